@@ -1,0 +1,65 @@
+# Everything a developer runs. Each target makes what it needs first: on a fresh machine `make test` alone is enough.
+
+PYTHON ?= python3
+ARGS   ?=
+
+PY      := .venv/bin/python
+SOURCES := setup.py $(wildcard dflow/*.pyx dflow/*.pxd dflow/*.c dflow/*.h)
+
+# Runs a command on another build than the one in place. The safe path keeps the working directory, and so the build in
+# place, off sys.path, in the processes that a test starts too.
+using = PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/$(1)/lib
+
+# The Python files of such a build are copied afresh each time, or one that is deleted in dflow/ would live on there.
+forget_python = @if [ -d build/$(1)/lib ]; then find build/$(1)/lib -name '*.py' -delete; fi
+
+.PHONY: help build test bench debug lint asan clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-6s  %s\n", $$1, $$2}' Makefile
+
+# One environment for everything. Build requirements first: the build sees this environment, not a copy of its own.
+.venv/installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer, please: make PYTHON=...")'
+	@echo "Making .venv and building dflow in it: a minute or two, once."
+	$(PYTHON) -m venv .venv
+	$(PY) -m pip install -q $$($(PY) -c \
+	'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])')
+	$(PY) -m pip install -q --no-build-isolation -e '.[dev]'
+	@touch $@
+
+# A stamp, so that nothing to do costs nothing; setup.py decides which extensions are out of date.
+build/release/built: .venv/installed $(SOURCES)
+	$(PY) setup.py -q build_ext --inplace
+	@mkdir -p $(@D) && touch $@
+
+build: build/release/built ## build the extensions in place
+
+test: build ## run the tests (make test ARGS="-k fork -x")
+	@$(PY) -m pytest $(ARGS)
+
+bench: build ## run the benchmarks beside NumPy (make bench ARGS="--help")
+	@$(PY) -m bench $(ARGS)
+
+debug: .venv/installed ## run the tests on a build that asserts its invariants
+	$(call forget_python,debug)
+	DFLOW_DEBUG=1 $(PY) setup.py -q build
+	@$(call using,debug) $(PY) -m pytest $(ARGS)
+
+# The sanitizers' runtime comes before Python's, and C++'s before NumPy loads it. A request for too much memory is to
+# fail, as it does elsewhere, not to abort. pytest captures sys.stderr, not file 2: the report of a dying process shows.
+asan: .venv/installed ## run the core tests under AddressSanitizer and UBSan (Linux, GCC)
+	$(call forget_python,asan)
+	CC=$(CC) DFLOW_SANITIZE=address,undefined $(PY) setup.py -q build
+	@LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) libstdc++.so.6" PYTHONMALLOC=malloc \
+	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
+	$(call using,asan) $(PY) -m pytest --capture=sys -m core $(ARGS)
+
+lint: .venv/installed ## check style, Cython's hints, the length of files, and who imports whom
+	@$(PY) -m ruff check .
+	@$(PY) tools/lint.py
+	@$(PY) -m pytest -q --noconftest tests/test_layering.py
+
+clean: ## remove what the targets above made, except .venv
+	rm -rf build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	find dflow tests bench tools \( -name '*.so' -o -name '__pycache__' \) -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,94 @@
+"""The picture of a run: every limit and what was measured, every seed ratio, and where the time of the first went."""
+from .report import quantity, seconds
+
+GOOD, BAD, SUBMIT, WAIT = "#2a7f62", "#c8553d", "#e0a458", "#4a6fa5"
+
+
+def draw(rows, machine, path):
+    """Writes a PNG to `path`; False without matplotlib, or when there is nothing to draw."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        return False
+    rows = [row for row in rows if not row.error]
+    limited = [row for row in rows if row.limit is not None and row.measured > 0]
+    seed = [row for row in rows if row.limit is None and row.unit == "x" and row.measured > 0]
+    split = [row for row in rows if row.experiment in ("asynchrony", "footprint") and row.submit is not None]
+    panels = [(draw_panel, some) for draw_panel, some in
+              ((_limits, limited), (_ratios, seed), (_submit_wait, split)) if some]
+    if not panels:
+        return False
+    heights = [1.2 + 0.3 * len(some) * (2 if draw_panel is _submit_wait else 1) for draw_panel, some in panels]
+    figure = Figure(figsize=(11, sum(heights) + 0.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(f"dflow {machine['dflow']}, NumPy {machine['numpy']}, Python {machine['python']}, "
+                    f"{machine['cores']} cores, {machine['cpu']}", fontsize=10)
+    axes = figure.subplots(len(panels), 1, height_ratios=heights, squeeze=False)[:, 0]
+    for axis, (draw_panel, some) in zip(axes, panels, strict=True):
+        draw_panel(axis, some)
+        axis.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=110)
+    return True
+
+
+def _limits(axis, rows):
+    values = [row.measured / row.limit for row in rows]
+    colors = [GOOD if value <= 1 else BAD for value in values]
+    words = [f"{quantity(row.measured, row.unit)} of {quantity(row.limit, row.unit)}" for row in rows]
+    _bars(axis, rows, values, colors, words)
+    axis.set_title("measured / limit: left of the line is within the limit", fontsize=10, loc="left")
+
+
+def _ratios(axis, rows):
+    values = [row.measured for row in rows]
+    colors = [GOOD if value <= 1 else BAD for value in values]
+    _bars(axis, rows, values, colors, [quantity(row.measured, row.unit) for row in rows])
+    axis.set_title("seed experiments, dflow / NumPy (or / the base named in the table): left of the line is faster",
+                   fontsize=10, loc="left")
+
+
+def _bars(axis, rows, values, colors, words):
+    """Bars from 1 to each value on a log scale, with quartiles where known, and words in a column at the right."""
+    places = range(len(rows))
+    axis.set_xscale("log")
+    low, high = min(values + [0.5]) / 1.5, max(values + [2.0]) * 1.5
+    axis.set_xlim(low, high)
+    axis.barh(places, [value - 1 for value in values], left=1, color=colors, height=0.7)
+    for place, row, value in zip(places, rows, values, strict=True):
+        if row.low:
+            axis.plot([row.low * value / row.measured, row.high * value / row.measured], [place, place],
+                      color="black", linewidth=1)
+    axis.axvline(1, color="black", linewidth=1)
+    ticks = [digit * 10.0 ** power for power in range(-4, 5) for digit in (1, 2, 5)]
+    axis.set_xticks([tick for tick in ticks if low <= tick <= high])
+    axis.set_xticks([], minor=True)
+    axis.xaxis.set_major_formatter("{x:g}")
+    for place, word in zip(places, words, strict=True):
+        axis.text(1.01, place, word, fontsize=8, va="center", transform=axis.get_yaxis_transform())
+    _labels(axis, [row.label for row in rows])
+
+
+def _submit_wait(axis, rows):
+    """NumPy's time and dflow's two parts, one pair of bars a row."""
+    labels = []
+    for row in rows:
+        place = len(labels)
+        axis.barh(place, row.base, color="#9a9a9a", height=0.7, label="NumPy" if not place else None)
+        axis.barh(place + 1, row.submit, color=SUBMIT, height=0.7, label="dflow: submit" if not place else None)
+        axis.barh(place + 1, row.wait, left=row.submit, color=WAIT, height=0.7,
+                  label="dflow: wait" if not place else None)
+        words = f"{seconds(row.submit)} + {seconds(row.wait)} = {seconds(row.dflow)}"
+        for at, word in ((place, seconds(row.base)), (place + 1, words)):
+            axis.text(1.01, at, word, fontsize=8, va="center", transform=axis.get_yaxis_transform())
+        labels += [f"{row.label}: NumPy", "dflow"]
+    _labels(axis, labels)
+    axis.set_xlabel("seconds", fontsize=8)
+    axis.set_title("where the time goes: to submit, then to wait", fontsize=10, loc="left")
+    axis.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.8, 1.0), ncols=3, frameon=False)
+
+
+def _labels(axis, labels):
+    axis.set_yticks(range(len(labels)), labels, fontsize=8)
+    axis.set_ylim(len(labels) - 0.4, -0.6)
+    axis.tick_params(axis="x", labelsize=8)

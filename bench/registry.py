@@ -1,0 +1,97 @@
+"""Experiments, the rows they give, and what a running experiment is handed.
+
+An experiment is one generator function that takes a `Run` and yields `Row`s, under the decorator `experiment`.
+"""
+from dataclasses import dataclass
+
+import numpy
+
+import dflow
+import dflow.numpy
+
+from .timing import Side, calibrate, interleaved, ratio
+
+EXPERIMENTS = {}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    name: str
+    about: str
+    limit: str
+    sizes: tuple
+    size_is: str
+    measure: object
+
+
+@dataclass
+class Row:
+    """One line of the table. Times are in seconds for one statement, `measured` and `limit` in `unit`."""
+
+    label: str
+    measured: float | None = None
+    unit: str = "x"
+    limit: float | None = None
+    base: float | None = None
+    dflow: float | None = None
+    submit: float | None = None
+    wait: float | None = None
+    low: float | None = None
+    high: float | None = None
+    note: str = ""
+    experiment: str = ""
+    size: int | None = None
+    error: str = ""
+
+    @property
+    def verdict(self):
+        if self.error:
+            return "ERROR"
+        if self.limit is None:
+            return ""
+        return "ok" if self.measured <= self.limit else "over"
+
+
+def experiment(name, about, limit="", sizes=(), size_is=""):
+    """Registers the function under `name`. `limit` and `size_is` are words for --list, `sizes` the default sizes."""
+    def register(measure):
+        EXPERIMENTS[name] = Experiment(name, about, limit, tuple(sizes), size_is, measure)
+        return measure
+    return register
+
+
+def on_both(**values):
+    """The names of a statement, for NumPy and for dflow: `np` is each one's module; dflow gets its own arrays."""
+    theirs = {"np": numpy, **values}
+    ours = {"np": dflow.numpy, "waitall": dflow.waitall}
+    for name, value in values.items():
+        ours[name] = dflow.numpy.array(value) if isinstance(value, numpy.ndarray) else value
+    return theirs, ours
+
+
+def row_of(label, timing, base, **more):
+    """A row for the ratio of one side's Timing to another's."""
+    measured = ratio(timing, base)
+    return Row(label, measured.median, low=measured.low, high=measured.high, base=base.total, dflow=timing.total,
+               submit=timing.submit, wait=timing.wait, **more)
+
+
+class Run:
+    """What an experiment is handed: its sizes, how often to repeat, whether long measurements are wanted."""
+
+    def __init__(self, sizes=(), repeat=None, full=False):
+        self.sizes = sizes
+        self.full = full
+        self._repeat = repeat
+
+    def repeat(self, default):
+        return self._repeat or default
+
+    def against_numpy(self, label, stmt, values, *, finish="waitall()", before="pass", limit=None, number=None,
+                      repeat=25, settle=0.0, **more):
+        """The row of one statement run on both, `finish` (dflow's side only) included in its time."""
+        theirs, ours = on_both(**values)
+        sides = {"numpy": Side(stmt, before=before, **theirs), "dflow": Side(stmt, finish, before, **ours)}
+        number = number or calibrate(sides["numpy"])
+        timings = interleaved(sides, self.repeat(repeat), number, settle)
+        return row_of(label, timings["dflow"], timings["numpy"], limit=limit, **more)

@@ -1,0 +1,1453 @@
+"""Tasks, dependencies, workers, waits and errors. The contract and the invariants are in _engine.pxd.
+
+The life of a task: task_new and task_operand fill it, submit() links its accesses into the frontiers of their storages
+and counts its predecessors; who brings `npending` to 0 queues it; a runner (a worker, or a thread that waits) takes it,
+runs its kernel and finishes it: poison, unlink, wake waiters, release.
+"""
+
+import sys
+import traceback
+from types import SimpleNamespace
+
+from cpython.exc cimport PyErr_CheckSignals, PyErr_Occurred
+from cpython.pystate cimport PyThreadState
+from cpython.ref cimport Py_INCREF, Py_DECREF, Py_XDECREF
+from libc.stdlib cimport malloc, calloc, free
+from libc.string cimport memset
+from dflow._memory cimport *
+
+cdef extern from "Python.h" nogil:
+    PyThreadState* PyEval_SaveThread()
+    void PyEval_RestoreThread(PyThreadState*)
+    int Py_AddPendingCall(int (*func)(void*) noexcept, void* arg)
+    void PyErr_SetInterrupt()
+    int PyGILState_Ensure()
+
+cdef extern from "_site.h":
+    void site_set_package(object directory)
+    int site_line(Site*)
+    Py_ssize_t site_count()
+    Site* site_at(Py_ssize_t)
+
+cdef extern from "_sync.h" nogil:
+    ctypedef struct Bell:
+        pass
+    void bell_init(Bell*)
+    void bell_lock(Bell*)
+    void bell_unlock(Bell*)
+    void bell_wait(Bell*)
+    void bell_wait_ns(Bell*, long long)
+    void bell_ring_one(Bell*)
+    void bell_ring_all(Bell*)
+    void sleep_ns(long long)
+    long long now_ns()
+    bint thread_state_has_error(PyThreadState*)
+    void invariant(bint, const char*)
+
+cdef extern from "<pthread.h>" nogil:
+    ctypedef unsigned long pthread_t
+    int pthread_create(pthread_t*, void*, void* (*)(void*) noexcept nogil, void*)
+    int pthread_join(pthread_t, void**)
+
+cdef extern from *:
+    """
+    static __thread void *tls_runner;        /* the Runner this thread is, if any */
+    static __thread int tls_host;            /* inside a host task */
+    """
+    void* tls_runner
+    int tls_host
+
+# ---- state -----------------------------------------------------------------------------------------------------
+
+cdef enum TaskState:
+    IDLE = 0                # not yet taken
+    TAKEN = 1               # by who popped it
+    CLAIMED = 2             # by a waiting thread, out of turn: its queue entry is stale
+    POPPED = 4              # added when the stale entry leaves the queue
+    FINISHED = 8            # added when a claimed task is done; who adds the second of the two frees the cell
+
+cdef struct Edge:           # one more predecessor of an operand that already waits for another
+    Task* task
+    uintptr_t next
+
+cdef struct Queue:          # first in, first out; linked through Task.next
+    int lock
+    Task* head              # NULL test without the lock
+    Task* tail
+    char pad[40]            # a cache line each
+
+cdef struct Runner:         # a worker, or a thread that helps while it waits
+    int inside              # 1 while it touches shared structures: fork() waits for 0
+    int index               # of its queue: 1.. for workers, 0 (the submitters' queue) for others
+    Task* current           # what it runs
+    PyThreadState* tstate   # its saved thread state, when it has one
+    Runner* next            # list of all: runners_lock
+    long long done          # written by its owner
+    long long stolen
+    unsigned long long random
+    pthread_t thread
+
+cdef struct Grave:          # something whose end needs the GIL
+    Grave* next
+    PyObject* object
+    Poison* poison
+
+cdef struct FpEvent:        # floating point flags to warn of at the next sync
+    FpEvent* next
+    Site* site
+    Kernel* kernel
+    int flags
+
+cdef enum:
+    MAX_WORKERS = 256
+    FENCE_AFTER = 64        # frontier length at which a partial write inserts a fence
+    SPIN_NS = 20000         # how long an idle worker or a waiting thread looks around before it sleeps
+    SLICE_NS = 50000000     # longest sleep of a waiting thread between looks at signals
+
+settings.inline_cost = 8000
+
+cdef Queue queues[MAX_WORKERS + 1]
+cdef Runner* workers[MAX_WORKERS + 1]
+cdef int nworkers = 1               # wanted
+cdef int started = 0                # running; GIL
+cdef int stopping = 0               # atomic
+cdef int forking = 0                # atomic
+cdef Runner* runners = NULL
+cdef int runners_lock = 0
+cdef Bell idle_bell, done_bell
+cdef int sleeping = 0               # workers asleep that nobody has woken; idle_bell
+cdef int tokens = 0                 # workers woken that have not noticed; idle_bell
+cdef int searching = 0              # atomic: workers awake that look for work
+cdef int hosting = 0                # atomic: runners inside host tasks
+cdef int rings = 0                  # of done_bell, under it: who saw an older count must look again
+cdef int waiting_all = 0            # atomic: threads in wait_all
+cdef long long submitted = 0        # GIL
+cdef long long retired = 0          # atomic: tasks finished by runners that are gone
+cdef long long stolen_before = 0    # GIL
+cdef long long host_tasks = 0       # atomic: host tasks not yet finished
+cdef long long waits = 0            # GIL
+cdef long long storages_made = 0, bytes_made = 0, storages_ended = 0, bytes_ended = 0       # GIL
+cdef long long storages_ended_nogil = 0, bytes_ended_nogil = 0                               # atomic
+cdef Grave* graveyard = NULL        # atomic stack
+cdef FpEvent* warnings_pending = NULL   # atomic stack
+cdef Poison* poisons = NULL         # GIL
+cdef unsigned long long delay_seed = 0
+cdef int delay_us = 0
+
+cdef Kernel FENCE_KERNEL
+FENCE_KERNEL.name = b"fence"
+FENCE_KERNEL.flags = FENCE
+FENCE_KERNEL.nops = 1
+
+bell_init(&idle_bell)
+bell_init(&done_bell)
+
+cdef bint in_host_task() noexcept nogil:
+    return tls_host != 0
+
+# ---- storages and poison ---------------------------------------------------------------------------------------
+
+cdef enum:
+    TINY = 512              # data up to here lies in the storage's own cell
+
+cdef inline size_t cell_size(Storage* s) noexcept nogil:
+    return sizeof(Storage) + (s.nbytes if s.nbytes <= TINY and s.owner == NULL else 0)
+
+cdef Storage* storage_new(size_t nbytes) noexcept:
+    global storages_made, bytes_made
+    cdef bint tiny = nbytes <= TINY
+    cdef Storage* s = <Storage*>cell_alloc(STORAGES, sizeof(Storage) + (nbytes if tiny else 0))
+    if s == NULL:
+        return NULL
+    memset(s, 0, sizeof(Storage))
+    s.refs = 1
+    s.nbytes = nbytes
+    if tiny:
+        s.data = <char*>(s + 1)
+    storages_made += 1
+    bytes_made += nbytes
+    return s
+
+cdef bint storage_allocate(Storage* s) noexcept nogil:
+    """Give s its memory if it has none. Two writers of disjoint views may come at once."""
+    cdef char* p
+    if load_ptr(&s.data) != NULL:
+        return True
+    p = block_alloc(s.nbytes)
+    if p == NULL:
+        return False
+    spin_lock(&s.lock)
+    if s.data == NULL:
+        store_ptr(&s.data, p)
+        p = NULL
+    spin_unlock(&s.lock)
+    if p != NULL:
+        block_free(p, s.nbytes)
+    return True
+
+cdef inline void storage_free_data(Storage* s) noexcept nogil:
+    if s.nbytes > TINY and s.data != NULL:
+        block_free(s.data, s.nbytes)
+
+cdef void storage_unref(Storage* s) noexcept:
+    """With the GIL held."""
+    global storages_ended, bytes_ended
+    if add_int(&s.refs, -1):
+        return
+    invariant(s.writes == NULL and s.reads == NULL, b"a storage with pending accesses lost its last reference")
+    storages_ended += 1
+    bytes_ended += s.nbytes
+    storage_free_data(s)
+    if s.poison != NULL:
+        poison_unref(s.poison)
+    cell_free(STORAGES, s, cell_size(s))
+
+cdef void storage_unref_nogil(Storage* s) noexcept nogil:
+    if add_int(&s.refs, -1):
+        return
+    add_i64(&storages_ended_nogil, 1)
+    add_i64(&bytes_ended_nogil, s.nbytes)
+    storage_free_data(s)
+    if s.poison != NULL:
+        poison_unref(s.poison)
+    cell_free_nogil(STORAGES, s, cell_size(s))
+
+cdef void bury(PyObject* obj, Poison* poison) noexcept nogil:
+    """Leave obj or poison to the next thread that holds the GIL."""
+    cdef Grave* g = <Grave*>malloc(sizeof(Grave))
+    if g == NULL:
+        return                      # a leak, in a process without memory
+    g.object = obj
+    g.poison = poison
+    while True:
+        g.next = <Grave*>load_ptr(&graveyard)
+        if cas_ptr(&graveyard, g.next, g):
+            break
+    if g.next == NULL:
+        Py_AddPendingCall(drain_later, NULL)
+
+cdef int drain_later(void* arg) noexcept with gil:
+    drain()
+    return 0
+
+cdef void drain() noexcept:
+    """End what was buried. Needs the GIL."""
+    cdef Grave* g = <Grave*>swap_ptr(&graveyard, NULL)
+    cdef Grave* following
+    while g != NULL:
+        following = g.next
+        Py_XDECREF(g.object)
+        if g.poison != NULL:
+            end_poison(g.poison)
+        free(g)
+        g = following
+
+cdef void poison_unref(Poison* p) noexcept nogil:
+    if add_int(&p.refs, -1) == 0:
+        bury(NULL, p)
+
+cdef Poison* poison_new(object error, Site* site, const char* name) noexcept:
+    """A poison with one reference. Needs the GIL. The error gets a note that names the submitting line."""
+    global poisons
+    cdef Poison* p = <Poison*>calloc(1, sizeof(Poison))
+    if p == NULL:
+        return &no_memory
+    if site != NULL:
+        try:
+            error.add_note(f"submitted at {describe(site)}: {name.decode()}")
+        except Exception:           # an error class of the user's that refuses notes
+            pass
+    Py_INCREF(error)
+    p.error = <PyObject*>error
+    p.refs = 1
+    p.next = poisons
+    if poisons != NULL:
+        poisons.prev = p
+    poisons = p
+    return p
+
+cdef Poison no_memory               # when not even a poison can be allocated; never ends
+_no_memory_error = MemoryError("out of memory")
+no_memory.error = <PyObject*>_no_memory_error
+no_memory.refs = 1 << 30
+no_memory.seen = 1
+
+cdef str describe(Site* site):
+    code = <object>site.code
+    return f"{code.co_filename}:{site_line(site)} in {code.co_name}"
+
+cdef void end_poison(Poison* p) noexcept:
+    global poisons
+    if not p.seen:
+        report_unseen(<object>p.error)
+    if p.next != NULL:
+        p.next.prev = p.prev
+    if p.prev != NULL:
+        p.prev.next = p.next
+    else:
+        poisons = p.next
+    Py_DECREF(<object>p.error)
+    free(p)
+
+cdef void report_unseen(object error) noexcept:
+    """Through sys.unraisablehook, as Python reports what nobody can catch; its default does not print notes."""
+    text = "dflow: an operation failed and nobody read its result"
+    try:
+        if sys.unraisablehook is not sys.__unraisablehook__:
+            sys.unraisablehook(SimpleNamespace(exc_type=type(error), exc_value=error, err_msg=text, object=None,
+                                               exc_traceback=error.__traceback__))
+        elif sys.stderr is not None:
+            print(text + ":", "".join(traceback.format_exception(error)), sep="\n", end="", file=sys.stderr)
+    except Exception:
+        pass                        # nothing is left to tell it to
+
+cdef int raise_poison(Poison* p) except -1:
+    p.seen = 1
+    error = <object>p.error
+    raise error.with_traceback(None)
+
+cdef void set_poison(Storage* s, Poison* p) noexcept nogil:
+    """Replace the poison of s by p, which may be NULL. Needs the storage's lock."""
+    cdef Poison* old = s.poison
+    if old == p:
+        return
+    if p != NULL:
+        add_int(&p.refs, 1)
+    s.poison = p
+    if old != NULL:
+        poison_unref(old)
+
+cdef int poison_storage(Storage* s, object error) except -1:
+    cdef Poison* p = poison_new(error, site_here(), b"operation")
+    spin_lock(&s.lock)
+    set_poison(s, p)
+    spin_unlock(&s.lock)
+    poison_unref(p)
+    return 0
+
+# ---- tasks -----------------------------------------------------------------------------------------------------
+
+cdef inline Access* accesses(Task* t) noexcept nogil:
+    return <Access*>(t + 1)
+
+cdef inline Task* task_of(Access* a) noexcept nogil:
+    return <Task*>(a - ((a.key >> 6) & 0x3ff)) - 1
+
+cdef inline Region* task_region(Task* t, int i) noexcept nogil:
+    return <Region*>(accesses(t) + t.nops) + i
+
+cdef inline intp* task_dims(Task* t) noexcept nogil:
+    return <intp*>(task_region(t, t.nops if t.flags & HAS_REGIONS else 0))
+
+cdef inline intp* task_strides(Task* t) noexcept nogil:
+    return task_dims(t) + t.ndim + t.ncore
+
+cdef inline char* task_constants(Task* t) noexcept nogil:
+    """They are the last bytes of the task."""
+    return <char*>t + t.size - (<int>t.constants << 3)
+
+cdef Task* task_new(Kernel* kernel, int nops, int ndim, int ncore, int nsteps, size_t constants, int flags) except NULL:
+    """A task to fill. nsteps: strides of core dimensions; constants: bytes of scalars, at most 2040."""
+    cdef size_t size = sizeof(Task) + nops * sizeof(Access) + (ndim + ncore + ndim * nops + nsteps) * sizeof(intp)
+    cdef Task* t
+    if flags & HAS_REGIONS:
+        size += nops * sizeof(Region)
+    constants = (constants + 7) & ~<size_t>7
+    if constants > 8:
+        size = (size + 15) & ~<size_t>15        # long doubles
+        constants = (constants + 15) & ~<size_t>15
+    size += constants
+    if nops > 255 or ndim > 64 or size > 65535 or constants > 2040:
+        raise ValueError(f"too many operands for one operation: {nops}")
+    t = <Task*>cell_alloc(TASKS, size)
+    if t == NULL:
+        raise MemoryError("no memory for a pending operation")
+    memset(t, 0, sizeof(Task) + nops * sizeof(Access))
+    t.kernel = kernel
+    t.size = <uint16_t>size
+    t.constants = <uint8_t>(constants >> 3)
+    t.nops = <uint8_t>nops
+    t.ndim = <uint8_t>ndim
+    t.ncore = <uint8_t>ncore
+    t.flags = <uint8_t>flags
+    return t
+
+cdef void task_operand(Task* t, int i, Storage* s, intp offset, int flags) noexcept:
+    cdef Access* a = accesses(t) + i
+    add_int(&s.refs, 1)
+    a.storage = s
+    a.key = (<int64_t>offset << ACCESS_BITS) | (i << 6) | flags
+
+cdef void task_constant(Task* t, int i, intp offset) noexcept:
+    accesses(t)[i].key = (<int64_t>offset << ACCESS_BITS) | (i << 6)
+
+# ---- regions ---------------------------------------------------------------------------------------------------
+
+cdef inline intp gcd(intp a, intp b) noexcept nogil:
+    while b:
+        a, b = b, a % b
+    return a
+
+cdef bint regions_overlap(Region* a, Region* b) noexcept nogil:
+    cdef intp g, d
+    if a.hi <= b.lo or b.hi <= a.lo:
+        return False
+    g = gcd(a.pitch, b.pitch)
+    if g == 0 or a.length >= g or b.length >= g:
+        return True
+    d = (b.start - a.start) % g             # where b starts on a circle of g bytes on which a starts at 0
+    if d < 0:
+        d += g
+    return d < a.length or d + b.length > g
+
+cdef inline bint region_covers(Region* a, Region* b) noexcept nogil:
+    """Whatever overlaps b also overlaps a."""
+    if a.pitch == 0:
+        return a.lo <= b.lo and b.hi <= a.hi
+    return (a.lo == b.lo and a.hi == b.hi and a.pitch == b.pitch and a.start == b.start and a.length == b.length)
+
+cdef inline Region* region_of(Access* a) noexcept nogil:
+    """NULL when all of the storage is accessed."""
+    cdef Task* t
+    if a.key & FULL:
+        return NULL
+    t = task_of(a)
+    return task_region(t, (a.key >> 6) & 0x3ff) if t.flags & HAS_REGIONS else NULL
+
+cdef inline bint overlap(Access* e, Region* r) noexcept nogil:
+    cdef Region* q = region_of(e)
+    return q == NULL or r == NULL or regions_overlap(q, r)
+
+cdef inline bint covered(Access* e, Region* r) noexcept nogil:
+    cdef Region* q
+    if r == NULL:
+        return True
+    q = region_of(e)
+    return q != NULL and region_covers(r, q)
+
+# ---- dependencies ----------------------------------------------------------------------------------------------
+
+cdef inline void link_access(Access** head, Access* a, Storage* s) noexcept nogil:
+    a.prev = NULL
+    a.next = head[0]
+    if a.next != NULL:
+        a.next.prev = a
+    a.key |= LINKED
+    s.nfront += 1
+    store_ptr(head, a)
+
+cdef inline void unlink_access(Access* a, Storage* s) noexcept nogil:
+    cdef Access** head = &s.writes if a.key & WRITE else &s.reads
+    if a.next != NULL:
+        a.next.prev = a.prev
+    if a.prev != NULL:
+        a.prev.next = a.next
+    else:
+        store_ptr(head, a.next)
+    a.key &= ~<int64_t>LINKED
+    s.nfront -= 1
+
+cdef int add_edge(Task* before, Access* a, bint* inline_used) except -1:
+    """The task of a waits for `before`. Needs the lock of a storage whose frontier holds `before`: I3."""
+    cdef Edge* edge
+    cdef Task* t = task_of(a)
+    if not inline_used[0]:
+        inline_used[0] = True
+        a.waiter = before.waiters
+        before.waiters = <uintptr_t>a
+    else:
+        edge = <Edge*>cell_alloc(TASKS, sizeof(Edge))
+        if edge == NULL:
+            raise MemoryError("no memory for a dependency")
+        edge.task = t
+        edge.next = before.waiters
+        before.waiters = <uintptr_t>edge | 1
+    add_int(&t.npending, 1)
+    return 0
+
+cdef int connect(Task* t, Access* a) except -1:
+    """Wait for the accesses before a that conflict with it, and enter the frontier."""
+    cdef Storage* s = a.storage
+    cdef Region* r = region_of(a)
+    cdef Access* e
+    cdef Access* following
+    cdef bint write = (a.key & WRITE) != 0
+    cdef bint used = False
+    cdef int i
+    spin_lock(&s.lock)
+    try:
+        for i in range(2 if write else 1):
+            e = s.writes if i == 0 else s.reads
+            while e != NULL:
+                following = e.next
+                if task_of(e) != t and overlap(e, r):
+                    add_edge(task_of(e), a, &used)
+                    if write and covered(e, r):
+                        unlink_access(e, s)
+                e = following
+        link_access(&s.writes if write else &s.reads, a, s)
+        if DFLOW_DEBUG:
+            check_storage(s)
+    finally:
+        spin_unlock(&s.lock)
+    return 0
+
+cdef int fence(Storage* s) except -1:
+    """A task that waits for all pending accesses of s, so that later ones compare themselves with it alone.
+
+    Without it, n pending writes to disjoint parts would cost n * n comparisons.
+    """
+    cdef Task* t = task_new(&FENCE_KERNEL, 1, 1, 0, 0, 0, 0)
+    task_operand(t, 0, s, 0, WRITE | FULL | TRACKED)
+    return submit(t)
+
+cdef int submit(Task* t) except -1:
+    """Hand t to the engine, which frees it when it is done. Needs the GIL."""
+    global submitted
+    cdef Access* a = accesses(t)
+    cdef int i
+    if not started:
+        start_workers()
+    for i in range(t.nops):
+        if a[i].storage != NULL and (a[i].key & (WRITE | FULL)) == WRITE and a[i].storage.nfront >= FENCE_AFTER:
+            fence(a[i].storage)
+    t.site = site_here()
+    t.npending = 1
+    for i in range(t.nops):
+        if a[i].key & TRACKED:
+            connect(t, a + i)
+    submitted += 1
+    if t.kernel.flags & HOST:
+        add_i64(&host_tasks, 1)
+    if add_int(&t.npending, -1) == 0:
+        push(0, t)
+        wake_worker()
+    if load_ptr(&graveyard) != NULL:
+        drain()
+    return 0
+
+cdef void check_storage(Storage* s) noexcept nogil:
+    """I1, and the shape of the lists; the first hundred entries. Needs the lock."""
+    cdef Access* e
+    cdef Access* before
+    cdef int i, n, total = 0
+    for i in range(2):
+        e = s.writes if i == 0 else s.reads
+        before = NULL
+        n = 0
+        while e != NULL and n < 100:
+            invariant(e.storage == s and e.prev == before, b"the frontier is a list")
+            invariant(e.key & LINKED and e.key & TRACKED, b"who is in the frontier knows it")
+            invariant(((e.key & WRITE) != 0) == (i == 0), b"reads and writes are apart")
+            before = e
+            e = e.next
+            n += 1
+        total += n
+    invariant(s.nfront >= total, b"nfront counts the frontier")
+    invariant(s.refs > 0, b"a storage in use has references")
+
+# ---- queues ----------------------------------------------------------------------------------------------------
+
+cdef void push(int index, Task* t) noexcept nogil:
+    cdef Queue* q = &queues[index]
+    t.next = NULL
+    spin_lock(&q.lock)
+    if q.head == NULL:
+        store_ptr(&q.head, t)
+    else:
+        q.tail.next = t
+    q.tail = t
+    spin_unlock(&q.lock)
+
+cdef Task* pop(int index) noexcept nogil:
+    cdef Queue* q = &queues[index]
+    cdef Task* t
+    if load_ptr(&q.head) == NULL:
+        return NULL
+    spin_lock(&q.lock)
+    t = q.head
+    if t != NULL:
+        store_ptr(&q.head, t.next)
+    spin_unlock(&q.lock)
+    return t
+
+cdef inline bint take(Task* t) noexcept nogil:
+    """Whether the caller, who holds t's queue entry, is to run t."""
+    if cas_int(&t.state, IDLE, TAKEN):
+        return True
+    if add_int(&t.state, POPPED) & FINISHED:
+        cell_free_nogil(TASKS, t, t.size)
+    return False
+
+cdef Task* find(Runner* me) noexcept nogil:
+    """The oldest ready task: of its own queue, of the submitters', of another worker's."""
+    cdef int i, k
+    cdef Task* t
+    for i in range(nworkers + 1):
+        k = me.index if i == 0 else 0 if i == 1 else (me.index + i - 2) % nworkers + 1
+        while True:
+            t = pop(k)
+            if t == NULL:
+                break
+            if take(t):
+                if k != me.index and k != 0:
+                    me.stolen += 1
+                return t
+    return NULL
+
+cdef bint any_ready() noexcept nogil:
+    cdef int i
+    for i in range(nworkers + 1):
+        if load_ptr(&queues[i].head) != NULL:
+            return True
+    return False
+
+cdef void wake_worker() noexcept nogil:
+    """After a push: make sure that somebody looks. One searching worker is enough, it wakes the next."""
+    global sleeping, tokens
+    full_fence()                    # the push above, before the look at `searching`; pairs with idle()
+    if load_int(&searching) or load_int(&sleeping) == 0:
+        return
+    bell_lock(&idle_bell)
+    if sleeping:
+        sleeping -= 1
+        tokens += 1
+        add_int(&searching, 1)
+        bell_ring_one(&idle_bell)
+    bell_unlock(&idle_bell)
+
+# ---- running ---------------------------------------------------------------------------------------------------
+
+cdef inline void enter(Runner* me) noexcept nogil:
+    swap_int(&me.inside, 1)         # a full barrier: before the look at `forking`
+    while load_int(&forking):
+        store_int(&me.inside, 0)
+        sleep_ns(50000)
+        swap_int(&me.inside, 1)
+
+cdef inline void leave(Runner* me) noexcept nogil:
+    store_int(&me.inside, 0)
+
+cdef void take_gil(Runner* me) noexcept nogil:
+    """The thread state is kept between calls, so that an error that a loop set under the GIL is still there."""
+    if me.tstate == NULL:
+        PyGILState_Ensure()
+    else:
+        PyEval_RestoreThread(me.tstate)
+
+cdef void drop_gil(Runner* me) noexcept nogil:
+    me.tstate = PyEval_SaveThread()
+
+cdef int run_kernel(Kernel* k, char** args, int nops, int ndim, intp* dims, intp* strides) noexcept nogil:
+    """Call the loop over the innermost of ndim dimensions, with the core dimensions after it. Spoils args."""
+    cdef intp counter[64]
+    cdef char* copy[256]            # a loop may move its argument pointers
+    cdef int d, i
+    cdef intp* step
+    if ndim == 1:
+        k.loop(args, dims, strides, k.data)
+        return 0
+    for d in range(ndim):
+        if dims[d] == 0:
+            return 0
+        counter[d] = dims[d]
+    while True:
+        for i in range(nops):
+            copy[i] = args[i]
+        k.loop(copy, dims + ndim - 1, strides + (ndim - 1) * nops, k.data)
+        d = ndim - 2
+        while d >= 0:
+            step = strides + d * nops
+            counter[d] -= 1
+            if counter[d]:
+                for i in range(nops):
+                    args[i] += step[i]
+                break
+            counter[d] = dims[d]
+            for i in range(nops):
+                args[i] -= step[i] * (dims[d] - 1)
+            d -= 1
+        if d < 0:
+            return 0
+
+cdef Poison* find_poison(Task* t) noexcept nogil:
+    """A reference to the error that keeps t from running: of an operand that it does not overwrite in full."""
+    cdef Access* a = accesses(t)
+    cdef Storage* s
+    cdef Poison* p = NULL
+    cdef int i
+    for i in range(t.nops):
+        s = a[i].storage
+        if s == NULL or load_ptr(&s.poison) == NULL or (a[i].key & (WRITE | FULL)) == (WRITE | FULL):
+            continue
+        spin_lock(&s.lock)          # another part of s may be failing just now
+        p = s.poison
+        if p != NULL:
+            add_int(&p.refs, 1)
+        spin_unlock(&s.lock)
+        if p != NULL:
+            break
+    return p
+
+cdef Poison* run_loop(Runner* me, Task* t) noexcept nogil:
+    """Run the kernel of t; the error, if any, as a new reference."""
+    cdef Kernel* k = t.kernel
+    cdef Access* a = accesses(t)
+    cdef char* args[256]
+    cdef int i, flags
+    for i in range(t.nops):
+        if a[i].storage == NULL:
+            args[i] = task_constants(t) + (a[i].key >> ACCESS_BITS)
+        else:
+            if not storage_allocate(a[i].storage):
+                take_gil(me)
+                p = memory_poison(t, a[i].storage.nbytes)
+                drop_gil(me)
+                return p
+            args[i] = a[i].storage.data + (a[i].key >> ACCESS_BITS)
+    if k.flags & MAY_RAISE and me.tstate == NULL:
+        take_gil(me)
+        drop_gil(me)
+    if k.flags & (REPORTS_FP | INVALID_FAILS):
+        fp_clear()
+    run_kernel(k, args, t.nops, t.ndim, task_dims(t), task_strides(t))
+    if k.flags & (REPORTS_FP | INVALID_FAILS):
+        flags = fp_flags()
+        if flags & FP_INVALID and k.flags & INVALID_FAILS:
+            take_gil(me)
+            p = invalid_poison(t)
+            drop_gil(me)
+            return p
+        if flags & t.fp_warn:
+            warn_later(flags & t.fp_warn, t.site, k)
+    if k.flags & MAY_RAISE and thread_state_has_error(me.tstate):
+        take_gil(me)
+        p = raised_poison(t)
+        drop_gil(me)
+        return p
+    return NULL
+
+cdef Poison* memory_poison(Task* t, size_t nbytes) noexcept with gil:
+    return poison_new(MemoryError(f"Unable to allocate {nbytes} bytes for the result of {t.kernel.name.decode()}"),
+                      t.site, t.kernel.name)
+
+cdef Poison* invalid_poison(Task* t) noexcept with gil:
+    from numpy.linalg import LinAlgError
+    return poison_new(LinAlgError(t.kernel.failure.decode()), t.site, t.kernel.name)
+
+cdef Poison* raised_poison(Task* t) noexcept with gil:
+    try:
+        if PyErr_Occurred():
+            raise_current()
+    except BaseException as error:
+        return poison_new(error.with_traceback(None), t.site, t.kernel.name)
+    return NULL
+
+cdef int raise_current() except -1:
+    """The error indicator is set: let it propagate."""
+    return -1
+
+cdef Poison* run_host(Task* t, Poison* reason) noexcept with gil:
+    """Call the payload with the error that its inputs carry, or None."""
+    cdef PyObject** slot = <PyObject**>task_constants(t)
+    global tls_host
+    payload = <object>slot[0]
+    Py_DECREF(payload)              # the task's own reference; the local one lives on
+    slot[0] = NULL
+    tls_host += 1
+    try:
+        payload(None if reason == NULL else <object>reason.error)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            PyErr_SetInterrupt()    # a waiting thread ran this task, and the user wants that thread
+        return poison_new(error, t.site, t.kernel.name)
+    finally:
+        tls_host -= 1
+    return NULL
+
+cdef void warn_later(int flags, Site* site, Kernel* k) noexcept nogil:
+    cdef FpEvent* w = <FpEvent*>malloc(sizeof(FpEvent))
+    if w == NULL:
+        return
+    w.flags = flags
+    w.site = site
+    w.kernel = k
+    while True:
+        w.next = <FpEvent*>load_ptr(&warnings_pending)
+        if cas_ptr(&warnings_pending, w.next, w):
+            return
+
+cdef Task* execute(Runner* me, Task* t) noexcept nogil:
+    """Run and finish t, which me has taken; a task to run next, or NULL. Enters with me outside, leaves it inside."""
+    cdef Poison* error = NULL
+    cdef Poison* reason = NULL
+    me.current = t
+    if delay_us:
+        random_delay(me)
+    if not t.kernel.flags & FENCE:
+        reason = find_poison(t)
+        if t.kernel.flags & HOST and (reason == NULL or t.flags & ALWAYS):
+            add_int(&hosting, 1)
+            take_gil(me)
+            error = run_host(t, reason)
+            drop_gil(me)
+            add_int(&hosting, -1)
+        elif reason == NULL:
+            error = run_loop(me, t)
+    enter(me)
+    me.current = NULL
+    return finish(me.index, t, error, reason, &me.done)
+
+cdef Task* finish(int index, Task* t, Poison* error, Poison* reason, long long* done) noexcept nogil:
+    """Poison or clear the outputs, leave the frontiers, release waiters and storages, free t.
+
+    error and reason are references of ours. Returns one task that became ready, taken for the caller.
+    """
+    cdef Access* a = accesses(t)
+    cdef Storage* s
+    cdef Poison* p = error if error != NULL else reason
+    cdef bint ring = False
+    cdef int i, size = t.size
+    cdef uintptr_t w
+    cdef Edge* edge
+    cdef Task* ready
+    cdef Task* chosen = NULL
+    if error != NULL and reason != NULL:
+        poison_unref(reason)
+    for i in range(t.nops):
+        s = a[i].storage
+        if s == NULL or not a[i].key & TRACKED:
+            continue
+        spin_lock(&s.lock)
+        if a[i].key & WRITE and not t.kernel.flags & FENCE:
+            if p != NULL or a[i].key & FULL:
+                set_poison(s, p)            # I4
+        if a[i].key & LINKED:
+            unlink_access(a + i, s)
+        if s.waited:
+            ring = True
+        if DFLOW_DEBUG:
+            check_storage(s)
+        spin_unlock(&s.lock)
+    if t.kernel.flags & HOST:
+        if (<PyObject**>task_constants(t))[0] != NULL:
+            bury((<PyObject**>task_constants(t))[0], NULL)
+        add_i64(&host_tasks, -1)
+    w = t.waiters                           # I3: nobody adds to it now
+    while w:
+        if w & 1:
+            edge = <Edge*>(w & ~<uintptr_t>1)
+            ready = edge.task
+            w = edge.next
+            cell_free_nogil(TASKS, edge, sizeof(Edge))
+        else:
+            ready = task_of(<Access*>w)
+            w = (<Access*>w).waiter
+        if add_int(&ready.npending, -1) == 0:
+            if chosen == NULL:
+                if take(ready):
+                    chosen = ready
+            else:
+                push(index, ready)
+                wake_worker()
+    for i in range(t.nops):
+        if a[i].storage != NULL:
+            storage_unref_nogil(a[i].storage)
+    if p != NULL:
+        poison_unref(p)
+    if load_int(&t.state) == TAKEN or add_int(&t.state, FINISHED) & POPPED:
+        cell_free_nogil(TASKS, t, size)
+    done[0] += 1
+    if ring:
+        ring_done()
+    return chosen
+
+cdef void ring_done() noexcept nogil:
+    global rings
+    bell_lock(&done_bell)
+    rings += 1
+    bell_ring_all(&done_bell)
+    bell_unlock(&done_bell)
+
+# ---- workers ---------------------------------------------------------------------------------------------------
+
+cdef void register(Runner* me) noexcept nogil:
+    global runners
+    spin_lock(&runners_lock)
+    me.next = runners
+    runners = me
+    spin_unlock(&runners_lock)
+
+cdef void unregister(Runner* me) noexcept nogil:
+    cdef Runner** p = &runners
+    spin_lock(&runners_lock)
+    while p[0] != me:
+        p = &p[0].next
+    p[0] = me.next
+    add_i64(&retired, me.done)
+    spin_unlock(&runners_lock)
+
+cdef long long pending() noexcept nogil:
+    cdef long long n = submitted
+    cdef Runner* r
+    spin_lock(&runners_lock)
+    n -= retired
+    r = runners
+    while r != NULL:
+        n -= load_i64(&r.done)
+        r = r.next
+    spin_unlock(&runners_lock)
+    return n
+
+cdef void* worker_main(void* arg) noexcept nogil:
+    global tls_runner
+    cdef Runner* me = <Runner*>arg
+    cdef Task* t
+    tls_runner = me
+    while not load_int(&stopping):
+        enter(me)
+        t = find(me)
+        leave(me)
+        if t == NULL:
+            if load_int(&waiting_all):
+                ring_done()
+            t = idle(me)
+        while t != NULL:
+            t = execute(me, t)
+            if t == NULL and not load_int(&stopping):
+                t = find(me)
+            elif t != NULL and load_int(&stopping):
+                give_back(t)
+                t = NULL
+            leave(me)
+    if me.tstate != NULL:
+        end_thread_state(me)
+    return NULL
+
+cdef void give_back(Task* t) noexcept nogil:
+    """Queue a task that was taken and not run."""
+    store_int(&t.state, IDLE)
+    push(0, t)
+    wake_worker()
+
+cdef extern from *:
+    """
+    static void end_thread_state(void *runner_tstate) {
+        PyEval_RestoreThread((PyThreadState *)runner_tstate);
+        PyGILState_Release(PyGILState_UNLOCKED);     /* undoes the PyGILState_Ensure that made it */
+    }
+    """
+    void end_thread_state_c "end_thread_state"(void*) nogil
+
+cdef void end_thread_state(Runner* me) noexcept nogil:
+    end_thread_state_c(me.tstate)
+    me.tstate = NULL
+
+cdef Task* idle(Runner* me) noexcept nogil:
+    """Look around for a while, one worker at a time, then sleep. A task that was found, or NULL."""
+    global sleeping, tokens
+    cdef Task* t = NULL
+    cdef long long until
+    cdef bint counted = False
+    if cas_int(&searching, 0, 1):
+        counted = True
+        until = now_ns() + SPIN_NS
+        while not any_ready() and now_ns() < until and not load_int(&stopping):
+            cpu_pause()
+    while t == NULL and not load_int(&stopping):
+        if not counted:
+            # Asleep is announced before the last look around; a push is made before its look for sleepers. One of
+            # both sees the other: `sleeping` changes under the bell, a full barrier, and wake_worker() has a fence.
+            bell_lock(&idle_bell)
+            sleeping += 1
+            full_fence()
+            if not any_ready() and not load_int(&stopping):
+                while tokens == 0 and not load_int(&stopping):
+                    bell_wait(&idle_bell)
+            if tokens:
+                tokens -= 1         # wake_worker took us off `sleeping` and counted us as searching
+                counted = True
+            else:
+                sleeping -= 1
+            bell_unlock(&idle_bell)
+        enter(me)
+        t = find(me)
+        leave(me)
+        if counted:
+            add_int(&searching, -1)
+            counted = False
+            full_fence()            # pairs with wake_worker: who pushed while we were searching relied on us
+    if t != NULL and any_ready():
+        wake_worker()
+    return t
+
+cdef int start_workers() except -1:
+    global started
+    cdef int i
+    cdef Runner* r
+    store_int(&stopping, 0)
+    for i in range(1, nworkers + 1):
+        r = <Runner*>calloc(1, sizeof(Runner))
+        if r == NULL:
+            raise MemoryError("no memory for a worker")
+        r.index = i
+        r.random = delay_seed + 77 * i + 1
+        workers[i] = r
+        register(r)
+        if pthread_create(&r.thread, NULL, worker_main, r):
+            unregister(r)
+            free(r)
+            if i == 1:
+                raise RuntimeError("cannot start a worker thread")
+            break                   # fewer workers than wanted: queues of the others stay empty
+        started = i
+    return 0
+
+cdef void stop_workers() noexcept nogil:
+    """Let each finish what it runs, and join it. Called without the GIL, which a worker may need to finish."""
+    global started
+    cdef int i
+    store_int(&stopping, 1)
+    bell_lock(&idle_bell)
+    bell_ring_all(&idle_bell)
+    bell_unlock(&idle_bell)
+    for i in range(1, started + 1):
+        pthread_join(workers[i].thread, NULL)
+        unregister(workers[i])
+        free(workers[i])
+        workers[i] = NULL
+    started = 0
+
+cdef void random_delay(Runner* me) noexcept nogil:
+    me.random = me.random * 6364136223846793005ULL + 1442695040888963407ULL
+    if (me.random >> 62) == 0:
+        sleep_ns(1000 * <long long>((me.random >> 33) % <unsigned long long>delay_us))
+
+# ---- waiting ---------------------------------------------------------------------------------------------------
+
+cdef bint region_ready(Storage* s, Region* r, bint write) noexcept:
+    """Whether no pending access stands in the way of reading (or writing) a region. Needs the GIL."""
+    return region_ready_nogil(s, r, write)
+
+cdef bint region_ready_nogil(Storage* s, Region* r, bint write) noexcept nogil:
+    cdef Access* e
+    cdef bint ready = True
+    if load_ptr(&s.writes) == NULL and (not write or load_ptr(&s.reads) == NULL):
+        return True
+    if r == NULL:
+        return False
+    spin_lock(&s.lock)
+    e = s.writes
+    while e != NULL and ready:
+        ready = not overlap(e, r)
+        e = e.next
+    e = s.reads if write else NULL
+    while e != NULL and ready:
+        ready = not overlap(e, r)
+        e = e.next
+    spin_unlock(&s.lock)
+    return ready
+
+cdef Task* claim_needed(Storage* s, int* visits) noexcept nogil:
+    """A ready task that s waits for, taken out of turn, or NULL.
+
+    The path of locks is held by trylock, so it cannot deadlock, and a storage already on it is skipped. It is a search
+    that may miss: then the queues' own order serves.
+    """
+    cdef Access* e
+    cdef Access* a
+    cdef Task* t
+    cdef Task* found = NULL
+    cdef int i
+    if visits[0] <= 0 or not spin_trylock(&s.lock):
+        return NULL
+    visits[0] -= 1
+    e = s.writes
+    while e != NULL and found == NULL and visits[0] > 0:
+        t = task_of(e)                      # lives while the lock is held: it has yet to leave this frontier
+        if load_int(&t.npending) == 0:
+            if cas_int(&t.state, IDLE, CLAIMED):
+                found = t
+        else:
+            a = accesses(t)
+            for i in range(t.nops):
+                if a[i].storage != NULL and load_ptr(&a[i].storage.writes) != NULL:
+                    found = claim_needed(a[i].storage, visits)
+                    if found != NULL:
+                        break
+        visits[0] -= 1
+        e = e.next
+    spin_unlock(&s.lock)
+    return found
+
+cdef Task* help(Runner* me, Storage* s) noexcept nogil:
+    """A task for a waiting thread: one that s needs; else any, when workers sleep or are held up by Python code."""
+    cdef int visits = 128
+    cdef Task* t = NULL
+    enter(me)
+    if s != NULL:
+        t = claim_needed(s, &visits)
+    if t == NULL and (load_int(&sleeping) or load_int(&hosting) or not started):
+        t = find(me)
+        if t != NULL and t.kernel.flags & HOST and s != NULL and started:
+            give_back(t)            # somebody's Python code may block: that is for workers
+            t = NULL
+    leave(me)
+    return t
+
+cdef bint finished(Storage* s, Region* r, bint write) noexcept nogil:
+    return pending() == 0 if s == NULL else region_ready_nogil(s, r, write)
+
+cdef bint help_until(Runner* me, Storage* s, Region* r, bint write) noexcept nogil:
+    """Help, or sleep, until what is waited for is ready (True) or it is time to look at signals (False).
+
+    Called with the GIL, which it gives up in between. s NULL: wait for everything.
+    """
+    cdef long long start = now_ns()
+    cdef int seen
+    cdef bint ready
+    cdef Task* t
+    drop_gil(me)
+    while True:
+        seen = load_int(&rings)
+        enter(me)
+        ready = finished(s, r, write)
+        leave(me)
+        if ready or now_ns() - start > SLICE_NS:
+            break
+        t = help(me, s)
+        if t != NULL:
+            while t != NULL:
+                t = execute(me, t)
+                if t != NULL and (now_ns() - start > SLICE_NS or finished(s, r, write)):
+                    give_back(t)
+                    t = NULL
+                leave(me)
+            if load_int(&waiting_all):
+                ring_done()
+        elif now_ns() - start < SPIN_NS:
+            sched_yield()
+        else:
+            bell_lock(&done_bell)
+            if rings == seen:
+                bell_wait_ns(&done_bell, SLICE_NS)
+            bell_unlock(&done_bell)
+    take_gil(me)
+    return ready
+
+cdef extern from "<sched.h>" nogil:
+    int sched_yield()
+
+cdef int block(Storage* s, Region* r, bint write) except -1:
+    """Wait with help. Ctrl-C interrupts."""
+    global waits
+    cdef Runner me
+    cdef Site* site = site_here()
+    if tls_host:
+        raise RuntimeError("a task would wait for another one: pass the array as an argument of dflow.submit")
+    waits += 1
+    if site != NULL:
+        site.waits += 1
+    memset(&me, 0, sizeof(me))
+    me.random = delay_seed + 1
+    register(&me)
+    if s != NULL:
+        add_int(&s.refs, 1)
+        spin_lock(&s.lock)
+        s.waited += 1
+        spin_unlock(&s.lock)
+    else:
+        add_int(&waiting_all, 1)
+    try:
+        while not help_until(&me, s, r, write):
+            PyErr_CheckSignals()
+    finally:
+        unregister(&me)
+        if s != NULL:
+            spin_lock(&s.lock)
+            s.waited -= 1
+            spin_unlock(&s.lock)
+            storage_unref(s)
+        else:
+            add_int(&waiting_all, -1)
+    return 0
+
+cdef int wait_storage(Storage* s, Region* r, bint write) except -1:
+    """Until no pending access stands in the way of reading (or writing) a region of s. Raises its poison, if reading."""
+    while not region_ready(s, r, write):
+        block(s, r, write)
+    if load_ptr(&warnings_pending) != NULL:
+        give_warnings()
+    if load_ptr(&graveyard) != NULL:
+        drain()
+    if s.poison != NULL and not write:
+        raise_poison(s.poison)
+    return 0
+
+cdef int wait_all() except -1:
+    """Until nothing is pending. Raises the errors that nobody has seen."""
+    cdef Poison* p
+    while pending():
+        block(NULL, NULL, False)
+    drain()
+    trim_cells()
+    if load_ptr(&warnings_pending) != NULL:
+        give_warnings()
+    errors = []
+    p = poisons
+    while p != NULL:
+        if not p.seen:
+            p.seen = 1
+            errors.append(<object>p.error)
+        p = p.next
+    if len(errors) == 1:
+        raise errors[0].with_traceback(None)
+    if errors:
+        errors.reverse()            # oldest first
+        if all(isinstance(error, Exception) for error in errors):
+            raise ExceptionGroup("several operations failed", errors)
+        raise BaseExceptionGroup("several operations failed", errors)
+    return 0
+
+# ---- floating point warnings -----------------------------------------------------------------------------------
+
+cdef object fp_texts = ((FP_DIVIDE, "divide by zero"), (FP_OVER, "overflow"), (FP_UNDER, "underflow"),
+                        (FP_INVALID, "invalid value"))
+cdef dict warning_registries = {}           # file name: what the warnings module has shown of it
+
+cdef int report_fp(int flags, Site* site, Kernel* kernel) except -1:
+    """RuntimeWarnings for floating point flags; at a site, or, when it is NULL, at the running line."""
+    import warnings
+    for flag, text in fp_texts:
+        if not flags & flag:
+            continue
+        message = f"{text} encountered in {kernel.name.decode()}"
+        if site == NULL:
+            warnings.warn(message, RuntimeWarning, stacklevel=1)
+        else:
+            code = <object>site.code
+            registry = warning_registries.setdefault(code.co_filename, {})
+            warnings.warn_explicit(message, RuntimeWarning, code.co_filename, site_line(site), registry=registry)
+    return 0
+
+cdef int give_warnings() except -1:
+    """Tell what workers noticed, oldest first. A filter may turn a warning into an error: the rest is told all the same."""
+    cdef FpEvent* w = <FpEvent*>swap_ptr(&warnings_pending, NULL)
+    cdef FpEvent* following
+    cdef FpEvent* ordered = NULL
+    while w != NULL:
+        following = w.next
+        w.next = ordered
+        ordered = w
+        w = following
+    error = None
+    while ordered != NULL:
+        w = ordered
+        ordered = w.next
+        try:
+            report_fp(w.flags, w.site, w.kernel)
+        except Exception as e:
+            error = error or e
+        free(w)
+    if error is not None:
+        raise error
+    return 0
+
+# ---- fork and exit ---------------------------------------------------------------------------------------------
+
+def before_fork():
+    """Bring every runner to a point where it holds no lock. Kernels run on."""
+    cdef Runner* r
+    global forking
+    swap_int(&forking, 1)
+    with nogil:
+        while True:
+            spin_lock(&runners_lock)
+            r = runners
+            while r != NULL and not load_int(&r.inside):
+                r = r.next
+            if r == NULL:
+                break               # holding runners_lock over the fork: the list is whole in the child
+            spin_unlock(&runners_lock)
+            sleep_ns(1000)
+
+def after_fork_in_parent():
+    spin_unlock(&runners_lock)
+    store_int(&forking, 0)
+
+def after_fork_in_child():
+    """No worker has survived. What was pending is poisoned, what was ready stays."""
+    global runners, started, sleeping, tokens, searching, hosting, waiting_all, runners_lock, forking
+    cdef Runner* me = <Runner*>tls_runner
+    cdef Runner* r
+    cdef Task* t
+    cdef Poison* p = NULL
+    cdef int i
+    r = runners
+    runners = NULL
+    runners_lock = forking = sleeping = tokens = searching = waiting_all = started = 0
+    hosting = 1 if tls_host else 0
+    bell_init(&idle_bell)
+    bell_init(&done_bell)
+    memory_after_fork()
+    if pending_after_fork(r):
+        p = poison_new(RuntimeError("this array was pending when the process forked: only the parent computes it"),
+                       NULL, b"fork")
+        p.seen = 1
+    while r != NULL:
+        if r != me and r.current != NULL:
+            end_task(r.current, p)
+        r = r.next
+    for i in range(MAX_WORKERS + 1):
+        queues[i].lock = 0
+        while True:
+            t = pop(i)
+            if t == NULL:
+                break
+            if take(t):
+                end_task(t, p)
+    if p != NULL:
+        poison_unref(p)
+    settle_after_fork(me)
+    drain()
+
+cdef bint pending_after_fork(Runner* r) noexcept:
+    cdef long long n = submitted - retired
+    while r != NULL:
+        n -= r.done
+        r = r.next
+    return n != 0
+
+cdef void settle_after_fork(Runner* me) noexcept:
+    """Count nothing as pending, but the task that forked, if one did."""
+    global retired, runners
+    retired = submitted
+    if me != NULL:
+        me.next = NULL
+        me.done = 0
+        runners = me
+        retired -= 1
+
+cdef void end_task(Task* t, Poison* p) noexcept nogil:
+    """Finish t without running it, and all that depends on it."""
+    cdef long long done = 0
+    while t != NULL:
+        add_int(&p.refs, 1)
+        t = finish(0, t, p, NULL, &done)
+
+def shutdown():
+    """At exit: run the host tasks, for their effects; drop the rest; report errors that nobody saw."""
+    cdef Poison* p
+    cdef Poison* following
+    try:
+        while load_i64(&host_tasks) and pending():
+            block(NULL, NULL, False)
+    except BaseException:           # Ctrl-C again
+        pass
+    if started:
+        with nogil:
+            stop_workers()
+    drain()
+    p = poisons
+    while p != NULL:
+        following = p.next
+        if not p.seen:
+            p.seen = 1
+            report_unseen(<object>p.error)
+        p = following
+
+# ---- what Python sees ------------------------------------------------------------------------------------------
+
+def waitall():
+    """Wait until nothing is pending. Raises the errors nobody has read; an ExceptionGroup when they are several."""
+    if tls_host:
+        raise RuntimeError("a task would wait for all others, itself among them")
+    wait_all()
+
+def set_num_workers(int n):
+    """Use n worker threads from now on; waits for pending work first."""
+    global nworkers, stolen_before
+    if not 1 <= n <= MAX_WORKERS:
+        raise ValueError(f"n must be between 1 and {MAX_WORKERS}, not {n}")
+    while pending():
+        block(NULL, NULL, False)
+    if started:
+        with nogil:
+            stop_workers()
+    nworkers = n
+
+def num_workers():
+    """How many worker threads the engine uses."""
+    return nworkers
+
+def naive(on=None):
+    """Run every operation at its call (True) or asynchronously (False). Returns the previous setting."""
+    before = bool(settings.naive)
+    if on is not None:
+        waitall()
+        settings.naive = bool(on)
+    return before
+
+def inline_limit(ns=None):
+    """The estimated cost, in nanoseconds, up to which an operation on ready data runs in its caller.
+
+    0 queues every operation. Returns the previous limit.
+    """
+    before = settings.inline_cost
+    if ns is not None:
+        settings.inline_cost = <float>(ns if ns > 0 else -1)
+    return max(before, 0)
+
+def set_delays(unsigned long long seed, int max_us):
+    """For tests: sleep up to max_us microseconds before about every fourth task. seed 0 turns it off."""
+    global delay_seed, delay_us
+    delay_seed = seed
+    delay_us = max_us if seed else 0
+
+def statistics():
+    """Counters since the process started, and what is pending now.
+
+    pending, inline (operations run in their caller), queued (tasks), stolen (tasks run by another worker than the one
+    that made them ready), waits (that blocked), waits_at ({"file:line in function": count}), storages, bytes (of
+    array data that is allocated or promised), workers.
+    """
+    cdef Runner* r
+    cdef Site* site
+    cdef Py_ssize_t i
+    cdef long long stolen = 0
+    drain()
+    r = runners
+    while r != NULL:
+        stolen += r.stolen
+        r = r.next
+    blocked = {}
+    for i in range(site_count()):
+        site = site_at(i)
+        if site != NULL and site.waits:
+            blocked[describe(site)] = blocked.get(describe(site), 0) + site.waits
+    counts = live()
+    return {"pending": pending(), "inline": settings.inlined, "queued": submitted, "fused": 0, "stolen": stolen,
+            "waits": waits, "waits_at": blocked, "storages": counts["storages"], "bytes": counts["bytes"],
+            "workers": nworkers}
+
+def live():
+    """Storages, unfinished tasks and bytes of array data that exist now."""
+    drain()
+    return {"storages": storages_made - storages_ended - load_i64(&storages_ended_nogil),
+            "tasks": pending(), "bytes": bytes_made - bytes_ended - load_i64(&bytes_ended_nogil)}
+
+def check_idle():
+    """Assert that nothing is pending, queued or running."""
+    cdef Runner* r = runners
+    assert pending() == 0, f"{pending()} tasks are pending"
+    assert not any_ready(), "a queue is not empty"
+    assert load_i64(&host_tasks) == 0, "a host task is pending"
+    while r != NULL:
+        assert r.current == NULL, "a worker is running"
+        r = r.next
+
+def storage_header_bytes():
+    return sizeof(Storage)
+
+def configure(str package):
+    site_set_package(package)

@@ -1,0 +1,40 @@
+"""Memory for the engine: cells for headers and tiny arrays, blocks for data.
+
+Cells are allocated with the GIL held only (tasks and storages are made by submitting threads) and freed by anyone:
+a thread with the GIL returns a cell to the pool's own list, a worker pushes it on the pool's `remote` stack, which
+the next allocation takes over whole. One consumer that takes everything needs no ABA protection.
+"""
+
+cdef extern from "_sync.h" nogil:
+    int DFLOW_DEBUG
+    int DFLOW_PLAIN_MALLOC
+    int load_int(int*)
+    void store_int(int*, int)
+    int add_int(int*, int)
+    int swap_int(int*, int)
+    int cas_int(int*, int, int)
+    int cas_ptr(void*, void*, void*)
+    void* load_ptr(void*)
+    void store_ptr(void*, void*)
+    void* swap_ptr(void*, void*)
+    long long load_i64(long long*)
+    long long add_i64(long long*, long long)
+    void full_fence()
+    void cpu_pause()
+    void spin_lock(int*)
+    bint spin_trylock(int*)
+    void spin_unlock(int*)
+
+cdef enum Pool:
+    STORAGES = 0
+    TASKS = 1
+
+cdef void* cell_alloc(Pool pool, size_t n) noexcept
+cdef void cell_free(Pool pool, void* p, size_t n) noexcept
+cdef void cell_free_nogil(Pool pool, void* p, size_t n) noexcept nogil
+cdef void trim_cells() noexcept
+
+cdef char* block_alloc(size_t n) noexcept nogil
+cdef void block_free(char* p, size_t n) noexcept nogil
+cdef void release_blocks() noexcept nogil
+cdef void memory_after_fork() noexcept nogil

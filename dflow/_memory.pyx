@@ -1,0 +1,236 @@
+"""Cells and blocks: see _memory.pxd for who may call what."""
+
+from libc.stdlib cimport malloc, free
+from libc.stddef cimport size_t
+
+cdef extern from "<stdlib.h>" nogil:
+    void* aligned_alloc(size_t, size_t)
+
+cdef extern from "<sys/mman.h>" nogil:
+    int madvise(void*, size_t, int)
+    int MADV_HUGEPAGE
+
+# ---- cells -----------------------------------------------------------------------------------------------------
+
+cdef enum:
+    UNIT = 16                   # sizes are counted in units
+    CLASSES = 65                # cells of 1 to 64 units; larger ones come from malloc
+    SLAB = 1 << 16
+    TRIM = 64 << 20             # slabs kept for good
+
+cdef struct Cell:
+    Cell* next
+
+cdef struct SlabHead:
+    SlabHead* next
+    size_t pad                  # keeps cells 16-byte aligned
+
+cdef struct CellPool:
+    Cell* ready                 # GIL
+    Cell* remote                # pushed by workers, taken whole under the GIL
+    SlabHead* slabs             # GIL
+    long long allocated         # GIL
+    long long freed             # GIL
+    long long freed_remote      # atomic
+
+cdef CellPool pools[2][CLASSES]
+cdef size_t slab_bytes = 0
+
+cdef Cell* refill(CellPool* pool, size_t size) noexcept:
+    """Cells freed by workers, or else a new slab."""
+    cdef Cell* cell = <Cell*>swap_ptr(&pool.remote, NULL)
+    cdef SlabHead* slab
+    cdef char* p
+    if cell != NULL:
+        return cell
+    slab = <SlabHead*>malloc(SLAB)
+    if slab == NULL:
+        return NULL
+    slab_bytes_add(SLAB)
+    slab.next = pool.slabs
+    pool.slabs = slab
+    p = <char*>slab + sizeof(SlabHead)
+    while p + size <= <char*>slab + SLAB:
+        (<Cell*>p).next = cell
+        cell = <Cell*>p
+        p += size
+    return cell
+
+cdef void slab_bytes_add(size_t n) noexcept:
+    global slab_bytes
+    slab_bytes += n
+
+cdef void* cell_alloc(Pool kind, size_t n) noexcept:
+    """A cell of n bytes, 16-byte aligned, or NULL. Needs the GIL."""
+    cdef size_t units = (n + UNIT - 1) // UNIT
+    cdef CellPool* pool
+    cdef Cell* cell
+    if DFLOW_PLAIN_MALLOC or units >= CLASSES:
+        return malloc(n)
+    pool = &pools[<int>kind][units]
+    cell = pool.ready
+    if cell == NULL:
+        cell = refill(pool, units * UNIT)
+        if cell == NULL:
+            return NULL
+    pool.ready = cell.next
+    pool.allocated += 1
+    return cell
+
+cdef void cell_free(Pool kind, void* p, size_t n) noexcept:
+    """Needs the GIL."""
+    cdef size_t units = (n + UNIT - 1) // UNIT
+    cdef CellPool* pool
+    if DFLOW_PLAIN_MALLOC or units >= CLASSES:
+        free(p)
+        return
+    pool = &pools[<int>kind][units]
+    (<Cell*>p).next = pool.ready
+    pool.ready = <Cell*>p
+    pool.freed += 1
+
+cdef void cell_free_nogil(Pool kind, void* p, size_t n) noexcept nogil:
+    cdef size_t units = (n + UNIT - 1) // UNIT
+    cdef CellPool* pool
+    cdef Cell* head
+    if DFLOW_PLAIN_MALLOC or units >= CLASSES:
+        free(p)
+        return
+    pool = &pools[<int>kind][units]
+    while True:
+        head = <Cell*>load_ptr(&pool.remote)
+        (<Cell*>p).next = head
+        if cas_ptr(&pool.remote, head, p):
+            break
+    add_i64(&pool.freed_remote, 1)
+
+cdef void trim_cells() noexcept:
+    """Give slabs of unused cells back after a burst of millions of tasks. Needs the GIL and an idle engine."""
+    cdef CellPool* pool
+    cdef SlabHead* slab
+    cdef int kind, i
+    if slab_bytes < TRIM:
+        return
+    for kind in range(2):
+        for i in range(CLASSES):
+            pool = &pools[kind][i]
+            if pool.allocated != pool.freed + load_i64(&pool.freed_remote):
+                continue
+            swap_ptr(&pool.remote, NULL)
+            pool.ready = NULL
+            while pool.slabs != NULL:
+                slab = pool.slabs
+                pool.slabs = slab.next
+                free(slab)
+                slab_bytes_add(-<size_t>SLAB)
+
+# ---- blocks ----------------------------------------------------------------------------------------------------
+#
+# Fresh pages cost more than the arithmetic that fills them, so freed blocks are kept, by size class, for the next
+# array of about that size. Classes are four to an octave: a block wastes at most a quarter.
+
+cdef enum:
+    SMALL = 1 << 16             # up to here malloc is fast and returns warm memory
+    HUGE = 2 << 20              # from here on 2 MB pages
+    BINS = 256
+
+cdef struct Block:
+    Block* next
+
+cdef struct Bin:
+    int lock
+    Block* blocks
+
+cdef Bin bins[BINS]
+cdef long long cached = 0               # atomic
+cdef long long cache_limit = 1 << 30
+
+cdef int bin_of(size_t n, size_t* size) noexcept nogil:
+    """Index of the class that holds n bytes, and its block size."""
+    cdef int octave = 0
+    cdef size_t base = SMALL
+    cdef size_t quarter
+    while base * 2 < n:
+        base *= 2
+        octave += 1
+    quarter = base // 4
+    cdef size_t k = (n - base + quarter - 1) // quarter        # 1..4
+    size[0] = base + k * quarter
+    return octave * 4 + <int>k
+
+cdef size_t size_of_bin(int i) noexcept nogil:
+    """The inverse of bin_of: classes 1..4 lie in the first octave."""
+    cdef size_t base = <size_t>SMALL << ((i - 1) // 4)
+    return base + base // 4 * ((i - 1) % 4 + 1)
+
+cdef char* block_alloc(size_t n) noexcept nogil:
+    """n bytes for array data, 64-byte aligned (16 when small), or NULL."""
+    cdef size_t size
+    cdef int i
+    cdef Block* block
+    cdef char* p
+    if n <= SMALL or DFLOW_PLAIN_MALLOC:
+        return <char*>malloc(n if n > 0 else 1)
+    if n > <size_t>1 << 62:
+        return NULL
+    i = bin_of(n, &size)
+    if load_ptr(&bins[i].blocks) != NULL:
+        spin_lock(&bins[i].lock)
+        block = bins[i].blocks
+        if block != NULL:
+            bins[i].blocks = block.next
+        spin_unlock(&bins[i].lock)
+        if block != NULL:
+            add_i64(&cached, -<long long>size)
+            return <char*>block
+    p = fresh_block(size)
+    if p == NULL:
+        release_blocks()
+        p = fresh_block(size)
+    return p
+
+cdef char* fresh_block(size_t size) noexcept nogil:
+    cdef size_t align = HUGE if size >= 2 * <size_t>HUGE else 4096
+    cdef char* p = <char*>aligned_alloc(align, (size + align - 1) // align * align)
+    if p != NULL and align == HUGE:
+        madvise(p, size, MADV_HUGEPAGE)
+    return p
+
+cdef void block_free(char* p, size_t n) noexcept nogil:
+    """Give back what block_alloc(n) returned."""
+    cdef size_t size
+    cdef int i
+    if n <= SMALL or DFLOW_PLAIN_MALLOC:
+        free(p)
+        return
+    i = bin_of(n, &size)
+    if load_i64(&cached) + <long long>size > cache_limit:
+        free(p)
+        return
+    add_i64(&cached, size)
+    spin_lock(&bins[i].lock)
+    (<Block*>p).next = bins[i].blocks
+    store_ptr(&bins[i].blocks, p)
+    spin_unlock(&bins[i].lock)
+
+cdef void release_blocks() noexcept nogil:
+    """Return every cached block to the system."""
+    cdef int i
+    cdef Block* block
+    cdef Block* following
+    for i in range(BINS):
+        spin_lock(&bins[i].lock)
+        block = bins[i].blocks
+        bins[i].blocks = NULL
+        spin_unlock(&bins[i].lock)
+        while block != NULL:
+            following = block.next
+            free(block)
+            add_i64(&cached, -<long long>size_of_bin(i))
+            block = following
+
+cdef void memory_after_fork() noexcept nogil:
+    """In the child: no other thread exists, so no lock is held; a block being moved at the fork is lost, no more."""
+    cdef int i
+    for i in range(BINS):
+        bins[i].lock = 0

@@ -1,0 +1,140 @@
+/* Atomics, a spin lock, floating point flags and version-dependent corners of CPython.
+ *
+ * Acquire and release are the only orders used, except where a comment asks for a full fence.
+ */
+#ifndef DFLOW_SYNC_H
+#define DFLOW_SYNC_H
+
+#include <Python.h>
+#include <fenv.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef DFLOW_DEBUG
+#define DFLOW_DEBUG 0
+#endif
+#ifndef DFLOW_PLAIN_MALLOC        /* the sanitizers want to see each allocation */
+#define DFLOW_PLAIN_MALLOC 0
+#endif
+
+/* What must hold, or the engine is broken: the debug build stops. */
+#define invariant(condition, text) \
+    do { if (DFLOW_DEBUG && !(condition)) { fprintf(stderr, "dflow invariant broken: %s\n", text); abort(); } } while (0)
+
+#define load_int(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define store_int(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+#define add_int(p, v) __atomic_add_fetch((p), (v), __ATOMIC_ACQ_REL)
+#define swap_int(p, v) __atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST)
+#define load_ptr(p) ((void *)__atomic_load_n((void **)(p), __ATOMIC_ACQUIRE))
+#define store_ptr(p, v) __atomic_store_n((void **)(p), (void *)(v), __ATOMIC_RELEASE)
+#define swap_ptr(p, v) ((void *)__atomic_exchange_n((void **)(p), (void *)(v), __ATOMIC_ACQ_REL))
+#define load_i64(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define add_i64(p, v) __atomic_add_fetch((p), (v), __ATOMIC_RELAXED)
+#define full_fence() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+
+static inline int cas_int(int *p, int expected, int desired) {
+    return __atomic_compare_exchange_n(p, &expected, desired, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+static inline int cas_ptr(void *p, void *expected, void *desired) {
+    return __atomic_compare_exchange_n((void **)p, &expected, desired, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+static inline void cpu_pause(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* A lock held for tens of nanoseconds and never across a call that can block. */
+static inline void spin_lock(int *lock) {
+    for (int n = 0; __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE); n++) {
+        while (__atomic_load_n(lock, __ATOMIC_RELAXED)) {
+            if (++n < 100) cpu_pause();
+            else sched_yield();            /* its holder may have been preempted */
+        }
+    }
+}
+
+static inline int spin_trylock(int *lock) { return !__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE); }
+static inline void spin_unlock(int *lock) { __atomic_store_n(lock, 0, __ATOMIC_RELEASE); }
+
+/* Floating point flags, numbered as NumPy numbers them. */
+enum { FP_DIVIDE = 1, FP_OVER = 2, FP_UNDER = 4, FP_INVALID = 8 };
+
+#if defined(__x86_64__)
+static inline int fp_raw(void) {
+    unsigned int csr = __builtin_ia32_stmxcsr();
+    unsigned short x87;                    /* longdouble arithmetic, and glibc's feraiseexcept(FE_OVERFLOW) */
+    __asm__ volatile("fnstsw %0" : "=am"(x87));
+    return (csr | x87) & 0x1d;             /* invalid 1, divide 4, overflow 8, underflow 16 */
+}
+static inline int fp_flags(void) {
+    int raw = fp_raw();
+    if (__builtin_expect(raw == 0, 1)) return 0;
+    return (raw & 4 ? FP_DIVIDE : 0) | (raw & 8 ? FP_OVER : 0) | (raw & 16 ? FP_UNDER : 0) | (raw & 1 ? FP_INVALID : 0);
+}
+static inline void fp_clear(void) {
+    if (fp_raw()) feclearexcept(FE_ALL_EXCEPT);
+}
+#else
+static inline int fp_flags(void) {
+    int raw = fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID);
+    if (raw == 0) return 0;
+    return (raw & FE_DIVBYZERO ? FP_DIVIDE : 0) | (raw & FE_OVERFLOW ? FP_OVER : 0) |
+           (raw & FE_UNDERFLOW ? FP_UNDER : 0) | (raw & FE_INVALID ? FP_INVALID : 0);
+}
+static inline void fp_clear(void) { feclearexcept(FE_ALL_EXCEPT); }
+#endif
+
+/* The error indicator of this thread's own state, readable without the GIL by the thread that owns it. */
+static inline int thread_state_has_error(PyThreadState *ts) {
+#if PY_VERSION_HEX >= 0x030C0000
+    return ts->current_exception != NULL;
+#else
+    return ts->curexc_type != NULL;
+#endif
+}
+
+static inline void sleep_ns(int64_t ns) {
+    struct timespec t = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+    nanosleep(&t, NULL);
+}
+
+static inline int64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* A mutex and condition in one: what idle workers and blocked readers sleep on. */
+typedef struct { pthread_mutex_t mutex; pthread_cond_t cond; } Bell;
+
+static inline void bell_init(Bell *b) {
+    pthread_condattr_t attr;
+    pthread_mutex_init(&b->mutex, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&b->cond, &attr);
+    pthread_condattr_destroy(&attr);
+}
+static inline void bell_lock(Bell *b) { pthread_mutex_lock(&b->mutex); }
+static inline void bell_unlock(Bell *b) { pthread_mutex_unlock(&b->mutex); }
+static inline void bell_wait(Bell *b) { pthread_cond_wait(&b->cond, &b->mutex); }
+static inline void bell_ring_one(Bell *b) { pthread_cond_signal(&b->cond); }
+static inline void bell_ring_all(Bell *b) { pthread_cond_broadcast(&b->cond); }
+static inline void bell_wait_ns(Bell *b, int64_t ns) {
+    int64_t until = now_ns() + ns;
+    struct timespec t = {(time_t)(until / 1000000000), (long)(until % 1000000000)};
+    pthread_cond_timedwait(&b->cond, &b->mutex, &t);
+}
+
+#endif

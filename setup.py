@@ -1,0 +1,89 @@
+"""Builds the extensions: every dflow/NAME.pyx becomes dflow.NAME. Everything else is said in pyproject.toml.
+
+Two variables of the environment choose a build other than the release, each in a folder of its own under build/:
+
+    DFLOW_DEBUG=1                       the invariants are asserted
+    DFLOW_SANITIZE=address,undefined    the same, under these sanitizers of GCC
+"""
+
+import os
+import sys
+from glob import glob
+from pathlib import Path
+
+import numpy
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+# C files compiled into an extension besides its own. Each belongs to one extension only: the symbols are hidden, and
+# extensions are compiled at the same time.
+HELPERS = {
+    "_engine": ["dflow/_site.c"],
+}
+
+DIRECTIVES = {
+    "language_level": 3,
+    "binding": True,
+    "embedsignature": False,
+    # The checks that C does not make either. A typed list or tuple is then not checked, and not indexed from its end.
+    "boundscheck": False,
+    "wraparound": False,
+    "initializedcheck": False,
+    "cdivision": True,
+}
+
+SANITIZE = os.environ.get("DFLOW_SANITIZE", "")
+DEBUG = bool(SANITIZE) or os.environ.get("DFLOW_DEBUG", "0") not in ("", "0")
+VARIANT = "asan" if SANITIZE else "debug" if DEBUG else "release"
+
+FLAGS = [
+    "-fvisibility=hidden",
+    "-ftls-model=initial-exec",  # a thread-local costs one load, not a call; only a few bytes may live there
+    # Results equal NumPy's bit for bit: a * b + c stays two roundings on machines that could fuse it. Leaving errno
+    # alone changes no result (sqrt becomes one instruction); -ffast-math and -march=native would change some.
+    "-ffp-contract=off",
+    "-fno-math-errno",
+]
+if DEBUG:
+    FLAGS += ["-O1", "-g", "-UNDEBUG", "-DDFLOW_DEBUG=1"]
+else:
+    FLAGS += ["-O3", "-g0"]  # -g0: many Pythons ask for -g, which doubles the time of the build
+if SANITIZE:
+    FLAGS += [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer"]
+
+
+def cores():
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def extensions(build_dir="build/c", force=None):
+    """The extensions, their generated C brought up to date in build_dir, which all variants share."""
+    sources = sorted(glob("dflow/*.pyx"), key=os.path.getsize, reverse=True)  # largest first: cores finish together
+    modules = [
+        Extension(
+            f"dflow.{Path(source).stem}",
+            [source, *HELPERS.get(Path(source).stem, [])],
+            include_dirs=["dflow", numpy.get_include()],
+            define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
+            extra_compile_args=FLAGS,
+            extra_link_args=[f"-fsanitize={SANITIZE}"] if SANITIZE else [],
+        )
+        for source in sources
+    ]
+    modules = cythonize(modules, build_dir=build_dir, force=force, nthreads=cores(), compiler_directives=DIRECTIVES)
+    for module in modules:  # Cython has followed the .pyx and .pxd, but not what only C includes, nor the flags above
+        module.depends = sorted({*module.depends, *glob("dflow/*.h"), "setup.py"})
+    return modules
+
+
+if __name__ == "__main__":  # also because cythonize may start fresh processes, which import this file
+    if VARIANT != "release" and "--inplace" in sys.argv:
+        sys.exit(f"setup.py: only the release is built in place; run `setup.py build`, then use build/{VARIANT}/lib")
+    setup(
+        ext_modules=extensions(),
+        options={
+            "build": {"build_base": f"build/{VARIANT}", "build_lib": f"build/{VARIANT}/lib"},
+            "build_ext": {"parallel": cores()},
+        },
+    )

@@ -1,0 +1,48 @@
+"""What holds for every test: it leaves the engine idle, nothing alive that it made, and no error that nobody saw."""
+
+import gc
+import os
+import sys
+
+import pytest
+from hypothesis import settings
+
+import dflow
+from dflow import _engine
+
+settings.register_profile("dflow", deadline=None)  # how long an example takes depends on what else the workers do
+settings.load_profile("dflow")
+
+
+def pytest_report_header():
+    """Says which build is tested."""
+    return f"dflow: {os.path.dirname(dflow.__file__)}"
+
+
+@pytest.fixture(autouse=True)
+def leaves_nothing_behind(request):
+    """Waits for the engine after the test, then compares what is alive with what was before it.
+
+    An error that surfaces here was never read by the test. It fails the test unless that is marked `leaves_errors`.
+    """
+    before = _engine.live()
+    yield
+    try:
+        dflow.waitall()
+    except Exception:
+        if request.node.get_closest_marker("leaves_errors") is None:
+            raise
+    finally:
+        check_clean(before)
+
+
+def check_clean(before):
+    """Asserts that the engine is idle and that as many storages, tasks and bytes are alive as in `before`."""
+    if _engine.live() != before:
+        # Garbage in cycles may hold arrays, and so may the frames of a failed test, which pytest keeps in sys.last_*.
+        for name in ("last_exc", "last_type", "last_value", "last_traceback"):
+            vars(sys).pop(name, None)
+        gc.collect()
+    _engine.check_idle()
+    after = _engine.live()
+    assert after == before, f"the test left a leak: alive before {before}, after {after}"

@@ -1,0 +1,141 @@
+"""The scheduler's oracle: 10,000 random programs give NumPy's results, bit for bit, in every engine configuration.
+
+Seeds are spread over the configurations: each program runs in one of them.
+"""
+
+import contextlib
+import itertools
+from dataclasses import dataclass
+
+import programs
+import pytest
+
+import dflow
+import dflow.numpy as np
+
+pytestmark = [pytest.mark.core, pytest.mark.slow]
+
+PROGRAMS = 10_000
+CHUNK = 200                                 # programs a test, so that a failure names a small range of seeds
+
+
+@dataclass(frozen=True)
+class Configuration:
+    naive: bool = False
+    workers: int | None = None              # None: as many as the machine has cores
+    limit: int | None = None                # inline limit in ns; 0 queues everything, None leaves the default
+    delays: int = 0                         # longest random delay before a task, in microseconds
+    hold: float = 0.0                       # seconds the first arrays stay pending, so that the whole program piles up
+
+    def header(self, seed):
+        """The statements that set this configuration up, for a printed script."""
+        lines = ["import dflow"]
+        if self.naive:
+            lines.append("dflow.engine.naive(True)")
+        if self.workers is not None:
+            lines.append(f"dflow.engine.set_num_workers({self.workers})")
+        if self.limit is not None:
+            lines.append(f"dflow.engine.inline_limit({self.limit})")
+        if self.delays:
+            lines.append(f"dflow._engine.set_delays({seed + 1}, {self.delays})")
+        return lines
+
+    def script(self, program):
+        hold = f"dflow.engine.sleep({{}}, {self.hold})" if self.hold else None
+        return program.script(self.header(program.seed), hold)
+
+
+CONFIGURATIONS = {
+    "naive": Configuration(naive=True),
+    "default": Configuration(),
+    "default-delays": Configuration(delays=50),
+    "one": Configuration(workers=1),
+    "one-queued": Configuration(workers=1, limit=0),
+    "two-queued": Configuration(workers=2, limit=0),
+    "two-queued-delays": Configuration(workers=2, limit=0, delays=50),
+    "two-held": Configuration(workers=2, hold=3e-4),
+    "eight": Configuration(workers=8),
+    "eight-queued": Configuration(workers=8, limit=0),
+    "eight-queued-delays": Configuration(workers=8, limit=0, delays=50),
+    "eight-held": Configuration(workers=8, limit=0, hold=3e-4),
+    "eight-held-delays": Configuration(workers=8, limit=0, delays=50, hold=3e-4),
+}
+
+
+@contextlib.contextmanager
+def configured(configuration):
+    """The engine set up so, and put back as it was."""
+    workers = dflow.engine.num_workers()
+    naive = dflow.engine.naive(configuration.naive)
+    limit = dflow.engine.inline_limit(0)
+    dflow.engine.inline_limit(limit if configuration.limit is None else configuration.limit)
+    if configuration.workers is not None:
+        dflow.engine.set_num_workers(configuration.workers)
+    try:
+        yield
+    finally:
+        dflow._engine.set_delays(0, 0)
+        dflow.engine.inline_limit(limit)
+        dflow.engine.set_num_workers(workers)
+        dflow.engine.naive(naive)
+
+
+def run(program, configuration):
+    """What differs from NumPy, as lines of text; an exception is a difference too."""
+    if configuration.delays:
+        dflow._engine.set_delays(program.seed + 1, configuration.delays)     # seed 0 would turn them off
+    hold = (lambda x: dflow.engine.sleep(x, configuration.hold)) if configuration.hold else None
+    try:
+        variables = programs.execute(program, np, hold)
+        return programs.differences(program, variables, to_numpy)
+    except Exception as error:
+        return [f"{type(error).__name__}: {error}"]
+
+
+def to_numpy(x):
+    return x.asnumpy()
+
+
+def explain(program, lines, configuration):
+    """The failing program, and a shorter one that fails alike, as scripts."""
+    def fails(smaller):
+        return any(run(smaller, configuration) for _ in range(3))       # an order bug does not show every time
+    shorter = programs.shrink(program, fails)
+    return "\n".join([f"program {program.seed} differs from NumPy:", *lines,
+                      "", "shrunk:", configuration.script(shorter), *run(shorter, configuration),
+                      "", "in full:", configuration.script(program)])
+
+
+def spread():
+    """(configuration's name, first seed) of each test: all seeds once, chunk after chunk over the configurations."""
+    names = itertools.cycle(CONFIGURATIONS)
+    return [(next(names), first) for first in range(0, PROGRAMS, CHUNK)]
+
+
+@pytest.mark.parametrize("name, first", spread())
+def test_random_programs_give_numpys_results(name, first):
+    configuration = CONFIGURATIONS[name]
+    with configured(configuration):
+        for seed in range(first, first + CHUNK):
+            program = programs.generate(seed)
+            lines = run(program, configuration)
+            if lines:
+                pytest.fail(explain(program, lines, configuration), pytrace=False)
+
+
+def test_the_generator_repeats_itself():
+    first, again = programs.generate(20), programs.generate(20)
+    assert first.script() == again.script()
+
+
+def test_the_oracle_notices_lost_steps():
+    """An engine that loses one step must show as a difference, or the oracle sees nothing."""
+    noticed = lost = 0
+    for seed in range(1, 20):
+        program = programs.generate(seed)
+        for position in range(len(program.steps)):
+            smaller = programs.without(program, position)
+            if smaller is not None and set(smaller.expected) == set(program.expected):
+                lost += 1
+                noticed += bool(programs.differences(program, programs.execute(smaller, np), to_numpy))
+    assert noticed > lost / 2 > 0       # the others change what is overwritten or deleted later

@@ -21,6 +21,10 @@ HELPERS = {
     "_engine": ["dflow/_site.c"],
 }
 
+LIBRARIES = {
+    "_kernels": ["npymath"],  # NumPy's conversions of half precision
+}
+
 DIRECTIVES = {
     "language_level": 3,
     "binding": True,
@@ -49,7 +53,7 @@ if DEBUG:
 else:
     FLAGS += ["-O3", "-g0"]  # -g0: many Pythons ask for -g, which doubles the time of the build
 if SANITIZE:
-    FLAGS += [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer"]
+    FLAGS += [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer", "-DDFLOW_PLAIN_MALLOC=1"]
 
 
 def cores():
@@ -65,6 +69,8 @@ def extensions(build_dir="build/c", force=None):
             f"dflow.{Path(source).stem}",
             [source, *HELPERS.get(Path(source).stem, [])],
             include_dirs=["dflow", numpy.get_include()],
+            library_dirs=[str(Path(numpy.get_include()).parent / "lib")],
+            libraries=LIBRARIES.get(Path(source).stem, []),
             define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
             extra_compile_args=FLAGS,
             extra_link_args=[f"-fsanitize={SANITIZE}"] if SANITIZE else [],

@@ -1,0 +1,15 @@
+"""dflow: NumPy programs run asynchronously. `import dflow.numpy as np`."""
+
+import os
+
+from dflow import _engine
+
+_engine.configure(os.path.dirname(os.path.abspath(__file__)) + os.sep)
+
+from dflow import engine  # noqa: E402
+from dflow._array import ndarray  # noqa: E402
+from dflow._engine import waitall  # noqa: E402
+from dflow.ops.host import Future, submit  # noqa: E402
+
+__all__ = ["Future", "engine", "ndarray", "submit", "waitall"]
+__version__ = "0.1.0"

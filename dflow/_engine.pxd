@@ -142,7 +142,7 @@ cdef int wait_all() except -1
 cdef bint region_ready(Storage* s, Region* r, bint write) noexcept
 cdef bint regions_overlap(Region* a, Region* b) noexcept nogil
 cdef int raise_poison(Poison* p) except -1
-cdef int poison_storage(Storage* s, object error) except -1          # GIL; an error found in the submitting thread
+cdef int poison_storage(Storage* s, object error, const char* name) except -1    # GIL; found by the submitting thread
 cdef int report_fp(int flags, Site* site, Kernel* kernel) except -1
 cdef bint in_host_task() noexcept nogil
 

@@ -317,8 +317,8 @@ cdef void set_poison(Storage* s, Poison* p) noexcept nogil:
     if old != NULL:
         poison_unref(old)
 
-cdef int poison_storage(Storage* s, object error) except -1:
-    cdef Poison* p = poison_new(error, site_here(), b"operation")
+cdef int poison_storage(Storage* s, object error, const char* name) except -1:
+    cdef Poison* p = poison_new(error, site_here(), name)
     spin_lock(&s.lock)
     set_poison(s, p)
     spin_unlock(&s.lock)

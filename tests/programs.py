@@ -35,7 +35,7 @@ class Program:
     expected: dict          # variable -> its final value under NumPy: an array (0-d for a scalar) or a read's list
 
     def script(self, header=(), hold=None):
-        """The program as a runnable script. `header`: lines that come first; `hold`: a format that wraps a first array."""
+        """The program as a runnable script. `header`: lines to put first; `hold`: a format to wrap the first arrays."""
         lines = [f"# random program {self.seed}", *header, "import dflow.numpy as np", *self.setup]
         if hold is not None:
             lines += [f"{name} = {hold.format(name)}" for name in first_arrays(self)]

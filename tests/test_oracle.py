@@ -3,12 +3,12 @@
 Seeds are spread over the configurations: each program runs in one of them.
 """
 
-import contextlib
 import itertools
 from dataclasses import dataclass
 
 import programs
 import pytest
+from engines import configured
 
 import dflow
 import dflow.numpy as np
@@ -62,24 +62,6 @@ CONFIGURATIONS = {
 }
 
 
-@contextlib.contextmanager
-def configured(configuration):
-    """The engine set up so, and put back as it was."""
-    workers = dflow.engine.num_workers()
-    naive = dflow.engine.naive(configuration.naive)
-    limit = dflow.engine.inline_limit(0)
-    dflow.engine.inline_limit(limit if configuration.limit is None else configuration.limit)
-    if configuration.workers is not None:
-        dflow.engine.set_num_workers(configuration.workers)
-    try:
-        yield
-    finally:
-        dflow._engine.set_delays(0, 0)
-        dflow.engine.inline_limit(limit)
-        dflow.engine.set_num_workers(workers)
-        dflow.engine.naive(naive)
-
-
 def run(program, configuration):
     """What differs from NumPy, as lines of text; an exception is a difference too."""
     if configuration.delays:
@@ -115,12 +97,15 @@ def spread():
 @pytest.mark.parametrize("name, first", spread())
 def test_random_programs_give_numpys_results(name, first):
     configuration = CONFIGURATIONS[name]
-    with configured(configuration):
-        for seed in range(first, first + CHUNK):
-            program = programs.generate(seed)
-            lines = run(program, configuration)
-            if lines:
-                pytest.fail(explain(program, lines, configuration), pytrace=False)
+    with configured(configuration.naive, configuration.workers, configuration.limit):
+        try:
+            for seed in range(first, first + CHUNK):
+                program = programs.generate(seed)
+                lines = run(program, configuration)
+                if lines:
+                    pytest.fail(explain(program, lines, configuration), pytrace=False)
+        finally:
+            dflow._engine.set_delays(0, 0)
 
 
 def test_the_generator_repeats_itself():

@@ -1,0 +1,93 @@
+"""ndarray, a view of a storage; and launch(), through which every kernel runs: in the caller or as a task."""
+
+from libc.stdint cimport int64_t, uint8_t
+from cpython.object cimport PyObject
+from dflow._engine cimport Storage, Region, Kernel, intp
+
+cdef enum Flag:
+    C_CONTIGUOUS = 1
+    F_CONTIGUOUS = 2
+    READONLY = 4
+    SCALAR = 8              # NumPy would give a scalar here: a value, which in-place operators do not change
+
+cdef enum:
+    MAXDIMS = 64
+    INLINE_DIMS = 3         # views of up to so many dimensions need no memory of their own
+
+cdef class ndarray:
+    cdef Storage* st        # owned reference
+    cdef intp offset        # bytes
+    cdef intp size          # elements
+    cdef intp* shape        # ndim lengths, then ndim strides in bytes
+    cdef intp inline_dims[6]
+    cdef uint8_t code       # dtype: see _kernels.pxd
+    cdef uint8_t itemsize
+    cdef uint8_t ndim
+    cdef uint8_t flags
+    cdef PyObject* extra    # owned: what upper layers attach (a dict), or NULL
+    cdef object __weakref__
+
+cdef inline intp* strides_of(ndarray a) noexcept:
+    return a.shape + a.ndim
+
+cdef struct Operand:        # of a launch: a view broadcast to the iteration space
+    Storage* s              # borrowed; NULL: a constant of at most 64 bytes
+    intp offset
+    char* constant
+    int itemsize
+    int flags               # WRITE, FULL as in _engine.pxd; UNTRACKED_READ
+    Region region           # unused when FULL
+    intp strides[64]
+
+cdef enum OperandFlag:
+    UNTRACKED_READ = 256    # the same bytes as an output: its access stands for both
+
+cdef struct Core:           # core dimensions of a gufunc kernel
+    int ndim
+    int nsteps
+    intp dims[70]
+    intp steps[200]
+
+# ---- making arrays
+cdef ndarray new_array(int code, int ndim, intp* shape)                 # C order, not initialized
+cdef ndarray new_like(ndarray a, int code, int ndim, intp* shape)       # in the memory order of a, when the shapes agree
+cdef ndarray new_view(ndarray a, int ndim)                              # same storage; shape, strides, offset to be filled
+cdef ndarray close_view(ndarray v)                                      # computes size and flags
+cdef ndarray as_array(object x)                                         # an ndarray as it is; else a copy of what NumPy makes of it
+cdef ndarray as_array_code(object x, int code)                          # and of this type: cast if need be
+cdef ndarray cast(ndarray a, int code)                                  # itself, when of that type
+cdef ndarray copy_of(ndarray a)                                         # C order
+cdef ndarray contiguous(ndarray a)                                      # itself, when it is
+cdef int assign(ndarray target, ndarray source) except -1               # with broadcasting and cast
+cdef ndarray broadcast_view(ndarray a, int ndim, intp* shape)           # ValueError
+cdef ndarray reshape_view(ndarray a, int ndim, intp* shape, char order) # None: needs a copy
+cdef ndarray reshaped(ndarray a, int ndim, intp* shape)                 # view or copy, sizes agree
+cdef tuple shape_tuple(ndarray a)
+cdef int parse_shape(object shape, intp* out) except -1                 # returns ndim
+cdef int normalize_axis(object axis, int ndim) except -1                # AxisError
+cdef object base_index(ndarray a, object key)                           # basic indexing, or NotImplemented
+
+# ---- running kernels
+cdef int fill_operand(Operand* o, ndarray a, int ndim, intp* shape, bint write) noexcept
+cdef int not_full(Operand* o, ndarray a) noexcept                        # the operand leaves some of a as it is
+cdef int fill_constant(Operand* o, char* constant, int itemsize) noexcept
+cdef bint same_elements(ndarray a, ndarray b) noexcept
+cdef bint may_overlap(ndarray a, ndarray b) noexcept
+cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1
+cdef int run_host(object payload, list reads, list writes, bint always) except -1
+cdef int wait_read(ndarray a) except -1
+cdef int wait_write(ndarray a) except -1
+cdef bint ready(ndarray a) noexcept
+cdef inline char* data_of(ndarray a) noexcept:                          # valid after wait_read
+    return a.st.data + a.offset
+cdef int fp_event(int flags, Kernel* k) except -1                       # flags raised in the caller
+cdef str shape_text(ndarray a)
+cdef int check_writable(ndarray a) except -1
+
+# ---- what the layers above give this one
+ctypedef object (*binary_hook)(int op, object a, object b)
+ctypedef object (*unary_hook)(int op, object a)
+cdef binary_hook operator_binary
+cdef binary_hook operator_inplace
+cdef unary_hook operator_unary
+cdef dict hooks             # "getitem", "setitem", "matmul", "power", ...: Python callables

@@ -1,0 +1,1613 @@
+# cython: c_api_binop_methods=True
+"""ndarray: a view of a storage. Making, viewing, indexing, converting; and launch(), through which kernels run."""
+
+import numpy as np
+cimport cython
+cimport numpy as cnp
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.slice cimport PySlice_Check
+from cpython.exc cimport PyErr_Occurred
+from libc.stdlib cimport malloc, free
+from libc.string cimport memcpy, memset
+from dflow._engine cimport (
+    Access, Task, WRITE, FULL, TRACKED, HAS_REGIONS, ALWAYS, HOST, MAY_RAISE, REPORTS_FP, INVALID_FAILS, FP_INVALID, Region,
+    storage_new, storage_unref, storage_allocate, readable, writable, task_new, task_operand, task_constant, task_region,
+    task_dims, task_strides, task_constants, submit, run_kernel, wait_storage, region_ready, regions_overlap,
+    raise_poison, poison_storage, report_fp, in_host_task, settings, fp_flags, fp_clear)
+from dflow._memory cimport add_int
+from dflow._kernels cimport (
+    BOOL, HALF, DTYPES, itemsizes, code_of, code_of_num, is_complex, is_integer, real_code, cast_kernel, write_scalar,
+    read_scalar, kernel_new, sleep_kernel)
+
+cnp.import_array()
+
+from numpy.exceptions import AxisError, ComplexWarning
+
+cdef extern from "Python.h":
+    Py_ssize_t PyNumber_AsSsize_t(object, object) except? -1
+    int PySlice_Unpack(object, Py_ssize_t*, Py_ssize_t*, Py_ssize_t*) except -1
+    Py_ssize_t PySlice_AdjustIndices(Py_ssize_t, Py_ssize_t*, Py_ssize_t*, Py_ssize_t)
+    bint PyLong_CheckExact(object)
+    bint PyTuple_CheckExact(object)
+    bint PyIndex_Check(object)
+    Py_ssize_t PyLong_AsSsize_t(object) except? -1
+    int PyContextVar_Get(object, PyObject*, PyObject**) except -1
+
+cdef extern from "numpy/arrayobject.h":
+    object PyArray_New(object, int, cnp.npy_intp*, int, cnp.npy_intp*, void*, int, int, PyObject*)
+
+hooks = {}
+
+# ---- floating point policy -------------------------------------------------------------------------------------
+#
+# np.errstate is NumPy's own. What must only warn runs asynchronously; what must raise or call runs at its call.
+
+cdef object fp_variable = np._core._multiarray_umath._extobj_contextvar
+cdef PyObject* fp_seen = NULL       # owned: the state that the masks below are of
+cdef int fp_warn = 0
+cdef int fp_strict = 0
+
+cdef int read_fp_policy() except -1:
+    global fp_seen, fp_warn, fp_strict
+    cdef PyObject* state = NULL
+    PyContextVar_Get(fp_variable, NULL, &state)
+    if state == fp_seen:
+        Py_XDECREF(state)
+        return 0
+    Py_XDECREF(fp_seen)
+    fp_seen = state
+    fp_warn = fp_strict = 0
+    modes = np.geterr()
+    for bit, kind in ((1, "divide"), (2, "over"), (4, "under"), (8, "invalid")):
+        if modes[kind] == "warn":
+            fp_warn |= bit
+        elif modes[kind] != "ignore":
+            fp_strict |= bit
+    return 0
+
+cdef int strict_fp(int flags, Kernel* k) except -1:
+    """What NumPy does with flags whose mode is raise, call, print or log."""
+    modes = np.geterr()
+    name = k.name.decode()
+    for bit, kind, text in ((1, "divide", "divide by zero"), (2, "over", "overflow"), (4, "under", "underflow"),
+                            (8, "invalid", "invalid value")):
+        if not flags & bit:
+            continue
+        mode = modes[kind]
+        if mode == "raise":
+            raise FloatingPointError(f"{text} encountered in {name}")
+        if mode == "call":
+            np.geterrcall()(text, flags)
+        elif mode == "print":
+            print(f"Warning: {text} encountered in {name}")
+        elif mode == "log":
+            np.geterrcall().write(f"Warning: {text} encountered in {name}\n")
+    return 0
+
+# ---- making arrays and views -----------------------------------------------------------------------------------
+
+cdef inline int make_dims(ndarray a, int ndim) except -1:
+    a.ndim = <uint8_t>ndim
+    if ndim <= INLINE_DIMS:
+        a.shape = a.inline_dims
+    else:
+        a.shape = <intp*>malloc(2 * ndim * sizeof(intp))
+        if a.shape == NULL:
+            raise MemoryError("no memory for an array's shape")
+    return 0
+
+cdef ndarray new_array(int code, int ndim, intp* shape):
+    cdef ndarray a = ndarray.__new__(ndarray)
+    cdef intp size = 1, stride = itemsizes[code]
+    cdef intp* strides
+    cdef int i
+    make_dims(a, ndim)
+    strides = a.shape + ndim
+    a.code = <uint8_t>code
+    a.itemsize = <uint8_t>stride
+    for i in range(ndim - 1, -1, -1):
+        a.shape[i] = shape[i]
+        strides[i] = stride
+        if shape[i] > 0:
+            stride *= shape[i]
+        size *= shape[i]
+        if size > (<intp>1 << 56):
+            too_big(code, ndim, shape)
+    a.size = size
+    a.flags = C_CONTIGUOUS | F_CONTIGUOUS
+    if ndim > 1:
+        set_contiguity(a)
+    a.st = storage_new(size * a.itemsize)
+    if a.st == NULL:
+        too_big(code, ndim, shape)
+    return a
+
+cdef int too_big(int code, int ndim, intp* shape) except -1:
+    """As NumPy says it; also when the bytes overflow."""
+    sizes = tuple([shape[i] for i in range(ndim)])
+    nbytes = itemsizes[code]
+    for n in sizes:
+        nbytes *= n
+    if nbytes >= 1 << 63:
+        raise ValueError("array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size.")
+    raise MemoryError(f"Unable to allocate {nbytes} bytes for an array with shape {sizes} and data type {DTYPES[code]}")
+
+cdef ndarray new_like(ndarray a, int code, int ndim, intp* shape):
+    """NumPy's order "K": the axes of a dense array keep their order in memory."""
+    cdef ndarray out = new_array(code, ndim, shape)
+    cdef intp* s = strides_of(a)
+    cdef intp* t = strides_of(out)
+    cdef int order[MAXDIMS]
+    cdef int i, j, k
+    cdef intp stride = out.itemsize
+    if a.flags & C_CONTIGUOUS or ndim < 2 or a.ndim != ndim:
+        return out
+    for i in range(ndim):
+        if a.shape[i] != shape[i]:
+            return out
+    for i in range(ndim):               # insertion sort: longest stride first
+        j = i
+        while j > 0 and abs(s[order[j - 1]]) < abs(s[i]):
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = i
+    for i in range(ndim - 1, -1, -1):
+        k = order[i]
+        t[k] = stride
+        if shape[k] > 0:
+            stride *= shape[k]
+    set_contiguity(out)
+    return out
+
+cdef inline void set_contiguity(ndarray a) noexcept:
+    """C and F flags, as NumPy: axes of length 1 do not count, empty arrays are both."""
+    cdef intp* strides = strides_of(a)
+    cdef intp expected = a.itemsize
+    cdef int flags = C_CONTIGUOUS | F_CONTIGUOUS
+    cdef int i
+    for i in range(a.ndim - 1, -1, -1):
+        if a.shape[i] != 1:
+            if strides[i] != expected:
+                flags &= ~C_CONTIGUOUS
+                break
+            expected *= a.shape[i]
+    expected = a.itemsize
+    for i in range(a.ndim):
+        if a.shape[i] != 1:
+            if strides[i] != expected:
+                flags &= ~F_CONTIGUOUS
+                break
+            expected *= a.shape[i]
+    if a.size == 0:
+        flags = C_CONTIGUOUS | F_CONTIGUOUS
+    a.flags = <uint8_t>((a.flags & READONLY) | flags)
+
+cdef inline ndarray new_view(ndarray a, int ndim):
+    cdef ndarray v = ndarray.__new__(ndarray)
+    make_dims(v, ndim)
+    v.st = a.st
+    add_int(&a.st.refs, 1)
+    v.offset = a.offset
+    v.code = a.code
+    v.itemsize = a.itemsize
+    v.flags = a.flags & READONLY
+    return v
+
+cdef inline ndarray close_view(ndarray v):
+    cdef int i
+    v.size = 1
+    for i in range(v.ndim):
+        v.size *= v.shape[i]
+    set_contiguity(v)
+    return v
+
+cdef ndarray from_numpy(object source, int code):
+    """A copy of a NumPy array, in its memory order when that is Fortran's."""
+    cdef int i, ndim = cnp.PyArray_NDIM(source)
+    cdef intp shape[MAXDIMS]
+    cdef ndarray out
+    for i in range(ndim):
+        shape[i] = cnp.PyArray_DIMS(source)[i]
+    out = new_array(code, ndim, shape)
+    if ndim > 1 and cnp.PyArray_IS_F_CONTIGUOUS(source) and not cnp.PyArray_IS_C_CONTIGUOUS(source):
+        for i in range(ndim):
+            strides_of(out)[i] = cnp.PyArray_STRIDES(source)[i] // cnp.PyArray_ITEMSIZE(source) * out.itemsize
+        set_contiguity(out)
+    if out.size == 0:
+        return out
+    if not storage_allocate(out.st):
+        too_big(code, ndim, shape)
+    if cnp.PyArray_TYPE(source) == cnp.PyArray_TYPE(numpy_window(out)) and source.dtype.isnative and (
+            cnp.PyArray_IS_C_CONTIGUOUS(source) or cnp.PyArray_IS_F_CONTIGUOUS(source)):
+        memcpy(out.st.data, cnp.PyArray_DATA(source), out.st.nbytes)
+    else:
+        np.copyto(numpy_window(out), source, casting="unsafe")
+    return out
+
+cdef object numpy_window(ndarray a):
+    """A NumPy array over the memory of a, which must be allocated; it keeps a alive. For code that knows when it may look."""
+    cdef cnp.npy_intp dims[MAXDIMS]
+    cdef cnp.npy_intp strides[MAXDIMS]
+    cdef int i
+    for i in range(a.ndim):
+        dims[i] = a.shape[i]
+        strides[i] = strides_of(a)[i]
+    window = PyArray_New(np.ndarray, a.ndim, dims, 23 if a.code == HALF else a.code, strides, data_of(a), 0,
+                         cnp.NPY_ARRAY_WRITEABLE, NULL)
+    Py_INCREF(a)
+    cnp.PyArray_SetBaseObject(window, a)
+    return window
+
+cdef ndarray as_array(object x):
+    cdef int code
+    if isinstance(x, ndarray):
+        return x
+    if isinstance(x, (list, tuple)) and contains_arrays(x):
+        return stack_nested(x)
+    source = np.asarray(x)
+    code = code_of_num(cnp.PyArray_TYPE(source))
+    if code < 0:
+        raise TypeError(f"dflow arrays hold numbers: dtype {source.dtype} is not supported")
+    return from_numpy(source, code)
+
+cdef bint contains_arrays(object x):
+    for item in x:
+        if isinstance(item, ndarray) or (isinstance(item, (list, tuple)) and contains_arrays(item)):
+            return True
+    return False
+
+cdef ndarray stack_nested(object x):
+    """A list of arrays: stacked without waiting for them."""
+    return hooks["stack"]([as_array(item) for item in x])
+
+cdef ndarray as_array_code(object x, int code):
+    if not isinstance(x, ndarray) and not (isinstance(x, (list, tuple)) and contains_arrays(x)):
+        return from_numpy(np.asarray(x, DTYPES[code]), code)
+    return cast(as_array(x), code)
+
+cdef tuple shape_tuple(ndarray a):
+    if a.ndim == 1:
+        return (a.shape[0],)
+    if a.ndim == 2:
+        return (a.shape[0], a.shape[1])
+    return tuple([a.shape[i] for i in range(a.ndim)])
+
+cdef int parse_shape(object shape, intp* out) except -1:
+    cdef int ndim = 0
+    if PyLong_CheckExact(shape):
+        items = (shape,)
+    elif isinstance(shape, (tuple, list)):
+        items = shape
+    elif shape is None or not hasattr(shape, "__iter__") or (isinstance(shape, ndarray) and (<ndarray>shape).ndim == 0):
+        items = (shape,) if shape is not None else ()
+    else:
+        items = tuple(shape)
+    if len(items) > MAXDIMS:
+        raise ValueError(f"maximum supported dimension for an ndarray is currently {MAXDIMS}, found {len(items)}")
+    for item in items:
+        if not PyIndex_Check(item):
+            raise TypeError(f"'{type(item).__name__}' object cannot be interpreted as an integer")
+        out[ndim] = PyNumber_AsSsize_t(item, ValueError)
+        ndim += 1
+    return ndim
+
+cdef int check_dimensions(int ndim, intp* shape) except -1:
+    cdef int i
+    for i in range(ndim):
+        if shape[i] < 0:
+            raise ValueError("negative dimensions are not allowed")
+    return 0
+
+cdef int normalize_axis(object axis, int ndim) except -1:
+    cdef Py_ssize_t i = PyNumber_AsSsize_t(axis, OverflowError)
+    if i < -ndim or i >= ndim:
+        raise AxisError(i, ndim)
+    return <int>(i + ndim if i < 0 else i)
+
+# ---- regions and overlap ---------------------------------------------------------------------------------------
+
+cdef void region_of_view(ndarray a, Region* r) noexcept:
+    """See Region in _engine.pxd: a contiguous run, repeated with a pitch that all longer strides are multiples of."""
+    cdef intp* strides = strides_of(a)
+    cdef int order[MAXDIMS]
+    cdef int n = 0, i, j
+    cdef intp s, extent
+    cdef intp run = a.itemsize
+    r.lo = a.offset
+    r.hi = a.offset + a.itemsize
+    r.pitch = 0
+    if a.size == 0:
+        r.hi = r.lo
+        return
+    for i in range(a.ndim):
+        if a.shape[i] == 1 or strides[i] == 0:
+            continue
+        extent = strides[i] * (a.shape[i] - 1)
+        if extent < 0:
+            r.lo += extent
+        else:
+            r.hi += extent
+        j = n
+        while j > 0 and abs(strides[order[j - 1]]) > abs(strides[i]):
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = i
+        n += 1
+    for i in range(n):
+        s = abs(strides[order[i]])
+        if r.pitch == 0:
+            if s <= run:
+                run += s * (a.shape[order[i]] - 1)
+            else:
+                r.pitch = s
+                r.start = r.lo
+                r.length = run
+        elif s % r.pitch:
+            r.pitch = 0
+            return
+
+cdef inline bint covers_storage(ndarray a) noexcept:
+    return a.flags & (C_CONTIGUOUS | F_CONTIGUOUS) and <size_t>(a.size * a.itemsize) == a.st.nbytes
+
+cdef bint same_elements(ndarray a, ndarray b) noexcept:
+    """Whether two views of one shape see each element at the same place."""
+    cdef int i
+    if a.st != b.st or a.offset != b.offset or a.ndim != b.ndim or a.itemsize != b.itemsize:
+        return False
+    for i in range(a.ndim):
+        if a.shape[i] != b.shape[i] or (a.shape[i] > 1 and strides_of(a)[i] != strides_of(b)[i]):
+            return False
+    return True
+
+cdef bint may_overlap(ndarray a, ndarray b) noexcept:
+    cdef Region r, q
+    if a.st != b.st:
+        return False
+    region_of_view(a, &r)
+    region_of_view(b, &q)
+    return regions_overlap(&r, &q)
+
+# ---- launching kernels -----------------------------------------------------------------------------------------
+
+cdef int fill_operand(Operand* o, ndarray a, int ndim, intp* shape, bint write) noexcept:
+    """The view a, broadcast to a shape that it fits."""
+    cdef intp* strides = strides_of(a)
+    cdef int i, skip = ndim - a.ndim
+    o.s = a.st
+    o.offset = a.offset
+    o.itemsize = a.itemsize
+    o.flags = WRITE if write else 0
+    if covers_storage(a):
+        o.flags |= FULL
+    else:
+        region_of_view(a, &o.region)
+    for i in range(skip):
+        o.strides[i] = 0
+    for i in range(a.ndim):
+        o.strides[skip + i] = 0 if a.shape[i] == 1 and shape[skip + i] != 1 else strides[i]
+    return 0
+
+cdef int not_full(Operand* o, ndarray a) noexcept:
+    o.flags &= ~FULL
+    region_of_view(a, &o.region)
+    return 0
+
+cdef int fill_constant(Operand* o, char* constant, int itemsize) noexcept:
+    o.s = NULL
+    o.constant = constant
+    o.itemsize = itemsize
+    o.flags = 0
+    o.offset = 0
+    memset(o.strides, 0, sizeof(o.strides))
+    return 0
+
+cdef int simplify(Operand* ops, int nops, int ndim, intp* shape) noexcept:
+    """Fewer, longer loops: drop axes of length 1, put long strides outside, join axes that follow each other.
+
+    Changes shape and strides; returns the new number of axes, at least 1.
+    """
+    cdef int i, j, n = 0, lead = nops - 1
+    cdef intp length, weight
+    cdef bint joined
+    for i in range(ndim):
+        if shape[i] == 1:
+            continue
+        length = shape[i]                   # insertion sort by the last operand's stride, an output's as a rule
+        weight = abs(ops[lead].strides[i])
+        j = n
+        while j > 0 and abs(ops[lead].strides[j - 1]) < weight:
+            j -= 1
+        move_axis(ops, nops, shape, i, j, n)
+        n += 1
+    if n == 0:
+        shape[0] = 1
+        for i in range(nops):
+            ops[i].strides[0] = 0
+        return 1
+    j = 0
+    for i in range(1, n):
+        joined = True
+        for k in range(nops):
+            if ops[k].strides[j] != ops[k].strides[i] * shape[i]:
+                joined = False
+                break
+        if joined:
+            shape[j] *= shape[i]
+        else:
+            j += 1
+            shape[j] = shape[i]
+        for k in range(nops):
+            ops[k].strides[j] = ops[k].strides[i]
+    return j + 1
+
+cdef inline void move_axis(Operand* ops, int nops, intp* shape, int source, int target, int end) noexcept:
+    """Take axis `source` out and put it at `target`; axes target..end-1 move up by one."""
+    cdef intp kept = shape[source]
+    cdef int i, k
+    for i in range(end, target, -1):
+        shape[i] = shape[i - 1]
+    shape[target] = kept
+    for k in range(nops):
+        kept = ops[k].strides[source]
+        for i in range(end, target, -1):
+            ops[k].strides[i] = ops[k].strides[i - 1]
+        ops[k].strides[target] = kept
+
+cdef bint operands_ready(Operand* ops, int nops) noexcept:
+    """Whether no pending task stands in the way; a poisoned operand goes the way of a task, which knows what to do."""
+    cdef int i
+    cdef Region* r
+    for i in range(nops):
+        if ops[i].s == NULL:
+            continue
+        r = NULL if ops[i].flags & FULL else &ops[i].region
+        if not region_ready(ops[i].s, r, ops[i].flags & WRITE) or ops[i].s.poison != NULL:
+            return False
+    return True
+
+cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1:
+    """Run k over a space of ndim axes: now, when its operands are ready and it is cheap, or else as a task.
+
+    ops and shape are changed. core: its core dimensions, or NULL.
+    """
+    cdef double cost = k.cost
+    cdef int i
+    cdef bint strict
+    for i in range(ndim):
+        cost *= shape[i]
+    if cost == 0:
+        return 0                            # no elements
+    if core != NULL:
+        for i in range(core.ndim):
+            cost *= core.dims[i] if core.dims[i] else 1
+    ndim = simplify(ops, nops, ndim, shape)
+    read_fp_policy()
+    strict = fp_strict != 0 and (k.flags & REPORTS_FP) != 0
+    if strict:
+        for i in range(nops):
+            if ops[i].s != NULL:
+                wait_storage(ops[i].s, NULL if ops[i].flags & FULL else &ops[i].region, ops[i].flags & WRITE)
+    if (cost <= settings.inline_cost or settings.naive or strict or in_host_task()) and operands_ready(ops, nops):
+        return run_here(k, ops, nops, ndim, shape, core)
+    return run_later(k, ops, nops, ndim, shape, core)
+
+cdef int run_here(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1:
+    cdef char* args[256]
+    cdef intp dims[MAXDIMS + 70]
+    cdef intp steps[1600]
+    cdef intp* step = steps
+    cdef int i, j, flags
+    if ndim * nops > 1400 or nops > 255:
+        return run_later(k, ops, nops, ndim, shape, core)
+    for i in range(nops):
+        if ops[i].s == NULL:
+            args[i] = ops[i].constant
+        else:
+            if not storage_allocate(ops[i].s):
+                raise MemoryError(f"Unable to allocate {ops[i].s.nbytes} bytes for the result of {k.name.decode()}")
+            args[i] = ops[i].s.data + ops[i].offset
+    for i in range(ndim):
+        dims[i] = shape[i]
+        for j in range(nops):
+            step[0] = ops[j].strides[i]
+            step += 1
+    if core != NULL:
+        memcpy(dims + ndim, core.dims, core.ndim * sizeof(intp))
+        memcpy(step, core.steps, core.nsteps * sizeof(intp))
+    settings.inlined += 1
+    if not k.flags & (REPORTS_FP | INVALID_FAILS | MAY_RAISE):
+        run_kernel(k, args, nops, ndim, dims, steps)
+        return 0
+    fp_clear()
+    run_kernel(k, args, nops, ndim, dims, steps)
+    if k.flags & MAY_RAISE and PyErr_Occurred():
+        return fail_here(k, ops, nops)
+    flags = fp_flags()
+    if flags:
+        if k.flags & INVALID_FAILS:
+            if flags & FP_INVALID:
+                return fail_here(k, ops, nops)
+            return 0
+        fp_event(flags, k)
+    return 0
+
+cdef int fp_event(int flags, Kernel* k) except -1:
+    read_fp_policy()
+    if flags & fp_warn:
+        report_fp(flags & fp_warn, NULL, k)
+    if flags & fp_strict:
+        strict_fp(flags & fp_strict, k)
+    return 0
+
+cdef int fail_here(Kernel* k, Operand* ops, int nops) except -1:
+    """The kernel failed in its caller: its outputs carry the error, as they would had it been a task."""
+    cdef int i
+    try:
+        if PyErr_Occurred():
+            return propagate()
+        raise np.linalg.LinAlgError(k.failure.decode())
+    except Exception as e:
+        error = e
+    if settings.naive:
+        raise error
+    for i in range(k.nin, nops):
+        poison_storage(ops[i].s, error, k.name)
+    return 0
+
+cdef int propagate() except -1:
+    """The error indicator is set: let it be an exception."""
+    return -1
+
+cdef int run_later(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1:
+    cdef int i, j, flags = 0, access
+    cdef int ncore = core.ndim if core != NULL else 0
+    cdef size_t constants = 0
+    cdef intp* dims
+    cdef intp* step
+    cdef char* p
+    cdef Task* t
+    for i in range(nops):
+        if ops[i].s == NULL:
+            constants += 16 if ops[i].itemsize > 8 else 8
+        elif not ops[i].flags & FULL:
+            flags = HAS_REGIONS
+    t = task_new(k, nops, ndim, ncore, core.nsteps if core != NULL else 0, constants, flags)
+    t.fp_warn = <uint8_t>(fp_warn if k.flags & REPORTS_FP else 0)
+    dims = task_dims(t)
+    step = task_strides(t)
+    p = task_constants(t)
+    for i in range(ndim):
+        dims[i] = shape[i]
+        for j in range(nops):
+            step[0] = ops[j].strides[i]
+            step += 1
+    if core != NULL:
+        memcpy(dims + ndim, core.dims, ncore * sizeof(intp))
+        memcpy(step, core.steps, core.nsteps * sizeof(intp))
+    constants = 0
+    for i in range(nops):
+        if ops[i].s == NULL:
+            memcpy(p + constants, ops[i].constant, ops[i].itemsize)
+            task_constant(t, i, constants)
+            constants += 16 if ops[i].itemsize > 8 else 8
+            continue
+        access = (ops[i].flags & (WRITE | FULL)) | (0 if ops[i].flags & UNTRACKED_READ else TRACKED)
+        task_operand(t, i, ops[i].s, ops[i].offset, access)
+        if flags:
+            task_region(t, i)[0] = ops[i].region
+    return submit(t)
+
+cdef Kernel* HOST_KERNEL = kernel_new(b"host task", 0, 0, NULL, NULL, HOST, 0)
+
+cdef int run_host(object payload, list reads, list writes, bint always) except -1:
+    """Call payload(error) on a worker once the arrays in `reads` are there and those in `writes` are free.
+
+    error is None, or with `always` the exception that an input carries. In naive mode, at once.
+    """
+    cdef int i = 0, nops = <int>(len(reads) + len(writes))
+    cdef ndarray a
+    cdef Task* t
+    if settings.naive:
+        for a in reads:
+            wait_read(a)
+        payload(None)
+        return 0
+    t = task_new(HOST_KERNEL, nops, 1, 0, 0, sizeof(PyObject*), HAS_REGIONS | (ALWAYS if always else 0))
+    for a in reads + writes:
+        task_operand(t, i, a.st, a.offset, (WRITE if i >= len(reads) else 0) | (FULL if covers_storage(a) else 0) | TRACKED)
+        region_of_view(a, task_region(t, i))
+        i += 1
+    task_dims(t)[0] = 1
+    Py_INCREF(payload)
+    (<PyObject**>task_constants(t))[0] = <PyObject*>payload
+    return submit(t)
+
+cdef bint ready(ndarray a) noexcept:
+    cdef Region r
+    if readable(a.st):
+        return True
+    if covers_storage(a):
+        return False
+    region_of_view(a, &r)
+    return region_ready(a.st, &r, False)
+
+cdef int wait_read(ndarray a) except -1:
+    """Until the elements of a are there, in memory. Raises their error."""
+    cdef Region r
+    if covers_storage(a):
+        wait_storage(a.st, NULL, False)
+    else:
+        region_of_view(a, &r)
+        wait_storage(a.st, &r, False)
+    if a.st.data == NULL and not storage_allocate(a.st):
+        raise MemoryError(f"Unable to allocate {a.st.nbytes} bytes")
+    return 0
+
+cdef int wait_write(ndarray a) except -1:
+    """Until nobody reads or writes the elements of a."""
+    cdef Region r
+    region_of_view(a, &r)
+    wait_storage(a.st, NULL if covers_storage(a) else &r, True)
+    if not storage_allocate(a.st):
+        raise MemoryError(f"Unable to allocate {a.st.nbytes} bytes")
+    return 0
+
+cdef int check_writable(ndarray a) except -1:
+    if a.flags & READONLY:
+        raise ValueError("assignment destination is read-only")
+    return 0
+
+# ---- copies ----------------------------------------------------------------------------------------------------
+
+cdef int copy_elements(ndarray target, ndarray source) except -1:
+    """Shapes agree, or source broadcasts; memory does not overlap."""
+    cdef Operand ops[2]
+    cdef intp shape[MAXDIMS]
+    cdef int ndim = target.ndim
+    memcpy(shape, target.shape, ndim * sizeof(intp))
+    fill_operand(&ops[0], source, ndim, shape, False)
+    fill_operand(&ops[1], target, ndim, shape, True)
+    return launch(cast_kernel(source.code, target.code), ops, 2, ndim, shape, NULL)
+
+cdef ndarray cast(ndarray a, int code):
+    cdef ndarray out
+    if a.code == code:
+        return a
+    out = new_like(a, code, a.ndim, a.shape)
+    copy_elements(out, a)
+    return out
+
+cdef ndarray copy_of(ndarray a):
+    cdef ndarray out = new_array(a.code, a.ndim, a.shape)
+    copy_elements(out, a)
+    return out
+
+cdef ndarray contiguous(ndarray a):
+    return a if a.flags & C_CONTIGUOUS else copy_of(a)
+
+cdef int assign(ndarray target, ndarray source) except -1:
+    """target[...] = source."""
+    cdef int i, skip
+    check_writable(target)
+    while source.ndim > target.ndim and source.shape[0] == 1:       # NumPy drops leading axes of length 1
+        source = reshaped(source, source.ndim - 1, source.shape + 1)
+    skip = target.ndim - source.ndim
+    for i in range(source.ndim):
+        if skip < 0 or (source.shape[i] != 1 and source.shape[i] != target.shape[skip + i]):
+            raise ValueError(f"could not broadcast input array from shape {shape_text(source)} into shape {shape_text(target)}")
+    if is_complex(source.code) and not is_complex(target.code) and target.code != BOOL:
+        import warnings
+        warnings.warn("Casting complex values to real discards the imaginary part", ComplexWarning, stacklevel=1)
+    if source.st == target.st and may_overlap(source, target):
+        if same_elements(source, target):
+            return 0
+        source = copy_of(source)
+    return copy_elements(target, source)
+
+cdef str shape_text(ndarray a):
+    """As NumPy writes shapes in its errors: (2,3)."""
+    return str(shape_tuple(a)).replace(" ", "")
+
+# ---- views -----------------------------------------------------------------------------------------------------
+
+cdef ndarray broadcast_view(ndarray a, int ndim, intp* shape):
+    cdef int i, skip = ndim - a.ndim
+    cdef ndarray v
+    if skip < 0:
+        raise ValueError("input operand has more dimensions than allowed by the axis remapping")
+    v = new_view(a, ndim)
+    for i in range(ndim):
+        v.shape[i] = shape[i]
+        v.shape[ndim + i] = 0
+        if i >= skip:
+            if a.shape[i - skip] == shape[i]:
+                v.shape[ndim + i] = strides_of(a)[i - skip]
+            elif a.shape[i - skip] != 1:
+                target = tuple([shape[j] for j in range(ndim)])
+                raise ValueError("operands could not be broadcast together with remapped shapes [original->remapped]: "
+                                 f"{shape_text(a)} and requested shape {str(target).replace(' ', '')}")
+    v.flags |= READONLY
+    return close_view(v)
+
+cdef ndarray reshape_view(ndarray a, int ndim, intp* shape, char order):
+    """A view of a with another shape of the same size, or None where only a copy will do. order: b'C' or b'F'."""
+    cdef intp* old = a.shape
+    cdef intp* old_strides = strides_of(a)
+    cdef intp lengths[MAXDIMS]
+    cdef intp strides[MAXDIMS]
+    cdef ndarray v
+    cdef intp stride, have, want
+    cdef int i, j, k, n = 0, start, first
+    cdef bint fortran = order == c"F"
+    v = new_view(a, ndim)
+    memcpy(v.shape, shape, ndim * sizeof(intp))
+    if a.flags & (F_CONTIGUOUS if fortran else C_CONTIGUOUS) or a.size == 0:
+        stride = a.itemsize
+        for i in range(ndim):
+            j = i if fortran else ndim - 1 - i
+            v.shape[ndim + j] = stride
+            if shape[j] > 0:
+                stride *= shape[j]
+        return close_view(v)
+    for i in range(a.ndim):
+        if old[i] != 1:
+            lengths[n] = old[i]
+            strides[n] = old_strides[i]
+            n += 1
+    i = j = 0                               # group axes i.. of the old with axes j.. of the new of the same size
+    while i < n and j < ndim:
+        start = i
+        first = j
+        have = lengths[i]
+        want = shape[j]
+        i += 1
+        j += 1
+        while have != want:
+            if have < want:
+                have *= lengths[i]
+                i += 1
+            else:
+                want *= shape[j]
+                j += 1
+        for k in range(start, i - 1):
+            if fortran:
+                if strides[k + 1] != lengths[k] * strides[k]:
+                    return None
+            elif strides[k] != lengths[k + 1] * strides[k + 1]:
+                return None
+        if fortran:
+            v.shape[ndim + first] = strides[start]
+            for k in range(first + 1, j):
+                v.shape[ndim + k] = v.shape[ndim + k - 1] * shape[k - 1]
+        else:
+            v.shape[ndim + j - 1] = strides[i - 1]
+            for k in range(j - 1, first, -1):
+                v.shape[ndim + k - 1] = v.shape[ndim + k] * shape[k]
+    stride = v.shape[ndim + j - 1] if j else a.itemsize
+    for k in range(j, ndim):                # trailing axes of length 1
+        v.shape[ndim + k] = stride
+    return close_view(v)
+
+cdef ndarray reshaped(ndarray a, int ndim, intp* shape):
+    cdef ndarray v = reshape_view(a, ndim, shape, c"C")
+    return v if v is not None else reshape_view(copy_of(a), ndim, shape, c"C")
+
+cdef ndarray transposed(ndarray a, int* order):
+    cdef ndarray v = new_view(a, a.ndim)
+    cdef int i
+    for i in range(a.ndim):
+        v.shape[i] = a.shape[order[i]]
+        v.shape[a.ndim + i] = strides_of(a)[order[i]]
+    return close_view(v)
+
+# ---- indexing --------------------------------------------------------------------------------------------------
+
+cdef ndarray element(ndarray a, intp offset):
+    """The value at a byte offset of the storage, as a 0-d array of its own: like NumPy's scalars, not a view."""
+    cdef ndarray out = ndarray.__new__(ndarray)
+    cdef ndarray v
+    out.shape = out.inline_dims
+    out.code = a.code
+    out.itemsize = a.itemsize
+    out.size = 1
+    out.flags = C_CONTIGUOUS | F_CONTIGUOUS | SCALAR
+    out.st = storage_new(a.itemsize)
+    if out.st == NULL:
+        raise MemoryError("no memory for an array")
+    if readable(a.st) and a.st.poison == NULL and a.st.data != NULL:
+        if a.itemsize == 8:
+            (<int64_t*>out.st.data)[0] = (<int64_t*>(a.st.data + offset))[0]
+        else:
+            memcpy(out.st.data, a.st.data + offset, a.itemsize)
+    else:
+        v = new_view(a, 0)
+        v.offset = offset
+        copy_elements(out, close_view(v))
+    return out
+
+cdef inline intp check_index(intp i, intp n, int axis) except -1:
+    if i < 0:
+        i += n
+        if i < 0:
+            raise IndexError(f"index {i - n} is out of bounds for axis {axis} with size {n}")
+    elif i >= n:
+        raise IndexError(f"index {i} is out of bounds for axis {axis} with size {n}")
+    return i
+
+cdef int too_many(ndarray a, int n) except -1:
+    raise IndexError(f"too many indices for array: array is {a.ndim}-dimensional, but {n} were indexed")
+
+cdef object index_first(ndarray a, intp i):
+    cdef ndarray v
+    cdef intp* strides = strides_of(a)
+    cdef int k, ndim = a.ndim - 1
+    if ndim < 0:
+        too_many(a, 1)
+    i = check_index(i, a.shape[0], 0)
+    if ndim == 0:
+        return element(a, a.offset + i * strides[0])
+    v = new_view(a, ndim)
+    v.offset = a.offset + i * strides[0]
+    for k in range(ndim):
+        v.shape[k] = a.shape[k + 1]
+        v.shape[ndim + k] = strides[k + 1]
+    return close_view(v)
+
+cdef inline bint is_basic(object item):
+    """Whether an index item asks for a view."""
+    if PyLong_CheckExact(item) or PySlice_Check(item) or item is None or item is Ellipsis:
+        return True
+    if isinstance(item, (bool, np.bool, list, np.ndarray)):
+        return False
+    if isinstance(item, ndarray):
+        return (<ndarray>item).ndim == 0 and is_integer((<ndarray>item).code) and (<ndarray>item).code != BOOL
+    return PyIndex_Check(item)
+
+cdef object base_index(ndarray a, object key):
+    """a[key] as a view (an ndarray), or NotImplemented when arrays or booleans are among the indices."""
+    cdef tuple items = <tuple>key if isinstance(key, tuple) else (key,)
+    cdef int n = <int>len(items), used = 0, made = 0, axis = 0, i, k
+    cdef bint ellipsis = False
+    cdef ndarray v
+    cdef intp shape[2 * MAXDIMS]
+    cdef intp strides[2 * MAXDIMS]
+    cdef intp* s = strides_of(a)
+    cdef intp offset = a.offset
+    cdef Py_ssize_t start, stop, step, length
+    for item in items:
+        if item is Ellipsis:
+            if ellipsis:
+                raise IndexError("an index can only have a single ellipsis ('...')")
+            ellipsis = True
+        elif item is not None:
+            if not is_basic(item):
+                return NotImplemented
+            used += 1
+    if used > a.ndim:
+        too_many(a, used)
+    if n - used > MAXDIMS:
+        raise IndexError(f"number of dimensions must be within [0, {MAXDIMS}]")
+    for item in items:
+        if PySlice_Check(item):
+            PySlice_Unpack(item, &start, &stop, &step)
+            length = PySlice_AdjustIndices(a.shape[axis], &start, &stop, step)
+            if length > 0:
+                offset += start * s[axis]
+            shape[made] = length
+            strides[made] = s[axis] * step
+            made += 1
+            axis += 1
+        elif item is None:
+            shape[made] = 1
+            strides[made] = 0
+            made += 1
+        elif item is Ellipsis:
+            for k in range(a.ndim - used):
+                shape[made] = a.shape[axis]
+                strides[made] = s[axis]
+                made += 1
+                axis += 1
+        else:
+            offset += check_index(PyNumber_AsSsize_t(item, IndexError), a.shape[axis], axis) * s[axis]
+            axis += 1
+    while axis < a.ndim:
+        shape[made] = a.shape[axis]
+        strides[made] = s[axis]
+        made += 1
+        axis += 1
+    if made > MAXDIMS:
+        raise IndexError(f"number of dimensions must be within [0, {MAXDIMS}], indexing result would have {made}")
+    v = new_view(a, made)
+    v.offset = offset
+    memcpy(v.shape, shape, made * sizeof(intp))
+    memcpy(v.shape + made, strides, made * sizeof(intp))
+    return close_view(v)
+
+cdef inline bint all_integers(ndarray a, tuple key):
+    """One exact int an axis: a single element."""
+    cdef int i
+    if len(key) != a.ndim:
+        return False
+    for i in range(a.ndim):
+        if not PyLong_CheckExact(key[i]):
+            return False
+    return True
+
+cdef inline intp element_offset(ndarray a, tuple key) except -1:
+    cdef intp offset = a.offset
+    cdef int i
+    for i in range(a.ndim):
+        offset += check_index(PyNumber_AsSsize_t(key[i], IndexError), a.shape[i], i) * strides_of(a)[i]
+    return offset
+
+cdef object get_index(ndarray a, object key):
+    if PyLong_CheckExact(key):
+        return index_first(a, PyNumber_AsSsize_t(key, IndexError))
+    if PyTuple_CheckExact(key) and a.ndim and all_integers(a, <tuple>key):
+        return element(a, element_offset(a, <tuple>key))
+    view = base_index(a, key)
+    if view is NotImplemented:
+        return hooks["getitem"](a, key)
+    if (<ndarray>view).ndim == 0 and not has_ellipsis(key):
+        return element(a, (<ndarray>view).offset)
+    return view
+
+cdef bint has_ellipsis(object key):
+    """a[..., i] of a vector is a view in NumPy, a[i] a scalar."""
+    if not isinstance(key, tuple):
+        return key is Ellipsis
+    for item in <tuple>key:
+        if item is Ellipsis:
+            return True
+    return False
+
+cdef int set_element(ndarray a, intp offset, object value) except -1:
+    """One Python number into one place: at once when nobody is using the storage."""
+    cdef char buffer[32]
+    if writable(a.st) and a.st.poison == NULL and a.st.data != NULL:
+        write_scalar(value, a.code, a.st.data + offset)
+        return 0
+    cdef Operand ops[2]
+    cdef intp shape[1]
+    cdef ndarray v = new_view(a, 0)
+    v.offset = offset
+    close_view(v)
+    write_scalar(value, a.code, buffer)
+    fill_constant(&ops[0], buffer, a.itemsize)
+    fill_operand(&ops[1], v, 0, shape, True)
+    return launch(cast_kernel(a.code, a.code), ops, 2, 0, shape, NULL)
+
+cdef int set_index(ndarray a, object key, object value) except -1:
+    cdef ndarray v
+    cdef bint number = isinstance(value, (int, float, complex))
+    check_writable(a)
+    if number and PyTuple_CheckExact(key) and a.ndim and all_integers(a, <tuple>key):
+        return set_element(a, element_offset(a, <tuple>key), value)
+    if number and PyLong_CheckExact(key) and a.ndim == 1:
+        return set_element(a, a.offset + check_index(PyNumber_AsSsize_t(key, IndexError), a.shape[0], 0) * strides_of(a)[0], value)
+    view = base_index(a, key)
+    if view is NotImplemented:
+        hooks["setitem"](a, key, value)
+        return 0
+    v = <ndarray>view
+    if number:
+        return fill(v, value)
+    return assign(v, as_array(value))
+
+cdef int fill(ndarray v, object value) except -1:
+    cdef Operand ops[2]
+    cdef intp shape[MAXDIMS]
+    cdef char buffer[32]
+    write_scalar(value, v.code, buffer)
+    memcpy(shape, v.shape, v.ndim * sizeof(intp))
+    fill_constant(&ops[0], buffer, v.itemsize)
+    fill_operand(&ops[1], v, v.ndim, shape, True)
+    return launch(cast_kernel(v.code, v.code), ops, 2, v.ndim, shape, NULL)
+
+# ---- the class -------------------------------------------------------------------------------------------------
+
+cdef enum Op:               # of the operator hooks; _ufunc.pyx has the ufuncs in this order
+    ADD, SUBTRACT, MULTIPLY, TRUE_DIVIDE, FLOOR_DIVIDE, REMAINDER, POWER, LSHIFT, RSHIFT, AND, OR, XOR
+    LESS, LESS_EQUAL, EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL
+    DIVMOD, MATMUL
+    NEGATIVE, POSITIVE, ABSOLUTE, INVERT
+
+@cython.freelist(256)
+cdef class ndarray:
+    """ndarray(shape, dtype=float): an array whose elements may still be pending. Most arrays come from functions.
+
+    A view of a storage: any slice, transpose or reshape shares its memory, as in NumPy. Operations return at once;
+    reading a value (print, item, float, bool, tolist, asnumpy) waits for it, and raises the error of whatever failed
+    on the way to it.
+    """
+
+    def __init__(self, shape, dtype=float, buffer=None, offset=0, strides=None, order=None):
+        cdef intp dims[MAXDIMS]
+        cdef ndarray made
+        if buffer is not None or strides is not None or offset:
+            made = as_array(np.array(np.ndarray(shape, dtype, buffer, offset, strides, order)))
+        else:
+            ndim = parse_shape(shape, dims)
+            check_dimensions(ndim, dims)
+            made = new_array(code_of(dtype), ndim, dims)
+        become(self, made)
+
+    def __dealloc__(self):
+        if self.st != NULL:
+            storage_unref(self.st)
+        if self.shape != self.inline_dims:
+            free(self.shape)
+        Py_XDECREF(self.extra)
+
+    # ---- what it is
+
+    @property
+    def shape(self):
+        return shape_tuple(self)
+
+    @shape.setter
+    def shape(self, value):
+        view = reshape(self, value)
+        if (<ndarray>view).st != self.st:
+            raise AttributeError("Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape.")
+        become(self, <ndarray>view)
+
+    @property
+    def strides(self):
+        return tuple([strides_of(self)[i] for i in range(self.ndim)])
+
+    @property
+    def dtype(self):
+        return DTYPES[self.code]
+
+    @property
+    def ndim(self):
+        return self.ndim
+
+    @property
+    def size(self):
+        return self.size
+
+    @property
+    def itemsize(self):
+        return self.itemsize
+
+    @property
+    def nbytes(self):
+        return self.size * self.itemsize
+
+    def __len__(self):
+        if self.ndim == 0:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    # ---- views
+
+    @property
+    def T(self):
+        cdef int order[MAXDIMS]
+        cdef int i
+        for i in range(self.ndim):
+            order[i] = self.ndim - 1 - i
+        return transposed(self, order)
+
+    @property
+    def mT(self):
+        if self.ndim < 2:
+            raise ValueError("matrix transpose with ndim < 2 is undefined")
+        return self.swapaxes(-1, -2)
+
+    @property
+    def real(self):
+        return part(self, 0) if is_complex(self.code) else self
+
+    @real.setter
+    def real(self, value):
+        set_index(part(self, 0) if is_complex(self.code) else self, Ellipsis, value)
+
+    @property
+    def imag(self):
+        if is_complex(self.code):
+            return part(self, 1)
+        zeros = new_array(self.code, self.ndim, self.shape)
+        fill(zeros, 0)
+        (<ndarray>zeros).flags |= READONLY
+        return zeros
+
+    @imag.setter
+    def imag(self, value):
+        if not is_complex(self.code):
+            raise TypeError("array does not have imaginary part to set")
+        set_index(part(self, 1), Ellipsis, value)
+
+    def reshape(self, *shape, order="C", copy=None):
+        """The same elements in another shape: a view where NumPy gives one, else a copy."""
+        if len(shape) == 1:
+            return reshape(self, shape[0], order, copy)
+        return reshape(self, shape, order, copy)
+
+    def transpose(self, *axes):
+        cdef int order[MAXDIMS]
+        cdef int i
+        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
+            axes = axes[0]
+        if not axes and (axes is None or self.ndim != 0):
+            return self.T
+        if len(axes) != self.ndim:
+            raise ValueError("axes don't match array")
+        for i in range(self.ndim):
+            order[i] = normalize_axis(axes[i], self.ndim)
+            for k in range(i):
+                if order[k] == order[i]:
+                    raise ValueError("repeated axis in transpose")
+        return transposed(self, order)
+
+    def swapaxes(self, axis1, axis2):
+        cdef int order[MAXDIMS]
+        cdef int i = normalize_axis(axis1, self.ndim), j = normalize_axis(axis2, self.ndim), k
+        for k in range(self.ndim):
+            order[k] = k
+        order[i] = j
+        order[j] = i
+        return transposed(self, order)
+
+    def squeeze(self, axis=None):
+        """Without axes of length 1: all of them, or those named."""
+        cdef ndarray v
+        cdef int i, k = 0, ndim
+        if axis is None:
+            drop = {i for i in range(self.ndim) if self.shape[i] == 1}
+        else:
+            drop = {normalize_axis(i, self.ndim) for i in (axis if isinstance(axis, tuple) else (axis,))}
+            if any(self.shape[<int>i] != 1 for i in drop):
+                raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+        ndim = self.ndim - <int>len(drop)
+        v = new_view(self, ndim)
+        for i in range(self.ndim):
+            if i not in drop:
+                v.shape[k] = self.shape[i]
+                v.shape[ndim + k] = strides_of(self)[i]
+                k += 1
+        return close_view(v)
+
+    def ravel(self, order="C"):
+        """One axis: a view when the memory is in order, else a copy."""
+        return reshape(self, -1, order)
+
+    def flatten(self, order="C"):
+        """One axis: always a copy."""
+        view = reshape(self, -1, order)
+        return copy_of(<ndarray>view) if (<ndarray>view).st == self.st else view
+
+    def view(self, dtype=None):
+        """The same bytes, as another type; of the same size, unless the last axis is contiguous."""
+        cdef ndarray v
+        cdef int code, last
+        if dtype is None or dtype is ndarray:
+            return broadcast_same(self)
+        code = code_of(dtype)
+        v = broadcast_same(self)
+        last = self.ndim - 1
+        if itemsizes[code] != self.itemsize:
+            if self.ndim == 0 or strides_of(self)[last] != self.itemsize:
+                raise ValueError("To change to a dtype of a different size, the last axis must be contiguous")
+            if (self.shape[last] * self.itemsize) % itemsizes[code]:
+                raise ValueError("When changing to a larger dtype, its size must be a divisor of the total size in bytes of the last axis of the array.")
+            v.shape[last] = self.shape[last] * self.itemsize // itemsizes[code]
+            strides_of(v)[last] = itemsizes[code]
+        v.code = <uint8_t>code
+        v.itemsize = <uint8_t>itemsizes[code]
+        return close_view(v)
+
+    def __getitem__(self, key):
+        return get_index(self, key)
+
+    def __setitem__(self, key, value):
+        set_index(self, key, value)
+
+    def __delitem__(self, key):
+        raise ValueError("cannot delete array elements")
+
+    def __iter__(self):
+        if self.ndim == 0:
+            raise TypeError("iteration over a 0-d array")
+        return iterate(self)
+
+    # ---- copies
+
+    def copy(self, order="C"):
+        if order == "C" or (order != "F" and self.flags & C_CONTIGUOUS):
+            return copy_of(self)
+        return hooks["copy_order"](self, order)
+
+    def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
+        cdef int code = code_of(dtype)
+        if casting != "unsafe" and not np.can_cast(DTYPES[self.code], DTYPES[code], casting):
+            raise TypeError(f"Cannot cast array data from {DTYPES[self.code]!r} to {DTYPES[code]!r} according to the rule {casting!r}")
+        if is_complex(self.code) and not is_complex(code) and code != BOOL:
+            import warnings
+            warnings.warn("Casting complex values to real discards the imaginary part", ComplexWarning, stacklevel=1)
+        if code != self.code:
+            return cast(self, code)
+        if not copy:
+            return self
+        out = new_like(self, code, self.ndim, self.shape)
+        copy_elements(out, self)
+        return out
+
+    def fill(self, value):
+        """Set every element to one number."""
+        set_index(self, Ellipsis, value)
+
+    def __copy__(self):
+        return copy_of(self)
+
+    def __deepcopy__(self, memo):
+        return copy_of(self)
+
+    def __reduce__(self):
+        return as_array, (self.asnumpy(),)
+
+    # ---- reading: all of this waits
+
+    def wait_to_read(self):
+        """Wait until the elements are computed. Raises the error of whatever failed on the way to them."""
+        wait_read(self)
+
+    def is_ready(self):
+        """Whether reading would not wait."""
+        return ready(self)
+
+    def asnumpy(self):
+        """A NumPy array: a copy."""
+        wait_read(self)
+        return numpy_window(self).copy()
+
+    def item(self, *args):
+        """One element as a Python scalar."""
+        cdef ndarray a = self
+        if args:
+            a = element(self, item_offset(self, args))
+        elif self.size != 1:
+            raise ValueError("can only convert an array of size 1 to a Python scalar")
+        wait_read(a)
+        return read_scalar(a.code, data_of(a))
+
+    def tolist(self):
+        wait_read(self)
+        return numpy_window(self).tolist()
+
+    def tobytes(self, order="C"):
+        wait_read(self)
+        return numpy_window(self).tobytes(order)
+
+    def __array__(self, dtype=None, *, copy=None):
+        if copy is False:
+            raise ValueError("dflow arrays are copied to become NumPy arrays: their memory belongs to the engine")
+        out = self.asnumpy()
+        return out if dtype is None else out.astype(dtype, copy=False)
+
+    def __bool__(self):
+        if self.size == 1:
+            wait_read(self)
+            return bool(read_scalar(self.code, data_of(self)))
+        return bool(np.empty(shape_tuple(self), np.bool))      # NumPy's own words for the error
+
+    def __int__(self):
+        return int(scalar(self))
+
+    def __float__(self):
+        return float(scalar(self))
+
+    def __complex__(self):
+        return complex(scalar(self))
+
+    def __index__(self):
+        if self.ndim or not is_integer(self.code) or self.code == BOOL:
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        wait_read(self)
+        return read_scalar(self.code, data_of(self))
+
+    def __round__(self, ndigits=None):
+        if self.ndim == 0:
+            return round(self.item(), ndigits) if ndigits is not None else round(self.item())
+        return hooks["round"](self, ndigits or 0)
+
+    def __hash__(self):
+        if self.ndim:
+            raise TypeError("unhashable type: 'ndarray'")
+        return hash(self.item())
+
+    def __contains__(self, value):
+        return bool((self == value).any())
+
+    def __repr__(self):
+        wait_read(self)
+        return repr(numpy_window(self))
+
+    def __str__(self):
+        wait_read(self)
+        return str(numpy_window(self))
+
+    def __format__(self, spec):
+        wait_read(self)
+        return format(numpy_window(self)[()] if self.ndim == 0 else numpy_window(self), spec)
+
+    def _repr_html_(self):
+        """For notebooks: does not wait."""
+        state = "ready" if ready(self) else "pending"
+        return f"<code>ndarray(shape={shape_tuple(self)}, dtype={DTYPES[self.code]}, {state})</code>"
+
+    def __await__(self):
+        return hooks["wait_async"](self).__await__()
+
+    # ---- operators
+
+    def __add__(a, b):
+        return operator_binary(ADD, a, b)
+
+    def __sub__(a, b):
+        return operator_binary(SUBTRACT, a, b)
+
+    def __mul__(a, b):
+        return operator_binary(MULTIPLY, a, b)
+
+    def __truediv__(a, b):
+        return operator_binary(TRUE_DIVIDE, a, b)
+
+    def __floordiv__(a, b):
+        return operator_binary(FLOOR_DIVIDE, a, b)
+
+    def __mod__(a, b):
+        return operator_binary(REMAINDER, a, b)
+
+    def __divmod__(a, b):
+        return operator_binary(DIVMOD, a, b)
+
+    def __pow__(a, b, modulo):
+        if modulo is not None:
+            return NotImplemented
+        return operator_binary(POWER, a, b)
+
+    def __lshift__(a, b):
+        return operator_binary(LSHIFT, a, b)
+
+    def __rshift__(a, b):
+        return operator_binary(RSHIFT, a, b)
+
+    def __and__(a, b):
+        return operator_binary(AND, a, b)
+
+    def __or__(a, b):
+        return operator_binary(OR, a, b)
+
+    def __xor__(a, b):
+        return operator_binary(XOR, a, b)
+
+    def __matmul__(a, b):
+        return operator_binary(MATMUL, a, b)
+
+    def __richcmp__(a, b, int op):
+        return operator_binary(LESS + op, a, b)
+
+    def __neg__(self):
+        return operator_unary(NEGATIVE, self)
+
+    def __pos__(self):
+        return operator_unary(POSITIVE, self)
+
+    def __abs__(self):
+        return operator_unary(ABSOLUTE, self)
+
+    def __invert__(self):
+        return operator_unary(INVERT, self)
+
+    def __iadd__(self, b):
+        return operator_inplace(ADD, self, b)
+
+    def __isub__(self, b):
+        return operator_inplace(SUBTRACT, self, b)
+
+    def __imul__(self, b):
+        return operator_inplace(MULTIPLY, self, b)
+
+    def __itruediv__(self, b):
+        return operator_inplace(TRUE_DIVIDE, self, b)
+
+    def __ifloordiv__(self, b):
+        return operator_inplace(FLOOR_DIVIDE, self, b)
+
+    def __imod__(self, b):
+        return operator_inplace(REMAINDER, self, b)
+
+    def __ipow__(self, b, modulo):
+        return operator_inplace(POWER, self, b)
+
+    def __ilshift__(self, b):
+        return operator_inplace(LSHIFT, self, b)
+
+    def __irshift__(self, b):
+        return operator_inplace(RSHIFT, self, b)
+
+    def __iand__(self, b):
+        return operator_inplace(AND, self, b)
+
+    def __ior__(self, b):
+        return operator_inplace(OR, self, b)
+
+    def __ixor__(self, b):
+        return operator_inplace(XOR, self, b)
+
+    def __imatmul__(self, b):
+        return operator_inplace(MATMUL, self, b)
+
+# ---- parts of the class ----------------------------------------------------------------------------------------
+
+cdef int become(ndarray self, ndarray other) except -1:
+    """Make self what other is, in place."""
+    cdef Storage* old = self.st
+    if self.shape != self.inline_dims:
+        free(self.shape)
+    self.shape = NULL
+    make_dims(self, other.ndim)
+    memcpy(self.shape, other.shape, 2 * other.ndim * sizeof(intp))
+    add_int(&other.st.refs, 1)
+    self.st = other.st
+    if old != NULL:
+        storage_unref(old)
+    self.offset = other.offset
+    self.size = other.size
+    self.code = other.code
+    self.itemsize = other.itemsize
+    self.flags = other.flags
+    return 0
+
+cdef ndarray broadcast_same(ndarray a):
+    """A fresh view of all of a."""
+    cdef ndarray v = new_view(a, a.ndim)
+    memcpy(v.shape, a.shape, 2 * a.ndim * sizeof(intp))
+    v.size = a.size
+    v.flags = a.flags & ~SCALAR
+    return v
+
+cdef ndarray part(ndarray a, int which):
+    """Real (0) or imaginary (1) part of a complex array, as a view."""
+    cdef ndarray v = broadcast_same(a)
+    v.code = <uint8_t>real_code(a.code)
+    v.itemsize = a.itemsize // 2
+    v.offset += which * v.itemsize
+    return close_view(v)
+
+cdef ndarray reshape(ndarray a, object shape, object order="C", object copy=None):
+    cdef intp dims[MAXDIMS]
+    cdef int ndim = parse_shape(shape, dims)
+    cdef int i, unknown = -1
+    cdef intp known = 1
+    cdef ndarray v
+    cdef bint fortran = order == "F" or (order == "A" and a.flags & F_CONTIGUOUS and not a.flags & C_CONTIGUOUS)
+    for i in range(ndim):
+        if dims[i] < 0:
+            if unknown >= 0:
+                raise ValueError("can only specify one unknown dimension")
+            unknown = i
+        else:
+            known *= dims[i]
+    if unknown >= 0 and known > 0 and a.size % known == 0:
+        dims[unknown] = a.size // known
+        known = a.size
+    elif unknown >= 0:
+        known = -1
+    if known != a.size:
+        text = str(tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)).replace(" ", "")
+        raise ValueError(f"cannot reshape array of size {a.size} into shape {text}")
+    v = None if copy is True else reshape_view(a, ndim, dims, c"F" if fortran else c"C")
+    if v is not None:
+        return v
+    if copy is False:
+        raise ValueError("Unable to avoid creating a copy while reshaping.")
+    if fortran:
+        return reshape_view(copy_of(a.T), ndim, dims, c"C") if ndim == 1 else reshape_view(fortran_copy(a), ndim, dims, c"F")
+    return reshape_view(copy_of(a), ndim, dims, c"C")
+
+cdef ndarray fortran_copy(ndarray a):
+    """A copy whose first axis is the fastest."""
+    return copy_of(a.T).T
+
+def iterate(ndarray a):
+    cdef intp i
+    for i in range(a.shape[0]):
+        yield index_first(a, i)
+
+cdef object scalar(ndarray a):
+    """For float(), int(), complex(): NumPy takes arrays of one element, and warns when they have axes."""
+    if a.size != 1:
+        raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+    if a.ndim:
+        import warnings
+        warnings.warn("Conversion of an array with ndim > 0 to a scalar is deprecated, and will error in future. Ensure "
+                      "you extract a single element from your array before performing this operation. "
+                      "(Deprecated NumPy 1.25.)", DeprecationWarning, stacklevel=1)
+    wait_read(a)
+    return read_scalar(a.code, data_of(a))
+
+cdef intp item_offset(ndarray a, tuple args) except -1:
+    """item(i) counts through the array, item(i, j, ...) indexes it."""
+    cdef intp i, offset = a.offset
+    cdef int k
+    if len(args) == 1 and isinstance(args[0], tuple):
+        args = args[0]
+    if len(args) == a.ndim:
+        return element_offset(a, args)
+    if len(args) != 1:
+        raise ValueError("incorrect number of indices for array")
+    i = PyNumber_AsSsize_t(args[0], IndexError)
+    if i < -a.size or i >= a.size:
+        raise IndexError(f"index {i} is out of bounds for size {a.size}")
+    i = i + a.size if i < 0 else i
+    for k in range(a.ndim - 1, -1, -1):
+        offset += i % a.shape[k] * strides_of(a)[k]
+        i //= a.shape[k]
+    return offset
+
+# ---- for the layers above --------------------------------------------------------------------------------------
+
+cdef extern from "Python.h":
+    void PyType_Modified(type)
+    ctypedef struct PyTypeObject:
+        PyObject* tp_dict
+
+def attach(str name, value):
+    """Give ndarray a method or attribute. The table of operations does, so that an operation has one home."""
+    (<dict><object>(<PyTypeObject*>ndarray).tp_dict)[name] = value
+    PyType_Modified(ndarray)
+
+def window(ndarray a, write=False):
+    """A NumPy array over the memory of a, without waiting: for code that runs where a is ready."""
+    if not storage_allocate(a.st):
+        raise MemoryError(f"Unable to allocate {a.st.nbytes} bytes")
+    view = numpy_window(a)
+    if not write:
+        view.flags.writeable = False
+    return view
+
+def host(payload, list reads, list writes, always=False):
+    """See run_host."""
+    for a in writes:
+        check_writable(a)
+    run_host(payload, reads, writes, always)
+
+def empty(shape, dtype=float):
+    cdef intp dims[MAXDIMS]
+    cdef int ndim = parse_shape(shape, dims)
+    check_dimensions(ndim, dims)
+    return new_array(code_of(dtype), ndim, dims)
+
+def array(x):
+    """An ndarray as it is; a copy of anything else that NumPy can make an array of."""
+    return as_array(x)
+
+def broadcast_to(a, shape):
+    cdef intp dims[MAXDIMS]
+    cdef int ndim = parse_shape(shape, dims)
+    check_dimensions(ndim, dims)
+    return broadcast_view(as_array(a), ndim, dims)
+
+def sleep(ndarray a, double seconds):
+    """See dflow.engine.sleep."""
+    cdef Operand ops[3]
+    cdef intp bytes[1]
+    cdef ndarray source = contiguous(a), out = new_array(a.code, a.ndim, a.shape)
+    bytes[0] = max(1, source.size * source.itemsize)
+    if source.size == 0:
+        return out
+    fill_operand(&ops[0], source, source.ndim, source.shape, False)
+    fill_constant(&ops[1], <char*>&seconds, sizeof(double))
+    fill_operand(&ops[2], out, out.ndim, out.shape, True)
+    ops[0].strides[0] = ops[2].strides[0] = 1
+    launch(sleep_kernel, ops, 3, 1, bytes, NULL)
+    return out
+
+def set_hook(str name, value):
+    """Code of the layers above that this one calls: see _array.pxd."""
+    hooks[name] = value

@@ -1,0 +1,52 @@
+"""Kernels: NumPy's own loops looked up, and a few of ours with the same signature.
+
+A type code is NumPy's type number, 0 to 16, and 17 for half: the eighteen numeric types.
+"""
+
+from libc.stdint cimport int64_t
+from dflow._engine cimport Kernel, intp, loop_t
+
+cdef enum Code:
+    BOOL = 0
+    LONG = 7
+    ULONG = 8
+    FLOAT = 11
+    DOUBLE = 12
+    LONGDOUBLE = 13
+    CFLOAT = 14
+    CDOUBLE = 15
+    CLONGDOUBLE = 16
+    HALF = 17
+    NCODES = 18
+
+cdef int itemsizes[18]
+cdef list DTYPES                                            # by code
+cdef object INTP                                            # dtype of an index
+
+cdef int code_of(object dtype) except -1                    # TypeError for a dtype that is not numeric
+cdef int code_of_num(int typenum) noexcept                  # -1 when not numeric
+cdef inline bint is_complex(int code) noexcept nogil:
+    return CFLOAT <= code <= CLONGDOUBLE
+cdef inline bint is_integer(int code) noexcept nogil:
+    return code <= 10
+cdef inline bint is_float(int code) noexcept nogil:
+    return FLOAT <= code <= LONGDOUBLE or code == HALF
+cdef inline int real_code(int code) noexcept nogil:
+    return code - 3 if is_complex(code) else code
+
+cdef Kernel* kernel_new(const char* name, int nin, int nops, loop_t loop, void* data, int flags, float cost) except NULL
+cdef Kernel* cast_kernel(int source, int target) noexcept
+cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL           # NULL: no such loop
+cdef Kernel* masked_kernel(Kernel* k) except NULL                           # one more input after its inputs: the mask
+cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial) except NULL
+cdef Kernel* accumulate_kernel(Kernel* k, int code) except NULL
+cdef Kernel* reduceat_kernel(Kernel* k, int code) except NULL
+cdef Kernel* at_kernel(Kernel* k, int nin, int code) except NULL
+cdef Kernel* sort_kernel(int code, int kind, bint indices) except NULL      # indices: argsort
+cdef Kernel* argextreme_kernel(int code, bint largest) except NULL
+cdef Kernel* dot_kernel(int code) except NULL
+cdef Kernel* sleep_kernel
+cdef void copy_constant(int source, int target, char* p, char* q) noexcept
+cdef int write_scalar(object value, int code, char* p) except -1            # OverflowError for an int that does not fit
+cdef object read_scalar(int code, char* p)                                  # a Python scalar
+cdef object read_numpy_scalar(int code, char* p)

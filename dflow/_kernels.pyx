@@ -1,0 +1,596 @@
+"""NumPy's inner loops looked up and kept as kernels; loops of ours that wrap one; casts, sorting, scalars."""
+
+import numpy as np
+cimport numpy as cnp
+from cpython.bytes cimport PyBytes_FromString
+from cpython.complex cimport PyComplex_FromDoubles
+from cpython.object cimport PyObject
+from libc.stdlib cimport malloc, calloc, free
+from libc.string cimport memcpy
+from libc.stdint cimport int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, uint64_t
+from dflow._engine cimport MAY_RAISE, REPORTS_FP
+
+cnp.import_array()
+cnp.import_umath()
+
+cdef extern from "_casts.h":
+    ctypedef void (*cast_loop)(char**, intp*, intp*, void*) noexcept nogil
+    cast_loop cast_loops[18][18]
+
+cdef extern from "numpy/halffloat.h" nogil:
+    double npy_half_to_double(uint16_t)
+    uint16_t npy_double_to_half(double)
+
+cdef extern from "numpy/arrayobject.h":
+    ctypedef struct ArrFuncs "PyArray_ArrFuncs":
+        int (*sort[3])(void*, intp, void*) noexcept nogil
+        int (*argsort[3])(void*, intp*, intp, void*) noexcept nogil
+        int (*argmax)(void*, intp, intp*, void*) noexcept nogil
+        int (*argmin)(void*, intp, intp*, void*) noexcept nogil
+        void (*dotfunc)(void*, intp, void*, intp, void*, intp, void*) noexcept nogil
+    ArrFuncs* PyDataType_GetArrFuncs(cnp.dtype)
+
+cdef extern from "_sync.h" nogil:
+    void sleep_ns(long long)
+
+# ---- type codes ------------------------------------------------------------------------------------------------
+
+cdef int typenums[18]
+cdef ArrFuncs* functions[18]
+cdef dict code_by_dtype = {}        # every dtype and type object seen so far
+
+def _fill_types():
+    for code in range(18):
+        typenums[code] = 23 if code == HALF else code
+        dtype = cnp.PyArray_DescrFromType(typenums[code])
+        DTYPES.append(dtype)
+        itemsizes[code] = dtype.itemsize
+        functions[code] = PyDataType_GetArrFuncs(dtype)
+        code_by_dtype[dtype] = code
+        code_by_dtype[dtype.type] = code
+
+DTYPES = []
+_fill_types()
+INTP = np.dtype(np.intp)
+code_by_dtype.update({bool: 0, int: code_by_dtype[np.dtype(int)], float: DOUBLE, complex: CDOUBLE})
+dtypes = tuple(DTYPES)              # for Python: the supported dtypes, by type code
+
+cdef int code_of_num(int typenum) noexcept:
+    return typenum if 0 <= typenum <= 16 else HALF if typenum == 23 else -1
+
+cdef int code_of(object dtype) except -1:
+    """Type code of anything that NumPy takes for a dtype. Other byte orders become native."""
+    cdef int code
+    try:
+        return <int>code_by_dtype[dtype]
+    except (KeyError, TypeError):
+        pass
+    descr = np.dtype(dtype)
+    code = code_of_num(descr.num)
+    if code < 0:
+        raise TypeError(f"dflow arrays hold numbers: dtype {descr} is not supported")
+    if len(code_by_dtype) < 1000:
+        try:
+            code_by_dtype[dtype] = code
+        except TypeError:
+            pass                    # not hashable
+    return code
+
+# ---- scalars ---------------------------------------------------------------------------------------------------
+
+cdef extern from "Python.h":
+    double PyLong_AsDouble(object) except? -1.0
+    long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
+
+cdef int out_of_bounds(object value, int code) except -1:
+    raise OverflowError(f"Python integer {value} out of bounds for {DTYPES[code].name}")
+
+cdef int write_integer(object value, int code, char* p) except -1:
+    cdef int overflow
+    cdef long long v = PyLong_AsLongLongAndOverflow(value, &overflow)
+    cdef uint64_t u
+    cdef int size = itemsizes[code]
+    if code == 2 or code == 4 or code == 6 or code == 8 or code == 10:
+        if overflow > 0 and size == 8:
+            try:
+                u = <uint64_t>value
+            except OverflowError:
+                out_of_bounds(value, code)
+            (<uint64_t*>p)[0] = u
+            return 0
+        if overflow or v < 0 or (size < 8 and v >> (8 * size)):
+            out_of_bounds(value, code)
+    elif overflow or (size < 8 and (v >= 1LL << (8 * size - 1) or v < -(1LL << (8 * size - 1)))):
+        out_of_bounds(value, code)
+    if size == 8:
+        (<int64_t*>p)[0] = v
+    elif size == 4:
+        (<int32_t*>p)[0] = <int32_t>v
+    elif size == 2:
+        (<int16_t*>p)[0] = <int16_t>v
+    else:
+        (<int8_t*>p)[0] = <int8_t>v
+    return 0
+
+cdef int write_scalar(object value, int code, char* p) except -1:
+    """Store a Python or NumPy scalar as the type `code`."""
+    cdef double d
+    if type(value) is int:
+        if code == DOUBLE:
+            (<double*>p)[0] = PyLong_AsDouble(value)
+            return 0
+        if code != BOOL and is_integer(code):
+            return write_integer(value, code, p)
+    elif type(value) is float:
+        d = value
+        if code == DOUBLE:
+            (<double*>p)[0] = d
+            return 0
+        if code == CDOUBLE:
+            (<double*>p)[0] = d
+            (<double*>p)[1] = 0
+            return 0
+    elif type(value) is bool and code == BOOL:
+        p[0] = <char>(value is True)
+        return 0
+    # The rare types: let NumPy convert.
+    array = np.empty((), DTYPES[code])
+    array[()] = value
+    memcpy(p, cnp.PyArray_DATA(array), itemsizes[code])
+    return 0
+
+cdef object read_scalar(int code, char* p):
+    """A Python scalar; NumPy's own for longdouble, as there is no Python type."""
+    if code == DOUBLE:
+        return (<double*>p)[0]
+    if code == LONG or code == 9:
+        return (<int64_t*>p)[0] if sizeof(long) == 8 or code == 9 else (<long*>p)[0]
+    if code == BOOL:
+        return p[0] != 0
+    if code == FLOAT:
+        return <double>(<float*>p)[0]
+    if code == 5:
+        return (<int32_t*>p)[0]
+    if code == CDOUBLE:
+        return PyComplex_FromDoubles((<double*>p)[0], (<double*>p)[1])
+    return read_numpy_scalar(code, p).item()
+
+cdef object read_numpy_scalar(int code, char* p):
+    array = np.empty((), DTYPES[code])
+    memcpy(cnp.PyArray_DATA(array), p, itemsizes[code])
+    return array[()]
+
+cdef void copy_constant(int source, int target, char* p, char* q) noexcept:
+    """One cast."""
+    cdef char* args[2]
+    cdef intp dims = 1
+    cdef intp steps[2]
+    args[0] = p
+    args[1] = q
+    steps[0] = steps[1] = 0
+    cast_loops[source][target](args, &dims, steps, NULL)
+
+# ---- kernels ---------------------------------------------------------------------------------------------------
+
+cdef dict names = {}                    # keeps kernel names alive
+cdef dict known = {}                    # key: address of a kernel
+
+cdef Kernel* kernel_new(const char* name, int nin, int nops, loop_t loop, void* data, int flags, float cost) except NULL:
+    cdef Kernel* k = <Kernel*>calloc(1, sizeof(Kernel))
+    if k == NULL:
+        raise MemoryError("no memory for a kernel")
+    text = names.setdefault(name, PyBytes_FromString(name))
+    k.name = <const char*><char*>text
+    k.loop = loop
+    k.data = data
+    k.nin = nin
+    k.nops = nops
+    k.flags = flags
+    k.cost = cost
+    return k
+
+cdef inline Kernel* recall(object key) except? NULL:
+    return <Kernel*><size_t>known.get(key, 0)
+
+cdef Kernel* remember(object key, Kernel* k) except NULL:
+    known[key] = <size_t>k
+    return k
+
+# What one element costs, in nanoseconds, for what is not as cheap as an addition. Only its order of magnitude counts.
+COSTS = {name: cost for cost, group in (
+    (1.5, "divide true_divide floor_divide remainder fmod sqrt divmod reciprocal hypot rint floor ceil trunc"),
+    (5, "exp exp2 log log2 log10 sin cos tan tanh expm1 log1p cbrt sinh cosh arctan arcsin arccos logaddexp logaddexp2"),
+    (15, "power float_power arctan2 arcsinh arccosh arctanh gcd lcm"),
+) for name in group.split()}
+
+SILENT = frozenset("""equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not
+    bitwise_and bitwise_or bitwise_xor invert isnan isinf isfinite signbit copysign sign absolute fabs negative positive
+    conjugate maximum minimum fmax fmin""".split())
+INTEGERS_TOO = frozenset("floor_divide remainder fmod divmod divide power".split())    # report flags for integers
+
+cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL:
+    """The loop of a ufunc or gufunc for exactly these type codes, inputs then outputs; NULL when it has none."""
+    cdef cnp.ufunc u = ufunc
+    cdef int i, j, flags = 0
+    cdef int nargs = u.nin + u.nout
+    cdef Kernel* k
+    key = (ufunc, codes)
+    k = recall(key)
+    if k != NULL:
+        return k
+    for i in range(u.ntypes):
+        for j in range(nargs):
+            if u.types[i * nargs + j] != typenums[<int>codes[j]]:
+                break
+        else:
+            break
+    else:
+        return NULL
+    name = ufunc.__name__
+    inexact = any(not is_integer(code) for code in codes)
+    ours = getattr(np, name, None) is ufunc
+    if not ours or name in INTEGERS_TOO or (inexact and name not in SILENT):
+        flags |= REPORTS_FP
+    if not ours or (name == "power" and not inexact):
+        flags |= MAY_RAISE
+    cost = COSTS.get(name, 0.4 if ours else 20)
+    if codes[0] == LONGDOUBLE or codes[0] == CLONGDOUBLE or codes[0] == HALF:
+        cost = cost * 4 + 1
+    k = kernel_new(u.name, u.nin, nargs, <loop_t>u.functions[i], u.data[i], flags, cost)
+    return remember(key, k)
+
+cdef Kernel casts[18][18]
+
+def _fill_casts():
+    cdef int i, j
+    cdef Kernel* k
+    for i in range(18):
+        for j in range(18):
+            k = &casts[i][j]
+            k.name = b"cast" if i != j else b"copy"
+            k.nin = 1
+            k.nops = 2
+            k.loop = <loop_t>cast_loops[i][j]
+            k.cost = 3 if i == HALF or j == HALF else 0.4
+            if i != j and not is_integer(i) and j != BOOL:
+                k.flags = REPORTS_FP
+
+_fill_casts()
+
+cdef Kernel* cast_kernel(int source, int target) noexcept:
+    return &casts[source][target]
+
+# ---- loops that wrap a loop ------------------------------------------------------------------------------------
+
+cdef struct Wrapped:
+    loop_t loop
+    void* data
+    int nin
+    int nout
+    int itemsize
+    int naxes
+    bint initial
+
+cdef Wrapped* wrap(Kernel* k, int itemsize) except NULL:
+    cdef Wrapped* w = <Wrapped*>calloc(1, sizeof(Wrapped))
+    if w == NULL:
+        raise MemoryError("no memory for a kernel")
+    w.loop = k.loop
+    w.data = k.data
+    w.nin = k.nin
+    w.nout = k.nops - k.nin
+    w.itemsize = itemsize
+    return w
+
+cdef void masked_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """Inputs, mask, outputs: call the loop for each run of True."""
+    cdef Wrapped* w = <Wrapped*>data
+    cdef char* inner[64]
+    cdef intp inner_steps[64]
+    cdef char* mask = args[w.nin]
+    cdef intp step = steps[w.nin]
+    cdef intp i = 0, n = dims[0], count
+    cdef int j, k, nops = w.nin + w.nout
+    for j in range(nops):
+        inner_steps[j] = steps[j if j < w.nin else j + 1]
+    while i < n:
+        while i < n and not mask[i * step]:
+            i += 1
+        count = 0
+        while i + count < n and mask[(i + count) * step]:
+            count += 1
+        if count:
+            for j in range(nops):
+                k = j if j < w.nin else j + 1
+                inner[j] = args[k] + i * steps[k]
+            w.loop(inner, &count, inner_steps, w.data)
+            i += count
+
+cdef Kernel* masked_kernel(Kernel* k) except NULL:
+    key = ("masked", <size_t>k)
+    cdef Kernel* m = recall(key)
+    if m == NULL:
+        m = remember(key, kernel_new(k.name, k.nin + 1, k.nops + 1, masked_loop, wrap(k, 0), k.flags, k.cost + 1))
+    return m
+
+cdef inline void call_binary(Wrapped* w, char* out, char* p, intp n, intp out_step, intp step) noexcept nogil:
+    """out = out op p, n times."""
+    cdef char* args[3]
+    cdef intp steps[3]
+    args[0] = args[2] = out
+    args[1] = p
+    steps[0] = steps[2] = out_step
+    steps[1] = step
+    w.loop(args, &n, steps, w.data)
+
+cdef inline intp magnitude(intp x) noexcept nogil:
+    return -x if x < 0 else x
+
+cdef void reduce_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """in (r1, .., rm), out (), initial () if there is one. Runs along the axis with the smaller stride."""
+    cdef Wrapped* w = <Wrapped*>data
+    cdef intp n = dims[0], i
+    cdef intp* axes = dims + 1
+    cdef intp* core = steps + (3 if w.initial else 2)
+    cdef intp counter[64]
+    cdef int m = w.naxes, d, last
+    cdef char* p
+    cdef char* out
+    cdef bint across = n > 1 and magnitude(steps[0]) < magnitude(core[m - 1])
+    cdef bint skip
+    cdef intp rows = 1
+    for d in range(m):
+        if axes[d] == 0:
+            rows = 0
+    for i in range(n):
+        out = args[1] + i * steps[1]
+        memcpy(out, args[2] + i * steps[2] if w.initial else args[0] + i * steps[0], w.itemsize)
+    if rows == 0:
+        return
+    last = m if across else m - 1       # axes that are counted here; the others run in the loop
+    for i in range(1 if across else n):
+        p = args[0] + i * steps[0]
+        out = args[1] + i * steps[1]
+        for d in range(last):
+            counter[d] = axes[d]
+        skip = not w.initial            # the first element is in `out` already
+        while True:
+            if across:
+                if not skip:
+                    call_binary(w, out, p, n, steps[1], steps[0])
+            elif skip:
+                if axes[m - 1] > 1:
+                    call_binary(w, out, p + core[m - 1], axes[m - 1] - 1, 0, core[m - 1])
+            else:
+                call_binary(w, out, p, axes[m - 1], 0, core[m - 1])
+            skip = False
+            d = last - 1
+            while d >= 0:
+                counter[d] -= 1
+                if counter[d]:
+                    p += core[d]
+                    break
+                counter[d] = axes[d]
+                p -= core[d] * (axes[d] - 1)
+                d -= 1
+            if d < 0:
+                break
+
+cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial) except NULL:
+    key = ("reduce", <size_t>k, naxes, initial)
+    cdef Kernel* r = recall(key)
+    cdef Wrapped* w
+    if r == NULL:
+        w = wrap(k, itemsizes[code])
+        w.naxes = naxes
+        w.initial = initial
+        r = remember(key, kernel_new(k.name, 2 if initial else 1, 3 if initial else 2, reduce_loop, w, k.flags, k.cost))
+        # Outputs come last in a task's operands, so the initial value is operand 1 and the output operand 2.
+        if initial:
+            r.loop = reduce_initial_loop
+    return r
+
+cdef void reduce_initial_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """The same with operands in, initial, out."""
+    args[1], args[2] = args[2], args[1]
+    cdef intp moved[67]
+    cdef int i
+    for i in range(3 + (<Wrapped*>data).naxes):
+        moved[i] = steps[i]
+    moved[1], moved[2] = moved[2], moved[1]
+    reduce_loop(args, dims, moved, data)
+
+cdef void accumulate_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """in (r), out (r)."""
+    cdef Wrapped* w = <Wrapped*>data
+    cdef intp i, r = dims[1], n
+    cdef char* inner[3]
+    cdef intp inner_steps[3]
+    if r == 0:
+        return
+    inner_steps[0] = inner_steps[2] = steps[3]
+    inner_steps[1] = steps[2]
+    for i in range(dims[0]):
+        inner[0] = args[1] + i * steps[1]
+        inner[1] = args[0] + i * steps[0]
+        memcpy(inner[0], inner[1], w.itemsize)
+        inner[1] += steps[2]
+        inner[2] = inner[0] + steps[3]
+        n = r - 1
+        if n:
+            w.loop(inner, &n, inner_steps, w.data)
+
+cdef Kernel* accumulate_kernel(Kernel* k, int code) except NULL:
+    key = ("accumulate", <size_t>k)
+    cdef Kernel* r = recall(key)
+    if r == NULL:
+        r = remember(key, kernel_new(k.name, 1, 2, accumulate_loop, wrap(k, itemsizes[code]), k.flags, k.cost + 1))
+    return r
+
+cdef void reduceat_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """in (r), indices (k), out (k). Indices are checked."""
+    cdef Wrapped* w = <Wrapped*>data
+    cdef intp i, j, r = dims[1], k = dims[2], start, stop
+    cdef char* p
+    cdef char* out
+    for i in range(dims[0]):
+        for j in range(k):
+            start = (<intp*>(args[1] + i * steps[1] + j * steps[4]))[0]
+            stop = (<intp*>(args[1] + i * steps[1] + (j + 1) * steps[4]))[0] if j + 1 < k else r
+            p = args[0] + i * steps[0] + start * steps[3]
+            out = args[2] + i * steps[2] + j * steps[5]
+            memcpy(out, p, w.itemsize)
+            if stop > start + 1:
+                call_binary(w, out, p + steps[3], stop - start - 1, 0, steps[3])
+
+cdef Kernel* reduceat_kernel(Kernel* k, int code) except NULL:
+    key = ("reduceat", <size_t>k)
+    cdef Kernel* r = recall(key)
+    if r == NULL:
+        r = remember(key, kernel_new(k.name, 2, 3, reduceat_loop, wrap(k, itemsizes[code]), k.flags, k.cost))
+    return r
+
+cdef void at_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """Byte offsets into the target, then the other operand if there is one, then the target: one element at a time."""
+    cdef Wrapped* w = <Wrapped*>data
+    cdef char* inner[3]
+    cdef intp inner_steps[3]
+    cdef intp i, one = 1
+    inner_steps[0] = inner_steps[1] = inner_steps[2] = w.itemsize
+    for i in range(dims[0]):
+        inner[0] = args[w.nin] + (<intp*>(args[0] + i * steps[0]))[0]
+        if w.nin == 2:
+            inner[1] = args[1] + i * steps[1]
+            inner[2] = inner[0]
+        else:
+            inner[1] = inner[0]
+        w.loop(inner, &one, inner_steps, w.data)
+
+cdef Kernel* at_kernel(Kernel* k, int nin, int code) except NULL:
+    key = ("at", <size_t>k)
+    cdef Kernel* r = recall(key)
+    if r == NULL:
+        r = remember(key, kernel_new(k.name, nin, nin + 1, at_loop, wrap(k, itemsizes[code]), k.flags, k.cost + 5))
+    return r
+
+# ---- sorting, extremes, dot ------------------------------------------------------------------------------------
+
+cdef struct Sorting:
+    int (*sort)(void*, intp, void*) noexcept nogil
+    int (*argsort)(void*, intp*, intp, void*) noexcept nogil
+    int (*arg)(void*, intp, intp*, void*) noexcept nogil
+    void (*dot)(void*, intp, void*, intp, void*, intp, void*) noexcept nogil
+    int itemsize
+
+cdef inline void gather_row(char* to, char* p, intp n, intp step, int itemsize) noexcept nogil:
+    cdef intp i
+    if step == itemsize:
+        memcpy(to, p, n * itemsize)
+    else:
+        for i in range(n):
+            memcpy(to + i * itemsize, p + i * step, itemsize)
+
+cdef void sort_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """in (r), out (r)."""
+    cdef Sorting* s = <Sorting*>data
+    cdef intp i, j, r = dims[1]
+    cdef bint direct = steps[3] == s.itemsize
+    cdef char* row
+    cdef char* out
+    if r == 0:
+        return
+    row = NULL if direct else <char*>malloc(r * s.itemsize)
+    for i in range(dims[0]):
+        out = args[1] + i * steps[1]
+        if direct:
+            row = out
+        gather_row(row, args[0] + i * steps[0], r, steps[2], s.itemsize)
+        s.sort(row, r, NULL)
+        if not direct:
+            for j in range(r):
+                memcpy(out + j * steps[3], row + j * s.itemsize, s.itemsize)
+    if not direct:
+        free(row)
+
+cdef void argsort_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """in (r), out (r) of intp."""
+    cdef Sorting* s = <Sorting*>data
+    cdef intp i, j, r = dims[1]
+    cdef char* row
+    cdef intp* order
+    if r == 0:
+        return
+    row = <char*>malloc(r * s.itemsize)
+    order = <intp*>malloc(r * sizeof(intp))
+    for i in range(dims[0]):
+        gather_row(row, args[0] + i * steps[0], r, steps[2], s.itemsize)
+        for j in range(r):
+            order[j] = j
+        s.argsort(row, order, r, NULL)
+        for j in range(r):
+            (<intp*>(args[1] + i * steps[1] + j * steps[3]))[0] = order[j]
+    free(row)
+    free(order)
+
+cdef void argextreme_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """in (r), out () of intp."""
+    cdef Sorting* s = <Sorting*>data
+    cdef intp i, r = dims[1]
+    cdef bint direct = steps[2] == s.itemsize
+    cdef char* row = NULL if direct else <char*>malloc(r * s.itemsize)
+    for i in range(dims[0]):
+        if direct:
+            row = args[0] + i * steps[0]
+        else:
+            gather_row(row, args[0] + i * steps[0], r, steps[2], s.itemsize)
+        s.arg(row, r, <intp*>(args[1] + i * steps[1]), NULL)
+    if not direct:
+        free(row)
+
+cdef void dot_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """a (r), b (r), out ()."""
+    cdef Sorting* s = <Sorting*>data
+    cdef intp i
+    for i in range(dims[0]):
+        s.dot(args[0] + i * steps[0], steps[3], args[1] + i * steps[1], steps[4], args[2] + i * steps[2], dims[1], NULL)
+
+cdef Kernel* sorting_kernel(str name, int code, int kind, bint which, int nin, loop_t loop, float cost) except NULL:
+    key = (name, code, kind)
+    cdef Kernel* k = recall(key)
+    cdef Sorting* s
+    cdef ArrFuncs* f = functions[code]
+    if k == NULL:
+        s = <Sorting*>calloc(1, sizeof(Sorting))
+        if s == NULL:
+            raise MemoryError("no memory for a kernel")
+        s.sort = f.sort[kind]
+        s.argsort = f.argsort[kind]
+        s.arg = f.argmax if which else f.argmin
+        s.dot = f.dotfunc
+        s.itemsize = itemsizes[code]
+        text = name.encode()
+        k = remember(key, kernel_new(text, nin, nin + 1, loop, s, 0, cost))
+    return k
+
+cdef Kernel* sort_kernel(int code, int kind, bint indices) except NULL:
+    if indices:
+        return sorting_kernel("argsort", code, kind, False, 1, argsort_loop, 30)
+    return sorting_kernel("sort", code, kind, False, 1, sort_loop, 10)
+
+cdef Kernel* argextreme_kernel(int code, bint largest) except NULL:
+    return sorting_kernel("argmax" if largest else "argmin", code, 0, largest, 1, argextreme_loop, 0.5)
+
+cdef Kernel* dot_kernel(int code) except NULL:
+    cdef Kernel* k = sorting_kernel("dot", code, 0, False, 2, dot_loop, 0.3)
+    if not is_integer(code):
+        k.flags = REPORTS_FP
+    return k
+
+# ---- a kernel that sleeps --------------------------------------------------------------------------------------
+
+cdef void sleep_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """in, seconds (double), out: copies bytes after a sleep."""
+    sleep_ns(<long long>((<double*>args[1])[0] * 1e9))
+    memcpy(args[2], args[0], dims[0])
+
+sleep_kernel = kernel_new(b"sleep", 2, 3, sleep_loop, NULL, 0, 1e9)

@@ -1,0 +1,32 @@
+"""Ufuncs over dflow arrays: NumPy's, and any third party's, through their own loops."""
+
+from dflow._array cimport ndarray
+from dflow._engine cimport Kernel
+
+cdef enum Weak:                 # a Python scalar takes its type from the arrays beside it (NEP 50)
+    WEAK_INT = 18
+    WEAK_FLOAT = 19
+    WEAK_COMPLEX = 20
+    NKINDS = 21
+
+cdef struct Plan:               # what to do for given operand types; immortal
+    Kernel* kernel
+    int nargs
+    int codes[32]               # of the loop: inputs, then outputs
+    bint direct                 # no input of an array type needs a cast
+
+cdef class ufunc:
+    cdef readonly object numpy  # NumPy's ufunc object
+    cdef readonly int nin
+    cdef readonly int nout
+    cdef object name
+    cdef object core            # parsed signature of a gufunc, or None
+    cdef dict plans             # tuple of kinds: address of a Plan
+    cdef Plan* binary[21 * 21]  # the same for two inputs
+    cdef public object failure  # text of the LinAlgError that an invalid result means
+
+    cdef Plan* plan(self, tuple kinds) except NULL
+
+cdef ufunc wrap(object numpy_ufunc)
+cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting, object signature)
+cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, bint keepdims, object initial, object where)

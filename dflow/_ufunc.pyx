@@ -1,0 +1,1012 @@
+"""ufunc: elementwise calls, generalized ufuncs, and the methods reduce, accumulate, reduceat, outer, at."""
+
+import numpy as np
+from libc.stdlib cimport calloc
+from libc.string cimport memcpy, memset
+from dflow._engine cimport (
+    Kernel, Storage, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, settings, readable, storage_new, fp_flags, fp_clear)
+from dflow._kernels cimport (
+    BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, is_integer, is_complex, ufunc_kernel, masked_kernel,
+    reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, kernel_new, write_scalar, copy_constant, dot_kernel)
+from dflow._array cimport *
+
+NO_VALUE = np._NoValue          # stands for an `initial` that was not given
+LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor"))
+
+# ---- plans -----------------------------------------------------------------------------------------------------
+
+cdef dict wrapped = {}          # NumPy's ufunc: ours
+
+cdef ufunc wrap(object numpy_ufunc):
+    cdef ufunc u = wrapped.get(numpy_ufunc)
+    if u is None:
+        u = wrapped[numpy_ufunc] = ufunc(numpy_ufunc)
+    return u
+
+cdef inline int kind_of(object x) except -1:
+    """Type code of an ndarray, or the weak kind of a Python scalar."""
+    if isinstance(x, ndarray):
+        return (<ndarray>x).code
+    if isinstance(x, bool):
+        return BOOL
+    return WEAK_INT if isinstance(x, int) else WEAK_FLOAT if isinstance(x, float) else WEAK_COMPLEX
+
+cdef object kind_type(int kind):
+    """What resolve_dtypes takes for a kind."""
+    return DTYPES[kind] if kind < NCODES else int if kind == WEAK_INT else float if kind == WEAK_FLOAT else complex
+
+cdef Plan* make_plan(ufunc u, tuple kinds, object signature, object casting) except NULL:
+    """Ask NumPy for the types of the loop, and find it."""
+    cdef Plan* p
+    cdef int i, kind
+    cdef list codes = []
+    arguments = tuple([kind_type(kind) for kind in kinds]) + (None,) * u.nout
+    keywords = {} if signature is None else {"signature": signature}
+    for dtype in u.numpy.resolve_dtypes(arguments, casting=casting, **keywords):
+        codes.append(code_of(dtype))
+    p = <Plan*>calloc(1, sizeof(Plan))
+    if p == NULL:
+        raise MemoryError("no memory for a ufunc")
+    p.kernel = ufunc_kernel(u.numpy, tuple(codes))
+    if p.kernel == NULL:
+        raise TypeError(f"ufunc {u.name!r} has no loop for {', '.join(str(d) for d in arguments if d is not None)}")
+    if u.failure is not None:
+        p.kernel = failing_kernel(p.kernel, u.failure)
+    p.nargs = u.nin + u.nout
+    p.direct = True
+    for i in range(p.nargs):
+        p.codes[i] = codes[i]
+        if i < u.nin:
+            kind = kinds[i]
+            if kind < NCODES and kind != p.codes[i]:
+                p.direct = False
+    return p
+
+cdef dict failing = {}
+
+cdef Kernel* failing_kernel(Kernel* k, bytes failure) except NULL:
+    """k, but an invalid result is a LinAlgError: NumPy's linalg loops tell of a singular matrix so."""
+    cdef Kernel* f
+    if (<size_t>k, failure) not in failing:
+        f = kernel_new(k.name, k.nin, k.nops, k.loop, k.data, INVALID_FAILS, k.cost)
+        f.failure = failure
+        failing[<size_t>k, failure] = <size_t>f
+    return <Kernel*><size_t>failing[<size_t>k, failure]
+
+# ---- the fast path: binary operators on small ready arrays -----------------------------------------------------
+
+cdef inline int quick_kind(object x) noexcept:
+    """As kind_of, for exact types; -1 for anything else."""
+    if type(x) is ndarray:
+        return (<ndarray>x).code
+    if type(x) is int:
+        return WEAK_INT
+    if type(x) is float:
+        return WEAK_FLOAT
+    if type(x) is complex:
+        return WEAK_COMPLEX
+    if type(x) is bool:
+        return BOOL
+    return -1
+
+cdef inline bint quick_ready(ndarray a) noexcept:
+    return a.flags & C_CONTIGUOUS and readable(a.st) and a.st.poison == NULL and a.st.data != NULL
+
+cdef inline bint same_shape(ndarray a, ndarray b) noexcept:
+    cdef int i
+    if a.ndim != b.ndim:
+        return False
+    for i in range(a.ndim):
+        if a.shape[i] != b.shape[i]:
+            return False
+    return True
+
+cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
+    """a op b, when it can run here and now without any arrangement; else None. out: where to, or None for a new array."""
+    cdef Kernel* k = p.kernel
+    cdef char* args[3]
+    cdef intp steps[3]
+    cdef intp n
+    cdef char left[32]
+    cdef char right[32]
+    cdef ndarray x, y
+    if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct:
+        return None
+    if type(a) is ndarray:
+        x = <ndarray>a
+        if not quick_ready(x):
+            return None
+        args[0] = x.st.data + x.offset
+        steps[0] = x.itemsize
+        if type(b) is ndarray:
+            y = <ndarray>b
+            if not quick_ready(y) or not same_shape(x, y):
+                return None
+            args[1] = y.st.data + y.offset
+            steps[1] = y.itemsize
+        else:
+            write_scalar(b, p.codes[1], right)
+            args[1] = right
+            steps[1] = 0
+    else:
+        x = <ndarray>b
+        if not quick_ready(x):
+            return None
+        write_scalar(a, p.codes[0], left)
+        args[0] = left
+        steps[0] = 0
+        args[1] = x.st.data + x.offset
+        steps[1] = x.itemsize
+    n = x.size
+    if n * k.cost > settings.inline_cost:
+        return None
+    if out is None:
+        out = new_array(p.codes[2], x.ndim, x.shape)
+        if out.st.data == NULL:
+            return None                     # too large to be worth a special way
+        if x.ndim == 0:
+            out.flags |= SCALAR
+    args[2] = out.st.data + out.offset
+    steps[2] = out.itemsize
+    settings.inlined += 1
+    if k.flags & REPORTS_FP:
+        fp_clear()
+        k.loop(args, &n, steps, k.data)
+        n = fp_flags()
+        if n:
+            fp_event(<int>n, k)
+    else:
+        k.loop(args, &n, steps, k.data)
+    return out
+
+operator_names = ("add subtract multiply true_divide floor_divide remainder power left_shift right_shift bitwise_and bitwise_or "
+                  "bitwise_xor less less_equal equal not_equal greater greater_equal divmod matmul "
+                  "negative positive absolute invert").split()
+cdef list operator_list = [wrap(getattr(np, name)) for name in operator_names]
+
+cdef enum:
+    POWER = 6
+    LESS = 12
+    EQUAL = 14
+    NOT_EQUAL = 15
+    GREATER_EQUAL = 17
+    MATMUL = 19
+
+cdef ufunc square = wrap(np.square), sqrt = wrap(np.sqrt), reciprocal = wrap(np.reciprocal), positive = wrap(np.positive)
+
+cdef object binary_operator(int op, object a, object b):
+    cdef ufunc u = <ufunc>(<list>operator_list)[op]
+    cdef int i = quick_kind(a), j = quick_kind(b)
+    cdef Plan* p
+    if i >= 0 and j >= 0 and op < MATMUL:
+        if op == POWER and j >= NCODES:
+            fast = simple_power(a, b)
+            if fast is not None:
+                return fast
+        p = u.binary[i * NKINDS + j]
+        if p != NULL and u.nout == 1:
+            try:
+                out = quick_binary(p, a, b, None)
+            except OverflowError:
+                if not LESS <= op <= GREATER_EQUAL:
+                    raise
+                return compare_out_of_range(op, a, b)
+            if out is not None:
+                return out
+    elif not operand(a) or not operand(b):
+        if op == EQUAL or op == NOT_EQUAL:
+            return compare_unlike(op, a, b)
+        return NotImplemented
+    return call(u, (a, b), None, True, None, "same_kind", None)
+
+cdef bint operand(object x):
+    """Whether an operator takes x; what defines its own way with arrays gets its chance."""
+    if isinstance(x, (ndarray, int, float, complex, list, tuple, np.ndarray, np.generic)):
+        return True
+    if getattr(type(x), "__array_ufunc__", True) is None or isinstance(x, (str, bytes)) or x is None:
+        return False
+    return hasattr(x, "__array__") or hasattr(x, "__array_interface__") or hasattr(x, "__buffer__")
+
+cdef object compare_unlike(int op, object a, object b):
+    """With None or another thing that is no number: never equal."""
+    cdef ndarray x = a if isinstance(a, ndarray) else b
+    other = b if isinstance(a, ndarray) else a
+    if other is not None and not isinstance(other, (str, bytes)):
+        return NotImplemented
+    out = new_array(BOOL, x.ndim, x.shape)
+    out[...] = op == NOT_EQUAL
+    return out
+
+cdef object compare_out_of_range(int op, object a, object b):
+    """With a Python integer beyond the range of the array's type: the answer is the same for all elements."""
+    cdef bint swapped = not isinstance(a, ndarray)
+    cdef ndarray x = b if swapped else a
+    number = a if swapped else b
+    above = (number > 0) != swapped         # the right operand is the larger
+    out = new_array(BOOL, x.ndim, x.shape)
+    out[...] = {LESS: above, LESS + 1: above, EQUAL: False, NOT_EQUAL: True, 16: not above, GREATER_EQUAL: not above}[op]
+    if x.ndim == 0:
+        (<ndarray>out).flags |= SCALAR
+    return out
+
+cdef object simple_power(object a, object exponent):
+    """NumPy's shortcuts for x ** 2 and the like, which also fix the last bits; None when there is none."""
+    cdef ndarray x
+    if not isinstance(a, ndarray) or isinstance(exponent, complex):
+        return None
+    x = <ndarray>a
+    if is_integer(x.code):
+        if type(exponent) is int:
+            if exponent < 0 and x.code != BOOL:
+                raise ValueError("Integers to negative integer powers are not allowed.")
+            if exponent == 2 and x.code != BOOL:
+                return call(square, (x,), None, True, None, "same_kind", None)
+        return None
+    if exponent == 2:
+        return call(square, (x,), None, True, None, "same_kind", None)
+    if exponent == 0.5:
+        return call(sqrt, (x,), None, True, None, "same_kind", None)
+    if exponent == 1:
+        return call(positive, (x,), None, True, None, "same_kind", None)
+    if exponent == -1:
+        return call(reciprocal, (x,), None, True, None, "same_kind", None)
+    return None
+
+cdef object inplace_operator(int op, object a, object b):
+    cdef ufunc u = <ufunc>(<list>operator_list)[op]
+    cdef ndarray x = <ndarray>a
+    cdef int j
+    cdef Plan* p
+    if x.flags & SCALAR:
+        return binary_operator(op, a, b)
+    j = quick_kind(b)
+    check_writable(x)
+    if j >= 0 and op < MATMUL and op != POWER:
+        p = u.binary[x.code * NKINDS + j]
+        if p != NULL and p.codes[2] == x.code and x.st.reads == NULL and (
+                type(b) is not ndarray or (<ndarray>b).st != x.st or same_elements(x, <ndarray>b)):
+            if quick_binary(p, x, b, x) is not None:
+                return x
+    elif not operand(b):
+        return NotImplemented
+    if op == POWER and j >= NCODES:
+        fast = simple_power(x, b)
+        if fast is not None:
+            if (<ndarray>fast).code != x.code:
+                raise cast_error(u, (<ndarray>fast).code, x.code, "same_kind")
+            assign(x, <ndarray>fast)
+            return x
+    call(u, (a, b), (x,), True, None, "same_kind", None)
+    return x
+
+def connect_operators():
+    """Give ndarray its operators."""
+    global operator_binary, operator_inplace, operator_unary
+    operator_binary = binary_operator
+    operator_inplace = inplace_operator
+    operator_unary = unary_operator
+
+cdef object unary_operator(int op, object a):
+    return call(<ufunc>(<list>operator_list)[op], (a,), None, True, None, "same_kind", None)
+
+# ---- elementwise calls -----------------------------------------------------------------------------------------
+
+cdef tuple prepare(tuple inputs):
+    """Arrays and Python scalars; all else becomes an array."""
+    cdef list out = []
+    for x in inputs:
+        if isinstance(x, ndarray) or type(x) in (int, float, complex, bool):
+            out.append(x)
+        else:
+            out.append(as_array(x))
+    return tuple(out)
+
+cdef int broadcast_shape(tuple inputs, intp* shape, int ndim) except -1:
+    """Fold the shapes of the arrays among inputs into shape[:ndim], right-aligned; the new ndim."""
+    cdef ndarray a
+    cdef int i, k
+    cdef intp n
+    for x in inputs:
+        if not isinstance(x, ndarray):
+            continue
+        a = <ndarray>x
+        if a.ndim > ndim:
+            for i in reversed(range(ndim)):
+                shape[i + a.ndim - ndim] = shape[i]
+            for i in range(a.ndim - ndim):
+                shape[i] = 1
+            ndim = a.ndim
+        for i in range(a.ndim):
+            k = ndim - a.ndim + i
+            n = a.shape[i]
+            if n != shape[k]:
+                if shape[k] == 1:
+                    shape[k] = n
+                elif n != 1:
+                    shapes = " ".join([shape_text(<ndarray>x) if isinstance(x, ndarray) else "()" for x in inputs])
+                    raise ValueError(f"operands could not be broadcast together with shapes {shapes} ")
+    return ndim
+
+cdef object cast_error(ufunc u, int source, int target, casting):
+    return TypeError(f"Cannot cast ufunc {u.name!r} output from {DTYPES[source]!r} to {DTYPES[target]!r} with casting rule {casting!r}")
+
+cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting, object signature):
+    """u(*inputs): a new array, a tuple of them, or what `out` gives."""
+    cdef Plan* p
+    cdef tuple kinds
+    cdef intp shape[MAXDIMS]
+    cdef int ndim, i
+    if u.core is not None:
+        return call_core(u, inputs, out, dtype, casting, signature)
+    inputs = prepare(inputs)
+    if all_weak(inputs):
+        inputs = (as_array(inputs[0]),) + inputs[1:]
+    kinds = tuple([kind_of(x) for x in inputs])
+    if dtype is None and signature is None and casting == "same_kind":
+        p = u.plan(kinds)
+    else:
+        p = make_plan(u, kinds, output_signature(u, dtype) if signature is None else signature, casting)
+    ndim = broadcast_shape(inputs, shape, 0)
+    if where is not True:
+        where = as_array_code(where, BOOL)
+        ndim = broadcast_shape((where,), shape, ndim)
+    if out is not None:
+        ndim = check_outputs(u, p, out, shape, ndim, casting)
+    try:
+        return run(u, p, inputs, out, where, shape, ndim)
+    except OverflowError:
+        if u in operator_list and LESS <= operator_list.index(u) <= GREATER_EQUAL and out is None:
+            return compare_out_of_range(operator_list.index(u), inputs[0], inputs[1])
+        raise
+
+cdef bint all_weak(tuple inputs):
+    for x in inputs:
+        if isinstance(x, ndarray):
+            return False
+    return True
+
+cdef tuple output_signature(ufunc u, object dtype):
+    """dtype= asks for the type of the outputs, as NumPy reads it."""
+    if dtype is None:
+        return None
+    return (None,) * u.nin + (np.dtype(dtype),) * u.nout
+
+cdef int check_outputs(ufunc u, Plan* p, tuple out, intp* shape, int ndim, object casting) except -1:
+    """Outputs take part in broadcasting, but are not broadcast themselves."""
+    cdef ndarray o
+    cdef int i, k
+    for k in range(u.nout):
+        if out[k] is None:
+            continue
+        if not isinstance(out[k], ndarray):
+            raise TypeError("return arrays must be of ArrayType")
+        o = <ndarray>out[k]
+        if o.flags & READONLY:
+            raise ValueError("output array is read-only")
+        ndim = broadcast_shape((o,), shape, ndim)
+        if o.code != p.codes[u.nin + k] and not np.can_cast(DTYPES[p.codes[u.nin + k]], DTYPES[o.code], casting):
+            raise cast_error(u, p.codes[u.nin + k], o.code, casting)
+    for k in range(u.nout):
+        if out[k] is None:
+            continue
+        o = <ndarray>out[k]
+        bad = o.ndim != ndim
+        for i in range(o.ndim):
+            bad = bad or o.shape[i] != shape[ndim - o.ndim + i]
+        if bad:
+            target = str(tuple([shape[i] for i in range(ndim)])).replace(" ", "")
+            raise ValueError(f"non-broadcastable output operand with shape {shape_text(o)} doesn't match the broadcast shape {target}")
+    return ndim
+
+cdef object run(ufunc u, Plan* p, tuple inputs, tuple out, object where, intp* shape, int ndim):
+    """Broadcast, cast, guard against overlap, launch."""
+    cdef Operand ops[33]
+    cdef char constants[32][32]
+    cdef intp space[MAXDIMS]
+    cdef list arrays = []           # keeps casts and copies alive until they are launched
+    cdef list results = [None] * u.nout
+    cdef ndarray a, o, like = None
+    cdef Kernel* k = p.kernel
+    cdef int i, n = 0, code
+    memcpy(space, shape, ndim * sizeof(intp))
+    for i in range(u.nin):
+        x = inputs[i]
+        if isinstance(x, ndarray):
+            a = cast(<ndarray>x, p.codes[i])
+            if like is None and a.ndim == ndim and not a.flags & C_CONTIGUOUS:
+                like = a
+            arrays.append(a)
+        else:
+            arrays.append(None)
+            write_scalar(x, p.codes[i], constants[i])
+    for i in range(u.nout):
+        code = p.codes[u.nin + i]
+        o = out[i] if out is not None else None
+        if o is None:
+            o = new_array(code, ndim, shape) if like is None else new_like(like, code, ndim, shape)
+            if ndim == 0:
+                o.flags |= SCALAR
+        elif o.code != code:
+            a = new_array(code, ndim, shape)
+            if where is not True:
+                assign(a, cast(o, code))
+            o = a
+        results[i] = o
+    for i in range(u.nin):
+        if arrays[i] is None:
+            fill_constant(&ops[n], constants[i], itemsizes[p.codes[i]])
+        else:
+            a = <ndarray>arrays[i]
+            if out is not None:
+                for o in results:
+                    if a.st == o.st and may_overlap(a, o) and not (same_elements(a, o) and u.nout == 1):
+                        a = copy_of(a)
+                        arrays[i] = a
+            fill_operand(&ops[n], a, ndim, shape, False)
+            if out is not None and a.st == (<ndarray>results[0]).st and same_elements(a, <ndarray>results[0]):
+                ops[n].flags |= UNTRACKED_READ
+        n += 1
+    if where is not True:
+        k = masked_kernel(k)
+        a = <ndarray>where
+        for o in results:
+            if a.st == o.st and may_overlap(a, o):
+                a = copy_of(a)
+        arrays.append(a)
+        fill_operand(&ops[n], a, ndim, shape, False)
+        n += 1
+    for o in results:
+        fill_operand(&ops[n], o, ndim, shape, True)
+        if where is not True:
+            not_full(&ops[n], o)
+        n += 1
+    launch(k, ops, n, ndim, space, NULL)
+    if out is not None:
+        for i in range(u.nout):
+            if out[i] is not None:
+                if results[i] is not out[i]:
+                    assign(<ndarray>out[i], <ndarray>results[i])
+                results[i] = out[i]
+    return results[0] if u.nout == 1 else tuple(results)
+
+# ---- generalized ufuncs ----------------------------------------------------------------------------------------
+
+cdef object parse_signature(str text):
+    """"(n?,k),(k,m?)->(n?,m?)" as (inputs, outputs): lists of lists of names."""
+    if text is None:
+        return None
+    sides = []
+    for side in text.replace(" ", "").split("->"):
+        groups = side[1:len(side) - 1].split("),(") if side else []
+        sides.append([[name for name in group.split(",") if name] for group in groups])
+    return tuple(sides)
+
+cdef object call_core(ufunc u, tuple inputs, tuple out, object dtype, object casting, object signature):
+    """A generalized ufunc: its loop works on the last axes of its operands, and over the others by broadcasting."""
+    cdef Core core
+    cdef Operand ops[33]
+    cdef intp shape[MAXDIMS]
+    cdef intp full[MAXDIMS]
+    cdef int ndim = 0, i, k, n = 0, ncore
+    cdef ndarray a, o, outer
+    cdef Plan* p
+    cdef dict sizes = {}
+    cdef list arrays = [], groups = [], results = []
+    cdef set missing = set()
+    arrays = [as_array(x) for x in inputs]
+    kinds = tuple([(<ndarray>x).code for x in arrays])
+    if dtype is None and signature is None and casting == "same_kind":
+        p = u.plan(kinds)
+    else:
+        p = make_plan(u, kinds, output_signature(u, dtype) if signature is None else signature, casting)
+    for i, names in enumerate(u.core[0]):
+        a = cast(<ndarray>arrays[i], p.codes[i])
+        arrays[i] = a
+        names = [name for name in names]
+        while len(names) > a.ndim:
+            optional = [name for name in names if name.endswith("?")]
+            if not optional:
+                raise ValueError(f"{u.name}: Input operand {i} does not have enough dimensions (has {a.ndim}, gufunc core with "
+                                 f"signature {u.numpy.signature} requires {len(names)})")
+            names.remove(optional[0])
+            missing.add(optional[0])
+        groups.append(names)
+    for i, names in enumerate(groups):
+        a = <ndarray>arrays[i]
+        for k, name in enumerate(names):
+            size = a.shape[a.ndim - <int>len(names) + k]
+            if name.isdigit() and size != int(name) or sizes.setdefault(name, size) != size:
+                wanted = sizes.get(name, name)
+                raise ValueError(f"{u.name}: Input operand {i} has a mismatch in its core dimension {k}, with gufunc signature "
+                                 f"{u.numpy.signature} (size {size} is different from {wanted})")
+        outer = outer_part(a, <int>len(names))
+        ndim = broadcast_shape((outer,), shape, ndim)
+    memcpy(full, shape, ndim * sizeof(intp))
+    for i, names in enumerate(u.core[1]):
+        names = [name for name in names if name not in missing]
+        for k, name in enumerate(names):
+            if name not in sizes and not name.isdigit():
+                sizes[name] = core_size(u, name, sizes)
+            full[ndim + k] = int(name) if name.isdigit() else sizes[name]
+        groups.append(names)
+        o = None if out is None else out[i]
+        if o is not None and (o.code != p.codes[u.nin + i] or shape_tuple(o) != tuple([full[k] for k in range(ndim + len(names))])
+                              or any([may_overlap(o, x) for x in arrays])):
+            if shape_tuple(o) != tuple([full[k] for k in range(ndim + len(names))]):
+                raise ValueError(f"non-broadcastable output operand with shape {shape_text(o)} doesn't match the broadcast shape "
+                                 + str(tuple([full[k] for k in range(ndim + len(names))])).replace(" ", ""))
+            if not np.can_cast(DTYPES[p.codes[u.nin + i]], DTYPES[o.code], casting):
+                raise cast_error(u, p.codes[u.nin + i], o.code, casting)
+            check_writable(o)
+            o = None
+        if o is None:
+            o = new_array(p.codes[u.nin + i], ndim + <int>len(names), full)
+            if o.ndim == 0:
+                o.flags |= SCALAR
+        results.append(o)
+    # Core dimensions in the order in which the signature names them; then each operand's strides along its own.
+    ncore = 0
+    core.nsteps = 0
+    order = []
+    for names in u.core[0] + u.core[1]:
+        for name in names:
+            if name not in order:
+                order.append(name)
+    for name in order:
+        core.dims[ncore] = 1 if name in missing else int(name) if name.isdigit() else sizes[name]
+        ncore += 1
+    core.ndim = ncore
+    for i, names in enumerate(u.core[0] + u.core[1]):
+        a = <ndarray>(arrays[i] if i < u.nin else results[i - u.nin])
+        present = groups[i]
+        for name in names:
+            k = -1 if name in missing and name not in present else <int>present.index(name)
+            core.steps[core.nsteps] = 0 if k < 0 else strides_of(a)[a.ndim - <int>len(present) + k]
+            core.nsteps += 1
+        outer = outer_part(a, <int>len(present))
+        fill_operand(&ops[n], outer, ndim, shape, i >= u.nin)
+        take_whole_region(&ops[n], a)
+        n += 1
+    launch(p.kernel, ops, n, ndim, shape, &core)
+    for i in range(u.nout):
+        if out is not None and out[i] is not None and out[i] is not results[i]:
+            assign(<ndarray>out[i], <ndarray>results[i])
+            results[i] = out[i]
+    return results[0] if u.nout == 1 else tuple(results)
+
+cdef object core_size(ufunc u, str name, dict sizes):
+    """Output dimensions that no input names: of numpy.linalg's loops (qr, svd and lstsq take min(m, n))."""
+    if "m" in sizes and "n" in sizes:
+        return min(sizes["m"], sizes["n"])
+    raise ValueError(f"{u.name}: the size of output dimension {name!r} is not known")
+
+cdef ndarray outer_part(ndarray a, int ncore):
+    """The view of a without its last ncore axes."""
+    cdef ndarray v
+    if ncore == 0:
+        return a
+    v = new_view(a, a.ndim - ncore)
+    memcpy(v.shape, a.shape, v.ndim * sizeof(intp))
+    memcpy(v.shape + v.ndim, strides_of(a), v.ndim * sizeof(intp))
+    return close_view(v)
+
+cdef int take_whole_region(Operand* o, ndarray a) except -1:
+    """The operand accesses all of a, though its loop dimensions are but some of a's."""
+    cdef Operand whole
+    cdef int write = o.flags & 1
+    fill_operand(&whole, a, a.ndim, a.shape, write != 0)
+    o.flags = whole.flags
+    o.region = whole.region
+    return 0
+
+# ---- reductions ------------------------------------------------------------------------------------------------
+
+cdef object reduction_dtype(ufunc u, int code):
+    """Sums and products of small integers are taken in the platform's integer."""
+    if u.name in ("add", "multiply") and code < LONG:
+        return DTYPES[ULONG] if code in (2, 4, 6) else DTYPES[LONG]
+    return None
+
+cdef Plan* reduction_plan(ufunc u, int code, object dtype) except NULL:
+    cdef Plan* p
+    key = ("reduce", code, dtype)
+    if key in u.plans:
+        return <Plan*><size_t>u.plans[key]
+    if u.nin != 2 or u.nout != 1:
+        raise ValueError("reduce only supported for binary functions")
+    wanted = np.dtype(dtype) if dtype is not None else reduction_dtype(u, code)
+    if u.name in LOGICAL:
+        resolved = (np.dtype(bool),) * 3
+    else:
+        keywords = {} if wanted is None else {"signature": (wanted,) * 3}
+        resolved = u.numpy.resolve_dtypes((None, DTYPES[code], None), reduction=True, **keywords)
+    p = <Plan*>calloc(1, sizeof(Plan))
+    if p == NULL:
+        raise MemoryError("no memory for a ufunc")
+    for i, d in enumerate(resolved):
+        p.codes[i] = code_of(d)
+    p.kernel = ufunc_kernel(u.numpy, (p.codes[0], p.codes[1], p.codes[2]))
+    if p.kernel == NULL or p.codes[0] != p.codes[2] or p.codes[0] != p.codes[1]:
+        raise TypeError(f"ufunc {u.name!r} cannot reduce an array of {DTYPES[code]}")
+    u.plans[key] = <size_t>p
+    return p
+
+cdef object axis_set(object axis, int ndim):
+    """Sorted axes, or an error as NumPy's."""
+    if axis is None:
+        return list(range(ndim))
+    axes = [normalize_axis(i, ndim) for i in (axis if isinstance(axis, tuple) else (axis,))]
+    if len(set(axes)) != len(axes):
+        raise ValueError("duplicate value in 'axis'")
+    return sorted(axes)
+
+cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, bint keepdims, object initial, object where):
+    """u.reduce: along axes, in a fixed order that depends on the shape alone."""
+    cdef Plan* p
+    cdef Kernel* k
+    cdef Core core
+    cdef Operand ops[3]
+    cdef char constant[32]
+    cdef intp shape[MAXDIMS]
+    cdef intp outer_shape[MAXDIMS]
+    cdef ndarray o, result, kept
+    cdef int i, m = 0, ndim = 0, n
+    cdef bint has_initial = False
+    cdef intp total = 1
+    if where is not True:
+        if initial is NO_VALUE:
+            initial = u.numpy.identity
+            if initial is None:
+                raise ValueError(f"reduction operation '{u.name}' does not have an identity, so to use a where mask one has to specify 'initial'")
+    axes = axis_set(axis, a.ndim)
+    if a.ndim == 0 and axis is not None and axis != () :
+        axes = []
+    p = reduction_plan(u, a.code, dtype)
+    if len(axes) > 1 and not u.numpy.identity is not None and u.name not in REORDERABLE:
+        raise ValueError(f"reduction operation '{u.name}' is not reorderable, so at most one axis may be specified")
+    a = cast(a, p.codes[1])
+    if where is not True:
+        a = hooks["where"](where, a, initial)
+        axes = axis_set(axis, a.ndim)
+    for i in axes:
+        total *= a.shape[i]
+    if initial is NO_VALUE and (total == 0 or u.numpy.identity is not None and starts_from_identity(u)):
+        initial = u.numpy.identity
+        if initial is None:
+            raise ValueError(f"zero-size array to reduction operation {u.name} which has no identity")
+    has_initial = initial is not NO_VALUE and initial is not None
+    full = []
+    for i in range(a.ndim):
+        if i in axes:
+            core.dims[m] = a.shape[i]
+            core.steps[m] = strides_of(a)[i]
+            m += 1
+            full.append(1)
+        else:
+            shape[ndim] = a.shape[i]
+            ndim += 1
+            full.append(a.shape[i])
+    result = new_array(p.codes[2], ndim, shape)
+    if m == 0:
+        core.dims[0] = 1
+        core.steps[0] = a.itemsize
+        m = 1
+    m = merge_axes(&core, m)
+    kept = new_view(a, ndim)
+    n = 0
+    for i in range(a.ndim):
+        if i not in axes:
+            kept.shape[n] = a.shape[i]
+            kept.shape[ndim + n] = strides_of(a)[i]
+            n += 1
+    close_view(kept)
+    k = reduce_kernel(p.kernel, p.codes[0], m, has_initial)
+    core.ndim = core.nsteps = m
+    fill_operand(&ops[0], kept, ndim, shape, False)
+    take_whole_region(&ops[0], a)
+    n = 1
+    if has_initial:
+        write_scalar(initial, p.codes[0], constant)
+        fill_constant(&ops[1], constant, itemsizes[p.codes[0]])
+        n = 2
+    fill_operand(&ops[n], result, ndim, shape, True)
+    memcpy(outer_shape, shape, ndim * sizeof(intp))
+    if result.size:
+        if total == 0:
+            core_dims_zero(&core)
+        launch(k, ops, n + 1, ndim, outer_shape, &core)
+    if keepdims:
+        for i in range(a.ndim):
+            shape[i] = full[i]
+        result = reshape_view(result, a.ndim, shape, c"C")
+    elif ndim == 0:
+        result.flags |= SCALAR
+    if out is None:
+        return result
+    o = <ndarray>out
+    if shape_tuple(o) != shape_tuple(result):
+        raise ValueError(f"output parameter for reduction operation {u.name} has the wrong number of dimensions: "
+                         f"Found {o.ndim} but expected {result.ndim}" if o.ndim != result.ndim else
+                         f"output parameter for reduction operation {u.name} has shape {shape_text(o)}, expected {shape_text(result)}")
+    assign(o, result)
+    return o
+
+cdef int core_dims_zero(Core* core) noexcept:
+    """An empty reduction: any axis of length 0 will do."""
+    core.dims[0] = 0
+    return 0
+
+cdef int merge_axes(Core* core, int m) noexcept:
+    """Reduced axes, longest stride first, joined where one continues the other. The new number of them."""
+    cdef int i, j, n = 0
+    cdef intp d, s
+    for i in range(m):
+        d = core.dims[i]
+        s = core.steps[i]
+        if d == 1 and (n > 0 or i < m - 1):
+            continue
+        j = n
+        while j > 0 and abs(core.steps[j - 1]) < abs(s):
+            core.dims[j] = core.dims[j - 1]
+            core.steps[j] = core.steps[j - 1]
+            j -= 1
+        core.dims[j] = d
+        core.steps[j] = s
+        n += 1
+    j = 0
+    for i in range(1, n):
+        if core.steps[j] == core.steps[i] * core.dims[i]:
+            core.dims[j] *= core.dims[i]
+        else:
+            j += 1
+            core.dims[j] = core.dims[i]
+        core.steps[j] = core.steps[i]
+    return j + 1
+
+REORDERABLE = frozenset("add multiply maximum minimum fmax fmin logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor "
+                        "logaddexp logaddexp2 gcd lcm hypot".split())
+
+cdef bint starts_from_identity(ufunc u):
+    """NumPy starts sums from 0 and so on; a maximum from its first element."""
+    return u.name in ("add", "multiply", "logical_and", "logical_or", "logical_xor", "bitwise_or", "bitwise_xor", "bitwise_and")
+
+cdef object accumulate(ufunc u, ndarray a, object axis, object dtype, object out):
+    cdef Plan* p = reduction_plan(u, a.code, dtype)
+    cdef int k
+    cdef ndarray result
+    if a.ndim == 0:
+        raise TypeError("cannot accumulate on a scalar")
+    k = normalize_axis(axis, a.ndim)
+    a = cast(a, p.codes[1])
+    result = out if out is not None and (<ndarray>out).code == p.codes[2] and shape_tuple(out) == shape_tuple(a) else None
+    if result is None:
+        result = new_array(p.codes[2], a.ndim, a.shape)
+    elif may_overlap(a, result) and not same_elements(a, result):
+        a = copy_of(a)
+    along_axis(accumulate_kernel(p.kernel, p.codes[0]), a, None, result, k)
+    if out is not None and result is not out:
+        assign(<ndarray>out, result)
+        return out
+    return result
+
+cdef int along_axis(Kernel* kernel, ndarray a, ndarray b, ndarray out, int axis) except -1:
+    """Launch a kernel whose core is one axis of a, all of b (1-d, or None) and the same axis of out."""
+    cdef Core core
+    cdef Operand ops[3]
+    cdef intp shape[MAXDIMS]
+    cdef int n = 1
+    cdef ndarray rows = without_axis(a, axis), rows_out = without_axis(out, axis) if out.ndim == a.ndim else out
+    core.ndim = 1
+    core.dims[0] = a.shape[axis]
+    core.steps[0] = strides_of(a)[axis]
+    core.nsteps = 1
+    memcpy(shape, rows.shape, rows.ndim * sizeof(intp))
+    fill_operand(&ops[0], rows, rows.ndim, shape, False)
+    take_whole_region(&ops[0], a)
+    if b is not None:
+        fill_operand(&ops[1], b, b.ndim, b.shape, False)
+        memset(ops[1].strides, 0, sizeof(ops[1].strides))
+        core.dims[1] = b.shape[0]
+        core.steps[1] = strides_of(b)[0]
+        core.ndim = core.nsteps = n = 2
+    fill_operand(&ops[n], rows_out, rows.ndim, shape, True)
+    take_whole_region(&ops[n], out)
+    if same_elements(a, out):
+        ops[0].flags |= UNTRACKED_READ
+    if out.ndim == a.ndim:
+        core.steps[core.nsteps] = strides_of(out)[axis]
+        core.nsteps += 1
+    return launch(kernel, ops, n + 1, rows.ndim, shape, &core)
+
+cdef ndarray without_axis(ndarray a, int axis):
+    """The view of a at index 0 of an axis, whatever its length."""
+    cdef ndarray v = new_view(a, a.ndim - 1)
+    cdef int i, k = 0
+    for i in range(a.ndim):
+        if i != axis:
+            v.shape[k] = a.shape[i]
+            v.shape[a.ndim - 1 + k] = strides_of(a)[i]
+            k += 1
+    return close_view(v)
+
+# ---- the class -------------------------------------------------------------------------------------------------
+
+cdef class ufunc:
+    """A universal function over dflow arrays. Made by wrapping NumPy's object, whose loops it runs."""
+
+    def __init__(self, numpy_ufunc):
+        self.numpy = numpy_ufunc
+        self.nin = numpy_ufunc.nin
+        self.nout = numpy_ufunc.nout
+        self.name = numpy_ufunc.__name__
+        self.core = parse_signature(numpy_ufunc.signature)
+        self.plans = {}
+
+    cdef Plan* plan(self, tuple kinds) except NULL:
+        cdef Plan* p
+        address = self.plans.get(kinds)
+        if address is not None:
+            return <Plan*><size_t>address
+        p = make_plan(self, kinds, None, "same_kind")
+        self.plans[kinds] = <size_t>p
+        if self.nin == 2:
+            self.binary[<int>kinds[0] * NKINDS + <int>kinds[1]] = p
+        return p
+
+    def __call__(self, *inputs, out=None, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None,
+                 sig=None, axes=None, axis=None, keepdims=False):
+        cdef Plan* p
+        cdef int i, j
+        if len(inputs) == 2 and self.nin == 2 and self.nout == 1 and out is None and where is True and dtype is None:
+            i = quick_kind(inputs[0])
+            j = quick_kind(inputs[1])
+            if i >= 0 and j >= 0 and self.core is None and (type(inputs[0]) is ndarray or type(inputs[1]) is ndarray):
+                p = self.binary[i * NKINDS + j]
+                if p != NULL and casting == "same_kind" and signature is None and p.direct:
+                    try:
+                        quick = quick_binary(p, inputs[0], inputs[1], None)
+                    except OverflowError:
+                        quick = None        # a comparison beyond the range: below
+                    if quick is not None:
+                        return quick
+        if not self.nin <= len(inputs) <= self.nin + self.nout:
+            raise TypeError(f"{self.name}() takes from {self.nin} to {self.nin + self.nout} positional arguments but {len(inputs)} were given")
+        if axes is not None or axis is not None or keepdims:
+            return self.call_with_axes(inputs, out, axes, axis, keepdims, dtype, casting, signature or sig)
+        if len(inputs) > self.nin:
+            if out is not None:
+                raise TypeError("cannot specify 'out' as both a positional and keyword argument")
+            out = inputs[self.nin:] + (None,) * (self.nin + self.nout - len(inputs))
+            inputs = inputs[:self.nin]
+        if out is not None:
+            if not isinstance(out, tuple):
+                out = (out,)
+            if len(out) != self.nout:
+                raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
+            if all([o is None for o in out]):
+                out = None
+        return call(self, inputs, out, where, dtype, casting, signature if signature is not None else sig)
+
+    def call_with_axes(self, inputs, out, axes, axis, keepdims, dtype, casting, signature):
+        """Bring the core axes to the end, call, bring those of the results where they were asked for."""
+        if self.core is None:
+            raise TypeError(f"{self.name}() got an unexpected keyword argument 'axis'")
+        if axes is None:
+            axes = [(axis if axis is not None else -1,) for names in self.core[0] + self.core[1] if names]
+        axes = [entry if isinstance(entry, tuple) else (entry,) for entry in axes]
+        moved = [hooks["moveaxis"](as_array(x), entry, tuple(range(-len(entry), 0))) for x, entry in zip(inputs, axes)]
+        result = call(self, tuple(moved), None, True, dtype, casting, signature)
+        if keepdims:
+            result = hooks["expand_dims"](result, axes[0])
+        elif self.core[1][0]:
+            last = axes[len(axes) - 1]
+            result = hooks["moveaxis"](result, tuple(range(-len(last), 0)), last)
+        if out is None:
+            return result
+        out = out[0] if isinstance(out, tuple) else out
+        out[...] = result
+        return out
+
+    def reduce(self, array, axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
+        if isinstance(out, tuple):
+            out = out[0]
+        return reduce(self, as_array(array), axis, dtype, out, keepdims, initial, where)
+
+    def accumulate(self, array, axis=0, dtype=None, out=None):
+        if isinstance(out, tuple):
+            out = out[0]
+        return accumulate(self, as_array(array), axis, dtype, out)
+
+    def reduceat(self, array, indices, axis=0, dtype=None, out=None):
+        cdef ndarray a = as_array(array), index = contiguous(as_array_code(indices, code_of(INTP))), result
+        cdef Plan* p = reduction_plan(self, a.code, dtype)
+        cdef intp shape[MAXDIMS]
+        cdef int k = normalize_axis(axis, a.ndim)
+        for i in index.tolist():
+            if not 0 <= i < a.shape[k]:
+                raise IndexError(f"index {i} out-of-bounds in {self.name}.reduceat [0, {a.shape[k]})")
+        a = cast(a, p.codes[1])
+        memcpy(shape, a.shape, a.ndim * sizeof(intp))
+        shape[k] = index.shape[0]
+        result = new_array(p.codes[2], a.ndim, shape)
+        along_axis(reduceat_kernel(p.kernel, p.codes[0]), a, index, result, k)
+        if out is None:
+            return result
+        out = out[0] if isinstance(out, tuple) else out
+        assign(<ndarray>out, result)
+        return out
+
+    def outer(self, a, b, **keywords):
+        cdef ndarray x, y
+        cdef intp shape[MAXDIMS]
+        if self.nin != 2 or self.core is not None:
+            raise ValueError("outer product only supported for binary functions")
+        x = as_array(a)
+        y = as_array(b)
+        memcpy(shape, x.shape, x.ndim * sizeof(intp))
+        for i in range(y.ndim):
+            shape[x.ndim + i] = 1
+        return self(reshaped(x, x.ndim + y.ndim, shape), y, **keywords)
+
+    def at(self, a, indices, b=None):
+        """Unbuffered: repeated indices count each time."""
+        cdef ndarray target, offsets, values = None
+        cdef Operand ops[3]
+        cdef Plan* p
+        cdef int n = 0
+        cdef intp shape[MAXDIMS]
+        if not isinstance(a, ndarray):
+            raise TypeError("first operand must be array")
+        target = a
+        check_writable(target)
+        if (b is not None) != (self.nin == 2):
+            raise ValueError("second operand needed for ufunc" if b is None else "second operand provided when ufunc is unary")
+        offsets = hooks["offsets"](target, indices)
+        if b is not None:
+            values = as_array(b)
+        if b is None:
+            p = self.plan((target.code,))
+        else:
+            p = self.plan((target.code, kind_of(b if type(b) in (int, float, complex) else values)))
+        if p.codes[0] != target.code or p.codes[self.nin] != target.code:
+            raise TypeError(f"Cannot cast ufunc {self.name!r} output from {DTYPES[p.codes[self.nin]]!r} to {DTYPES[target.code]!r} with casting rule 'same_kind'")
+        memcpy(shape, offsets.shape, offsets.ndim * sizeof(intp))
+        fill_operand(&ops[0], offsets, offsets.ndim, shape, False)
+        n = 1
+        if values is not None:
+            values = broadcast_view(cast(values, p.codes[1]), offsets.ndim, offsets.shape)
+            if values.st == target.st:
+                values = copy_of(values)
+            fill_operand(&ops[1], values, offsets.ndim, shape, False)
+            n = 2
+        fill_operand(&ops[n], target, target.ndim, target.shape, True)
+        memset(ops[n].strides, 0, sizeof(ops[n].strides))
+        not_full(&ops[n], target)           # it is also read
+        launch(at_kernel(p.kernel, self.nin, target.code), ops, n + 1, offsets.ndim, shape, NULL)
+
+    @property
+    def nargs(self):
+        return self.nin + self.nout
+
+    @property
+    def __name__(self):
+        return self.name
+
+    @property
+    def __doc__(self):
+        return self.numpy.__doc__
+
+    def __getattr__(self, name):
+        return getattr(self.numpy, name)    # identity, types, ntypes, signature, resolve_dtypes
+
+    def __repr__(self):
+        return f"<ufunc {self.name!r}>"
+
+    def __reduce__(self):
+        return wrap_ufunc, (self.numpy,)
+
+def wrap_ufunc(numpy_ufunc):
+    """dflow's ufunc for NumPy's, or any other library's."""
+    return wrap(numpy_ufunc)
+
+connect_operators()

@@ -1,0 +1,51 @@
+"""The engine's controls.
+
+The environment sets them at import: DFLOW_NUM_WORKERS (default: the cores this process may use), DFLOW_ENGINE=naive.
+"""
+
+import atexit
+import os
+
+from dflow import _array, _engine
+from dflow._engine import inline_limit, naive, num_workers, set_num_workers, statistics
+
+__all__ = ["inline_limit", "naive", "num_workers", "set_num_workers", "sleep", "statistics"]
+
+
+def _cores():
+    """Cores this process may use: its affinity, and the quota of its cgroup."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        with open("/sys/fs/cgroup/cpu.max") as file:
+            quota, period = file.read().split()
+        if quota != "max":
+            cores = min(cores, max(1, round(int(quota) / int(period))))
+    except (OSError, ValueError):
+        pass  # no cgroup v2, or no quota
+    return max(1, cores)
+
+
+def _number_of_workers():
+    text = os.environ.get("DFLOW_NUM_WORKERS")
+    if text is None:
+        return min(_cores(), 256)
+    if not text.strip().isdigit() or not 1 <= int(text) <= 256:
+        raise ValueError(f"DFLOW_NUM_WORKERS must be a number between 1 and 256, not {text!r}")
+    return int(text)
+
+
+def sleep(array, seconds):
+    """A copy of array, finished `seconds` later: a kernel that sleeps without the GIL, to look at the scheduler with."""
+    return _array.sleep(_array.array(array), float(seconds))
+
+
+_mode = os.environ.get("DFLOW_ENGINE", "")
+if _mode not in ("", "naive"):
+    raise ValueError(f"DFLOW_ENGINE must be unset or 'naive', not {_mode!r}")
+naive(_mode == "naive")
+set_num_workers(_number_of_workers())
+
+atexit.register(_engine.shutdown)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_engine.before_fork, after_in_parent=_engine.after_fork_in_parent,
+                        after_in_child=_engine.after_fork_in_child)

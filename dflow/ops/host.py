@@ -1,0 +1,85 @@
+"""Host tasks: Python functions that run on a worker when their arrays are there."""
+
+import asyncio
+
+from dflow import _array
+from dflow._array import ndarray
+
+__all__ = ["Future", "submit"]
+
+
+class Future:
+    """What a host task will return: result() waits for it, `await` too."""
+
+    def __init__(self, state):
+        self._state = state
+        self._value = None
+
+    def done(self):
+        """Whether the task has ended, well or badly."""
+        return self._state.is_ready()
+
+    def result(self):
+        """The task's return value. Waits for it; raises what the task raised."""
+        self._state.wait_to_read()
+        return self._value
+
+    def __await__(self):
+        yield from wait_async(self._state).__await__()
+        return self.result()
+
+    def __repr__(self):
+        return f"<Future {'done' if self.done() else 'pending'}>"
+
+
+def submit(fn, *args, shape=None, dtype=None, **kwargs):
+    """Run fn(*args, **kwargs) on a worker once its arrays are computed; returns at once.
+
+    Arrays among the arguments reach fn as read-only NumPy arrays over the same memory, without a copy. With `shape`
+    (and `dtype`, float64 unless given) the result is a pending array of that shape which fn's return value is stored in;
+    without, a Future. What fn raises is raised by whoever reads the result. fn may submit more work, not wait for any.
+    """
+    if not callable(fn):
+        raise TypeError(f"fn must be callable, not {fn!r}")
+    if shape is None and dtype is not None:
+        raise TypeError("dtype is given, but not shape: a task without a shape returns a Future")
+    reads = [x for x in (*args, *kwargs.values()) if isinstance(x, ndarray)]
+    out = _array.empty((), bool) if shape is None else _array.empty(shape, float if dtype is None else dtype)
+    future = Future(out) if shape is None else None
+
+    def task(_error):
+        value = fn(*map(_unwrap, args), **{name: _unwrap(x) for name, x in kwargs.items()})
+        if future is not None:
+            future._value = value
+        else:
+            _array.window(out, write=True)[...] = _unwrap(value)
+
+    _array.host(task, reads, [out])
+    return out if future is None else future
+
+
+def _unwrap(x):
+    return _array.window(x) if isinstance(x, ndarray) else x
+
+
+async def wait_async(array):
+    """Wait for an array without blocking the event loop: a host task wakes the loop up."""
+    if not array.is_ready():
+        loop = asyncio.get_running_loop()
+        done = loop.create_future()
+
+        def wake(_error):
+            loop.call_soon_threadsafe(_set, done)
+
+        _array.host(wake, [array], [], always=True)
+        await done
+    array.wait_to_read()
+    return array
+
+
+def _set(future):
+    if not future.done():
+        future.set_result(None)
+
+
+_array.set_hook("wait_async", wait_async)

@@ -1,0 +1,76 @@
+"""Setting the engine up for a test, and holding work back until the test says so."""
+
+import contextlib
+import threading
+
+import dflow
+import dflow.numpy as np
+
+HANG = 60       # seconds after which a test takes what it waits for as hung; never reached when all is well
+
+
+@contextlib.contextmanager
+def configured(naive=False, workers=None, limit=None):
+    """The engine set up so, then put back. `limit`: the inline limit in ns, 0 queues everything; None: as it is."""
+    before_workers = dflow.engine.num_workers()
+    before_naive = dflow.engine.naive(naive)
+    before_limit = dflow.engine.inline_limit()
+    if limit is not None:
+        dflow.engine.inline_limit(limit)
+    if workers is not None:
+        dflow.engine.set_num_workers(workers)
+    try:
+        yield
+    finally:
+        dflow.engine.inline_limit(before_limit)
+        dflow.engine.set_num_workers(before_workers)
+        dflow.engine.naive(before_naive)
+
+
+class Gate:
+    """Host tasks that run until the gate opens; at the end of its `with` block it opens by itself."""
+
+    def __init__(self):
+        self.started, self.opened = threading.Event(), threading.Event()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.opened.set()
+
+    def open(self):
+        self.opened.set()
+
+    def hold(self, x=None):
+        """A copy of x (of two zeros without one) that stays pending until the gate opens. Returns once it runs."""
+        x = np.zeros(2) if x is None else x
+        held = dflow.submit(self._wait, x, shape=x.shape, dtype=x.dtype)
+        assert self.started.wait(HANG)
+        return held
+
+    def _wait(self, x):
+        self.started.set()
+        if not self.opened.wait(HANG):
+            raise TimeoutError("nobody opened the gate")
+        return x
+
+
+def in_threads(*functions):
+    """Run the functions, each in a thread of its own; raises what they raised, and when one hangs."""
+    errors = []
+
+    def guarded(function):
+        try:
+            function()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(function,), daemon=True) for function in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(HANG)
+        assert not thread.is_alive(), "a thread hangs"
+    if errors:
+        raise errors[0]

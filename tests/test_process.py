@@ -1,0 +1,453 @@
+"""What only a whole process shows: exit, signals, fork and the environment, each in a subprocess with work pending."""
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import dflow
+
+TIMEOUT = 60            # seconds; a process that needs them hangs
+
+# Ten thousand operations behind one that sleeps, so that all of them are pending when the process does what it does.
+PENDING = """
+    import dflow, sys
+    import dflow.numpy as np
+
+    def pile_up(seconds):
+        x = dflow.engine.sleep(np.zeros(3), seconds)
+        for _ in range(10_000):
+            x = x + 1
+        return x
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs a program in a fresh interpreter; returns its exit code, output and errors."""
+    def run(program, *, before=PENDING, options=(), **environment):
+        script = tmp_path / "program.py"
+        script.write_text(textwrap.dedent(before) + textwrap.dedent(program))
+        env = {name: value for name, value in os.environ.items() if not name.startswith("DFLOW_")}
+        # The script's folder is not where dflow is; the process must find the build that is tested.
+        env["PYTHONPATH"] = os.path.dirname(os.path.dirname(os.path.abspath(dflow.__file__)))
+        done = subprocess.run([sys.executable, *options, str(script)], capture_output=True, text=True, timeout=TIMEOUT,
+                              env=env | environment, cwd=tmp_path)
+        return done.returncode, done.stdout, done.stderr
+    return run
+
+
+def line_of(program, text, before=PENDING):
+    """The line of the script on which this text is."""
+    lines = (textwrap.dedent(before) + textwrap.dedent(program)).splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+# -- exit ------------------------------------------------------------------------------------------
+
+EXITS = {
+    "at the end": "",
+    "after waiting": "dflow.waitall()",
+    "after reading": "assert x.tolist() == [10_000] * 3",
+    "sys.exit": "sys.exit()",
+    "sys.exit(0)": "sys.exit(0)",
+    "without the handle": "del x",
+    "in a function that keeps the handle": "def f(x=x): sys.exit()\nf()",
+    "with a cycle": "cycle = [x]; cycle.append(cycle); del x",
+    "through os._exit": "import os; os._exit(0)",
+    "with a host task pending": "y = dflow.submit(lambda a: a, x, shape=(3,), dtype='float64')",
+    "with a future pending": "y = dflow.submit(lambda a: a.sum(), x)",
+    "with many workers": "dflow.engine.set_num_workers(16); x = pile_up(0.01)",
+    "one worker": "dflow.engine.set_num_workers(1); x = pile_up(0.01)",
+    "with an atexit that reads": "import atexit; atexit.register(lambda: x.tolist())",
+    "with an atexit that submits": "import atexit; atexit.register(lambda: (x + 1).tolist())",
+}
+
+
+@pytest.mark.parametrize("how", EXITS)
+def test_exit_with_work_pending(run, how):
+    assert run("x = pile_up(0.05)\n" + EXITS[how]) == (0, "", "")
+
+
+def test_exit_code_is_kept(run):
+    assert run("x = pile_up(0.05)\nsys.exit(3)") == (3, "", "")
+
+
+def test_exit_right_after_the_import(run):
+    assert run("import dflow.numpy", before="") == (0, "", "")
+
+
+def test_an_unhandled_exception_shows_its_traceback_alone(run):
+    code, out, err = run("x = pile_up(0.05)\nraise KeyError('mine')\n")
+    assert (code, out) == (1, "")
+    lines = err.splitlines()
+    assert lines[0] == "Traceback (most recent call last):" and lines[-1] == "KeyError: 'mine'"
+    assert len(lines) == 4                                  # and the file's name, and the line
+
+
+def test_exit_with_work_of_another_thread_pending(run):
+    assert run("""
+        import threading
+        kept = []
+        thread = threading.Thread(target=lambda: kept.append(pile_up(0.05)))
+        thread.start()
+        thread.join()
+    """) == (0, "", "")
+
+
+def test_exit_while_another_thread_submits_and_waits(run):
+    assert run("""
+        import threading, time
+        started = threading.Event()
+
+        def forever():
+            while True:
+                x = pile_up(0.001)
+                started.set()
+                x.wait_to_read()
+
+        for _ in range(3):
+            threading.Thread(target=forever, daemon=True).start()
+        started.wait()
+    """) == (0, "", "")
+
+
+def test_sys_exit_in_a_thread_ends_that_thread_only(run):
+    assert run("""
+        import threading
+        kept = []
+
+        def work():
+            kept.append(pile_up(0.01))
+            sys.exit(5)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        print(kept[0].tolist())
+    """) == (0, "[10000.0, 10000.0, 10000.0]\n", "")
+
+
+def test_host_tasks_pending_at_exit_run(run):
+    """They are there for what they do: write a file, print."""
+    code, out, err = run("""
+        x = dflow.engine.sleep(np.ones(2), 0.05)
+        for i in range(3):
+            dflow.submit(lambda a, i=i: sys.stdout.write(f"{i} {a.tolist()}\\n"), x)
+    """)
+    assert (code, sorted(out.splitlines()), err) == (0, ["0 [1.0, 1.0]", "1 [1.0, 1.0]", "2 [1.0, 1.0]"], "")
+
+
+# -- Ctrl-C ----------------------------------------------------------------------------------------
+
+INTERRUPT = PENDING + """
+    import os, signal, threading
+
+    def interrupt_once_waiting():
+        waits = dflow.engine.statistics()["waits"]
+
+        def interrupt():
+            while dflow.engine.statistics()["waits"] == waits:
+                threading.Event().wait(0.001)
+            threading.Event().wait(0.05)            # well asleep by now
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Thread(target=interrupt, daemon=True).start()
+"""
+
+WAITS = {"waitall": "dflow.waitall()", "wait_to_read": "x.wait_to_read()", "item": "x[0].item()",
+         "tolist": "x.tolist()", "asarray": "np.asarray(x).asnumpy()", "result": "dflow.submit(list, x).result()"}
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_ctrl_c_interrupts_a_wait(run, wait):
+    """KeyboardInterrupt comes before the work is over (two seconds away), and the engine works on."""
+    assert run(f"""
+        dflow.engine.set_num_workers(2)
+        x = pile_up(2)
+        interrupt_once_waiting()
+        try:
+            {WAITS[wait]}
+        except KeyboardInterrupt:
+            print("interrupted", "early" if not x.is_ready() else "late")
+        print((np.ones(2) + 1).tolist())
+        dflow.waitall()
+        print(x.tolist())
+    """, before=INTERRUPT) == (0, "interrupted early\n[2.0, 2.0]\n[10000.0, 10000.0, 10000.0]\n", "")
+
+
+def test_ctrl_c_while_submitting(run):
+    assert run("""
+        threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        x = dflow.engine.sleep(np.zeros(3), 1)
+        submitted = 0
+        try:
+            while True:
+                x += 1
+                submitted += 1
+        except KeyboardInterrupt:
+            print("interrupted")
+        dflow.waitall()
+        print(x[0].item() - submitted in (0, 1))
+    """, before=INTERRUPT) == (0, "interrupted\nTrue\n", "")
+
+
+def test_ctrl_c_that_nobody_catches_ends_the_process(run):
+    code, out, err = run("""
+        x = pile_up(1)
+        interrupt_once_waiting()
+        dflow.waitall()
+    """, before=INTERRUPT)
+    assert code == -2 and out == ""
+    assert err.startswith("Traceback") and err.rstrip().endswith("KeyboardInterrupt") and err.count("Traceback") == 1
+
+
+def test_repeated_ctrl_c(run):
+    assert run("""
+        x = pile_up(1)
+        caught = 0
+        for _ in range(5):
+            interrupt_once_waiting()
+            try:
+                dflow.waitall()
+            except KeyboardInterrupt:
+                caught += 1
+        print(caught, x.is_ready())
+        print(x.tolist())
+    """, before=INTERRUPT) == (0, "5 False\n[10000.0, 10000.0, 10000.0]\n", "")
+
+
+# -- fork ------------------------------------------------------------------------------------------
+
+# Newer Pythons warn at any fork with threads; that dflow's threads are safe there is what is tested.
+FORK_OPTIONS = ["-W", "ignore::DeprecationWarning"]
+
+FORK = PENDING + """
+    import os, traceback
+
+    def in_child(work):
+        '''Fork, run work() in the child, which ends with os._exit; its exit code.'''
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                work()
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(code)
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+    def raises(error, function):
+        try:
+            function()
+        except error:
+            return True
+        return False
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", ["", "dflow.engine.inline_limit(0)", "dflow.engine.set_num_workers(8)",
+                                     "dflow.engine.set_num_workers(1); dflow._engine.set_delays(7, 100)"])
+def test_a_hundred_forks_with_work_pending(run, setting):
+    """At every moment of the workers' lives: the delay before the fork grows, and work runs and ends meanwhile."""
+    assert run(f"""
+        import time
+        {setting}
+        ready = np.arange(4) * 2
+        ready.wait_to_read()
+
+        def child(held, moving):
+            assert ready.tolist() == [0, 2, 4, 6]
+            fresh = ready + 1
+            for _ in range(100):
+                fresh = fresh * 2 - fresh
+            assert fresh.tolist() == [1, 3, 5, 7]
+            assert dflow.submit(lambda a: a.tolist(), ready).result() == [0, 2, 4, 6]
+            for pending in (held, held + 1, held[:2]):
+                assert raises(RuntimeError, pending.tolist)
+            if not raises(RuntimeError, moving.tolist):
+                assert moving.tolist() == [50] * 3          # it had become ready before the fork
+            ready[:] = 5
+            large = np.ones(200_000) + ready[0]
+            assert large.sum().item() == 6 * 200_000
+            dflow.waitall()
+
+        for turn in range(100):
+            held = dflow.engine.sleep(ready, 0.02) + 1      # surely pending at the fork
+            moving = np.zeros(3)
+            for _ in range(50):
+                moving = moving + 1
+            time.sleep(turn * 1e-5)
+            code = in_child(lambda: child(held, moving))
+            assert code == 0, (turn, code)
+            assert moving.tolist() == [50] * 3
+            assert held.tolist() == [1, 3, 5, 7] and ready.tolist() == [0, 2, 4, 6]
+        print("done")
+    """, before=FORK, options=FORK_OPTIONS) == (0, "done\n", "")
+
+
+def test_fork_with_ten_thousand_pending(run):
+    assert run("""
+        x = pile_up(0.5)
+        views = [x[:1], x.T, x + 1]
+
+        def child():
+            assert all(raises(RuntimeError, pending.tolist) for pending in (x, *views))
+            x[:] = 3                                        # a full overwrite makes it good again
+            assert x.tolist() == [3] * 3
+            dflow.waitall()
+
+        print(in_child(child))
+        print(x.tolist())
+    """, before=FORK, options=FORK_OPTIONS) == (0, "0\n[10000.0, 10000.0, 10000.0]\n", "")
+
+
+def test_a_forked_child_may_fork_and_end_normally(run):
+    """Exit handlers run in the child too; it must neither hang nor complain about what only the parent computes."""
+    assert run("""
+        x = pile_up(0.2)
+        y = np.ones(2)
+        y.wait_to_read()
+        pid = os.fork()
+        if pid == 0:
+            print("child", (y + 1).tolist(), flush=True)
+            print("grandchild", in_child(lambda: (y + 2).wait_to_read()), flush=True)
+            z = pile_up(0.01)
+            sys.exit(4)
+        print("code", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+        print(x.tolist())
+    """, before=FORK, options=FORK_OPTIONS) == (
+        0, "child [2.0, 2.0]\ngrandchild 0\ncode 4\n[10000.0, 10000.0, 10000.0]\n", "")
+
+
+def test_fork_while_other_threads_submit_and_wait(run):
+    assert run("""
+        import threading
+        stop = threading.Event()
+
+        def work():
+            while not stop.is_set():
+                x = np.zeros(3)
+                for _ in range(20):
+                    x = x + 1
+                assert x.tolist() == [20] * 3
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+
+        def child():
+            y = np.zeros(3)
+            for _ in range(20):
+                y += 1
+            assert y.tolist() == [20] * 3
+            dflow.waitall()
+
+        codes = {in_child(child) for _ in range(30)}
+        stop.set()
+        for thread in threads:
+            thread.join()
+        print(codes)
+    """, before=FORK, options=FORK_OPTIONS) == (0, "{0}\n", "")
+
+
+def test_multiprocessing_with_fork(run):
+    assert run("""
+        import multiprocessing
+
+        def double(values):
+            return (np.array(values) * 2).tolist()
+
+        x = pile_up(0.1)
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            print(pool.map(double, [[1], [2, 3], [4]]))
+        print(x.tolist())
+    """, before=FORK, options=FORK_OPTIONS) == (0, "[[2], [4, 6], [8]]\n[10000.0, 10000.0, 10000.0]\n", "")
+
+
+# -- the environment -------------------------------------------------------------------------------
+
+def test_dflow_engine_naive(run):
+    """Every operation has run when its call returns."""
+    assert run("""
+        x = dflow.engine.sleep(np.zeros(3), 0.01)
+        print(x.is_ready(), (np.ones((500, 500)) @ np.ones((500, 500))).is_ready(), dflow.engine.naive(True))
+        print(pile_up(0).tolist(), dflow.engine.statistics()["pending"])
+    """, DFLOW_ENGINE="naive") == (0, "True True True\n[10000.0, 10000.0, 10000.0] 0\n", "")
+
+
+def test_dflow_num_workers(run):
+    assert run("print(dflow.engine.num_workers())", DFLOW_NUM_WORKERS="3") == (0, "3\n", "")
+
+
+@pytest.mark.parametrize("name, value", [("DFLOW_NUM_WORKERS", "many"), ("DFLOW_NUM_WORKERS", "0"),
+                                         ("DFLOW_ENGINE", "nonsense")])
+def test_a_setting_that_makes_no_sense_is_named(run, name, value):
+    code, out, err = run("", **{name: value})
+    assert code == 1 and name in err and value in err
+
+
+def test_importing_dflow_starts_no_thread_and_little_else(run):
+    assert run("""
+        import dflow.numpy, os, sys
+        print(len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1, "asyncio" in sys.modules)
+    """, before="", OPENBLAS_NUM_THREADS="1") == (0, "1 False\n", "")
+
+
+# -- errors that nobody saw ------------------------------------------------------------------------
+
+UNSEEN = {
+    "kept": "bad = np.array([2, 3]) ** negative",
+    "kept by dependents": "bad = np.array([2, 3]) ** negative\nmore = bad + 1\nless = more[:1]",
+    "dropped": "bad = np.array([2, 3]) ** negative\ndel bad",
+    "a host task's": "bad = dflow.submit(lambda a: 2 ** a, negative)",
+}
+
+
+@pytest.mark.parametrize("how", UNSEEN)
+def test_an_unseen_error_is_reported_once_at_exit(run, how):
+    program = f"dflow.engine.inline_limit(0)\nnegative = np.array([-1, -1])\nnegative.wait_to_read()\n{UNSEEN[how]}\n"
+    program += "while dflow.engine.statistics()['pending']: pass\n"      # no sync: those would raise it
+    code, out, err = run(program)
+    assert (code, out) == (0, "")
+    assert err.count("Integers to negative integer powers are not allowed.") == 1
+    where = line_of(program, "bad =")
+    assert len(re.findall(r"submitted at .*program\.py:(\d+)", err)) == 1
+    assert f"program.py:{where} " in err
+
+
+def test_an_error_seen_before_exit_is_not_reported_again(run):
+    assert run("""
+        bad = np.array([2]) ** np.array([-1])
+        also = dflow.submit(lambda: 1 / 0, shape=(1,), dtype="float64")
+        for x in (bad, also + 1):
+            try:
+                x.tolist()
+            except (ValueError, ZeroDivisionError):
+                print("seen")
+    """) == (0, "seen\nseen\n", "")
+
+
+def test_an_unseen_error_does_not_hide_the_exit_code(run):
+    code, out, err = run("""
+        bad = dflow.submit(lambda: 1 / 0, shape=(1,), dtype="float64")
+        sys.exit(7)
+    """)
+    assert code == 7 and err.count("ZeroDivisionError") == 1
+
+
+def test_an_unhandled_read_of_a_poisoned_array_names_the_line(run):
+    program = """
+        bad = dflow.engine.sleep(np.array([2]), 0.01) ** np.array([-1])
+        more = bad + 1
+        print(more)
+    """
+    code, out, err = run(program)
+    assert (code, out) == (1, "")
+    assert err.count("Traceback") == 1 and f"program.py:{line_of(program, 'bad =')} " in err

@@ -1,0 +1,391 @@
+"""Many threads, deep graphs, disjoint views: what runs when, seen through values, events and is_ready()."""
+
+import threading
+
+import numpy
+import pytest
+from engines import HANG, Gate, configured, in_threads
+
+import dflow
+import dflow.numpy as np
+
+pytestmark = pytest.mark.core
+
+ENGINES = {"default": {}, "queued": {"limit": 0}, "one worker": {"workers": 1, "limit": 0},
+           "eight workers": {"workers": 8, "limit": 0}, "naive": {"naive": True}}
+
+
+@pytest.fixture(params=ENGINES)
+def any_engine(request):
+    with configured(**ENGINES[request.param]):
+        yield
+
+
+@pytest.fixture
+def two_workers():
+    """A worker for the task that a gate holds, and one for the rest."""
+    with configured(workers=2):
+        yield
+
+
+# -- many threads ----------------------------------------------------------------------------------
+
+def add_often(x, value, times):
+    for _ in range(times):
+        x += value
+
+
+@pytest.mark.parametrize("size", [1, 3000])
+def test_eight_threads_add_to_one_array(any_engine, size):
+    x = np.zeros(size, dtype="int64")
+    in_threads(*(lambda k=k: add_often(x, k, 500) for k in range(8)))
+    assert (x.asnumpy() == 500 * sum(range(8))).all()
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_crossing_updates_are_serial(any_engine, size):
+    """x += y against y += x: whatever the order, each step keeps x[0] * y[1] - x[1] * y[0] as it is (modulo 2**64).
+
+    A deadlock hangs; a step that sees half of another breaks the invariant.
+    """
+    ones = numpy.ones(size, dtype="int64")
+    x, y = np.array([ones, 0 * ones]), np.array([0 * ones, ones])
+    in_threads(lambda: add_often(x, y, 400), lambda: add_often(y, x, 400), lambda: add_often(x, y, 200))
+    first, second = x.tolist(), y.tolist()
+    for a, b, c, d in zip(first[0], first[1], second[0], second[1]):
+        assert (a * d - b * c) % 2 ** 64 == 1
+
+
+def test_updates_round_a_ring_are_serial(any_engine):
+    """x += y, y += z, z += x in three threads: each step keeps the determinant of the three."""
+    x, y, z = (np.array(row) for row in numpy.eye(3, dtype="int64"))
+    in_threads(lambda: add_often(x, y, 200), lambda: add_often(y, z, 200), lambda: add_often(z, x, 200))
+    (a, b, c), (d, e, f), (g, h, i) = x.tolist(), y.tolist(), z.tolist()
+    assert (a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)) % 2 ** 64 == 1
+
+
+def test_threads_that_submit_and_wait(any_engine):
+    shared = np.arange(64)
+
+    def work(k):
+        total = np.zeros(64, dtype="int64")
+        for step in range(50):
+            total += shared * k
+            if step % 7 == k % 7:
+                assert total[-1].item() == 63 * k * (step + 1)
+            if step % 11 == k:
+                dflow.waitall()
+        assert total.tolist() == [50 * k * i for i in range(64)]
+
+    in_threads(*(lambda k=k: work(k) for k in range(8)))
+
+
+def test_a_reader_sees_a_writers_steps_in_order(any_engine):
+    """One thread counts up all elements, another reads: never a step back, never two elements of different steps."""
+    x = np.zeros(300, dtype="int64")
+
+    def read():
+        last = 0
+        while last < 500:
+            now = x.asnumpy()
+            assert (now == now[0]).all() and now[0] >= last
+            last = now[0]
+
+    in_threads(lambda: add_often(x, 1, 500), read, read)
+
+
+def test_many_threads_wait_for_one_array(two_workers):
+    with Gate() as gate:
+        x = gate.hold(np.ones(2))
+        before = dflow.engine.statistics()["waits"]
+
+        def open_when_all_wait():
+            while dflow.engine.statistics()["waits"] < before + 4:
+                threading.Event().wait(0.001)
+            gate.open()
+
+        in_threads(open_when_all_wait, *[lambda: x.wait_to_read()] * 4)
+        assert x.tolist() == [1, 1]
+
+
+def test_changing_the_number_of_workers_under_load():
+    with configured(limit=0):
+        x = np.zeros(10, dtype="int64")
+        for n in (3, 1, 8, 2):
+            for _ in range(200):
+                x += 1
+            dflow.engine.set_num_workers(n)
+            assert dflow.engine.num_workers() == n
+        assert x.tolist() == [800] * 10
+
+
+# -- copies ----------------------------------------------------------------------------------------
+
+def test_the_source_may_change_right_after_the_call():
+    """Also while every worker is busy: the copy is made in the call."""
+    with configured(workers=1, limit=0), Gate() as gate:
+        gate.hold()
+        sources = [numpy.zeros(3), numpy.zeros(100_000), numpy.zeros((300, 400)).T[::2]]
+        copies = [(np.array(source), np.asarray(source)) for source in sources]
+        later = [copy + 1 for copy, also in copies]
+        for source in sources:
+            source[...] = 7
+        gate.open()
+        for (copy, also), plus_one in zip(copies, later):
+            assert not copy.asnumpy().any() and not also.asnumpy().any()
+            assert (plus_one.asnumpy() == 1).all()
+
+
+def test_asnumpy_is_a_copy():
+    x = np.zeros(3)
+    x.asnumpy()[:] = 5
+    numpy.array(x)[:] = 5
+    assert x.tolist() == [0, 0, 0]
+
+
+def test_an_array_copied_while_pending_keeps_that_value(two_workers):
+    with Gate() as gate:
+        x = gate.hold(np.zeros(4))
+        copy = np.array(x)
+        x += 1
+        late = x.copy()
+        x[:2] = 9
+        assert not x.is_ready() and not copy.is_ready()
+        gate.open()
+        assert copy.tolist() == [0] * 4 and late.tolist() == [1] * 4 and x.tolist() == [9, 9, 1, 1]
+
+
+# -- deep graphs -----------------------------------------------------------------------------------
+
+DEEP = 1_000_000        # a recursion over it would overflow any stack
+
+
+def test_a_million_deep_chain():
+    with configured(limit=0):
+        y = dflow.engine.sleep(np.zeros(2), 0.1)
+        for _ in range(DEEP):
+            y = y + 1
+        assert y.tolist() == [DEEP, DEEP]
+
+
+def test_a_million_deep_chain_in_place():
+    with configured(limit=0):
+        y = dflow.engine.sleep(np.zeros(2), 0.1)
+        for _ in range(DEEP):
+            y += 1
+        assert y.tolist() == [DEEP, DEEP]
+
+
+def test_a_million_deep_chain_that_nobody_reads():
+    with configured(limit=0):
+        y = dflow.engine.sleep(np.zeros(2), 0.1)
+        for _ in range(DEEP):
+            y = y + 1
+        del y
+        dflow.waitall()
+
+
+def test_an_error_goes_down_a_million_deep_chain():
+    with configured(limit=0):
+        y = dflow.engine.sleep(np.full(2, 2), 0.1) ** np.array([-1, 1])
+        for _ in range(DEEP):
+            y = y + 1
+        with pytest.raises(ValueError, match="negative integer powers"):
+            y.wait_to_read()
+
+
+def test_one_array_with_a_hundred_thousand_pending_readers(two_workers):
+    with configured(limit=0), Gate() as gate:
+        x = gate.hold(np.ones(3))
+        readers = [x + 1 for _ in range(100_000)]
+        x += 5                                          # waits for all of them
+        gate.open()
+        assert x.tolist() == [6, 6, 6]
+        assert {tuple(r.tolist()) for r in readers} == {(2, 2, 2)}
+
+
+def test_ten_thousand_rows_of_one_pending_array(two_workers):
+    """Each row's write is another access in the same storage's frontier."""
+    with configured(limit=0), Gate() as gate:
+        x = gate.hold(np.zeros((10_000, 4)))
+        for i in range(10_000):
+            x[i] += i
+        total = x.sum(axis=1)
+        gate.open()
+        assert total.tolist() == [4 * i for i in range(10_000)]
+
+
+# -- disjoint views --------------------------------------------------------------------------------
+
+DISJOINT = {
+    "rows": (lambda a: a[:4], lambda a: a[4:]),
+    "one row": (lambda a: a[2:3], lambda a: a[3:]),
+    "columns": (lambda a: a[:, :4], lambda a: a[:, 4:]),
+    "one column": (lambda a: a[:, 3:4], lambda a: a[:, 4:]),
+    "tiles": (lambda a: a[:4, :4], lambda a: a[4:, 4:]),
+    "tiles side by side": (lambda a: a[:4, :4], lambda a: a[:4, 4:]),
+    "transposed": (lambda a: a.T[:, :4], lambda a: a[4:]),
+    "even and odd rows": (lambda a: a[::2], lambda a: a[1::2]),
+    "even and odd columns": (lambda a: a[:, ::2], lambda a: a[:, 1::2]),
+    "even and odd elements": (lambda a: a.reshape(-1)[::2], lambda a: a.reshape(-1)[1::2]),
+}
+
+
+@pytest.fixture(params=DISJOINT)
+def disjoint(request):
+    return DISJOINT[request.param]
+
+
+def test_a_pending_write_does_not_delay_a_disjoint_view(two_workers, disjoint):
+    first, second = disjoint
+    a, expected = np.ones((8, 8)), numpy.ones((8, 8))
+    with Gate() as gate:
+        held = gate.hold(np.zeros(first(a).shape))
+        view = first(a)
+        view[...] = held
+        other = second(a)
+        other += 1
+        other *= other
+        assert other.asnumpy().tolist() == numpy.full(other.shape, 4.0).tolist()    # hangs if it waits for the other
+        assert other.is_ready() and second(a).is_ready()
+        assert not view.is_ready() and not first(a).is_ready() and not a.is_ready()
+        gate.open()
+        first(expected)[...] = 0
+        second(expected)[...] = 4
+        assert a.tolist() == expected.tolist()
+
+
+def test_a_pending_read_does_not_delay_a_write_elsewhere(two_workers, disjoint):
+    first, second = disjoint
+    a = np.ones((8, 8))
+    with Gate() as gate:
+        copy = gate.hold(first(a))
+        view, other = first(a), second(a)
+        other += 1
+        assert (other.asnumpy() == 2).all()
+        view += 1                                           # must wait for the reader, which sees the old values
+        assert not view.is_ready() and other.is_ready()
+        gate.open()
+        assert (copy.asnumpy() == 1).all() and (view.asnumpy() == 2).all()
+
+
+def test_overlapping_views_wait(two_workers):
+    a = np.zeros((8, 8))
+    with Gate() as gate:
+        tile = a[2:5, 2:5]
+        tile[...] = gate.hold(np.ones((3, 3)))
+        for touching in (a[4:, 4:], a[2], a[:, 4], a[::2, ::2], a.T[3:4], a.reshape(-1)[18:19], a[4, 4]):
+            assert not touching.is_ready()
+        for apart in (a[5:, 5:], a[1], a[:, 5], a[:2], a[5:]):
+            assert apart.is_ready()
+        a[4:, 4:] += 1
+        gate.open()
+        expected = numpy.zeros((8, 8))
+        expected[2:5, 2:5] = 1
+        expected[4:, 4:] += 1
+        assert a.tolist() == expected.tolist()
+
+
+# -- scheduling ------------------------------------------------------------------------------------
+
+def test_a_wait_runs_what_it_needs_and_not_what_may_block():
+    """The only worker is held; the waiting thread computes what it waits for, not the queued task that blocks."""
+    with configured(workers=1, limit=0), Gate() as gate:
+        gate.hold()
+        blocks = dflow.submit(lambda: gate.opened.wait(HANG))
+        y = np.ones(3) + 1
+        assert y.tolist() == [2, 2, 2]
+        assert not blocks.done()
+        gate.open()
+        assert blocks.result() is True
+
+
+def test_independent_host_tasks_run_at_once():
+    """Two tasks on two workers, each of which ends only when the other has begun."""
+    begun = threading.Barrier(2)
+    with configured(workers=2):
+        first, second = dflow.submit(begun.wait, HANG), dflow.submit(begun.wait, HANG)
+        assert {first.result(), second.result()} == {0, 1}
+
+
+def test_a_host_task_runs_after_its_inputs_and_before_later_writes(two_workers):
+    x = np.zeros(3)
+    with Gate() as gate:
+        x += gate.hold(np.ones(3))
+        seen = dflow.submit(lambda values: values.tolist(), x)
+        x += 1
+        gate.open()
+        assert seen.result() == [1, 1, 1] and x.tolist() == [2, 2, 2]
+
+
+def test_host_task_arguments(two_workers):
+    x = np.arange(3)
+
+    def look(a, number, text):
+        return type(a), a.flags.writeable, a.tolist(), number, text
+
+    assert dflow.submit(look, x, 5, "text").result() == (numpy.ndarray, False, [0, 1, 2], 5, "text")
+
+
+def test_host_task_results_are_stored_and_broadcast_like_an_assignment(two_workers):
+    x = dflow.submit(lambda: [1, 2, 3], shape=(2, 3), dtype="float32")
+    assert x.shape == (2, 3) and x.dtype == "float32"
+    assert x.tolist() == [[1, 2, 3], [1, 2, 3]]
+
+
+def test_a_host_task_may_submit(two_workers):
+    x = np.ones(3)
+    y = dflow.submit(lambda values: np.array(values) + 1, x).result()
+    assert (y * 2).tolist() == [4, 4, 4]
+    assert dflow.submit(lambda: dflow.submit(lambda: 5)).result().result() == 5
+
+
+def test_a_thousand_host_tasks_in_a_chain(two_workers):
+    x = np.zeros(2)
+    for _ in range(1000):
+        x = dflow.submit(lambda values: values + 1, x, shape=(2,), dtype="float64")
+    assert x.tolist() == [1000, 1000]
+
+
+# -- statistics ------------------------------------------------------------------------------------
+
+def test_statistics_count(two_workers):
+    start = dflow.engine.statistics()
+    assert {"pending", "inline", "queued", "stolen", "waits", "bytes"} <= set(start)
+    assert start["pending"] == 0
+
+    x = np.zeros(2)
+    x = x + 1
+    assert dflow.engine.statistics()["inline"] > start["inline"]
+
+    with configured(workers=2, limit=0), Gate() as gate:
+        held = gate.hold(x)
+        queued = dflow.engine.statistics()["queued"]
+        results = [held + i for i in range(100)]
+        now = dflow.engine.statistics()
+        assert now["pending"] >= 100 and now["queued"] >= queued + 100
+        assert now["bytes"] >= start["bytes"] + 100 * 2 * 8
+        waits = now["waits"]
+        opener = threading.Thread(target=open_once_somebody_waits, args=(gate, waits))
+        opener.start()
+        assert results[99].tolist() == [100, 100]
+        opener.join(HANG)
+        assert dflow.engine.statistics()["waits"] > waits
+    dflow.waitall()
+    assert dflow.engine.statistics()["pending"] == 0
+
+
+def open_once_somebody_waits(gate, waits):
+    while dflow.engine.statistics()["waits"] <= waits:
+        threading.Event().wait(0.001)
+    gate.open()
+
+
+def test_a_wait_for_ready_data_is_no_wait():
+    x = np.zeros(2) + 1
+    x.wait_to_read()
+    waits = dflow.engine.statistics()["waits"]
+    for _ in range(10):
+        x.wait_to_read()
+        x.tolist()
+    assert x.is_ready() and dflow.engine.statistics()["waits"] == waits

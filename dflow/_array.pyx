@@ -31,6 +31,8 @@ cdef extern from "Python.h":
     bint PyLong_CheckExact(object)
     bint PyTuple_CheckExact(object)
     bint PyIndex_Check(object)
+    Py_ssize_t PyTuple_GET_SIZE(tuple)
+    PyObject* PyTuple_GET_ITEM(tuple, Py_ssize_t)
     Py_ssize_t PyLong_AsSsize_t(object) except? -1
     int PyContextVar_Get(object, PyObject*, PyObject**) except -1
 
@@ -924,15 +926,22 @@ cdef object base_index(ndarray a, object key):
     memcpy(v.shape + made, strides, made * sizeof(intp))
     return close_view(v)
 
-cdef inline bint all_integers(ndarray a, tuple key):
-    """One exact int an axis: a single element."""
-    cdef int i
-    if len(key) != a.ndim:
-        return False
-    for i in range(a.ndim):
-        if not PyLong_CheckExact(key[i]):
-            return False
-    return True
+cdef inline intp integers_offset(ndarray a, tuple key) except -1:
+    """Where the element of a lies that a key of one exact int an axis names; -2 for any other key."""
+    cdef intp* strides = strides_of(a)
+    cdef intp offset = a.offset, i
+    cdef int axis
+    if PyTuple_GET_SIZE(key) != a.ndim or a.ndim == 0:
+        return -2
+    for axis in range(a.ndim):
+        item = <object>PyTuple_GET_ITEM(key, axis)
+        if not PyLong_CheckExact(item):
+            return -2
+        i = PyLong_AsSsize_t(item)
+        if i < 0 or i >= a.shape[axis]:
+            i = check_index(i, a.shape[axis], axis)
+        offset += i * strides[axis]
+    return offset
 
 cdef inline intp element_offset(ndarray a, tuple key) except -1:
     cdef intp offset = a.offset
@@ -942,10 +951,13 @@ cdef inline intp element_offset(ndarray a, tuple key) except -1:
     return offset
 
 cdef object get_index(ndarray a, object key):
+    cdef intp offset
     if PyLong_CheckExact(key):
         return index_first(a, PyNumber_AsSsize_t(key, IndexError))
-    if PyTuple_CheckExact(key) and a.ndim and all_integers(a, <tuple>key):
-        return element(a, element_offset(a, <tuple>key))
+    if PyTuple_CheckExact(key):
+        offset = integers_offset(a, <tuple>key)
+        if offset >= 0:
+            return element(a, offset)
     view = base_index(a, key)
     if view is NotImplemented:
         return hooks["getitem"](a, key)
@@ -980,10 +992,13 @@ cdef int set_element(ndarray a, intp offset, object value) except -1:
 
 cdef int set_index(ndarray a, object key, object value) except -1:
     cdef ndarray v
+    cdef intp offset
     cdef bint number = isinstance(value, (int, float, complex))
     check_writable(a)
-    if number and PyTuple_CheckExact(key) and a.ndim and all_integers(a, <tuple>key):
-        return set_element(a, element_offset(a, <tuple>key), value)
+    if number and PyTuple_CheckExact(key):
+        offset = integers_offset(a, <tuple>key)
+        if offset >= 0:
+            return set_element(a, offset, value)
     if number and PyLong_CheckExact(key) and a.ndim == 1:
         return set_element(a, a.offset + check_index(PyNumber_AsSsize_t(key, IndexError), a.shape[0], 0) * strides_of(a)[0], value)
     view = base_index(a, key)

@@ -192,7 +192,7 @@ cdef inline void storage_free_data(Storage* s) noexcept nogil:
 cdef void storage_unref(Storage* s) noexcept:
     """With the GIL held."""
     global storages_ended, bytes_ended
-    if add_int(&s.refs, -1):
+    if load_int(&s.refs) != 1 and add_int(&s.refs, -1):     # a last reference needs no atomic: nobody can add one
         return
     invariant(s.writes == NULL and s.reads == NULL, b"a storage with pending accesses lost its last reference")
     storages_ended += 1
@@ -203,7 +203,7 @@ cdef void storage_unref(Storage* s) noexcept:
     cell_free(STORAGES, s, cell_size(s))
 
 cdef void storage_unref_nogil(Storage* s) noexcept nogil:
-    if add_int(&s.refs, -1):
+    if load_int(&s.refs) != 1 and add_int(&s.refs, -1):
         return
     add_i64(&storages_ended_nogil, 1)
     add_i64(&bytes_ended_nogil, s.nbytes)

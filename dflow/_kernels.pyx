@@ -198,6 +198,7 @@ cdef Kernel* remember(object key, Kernel* k) except NULL:
 
 # What one element costs, in nanoseconds, for what is not as cheap as an addition. Only its order of magnitude counts.
 COSTS = {name: cost for cost, group in (
+    (0.05, "matmul vecdot matvec vecmat"),                 # for one multiplication
     (1.5, "divide true_divide floor_divide remainder fmod sqrt divmod reciprocal hypot rint floor ceil trunc"),
     (5, "exp exp2 log log2 log10 sin cos tan tanh expm1 log1p cbrt sinh cosh arctan arcsin arccos logaddexp logaddexp2"),
     (15, "power float_power arctan2 arcsinh arccosh arctanh gcd lcm"),

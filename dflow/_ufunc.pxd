@@ -1,7 +1,7 @@
 """Ufuncs over dflow arrays: NumPy's, and any third party's, through their own loops."""
 
-from dflow._array cimport ndarray
-from dflow._engine cimport Kernel
+from dflow._array cimport ndarray, Operand
+from dflow._engine cimport Kernel, intp
 
 cdef enum Weak:                 # a Python scalar takes its type from the arrays beside it (NEP 50)
     WEAK_INT = 18
@@ -23,6 +23,8 @@ cdef class ufunc:
     cdef object core            # parsed signature of a gufunc, or None
     cdef dict plans             # tuple of kinds: address of a Plan
     cdef Plan* binary[21 * 21]  # the same for two inputs
+    cdef Plan* unary[18]        # and for one
+    cdef void* reductions[18]   # Reduction*, by type code
     cdef public object failure  # text of the LinAlgError that an invalid result means
 
     cdef Plan* plan(self, tuple kinds) except NULL
@@ -30,3 +32,6 @@ cdef class ufunc:
 cdef ufunc wrap(object numpy_ufunc)
 cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting, object signature)
 cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, bint keepdims, object initial, object where)
+cdef int along_axis(Kernel* kernel, ndarray a, ndarray b, ndarray out, int axis) except -1
+cdef int broadcast_shape(tuple inputs, intp* shape, int ndim) except -1
+cdef int take_whole_region(Operand* o, ndarray a) except -1

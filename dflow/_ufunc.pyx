@@ -4,7 +4,7 @@ import numpy as np
 from libc.stdlib cimport calloc
 from libc.string cimport memcpy, memset
 from dflow._engine cimport (
-    Kernel, Storage, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, settings, readable, storage_new, fp_flags, fp_clear)
+    Kernel, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, settings, readable, storage_allocate, fp_flags, fp_clear)
 from dflow._kernels cimport (
     BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, is_integer, is_complex, ufunc_kernel, masked_kernel,
     reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, kernel_new, write_scalar, copy_constant, dot_kernel)
@@ -162,6 +162,145 @@ cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
 operator_names = ("add subtract multiply true_divide floor_divide remainder power left_shift right_shift bitwise_and bitwise_or "
                   "bitwise_xor less less_equal equal not_equal greater greater_equal divmod matmul "
                   "negative positive absolute invert").split()
+cdef ndarray quick_unary(Plan* p, ndarray x):
+    """As quick_binary."""
+    cdef Kernel* k = p.kernel
+    cdef char* args[2]
+    cdef intp steps[2]
+    cdef intp n = x.size
+    cdef ndarray out
+    if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct or not quick_ready(x) or n * k.cost > settings.inline_cost:
+        return None
+    out = new_array(p.codes[1], x.ndim, x.shape)
+    if out.st.data == NULL:
+        return None
+    if x.ndim == 0:
+        out.flags |= SCALAR
+    args[0] = x.st.data + x.offset
+    args[1] = out.st.data
+    steps[0] = x.itemsize
+    steps[1] = out.itemsize
+    settings.inlined += 1
+    if not k.flags & REPORTS_FP:
+        k.loop(args, &n, steps, k.data)
+        return out
+    fp_clear()
+    k.loop(args, &n, steps, k.data)
+    n = fp_flags()
+    if n:
+        fp_event(<int>n, k)
+    return out
+
+cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
+    """Products of vectors and matrices that are small and ready, here and now; else None."""
+    cdef Kernel* k = p.kernel
+    cdef char* args[3]
+    cdef intp dims[4]
+    cdef intp steps[9]
+    cdef intp shape[2]
+    cdef int ndim = 0
+    cdef ndarray out
+    if (not p.direct or p.nargs != 3 or x.ndim > 2 or y.ndim > 2 or x.ndim == 0 or y.ndim == 0 or x.size == 0 or y.size == 0
+            or not small_ready(x) or not small_ready(y)):
+        return None
+    dims[0] = 1
+    memset(steps, 0, sizeof(steps))
+    dims[1] = x.shape[0] if x.ndim == 2 else 1
+    dims[2] = x.shape[x.ndim - 1]
+    dims[3] = y.shape[1] if y.ndim == 2 else 1
+    if y.shape[0] != dims[2] or dims[1] * dims[2] * dims[3] * k.cost > settings.inline_cost:
+        return None
+    if x.ndim == 2:
+        shape[0] = dims[1]
+        ndim = 1
+        steps[3] = strides_of(x)[0]
+    steps[4] = strides_of(x)[x.ndim - 1]
+    steps[5] = strides_of(y)[0]
+    if y.ndim == 2:
+        shape[ndim] = dims[3]
+        ndim += 1
+        steps[6] = strides_of(y)[1]
+    out = new_array(p.codes[2], ndim, shape)
+    if out.st.data == NULL and not storage_allocate(out.st):
+        return None
+    if x.ndim == 2:
+        steps[7] = strides_of(out)[0]
+    if y.ndim == 2:
+        steps[8] = out.itemsize
+    if ndim == 0:
+        out.flags |= SCALAR
+    args[0] = x.st.data + x.offset
+    args[1] = y.st.data + y.offset
+    args[2] = out.st.data
+    settings.inlined += 1
+    fp_clear()
+    if x.ndim == 1 and y.ndim == 1:
+        k = dot_kernel(x.code)
+        dims[1] = dims[2]
+        steps[3] = steps[4]
+        steps[4] = steps[5]
+    k.loop(args, dims, steps, k.data)
+    ndim = fp_flags()
+    if ndim:
+        fp_event(ndim, p.kernel)
+    return out
+
+cdef inline bint small_ready(ndarray a) noexcept:
+    return readable(a.st) and a.st.poison == NULL and a.st.data != NULL
+
+cdef struct Reduction:          # of all elements of a ready contiguous array; immortal
+    Plan* plan
+    bint has_initial
+    char initial[32]
+
+cdef Reduction* make_reduction(ufunc u, int code) except NULL:
+    cdef Reduction* r = <Reduction*>calloc(1, sizeof(Reduction))
+    if r == NULL:
+        raise MemoryError("no memory for a ufunc")
+    r.plan = reduction_plan(u, code, None)
+    r.has_initial = starts_from_identity(u)
+    if r.has_initial:
+        write_scalar(u.numpy.identity, r.plan.codes[0], r.initial)
+    u.reductions[code] = r
+    return r
+
+cdef ndarray quick_reduce(ufunc u, ndarray a):
+    """u over all elements of a, when that is cheap and can be done now; else None."""
+    cdef Reduction* r = <Reduction*>u.reductions[a.code]
+    cdef Kernel* k
+    cdef char* args[3]
+    cdef intp steps[3]
+    cdef intp n = a.size
+    cdef ndarray out
+    if n == 0 or not quick_ready(a):
+        return None
+    if r == NULL:
+        r = make_reduction(u, a.code)
+    k = r.plan.kernel
+    if r.plan.codes[1] != a.code or n * k.cost > settings.inline_cost or k.flags & (MAY_RAISE | INVALID_FAILS):
+        return None
+    out = new_array(r.plan.codes[2], 0, NULL)
+    out.flags |= SCALAR
+    args[0] = args[2] = out.st.data
+    args[1] = a.st.data + a.offset
+    steps[0] = steps[2] = 0
+    steps[1] = a.itemsize
+    if r.has_initial:
+        memcpy(out.st.data, r.initial, out.itemsize)
+    else:
+        memcpy(out.st.data, args[1], out.itemsize)
+        args[1] += a.itemsize
+        n -= 1
+    settings.inlined += 1
+    fp_clear()
+    if n:
+        k.loop(args, &n, steps, k.data)
+    if k.flags & REPORTS_FP:
+        n = fp_flags()
+        if n:
+            fp_event(<int>n, k)
+    return out
+
 cdef list operator_list = [wrap(getattr(np, name)) for name in operator_names]
 
 cdef enum:
@@ -178,7 +317,7 @@ cdef object binary_operator(int op, object a, object b):
     cdef ufunc u = <ufunc>(<list>operator_list)[op]
     cdef int i = quick_kind(a), j = quick_kind(b)
     cdef Plan* p
-    if i >= 0 and j >= 0 and op < MATMUL:
+    if i >= 0 and j >= 0 and op != MATMUL:
         if op == POWER and j >= NCODES:
             fast = simple_power(a, b)
             if fast is not None:
@@ -191,6 +330,12 @@ cdef object binary_operator(int op, object a, object b):
                 if not LESS <= op <= GREATER_EQUAL:
                     raise
                 return compare_out_of_range(op, a, b)
+            if out is not None:
+                return out
+    elif op == MATMUL and type(a) is ndarray and type(b) is ndarray:
+        p = u.binary[i * NKINDS + j]
+        if p != NULL:
+            out = quick_matmul(p, <ndarray>a, <ndarray>b)
             if out is not None:
                 return out
     elif not operand(a) or not operand(b):
@@ -287,6 +432,12 @@ def connect_operators():
     operator_unary = unary_operator
 
 cdef object unary_operator(int op, object a):
+    cdef ufunc u = <ufunc>(<list>operator_list)[op]
+    cdef Plan* p = u.unary[(<ndarray>a).code]
+    if p != NULL:
+        out = quick_unary(p, <ndarray>a)
+        if out is not None:
+            return out
     return call(<ufunc>(<list>operator_list)[op], (a,), None, True, None, "same_kind", None)
 
 # ---- elementwise calls -----------------------------------------------------------------------------------------
@@ -851,12 +1002,21 @@ cdef class ufunc:
         self.plans[kinds] = <size_t>p
         if self.nin == 2:
             self.binary[<int>kinds[0] * NKINDS + <int>kinds[1]] = p
+        elif self.nin == 1 and self.nout == 1 and self.core is None and <int>kinds[0] < NCODES:
+            self.unary[<int>kinds[0]] = p
         return p
 
     def __call__(self, *inputs, out=None, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None,
                  sig=None, axes=None, axis=None, keepdims=False):
         cdef Plan* p
         cdef int i, j
+        if (len(inputs) == 1 and type(inputs[0]) is ndarray and self.nin == 1 and out is None and where is True and dtype is None
+                and casting == "same_kind" and signature is None):
+            p = self.unary[(<ndarray>inputs[0]).code]
+            if p != NULL:
+                quick = quick_unary(p, <ndarray>inputs[0])
+                if quick is not None:
+                    return quick
         if len(inputs) == 2 and self.nin == 2 and self.nout == 1 and out is None and where is True and dtype is None:
             i = quick_kind(inputs[0])
             j = quick_kind(inputs[1])
@@ -908,6 +1068,11 @@ cdef class ufunc:
         return out
 
     def reduce(self, array, axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
+        if type(array) is ndarray and axis is None and dtype is None and out is None and not keepdims and (
+                initial is NO_VALUE and where is True):
+            quick = quick_reduce(self, <ndarray>array)
+            if quick is not None:
+                return quick
         if isinstance(out, tuple):
             out = out[0]
         return reduce(self, as_array(array), axis, dtype, out, keepdims, initial, where)

@@ -82,24 +82,26 @@ def differences(program, variables, to_numpy):
 
 
 def without(program, position):
-    """The program less one step, with NumPy's new results; None where the rest no longer runs."""
-    steps = program.steps[:position] + program.steps[position + 1:]
+    """The program less one statement, with NumPy's new results; None where the rest no longer runs."""
+    statements = program.setup + program.steps
+    statements = statements[:position] + statements[position + 1:]
+    first = len(program.setup) - (position < len(program.setup))
     variables = {"np": numpy}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")          # a warning here means values outside what the guards allow
-            exec("\n".join(program.setup + steps), variables)
+            exec("\n".join(statements), variables)
     except Exception:
         return None
-    return Program(program.seed, program.setup, steps, _results(variables))
+    return Program(program.seed, statements[:first], statements[first:], _results(variables))
 
 
 def shrink(program, fails, attempts=200):
-    """A smaller program for which `fails(program)` still holds: drop single steps, last first, while any can go."""
+    """A smaller program for which `fails(program)` still holds: drop statements one by one, while any can go."""
     shrunk = True
     while shrunk and attempts > 0:
         shrunk = False
-        for position in reversed(range(len(program.steps))):
+        for position in reversed(range(len(program.setup + program.steps))):
             smaller = without(program, position)
             attempts -= 1
             if smaller is not None and fails(smaller):
@@ -138,6 +140,16 @@ def _sums_exactly(x):
 def _multiplies_exactly(x):
     """Whether products of x's elements are exact in any order: few and tiny integers."""
     return _sums_exactly(x) and numpy.size(x) <= 20 and bool((numpy.abs(x) <= 2).all())
+
+
+def _numpy_mixes_up(target, source):
+    """Whether `target[...] = source` goes wrong in NumPy 2.4, which copies overlapping vectors of unlike strides in place.
+
+    With v = np.arange(5), v[::2] = v[:3] gives v[4] == 1, the new v[2].
+    """
+    if not (isinstance(target, numpy.ndarray) and isinstance(source, numpy.ndarray)):
+        return False
+    return target.ndim == 1 and source.strides[-1:] != target.strides and numpy.shares_memory(target, source)
 
 
 class _Generator:
@@ -326,8 +338,10 @@ class _Generator:
             return None
         place = f"{name}[{self.index(self.variables[name].shape)}]"
         shape = numpy.shape(self.value(place))
-        operator = self.random.choice(("", "", "", "+", "-", "*"))
-        return f"{place} {operator}= {self.operand(shape)}"
+        operator, source = self.random.choice(("", "", "", "+", "-", "*")), self.operand(shape)
+        if not operator and _numpy_mixes_up(self.value(place), self.value(source)):
+            return None
+        return f"{place} {operator}= {source}"
 
     def inplace(self):
         name = self.array_name()
@@ -385,6 +399,8 @@ class _Generator:
                 return None
             return f"{self.target()} = {function}({name}, {other})"
         left, right = (name, other) if self.random.random() < 0.7 else (other, name)
+        if isinstance(self.variables[name], numpy.generic):
+            left, right = name, other           # Python computes 2j * numpy.float64(1) itself
         return f"{self.target()} = {left} {self.random.choice(BINARY)} {right}"
 
     def unary(self):

@@ -363,7 +363,7 @@ def test_writes_through_view_chains_show_in_the_base(x, chain, statement):
 
 
 OVERLAPS = ("a[1:] += a[:-1]", "a[:-1] += a[1:]", "a[:] = a[::-1]", "a[1:] = a[:-1]", "a[:-1] = a[1:]",
-            "a += a[::-1]", "a[::2] = a[:len(a[::2])]", "a[...] = a[0]", "a -= a[-1]", "a.T[...] = a.T[::-1]",
+            "a += a[::-1]", "a[::2] += a[:len(a[::2])]", "a[...] = a[0]", "a -= a[-1]", "a.T[...] = a.T[::-1]",
             "np.add(a[:-1], a[1:], out=a[1:])", "np.multiply(a, a[::-1], out=a)", "a[[0, -1]] = a[[-1, 0]]",
             "a[a > 0] = a[a > 0][::-1]", "a[::-1][1:] -= a[:-1]", "np.cumsum(a, axis=0, out=a)",
             "np.add.accumulate(a[::-1], out=a)", "a[1:] = a[:-1] * 2 + a[1:]", "b = a; b[1:] += a[:-1]",

@@ -118,7 +118,7 @@ def test_the_oracle_notices_lost_steps():
     noticed = lost = 0
     for seed in range(1, 20):
         program = programs.generate(seed)
-        for position in range(len(program.steps)):
+        for position in range(len(program.setup), len(program.setup + program.steps)):
             smaller = programs.without(program, position)
             if smaller is not None and set(smaller.expected) == set(program.expected):
                 lost += 1

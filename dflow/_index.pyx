@@ -1,0 +1,540 @@
+"""Advanced indexing, selection, joining, sorting: what moves elements about.
+
+An advanced index becomes an array of byte offsets; a gather or scatter kernel then runs like any other. The call waits
+for arrays among the indices (their values decide about errors, and a mask's about the shape), not for the array that is
+indexed.
+"""
+
+import numpy as np
+from cpython.slice cimport PySlice_Check
+from libc.string cimport memcpy, memset
+from libc.stdint cimport int64_t
+from dflow._engine cimport Kernel, intp, FULL
+from dflow._kernels cimport (
+    BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, cast_kernel, masked_kernel, sort_kernel,
+    argextreme_kernel, write_scalar, is_complex)
+from dflow._array cimport *
+from dflow._array import set_hook
+from dflow._ufunc cimport along_axis, broadcast_shape, take_whole_region
+
+# ---- kernels ---------------------------------------------------------------------------------------------------
+
+cdef inline void move(char* to, char* source, int size) noexcept nogil:
+    if size == 8:
+        (<int64_t*>to)[0] = (<int64_t*>source)[0]
+    elif size == 4:
+        (<int*>to)[0] = (<int*>source)[0]
+    elif size == 1:
+        to[0] = source[0]
+    else:
+        memcpy(to, source, size)
+
+cdef void gather_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """source, byte offsets, out."""
+    cdef int size = <int><size_t>data
+    cdef intp i
+    if steps[1] == 0 and steps[0] == size and steps[2] == size:
+        memcpy(args[2], args[0] + (<intp*>args[1])[0], dims[0] * size)
+        return
+    for i in range(dims[0]):
+        move(args[2] + i * steps[2], args[0] + i * steps[0] + (<intp*>(args[1] + i * steps[1]))[0], size)
+
+cdef void scatter_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """target, values, byte offsets: in order, so that the last of repeated indices wins."""
+    cdef int size = <int><size_t>data
+    cdef intp i
+    for i in range(dims[0]):
+        move(args[0] + i * steps[0] + (<intp*>(args[2] + i * steps[2]))[0], args[1] + i * steps[1], size)
+
+cdef void where_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """condition, x, y, out."""
+    cdef int size = <int><size_t>data
+    cdef intp i
+    cdef int k
+    if size == 8:
+        for i in range(dims[0]):
+            k = 1 if args[0][i * steps[0]] else 2
+            (<int64_t*>(args[3] + i * steps[3]))[0] = (<int64_t*>(args[k] + i * steps[k]))[0]
+    elif size == 4:
+        for i in range(dims[0]):
+            k = 1 if args[0][i * steps[0]] else 2
+            (<int*>(args[3] + i * steps[3]))[0] = (<int*>(args[k] + i * steps[k]))[0]
+    else:
+        for i in range(dims[0]):
+            k = 1 if args[0][i * steps[0]] else 2
+            memcpy(args[3] + i * steps[3], args[k] + i * steps[k], size)
+
+cdef Kernel* gathers[33]            # by item size
+cdef Kernel* scatters[33]
+cdef Kernel* wheres[33]
+
+def _make_kernels():
+    for size in (1, 2, 4, 8, 16, 32):
+        gathers[<int>size] = kernel_new(b"take", 2, 3, gather_loop, <void*><size_t>size, 0, 1)
+        scatters[<int>size] = kernel_new(b"put", 2, 3, scatter_loop, <void*><size_t>size, 0, 1)
+        wheres[<int>size] = kernel_new(b"where", 3, 4, where_loop, <void*><size_t>size, 0, 0.5)
+
+_make_kernels()
+
+# ---- parsing ---------------------------------------------------------------------------------------------------
+
+cdef class Selection:
+    """An advanced index, taken apart.
+
+    `base` is the indexed array with the basic part of the index applied and the axes of index arrays removed;
+    `offsets` a C-contiguous intp array: what the index arrays, broadcast together, add to its address. The result has
+    base's axes before `position`, those of offsets, and the rest of base's.
+    """
+    cdef ndarray base
+    cdef object offsets
+    cdef int position
+
+cdef object index_array(object item):
+    """The values of an index item as a NumPy array of integers or booleans."""
+    if isinstance(item, ndarray):
+        values = item.asnumpy()
+    else:
+        values = np.asarray(item)
+        if values.size == 0 and not isinstance(item, np.ndarray):
+            values = values.astype(np.intp)
+    if values.dtype.kind not in "iub":
+        if isinstance(item, (ndarray, np.ndarray, list, tuple)):
+            raise IndexError("arrays used as indices must be of integer (or boolean) type")
+        raise IndexError("only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean "
+                         "arrays are valid indices")
+    return values
+
+cdef list expand(ndarray a, tuple items):
+    """The index items with arrays in NumPy's form, masks as the arrays of their True positions, and the ellipsis filled."""
+    cdef list out = []
+    cdef int axes = 0, ellipsis = -1
+    for item in items:
+        if item is None:
+            out.append(None)
+        elif item is Ellipsis:
+            if ellipsis >= 0:
+                raise IndexError("an index can only have a single ellipsis ('...')")
+            ellipsis = <int>len(out)
+        elif PySlice_Check(item):
+            out.append(item)
+            axes += 1
+        else:
+            values = index_array(item)
+            if values.dtype.kind == "b":
+                out.append(values)
+                axes += values.ndim
+            else:
+                out.append(values)
+                axes += 1
+    if axes > a.ndim:
+        raise IndexError(f"too many indices for array: array is {a.ndim}-dimensional, but {axes} were indexed")
+    fill = [slice(None)] * (a.ndim - axes)
+    if ellipsis < 0:
+        out.extend(fill)
+    else:
+        out[ellipsis:ellipsis] = fill
+    return out
+
+cdef Selection select(ndarray a, object key):
+    cdef Selection s = Selection()
+    cdef int axis = 0, first = -1, last = -1, n = 0
+    cdef intp size
+    cdef tuple items = <tuple>key if isinstance(key, tuple) else (key,)
+    cdef list basic = [], parts = [], strides = [], lengths = []
+    cdef bint apart = False
+    shape = shape_tuple(a)
+    for item in expand(a, items):
+        if item is None or isinstance(item, slice):
+            if first >= 0 and last == n - 1:
+                last = -2                   # an array after this one is apart from those before
+            basic.append(item)
+            if item is not None:
+                axis += 1
+            n += 1
+            continue
+        if first < 0:
+            first = n
+        elif last == -2:
+            apart = True
+        if item.dtype.kind == "b":
+            for k in range(item.ndim):
+                if item.shape[k] != shape[axis + k]:
+                    raise IndexError(f"boolean index did not match indexed array along axis {axis + k}; size of axis is "
+                                     f"{shape[axis + k]} but size of corresponding boolean axis is {item.shape[k]}")
+            found = item.nonzero() if item.ndim else (np.zeros(int(item), np.intp),)
+            for values in found:
+                parts.append(values)
+                strides.append(strides_of(a)[axis] if item.ndim else 0)
+                lengths.append((axis, shape[axis]) if item.ndim else None)
+                if item.ndim:
+                    basic.append(0)
+                    axis += 1
+        else:
+            parts.append(item)
+            strides.append(strides_of(a)[axis])
+            lengths.append((axis, shape[axis]))
+            basic.append(0)
+            axis += 1
+        n += 1
+        last = n - 1
+    s.offsets = byte_offsets(parts, strides, lengths)
+    s.position = 0 if apart else made_before(basic, items, first)
+    s.base = base_view(a, basic)
+    return s
+
+cdef int made_before(list basic, tuple items, int first) except -1:
+    """How many axes of the result come before those of the index arrays: all basic items before the first array."""
+    cdef int count = 0
+    for item in basic:
+        if item is not None and not isinstance(item, slice):
+            break
+        count += 1
+    if count == len(basic):                 # only boolean scalars: they stand at `first`
+        count = first
+    return count
+
+cdef ndarray base_view(ndarray a, list basic):
+    """a[basic], where 0 takes an axis away, also one of length 0."""
+    cdef ndarray v, w
+    cdef int axis = 0, k = 0, i
+    if 0 in shape_tuple(a):
+        # Index 0 of an empty axis would be an error: take those axes away by hand.
+        kept = [i for i, item in enumerate([x for x in basic if x is not None]) if isinstance(item, slice)]
+        v = new_view(a, <int>len(kept))
+        for i in kept:
+            v.shape[k] = a.shape[i]
+            v.shape[v.ndim + k] = strides_of(a)[i]
+            k += 1
+        close_view(v)
+        return base_index(v, tuple([x for x in basic if x is None or isinstance(x, slice)]) + (Ellipsis,))
+    return base_index(a, tuple(basic) + (Ellipsis,))
+
+cdef object byte_offsets(list parts, list strides, list lengths):
+    """Broadcast, check, scale and add the index arrays."""
+    try:
+        shape = np.broadcast_shapes(*[part.shape for part in parts])
+    except ValueError:
+        shapes = " ".join([str(part.shape).replace(" ", "") for part in parts])
+        raise IndexError(f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes} ") from None
+    total = np.zeros(shape, np.intp)
+    for part, stride, length in zip(parts, strides, lengths):
+        if length is not None and part.size:
+            axis, n = length
+            low, high = part.min(), part.max()
+            if high >= n or low < -n:
+                bad = high if high >= n else low
+                first = part[(part >= n) | (part < -n)].flat[0]
+                raise IndexError(f"index {first} is out of bounds for axis {axis} with size {n}")
+            if low < 0:
+                part = np.where(part < 0, part + n, part)
+        total += part.astype(np.intp, copy=False) * stride
+    return total
+
+# ---- reading and writing ---------------------------------------------------------------------------------------
+
+cdef int fill_selection(Selection s, ndarray offsets, Operand* source, Operand* shifts, intp* shape) except -1:
+    """Operands over the space (axes of offsets, axes of base); the number of its axes."""
+    cdef int i, m = offsets.ndim, n = s.base.ndim
+    if m + n > MAXDIMS:
+        raise IndexError(f"number of dimensions must be within [0, {MAXDIMS}], indexing result would have {m + n}")
+    memcpy(shape, offsets.shape, m * sizeof(intp))
+    memcpy(shape + m, s.base.shape, n * sizeof(intp))
+    fill_operand(source, s.base, m + n, shape, False)
+    fill_operand(shifts, offsets, m, shape, False)
+    for i in range(m):
+        source.strides[i] = 0
+    for i in range(n):
+        source.strides[m + i] = strides_of(s.base)[i]
+        shifts.strides[m + i] = 0
+    return m + n
+
+cdef ndarray arranged(Selection s, ndarray out, int m):
+    """The view of a result whose axes are (those of offsets, those of base)."""
+    cdef ndarray v = new_view(out, out.ndim)
+    cdef int i, k = 0
+    for i in list(range(s.position, s.position + m)) + list(range(s.position)) + list(range(s.position + m, out.ndim)):
+        v.shape[k] = out.shape[<int>i]
+        v.shape[out.ndim + k] = strides_of(out)[<int>i]
+        k += 1
+    return close_view(v)
+
+cdef int result_shape(Selection s, intp* shape) except -1:
+    cdef int m = s.offsets.ndim, n = s.base.ndim, i
+    for i in range(s.position):
+        shape[i] = s.base.shape[i]
+    for i in range(m):
+        shape[s.position + i] = s.offsets.shape[i]
+    for i in range(s.position, n):
+        shape[m + i] = s.base.shape[i]
+    return m + n
+
+def getitem(ndarray a, key):
+    """a[key] with arrays or booleans in key: a copy."""
+    cdef Selection s = select(a, key)
+    cdef ndarray offsets = as_array(s.offsets), out, view
+    cdef Operand ops[3]
+    cdef intp shape[2 * MAXDIMS]
+    cdef int ndim = result_shape(s, shape)
+    if ndim > MAXDIMS:
+        raise IndexError(f"number of dimensions must be within [0, {MAXDIMS}], indexing result would have {ndim}")
+    out = new_array(a.code, ndim, shape)
+    view = arranged(s, out, offsets.ndim)
+    fill_selection(s, offsets, &ops[0], &ops[1], shape)
+    take_whole_region(&ops[0], a)
+    fill_operand(&ops[2], view, ndim, shape, True)
+    launch(gathers[a.itemsize], ops, 3, ndim, shape, NULL)
+    return out
+
+def setitem(ndarray a, key, value):
+    """a[key] = value with arrays or booleans in key."""
+    cdef Selection s
+    cdef ndarray offsets, values, view
+    cdef Operand ops[3]
+    cdef intp shape[2 * MAXDIMS]
+    cdef int ndim, i
+    if isinstance(key, ndarray) and (<ndarray>key).code == BOOL and masked_fill(a, <ndarray>key, value):
+        return
+    s = select(a, key)
+    offsets = as_array(s.offsets)
+    ndim = result_shape(s, shape)
+    values = as_array_code(value, a.code) if not isinstance(value, ndarray) else cast_value(a, <ndarray>value)
+    while values.ndim > ndim and values.shape[0] == 1:
+        values = reshaped(values, values.ndim - 1, values.shape + 1)
+    try:
+        values = broadcast_view(values, ndim, shape)
+    except ValueError:
+        wanted = str(tuple([shape[i] for i in range(ndim)])).replace(" ", "")
+        if is_mask(key):
+            raise ValueError(f"NumPy boolean array indexing assignment cannot assign {values.size} input values to the "
+                             f"{shape[0]} output values where the mask is true") from None
+        raise ValueError(f"shape mismatch: value array of shape {shape_text(values)} could not be broadcast to indexing "
+                         f"result of shape {wanted}") from None
+    if values.st == a.st:
+        values = copy_of(values)
+    view = arranged(s, values, offsets.ndim)
+    # One axis of offsets, outermost by its stride (the last operand's decide): repeated indices in their order.
+    if offsets.ndim > 1:
+        view = contiguous(view)
+        view = reshape_front(view, offsets.ndim)
+        shape[0] = offsets.size
+        offsets = reshaped(offsets, 1, shape)
+    ndim = fill_selection(s, offsets, &ops[0], &ops[2], shape)
+    fill_operand(&ops[1], view, ndim, shape, False)
+    take_whole_region(&ops[0], a)
+    ops[0].flags |= 1                       # written, but not all of it
+    not_full(&ops[0], a)
+    launch(scatters[a.itemsize], ops, 3, ndim, shape, NULL)
+
+cdef bint is_mask(object key):
+    return isinstance(key, (ndarray, np.ndarray, list)) and index_array(key).dtype.kind == "b"
+
+cdef ndarray cast_value(ndarray a, ndarray value):
+    if is_complex(value.code) and not is_complex(a.code) and a.code != BOOL:
+        import warnings
+        from numpy.exceptions import ComplexWarning
+        warnings.warn("Casting complex values to real discards the imaginary part", ComplexWarning, stacklevel=1)
+    return cast(value, a.code)
+
+cdef ndarray reshape_front(ndarray a, int m):
+    """The first m axes as one; a is contiguous."""
+    cdef intp shape[MAXDIMS]
+    cdef int i
+    shape[0] = 1
+    for i in range(m):
+        shape[0] *= a.shape[i]
+    for i in range(m, a.ndim):
+        shape[i - m + 1] = a.shape[i]
+    return reshaped(a, a.ndim - m + 1, shape)
+
+cdef bint masked_fill(ndarray a, ndarray mask, object value):
+    """a[mask] = number without waiting for the mask, when their shapes agree; whether it was done."""
+    cdef Operand ops[3]
+    cdef intp shape[MAXDIMS]
+    cdef char buffer[32]
+    if not isinstance(value, (int, float, complex)) or shape_tuple(a) != shape_tuple(mask):
+        return False
+    if mask.st == a.st and may_overlap(mask, a):
+        mask = copy_of(mask)
+    write_scalar(value, a.code, buffer)
+    memcpy(shape, a.shape, a.ndim * sizeof(intp))
+    fill_constant(&ops[0], buffer, a.itemsize)
+    fill_operand(&ops[1], mask, a.ndim, shape, False)
+    fill_operand(&ops[2], a, a.ndim, shape, True)
+    not_full(&ops[2], a)
+    launch(masked_kernel(cast_kernel(a.code, a.code)), ops, 3, a.ndim, shape, NULL)
+    return True
+
+def offsets(ndarray a, key):
+    """For ufunc.at: where in a each index points, as bytes from its first element. Slices are spelled out."""
+    cdef tuple items = <tuple>key if isinstance(key, tuple) else (key,)
+    places = np.arange(a.size, dtype=np.intp).reshape(shape_tuple(a))
+    plain = tuple([item.asnumpy() if isinstance(item, ndarray) else item for item in items])
+    chosen = np.asarray(places[plain])
+    coordinates = np.unravel_index(chosen, shape_tuple(a)) if a.ndim else ()
+    total = np.zeros(chosen.shape, np.intp)
+    for i in range(a.ndim):
+        total += coordinates[i].astype(np.intp) * strides_of(a)[i]
+    return as_array(total)
+
+def where(condition, x, y):
+    """Elements of x where condition is true, else of y; asynchronous. Python scalars are weak (NEP 50)."""
+    cdef ndarray c = as_array_code(condition, BOOL), p, q, out
+    cdef Operand ops[4]
+    cdef intp shape[MAXDIMS]
+    cdef intp space[MAXDIMS]
+    cdef int code, ndim
+    weak = [v for v in (x, y) if type(v) in (int, float, complex)]
+    arrays = [v if type(v) in (int, float, complex) else as_array(v) for v in (x, y)]
+    code = code_of(np.result_type(*[v if type(v) in (int, float, complex) else v.dtype for v in arrays]))
+    p = as_array_code(arrays[0], code)
+    q = as_array_code(arrays[1], code)
+    ndim = broadcast_shape((c, p, q), shape, 0)
+    out = new_array(code, ndim, shape)
+    if ndim == 0:
+        out.flags |= SCALAR
+    memcpy(space, shape, ndim * sizeof(intp))
+    fill_operand(&ops[0], c, ndim, shape, False)
+    fill_operand(&ops[1], p, ndim, shape, False)
+    fill_operand(&ops[2], q, ndim, shape, False)
+    fill_operand(&ops[3], out, ndim, shape, True)
+    launch(wheres[out.itemsize], ops, 4, ndim, space, NULL)
+    return out
+
+def take(a, indices, axis=None, out=None, mode="raise"):
+    """Elements, or subarrays along an axis, at the given indices. Waits for the indices only."""
+    cdef ndarray source = as_array(a)
+    cdef int k
+    if axis is None:
+        source = source.ravel()
+        k = 0
+    else:
+        k = normalize_axis(axis, source.ndim) if source.ndim else 0
+    values = indices.asnumpy() if isinstance(indices, ndarray) else np.asarray(indices)
+    if values.dtype.kind not in "iub":
+        if values.size:
+            raise TypeError(f"Cannot cast array data from {values.dtype!r} to {INTP!r} according to the rule 'safe'")
+        values = values.astype(np.intp)
+    if values.dtype.kind == "b":
+        values = values.astype(np.intp)
+    n = source.shape[k] if source.ndim else 1
+    if mode == "wrap":
+        values = values % n
+    elif mode == "clip":
+        values = values.clip(0, n - 1)
+    elif mode != "raise":
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
+    if n == 0 and values.size:
+        raise IndexError("cannot do a non-empty take from an empty axes.")
+    result = getitem(source if source.ndim else source.reshape(1), (slice(None),) * k + (values,))
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+# ---- joining ---------------------------------------------------------------------------------------------------
+
+def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
+    """Arrays joined along an existing axis; axis None: flattened first. Each part is copied by a task of its own."""
+    cdef list parts = [as_array(x) for x in arrays]
+    cdef ndarray first, part, result
+    cdef intp shape[MAXDIMS]
+    cdef int i, k, code
+    cdef intp start = 0
+    if not parts:
+        raise ValueError("need at least one array to concatenate")
+    if out is not None and dtype is not None:
+        raise TypeError("concatenate() only takes `out` or `dtype` as an argument, but both were provided.")
+    if axis is None:
+        parts = [(<ndarray>x).ravel() for x in parts]
+        axis = 0
+    first = parts[0]
+    if first.ndim == 0:
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
+    k = normalize_axis(axis, first.ndim)
+    memcpy(shape, first.shape, first.ndim * sizeof(intp))
+    for i in range(1, len(parts)):
+        part = parts[i]
+        if part.ndim != first.ndim:
+            raise ValueError("all the input arrays must have same number of dimensions, but the array at index 0 has "
+                             f"{first.ndim} dimension(s) and the array at index {i} has {part.ndim} dimension(s)")
+        for d in range(first.ndim):
+            if d != k and part.shape[<int>d] != first.shape[<int>d]:
+                raise ValueError("all the input array dimensions except for the concatenation axis must match exactly, but along "
+                                 f"dimension {d}, the array at index 0 has size {first.shape[<int>d]} and the array at index {i} "
+                                 f"has size {part.shape[<int>d]}")
+        shape[k] += part.shape[k]
+    code = code_of(dtype) if dtype is not None else code_of(np.result_type(*{(<ndarray>x).code: x.dtype for x in parts}.values()))
+    for x in parts:
+        if out is not None:
+            code = (<ndarray>out).code
+        if not np.can_cast(x.dtype, DTYPES[code], casting):
+            raise TypeError(f"Cannot cast array data from {x.dtype!r} to {DTYPES[code]!r} according to the rule {casting!r}")
+    if out is None:
+        result = new_array(code, first.ndim, shape)
+    else:
+        result = out
+        if shape_tuple(result) != tuple([shape[i] for i in range(first.ndim)]):
+            raise ValueError("Output array is the wrong shape")
+    for part in parts:
+        assign(base_index(result, (slice(None),) * k + (slice(start, start + part.shape[k]),)), part)
+        start += part.shape[k]
+    return result
+
+# ---- sorting ---------------------------------------------------------------------------------------------------
+
+cdef int sort_kind(object kind) except -1:
+    kinds = {None: 0, "quicksort": 0, "heapsort": 1, "mergesort": 2, "stable": 2}
+    if kind not in kinds:
+        raise ValueError(f"sort kind must be one of 'quick', 'heap', or 'stable' (got {kind!r})")
+    return kinds[kind]
+
+def sort(a, axis=-1, kind=None):
+    """A sorted copy along an axis."""
+    cdef ndarray source = as_array(a), out
+    cdef int k = normalize_axis(axis, source.ndim)
+    out = new_array(source.code, source.ndim, source.shape)
+    along_axis(sort_kernel(source.code, sort_kind(kind), False), source, None, out, k)
+    return out
+
+def argsort(a, axis=-1, kind=None):
+    """The indices that would sort a along an axis."""
+    cdef ndarray source = as_array(a), out
+    cdef int k = normalize_axis(axis, source.ndim)
+    out = new_array(code_of(INTP), source.ndim, source.shape)
+    along_axis(sort_kernel(source.code, sort_kind(kind), True), source, None, out, k)
+    return out
+
+def argextreme(a, axis=None, largest=True, keepdims=False, out=None):
+    """argmax and argmin: the first index of the extreme along an axis, or of the flattened array."""
+    cdef ndarray source = as_array(a), result, rows
+    cdef intp shape[MAXDIMS]
+    cdef int i, k, n = 0, ndim = source.ndim
+    if axis is None:
+        source = source.ravel()
+        k = 0
+    else:
+        if ndim == 0:
+            source = source.reshape(1)
+        k = normalize_axis(axis, max(ndim, 1))
+    if source.shape[k] == 0:
+        raise ValueError(f"attempt to get {'argmax' if largest else 'argmin'} of an empty sequence")
+    for i in range(source.ndim):
+        if i != k:
+            shape[n] = source.shape[i]
+            n += 1
+    result = new_array(code_of(INTP), n, shape)
+    if n == 0:
+        result.flags |= SCALAR
+    along_axis(argextreme_kernel(source.code, largest), source, None, result, k)
+    if keepdims:
+        result = result.reshape((1,) * ndim if axis is None else
+                                shape_tuple(source)[:k] + (1,) + shape_tuple(source)[k + 1:])
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+set_hook("getitem", getitem)
+set_hook("setitem", setitem)
+set_hook("offsets", offsets)
+set_hook("where", where)

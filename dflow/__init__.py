@@ -2,9 +2,9 @@
 
 import os
 
-from dflow import _engine
+from dflow import _graph
 
-_engine.configure(os.path.dirname(os.path.abspath(__file__)) + os.sep)
+_graph.configure(os.path.dirname(os.path.abspath(__file__)) + os.sep)
 
 from dflow import engine  # noqa: E402
 from dflow._array import ndarray  # noqa: E402

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint8_t
 from cpython.object cimport PyObject
-from dflow._engine cimport Storage, Region, Kernel, intp
+from dflow._graph cimport Storage, Region, Kernel, intp
 
 cdef enum Flag:
     C_CONTIGUOUS = 1

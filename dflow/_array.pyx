@@ -11,10 +11,11 @@ from cpython.exc cimport PyErr_Occurred
 from libc.stdlib cimport malloc, free
 from libc.string cimport memcpy, memset
 from dflow._engine cimport (
-    Access, Task, WRITE, FULL, TRACKED, HAS_REGIONS, ALWAYS, HOST, MAY_RAISE, REPORTS_FP, INVALID_FAILS, FP_INVALID, Region,
-    storage_new, storage_unref, storage_allocate, readable, writable, task_new, task_operand, task_constant, task_region,
-    task_dims, task_strides, task_constants, submit, run_kernel, wait_storage, region_ready, regions_overlap,
-    raise_poison, poison_storage, report_fp, in_host_task, settings, fp_flags, fp_clear)
+    FP_INVALID, submit, run_kernel, wait_storage, region_ready, report_fp, in_host_task, settings, fp_flags, fp_clear)
+from dflow._graph cimport (
+    Access, Task, WRITE, FULL, TRACKED, HAS_REGIONS, ALWAYS, HOST, MAY_RAISE, REPORTS_FP, INVALID_FAILS, Region,
+    storage_new, storage_unref, storage_allocate, readable, writable, task_new, task_operand, task_constant,
+    task_region, task_dims, task_strides, task_constants, regions_overlap, raise_poison, poison_storage)
 from dflow._memory cimport add_int
 from dflow._kernels cimport (
     BOOL, HALF, DTYPES, itemsizes, code_of, code_of_num, is_complex, is_integer, real_code, cast_kernel, write_scalar,

@@ -1,138 +1,18 @@
-"""The engine's contract: storages, tasks, their dependencies, and waiting.
+"""The engine's contract: submit tasks, wait for storages. What tasks and storages are is in _graph.pxd.
 
 Submission is one total order: only a thread that holds the GIL submits. Workers finish tasks without it.
 
-    storage   reference-counted memory. `writes` and `reads` are its frontier: the accesses of unfinished tasks that no
-              later write covers. A storage is readable when `writes` is NULL, writable when both are.
-    access    one operand of a task: which storage, from where, and its links in that storage's frontier.
-    task      a kernel, its accesses, its iteration space. Runs once `npending` falls to 0.
-
-A new access waits for the overlapping accesses before it in the frontier: a read for writes, a write for both. An
-access covered by a later write leaves the frontier: whatever must wait for it also must wait for that write.
-
-Invariants, checked in the debug build:
-    I1  a tracked access of an unfinished task is in its storage's frontier, or a later write covers it;
-    I2  `npending` of a task counts its unfinished predecessors, plus one while it is being submitted;
-    I3  waiters are added to a task only under the lock of a storage whose frontier holds the task, and taken only after
-        it left all frontiers: so nobody waits for a finished task;
-    I4  poison is set before the failing write leaves the frontier: who finds a storage readable finds its poison.
+A runner is a thread that runs tasks: a worker, or a thread that helps while it waits. It is `inside` while it touches
+shared structures, and outside while it runs a kernel, sleeps, or waits for the GIL; fork() waits until nobody is inside.
 """
 
-from libc.stdint cimport int32_t, uint16_t, uint8_t, int64_t, uintptr_t
-from libc.stddef cimport size_t
-from cpython.object cimport PyObject
-from dflow._memory cimport load_ptr
-
-ctypedef Py_ssize_t intp
-ctypedef void (*loop_t)(char** args, intp* dims, intp* steps, void* data) noexcept nogil
-
-cdef extern from "_site.h":
-    ctypedef struct Site:
-        PyObject* code
-        int lasti
-        int internal
-        long waits
-    Site* site_here()
+from dflow._graph cimport Storage, Region, Task, Kernel, Site, intp
 
 cdef extern from "_sync.h" nogil:
     int fp_flags()
     void fp_clear()
     int FP_DIVIDE, FP_OVER, FP_UNDER, FP_INVALID
 
-cdef enum KernelFlag:
-    REPORTS_FP = 1          # floating point flags after it mean something
-    MAY_RAISE = 2           # may take the GIL and set a Python error
-    HOST = 4                # no loop: calls the Python object in its constants
-    FENCE = 8               # runs nothing, orders everything
-    INVALID_FAILS = 16      # the invalid flag is an error: LinAlgError(failure)
-
-cdef struct Kernel:         # immortal
-    loop_t loop
-    void* data
-    const char* name
-    const char* failure     # text of the error, with INVALID_FAILS
-    int flags
-    int nin                 # operands nin.. are written
-    int nops
-    float cost              # nanoseconds for one innermost element, roughly
-
-cdef struct Poison:         # an error, shared by the storages it reached
-    int refs                # atomic
-    int seen                # GIL
-    PyObject* error         # GIL
-    Poison* next            # GIL: list of all; after death, link in the graveyard
-    Poison* prev
-
-cdef struct Region:         # a superset of the bytes a view touches
-    intp lo                 # within [lo, hi), and, when pitch > 0,
-    intp hi
-    intp pitch              # every byte b has (b - start) mod pitch < length
-    intp start
-    intp length
-
-cdef enum AccessFlag:
-    WRITE = 1
-    FULL = 2                # covers the whole storage
-    TRACKED = 4             # takes part in dependencies; fixed at submission
-    LINKED = 8              # in the frontier; storage lock
-    ACCESS_BITS = 16        # flags and the operand's index lie below the offset
-
-cdef struct Access:
-    Storage* storage        # owned reference; NULL for a constant
-    int64_t key             # offset << 16 | index << 6 | flags; for a constant the offset is into the constants
-    Access* next            # frontier links: storage lock
-    Access* prev
-    uintptr_t waiter        # next in the predecessor's waiters: I3
-
-cdef struct Storage:
-    int refs                # atomic: handles and unfinished tasks
-    int lock                # spin lock over the frontier, poison and allocation
-    Access* writes          # changed under lock; NULL test without
-    Access* reads
-    int nfront              # length of both lists
-    int waited              # threads blocked on it; lock
-    char* data              # NULL until allocated; then constant
-    size_t nbytes
-    Poison* poison          # changed under lock
-    PyObject* owner         # keeps foreign data alive; NULL: the data is our own
-
-cdef enum TaskFlag:
-    HAS_REGIONS = 1
-    ALWAYS = 2              # a host task that runs though an input is poisoned
-
-cdef struct Task:
-    Task* next              # ready queue: its lock
-    uintptr_t waiters       # tagged list of Access* (bit 0 clear) and Edge* (bit 0 set)
-    Kernel* kernel
-    Site* site              # where it was submitted; may be NULL
-    int npending            # atomic
-    int state               # atomic: see TaskState in _engine.pyx
-    uint16_t size           # bytes of this cell
-    uint8_t fp_warn         # floating point flags to warn of
-    uint8_t flags
-    uint8_t nops
-    uint8_t ndim            # loop dimensions, at least 1
-    uint8_t ncore           # core dimensions after them
-    uint8_t constants       # their size, in units of 8 bytes
-    # Access[nops], Region[nops] if HAS_REGIONS, intp dims[ndim + ncore], intp strides[ndim][nops], core strides, constants
-
-# ---- storages
-cdef Storage* storage_new(size_t nbytes) noexcept                    # GIL; NULL: no memory
-cdef void storage_unref(Storage* s) noexcept                         # GIL
-cdef bint storage_allocate(Storage* s) noexcept nogil                # False: no memory
-cdef inline bint readable(Storage* s) noexcept nogil:
-    return load_ptr(&s.writes) == NULL
-cdef inline bint writable(Storage* s) noexcept nogil:
-    return load_ptr(&s.writes) == NULL and load_ptr(&s.reads) == NULL
-
-# ---- tasks: make, fill, submit. All need the GIL.
-cdef Task* task_new(Kernel* kernel, int nops, int ndim, int ncore, int nsteps, size_t constants, int flags) except NULL
-cdef void task_operand(Task* t, int i, Storage* s, intp offset, int flags) noexcept
-cdef void task_constant(Task* t, int i, intp offset) noexcept
-cdef Region* task_region(Task* t, int i) noexcept nogil
-cdef intp* task_dims(Task* t) noexcept nogil
-cdef intp* task_strides(Task* t) noexcept nogil
-cdef char* task_constants(Task* t) noexcept nogil
 cdef int submit(Task* t) except -1
 
 # ---- running and waiting
@@ -140,9 +20,6 @@ cdef int run_kernel(Kernel* k, char** args, int nops, int ndim, intp* dims, intp
 cdef int wait_storage(Storage* s, Region* r, bint write) except -1   # GIL; r NULL: all of it. Raises its poison
 cdef int wait_all() except -1
 cdef bint region_ready(Storage* s, Region* r, bint write) noexcept
-cdef bint regions_overlap(Region* a, Region* b) noexcept nogil
-cdef int raise_poison(Poison* p) except -1
-cdef int poison_storage(Storage* s, object error, const char* name) except -1    # GIL; found by the submitting thread
 cdef int report_fp(int flags, Site* site, Kernel* kernel) except -1
 cdef bint in_host_task() noexcept nogil
 

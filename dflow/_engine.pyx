@@ -1,33 +1,25 @@
-"""Tasks, dependencies, workers, waits and errors. The contract and the invariants are in _engine.pxd.
+"""Workers, waits, fork and exit. The contract is in _engine.pxd.
 
-The life of a task: task_new and task_operand fill it, submit() links its accesses into the frontiers of their storages
-and counts its predecessors; who brings `npending` to 0 queues it; a runner (a worker, or a thread that waits) takes it,
-runs its kernel and finishes it: poison, unlink, wake waiters, release.
+The life of a task: task_new and task_operand fill it, submit() connects it to its predecessors; who brings `npending` to
+0 queues it; a runner (a worker, or a thread that waits) takes it, runs its kernel, finishes it, and queues what became
+ready.
 """
 
-import sys
-import traceback
-from types import SimpleNamespace
+from dflow import _graph
 
 from cpython.exc cimport PyErr_CheckSignals, PyErr_Occurred
 from cpython.pystate cimport PyThreadState
-from cpython.ref cimport Py_INCREF, Py_DECREF, Py_XDECREF
+from cpython.ref cimport Py_DECREF
 from libc.stdlib cimport malloc, calloc, free
 from libc.string cimport memset
+from dflow._graph cimport *
 from dflow._memory cimport *
 
 cdef extern from "Python.h" nogil:
     PyThreadState* PyEval_SaveThread()
     void PyEval_RestoreThread(PyThreadState*)
-    int Py_AddPendingCall(int (*func)(void*) noexcept, void* arg)
     void PyErr_SetInterrupt()
     int PyGILState_Ensure()
-
-cdef extern from "_site.h":
-    void site_set_package(object directory)
-    int site_line(Site*)
-    Py_ssize_t site_count()
-    Site* site_at(Py_ssize_t)
 
 cdef extern from "_sync.h" nogil:
     ctypedef struct Bell:
@@ -42,7 +34,6 @@ cdef extern from "_sync.h" nogil:
     void sleep_ns(long long)
     long long now_ns()
     bint thread_state_has_error(PyThreadState*)
-    void invariant(bint, const char*)
 
 cdef extern from "<pthread.h>" nogil:
     ctypedef unsigned long pthread_t
@@ -57,18 +48,7 @@ cdef extern from *:
     void* tls_runner
     int tls_host
 
-# ---- state -----------------------------------------------------------------------------------------------------
-
-cdef enum TaskState:
-    IDLE = 0                # not yet taken
-    TAKEN = 1               # by who popped it
-    CLAIMED = 2             # by a waiting thread, out of turn: its queue entry is stale
-    POPPED = 4              # added when the stale entry leaves the queue
-    FINISHED = 8            # added when a claimed task is done; who adds the second of the two frees the cell
-
-cdef struct Edge:           # one more predecessor of an operand that already waits for another
-    Task* task
-    uintptr_t next
+# ---- state ------------------------------------------------------------------------------------------------------------
 
 cdef struct Queue:          # first in, first out; linked through Task.next
     int lock
@@ -86,11 +66,6 @@ cdef struct Runner:         # a worker, or a thread that helps while it waits
     long long stolen
     unsigned long long random
     pthread_t thread
-
-cdef struct Grave:          # something whose end needs the GIL
-    Grave* next
-    PyObject* object
-    Poison* poison
 
 cdef struct FpEvent:        # floating point flags to warn of at the next sync
     FpEvent* next
@@ -123,14 +98,9 @@ cdef int rings = 0                  # of done_bell, under it: who saw an older c
 cdef int waiting_all = 0            # atomic: threads in wait_all
 cdef long long submitted = 0        # GIL
 cdef long long retired = 0          # atomic: tasks finished by runners that are gone
-cdef long long stolen_before = 0    # GIL
 cdef long long host_tasks = 0       # atomic: host tasks not yet finished
 cdef long long waits = 0            # GIL
-cdef long long storages_made = 0, bytes_made = 0, storages_ended = 0, bytes_ended = 0       # GIL
-cdef long long storages_ended_nogil = 0, bytes_ended_nogil = 0                               # atomic
-cdef Grave* graveyard = NULL        # atomic stack
 cdef FpEvent* warnings_pending = NULL   # atomic stack
-cdef Poison* poisons = NULL         # GIL
 cdef unsigned long long delay_seed = 0
 cdef int delay_us = 0
 
@@ -145,408 +115,7 @@ bell_init(&done_bell)
 cdef bint in_host_task() noexcept nogil:
     return tls_host != 0
 
-# ---- storages and poison ---------------------------------------------------------------------------------------
-
-cdef enum:
-    TINY = 512              # data up to here lies in the storage's own cell
-
-cdef inline size_t cell_size(Storage* s) noexcept nogil:
-    return sizeof(Storage) + (s.nbytes if s.nbytes <= TINY and s.owner == NULL else 0)
-
-cdef Storage* storage_new(size_t nbytes) noexcept:
-    global storages_made, bytes_made
-    cdef bint tiny = nbytes <= TINY
-    cdef Storage* s = <Storage*>cell_alloc(STORAGES, sizeof(Storage) + (nbytes if tiny else 0))
-    if s == NULL:
-        return NULL
-    memset(s, 0, sizeof(Storage))
-    s.refs = 1
-    s.nbytes = nbytes
-    if tiny:
-        s.data = <char*>(s + 1)
-    storages_made += 1
-    bytes_made += nbytes
-    return s
-
-cdef bint storage_allocate(Storage* s) noexcept nogil:
-    """Give s its memory if it has none. Two writers of disjoint views may come at once."""
-    cdef char* p
-    if load_ptr(&s.data) != NULL:
-        return True
-    p = block_alloc(s.nbytes)
-    if p == NULL:
-        return False
-    spin_lock(&s.lock)
-    if s.data == NULL:
-        store_ptr(&s.data, p)
-        p = NULL
-    spin_unlock(&s.lock)
-    if p != NULL:
-        block_free(p, s.nbytes)
-    return True
-
-cdef inline void storage_free_data(Storage* s) noexcept nogil:
-    if s.nbytes > TINY and s.data != NULL:
-        block_free(s.data, s.nbytes)
-
-cdef void storage_unref(Storage* s) noexcept:
-    """With the GIL held."""
-    global storages_ended, bytes_ended
-    if load_int(&s.refs) != 1 and add_int(&s.refs, -1):     # a last reference needs no atomic: nobody can add one
-        return
-    invariant(s.writes == NULL and s.reads == NULL, b"a storage with pending accesses lost its last reference")
-    storages_ended += 1
-    bytes_ended += s.nbytes
-    storage_free_data(s)
-    if s.poison != NULL:
-        poison_unref(s.poison)
-    cell_free(STORAGES, s, cell_size(s))
-
-cdef void storage_unref_nogil(Storage* s) noexcept nogil:
-    if load_int(&s.refs) != 1 and add_int(&s.refs, -1):
-        return
-    add_i64(&storages_ended_nogil, 1)
-    add_i64(&bytes_ended_nogil, s.nbytes)
-    storage_free_data(s)
-    if s.poison != NULL:
-        poison_unref(s.poison)
-    cell_free_nogil(STORAGES, s, cell_size(s))
-
-cdef void bury(PyObject* obj, Poison* poison) noexcept nogil:
-    """Leave obj or poison to the next thread that holds the GIL."""
-    cdef Grave* g = <Grave*>malloc(sizeof(Grave))
-    if g == NULL:
-        return                      # a leak, in a process without memory
-    g.object = obj
-    g.poison = poison
-    while True:
-        g.next = <Grave*>load_ptr(&graveyard)
-        if cas_ptr(&graveyard, g.next, g):
-            break
-    if g.next == NULL:
-        Py_AddPendingCall(drain_later, NULL)
-
-cdef int drain_later(void* arg) noexcept with gil:
-    drain()
-    return 0
-
-cdef void drain() noexcept:
-    """End what was buried. Needs the GIL."""
-    cdef Grave* g = <Grave*>swap_ptr(&graveyard, NULL)
-    cdef Grave* following
-    while g != NULL:
-        following = g.next
-        Py_XDECREF(g.object)
-        if g.poison != NULL:
-            end_poison(g.poison)
-        free(g)
-        g = following
-
-cdef void poison_unref(Poison* p) noexcept nogil:
-    if add_int(&p.refs, -1) == 0:
-        bury(NULL, p)
-
-cdef Poison* poison_new(object error, Site* site, const char* name) noexcept:
-    """A poison with one reference. Needs the GIL. The error gets a note that names the submitting line."""
-    global poisons
-    cdef Poison* p = <Poison*>calloc(1, sizeof(Poison))
-    if p == NULL:
-        return &no_memory
-    if site != NULL:
-        try:
-            error.add_note(f"submitted at {describe(site)}: {name.decode()}")
-        except Exception:           # an error class of the user's that refuses notes
-            pass
-    Py_INCREF(error)
-    p.error = <PyObject*>error
-    p.refs = 1
-    p.next = poisons
-    if poisons != NULL:
-        poisons.prev = p
-    poisons = p
-    return p
-
-cdef Poison no_memory               # when not even a poison can be allocated; never ends
-_no_memory_error = MemoryError("out of memory")
-no_memory.error = <PyObject*>_no_memory_error
-no_memory.refs = 1 << 30
-no_memory.seen = 1
-
-cdef str describe(Site* site):
-    code = <object>site.code
-    return f"{code.co_filename}:{site_line(site)} in {code.co_name}"
-
-cdef void end_poison(Poison* p) noexcept:
-    global poisons
-    if not p.seen:
-        report_unseen(<object>p.error)
-    if p.next != NULL:
-        p.next.prev = p.prev
-    if p.prev != NULL:
-        p.prev.next = p.next
-    else:
-        poisons = p.next
-    Py_DECREF(<object>p.error)
-    free(p)
-
-cdef void report_unseen(object error) noexcept:
-    """Through sys.unraisablehook, as Python reports what nobody can catch; its default does not print notes."""
-    text = "dflow: an operation failed and nobody read its result"
-    try:
-        if sys.unraisablehook is not sys.__unraisablehook__:
-            sys.unraisablehook(SimpleNamespace(exc_type=type(error), exc_value=error, err_msg=text, object=None,
-                                               exc_traceback=error.__traceback__))
-        elif sys.stderr is not None:
-            print(text + ":", "".join(traceback.format_exception(error)), sep="\n", end="", file=sys.stderr)
-    except Exception:
-        pass                        # nothing is left to tell it to
-
-cdef int raise_poison(Poison* p) except -1:
-    p.seen = 1
-    error = <object>p.error
-    raise error.with_traceback(None)
-
-cdef void set_poison(Storage* s, Poison* p) noexcept nogil:
-    """Replace the poison of s by p, which may be NULL. Needs the storage's lock."""
-    cdef Poison* old = s.poison
-    if old == p:
-        return
-    if p != NULL:
-        add_int(&p.refs, 1)
-    s.poison = p
-    if old != NULL:
-        poison_unref(old)
-
-cdef int poison_storage(Storage* s, object error, const char* name) except -1:
-    cdef Poison* p = poison_new(error, site_here(), name)
-    spin_lock(&s.lock)
-    set_poison(s, p)
-    spin_unlock(&s.lock)
-    poison_unref(p)
-    return 0
-
-# ---- tasks -----------------------------------------------------------------------------------------------------
-
-cdef inline Access* accesses(Task* t) noexcept nogil:
-    return <Access*>(t + 1)
-
-cdef inline Task* task_of(Access* a) noexcept nogil:
-    return <Task*>(a - ((a.key >> 6) & 0x3ff)) - 1
-
-cdef inline Region* task_region(Task* t, int i) noexcept nogil:
-    return <Region*>(accesses(t) + t.nops) + i
-
-cdef inline intp* task_dims(Task* t) noexcept nogil:
-    return <intp*>(task_region(t, t.nops if t.flags & HAS_REGIONS else 0))
-
-cdef inline intp* task_strides(Task* t) noexcept nogil:
-    return task_dims(t) + t.ndim + t.ncore
-
-cdef inline char* task_constants(Task* t) noexcept nogil:
-    """They are the last bytes of the task."""
-    return <char*>t + t.size - (<int>t.constants << 3)
-
-cdef Task* task_new(Kernel* kernel, int nops, int ndim, int ncore, int nsteps, size_t constants, int flags) except NULL:
-    """A task to fill. nsteps: strides of core dimensions; constants: bytes of scalars, at most 2040."""
-    cdef size_t size = sizeof(Task) + nops * sizeof(Access) + (ndim + ncore + ndim * nops + nsteps) * sizeof(intp)
-    cdef Task* t
-    if flags & HAS_REGIONS:
-        size += nops * sizeof(Region)
-    constants = (constants + 7) & ~<size_t>7
-    if constants > 8:
-        size = (size + 15) & ~<size_t>15        # long doubles
-        constants = (constants + 15) & ~<size_t>15
-    size += constants
-    if nops > 255 or ndim > 64 or size > 65535 or constants > 2040:
-        raise ValueError(f"too many operands for one operation: {nops}")
-    t = <Task*>cell_alloc(TASKS, size)
-    if t == NULL:
-        raise MemoryError("no memory for a pending operation")
-    memset(t, 0, sizeof(Task) + nops * sizeof(Access))
-    t.kernel = kernel
-    t.size = <uint16_t>size
-    t.constants = <uint8_t>(constants >> 3)
-    t.nops = <uint8_t>nops
-    t.ndim = <uint8_t>ndim
-    t.ncore = <uint8_t>ncore
-    t.flags = <uint8_t>flags
-    return t
-
-cdef void task_operand(Task* t, int i, Storage* s, intp offset, int flags) noexcept:
-    cdef Access* a = accesses(t) + i
-    add_int(&s.refs, 1)
-    a.storage = s
-    a.key = (<int64_t>offset << ACCESS_BITS) | (i << 6) | flags
-
-cdef void task_constant(Task* t, int i, intp offset) noexcept:
-    accesses(t)[i].key = (<int64_t>offset << ACCESS_BITS) | (i << 6)
-
-# ---- regions ---------------------------------------------------------------------------------------------------
-
-cdef inline intp gcd(intp a, intp b) noexcept nogil:
-    while b:
-        a, b = b, a % b
-    return a
-
-cdef bint regions_overlap(Region* a, Region* b) noexcept nogil:
-    cdef intp g, d
-    if a.hi <= b.lo or b.hi <= a.lo:
-        return False
-    g = gcd(a.pitch, b.pitch)
-    if g == 0 or a.length >= g or b.length >= g:
-        return True
-    d = (b.start - a.start) % g             # where b starts on a circle of g bytes on which a starts at 0
-    if d < 0:
-        d += g
-    return d < a.length or d + b.length > g
-
-cdef inline bint region_covers(Region* a, Region* b) noexcept nogil:
-    """Whatever overlaps b also overlaps a."""
-    if a.pitch == 0:
-        return a.lo <= b.lo and b.hi <= a.hi
-    return (a.lo == b.lo and a.hi == b.hi and a.pitch == b.pitch and a.start == b.start and a.length == b.length)
-
-cdef inline Region* region_of(Access* a) noexcept nogil:
-    """NULL when all of the storage is accessed."""
-    cdef Task* t
-    if a.key & FULL:
-        return NULL
-    t = task_of(a)
-    return task_region(t, (a.key >> 6) & 0x3ff) if t.flags & HAS_REGIONS else NULL
-
-cdef inline bint overlap(Access* e, Region* r) noexcept nogil:
-    cdef Region* q = region_of(e)
-    return q == NULL or r == NULL or regions_overlap(q, r)
-
-cdef inline bint covered(Access* e, Region* r) noexcept nogil:
-    cdef Region* q
-    if r == NULL:
-        return True
-    q = region_of(e)
-    return q != NULL and region_covers(r, q)
-
-# ---- dependencies ----------------------------------------------------------------------------------------------
-
-cdef inline void link_access(Access** head, Access* a, Storage* s) noexcept nogil:
-    a.prev = NULL
-    a.next = head[0]
-    if a.next != NULL:
-        a.next.prev = a
-    a.key |= LINKED
-    s.nfront += 1
-    store_ptr(head, a)
-
-cdef inline void unlink_access(Access* a, Storage* s) noexcept nogil:
-    cdef Access** head = &s.writes if a.key & WRITE else &s.reads
-    if a.next != NULL:
-        a.next.prev = a.prev
-    if a.prev != NULL:
-        a.prev.next = a.next
-    else:
-        store_ptr(head, a.next)
-    a.key &= ~<int64_t>LINKED
-    s.nfront -= 1
-
-cdef int add_edge(Task* before, Access* a, bint* inline_used) except -1:
-    """The task of a waits for `before`. Needs the lock of a storage whose frontier holds `before`: I3."""
-    cdef Edge* edge
-    cdef Task* t = task_of(a)
-    if not inline_used[0]:
-        inline_used[0] = True
-        a.waiter = before.waiters
-        before.waiters = <uintptr_t>a
-    else:
-        edge = <Edge*>cell_alloc(TASKS, sizeof(Edge))
-        if edge == NULL:
-            raise MemoryError("no memory for a dependency")
-        edge.task = t
-        edge.next = before.waiters
-        before.waiters = <uintptr_t>edge | 1
-    add_int(&t.npending, 1)
-    return 0
-
-cdef int connect(Task* t, Access* a) except -1:
-    """Wait for the accesses before a that conflict with it, and enter the frontier."""
-    cdef Storage* s = a.storage
-    cdef Region* r = region_of(a)
-    cdef Access* e
-    cdef Access* following
-    cdef bint write = (a.key & WRITE) != 0
-    cdef bint used = False
-    cdef int i
-    spin_lock(&s.lock)
-    try:
-        for i in range(2 if write else 1):
-            e = s.writes if i == 0 else s.reads
-            while e != NULL:
-                following = e.next
-                if task_of(e) != t and overlap(e, r):
-                    add_edge(task_of(e), a, &used)
-                    if write and covered(e, r):
-                        unlink_access(e, s)
-                e = following
-        link_access(&s.writes if write else &s.reads, a, s)
-        if DFLOW_DEBUG:
-            check_storage(s)
-    finally:
-        spin_unlock(&s.lock)
-    return 0
-
-cdef int fence(Storage* s) except -1:
-    """A task that waits for all pending accesses of s, so that later ones compare themselves with it alone.
-
-    Without it, n pending writes to disjoint parts would cost n * n comparisons.
-    """
-    cdef Task* t = task_new(&FENCE_KERNEL, 1, 1, 0, 0, 0, 0)
-    task_operand(t, 0, s, 0, WRITE | FULL | TRACKED)
-    return submit(t)
-
-cdef int submit(Task* t) except -1:
-    """Hand t to the engine, which frees it when it is done. Needs the GIL."""
-    global submitted
-    cdef Access* a = accesses(t)
-    cdef int i
-    if not started:
-        start_workers()
-    for i in range(t.nops):
-        if a[i].storage != NULL and (a[i].key & (WRITE | FULL)) == WRITE and a[i].storage.nfront >= FENCE_AFTER:
-            fence(a[i].storage)
-    t.site = site_here()
-    t.npending = 1
-    for i in range(t.nops):
-        if a[i].key & TRACKED:
-            connect(t, a + i)
-    submitted += 1
-    if t.kernel.flags & HOST:
-        add_i64(&host_tasks, 1)
-    if add_int(&t.npending, -1) == 0:
-        push(0, t)
-        wake_worker()
-    if load_ptr(&graveyard) != NULL:
-        drain()
-    return 0
-
-cdef void check_storage(Storage* s) noexcept nogil:
-    """I1, and the shape of the lists; the first hundred entries. Needs the lock."""
-    cdef Access* e
-    cdef Access* before
-    cdef int i, n, total = 0
-    for i in range(2):
-        e = s.writes if i == 0 else s.reads
-        before = NULL
-        n = 0
-        while e != NULL and n < 100:
-            invariant(e.storage == s and e.prev == before, b"the frontier is a list")
-            invariant(e.key & LINKED and e.key & TRACKED, b"who is in the frontier knows it")
-            invariant(((e.key & WRITE) != 0) == (i == 0), b"reads and writes are apart")
-            before = e
-            e = e.next
-            n += 1
-        total += n
-    invariant(s.nfront >= total, b"nfront counts the frontier")
-    invariant(s.refs > 0, b"a storage in use has references")
-
-# ---- queues ----------------------------------------------------------------------------------------------------
+# ---- queues -----------------------------------------------------------------------------------------------------------
 
 cdef void push(int index, Task* t) noexcept nogil:
     cdef Queue* q = &queues[index]
@@ -616,7 +185,43 @@ cdef void wake_worker() noexcept nogil:
         bell_ring_one(&idle_bell)
     bell_unlock(&idle_bell)
 
-# ---- running ---------------------------------------------------------------------------------------------------
+# ---- submitting -------------------------------------------------------------------------------------------------------
+
+cdef int fence(Storage* s) except -1:
+    """A task that waits for all pending accesses of s, so that later ones compare themselves with it alone.
+
+    Without it, n pending writes to disjoint parts would cost n * n comparisons.
+    """
+    cdef Task* t = task_new(&FENCE_KERNEL, 1, 1, 0, 0, 0, 0)
+    task_operand(t, 0, s, 0, WRITE | FULL | TRACKED)
+    return submit(t)
+
+cdef int submit(Task* t) except -1:
+    """Hand t to the engine, which frees it when it is done. Needs the GIL."""
+    global submitted
+    cdef Access* a = accesses(t)
+    cdef int i
+    if not started:
+        start_workers()
+    for i in range(t.nops):
+        if a[i].storage != NULL and (a[i].key & (WRITE | FULL)) == WRITE and a[i].storage.nfront >= FENCE_AFTER:
+            fence(a[i].storage)
+    t.site = here()
+    t.npending = 1
+    for i in range(t.nops):
+        if a[i].key & TRACKED:
+            connect(t, a + i)
+    submitted += 1
+    if t.kernel.flags & HOST:
+        add_i64(&host_tasks, 1)
+    if add_int(&t.npending, -1) == 0:
+        push(0, t)
+        wake_worker()
+    if graves():
+        drain()
+    return 0
+
+# ---- running ----------------------------------------------------------------------------------------------------------
 
 cdef inline void enter(Runner* me) noexcept nogil:
     swap_int(&me.inside, 1)         # a full barrier: before the look at `forking`
@@ -669,25 +274,6 @@ cdef int run_kernel(Kernel* k, char** args, int nops, int ndim, intp* dims, intp
             d -= 1
         if d < 0:
             return 0
-
-cdef Poison* find_poison(Task* t) noexcept nogil:
-    """A reference to the error that keeps t from running: of an operand that it does not overwrite in full."""
-    cdef Access* a = accesses(t)
-    cdef Storage* s
-    cdef Poison* p = NULL
-    cdef int i
-    for i in range(t.nops):
-        s = a[i].storage
-        if s == NULL or load_ptr(&s.poison) == NULL or (a[i].key & (WRITE | FULL)) == (WRITE | FULL):
-            continue
-        spin_lock(&s.lock)          # another part of s may be failing just now
-        p = s.poison
-        if p != NULL:
-            add_int(&p.refs, 1)
-        spin_unlock(&s.lock)
-        if p != NULL:
-            break
-    return p
 
 cdef Poison* run_loop(Runner* me, Task* t) noexcept nogil:
     """Run the kernel of t; the error, if any, as a new reference."""
@@ -796,71 +382,31 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
             error = run_loop(me, t)
     enter(me)
     me.current = NULL
-    return finish(me.index, t, error, reason, &me.done)
+    return retire(me.index, t, error, reason, &me.done)
 
-cdef Task* finish(int index, Task* t, Poison* error, Poison* reason, long long* done) noexcept nogil:
-    """Poison or clear the outputs, leave the frontiers, release waiters and storages, free t.
-
-    error and reason are references of ours. Returns one task that became ready, taken for the caller.
-    """
-    cdef Access* a = accesses(t)
-    cdef Storage* s
-    cdef Poison* p = error if error != NULL else reason
+cdef Task* retire(int index, Task* t, Poison* error, Poison* reason, long long* done) noexcept nogil:
+    """Finish t; queue what became ready but for one task, which the caller takes (or NULL)."""
     cdef bint ring = False
-    cdef int i, size = t.size
-    cdef uintptr_t w
-    cdef Edge* edge
-    cdef Task* ready
+    cdef bint host = (t.kernel.flags & HOST) != 0
+    cdef Task* ready = finish(t, error, reason, &ring)
     cdef Task* chosen = NULL
-    if error != NULL and reason != NULL:
-        poison_unref(reason)
-    for i in range(t.nops):
-        s = a[i].storage
-        if s == NULL or not a[i].key & TRACKED:
-            continue
-        spin_lock(&s.lock)
-        if a[i].key & WRITE and not t.kernel.flags & FENCE:
-            if p != NULL or a[i].key & FULL:
-                set_poison(s, p)            # I4
-        if a[i].key & LINKED:
-            unlink_access(a + i, s)
-        if s.waited:
-            ring = True
-        if DFLOW_DEBUG:
-            check_storage(s)
-        spin_unlock(&s.lock)
-    if t.kernel.flags & HOST:
-        if (<PyObject**>task_constants(t))[0] != NULL:
-            bury((<PyObject**>task_constants(t))[0], NULL)
+    cdef Task* following
+    if host:
         add_i64(&host_tasks, -1)
-    w = t.waiters                           # I3: nobody adds to it now
-    while w:
-        if w & 1:
-            edge = <Edge*>(w & ~<uintptr_t>1)
-            ready = edge.task
-            w = edge.next
-            cell_free_nogil(TASKS, edge, sizeof(Edge))
+    while ready != NULL:
+        following = ready.next
+        if chosen == NULL:
+            if take(ready):
+                chosen = ready
         else:
-            ready = task_of(<Access*>w)
-            w = (<Access*>w).waiter
-        if add_int(&ready.npending, -1) == 0:
-            if chosen == NULL:
-                if take(ready):
-                    chosen = ready
-            else:
-                push(index, ready)
-                wake_worker()
-    for i in range(t.nops):
-        if a[i].storage != NULL:
-            storage_unref_nogil(a[i].storage)
-    if p != NULL:
-        poison_unref(p)
-    if load_int(&t.state) == TAKEN or add_int(&t.state, FINISHED) & POPPED:
-        cell_free_nogil(TASKS, t, size)
+            push(index, ready)
+            wake_worker()
+        ready = following
     done[0] += 1
     if ring:
         ring_done()
     return chosen
+
 
 cdef void ring_done() noexcept nogil:
     global rings
@@ -869,7 +415,7 @@ cdef void ring_done() noexcept nogil:
     bell_ring_all(&done_bell)
     bell_unlock(&done_bell)
 
-# ---- workers ---------------------------------------------------------------------------------------------------
+# ---- workers ----------------------------------------------------------------------------------------------------------
 
 cdef void register(Runner* me) noexcept nogil:
     global runners
@@ -1023,7 +569,7 @@ cdef void random_delay(Runner* me) noexcept nogil:
     if (me.random >> 62) == 0:
         sleep_ns(1000 * <long long>((me.random >> 33) % <unsigned long long>delay_us))
 
-# ---- waiting ---------------------------------------------------------------------------------------------------
+# ---- waiting ----------------------------------------------------------------------------------------------------------
 
 cdef bint region_ready(Storage* s, Region* r, bint write) noexcept:
     """Whether no pending access stands in the way of reading (or writing) a region. Needs the GIL."""
@@ -1142,7 +688,7 @@ cdef int block(Storage* s, Region* r, bint write) except -1:
     """Wait with help. Ctrl-C interrupts."""
     global waits
     cdef Runner me
-    cdef Site* site = site_here()
+    cdef Site* site = here()
     if tls_host:
         raise RuntimeError("a task would wait for another one: pass the array as an argument of dflow.submit")
     waits += 1
@@ -1178,7 +724,7 @@ cdef int wait_storage(Storage* s, Region* r, bint write) except -1:
         block(s, r, write)
     if load_ptr(&warnings_pending) != NULL:
         give_warnings()
-    if load_ptr(&graveyard) != NULL:
+    if graves():
         drain()
     if s.poison != NULL and not write:
         raise_poison(s.poison)
@@ -1186,30 +732,22 @@ cdef int wait_storage(Storage* s, Region* r, bint write) except -1:
 
 cdef int wait_all() except -1:
     """Until nothing is pending. Raises the errors that nobody has seen."""
-    cdef Poison* p
     while pending():
         block(NULL, NULL, False)
     drain()
     trim_cells()
     if load_ptr(&warnings_pending) != NULL:
         give_warnings()
-    errors = []
-    p = poisons
-    while p != NULL:
-        if not p.seen:
-            p.seen = 1
-            errors.append(<object>p.error)
-        p = p.next
+    errors = unseen_errors()
     if len(errors) == 1:
         raise errors[0].with_traceback(None)
     if errors:
-        errors.reverse()            # oldest first
         if all(isinstance(error, Exception) for error in errors):
             raise ExceptionGroup("several operations failed", errors)
         raise BaseExceptionGroup("several operations failed", errors)
     return 0
 
-# ---- floating point warnings -----------------------------------------------------------------------------------
+# ---- floating point warnings ------------------------------------------------------------------------------------------
 
 cdef object fp_texts = ((FP_DIVIDE, "divide by zero"), (FP_OVER, "overflow"), (FP_UNDER, "underflow"),
                         (FP_INVALID, "invalid value"))
@@ -1227,7 +765,7 @@ cdef int report_fp(int flags, Site* site, Kernel* kernel) except -1:
         else:
             code = <object>site.code
             registry = warning_registries.setdefault(code.co_filename, {})
-            warnings.warn_explicit(message, RuntimeWarning, code.co_filename, site_line(site), registry=registry)
+            warnings.warn_explicit(message, RuntimeWarning, code.co_filename, line_of(site), registry=registry)
     return 0
 
 cdef int give_warnings() except -1:
@@ -1253,7 +791,7 @@ cdef int give_warnings() except -1:
         raise error
     return 0
 
-# ---- fork and exit ---------------------------------------------------------------------------------------------
+# ---- fork and exit ----------------------------------------------------------------------------------------------------
 
 def before_fork():
     """Bring every runner to a point where it holds no lock. Kernels run on."""
@@ -1333,12 +871,10 @@ cdef void end_task(Task* t, Poison* p) noexcept nogil:
     cdef long long done = 0
     while t != NULL:
         add_int(&p.refs, 1)
-        t = finish(0, t, p, NULL, &done)
+        t = retire(0, t, p, NULL, &done)
 
 def shutdown():
     """At exit: run the host tasks, for their effects; drop the rest; report errors that nobody saw."""
-    cdef Poison* p
-    cdef Poison* following
     try:
         while load_i64(&host_tasks) and pending():
             block(NULL, NULL, False)
@@ -1348,15 +884,10 @@ def shutdown():
         with nogil:
             stop_workers()
     drain()
-    p = poisons
-    while p != NULL:
-        following = p.next
-        if not p.seen:
-            p.seen = 1
-            report_unseen(<object>p.error)
-        p = following
+    for error in unseen_errors():
+        report_unseen(error)
 
-# ---- what Python sees ------------------------------------------------------------------------------------------
+# ---- what Python sees -------------------------------------------------------------------------------------------------
 
 def waitall():
     """Wait until nothing is pending. Raises the errors nobody has read; an ExceptionGroup when they are several."""
@@ -1366,7 +897,7 @@ def waitall():
 
 def set_num_workers(int n):
     """Use n worker threads from now on; waits for pending work first."""
-    global nworkers, stolen_before
+    global nworkers
     if not 1 <= n <= MAX_WORKERS:
         raise ValueError(f"n must be between 1 and {MAX_WORKERS}, not {n}")
     while pending():
@@ -1412,29 +943,20 @@ def statistics():
     array data that is allocated or promised), workers.
     """
     cdef Runner* r
-    cdef Site* site
-    cdef Py_ssize_t i
     cdef long long stolen = 0
     drain()
     r = runners
     while r != NULL:
         stolen += r.stolen
         r = r.next
-    blocked = {}
-    for i in range(site_count()):
-        site = site_at(i)
-        if site != NULL and site.waits:
-            blocked[describe(site)] = blocked.get(describe(site), 0) + site.waits
     counts = live()
     return {"pending": pending(), "inline": settings.inlined, "queued": submitted, "fused": 0, "stolen": stolen,
-            "waits": waits, "waits_at": blocked, "storages": counts["storages"], "bytes": counts["bytes"],
+            "waits": waits, "waits_at": _graph.waits_by_site(), "storages": counts["storages"], "bytes": counts["bytes"],
             "workers": nworkers}
 
 def live():
     """Storages, unfinished tasks and bytes of array data that exist now."""
-    drain()
-    return {"storages": storages_made - storages_ended - load_i64(&storages_ended_nogil),
-            "tasks": pending(), "bytes": bytes_made - bytes_ended - load_i64(&bytes_ended_nogil)}
+    return {**_graph.live(), "tasks": pending()}
 
 def check_idle():
     """Assert that nothing is pending, queued or running."""
@@ -1445,9 +967,3 @@ def check_idle():
     while r != NULL:
         assert r.current == NULL, "a worker is running"
         r = r.next
-
-def storage_header_bytes():
-    return sizeof(Storage)
-
-def configure(str package):
-    site_set_package(package)

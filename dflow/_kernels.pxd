@@ -4,7 +4,7 @@ A type code is NumPy's type number, 0 to 16, and 17 for half: the eighteen numer
 """
 
 from libc.stdint cimport int64_t
-from dflow._engine cimport Kernel, intp, loop_t
+from dflow._graph cimport Kernel, intp, loop_t
 
 cdef enum Code:
     BOOL = 0

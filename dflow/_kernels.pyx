@@ -8,7 +8,7 @@ from cpython.object cimport PyObject
 from libc.stdlib cimport malloc, calloc, free
 from libc.string cimport memcpy
 from libc.stdint cimport int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, uint64_t
-from dflow._engine cimport MAY_RAISE, REPORTS_FP
+from dflow._graph cimport MAY_RAISE, REPORTS_FP
 
 cnp.import_array()
 cnp.import_umath()

@@ -1,7 +1,7 @@
 """Ufuncs over dflow arrays: NumPy's, and any third party's, through their own loops."""
 
 from dflow._array cimport ndarray, Operand
-from dflow._engine cimport Kernel, intp
+from dflow._graph cimport Kernel, intp
 
 cdef enum Weak:                 # a Python scalar takes its type from the arrays beside it (NEP 50)
     WEAK_INT = 18

@@ -3,8 +3,8 @@
 import numpy as np
 from libc.stdlib cimport calloc
 from libc.string cimport memcpy, memset
-from dflow._engine cimport (
-    Kernel, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, settings, readable, storage_allocate, fp_flags, fp_clear)
+from dflow._engine cimport settings, fp_flags, fp_clear
+from dflow._graph cimport Kernel, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, readable, storage_allocate
 from dflow._kernels cimport (
     BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, is_integer, is_complex, ufunc_kernel, masked_kernel,
     reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, kernel_new, write_scalar, copy_constant, dot_kernel)
@@ -142,8 +142,8 @@ cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
         return None
     if out is None:
         out = new_array(p.codes[2], x.ndim, x.shape)
-        if out.st.data == NULL:
-            return None                     # too large to be worth a special way
+        if out.st.data == NULL and not storage_allocate(out.st):
+            return None
         if x.ndim == 0:
             out.flags |= SCALAR
     args[2] = out.st.data + out.offset
@@ -172,7 +172,7 @@ cdef ndarray quick_unary(Plan* p, ndarray x):
     if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct or not quick_ready(x) or n * k.cost > settings.inline_cost:
         return None
     out = new_array(p.codes[1], x.ndim, x.shape)
-    if out.st.data == NULL:
+    if out.st.data == NULL and not storage_allocate(out.st):
         return None
     if x.ndim == 0:
         out.flags |= SCALAR

@@ -143,7 +143,7 @@ def _multiplies_exactly(x):
 
 
 def _numpy_mixes_up(target, source):
-    """Whether `target[...] = source` goes wrong in NumPy 2.4, which copies overlapping vectors of unlike strides in place.
+    """Whether `target[...] = source` goes wrong in NumPy 2.4: it copies overlapping vectors of unlike strides in place.
 
     With v = np.arange(5), v[::2] = v[:3] gives v[4] == 1, the new v[2].
     """

@@ -21,6 +21,7 @@ LAYERS = [
     ["_ufunc"],
     ["_array"],
     ["_kernels", "_engine"],
+    ["_graph"],
     ["_memory"],
 ]
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}

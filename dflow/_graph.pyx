@@ -1,0 +1,527 @@
+"""Storages, tasks and the dependencies between them. The contract and the invariants are in _graph.pxd."""
+
+import sys
+import traceback
+from types import SimpleNamespace
+
+from cpython.ref cimport Py_INCREF, Py_DECREF, Py_XDECREF
+from libc.stdlib cimport malloc, calloc, free
+from libc.string cimport memset
+from dflow._memory cimport *
+
+cdef extern from "Python.h" nogil:
+    int Py_AddPendingCall(int (*func)(void*) noexcept, void* arg)
+
+cdef extern from "_site.h":
+    void site_set_package(object directory)
+    Site* site_here()
+    int site_line(Site*)
+    Py_ssize_t site_count()
+    Site* site_at(Py_ssize_t)
+
+cdef extern from "_sync.h" nogil:
+    void invariant(bint, const char*)
+
+cdef struct Edge:           # one more predecessor of an operand that already waits for another
+    Task* task
+    uintptr_t next
+
+cdef struct Grave:          # something whose end needs the GIL
+    Grave* next
+    PyObject* object
+    Poison* poison
+
+cdef long long storages_made = 0, bytes_made = 0, storages_ended = 0, bytes_ended = 0       # GIL
+cdef long long storages_ended_nogil = 0, bytes_ended_nogil = 0                               # atomic
+cdef Grave* graveyard = NULL        # atomic stack
+cdef Poison* poisons = NULL         # GIL
+
+cdef Site* here() noexcept:
+    """Where the user's program is now. Needs the GIL."""
+    return site_here()
+
+cdef int line_of(Site* site) noexcept:
+    return site_line(site)
+
+# ---- storages and poison ----------------------------------------------------------------------------------------------
+
+cdef enum:
+    TINY = 512              # data up to here lies in the storage's own cell
+
+cdef inline size_t cell_size(Storage* s) noexcept nogil:
+    return sizeof(Storage) + (s.nbytes if s.nbytes <= TINY and s.owner == NULL else 0)
+
+cdef Storage* storage_new(size_t nbytes) noexcept:
+    global storages_made, bytes_made
+    cdef bint tiny = nbytes <= TINY
+    cdef Storage* s = <Storage*>cell_alloc(STORAGES, sizeof(Storage) + (nbytes if tiny else 0))
+    if s == NULL:
+        return NULL
+    memset(s, 0, sizeof(Storage))
+    s.refs = 1
+    s.nbytes = nbytes
+    if tiny:
+        s.data = <char*>(s + 1)
+    storages_made += 1
+    bytes_made += nbytes
+    return s
+
+cdef bint storage_allocate(Storage* s) noexcept nogil:
+    """Give s its memory if it has none. Two writers of disjoint views may come at once."""
+    cdef char* p
+    if load_ptr(&s.data) != NULL:
+        return True
+    p = block_alloc(s.nbytes)
+    if p == NULL:
+        return False
+    spin_lock(&s.lock)
+    if s.data == NULL:
+        store_ptr(&s.data, p)
+        p = NULL
+    spin_unlock(&s.lock)
+    if p != NULL:
+        block_free(p, s.nbytes)
+    return True
+
+cdef inline void storage_free_data(Storage* s) noexcept nogil:
+    if s.nbytes > TINY and s.data != NULL:
+        block_free(s.data, s.nbytes)
+
+cdef void storage_unref(Storage* s) noexcept:
+    """With the GIL held."""
+    global storages_ended, bytes_ended
+    if load_int(&s.refs) != 1 and add_int(&s.refs, -1):     # a last reference needs no atomic: nobody can add one
+        return
+    invariant(s.writes == NULL and s.reads == NULL, b"a storage with pending accesses lost its last reference")
+    storages_ended += 1
+    bytes_ended += s.nbytes
+    storage_free_data(s)
+    if s.poison != NULL:
+        poison_unref(s.poison)
+    cell_free(STORAGES, s, cell_size(s))
+
+cdef void storage_unref_nogil(Storage* s) noexcept nogil:
+    if load_int(&s.refs) != 1 and add_int(&s.refs, -1):
+        return
+    add_i64(&storages_ended_nogil, 1)
+    add_i64(&bytes_ended_nogil, s.nbytes)
+    storage_free_data(s)
+    if s.poison != NULL:
+        poison_unref(s.poison)
+    cell_free_nogil(STORAGES, s, cell_size(s))
+
+cdef void bury(PyObject* obj, Poison* poison) noexcept nogil:
+    """Leave obj or poison to the next thread that holds the GIL."""
+    cdef Grave* g = <Grave*>malloc(sizeof(Grave))
+    if g == NULL:
+        return                      # a leak, in a process without memory
+    g.object = obj
+    g.poison = poison
+    while True:
+        g.next = <Grave*>load_ptr(&graveyard)
+        if cas_ptr(&graveyard, g.next, g):
+            break
+    if g.next == NULL:
+        Py_AddPendingCall(drain_later, NULL)
+
+cdef int drain_later(void* arg) noexcept with gil:
+    drain()
+    return 0
+
+cdef void drain() noexcept:
+    """End what was buried. Needs the GIL."""
+    cdef Grave* g = <Grave*>swap_ptr(&graveyard, NULL)
+    cdef Grave* following
+    while g != NULL:
+        following = g.next
+        Py_XDECREF(g.object)
+        if g.poison != NULL:
+            end_poison(g.poison)
+        free(g)
+        g = following
+
+cdef bint graves() noexcept nogil:
+    return load_ptr(&graveyard) != NULL
+
+cdef list unseen_errors():
+    """The errors that nobody has seen, oldest first; they are seen now."""
+    cdef Poison* p = poisons
+    errors = []
+    while p != NULL:
+        if not p.seen:
+            p.seen = 1
+            errors.append(<object>p.error)
+        p = p.next
+    errors.reverse()
+    return errors
+
+cdef void poison_unref(Poison* p) noexcept nogil:
+    if add_int(&p.refs, -1) == 0:
+        bury(NULL, p)
+
+cdef Poison* poison_new(object error, Site* site, const char* name) noexcept:
+    """A poison with one reference. Needs the GIL. The error gets a note that names the submitting line."""
+    global poisons
+    cdef Poison* p = <Poison*>calloc(1, sizeof(Poison))
+    if p == NULL:
+        return &no_memory
+    if site != NULL:
+        try:
+            error.add_note(f"submitted at {describe(site)}: {name.decode()}")
+        except Exception:           # an error class of the user's that refuses notes
+            pass
+    Py_INCREF(error)
+    p.error = <PyObject*>error
+    p.refs = 1
+    p.next = poisons
+    if poisons != NULL:
+        poisons.prev = p
+    poisons = p
+    return p
+
+cdef Poison no_memory               # when not even a poison can be allocated; never ends
+_no_memory_error = MemoryError("out of memory")
+no_memory.error = <PyObject*>_no_memory_error
+no_memory.refs = 1 << 30
+no_memory.seen = 1
+
+cdef str describe(Site* site):
+    code = <object>site.code
+    return f"{code.co_filename}:{site_line(site)} in {code.co_name}"
+
+cdef void end_poison(Poison* p) noexcept:
+    global poisons
+    if not p.seen:
+        report_unseen(<object>p.error)
+    if p.next != NULL:
+        p.next.prev = p.prev
+    if p.prev != NULL:
+        p.prev.next = p.next
+    else:
+        poisons = p.next
+    Py_DECREF(<object>p.error)
+    free(p)
+
+cdef void report_unseen(object error) noexcept:
+    """Through sys.unraisablehook, as Python reports what nobody can catch; its default does not print notes."""
+    text = "dflow: an operation failed and nobody read its result"
+    try:
+        if sys.unraisablehook is not sys.__unraisablehook__:
+            sys.unraisablehook(SimpleNamespace(exc_type=type(error), exc_value=error, err_msg=text, object=None,
+                                               exc_traceback=error.__traceback__))
+        elif sys.stderr is not None:
+            print(text + ":", "".join(traceback.format_exception(error)), sep="\n", end="", file=sys.stderr)
+    except Exception:
+        pass                        # nothing is left to tell it to
+
+cdef int raise_poison(Poison* p) except -1:
+    p.seen = 1
+    error = <object>p.error
+    raise error.with_traceback(None)
+
+cdef void set_poison(Storage* s, Poison* p) noexcept nogil:
+    """Replace the poison of s by p, which may be NULL. Needs the storage's lock."""
+    cdef Poison* old = s.poison
+    if old == p:
+        return
+    if p != NULL:
+        add_int(&p.refs, 1)
+    s.poison = p
+    if old != NULL:
+        poison_unref(old)
+
+cdef int poison_storage(Storage* s, object error, const char* name) except -1:
+    cdef Poison* p = poison_new(error, here(), name)
+    spin_lock(&s.lock)
+    set_poison(s, p)
+    spin_unlock(&s.lock)
+    poison_unref(p)
+    return 0
+
+# ---- tasks ------------------------------------------------------------------------------------------------------------
+
+cdef inline Region* task_region(Task* t, int i) noexcept nogil:
+    return <Region*>(accesses(t) + t.nops) + i
+
+cdef inline intp* task_dims(Task* t) noexcept nogil:
+    return <intp*>(task_region(t, t.nops if t.flags & HAS_REGIONS else 0))
+
+cdef inline intp* task_strides(Task* t) noexcept nogil:
+    return task_dims(t) + t.ndim + t.ncore
+
+cdef inline char* task_constants(Task* t) noexcept nogil:
+    """They are the last bytes of the task."""
+    return <char*>t + t.size - (<int>t.constants << 3)
+
+cdef Task* task_new(Kernel* kernel, int nops, int ndim, int ncore, int nsteps, size_t constants, int flags) except NULL:
+    """A task to fill. nsteps: strides of core dimensions; constants: bytes of scalars, at most 2040."""
+    cdef size_t size = sizeof(Task) + nops * sizeof(Access) + (ndim + ncore + ndim * nops + nsteps) * sizeof(intp)
+    cdef Task* t
+    if flags & HAS_REGIONS:
+        size += nops * sizeof(Region)
+    constants = (constants + 7) & ~<size_t>7
+    if constants > 8:
+        size = (size + 15) & ~<size_t>15        # long doubles
+        constants = (constants + 15) & ~<size_t>15
+    size += constants
+    if nops > 255 or ndim > 64 or size > 65535 or constants > 2040:
+        raise ValueError(f"too many operands for one operation: {nops}")
+    t = <Task*>cell_alloc(TASKS, size)
+    if t == NULL:
+        raise MemoryError("no memory for a pending operation")
+    memset(t, 0, sizeof(Task) + nops * sizeof(Access))
+    t.kernel = kernel
+    t.size = <uint16_t>size
+    t.constants = <uint8_t>(constants >> 3)
+    t.nops = <uint8_t>nops
+    t.ndim = <uint8_t>ndim
+    t.ncore = <uint8_t>ncore
+    t.flags = <uint8_t>flags
+    return t
+
+cdef void task_operand(Task* t, int i, Storage* s, intp offset, int flags) noexcept:
+    cdef Access* a = accesses(t) + i
+    add_int(&s.refs, 1)
+    a.storage = s
+    a.key = (<int64_t>offset << ACCESS_BITS) | (i << 6) | flags
+
+cdef void task_constant(Task* t, int i, intp offset) noexcept:
+    accesses(t)[i].key = (<int64_t>offset << ACCESS_BITS) | (i << 6)
+
+# ---- regions ----------------------------------------------------------------------------------------------------------
+
+cdef inline intp gcd(intp a, intp b) noexcept nogil:
+    while b:
+        a, b = b, a % b
+    return a
+
+cdef bint regions_overlap(Region* a, Region* b) noexcept nogil:
+    cdef intp g, d
+    if a.hi <= b.lo or b.hi <= a.lo:
+        return False
+    g = gcd(a.pitch, b.pitch)
+    if g == 0 or a.length >= g or b.length >= g:
+        return True
+    d = (b.start - a.start) % g             # where b starts on a circle of g bytes on which a starts at 0
+    if d < 0:
+        d += g
+    return d < a.length or d + b.length > g
+
+cdef inline bint region_covers(Region* a, Region* b) noexcept nogil:
+    """Whatever overlaps b also overlaps a."""
+    if a.pitch == 0:
+        return a.lo <= b.lo and b.hi <= a.hi
+    return (a.lo == b.lo and a.hi == b.hi and a.pitch == b.pitch and a.start == b.start and a.length == b.length)
+
+cdef inline Region* region_of(Access* a) noexcept nogil:
+    """NULL when all of the storage is accessed."""
+    cdef Task* t
+    if a.key & FULL:
+        return NULL
+    t = task_of(a)
+    return task_region(t, (a.key >> 6) & 0x3ff) if t.flags & HAS_REGIONS else NULL
+
+cdef bint overlap(Access* e, Region* r) noexcept nogil:
+    cdef Region* q = region_of(e)
+    return q == NULL or r == NULL or regions_overlap(q, r)
+
+cdef inline bint covered(Access* e, Region* r) noexcept nogil:
+    cdef Region* q
+    if r == NULL:
+        return True
+    q = region_of(e)
+    return q != NULL and region_covers(r, q)
+
+# ---- dependencies -----------------------------------------------------------------------------------------------------
+
+cdef inline void link_access(Access** head, Access* a, Storage* s) noexcept nogil:
+    a.prev = NULL
+    a.next = head[0]
+    if a.next != NULL:
+        a.next.prev = a
+    a.key |= LINKED
+    s.nfront += 1
+    store_ptr(head, a)
+
+cdef inline void unlink_access(Access* a, Storage* s) noexcept nogil:
+    cdef Access** head = &s.writes if a.key & WRITE else &s.reads
+    if a.next != NULL:
+        a.next.prev = a.prev
+    if a.prev != NULL:
+        a.prev.next = a.next
+    else:
+        store_ptr(head, a.next)
+    a.key &= ~<int64_t>LINKED
+    s.nfront -= 1
+
+cdef int add_edge(Task* before, Access* a, bint* inline_used) except -1:
+    """The task of a waits for `before`. Needs the lock of a storage whose frontier holds `before`: I3."""
+    cdef Edge* edge
+    cdef Task* t = task_of(a)
+    if not inline_used[0]:
+        inline_used[0] = True
+        a.waiter = before.waiters
+        before.waiters = <uintptr_t>a
+    else:
+        edge = <Edge*>cell_alloc(TASKS, sizeof(Edge))
+        if edge == NULL:
+            raise MemoryError("no memory for a dependency")
+        edge.task = t
+        edge.next = before.waiters
+        before.waiters = <uintptr_t>edge | 1
+    add_int(&t.npending, 1)
+    return 0
+
+cdef int connect(Task* t, Access* a) except -1:
+    """Wait for the accesses before a that conflict with it, and enter the frontier."""
+    cdef Storage* s = a.storage
+    cdef Region* r = region_of(a)
+    cdef Access* e
+    cdef Access* following
+    cdef bint write = (a.key & WRITE) != 0
+    cdef bint used = False
+    cdef int i
+    spin_lock(&s.lock)
+    try:
+        for i in range(2 if write else 1):
+            e = s.writes if i == 0 else s.reads
+            while e != NULL:
+                following = e.next
+                if task_of(e) != t and overlap(e, r):
+                    add_edge(task_of(e), a, &used)
+                    if write and covered(e, r):
+                        unlink_access(e, s)
+                e = following
+        link_access(&s.writes if write else &s.reads, a, s)
+        if DFLOW_DEBUG:
+            check_storage(s)
+    finally:
+        spin_unlock(&s.lock)
+    return 0
+
+cdef void check_storage(Storage* s) noexcept nogil:
+    """I1, and the shape of the lists; the first hundred entries. Needs the lock."""
+    cdef Access* e
+    cdef Access* before
+    cdef int i, n, total = 0
+    for i in range(2):
+        e = s.writes if i == 0 else s.reads
+        before = NULL
+        n = 0
+        while e != NULL and n < 100:
+            invariant(e.storage == s and e.prev == before, b"the frontier is a list")
+            invariant(e.key & LINKED and e.key & TRACKED, b"who is in the frontier knows it")
+            invariant(((e.key & WRITE) != 0) == (i == 0), b"reads and writes are apart")
+            before = e
+            e = e.next
+            n += 1
+        total += n
+    invariant(s.nfront >= total, b"nfront counts the frontier")
+    invariant(s.refs > 0, b"a storage in use has references")
+
+# ---- the end of a task ------------------------------------------------------------------------------------------------
+
+cdef Poison* find_poison(Task* t) noexcept nogil:
+    """A reference to the error that keeps t from running: of an operand that it does not overwrite in full."""
+    cdef Access* a = accesses(t)
+    cdef Storage* s
+    cdef Poison* p = NULL
+    cdef int i
+    for i in range(t.nops):
+        s = a[i].storage
+        if s == NULL or load_ptr(&s.poison) == NULL or (a[i].key & (WRITE | FULL)) == (WRITE | FULL):
+            continue
+        spin_lock(&s.lock)          # another part of s may be failing just now
+        p = s.poison
+        if p != NULL:
+            add_int(&p.refs, 1)
+        spin_unlock(&s.lock)
+        if p != NULL:
+            break
+    return p
+
+cdef Task* finish(Task* t, Poison* error, Poison* reason, bint* ring) noexcept nogil:
+    """Poison or clear the outputs, leave the frontiers, release waiters and storages, free t.
+
+    error and reason are references of ours. Returns the tasks that became ready, linked through `next`; sets `ring` when
+    a thread waits for an output.
+    """
+    cdef Access* a = accesses(t)
+    cdef Storage* s
+    cdef Poison* p = error if error != NULL else reason
+    cdef int i, size = t.size
+    cdef uintptr_t w
+    cdef Edge* edge
+    cdef Task* ready
+    cdef Task* first = NULL
+    cdef Task* last = NULL
+    if error != NULL and reason != NULL:
+        poison_unref(reason)
+    for i in range(t.nops):
+        s = a[i].storage
+        if s == NULL or not a[i].key & TRACKED:
+            continue
+        spin_lock(&s.lock)
+        if a[i].key & WRITE and not t.kernel.flags & FENCE:
+            if p != NULL or a[i].key & FULL:
+                set_poison(s, p)            # I4
+        if a[i].key & LINKED:
+            unlink_access(a + i, s)
+        if s.waited:
+            ring[0] = True
+        if DFLOW_DEBUG:
+            check_storage(s)
+        spin_unlock(&s.lock)
+    if t.kernel.flags & HOST and (<PyObject**>task_constants(t))[0] != NULL:
+        bury((<PyObject**>task_constants(t))[0], NULL)      # it never ran
+    w = t.waiters                           # I3: nobody adds to it now
+    while w:
+        if w & 1:
+            edge = <Edge*>(w & ~<uintptr_t>1)
+            ready = edge.task
+            w = edge.next
+            cell_free_nogil(TASKS, edge, sizeof(Edge))
+        else:
+            ready = task_of(<Access*>w)
+            w = (<Access*>w).waiter
+        if add_int(&ready.npending, -1) == 0:
+            ready.next = NULL
+            if first == NULL:
+                first = ready
+            else:
+                last.next = ready
+            last = ready
+    for i in range(t.nops):
+        if a[i].storage != NULL:
+            storage_unref_nogil(a[i].storage)
+    if p != NULL:
+        poison_unref(p)
+    if load_int(&t.state) == TAKEN or add_int(&t.state, FINISHED) & POPPED:
+        cell_free_nogil(TASKS, t, size)
+    return first
+
+# ---- what Python sees -------------------------------------------------------------------------------------------------
+
+def live():
+    """Storages and bytes of array data that exist now."""
+    drain()
+    return {"storages": storages_made - storages_ended - load_i64(&storages_ended_nogil),
+            "bytes": bytes_made - bytes_ended - load_i64(&bytes_ended_nogil)}
+
+def waits_by_site():
+    """Where threads have blocked, and how often."""
+    cdef Site* site
+    cdef Py_ssize_t i
+    blocked = {}
+    for i in range(site_count()):
+        site = site_at(i)
+        if site != NULL and site.waits:
+            blocked[describe(site)] = blocked.get(describe(site), 0) + site.waits
+    return blocked
+
+def storage_header_bytes():
+    return sizeof(Storage)
+
+def configure(str package):
+    """Code from files under this directory is dflow's own: sites lie outside."""
+    site_set_package(package)

@@ -1,0 +1,66 @@
+"""The table of operations: one row an operation.
+
+`@op(...)` above a function makes its row. What follows from a row: the entry in `dflow.numpy` (or its submodule), the
+method of ndarray, the comparison with NumPy in tests/test_namespace.py, and the line in the documentation.
+
+`samples` are argument lists as text, each evaluated after the operation's name, once with NumPy and once with dflow;
+tests/test_namespace.py says which arrays they may name. A sample that fails in NumPy must fail the same way here.
+
+kinds   kernel    runs in the caller, when its input is there and the work is tiny, else as tasks of nogil kernels
+        view      a view, at once; a copy (a kernel) where NumPy makes one
+        host      a NumPy function as a task on a worker: the call does not wait
+        blocking  waits for its arguments, as its result's shape (or type) depends on their values
+"""
+
+from dflow._array import attach
+
+KINDS = ("kernel", "view", "host", "blocking")
+TABLE = {}                  # (module, name): Row
+
+
+class Row:
+    """One operation. `close`: its numbers may differ from NumPy's in the last bits."""
+
+    __slots__ = ("module", "name", "function", "kind", "method", "samples", "close")
+
+    def __init__(self, module, name, function, kind, method, samples, close):
+        self.module = module
+        self.name = name
+        self.function = function
+        self.kind = kind
+        self.method = method
+        self.samples = samples
+        self.close = close
+
+    def __repr__(self):
+        return f"<Row {self.module}.{self.name}: {self.kind}>"
+
+
+def add_row(name, function, samples=(), kind="kernel", method=False, module="numpy", close=False):
+    """A row, and the method that goes with it: of the same name when `method` is True, or a function of its own."""
+    TABLE[module, name] = Row(module, name, function, kind, bool(method), samples, close)
+    if method:
+        attach(name, function if method is True else method)
+
+
+def op(*samples, name=None, aliases=(), kind="kernel", method=False, module="numpy", close=False):
+    """Decorates the function of an operation: see the top of this file."""
+
+    def add(function):
+        add_row(name or function.__name__, function, samples, kind, method, module, close)
+        for alias in aliases:
+            add_row(alias, function, samples[:1], kind, False, module, close)
+        return function
+
+    return add
+
+
+def method(function):
+    """Decorates a function that is a method of ndarray only, or whose arguments differ from the namespace's."""
+    attach(function.__name__, function)
+    return function
+
+
+def namespace(module):
+    """Name: function, of the rows of one module."""
+    return {row.name: row.function for row in TABLE.values() if row.module == module}

@@ -49,7 +49,7 @@ cdef struct Core:           # core dimensions of a gufunc kernel
     intp steps[200]
 
 # ---- making arrays
-cdef ndarray new_array(int code, int ndim, intp* shape)                 # C order, not initialized
+cdef ndarray new_array(int code, int ndim, intp* shape, bint pending=*) # C order, not initialized; pending: allocated late
 cdef ndarray new_like(ndarray a, int code, int ndim, intp* shape)       # in the memory order of a, when the shapes agree
 cdef ndarray new_view(ndarray a, int ndim)                              # same storage; shape, strides, offset to be filled
 cdef ndarray close_view(ndarray v)                                      # computes size and flags
@@ -74,6 +74,7 @@ cdef int fill_constant(Operand* o, char* constant, int itemsize) noexcept
 cdef bint same_elements(ndarray a, ndarray b) noexcept
 cdef bint may_overlap(ndarray a, ndarray b) noexcept
 cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1
+cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where, ndarray out) except -1
 cdef int run_host(object payload, list reads, list writes, bint always) except -1
 cdef int wait_read(ndarray a) except -1
 cdef int wait_write(ndarray a) except -1

@@ -100,7 +100,7 @@ cdef inline int make_dims(ndarray a, int ndim) except -1:
             raise MemoryError("no memory for an array's shape")
     return 0
 
-cdef ndarray new_array(int code, int ndim, intp* shape):
+cdef ndarray new_array(int code, int ndim, intp* shape, bint pending=False):
     cdef ndarray a = ndarray.__new__(ndarray)
     cdef intp size = 1, stride = itemsizes[code]
     cdef intp* strides
@@ -121,7 +121,7 @@ cdef ndarray new_array(int code, int ndim, intp* shape):
     a.flags = C_CONTIGUOUS | F_CONTIGUOUS
     if ndim > 1:
         set_contiguity(a)
-    a.st = storage_new(size * a.itemsize)
+    a.st = storage_new(size * a.itemsize, pending)
     if a.st == NULL:
         too_big(code, ndim, shape)
     return a
@@ -568,18 +568,17 @@ cdef int run_later(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Cor
     cdef size_t constants = 0
     cdef intp* dims
     cdef intp* step
-    cdef char* p
     cdef Task* t
     for i in range(nops):
         if ops[i].s == NULL:
-            constants += 16 if ops[i].itemsize > 8 else 8
+            if ops[i].itemsize > 16:
+                constants = ops[i].itemsize
         elif not ops[i].flags & FULL:
             flags = HAS_REGIONS
     t = task_new(k, nops, ndim, ncore, core.nsteps if core != NULL else 0, constants, flags)
     t.fp_warn = <uint8_t>(fp_warn if k.flags & REPORTS_FP else 0)
     dims = task_dims(t)
     step = task_strides(t)
-    p = task_constants(t)
     for i in range(ndim):
         dims[i] = shape[i]
         for j in range(nops):
@@ -588,18 +587,54 @@ cdef int run_later(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Cor
     if core != NULL:
         memcpy(dims + ndim, core.dims, ncore * sizeof(intp))
         memcpy(step, core.steps, core.nsteps * sizeof(intp))
-    constants = 0
     for i in range(nops):
         if ops[i].s == NULL:
-            memcpy(p + constants, ops[i].constant, ops[i].itemsize)
-            task_constant(t, i, constants)
-            constants += 16 if ops[i].itemsize > 8 else 8
+            memcpy(task_constant(t, i, ops[i].itemsize), ops[i].constant, ops[i].itemsize)
             continue
         access = (ops[i].flags & (WRITE | FULL)) | (0 if ops[i].flags & UNTRACKED_READ else TRACKED)
         task_operand(t, i, ops[i].s, ops[i].offset, access)
         if flags:
             task_region(t, i)[0] = ops[i].region
     return submit(t)
+
+cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where, ndarray out) except -1:
+    """Queue an elementwise kernel over C-contiguous arrays of one shape: run_later without its generality.
+
+    a, b: inputs, of which one may be None: then `constant` is its value, and `where` its place. out: new, or a itself.
+    False when launch() must decide.
+    """
+    cdef Task* t
+    cdef ndarray x
+    cdef int i, nops = k.nops, flags = 0, access
+    cdef intp* strides
+    read_fp_policy()
+    if settings.naive or in_host_task() or (fp_strict and k.flags & REPORTS_FP) or a.size == 0 or k.nin > 2 or nops != k.nin + 1:
+        return False
+    for i in range(nops):
+        x = out if i == k.nin else a if i == 0 else b
+        if not (constant != NULL and i == where) and not covers_storage(x):
+            flags = HAS_REGIONS
+    t = task_new(k, nops, 1, 0, 0, 0, flags)
+    t.fp_warn = <uint8_t>(fp_warn if k.flags & REPORTS_FP else 0)
+    task_dims(t)[0] = out.size
+    strides = task_strides(t)
+    for i in range(nops):
+        x = out if i == k.nin else a if i == 0 else b
+        if constant != NULL and i == where:
+            memcpy(task_constant(t, i, 16), constant, 16)
+            strides[i] = 0
+            continue
+        strides[i] = x.itemsize
+        access = WRITE | TRACKED if i == k.nin else 0 if x.st == out.st else TRACKED
+        if covers_storage(x):
+            access |= FULL
+        elif flags:
+            task_region(t, i).lo = x.offset
+            task_region(t, i).hi = x.offset + x.size * x.itemsize
+            task_region(t, i).pitch = 0
+        task_operand(t, i, x.st, x.offset, access)
+    submit(t)
+    return True
 
 cdef Kernel* HOST_KERNEL = kernel_new(b"host task", 0, 0, NULL, NULL, HOST, 0)
 
@@ -815,7 +850,7 @@ cdef ndarray element(ndarray a, intp offset):
     out.itemsize = a.itemsize
     out.size = 1
     out.flags = C_CONTIGUOUS | F_CONTIGUOUS | SCALAR
-    out.st = storage_new(a.itemsize)
+    out.st = storage_new(a.itemsize, False)
     if out.st == NULL:
         raise MemoryError("no memory for an array")
     if readable(a.st) and a.st.poison == NULL and a.st.data != NULL:

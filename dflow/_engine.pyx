@@ -283,7 +283,7 @@ cdef Poison* run_loop(Runner* me, Task* t) noexcept nogil:
     cdef int i, flags
     for i in range(t.nops):
         if a[i].storage == NULL:
-            args[i] = task_constants(t) + (a[i].key >> ACCESS_BITS)
+            args[i] = constant_of(t, i)
         else:
             if not storage_allocate(a[i].storage):
                 take_gil(me)

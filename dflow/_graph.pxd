@@ -69,12 +69,13 @@ cdef enum AccessFlag:
     FULL = 2                # covers the whole storage
     TRACKED = 4             # takes part in dependencies; fixed at submission
     LINKED = 8              # in the frontier; storage lock
+    IN_TAIL = 16            # a constant of more than 16 bytes; a task has room for one such value
     ACCESS_BITS = 16        # flags and the operand's index lie below the offset
 
 cdef struct Access:
     Storage* storage        # owned reference; NULL for a constant
-    int64_t key             # offset << 16 | index << 6 | flags; for a constant the offset is into the constants
-    Access* next            # frontier links: storage lock
+    int64_t key             # offset << 16 | index << 6 | flags
+    Access* next            # frontier links: storage lock. A constant's value is stored here
     Access* prev
     uintptr_t waiter        # next in the predecessor's waiters: I3
 
@@ -118,7 +119,7 @@ cdef struct Task:
     # Access[nops], Region[nops] if HAS_REGIONS, intp dims[ndim + ncore], intp strides[ndim][nops], core strides, constants
 
 # ---- storages and poison
-cdef Storage* storage_new(size_t nbytes) noexcept                    # GIL; NULL: no memory
+cdef Storage* storage_new(size_t nbytes, bint pending) noexcept      # GIL; NULL: no memory. pending: allocate later
 cdef void storage_unref(Storage* s) noexcept                         # GIL
 cdef bint storage_allocate(Storage* s) noexcept nogil                # False: no memory
 cdef inline bint readable(Storage* s) noexcept nogil:
@@ -129,7 +130,8 @@ cdef inline bint writable(Storage* s) noexcept nogil:
 # ---- tasks: make, fill, submit. All need the GIL.
 cdef Task* task_new(Kernel* kernel, int nops, int ndim, int ncore, int nsteps, size_t constants, int flags) except NULL
 cdef void task_operand(Task* t, int i, Storage* s, intp offset, int flags) noexcept
-cdef void task_constant(Task* t, int i, intp offset) noexcept
+cdef char* task_constant(Task* t, int i, int itemsize) noexcept
+cdef char* constant_of(Task* t, int i) noexcept nogil
 cdef Region* task_region(Task* t, int i) noexcept nogil
 cdef intp* task_dims(Task* t) noexcept nogil
 cdef intp* task_strides(Task* t) noexcept nogil

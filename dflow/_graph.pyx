@@ -48,12 +48,15 @@ cdef int line_of(Site* site) noexcept:
 cdef enum:
     TINY = 512              # data up to here lies in the storage's own cell
 
-cdef inline size_t cell_size(Storage* s) noexcept nogil:
-    return sizeof(Storage) + (s.nbytes if s.nbytes <= TINY and s.owner == NULL else 0)
+cdef inline bint data_inside(Storage* s) noexcept nogil:
+    return s.data == <char*>(s + 1)
 
-cdef Storage* storage_new(size_t nbytes) noexcept:
+cdef inline size_t cell_size(Storage* s) noexcept nogil:
+    return sizeof(Storage) + (s.nbytes if data_inside(s) else 0)
+
+cdef Storage* storage_new(size_t nbytes, bint pending) noexcept:
     global storages_made, bytes_made
-    cdef bint tiny = nbytes <= TINY
+    cdef bint tiny = nbytes <= TINY and not pending
     cdef Storage* s = <Storage*>cell_alloc(STORAGES, sizeof(Storage) + (nbytes if tiny else 0))
     if s == NULL:
         return NULL
@@ -84,7 +87,7 @@ cdef bint storage_allocate(Storage* s) noexcept nogil:
     return True
 
 cdef inline void storage_free_data(Storage* s) noexcept nogil:
-    if s.nbytes > TINY and s.data != NULL:
+    if s.data != NULL and not data_inside(s):
         block_free(s.data, s.nbytes)
 
 cdef void storage_unref(Storage* s) noexcept:
@@ -285,8 +288,15 @@ cdef void task_operand(Task* t, int i, Storage* s, intp offset, int flags) noexc
     a.storage = s
     a.key = (<int64_t>offset << ACCESS_BITS) | (i << 6) | flags
 
-cdef void task_constant(Task* t, int i, intp offset) noexcept:
-    accesses(t)[i].key = (<int64_t>offset << ACCESS_BITS) | (i << 6)
+cdef char* task_constant(Task* t, int i, int itemsize) noexcept:
+    """Make operand i a constant; where to store it: in the links that it does not need, or, when too large, in the tail."""
+    cdef Access* a = accesses(t) + i
+    a.key = (i << 6) | (IN_TAIL if itemsize > 16 else 0)
+    return constant_of(t, i)
+
+cdef char* constant_of(Task* t, int i) noexcept nogil:
+    cdef Access* a = accesses(t) + i
+    return task_constants(t) if a.key & IN_TAIL else <char*>&a.next
 
 # ---- regions ----------------------------------------------------------------------------------------------------------
 

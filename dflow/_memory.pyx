@@ -15,7 +15,8 @@ cdef extern from "<sys/mman.h>" nogil:
 cdef enum:
     UNIT = 16                   # sizes are counted in units
     CLASSES = 65                # cells of 1 to 64 units; larger ones come from malloc
-    SLAB = 1 << 16
+    SLAB = 1 << 16              # the first slabs of a pool; from GROWN bytes on they are huge pages
+    GROWN = 1 << 20
     TRIM = 64 << 20             # slabs kept for good
 
 cdef struct Cell:
@@ -23,12 +24,15 @@ cdef struct Cell:
 
 cdef struct SlabHead:
     SlabHead* next
-    size_t pad                  # keeps cells 16-byte aligned
+    size_t size                 # (with it, cells stay 16-byte aligned)
 
 cdef struct CellPool:
     Cell* ready                 # GIL
     Cell* remote                # pushed by workers, taken whole under the GIL
     SlabHead* slabs             # GIL
+    size_t bytes                # of slabs; GIL
+    char* fresh                 # the part of the newest slab that is not yet cells; GIL
+    char* fresh_end
     long long allocated         # GIL
     long long freed             # GIL
     long long freed_remote      # atomic
@@ -41,19 +45,30 @@ cdef Cell* refill(CellPool* pool, size_t size) noexcept:
     cdef Cell* cell = <Cell*>swap_ptr(&pool.remote, NULL)
     cdef SlabHead* slab
     cdef char* p
+    cdef char* end
     if cell != NULL:
         return cell
-    slab = <SlabHead*>malloc(SLAB)
-    if slab == NULL:
-        return NULL
-    slab_bytes_add(SLAB)
-    slab.next = pool.slabs
-    pool.slabs = slab
-    p = <char*>slab + sizeof(SlabHead)
-    while p + size <= <char*>slab + SLAB:
+    if pool.fresh == NULL or pool.fresh + size > pool.fresh_end:
+        slab = <SlabHead*>malloc(SLAB) if pool.bytes < GROWN else <SlabHead*>fresh_block(HUGE)
+        if slab == NULL:
+            return NULL
+        slab.size = SLAB if pool.bytes < GROWN else HUGE
+        slab.next = pool.slabs
+        pool.slabs = slab
+        pool.bytes += slab.size
+        slab_bytes_add(slab.size)
+        pool.fresh = <char*>(slab + 1)
+        pool.fresh_end = <char*>slab + slab.size
+    p = pool.fresh                  # a page's worth at a time: untouched pages cost nothing
+    end = p + 4096 if p + 4096 < pool.fresh_end else pool.fresh_end
+    while p + size <= end:
         (<Cell*>p).next = cell
         cell = <Cell*>p
         p += size
+    pool.fresh = p
+    if cell == NULL:                # the rest of the slab is smaller than a cell
+        pool.fresh = NULL
+        return refill(pool, size)
     return cell
 
 cdef void slab_bytes_add(size_t n) noexcept:
@@ -118,11 +133,13 @@ cdef void trim_cells() noexcept:
                 continue
             swap_ptr(&pool.remote, NULL)
             pool.ready = NULL
+            pool.fresh = NULL
+            pool.bytes = 0
             while pool.slabs != NULL:
                 slab = pool.slabs
                 pool.slabs = slab.next
+                slab_bytes_add(-slab.size)
                 free(slab)
-                slab_bytes_add(-<size_t>SLAB)
 
 # ---- blocks ----------------------------------------------------------------------------------------------------
 #
@@ -190,7 +207,7 @@ cdef char* block_alloc(size_t n) noexcept nogil:
     return p
 
 cdef char* fresh_block(size_t size) noexcept nogil:
-    cdef size_t align = HUGE if size >= 2 * <size_t>HUGE else 4096
+    cdef size_t align = HUGE if size >= <size_t>HUGE else 4096
     cdef char* p = <char*>aligned_alloc(align, (size + align - 1) // align * align)
     if p != NULL and align == HUGE:
         madvise(p, size, MADV_HUGEPAGE)

@@ -162,6 +162,37 @@ cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
 operator_names = ("add subtract multiply true_divide floor_divide remainder power left_shift right_shift bitwise_and bitwise_or "
                   "bitwise_xor less less_equal equal not_equal greater greater_equal divmod matmul "
                   "negative positive absolute invert").split()
+cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
+    """a op b as a task, when both are contiguous and of one shape or one is a number; else None."""
+    cdef char constant[16]
+    cdef ndarray x = None, y = None
+    cdef ndarray like
+    cdef bint fresh = out is None
+    cdef int where = 0
+    if not p.direct or p.nargs != 3 or itemsizes[p.codes[0]] > 16 or itemsizes[p.codes[1]] > 16:
+        return None
+    if type(a) is ndarray:
+        x = <ndarray>a
+    if type(b) is ndarray:
+        y = <ndarray>b
+    like = x if x is not None else y
+    if not like.flags & C_CONTIGUOUS or like.size == 0:
+        return None
+    if x is None:
+        write_scalar(a, p.codes[0], constant)
+    elif y is None:
+        where = 1
+        write_scalar(b, p.codes[1], constant)
+    elif not y.flags & C_CONTIGUOUS or not same_shape(x, y):
+        return None
+    if fresh:
+        out = new_array(p.codes[2], like.ndim, like.shape, True)
+        if like.ndim == 0:
+            out.flags |= SCALAR
+    if launch_flat(p.kernel, x if x is not None else like, y, constant if x is None or y is None else NULL, where, out):
+        return out
+    return None
+
 cdef ndarray quick_unary(Plan* p, ndarray x):
     """As quick_binary."""
     cdef Kernel* k = p.kernel
@@ -330,6 +361,8 @@ cdef object binary_operator(int op, object a, object b):
                 if not LESS <= op <= GREATER_EQUAL:
                     raise
                 return compare_out_of_range(op, a, b)
+            if out is None and not (small(a) and small(b)):
+                out = queue_binary(p, a, b, None)
             if out is not None:
                 return out
     elif op == MATMUL and type(a) is ndarray and type(b) is ndarray:
@@ -374,6 +407,10 @@ cdef object compare_out_of_range(int op, object a, object b):
         (<ndarray>out).flags |= SCALAR
     return out
 
+cdef inline bint small(object x) noexcept:
+    """Ready, and not more than runs in its caller: launch() decides what is to be done."""
+    return type(x) is not ndarray or (small_ready(<ndarray>x) and (<ndarray>x).size * 0.4 <= settings.inline_cost)
+
 cdef object simple_power(object a, object exponent):
     """NumPy's shortcuts for x ** 2 and the like, which also fix the last bits; None when there is none."""
     cdef ndarray x
@@ -412,6 +449,9 @@ cdef object inplace_operator(int op, object a, object b):
                 type(b) is not ndarray or (<ndarray>b).st != x.st or same_elements(x, <ndarray>b)):
             if quick_binary(p, x, b, x) is not None:
                 return x
+            if p.direct and not x.flags & SCALAR and x.flags & C_CONTIGUOUS and not (small(x) and small(b)):
+                if queue_binary(p, x, b, x) is not None:
+                    return x
     elif not operand(b):
         return NotImplemented
     if op == POWER and j >= NCODES:
@@ -557,6 +597,7 @@ cdef object run(ufunc u, Plan* p, tuple inputs, tuple out, object where, intp* s
     cdef list arrays = []           # keeps casts and copies alive until they are launched
     cdef list results = [None] * u.nout
     cdef ndarray a, o, like = None
+    cdef bint pending = False
     cdef Kernel* k = p.kernel
     cdef int i, n = 0, code
     memcpy(space, shape, ndim * sizeof(intp))
@@ -564,6 +605,7 @@ cdef object run(ufunc u, Plan* p, tuple inputs, tuple out, object where, intp* s
         x = inputs[i]
         if isinstance(x, ndarray):
             a = cast(<ndarray>x, p.codes[i])
+            pending = pending or not readable(a.st)
             if like is None and a.ndim == ndim and not a.flags & C_CONTIGUOUS:
                 like = a
             arrays.append(a)
@@ -574,7 +616,7 @@ cdef object run(ufunc u, Plan* p, tuple inputs, tuple out, object where, intp* s
         code = p.codes[u.nin + i]
         o = out[i] if out is not None else None
         if o is None:
-            o = new_array(code, ndim, shape) if like is None else new_like(like, code, ndim, shape)
+            o = new_array(code, ndim, shape, pending) if like is None else new_like(like, code, ndim, shape)
             if ndim == 0:
                 o.flags |= SCALAR
         elif o.code != code:

@@ -1,0 +1,276 @@
+"""Every ufunc of NumPy, and the functions that are a few of them put together."""
+
+import operator
+
+import numpy
+
+from dflow._array import array as as_array
+from dflow._array import broadcast_to, empty, ndarray, set_hook
+from dflow._index import where
+from dflow._ufunc import ufunc, wrap_ufunc
+from dflow.ops.table import add_row, method, op
+
+UNARY = ("a", "i", "b", "c", "h", "f", "s", "e", "[1.0, 0.5]", "2.0", "a, where=b, out=np.zeros((3, 4))", "a, a, a",
+         "a, out=np.zeros((3, 3))", "i, dtype='f4'")
+BINARY = ("a, v", "i, 3", "i, i.T.reshape(3, 4)", "b, b", "c, 2.5", "h, a", "f, f", "f, 3", "s, a", "e, 1.5", "a, m", "3, i",
+          "[1, 2, 3, 4], a", "a, v, out=np.zeros((3, 4), 'f4')", "i, i, dtype='f8'", "a, a, where=b, out=np.ones((3, 4))")
+
+
+def _rows_of_ufuncs():
+    """NumPy's ufuncs, each with the samples of its arity."""
+    for name, function in vars(numpy).items():
+        if isinstance(function, numpy.ufunc):
+            conjugate = function is numpy.conjugate
+            samples = BINARY if function.nin == 2 else UNARY if function.nin == 1 else ()
+            add_row(name, wrap_ufunc(function), samples if not function.signature else (), method=conjugate)
+
+
+_rows_of_ufuncs()
+
+add = wrap_ufunc(numpy.add)
+subtract = wrap_ufunc(numpy.subtract)
+multiply = wrap_ufunc(numpy.multiply)
+true_divide = wrap_ufunc(numpy.true_divide)
+maximum = wrap_ufunc(numpy.maximum)
+minimum = wrap_ufunc(numpy.minimum)
+absolute = wrap_ufunc(numpy.absolute)
+isnan = wrap_ufunc(numpy.isnan)
+conjugate = wrap_ufunc(numpy.conjugate)
+rint = wrap_ufunc(numpy.rint)
+_clip = wrap_ufunc(numpy._core.umath.clip)
+
+
+@op("a, -1, 1", "i, 2, 5", "i, 1.5, None", "a, None, v", "f, 0.25, 0.5", "h, -0.5, 0.5", "i, a_min=2, a_max=None", "a, v, 0.5",
+    "a, max=0", "a, min=0, max=1, out=np.zeros((3, 4))", "i, -1000000000000000000000, 5", "a", "a, 1", "a, 1, 2, min=1")
+def clip(a, a_min=numpy._NoValue, a_max=numpy._NoValue, out=None, *, min=numpy._NoValue, max=numpy._NoValue, **kwargs):
+    """Each element of `a` brought into [a_min, a_max]; None means no limit. Shapes broadcast."""
+    given = numpy._NoValue
+    if a_min is given and a_max is given:
+        a_min = None if min is given else min
+        a_max = None if max is given else max
+    elif a_min is given:
+        raise TypeError("clip() missing 1 required positional argument: 'a_min'")
+    elif a_max is given:
+        raise TypeError("clip() missing 1 required positional argument: 'a_max'")
+    elif min is not given or max is not given:
+        raise ValueError("Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is forbidden.")
+    return _limit(as_array(a), a_min, a_max, out, kwargs)
+
+
+def _limit(a, low, high, out, keywords):
+    if a.dtype.kind in "iu":            # Python integers beyond the type's range limit nothing
+        if type(low) is int and low <= numpy.iinfo(a.dtype).min:
+            low = None
+        if type(high) is int and high >= numpy.iinfo(a.dtype).max:
+            high = None
+    if low is None and high is None:
+        return wrap_ufunc(numpy.positive)(a, out=out, **keywords)
+    if low is None:
+        return minimum(a, high, out=out, **keywords)
+    if high is None:
+        return maximum(a, low, out=out, **keywords)
+    return _clip(a, low, high, out=out, **keywords)
+
+
+@method
+def _clip_method(self, min=None, max=None, out=None, **kwargs):
+    return _limit(self, min, max, out, kwargs)
+
+
+def _rename(old, new):
+    from dflow._array import attach
+    attach(new, old)
+
+
+_rename(_clip_method, "clip")
+
+
+@op("a", "a, 1", "a * 100, -1", "i, -1", "i, 2", "c, 1", "h", "b", "a, 2, out=np.zeros((3, 4))", aliases=("around",), method=True)
+def round(a, decimals=0, out=None):
+    """Rounded to so many decimals; to even when halfway. Integers and bools keep their type."""
+    a = as_array(a)
+    decimals = operator.index(decimals)
+    kind = a.dtype.kind
+    if kind in "iu":
+        return _round_integers(a, decimals, out)
+    if kind == "b":
+        raise_on_bool = decimals            # NumPy rounds bools through float16
+        a = a.astype("f2") if raise_on_bool == 0 else a.astype("f2")
+    if decimals == 0:
+        return rint(a, out=out)
+    scale = 10.0 ** abs(decimals)
+    first, last = (multiply, true_divide) if decimals > 0 else (true_divide, multiply)
+    result = first(a, scale, out=out)
+    rint(result, out=result)
+    return last(result, scale, out=result)
+
+
+def _round_integers(a, decimals, out):
+    """Nothing to do for decimals; tens and hundreds are rounded in float64."""
+    if decimals >= 0:
+        result = a.copy()
+    else:
+        scale = 10.0 ** -decimals
+        result = (rint(a / scale) * scale).astype(a.dtype)
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+set_hook("round", round)
+
+
+@op("a", "c", "i", "b", method=False)
+def real(val):
+    """The real part, as a view."""
+    return as_array(val).real
+
+
+@op("a", "c", "i")
+def imag(val):
+    """The imaginary part: a view, or zeros for real types."""
+    return as_array(val).imag
+
+
+@op("c", "c, True", "a", "i")
+def angle(z, deg=False):
+    """The argument of complex numbers, in radians or degrees."""
+    z = as_array(z)
+    result = wrap_ufunc(numpy.arctan2)(z.imag, z.real) if z.dtype.kind == "c" else wrap_ufunc(numpy.arctan2)(0, z)
+    if deg:
+        result *= 180 / numpy.pi
+    return result
+
+
+@op("a", "c", "i")
+def isreal(x):
+    """Where the imaginary part is zero."""
+    return as_array(x).imag == 0
+
+
+@op("a", "c", "i")
+def iscomplex(x):
+    """Where the imaginary part is not zero."""
+    x = as_array(x)
+    return x.imag != 0 if x.dtype.kind == "c" else x != x if x.dtype.kind != "f" else _zeros(x)
+
+
+def _zeros(x):
+    result = empty(x.shape, bool)
+    result[...] = False
+    return result
+
+
+@op("a", "c", "[1]")
+def iscomplexobj(x):
+    """Whether the type is complex."""
+    return _dtype(x).kind == "c"
+
+
+@op("a", "c", "[1]")
+def isrealobj(x):
+    """Whether the type is not complex."""
+    return _dtype(x).kind != "c"
+
+
+def _dtype(x):
+    return x.dtype if hasattr(x, "dtype") else numpy.asarray(x).dtype
+
+
+@op("a, a + 1e-9", "a, v", "n, n, equal_nan=True", "n, n", "i, i + 1, 0.5", "a, a * 1.1, 1e-1")
+def isclose(a, b, rtol=1.0e-5, atol=1.0e-8, equal_nan=False):
+    """Where |a - b| <= atol + rtol * |b|; infinities of one sign are close to each other."""
+    x, y = as_array(a), as_array(b)
+    if y.dtype.kind != "m":
+        y = y.astype(numpy.result_type(y.dtype, 1.0), copy=False)
+    with numpy.errstate(invalid="ignore"):
+        close = absolute(x - y) <= atol + rtol * absolute(y)
+        result = (close & wrap_ufunc(numpy.isfinite)(y)) | (x == y)
+        if equal_nan:
+            result = result | (isnan(x) & isnan(y))
+    return result
+
+
+@op("a, a", "a, v", "n, n", "n, n, equal_nan=True", kind="blocking")
+def allclose(a, b, rtol=1.0e-5, atol=1.0e-8, equal_nan=False):
+    """Whether all elements are close: a Python bool, so the call waits."""
+    return bool(isclose(a, b, rtol, atol, equal_nan).all())
+
+
+@op("a, a", "a, v", "n, n", "n, n, equal_nan=True", "a, a.T", kind="blocking")
+def array_equal(a1, a2, equal_nan=False):
+    """Whether shapes and all elements are equal: a Python bool, so the call waits."""
+    a1, a2 = as_array(a1), as_array(a2)
+    if a1.shape != a2.shape:
+        return False
+    equal = a1 == a2
+    if equal_nan and a1.dtype.kind in "fc" and a2.dtype.kind in "fc":
+        equal = equal | (isnan(a1) & isnan(a2))
+    return bool(equal.all())
+
+
+@op("a, a", "a, v", "a, m", kind="blocking")
+def array_equiv(a1, a2):
+    """Whether the two broadcast to equal arrays: a Python bool, so the call waits."""
+    a1, a2 = as_array(a1), as_array(a2)
+    try:
+        shape = numpy.broadcast_shapes(a1.shape, a2.shape)
+    except ValueError:
+        return False
+    return bool((broadcast_to(a1, shape) == broadcast_to(a2, shape)).all())
+
+
+@op("n", "n, nan=5.0", "n, posinf=1.0, neginf=-1.0", "i", "c", "f")
+def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+    """NaN, inf and -inf replaced by numbers: 0 and the largest of the type, unless given."""
+    x = as_array(x)
+    x = x.copy() if copy else x
+    if x.dtype.kind not in "fc":
+        return x
+    for part in (x.real, x.imag) if x.dtype.kind == "c" else (x,):
+        limits = numpy.finfo(part.dtype)
+        high = limits.max if posinf is None else posinf
+        low = limits.min if neginf is None else neginf
+        infinite = wrap_ufunc(numpy.isinf)(part)
+        fixed = where(isnan(part), numpy.asarray(nan, part.dtype), part)
+        fixed = where(infinite & (part > 0), numpy.asarray(high, part.dtype), fixed)
+        part[...] = where(infinite & (part < 0), numpy.asarray(low, part.dtype), fixed)
+    return x
+
+
+@op("a", "s", "f")
+def sinc(x):
+    """sin(pi x) / (pi x), 1 at 0."""
+    x = as_array(x)
+    if x.dtype.kind in "iub":
+        x = x.astype(float)
+    y = numpy.pi * where(x == 0, numpy.asarray(1.0e-20, x.dtype), x)
+    return wrap_ufunc(numpy.sin)(y) / y
+
+
+@op("a", "i", "s", aliases=())
+def fix(x, out=None):
+    """Rounded towards zero."""
+    return wrap_ufunc(numpy.trunc)(x, out=out)
+
+
+@op("n", "a", "n, np.zeros((3, 4), bool)")
+def isposinf(x, out=None):
+    """Where x is +inf."""
+    x = as_array(x)
+    return wrap_ufunc(numpy.logical_and)(wrap_ufunc(numpy.isinf)(x), ~wrap_ufunc(numpy.signbit)(x), out=out)
+
+
+@op("n", "a")
+def isneginf(x, out=None):
+    """Where x is -inf."""
+    x = as_array(x)
+    return wrap_ufunc(numpy.logical_and)(wrap_ufunc(numpy.isinf)(x), wrap_ufunc(numpy.signbit)(x), out=out)
+
+
+def is_array(x):
+    """Whether x is one of ours."""
+    return isinstance(x, ndarray)
+
+

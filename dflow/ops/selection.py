@@ -1,0 +1,409 @@
+"""Choosing elements: by condition, by index, by position in a matrix."""
+
+import operator
+
+import numpy
+from numpy.lib.array_utils import normalize_axis_index
+
+from dflow import _index
+from dflow._array import array as as_array
+from dflow._array import attach, broadcast_to, ndarray, window
+from dflow._ufunc import wrap_ufunc
+from dflow.ops.creation import tri, zeros
+from dflow.ops.reductions import add_reduce
+from dflow.ops.table import op
+
+_SCALARS = (int, float, complex)
+
+
+def _plain(x):
+    """As NumPy's: waits for an array of ours."""
+    return x.asnumpy() if isinstance(x, ndarray) else x
+
+
+# -- by condition ----------------------------------------------------------------------------------
+
+@op("a > 0, a, 0", "b, a, i", "b, 1, 2", "v > 0, a, -a", "i, a, v", "b, 1, 2.5", "True, a, 0", "b, a, m", "b", "b, a", "[True, False], 1, 0",
+    "f > 1, f, 2.5", "b, i, 2.5", "b, i.astype('i1'), 300", "a, c, h")
+def where(condition, x=None, y=None, /):
+    """Elements of x where the condition is true, else of y. With the condition alone, nonzero() of it, which waits."""
+    if x is None and y is None:
+        return nonzero(condition)
+    if x is None or y is None:
+        raise ValueError("either both or neither of x and y should be given")
+    return _index.where(condition, x, y)
+
+
+@op("b", "a > 0", "v", "e", "s", "[0, 3]", "f > 1", kind="blocking", method=True)
+def nonzero(a):
+    """The indices of what is not zero: an array for each axis. Waits, as their number depends on the values."""
+    return tuple(map(as_array, numpy.nonzero(window_of(as_array(a)))))
+
+
+def window_of(a):
+    """A NumPy array over the memory of a, once a is there."""
+    a.wait_to_read()
+    return window(a)
+
+
+@op("b", "a > 0", "v", "e", kind="blocking")
+def argwhere(a):
+    """The indices of what is not zero, one a row. Waits."""
+    return as_array(numpy.argwhere(window_of(as_array(a))))
+
+
+@op("b", "a > 0", "v", kind="blocking")
+def flatnonzero(a):
+    """The indices in the flattened array of what is not zero. Waits."""
+    return nonzero(as_array(a).ravel())[0]
+
+
+@op("b, a", "a > 0, i", "[0, 1], [3, 4]", kind="blocking")
+def extract(condition, arr):
+    """The elements where the condition is true. Waits for the condition."""
+    return _index.take(as_array(arr).ravel(), flatnonzero(condition))
+
+
+@op("[True, False, True], a, 0", "[0, 1], v", "[1, 1, 0, 1], a, axis=1", "[True] * 5, v", "a, a", kind="blocking")
+def compress(condition, a, axis=None, out=None):
+    """The subarrays along an axis where a 1-d condition is true. Waits for the condition."""
+    condition = as_array(condition)
+    if condition.ndim != 1:
+        raise ValueError("condition must be a 1-d array")
+    return _index.take(a, nonzero(condition)[0], axis, out)
+
+
+def _compress_method(self, condition, axis=None, out=None):
+    """compress(condition, self)."""
+    return compress(condition, self, axis, out)
+
+
+attach("compress", _compress_method)
+
+
+@op("[a > 1, a > 0], [a, -a]", "[a > 1, a > 0], [a, 2 * a], 5", "[b], [i, i]", "[], []", "[b, i], [a, a]", "[v > 0], [a], 1.5")
+def select(condlist, choicelist, default=0):
+    """For each place the element of the first array whose condition is true there, else the default."""
+    if len(condlist) != len(choicelist):
+        raise ValueError("list of cases must be same length as list of conditions")
+    if not condlist:
+        raise ValueError("select with an empty condition list is not possible")
+    conditions = [as_array(c) for c in condlist]
+    for i, condition in enumerate(conditions):
+        if condition.dtype.kind != "b":
+            raise TypeError(f"invalid entry {i} in condlist: should be boolean ndarray")
+    choices = [x if type(x) in _SCALARS else as_array(x) for x in choicelist]
+    default = default if type(default) in _SCALARS else as_array(default)
+    dtype = numpy.result_type(*[x if type(x) in _SCALARS else x.dtype for x in [*choices, default]])
+    arrays = [as_array(numpy.asarray(x, dtype)) if type(x) in _SCALARS else x.astype(dtype, copy=False) for x in [*choices, default]]
+    shape = numpy.broadcast_shapes(*[x.shape for x in conditions + arrays[:-1]])
+    result = broadcast_to(arrays[-1], shape).copy()
+    for condition, choice in zip(reversed(conditions), reversed(arrays[:-1])):
+        result = _index.where(condition, choice, result)
+    return result
+
+
+@op("j % 3, [v, v + 1, v + 2]", "[0, 1, 0], [[1, 2, 3], [4, 5, 6]]", "[0, 5], [[1, 2], [3, 4]]", "[0, 5], [[1, 2], [3, 4]], mode='clip'",
+    "[0, -1], [[1, 2], [3, 4]], mode='wrap'", "v, [v]")
+def choose(a, choices, out=None, mode="raise"):
+    """From each place the element of the array that `a` numbers there. Waits for `a` when mode is 'raise'."""
+    index = as_array(a)
+    arrays = [as_array(x) for x in choices]
+    dtype = numpy.result_type(*[x.dtype for x in arrays])
+    if index.dtype.kind not in "iub":
+        raise TypeError(f"Cannot cast array data from {index.dtype!r} to {numpy.dtype(numpy.intp)!r} according to the rule 'safe'")
+    n = len(arrays)
+    if mode == "raise":
+        plain = window_of(index)
+        if plain.size and not (0 <= plain.min() and plain.max() < n):
+            raise ValueError("invalid entry in choice array")
+    elif mode == "clip":
+        index = wrap_ufunc(numpy.minimum)(wrap_ufunc(numpy.maximum)(index, 0), n - 1)
+    elif mode == "wrap":
+        index = index % n
+    else:
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
+    shape = numpy.broadcast_shapes(index.shape, *[x.shape for x in arrays])
+    result = broadcast_to(arrays[-1].astype(dtype, copy=False), shape).copy()
+    for k in range(n - 1):
+        result = _index.where(index == k, arrays[k].astype(dtype, copy=False), result)
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+def _choose_method(self, choices, out=None, mode="raise"):
+    """choose(self, choices)."""
+    return choose(self, choices, out, mode)
+
+
+attach("choose", _choose_method)
+
+
+# -- by index --------------------------------------------------------------------------------------
+
+@op("v, [0, 2]", "a, 1", "a, [0, 2], 0", "a, [[0, 1], [2, 3]], axis=1", "a, 5, axis=0", "a, [-1, 7], 1, mode='wrap'", "a, [-1, 7], 1, mode='clip'",
+    "a, [0, 12]", "a, v", "a, j, 1", "v, []", "a, [0, 1], 1, np.zeros((3, 2))", "a, 0, 2", "[1, 2, 3], 1", "s, 0", "a, 1, mode='x'", method=True)
+def take(a, indices, axis=None, out=None, mode="raise"):
+    """Elements (of the flattened array), or subarrays along an axis, at indices. Waits for the indices only."""
+    return _index.take(a, indices, axis, out, mode)
+
+
+@op("a, np.argsort(a, 1), 1", "a, [[0], [1], [2]], axis=1", "a, [0, 1], axis=None", "a, v, 1", "a, [[5]], 1", "a, [[0, 1, 2, 0]], 0")
+def take_along_axis(arr, indices, axis=-1):
+    """Elements matched along an axis: result[i, j] = arr[i, indices[i, j]]. Waits for the indices only."""
+    arr, indices = as_array(arr), as_array(indices)
+    if axis is None:
+        if indices.ndim != 1:
+            raise ValueError("when axis=None, `indices` must have a single dimension.")
+        arr, axis = arr.ravel(), 0
+    return arr[_along(arr, indices, normalize_axis_index(axis, arr.ndim))]
+
+
+def put_along_axis(arr, indices, values, axis):
+    """Set elements matched along an axis."""
+    indices = as_array(indices)
+    if axis is None:
+        if indices.ndim != 1:
+            raise ValueError("when axis=None, `indices` must have a single dimension.")
+        put(arr, indices, values)
+        return
+    arr[_along(arr, indices, normalize_axis_index(axis, arr.ndim))] = values
+
+
+op(name="put_along_axis")(put_along_axis)
+
+
+def _along(arr, indices, axis):
+    if indices.dtype.kind not in "iu":
+        raise IndexError("`indices` must be an integer array")
+    if indices.ndim != arr.ndim:
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    return tuple(indices if k == axis else as_array(numpy.arange(n).reshape((-1,) + (1,) * (arr.ndim - 1 - k)))
+                 for k, n in enumerate(arr.shape))
+
+
+@op(method=True)
+def put(a, ind, v, mode="raise"):
+    """Set elements of the flattened array, in place; values are repeated as needed."""
+    if not isinstance(a, ndarray):
+        raise TypeError(f"argument 1 must be numpy.ndarray, not {type(a).__name__}")
+    index = numpy.asarray(_plain(ind)).ravel()
+    values = as_array(v).ravel()
+    if not index.size or not values.size:
+        return
+    if mode == "wrap":
+        index = index % a.size
+    elif mode == "clip":
+        index = index.clip(0, a.size - 1)
+    elif ((index < -a.size) | (index >= a.size)).any():
+        bad = index[(index < -a.size) | (index >= a.size)][0]
+        raise IndexError(f"index {bad} is out of bounds for axis 0 with size {a.size}")
+    values = values.astype(a.dtype, copy=False)
+    if values.size != index.size:
+        values = _index.take(values, numpy.arange(index.size) % values.size)
+    a[numpy.unravel_index(index % a.size, a.shape)] = values
+
+
+@op()
+def place(arr, mask, vals):
+    """Set the elements under a mask to successive values, repeated as needed. Waits for the mask."""
+    if not isinstance(arr, ndarray):
+        raise TypeError(f"argument 1 must be numpy.ndarray, not {type(arr).__name__}")
+    put(arr, flatnonzero(broadcast_to(as_array(mask).reshape(arr.shape), arr.shape)), vals)
+
+
+@op()
+def putmask(a, mask, values):
+    """Set a where the mask is true to the values at the same places of the flattened array, repeated as needed."""
+    values = as_array(values)
+    if values.size == 1 or values.shape == a.shape:
+        copyto(a, values.reshape(()) if values.size == 1 else values, "unsafe", mask)
+    else:
+        copyto(a, _index.take(values, numpy.arange(a.size) % values.size).reshape(a.shape), "unsafe", mask)
+
+
+@op()
+def copyto(dst, src, casting="same_kind", where=True):
+    """Copy src, broadcast, into dst; where a mask is true."""
+    if not isinstance(dst, ndarray):
+        raise TypeError(f"copyto() argument 1 must be numpy.ndarray, not {type(dst).__name__}")
+    if type(src) in (bool, *_SCALARS):
+        numpy.copyto(numpy.empty(1, dst.dtype), src, casting)       # its errors
+    else:
+        src = as_array(src)
+        if not numpy.can_cast(src.dtype, dst.dtype, casting):
+            raise TypeError(f"Cannot cast array data from {src.dtype!r} to {dst.dtype!r} according to the rule '{casting}'")
+    if where is True:
+        dst[...] = src
+        return
+    source = src.astype(dst.dtype, copy=False) if isinstance(src, ndarray) else numpy.asarray(src).astype(dst.dtype)
+    dst[...] = _index.where(broadcast_to(as_array(where).astype(bool, copy=False), dst.shape), source, dst)
+
+
+@op("a, 1", "a, [0, 2], 0", "v, slice(1, 3)", "a, 5, 0", "a, -1, axis=1", "v, [True, False, True, False]", "a, 1, 3")
+def delete(arr, obj, axis=None):
+    """Without the subarrays at indices along an axis (of the flattened array). Waits for the indices only."""
+    arr = as_array(arr)
+    if axis is None:
+        arr, axis = arr.ravel(), 0
+    axis = normalize_axis_index(axis, arr.ndim)
+    return _index.take(arr, numpy.delete(numpy.arange(arr.shape[axis]), _plain(obj)), axis)
+
+
+@op("v, 1, 9", "a, 1, 5, axis=0", "a, [0, 2], v, axis=0", "v, [0, 4], [7, 8]", "v, 9, 1", "a, 0, [1, 2, 3], axis=1", kind="blocking")
+def insert(arr, obj, values, axis=None):
+    """With values inserted before indices along an axis. Waits."""
+    return as_array(numpy.insert(window_of(as_array(arr)), _plain(obj), _plain(values), axis))
+
+
+# -- by position in a matrix -----------------------------------------------------------------------
+
+@op("a", "a, 1", "a, -1", "f, 0, 0, 2", "f", "a, 10", "v", "a, 0, 0, 0", "a, -5", "a.T, 1", "a[:, ::2]", kind="view", method=True)
+def diagonal(a, offset=0, axis1=0, axis2=1):
+    """A diagonal of two axes, as the last axis: a view where the memory is in order, else a copy."""
+    a = as_array(a)
+    if a.ndim < 2:
+        raise ValueError("diag requires an array of at least two dimensions")
+    axis1, axis2 = (_axis(k, a.ndim, name) for k, name in ((axis1, "axis1"), (axis2, "axis2")))
+    if axis1 == axis2:
+        raise ValueError("axis1 and axis2 cannot be the same")
+    return diagonal_of(a.transpose([k for k in range(a.ndim) if k not in (axis1, axis2)] + [axis1, axis2]), operator.index(offset))
+
+
+def _axis(axis, ndim, name):
+    try:
+        return normalize_axis_index(axis, ndim)
+    except numpy.exceptions.AxisError:
+        raise numpy.exceptions.AxisError(axis, ndim, name) from None
+
+
+def diagonal_of(a, offset=0):
+    """The diagonal of the last two axes."""
+    n, m = a.shape[-2:]
+    row, column = max(-offset, 0), max(offset, 0)
+    length = max(min(n - row, m - column), 0)
+    if length == 0:
+        return a[..., :0, 0] if m else a[..., 0, :0] if n else a.reshape(a.shape[:-1])
+    try:
+        flat = a.reshape((*a.shape[:-2], n * m), copy=False)
+    except ValueError:
+        return a[..., numpy.arange(row, row + length), numpy.arange(column, column + length)]
+    start = row * m + column
+    return flat[..., start:start + (length - 1) * (m + 1) + 1:m + 1]
+
+
+@op("v", "v, 1", "v, -2", "a", "a, 1", "f", "[[1, 2], [3, 4]]", "s")
+def diag(v, k=0):
+    """A matrix with the 1-d array v on its k-th diagonal; the k-th diagonal of a matrix."""
+    v = as_array(v)
+    if v.ndim == 2:
+        return diagonal(v, k)
+    if v.ndim != 1:
+        raise ValueError("Input must be 1- or 2-d.")
+    n = v.size + abs(k)
+    result = zeros((n, n), v.dtype)
+    if v.size:
+        diagonal_of(result, k)[...] = v
+    return result
+
+
+@op("a", "v, 1", "2")
+def diagflat(v, k=0):
+    """A matrix with the flattened array on its k-th diagonal."""
+    return diag(as_array(v).ravel(), k)
+
+
+def _triangle(m, k, upper):
+    m = as_array(m)
+    if m.ndim < 2:
+        m = broadcast_to(m, (m.size, m.size)) if m.ndim else m
+    mask = tri(*m.shape[-2:], k=k - upper, dtype=bool)
+    zero = numpy.zeros((), m.dtype)
+    return _index.where(mask, zero, m) if upper else _index.where(mask, m, zero)
+
+
+@op("a", "a, 1", "f, -1", "v", "i", "b")
+def tril(m, k=0):
+    """Zeros above the k-th diagonal."""
+    return _triangle(m, k, False)
+
+
+@op("a", "a, 1", "f, -1", "v", "i", "b")
+def triu(m, k=0):
+    """Zeros below the k-th diagonal."""
+    return _triangle(m, k, True)
+
+
+@op()
+def fill_diagonal(a, val, wrap=False):
+    """Set the main diagonal, in place."""
+    if a.ndim < 2:
+        raise ValueError("array must be at least 2-d")
+    if a.ndim > 2 and len(set(a.shape)) > 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    if a.ndim > 2 or wrap:
+        steps = a.shape[1] + 1 if a.ndim == 2 else 1 + int(numpy.cumprod(a.shape[:-1]).sum())
+        index = numpy.arange(0, a.size if wrap or a.ndim > 2 else a.shape[1] ** 2, steps)
+    else:
+        index = numpy.arange(min(a.shape)) * (a.shape[1] + 1)
+    put(a, index, val)
+
+
+# -- runs of neighbours ----------------------------------------------------------------------------
+
+@op("v", "a", "a, 2", "a, 1, 0", "a, 0", "b", "v, prepend=0", "a, axis=0, append=a[:1]", "s", "v, -1", "c", "v, 10")
+def diff(a, n=1, axis=-1, prepend=numpy._NoValue, append=numpy._NoValue):
+    """The n-th difference of neighbours along an axis."""
+    if n == 0:
+        return a
+    if n < 0:
+        raise ValueError("order must be non-negative but got " + repr(n))
+    a = as_array(a)
+    if a.ndim == 0:
+        raise ValueError("diff requires input that is at least one dimensional")
+    axis = normalize_axis_index(axis, a.ndim)
+    ends = [as_array(x) if x is not numpy._NoValue else None for x in (prepend, append)]
+    ends = [broadcast_to(x, tuple(1 if k == axis else d for k, d in enumerate(a.shape))) if x is not None and x.ndim == 0 else x for x in ends]
+    if any(x is not None for x in ends):
+        a = _index.concatenate([x for x in (ends[0], a, ends[1]) if x is not None], axis)
+    minus = wrap_ufunc(numpy.not_equal if a.dtype.kind == "b" else numpy.subtract)
+    lead = (slice(None),) * axis
+    for _ in range(n):
+        a = minus(a[(*lead, slice(1, None))], a[(*lead, slice(None, -1))])
+    return a
+
+
+@op("v", "a", "v, 5, [1, 2]")
+def ediff1d(ary, to_end=None, to_begin=None):
+    """Differences of neighbours of the flattened array."""
+    ary = as_array(ary).ravel()
+    parts = [None if x is None else as_array(x).ravel() for x in (to_begin, to_end)]
+    result = ary[1:] - ary[:-1]
+    if parts == [None, None]:
+        return result
+    for part in parts:
+        if part is not None and not numpy.can_cast(part.dtype, ary.dtype, "same_kind"):
+            name = "to_begin" if part is parts[0] else "to_end"
+            raise TypeError(f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule.")
+    return _index.concatenate([x.astype(ary.dtype) for x in (parts[0], result, parts[1]) if x is not None])
+
+
+@op("v", "a", "a, v, 0", "v, dx=0.5", "v, [0, 1, 3, 4]", "i", close=True)
+def trapezoid(y, x=None, dx=1.0, axis=-1):
+    """The integral along an axis by the trapezoidal rule."""
+    y = as_array(y)
+    if x is not None:
+        x = as_array(x)
+        dx = diff(x)
+        if x.ndim == 1:
+            shape = [1] * y.ndim
+            shape[axis] = dx.size
+            dx = dx.reshape(shape)
+        else:
+            dx = diff(x, axis=axis)
+    lead = (slice(None),) * normalize_axis_index(axis, y.ndim)
+    return add_reduce(dx * (y[(*lead, slice(1, None))] + y[(*lead, slice(None, -1))]) / 2.0, axis)
+
+

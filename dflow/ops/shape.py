@@ -1,0 +1,344 @@
+"""Views and joins: what changes shape and leaves the elements alone."""
+
+import operator
+
+import numpy
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from dflow._array import array as as_array
+from dflow._array import broadcast_to as _broadcast_to
+from dflow._array import set_hook
+from dflow._index import concatenate as _concatenate
+from dflow.ops.table import add_row, op
+
+
+@op("a", "2.5", "[[1, 2]]")
+def shape(a):
+    """The lengths of the axes."""
+    return a.shape if hasattr(a, "shape") else numpy.shape(a)
+
+
+@op("a", "2.5", "[[1, 2]]")
+def ndim(a):
+    """How many axes."""
+    return a.ndim if hasattr(a, "ndim") else numpy.ndim(a)
+
+
+@op("a", "2.5", "a, 1", "a, axis=0", "a, 2")
+def size(a, axis=None):
+    """How many elements, of the array or along an axis."""
+    if not hasattr(a, "shape"):
+        a = numpy.asarray(a)
+    return a.size if axis is None else a.shape[axis]
+
+
+@op("a, (4, 3)", "a, -1", "a, (2, -1)", "a.T, (3, 4)", "a, (5, 5)", "a, (-1, -1)", "a, (2, 6), 'F'", "a, 12", "e, (0, 7)", "a, (0, -1)",
+    "a.T, (2, 6), order='A'", "[1, 2, 3, 4], (2, 2)", "a, shape=(12,)", "a[:, ::2], (2, 3)", kind="view")
+def reshape(a, /, shape, order="C", *, copy=None):
+    """The same elements in another shape, one length of which may be -1: a view where NumPy gives one."""
+    return as_array(a).reshape(shape, order=order, copy=copy)
+
+
+@op("a", "a.T", "a, 'F'", "s", "a.T, 'A'", "a[:, ::2]", "a.T, 'K'", kind="view")
+def ravel(a, order="C"):
+    """One axis: a view when the memory is in order."""
+    return as_array(a).ravel(order)
+
+
+@op("a", "f, (2, 0, 1)", "f, (0, 1)", "f, (0, 0, 1)", "f, (0, 1, 3)", "v", "f, (-1, 0, 1)", kind="view", aliases=("permute_dims",))
+def transpose(a, axes=None):
+    """Axes in reverse, or in the order given."""
+    return as_array(a).transpose(axes)
+
+
+@op("a", "f", "v", kind="view")
+def matrix_transpose(x, /):
+    """The last two axes swapped."""
+    x = as_array(x)
+    if x.ndim < 2:
+        raise ValueError(f"Input array must be at least 2-dimensional, but it is {x.ndim}")
+    return x.swapaxes(-1, -2)
+
+
+@op("f, 0, 2", "a, -1, 0", "a, 0, 2", kind="view")
+def swapaxes(a, axis1, axis2):
+    """Two axes swapped."""
+    return as_array(a).swapaxes(axis1, axis2)
+
+
+@op("f, 0, 2", "f, (0, 1), (2, 0)", "f, -1, 0", "f, 3, 0", "f, (0, 1), 2", "f, (0, 0), (1, 2)", kind="view")
+def moveaxis(a, source, destination):
+    """Axes moved to new places, the others in their order."""
+    a = as_array(a)
+    source = normalize_axis_tuple(source, a.ndim, "source")
+    destination = normalize_axis_tuple(destination, a.ndim, "destination")
+    if len(source) != len(destination):
+        raise ValueError("`source` and `destination` arguments must have the same number of elements")
+    order = [k for k in range(a.ndim) if k not in source]
+    for place, axis in sorted(zip(destination, source)):
+        order.insert(place, axis)
+    return a.transpose(order)
+
+
+set_hook("moveaxis", moveaxis)
+
+
+@op("f, 2", "f, 1, 3", "f, 3", "f, 0, 4", kind="view")
+def rollaxis(a, axis, start=0):
+    """An axis moved back to just before `start`."""
+    a = as_array(a)
+    axis = normalize_axis_index(axis, a.ndim)
+    if start < 0:
+        start += a.ndim
+    if not 0 <= start < a.ndim + 1:
+        raise numpy.exceptions.AxisError(f"'start' arg requires {-a.ndim} <= start < {a.ndim + 1}, but {start} was passed in")
+    order = [k for k in range(a.ndim) if k != axis]
+    order.insert(start - (axis < start), axis)
+    return a.transpose(order)
+
+
+@op("v, 0", "a, -1", "a, (0, 2)", "a, 5", "a, (0, 0)", kind="view")
+def expand_dims(a, axis):
+    """New axes of length 1."""
+    a = as_array(a)
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    n = a.ndim + len(axes)
+    axes = normalize_axis_tuple(axes, n)
+    lengths = iter(a.shape)
+    return a[tuple(None if k in axes else slice(None) for k in range(n))] if n else a.reshape(tuple(lengths))
+
+
+set_hook("expand_dims", expand_dims)
+
+
+@op("a.reshape(1, 3, 1, 4)", "a.reshape(1, 3, 4), 0", "a, 0", "a.reshape(1, 3, 1, 4), (0, 2)", "s", "a, 4", kind="view")
+def squeeze(a, axis=None):
+    """Without axes of length 1: all of them, or those named."""
+    return as_array(a).squeeze(axis)
+
+
+@op("v, (3, 4)", "3, (2, 2)", "v, (4, 3)", "a, (2, 3, 4)", "a, (4,)", "a, (-1, 4)", kind="view")
+def broadcast_to(array, shape, subok=False):
+    """A read-only view of another shape, axes of length 1 repeated."""
+    return _broadcast_to(array, shape)
+
+
+@op("(3, 1), (1, 4)", "(2,), (3,)", "5, (2, 5)")
+def broadcast_shapes(*args):
+    """The shape that shapes broadcast to."""
+    return numpy.broadcast_shapes(*args)
+
+
+@op("a, v", "a, 3", "a, [1, 2]", kind="view")
+def broadcast_arrays(*args, subok=False):
+    """All arrays broadcast to one shape: a tuple of views."""
+    arrays = [as_array(x) for x in args]
+    common = _common_shape(arrays)
+    return tuple(x if x.shape == common else _broadcast_to(x, common) for x in arrays)
+
+
+def _common_shape(arrays):
+    """numpy.broadcast gives the error that NumPy gives."""
+    return numpy.broadcast(*[numpy.broadcast_to(numpy.empty(()), x.shape) for x in arrays]).shape if arrays else ()
+
+
+# -- at least so many axes -------------------------------------------------------------------------
+
+def _at_least(name, function):
+    def at_least(*arys):
+        arrays = [function(as_array(x)) for x in arys]
+        return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+    at_least.__name__ = at_least.__qualname__ = name
+    at_least.__doc__ = f"Views of at least {name[-2]} axes: one array, or a tuple of them."
+    add_row(name, at_least, ("a", "v", "s", "2.5", "v, a"), kind="view")
+    return at_least
+
+
+atleast_1d = _at_least("atleast_1d", lambda x: x if x.ndim else x.reshape(1))
+atleast_2d = _at_least("atleast_2d", lambda x: x if x.ndim > 1 else x.reshape((1, -1)) if x.ndim else x.reshape(1, 1))
+atleast_3d = _at_least("atleast_3d", lambda x: x if x.ndim > 2 else x[..., None] if x.ndim == 2 else x.reshape((1, -1, 1)))
+
+
+# -- joins -----------------------------------------------------------------------------------------
+
+@op("[a, a]", "[a, a], 1", "(a, i), axis=None", "[a, v]", "[]", "[a, a], 2", "[s, s]", "[i, a], dtype='f4'", "[a, a], dtype=int",
+    "[a, a.T]", "[[1, 2], [3]]", "[a, a], out=np.zeros((6, 4))", "[a, a], 0, np.zeros((3, 4))", "[v, np.zeros(0)]", "[b, i[:2]]",
+    "[v, v], dtype=int, casting='unsafe'", "3", aliases=("concat",))
+def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind"):
+    """Arrays joined along an existing axis; flattened first when axis is None."""
+    return _concatenate(arrays, axis, out, dtype, casting)
+
+
+@op("[v, v]", "[v, v], 1", "[a, i], axis=-1", "[v, a]", "[]", "[v, v], 5", "[s, 2]", "[v, v], out=np.zeros((2, 4))", "[v, i[0]], dtype='f4'")
+def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
+    """Arrays of one shape joined along a new axis."""
+    parts = [as_array(x) for x in arrays]
+    if not parts:
+        raise ValueError("need at least one array to stack")
+    if any(x.shape != parts[0].shape for x in parts):
+        raise ValueError("all input arrays must have the same shape")
+    axis = normalize_axis_index(axis, parts[0].ndim + 1)
+    index = (slice(None),) * axis + (None,)
+    return _concatenate([x[index] for x in parts], axis, out, dtype, casting)
+
+
+def _stack_nested(parts):
+    """For lists of arrays, where NumPy speaks of an inhomogeneous shape."""
+    if any(x.shape != parts[0].shape for x in parts):
+        numpy.array([numpy.empty(x.shape) for x in parts])
+    return stack(parts)
+
+
+set_hook("stack", _stack_nested)
+
+
+@op("[v, v]", "[a, v]", "[a, m]", "[1, 2]", "[]", aliases=())
+def vstack(tup, *, dtype=None, casting="same_kind"):
+    """Joined along the first axis, 1-d arrays as rows."""
+    return _concatenate([atleast_2d(x) for x in tup], 0, None, dtype, casting)
+
+
+@op("[v, v]", "[a, a]", "[a, m]", "[1, 2]", "[]")
+def hstack(tup, *, dtype=None, casting="same_kind"):
+    """Joined along the second axis, 1-d arrays along their only one."""
+    parts = [atleast_1d(x) for x in tup]
+    return _concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1, None, dtype, casting)
+
+
+@op("[v, v]", "[a, a]", "[1, 2]", "[]")
+def dstack(tup):
+    """Joined along the third axis."""
+    return _concatenate([atleast_3d(x) for x in tup], 2)
+
+
+@op("[v, v]", "[a, v[:3]]", "[1, 2]", "[]")
+def column_stack(tup):
+    """1-d arrays as the columns of a matrix."""
+    parts = [as_array(x) for x in tup]
+    return _concatenate([x if x.ndim > 1 else x.reshape(-1, 1) for x in parts], 1)
+
+
+@op("v, v", "v, 5", "a, a, axis=0", "v, a", "[1, 2], [3]", "a, v, axis=0")
+def append(arr, values, axis=None):
+    """Values joined to the end of an axis; both flattened when axis is None."""
+    arr, values = as_array(arr), as_array(values)
+    if axis is None:
+        return _concatenate([arr.ravel(), values.ravel()], 0)
+    return _concatenate([arr, values], axis)
+
+
+# -- splits ----------------------------------------------------------------------------------------
+
+@op("v, 3", "a, 3", "a, 2, axis=1", "v, [1, 3]", "v, 0", "v, 6", "a, [1, 10], 1", "a, [2], 5", kind="view")
+def array_split(ary, indices_or_sections, axis=0):
+    """Views of consecutive parts: of nearly equal length, or between given indices."""
+    ary = as_array(ary)
+    axis = axis if ary.ndim == 0 else normalize_axis_index(axis, ary.ndim) if axis < 0 else axis
+    total = ary.shape[axis]
+    try:
+        n = len(indices_or_sections) + 1
+        ends = [0, *(operator.index(k) for k in indices_or_sections), total]
+    except TypeError:
+        n = int(indices_or_sections)
+        if n <= 0:
+            raise ValueError("number sections must be larger than 0.") from None
+        each, extra = divmod(total, n)
+        ends = [k * each + min(k, extra) for k in range(n + 1)]
+    lead = (slice(None),) * axis
+    return [ary[(*lead, slice(start, stop))] for start, stop in zip(ends, ends[1:])]
+
+
+@op("v, 2", "a, 3", "a, 2, axis=1", "v, 3", "v, [1, 3]", "a, [1], 5", kind="view")
+def split(ary, indices_or_sections, axis=0):
+    """Views of consecutive parts of equal length, or between given indices."""
+    ary = as_array(ary)
+    if not hasattr(indices_or_sections, "__len__"):
+        if ary.shape[axis] % indices_or_sections:
+            raise ValueError("array split does not result in an equal division")
+    return array_split(ary, indices_or_sections, axis)
+
+
+@op("v, 2", "a, 2", "a, 3", "s, 1", kind="view")
+def hsplit(ary, indices_or_sections):
+    """Split along the second axis; the first of 1-d arrays."""
+    ary = as_array(ary)
+    if ary.ndim == 0:
+        raise ValueError("hsplit only works on arrays of 1 or more dimensions")
+    return split(ary, indices_or_sections, 1 if ary.ndim > 1 else 0)
+
+
+@op("v, 2", "a, 3", "a, 2", kind="view")
+def vsplit(ary, indices_or_sections):
+    """Split along the first axis of at least two."""
+    ary = as_array(ary)
+    if ary.ndim < 2:
+        raise ValueError("vsplit only works on arrays of 2 or more dimensions")
+    return split(ary, indices_or_sections, 0)
+
+
+@op("a, 2", "f, 2", kind="view")
+def dsplit(ary, indices_or_sections):
+    """Split along the third axis."""
+    ary = as_array(ary)
+    if ary.ndim < 3:
+        raise ValueError("dsplit only works on arrays of 3 or more dimensions")
+    return split(ary, indices_or_sections, 2)
+
+
+@op("a", "f, axis=2", "s", kind="view")
+def unstack(x, /, *, axis=0):
+    """The subarrays along an axis, as a tuple of views."""
+    x = as_array(x)
+    if x.ndim == 0:
+        raise ValueError("Input array must be at least 1-d.")
+    return tuple(moveaxis(x, axis, 0))
+
+
+# -- turned round ----------------------------------------------------------------------------------
+
+@op("a", "a, 0", "a, (0, 1)", "v, -1", "a, 2", kind="view")
+def flip(m, axis=None):
+    """Axes in reverse: all of them, or those named."""
+    m = as_array(m)
+    axes = range(m.ndim) if axis is None else normalize_axis_tuple(axis, m.ndim)
+    return m[tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(m.ndim))]
+
+
+@op("a", "v", "s", kind="view")
+def flipud(m):
+    """The first axis in reverse."""
+    m = as_array(m)
+    if m.ndim < 1:
+        raise ValueError("Input must be >= 1-d.")
+    return m[::-1]
+
+
+@op("a", "v", kind="view")
+def fliplr(m):
+    """The second axis in reverse."""
+    m = as_array(m)
+    if m.ndim < 2:
+        raise ValueError("Input must be >= 2-d.")
+    return m[:, ::-1]
+
+
+@op("a", "a, 2", "a, -1", "f, 1, (1, 2)", "a, 4", "v", "a, 1, (0, 0)", kind="view")
+def rot90(m, k=1, axes=(0, 1)):
+    """Turned by k quarter turns, from the first axis of `axes` towards the second."""
+    axes = tuple(axes)
+    m = as_array(m)
+    if len(axes) != 2:
+        raise ValueError("len(axes) must be 2.")
+    if axes[0] == axes[1] or abs(axes[0] - axes[1]) == m.ndim:
+        raise ValueError("Axes must be different.")
+    if any(not -m.ndim <= k < m.ndim for k in axes):
+        raise ValueError(f"Axes={axes} out of range for array of ndim={m.ndim}.")
+    k %= 4
+    if k == 0:
+        return m[:]
+    if k == 2:
+        return flip(flip(m, axes[0]), axes[1])
+    if k == 1:
+        return flip(m, axes[1]).swapaxes(*axes)
+    return flip(m.swapaxes(*axes), axes[1])

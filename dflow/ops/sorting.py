@@ -1,0 +1,145 @@
+"""Sorting, searching and partitioning."""
+
+
+import numpy
+from numpy.lib.array_utils import normalize_axis_index
+
+from dflow import _index
+from dflow._array import array as as_array
+from dflow._array import ndarray
+from dflow.ops.host import submit
+from dflow.ops.table import op
+
+SORTS = ("a", "a, 0", "a, axis=None", "n", "i, kind='stable'", "c", "b, 0", "h", "s", "e", "a, 2", "a, kind='bubble'", "[3, 1, 2]",
+         "a[:, ::-1]", "i, stable=True", "i, kind='heapsort', stable=True")
+
+
+def _kind(kind, stable):
+    if stable is None:
+        return "stable" if kind == "mergesort" else kind
+    if kind is not None:
+        raise ValueError("`kind` and keyword parameters can't be provided at the same time. Use only one.")
+    return "stable" if stable else None
+
+
+def _flattened(a, axis):
+    a = as_array(a)
+    return (a.ravel(), 0) if axis is None else (a, axis)
+
+
+def _no_fields(order):
+    if order is not None:
+        raise ValueError("Cannot specify order when the array has no fields.")
+
+
+@op(*SORTS)
+def sort(a, axis=-1, kind=None, order=None, *, stable=None):
+    """A sorted copy along an axis; flattened when it is None. NaN comes last."""
+    _no_fields(order)
+    a, axis = _flattened(a, axis)
+    return _index.sort(a, axis, _kind(kind, stable))
+
+
+@method
+def _sort_in_place(self, axis=-1, kind=None, order=None, *, stable=None):
+    """Sort along an axis, in place."""
+    _no_fields(order)
+    if self.ndim:
+        self[...] = _index.sort(self, axis, _kind(kind, stable))
+    else:
+        normalize_axis_index(axis, 0)
+
+
+@op(*SORTS, method=True)
+def argsort(a, axis=-1, kind=None, order=None, *, stable=None):
+    """The indices that would sort along an axis; of the flattened array when it is None."""
+    _no_fields(order)
+    a, axis = _flattened(a, axis)
+    return _index.argsort(a, axis, _kind(kind, stable))
+
+
+@op("c", "a", "i")
+def sort_complex(a):
+    """Sorted by real part, then imaginary part; always complex."""
+    result = sort(a)
+    kind = result.dtype
+    return result if kind.kind == "c" else result.astype("F" if kind.char in "bhBH" else "G" if kind.char == "g" else "D")
+
+
+@op("(v, j)", "[[3, 1, 2], [1, 1, 0]]", "(a, i), 0", "[]", "([1, 2], [1])", kind="host")
+def lexsort(keys, axis=-1):
+    """The indices that sort by several keys, the last one first."""
+    keys = [as_array(k) for k in keys]
+    if not keys:
+        raise TypeError("need sequence of keys with len > 0 in lexsort")
+    if any(k.shape != keys[0].shape for k in keys):
+        raise ValueError("all keys need to be the same shape")
+    if keys[0].ndim:
+        normalize_axis_index(axis, keys[0].ndim)
+    return submit(lambda *keys: numpy.lexsort(keys, axis), *keys, shape=keys[0].shape, dtype=numpy.intp)
+
+
+@op("v, 1", "a, 2", "a, (0, 2), axis=0", "a, 1, axis=None", "v, 4", "v, -1", "a, 1, 3", kind="host")
+def partition(a, kth, axis=-1, kind="introselect", order=None):
+    """A copy whose element `kth` along an axis is where sorting would put it, smaller ones before it."""
+    a, axis = _flattened(a, axis)
+    _check_partition(a, kth, axis, kind)
+    return submit(numpy.partition, a, shape=a.shape, dtype=a.dtype, kth=_plain(kth), axis=axis)
+
+
+def _partition_in_place(self, kth, axis=-1, kind="introselect", order=None):
+    """partition(), in place."""
+    self[...] = partition(self, kth, axis, kind)
+
+
+@op("v, 1", "a, 2", "a, (0, 2), axis=0", "a, 1, axis=None", "v, 4", "v, -1", kind="host", method=True)
+def argpartition(a, kth, axis=-1, kind="introselect", order=None):
+    """The indices that partition() would move the elements by."""
+    a, axis = _flattened(a, axis)
+    _check_partition(a, kth, axis, kind)
+    return submit(numpy.argpartition, a, shape=a.shape, dtype=numpy.intp, kth=_plain(kth), axis=axis)
+
+
+def _check_partition(a, kth, axis, kind):
+    """NumPy's errors, which depend on one row only."""
+    axis = normalize_axis_index(axis, a.ndim)
+    numpy.partition(numpy.zeros(a.shape[axis], a.dtype), _plain(kth), kind=kind)
+
+
+def _plain(x):
+    return x.asnumpy() if isinstance(x, ndarray) else x
+
+
+@op("np.sort(v), v", "np.sort(v), 0.5", "[1, 2, 3], [0, 2, 5], 'right'", "v, v, sorter=np.argsort(v)", "v, v, 'middle'", "a, 1",
+    "np.sort(v), a", "np.sort(i[0]), 2.5", kind="host", method=True)
+def searchsorted(a, v, side="left", sorter=None):
+    """Where to insert elements v into a sorted 1-d array to keep it sorted."""
+    a, wanted = as_array(a), as_array(v)
+    numpy.searchsorted(numpy.zeros((0,) * a.ndim), 0, side)             # its errors
+    keywords = {} if sorter is None else {"sorter": as_array(sorter)}
+    return submit(numpy.searchsorted, a, wanted, shape=wanted.shape, dtype=numpy.intp, side=side, **keywords)
+
+
+@op("v, [-1, 0, 1]", "a, [0.0, 1.0], True", "v, [1, 0, -1]", "v, [1, 3, 2]", kind="blocking")
+def digitize(x, bins, right=False):
+    """Which bin each element falls into; waits for the bins, to see which way they run."""
+    bins = numpy.asarray(_plain(bins))
+    x = as_array(x)
+    if x.dtype.kind == "c":
+        raise TypeError("x may not be complex")
+    step = numpy.lib._function_base_impl._monotonicity(bins)
+    if step == 0:
+        raise ValueError("bins must be monotonically increasing or decreasing")
+    side = "left" if right else "right"
+    if step == -1:
+        return len(bins) - searchsorted(bins[::-1], x, side)
+    return searchsorted(bins, x, side)
+
+
+def _attach():
+    from dflow._array import attach
+    attach("sort", _sort_in_place)
+    attach("partition", _partition_in_place)
+
+
+_attach()

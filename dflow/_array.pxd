@@ -1,7 +1,8 @@
-"""ndarray, a view of a storage; and launch(), through which every kernel runs: in the caller or as a task."""
+"""ndarray: a view of a storage."""
 
 from libc.stdint cimport int64_t, uint8_t
 from cpython.object cimport PyObject
+from dflow._launch cimport Operand, MAXDIMS
 from dflow._graph cimport Storage, Region, Kernel, intp
 
 cdef enum Flag:
@@ -11,7 +12,6 @@ cdef enum Flag:
     SCALAR = 8              # NumPy would give a scalar here: a value, which in-place operators do not change
 
 cdef enum:
-    MAXDIMS = 64
     INLINE_DIMS = 3         # views of up to so many dimensions need no memory of their own
 
 cdef class ndarray:
@@ -29,24 +29,6 @@ cdef class ndarray:
 
 cdef inline intp* strides_of(ndarray a) noexcept:
     return a.shape + a.ndim
-
-cdef struct Operand:        # of a launch: a view broadcast to the iteration space
-    Storage* s              # borrowed; NULL: a constant of at most 64 bytes
-    intp offset
-    char* constant
-    int itemsize
-    int flags               # WRITE, FULL as in _engine.pxd; UNTRACKED_READ
-    Region region           # unused when FULL
-    intp strides[64]
-
-cdef enum OperandFlag:
-    UNTRACKED_READ = 256    # the same bytes as an output: its access stands for both
-
-cdef struct Core:           # core dimensions of a gufunc kernel
-    int ndim
-    int nsteps
-    intp dims[70]
-    intp steps[200]
 
 # ---- making arrays
 cdef ndarray new_array(int code, int ndim, intp* shape, bint pending=*) # C order, not initialized; pending: allocated late
@@ -67,13 +49,11 @@ cdef int parse_shape(object shape, intp* out) except -1                 # return
 cdef int normalize_axis(object axis, int ndim) except -1                # AxisError
 cdef object base_index(ndarray a, object key)                           # basic indexing, or NotImplemented
 
-# ---- running kernels
+# ---- operands of kernels, waiting
 cdef int fill_operand(Operand* o, ndarray a, int ndim, intp* shape, bint write) noexcept
 cdef int not_full(Operand* o, ndarray a) noexcept                        # the operand leaves some of a as it is
-cdef int fill_constant(Operand* o, char* constant, int itemsize) noexcept
 cdef bint same_elements(ndarray a, ndarray b) noexcept
 cdef bint may_overlap(ndarray a, ndarray b) noexcept
-cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1
 cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where, ndarray out) except -1
 cdef int run_host(object payload, list reads, list writes, bint always) except -1
 cdef int wait_read(ndarray a) except -1
@@ -81,7 +61,6 @@ cdef int wait_write(ndarray a) except -1
 cdef bint ready(ndarray a) noexcept
 cdef inline char* data_of(ndarray a) noexcept:                          # valid after wait_read
     return a.st.data + a.offset
-cdef int fp_event(int flags, Kernel* k) except -1                       # flags raised in the caller
 cdef str shape_text(ndarray a)
 cdef int check_writable(ndarray a) except -1
 

@@ -16,6 +16,8 @@ from dflow._graph cimport (
     Access, Task, WRITE, FULL, TRACKED, HAS_REGIONS, ALWAYS, HOST, MAY_RAISE, REPORTS_FP, INVALID_FAILS, Region,
     storage_new, storage_unref, storage_allocate, readable, writable, task_new, task_operand, task_constant,
     task_region, task_dims, task_strides, task_constants, regions_overlap, raise_poison, poison_storage)
+from dflow._launch cimport (
+    Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch, read_fp_policy, fp_warn, fp_strict)
 from dflow._memory cimport add_int
 from dflow._kernels cimport (
     BOOL, HALF, DTYPES, itemsizes, code_of, code_of_num, is_complex, is_integer, real_code, cast_kernel, write_scalar,
@@ -35,58 +37,11 @@ cdef extern from "Python.h":
     Py_ssize_t PyTuple_GET_SIZE(tuple)
     PyObject* PyTuple_GET_ITEM(tuple, Py_ssize_t)
     Py_ssize_t PyLong_AsSsize_t(object) except? -1
-    int PyContextVar_Get(object, PyObject*, PyObject**) except -1
 
 cdef extern from "numpy/arrayobject.h":
     object PyArray_New(object, int, cnp.npy_intp*, int, cnp.npy_intp*, void*, int, int, PyObject*)
 
 hooks = {}
-
-# ---- floating point policy -------------------------------------------------------------------------------------
-#
-# np.errstate is NumPy's own. What must only warn runs asynchronously; what must raise or call runs at its call.
-
-cdef object fp_variable = np._core._multiarray_umath._extobj_contextvar
-cdef PyObject* fp_seen = NULL       # owned: the state that the masks below are of
-cdef int fp_warn = 0
-cdef int fp_strict = 0
-
-cdef int read_fp_policy() except -1:
-    global fp_seen, fp_warn, fp_strict
-    cdef PyObject* state = NULL
-    PyContextVar_Get(fp_variable, NULL, &state)
-    if state == fp_seen:
-        Py_XDECREF(state)
-        return 0
-    Py_XDECREF(fp_seen)
-    fp_seen = state
-    fp_warn = fp_strict = 0
-    modes = np.geterr()
-    for bit, kind in ((1, "divide"), (2, "over"), (4, "under"), (8, "invalid")):
-        if modes[kind] == "warn":
-            fp_warn |= bit
-        elif modes[kind] != "ignore":
-            fp_strict |= bit
-    return 0
-
-cdef int strict_fp(int flags, Kernel* k) except -1:
-    """What NumPy does with flags whose mode is raise, call, print or log."""
-    modes = np.geterr()
-    name = k.name.decode()
-    for bit, kind, text in ((1, "divide", "divide by zero"), (2, "over", "overflow"), (4, "under", "underflow"),
-                            (8, "invalid", "invalid value")):
-        if not flags & bit:
-            continue
-        mode = modes[kind]
-        if mode == "raise":
-            raise FloatingPointError(f"{text} encountered in {name}")
-        if mode == "call":
-            np.geterrcall()(text, flags)
-        elif mode == "print":
-            print(f"Warning: {text} encountered in {name}")
-        elif mode == "log":
-            np.geterrcall().write(f"Warning: {text} encountered in {name}\n")
-    return 0
 
 # ---- making arrays and views -----------------------------------------------------------------------------------
 
@@ -371,7 +326,7 @@ cdef bint may_overlap(ndarray a, ndarray b) noexcept:
     region_of_view(b, &q)
     return regions_overlap(&r, &q)
 
-# ---- launching kernels -----------------------------------------------------------------------------------------
+# ---- operands ------------------------------------------------------------------------------------------------
 
 cdef int fill_operand(Operand* o, ndarray a, int ndim, intp* shape, bint write) noexcept:
     """The view a, broadcast to a shape that it fits."""
@@ -395,207 +350,6 @@ cdef int not_full(Operand* o, ndarray a) noexcept:
     o.flags &= ~FULL
     region_of_view(a, &o.region)
     return 0
-
-cdef int fill_constant(Operand* o, char* constant, int itemsize) noexcept:
-    o.s = NULL
-    o.constant = constant
-    o.itemsize = itemsize
-    o.flags = 0
-    o.offset = 0
-    memset(o.strides, 0, sizeof(o.strides))
-    return 0
-
-cdef int simplify(Operand* ops, int nops, int ndim, intp* shape) noexcept:
-    """Fewer, longer loops: drop axes of length 1, put long strides outside, join axes that follow each other.
-
-    Changes shape and strides; returns the new number of axes, at least 1.
-    """
-    cdef int i, j, n = 0, lead = nops - 1
-    cdef intp length, weight
-    cdef bint joined
-    for i in range(ndim):
-        if shape[i] == 1:
-            continue
-        length = shape[i]                   # insertion sort by the last operand's stride, an output's as a rule
-        weight = abs(ops[lead].strides[i])
-        j = n
-        while j > 0 and abs(ops[lead].strides[j - 1]) < weight:
-            j -= 1
-        move_axis(ops, nops, shape, i, j, n)
-        n += 1
-    if n == 0:
-        shape[0] = 1
-        for i in range(nops):
-            ops[i].strides[0] = 0
-        return 1
-    j = 0
-    for i in range(1, n):
-        joined = True
-        for k in range(nops):
-            if ops[k].strides[j] != ops[k].strides[i] * shape[i]:
-                joined = False
-                break
-        if joined:
-            shape[j] *= shape[i]
-        else:
-            j += 1
-            shape[j] = shape[i]
-        for k in range(nops):
-            ops[k].strides[j] = ops[k].strides[i]
-    return j + 1
-
-cdef inline void move_axis(Operand* ops, int nops, intp* shape, int source, int target, int end) noexcept:
-    """Take axis `source` out and put it at `target`; axes target..end-1 move up by one."""
-    cdef intp kept = shape[source]
-    cdef int i, k
-    for i in range(end, target, -1):
-        shape[i] = shape[i - 1]
-    shape[target] = kept
-    for k in range(nops):
-        kept = ops[k].strides[source]
-        for i in range(end, target, -1):
-            ops[k].strides[i] = ops[k].strides[i - 1]
-        ops[k].strides[target] = kept
-
-cdef bint operands_ready(Operand* ops, int nops) noexcept:
-    """Whether no pending task stands in the way; a poisoned operand goes the way of a task, which knows what to do."""
-    cdef int i
-    cdef Region* r
-    for i in range(nops):
-        if ops[i].s == NULL:
-            continue
-        r = NULL if ops[i].flags & FULL else &ops[i].region
-        if not region_ready(ops[i].s, r, ops[i].flags & WRITE) or ops[i].s.poison != NULL:
-            return False
-    return True
-
-cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1:
-    """Run k over a space of ndim axes: now, when its operands are ready and it is cheap, or else as a task.
-
-    ops and shape are changed. core: its core dimensions, or NULL.
-    """
-    cdef double cost = k.cost
-    cdef int i
-    cdef bint strict
-    for i in range(ndim):
-        cost *= shape[i]
-    if cost == 0:
-        return 0                            # no elements
-    if core != NULL:
-        for i in range(core.ndim):
-            cost *= core.dims[i] if core.dims[i] else 1
-    ndim = simplify(ops, nops, ndim, shape)
-    read_fp_policy()
-    strict = fp_strict != 0 and (k.flags & REPORTS_FP) != 0
-    if strict:
-        for i in range(nops):
-            if ops[i].s != NULL:
-                wait_storage(ops[i].s, NULL if ops[i].flags & FULL else &ops[i].region, ops[i].flags & WRITE)
-    if (cost <= settings.inline_cost or settings.naive or strict or in_host_task()) and operands_ready(ops, nops):
-        return run_here(k, ops, nops, ndim, shape, core)
-    return run_later(k, ops, nops, ndim, shape, core)
-
-cdef int run_here(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1:
-    cdef char* args[256]
-    cdef intp dims[MAXDIMS + 70]
-    cdef intp steps[1600]
-    cdef intp* step = steps
-    cdef int i, j, flags
-    if ndim * nops > 1400 or nops > 255:
-        return run_later(k, ops, nops, ndim, shape, core)
-    for i in range(nops):
-        if ops[i].s == NULL:
-            args[i] = ops[i].constant
-        else:
-            if not storage_allocate(ops[i].s):
-                raise MemoryError(f"Unable to allocate {ops[i].s.nbytes} bytes for the result of {k.name.decode()}")
-            args[i] = ops[i].s.data + ops[i].offset
-    for i in range(ndim):
-        dims[i] = shape[i]
-        for j in range(nops):
-            step[0] = ops[j].strides[i]
-            step += 1
-    if core != NULL:
-        memcpy(dims + ndim, core.dims, core.ndim * sizeof(intp))
-        memcpy(step, core.steps, core.nsteps * sizeof(intp))
-    settings.inlined += 1
-    if not k.flags & (REPORTS_FP | INVALID_FAILS | MAY_RAISE):
-        run_kernel(k, args, nops, ndim, dims, steps)
-        return 0
-    fp_clear()
-    run_kernel(k, args, nops, ndim, dims, steps)
-    if k.flags & MAY_RAISE and PyErr_Occurred():
-        return fail_here(k, ops, nops)
-    flags = fp_flags()
-    if flags:
-        if k.flags & INVALID_FAILS:
-            if flags & FP_INVALID:
-                return fail_here(k, ops, nops)
-            return 0
-        fp_event(flags, k)
-    return 0
-
-cdef int fp_event(int flags, Kernel* k) except -1:
-    read_fp_policy()
-    if flags & fp_warn:
-        report_fp(flags & fp_warn, NULL, k)
-    if flags & fp_strict:
-        strict_fp(flags & fp_strict, k)
-    return 0
-
-cdef int fail_here(Kernel* k, Operand* ops, int nops) except -1:
-    """The kernel failed in its caller: its outputs carry the error, as they would had it been a task."""
-    cdef int i
-    try:
-        if PyErr_Occurred():
-            return propagate()
-        raise np.linalg.LinAlgError(k.failure.decode())
-    except Exception as e:
-        error = e
-    if settings.naive:
-        raise error
-    for i in range(k.nin, nops):
-        poison_storage(ops[i].s, error, k.name)
-    return 0
-
-cdef int propagate() except -1:
-    """The error indicator is set: let it be an exception."""
-    return -1
-
-cdef int run_later(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1:
-    cdef int i, j, flags = 0, access
-    cdef int ncore = core.ndim if core != NULL else 0
-    cdef size_t constants = 0
-    cdef intp* dims
-    cdef intp* step
-    cdef Task* t
-    for i in range(nops):
-        if ops[i].s == NULL:
-            if ops[i].itemsize > 16:
-                constants = ops[i].itemsize
-        elif not ops[i].flags & FULL:
-            flags = HAS_REGIONS
-    t = task_new(k, nops, ndim, ncore, core.nsteps if core != NULL else 0, constants, flags)
-    t.fp_warn = <uint8_t>(fp_warn if k.flags & REPORTS_FP else 0)
-    dims = task_dims(t)
-    step = task_strides(t)
-    for i in range(ndim):
-        dims[i] = shape[i]
-        for j in range(nops):
-            step[0] = ops[j].strides[i]
-            step += 1
-    if core != NULL:
-        memcpy(dims + ndim, core.dims, ncore * sizeof(intp))
-        memcpy(step, core.steps, core.nsteps * sizeof(intp))
-    for i in range(nops):
-        if ops[i].s == NULL:
-            memcpy(task_constant(t, i, ops[i].itemsize), ops[i].constant, ops[i].itemsize)
-            continue
-        access = (ops[i].flags & (WRITE | FULL)) | (0 if ops[i].flags & UNTRACKED_READ else TRACKED)
-        task_operand(t, i, ops[i].s, ops[i].offset, access)
-        if flags:
-            task_region(t, i)[0] = ops[i].region
-    return submit(t)
 
 cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where, ndarray out) except -1:
     """Queue an elementwise kernel over C-contiguous arrays of one shape: run_later without its generality.

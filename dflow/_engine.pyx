@@ -40,6 +40,9 @@ cdef extern from "<pthread.h>" nogil:
     int pthread_create(pthread_t*, void*, void* (*)(void*) noexcept nogil, void*)
     int pthread_join(pthread_t, void**)
 
+cdef extern from "_sync.h" nogil:
+    bint join_within(pthread_t, long long)
+
 cdef extern from *:
     """
     static __thread void *tls_runner;        /* the Runner this thread is, if any */
@@ -77,6 +80,7 @@ cdef enum:
     MAX_WORKERS = 256
     FENCE_AFTER = 64        # frontier length at which a partial write inserts a fence
     SPIN_NS = 20000         # how long an idle worker or a waiting thread looks around before it sleeps
+    STUCK = 60              # slices without progress after which the exit waits no longer for host tasks
     SLICE_NS = 50000000     # longest sleep of a waiting thread between looks at signals
 
 settings.inline_cost = 8000
@@ -549,8 +553,11 @@ cdef int start_workers() except -1:
         started = i
     return 0
 
-cdef void stop_workers() noexcept nogil:
-    """Let each finish what it runs, and join it. Called without the GIL, which a worker may need to finish."""
+cdef void stop_workers(bint leaving) noexcept nogil:
+    """Let each finish what it runs, and join it. Called without the GIL, which a worker may need to finish.
+
+    leaving: the process ends, and a worker that does not come back within a second is left behind.
+    """
     global started
     cdef int i
     store_int(&stopping, 1)
@@ -558,7 +565,10 @@ cdef void stop_workers() noexcept nogil:
     bell_ring_all(&idle_bell)
     bell_unlock(&idle_bell)
     for i in range(1, started + 1):
-        pthread_join(workers[i].thread, NULL)
+        if leaving and join_within(workers[i].thread, 1000000000):
+            continue
+        if not leaving:
+            pthread_join(workers[i].thread, NULL)
         unregister(workers[i])
         free(workers[i])
         workers[i] = NULL
@@ -718,6 +728,20 @@ cdef int block(Storage* s, Region* r, bint write) except -1:
             add_int(&waiting_all, -1)
     return 0
 
+cdef int block_for_a_while() except -1:
+    """Wait for everything, but only for one slice."""
+    cdef Runner me
+    memset(&me, 0, sizeof(me))
+    register(&me)
+    add_int(&waiting_all, 1)
+    try:
+        help_until(&me, NULL, NULL, False)
+        PyErr_CheckSignals()
+    finally:
+        unregister(&me)
+        add_int(&waiting_all, -1)
+    return 0
+
 cdef int wait_storage(Storage* s, Region* r, bint write) except -1:
     """Until no pending access stands in the way of reading (or writing) a region of s. Raises its poison, if reading."""
     while not region_ready(s, r, write):
@@ -875,14 +899,19 @@ cdef void end_task(Task* t, Poison* p) noexcept nogil:
 
 def shutdown():
     """At exit: run the host tasks, for their effects; drop the rest; report errors that nobody saw."""
+    cdef long long before = -1, left = pending()
+    cdef int slices = 0
     try:
-        while load_i64(&host_tasks) and pending():
-            block(NULL, NULL, False)
+        while load_i64(&host_tasks) and left and slices < STUCK:
+            slices = slices + 1 if left == before else 0
+            before = left
+            block_for_a_while()
+            left = pending()
     except BaseException:           # Ctrl-C again
         pass
     if started:
         with nogil:
-            stop_workers()
+            stop_workers(True)
     drain()
     for error in unseen_errors():
         report_unseen(error)
@@ -904,7 +933,7 @@ def set_num_workers(int n):
         block(NULL, NULL, False)
     if started:
         with nogil:
-            stop_workers()
+            stop_workers(False)
     nworkers = n
 
 def num_workers():

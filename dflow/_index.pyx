@@ -10,6 +10,7 @@ from cpython.slice cimport PySlice_Check
 from libc.string cimport memcpy, memset
 from libc.stdint cimport int64_t
 from dflow._graph cimport Kernel, intp, FULL
+from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch, fp_event
 from dflow._kernels cimport (
     BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, cast_kernel, masked_kernel, sort_kernel,
     argextreme_kernel, write_scalar, is_complex)

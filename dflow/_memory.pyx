@@ -13,8 +13,8 @@ cdef extern from "<sys/mman.h>" nogil:
 # ---- cells -----------------------------------------------------------------------------------------------------
 
 cdef enum:
-    UNIT = 16                   # sizes are counted in units
-    CLASSES = 65                # cells of 1 to 64 units; larger ones come from malloc
+    UNIT = 8                    # sizes are counted in units
+    CLASSES = 129               # cells of 1 to 128 units; larger ones come from malloc
     SLAB = 1 << 16              # the first slabs of a pool; from GROWN bytes on they are huge pages
     GROWN = 1 << 20
     TRIM = 64 << 20             # slabs kept for good
@@ -76,7 +76,7 @@ cdef void slab_bytes_add(size_t n) noexcept:
     slab_bytes += n
 
 cdef void* cell_alloc(Pool kind, size_t n) noexcept:
-    """A cell of n bytes, 16-byte aligned, or NULL. Needs the GIL."""
+    """A cell of n bytes, or NULL; aligned to 16 bytes if n is a multiple of 16, else to 8. Needs the GIL."""
     cdef size_t units = (n + UNIT - 1) // UNIT
     cdef CellPool* pool
     cdef Cell* cell

@@ -115,6 +115,21 @@ static inline int64_t now_ns(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* Join a thread, or give up after a while: 0 when joined. */
+static inline int join_within(pthread_t thread, int64_t ns) {
+#if defined(__linux__) && defined(__USE_GNU)
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    ns += t.tv_nsec;
+    t.tv_sec += (time_t)(ns / 1000000000);
+    t.tv_nsec = (long)(ns % 1000000000);
+    return pthread_timedjoin_np(thread, NULL, &t);
+#else
+    (void)ns;
+    return pthread_join(thread, NULL);
+#endif
+}
+
 /* A mutex and condition in one: what idle workers and blocked readers sleep on. */
 typedef struct { pthread_mutex_t mutex; pthread_cond_t cond; } Bell;
 

@@ -20,6 +20,7 @@ LAYERS = [
     ["_index"],
     ["_ufunc"],
     ["_array"],
+    ["_launch"],
     ["_kernels", "_engine"],
     ["_graph"],
     ["_memory"],

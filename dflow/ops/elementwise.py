@@ -72,17 +72,10 @@ def _limit(a, low, high, out, keywords):
     return _clip(a, low, high, out=out, **keywords)
 
 
-@method
+@method("clip")
 def _clip_method(self, min=None, max=None, out=None, **kwargs):
+    """clip(self, min, max)."""
     return _limit(self, min, max, out, kwargs)
-
-
-def _rename(old, new):
-    from dflow._array import attach
-    attach(new, old)
-
-
-_rename(_clip_method, "clip")
 
 
 @op("a", "a, 1", "a * 100, -1", "i, -1", "i, 2", "c, 1", "h", "b", "a, 2, out=np.zeros((3, 4))", aliases=("around",), method=True)
@@ -94,8 +87,7 @@ def round(a, decimals=0, out=None):
     if kind in "iu":
         return _round_integers(a, decimals, out)
     if kind == "b":
-        raise_on_bool = decimals            # NumPy rounds bools through float16
-        a = a.astype("f2") if raise_on_bool == 0 else a.astype("f2")
+        a = a.astype("f2")
     if decimals == 0:
         return rint(a, out=out)
     scale = 10.0 ** abs(decimals)

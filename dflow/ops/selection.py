@@ -7,11 +7,11 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from dflow import _index
 from dflow._array import array as as_array
-from dflow._array import attach, broadcast_to, ndarray, window
+from dflow._array import broadcast_to, ndarray, window
 from dflow._ufunc import wrap_ufunc
 from dflow.ops.creation import tri, zeros
 from dflow.ops.reductions import add_reduce
-from dflow.ops.table import op
+from dflow.ops.table import method, op
 
 _SCALARS = (int, float, complex)
 
@@ -73,12 +73,10 @@ def compress(condition, a, axis=None, out=None):
     return _index.take(a, nonzero(condition)[0], axis, out)
 
 
+@method("compress")
 def _compress_method(self, condition, axis=None, out=None):
     """compress(condition, self)."""
     return compress(condition, self, axis, out)
-
-
-attach("compress", _compress_method)
 
 
 @op("[a > 1, a > 0], [a, -a]", "[a > 1, a > 0], [a, 2 * a], 5", "[b], [i, i]", "[], []", "[b, i], [a, a]", "[v > 0], [a], 1.5")
@@ -133,12 +131,10 @@ def choose(a, choices, out=None, mode="raise"):
     return out
 
 
+@method("choose")
 def _choose_method(self, choices, out=None, mode="raise"):
     """choose(self, choices)."""
     return choose(self, choices, out, mode)
-
-
-attach("choose", _choose_method)
 
 
 # -- by index --------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from dflow import _index
 from dflow._array import array as as_array
 from dflow._array import ndarray
 from dflow.ops.host import submit
-from dflow.ops.table import op
+from dflow.ops.table import method, op
 
 SORTS = ("a", "a, 0", "a, axis=None", "n", "i, kind='stable'", "c", "b, 0", "h", "s", "e", "a, 2", "a, kind='bubble'", "[3, 1, 2]",
          "a[:, ::-1]", "i, stable=True", "i, kind='heapsort', stable=True")
@@ -40,7 +40,7 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None):
     return _index.sort(a, axis, _kind(kind, stable))
 
 
-@method
+@method("sort")
 def _sort_in_place(self, axis=-1, kind=None, order=None, *, stable=None):
     """Sort along an axis, in place."""
     _no_fields(order)
@@ -87,6 +87,7 @@ def partition(a, kth, axis=-1, kind="introselect", order=None):
     return submit(numpy.partition, a, shape=a.shape, dtype=a.dtype, kth=_plain(kth), axis=axis)
 
 
+@method("partition")
 def _partition_in_place(self, kth, axis=-1, kind="introselect", order=None):
     """partition(), in place."""
     self[...] = partition(self, kth, axis, kind)
@@ -134,12 +135,3 @@ def digitize(x, bins, right=False):
     if step == -1:
         return len(bins) - searchsorted(bins[::-1], x, side)
     return searchsorted(bins, x, side)
-
-
-def _attach():
-    from dflow._array import attach
-    attach("sort", _sort_in_place)
-    attach("partition", _partition_in_place)
-
-
-_attach()

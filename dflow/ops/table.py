@@ -55,10 +55,15 @@ def op(*samples, name=None, aliases=(), kind="kernel", method=False, module="num
     return add
 
 
-def method(function):
+def method(name):
     """Decorates a function that is a method of ndarray only, or whose arguments differ from the namespace's."""
-    attach(function.__name__, function)
-    return function
+
+    def add(function):
+        function.__name__ = function.__qualname__ = name
+        attach(name, function)
+        return function
+
+    return add
 
 
 def namespace(module):

@@ -1,0 +1,212 @@
+"""What ndarray has that is no operation of the namespace; and how NumPy's own functions reach our arrays."""
+
+import importlib
+
+import numpy
+
+from dflow._array import array as as_array
+from dflow._array import attach, ndarray, window
+from dflow._ufunc import wrap_ufunc
+from dflow.ops import fallback
+from dflow.ops.creation import is_dense
+from dflow.ops.table import TABLE, method
+
+_conjugate = wrap_ufunc(numpy.conjugate)
+
+
+@method("conj")
+def _conj(self, out=None):
+    """The complex conjugate."""
+    return _conjugate(self, out=out) if out is not None else _conjugate(self) if self.dtype.kind == "c" else self
+
+
+@method("conjugate")
+def _conjugate_method(self, out=None):
+    """The complex conjugate."""
+    return _conj(self, out)
+
+
+@method("tofile")
+def _tofile(self, fid, sep="", format="%s"):
+    """Write the elements to a file. Waits."""
+    self.asnumpy().tofile(fid, sep, format)
+
+
+@method("dumps")
+def _dumps(self):
+    """The pickle of the array. Waits."""
+    import pickle
+    return pickle.dumps(self)
+
+
+@method("to_device")
+def _to_device(self, device, /, *, stream=None):
+    """The array itself: all of its memory is the CPU's."""
+    if device != "cpu":
+        raise ValueError(f'The stream argument in to_device() is not supported, and the device must be "cpu", not {device!r}')
+    return self
+
+
+# -- flat and flags --------------------------------------------------------------------------------
+
+class Flat:
+    """The elements in C order, by one index: what `x.flat` is."""
+
+    def __init__(self, base):
+        self.base = base
+
+    def __len__(self):
+        return self.base.size
+
+    def __iter__(self):
+        return iter(self.base.reshape(-1))
+
+    def __getitem__(self, key):
+        if isinstance(key, tuple) and len(key) == 1:
+            key = key[0]
+        result = self.base.reshape(-1)[key]
+        return result.copy() if isinstance(key, slice) else result
+
+    def __setitem__(self, key, value):
+        base = self.base
+        try:
+            base.reshape(-1, copy=False)[key] = value
+            return
+        except ValueError as error:
+            if "Unable to avoid" not in str(error):
+                raise
+        places = numpy.arange(base.size)[fallback.unwrap(key)]
+        base[numpy.unravel_index(places, base.shape)] = value
+
+    def __array__(self, dtype=None, *, copy=None):
+        return self.base.reshape(-1).__array__(dtype)
+
+    def copy(self):
+        """A 1-d copy of the array."""
+        return self.base.flatten()
+
+
+def _set_flat(self, value):
+    values = as_array(value).reshape(-1)
+    n = self.size
+    if values.size not in (1, n) and values.size:
+        from dflow._index import take
+        values = take(values, numpy.arange(n) % values.size)
+    Flat(self)[:] = values
+
+
+attach("flat", property(Flat, _set_flat, doc="The elements in C order, by one index; they can be assigned."))
+
+
+class Flags:
+    """Memory layout, as NumPy's `flags`. Our arrays never own foreign memory, and are always aligned."""
+
+    _LETTERS = {"C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable", "A": "aligned", "X": "writebackifcopy",
+                "CONTIGUOUS": "c_contiguous", "FORTRAN": "f_contiguous"}
+
+    def __init__(self, array):
+        self.c_contiguous = is_dense(array)
+        self.f_contiguous = is_dense(array.T)
+        self.writeable = _writeable(array)
+        self.owndata = True
+        self.aligned = True
+        self.writebackifcopy = False
+
+    @property
+    def contiguous(self):
+        return self.c_contiguous
+
+    @property
+    def fnc(self):
+        return self.f_contiguous and not self.c_contiguous
+
+    @property
+    def forc(self):
+        return self.f_contiguous or self.c_contiguous
+
+    def __getitem__(self, key):
+        name = self._LETTERS.get(key, key.lower())
+        if not hasattr(self, name):
+            raise KeyError("Unknown flag")
+        return getattr(self, name)
+
+    def __repr__(self):
+        names = "c_contiguous f_contiguous owndata writeable aligned writebackifcopy".split()
+        return "".join(f"  {name.upper()} : {getattr(self, name)}\n" for name in names)
+
+
+def _writeable(array):
+    """An assignment to no elements tells."""
+    try:
+        array.reshape(-1)[:0] = 0
+    except ValueError:
+        return False
+    return True
+
+
+attach("flags", property(Flags, doc="Memory layout: c_contiguous, f_contiguous, writeable."))
+attach("device", "cpu")
+
+
+# -- NumPy's protocols -----------------------------------------------------------------------------
+
+attach("__array_priority__", 100.0)
+
+
+def _foreign(x):
+    """Whether another library's array type has its own way with ufuncs."""
+    own = getattr(type(x), "__array_ufunc__", None)
+    return own is not None and not isinstance(x, (ndarray, numpy.ndarray, numpy.generic))
+
+
+@method("__array_ufunc__")
+def _array_ufunc(self, function, how, *inputs, **keywords):
+    """numpy.sin(x), scipy.special.erf(x), numpy.add.reduce(x): run as ours. A NumPy `out` is filled after waiting."""
+    outs = keywords.pop("out", ())
+    if any(map(_foreign, inputs)) or any(map(_foreign, outs)):
+        return NotImplemented
+    if how == "at" and not isinstance(inputs[0], ndarray):
+        return function.at(*fallback.unwrap(inputs))
+    if all("O" in loop for loop in function.types):
+        return fallback.call(function if how == "__call__" else getattr(function, how), inputs, {**keywords, **({"out": outs} if outs else {})})
+    ours = wrap_ufunc(function)
+    if outs:
+        keywords["out"] = tuple(as_array(x) if isinstance(x, numpy.ndarray) else x for x in outs)
+    result = (ours if how == "__call__" else getattr(ours, how))(*inputs, **keywords)
+    if not any(isinstance(x, numpy.ndarray) for x in outs):
+        return result
+    results = result if isinstance(result, tuple) else (result,)
+    for plain, made in zip(outs, results):
+        if isinstance(plain, numpy.ndarray):
+            plain[...] = made.asnumpy()
+    results = tuple(plain if isinstance(plain, numpy.ndarray) else made for plain, made in zip(outs, results))
+    return results if len(results) > 1 else results[0]
+
+
+LAZY = {"numpy.linalg": "dflow.ops.linalg", "numpy.fft": "dflow.ops.fft"}      # modules whose rows are made when needed
+
+
+@method("__array_function__")
+def _array_function(self, function, types, args, keywords):
+    """numpy.concatenate([x, y]) and all the others: the operation of that name here, else NumPy's on copies."""
+    if not all(issubclass(t, (ndarray, numpy.ndarray)) for t in types):
+        return NotImplemented
+    if function.__module__ in LAZY:
+        importlib.import_module(LAZY[function.__module__])
+    row = TABLE.get((function.__module__, function.__name__))
+    out = keywords.get("out")
+    if isinstance(out, numpy.ndarray):
+        plain = {key: value for key, value in keywords.items() if key != "out"}
+        out[...] = fallback.unwrap(_array_function(self, function, types, args, plain))
+        return out
+    if row is None or (args and type(args[0]) is numpy.ndarray and function in INPLACE):
+        return fallback.call(function, args, keywords)
+    return row.function(*args, **keywords)
+
+
+INPLACE = frozenset({numpy.copyto, numpy.put, numpy.place, numpy.putmask, numpy.fill_diagonal, numpy.put_along_axis})
+
+
+def shares_memory(a, b):
+    """Whether some byte belongs to both arrays."""
+    return numpy.shares_memory(*(window(x) if isinstance(x, ndarray) else x for x in (a, b)))

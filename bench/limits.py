@@ -122,6 +122,7 @@ _PROBE = """\
 import dflow
 from bench.limits import Gate
 from bench.memory import resident
+from dflow._graph import storage_header_bytes
 gate = Gate()
 x = gate.array((1, 2))
 y = x * 0.5 + x
@@ -129,7 +130,7 @@ live, memory = dflow._engine.live(), resident()
 for _ in range({statements}):
     y = y * 0.5 + x
 used, now = resident() - memory, dflow._engine.live()
-print(used, now["storages"] - live["storages"], now["tasks"] - live["tasks"], dflow._engine.storage_header_bytes())
+print(used, *(now[count] - live[count] for count in ("storages", "tasks", "bytes")), storage_header_bytes())
 gate.open()
 dflow.waitall()
 """
@@ -140,10 +141,10 @@ dflow.waitall()
 def task_memory(run):
     for size in run.sizes:
         # A process of its own: here, memory that earlier experiments left in the pool would be used unseen.
-        used, storages, tasks, header = map(int, _fresh(_PROBE.format(statements=size // 2)).split())
+        used, storages, tasks, data, header = map(int, _fresh(_PROBE.format(statements=size // 2)).split())
         yield Row(f"memory of a pending op ({size:,} pending)", (used - storages * header) / size, "bytes", limit=200,
-                  note=f"{used / size:.0f} with headers; an op has {tasks / size:.2f} tasks, "
-                       f"{storages / size:.2f} storages of {header} bytes", size=size)
+                  note=f"with headers {used / size:.0f}; an op has {tasks / size:.2f} tasks, {storages / size:.2f} "
+                       f"headers of {header} bytes, {data / size:.0f} bytes of array data", size=size)
 
 
 @contextmanager

@@ -46,7 +46,7 @@ cdef ndarray reshape_view(ndarray a, int ndim, intp* shape, char order) # None: 
 cdef ndarray reshaped(ndarray a, int ndim, intp* shape)                 # view or copy, sizes agree
 cdef tuple shape_tuple(ndarray a)
 cdef int parse_shape(object shape, intp* out) except -1                 # returns ndim
-cdef int normalize_axis(object axis, int ndim) except -1                # AxisError
+cdef int normalize_axis(object axis, int ndim, str prefix=*) except -1                # AxisError
 cdef object base_index(ndarray a, object key)                           # basic indexing, or NotImplemented
 
 # ---- operands of kernels, waiting

@@ -237,6 +237,8 @@ cdef int parse_shape(object shape, intp* out) except -1:
         items = (shape,)
     elif isinstance(shape, (tuple, list)):
         items = shape
+    elif shape is not None and not hasattr(shape, "__iter__") and not PyIndex_Check(shape):
+        raise TypeError(f"expected a sequence of integers or a single integer, got {str(shape)!r}")
     elif shape is None or not hasattr(shape, "__iter__") or (isinstance(shape, ndarray) and (<ndarray>shape).ndim == 0):
         items = (shape,) if shape is not None else ()
     else:
@@ -257,10 +259,10 @@ cdef int check_dimensions(int ndim, intp* shape) except -1:
             raise ValueError("negative dimensions are not allowed")
     return 0
 
-cdef int normalize_axis(object axis, int ndim) except -1:
+cdef int normalize_axis(object axis, int ndim, str prefix=None) except -1:
     cdef Py_ssize_t i = PyNumber_AsSsize_t(axis, OverflowError)
     if i < -ndim or i >= ndim:
-        raise AxisError(i, ndim)
+        raise AxisError(i, ndim, prefix)
     return <int>(i + ndim if i < 0 else i)
 
 # ---- regions and overlap ---------------------------------------------------------------------------------------
@@ -306,7 +308,15 @@ cdef void region_of_view(ndarray a, Region* r) noexcept:
             return
 
 cdef inline bint covers_storage(ndarray a) noexcept:
-    return a.flags & (C_CONTIGUOUS | F_CONTIGUOUS) and <size_t>(a.size * a.itemsize) == a.st.nbytes
+    """Whether a sees every byte of its storage: as many as there are, and none twice."""
+    cdef int i
+    if <size_t>(a.size * a.itemsize) != a.st.nbytes:
+        return False
+    if not a.flags & (C_CONTIGUOUS | F_CONTIGUOUS):
+        for i in range(a.ndim):
+            if strides_of(a)[i] == 0 and a.shape[i] > 1:
+                return False
+    return True
 
 cdef bint same_elements(ndarray a, ndarray b) noexcept:
     """Whether two views of one shape see each element at the same place."""
@@ -518,7 +528,7 @@ cdef ndarray broadcast_view(ndarray a, int ndim, intp* shape):
             elif a.shape[i - skip] != 1:
                 target = tuple([shape[j] for j in range(ndim)])
                 raise ValueError("operands could not be broadcast together with remapped shapes [original->remapped]: "
-                                 f"{shape_text(a)} and requested shape {str(target).replace(' ', '')}")
+                                 f"{shape_text(a)}  and requested shape {str(target).replace(' ', '')}")
     v.flags |= READONLY
     return close_view(v)
 
@@ -950,7 +960,7 @@ cdef class ndarray:
 
     def swapaxes(self, axis1, axis2):
         cdef int order[MAXDIMS]
-        cdef int i = normalize_axis(axis1, self.ndim), j = normalize_axis(axis2, self.ndim), k
+        cdef int i = normalize_axis(axis1, self.ndim, "axis1"), j = normalize_axis(axis2, self.ndim, "axis2"), k
         for k in range(self.ndim):
             order[k] = k
         order[i] = j
@@ -1304,8 +1314,9 @@ cdef ndarray reshape(ndarray a, object shape, object order="C", object copy=None
     elif unknown >= 0:
         known = -1
     if known != a.size:
-        text = str(tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)).replace(" ", "")
-        raise ValueError(f"cannot reshape array of size {a.size} into shape {text}")
+        if unknown >= 0:
+            dims[unknown] = -1
+        raise ValueError(f"cannot reshape array of size {a.size} into shape {wanted_text(ndim, dims)}")
     v = None if copy is True else reshape_view(a, ndim, dims, c"F" if fortran else c"C")
     if v is not None:
         return v
@@ -1314,6 +1325,14 @@ cdef ndarray reshape(ndarray a, object shape, object order="C", object copy=None
     if fortran:
         return reshape_view(copy_of(a.T), ndim, dims, c"C") if ndim == 1 else reshape_view(fortran_copy(a), ndim, dims, c"F")
     return reshape_view(copy_of(a), ndim, dims, c"C")
+
+cdef str wanted_text(int ndim, intp* dims):
+    """A shape with an unknown axis as NumPy writes it: left out in front, else "newaxis"."""
+    cdef int first = 0
+    while first < ndim and dims[first] < 0:
+        first += 1
+    text = ",".join([str(dims[i]) if dims[i] >= 0 else "newaxis" for i in range(first, ndim)])
+    return f"({text},)" if ndim == 1 and first == 0 else f"({text})"
 
 cdef ndarray fortran_copy(ndarray a):
     """A copy whose first axis is the fastest."""

@@ -168,6 +168,19 @@ cdef Task* find(Runner* me) noexcept nogil:
                 return t
     return NULL
 
+cdef void purge() noexcept nogil:
+    """Drop the stale entries of tasks that waiting threads claimed. For when nothing is pending."""
+    cdef int i
+    cdef Task* t
+    for i in range(nworkers + 1):
+        while True:
+            t = pop(i)
+            if t == NULL:
+                break
+            if take(t):
+                give_back(t)            # submitted by another thread just now
+                return
+
 cdef bint any_ready() noexcept nogil:
     cdef int i
     for i in range(nworkers + 1):
@@ -758,13 +771,14 @@ cdef int wait_all() except -1:
     """Until nothing is pending. Raises the errors that nobody has seen."""
     while pending():
         block(NULL, NULL, False)
+    purge()
     drain()
     trim_cells()
     if load_ptr(&warnings_pending) != NULL:
         give_warnings()
     errors = unseen_errors()
     if len(errors) == 1:
-        raise errors[0].with_traceback(None)
+        raise errors[0]
     if errors:
         if all(isinstance(error, Exception) for error in errors):
             raise ExceptionGroup("several operations failed", errors)

@@ -1,5 +1,6 @@
 """Storages, tasks and the dependencies between them. The contract and the invariants are in _graph.pxd."""
 
+import copy
 import sys
 import traceback
 from types import SimpleNamespace
@@ -153,7 +154,7 @@ cdef list unseen_errors():
     while p != NULL:
         if not p.seen:
             p.seen = 1
-            errors.append(<object>p.error)
+            errors.append(duplicate(<object>p.error))
         p = p.next
     errors.reverse()
     return errors
@@ -171,8 +172,11 @@ cdef Poison* poison_new(object error, Site* site, const char* name) noexcept:
     if site != NULL:
         try:
             error.add_note(f"submitted at {describe(site)}: {name.decode()}")
+            if error.__traceback__ is not None:
+                error.add_note("in the task:\n" + "".join(traceback.format_tb(error.__traceback__)).rstrip())
         except Exception:           # an error class of the user's that refuses notes
             pass
+    strip_frames(error)
     Py_INCREF(error)
     p.error = <PyObject*>error
     p.refs = 1
@@ -181,6 +185,14 @@ cdef Poison* poison_new(object error, Site* site, const char* name) noexcept:
         poisons.prev = p
     poisons = p
     return p
+
+cdef void strip_frames(object error) noexcept:
+    """Its traceback refers to frames, these to arrays that will carry the error: a cycle that nobody could collect."""
+    seen = []
+    while error is not None and not any([error is other for other in seen]):
+        seen.append(error)
+        error.__traceback__ = None
+        error = error.__cause__ if error.__cause__ is not None else error.__context__
 
 cdef Poison no_memory               # when not even a poison can be allocated; never ends
 _no_memory_error = MemoryError("out of memory")
@@ -218,9 +230,23 @@ cdef void report_unseen(object error) noexcept:
         pass                        # nothing is left to tell it to
 
 cdef int raise_poison(Poison* p) except -1:
+    """Raise a copy: a raised exception refers to the frames it passed, and these to arrays that carry the poison."""
     p.seen = 1
-    error = <object>p.error
-    raise error.with_traceback(None)
+    raise duplicate(<object>p.error)
+
+cdef object duplicate(object error):
+    try:
+        twin = copy.copy(error)
+    except Exception:
+        twin = None
+    if type(twin) is not type(error):       # a constructor of the user's own that does not take error.args
+        twin = type(error).__new__(type(error), *error.args)
+        twin.__dict__.update(error.__dict__)
+    if "__notes__" in error.__dict__:
+        twin.__notes__ = list(error.__notes__)
+    twin.__cause__ = error.__cause__
+    twin.__suppress_context__ = error.__suppress_context__
+    return twin
 
 cdef void set_poison(Storage* s, Poison* p) noexcept nogil:
     """Replace the poison of s by p, which may be NULL. Needs the storage's lock."""

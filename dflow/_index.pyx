@@ -99,7 +99,7 @@ cdef object index_array(object item):
         if values.size == 0 and not isinstance(item, np.ndarray):
             values = values.astype(np.intp)
     if values.dtype.kind not in "iub":
-        if isinstance(item, (ndarray, np.ndarray, list, tuple)):
+        if isinstance(item, (ndarray, np.ndarray)):
             raise IndexError("arrays used as indices must be of integer (or boolean) type")
         raise IndexError("only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean "
                          "arrays are valid indices")

@@ -11,6 +11,8 @@ from dflow._kernels cimport (
     reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, kernel_new, write_scalar, copy_constant, dot_kernel)
 from dflow._array cimport *
 
+from numpy._core._exceptions import _UFuncOutputCastingError
+
 NO_VALUE = np._NoValue          # stands for an `initial` that was not given
 LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor"))
 
@@ -515,12 +517,12 @@ cdef int broadcast_shape(tuple inputs, intp* shape, int ndim) except -1:
                 if shape[k] == 1:
                     shape[k] = n
                 elif n != 1:
-                    shapes = " ".join([shape_text(<ndarray>x) if isinstance(x, ndarray) else "()" for x in inputs])
+                    shapes = " ".join([shape_text(<ndarray>x) if isinstance(x, ndarray) else "()" for x in inputs if x is not None])
                     raise ValueError(f"operands could not be broadcast together with shapes {shapes} ")
     return ndim
 
-cdef object cast_error(ufunc u, int source, int target, casting):
-    return TypeError(f"Cannot cast ufunc {u.name!r} output from {DTYPES[source]!r} to {DTYPES[target]!r} with casting rule {casting!r}")
+cdef object cast_error(ufunc u, int source, int target, casting, index=0):
+    return _UFuncOutputCastingError(u.numpy, casting, DTYPES[source], DTYPES[target], index)
 
 cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting, object signature):
     """u(*inputs): a new array, a tuple of them, or what `out` gives."""
@@ -538,9 +540,11 @@ cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, o
         p = u.plan(kinds)
     else:
         p = make_plan(u, kinds, output_signature(u, dtype) if signature is None else signature, casting)
-    ndim = broadcast_shape(inputs, shape, 0)
+    ndim = broadcast_shape(inputs if out is None else inputs + out, shape, 0)
     if where is not True:
-        where = as_array_code(where, BOOL)
+        where = as_array(where)
+        if (<ndarray>where).code != BOOL:
+            raise TypeError(f"Cannot cast array data from {where.dtype!r} to dtype('bool') according to the rule 'safe'")
         ndim = broadcast_shape((where,), shape, ndim)
     if out is not None:
         ndim = check_outputs(u, p, out, shape, ndim, casting)
@@ -575,9 +579,8 @@ cdef int check_outputs(ufunc u, Plan* p, tuple out, intp* shape, int ndim, objec
         o = <ndarray>out[k]
         if o.flags & READONLY:
             raise ValueError("output array is read-only")
-        ndim = broadcast_shape((o,), shape, ndim)
         if o.code != p.codes[u.nin + k] and not np.can_cast(DTYPES[p.codes[u.nin + k]], DTYPES[o.code], casting):
-            raise cast_error(u, p.codes[u.nin + k], o.code, casting)
+            raise cast_error(u, p.codes[u.nin + k], o.code, casting, k)
     for k in range(u.nout):
         if out[k] is None:
             continue
@@ -812,7 +815,7 @@ cdef Plan* reduction_plan(ufunc u, int code, object dtype) except NULL:
     if u.name in LOGICAL:
         resolved = (np.dtype(bool),) * 3
     else:
-        keywords = {} if wanted is None else {"signature": (wanted,) * 3}
+        keywords = {} if wanted is None else {"signature": (wanted, wanted, None)}
         resolved = u.numpy.resolve_dtypes((None, DTYPES[code], None), reduction=True, **keywords)
     p = <Plan*>calloc(1, sizeof(Plan))
     if p == NULL:
@@ -1050,7 +1053,7 @@ cdef class ufunc:
         return p
 
     def __call__(self, *inputs, out=None, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None,
-                 sig=None, axes=None, axis=None, keepdims=False):
+                 sig=None, axes=None, axis=None, keepdims=False, **unknown):
         cdef Plan* p
         cdef int i, j
         if (len(inputs) == 1 and type(inputs[0]) is ndarray and self.nin == 1 and out is None and where is True and dtype is None
@@ -1073,7 +1076,10 @@ cdef class ufunc:
                     if quick is not None:
                         return quick
         if not self.nin <= len(inputs) <= self.nin + self.nout:
-            raise TypeError(f"{self.name}() takes from {self.nin} to {self.nin + self.nout} positional arguments but {len(inputs)} were given")
+            raise TypeError(f"{self.name}() takes from {self.nin} to {self.nin + self.nout} positional arguments but "
+                            f"{len(inputs)} {'was' if len(inputs) == 1 else 'were'} given")
+        if unknown:
+            raise TypeError(f"{self.name}() got an unexpected keyword argument {next(iter(unknown))!r}")
         if axes is not None or axis is not None or keepdims:
             return self.call_with_axes(inputs, out, axes, axis, keepdims, dtype, casting, signature or sig)
         if len(inputs) > self.nin:

@@ -20,9 +20,8 @@ def _rows_of_ufuncs():
     """NumPy's ufuncs, each with the samples of its arity."""
     for name, function in vars(numpy).items():
         if isinstance(function, numpy.ufunc):
-            conjugate = function is numpy.conjugate
             samples = BINARY if function.nin == 2 else UNARY if function.nin == 1 else ()
-            add_row(name, wrap_ufunc(function), samples if not function.signature else (), method=conjugate)
+            add_row(name, wrap_ufunc(function), samples if not function.signature else ())
 
 
 _rows_of_ufuncs()

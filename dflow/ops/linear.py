@@ -19,7 +19,7 @@ for _name in ("matmul", "vecdot", "matvec", "vecmat"):
     TABLE["numpy", _name].close = True
 TABLE["numpy", "matmul"].samples = (
     "a, v", "a, a.T", "v, v", "v, a.T", "f, f.transpose(0, 2, 1)", "a, m", "i, i.T", "b, b.T", "c, v", "a, 2", "s, s", "h, h.T",
-    "a, v, out=np.zeros(3)", "a, a.T, out=np.zeros(3)", "e, np.zeros((3, 2))", "a, np.zeros((4, 0))", "i, v")
+    "a, v, out=np.zeros(3)", "?a, a.T, out=np.zeros(3)", "e, np.zeros((3, 2))", "a, np.zeros((4, 0))", "i, v")
 TABLE["numpy", "vecdot"].samples = ("a, v", "c, c", "v, v", "a, m", "a, a, axis=0")
 TABLE["numpy", "matvec"].samples = ("a, v", "m, v")
 TABLE["numpy", "vecmat"].samples = ("v[:3], a", "v, a")
@@ -31,6 +31,8 @@ def _give(out, result, name):
         return result
     if not isinstance(out, ndarray):
         raise TypeError(f"{name}: out must be an array")
+    if out.ndim == result.ndim and out.shape != result.shape:
+        raise ValueError("output array has wrong dimensions")
     if out.shape != result.shape or out.dtype != result.dtype:
         raise ValueError("output array is not acceptable (must have the right datatype, number of dimensions, and be a C-Array)")
     out[...] = result
@@ -70,8 +72,7 @@ def vdot(a, b, /):
     """The dot product of the flattened arrays, the first one conjugated."""
     a, b = as_array(a).ravel(), as_array(b).ravel()
     if a.size != b.size:
-        raise ValueError("cannot reshape array of size {} into shape {}".format(a.size, b.size) if False else
-                         "operands could not be broadcast together")
+        raise ValueError(f"cannot reshape array of size {b.size} into shape ({a.size},)")
     return matmul(a.conj() if a.dtype.kind == "c" else a, b)
 
 
@@ -81,7 +82,7 @@ def inner(a, b, /):
     a, b = as_array(a), as_array(b)
     if a.ndim == 0 or b.ndim == 0:
         return multiply(a, b)
-    _aligned(a, b, -1, -1)
+    _aligned(a, b.swapaxes(-1, -2) if b.ndim > 1 else b, -1, -2 if b.ndim > 1 else 0)
     return tensordot(a, b, ((a.ndim - 1,), (b.ndim - 1,)))
 
 
@@ -113,9 +114,7 @@ def _pairs(a, b, axes):
         first, second = axes
     except TypeError:
         n = operator.index(axes)
-        if n > min(a.ndim, b.ndim):
-            raise ValueError("shape-mismatch for sum") from None
-        return list(range(a.ndim - n, a.ndim)), list(range(n))
+        first, second = range(-n, 0), range(n)
     first = list(first) if hasattr(first, "__iter__") else [first]
     second = list(second) if hasattr(second, "__iter__") else [second]
     if len(first) == len(second):
@@ -173,7 +172,7 @@ EINSUMS = (
     "'ij,jk', a, a.T", "'ij->ji', a", "'ij->', a", "'ii', a[:, :3]", "'ii->i', a[:, :3]", "'i,i', v, v", "'i,j->ij', v, j", "'ij,j->i', a, v",
     "'...j,j->...', f, v", "'bij,bjk->bik', f, f.transpose(0, 2, 1)", "'bij,bkj', f, f", "'ij,jk,kl->il', a, a.T, a", "'ij,ij->i', a, a",
     "'ij,ij', a, a", "'i...->...', f", "'ij,jk', a, a", "'ijj', a", "a, [0, 1], v, [1], [0]", "'ij,k->ijk', i, j", "'bi,bj->bij', a, a",
-    "'ij,jk->ki', i, i.T", "'ij->ij', a, dtype='f4'", "'i,i', [1], v", "'ij,kj->ik', a, a, optimize=True", "'ij,jk', a, a.T, out=np.zeros((3, 3))",
+    "'ij,jk->ki', i, i.T", "'ij->i', a, dtype='f4'", "'ij->i', a, dtype='f4', casting='same_kind'", "'i,i', [1], v", "'ij,kj->ik', a, a, optimize=True", "'ij,jk', a, a.T, out=np.zeros((3, 3))",
     "'ij,jk,k', a, a.T, v[:3], optimize='greedy'", "'i.j', a", "'ij->ijk', a", "'ij', v", "'ij,jk->iik', a, a.T", "'i->', s", "",
     "'... , ...', a, v", "'...i,...i->...', f, f", "'ij...,jk...->ik...', f[0], f[0].T", "'abc,cd->abd', f, a.T", "'ij,ji->', a, a.T", "'ii,jj', m, m",
     "'i,i,i->i', v, v, v", "'iij->ij', m[:, :, None] * v", "'bij,bij->', f, f", "'i,ij,j', v[:3], a, v", "'b,b', b[0], b[0]", "'ij,jk', c, c.T")
@@ -190,6 +189,9 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
                          "and its corresponding subscripts list")
     terms, result, arrays = _parse(operands, dtype, casting)
     wanted = numpy.dtype(dtype) if dtype is not None else numpy.result_type(*[x.dtype for x in arrays])
+    for k, x in enumerate(arrays):
+        if not numpy.can_cast(x.dtype, wanted, casting):
+            raise TypeError(f"Iterator operand {k} dtype could not be cast from {x.dtype!r} to {wanted!r} according to the rule '{casting}'")
     parts = [_single(labels, x.astype(wanted, copy=False)) for labels, x in zip(terms, arrays)]
     for pair in _path(terms, result, arrays, optimize):
         chosen = [parts.pop(k) for k in sorted(pair, reverse=True)]

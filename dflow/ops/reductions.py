@@ -136,7 +136,9 @@ def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Tru
     """The standard deviation along axes: the square root of the variance."""
     result = _variance(as_array(a), axis, dtype, out, ddof, keepdims, where, mean, correction)
     root = wrap_ufunc(numpy.sqrt)
-    return root(result, out=result, casting="unsafe") if out is not None or result.ndim else root(result)
+    if out is not None or result.ndim:
+        return root(result, out=result, casting="unsafe")
+    return root(result).astype(result.dtype, copy=False)
 
 
 def _variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction):

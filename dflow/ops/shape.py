@@ -29,10 +29,10 @@ def size(a, axis=None):
     """How many elements, of the array or along an axis."""
     if not hasattr(a, "shape"):
         a = numpy.asarray(a)
-    return a.size if axis is None else a.shape[axis]
+    return a.size if axis is None else a.shape[normalize_axis_index(axis, a.ndim)]
 
 
-@op("a, (4, 3)", "a, -1", "a, (2, -1)", "a.T, (3, 4)", "a, (5, 5)", "a, (-1, -1)", "a, (2, 6), 'F'", "a, 12", "e, (0, 7)", "a, (0, -1)",
+@op("a, (4, 3)", "a, -1", "a, (2, -1)", "a.T, (3, 4)", "a, (5, 5)", "a, (-1, -1)", "a, (2, 6), 'F'", "a, 12", "e, (0, 7)", "?a, (0, -1)",
     "a.T, (2, 6), order='A'", "[1, 2, 3, 4], (2, 2)", "a, shape=(12,)", "a[:, ::2], (2, 3)", kind="view")
 def reshape(a, /, shape, order="C", *, copy=None):
     """The same elements in another shape, one length of which may be -1: a view where NumPy gives one."""
@@ -42,7 +42,10 @@ def reshape(a, /, shape, order="C", *, copy=None):
 @op("a", "a.T", "a, 'F'", "s", "a.T, 'A'", "a[:, ::2]", "a.T, 'K'", kind="view")
 def ravel(a, order="C"):
     """One axis: a view when the memory is in order."""
-    return as_array(a).ravel(order)
+    a = as_array(a)
+    if order == "K":
+        a, order = a.transpose(sorted(range(a.ndim), key=lambda k: -abs(a.strides[k]))), "C"
+    return a.ravel(order)
 
 
 @op("a", "f, (2, 0, 1)", "f, (0, 1)", "f, (0, 0, 1)", "f, (0, 1, 3)", "v", "f, (-1, 0, 1)", kind="view", aliases=("permute_dims",))
@@ -60,7 +63,7 @@ def matrix_transpose(x, /):
     return x.swapaxes(-1, -2)
 
 
-@op("f, 0, 2", "a, -1, 0", "a, 0, 2", kind="view")
+@op("f, 0, 2", "a, -1, 0", "?a, 0, 2", kind="view")
 def swapaxes(a, axis1, axis2):
     """Two axes swapped."""
     return as_array(a).swapaxes(axis1, axis2)
@@ -117,9 +120,11 @@ def squeeze(a, axis=None):
     return as_array(a).squeeze(axis)
 
 
-@op("v, (3, 4)", "3, (2, 2)", "v, (4, 3)", "a, (2, 3, 4)", "a, (4,)", "a, (-1, 4)", kind="view")
+@op("v, (3, 4)", "3, (2, 2)", "?v, (4, 3)", "a, (2, 3, 4)", "a, (4,)", "a, (-1, 4)", kind="view")
 def broadcast_to(array, shape, subok=False):
     """A read-only view of another shape, axes of length 1 repeated."""
+    if any(n < 0 for n in (shape if hasattr(shape, "__iter__") else (shape,))):
+        raise ValueError("all elements of broadcast shape must be non-negative")
     return _broadcast_to(array, shape)
 
 
@@ -164,7 +169,7 @@ atleast_3d = _at_least("atleast_3d", lambda x: x if x.ndim > 2 else x[..., None]
 
 @op("[a, a]", "[a, a], 1", "(a, i), axis=None", "[a, v]", "[]", "[a, a], 2", "[s, s]", "[i, a], dtype='f4'", "[a, a], dtype=int",
     "[a, a.T]", "[[1, 2], [3]]", "[a, a], out=np.zeros((6, 4))", "[a, a], 0, np.zeros((3, 4))", "[v, np.zeros(0)]", "[b, i[:2]]",
-    "[v, v], dtype=int, casting='unsafe'", "3", aliases=("concat",))
+    "[v, v], dtype=int, casting='unsafe'", "?3", aliases=("concat",))
 def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind"):
     """Arrays joined along an existing axis; flattened first when axis is None."""
     return _concatenate(arrays, axis, out, dtype, casting)

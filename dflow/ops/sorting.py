@@ -18,7 +18,7 @@ def _kind(kind, stable):
     if stable is None:
         return "stable" if kind == "mergesort" else kind
     if kind is not None:
-        raise ValueError("`kind` and keyword parameters can't be provided at the same time. Use only one.")
+        raise ValueError("`kind` and keyword parameters can't be provided at the same time. Use only one of them.")
     return "stable" if stable else None
 
 
@@ -55,6 +55,9 @@ def argsort(a, axis=-1, kind=None, order=None, *, stable=None):
     """The indices that would sort along an axis; of the flattened array when it is None."""
     _no_fields(order)
     a, axis = _flattened(a, axis)
+    if not a.ndim:
+        normalize_axis_index(axis, 1)
+        a = a.reshape(1)
     return _index.argsort(a, axis, _kind(kind, stable))
 
 

@@ -1,0 +1,448 @@
+"""numpy.linalg: NumPy's LAPACK loops as kernels. A singular matrix is found when the work is done, so read raises.
+
+Errors of shape and type raise at the call; LinAlgError of a matrix's values when a result that depends on it is read.
+"""
+
+from collections import namedtuple
+
+import numpy
+from numpy.lib.array_utils import normalize_axis_tuple
+from numpy.linalg import LinAlgError, _umath_linalg
+
+from dflow import _array
+from dflow._array import array as as_array
+from dflow._array import window
+from dflow._index import where
+from dflow._ufunc import ufunc, wrap_ufunc
+from dflow.ops import fallback, linear, selection
+from dflow.ops.reductions import add_reduce, maximum_reduce, minimum_reduce
+from dflow.ops.table import op as _op
+
+EighResult = namedtuple("EighResult", "eigenvalues eigenvectors")
+QRResult = namedtuple("QRResult", "Q R")
+SlogdetResult = namedtuple("SlogdetResult", "sign logabsdet")
+SVDResult = namedtuple("SVDResult", "U S Vh")
+
+_absolute = wrap_ufunc(numpy.absolute)
+_sqrt = wrap_ufunc(numpy.sqrt)
+
+
+def op(*samples, **keywords):
+    """A row of this module."""
+    return _op(*samples, module="numpy.linalg", close=True, **keywords)
+
+
+def _loop(name, failure=None):
+    """A kernel of NumPy's linalg; `failure` is the error that its invalid result means."""
+    function = ufunc(getattr(_umath_linalg, name))
+    function.failure = failure
+    return function
+
+
+_inv = _loop("inv", b"Singular matrix")
+_solve = _loop("solve", b"Singular matrix")
+_solve1 = _loop("solve1", b"Singular matrix")
+_det = _loop("det")
+_slogdet = _loop("slogdet")
+_cholesky = {False: _loop("cholesky_lo", b"Matrix is not positive definite"), True: _loop("cholesky_up", b"Matrix is not positive definite")}
+_eigh = {x: _loop(f"eigh_{x}", b"Eigenvalues did not converge") for x in ("lo", "up")}
+_eigvalsh = {x: _loop(f"eigvalsh_{x}", b"Eigenvalues did not converge") for x in ("lo", "up")}
+_svd = {x: _loop(x, b"SVD did not converge") for x in ("svd", "svd_f", "svd_s")}
+
+
+def _matrices(a, square=False):
+    """Arrays of at least two axes, in a type that LAPACK has."""
+    a = as_array(a)
+    if a.ndim < 2:
+        raise LinAlgError(f"{a.ndim}-dimensional array given. Array must be at least two-dimensional")
+    if square and a.shape[-1] != a.shape[-2]:
+        raise LinAlgError("Last 2 dimensions of the array must be square")
+    return _supported(a)
+
+
+def _supported(a):
+    if a.dtype.char in "egG":
+        raise TypeError(f"array type {a.dtype.name} is unsupported in linalg")
+    return a.astype(float) if a.dtype.kind in "iub" else a
+
+
+@op("m", "a", "v", "np.stack([m, m + 1])", "m.astype('f4')", "i[:, :3]", "m * 1j", "m.astype('f2')", "np.zeros((0, 0))")
+def inv(a):
+    """The inverse of square matrices (..., n, n)."""
+    return _inv(_matrices(a, True))
+
+
+@op("m, v[:3]", "m, a", "np.stack([m, m + 1]), a", "m, v", "a, v", "m, m * 1j", "m.astype('f4'), m", "i[:, :3], v[:3]", "v, v")
+def solve(a, b):
+    """The solution x of a @ x = b: a is (..., n, n), b is (n,) or (..., n, k)."""
+    a, b = _matrices(a, True), as_array(b)
+    dtype = numpy.result_type(a.dtype, _supported(b).dtype)
+    return (_solve1 if b.ndim == 1 else _solve)(a.astype(dtype, copy=False), b.astype(dtype, copy=False))
+
+
+@op("m", "a", "np.stack([m, m + 1])", "m.astype('f4')", "i[:, :3]", "m * 1j", "np.ones((2, 2))", "np.zeros((0, 0))")
+def det(a):
+    """The determinant of square matrices."""
+    return _det(_matrices(a, True))
+
+
+@op("m", "a", "np.stack([m, m + 1])", "m.astype('f4')", "m * 1j", "np.ones((2, 2))")
+def slogdet(a):
+    """The sign and the logarithm of the absolute value of the determinant."""
+    return SlogdetResult(*_slogdet(_matrices(a, True)))
+
+
+@op("m", "m, upper=True", "a", "np.stack([m, m + np.eye(3)])", "m.astype('f4')")
+def cholesky(a, /, *, upper=False):
+    """The Cholesky factor: lower, or upper, triangular."""
+    return _cholesky[bool(upper)](_matrices(a, True))
+
+
+def _triangle(UPLO):
+    UPLO = UPLO.upper()
+    if UPLO not in ("L", "U"):
+        raise ValueError("UPLO argument must be 'L' or 'U'")
+    return "lo" if UPLO == "L" else "up"
+
+
+@op("m", "a", "m, 'U'", "m, 'x'", "np.stack([m, m + np.eye(3)])", "m.astype('f4')")
+def eigh(a, UPLO="L"):
+    """Eigenvalues, ascending, and eigenvectors of Hermitian matrices."""
+    return EighResult(*_eigh[_triangle(UPLO)](_matrices(a, True)))
+
+
+@op("m", "a", "m, 'U'", "m, 'x'", "np.stack([m, m + np.eye(3)])")
+def eigvalsh(a, UPLO="L"):
+    """Eigenvalues, ascending, of Hermitian matrices."""
+    return _eigvalsh[_triangle(UPLO)](_matrices(a, True))
+
+
+@op("m", "np.stack([m, m + np.eye(3)])", "a", "[[0, 1], [-1, 0]]", kind="blocking")
+def eig(a):
+    """Eigenvalues and right eigenvectors. Waits: whether they are complex depends on the values."""
+    return fallback.call(numpy.linalg.eig, (_matrices(a, True),), {})
+
+
+@op("m", "np.stack([m, m + np.eye(3)])", "a", "[[0, 1], [-1, 0]]", kind="blocking")
+def eigvals(a):
+    """Eigenvalues. Waits: whether they are complex depends on the values."""
+    return fallback.call(numpy.linalg.eigvals, (_matrices(a, True),), {})
+
+
+@op("m", "a", "a, False", "a, compute_uv=False", "np.stack([a, a + 1]), False", "v", "a.astype('f4'), compute_uv=False", "m, hermitian=True",
+    "c, compute_uv=False")
+def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
+    """The singular value decomposition: U, S, Vh, or S alone."""
+    a = _matrices(a, hermitian)
+    if hermitian:
+        return fallback.call(numpy.linalg.svd, (a, full_matrices, compute_uv, True), {})
+    if not compute_uv:
+        return _svd["svd"](a)
+    return SVDResult(*_svd["svd_f" if full_matrices else "svd_s"](a))
+
+
+@op("m", "a", "np.stack([a, a + 1])")
+def svdvals(x, /):
+    """The singular values, descending."""
+    return svd(x, compute_uv=False)
+
+
+@op("m", "a", "a.T", "a.T, 'complete'", "a, 'r'", "np.stack([a, a + 1])", "a, 'x'", "v", "c", "a.astype('f4')", kind="host")
+def qr(a, mode="reduced"):
+    """The QR factorization: Q and R, or with mode 'r' R alone."""
+    if mode not in ("reduced", "complete", "r", "raw"):
+        raise ValueError(f"Unrecognized mode '{mode}'")
+    a = _matrices(a)
+    if mode == "raw":
+        return fallback.call(numpy.linalg.qr, (a, mode), {})
+    m, n = a.shape[-2:]
+    k = m if mode == "complete" else min(m, n)
+    outputs = [_array.empty((*a.shape[:-2], *shape), a.dtype) for shape in (((m, k), (k, n)) if mode != "r" else ((k, n),))]
+
+    def task(_error):
+        result = numpy.linalg.qr(window(a), mode)
+        for out, part in zip(outputs, result if mode != "r" else (result,)):
+            window(out, write=True)[...] = part
+
+    _array.host(task, [a], outputs)
+    return QRResult(*outputs) if mode != "r" else outputs[0]
+
+
+@op("a.T, v", "a.T, a.T, None", "a, v", "m, v[:3]", kind="blocking")
+def lstsq(a, b, rcond=None):
+    """The least-squares solution, residuals, rank and singular values. Waits."""
+    x, residuals, rank, s = numpy.linalg.lstsq(fallback.unwrap(a), fallback.unwrap(b), rcond)
+    return as_array(x), as_array(residuals), rank, as_array(s)
+
+
+@op("a", "m", "np.ones((3, 3))", "m, 1e-3", "np.stack([a, np.zeros((3, 4))])", "a, rtol=0.5", "v")
+def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):
+    """How many singular values are above a tolerance."""
+    if rtol is not None and tol is not None:
+        raise ValueError("`tol` and `rtol` can't be both set.")
+    a = as_array(A)
+    if a.ndim < 2:
+        return as_array(int(not (a == 0).all().item()))
+    s = svd(a, compute_uv=False, hermitian=hermitian)
+    if tol is None:
+        tol = (max(a.shape[-2:]) * numpy.finfo(s.dtype).eps if rtol is None else as_array(rtol)[..., None]) * maximum_reduce(s, -1, None, None, True)
+    else:
+        tol = as_array(tol)[..., None]
+    return add_reduce(s > tol, -1, numpy.intp)
+
+
+@op("a", "a.T", "m", "np.stack([a, a + 1])", "np.ones((3, 2))", "c", "a, 0.5")
+def pinv(a, rcond=None, hermitian=False, *, rtol=numpy._NoValue):
+    """The pseudo-inverse."""
+    a = _matrices(a)
+    if rcond is None:
+        rcond = max(a.shape[-2:]) * numpy.finfo(a.dtype).eps if rtol is None else 1e-15 if rtol is numpy._NoValue else rtol
+    if not a.size:
+        return as_array(numpy.empty((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype))
+    u, s, vh = svd(a.conj(), False, hermitian=hermitian)
+    cutoff = as_array(rcond)[..., None] * maximum_reduce(s, -1, None, None, True)
+    large = s > cutoff
+    s = where(large, 1 / where(large, s, numpy.ones((), s.dtype)), numpy.zeros((), s.dtype))
+    return linear.matmul(vh.swapaxes(-1, -2), s[..., None] * u.swapaxes(-1, -2))
+
+
+@op("m, 3", "m, 0", "m, -2", "m, 1", "i[:, :3], 5", "a, 2", "m, 2.5", "m, 2", "m, 10")
+def matrix_power(a, n):
+    """A square matrix to an integer power."""
+    import operator
+    a = as_array(a)
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        _matrices(a, True)
+    try:
+        n = operator.index(n)
+    except TypeError as error:
+        raise TypeError("exponent must be an integer") from error
+    if n == 0:
+        result = _array.empty(a.shape, a.dtype)
+        result[...] = numpy.eye(a.shape[-1], dtype=a.dtype)
+        return result
+    if n < 0:
+        a, n = inv(a), -n
+    result = None
+    while n:
+        if n & 1:
+            result = a if result is None else linear.matmul(result, a)
+        n >>= 1
+        a = linear.matmul(a, a) if n else a
+    return result
+
+
+NORMS = ("a", "v", "v, 1", "v, np.inf", "v, -np.inf", "v, 0", "v, 3", "a, 1", "a, -1", "a, np.inf", "a, -np.inf", "a, 'fro'", "a, 'nuc'", "a, 2",
+         "a, -2", "a, axis=1", "a, 1, axis=0", "f, axis=(0, 2)", "f, 'fro', (1, 2), True", "a, keepdims=True", "i", "c", "a, 'x'", "f, 2", "v, 'fro'",
+         "a, 5", "a, 2, 1", "f, 2, (0, 1)", "a, axis=(0, 0)", "a, 2.5, 1", "h, axis=0", "a, axis=2.5")
+
+
+@op(*NORMS)
+def norm(x, ord=None, axis=None, keepdims=False):
+    """A norm of vectors (one axis) or matrices (two), or the 2-norm of all elements."""
+    x = as_array(x)
+    if x.dtype.kind in "iub":
+        x = x.astype(float)
+    if axis is None:
+        if ord is None or (ord in ("f", "fro") and x.ndim == 2) or (ord == 2 and x.ndim == 1):
+            total = _square_sum(x.reshape(-1))
+            result = _sqrt(total)
+            return result.reshape((1,) * x.ndim) if keepdims else result
+        axis = tuple(range(x.ndim))
+    elif not isinstance(axis, tuple):
+        try:
+            axis = (int(axis),)
+        except Exception as error:
+            raise TypeError("'axis' must be None, an integer or a tuple of integers") from error
+    if len(axis) == 1:
+        return _vector_norm(x, ord, axis, keepdims)
+    if len(axis) == 2:
+        return _matrix_norm(x, ord, axis, keepdims)
+    raise ValueError("Improper number of dimensions to norm.")
+
+
+def _square_sum(x, axis=None, keepdims=False):
+    """The sum of |x| ** 2."""
+    if x.dtype.kind == "c":
+        return add_reduce(x.real ** 2 + x.imag ** 2, axis, None, None, keepdims)
+    if axis is None and x.ndim == 1:
+        return linear.matmul(x, x)
+    return add_reduce(x * x, axis, None, None, keepdims)
+
+
+def _vector_norm(x, ord, axis, keepdims):
+    if ord is None or ord == 2:
+        return _sqrt(_square_sum(x, axis, keepdims))
+    if ord == numpy.inf:
+        return maximum_reduce(_absolute(x), axis, None, None, keepdims)
+    if ord == -numpy.inf:
+        return minimum_reduce(_absolute(x), axis, None, None, keepdims)
+    if ord == 0:
+        return add_reduce((x != 0).astype(x.real.dtype), axis, None, None, keepdims)
+    if ord == 1:
+        return add_reduce(_absolute(x), axis, None, None, keepdims)
+    if isinstance(ord, str):
+        raise ValueError(f"Invalid norm order '{ord}' for vectors")
+    total = add_reduce(_absolute(x) ** ord, axis, None, None, keepdims)
+    return total ** numpy.reciprocal(numpy.asarray(ord, total.dtype))
+
+
+def _matrix_norm(x, ord, axis, keepdims):
+    row, column = normalize_axis_tuple(axis, x.ndim, allow_duplicate=True)
+    if row == column:
+        raise ValueError("Duplicate axes given.")
+    if ord in (None, "fro", "f"):
+        return _sqrt(_square_sum(x, (row, column), keepdims))
+    if ord in (2, -2, "nuc"):
+        from dflow.ops.shape import moveaxis
+        s = svdvals(moveaxis(x, (row, column), (-2, -1)))
+        reduce = maximum_reduce if ord == 2 else minimum_reduce if ord == -2 else add_reduce
+        result = reduce(s, -1)
+    elif ord in (1, -1, numpy.inf, -numpy.inf):
+        first, second = (row, column) if abs(ord) == 1 else (column, row)
+        if second > first:
+            second -= 1
+        sums = add_reduce(_absolute(x), first)
+        result = (maximum_reduce if ord > 0 else minimum_reduce)(sums, second)
+    else:
+        raise ValueError("Invalid norm order for matrices.")
+    return result.reshape(tuple(1 if k in (row, column) else n for k, n in enumerate(x.shape))) if keepdims else result
+
+
+@op("a", "a, ord=1", "f, keepdims=True")
+def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+    """The norm of the matrices in the last two axes."""
+    return norm(x, ord, (-2, -1), keepdims)
+
+
+@op("a", "a, axis=1", "v, ord=1", "f, axis=(0, 1), keepdims=True")
+def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+    """The norm of vectors along axes; of all elements without."""
+    x = as_array(x)
+    if axis is None:
+        result = norm(x.reshape(-1), ord, 0)
+        return result.reshape((1,) * x.ndim) if keepdims else result
+    if isinstance(axis, tuple):
+        axes = normalize_axis_tuple(axis, x.ndim)
+        rest = [k for k in range(x.ndim) if k not in axes]
+        joined = x.transpose([*axes, *rest]).reshape((-1, *[x.shape[k] for k in rest]))
+        result = norm(joined, ord, 0)
+        return result.reshape(tuple(1 if k in axes else n for k, n in enumerate(x.shape))) if keepdims else result
+    return norm(x, ord, axis, keepdims)
+
+
+@op("m", "m, 1", "m, 'fro'", "np.ones((2, 2))", kind="blocking")
+def cond(x, p=None):
+    """The condition number. Waits."""
+    return fallback.call(numpy.linalg.cond, (x, p), {})
+
+
+@op("[a, a.T, a]", "[a, v]", "[v[:3], a, a.T, v[:3]]", "[a]", "[a, a]")
+def multi_dot(arrays, *, out=None):
+    """The product of matrices (the first and last may be vectors), in the order that costs least."""
+    arrays = [as_array(x) for x in arrays]
+    if len(arrays) < 2:
+        raise ValueError("Expecting at least two arrays.")
+    if len(arrays) == 2:
+        return linear.dot(*arrays, out)
+    ends = arrays[0].ndim, arrays[-1].ndim
+    if ends[0] == 1:
+        arrays[0] = arrays[0].reshape(1, -1)
+    if ends[1] == 1:
+        arrays[-1] = arrays[-1].reshape(-1, 1)
+    for x in arrays:
+        if x.ndim != 2:
+            raise LinAlgError(f"{x.ndim}-dimensional array given. Array must be two-dimensional")
+    letters = [chr(97 + k) for k in range(len(arrays) + 1)]
+    terms = ",".join(letters[k] + letters[k + 1] for k in range(len(arrays)))
+    result = linear.einsum(f"{terms}->{letters[0]}{letters[-1]}", *arrays)
+    result = result.reshape([n for n, end in ((result.shape[0], ends[0]), (result.shape[1], ends[1])) if end > 1])
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+@op("np.eye(6).reshape(2, 3, 6), ind=2", "m, 1", "m, 0")
+def tensorinv(a, ind=2):
+    """The inverse of a tensor as a map from its last axes to its first `ind`."""
+    a = as_array(a)
+    if ind <= 0:
+        raise ValueError("Invalid ind argument.")
+    shape = a.shape
+    n = int(numpy.prod(shape[ind:]))
+    return inv(a.reshape(n, -1)).reshape((*shape[ind:], *shape[:ind]))
+
+
+@op("np.eye(6).reshape(2, 3, 6), np.ones((2, 3))", "m, v[:3]")
+def tensorsolve(a, b, axes=None):
+    """The solution x of tensordot(a, x, x.ndim) = b."""
+    a, b = as_array(a), as_array(b)
+    if axes is not None:
+        order = [k for k in range(a.ndim) if k not in axes] + list(axes)
+        a = a.transpose(order)
+    shape = a.shape[b.ndim - a.ndim:] if a.ndim > b.ndim else ()
+    n = int(numpy.prod(shape))
+    if a.size != n ** 2:
+        raise LinAlgError("Input arrays must satisfy the requirement             prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])")
+    return solve(a.reshape(n, n), b.reshape(-1)).reshape(shape)
+
+
+# -- of the namespace, over the last axes ----------------------------------------------------------
+
+@op("a", "f, offset=1")
+def diagonal(x, /, *, offset=0):
+    """The diagonal of the last two axes."""
+    return selection.diagonal(x, offset, -2, -1)
+
+
+@op("a", "f, offset=1", "i, dtype='f4'")
+def trace(x, /, *, offset=0, dtype=None):
+    """The sum along a diagonal of the last two axes."""
+    return linear.trace(x, offset, -2, -1, dtype)
+
+
+@op("v, v", "a, v")
+def outer(x1, x2, /):
+    """The products of each element of one vector with each of the other."""
+    x1, x2 = as_array(x1), as_array(x2)
+    if x1.ndim != 1 or x2.ndim != 1:
+        raise ValueError(f"Input arrays must be one-dimensional, but they are x1.ndim={x1.ndim} and x2.ndim={x2.ndim}.")
+    return linear.outer(x1, x2)
+
+
+@op("v[:3], v[1:]", "a, a")
+def cross(x1, x2, /, *, axis=-1):
+    """The cross product of vectors of length 3."""
+    x1, x2 = as_array(x1), as_array(x2)
+    if x1.shape[axis] != 3 or x2.shape[axis] != 3:
+        raise ValueError("Both input arrays must be (arrays of) 3-dimensional vectors, "
+                         f"but they are {x1.shape[axis]} and {x2.shape[axis]} dimensional instead.")
+    return linear.cross(x1, x2, axis=axis)
+
+
+@op("a, a.T")
+def matmul(x1, x2, /):
+    """The matrix product."""
+    return linear.matmul(x1, x2)
+
+
+@op("a, v", "a, a, axis=0")
+def vecdot(x1, x2, /, *, axis=-1):
+    """The dot products of vectors along an axis."""
+    return wrap_ufunc(numpy.vecdot)(x1, x2, axis=axis)
+
+
+@op("f, f", "a, a, axes=2")
+def tensordot(x1, x2, /, *, axes=2):
+    """The sum over pairs of axes."""
+    return linear.tensordot(x1, x2, axes)
+
+
+@op("a", "v")
+def matrix_transpose(x, /):
+    """The last two axes swapped."""
+    x = as_array(x)
+    if x.ndim < 2:
+        raise ValueError(f"Input array must be at least 2-dimensional, but it is {x.ndim}")
+    return x.swapaxes(-1, -2)

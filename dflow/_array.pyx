@@ -91,32 +91,61 @@ cdef int too_big(int code, int ndim, intp* shape) except -1:
         raise ValueError("array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size.")
     raise MemoryError(f"Unable to allocate {nbytes} bytes for an array with shape {sizes} and data type {DTYPES[code]}")
 
-cdef ndarray new_like(ndarray a, int code, int ndim, intp* shape):
-    """NumPy's order "K": the axes of a dense array keep their order in memory."""
-    cdef ndarray out = new_array(code, ndim, shape)
-    cdef intp* s = strides_of(a)
+cdef ndarray new_like(list arrays, int code, int ndim, intp* shape, bint pending=False):
+    """A new array in NumPy's order "K": its axes lie in memory as those of the arrays do; where they disagree, as in C."""
+    cdef ndarray out = new_array(code, ndim, shape, pending)
     cdef intp* t = strides_of(out)
     cdef int order[MAXDIMS]
-    cdef int i, j, k
+    cdef int i, j, axis
     cdef intp stride = out.itemsize
-    if a.flags & C_CONTIGUOUS or ndim < 2 or a.ndim != ndim:
+    if ndim < 2:
         return out
+    for i in range(ndim):                   # insertion sort, innermost axis first, as NumPy's iterator does it
+        axis = ndim - 1 - i
+        j = insertion_point(arrays, ndim, axis, order, i)
+        move_up(order, j, i)
+        order[j] = axis
     for i in range(ndim):
-        if a.shape[i] != shape[i]:
-            return out
-    for i in range(ndim):               # insertion sort: longest stride first
-        j = i
-        while j > 0 and abs(s[order[j - 1]]) < abs(s[i]):
-            order[j] = order[j - 1]
-            j -= 1
-        order[j] = i
-    for i in range(ndim - 1, -1, -1):
-        k = order[i]
-        t[k] = stride
-        if shape[k] > 0:
-            stride *= shape[k]
+        t[order[i]] = stride
+        if shape[order[i]] > 0:
+            stride *= shape[order[i]]
     set_contiguity(out)
     return out
+
+cdef inline void move_up(int* order, int start, int end) noexcept:
+    cdef int i
+    for i in range(end, start, -1):
+        order[i] = order[i - 1]
+
+cdef int insertion_point(list arrays, int ndim, int axis, int* order, int i):
+    """How far inside `axis` belongs among the i axes in order."""
+    cdef int j, want, position = i
+    for j in range(i - 1, -1, -1):
+        want = wants_inside(arrays, ndim, axis, order[j])
+        if want > 0:
+            position = j
+        elif want < 0:
+            break
+    return position
+
+cdef int wants_inside(list arrays, int ndim, int axis, int other):
+    """1 when `axis` has the shorter strides and belongs inside `other`, -1 when not, 0 when no array tells."""
+    cdef int want = 0
+    cdef ndarray a
+    cdef intp s, t
+    for a in arrays:
+        s = stride_along(a, axis - ndim)
+        t = stride_along(a, other - ndim)
+        if s and t:
+            if t <= s:
+                return -1                   # one that wants C order decides
+            want = 1
+    return want
+
+cdef inline intp stride_along(ndarray a, int axis) noexcept:
+    """Of an axis counted from the end, in absolute value; 0 where a broadcasts."""
+    axis += a.ndim
+    return abs(strides_of(a)[axis]) if axis >= 0 and a.shape[axis] != 1 else 0
 
 cdef inline void set_contiguity(ndarray a) noexcept:
     """C and F flags, as NumPy: axes of length 1 do not count, empty arrays are both."""
@@ -278,7 +307,8 @@ cdef void region_of_view(ndarray a, Region* r) noexcept:
     r.hi = a.offset + a.itemsize
     r.pitch = 0
     if a.size == 0:
-        r.hi = r.lo
+        r.hi = r.start = r.lo
+        r.length = 0
         return
     for i in range(a.ndim):
         if a.shape[i] == 1 or strides[i] == 0:
@@ -301,11 +331,11 @@ cdef void region_of_view(ndarray a, Region* r) noexcept:
                 run += s * (a.shape[order[i]] - 1)
             else:
                 r.pitch = s
-                r.start = r.lo
-                r.length = run
         elif s % r.pitch:
             r.pitch = 0
-            return
+            break
+    r.start = r.lo
+    r.length = run if r.pitch else r.hi - r.lo
 
 cdef inline bint covers_storage(ndarray a) noexcept:
     """Whether a sees every byte of its storage: as many as there are, and none twice."""
@@ -396,6 +426,8 @@ cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where
             task_region(t, i).lo = x.offset
             task_region(t, i).hi = x.offset + x.size * x.itemsize
             task_region(t, i).pitch = 0
+            task_region(t, i).start = x.offset
+            task_region(t, i).length = x.size * x.itemsize
         task_operand(t, i, x.st, x.offset, access)
     submit(t)
     return True
@@ -476,7 +508,7 @@ cdef ndarray cast(ndarray a, int code):
     cdef ndarray out
     if a.code == code:
         return a
-    out = new_like(a, code, a.ndim, a.shape)
+    out = new_array(code, a.ndim, a.shape) if a.flags & C_CONTIGUOUS else new_like([a], code, a.ndim, a.shape)
     copy_elements(out, a)
     return out
 
@@ -1047,7 +1079,7 @@ cdef class ndarray:
             return cast(self, code)
         if not copy:
             return self
-        out = new_like(self, code, self.ndim, self.shape)
+        out = new_like([self], code, self.ndim, self.shape)
         copy_elements(out, self)
         return out
 

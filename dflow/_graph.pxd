@@ -57,10 +57,10 @@ cdef struct Poison:         # an error, shared by the storages it reached
     Poison* next            # GIL: list of all; after death, link in the graveyard
     Poison* prev
 
-cdef struct Region:         # a superset of the bytes a view touches
-    intp lo                 # within [lo, hi), and, when pitch > 0,
+cdef struct Region:         # a superset of the bytes a view touches: those
+    intp lo                 # within [lo, hi) with (byte - start) mod pitch < length.
     intp hi
-    intp pitch              # every byte b has (b - start) mod pitch < length
+    intp pitch              # 0: all of them; then start is lo, and length hi - lo
     intp start
     intp length
 

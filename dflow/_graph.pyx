@@ -2,8 +2,6 @@
 
 import copy
 import sys
-import traceback
-from types import SimpleNamespace
 
 from cpython.ref cimport Py_INCREF, Py_DECREF, Py_XDECREF
 from libc.stdlib cimport malloc, calloc, free
@@ -173,6 +171,7 @@ cdef Poison* poison_new(object error, Site* site, const char* name) noexcept:
         try:
             error.add_note(f"submitted at {describe(site)}: {name.decode()}")
             if error.__traceback__ is not None:
+                import traceback        # imported late: it is slow to load
                 error.add_note("in the task:\n" + "".join(traceback.format_tb(error.__traceback__)).rstrip())
         except Exception:           # an error class of the user's that refuses notes
             pass
@@ -222,9 +221,11 @@ cdef void report_unseen(object error) noexcept:
     text = "dflow: an operation failed and nobody read its result"
     try:
         if sys.unraisablehook is not sys.__unraisablehook__:
+            from types import SimpleNamespace
             sys.unraisablehook(SimpleNamespace(exc_type=type(error), exc_value=error, err_msg=text, object=None,
                                                exc_traceback=error.__traceback__))
         elif sys.stderr is not None:
+            import traceback
             print(text + ":", "".join(traceback.format_exception(error)), sep="\n", end="", file=sys.stderr)
     except Exception:
         pass                        # nothing is left to tell it to

@@ -390,9 +390,7 @@ def where(condition, x, y):
     p = as_array_code(arrays[0], code)
     q = as_array_code(arrays[1], code)
     ndim = broadcast_shape((c, p, q), shape, 0)
-    out = new_array(code, ndim, shape)
-    if ndim == 0:
-        out.flags |= SCALAR
+    out = new_like([c, p, q], code, ndim, shape)
     memcpy(space, shape, ndim * sizeof(intp))
     fill_operand(&ops[0], c, ndim, shape, False)
     fill_operand(&ops[1], p, ndim, shape, False)
@@ -471,7 +469,7 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
         if not np.can_cast(x.dtype, DTYPES[code], casting):
             raise TypeError(f"Cannot cast array data from {x.dtype!r} to {DTYPES[code]!r} according to the rule {casting!r}")
     if out is None:
-        result = new_array(code, first.ndim, shape)
+        result = new_like(parts, code, first.ndim, shape)
     else:
         result = out
         if shape_tuple(result) != tuple([shape[i] for i in range(first.ndim)]):

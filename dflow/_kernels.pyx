@@ -46,8 +46,9 @@ def _fill_types():
         DTYPES.append(dtype)
         itemsizes[code] = dtype.itemsize
         functions[code] = PyDataType_GetArrFuncs(dtype)
-        code_by_dtype[dtype] = code
-        code_by_dtype[dtype.type] = code
+        # long long is long where both have 64 bits: NumPy's dtypes are equal then, too.
+        code_by_dtype.setdefault(dtype, code)
+        code_by_dtype.setdefault(dtype.type, code_by_dtype[dtype])
 
 DTYPES = []
 _fill_types()
@@ -56,6 +57,8 @@ code_by_dtype.update({bool: 0, int: code_by_dtype[np.dtype(int)], float: DOUBLE,
 dtypes = tuple(DTYPES)              # for Python: the supported dtypes, by type code
 
 cdef int code_of_num(int typenum) noexcept:
+    if typenum == 9 or typenum == 10:
+        return typenum - 2 if sizeof(long) == sizeof(long long) else typenum
     return typenum if 0 <= typenum <= 16 else HALF if typenum == 23 else -1
 
 cdef int code_of(object dtype) except -1:

@@ -7,7 +7,7 @@ from dflow._engine cimport settings, fp_flags, fp_clear
 from dflow._graph cimport Kernel, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, readable, storage_allocate
 from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch, fp_event
 from dflow._kernels cimport (
-    BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, is_integer, is_complex, ufunc_kernel, masked_kernel,
+    BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, is_integer, is_complex, ufunc_kernel, cast_kernel, masked_kernel,
     reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, kernel_new, write_scalar, copy_constant, dot_kernel)
 from dflow._array cimport *
 
@@ -424,7 +424,7 @@ cdef object simple_power(object a, object exponent):
         if type(exponent) is int:
             if exponent < 0 and x.code != BOOL:
                 raise ValueError("Integers to negative integer powers are not allowed.")
-            if exponent == 2 and x.code != BOOL:
+            if exponent == 2 and not (x.code == BOOL and x.flags & SCALAR):
                 return call(square, (x,), None, True, None, "same_kind", None)
         return None
     if exponent == 2:
@@ -600,8 +600,8 @@ cdef object run(ufunc u, Plan* p, tuple inputs, tuple out, object where, intp* s
     cdef intp space[MAXDIMS]
     cdef list arrays = []           # keeps casts and copies alive until they are launched
     cdef list results = [None] * u.nout
-    cdef ndarray a, o, like = None
-    cdef bint pending = False
+    cdef ndarray a, o
+    cdef bint pending = False, ordered = True
     cdef Kernel* k = p.kernel
     cdef int i, n = 0, code
     memcpy(space, shape, ndim * sizeof(intp))
@@ -610,8 +610,7 @@ cdef object run(ufunc u, Plan* p, tuple inputs, tuple out, object where, intp* s
         if isinstance(x, ndarray):
             a = cast(<ndarray>x, p.codes[i])
             pending = pending or not readable(a.st)
-            if like is None and a.ndim == ndim and not a.flags & C_CONTIGUOUS:
-                like = a
+            ordered = ordered and a.flags & C_CONTIGUOUS
             arrays.append(a)
         else:
             arrays.append(None)
@@ -620,14 +619,12 @@ cdef object run(ufunc u, Plan* p, tuple inputs, tuple out, object where, intp* s
         code = p.codes[u.nin + i]
         o = out[i] if out is not None else None
         if o is None:
-            o = new_array(code, ndim, shape, pending) if like is None else new_like(like, code, ndim, shape)
+            o = (new_array(code, ndim, shape, pending) if ordered else
+                 new_like([x for x in arrays if x is not None], code, ndim, shape, pending))
             if ndim == 0:
                 o.flags |= SCALAR
         elif o.code != code:
-            a = new_array(code, ndim, shape)
-            if where is not True:
-                assign(a, cast(o, code))
-            o = a
+            o = new_array(code, ndim, shape)
         results[i] = o
     for i in range(u.nin):
         if arrays[i] is None:
@@ -662,9 +659,26 @@ cdef object run(ufunc u, Plan* p, tuple inputs, tuple out, object where, intp* s
         for i in range(u.nout):
             if out[i] is not None:
                 if results[i] is not out[i]:
-                    assign(<ndarray>out[i], <ndarray>results[i])
+                    assign_where(<ndarray>out[i], <ndarray>results[i], where)
                 results[i] = out[i]
     return results[0] if u.nout == 1 else tuple(results)
+
+cdef int assign_where(ndarray target, ndarray source, object where) except -1:
+    """Copy with a cast; where is True or a mask that broadcasts. The source is a fresh array of the target's shape."""
+    cdef Operand ops[3]
+    cdef intp shape[MAXDIMS]
+    cdef ndarray mask
+    if where is True:
+        return assign(target, source)
+    mask = <ndarray>where
+    if mask.st == target.st and may_overlap(mask, target):
+        mask = copy_of(mask)
+    memcpy(shape, target.shape, target.ndim * sizeof(intp))
+    fill_operand(&ops[0], source, target.ndim, shape, False)
+    fill_operand(&ops[1], mask, target.ndim, shape, False)
+    fill_operand(&ops[2], target, target.ndim, shape, True)
+    not_full(&ops[2], target)
+    return launch(masked_kernel(cast_kernel(source.code, target.code)), ops, 3, target.ndim, shape, NULL)
 
 # ---- generalized ufuncs ----------------------------------------------------------------------------------------
 
@@ -832,7 +846,8 @@ cdef object axis_set(object axis, int ndim):
     """Sorted axes, or an error as NumPy's."""
     if axis is None:
         return list(range(ndim))
-    axes = [normalize_axis(i, ndim) for i in (axis if isinstance(axis, tuple) else (axis,))]
+    axes = [normalize_axis(i, ndim) for i in (axis if isinstance(axis, tuple) else (axis,))
+            if ndim or i not in (0, -1)]            # NumPy takes these two for a 0-d array as well
     if len(set(axes)) != len(axes):
         raise ValueError("duplicate value in 'axis'")
     return sorted(axes)
@@ -856,8 +871,6 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
             if initial is None:
                 raise ValueError(f"reduction operation '{u.name}' does not have an identity, so to use a where mask one has to specify 'initial'")
     axes = axis_set(axis, a.ndim)
-    if a.ndim == 0 and axis is not None and axis != () :
-        axes = []
     p = reduction_plan(u, a.code, dtype)
     if len(axes) > 1 and not u.numpy.identity is not None and u.name not in REORDERABLE:
         raise ValueError(f"reduction operation '{u.name}' is not reorderable, so at most one axis may be specified")
@@ -1057,13 +1070,14 @@ cdef class ufunc:
         cdef Plan* p
         cdef int i, j
         if (len(inputs) == 1 and type(inputs[0]) is ndarray and self.nin == 1 and out is None and where is True and dtype is None
-                and casting == "same_kind" and signature is None):
+                and casting == "same_kind" and signature is None and not unknown):
             p = self.unary[(<ndarray>inputs[0]).code]
             if p != NULL:
                 quick = quick_unary(p, <ndarray>inputs[0])
                 if quick is not None:
                     return quick
-        if len(inputs) == 2 and self.nin == 2 and self.nout == 1 and out is None and where is True and dtype is None:
+        if len(inputs) == 2 and self.nin == 2 and self.nout == 1 and out is None and where is True and dtype is None and (
+                not unknown):
             i = quick_kind(inputs[0])
             j = quick_kind(inputs[1])
             if i >= 0 and j >= 0 and self.core is None and (type(inputs[0]) is ndarray or type(inputs[1]) is ndarray):

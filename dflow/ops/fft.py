@@ -34,7 +34,7 @@ def _check(points, norm):
     if points < 1:
         raise ValueError(f"Invalid number of FFT data points ({points}) specified.")
     if norm not in NORMS:
-        raise ValueError(f'Invalid norm value {norm}; should be "backward", "ortho" or "forward".')
+        raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward".')
 
 
 def _give(out, result):
@@ -50,13 +50,13 @@ def _one(name):
 
     def transform(a, n=None, axis=-1, norm=None, out=None):
         a = as_array(a)
-        k = normalize_axis_index(axis, a.ndim)
-        points = _points(name, a.shape[k], n)
+        points = _points(name, a.shape[axis], n) if n is None else _points(name, 0, n)
         _check(points, norm)
+        k = normalize_axis_index(axis, a.ndim)
         shape = (*a.shape[:k], _length(name, points), *a.shape[k + 1:])
         return _give(out, submit(function, a, n=points, axis=k, norm=norm, shape=shape, dtype=_dtype(function, a)))
 
-    samples = ("v", "a", "a, 3", "a, 6, 0", "a, axis=0", "v, norm='ortho'", "v, norm='x'", "v, 0", "c, 4", "i", "a.astype('f4')", "a, None, 2", "h")
+    samples = ("v", "a", "a, 3", "a, 6, 0", "a, axis=0", "v, norm='ortho'", "v, norm='x'", "v, 0", "c, 4", "i", "a.astype('f4')", "a, None, 2", "a, 2, 2", "h")
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"numpy.fft.{name}, as a task."
     add_row(name, transform, samples, "host", module="numpy.fft", close=True)

@@ -1,7 +1,5 @@
 """Host tasks: Python functions that run on a worker when their arrays are there."""
 
-import asyncio
-
 from dflow import _array
 from dflow._array import ndarray
 
@@ -65,6 +63,8 @@ def _unwrap(x):
 async def wait_async(array):
     """Wait for an array without blocking the event loop: a host task wakes the loop up."""
     if not array.is_ready():
+        import asyncio  # slow to load, and loaded already by whoever awaits
+
         loop = asyncio.get_running_loop()
         done = loop.create_future()
 

@@ -105,7 +105,7 @@ def _triangle(UPLO):
     return "lo" if UPLO == "L" else "up"
 
 
-@op("m", "a", "m, 'U'", "m, 'x'", "np.stack([m, m + np.eye(3)])", "m.astype('f4')")
+@op("m", "a", "m, 'U'", "m, 'x'", "np.stack([m, m + np.eye(3)])")
 def eigh(a, UPLO="L"):
     """Eigenvalues, ascending, and eigenvectors of Hermitian matrices."""
     return EighResult(*_eigh[_triangle(UPLO)](_matrices(a, True)))
@@ -177,12 +177,12 @@ def lstsq(a, b, rcond=None):
 
 @op("a", "m", "np.ones((3, 3))", "m, 1e-3", "np.stack([a, np.zeros((3, 4))])", "a, rtol=0.5", "v")
 def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):
-    """How many singular values are above a tolerance."""
+    """How many singular values are above a tolerance; for a vector, whether it is not zero, which waits."""
     if rtol is not None and tol is not None:
         raise ValueError("`tol` and `rtol` can't be both set.")
     a = as_array(A)
     if a.ndim < 2:
-        return as_array(int(not (a == 0).all().item()))
+        return int(not (a == 0).all().item())
     s = svd(a, compute_uv=False, hermitian=hermitian)
     if tol is None:
         tol = (max(a.shape[-2:]) * numpy.finfo(s.dtype).eps if rtol is None else as_array(rtol)[..., None]) * maximum_reduce(s, -1, None, None, True)

@@ -20,7 +20,7 @@ from dflow._launch cimport (
     Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch, read_fp_policy, fp_warn, fp_strict)
 from dflow._memory cimport add_int
 from dflow._kernels cimport (
-    BOOL, HALF, DTYPES, itemsizes, code_of, code_of_num, is_complex, is_integer, real_code, cast_kernel, write_scalar,
+    Scalar, BOOL, HALF, DTYPES, itemsizes, code_of, code_of_num, is_complex, is_integer, real_code, cast_kernel, write_scalar,
     read_scalar, kernel_new, sleep_kernel)
 
 cnp.import_array()
@@ -415,7 +415,7 @@ cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where
     for i in range(nops):
         x = out if i == k.nin else a if i == 0 else b
         if constant != NULL and i == where:
-            memcpy(task_constant(t, i, 16), constant, 16)
+            memcpy(task_constant(t, i, 8, 0), constant, 8)
             strides[i] = 0
             continue
         strides[i] = x.itemsize
@@ -808,7 +808,8 @@ cdef bint has_ellipsis(object key):
 
 cdef int set_element(ndarray a, intp offset, object value) except -1:
     """One Python number into one place: at once when nobody is using the storage."""
-    cdef char buffer[32]
+    cdef Scalar room
+    cdef char* buffer = <char*>&room
     if writable(a.st) and a.st.poison == NULL and a.st.data != NULL:
         write_scalar(value, a.code, a.st.data + offset)
         return 0
@@ -845,7 +846,8 @@ cdef int set_index(ndarray a, object key, object value) except -1:
 cdef int fill(ndarray v, object value) except -1:
     cdef Operand ops[2]
     cdef intp shape[MAXDIMS]
-    cdef char buffer[32]
+    cdef Scalar room
+    cdef char* buffer = <char*>&room
     write_scalar(value, v.code, buffer)
     memcpy(shape, v.shape, v.ndim * sizeof(intp))
     fill_constant(&ops[0], buffer, v.itemsize)

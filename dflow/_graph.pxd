@@ -69,7 +69,7 @@ cdef enum AccessFlag:
     FULL = 2                # covers the whole storage
     TRACKED = 4             # takes part in dependencies; fixed at submission
     LINKED = 8              # in the frontier; storage lock
-    IN_TAIL = 16            # a constant of more than 16 bytes; a task has room for one such value
+    IN_TAIL = 16            # a constant of more than 8 bytes, at this offset of the task's constants
     ACCESS_BITS = 16        # flags and the operand's index lie below the offset
 
 cdef struct Access:
@@ -130,7 +130,7 @@ cdef inline bint writable(Storage* s) noexcept nogil:
 # ---- tasks: make, fill, submit. All need the GIL.
 cdef Task* task_new(Kernel* kernel, int nops, int ndim, int ncore, int nsteps, size_t constants, int flags) except NULL
 cdef void task_operand(Task* t, int i, Storage* s, intp offset, int flags) noexcept
-cdef char* task_constant(Task* t, int i, int itemsize) noexcept
+cdef char* task_constant(Task* t, int i, int itemsize, intp tail) noexcept
 cdef char* constant_of(Task* t, int i) noexcept nogil
 cdef Region* task_region(Task* t, int i) noexcept nogil
 cdef intp* task_dims(Task* t) noexcept nogil

@@ -315,15 +315,14 @@ cdef void task_operand(Task* t, int i, Storage* s, intp offset, int flags) noexc
     a.storage = s
     a.key = (<int64_t>offset << ACCESS_BITS) | (i << 6) | flags
 
-cdef char* task_constant(Task* t, int i, int itemsize) noexcept:
-    """Make operand i a constant; where to store it: in the links that it does not need, or, when too large, in the tail."""
-    cdef Access* a = accesses(t) + i
-    a.key = (i << 6) | (IN_TAIL if itemsize > 16 else 0)
+cdef char* task_constant(Task* t, int i, int itemsize, intp tail) noexcept:
+    """Make operand i a constant; where to store it: in the links that it does not need, or, over 8 bytes, in the tail."""
+    accesses(t)[i].key = (i << 6) | (tail << ACCESS_BITS | IN_TAIL if itemsize > 8 else 0)
     return constant_of(t, i)
 
 cdef char* constant_of(Task* t, int i) noexcept nogil:
     cdef Access* a = accesses(t) + i
-    return task_constants(t) if a.key & IN_TAIL else <char*>&a.next
+    return task_constants(t) + (a.key >> ACCESS_BITS) if a.key & IN_TAIL else <char*>&a.next
 
 # ---- regions ----------------------------------------------------------------------------------------------------------
 

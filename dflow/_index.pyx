@@ -12,7 +12,7 @@ from libc.stdint cimport int64_t
 from dflow._graph cimport Kernel, intp, FULL
 from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch, fp_event
 from dflow._kernels cimport (
-    BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, cast_kernel, masked_kernel, sort_kernel,
+    Scalar, BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, cast_kernel, masked_kernel, sort_kernel,
     argextreme_kernel, write_scalar, is_complex)
 from dflow._array cimport *
 from dflow._array import set_hook
@@ -351,7 +351,8 @@ cdef bint masked_fill(ndarray a, ndarray mask, object value):
     """a[mask] = number without waiting for the mask, when their shapes agree; whether it was done."""
     cdef Operand ops[3]
     cdef intp shape[MAXDIMS]
-    cdef char buffer[32]
+    cdef Scalar room
+    cdef char* buffer = <char*>&room
     if not isinstance(value, (int, float, complex)) or shape_tuple(a) != shape_tuple(mask):
         return False
     if mask.st == a.st and may_overlap(mask, a):

@@ -19,6 +19,9 @@ cdef enum Code:
     HALF = 17
     NCODES = 18
 
+cdef struct Scalar:          # room for one element of any type, aligned
+    long double parts[2]
+
 cdef int itemsizes[18]
 cdef list DTYPES                                            # by code
 cdef object INTP                                            # dtype of an index

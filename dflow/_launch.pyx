@@ -236,8 +236,8 @@ cdef int run_later(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Cor
     cdef Task* t
     for i in range(nops):
         if ops[i].s == NULL:
-            if ops[i].itemsize > 16:
-                constants = ops[i].itemsize
+            if ops[i].itemsize > 8:
+                constants += ops[i].itemsize
         elif not ops[i].flags & FULL:
             flags = HAS_REGIONS
     t = task_new(k, nops, ndim, ncore, core.nsteps if core != NULL else 0, constants, flags)
@@ -252,9 +252,12 @@ cdef int run_later(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Cor
     if core != NULL:
         memcpy(dims + ndim, core.dims, ncore * sizeof(intp))
         memcpy(step, core.steps, core.nsteps * sizeof(intp))
+    constants = 0
     for i in range(nops):
         if ops[i].s == NULL:
-            memcpy(task_constant(t, i, ops[i].itemsize), ops[i].constant, ops[i].itemsize)
+            memcpy(task_constant(t, i, ops[i].itemsize, constants), ops[i].constant, ops[i].itemsize)
+            if ops[i].itemsize > 8:
+                constants += ops[i].itemsize
             continue
         access = (ops[i].flags & (WRITE | FULL)) | (0 if ops[i].flags & UNTRACKED_READ else TRACKED)
         task_operand(t, i, ops[i].s, ops[i].offset, access)

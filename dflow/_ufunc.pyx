@@ -7,7 +7,7 @@ from dflow._engine cimport settings, fp_flags, fp_clear
 from dflow._graph cimport Kernel, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, readable, storage_allocate
 from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch, fp_event
 from dflow._kernels cimport (
-    BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, is_integer, is_complex, ufunc_kernel, cast_kernel, masked_kernel,
+    Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, is_integer, is_complex, ufunc_kernel, cast_kernel, masked_kernel,
     reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, kernel_new, write_scalar, copy_constant, dot_kernel)
 from dflow._array cimport *
 
@@ -110,8 +110,8 @@ cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
     cdef char* args[3]
     cdef intp steps[3]
     cdef intp n
-    cdef char left[32]
-    cdef char right[32]
+    cdef Scalar room
+    cdef char* number = <char*>&room
     cdef ndarray x, y
     if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct:
         return None
@@ -128,15 +128,15 @@ cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
             args[1] = y.st.data + y.offset
             steps[1] = y.itemsize
         else:
-            write_scalar(b, p.codes[1], right)
-            args[1] = right
+            write_scalar(b, p.codes[1], number)
+            args[1] = number
             steps[1] = 0
     else:
         x = <ndarray>b
         if not quick_ready(x):
             return None
-        write_scalar(a, p.codes[0], left)
-        args[0] = left
+        write_scalar(a, p.codes[0], number)
+        args[0] = number
         steps[0] = 0
         args[1] = x.st.data + x.offset
         steps[1] = x.itemsize
@@ -167,12 +167,13 @@ operator_names = ("add subtract multiply true_divide floor_divide remainder powe
                   "negative positive absolute invert").split()
 cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
     """a op b as a task, when both are contiguous and of one shape or one is a number; else None."""
-    cdef char constant[16]
+    cdef Scalar room
+    cdef char* constant = <char*>&room
     cdef ndarray x = None, y = None
     cdef ndarray like
     cdef bint fresh = out is None
     cdef int where = 0
-    if not p.direct or p.nargs != 3 or itemsizes[p.codes[0]] > 16 or itemsizes[p.codes[1]] > 16:
+    if not p.direct or p.nargs != 3 or itemsizes[p.codes[0]] > 8 or itemsizes[p.codes[1]] > 8:
         return None
     if type(a) is ndarray:
         x = <ndarray>a
@@ -285,7 +286,7 @@ cdef inline bint small_ready(ndarray a) noexcept:
 cdef struct Reduction:          # of all elements of a ready contiguous array; immortal
     Plan* plan
     bint has_initial
-    char initial[32]
+    Scalar initial
 
 cdef Reduction* make_reduction(ufunc u, int code) except NULL:
     cdef Reduction* r = <Reduction*>calloc(1, sizeof(Reduction))
@@ -294,7 +295,7 @@ cdef Reduction* make_reduction(ufunc u, int code) except NULL:
     r.plan = reduction_plan(u, code, None)
     r.has_initial = starts_from_identity(u)
     if r.has_initial:
-        write_scalar(u.numpy.identity, r.plan.codes[0], r.initial)
+        write_scalar(u.numpy.identity, r.plan.codes[0], <char*>&r.initial)
     u.reductions[code] = r
     return r
 
@@ -320,7 +321,7 @@ cdef ndarray quick_reduce(ufunc u, ndarray a):
     steps[0] = steps[2] = 0
     steps[1] = a.itemsize
     if r.has_initial:
-        memcpy(out.st.data, r.initial, out.itemsize)
+        memcpy(out.st.data, &r.initial, out.itemsize)
     else:
         memcpy(out.st.data, args[1], out.itemsize)
         args[1] += a.itemsize
@@ -596,7 +597,7 @@ cdef int check_outputs(ufunc u, Plan* p, tuple out, intp* shape, int ndim, objec
 cdef object run(ufunc u, Plan* p, tuple inputs, tuple out, object where, intp* shape, int ndim):
     """Broadcast, cast, guard against overlap, launch."""
     cdef Operand ops[33]
-    cdef char constants[32][32]
+    cdef Scalar constants[32]
     cdef intp space[MAXDIMS]
     cdef list arrays = []           # keeps casts and copies alive until they are launched
     cdef list results = [None] * u.nout
@@ -614,7 +615,7 @@ cdef object run(ufunc u, Plan* p, tuple inputs, tuple out, object where, intp* s
             arrays.append(a)
         else:
             arrays.append(None)
-            write_scalar(x, p.codes[i], constants[i])
+            write_scalar(x, p.codes[i], <char*>&constants[i])
     for i in range(u.nout):
         code = p.codes[u.nin + i]
         o = out[i] if out is not None else None
@@ -628,7 +629,7 @@ cdef object run(ufunc u, Plan* p, tuple inputs, tuple out, object where, intp* s
         results[i] = o
     for i in range(u.nin):
         if arrays[i] is None:
-            fill_constant(&ops[n], constants[i], itemsizes[p.codes[i]])
+            fill_constant(&ops[n], <char*>&constants[i], itemsizes[p.codes[i]])
         else:
             a = <ndarray>arrays[i]
             if out is not None:
@@ -858,7 +859,7 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
     cdef Kernel* k
     cdef Core core
     cdef Operand ops[3]
-    cdef char constant[32]
+    cdef Scalar constant
     cdef intp shape[MAXDIMS]
     cdef intp outer_shape[MAXDIMS]
     cdef ndarray o, result, kept
@@ -916,8 +917,8 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
     take_whole_region(&ops[0], a)
     n = 1
     if has_initial:
-        write_scalar(initial, p.codes[0], constant)
-        fill_constant(&ops[1], constant, itemsizes[p.codes[0]])
+        write_scalar(initial, p.codes[0], <char*>&constant)
+        fill_constant(&ops[1], <char*>&constant, itemsizes[p.codes[0]])
         n = 2
     fill_operand(&ops[n], result, ndim, shape, True)
     memcpy(outer_shape, shape, ndim * sizeof(intp))
@@ -1103,6 +1104,8 @@ cdef class ufunc:
             inputs = inputs[:self.nin]
         if out is not None:
             if not isinstance(out, tuple):
+                if self.nout > 1:
+                    raise TypeError("'out' must be a tuple of arrays")
                 out = (out,)
             if len(out) != self.nout:
                 raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")

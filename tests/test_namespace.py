@@ -101,7 +101,8 @@ def test_as_numpy(row, sample):
     compare(call_of(row, sample), row.close, sample.startswith("?"))
 
 
-METHODS = [(row, *match.groups()) for row, sample in CASES if row.method and (match := re.match(r"(\w+)(?:, (.*))?$", sample))
+METHODS = [(row, *match.groups()) for row, sample in CASES if row.method and (match := re.match(r"(\w+)(?:, (.*))?$",
+    sample))
            and match[1] in SOURCES and "correction" not in sample]        # NumPy's methods do not know `correction`
 
 
@@ -111,8 +112,10 @@ def test_method_as_numpy(row, array, rest):
 
 
 @pytest.mark.parametrize("text", [
-    "np.array('abc')", "np.array([1], object)", "np.array([None])", "np.asarray('abc')", "np.empty(3, object)", "np.zeros(3, 'S4')",
-    "np.zeros(3, 'U')", "np.zeros(3, 'M8[s]')", "np.ones(3, 'm8[s]')", "np.zeros(3, [('a', int)])", "np.arange(3).astype(str)",
+    "np.array('abc')", "np.array([1], object)", "np.array([None])", "np.asarray('abc')", "np.empty(3, object)",
+    "np.zeros(3, 'S4')",
+    "np.zeros(3, 'U')", "np.zeros(3, 'M8[s]')", "np.ones(3, 'm8[s]')", "np.zeros(3, [('a', int)])",
+    "np.arange(3).astype(str)",
     "np.full(3, 'a')", "np.zeros(3) + 'a'", "np.add(np.zeros(3), 'a')", "np.zeros(3).sum(dtype=object)"])
 def test_what_holds_no_numbers_is_a_type_error(text):
     with pytest.raises(TypeError):

@@ -71,7 +71,8 @@ set_hook("copy_order", copy_order)
 
 # -- from what there is ----------------------------------------------------------------------------
 
-@op("[1, 2, 3]", "[[1.5, 2], [3, 4]]", "a", "a, 'f4'", "a.T", "a, copy=False", "3", "2.5j", "True", "[1, 2], dtype=float", "[]",
+@op("[1, 2, 3]", "[[1.5, 2], [3, 4]]", "a", "a, 'f4'", "a.T", "a, copy=False", "3", "2.5j", "True",
+    "[1, 2], dtype=float", "[]",
     "a, ndmin=3", "[[1, 2], [3]]", "[300], 'u1'", "a, order='F'", "range(4)", "[a, a]",
     "[[a[0], a[1]], [v, v]]", "[i[0], v]", "[v, 2]")
 def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, like=None):
@@ -166,7 +167,8 @@ def ones(shape, dtype=None, order="C", *, device=None, like=None):
     return result
 
 
-@op("(2, 3), 7", "3, 1.5", "3, True", "3, 2j", "(2, 2), [1, 2]", "2, 300, 'u1'", "2, 1.5, int", "(2, 4), v", "(2, 3), v",
+@op("(2, 3), 7", "3, 1.5", "3, True", "3, 2j", "(2, 2), [1, 2]", "2, 300, 'u1'", "2, 1.5, int", "(2, 4), v",
+    "(2, 3), v",
     "3, np.float32(2)", "-1, 0")
 def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
     """One value everywhere, or an array that broadcasts to the shape."""
@@ -231,8 +233,10 @@ def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, d
 SMALL = 4096                # up to so many elements NumPy makes the range at once
 
 
-@op("5", "2, 7", "1, 10, 3", "5.0", "0, 1, 0.1", "10, 0, -3", "5, 2", "5, dtype='f4'", "0, 5000", "0.5, 7000.0, 0.7", "3, 20000, 3",
-    "9000, dtype='f4'", "0, 3000, 0.3, 'f4'", "5, 5000, 1, 'i2'", "1, 2, 0", "", "5, dtype=bool", "'a'", "4j", "stop=4", "3, step=2",
+@op("5", "2, 7", "1, 10, 3", "5.0", "0, 1, 0.1", "10, 0, -3", "5, 2", "5, dtype='f4'", "0, 5000", "0.5, 7000.0, 0.7",
+    "3, 20000, 3",
+    "9000, dtype='f4'", "0, 3000, 0.3, 'f4'", "5, 5000, 1, 'i2'", "1, 2, 0", "", "5, dtype=bool", "'a'", "4j",
+    "stop=4", "3, step=2",
     "np.int8(5)", "np.float32(5)", "0, 1 << 62, 1 << 50", "10000, 0, -2", "6000, dtype='c16'", "np.nan", "1, None")
 def arange(start=None, stop=None, step=None, dtype=None, *, device=None, like=None):
     """start, start + step, ... below stop."""
@@ -298,8 +302,10 @@ def _count_up(n, dtype):
     return result if exact == dtype else result.astype(dtype)
 
 
-@op("0, 1", "0, 10, 5", "0, 1, 7, False", "0, 1, retstep=True", "2, 2, 4", "0, 1, 0", "0, 1, 1", "0, 1, -1", "0, 9, 4, dtype=int",
-    "1j, 2, 5", "[0, 1], 2, 3", "0, 1, 5000", "v, 2, 3, axis=1", "0, 1, 2.5", "-3, 7, 10000, False", "0, 1, 5, dtype='f4'")
+@op("0, 1", "0, 10, 5", "0, 1, 7, False", "0, 1, retstep=True", "2, 2, 4", "0, 1, 0", "0, 1, 1", "0, 1, -1",
+    "0, 9, 4, dtype=int",
+    "1j, 2, 5", "[0, 1], 2, 3", "0, 1, 5000", "v, 2, 3, axis=1", "0, 1, 2.5", "-3, 7, 10000, False",
+    "0, 1, 5, dtype='f4'")
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
     """`num` numbers from start to stop, evenly spaced."""
     number = operator.index(num)
@@ -431,7 +437,8 @@ def tile(A, reps):
     return spread.reshape(tuple(r * d for r, d in zip(reps, shape)))
 
 
-@op("a, 2", "a, 3, axis=1", "a, [1, 2, 0], axis=0", "v, [1, 2]", "v, 0", "v, -1", "3, 4", "i, 2, 5", "v, [1, 0, 2, 1]", "v, 1.5",
+@op("a, 2", "a, 3, axis=1", "a, [1, 2, 0], axis=0", "v, [1, 2]", "v, 0", "v, -1", "3, 4", "i, 2, 5",
+    "v, [1, 0, 2, 1]", "v, 1.5",
     method=True)
 def repeat(a, repeats, axis=None):
     """Each element repeated, so many times or as many times as an array says; that one's values are waited for."""
@@ -468,7 +475,8 @@ def roll(a, shift, axis=None):
     return a.copy() if not any(shifts.values()) else a
 
 
-@op("v, 2", "a, 1", "a, ((1, 0), (0, 2))", "a, 1, constant_values=5", "a, 2, 'edge'", "a, 1, 'reflect'", "a, (1, 2), mode='wrap'", "a, -1",
+@op("v, 2", "a, 1", "a, ((1, 0), (0, 2))", "a, 1, constant_values=5", "a, 2, 'edge'", "a, 1, 'reflect'",
+    "a, (1, 2), mode='wrap'", "a, -1",
     "a, 1, 'mean'", "v, (1, 2), constant_values=(3, 4)")
 def pad(array, pad_width, mode="constant", **kwargs):
     """Elements added before and after along each axis. Modes other than a constant wait for the array."""

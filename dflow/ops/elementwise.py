@@ -12,8 +12,10 @@ from dflow.ops.table import add_row, method, op
 
 UNARY = ("a", "i", "b", "c", "h", "f", "s", "e", "[1.0, 0.5]", "2.0", "a, where=b, out=np.zeros((3, 4))", "a, a, a",
          "a, out=np.zeros((3, 3))", "i, dtype='f4'")
-BINARY = ("a, v", "i, 3", "i, i.T.reshape(3, 4)", "b, b", "c, 2.5", "h, a", "f, f", "f, 3", "s, a", "e, 1.5", "a, m", "3, i",
-          "[1, 2, 3, 4], a", "a, v, out=np.zeros((3, 4), 'f4')", "i, i, dtype='f8'", "a, a, where=b, out=np.ones((3, 4))")
+BINARY = ("a, v", "i, 3", "i, i.T.reshape(3, 4)", "b, b", "c, 2.5", "h, a", "f, f", "f, 3", "s, a", "e, 1.5", "a, m",
+    "3, i",
+          "[1, 2, 3, 4], a", "a, v, out=np.zeros((3, 4), 'f4')", "i, i, dtype='f8'",
+          "a, a, where=b, out=np.ones((3, 4))")
 
 
 def _rows_of_ufuncs():
@@ -39,7 +41,8 @@ rint = wrap_ufunc(numpy.rint)
 _clip = wrap_ufunc(numpy._core.umath.clip)
 
 
-@op("a, -1, 1", "i, 2, 5", "i, 1.5, None", "a, None, v", "f, 0.25, 0.5", "h, -0.5, 0.5", "i, a_min=2, a_max=None", "a, v, 0.5",
+@op("a, -1, 1", "i, 2, 5", "i, 1.5, None", "a, None, v", "f, 0.25, 0.5", "h, -0.5, 0.5", "i, a_min=2, a_max=None",
+    "a, v, 0.5",
     "a, max=0", "a, min=0, max=1, out=np.zeros((3, 4))", "i, -1000000000000000000000, 5", "a", "a, 1", "a, 1, 2, min=1")
 def clip(a, a_min=numpy._NoValue, a_max=numpy._NoValue, out=None, *, min=numpy._NoValue, max=numpy._NoValue, **kwargs):
     """Each element of `a` brought into [a_min, a_max]; None means no limit. Shapes broadcast."""
@@ -77,7 +80,8 @@ def _clip_method(self, min=None, max=None, out=None, **kwargs):
     return _limit(self, min, max, out, kwargs)
 
 
-@op("a", "a, 1", "a * 100, -1", "i, -1", "i, 2", "c, 1", "h", "b", "a, 2, out=np.zeros((3, 4))", aliases=("around",), method=True)
+@op("a", "a, 1", "a * 100, -1", "i, -1", "i, 2", "c, 1", "h", "b", "a, 2, out=np.zeros((3, 4))", aliases=("around",),
+    method=True)
 def round(a, decimals=0, out=None):
     """Rounded to so many decimals; to even when halfway. Integers and bools keep their type."""
     a = as_array(a)

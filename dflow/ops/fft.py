@@ -56,7 +56,7 @@ def _one(name):
         shape = (*a.shape[:k], _length(name, points), *a.shape[k + 1:])
         return _give(out, submit(function, a, n=points, axis=k, norm=norm, shape=shape, dtype=_dtype(function, a)))
 
-    samples = ("v", "a", "a, 3", "a, 6, 0", "a, axis=0", "v, norm='ortho'", "v, norm='x'", "v, 0", "c, 4", "i", "a.astype('f4')", "a, None, 2", "a, 2, 2", "h")
+    samples = ("v", "a", "a, 3", "a, 6, 0", "a, axis=0", "v, norm='ortho'", "?v, norm='x'", "v, 0", "c, 4", "i", "a.astype('f4')", "a, None, 2", "a, 2, 2", "h")
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"numpy.fft.{name}, as a task."
     add_row(name, transform, samples, "host", module="numpy.fft", close=True)

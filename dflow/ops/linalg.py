@@ -72,7 +72,8 @@ def inv(a):
     return _inv(_matrices(a, True))
 
 
-@op("m, v[:3]", "m, a", "np.stack([m, m + 1]), a", "m, v", "a, v", "m, m * 1j", "m.astype('f4'), m", "i[:, :3], v[:3]", "v, v")
+@op("m, v[:3]", "m, a", "np.stack([m, m + 1]), a", "m, v", "a, v", "m, m * 1j", "m.astype('f4'), m",
+    "i[:, :3], v[:3]", "v, v")
 def solve(a, b):
     """The solution x of a @ x = b: a is (..., n, n), b is (n,) or (..., n, k)."""
     a, b = _matrices(a, True), as_array(b)
@@ -129,7 +130,8 @@ def eigvals(a):
     return fallback.call(numpy.linalg.eigvals, (_matrices(a, True),), {})
 
 
-@op("m", "a", "a, False", "a, compute_uv=False", "np.stack([a, a + 1]), False", "v", "a.astype('f4'), compute_uv=False", "m, hermitian=True",
+@op("m", "a", "a, False", "a, compute_uv=False", "np.stack([a, a + 1]), False", "v",
+    "a.astype('f4'), compute_uv=False", "m, hermitian=True",
     "c, compute_uv=False")
 def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     """The singular value decomposition: U, S, Vh, or S alone."""
@@ -147,7 +149,8 @@ def svdvals(x, /):
     return svd(x, compute_uv=False)
 
 
-@op("m", "a", "a.T", "a.T, 'complete'", "a, 'r'", "np.stack([a, a + 1])", "a, 'x'", "v", "c", "a.astype('f4')", kind="host")
+@op("m", "a", "a.T", "a.T, 'complete'", "a, 'r'", "np.stack([a, a + 1])", "a, 'x'", "v", "c", "a.astype('f4')",
+    kind="host")
 def qr(a, mode="reduced"):
     """The QR factorization: Q and R, or with mode 'r' R alone."""
     if mode not in ("reduced", "complete", "r", "raw"):
@@ -232,8 +235,10 @@ def matrix_power(a, n):
     return result
 
 
-NORMS = ("a", "v", "v, 1", "v, np.inf", "v, -np.inf", "v, 0", "v, 3", "a, 1", "a, -1", "a, np.inf", "a, -np.inf", "a, 'fro'", "a, 'nuc'", "a, 2",
-         "a, -2", "a, axis=1", "a, 1, axis=0", "f, axis=(0, 2)", "f, 'fro', (1, 2), True", "a, keepdims=True", "i", "c", "a, 'x'", "f, 2", "v, 'fro'",
+NORMS = ("a", "v", "v, 1", "v, np.inf", "v, -np.inf", "v, 0", "v, 3", "a, 1", "a, -1", "a, np.inf", "a, -np.inf",
+    "a, 'fro'", "a, 'nuc'", "a, 2",
+         "a, -2", "a, axis=1", "a, 1, axis=0", "f, axis=(0, 2)", "f, 'fro', (1, 2), True", "a, keepdims=True", "i",
+         "c", "a, 'x'", "f, 2", "v, 'fro'",
          "a, 5", "a, 2, 1", "f, 2, (0, 1)", "a, axis=(0, 0)", "a, 2.5, 1", "h, axis=0", "a, axis=2.5")
 
 

@@ -18,7 +18,8 @@ multiply = wrap_ufunc(numpy.multiply)
 for _name in ("matmul", "vecdot", "matvec", "vecmat"):
     TABLE["numpy", _name].close = True
 TABLE["numpy", "matmul"].samples = (
-    "a, v", "a, a.T", "v, v", "v, a.T", "f, f.transpose(0, 2, 1)", "a, m", "i, i.T", "b, b.T", "c, v", "a, 2", "s, s", "h, h.T",
+    "a, v", "a, a.T", "v, v", "v, a.T", "f, f.transpose(0, 2, 1)", "a, m", "i, i.T", "b, b.T", "c, v", "a, 2", "s, s",
+    "h, h.T",
     "a, v, out=np.zeros(3)", "?a, a.T, out=np.zeros(3)", "e, np.zeros((3, 2))", "a, np.zeros((4, 0))", "i, v")
 TABLE["numpy", "vecdot"].samples = ("a, v", "c, c", "v, v", "a, m", "a, a, axis=0")
 TABLE["numpy", "matvec"].samples = ("a, v", "m, v")
@@ -47,8 +48,10 @@ def _aligned(a, b, i, j):
         raise ValueError(f"shapes {shapes} not aligned: {a.shape[i]} (dim {i}) != {b.shape[j]} (dim {j})")
 
 
-@op("v, v", "a, v", "a, a.T", "a, m", "v, v[:2]", "2, a", "a, 2", "s, s", "f, f.transpose(0, 2, 1)", "f, v", "i, i.T", "b, b.T", "c, v",
-    "f, a.T", "v, a.T", "a, a.T, out=np.zeros((3, 3))", "a, a.T, out=np.zeros((3, 2))", "[1, 2], [3, 4]", "e, np.zeros((3, 2))", method=True, close=True)
+@op("v, v", "a, v", "a, a.T", "a, m", "v, v[:2]", "2, a", "a, 2", "s, s", "f, f.transpose(0, 2, 1)", "f, v", "i, i.T",
+    "b, b.T", "c, v",
+    "f, a.T", "v, a.T", "a, a.T, out=np.zeros((3, 3))", "a, a.T, out=np.zeros((3, 2))", "[1, 2], [3, 4]",
+    "e, np.zeros((3, 2))", method=True, close=True)
 def dot(a, b, out=None):
     """The sum over a's last axis and b's last but one (or only): for vectors and matrices, the matrix product."""
     a, b = as_array(a), as_array(b)
@@ -92,7 +95,8 @@ def outer(a, b, out=None):
     return multiply(as_array(a).reshape(-1, 1), as_array(b).reshape(1, -1), out=out)
 
 
-@op("a, a.T, 1", "f, f", "a, a, 2", "f, f, ((0, 2), (0, 2))", "a, a, 1", "a, v, (1, 0)", "v, v, 0", "f, a, (2, 1)", "i, i, 2", "f, f, ((0, 1), (0,))",
+@op("a, a.T, 1", "f, f", "a, a, 2", "f, f, ((0, 2), (0, 2))", "a, a, 1", "a, v, (1, 0)", "v, v, 0", "f, a, (2, 1)",
+    "i, i, 2", "f, f, ((0, 1), (0,))",
     "a, a, ((0, 5), (0, 1))", "f, f, ([-1], [2])", "a, a, 3", close=True)
 def tensordot(a, b, axes=2):
     """The sum over pairs of axes: the last ones of `a` with the first of `b`, or those named."""
@@ -140,7 +144,8 @@ def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     return add_reduce(diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
 
-@op("v[:3], v[1:]", "a[:, :3], v[:3]", "[1, 2], [3, 4, 5]", "v, v", "a[:, :3], a[:, 1:]", "v[:3], v[:3], axis=0", "i[:, :3], a[:, 1:]")
+@op("v[:3], v[1:]", "a[:, :3], v[:3]", "[1, 2], [3, 4, 5]", "v, v", "a[:, :3], a[:, 1:]", "v[:3], v[:3], axis=0",
+    "i[:, :3], a[:, 1:]")
 def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     """The cross product of vectors of length 3."""
     if axis is not None:
@@ -169,13 +174,20 @@ def _named_axis(axis, ndim, name):
 # -- einsum ----------------------------------------------------------------------------------------
 
 EINSUMS = (
-    "'ij,jk', a, a.T", "'ij->ji', a", "'ij->', a", "'ii', a[:, :3]", "'ii->i', a[:, :3]", "'i,i', v, v", "'i,j->ij', v, j", "'ij,j->i', a, v",
-    "'...j,j->...', f, v", "'bij,bjk->bik', f, f.transpose(0, 2, 1)", "'bij,bkj', f, f", "'ij,jk,kl->il', a, a.T, a", "'ij,ij->i', a, a",
-    "'ij,ij', a, a", "'i...->...', f", "'ij,jk', a, a", "'ijj', a", "a, [0, 1], v, [1], [0]", "'ij,k->ijk', i, j", "'bi,bj->bij', a, a",
-    "'ij,jk->ki', i, i.T", "'ij->i', a, dtype='f4'", "'ij->i', a, dtype='f4', casting='same_kind'", "'i,i', [1], v", "'ij,kj->ik', a, a, optimize=True", "'ij,jk', a, a.T, out=np.zeros((3, 3))",
-    "'ij,jk,k', a, a.T, v[:3], optimize='greedy'", "'i.j', a", "'ij->ijk', a", "'ij', v", "'ij,jk->iik', a, a.T", "'i->', s", "",
-    "'... , ...', a, v", "'...i,...i->...', f, f", "'ij...,jk...->ik...', f[0], f[0].T", "'abc,cd->abd', f, a.T", "'ij,ji->', a, a.T", "'ii,jj', m, m",
-    "'i,i,i->i', v, v, v", "'iij->ij', m[:, :, None] * v", "'bij,bij->', f, f", "'i,ij,j', v[:3], a, v", "'b,b', b[0], b[0]", "'ij,jk', c, c.T")
+    "'ij,jk', a, a.T", "'ij->ji', a", "'ij->', a", "'ii', a[:, :3]", "'ii->i', a[:, :3]", "'i,i', v, v",
+    "'i,j->ij', v, j", "'ij,j->i', a, v",
+    "'...j,j->...', f, v", "'bij,bjk->bik', f, f.transpose(0, 2, 1)", "'bij,bkj', f, f", "'ij,jk,kl->il', a, a.T, a",
+    "'ij,ij->i', a, a",
+    "'ij,ij', a, a", "'i...->...', f", "'ij,jk', a, a", "'ijj', a", "a, [0, 1], v, [1], [0]", "'ij,k->ijk', i, j",
+    "'bi,bj->bij', a, a",
+    "'ij,jk->ki', i, i.T", "'ij->i', a, dtype='f4'", "'ij->i', a, dtype='f4', casting='same_kind'", "'i,i', [1], v",
+    "'ij,kj->ik', a, a, optimize=True", "'ij,jk', a, a.T, out=np.zeros((3, 3))",
+    "'ij,jk,k', a, a.T, v[:3], optimize='greedy'", "'i.j', a", "'ij->ijk', a", "'ij', v", "'ij,jk->iik', a, a.T",
+    "'i->', s", "",
+    "'... , ...', a, v", "'...i,...i->...', f, f", "'ij...,jk...->ik...', f[0], f[0].T", "'abc,cd->abd', f, a.T",
+    "'ij,ji->', a, a.T", "'ii,jj', m, m",
+    "'i,i,i->i', v, v, v", "'iij->ij', m[:, :, None] * v", "'bij,bij->', f, f", "'i,ij,j', v[:3], a, v",
+    "'b,b', b[0], b[0]", "'ij,jk', c, c.T")
 
 
 @op(*EINSUMS, close=True)

@@ -244,7 +244,8 @@ class Stream:
 COUNTS = frozenset("binomial geometric hypergeometric logseries negative_binomial poisson zipf".split())
 VECTORS = {"dirichlet": 1, "multinomial": 2, "multivariate_normal": 2}          # always at once
 OTHERS = {      # name: number of parameters before `size`
-    "beta": 2, "binomial": 2, "chisquare": 1, "f": 2, "gamma": 2, "geometric": 1, "gumbel": 2, "hypergeometric": 3, "laplace": 2,
+    "beta": 2, "binomial": 2, "chisquare": 1, "f": 2, "gamma": 2, "geometric": 1, "gumbel": 2, "hypergeometric": 3,
+    "laplace": 2,
     "logistic": 2, "lognormal": 2, "logseries": 1, "negative_binomial": 2, "noncentral_chisquare": 2, "noncentral_f": 3,
     "pareto": 1, "poisson": 1, "power": 1, "rayleigh": 1, "standard_cauchy": 0, "standard_gamma": 1, "standard_t": 1,
     "triangular": 3, "vonmises": 2, "wald": 2, "weibull": 1, "zipf": 1, **VECTORS}

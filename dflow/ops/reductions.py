@@ -23,10 +23,12 @@ minimum_reduce = wrap_ufunc(numpy.minimum).reduce
 any_reduce = wrap_ufunc(numpy.logical_or).reduce
 all_reduce = wrap_ufunc(numpy.logical_and).reduce
 
-AXES = ("a", "i", "b", "a, 0", "a, axis=-1", "f, axis=(0, 2)", "f, axis=1, keepdims=True", "f, axis=()", "s", "a, axis=2",
+AXES = ("a", "i", "b", "a, 0", "a, axis=-1", "f, axis=(0, 2)", "f, axis=1, keepdims=True", "f, axis=()", "s",
+    "a, axis=2",
         "f, axis=(0, 0)", "h, axis=0", "f, axis=(0, 1), out=np.zeros(4, 'f4')", "a, out=np.zeros(3)")
 SUMS = AXES + ("a, dtype='f4'", "i, dtype='i2', axis=0", "c", "e", "e, axis=0", "a, initial=3", "a, axis=0, where=b",
-               "a, where=b, initial=5.0", "a.T, axis=0", "i.astype('i1'), axis=0", "[[1, 2], [3, 4]], 0", "a[::2, ::-1], axis=1")
+               "a, where=b, initial=5.0", "a.T, axis=0", "i.astype('i1'), axis=0", "[[1, 2], [3, 4]], 0",
+               "a[::2, ::-1], axis=1")
 EXTREMES = AXES + ("e", "e, axis=0", "e, axis=1", "n", "n, axis=0", "a, initial=0.5", "a, axis=1, where=b, initial=-1",
                    "a, where=b", "[3, 1, 2]")
 
@@ -71,7 +73,8 @@ def all(a, axis=None, out=None, keepdims=False, *, where=True):
 
 _SUM_TYPE = {numpy.dtype(t): numpy.dtype("f8") for t in "?bBhHiIlLqQ"}
 _SUM_TYPE[numpy.dtype("f2")] = numpy.dtype("f4")
-_EXACT_COUNT = {numpy.dtype(t): 1 << 53 for t in "dDgG"}      # up to here the type counts exactly, as NumPy's int64 does
+_EXACT_COUNT = {numpy.dtype(t): 1 << 53 for t in "dDgG"}      # up to here the type counts exactly,
+    as NumPy's int64 does
 _EXACT_COUNT[numpy.dtype("f4")] = 1 << 24
 
 
@@ -102,7 +105,8 @@ def _divided(total, count):
     return quotient if quotient.dtype == total.dtype else quotient.astype(total.dtype)
 
 
-MEANS = AXES + ("e", "c", "n, axis=0", "a, dtype='f4'", "i, dtype='f4'", "a, axis=0, where=b", "c64, axis=0", "i, dtype=int",
+MEANS = AXES + ("e", "c", "n, axis=0", "a, dtype='f4'", "i, dtype='f4'", "a, axis=0, where=b", "c64, axis=0",
+    "i, dtype=int",
                 "[1, 2, 4]", "h, axis=1, keepdims=True", "h, dtype='f8'")
 
 
@@ -125,13 +129,15 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
     return total.astype(a.dtype) if half else total
 
 
-@op(*MEANS, "a, ddof=1", "a, axis=0, ddof=5", "a, correction=1", "a, ddof=1, correction=1", "c, axis=1", method=True, close=True)
+@op(*MEANS, "a, ddof=1", "a, axis=0, ddof=5", "a, correction=1", "a, ddof=1, correction=1", "c, axis=1", method=True,
+    close=True)
 def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE, correction=NO_VALUE):
     """The variance along axes: the mean square of what is left after the mean, over n - ddof."""
     return _variance(as_array(a), axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-@op(*MEANS, "a, ddof=1", "a, axis=0, ddof=5", "a, correction=1", "a, ddof=1, correction=1", "c, axis=1", method=True, close=True)
+@op(*MEANS, "a, ddof=1", "a, axis=0, ddof=5", "a, correction=1", "a, ddof=1, correction=1", "c, axis=1", method=True,
+    close=True)
 def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE, correction=NO_VALUE):
     """The standard deviation along axes: the square root of the variance."""
     result = _variance(as_array(a), axis, dtype, out, ddof, keepdims, where, mean, correction)
@@ -174,7 +180,8 @@ def _squared(a, mean):
     return square(x.real) + square(x.imag)
 
 
-@op("a", "a, axis=0", "a, 1, v", "f, axis=(0, 1)", "a, 1, v, returned=True", "a, weights=b", "a, weights=v", "i, 0", "a, 1, keepdims=True",
+@op("a", "a, axis=0", "a, 1, v", "f, axis=(0, 1)", "a, 1, v, returned=True", "a, weights=b", "a, weights=v", "i, 0",
+    "a, 1, keepdims=True",
     "a, 1, [1, 2]", close=True)
 def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     """The mean along axes, weighted when `weights` are given (of a's shape, or 1-d along one axis)."""
@@ -223,14 +230,16 @@ def count_nonzero(a, axis=None, *, keepdims=False):
 
 # -- where the extremes are --------------------------------------------------------------------------
 
-@op("a", "a, 0", "a, axis=-1, keepdims=True", "i, 1", "b, 0", "c", "e", "n", "n, 0", "a, keepdims=True", "s", "h, 1", "a, 5",
+@op("a", "a, 0", "a, axis=-1, keepdims=True", "i, 1", "b, 0", "c", "e", "n", "n, 0", "a, keepdims=True", "s", "h, 1",
+    "a, 5",
     "a, 0, np.zeros(4, int)", method=True)
 def argmax(a, axis=None, out=None, *, keepdims=False):
     """The index of the largest element along an axis, the first when there are more; of the flattened array without."""
     return argextreme(a, axis, True, keepdims, out)
 
 
-@op("a", "a, 0", "a, axis=-1, keepdims=True", "i, 1", "b, 0", "c", "e", "n", "n, 0", "a, keepdims=True", "s", "h, 1", "a, 5",
+@op("a", "a, 0", "a, axis=-1, keepdims=True", "i, 1", "b, 0", "c", "e", "n", "n, 0", "a, keepdims=True", "s", "h, 1",
+    "a, 5",
     "a, 0, np.zeros(4, int)", method=True)
 def argmin(a, axis=None, out=None, *, keepdims=False):
     """The index of the smallest element along an axis, the first when there are more; of the flattened array without."""
@@ -239,7 +248,8 @@ def argmin(a, axis=None, out=None, *, keepdims=False):
 
 # -- running totals ----------------------------------------------------------------------------------
 
-RUNS = ("a", "a, 0", "i, axis=1", "i.astype('i1'), 0", "f, axis=2", "b, 0", "a, dtype='f4'", "c, 1", "h, 0", "s", "e, 0", "a, 3",
+RUNS = ("a", "a, 0", "i, axis=1", "i.astype('i1'), 0", "f, axis=2", "b, 0", "a, dtype='f4'", "c, 1", "h, 0", "s",
+    "e, 0", "a, 3",
         "a, 0, None, np.zeros((3, 4))")
 
 

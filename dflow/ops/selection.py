@@ -23,7 +23,8 @@ def _plain(x):
 
 # -- by condition ----------------------------------------------------------------------------------
 
-@op("a > 0, a, 0", "b, a, i", "b, 1, 2", "v > 0, a, -a", "i, a, v", "b, 1, 2.5", "True, a, 0", "b, a, m", "b", "b, a", "[True, False], 1, 0",
+@op("a > 0, a, 0", "b, a, i", "b, 1, 2", "v > 0, a, -a", "i, a, v", "b, 1, 2.5", "True, a, 0", "b, a, m", "b", "b, a",
+    "[True, False], 1, 0",
     "f > 1, f, 2.5", "b, i, 2.5", "a, c, h")
 def where(condition, x=None, y=None, /):
     """Elements of x where the condition is true, else of y. With the condition alone, nonzero() of it, which waits."""
@@ -79,7 +80,8 @@ def _compress_method(self, condition, axis=None, out=None):
     return compress(condition, self, axis, out)
 
 
-@op("[a > 1, a > 0], [a, -a]", "[a > 1, a > 0], [a, 2 * a], 5", "[b], [i, i]", "[], []", "[b, i], [a, a]", "[v > 0], [a], 1.5")
+@op("[a > 1, a > 0], [a, -a]", "[a > 1, a > 0], [a, 2 * a], 5", "[b], [i, i]", "[], []", "[b, i], [a, a]",
+    "[v > 0], [a], 1.5")
 def select(condlist, choicelist, default=0):
     """For each place the element of the first array whose condition is true there, else the default."""
     if len(condlist) != len(choicelist):
@@ -101,7 +103,8 @@ def select(condlist, choicelist, default=0):
     return result
 
 
-@op("j % 3, [v, v + 1, v + 2]", "[0, 1, 0], [[1, 2, 3], [4, 5, 6]]", "[0, 5], [[1, 2], [3, 4]]", "[0, 5], [[1, 2], [3, 4]], mode='clip'",
+@op("j % 3, [v, v + 1, v + 2]", "[0, 1, 0], [[1, 2, 3], [4, 5, 6]]", "[0, 5], [[1, 2], [3, 4]]",
+    "[0, 5], [[1, 2], [3, 4]], mode='clip'",
     "[0, -1], [[1, 2], [3, 4]], mode='wrap'", "v, [v]")
 def choose(a, choices, out=None, mode="raise"):
     """From each place the element of the array that `a` numbers there. Waits for `a` when mode is 'raise'."""
@@ -139,8 +142,10 @@ def _choose_method(self, choices, out=None, mode="raise"):
 
 # -- by index --------------------------------------------------------------------------------------
 
-@op("v, [0, 2]", "a, 1", "a, [0, 2], 0", "a, [[0, 1], [2, 3]], axis=1", "a, 5, axis=0", "a, [-1, 7], 1, mode='wrap'", "a, [-1, 7], 1, mode='clip'",
-    "a, [0, 12]", "?a, v", "a, j, 1", "v, []", "a, [0, 1], 1, np.zeros((3, 2))", "a, 0, 2", "[1, 2, 3], 1", "s, 0", "a, 1, mode='x'", method=True)
+@op("v, [0, 2]", "a, 1", "a, [0, 2], 0", "a, [[0, 1], [2, 3]], axis=1", "a, 5, axis=0", "a, [-1, 7], 1, mode='wrap'",
+    "a, [-1, 7], 1, mode='clip'",
+    "a, [0, 12]", "?a, v", "a, j, 1", "v, []", "a, [0, 1], 1, np.zeros((3, 2))", "a, 0, 2", "[1, 2, 3], 1", "s, 0",
+    "a, 1, mode='x'", method=True)
 def take(a, indices, axis=None, out=None, mode="raise"):
     """Elements (of the flattened array), or subarrays along an axis, at indices. Waits for the indices only."""
     return _index.take(a, indices, axis, out, mode)
@@ -249,7 +254,8 @@ def delete(arr, obj, axis=None):
     return _index.take(arr, numpy.delete(numpy.arange(arr.shape[axis]), _plain(obj)), axis)
 
 
-@op("v, 1, 9", "a, 1, 5, axis=0", "a, [0, 2], v, axis=0", "v, [0, 4], [7, 8]", "v, 9, 1", "a, 0, [1, 2, 3], axis=1", kind="blocking")
+@op("v, 1, 9", "a, 1, 5, axis=0", "a, [0, 2], v, axis=0", "v, [0, 4], [7, 8]", "v, 9, 1", "a, 0, [1, 2, 3], axis=1",
+    kind="blocking")
 def insert(arr, obj, values, axis=None):
     """With values inserted before indices along an axis. Waits."""
     return as_array(numpy.insert(window_of(as_array(arr)), _plain(obj), _plain(values), axis))
@@ -257,7 +263,8 @@ def insert(arr, obj, values, axis=None):
 
 # -- by position in a matrix -----------------------------------------------------------------------
 
-@op("a", "a, 1", "a, -1", "f, 0, 0, 2", "f", "a, 10", "v", "a, 0, 0, 0", "a, -5", "a.T, 1", "a[:, ::2]", kind="view", method=True)
+@op("a", "a, 1", "a, -1", "f, 0, 0, 2", "f", "a, 10", "v", "a, 0, 0, 0", "a, -5", "a.T, 1", "a[:, ::2]", kind="view",
+    method=True)
 def diagonal(a, offset=0, axis1=0, axis2=1):
     """A diagonal of two axes, as the last axis: a view where the memory is in order, else a copy."""
     a = as_array(a)

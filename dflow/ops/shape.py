@@ -32,7 +32,8 @@ def size(a, axis=None):
     return a.size if axis is None else a.shape[normalize_axis_index(axis, a.ndim)]
 
 
-@op("a, (4, 3)", "a, -1", "a, (2, -1)", "a.T, (3, 4)", "a, (5, 5)", "a, (-1, -1)", "a, (2, 6), 'F'", "a, 12", "e, (0, 7)", "?a, (0, -1)",
+@op("a, (4, 3)", "a, -1", "a, (2, -1)", "a.T, (3, 4)", "a, (5, 5)", "a, (-1, -1)", "a, (2, 6), 'F'", "a, 12",
+    "e, (0, 7)", "?a, (0, -1)",
     "a.T, (2, 6), order='A'", "[1, 2, 3, 4], (2, 2)", "a, shape=(12,)", "a[:, ::2], (2, 3)", kind="view")
 def reshape(a, /, shape, order="C", *, copy=None):
     """The same elements in another shape, one length of which may be -1: a view where NumPy gives one."""
@@ -48,7 +49,8 @@ def ravel(a, order="C"):
     return a.ravel(order)
 
 
-@op("a", "f, (2, 0, 1)", "f, (0, 1)", "f, (0, 0, 1)", "f, (0, 1, 3)", "v", "f, (-1, 0, 1)", kind="view", aliases=("permute_dims",))
+@op("a", "f, (2, 0, 1)", "f, (0, 1)", "f, (0, 0, 1)", "f, (0, 1, 3)", "v", "f, (-1, 0, 1)", kind="view",
+    aliases=("permute_dims",))
 def transpose(a, axes=None):
     """Axes in reverse, or in the order given."""
     return as_array(a).transpose(axes)
@@ -167,15 +169,18 @@ atleast_3d = _at_least("atleast_3d", lambda x: x if x.ndim > 2 else x[..., None]
 
 # -- joins -----------------------------------------------------------------------------------------
 
-@op("[a, a]", "[a, a], 1", "(a, i), axis=None", "[a, v]", "[]", "[a, a], 2", "[s, s]", "[i, a], dtype='f4'", "[a, a], dtype=int",
-    "[a, a.T]", "[[1, 2], [3]]", "[a, a], out=np.zeros((6, 4))", "[a, a], 0, np.zeros((3, 4))", "[v, np.zeros(0)]", "[b, i[:2]]",
+@op("[a, a]", "[a, a], 1", "(a, i), axis=None", "[a, v]", "[]", "[a, a], 2", "[s, s]", "[i, a], dtype='f4'",
+    "[a, a], dtype=int",
+    "[a, a.T]", "[[1, 2], [3]]", "[a, a], out=np.zeros((6, 4))", "[a, a], 0, np.zeros((3, 4))", "[v, np.zeros(0)]",
+    "[b, i[:2]]",
     "[v, v], dtype=int, casting='unsafe'", "?3", aliases=("concat",))
 def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind"):
     """Arrays joined along an existing axis; flattened first when axis is None."""
     return _concatenate(arrays, axis, out, dtype, casting)
 
 
-@op("[v, v]", "[v, v], 1", "[a, i], axis=-1", "[v, a]", "[]", "[v, v], 5", "[s, 2]", "[v, v], out=np.zeros((2, 4))", "[v, i[0]], dtype='f4'")
+@op("[v, v]", "[v, v], 1", "[a, i], axis=-1", "[v, a]", "[]", "[v, v], 5", "[s, 2]", "[v, v], out=np.zeros((2, 4))",
+    "[v, i[0]], dtype='f4'")
 def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     """Arrays of one shape joined along a new axis."""
     parts = [as_array(x) for x in arrays]

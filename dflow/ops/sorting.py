@@ -10,7 +10,8 @@ from dflow._array import ndarray
 from dflow.ops.host import submit
 from dflow.ops.table import method, op
 
-SORTS = ("a", "a, 0", "a, axis=None", "n", "i, kind='stable'", "c", "b, 0", "h", "s", "e", "a, 2", "a, kind='bubble'", "[3, 1, 2]",
+SORTS = ("a", "a, 0", "a, axis=None", "n", "i, kind='stable'", "c", "b, 0", "h", "s", "e", "a, 2", "a, kind='bubble'",
+    "[3, 1, 2]",
          "a[:, ::-1]", "i, stable=True", "i, kind='heapsort', stable=True")
 
 
@@ -114,7 +115,8 @@ def _plain(x):
     return x.asnumpy() if isinstance(x, ndarray) else x
 
 
-@op("np.sort(v), v", "np.sort(v), 0.5", "[1, 2, 3], [0, 2, 5], 'right'", "v, v, sorter=np.argsort(v)", "v, v, 'middle'", "a, 1",
+@op("np.sort(v), v", "np.sort(v), 0.5", "[1, 2, 3], [0, 2, 5], 'right'", "v, v, sorter=np.argsort(v)",
+    "v, v, 'middle'", "a, 1",
     "np.sort(v), a", "np.sort(i[0]), 2.5", kind="host", method=True)
 def searchsorted(a, v, side="left", sorter=None):
     """Where to insert elements v into a sorted 1-d array to keep it sorted."""

@@ -11,7 +11,8 @@ from dflow.ops.linear import dot
 from dflow.ops.reductions import average
 from dflow.ops.table import op
 
-METHODS = "a", "v", "a, axis=0", "f, axis=(0, 2)", "a, axis=1, keepdims=True", "i", "h, 0", "n", "b[0] * 1.0", "a, axis=3", "e, axis=1"
+METHODS = "a", "v", "a, axis=0", "f, axis=(0, 2)", "a, axis=1, keepdims=True", "i", "h, 0", "n", "b[0] * 1.0",
+    "a, axis=3", "e, axis=1"
 
 
 def _plain(x):
@@ -60,10 +61,12 @@ def _quantile(function, a, q, axis, out, method, keepdims, weights):
     return _reduced(function, a, axis, bool(keepdims), out, q.shape, q=q, method=method)
 
 
-QUANTILES = "a, 0.5", "a, 0.25, axis=0", "a, [0.1, 0.9], 1", "v, 0.3, keepdims=True", "a, 1.5, 0", "i, 0.5, method='lower'", "a, 0.5, method='x'"
+QUANTILES = "a, 0.5", "a, 0.25, axis=0", "a, [0.1, 0.9], 1", "v, 0.3, keepdims=True", "a, 1.5, 0",
+    "i, 0.5, method='lower'", "a, 0.5, method='x'"
 
 
-@op("a, 50", "a, 25, axis=0", "a, [10, 90], 1", "v, 30, keepdims=True", "a, 150, 0", "i, 50, method='lower'", kind="host", close=True)
+@op("a, 50", "a, 25, axis=0", "a, [10, 90], 1", "v, 30, keepdims=True", "a, 150, 0", "i, 50, method='lower'",
+    kind="host", close=True)
 def percentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
     """The q-th percentile along axes; several when q is an array."""
     return _quantile(numpy.percentile, a, q, axis, out, method, keepdims, weights)
@@ -159,7 +162,8 @@ def _sliding(function, a, v, mode):
     return submit(function, a.reshape(-1), v.reshape(-1), mode=mode, shape=(length,), dtype=numpy.result_type(a.dtype, v.dtype))
 
 
-@op("v, [0.0, 1, 2], [0.0, 10, 20]", "0.5, [0, 1], [0, 5]", "a, [0, 1], [1, 2], left=-1", "v, [0, 1], [1]", "v, [0, 1, 2], [1j, 2, 3]", kind="host")
+@op("v, [0.0, 1, 2], [0.0, 10, 20]", "0.5, [0, 1], [0, 5]", "a, [0, 1], [1, 2], left=-1", "v, [0, 1], [1]",
+    "v, [0, 1, 2], [1j, 2, 3]", kind="host")
 def interp(x, xp, fp, left=None, right=None, period=None):
     """Linear interpolation between the points (xp, fp), at x."""
     x, xp, fp = as_array(x), as_array(xp), as_array(fp)

@@ -1022,7 +1022,11 @@ cdef class ndarray:
 
     def ravel(self, order="C"):
         """One axis: a view when the memory is in order, else a copy."""
-        return reshape(self, -1, order)
+        if order == "K" and not self.flags & (C_CONTIGUOUS | F_CONTIGUOUS):
+            return reshape(hooks["copy_order"](self, "K"), -1, "A")
+        if order == "C" or order == "A" and not self.flags & F_CONTIGUOUS or self.flags & C_CONTIGUOUS and order != "F":
+            return reshape(self if self.flags & C_CONTIGUOUS else copy_of(self), -1)
+        return reshape(self if self.flags & F_CONTIGUOUS else fortran_copy(self), -1, "F")
 
     def flatten(self, order="C"):
         """One axis: always a copy."""
@@ -1073,7 +1077,8 @@ cdef class ndarray:
     def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
         cdef int code = code_of(dtype)
         if casting != "unsafe" and not np.can_cast(DTYPES[self.code], DTYPES[code], casting):
-            raise TypeError(f"Cannot cast array data from {DTYPES[self.code]!r} to {DTYPES[code]!r} according to the rule {casting!r}")
+            what = "array data" if self.ndim else "scalar"
+            raise TypeError(f"Cannot cast {what} from {DTYPES[self.code]!r} to {DTYPES[code]!r} according to the rule {casting!r}")
         if is_complex(self.code) and not is_complex(code) and code != BOOL:
             import warnings
             warnings.warn("Casting complex values to real discards the imaginary part", ComplexWarning, stacklevel=1)

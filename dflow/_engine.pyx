@@ -540,15 +540,18 @@ cdef Task* idle(Runner* me) noexcept nogil:
             add_int(&searching, -1)
             counted = False
             full_fence()            # pairs with wake_worker: who pushed while we were searching relied on us
+    if counted:
+        add_int(&searching, -1)     # it is time to stop
     if t != NULL and any_ready():
         wake_worker()
     return t
 
 cdef int start_workers() except -1:
-    global started
+    global started, sleeping, tokens, searching
     cdef int i
     cdef Runner* r
     store_int(&stopping, 0)
+    sleeping = tokens = searching = 0       # no worker is there
     for i in range(1, nworkers + 1):
         r = <Runner*>calloc(1, sizeof(Runner))
         if r == NULL:

@@ -218,7 +218,7 @@ cdef object byte_offsets(list parts, list strides, list lengths):
         shapes = " ".join([str(part.shape).replace(" ", "") for part in parts])
         raise IndexError(f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes} ") from None
     total = np.zeros(shape, np.intp)
-    for part, stride, length in zip(parts, strides, lengths):
+    for part, stride, length in sorted(zip(parts, strides, lengths), key=lambda entry: entry[0].ndim > 0):     # NumPy's order
         if length is not None and part.size:
             axis, n = length
             low, high = part.min(), part.max()
@@ -527,7 +527,7 @@ def argextreme(a, axis=None, largest=True, keepdims=False, out=None):
         result.flags |= SCALAR
     along_axis(argextreme_kernel(source.code, largest), source, None, result, k)
     if keepdims:
-        result = result.reshape((1,) * ndim if axis is None else
+        result = result.reshape((1,) * ndim if axis is None or ndim == 0 else
                                 shape_tuple(source)[:k] + (1,) + shape_tuple(source)[k + 1:])
     if out is None:
         return result

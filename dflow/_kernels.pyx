@@ -224,7 +224,7 @@ cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL:
         return k
     for i in range(u.ntypes):
         for j in range(nargs):
-            if u.types[i * nargs + j] != typenums[<int>codes[j]]:
+            if code_of_num(u.types[i * nargs + j]) != <int>codes[j]:
                 break
         else:
             break

@@ -771,9 +771,13 @@ cdef object call_core(ufunc u, tuple inputs, tuple out, object dtype, object cas
     for i, names in enumerate(u.core[0] + u.core[1]):
         a = <ndarray>(arrays[i] if i < u.nin else results[i - u.nin])
         present = groups[i]
+        k = a.ndim - <int>len(present)      # the axis of the next name; an operand may name one twice, as (m,m)
         for name in names:
-            k = -1 if name in missing and name not in present else <int>present.index(name)
-            core.steps[core.nsteps] = 0 if k < 0 else strides_of(a)[a.ndim - <int>len(present) + k]
+            if name in missing and name not in present:
+                core.steps[core.nsteps] = 0
+            else:
+                core.steps[core.nsteps] = strides_of(a)[k]
+                k += 1
             core.nsteps += 1
         outer = outer_part(a, <int>len(present))
         fill_operand(&ops[n], outer, ndim, shape, i >= u.nin)
@@ -877,7 +881,8 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
         raise ValueError(f"reduction operation '{u.name}' is not reorderable, so at most one axis may be specified")
     a = cast(a, p.codes[1])
     if where is not True:
-        a = hooks["where"](where, a, initial)
+        identity = u.numpy.identity         # what is masked out must not count; a maximum may see `initial` twice
+        a = hooks["where"](where, a, initial if identity is None else as_array_code(identity, a.code))
         axes = axis_set(axis, a.ndim)
     for i in axes:
         total *= a.shape[i]
@@ -1199,8 +1204,13 @@ cdef class ufunc:
             p = self.plan((target.code,))
         else:
             p = self.plan((target.code, kind_of(b if type(b) in (int, float, complex) else values)))
-        if p.codes[0] != target.code or p.codes[self.nin] != target.code:
-            raise TypeError(f"Cannot cast ufunc {self.name!r} output from {DTYPES[p.codes[self.nin]]!r} to {DTYPES[target.code]!r} with casting rule 'same_kind'")
+        if p.codes[0] != p.codes[self.nin]:
+            raise TypeError(f"ufunc {self.name!r} cannot write its result where its operand is")
+        if p.codes[0] != target.code:       # in the loop's type, then back
+            wide = copy_of(cast(target, p.codes[0]))
+            self.at(wide, indices, b)
+            assign(target, wide)
+            return
         memcpy(shape, offsets.shape, offsets.ndim * sizeof(intp))
         fill_operand(&ops[0], offsets, offsets.ndim, shape, False)
         n = 1

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy
+from numpy.exceptions import AxisError
 
 from dflow._array import array as as_array
 from dflow._array import attach, ndarray
@@ -73,8 +74,7 @@ def all(a, axis=None, out=None, keepdims=False, *, where=True):
 
 _SUM_TYPE = {numpy.dtype(t): numpy.dtype("f8") for t in "?bBhHiIlLqQ"}
 _SUM_TYPE[numpy.dtype("f2")] = numpy.dtype("f4")
-_EXACT_COUNT = {numpy.dtype(t): 1 << 53 for t in "dDgG"}      # up to here the type counts exactly,
-    as NumPy's int64 does
+_EXACT_COUNT = {numpy.dtype(t): 1 << 53 for t in "dDgG"}  # the type counts exactly up to here
 _EXACT_COUNT[numpy.dtype("f4")] = 1 << 24
 
 
@@ -84,10 +84,12 @@ def _count(a, total, axis, keepdims, where):
         where = as_array(where).astype(bool, copy=False)
         from dflow._array import broadcast_to
         return add_reduce(broadcast_to(where, a.shape), axis, numpy.intp, None, keepdims)
-    if axis is None or not a.ndim:
+    if axis is None:
         return a.size
     n, shape = 1, a.shape
     for k in axis if isinstance(axis, tuple) else (axis,):
+        if not shape:
+            raise AxisError(k, 0)
         n *= shape[k]
     return n
 

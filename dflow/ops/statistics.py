@@ -11,8 +11,8 @@ from dflow.ops.linear import dot
 from dflow.ops.reductions import average
 from dflow.ops.table import op
 
-METHODS = "a", "v", "a, axis=0", "f, axis=(0, 2)", "a, axis=1, keepdims=True", "i", "h, 0", "n", "b[0] * 1.0",
-    "a, axis=3", "e, axis=1"
+METHODS = ("a", "v", "a, axis=0", "f, axis=(0, 2)", "a, axis=1, keepdims=True", "i", "h, 0", "n", "b[0] * 1.0",
+           "a, axis=3", "e, axis=1")
 
 
 def _plain(x):
@@ -61,8 +61,8 @@ def _quantile(function, a, q, axis, out, method, keepdims, weights):
     return _reduced(function, a, axis, bool(keepdims), out, q.shape, q=q, method=method)
 
 
-QUANTILES = "a, 0.5", "a, 0.25, axis=0", "a, [0.1, 0.9], 1", "v, 0.3, keepdims=True", "a, 1.5, 0",
-    "i, 0.5, method='lower'", "a, 0.5, method='x'"
+QUANTILES = ("a, 0.5", "a, 0.25, axis=0", "a, [0.1, 0.9], 1", "v, 0.3, keepdims=True", "a, 1.5, 0",
+             "i, 0.5, method='lower'", "a, 0.5, method='x'")
 
 
 @op("a, 50", "a, 25, axis=0", "a, [10, 90], 1", "v, 30, keepdims=True", "a, 150, 0", "i, 50, method='lower'",

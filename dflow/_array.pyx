@@ -827,7 +827,10 @@ cdef int set_index(ndarray a, object key, object value) except -1:
     cdef ndarray v
     cdef intp offset
     cdef bint number = isinstance(value, (int, float, complex))
-    check_writable(a)
+    if a.flags & (READONLY | SCALAR):
+        if a.flags & SCALAR:
+            raise TypeError(f"'numpy.{DTYPES[a.code].type.__name__}' object does not support item assignment")
+        check_writable(a)
     if number and PyTuple_CheckExact(key):
         offset = integers_offset(a, <tuple>key)
         if offset >= 0:

@@ -834,7 +834,7 @@ cdef Plan* reduction_plan(ufunc u, int code, object dtype) except NULL:
     if u.name in LOGICAL:
         resolved = (np.dtype(bool),) * 3
     else:
-        keywords = {} if wanted is None else {"signature": (wanted, wanted, None)}
+        keywords = {} if wanted is None else {"signature": (wanted, wanted, None), "casting": "unsafe"}
         resolved = u.numpy.resolve_dtypes((None, DTYPES[code], None), reduction=True, **keywords)
     p = <Plan*>calloc(1, sizeof(Plan))
     if p == NULL:

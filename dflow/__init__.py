@@ -2,9 +2,10 @@
 
 import os
 
-from dflow import _graph
+from dflow import _graph, _operators
 
 _graph.configure(os.path.dirname(os.path.abspath(__file__)) + os.sep)
+_operators.connect_operators()
 
 from dflow import engine  # noqa: E402
 from dflow._array import ndarray  # noqa: E402

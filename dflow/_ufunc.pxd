@@ -1,19 +1,8 @@
 """Ufuncs over dflow arrays: NumPy's, and any third party's, through their own loops."""
 
+from dflow._quick cimport Plan, Reduction
 from dflow._array cimport ndarray, Operand
 from dflow._graph cimport Kernel, intp
-
-cdef enum Weak:                 # a Python scalar takes its type from the arrays beside it (NEP 50)
-    WEAK_INT = 18
-    WEAK_FLOAT = 19
-    WEAK_COMPLEX = 20
-    NKINDS = 21
-
-cdef struct Plan:               # what to do for given operand types; immortal
-    Kernel* kernel
-    int nargs
-    int codes[32]               # of the loop: inputs, then outputs
-    bint direct                 # no input of an array type needs a cast
 
 cdef class ufunc:
     cdef readonly object numpy  # NumPy's ufunc object
@@ -35,3 +24,5 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
 cdef int along_axis(Kernel* kernel, ndarray a, ndarray b, ndarray out, int axis) except -1
 cdef int broadcast_shape(tuple inputs, intp* shape, int ndim) except -1
 cdef int take_whole_region(Operand* o, ndarray a) except -1
+cdef object compare_out_of_range(ufunc u, object a, object b)
+cdef object cast_error(ufunc u, int source, int target, casting, index=*)

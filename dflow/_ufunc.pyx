@@ -3,13 +3,13 @@
 import numpy as np
 from libc.stdlib cimport calloc
 from libc.string cimport memcpy, memset
-from dflow._engine cimport settings, fp_flags, fp_clear
-from dflow._graph cimport Kernel, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, readable, storage_allocate
-from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch, fp_event
+from dflow._graph cimport Kernel, intp, INVALID_FAILS, readable
+from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch
 from dflow._kernels cimport (
     Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, is_integer, is_complex, ufunc_kernel, cast_kernel, masked_kernel,
-    reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, kernel_new, write_scalar, copy_constant, dot_kernel)
+    reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, kernel_new, write_scalar)
 from dflow._array cimport *
+from dflow._quick cimport *
 
 from numpy._core._exceptions import _UFuncOutputCastingError
 
@@ -75,414 +75,6 @@ cdef Kernel* failing_kernel(Kernel* k, bytes failure) except NULL:
         f.failure = failure
         failing[<size_t>k, failure] = <size_t>f
     return <Kernel*><size_t>failing[<size_t>k, failure]
-
-# ---- the fast path: binary operators on small ready arrays -----------------------------------------------------
-
-cdef inline int quick_kind(object x) noexcept:
-    """As kind_of, for exact types; -1 for anything else."""
-    if type(x) is ndarray:
-        return (<ndarray>x).code
-    if type(x) is int:
-        return WEAK_INT
-    if type(x) is float:
-        return WEAK_FLOAT
-    if type(x) is complex:
-        return WEAK_COMPLEX
-    if type(x) is bool:
-        return BOOL
-    return -1
-
-cdef inline bint quick_ready(ndarray a) noexcept:
-    return a.flags & C_CONTIGUOUS and readable(a.st) and a.st.poison == NULL and a.st.data != NULL
-
-cdef inline bint same_shape(ndarray a, ndarray b) noexcept:
-    cdef int i
-    if a.ndim != b.ndim:
-        return False
-    for i in range(a.ndim):
-        if a.shape[i] != b.shape[i]:
-            return False
-    return True
-
-cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
-    """a op b, when it can run here and now without any arrangement; else None. out: where to, or None for a new array."""
-    cdef Kernel* k = p.kernel
-    cdef char* args[3]
-    cdef intp steps[3]
-    cdef intp n
-    cdef Scalar room
-    cdef char* number = <char*>&room
-    cdef ndarray x, y
-    if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct:
-        return None
-    if type(a) is ndarray:
-        x = <ndarray>a
-        if not quick_ready(x):
-            return None
-        args[0] = x.st.data + x.offset
-        steps[0] = x.itemsize
-        if type(b) is ndarray:
-            y = <ndarray>b
-            if not quick_ready(y) or not same_shape(x, y):
-                return None
-            args[1] = y.st.data + y.offset
-            steps[1] = y.itemsize
-        else:
-            write_scalar(b, p.codes[1], number)
-            args[1] = number
-            steps[1] = 0
-    else:
-        x = <ndarray>b
-        if not quick_ready(x):
-            return None
-        write_scalar(a, p.codes[0], number)
-        args[0] = number
-        steps[0] = 0
-        args[1] = x.st.data + x.offset
-        steps[1] = x.itemsize
-    n = x.size
-    if n * k.cost > settings.inline_cost:
-        return None
-    if out is None:
-        out = new_array(p.codes[2], x.ndim, x.shape)
-        if out.st.data == NULL and not storage_allocate(out.st):
-            return None
-        if x.ndim == 0:
-            out.flags |= SCALAR
-    args[2] = out.st.data + out.offset
-    steps[2] = out.itemsize
-    settings.inlined += 1
-    if k.flags & REPORTS_FP:
-        fp_clear()
-        k.loop(args, &n, steps, k.data)
-        n = fp_flags()
-        if n:
-            fp_event(<int>n, k)
-    else:
-        k.loop(args, &n, steps, k.data)
-    return out
-
-operator_names = ("add subtract multiply true_divide floor_divide remainder power left_shift right_shift bitwise_and bitwise_or "
-                  "bitwise_xor less less_equal equal not_equal greater greater_equal divmod matmul "
-                  "negative positive absolute invert").split()
-cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
-    """a op b as a task, when both are contiguous and of one shape or one is a number; else None."""
-    cdef Scalar room
-    cdef char* constant = <char*>&room
-    cdef ndarray x = None, y = None
-    cdef ndarray like
-    cdef bint fresh = out is None
-    cdef int where = 0
-    if not p.direct or p.nargs != 3 or itemsizes[p.codes[0]] > 8 or itemsizes[p.codes[1]] > 8:
-        return None
-    if type(a) is ndarray:
-        x = <ndarray>a
-    if type(b) is ndarray:
-        y = <ndarray>b
-    like = x if x is not None else y
-    if not like.flags & C_CONTIGUOUS or like.size == 0:
-        return None
-    if x is None:
-        write_scalar(a, p.codes[0], constant)
-    elif y is None:
-        where = 1
-        write_scalar(b, p.codes[1], constant)
-    elif not y.flags & C_CONTIGUOUS or not same_shape(x, y):
-        return None
-    if fresh:
-        out = new_array(p.codes[2], like.ndim, like.shape, True)
-        if like.ndim == 0:
-            out.flags |= SCALAR
-    if launch_flat(p.kernel, x if x is not None else like, y, constant if x is None or y is None else NULL, where, out):
-        return out
-    return None
-
-cdef ndarray quick_unary(Plan* p, ndarray x):
-    """As quick_binary."""
-    cdef Kernel* k = p.kernel
-    cdef char* args[2]
-    cdef intp steps[2]
-    cdef intp n = x.size
-    cdef ndarray out
-    if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct or not quick_ready(x) or n * k.cost > settings.inline_cost:
-        return None
-    out = new_array(p.codes[1], x.ndim, x.shape)
-    if out.st.data == NULL and not storage_allocate(out.st):
-        return None
-    if x.ndim == 0:
-        out.flags |= SCALAR
-    args[0] = x.st.data + x.offset
-    args[1] = out.st.data
-    steps[0] = x.itemsize
-    steps[1] = out.itemsize
-    settings.inlined += 1
-    if not k.flags & REPORTS_FP:
-        k.loop(args, &n, steps, k.data)
-        return out
-    fp_clear()
-    k.loop(args, &n, steps, k.data)
-    n = fp_flags()
-    if n:
-        fp_event(<int>n, k)
-    return out
-
-cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
-    """Products of vectors and matrices that are small and ready, here and now; else None."""
-    cdef Kernel* k = p.kernel
-    cdef char* args[3]
-    cdef intp dims[4]
-    cdef intp steps[9]
-    cdef intp shape[2]
-    cdef int ndim = 0
-    cdef ndarray out
-    if (not p.direct or p.nargs != 3 or x.ndim > 2 or y.ndim > 2 or x.ndim == 0 or y.ndim == 0 or x.size == 0 or y.size == 0
-            or not small_ready(x) or not small_ready(y)):
-        return None
-    dims[0] = 1
-    memset(steps, 0, sizeof(steps))
-    dims[1] = x.shape[0] if x.ndim == 2 else 1
-    dims[2] = x.shape[x.ndim - 1]
-    dims[3] = y.shape[1] if y.ndim == 2 else 1
-    if y.shape[0] != dims[2] or dims[1] * dims[2] * dims[3] * k.cost > settings.inline_cost:
-        return None
-    if x.ndim == 2:
-        shape[0] = dims[1]
-        ndim = 1
-        steps[3] = strides_of(x)[0]
-    steps[4] = strides_of(x)[x.ndim - 1]
-    steps[5] = strides_of(y)[0]
-    if y.ndim == 2:
-        shape[ndim] = dims[3]
-        ndim += 1
-        steps[6] = strides_of(y)[1]
-    out = new_array(p.codes[2], ndim, shape)
-    if out.st.data == NULL and not storage_allocate(out.st):
-        return None
-    if x.ndim == 2:
-        steps[7] = strides_of(out)[0]
-    if y.ndim == 2:
-        steps[8] = out.itemsize
-    if ndim == 0:
-        out.flags |= SCALAR
-    args[0] = x.st.data + x.offset
-    args[1] = y.st.data + y.offset
-    args[2] = out.st.data
-    settings.inlined += 1
-    fp_clear()
-    if x.ndim == 1 and y.ndim == 1:
-        k = dot_kernel(x.code)
-        dims[1] = dims[2]
-        steps[3] = steps[4]
-        steps[4] = steps[5]
-    k.loop(args, dims, steps, k.data)
-    ndim = fp_flags()
-    if ndim:
-        fp_event(ndim, p.kernel)
-    return out
-
-cdef inline bint small_ready(ndarray a) noexcept:
-    return readable(a.st) and a.st.poison == NULL and a.st.data != NULL
-
-cdef struct Reduction:          # of all elements of a ready contiguous array; immortal
-    Plan* plan
-    bint has_initial
-    Scalar initial
-
-cdef Reduction* make_reduction(ufunc u, int code) except NULL:
-    cdef Reduction* r = <Reduction*>calloc(1, sizeof(Reduction))
-    if r == NULL:
-        raise MemoryError("no memory for a ufunc")
-    r.plan = reduction_plan(u, code, None)
-    r.has_initial = starts_from_identity(u)
-    if r.has_initial:
-        write_scalar(u.numpy.identity, r.plan.codes[0], <char*>&r.initial)
-    u.reductions[code] = r
-    return r
-
-cdef ndarray quick_reduce(ufunc u, ndarray a):
-    """u over all elements of a, when that is cheap and can be done now; else None."""
-    cdef Reduction* r = <Reduction*>u.reductions[a.code]
-    cdef Kernel* k
-    cdef char* args[3]
-    cdef intp steps[3]
-    cdef intp n = a.size
-    cdef ndarray out
-    if n == 0 or not quick_ready(a):
-        return None
-    if r == NULL:
-        r = make_reduction(u, a.code)
-    k = r.plan.kernel
-    if r.plan.codes[1] != a.code or n * k.cost > settings.inline_cost or k.flags & (MAY_RAISE | INVALID_FAILS):
-        return None
-    out = new_array(r.plan.codes[2], 0, NULL)
-    out.flags |= SCALAR
-    args[0] = args[2] = out.st.data
-    args[1] = a.st.data + a.offset
-    steps[0] = steps[2] = 0
-    steps[1] = a.itemsize
-    if r.has_initial:
-        memcpy(out.st.data, &r.initial, out.itemsize)
-    else:
-        memcpy(out.st.data, args[1], out.itemsize)
-        args[1] += a.itemsize
-        n -= 1
-    settings.inlined += 1
-    fp_clear()
-    if n:
-        k.loop(args, &n, steps, k.data)
-    if k.flags & REPORTS_FP:
-        n = fp_flags()
-        if n:
-            fp_event(<int>n, k)
-    return out
-
-cdef list operator_list = [wrap(getattr(np, name)) for name in operator_names]
-
-cdef enum:
-    POWER = 6
-    LESS = 12
-    EQUAL = 14
-    NOT_EQUAL = 15
-    GREATER_EQUAL = 17
-    MATMUL = 19
-
-cdef ufunc square = wrap(np.square), sqrt = wrap(np.sqrt), reciprocal = wrap(np.reciprocal), positive = wrap(np.positive)
-
-cdef object binary_operator(int op, object a, object b):
-    cdef ufunc u = <ufunc>(<list>operator_list)[op]
-    cdef int i = quick_kind(a), j = quick_kind(b)
-    cdef Plan* p
-    if i >= 0 and j >= 0 and op != MATMUL:
-        if op == POWER and j >= NCODES:
-            fast = simple_power(a, b)
-            if fast is not None:
-                return fast
-        p = u.binary[i * NKINDS + j]
-        if p != NULL and u.nout == 1:
-            try:
-                out = quick_binary(p, a, b, None)
-            except OverflowError:
-                if not LESS <= op <= GREATER_EQUAL:
-                    raise
-                return compare_out_of_range(op, a, b)
-            if out is None and not (small(a) and small(b)):
-                out = queue_binary(p, a, b, None)
-            if out is not None:
-                return out
-    elif op == MATMUL and type(a) is ndarray and type(b) is ndarray:
-        p = u.binary[i * NKINDS + j]
-        if p != NULL:
-            out = quick_matmul(p, <ndarray>a, <ndarray>b)
-            if out is not None:
-                return out
-    elif not operand(a) or not operand(b):
-        if op == EQUAL or op == NOT_EQUAL:
-            return compare_unlike(op, a, b)
-        return NotImplemented
-    return call(u, (a, b), None, True, None, "same_kind", None)
-
-cdef bint operand(object x):
-    """Whether an operator takes x; what defines its own way with arrays gets its chance."""
-    if isinstance(x, (ndarray, int, float, complex, list, tuple, np.ndarray, np.generic)):
-        return True
-    if getattr(type(x), "__array_ufunc__", True) is None or isinstance(x, (str, bytes)) or x is None:
-        return False
-    return hasattr(x, "__array__") or hasattr(x, "__array_interface__") or hasattr(x, "__buffer__")
-
-cdef object compare_unlike(int op, object a, object b):
-    """With None or another thing that is no number: never equal."""
-    cdef ndarray x = a if isinstance(a, ndarray) else b
-    other = b if isinstance(a, ndarray) else a
-    if other is not None and not isinstance(other, (str, bytes)):
-        return NotImplemented
-    out = new_array(BOOL, x.ndim, x.shape)
-    out[...] = op == NOT_EQUAL
-    return out
-
-cdef object compare_out_of_range(int op, object a, object b):
-    """With a Python integer beyond the range of the array's type: the answer is the same for all elements."""
-    cdef bint swapped = not isinstance(a, ndarray)
-    cdef ndarray x = b if swapped else a
-    number = a if swapped else b
-    above = (number > 0) != swapped         # the right operand is the larger
-    out = new_array(BOOL, x.ndim, x.shape)
-    out[...] = {LESS: above, LESS + 1: above, EQUAL: False, NOT_EQUAL: True, 16: not above, GREATER_EQUAL: not above}[op]
-    if x.ndim == 0:
-        (<ndarray>out).flags |= SCALAR
-    return out
-
-cdef inline bint small(object x) noexcept:
-    """Ready, and not more than runs in its caller: launch() decides what is to be done."""
-    return type(x) is not ndarray or (small_ready(<ndarray>x) and (<ndarray>x).size * 0.4 <= settings.inline_cost)
-
-cdef object simple_power(object a, object exponent):
-    """NumPy's shortcuts for x ** 2 and the like, which also fix the last bits; None when there is none."""
-    cdef ndarray x
-    if not isinstance(a, ndarray) or isinstance(exponent, complex):
-        return None
-    x = <ndarray>a
-    if is_integer(x.code):
-        if type(exponent) is int:
-            if exponent < 0 and x.code != BOOL:
-                raise ValueError("Integers to negative integer powers are not allowed.")
-            if exponent == 2 and not (x.code == BOOL and x.flags & SCALAR):
-                return call(square, (x,), None, True, None, "same_kind", None)
-        return None
-    if exponent == 2:
-        return call(square, (x,), None, True, None, "same_kind", None)
-    if exponent == 0.5:
-        return call(sqrt, (x,), None, True, None, "same_kind", None)
-    if exponent == 1:
-        return call(positive, (x,), None, True, None, "same_kind", None)
-    if exponent == -1:
-        return call(reciprocal, (x,), None, True, None, "same_kind", None)
-    return None
-
-cdef object inplace_operator(int op, object a, object b):
-    cdef ufunc u = <ufunc>(<list>operator_list)[op]
-    cdef ndarray x = <ndarray>a
-    cdef int j
-    cdef Plan* p
-    if x.flags & SCALAR:
-        return binary_operator(op, a, b)
-    j = quick_kind(b)
-    check_writable(x)
-    if j >= 0 and op < MATMUL and op != POWER:
-        p = u.binary[x.code * NKINDS + j]
-        if p != NULL and p.codes[2] == x.code and x.st.reads == NULL and (
-                type(b) is not ndarray or (<ndarray>b).st != x.st or same_elements(x, <ndarray>b)):
-            if quick_binary(p, x, b, x) is not None:
-                return x
-            if p.direct and not x.flags & SCALAR and x.flags & C_CONTIGUOUS and not (small(x) and small(b)):
-                if queue_binary(p, x, b, x) is not None:
-                    return x
-    elif not operand(b):
-        return NotImplemented
-    if op == POWER and j >= NCODES:
-        fast = simple_power(x, b)
-        if fast is not None:
-            if (<ndarray>fast).code != x.code:
-                raise cast_error(u, (<ndarray>fast).code, x.code, "same_kind")
-            assign(x, <ndarray>fast)
-            return x
-    call(u, (a, b), (x,), True, None, "same_kind", None)
-    return x
-
-def connect_operators():
-    """Give ndarray its operators."""
-    global operator_binary, operator_inplace, operator_unary
-    operator_binary = binary_operator
-    operator_inplace = inplace_operator
-    operator_unary = unary_operator
-
-cdef object unary_operator(int op, object a):
-    cdef ufunc u = <ufunc>(<list>operator_list)[op]
-    cdef Plan* p = u.unary[(<ndarray>a).code]
-    if p != NULL:
-        out = quick_unary(p, <ndarray>a)
-        if out is not None:
-            return out
-    return call(<ufunc>(<list>operator_list)[op], (a,), None, True, None, "same_kind", None)
 
 # ---- elementwise calls -----------------------------------------------------------------------------------------
 
@@ -552,9 +144,23 @@ cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, o
     try:
         return run(u, p, inputs, out, where, shape, ndim)
     except OverflowError:
-        if u in operator_list and LESS <= operator_list.index(u) <= GREATER_EQUAL and out is None:
-            return compare_out_of_range(operator_list.index(u), inputs[0], inputs[1])
+        if u.name in COMPARISONS and out is None:
+            return compare_out_of_range(u, inputs[0], inputs[1])
         raise
+
+COMPARISONS = frozenset("less less_equal equal not_equal greater greater_equal".split())
+
+cdef object compare_out_of_range(ufunc u, object a, object b):
+    """With a Python integer beyond the range of the array's type: the answer is the same for all elements."""
+    cdef bint swapped = not isinstance(a, ndarray)
+    cdef ndarray x = b if swapped else a
+    number = a if swapped else b
+    above = (number > 0) != swapped         # the right operand is the larger
+    out = new_array(BOOL, x.ndim, x.shape)
+    out[...] = {"less": above, "less_equal": above, "equal": False, "not_equal": True}.get(u.name, not above)
+    if x.ndim == 0:
+        (<ndarray>out).flags |= SCALAR
+    return out
 
 cdef bint all_weak(tuple inputs):
     for x in inputs:
@@ -846,6 +452,17 @@ cdef Plan* reduction_plan(ufunc u, int code, object dtype) except NULL:
         raise TypeError(f"ufunc {u.name!r} cannot reduce an array of {DTYPES[code]}")
     u.plans[key] = <size_t>p
     return p
+
+cdef Reduction* make_reduction(ufunc u, int code) except NULL:
+    cdef Reduction* r = <Reduction*>calloc(1, sizeof(Reduction))
+    if r == NULL:
+        raise MemoryError("no memory for a ufunc")
+    r.plan = reduction_plan(u, code, None)
+    r.has_initial = starts_from_identity(u)
+    if r.has_initial:
+        write_scalar(u.numpy.identity, r.plan.codes[0], <char*>&r.initial)
+    u.reductions[code] = r
+    return r
 
 cdef object axis_set(object axis, int ndim):
     """Sorted axes, or an error as NumPy's."""
@@ -1139,9 +756,13 @@ cdef class ufunc:
         return out
 
     def reduce(self, array, axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
+        cdef int code
         if type(array) is ndarray and axis is None and dtype is None and out is None and not keepdims and (
                 initial is NO_VALUE and where is True):
-            quick = quick_reduce(self, <ndarray>array)
+            code = (<ndarray>array).code
+            if self.reductions[code] == NULL:
+                make_reduction(self, code)
+            quick = quick_reduce(<Reduction*>self.reductions[code], <ndarray>array)
             if quick is not None:
                 return quick
         if isinstance(out, tuple):
@@ -1249,5 +870,3 @@ cdef class ufunc:
 def wrap_ufunc(numpy_ufunc):
     """dflow's ufunc for NumPy's, or any other library's."""
     return wrap(numpy_ufunc)
-
-connect_operators()

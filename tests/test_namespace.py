@@ -69,14 +69,16 @@ def assert_same(actual, expected, close):
             assert_same(x, y, close)
     elif isinstance(expected, numpy.ndarray):
         assert isinstance(actual, numpy.ndarray), actual
-        assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape), f"\ndflow: {actual!r}\nNumPy: {expected!r}"
+        both = f"\ndflow: {actual!r}\nNumPy: {expected!r}"
+        assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape), both
         if close and expected.dtype.kind in "fc":
             eps = float(numpy.finfo(expected.dtype).eps)
             numpy.testing.assert_allclose(actual, expected, rtol=40 * eps, atol=40 * eps)
         else:
-            assert same_bits(actual, expected), f"\ndflow: {actual!r}\nNumPy: {expected!r}"
+            assert same_bits(actual, expected), both
     else:
-        assert type(actual) is type(expected) and (actual == expected or actual != actual), f"dflow: {actual!r}, NumPy: {expected!r}"
+        assert type(actual) is type(expected), f"dflow: {actual!r}, NumPy: {expected!r}"
+        assert actual == expected or actual != actual
 
 
 def compare(text, close, any_text=False):
@@ -84,7 +86,8 @@ def compare(text, close, any_text=False):
     actual = evaluate(text, np)
     assert actual[0] == expected[0], f"dflow: {actual}, NumPy: {expected}"
     if actual[0] == "error":
-        assert actual[1] is expected[1] and (any_text or actual[2] == expected[2]), f"dflow: {actual}, NumPy: {expected}"
+        same = actual[1] is expected[1] and (any_text or actual[2] == expected[2])
+        assert same, f"dflow: {actual}, NumPy: {expected}"
     else:
         assert_same(actual[1], expected[1], close)
         for name in expected[2]:
@@ -106,7 +109,8 @@ METHODS = [(row, *match.groups()) for row, sample in CASES if row.method and (ma
            and match[1] in SOURCES and "correction" not in sample]        # NumPy's methods do not know `correction`
 
 
-@pytest.mark.parametrize("row, array, rest", METHODS, ids=[f"{array}.{row.name}({rest or ''})" for row, array, rest in METHODS])
+@pytest.mark.parametrize("row, array, rest", METHODS,
+                         ids=[f"{array}.{row.name}({rest or ''})" for row, array, rest in METHODS])
 def test_method_as_numpy(row, array, rest):
     compare(f"{array}.{row.name}({rest or ''})", row.close)
 

@@ -19,12 +19,13 @@ globals().update(_namespace("numpy"))
 
 # What is NumPy's and stays so: it takes or makes no arrays.
 _SAME = """e euler_gamma inf nan newaxis pi little_endian True_ False_ ScalarType sctypeDict typecodes
-    bool bool_ byte ubyte short ushort intc uintc int_ uint long ulong longlong ulonglong intp uintp int8 int16 int32 int64 uint8 uint16
-    uint32 uint64 half single double longdouble float16 float32 float64 csingle cdouble clongdouble complex64 complex128
-    generic number integer signedinteger unsignedinteger inexact floating complexfloating dtype finfo iinfo
-    errstate seterr geterr seterrcall geterrcall set_printoptions get_printoptions printoptions
+    bool bool_ byte ubyte short ushort intc uintc int_ uint long ulong longlong ulonglong intp uintp
+    int8 int16 int32 int64 uint8 uint16 uint32 uint64 half single double longdouble float16 float32 float64
+    csingle cdouble clongdouble complex64 complex128 generic number integer signedinteger unsignedinteger
+    inexact floating complexfloating dtype finfo iinfo errstate seterr geterr seterrcall geterrcall
+    set_printoptions get_printoptions printoptions
     promote_types issubdtype isdtype typename base_repr binary_repr format_float_positional format_float_scientific
-    s_ index_exp ndindex isscalar iterable broadcast_shapes einsum_path getbufsize setbufsize"""
+    s_ index_exp ndindex isscalar iterable getbufsize setbufsize"""
 globals().update({name: getattr(_numpy, name) for name in _SAME.split()})
 for _name in ("float128", "complex256"):            # where the platform has them
     if hasattr(_numpy, _name):

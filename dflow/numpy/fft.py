@@ -1,6 +1,6 @@
 """numpy.fft over dflow arrays: see dflow/ops/fft.py."""
 
-from dflow.ops import fft as _fft
+import dflow.ops.fft  # noqa: F401  (makes the rows)
 from dflow.ops.table import namespace as _namespace
 
 globals().update(_namespace("numpy.fft"))

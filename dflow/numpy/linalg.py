@@ -1,8 +1,8 @@
 """numpy.linalg over dflow arrays: see dflow/ops/linalg.py."""
 
-from numpy.linalg import LinAlgError
+from numpy.linalg import LinAlgError  # noqa: F401
 
-from dflow.ops import linalg as _linalg
+import dflow.ops.linalg  # noqa: F401  (makes the rows)
 from dflow.ops.table import namespace as _namespace
 
 globals().update(_namespace("numpy.linalg"))

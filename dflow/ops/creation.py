@@ -6,16 +6,16 @@ import operator
 import numpy
 
 from dflow._array import array as as_array
+from dflow._array import broadcast_to, ndarray, set_hook
 from dflow._array import empty as new
-from dflow._array import ndarray, set_hook
-from dflow._index import concatenate
+from dflow._index import concatenate, take
 from dflow._ufunc import wrap_ufunc
 from dflow.ops.table import op
 
 NO_COPY = (
     "Unable to avoid copy while creating an array as requested.\n"
-    "If using `np.array(obj, copy=False)` replace it with `np.asarray(obj)` to allow a copy when needed (no behavior change in "
-    "NumPy 1.x).\nFor more details, see https://numpy.org/devdocs/numpy_2_0_migration_guide.html"
+    "If using `np.array(obj, copy=False)` replace it with `np.asarray(obj)` to allow a copy when needed "
+    "(no behavior change in NumPy 1.x).\nFor more details, see https://numpy.org/devdocs/numpy_2_0_migration_guide.html"
     "#adapting-to-changes-in-the-copy-keyword.")
 
 
@@ -77,6 +77,8 @@ set_hook("copy_order", copy_order)
     "[[a[0], a[1]], [v, v]]", "[i[0], v]", "[v, 2]")
 def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, like=None):
     """A new array with the numbers of anything array-like. TypeError for what holds no numbers."""
+    if type(object) is ndarray and dtype is None and copy and not ndmin and order == "K":
+        return object.copy("K")
     result = converted(object, dtype)
     if result is object:
         if copy:
@@ -92,6 +94,8 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, lik
 @op("[1, 2]", "a", "a, int", "i, 'f4'", "a.T, order='C'", "[a, a], 'f4'", aliases=("asanyarray",))
 def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
     """An array of anything array-like: `a` itself if it already is one of that type and order, else a copy."""
+    if type(a) is ndarray and dtype is order is copy is None:
+        return a
     if copy:
         return array(a, dtype, order=order or "K")
     result = converted(a, dtype)
@@ -154,7 +158,7 @@ def empty(shape, dtype=float, order="C", *, device=None, like=None):
     "(2, 3), bool", "i[0, :2]", "1 << 62")
 def zeros(shape, dtype=float, order="C", *, device=None, like=None):
     """Zeros."""
-    result = uninitialized(shape, dtype, order)
+    result = new(shape, dtype) if order == "C" else uninitialized(shape, dtype, order)
     result[...] = 0
     return result
 
@@ -162,7 +166,7 @@ def zeros(shape, dtype=float, order="C", *, device=None, like=None):
 @op("(2, 3)", "3", "()", "(0, 2)", "2, int", "2, 'c8'", "(2, 3), order='F'", "-1", "(2, 3), bool")
 def ones(shape, dtype=None, order="C", *, device=None, like=None):
     """Ones."""
-    result = uninitialized(shape, dtype, order)
+    result = new(shape, dtype) if order == "C" else uninitialized(shape, dtype, order)
     result[...] = 1
     return result
 
@@ -240,11 +244,12 @@ SMALL = 4096                # up to so many elements NumPy makes the range at on
     "np.int8(5)", "np.float32(5)", "0, 1 << 62, 1 << 50", "10000, 0, -2", "6000, dtype='c16'", "np.nan", "1, None")
 def arange(start=None, stop=None, step=None, dtype=None, *, device=None, like=None):
     """start, start + step, ... below stop."""
+    if type(start) is int and stop is step is dtype is None and start <= SMALL:
+        return as_array(numpy.arange(start))
     if start is None and stop is None:
         numpy.arange()                  # NumPy's own words
     numbers = [_number(x) for x in (start, stop, step)]
-    plain = all(x is None or isinstance(x, (int, float)) and not isinstance(x, bool) and abs(x) < 1 << 53 for x in numbers)
-    if plain:
+    if all(x is None or type(x) in (int, float) and abs(x) < 1 << 53 for x in numbers):
         first, last, by = _limits(*numbers)
         if by and SMALL < (last - first) / by < 1 << 53:
             result = _long_range(first, last, by, dtype)
@@ -401,7 +406,6 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
         shape[axis] = x.size
     if sparse:
         return tuple(x.copy() for x in out) if copy else tuple(out)
-    from dflow._array import broadcast_to
     grids = (broadcast_to(x, shape) for x in out)
     return tuple(x.copy() for x in grids) if copy else tuple(grids)
 
@@ -430,10 +434,10 @@ def tile(A, reps):
     shape = (1,) * (n - a.ndim) + a.shape
     if all(r == 1 for r in reps):
         return a.reshape(shape).copy()
-    from dflow._array import broadcast_to
     if any(r < 0 for r in reps):
         raise ValueError("negative dimensions are not allowed")
-    spread = broadcast_to(a.reshape(tuple(x for d in shape for x in (1, d))), tuple(x for r, d in zip(reps, shape) for x in (r, d)))
+    spread = a.reshape(tuple(x for d in shape for x in (1, d)))
+    spread = broadcast_to(spread, tuple(x for r, d in zip(reps, shape) for x in (r, d)))
     return spread.reshape(tuple(r * d for r, d in zip(reps, shape)))
 
 
@@ -448,12 +452,11 @@ def repeat(a, repeats, axis=None):
     axis = numpy.lib.array_utils.normalize_axis_index(axis, a.ndim)
     counts = numpy.asarray(_plain(repeats))
     if counts.ndim or counts.dtype.kind not in "iu" or counts < 0:
-        from dflow._index import take
         return take(a, numpy.repeat(numpy.arange(a.shape[axis]), _plain(repeats)), axis)
-    from dflow._array import broadcast_to
     before, n, after = a.shape[:axis], a.shape[axis], a.shape[axis + 1:]
     r = int(counts)
-    return broadcast_to(a.reshape((*before, n, 1, *after)), (*before, n, r, *after)).reshape((*before, n * r, *after)).copy()
+    spread = broadcast_to(a.reshape((*before, n, 1, *after)), (*before, n, r, *after))
+    return spread.reshape((*before, n * r, *after)).copy()
 
 
 @op("v, 1", "a, -1", "a, 2, axis=1", "a, (1, 2), axis=(0, 1)", "a, 1, axis=(0, 1)", "a, 100, 0", "a, 1, 2", "e, 1")
@@ -482,7 +485,8 @@ def pad(array, pad_width, mode="constant", **kwargs):
     """Elements added before and after along each axis. Modes other than a constant wait for the array."""
     a = as_array(array)
     value = kwargs.get("constant_values", 0)
-    if mode != "constant" or isinstance(pad_width, dict) or set(kwargs) - {"constant_values"} or not isinstance(value, (int, float)):
+    number = isinstance(value, (int, float)) and not set(kwargs) - {"constant_values"}
+    if mode != "constant" or not number or isinstance(pad_width, dict):
         return as_array(numpy.pad(a.asnumpy(), pad_width, mode, **kwargs))
     width = numpy.asarray(pad_width)
     if width.dtype.kind != "i":

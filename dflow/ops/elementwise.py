@@ -5,9 +5,9 @@ import operator
 import numpy
 
 from dflow._array import array as as_array
-from dflow._array import broadcast_to, empty, ndarray, set_hook
+from dflow._array import broadcast_to, empty, set_hook
 from dflow._index import where
-from dflow._ufunc import ufunc, wrap_ufunc
+from dflow._ufunc import wrap_ufunc
 from dflow.ops.table import add_row, method, op
 
 UNARY = ("a", "i", "b", "c", "h", "f", "s", "e", "[1.0, 0.5]", "2.0", "a, where=b, out=np.zeros((3, 4))", "a, a, a",
@@ -262,10 +262,5 @@ def isneginf(x, out=None):
     """Where x is -inf."""
     x = as_array(x)
     return wrap_ufunc(numpy.logical_and)(wrap_ufunc(numpy.isinf)(x), wrap_ufunc(numpy.signbit)(x), out=out)
-
-
-def is_array(x):
-    """Whether x is one of ours."""
-    return isinstance(x, ndarray)
 
 

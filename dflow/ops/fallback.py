@@ -1,9 +1,12 @@
-"""NumPy functions that have no row: called on copies, once their arguments are there."""
+"""NumPy's own functions on our arrays: as tasks, where the result's shape is known, or waiting for the arguments."""
 
 import numpy
 
 from dflow._array import array as as_array
-from dflow._array import ndarray
+from dflow._array import ndarray, window
+from dflow.ops.host import submit
+
+SMALL = 4096                # elements that a NumPy function may get at once, in the caller
 
 
 def unwrap(x):
@@ -46,6 +49,20 @@ def blocking(function):
         return call(function, args, keywords)
 
     wrapper.__name__ = wrapper.__qualname__ = function.__name__
-    wrapper.__doc__ = f"Blocking: waits for its arguments, calls numpy.{function.__name__} on copies.\n\n{function.__doc__ or ''}"
+    text = f"Blocking: waits for its arguments, calls numpy.{function.__name__} on copies."
+    wrapper.__doc__ = f"{text}\n\n{function.__doc__ or ''}"
     wrapper.__wrapped__ = function
     return wrapper
+
+
+def task(function, *arrays, shape, dtype, **keywords):
+    """function(*arrays, **keywords), of that shape and type: a host task, unless the arrays are there and small."""
+    plain = not any(isinstance(x, ndarray) for x in keywords.values())
+    if plain and all(x.size <= SMALL and x.is_ready() for x in arrays):
+        try:
+            for x in arrays:
+                x.wait_to_read()
+            return as_array(numpy.asarray(function(*map(window, arrays), **keywords), dtype))
+        except Exception:
+            pass                # let the result carry the error, as it would if the arrays were pending
+    return submit(function, *arrays, shape=shape, dtype=dtype, **keywords)

@@ -7,7 +7,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array import array as as_array
 from dflow.ops.creation import roll
-from dflow.ops.host import submit
+from dflow.ops.fallback import task
 from dflow.ops.table import add_row, op
 
 NORMS = (None, "backward", "ortho", "forward")
@@ -54,9 +54,10 @@ def _one(name):
         _check(points, norm)
         k = normalize_axis_index(axis, a.ndim)
         shape = (*a.shape[:k], _length(name, points), *a.shape[k + 1:])
-        return _give(out, submit(function, a, n=points, axis=k, norm=norm, shape=shape, dtype=_dtype(function, a)))
+        return _give(out, task(function, a, n=points, axis=k, norm=norm, shape=shape, dtype=_dtype(function, a)))
 
-    samples = ("v", "a", "a, 3", "a, 6, 0", "a, axis=0", "v, norm='ortho'", "?v, norm='x'", "v, 0", "c, 4", "i", "a.astype('f4')", "a, None, 2", "a, 2, 2", "h")
+    samples = ("v", "a", "a, 3", "a, 6, 0", "a, axis=0", "v, norm='ortho'", "?v, norm='x'", "v, 0", "c, 4", "i",
+               "a.astype('f4')", "a, None, 2", "a, 2, 2", "h")
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"numpy.fft.{name}, as a task."
     add_row(name, transform, samples, "host", module="numpy.fft", close=True)
@@ -85,12 +86,13 @@ def _several(name):
             points = _points(name if last else "fft", a.shape[k], given)
             _check(points, norm)
             shape[k] = _length(name if last else "fft", points)
-        return _give(out, submit(function, a, s=s, axes=places, norm=norm, shape=tuple(shape), dtype=_dtype(function, a)))
+        dtype = _dtype(function, a)
+        return _give(out, task(function, a, s=s, axes=places, norm=norm, shape=tuple(shape), dtype=dtype))
 
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"numpy.fft.{name}, as a task."
-    add_row(name, transform, ("a", "f", "f, (4, 4), (0, 1)", "a, norm='forward'", "c", "f, axes=(0, 2)", "a.astype('f4')"), "host",
-            module="numpy.fft", close=True)
+    samples = ("a", "f", "f, (4, 4), (0, 1)", "a, norm='forward'", "c", "f, axes=(0, 2)", "a.astype('f4')")
+    add_row(name, transform, samples, "host", module="numpy.fft", close=True)
 
 
 for _name in "fft ifft rfft irfft hfft ihfft".split():

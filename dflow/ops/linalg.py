@@ -44,7 +44,8 @@ _solve = _loop("solve", b"Singular matrix")
 _solve1 = _loop("solve1", b"Singular matrix")
 _det = _loop("det")
 _slogdet = _loop("slogdet")
-_cholesky = {False: _loop("cholesky_lo", b"Matrix is not positive definite"), True: _loop("cholesky_up", b"Matrix is not positive definite")}
+_cholesky = {upper: _loop(name, b"Matrix is not positive definite")
+             for upper, name in ((False, "cholesky_lo"), (True, "cholesky_up"))}
 _eigh = {x: _loop(f"eigh_{x}", b"Eigenvalues did not converge") for x in ("lo", "up")}
 _eigvalsh = {x: _loop(f"eigvalsh_{x}", b"Eigenvalues did not converge") for x in ("lo", "up")}
 _svd = {x: _loop(x, b"SVD did not converge") for x in ("svd", "svd_f", "svd_s")}
@@ -160,7 +161,8 @@ def qr(a, mode="reduced"):
         return fallback.call(numpy.linalg.qr, (a, mode), {})
     m, n = a.shape[-2:]
     k = m if mode == "complete" else min(m, n)
-    outputs = [_array.empty((*a.shape[:-2], *shape), a.dtype) for shape in (((m, k), (k, n)) if mode != "r" else ((k, n),))]
+    shapes = [(k, n)] if mode == "r" else [(m, k), (k, n)]
+    outputs = [_array.empty((*a.shape[:-2], *shape), a.dtype) for shape in shapes]
 
     def task(_error):
         result = numpy.linalg.qr(window(a), mode)
@@ -188,7 +190,8 @@ def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):
         return int(not (a == 0).all().item())
     s = svd(a, compute_uv=False, hermitian=hermitian)
     if tol is None:
-        tol = (max(a.shape[-2:]) * numpy.finfo(s.dtype).eps if rtol is None else as_array(rtol)[..., None]) * maximum_reduce(s, -1, None, None, True)
+        rtol = max(a.shape[-2:]) * numpy.finfo(s.dtype).eps if rtol is None else as_array(rtol)[..., None]
+        tol = rtol * maximum_reduce(s, -1, None, None, True)
     else:
         tol = as_array(tol)[..., None]
     return add_reduce(s > tol, -1, numpy.intp)
@@ -199,7 +202,9 @@ def pinv(a, rcond=None, hermitian=False, *, rtol=numpy._NoValue):
     """The pseudo-inverse."""
     a = _matrices(a)
     if rcond is None:
-        rcond = max(a.shape[-2:]) * numpy.finfo(a.dtype).eps if rtol is None else 1e-15 if rtol is numpy._NoValue else rtol
+        if rtol is None:
+            rtol = max(a.shape[-2:]) * numpy.finfo(a.dtype).eps
+        rcond = 1e-15 if rtol is numpy._NoValue else rtol
     if not a.size:
         return as_array(numpy.empty((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype))
     u, s, vh = svd(a.conj(), False, hermitian=hermitian)
@@ -389,7 +394,8 @@ def tensorsolve(a, b, axes=None):
     shape = a.shape[b.ndim - a.ndim:] if a.ndim > b.ndim else ()
     n = int(numpy.prod(shape))
     if a.size != n ** 2:
-        raise LinAlgError("Input arrays must satisfy the requirement             prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])")
+        raise LinAlgError("Input arrays must satisfy the requirement             "      # the gap is NumPy's
+                          "prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])")
     return solve(a.reshape(n, n), b.reshape(-1)).reshape(shape)
 
 

@@ -35,7 +35,8 @@ def _give(out, result, name):
     if out.ndim == result.ndim and out.shape != result.shape:
         raise ValueError("output array has wrong dimensions")
     if out.shape != result.shape or out.dtype != result.dtype:
-        raise ValueError("output array is not acceptable (must have the right datatype, number of dimensions, and be a C-Array)")
+        raise ValueError("output array is not acceptable (must have the right datatype, number of dimensions, "
+                         "and be a C-Array)")
     out[...] = result
     return out
 
@@ -197,13 +198,14 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
     The pairs follow numpy.einsum_path's greedy order, or the one that `optimize` gives.
     """
     if not operands:
-        raise ValueError("must specify the einstein sum subscripts string and at least one operand, or at least one operand "
-                         "and its corresponding subscripts list")
+        raise ValueError("must specify the einstein sum subscripts string and at least one operand, "
+                         "or at least one operand and its corresponding subscripts list")
     terms, result, arrays = _parse(operands, dtype, casting)
     wanted = numpy.dtype(dtype) if dtype is not None else numpy.result_type(*[x.dtype for x in arrays])
     for k, x in enumerate(arrays):
         if not numpy.can_cast(x.dtype, wanted, casting):
-            raise TypeError(f"Iterator operand {k} dtype could not be cast from {x.dtype!r} to {wanted!r} according to the rule '{casting}'")
+            raise TypeError(f"Iterator operand {k} dtype could not be cast from {x.dtype!r} to {wanted!r} "
+                            f"according to the rule '{casting}'")
     parts = [_single(labels, x.astype(wanted, copy=False)) for labels, x in zip(terms, arrays)]
     for pair in _path(terms, result, arrays, optimize):
         chosen = [parts.pop(k) for k in sorted(pair, reverse=True)]
@@ -288,18 +290,21 @@ def _without(labels, x, drop):
     return labels, x
 
 
+def _own(p, a, q, b, rest):
+    """Labels to sum over in `a` alone: `b` has them not, or has more than a's one element to go with."""
+    return [k for k in p if k not in rest and (k not in q or a.shape[p.index(k)] == 1 != b.shape[q.index(k)])]
+
+
 def _contract(p, a, q, b, rest):
     """Two operands as one: labels and array. `rest`: the labels that are still needed afterwards."""
-    p, a = _without(p, a, [k for k in p if k not in rest and (k not in q or a.shape[p.index(k)] == 1 != b.shape[q.index(k)])])
-    q, b = _without(q, b, [k for k in q if k not in rest and (k not in p or b.shape[q.index(k)] == 1 != a.shape[p.index(k)])])
+    p, a = _without(p, a, _own(p, a, q, b, rest))
+    q, b = _without(q, b, _own(q, b, p, a, rest))
     size = dict(zip(p, a.shape))
     for k, n in zip(q, b.shape):
         size[k] = n if size.get(k, 1) == 1 else size[k]
     both = [k for k in p if k in q and k in rest]
     summed = [k for k in p if k in q and k not in rest]
     only_a, only_b = [k for k in p if k not in q], [k for k in q if k not in p]
-    p, a = _without(p, a, [k for k in summed if k not in q])
-    q, b = _without(q, b, [k for k in summed if k not in p])
     labels = both + only_a + only_b
     if not summed:
         left = _arranged(p, a, labels)

@@ -43,7 +43,7 @@ def _dumps(self):
 def _to_device(self, device, /, *, stream=None):
     """The array itself: all of its memory is the CPU's."""
     if device != "cpu":
-        raise ValueError(f'The stream argument in to_device() is not supported, and the device must be "cpu", not {device!r}')
+        raise ValueError(f'Unsupported device: {device}. Only "cpu" is accepted.')
     return self
 
 
@@ -101,8 +101,8 @@ attach("flat", property(Flat, _set_flat, doc="The elements in C order, by one in
 class Flags:
     """Memory layout, as NumPy's `flags`. Our arrays never own foreign memory, and are always aligned."""
 
-    _LETTERS = {"C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable", "A": "aligned", "X": "writebackifcopy",
-                "CONTIGUOUS": "c_contiguous", "FORTRAN": "f_contiguous"}
+    _LETTERS = {"C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable", "A": "aligned",
+                "X": "writebackifcopy", "CONTIGUOUS": "c_contiguous", "FORTRAN": "f_contiguous"}
 
     def __init__(self, array):
         self.c_contiguous = is_dense(array)
@@ -168,7 +168,9 @@ def _array_ufunc(self, function, how, *inputs, **keywords):
     if how == "at" and not isinstance(inputs[0], ndarray):
         return function.at(*fallback.unwrap(inputs))
     if all("O" in loop for loop in function.types):
-        return fallback.call(function if how == "__call__" else getattr(function, how), inputs, {**keywords, **({"out": outs} if outs else {})})
+        if outs:
+            keywords["out"] = outs[0] if len(outs) == 1 else outs
+        return fallback.call(function if how == "__call__" else getattr(function, how), inputs, keywords)
     ours = wrap_ufunc(function)
     if outs:
         keywords["out"] = tuple(as_array(x) if isinstance(x, numpy.ndarray) else x for x in outs)

@@ -116,7 +116,8 @@ class Stream:
     def random(self, size=None, dtype=FLOAT, out=None):
         """Uniform in [0, 1)."""
         dtype = numpy.dtype(dtype)
-        return _into(out, self._draw(_size(size, out), dtype, lambda g, w: g.random(out=w, dtype=dtype), lambda g: g.random(None, dtype)))
+        return _into(out, self._draw(_size(size, out), dtype, lambda g, w: g.random(out=w, dtype=dtype),
+                                     lambda g: g.random(None, dtype)))
 
     def standard_normal(self, size=None, dtype=FLOAT, out=None):
         """Normal, of mean 0 and standard deviation 1."""
@@ -127,7 +128,8 @@ class Stream:
     def standard_exponential(self, size=None, dtype=FLOAT, method="zig", out=None):
         """Exponential, of mean 1."""
         dtype = numpy.dtype(dtype)
-        return _into(out, self._draw(_size(size, out), dtype, lambda g, w: g.standard_exponential(out=w, dtype=dtype, method=method),
+        return _into(out, self._draw(_size(size, out), dtype,
+                                     lambda g, w: g.standard_exponential(out=w, dtype=dtype, method=method),
                                      lambda g: g.standard_exponential(None, dtype, method)))
 
     def _scaled(self, draw, offset, scale, size, dtype):
@@ -161,7 +163,8 @@ class Stream:
         """Uniform in [low, high)."""
         if _is_number(low) and _is_number(high):
             if not numpy.isfinite(high - low):
-                raise OverflowError("Range exceeds valid bounds" if isinstance(self, RandomState) else "high - low range exceeds valid bounds")
+                older = isinstance(self, RandomState)
+                raise OverflowError("Range exceeds valid bounds" if older else "high - low range exceeds valid bounds")
             return self._scaled(self.random, low, high - low, size, dtype)
         low = as_array(low)
         return self._scaled(self.random, low, as_array(high) - low, size, dtype)
@@ -199,7 +202,11 @@ class Stream:
                 index = as_array(index) if size is not None else int(index)
             else:
                 self._small.choice(n, 0, replace, p)            # its errors
-                index = self._fill(as_shape(size), INTEGER, lambda g, w: numpy.copyto(w, g.choice(n, w.shape, replace, p, 0, shuffle)), False)
+
+                def fill(generator, w):
+                    w[...] = generator.choice(n, w.shape, replace, p, 0, shuffle)
+
+                index = self._fill(as_shape(size), INTEGER, fill, False)
         return index if source is a and not isinstance(a, ndarray) else take(source, index, axis)
 
     def shuffle(self, x, axis=0):
@@ -258,7 +265,7 @@ def _give_others():
             return self._other(_name, _nargs, args, size, keywords)
 
         draw.__name__ = draw.__qualname__ = name
-        draw.__doc__ = f"numpy.random.Generator.{name}, of the same parameters; large draws with parameters that are numbers do not wait."
+        draw.__doc__ = f"numpy.random.Generator.{name}, of the same parameters."
         setattr(Stream, name, draw)
 
 
@@ -331,8 +338,8 @@ def default_rng(seed=None):
     return seed if isinstance(seed, Generator) else Generator(seed)
 
 
-_SHARED = """seed get_state set_state rand randn randint random_sample ranf sample random normal uniform standard_normal exponential
-    standard_exponential choice shuffle permutation bytes""".split()
+_SHARED = """seed get_state set_state rand randn randint random_sample ranf sample random normal uniform standard_normal
+    exponential standard_exponential choice shuffle permutation bytes""".split()
 
 
 def _rows():

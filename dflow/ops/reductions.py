@@ -6,7 +6,7 @@ import numpy
 from numpy.exceptions import AxisError
 
 from dflow._array import array as as_array
-from dflow._array import attach, ndarray
+from dflow._array import broadcast_to, ndarray
 from dflow._index import argextreme, where
 from dflow._ufunc import wrap_ufunc
 from dflow.ops.table import add_row, op
@@ -82,7 +82,6 @@ def _count(a, total, axis, keepdims, where):
     """How many elements each element of `total` is made of: an int, or an array under a mask."""
     if where is not True:
         where = as_array(where).astype(bool, copy=False)
-        from dflow._array import broadcast_to
         return add_reduce(broadcast_to(where, a.shape), axis, numpy.intp, None, keepdims)
     if axis is None:
         return a.size
@@ -200,7 +199,6 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
         result = _multiply(a, weights, dtype=dtype).sum(axis, None, None, keepdims) / total
     if not returned:
         return result
-    from dflow._array import broadcast_to
     return result, total if total.shape == result.shape else broadcast_to(total, result.shape).copy()
 
 
@@ -236,7 +234,7 @@ def count_nonzero(a, axis=None, *, keepdims=False):
     "a, 5",
     "a, 0, np.zeros(4, int)", method=True)
 def argmax(a, axis=None, out=None, *, keepdims=False):
-    """The index of the largest element along an axis, the first when there are more; of the flattened array without."""
+    """The index of the largest element along an axis, the first if there are more; of the flattened array without."""
     return argextreme(a, axis, True, keepdims, out)
 
 
@@ -244,7 +242,7 @@ def argmax(a, axis=None, out=None, *, keepdims=False):
     "a, 5",
     "a, 0, np.zeros(4, int)", method=True)
 def argmin(a, axis=None, out=None, *, keepdims=False):
-    """The index of the smallest element along an axis, the first when there are more; of the flattened array without."""
+    """The index of the smallest element along an axis, the first if there are more; of the flattened array without."""
     return argextreme(a, axis, False, keepdims, out)
 
 
@@ -288,7 +286,8 @@ def _cumulative(accumulate, x, axis, dtype, out, include_initial, first):
     result = accumulate(x, axis, dtype, None if include_initial else out)
     if not include_initial:
         return result
-    start = as_array(numpy.full(tuple(1 if k == axis % x.ndim else n for k, n in enumerate(x.shape)), first, result.dtype))
+    shape = tuple(1 if k == axis % x.ndim else n for k, n in enumerate(x.shape))
+    start = as_array(numpy.full(shape, first, result.dtype))
     return concatenate([start, result], axis, out)
 
 
@@ -342,8 +341,8 @@ def _nan_extreme(name, ufunc, text):
     add_row(name, function, NANS)
 
 
-_nan_extreme("nanmax", numpy.fmax, "The largest element along axes but for NaN; NaN (without NumPy's warning) if all are.")
-_nan_extreme("nanmin", numpy.fmin, "The smallest element along axes but for NaN; NaN (without NumPy's warning) if all are.")
+_nan_extreme("nanmax", numpy.fmax, "The largest element along axes but for NaN; no warning if all are.")
+_nan_extreme("nanmin", numpy.fmin, "The smallest element along axes but for NaN; no warning if all are.")
 
 
 @op("n", "n, 0", "a, 1", close=True)
@@ -375,7 +374,8 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
 
 
 @op(*NANS, "n, 0, ddof=1", close=True)
-def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE, correction=NO_VALUE):
+def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE,
+           correction=NO_VALUE):
     """The variance along axes of what is not NaN; NaN (without NumPy's warning) where fewer than ddof + 1 are left."""
     from dflow._index import where as choose
     a, mask = _without_nan(a, 0)
@@ -386,7 +386,8 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=
     valid = _and(~mask, where)
     with numpy.errstate(invalid="ignore", divide="ignore"):
         if mean is NO_VALUE:
-            mean = _divided(add_reduce(a, axis, dtype, None, True, NO_VALUE, where), add_reduce(valid, axis, numpy.intp, None, True))
+            total = add_reduce(a, axis, dtype, None, True, NO_VALUE, where)
+            mean = _divided(total, add_reduce(valid, axis, numpy.intp, None, True))
         deviation = _squared(a, mean)
         deviation = choose(valid, deviation, numpy.zeros((), deviation.dtype))
         count = add_reduce(valid, axis, numpy.intp, None, keepdims) - ddof
@@ -399,7 +400,8 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=
 
 
 @op(*NANS, "n, 0, ddof=1", close=True)
-def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE, correction=NO_VALUE):
+def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE,
+           correction=NO_VALUE):
     """The standard deviation along axes of what is not NaN."""
     result = nanvar(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
     return wrap_ufunc(numpy.sqrt)(result, out=out)

@@ -14,6 +14,7 @@ from dflow.ops.reductions import add_reduce
 from dflow.ops.table import method, op
 
 _SCALARS = (int, float, complex)
+_INTP = numpy.dtype(numpy.intp)
 
 
 def _plain(x):
@@ -95,7 +96,8 @@ def select(condlist, choicelist, default=0):
     choices = [x if type(x) in _SCALARS else as_array(x) for x in choicelist]
     default = default if type(default) in _SCALARS else as_array(default)
     dtype = numpy.result_type(*[x if type(x) in _SCALARS else x.dtype for x in [*choices, default]])
-    arrays = [as_array(numpy.asarray(x, dtype)) if type(x) in _SCALARS else x.astype(dtype, copy=False) for x in [*choices, default]]
+    arrays = [as_array(numpy.asarray(x, dtype)) if type(x) in _SCALARS else x.astype(dtype, copy=False)
+              for x in [*choices, default]]
     shape = numpy.broadcast_shapes(*[x.shape for x in conditions + arrays[:-1]])
     result = broadcast_to(arrays[-1], shape).copy()
     for condition, choice in zip(reversed(conditions), reversed(arrays[:-1])):
@@ -112,7 +114,7 @@ def choose(a, choices, out=None, mode="raise"):
     arrays = [as_array(x) for x in choices]
     dtype = numpy.result_type(*[x.dtype for x in arrays])
     if index.dtype.kind not in "iub":
-        raise TypeError(f"Cannot cast array data from {index.dtype!r} to {numpy.dtype(numpy.intp)!r} according to the rule 'safe'")
+        raise TypeError(f"Cannot cast array data from {index.dtype!r} to {_INTP!r} according to the rule 'safe'")
     n = len(arrays)
     if mode == "raise":
         plain = window_of(index)
@@ -236,7 +238,8 @@ def copyto(dst, src, casting="same_kind", where=True):
     else:
         src = as_array(src)
         if not numpy.can_cast(src.dtype, dst.dtype, casting):
-            raise TypeError(f"Cannot cast array data from {src.dtype!r} to {dst.dtype!r} according to the rule '{casting}'")
+            raise TypeError(f"Cannot cast array data from {src.dtype!r} to {dst.dtype!r} "
+                            f"according to the rule '{casting}'")
     if where is True:
         dst[...] = src
         return
@@ -273,7 +276,8 @@ def diagonal(a, offset=0, axis1=0, axis2=1):
     axis1, axis2 = (_axis(k, a.ndim, name) for k, name in ((axis1, "axis1"), (axis2, "axis2")))
     if axis1 == axis2:
         raise ValueError("axis1 and axis2 cannot be the same")
-    return diagonal_of(a.transpose([k for k in range(a.ndim) if k not in (axis1, axis2)] + [axis1, axis2]), operator.index(offset))
+    order = [k for k in range(a.ndim) if k not in (axis1, axis2)] + [axis1, axis2]
+    return diagonal_of(a.transpose(order), operator.index(offset))
 
 
 def _axis(axis, ndim, name):
@@ -368,10 +372,10 @@ def diff(a, n=1, axis=-1, prepend=numpy._NoValue, append=numpy._NoValue):
     if a.ndim == 0:
         raise ValueError("diff requires input that is at least one dimensional")
     axis = normalize_axis_index(axis, a.ndim)
-    ends = [as_array(x) if x is not numpy._NoValue else None for x in (prepend, append)]
-    ends = [broadcast_to(x, tuple(1 if k == axis else d for k, d in enumerate(a.shape))) if x is not None and x.ndim == 0 else x for x in ends]
-    if any(x is not None for x in ends):
-        a = _index.concatenate([x for x in (ends[0], a, ends[1]) if x is not None], axis)
+    parts = [x if x is a else as_array(x) for x in (prepend, a, append) if x is not numpy._NoValue]
+    if len(parts) > 1:
+        shape = tuple(1 if k == axis else d for k, d in enumerate(a.shape))
+        a = _index.concatenate([x if x.ndim else broadcast_to(x, shape) for x in parts], axis)
     minus = wrap_ufunc(numpy.not_equal if a.dtype.kind == "b" else numpy.subtract)
     lead = (slice(None),) * axis
     for _ in range(n):

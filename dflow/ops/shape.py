@@ -96,7 +96,8 @@ def rollaxis(a, axis, start=0):
     if start < 0:
         start += a.ndim
     if not 0 <= start < a.ndim + 1:
-        raise numpy.exceptions.AxisError(f"'start' arg requires {-a.ndim} <= start < {a.ndim + 1}, but {start} was passed in")
+        limits = f"{-a.ndim} <= start < {a.ndim + 1}"
+        raise numpy.exceptions.AxisError(f"'start' arg requires {limits}, but {start} was passed in")
     order = [k for k in range(a.ndim) if k != axis]
     order.insert(start - (axis < start), axis)
     return a.transpose(order)
@@ -164,7 +165,7 @@ def _at_least(name, function):
 
 atleast_1d = _at_least("atleast_1d", lambda x: x if x.ndim else x.reshape(1))
 atleast_2d = _at_least("atleast_2d", lambda x: x if x.ndim > 1 else x.reshape((1, -1)) if x.ndim else x.reshape(1, 1))
-atleast_3d = _at_least("atleast_3d", lambda x: x if x.ndim > 2 else x[..., None] if x.ndim == 2 else x.reshape((1, -1, 1)))
+atleast_3d = _at_least("atleast_3d", lambda x: x if x.ndim > 2 else atleast_2d(x)[..., None])
 
 
 # -- joins -----------------------------------------------------------------------------------------

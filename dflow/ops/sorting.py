@@ -7,7 +7,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from dflow import _index
 from dflow._array import array as as_array
 from dflow._array import ndarray
-from dflow.ops.host import submit
+from dflow.ops.fallback import task
 from dflow.ops.table import method, op
 
 SORTS = ("a", "a, 0", "a, axis=None", "n", "i, kind='stable'", "c", "b, 0", "h", "s", "e", "a, 2", "a, kind='bubble'",
@@ -66,8 +66,8 @@ def argsort(a, axis=-1, kind=None, order=None, *, stable=None):
 def sort_complex(a):
     """Sorted by real part, then imaginary part; always complex."""
     result = sort(a)
-    kind = result.dtype
-    return result if kind.kind == "c" else result.astype("F" if kind.char in "bhBH" else "G" if kind.char == "g" else "D")
+    char = result.dtype.char
+    return result if char in "FDG" else result.astype("F" if char in "bhBH" else "G" if char == "g" else "D")
 
 
 @op("(v, j)", "[[3, 1, 2], [1, 1, 0]]", "(a, i), 0", "[]", "([1, 2], [1])", kind="host")
@@ -80,7 +80,7 @@ def lexsort(keys, axis=-1):
         raise ValueError("all keys need to be the same shape")
     if keys[0].ndim:
         normalize_axis_index(axis, keys[0].ndim)
-    return submit(lambda *keys: numpy.lexsort(keys, axis), *keys, shape=keys[0].shape, dtype=numpy.intp)
+    return task(lambda *keys: numpy.lexsort(keys, axis), *keys, shape=keys[0].shape, dtype=numpy.intp)
 
 
 @op("v, 1", "a, 2", "a, (0, 2), axis=0", "a, 1, axis=None", "v, 4", "v, -1", "a, 1, 3", kind="host")
@@ -88,7 +88,7 @@ def partition(a, kth, axis=-1, kind="introselect", order=None):
     """A copy whose element `kth` along an axis is where sorting would put it, smaller ones before it."""
     a, axis = _flattened(a, axis)
     _check_partition(a, kth, axis, kind)
-    return submit(numpy.partition, a, shape=a.shape, dtype=a.dtype, kth=_plain(kth), axis=axis)
+    return task(numpy.partition, a, shape=a.shape, dtype=a.dtype, kth=_plain(kth), axis=axis)
 
 
 @method("partition")
@@ -102,7 +102,7 @@ def argpartition(a, kth, axis=-1, kind="introselect", order=None):
     """The indices that partition() would move the elements by."""
     a, axis = _flattened(a, axis)
     _check_partition(a, kth, axis, kind)
-    return submit(numpy.argpartition, a, shape=a.shape, dtype=numpy.intp, kth=_plain(kth), axis=axis)
+    return task(numpy.argpartition, a, shape=a.shape, dtype=numpy.intp, kth=_plain(kth), axis=axis)
 
 
 def _check_partition(a, kth, axis, kind):
@@ -123,7 +123,7 @@ def searchsorted(a, v, side="left", sorter=None):
     a, wanted = as_array(a), as_array(v)
     numpy.searchsorted(numpy.zeros((0,) * a.ndim), 0, side)             # its errors
     keywords = {} if sorter is None else {"sorter": as_array(sorter)}
-    return submit(numpy.searchsorted, a, wanted, shape=wanted.shape, dtype=numpy.intp, side=side, **keywords)
+    return task(numpy.searchsorted, a, wanted, shape=wanted.shape, dtype=numpy.intp, side=side, **keywords)
 
 
 @op("v, [-1, 0, 1]", "a, [0.0, 1.0], True", "v, [1, 0, -1]", "v, [1, 3, 2]", kind="blocking")

@@ -6,7 +6,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from dflow._array import array as as_array
 from dflow._array import ndarray
-from dflow.ops.host import submit
+from dflow.ops.fallback import task
 from dflow.ops.linear import dot
 from dflow.ops.reductions import average
 from dflow.ops.table import op
@@ -34,7 +34,8 @@ def _reduced(function, a, axis, keepdims, out, lead=(), **keywords):
     """function(a, axis=...) as a task; `lead` is what its shape begins with."""
     a = as_array(a)
     dtype = numpy.asarray(function(_tiny(a), axis=axis, **keywords)).dtype
-    result = submit(function, a, axis=axis, keepdims=keepdims, shape=lead + _kept(a, axis, keepdims), dtype=dtype, **keywords)
+    shape = lead + _kept(a, axis, keepdims)
+    result = task(function, a, axis=axis, keepdims=keepdims, shape=shape, dtype=dtype, **keywords)
     if out is None:
         return result
     out[...] = result
@@ -94,7 +95,8 @@ def nanquantile(a, q, axis=None, out=None, overwrite_input=False, method="linear
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None):
     """The covariance of variables, one a row."""
     if fweights is not None or aweights is not None:
-        return as_array(numpy.cov(*map(_plain, (m, y)), rowvar, bias, ddof, _plain(fweights), _plain(aweights), dtype=dtype))
+        weights = _plain(fweights), _plain(aweights)
+        return as_array(numpy.cov(_plain(m), _plain(y), rowvar, bias, ddof, *weights, dtype=dtype))
     if ddof is not None and ddof != int(ddof):
         raise ValueError("ddof must be integer")
     x = _variables(m, rowvar, dtype)
@@ -159,7 +161,8 @@ def _sliding(function, a, v, mode):
         return as_array(function(a.asnumpy(), v.asnumpy(), mode))
     n, m = max(a.size, v.size), min(a.size, v.size)
     length = {"full": n + m - 1, "same": n, "valid": n - m + 1}[mode]
-    return submit(function, a.reshape(-1), v.reshape(-1), mode=mode, shape=(length,), dtype=numpy.result_type(a.dtype, v.dtype))
+    dtype = numpy.result_type(a.dtype, v.dtype)
+    return task(function, a.reshape(-1), v.reshape(-1), mode=mode, shape=(length,), dtype=dtype)
 
 
 @op("v, [0.0, 1, 2], [0.0, 10, 20]", "0.5, [0, 1], [0, 5]", "a, [0, 1], [1, 2], left=-1", "v, [0, 1], [1]",
@@ -170,7 +173,7 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     if xp.shape != fp.shape or xp.ndim != 1 or not xp.size:
         return as_array(numpy.interp(x.asnumpy(), xp.asnumpy(), fp.asnumpy()))
     dtype = complex if fp.dtype.kind == "c" else float
-    return submit(numpy.interp, x, xp, fp, left=left, right=right, period=period, shape=x.shape, dtype=dtype)
+    return task(numpy.interp, x, xp, fp, left=left, right=right, period=period, shape=x.shape, dtype=dtype)
 
 
 @op("v", "a, 3", "a, 4, (0, 1)", "v, [0, 0.5, 1]", "v, 2, weights=v", kind="blocking")
@@ -193,9 +196,8 @@ def gradient(f, *varargs, axis=None, edge_order=1):
     return type(result)(map(as_array, result)) if isinstance(result, (tuple, list)) else as_array(result)
 
 
-def polynomial_value(p, x):
-    """Horner's rule."""
-    result = as_array(numpy.zeros((), numpy.result_type(*[y.dtype for y in (p, x)]))) * x
+def _horner(p, x):
+    result = as_array(numpy.zeros((), numpy.result_type(p.dtype, x.dtype))) * x
     for k in range(p.size):
         result = result * x + p[k]
     return result
@@ -204,6 +206,6 @@ def polynomial_value(p, x):
 @op("[1, 2, 3], v", "v, 2.0", "[1.5], a", "[1, 2], i")
 def polyval(p, x):
     """The polynomial with coefficients p, highest power first, at x."""
-    return polynomial_value(as_array(p), as_array(x)) if not isinstance(x, numpy.poly1d) else numpy.polyval(_plain(p), x)
+    return numpy.polyval(_plain(p), x) if isinstance(x, numpy.poly1d) else _horner(as_array(p), as_array(x))
 
 

@@ -1,0 +1,142 @@
+"""The operators of ndarray, and NumPy's rules that hold for them alone."""
+
+import numpy as np
+from dflow._kernels cimport BOOL, NCODES, is_integer
+from dflow._array cimport *
+from dflow._quick cimport *
+from dflow._ufunc cimport ufunc, wrap, call, compare_out_of_range, cast_error
+
+operator_names = ("add subtract multiply true_divide floor_divide remainder power left_shift right_shift bitwise_and bitwise_or "
+                  "bitwise_xor less less_equal equal not_equal greater greater_equal divmod matmul "
+                  "negative positive absolute invert").split()
+cdef list operator_list = [wrap(getattr(np, name)) for name in operator_names]
+
+cdef enum:
+    POWER = 6
+    LESS = 12
+    EQUAL = 14
+    NOT_EQUAL = 15
+    GREATER_EQUAL = 17
+    MATMUL = 19
+
+cdef ufunc square = wrap(np.square), sqrt = wrap(np.sqrt), reciprocal = wrap(np.reciprocal), positive = wrap(np.positive)
+
+cdef object binary_operator(int op, object a, object b):
+    cdef ufunc u = <ufunc>(<list>operator_list)[op]
+    cdef int i = quick_kind(a), j = quick_kind(b)
+    cdef Plan* p
+    if i >= 0 and j >= 0 and op != MATMUL:
+        if op == POWER and j >= NCODES:
+            fast = simple_power(a, b)
+            if fast is not None:
+                return fast
+        p = u.binary[i * NKINDS + j]
+        if p != NULL and u.nout == 1:
+            try:
+                out = quick_binary(p, a, b, None)
+            except OverflowError:
+                if not LESS <= op <= GREATER_EQUAL:
+                    raise
+                return compare_out_of_range(u, a, b)
+            if out is None and not (small(a) and small(b)):
+                out = queue_binary(p, a, b, None)
+            if out is not None:
+                return out
+    elif op == MATMUL and type(a) is ndarray and type(b) is ndarray:
+        p = u.binary[i * NKINDS + j]
+        if p != NULL:
+            out = quick_matmul(p, <ndarray>a, <ndarray>b)
+            if out is not None:
+                return out
+    elif not operand(a) or not operand(b):
+        if op == EQUAL or op == NOT_EQUAL:
+            return compare_unlike(op, a, b)
+        return NotImplemented
+    return call(u, (a, b), None, True, None, "same_kind", None)
+
+cdef bint operand(object x):
+    """Whether an operator takes x; what defines its own way with arrays gets its chance."""
+    if isinstance(x, (ndarray, int, float, complex, list, tuple, np.ndarray, np.generic)):
+        return True
+    if getattr(type(x), "__array_ufunc__", True) is None or isinstance(x, (str, bytes)) or x is None:
+        return False
+    return hasattr(x, "__array__") or hasattr(x, "__array_interface__") or hasattr(x, "__buffer__")
+
+cdef object compare_unlike(int op, object a, object b):
+    """With None or another thing that is no number: never equal."""
+    cdef ndarray x = a if isinstance(a, ndarray) else b
+    other = b if isinstance(a, ndarray) else a
+    if other is not None and not isinstance(other, (str, bytes)):
+        return NotImplemented
+    out = new_array(BOOL, x.ndim, x.shape)
+    out[...] = op == NOT_EQUAL
+    return out
+
+cdef object simple_power(object a, object exponent):
+    """NumPy's shortcuts for x ** 2 and the like, which also fix the last bits; None when there is none."""
+    cdef ndarray x
+    if not isinstance(a, ndarray) or isinstance(exponent, complex):
+        return None
+    x = <ndarray>a
+    if is_integer(x.code):
+        if type(exponent) is int:
+            if exponent < 0 and x.code != BOOL:
+                raise ValueError("Integers to negative integer powers are not allowed.")
+            if exponent == 2 and not (x.code == BOOL and x.flags & SCALAR):
+                return call(square, (x,), None, True, None, "same_kind", None)
+        return None
+    if exponent == 2:
+        return call(square, (x,), None, True, None, "same_kind", None)
+    if exponent == 0.5:
+        return call(sqrt, (x,), None, True, None, "same_kind", None)
+    if exponent == 1:
+        return call(positive, (x,), None, True, None, "same_kind", None)
+    if exponent == -1:
+        return call(reciprocal, (x,), None, True, None, "same_kind", None)
+    return None
+
+cdef object inplace_operator(int op, object a, object b):
+    cdef ufunc u = <ufunc>(<list>operator_list)[op]
+    cdef ndarray x = <ndarray>a
+    cdef int j
+    cdef Plan* p
+    if x.flags & SCALAR:
+        return binary_operator(op, a, b)
+    j = quick_kind(b)
+    check_writable(x)
+    if j >= 0 and op < MATMUL and op != POWER:
+        p = u.binary[x.code * NKINDS + j]
+        if p != NULL and p.codes[2] == x.code and x.st.reads == NULL and (
+                type(b) is not ndarray or (<ndarray>b).st != x.st or same_elements(x, <ndarray>b)):
+            if quick_binary(p, x, b, x) is not None:
+                return x
+            if p.direct and not x.flags & SCALAR and x.flags & C_CONTIGUOUS and not (small(x) and small(b)):
+                if queue_binary(p, x, b, x) is not None:
+                    return x
+    elif not operand(b):
+        return NotImplemented
+    if op == POWER and j >= NCODES:
+        fast = simple_power(x, b)
+        if fast is not None:
+            if (<ndarray>fast).code != x.code:
+                raise cast_error(u, (<ndarray>fast).code, x.code, "same_kind")
+            assign(x, <ndarray>fast)
+            return x
+    call(u, (a, b), (x,), True, None, "same_kind", None)
+    return x
+
+cdef object unary_operator(int op, object a):
+    cdef ufunc u = <ufunc>(<list>operator_list)[op]
+    cdef Plan* p = u.unary[(<ndarray>a).code]
+    if p != NULL:
+        out = quick_unary(p, <ndarray>a)
+        if out is not None:
+            return out
+    return call(<ufunc>(<list>operator_list)[op], (a,), None, True, None, "same_kind", None)
+
+def connect_operators():
+    """Give ndarray its operators."""
+    global operator_binary, operator_inplace, operator_unary
+    operator_binary = binary_operator
+    operator_inplace = inplace_operator
+    operator_unary = unary_operator

@@ -1,0 +1,31 @@
+"""Plans, and the fast paths of operators and ufuncs: each returns None when the long way must be gone."""
+
+from dflow._array cimport ndarray
+from dflow._graph cimport Kernel
+from dflow._kernels cimport Scalar
+
+cdef enum Weak:                 # a Python scalar takes its type from the arrays beside it (NEP 50)
+    WEAK_INT = 18
+    WEAK_FLOAT = 19
+    WEAK_COMPLEX = 20
+    NKINDS = 21
+
+cdef struct Plan:               # what to do for given operand types; immortal
+    Kernel* kernel
+    int nargs
+    int codes[32]               # of the loop: inputs, then outputs
+    bint direct                 # no input of an array type needs a cast
+
+cdef struct Reduction:          # of all elements of a ready contiguous array; immortal
+    Plan* plan
+    bint has_initial
+    Scalar initial
+
+cdef int quick_kind(object x) noexcept                                  # as kind_of in _ufunc, for exact types; else -1
+cdef bint small_ready(ndarray a) noexcept
+cdef bint small(object x) noexcept
+cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out)
+cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out)
+cdef ndarray quick_unary(Plan* p, ndarray x)
+cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y)
+cdef ndarray quick_reduce(Reduction* r, ndarray a)

@@ -1,0 +1,248 @@
+"""The fast paths: what is small, ready and simple, without arrangement or detour."""
+
+from libc.string cimport memcpy, memset
+from dflow._engine cimport settings, fp_flags, fp_clear
+from dflow._graph cimport Kernel, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, readable, storage_allocate
+from dflow._launch cimport fp_event
+from dflow._kernels cimport BOOL, Scalar, itemsizes, write_scalar, dot_kernel
+from dflow._array cimport ndarray, C_CONTIGUOUS, SCALAR, new_array, strides_of, launch_flat
+
+cdef int quick_kind(object x) noexcept:
+    """As kind_of, for exact types; -1 for anything else."""
+    if type(x) is ndarray:
+        return (<ndarray>x).code
+    if type(x) is int:
+        return WEAK_INT
+    if type(x) is float:
+        return WEAK_FLOAT
+    if type(x) is complex:
+        return WEAK_COMPLEX
+    if type(x) is bool:
+        return BOOL
+    return -1
+
+cdef inline bint quick_ready(ndarray a) noexcept:
+    return a.flags & C_CONTIGUOUS and readable(a.st) and a.st.poison == NULL and a.st.data != NULL
+
+cdef inline bint same_shape(ndarray a, ndarray b) noexcept:
+    cdef int i
+    if a.ndim != b.ndim:
+        return False
+    for i in range(a.ndim):
+        if a.shape[i] != b.shape[i]:
+            return False
+    return True
+
+cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
+    """a op b, when it can run here and now without any arrangement; else None. out: where to, or None for a new array."""
+    cdef Kernel* k = p.kernel
+    cdef char* args[3]
+    cdef intp steps[3]
+    cdef intp n
+    cdef Scalar room
+    cdef char* number = <char*>&room
+    cdef ndarray x, y
+    if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct:
+        return None
+    if type(a) is ndarray:
+        x = <ndarray>a
+        if not quick_ready(x):
+            return None
+        args[0] = x.st.data + x.offset
+        steps[0] = x.itemsize
+        if type(b) is ndarray:
+            y = <ndarray>b
+            if not quick_ready(y) or not same_shape(x, y):
+                return None
+            args[1] = y.st.data + y.offset
+            steps[1] = y.itemsize
+        else:
+            write_scalar(b, p.codes[1], number)
+            args[1] = number
+            steps[1] = 0
+    else:
+        x = <ndarray>b
+        if not quick_ready(x):
+            return None
+        write_scalar(a, p.codes[0], number)
+        args[0] = number
+        steps[0] = 0
+        args[1] = x.st.data + x.offset
+        steps[1] = x.itemsize
+    n = x.size
+    if n * k.cost > settings.inline_cost:
+        return None
+    if out is None:
+        out = new_array(p.codes[2], x.ndim, x.shape)
+        if out.st.data == NULL and not storage_allocate(out.st):
+            return None
+        if x.ndim == 0:
+            out.flags |= SCALAR
+    args[2] = out.st.data + out.offset
+    steps[2] = out.itemsize
+    settings.inlined += 1
+    if k.flags & REPORTS_FP:
+        fp_clear()
+        k.loop(args, &n, steps, k.data)
+        n = fp_flags()
+        if n:
+            fp_event(<int>n, k)
+    else:
+        k.loop(args, &n, steps, k.data)
+    return out
+
+cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
+    """a op b as a task, when both are contiguous and of one shape or one is a number; else None."""
+    cdef Scalar room
+    cdef char* constant = <char*>&room
+    cdef ndarray x = None, y = None
+    cdef ndarray like
+    cdef bint fresh = out is None
+    cdef int where = 0
+    if not p.direct or p.nargs != 3 or itemsizes[p.codes[0]] > 8 or itemsizes[p.codes[1]] > 8:
+        return None
+    if type(a) is ndarray:
+        x = <ndarray>a
+    if type(b) is ndarray:
+        y = <ndarray>b
+    like = x if x is not None else y
+    if not like.flags & C_CONTIGUOUS or like.size == 0:
+        return None
+    if x is None:
+        write_scalar(a, p.codes[0], constant)
+    elif y is None:
+        where = 1
+        write_scalar(b, p.codes[1], constant)
+    elif not y.flags & C_CONTIGUOUS or not same_shape(x, y):
+        return None
+    if fresh:
+        out = new_array(p.codes[2], like.ndim, like.shape, True)
+        if like.ndim == 0:
+            out.flags |= SCALAR
+    if launch_flat(p.kernel, x if x is not None else like, y, constant if x is None or y is None else NULL, where, out):
+        return out
+    return None
+
+cdef ndarray quick_unary(Plan* p, ndarray x):
+    """As quick_binary."""
+    cdef Kernel* k = p.kernel
+    cdef char* args[2]
+    cdef intp steps[2]
+    cdef intp n = x.size
+    cdef ndarray out
+    if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct or not quick_ready(x) or n * k.cost > settings.inline_cost:
+        return None
+    out = new_array(p.codes[1], x.ndim, x.shape)
+    if out.st.data == NULL and not storage_allocate(out.st):
+        return None
+    if x.ndim == 0:
+        out.flags |= SCALAR
+    args[0] = x.st.data + x.offset
+    args[1] = out.st.data
+    steps[0] = x.itemsize
+    steps[1] = out.itemsize
+    settings.inlined += 1
+    if not k.flags & REPORTS_FP:
+        k.loop(args, &n, steps, k.data)
+        return out
+    fp_clear()
+    k.loop(args, &n, steps, k.data)
+    n = fp_flags()
+    if n:
+        fp_event(<int>n, k)
+    return out
+
+cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
+    """Products of vectors and matrices that are small and ready, here and now; else None."""
+    cdef Kernel* k = p.kernel
+    cdef char* args[3]
+    cdef intp dims[4]
+    cdef intp steps[9]
+    cdef intp shape[2]
+    cdef int ndim = 0
+    cdef ndarray out
+    if (not p.direct or p.nargs != 3 or x.ndim > 2 or y.ndim > 2 or x.ndim == 0 or y.ndim == 0 or x.size == 0 or y.size == 0
+            or not small_ready(x) or not small_ready(y)):
+        return None
+    dims[0] = 1
+    memset(steps, 0, sizeof(steps))
+    dims[1] = x.shape[0] if x.ndim == 2 else 1
+    dims[2] = x.shape[x.ndim - 1]
+    dims[3] = y.shape[1] if y.ndim == 2 else 1
+    if y.shape[0] != dims[2] or dims[1] * dims[2] * dims[3] * k.cost > settings.inline_cost:
+        return None
+    if x.ndim == 2:
+        shape[0] = dims[1]
+        ndim = 1
+        steps[3] = strides_of(x)[0]
+    steps[4] = strides_of(x)[x.ndim - 1]
+    steps[5] = strides_of(y)[0]
+    if y.ndim == 2:
+        shape[ndim] = dims[3]
+        ndim += 1
+        steps[6] = strides_of(y)[1]
+    out = new_array(p.codes[2], ndim, shape)
+    if out.st.data == NULL and not storage_allocate(out.st):
+        return None
+    if x.ndim == 2:
+        steps[7] = strides_of(out)[0]
+    if y.ndim == 2:
+        steps[8] = out.itemsize
+    if ndim == 0:
+        out.flags |= SCALAR
+    args[0] = x.st.data + x.offset
+    args[1] = y.st.data + y.offset
+    args[2] = out.st.data
+    settings.inlined += 1
+    fp_clear()
+    if x.ndim == 1 and y.ndim == 1:
+        k = dot_kernel(x.code)
+        dims[1] = dims[2]
+        steps[3] = steps[4]
+        steps[4] = steps[5]
+    k.loop(args, dims, steps, k.data)
+    ndim = fp_flags()
+    if ndim:
+        fp_event(ndim, p.kernel)
+    return out
+
+cdef bint small_ready(ndarray a) noexcept:
+    return readable(a.st) and a.st.poison == NULL and a.st.data != NULL
+
+cdef ndarray quick_reduce(Reduction* r, ndarray a):
+    """The reduction of all elements of a, when that is cheap and can be done now; else None."""
+    cdef Kernel* k
+    cdef char* args[3]
+    cdef intp steps[3]
+    cdef intp n = a.size
+    cdef ndarray out
+    if n == 0 or not quick_ready(a):
+        return None
+    k = r.plan.kernel
+    if r.plan.codes[1] != a.code or n * k.cost > settings.inline_cost or k.flags & (MAY_RAISE | INVALID_FAILS):
+        return None
+    out = new_array(r.plan.codes[2], 0, NULL)
+    out.flags |= SCALAR
+    args[0] = args[2] = out.st.data
+    args[1] = a.st.data + a.offset
+    steps[0] = steps[2] = 0
+    steps[1] = a.itemsize
+    if r.has_initial:
+        memcpy(out.st.data, &r.initial, out.itemsize)
+    else:
+        memcpy(out.st.data, args[1], out.itemsize)
+        args[1] += a.itemsize
+        n -= 1
+    settings.inlined += 1
+    fp_clear()
+    if n:
+        k.loop(args, &n, steps, k.data)
+    if k.flags & REPORTS_FP:
+        n = fp_flags()
+        if n:
+            fp_event(<int>n, k)
+    return out
+
+cdef bint small(object x) noexcept:
+    """Ready, and not more than runs in its caller: launch() decides what is to be done."""
+    return type(x) is not ndarray or (small_ready(<ndarray>x) and (<ndarray>x).size * 0.4 <= settings.inline_cost)

@@ -2,10 +2,11 @@
 
 import os
 
-from dflow import _graph, _operators
+from dflow import _graph, _operators, _views
 
 _graph.configure(os.path.dirname(os.path.abspath(__file__)) + os.sep)
 _operators.connect_operators()
+_views.connect_indexing()
 
 from dflow import engine  # noqa: E402
 from dflow._array import ndarray  # noqa: E402

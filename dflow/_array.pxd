@@ -41,13 +41,16 @@ cdef ndarray cast(ndarray a, int code)                                  # itself
 cdef ndarray copy_of(ndarray a)                                         # C order
 cdef ndarray contiguous(ndarray a)                                      # itself, when it is
 cdef int assign(ndarray target, ndarray source) except -1               # with broadcasting and cast
-cdef ndarray broadcast_view(ndarray a, int ndim, intp* shape)           # ValueError
-cdef ndarray reshape_view(ndarray a, int ndim, intp* shape, char order) # None: needs a copy
-cdef ndarray reshaped(ndarray a, int ndim, intp* shape)                 # view or copy, sizes agree
 cdef tuple shape_tuple(ndarray a)
 cdef int parse_shape(object shape, intp* out) except -1                 # returns ndim
 cdef int normalize_axis(object axis, int ndim, str prefix=*) except -1                # AxisError
-cdef object base_index(ndarray a, object key)                           # basic indexing, or NotImplemented
+
+cdef ndarray transposed(ndarray a, int* order)
+cdef int copy_elements(ndarray target, ndarray source) except -1        # the source broadcasts; memory does not overlap
+cdef object numpy_window(ndarray a)                                     # a NumPy array over the memory of a
+cdef ndarray part(ndarray a, int which)                                 # real (0) or imaginary part, as a view
+cdef ndarray broadcast_same(ndarray a)                                  # a fresh view of all of a
+cdef int check_dimensions(int ndim, intp* shape) except -1
 
 # ---- operands of kernels, waiting
 cdef int fill_operand(Operand* o, ndarray a, int ndim, intp* shape, bint write) noexcept
@@ -67,6 +70,10 @@ cdef int check_writable(ndarray a) except -1
 # ---- what the layers above give this one
 ctypedef object (*binary_hook)(int op, object a, object b)
 ctypedef object (*unary_hook)(int op, object a)
+ctypedef object (*index_hook)(ndarray a, object key)
+ctypedef int (*store_hook)(ndarray a, object key, object value) except -1
+cdef index_hook index_get
+cdef store_hook index_set
 cdef binary_hook operator_binary
 cdef binary_hook operator_inplace
 cdef unary_hook operator_unary

@@ -525,7 +525,7 @@ cdef int assign(ndarray target, ndarray source) except -1:
     cdef int i, skip
     check_writable(target)
     while source.ndim > target.ndim and source.shape[0] == 1:       # NumPy drops leading axes of length 1
-        source = reshaped(source, source.ndim - 1, source.shape + 1)
+        source = without_first(source)
     skip = target.ndim - source.ndim
     for i in range(source.ndim):
         if skip < 0 or (source.shape[i] != 1 and source.shape[i] != target.shape[skip + i]):
@@ -539,93 +539,16 @@ cdef int assign(ndarray target, ndarray source) except -1:
         source = copy_of(source)
     return copy_elements(target, source)
 
+cdef ndarray without_first(ndarray a):
+    """The view of a without its first axis, of length 1."""
+    cdef ndarray v = new_view(a, a.ndim - 1)
+    memcpy(v.shape, a.shape + 1, v.ndim * sizeof(intp))
+    memcpy(v.shape + v.ndim, strides_of(a) + 1, v.ndim * sizeof(intp))
+    return close_view(v)
+
 cdef str shape_text(ndarray a):
     """As NumPy writes shapes in its errors: (2,3)."""
     return str(shape_tuple(a)).replace(" ", "")
-
-# ---- views -----------------------------------------------------------------------------------------------------
-
-cdef ndarray broadcast_view(ndarray a, int ndim, intp* shape):
-    cdef int i, skip = ndim - a.ndim
-    cdef ndarray v
-    if skip < 0:
-        raise ValueError("input operand has more dimensions than allowed by the axis remapping")
-    v = new_view(a, ndim)
-    for i in range(ndim):
-        v.shape[i] = shape[i]
-        v.shape[ndim + i] = 0
-        if i >= skip:
-            if a.shape[i - skip] == shape[i]:
-                v.shape[ndim + i] = strides_of(a)[i - skip]
-            elif a.shape[i - skip] != 1:
-                target = tuple([shape[j] for j in range(ndim)])
-                raise ValueError("operands could not be broadcast together with remapped shapes [original->remapped]: "
-                                 f"{shape_text(a)}  and requested shape {str(target).replace(' ', '')}")
-    v.flags |= READONLY
-    return close_view(v)
-
-cdef ndarray reshape_view(ndarray a, int ndim, intp* shape, char order):
-    """A view of a with another shape of the same size, or None where only a copy will do. order: b'C' or b'F'."""
-    cdef intp* old = a.shape
-    cdef intp* old_strides = strides_of(a)
-    cdef intp lengths[MAXDIMS]
-    cdef intp strides[MAXDIMS]
-    cdef ndarray v
-    cdef intp stride, have, want
-    cdef int i, j, k, n = 0, start, first
-    cdef bint fortran = order == c"F"
-    v = new_view(a, ndim)
-    memcpy(v.shape, shape, ndim * sizeof(intp))
-    if a.flags & (F_CONTIGUOUS if fortran else C_CONTIGUOUS) or a.size == 0:
-        stride = a.itemsize
-        for i in range(ndim):
-            j = i if fortran else ndim - 1 - i
-            v.shape[ndim + j] = stride
-            if shape[j] > 0:
-                stride *= shape[j]
-        return close_view(v)
-    for i in range(a.ndim):
-        if old[i] != 1:
-            lengths[n] = old[i]
-            strides[n] = old_strides[i]
-            n += 1
-    i = j = 0                               # group axes i.. of the old with axes j.. of the new of the same size
-    while i < n and j < ndim:
-        start = i
-        first = j
-        have = lengths[i]
-        want = shape[j]
-        i += 1
-        j += 1
-        while have != want:
-            if have < want:
-                have *= lengths[i]
-                i += 1
-            else:
-                want *= shape[j]
-                j += 1
-        for k in range(start, i - 1):
-            if fortran:
-                if strides[k + 1] != lengths[k] * strides[k]:
-                    return None
-            elif strides[k] != lengths[k + 1] * strides[k + 1]:
-                return None
-        if fortran:
-            v.shape[ndim + first] = strides[start]
-            for k in range(first + 1, j):
-                v.shape[ndim + k] = v.shape[ndim + k - 1] * shape[k - 1]
-        else:
-            v.shape[ndim + j - 1] = strides[i - 1]
-            for k in range(j - 1, first, -1):
-                v.shape[ndim + k - 1] = v.shape[ndim + k] * shape[k]
-    stride = v.shape[ndim + j - 1] if j else a.itemsize
-    for k in range(j, ndim):                # trailing axes of length 1
-        v.shape[ndim + k] = stride
-    return close_view(v)
-
-cdef ndarray reshaped(ndarray a, int ndim, intp* shape):
-    cdef ndarray v = reshape_view(a, ndim, shape, c"C")
-    return v if v is not None else reshape_view(copy_of(a), ndim, shape, c"C")
 
 cdef ndarray transposed(ndarray a, int* order):
     cdef ndarray v = new_view(a, a.ndim)
@@ -634,228 +557,6 @@ cdef ndarray transposed(ndarray a, int* order):
         v.shape[i] = a.shape[order[i]]
         v.shape[a.ndim + i] = strides_of(a)[order[i]]
     return close_view(v)
-
-# ---- indexing --------------------------------------------------------------------------------------------------
-
-cdef ndarray element(ndarray a, intp offset):
-    """The value at a byte offset of the storage, as a 0-d array of its own: like NumPy's scalars, not a view."""
-    cdef ndarray out = ndarray.__new__(ndarray)
-    cdef ndarray v
-    out.shape = out.inline_dims
-    out.code = a.code
-    out.itemsize = a.itemsize
-    out.size = 1
-    out.flags = C_CONTIGUOUS | F_CONTIGUOUS | SCALAR
-    out.st = storage_new(a.itemsize, False)
-    if out.st == NULL:
-        raise MemoryError("no memory for an array")
-    if readable(a.st) and a.st.poison == NULL and a.st.data != NULL:
-        if a.itemsize == 8:
-            (<int64_t*>out.st.data)[0] = (<int64_t*>(a.st.data + offset))[0]
-        else:
-            memcpy(out.st.data, a.st.data + offset, a.itemsize)
-    else:
-        v = new_view(a, 0)
-        v.offset = offset
-        copy_elements(out, close_view(v))
-    return out
-
-cdef inline intp check_index(intp i, intp n, int axis) except -1:
-    if i < 0:
-        i += n
-        if i < 0:
-            raise IndexError(f"index {i - n} is out of bounds for axis {axis} with size {n}")
-    elif i >= n:
-        raise IndexError(f"index {i} is out of bounds for axis {axis} with size {n}")
-    return i
-
-cdef int too_many(ndarray a, int n) except -1:
-    raise IndexError(f"too many indices for array: array is {a.ndim}-dimensional, but {n} were indexed")
-
-cdef object index_first(ndarray a, intp i):
-    cdef ndarray v
-    cdef intp* strides = strides_of(a)
-    cdef int k, ndim = a.ndim - 1
-    if ndim < 0:
-        too_many(a, 1)
-    i = check_index(i, a.shape[0], 0)
-    if ndim == 0:
-        return element(a, a.offset + i * strides[0])
-    v = new_view(a, ndim)
-    v.offset = a.offset + i * strides[0]
-    for k in range(ndim):
-        v.shape[k] = a.shape[k + 1]
-        v.shape[ndim + k] = strides[k + 1]
-    return close_view(v)
-
-cdef inline bint is_basic(object item):
-    """Whether an index item asks for a view."""
-    if PyLong_CheckExact(item) or PySlice_Check(item) or item is None or item is Ellipsis:
-        return True
-    if isinstance(item, (bool, np.bool, list, np.ndarray)):
-        return False
-    if isinstance(item, ndarray):
-        return (<ndarray>item).ndim == 0 and is_integer((<ndarray>item).code) and (<ndarray>item).code != BOOL
-    return PyIndex_Check(item)
-
-cdef object base_index(ndarray a, object key):
-    """a[key] as a view (an ndarray), or NotImplemented when arrays or booleans are among the indices."""
-    cdef tuple items = <tuple>key if isinstance(key, tuple) else (key,)
-    cdef int n = <int>len(items), used = 0, made = 0, axis = 0, i, k
-    cdef bint ellipsis = False
-    cdef ndarray v
-    cdef intp shape[2 * MAXDIMS]
-    cdef intp strides[2 * MAXDIMS]
-    cdef intp* s = strides_of(a)
-    cdef intp offset = a.offset
-    cdef Py_ssize_t start, stop, step, length
-    for item in items:
-        if item is Ellipsis:
-            if ellipsis:
-                raise IndexError("an index can only have a single ellipsis ('...')")
-            ellipsis = True
-        elif item is not None:
-            if not is_basic(item):
-                return NotImplemented
-            used += 1
-    if used > a.ndim:
-        too_many(a, used)
-    if n - used > MAXDIMS:
-        raise IndexError(f"number of dimensions must be within [0, {MAXDIMS}]")
-    for item in items:
-        if PySlice_Check(item):
-            PySlice_Unpack(item, &start, &stop, &step)
-            length = PySlice_AdjustIndices(a.shape[axis], &start, &stop, step)
-            if length > 0:
-                offset += start * s[axis]
-            shape[made] = length
-            strides[made] = s[axis] * step
-            made += 1
-            axis += 1
-        elif item is None:
-            shape[made] = 1
-            strides[made] = 0
-            made += 1
-        elif item is Ellipsis:
-            for k in range(a.ndim - used):
-                shape[made] = a.shape[axis]
-                strides[made] = s[axis]
-                made += 1
-                axis += 1
-        else:
-            offset += check_index(PyNumber_AsSsize_t(item, IndexError), a.shape[axis], axis) * s[axis]
-            axis += 1
-    while axis < a.ndim:
-        shape[made] = a.shape[axis]
-        strides[made] = s[axis]
-        made += 1
-        axis += 1
-    if made > MAXDIMS:
-        raise IndexError(f"number of dimensions must be within [0, {MAXDIMS}], indexing result would have {made}")
-    v = new_view(a, made)
-    v.offset = offset
-    memcpy(v.shape, shape, made * sizeof(intp))
-    memcpy(v.shape + made, strides, made * sizeof(intp))
-    return close_view(v)
-
-cdef inline intp integers_offset(ndarray a, tuple key) except -1:
-    """Where the element of a lies that a key of one exact int an axis names; -2 for any other key."""
-    cdef intp* strides = strides_of(a)
-    cdef intp offset = a.offset, i
-    cdef int axis
-    if PyTuple_GET_SIZE(key) != a.ndim or a.ndim == 0:
-        return -2
-    for axis in range(a.ndim):
-        item = <object>PyTuple_GET_ITEM(key, axis)
-        if not PyLong_CheckExact(item):
-            return -2
-        i = PyLong_AsSsize_t(item)
-        if i < 0 or i >= a.shape[axis]:
-            i = check_index(i, a.shape[axis], axis)
-        offset += i * strides[axis]
-    return offset
-
-cdef inline intp element_offset(ndarray a, tuple key) except -1:
-    cdef intp offset = a.offset
-    cdef int i
-    for i in range(a.ndim):
-        offset += check_index(PyNumber_AsSsize_t(key[i], IndexError), a.shape[i], i) * strides_of(a)[i]
-    return offset
-
-cdef object get_index(ndarray a, object key):
-    cdef intp offset
-    if PyLong_CheckExact(key):
-        return index_first(a, PyNumber_AsSsize_t(key, IndexError))
-    if PyTuple_CheckExact(key):
-        offset = integers_offset(a, <tuple>key)
-        if offset >= 0:
-            return element(a, offset)
-    view = base_index(a, key)
-    if view is NotImplemented:
-        return hooks["getitem"](a, key)
-    if (<ndarray>view).ndim == 0 and not has_ellipsis(key):
-        return element(a, (<ndarray>view).offset)
-    return view
-
-cdef bint has_ellipsis(object key):
-    """a[..., i] of a vector is a view in NumPy, a[i] a scalar."""
-    if not isinstance(key, tuple):
-        return key is Ellipsis
-    for item in <tuple>key:
-        if item is Ellipsis:
-            return True
-    return False
-
-cdef int set_element(ndarray a, intp offset, object value) except -1:
-    """One Python number into one place: at once when nobody is using the storage."""
-    cdef Scalar room
-    cdef char* buffer = <char*>&room
-    if writable(a.st) and a.st.poison == NULL and a.st.data != NULL:
-        write_scalar(value, a.code, a.st.data + offset)
-        return 0
-    cdef Operand ops[2]
-    cdef intp shape[1]
-    cdef ndarray v = new_view(a, 0)
-    v.offset = offset
-    close_view(v)
-    write_scalar(value, a.code, buffer)
-    fill_constant(&ops[0], buffer, a.itemsize)
-    fill_operand(&ops[1], v, 0, shape, True)
-    return launch(cast_kernel(a.code, a.code), ops, 2, 0, shape, NULL)
-
-cdef int set_index(ndarray a, object key, object value) except -1:
-    cdef ndarray v
-    cdef intp offset
-    cdef bint number = isinstance(value, (int, float, complex))
-    if a.flags & (READONLY | SCALAR):
-        if a.flags & SCALAR:
-            raise TypeError(f"'numpy.{DTYPES[a.code].type.__name__}' object does not support item assignment")
-        check_writable(a)
-    if number and PyTuple_CheckExact(key):
-        offset = integers_offset(a, <tuple>key)
-        if offset >= 0:
-            return set_element(a, offset, value)
-    if number and PyLong_CheckExact(key) and a.ndim == 1:
-        return set_element(a, a.offset + check_index(PyNumber_AsSsize_t(key, IndexError), a.shape[0], 0) * strides_of(a)[0], value)
-    view = base_index(a, key)
-    if view is NotImplemented:
-        hooks["setitem"](a, key, value)
-        return 0
-    v = <ndarray>view
-    if number:
-        return fill(v, value)
-    return assign(v, as_array(value))
-
-cdef int fill(ndarray v, object value) except -1:
-    cdef Operand ops[2]
-    cdef intp shape[MAXDIMS]
-    cdef Scalar room
-    cdef char* buffer = <char*>&room
-    write_scalar(value, v.code, buffer)
-    memcpy(shape, v.shape, v.ndim * sizeof(intp))
-    fill_constant(&ops[0], buffer, v.itemsize)
-    fill_operand(&ops[1], v, v.ndim, shape, True)
-    return launch(cast_kernel(v.code, v.code), ops, 2, v.ndim, shape, NULL)
 
 # ---- the class -------------------------------------------------------------------------------------------------
 
@@ -900,7 +601,7 @@ cdef class ndarray:
 
     @shape.setter
     def shape(self, value):
-        view = reshape(self, value)
+        view = hooks["reshape"](self, value)
         if (<ndarray>view).st != self.st:
             raise AttributeError("Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape.")
         become(self, <ndarray>view)
@@ -956,14 +657,14 @@ cdef class ndarray:
 
     @real.setter
     def real(self, value):
-        set_index(part(self, 0) if is_complex(self.code) else self, Ellipsis, value)
+        index_set(part(self, 0) if is_complex(self.code) else self, Ellipsis, value)
 
     @property
     def imag(self):
         if is_complex(self.code):
             return part(self, 1)
         zeros = new_array(self.code, self.ndim, self.shape)
-        fill(zeros, 0)
+        index_set(zeros, Ellipsis, 0)
         (<ndarray>zeros).flags |= READONLY
         return zeros
 
@@ -971,96 +672,13 @@ cdef class ndarray:
     def imag(self, value):
         if not is_complex(self.code):
             raise TypeError("array does not have imaginary part to set")
-        set_index(part(self, 1), Ellipsis, value)
-
-    def reshape(self, *shape, order="C", copy=None):
-        """The same elements in another shape: a view where NumPy gives one, else a copy."""
-        if len(shape) == 1:
-            return reshape(self, shape[0], order, copy)
-        return reshape(self, shape, order, copy)
-
-    def transpose(self, *axes):
-        cdef int order[MAXDIMS]
-        cdef int i
-        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
-            axes = axes[0]
-        if not axes and (axes is None or self.ndim != 0):
-            return self.T
-        if len(axes) != self.ndim:
-            raise ValueError("axes don't match array")
-        for i in range(self.ndim):
-            order[i] = normalize_axis(axes[i], self.ndim)
-            for k in range(i):
-                if order[k] == order[i]:
-                    raise ValueError("repeated axis in transpose")
-        return transposed(self, order)
-
-    def swapaxes(self, axis1, axis2):
-        cdef int order[MAXDIMS]
-        cdef int i = normalize_axis(axis1, self.ndim, "axis1"), j = normalize_axis(axis2, self.ndim, "axis2"), k
-        for k in range(self.ndim):
-            order[k] = k
-        order[i] = j
-        order[j] = i
-        return transposed(self, order)
-
-    def squeeze(self, axis=None):
-        """Without axes of length 1: all of them, or those named."""
-        cdef ndarray v
-        cdef int i, k = 0, ndim
-        if axis is None:
-            drop = {i for i in range(self.ndim) if self.shape[i] == 1}
-        else:
-            drop = {normalize_axis(i, self.ndim) for i in (axis if isinstance(axis, tuple) else (axis,))}
-            if any(self.shape[<int>i] != 1 for i in drop):
-                raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
-        ndim = self.ndim - <int>len(drop)
-        v = new_view(self, ndim)
-        for i in range(self.ndim):
-            if i not in drop:
-                v.shape[k] = self.shape[i]
-                v.shape[ndim + k] = strides_of(self)[i]
-                k += 1
-        return close_view(v)
-
-    def ravel(self, order="C"):
-        """One axis: a view when the memory is in order, else a copy."""
-        if order == "K" and not self.flags & (C_CONTIGUOUS | F_CONTIGUOUS):
-            return reshape(hooks["copy_order"](self, "K"), -1, "A")
-        if order == "C" or order == "A" and not self.flags & F_CONTIGUOUS or self.flags & C_CONTIGUOUS and order != "F":
-            return reshape(self if self.flags & C_CONTIGUOUS else copy_of(self), -1)
-        return reshape(self if self.flags & F_CONTIGUOUS else fortran_copy(self), -1, "F")
-
-    def flatten(self, order="C"):
-        """One axis: always a copy."""
-        view = reshape(self, -1, order)
-        return copy_of(<ndarray>view) if (<ndarray>view).st == self.st else view
-
-    def view(self, dtype=None):
-        """The same bytes, as another type; of the same size, unless the last axis is contiguous."""
-        cdef ndarray v
-        cdef int code, last
-        if dtype is None or dtype is ndarray:
-            return broadcast_same(self)
-        code = code_of(dtype)
-        v = broadcast_same(self)
-        last = self.ndim - 1
-        if itemsizes[code] != self.itemsize:
-            if self.ndim == 0 or strides_of(self)[last] != self.itemsize:
-                raise ValueError("To change to a dtype of a different size, the last axis must be contiguous")
-            if (self.shape[last] * self.itemsize) % itemsizes[code]:
-                raise ValueError("When changing to a larger dtype, its size must be a divisor of the total size in bytes of the last axis of the array.")
-            v.shape[last] = self.shape[last] * self.itemsize // itemsizes[code]
-            strides_of(v)[last] = itemsizes[code]
-        v.code = <uint8_t>code
-        v.itemsize = <uint8_t>itemsizes[code]
-        return close_view(v)
+        index_set(part(self, 1), Ellipsis, value)
 
     def __getitem__(self, key):
-        return get_index(self, key)
+        return index_get(self, key)
 
     def __setitem__(self, key, value):
-        set_index(self, key, value)
+        index_set(self, key, value)
 
     def __delitem__(self, key):
         raise ValueError("cannot delete array elements")
@@ -1068,43 +686,9 @@ cdef class ndarray:
     def __iter__(self):
         if self.ndim == 0:
             raise TypeError("iteration over a 0-d array")
-        return iterate(self)
+        return iter([index_get(self, i) for i in range(self.shape[0])])
 
     # ---- copies
-
-    def copy(self, order="C"):
-        if order == "C" or (order != "F" and self.flags & C_CONTIGUOUS):
-            return copy_of(self)
-        return hooks["copy_order"](self, order)
-
-    def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
-        cdef int code = code_of(dtype)
-        if casting != "unsafe" and not np.can_cast(DTYPES[self.code], DTYPES[code], casting):
-            what = "array data" if self.ndim else "scalar"
-            raise TypeError(f"Cannot cast {what} from {DTYPES[self.code]!r} to {DTYPES[code]!r} according to the rule {casting!r}")
-        if is_complex(self.code) and not is_complex(code) and code != BOOL:
-            import warnings
-            warnings.warn("Casting complex values to real discards the imaginary part", ComplexWarning, stacklevel=1)
-        if code != self.code:
-            return cast(self, code)
-        if not copy:
-            return self
-        out = new_like([self], code, self.ndim, self.shape)
-        copy_elements(out, self)
-        return out
-
-    def fill(self, value):
-        """Set every element to one number."""
-        set_index(self, Ellipsis, value)
-
-    def __copy__(self):
-        return copy_of(self)
-
-    def __deepcopy__(self, memo):
-        return copy_of(self)
-
-    def __reduce__(self):
-        return as_array, (self.asnumpy(),)
 
     # ---- reading: all of this waits
 
@@ -1120,30 +704,6 @@ cdef class ndarray:
         """A NumPy array: a copy."""
         wait_read(self)
         return numpy_window(self).copy()
-
-    def item(self, *args):
-        """One element as a Python scalar."""
-        cdef ndarray a = self
-        if args:
-            a = element(self, item_offset(self, args))
-        elif self.size != 1:
-            raise ValueError("can only convert an array of size 1 to a Python scalar")
-        wait_read(a)
-        return read_scalar(a.code, data_of(a))
-
-    def tolist(self):
-        wait_read(self)
-        return numpy_window(self).tolist()
-
-    def tobytes(self, order="C"):
-        wait_read(self)
-        return numpy_window(self).tobytes(order)
-
-    def __array__(self, dtype=None, *, copy=None):
-        if copy is False:
-            raise ValueError("dflow arrays are copied to become NumPy arrays: their memory belongs to the engine")
-        out = self.asnumpy()
-        return out if dtype is None else out.astype(dtype, copy=False)
 
     def __bool__(self):
         if self.size == 1:
@@ -1336,55 +896,6 @@ cdef ndarray part(ndarray a, int which):
     v.offset += which * v.itemsize
     return close_view(v)
 
-cdef ndarray reshape(ndarray a, object shape, object order="C", object copy=None):
-    cdef intp dims[MAXDIMS]
-    cdef int ndim = parse_shape(shape, dims)
-    cdef int i, unknown = -1
-    cdef intp known = 1
-    cdef ndarray v
-    cdef bint fortran = order == "F" or (order == "A" and a.flags & F_CONTIGUOUS and not a.flags & C_CONTIGUOUS)
-    for i in range(ndim):
-        if dims[i] < 0:
-            if unknown >= 0:
-                raise ValueError("can only specify one unknown dimension")
-            unknown = i
-        else:
-            known *= dims[i]
-    if unknown >= 0 and known > 0 and a.size % known == 0:
-        dims[unknown] = a.size // known
-        known = a.size
-    elif unknown >= 0:
-        known = -1
-    if known != a.size:
-        if unknown >= 0:
-            dims[unknown] = -1
-        raise ValueError(f"cannot reshape array of size {a.size} into shape {wanted_text(ndim, dims)}")
-    v = None if copy is True else reshape_view(a, ndim, dims, c"F" if fortran else c"C")
-    if v is not None:
-        return v
-    if copy is False:
-        raise ValueError("Unable to avoid creating a copy while reshaping.")
-    if fortran:
-        return reshape_view(copy_of(a.T), ndim, dims, c"C") if ndim == 1 else reshape_view(fortran_copy(a), ndim, dims, c"F")
-    return reshape_view(copy_of(a), ndim, dims, c"C")
-
-cdef str wanted_text(int ndim, intp* dims):
-    """A shape with an unknown axis as NumPy writes it: left out in front, else "newaxis"."""
-    cdef int first = 0
-    while first < ndim and dims[first] < 0:
-        first += 1
-    text = ",".join([str(dims[i]) if dims[i] >= 0 else "newaxis" for i in range(first, ndim)])
-    return f"({text},)" if ndim == 1 and first == 0 else f"({text})"
-
-cdef ndarray fortran_copy(ndarray a):
-    """A copy whose first axis is the fastest."""
-    return copy_of(a.T).T
-
-def iterate(ndarray a):
-    cdef intp i
-    for i in range(a.shape[0]):
-        yield index_first(a, i)
-
 cdef object scalar(ndarray a):
     """For float(), int(), complex(): NumPy takes arrays of one element, and warns when they have axes."""
     if a.size != 1:
@@ -1396,25 +907,6 @@ cdef object scalar(ndarray a):
                       "(Deprecated NumPy 1.25.)", DeprecationWarning, stacklevel=1)
     wait_read(a)
     return read_scalar(a.code, data_of(a))
-
-cdef intp item_offset(ndarray a, tuple args) except -1:
-    """item(i) counts through the array, item(i, j, ...) indexes it."""
-    cdef intp i, offset = a.offset
-    cdef int k
-    if len(args) == 1 and isinstance(args[0], tuple):
-        args = args[0]
-    if len(args) == a.ndim:
-        return element_offset(a, args)
-    if len(args) != 1:
-        raise ValueError("incorrect number of indices for array")
-    i = PyNumber_AsSsize_t(args[0], IndexError)
-    if i < -a.size or i >= a.size:
-        raise IndexError(f"index {i} is out of bounds for size {a.size}")
-    i = i + a.size if i < 0 else i
-    for k in range(a.ndim - 1, -1, -1):
-        offset += i % a.shape[k] * strides_of(a)[k]
-        i //= a.shape[k]
-    return offset
 
 # ---- for the layers above --------------------------------------------------------------------------------------
 
@@ -1452,12 +944,6 @@ def empty(shape, dtype=float):
 def array(x):
     """An ndarray as it is; a copy of anything else that NumPy can make an array of."""
     return as_array(x)
-
-def broadcast_to(a, shape):
-    cdef intp dims[MAXDIMS]
-    cdef int ndim = parse_shape(shape, dims)
-    check_dimensions(ndim, dims)
-    return broadcast_view(as_array(a), ndim, dims)
 
 def sleep(ndarray a, double seconds):
     """See dflow.engine.sleep."""

@@ -15,6 +15,7 @@ from dflow._kernels cimport (
     Scalar, BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, cast_kernel, masked_kernel, sort_kernel,
     argextreme_kernel, write_scalar, is_complex)
 from dflow._array cimport *
+from dflow._views cimport *
 from dflow._array import set_hook
 from dflow._ufunc cimport along_axis, broadcast_shape, take_whole_region
 

@@ -88,6 +88,9 @@ cdef extern from "Python.h":
 cdef int out_of_bounds(object value, int code) except -1:
     raise OverflowError(f"Python integer {value} out of bounds for {DTYPES[code].name}")
 
+cdef int too_large() except -1:
+    raise OverflowError("Python int too large to convert to C long")
+
 cdef int write_integer(object value, int code, char* p) except -1:
     cdef int overflow
     cdef long long v = PyLong_AsLongLongAndOverflow(value, &overflow)
@@ -98,12 +101,16 @@ cdef int write_integer(object value, int code, char* p) except -1:
             try:
                 u = <uint64_t>value
             except OverflowError:
-                out_of_bounds(value, code)
+                too_large()
             (<uint64_t*>p)[0] = u
             return 0
-        if overflow or v < 0 or (size < 8 and v >> (8 * size)):
+        if overflow:
+            too_large()
+        if v < 0 or (size < 8 and v >> (8 * size)):
             out_of_bounds(value, code)
-    elif overflow or (size < 8 and (v >= 1LL << (8 * size - 1) or v < -(1LL << (8 * size - 1)))):
+    elif overflow:
+        too_large()
+    elif size < 8 and (v >= 1LL << (8 * size - 1) or v < -(1LL << (8 * size - 1))):
         out_of_bounds(value, code)
     if size == 8:
         (<int64_t*>p)[0] = v

@@ -216,7 +216,7 @@ cdef int fail_here(Kernel* k, Operand* ops, int nops) except -1:
             return propagate()
         raise np.linalg.LinAlgError(k.failure.decode())
     except Exception as e:
-        error = e
+        error = e.with_traceback(None)
     if settings.naive:
         raise error
     for i in range(k.nin, nops):

@@ -3,6 +3,7 @@
 import numpy as np
 from dflow._kernels cimport BOOL, NCODES, is_integer
 from dflow._array cimport *
+from dflow._views cimport *
 from dflow._quick cimport *
 from dflow._ufunc cimport ufunc, wrap, call, compare_out_of_range, cast_error
 

@@ -9,6 +9,7 @@ from dflow._kernels cimport (
     Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, is_integer, is_complex, ufunc_kernel, cast_kernel, masked_kernel,
     reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, kernel_new, write_scalar)
 from dflow._array cimport *
+from dflow._views cimport *
 from dflow._quick cimport *
 
 from numpy._core._exceptions import _UFuncOutputCastingError

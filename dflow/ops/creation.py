@@ -6,10 +6,11 @@ import operator
 import numpy
 
 from dflow._array import array as as_array
-from dflow._array import broadcast_to, ndarray, set_hook
 from dflow._array import empty as new
+from dflow._array import ndarray, set_hook
 from dflow._index import concatenate, take
 from dflow._ufunc import wrap_ufunc
+from dflow._views import broadcast_to
 from dflow.ops.table import op
 
 NO_COPY = (

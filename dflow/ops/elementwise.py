@@ -5,9 +5,10 @@ import operator
 import numpy
 
 from dflow._array import array as as_array
-from dflow._array import broadcast_to, empty, set_hook
+from dflow._array import empty, set_hook
 from dflow._index import where
 from dflow._ufunc import wrap_ufunc
+from dflow._views import broadcast_to
 from dflow.ops.table import add_row, method, op
 
 UNARY = ("a", "i", "b", "c", "h", "f", "s", "e", "[1.0, 0.5]", "2.0", "a, where=b, out=np.zeros((3, 4))", "a, a, a",

@@ -1,5 +1,7 @@
 """NumPy's own functions on our arrays: as tasks, where the result's shape is known, or waiting for the arguments."""
 
+from types import FunctionType
+
 import numpy
 
 from dflow._array import array as as_array
@@ -56,13 +58,17 @@ def blocking(function):
 
 
 def task(function, *arrays, shape, dtype, **keywords):
-    """function(*arrays, **keywords), of that shape and type: a host task, unless the arrays are there and small."""
+    """function(*arrays, **keywords), of that shape and type: a host task, unless the arrays are there and small.
+
+    `dtype` may be a lambda, which is called when the type must be known beforehand.
+    """
+    asked = isinstance(dtype, FunctionType)
     plain = not any(isinstance(x, ndarray) for x in keywords.values())
     if plain and all(x.size <= SMALL and x.is_ready() for x in arrays):
         try:
             for x in arrays:
                 x.wait_to_read()
-            return as_array(numpy.asarray(function(*map(window, arrays), **keywords), dtype))
+            return as_array(numpy.asarray(function(*map(window, arrays), **keywords), None if asked else dtype))
         except Exception:
             pass                # let the result carry the error, as it would if the arrays were pending
-    return submit(function, *arrays, shape=shape, dtype=dtype, **keywords)
+    return submit(function, *arrays, shape=shape, dtype=dtype() if asked else dtype, **keywords)

@@ -54,7 +54,7 @@ def _one(name):
         _check(points, norm)
         k = normalize_axis_index(axis, a.ndim)
         shape = (*a.shape[:k], _length(name, points), *a.shape[k + 1:])
-        return _give(out, task(function, a, n=points, axis=k, norm=norm, shape=shape, dtype=_dtype(function, a)))
+        return _give(out, task(function, a, n=points, axis=k, norm=norm, shape=shape, dtype=lambda: _dtype(function, a)))
 
     samples = ("v", "a", "a, 3", "a, 6, 0", "a, axis=0", "v, norm='ortho'", "?v, norm='x'", "v, 0", "c, 4", "i",
                "a.astype('f4')", "a, None, 2", "a, 2, 2", "h")
@@ -86,8 +86,7 @@ def _several(name):
             points = _points(name if last else "fft", a.shape[k], given)
             _check(points, norm)
             shape[k] = _length(name if last else "fft", points)
-        dtype = _dtype(function, a)
-        return _give(out, task(function, a, s=s, axes=places, norm=norm, shape=tuple(shape), dtype=dtype))
+        return _give(out, task(function, a, s=s, axes=places, norm=norm, shape=tuple(shape), dtype=lambda: _dtype(function, a)))
 
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"numpy.fft.{name}, as a task."

@@ -276,7 +276,7 @@ def _square_sum(x, axis=None, keepdims=False):
     if x.dtype.kind == "c":
         return add_reduce(x.real ** 2 + x.imag ** 2, axis, None, None, keepdims)
     if axis is None and x.ndim == 1:
-        return linear.matmul(x, x)
+        return x @ x
     return add_reduce(x * x, axis, None, None, keepdims)
 
 

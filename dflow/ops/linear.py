@@ -7,8 +7,9 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array import array as as_array
-from dflow._array import broadcast_to, ndarray
+from dflow._array import ndarray
 from dflow._ufunc import wrap_ufunc
+from dflow._views import broadcast_to
 from dflow.ops.reductions import add_reduce
 from dflow.ops.selection import diagonal
 from dflow.ops.table import TABLE, op
@@ -55,13 +56,14 @@ def _aligned(a, b, i, j):
     "e, np.zeros((3, 2))", method=True, close=True)
 def dot(a, b, out=None):
     """The sum over a's last axis and b's last but one (or only): for vectors and matrices, the matrix product."""
-    a, b = as_array(a), as_array(b)
+    if type(a) is not ndarray or type(b) is not ndarray:
+        a, b = as_array(a), as_array(b)
     n, m = a.ndim, b.ndim
     if n == 0 or m == 0:
         return multiply(a, b) if out is None else _give(out, multiply(a, b), "dot")
     if n <= 2 and m <= 2:
         try:
-            result = matmul(a, b)
+            result = a @ b          # the operator is quicker than the ufunc
         except ValueError:
             _aligned(a, b, -1, 0)
             raise
@@ -77,7 +79,7 @@ def vdot(a, b, /):
     a, b = as_array(a).ravel(), as_array(b).ravel()
     if a.size != b.size:
         raise ValueError(f"cannot reshape array of size {b.size} into shape ({a.size},)")
-    return matmul(a.conj() if a.dtype.kind == "c" else a, b)
+    return (a.conj() if a.dtype.kind == "c" else a) @ b
 
 
 @op("v, v", "a, v", "a, a", "f, a", "a, m", "2, a", "s, s", "c, c", "i, j", close=True)
@@ -111,7 +113,7 @@ def tensordot(a, b, axes=2):
     n = math.prod(a.shape[k] for k in first)
     left = a.transpose(kept_a + first).reshape(math.prod(a.shape[k] for k in kept_a), n)
     right = b.transpose(second + kept_b).reshape(n, math.prod(b.shape[k] for k in kept_b))
-    return matmul(left, right).reshape(tuple(a.shape[k] for k in kept_a) + tuple(b.shape[k] for k in kept_b))
+    return (left @ right).reshape(tuple(a.shape[k] for k in kept_a) + tuple(b.shape[k] for k in kept_b))
 
 
 def _pairs(a, b, axes):
@@ -200,14 +202,15 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
     if not operands:
         raise ValueError("must specify the einstein sum subscripts string and at least one operand, "
                          "or at least one operand and its corresponding subscripts list")
-    terms, result, arrays = _parse(operands, dtype, casting)
-    wanted = numpy.dtype(dtype) if dtype is not None else numpy.result_type(*[x.dtype for x in arrays])
+    arrays, (terms, result, path) = _planned(operands, optimize)
+    types = {x.dtype for x in arrays}
+    wanted = numpy.dtype(dtype) if dtype is not None else types.pop() if len(types) == 1 else numpy.result_type(*types)
     for k, x in enumerate(arrays):
-        if not numpy.can_cast(x.dtype, wanted, casting):
+        if x.dtype != wanted and not numpy.can_cast(x.dtype, wanted, casting):
             raise TypeError(f"Iterator operand {k} dtype could not be cast from {x.dtype!r} to {wanted!r} "
                             f"according to the rule '{casting}'")
     parts = [_single(labels, x.astype(wanted, copy=False)) for labels, x in zip(terms, arrays)]
-    for pair in _path(terms, result, arrays, optimize):
+    for pair in path:
         chosen = [parts.pop(k) for k in sorted(pair, reverse=True)]
         while len(chosen) > 1:
             rest = set(result).union(*[labels for labels, _ in parts + chosen[:-2]])
@@ -223,14 +226,29 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
     return out
 
 
-def _parse(operands, dtype, casting):
-    """Labels of each operand, labels of the result, the operands as arrays; NumPy's errors for what is wrong."""
-    if isinstance(operands[0], str):
-        arrays = [as_array(x) for x in operands[1:]]
-        call = [operands[0], *map(_shadow, arrays)]
-    else:
+_plans = {}                 # (subscripts, shapes, optimize): what follows from them
+
+
+def _planned(operands, optimize):
+    """The operands as arrays; and labels of each, labels of the result, and which to contract, step by step."""
+    if not isinstance(operands[0], str):
         arrays = [as_array(x) for x in operands[:len(operands) // 2 * 2:2]]
         call = [_shadow(arrays[k // 2]) if k % 2 == 0 and k // 2 < len(arrays) else x for k, x in enumerate(operands)]
+        return arrays, _plan(call, arrays, optimize)
+    arrays = [as_array(x) for x in operands[1:]]
+    if not isinstance(optimize, (bool, str)):
+        return arrays, _plan([operands[0], *map(_shadow, arrays)], arrays, optimize)
+    key = (operands[0], optimize, *[x.shape for x in arrays])
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _plan([operands[0], *map(_shadow, arrays)], arrays, optimize)
+        if len(_plans) < 1000:
+            _plans[key] = plan
+    return arrays, plan
+
+
+def _plan(call, arrays, optimize):
+    """See _planned. `call`: NumPy's arguments, for its errors."""
     try:
         terms, result, _ = numpy._core.einsumfunc._parse_einsum_input(call)
         terms = terms.split(",")
@@ -238,7 +256,8 @@ def _parse(operands, dtype, casting):
     except (ValueError, TypeError, KeyError, IndexError):
         numpy.einsum(*call)
         raise
-    return [list(t) for t in terms], list(result), arrays
+    terms, result = [list(t) for t in terms], list(result)
+    return terms, result, _path(terms, result, arrays, optimize)
 
 
 def _shadow(x):
@@ -311,7 +330,7 @@ def _contract(p, a, q, b, rest):
         return labels, multiply(left, _arranged(q, b, labels))
     left = _grouped(p, a, size, both, only_a, summed)
     right = _grouped(q, b, size, both, summed, only_b)
-    return labels, matmul(left, right).reshape(tuple(size[k] for k in labels))
+    return labels, (left @ right).reshape(tuple(size[k] for k in labels))
 
 
 def _arranged(labels, x, wanted):

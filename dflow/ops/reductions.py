@@ -6,9 +6,10 @@ import numpy
 from numpy.exceptions import AxisError
 
 from dflow._array import array as as_array
-from dflow._array import broadcast_to, ndarray
+from dflow._array import ndarray
 from dflow._index import argextreme, where
 from dflow._ufunc import wrap_ufunc
+from dflow._views import broadcast_to
 from dflow.ops.table import add_row, op
 
 NO_VALUE = numpy._NoValue

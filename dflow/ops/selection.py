@@ -7,8 +7,9 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from dflow import _index
 from dflow._array import array as as_array
-from dflow._array import broadcast_to, ndarray, window
+from dflow._array import ndarray, window
 from dflow._ufunc import wrap_ufunc
+from dflow._views import broadcast_to
 from dflow.ops.creation import tri, zeros
 from dflow.ops.reductions import add_reduce
 from dflow.ops.table import method, op

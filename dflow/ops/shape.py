@@ -6,9 +6,9 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from dflow._array import array as as_array
-from dflow._array import broadcast_to as _broadcast_to
 from dflow._array import set_hook
 from dflow._index import concatenate as _concatenate
+from dflow._views import broadcast_to as _broadcast_to
 from dflow.ops.table import add_row, op
 
 

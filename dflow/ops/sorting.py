@@ -121,7 +121,8 @@ def _plain(x):
 def searchsorted(a, v, side="left", sorter=None):
     """Where to insert elements v into a sorted 1-d array to keep it sorted."""
     a, wanted = as_array(a), as_array(v)
-    numpy.searchsorted(numpy.zeros((0,) * a.ndim), 0, side)             # its errors
+    if a.ndim != 1 or side not in ("left", "right"):
+        numpy.searchsorted(numpy.zeros((0,) * a.ndim), 0, side)             # its errors
     keywords = {} if sorter is None else {"sorter": as_array(sorter)}
     return task(numpy.searchsorted, a, wanted, shape=wanted.shape, dtype=numpy.intp, side=side, **keywords)
 

@@ -33,9 +33,8 @@ def _tiny(a):
 def _reduced(function, a, axis, keepdims, out, lead=(), **keywords):
     """function(a, axis=...) as a task; `lead` is what its shape begins with."""
     a = as_array(a)
-    dtype = numpy.asarray(function(_tiny(a), axis=axis, **keywords)).dtype
-    shape = lead + _kept(a, axis, keepdims)
-    result = task(function, a, axis=axis, keepdims=keepdims, shape=shape, dtype=dtype, **keywords)
+    result = task(function, a, axis=axis, keepdims=keepdims, shape=lead + _kept(a, axis, keepdims),
+                  dtype=lambda: numpy.asarray(function(_tiny(a), axis=axis, **keywords)).dtype, **keywords)
     if out is None:
         return result
     out[...] = result

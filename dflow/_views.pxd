@@ -1,0 +1,9 @@
+"""Views of arrays, made by C code."""
+
+from dflow._array cimport ndarray
+from dflow._graph cimport intp
+
+cdef ndarray broadcast_view(ndarray a, int ndim, intp* shape)           # ValueError
+cdef ndarray reshape_view(ndarray a, int ndim, intp* shape, char order) # None: needs a copy
+cdef ndarray reshaped(ndarray a, int ndim, intp* shape)                 # view or copy, sizes agree
+cdef object base_index(ndarray a, object key)                           # basic indexing, or NotImplemented

@@ -13,7 +13,7 @@ from libc.string cimport memcpy, memset
 from dflow._engine cimport (
     FP_INVALID, submit, run_kernel, wait_storage, region_ready, report_fp, in_host_task, settings, fp_flags, fp_clear)
 from dflow._graph cimport (
-    Access, Task, WRITE, FULL, TRACKED, HAS_REGIONS, ALWAYS, HOST, MAY_RAISE, REPORTS_FP, INVALID_FAILS, Region,
+    Access, Task, WRITE, FULL, TRACKED, HAS_REGIONS, ALWAYS, FLAT, SIZE_SHIFT, HOST, MAY_RAISE, REPORTS_FP, INVALID_FAILS, Region,
     storage_new, storage_unref, storage_allocate, readable, writable, task_new, task_operand, task_constant,
     task_region, task_dims, task_strides, task_constants, regions_overlap, raise_poison, poison_storage)
 from dflow._launch cimport (
@@ -399,30 +399,29 @@ cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where
     """
     cdef Task* t
     cdef ndarray x
-    cdef int i, nops = k.nops, flags = 0, access
-    cdef intp* strides
+    cdef int i, nops = k.nops, flags = FLAT, access, log
     read_fp_policy()
     if settings.naive or in_host_task() or (fp_strict and k.flags & REPORTS_FP) or a.size == 0 or k.nin > 2 or nops != k.nin + 1:
         return False
     for i in range(nops):
         x = out if i == k.nin else a if i == 0 else b
         if not (constant != NULL and i == where) and not covers_storage(x):
-            flags = HAS_REGIONS
+            flags |= HAS_REGIONS
     t = task_new(k, nops, 1, 0, 0, 0, flags)
     t.fp_warn = <uint8_t>(fp_warn if k.flags & REPORTS_FP else 0)
     task_dims(t)[0] = out.size
-    strides = task_strides(t)
     for i in range(nops):
         x = out if i == k.nin else a if i == 0 else b
         if constant != NULL and i == where:
             memcpy(task_constant(t, i, 8, 0), constant, 8)
-            strides[i] = 0
             continue
-        strides[i] = x.itemsize
-        access = WRITE | TRACKED if i == k.nin else 0 if x.st == out.st else TRACKED
+        log = 0
+        while 1 << log < x.itemsize:
+            log += 1
+        access = (log << SIZE_SHIFT) | (WRITE | TRACKED if i == k.nin else 0 if x.st == out.st else TRACKED)
         if covers_storage(x):
             access |= FULL
-        elif flags:
+        elif flags & HAS_REGIONS:
             task_region(t, i).lo = x.offset
             task_region(t, i).hi = x.offset + x.size * x.itemsize
             task_region(t, i).pitch = 0

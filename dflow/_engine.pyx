@@ -253,7 +253,9 @@ cdef inline void leave(Runner* me) noexcept nogil:
 cdef void take_gil(Runner* me) noexcept nogil:
     """The thread state is kept between calls, so that an error that a loop set under the GIL is still there."""
     if me.tstate == NULL:
+        enter(me)                   # making one takes a lock of the interpreter's that a forked child would need
         PyGILState_Ensure()
+        leave(me)
     else:
         PyEval_RestoreThread(me.tstate)
 
@@ -297,8 +299,11 @@ cdef Poison* run_loop(Runner* me, Task* t) noexcept nogil:
     cdef Kernel* k = t.kernel
     cdef Access* a = accesses(t)
     cdef char* args[256]
+    cdef intp steps[8]              # of a FLAT task
     cdef int i, flags
     for i in range(t.nops):
+        if t.flags & FLAT:
+            steps[i] = 0 if a[i].storage == NULL else 1 << ((a[i].key >> SIZE_SHIFT) & 15)
         if a[i].storage == NULL:
             args[i] = constant_of(t, i)
         else:
@@ -313,7 +318,7 @@ cdef Poison* run_loop(Runner* me, Task* t) noexcept nogil:
         drop_gil(me)
     if k.flags & (REPORTS_FP | INVALID_FAILS):
         fp_clear()
-    run_kernel(k, args, t.nops, t.ndim, task_dims(t), task_strides(t))
+    run_kernel(k, args, t.nops, t.ndim, task_dims(t), &steps[0] if t.flags & FLAT else task_strides(t))
     if k.flags & (REPORTS_FP | INVALID_FAILS):
         flags = fp_flags()
         if flags & FP_INVALID and k.flags & INVALID_FAILS:
@@ -354,6 +359,7 @@ cdef Poison* run_host(Task* t, Poison* reason) noexcept with gil:
     """Call the payload with the error that its inputs carry, or None."""
     cdef PyObject** slot = <PyObject**>task_constants(t)
     global tls_host
+    cdef Poison* failure
     payload = <object>slot[0]
     Py_DECREF(payload)              # the task's own reference; the local one lives on
     slot[0] = NULL
@@ -361,9 +367,11 @@ cdef Poison* run_host(Task* t, Poison* reason) noexcept with gil:
     try:
         payload(None if reason == NULL else <object>reason.error)
     except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
+        interrupted = isinstance(error, KeyboardInterrupt)
+        failure = poison_new(error, t.site, t.kernel.name)
+        if interrupted:
             PyErr_SetInterrupt()    # a waiting thread ran this task, and the user wants that thread
-        return poison_new(error, t.site, t.kernel.name)
+        return failure
     finally:
         tls_host -= 1
     return NULL
@@ -839,15 +847,15 @@ def before_fork():
     cdef Runner* r
     global forking
     swap_int(&forking, 1)
-    with nogil:
-        while True:
-            spin_lock(&runners_lock)
-            r = runners
-            while r != NULL and not load_int(&r.inside):
-                r = r.next
-            if r == NULL:
-                break               # holding runners_lock over the fork: the list is whole in the child
-            spin_unlock(&runners_lock)
+    while True:
+        spin_lock(&runners_lock)
+        r = runners
+        while r != NULL and not load_int(&r.inside):
+            r = r.next
+        if r == NULL:
+            return                  # holding the GIL and runners_lock over the fork: the child finds all lists whole
+        spin_unlock(&runners_lock)
+        with nogil:                 # who is inside may want the GIL, to make its thread state
             sleep_ns(1000)
 
 def after_fork_in_parent():

@@ -70,11 +70,12 @@ cdef enum AccessFlag:
     TRACKED = 4             # takes part in dependencies; fixed at submission
     LINKED = 8              # in the frontier; storage lock
     IN_TAIL = 16            # a constant of more than 8 bytes, at this offset of the task's constants
-    ACCESS_BITS = 16        # flags and the operand's index lie below the offset
+    SIZE_SHIFT = 16         # four bits: the binary logarithm of the step of a FLAT task's operand
+    ACCESS_BITS = 20        # flags, the operand's index and that lie below the offset
 
 cdef struct Access:
     Storage* storage        # owned reference; NULL for a constant
-    int64_t key             # offset << 16 | index << 6 | flags
+    int64_t key             # offset << 20 | log2(step) << 16 | index << 6 | flags
     Access* next            # frontier links: storage lock. A constant's value is stored here
     Access* prev
     uintptr_t waiter        # next in the predecessor's waiters: I3
@@ -94,6 +95,7 @@ cdef struct Storage:
 cdef enum TaskFlag:
     HAS_REGIONS = 1
     ALWAYS = 2              # a host task that runs though an input is poisoned
+    FLAT = 4                # one loop over contiguous operands and constants: steps are in the accesses, not listed
 
 cdef enum TaskState:
     IDLE = 0                # not yet taken
@@ -116,7 +118,8 @@ cdef struct Task:
     uint8_t ndim            # loop dimensions, at least 1
     uint8_t ncore           # core dimensions after them
     uint8_t constants       # their size, in units of 8 bytes
-    # Access[nops], Region[nops] if HAS_REGIONS, intp dims[ndim + ncore], intp strides[ndim][nops], core strides, constants
+    # Access[nops], Region[nops] if HAS_REGIONS, intp dims[ndim + ncore],
+    # intp strides[ndim][nops] unless FLAT, core strides, constants
 
 # ---- storages and poison
 cdef Storage* storage_new(size_t nbytes, bint pending) noexcept      # GIL; NULL: no memory. pending: allocate later

@@ -285,8 +285,10 @@ cdef inline char* task_constants(Task* t) noexcept nogil:
 
 cdef Task* task_new(Kernel* kernel, int nops, int ndim, int ncore, int nsteps, size_t constants, int flags) except NULL:
     """A task to fill. nsteps: strides of core dimensions; constants: bytes of scalars, at most 2040."""
-    cdef size_t size = sizeof(Task) + nops * sizeof(Access) + (ndim + ncore + ndim * nops + nsteps) * sizeof(intp)
+    cdef size_t size = sizeof(Task) + nops * sizeof(Access) + (ndim + ncore + nsteps) * sizeof(intp)
     cdef Task* t
+    if not flags & FLAT:
+        size += ndim * nops * sizeof(intp)
     if flags & HAS_REGIONS:
         size += nops * sizeof(Region)
     constants = (constants + 7) & ~<size_t>7

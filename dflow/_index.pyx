@@ -413,7 +413,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     values = indices.asnumpy() if isinstance(indices, ndarray) else np.asarray(indices)
     if values.dtype.kind not in "iub":
         if values.size:
-            raise TypeError(f"Cannot cast array data from {values.dtype!r} to {INTP!r} according to the rule 'safe'")
+            raise TypeError(f"Cannot cast array data from {values.dtype!r} to {INTP!r} according to the rule 'same_kind'")
         values = values.astype(np.intp)
     if values.dtype.kind == "b":
         values = values.astype(np.intp)
@@ -467,13 +467,13 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
     code = code_of(dtype) if dtype is not None else code_of(np.result_type(*{(<ndarray>x).code: x.dtype for x in parts}.values()))
     for x in parts:
         if out is not None:
-            code = (<ndarray>out).code
+            code = (<ndarray?>out).code
         if not np.can_cast(x.dtype, DTYPES[code], casting):
             raise TypeError(f"Cannot cast array data from {x.dtype!r} to {DTYPES[code]!r} according to the rule {casting!r}")
     if out is None:
         result = new_like(parts, code, first.ndim, shape)
     else:
-        result = out
+        result = <ndarray?>out
         if shape_tuple(result) != tuple([shape[i] for i in range(first.ndim)]):
             raise ValueError("Output array is the wrong shape")
     for part in parts:

@@ -47,6 +47,8 @@ cdef object binary_operator(int op, object a, object b):
         p = u.binary[i * NKINDS + j]
         if p != NULL:
             out = quick_matmul(p, <ndarray>a, <ndarray>b)
+            if out is None:
+                out = queue_matmul(p, <ndarray>a, <ndarray>b)
             if out is not None:
                 return out
     elif not operand(a) or not operand(b):

@@ -3,9 +3,9 @@
 from libc.string cimport memcpy, memset
 from dflow._engine cimport settings, fp_flags, fp_clear
 from dflow._graph cimport Kernel, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, readable, storage_allocate
-from dflow._launch cimport fp_event
+from dflow._launch cimport Operand, Core, fp_event, launch
 from dflow._kernels cimport BOOL, Scalar, itemsizes, write_scalar, dot_kernel
-from dflow._array cimport ndarray, C_CONTIGUOUS, SCALAR, new_array, strides_of, launch_flat
+from dflow._array cimport ndarray, C_CONTIGUOUS, SCALAR, new_array, strides_of, fill_operand, launch_flat
 
 cdef int quick_kind(object x) noexcept:
     """As kind_of, for exact types; -1 for anything else."""
@@ -204,6 +204,43 @@ cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
     ndim = fp_flags()
     if ndim:
         fp_event(ndim, p.kernel)
+    return out
+
+cdef ndarray queue_matmul(Plan* p, ndarray x, ndarray y):
+    """The product of vectors and matrices as a task, or wherever launch() puts it; None when the long way must be gone."""
+    cdef Core core
+    cdef Operand ops[3]
+    cdef intp shape[2]
+    cdef int i, ndim = 0
+    cdef ndarray out
+    if (not p.direct or p.nargs != 3 or x.ndim > 2 or y.ndim > 2 or x.ndim == 0 or y.ndim == 0 or x.size == 0 or y.size == 0
+            or x.shape[x.ndim - 1] != y.shape[0]):
+        return None
+    if x.ndim == 2:
+        shape[ndim] = x.shape[0]
+        ndim += 1
+    if y.ndim == 2:
+        shape[ndim] = y.shape[1]
+        ndim += 1
+    out = new_array(p.codes[2], ndim, shape, True)
+    if ndim == 0:
+        out.flags |= SCALAR
+    core.ndim = 3
+    core.nsteps = 6
+    memset(core.steps, 0, 6 * sizeof(intp))     # of axes that a vector does not have
+    core.dims[0] = x.shape[0] if x.ndim == 2 else 1
+    core.dims[1] = y.shape[0]
+    core.dims[2] = y.shape[1] if y.ndim == 2 else 1
+    core.steps[0] = strides_of(x)[0] if x.ndim == 2 else 0
+    core.steps[1] = strides_of(x)[x.ndim - 1]
+    core.steps[2] = strides_of(y)[0]
+    core.steps[3] = strides_of(y)[1] if y.ndim == 2 else 0
+    core.steps[4] = strides_of(out)[0] if x.ndim == 2 else 0
+    core.steps[5] = out.itemsize if y.ndim == 2 else 0
+    fill_operand(&ops[0], x, x.ndim, x.shape, False)
+    fill_operand(&ops[1], y, y.ndim, y.shape, False)
+    fill_operand(&ops[2], out, ndim, shape, True)
+    launch(p.kernel, ops, 3, 0, shape, &core)
     return out
 
 cdef bint small_ready(ndarray a) noexcept:

@@ -160,7 +160,7 @@ cdef object compare_out_of_range(ufunc u, object a, object b):
     out = new_array(BOOL, x.ndim, x.shape)
     out[...] = {"less": above, "less_equal": above, "equal": False, "not_equal": True}.get(u.name, not above)
     if x.ndim == 0:
-        (<ndarray>out).flags |= SCALAR
+        (<ndarray?>out).flags |= SCALAR
     return out
 
 cdef bint all_weak(tuple inputs):
@@ -557,7 +557,7 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
         result.flags |= SCALAR
     if out is None:
         return result
-    o = <ndarray>out
+    o = <ndarray?>out
     if shape_tuple(o) != shape_tuple(result):
         raise ValueError(f"output parameter for reduction operation {u.name} has the wrong number of dimensions: "
                          f"Found {o.ndim} but expected {result.ndim}" if o.ndim != result.ndim else
@@ -612,14 +612,14 @@ cdef object accumulate(ufunc u, ndarray a, object axis, object dtype, object out
         raise TypeError("cannot accumulate on a scalar")
     k = normalize_axis(axis, a.ndim)
     a = cast(a, p.codes[1])
-    result = out if out is not None and (<ndarray>out).code == p.codes[2] and shape_tuple(out) == shape_tuple(a) else None
+    result = out if out is not None and (<ndarray?>out).code == p.codes[2] and shape_tuple(out) == shape_tuple(a) else None
     if result is None:
         result = new_array(p.codes[2], a.ndim, a.shape)
     elif may_overlap(a, result) and not same_elements(a, result):
         a = copy_of(a)
     along_axis(accumulate_kernel(p.kernel, p.codes[0]), a, None, result, k)
     if out is not None and result is not out:
-        assign(<ndarray>out, result)
+        assign(<ndarray?>out, result)
         return out
     return result
 
@@ -791,7 +791,7 @@ cdef class ufunc:
         if out is None:
             return result
         out = out[0] if isinstance(out, tuple) else out
-        assign(<ndarray>out, result)
+        assign(<ndarray?>out, result)
         return out
 
     def outer(self, a, b, **keywords):

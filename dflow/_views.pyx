@@ -9,7 +9,7 @@ from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch
 from dflow._kernels cimport (
     Scalar, BOOL, DTYPES, itemsizes, code_of, is_complex, is_integer, cast_kernel, write_scalar, read_scalar)
 from dflow._array cimport *
-from dflow._array import attach, set_hook
+from dflow._array import array, attach, set_hook
 from numpy.exceptions import ComplexWarning
 
 cdef extern from "Python.h":
@@ -496,7 +496,7 @@ def __deepcopy__(ndarray self, memo):
     return copy_of(self)
 
 def __reduce__(ndarray self):
-    return as_array, (self.asnumpy(),)
+    return array, (self.asnumpy(),)
 
 def item(ndarray self, *args):
     """One element as a Python scalar."""

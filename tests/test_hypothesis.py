@@ -384,6 +384,30 @@ def test_overlap(statement, x, transposed, repeat):
     both(run, x)
 
 
+LAYOUTS = ("x + 1", "x.T + x.T", "x + x.T.copy().T", "x * x[:1]", "-x", "x == 1", "x.astype('float32')", "x.copy()",
+           "np.copy(x)", "np.array(x)", "x.T.copy()", "np.where(x > 0, x, 1)", "np.cumsum(x, axis=0)",
+           "np.cumsum(x, axis=-1)", "np.add.accumulate(x, axis=0)", "x.sum(axis=0)", "x.sum(axis=-1, keepdims=True)",
+           "x.max(axis=0)", "np.concatenate([x, x])", "np.concatenate([x, x], axis=-1)", "np.stack([x, x])",
+           "np.sort(x, axis=0)",
+           "np.clip(x, 0, 1)", "np.take(x, [0, 0], axis=0)", "x[[0, 0]]", "x[:, [0]]", "x[x == x]", "np.zeros_like(x)",
+           "np.full_like(x, 2)", "np.transpose(x)", "np.swapaxes(x, 0, -1)", "x @ x.T", "np.outer(x, x)", "x.ravel()",
+           "np.argsort(x, axis=0, kind='stable')", "np.repeat(x, 2, axis=0)", "np.tile(x, 2)", "x[::-1]", "x[::-1] + 0")
+
+
+@pytest.mark.parametrize("expression", LAYOUTS)
+@check(max_examples=15)
+@given(arrays(hnp.array_shapes(min_dims=2, max_dims=3, max_side=3), ("float64", "int64", "bool"), small=True),
+       st.sampled_from(("x", "x.T", "x.T[::-1]", "np.swapaxes(x, 0, 1)")))
+def test_results_are_laid_out_as_numpys(expression, x, source):
+    """In C order, in Fortran's, or as the operands are: seen by whether a flat reshape is a view or a copy."""
+    def write(np, x):
+        result = eval(expression, {"np": np, "x": eval(source, {"np": np, "x": x})})
+        flat = result.reshape(-1)
+        flat[...] = 3 * flat + 1
+        return result
+    both(write, x)
+
+
 @check(max_examples=50)
 @given(arrays(full_shapes, COMMON, small=True))
 def test_scalars_keep_their_values(x):

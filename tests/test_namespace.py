@@ -12,6 +12,7 @@ import warnings
 import numpy
 import pytest
 from compare import same_bits
+from engines import configured
 
 import dflow
 import dflow.numpy as np
@@ -129,3 +130,78 @@ def test_what_holds_no_numbers_is_a_type_error(text):
 def test_rows_are_complete():
     for row in TABLE.values():
         assert row.kind in KINDS and row.function.__doc__, row
+
+
+# -- the rest of NumPy's names, and NumPy's own functions on our arrays --------------------------------
+
+def test_other_names_of_numpy():
+    """A blocking call on copies; types and constants are NumPy's."""
+    a = np.array(SOURCES["a"])
+    assert isinstance(np.unwrap(a), np.ndarray) and "Blocking" in np.unwrap.__doc__
+    values, counts = np.unique(np.array([3, 1, 3]), return_counts=True)
+    assert (values.tolist(), counts.tolist()) == ([1, 3], [1, 2])
+    assert np.float32 is numpy.float32 and np.pi is numpy.pi and np.errstate is numpy.errstate
+    assert np.apply_along_axis(lambda row: row.max(), 1, a).tolist() == SOURCES["a"].max(1).tolist()
+    assert np.result_type(a, 1j) == "c16" and np.can_cast(a, "f8")
+    with pytest.raises(AttributeError, match="module 'dflow.numpy' has no attribute 'nonsense'"):
+        np.nonsense  # noqa: B018
+
+
+def test_all_public_names_of_numpy_are_there():
+    for module in ("", "linalg", "fft"):
+        theirs = getattr(numpy, module) if module else numpy
+        ours = getattr(np, module) if module else np
+        assert [name for name in theirs.__all__ if name[:1] != "_" and not hasattr(ours, name)] == []
+
+
+def test_index_tricks():
+    assert np.mgrid[:2, :3].shape == (2, 2, 3) and isinstance(np.r_[1:3, 5], np.ndarray)
+    assert np.c_[np.arange(2), np.arange(2)].tolist() == [[0, 0], [1, 1]]
+    assert np.arange(12).reshape(3, 4)[np.ix_([0, 2], [1, 3])].tolist() == [[1, 3], [9, 11]]
+
+
+def test_numpy_functions_on_our_arrays():
+    a, plain = np.array(SOURCES["a"]), SOURCES["a"]
+    for result in (numpy.sin(a), numpy.add.reduce(a), numpy.concatenate([a, plain]), numpy.linalg.norm(a),
+                   numpy.fft.fft(a), numpy.unique(a), plain + a, plain @ a.T, numpy.float64(2) * a,
+                   numpy.multiply.outer(plain, a)):
+        assert isinstance(result, np.ndarray)
+    numpy.testing.assert_array_equal(numpy.sin(a), numpy.sin(plain))
+
+
+def test_numpy_arrays_are_filled_after_waiting():
+    a = dflow.engine.sleep(np.array(SOURCES["a"]), 1e-2)
+    out = numpy.zeros((3, 4))
+    assert numpy.sin(a, out=out) is out and (out == numpy.sin(SOURCES["a"])).all()
+    out += a
+    assert (out == numpy.sin(SOURCES["a"]) + SOURCES["a"]).all()
+    out = numpy.zeros(4)
+    assert numpy.sum(a, axis=0, out=out) is out and (out == SOURCES["a"].sum(0)).all()
+    numpy.copyto(out, a[0])
+    assert (out == SOURCES["a"][0]).all()
+
+
+def test_third_party_ufuncs():
+    special = pytest.importorskip("scipy.special")
+    a = np.array(SOURCES["a"])
+    assert isinstance(special.erf(a), np.ndarray)
+    assert (special.erf(a).asnumpy() == special.erf(SOURCES["a"])).all()
+
+
+def test_flat_and_flags():
+    x, plain = np.array(SOURCES["a"]), SOURCES["a"].copy()
+    for y in (x, plain):
+        y.flat[3] = 7
+        y.T.flat[[1, 2]] = 9, 8
+        y.flat[:2] = 5
+    assert x.tolist() == plain.tolist() and [v.item() for v in x.flat] == plain.ravel().tolist()
+    assert x.T.flat[1:3].tolist() == plain.T.flat[1:3].tolist() and len(x.flat) == 12
+    assert x.flags.c_contiguous and x.T.flags["F"] and x.flags.writeable
+    assert not np.broadcast_to(x, (2, 3, 4)).flags.writeable
+
+
+def test_queued_as_numpy():
+    """A sample of the table with nothing run in the caller."""
+    with configured(limit=0):
+        for row, sample in CASES[::7]:
+            compare(call_of(row, sample), row.close, sample.startswith("?"))

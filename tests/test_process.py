@@ -146,6 +146,21 @@ def test_host_tasks_pending_at_exit_run(run):
 INTERRUPT = PENDING + """
     import os, signal, threading
 
+    gate, held = threading.Event(), threading.Event()
+
+    def wait_at_gate():
+        held.set()
+        gate.wait()
+        return 0
+
+    def pile_up_behind_gate():
+        '''As pile_up, but pending until the gate opens; returns once a worker is at the gate.'''
+        x = dflow.submit(wait_at_gate, shape=(3,), dtype="float64")
+        held.wait()
+        for _ in range(10_000):
+            x = x + 1
+        return x
+
     def interrupt_once_waiting():
         waits = dflow.engine.statistics()["waits"]
 
@@ -164,19 +179,33 @@ WAITS = {"waitall": "dflow.waitall()", "wait_to_read": "x.wait_to_read()", "item
 
 @pytest.mark.parametrize("wait", WAITS)
 def test_ctrl_c_interrupts_a_wait(run, wait):
-    """KeyboardInterrupt comes before the work is over (two seconds away), and the engine works on."""
+    """KeyboardInterrupt comes while the work is still pending, and the engine works on."""
     assert run(f"""
         dflow.engine.set_num_workers(2)
-        x = pile_up(2)
+        x = pile_up_behind_gate()
         interrupt_once_waiting()
         try:
             {WAITS[wait]}
         except KeyboardInterrupt:
-            print("interrupted", "early" if not x.is_ready() else "late")
-        print((np.ones(2) + 1).tolist())
+            print("interrupted")
+        print((np.ones(2) + 1).tolist(), x.is_ready())
+        gate.set()
         dflow.waitall()
         print(x.tolist())
-    """, before=INTERRUPT) == (0, "interrupted early\n[2.0, 2.0]\n[10000.0, 10000.0, 10000.0]\n", "")
+    """, before=INTERRUPT) == (0, "interrupted\n[2.0, 2.0] False\n[10000.0, 10000.0, 10000.0]\n", "")
+
+
+def test_ctrl_c_while_a_kernel_runs(run):
+    """Also while the kernel waited for is running, in a worker or in the waiting thread: it is over soon enough."""
+    assert run("""
+        x = pile_up(0.5)
+        interrupt_once_waiting()
+        try:
+            dflow.waitall()
+        except KeyboardInterrupt:
+            print("interrupted")
+        print(x.tolist())
+    """, before=INTERRUPT) == (0, "interrupted\n[10000.0, 10000.0, 10000.0]\n", "")
 
 
 def test_ctrl_c_while_submitting(run):
@@ -197,7 +226,7 @@ def test_ctrl_c_while_submitting(run):
 
 def test_ctrl_c_that_nobody_catches_ends_the_process(run):
     code, out, err = run("""
-        x = pile_up(1)
+        x = pile_up(0.5)
         interrupt_once_waiting()
         dflow.waitall()
     """, before=INTERRUPT)
@@ -207,7 +236,8 @@ def test_ctrl_c_that_nobody_catches_ends_the_process(run):
 
 def test_repeated_ctrl_c(run):
     assert run("""
-        x = pile_up(1)
+        dflow.engine.set_num_workers(2)
+        x = pile_up_behind_gate()
         caught = 0
         for _ in range(5):
             interrupt_once_waiting()
@@ -216,8 +246,45 @@ def test_repeated_ctrl_c(run):
             except KeyboardInterrupt:
                 caught += 1
         print(caught, x.is_ready())
+        gate.set()
         print(x.tolist())
     """, before=INTERRUPT) == (0, "5 False\n[10000.0, 10000.0, 10000.0]\n", "")
+
+
+def test_ctrl_c_in_a_host_task_that_the_waiting_thread_runs(run):
+    """The thread in waitall may run host tasks itself: the interrupt belongs to the wait, and no task loses its end."""
+    code, out, err = run("""
+        dflow.engine.set_num_workers(1)
+        stop, begun = threading.Event(), threading.Semaphore(0)
+
+        def task():
+            begun.release()
+            while not stop.wait(0.01):
+                pass
+            return "done"
+
+        def interrupt():
+            for _ in range(2):
+                begun.acquire(timeout=1)            # the worker's task; then the waiting thread's, if it takes one
+            os.kill(os.getpid(), signal.SIGINT)
+
+        tasks = [dflow.submit(task) for _ in range(2)]
+        threading.Thread(target=interrupt, daemon=True).start()
+        try:
+            dflow.waitall()
+            print("not interrupted")
+        except KeyboardInterrupt:
+            print("interrupted")
+        stop.set()
+        for future in tasks:
+            try:
+                print(future.result())
+            except KeyboardInterrupt:
+                print("done")                       # its error says what ended it
+        dflow.waitall()
+        print((np.ones(2) + 1).tolist())
+    """, before=INTERRUPT)
+    assert (code, out, err) == (0, "interrupted\ndone\ndone\n[2.0, 2.0]\n", "")
 
 
 # -- fork ------------------------------------------------------------------------------------------
@@ -255,46 +322,64 @@ FORK = PENDING + """
 @pytest.mark.parametrize("setting", ["", "dflow.engine.inline_limit(0)", "dflow.engine.set_num_workers(8)",
                                      "dflow.engine.set_num_workers(1); dflow._engine.set_delays(7, 100)"])
 def test_a_hundred_forks_with_work_pending(run, setting):
-    """At every moment of the workers' lives: the delay before the fork grows, and work runs and ends meanwhile."""
+    """At every moment of the workers' lives: the delay before the fork grows, and work runs and ends meanwhile.
+
+    In every other fork a gate keeps an array pending for sure, and with it one worker busy.
+    """
     assert run(f"""
-        import time
+        import threading, time
         {setting}
         ready = np.arange(4) * 2
         ready.wait_to_read()
 
-        def child(held, moving):
+        def wait_at(gate, values):
+            gate.wait()
+            return values + 1
+
+        def child(held, asleep, moving):
             assert ready.tolist() == [0, 2, 4, 6]
             fresh = ready + 1
             for _ in range(100):
                 fresh = fresh * 2 - fresh
             assert fresh.tolist() == [1, 3, 5, 7]
             assert dflow.submit(lambda a: a.tolist(), ready).result() == [0, 2, 4, 6]
-            for pending in (held, held + 1, held[:2]):
+            for pending in (held, held + 1, held[:2]) if held is not None else ():
                 assert raises(RuntimeError, pending.tolist)
-            if not raises(RuntimeError, moving.tolist):
-                assert moving.tolist() == [50] * 3          # it had become ready before the fork
+            for perhaps, value in ((asleep, [1, 3, 5, 7]), (moving, [50] * 3)):
+                if not raises(RuntimeError, perhaps.tolist):
+                    assert perhaps.tolist() == value        # it had become ready before the fork
             ready[:] = 5
             large = np.ones(200_000) + ready[0]
             assert large.sum().item() == 6 * 200_000
             dflow.waitall()
 
         for turn in range(100):
-            held = dflow.engine.sleep(ready, 0.02) + 1      # surely pending at the fork
+            gate, held = threading.Event(), None
+            if turn % 3 == 0:                               # fresh workers, that make their Python thread states now
+                dflow.engine.set_num_workers(dflow.engine.num_workers())
+            if turn % 2:
+                held = dflow.submit(wait_at, gate, ready, shape=(4,), dtype="int64")
+            asleep = dflow.engine.sleep(ready, 0.005) + 1
             moving = np.zeros(3)
             for _ in range(50):
                 moving = moving + 1
             time.sleep(turn * 1e-5)
-            code = in_child(lambda: child(held, moving))
+            code = in_child(lambda: child(held, asleep, moving))
+            gate.set()
             assert code == 0, (turn, code)
-            assert moving.tolist() == [50] * 3
-            assert held.tolist() == [1, 3, 5, 7] and ready.tolist() == [0, 2, 4, 6]
+            assert moving.tolist() == [50] * 3 and ready.tolist() == [0, 2, 4, 6]
+            assert asleep.tolist() == [1, 3, 5, 7] and (held is None or held.tolist() == [1, 3, 5, 7])
         print("done")
     """, before=FORK, options=FORK_OPTIONS) == (0, "done\n", "")
 
 
 def test_fork_with_ten_thousand_pending(run):
     assert run("""
-        x = pile_up(0.5)
+        import threading
+        gate = threading.Event()
+        x = dflow.submit(lambda: gate.wait() and 0, shape=(3,), dtype="float64")
+        for _ in range(10_000):
+            x = x + 1
         views = [x[:1], x.T, x + 1]
 
         def child():
@@ -304,6 +389,7 @@ def test_fork_with_ten_thousand_pending(run):
             dflow.waitall()
 
         print(in_child(child))
+        gate.set()
         print(x.tolist())
     """, before=FORK, options=FORK_OPTIONS) == (0, "0\n[10000.0, 10000.0, 10000.0]\n", "")
 

@@ -83,7 +83,7 @@ def __getattr__(name):
         value = getattr(_numpy, name)
     except AttributeError as error:
         raise AttributeError(str(error).replace("'numpy'", "'dflow.numpy'")) from None
-    if callable(value) and not isinstance(value, (type, types.ModuleType)):
+    if callable(value) and hasattr(value, "__name__") and not isinstance(value, (type, types.ModuleType)):
         value = _fallback.blocking(value)
     globals()[name] = value
     return value

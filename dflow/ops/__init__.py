@@ -1,3 +1,15 @@
 """The operations, by family. Importing them makes the table, and gives ndarray its methods."""
 
-from dflow.ops import creation, elementwise, host, linear, methods, reductions, selection, shape, sorting, statistics
+from dflow.ops import (
+    creation,
+    einsum,
+    elementwise,
+    host,
+    linear,
+    methods,
+    reductions,
+    selection,
+    shape,
+    sorting,
+    statistics,
+)

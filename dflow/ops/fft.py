@@ -6,10 +6,13 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array import array as as_array
+from dflow._array import empty, host, window
 from dflow.ops.creation import roll
-from dflow.ops.fallback import task
+from dflow.ops.fallback import SMALL, task
 from dflow.ops.table import add_row, op
 
+FORGETS_OUT = {numpy.fft.hfft, numpy.fft.ihfft}         # NumPy 2.4 ignores their `out`
+PART = 1 << 18              # elements that one task transforms: some milliseconds
 NORMS = (None, "backward", "ortho", "forward")
 
 
@@ -44,6 +47,33 @@ def _give(out, result):
     return out
 
 
+def _transformed(function, a, shape, along, **keywords):
+    """function(a): at once when small; else as tasks, `along` one axis in parts that write where they belong."""
+    if a.size <= SMALL:
+        return task(function, a, shape=shape, dtype=lambda: _dtype(function, a), **keywords)
+    result = empty(shape, _dtype(function, a))
+    rows = next((k for k, n in enumerate(shape) if k != along and n > 1), None) if along is not None else None
+    if rows is None:
+        _submit(function, a, result, keywords)
+        return result
+    each = max(1, PART * shape[rows] // a.size)
+    for start in range(0, shape[rows], each):
+        part = (slice(None),) * rows + (slice(start, start + each),)
+        _submit(function, a[part], result[part], keywords)
+    return result
+
+
+def _submit(function, a, result, keywords):
+    def run(_error):
+        out = window(result, write=True)
+        if function in FORGETS_OUT:
+            out[...] = function(window(a), **keywords)
+        else:
+            function(window(a), out=out, **keywords)
+
+    host(run, [a], [result])
+
+
 def _one(name):
     """A transform along one axis."""
     function = getattr(numpy.fft, name)
@@ -54,10 +84,10 @@ def _one(name):
         _check(points, norm)
         k = normalize_axis_index(axis, a.ndim)
         shape = (*a.shape[:k], _length(name, points), *a.shape[k + 1:])
-        return _give(out, task(function, a, n=points, axis=k, norm=norm, shape=shape, dtype=lambda: _dtype(function, a)))
+        return _give(out, _transformed(function, a, shape, k, n=points, axis=k, norm=norm))
 
     samples = ("v", "a", "a, 3", "a, 6, 0", "a, axis=0", "v, norm='ortho'", "?v, norm='x'", "v, 0", "c, 4", "i",
-               "a.astype('f4')", "a, None, 2", "a, 2, 2", "h")
+               "a.astype('f4')", "a, None, 2", "a, 2, 2", "h", "np.ones((40, 30, 20)), axis=1", "np.arange(9000.0)")
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"numpy.fft.{name}, as a task."
     add_row(name, transform, samples, "host", module="numpy.fft", close=True)
@@ -86,7 +116,7 @@ def _several(name):
             points = _points(name if last else "fft", a.shape[k], given)
             _check(points, norm)
             shape[k] = _length(name if last else "fft", points)
-        return _give(out, task(function, a, s=s, axes=places, norm=norm, shape=tuple(shape), dtype=lambda: _dtype(function, a)))
+        return _give(out, _transformed(function, a, tuple(shape), None, s=s, axes=places, norm=norm))
 
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"numpy.fft.{name}, as a task."

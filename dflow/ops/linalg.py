@@ -15,6 +15,7 @@ from dflow._array import window
 from dflow._index import where
 from dflow._ufunc import ufunc, wrap_ufunc
 from dflow.ops import fallback, linear, selection
+from dflow.ops.einsum import einsum
 from dflow.ops.reductions import add_reduce, maximum_reduce, minimum_reduce
 from dflow.ops.table import op as _op
 
@@ -365,7 +366,7 @@ def multi_dot(arrays, *, out=None):
             raise LinAlgError(f"{x.ndim}-dimensional array given. Array must be two-dimensional")
     letters = [chr(97 + k) for k in range(len(arrays) + 1)]
     terms = ",".join(letters[k] + letters[k + 1] for k in range(len(arrays)))
-    result = linear.einsum(f"{terms}->{letters[0]}{letters[-1]}", *arrays)
+    result = einsum(f"{terms}->{letters[0]}{letters[-1]}", *arrays)
     result = result.reshape([n for n, end in ((result.shape[0], ends[0]), (result.shape[1], ends[1])) if end > 1])
     if out is None:
         return result

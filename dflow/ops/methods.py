@@ -138,7 +138,7 @@ class Flags:
 def _writeable(array):
     """An assignment to no elements tells."""
     try:
-        array.reshape(-1)[:0] = 0
+        array[None][:0] = 0
     except ValueError:
         return False
     return True

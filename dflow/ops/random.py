@@ -7,6 +7,7 @@ calls, not on who runs them or when.
 """
 
 import copy
+import functools
 import itertools
 import math
 import operator
@@ -18,6 +19,7 @@ from dflow import _array
 from dflow._array import array as as_array
 from dflow._array import ndarray, window
 from dflow._index import take
+from dflow.ops.creation import arange
 from dflow.ops.table import add_row
 
 SMALL = 4096                # draws below this come at once
@@ -29,6 +31,8 @@ INTEGER = numpy.dtype(int)
 
 def as_shape(size):
     """A size as a tuple of ints."""
+    if type(size) is int:
+        return (size,)
     return tuple(map(operator.index, size)) if hasattr(size, "__iter__") else (operator.index(size),)
 
 
@@ -37,19 +41,15 @@ def _value(x):
     return x.asnumpy() if isinstance(x, ndarray) else x
 
 
+@functools.cache
+def _probe():
+    """A generator whose numbers nobody wants."""
+    from numpy.random import Generator, Philox
+    return Generator(Philox(0))
+
+
 def _is_number(x):
     return isinstance(x, (int, float, numpy.number))
-
-
-def _size(size, out):
-    return out.shape if size is None and out is not None else size
-
-
-def _into(out, result):
-    if out is None:
-        return result
-    out[...] = result
-    return out
 
 
 def _payload(generator, fill, part):
@@ -98,54 +98,69 @@ class Stream:
             _array.host(_payload(self._task(), fill, part), [], [part])
         return out
 
-    def _draw(self, size, dtype, fill, scalar):
-        """size None: a Python number. Few: at once. Many: tasks."""
+    def _draw(self, size, dtype, fill, few):
+        """size None: a Python number. Some: what few(generator, size) gives, at once. Many: tasks that fill."""
         if size is None:
-            return scalar(self._small)
-        shape = as_shape(size)
-        count = math.prod(shape)
-        if count >= SMALL:
-            return self._fill(shape, dtype, fill)
-        out = _array.empty(shape, dtype)
-        if count:
-            fill(self._small, window(out, write=True))
-        return out
+            return few(self._small, None)
+        shape = size if type(size) is tuple else as_shape(size)
+        return as_array(few(self._small, shape)) if math.prod(shape) < SMALL else self._fill(shape, dtype, fill)
 
     # ---- the draws that have a way of their own
 
+    def _standard(self, name, size, dtype, out, *options):
+        """One of the generator's methods that take a type, and an array to fill."""
+        if dtype is not FLOAT:
+            dtype = numpy.dtype(dtype)
+            if dtype.char not in "fd":
+                raise TypeError(f"Unsupported dtype {dtype!r} for {name}")
+        result = self._draw(out.shape if size is None and out is not None else size, dtype,
+                            lambda generator, w: getattr(generator, name)(None, dtype, *options, w),
+                            lambda generator, shape: getattr(generator, name)(shape, dtype, *options))
+        if out is None:
+            return result
+        out[...] = result
+        return out
+
     def random(self, size=None, dtype=FLOAT, out=None):
         """Uniform in [0, 1)."""
-        dtype = numpy.dtype(dtype)
-        return _into(out, self._draw(_size(size, out), dtype, lambda g, w: g.random(out=w, dtype=dtype),
-                                     lambda g: g.random(None, dtype)))
+        if dtype is FLOAT and out is None:
+            shape = size if type(size) is tuple else None if size is None else as_shape(size)
+            if shape is None:
+                return self._small.random()
+            if math.prod(shape) < SMALL:
+                return as_array(self._small.random(shape))
+        return self._standard("random", size, dtype, out)
 
     def standard_normal(self, size=None, dtype=FLOAT, out=None):
         """Normal, of mean 0 and standard deviation 1."""
-        dtype = numpy.dtype(dtype)
-        return _into(out, self._draw(_size(size, out), dtype, lambda g, w: g.standard_normal(out=w, dtype=dtype),
-                                     lambda g: g.standard_normal(None, dtype)))
+        return self._standard("standard_normal", size, dtype, out)
 
     def standard_exponential(self, size=None, dtype=FLOAT, method="zig", out=None):
         """Exponential, of mean 1."""
-        dtype = numpy.dtype(dtype)
-        return _into(out, self._draw(_size(size, out), dtype,
-                                     lambda g, w: g.standard_exponential(out=w, dtype=dtype, method=method),
-                                     lambda g: g.standard_exponential(None, dtype, method)))
+        return self._standard("standard_exponential", size, dtype, out, method)
 
-    def _scaled(self, draw, offset, scale, size, dtype):
-        """offset + scale * draw; both may be arrays, which the result broadcasts with."""
+    def _scaled(self, name, offset, scale, size, dtype):
+        """offset + scale * a standard draw; both may be arrays, which the result broadcasts with."""
+        draw = getattr(self, name)
         if _is_number(offset) and _is_number(scale):
             if size is None:
                 return float(offset + scale * draw(None, dtype))
+            if scale == 1 and offset == 0:
+                return draw(size, dtype)
+            dtype = numpy.dtype(dtype)
+
+            def few(generator, shape):
+                w = getattr(generator, name)(shape, dtype)
+                w *= scale
+                w += offset
+                return w
 
             def fill(generator, w):
-                getattr(generator, draw.__name__)(out=w, dtype=w.dtype)
-                if scale != 1:
-                    w *= scale
-                if offset != 0:
-                    w += offset
+                getattr(generator, name)(out=w, dtype=dtype)
+                w *= scale
+                w += offset
 
-            return self._draw(size, numpy.dtype(dtype), fill, None)
+            return self._draw(size, dtype, fill, few)
         offset, scale = as_array(offset), as_array(scale)
         common = numpy.broadcast_shapes(offset.shape, scale.shape)
         shape = common if size is None else as_shape(size)
@@ -157,7 +172,13 @@ class Stream:
         """Normal, of mean `loc` and standard deviation `scale`. ValueError for a negative scale that is a number."""
         if _is_number(scale) and scale < 0:
             raise ValueError("scale < 0")
-        return self._scaled(self.standard_normal, loc, scale, size, dtype)
+        if dtype is FLOAT and type(loc) in (int, float) and type(scale) in (int, float):
+            shape = size if type(size) is tuple else None if size is None else as_shape(size)
+            if shape is None:
+                return self._small.normal(loc, scale)
+            if math.prod(shape) < SMALL:
+                return as_array(self._small.normal(loc, scale, shape))
+        return self._scaled("standard_normal", loc, scale, size, dtype)
 
     def uniform(self, low=0.0, high=1.0, size=None, dtype=FLOAT):
         """Uniform in [low, high)."""
@@ -165,25 +186,30 @@ class Stream:
             if not numpy.isfinite(high - low):
                 older = isinstance(self, RandomState)
                 raise OverflowError("Range exceeds valid bounds" if older else "high - low range exceeds valid bounds")
-            return self._scaled(self.random, low, high - low, size, dtype)
+            return self._scaled("random", low, high - low, size, dtype)
         low = as_array(low)
-        return self._scaled(self.random, low, as_array(high) - low, size, dtype)
+        return self._scaled("random", low, as_array(high) - low, size, dtype)
 
     def exponential(self, scale=1.0, size=None, dtype=FLOAT):
         """Exponential, of mean `scale`. ValueError for a negative scale that is a number."""
         if _is_number(scale) and scale < 0:
             raise ValueError("scale < 0")
-        return self._scaled(self.standard_exponential, 0.0, scale, size, dtype)
+        return self._scaled("standard_exponential", 0.0, scale, size, dtype)
 
     def _integers(self, low, high, size, dtype, endpoint):
         low, high, dtype = _value(low), _value(high), numpy.dtype(dtype)
         if not (numpy.ndim(low) or numpy.ndim(high)):
-            self._small.integers(low, high, 0, dtype, endpoint)             # its errors
+            if size is not None and math.prod(as_shape(size)) >= SMALL:
+                _probe().integers(low, high, 1, dtype, endpoint)            # its errors
 
             def fill(generator, w):
                 w[...] = generator.integers(low, high, w.shape, dtype, endpoint)
 
-            return self._draw(size, dtype, fill, lambda g: g.integers(low, high, None, dtype, endpoint).item())
+            def few(generator, shape):
+                result = generator.integers(low, high, shape, dtype, endpoint)
+                return result if shape is not None else result.item()
+
+            return self._draw(size, dtype, fill, few)
         return as_array(self._small.integers(low, high, size, dtype, endpoint))
 
     def choice(self, a, size=None, replace=True, p=None, axis=0, shuffle=True):
@@ -219,7 +245,7 @@ class Stream:
 
     def permutation(self, x, axis=0):
         """A shuffled copy of an array, or of range(x)."""
-        result = as_array(numpy.arange(x)) if isinstance(x, (int, numpy.integer)) else as_array(x).copy()
+        result = arange(int(x)) if isinstance(x, (int, numpy.integer)) else as_array(x).copy()
         self.shuffle(result, axis)
         return result
 

@@ -1,0 +1,237 @@
+"""einsum: sums of products by subscripts, two operands at a time, by matmul over transposed and reshaped operands.
+
+Everything but the numbers follows from the subscripts and the shapes. So a plan is made once for them, a list of steps
+with the axes to sum over, permutations and shapes filled in, and kept.
+"""
+
+import math
+from collections import namedtuple
+
+import numpy
+
+from dflow._array import array as as_array
+from dflow._views import broadcast_to
+from dflow.ops.linear import multiply
+from dflow.ops.reductions import add_reduce
+from dflow.ops.selection import diagonal
+from dflow.ops.table import op
+
+Plan = namedtuple("Plan", "diagonals steps last")   # pairs of axes for each operand; steps; what is left to do
+Step = namedtuple("Step", "i j left right sums shape")  # i and j are taken out, their product put last
+Prepare = namedtuple("Prepare", "axes order spread shape")  # sum, transpose, broadcast, reshape: None if not needed
+
+EINSUMS = (
+    "'ij,jk', a, a.T", "'ij->ji', a", "'ij->', a", "'ii', a[:, :3]", "'ii->i', a[:, :3]", "'i,i', v, v",
+    "'i,j->ij', v, j", "'ij,j->i', a, v",
+    "'...j,j->...', f, v", "'bij,bjk->bik', f, f.transpose(0, 2, 1)", "'bij,bkj', f, f", "'ij,jk,kl->il', a, a.T, a",
+    "'ij,ij->i', a, a",
+    "'ij,ij', a, a", "'i...->...', f", "'ij,jk', a, a", "'ijj', a", "a, [0, 1], v, [1], [0]", "'ij,k->ijk', i, j",
+    "'bi,bj->bij', a, a",
+    "'ij,jk->ki', i, i.T", "'ij->i', a, dtype='f4'", "'ij->i', a, dtype='f4', casting='same_kind'", "'i,i', [1], v",
+    "'ij,kj->ik', a, a, optimize=True", "'ij,jk', a, a.T, out=np.zeros((3, 3))",
+    "'ij,jk,k', a, a.T, v[:3], optimize='greedy'", "'i.j', a", "'ij->ijk', a", "'ij', v", "'ij,jk->iik', a, a.T",
+    "'i->', s", "",
+    "'... , ...', a, v", "'...i,...i->...', f, f", "'ij...,jk...->ik...', f[0], f[0].T", "'abc,cd->abd', f, a.T",
+    "'...j->j', a", "'...j->j', v", "'ij,ji->', a, a.T", "'ii,jj', m, m",
+    "'i,i,i->i', v, v, v", "'iij->ij', m[:, :, None] * v", "'bij,bij->', f, f", "'i,ij,j', v[:3], a, v",
+    "'b,b', b[0], b[0]", "'ij,jk', c, c.T")
+
+
+@op(*EINSUMS, close=True)
+def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", order="K"):
+    """Sums of products by subscripts, as numpy.einsum. Operands are contracted two at a time, by matmul.
+
+    The pairs follow numpy.einsum_path's greedy order, or the one that `optimize` gives.
+    """
+    if not operands:
+        raise ValueError("must specify the einstein sum subscripts string and at least one operand, "
+                         "or at least one operand and its corresponding subscripts list")
+    arrays, plan = _planned(operands, optimize)
+    arrays = _cast(arrays, dtype, casting)
+    for k, pairs in enumerate(plan.diagonals):
+        for i, j in pairs:
+            arrays[k] = diagonal(arrays[k], 0, i, j)
+    for step in plan.steps:
+        right, left = arrays.pop(step.j), arrays.pop(step.i)
+        left, right = _prepared(left, step.left), _prepared(right, step.right)
+        product = left @ right if step.sums else multiply(left, right)
+        arrays.append(product if step.shape is None else product.reshape(step.shape))
+    result = _prepared(arrays[0], plan.last)
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+def _cast(arrays, dtype, casting):
+    """All of one type: the one given, or the one they promote to."""
+    types = {x.dtype for x in arrays}
+    wanted = numpy.result_type(*types) if dtype is None else numpy.dtype(dtype)
+    if types == {wanted}:
+        return arrays
+    for k, x in enumerate(arrays):
+        if not numpy.can_cast(x.dtype, wanted, casting):
+            raise TypeError(f"Iterator operand {k} dtype could not be cast from {x.dtype!r} to {wanted!r} "
+                            f"according to the rule '{casting}'")
+    return [x.astype(wanted, copy=False) for x in arrays]
+
+
+def _prepared(x, how):
+    if how.axes:
+        x = add_reduce(x, how.axes, x.dtype)
+    if how.order:
+        x = x.transpose(how.order)
+    if how.spread:
+        x = broadcast_to(x, how.spread)
+    return x if how.shape is None else x.reshape(how.shape)
+
+
+# -- planning --------------------------------------------------------------------------------------
+
+_plans = {}                 # (subscripts, optimize, shapes): Plan
+
+
+def _planned(operands, optimize):
+    """The operands as a list of arrays, and their plan."""
+    if not isinstance(operands[0], str):
+        arrays = [as_array(x) for x in operands[:len(operands) // 2 * 2:2]]
+        call = [_shadow(arrays[k // 2]) if k % 2 == 0 and k // 2 < len(arrays) else x for k, x in enumerate(operands)]
+        return arrays, _plan(call, arrays, optimize)
+    arrays = [as_array(x) for x in operands[1:]]
+    key = (operands[0], str(optimize), *[x.shape for x in arrays])
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _plan([operands[0], *map(_shadow, arrays)], arrays, optimize)
+        if len(_plans) < 1000:
+            _plans[key] = plan
+    return arrays, plan
+
+
+def _shadow(x):
+    """A NumPy array of the same shape and type, in a few bytes."""
+    return numpy.broadcast_to(numpy.zeros((), x.dtype), x.shape)
+
+
+def _plan(call, arrays, optimize):
+    """`call`: NumPy's arguments, which also give its errors."""
+    try:
+        terms, result, _ = numpy._core.einsumfunc._parse_einsum_input(call)
+        terms = terms.split(",")
+        _check(terms, result, arrays)
+    except (ValueError, TypeError, KeyError, IndexError):
+        numpy.einsum(*call)
+        raise
+    if not optimize and _forgets_axes(call[0], terms):
+        numpy.einsum(*call)
+    diagonals, parts, steps = [], [], []
+    for labels, x in zip(terms, arrays):
+        pairs, labels, shape = _without_repeats(labels, x.shape)
+        diagonals.append(pairs)
+        parts.append((labels, shape))
+    for i, j in _pairs(_path(terms, result, arrays, optimize), len(parts)):
+        right, left = parts.pop(j), parts.pop(i)
+        needed = set(result).union(*[labels for labels, _ in parts])
+        part, step = _contraction(*left, *right, needed)
+        parts.append(part)
+        steps.append(Step(i, j, *step))
+    labels, shape = parts[0]
+    return Plan(diagonals, steps, _preparation(labels, shape, [k for k in labels if k not in result], result))
+
+
+def _check(terms, result, arrays):
+    """Sizes agree or are 1, and the result's labels exist, once each."""
+    sizes = {}
+    for labels, x in zip(terms, arrays):
+        if len(labels) != x.ndim:
+            raise ValueError("einstein sum subscripts string contains too many subscripts for operand")
+        own = {}
+        for label, n in zip(labels, x.shape):
+            if own.setdefault(label, n) != n or (sizes.setdefault(label, n) != n and n != 1 and sizes[label] != 1):
+                raise ValueError("operands could not be broadcast together")
+            sizes[label] = n if sizes[label] == 1 else sizes[label]
+    if len(terms) != len(arrays) or len(set(result)) != len(result) or not set(result) <= set(sizes):
+        raise ValueError("einstein sum subscripts string is not valid")
+
+
+def _forgets_axes(subscripts, terms):
+    """Whether there are axes behind an ellipsis, and the result has none: an error, unless NumPy optimizes."""
+    left, arrow, right = subscripts.partition("->") if isinstance(subscripts, str) else ("", "", "")
+    return arrow and "..." not in right and len("".join(terms)) > sum(map(str.isalpha, left))
+
+
+def _without_repeats(labels, shape):
+    """The diagonals to take so that each label stands once, and the labels and shape afterwards."""
+    labels, shape, pairs = list(labels), list(shape), []
+    for label in dict.fromkeys(labels):
+        while labels.count(label) > 1:
+            i = labels.index(label)
+            j = labels.index(label, i + 1)
+            pairs.append((i, j))
+            n = shape[i]
+            labels = [k for m, k in enumerate(labels) if m not in (i, j)] + [label]
+            shape = [k for m, k in enumerate(shape) if m not in (i, j)] + [n]
+    return pairs, labels, tuple(shape)
+
+
+def _path(terms, result, arrays, optimize):
+    """Which operands to contract, one step after the other."""
+    if len(arrays) < 2:
+        return []
+    if len(arrays) == 2:
+        return [(0, 1)]
+    subscripts = ",".join(terms) + "->" + result
+    return numpy.einsum_path(subscripts, *map(_shadow, arrays), optimize=optimize or "greedy")[0][1:]
+
+
+def _pairs(path, n):
+    """The path as pairs i < j of n operands; what comes of a pair goes to the end."""
+    for chosen in path:
+        chosen = sorted(chosen)
+        while len(chosen) > 1:
+            yield chosen[0], chosen[1]
+            chosen = [k - 2 for k in chosen[2:]] + [n - 2]
+            n -= 1
+    while n > 1:                # a path that the caller gave may stop early
+        yield 0, 1
+        n -= 1
+
+
+def _own(p, a, q, b, needed):
+    """Labels to sum over in the first operand alone: the second has them not, or more than its one element for them."""
+    return [k for k in p if k not in needed and (k not in q or a[p.index(k)] == 1 != b[q.index(k)])]
+
+
+def _contraction(p, a, q, b, needed):
+    """Labels p and q, shapes a and b: the labels and shape that come of them; and the step, but for its operands."""
+    drop_p = _own(p, a, q, b, needed)
+    left = {k: n for k, n in zip(p, a) if k not in drop_p}
+    drop_q = _own(q, b, list(left), list(left.values()), needed)
+    right = {k: n for k, n in zip(q, b) if k not in drop_q}
+    size = {**left, **{k: n for k, n in right.items() if left.get(k, 1) == 1}}
+    shared = [k for k in left if k in right and k in needed]
+    summed = [k for k in left if k in right and k not in needed]
+    only_p, only_q = [k for k in left if k not in right], [k for k in right if k not in left]
+    labels = shared + only_p + only_q
+    shape = tuple(size[k] for k in labels)
+    if not summed:
+        return (labels, shape), (_preparation(p, a, drop_p, labels), _preparation(q, b, drop_q, labels), False, None)
+    product = [math.prod(size[k] for k in group) for group in (shared, only_p, only_q) if shared or group]
+    return (labels, shape), (_preparation(p, a, drop_p, shared + only_p + summed, size, (shared, only_p, summed)),
+                             _preparation(q, b, drop_q, shared + summed + only_q, size, (shared, summed, only_q)),
+                             True, None if tuple(product) == shape else shape)
+
+
+def _preparation(labels, shape, drop, wanted, size=None, groups=()):
+    """Sum over `drop`; then axes in the order wanted: of length 1 for missing labels, or joined into one a group."""
+    axes = tuple(labels.index(k) for k in drop) or None
+    kept = {k: n for k, n in zip(labels, shape) if k not in drop}
+    present = [k for k in wanted if k in kept]
+    order = [list(kept).index(k) for k in present]
+    before = tuple(kept[k] for k in present)
+    spread = None
+    after = tuple(kept.get(k, 1) for k in wanted)
+    if groups:
+        spread = tuple(size[k] for k in wanted)
+        after = tuple(math.prod(size[k] for k in group) for group in groups if groups[0] or group)
+        before, spread = spread, spread if spread != before else None
+    return Prepare(axes, None if order == sorted(order) else order, spread, None if after == before else after)

@@ -273,19 +273,38 @@ cdef int result_shape(Selection s, intp* shape) except -1:
 def getitem(ndarray a, key):
     """a[key] with arrays or booleans in key: a copy."""
     cdef Selection s = select(a, key)
-    cdef ndarray offsets = as_array(s.offsets), out, view
+    cdef ndarray offsets = as_array(s.offsets), out
     cdef Operand ops[3]
     cdef intp shape[2 * MAXDIMS]
     cdef int ndim = result_shape(s, shape)
     if ndim > MAXDIMS:
         raise IndexError(f"number of dimensions must be within [0, {MAXDIMS}], indexing result would have {ndim}")
-    out = new_array(a.code, ndim, shape)
-    view = arranged(s, out, offsets.ndim)
     fill_selection(s, offsets, &ops[0], &ops[1], shape)
     take_whole_region(&ops[0], a)
-    fill_operand(&ops[2], view, ndim, shape, True)
+    out = new_like([spread(s, offsets)], a.code, ndim, shape)
+    fill_operand(&ops[2], out, ndim, shape, True)
     launch(gathers[a.itemsize], ops, 3, ndim, shape, NULL)
-    return out
+    return placed(s, out, offsets.ndim)
+
+cdef ndarray spread(Selection s, ndarray offsets):
+    """The base over the space of fill_selection, for the memory order of its axes."""
+    cdef int m = offsets.ndim, n = s.base.ndim
+    cdef ndarray v = new_view(s.base, m + n)
+    memcpy(v.shape, offsets.shape, m * sizeof(intp))
+    memcpy(v.shape + m, s.base.shape, n * sizeof(intp))
+    memset(strides_of(v), 0, m * sizeof(intp))
+    memcpy(strides_of(v) + m, strides_of(s.base), n * sizeof(intp))
+    return close_view(v)
+
+cdef ndarray placed(Selection s, ndarray out, int m):
+    """A result whose axes are (those of offsets, those of base) with the axes where they belong."""
+    cdef int order[MAXDIMS]
+    cdef int i
+    if s.position == 0:
+        return out
+    for i in range(out.ndim):
+        order[i] = m + i if i < s.position else i - s.position if i < s.position + m else i
+    return transposed(out, order)
 
 def setitem(ndarray a, key, value):
     """a[key] = value with arrays or booleans in key."""
@@ -493,7 +512,7 @@ def sort(a, axis=-1, kind=None):
     """A sorted copy along an axis."""
     cdef ndarray source = as_array(a), out
     cdef int k = normalize_axis(axis, source.ndim)
-    out = new_array(source.code, source.ndim, source.shape)
+    out = new_like([source], source.code, source.ndim, source.shape)
     along_axis(sort_kernel(source.code, sort_kind(kind), False), source, None, out, k)
     return out
 

@@ -509,18 +509,14 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
         if initial is None:
             raise ValueError(f"zero-size array to reduction operation {u.name} which has no identity")
     has_initial = initial is not NO_VALUE and initial is not None
-    full = []
     for i in range(a.ndim):
         if i in axes:
             core.dims[m] = a.shape[i]
             core.steps[m] = strides_of(a)[i]
             m += 1
-            full.append(1)
         else:
             shape[ndim] = a.shape[i]
             ndim += 1
-            full.append(a.shape[i])
-    result = new_array(p.codes[2], ndim, shape)
     if m == 0:
         core.dims[0] = 1
         core.steps[0] = a.itemsize
@@ -534,6 +530,7 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
             kept.shape[ndim + n] = strides_of(a)[i]
             n += 1
     close_view(kept)
+    result = new_like([kept], p.codes[2], ndim, shape)
     k = reduce_kernel(p.kernel, p.codes[0], m, has_initial)
     core.ndim = core.nsteps = m
     fill_operand(&ops[0], kept, ndim, shape, False)
@@ -550,9 +547,7 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
             core_dims_zero(&core)
         launch(k, ops, n + 1, ndim, outer_shape, &core)
     if keepdims:
-        for i in range(a.ndim):
-            shape[i] = full[i]
-        result = reshape_view(result, a.ndim, shape, c"C")
+        result = with_ones(result, axes, a.ndim)
     elif ndim == 0:
         result.flags |= SCALAR
     if out is None:
@@ -564,6 +559,20 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
                          f"output parameter for reduction operation {u.name} has shape {shape_text(o)}, expected {shape_text(result)}")
     assign(o, result)
     return o
+
+cdef ndarray with_ones(ndarray a, list axes, int ndim):
+    """The view of a with axes of length 1 put in at these places."""
+    cdef ndarray v = new_view(a, ndim)
+    cdef int i, k = 0
+    for i in range(ndim):
+        if i in axes:
+            v.shape[i] = 1
+            v.shape[ndim + i] = a.itemsize
+        else:
+            v.shape[i] = a.shape[k]
+            v.shape[ndim + i] = strides_of(a)[k]
+            k += 1
+    return close_view(v)
 
 cdef int core_dims_zero(Core* core) noexcept:
     """An empty reduction: any axis of length 0 will do."""
@@ -614,7 +623,7 @@ cdef object accumulate(ufunc u, ndarray a, object axis, object dtype, object out
     a = cast(a, p.codes[1])
     result = out if out is not None and (<ndarray?>out).code == p.codes[2] and shape_tuple(out) == shape_tuple(a) else None
     if result is None:
-        result = new_array(p.codes[2], a.ndim, a.shape)
+        result = new_like([a], p.codes[2], a.ndim, a.shape)
     elif may_overlap(a, result) and not same_elements(a, result):
         a = copy_of(a)
     along_axis(accumulate_kernel(p.kernel, p.codes[0]), a, None, result, k)

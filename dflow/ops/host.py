@@ -34,7 +34,7 @@ def submit(fn, *args, shape=None, dtype=None, **kwargs):
     """Run fn(*args, **kwargs) on a worker once its arrays are computed; returns at once.
 
     Arrays among the arguments reach fn as read-only NumPy arrays over the same memory, without a copy. With `shape`
-    (and `dtype`, float64 unless given) the result is a pending array of that shape which fn's return value is stored in;
+    (and `dtype`, float64 unless given) the result is a pending array of that shape, which takes fn's return value;
     without, a Future. What fn raises is raised by whoever reads the result. fn may submit more work, not wait for any.
     """
     if not callable(fn):

@@ -19,7 +19,7 @@ cdef int submit(Task* t) except -1
 cdef int run_kernel(Kernel* k, char** args, int nops, int ndim, intp* dims, intp* strides) noexcept nogil
 cdef int wait_storage(Storage* s, Region* r, bint write) except -1   # GIL; r NULL: all of it. Raises its poison
 cdef int wait_all() except -1
-cdef bint region_ready(Storage* s, Region* r, bint write) noexcept
+cdef bint region_ready(Storage* s, Region* r, bint write) noexcept nogil
 cdef int report_fp(int flags, Site* site, Kernel* kernel) except -1
 cdef bint in_host_task() noexcept nogil
 

@@ -39,9 +39,8 @@ cdef extern from "<pthread.h>" nogil:
     ctypedef unsigned long pthread_t
     int pthread_create(pthread_t*, void*, void* (*)(void*) noexcept nogil, void*)
     int pthread_join(pthread_t, void**)
-
-cdef extern from "_sync.h" nogil:
-    bint join_within(pthread_t, long long)
+    bint join_within(pthread_t, long long)      # this and the next come through _sync.h
+    int sched_yield()
 
 cdef extern from *:
     """
@@ -352,8 +351,7 @@ cdef Poison* raised_poison(Task* t) noexcept with gil:
     return NULL
 
 cdef int raise_current() except -1:
-    """The error indicator is set: let it propagate."""
-    return -1
+    return -1                       # the error indicator is set: let it propagate
 
 cdef Poison* run_host(Task* t, Poison* reason) noexcept with gil:
     """Call the payload with the error that its inputs carry, or None."""
@@ -578,10 +576,7 @@ cdef int start_workers() except -1:
     return 0
 
 cdef void stop_workers(bint leaving) noexcept nogil:
-    """Let each finish what it runs, and join it. Called without the GIL, which a worker may need to finish.
-
-    leaving: the process ends, and a worker that does not come back within a second is left behind.
-    """
+    """Let each finish what it runs, and join it; when leaving the process, wait a second for it at most. Without the GIL."""
     global started
     cdef int i
     store_int(&stopping, 1)
@@ -605,11 +600,8 @@ cdef void random_delay(Runner* me) noexcept nogil:
 
 # ---- waiting ----------------------------------------------------------------------------------------------------------
 
-cdef bint region_ready(Storage* s, Region* r, bint write) noexcept:
-    """Whether no pending access stands in the way of reading (or writing) a region. Needs the GIL."""
-    return region_ready_nogil(s, r, write)
-
-cdef bint region_ready_nogil(Storage* s, Region* r, bint write) noexcept nogil:
+cdef bint region_ready(Storage* s, Region* r, bint write) noexcept nogil:
+    """Whether no pending access stands in the way of reading (or writing) a region."""
     cdef Access* e
     cdef bint ready = True
     if load_ptr(&s.writes) == NULL and (not write or load_ptr(&s.reads) == NULL):
@@ -676,7 +668,7 @@ cdef Task* help(Runner* me, Storage* s) noexcept nogil:
     return t
 
 cdef bint finished(Storage* s, Region* r, bint write) noexcept nogil:
-    return pending() == 0 if s == NULL else region_ready_nogil(s, r, write)
+    return pending() == 0 if s == NULL else region_ready(s, r, write)
 
 cdef bint help_until(Runner* me, Storage* s, Region* r, bint write) noexcept nogil:
     """Help, or sleep, until what is waited for is ready (True) or it is time to look at signals (False).
@@ -715,11 +707,8 @@ cdef bint help_until(Runner* me, Storage* s, Region* r, bint write) noexcept nog
     take_gil(me)
     return ready
 
-cdef extern from "<sched.h>" nogil:
-    int sched_yield()
-
-cdef int block(Storage* s, Region* r, bint write) except -1:
-    """Wait with help. Ctrl-C interrupts."""
+cdef int block(Storage* s, Region* r, bint write, bint once=False) except -1:
+    """Wait with help; `once`: for one slice of time at most. Ctrl-C interrupts."""
     global waits
     cdef Runner me
     cdef Site* site = here()
@@ -741,6 +730,8 @@ cdef int block(Storage* s, Region* r, bint write) except -1:
     try:
         while not help_until(&me, s, r, write):
             PyErr_CheckSignals()
+            if once:
+                break
     finally:
         unregister(&me)
         if s != NULL:
@@ -750,20 +741,6 @@ cdef int block(Storage* s, Region* r, bint write) except -1:
             storage_unref(s)
         else:
             add_int(&waiting_all, -1)
-    return 0
-
-cdef int block_for_a_while() except -1:
-    """Wait for everything, but only for one slice."""
-    cdef Runner me
-    memset(&me, 0, sizeof(me))
-    register(&me)
-    add_int(&waiting_all, 1)
-    try:
-        help_until(&me, NULL, NULL, False)
-        PyErr_CheckSignals()
-    finally:
-        unregister(&me)
-        add_int(&waiting_all, -1)
     return 0
 
 cdef int wait_storage(Storage* s, Region* r, bint write) except -1:
@@ -930,7 +907,7 @@ def shutdown():
         while load_i64(&host_tasks) and left and slices < STUCK:
             slices = slices + 1 if left == before else 0
             before = left
-            block_for_a_while()
+            block(NULL, NULL, False, True)
             left = pending()
     except BaseException:           # Ctrl-C again
         pass

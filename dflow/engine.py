@@ -35,7 +35,7 @@ def _number_of_workers():
 
 
 def sleep(array, seconds):
-    """A copy of array, finished `seconds` later: a kernel that sleeps without the GIL, to look at the scheduler with."""
+    """A copy of array, finished `seconds` later: a kernel that sleeps without the GIL, to watch the scheduler with."""
     return _array.sleep(_array.array(array), float(seconds))
 
 

@@ -439,7 +439,8 @@ def tile(A, reps):
         raise ValueError("negative dimensions are not allowed")
     spread = a.reshape(tuple(x for d in shape for x in (1, d)))
     spread = broadcast_to(spread, tuple(x for r, d in zip(reps, shape) for x in (r, d)))
-    return spread.copy().reshape(tuple(r * d for r, d in zip(reps, shape)))  # a view of one repeated element is read-only
+    # A copy first: a broadcast view is read-only, and of a single element reshape would not copy it.
+    return spread.copy().reshape(tuple(r * d for r, d in zip(reps, shape)))
 
 
 @op("a, 2", "a, 3, axis=1", "a, [1, 2, 0], axis=0", "v, [1, 2]", "v, 0", "v, -1", "3, 4", "i, 2, 5",

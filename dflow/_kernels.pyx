@@ -30,6 +30,16 @@ cdef extern from "numpy/arrayobject.h":
         void (*dotfunc)(void*, intp, void*, intp, void*, intp, void*) noexcept nogil
     ArrFuncs* PyDataType_GetArrFuncs(cnp.dtype)
 
+cdef extern from "numpy/ufuncobject.h":
+    ctypedef struct UfuncObject "PyUFuncObject":        # fields, not the attributes that NumPy's .pxd may make of them
+        int nin
+        int nout
+        int ntypes
+        void** functions
+        void** data
+        char* name
+        char* types
+
 cdef extern from "_sync.h" nogil:
     void sleep_ns(long long)
 
@@ -221,7 +231,7 @@ INTEGERS_TOO = frozenset("floor_divide remainder fmod divmod divide power".split
 
 cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL:
     """The loop of a ufunc or gufunc for exactly these type codes, inputs then outputs; NULL when it has none."""
-    cdef cnp.ufunc u = ufunc
+    cdef UfuncObject* u = <UfuncObject*><PyObject*>ufunc
     cdef int i, j, flags = 0
     cdef int nargs = u.nin + u.nout
     cdef Kernel* k
@@ -247,7 +257,7 @@ cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL:
     cost = COSTS.get(name, 0.4 if ours else 20)
     if codes[0] == LONGDOUBLE or codes[0] == CLONGDOUBLE or codes[0] == HALF:
         cost = cost * 4 + 1
-    k = kernel_new(u.name, u.nin, nargs, <loop_t>u.functions[i], u.data[i], flags, cost)
+    k = kernel_new(u.name, u.nin, nargs, <loop_t>(<void**>u.functions)[i], (<void**>u.data)[i], flags, cost)
     return remember(key, k)
 
 cdef Kernel casts[18][18]

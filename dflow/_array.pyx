@@ -10,14 +10,13 @@ from cpython.slice cimport PySlice_Check
 from cpython.exc cimport PyErr_Occurred
 from libc.stdlib cimport malloc, free
 from libc.string cimport memcpy, memset
-from dflow._engine cimport (
-    FP_INVALID, submit, run_kernel, wait_storage, region_ready, report_fp, in_host_task, settings, fp_flags, fp_clear)
+from dflow._engine cimport submit, wait_storage, region_ready, in_host_task, settings, nudge
+from dflow._fp cimport read_fp_policy, fp_warn, fp_strict
 from dflow._graph cimport (
     Access, Task, WRITE, FULL, TRACKED, HAS_REGIONS, ALWAYS, FLAT, SIZE_SHIFT, HOST, MAY_RAISE, REPORTS_FP, INVALID_FAILS, Region,
     storage_new, storage_unref, storage_allocate, readable, writable, task_new, task_operand, task_constant,
     task_region, task_dims, task_strides, task_constants, regions_overlap, raise_poison, poison_storage)
-from dflow._launch cimport (
-    Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch, read_fp_policy, fp_warn, fp_strict)
+from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch, size_bits
 from dflow._memory cimport add_int
 from dflow._kernels cimport (
     Scalar, BOOL, HALF, DTYPES, itemsizes, code_of, code_of_num, is_complex, is_integer, real_code, cast_kernel, write_scalar,
@@ -399,7 +398,7 @@ cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where
     """
     cdef Task* t
     cdef ndarray x
-    cdef int i, nops = k.nops, flags = FLAT, access, log
+    cdef int i, nops = k.nops, flags = FLAT, access
     read_fp_policy()
     if settings.naive or in_host_task() or (fp_strict and k.flags & REPORTS_FP) or a.size == 0 or k.nin > 2 or nops != k.nin + 1:
         return False
@@ -415,10 +414,7 @@ cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where
         if constant != NULL and i == where:
             memcpy(task_constant(t, i, 8, 0), constant, 8)
             continue
-        log = 0
-        while 1 << log < x.itemsize:
-            log += 1
-        access = (log << SIZE_SHIFT) | (WRITE | TRACKED if i == k.nin else 0 if x.st == out.st else TRACKED)
+        access = size_bits(x.itemsize) | (WRITE | TRACKED if i == k.nin else 0 if x.st == out.st else TRACKED)
         if covers_storage(x):
             access |= FULL
         elif flags & HAS_REGIONS:
@@ -460,8 +456,9 @@ cdef bint ready(ndarray a) noexcept:
     cdef Region r
     if readable(a.st):
         return True
+    nudge()
     if covers_storage(a):
-        return False
+        return readable(a.st)
     region_of_view(a, &r)
     return region_ready(a.st, &r, False)
 

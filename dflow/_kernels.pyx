@@ -8,7 +8,7 @@ from cpython.object cimport PyObject
 from libc.stdlib cimport malloc, calloc, free
 from libc.string cimport memcpy
 from libc.stdint cimport int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, uint64_t
-from dflow._graph cimport MAY_RAISE, REPORTS_FP
+from dflow._graph cimport MAY_RAISE, REPORTS_FP, ELEMENTWISE, PARTIAL
 
 cnp.import_array()
 cnp.import_umath()
@@ -254,6 +254,8 @@ cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL:
         flags |= REPORTS_FP
     if not ours or (name == "power" and not inexact):
         flags |= MAY_RAISE
+    if ufunc.signature is None and not flags & MAY_RAISE:
+        flags |= ELEMENTWISE
     cost = COSTS.get(name, 0.4 if ours else 20)
     if codes[0] == LONGDOUBLE or codes[0] == CLONGDOUBLE or codes[0] == HALF:
         cost = cost * 4 + 1
@@ -273,8 +275,9 @@ def _fill_casts():
             k.nops = 2
             k.loop = <loop_t>cast_loops[i][j]
             k.cost = 3 if i == HALF or j == HALF else 0.4
+            k.flags = ELEMENTWISE
             if i != j and not is_integer(i) and j != BOOL:
-                k.flags = REPORTS_FP
+                k.flags |= REPORTS_FP
 
 _fill_casts()
 
@@ -331,7 +334,8 @@ cdef Kernel* masked_kernel(Kernel* k) except NULL:
     key = ("masked", <size_t>k)
     cdef Kernel* m = recall(key)
     if m == NULL:
-        m = remember(key, kernel_new(k.name, k.nin + 1, k.nops + 1, masked_loop, wrap(k, 0), k.flags, k.cost + 1))
+        m = remember(key, kernel_new(k.name, k.nin + 1, k.nops + 1, masked_loop, wrap(k, 0),
+                                      k.flags | PARTIAL, k.cost + 1))
     return m
 
 cdef inline void call_binary(Wrapped* w, char* out, char* p, intp n, intp out_step, intp step) noexcept nogil:
@@ -405,7 +409,7 @@ cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial) except 
         w = wrap(k, itemsizes[code])
         w.naxes = naxes
         w.initial = initial
-        r = remember(key, kernel_new(k.name, 2 if initial else 1, 3 if initial else 2, reduce_loop, w, k.flags, k.cost))
+        r = remember(key, kernel_new(k.name, 2 if initial else 1, 3 if initial else 2, reduce_loop, w, k.flags & ~ELEMENTWISE, k.cost))
         # Outputs come last in a task's operands, so the initial value is operand 1 and the output operand 2.
         if initial:
             r.loop = reduce_initial_loop
@@ -445,7 +449,7 @@ cdef Kernel* accumulate_kernel(Kernel* k, int code) except NULL:
     key = ("accumulate", <size_t>k)
     cdef Kernel* r = recall(key)
     if r == NULL:
-        r = remember(key, kernel_new(k.name, 1, 2, accumulate_loop, wrap(k, itemsizes[code]), k.flags, k.cost + 1))
+        r = remember(key, kernel_new(k.name, 1, 2, accumulate_loop, wrap(k, itemsizes[code]), k.flags & ~ELEMENTWISE, k.cost + 1))
     return r
 
 cdef void reduceat_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
@@ -468,7 +472,7 @@ cdef Kernel* reduceat_kernel(Kernel* k, int code) except NULL:
     key = ("reduceat", <size_t>k)
     cdef Kernel* r = recall(key)
     if r == NULL:
-        r = remember(key, kernel_new(k.name, 2, 3, reduceat_loop, wrap(k, itemsizes[code]), k.flags, k.cost))
+        r = remember(key, kernel_new(k.name, 2, 3, reduceat_loop, wrap(k, itemsizes[code]), k.flags & ~ELEMENTWISE, k.cost))
     return r
 
 cdef void at_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
@@ -491,7 +495,7 @@ cdef Kernel* at_kernel(Kernel* k, int nin, int code) except NULL:
     key = ("at", <size_t>k)
     cdef Kernel* r = recall(key)
     if r == NULL:
-        r = remember(key, kernel_new(k.name, nin, nin + 1, at_loop, wrap(k, itemsizes[code]), k.flags, k.cost + 5))
+        r = remember(key, kernel_new(k.name, nin, nin + 1, at_loop, wrap(k, itemsizes[code]), k.flags & ~ELEMENTWISE, k.cost + 5))
     return r
 
 # ---- sorting, extremes, dot ------------------------------------------------------------------------------------

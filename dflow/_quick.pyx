@@ -1,9 +1,10 @@
 """The fast paths: what is small, ready and simple, without arrangement or detour."""
 
 from libc.string cimport memcpy, memset
-from dflow._engine cimport settings, fp_flags, fp_clear
+from dflow._engine cimport settings
+from dflow._fp cimport fp_flags, fp_clear, fp_event
 from dflow._graph cimport Kernel, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, readable, storage_allocate
-from dflow._launch cimport Operand, Core, fp_event, launch
+from dflow._launch cimport Operand, Core, launch
 from dflow._kernels cimport BOOL, Scalar, itemsizes, write_scalar, dot_kernel
 from dflow._array cimport ndarray, C_CONTIGUOUS, SCALAR, new_array, strides_of, fill_operand, launch_flat
 

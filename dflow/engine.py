@@ -7,9 +7,9 @@ import atexit
 import os
 
 from dflow import _array, _engine
-from dflow._engine import inline_limit, naive, num_workers, set_num_workers, statistics
+from dflow._engine import bulk, inline_limit, naive, num_workers, set_num_workers, statistics
 
-__all__ = ["inline_limit", "naive", "num_workers", "set_num_workers", "sleep", "statistics"]
+__all__ = ["bulk", "inline_limit", "naive", "num_workers", "set_num_workers", "sleep", "statistics"]
 
 
 def _cores():

@@ -80,6 +80,7 @@ cdef struct Opening:        # the group that tasks may join; see _group.pxd
     bint called             # a worker was woken for it
     double cost             # nanoseconds
     Space space
+    Waits waits
 
 cdef struct Wide:           # a kernel that several runners run, piece by piece
     int lock
@@ -284,7 +285,7 @@ cdef int group(Task* t) except -1:
     spin_lock(&opening.lock)
     try:
         if opening.leader != NULL and (opening.members >= longest_group or opening.operands + t.nops > MAX_OPERANDS
-                                       or not may_join(opening.leader, &opening.space, t)):
+                                       or not may_join(opening.leader, &opening.space, &opening.waits, t)):
             closed = close_group()
         if opening.leader != NULL:
             t.group = opening.leader
@@ -295,6 +296,7 @@ cdef int group(Task* t) except -1:
             opening.cost = 0
             opening.called = False
             space_of(t, &opening.space)
+            waits_of(t, &opening.waits)
         for i in range(t.nops):
             if a[i].key & TRACKED:
                 connect(t, a + i, NULL)
@@ -1185,6 +1187,7 @@ def statistics():
     cdef Runner* r
     cdef long long stolen = 0
     drain()
+    nudge()
     r = runners
     while r != NULL:
         stolen += r.stolen

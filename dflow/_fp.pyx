@@ -14,6 +14,9 @@ cdef extern from "Python.h":
 #
 # np.errstate is NumPy's own. What must only warn runs asynchronously; what must raise or call runs at its call.
 
+cdef tuple fp_texts = ((FP_DIVIDE, "divide", "divide by zero"), (FP_OVER, "over", "overflow"),
+                       (FP_UNDER, "under", "underflow"), (FP_INVALID, "invalid", "invalid value"))
+
 cdef object fp_variable = np._core._multiarray_umath._extobj_contextvar
 cdef PyObject* fp_seen = NULL       # owned: the state that the masks below are of
 
@@ -28,7 +31,7 @@ cdef int read_fp_policy() except -1:
     fp_seen = state
     fp_warn = fp_strict = 0
     modes = np.geterr()
-    for bit, kind in ((1, "divide"), (2, "over"), (4, "under"), (8, "invalid")):
+    for bit, kind, text in fp_texts:
         if modes[kind] == "warn":
             fp_warn |= bit
         elif modes[kind] != "ignore":
@@ -39,8 +42,7 @@ cdef int strict_fp(int flags, Kernel* k) except -1:
     """What NumPy does with flags whose mode is raise, call, print or log."""
     modes = np.geterr()
     name = k.name.decode()
-    for bit, kind, text in ((1, "divide", "divide by zero"), (2, "over", "overflow"), (4, "under", "underflow"),
-                            (8, "invalid", "invalid value")):
+    for bit, kind, text in fp_texts:
         if not flags & bit:
             continue
         mode = modes[kind]
@@ -87,15 +89,13 @@ cdef void warn_later(int flags, Site* site, Kernel* k) noexcept nogil:
 cdef bint warnings_wait() noexcept nogil:
     return load_ptr(&warnings_pending) != NULL
 
-cdef tuple fp_texts = ((FP_DIVIDE, "divide", "divide by zero"), (FP_OVER, "over", "overflow"),
-                       (FP_UNDER, "under", "underflow"), (FP_INVALID, "invalid", "invalid value"))
 cdef dict warning_registries = {}           # file name: what the warnings module has shown of it
 
 cdef int report_fp(int flags, Site* site, Kernel* kernel) except -1:
     """RuntimeWarnings for floating point flags; at a site, or, when it is NULL, at the running line."""
     import warnings
-    for flag, text in fp_texts:
-        if not flags & flag:
+    for bit, kind, text in fp_texts:
+        if not flags & bit:
             continue
         message = f"{text} encountered in {kernel.name.decode()}"
         if site == NULL:

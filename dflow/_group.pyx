@@ -101,14 +101,36 @@ cdef bint refine(Space* space, Task* t) noexcept nogil:
         space.dims[x] = dims[n - 1 - x]
     return True
 
-cdef bint may_join(Task* leader, Space* space, Task* t) noexcept nogil:
+cdef int waits_of(Task* t, Waits* waits) noexcept nogil:
+    cdef int i
+    waits.n = 0
+    for i in range(t.nops):
+        if accesses(t)[i].key & TRACKED:
+            meet(NULL, t, i, waits)
+    return 0
+
+cdef bint may_join(Task* leader, Space* space, Waits* waits, Task* t) noexcept nogil:
     """Whether t may join; then the space is refined, and reads of what the group itself wrote are no longer tracked."""
     cdef Access* a = accesses(t)
-    cdef int i
+    cdef Waits own
+    cdef int i, k
     cdef int met[MAX_ARGUMENTS]
+    own.n = 0
+    own.inside = False
     for i in range(t.nops):
-        met[i] = meet(leader, t, i) if a[i].key & TRACKED else 0
+        met[i] = meet(leader, t, i, &own) if a[i].key & TRACKED else 0
         if met[i] < 0:
+            return False
+    if load_int(&leader.npending) == 1:
+        if own.n:
+            return False
+    elif own.n > waits.n or waits.n > MAX_WAITS or (own.n < waits.n and not own.inside):
+        return False
+    for i in range(own.n):
+        for k in range(waits.n):
+            if own.orders[i] == waits.orders[k]:
+                break
+        else:
             return False
     if not refine(space, t):
         return False
@@ -117,7 +139,7 @@ cdef bint may_join(Task* leader, Space* space, Task* t) noexcept nogil:
             a[i].key &= ~<int64_t>TRACKED       # the group's own write stands for both
     return True
 
-cdef int meet(Task* leader, Task* t, int i) noexcept nogil:
+cdef int meet(Task* leader, Task* t, int i, Waits* waits) noexcept nogil:
     """Compare operand i of t with the frontier: -1 when t may not join; 1 when it reads what a member writes, else 0."""
     cdef Access* a = accesses(t) + i
     cdef Storage* s = a.storage
@@ -135,16 +157,26 @@ cdef int meet(Task* leader, Task* t, int i) noexcept nogil:
         while e != NULL and found >= 0:
             if overlap(e, r):
                 u = task_of(e)
-                if head_of(u) == leader:
-                    if not same_map(t, i, u, <int>((e.key >> 6) & 0x3ff)):
-                        found = -1
-                    elif k == 0:
-                        found = 1
-                elif <int>(head_of(u).order - leader.order) > 0:
+                if head_of(u) != leader:
+                    note_wait(waits, head_of(u).order)
+                elif not same_map(t, i, u, <int>((e.key >> 6) & 0x3ff)):
                     found = -1
+                else:
+                    waits.inside = True
+                    if k == 0:
+                        found = 1
             e = e.next
     spin_unlock(&s.lock)
     return found
+
+cdef inline void note_wait(Waits* waits, unsigned int order) noexcept nogil:
+    cdef int i
+    for i in range(waits.n):
+        if i == MAX_WAITS or waits.orders[i] == order:
+            return
+    if waits.n < MAX_WAITS:
+        waits.orders[waits.n] = order
+    waits.n += 1
 
 # ---- planning ---------------------------------------------------------------------------------------------------------
 

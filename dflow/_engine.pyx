@@ -63,7 +63,7 @@ cdef struct Queue:          # first in, first out; linked through Task.next
 cdef struct Runner:         # a worker, or a thread that helps while it waits
     int inside              # 1 while it touches shared structures: fork() waits for 0
     int index               # of its queue: 1.. for workers, 0 (the submitters' queue) for others
-    Task* current           # what it runs
+    Task* current           # what it runs, or is about to
     PyThreadState* tstate   # its saved thread state, when it has one
     Runner* next            # list of all: runners_lock
     long long done          # written by its owner
@@ -102,11 +102,11 @@ cdef enum:
     SLICE_NS = 50000000     # longest sleep of a waiting thread between looks at signals
     NWIDES = 8              # kernels that are split at a time
     RIPE_NS = 8000          # an idle worker takes an open group that nobody has joined for so long
-    CALL_NS = 30000         # estimated cost from which a worker is woken for an open group
-    SPLIT_NS = 40000        # and from which a kernel is split,
+    CALL_NS = 60000         # estimated cost from which a worker is woken for an open group, or for a piece of a kernel
+    SPLIT_NS = 40000        # and from which a kernel is split for those who are awake,
     GRAIN_NS = 20000        # into pieces of about so much
 
-settings.inline_cost = 8000
+settings.inline_cost = 2000
 
 cdef Queue queues[MAX_WORKERS + 1]
 cdef Runner* workers[MAX_WORKERS + 1]
@@ -507,13 +507,58 @@ cdef void run_one(Runner* me, Task* t) noexcept nogil:
 cdef void run_group(Runner* me, Task* leader) noexcept nogil:
     cdef GroupPlan g
     cdef Task* m = leader
-    cdef int j = 0
-    if not plan_group(leader, &g):
-        while m != NULL:                # each on its own: some are poisoned, or there is no memory for all
-            run_one(me, m)
-            m = next_member(m)
+    if plan_group(leader, &g):
+        run_plan(leader, &g)
         return
-    spread(run_blocks, &g, g.blocks, g.cost)
+    while m != NULL:                    # each on its own: some are poisoned, or there is no memory for all
+        run_one(me, m)
+        m = next_member(m)
+
+cdef Task* take_group(Storage* s) noexcept:
+    """Close the open group for a thread that waits for s (NULL: for everything), and take it if it can run. Needs the GIL."""
+    cdef Task* t
+    if opening.leader == NULL:
+        return NULL
+    spin_lock(&opening.lock)
+    t = close_group()
+    spin_unlock(&opening.lock)
+    if t != NULL and s != NULL and not writes(t, s):
+        push(0, t)                      # others may run it
+        wake_worker()
+        return NULL
+    if t != NULL:
+        store_int(&t.state, TAKEN)
+    return t
+
+cdef bint writes(Task* t, Storage* s) noexcept nogil:
+    """Whether t or a member of its group does."""
+    cdef Access* a
+    cdef int i
+    while t != NULL:
+        a = accesses(t)
+        for i in range(t.nops):
+            if a[i].storage == s and a[i].key & WRITE:
+                return True
+        t = next_member(t)
+    return False
+
+cdef bint run_here(Task* t) noexcept:
+    """Run a group that was taken and is small, with the GIL. False when that cannot be."""
+    cdef GroupPlan g
+    cdef long long done = 0
+    if delay_us or not plan_group(t, &g) or g.cost > CALL_NS:
+        return False
+    run_plan(t, &g)
+    t = retire(0, t, &done)
+    if t != NULL:
+        give_back(t)
+    add_i64(&retired, done)
+    return True
+
+cdef void run_plan(Task* leader, GroupPlan* g) noexcept nogil:
+    cdef Task* m = leader
+    cdef int j = 0
+    spread(run_blocks, g, g.blocks, g.cost)
     while m != NULL:
         if g.flags[j] & m.fp_warn:
             warn_later(g.flags[j] & m.fp_warn, m.site, m.kernel)
@@ -555,7 +600,7 @@ cdef void spread(void (*run)(void*, intp, intp) noexcept nogil, void* plan, intp
     pieces = (total + w.grain - 1) // w.grain
     full_fence()                        # before the look at `sleeping`; pairs with idle()
     for i in range(1, nworkers):
-        if i >= pieces or load_int(&sleeping) == 0:
+        if i >= pieces or cost < CALL_NS or load_int(&sleeping) == 0:
             break
         wake_one()
     work(w)
@@ -887,9 +932,9 @@ cdef Task* claim_needed(Storage* s, int* visits) noexcept nogil:
 cdef Task* help(Runner* me, Storage* s) noexcept nogil:
     """A task for a waiting thread: one that s needs; else any, when workers sleep or are held up by Python code."""
     cdef int visits = 128
-    cdef Task* t = NULL
+    cdef Task* t = me.current       # the group that it has taken
     enter(me)
-    if s != NULL:
+    if t == NULL and s != NULL:
         t = claim_needed(s, &visits)
     if t == NULL:
         start_group()               # it may be needed, or nobody else may come for it
@@ -946,14 +991,20 @@ cdef int block(Storage* s, Region* r, bint write, bint once=False) except -1:
     """Wait with help; `once`: for one slice of time at most. Ctrl-C interrupts."""
     global waits
     cdef Runner me
-    cdef Site* site = here()
+    cdef Site* site
+    cdef Task* t
     if tls_host:
         raise RuntimeError("a task would wait for another one: pass the array as an argument of dflow.submit")
+    t = take_group(s)
+    if t != NULL and run_here(t):
+        return 0
+    site = here()
     waits += 1
     if site != NULL:
         site.waits += 1
     memset(&me, 0, sizeof(me))
     me.random = delay_seed + 1
+    me.current = t
     register(&me)
     if s != NULL:
         add_int(&s.refs, 1)
@@ -968,6 +1019,8 @@ cdef int block(Storage* s, Region* r, bint write, bint once=False) except -1:
             if once:
                 break
     finally:
+        if me.current != NULL:
+            give_back(me.current)
         unregister(&me)
         if s != NULL:
             spin_lock(&s.lock)

@@ -11,7 +11,7 @@ from cpython.exc cimport PyErr_CheckSignals, PyErr_Occurred
 from cpython.pystate cimport PyThreadState
 from cpython.ref cimport Py_DECREF
 from libc.stdlib cimport malloc, calloc, free
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 from dflow._fp cimport fp_flags, fp_clear, FP_INVALID, warn_later, warnings_wait, give_warnings
 from dflow._graph cimport *
 from dflow._group cimport *
@@ -258,7 +258,7 @@ cdef int submit(Task* t) except -1:
     t.order = <unsigned int>submitted
     if t.kernel.flags & ELEMENTWISE and longest_group > 1 and t.nops <= MAX_ARGUMENTS:
         group(t)
-    else:
+    elif not (t.kernel.flags & REDUCES and open != NULL and may_tail(t) and end_group(t)):
         t.npending = 1
         for i in range(t.nops):
             if a[i].key & TRACKED and connect(t, a + i, open):
@@ -287,27 +287,19 @@ cdef int group(Task* t) except -1:
         if opening.leader != NULL and (opening.members >= longest_group or opening.operands + t.nops > MAX_OPERANDS
                                        or not may_join(opening.leader, &opening.space, &opening.waits, t)):
             closed = close_group()
-        if opening.leader != NULL:
-            t.group = opening.leader
-            t.flags |= MEMBER
-        else:
+        if opening.leader == NULL:
             t.npending = 2              # one is given back below, one when the group is closed
             opening.operands = opening.members = 0
             opening.cost = 0
             opening.called = False
             space_of(t, &opening.space)
             waits_of(t, &opening.waits)
-        for i in range(t.nops):
-            if a[i].key & TRACKED:
-                connect(t, a + i, NULL)
         if opening.leader == NULL:
-            opening.leader = t
+            connect_all(t)
+            opening.leader = opening.last = t
             add_int(&t.npending, -1)
-        elif opening.last == opening.leader:
-            store_ptr(&opening.leader.group, t)
         else:
-            store_ptr(&opening.last.next, t)
-        opening.last = t
+            append(t)
         opening.members += 1
         opening.operands += t.nops
         opening.cost += cost_of(t)
@@ -322,11 +314,50 @@ cdef int group(Task* t) except -1:
         wake_worker()
     return 0
 
+cdef int connect_all(Task* t) except -1:
+    cdef Access* a = accesses(t)
+    cdef int i
+    for i in range(t.nops):
+        if a[i].key & TRACKED:
+            connect(t, a + i, NULL)
+    return 0
+
+cdef int append(Task* t) except -1:
+    """Make t the last member of the open group. Needs the lock."""
+    t.group = opening.leader
+    t.flags |= MEMBER
+    connect_all(t)
+    if opening.last == opening.leader:
+        store_ptr(&opening.leader.group, t)
+    else:
+        store_ptr(&opening.last.next, t)
+    opening.last = t
+    return 0
+
+cdef bint end_group(Task* t) except -1:
+    """Let the reduction t be the end of the open group, if it may."""
+    cdef Task* closed = NULL
+    cdef bint joined = False
+    spin_lock(&opening.lock)
+    try:
+        if opening.leader != NULL and opening.operands + t.nops <= MAX_OPERANDS and (
+                may_join(opening.leader, &opening.space, &opening.waits, t)):
+            append(t)
+            joined = True
+            closed = close_group()
+    finally:
+        spin_unlock(&opening.lock)
+        if closed != NULL:
+            push(0, closed)
+    if closed != NULL:
+        wake_worker()
+    return joined
+
 cdef double cost_of(Task* t) noexcept nogil:
     """In nanoseconds, roughly."""
     cdef double cost = t.kernel.cost
     cdef int i
-    for i in range(t.ndim):
+    for i in range(t.ndim + t.ncore):
         cost *= task_dims(t)[i]
     return cost
 
@@ -414,9 +445,12 @@ cdef Poison* run_loop(Runner* me, Task* t) noexcept nogil:
         drop_gil(me)
     if k.flags & (REPORTS_FP | INVALID_FAILS):
         fp_clear()
-    run_kernel(k, args, t.nops, t.ndim, task_dims(t), &steps[0] if t.flags & FLAT else task_strides(t))
-    if k.flags & (REPORTS_FP | INVALID_FAILS):
+    if k.flags & ROWS and not k.flags & MAY_RAISE and t.nops <= 64 and task_dims(t)[0] > 1 and cost_of(t) > SPLIT_NS:
+        flags = spread_rows(t, args)
+    else:
+        run_kernel(k, args, t.nops, t.ndim, task_dims(t), &steps[0] if t.flags & FLAT else task_strides(t))
         flags = fp_flags()
+    if k.flags & (REPORTS_FP | INVALID_FAILS):
         if flags & FP_INVALID and k.flags & INVALID_FAILS:
             take_gil(me)
             p = invalid_poison(t)
@@ -430,6 +464,21 @@ cdef Poison* run_loop(Runner* me, Task* t) noexcept nogil:
         drop_gil(me)
         return p
     return NULL
+
+cdef int spread_rows(Task* t, char** args) noexcept nogil:
+    """Cut the outermost loop dimension of t into pieces; the floating point flags."""
+    cdef RowsPlan r
+    cdef intp rows = task_dims(t)[0]
+    r.kernel = t.kernel
+    r.nops = t.nops
+    r.ndim = t.ndim
+    r.ndims = t.ndim + t.ncore
+    r.dims = task_dims(t)
+    r.strides = task_strides(t)
+    r.flags = 0
+    memcpy(r.args, args, t.nops * sizeof(args[0]))
+    spread(run_rows, &r, rows, (rows + 4 * nworkers - 1) // (4 * nworkers), cost_of(t))
+    return r.flags
 
 cdef Poison* memory_poison(Task* t, size_t nbytes) noexcept with gil:
     return poison_new(MemoryError(f"Unable to allocate {nbytes} bytes for the result of {t.kernel.name.decode()}"),
@@ -476,7 +525,8 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     me.current = t
     if delay_us:
         random_delay(me)
-    if t.group != NULL or (t.kernel.flags & ELEMENTWISE and cost_of(t) > SPLIT_NS):
+    if t.group != NULL or (t.kernel.flags & (ELEMENTWISE | REDUCES) and cost_of(t) > SPLIT_NS and (
+            t.kernel.flags & ELEMENTWISE or may_tail(t))):
         run_group(me, t)
     else:
         run_one(me, t)
@@ -546,7 +596,12 @@ cdef bint run_here(Task* t) noexcept:
     """Run a group that was taken and is small, with the GIL. False when that cannot be."""
     cdef GroupPlan g
     cdef long long done = 0
-    if delay_us or not plan_group(t, &g) or g.cost > CALL_NS:
+    cdef double cost = 0
+    cdef Task* m = t
+    while m != NULL:
+        cost += cost_of(m)
+        m = next_member(m)
+    if delay_us or cost > CALL_NS or not plan_group(t, &g):
         return False
     run_plan(t, &g)
     t = retire(0, t, &done)
@@ -558,7 +613,8 @@ cdef bint run_here(Task* t) noexcept:
 cdef void run_plan(Task* leader, GroupPlan* g) noexcept nogil:
     cdef Task* m = leader
     cdef int j = 0
-    spread(run_blocks, g, g.blocks, g.cost)
+    spread(run_blocks, g, pieces_of(g), 1, g.cost)
+    end_blocks(g)
     while m != NULL:
         if g.flags[j] & m.fp_warn:
             warn_later(g.flags[j] & m.fp_warn, m.site, m.kernel)
@@ -571,15 +627,15 @@ cdef void run_plan(Task* leader, GroupPlan* g) noexcept nogil:
 
 # ---- wide kernels -----------------------------------------------------------------------------------------------------
 
-cdef void spread(void (*run)(void*, intp, intp) noexcept nogil, void* plan, intp total, double cost) noexcept nogil:
+cdef void spread(void (*run)(void*, intp, intp) noexcept nogil, void* plan, intp total, intp least, double cost) noexcept nogil:
     """run(plan, start, stop) for pieces that make up [0, total), by all runners that have nothing else to do.
 
-    cost: of all of it, in nanoseconds.
+    least: of a piece. cost: of all of it, in nanoseconds.
     """
     cdef Wide* w
     cdef intp pieces = <intp>(cost / GRAIN_NS) + 1
     cdef int i
-    if cost >= SPLIT_NS and total > 1 and nworkers > 1:
+    if cost >= SPLIT_NS and total > least and nworkers > 1:
         for i in range(NWIDES):
             if cas_int(&wides[i].taken, 0, 1):
                 break
@@ -596,6 +652,8 @@ cdef void spread(void (*run)(void*, intp, intp) noexcept nogil, void* plan, intp
     w.next = 0
     w.total = total
     w.grain = (total + pieces - 1) // pieces
+    if w.grain < least:
+        w.grain = least
     store_int(&w.open, 1)
     pieces = (total + w.grain - 1) // w.grain
     full_fence()                        # before the look at `sleeping`; pairs with idle()

@@ -43,6 +43,8 @@ cdef enum KernelFlag:
     INVALID_FAILS = 16      # the invalid flag is an error: LinAlgError(failure)
     ELEMENTWISE = 32        # may be called for any part of its iteration space
     PARTIAL = 64            # leaves some of its output as it was (a mask)
+    REDUCES = 128           # its data is a Fold; see _fold.pxd
+    ROWS = 256              # may be called for any part of its loop dimension, in any order
 
 cdef struct Kernel:         # immortal
     loop_t loop

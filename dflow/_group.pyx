@@ -1,6 +1,8 @@
 """Groups of elementwise tasks: who may join, and how a group runs. The rules are in _group.pxd."""
 
-from libc.string cimport memset
+from libc.stdlib cimport malloc, labs, free as release
+from libc.string cimport memcpy, memset
+from dflow._fold cimport Fold, FOLD_BYTES, fold, fold_one, fold_block
 from dflow._fp cimport fp_flags, fp_clear
 from dflow._graph cimport *
 from dflow._memory cimport load_ptr, load_int, spin_lock, spin_unlock
@@ -8,98 +10,123 @@ from dflow._memory cimport load_ptr, load_int, spin_lock, spin_unlock
 cdef extern from "_sync.h" nogil:
     void or_int(int*, int)
 
-# ---- joining ----------------------------------------------------------------------------------------------------------
-
-cdef int space_of(Task* t, Space* space) noexcept nogil:
-    cdef int i
-    space.ndim = t.ndim
-    if t.ndim > MAX_AXES:
-        return 0                        # nobody will fit
-    for i in range(t.ndim):
-        space.dims[i] = task_dims(t)[i]
-    return 0
+# ---- iteration spaces -------------------------------------------------------------------------------------------------
 
 cdef inline intp itemsize_of(Access* a) noexcept nogil:
     return <intp>1 << ((a.key >> SIZE_SHIFT) & 15)
+
+cdef inline int axes_of(Task* t) noexcept nogil:
+    """Of the space that t runs over: a reduction reads its loop dimensions, and inside them those that it reduces."""
+    return t.ndim + t.ncore if t.kernel.flags & REDUCES else t.ndim
 
 cdef inline intp step_of(Task* t, int axis, int i) noexcept nogil:
     """Of operand i along an axis, in bytes."""
     cdef Access* a = accesses(t) + i
     if t.flags & FLAT:
         return 0 if a.storage == NULL else itemsize_of(a)
-    return task_strides(t)[axis * t.nops + i]
+    if axis < t.ndim:
+        return task_strides(t)[axis * t.nops + i]
+    return task_strides(t)[t.ndim * t.nops + axis - t.ndim] if i == 0 else 0
+
+cdef struct Cursor:                 # goes through the axes of an operand, innermost first, taking from each as much as asked
+    Task* task
+    int operand
+    int axis
+    intp left                       # of this axis; 1: all was taken
+    intp step
+
+cdef inline void settle(Cursor* c) noexcept nogil:
+    while c.left == 1 and c.axis > 0:
+        c.axis -= 1
+        c.left = task_dims(c.task)[c.axis]
+        c.step = step_of(c.task, c.axis, c.operand)
+
+cdef inline void begin(Cursor* c, Task* t, int i) noexcept nogil:
+    c.task = t
+    c.operand = i
+    c.axis = axes_of(t)
+    c.left = 1
+    c.step = 0
+    settle(c)
+
+cdef inline void take(Cursor* c, intp n) noexcept nogil:
+    c.left //= n
+    c.step *= n
+    settle(c)
+
+cdef int space_of(Task* t, Space* space) noexcept nogil:
+    """Without axes of length 1."""
+    cdef int i, n = 0
+    for i in range(axes_of(t)):
+        if task_dims(t)[i] != 1:
+            if n == MAX_AXES:
+                n += 1                  # nobody will fit
+                break
+            space.dims[n] = task_dims(t)[i]
+            n += 1
+    space.ndim = n
+    return 0
 
 cdef bint same_map(Task* t, int i, Task* u, int j) noexcept nogil:
     """Whether two operands see each point of the iteration space at the same place; the axes may be split differently."""
-    cdef Access* a = accesses(t) + i
-    cdef Access* b = accesses(u) + j
-    cdef int x = t.ndim - 1, y = u.ndim - 1
-    cdef intp n, m, k, s, r
-    if a.key >> ACCESS_BITS != b.key >> ACCESS_BITS:
+    cdef Cursor a, b
+    cdef intp n
+    if accesses(t)[i].key >> ACCESS_BITS != accesses(u)[j].key >> ACCESS_BITS:
         return False
-    n = task_dims(t)[x]
-    m = task_dims(u)[y]
-    s = step_of(t, x, i)
-    r = step_of(u, y, j)
-    while True:
-        if s != r:
+    begin(&a, t, i)
+    begin(&b, u, j)
+    while a.left != 1 and b.left != 1:
+        n = a.left if a.left < b.left else b.left
+        if a.step != b.step or a.left % n or b.left % n:
             return False
-        k = n if n < m else m
-        if n % k or m % k:
-            return False
-        n //= k
-        m //= k
-        s *= k
-        r *= k
-        if n == 1:
-            x -= 1
-            if x >= 0:
-                n = task_dims(t)[x]
-                s = step_of(t, x, i)
-        if m == 1:
-            y -= 1
-            if y >= 0:
-                m = task_dims(u)[y]
-                r = step_of(u, y, j)
-        if x < 0 or y < 0:
-            return x < 0 and y < 0
+        take(&a, n)
+        take(&b, n)
+    return a.left == b.left == 1
 
 cdef bint refine(Space* space, Task* t) noexcept nogil:
     """Split the axes of space so that those of t are products of them. False, space unchanged, when that cannot be."""
-    cdef intp dims[16]
-    cdef intp* other = task_dims(t)
-    cdef int x = space.ndim - 1, y = t.ndim - 1, n = 0
-    cdef intp a, b, k
-    if space.ndim == t.ndim == 1:
-        return space.dims[0] == other[0]
-    if space.ndim > MAX_AXES or t.ndim > MAX_AXES:
+    cdef intp dims[8]
+    cdef Cursor c
+    cdef int x = space.ndim, n = 0, i
+    cdef intp left = 1, k
+    if x > MAX_AXES:
         return False
-    a = space.dims[x]
-    b = other[y]
+    begin(&c, t, 0)
     while True:
-        k = a if a < b else b
-        if a % k or b % k or n == MAX_AXES:
+        if left == 1 and x > 0:
+            x -= 1
+            left = space.dims[x]
+        if left == 1 or c.left == 1:
+            break
+        k = left if left < c.left else c.left
+        if left % k or c.left % k or n == MAX_AXES:
             return False
         dims[n] = k
         n += 1
-        a //= k
-        b //= k
-        if a == 1:
-            x -= 1
-            if x >= 0:
-                a = space.dims[x]
-        if b == 1:
-            y -= 1
-            if y >= 0:
-                b = other[y]
-        if x < 0 or y < 0:
-            break
-    if x >= 0 or y >= 0:
+        left //= k
+        take(&c, k)
+    if left != 1 or c.left != 1:
         return False
     space.ndim = n
-    for x in range(n):
-        space.dims[x] = dims[n - 1 - x]
+    for i in range(n):
+        space.dims[i] = dims[n - 1 - i]
     return True
+
+# ---- joining ----------------------------------------------------------------------------------------------------------
+
+cdef bint may_tail(Task* t) noexcept nogil:
+    cdef intp* steps
+    cdef intp across, along
+    cdef int i
+    if not (<Fold*>t.kernel.data).blocked or t.nops > MAX_ARGUMENTS:
+        return False
+    for i in range(t.ncore):
+        if task_dims(t)[t.ndim + i] == 0:
+            return False
+    steps = task_strides(t)
+    across = steps[(t.ndim - 1) * t.nops]
+    along = steps[t.ndim * t.nops + t.ncore - 1]
+    return across == 0 or labs(across) >= labs(along)     # as in _fold.reduce
 
 cdef int waits_of(Task* t, Waits* waits) noexcept nogil:
     cdef int i
@@ -186,13 +213,19 @@ cdef struct Used:                   # a storage as the group uses it
     int operand                     # and which
     int uses                        # accesses
     int last                        # member that uses it last
-    int number                      # its register; -1: it has none yet, -2: it is memory
+    int number                      # its register; or one of:
+
+cdef enum:
+    MEMORY = -2
+    PERHAPS = -1                    # a register, if nobody else sees the storage
 
 cdef enum:
     SLOTS = 256                     # of the hash table; a power of two over MAX_OPERANDS
     L1_BYTES = 24576                # of the first-level cache that a block may take
-    STACK_BYTES = 32768             # for registers
+    STACK_BYTES = 65536             # for registers
     MIN_BLOCK = 128
+    ALONE = 1 << 15                 # elements of a block of one task: nothing is used twice
+    MANY_ROWS = 32
 
 cdef inline Used* lookup(Used* table, Storage* s) noexcept nogil:
     cdef size_t h = (<size_t>s >> 4) * <size_t>0x9E3779B97F4A7C15
@@ -205,19 +238,24 @@ cdef bint plan_group(Task* leader, GroupPlan* g) noexcept nogil:
     cdef Used table[256]
     cdef Space space
     cdef bint flat = True
+    cdef int i
     memset(table, 0, sizeof(table))
-    if not survey(leader, g, table, &flat):
-        return False
-    if not settle_storages(g, leader, table):
+    g.partials = NULL
+    if not survey(leader, g, table, &flat) or not settle_storages(g, leader, table):
         return False
     space_of(leader, &space)
     if flat:
         g.ndim = 1
-        g.dims[0] = space.dims[0]
+        g.dims[0] = g.total = task_dims(leader)[0]
+        for i in range(g.nops):
+            g.flat[i] = not g.register[i]
+        for i in range(g.runs):
+            g.segmented[i] = False
     else:
-        fill_strides(leader, g, &space)
+        lay_out(leader, g, &space)
     choose_block(g, table)
-    return True
+    g.cost *= g.total
+    return g.tail == NULL or plan_tail(g)
 
 cdef bint survey(Task* leader, GroupPlan* g, Used* table, bint* flat) noexcept nogil:
     """List members and the storages they use. False when one is poisoned."""
@@ -225,12 +263,13 @@ cdef bint survey(Task* leader, GroupPlan* g, Used* table, bint* flat) noexcept n
     cdef Access* a
     cdef Used* u
     cdef int i, n = 0, j = 0
-    cdef double cost = 0
+    g.tail = NULL
+    g.cost = 0
     while m != NULL:
         g.kernels[j] = m.kernel
         g.first[j] = n
         g.flags[j] = 0
-        cost += m.kernel.cost
+        g.cost += m.kernel.cost
         flat[0] = flat[0] and m.flags & FLAT
         a = accesses(m)
         for i in range(m.nops):
@@ -247,17 +286,26 @@ cdef bint survey(Task* leader, GroupPlan* g, Used* table, bint* flat) noexcept n
                     u.task = m
                     u.operand = i
                     # A register begins with a write of everything, and no part of it is seen in another way.
-                    u.number = -1 if a[i].key & WRITE and a[i].key & FULL and not m.kernel.flags & PARTIAL else -2
-                elif u.number == -1 and not same_map(m, i, u.task, u.operand):
-                    u.number = -2
+                    u.number = PERHAPS if (a[i].key & (WRITE | FULL)) == (WRITE | FULL) and (
+                        not m.kernel.flags & (PARTIAL | REDUCES)) else MEMORY
+                elif u.number == PERHAPS and not same_map(m, i, u.task, u.operand):
+                    u.number = MEMORY
                 u.uses += 1
                 u.last = j
             n += 1
+        if m.kernel.flags & REDUCES:
+            g.tail = <Fold*>m.kernel.data
+            g.tail_input = g.first[j]
+            g.tail_output = n - 1
+            g.initial = g.base[n - 2] if g.tail.initial else NULL
+            g.length = 1
+            for i in range(m.ncore):
+                g.length *= task_dims(m)[m.ndim + i]
         j += 1
         m = next_member(m)
     g.members = j
+    g.runs = j if g.tail == NULL else j - 1
     g.nops = g.first[j] = n
-    g.cost = cost
     return True
 
 cdef bint settle_storages(GroupPlan* g, Task* leader, Used* table) noexcept nogil:
@@ -275,7 +323,8 @@ cdef bint settle_storages(GroupPlan* g, Task* leader, Used* table) noexcept nogi
         for i in range(m.nops):
             if a[i].storage != NULL:
                 u = lookup(table, a[i].storage)
-                if u.number == -1:
+                if u.number == PERHAPS:
+                    u.number = MEMORY
                     if load_int(&u.storage.refs) == u.uses:     # this group's accesses alone: no more can come
                         k = 0
                         while k < g.nregisters and not free[k]:
@@ -285,8 +334,6 @@ cdef bint settle_storages(GroupPlan* g, Task* leader, Used* table) noexcept nogi
                         free[k] = 0
                         u.number = k
                         g.saved += u.storage.nbytes
-                    else:
-                        u.number = -2
                 if u.number >= 0:
                     g.register[n] = True
                     g.base[n] = <char*><size_t>u.number
@@ -307,152 +354,322 @@ cdef bint settle_storages(GroupPlan* g, Task* leader, Used* table) noexcept nogi
         m = next_member(m)
     return True
 
-cdef void fill_strides(Task* leader, GroupPlan* g, Space* space) noexcept nogil:
-    """Strides of all operands in memory along the axes that all members share; axes are joined where all allow it."""
+cdef void lay_out(Task* leader, GroupPlan* g, Space* space) noexcept nogil:
+    """Strides of all operands along the axes that all members share; axes are joined where all of memory allows it."""
     cdef Task* m = leader
-    cdef int i, d, n, x
-    cdef intp left, step
-    cdef intp strides[8][160]
+    cdef Cursor c
+    cdef int i, d, n = 0, x = 0
     cdef bint joined
     while m != NULL:
         refine(space, m)
         m = next_member(m)
+    if space.ndim == 0:
+        space.ndim = 1
+        space.dims[0] = 1
     m = leader
-    n = 0
     while m != NULL:
         for i in range(m.nops):
-            x = m.ndim - 1
-            left = task_dims(m)[x]
-            step = step_of(m, x, i)
+            begin(&c, m, i)
             for d in range(space.ndim - 1, -1, -1):
-                strides[d][n] = step
-                left //= space.dims[d]
-                step *= space.dims[d]
-                if left == 1 and x > 0:
-                    x -= 1
-                    left = task_dims(m)[x]
-                    step = step_of(m, x, i)
+                g.strides[d][n] = c.step
+                take(&c, space.dims[d])
             n += 1
         m = next_member(m)
-    g.ndim = 1
-    g.dims[0] = space.dims[0]
-    x = 0                               # the axis of g that is being built
-    for i in range(n):
-        g.strides[0][i] = strides[0][i]
+    g.total = g.dims[0] = space.dims[0]
     for d in range(1, space.ndim):
         joined = True
         for i in range(n):
-            if not g.register[i] and g.strides[x][i] != strides[d][i] * space.dims[d]:
+            if not g.register[i] and g.strides[x][i] != g.strides[d][i] * space.dims[d]:
                 joined = False
                 break
+        g.total *= space.dims[d]
         if joined:
             g.dims[x] *= space.dims[d]
         else:
             x += 1
             g.dims[x] = space.dims[d]
-        if x < 7:
-            for i in range(n):
-                g.strides[x][i] = strides[d][i]
+        for i in range(n):
+            g.strides[x][i] = g.strides[d][i]
     g.ndim = x + 1
     for i in range(n):
         if not g.register[i]:
-            g.steps[i] = strides[space.ndim - 1][i]
+            g.steps[i] = g.strides[x][i]
+        g.flat[i] = not g.register[i]
+        for d in range(x):
+            if g.strides[d][i] != g.strides[d + 1][i] * g.dims[d + 1]:
+                g.flat[i] = False
+    for d in range(g.runs):
+        g.segmented[d] = False
+        for i in range(g.first[d], g.first[d + 1]):
+            if not g.flat[i] and not g.register[i]:
+                g.segmented[d] = True
 
 cdef void choose_block(GroupPlan* g, Used* table) noexcept nogil:
     """How many elements run at once: what is in use of them fits the first-level cache."""
     cdef int i
-    cdef intp inner = g.dims[g.ndim - 1], block, most, width = 0
-    cdef intp total = 1
-    for i in range(SLOTS):
-        if table[i].storage != NULL and table[i].number < 0:
-            width += itemsize_of(accesses(table[i].task) + table[i].operand)
-    width += g.nregisters * <intp>g.register_bytes
-    for i in range(g.ndim):
-        total *= g.dims[i]
-    g.cost *= total
-    if g.members == 1:
-        block = 1 << 15                 # nothing is used twice
+    cdef intp inner = g.dims[g.ndim - 1], block = ALONE, most, width = 0
+    if g.tail != NULL:                  # a fixed number, on which the result depends
+        block = fold_block(g.tail)
     else:
-        block = L1_BYTES // width
-        if block < MIN_BLOCK:
-            block = MIN_BLOCK
-    if g.nregisters:
-        most = STACK_BYTES // (g.nregisters * <intp>g.register_bytes)
-        if block > most:
-            block = most
-    block = (block + 63) // 64 * 64 if block < 64 else block // 64 * 64
-    if inner <= block:
-        block = inner
+        if g.members > 1:
+            for i in range(SLOTS):
+                if table[i].storage != NULL and table[i].number < 0:
+                    width += itemsize_of(accesses(table[i].task) + table[i].operand)
+            width += g.nregisters * <intp>g.register_bytes
+            block = L1_BYTES // width
+            if block < MIN_BLOCK:
+                block = MIN_BLOCK
+        if g.nregisters:
+            most = STACK_BYTES // 2 // (g.nregisters * <intp>g.register_bytes)
+            if block > most:
+                block = most
+        if block > 64:
+            block = block // 64 * 64
+        g.length = g.total
+        if g.ndim > 1:                  # whole rows of memory, or equal parts of them
+            if inner <= block:
+                block = block // inner * inner
+            else:
+                most = (inner + block - 1) // block
+                block = (inner + most - 1) // most
+                g.length = inner
+    g.by_rows = False
     g.block = block
-    g.per_row = (inner + block - 1) // block
-    g.blocks = total // inner * g.per_row
+    if g.length <= block:
+        g.per_row = 1
+        g.block = block // g.length * g.length
+        g.blocks = (g.total + g.block - 1) // g.block
+    elif g.tail == NULL and g.length == g.total:
+        g.per_row = 1
+        g.blocks = (g.total + block - 1) // block
+    else:
+        g.per_row = (g.length + block - 1) // block
+        g.blocks = g.total // g.length * g.per_row
+
+cdef bint plan_tail(GroupPlan* g) noexcept nogil:
+    """False: no memory."""
+    cdef intp n = 1
+    g.outer = g.ndim
+    while n < g.length:
+        g.outer -= 1
+        n *= g.dims[g.outer]
+    # Registers hold a block each, of a size that is fixed.
+    if g.nregisters * g.block * <intp>g.register_bytes > STACK_BYTES:
+        return False
+    if g.per_row > 1:
+        g.partials = <char*>malloc(g.blocks * g.tail.itemsize)
+        if g.partials == NULL:
+            return False
+        g.by_rows = g.total // g.length >= MANY_ROWS
+    return True
+
+cdef intp pieces_of(GroupPlan* g) noexcept nogil:
+    return g.total // g.length if g.by_rows else g.blocks
 
 # ---- running ----------------------------------------------------------------------------------------------------------
 
 cdef void run_blocks(void* plan, intp start, intp stop) noexcept nogil:
-    """Run all members over each of the blocks [start, stop)."""
+    """Run all members over one block after the other."""
     cdef GroupPlan* g = <GroupPlan*>plan
-    cdef char registers[32768 + 64]
+    cdef char registers[65536 + 64]
     cdef char* room = <char*>((<size_t>registers + 63) & ~<size_t>63)
-    cdef char* row[160]             # where each operand's row begins
     cdef char* at[160]
     cdef char* args[MAX_ARGUMENTS]
-    cdef intp counter[8]
-    cdef intp n, part, left, inner = g.dims[g.ndim - 1], shift
+    cdef intp n, f
     cdef int i, j, d, flags
     cdef Kernel* k
-    part = start % g.per_row
-    left = start // g.per_row
-    for d in range(g.ndim - 2, -1, -1):
-        counter[d] = left % g.dims[d]
-        left //= g.dims[d]
+    if g.by_rows:
+        start *= g.per_row
+        stop *= g.per_row
     for i in range(g.nops):
         if g.register[i]:
-            row[i] = room + <size_t>g.base[i] * (<size_t>g.block * g.register_bytes)
-        else:
-            row[i] = g.base[i]
-            for d in range(g.ndim - 1):
-                row[i] += counter[d] * g.strides[d][i]
-        at[i] = row[i] if g.register[i] else row[i] + part * g.block * g.steps[i]
+            at[i] = room + <size_t>g.base[i] * (<size_t>g.block * g.register_bytes)
     fp_clear()
     while start < stop:
-        n = inner - part * g.block
+        if g.per_row > 1:
+            n = start % g.per_row * g.block
+            f = start // g.per_row * g.length + n
+            n = g.length - n
+        else:
+            f = start * g.block
+            n = g.total - f
         if n > g.block:
             n = g.block
-        for j in range(g.members):
+        for i in range(g.nops):
+            if g.flat[i]:
+                at[i] = g.base[i] + f * g.steps[i]
+        for j in range(g.runs):
             k = g.kernels[j]
-            d = g.first[j]
-            for i in range(g.first[j + 1] - d):
-                args[i] = at[d + i]
-            k.loop(args, &n, g.steps + d, k.data)
+            if g.segmented[j]:
+                run_segments(g, j, at, f, n)
+            else:
+                d = g.first[j]
+                for i in range(g.first[j + 1] - d):
+                    args[i] = at[d + i]
+                k.loop(args, &n, g.steps + d, k.data)
             flags = fp_flags()
             if flags:
                 if k.flags & REPORTS_FP:
                     or_int(&g.flags[j], flags)
                 fp_clear()
+        if g.tail != NULL:
+            run_tail(g, at[g.tail_input], f, n, start)
         start += 1
-        part += 1
-        if part < g.per_row:
-            for i in range(g.nops):
-                if not g.register[i]:
-                    at[i] += g.block * g.steps[i]
-            continue
-        part = 0
-        d = g.ndim - 2
-        while d >= 0:
-            counter[d] += 1
-            shift = 1
-            if counter[d] == g.dims[d]:
-                counter[d] = 0
-                shift = 1 - g.dims[d]
-            for i in range(g.nops):
-                if not g.register[i]:
-                    row[i] += shift * g.strides[d][i]
-            if shift == 1:
-                break
-            d -= 1
-        for i in range(g.nops):
-            at[i] = row[i]
+
+cdef struct Walk:                   # over the rows of memory that a block touches
+    intp column                     # where in a row it is
+    intp counter[8]
+
+cdef inline void start_walk(GroupPlan* g, Walk* w, intp f) noexcept nogil:
+    cdef int d
+    w.column = f % g.dims[g.ndim - 1]
+    f //= g.dims[g.ndim - 1]
+    for d in range(g.ndim - 2, -1, -1):
+        w.counter[d] = f % g.dims[d]
+        f //= g.dims[d]
+
+cdef inline char* row_start(GroupPlan* g, Walk* w, int i) noexcept nogil:
+    cdef char* p = g.base[i]
+    cdef int d
+    for d in range(g.ndim - 1):
+        p += w.counter[d] * g.strides[d][i]
+    return p
+
+cdef inline void next_row(GroupPlan* g, Walk* w, char** row, int first, int nops) noexcept nogil:
+    """Advance to the next row: `row` are the starts of operands first.. ; those of registers do not count."""
+    cdef int d = g.ndim - 2, i
+    cdef intp shift
+    w.column = 0
+    while d >= 0:
+        w.counter[d] += 1
+        shift = 1
+        if w.counter[d] == g.dims[d]:
+            w.counter[d] = 0
+            shift = 1 - g.dims[d]
+        for i in range(nops):
+            row[i] += shift * g.strides[d][first + i]
+        if shift == 1:
+            return
+        d -= 1
+
+cdef void run_segments(GroupPlan* g, int j, char** at, intp f, intp n) noexcept nogil:
+    """Run member j over [f, f + n), one row of memory after the other."""
+    cdef Kernel* k = g.kernels[j]
+    cdef int first = g.first[j], nops = g.first[j + 1] - first, i
+    cdef char* row[MAX_ARGUMENTS]
+    cdef char* args[MAX_ARGUMENTS]
+    cdef intp inner = g.dims[g.ndim - 1], m, done = 0
+    cdef Walk w
+    start_walk(g, &w, f)
+    for i in range(nops):
+        row[i] = row_start(g, &w, first + i) if not g.register[first + i] else NULL
+    while True:
+        m = inner - w.column
+        if m > n - done:
+            m = n - done
+        for i in range(nops):
+            if g.register[first + i]:
+                args[i] = at[first + i] + done * g.steps[first + i]
+            else:
+                args[i] = row[i] + w.column * g.steps[first + i]
+        k.loop(args, &m, g.steps + first, k.data)
+        done += m
+        if done == n:
+            return
+        next_row(g, &w, row, first, nops)
+
+cdef char* gather_block(GroupPlan* g, char* room, intp f, intp n) noexcept nogil:
+    """Bring what the reduction reads together, in the order of iteration."""
+    cdef intp inner = g.dims[g.ndim - 1], step = g.steps[g.tail_input], m, i, done = 0
+    cdef int size = g.tail.itemsize
+    cdef char* row
+    cdef char* p
+    cdef Walk w
+    start_walk(g, &w, f)
+    row = row_start(g, &w, g.tail_input)
+    while True:
+        m = inner - w.column
+        if m > n - done:
+            m = n - done
+        p = row + w.column * step
+        if step == size:
+            memcpy(room + done * size, p, m * size)
+        else:
+            for i in range(m):
+                memcpy(room + (done + i) * size, p + i * step, size)
+        done += m
+        if done == n:
+            return room
+        next_row(g, &w, &row, g.tail_input, 1)
+
+cdef inline char* output_of(GroupPlan* g, intp row) noexcept nogil:
+    """Where the reduction of a row goes."""
+    cdef char* p = g.base[g.tail_output]
+    cdef int d
+    for d in range(g.outer - 1, -1, -1):
+        p += row % g.dims[d] * g.strides[d][g.tail_output]
+        row //= g.dims[d]
+    return p
+
+cdef inline char* begin_output(GroupPlan* g, intp row) noexcept nogil:
+    cdef char* out = output_of(g, row)
+    if g.initial != NULL:
+        memcpy(out, g.initial, g.tail.itemsize)
+    return out
+
+cdef void run_tail(GroupPlan* g, char* p, intp f, intp n, intp block) noexcept nogil:
+    """Reduce [f, f + n), which lies at p unless it is scattered in memory."""
+    cdef char room[FOLD_BYTES]
+    cdef Fold* w = g.tail
+    cdef intp step = g.steps[g.tail_input], row = f // g.length, i
+    cdef int flags
+    if not g.flat[g.tail_input] and not g.register[g.tail_input]:
+        p = gather_block(g, room, f, n)
+        step = w.itemsize
+    if g.per_row > 1:
+        fold_one(w, g.partials + block * w.itemsize, p, n, step, True)
+        if g.by_rows and (block + 1) % g.per_row == 0:
+            end_row(g, row)
+    else:
+        for i in range(n // g.length):
+            fold_one(w, begin_output(g, row + i), p + i * g.length * step, g.length, step, g.initial == NULL)
+    flags = fp_flags()
+    if flags:
+        or_int(&g.flags[g.runs], flags)
+        fp_clear()
+
+cdef void end_row(GroupPlan* g, intp row) noexcept nogil:
+    cdef Fold* w = g.tail
+    fold(w, begin_output(g, row), g.partials + row * g.per_row * w.itemsize, g.per_row, w.itemsize, g.initial == NULL)
+
+cdef void end_blocks(GroupPlan* g) noexcept nogil:
+    cdef intp row
+    cdef int flags
+    if g.partials == NULL:
+        return
+    if not g.by_rows:
+        fp_clear()
+        for row in range(g.total // g.length):
+            end_row(g, row)
+        flags = fp_flags()
+        if flags:
+            or_int(&g.flags[g.runs], flags)
+    release(g.partials)
+    g.partials = NULL
+
+cdef void run_rows(void* plan, intp start, intp stop) noexcept nogil:
+    cdef RowsPlan* r = <RowsPlan*>plan
+    cdef char* args[64]
+    cdef intp dims[64 + 70]
+    cdef int i
+    cdef Kernel* k = r.kernel
+    memcpy(dims, r.dims, sizeof(intp) * r.ndims)
+    for i in range(r.nops):
+        args[i] = r.args[i] + start * r.strides[i]
+    dims[0] = stop - start
+    fp_clear()
+    run_kernel(k, args, r.nops, r.ndim, dims, r.strides)
+    or_int(&r.flags, fp_flags())
 
 cdef int run_kernel(Kernel* k, char** args, int nops, int ndim, intp* dims, intp* strides) noexcept nogil:
     """Call the loop over the innermost of ndim dimensions, with the core dimensions after it. Spoils args."""

@@ -8,7 +8,8 @@ from cpython.object cimport PyObject
 from libc.stdlib cimport malloc, calloc, free
 from libc.string cimport memcpy
 from libc.stdint cimport int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, uint64_t
-from dflow._graph cimport MAY_RAISE, REPORTS_FP, ELEMENTWISE, PARTIAL
+from dflow._fold cimport Fold, reduce_loop, reduce_initial_loop
+from dflow._graph cimport MAY_RAISE, REPORTS_FP, ELEMENTWISE, PARTIAL, REDUCES, ROWS
 
 cnp.import_array()
 cnp.import_umath()
@@ -270,6 +271,8 @@ cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL:
         flags |= MAY_RAISE
     if ufunc.signature is None and not flags & MAY_RAISE:
         flags |= ELEMENTWISE
+    elif ufunc.signature is not None:
+        flags |= ROWS
     cost = cost_of(name, ours, codes)
     k = kernel_new(u.name, u.nin, nargs, <loop_t>(<void**>u.functions)[i], (<void**>u.data)[i], flags, cost)
     return remember(key, k)
@@ -304,8 +307,6 @@ cdef struct Wrapped:
     int nin
     int nout
     int itemsize
-    int naxes
-    bint initial
 
 cdef Wrapped* wrap(Kernel* k, int itemsize) except NULL:
     cdef Wrapped* w = <Wrapped*>calloc(1, sizeof(Wrapped))
@@ -360,82 +361,24 @@ cdef inline void call_binary(Wrapped* w, char* out, char* p, intp n, intp out_st
     steps[1] = step
     w.loop(args, &n, steps, w.data)
 
-cdef inline intp magnitude(intp x) noexcept nogil:
-    return -x if x < 0 else x
-
-cdef void reduce_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """in (r1, .., rm), out (), initial () if there is one. Runs along the axis with the smaller stride."""
-    cdef Wrapped* w = <Wrapped*>data
-    cdef intp n = dims[0], i
-    cdef intp* axes = dims + 1
-    cdef intp* core = steps + (3 if w.initial else 2)
-    cdef intp counter[64]
-    cdef int m = w.naxes, d, last
-    cdef char* p
-    cdef char* out
-    cdef bint across = n > 1 and magnitude(steps[0]) < magnitude(core[m - 1])
-    cdef bint skip
-    cdef intp rows = 1
-    for d in range(m):
-        if axes[d] == 0:
-            rows = 0
-    for i in range(n):
-        out = args[1] + i * steps[1]
-        memcpy(out, args[2] + i * steps[2] if w.initial else args[0] + i * steps[0], w.itemsize)
-    if rows == 0:
-        return
-    last = m if across else m - 1       # axes that are counted here; the others run in the loop
-    for i in range(1 if across else n):
-        p = args[0] + i * steps[0]
-        out = args[1] + i * steps[1]
-        for d in range(last):
-            counter[d] = axes[d]
-        skip = not w.initial            # the first element is in `out` already
-        while True:
-            if across:
-                if not skip:
-                    call_binary(w, out, p, n, steps[1], steps[0])
-            elif skip:
-                if axes[m - 1] > 1:
-                    call_binary(w, out, p + core[m - 1], axes[m - 1] - 1, 0, core[m - 1])
-            else:
-                call_binary(w, out, p, axes[m - 1], 0, core[m - 1])
-            skip = False
-            d = last - 1
-            while d >= 0:
-                counter[d] -= 1
-                if counter[d]:
-                    p += core[d]
-                    break
-                counter[d] = axes[d]
-                p -= core[d] * (axes[d] - 1)
-                d -= 1
-            if d < 0:
-                break
-
-cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial) except NULL:
+cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial, bint blocked) except NULL:
     key = ("reduce", <size_t>k, naxes, initial)
     cdef Kernel* r = recall(key)
-    cdef Wrapped* w
+    cdef Fold* w
     if r == NULL:
-        w = wrap(k, itemsizes[code])
+        w = <Fold*>calloc(1, sizeof(Fold))
+        if w == NULL:
+            raise MemoryError("no memory for a kernel")
+        w.loop = k.loop
+        w.data = k.data
+        w.itemsize = itemsizes[code]
         w.naxes = naxes
         w.initial = initial
-        r = remember(key, kernel_new(k.name, 2 if initial else 1, 3 if initial else 2, reduce_loop, w, k.flags & ~ELEMENTWISE, k.cost))
-        # Outputs come last in a task's operands, so the initial value is operand 1 and the output operand 2.
-        if initial:
-            r.loop = reduce_initial_loop
+        w.blocked = blocked
+        r = remember(key, kernel_new(k.name, 2 if initial else 1, 3 if initial else 2,
+                                     <loop_t>reduce_initial_loop if initial else <loop_t>reduce_loop, w,
+                                     k.flags & ~ELEMENTWISE | REDUCES | ROWS, k.cost))
     return r
-
-cdef void reduce_initial_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """The same with operands in, initial, out."""
-    args[1], args[2] = args[2], args[1]
-    cdef intp moved[67]
-    cdef int i
-    for i in range(3 + (<Wrapped*>data).naxes):
-        moved[i] = steps[i]
-    moved[1], moved[2] = moved[2], moved[1]
-    reduce_loop(args, dims, moved, data)
 
 cdef void accumulate_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     """in (r), out (r)."""
@@ -461,7 +404,7 @@ cdef Kernel* accumulate_kernel(Kernel* k, int code) except NULL:
     key = ("accumulate", <size_t>k)
     cdef Kernel* r = recall(key)
     if r == NULL:
-        r = remember(key, kernel_new(k.name, 1, 2, accumulate_loop, wrap(k, itemsizes[code]), k.flags & ~ELEMENTWISE, k.cost + 1))
+        r = remember(key, kernel_new(k.name, 1, 2, accumulate_loop, wrap(k, itemsizes[code]), k.flags & ~ELEMENTWISE | ROWS, k.cost + 1))
     return r
 
 cdef void reduceat_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
@@ -484,7 +427,7 @@ cdef Kernel* reduceat_kernel(Kernel* k, int code) except NULL:
     key = ("reduceat", <size_t>k)
     cdef Kernel* r = recall(key)
     if r == NULL:
-        r = remember(key, kernel_new(k.name, 2, 3, reduceat_loop, wrap(k, itemsizes[code]), k.flags & ~ELEMENTWISE, k.cost))
+        r = remember(key, kernel_new(k.name, 2, 3, reduceat_loop, wrap(k, itemsizes[code]), k.flags & ~ELEMENTWISE | ROWS, k.cost))
     return r
 
 cdef void at_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
@@ -606,7 +549,7 @@ cdef Kernel* sorting_kernel(str name, int code, int kind, bint which, int nin, l
         s.dot = f.dotfunc
         s.itemsize = itemsizes[code]
         text = name.encode()
-        k = remember(key, kernel_new(text, nin, nin + 1, loop, s, 0, cost))
+        k = remember(key, kernel_new(text, nin, nin + 1, loop, s, ROWS, cost))
     return k
 
 cdef Kernel* sort_kernel(int code, int kind, bint indices) except NULL:
@@ -620,7 +563,7 @@ cdef Kernel* argextreme_kernel(int code, bint largest) except NULL:
 cdef Kernel* dot_kernel(int code) except NULL:
     cdef Kernel* k = sorting_kernel("dot", code, 0, False, 2, dot_loop, 0.3)
     if not is_integer(code):
-        k.flags = REPORTS_FP
+        k.flags |= REPORTS_FP
     return k
 
 # ---- a kernel that sleeps --------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ LAYERS = [
     ["_launch"],
     ["_kernels", "_engine"],
     ["_group"],
-    ["_fp"],
+    ["_fp", "_fold"],
     ["_graph"],
     ["_memory"],
 ]

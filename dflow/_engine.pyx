@@ -12,6 +12,7 @@ from cpython.pystate cimport PyThreadState
 from cpython.ref cimport Py_DECREF
 from libc.stdlib cimport malloc, calloc, free
 from libc.string cimport memcpy, memset
+from dflow._blas cimport blas_after_fork
 from dflow._fp cimport fp_flags, fp_clear, FP_INVALID, warn_later, warnings_wait, give_warnings
 from dflow._graph cimport *
 from dflow._group cimport *
@@ -445,7 +446,7 @@ cdef Poison* run_loop(Runner* me, Task* t) noexcept nogil:
         drop_gil(me)
     if k.flags & (REPORTS_FP | INVALID_FAILS):
         fp_clear()
-    if k.flags & ROWS and not k.flags & MAY_RAISE and t.nops <= 64 and task_dims(t)[0] > 1 and cost_of(t) > SPLIT_NS:
+    if k.flags & ROWS and not k.flags & MAY_RAISE and t.nops <= 64 and cost_of(t) > SPLIT_NS:
         flags = spread_rows(t, args)
     else:
         run_kernel(k, args, t.nops, t.ndim, task_dims(t), &steps[0] if t.flags & FLAT else task_strides(t))
@@ -466,9 +467,12 @@ cdef Poison* run_loop(Runner* me, Task* t) noexcept nogil:
     return NULL
 
 cdef int spread_rows(Task* t, char** args) noexcept nogil:
-    """Cut the outermost loop dimension of t into pieces; the floating point flags."""
+    """Run t in pieces: its own, or of the outermost loop dimension. The floating point flags."""
     cdef RowsPlan r
-    cdef intp rows = task_dims(t)[0]
+    cdef intp rows = task_dims(t)[0], least = (rows + 4 * nworkers - 1) // (4 * nworkers)
+    if t.kernel.pieces != NULL and t.ndim == 1:
+        rows = t.kernel.pieces(task_dims(t))
+        least = 1
     r.kernel = t.kernel
     r.nops = t.nops
     r.ndim = t.ndim
@@ -477,7 +481,7 @@ cdef int spread_rows(Task* t, char** args) noexcept nogil:
     r.strides = task_strides(t)
     r.flags = 0
     memcpy(r.args, args, t.nops * sizeof(args[0]))
-    spread(run_rows, &r, rows, (rows + 4 * nworkers - 1) // (4 * nworkers), cost_of(t))
+    spread(run_rows, &r, rows, least, cost_of(t))
     return r.flags
 
 cdef Poison* memory_poison(Task* t, size_t nbytes) noexcept with gil:
@@ -1168,6 +1172,7 @@ def after_fork_in_child():
     for i in range(NWIDES):
         memset(&wides[i], 0, sizeof(Wide))
     opening.lock = 0
+    blas_after_fork()
     for i in range(MAX_WORKERS + 1):
         queues[i].lock = 0
         while True:

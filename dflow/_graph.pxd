@@ -27,6 +27,7 @@ from dflow._memory cimport load_ptr
 
 ctypedef Py_ssize_t intp
 ctypedef void (*loop_t)(char** args, intp* dims, intp* steps, void* data) noexcept nogil
+ctypedef void (*piece_t)(char** args, intp* dims, intp* steps, void* data, intp start, intp stop) noexcept nogil
 
 cdef extern from "_site.h":
     ctypedef struct Site:
@@ -55,6 +56,8 @@ cdef struct Kernel:         # immortal
     int nin                 # operands nin.. are written
     int nops
     float cost              # nanoseconds for one innermost element, roughly
+    intp (*pieces)(intp* dims) noexcept nogil   # into how many parts the loop may be cut; NULL: see ROWS
+    piece_t piece           # runs some of them
 
 cdef struct Poison:         # an error, shared by the storages it reached
     int refs                # atomic

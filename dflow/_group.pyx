@@ -663,12 +663,15 @@ cdef void run_rows(void* plan, intp start, intp stop) noexcept nogil:
     cdef intp dims[64 + 70]
     cdef int i
     cdef Kernel* k = r.kernel
-    memcpy(dims, r.dims, sizeof(intp) * r.ndims)
     for i in range(r.nops):
-        args[i] = r.args[i] + start * r.strides[i]
-    dims[0] = stop - start
+        args[i] = r.args[i] + (start * r.strides[i] if k.pieces == NULL or r.ndim > 1 else 0)
+    memcpy(dims, r.dims, sizeof(intp) * r.ndims)
     fp_clear()
-    run_kernel(k, args, r.nops, r.ndim, dims, r.strides)
+    if k.pieces != NULL and r.ndim == 1:
+        k.piece(args, dims, r.strides, k.data, start, stop)
+    else:
+        dims[0] = stop - start
+        run_kernel(k, args, r.nops, r.ndim, dims, r.strides)
     or_int(&r.flags, fp_flags())
 
 cdef int run_kernel(Kernel* k, char** args, int nops, int ndim, intp* dims, intp* strides) noexcept nogil:

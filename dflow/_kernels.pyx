@@ -8,6 +8,7 @@ from cpython.object cimport PyObject
 from libc.stdlib cimport malloc, calloc, free
 from libc.string cimport memcpy
 from libc.stdint cimport int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, uint64_t
+from dflow._blas cimport Product, product_loop, product_piece, product_pieces
 from dflow._fold cimport Fold, reduce_loop, reduce_initial_loop
 from dflow._graph cimport MAY_RAISE, REPORTS_FP, ELEMENTWISE, PARTIAL, REDUCES, ROWS
 
@@ -220,7 +221,7 @@ cdef Kernel* remember(object key, Kernel* k) except NULL:
 # What one element of eight bytes costs, in nanoseconds, when all is in the first-level cache (measured on a Zen 4); what is
 # not listed costs about as much as an addition. Only the order of magnitude counts.
 COSTS = {name: cost for cost, group in (
-    (0.05, "matmul vecdot matvec vecmat"),                 # for one multiplication
+    (0.04, "matmul vecdot matvec vecmat"),                 # for one multiplication
     (0.3, "divide true_divide"),
     (0.5, "maximum minimum fmax fmin sign copysign heaviside"),
     (1, "exp exp2 expm1 log log2 log10 log1p sqrt cbrt tan tanh sinh cosh arctan arctanh reciprocal"),
@@ -275,7 +276,23 @@ cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL:
         flags |= ROWS
     cost = cost_of(name, ours, codes)
     k = kernel_new(u.name, u.nin, nargs, <loop_t>(<void**>u.functions)[i], (<void**>u.data)[i], flags, cost)
+    if ufunc is np.matmul and FLOAT <= <int>codes[0] <= CDOUBLE and codes[0] != LONGDOUBLE:
+        use_blas(k, codes[0])
     return remember(key, k)
+
+cdef int use_blas(Kernel* k, int code) except -1:
+    cdef Product* w = <Product*>calloc(1, sizeof(Product))
+    if w == NULL:
+        raise MemoryError("no memory for a kernel")
+    w.loop = k.loop
+    w.data = k.data
+    w.code = {FLOAT: 0, DOUBLE: 1, CFLOAT: 2, CDOUBLE: 3}[code]
+    w.itemsize = itemsizes[code]
+    k.loop = product_loop
+    k.data = w
+    k.pieces = product_pieces
+    k.piece = product_piece
+    return 0
 
 cdef Kernel casts[18][18]
 

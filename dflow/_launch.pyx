@@ -4,6 +4,7 @@ import numpy as np
 from cpython.exc cimport PyErr_Occurred
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
+from dflow._blas cimport load_blas, worth_blas
 from dflow._engine cimport submit, wait_storage, region_ready, in_host_task, settings
 from dflow._fp cimport FP_INVALID, fp_flags, fp_clear, fp_event, read_fp_policy, fp_warn, fp_strict
 from dflow._graph cimport (
@@ -101,6 +102,8 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
     if core != NULL:
         for i in range(core.ndim):
             cost *= core.dims[i] if core.dims[i] else 1
+    if k.pieces != NULL and worth_blas(core.dims[0], core.dims[1], core.dims[2]):
+        load_blas()
     ndim = simplify(ops, nops, ndim, shape)
     read_fp_policy()
     strict = fp_strict != 0 and (k.flags & REPORTS_FP) != 0

@@ -6,10 +6,10 @@ The environment sets them at import: DFLOW_NUM_WORKERS (default: the cores this 
 import atexit
 import os
 
-from dflow import _array, _engine
+from dflow import _array, _blas, _engine
 from dflow._engine import bulk, inline_limit, naive, num_workers, set_num_workers, statistics
 
-__all__ = ["bulk", "inline_limit", "naive", "num_workers", "set_num_workers", "sleep", "statistics"]
+__all__ = ["bulk", "config", "inline_limit", "naive", "num_workers", "set_num_workers", "sleep", "statistics"]
 
 
 def _cores():
@@ -37,6 +37,11 @@ def _number_of_workers():
 def sleep(array, seconds):
     """A copy of array, finished `seconds` later: a kernel that sleeps without the GIL, to watch the scheduler with."""
     return _array.sleep(_array.array(array), float(seconds))
+
+
+def config():
+    """What the engine runs with: its workers, its mode, its memory budget, and the BLAS of large matrix products."""
+    return {"workers": num_workers(), "naive": naive(), "bulk": bulk(), "blas": _blas.config()}
 
 
 _mode = os.environ.get("DFLOW_ENGINE", "")

@@ -24,7 +24,7 @@ LAYERS = [
     ["_launch"],
     ["_kernels", "_engine"],
     ["_group"],
-    ["_fp", "_fold"],
+    ["_fp", "_fold", "_blas"],
     ["_graph"],
     ["_memory"],
 ]

@@ -15,6 +15,8 @@ cdef int submit(Task* t) except -1
 cdef void nudge() noexcept                                           # somebody asks whether something is ready
 cdef int wait_storage(Storage* s, Region* r, bint write) except -1   # GIL; r NULL: all of it. Raises its poison
 cdef int wait_all() except -1
+cdef long long memory_budget                                        # GIL
+cdef bint make_room(size_t nbytes) except -1
 cdef bint region_ready(Storage* s, Region* r, bint write) noexcept nogil
 cdef bint in_host_task() noexcept nogil
 

@@ -124,6 +124,9 @@ cdef int searching = 0              # atomic: workers awake that look for work
 cdef int hosting = 0                # atomic: runners inside host tasks
 cdef int rings = 0                  # of done_bell, under it: who saw an older count must look again
 cdef int waiting_all = 0            # atomic: threads in wait_all
+cdef int waiting_room = 0           # atomic: threads in make_room
+cdef long long memory_waits = 0     # GIL
+memory_budget = 1 << 62
 cdef long long submitted = 0        # GIL
 cdef long long retired = 0          # atomic: tasks finished by runners that are gone
 cdef long long host_tasks = 0       # atomic: host tasks not yet finished
@@ -738,7 +741,7 @@ cdef Task* retire(int index, Task* t, long long* done) noexcept nogil:
             wake_worker()
         ready = following
     done[0] += members
-    if ring:
+    if ring or load_int(&waiting_room):
         ring_done()
     if group_waits():
         wake_worker()                   # t may have been what it waited for
@@ -1009,13 +1012,21 @@ cdef Task* help(Runner* me, Storage* s) noexcept nogil:
     leave(me)
     return t
 
-cdef bint finished(Storage* s, Region* r, bint write) noexcept nogil:
-    return pending() == 0 if s == NULL else region_ready(s, r, write)
+cdef struct Wait:           # what a thread waits for
+    Storage* s              # that it can be read or written; NULL: that nothing is pending,
+    Region* r
+    bint write
+    long long room          # or, when this is not 0, that so many bytes fit into the budget
 
-cdef bint help_until(Runner* me, Storage* s, Region* r, bint write) noexcept nogil:
+cdef bint finished(Wait* w) noexcept nogil:
+    if w.s != NULL:
+        return region_ready(w.s, w.r, w.write)
+    return pending() == 0 or (w.room and bytes_live() + w.room <= memory_budget - memory_budget // 8)
+
+cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
     """Help, or sleep, until what is waited for is ready (True) or it is time to look at signals (False).
 
-    Called with the GIL, which it gives up in between. s NULL: wait for everything.
+    Called with the GIL, which it gives up in between.
     """
     cdef long long start = now_ns()
     cdef int seen
@@ -1025,15 +1036,15 @@ cdef bint help_until(Runner* me, Storage* s, Region* r, bint write) noexcept nog
     while True:
         seen = load_int(&rings)
         enter(me)
-        ready = finished(s, r, write)
+        ready = finished(w)
         leave(me)
         if ready or now_ns() - start > SLICE_NS:
             break
-        t = help(me, s)
+        t = help(me, w.s)
         if t != NULL:
             while t != NULL:
                 t = execute(me, t)
-                if t != NULL and (now_ns() - start > SLICE_NS or finished(s, r, write)):
+                if t != NULL and (now_ns() - start > SLICE_NS or finished(w)):
                     give_back(t)
                     t = NULL
                 leave(me)
@@ -1049,11 +1060,12 @@ cdef bint help_until(Runner* me, Storage* s, Region* r, bint write) noexcept nog
     take_gil(me)
     return ready
 
-cdef int block(Storage* s, Region* r, bint write, bint once=False) except -1:
+cdef int block(Wait* w, bint once=False) except -1:
     """Wait with help; `once`: for one slice of time at most. Ctrl-C interrupts."""
     global waits
     cdef Runner me
     cdef Site* site
+    cdef Storage* s = w.s
     cdef Task* t
     if tls_host:
         raise RuntimeError("a task would wait for another one: pass the array as an argument of dflow.submit")
@@ -1074,9 +1086,9 @@ cdef int block(Storage* s, Region* r, bint write, bint once=False) except -1:
         s.waited += 1
         spin_unlock(&s.lock)
     else:
-        add_int(&waiting_all, 1)
+        add_int(&waiting_room if w.room else &waiting_all, 1)
     try:
-        while not help_until(&me, s, r, write):
+        while not help_until(&me, w):
             PyErr_CheckSignals()
             if once:
                 break
@@ -1090,13 +1102,46 @@ cdef int block(Storage* s, Region* r, bint write, bint once=False) except -1:
             spin_unlock(&s.lock)
             storage_unref(s)
         else:
-            add_int(&waiting_all, -1)
+            add_int(&waiting_room if w.room else &waiting_all, -1)
     return 0
+
+cdef int settle(bint once=False) except -1:
+    """Until nothing is pending."""
+    cdef Wait w
+    w.s = NULL
+    w.room = 0
+    while pending():
+        block(&w, once)
+        if once:
+            break
+    return 0
+
+cdef bint make_room(size_t nbytes) except -1:
+    """Wait until so many bytes more fit into the memory budget. False when they never will. In a host task: True."""
+    global memory_waits
+    cdef Wait w
+    w.s = NULL
+    w.room = <long long>nbytes
+    if <long long>nbytes > memory_budget:
+        return False
+    if tls_host:
+        return True
+    memory_waits += 1
+    while pending() and bytes_live() + w.room > memory_budget:
+        block(&w)
+    if graves():
+        drain()
+    return bytes_live() + w.room <= memory_budget
 
 cdef int wait_storage(Storage* s, Region* r, bint write) except -1:
     """Until no pending access stands in the way of reading (or writing) a region of s. Raises its poison, if reading."""
+    cdef Wait w
+    w.s = s
+    w.r = r
+    w.write = write
+    w.room = 0
     while not region_ready(s, r, write):
-        block(s, r, write)
+        block(&w)
     if warnings_wait():
         give_warnings()
     if graves():
@@ -1107,8 +1152,7 @@ cdef int wait_storage(Storage* s, Region* r, bint write) except -1:
 
 cdef int wait_all() except -1:
     """Until nothing is pending. Raises the errors that nobody has seen."""
-    while pending():
-        block(NULL, NULL, False)
+    settle()
     purge()
     drain()
     trim_cells()
@@ -1148,7 +1192,7 @@ def after_fork_in_parent():
 
 def after_fork_in_child():
     """No worker has survived. What was pending is poisoned, what was ready stays."""
-    global runners, started, sleeping, tokens, searching, hosting, waiting_all, runners_lock, forking
+    global runners, started, sleeping, tokens, searching, hosting, waiting_all, waiting_room, runners_lock, forking
     cdef Runner* me = <Runner*>tls_runner
     cdef Runner* r
     cdef Task* t
@@ -1156,7 +1200,7 @@ def after_fork_in_child():
     cdef int i
     r = runners
     runners = NULL
-    runners_lock = forking = sleeping = tokens = searching = waiting_all = started = 0
+    runners_lock = forking = sleeping = tokens = searching = waiting_all = waiting_room = started = 0
     hosting = 1 if tls_host else 0
     bell_init(&idle_bell)
     bell_init(&done_bell)
@@ -1222,7 +1266,7 @@ def shutdown():
         while load_i64(&host_tasks) and left and slices < STUCK:
             slices = slices + 1 if left == before else 0
             before = left
-            block(NULL, NULL, False, True)
+            settle(True)
             left = pending()
     except BaseException:           # Ctrl-C again
         pass
@@ -1246,8 +1290,7 @@ def set_num_workers(int n):
     global nworkers
     if not 1 <= n <= MAX_WORKERS:
         raise ValueError(f"n must be between 1 and {MAX_WORKERS}, not {n}")
-    while pending():
-        block(NULL, NULL, False)
+    settle()
     if started:
         with nogil:
             stop_workers(False)
@@ -1285,6 +1328,28 @@ def bulk(n=None):
         start_group()
         longest_group = n
     return before
+
+def set_memory_budget(nbytes):
+    """Bytes of array data that may be allocated or promised at a time. Returns the previous budget.
+
+    An operation whose result does not fit waits until pending work has given memory back, and raises MemoryError when
+    nothing pending can.
+    """
+    global memory_budget
+    before = memory_budget
+    if not isinstance(nbytes, int) or nbytes <= 0:
+        raise ValueError(f"nbytes must be a positive int, not {nbytes!r}")
+    memory_budget = min(nbytes, 1 << 62)
+    set_block_limit(memory_budget)
+    return before
+
+def memory_stats():
+    """Bytes: the budget; live (array data allocated or promised); held (blocks taken from the system), cached (of these,
+    kept for arrays to come), peak (most ever held). waits: submissions that waited for room."""
+    drain()
+    held = block_bytes()
+    return {"budget": memory_budget, "live": bytes_live(), "held": held.held, "cached": held.cached, "peak": held.peak,
+            "waits": memory_waits}
 
 def set_delays(unsigned long long seed, int max_us):
     """For tests: sleep up to max_us microseconds before about every fourth task. seed 0 turns it off."""

@@ -136,6 +136,7 @@ cdef struct Task:
 # ---- storages and poison
 cdef Storage* storage_new(size_t nbytes, bint pending) noexcept      # GIL; NULL: no memory. pending: allocate later
 cdef void storage_unref(Storage* s) noexcept                         # GIL
+cdef long long bytes_live() noexcept nogil                           # allocated or promised
 cdef bint storage_allocate(Storage* s) noexcept nogil                # False: no memory
 cdef inline bint readable(Storage* s) noexcept nogil:
     return load_ptr(&s.writes) == NULL

@@ -68,6 +68,9 @@ cdef Storage* storage_new(size_t nbytes, bint pending) noexcept:
     bytes_made += nbytes
     return s
 
+cdef long long bytes_live() noexcept nogil:
+    return load_i64(&bytes_made) - load_i64(&bytes_ended) - load_i64(&bytes_ended_nogil)
+
 cdef bint storage_allocate(Storage* s) noexcept nogil:
     """Give s its memory if it has none. Two writers of disjoint views may come at once."""
     cdef char* p

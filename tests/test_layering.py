@@ -23,6 +23,7 @@ LAYERS = [
     ["_array"],
     ["_launch"],
     ["_kernels", "_engine"],
+    ["_workers"],
     ["_group"],
     ["_fp", "_fold", "_blas"],
     ["_graph"],

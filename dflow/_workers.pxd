@@ -1,0 +1,116 @@
+"""Workers: queues, running, splitting, sleeping. What runs tasks; who submits them and who waits for them is in _engine.
+
+A runner is a thread that runs tasks: a worker, or a thread that helps while it waits. It is `inside` while it touches
+shared structures, and outside while it runs a kernel, sleeps, or waits for the GIL; fork() waits until nobody is inside.
+"""
+
+from cpython.pystate cimport PyThreadState
+from dflow._graph cimport Storage, Task, Poison
+from dflow._group cimport Space, Waits
+
+cdef extern from "_sync.h" nogil:
+    ctypedef struct Bell:
+        pass
+    void bell_init(Bell*)
+    void bell_lock(Bell*)
+    void bell_unlock(Bell*)
+    void bell_wait(Bell*)
+    void bell_wait_ns(Bell*, long long)
+    void bell_ring_one(Bell*)
+    void bell_ring_all(Bell*)
+    void sleep_ns(long long)
+    long long now_ns()
+
+cdef extern from "<pthread.h>" nogil:
+    ctypedef unsigned long pthread_t
+
+cdef enum:
+    MAX_WORKERS = 256
+    SPIN_NS = 20000         # how long an idle worker or a waiting thread looks around before it sleeps
+    CALL_NS = 60000         # estimated cost from which a worker is woken for an open group, or for a piece of a kernel
+
+cdef struct Runner:         # a worker, or a thread that helps while it waits
+    int inside              # 1 while it touches shared structures: fork() waits for 0
+    int index               # of its queue: 1.. for workers, 0 (the submitters' queue) for others
+    Task* current           # what it runs, or is about to
+    PyThreadState* tstate   # its saved thread state, when it has one
+    Runner* next            # list of all: runners_lock
+    long long done          # written by its owner
+    long long stolen
+    unsigned long long random
+    pthread_t thread
+
+cdef struct Opening:        # the group that tasks may join; see _group.pxd
+    int lock                # over all of this. Members are added under it and the GIL; anyone may close
+    Task* leader            # NULL: none is open. While it is, the leader counts it as one more predecessor
+    Task* last
+    int members
+    int operands
+    bint called             # a worker was woken for it
+    double cost             # nanoseconds
+    Space space
+    Waits waits
+
+cdef struct Shared:
+    int nworkers            # wanted; GIL
+    int started             # running; GIL
+    int stopping            # atomic
+    int forking             # atomic
+    Runner* runners         # all of them: runners_lock
+    int runners_lock
+    Bell idle_bell
+    Bell done_bell
+    int sleeping            # workers asleep that nobody has woken; idle_bell
+    int tokens              # workers woken that have not noticed; idle_bell
+    int searching           # atomic: workers awake that look for work
+    int hosting             # atomic: runners inside host tasks
+    int rings               # of done_bell, under it: who saw an older count must look again
+    int waiting_all         # atomic: threads that wait for everything
+    int waiting_room        # atomic: threads that wait for memory
+    long long submitted     # GIL
+    long long retired       # atomic: tasks finished by runners that are gone
+    long long host_tasks    # atomic: host tasks not yet finished
+    long long groups        # atomic: that ran,
+    long long grouped       # their members,
+    long long bytes_never_stored    # and what they kept in registers
+    unsigned long long delay_seed
+    int delay_us            # for tests: random sleeps before tasks
+
+cdef Shared shared
+cdef Opening opening
+
+# ---- queues
+cdef void push(int index, Task* t) noexcept nogil
+cdef Task* pop(int index) noexcept nogil
+cdef bint take(Task* t) noexcept nogil
+cdef Task* find(Runner* me) noexcept nogil
+cdef void give_back(Task* t) noexcept nogil
+cdef void purge() noexcept nogil
+cdef bint any_ready() noexcept nogil
+cdef void wake_worker() noexcept nogil
+cdef bint join_wide(Runner* me) noexcept nogil
+
+# ---- the open group
+cdef double cost_of(Task* t) noexcept nogil                             # in nanoseconds, roughly
+cdef Task* close_group() noexcept nogil                                 # needs its lock; the leader, if it can run
+cdef void start_group() noexcept nogil                                  # close it, if there is one, and queue it
+cdef void run_plan(Task* leader, void* plan) noexcept nogil
+
+# ---- running
+cdef void enter(Runner* me) noexcept nogil
+cdef void leave(Runner* me) noexcept nogil
+cdef void take_gil(Runner* me) noexcept nogil
+cdef void drop_gil(Runner* me) noexcept nogil
+cdef Task* execute(Runner* me, Task* t) noexcept nogil
+cdef Task* retire(int index, Task* t, long long* done) noexcept nogil
+cdef void ring_done() noexcept nogil
+cdef bint inside_host_task() noexcept nogil
+
+# ---- workers
+cdef void register(Runner* me) noexcept nogil
+cdef void unregister(Runner* me) noexcept nogil
+cdef long long pending() noexcept nogil
+cdef Runner* this_worker() noexcept nogil                               # NULL in any other thread
+cdef int start_workers() except -1
+cdef void stop_workers(bint leaving) noexcept nogil
+cdef void reset_workers() noexcept                                      # in a forked child

@@ -1,0 +1,699 @@
+"""Queues, runners and workers: see _workers.pxd."""
+
+from cpython.exc cimport PyErr_Occurred
+from cpython.ref cimport Py_DECREF
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
+from dflow._fp cimport fp_flags, fp_clear, FP_INVALID, warn_later
+from dflow._graph cimport *
+from dflow._group cimport *
+from dflow._memory cimport *
+
+cdef extern from "Python.h" nogil:
+    PyThreadState* PyEval_SaveThread()
+    void PyEval_RestoreThread(PyThreadState*)
+    void PyErr_SetInterrupt()
+    int PyGILState_Ensure()
+
+cdef extern from "_sync.h" nogil:
+    bint thread_state_has_error(PyThreadState*)
+
+cdef extern from "<pthread.h>" nogil:
+    int pthread_create(pthread_t*, void*, void* (*)(void*) noexcept nogil, void*)
+    int pthread_join(pthread_t, void**)
+    bint join_within(pthread_t, long long)      # this and the next come through _sync.h
+
+cdef extern from *:
+    """
+    static __thread void *tls_runner;        /* the Runner this thread is, if any */
+    static __thread int tls_host;            /* inside a host task */
+    """
+    void* tls_runner
+    int tls_host
+
+# ---- state ------------------------------------------------------------------------------------------------------------
+
+cdef struct Queue:          # first in, first out; linked through Task.next
+    int lock
+    Task* head              # NULL test without the lock
+    Task* tail
+    char pad[40]            # a cache line each
+
+cdef struct Wide:           # a kernel that several runners run, piece by piece
+    int lock
+    int taken               # atomic: by an owner, who alone writes the rest
+    int open                # others may join; lock
+    int helpers             # runners in it besides its owner; up under the lock, down atomically
+    void (*run)(void*, intp, intp) noexcept nogil
+    void* plan
+    long long next          # atomic: first piece that nobody took
+    long long total
+    long long grain         # pieces taken at once
+    char pad[8]             # a cache line
+
+cdef enum:
+    NWIDES = 8              # kernels that are split at a time
+    RIPE_NS = 8000          # an idle worker takes an open group that nobody has joined for so long
+    SPLIT_NS = 40000        # estimated cost from which a kernel is split for those who are awake,
+    GRAIN_NS = 20000        # into pieces of about so much
+
+cdef Queue queues[MAX_WORKERS + 1]
+cdef Runner* workers[MAX_WORKERS + 1]
+cdef Wide wides[NWIDES]
+
+shared.nworkers = 1
+bell_init(&shared.idle_bell)
+bell_init(&shared.done_bell)
+
+cdef bint inside_host_task() noexcept nogil:
+    return tls_host != 0
+
+cdef Runner* this_worker() noexcept nogil:
+    return <Runner*>tls_runner
+
+# ---- queues -----------------------------------------------------------------------------------------------------------
+
+cdef void push(int index, Task* t) noexcept nogil:
+    cdef Queue* q = &queues[index]
+    t.next = NULL
+    spin_lock(&q.lock)
+    if q.head == NULL:
+        store_ptr(&q.head, t)
+    else:
+        q.tail.next = t
+    q.tail = t
+    spin_unlock(&q.lock)
+
+cdef Task* pop(int index) noexcept nogil:
+    cdef Queue* q = &queues[index]
+    cdef Task* t
+    if load_ptr(&q.head) == NULL:
+        return NULL
+    spin_lock(&q.lock)
+    t = q.head
+    if t != NULL:
+        store_ptr(&q.head, t.next)
+    spin_unlock(&q.lock)
+    return t
+
+cdef bint take(Task* t) noexcept nogil:
+    """Whether the caller, who holds t's queue entry, is to run t."""
+    if cas_int(&t.state, IDLE, TAKEN):
+        return True
+    if add_int(&t.state, POPPED) & FINISHED:
+        cell_free_nogil(TASKS, t, t.size)
+    return False
+
+cdef Task* find(Runner* me) noexcept nogil:
+    """The oldest ready task: of its own queue, of the submitters', of another worker's."""
+    cdef int i, k
+    cdef Task* t
+    for i in range(shared.nworkers + 1):
+        k = me.index if i == 0 else 0 if i == 1 else (me.index + i - 2) % shared.nworkers + 1
+        while True:
+            t = pop(k)
+            if t == NULL:
+                break
+            if take(t):
+                if k != me.index and k != 0:
+                    me.stolen += 1
+                return t
+    return NULL
+
+cdef void purge() noexcept nogil:
+    """Drop the stale entries of tasks that waiting threads claimed. For when nothing is pending."""
+    cdef int i
+    cdef Task* t
+    for i in range(shared.nworkers + 1):
+        while True:
+            t = pop(i)
+            if t == NULL:
+                break
+            if take(t):
+                give_back(t)            # submitted by another thread just now
+                return
+
+cdef bint any_ready() noexcept nogil:
+    cdef int i
+    for i in range(shared.nworkers + 1):
+        if load_ptr(&queues[i].head) != NULL:
+            return True
+    return any_wide()
+
+cdef void wake_worker() noexcept nogil:
+    """After a push: make sure that somebody looks. One searching worker is enough, it wakes the next."""
+    full_fence()                    # the push above, before the look at `searching`; pairs with idle()
+    if load_int(&shared.searching) == 0 and load_int(&shared.sleeping):
+        wake_one()
+
+cdef void wake_one() noexcept nogil:
+    bell_lock(&shared.idle_bell)
+    if shared.sleeping:
+        shared.sleeping -= 1
+        shared.tokens += 1
+        add_int(&shared.searching, 1)
+        bell_ring_one(&shared.idle_bell)
+    bell_unlock(&shared.idle_bell)
+
+# ---- the open group ---------------------------------------------------------------------------------------------------
+
+cdef double cost_of(Task* t) noexcept nogil:
+    """In nanoseconds, roughly."""
+    cdef double cost = t.kernel.cost
+    cdef int i
+    for i in range(t.ndim + t.ncore):
+        cost *= task_dims(t)[i]
+    return cost
+
+cdef Task* close_group() noexcept nogil:
+    """Nobody joins the open group any more. Its leader, if it can run, for the caller to queue. Needs the lock."""
+    cdef Task* leader = opening.leader
+    opening.leader = NULL
+    if leader != NULL and add_int(&leader.npending, -1) == 0:
+        return leader
+    return NULL
+
+cdef void start_group() noexcept nogil:
+    """Close the open group, if there is one, and queue it."""
+    cdef Task* t
+    if load_ptr(&opening.leader) == NULL:
+        return
+    spin_lock(&opening.lock)
+    t = close_group()
+    spin_unlock(&opening.lock)
+    if t != NULL:
+        push(0, t)
+        wake_worker()
+
+cdef inline bint group_waits() noexcept nogil:
+    """Whether an open group waits for nothing but to be closed, and is worth a worker's time."""
+    cdef Task* leader
+    cdef bint waits = False
+    if load_ptr(&opening.leader) == NULL:
+        return False
+    spin_lock(&opening.lock)
+    leader = opening.leader
+    waits = leader != NULL and opening.cost > CALL_NS and load_int(&leader.npending) == 1
+    spin_unlock(&opening.lock)
+    return waits
+
+# ---- running ----------------------------------------------------------------------------------------------------------
+
+cdef void enter(Runner* me) noexcept nogil:
+    swap_int(&me.inside, 1)         # a full barrier: before the look at `forking`
+    while load_int(&shared.forking):
+        store_int(&me.inside, 0)
+        sleep_ns(50000)
+        swap_int(&me.inside, 1)
+
+cdef void leave(Runner* me) noexcept nogil:
+    store_int(&me.inside, 0)
+
+cdef void take_gil(Runner* me) noexcept nogil:
+    """The thread state is kept between calls, so that an error that a loop set under the GIL is still there."""
+    if me.tstate == NULL:
+        enter(me)                   # making one takes a lock of the interpreter's that a forked child would need
+        PyGILState_Ensure()
+        leave(me)
+    else:
+        PyEval_RestoreThread(me.tstate)
+
+cdef void drop_gil(Runner* me) noexcept nogil:
+    me.tstate = PyEval_SaveThread()
+
+cdef Poison* run_loop(Runner* me, Task* t) noexcept nogil:
+    """Run the kernel of t; the error, if any, as a new reference."""
+    cdef Kernel* k = t.kernel
+    cdef Access* a = accesses(t)
+    cdef char* args[256]
+    cdef intp steps[8]              # of a FLAT task
+    cdef int i, flags
+    for i in range(t.nops):
+        if t.flags & FLAT:
+            steps[i] = 0 if a[i].storage == NULL else 1 << ((a[i].key >> SIZE_SHIFT) & 15)
+        if a[i].storage == NULL:
+            args[i] = constant_of(t, i)
+        else:
+            if not storage_allocate(a[i].storage):
+                take_gil(me)
+                p = memory_poison(t, a[i].storage.nbytes)
+                drop_gil(me)
+                return p
+            args[i] = a[i].storage.data + (a[i].key >> ACCESS_BITS)
+    if k.flags & MAY_RAISE and me.tstate == NULL:
+        take_gil(me)
+        drop_gil(me)
+    if k.flags & (REPORTS_FP | INVALID_FAILS):
+        fp_clear()
+    if k.flags & ROWS and not k.flags & MAY_RAISE and t.nops <= 64 and cost_of(t) > SPLIT_NS:
+        flags = spread_rows(t, args)
+    else:
+        run_kernel(k, args, t.nops, t.ndim, task_dims(t), &steps[0] if t.flags & FLAT else task_strides(t))
+        flags = fp_flags()
+    if k.flags & (REPORTS_FP | INVALID_FAILS):
+        if flags & FP_INVALID and k.flags & INVALID_FAILS:
+            take_gil(me)
+            p = invalid_poison(t)
+            drop_gil(me)
+            return p
+        if flags & t.fp_warn:
+            warn_later(flags & t.fp_warn, t.site, k)
+    if k.flags & MAY_RAISE and thread_state_has_error(me.tstate):
+        take_gil(me)
+        p = raised_poison(t)
+        drop_gil(me)
+        return p
+    return NULL
+
+cdef int spread_rows(Task* t, char** args) noexcept nogil:
+    """Run t in pieces: its own, or of the outermost loop dimension. The floating point flags."""
+    cdef RowsPlan r
+    cdef intp rows = task_dims(t)[0], least = (rows + 4 * shared.nworkers - 1) // (4 * shared.nworkers)
+    if t.kernel.pieces != NULL and t.ndim == 1:
+        rows = t.kernel.pieces(task_dims(t))
+        least = 1
+    r.kernel = t.kernel
+    r.nops = t.nops
+    r.ndim = t.ndim
+    r.ndims = t.ndim + t.ncore
+    r.dims = task_dims(t)
+    r.strides = task_strides(t)
+    r.flags = 0
+    memcpy(r.args, args, t.nops * sizeof(args[0]))
+    spread(run_rows, &r, rows, least, cost_of(t))
+    return r.flags
+
+cdef Poison* memory_poison(Task* t, size_t nbytes) noexcept with gil:
+    return poison_new(MemoryError(f"Unable to allocate {nbytes} bytes for the result of {t.kernel.name.decode()}"),
+                      t.site, t.kernel.name)
+
+cdef Poison* invalid_poison(Task* t) noexcept with gil:
+    from numpy.linalg import LinAlgError
+    return poison_new(LinAlgError(t.kernel.failure.decode()), t.site, t.kernel.name)
+
+cdef Poison* raised_poison(Task* t) noexcept with gil:
+    try:
+        if PyErr_Occurred():
+            raise_current()
+    except BaseException as error:
+        return poison_new(error.with_traceback(None), t.site, t.kernel.name)
+    return NULL
+
+cdef int raise_current() except -1:
+    return -1                       # the error indicator is set: let it propagate
+
+cdef Poison* run_host(Task* t, Poison* reason) noexcept with gil:
+    """Call the payload with the error that its inputs carry, or None."""
+    cdef PyObject** slot = <PyObject**>task_constants(t)
+    global tls_host
+    cdef Poison* failure
+    payload = <object>slot[0]
+    Py_DECREF(payload)              # the task's own reference; the local one lives on
+    slot[0] = NULL
+    tls_host += 1
+    try:
+        payload(None if reason == NULL else <object>reason.error)
+    except BaseException as error:
+        interrupted = isinstance(error, KeyboardInterrupt)
+        failure = poison_new(error, t.site, t.kernel.name)
+        if interrupted:
+            PyErr_SetInterrupt()    # a waiting thread ran this task, and the user wants that thread
+        return failure
+    finally:
+        tls_host -= 1
+    return NULL
+
+cdef Task* execute(Runner* me, Task* t) noexcept nogil:
+    """Run and finish t, which me has taken; a task to run next, or NULL. Enters with me outside, leaves it inside."""
+    me.current = t
+    if shared.delay_us:
+        random_delay(me)
+    if t.group != NULL or (t.kernel.flags & (ELEMENTWISE | REDUCES) and cost_of(t) > SPLIT_NS and (
+            t.kernel.flags & ELEMENTWISE or may_tail(t))):
+        run_group(me, t)
+    else:
+        run_one(me, t)
+    enter(me)
+    me.current = NULL
+    return retire(me.index, t, &me.done)
+
+cdef void run_one(Runner* me, Task* t) noexcept nogil:
+    """Run t, not its group, unless what it reads is poisoned."""
+    cdef Poison* error = NULL
+    cdef Poison* reason = NULL
+    if not t.kernel.flags & FENCE:
+        reason = find_poison(t)
+        if t.kernel.flags & HOST and (reason == NULL or t.flags & ALWAYS):
+            add_int(&shared.hosting, 1)
+            take_gil(me)
+            error = run_host(t, reason)
+            drop_gil(me)
+            add_int(&shared.hosting, -1)
+        elif reason == NULL:
+            error = run_loop(me, t)
+    mark(t, error if error != NULL else reason)
+    if error != NULL:
+        poison_unref(error)
+    if reason != NULL:
+        poison_unref(reason)
+
+cdef void run_group(Runner* me, Task* leader) noexcept nogil:
+    cdef GroupPlan g
+    cdef Task* m = leader
+    if plan_group(leader, &g):
+        run_plan(leader, &g)
+        return
+    while m != NULL:                    # each on its own: some are poisoned, or there is no memory for all
+        run_one(me, m)
+        m = next_member(m)
+
+cdef void run_plan(Task* leader, void* plan) noexcept nogil:
+    cdef GroupPlan* g = <GroupPlan*>plan
+    cdef Task* m = leader
+    cdef int j = 0
+    spread(run_blocks, g, pieces_of(g), 1, g.cost)
+    end_blocks(g)
+    while m != NULL:
+        if g.flags[j] & m.fp_warn:
+            warn_later(g.flags[j] & m.fp_warn, m.site, m.kernel)
+        j += 1
+        m = next_member(m)
+    if g.members > 1:
+        add_i64(&shared.groups, 1)
+        add_i64(&shared.grouped, g.members)
+        add_i64(&shared.bytes_never_stored, g.saved)
+
+# ---- wide kernels -----------------------------------------------------------------------------------------------------
+
+cdef void spread(void (*run)(void*, intp, intp) noexcept nogil, void* plan, intp total, intp least, double cost) noexcept nogil:
+    """run(plan, start, stop) for pieces that make up [0, total), by all runners that have nothing else to do.
+
+    least: of a piece. cost: of all of it, in nanoseconds.
+    """
+    cdef Wide* w
+    cdef intp pieces = <intp>(cost / GRAIN_NS) + 1
+    cdef int i
+    if cost >= SPLIT_NS and total > least and shared.nworkers > 1:
+        for i in range(NWIDES):
+            if cas_int(&wides[i].taken, 0, 1):
+                break
+        else:
+            i = NWIDES                  # enough is going on
+    else:
+        i = NWIDES
+    if i == NWIDES:
+        run(plan, 0, total)
+        return
+    w = &wides[i]
+    w.run = run
+    w.plan = plan
+    w.next = 0
+    w.total = total
+    w.grain = (total + pieces - 1) // pieces
+    if w.grain < least:
+        w.grain = least
+    store_int(&w.open, 1)
+    pieces = (total + w.grain - 1) // w.grain
+    full_fence()                        # before the look at `sleeping`; pairs with idle()
+    for i in range(1, shared.nworkers):
+        if i >= pieces or cost < CALL_NS or load_int(&shared.sleeping) == 0:
+            break
+        wake_one()
+    work(w)
+    spin_lock(&w.lock)
+    w.open = 0
+    spin_unlock(&w.lock)
+    while load_int(&w.helpers):         # the rest of a piece
+        cpu_pause()
+    store_int(&w.taken, 0)
+
+cdef void work(Wide* w) noexcept nogil:
+    cdef long long start, stop
+    while True:
+        stop = add_i64(&w.next, w.grain)
+        start = stop - w.grain
+        if start >= w.total:
+            return
+        w.run(w.plan, start, stop if stop < w.total else w.total)
+
+cdef inline bint joinable(Wide* w) noexcept nogil:
+    return load_int(&w.open) and load_i64(&w.next) < w.total and load_int(&w.helpers) < shared.nworkers - 1
+
+cdef bint any_wide() noexcept nogil:
+    cdef int i
+    for i in range(NWIDES):
+        if joinable(&wides[i]):
+            return True
+    return False
+
+cdef bint join_wide(Runner* me) noexcept nogil:
+    """Take part in kernels that are being split. Whether there was one. Enters and leaves with me inside."""
+    cdef Wide* w
+    cdef bint joined, any = False
+    cdef int i
+    for i in range(NWIDES):
+        w = &wides[i]
+        if not joinable(w):
+            continue
+        spin_lock(&w.lock)
+        joined = joinable(w)
+        if joined:
+            w.helpers += 1
+        spin_unlock(&w.lock)
+        if joined:
+            leave(me)
+            work(w)
+            add_int(&w.helpers, -1)
+            enter(me)
+            any = True
+    return any
+
+cdef Task* retire(int index, Task* t, long long* done) noexcept nogil:
+    """Finish t; queue what became ready but for one task, which the caller takes (or NULL)."""
+    cdef bint ring = False
+    cdef bint host = (t.kernel.flags & HOST) != 0
+    cdef long long members = 0
+    cdef Task* following = t
+    cdef Task* ready
+    cdef Task* chosen = NULL
+    while following != NULL:
+        members += 1
+        following = next_member(following)
+    ready = finish(t, &ring)
+    if host:
+        add_i64(&shared.host_tasks, -1)
+    while ready != NULL:
+        following = ready.next
+        if chosen == NULL:
+            if take(ready):
+                chosen = ready
+        else:
+            push(index, ready)
+            wake_worker()
+        ready = following
+    done[0] += members
+    if ring or load_int(&shared.waiting_room):
+        ring_done()
+    if group_waits():
+        wake_worker()                   # t may have been what it waited for
+    return chosen
+
+cdef void ring_done() noexcept nogil:
+    bell_lock(&shared.done_bell)
+    shared.rings += 1
+    bell_ring_all(&shared.done_bell)
+    bell_unlock(&shared.done_bell)
+
+# ---- workers ----------------------------------------------------------------------------------------------------------
+
+cdef void register(Runner* me) noexcept nogil:
+    spin_lock(&shared.runners_lock)
+    me.next = shared.runners
+    shared.runners = me
+    spin_unlock(&shared.runners_lock)
+
+cdef void unregister(Runner* me) noexcept nogil:
+    cdef Runner** p = &shared.runners
+    spin_lock(&shared.runners_lock)
+    while p[0] != me:
+        p = &p[0].next
+    p[0] = me.next
+    add_i64(&shared.retired, me.done)
+    spin_unlock(&shared.runners_lock)
+
+cdef long long pending() noexcept nogil:
+    cdef long long n = shared.submitted
+    cdef Runner* r
+    spin_lock(&shared.runners_lock)
+    n -= shared.retired
+    r = shared.runners
+    while r != NULL:
+        n -= load_i64(&r.done)
+        r = r.next
+    spin_unlock(&shared.runners_lock)
+    return n
+
+cdef void* worker_main(void* arg) noexcept nogil:
+    global tls_runner
+    cdef Runner* me = <Runner*>arg
+    cdef Task* t
+    tls_runner = me
+    while not load_int(&shared.stopping):
+        enter(me)
+        t = find(me)
+        if t == NULL and join_wide(me):
+            t = find(me)
+        leave(me)
+        if t == NULL:
+            if load_int(&shared.waiting_all):
+                ring_done()
+            t = idle(me)
+        while t != NULL:
+            t = execute(me, t)
+            if t == NULL and not load_int(&shared.stopping):
+                t = find(me)
+            elif t != NULL and load_int(&shared.stopping):
+                give_back(t)
+                t = NULL
+            leave(me)
+    if me.tstate != NULL:
+        end_thread_state(me)
+    return NULL
+
+cdef void give_back(Task* t) noexcept nogil:
+    """Queue a task that was taken and not run."""
+    store_int(&t.state, IDLE)
+    push(0, t)
+    wake_worker()
+
+cdef extern from *:
+    """
+    static void end_thread_state(void *runner_tstate) {
+        PyEval_RestoreThread((PyThreadState *)runner_tstate);
+        PyGILState_Release(PyGILState_UNLOCKED);     /* undoes the PyGILState_Ensure that made it */
+    }
+    """
+    void end_thread_state_c "end_thread_state"(void*) nogil
+
+cdef void end_thread_state(Runner* me) noexcept nogil:
+    end_thread_state_c(me.tstate)
+    me.tstate = NULL
+
+cdef void look_around(Runner* me) noexcept nogil:
+    """Until there is work, for a while. An open group is watched until it fills, or is taken when nobody joins it any more."""
+    cdef long long now = now_ns(), until = now + SPIN_NS, ripe = now + RIPE_NS
+    cdef Task* seen = NULL
+    cdef int members = 0
+    while not any_ready() and not load_int(&shared.stopping):
+        cpu_pause()
+        now = now_ns()
+        if group_waits():
+            if seen != load_ptr(&opening.leader) or members != load_int(&opening.members):
+                seen = <Task*>load_ptr(&opening.leader)
+                members = load_int(&opening.members)
+                ripe = now + RIPE_NS
+            elif now > ripe:
+                enter(me)
+                start_group()
+                leave(me)
+        elif now > until:
+            return
+
+cdef Task* idle(Runner* me) noexcept nogil:
+    """Look around for a while, one worker at a time, then sleep. A task that was found, or NULL."""
+    cdef Task* t = NULL
+    cdef bint counted = False
+    if cas_int(&shared.searching, 0, 1):
+        counted = True
+        look_around(me)
+    while t == NULL and not load_int(&shared.stopping):
+        if not counted:
+            # Asleep is announced before the last look around; a push is made before its look for sleepers. One of
+            # both sees the other: `sleeping` changes under the bell, a full barrier, and wake_worker() has a fence.
+            bell_lock(&shared.idle_bell)
+            shared.sleeping += 1
+            full_fence()
+            if not any_ready() and not group_waits() and not load_int(&shared.stopping):
+                while shared.tokens == 0 and not load_int(&shared.stopping):
+                    bell_wait(&shared.idle_bell)
+            if shared.tokens:
+                shared.tokens -= 1         # wake_worker took us off `sleeping` and counted us as searching
+                counted = True
+            else:
+                shared.sleeping -= 1
+            bell_unlock(&shared.idle_bell)
+            if counted or group_waits():
+                look_around(me)
+        enter(me)
+        t = find(me)
+        if t == NULL and join_wide(me):
+            t = find(me)
+        leave(me)
+        if counted:
+            add_int(&shared.searching, -1)
+            counted = False
+            full_fence()            # pairs with wake_worker: who pushed while we were searching relied on us
+    if counted:
+        add_int(&shared.searching, -1)     # it is time to stop
+    if t != NULL and any_ready():
+        wake_worker()
+    return t
+
+cdef int start_workers() except -1:
+    cdef int i
+    cdef Runner* r
+    store_int(&shared.stopping, 0)
+    shared.sleeping = shared.tokens = shared.searching = 0       # no worker is there
+    for i in range(1, shared.nworkers + 1):
+        r = <Runner*>calloc(1, sizeof(Runner))
+        if r == NULL:
+            raise MemoryError("no memory for a worker")
+        r.index = i
+        r.random = shared.delay_seed + 77 * i + 1
+        workers[i] = r
+        register(r)
+        if pthread_create(&r.thread, NULL, worker_main, r):
+            unregister(r)
+            free(r)
+            if i == 1:
+                raise RuntimeError("cannot start a worker thread")
+            break                   # fewer workers than wanted: queues of the others stay empty
+        shared.started = i
+    return 0
+
+cdef void stop_workers(bint leaving) noexcept nogil:
+    """Let each finish what it runs, and join it; when leaving the process, wait a second for it at most. Without the GIL."""
+    cdef int i
+    store_int(&shared.stopping, 1)
+    bell_lock(&shared.idle_bell)
+    bell_ring_all(&shared.idle_bell)
+    bell_unlock(&shared.idle_bell)
+    for i in range(1, shared.started + 1):
+        if leaving and join_within(workers[i].thread, 1000000000):
+            continue
+        if not leaving:
+            pthread_join(workers[i].thread, NULL)
+        unregister(workers[i])
+        free(workers[i])
+        workers[i] = NULL
+    shared.started = 0
+
+cdef void random_delay(Runner* me) noexcept nogil:
+    me.random = me.random * 6364136223846793005ULL + 1442695040888963407ULL
+    if (me.random >> 62) == 0:
+        sleep_ns(1000 * <long long>((me.random >> 33) % <unsigned long long>shared.delay_us))
+
+cdef void reset_workers() noexcept:
+    """No worker has survived the fork, and no lock is held."""
+    cdef int i
+    shared.runners = NULL
+    shared.runners_lock = shared.forking = shared.sleeping = shared.tokens = shared.searching = shared.started = 0
+    shared.waiting_all = shared.waiting_room = 0
+    shared.hosting = 1 if tls_host else 0
+    bell_init(&shared.idle_bell)
+    bell_init(&shared.done_bell)
+    for i in range(NWIDES):
+        memset(&wides[i], 0, sizeof(Wide))
+    for i in range(MAX_WORKERS + 1):
+        queues[i].lock = 0
+    opening.lock = 0

@@ -1,7 +1,5 @@
 """Sums, products, extremes: reductions along axes, and accumulations."""
 
-import warnings
-
 import numpy
 from numpy.exceptions import AxisError
 
@@ -11,6 +9,7 @@ from dflow._index import argextreme, where
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to
 from dflow.ops.table import add_row, op
+from dflow.ops.warn import warn_where
 
 NO_VALUE = numpy._NoValue
 
@@ -123,8 +122,8 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
         half = dtype is not None and a.dtype.char == "e"
     total = add_reduce(a, axis, dtype, out, keepdims, NO_VALUE, where)
     count = _count(a, total, axis, keepdims, where)
-    if type(count) is int and count == 0:
-        warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=2)
+    if type(count) is not int or count == 0:
+        warn_where(count == 0, "Mean of empty slice", total)
     if out is not None:
         return _divide(total, as_array(count), out=out, casting="unsafe")
     total = _divided(total, count)
@@ -162,9 +161,9 @@ def _variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction):
     deviation = _squared(a, mean)
     total = add_reduce(deviation, axis, dtype, out, keepdims, NO_VALUE, where)
     count = _count(a, total, axis, keepdims, where)
+    if type(count) is not int or ddof >= count:
+        warn_where(count <= ddof, "Degrees of freedom <= 0 for slice", total)
     if type(count) is int:
-        if ddof >= count:
-            warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=3)
         count = count - ddof if count > ddof else 0
     else:
         count = wrap_ufunc(numpy.maximum)(count - ddof, 0)
@@ -335,15 +334,18 @@ def _nan_extreme(name, ufunc, text):
     reduction = wrap_ufunc(ufunc).reduce
 
     def function(a, axis=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
-        return reduction(a, axis, None, out, keepdims, initial, where)
+        result = reduction(a, axis, None, out, keepdims, initial, where)
+        if result.dtype.kind in "fc":
+            warn_where(_isnan(result), "All-NaN slice encountered", result)
+        return result
 
     function.__doc__ = text
     function.__name__ = function.__qualname__ = name
     add_row(name, function, NANS)
 
 
-_nan_extreme("nanmax", numpy.fmax, "The largest element along axes but for NaN; no warning if all are.")
-_nan_extreme("nanmin", numpy.fmin, "The smallest element along axes but for NaN; no warning if all are.")
+_nan_extreme("nanmax", numpy.fmax, "The largest element along axes but for NaN; NaN, and a warning, if all are.")
+_nan_extreme("nanmin", numpy.fmin, "The smallest element along axes but for NaN; NaN, and a warning, if all are.")
 
 
 @op("n", "n, 0", "a, 1", close=True)
@@ -364,20 +366,22 @@ def _and(mask, where):
 
 @op(*NANS, "n, 0, where=b", close=True)
 def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
-    """The mean along axes of what is not NaN; NaN (without NumPy's warning) where nothing is left."""
+    """The mean along axes of what is not NaN; NaN, and a warning, where nothing is left."""
     a, mask = _without_nan(a, 0)
     if mask is None:
         return mean(a, axis, dtype, out, keepdims, where=where)
     count = add_reduce(~mask, axis, numpy.intp, None, keepdims, NO_VALUE, where)
     total = add_reduce(a, axis, dtype, out, keepdims, NO_VALUE, where)
     with numpy.errstate(invalid="ignore", divide="ignore"):
-        return _divide(total, count, out=out, casting="unsafe") if out is not None else _divided(total, count)
+        result = _divide(total, count, out=out, casting="unsafe") if out is not None else _divided(total, count)
+    warn_where(count == 0, "Mean of empty slice", result)
+    return result
 
 
 @op(*NANS, "n, 0, ddof=1", close=True)
 def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE,
            correction=NO_VALUE):
-    """The variance along axes of what is not NaN; NaN (without NumPy's warning) where fewer than ddof + 1 are left."""
+    """The variance along axes of what is not NaN; NaN, and a warning, where fewer than ddof + 1 are left."""
     from dflow._index import where as choose
     a, mask = _without_nan(a, 0)
     if mask is None:
@@ -393,7 +397,8 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=
         deviation = choose(valid, deviation, numpy.zeros((), deviation.dtype))
         count = add_reduce(valid, axis, numpy.intp, None, keepdims) - ddof
         result = _divided(add_reduce(deviation, axis, dtype, None, keepdims), count)
-        result = choose(count <= 0, numpy.asarray(numpy.nan, result.dtype), result)
+        result = choose(count <= 0, numpy.nan, result)
+    warn_where(count <= 0, "Degrees of freedom <= 0 for slice.", result)
     if out is None:
         return result
     out[...] = result

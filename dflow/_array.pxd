@@ -25,6 +25,7 @@ cdef class ndarray:
     cdef uint8_t ndim
     cdef uint8_t flags
     cdef PyObject* extra    # owned: what upper layers attach (a dict), or NULL
+    cdef PyObject* base     # owned: the ndarray that made the storage which this views, or NULL for that one itself
     cdef object __weakref__
 
 cdef inline intp* strides_of(ndarray a) noexcept:

@@ -179,6 +179,8 @@ cdef inline ndarray new_view(ndarray a, int ndim):
     v.code = a.code
     v.itemsize = a.itemsize
     v.flags = a.flags & READONLY
+    v.base = a.base if a.base != NULL else <PyObject*>a
+    Py_INCREF(<object>v.base)
     return v
 
 cdef inline ndarray close_view(ndarray v):
@@ -591,6 +593,7 @@ cdef class ndarray:
         if self.shape != self.inline_dims:
             free(self.shape)
         Py_XDECREF(self.extra)
+        Py_XDECREF(self.base)
 
     # ---- what it is
 
@@ -635,6 +638,11 @@ cdef class ndarray:
         return self.shape[0]
 
     # ---- views
+
+    @property
+    def base(self):
+        """The array whose memory this one views, None for that one itself."""
+        return None if self.base == NULL else <object>self.base
 
     @property
     def T(self):

@@ -6,6 +6,7 @@ indexed.
 """
 
 import numpy as np
+cimport numpy as cnp
 from cpython.slice cimport PySlice_Check
 from libc.string cimport memcpy, memset
 from libc.stdint cimport int64_t
@@ -17,7 +18,11 @@ from dflow._kernels cimport (
 from dflow._array cimport *
 from dflow._views cimport *
 from dflow._array import set_hook
+from dflow._quick cimport quick_kind, NKINDS
+from dflow._views import fill_numpy
 from dflow._ufunc cimport along_axis, broadcast_shape, take_whole_region
+
+cnp.import_array()
 
 # ---- kernels ---------------------------------------------------------------------------------------------------
 
@@ -400,25 +405,51 @@ def offsets(ndarray a, key):
 
 def where(condition, x, y):
     """Elements of x where condition is true, else of y; asynchronous. Python scalars are weak (NEP 50)."""
-    cdef ndarray c = as_array_code(condition, BOOL), p, q, out
+    cdef ndarray c = as_array_code(condition, BOOL), out
+    cdef tuple operands
     cdef Operand ops[4]
+    cdef Scalar constants[2]
     cdef intp shape[MAXDIMS]
     cdef intp space[MAXDIMS]
-    cdef int code, ndim
-    weak = [v for v in (x, y) if type(v) in (int, float, complex)]
-    arrays = [v if type(v) in (int, float, complex) else as_array(v) for v in (x, y)]
-    code = code_of(np.result_type(*[v if type(v) in (int, float, complex) else v.dtype for v in arrays]))
-    p = as_array_code(arrays[0], code)
-    q = as_array_code(arrays[1], code)
-    ndim = broadcast_shape((c, p, q), shape, 0)
-    out = new_like([c, p, q], code, ndim, shape)
+    cdef int i, code, ndim
+    if quick_kind(x) < 0:
+        x = as_array(x)
+    if quick_kind(y) < 0:
+        y = as_array(y)
+    code = common_code(x, y)
+    operands = (c, *[cast(<ndarray>v, code) if isinstance(v, ndarray) else v for v in (x, y)])
+    ndim = broadcast_shape(operands, shape, 0)
+    out = new_like([v for v in operands if isinstance(v, ndarray)], code, ndim, shape)
     memcpy(space, shape, ndim * sizeof(intp))
-    fill_operand(&ops[0], c, ndim, shape, False)
-    fill_operand(&ops[1], p, ndim, shape, False)
-    fill_operand(&ops[2], q, ndim, shape, False)
+    for i in range(3):
+        if isinstance(operands[i], ndarray):
+            fill_operand(&ops[i], <ndarray>operands[i], ndim, shape, False)
+        else:
+            write_wrapped(operands[i], code, <char*>&constants[i - 1])
+            fill_constant(&ops[i], <char*>&constants[i - 1], out.itemsize)
     fill_operand(&ops[3], out, ndim, shape, True)
     launch(wheres[out.itemsize], ops, 4, ndim, space, NULL)
     return out
+
+cdef dict common_codes = {}         # kind * NKINDS + kind: the code of the two promoted
+
+cdef int common_code(object x, object y) except -1:
+    cdef int i = quick_kind(x), j = quick_kind(y)
+    if i == j and i < NCODES:
+        return i
+    code = common_codes.get(i * NKINDS + j)
+    if code is None:
+        code = common_codes[i * NKINDS + j] = code_of(np.result_type(*[v.dtype if isinstance(v, ndarray) else v for v in (x, y)]))
+    return code
+
+cdef int write_wrapped(object number, int code, char* p) except -1:
+    """A Python number beyond the range of an integer type wraps round, as NumPy's where has it."""
+    try:
+        write_scalar(number, code, p)
+    except OverflowError:
+        wrapped = np.asarray(number).astype(DTYPES[code])
+        memcpy(p, cnp.PyArray_DATA(wrapped), itemsizes[code])
+    return 0
 
 def take(a, indices, axis=None, out=None, mode="raise"):
     """Elements, or subarrays along an axis, at the given indices. Waits for the indices only."""
@@ -455,6 +486,8 @@ def take(a, indices, axis=None, out=None, mode="raise"):
 
 def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
     """Arrays joined along an existing axis; axis None: flattened first. Each part is copied by a task of its own."""
+    if isinstance(out, np.ndarray):
+        return fill_numpy(concatenate, out, arrays, axis, dtype=dtype, casting=casting)
     cdef list parts = [as_array(x) for x in arrays]
     cdef ndarray first, part, result
     cdef intp shape[MAXDIMS]

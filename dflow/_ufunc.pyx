@@ -11,6 +11,7 @@ from dflow._kernels cimport (
 from dflow._array cimport *
 from dflow._views cimport *
 from dflow._quick cimport *
+from dflow._views import fill_numpy
 
 from numpy._core._exceptions import _UFuncOutputCastingError
 
@@ -743,6 +744,8 @@ cdef class ufunc:
                 raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
             if all([o is None for o in out]):
                 out = None
+            elif any([isinstance(o, np.ndarray) for o in out]):
+                return fill_numpy(self, out, *inputs, where=where, dtype=dtype, casting=casting, signature=signature or sig)
         return call(self, inputs, out, where, dtype, casting, signature if signature is not None else sig)
 
     def call_with_axes(self, inputs, out, axes, axis, keepdims, dtype, casting, signature):
@@ -777,14 +780,22 @@ cdef class ufunc:
                 return quick
         if isinstance(out, tuple):
             out = out[0]
+        if isinstance(out, np.ndarray):
+            return fill_numpy(self.reduce, out, array, axis, dtype, keepdims=keepdims, initial=initial, where=where)
         return reduce(self, as_array(array), axis, dtype, out, keepdims, initial, where)
 
     def accumulate(self, array, axis=0, dtype=None, out=None):
         if isinstance(out, tuple):
             out = out[0]
+        if isinstance(out, np.ndarray):
+            return fill_numpy(self.accumulate, out, array, axis, dtype)
         return accumulate(self, as_array(array), axis, dtype, out)
 
     def reduceat(self, array, indices, axis=0, dtype=None, out=None):
+        if isinstance(out, tuple):
+            out = out[0]
+        if isinstance(out, np.ndarray):
+            return fill_numpy(self.reduceat, out, array, indices, axis, dtype)
         cdef ndarray a = as_array(array), index = contiguous(as_array_code(indices, code_of(INTP))), result
         cdef Plan* p = reduction_plan(self, a.code, dtype)
         cdef intp shape[MAXDIMS]
@@ -799,7 +810,6 @@ cdef class ufunc:
         along_axis(reduceat_kernel(p.kernel, p.codes[0]), a, index, result, k)
         if out is None:
             return result
-        out = out[0] if isinstance(out, tuple) else out
         assign(<ndarray?>out, result)
         return out
 

@@ -1,5 +1,7 @@
 """Views and indexing: most of ndarray's methods that look at the same memory in another way, or read it."""
 
+import operator
+
 import numpy as np
 from cpython.slice cimport PySlice_Check
 from libc.string cimport memcpy
@@ -412,6 +414,38 @@ def swapaxes(ndarray self, axis1, axis2):
     order[j] = i
     return transposed(self, order)
 
+def diagonal(a, offset=0, axis1=0, axis2=1):
+    """A diagonal of two axes, as the last axis: a read-only view."""
+    cdef ndarray x = as_array(a), v
+    if x.ndim < 2:
+        raise ValueError("diag requires an array of at least two dimensions")
+    cdef int i = normalize_axis(axis1, x.ndim, "axis1"), j = normalize_axis(axis2, x.ndim, "axis2")
+    if i == j:
+        raise ValueError("axis1 and axis2 cannot be the same")
+    v = diagonal_view(x, operator.index(offset), i, j)
+    v.flags |= READONLY
+    return v
+
+cdef ndarray diagonal_view(ndarray a, intp offset, int axis1, int axis2):
+    cdef ndarray v = new_view(a, a.ndim - 1)
+    cdef intp* strides = strides_of(a)
+    cdef intp row = -offset if offset < 0 else 0, column = offset if offset > 0 else 0
+    cdef int i, k = 0
+    for i in range(a.ndim):
+        if i != axis1 and i != axis2:
+            v.shape[k] = a.shape[i]
+            v.shape[v.ndim + k] = strides[i]
+            k += 1
+    v.shape[k] = max(min(a.shape[axis1] - row, a.shape[axis2] - column), 0)
+    v.shape[v.ndim + k] = strides[axis1] + strides[axis2]
+    if v.shape[k]:
+        v.offset += row * strides[axis1] + column * strides[axis2]
+    return close_view(v)
+
+def diagonal_of(ndarray a, intp offset=0, int axis1=0, int axis2=1):
+    """diagonal() of two axes of a, to be written to."""
+    return diagonal_view(a, offset, axis1, axis2)
+
 def squeeze(ndarray self, axis=None):
     """Without axes of length 1: all of them, or those named."""
     cdef ndarray v
@@ -489,6 +523,23 @@ def fill(ndarray self, value):
     """Set every element to one number."""
     set_index(self, Ellipsis, value)
 
+def setflags(ndarray self, write=None, align=None, uic=None):
+    """Make the array read-only, or writeable where what it is a view of is. The other flags never change."""
+    if align is not None and not align or uic:
+        raise ValueError("cannot change the flags ALIGNED and WRITEBACKIFCOPY of a dflow array")
+    if write is None:
+        return
+    if not write:
+        self.flags |= READONLY
+    elif self.base != NULL and (<ndarray><object>self.base).flags & READONLY:
+        raise ValueError("cannot set WRITEABLE flag to True of this array")
+    else:
+        self.flags &= ~READONLY
+
+def flag_bits(ndarray a):
+    """1: C order, 2: Fortran order, 4: read-only."""
+    return a.flags & (C_CONTIGUOUS | F_CONTIGUOUS | READONLY)
+
 def __copy__(ndarray self):
     return copy_of(self)
 
@@ -541,7 +592,27 @@ cdef intp item_offset(ndarray a, tuple args) except -1:
         i //= a.shape[k]
     return offset
 
-for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, fill, __copy__, __deepcopy__, __reduce__, item, tolist, tobytes, __array__):
+# ---- NumPy arrays as `out` --------------------------------------------------------------------------------------------
+
+def fill_numpy(function, out, *args, **keywords):
+    """function(*args, out=out, **keywords) where `out`, or some of a tuple, are NumPy arrays.
+
+    Arrays of ours take the results in their place; these are waited for, and copied.
+    """
+    outs = out if isinstance(out, tuple) else (out,)
+    ours = [as_array(x) if isinstance(x, np.ndarray) else x for x in outs]
+    for x in outs:
+        if isinstance(x, np.ndarray) and not x.flags.writeable:
+            raise ValueError("output array is read-only")
+    results = function(*args, out=tuple(ours) if isinstance(out, tuple) else ours[0], **keywords)
+    results = list(results) if isinstance(results, tuple) else [results]
+    for i, x in enumerate(outs):
+        if isinstance(x, np.ndarray):
+            x[...] = ours[i].asnumpy()
+            results[i] = x
+    return results[0] if len(results) == 1 else tuple(results)
+
+for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, fill, setflags, __copy__, __deepcopy__, __reduce__, item, tolist, tobytes, __array__):
     attach(_method.__name__, _method)
 set_hook("reshape", reshape)
 

@@ -10,10 +10,9 @@ from collections import namedtuple
 import numpy
 
 from dflow._array import array as as_array
-from dflow._views import broadcast_to
+from dflow._views import broadcast_to, diagonal_of
 from dflow.ops.linear import multiply
 from dflow.ops.reductions import add_reduce
-from dflow.ops.selection import diagonal
 from dflow.ops.table import op
 
 Plan = namedtuple("Plan", "diagonals steps last")   # pairs of axes for each operand; steps; what is left to do
@@ -50,7 +49,7 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
     arrays = _cast(arrays, dtype, casting)
     for k, pairs in enumerate(plan.diagonals):
         for i, j in pairs:
-            arrays[k] = diagonal(arrays[k], 0, i, j)
+            arrays[k] = diagonal_of(arrays[k], 0, i, j)
     for step in plan.steps:
         right, left = arrays.pop(step.j), arrays.pop(step.i)
         left, right = _prepared(left, step.left), _prepared(right, step.right)

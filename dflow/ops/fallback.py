@@ -39,7 +39,7 @@ def call(function, args, keywords):
     plain = unwrap(keywords)
     result = function(*unwrap(args), **plain)
     if not isinstance(out, ndarray):
-        return wrap(result)
+        return out if result is out else wrap(result)
     out[...] = plain["out"]
     return out
 

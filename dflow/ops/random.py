@@ -19,6 +19,7 @@ from dflow import _array
 from dflow._array import array as as_array
 from dflow._array import ndarray, window
 from dflow._index import take
+from dflow._views import fill_numpy
 from dflow.ops.creation import arange
 from dflow.ops.table import add_row
 
@@ -309,6 +310,8 @@ class Generator(Stream):
 
     def permuted(self, x, *, axis=None, out=None):
         """A copy whose elements are shuffled along an axis, each row by itself."""
+        if isinstance(out, numpy.ndarray):
+            return fill_numpy(self.permuted, out, x, axis=axis)
         x = as_array(x)
         result = x.copy() if out is None else out
         if out is not None and out is not x:

@@ -1,7 +1,5 @@
 """Choosing elements: by condition, by index, by position in a matrix."""
 
-import operator
-
 import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
@@ -9,10 +7,10 @@ from dflow import _index
 from dflow._array import array as as_array
 from dflow._array import ndarray, window
 from dflow._ufunc import wrap_ufunc
-from dflow._views import broadcast_to
+from dflow._views import broadcast_to, diagonal, diagonal_of
 from dflow.ops.creation import tri, zeros
 from dflow.ops.reductions import add_reduce
-from dflow.ops.table import method, op
+from dflow.ops.table import add_row, method, op
 
 _SCALARS = (int, float, complex)
 _INTP = numpy.dtype(numpy.intp)
@@ -267,40 +265,9 @@ def insert(arr, obj, values, axis=None):
 
 # -- by position in a matrix -----------------------------------------------------------------------
 
-@op("a", "a, 1", "a, -1", "f, 0, 0, 2", "f", "a, 10", "v", "a, 0, 0, 0", "a, -5", "a.T, 1", "a[:, ::2]", kind="view",
-    method=True)
-def diagonal(a, offset=0, axis1=0, axis2=1):
-    """A diagonal of two axes, as the last axis: a view where the memory is in order, else a copy."""
-    a = as_array(a)
-    if a.ndim < 2:
-        raise ValueError("diag requires an array of at least two dimensions")
-    axis1, axis2 = (_axis(k, a.ndim, name) for k, name in ((axis1, "axis1"), (axis2, "axis2")))
-    if axis1 == axis2:
-        raise ValueError("axis1 and axis2 cannot be the same")
-    order = [k for k in range(a.ndim) if k not in (axis1, axis2)] + [axis1, axis2]
-    return diagonal_of(a.transpose(order), operator.index(offset))
-
-
-def _axis(axis, ndim, name):
-    try:
-        return normalize_axis_index(axis, ndim)
-    except numpy.exceptions.AxisError:
-        raise numpy.exceptions.AxisError(axis, ndim, name) from None
-
-
-def diagonal_of(a, offset=0):
-    """The diagonal of the last two axes."""
-    n, m = a.shape[-2:]
-    row, column = max(-offset, 0), max(offset, 0)
-    length = max(min(n - row, m - column), 0)
-    if length == 0:
-        return a[..., :0, 0] if m else a[..., 0, :0] if n else a.reshape(a.shape[:-1])
-    try:
-        flat = a.reshape((*a.shape[:-2], n * m), copy=False)
-    except ValueError:
-        return a[..., numpy.arange(row, row + length), numpy.arange(column, column + length)]
-    start = row * m + column
-    return flat[..., start:start + (length - 1) * (m + 1) + 1:m + 1]
+add_row("diagonal", diagonal, (
+    "a", "a, 1", "a, -1", "f, 0, 0, 2", "f", "a, 10", "v", "a, 0, 0, 0", "a, -5", "a.T, 1", "a[:, ::2]", "f, 1, -1, 0",
+    "a[::-1, ::-2], 1", "e", "e, 0, 5, 0"), "view", method=True)
 
 
 @op("v", "v, 1", "v, -2", "a", "a, 1", "f", "[[1, 2], [3, 4]]", "s")

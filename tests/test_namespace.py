@@ -183,8 +183,8 @@ def test_numpy_arrays_are_filled_after_waiting():
 
 
 FILLED = [f"np.{call}, out=out)" for call in (
-    "add(v, a[0]", "sum(a, 0", "mean(a, 0", "std(a, 0", "max(a, 0", "any(a, 0", "ptp(a, 0", "cumsum(a[0]", "add.reduce(a",
-    "add.accumulate(v", "add.reduceat(v, [0, 1, 2, 3]",
+    "add(v, a[0]", "sum(a, 0", "mean(a, 0", "std(a, 0", "max(a, 0", "any(a, 0", "ptp(a, 0", "cumsum(a[0]",
+    "add.reduce(a", "add.accumulate(v", "add.reduceat(v, [0, 1, 2, 3]",
     "clip(v, 0, 1", "round(v", "take(v, [0, 1, 2, 3]",
     "concatenate([v[:2], v[2:]]", "stack([v[0], v[1], v[2], v[3]]", "dot(v[:3], a", "matmul(a.T, v[:3]",
     "median(a, 0", "nanmax(a, 0", "choose(j, [v, v, v, v]", "compress([1, 1, 1, 1], v", "einsum('ij->j', a",

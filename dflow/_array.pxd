@@ -78,4 +78,4 @@ cdef store_hook index_set
 cdef binary_hook operator_binary
 cdef binary_hook operator_inplace
 cdef unary_hook operator_unary
-cdef dict hooks             # "getitem", "setitem", "matmul", "power", ...: Python callables
+cdef dict hooks             # "reshape", "stack", "where", ...: Python callables

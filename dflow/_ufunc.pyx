@@ -20,6 +20,7 @@ LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor"))
 
 # ---- plans -----------------------------------------------------------------------------------------------------
 
+cdef object matmul = np.matmul
 cdef dict wrapped = {}          # NumPy's ufunc: ours
 
 cdef ufunc wrap(object numpy_ufunc):
@@ -714,6 +715,13 @@ cdef class ufunc:
                 not unknown):
             i = quick_kind(inputs[0])
             j = quick_kind(inputs[1])
+            if self.numpy is matmul and type(inputs[0]) is ndarray and type(inputs[1]) is ndarray and casting == "same_kind" and (
+                    signature is None and sig is None and axes is None and axis is None):
+                p = self.binary[i * NKINDS + j]
+                if p != NULL:
+                    quick = quick_matmul(p, <ndarray>inputs[0], <ndarray>inputs[1])
+                    if quick is not None:
+                        return quick
             if i >= 0 and j >= 0 and self.core is None and (type(inputs[0]) is ndarray or type(inputs[1]) is ndarray):
                 p = self.binary[i * NKINDS + j]
                 if p != NULL and casting == "same_kind" and signature is None and p.direct:

@@ -310,13 +310,15 @@ cdef object get_index(ndarray a, object key):
     cdef intp offset
     if PyLong_CheckExact(key):
         return index_first(a, PyNumber_AsSsize_t(key, IndexError))
+    if type(key) is ndarray and (<ndarray>key).ndim:
+        return advanced_get(a, key)
     if PyTuple_CheckExact(key):
         offset = integers_offset(a, <tuple>key)
         if offset >= 0:
             return element(a, offset)
     view = base_index(a, key)
     if view is NotImplemented:
-        return hooks["getitem"](a, key)
+        return advanced_get(a, key)
     if (<ndarray>view).ndim == 0 and not has_ellipsis(key):
         return element(a, (<ndarray>view).offset)
     return view
@@ -347,10 +349,18 @@ cdef int set_element(ndarray a, intp offset, object value) except -1:
     fill_operand(&ops[1], v, 0, shape, True)
     return launch(cast_kernel(a.code, a.code), ops, 2, 0, shape, NULL)
 
+cdef bint copy_element(ndarray a, intp offset, ndarray value) noexcept:
+    """One element into one place, if it is there and of a's type, and nobody is using a; whether it was done."""
+    if (value.ndim or value.code != a.code or not readable(value.st) or value.st.poison != NULL or value.st.data == NULL
+            or not writable(a.st) or a.st.poison != NULL or a.st.data == NULL):
+        return False
+    memcpy(a.st.data + offset, data_of(value), a.itemsize)
+    return True
+
 cdef int set_index(ndarray a, object key, object value) except -1:
     cdef ndarray v
     cdef intp offset
-    cdef bint number = isinstance(value, (int, float, complex))
+    cdef bint number = type(value) is float or type(value) is int or isinstance(value, (int, float, complex))
     if a.flags & (READONLY | SCALAR):
         if a.flags & SCALAR:
             raise TypeError(f"'numpy.{DTYPES[a.code].type.__name__}' object does not support item assignment")
@@ -361,10 +371,14 @@ cdef int set_index(ndarray a, object key, object value) except -1:
             return set_element(a, offset, value)
     if number and PyLong_CheckExact(key) and a.ndim == 1:
         return set_element(a, a.offset + check_index(PyNumber_AsSsize_t(key, IndexError), a.shape[0], 0) * strides_of(a)[0], value)
+    if type(value) is ndarray and PyLong_CheckExact(key) and a.ndim == 1 and copy_element(
+            a, a.offset + check_index(PyNumber_AsSsize_t(key, IndexError), a.shape[0], 0) * strides_of(a)[0], <ndarray>value):
+        return 0
+    if type(key) is ndarray and (<ndarray>key).ndim:
+        return advanced_set(a, key, value)
     view = base_index(a, key)
     if view is NotImplemented:
-        hooks["setitem"](a, key, value)
-        return 0
+        return advanced_set(a, key, value)
     v = <ndarray>view
     if number:
         return fill_with(v, value)

@@ -304,6 +304,44 @@ def test_einsum_gives_a_diagonal_to_write_to():
         assert x.tolist() == [[1, 0], [0, 1]]
 
 
+SUBSCRIPTS = (
+    "a[k]", "a[k[::-1]]", "a[:, 1][k]", "a[k - 3]", "a[[2, 0, -1]]", "a[[True, False, True]]",
+    "a[k.reshape(1, 3)]", "a[k[:0]]", "a[k + 1]", "a[k - 4]", "a[a > 0]", "a.T[a.T > 0]", "a[b[:2]]",
+    "a[:, 0][b[:, 0]]", "v[k]", "v[::-1][k]", "v[k.reshape(3, 1)]", "np.take(a, k, 1)",
+    "np.take(a[:, :, None], k, 1)", "np.take(a[:, None], [0, 0], 1)", "np.take(a.T, k, 0)", "np.take(a, 5)",
+    "v.take([1, 1])", "v.take(-1)", "np.take(e, k[:0], 1)", "np.stack([a, a], 2)", "np.stack([v, v, v], -1)",
+    "np.stack([i, a])", "np.concatenate([a, a], -1)", "np.concatenate([a[:, :0], a], 1)",
+    "np.concatenate([a.T, a.T])", "np.concatenate([b, i, a])", "np.argmax(a[:, None], 2)", "np.argmax(a[::2], 1)",
+    "np.sort(a[:, None], 1)", "np.argsort(a[::-1])", "np.sort(a.T, 0)")
+STORES = (
+    "a[k] = 1", "v[k] = 1.5", "v[k] = v[1:]", "v[k] = a[0, :3]", "v[k - 3] = [7, 8, 9]",
+    "v[[1, 1, 1]] = np.array([1.0, 2, 3])", "v[k] = i[0, :3]", "v[k + 2] = 1", "v[k] = v", "v[::-2][k[:2]] = 5",
+    "i[0][k] = 300", "v[k] = 2j", "v[v > 0] = 0", "a[a > 0] = -1", "a[b[0]] = 1", "a.T[b.T] = 1", "i[0][:] = 3",
+    "v[0] = v[1]", "v[0] = i[0, 0]", "v[-1] += 2", "v[4] = v[0]", "v[0] = a", "a[0] = v", "a[0, 0] = v[1]",
+    "v.sort()", "a.sort()", "a.sort(0)", "a[:, ::-1].sort()", "a.T.sort()", "i.sort(kind='stable')",
+    "a.sort(axis=2)", "s.sort()", "np.broadcast_to(v, (2, 4)).sort()", "v[1:].sort()", "v[np.argsort(v)] = v")
+
+
+@pytest.mark.parametrize("limit", [None, 0])
+@pytest.mark.parametrize("text", SUBSCRIPTS + STORES)
+def test_subscripts_as_numpy(text, limit):
+    """Small and ready, or queued: the same."""
+    results = []
+    with configured(**({} if limit is None else {"limit": limit})):
+        for module in (numpy, np):
+            names = {name: module.array(x) for name, x in SOURCES.items()}
+            names |= {"np": module, "k": module.array([2, 0, 1])}
+            try:
+                exec(text if text in STORES else f"result = {text}", names)
+                results.append([plain(names[name]) for name in ("a", "v", "i", "result") if name in names])
+            except Exception as error:
+                results.append([type(error)])
+    expected, actual = results
+    assert len(actual) == len(expected)
+    for x, y in zip(actual, expected):
+        assert (x is y) if isinstance(y, type) else (x.dtype, x.shape) == (y.dtype, y.shape) and same_bits(x, y)
+
+
 def test_queued_as_numpy():
     """A sample of the table with nothing run in the caller."""
     with configured(limit=0):

@@ -3,9 +3,9 @@
 import numpy
 from numpy.exceptions import AxisError
 
+from dflow import _index
 from dflow._array import array as as_array
 from dflow._array import ndarray
-from dflow._index import argextreme, where
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to
 from dflow.ops.table import add_row, op
@@ -221,29 +221,20 @@ def ptp(a, axis=None, out=None, keepdims=False):
     return wrap_ufunc(numpy.subtract)(max(a, axis, None, keepdims), min(a, axis, None, keepdims), out=out)
 
 
-@op("a", "i", "b", "a, axis=0", "f, axis=(0, 1)", "f, axis=1, keepdims=True", "e", "c", "n", "a > 0, 1")
-def count_nonzero(a, axis=None, *, keepdims=False):
-    """How many elements along axes are not zero."""
-    a = as_array(a)
-    return add_reduce(a if a.dtype.kind == "b" else a != 0, axis, numpy.intp, None, keepdims)
+op("a", "i", "b", "a, axis=0", "f, axis=(0, 1)", "f, axis=1, keepdims=True", "e", "c", "n",
+    "a > 0, 1")(_index.count_nonzero)
 
 
 # -- where the extremes are --------------------------------------------------------------------------
 
-@op("a", "a, 0", "a, axis=-1, keepdims=True", "i, 1", "b, 0", "c", "e", "n", "n, 0", "a, keepdims=True", "s", "h, 1",
+op("a", "a, 0", "a, axis=-1, keepdims=True", "i, 1", "b, 0", "c", "e", "n", "n, 0", "a, keepdims=True", "s", "h, 1",
     "a, 5",
-    "a, 0, np.zeros(4, int)", method=True)
-def argmax(a, axis=None, out=None, *, keepdims=False):
-    """The index of the largest element along an axis, the first if there are more; of the flattened array without."""
-    return argextreme(a, axis, True, keepdims, out)
+    "a, 0, np.zeros(4, int)", method=True)(_index.argmax)
 
 
-@op("a", "a, 0", "a, axis=-1, keepdims=True", "i, 1", "b, 0", "c", "e", "n", "n, 0", "a, keepdims=True", "s", "h, 1",
+op("a", "a, 0", "a, axis=-1, keepdims=True", "i, 1", "b, 0", "c", "e", "n", "n, 0", "a, keepdims=True", "s", "h, 1",
     "a, 5",
-    "a, 0, np.zeros(4, int)", method=True)
-def argmin(a, axis=None, out=None, *, keepdims=False):
-    """The index of the smallest element along an axis, the first if there are more; of the flattened array without."""
-    return argextreme(a, axis, False, keepdims, out)
+    "a, 0, np.zeros(4, int)", method=True)(_index.argmin)
 
 
 # -- running totals ----------------------------------------------------------------------------------
@@ -275,7 +266,6 @@ def cumprod(a, axis=None, dtype=None, out=None):
 
 
 def _cumulative(accumulate, x, axis, dtype, out, include_initial, first):
-    from dflow._index import concatenate
     x = as_array(x)
     if not x.ndim:
         x = x.reshape(1)
@@ -288,7 +278,7 @@ def _cumulative(accumulate, x, axis, dtype, out, include_initial, first):
         return result
     shape = tuple(1 if k == axis % x.ndim else n for k, n in enumerate(x.shape))
     start = as_array(numpy.full(shape, first, result.dtype))
-    return concatenate([start, result], axis, out)
+    return _index.concatenate([start, result], axis, out)
 
 
 @op("v", "a, axis=1", "a", "v, include_initial=True", "a, axis=0, include_initial=True", close=True)
@@ -314,7 +304,7 @@ def _without_nan(a, replacement):
     if a.dtype.kind not in "fc":
         return a, None
     mask = _isnan(a)
-    return where(mask, numpy.asarray(replacement, a.dtype), a), mask
+    return _index.where(mask, numpy.asarray(replacement, a.dtype), a), mask
 
 
 def _nan_reduction(name, reduction, replacement, text):
@@ -382,7 +372,6 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
 def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE,
            correction=NO_VALUE):
     """The variance along axes of what is not NaN; NaN, and a warning, where fewer than ddof + 1 are left."""
-    from dflow._index import where as choose
     a, mask = _without_nan(a, 0)
     if mask is None:
         return var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
@@ -394,10 +383,10 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=
             total = add_reduce(a, axis, dtype, None, True, NO_VALUE, where)
             mean = _divided(total, add_reduce(valid, axis, numpy.intp, None, True))
         deviation = _squared(a, mean)
-        deviation = choose(valid, deviation, numpy.zeros((), deviation.dtype))
+        deviation = _index.where(valid, deviation, numpy.zeros((), deviation.dtype))
         count = add_reduce(valid, axis, numpy.intp, None, keepdims) - ddof
         result = _divided(add_reduce(deviation, axis, dtype, None, keepdims), count)
-        result = choose(count <= 0, numpy.nan, result)
+        result = _index.where(count <= 0, numpy.nan, result)
     warn_where(count <= 0, "Degrees of freedom <= 0 for slice.", result)
     if out is None:
         return result

@@ -29,16 +29,13 @@ def _plain(x):
 def where(condition, x=None, y=None, /):
     """Elements of x where the condition is true, else of y. With the condition alone, nonzero() of it, which waits."""
     if x is None and y is None:
-        return nonzero(condition)
+        return _index.nonzero(condition)
     if x is None or y is None:
         raise ValueError("either both or neither of x and y should be given")
     return _index.where(condition, x, y)
 
 
-@op("b", "a > 0", "v", "e", "s", "[0, 3]", "f > 1", kind="blocking", method=True)
-def nonzero(a):
-    """The indices of what is not zero: an array for each axis. Waits, as their number depends on the values."""
-    return tuple(map(as_array, numpy.nonzero(window_of(as_array(a)))))
+op("b", "a > 0", "v", "e", "s", "[0, 3]", "f > 1", kind="blocking", method=True)(_index.nonzero)
 
 
 def window_of(a):
@@ -56,7 +53,7 @@ def argwhere(a):
 @op("b", "a > 0", "v", kind="blocking")
 def flatnonzero(a):
     """The indices in the flattened array of what is not zero. Waits."""
-    return nonzero(as_array(a).ravel())[0]
+    return _index.nonzero(as_array(a).ravel())[0]
 
 
 @op("b, a", "a > 0, i", "[0, 1], [3, 4]", kind="blocking")
@@ -71,7 +68,7 @@ def compress(condition, a, axis=None, out=None):
     condition = as_array(condition)
     if condition.ndim != 1:
         raise ValueError("condition must be a 1-d array")
-    return _index.take(a, nonzero(condition)[0], axis, out)
+    return _index.take(a, _index.nonzero(condition)[0], axis, out)
 
 
 @method("compress")
@@ -143,13 +140,10 @@ def _choose_method(self, choices, out=None, mode="raise"):
 
 # -- by index --------------------------------------------------------------------------------------
 
-@op("v, [0, 2]", "a, 1", "a, [0, 2], 0", "a, [[0, 1], [2, 3]], axis=1", "a, 5, axis=0", "a, [-1, 7], 1, mode='wrap'",
+op("v, [0, 2]", "a, 1", "a, [0, 2], 0", "a, [[0, 1], [2, 3]], axis=1", "a, 5, axis=0", "a, [-1, 7], 1, mode='wrap'",
     "a, [-1, 7], 1, mode='clip'",
     "a, [0, 12]", "?a, v", "a, j, 1", "v, []", "a, [0, 1], 1, np.zeros((3, 2))", "a, 0, 2", "[1, 2, 3], 1", "s, 0",
-    "a, 1, mode='x'", method=True)
-def take(a, indices, axis=None, out=None, mode="raise"):
-    """Elements (of the flattened array), or subarrays along an axis, at indices. Waits for the indices only."""
-    return _index.take(a, indices, axis, out, mode)
+    "a, 1, mode='x'", method=True)(_index.take)
 
 
 @op("a, np.argsort(a, 1), 1", "a, np.array([[0], [1], [2]]), axis=1", "a, j, axis=None", "a, v, 1", "a, j, 0",

@@ -286,11 +286,42 @@ cdef ndarray quick_take(ndarray a, ndarray index, int axis):
     size *= a.itemsize
     step = strides_of(a)[0] if a.ndim == 1 else size
     for k in range(outer):
-        for i in range(index.size):
-            j = p[i]
-            move(target, source + (j + n if j < 0 else j) * step, <int>size)
-            target += size
+        if size == 8:
+            for i in range(index.size):
+                j = p[i]
+                (<int64_t*>target)[i] = (<int64_t*>(source + (j + n if j < 0 else j) * step))[0]
+        else:
+            for i in range(index.size):
+                j = p[i]
+                move(target + i * size, source + (j + n if j < 0 else j) * step, <int>size)
+        target += index.size * size
         source += n * size
+    settings.inlined += 1
+    return out
+
+def small_repeat(ndarray a, intp repeats, int axis):
+    """repeat() with one number of times; None when the long way must be gone."""
+    cdef intp shape[MAXDIMS]
+    cdef intp i, j, size = a.itemsize, outer = 1
+    cdef char* source
+    cdef char* target
+    cdef ndarray out
+    if repeats < 0 or not quick(a) or a.size * repeats > settings.inline_cost:
+        return None
+    memcpy(shape, a.shape, a.ndim * sizeof(intp))
+    shape[axis] *= repeats
+    for i in range(axis + 1, a.ndim):
+        size *= a.shape[i]
+    for i in range(axis + 1):
+        outer *= a.shape[i]
+    out = allocated(a.code, a.ndim, shape)
+    source = data_of(a)
+    target = data_of(out)
+    for i in range(outer):
+        for j in range(repeats):
+            move(target, source, <int>size)
+            target += size
+        source += size
     settings.inlined += 1
     return out
 

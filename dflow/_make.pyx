@@ -2,12 +2,11 @@
 
 import numpy as np
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy, memset
-from dflow._engine cimport settings
 from dflow._graph cimport intp, storage_allocate
-from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch
-from dflow._kernels cimport Scalar, LONG, DOUBLE, DTYPES, code_of, cast_kernel, write_scalar
+from dflow._launch cimport MAXDIMS
+from dflow._kernels cimport LONG, DOUBLE, DTYPES, code_of
 from dflow._array cimport *
+from dflow._views cimport fill_with
 from dflow._array import set_hook
 
 cdef extern from "Python.h":
@@ -159,40 +158,6 @@ cdef ndarray uninitialized(object shape, object dtype, object order):
         swapped[i] = dims[ndim - 1 - i]
     return transposed(new_array(code, ndim, swapped), order_of_axes)
 
-cdef int fill_fresh(ndarray a, object number) except -1:
-    """Set every element of an array that nobody has seen: at once when that is quick."""
-    cdef Operand ops[2]
-    cdef intp shape[MAXDIMS]
-    cdef Scalar room
-    cdef char* value = <char*>&room
-    cdef char* data
-    cdef intp i
-    write_scalar(number, a.code, value)
-    if a.size * 0.1 > settings.inline_cost:
-        memcpy(shape, a.shape, a.ndim * sizeof(intp))
-        fill_constant(&ops[0], value, a.itemsize)
-        fill_operand(&ops[1], a, a.ndim, shape, True)
-        return launch(cast_kernel(a.code, a.code), ops, 2, a.ndim, shape, NULL)
-    if a.st.data == NULL and not storage_allocate(a.st):
-        raise MemoryError(f"Unable to allocate {a.st.nbytes} bytes")
-    data = a.st.data
-    if is_zero(value, a.itemsize):
-        memset(data, 0, a.st.nbytes)
-    elif a.itemsize == 8:
-        for i in range(a.size):
-            (<int64_t*>data)[i] = (<int64_t*>value)[0]
-    else:
-        for i in range(a.size):
-            memcpy(data + i * a.itemsize, value, a.itemsize)
-    return 0
-
-cdef inline bint is_zero(char* value, int itemsize) noexcept:
-    cdef int i
-    for i in range(itemsize):
-        if value[i]:
-            return False
-    return True
-
 def empty(shape, dtype=float, order="C", *, device=None, like=None):
     """An array with no particular values."""
     return uninitialized(shape, dtype, order)
@@ -200,13 +165,13 @@ def empty(shape, dtype=float, order="C", *, device=None, like=None):
 def zeros(shape, dtype=float, order="C", *, device=None, like=None):
     """Zeros."""
     cdef ndarray result = uninitialized(shape, dtype, order)
-    fill_fresh(result, 0)
+    fill_with(result, 0)
     return result
 
 def ones(shape, dtype=None, order="C", *, device=None, like=None):
     """Ones."""
     cdef ndarray result = uninitialized(shape, float if dtype is None else dtype, order)
-    fill_fresh(result, 1)
+    fill_with(result, 1)
     return result
 
 def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
@@ -223,7 +188,7 @@ cdef object type_of(object x):
 
 cdef ndarray filled(ndarray a, object value):
     if type(value) is float or type(value) is int:
-        fill_fresh(a, value)
+        fill_with(a, value)
     else:
         index_set(a, Ellipsis, value)
     return a

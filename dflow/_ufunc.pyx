@@ -3,7 +3,7 @@
 import numpy as np
 from libc.stdlib cimport calloc
 from libc.string cimport memcpy, memset
-from dflow._graph cimport Kernel, intp, INVALID_FAILS, readable
+from dflow._graph cimport Kernel, intp, INVALID_FAILS, readable, writable
 from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch
 from dflow._kernels cimport (
     Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, is_integer, is_complex, ufunc_kernel, cast_kernel, masked_kernel,
@@ -674,6 +674,19 @@ cdef ndarray without_axis(ndarray a, int axis):
             k += 1
     return close_view(v)
 
+cdef bint quick_out(Plan* p, tuple inputs, ndarray out):
+    """Whether quick_binary may write to out: of the result's type and shape, free, and none of the inputs but for all of it."""
+    cdef ndarray a
+    if out.code != p.codes[2] or out.flags & (READONLY | SCALAR) or not out.flags & C_CONTIGUOUS or (
+            not small_ready(out) or not writable(out.st)):
+        return False
+    for x in inputs:
+        if isinstance(x, ndarray):
+            a = <ndarray>x
+            if shape_tuple(a) != shape_tuple(out) or a.st == out.st and not same_elements(a, out):
+                return False
+    return True
+
 # ---- the class -------------------------------------------------------------------------------------------------
 
 cdef class ufunc:
@@ -711,8 +724,8 @@ cdef class ufunc:
                 quick = quick_unary(p, <ndarray>inputs[0])
                 if quick is not None:
                     return quick
-        if len(inputs) == 2 and self.nin == 2 and self.nout == 1 and out is None and where is True and dtype is None and (
-                not unknown):
+        if len(inputs) == 2 and self.nin == 2 and self.nout == 1 and where is True and dtype is None and not unknown and (
+                out is None or type(out) is ndarray and self.core is None):
             i = quick_kind(inputs[0])
             j = quick_kind(inputs[1])
             if self.numpy is matmul and type(inputs[0]) is ndarray and type(inputs[1]) is ndarray and casting == "same_kind" and (
@@ -726,7 +739,7 @@ cdef class ufunc:
                 p = self.binary[i * NKINDS + j]
                 if p != NULL and casting == "same_kind" and signature is None and p.direct:
                     try:
-                        quick = quick_binary(p, inputs[0], inputs[1], None)
+                        quick = quick_binary(p, inputs[0], inputs[1], out) if out is None or quick_out(p, inputs, out) else None
                     except OverflowError:
                         quick = None        # a comparison beyond the range: below
                     if quick is not None:

@@ -4,9 +4,10 @@ import operator
 
 import numpy as np
 from cpython.slice cimport PySlice_Check
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 from libc.stdint cimport int64_t, uint8_t
-from dflow._graph cimport intp, storage_new, readable, writable
+from dflow._engine cimport settings
+from dflow._graph cimport intp, storage_allocate, storage_new, readable, writable
 from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch
 from dflow._kernels cimport (
     Scalar, BOOL, DTYPES, itemsizes, code_of, is_complex, is_integer, cast_kernel, write_scalar, read_scalar)
@@ -384,12 +385,32 @@ cdef int set_index(ndarray a, object key, object value) except -1:
         return fill_with(v, value)
     return assign(v, as_array(value))
 
+cdef void fill_memory(char* data, char* value, int itemsize, intp n) noexcept:
+    """n copies of a value."""
+    cdef intp i
+    cdef bint zero = True
+    for i in range(itemsize):
+        zero = zero and value[i] == 0
+    if zero or itemsize == 1:
+        memset(data, value[0], n * itemsize)
+    elif itemsize == 8:
+        for i in range(n):
+            (<int64_t*>data)[i] = (<int64_t*>value)[0]
+    else:
+        for i in range(n):
+            memcpy(data + i * itemsize, value, itemsize)
+
 cdef int fill_with(ndarray v, object value) except -1:
     cdef Operand ops[2]
     cdef intp shape[MAXDIMS]
     cdef Scalar room
     cdef char* buffer = <char*>&room
     write_scalar(value, v.code, buffer)
+    if (v.flags & C_CONTIGUOUS and v.size * 0.1 <= settings.inline_cost and v.st.poison == NULL and writable(v.st)
+            and storage_allocate(v.st)):
+        fill_memory(data_of(v), buffer, v.itemsize, v.size)
+        settings.inlined += 1
+        return 0
     memcpy(shape, v.shape, v.ndim * sizeof(intp))
     fill_constant(&ops[0], buffer, v.itemsize)
     fill_operand(&ops[1], v, v.ndim, shape, True)
@@ -566,15 +587,22 @@ def __reduce__(ndarray self):
 def item(ndarray self, *args):
     """One element as a Python scalar."""
     cdef ndarray a = self
+    cdef intp offset
     if args:
-        a = element(self, item_offset(self, args))
+        offset = item_offset(self, args)
+        if readable(self.st) and self.st.poison == NULL and self.st.data != NULL:
+            return read_scalar(self.code, self.st.data + offset)
+        a = element(self, offset)
     elif self.size != 1:
         raise ValueError("can only convert an array of size 1 to a Python scalar")
     wait_read(a)
     return read_scalar(a.code, data_of(a))
 
 def tolist(ndarray self):
+    cdef intp i
     wait_read(self)
+    if self.ndim == 1:
+        return [read_scalar(self.code, data_of(self) + i * strides_of(self)[0]) for i in range(self.size)]
     return numpy_window(self).tolist()
 
 def tobytes(ndarray self, order="C"):

@@ -9,10 +9,10 @@ from dflow import _make
 from dflow._array import array as as_array
 from dflow._array import empty as new
 from dflow._array import ndarray
-from dflow._index import concatenate, take
+from dflow._index import concatenate, small_repeat, take
 from dflow._make import converted, full, in_order, zeros
 from dflow._ufunc import wrap_ufunc
-from dflow._views import broadcast_to
+from dflow._views import broadcast_to, diagonal_of
 from dflow.ops.table import op
 
 # -- from what there is ----------------------------------------------------------------------------
@@ -194,12 +194,9 @@ def eye(N, M=None, k=0, dtype=float, order="C", *, device=None, like=None):
     n = operator.index(N)
     m = n if M is None else operator.index(M)
     k = operator.index(k)
-    result = zeros((n, m), dtype)
-    length = min(n + min(k, 0), m - max(k, 0))
-    if length > 0:
-        start = k if k > 0 else -k * m
-        result.reshape(-1)[start:start + (length - 1) * (m + 1) + 1:m + 1] = 1
-    return result if order == "C" else result.copy(order)
+    result = zeros((n, m), dtype, order)
+    diagonal_of(result, k)[...] = 1
+    return result
 
 
 @op("3", "2, int", "-1")
@@ -289,6 +286,10 @@ def repeat(a, repeats, axis=None):
     if axis is None:
         a, axis = a.ravel(), 0
     axis = numpy.lib.array_utils.normalize_axis_index(axis, a.ndim)
+    if type(repeats) is int:
+        result = small_repeat(a, repeats, axis)
+        if result is not None:
+            return result
     counts = numpy.asarray(_plain(repeats))
     if counts.ndim or counts.dtype.kind not in "iu" or counts < 0:
         return take(a, numpy.repeat(numpy.arange(a.shape[axis]), _plain(repeats)), axis)

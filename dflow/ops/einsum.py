@@ -17,7 +17,8 @@ from dflow.ops.table import op
 
 Plan = namedtuple("Plan", "diagonals steps last")   # pairs of axes for each operand; steps; what is left to do
 Step = namedtuple("Step", "i j left right sums shape")  # i and j are taken out, their product put last
-Prepare = namedtuple("Prepare", "axes order spread shape")  # sum, transpose, broadcast, reshape: None if not needed
+Prepare = namedtuple("Prepare", "axes order spread shape")  # sum, transpose, broadcast, reshape: None if not needed;
+                                                                # None for a Prepare with nothing to do
 
 EINSUMS = (
     "'ij,jk', a, a.T", "'ij->ji', a", "'ij->', a", "'ii', a[:, :3]", "'ii->i', a[:, :3]", "'i,i', v, v",
@@ -65,6 +66,8 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
 def _cast(arrays, dtype, casting):
     """All of one type: the one given, or the one they promote to."""
     types = {x.dtype for x in arrays}
+    if dtype is None and len(types) == 1:
+        return arrays
     wanted = numpy.result_type(*types) if dtype is None else numpy.dtype(dtype)
     if types == {wanted}:
         return arrays
@@ -76,6 +79,8 @@ def _cast(arrays, dtype, casting):
 
 
 def _prepared(x, how):
+    if how is None:
+        return x
     if how.axes:
         x = add_reduce(x, how.axes, x.dtype)
     if how.order:
@@ -233,4 +238,5 @@ def _preparation(labels, shape, drop, wanted, size=None, groups=()):
         spread = tuple(size[k] for k in wanted)
         after = tuple(math.prod(size[k] for k in group) for group in groups if groups[0] or group)
         before, spread = spread, spread if spread != before else None
-    return Prepare(axes, None if order == sorted(order) else order, spread, None if after == before else after)
+    prepare = Prepare(axes, None if order == sorted(order) else order, spread, None if after == before else after)
+    return prepare if prepare != (None,) * 4 else None

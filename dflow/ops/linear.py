@@ -87,6 +87,8 @@ def inner(a, b, /):
     a, b = as_array(a), as_array(b)
     if a.ndim == 0 or b.ndim == 0:
         return multiply(a, b)
+    if a.ndim <= 2 and b.ndim <= 2 and a.shape[-1] == b.shape[-1]:
+        return a @ b.T
     _aligned(a, b.swapaxes(-1, -2) if b.ndim > 1 else b, -1, -2 if b.ndim > 1 else 0)
     return tensordot(a, b, ((a.ndim - 1,), (b.ndim - 1,)))
 

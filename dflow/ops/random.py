@@ -125,15 +125,16 @@ class Stream:
     def random(self, size=None, dtype=FLOAT, out=None):
         """Uniform in [0, 1)."""
         if dtype is FLOAT and out is None:
-            shape = size if type(size) is tuple else None if size is None else as_shape(size)
-            if shape is None:
+            if size is None:
                 return self._small.random()
-            if math.prod(shape) < SMALL:
-                return as_array(self._small.random(shape))
+            if type(size) is int and size < SMALL or math.prod(as_shape(size)) < SMALL:
+                return as_array(self._small.random(size))
         return self._standard("random", size, dtype, out)
 
     def standard_normal(self, size=None, dtype=FLOAT, out=None):
         """Normal, of mean 0 and standard deviation 1."""
+        if dtype is FLOAT and out is None and type(size) is int and size < SMALL:
+            return as_array(self._small.standard_normal(size))
         return self._standard("standard_normal", size, dtype, out)
 
     def standard_exponential(self, size=None, dtype=FLOAT, method="zig", out=None):
@@ -333,11 +334,11 @@ class RandomState(Stream):
 
     def rand(self, *shape, dtype=FLOAT):
         """Uniform in [0, 1), of the shape given as arguments."""
-        return self.random(shape or None, dtype)
+        return self.random(shape[0] if len(shape) == 1 else shape or None, dtype)
 
     def randn(self, *shape, dtype=FLOAT):
         """Standard normal, of the shape given as arguments."""
-        return self.standard_normal(shape or None, dtype)
+        return self.standard_normal(shape[0] if len(shape) == 1 else shape or None, dtype)
 
     def randint(self, low, high=None, size=None, dtype=INTEGER):
         """Integers in [low, high), or [0, low)."""

@@ -5,10 +5,11 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from dflow import _index
 from dflow._array import array as as_array
-from dflow._array import ndarray, window
+from dflow._array import ndarray
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to, diagonal, diagonal_of
 from dflow.ops.creation import tri, zeros
+from dflow.ops.fallback import window_of
 from dflow.ops.reductions import add_reduce
 from dflow.ops.table import add_row, method, op
 
@@ -36,12 +37,6 @@ def where(condition, x=None, y=None, /):
 
 
 op("b", "a > 0", "v", "e", "s", "[0, 3]", "f > 1", kind="blocking", method=True)(_index.nonzero)
-
-
-def window_of(a):
-    """A NumPy array over the memory of a, once a is there."""
-    a.wait_to_read()
-    return window(a)
 
 
 @op("b", "a > 0", "v", "e", kind="blocking")

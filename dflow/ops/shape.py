@@ -304,7 +304,9 @@ def unstack(x, /, *, axis=0):
 def flip(m, axis=None):
     """Axes in reverse: all of them, or those named."""
     m = as_array(m)
-    axes = range(m.ndim) if axis is None else normalize_axis_tuple(axis, m.ndim)
+    if axis is None:
+        return m[(slice(None, None, -1),) * m.ndim]
+    axes = normalize_axis_tuple(axis, m.ndim)
     return m[tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(m.ndim))]
 
 

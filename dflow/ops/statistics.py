@@ -6,7 +6,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from dflow._array import array as as_array
 from dflow._array import ndarray
-from dflow.ops.fallback import task
+from dflow.ops.fallback import task, window_of
 from dflow.ops.linear import dot
 from dflow.ops.reductions import average
 from dflow.ops.table import op
@@ -185,7 +185,7 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
 @op("j", "[0, 1, 1, 3]", "[0, 1, 1], [0.5, 1, 2]", "[0], minlength=4", "[-1]", "[0.5]", "[]", kind="blocking")
 def bincount(x, /, weights=None, minlength=0):
     """How often each small non-negative integer occurs, or the sum of its weights. Waits."""
-    return as_array(numpy.bincount(_plain(x), _plain(weights), minlength))
+    return as_array(numpy.bincount(*map(window_of, (x, weights)), minlength))
 
 
 @op("v", "a", "a, axis=0", "v, 0.5", "a, 2.0, 3.0", "v, edge_order=2", "[1]", "i", "a, axis=(0, 1)", kind="blocking")

@@ -9,7 +9,7 @@ import numpy as np
 cimport numpy as cnp
 from cpython.slice cimport PySlice_Check
 from libc.string cimport memcpy, memset
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 from dflow._engine cimport settings
 from dflow._graph cimport Kernel, intp, FULL, readable, writable, storage_allocate
 from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch, fp_event
@@ -254,10 +254,10 @@ cdef bint in_bounds(ndarray index, intp n) noexcept:
     """Whether all indices, 64-bit integers in C order, are those of an axis of length n."""
     cdef int64_t* p = <int64_t*>data_of(index)
     cdef intp i
-    for i in range(index.size):
-        if not -n <= p[i] < n:
-            return False
-    return True
+    cdef int bad = 0
+    for i in range(index.size):                 # no branch: the compiler may look at several at once
+        bad |= <uint64_t>(p[i] + n) >= <uint64_t>(2 * n)
+    return not bad
 
 cdef ndarray quick_take(ndarray a, ndarray index, int axis):
     """a's subarrays along an axis; None when the long way must be gone."""
@@ -286,10 +286,10 @@ cdef ndarray quick_take(ndarray a, ndarray index, int axis):
     size *= a.itemsize
     step = strides_of(a)[0] if a.ndim == 1 else size
     for k in range(outer):
-        if size == 8:
+        if size == 8 and step == 8:
             for i in range(index.size):
                 j = p[i]
-                (<int64_t*>target)[i] = (<int64_t*>(source + (j + n if j < 0 else j) * step))[0]
+                (<int64_t*>target)[i] = (<int64_t*>source)[j + n if j < 0 else j]
         else:
             for i in range(index.size):
                 j = p[i]
@@ -386,8 +386,11 @@ cdef bint quick_put(ndarray a, ndarray index, object value) except -1:
     p = <int64_t*>data_of(index)
     target = data_of(a)
     for i in range(index.size):
-        j = p[i]
-        move(target + (j + a.shape[0] if j < 0 else j) * stride, source + i * step, a.itemsize)
+        j = p[i] + (a.shape[0] if p[i] < 0 else 0)
+        if a.itemsize == 8:
+            (<int64_t*>(target + j * stride))[0] = (<int64_t*>(source + i * step))[0]
+        else:
+            move(target + j * stride, source + i * step, a.itemsize)
     settings.inlined += 1
     return True
 
@@ -949,18 +952,15 @@ def nonzero(a):
     wait_read(x)
     return tuple([as_array(found) for found in numpy_window(x, False).nonzero()])
 
+set_hook("offsets", offsets)
+set_hook("where", where)
+
 def small_searchsorted(ndarray a, ndarray v, bint right):
     """searchsorted where both are here and small; else None."""
-    if a.size > SMALL or v.size > SMALL or not small_ready(a) or not small_ready(v):
+    if a.ndim != 1 or a.size + v.size > 4096 or not small_ready(a) or not small_ready(v):
         return None
     return as_array(cnp.PyArray_SearchSorted(numpy_window(a, False), numpy_window(v, False),
                                              cnp.NPY_SEARCHRIGHT if right else cnp.NPY_SEARCHLEFT, NULL))
-
-cdef enum:
-    SMALL = 4096
-
-set_hook("offsets", offsets)
-set_hook("where", where)
 
 cdef void connect_selection():
     """Give ndarray its subscripts with arrays."""

@@ -6,7 +6,7 @@ import numpy as np
 from cpython.slice cimport PySlice_Check
 from libc.string cimport memcpy, memset
 from libc.stdint cimport int64_t, uint8_t
-from dflow._engine cimport settings
+from dflow._engine cimport settings, wait_storage
 from dflow._graph cimport intp, storage_allocate, storage_new, readable, writable
 from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch
 from dflow._kernels cimport (
@@ -591,6 +591,7 @@ def item(ndarray self, *args):
     if args:
         offset = item_offset(self, args)
         if readable(self.st) and self.st.poison == NULL and self.st.data != NULL:
+            wait_storage(self.st, NULL, False)              # to give warnings that are due
             return read_scalar(self.code, self.st.data + offset)
         a = element(self, offset)
     elif self.size != 1:
@@ -633,6 +634,24 @@ cdef intp item_offset(ndarray a, tuple args) except -1:
         offset += i % a.shape[k] * strides_of(a)[k]
         i //= a.shape[k]
     return offset
+
+def call_now(function, tuple arrays, dict keywords, dtype, intp limit):
+    """What a NumPy function makes of arrays that are there and have at most `limit` elements each, as one of ours.
+
+    None when they do not, or when the function fails: a task shall, so that its result carries the error.
+    """
+    cdef ndarray a
+    for a in arrays:
+        if a.size > limit or not readable(a.st) or a.st.poison != NULL or a.st.data == NULL:
+            return None
+    for value in keywords.values():
+        if isinstance(value, ndarray):
+            return None
+    try:
+        result = function(*[numpy_window(a, False) for a in arrays], **keywords)
+        return as_array(result if dtype is None else np.asarray(result, dtype))
+    except Exception:
+        return None
 
 # ---- NumPy arrays as `out` --------------------------------------------------------------------------------------------
 

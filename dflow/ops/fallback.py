@@ -6,6 +6,7 @@ import numpy
 
 from dflow._array import array as as_array
 from dflow._array import ndarray, window
+from dflow._views import call_now
 from dflow.ops.host import submit
 
 SMALL = 4096                # elements that a NumPy function may get at once, in the caller
@@ -63,15 +64,9 @@ def task(function, *arrays, shape, dtype, **keywords):
     `dtype` may be a lambda, which is called when the type must be known beforehand.
     """
     asked = isinstance(dtype, FunctionType)
-    for x in (*arrays, *keywords.values()):
-        if isinstance(x, ndarray) and not (x.size <= SMALL and x.is_ready()):
-            break
-    else:
-        try:
-            result = function(*map(window_of, arrays), **{name: window_of(x) for name, x in keywords.items()})
-            return as_array(result if asked else numpy.asarray(result, dtype))
-        except Exception:
-            pass                # let the result carry the error, as it would if the arrays were pending
+    result = call_now(function, arrays, keywords, None if asked else dtype, SMALL)
+    if result is not None:
+        return result
     return submit(function, *arrays, shape=shape, dtype=dtype() if asked else dtype, **keywords)
 
 

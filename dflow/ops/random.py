@@ -172,6 +172,8 @@ class Stream:
 
     def normal(self, loc=0.0, scale=1.0, size=None, dtype=FLOAT):
         """Normal, of mean `loc` and standard deviation `scale`. ValueError for a negative scale that is a number."""
+        if type(size) is int and type(loc) is type(scale) is float and dtype is FLOAT and size < SMALL:
+            return as_array(self._small.normal(loc, scale, size))
         if _is_number(scale) and scale < 0:
             raise ValueError("scale < 0")
         if dtype is FLOAT and type(loc) in (int, float) and type(scale) in (int, float):
@@ -199,6 +201,8 @@ class Stream:
         return self._scaled("standard_exponential", 0.0, scale, size, dtype)
 
     def _integers(self, low, high, size, dtype, endpoint):
+        if type(size) is type(low) is type(high) is int and size < SMALL:
+            return as_array(self._small.integers(low, high, size, dtype, endpoint))
         low, high, dtype = _value(low), _value(high), numpy.dtype(dtype)
         if not (numpy.ndim(low) or numpy.ndim(high)):
             if size is not None and math.prod(as_shape(size)) >= SMALL:

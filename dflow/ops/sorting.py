@@ -84,14 +84,14 @@ def _plain(x):
 def searchsorted(a, v, side="left", sorter=None):
     """Where to insert elements v into a sorted 1-d array to keep it sorted."""
     a, wanted = as_array(a), as_array(v)
-    if sorter is None and a.ndim == 1 and side in ("left", "right"):
+    if sorter is None and side in ("left", "right"):
         found = _index.small_searchsorted(a, wanted, side == "right")
         if found is not None:
             return found
     if a.ndim != 1 or side not in ("left", "right"):
         numpy.searchsorted(numpy.zeros((0,) * a.ndim), 0, side)             # its errors
     keywords = {} if sorter is None else {"sorter": as_array(sorter)}
-    return task(numpy.searchsorted, a, wanted, shape=wanted.shape, dtype=numpy.intp, side=side, **keywords)
+    return task(numpy.ndarray.searchsorted, a, wanted, shape=wanted.shape, dtype=numpy.intp, side=side, **keywords)
 
 
 @op("v, [-1, 0, 1]", "a, [0.0, 1.0], True", "v, [1, 0, -1]", "v, [1, 3, 2]", kind="blocking")

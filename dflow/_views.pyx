@@ -648,7 +648,8 @@ def call_now(function, tuple arrays, dict keywords, dtype, intp limit):
         if isinstance(value, ndarray):
             return None
     try:
-        result = function(*[numpy_window(a, False) for a in arrays], **keywords)
+        # Writeable, though nobody writes: some functions copy what they could not write to.
+        result = function(*[numpy_window(a) for a in arrays], **keywords)
         return as_array(result if dtype is None else np.asarray(result, dtype))
     except Exception:
         return None

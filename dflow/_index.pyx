@@ -1,4 +1,4 @@
-"""Advanced indexing, selection, joining, sorting: what moves elements about.
+"""Advanced indexing and selection: what takes elements from where indices or conditions say.
 
 An advanced index becomes an array of byte offsets; a gather or scatter kernel then runs like any other. The call waits
 for arrays among the indices (their values decide about errors, and a mask's about the shape), not for the array that is
@@ -11,18 +11,16 @@ from cpython.slice cimport PySlice_Check
 from libc.string cimport memcpy, memset
 from libc.stdint cimport int64_t, uint64_t
 from dflow._engine cimport settings
-from dflow._graph cimport Kernel, intp, FULL, readable, writable, storage_allocate
+from dflow._graph cimport Kernel, intp, FULL, writable
 from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch, fp_event
 from dflow._kernels cimport (
-    Scalar, BOOL, LONG, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, cast_kernel, masked_kernel, sort_kernel,
-    argextreme_kernel, write_scalar, is_complex)
+    Scalar, BOOL, LONG, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, cast_kernel, masked_kernel,
+    write_scalar, is_complex)
 from dflow._array cimport *
 from dflow._views cimport *
 from dflow._array import set_hook
-from dflow._quick cimport quick_kind, small_ready, NKINDS
-from dflow._views import fill_numpy
-from dflow._ufunc cimport along_axis, broadcast_shape, reduce, take_whole_region, wrap
-from dflow._ufunc import NO_VALUE
+from dflow._quick cimport allocated, count_true, quick_kind, quick_ready, same_shape, small_ready, NKINDS
+from dflow._ufunc cimport broadcast_shape, take_whole_region
 
 cnp.import_array()
 
@@ -241,15 +239,6 @@ cdef object byte_offsets(list parts, list strides, list lengths):
 
 # ---- what is small and ready: here and now -----------------------------------------------------------------------
 
-cdef inline bint quick(ndarray a) noexcept:
-    return a.flags & C_CONTIGUOUS and small_ready(a)
-
-cdef ndarray allocated(int code, int ndim, intp* shape):
-    cdef ndarray out = new_array(code, ndim, shape)
-    if out.st.data == NULL and not storage_allocate(out.st):
-        raise MemoryError(f"Unable to allocate {out.st.nbytes} bytes")
-    return out
-
 cdef bint in_bounds(ndarray index, intp n) noexcept:
     """Whether all indices, 64-bit integers in C order, are those of an axis of length n."""
     cdef int64_t* p = <int64_t*>data_of(index)
@@ -267,8 +256,8 @@ cdef ndarray quick_take(ndarray a, ndarray index, int axis):
     cdef char* source
     cdef char* target
     cdef ndarray out
-    if (index.code != LONG or sizeof(long) != 8 or a.size == 0 or a.ndim + index.ndim > MAXDIMS or not quick(index)
-            or not (quick(a) or a.ndim == 1 and small_ready(a))):
+    if (index.code != LONG or sizeof(long) != 8 or a.size == 0 or a.ndim + index.ndim > MAXDIMS or not quick_ready(index)
+            or not (quick_ready(a) or a.ndim == 1 and small_ready(a))):
         return None
     n = a.shape[axis]
     for i in range(axis):
@@ -299,48 +288,15 @@ cdef ndarray quick_take(ndarray a, ndarray index, int axis):
     settings.inlined += 1
     return out
 
-def small_repeat(ndarray a, intp repeats, int axis):
-    """repeat() with one number of times; None when the long way must be gone."""
-    cdef intp shape[MAXDIMS]
-    cdef intp i, j, size = a.itemsize, outer = 1
-    cdef char* source
-    cdef char* target
-    cdef ndarray out
-    if repeats < 0 or not quick(a) or a.size * repeats > settings.inline_cost:
-        return None
-    memcpy(shape, a.shape, a.ndim * sizeof(intp))
-    shape[axis] *= repeats
-    for i in range(axis + 1, a.ndim):
-        size *= a.shape[i]
-    for i in range(axis + 1):
-        outer *= a.shape[i]
-    out = allocated(a.code, a.ndim, shape)
-    source = data_of(a)
-    target = data_of(out)
-    for i in range(outer):
-        for j in range(repeats):
-            move(target, source, <int>size)
-            target += size
-        source += size
-    settings.inlined += 1
-    return out
-
 cdef bint covered_by(ndarray a, ndarray mask) noexcept:
     """Whether mask is one of bools for each element of a, and both are here, small and in order."""
     cdef int i
-    if mask.code != BOOL or mask.ndim != a.ndim or mask.size > settings.inline_cost or not quick(mask) or not quick(a):
+    if mask.code != BOOL or mask.ndim != a.ndim or mask.size > settings.inline_cost or not quick_ready(mask) or not quick_ready(a):
         return False
     for i in range(a.ndim):
         if mask.shape[i] != a.shape[i]:
             return False
     return True
-
-cdef intp count_true(ndarray mask) noexcept:
-    cdef char* m = data_of(mask)
-    cdef intp i, n = 0
-    for i in range(mask.size):
-        n += m[i] != 0
-    return n
 
 cdef ndarray quick_select(ndarray a, ndarray mask):
     """The elements of a under a mask; None when the long way must be gone."""
@@ -372,12 +328,12 @@ cdef bint quick_put(ndarray a, ndarray index, object value) except -1:
     cdef int64_t* p
     cdef char* target
     cdef ndarray v
-    if (index.code != LONG or sizeof(long) != 8 or index.size > settings.inline_cost or not quick(index)
+    if (index.code != LONG or sizeof(long) != 8 or index.size > settings.inline_cost or not quick_ready(index)
             or not small_ready(a) or not writable(a.st) or index.st == a.st or not in_bounds(index, a.shape[0])):
         return False
     if type(value) is ndarray:
         v = <ndarray>value
-        if v.code != a.code or v.st == a.st or not quick(v) or v.ndim and (v.ndim != index.ndim or not same_lengths(v, index)):
+        if v.code != a.code or v.st == a.st or not quick_ready(v) or v.ndim and (v.ndim != index.ndim or not same_shape(v, index)):
             return False
         source = data_of(v)
         step = v.itemsize if v.ndim else 0
@@ -393,60 +349,6 @@ cdef bint quick_put(ndarray a, ndarray index, object value) except -1:
             move(target + j * stride, source + i * step, a.itemsize)
     settings.inlined += 1
     return True
-
-cdef bint same_lengths(ndarray a, ndarray b) noexcept:
-    cdef int i
-    for i in range(a.ndim):
-        if a.shape[i] != b.shape[i]:
-            return False
-    return True
-
-cdef bint quick_rows(Kernel* k, ndarray a, ndarray out) noexcept:
-    """Run a kernel over the last axis of a, for an element or a row of out each; whether it was done."""
-    cdef char* args[2]
-    cdef intp dims[2]
-    cdef intp steps[4]
-    cdef intp n = a.shape[a.ndim - 1]
-    if (a.size == 0 or a.size * k.cost > settings.inline_cost or not quick(a) or not out.flags & C_CONTIGUOUS
-            or out.st.poison != NULL or not writable(out.st) or not storage_allocate(out.st)):
-        return False
-    args[0] = data_of(a)
-    args[1] = data_of(out)
-    dims[0] = a.size // n
-    dims[1] = n
-    steps[0] = n * a.itemsize
-    steps[1] = out.size // dims[0] * out.itemsize
-    steps[2] = a.itemsize
-    steps[3] = out.itemsize
-    k.loop(args, dims, steps, k.data)
-    settings.inlined += 1
-    return True
-
-cdef ndarray quick_join(list parts, int k, int code, int ndim, intp* shape):
-    """The parts side by side along axis k of a new array of that shape; None when the long way must be gone."""
-    cdef ndarray part, out
-    cdef intp total = 1, pitch = 0, outer = 1, size, i
-    cdef char* target
-    cdef int axis
-    for axis in range(ndim):
-        total *= shape[axis]
-    if total == 0 or total * 0.3 > settings.inline_cost:
-        return None
-    for part in parts:
-        if part.code != code or not quick(part):
-            return None
-    for axis in range(k):
-        outer *= shape[axis]
-    out = allocated(code, ndim, shape)
-    pitch = total // outer * out.itemsize
-    target = data_of(out)
-    for part in parts:
-        size = part.size // outer * part.itemsize
-        for i in range(outer):
-            memcpy(target + i * pitch, data_of(part) + i * size, size)
-        target += size
-    settings.inlined += 1
-    return out
 
 # ---- reading and writing ---------------------------------------------------------------------------------------
 
@@ -601,7 +503,7 @@ cdef bint masked_fill(ndarray a, ndarray mask, object value):
     cdef Scalar room
     cdef char* buffer = <char*>&room
     cdef intp i
-    if not isinstance(value, (int, float, complex)) or a.ndim != mask.ndim or not same_lengths(a, mask):
+    if not isinstance(value, (int, float, complex)) or a.ndim != mask.ndim or not same_shape(a, mask):
         return False
     if mask.st == a.st and may_overlap(mask, a):
         mask = copy_of(mask)
@@ -671,7 +573,7 @@ cdef ndarray quick_where(ndarray c, object x, object y, int code):
     cdef intp n = c.size
     cdef int i
     cdef ndarray out
-    if not quick(c) or n > settings.inline_cost:
+    if not quick_ready(c) or n > settings.inline_cost:
         return None
     args[0] = data_of(c)
     steps[0] = 1
@@ -681,7 +583,7 @@ cdef ndarray quick_where(ndarray c, object x, object y, int code):
             write_wrapped(v, code, <char*>&constants[i])
             args[1 + i] = <char*>&constants[i]
             steps[1 + i] = 0
-        elif quick(<ndarray>v) and (<ndarray>v).ndim == c.ndim and same_lengths(c, <ndarray>v):
+        elif quick_ready(<ndarray>v) and (<ndarray>v).ndim == c.ndim and same_shape(c, <ndarray>v):
             args[1 + i] = data_of(<ndarray>v)
             steps[1 + i] = (<ndarray>v).itemsize
         else:
@@ -751,217 +653,6 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     out[...] = result
     return out
 
-# ---- joining ---------------------------------------------------------------------------------------------------
-
-def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
-    """Arrays joined along an existing axis; axis None: flattened first. Each part is copied by a task of its own."""
-    if isinstance(out, np.ndarray):
-        return fill_numpy(concatenate, out, arrays, axis, dtype=dtype, casting=casting)
-    cdef list parts = [as_array(x) for x in arrays]
-    cdef ndarray first, part, result
-    cdef intp shape[MAXDIMS]
-    cdef int i, d, k, code
-    cdef intp start = 0
-    if not parts:
-        raise ValueError("need at least one array to concatenate")
-    if out is not None and dtype is not None:
-        raise TypeError("concatenate() only takes `out` or `dtype` as an argument, but both were provided.")
-    if axis is None:
-        parts = [x.ravel() for x in parts]
-        axis = 0
-    first = parts[0]
-    if first.ndim == 0:
-        raise ValueError("zero-dimensional arrays cannot be concatenated")
-    k = normalize_axis(axis, first.ndim)
-    memcpy(shape, first.shape, first.ndim * sizeof(intp))
-    for i in range(1, len(parts)):
-        part = parts[i]
-        if part.ndim != first.ndim:
-            raise ValueError("all the input arrays must have same number of dimensions, but the array at index 0 has "
-                             f"{first.ndim} dimension(s) and the array at index {i} has {part.ndim} dimension(s)")
-        for d in range(first.ndim):
-            if d != k and part.shape[d] != first.shape[d]:
-                raise ValueError("all the input array dimensions except for the concatenation axis must match exactly, but along "
-                                 f"dimension {d}, the array at index 0 has size {first.shape[d]} and the array at index {i} "
-                                 f"has size {part.shape[d]}")
-        shape[k] += part.shape[k]
-    code = first.code
-    for part in parts:
-        if part.code != code:
-            code = code_of(np.result_type(*{x.dtype for x in parts}))
-            break
-    if dtype is not None:
-        code = code_of(dtype)
-    if out is not None:
-        code = (<ndarray?>out).code
-    for part in parts:
-        if part.code != code and not np.can_cast(DTYPES[part.code], DTYPES[code], casting):
-            raise TypeError(f"Cannot cast array data from {DTYPES[part.code]!r} to {DTYPES[code]!r} according to the rule {casting!r}")
-    if out is None:
-        result = quick_join(parts, k, code, first.ndim, shape)
-        if result is not None:
-            return result
-        result = new_like(parts, code, first.ndim, shape)
-    else:
-        result = <ndarray?>out
-        if shape_tuple(result) != tuple([shape[i] for i in range(first.ndim)]):
-            raise ValueError("Output array is the wrong shape")
-    for part in parts:
-        assign(base_index(result, (slice(None),) * k + (slice(start, start + part.shape[k]),)), part)
-        start += part.shape[k]
-    return result
-
-def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
-    """Arrays of one shape joined along a new axis."""
-    cdef list parts = [as_array(x) for x in arrays]
-    cdef intp shape[MAXDIMS]
-    cdef ndarray first, part, result
-    cdef int k
-    if not parts:
-        raise ValueError("need at least one array to stack")
-    first = parts[0]
-    for part in parts:
-        if part.ndim != first.ndim or not same_lengths(part, first):
-            raise ValueError("all input arrays must have the same shape")
-    k = normalize_axis(axis, first.ndim + 1)
-    if out is None and dtype is None:
-        memcpy(shape, first.shape, k * sizeof(intp))
-        shape[k] = len(parts)
-        memcpy(shape + k + 1, first.shape + k, (first.ndim - k) * sizeof(intp))
-        result = quick_join(parts, k, first.code, first.ndim + 1, shape)
-        if result is not None:
-            return result
-    index = (slice(None),) * k + (None,)
-    return concatenate([x[index] for x in parts], axis, out, dtype, casting)
-
-# ---- sorting and extremes ----------------------------------------------------------------------------------------
-
-KINDS = {None: 0, "quicksort": 0, "heapsort": 1, "mergesort": 2, "stable": 2}
-cdef Kernel* sorts[2][3][18]        # by: for the indices; kind; type code
-cdef Kernel* extremes[2][18]        # by: the largest; type code
-
-cdef Kernel* sorter(int code, object kind, object stable, object order, bint indices) except NULL:
-    """The kernel for sort's options, or their errors."""
-    cdef int k
-    if order is not None:
-        raise ValueError("Cannot specify order when the array has no fields.")
-    if stable is not None and kind is not None:
-        raise ValueError("`kind` and keyword parameters can't be provided at the same time. Use only one of them.")
-    if kind not in KINDS:
-        raise ValueError(f"sort kind must be one of 'quick', 'heap', or 'stable' (got {kind!r})")
-    k = 2 if stable else KINDS[kind]
-    if sorts[indices][k][code] == NULL:
-        sorts[indices][k][code] = sort_kernel(code, k, indices)
-    return sorts[indices][k][code]
-
-cdef int sort_rows(Kernel* k, ndarray a, ndarray out, int axis) except -1:
-    if axis == a.ndim - 1 and quick_rows(k, a, out):
-        return 0
-    return along_axis(k, a, None, out, axis)
-
-def sort(a, axis=-1, kind=None, order=None, *, stable=None):
-    """A sorted copy along an axis; flattened when it is None. NaN comes last."""
-    cdef ndarray source = as_array(a), out
-    cdef int k
-    if axis is None:
-        source = source.ravel()
-        axis = 0
-    k = normalize_axis(axis, source.ndim)
-    out = new_like([source], source.code, source.ndim, source.shape)
-    sort_rows(sorter(source.code, kind, stable, order, False), source, out, k)
-    return out
-
-def sort_in_place(ndarray self, axis=-1, kind=None, order=None, *, stable=None):
-    """Sort along an axis, in place."""
-    cdef int k = normalize_axis(axis, self.ndim)
-    check_writable(self)
-    sort_rows(sorter(self.code, kind, stable, order, False), self, self, k)
-
-def argsort(a, axis=-1, kind=None, order=None, *, stable=None):
-    """The indices that would sort along an axis; of the flattened array when it is None."""
-    cdef ndarray source = as_array(a), out
-    cdef int k
-    if axis is None:
-        source = source.ravel()
-        axis = 0
-    if source.ndim == 0:
-        normalize_axis(axis, 1)
-        source = source.reshape(1)
-    k = normalize_axis(axis, source.ndim)
-    out = new_array(code_of(INTP), source.ndim, source.shape)
-    sort_rows(sorter(source.code, kind, stable, order, True), source, out, k)
-    return out
-
-def argmax(a, axis=None, out=None, *, keepdims=False):
-    """The index of the largest element along an axis, the first if there are more; of the flattened array without."""
-    return argextreme(a, axis, True, keepdims, out)
-
-def argmin(a, axis=None, out=None, *, keepdims=False):
-    """The index of the smallest element along an axis, the first if there are more; of the flattened array without."""
-    return argextreme(a, axis, False, keepdims, out)
-
-cdef object argextreme(object a, object axis, bint largest, bint keepdims, object out):
-    cdef ndarray source = as_array(a), result
-    cdef intp shape[MAXDIMS]
-    cdef int i, k = 0, n = 0, ndim = source.ndim
-    cdef Kernel* kernel = extremes[largest][source.code]
-    if kernel == NULL:
-        kernel = extremes[largest][source.code] = argextreme_kernel(source.code, largest)
-    if axis is not None:
-        k = normalize_axis(axis, max(ndim, 1))
-    if ndim == 0 or axis is None and ndim > 1:
-        source = source.reshape(-1)
-    if source.shape[k] == 0:
-        raise ValueError(f"attempt to get {'argmax' if largest else 'argmin'} of an empty sequence")
-    for i in range(source.ndim):
-        if i != k:
-            shape[n] = source.shape[i]
-            n += 1
-    result = new_array(code_of_index, n, shape)
-    if n == 0:
-        result.flags |= SCALAR
-    if k != source.ndim - 1 or not quick_rows(kernel, source, result):
-        along_axis(kernel, source, None, result, k)
-    if keepdims:
-        result = result.reshape((1,) * ndim if axis is None or ndim == 0 else
-                                shape_tuple(source)[:k] + (1,) + shape_tuple(source)[k + 1:])
-    if out is None:
-        return result
-    out[...] = result
-    return out
-
-cdef int code_of_index = code_of(INTP)
-cdef object add = wrap(np.add)
-
-def count_nonzero(a, axis=None, *, keepdims=False):
-    """How many elements along axes are not zero."""
-    cdef ndarray x = as_array(a), out
-    if x.code == BOOL and axis is None and not keepdims and x.size * 0.1 <= settings.inline_cost and quick(x):
-        out = new_array(code_of_index, 0, NULL)
-        out.flags |= SCALAR
-        (<intp*>data_of(out))[0] = count_true(x)
-        settings.inlined += 1
-        return out
-    return reduce(add, x if x.code == BOOL else x != 0, axis, INTP, None, keepdims, NO_VALUE, True)
-
-def nonzero(a):
-    """The indices of what is not zero: an array for each axis. Waits, as their number depends on the values."""
-    cdef ndarray x = as_array(a)
-    if x.ndim == 0:
-        return np.nonzero(numpy_window(x))      # its error
-    wait_read(x)
-    return tuple([as_array(found) for found in numpy_window(x, False).nonzero()])
-
-set_hook("offsets", offsets)
-set_hook("where", where)
-
-def small_searchsorted(ndarray a, ndarray v, bint right):
-    """searchsorted where both are here and small; else None."""
-    if a.ndim != 1 or a.size + v.size > 4096 or not small_ready(a) or not small_ready(v):
-        return None
-    return as_array(cnp.PyArray_SearchSorted(numpy_window(a, False), numpy_window(v, False),
-                                             cnp.NPY_SEARCHRIGHT if right else cnp.NPY_SEARCHLEFT, NULL))
-
 cdef void connect_selection():
     """Give ndarray its subscripts with arrays."""
     global advanced_get, advanced_set
@@ -969,3 +660,5 @@ cdef void connect_selection():
     advanced_set = set_selected
 
 connect_selection()
+set_hook("offsets", offsets)
+set_hook("where", where)

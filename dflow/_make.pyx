@@ -2,10 +2,11 @@
 
 import numpy as np
 from libc.stdint cimport int64_t
-from dflow._graph cimport intp, storage_allocate
+from dflow._graph cimport intp
 from dflow._launch cimport MAXDIMS
 from dflow._kernels cimport LONG, DOUBLE, DTYPES, code_of
 from dflow._array cimport *
+from dflow._quick cimport allocated
 from dflow._views cimport fill_with
 from dflow._array import set_hook
 
@@ -51,12 +52,6 @@ cdef ndarray from_list(list x):
         q[i] = PyLong_AsLongLongAndOverflow(item, &overflow)
         if overflow:
             return None
-    return out
-
-cdef ndarray allocated(int code, int ndim, intp* shape):
-    cdef ndarray out = new_array(code, ndim, shape)
-    if out.st.data == NULL and not storage_allocate(out.st):
-        raise MemoryError(f"Unable to allocate {out.st.nbytes} bytes")
     return out
 
 cdef ndarray made(object x):

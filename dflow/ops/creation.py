@@ -9,8 +9,9 @@ from dflow import _make
 from dflow._array import array as as_array
 from dflow._array import empty as new
 from dflow._array import ndarray
-from dflow._index import concatenate, small_repeat, take
+from dflow._index import take
 from dflow._make import converted, full, in_order, zeros
+from dflow._order import concatenate, small_repeat
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to, diagonal_of
 from dflow.ops.table import op

@@ -3,7 +3,7 @@
 import numpy
 from numpy.exceptions import AxisError
 
-from dflow import _index
+from dflow import _index, _order
 from dflow._array import array as as_array
 from dflow._array import ndarray
 from dflow._ufunc import wrap_ufunc
@@ -222,19 +222,19 @@ def ptp(a, axis=None, out=None, keepdims=False):
 
 
 op("a", "i", "b", "a, axis=0", "f, axis=(0, 1)", "f, axis=1, keepdims=True", "e", "c", "n",
-    "a > 0, 1")(_index.count_nonzero)
+    "a > 0, 1")(_order.count_nonzero)
 
 
 # -- where the extremes are --------------------------------------------------------------------------
 
 op("a", "a, 0", "a, axis=-1, keepdims=True", "i, 1", "b, 0", "c", "e", "n", "n, 0", "a, keepdims=True", "s", "h, 1",
     "a, 5",
-    "a, 0, np.zeros(4, int)", method=True)(_index.argmax)
+    "a, 0, np.zeros(4, int)", method=True)(_order.argmax)
 
 
 op("a", "a, 0", "a, axis=-1, keepdims=True", "i, 1", "b, 0", "c", "e", "n", "n, 0", "a, keepdims=True", "s", "h, 1",
     "a, 5",
-    "a, 0, np.zeros(4, int)", method=True)(_index.argmin)
+    "a, 0, np.zeros(4, int)", method=True)(_order.argmin)
 
 
 # -- running totals ----------------------------------------------------------------------------------
@@ -278,7 +278,7 @@ def _cumulative(accumulate, x, axis, dtype, out, include_initial, first):
         return result
     shape = tuple(1 if k == axis % x.ndim else n for k, n in enumerate(x.shape))
     start = as_array(numpy.full(shape, first, result.dtype))
-    return _index.concatenate([start, result], axis, out)
+    return _order.concatenate([start, result], axis, out)
 
 
 @op("v", "a, axis=1", "a", "v, include_initial=True", "a, axis=0, include_initial=True", close=True)

@@ -3,7 +3,7 @@
 import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
-from dflow import _index
+from dflow import _index, _order
 from dflow._array import array as as_array
 from dflow._array import ndarray
 from dflow._ufunc import wrap_ufunc
@@ -30,13 +30,13 @@ def _plain(x):
 def where(condition, x=None, y=None, /):
     """Elements of x where the condition is true, else of y. With the condition alone, nonzero() of it, which waits."""
     if x is None and y is None:
-        return _index.nonzero(condition)
+        return _order.nonzero(condition)
     if x is None or y is None:
         raise ValueError("either both or neither of x and y should be given")
     return _index.where(condition, x, y)
 
 
-op("b", "a > 0", "v", "e", "s", "[0, 3]", "f > 1", kind="blocking", method=True)(_index.nonzero)
+op("b", "a > 0", "v", "e", "s", "[0, 3]", "f > 1", kind="blocking", method=True)(_order.nonzero)
 
 
 @op("b", "a > 0", "v", "e", kind="blocking")
@@ -48,7 +48,7 @@ def argwhere(a):
 @op("b", "a > 0", "v", kind="blocking")
 def flatnonzero(a):
     """The indices in the flattened array of what is not zero. Waits."""
-    return _index.nonzero(as_array(a).ravel())[0]
+    return _order.nonzero(as_array(a).ravel())[0]
 
 
 @op("b, a", "a > 0, i", "[0, 1], [3, 4]", kind="blocking")
@@ -63,7 +63,7 @@ def compress(condition, a, axis=None, out=None):
     condition = as_array(condition)
     if condition.ndim != 1:
         raise ValueError("condition must be a 1-d array")
-    return _index.take(a, _index.nonzero(condition)[0], axis, out)
+    return _index.take(a, _order.nonzero(condition)[0], axis, out)
 
 
 @method("compress")
@@ -332,7 +332,7 @@ def diff(a, n=1, axis=-1, prepend=numpy._NoValue, append=numpy._NoValue):
     parts = [x if x is a else as_array(x) for x in (prepend, a, append) if x is not numpy._NoValue]
     if len(parts) > 1:
         shape = tuple(1 if k == axis else d for k, d in enumerate(a.shape))
-        a = _index.concatenate([x if x.ndim else broadcast_to(x, shape) for x in parts], axis)
+        a = _order.concatenate([x if x.ndim else broadcast_to(x, shape) for x in parts], axis)
     minus = wrap_ufunc(numpy.not_equal if a.dtype.kind == "b" else numpy.subtract)
     lead = (slice(None),) * axis
     for _ in range(n):
@@ -352,7 +352,7 @@ def ediff1d(ary, to_end=None, to_begin=None):
         if not numpy.can_cast(x.dtype, ary.dtype, "same_kind"):
             raise TypeError(f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule.")
         parts.insert(0 if name == "to_begin" else len(parts), x.astype(ary.dtype, copy=False))
-    return _index.concatenate(parts) if len(parts) > 1 else parts[0]
+    return _order.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
 @op("v", "a", "a, v, 0", "v, dx=0.5", "v, [0, 1, 3, 4]", "i", close=True)

@@ -7,8 +7,8 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from dflow._array import array as as_array
 from dflow._array import set_hook
-from dflow._index import concatenate as _concatenate
-from dflow._index import stack
+from dflow._order import concatenate as _concatenate
+from dflow._order import stack
 from dflow._views import broadcast_to as _broadcast_to
 from dflow.ops.table import add_row, op
 

@@ -4,7 +4,7 @@
 import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
-from dflow import _index
+from dflow import _order
 from dflow._array import array as as_array
 from dflow._array import attach, ndarray
 from dflow.ops.fallback import task
@@ -20,15 +20,15 @@ def _flattened(a, axis):
     return (a.ravel(), 0) if axis is None else (a, axis)
 
 
-op(*SORTS)(_index.sort)
-op(*SORTS, method=True)(_index.argsort)
-attach("sort", _index.sort_in_place)
+op(*SORTS)(_order.sort)
+op(*SORTS, method=True)(_order.argsort)
+attach("sort", _order.sort_in_place)
 
 
 @op("c", "a", "i")
 def sort_complex(a):
     """Sorted by real part, then imaginary part; always complex."""
-    result = _index.sort(a)
+    result = _order.sort(a)
     char = result.dtype.char
     return result if char in "FDG" else result.astype("F" if char in "bhBH" else "G" if char == "g" else "D")
 
@@ -85,7 +85,7 @@ def searchsorted(a, v, side="left", sorter=None):
     """Where to insert elements v into a sorted 1-d array to keep it sorted."""
     a, wanted = as_array(a), as_array(v)
     if sorter is None and side in ("left", "right"):
-        found = _index.small_searchsorted(a, wanted, side == "right")
+        found = _order.small_searchsorted(a, wanted, side == "right")
         if found is not None:
             return found
     if a.ndim != 1 or side not in ("left", "right"):

@@ -100,7 +100,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         raise ValueError("ddof must be integer")
     x = _variables(m, rowvar, dtype)
     if y is not None:
-        from dflow._index import concatenate
+        from dflow._order import concatenate
         x = concatenate([x, _variables(y, rowvar, dtype)], 0)
         x = x.astype(numpy.result_type(x.dtype, float), copy=False) if dtype is None else x
     if x.shape[0] == 0:

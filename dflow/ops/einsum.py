@@ -15,7 +15,7 @@ from dflow.ops.linear import multiply
 from dflow.ops.reductions import add_reduce
 from dflow.ops.table import op
 
-Plan = namedtuple("Plan", "diagonals steps last")   # pairs of axes for each operand; steps; what is left to do
+Plan = namedtuple("Plan", "diagonals steps last")   # (operand, axis, axis) to take; steps; what is left to do
 Step = namedtuple("Step", "i j left right sums shape")  # i and j are taken out, their product put last
 Prepare = namedtuple("Prepare", "axes order spread shape")  # sum, transpose, broadcast, reshape: None if not needed;
                                                                 # None for a Prepare with nothing to do
@@ -48,15 +48,15 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
                          "or at least one operand and its corresponding subscripts list")
     arrays, plan = _planned(operands, optimize)
     arrays = _cast(arrays, dtype, casting)
-    for k, pairs in enumerate(plan.diagonals):
-        for i, j in pairs:
-            arrays[k] = diagonal_of(arrays[k], 0, i, j)
-    for step in plan.steps:
-        right, left = arrays.pop(step.j), arrays.pop(step.i)
-        left, right = _prepared(left, step.left), _prepared(right, step.right)
-        product = left @ right if step.sums else multiply(left, right)
-        arrays.append(product if step.shape is None else product.reshape(step.shape))
-    result = _prepared(arrays[0], plan.last)
+    for k, i, j in plan.diagonals:
+        arrays[k] = diagonal_of(arrays[k], 0, i, j)
+    for i, j, prepare_left, prepare_right, sums, shape in plan.steps:
+        right, left = arrays.pop(j), arrays.pop(i)
+        left = left if prepare_left is None else _prepared(left, prepare_left)
+        right = right if prepare_right is None else _prepared(right, prepare_right)
+        product = left @ right if sums else multiply(left, right)
+        arrays.append(product if shape is None else product.reshape(shape))
+    result = arrays[0] if plan.last is None else _prepared(arrays[0], plan.last)
     if out is None:
         return result
     out[...] = result
@@ -79,8 +79,6 @@ def _cast(arrays, dtype, casting):
 
 
 def _prepared(x, how):
-    if how is None:
-        return x
     if how.axes:
         x = add_reduce(x, how.axes, x.dtype)
     if how.order:
@@ -102,7 +100,7 @@ def _planned(operands, optimize):
         call = [_shadow(arrays[k // 2]) if k % 2 == 0 and k // 2 < len(arrays) else x for k, x in enumerate(operands)]
         return arrays, _plan(call, arrays, optimize)
     arrays = [as_array(x) for x in operands[1:]]
-    key = (operands[0], str(optimize), *[x.shape for x in arrays])
+    key = (operands[0], optimize if type(optimize) is bool else str(optimize), *[x.shape for x in arrays])
     plan = _plans.get(key)
     if plan is None:
         plan = _plan([operands[0], *map(_shadow, arrays)], arrays, optimize)
@@ -130,7 +128,7 @@ def _plan(call, arrays, optimize):
     diagonals, parts, steps = [], [], []
     for labels, x in zip(terms, arrays):
         pairs, labels, shape = _without_repeats(labels, x.shape)
-        diagonals.append(pairs)
+        diagonals += [(len(parts), i, j) for i, j in pairs]
         parts.append((labels, shape))
     for i, j in _pairs(_path(terms, result, arrays, optimize), len(parts)):
         right, left = parts.pop(j), parts.pop(i)

@@ -186,6 +186,8 @@ class Stream:
 
     def uniform(self, low=0.0, high=1.0, size=None, dtype=FLOAT):
         """Uniform in [low, high)."""
+        if type(size) is int and type(low) is type(high) is float and size < SMALL and abs(high - low) < numpy.inf:
+            return as_array(self._small.uniform(low, high, size))
         if _is_number(low) and _is_number(high):
             if not numpy.isfinite(high - low):
                 older = isinstance(self, RandomState)

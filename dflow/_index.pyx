@@ -263,7 +263,7 @@ cdef ndarray quick_take(ndarray a, ndarray index, int axis):
     for i in range(axis):
         outer *= a.shape[i]
     size = a.size // (outer * n)
-    if outer * index.size * size > settings.inline_cost or not in_bounds(index, n):
+    if outer * index.size * size > settings.inline_cost:
         return None
     memcpy(shape, a.shape, axis * sizeof(intp))
     memcpy(shape + axis, index.shape, index.ndim * sizeof(intp))
@@ -275,14 +275,14 @@ cdef ndarray quick_take(ndarray a, ndarray index, int axis):
     size *= a.itemsize
     step = strides_of(a)[0] if a.ndim == 1 else size
     for k in range(outer):
-        if size == 8 and step == 8:
-            for i in range(index.size):
-                j = p[i]
-                (<int64_t*>target)[i] = (<int64_t*>source)[j + n if j < 0 else j]
-        else:
-            for i in range(index.size):
-                j = p[i]
-                move(target + i * size, source + (j + n if j < 0 else j) * step, <int>size)
+        for i in range(index.size):
+            j = p[i] + (n if p[i] < 0 else 0)
+            if <uint64_t>j >= <uint64_t>n:
+                return None                 # an error, which the long way words
+            if size == 8:
+                (<int64_t*>target)[i] = (<int64_t*>(source + j * step))[0]
+            else:
+                move(target + i * size, source + j * step, <int>size)
         target += index.size * size
         source += n * size
     settings.inlined += 1

@@ -61,13 +61,19 @@ def blocking(function):
 def task(function, *arrays, shape, dtype, **keywords):
     """function(*arrays, **keywords), of that shape and type: a host task, unless the arrays are there and small.
 
-    `dtype` may be a lambda, which is called when the type must be known beforehand.
+    `shape` and `dtype` may be lambdas, which are called when they must be known beforehand.
     """
     asked = isinstance(dtype, FunctionType)
     result = call_now(function, arrays, keywords, None if asked else dtype, SMALL)
     if result is not None:
         return result
+    shape = shape() if isinstance(shape, FunctionType) else shape
     return submit(function, *arrays, shape=shape, dtype=dtype() if asked else dtype, **keywords)
+
+
+def at_once(function, *arrays, **keywords):
+    """function(*arrays, **keywords) when the arrays are there and small and it does not fail; else None."""
+    return call_now(function, arrays, keywords, None, SMALL)
 
 
 def window_of(x):

@@ -72,8 +72,10 @@ cdef int check_writable(ndarray a) except -1
 ctypedef object (*binary_hook)(int op, object a, object b)
 ctypedef object (*unary_hook)(int op, object a)
 ctypedef object (*index_hook)(ndarray a, object key)
+ctypedef object (*item_hook)(ndarray a, intp i)
 ctypedef int (*store_hook)(ndarray a, object key, object value) except -1
 cdef index_hook index_get
+cdef item_hook index_item
 cdef store_hook index_set
 cdef binary_hook operator_binary
 cdef binary_hook operator_inplace

@@ -885,7 +885,7 @@ cdef class Iterator:
         if self.i >= self.a.shape[0]:
             raise StopIteration
         self.i += 1
-        return index_get(self.a, self.i - 1)
+        return index_item(self.a, self.i - 1)
 
 # ---- parts of the class ----------------------------------------------------------------------------------------
 

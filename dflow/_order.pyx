@@ -2,6 +2,7 @@
 
 import numpy as np
 cimport numpy as cnp
+from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 from dflow._engine cimport settings
 from dflow._graph cimport Kernel, intp, writable, storage_allocate
@@ -145,7 +146,10 @@ def small_repeat(ndarray a, intp repeats, int axis):
     target = data_of(out)
     for i in range(outer):
         for j in range(repeats):
-            memcpy(target, source, size)
+            if size == 8:
+                (<int64_t*>target)[0] = (<int64_t*>source)[0]
+            else:
+                memcpy(target, source, size)
             target += size
         source += size
     settings.inlined += 1

@@ -635,14 +635,21 @@ cdef intp item_offset(ndarray a, tuple args) except -1:
         i //= a.shape[k]
     return offset
 
-def call_now(function, tuple arrays, dict keywords, dtype, intp limit):
-    """What a NumPy function makes of arrays that are there and have at most `limit` elements each, as one of ours.
+SMALL = 4096                    # elements that a NumPy function may get at once, in the caller
+cdef intp small_size = SMALL
+
+def at_once(function, *arrays, **keywords):
+    """call_now() of whatever type the function gives."""
+    return call_now(function, arrays, keywords, None)
+
+cpdef object call_now(function, tuple arrays, dict keywords, dtype):
+    """What a NumPy function makes of arrays that are there and small, as one of ours.
 
     None when they do not, or when the function fails: a task shall, so that its result carries the error.
     """
     cdef ndarray a
     for a in arrays:
-        if a.size > limit or not readable(a.st) or a.st.poison != NULL or a.st.data == NULL:
+        if a.size > small_size or not readable(a.st) or a.st.poison != NULL or a.st.data == NULL:
             return None
     for value in keywords.values():
         if isinstance(value, ndarray):
@@ -680,6 +687,7 @@ set_hook("reshape", reshape)
 
 def connect_indexing():
     """Give ndarray its subscripts."""
-    global index_get, index_set
+    global index_get, index_item, index_set
     index_get = get_index
+    index_item = index_first
     index_set = set_index

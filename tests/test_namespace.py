@@ -314,6 +314,9 @@ SUBSCRIPTS = (
     "np.concatenate([a.T, a.T])", "np.concatenate([b, i, a])", "np.argmax(a[:, None], 2)", "np.argmax(a[::2], 1)",
     "np.sort(a[:, None], 1)", "np.argsort(a[::-1])", "np.sort(a.T, 0)")
 STORES = (
+    "np.add(v[:-1], v[1:], out=v[1:])", "np.add(v, 1, out=v)", "np.multiply(v, v[::-1], out=v)",
+    "np.add(v, 1, out=v[:2])", "np.add(a[0], v, out=a[0])", "np.add(i, 1, out=i)", "np.add(i, 1.5, out=a)", "np.add(a, 1, out=i)",
+    "np.add(a, a.T[:3, :3], out=a)", "np.add(a, v, out=np.broadcast_to(a, (2, 3, 4))[0])",
     "a[k] = 1", "v[k] = 1.5", "v[k] = v[1:]", "v[k] = a[0, :3]", "v[k - 3] = [7, 8, 9]",
     "v[[1, 1, 1]] = np.array([1.0, 2, 3])", "v[k] = i[0, :3]", "v[k + 2] = 1", "v[k] = v", "v[::-2][k[:2]] = 5",
     "i[0][k] = 300", "v[k] = 2j", "v[v > 0] = 0", "a[a > 0] = -1", "a[b[0]] = 1", "a.T[b.T] = 1", "i[0][:] = 3",
@@ -340,6 +343,15 @@ def test_subscripts_as_numpy(text, limit):
     assert len(actual) == len(expected)
     for x, y in zip(actual, expected):
         assert (x is y) if isinstance(y, type) else (x.dtype, x.shape) == (y.dtype, y.shape) and same_bits(x, y)
+
+
+def test_iteration_sees_what_is_assigned_on_the_way():
+    for module in (numpy, np):
+        x, seen = module.arange(3), []
+        for element in x:
+            x[2] = 9
+            seen.append(element.item())
+        assert seen == [0, 1, 9]
 
 
 def test_queued_as_numpy():

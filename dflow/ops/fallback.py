@@ -9,8 +9,6 @@ from dflow._array import ndarray, window
 from dflow._views import call_now
 from dflow.ops.host import submit
 
-SMALL = 4096                # elements that a NumPy function may get at once, in the caller
-
 
 def unwrap(x):
     """Our arrays, also inside lists and the like, as NumPy's. Waits."""
@@ -64,16 +62,11 @@ def task(function, *arrays, shape, dtype, **keywords):
     `shape` and `dtype` may be lambdas, which are called when they must be known beforehand.
     """
     asked = isinstance(dtype, FunctionType)
-    result = call_now(function, arrays, keywords, None if asked else dtype, SMALL)
+    result = call_now(function, arrays, keywords, None if asked else dtype)
     if result is not None:
         return result
     shape = shape() if isinstance(shape, FunctionType) else shape
     return submit(function, *arrays, shape=shape, dtype=dtype() if asked else dtype, **keywords)
-
-
-def at_once(function, *arrays, **keywords):
-    """function(*arrays, **keywords) when the arrays are there and small and it does not fail; else None."""
-    return call_now(function, arrays, keywords, None, SMALL)
 
 
 def window_of(x):

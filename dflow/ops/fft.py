@@ -7,8 +7,9 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array import array as as_array
 from dflow._array import empty, host, window
+from dflow._views import SMALL, at_once
 from dflow.ops.creation import roll
-from dflow.ops.fallback import SMALL, at_once, task
+from dflow.ops.fallback import task
 from dflow.ops.table import add_row, op
 
 FORGETS_OUT = {numpy.fft.hfft, numpy.fft.ihfft}         # NumPy 2.4 ignores their `out`

@@ -6,7 +6,8 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from dflow._array import array as as_array
 from dflow._array import ndarray
-from dflow.ops.fallback import at_once, task, window_of
+from dflow._views import at_once
+from dflow.ops.fallback import task, window_of
 from dflow.ops.linear import dot
 from dflow.ops.reductions import average
 from dflow.ops.table import op

@@ -12,7 +12,7 @@ from .machine import machine
 from .registry import EXPERIMENTS, Row, Run
 
 # The modules that register experiments, in the order of the table.
-for module in ("seed", "limits"):
+for module in ("seed", "limits", "namespace"):
     import_module(f".{module}", __package__)
 
 

@@ -25,6 +25,7 @@ cdef class ndarray:
     cdef uint8_t ndim
     cdef uint8_t flags
     cdef PyObject* extra    # owned: what upper layers attach (a dict), or NULL
+    cdef PyObject* base     # owned: the ndarray that made the storage which this views, or NULL for that one itself
     cdef object __weakref__
 
 cdef inline intp* strides_of(ndarray a) noexcept:
@@ -47,7 +48,7 @@ cdef int normalize_axis(object axis, int ndim, str prefix=*) except -1          
 
 cdef ndarray transposed(ndarray a, int* order)
 cdef int copy_elements(ndarray target, ndarray source) except -1        # the source broadcasts; memory does not overlap
-cdef object numpy_window(ndarray a)                                     # a NumPy array over the memory of a
+cdef object numpy_window(ndarray a, bint write=*)                                  # a NumPy array over the memory of a
 cdef ndarray part(ndarray a, int which)                                 # real (0) or imaginary part, as a view
 cdef ndarray broadcast_same(ndarray a)                                  # a fresh view of all of a
 cdef int check_dimensions(int ndim, intp* shape) except -1
@@ -71,10 +72,12 @@ cdef int check_writable(ndarray a) except -1
 ctypedef object (*binary_hook)(int op, object a, object b)
 ctypedef object (*unary_hook)(int op, object a)
 ctypedef object (*index_hook)(ndarray a, object key)
+ctypedef object (*item_hook)(ndarray a, intp i)
 ctypedef int (*store_hook)(ndarray a, object key, object value) except -1
 cdef index_hook index_get
+cdef item_hook index_item
 cdef store_hook index_set
 cdef binary_hook operator_binary
 cdef binary_hook operator_inplace
 cdef unary_hook operator_unary
-cdef dict hooks             # "getitem", "setitem", "matmul", "power", ...: Python callables
+cdef dict hooks             # "reshape", "stack", "where", ...: Python callables

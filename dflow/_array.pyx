@@ -41,6 +41,7 @@ cdef extern from "numpy/arrayobject.h":
     object PyArray_New(object, int, cnp.npy_intp*, int, cnp.npy_intp*, void*, int, int, PyObject*)
 
 hooks = {}
+cdef object numpy_asarray = np.asarray
 
 # ---- making arrays and views -----------------------------------------------------------------------------------
 
@@ -187,6 +188,8 @@ cdef inline ndarray new_view(ndarray a, int ndim):
     v.code = a.code
     v.itemsize = a.itemsize
     v.flags = a.flags & READONLY
+    v.base = a.base if a.base != NULL else <PyObject*>a
+    Py_INCREF(<object>v.base)
     return v
 
 cdef inline ndarray close_view(ndarray v):
@@ -213,14 +216,14 @@ cdef ndarray from_numpy(object source, int code):
         return out
     if not storage_allocate(out.st):
         too_big(code, ndim, shape)
-    if cnp.PyArray_TYPE(source) == cnp.PyArray_TYPE(numpy_window(out)) and source.dtype.isnative and (
+    if code_of_num(cnp.PyArray_TYPE(source)) == code and cnp.PyArray_ISNOTSWAPPED(source) and (
             cnp.PyArray_IS_C_CONTIGUOUS(source) or cnp.PyArray_IS_F_CONTIGUOUS(source)):
         memcpy(out.st.data, cnp.PyArray_DATA(source), out.st.nbytes)
     else:
         np.copyto(numpy_window(out), source, casting="unsafe")
     return out
 
-cdef object numpy_window(ndarray a):
+cdef object numpy_window(ndarray a, bint write=True):
     """A NumPy array over the memory of a, which must be allocated; it keeps a alive. For code that knows when it may look."""
     cdef cnp.npy_intp dims[MAXDIMS]
     cdef cnp.npy_intp strides[MAXDIMS]
@@ -229,7 +232,7 @@ cdef object numpy_window(ndarray a):
         dims[i] = a.shape[i]
         strides[i] = strides_of(a)[i]
     window = PyArray_New(np.ndarray, a.ndim, dims, 23 if a.code == HALF else a.code, strides, data_of(a), 0,
-                         cnp.NPY_ARRAY_WRITEABLE, NULL)
+                         cnp.NPY_ARRAY_WRITEABLE if write else 0, NULL)
     Py_INCREF(a)
     cnp.PyArray_SetBaseObject(window, a)
     return window
@@ -240,7 +243,7 @@ cdef ndarray as_array(object x):
         return x
     if isinstance(x, (list, tuple)) and contains_arrays(x):
         return stack_nested(x)
-    source = np.asarray(x)
+    source = x if isinstance(x, np.ndarray) else numpy_asarray(x)
     code = code_of_num(cnp.PyArray_TYPE(source))
     if code < 0:
         raise TypeError(f"dflow arrays hold numbers: dtype {source.dtype} is not supported")
@@ -248,6 +251,8 @@ cdef ndarray as_array(object x):
 
 cdef bint contains_arrays(object x):
     for item in x:
+        if type(item) is float or type(item) is int:
+            continue
         if isinstance(item, ndarray) or (isinstance(item, (list, tuple)) and contains_arrays(item)):
             return True
     return False
@@ -271,7 +276,8 @@ cdef tuple shape_tuple(ndarray a):
 cdef int parse_shape(object shape, intp* out) except -1:
     cdef int ndim = 0
     if PyLong_CheckExact(shape):
-        items = (shape,)
+        out[0] = PyNumber_AsSsize_t(shape, ValueError)
+        return 1
     elif isinstance(shape, (tuple, list)):
         items = shape
     elif shape is not None and not hasattr(shape, "__iter__") and not PyIndex_Check(shape):
@@ -597,6 +603,7 @@ cdef class ndarray:
         if self.shape != self.inline_dims:
             free(self.shape)
         Py_XDECREF(self.extra)
+        Py_XDECREF(self.base)
 
     # ---- what it is
 
@@ -641,6 +648,11 @@ cdef class ndarray:
         return self.shape[0]
 
     # ---- views
+
+    @property
+    def base(self):
+        """The array whose memory this one views, None for that one itself."""
+        return None if self.base == NULL else <object>self.base
 
     @property
     def T(self):
@@ -691,7 +703,7 @@ cdef class ndarray:
     def __iter__(self):
         if self.ndim == 0:
             raise TypeError("iteration over a 0-d array")
-        return iter([index_get(self, i) for i in range(self.shape[0])])
+        return Iterator(self)
 
     # ---- copies
 
@@ -864,6 +876,23 @@ cdef class ndarray:
     def __imatmul__(self, b):
         return operator_inplace(MATMUL, self, b)
 
+cdef class Iterator:
+    """Over the first axis; what is assigned on the way is seen, as in NumPy."""
+    cdef ndarray a
+    cdef intp i
+
+    def __init__(self, ndarray a):
+        self.a = a
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.i >= self.a.shape[0]:
+            raise StopIteration
+        self.i += 1
+        return index_item(self.a, self.i - 1)
+
 # ---- parts of the class ----------------------------------------------------------------------------------------
 
 cdef int become(ndarray self, ndarray other) except -1:
@@ -929,10 +958,7 @@ def window(ndarray a, write=False):
     """A NumPy array over the memory of a, without waiting: for code that runs where a is ready."""
     if not storage_allocate(a.st):
         raise MemoryError(f"Unable to allocate {a.st.nbytes} bytes")
-    view = numpy_window(a)
-    if not write:
-        view.flags.writeable = False
-    return view
+    return numpy_window(a, write)
 
 def host(payload, list reads, list writes, always=False):
     """See run_host."""

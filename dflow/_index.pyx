@@ -1,4 +1,4 @@
-"""Advanced indexing, selection, joining, sorting: what moves elements about.
+"""Advanced indexing and selection: what takes elements from where indices or conditions say.
 
 An advanced index becomes an array of byte offsets; a gather or scatter kernel then runs like any other. The call waits
 for arrays among the indices (their values decide about errors, and a mask's about the shape), not for the array that is
@@ -6,19 +6,24 @@ indexed.
 """
 
 import numpy as np
+cimport numpy as cnp
 from cpython.slice cimport PySlice_Check
 from libc.string cimport memcpy, memset
-from libc.stdint cimport int64_t
-from dflow._graph cimport Kernel, intp, FULL, ELEMENTWISE, ROWS
+from libc.stdint cimport int64_t, uint64_t
+from dflow._engine cimport settings
 from dflow._fp cimport fp_event
+from dflow._graph cimport Kernel, intp, FULL, ELEMENTWISE, ROWS, writable
 from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch
 from dflow._kernels cimport (
-    Scalar, BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, cast_kernel, masked_kernel, sort_kernel,
-    argextreme_kernel, write_scalar, is_complex)
+    Scalar, BOOL, LONG, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, cast_kernel, masked_kernel,
+    write_scalar, is_complex)
 from dflow._array cimport *
 from dflow._views cimport *
 from dflow._array import set_hook
-from dflow._ufunc cimport along_axis, broadcast_shape, take_whole_region
+from dflow._quick cimport allocated, count_true, quick_kind, quick_ready, same_shape, small_ready, NKINDS
+from dflow._ufunc cimport broadcast_shape, take_whole_region
+
+cnp.import_array()
 
 # ---- kernels ---------------------------------------------------------------------------------------------------
 
@@ -233,6 +238,119 @@ cdef object byte_offsets(list parts, list strides, list lengths):
         total += part.astype(np.intp, copy=False) * stride
     return total
 
+# ---- what is small and ready: here and now -----------------------------------------------------------------------
+
+cdef bint in_bounds(ndarray index, intp n) noexcept:
+    """Whether all indices, 64-bit integers in C order, are those of an axis of length n."""
+    cdef int64_t* p = <int64_t*>data_of(index)
+    cdef intp i
+    cdef int bad = 0
+    for i in range(index.size):                 # no branch: the compiler may look at several at once
+        bad |= <uint64_t>(p[i] + n) >= <uint64_t>(2 * n)
+    return not bad
+
+cdef ndarray quick_take(ndarray a, ndarray index, int axis):
+    """a's subarrays along an axis; None when the long way must be gone."""
+    cdef intp shape[MAXDIMS]
+    cdef intp i, j, k, n, size, step, outer = 1
+    cdef int64_t* p
+    cdef char* source
+    cdef char* target
+    cdef ndarray out
+    if (index.code != LONG or sizeof(long) != 8 or a.size == 0 or a.ndim + index.ndim > MAXDIMS or not quick_ready(index)
+            or not (quick_ready(a) or a.ndim == 1 and small_ready(a))):
+        return None
+    n = a.shape[axis]
+    for i in range(axis):
+        outer *= a.shape[i]
+    size = a.size // (outer * n)
+    if outer * index.size * size > settings.inline_cost:
+        return None
+    memcpy(shape, a.shape, axis * sizeof(intp))
+    memcpy(shape + axis, index.shape, index.ndim * sizeof(intp))
+    memcpy(shape + axis + index.ndim, a.shape + axis + 1, (a.ndim - axis - 1) * sizeof(intp))
+    out = allocated(a.code, a.ndim + index.ndim - 1, shape)
+    p = <int64_t*>data_of(index)
+    source = data_of(a)
+    target = data_of(out)
+    size *= a.itemsize
+    step = strides_of(a)[0] if a.ndim == 1 else size
+    for k in range(outer):
+        for i in range(index.size):
+            j = p[i] + (n if p[i] < 0 else 0)
+            if <uint64_t>j >= <uint64_t>n:
+                return None                 # an error, which the long way words
+            if size == 8:
+                (<int64_t*>target)[i] = (<int64_t*>(source + j * step))[0]
+            else:
+                move(target + i * size, source + j * step, <int>size)
+        target += index.size * size
+        source += n * size
+    settings.inlined += 1
+    return out
+
+cdef bint covered_by(ndarray a, ndarray mask) noexcept:
+    """Whether mask is one of bools for each element of a, and both are here, small and in order."""
+    cdef int i
+    if mask.code != BOOL or mask.ndim != a.ndim or mask.size > settings.inline_cost or not quick_ready(mask) or not quick_ready(a):
+        return False
+    for i in range(a.ndim):
+        if mask.shape[i] != a.shape[i]:
+            return False
+    return True
+
+cdef ndarray quick_select(ndarray a, ndarray mask):
+    """The elements of a under a mask; None when the long way must be gone."""
+    cdef intp i, n
+    cdef int size = a.itemsize
+    cdef char* m
+    cdef char* source
+    cdef char* target
+    cdef ndarray out
+    if a.ndim == 0 or not covered_by(a, mask):
+        return None
+    n = count_true(mask)
+    out = allocated(a.code, 1, &n)
+    m = data_of(mask)
+    source = data_of(a)
+    target = data_of(out)
+    for i in range(mask.size):
+        if m[i]:
+            move(target, source + i * size, size)
+            target += size
+    settings.inlined += 1
+    return out
+
+cdef bint quick_put(ndarray a, ndarray index, object value) except -1:
+    """a[index] = number, or an element for each index; whether it was done."""
+    cdef Scalar room
+    cdef char* source = <char*>&room
+    cdef intp i, j, step = 0, stride = strides_of(a)[0]
+    cdef int64_t* p
+    cdef char* target
+    cdef ndarray v
+    if (index.code != LONG or sizeof(long) != 8 or index.size > settings.inline_cost or not quick_ready(index)
+            or not small_ready(a) or not writable(a.st) or index.st == a.st or not in_bounds(index, a.shape[0])):
+        return False
+    if type(value) is ndarray:
+        v = <ndarray>value
+        if v.code != a.code or v.st == a.st or not quick_ready(v) or v.ndim and (v.ndim != index.ndim or not same_shape(v, index)):
+            return False
+        source = data_of(v)
+        step = v.itemsize if v.ndim else 0
+    else:
+        write_scalar(value, a.code, source)
+    p = <int64_t*>data_of(index)
+    target = data_of(a)
+    for i in range(index.size):
+        j = p[i] + (a.shape[0] if p[i] < 0 else 0)
+        if a.itemsize == 8:
+            (<int64_t*>(target + j * stride))[0] = (<int64_t*>(source + i * step))[0]
+        else:
+            move(target + j * stride, source + i * step, a.itemsize)
+    settings.inlined += 1
+    return True
+
 # ---- reading and writing ---------------------------------------------------------------------------------------
 
 cdef int fill_selection(Selection s, ndarray offsets, Operand* source, Operand* shifts, intp* shape) except -1:
@@ -271,10 +389,18 @@ cdef int result_shape(Selection s, intp* shape) except -1:
         shape[m + i] = s.base.shape[i]
     return m + n
 
-def getitem(ndarray a, key):
+cdef object get_selected(ndarray a, object key):
     """a[key] with arrays or booleans in key: a copy."""
-    cdef Selection s = select(a, key)
-    cdef ndarray offsets = as_array(s.offsets), out
+    cdef Selection s
+    cdef ndarray offsets, out
+    if type(key) is list and len(<list>key) and type((<list>key)[0]) is int:
+        key = as_array(key)
+    if type(key) is ndarray and a.ndim:
+        out = quick_select(a, <ndarray>key) if (<ndarray>key).code == BOOL else quick_take(a, <ndarray>key, 0)
+        if out is not None:
+            return out
+    s = select(a, key)
+    offsets = as_array(s.offsets)
     cdef Operand ops[3]
     cdef intp shape[2 * MAXDIMS]
     cdef int ndim = result_shape(s, shape)
@@ -307,15 +433,17 @@ cdef ndarray placed(Selection s, ndarray out, int m):
         order[i] = m + i if i < s.position else i - s.position if i < s.position + m else i
     return transposed(out, order)
 
-def setitem(ndarray a, key, value):
+cdef int set_selected(ndarray a, object key, object value) except -1:
     """a[key] = value with arrays or booleans in key."""
     cdef Selection s
     cdef ndarray offsets, values, view
     cdef Operand ops[3]
     cdef intp shape[2 * MAXDIMS]
     cdef int ndim, i
+    if type(key) is ndarray and a.ndim == 1 and type(value) in (int, float, ndarray) and quick_put(a, <ndarray>key, value):
+        return 0
     if isinstance(key, ndarray) and (<ndarray>key).code == BOOL and masked_fill(a, <ndarray>key, value):
-        return
+        return 0
     s = select(a, key)
     offsets = as_array(s.offsets)
     ndim = result_shape(s, shape)
@@ -346,6 +474,7 @@ def setitem(ndarray a, key, value):
     ops[0].flags |= 1                       # written, but not all of it
     not_full(&ops[0], a)
     launch(scatters[a.itemsize], ops, 3, ndim, shape, NULL)
+    return 0
 
 cdef bint is_mask(object key):
     return isinstance(key, (ndarray, np.ndarray, list)) and index_array(key).dtype.kind == "b"
@@ -374,11 +503,18 @@ cdef bint masked_fill(ndarray a, ndarray mask, object value):
     cdef intp shape[MAXDIMS]
     cdef Scalar room
     cdef char* buffer = <char*>&room
-    if not isinstance(value, (int, float, complex)) or shape_tuple(a) != shape_tuple(mask):
+    cdef intp i
+    if not isinstance(value, (int, float, complex)) or a.ndim != mask.ndim or not same_shape(a, mask):
         return False
     if mask.st == a.st and may_overlap(mask, a):
         mask = copy_of(mask)
     write_scalar(value, a.code, buffer)
+    if writable(a.st) and covered_by(a, mask):
+        for i in range(mask.size):
+            if data_of(mask)[i]:
+                move(data_of(a) + i * a.itemsize, buffer, a.itemsize)
+        settings.inlined += 1
+        return True
     memcpy(shape, a.shape, a.ndim * sizeof(intp))
     fill_constant(&ops[0], buffer, a.itemsize)
     fill_operand(&ops[1], mask, a.ndim, shape, False)
@@ -401,35 +537,101 @@ def offsets(ndarray a, key):
 
 def where(condition, x, y):
     """Elements of x where condition is true, else of y; asynchronous. Python scalars are weak (NEP 50)."""
-    cdef ndarray c = as_array_code(condition, BOOL), p, q, out
+    cdef ndarray c = as_array_code(condition, BOOL), out
+    cdef tuple operands
     cdef Operand ops[4]
+    cdef Scalar constants[2]
     cdef intp shape[MAXDIMS]
     cdef intp space[MAXDIMS]
-    cdef int code, ndim
-    weak = [v for v in (x, y) if type(v) in (int, float, complex)]
-    arrays = [v if type(v) in (int, float, complex) else as_array(v) for v in (x, y)]
-    code = code_of(np.result_type(*[v if type(v) in (int, float, complex) else v.dtype for v in arrays]))
-    p = as_array_code(arrays[0], code)
-    q = as_array_code(arrays[1], code)
-    ndim = broadcast_shape((c, p, q), shape, 0)
-    out = new_like([c, p, q], code, ndim, shape)
+    cdef int i, code, ndim
+    if quick_kind(x) < 0:
+        x = as_array(x)
+    if quick_kind(y) < 0:
+        y = as_array(y)
+    code = common_code(x, y)
+    operands = (c, *[cast(<ndarray>v, code) if isinstance(v, ndarray) else v for v in (x, y)])
+    out = quick_where(c, operands[1], operands[2], code)
+    if out is not None:
+        return out
+    ndim = broadcast_shape(operands, shape, 0)
+    out = new_like([v for v in operands if isinstance(v, ndarray)], code, ndim, shape)
     memcpy(space, shape, ndim * sizeof(intp))
-    fill_operand(&ops[0], c, ndim, shape, False)
-    fill_operand(&ops[1], p, ndim, shape, False)
-    fill_operand(&ops[2], q, ndim, shape, False)
+    for i in range(3):
+        if isinstance(operands[i], ndarray):
+            fill_operand(&ops[i], <ndarray>operands[i], ndim, shape, False)
+        else:
+            write_wrapped(operands[i], code, <char*>&constants[i - 1])
+            fill_constant(&ops[i], <char*>&constants[i - 1], out.itemsize)
     fill_operand(&ops[3], out, ndim, shape, True)
     launch(wheres[out.itemsize], ops, 4, ndim, space, NULL)
     return out
 
+cdef ndarray quick_where(ndarray c, object x, object y, int code):
+    """For operands of the condition's shape, and numbers; None when the long way must be gone."""
+    cdef Scalar constants[2]
+    cdef char* args[4]
+    cdef intp steps[4]
+    cdef intp n = c.size
+    cdef int i
+    cdef ndarray out
+    if not quick_ready(c) or n > settings.inline_cost:
+        return None
+    args[0] = data_of(c)
+    steps[0] = 1
+    for i in range(2):
+        v = y if i else x
+        if not isinstance(v, ndarray):
+            write_wrapped(v, code, <char*>&constants[i])
+            args[1 + i] = <char*>&constants[i]
+            steps[1 + i] = 0
+        elif quick_ready(<ndarray>v) and (<ndarray>v).ndim == c.ndim and same_shape(c, <ndarray>v):
+            args[1 + i] = data_of(<ndarray>v)
+            steps[1 + i] = (<ndarray>v).itemsize
+        else:
+            return None
+    out = allocated(code, c.ndim, c.shape)
+    args[3] = data_of(out)
+    steps[3] = out.itemsize
+    where_loop(args, &n, steps, <void*><size_t>out.itemsize)
+    settings.inlined += 1
+    return out
+
+cdef dict common_codes = {}         # kind * NKINDS + kind: the code of the two promoted
+
+cdef int common_code(object x, object y) except -1:
+    cdef int i = quick_kind(x), j = quick_kind(y)
+    if i == j and i < NCODES:
+        return i
+    code = common_codes.get(i * NKINDS + j)
+    if code is None:
+        code = common_codes[i * NKINDS + j] = code_of(np.result_type(*[v.dtype if isinstance(v, ndarray) else v for v in (x, y)]))
+    return code
+
+cdef int write_wrapped(object number, int code, char* p) except -1:
+    """A Python number beyond the range of an integer type wraps round, as NumPy's where has it."""
+    try:
+        write_scalar(number, code, p)
+    except OverflowError:
+        wrapped = np.asarray(number).astype(DTYPES[code])
+        memcpy(p, cnp.PyArray_DATA(wrapped), itemsizes[code])
+    return 0
+
 def take(a, indices, axis=None, out=None, mode="raise"):
     """Elements, or subarrays along an axis, at the given indices. Waits for the indices only."""
-    cdef ndarray source = as_array(a)
+    cdef ndarray source = as_array(a), result
     cdef int k
     if axis is None:
-        source = source.ravel()
+        if source.ndim != 1:
+            source = source.ravel()
         k = 0
     else:
         k = normalize_axis(axis, source.ndim) if source.ndim else 0
+    if out is None and mode == "raise" and type(indices) in (ndarray, list, int):
+        result = quick_take(source, as_array(indices), k)
+        if result is not None:
+            if result.ndim == 0:
+                result.flags |= SCALAR
+            return result
     values = indices.asnumpy() if isinstance(indices, ndarray) else np.asarray(indices)
     if values.dtype.kind not in "iub":
         if values.size:
@@ -446,116 +648,18 @@ def take(a, indices, axis=None, out=None, mode="raise"):
         raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
     if n == 0 and values.size:
         raise IndexError("cannot do a non-empty take from an empty axes.")
-    result = getitem(source if source.ndim else source.reshape(1), (slice(None),) * k + (values,))
+    result = get_selected(source if source.ndim else source.reshape(1), (slice(None),) * k + (values,))
     if out is None:
         return result
     out[...] = result
     return out
 
-# ---- joining ---------------------------------------------------------------------------------------------------
+cdef void connect_selection():
+    """Give ndarray its subscripts with arrays."""
+    global advanced_get, advanced_set
+    advanced_get = get_selected
+    advanced_set = set_selected
 
-def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
-    """Arrays joined along an existing axis; axis None: flattened first. Each part is copied by a task of its own."""
-    cdef list parts = [as_array(x) for x in arrays]
-    cdef ndarray first, part, result
-    cdef intp shape[MAXDIMS]
-    cdef int i, k, code
-    cdef intp start = 0
-    if not parts:
-        raise ValueError("need at least one array to concatenate")
-    if out is not None and dtype is not None:
-        raise TypeError("concatenate() only takes `out` or `dtype` as an argument, but both were provided.")
-    if axis is None:
-        parts = [(<ndarray>x).ravel() for x in parts]
-        axis = 0
-    first = parts[0]
-    if first.ndim == 0:
-        raise ValueError("zero-dimensional arrays cannot be concatenated")
-    k = normalize_axis(axis, first.ndim)
-    memcpy(shape, first.shape, first.ndim * sizeof(intp))
-    for i in range(1, len(parts)):
-        part = parts[i]
-        if part.ndim != first.ndim:
-            raise ValueError("all the input arrays must have same number of dimensions, but the array at index 0 has "
-                             f"{first.ndim} dimension(s) and the array at index {i} has {part.ndim} dimension(s)")
-        for d in range(first.ndim):
-            if d != k and part.shape[<int>d] != first.shape[<int>d]:
-                raise ValueError("all the input array dimensions except for the concatenation axis must match exactly, but along "
-                                 f"dimension {d}, the array at index 0 has size {first.shape[<int>d]} and the array at index {i} "
-                                 f"has size {part.shape[<int>d]}")
-        shape[k] += part.shape[k]
-    code = code_of(dtype) if dtype is not None else code_of(np.result_type(*{(<ndarray>x).code: x.dtype for x in parts}.values()))
-    for x in parts:
-        if out is not None:
-            code = (<ndarray?>out).code
-        if not np.can_cast(x.dtype, DTYPES[code], casting):
-            raise TypeError(f"Cannot cast array data from {x.dtype!r} to {DTYPES[code]!r} according to the rule {casting!r}")
-    if out is None:
-        result = new_like(parts, code, first.ndim, shape)
-    else:
-        result = <ndarray?>out
-        if shape_tuple(result) != tuple([shape[i] for i in range(first.ndim)]):
-            raise ValueError("Output array is the wrong shape")
-    for part in parts:
-        assign(base_index(result, (slice(None),) * k + (slice(start, start + part.shape[k]),)), part)
-        start += part.shape[k]
-    return result
-
-# ---- sorting ---------------------------------------------------------------------------------------------------
-
-cdef int sort_kind(object kind) except -1:
-    kinds = {None: 0, "quicksort": 0, "heapsort": 1, "mergesort": 2, "stable": 2}
-    if kind not in kinds:
-        raise ValueError(f"sort kind must be one of 'quick', 'heap', or 'stable' (got {kind!r})")
-    return kinds[kind]
-
-def sort(a, axis=-1, kind=None):
-    """A sorted copy along an axis."""
-    cdef ndarray source = as_array(a), out
-    cdef int k = normalize_axis(axis, source.ndim)
-    out = new_like([source], source.code, source.ndim, source.shape)
-    along_axis(sort_kernel(source.code, sort_kind(kind), False), source, None, out, k)
-    return out
-
-def argsort(a, axis=-1, kind=None):
-    """The indices that would sort a along an axis."""
-    cdef ndarray source = as_array(a), out
-    cdef int k = normalize_axis(axis, source.ndim)
-    out = new_array(code_of(INTP), source.ndim, source.shape)
-    along_axis(sort_kernel(source.code, sort_kind(kind), True), source, None, out, k)
-    return out
-
-def argextreme(a, axis=None, largest=True, keepdims=False, out=None):
-    """argmax and argmin: the first index of the extreme along an axis, or of the flattened array."""
-    cdef ndarray source = as_array(a), result, rows
-    cdef intp shape[MAXDIMS]
-    cdef int i, k, n = 0, ndim = source.ndim
-    if axis is None:
-        source = source.ravel()
-        k = 0
-    else:
-        if ndim == 0:
-            source = source.reshape(1)
-        k = normalize_axis(axis, max(ndim, 1))
-    if source.shape[k] == 0:
-        raise ValueError(f"attempt to get {'argmax' if largest else 'argmin'} of an empty sequence")
-    for i in range(source.ndim):
-        if i != k:
-            shape[n] = source.shape[i]
-            n += 1
-    result = new_array(code_of(INTP), n, shape)
-    if n == 0:
-        result.flags |= SCALAR
-    along_axis(argextreme_kernel(source.code, largest), source, None, result, k)
-    if keepdims:
-        result = result.reshape((1,) * ndim if axis is None or ndim == 0 else
-                                shape_tuple(source)[:k] + (1,) + shape_tuple(source)[k + 1:])
-    if out is None:
-        return result
-    out[...] = result
-    return out
-
-set_hook("getitem", getitem)
-set_hook("setitem", setitem)
+connect_selection()
 set_hook("offsets", offsets)
 set_hook("where", where)

@@ -2,7 +2,7 @@
 
 from dflow._array cimport ndarray
 from dflow._fold cimport Fold
-from dflow._graph cimport Kernel
+from dflow._graph cimport Kernel, intp
 from dflow._kernels cimport Scalar
 
 cdef enum Weak:                 # a Python scalar takes its type from the arrays beside it (NEP 50)
@@ -24,7 +24,11 @@ cdef struct Reduction:          # of all elements of a ready contiguous array; i
     Scalar initial
 
 cdef int quick_kind(object x) noexcept                                  # as kind_of in _ufunc, for exact types; else -1
-cdef bint small_ready(ndarray a) noexcept
+cdef bint small_ready(ndarray a) noexcept                               # nobody is writing to its memory, and it is there
+cdef bint quick_ready(ndarray a) noexcept                               # and in C order
+cdef bint same_shape(ndarray a, ndarray b) noexcept
+cdef ndarray allocated(int code, int ndim, intp* shape)                 # new_array, with its memory
+cdef intp count_true(ndarray mask) noexcept                             # of one in C order
 cdef bint small(object x) noexcept
 cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out)
 cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out)

@@ -7,7 +7,7 @@ from dflow._fp cimport fp_flags, fp_clear, fp_event
 from dflow._graph cimport Kernel, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, readable, storage_allocate
 from dflow._launch cimport Operand, Core, launch
 from dflow._kernels cimport BOOL, Scalar, itemsizes, write_scalar, dot_kernel
-from dflow._array cimport ndarray, C_CONTIGUOUS, SCALAR, new_array, strides_of, fill_operand, launch_flat
+from dflow._array cimport ndarray, C_CONTIGUOUS, SCALAR, new_array, strides_of, data_of, fill_operand, launch_flat
 
 cdef int quick_kind(object x) noexcept:
     """As kind_of, for exact types; -1 for anything else."""
@@ -23,10 +23,10 @@ cdef int quick_kind(object x) noexcept:
         return BOOL
     return -1
 
-cdef inline bint quick_ready(ndarray a) noexcept:
+cdef bint quick_ready(ndarray a) noexcept:
     return a.flags & C_CONTIGUOUS and readable(a.st) and a.st.poison == NULL and a.st.data != NULL
 
-cdef inline bint same_shape(ndarray a, ndarray b) noexcept:
+cdef bint same_shape(ndarray a, ndarray b) noexcept:
     cdef int i
     if a.ndim != b.ndim:
         return False
@@ -274,3 +274,16 @@ cdef ndarray quick_reduce(Reduction* r, ndarray a):
 cdef bint small(object x) noexcept:
     """Ready, and not more than runs in its caller: launch() decides what is to be done."""
     return type(x) is not ndarray or (small_ready(<ndarray>x) and (<ndarray>x).size * 0.4 <= settings.inline_cost)
+
+cdef ndarray allocated(int code, int ndim, intp* shape):
+    cdef ndarray out = new_array(code, ndim, shape)
+    if out.st.data == NULL and not storage_allocate(out.st):
+        raise MemoryError(f"Unable to allocate {out.st.nbytes} bytes")
+    return out
+
+cdef intp count_true(ndarray mask) noexcept:
+    cdef char* m = data_of(mask)
+    cdef intp i, n = 0
+    for i in range(mask.size):
+        n += m[i] != 0
+    return n

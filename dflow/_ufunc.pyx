@@ -2,8 +2,8 @@
 
 import numpy as np
 from libc.stdlib cimport calloc
-from libc.string cimport memcpy, memset
-from dflow._graph cimport Kernel, intp, INVALID_FAILS, ROWS, readable
+from libc.string cimport memcmp, memcpy, memset
+from dflow._graph cimport Kernel, intp, INVALID_FAILS, ROWS, readable, writable
 from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch
 from dflow._kernels cimport (
     Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, is_integer, is_complex, ufunc_kernel, cast_kernel, masked_kernel,
@@ -11,6 +11,7 @@ from dflow._kernels cimport (
 from dflow._array cimport *
 from dflow._views cimport *
 from dflow._quick cimport *
+from dflow._views import fill_numpy
 
 from numpy._core._exceptions import _UFuncOutputCastingError
 
@@ -19,6 +20,7 @@ LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor"))
 
 # ---- plans -----------------------------------------------------------------------------------------------------
 
+cdef object matmul = np.matmul
 cdef dict wrapped = {}          # NumPy's ufunc: ours
 
 cdef ufunc wrap(object numpy_ufunc):
@@ -682,6 +684,19 @@ cdef ndarray without_axis(ndarray a, int axis):
             k += 1
     return close_view(v)
 
+cdef bint quick_out(Plan* p, tuple inputs, ndarray out):
+    """Whether quick_binary may write to out: of the result's type and shape, free, and none of the inputs but for all of it."""
+    cdef ndarray a
+    if out.code != p.codes[2] or out.flags & (READONLY | SCALAR) or not out.flags & C_CONTIGUOUS or (
+            not small_ready(out) or not writable(out.st)):
+        return False
+    for x in inputs:
+        if isinstance(x, ndarray):
+            a = <ndarray>x
+            if a.ndim != out.ndim or memcmp(a.shape, out.shape, a.ndim * sizeof(intp)) or a.st == out.st and not same_elements(a, out):
+                return False
+    return True
+
 # ---- the class -------------------------------------------------------------------------------------------------
 
 cdef class ufunc:
@@ -719,15 +734,22 @@ cdef class ufunc:
                 quick = quick_unary(p, <ndarray>inputs[0])
                 if quick is not None:
                     return quick
-        if len(inputs) == 2 and self.nin == 2 and self.nout == 1 and out is None and where is True and dtype is None and (
-                not unknown):
+        if len(inputs) == 2 and self.nin == 2 and self.nout == 1 and where is True and dtype is None and not unknown and (
+                out is None or type(out) is ndarray and self.core is None):
             i = quick_kind(inputs[0])
             j = quick_kind(inputs[1])
+            if self.numpy is matmul and type(inputs[0]) is ndarray and type(inputs[1]) is ndarray and casting == "same_kind" and (
+                    signature is None and sig is None and axes is None and axis is None):
+                p = self.binary[i * NKINDS + j]
+                if p != NULL:
+                    quick = quick_matmul(p, <ndarray>inputs[0], <ndarray>inputs[1])
+                    if quick is not None:
+                        return quick
             if i >= 0 and j >= 0 and self.core is None and (type(inputs[0]) is ndarray or type(inputs[1]) is ndarray):
                 p = self.binary[i * NKINDS + j]
                 if p != NULL and casting == "same_kind" and signature is None and p.direct:
                     try:
-                        quick = quick_binary(p, inputs[0], inputs[1], None)
+                        quick = quick_binary(p, inputs[0], inputs[1], out) if out is None or quick_out(p, inputs, out) else None
                     except OverflowError:
                         quick = None        # a comparison beyond the range: below
                     if quick is not None:
@@ -753,6 +775,8 @@ cdef class ufunc:
                 raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
             if all([o is None for o in out]):
                 out = None
+            elif any([isinstance(o, np.ndarray) for o in out]):
+                return fill_numpy(self, out, *inputs, where=where, dtype=dtype, casting=casting, signature=signature or sig)
         return call(self, inputs, out, where, dtype, casting, signature if signature is not None else sig)
 
     def call_with_axes(self, inputs, out, axes, axis, keepdims, dtype, casting, signature):
@@ -787,14 +811,22 @@ cdef class ufunc:
                 return quick
         if isinstance(out, tuple):
             out = out[0]
+        if isinstance(out, np.ndarray):
+            return fill_numpy(self.reduce, out, array, axis, dtype, keepdims=keepdims, initial=initial, where=where)
         return reduce(self, as_array(array), axis, dtype, out, keepdims, initial, where)
 
     def accumulate(self, array, axis=0, dtype=None, out=None):
         if isinstance(out, tuple):
             out = out[0]
+        if isinstance(out, np.ndarray):
+            return fill_numpy(self.accumulate, out, array, axis, dtype)
         return accumulate(self, as_array(array), axis, dtype, out)
 
     def reduceat(self, array, indices, axis=0, dtype=None, out=None):
+        if isinstance(out, tuple):
+            out = out[0]
+        if isinstance(out, np.ndarray):
+            return fill_numpy(self.reduceat, out, array, indices, axis, dtype)
         cdef ndarray a = as_array(array), index = contiguous(as_array_code(indices, code_of(INTP))), result
         cdef Plan* p = reduction_plan(self, a.code, dtype)
         cdef intp shape[MAXDIMS]
@@ -809,7 +841,6 @@ cdef class ufunc:
         along_axis(reduceat_kernel(p.kernel, p.codes[0]), a, index, result, k)
         if out is None:
             return result
-        out = out[0] if isinstance(out, tuple) else out
         assign(<ndarray?>out, result)
         return out
 

@@ -1,9 +1,14 @@
 """Views of arrays, made by C code."""
 
-from dflow._array cimport ndarray
+from dflow._array cimport ndarray, index_hook, store_hook
 from dflow._graph cimport intp
 
 cdef ndarray broadcast_view(ndarray a, int ndim, intp* shape)           # ValueError
 cdef ndarray reshape_view(ndarray a, int ndim, intp* shape, char order) # None: needs a copy
 cdef ndarray reshaped(ndarray a, int ndim, intp* shape)                 # view or copy, sizes agree
 cdef object base_index(ndarray a, object key)                           # basic indexing, or NotImplemented
+cdef int fill_with(ndarray v, object value) except -1                   # v[...] = number
+
+# ---- what _index gives: subscripts with arrays or booleans among them
+cdef index_hook advanced_get
+cdef store_hook advanced_set

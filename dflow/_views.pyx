@@ -1,10 +1,13 @@
 """Views and indexing: most of ndarray's methods that look at the same memory in another way, or read it."""
 
+import operator
+
 import numpy as np
 from cpython.slice cimport PySlice_Check
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 from libc.stdint cimport int64_t, uint8_t
-from dflow._graph cimport intp, storage_new, readable, writable
+from dflow._engine cimport settings, wait_storage
+from dflow._graph cimport intp, storage_allocate, storage_new, readable, writable
 from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch
 from dflow._kernels cimport (
     Scalar, BOOL, DTYPES, itemsizes, code_of, is_complex, is_integer, cast_kernel, write_scalar, read_scalar)
@@ -308,13 +311,15 @@ cdef object get_index(ndarray a, object key):
     cdef intp offset
     if PyLong_CheckExact(key):
         return index_first(a, PyNumber_AsSsize_t(key, IndexError))
+    if type(key) is ndarray and (<ndarray>key).ndim:
+        return advanced_get(a, key)
     if PyTuple_CheckExact(key):
         offset = integers_offset(a, <tuple>key)
         if offset >= 0:
             return element(a, offset)
     view = base_index(a, key)
     if view is NotImplemented:
-        return hooks["getitem"](a, key)
+        return advanced_get(a, key)
     if (<ndarray>view).ndim == 0 and not has_ellipsis(key):
         return element(a, (<ndarray>view).offset)
     return view
@@ -345,10 +350,18 @@ cdef int set_element(ndarray a, intp offset, object value) except -1:
     fill_operand(&ops[1], v, 0, shape, True)
     return launch(cast_kernel(a.code, a.code), ops, 2, 0, shape, NULL)
 
+cdef bint copy_element(ndarray a, intp offset, ndarray value) noexcept:
+    """One element into one place, if it is there and of a's type, and nobody is using a; whether it was done."""
+    if (value.ndim or value.code != a.code or not readable(value.st) or value.st.poison != NULL or value.st.data == NULL
+            or not writable(a.st) or a.st.poison != NULL or a.st.data == NULL):
+        return False
+    memcpy(a.st.data + offset, data_of(value), a.itemsize)
+    return True
+
 cdef int set_index(ndarray a, object key, object value) except -1:
     cdef ndarray v
     cdef intp offset
-    cdef bint number = isinstance(value, (int, float, complex))
+    cdef bint number = type(value) is float or type(value) is int or isinstance(value, (int, float, complex))
     if a.flags & (READONLY | SCALAR):
         if a.flags & SCALAR:
             raise TypeError(f"'numpy.{DTYPES[a.code].type.__name__}' object does not support item assignment")
@@ -359,14 +372,33 @@ cdef int set_index(ndarray a, object key, object value) except -1:
             return set_element(a, offset, value)
     if number and PyLong_CheckExact(key) and a.ndim == 1:
         return set_element(a, a.offset + check_index(PyNumber_AsSsize_t(key, IndexError), a.shape[0], 0) * strides_of(a)[0], value)
+    if type(value) is ndarray and PyLong_CheckExact(key) and a.ndim == 1 and copy_element(
+            a, a.offset + check_index(PyNumber_AsSsize_t(key, IndexError), a.shape[0], 0) * strides_of(a)[0], <ndarray>value):
+        return 0
+    if type(key) is ndarray and (<ndarray>key).ndim:
+        return advanced_set(a, key, value)
     view = base_index(a, key)
     if view is NotImplemented:
-        hooks["setitem"](a, key, value)
-        return 0
+        return advanced_set(a, key, value)
     v = <ndarray>view
     if number:
         return fill_with(v, value)
     return assign(v, as_array(value))
+
+cdef void fill_memory(char* data, char* value, int itemsize, intp n) noexcept:
+    """n copies of a value."""
+    cdef intp i
+    cdef bint zero = True
+    for i in range(itemsize):
+        zero = zero and value[i] == 0
+    if zero or itemsize == 1:
+        memset(data, value[0], n * itemsize)
+    elif itemsize == 8:
+        for i in range(n):
+            (<int64_t*>data)[i] = (<int64_t*>value)[0]
+    else:
+        for i in range(n):
+            memcpy(data + i * itemsize, value, itemsize)
 
 cdef int fill_with(ndarray v, object value) except -1:
     cdef Operand ops[2]
@@ -374,6 +406,11 @@ cdef int fill_with(ndarray v, object value) except -1:
     cdef Scalar room
     cdef char* buffer = <char*>&room
     write_scalar(value, v.code, buffer)
+    if (v.flags & C_CONTIGUOUS and v.size * 0.1 <= settings.inline_cost and v.st.poison == NULL and writable(v.st)
+            and storage_allocate(v.st)):
+        fill_memory(data_of(v), buffer, v.itemsize, v.size)
+        settings.inlined += 1
+        return 0
     memcpy(shape, v.shape, v.ndim * sizeof(intp))
     fill_constant(&ops[0], buffer, v.itemsize)
     fill_operand(&ops[1], v, v.ndim, shape, True)
@@ -411,6 +448,38 @@ def swapaxes(ndarray self, axis1, axis2):
     order[i] = j
     order[j] = i
     return transposed(self, order)
+
+def diagonal(a, offset=0, axis1=0, axis2=1):
+    """A diagonal of two axes, as the last axis: a read-only view."""
+    cdef ndarray x = as_array(a), v
+    if x.ndim < 2:
+        raise ValueError("diag requires an array of at least two dimensions")
+    cdef int i = normalize_axis(axis1, x.ndim, "axis1"), j = normalize_axis(axis2, x.ndim, "axis2")
+    if i == j:
+        raise ValueError("axis1 and axis2 cannot be the same")
+    v = diagonal_view(x, operator.index(offset), i, j)
+    v.flags |= READONLY
+    return v
+
+cdef ndarray diagonal_view(ndarray a, intp offset, int axis1, int axis2):
+    cdef ndarray v = new_view(a, a.ndim - 1)
+    cdef intp* strides = strides_of(a)
+    cdef intp row = -offset if offset < 0 else 0, column = offset if offset > 0 else 0
+    cdef int i, k = 0
+    for i in range(a.ndim):
+        if i != axis1 and i != axis2:
+            v.shape[k] = a.shape[i]
+            v.shape[v.ndim + k] = strides[i]
+            k += 1
+    v.shape[k] = max(min(a.shape[axis1] - row, a.shape[axis2] - column), 0)
+    v.shape[v.ndim + k] = strides[axis1] + strides[axis2]
+    if v.shape[k]:
+        v.offset += row * strides[axis1] + column * strides[axis2]
+    return close_view(v)
+
+def diagonal_of(ndarray a, intp offset=0, int axis1=0, int axis2=1):
+    """diagonal() of two axes of a, to be written to."""
+    return diagonal_view(a, offset, axis1, axis2)
 
 def squeeze(ndarray self, axis=None):
     """Without axes of length 1: all of them, or those named."""
@@ -489,6 +558,23 @@ def fill(ndarray self, value):
     """Set every element to one number."""
     set_index(self, Ellipsis, value)
 
+def setflags(ndarray self, write=None, align=None, uic=None):
+    """Make the array read-only, or writeable where what it is a view of is. The other flags never change."""
+    if align is not None and not align or uic:
+        raise ValueError("cannot change the flags ALIGNED and WRITEBACKIFCOPY of a dflow array")
+    if write is None:
+        return
+    if not write:
+        self.flags |= READONLY
+    elif self.base != NULL and (<ndarray><object>self.base).flags & READONLY:
+        raise ValueError("cannot set WRITEABLE flag to True of this array")
+    else:
+        self.flags &= ~READONLY
+
+def flag_bits(ndarray a):
+    """1: C order, 2: Fortran order, 4: read-only."""
+    return a.flags & (C_CONTIGUOUS | F_CONTIGUOUS | READONLY)
+
 def __copy__(ndarray self):
     return copy_of(self)
 
@@ -501,15 +587,23 @@ def __reduce__(ndarray self):
 def item(ndarray self, *args):
     """One element as a Python scalar."""
     cdef ndarray a = self
+    cdef intp offset
     if args:
-        a = element(self, item_offset(self, args))
+        offset = item_offset(self, args)
+        if readable(self.st) and self.st.poison == NULL and self.st.data != NULL:
+            wait_storage(self.st, NULL, False)              # to give warnings that are due
+            return read_scalar(self.code, self.st.data + offset)
+        a = element(self, offset)
     elif self.size != 1:
         raise ValueError("can only convert an array of size 1 to a Python scalar")
     wait_read(a)
     return read_scalar(a.code, data_of(a))
 
 def tolist(ndarray self):
+    cdef intp i
     wait_read(self)
+    if self.ndim == 1:
+        return [read_scalar(self.code, data_of(self) + i * strides_of(self)[0]) for i in range(self.size)]
     return numpy_window(self).tolist()
 
 def tobytes(ndarray self, order="C"):
@@ -541,12 +635,59 @@ cdef intp item_offset(ndarray a, tuple args) except -1:
         i //= a.shape[k]
     return offset
 
-for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, fill, __copy__, __deepcopy__, __reduce__, item, tolist, tobytes, __array__):
+SMALL = 4096                    # elements that a NumPy function may get at once, in the caller
+cdef intp small_size = SMALL
+
+def at_once(function, *arrays, **keywords):
+    """call_now() of whatever type the function gives."""
+    return call_now(function, arrays, keywords, None)
+
+cpdef object call_now(function, tuple arrays, dict keywords, dtype):
+    """What a NumPy function makes of arrays that are there and small, as one of ours.
+
+    None when they do not, or when the function fails: a task shall, so that its result carries the error.
+    """
+    cdef ndarray a
+    for a in arrays:
+        if a.size > small_size or not readable(a.st) or a.st.poison != NULL or a.st.data == NULL:
+            return None
+    for value in keywords.values():
+        if isinstance(value, ndarray):
+            return None
+    try:
+        # Writeable, though nobody writes: some functions copy what they could not write to.
+        result = function(*[numpy_window(a) for a in arrays], **keywords)
+        return as_array(result if dtype is None else np.asarray(result, dtype))
+    except Exception:
+        return None
+
+# ---- NumPy arrays as `out` --------------------------------------------------------------------------------------------
+
+def fill_numpy(function, out, *args, **keywords):
+    """function(*args, out=out, **keywords) where `out`, or some of a tuple, are NumPy arrays.
+
+    Arrays of ours take the results in their place; these are waited for, and copied.
+    """
+    outs = out if isinstance(out, tuple) else (out,)
+    ours = [as_array(x) if isinstance(x, np.ndarray) else x for x in outs]
+    for x in outs:
+        if isinstance(x, np.ndarray) and not x.flags.writeable:
+            raise ValueError("output array is read-only")
+    results = function(*args, out=tuple(ours) if isinstance(out, tuple) else ours[0], **keywords)
+    results = list(results) if isinstance(results, tuple) else [results]
+    for i, x in enumerate(outs):
+        if isinstance(x, np.ndarray):
+            x[...] = ours[i].asnumpy()
+            results[i] = x
+    return results[0] if len(results) == 1 else tuple(results)
+
+for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, fill, setflags, __copy__, __deepcopy__, __reduce__, item, tolist, tobytes, __array__):
     attach(_method.__name__, _method)
 set_hook("reshape", reshape)
 
 def connect_indexing():
     """Give ndarray its subscripts."""
-    global index_get, index_set
+    global index_get, index_item, index_set
     index_get = get_index
+    index_item = index_first
     index_set = set_index

@@ -367,6 +367,46 @@ def test_errstate_counts_as_it_was_at_submission(queued):
     assert recorded(divide) == []
 
 
+ROWS = numpy.array([[numpy.nan] * 3, [1, 2, numpy.nan]])
+EMPTY_SLICES = {
+    "nanmin": lambda np: np.nanmin(np.array(ROWS), axis=1),
+    "nanmax": lambda np: np.nanmax(np.array(ROWS)[0]),
+    "nanmean": lambda np: np.nanmean(np.array(ROWS), 1),
+    "nanstd": lambda np: np.nanstd(np.array(ROWS), 1),
+    "nanvar": lambda np: np.nanvar(np.array(ROWS), 0, ddof=1),
+    "nanmedian": lambda np: np.nanmedian(np.array(ROWS), 1),
+    "nanquantile": lambda np: np.nanquantile(np.array(ROWS), 0.5, 1),
+    "mean": lambda np: np.mean(np.array(ROWS), 1, where=np.array(ROWS) > 0),
+    "var": lambda np: np.var(np.array(ROWS), 1, where=np.array(ROWS) > 0),
+}
+
+
+@pytest.mark.parametrize("limit", [None, 0])
+@pytest.mark.parametrize("name", EMPTY_SLICES)
+def test_slices_of_nothing_warn_as_in_numpy(name, limit):
+    expected = recorded(lambda: EMPTY_SLICES[name](numpy))
+    with configured(**({} if limit is None else {"limit": limit})):
+        actual = recorded(lambda: EMPTY_SLICES[name](np).asnumpy())
+    texts = [sorted(str(w.message) for w in some) for some in (actual, expected)]
+    assert texts[0] == texts[1] and {w.category for w in actual} == {RuntimeWarning}
+    if name in ("nanmin", "nanmax", "nanmean", "nanstd", "nanvar"):
+        code = EMPTY_SLICES[name].__code__
+        assert (actual[0].filename, actual[0].lineno) == (code.co_filename, code.co_firstlineno)
+
+
+def test_a_filter_makes_the_warning_of_an_empty_slice_an_error(queued):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeWarning, match="All-NaN slice encountered"):
+            np.nanmax(dflow.engine.sleep(np.array(ROWS), 1e-3), 1).wait_to_read()
+
+
+def test_all_nan_has_no_argmin():
+    for module in (numpy, np):
+        with pytest.raises(ValueError, match="All-NaN slice encountered"):
+            module.nanargmin(module.array(ROWS), 1)
+
+
 # -- rejected at the call --------------------------------------------------------------------------
 
 REJECTED = {

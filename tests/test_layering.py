@@ -17,7 +17,7 @@ LAYERS = [
     ["gluon"],
     ["autograd", "numpy", "npx", "nd"],
     ["ops", "engine", "devices", "profiler"],
-    ["_index", "_operators"],
+    ["_index", "_make", "_operators", "_order"],
     ["_ufunc"],
     ["_quick", "_views"],
     ["_array"],

@@ -8,10 +8,11 @@ NumPy's type and text, or the same type only where the sample begins with "?".
 import importlib
 import re
 import warnings
+from functools import partial
 
 import numpy
 import pytest
-from compare import same_bits
+from compare import assert_same_outcome, outcome, same_bits
 from engines import configured
 
 import dflow
@@ -181,6 +182,59 @@ def test_numpy_arrays_are_filled_after_waiting():
     assert (out == SOURCES["a"][0]).all()
 
 
+FILLED = [f"np.{call}, out=out)" for call in (
+    "add(v, a[0]", "sum(a, 0", "mean(a, 0", "std(a, 0", "max(a, 0", "any(a, 0", "ptp(a, 0", "cumsum(a[0]",
+    "add.reduce(a", "add.accumulate(v", "add.reduceat(v, [0, 1, 2, 3]",
+    "clip(v, 0, 1", "round(v", "take(v, [0, 1, 2, 3]",
+    "concatenate([v[:2], v[2:]]", "stack([v[0], v[1], v[2], v[3]]", "dot(v[:3], a", "matmul(a.T, v[:3]",
+    "median(a, 0", "nanmax(a, 0", "choose(j, [v, v, v, v]", "compress([1, 1, 1, 1], v", "einsum('ij->j', a",
+    "argmax(a, 0", "fft.fft(v", "linalg.multi_dot([v[:3], a]", "trace(f", "add(v, v, where=v > 0")] + [
+    "v.cumsum(out=out)", "a.sum(0, out=out)", "v.clip(0, 1, out=out)", "a.mean(0, out=out)", "v[:3].dot(a, out=out)",
+    "np.divmod(v, 2, out=(out, None))[0]", "np.add(v, 1, out)"]
+
+
+@pytest.mark.parametrize("call", FILLED)
+def test_numpy_arrays_as_out(call):
+    """They are filled, after waiting, and returned."""
+    dtype, shape = (int if "argmax" in call else complex if "fft" in call else float), 4
+    outs = []
+    for module, used in ((numpy, SOURCES), (np, {name: np.array(x) for name, x in SOURCES.items()})):
+        outs.append(numpy.full(shape, 7, dtype))
+        assert eval(call, {"np": module, **used, "out": outs[-1]}) is outs[-1]
+    assert_same(outs[1], outs[0], True)
+
+
+@pytest.mark.parametrize("call", ["np.add(v, 1, out=out)", "np.sum(a, 0, out=out)", "np.cumsum(v, out=out)",
+                                  "np.concatenate([v], out=out)"])
+def test_numpy_arrays_that_do_not_fit_as_out(call):
+    readonly = numpy.zeros(4)
+    readonly.flags.writeable = False
+    for out in (numpy.zeros(3), readonly):
+        errors = []
+        for module, used in ((numpy, SOURCES), (np, {name: np.array(x) for name, x in SOURCES.items()})):
+            with pytest.raises(ValueError) as caught:
+                eval(call, {"np": module, **used, "out": out})
+            errors.append(caught.type)
+        assert errors[0] is errors[1] and not out.any()
+
+
+NUMBERS = [True, 0, 3, 300, -1, 1 << 40, 1 << 63, 1 << 64, -(1 << 63), -(1 << 64), 1.5, 1e300, 1e-320, numpy.nan, 2j,
+           1e300j]
+
+
+@pytest.mark.parametrize("dtype", "?bBhHiIlLefdgFDG")
+def test_where_with_python_numbers(dtype):
+    for number in NUMBERS:
+        for text in ("np.ones(2, t), number", "number, np.zeros(2, t)", "number, 3"):
+            results = []
+            for module in (np, numpy):
+                names = {"np": module, "t": dtype, "number": number}
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    results.append(outcome(partial(eval, f"np.where(np.array([True, False]), {text})", names)))
+            assert_same_outcome(*results)
+
+
 def test_third_party_ufuncs():
     special = pytest.importorskip("scipy.special")
     a = np.array(SOURCES["a"])
@@ -198,6 +252,106 @@ def test_flat_and_flags():
     assert x.T.flat[1:3].tolist() == plain.T.flat[1:3].tolist() and len(x.flat) == 12
     assert x.flags.c_contiguous and x.T.flags["F"] and x.flags.writeable
     assert not np.broadcast_to(x, (2, 3, 4)).flags.writeable
+
+
+VIEWS = ("x", "x[1:]", "x.T", "x[1:].T[::2]", "x.reshape(-1)", "x.diagonal()", "x.T.diagonal(1)", "x[None]", "x.real",
+         "x[::2, ::-1].diagonal(-1)", "np.diag(x)", "x[...]", "x.view()", "np.broadcast_to(x, (2, 3, 4))",
+         "np.expand_dims(x, 1)")
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_base_and_writeable(view):
+    answers = []
+    for module in (numpy, np):
+        x = module.array(SOURCES["a"])
+        y = eval(view, {"np": module, "x": x})
+        before = y.base is x, y.base is None, y.flags.owndata, y.flags.writeable, module.shares_memory(x, y)
+        if not view.startswith("np.broadcast_to"):      # NumPy lets nobody make those writeable
+            y.setflags(write=True)
+            y[...] = 5
+        y.flags.writeable = False
+        assert not y.flags["W"]
+        with pytest.raises(ValueError, match="read-only"):
+            y[...] = 6
+        answers.append((*before, x.tolist(), y.tolist(), y[:1].flags.writeable, x.flags.writeable))
+    assert answers[0] == answers[1]
+
+
+def test_a_view_becomes_writeable_only_if_its_base_is():
+    for module in (numpy, np):
+        x = module.zeros(3)
+        x.flags["WRITEABLE"] = False
+        y = x[:2]
+        with pytest.raises(ValueError, match="cannot set WRITEABLE flag to True of this array"):
+            y.flags.writeable = True
+        with pytest.raises(ValueError, match="read-only"):
+            x += 1
+        x.setflags(write=True)
+        y.setflags(write=True)
+        y += 1
+        assert x.tolist() == [1, 1, 0]
+
+
+def test_a_base_lives_as_long_as_its_views():
+    x = np.arange(4)[1:]
+    assert x.base.tolist() == [0, 1, 2, 3] and x[1:].base is x.base
+
+
+def test_einsum_gives_a_diagonal_to_write_to():
+    for module in (numpy, np):
+        x = module.zeros((2, 2))
+        module.einsum("ii->i", x)[...] = 1
+        assert x.tolist() == [[1, 0], [0, 1]]
+
+
+SUBSCRIPTS = (
+    "a[k]", "a[k[::-1]]", "a[:, 1][k]", "a[k - 3]", "a[[2, 0, -1]]", "a[[True, False, True]]",
+    "a[k.reshape(1, 3)]", "a[k[:0]]", "a[k + 1]", "a[k - 4]", "a[a > 0]", "a.T[a.T > 0]", "a[b[:2]]",
+    "a[:, 0][b[:, 0]]", "v[k]", "v[::-1][k]", "v[k.reshape(3, 1)]", "np.take(a, k, 1)",
+    "np.take(a[:, :, None], k, 1)", "np.take(a[:, None], [0, 0], 1)", "np.take(a.T, k, 0)", "np.take(a, 5)",
+    "v.take([1, 1])", "v.take(-1)", "np.take(e, k[:0], 1)", "np.stack([a, a], 2)", "np.stack([v, v, v], -1)",
+    "np.stack([i, a])", "np.concatenate([a, a], -1)", "np.concatenate([a[:, :0], a], 1)",
+    "np.concatenate([a.T, a.T])", "np.concatenate([b, i, a])", "np.argmax(a[:, None], 2)", "np.argmax(a[::2], 1)",
+    "np.sort(a[:, None], 1)", "np.argsort(a[::-1])", "np.sort(a.T, 0)")
+STORES = (
+    "np.add(v[:-1], v[1:], out=v[1:])", "np.add(v, 1, out=v)", "np.multiply(v, v[::-1], out=v)",
+    "np.add(v, 1, out=v[:2])", "np.add(a[0], v, out=a[0])", "np.add(i, 1, out=i)", "np.add(i, 1.5, out=a)", "np.add(a, 1, out=i)",
+    "np.add(a, a.T[:3, :3], out=a)", "np.add(a, v, out=np.broadcast_to(a, (2, 3, 4))[0])",
+    "a[k] = 1", "v[k] = 1.5", "v[k] = v[1:]", "v[k] = a[0, :3]", "v[k - 3] = [7, 8, 9]",
+    "v[[1, 1, 1]] = np.array([1.0, 2, 3])", "v[k] = i[0, :3]", "v[k + 2] = 1", "v[k] = v", "v[::-2][k[:2]] = 5",
+    "i[0][k] = 300", "v[k] = 2j", "v[v > 0] = 0", "a[a > 0] = -1", "a[b[0]] = 1", "a.T[b.T] = 1", "i[0][:] = 3",
+    "v[0] = v[1]", "v[0] = i[0, 0]", "v[-1] += 2", "v[4] = v[0]", "v[0] = a", "a[0] = v", "a[0, 0] = v[1]",
+    "v.sort()", "a.sort()", "a.sort(0)", "a[:, ::-1].sort()", "a.T.sort()", "i.sort(kind='stable')",
+    "a.sort(axis=2)", "s.sort()", "np.broadcast_to(v, (2, 4)).sort()", "v[1:].sort()", "v[np.argsort(v)] = v")
+
+
+@pytest.mark.parametrize("limit", [None, 0])
+@pytest.mark.parametrize("text", SUBSCRIPTS + STORES)
+def test_subscripts_as_numpy(text, limit):
+    """Small and ready, or queued: the same."""
+    results = []
+    with configured(**({} if limit is None else {"limit": limit})):
+        for module in (numpy, np):
+            names = {name: module.array(x) for name, x in SOURCES.items()}
+            names |= {"np": module, "k": module.array([2, 0, 1])}
+            try:
+                exec(text if text in STORES else f"result = {text}", names)
+                results.append([plain(names[name]) for name in ("a", "v", "i", "result") if name in names])
+            except Exception as error:
+                results.append([type(error)])
+    expected, actual = results
+    assert len(actual) == len(expected)
+    for x, y in zip(actual, expected):
+        assert (x is y) if isinstance(y, type) else (x.dtype, x.shape) == (y.dtype, y.shape) and same_bits(x, y)
+
+
+def test_iteration_sees_what_is_assigned_on_the_way():
+    for module in (numpy, np):
+        x, seen = module.arange(3), []
+        for element in x:
+            x[2] = 9
+            seen.append(element.item())
+        assert seen == [0, 1, 9]
 
 
 def test_queued_as_numpy():

@@ -5,104 +5,24 @@ import operator
 
 import numpy
 
+from dflow import _make
 from dflow._array import array as as_array
 from dflow._array import empty as new
-from dflow._array import ndarray, set_hook
-from dflow._index import concatenate, take
+from dflow._array import ndarray
+from dflow._index import take
+from dflow._make import converted, full, in_order, zeros
+from dflow._order import concatenate, small_repeat
 from dflow._ufunc import wrap_ufunc
-from dflow._views import broadcast_to
+from dflow._views import broadcast_to, diagonal_of
 from dflow.ops.table import op
-
-NO_COPY = (
-    "Unable to avoid copy while creating an array as requested.\n"
-    "If using `np.array(obj, copy=False)` replace it with `np.asarray(obj)` to allow a copy when needed "
-    "(no behavior change in NumPy 1.x).\nFor more details, see https://numpy.org/devdocs/numpy_2_0_migration_guide.html"
-    "#adapting-to-changes-in-the-copy-keyword.")
-
-
-def holds_arrays(x):
-    """Whether a list or tuple, or a list in it, holds our arrays: those are stacked without waiting for them."""
-    return isinstance(x, (list, tuple)) and any(isinstance(item, ndarray) or holds_arrays(item) for item in x)
-
-
-def converted(x, dtype=None):
-    """An ndarray: x itself if it is one of that type, else a copy."""
-    if dtype is None:
-        return as_array(x)
-    if isinstance(x, ndarray):
-        return x.astype(dtype, copy=False)
-    if holds_arrays(x):
-        return as_array(x).astype(dtype, copy=False)
-    return as_array(numpy.asarray(x, dtype))
-
-
-def in_order(x, order):
-    """x itself if its memory is in the order, else a copy that is."""
-    if order in ("C", "F"):
-        wanted = x if order == "C" else x.T
-        return x if is_dense(wanted) else x.copy(order)
-    if order not in ("K", "A", None):
-        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
-    return x
-
-
-def is_dense(x):
-    """Whether the elements follow each other in C order."""
-    expected = x.itemsize
-    for n, stride in zip(reversed(x.shape), reversed(x.strides)):
-        if n != 1 and stride != expected:
-            return not x.size
-        expected *= n
-    return True
-
-
-def copy_order(x, order):
-    """A copy in memory order F, A (F if x is), or K (as x)."""
-    if order == "K":
-        return x.astype(x.dtype)
-    if order == "F" or (order == "A" and is_dense(x.T) and not is_dense(x)):
-        return x.T.copy().T
-    if order not in ("C", "A"):
-        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
-    return x.copy()
-
-
-set_hook("copy_order", copy_order)
-
 
 # -- from what there is ----------------------------------------------------------------------------
 
-@op("[1, 2, 3]", "[[1.5, 2], [3, 4]]", "a", "a, 'f4'", "a.T", "a, copy=False", "3", "2.5j", "True",
-    "[1, 2], dtype=float", "[]",
-    "a, ndmin=3", "[[1, 2], [3]]", "[300], 'u1'", "a, order='F'", "range(4)", "[a, a]",
-    "[[a[0], a[1]], [v, v]]", "[i[0], v]", "[v, 2]")
-def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, like=None):
-    """A new array with the numbers of anything array-like. TypeError for what holds no numbers."""
-    if type(object) is ndarray and dtype is None and copy and not ndmin and order == "K":
-        return object.copy("K")
-    result = converted(object, dtype)
-    if result is object:
-        if copy:
-            result = result.copy(order)
-    elif copy is False:
-        raise ValueError(NO_COPY)
-    result = in_order(result, order)
-    if ndmin > result.ndim:
-        result = result.reshape((1,) * (ndmin - result.ndim) + result.shape)
-    return result
-
-
-@op("[1, 2]", "a", "a, int", "i, 'f4'", "a.T, order='C'", "[a, a], 'f4'", aliases=("asanyarray",))
-def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
-    """An array of anything array-like: `a` itself if it already is one of that type and order, else a copy."""
-    if type(a) is ndarray and dtype is order is copy is None:
-        return a
-    if copy:
-        return array(a, dtype, order=order or "K")
-    result = converted(a, dtype)
-    if copy is False and result is not a:
-        raise ValueError(NO_COPY)
-    return in_order(result, order)
+op("[1, 2, 3]", "[[1.5, 2], [3, 4]]", "a", "a, 'f4'", "a.T", "a, copy=False", "3", "2.5j", "True",
+    "[1, 2], dtype=float", "[]", "a, ndmin=3", "[[1, 2], [3]]", "[300], 'u1'", "a, order='F'", "range(4)", "[a, a]",
+    "[[a[0], a[1]], [v, v]]", "[i[0], v]", "[v, 2]", "[1, 1 << 63]", "[1, True]", "[0.5, 3]", "[3, 0.5]", "[0.5, 2j]",
+    "[1, [2]]")(_make.array)
+op("[1, 2]", "a", "a, int", "i, 'f4'", "a.T, order='C'", "[a, a], 'f4'", aliases=("asanyarray",))(_make.asarray)
 
 
 @op("a.T", "2.5", "a, 'f4'")
@@ -122,7 +42,7 @@ def asfortranarray(a, dtype=None, *, like=None):
 @op("a", "[1, 2]", "a.T", "a, 'F'")
 def copy(a, order="K", subok=False):
     """A copy."""
-    return array(a, order=order)
+    return _make.array(a, order=order)
 
 
 @op("a, 'f4'", "i, bool")
@@ -135,102 +55,17 @@ def astype(x, dtype, /, *, copy=True, device=None):
 
 # -- filled ----------------------------------------------------------------------------------------
 
-def uninitialized(shape, dtype, order):
-    """A new array; ValueError for a negative dimension, TypeError for a type that is no number."""
-    if order == "C":
-        return new(shape, dtype)
-    if order != "F":
-        raise ValueError(f"only 'C' or 'F' order is permitted (got {order!r})")
-    return new(tuple(reversed(as_shape(shape))), dtype).T
-
-
-def as_shape(shape):
-    """A shape as a tuple of ints."""
-    return tuple(map(operator.index, shape)) if hasattr(shape, "__iter__") else (operator.index(shape),)
-
-
-@op("(0, 3), int", "-1", "(2, -3)", "?2.5", "?'a'")
-def empty(shape, dtype=float, order="C", *, device=None, like=None):
-    """An array with no particular values."""
-    return uninitialized(shape, dtype, order)
-
-
-@op("(2, 3)", "3", "()", "(0, 2)", "2, int", "2, 'c8'", "(2, 3), order='F'", "-1", "(2, -3)", "'a'", "?2.5", "(2, 'a')",
-    "(2, 3), bool", "i[0, :2]", "1 << 62")
-def zeros(shape, dtype=float, order="C", *, device=None, like=None):
-    """Zeros."""
-    result = new(shape, dtype) if order == "C" else uninitialized(shape, dtype, order)
-    result[...] = 0
-    return result
-
-
-@op("(2, 3)", "3", "()", "(0, 2)", "2, int", "2, 'c8'", "(2, 3), order='F'", "-1", "(2, 3), bool")
-def ones(shape, dtype=None, order="C", *, device=None, like=None):
-    """Ones."""
-    result = new(shape, dtype) if order == "C" else uninitialized(shape, dtype, order)
-    result[...] = 1
-    return result
-
-
-@op("(2, 3), 7", "3, 1.5", "3, True", "3, 2j", "(2, 2), [1, 2]", "2, 300, 'u1'", "2, 1.5, int", "(2, 4), v",
+op("(0, 3), int", "-1", "(2, -3)", "?2.5", "?'a'")(_make.empty)
+op("(2, 3)", "3", "()", "(0, 2)", "2, int", "2, 'c8'", "(2, 3), order='F'", "-1", "(2, -3)", "'a'", "?2.5", "(2, 'a')",
+    "(2, 3), bool", "i[0, :2]", "1 << 62")(_make.zeros)
+op("(2, 3)", "3", "()", "(0, 2)", "2, int", "2, 'c8'", "(2, 3), order='F'", "-1", "(2, 3), bool")(_make.ones)
+op("(2, 3), 7", "3, 1.5", "3, True", "3, 2j", "(2, 2), [1, 2]", "2, 300, 'u1'", "2, 1.5, int", "(2, 4), v",
     "(2, 3), v",
-    "3, np.float32(2)", "-1, 0")
-def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
-    """One value everywhere, or an array that broadcasts to the shape."""
-    if dtype is None:
-        dtype = fill_value.dtype if isinstance(fill_value, ndarray) else numpy.asarray(fill_value).dtype
-    result = uninitialized(shape, dtype, order)
-    result[...] = fill_value
-    return result
-
-
-def _like(a, dtype, order, shape):
-    """An array of the same shape, type and memory order, but for what is given."""
-    if isinstance(a, ndarray):
-        dtype = dtype or a.dtype
-    else:
-        a = numpy.asarray(a)
-        dtype = dtype or a.dtype
-    if shape is not None:
-        return uninitialized(shape, dtype, "F" if order == "F" else "C")
-    if not isinstance(a, ndarray) or order == "C" or a.ndim < 2 or (order == "K" and is_dense(a)):
-        return new(a.shape, dtype)
-    if order == "F" or (order == "A" and is_dense(a.T) and not is_dense(a)):
-        return new(a.shape[::-1], dtype).T
-    if order == "A":
-        return new(a.shape, dtype)
-    axes = sorted(range(a.ndim), key=lambda k: -abs(a.strides[k]))
-    return new([a.shape[k] for k in axes], dtype).transpose(tuple(sorted(range(a.ndim), key=axes.__getitem__)))
-
-
-@op(kind="kernel")
-def empty_like(prototype, dtype=None, order="K", subok=True, shape=None, *, device=None):
-    """An array of the same shape and type, with no particular values."""
-    return _like(prototype, dtype, order, shape)
-
-
-@op("a", "i.T", "a, 'f4'", "a, shape=(2,)", "[1, 2]", "b")
-def zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
-    """Zeros of the same shape and type."""
-    result = _like(a, dtype, order, shape)
-    result[...] = 0
-    return result
-
-
-@op("a", "i.T", "a, 'f4'", "a, shape=(2,)", "[1, 2]", "b")
-def ones_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
-    """Ones of the same shape and type."""
-    result = _like(a, dtype, order, shape)
-    result[...] = 1
-    return result
-
-
-@op("a, 2", "i, 2.5", "a, 1, int", "a, v", "[1, 2], 0.5", "i, 1, shape=(2,)")
-def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
-    """One value everywhere, in the same shape and type."""
-    result = _like(a, dtype, order, shape)
-    result[...] = fill_value
-    return result
+    "3, np.float32(2)", "-1, 0")(_make.full)
+op(kind="kernel")(_make.empty_like)
+op("a", "i.T", "a, 'f4'", "a, shape=(2,)", "[1, 2]", "b")(_make.zeros_like)
+op("a", "i.T", "a, 'f4'", "a, shape=(2,)", "[1, 2]", "b")(_make.ones_like)
+op("a, 2", "i, 2.5", "a, 1, int", "a, v", "[1, 2], 0.5", "i, 1, shape=(2,)")(_make.full_like)
 
 
 # -- ranges ----------------------------------------------------------------------------------------
@@ -242,11 +77,14 @@ SMALL = 4096                # up to so many elements NumPy makes the range at on
     "3, 20000, 3",
     "9000, dtype='f4'", "0, 3000, 0.3, 'f4'", "5, 5000, 1, 'i2'", "1, 2, 0", "", "5, dtype=bool", "'a'", "4j",
     "stop=4", "3, step=2",
+    "-7, 8, 5", "0, 1, 0.3", "2.5, -1, -0.5", "0.5, 0.5", "-5", "3, 0", "1e308, -1e308, -1e308", "0.0, 1e-320, 1e-321",
     "np.int8(5)", "np.float32(5)", "0, 1 << 62, 1 << 50", "10000, 0, -2", "6000, dtype='c16'", "np.nan", "1, None")
 def arange(start=None, stop=None, step=None, dtype=None, *, device=None, like=None):
     """start, start + step, ... below stop."""
-    if type(start) is int and stop is step is dtype is None and start <= SMALL:
-        return as_array(numpy.arange(start))
+    if dtype is None:
+        result = _make.small_range(start, stop, step)
+        if result is not None:
+            return result
     if start is None and stop is None:
         numpy.arange()                  # NumPy's own words
     numbers = [_number(x) for x in (start, stop, step)]
@@ -357,12 +195,9 @@ def eye(N, M=None, k=0, dtype=float, order="C", *, device=None, like=None):
     n = operator.index(N)
     m = n if M is None else operator.index(M)
     k = operator.index(k)
-    result = zeros((n, m), dtype)
-    length = min(n + min(k, 0), m - max(k, 0))
-    if length > 0:
-        start = k if k > 0 else -k * m
-        result.reshape(-1)[start:start + (length - 1) * (m + 1) + 1:m + 1] = 1
-    return result if order == "C" else result.copy(order)
+    result = zeros((n, m), dtype, order)
+    diagonal_of(result, k)[...] = 1
+    return result
 
 
 @op("3", "2, int", "-1")
@@ -452,6 +287,10 @@ def repeat(a, repeats, axis=None):
     if axis is None:
         a, axis = a.ravel(), 0
     axis = numpy.lib.array_utils.normalize_axis_index(axis, a.ndim)
+    if type(repeats) is int:
+        result = small_repeat(a, repeats, axis)
+        if result is not None:
+            return result
     counts = numpy.asarray(_plain(repeats))
     if counts.ndim or counts.dtype.kind not in "iu" or counts < 0:
         return take(a, numpy.repeat(numpy.arange(a.shape[axis]), _plain(repeats)), axis)

@@ -10,15 +10,15 @@ from collections import namedtuple
 import numpy
 
 from dflow._array import array as as_array
-from dflow._views import broadcast_to
+from dflow._views import broadcast_to, diagonal_of
 from dflow.ops.linear import multiply
 from dflow.ops.reductions import add_reduce
-from dflow.ops.selection import diagonal
 from dflow.ops.table import op
 
-Plan = namedtuple("Plan", "diagonals steps last")   # pairs of axes for each operand; steps; what is left to do
+Plan = namedtuple("Plan", "diagonals steps last")   # (operand, axis, axis) to take; steps; what is left to do
 Step = namedtuple("Step", "i j left right sums shape")  # i and j are taken out, their product put last
-Prepare = namedtuple("Prepare", "axes order spread shape")  # sum, transpose, broadcast, reshape: None if not needed
+Prepare = namedtuple("Prepare", "axes order spread shape")  # sum, transpose, broadcast, reshape: None if not needed;
+                                                                # None for a Prepare with nothing to do
 
 EINSUMS = (
     "'ij,jk', a, a.T", "'ij->ji', a", "'ij->', a", "'ii', a[:, :3]", "'ii->i', a[:, :3]", "'i,i', v, v",
@@ -48,15 +48,15 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
                          "or at least one operand and its corresponding subscripts list")
     arrays, plan = _planned(operands, optimize)
     arrays = _cast(arrays, dtype, casting)
-    for k, pairs in enumerate(plan.diagonals):
-        for i, j in pairs:
-            arrays[k] = diagonal(arrays[k], 0, i, j)
-    for step in plan.steps:
-        right, left = arrays.pop(step.j), arrays.pop(step.i)
-        left, right = _prepared(left, step.left), _prepared(right, step.right)
-        product = left @ right if step.sums else multiply(left, right)
-        arrays.append(product if step.shape is None else product.reshape(step.shape))
-    result = _prepared(arrays[0], plan.last)
+    for k, i, j in plan.diagonals:
+        arrays[k] = diagonal_of(arrays[k], 0, i, j)
+    for i, j, prepare_left, prepare_right, sums, shape in plan.steps:
+        right, left = arrays.pop(j), arrays.pop(i)
+        left = left if prepare_left is None else _prepared(left, prepare_left)
+        right = right if prepare_right is None else _prepared(right, prepare_right)
+        product = left @ right if sums else multiply(left, right)
+        arrays.append(product if shape is None else product.reshape(shape))
+    result = arrays[0] if plan.last is None else _prepared(arrays[0], plan.last)
     if out is None:
         return result
     out[...] = result
@@ -66,6 +66,8 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
 def _cast(arrays, dtype, casting):
     """All of one type: the one given, or the one they promote to."""
     types = {x.dtype for x in arrays}
+    if dtype is None and len(types) == 1:
+        return arrays
     wanted = numpy.result_type(*types) if dtype is None else numpy.dtype(dtype)
     if types == {wanted}:
         return arrays
@@ -98,7 +100,7 @@ def _planned(operands, optimize):
         call = [_shadow(arrays[k // 2]) if k % 2 == 0 and k // 2 < len(arrays) else x for k, x in enumerate(operands)]
         return arrays, _plan(call, arrays, optimize)
     arrays = [as_array(x) for x in operands[1:]]
-    key = (operands[0], str(optimize), *[x.shape for x in arrays])
+    key = (operands[0], optimize if type(optimize) is bool else str(optimize), *[x.shape for x in arrays])
     plan = _plans.get(key)
     if plan is None:
         plan = _plan([operands[0], *map(_shadow, arrays)], arrays, optimize)
@@ -126,7 +128,7 @@ def _plan(call, arrays, optimize):
     diagonals, parts, steps = [], [], []
     for labels, x in zip(terms, arrays):
         pairs, labels, shape = _without_repeats(labels, x.shape)
-        diagonals.append(pairs)
+        diagonals += [(len(parts), i, j) for i, j in pairs]
         parts.append((labels, shape))
     for i, j in _pairs(_path(terms, result, arrays, optimize), len(parts)):
         right, left = parts.pop(j), parts.pop(i)
@@ -234,4 +236,5 @@ def _preparation(labels, shape, drop, wanted, size=None, groups=()):
         spread = tuple(size[k] for k in wanted)
         after = tuple(math.prod(size[k] for k in group) for group in groups if groups[0] or group)
         before, spread = spread, spread if spread != before else None
-    return Prepare(axes, None if order == sorted(order) else order, spread, None if after == before else after)
+    prepare = Prepare(axes, None if order == sorted(order) else order, spread, None if after == before else after)
+    return prepare if prepare != (None,) * 4 else None

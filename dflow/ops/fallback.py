@@ -6,9 +6,8 @@ import numpy
 
 from dflow._array import array as as_array
 from dflow._array import ndarray, window
+from dflow._views import call_now
 from dflow.ops.host import submit
-
-SMALL = 4096                # elements that a NumPy function may get at once, in the caller
 
 
 def unwrap(x):
@@ -39,7 +38,7 @@ def call(function, args, keywords):
     plain = unwrap(keywords)
     result = function(*unwrap(args), **plain)
     if not isinstance(out, ndarray):
-        return wrap(result)
+        return out if result is out else wrap(result)
     out[...] = plain["out"]
     return out
 
@@ -60,15 +59,19 @@ def blocking(function):
 def task(function, *arrays, shape, dtype, **keywords):
     """function(*arrays, **keywords), of that shape and type: a host task, unless the arrays are there and small.
 
-    `dtype` may be a lambda, which is called when the type must be known beforehand.
+    `shape` and `dtype` may be lambdas, which are called when they must be known beforehand.
     """
     asked = isinstance(dtype, FunctionType)
-    plain = not any(isinstance(x, ndarray) for x in keywords.values())
-    if plain and all(x.size <= SMALL and x.is_ready() for x in arrays):
-        try:
-            for x in arrays:
-                x.wait_to_read()
-            return as_array(numpy.asarray(function(*map(window, arrays), **keywords), None if asked else dtype))
-        except Exception:
-            pass                # let the result carry the error, as it would if the arrays were pending
+    result = call_now(function, arrays, keywords, None if asked else dtype)
+    if result is not None:
+        return result
+    shape = shape() if isinstance(shape, FunctionType) else shape
     return submit(function, *arrays, shape=shape, dtype=dtype() if asked else dtype, **keywords)
+
+
+def window_of(x):
+    """A NumPy array over the memory of an array of ours, once that is there; anything else as it is."""
+    if not isinstance(x, ndarray):
+        return x
+    x.wait_to_read()
+    return window(x)

@@ -7,8 +7,9 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array import array as as_array
 from dflow._array import empty, host, window
+from dflow._views import SMALL, at_once
 from dflow.ops.creation import roll
-from dflow.ops.fallback import SMALL, task
+from dflow.ops.fallback import task
 from dflow.ops.table import add_row, op
 
 FORGETS_OUT = {numpy.fft.hfft, numpy.fft.ihfft}         # NumPy 2.4 ignores their `out`
@@ -80,6 +81,9 @@ def _one(name):
 
     def transform(a, n=None, axis=-1, norm=None, out=None):
         a = as_array(a)
+        result = at_once(function, a, n=n, axis=axis, norm=norm) if out is None else None
+        if result is not None:
+            return result
         points = _points(name, a.shape[axis], n) if n is None else _points(name, 0, n)
         _check(points, norm)
         k = normalize_axis_index(axis, a.ndim)
@@ -103,6 +107,9 @@ def _several(name):
 
     def transform(a, s=None, axes=default, norm=None, out=None):
         a = as_array(a)
+        result = at_once(function, a, s=s, axes=axes, norm=norm) if out is None else None
+        if result is not None:
+            return result
         places = list(axes if axes is not None else range(a.ndim) if s is None else range(a.ndim - len(s), a.ndim))
         places = [normalize_axis_index(k, a.ndim) for k in places]
         if s is not None and len(s) != len(places):

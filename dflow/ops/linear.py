@@ -9,9 +9,9 @@ from numpy.lib.array_utils import normalize_axis_index
 from dflow._array import array as as_array
 from dflow._array import ndarray
 from dflow._ufunc import wrap_ufunc
+from dflow._views import diagonal
 from dflow.ops.elementwise import multiply
 from dflow.ops.reductions import add_reduce
-from dflow.ops.selection import diagonal
 from dflow.ops.table import TABLE, op
 
 matmul = wrap_ufunc(numpy.matmul)
@@ -30,8 +30,8 @@ def _give(out, result, name):
     """dot's and others' `out`, which must be of just the right kind."""
     if out is None:
         return result
-    if not isinstance(out, ndarray):
-        raise TypeError(f"{name}: out must be an array")
+    if not isinstance(out, (ndarray, numpy.ndarray)):
+        raise TypeError("'out' must be an array")
     if out.ndim == result.ndim and out.shape != result.shape:
         raise ValueError("output array has wrong dimensions")
     if out.shape != result.shape or out.dtype != result.dtype:
@@ -87,6 +87,8 @@ def inner(a, b, /):
     a, b = as_array(a), as_array(b)
     if a.ndim == 0 or b.ndim == 0:
         return multiply(a, b)
+    if a.ndim <= 2 and b.ndim <= 2 and a.shape[-1] == b.shape[-1]:
+        return a @ b.T
     _aligned(a, b.swapaxes(-1, -2) if b.ndim > 1 else b, -1, -2 if b.ndim > 1 else 0)
     return tensordot(a, b, ((a.ndim - 1,), (b.ndim - 1,)))
 

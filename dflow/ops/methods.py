@@ -7,8 +7,8 @@ import numpy
 from dflow._array import array as as_array
 from dflow._array import attach, ndarray, window
 from dflow._ufunc import wrap_ufunc
+from dflow._views import flag_bits
 from dflow.ops import fallback
-from dflow.ops.creation import is_dense
 from dflow.ops.table import TABLE, method
 
 _conjugate = wrap_ufunc(numpy.conjugate)
@@ -99,18 +99,36 @@ attach("flat", property(Flat, _set_flat, doc="The elements in C order, by one in
 
 
 class Flags:
-    """Memory layout, as NumPy's `flags`. Our arrays never own foreign memory, and are always aligned."""
+    """Memory layout, as NumPy's `flags`; `writeable` can be set. Our arrays are always aligned."""
 
     _LETTERS = {"C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable", "A": "aligned",
                 "X": "writebackifcopy", "CONTIGUOUS": "c_contiguous", "FORTRAN": "f_contiguous"}
 
+    aligned = True
+    writebackifcopy = False
+
     def __init__(self, array):
-        self.c_contiguous = is_dense(array)
-        self.f_contiguous = is_dense(array.T)
-        self.writeable = _writeable(array)
-        self.owndata = True
-        self.aligned = True
-        self.writebackifcopy = False
+        self._array = array
+
+    @property
+    def c_contiguous(self):
+        return flag_bits(self._array) & 1 != 0
+
+    @property
+    def f_contiguous(self):
+        return flag_bits(self._array) & 2 != 0
+
+    @property
+    def owndata(self):
+        return self._array.base is None
+
+    @property
+    def writeable(self):
+        return not flag_bits(self._array) & 4
+
+    @writeable.setter
+    def writeable(self, value):
+        self._array.setflags(write=bool(value))
 
     @property
     def contiguous(self):
@@ -124,24 +142,21 @@ class Flags:
     def forc(self):
         return self.f_contiguous or self.c_contiguous
 
-    def __getitem__(self, key):
+    def _name(self, key):
         name = self._LETTERS.get(key, key.lower())
-        if not hasattr(self, name):
+        if name.startswith("_") or not hasattr(self, name):
             raise KeyError("Unknown flag")
-        return getattr(self, name)
+        return name
+
+    def __getitem__(self, key):
+        return getattr(self, self._name(key))
+
+    def __setitem__(self, key, value):
+        setattr(self, self._name(key), value)
 
     def __repr__(self):
         names = "c_contiguous f_contiguous owndata writeable aligned writebackifcopy".split()
         return "".join(f"  {name.upper()} : {getattr(self, name)}\n" for name in names)
-
-
-def _writeable(array):
-    """An assignment to no elements tells."""
-    try:
-        array[None][:0] = 0
-    except ValueError:
-        return False
-    return True
 
 
 attach("flags", property(Flags, doc="Memory layout: c_contiguous, f_contiguous, writeable."))
@@ -173,16 +188,8 @@ def _array_ufunc(self, function, how, *inputs, **keywords):
         return fallback.call(function if how == "__call__" else getattr(function, how), inputs, keywords)
     ours = wrap_ufunc(function)
     if outs:
-        keywords["out"] = tuple(as_array(x) if isinstance(x, numpy.ndarray) else x for x in outs)
-    result = (ours if how == "__call__" else getattr(ours, how))(*inputs, **keywords)
-    if not any(isinstance(x, numpy.ndarray) for x in outs):
-        return result
-    results = result if isinstance(result, tuple) else (result,)
-    for plain, made in zip(outs, results):
-        if isinstance(plain, numpy.ndarray):
-            plain[...] = made.asnumpy()
-    results = tuple(plain if isinstance(plain, numpy.ndarray) else made for plain, made in zip(outs, results))
-    return results if len(results) > 1 else results[0]
+        keywords["out"] = outs
+    return (ours if how == "__call__" else getattr(ours, how))(*inputs, **keywords)
 
 
 LAZY = {"numpy.linalg": "dflow.ops.linalg", "numpy.fft": "dflow.ops.fft"}      # modules whose rows are made when needed
@@ -196,11 +203,6 @@ def _array_function(self, function, types, args, keywords):
     if function.__module__ in LAZY:
         importlib.import_module(LAZY[function.__module__])
     row = TABLE.get((function.__module__, function.__name__))
-    out = keywords.get("out")
-    if isinstance(out, numpy.ndarray):
-        plain = {key: value for key, value in keywords.items() if key != "out"}
-        out[...] = fallback.unwrap(_array_function(self, function, types, args, plain))
-        return out
     if row is None or (args and type(args[0]) is numpy.ndarray and function in INPLACE):
         return fallback.call(function, args, keywords)
     return row.function(*args, **keywords)

@@ -19,6 +19,7 @@ from dflow import _array
 from dflow._array import array as as_array
 from dflow._array import ndarray, window
 from dflow._index import take
+from dflow._views import fill_numpy
 from dflow.ops.creation import arange
 from dflow.ops.table import add_row
 
@@ -124,15 +125,16 @@ class Stream:
     def random(self, size=None, dtype=FLOAT, out=None):
         """Uniform in [0, 1)."""
         if dtype is FLOAT and out is None:
-            shape = size if type(size) is tuple else None if size is None else as_shape(size)
-            if shape is None:
+            if size is None:
                 return self._small.random()
-            if math.prod(shape) < SMALL:
-                return as_array(self._small.random(shape))
+            if type(size) is int and size < SMALL or math.prod(as_shape(size)) < SMALL:
+                return as_array(self._small.random(size))
         return self._standard("random", size, dtype, out)
 
     def standard_normal(self, size=None, dtype=FLOAT, out=None):
         """Normal, of mean 0 and standard deviation 1."""
+        if dtype is FLOAT and out is None and type(size) is int and size < SMALL:
+            return as_array(self._small.standard_normal(size))
         return self._standard("standard_normal", size, dtype, out)
 
     def standard_exponential(self, size=None, dtype=FLOAT, method="zig", out=None):
@@ -170,6 +172,8 @@ class Stream:
 
     def normal(self, loc=0.0, scale=1.0, size=None, dtype=FLOAT):
         """Normal, of mean `loc` and standard deviation `scale`. ValueError for a negative scale that is a number."""
+        if type(size) is int and type(loc) is type(scale) is float and dtype is FLOAT and size < SMALL:
+            return as_array(self._small.normal(loc, scale, size))
         if _is_number(scale) and scale < 0:
             raise ValueError("scale < 0")
         if dtype is FLOAT and type(loc) in (int, float) and type(scale) in (int, float):
@@ -182,6 +186,8 @@ class Stream:
 
     def uniform(self, low=0.0, high=1.0, size=None, dtype=FLOAT):
         """Uniform in [low, high)."""
+        if type(size) is int and type(low) is type(high) is float and size < SMALL and abs(high - low) < numpy.inf:
+            return as_array(self._small.uniform(low, high, size))
         if _is_number(low) and _is_number(high):
             if not numpy.isfinite(high - low):
                 older = isinstance(self, RandomState)
@@ -197,6 +203,8 @@ class Stream:
         return self._scaled("standard_exponential", 0.0, scale, size, dtype)
 
     def _integers(self, low, high, size, dtype, endpoint):
+        if type(size) is type(low) is type(high) is int and size < SMALL:
+            return as_array(self._small.integers(low, high, size, dtype, endpoint))
         low, high, dtype = _value(low), _value(high), numpy.dtype(dtype)
         if not (numpy.ndim(low) or numpy.ndim(high)):
             if size is not None and math.prod(as_shape(size)) >= SMALL:
@@ -309,6 +317,8 @@ class Generator(Stream):
 
     def permuted(self, x, *, axis=None, out=None):
         """A copy whose elements are shuffled along an axis, each row by itself."""
+        if isinstance(out, numpy.ndarray):
+            return fill_numpy(self.permuted, out, x, axis=axis)
         x = as_array(x)
         result = x.copy() if out is None else out
         if out is not None and out is not x:
@@ -330,11 +340,11 @@ class RandomState(Stream):
 
     def rand(self, *shape, dtype=FLOAT):
         """Uniform in [0, 1), of the shape given as arguments."""
-        return self.random(shape or None, dtype)
+        return self.random(shape[0] if len(shape) == 1 else shape or None, dtype)
 
     def randn(self, *shape, dtype=FLOAT):
         """Standard normal, of the shape given as arguments."""
-        return self.standard_normal(shape or None, dtype)
+        return self.standard_normal(shape[0] if len(shape) == 1 else shape or None, dtype)
 
     def randint(self, low, high=None, size=None, dtype=INTEGER):
         """Integers in [low, high), or [0, low)."""

@@ -1,16 +1,15 @@
 """Sums, products, extremes: reductions along axes, and accumulations."""
 
-import warnings
-
 import numpy
 from numpy.exceptions import AxisError
 
+from dflow import _index, _order
 from dflow._array import array as as_array
 from dflow._array import ndarray
-from dflow._index import argextreme, where
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to
 from dflow.ops.table import add_row, op
+from dflow.ops.warn import warn_where
 
 NO_VALUE = numpy._NoValue
 
@@ -123,8 +122,8 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
         half = dtype is not None and a.dtype.char == "e"
     total = add_reduce(a, axis, dtype, out, keepdims, NO_VALUE, where)
     count = _count(a, total, axis, keepdims, where)
-    if type(count) is int and count == 0:
-        warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=2)
+    if type(count) is not int or count == 0:
+        warn_where(count == 0, "Mean of empty slice", total)
     if out is not None:
         return _divide(total, as_array(count), out=out, casting="unsafe")
     total = _divided(total, count)
@@ -162,9 +161,9 @@ def _variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction):
     deviation = _squared(a, mean)
     total = add_reduce(deviation, axis, dtype, out, keepdims, NO_VALUE, where)
     count = _count(a, total, axis, keepdims, where)
+    if type(count) is not int or ddof >= count:
+        warn_where(count <= ddof, "Degrees of freedom <= 0 for slice", total)
     if type(count) is int:
-        if ddof >= count:
-            warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=3)
         count = count - ddof if count > ddof else 0
     else:
         count = wrap_ufunc(numpy.maximum)(count - ddof, 0)
@@ -222,29 +221,20 @@ def ptp(a, axis=None, out=None, keepdims=False):
     return wrap_ufunc(numpy.subtract)(max(a, axis, None, keepdims), min(a, axis, None, keepdims), out=out)
 
 
-@op("a", "i", "b", "a, axis=0", "f, axis=(0, 1)", "f, axis=1, keepdims=True", "e", "c", "n", "a > 0, 1")
-def count_nonzero(a, axis=None, *, keepdims=False):
-    """How many elements along axes are not zero."""
-    a = as_array(a)
-    return add_reduce(a if a.dtype.kind == "b" else a != 0, axis, numpy.intp, None, keepdims)
+op("a", "i", "b", "a, axis=0", "f, axis=(0, 1)", "f, axis=1, keepdims=True", "e", "c", "n",
+    "a > 0, 1")(_order.count_nonzero)
 
 
 # -- where the extremes are --------------------------------------------------------------------------
 
-@op("a", "a, 0", "a, axis=-1, keepdims=True", "i, 1", "b, 0", "c", "e", "n", "n, 0", "a, keepdims=True", "s", "h, 1",
+op("a", "a, 0", "a, axis=-1, keepdims=True", "i, 1", "b, 0", "c", "e", "n", "n, 0", "a, keepdims=True", "s", "h, 1",
     "a, 5",
-    "a, 0, np.zeros(4, int)", method=True)
-def argmax(a, axis=None, out=None, *, keepdims=False):
-    """The index of the largest element along an axis, the first if there are more; of the flattened array without."""
-    return argextreme(a, axis, True, keepdims, out)
+    "a, 0, np.zeros(4, int)", method=True)(_order.argmax)
 
 
-@op("a", "a, 0", "a, axis=-1, keepdims=True", "i, 1", "b, 0", "c", "e", "n", "n, 0", "a, keepdims=True", "s", "h, 1",
+op("a", "a, 0", "a, axis=-1, keepdims=True", "i, 1", "b, 0", "c", "e", "n", "n, 0", "a, keepdims=True", "s", "h, 1",
     "a, 5",
-    "a, 0, np.zeros(4, int)", method=True)
-def argmin(a, axis=None, out=None, *, keepdims=False):
-    """The index of the smallest element along an axis, the first if there are more; of the flattened array without."""
-    return argextreme(a, axis, False, keepdims, out)
+    "a, 0, np.zeros(4, int)", method=True)(_order.argmin)
 
 
 # -- running totals ----------------------------------------------------------------------------------
@@ -276,7 +266,6 @@ def cumprod(a, axis=None, dtype=None, out=None):
 
 
 def _cumulative(accumulate, x, axis, dtype, out, include_initial, first):
-    from dflow._index import concatenate
     x = as_array(x)
     if not x.ndim:
         x = x.reshape(1)
@@ -289,7 +278,7 @@ def _cumulative(accumulate, x, axis, dtype, out, include_initial, first):
         return result
     shape = tuple(1 if k == axis % x.ndim else n for k, n in enumerate(x.shape))
     start = as_array(numpy.full(shape, first, result.dtype))
-    return concatenate([start, result], axis, out)
+    return _order.concatenate([start, result], axis, out)
 
 
 @op("v", "a, axis=1", "a", "v, include_initial=True", "a, axis=0, include_initial=True", close=True)
@@ -315,7 +304,7 @@ def _without_nan(a, replacement):
     if a.dtype.kind not in "fc":
         return a, None
     mask = _isnan(a)
-    return where(mask, numpy.asarray(replacement, a.dtype), a), mask
+    return _index.where(mask, numpy.asarray(replacement, a.dtype), a), mask
 
 
 def _nan_reduction(name, reduction, replacement, text):
@@ -335,15 +324,18 @@ def _nan_extreme(name, ufunc, text):
     reduction = wrap_ufunc(ufunc).reduce
 
     def function(a, axis=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
-        return reduction(a, axis, None, out, keepdims, initial, where)
+        result = reduction(a, axis, None, out, keepdims, initial, where)
+        if result.dtype.kind in "fc":
+            warn_where(_isnan(result), "All-NaN slice encountered", result)
+        return result
 
     function.__doc__ = text
     function.__name__ = function.__qualname__ = name
     add_row(name, function, NANS)
 
 
-_nan_extreme("nanmax", numpy.fmax, "The largest element along axes but for NaN; no warning if all are.")
-_nan_extreme("nanmin", numpy.fmin, "The smallest element along axes but for NaN; no warning if all are.")
+_nan_extreme("nanmax", numpy.fmax, "The largest element along axes but for NaN; NaN, and a warning, if all are.")
+_nan_extreme("nanmin", numpy.fmin, "The smallest element along axes but for NaN; NaN, and a warning, if all are.")
 
 
 @op("n", "n, 0", "a, 1", close=True)
@@ -364,21 +356,22 @@ def _and(mask, where):
 
 @op(*NANS, "n, 0, where=b", close=True)
 def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
-    """The mean along axes of what is not NaN; NaN (without NumPy's warning) where nothing is left."""
+    """The mean along axes of what is not NaN; NaN, and a warning, where nothing is left."""
     a, mask = _without_nan(a, 0)
     if mask is None:
         return mean(a, axis, dtype, out, keepdims, where=where)
     count = add_reduce(~mask, axis, numpy.intp, None, keepdims, NO_VALUE, where)
     total = add_reduce(a, axis, dtype, out, keepdims, NO_VALUE, where)
     with numpy.errstate(invalid="ignore", divide="ignore"):
-        return _divide(total, count, out=out, casting="unsafe") if out is not None else _divided(total, count)
+        result = _divide(total, count, out=out, casting="unsafe") if out is not None else _divided(total, count)
+    warn_where(count == 0, "Mean of empty slice", result)
+    return result
 
 
 @op(*NANS, "n, 0, ddof=1", close=True)
 def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE,
            correction=NO_VALUE):
-    """The variance along axes of what is not NaN; NaN (without NumPy's warning) where fewer than ddof + 1 are left."""
-    from dflow._index import where as choose
+    """The variance along axes of what is not NaN; NaN, and a warning, where fewer than ddof + 1 are left."""
     a, mask = _without_nan(a, 0)
     if mask is None:
         return var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
@@ -390,10 +383,11 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=
             total = add_reduce(a, axis, dtype, None, True, NO_VALUE, where)
             mean = _divided(total, add_reduce(valid, axis, numpy.intp, None, True))
         deviation = _squared(a, mean)
-        deviation = choose(valid, deviation, numpy.zeros((), deviation.dtype))
+        deviation = _index.where(valid, deviation, numpy.zeros((), deviation.dtype))
         count = add_reduce(valid, axis, numpy.intp, None, keepdims) - ddof
         result = _divided(add_reduce(deviation, axis, dtype, None, keepdims), count)
-        result = choose(count <= 0, numpy.asarray(numpy.nan, result.dtype), result)
+        result = _index.where(count <= 0, numpy.nan, result)
+    warn_where(count <= 0, "Degrees of freedom <= 0 for slice.", result)
     if out is None:
         return result
     out[...] = result

@@ -1,18 +1,17 @@
 """Choosing elements: by condition, by index, by position in a matrix."""
 
-import operator
-
 import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
-from dflow import _index
+from dflow import _index, _order
 from dflow._array import array as as_array
-from dflow._array import ndarray, window
+from dflow._array import ndarray
 from dflow._ufunc import wrap_ufunc
-from dflow._views import broadcast_to
+from dflow._views import broadcast_to, diagonal, diagonal_of
 from dflow.ops.creation import tri, zeros
+from dflow.ops.fallback import window_of
 from dflow.ops.reductions import add_reduce
-from dflow.ops.table import method, op
+from dflow.ops.table import add_row, method, op
 
 _SCALARS = (int, float, complex)
 _INTP = numpy.dtype(numpy.intp)
@@ -31,22 +30,13 @@ def _plain(x):
 def where(condition, x=None, y=None, /):
     """Elements of x where the condition is true, else of y. With the condition alone, nonzero() of it, which waits."""
     if x is None and y is None:
-        return nonzero(condition)
+        return _order.nonzero(condition)
     if x is None or y is None:
         raise ValueError("either both or neither of x and y should be given")
     return _index.where(condition, x, y)
 
 
-@op("b", "a > 0", "v", "e", "s", "[0, 3]", "f > 1", kind="blocking", method=True)
-def nonzero(a):
-    """The indices of what is not zero: an array for each axis. Waits, as their number depends on the values."""
-    return tuple(map(as_array, numpy.nonzero(window_of(as_array(a)))))
-
-
-def window_of(a):
-    """A NumPy array over the memory of a, once a is there."""
-    a.wait_to_read()
-    return window(a)
+op("b", "a > 0", "v", "e", "s", "[0, 3]", "f > 1", kind="blocking", method=True)(_order.nonzero)
 
 
 @op("b", "a > 0", "v", "e", kind="blocking")
@@ -58,7 +48,7 @@ def argwhere(a):
 @op("b", "a > 0", "v", kind="blocking")
 def flatnonzero(a):
     """The indices in the flattened array of what is not zero. Waits."""
-    return nonzero(as_array(a).ravel())[0]
+    return _order.nonzero(as_array(a).ravel())[0]
 
 
 @op("b, a", "a > 0, i", "[0, 1], [3, 4]", kind="blocking")
@@ -73,7 +63,7 @@ def compress(condition, a, axis=None, out=None):
     condition = as_array(condition)
     if condition.ndim != 1:
         raise ValueError("condition must be a 1-d array")
-    return _index.take(a, nonzero(condition)[0], axis, out)
+    return _index.take(a, _order.nonzero(condition)[0], axis, out)
 
 
 @method("compress")
@@ -145,13 +135,10 @@ def _choose_method(self, choices, out=None, mode="raise"):
 
 # -- by index --------------------------------------------------------------------------------------
 
-@op("v, [0, 2]", "a, 1", "a, [0, 2], 0", "a, [[0, 1], [2, 3]], axis=1", "a, 5, axis=0", "a, [-1, 7], 1, mode='wrap'",
+op("v, [0, 2]", "a, 1", "a, [0, 2], 0", "a, [[0, 1], [2, 3]], axis=1", "a, 5, axis=0", "a, [-1, 7], 1, mode='wrap'",
     "a, [-1, 7], 1, mode='clip'",
     "a, [0, 12]", "?a, v", "a, j, 1", "v, []", "a, [0, 1], 1, np.zeros((3, 2))", "a, 0, 2", "[1, 2, 3], 1", "s, 0",
-    "a, 1, mode='x'", method=True)
-def take(a, indices, axis=None, out=None, mode="raise"):
-    """Elements (of the flattened array), or subarrays along an axis, at indices. Waits for the indices only."""
-    return _index.take(a, indices, axis, out, mode)
+    "a, 1, mode='x'", method=True)(_index.take)
 
 
 @op("a, np.argsort(a, 1), 1", "a, np.array([[0], [1], [2]]), axis=1", "a, j, axis=None", "a, v, 1", "a, j, 0",
@@ -267,40 +254,9 @@ def insert(arr, obj, values, axis=None):
 
 # -- by position in a matrix -----------------------------------------------------------------------
 
-@op("a", "a, 1", "a, -1", "f, 0, 0, 2", "f", "a, 10", "v", "a, 0, 0, 0", "a, -5", "a.T, 1", "a[:, ::2]", kind="view",
-    method=True)
-def diagonal(a, offset=0, axis1=0, axis2=1):
-    """A diagonal of two axes, as the last axis: a view where the memory is in order, else a copy."""
-    a = as_array(a)
-    if a.ndim < 2:
-        raise ValueError("diag requires an array of at least two dimensions")
-    axis1, axis2 = (_axis(k, a.ndim, name) for k, name in ((axis1, "axis1"), (axis2, "axis2")))
-    if axis1 == axis2:
-        raise ValueError("axis1 and axis2 cannot be the same")
-    order = [k for k in range(a.ndim) if k not in (axis1, axis2)] + [axis1, axis2]
-    return diagonal_of(a.transpose(order), operator.index(offset))
-
-
-def _axis(axis, ndim, name):
-    try:
-        return normalize_axis_index(axis, ndim)
-    except numpy.exceptions.AxisError:
-        raise numpy.exceptions.AxisError(axis, ndim, name) from None
-
-
-def diagonal_of(a, offset=0):
-    """The diagonal of the last two axes."""
-    n, m = a.shape[-2:]
-    row, column = max(-offset, 0), max(offset, 0)
-    length = max(min(n - row, m - column), 0)
-    if length == 0:
-        return a[..., :0, 0] if m else a[..., 0, :0] if n else a.reshape(a.shape[:-1])
-    try:
-        flat = a.reshape((*a.shape[:-2], n * m), copy=False)
-    except ValueError:
-        return a[..., numpy.arange(row, row + length), numpy.arange(column, column + length)]
-    start = row * m + column
-    return flat[..., start:start + (length - 1) * (m + 1) + 1:m + 1]
+add_row("diagonal", diagonal, (
+    "a", "a, 1", "a, -1", "f, 0, 0, 2", "f", "a, 10", "v", "a, 0, 0, 0", "a, -5", "a.T, 1", "a[:, ::2]", "f, 1, -1, 0",
+    "a[::-1, ::-2], 1", "e", "e, 0, 5, 0"), "view", method=True)
 
 
 @op("v", "v, 1", "v, -2", "a", "a, 1", "f", "[[1, 2], [3, 4]]", "s")
@@ -376,7 +332,7 @@ def diff(a, n=1, axis=-1, prepend=numpy._NoValue, append=numpy._NoValue):
     parts = [x if x is a else as_array(x) for x in (prepend, a, append) if x is not numpy._NoValue]
     if len(parts) > 1:
         shape = tuple(1 if k == axis else d for k, d in enumerate(a.shape))
-        a = _index.concatenate([x if x.ndim else broadcast_to(x, shape) for x in parts], axis)
+        a = _order.concatenate([x if x.ndim else broadcast_to(x, shape) for x in parts], axis)
     minus = wrap_ufunc(numpy.not_equal if a.dtype.kind == "b" else numpy.subtract)
     lead = (slice(None),) * axis
     for _ in range(n):
@@ -396,7 +352,7 @@ def ediff1d(ary, to_end=None, to_begin=None):
         if not numpy.can_cast(x.dtype, ary.dtype, "same_kind"):
             raise TypeError(f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule.")
         parts.insert(0 if name == "to_begin" else len(parts), x.astype(ary.dtype, copy=False))
-    return _index.concatenate(parts) if len(parts) > 1 else parts[0]
+    return _order.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
 @op("v", "a", "a, v, 0", "v, dx=0.5", "v, [0, 1, 3, 4]", "i", close=True)

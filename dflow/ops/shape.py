@@ -7,7 +7,8 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from dflow._array import array as as_array
 from dflow._array import set_hook
-from dflow._index import concatenate as _concatenate
+from dflow._order import concatenate as _concatenate
+from dflow._order import stack
 from dflow._views import broadcast_to as _broadcast_to
 from dflow.ops.table import add_row, op
 
@@ -180,18 +181,8 @@ def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind")
     return _concatenate(arrays, axis, out, dtype, casting)
 
 
-@op("[v, v]", "[v, v], 1", "[a, i], axis=-1", "[v, a]", "[]", "[v, v], 5", "[s, 2]", "[v, v], out=np.zeros((2, 4))",
-    "[v, i[0]], dtype='f4'")
-def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
-    """Arrays of one shape joined along a new axis."""
-    parts = [as_array(x) for x in arrays]
-    if not parts:
-        raise ValueError("need at least one array to stack")
-    if any(x.shape != parts[0].shape for x in parts):
-        raise ValueError("all input arrays must have the same shape")
-    axis = normalize_axis_index(axis, parts[0].ndim + 1)
-    index = (slice(None),) * axis + (None,)
-    return _concatenate([x[index] for x in parts], axis, out, dtype, casting)
+op("[v, v]", "[v, v], 1", "[a, i], axis=-1", "[v, a]", "[]", "[v, v], 5", "[s, 2]", "[v, v], out=np.zeros((2, 4))",
+    "[v, i[0]], dtype='f4'")(stack)
 
 
 def _stack_nested(parts):
@@ -207,13 +198,14 @@ set_hook("stack", _stack_nested)
 @op("[v, v]", "[a, v]", "[a, m]", "[1, 2]", "[]", aliases=())
 def vstack(tup, *, dtype=None, casting="same_kind"):
     """Joined along the first axis, 1-d arrays as rows."""
-    return _concatenate([atleast_2d(x) for x in tup], 0, None, dtype, casting)
+    parts = [as_array(x) for x in tup]
+    return _concatenate([x if x.ndim > 1 else x.reshape(1, -1) for x in parts], 0, None, dtype, casting)
 
 
 @op("[v, v]", "[a, a]", "[a, m]", "[1, 2]", "[]")
 def hstack(tup, *, dtype=None, casting="same_kind"):
     """Joined along the second axis, 1-d arrays along their only one."""
-    parts = [atleast_1d(x) for x in tup]
+    parts = [x if x.ndim else x.reshape(1) for x in map(as_array, tup)]
     return _concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1, None, dtype, casting)
 
 
@@ -312,7 +304,9 @@ def unstack(x, /, *, axis=0):
 def flip(m, axis=None):
     """Axes in reverse: all of them, or those named."""
     m = as_array(m)
-    axes = range(m.ndim) if axis is None else normalize_axis_tuple(axis, m.ndim)
+    if axis is None:
+        return m[(slice(None, None, -1),) * m.ndim]
+    axes = normalize_axis_tuple(axis, m.ndim)
     return m[tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(m.ndim))]
 
 

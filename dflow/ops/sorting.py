@@ -4,9 +4,9 @@
 import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
-from dflow import _index
+from dflow import _order
 from dflow._array import array as as_array
-from dflow._array import ndarray
+from dflow._array import attach, ndarray
 from dflow.ops.fallback import task
 from dflow.ops.table import method, op
 
@@ -15,57 +15,20 @@ SORTS = ("a", "a, 0", "a, axis=None", "n", "i, kind='stable'", "c", "b, 0", "h",
          "a[:, ::-1]", "i, stable=True", "i, kind='heapsort', stable=True")
 
 
-def _kind(kind, stable):
-    if stable is None:
-        return "stable" if kind == "mergesort" else kind
-    if kind is not None:
-        raise ValueError("`kind` and keyword parameters can't be provided at the same time. Use only one of them.")
-    return "stable" if stable else None
-
-
 def _flattened(a, axis):
     a = as_array(a)
     return (a.ravel(), 0) if axis is None else (a, axis)
 
 
-def _no_fields(order):
-    if order is not None:
-        raise ValueError("Cannot specify order when the array has no fields.")
-
-
-@op(*SORTS)
-def sort(a, axis=-1, kind=None, order=None, *, stable=None):
-    """A sorted copy along an axis; flattened when it is None. NaN comes last."""
-    _no_fields(order)
-    a, axis = _flattened(a, axis)
-    return _index.sort(a, axis, _kind(kind, stable))
-
-
-@method("sort")
-def _sort_in_place(self, axis=-1, kind=None, order=None, *, stable=None):
-    """Sort along an axis, in place."""
-    _no_fields(order)
-    if self.ndim:
-        self[...] = _index.sort(self, axis, _kind(kind, stable))
-    else:
-        normalize_axis_index(axis, 0)
-
-
-@op(*SORTS, method=True)
-def argsort(a, axis=-1, kind=None, order=None, *, stable=None):
-    """The indices that would sort along an axis; of the flattened array when it is None."""
-    _no_fields(order)
-    a, axis = _flattened(a, axis)
-    if not a.ndim:
-        normalize_axis_index(axis, 1)
-        a = a.reshape(1)
-    return _index.argsort(a, axis, _kind(kind, stable))
+op(*SORTS)(_order.sort)
+op(*SORTS, method=True)(_order.argsort)
+attach("sort", _order.sort_in_place)
 
 
 @op("c", "a", "i")
 def sort_complex(a):
     """Sorted by real part, then imaginary part; always complex."""
-    result = sort(a)
+    result = _order.sort(a)
     char = result.dtype.char
     return result if char in "FDG" else result.astype("F" if char in "bhBH" else "G" if char == "g" else "D")
 
@@ -121,10 +84,14 @@ def _plain(x):
 def searchsorted(a, v, side="left", sorter=None):
     """Where to insert elements v into a sorted 1-d array to keep it sorted."""
     a, wanted = as_array(a), as_array(v)
+    if sorter is None and side in ("left", "right"):
+        found = _order.small_searchsorted(a, wanted, side == "right")
+        if found is not None:
+            return found
     if a.ndim != 1 or side not in ("left", "right"):
         numpy.searchsorted(numpy.zeros((0,) * a.ndim), 0, side)             # its errors
     keywords = {} if sorter is None else {"sorter": as_array(sorter)}
-    return task(numpy.searchsorted, a, wanted, shape=wanted.shape, dtype=numpy.intp, side=side, **keywords)
+    return task(numpy.ndarray.searchsorted, a, wanted, shape=wanted.shape, dtype=numpy.intp, side=side, **keywords)
 
 
 @op("v, [-1, 0, 1]", "a, [0.0, 1.0], True", "v, [1, 0, -1]", "v, [1, 3, 2]", kind="blocking")

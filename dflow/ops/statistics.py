@@ -6,7 +6,8 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from dflow._array import array as as_array
 from dflow._array import ndarray
-from dflow.ops.fallback import task
+from dflow._views import at_once
+from dflow.ops.fallback import task, window_of
 from dflow.ops.linear import dot
 from dflow.ops.reductions import average
 from dflow.ops.table import op
@@ -33,7 +34,7 @@ def _tiny(a):
 def _reduced(function, a, axis, keepdims, out, lead=(), **keywords):
     """function(a, axis=...) as a task; `lead` is what its shape begins with."""
     a = as_array(a)
-    result = task(function, a, axis=axis, keepdims=keepdims, shape=lead + _kept(a, axis, keepdims),
+    result = task(function, a, axis=axis, keepdims=keepdims, shape=lambda: lead + _kept(a, axis, keepdims),
                   dtype=lambda: numpy.asarray(function(_tiny(a), axis=axis, **keywords)).dtype, **keywords)
     if out is None:
         return result
@@ -100,7 +101,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         raise ValueError("ddof must be integer")
     x = _variables(m, rowvar, dtype)
     if y is not None:
-        from dflow._index import concatenate
+        from dflow._order import concatenate
         x = concatenate([x, _variables(y, rowvar, dtype)], 0)
         x = x.astype(numpy.result_type(x.dtype, float), copy=False) if dtype is None else x
     if x.shape[0] == 0:
@@ -169,6 +170,9 @@ def _sliding(function, a, v, mode):
 def interp(x, xp, fp, left=None, right=None, period=None):
     """Linear interpolation between the points (xp, fp), at x."""
     x, xp, fp = as_array(x), as_array(xp), as_array(fp)
+    result = at_once(numpy.interp, x, xp, fp, left=left, right=right, period=period)
+    if result is not None:
+        return result
     if xp.shape != fp.shape or xp.ndim != 1 or not xp.size:
         return as_array(numpy.interp(x.asnumpy(), xp.asnumpy(), fp.asnumpy()))
     dtype = complex if fp.dtype.kind == "c" else float
@@ -185,7 +189,8 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
 @op("j", "[0, 1, 1, 3]", "[0, 1, 1], [0.5, 1, 2]", "[0], minlength=4", "[-1]", "[0.5]", "[]", kind="blocking")
 def bincount(x, /, weights=None, minlength=0):
     """How often each small non-negative integer occurs, or the sum of its weights. Waits."""
-    return as_array(numpy.bincount(_plain(x), _plain(weights), minlength))
+    result = at_once(numpy.bincount, x, minlength=minlength) if type(x) is ndarray and weights is None else None
+    return as_array(numpy.bincount(window_of(x), window_of(weights), minlength)) if result is None else result
 
 
 @op("v", "a", "a, axis=0", "v, 0.5", "a, 2.0, 3.0", "v, edge_order=2", "[1]", "i", "a, axis=(0, 1)", kind="blocking")

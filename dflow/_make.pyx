@@ -1,0 +1,287 @@
+"""Making arrays, from what there is and filled. Sources are always copied: an array's memory belongs to the engine."""
+
+import numpy as np
+from libc.stdint cimport int64_t
+from dflow._graph cimport intp
+from dflow._launch cimport MAXDIMS
+from dflow._kernels cimport LONG, DOUBLE, DTYPES, code_of
+from dflow._array cimport *
+from dflow._quick cimport allocated
+from dflow._views cimport fill_with
+from dflow._array import set_hook
+
+cdef extern from "Python.h":
+    bint PyList_CheckExact(object)
+    double PyFloat_AS_DOUBLE(object)
+    long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
+
+NO_COPY = (
+    "Unable to avoid copy while creating an array as requested.\n"
+    "If using `np.array(obj, copy=False)` replace it with `np.asarray(obj)` to allow a copy when needed "
+    "(no behavior change in NumPy 1.x).\nFor more details, see https://numpy.org/devdocs/numpy_2_0_migration_guide.html"
+    "#adapting-to-changes-in-the-copy-keyword.")
+
+# ---- from what there is ----------------------------------------------------------------------------------------
+
+cdef ndarray from_list(list x):
+    """A list of nothing but Python floats, or integers of 64 bits; None for any other."""
+    cdef intp i, n = len(x)
+    cdef int overflow = 0
+    cdef ndarray out
+    cdef double* d
+    cdef int64_t* q
+    if n == 0:
+        return None
+    if type(x[0]) is float:
+        out = allocated(DOUBLE, 1, &n)
+        d = <double*>data_of(out)
+        for i in range(n):
+            item = x[i]
+            if type(item) is not float:
+                return None
+            d[i] = PyFloat_AS_DOUBLE(item)
+        return out
+    if type(x[0]) is not int or sizeof(long) != 8:
+        return None
+    out = allocated(LONG, 1, &n)
+    q = <int64_t*>data_of(out)
+    for i in range(n):
+        item = x[i]
+        if type(item) is not int:
+            return None
+        q[i] = PyLong_AsLongLongAndOverflow(item, &overflow)
+        if overflow:
+            return None
+    return out
+
+cdef ndarray made(object x):
+    """x itself, if it is an array of ours, else a copy."""
+    cdef ndarray out
+    if type(x) is ndarray:
+        return <ndarray>x
+    if PyList_CheckExact(x):
+        out = from_list(<list>x)
+        if out is not None:
+            return out
+    return as_array(x)
+
+def holds_arrays(x):
+    """Whether a list or tuple, or a list in it, holds our arrays: those are stacked without waiting for them."""
+    return isinstance(x, (list, tuple)) and any([isinstance(item, ndarray) or holds_arrays(item) for item in x])
+
+def converted(x, dtype=None):
+    """An ndarray: x itself if it is one of that type, else a copy."""
+    if dtype is None:
+        return made(x)
+    if isinstance(x, ndarray):
+        return x.astype(dtype, copy=False)
+    if holds_arrays(x):
+        return as_array(x).astype(dtype, copy=False)
+    return as_array(np.asarray(x, dtype))
+
+def in_order(ndarray x, order):
+    """x itself if its memory is in the order, else a copy that is."""
+    if order == "C":
+        return x if x.flags & C_CONTIGUOUS else copy_of(x)
+    if order == "F":
+        return x if x.flags & F_CONTIGUOUS else copy_order(x, "F")
+    if order not in ("K", "A", None):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    return x
+
+def copy_order(ndarray x, order):
+    """A copy in memory order F, A (F if x is), or K (as x)."""
+    if order == "K":
+        if x.flags & C_CONTIGUOUS:
+            return copy_of(x)
+        out = new_like([x], x.code, x.ndim, x.shape)
+        copy_elements(out, x)
+        return out
+    if order == "F" or (order == "A" and x.flags & F_CONTIGUOUS and not x.flags & C_CONTIGUOUS):
+        return x.T.copy().T
+    if order not in ("C", "A"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    return copy_of(x)
+
+set_hook("copy_order", copy_order)
+
+def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, like=None):
+    """A new array with the numbers of anything array-like. TypeError for what holds no numbers."""
+    cdef ndarray result
+    if dtype is None and copy and order is "K" and ndmin == 0:
+        result = made(object)
+        return copy_order(result, "K") if result is object else result
+    result = converted(object, dtype)
+    if result is object:
+        if copy:
+            result = copy_order(result, order)
+    elif copy is False:
+        raise ValueError(NO_COPY)
+    result = in_order(result, order)
+    if ndmin > result.ndim:
+        return result.reshape((1,) * (ndmin - result.ndim) + shape_tuple(result))
+    return result
+
+def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
+    """An array of anything array-like: `a` itself if it already is one of that type and order, else a copy."""
+    if dtype is None and order is None and copy is None:
+        return made(a)
+    if copy:
+        return array(a, dtype, order=order or "K")
+    result = converted(a, dtype)
+    if copy is False and result is not a:
+        raise ValueError(NO_COPY)
+    return in_order(result, order)
+
+# ---- filled ----------------------------------------------------------------------------------------------------
+
+cdef ndarray uninitialized(object shape, object dtype, object order):
+    """A new array; ValueError for a negative dimension, TypeError for a type that is no number."""
+    cdef intp dims[MAXDIMS]
+    cdef intp swapped[MAXDIMS]
+    cdef int order_of_axes[MAXDIMS]
+    cdef int i, ndim = parse_shape(shape, dims), code = DOUBLE
+    check_dimensions(ndim, dims)
+    if dtype is not float:
+        code = code_of(dtype)
+    if order == "C":
+        return new_array(code, ndim, dims)
+    if order != "F":
+        raise ValueError(f"only 'C' or 'F' order is permitted (got {order!r})")
+    for i in range(ndim):
+        order_of_axes[i] = ndim - 1 - i
+        swapped[i] = dims[ndim - 1 - i]
+    return transposed(new_array(code, ndim, swapped), order_of_axes)
+
+def empty(shape, dtype=float, order="C", *, device=None, like=None):
+    """An array with no particular values."""
+    return uninitialized(shape, dtype, order)
+
+def zeros(shape, dtype=float, order="C", *, device=None, like=None):
+    """Zeros."""
+    cdef ndarray result = uninitialized(shape, dtype, order)
+    fill_with(result, 0)
+    return result
+
+def ones(shape, dtype=None, order="C", *, device=None, like=None):
+    """Ones."""
+    cdef ndarray result = uninitialized(shape, float if dtype is None else dtype, order)
+    fill_with(result, 1)
+    return result
+
+def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
+    """One value everywhere, or an array that broadcasts to the shape."""
+    if dtype is None:
+        dtype = type_of(fill_value)
+    return filled(uninitialized(shape, dtype, order), fill_value)
+
+cdef object type_of(object x):
+    """The type that x has as an array."""
+    if isinstance(x, ndarray):
+        return DTYPES[(<ndarray>x).code]
+    return type(x) if type(x) in (float, bool, complex) else np.asarray(x).dtype
+
+cdef ndarray filled(ndarray a, object value):
+    if type(value) is float or type(value) is int:
+        fill_with(a, value)
+    else:
+        index_set(a, Ellipsis, value)
+    return a
+
+cdef ndarray like(object a, object dtype, object order, object shape):
+    """An array of the same shape, type and memory order, but for what is given."""
+    cdef ndarray x
+    cdef int code
+    if not isinstance(a, ndarray):
+        a = np.asarray(a)
+        return uninitialized(a.shape if shape is None else shape, dtype or a.dtype, "F" if order == "F" else "C")
+    x = a
+    code = x.code if dtype is None else code_of(dtype)
+    if shape is not None:
+        return uninitialized(shape, DTYPES[code], "F" if order == "F" else "C")
+    if order == "K" and not x.flags & C_CONTIGUOUS:
+        return new_like([x], code, x.ndim, x.shape)
+    if order == "F" or (order == "A" and x.flags & F_CONTIGUOUS and not x.flags & C_CONTIGUOUS):
+        return uninitialized(shape_tuple(x), DTYPES[code], "F")
+    return new_array(code, x.ndim, x.shape)
+
+def empty_like(prototype, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    """An array of the same shape and type, with no particular values."""
+    return like(prototype, dtype, order, shape)
+
+def zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    """Zeros of the same shape and type."""
+    return filled(like(a, dtype, order, shape), 0)
+
+def ones_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    """Ones of the same shape and type."""
+    return filled(like(a, dtype, order, shape), 1)
+
+def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    """One value everywhere, in the same shape and type."""
+    return filled(like(a, dtype, order, shape), fill_value)
+
+# ---- ranges ----------------------------------------------------------------------------------------------------
+
+cdef enum:
+    SMALL = 4096                # up to so many elements a range is made at once
+
+def small_range(start, stop, step):
+    """arange of Python numbers, as NumPy computes it; None where it is long, or its type is not the default."""
+    cdef double first, last, by
+    if stop is None:
+        start, stop = 0, start
+    if step is None:
+        step = 1
+    if type(start) is int and type(stop) is int and type(step) is int:
+        return integer_range(start, stop, step)
+    if (type(start) is not float and type(start) is not int or type(stop) is not float and type(stop) is not int
+            or type(step) is not float and type(step) is not int):
+        return None
+    try:
+        first, last, by = start, stop, step
+    except OverflowError:
+        return None
+    return float_range(first, last, by)
+
+cdef inline bint far_in(int64_t i) noexcept:
+    """Whether sums of a few such numbers do not overflow."""
+    return -(<int64_t>1 << 60) < i < <int64_t>1 << 60
+
+cdef ndarray integer_range(object start, object stop, object step):
+    cdef int64_t first, last, by, i
+    cdef int overflow[3]
+    cdef intp n
+    cdef ndarray out
+    first = PyLong_AsLongLongAndOverflow(start, &overflow[0])
+    last = PyLong_AsLongLongAndOverflow(stop, &overflow[1])
+    by = PyLong_AsLongLongAndOverflow(step, &overflow[2])
+    if overflow[0] or overflow[1] or overflow[2] or by == 0 or not (far_in(first) and far_in(last) and far_in(by)):
+        return None
+    n = max((last - first + by - (1 if by > 0 else -1)) // by, 0)
+    if n > SMALL or sizeof(long) != 8:
+        return None
+    out = allocated(LONG, 1, &n)
+    for i in range(n):
+        (<int64_t*>data_of(out))[i] = first + i * by
+    return out
+
+cdef ndarray float_range(double first, double last, double by):
+    cdef double length = (last - first) / by if by else 0, delta
+    cdef double* x
+    cdef intp i, n
+    cdef ndarray out
+    if not 0 < length <= SMALL:
+        return None
+    n = <intp>length
+    if n < length:
+        n += 1
+    out = allocated(DOUBLE, 1, &n)
+    x = <double*>data_of(out)
+    x[0] = first
+    if n > 1:
+        x[1] = first + by
+        delta = x[1] - first
+        for i in range(2, n):
+            x[i] = first + i * delta
+    return out

@@ -1,0 +1,302 @@
+"""Joining, repeating, sorting, counting and searching."""
+
+import numpy as np
+cimport numpy as cnp
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy
+from dflow._engine cimport settings
+from dflow._graph cimport Kernel, intp, writable, storage_allocate
+from dflow._launch cimport MAXDIMS
+from dflow._kernels cimport BOOL, DTYPES, INTP, code_of, sort_kernel, argextreme_kernel
+from dflow._array cimport *
+from dflow._quick cimport allocated, count_true, quick_ready, same_shape, small_ready
+from dflow._views cimport base_index
+from dflow._views import fill_numpy
+from dflow._ufunc cimport along_axis, reduce, wrap
+from dflow._ufunc import NO_VALUE
+
+cnp.import_array()
+
+# ---- joining ---------------------------------------------------------------------------------------------------
+
+cdef ndarray quick_join(list parts, int k, int code, int ndim, intp* shape):
+    """The parts side by side along axis k of a new array of that shape; None when the long way must be gone."""
+    cdef ndarray part, out
+    cdef intp total = 1, pitch = 0, outer = 1, size, i
+    cdef char* target
+    cdef int axis
+    for axis in range(ndim):
+        total *= shape[axis]
+    if total == 0 or total * 0.3 > settings.inline_cost:
+        return None
+    for part in parts:
+        if part.code != code or not quick_ready(part):
+            return None
+    for axis in range(k):
+        outer *= shape[axis]
+    out = allocated(code, ndim, shape)
+    pitch = total // outer * out.itemsize
+    target = data_of(out)
+    for part in parts:
+        size = part.size // outer * part.itemsize
+        for i in range(outer):
+            memcpy(target + i * pitch, data_of(part) + i * size, size)
+        target += size
+    settings.inlined += 1
+    return out
+
+def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
+    """Arrays joined along an existing axis; axis None: flattened first. Each part is copied by a task of its own."""
+    if isinstance(out, np.ndarray):
+        return fill_numpy(concatenate, out, arrays, axis, dtype=dtype, casting=casting)
+    cdef list parts = [as_array(x) for x in arrays]
+    cdef ndarray first, part, result
+    cdef intp shape[MAXDIMS]
+    cdef int i, d, k, code
+    cdef intp start = 0
+    if not parts:
+        raise ValueError("need at least one array to concatenate")
+    if out is not None and dtype is not None:
+        raise TypeError("concatenate() only takes `out` or `dtype` as an argument, but both were provided.")
+    if axis is None:
+        parts = [x.ravel() for x in parts]
+        axis = 0
+    first = parts[0]
+    if first.ndim == 0:
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
+    k = normalize_axis(axis, first.ndim)
+    memcpy(shape, first.shape, first.ndim * sizeof(intp))
+    for i in range(1, len(parts)):
+        part = parts[i]
+        if part.ndim != first.ndim:
+            raise ValueError("all the input arrays must have same number of dimensions, but the array at index 0 has "
+                             f"{first.ndim} dimension(s) and the array at index {i} has {part.ndim} dimension(s)")
+        for d in range(first.ndim):
+            if d != k and part.shape[d] != first.shape[d]:
+                raise ValueError("all the input array dimensions except for the concatenation axis must match exactly, but along "
+                                 f"dimension {d}, the array at index 0 has size {first.shape[d]} and the array at index {i} "
+                                 f"has size {part.shape[d]}")
+        shape[k] += part.shape[k]
+    code = first.code
+    for part in parts:
+        if part.code != code:
+            code = code_of(np.result_type(*{x.dtype for x in parts}))
+            break
+    if dtype is not None:
+        code = code_of(dtype)
+    if out is not None:
+        code = (<ndarray?>out).code
+    for part in parts:
+        if part.code != code and not np.can_cast(DTYPES[part.code], DTYPES[code], casting):
+            raise TypeError(f"Cannot cast array data from {DTYPES[part.code]!r} to {DTYPES[code]!r} according to the rule {casting!r}")
+    if out is None:
+        result = quick_join(parts, k, code, first.ndim, shape)
+        if result is not None:
+            return result
+        result = new_like(parts, code, first.ndim, shape)
+    else:
+        result = <ndarray?>out
+        if shape_tuple(result) != tuple([shape[i] for i in range(first.ndim)]):
+            raise ValueError("Output array is the wrong shape")
+    for part in parts:
+        assign(base_index(result, (slice(None),) * k + (slice(start, start + part.shape[k]),)), part)
+        start += part.shape[k]
+    return result
+
+def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
+    """Arrays of one shape joined along a new axis."""
+    cdef list parts = [as_array(x) for x in arrays]
+    cdef intp shape[MAXDIMS]
+    cdef ndarray first, part, result
+    cdef int k
+    if not parts:
+        raise ValueError("need at least one array to stack")
+    first = parts[0]
+    for part in parts:
+        if part.ndim != first.ndim or not same_shape(part, first):
+            raise ValueError("all input arrays must have the same shape")
+    k = normalize_axis(axis, first.ndim + 1)
+    if out is None and dtype is None:
+        memcpy(shape, first.shape, k * sizeof(intp))
+        shape[k] = len(parts)
+        memcpy(shape + k + 1, first.shape + k, (first.ndim - k) * sizeof(intp))
+        result = quick_join(parts, k, first.code, first.ndim + 1, shape)
+        if result is not None:
+            return result
+    index = (slice(None),) * k + (None,)
+    return concatenate([x[index] for x in parts], axis, out, dtype, casting)
+
+def small_repeat(ndarray a, intp repeats, int axis):
+    """repeat() with one number of times; None when the long way must be gone."""
+    cdef intp shape[MAXDIMS]
+    cdef intp i, j, size = a.itemsize, outer = 1
+    cdef char* source
+    cdef char* target
+    cdef ndarray out
+    if repeats < 0 or not quick_ready(a) or a.size * repeats > settings.inline_cost:
+        return None
+    memcpy(shape, a.shape, a.ndim * sizeof(intp))
+    shape[axis] *= repeats
+    for i in range(axis + 1, a.ndim):
+        size *= a.shape[i]
+    for i in range(axis + 1):
+        outer *= a.shape[i]
+    out = allocated(a.code, a.ndim, shape)
+    source = data_of(a)
+    target = data_of(out)
+    for i in range(outer):
+        for j in range(repeats):
+            if size == 8:
+                (<int64_t*>target)[0] = (<int64_t*>source)[0]
+            else:
+                memcpy(target, source, size)
+            target += size
+        source += size
+    settings.inlined += 1
+    return out
+
+# ---- sorting and extremes ----------------------------------------------------------------------------------------
+
+KINDS = {None: 0, "quicksort": 0, "heapsort": 1, "mergesort": 2, "stable": 2}
+cdef Kernel* sorts[2][3][18]        # by: for the indices; kind; type code
+cdef Kernel* extremes[2][18]        # by: the largest; type code
+
+cdef Kernel* sorter(int code, object kind, object stable, object order, bint indices) except NULL:
+    """The kernel for sort's options, or their errors."""
+    cdef int k
+    if order is not None:
+        raise ValueError("Cannot specify order when the array has no fields.")
+    if stable is not None and kind is not None:
+        raise ValueError("`kind` and keyword parameters can't be provided at the same time. Use only one of them.")
+    if kind not in KINDS:
+        raise ValueError(f"sort kind must be one of 'quick', 'heap', or 'stable' (got {kind!r})")
+    k = 2 if stable else KINDS[kind]
+    if sorts[indices][k][code] == NULL:
+        sorts[indices][k][code] = sort_kernel(code, k, indices)
+    return sorts[indices][k][code]
+
+cdef bint quick_rows(Kernel* k, ndarray a, ndarray out) noexcept:
+    """Run a kernel over the last axis of a, for an element or a row of out each; whether it was done."""
+    cdef char* args[2]
+    cdef intp dims[2]
+    cdef intp steps[4]
+    cdef intp n = a.shape[a.ndim - 1]
+    if (a.size == 0 or a.size * k.cost > settings.inline_cost or not quick_ready(a) or not out.flags & C_CONTIGUOUS
+            or out.st.poison != NULL or not writable(out.st) or not storage_allocate(out.st)):
+        return False
+    args[0] = data_of(a)
+    args[1] = data_of(out)
+    dims[0] = a.size // n
+    dims[1] = n
+    steps[0] = n * a.itemsize
+    steps[1] = out.size // dims[0] * out.itemsize
+    steps[2] = a.itemsize
+    steps[3] = out.itemsize
+    k.loop(args, dims, steps, k.data)
+    settings.inlined += 1
+    return True
+
+cdef int sort_rows(Kernel* k, ndarray a, ndarray out, int axis) except -1:
+    if axis == a.ndim - 1 and quick_rows(k, a, out):
+        return 0
+    return along_axis(k, a, None, out, axis)
+
+def sort(a, axis=-1, kind=None, order=None, *, stable=None):
+    """A sorted copy along an axis; flattened when it is None. NaN comes last."""
+    cdef ndarray source = as_array(a), out
+    cdef int k
+    if axis is None:
+        source = source.ravel()
+        axis = 0
+    k = normalize_axis(axis, source.ndim)
+    out = new_like([source], source.code, source.ndim, source.shape)
+    sort_rows(sorter(source.code, kind, stable, order, False), source, out, k)
+    return out
+
+def sort_in_place(ndarray self, axis=-1, kind=None, order=None, *, stable=None):
+    """Sort along an axis, in place."""
+    cdef int k = normalize_axis(axis, self.ndim)
+    check_writable(self)
+    sort_rows(sorter(self.code, kind, stable, order, False), self, self, k)
+
+def argsort(a, axis=-1, kind=None, order=None, *, stable=None):
+    """The indices that would sort along an axis; of the flattened array when it is None."""
+    cdef ndarray source = as_array(a), out
+    cdef int k
+    if axis is None:
+        source = source.ravel()
+        axis = 0
+    if source.ndim == 0:
+        normalize_axis(axis, 1)
+        source = source.reshape(1)
+    k = normalize_axis(axis, source.ndim)
+    out = new_array(code_of(INTP), source.ndim, source.shape)
+    sort_rows(sorter(source.code, kind, stable, order, True), source, out, k)
+    return out
+
+def argmax(a, axis=None, out=None, *, keepdims=False):
+    """The index of the largest element along an axis, the first if there are more; of the flattened array without."""
+    return argextreme(a, axis, True, keepdims, out)
+
+def argmin(a, axis=None, out=None, *, keepdims=False):
+    """The index of the smallest element along an axis, the first if there are more; of the flattened array without."""
+    return argextreme(a, axis, False, keepdims, out)
+
+cdef object argextreme(object a, object axis, bint largest, bint keepdims, object out):
+    cdef ndarray source = as_array(a), result
+    cdef intp shape[MAXDIMS]
+    cdef int i, k = 0, n = 0, ndim = source.ndim
+    cdef Kernel* kernel = extremes[largest][source.code]
+    if kernel == NULL:
+        kernel = extremes[largest][source.code] = argextreme_kernel(source.code, largest)
+    if axis is not None:
+        k = normalize_axis(axis, max(ndim, 1))
+    if ndim == 0 or axis is None and ndim > 1:
+        source = source.reshape(-1)
+    if source.shape[k] == 0:
+        raise ValueError(f"attempt to get {'argmax' if largest else 'argmin'} of an empty sequence")
+    for i in range(source.ndim):
+        if i != k:
+            shape[n] = source.shape[i]
+            n += 1
+    result = new_array(code_of_index, n, shape)
+    if n == 0:
+        result.flags |= SCALAR
+    if k != source.ndim - 1 or not quick_rows(kernel, source, result):
+        along_axis(kernel, source, None, result, k)
+    if keepdims:
+        result = result.reshape((1,) * ndim if axis is None or ndim == 0 else
+                                shape_tuple(source)[:k] + (1,) + shape_tuple(source)[k + 1:])
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+cdef int code_of_index = code_of(INTP)
+cdef object add = wrap(np.add)
+
+def count_nonzero(a, axis=None, *, keepdims=False):
+    """How many elements along axes are not zero."""
+    cdef ndarray x = as_array(a), out
+    if x.code == BOOL and axis is None and not keepdims and x.size * 0.1 <= settings.inline_cost and quick_ready(x):
+        out = new_array(code_of_index, 0, NULL)
+        out.flags |= SCALAR
+        (<intp*>data_of(out))[0] = count_true(x)
+        settings.inlined += 1
+        return out
+    return reduce(add, x if x.code == BOOL else x != 0, axis, INTP, None, keepdims, NO_VALUE, True)
+
+def nonzero(a):
+    """The indices of what is not zero: an array for each axis. Waits, as their number depends on the values."""
+    cdef ndarray x = as_array(a)
+    if x.ndim == 0:
+        return np.nonzero(numpy_window(x))      # its error
+    wait_read(x)
+    return tuple([as_array(found) for found in numpy_window(x, False).nonzero()])
+
+def small_searchsorted(ndarray a, ndarray v, bint right):
+    """searchsorted where both are here and small; else None."""
+    if a.ndim != 1 or a.size + v.size > 4096 or not small_ready(a) or not small_ready(v):
+        return None
+    return as_array(cnp.PyArray_SearchSorted(numpy_window(a, False), numpy_window(v, False),
+                                             cnp.NPY_SEARCHRIGHT if right else cnp.NPY_SEARCHLEFT, NULL))

@@ -313,7 +313,8 @@ def test_errors_of_numpy(text):
 
 @pytest.mark.parametrize("text", [
     "random()", "random(dtype='f4')", "standard_normal((2, 3), 'f4')", "normal(1, 2, [2, 3])", "uniform(size=())",
-    "integers(5)", "integers(0, 2, dtype=bool)", "integers(0, 2, 5, bool)", "integers(n.int8(3), n.uint64(9), 4, n.int16)",
+    "integers(5)", "integers(0, 2, dtype=bool)", "integers(0, 2, 5, bool)", "integers(n.int8(3), n.uint64(9), 4, "
+    "n.int16)",
     "poisson(3)", "poisson(3, 4)", "binomial(5, 0.5, (2, 2))", "geometric(0.5, 0)", "gamma(2.0)",
     "gamma(shape=2.0, scale=1, size=3)", "gamma(2.0, size=(1, 2))", "standard_gamma(2.0, 3, 'f4')", "laplace(size=3)",
     "triangular(0, 1, 2, 3)", "beta(n.ones(3), 2)", "gamma(n.ones((2, 1)), n.ones(3))", "poisson(n.ones(3), (2, 3))",

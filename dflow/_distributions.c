@@ -542,7 +542,7 @@ FUNCTION(gumbel, EXPONENTIALS, double, p - q * log(x > 0 ? x : 0x1p-60))
 FUNCTION(rayleigh, EXPONENTIALS, double, p * sqrt(x + x))
 FUNCTION(weibull, EXPONENTIALS, double, p == 0 ? 0 : pow(x, 1 / p))
 FUNCTION(pareto, EXPONENTIALS, double, expm1(x / p))
-FUNCTION(power, EXPONENTIALS, double, pow(-expm1(-x), 1 / p))
+FUNCTION(power, EXPONENTIALS, double, exp(-x / p))
 FUNCTION(geometric, EXPONENTIALS, int64_t, at_least_one(ceil(x / -log1p(-p))))
 FUNCTION(triangular, UNIFORMS, double, triangle(d->u.p, x))
 
@@ -710,7 +710,7 @@ EACH(cauchy, 2, double, Nothing, no_setup, cauchy_one)
 
 /* ---- poisson, binomial ---------------------------------------------------------------------------------------------
    Up to a standard deviation of some twenty, by a table: the first k whose cumulated probability exceeds a uniform, from
-   where a guide says (Chen and Asau 1974). Beyond, the transformed rejection of Hoermann (PTRS and BTRS, 1993). Logarithms
+   where a guide says (Chen and Asau 1974). It grows as far as it is needed. Beyond, the transformed rejection of Hoermann (PTRS and BTRS, 1993). Logarithms
    of probabilities as Loader (2000) computes them, without cancellation. */
 
 #define TABLE 512
@@ -718,7 +718,9 @@ EACH(cauchy, 2, double, Nothing, no_setup, cauchy_one)
 
 typedef struct {
     double n, p, mean, a, b, centre, accept, scale, mode_log;       /* n < 0: poisson */
-    int table, flip;
+    int table, flip;                /* table: its greatest length, or 0 */
+    int length, guided;             /* entries made so far, of both tables */
+    double probability, sum, above, below;      /* of the next entry; see tabulate */
     double lowest, cumulated[TABLE];            /* of lowest, lowest + 1, .. */
     uint16_t guide[GUIDE];                      /* where a search for u in units of 1 / GUIDE begins */
 } Counts;
@@ -755,28 +757,43 @@ static double log_probability(const Counts *c, double k)
         - deviance(left, c->n - c->mean) - 0.5 * (log_2pi + log(k) + log1p(-k / c->n));
 }
 
-/* Whether a table does; then it is made. The probability of k is that of k - 1 times (above / k - below). */
-static int tabulate(Counts *c, double above, double below)
+/* Begins a table, if one does. The probability of k is that of k - 1 times (above / k - below). */
+static void tabulate(Counts *c, double above, double below)
 {
-    double root = sqrt(c->mean * (1 - c->p)), sum = 0, probability;
-    int n = (int)(24 * root + 30 < TABLE ? 24 * root + 30 : 0), k, g = 0;
-    if (n == 0)
-        return 0;
+    double root = sqrt(c->mean * (1 - c->p)), width = 24 * root + 30;
+    c->table = width < TABLE ? (int)width : 0;
+    if (c->table == 0)
+        return;
     c->lowest = c->mean - 11 * root > 0 ? floor(c->mean - 11 * root) : 0;
-    probability = exp(log_probability(c, c->lowest));
-    for (k = 0; k < n - 1; k++) {
-        sum += probability;
-        c->cumulated[k] = sum;
-        for (; g < GUIDE && g < sum * GUIDE; g++)
-            c->guide[g] = (uint16_t)k;
-        probability *= above / (c->lowest + k + 1) - below;
-        if (!(probability > 0x1p-80) && sum > 0.5)
-            break;
-    }
-    c->cumulated[k < n - 1 ? k : n - 1] = 2;
-    for (; g < GUIDE; g++)
-        c->guide[g] = (uint16_t)k;
-    return 1;
+    c->probability = exp(log_probability(c, c->lowest));
+    c->above = above;
+    c->below = below;
+    c->length = c->guided = 0;
+    c->sum = 0;
+}
+
+/* One more entry; the last is greater than every uniform. */
+static void extend(Counts *c)
+{
+    int k = c->length++;
+    c->sum += c->probability;
+    c->probability *= c->above / (c->lowest + k + 1) - c->below;
+    if (k == c->table - 1 || (!(c->probability > 0x1p-80) && c->sum > 0.5))
+        c->sum = 2;
+    c->cumulated[k] = c->sum;
+    for (; c->guided < GUIDE && c->guided < c->sum * GUIDE; c->guided++)
+        c->guide[c->guided] = (uint16_t)k;
+}
+
+static double look_up(Counts *c, double u)
+{
+    int i, g = (int)(u * GUIDE);
+    while (c->guided <= g)
+        extend(c);
+    for (i = c->guide[g]; c->cumulated[i] <= u; i++)
+        if (i + 1 == c->length)
+            extend(c);
+    return c->lowest + i;
 }
 
 static void poisson_setup(const Draw *d, Counts *c)
@@ -786,7 +803,9 @@ static void poisson_setup(const Draw *d, Counts *c)
     c->p = c->mode_log = 0;
     c->mean = mean;
     c->flip = 0;
-    c->table = tabulate(c, mean, 0);
+    tabulate(c, mean, 0);
+    if (c->table)
+        return;
     c->b = 0.931 + 2.53 * sqrt(mean);
     c->a = -0.059 + 0.02483 * c->b;
     c->scale = 1.1239 + 1.1328 / (c->b - 3.4);
@@ -801,7 +820,7 @@ static void binomial_setup(const Draw *d, Counts *c)
     c->n = n;
     c->p = p = c->flip ? 1 - p : p;
     c->mean = n * p;
-    c->table = tabulate(c, (n + 1) * p / (1 - p), p / (1 - p));
+    tabulate(c, (n + 1) * p / (1 - p), p / (1 - p));
     if (c->table)
         return;
     root = sqrt(c->mean * (1 - p));
@@ -827,17 +846,9 @@ static double count_transformed(Source *s, const Counts *c)
     }
 }
 
-static inline int64_t count_one(Source *s, const Counts *c)
+static inline int64_t count_one(Source *s, Counts *c)
 {
-    double k = 0;
-    if (c->table) {
-        double u = unit53(more(s));
-        int i = c->guide[(int)(u * GUIDE)];
-        while (c->cumulated[i] <= u)
-            i++;
-        k = c->lowest + i;
-    } else
-        k = count_transformed(s, c);
+    double k = c->table ? look_up(c, unit53(more(s))) : count_transformed(s, c);
     return (int64_t)(c->flip ? c->n - k : k);
 }
 
@@ -847,18 +858,18 @@ EACH(binomial, 2, int64_t, Counts, binomial_setup, count_one)
 /* ---- the kernel ----------------------------------------------------------------------------------------------------- */
 
 const Distribution distributions[] = {
-    {"random", uniform32, 64, 4, 0.6f}, {"random", uniform64, 32, 8, 1.1f},
-    {"standard_normal", normal32, 64, 4, 1.6f}, {"standard_normal", normal64, 32, 8, 2},
-    {"standard_exponential", exponential32, 64, 4, 1.6f}, {"standard_exponential", exponential64, 32, 8, 2},
-    {"integers8", bounded8, 64, 1, 0.6f}, {"integers16", bounded16, 64, 2, 0.6f}, {"integers32", bounded32, 64, 4, 0.6f},
-    {"integers64", bounded64, 64, 8, 0.7f}, {"integers", bounded_wide, 32, 8, 2},
-    {"laplace", laplace, 32, 8, 2}, {"lognormal", lognormal, 32, 8, 6}, {"logistic", logistic, 32, 8, 8},
-    {"gumbel", gumbel, 32, 8, 8}, {"rayleigh", rayleigh, 32, 8, 3}, {"weibull", weibull, 32, 8, 16},
-    {"pareto", pareto, 32, 8, 10}, {"power", power, 32, 8, 24}, {"geometric", geometric, 32, 8, 4},
-    {"triangular", triangular, 32, 8, 4},
-    {"gamma", gamma32, 16, 4, 8}, {"gamma", gamma64, 16, 8, 8}, {"chisquare", chisquare, 16, 8, 8},
-    {"standard_t", student, 8, 8, 12}, {"beta", beta, 8, 8, 20}, {"f", f_ratio, 8, 8, 20},
-    {"standard_cauchy", cauchy, 16, 8, 5}, {"poisson", poisson, 16, 8, 8}, {"binomial", binomial, 16, 8, 8},
+    {"random", uniform32, 64, 4, 0.5f}, {"random", uniform64, 32, 8, 1},
+    {"standard_normal", normal32, 64, 4, 2}, {"standard_normal", normal64, 32, 8, 2.4f},
+    {"standard_exponential", exponential32, 64, 4, 2}, {"standard_exponential", exponential64, 32, 8, 2.4f},
+    {"integers8", bounded8, 64, 1, 0.5f}, {"integers16", bounded16, 64, 2, 0.5f}, {"integers32", bounded32, 64, 4, 0.5f},
+    {"integers64", bounded64, 64, 8, 0.5f}, {"integers", bounded_wide, 32, 8, 2},
+    {"laplace", laplace, 32, 8, 2.6f}, {"lognormal", lognormal, 32, 8, 7}, {"logistic", logistic, 32, 8, 5.5f},
+    {"gumbel", gumbel, 32, 8, 6}, {"rayleigh", rayleigh, 32, 8, 3.3f}, {"weibull", weibull, 32, 8, 12},
+    {"pareto", pareto, 32, 8, 10}, {"power", power, 32, 8, 7}, {"geometric", geometric, 32, 8, 4},
+    {"triangular", triangular, 32, 8, 3.4f},
+    {"gamma", gamma32, 16, 4, 7.5f}, {"gamma", gamma64, 16, 8, 7.5f}, {"chisquare", chisquare, 16, 8, 7.5f},
+    {"standard_t", student, 8, 8, 12}, {"beta", beta, 8, 8, 16}, {"f", f_ratio, 8, 8, 19},
+    {"standard_cauchy", cauchy, 16, 8, 4.5f}, {"poisson", poisson, 16, 8, 5}, {"binomial", binomial, 16, 8, 5},
     {NULL, NULL, 0, 0, 0}
 };
 

@@ -84,6 +84,27 @@ cdef class Counter:
         d.u.p[2] = p2
         return self.give(&d, kernel, code, size, out)
 
+    def plain(self, int kernel, int code, int count, object valid, tuple args, object size):
+        """The draw for so many parameters, maybe followed by the size, if they are plain numbers; or NotImplemented."""
+        cdef Draw d
+        cdef Py_ssize_t i, n = len(args)
+        if n == count + 1 and size is None:
+            size = args[count]
+            args = args[:count]
+        elif n != count:
+            return NotImplemented
+        for i in range(count):
+            x = args[i]
+            if type(x) is not float and type(x) is not int:
+                return NotImplemented
+        if not valid(*args):
+            return NotImplemented
+        for i in range(count):
+            d.u.p[i] = args[i]
+        if count < 2:
+            d.u.p[1] = 1
+        return self.give(&d, kernel, code, size, None)
+
     def integers(self, object low, object high, int code, object size):
         """Integers in [low, high], which are within the type, and high is not below low."""
         cdef Draw d

@@ -32,6 +32,7 @@ FLOAT = numpy.dtype(float)
 INTEGER = numpy.dtype(int)
 SINGLE, DOUBLE, LONG = map(dtypes.index, (numpy.dtype("f4"), FLOAT, INTEGER))       # type codes
 CODES = {FLOAT: DOUBLE, float: DOUBLE, numpy.float64: DOUBLE, numpy.dtype("f4"): SINGLE, numpy.float32: SINGLE}
+PLAIN = frozenset((int, float))
 BOUNDS = {}                 # of integer types, as given: type code, least and greatest value
 
 RANDOM, NORMAL, EXPONENTIAL, GAMMA = (
@@ -144,10 +145,14 @@ class Stream:
 
     def random(self, size=None, dtype=FLOAT, out=None):
         """Uniform in [0, 1)."""
+        if dtype is FLOAT and out is None:
+            return self._counter.draw(RANDOM[DOUBLE], DOUBLE, size)
         return self._standard(RANDOM, "random", size, dtype, out)
 
     def standard_normal(self, size=None, dtype=FLOAT, out=None):
         """Normal, of mean 0 and standard deviation 1."""
+        if dtype is FLOAT and out is None:
+            return self._counter.draw(NORMAL[DOUBLE], DOUBLE, size)
         return self._standard(NORMAL, "standard_normal", size, dtype, out)
 
     def standard_exponential(self, size=None, dtype=FLOAT, method="zig", out=None):
@@ -178,12 +183,16 @@ class Stream:
 
     def normal(self, loc=0.0, scale=1.0, size=None, dtype=FLOAT):
         """Normal, of mean `loc` and standard deviation `scale`. ValueError for a negative scale that is a number."""
+        if dtype is FLOAT and type(loc) in PLAIN and type(scale) in PLAIN and scale > 0:
+            return self._counter.draw(NORMAL[DOUBLE], DOUBLE, size, loc, scale)
         if _is_number(scale) and scale < 0:
             raise ValueError("scale < 0")
         return self._scaled(NORMAL, "normal", loc, scale, size, dtype)
 
     def uniform(self, low=0.0, high=1.0, size=None, dtype=FLOAT):
         """Uniform in [low, high)."""
+        if dtype is FLOAT and type(low) in PLAIN and type(high) in PLAIN and 0 < high - low < math.inf:
+            return self._counter.draw(RANDOM[DOUBLE], DOUBLE, size, low, high - low)
         if _is_number(low) and _is_number(high):
             span = float(high) - float(low)
             if not -math.inf < span < math.inf:
@@ -197,6 +206,8 @@ class Stream:
 
     def exponential(self, scale=1.0, size=None, dtype=FLOAT):
         """Exponential, of mean `scale`. ValueError for a negative scale that is a number."""
+        if dtype is FLOAT and type(scale) in PLAIN and scale > 0:
+            return self._counter.draw(EXPONENTIAL[DOUBLE], DOUBLE, size, 0.0, scale)
         if _is_number(scale) and scale < 0:
             raise ValueError("scale < 0")
         return self._scaled(EXPONENTIAL, "exponential", 0.0, scale, size, dtype)
@@ -287,8 +298,12 @@ class Stream:
         return self._fill(as_shape(size), INTEGER if name in COUNTS else FLOAT, fill, numbers)
 
 
-def _positive(*values):
-    return all(0 < x < math.inf for x in values)
+def _positive(a):
+    return 0 < a < math.inf
+
+
+def _both_positive(a, b):
+    return 0 < a < math.inf and 0 < b < math.inf
 
 
 def _finite(loc, scale):
@@ -301,11 +316,11 @@ def _is_count(n, p):
 
 # name: parameters with their defaults, and whether the kernel is for these numbers. NumPy has the last word on others.
 DISTRIBUTIONS = {
-    "beta": ("a b", _positive),
+    "beta": ("a b", _both_positive),
     "binomial": ("n p", _is_count),
     "chisquare": ("df", _positive),
-    "f": ("dfnum dfden", _positive),
-    "gamma": ("shape scale=1", _positive),
+    "f": ("dfnum dfden", _both_positive),
+    "gamma": ("shape scale=1", _both_positive),
     "geometric": ("p", lambda p: 0 < p <= 1),
     "gumbel": ("loc=0 scale=1", _finite),
     "laplace": ("loc=0 scale=1", _finite),
@@ -333,6 +348,19 @@ def _give(name, draw):
     setattr(Stream, name, draw)
 
 
+def _kernel_method(name, number, code, names, _defaults, valid):
+    count = len(names)
+
+    def draw(self, *args, size=None, **keywords):
+        if not keywords:
+            result = self._counter.plain(number, code, count, valid, args, size)
+            if result is not NotImplemented:
+                return result
+        return self._kernel(name, args, size, keywords)
+
+    return draw
+
+
 def _give_kernels():
     """Stream gets a method for each of DISTRIBUTIONS."""
     for name, (text, valid) in DISTRIBUTIONS.items():
@@ -341,10 +369,7 @@ def _give_kernels():
         defaults = tuple(float(value) if value else None for _, _, value in pairs)
         DISTRIBUTIONS[name] = (KERNELS[name, 8], LONG if name in COUNTS else DOUBLE, names, defaults, valid)
 
-        def draw(self, *args, size=None, _name=name, **keywords):
-            return self._kernel(_name, args, size, keywords)
-
-        _give(name, draw)
+        _give(name, _kernel_method(name, *DISTRIBUTIONS[name]))
 
 
 def _give_others():

@@ -246,35 +246,64 @@ typedef struct {
 
 static Ziggurat normal, exponential;
 
-#define NORMAL_R64 4.038849846109504522714L
-#define NORMAL_V64 0.001226324646353088072886L
-#define NORMAL_R32 3.654152885361008771645L
-#define NORMAL_V32 0.004928673233974655347363L
-#define EXPONENTIAL_R64 9.256164544265543686697L
-#define EXPONENTIAL_V64 0.0009796789906620209168364L
-#define EXPONENTIAL_R32 7.697117470131049714044L
-#define EXPONENTIAL_V32 0.003949659822581557219978L
+#define NORMAL_R64 4.038849846109504522714
+#define NORMAL_V64 0.001226324646353088072886
+#define NORMAL_R32 3.654152885361008771645
+#define NORMAL_V32 0.004928673233974655347363
+#define EXPONENTIAL_R64 9.256164544265543686697
+#define EXPONENTIAL_V64 0.0009796789906620209168364
+#define EXPONENTIAL_R32 7.697117470131049714044
+#define EXPONENTIAL_V32 0.003949659822581557219978
 
-static long double density(int is_normal, long double x)
+/* exp(x) for x <= 0, and log(x) for 0 < x <= 1, of additions, multiplications and divisions: tables and tails have the same
+   bits on every machine. The errors are a few units of the last place. */
+#define LN2_HIGH 6.93147180369123816490e-01         /* its last 32 bits are 0 */
+#define LN2_LOW 1.90821492927058770002e-10
+
+static double portable_exp(double x)
 {
-    return expl(is_normal ? -0.5L * x * x : -x);
+    double k = floor(x * 1.4426950408889634 + 0.5), r = (x - k * LN2_HIGH) - k * LN2_LOW, r2 = r * r;
+    double even = 1 + r2 * (1 / 2. + r2 * (1 / 24. + r2 * (1 / 720. + r2 * (1 / 40320. + r2 * (1 / 3628800.
+        + r2 * (1 / 479001600.))))));
+    double odd = 1 + r2 * (1 / 6. + r2 * (1 / 120. + r2 * (1 / 5040. + r2 * (1 / 362880. + r2 * (1 / 39916800.
+        + r2 * (1 / 6227020800.))))));
+    union { uint64_t i; double d; } power = {(uint64_t)(1023 + (int64_t)k) << 52};
+    return k < -1000 ? 0 : (even + r * odd) * power.d;
 }
 
-static long double inverse(int is_normal, long double y)
+static double portable_log(double x)
 {
-    return y >= 1 ? 0 : is_normal ? sqrtl(-2 * logl(y)) : -logl(y);
+    int e;
+    double m = frexp(x, &e), s, sum = 0;
+    if (m < 0.70710678118654752) {
+        m *= 2;
+        e--;
+    }
+    s = (m - 1) / (m + 1);
+    for (int i = 23; i > 0; i -= 2)
+        sum = sum * (s * s) + 1.0 / i;
+    return e * LN2_HIGH + (e * LN2_LOW + 2 * s * sum);
+}
+
+static double density(int is_normal, double x)
+{
+    return portable_exp(is_normal ? -0.5 * x * x : -x);
+}
+
+static double inverse(int is_normal, double y)
+{
+    return y >= 1 ? 0 : is_normal ? sqrt(-2 * portable_log(y)) : -portable_log(y);
 }
 
 /* inside[i] and width[i] in units of 2^-units; densities[i] at x[i], and 1 at the end. */
-static void layers(int is_normal, long double r, long double v, int n, int units, double *inside, double *width,
-                   double *densities)
+static void layers(int is_normal, double r, double v, int n, int units, double *inside, double *width, double *densities)
 {
-    long double x = v / density(is_normal, r), next = r;
+    double x = v / density(is_normal, r), next = r;
     densities[0] = 0;
     for (int i = 0; i < n; i++) {
-        width[i] = (double)ldexpl(x, -units);
-        inside[i] = (double)floorl(ldexpl(next / x, units));
-        densities[i + 1] = i + 1 < n ? (double)density(is_normal, next) : 1;
+        width[i] = ldexp(x, -units);
+        inside[i] = floor(ldexp(next / x, units));
+        densities[i + 1] = i + 1 < n ? density(is_normal, next) : 1;
         x = next;
         next = i + 2 < n ? inverse(is_normal, density(is_normal, x) + v / x) : 0;
     }
@@ -330,8 +359,8 @@ static double normal_tail(Source *s, double r)
 {
     double x, y;
     do {
-        x = -log(open52(more(s))) / r;
-        y = -log(open52(more(s)));
+        x = -portable_log(open52(more(s))) / r;
+        y = -portable_log(open52(more(s)));
     } while (y + y < x * x);
     return r + x;
 }
@@ -350,8 +379,8 @@ static __attribute__((noinline)) double normal_again(Source *s, uint64_t r)
         if (POSITION(r) < normal.wide[i].inside)
             return signed_by(x, SIGN(r));
         if (i == 0)
-            return signed_by(normal_tail(s, (double)NORMAL_R64), SIGN(r));
-        if (under(normal.density64, i, s, exp(-0.5 * x * x)))
+            return signed_by(normal_tail(s, NORMAL_R64), SIGN(r));
+        if (under(normal.density64, i, s, portable_exp(-0.5 * x * x)))
             return signed_by(x, SIGN(r));
         r = more(s);
     }
@@ -365,8 +394,8 @@ static __attribute__((noinline)) float normal_again32(Source *s, uint32_t r)
         if ((r >> 9) < normal.narrow[i].inside)
             return signed_by32(x, r >> 8 & 1);
         if (i == 0)
-            return signed_by32((float)normal_tail(s, (double)NORMAL_R32), r >> 8 & 1);
-        if (under(normal.density32, i, s, exp(-0.5 * (double)x * (double)x)))
+            return signed_by32((float)normal_tail(s, NORMAL_R32), r >> 8 & 1);
+        if (under(normal.density32, i, s, portable_exp(-0.5 * (double)x * (double)x)))
             return signed_by32(x, r >> 8 & 1);
         r = (uint32_t)(more(s) >> 32);
     }
@@ -382,8 +411,8 @@ static __attribute__((noinline)) double exponential_again(Source *s, uint64_t r)
         if (POSITION(r) < exponential.wide[i].inside)
             return beyond + x;
         if (i == 0)
-            beyond += (double)EXPONENTIAL_R64;
-        else if (under(exponential.density64, i, s, exp(-x)))
+            beyond += EXPONENTIAL_R64;
+        else if (under(exponential.density64, i, s, portable_exp(-x)))
             return beyond + x;
         r = more(s);
     }
@@ -398,8 +427,8 @@ static __attribute__((noinline)) float exponential_again32(Source *s, uint32_t r
         if ((r >> 8) < exponential.narrow[i].inside)
             return (float)(beyond + (double)x);
         if (i == 0)
-            beyond += (double)EXPONENTIAL_R32;
-        else if (under(exponential.density32, i, s, exp(-(double)x)))
+            beyond += EXPONENTIAL_R32;
+        else if (under(exponential.density32, i, s, portable_exp(-(double)x)))
             return (float)(beyond + (double)x);
         r = (uint32_t)(more(s) >> 32);
     }

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint32_t, uint64_t, int64_t
 from libc.string cimport memset
-from dflow._array cimport ndarray, new_array, fill_operand, parse_shape, check_dimensions, check_writable, shape_tuple
+from dflow._array cimport ndarray, new_array, fill_operand, parse_shape, check_dimensions, check_writable, shape_tuple, wait_write
 from dflow._graph cimport Kernel, intp, loop_t, ELEMENTWISE
 from dflow._kernels cimport (
     BOOL, FLOAT, DOUBLE, LONG, code_of, is_integer, itemsizes, kernel_new, read_scalar)
@@ -220,6 +220,7 @@ def piece(Counter counter, int kernel, int code, params, intp start, ndarray a):
     d.key[0] = counter.key[0]
     d.key[1] = counter.key[1]
     d.draw = counter.next
+    wait_write(a)
     args[0] = <char*>start
     args[1] = <char*>&d
     args[2] = a.st.data + a.offset

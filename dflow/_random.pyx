@@ -37,6 +37,13 @@ cdef enum:
 cdef Kernel* kernels[MAX_DISTRIBUTIONS]
 cdef bint ready = False             # the tables are made
 
+cdef inline void prepare() noexcept:
+    """Before the first draw: making tables takes a quarter of a millisecond that imports need not wait for."""
+    global ready
+    if not ready:
+        random_setup()
+        ready = True
+
 def _make_kernels():
     """Numbers of the kernels by name and item size."""
     cdef const Distribution* d = distributions
@@ -127,10 +134,7 @@ cdef class Counter:
         cdef intp shape[64]
         cdef int ndim
         cdef ndarray a
-        global ready
-        if not ready:
-            random_setup()
-            ready = True
+        prepare()
         d.key[0] = self.key[0]
         d.key[1] = self.key[1]
         d.draw = self.next
@@ -203,10 +207,7 @@ def instruction_sets():
 
 def use(int i):
     """Compute with one of them, and not with the last."""
-    global ready
-    if not ready:
-        random_setup()
-        ready = True
+    prepare()
     random_use(i)
 
 def piece(Counter counter, int kernel, int code, params, intp start, ndarray a):
@@ -220,6 +221,7 @@ def piece(Counter counter, int kernel, int code, params, intp start, ndarray a):
     d.key[0] = counter.key[0]
     d.key[1] = counter.key[1]
     d.draw = counter.next
+    prepare()
     wait_write(a)
     args[0] = <char*>start
     args[1] = <char*>&d

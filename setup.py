@@ -19,10 +19,12 @@ from setuptools import Extension, setup
 # extensions are compiled at the same time.
 HELPERS = {
     "_graph": ["dflow/_site.c"],
+    "_random": ["dflow/_distributions.c"],
 }
 
 LIBRARIES = {
     "_kernels": ["npymath"],  # NumPy's conversions of half precision
+    "_random": ["m"],
 }
 
 DIRECTIVES = {

@@ -79,6 +79,7 @@ cdef enum AccessFlag:
     TRACKED = 4             # takes part in dependencies; fixed at submission
     LINKED = 8              # in the frontier; storage lock
     IN_TAIL = 16            # a constant of more than 8 bytes, at this offset of the task's constants
+    INDEX = 32              # no memory: the pointer itself is the index of an element
     SIZE_SHIFT = 16         # four bits: the binary logarithm of the item size, which is the step in a FLAT task
     ACCESS_BITS = 20        # flags, the operand's index and that lie below the offset
 
@@ -147,7 +148,8 @@ cdef inline bint writable(Storage* s) noexcept nogil:
 cdef Task* task_new(Kernel* kernel, int nops, int ndim, int ncore, int nsteps, size_t constants, int flags) except NULL
 cdef void task_operand(Task* t, int i, Storage* s, intp offset, int flags) noexcept
 cdef char* task_constant(Task* t, int i, int itemsize, intp tail) noexcept
-cdef char* constant_of(Task* t, int i) noexcept nogil
+cdef void task_index(Task* t, int i) noexcept
+cdef char* constant_of(Task* t, int i) noexcept nogil      # NULL for an index
 cdef Region* task_region(Task* t, int i) noexcept nogil
 cdef intp* task_dims(Task* t) noexcept nogil
 cdef intp* task_strides(Task* t) noexcept nogil

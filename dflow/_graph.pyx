@@ -325,8 +325,13 @@ cdef char* task_constant(Task* t, int i, int itemsize, intp tail) noexcept:
     accesses(t)[i].key = (i << 6) | (tail << ACCESS_BITS | IN_TAIL if itemsize > 8 else 0)
     return constant_of(t, i)
 
+cdef void task_index(Task* t, int i) noexcept:
+    accesses(t)[i].key = (i << 6) | INDEX
+
 cdef char* constant_of(Task* t, int i) noexcept nogil:
     cdef Access* a = accesses(t) + i
+    if a.key & INDEX:
+        return NULL
     return task_constants(t) + (a.key >> ACCESS_BITS) if a.key & IN_TAIL else <char*>&a.next
 
 # ---- regions ----------------------------------------------------------------------------------------------------------

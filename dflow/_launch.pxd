@@ -6,7 +6,8 @@ cdef enum:
     MAXDIMS = 64
 
 cdef struct Operand:        # of a launch: a view broadcast to the iteration space
-    Storage* s              # borrowed; NULL: a constant of at most 64 bytes
+    Storage* s              # borrowed; NULL: a constant of at most 64 bytes, or, when that is NULL too, an index:
+                            # the kernel's argument is a number, 0 and what the strides add, and points to nothing
     intp offset
     char* constant
     int itemsize
@@ -24,6 +25,7 @@ cdef struct Core:           # core dimensions of a gufunc kernel
     intp steps[200]
 
 cdef int fill_constant(Operand* o, char* constant, int itemsize) noexcept
+cdef int fill_index(Operand* o, int ndim, intp* shape) noexcept     # of the elements in C order
 cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1
 cdef inline int size_bits(int itemsize) noexcept:           # the item size as an access keeps it
     cdef int log = 0

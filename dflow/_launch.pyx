@@ -9,7 +9,7 @@ from dflow._engine cimport submit, wait_storage, region_ready, in_host_task, set
 from dflow._fp cimport FP_INVALID, fp_flags, fp_clear, fp_event, read_fp_policy, fp_warn, fp_strict
 from dflow._graph cimport (
     Kernel, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, MAY_RAISE, REPORTS_FP, INVALID_FAILS, Region, storage_allocate,
-    task_new, task_operand, task_constant, task_region, task_dims, task_strides, poison_storage, intp)
+    task_new, task_operand, task_constant, task_index, task_region, task_dims, task_strides, poison_storage, intp)
 from dflow._group cimport run_kernel
 
 # ---- launching kernels -----------------------------------------------------------------------------------------
@@ -21,6 +21,15 @@ cdef int fill_constant(Operand* o, char* constant, int itemsize) noexcept:
     o.flags = 0
     o.offset = 0
     memset(o.strides, 0, sizeof(o.strides))
+    return 0
+
+cdef int fill_index(Operand* o, int ndim, intp* shape) noexcept:
+    cdef intp stride = 1
+    cdef int i
+    fill_constant(o, NULL, 0)
+    for i in range(ndim - 1, -1, -1):
+        o.strides[i] = stride
+        stride *= shape[i]
     return 0
 
 cdef int simplify(Operand* ops, int nops, int ndim, intp* shape) noexcept:
@@ -201,6 +210,9 @@ cdef int run_later(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Cor
         memcpy(step, core.steps, core.nsteps * sizeof(intp))
     constants = 0
     for i in range(nops):
+        if ops[i].s == NULL and ops[i].constant == NULL:
+            task_index(t, i)
+            continue
         if ops[i].s == NULL:
             memcpy(task_constant(t, i, ops[i].itemsize, constants), ops[i].constant, ops[i].itemsize)
             if ops[i].itemsize > 8:

@@ -1,13 +1,14 @@
 """Random numbers, from counters (Philox): the same for any number of workers.
 
-A stream has a key, made from its seed. A small draw comes at once, in the calling thread, from the stream's own
-generator. A large one is cut into blocks of a fixed size; each block is a host task with a generator of its own, whose
-counter follows from the number of blocks submitted before. So the numbers depend on the seed and on the order of the
-calls, not on who runs them or when.
+A stream has a key, made from its seed, and counts its draws. An element of a draw is a function of the key, the number
+of the draw and the element's index: kernels compute it (_distributions.c), of any part, anywhere.
+
+What has no kernel (parameters that are arrays, rare distributions, shuffling) comes from NumPy's generators: small
+draws at once, from one of the stream's own; large ones cut into blocks of a fixed size, each a host task with a
+generator whose counter follows from the number of blocks submitted before.
 """
 
 import copy
-import functools
 import itertools
 import math
 import operator
@@ -19,15 +20,24 @@ from dflow import _array
 from dflow._array import array as as_array
 from dflow._array import ndarray, window
 from dflow._index import take
-from dflow._views import fill_numpy
+from dflow._kernels import dtypes
+from dflow._random import KERNELS, Counter
 from dflow.ops.creation import arange
 from dflow.ops.table import add_row
 
-SMALL = 4096                # draws below this come at once
-BLOCK = 1 << 18             # elements that one task fills: some milliseconds
+SMALL = 4096                # of NumPy's generators, draws below this come at once
+BLOCK = 1 << 18             # elements that one host task fills: some milliseconds
 
 FLOAT = numpy.dtype(float)
 INTEGER = numpy.dtype(int)
+SINGLE, DOUBLE, LONG = map(dtypes.index, (numpy.dtype("f4"), FLOAT, INTEGER))       # type codes
+CODES = {FLOAT: DOUBLE, float: DOUBLE, numpy.float64: DOUBLE, numpy.dtype("f4"): SINGLE, numpy.float32: SINGLE}
+PLAIN = frozenset((int, float))
+BOUNDS = {}                 # of integer types, as given: type code, least and greatest value
+
+RANDOM, NORMAL, EXPONENTIAL, GAMMA = (
+    {SINGLE: KERNELS[name, 4], DOUBLE: KERNELS[name, 8]}
+    for name in ("random", "standard_normal", "standard_exponential", "gamma"))
 
 
 def as_shape(size):
@@ -42,15 +52,32 @@ def _value(x):
     return x.asnumpy() if isinstance(x, ndarray) else x
 
 
-@functools.cache
-def _probe():
-    """A generator whose numbers nobody wants."""
-    from numpy.random import Generator, Philox
-    return Generator(Philox(0))
-
-
 def _is_number(x):
-    return isinstance(x, (int, float, numpy.number))
+    return isinstance(x, (int, float, numpy.number)) and not isinstance(x, numpy.complexfloating)
+
+
+def _float_code(dtype, name):
+    try:
+        return CODES[dtype]
+    except (KeyError, TypeError):
+        dtype = numpy.dtype(dtype)
+        if dtype not in CODES:
+            raise TypeError(f"Unsupported dtype {dtype!r} for {name}") from None
+        return CODES[dtype]
+
+
+def _bounds(dtype):
+    try:
+        return BOUNDS[dtype]
+    except (KeyError, TypeError):
+        known = numpy.dtype(dtype)
+        if known.kind not in "biu" or not known.isnative:
+            return None
+        info = numpy.iinfo(known) if known.kind != "b" else None
+        found = (dtypes.index(known), int(info.min), int(info.max)) if info else (0, 0, 1)
+        if len(BOUNDS) < 100 and getattr(dtype, "__hash__", None):
+            BOUNDS[dtype] = found
+        return found
 
 
 def _payload(generator, fill, part):
@@ -76,6 +103,8 @@ class Stream:
             seed = SeedSequence(_value(seed))
         self._seed = seed
         self._small = Generator(Philox(seed))
+        key0, key1, low, high = SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0x64726177)).generate_state(4)
+        self._counter = Counter(int(key0), int(key1), int(low) | int(high) << 32)
         self._key = SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0x666C6F77)).generate_state(2, numpy.uint64)
         self._blocks = itertools.count()        # next() is atomic: threads may share a stream
 
@@ -99,126 +128,100 @@ class Stream:
             _array.host(_payload(self._task(), fill, part), [], [part])
         return out
 
-    def _draw(self, size, dtype, fill, few):
-        """size None: a Python number. Some: what few(generator, size) gives, at once. Many: tasks that fill."""
-        if size is None:
-            return few(self._small, None)
-        shape = size if type(size) is tuple else as_shape(size)
-        return as_array(few(self._small, shape)) if math.prod(shape) < SMALL else self._fill(shape, dtype, fill)
-
     # ---- the draws that have a way of their own
 
-    def _standard(self, name, size, dtype, out, *options):
-        """One of the generator's methods that take a type, and an array to fill."""
-        if dtype is not FLOAT:
-            dtype = numpy.dtype(dtype)
-            if dtype.char not in "fd":
-                raise TypeError(f"Unsupported dtype {dtype!r} for {name}")
-        result = self._draw(out.shape if size is None and out is not None else size, dtype,
-                            lambda generator, w: getattr(generator, name)(None, dtype, *options, w),
-                            lambda generator, shape: getattr(generator, name)(shape, dtype, *options))
-        if out is None:
-            return result
-        out[...] = result
+    def _standard(self, kernels, name, size, dtype, out, *shape):
+        """A kernel's draw, or `out` filled."""
+        code = DOUBLE if dtype is FLOAT else _float_code(dtype, name)
+        if out is None or isinstance(out, ndarray):
+            return self._counter.draw(kernels[code], code, size, *(shape or (0.0, 1.0)), out=out)
+        if out.dtype != dtype:
+            expected = "float64" if code == DOUBLE else "float32"
+            raise TypeError(f"Supplied output array has the wrong type. Expected {expected}, got {out.dtype}")
+        if size is not None and as_shape(size) != out.shape:
+            raise ValueError("size must match out.shape when used together")
+        out[...] = self._counter.draw(kernels[code], code, out.shape, *(shape or (0.0, 1.0)))
         return out
 
     def random(self, size=None, dtype=FLOAT, out=None):
         """Uniform in [0, 1)."""
         if dtype is FLOAT and out is None:
-            if size is None:
-                return self._small.random()
-            if type(size) is int and size < SMALL or math.prod(as_shape(size)) < SMALL:
-                return as_array(self._small.random(size))
-        return self._standard("random", size, dtype, out)
+            return self._counter.draw(RANDOM[DOUBLE], DOUBLE, size)
+        return self._standard(RANDOM, "random", size, dtype, out)
 
     def standard_normal(self, size=None, dtype=FLOAT, out=None):
         """Normal, of mean 0 and standard deviation 1."""
-        if dtype is FLOAT and out is None and type(size) is int and size < SMALL:
-            return as_array(self._small.standard_normal(size))
-        return self._standard("standard_normal", size, dtype, out)
+        if dtype is FLOAT and out is None:
+            return self._counter.draw(NORMAL[DOUBLE], DOUBLE, size)
+        return self._standard(NORMAL, "standard_normal", size, dtype, out)
 
     def standard_exponential(self, size=None, dtype=FLOAT, method="zig", out=None):
-        """Exponential, of mean 1."""
-        return self._standard("standard_exponential", size, dtype, out, method)
+        """Exponential, of mean 1. `method` is NumPy's: there is one here."""
+        return self._standard(EXPONENTIAL, "standard_exponential", size, dtype, out)
 
-    def _scaled(self, name, offset, scale, size, dtype):
+    def standard_gamma(self, shape, size=None, dtype=FLOAT, out=None):
+        """Gamma, of a shape and of scale 1. Arrays are waited for."""
+        if _is_number(shape) and 0 < shape < math.inf:
+            return self._standard(GAMMA, "standard_gamma", size, dtype, out, shape, 1.0)
+        dtype = numpy.dtype(dtype)
+        if out is None:
+            return self._other("standard_gamma", 1, (shape,), size, {} if dtype == FLOAT else {"dtype": dtype})
+        out[...] = self._small.standard_gamma(_value(shape), out.shape if size is None else size, dtype)
+        return out
+
+    def _scaled(self, kernels, name, offset, scale, size, dtype):
         """offset + scale * a standard draw; both may be arrays, which the result broadcasts with."""
-        draw = getattr(self, name)
+        code = DOUBLE if dtype is FLOAT else _float_code(dtype, name)
         if _is_number(offset) and _is_number(scale):
-            if size is None:
-                return float(offset + scale * draw(None, dtype))
-            if scale == 1 and offset == 0:
-                return draw(size, dtype)
-            dtype = numpy.dtype(dtype)
-
-            def few(generator, shape):
-                w = getattr(generator, name)(shape, dtype)
-                w *= scale
-                w += offset
-                return w
-
-            def fill(generator, w):
-                getattr(generator, name)(out=w, dtype=dtype)
-                w *= scale
-                w += offset
-
-            return self._draw(size, dtype, fill, few)
+            return self._counter.draw(kernels[code], code, size, offset, scale)
         offset, scale = as_array(offset), as_array(scale)
         common = numpy.broadcast_shapes(offset.shape, scale.shape)
         shape = common if size is None else as_shape(size)
         if numpy.broadcast_shapes(common, shape) != shape:
             raise ValueError(f"Output size {shape} is not compatible with broadcast dimensions of inputs {common}.")
-        return draw(shape, dtype) * scale + offset
+        return self._counter.draw(kernels[code], code, shape) * scale + offset
 
     def normal(self, loc=0.0, scale=1.0, size=None, dtype=FLOAT):
         """Normal, of mean `loc` and standard deviation `scale`. ValueError for a negative scale that is a number."""
-        if type(size) is int and type(loc) is type(scale) is float and dtype is FLOAT and size < SMALL:
-            return as_array(self._small.normal(loc, scale, size))
+        if dtype is FLOAT and type(loc) in PLAIN and type(scale) in PLAIN and scale > 0:
+            return self._counter.draw(NORMAL[DOUBLE], DOUBLE, size, loc, scale)
         if _is_number(scale) and scale < 0:
             raise ValueError("scale < 0")
-        if dtype is FLOAT and type(loc) in (int, float) and type(scale) in (int, float):
-            shape = size if type(size) is tuple else None if size is None else as_shape(size)
-            if shape is None:
-                return self._small.normal(loc, scale)
-            if math.prod(shape) < SMALL:
-                return as_array(self._small.normal(loc, scale, shape))
-        return self._scaled("standard_normal", loc, scale, size, dtype)
+        return self._scaled(NORMAL, "normal", loc, scale, size, dtype)
 
     def uniform(self, low=0.0, high=1.0, size=None, dtype=FLOAT):
         """Uniform in [low, high)."""
-        if type(size) is int and type(low) is type(high) is float and size < SMALL and abs(high - low) < numpy.inf:
-            return as_array(self._small.uniform(low, high, size))
+        if dtype is FLOAT and type(low) in PLAIN and type(high) in PLAIN and 0 < high - low < math.inf:
+            return self._counter.draw(RANDOM[DOUBLE], DOUBLE, size, low, high - low)
         if _is_number(low) and _is_number(high):
-            if not numpy.isfinite(high - low):
+            span = float(high) - float(low)
+            if not -math.inf < span < math.inf:
                 older = isinstance(self, RandomState)
                 raise OverflowError("Range exceeds valid bounds" if older else "high - low range exceeds valid bounds")
-            return self._scaled("random", low, high - low, size, dtype)
+            if span < 0 and not isinstance(self, RandomState):
+                raise ValueError("high - low < 0")
+            return self._scaled(RANDOM, "uniform", low, span, size, dtype)
         low = as_array(low)
-        return self._scaled("random", low, as_array(high) - low, size, dtype)
+        return self._scaled(RANDOM, "uniform", low, as_array(high) - low, size, dtype)
 
     def exponential(self, scale=1.0, size=None, dtype=FLOAT):
         """Exponential, of mean `scale`. ValueError for a negative scale that is a number."""
+        if dtype is FLOAT and type(scale) in PLAIN and scale > 0:
+            return self._counter.draw(EXPONENTIAL[DOUBLE], DOUBLE, size, 0.0, scale)
         if _is_number(scale) and scale < 0:
             raise ValueError("scale < 0")
-        return self._scaled("standard_exponential", 0.0, scale, size, dtype)
+        return self._scaled(EXPONENTIAL, "exponential", 0.0, scale, size, dtype)
 
     def _integers(self, low, high, size, dtype, endpoint):
-        if type(size) is type(low) is type(high) is int and size < SMALL:
-            return as_array(self._small.integers(low, high, size, dtype, endpoint))
-        low, high, dtype = _value(low), _value(high), numpy.dtype(dtype)
-        if not (numpy.ndim(low) or numpy.ndim(high)):
-            if size is not None and math.prod(as_shape(size)) >= SMALL:
-                _probe().integers(low, high, 1, dtype, endpoint)            # its errors
-
-            def fill(generator, w):
-                w[...] = generator.integers(low, high, w.shape, dtype, endpoint)
-
-            def few(generator, shape):
-                result = generator.integers(low, high, shape, dtype, endpoint)
-                return result if shape is not None else result.item()
-
-            return self._draw(size, dtype, fill, few)
-        return as_array(self._small.integers(low, high, size, dtype, endpoint))
+        """Integers in [low, high), or [low, high]."""
+        bounds = _bounds(dtype)
+        if bounds and isinstance(low, (int, numpy.integer)) and isinstance(high, (int, numpy.integer)):
+            last = int(high) if endpoint else int(high) - 1
+            if bounds[1] <= low <= last <= bounds[2]:
+                return self._counter.integers(int(low), last, bounds[0], size)
+        low, high = _value(low), _value(high)
+        result = self._small.integers(low, high, size, dtype, endpoint)
+        return as_array(result) if isinstance(result, numpy.ndarray) else result.item()
 
     def choice(self, a, size=None, replace=True, p=None, axis=0, shuffle=True):
         """Random elements of a 1-d array, or of range(a); `p`: their probabilities."""
@@ -263,6 +266,19 @@ class Stream:
 
     # ---- all other distributions
 
+    def _kernel(self, name, args, size, keywords):
+        """A draw of one of DISTRIBUTIONS by its kernel, if the parameters are numbers that it is for."""
+        number, code, names, defaults, valid = DISTRIBUTIONS[name]
+        if len(args) > len(names):
+            if len(args) > len(names) + 1:
+                raise TypeError(f"{name}() takes at most {len(names) + 1} positional arguments ({len(args)} given)")
+            size, args = args[-1], args[:-1]
+        values = args if not keywords and len(args) == len(names) else \
+            (*args, *(keywords.get(key, default) for key, default in zip(names[len(args):], defaults[len(args):])))
+        if all(map(_is_number, values)) and valid(*values) and keywords.keys() <= set(names[len(args):]):
+            return self._counter.draw(number, code, size, *values)
+        return self._other(name, len(names), args, size, keywords)
+
     def _other(self, name, nargs, args, size, keywords):
         """NumPy's method of that name: at once when small, else as tasks, one alone when parameters are arrays."""
         if len(args) > nargs:
@@ -282,27 +298,90 @@ class Stream:
         return self._fill(as_shape(size), INTEGER if name in COUNTS else FLOAT, fill, numbers)
 
 
+def _positive(a):
+    return 0 < a < math.inf
+
+
+def _both_positive(a, b):
+    return 0 < a < math.inf and 0 < b < math.inf
+
+
+def _finite(loc, scale):
+    return -math.inf < loc < math.inf and 0 < scale < math.inf
+
+
+def _is_count(n, p):
+    return 0 <= n <= 1 << 53 and n == int(n) and 0 <= p <= 1
+
+
+# name: parameters with their defaults, and whether the kernel is for these numbers. NumPy has the last word on others.
+DISTRIBUTIONS = {
+    "beta": ("a b", _both_positive),
+    "binomial": ("n p", _is_count),
+    "chisquare": ("df", _positive),
+    "f": ("dfnum dfden", _both_positive),
+    "gamma": ("shape scale=1", _both_positive),
+    "geometric": ("p", lambda p: 0 < p <= 1),
+    "gumbel": ("loc=0 scale=1", _finite),
+    "laplace": ("loc=0 scale=1", _finite),
+    "logistic": ("loc=0 scale=1", _finite),
+    "lognormal": ("mean=0 sigma=1", _finite),
+    "pareto": ("a", _positive),
+    "poisson": ("lam=1", lambda lam: 0 <= lam < 1 << 53),
+    "power": ("a", _positive),
+    "rayleigh": ("scale=1", _positive),
+    "standard_cauchy": ("", lambda: True),
+    "standard_t": ("df", _positive),
+    "triangular": ("left mode right", lambda a, b, c: -math.inf < a <= b <= c < math.inf and a < c),
+    "weibull": ("a", _positive),
+}
 COUNTS = frozenset("binomial geometric hypergeometric logseries negative_binomial poisson zipf".split())
 VECTORS = {"dirichlet": 1, "multinomial": 2, "multivariate_normal": 2}          # always at once
 OTHERS = {      # name: number of parameters before `size`
-    "beta": 2, "binomial": 2, "chisquare": 1, "f": 2, "gamma": 2, "geometric": 1, "gumbel": 2, "hypergeometric": 3,
-    "laplace": 2,
-    "logistic": 2, "lognormal": 2, "logseries": 1, "negative_binomial": 2, "noncentral_chisquare": 2, "noncentral_f": 3,
-    "pareto": 1, "poisson": 1, "power": 1, "rayleigh": 1, "standard_cauchy": 0, "standard_gamma": 1, "standard_t": 1,
-    "triangular": 3, "vonmises": 2, "wald": 2, "weibull": 1, "zipf": 1, **VECTORS}
+    "hypergeometric": 3, "logseries": 1, "negative_binomial": 2, "noncentral_chisquare": 2, "noncentral_f": 3,
+    "vonmises": 2, "wald": 2, "zipf": 1, **VECTORS}
+
+
+def _give(name, draw):
+    draw.__name__ = draw.__qualname__ = name
+    draw.__doc__ = f"numpy.random.Generator.{name}, of the same parameters."
+    setattr(Stream, name, draw)
+
+
+def _kernel_method(name, number, code, names, _defaults, valid):
+    count = len(names)
+
+    def draw(self, *args, size=None, **keywords):
+        if not keywords:
+            result = self._counter.plain(number, code, count, valid, args, size)
+            if result is not NotImplemented:
+                return result
+        return self._kernel(name, args, size, keywords)
+
+    return draw
+
+
+def _give_kernels():
+    """Stream gets a method for each of DISTRIBUTIONS."""
+    for name, (text, valid) in DISTRIBUTIONS.items():
+        pairs = [word.partition("=") for word in text.split()]
+        names = tuple(key for key, _, _ in pairs)
+        defaults = tuple(float(value) if value else None for _, _, value in pairs)
+        DISTRIBUTIONS[name] = (KERNELS[name, 8], LONG if name in COUNTS else DOUBLE, names, defaults, valid)
+
+        _give(name, _kernel_method(name, *DISTRIBUTIONS[name]))
 
 
 def _give_others():
-    """Stream gets a method for each of OTHERS."""
+    """And one for each of OTHERS."""
     for name, nargs in OTHERS.items():
         def draw(self, *args, size=None, _name=name, _nargs=nargs, **keywords):
             return self._other(_name, _nargs, args, size, keywords)
 
-        draw.__name__ = draw.__qualname__ = name
-        draw.__doc__ = f"numpy.random.Generator.{name}, of the same parameters."
-        setattr(Stream, name, draw)
+        _give(name, draw)
 
 
+_give_kernels()
 _give_others()
 
 
@@ -317,8 +396,6 @@ class Generator(Stream):
 
     def permuted(self, x, *, axis=None, out=None):
         """A copy whose elements are shuffled along an axis, each row by itself."""
-        if isinstance(out, numpy.ndarray):
-            return fill_numpy(self.permuted, out, x, axis=axis)
         x = as_array(x)
         result = x.copy() if out is None else out
         if out is not None and out is not x:
@@ -340,11 +417,11 @@ class RandomState(Stream):
 
     def rand(self, *shape, dtype=FLOAT):
         """Uniform in [0, 1), of the shape given as arguments."""
-        return self.random(shape[0] if len(shape) == 1 else shape or None, dtype)
+        return self.random(shape or None, dtype)
 
     def randn(self, *shape, dtype=FLOAT):
         """Standard normal, of the shape given as arguments."""
-        return self.standard_normal(shape[0] if len(shape) == 1 else shape or None, dtype)
+        return self.standard_normal(shape or None, dtype)
 
     def randint(self, low, high=None, size=None, dtype=INTEGER):
         """Integers in [low, high), or [0, low)."""
@@ -360,13 +437,15 @@ class RandomState(Stream):
 
     def get_state(self):
         """What set_state takes to continue from here."""
-        return {"seed": self._seed, "small": self._small.bit_generator.state, "blocks": next(copy.copy(self._blocks))}
+        return {"seed": self._seed, "small": self._small.bit_generator.state, "blocks": next(copy.copy(self._blocks)),
+                "counter": self._counter.state()}
 
     def set_state(self, state):
         """Continue from where get_state was called."""
         self._start(state["seed"])
         self._small.bit_generator.state = state["small"]
         self._blocks = itertools.count(state["blocks"])
+        self._counter = Counter(*state["counter"])
 
 
 def default_rng(seed=None):
@@ -375,13 +454,14 @@ def default_rng(seed=None):
 
 
 _SHARED = """seed get_state set_state rand randn randint random_sample ranf sample random normal uniform standard_normal
-    exponential standard_exponential choice shuffle permutation bytes""".split()
+    standard_gamma exponential standard_exponential choice shuffle permutation bytes""".split()
 
 
 def _rows():
     shared = RandomState()
-    for name in (*_SHARED, *OTHERS):
-        add_row(name, getattr(shared, name), kind="kernel" if name in VECTORS else "host", module="numpy.random")
+    for name in (*_SHARED, *DISTRIBUTIONS, *OTHERS):
+        host = name in OTHERS and name not in VECTORS or name in ("choice", "shuffle", "permutation")
+        add_row(name, getattr(shared, name), kind="host" if host else "kernel", module="numpy.random")
     for thing in (default_rng, Generator, RandomState):
         add_row(thing.__name__, thing, kind="host", module="numpy.random")
 

@@ -13,5 +13,14 @@ from dflow._array import ndarray  # noqa: E402
 from dflow._engine import waitall  # noqa: E402
 from dflow.ops.host import Future, submit  # noqa: E402
 
-__all__ = ["Future", "engine", "ndarray", "submit", "waitall"]
+__all__ = ["Future", "engine", "ndarray", "show_config", "submit", "waitall"]
 __version__ = "0.1.0"
+
+
+def show_config():
+    """Print what dflow runs with: versions, workers, and which kernels of which BLAS large matrix products use."""
+    import numpy
+
+    print(f"dflow {__version__}, numpy {numpy.__version__}")
+    for name, value in engine.config().items():
+        print(f"{name}: {value}")

@@ -10,14 +10,13 @@ from cpython.slice cimport PySlice_Check
 from cpython.exc cimport PyErr_Occurred
 from libc.stdlib cimport malloc, free
 from libc.string cimport memcpy, memset
-from dflow._engine cimport (
-    FP_INVALID, submit, run_kernel, wait_storage, region_ready, report_fp, in_host_task, settings, fp_flags, fp_clear)
+from dflow._engine cimport submit, wait_storage, region_ready, in_host_task, settings, nudge, make_room, memory_budget
+from dflow._fp cimport read_fp_policy, fp_warn, fp_strict
 from dflow._graph cimport (
     Access, Task, WRITE, FULL, TRACKED, HAS_REGIONS, ALWAYS, FLAT, SIZE_SHIFT, HOST, MAY_RAISE, REPORTS_FP, INVALID_FAILS, Region,
-    storage_new, storage_unref, storage_allocate, readable, writable, task_new, task_operand, task_constant,
+    storage_new, storage_unref, storage_allocate, bytes_live, readable, writable, task_new, task_operand, task_constant,
     task_region, task_dims, task_strides, task_constants, regions_overlap, raise_poison, poison_storage)
-from dflow._launch cimport (
-    Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch, read_fp_policy, fp_warn, fp_strict)
+from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch, size_bits
 from dflow._memory cimport add_int
 from dflow._kernels cimport (
     Scalar, BOOL, HALF, DTYPES, itemsizes, code_of, code_of_num, is_complex, is_integer, real_code, cast_kernel, write_scalar,
@@ -77,10 +76,16 @@ cdef ndarray new_array(int code, int ndim, intp* shape, bint pending=False):
     a.flags = C_CONTIGUOUS | F_CONTIGUOUS
     if ndim > 1:
         set_contiguity(a)
-    a.st = storage_new(size * a.itemsize, pending)
+    size *= a.itemsize
+    if size > MIN_ROOM and bytes_live() + size > memory_budget and not make_room(size):
+        too_big(code, ndim, shape)
+    a.st = storage_new(size, pending)
     if a.st == NULL:
         too_big(code, ndim, shape)
     return a
+
+cdef enum:
+    MIN_ROOM = 4096             # bytes up to which an array need not ask for room
 
 cdef int too_big(int code, int ndim, intp* shape) except -1:
     """As NumPy says it; also when the bytes overflow."""
@@ -90,7 +95,10 @@ cdef int too_big(int code, int ndim, intp* shape) except -1:
         nbytes *= n
     if nbytes >= 1 << 63:
         raise ValueError("array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size.")
-    raise MemoryError(f"Unable to allocate {nbytes} bytes for an array with shape {sizes} and data type {DTYPES[code]}")
+    text = f"Unable to allocate {nbytes} bytes for an array with shape {sizes} and data type {DTYPES[code]}"
+    if bytes_live() + nbytes > memory_budget:
+        text += f": {bytes_live()} bytes are in use, of a budget of {memory_budget} (dflow.engine.set_memory_budget)"
+    raise MemoryError(text)
 
 cdef ndarray new_like(list arrays, int code, int ndim, intp* shape, bint pending=False):
     """A new array in NumPy's order "K": its axes lie in memory as those of the arrays do; where they disagree, as in C."""
@@ -405,7 +413,7 @@ cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where
     """
     cdef Task* t
     cdef ndarray x
-    cdef int i, nops = k.nops, flags = FLAT, access, log
+    cdef int i, nops = k.nops, flags = FLAT, access
     read_fp_policy()
     if settings.naive or in_host_task() or (fp_strict and k.flags & REPORTS_FP) or a.size == 0 or k.nin > 2 or nops != k.nin + 1:
         return False
@@ -421,10 +429,7 @@ cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where
         if constant != NULL and i == where:
             memcpy(task_constant(t, i, 8, 0), constant, 8)
             continue
-        log = 0
-        while 1 << log < x.itemsize:
-            log += 1
-        access = (log << SIZE_SHIFT) | (WRITE | TRACKED if i == k.nin else 0 if x.st == out.st else TRACKED)
+        access = size_bits(x.itemsize) | (WRITE | TRACKED if i == k.nin else 0 if x.st == out.st else TRACKED)
         if covers_storage(x):
             access |= FULL
         elif flags & HAS_REGIONS:
@@ -466,8 +471,9 @@ cdef bint ready(ndarray a) noexcept:
     cdef Region r
     if readable(a.st):
         return True
+    nudge()
     if covers_storage(a):
-        return False
+        return readable(a.st)
     region_of_view(a, &r)
     return region_ready(a.st, &r, False)
 

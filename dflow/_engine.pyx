@@ -11,8 +11,11 @@ from cpython.exc cimport PyErr_CheckSignals, PyErr_Occurred
 from cpython.pystate cimport PyThreadState
 from cpython.ref cimport Py_DECREF
 from libc.stdlib cimport malloc, calloc, free
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
+from dflow._blas cimport blas_after_fork
+from dflow._fp cimport fp_flags, fp_clear, FP_INVALID, warn_later, warnings_wait, give_warnings
 from dflow._graph cimport *
+from dflow._group cimport *
 from dflow._memory cimport *
 
 cdef extern from "Python.h" nogil:
@@ -61,7 +64,7 @@ cdef struct Queue:          # first in, first out; linked through Task.next
 cdef struct Runner:         # a worker, or a thread that helps while it waits
     int inside              # 1 while it touches shared structures: fork() waits for 0
     int index               # of its queue: 1.. for workers, 0 (the submitters' queue) for others
-    Task* current           # what it runs
+    Task* current           # what it runs, or is about to
     PyThreadState* tstate   # its saved thread state, when it has one
     Runner* next            # list of all: runners_lock
     long long done          # written by its owner
@@ -69,11 +72,28 @@ cdef struct Runner:         # a worker, or a thread that helps while it waits
     unsigned long long random
     pthread_t thread
 
-cdef struct FpEvent:        # floating point flags to warn of at the next sync
-    FpEvent* next
-    Site* site
-    Kernel* kernel
-    int flags
+cdef struct Opening:        # the group that tasks may join; see _group.pxd
+    int lock                # over all of this. Members are added under it and the GIL; anyone may close
+    Task* leader            # NULL: none is open. While it is, the leader counts it as one more predecessor
+    Task* last
+    int members
+    int operands
+    bint called             # a worker was woken for it
+    double cost             # nanoseconds
+    Space space
+    Waits waits
+
+cdef struct Wide:           # a kernel that several runners run, piece by piece
+    int lock
+    int taken               # atomic: by an owner, who alone writes the rest
+    int open                # others may join; lock
+    int helpers             # runners in it besides its owner; up under the lock, down atomically
+    void (*run)(void*, intp, intp) noexcept nogil
+    void* plan
+    long long next          # atomic: first piece that nobody took
+    long long total
+    long long grain         # pieces taken at once
+    char pad[8]             # a cache line
 
 cdef enum:
     MAX_WORKERS = 256
@@ -81,8 +101,13 @@ cdef enum:
     SPIN_NS = 20000         # how long an idle worker or a waiting thread looks around before it sleeps
     STUCK = 60              # slices without progress after which the exit waits no longer for host tasks
     SLICE_NS = 50000000     # longest sleep of a waiting thread between looks at signals
+    NWIDES = 8              # kernels that are split at a time
+    RIPE_NS = 8000          # an idle worker takes an open group that nobody has joined for so long
+    CALL_NS = 60000         # estimated cost from which a worker is woken for an open group, or for a piece of a kernel
+    SPLIT_NS = 40000        # and from which a kernel is split for those who are awake,
+    GRAIN_NS = 20000        # into pieces of about so much
 
-settings.inline_cost = 8000
+settings.inline_cost = 2000
 
 cdef Queue queues[MAX_WORKERS + 1]
 cdef Runner* workers[MAX_WORKERS + 1]
@@ -99,11 +124,17 @@ cdef int searching = 0              # atomic: workers awake that look for work
 cdef int hosting = 0                # atomic: runners inside host tasks
 cdef int rings = 0                  # of done_bell, under it: who saw an older count must look again
 cdef int waiting_all = 0            # atomic: threads in wait_all
+cdef int waiting_room = 0           # atomic: threads in make_room
+cdef long long memory_waits = 0     # GIL
+memory_budget = 1 << 62
 cdef long long submitted = 0        # GIL
 cdef long long retired = 0          # atomic: tasks finished by runners that are gone
 cdef long long host_tasks = 0       # atomic: host tasks not yet finished
 cdef long long waits = 0            # GIL
-cdef FpEvent* warnings_pending = NULL   # atomic stack
+cdef Opening opening
+cdef Wide wides[NWIDES]
+cdef int longest_group = 32         # GIL
+cdef long long groups = 0, grouped = 0, bytes_never_stored = 0      # atomic
 cdef unsigned long long delay_seed = 0
 cdef int delay_us = 0
 
@@ -185,14 +216,16 @@ cdef bint any_ready() noexcept nogil:
     for i in range(nworkers + 1):
         if load_ptr(&queues[i].head) != NULL:
             return True
-    return False
+    return any_wide()
 
 cdef void wake_worker() noexcept nogil:
     """After a push: make sure that somebody looks. One searching worker is enough, it wakes the next."""
-    global sleeping, tokens
     full_fence()                    # the push above, before the look at `searching`; pairs with idle()
-    if load_int(&searching) or load_int(&sleeping) == 0:
-        return
+    if load_int(&searching) == 0 and load_int(&sleeping):
+        wake_one()
+
+cdef void wake_one() noexcept nogil:
+    global sleeping, tokens
     bell_lock(&idle_bell)
     if sleeping:
         sleeping -= 1
@@ -216,6 +249,8 @@ cdef int submit(Task* t) except -1:
     """Hand t to the engine, which frees it when it is done. Needs the GIL."""
     global submitted
     cdef Access* a = accesses(t)
+    cdef Task* open = opening.leader    # another thread may close it at any time: then it is but an address
+    cdef bint met = False
     cdef int i
     if not started:
         start_workers()
@@ -223,19 +258,148 @@ cdef int submit(Task* t) except -1:
         if a[i].storage != NULL and (a[i].key & (WRITE | FULL)) == WRITE and a[i].storage.nfront >= FENCE_AFTER:
             fence(a[i].storage)
     t.site = here()
-    t.npending = 1
-    for i in range(t.nops):
-        if a[i].key & TRACKED:
-            connect(t, a + i)
     submitted += 1
-    if t.kernel.flags & HOST:
-        add_i64(&host_tasks, 1)
-    if add_int(&t.npending, -1) == 0:
-        push(0, t)
-        wake_worker()
+    t.order = <unsigned int>submitted
+    if t.kernel.flags & ELEMENTWISE and longest_group > 1 and t.nops <= MAX_ARGUMENTS:
+        group(t)
+    elif not (t.kernel.flags & REDUCES and open != NULL and may_tail(t) and end_group(t)):
+        t.npending = 1
+        for i in range(t.nops):
+            if a[i].key & TRACKED and connect(t, a + i, open):
+                met = True
+        if t.kernel.flags & HOST:
+            add_i64(&host_tasks, 1)
+        if met:
+            start_group()               # for what is not elementwise, it is complete
+        if add_int(&t.npending, -1) == 0:
+            push(0, t)
+            wake_worker()
     if graves():
         drain()
     return 0
+
+# ---- the open group ---------------------------------------------------------------------------------------------------
+
+cdef int group(Task* t) except -1:
+    """Let t join the open group, or open another with it."""
+    cdef Access* a = accesses(t)
+    cdef Task* closed = NULL
+    cdef bint call = False
+    cdef int i
+    spin_lock(&opening.lock)
+    try:
+        if opening.leader != NULL and (opening.members >= longest_group or opening.operands + t.nops > MAX_OPERANDS
+                                       or not may_join(opening.leader, &opening.space, &opening.waits, t)):
+            closed = close_group()
+        if opening.leader == NULL:
+            t.npending = 2              # one is given back below, one when the group is closed
+            opening.operands = opening.members = 0
+            opening.cost = 0
+            opening.called = False
+            space_of(t, &opening.space)
+            waits_of(t, &opening.waits)
+        if opening.leader == NULL:
+            connect_all(t)
+            opening.leader = opening.last = t
+            add_int(&t.npending, -1)
+        else:
+            append(t)
+        opening.members += 1
+        opening.operands += t.nops
+        opening.cost += cost_of(t)
+        if opening.cost > CALL_NS and not opening.called and load_int(&opening.leader.npending) == 1:
+            call = opening.called = True
+    finally:
+        spin_unlock(&opening.lock)
+        if closed != NULL:
+            push(0, closed)
+            call = True
+    if call:
+        wake_worker()
+    return 0
+
+cdef int connect_all(Task* t) except -1:
+    cdef Access* a = accesses(t)
+    cdef int i
+    for i in range(t.nops):
+        if a[i].key & TRACKED:
+            connect(t, a + i, NULL)
+    return 0
+
+cdef int append(Task* t) except -1:
+    """Make t the last member of the open group. Needs the lock."""
+    t.group = opening.leader
+    t.flags |= MEMBER
+    connect_all(t)
+    if opening.last == opening.leader:
+        store_ptr(&opening.leader.group, t)
+    else:
+        store_ptr(&opening.last.next, t)
+    opening.last = t
+    return 0
+
+cdef bint end_group(Task* t) except -1:
+    """Let the reduction t be the end of the open group, if it may."""
+    cdef Task* closed = NULL
+    cdef bint joined = False
+    spin_lock(&opening.lock)
+    try:
+        if opening.leader != NULL and opening.operands + t.nops <= MAX_OPERANDS and (
+                may_join(opening.leader, &opening.space, &opening.waits, t)):
+            append(t)
+            joined = True
+            closed = close_group()
+    finally:
+        spin_unlock(&opening.lock)
+        if closed != NULL:
+            push(0, closed)
+    if closed != NULL:
+        wake_worker()
+    return joined
+
+cdef double cost_of(Task* t) noexcept nogil:
+    """In nanoseconds, roughly."""
+    cdef double cost = t.kernel.cost
+    cdef int i
+    for i in range(t.ndim + t.ncore):
+        cost *= task_dims(t)[i]
+    return cost
+
+cdef Task* close_group() noexcept nogil:
+    """Nobody joins the open group any more. Its leader, if it can run, for the caller to queue. Needs the lock."""
+    cdef Task* leader = opening.leader
+    opening.leader = NULL
+    if leader != NULL and add_int(&leader.npending, -1) == 0:
+        return leader
+    return NULL
+
+cdef void start_group() noexcept nogil:
+    """Close the open group, if there is one, and queue it."""
+    cdef Task* t
+    if load_ptr(&opening.leader) == NULL:
+        return
+    spin_lock(&opening.lock)
+    t = close_group()
+    spin_unlock(&opening.lock)
+    if t != NULL:
+        push(0, t)
+        wake_worker()
+
+cdef void nudge() noexcept:
+    """Somebody asks whether something is ready: let it become so."""
+    start_group()
+
+cdef inline bint group_waits() noexcept nogil:
+    """Whether an open group waits for nothing but to be closed, and is worth a worker's time."""
+    cdef Task* leader
+    cdef bint waits = False
+    if load_ptr(&opening.leader) == NULL:
+        return False
+    spin_lock(&opening.lock)
+    leader = opening.leader
+    waits = leader != NULL and opening.cost > CALL_NS and load_int(&leader.npending) == 1
+    spin_unlock(&opening.lock)
+    return waits
 
 # ---- running ----------------------------------------------------------------------------------------------------------
 
@@ -261,38 +425,6 @@ cdef void take_gil(Runner* me) noexcept nogil:
 cdef void drop_gil(Runner* me) noexcept nogil:
     me.tstate = PyEval_SaveThread()
 
-cdef int run_kernel(Kernel* k, char** args, int nops, int ndim, intp* dims, intp* strides) noexcept nogil:
-    """Call the loop over the innermost of ndim dimensions, with the core dimensions after it. Spoils args."""
-    cdef intp counter[64]
-    cdef char* copy[256]            # a loop may move its argument pointers
-    cdef int d, i
-    cdef intp* step
-    if ndim == 1:
-        k.loop(args, dims, strides, k.data)
-        return 0
-    for d in range(ndim):
-        if dims[d] == 0:
-            return 0
-        counter[d] = dims[d]
-    while True:
-        for i in range(nops):
-            copy[i] = args[i]
-        k.loop(copy, dims + ndim - 1, strides + (ndim - 1) * nops, k.data)
-        d = ndim - 2
-        while d >= 0:
-            step = strides + d * nops
-            counter[d] -= 1
-            if counter[d]:
-                for i in range(nops):
-                    args[i] += step[i]
-                break
-            counter[d] = dims[d]
-            for i in range(nops):
-                args[i] -= step[i] * (dims[d] - 1)
-            d -= 1
-        if d < 0:
-            return 0
-
 cdef Poison* run_loop(Runner* me, Task* t) noexcept nogil:
     """Run the kernel of t; the error, if any, as a new reference."""
     cdef Kernel* k = t.kernel
@@ -317,9 +449,12 @@ cdef Poison* run_loop(Runner* me, Task* t) noexcept nogil:
         drop_gil(me)
     if k.flags & (REPORTS_FP | INVALID_FAILS):
         fp_clear()
-    run_kernel(k, args, t.nops, t.ndim, task_dims(t), &steps[0] if t.flags & FLAT else task_strides(t))
-    if k.flags & (REPORTS_FP | INVALID_FAILS):
+    if k.flags & ROWS and not k.flags & MAY_RAISE and t.nops <= 64 and cost_of(t) > SPLIT_NS:
+        flags = spread_rows(t, args)
+    else:
+        run_kernel(k, args, t.nops, t.ndim, task_dims(t), &steps[0] if t.flags & FLAT else task_strides(t))
         flags = fp_flags()
+    if k.flags & (REPORTS_FP | INVALID_FAILS):
         if flags & FP_INVALID and k.flags & INVALID_FAILS:
             take_gil(me)
             p = invalid_poison(t)
@@ -333,6 +468,24 @@ cdef Poison* run_loop(Runner* me, Task* t) noexcept nogil:
         drop_gil(me)
         return p
     return NULL
+
+cdef int spread_rows(Task* t, char** args) noexcept nogil:
+    """Run t in pieces: its own, or of the outermost loop dimension. The floating point flags."""
+    cdef RowsPlan r
+    cdef intp rows = task_dims(t)[0], least = (rows + 4 * nworkers - 1) // (4 * nworkers)
+    if t.kernel.pieces != NULL and t.ndim == 1:
+        rows = t.kernel.pieces(task_dims(t))
+        least = 1
+    r.kernel = t.kernel
+    r.nops = t.nops
+    r.ndim = t.ndim
+    r.ndims = t.ndim + t.ncore
+    r.dims = task_dims(t)
+    r.strides = task_strides(t)
+    r.flags = 0
+    memcpy(r.args, args, t.nops * sizeof(args[0]))
+    spread(run_rows, &r, rows, least, cost_of(t))
+    return r.flags
 
 cdef Poison* memory_poison(Task* t, size_t nbytes) noexcept with gil:
     return poison_new(MemoryError(f"Unable to allocate {nbytes} bytes for the result of {t.kernel.name.decode()}"),
@@ -374,25 +527,24 @@ cdef Poison* run_host(Task* t, Poison* reason) noexcept with gil:
         tls_host -= 1
     return NULL
 
-cdef void warn_later(int flags, Site* site, Kernel* k) noexcept nogil:
-    cdef FpEvent* w = <FpEvent*>malloc(sizeof(FpEvent))
-    if w == NULL:
-        return
-    w.flags = flags
-    w.site = site
-    w.kernel = k
-    while True:
-        w.next = <FpEvent*>load_ptr(&warnings_pending)
-        if cas_ptr(&warnings_pending, w.next, w):
-            return
-
 cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     """Run and finish t, which me has taken; a task to run next, or NULL. Enters with me outside, leaves it inside."""
-    cdef Poison* error = NULL
-    cdef Poison* reason = NULL
     me.current = t
     if delay_us:
         random_delay(me)
+    if t.group != NULL or (t.kernel.flags & (ELEMENTWISE | REDUCES) and cost_of(t) > SPLIT_NS and (
+            t.kernel.flags & ELEMENTWISE or may_tail(t))):
+        run_group(me, t)
+    else:
+        run_one(me, t)
+    enter(me)
+    me.current = NULL
+    return retire(me.index, t, &me.done)
+
+cdef void run_one(Runner* me, Task* t) noexcept nogil:
+    """Run t, not its group, unless what it reads is poisoned."""
+    cdef Poison* error = NULL
+    cdef Poison* reason = NULL
     if not t.kernel.flags & FENCE:
         reason = find_poison(t)
         if t.kernel.flags & HOST and (reason == NULL or t.flags & ALWAYS):
@@ -403,17 +555,180 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
             add_int(&hosting, -1)
         elif reason == NULL:
             error = run_loop(me, t)
-    enter(me)
-    me.current = NULL
-    return retire(me.index, t, error, reason, &me.done)
+    mark(t, error if error != NULL else reason)
+    if error != NULL:
+        poison_unref(error)
+    if reason != NULL:
+        poison_unref(reason)
 
-cdef Task* retire(int index, Task* t, Poison* error, Poison* reason, long long* done) noexcept nogil:
+cdef void run_group(Runner* me, Task* leader) noexcept nogil:
+    cdef GroupPlan g
+    cdef Task* m = leader
+    if plan_group(leader, &g):
+        run_plan(leader, &g)
+        return
+    while m != NULL:                    # each on its own: some are poisoned, or there is no memory for all
+        run_one(me, m)
+        m = next_member(m)
+
+cdef Task* take_group(Storage* s) noexcept:
+    """Close the open group for a thread that waits for s (NULL: for everything), and take it if it can run. Needs the GIL."""
+    cdef Task* t
+    if opening.leader == NULL:
+        return NULL
+    spin_lock(&opening.lock)
+    t = close_group()
+    spin_unlock(&opening.lock)
+    if t != NULL and s != NULL and not writes(t, s):
+        push(0, t)                      # others may run it
+        wake_worker()
+        return NULL
+    if t != NULL:
+        store_int(&t.state, TAKEN)
+    return t
+
+cdef bint writes(Task* t, Storage* s) noexcept nogil:
+    """Whether t or a member of its group does."""
+    cdef Access* a
+    cdef int i
+    while t != NULL:
+        a = accesses(t)
+        for i in range(t.nops):
+            if a[i].storage == s and a[i].key & WRITE:
+                return True
+        t = next_member(t)
+    return False
+
+cdef bint run_here(Task* t) noexcept:
+    """Run a group that was taken and is small, with the GIL. False when that cannot be."""
+    cdef GroupPlan g
+    cdef long long done = 0
+    cdef double cost = 0
+    cdef Task* m = t
+    while m != NULL:
+        cost += cost_of(m)
+        m = next_member(m)
+    if delay_us or cost > CALL_NS or not plan_group(t, &g):
+        return False
+    run_plan(t, &g)
+    t = retire(0, t, &done)
+    if t != NULL:
+        give_back(t)
+    add_i64(&retired, done)
+    return True
+
+cdef void run_plan(Task* leader, GroupPlan* g) noexcept nogil:
+    cdef Task* m = leader
+    cdef int j = 0
+    spread(run_blocks, g, pieces_of(g), 1, g.cost)
+    end_blocks(g)
+    while m != NULL:
+        if g.flags[j] & m.fp_warn:
+            warn_later(g.flags[j] & m.fp_warn, m.site, m.kernel)
+        j += 1
+        m = next_member(m)
+    if g.members > 1:
+        add_i64(&groups, 1)
+        add_i64(&grouped, g.members)
+        add_i64(&bytes_never_stored, g.saved)
+
+# ---- wide kernels -----------------------------------------------------------------------------------------------------
+
+cdef void spread(void (*run)(void*, intp, intp) noexcept nogil, void* plan, intp total, intp least, double cost) noexcept nogil:
+    """run(plan, start, stop) for pieces that make up [0, total), by all runners that have nothing else to do.
+
+    least: of a piece. cost: of all of it, in nanoseconds.
+    """
+    cdef Wide* w
+    cdef intp pieces = <intp>(cost / GRAIN_NS) + 1
+    cdef int i
+    if cost >= SPLIT_NS and total > least and nworkers > 1:
+        for i in range(NWIDES):
+            if cas_int(&wides[i].taken, 0, 1):
+                break
+        else:
+            i = NWIDES                  # enough is going on
+    else:
+        i = NWIDES
+    if i == NWIDES:
+        run(plan, 0, total)
+        return
+    w = &wides[i]
+    w.run = run
+    w.plan = plan
+    w.next = 0
+    w.total = total
+    w.grain = (total + pieces - 1) // pieces
+    if w.grain < least:
+        w.grain = least
+    store_int(&w.open, 1)
+    pieces = (total + w.grain - 1) // w.grain
+    full_fence()                        # before the look at `sleeping`; pairs with idle()
+    for i in range(1, nworkers):
+        if i >= pieces or cost < CALL_NS or load_int(&sleeping) == 0:
+            break
+        wake_one()
+    work(w)
+    spin_lock(&w.lock)
+    w.open = 0
+    spin_unlock(&w.lock)
+    while load_int(&w.helpers):         # the rest of a piece
+        cpu_pause()
+    store_int(&w.taken, 0)
+
+cdef void work(Wide* w) noexcept nogil:
+    cdef long long start, stop
+    while True:
+        stop = add_i64(&w.next, w.grain)
+        start = stop - w.grain
+        if start >= w.total:
+            return
+        w.run(w.plan, start, stop if stop < w.total else w.total)
+
+cdef inline bint joinable(Wide* w) noexcept nogil:
+    return load_int(&w.open) and load_i64(&w.next) < w.total and load_int(&w.helpers) < nworkers - 1
+
+cdef bint any_wide() noexcept nogil:
+    cdef int i
+    for i in range(NWIDES):
+        if joinable(&wides[i]):
+            return True
+    return False
+
+cdef bint join_wide(Runner* me) noexcept nogil:
+    """Take part in kernels that are being split. Whether there was one. Enters and leaves with me inside."""
+    cdef Wide* w
+    cdef bint joined, any = False
+    cdef int i
+    for i in range(NWIDES):
+        w = &wides[i]
+        if not joinable(w):
+            continue
+        spin_lock(&w.lock)
+        joined = joinable(w)
+        if joined:
+            w.helpers += 1
+        spin_unlock(&w.lock)
+        if joined:
+            leave(me)
+            work(w)
+            add_int(&w.helpers, -1)
+            enter(me)
+            any = True
+    return any
+
+cdef Task* retire(int index, Task* t, long long* done) noexcept nogil:
     """Finish t; queue what became ready but for one task, which the caller takes (or NULL)."""
     cdef bint ring = False
     cdef bint host = (t.kernel.flags & HOST) != 0
-    cdef Task* ready = finish(t, error, reason, &ring)
+    cdef long long members = 0
+    cdef Task* following = t
+    cdef Task* ready
     cdef Task* chosen = NULL
-    cdef Task* following
+    while following != NULL:
+        members += 1
+        following = next_member(following)
+    ready = finish(t, &ring)
     if host:
         add_i64(&host_tasks, -1)
     while ready != NULL:
@@ -425,11 +740,12 @@ cdef Task* retire(int index, Task* t, Poison* error, Poison* reason, long long* 
             push(index, ready)
             wake_worker()
         ready = following
-    done[0] += 1
-    if ring:
+    done[0] += members
+    if ring or load_int(&waiting_room):
         ring_done()
+    if group_waits():
+        wake_worker()                   # t may have been what it waited for
     return chosen
-
 
 cdef void ring_done() noexcept nogil:
     global rings
@@ -476,6 +792,8 @@ cdef void* worker_main(void* arg) noexcept nogil:
     while not load_int(&stopping):
         enter(me)
         t = find(me)
+        if t == NULL and join_wide(me):
+            t = find(me)
         leave(me)
         if t == NULL:
             if load_int(&waiting_all):
@@ -512,17 +830,34 @@ cdef void end_thread_state(Runner* me) noexcept nogil:
     end_thread_state_c(me.tstate)
     me.tstate = NULL
 
+cdef void look_around(Runner* me) noexcept nogil:
+    """Until there is work, for a while. An open group is watched until it fills, or is taken when nobody joins it any more."""
+    cdef long long now = now_ns(), until = now + SPIN_NS, ripe = now + RIPE_NS
+    cdef Task* seen = NULL
+    cdef int members = 0
+    while not any_ready() and not load_int(&stopping):
+        cpu_pause()
+        now = now_ns()
+        if group_waits():
+            if seen != load_ptr(&opening.leader) or members != load_int(&opening.members):
+                seen = <Task*>load_ptr(&opening.leader)
+                members = load_int(&opening.members)
+                ripe = now + RIPE_NS
+            elif now > ripe:
+                enter(me)
+                start_group()
+                leave(me)
+        elif now > until:
+            return
+
 cdef Task* idle(Runner* me) noexcept nogil:
     """Look around for a while, one worker at a time, then sleep. A task that was found, or NULL."""
     global sleeping, tokens
     cdef Task* t = NULL
-    cdef long long until
     cdef bint counted = False
     if cas_int(&searching, 0, 1):
         counted = True
-        until = now_ns() + SPIN_NS
-        while not any_ready() and now_ns() < until and not load_int(&stopping):
-            cpu_pause()
+        look_around(me)
     while t == NULL and not load_int(&stopping):
         if not counted:
             # Asleep is announced before the last look around; a push is made before its look for sleepers. One of
@@ -530,7 +865,7 @@ cdef Task* idle(Runner* me) noexcept nogil:
             bell_lock(&idle_bell)
             sleeping += 1
             full_fence()
-            if not any_ready() and not load_int(&stopping):
+            if not any_ready() and not group_waits() and not load_int(&stopping):
                 while tokens == 0 and not load_int(&stopping):
                     bell_wait(&idle_bell)
             if tokens:
@@ -539,8 +874,12 @@ cdef Task* idle(Runner* me) noexcept nogil:
             else:
                 sleeping -= 1
             bell_unlock(&idle_bell)
+            if counted or group_waits():
+                look_around(me)
         enter(me)
         t = find(me)
+        if t == NULL and join_wide(me):
+            t = find(me)
         leave(me)
         if counted:
             add_int(&searching, -1)
@@ -636,17 +975,20 @@ cdef Task* claim_needed(Storage* s, int* visits) noexcept nogil:
     visits[0] -= 1
     e = s.writes
     while e != NULL and found == NULL and visits[0] > 0:
-        t = task_of(e)                      # lives while the lock is held: it has yet to leave this frontier
+        t = head_of(task_of(e))             # lives while the lock is held: it has yet to leave this frontier
         if load_int(&t.npending) == 0:
             if cas_int(&t.state, IDLE, CLAIMED):
                 found = t
-        else:
+            t = NULL
+        while t != NULL and found == NULL and visits[0] > 0:
             a = accesses(t)
             for i in range(t.nops):
                 if a[i].storage != NULL and load_ptr(&a[i].storage.writes) != NULL:
                     found = claim_needed(a[i].storage, visits)
                     if found != NULL:
                         break
+            visits[0] -= 1
+            t = next_member(t)
         visits[0] -= 1
         e = e.next
     spin_unlock(&s.lock)
@@ -655,10 +997,13 @@ cdef Task* claim_needed(Storage* s, int* visits) noexcept nogil:
 cdef Task* help(Runner* me, Storage* s) noexcept nogil:
     """A task for a waiting thread: one that s needs; else any, when workers sleep or are held up by Python code."""
     cdef int visits = 128
-    cdef Task* t = NULL
+    cdef Task* t = me.current       # the group that it has taken
     enter(me)
-    if s != NULL:
+    if t == NULL and s != NULL:
         t = claim_needed(s, &visits)
+    if t == NULL:
+        start_group()               # it may be needed, or nobody else may come for it
+        join_wide(me)
     if t == NULL and (load_int(&sleeping) or load_int(&hosting) or not started):
         t = find(me)
         if t != NULL and t.kernel.flags & HOST and s != NULL and started:
@@ -667,13 +1012,21 @@ cdef Task* help(Runner* me, Storage* s) noexcept nogil:
     leave(me)
     return t
 
-cdef bint finished(Storage* s, Region* r, bint write) noexcept nogil:
-    return pending() == 0 if s == NULL else region_ready(s, r, write)
+cdef struct Wait:           # what a thread waits for
+    Storage* s              # that it can be read or written; NULL: that nothing is pending,
+    Region* r
+    bint write
+    long long room          # or, when this is not 0, that so many bytes fit into the budget
 
-cdef bint help_until(Runner* me, Storage* s, Region* r, bint write) noexcept nogil:
+cdef bint finished(Wait* w) noexcept nogil:
+    if w.s != NULL:
+        return region_ready(w.s, w.r, w.write)
+    return pending() == 0 or (w.room and bytes_live() + w.room <= memory_budget - memory_budget // 8)
+
+cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
     """Help, or sleep, until what is waited for is ready (True) or it is time to look at signals (False).
 
-    Called with the GIL, which it gives up in between. s NULL: wait for everything.
+    Called with the GIL, which it gives up in between.
     """
     cdef long long start = now_ns()
     cdef int seen
@@ -683,15 +1036,15 @@ cdef bint help_until(Runner* me, Storage* s, Region* r, bint write) noexcept nog
     while True:
         seen = load_int(&rings)
         enter(me)
-        ready = finished(s, r, write)
+        ready = finished(w)
         leave(me)
         if ready or now_ns() - start > SLICE_NS:
             break
-        t = help(me, s)
+        t = help(me, w.s)
         if t != NULL:
             while t != NULL:
                 t = execute(me, t)
-                if t != NULL and (now_ns() - start > SLICE_NS or finished(s, r, write)):
+                if t != NULL and (now_ns() - start > SLICE_NS or finished(w)):
                     give_back(t)
                     t = NULL
                 leave(me)
@@ -707,18 +1060,25 @@ cdef bint help_until(Runner* me, Storage* s, Region* r, bint write) noexcept nog
     take_gil(me)
     return ready
 
-cdef int block(Storage* s, Region* r, bint write, bint once=False) except -1:
+cdef int block(Wait* w, bint once=False) except -1:
     """Wait with help; `once`: for one slice of time at most. Ctrl-C interrupts."""
     global waits
     cdef Runner me
-    cdef Site* site = here()
+    cdef Site* site
+    cdef Storage* s = w.s
+    cdef Task* t
     if tls_host:
         raise RuntimeError("a task would wait for another one: pass the array as an argument of dflow.submit")
+    t = take_group(s)
+    if t != NULL and run_here(t):
+        return 0
+    site = here()
     waits += 1
     if site != NULL:
         site.waits += 1
     memset(&me, 0, sizeof(me))
     me.random = delay_seed + 1
+    me.current = t
     register(&me)
     if s != NULL:
         add_int(&s.refs, 1)
@@ -726,13 +1086,15 @@ cdef int block(Storage* s, Region* r, bint write, bint once=False) except -1:
         s.waited += 1
         spin_unlock(&s.lock)
     else:
-        add_int(&waiting_all, 1)
+        add_int(&waiting_room if w.room else &waiting_all, 1)
     try:
-        while not help_until(&me, s, r, write):
+        while not help_until(&me, w):
             PyErr_CheckSignals()
             if once:
                 break
     finally:
+        if me.current != NULL:
+            give_back(me.current)
         unregister(&me)
         if s != NULL:
             spin_lock(&s.lock)
@@ -740,14 +1102,47 @@ cdef int block(Storage* s, Region* r, bint write, bint once=False) except -1:
             spin_unlock(&s.lock)
             storage_unref(s)
         else:
-            add_int(&waiting_all, -1)
+            add_int(&waiting_room if w.room else &waiting_all, -1)
     return 0
+
+cdef int settle(bint once=False) except -1:
+    """Until nothing is pending."""
+    cdef Wait w
+    w.s = NULL
+    w.room = 0
+    while pending():
+        block(&w, once)
+        if once:
+            break
+    return 0
+
+cdef bint make_room(size_t nbytes) except -1:
+    """Wait until so many bytes more fit into the memory budget. False when they never will. In a host task: True."""
+    global memory_waits
+    cdef Wait w
+    w.s = NULL
+    w.room = <long long>nbytes
+    if <long long>nbytes > memory_budget:
+        return False
+    if tls_host:
+        return True
+    memory_waits += 1
+    while pending() and bytes_live() + w.room > memory_budget:
+        block(&w)
+    if graves():
+        drain()
+    return bytes_live() + w.room <= memory_budget
 
 cdef int wait_storage(Storage* s, Region* r, bint write) except -1:
     """Until no pending access stands in the way of reading (or writing) a region of s. Raises its poison, if reading."""
+    cdef Wait w
+    w.s = s
+    w.r = r
+    w.write = write
+    w.room = 0
     while not region_ready(s, r, write):
-        block(s, r, write)
-    if load_ptr(&warnings_pending) != NULL:
+        block(&w)
+    if warnings_wait():
         give_warnings()
     if graves():
         drain()
@@ -757,12 +1152,11 @@ cdef int wait_storage(Storage* s, Region* r, bint write) except -1:
 
 cdef int wait_all() except -1:
     """Until nothing is pending. Raises the errors that nobody has seen."""
-    while pending():
-        block(NULL, NULL, False)
+    settle()
     purge()
     drain()
     trim_cells()
-    if load_ptr(&warnings_pending) != NULL:
+    if warnings_wait():
         give_warnings()
     errors = unseen_errors()
     if len(errors) == 1:
@@ -773,56 +1167,13 @@ cdef int wait_all() except -1:
         raise BaseExceptionGroup("several operations failed", errors)
     return 0
 
-# ---- floating point warnings ------------------------------------------------------------------------------------------
-
-cdef object fp_texts = ((FP_DIVIDE, "divide by zero"), (FP_OVER, "overflow"), (FP_UNDER, "underflow"),
-                        (FP_INVALID, "invalid value"))
-cdef dict warning_registries = {}           # file name: what the warnings module has shown of it
-
-cdef int report_fp(int flags, Site* site, Kernel* kernel) except -1:
-    """RuntimeWarnings for floating point flags; at a site, or, when it is NULL, at the running line."""
-    import warnings
-    for flag, text in fp_texts:
-        if not flags & flag:
-            continue
-        message = f"{text} encountered in {kernel.name.decode()}"
-        if site == NULL:
-            warnings.warn(message, RuntimeWarning, stacklevel=1)
-        else:
-            code = <object>site.code
-            registry = warning_registries.setdefault(code.co_filename, {})
-            warnings.warn_explicit(message, RuntimeWarning, code.co_filename, line_of(site), registry=registry)
-    return 0
-
-cdef int give_warnings() except -1:
-    """Tell what workers noticed, oldest first. A filter may turn a warning into an error: the rest is told all the same."""
-    cdef FpEvent* w = <FpEvent*>swap_ptr(&warnings_pending, NULL)
-    cdef FpEvent* following
-    cdef FpEvent* ordered = NULL
-    while w != NULL:
-        following = w.next
-        w.next = ordered
-        ordered = w
-        w = following
-    error = None
-    while ordered != NULL:
-        w = ordered
-        ordered = w.next
-        try:
-            report_fp(w.flags, w.site, w.kernel)
-        except Exception as e:
-            error = error or e
-        free(w)
-    if error is not None:
-        raise error
-    return 0
-
 # ---- fork and exit ----------------------------------------------------------------------------------------------------
 
 def before_fork():
     """Bring every runner to a point where it holds no lock. Kernels run on."""
     cdef Runner* r
     global forking
+    start_group()                   # the child finds it in a queue
     swap_int(&forking, 1)
     while True:
         spin_lock(&runners_lock)
@@ -841,7 +1192,7 @@ def after_fork_in_parent():
 
 def after_fork_in_child():
     """No worker has survived. What was pending is poisoned, what was ready stays."""
-    global runners, started, sleeping, tokens, searching, hosting, waiting_all, runners_lock, forking
+    global runners, started, sleeping, tokens, searching, hosting, waiting_all, waiting_room, runners_lock, forking
     cdef Runner* me = <Runner*>tls_runner
     cdef Runner* r
     cdef Task* t
@@ -849,7 +1200,7 @@ def after_fork_in_child():
     cdef int i
     r = runners
     runners = NULL
-    runners_lock = forking = sleeping = tokens = searching = waiting_all = started = 0
+    runners_lock = forking = sleeping = tokens = searching = waiting_all = waiting_room = started = 0
     hosting = 1 if tls_host else 0
     bell_init(&idle_bell)
     bell_init(&done_bell)
@@ -862,6 +1213,10 @@ def after_fork_in_child():
         if r != me and r.current != NULL:
             end_task(r.current, p)
         r = r.next
+    for i in range(NWIDES):
+        memset(&wides[i], 0, sizeof(Wide))
+    opening.lock = 0
+    blas_after_fork()
     for i in range(MAX_WORKERS + 1):
         queues[i].lock = 0
         while True:
@@ -895,9 +1250,13 @@ cdef void settle_after_fork(Runner* me) noexcept:
 cdef void end_task(Task* t, Poison* p) noexcept nogil:
     """Finish t without running it, and all that depends on it."""
     cdef long long done = 0
+    cdef Task* m
     while t != NULL:
-        add_int(&p.refs, 1)
-        t = retire(0, t, p, NULL, &done)
+        m = t
+        while m != NULL:
+            mark(m, p)
+            m = next_member(m)
+        t = retire(0, t, &done)
 
 def shutdown():
     """At exit: run the host tasks, for their effects; drop the rest; report errors that nobody saw."""
@@ -907,7 +1266,7 @@ def shutdown():
         while load_i64(&host_tasks) and left and slices < STUCK:
             slices = slices + 1 if left == before else 0
             before = left
-            block(NULL, NULL, False, True)
+            settle(True)
             left = pending()
     except BaseException:           # Ctrl-C again
         pass
@@ -931,8 +1290,7 @@ def set_num_workers(int n):
     global nworkers
     if not 1 <= n <= MAX_WORKERS:
         raise ValueError(f"n must be between 1 and {MAX_WORKERS}, not {n}")
-    while pending():
-        block(NULL, NULL, False)
+    settle()
     if started:
         with nogil:
             stop_workers(False)
@@ -960,6 +1318,39 @@ def inline_limit(ns=None):
         settings.inline_cost = <float>(ns if ns > 0 else -1)
     return max(before, 0)
 
+def bulk(n=None):
+    """At most n elementwise operations run as one group from now on; 0 or 1: none do. Returns the previous limit."""
+    global longest_group
+    before = longest_group
+    if n is not None:
+        if not 0 <= n <= MAX_MEMBERS:
+            raise ValueError(f"n must be between 0 and {MAX_MEMBERS}, not {n}")
+        start_group()
+        longest_group = n
+    return before
+
+def set_memory_budget(nbytes):
+    """Bytes of array data that may be allocated or promised at a time. Returns the previous budget.
+
+    An operation whose result does not fit waits until pending work has given memory back, and raises MemoryError when
+    nothing pending can.
+    """
+    global memory_budget
+    before = memory_budget
+    if not isinstance(nbytes, int) or nbytes <= 0:
+        raise ValueError(f"nbytes must be a positive int, not {nbytes!r}")
+    memory_budget = min(nbytes, 1 << 62)
+    set_block_limit(memory_budget)
+    return before
+
+def memory_stats():
+    """Bytes: the budget; live (array data allocated or promised); held (blocks taken from the system), cached (of these,
+    kept for arrays to come), peak (most ever held). waits: submissions that waited for room."""
+    drain()
+    held = block_bytes()
+    return {"budget": memory_budget, "live": bytes_live(), "held": held.held, "cached": held.cached, "peak": held.peak,
+            "waits": memory_waits}
+
 def set_delays(unsigned long long seed, int max_us):
     """For tests: sleep up to max_us microseconds before about every fourth task. seed 0 turns it off."""
     global delay_seed, delay_us
@@ -969,19 +1360,22 @@ def set_delays(unsigned long long seed, int max_us):
 def statistics():
     """Counters since the process started, and what is pending now.
 
-    pending, inline (operations run in their caller), queued (tasks), stolen (tasks run by another worker than the one
+    pending, inline (operations run in their caller), queued (tasks), groups (that ran), fused (their members),
+    bytes_never_stored (of results that groups kept in registers), stolen (tasks run by another worker than the one
     that made them ready), waits (that blocked), waits_at ({"file:line in function": count}), storages, bytes (of
     array data that is allocated or promised), workers.
     """
     cdef Runner* r
     cdef long long stolen = 0
     drain()
+    nudge()
     r = runners
     while r != NULL:
         stolen += r.stolen
         r = r.next
     counts = live()
-    return {"pending": pending(), "inline": settings.inlined, "queued": submitted, "fused": 0, "stolen": stolen,
+    return {"pending": pending(), "inline": settings.inlined, "queued": submitted, "fused": grouped, "groups": groups,
+            "bytes_never_stored": bytes_never_stored, "stolen": stolen,
             "waits": waits, "waits_at": _graph.waits_by_site(), "storages": counts["storages"], "bytes": counts["bytes"],
             "workers": nworkers}
 
@@ -992,6 +1386,7 @@ def live():
 def check_idle():
     """Assert that nothing is pending, queued or running."""
     cdef Runner* r = runners
+    assert opening.leader == NULL, "a group is open"
     assert pending() == 0, f"{pending()} tasks are pending"
     assert not any_ready(), "a queue is not empty"
     assert load_i64(&host_tasks) == 0, "a host task is pending"

@@ -6,6 +6,8 @@ Submission is one total order: only a thread that holds the GIL submits. Workers
               later write covers. A storage is readable when `writes` is NULL, writable when both are.
     access    one operand of a task: which storage, from where, and its links in that storage's frontier.
     task      a kernel, its accesses, its iteration space. Runs once `npending` falls to 0.
+    group     elementwise tasks that run together, block by block: a leader and its members. What a member waits for, the
+              leader waits for; who waits for a member waits for the leader. See _group.pxd.
 
 A new access waits for the overlapping accesses before it in the frontier: a read for writes, a write for both. An
 access covered by a later write leaves the frontier: whatever must wait for it also must wait for that write.
@@ -25,6 +27,7 @@ from dflow._memory cimport load_ptr
 
 ctypedef Py_ssize_t intp
 ctypedef void (*loop_t)(char** args, intp* dims, intp* steps, void* data) noexcept nogil
+ctypedef void (*piece_t)(char** args, intp* dims, intp* steps, void* data, intp start, intp stop) noexcept nogil
 
 cdef extern from "_site.h":
     ctypedef struct Site:
@@ -39,6 +42,10 @@ cdef enum KernelFlag:
     HOST = 4                # no loop: calls the Python object in its constants
     FENCE = 8               # runs nothing, orders everything
     INVALID_FAILS = 16      # the invalid flag is an error: LinAlgError(failure)
+    ELEMENTWISE = 32        # may be called for any part of its iteration space
+    PARTIAL = 64            # leaves some of its output as it was (a mask)
+    REDUCES = 128           # its data is a Fold; see _fold.pxd
+    ROWS = 256              # may be called for any part of its loop dimension, in any order
 
 cdef struct Kernel:         # immortal
     loop_t loop
@@ -49,6 +56,8 @@ cdef struct Kernel:         # immortal
     int nin                 # operands nin.. are written
     int nops
     float cost              # nanoseconds for one innermost element, roughly
+    intp (*pieces)(intp* dims) noexcept nogil   # into how many parts the loop may be cut; NULL: see ROWS
+    piece_t piece           # runs some of them
 
 cdef struct Poison:         # an error, shared by the storages it reached
     int refs                # atomic
@@ -70,12 +79,12 @@ cdef enum AccessFlag:
     TRACKED = 4             # takes part in dependencies; fixed at submission
     LINKED = 8              # in the frontier; storage lock
     IN_TAIL = 16            # a constant of more than 8 bytes, at this offset of the task's constants
-    SIZE_SHIFT = 16         # four bits: the binary logarithm of the step of a FLAT task's operand
+    SIZE_SHIFT = 16         # four bits: the binary logarithm of the item size, which is the step in a FLAT task
     ACCESS_BITS = 20        # flags, the operand's index and that lie below the offset
 
 cdef struct Access:
     Storage* storage        # owned reference; NULL for a constant
-    int64_t key             # offset << 20 | log2(step) << 16 | index << 6 | flags
+    int64_t key             # offset << 20 | log2(item size) << 16 | index << 6 | flags
     Access* next            # frontier links: storage lock. A constant's value is stored here
     Access* prev
     uintptr_t waiter        # next in the predecessor's waiters: I3
@@ -96,6 +105,7 @@ cdef enum TaskFlag:
     HAS_REGIONS = 1
     ALWAYS = 2              # a host task that runs though an input is poisoned
     FLAT = 4                # one loop over contiguous operands and constants: steps are in the accesses, not listed
+    MEMBER = 8              # of another task's group
 
 cdef enum TaskState:
     IDLE = 0                # not yet taken
@@ -105,12 +115,14 @@ cdef enum TaskState:
     FINISHED = 8            # added when a claimed task is done; who adds the second of the two frees the cell
 
 cdef struct Task:
-    Task* next              # ready queue: its lock
+    Task* next              # ready queue: its lock. Of a member: the next member
     uintptr_t waiters       # tagged list of Access* (bit 0 clear) and Edge* (bit 0 set)
     Kernel* kernel
     Site* site              # where it was submitted; may be NULL
+    Task* group             # of a leader: its first member; of a member: its leader. Fixed once the group is closed
     int npending            # atomic
     int state               # atomic: see TaskState
+    unsigned int order      # of submission; wraps around
     uint16_t size           # bytes of this cell
     uint8_t fp_warn         # floating point flags to warn of
     uint8_t flags
@@ -124,6 +136,7 @@ cdef struct Task:
 # ---- storages and poison
 cdef Storage* storage_new(size_t nbytes, bint pending) noexcept      # GIL; NULL: no memory. pending: allocate later
 cdef void storage_unref(Storage* s) noexcept                         # GIL
+cdef long long bytes_live() noexcept nogil                           # allocated or promised
 cdef bint storage_allocate(Storage* s) noexcept nogil                # False: no memory
 cdef inline bint readable(Storage* s) noexcept nogil:
     return load_ptr(&s.writes) == NULL
@@ -151,15 +164,21 @@ cdef void report_unseen(object error) noexcept
 # ---- dependencies
 cdef bint regions_overlap(Region* a, Region* b) noexcept nogil
 cdef bint overlap(Access* e, Region* r) noexcept nogil                  # r NULL: everything
-cdef int connect(Task* t, Access* a) except -1                          # GIL
+cdef Region* region_of(Access* a) noexcept nogil                        # NULL: everything
+cdef bint connect(Task* t, Access* a, Task* watched) except -1         # GIL; whether it waits for `watched`
 cdef Poison* find_poison(Task* t) noexcept nogil                        # a reference
-cdef Task* finish(Task* t, Poison* error, Poison* reason, bint* ring) noexcept nogil
+cdef void mark(Task* t, Poison* p) noexcept nogil                       # poison the outputs, or clear them when p is NULL
+cdef Task* finish(Task* t, bint* ring) noexcept nogil
 
 # ---- small change
 cdef inline Access* accesses(Task* t) noexcept nogil:
     return <Access*>(t + 1)
 cdef inline Task* task_of(Access* a) noexcept nogil:
     return <Task*>(a - ((a.key >> 6) & 0x3ff)) - 1
+cdef inline Task* head_of(Task* t) noexcept nogil:                      # what is queued and waited for in its place
+    return t.group if t.flags & MEMBER else t
+cdef inline Task* next_member(Task* t) noexcept nogil:                  # from the leader on; NULL after the last
+    return t.next if t.flags & MEMBER else t.group
 cdef Site* here() noexcept
 cdef int line_of(Site* site) noexcept
 cdef str describe(Site* site)

@@ -68,6 +68,9 @@ cdef Storage* storage_new(size_t nbytes, bint pending) noexcept:
     bytes_made += nbytes
     return s
 
+cdef long long bytes_live() noexcept nogil:
+    return load_i64(&bytes_made) - load_i64(&bytes_ended) - load_i64(&bytes_ended_nogil)
+
 cdef bint storage_allocate(Storage* s) noexcept nogil:
     """Give s its memory if it has none. Two writers of disjoint views may come at once."""
     cdef char* p
@@ -351,7 +354,7 @@ cdef inline bint region_covers(Region* a, Region* b) noexcept nogil:
         return a.lo <= b.lo and b.hi <= a.hi
     return (a.lo == b.lo and a.hi == b.hi and a.pitch == b.pitch and a.start == b.start and a.length == b.length)
 
-cdef inline Region* region_of(Access* a) noexcept nogil:
+cdef Region* region_of(Access* a) noexcept nogil:
     """NULL when all of the storage is accessed."""
     cdef Task* t
     if a.key & FULL:
@@ -393,9 +396,9 @@ cdef inline void unlink_access(Access* a, Storage* s) noexcept nogil:
     s.nfront -= 1
 
 cdef int add_edge(Task* before, Access* a, bint* inline_used) except -1:
-    """The task of a waits for `before`. Needs the lock of a storage whose frontier holds `before`: I3."""
+    """The head of a's task waits for the head `before`. Needs the lock of a storage whose frontier holds `before`: I3."""
     cdef Edge* edge
-    cdef Task* t = task_of(a)
+    cdef Task* t = head_of(task_of(a))
     if not inline_used[0]:
         inline_used[0] = True
         a.waiter = before.waiters
@@ -410,14 +413,15 @@ cdef int add_edge(Task* before, Access* a, bint* inline_used) except -1:
     add_int(&t.npending, 1)
     return 0
 
-cdef int connect(Task* t, Access* a) except -1:
-    """Wait for the accesses before a that conflict with it, and enter the frontier."""
+cdef bint connect(Task* t, Access* a, Task* watched) except -1:
+    """Wait for the accesses before a that conflict with it, and enter the frontier. Whether `watched` is among them."""
     cdef Storage* s = a.storage
     cdef Region* r = region_of(a)
     cdef Access* e
     cdef Access* following
+    cdef Task* before
     cdef bint write = (a.key & WRITE) != 0
-    cdef bint used = False
+    cdef bint used = False, met = False
     cdef int i
     spin_lock(&s.lock)
     try:
@@ -426,7 +430,10 @@ cdef int connect(Task* t, Access* a) except -1:
             while e != NULL:
                 following = e.next
                 if task_of(e) != t and overlap(e, r):
-                    add_edge(task_of(e), a, &used)
+                    before = head_of(task_of(e))
+                    if before != head_of(t):
+                        add_edge(before, a, &used)
+                        met = met or before == watched
                     if write and covered(e, r):
                         unlink_access(e, s)
                 e = following
@@ -435,7 +442,7 @@ cdef int connect(Task* t, Access* a) except -1:
             check_storage(s)
     finally:
         spin_unlock(&s.lock)
-    return 0
+    return met
 
 cdef void check_storage(Storage* s) noexcept nogil:
     """I1, and the shape of the lists; the first hundred entries. Needs the lock."""
@@ -478,40 +485,35 @@ cdef Poison* find_poison(Task* t) noexcept nogil:
             break
     return p
 
-cdef Task* finish(Task* t, Poison* error, Poison* reason, bint* ring) noexcept nogil:
-    """Poison or clear the outputs, leave the frontiers, release waiters and storages, free t.
-
-    error and reason are references of ours. Returns the tasks that became ready, linked through `next`; sets `ring` when
-    a thread waits for an output.
-    """
+cdef void mark(Task* t, Poison* p) noexcept nogil:
+    """Poison what t, not its group, writes; or, when p is NULL, clear what it has overwritten in full. Comes before finish(): I4."""
     cdef Access* a = accesses(t)
     cdef Storage* s
-    cdef Poison* p = error if error != NULL else reason
-    cdef int i, size = t.size
-    cdef uintptr_t w
-    cdef Edge* edge
+    cdef int i
+    if t.kernel.flags & FENCE:
+        return
+    for i in range(t.nops):
+        s = a[i].storage
+        if s == NULL or not a[i].key & WRITE or (p == NULL and not (a[i].key & FULL and load_ptr(&s.poison) != NULL)):
+            continue
+        spin_lock(&s.lock)
+        set_poison(s, p)
+        spin_unlock(&s.lock)
+
+cdef Task* finish(Task* t, bint* ring) noexcept nogil:
+    """Leave the frontiers, release waiters and storages, free t and its group; its outputs are marked.
+
+    Returns the tasks that became ready, linked through `next`; sets `ring` when a thread waits for an output.
+    """
+    cdef Task* m = t
     cdef Task* ready
     cdef Task* first = NULL
     cdef Task* last = NULL
-    if error != NULL and reason != NULL:
-        poison_unref(reason)
-    for i in range(t.nops):
-        s = a[i].storage
-        if s == NULL or not a[i].key & TRACKED:
-            continue
-        spin_lock(&s.lock)
-        if a[i].key & WRITE and not t.kernel.flags & FENCE:
-            if p != NULL or a[i].key & FULL:
-                set_poison(s, p)            # I4
-        if a[i].key & LINKED:
-            unlink_access(a + i, s)
-        if s.waited:
-            ring[0] = True
-        if DFLOW_DEBUG:
-            check_storage(s)
-        spin_unlock(&s.lock)
-    if t.kernel.flags & HOST and (<PyObject**>task_constants(t))[0] != NULL:
-        bury((<PyObject**>task_constants(t))[0], NULL)      # it never ran
+    cdef uintptr_t w
+    cdef Edge* edge
+    while m != NULL:
+        leave_frontiers(m, ring)
+        m = next_member(m)
     w = t.waiters                           # I3: nobody adds to it now
     while w:
         if w & 1:
@@ -520,7 +522,7 @@ cdef Task* finish(Task* t, Poison* error, Poison* reason, bint* ring) noexcept n
             w = edge.next
             cell_free_nogil(TASKS, edge, sizeof(Edge))
         else:
-            ready = task_of(<Access*>w)
+            ready = head_of(task_of(<Access*>w))
             w = (<Access*>w).waiter
         if add_int(&ready.npending, -1) == 0:
             ready.next = NULL
@@ -529,14 +531,43 @@ cdef Task* finish(Task* t, Poison* error, Poison* reason, bint* ring) noexcept n
             else:
                 last.next = ready
             last = ready
+    m = t.group
+    release(t)
+    if load_int(&t.state) == TAKEN or add_int(&t.state, FINISHED) & POPPED:
+        cell_free_nogil(TASKS, t, t.size)
+    while m != NULL:
+        t = m
+        m = m.next
+        release(t)
+        cell_free_nogil(TASKS, t, t.size)
+    return first
+
+cdef void leave_frontiers(Task* t, bint* ring) noexcept nogil:
+    cdef Access* a = accesses(t)
+    cdef Storage* s
+    cdef int i
+    for i in range(t.nops):
+        s = a[i].storage
+        if s == NULL or not a[i].key & TRACKED:
+            continue
+        spin_lock(&s.lock)
+        if a[i].key & LINKED:
+            unlink_access(a + i, s)
+        if s.waited:
+            ring[0] = True
+        if DFLOW_DEBUG:
+            check_storage(s)
+        spin_unlock(&s.lock)
+
+cdef void release(Task* t) noexcept nogil:
+    """Give back what t refers to."""
+    cdef Access* a = accesses(t)
+    cdef int i
+    if t.kernel.flags & HOST and (<PyObject**>task_constants(t))[0] != NULL:
+        bury((<PyObject**>task_constants(t))[0], NULL)      # it never ran
     for i in range(t.nops):
         if a[i].storage != NULL:
             storage_unref_nogil(a[i].storage)
-    if p != NULL:
-        poison_unref(p)
-    if load_int(&t.state) == TAKEN or add_int(&t.state, FINISHED) & POPPED:
-        cell_free_nogil(TASKS, t, size)
-    return first
 
 # ---- what Python sees -------------------------------------------------------------------------------------------------
 

@@ -11,8 +11,9 @@ from cpython.slice cimport PySlice_Check
 from libc.string cimport memcpy, memset
 from libc.stdint cimport int64_t, uint64_t
 from dflow._engine cimport settings
-from dflow._graph cimport Kernel, intp, FULL, writable
-from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch, fp_event
+from dflow._fp cimport fp_event
+from dflow._graph cimport Kernel, intp, FULL, ELEMENTWISE, ROWS, writable
+from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch
 from dflow._kernels cimport (
     Scalar, BOOL, LONG, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, cast_kernel, masked_kernel,
     write_scalar, is_complex)
@@ -77,9 +78,9 @@ cdef Kernel* wheres[33]
 
 def _make_kernels():
     for size in (1, 2, 4, 8, 16, 32):
-        gathers[<int>size] = kernel_new(b"take", 2, 3, gather_loop, <void*><size_t>size, 0, 1)
+        gathers[<int>size] = kernel_new(b"take", 2, 3, gather_loop, <void*><size_t>size, ROWS, 1)
         scatters[<int>size] = kernel_new(b"put", 2, 3, scatter_loop, <void*><size_t>size, 0, 1)
-        wheres[<int>size] = kernel_new(b"where", 3, 4, where_loop, <void*><size_t>size, 0, 0.5)
+        wheres[<int>size] = kernel_new(b"where", 3, 4, where_loop, <void*><size_t>size, ELEMENTWISE, 0.5)
 
 _make_kernels()
 

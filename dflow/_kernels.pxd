@@ -41,7 +41,7 @@ cdef Kernel* kernel_new(const char* name, int nin, int nops, loop_t loop, void* 
 cdef Kernel* cast_kernel(int source, int target) noexcept
 cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL           # NULL: no such loop
 cdef Kernel* masked_kernel(Kernel* k) except NULL                           # one more input after its inputs: the mask
-cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial) except NULL
+cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial, bint blocked) except NULL
 cdef Kernel* accumulate_kernel(Kernel* k, int code) except NULL
 cdef Kernel* reduceat_kernel(Kernel* k, int code) except NULL
 cdef Kernel* at_kernel(Kernel* k, int nin, int code) except NULL

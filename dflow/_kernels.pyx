@@ -8,7 +8,9 @@ from cpython.object cimport PyObject
 from libc.stdlib cimport malloc, calloc, free
 from libc.string cimport memcpy
 from libc.stdint cimport int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, uint64_t
-from dflow._graph cimport MAY_RAISE, REPORTS_FP
+from dflow._blas cimport Product, product_loop, product_piece, product_pieces
+from dflow._fold cimport Fold, reduce_loop, reduce_initial_loop
+from dflow._graph cimport MAY_RAISE, REPORTS_FP, ELEMENTWISE, PARTIAL, REDUCES, ROWS
 
 cnp.import_array()
 cnp.import_umath()
@@ -216,13 +218,27 @@ cdef Kernel* remember(object key, Kernel* k) except NULL:
     known[key] = <size_t>k
     return k
 
-# What one element costs, in nanoseconds, for what is not as cheap as an addition. Only its order of magnitude counts.
+# What one element of eight bytes costs, in nanoseconds, when all is in the first-level cache (measured on a Zen 4); what is
+# not listed costs about as much as an addition. Only the order of magnitude counts.
 COSTS = {name: cost for cost, group in (
-    (0.05, "matmul vecdot matvec vecmat"),                 # for one multiplication
-    (1.5, "divide true_divide floor_divide remainder fmod sqrt divmod reciprocal hypot rint floor ceil trunc"),
-    (5, "exp exp2 log log2 log10 sin cos tan tanh expm1 log1p cbrt sinh cosh arctan arcsin arccos logaddexp logaddexp2"),
-    (15, "power float_power arctan2 arcsinh arccosh arctanh gcd lcm"),
+    (0.04, "matmul vecdot matvec vecmat"),                 # for one multiplication
+    (0.3, "divide true_divide"),
+    (0.5, "maximum minimum fmax fmin sign copysign heaviside"),
+    (1, "exp exp2 expm1 log log2 log10 log1p sqrt cbrt tan tanh sinh cosh arctan arctanh reciprocal"),
+    (2, "power float_power arctan2 arcsin arccos arcsinh arccosh"),
+    (4, "floor_divide remainder fmod divmod hypot gcd lcm modf frexp ldexp nextafter"),
+    (8, "sin cos logaddexp logaddexp2"),
 ) for name in group.split()}
+
+cdef float cost_of(str name, bint ours, tuple codes):
+    """Nanoseconds for one element."""
+    cdef int widest = max([itemsizes[<int>code] for code in codes])
+    cost = COSTS.get(name, 0.16 if ours else 20)
+    if any([code == LONGDOUBLE or code == CLONGDOUBLE or code == HALF for code in codes]):
+        return cost * 4 + 1
+    if is_complex(codes[0]):
+        return cost * (widest // 4 if name in COSTS else 2)
+    return cost * widest / 8
 
 SILENT = frozenset("""equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not
     bitwise_and bitwise_or bitwise_xor invert isnan isinf isfinite signbit copysign sign absolute fabs negative positive
@@ -254,11 +270,29 @@ cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL:
         flags |= REPORTS_FP
     if not ours or (name == "power" and not inexact):
         flags |= MAY_RAISE
-    cost = COSTS.get(name, 0.4 if ours else 20)
-    if codes[0] == LONGDOUBLE or codes[0] == CLONGDOUBLE or codes[0] == HALF:
-        cost = cost * 4 + 1
+    if ufunc.signature is None and not flags & MAY_RAISE:
+        flags |= ELEMENTWISE
+    elif ufunc.signature is not None:
+        flags |= ROWS
+    cost = cost_of(name, ours, codes)
     k = kernel_new(u.name, u.nin, nargs, <loop_t>(<void**>u.functions)[i], (<void**>u.data)[i], flags, cost)
+    if ufunc is np.matmul and FLOAT <= <int>codes[0] <= CDOUBLE and codes[0] != LONGDOUBLE:
+        use_blas(k, codes[0])
     return remember(key, k)
+
+cdef int use_blas(Kernel* k, int code) except -1:
+    cdef Product* w = <Product*>calloc(1, sizeof(Product))
+    if w == NULL:
+        raise MemoryError("no memory for a kernel")
+    w.loop = k.loop
+    w.data = k.data
+    w.code = {FLOAT: 0, DOUBLE: 1, CFLOAT: 2, CDOUBLE: 3}[code]
+    w.itemsize = itemsizes[code]
+    k.loop = product_loop
+    k.data = w
+    k.pieces = product_pieces
+    k.piece = product_piece
+    return 0
 
 cdef Kernel casts[18][18]
 
@@ -272,9 +306,10 @@ def _fill_casts():
             k.nin = 1
             k.nops = 2
             k.loop = <loop_t>cast_loops[i][j]
-            k.cost = 3 if i == HALF or j == HALF else 0.4
+            k.cost = 3 if i == HALF or j == HALF else 0.02 * max(itemsizes[i], itemsizes[j])
+            k.flags = ELEMENTWISE
             if i != j and not is_integer(i) and j != BOOL:
-                k.flags = REPORTS_FP
+                k.flags |= REPORTS_FP
 
 _fill_casts()
 
@@ -289,8 +324,6 @@ cdef struct Wrapped:
     int nin
     int nout
     int itemsize
-    int naxes
-    bint initial
 
 cdef Wrapped* wrap(Kernel* k, int itemsize) except NULL:
     cdef Wrapped* w = <Wrapped*>calloc(1, sizeof(Wrapped))
@@ -331,7 +364,8 @@ cdef Kernel* masked_kernel(Kernel* k) except NULL:
     key = ("masked", <size_t>k)
     cdef Kernel* m = recall(key)
     if m == NULL:
-        m = remember(key, kernel_new(k.name, k.nin + 1, k.nops + 1, masked_loop, wrap(k, 0), k.flags, k.cost + 1))
+        m = remember(key, kernel_new(k.name, k.nin + 1, k.nops + 1, masked_loop, wrap(k, 0),
+                                      k.flags | PARTIAL, k.cost + 1))
     return m
 
 cdef inline void call_binary(Wrapped* w, char* out, char* p, intp n, intp out_step, intp step) noexcept nogil:
@@ -344,82 +378,24 @@ cdef inline void call_binary(Wrapped* w, char* out, char* p, intp n, intp out_st
     steps[1] = step
     w.loop(args, &n, steps, w.data)
 
-cdef inline intp magnitude(intp x) noexcept nogil:
-    return -x if x < 0 else x
-
-cdef void reduce_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """in (r1, .., rm), out (), initial () if there is one. Runs along the axis with the smaller stride."""
-    cdef Wrapped* w = <Wrapped*>data
-    cdef intp n = dims[0], i
-    cdef intp* axes = dims + 1
-    cdef intp* core = steps + (3 if w.initial else 2)
-    cdef intp counter[64]
-    cdef int m = w.naxes, d, last
-    cdef char* p
-    cdef char* out
-    cdef bint across = n > 1 and magnitude(steps[0]) < magnitude(core[m - 1])
-    cdef bint skip
-    cdef intp rows = 1
-    for d in range(m):
-        if axes[d] == 0:
-            rows = 0
-    for i in range(n):
-        out = args[1] + i * steps[1]
-        memcpy(out, args[2] + i * steps[2] if w.initial else args[0] + i * steps[0], w.itemsize)
-    if rows == 0:
-        return
-    last = m if across else m - 1       # axes that are counted here; the others run in the loop
-    for i in range(1 if across else n):
-        p = args[0] + i * steps[0]
-        out = args[1] + i * steps[1]
-        for d in range(last):
-            counter[d] = axes[d]
-        skip = not w.initial            # the first element is in `out` already
-        while True:
-            if across:
-                if not skip:
-                    call_binary(w, out, p, n, steps[1], steps[0])
-            elif skip:
-                if axes[m - 1] > 1:
-                    call_binary(w, out, p + core[m - 1], axes[m - 1] - 1, 0, core[m - 1])
-            else:
-                call_binary(w, out, p, axes[m - 1], 0, core[m - 1])
-            skip = False
-            d = last - 1
-            while d >= 0:
-                counter[d] -= 1
-                if counter[d]:
-                    p += core[d]
-                    break
-                counter[d] = axes[d]
-                p -= core[d] * (axes[d] - 1)
-                d -= 1
-            if d < 0:
-                break
-
-cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial) except NULL:
+cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial, bint blocked) except NULL:
     key = ("reduce", <size_t>k, naxes, initial)
     cdef Kernel* r = recall(key)
-    cdef Wrapped* w
+    cdef Fold* w
     if r == NULL:
-        w = wrap(k, itemsizes[code])
+        w = <Fold*>calloc(1, sizeof(Fold))
+        if w == NULL:
+            raise MemoryError("no memory for a kernel")
+        w.loop = k.loop
+        w.data = k.data
+        w.itemsize = itemsizes[code]
         w.naxes = naxes
         w.initial = initial
-        r = remember(key, kernel_new(k.name, 2 if initial else 1, 3 if initial else 2, reduce_loop, w, k.flags, k.cost))
-        # Outputs come last in a task's operands, so the initial value is operand 1 and the output operand 2.
-        if initial:
-            r.loop = reduce_initial_loop
+        w.blocked = blocked
+        r = remember(key, kernel_new(k.name, 2 if initial else 1, 3 if initial else 2,
+                                     <loop_t>reduce_initial_loop if initial else <loop_t>reduce_loop, w,
+                                     k.flags & ~ELEMENTWISE | REDUCES | ROWS, k.cost))
     return r
-
-cdef void reduce_initial_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """The same with operands in, initial, out."""
-    args[1], args[2] = args[2], args[1]
-    cdef intp moved[67]
-    cdef int i
-    for i in range(3 + (<Wrapped*>data).naxes):
-        moved[i] = steps[i]
-    moved[1], moved[2] = moved[2], moved[1]
-    reduce_loop(args, dims, moved, data)
 
 cdef void accumulate_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     """in (r), out (r)."""
@@ -445,7 +421,7 @@ cdef Kernel* accumulate_kernel(Kernel* k, int code) except NULL:
     key = ("accumulate", <size_t>k)
     cdef Kernel* r = recall(key)
     if r == NULL:
-        r = remember(key, kernel_new(k.name, 1, 2, accumulate_loop, wrap(k, itemsizes[code]), k.flags, k.cost + 1))
+        r = remember(key, kernel_new(k.name, 1, 2, accumulate_loop, wrap(k, itemsizes[code]), k.flags & ~ELEMENTWISE | ROWS, k.cost + 1))
     return r
 
 cdef void reduceat_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
@@ -468,7 +444,7 @@ cdef Kernel* reduceat_kernel(Kernel* k, int code) except NULL:
     key = ("reduceat", <size_t>k)
     cdef Kernel* r = recall(key)
     if r == NULL:
-        r = remember(key, kernel_new(k.name, 2, 3, reduceat_loop, wrap(k, itemsizes[code]), k.flags, k.cost))
+        r = remember(key, kernel_new(k.name, 2, 3, reduceat_loop, wrap(k, itemsizes[code]), k.flags & ~ELEMENTWISE | ROWS, k.cost))
     return r
 
 cdef void at_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
@@ -491,7 +467,7 @@ cdef Kernel* at_kernel(Kernel* k, int nin, int code) except NULL:
     key = ("at", <size_t>k)
     cdef Kernel* r = recall(key)
     if r == NULL:
-        r = remember(key, kernel_new(k.name, nin, nin + 1, at_loop, wrap(k, itemsizes[code]), k.flags, k.cost + 5))
+        r = remember(key, kernel_new(k.name, nin, nin + 1, at_loop, wrap(k, itemsizes[code]), k.flags & ~ELEMENTWISE, k.cost + 5))
     return r
 
 # ---- sorting, extremes, dot ------------------------------------------------------------------------------------
@@ -590,7 +566,7 @@ cdef Kernel* sorting_kernel(str name, int code, int kind, bint which, int nin, l
         s.dot = f.dotfunc
         s.itemsize = itemsizes[code]
         text = name.encode()
-        k = remember(key, kernel_new(text, nin, nin + 1, loop, s, 0, cost))
+        k = remember(key, kernel_new(text, nin, nin + 1, loop, s, ROWS, cost))
     return k
 
 cdef Kernel* sort_kernel(int code, int kind, bint indices) except NULL:
@@ -604,7 +580,7 @@ cdef Kernel* argextreme_kernel(int code, bint largest) except NULL:
 cdef Kernel* dot_kernel(int code) except NULL:
     cdef Kernel* k = sorting_kernel("dot", code, 0, False, 2, dot_loop, 0.3)
     if not is_integer(code):
-        k.flags = REPORTS_FP
+        k.flags |= REPORTS_FP
     return k
 
 # ---- a kernel that sleeps --------------------------------------------------------------------------------------

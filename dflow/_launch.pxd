@@ -1,6 +1,6 @@
 """launch(), through which every kernel runs: in the caller or as a task."""
 
-from dflow._graph cimport Storage, Region, Kernel, intp
+from dflow._graph cimport Storage, Region, Kernel, SIZE_SHIFT, intp
 
 cdef enum:
     MAXDIMS = 64
@@ -25,7 +25,8 @@ cdef struct Core:           # core dimensions of a gufunc kernel
 
 cdef int fill_constant(Operand* o, char* constant, int itemsize) noexcept
 cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1
-cdef int fp_event(int flags, Kernel* k) except -1           # flags that a kernel raised in the caller: warn, raise, call
-cdef int read_fp_policy() except -1                         # np.errstate, into:
-cdef int fp_warn                                            # flags to warn of
-cdef int fp_strict                                          # flags that raise or call: their operations run at once
+cdef inline int size_bits(int itemsize) noexcept:           # the item size as an access keeps it
+    cdef int log = 0
+    while 1 << log < itemsize:
+        log += 1
+    return log << SIZE_SHIFT

@@ -1,71 +1,16 @@
-"""launch(): how a kernel runs over its operands, in the caller or as a task; and what floating point flags come to."""
+"""launch(): how a kernel runs over its operands, in the caller or as a task."""
 
 import numpy as np
 from cpython.exc cimport PyErr_Occurred
-from cpython.object cimport PyObject
-from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
-from dflow._engine cimport (
-    FP_INVALID, submit, run_kernel, wait_storage, region_ready, report_fp, in_host_task, settings, fp_flags, fp_clear)
+from dflow._blas cimport load_blas, worth_blas
+from dflow._engine cimport submit, wait_storage, region_ready, in_host_task, settings
+from dflow._fp cimport FP_INVALID, fp_flags, fp_clear, fp_event, read_fp_policy, fp_warn, fp_strict
 from dflow._graph cimport (
-    Kernel, Task, WRITE, FULL, TRACKED, HAS_REGIONS, MAY_RAISE, REPORTS_FP, INVALID_FAILS, Region, storage_allocate,
+    Kernel, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, MAY_RAISE, REPORTS_FP, INVALID_FAILS, Region, storage_allocate,
     task_new, task_operand, task_constant, task_region, task_dims, task_strides, poison_storage, intp)
-
-cdef extern from "Python.h":
-    int PyContextVar_Get(object, PyObject*, PyObject**) except -1
-
-# ---- floating point policy -------------------------------------------------------------------------------------
-#
-# np.errstate is NumPy's own. What must only warn runs asynchronously; what must raise or call runs at its call.
-
-cdef object fp_variable = np._core._multiarray_umath._extobj_contextvar
-cdef PyObject* fp_seen = NULL       # owned: the state that the masks below are of
-
-cdef int read_fp_policy() except -1:
-    global fp_seen, fp_warn, fp_strict
-    cdef PyObject* state = NULL
-    PyContextVar_Get(fp_variable, NULL, &state)
-    if state == fp_seen:
-        Py_XDECREF(state)
-        return 0
-    Py_XDECREF(fp_seen)
-    fp_seen = state
-    fp_warn = fp_strict = 0
-    modes = np.geterr()
-    for bit, kind in ((1, "divide"), (2, "over"), (4, "under"), (8, "invalid")):
-        if modes[kind] == "warn":
-            fp_warn |= bit
-        elif modes[kind] != "ignore":
-            fp_strict |= bit
-    return 0
-
-cdef int strict_fp(int flags, Kernel* k) except -1:
-    """What NumPy does with flags whose mode is raise, call, print or log."""
-    modes = np.geterr()
-    name = k.name.decode()
-    for bit, kind, text in ((1, "divide", "divide by zero"), (2, "over", "overflow"), (4, "under", "underflow"),
-                            (8, "invalid", "invalid value")):
-        if not flags & bit:
-            continue
-        mode = modes[kind]
-        if mode == "raise":
-            raise FloatingPointError(f"{text} encountered in {name}")
-        if mode == "call":
-            np.geterrcall()(text, flags)
-        elif mode == "print":
-            print(f"Warning: {text} encountered in {name}")
-        elif mode == "log":
-            np.geterrcall().write(f"Warning: {text} encountered in {name}\n")
-    return 0
-
-cdef int fp_event(int flags, Kernel* k) except -1:
-    read_fp_policy()
-    if flags & fp_warn:
-        report_fp(flags & fp_warn, NULL, k)
-    if flags & fp_strict:
-        strict_fp(flags & fp_strict, k)
-    return 0
+from dflow._group cimport run_kernel
 
 # ---- launching kernels -----------------------------------------------------------------------------------------
 
@@ -157,6 +102,8 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
     if core != NULL:
         for i in range(core.ndim):
             cost *= core.dims[i] if core.dims[i] else 1
+    if k.pieces != NULL and worth_blas(core.dims[0], core.dims[1], core.dims[2]):
+        load_blas()
     ndim = simplify(ops, nops, ndim, shape)
     read_fp_policy()
     strict = fp_strict != 0 and (k.flags & REPORTS_FP) != 0
@@ -260,6 +207,7 @@ cdef int run_later(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Cor
                 constants += ops[i].itemsize
             continue
         access = (ops[i].flags & (WRITE | FULL)) | (0 if ops[i].flags & UNTRACKED_READ else TRACKED)
+        access |= size_bits(ops[i].itemsize)
         task_operand(t, i, ops[i].s, ops[i].offset, access)
         if flags:
             task_region(t, i)[0] = ops[i].region

@@ -37,4 +37,8 @@ cdef void trim_cells() noexcept
 cdef char* block_alloc(size_t n) noexcept nogil
 cdef void block_free(char* p, size_t n) noexcept nogil
 cdef void release_blocks() noexcept nogil
+cdef void set_block_limit(long long n) noexcept         # of bytes taken from the system; kept blocks go first
+cdef struct BlockBytes:
+    long long held, cached, peak
+cdef BlockBytes block_bytes() noexcept nogil
 cdef void memory_after_fork() noexcept nogil

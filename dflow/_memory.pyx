@@ -159,8 +159,10 @@ cdef struct Bin:
     Block* blocks
 
 cdef Bin bins[BINS]
-cdef long long cached = 0               # atomic
-cdef long long cache_limit = 1 << 30
+cdef long long held = 0                 # atomic: bytes of blocks from the system
+cdef long long cached = 0               # atomic: of these, bytes that no array uses
+cdef long long peak = 0                 # of held; nearly exact
+cdef long long held_limit = 1 << 62     # from which nothing is kept
 
 cdef int bin_of(size_t n, size_t* size) noexcept nogil:
     """Index of the class that holds n bytes, and its block size."""
@@ -182,6 +184,7 @@ cdef size_t size_of_bin(int i) noexcept nogil:
 
 cdef char* block_alloc(size_t n) noexcept nogil:
     """n bytes for array data, 64-byte aligned (16 when small), or NULL."""
+    global peak
     cdef size_t size
     cdef int i
     cdef Block* block
@@ -200,10 +203,14 @@ cdef char* block_alloc(size_t n) noexcept nogil:
         if block != NULL:
             add_i64(&cached, -<long long>size)
             return <char*>block
+    if load_i64(&held) + <long long>size > held_limit:
+        release_blocks()
     p = fresh_block(size)
     if p == NULL:
         release_blocks()
         p = fresh_block(size)
+    if p != NULL and add_i64(&held, size) > peak:
+        peak = load_i64(&held)
     return p
 
 cdef char* fresh_block(size_t size) noexcept nogil:
@@ -221,7 +228,8 @@ cdef void block_free(char* p, size_t n) noexcept nogil:
         free(p)
         return
     i = bin_of(n, &size)
-    if load_i64(&cached) + <long long>size > cache_limit:
+    if load_i64(&held) > held_limit:
+        add_i64(&held, -<long long>size)
         free(p)
         return
     add_i64(&cached, size)
@@ -244,7 +252,19 @@ cdef void release_blocks() noexcept nogil:
             following = block.next
             free(block)
             add_i64(&cached, -<long long>size_of_bin(i))
+            add_i64(&held, -<long long>size_of_bin(i))
             block = following
+
+cdef void set_block_limit(long long n) noexcept:
+    global held_limit
+    held_limit = n
+
+cdef BlockBytes block_bytes() noexcept nogil:
+    cdef BlockBytes b
+    b.held = load_i64(&held)
+    b.cached = load_i64(&cached)
+    b.peak = peak
+    return b
 
 cdef void memory_after_fork() noexcept nogil:
     """In the child: no other thread exists, so no lock is held; a block being moved at the fork is lost, no more."""

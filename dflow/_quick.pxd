@@ -1,6 +1,7 @@
 """Plans, and the fast paths of operators and ufuncs: each returns None when the long way must be gone."""
 
 from dflow._array cimport ndarray
+from dflow._fold cimport Fold
 from dflow._graph cimport Kernel, intp
 from dflow._kernels cimport Scalar
 
@@ -18,6 +19,7 @@ cdef struct Plan:               # what to do for given operand types; immortal
 
 cdef struct Reduction:          # of all elements of a ready contiguous array; immortal
     Plan* plan
+    Fold fold
     bint has_initial
     Scalar initial
 

@@ -1,9 +1,11 @@
 """The fast paths: what is small, ready and simple, without arrangement or detour."""
 
 from libc.string cimport memcpy, memset
-from dflow._engine cimport settings, fp_flags, fp_clear
+from dflow._engine cimport settings
+from dflow._fold cimport fold
+from dflow._fp cimport fp_flags, fp_clear, fp_event
 from dflow._graph cimport Kernel, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, readable, storage_allocate
-from dflow._launch cimport Operand, Core, fp_event, launch
+from dflow._launch cimport Operand, Core, launch
 from dflow._kernels cimport BOOL, Scalar, itemsizes, write_scalar, dot_kernel
 from dflow._array cimport ndarray, C_CONTIGUOUS, SCALAR, new_array, strides_of, data_of, fill_operand, launch_flat
 
@@ -249,35 +251,24 @@ cdef bint small_ready(ndarray a) noexcept:
 cdef ndarray quick_reduce(Reduction* r, ndarray a):
     """The reduction of all elements of a, when that is cheap and can be done now; else None."""
     cdef Kernel* k
-    cdef char* args[3]
-    cdef intp steps[3]
-    cdef intp n = a.size
     cdef ndarray out
-    if n == 0 or not quick_ready(a):
+    cdef int flags
+    if a.size == 0 or not quick_ready(a):
         return None
     k = r.plan.kernel
-    if r.plan.codes[1] != a.code or n * k.cost > settings.inline_cost or k.flags & (MAY_RAISE | INVALID_FAILS):
+    if r.plan.codes[1] != a.code or a.size * k.cost > settings.inline_cost or k.flags & (MAY_RAISE | INVALID_FAILS):
         return None
     out = new_array(r.plan.codes[2], 0, NULL)
     out.flags |= SCALAR
-    args[0] = args[2] = out.st.data
-    args[1] = a.st.data + a.offset
-    steps[0] = steps[2] = 0
-    steps[1] = a.itemsize
     if r.has_initial:
         memcpy(out.st.data, &r.initial, out.itemsize)
-    else:
-        memcpy(out.st.data, args[1], out.itemsize)
-        args[1] += a.itemsize
-        n -= 1
     settings.inlined += 1
     fp_clear()
-    if n:
-        k.loop(args, &n, steps, k.data)
+    fold(&r.fold, out.st.data, a.st.data + a.offset, a.size, a.itemsize, not r.has_initial)
     if k.flags & REPORTS_FP:
-        n = fp_flags()
-        if n:
-            fp_event(<int>n, k)
+        flags = fp_flags()
+        if flags:
+            fp_event(flags, k)
     return out
 
 cdef bint small(object x) noexcept:

@@ -30,6 +30,7 @@
 #define load_int(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define store_int(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 #define add_int(p, v) __atomic_add_fetch((p), (v), __ATOMIC_ACQ_REL)
+#define or_int(p, v) __atomic_fetch_or((p), (v), __ATOMIC_RELAXED)
 #define swap_int(p, v) __atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST)
 #define load_ptr(p) ((void *)__atomic_load_n((void **)(p), __ATOMIC_ACQUIRE))
 #define store_ptr(p, v) __atomic_store_n((void **)(p), (void *)(v), __ATOMIC_RELEASE)

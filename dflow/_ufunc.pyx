@@ -3,7 +3,7 @@
 import numpy as np
 from libc.stdlib cimport calloc
 from libc.string cimport memcmp, memcpy, memset
-from dflow._graph cimport Kernel, intp, INVALID_FAILS, readable, writable
+from dflow._graph cimport Kernel, intp, INVALID_FAILS, ROWS, readable, writable
 from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch
 from dflow._kernels cimport (
     Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, is_integer, is_complex, ufunc_kernel, cast_kernel, masked_kernel,
@@ -74,7 +74,7 @@ cdef Kernel* failing_kernel(Kernel* k, bytes failure) except NULL:
     """k, but an invalid result is a LinAlgError: NumPy's linalg loops tell of a singular matrix so."""
     cdef Kernel* f
     if (<size_t>k, failure) not in failing:
-        f = kernel_new(k.name, k.nin, k.nops, k.loop, k.data, INVALID_FAILS, k.cost)
+        f = kernel_new(k.name, k.nin, k.nops, k.loop, k.data, INVALID_FAILS | ROWS, k.cost)
         f.failure = failure
         failing[<size_t>k, failure] = <size_t>f
     return <Kernel*><size_t>failing[<size_t>k, failure]
@@ -464,6 +464,10 @@ cdef Reduction* make_reduction(ufunc u, int code) except NULL:
     r.has_initial = starts_from_identity(u)
     if r.has_initial:
         write_scalar(u.numpy.identity, r.plan.codes[0], <char*>&r.initial)
+    r.fold.loop = r.plan.kernel.loop
+    r.fold.data = r.plan.kernel.data
+    r.fold.itemsize = itemsizes[r.plan.codes[0]]
+    r.fold.blocked = any_order(u, r.plan.codes[0])
     u.reductions[code] = r
     return r
 
@@ -533,7 +537,7 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
             n += 1
     close_view(kept)
     result = new_like([kept], p.codes[2], ndim, shape)
-    k = reduce_kernel(p.kernel, p.codes[0], m, has_initial)
+    k = reduce_kernel(p.kernel, p.codes[0], m, has_initial, any_order(u, p.codes[0]))
     core.ndim = core.nsteps = m
     fill_operand(&ops[0], kept, ndim, shape, False)
     take_whole_region(&ops[0], a)
@@ -610,6 +614,12 @@ cdef int merge_axes(Core* core, int m) noexcept:
 
 REORDERABLE = frozenset("add multiply maximum minimum fmax fmin logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor "
                         "logaddexp logaddexp2 gcd lcm hypot".split())
+
+ANY_ORDER = REORDERABLE - frozenset(("multiply", "logaddexp", "logaddexp2", "hypot"))
+
+cdef bint any_order(ufunc u, int code):
+    """Whether elements may be reduced in blocks: where the order is of no consequence, and in sums."""
+    return u.name in ANY_ORDER or (u.name == "multiply" and (is_integer(code) or code == BOOL))
 
 cdef bint starts_from_identity(ufunc u):
     """NumPy starts sums from 0 and so on; a maximum from its first element."""

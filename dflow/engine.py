@@ -6,10 +6,12 @@ The environment sets them at import: DFLOW_NUM_WORKERS (default: the cores this 
 import atexit
 import os
 
-from dflow import _array, _engine
-from dflow._engine import inline_limit, naive, num_workers, set_num_workers, statistics
+from dflow import _array, _blas, _engine
+from dflow._engine import (bulk, inline_limit, memory_stats, naive, num_workers, set_memory_budget, set_num_workers,
+                           statistics)
 
-__all__ = ["inline_limit", "naive", "num_workers", "set_num_workers", "sleep", "statistics"]
+__all__ = ["bulk", "config", "inline_limit", "memory_stats", "naive", "num_workers", "set_memory_budget", "set_num_workers",
+           "sleep", "statistics"]
 
 
 def _cores():
@@ -23,6 +25,23 @@ def _cores():
     except (OSError, ValueError):
         pass  # no cgroup v2, or no quota
     return max(1, cores)
+
+
+def _memory():
+    """Bytes of memory that this process may use: the machine's, or the limit of its cgroup."""
+    nbytes = 1 << 62
+    try:
+        nbytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        pass  # not told by this system
+    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            with open(name) as file:
+                text = file.read().strip()
+            nbytes = min(nbytes, int(text)) if text != "max" else nbytes
+        except (OSError, ValueError):
+            pass  # the other version of cgroups, or none
+    return nbytes
 
 
 def _number_of_workers():
@@ -39,11 +58,18 @@ def sleep(array, seconds):
     return _array.sleep(_array.array(array), float(seconds))
 
 
+def config():
+    """What the engine runs with: its workers, its mode, its memory budget, and the BLAS of large matrix products."""
+    return {"workers": num_workers(), "naive": naive(), "bulk": bulk(), "memory_budget": memory_stats()["budget"],
+            "blas": _blas.config()}
+
+
 _mode = os.environ.get("DFLOW_ENGINE", "")
 if _mode not in ("", "naive"):
     raise ValueError(f"DFLOW_ENGINE must be unset or 'naive', not {_mode!r}")
 naive(_mode == "naive")
 set_num_workers(_number_of_workers())
+set_memory_budget(_memory() // 5 * 4)
 
 atexit.register(_engine.shutdown)
 if hasattr(os, "register_at_fork"):

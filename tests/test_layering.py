@@ -23,6 +23,8 @@ LAYERS = [
     ["_array"],
     ["_launch"],
     ["_kernels", "_engine"],
+    ["_group"],
+    ["_fp", "_fold", "_blas"],
     ["_graph"],
     ["_memory"],
 ]

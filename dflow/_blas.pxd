@@ -1,0 +1,16 @@
+"""Matrix products in tiles, through SciPy's BLAS, on dflow's own workers."""
+
+from dflow._graph cimport intp, loop_t
+
+cdef struct Product:            # the data of a product's kernel
+    loop_t loop                 # NumPy's, for what BLAS does not take, and for small products
+    void* data
+    int code                    # 0..3: float, double, and both complex; see _blas.pyx
+    int itemsize
+
+cdef bint worth_blas(intp m, intp n, intp p) noexcept nogil                 # of (m, n) @ (n, p)
+cdef int load_blas() except -1                                              # GIL; before the first product worth it runs
+cdef intp product_pieces(intp* dims) noexcept nogil
+cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp start, intp stop) noexcept nogil
+cdef void product_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil
+cdef void blas_after_fork() noexcept

@@ -1,0 +1,221 @@
+"""Matrix products in tiles, through SciPy's BLAS, on dflow's own workers.
+
+OpenBLAS would use threads of its own beside the workers, and lets one threaded product run at a time. So a large product is
+cut into tiles, by its shape alone, and each tile is a call that is told to use one thread. SciPy's library is loaded, at the
+first product that needs it, with the kernels that suit the CPU best: OpenBLAS passes over AVX-512 on some CPUs that have it.
+"""
+
+import os
+import sys
+
+from libc.limits cimport INT_MAX
+from libc.string cimport memcpy
+from dflow._memory cimport spin_lock, spin_unlock
+
+cdef extern from "Python.h":
+    void* PyCapsule_GetPointer(object, const char*) except? NULL
+    const char* PyCapsule_GetName(object) except? NULL
+
+ctypedef void (*gemm_t)(char*, char*, int*, int*, int*, void*, void*, int*, void*, int*, void*, void*, int*) noexcept nogil
+
+ctypedef int (*get_t)() noexcept nogil
+ctypedef void (*set_t)(int) noexcept nogil
+
+cdef enum:
+    LEAST = 1 << 18             # multiplications from which tiles pay; OpenBLAS uses one thread below
+    ROWS_OF_TILE = 512          # about
+    COLUMNS_OF_TILE = 1024
+
+cdef gemm_t gemms[4]            # sgemm, dgemm, cgemm, zgemm; NULL before load_blas()
+cdef bint loaded = False
+cdef get_t get_threads = NULL
+cdef set_t set_threads = NULL
+cdef int lock = 0               # over:
+cdef int callers = 0            # threads inside BLAS
+cdef int threads_before = 0     # what is to be restored when the last of them leaves
+_config = {}                    # of the library
+
+cdef bint worth_blas(intp m, intp n, intp p) noexcept nogil:
+    return m >= 16 and n >= 16 and p >= 16 and m * n * p > LEAST
+
+# ---- loading ----------------------------------------------------------------------------------------------------------
+
+def _wanted_coretype():
+    """The value of OPENBLAS_CORETYPE to load with, or None: as the library decides."""
+    own = os.environ.get("DFLOW_BLAS_CORETYPE")
+    if own is not None:
+        return own or None
+    if "OPENBLAS_CORETYPE" in os.environ:
+        return None
+    import numpy
+    features = getattr(numpy._core._multiarray_umath, "__cpu_features__", {})
+    return "SKYLAKEX" if features.get("AVX512_SKX") else None
+
+cdef int load_blas() except -1:
+    global loaded
+    if loaded:
+        return 0
+    loaded = True
+    early = "scipy.linalg._fblas" in sys.modules            # then the library has chosen its kernels already
+    coretype = None if early else _wanted_coretype()
+    before = os.environ.get("OPENBLAS_CORETYPE")
+    if coretype is not None:
+        os.environ["OPENBLAS_CORETYPE"] = coretype
+    try:
+        from scipy.linalg import cython_blas
+    finally:
+        if coretype is not None:
+            if before is None:
+                del os.environ["OPENBLAS_CORETYPE"]
+            else:
+                os.environ["OPENBLAS_CORETYPE"] = before
+    _find_threads(cython_blas)
+    table = cython_blas.__pyx_capi__
+    for i, name in enumerate(("sgemm", "dgemm", "cgemm", "zgemm")):
+        gemms[i] = <gemm_t>PyCapsule_GetPointer(table[name], PyCapsule_GetName(table[name]))
+    return 0
+
+def _find_threads(cython_blas):
+    """The functions of SciPy's OpenBLAS that tell and set its threads."""
+    global get_threads, set_threads
+    cdef size_t address
+    import ctypes
+    import threadpoolctl
+    import scipy
+    root = os.path.dirname(os.path.dirname(os.path.realpath(scipy.__file__)))
+    for library in threadpoolctl.ThreadpoolController().lib_controllers:
+        path = os.path.realpath(library.filepath)
+        if library.internal_api != "openblas" or not path.startswith(os.path.join(root, "scipy")):
+            continue
+        for suffix in ("", "64_"):
+            for prefix in ("scipy_openblas", "openblas"):
+                get = getattr(library.dynlib, f"{prefix}_get_num_threads{suffix}", None)
+                put = getattr(library.dynlib, f"{prefix}_set_num_threads{suffix}", None)
+                if get is not None and put is not None and set_threads == NULL:
+                    address = ctypes.cast(get, ctypes.c_void_p).value
+                    get_threads = <get_t>address
+                    address = ctypes.cast(put, ctypes.c_void_p).value
+                    set_threads = <set_t>address
+        _config.update(library=path, version=library.version, kernels=library.architecture)
+
+cdef void enter_blas() noexcept nogil:
+    """From here on SciPy's BLAS uses one thread."""
+    global callers, threads_before
+    if set_threads == NULL:
+        return
+    spin_lock(&lock)
+    if callers == 0:
+        threads_before = get_threads()
+        if threads_before != 1:
+            set_threads(1)
+    callers += 1
+    spin_unlock(&lock)
+
+cdef void leave_blas() noexcept nogil:
+    global callers
+    if set_threads == NULL:
+        return
+    spin_lock(&lock)
+    callers -= 1
+    if callers == 0 and threads_before != 1 and get_threads() == 1:
+        set_threads(threads_before)
+    spin_unlock(&lock)
+
+cdef void blas_after_fork() noexcept:
+    """In the child nobody is inside."""
+    global callers, lock
+    lock = 0
+    if callers:
+        callers = 1
+        leave_blas()
+
+def config():
+    """Which BLAS large matrix products use: its file, its version, and the CPU that its kernels are for. Loads it."""
+    load_blas()
+    return dict(_config)
+
+# ---- tiles ------------------------------------------------------------------------------------------------------------
+
+cdef inline intp tiles_along(intp n, intp size) noexcept nogil:
+    return (n + size // 2) // size if n > size else 1
+
+cdef intp product_pieces(intp* dims) noexcept nogil:
+    """dims: loop, m, n, p."""
+    if gemms[0] == NULL or set_threads == NULL or not worth_blas(dims[1], dims[2], dims[3]):
+        return dims[0]
+    return dims[0] * tiles_along(dims[1], ROWS_OF_TILE) * tiles_along(dims[3], COLUMNS_OF_TILE)
+
+cdef bint plain(intp rows, intp columns, intp row_step, intp column_step, int itemsize, char* how, int* lead) noexcept nogil:
+    """Whether BLAS takes the matrix: in Fortran's eyes, it is transposed (how = "N") or not ("T")."""
+    if column_step == itemsize and row_step % itemsize == 0 and row_step >= columns * itemsize and row_step // itemsize < INT_MAX:
+        how[0] = c"N"
+        lead[0] = <int>(row_step // itemsize)
+        return True
+    if row_step == itemsize and column_step % itemsize == 0 and column_step >= rows * itemsize and column_step // itemsize < INT_MAX:
+        how[0] = c"T"
+        lead[0] = <int>(column_step // itemsize)
+        return True
+    return False
+
+cdef bint symmetric(char** args, intp* dims, intp* steps) noexcept nogil:
+    """x @ x.T: NumPy computes half of it."""
+    return args[0] == args[1] and dims[1] == dims[3] and steps[0] == steps[3] and steps[1] == steps[2]
+
+cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp start, intp stop) noexcept nogil:
+    """Tiles [start, stop), counted over all matrices. a (m, n), b (n, p), out (m, p)."""
+    cdef Product* w = <Product*>data
+    cdef intp m = dims[1], n = dims[2], p = dims[3]
+    cdef intp* core = steps + 3
+    cdef char* at[3]
+    cdef intp part[4]
+    cdef intp rows = tiles_along(m, ROWS_OF_TILE), columns = tiles_along(p, COLUMNS_OF_TILE), i, j, k, top, left
+    cdef char how_a, how_b
+    cdef int lead_a, lead_b, lead_out
+    cdef bint by_blas = (
+        gemms[0] != NULL and worth_blas(m, n, p) and n < INT_MAX and not symmetric(args, dims, core)
+        and core[5] == w.itemsize and core[4] % w.itemsize == 0 and p <= core[4] // w.itemsize < INT_MAX
+        and plain(m, n, core[0], core[1], w.itemsize, &how_a, &lead_a)
+        and plain(n, p, core[2], core[3], w.itemsize, &how_b, &lead_b))
+    if product_pieces(dims) == dims[0]:
+        rows = columns = 1
+    memcpy(part, dims, sizeof(part))
+    if not by_blas and rows == columns == 1:
+        for k in range(3):
+            at[k] = args[k] + start * steps[k]
+        part[0] = stop - start
+        w.loop(at, part, steps, w.data)
+        return
+    lead_out = <int>(core[4] // w.itemsize)
+    part[0] = 1
+    for k in range(start, stop):
+        i = k // (rows * columns)
+        j = k % (rows * columns)
+        for left in range(3):
+            at[left] = args[left] + i * steps[left]
+        i = j // columns
+        j = j % columns
+        top = m * i // rows
+        left = p * j // columns
+        part[1] = m * (i + 1) // rows - top
+        part[3] = p * (j + 1) // columns - left
+        at[0] += top * core[0]
+        at[1] += left * core[3]
+        at[2] += top * core[4] + left * core[5]
+        if by_blas:
+            multiply(w.code, at, part, how_a, lead_a, how_b, lead_b, lead_out)
+        else:
+            w.loop(at, part, steps, w.data)
+
+cdef void multiply(int code, char** args, intp* dims, char how_a, int lead_a, char how_b, int lead_b, int lead_out) noexcept nogil:
+    """out = a b. To Fortran each matrix is its transpose: out.T = b.T a.T."""
+    cdef int m = <int>dims[1], n = <int>dims[2], p = <int>dims[3]
+    cdef float[4] single = [1, 0, 0, 0]             # one and zero
+    cdef double[4] double_ = [1, 0, 0, 0]
+    cdef char* one = <char*>single if code == 0 or code == 2 else <char*>double_
+    cdef char* zero = one + (8 if code == 0 or code == 2 else 16)
+    enter_blas()
+    gemms[code](&how_b, &how_a, &p, &m, &n, one, args[1], &lead_b, args[0], &lead_a, zero, args[2], &lead_out)
+    leave_blas()
+
+cdef void product_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    product_piece(args, dims, steps, data, 0, product_pieces(dims))

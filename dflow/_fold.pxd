@@ -1,0 +1,30 @@
+"""Reductions of one output element at a time, in blocks of a fixed size.
+
+The elements that make up one output are taken in memory order and cut into blocks of FOLD_BYTES; each block is reduced by the
+ufunc's own loop, then the results of the blocks in the same way. So the order of a floating-point sum depends on the array
+alone: not on how many runners share the work, nor on whether the elements come from memory or from a group's register.
+"""
+
+from dflow._graph cimport intp, loop_t
+
+cdef enum:
+    FOLD_BYTES = 4096
+
+cdef struct Fold:           # the data of a reduction's kernel
+    loop_t loop             # of the binary ufunc
+    void* data
+    int itemsize
+    int naxes               # that are reduced
+    bint initial            # the operand before the output is a value to start from
+    bint blocked            # the order may be changed; else it is NumPy's, element after element
+
+cdef inline intp fold_block(Fold* w) noexcept nogil:        # elements
+    return FOLD_BYTES // w.itemsize
+
+# out = out op p[0] op .. op p[n - 1]; `fresh`: out holds no value yet. n > 0.
+cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh) noexcept nogil      # as one block
+cdef void fold(Fold* w, char* out, char* p, intp n, intp step, bint fresh) noexcept nogil
+
+# kernels: in (r1, .., rm) [, initial ()], out ()
+cdef void reduce_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil
+cdef void reduce_initial_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil

@@ -1,0 +1,150 @@
+"""Reductions in blocks of a fixed size: see _fold.pxd."""
+
+from libc.stdlib cimport malloc, free
+from libc.string cimport memcpy
+
+cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh) noexcept nogil:
+    cdef char* args[3]
+    cdef intp steps[3]
+    if fresh:
+        memcpy(out, p, w.itemsize)
+        p += step
+        n -= 1
+    if n == 0:
+        return
+    args[0] = args[2] = out
+    args[1] = p
+    steps[0] = steps[2] = 0
+    steps[1] = step
+    w.loop(args, &n, steps, w.data)
+
+cdef void fold(Fold* w, char* out, char* p, intp n, intp step, bint fresh) noexcept nogil:
+    cdef char few[2048]
+    cdef char* partial = few
+    cdef intp i, block = fold_block(w), blocks = (n + block - 1) // block
+    if not w.blocked or blocks == 1:
+        fold_one(w, out, p, n, step, fresh)
+        return
+    if blocks * w.itemsize > <intp>sizeof(few):
+        partial = <char*>malloc(blocks * w.itemsize)
+        if partial == NULL:
+            fold_one(w, out, p, n, step, fresh)     # another order, in a process without memory
+            return
+    for i in range(blocks):
+        fold_one(w, partial + i * w.itemsize, p + i * block * step, block if i + 1 < blocks else n - i * block, step, True)
+    fold(w, out, partial, blocks, w.itemsize, fresh)
+    if partial != few:
+        free(partial)
+
+cdef inline intp magnitude(intp x) noexcept nogil:
+    return -x if x < 0 else x
+
+cdef inline bint advance(char** p, intp* counter, intp* dims, intp* steps, int naxes) noexcept nogil:
+    """To the next place in C order; False after the last one, and back at the first."""
+    cdef int d = naxes - 1
+    while d >= 0:
+        counter[d] -= 1
+        if counter[d]:
+            p[0] += steps[d]
+            return True
+        counter[d] = dims[d]
+        p[0] -= steps[d] * (dims[d] - 1)
+        d -= 1
+    return False
+
+cdef void fold_axes(Fold* w, char* out, char* p, intp* dims, intp* steps, bint fresh) noexcept nogil:
+    """Over several axes, one run along the last after the other; what may be reordered is brought together block by block."""
+    cdef char block[FOLD_BYTES]
+    cdef intp counter[64]
+    cdef intp total = 1, filled = 0, made = 0, n, left, room = fold_block(w)
+    cdef int d, last = w.naxes - 1
+    cdef char* q
+    cdef char* partial
+    for d in range(w.naxes):
+        counter[d] = dims[d]
+        total *= dims[d]
+    partial = <char*>malloc((total + room - 1) // room * w.itemsize) if w.blocked else NULL
+    while partial == NULL:              # another order, in a process without memory
+        fold_one(w, out, p, dims[last], steps[last], fresh)
+        fresh = False
+        if not advance(&p, counter, dims, steps, last):
+            return
+    while True:
+        q = p
+        left = dims[last]
+        while left:
+            n = left if left < room - filled else room - filled
+            gather(block + filled * w.itemsize, q, n, steps[last], w.itemsize)
+            q += n * steps[last]
+            left -= n
+            filled += n
+            if filled == room:
+                fold_one(w, partial + made * w.itemsize, block, filled, w.itemsize, True)
+                made += 1
+                filled = 0
+        if not advance(&p, counter, dims, steps, last):
+            break
+    if filled:
+        fold_one(w, partial + made * w.itemsize, block, filled, w.itemsize, True)
+        made += 1
+    fold(w, out, partial, made, w.itemsize, fresh)
+    free(partial)
+
+cdef inline void gather(char* to, char* p, intp n, intp step, int size) noexcept nogil:
+    cdef intp i
+    if step == size:
+        memcpy(to, p, n * size)
+    elif size == 8:
+        for i in range(n):
+            (<double*>to)[i] = (<double*>(p + i * step))[0]
+    elif size == 4:
+        for i in range(n):
+            (<float*>to)[i] = (<float*>(p + i * step))[0]
+    else:
+        for i in range(n):
+            memcpy(to + i * size, p + i * step, size)
+
+cdef void fold_across(Fold* w, char* out, char* p, intp n, intp out_step, intp step, intp* dims, intp* steps, bint fresh) noexcept nogil:
+    """n outputs beside each other, whose elements are closer in memory than those of one output: row after row."""
+    cdef intp counter[64]
+    cdef char* args[3]
+    cdef intp inner[3]
+    cdef int d
+    inner[0] = inner[2] = out_step
+    inner[1] = step
+    for d in range(w.naxes):
+        counter[d] = dims[d]
+    while True:
+        if not fresh:                   # the first row is in `out` already
+            args[0] = args[2] = out
+            args[1] = p
+            w.loop(args, &n, inner, w.data)
+        fresh = False
+        if not advance(&p, counter, dims, steps, w.naxes):
+            return
+
+cdef void reduce(Fold* w, char* p, char* initial, char* out, intp* dims, intp step, intp initial_step, intp out_step, intp* core) noexcept nogil:
+    cdef intp n = dims[0], i
+    cdef int d, m = w.naxes
+    cdef bint empty = False, across = step != 0 and magnitude(step) < magnitude(core[m - 1])
+    for d in range(m):
+        empty = empty or dims[d + 1] == 0
+    if initial != NULL or across:
+        for i in range(n):
+            memcpy(out + i * out_step, initial + i * initial_step if initial != NULL else p + i * step, w.itemsize)
+    if empty or n == 0:
+        return
+    if across:
+        fold_across(w, out, p, n, out_step, step, dims + 1, core, initial == NULL)
+        return
+    for i in range(n):
+        if m == 1:
+            fold(w, out + i * out_step, p + i * step, dims[1], core[0], initial == NULL)
+        else:
+            fold_axes(w, out + i * out_step, p + i * step, dims + 1, core, initial == NULL)
+
+cdef void reduce_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    reduce(<Fold*>data, args[0], NULL, args[1], dims, steps[0], 0, steps[1], steps + 2)
+
+cdef void reduce_initial_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    reduce(<Fold*>data, args[0], args[1], args[2], dims, steps[0], steps[1], steps[2], steps + 3)

@@ -1,0 +1,130 @@
+"""Floating point flags: np.errstate's policy, and the warnings that workers leave for the next sync."""
+
+import numpy as np
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
+from libc.stdlib cimport malloc, free
+from dflow._graph cimport Site, Kernel, line_of
+from dflow._memory cimport load_ptr, swap_ptr, cas_ptr
+
+cdef extern from "Python.h":
+    int PyContextVar_Get(object, PyObject*, PyObject**) except -1
+
+# ---- policy -----------------------------------------------------------------------------------------------------------
+#
+# np.errstate is NumPy's own. What must only warn runs asynchronously; what must raise or call runs at its call.
+
+cdef tuple fp_texts = ((FP_DIVIDE, "divide", "divide by zero"), (FP_OVER, "over", "overflow"),
+                       (FP_UNDER, "under", "underflow"), (FP_INVALID, "invalid", "invalid value"))
+
+cdef object fp_variable = np._core._multiarray_umath._extobj_contextvar
+cdef PyObject* fp_seen = NULL       # owned: the state that the masks below are of
+
+cdef int read_fp_policy() except -1:
+    global fp_seen, fp_warn, fp_strict
+    cdef PyObject* state = NULL
+    PyContextVar_Get(fp_variable, NULL, &state)
+    if state == fp_seen:
+        Py_XDECREF(state)
+        return 0
+    Py_XDECREF(fp_seen)
+    fp_seen = state
+    fp_warn = fp_strict = 0
+    modes = np.geterr()
+    for bit, kind, text in fp_texts:
+        if modes[kind] == "warn":
+            fp_warn |= bit
+        elif modes[kind] != "ignore":
+            fp_strict |= bit
+    return 0
+
+cdef int strict_fp(int flags, Kernel* k) except -1:
+    """What NumPy does with flags whose mode is raise, call, print or log."""
+    modes = np.geterr()
+    name = k.name.decode()
+    for bit, kind, text in fp_texts:
+        if not flags & bit:
+            continue
+        mode = modes[kind]
+        if mode == "raise":
+            raise FloatingPointError(f"{text} encountered in {name}")
+        if mode == "call":
+            np.geterrcall()(text, flags)
+        elif mode == "print":
+            print(f"Warning: {text} encountered in {name}")
+        elif mode == "log":
+            np.geterrcall().write(f"Warning: {text} encountered in {name}\n")
+    return 0
+
+cdef int fp_event(int flags, Kernel* k) except -1:
+    read_fp_policy()
+    if flags & fp_warn:
+        report_fp(flags & fp_warn, NULL, k)
+    if flags & fp_strict:
+        strict_fp(flags & fp_strict, k)
+    return 0
+
+# ---- warnings ---------------------------------------------------------------------------------------------------------
+
+cdef struct FpEvent:        # floating point flags to warn of at the next sync
+    FpEvent* next
+    Site* site
+    Kernel* kernel
+    int flags
+
+cdef FpEvent* warnings_pending = NULL   # atomic stack
+
+cdef void warn_later(int flags, Site* site, Kernel* k) noexcept nogil:
+    cdef FpEvent* w = <FpEvent*>malloc(sizeof(FpEvent))
+    if w == NULL:
+        return
+    w.flags = flags
+    w.site = site
+    w.kernel = k
+    while True:
+        w.next = <FpEvent*>load_ptr(&warnings_pending)
+        if cas_ptr(&warnings_pending, w.next, w):
+            return
+
+cdef bint warnings_wait() noexcept nogil:
+    return load_ptr(&warnings_pending) != NULL
+
+cdef dict warning_registries = {}           # file name: what the warnings module has shown of it
+
+cdef int report_fp(int flags, Site* site, Kernel* kernel) except -1:
+    """RuntimeWarnings for floating point flags; at a site, or, when it is NULL, at the running line."""
+    import warnings
+    for bit, kind, text in fp_texts:
+        if not flags & bit:
+            continue
+        message = f"{text} encountered in {kernel.name.decode()}"
+        if site == NULL:
+            warnings.warn(message, RuntimeWarning, stacklevel=1)
+        else:
+            code = <object>site.code
+            registry = warning_registries.setdefault(code.co_filename, {})
+            warnings.warn_explicit(message, RuntimeWarning, code.co_filename, line_of(site), registry=registry)
+    return 0
+
+cdef int give_warnings() except -1:
+    """Tell what workers noticed, oldest first. A filter may turn a warning into an error: the rest is told all the same."""
+    cdef FpEvent* w = <FpEvent*>swap_ptr(&warnings_pending, NULL)
+    cdef FpEvent* following
+    cdef FpEvent* ordered = NULL
+    while w != NULL:
+        following = w.next
+        w.next = ordered
+        ordered = w
+        w = following
+    error = None
+    while ordered != NULL:
+        w = ordered
+        ordered = w.next
+        try:
+            report_fp(w.flags, w.site, w.kernel)
+        except Exception as e:
+            error = error or e
+        free(w)
+    if error is not None:
+        raise error
+    return 0

@@ -1,0 +1,84 @@
+"""Groups: elementwise tasks over one iteration space, which run together, block by block.
+
+While a group is open, tasks join it as they are submitted. Python runs ahead of the workers: by the time a group runs, the
+engine knows what comes after each operation, and which results have already lost their last reference. Such a result is
+never stored: it lives in a register, a block of memory that stays in the first-level cache.
+
+A reduction may be the last to join, when what it reduces lies innermost: blocks then end where its rows do.
+
+A task may join when
+    - its iteration space has as many elements, and the axes of both have a common refinement;
+    - it waits for what the group waits for, and for the group itself: so nothing is held up by what it does not need, and
+      groups and tasks cannot wait for each other in a ring;
+    - where it meets a write of the group, or writes what the group reads, both see each element at the same place: then
+      blocks do not depend on each other, and any runner may take any of them.
+"""
+
+from dflow._fold cimport Fold
+from dflow._graph cimport Task, Kernel, intp
+
+cdef enum:
+    MAX_MEMBERS = 64
+    MAX_OPERANDS = 160          # of a group
+    MAX_ARGUMENTS = 16          # of a member
+    MAX_AXES = 8                # of an iteration space that is shared
+
+    MAX_WAITS = 8
+
+cdef struct Space:              # an iteration space, outermost axis first
+    int ndim
+    intp dims[8]
+
+cdef struct Waits:              # what a task waits for
+    int n                       # MAX_WAITS + 1: for more than fit here
+    unsigned int orders[8]      # of submission
+    bint inside                 # among it, or among what must not run after it, is the group that it may join
+
+cdef struct GroupPlan:          # how a group runs; on the stack of who runs it
+    int members                 # all of them
+    int runs                    # but a reduction, which comes last
+    int nops, ndim, nregisters
+    Kernel* kernels[64]
+    int first[65]               # where each member's operands begin
+    bint segmented[64]          # has an operand in memory that does not lie in the order of iteration
+    int flags[64]               # floating point flags that each member raised; atomic
+    intp dims[8]                # axes joined where all of memory allows it
+    char* base[160]             # of each operand; of registers: the number
+    bint register[160]
+    bint flat[160]              # element f of the space lies at base + f * step
+    intp steps[160]             # along the last axis
+    intp strides[8][160]        # along all of them
+    intp total                  # elements
+    intp block                  # elements that run at once
+    intp length                 # blocks end where rows of so many elements do,
+    intp per_row                # and so many make up a row; 1 where rows are shorter than blocks
+    intp blocks
+    bint by_rows                # whole rows are the pieces that runners take
+    size_t register_bytes       # of an element, at most
+    size_t saved                # bytes never stored
+    double cost                 # nanoseconds, roughly
+    Fold* tail                  # the reduction; NULL: none. A row, of `length`, comes to one element of its output
+    int tail_input, tail_output # operands
+    int outer                   # axes of its output
+    char* initial
+    char* partials              # results of blocks, where rows are longer than blocks; owned
+
+cdef struct RowsPlan:           # a kernel whose loop dimension is cut into pieces
+    Kernel* kernel
+    int nops, ndim
+    int ndims                   # with core dimensions
+    intp* dims
+    intp* strides
+    char* args[64]
+    int flags                   # atomic
+
+cdef bint may_tail(Task* t) noexcept nogil                                     # a reduction that may join at all
+cdef int space_of(Task* t, Space* space) noexcept nogil
+cdef int waits_of(Task* t, Waits* waits) noexcept nogil                        # of one that is not submitted yet
+cdef bint may_join(Task* leader, Space* space, Waits* waits, Task* t) noexcept nogil    # GIL; refines the space
+cdef bint plan_group(Task* leader, GroupPlan* g) noexcept nogil                # False: its members must run one by one
+cdef intp pieces_of(GroupPlan* g) noexcept nogil
+cdef void run_blocks(void* plan, intp start, intp stop) noexcept nogil         # some of the pieces
+cdef void end_blocks(GroupPlan* g) noexcept nogil                              # when all have run, or none will
+cdef void run_rows(void* plan, intp start, intp stop) noexcept nogil
+cdef int run_kernel(Kernel* k, char** args, int nops, int ndim, intp* dims, intp* strides) noexcept nogil

@@ -1,5 +1,6 @@
 """Choosing elements: by condition, by index, by position in a matrix."""
 
+import itertools
 import operator
 
 import numpy
@@ -10,7 +11,7 @@ from dflow._array import array as as_array
 from dflow._array import ndarray, window
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to
-from dflow.ops.creation import tri, zeros
+from dflow.ops.creation import is_dense, tri, zeros
 from dflow.ops.reductions import add_reduce
 from dflow.ops.table import method, op
 
@@ -308,13 +309,13 @@ def diag(v, k=0):
     """A matrix with the 1-d array v on its k-th diagonal; the k-th diagonal of a matrix."""
     v = as_array(v)
     if v.ndim == 2:
-        return diagonal(v, k)
+        return diagonal_of(v, operator.index(k))
     if v.ndim != 1:
         raise ValueError("Input must be 1- or 2-d.")
     n = v.size + abs(k)
     result = zeros((n, n), v.dtype)
     if v.size:
-        diagonal_of(result, k)[...] = v
+        result.reshape(-1)[k if k > 0 else -k * n:(n - max(k, 0)) * n:n + 1] = v
     return result
 
 
@@ -345,19 +346,20 @@ def triu(m, k=0):
     return _triangle(m, k, True)
 
 
-@op()
+@op("a, 5", "i, 2.5", "a, v", "a, [1, 2]", "a.T, 1", "a.T, 1, True", "a[:, ::2], 7", "a, s", "f, 1", "v, 1", "i, True",
+    "np.zeros((3, 3, 3)), 1", "np.zeros((7, 2)), 1, True", "np.zeros((7, 2)), 1", "np.zeros((2, 7)), 1", "e, 1")
 def fill_diagonal(a, val, wrap=False):
     """Set the main diagonal, in place."""
     if a.ndim < 2:
         raise ValueError("array must be at least 2-d")
     if a.ndim > 2 and len(set(a.shape)) > 1:
         raise ValueError("All dimensions of input must be of equal length")
-    if a.ndim > 2 or wrap:
-        steps = a.shape[1] + 1 if a.ndim == 2 else 1 + int(numpy.cumprod(a.shape[:-1]).sum())
-        index = numpy.arange(0, a.size if wrap or a.ndim > 2 else a.shape[1] ** 2, steps)
+    step = a.shape[1] + 1 if a.ndim == 2 else 1 + sum(itertools.accumulate(a.shape[:-1], operator.mul))
+    end = a.size if wrap or a.ndim > 2 else min(a.size, a.shape[1] ** 2)
+    if type(val) in _SCALARS and is_dense(a):
+        a.reshape(-1)[:end:step] = val
     else:
-        index = numpy.arange(min(a.shape)) * (a.shape[1] + 1)
-    put(a, index, val)
+        put(a, numpy.arange(0, end, step), val)
 
 
 # -- runs of neighbours ----------------------------------------------------------------------------

@@ -494,7 +494,8 @@ def _rolled(n, shift):
     "a, (1, 2), mode='wrap'", "a, -1",
     "a, 1, 'mean'", "v, (1, 2), constant_values=(3, 4)", "f, ((1, 0), (2, 2), (0, 3)), 'reflect'", "f, 2, 'symmetric'",
     "f, ((1, 2), (3, 0), (0, 4)), 'wrap'", "v, 7, 'reflect'", "v, 7, 'wrap'", "e, 1, 'edge'", "v, -1, 'edge'",
-    "s, 1, 'edge'", "i.T, ((0, 5), (3, 0)), 'edge'", "a, 1, 'reflect', reflect_type='odd'", "a, 1.5, 'edge'", "v, 1, 'edge', x=1")
+    "s, 1, 'edge'", "i.T, ((0, 5), (3, 0)), 'edge'", "a, 1, 'reflect', reflect_type='odd'", "a, 1.5, 'edge'",
+    "v, 1, 'edge', x=1")
 def pad(array, pad_width, mode="constant", **kwargs):
     """Elements added before and after along each axis. Modes that compute something wait for the array."""
     a = as_array(array)

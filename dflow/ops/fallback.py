@@ -62,13 +62,23 @@ def task(function, *arrays, shape, dtype, **keywords):
 
     `dtype` may be a lambda, which is called when the type must be known beforehand.
     """
-    asked = isinstance(dtype, FunctionType)
-    plain = not any(isinstance(x, ndarray) for x in keywords.values())
-    if plain and all(x.size <= SMALL and x.is_ready() for x in arrays):
+    asked = type(dtype) is FunctionType
+    for x in (*arrays, *keywords.values()):
+        if type(x) is ndarray and (x.size > SMALL or not x.is_ready()):
+            break
+    else:
         try:
             for x in arrays:
                 x.wait_to_read()
-            return as_array(numpy.asarray(function(*map(window, arrays), **keywords), None if asked else dtype))
+            result = function(*map(window, arrays), **{name: _seen(x) for name, x in keywords.items()})
+            return as_array(result if asked else numpy.asarray(result, dtype))
         except Exception:
             pass                # let the result carry the error, as it would if the arrays were pending
     return submit(function, *arrays, shape=shape, dtype=dtype() if asked else dtype, **keywords)
+
+
+def _seen(x):
+    if type(x) is not ndarray:
+        return x
+    x.wait_to_read()
+    return window(x)

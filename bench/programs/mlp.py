@@ -1,4 +1,4 @@
-"""Inference of a three-layer perceptron in single precision, batch by batch: probabilities, the class with most votes."""
+"""Inference of a three-layer perceptron in single precision, batch by batch: probabilities, the most voted class."""
 import numpy as np
 
 SMALL, BENCH = 4, 250

@@ -11,7 +11,7 @@ def draw(rows, machine, path):
         from matplotlib.figure import Figure
     except ImportError:
         return False
-    rows = [row for row in rows if not row.error]
+    rows = [row for row in rows if not row.error and row.experiment != "namespace"]     # hundreds: no picture
     limited = [row for row in rows if row.limit is not None and row.measured > 0]
     seed = [row for row in rows if row.limit is None and row.unit == "x" and row.measured > 0]
     split = [row for row in rows if row.experiment in ("asynchrony", "footprint") and row.submit is not None]

@@ -284,6 +284,7 @@ cdef Task* help(Runner* me, Storage* s) noexcept nogil:
         if t != NULL and t.kernel.flags & HOST and s != NULL and shared.started:
             give_back(t)            # somebody's Python code may block: that is for workers
             t = NULL
+    me.current = t
     leave(me)
     return t
 
@@ -321,7 +322,7 @@ cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
                 t = execute(me, t)
                 if t != NULL and (now_ns() - start > SLICE_NS or finished(w)):
                     give_back(t)
-                    t = NULL
+                    t = me.current = NULL
                 leave(me)
             if load_int(&shared.waiting_all):
                 ring_done()
@@ -354,6 +355,8 @@ cdef int block(Wait* w, bint once=False) except -1:
     memset(&me, 0, sizeof(me))
     me.random = shared.delay_seed + 1
     me.current = t
+    me.outer = this_runner()
+    set_runner(&me)
     register(&me)
     if s != NULL:
         add_int(&s.refs, 1)
@@ -371,6 +374,7 @@ cdef int block(Wait* w, bint once=False) except -1:
         if me.current != NULL:
             give_back(me.current)
         unregister(&me)
+        set_runner(me.outer)
         if s != NULL:
             spin_lock(&s.lock)
             s.waited -= 1
@@ -445,44 +449,50 @@ cdef int wait_all() except -1:
 # ---- fork and exit ----------------------------------------------------------------------------------------------------
 
 def before_fork():
-    """Bring every runner to a point where it holds no lock. Kernels run on."""
+    """Bring every runner to a point where it holds no lock, and keep it there. Kernels run on.
+
+    Holds no lock itself: other hooks, and so other threads, may run before the fork and after it.
+    """
     cdef Runner* r
-    start_group()                   # the child finds it in a queue
-    swap_int(&shared.forking, 1)
+    add_int(&shared.forking, 1)
+    full_fence()                    # pairs with enter()
     while True:
-        spin_lock(&shared.runners_lock)
         r = shared.runners
         while r != NULL and not load_int(&r.inside):
             r = r.next
         if r == NULL:
-            return                  # holding the GIL and runners_lock over the fork: the child finds all lists whole
-        spin_unlock(&shared.runners_lock)
+            return
         with nogil:                 # who is inside may want the GIL, to make its thread state
             sleep_ns(1000)
 
 def after_fork_in_parent():
-    spin_unlock(&shared.runners_lock)
-    store_int(&shared.forking, 0)
+    add_int(&shared.forking, -1)
 
 def after_fork_in_child():
     """No worker has survived. What was pending is poisoned, what was ready stays."""
-    cdef Runner* me = this_worker()
+    cdef Runner* runners = shared.runners
     cdef Runner* r
     cdef Task* t
     cdef Poison* p = NULL
     cdef int i
-    r = shared.runners
     reset_workers()
     memory_after_fork()
-    if pending_after_fork(r):
+    blas_after_fork()
+    start_group()                   # it lies in a queue now, or waits for what ends below
+    if pending_after_fork(runners):
         p = poison_new(RuntimeError("this array was pending when the process forked: only the parent computes it"),
                        NULL, b"fork")
         p.seen = 1
+    r = runners
+    while r != NULL:                # who runs a task may hold the lock of an operand, to look for poison or to allocate
+        if r.current != NULL and not mine(r):
+            unlock_operands(r.current)
+        r = r.next
+    r = runners
     while r != NULL:
-        if r != me and r.current != NULL:
+        if r.current != NULL and not mine(r):
             end_task(r.current, p)
         r = r.next
-    blas_after_fork()
     for i in range(MAX_WORKERS + 1):
         while True:
             t = pop(i)
@@ -492,7 +502,7 @@ def after_fork_in_child():
                 end_task(t, p)
     if p != NULL:
         poison_unref(p)
-    settle_after_fork(me)
+    settle_after_fork()
     drain()
 
 cdef bint pending_after_fork(Runner* r) noexcept:
@@ -502,14 +512,35 @@ cdef bint pending_after_fork(Runner* r) noexcept:
         r = r.next
     return n != 0
 
-cdef void settle_after_fork(Runner* me) noexcept:
-    """Count nothing as pending, but the task that forked, if one did."""
+cdef bint mine(Runner* r) noexcept:
+    """Whether this thread is r."""
+    cdef Runner* me = this_runner()
+    while me != NULL and me != r:
+        me = me.outer
+    return me != NULL
+
+cdef void settle_after_fork() noexcept:
+    """Count nothing as pending, but what this thread has taken: the task that forked, if one did."""
+    cdef Runner* me = this_runner()
+    cdef Task* t
     shared.retired = shared.submitted
-    if me != NULL:
-        me.next = NULL
+    while me != NULL:
+        me.next = shared.runners
         me.done = 0
         shared.runners = me
-        shared.retired -= 1
+        t = me.current
+        while t != NULL:
+            shared.retired -= 1
+            t = next_member(t)
+        me = me.outer
+
+cdef void unlock_operands(Task* t) noexcept nogil:
+    cdef int i
+    while t != NULL:
+        for i in range(t.nops):
+            if accesses(t)[i].storage != NULL:
+                accesses(t)[i].storage.lock = 0
+        t = next_member(t)
 
 cdef void end_task(Task* t, Poison* p) noexcept nogil:
     """Finish t without running it, and all that depends on it."""
@@ -535,8 +566,7 @@ def shutdown():
     except BaseException:           # Ctrl-C again
         pass
     if shared.started:
-        with nogil:
-            stop_workers(True)
+        stop_workers(True)
     drain()
     for error in unseen_errors():
         report_unseen(error)
@@ -554,10 +584,15 @@ def set_num_workers(int n):
     if not 1 <= n <= MAX_WORKERS:
         raise ValueError(f"n must be between 1 and {MAX_WORKERS}, not {n}")
     settle()
-    if shared.started:
+    while shared.started and load_int(&shared.stopping):        # another thread is about it
         with nogil:
-            stop_workers(False)
+            sleep_ns(1000000)
+    if shared.started:
+        stop_workers(False)
+    collect()
     shared.nworkers = n
+    if any_ready():
+        start_workers()             # submitted by other threads meanwhile
 
 def num_workers():
     """How many worker threads the engine uses."""

@@ -32,9 +32,10 @@ cdef enum:
 cdef struct Runner:         # a worker, or a thread that helps while it waits
     int inside              # 1 while it touches shared structures: fork() waits for 0
     int index               # of its queue: 1.. for workers, 0 (the submitters' queue) for others
-    Task* current           # what it runs, or is about to
+    Task* current           # what it runs, or has taken to run: set while inside, so that a fork finds it
     PyThreadState* tstate   # its saved thread state, when it has one
-    Runner* next            # list of all: runners_lock
+    Runner* next            # list of all: changed with the GIL and runners_lock
+    Runner* outer           # the Runner this thread was before: a signal handler may wait within a wait
     long long done          # written by its owner
     long long stolen
     unsigned long long random
@@ -55,7 +56,7 @@ cdef struct Shared:
     int nworkers            # wanted; GIL
     int started             # running; GIL
     int stopping            # atomic
-    int forking             # atomic
+    int forking             # atomic: threads between before_fork() and after_fork_in_parent()
     Runner* runners         # all of them: runners_lock
     int runners_lock
     Bell idle_bell
@@ -86,6 +87,7 @@ cdef bint take(Task* t) noexcept nogil
 cdef Task* find(Runner* me) noexcept nogil
 cdef void give_back(Task* t) noexcept nogil
 cdef void purge() noexcept nogil
+cdef void collect() noexcept nogil
 cdef bint any_ready() noexcept nogil
 cdef void wake_worker() noexcept nogil
 cdef bint join_wide(Runner* me) noexcept nogil
@@ -110,7 +112,8 @@ cdef bint inside_host_task() noexcept nogil
 cdef void register(Runner* me) noexcept nogil
 cdef void unregister(Runner* me) noexcept nogil
 cdef long long pending() noexcept nogil
-cdef Runner* this_worker() noexcept nogil                               # NULL in any other thread
+cdef Runner* this_runner() noexcept nogil                               # NULL: this thread is none
+cdef void set_runner(Runner* me) noexcept nogil
 cdef int start_workers() except -1
-cdef void stop_workers(bint leaving) noexcept nogil
+cdef void stop_workers(bint leaving) noexcept
 cdef void reset_workers() noexcept                                      # in a forked child

@@ -68,8 +68,12 @@ bell_init(&shared.done_bell)
 cdef bint inside_host_task() noexcept nogil:
     return tls_host != 0
 
-cdef Runner* this_worker() noexcept nogil:
+cdef Runner* this_runner() noexcept nogil:
     return <Runner*>tls_runner
+
+cdef void set_runner(Runner* me) noexcept nogil:
+    global tls_runner
+    tls_runner = me
 
 # ---- queues -----------------------------------------------------------------------------------------------------------
 
@@ -132,6 +136,17 @@ cdef void purge() noexcept nogil:
             if take(t):
                 give_back(t)            # submitted by another thread just now
                 return
+
+cdef void collect() noexcept nogil:
+    """Bring what workers that are gone have queued to the submitters' queue."""
+    cdef int i
+    cdef Task* t
+    for i in range(1, MAX_WORKERS + 1):
+        while True:
+            t = pop(i)
+            if t == NULL:
+                break
+            push(0, t)
 
 cdef bint any_ready() noexcept nogil:
     cdef int i
@@ -324,8 +339,7 @@ cdef Poison* run_host(Task* t, Poison* reason) noexcept with gil:
     return NULL
 
 cdef Task* execute(Runner* me, Task* t) noexcept nogil:
-    """Run and finish t, which me has taken; a task to run next, or NULL. Enters with me outside, leaves it inside."""
-    me.current = t
+    """Run and finish t, me.current; a task to run next, or NULL. Enters with me outside, leaves it inside."""
     if shared.delay_us:
         random_delay(me)
     if t.group != NULL or (t.kernel.flags & (ELEMENTWISE | REDUCES) and cost_of(t) > SPLIT_NS and (
@@ -335,7 +349,8 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
         run_one(me, t)
     enter(me)
     me.current = NULL
-    return retire(me.index, t, &me.done)
+    me.current = retire(me.index, t, &me.done)
+    return me.current
 
 cdef void run_one(Runner* me, Task* t) noexcept nogil:
     """Run t, not its group, unless what it reads is poisoned."""
@@ -543,6 +558,7 @@ cdef void* worker_main(void* arg) noexcept nogil:
         t = find(me)
         if t == NULL and join_wide(me):
             t = find(me)
+        me.current = t
         leave(me)
         if t == NULL:
             if load_int(&shared.waiting_all):
@@ -551,10 +567,10 @@ cdef void* worker_main(void* arg) noexcept nogil:
         while t != NULL:
             t = execute(me, t)
             if t == NULL and not load_int(&shared.stopping):
-                t = find(me)
+                t = me.current = find(me)
             elif t != NULL and load_int(&shared.stopping):
                 give_back(t)
-                t = NULL
+                t = me.current = NULL
             leave(me)
     if me.tstate != NULL:
         end_thread_state(me)
@@ -628,6 +644,7 @@ cdef Task* idle(Runner* me) noexcept nogil:
         t = find(me)
         if t == NULL and join_wide(me):
             t = find(me)
+        me.current = t
         leave(me)
         if counted:
             add_int(&shared.searching, -1)
@@ -661,18 +678,18 @@ cdef int start_workers() except -1:
         shared.started = i
     return 0
 
-cdef void stop_workers(bint leaving) noexcept nogil:
-    """Let each finish what it runs, and join it; when leaving the process, wait a second for it at most. Without the GIL."""
-    cdef int i
+cdef void stop_workers(bint leaving) noexcept:
+    """Let each finish what it runs, and join it; when leaving the process, wait a second for it at most."""
+    cdef int i, late
     store_int(&shared.stopping, 1)
     bell_lock(&shared.idle_bell)
     bell_ring_all(&shared.idle_bell)
     bell_unlock(&shared.idle_bell)
     for i in range(1, shared.started + 1):
-        if leaving and join_within(workers[i].thread, 1000000000):
+        with nogil:
+            late = join_within(workers[i].thread, 1000000000) if leaving else pthread_join(workers[i].thread, NULL)
+        if late:
             continue
-        if not leaving:
-            pthread_join(workers[i].thread, NULL)
         unregister(workers[i])
         free(workers[i])
         workers[i] = NULL

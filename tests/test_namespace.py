@@ -316,8 +316,7 @@ SUBSCRIPTS = (
 STORES = (
     "np.add(v[:-1], v[1:], out=v[1:])", "np.add(v, 1, out=v)", "np.multiply(v, v[::-1], out=v)",
     "np.add(v, 1, out=v[:2])", "np.add(a[0], v, out=a[0])", "np.add(i, 1, out=i)", "np.add(i, 1.5, out=a)",
-    "np.add(a, 1, out=i)",
-    "np.add(a, a.T[:3, :3], out=a)", "np.add(a, v, out=np.broadcast_to(a, (2, 3, 4))[0])",
+    "np.add(a, 1, out=i)", "np.add(a, a.T[:3, :3], out=a)", "np.add(a, v, out=np.broadcast_to(a, (2, 3, 4))[0])",
     "a[k] = 1", "v[k] = 1.5", "v[k] = v[1:]", "v[k] = a[0, :3]", "v[k - 3] = [7, 8, 9]",
     "v[[1, 1, 1]] = np.array([1.0, 2, 3])", "v[k] = i[0, :3]", "v[k + 2] = 1", "v[k] = v", "v[::-2][k[:2]] = 5",
     "i[0][k] = 300", "v[k] = 2j", "v[v > 0] = 0", "a[a > 0] = -1", "a[b[0]] = 1", "a.T[b.T] = 1", "i[0][:] = 3",

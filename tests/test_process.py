@@ -443,6 +443,84 @@ def test_fork_while_other_threads_submit_and_wait(run):
     """, before=FORK, options=FORK_OPTIONS) == (0, "{0}\n", "")
 
 
+@pytest.mark.slow
+def test_a_fork_loses_no_task_that_a_worker_has_just_taken(run):
+    """What is pending in the child ends with an error, whichever moment of a worker's life the fork meets."""
+    assert run("""
+        import time
+        dflow.engine.inline_limit(0)
+        dflow.engine.set_num_workers(4)
+        ready = np.arange(4)
+
+        def child(arrays):
+            for x in arrays:
+                raises(RuntimeError, x.tolist)
+
+        for turn in range(1500):
+            x, arrays = np.zeros(3), []
+            for _ in range(turn % 40):
+                x = x + 1
+            for _ in range(3):
+                arrays.append(dflow.submit(lambda a: a + 1, ready, shape=(4,), dtype="int64"))
+            arrays.append(x)
+            time.sleep(turn % 17 * 1e-5)
+            assert in_child(lambda: child(arrays)) == 0
+        print("done")
+    """, before=FORK, options=FORK_OPTIONS) == (0, "done\n", "")
+
+
+HOOK = """
+    import os, time
+    os.register_at_fork(before=lambda: time.sleep(0.002), after_in_parent=lambda: time.sleep(0.002))
+"""
+
+
+def test_other_fork_hooks_let_other_threads_run(run):
+    """Hooks registered before dflow's run between its own and the fork; threads that need the engine may come then."""
+    assert run("""
+        import threading
+        dflow.engine.inline_limit(0)
+        stop = threading.Event()
+
+        def work():
+            while not stop.is_set():
+                x = np.zeros(3)
+                for _ in range(20):
+                    x = x + 1
+                assert x.tolist() == [20] * 3
+
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        codes = {in_child(lambda: (np.ones(2) + 1).wait_to_read()) for _ in range(20)}
+        stop.set()
+        for thread in threads:
+            thread.join()
+        print(codes)
+    """, before=HOOK + FORK, options=FORK_OPTIONS) == (0, "{0}\n", "")
+
+
+def test_a_host_task_that_a_waiting_thread_runs_may_fork_and_return(run):
+    assert run("""
+        import threading
+        dflow.engine.set_num_workers(1)
+        gate, pids = threading.Event(), []
+
+        def fork(a):
+            pids.append(os.fork())
+            return a + 1
+
+        busy = dflow.submit(lambda: gate.wait(0.3))
+        y = dflow.submit(fork, np.ones(2), shape=(2,))
+        y.wait_to_read()
+        if pids[0] == 0:
+            code = y.tolist() != [2, 2] or (y + 1).tolist() != [3, 3]
+            dflow.waitall()
+            os._exit(code)
+        print(y.tolist(), os.waitstatus_to_exitcode(os.waitpid(pids[0], 0)[1]))
+    """, before=FORK, options=FORK_OPTIONS) == (0, "[2.0, 2.0] 0\n", "")
+
+
 def test_multiprocessing_with_fork(run):
     assert run("""
         import multiprocessing

@@ -119,6 +119,34 @@ def test_changing_the_number_of_workers_under_load():
         assert x.tolist() == [800] * 10
 
 
+@pytest.mark.slow
+def test_changing_the_number_of_workers_while_others_submit():
+    """What a worker queued before it went is not left behind."""
+    stop = threading.Event()
+
+    def work():
+        while not stop.is_set():
+            x = np.zeros(3)
+            results = [(x := x + 1) * k for _ in range(20) for k in range(5)]
+            for _ in range(HANG * 1000):
+                if all(result.is_ready() for result in results):
+                    break
+                threading.Event().wait(0.001)
+            else:
+                raise AssertionError("a task was left behind")
+
+    def change():
+        try:
+            for turn in range(1000):
+                dflow.engine.set_num_workers((8, 1, 4, 2)[turn % 4])
+                threading.Event().wait(0.002)
+        finally:
+            stop.set()
+
+    with configured(limit=0):
+        in_threads(change, work, work)
+
+
 # -- copies ----------------------------------------------------------------------------------------
 
 def test_the_source_may_change_right_after_the_call():

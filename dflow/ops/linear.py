@@ -161,9 +161,7 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     from dflow.ops.shape import moveaxis, stack
     a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
     if a.shape[-1] != 3 or b.shape[-1] != 3:
-        if {a.shape[-1], b.shape[-1]} <= {2, 3}:
-            return as_array(numpy.cross(a.asnumpy(), b.asnumpy(), axisc=axisc))
-        raise ValueError("incompatible dimensions for cross product\n(dimension must be 2 or 3)")
+        return as_array(numpy.cross(a.asnumpy(), b.asnumpy(), axisc=axisc))     # its result, or its version's error
     parts = [a[..., i] * b[..., j] - a[..., j] * b[..., i] for i, j in ((1, 2), (2, 0), (0, 1))]
     return stack(parts, _named_axis(axisc, max(a.ndim, b.ndim), "axisc"))
 

@@ -1,6 +1,7 @@
 """``python -m bench``: runs experiments, prints their table, writes JSON and a picture under bench/results."""
 import argparse
 import sys
+import textwrap
 import time
 import traceback
 from datetime import datetime
@@ -12,7 +13,7 @@ from .machine import machine
 from .registry import EXPERIMENTS, Row, Run
 
 # The modules that register experiments, in the order of the table.
-for module in ("seed", "limits", "namespace"):
+for module in ("seed", "limits", "namespace", "whole"):
     import_module(f".{module}", __package__)
 
 
@@ -23,6 +24,9 @@ def main():
             print(f"{one.name:<12} {one.about}" + (f"; at most {one.limit}" if one.limit else ""))
             if one.sizes:
                 print(f"{'':<12} --size: {one.size_is}; default {' '.join(map(str, one.sizes))}")
+            if one.parts:
+                print(textwrap.fill(f"--only: some of {' '.join(one.parts)}", 120, initial_indent=" " * 13,
+                                    subsequent_indent=" " * 21))
         return 0
     # The machine is looked at before experiments change the number of workers.
     about = machine()
@@ -39,6 +43,7 @@ def parse():
     parser = argparse.ArgumentParser(prog="python -m bench", description="dflow side by side with NumPy")
     parser.add_argument("experiments", nargs="*", metavar="experiment", help="names from --list; all by default")
     parser.add_argument("--size", type=int, nargs="+", metavar="N", help="sizes in place of the experiments' own")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="some parts of one experiment, as --list names them")
     parser.add_argument("--repeat", type=int, metavar="N", help="rounds in place of the experiments' own")
     parser.add_argument("--full", action="store_true", help="long measurements too: 10 million pending ops")
     parser.add_argument("--list", action="store_true", help="name the experiments and stop")
@@ -49,6 +54,11 @@ def parse():
         parser.error("--size means another thing to each experiment: name one")
     if unknown:
         parser.error(f"no experiment {', '.join(unknown)}; there are {', '.join(EXPERIMENTS)}")
+    if options.only:
+        if len(options.experiments) != 1:
+            parser.error("--only means the parts of one experiment: name it")
+        if missing := set(options.only) - set(EXPERIMENTS[options.experiments[0]].parts):
+            parser.error(f"no {', '.join(sorted(missing))} in {options.experiments[0]}: see --list")
     return options
 
 
@@ -56,7 +66,7 @@ def measure(one, options):
     """The rows of one experiment, printed as they come. One that raises gives a row with the error: the others run."""
     sizes = tuple(options.size or one.sizes) if one.sizes else ()
     try:
-        for row in one.measure(Run(sizes, options.repeat, options.full)):
+        for row in one.measure(Run(sizes, options.repeat, options.full, options.only or ())):
             row.experiment = one.name
             print(report.line(row), flush=True)
             yield row

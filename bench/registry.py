@@ -22,6 +22,7 @@ class Experiment:
     sizes: tuple
     size_is: str
     measure: object
+    parts: tuple = ()
 
 
 @dataclass
@@ -52,10 +53,13 @@ class Row:
         return "ok" if self.measured <= self.limit else "over"
 
 
-def experiment(name, about, limit="", sizes=(), size_is=""):
-    """Registers the function under `name`. `limit` and `size_is` are words for --list, `sizes` the default sizes."""
+def experiment(name, about, limit="", sizes=(), size_is="", parts=()):
+    """Registers the function under `name`. `limit` and `size_is` are words for --list, `sizes` the default sizes.
+
+    `parts` are names among which --only chooses.
+    """
     def register(measure):
-        EXPERIMENTS[name] = Experiment(name, about, limit, tuple(sizes), size_is, measure)
+        EXPERIMENTS[name] = Experiment(name, about, limit, tuple(sizes), size_is, measure, tuple(parts))
         return measure
     return register
 
@@ -77,10 +81,11 @@ def row_of(label, timing, base, **more):
 
 
 class Run:
-    """What an experiment is handed: its sizes, how often to repeat, whether long measurements are wanted."""
+    """What an experiment is handed: its sizes, its parts if not all, how often to repeat, whether to measure long."""
 
-    def __init__(self, sizes=(), repeat=None, full=False):
+    def __init__(self, sizes=(), repeat=None, full=False, only=()):
         self.sizes = sizes
+        self.only = only
         self.full = full
         self._repeat = repeat
 

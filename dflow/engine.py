@@ -7,11 +7,19 @@ import atexit
 import os
 
 from dflow import _array, _blas, _engine
-from dflow._engine import (bulk, inline_limit, memory_stats, naive, num_workers, set_memory_budget, set_num_workers,
-                           statistics)
+from dflow._engine import (
+    bulk,
+    inline_limit,
+    memory_stats,
+    naive,
+    num_workers,
+    set_memory_budget,
+    set_num_workers,
+    statistics,
+)
 
-__all__ = ["bulk", "config", "inline_limit", "memory_stats", "naive", "num_workers", "set_memory_budget", "set_num_workers",
-           "sleep", "statistics"]
+__all__ = ["bulk", "config", "inline_limit", "memory_stats", "naive", "num_workers", "set_memory_budget",
+           "set_num_workers", "sleep", "statistics"]
 
 
 def _cores():

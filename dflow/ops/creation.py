@@ -1,17 +1,19 @@
 """Making arrays. Sources are always copied: an array's memory belongs to the engine."""
 
+import itertools
 import math
 import operator
 
 import numpy
+from numpy.lib.array_utils import normalize_axis_index
 
 from dflow import _make
 from dflow._array import array as as_array
 from dflow._array import empty as new
 from dflow._array import ndarray
 from dflow._index import take
-from dflow._make import converted, full, in_order, zeros
-from dflow._order import concatenate, small_repeat
+from dflow._make import converted, empty_like, full, in_order, zeros
+from dflow._order import small_repeat
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to, diagonal_of
 from dflow.ops.table import op
@@ -306,36 +308,86 @@ def roll(a, shift, axis=None):
     a = as_array(a)
     if axis is None:
         return roll(a.ravel(), shift, 0).reshape(a.shape)
-    axes = numpy.lib.array_utils.normalize_axis_tuple(axis, a.ndim, allow_duplicate=True)
-    shifts = dict.fromkeys(range(a.ndim), 0)
-    for s, k in numpy.broadcast(numpy.asarray(_plain(shift)), numpy.asarray(axes)):
-        shifts[int(k)] += int(s)
-    for k, s in shifts.items():
-        n = a.shape[k]
-        s = s % n if n else 0
-        if s:
-            lead = (slice(None),) * k
-            a = concatenate([a[(*lead, slice(n - s, None))], a[(*lead, slice(None, n - s))]], k)
-    return a.copy() if not any(shifts.values()) else a
+    if type(shift) is int and type(axis) is int:
+        shifts = {normalize_axis_index(axis, a.ndim): shift}
+    else:
+        shifts = {}
+        axes = numpy.lib.array_utils.normalize_axis_tuple(axis, a.ndim, allow_duplicate=True)
+        for s, k in numpy.broadcast(numpy.asarray(_plain(shift)), numpy.asarray(axes)):
+            shifts[int(k)] = shifts.get(int(k), 0) + int(s)
+    result = empty_like(a)
+    for places in itertools.product(*(_rolled(a.shape[k], shifts.get(k, 0)) for k in range(a.ndim))):
+        result[tuple(to for to, _ in places)] = a[tuple(source for _, source in places)]
+    return result
+
+
+def _rolled(n, shift):
+    """Where the parts of an axis go and come from."""
+    shift = shift % n if n else 0
+    if not shift:
+        return ((slice(None), slice(None)),)
+    return (slice(shift, None), slice(None, n - shift)), (slice(None, shift), slice(n - shift, None))
 
 
 @op("v, 2", "a, 1", "a, ((1, 0), (0, 2))", "a, 1, constant_values=5", "a, 2, 'edge'", "a, 1, 'reflect'",
     "a, (1, 2), mode='wrap'", "a, -1",
-    "a, 1, 'mean'", "v, (1, 2), constant_values=(3, 4)")
+    "a, 1, 'mean'", "v, (1, 2), constant_values=(3, 4)", "f, ((1, 0), (2, 2), (0, 3)), 'reflect'", "f, 2, 'symmetric'",
+    "f, ((1, 2), (3, 0), (0, 4)), 'wrap'", "v, 7, 'reflect'", "v, 7, 'wrap'", "e, 1, 'edge'", "v, -1, 'edge'",
+    "s, 1, 'edge'", "i.T, ((0, 5), (3, 0)), 'edge'", "a, 1, 'reflect', reflect_type='odd'", "a, 1.5, 'edge'",
+    "v, 1, 'edge', x=1")
 def pad(array, pad_width, mode="constant", **kwargs):
-    """Elements added before and after along each axis. Modes other than a constant wait for the array."""
+    """Elements added before and after along each axis. Modes that compute something wait for the array."""
     a = as_array(array)
     value = kwargs.get("constant_values", 0)
     number = isinstance(value, (int, float)) and not set(kwargs) - {"constant_values"}
-    if mode != "constant" or not number or isinstance(pad_width, dict):
-        return as_array(numpy.pad(a.asnumpy(), pad_width, mode, **kwargs))
-    width = numpy.asarray(pad_width)
-    if width.dtype.kind != "i":
-        raise TypeError("`pad_width` must be of integral type.")
-    width = numpy.broadcast_to(width, (a.ndim, 2)).tolist()
-    if any(n < 0 for pair in width for n in pair):
-        raise ValueError("index can't contain negative values")
-    result = full(tuple(n + before + after for n, (before, after) in zip(a.shape, width)), value, a.dtype)
+    if mode in _BORDERS and not kwargs or mode == "constant" and number:
+        width = _pad_width(pad_width, a.ndim)
+        if width is not None and (mode == "constant" or _fits(a.shape, width, mode)):
+            return _padded(a, width, mode, value)
+    return as_array(numpy.pad(a.asnumpy(), pad_width, mode, **kwargs))
+
+
+def _pad_width(pad_width, ndim):
+    """So many (before, after) for each axis; None for what NumPy shall look at."""
+    if type(pad_width) is int:
+        return [(pad_width, pad_width)] * ndim if pad_width >= 0 else None
+    width = numpy.asarray(pad_width) if not isinstance(pad_width, dict) else None
+    if width is None or width.dtype.kind != "i" or (width < 0).any():
+        return None
+    return numpy.broadcast_to(width, (ndim, 2)).tolist()
+
+
+# Each mode's source, as start, stop and step, of what goes before and after the n elements that begin at `b`.
+_BORDERS = {
+    "edge": lambda b, n, after: ((b, b + 1, 1), (b + n - 1, b + n, 1)),
+    "wrap": lambda b, n, after: ((n, n + b, 1), (b, b + after, 1)),
+    "reflect": lambda b, n, after: ((2 * b, b, -1), (b + n - 2, b + n - 2 - after, -1)),
+    "symmetric": lambda b, n, after: ((2 * b - 1, b - 1, -1), (b + n - 1, b + n - 1 - after, -1)),
+}
+
+
+def _fits(shape, width, mode):
+    """Whether the elements that are there are enough."""
+    if mode == "edge":
+        return 0 not in shape
+    return all(max(pair) <= n - (mode == "reflect") and n for n, pair in zip(shape, width))
+
+
+def _padded(a, width, mode, value):
+    shape = tuple(n + before + after for n, (before, after) in zip(a.shape, width))
+    result = full(shape, value, a.dtype) if mode == "constant" else new(shape, a.dtype)
     result[tuple(slice(before, before + n) for n, (before, _) in zip(a.shape, width))] = a
+    if mode == "constant":
+        return result
+    for k, (n, (before, after)) in enumerate(zip(a.shape, width)):
+        # The corners come with the last axis: axes before this one are taken whole, those after it as they were.
+        lead = (slice(None),) * k
+        rest = tuple(slice(b, b + m) for m, (b, _) in zip(a.shape[k + 1:], width[k + 1:]))
+        first, last = _BORDERS[mode](before, n, after)
+        for count, target, source in ((before, slice(before), first), (after, slice(before + n, None), last)):
+            if count:
+                source = slice(source[0], source[1] if source[1] >= 0 else None, source[2])
+                result[(*lead, target, *rest)] = result[(*lead, source, *rest)]
     return result
+
 

@@ -1,44 +1,85 @@
-"""numpy.fft: NumPy's transforms as tasks on the workers."""
+"""numpy.fft: the loops of NumPy's transforms, at once when small, else as tasks on the workers."""
 
 import operator
 
 import numpy
+from numpy.fft import _pocketfft_umath as loops
 from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array import array as as_array
 from dflow._array import empty, host, window
-from dflow._views import SMALL, at_once
+from dflow._views import call_now
 from dflow.ops.creation import roll
-from dflow.ops.fallback import task
+from dflow.ops.elementwise import conjugate
 from dflow.ops.table import add_row, op
 
-FORGETS_OUT = {numpy.fft.hfft, numpy.fft.ihfft}         # NumPy 2.4 ignores their `out`
 PART = 1 << 18              # elements that one task transforms: some milliseconds
-NORMS = (None, "backward", "ortho", "forward")
+SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+
+FORWARD = ("fft", "rfft")
+LOOPS = {(name, odd): getattr(loops, f"rfft_n_{'odd' if odd else 'even'}" if name == "rfft" else name)
+         for name in ("fft", "ifft", "rfft", "irfft") for odd in (0, 1)}
+
+_dtypes = {}                # (name, type of the array): type of its transform
 
 
-def _dtype(function, a):
+def _dtype(name, a):
     """What type the transform of an array of a's has."""
-    return function(numpy.ones(2, a.dtype)).dtype if function not in ND else function(numpy.ones((2, 2), a.dtype)).dtype
+    dtype = _dtypes.get((name, a.dtype))
+    if dtype is None:
+        dtype = _dtypes[name, a.dtype] = getattr(numpy.fft, name)(numpy.ones(2, a.dtype)).dtype
+    return dtype
 
 
-def _length(name, n):
-    """How many points come out of n."""
-    return n // 2 + 1 if name.startswith(("rfft", "ihfft")) else n
+def _factor(a, points, norm, inverse):
+    """What the transform is multiplied by, as NumPy computes it."""
+    if norm not in SWAPPED:
+        raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward".')
+    norm = SWAPPED[norm] if inverse else norm
+    if norm in (None, "backward"):
+        return 1
+    dtype = numpy.result_type(numpy.zeros(0, a.dtype).real.dtype, 1.0)
+    return numpy.reciprocal(numpy.sqrt(points, dtype=dtype) if norm == "ortho" else points, dtype=dtype)
 
 
-def _points(name, n, given):
-    """The transform's length: as given, or from the axis's."""
-    if given is None:
-        return 2 * (n - 1) if name.startswith(("irfft", "hfft")) else n
-    return operator.index(given)
-
-
-def _check(points, norm):
+def _transformed(name, a, n, axis, norm):
+    """The transform of one axis, of n points or as many as there are."""
+    shape = a.shape
+    if n is None:
+        points = 2 * (shape[axis] - 1) if name == "irfft" else shape[axis]
+    else:
+        points = operator.index(n)
     if points < 1:
         raise ValueError(f"Invalid number of FFT data points ({points}) specified.")
-    if norm not in NORMS:
-        raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward".')
+    factor = 1 if norm is None and name in FORWARD else _factor(a, points, norm, name not in FORWARD)
+    k = normalize_axis_index(axis, len(shape))
+    loop = LOOPS[name, points % 2]
+    shape = (*shape[:k], points // 2 + 1 if name == "rfft" else points, *shape[k + 1:])
+    dtype = _dtype(name, a)
+    # Naming the last axis costs the loop more than it needs for a few elements.
+    axes = {} if k == len(shape) - 1 else {"axes": [(k - len(shape),), (), (k - len(shape),)]}
+    result = call_now(lambda x: loop(x, factor, numpy.empty(shape, dtype), **axes), (a,), {}, None)
+    if result is None:
+        result = empty(shape, dtype)
+        for part in _parts(a.size, shape, k):
+            _submit(loop, a[part], factor, axes, result[part])
+    return result
+
+
+def _parts(size, shape, along):
+    """Indices that take apart another axis than the one that is transformed."""
+    rows = next((k for k, n in enumerate(shape) if k != along and n > 1), None)
+    if rows is None or size <= PART:
+        return [...]
+    each = max(1, PART * shape[rows] // size)
+    return [(slice(None),) * rows + (slice(start, start + each),) for start in range(0, shape[rows], each)]
+
+
+def _submit(loop, a, factor, axes, result):
+    def run(_error):
+        loop(window(a), factor, window(result, write=True), **axes)
+
+    host(run, [a], [result])
 
 
 def _give(out, result):
@@ -48,91 +89,74 @@ def _give(out, result):
     return out
 
 
-def _transformed(function, a, shape, along, **keywords):
-    """function(a): at once when small; else as tasks, `along` one axis in parts that write where they belong."""
-    if a.size <= SMALL:
-        return task(function, a, shape=shape, dtype=lambda: _dtype(function, a), **keywords)
-    result = empty(shape, _dtype(function, a))
-    rows = next((k for k, n in enumerate(shape) if k != along and n > 1), None) if along is not None else None
-    if rows is None:
-        _submit(function, a, result, keywords)
-        return result
-    each = max(1, PART * shape[rows] // a.size)
-    for start in range(0, shape[rows], each):
-        part = (slice(None),) * rows + (slice(start, start + each),)
-        _submit(function, a[part], result[part], keywords)
-    return result
-
-
-def _submit(function, a, result, keywords):
-    def run(_error):
-        out = window(result, write=True)
-        if function in FORGETS_OUT:
-            out[...] = function(window(a), **keywords)
-        else:
-            function(window(a), out=out, **keywords)
-
-    host(run, [a], [result])
-
-
 def _one(name):
     """A transform along one axis."""
-    function = getattr(numpy.fft, name)
 
     def transform(a, n=None, axis=-1, norm=None, out=None):
+        return _give(out, _transformed(name, as_array(a), n, axis, norm))
+
+    _add(name, transform, ONE)
+
+
+def _hermitian():
+    """hfft and ihfft: what irfft and rfft are with the directions exchanged."""
+
+    def hfft(a, n=None, axis=-1, norm=None, out=None):
         a = as_array(a)
-        result = at_once(function, a, n=n, axis=axis, norm=norm) if out is None else None
-        if result is not None:
-            return result
-        points = _points(name, a.shape[axis], n) if n is None else _points(name, 0, n)
-        _check(points, norm)
-        k = normalize_axis_index(axis, a.ndim)
-        shape = (*a.shape[:k], _length(name, points), *a.shape[k + 1:])
-        return _give(out, _transformed(function, a, shape, k, n=points, axis=k, norm=norm))
+        n = 2 * (a.shape[axis] - 1) if n is None else n
+        return _give(out, _transformed("irfft", conjugate(a), n, axis, SWAPPED.get(norm, norm)))
 
-    samples = ("v", "a", "a, 3", "a, 6, 0", "a, axis=0", "v, norm='ortho'", "?v, norm='x'", "v, 0", "c, 4", "i",
-               "a.astype('f4')", "a, None, 2", "a, 2, 2", "h", "np.ones((40, 30, 20)), axis=1", "np.arange(9000.0)")
-    transform.__name__ = transform.__qualname__ = name
-    transform.__doc__ = f"numpy.fft.{name}, as a task."
-    add_row(name, transform, samples, "host", module="numpy.fft", close=True)
+    def ihfft(a, n=None, axis=-1, norm=None, out=None):
+        a = as_array(a)
+        n = a.shape[axis] if n is None else n
+        return _give(out, conjugate(_transformed("rfft", a, n, axis, SWAPPED.get(norm, norm))))
 
-
-ND = {getattr(numpy.fft, name) for name in "fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn".split()}
+    _add("hfft", hfft, ONE)
+    _add("ihfft", ihfft, ONE)
 
 
 def _several(name):
-    """A transform along several axes."""
-    function = getattr(numpy.fft, name)
+    """A transform along several axes: one after the other, in NumPy's order."""
     default = (-2, -1) if name.endswith("2") else None
+    last = name.rstrip("2n")                # the transform of the last axis; the real side is there
+    others = last.replace("r", "")
 
     def transform(a, s=None, axes=default, norm=None, out=None):
         a = as_array(a)
-        result = at_once(function, a, s=s, axes=axes, norm=norm) if out is None else None
-        if result is not None:
-            return result
         places = list(axes if axes is not None else range(a.ndim) if s is None else range(a.ndim - len(s), a.ndim))
         places = [normalize_axis_index(k, a.ndim) for k in places]
         if s is not None and len(s) != len(places):
             raise ValueError("Shape and axes have different lengths.")
         if not places:
             raise IndexError("list index out of range")
-        shape = list(a.shape)
-        for i, k in enumerate(places):
-            last = i == len(places) - 1
-            given = None if s is None else a.shape[k] if s[i] == -1 else s[i]
-            points = _points(name if last else "fft", a.shape[k], given)
-            _check(points, norm)
-            shape[k] = _length(name if last else "fft", points)
-        return _give(out, _transformed(function, a, tuple(shape), None, s=s, axes=places, norm=norm))
+        points = [a.shape[k] if n == -1 else n for n, k in zip([-1] * len(places) if s is None else s, places)]
+        if s is None and last == "irfft":
+            points[-1] = 2 * (points[-1] - 1)
+        steps = list(zip([others] * (len(places) - 1) + [last], points, places))
+        for one, n, k in steps if last == "irfft" else reversed(steps):
+            a = _transformed(one, a, n, k, norm)
+        return _give(out, a)
 
+    _add(name, transform, SEVERAL)
+
+
+def _add(name, transform, samples):
     transform.__name__ = transform.__qualname__ = name
-    transform.__doc__ = f"numpy.fft.{name}, as a task."
-    samples = ("a", "f", "f, (4, 4), (0, 1)", "a, norm='forward'", "c", "f, axes=(0, 2)", "a.astype('f4')")
+    transform.__doc__ = f"numpy.fft.{name}: at once when small, else as tasks."
     add_row(name, transform, samples, "host", module="numpy.fft", close=True)
 
 
-for _name in "fft ifft rfft irfft hfft ihfft".split():
+ONE = ("v", "a", "a, 3", "a, 6, 0", "a, axis=0", "v, norm='ortho'", "v, norm='forward'", "?v, norm='x'", "v, 0",
+       "c, 4", "i", "a.astype('f4')", "a.astype('f4'), norm='ortho'", "a, None, 2", "a, 2, 2", "h",
+       "np.ones((40, 30, 20)), axis=1", "np.arange(9000.0)", "np.zeros((0, 3))", "np.zeros((0, 3)), 2, 0",
+       "np.arange(600000.0).reshape(300, 2000)", "np.arange(600000.0).reshape(3, 2000, 100), axis=0")
+SEVERAL = ("a", "f", "f, (4, 4), (0, 1)", "a, norm='forward'", "c", "f, axes=(0, 2)", "a.astype('f4')",
+           "a, (3, -1), (0, 1)", "a, axes=(0, 0)", "np.arange(9000.0).reshape(90, 100)",
+           "np.arange(9000.0).reshape(90, 100), (70, 120)")
+
+for _name in ("fft", "ifft", "rfft", "irfft"):
     _one(_name)
+_hermitian()
 for _name in "fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn".split():
     _several(_name)
 

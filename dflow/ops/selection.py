@@ -1,5 +1,8 @@
 """Choosing elements: by condition, by index, by position in a matrix."""
 
+import itertools
+import operator
+
 import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
@@ -301,19 +304,20 @@ def triu(m, k=0):
     return _triangle(m, k, True)
 
 
-@op()
+@op("a, 5", "i, 2.5", "a, v", "a, [1, 2]", "a.T, 1", "a.T, 1, True", "a[:, ::2], 7", "a, s", "f, 1", "v, 1", "i, True",
+    "np.zeros((3, 3, 3)), 1", "np.zeros((7, 2)), 1, True", "np.zeros((7, 2)), 1", "np.zeros((2, 7)), 1", "e, 1")
 def fill_diagonal(a, val, wrap=False):
     """Set the main diagonal, in place."""
     if a.ndim < 2:
         raise ValueError("array must be at least 2-d")
     if a.ndim > 2 and len(set(a.shape)) > 1:
         raise ValueError("All dimensions of input must be of equal length")
-    if a.ndim > 2 or wrap:
-        steps = a.shape[1] + 1 if a.ndim == 2 else 1 + int(numpy.cumprod(a.shape[:-1]).sum())
-        index = numpy.arange(0, a.size if wrap or a.ndim > 2 else a.shape[1] ** 2, steps)
+    step = a.shape[1] + 1 if a.ndim == 2 else 1 + sum(itertools.accumulate(a.shape[:-1], operator.mul))
+    end = a.size if wrap or a.ndim > 2 else min(a.size, a.shape[1] ** 2)
+    if type(val) in _SCALARS and a.flags.c_contiguous:
+        a.reshape(-1)[:end:step] = val
     else:
-        index = numpy.arange(min(a.shape)) * (a.shape[1] + 1)
-    put(a, index, val)
+        put(a, numpy.arange(0, end, step), val)
 
 
 # -- runs of neighbours ----------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from dflow._array import array as as_array
-from dflow._array import ndarray
+from dflow._array import empty, ndarray
 from dflow._views import at_once
 from dflow.ops.fallback import task, window_of
 from dflow.ops.linear import dot
@@ -182,7 +182,7 @@ def interp(x, xp, fp, left=None, right=None, period=None):
 @op("v", "a, 3", "a, 4, (0, 1)", "v, [0, 0.5, 1]", "v, 2, weights=v", kind="blocking")
 def histogram(a, bins=10, range=None, density=None, weights=None):
     """Counts in bins, and the edges of the bins. Waits."""
-    result = numpy.histogram(_plain(a), _plain(bins), range, density, _plain(weights))
+    result = numpy.histogram(window_of(a), _plain(bins), range, density, window_of(weights))
     return tuple(map(as_array, result))
 
 
@@ -193,11 +193,31 @@ def bincount(x, /, weights=None, minlength=0):
     return as_array(numpy.bincount(window_of(x), window_of(weights), minlength)) if result is None else result
 
 
-@op("v", "a", "a, axis=0", "v, 0.5", "a, 2.0, 3.0", "v, edge_order=2", "[1]", "i", "a, axis=(0, 1)", kind="blocking")
+@op("v", "a", "a, axis=0", "v, 0.5", "a, 2.0, 3.0", "v, edge_order=2", "[1]", "i", "a, axis=(0, 1)",
+    "f, 0.5, axis=(0, 2)", "f, axis=-1", "i, 2, 3", "h", "c, 2", "v, v", "a, 1, 2, 3", "a, axis=2", "b",
+    "v, np.float64(2)", "a, axis=(1, 1)")
 def gradient(f, *varargs, axis=None, edge_order=1):
-    """The gradient by central differences, a list with an array for each axis. Waits."""
-    result = numpy.gradient(_plain(f), *map(_plain, varargs), axis=axis, edge_order=edge_order)
-    return type(result)(map(as_array, result)) if isinstance(result, (tuple, list)) else as_array(result)
+    """The gradient by central differences, a tuple with an array for each axis. Coordinates are waited for."""
+    f = as_array(f)
+    axes = tuple(range(f.ndim)) if axis is None else normalize_axis_tuple(axis, f.ndim)
+    steps = varargs * len(axes) if len(varargs) == 1 else varargs or (1.0,) * len(axes)
+    if (edge_order != 1 or f.dtype.kind not in "fciu" or len(steps) != len(axes) or any(f.shape[k] < 2 for k in axes)
+            or any(type(step) not in (int, float) for step in steps)):
+        result = numpy.gradient(window_of(f), *map(_plain, varargs), axis=axis, edge_order=edge_order)
+        return type(result)(map(as_array, result)) if isinstance(result, (tuple, list)) else as_array(result)
+    f = f.astype(float) if f.dtype.kind in "iu" else f
+    parts = tuple(_slope(f, step, k) for step, k in zip(steps, axes))
+    return parts[0] if len(parts) == 1 else parts
+
+
+def _slope(f, step, axis):
+    """Half the difference of both neighbours; at the ends, the difference from the only one."""
+    lead = (slice(None),) * axis
+    result = empty(f.shape, f.dtype)
+    for to, left, right, width in ((slice(1, -1), slice(None, -2), slice(2, None), 2.0 * step),
+                                   (0, 0, 1, step), (-1, -2, -1, step)):
+        result[(*lead, to)] = (f[(*lead, right)] - f[(*lead, left)]) / width
+    return result
 
 
 def _horner(p, x):

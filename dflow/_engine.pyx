@@ -26,6 +26,7 @@ cdef enum:
     SLICE_NS = 50000000     # longest sleep of a waiting thread between looks at signals
 
 settings.inline_cost = 2000
+settings.tiny_cost = 500
 memory_budget = 1 << 62
 
 cdef int longest_group = 32         # GIL
@@ -194,16 +195,21 @@ cdef bint writes(Task* t, Storage* s) noexcept nogil:
         t = next_member(t)
     return False
 
+cdef bint is_small(Task* t) noexcept nogil:
+    """Whether t and its group run in a moment, without Python."""
+    cdef double cost = 0
+    while t != NULL:
+        if not t.kernel.flags & ELEMENTWISE and not (t.kernel.flags & REDUCES and may_tail(t)):
+            return False
+        cost += cost_of(t)
+        t = next_member(t)
+    return cost < CALL_NS
+
 cdef bint run_here(Task* t) noexcept:
-    """Run a group that was taken and is small, with the GIL. False when that cannot be."""
+    """Run what is small and was taken, with the GIL. False when that cannot be."""
     cdef GroupPlan g
     cdef long long done = 0
-    cdef double cost = 0
-    cdef Task* m = t
-    while m != NULL:
-        cost += cost_of(m)
-        m = next_member(m)
-    if shared.delay_us or cost > CALL_NS or not plan_group(t, &g):
+    if shared.delay_us or not is_small(t) or not plan_group(t, &g):
         return False
     run_plan(t, &g)
     t = retire(0, t, &done)
@@ -234,8 +240,8 @@ cdef bint region_ready(Storage* s, Region* r, bint write) noexcept nogil:
     spin_unlock(&s.lock)
     return ready
 
-cdef Task* claim_needed(Storage* s, int* visits) noexcept nogil:
-    """A ready task that s waits for, taken out of turn, or NULL.
+cdef Task* claim_needed(Storage* s, int* visits, bint small) noexcept nogil:
+    """A ready task that s waits for, taken out of turn, or NULL. `small`: one that run_here() can run in no time.
 
     The path of locks is held by trylock, so it cannot deadlock, and a storage already on it is skipped. It is a search
     that may miss: then the queues' own order serves.
@@ -252,14 +258,14 @@ cdef Task* claim_needed(Storage* s, int* visits) noexcept nogil:
     while e != NULL and found == NULL and visits[0] > 0:
         t = head_of(task_of(e))             # lives while the lock is held: it has yet to leave this frontier
         if load_int(&t.npending) == 0:
-            if cas_int(&t.state, IDLE, CLAIMED):
+            if (not small or is_small(t)) and cas_int(&t.state, IDLE, CLAIMED):
                 found = t
             t = NULL
         while t != NULL and found == NULL and visits[0] > 0:
             a = accesses(t)
             for i in range(t.nops):
                 if a[i].storage != NULL and load_ptr(&a[i].storage.writes) != NULL:
-                    found = claim_needed(a[i].storage, visits)
+                    found = claim_needed(a[i].storage, visits, small)
                     if found != NULL:
                         break
             visits[0] -= 1
@@ -275,7 +281,7 @@ cdef Task* help(Runner* me, Storage* s) noexcept nogil:
     cdef Task* t = me.current       # the group that it has taken
     enter(me)
     if t == NULL and s != NULL:
-        t = claim_needed(s, &visits)
+        t = claim_needed(s, &visits, False)
     if t == NULL:
         start_group()               # it may be needed, or nobody else may come for it
         join_wide(me)
@@ -383,6 +389,45 @@ cdef int block(Wait* w, bint once=False) except -1:
         else:
             add_int(&shared.waiting_room if w.room else &shared.waiting_all, -1)
     return 0
+
+cdef void catch_up(Storage* s) noexcept:
+    """Something small is to be done with s, which is pending: what it waits for may be as small, and only be queued.
+
+    Without this, all that follows from one pending element would be queued for ever: the queue is as fast as Python is.
+    """
+    cdef Task* t = NULL
+    cdef int visits, turns = 8
+    while turns and load_ptr(&s.writes) != NULL:
+        turns -= 1
+        if opening.leader != NULL and opening.cost < CALL_NS and load_int(&opening.leader.npending) == 1:
+            t = take_group(NULL)
+        if t == NULL:
+            visits = 16
+            t = claim_needed(s, &visits, True)
+        if t == NULL:
+            return
+        if not run_here(t):
+            run_there(t)
+        t = NULL
+
+cdef void run_there(Task* t) noexcept:
+    """Run what this thread has taken, without the GIL."""
+    cdef Runner me
+    memset(&me, 0, sizeof(me))
+    me.random = shared.delay_seed + 1
+    me.current = t
+    me.outer = this_runner()
+    set_runner(&me)
+    register(&me)
+    drop_gil(&me)
+    t = execute(&me, t)
+    if t != NULL:
+        give_back(t)
+        me.current = NULL
+    leave(&me)
+    take_gil(&me)
+    unregister(&me)
+    set_runner(me.outer)
 
 cdef int settle(bint once=False) except -1:
     """Until nothing is pending."""
@@ -614,6 +659,7 @@ def inline_limit(ns=None):
     before = settings.inline_cost
     if ns is not None:
         settings.inline_cost = <float>(ns if ns > 0 else -1)
+        settings.tiny_cost = min(settings.inline_cost, 500)
     return max(before, 0)
 
 def bulk(n=None):

@@ -31,6 +31,7 @@ memory_budget = 1 << 62
 
 cdef int longest_group = 32         # GIL
 cdef long long waits = 0            # GIL
+cdef double unannounced = -1        # GIL; the cost of ready tasks for which no worker was woken; below 0: there are none
 cdef long long memory_waits = 0     # GIL
 
 cdef Kernel FENCE_KERNEL
@@ -44,6 +45,7 @@ cdef bint in_host_task() noexcept nogil:
 cdef void nudge() noexcept:
     """Somebody asks whether something is ready: let it become so."""
     start_group()
+    announce()
 
 # ---- submitting -------------------------------------------------------------------------------------------------------
 
@@ -82,24 +84,40 @@ cdef int submit(Task* t) except -1:
         if met:
             start_group()               # for what is not elementwise, it is complete
         if add_int(&t.npending, -1) == 0:
-            push(0, t)
-            wake_worker()
+            queue(t, cost_of(t))
+        if t.kernel.flags & HOST or load_int(&t.npending):
+            announce()
     if graves():
         drain()
     return 0
+
+cdef void queue(Task* t, double cost) noexcept:
+    """Queue what is ready. A worker is woken once the work is worth it: before, who waits for it does it as fast."""
+    global unannounced
+    push(0, t)
+    unannounced = cost + (unannounced if unannounced > 0 else 0)
+    if unannounced > CALL_NS:
+        announce()
+
+cdef void announce() noexcept:
+    """Wake a worker for what was queued in silence: it is worth it now, or others than its reader may need it."""
+    global unannounced
+    if unannounced >= 0:
+        unannounced = -1
+        wake_worker()
 
 # ---- the open group ---------------------------------------------------------------------------------------------------
 
 cdef int group(Task* t) except -1:
     """Let t join the open group, or open another with it."""
-    cdef Access* a = accesses(t)
     cdef Task* closed = NULL
+    cdef double cost = 0
     cdef bint call = False
-    cdef int i
     spin_lock(&opening.lock)
     try:
         if opening.leader != NULL and (opening.members >= longest_group or opening.operands + t.nops > MAX_OPERANDS
                                        or not may_join(opening.leader, &opening.space, &opening.waits, t)):
+            cost = opening.cost
             closed = close_group()
         if opening.leader == NULL:
             t.npending = 2              # one is given back below, one when the group is closed
@@ -117,13 +135,12 @@ cdef int group(Task* t) except -1:
         opening.members += 1
         opening.operands += t.nops
         opening.cost += cost_of(t)
-        if opening.cost > CALL_NS and not opening.called and load_int(&opening.leader.npending) == 1:
+        if opening.cost > CALL_NS and not opening.called:
             call = opening.called = True
     finally:
         spin_unlock(&opening.lock)
         if closed != NULL:
-            push(0, closed)
-            call = True
+            queue(closed, cost)
     if call:
         wake_worker()
     return 0
@@ -151,6 +168,7 @@ cdef int append(Task* t) except -1:
 cdef bint end_group(Task* t) except -1:
     """Let the reduction t be the end of the open group, if it may."""
     cdef Task* closed = NULL
+    cdef double cost = 0
     cdef bint joined = False
     spin_lock(&opening.lock)
     try:
@@ -158,13 +176,12 @@ cdef bint end_group(Task* t) except -1:
                 may_join(opening.leader, &opening.space, &opening.waits, t)):
             append(t)
             joined = True
+            cost = opening.cost + cost_of(t)
             closed = close_group()
     finally:
         spin_unlock(&opening.lock)
         if closed != NULL:
-            push(0, closed)
-    if closed != NULL:
-        wake_worker()
+            queue(closed, cost)
     return joined
 
 cdef Task* take_group(Storage* s) noexcept:
@@ -176,8 +193,7 @@ cdef Task* take_group(Storage* s) noexcept:
     t = close_group()
     spin_unlock(&opening.lock)
     if t != NULL and s != NULL and not writes(t, s):
-        push(0, t)                      # others may run it
-        wake_worker()
+        queue(t, opening.cost)          # others may run it
         return NULL
     if t != NULL:
         store_int(&t.state, TAKEN)
@@ -206,13 +222,18 @@ cdef bint is_small(Task* t) noexcept nogil:
     return cost < CALL_NS
 
 cdef bint run_here(Task* t) noexcept:
-    """Run what is small and was taken, with the GIL. False when that cannot be."""
+    """Run what is small and was taken, with the GIL, and what follows from it. False when that cannot be."""
     cdef GroupPlan g
     cdef long long done = 0
+    cdef int turns = 64
     if shared.delay_us or not is_small(t) or not plan_group(t, &g):
         return False
-    run_plan(t, &g)
-    t = retire(0, t, &done)
+    while True:
+        run_plan(t, &g)
+        t = retire(0, t, &done)
+        turns -= 1
+        if t == NULL or turns == 0 or not is_small(t) or not plan_group(t, &g):
+            break
     if t != NULL:
         give_back(t)
     add_i64(&shared.retired, done)
@@ -351,9 +372,12 @@ cdef int block(Wait* w, bint once=False) except -1:
     cdef Task* t
     if inside_host_task():
         raise RuntimeError("a task would wait for another one: pass the array as an argument of dflow.submit")
+    if s != NULL:
+        catch_up(s)
+        if region_ready(s, w.r, w.write):
+            return 0
     t = take_group(s)
-    if t != NULL and run_here(t):
-        return 0
+    announce()
     site = here()
     waits += 1
     if site != NULL:
@@ -395,8 +419,9 @@ cdef void catch_up(Storage* s) noexcept:
 
     Without this, all that follows from one pending element would be queued for ever: the queue is as fast as Python is.
     """
+    global unannounced
     cdef Task* t = NULL
-    cdef int visits, turns = 8
+    cdef int visits, turns = 64
     while turns and load_ptr(&s.writes) != NULL:
         turns -= 1
         if opening.leader != NULL and opening.cost < CALL_NS and load_int(&opening.leader.npending) == 1:
@@ -405,10 +430,12 @@ cdef void catch_up(Storage* s) noexcept:
             visits = 16
             t = claim_needed(s, &visits, True)
         if t == NULL:
-            return
+            break
         if not run_here(t):
             run_there(t)
         t = NULL
+    if unannounced > 0 and sweep():
+        unannounced = -1
 
 cdef void run_there(Task* t) noexcept:
     """Run what this thread has taken, without the GIL."""

@@ -94,6 +94,7 @@ cdef Task* find(Runner* me) noexcept nogil
 cdef void give_back(Task* t) noexcept nogil
 cdef void purge() noexcept nogil
 cdef void collect() noexcept nogil
+cdef bint sweep() noexcept nogil                                        # whether the submitters' queue is empty
 cdef bint any_ready() noexcept nogil
 cdef void wake_worker() noexcept nogil
 cdef bint join_wide(Runner* me) noexcept nogil

@@ -140,6 +140,23 @@ cdef void purge() noexcept nogil:
                 give_back(t)            # submitted by another thread just now
                 return
 
+cdef bint sweep() noexcept nogil:
+    """Drop stale entries from the front of the submitters' queue. Whether it is empty then."""
+    cdef Queue* q = &queues[0]
+    cdef Task* t
+    while load_ptr(&q.head) != NULL:
+        spin_lock(&q.lock)
+        t = q.head
+        if t != NULL and load_int(&t.state) & CLAIMED:
+            store_ptr(&q.head, t.next)
+        else:
+            t = NULL
+        spin_unlock(&q.lock)
+        if t == NULL:
+            break
+        take(t)                             # fails, and frees the cell if t is done
+    return load_ptr(&q.head) == NULL
+
 cdef void collect() noexcept nogil:
     """Bring what workers that are gone have queued to the submitters' queue."""
     cdef int i

@@ -1,13 +1,46 @@
-/* Casts between the numeric types, as NumPy does them: plain C conversions. One loop a pair, any strides. */
+/* Casts between the numeric types, as NumPy does them: plain C conversions. One loop a pair, any strides. A step of 0 is
+ * a constant, which is converted once. */
 #ifndef DFLOW_CASTS_H
 #define DFLOW_CASTS_H
 
+#include <string.h>
 #include <numpy/npy_common.h>
 #include <numpy/halffloat.h>
 
 typedef struct { npy_float re, im; } c_float;
 typedef struct { npy_double re, im; } c_double;
 typedef struct { npy_longdouble re, im; } c_longdouble;
+
+typedef struct { npy_uint64 half[2]; } two_words;
+
+#define FILL(TO) { \
+        TO y; \
+        memcpy(&y, value, sizeof(TO)); \
+        if (step == sizeof(TO)) \
+            for (npy_intp i = 0; i < n; i++) ((TO *)to)[i] = y; \
+        else \
+            for (npy_intp i = 0; i < n; i++) *(TO *)(to + i * step) = y; \
+        return; }
+
+/* n elements of one value, each `step` bytes after the one before. */
+static void fill_elements(char *to, npy_intp step, npy_intp n, char const *value, npy_intp size) {
+    npy_intp zeros = 0;
+    while (zeros < size && value[zeros] == 0)
+        zeros++;
+    if (step == size && (size == 1 || zeros == size)) {
+        memset(to, value[0], n * size);
+        return;
+    }
+    switch (size) {
+    case 1: FILL(npy_uint8)
+    case 2: FILL(npy_uint16)
+    case 4: FILL(npy_uint32)
+    case 8: FILL(npy_uint64)
+    case 16: FILL(two_words)
+    }
+    for (npy_intp i = 0; i < n; i++)
+        memcpy(to + i * step, value, size);
+}
 
 #define LOOP(from, to, FROM, TO, STATEMENT) \
     static void cast_##from##_##to(char **args, npy_intp const *dims, npy_intp const *steps, void *data) { \
@@ -16,6 +49,7 @@ typedef struct { npy_longdouble re, im; } c_longdouble;
         (void)data; \
         if (is == sizeof(FROM) && os == sizeof(TO)) \
             for (npy_intp i = 0; i < n; i++) { FROM x = ((FROM *)ip)[i]; TO y; STATEMENT; ((TO *)op)[i] = y; } \
+        else if (is == 0 && n > 1) { FROM x = *(FROM *)ip; TO y; STATEMENT; fill_elements(op, os, n, (char *)&y, sizeof(TO)); } \
         else \
             for (npy_intp i = 0; i < n; i++, ip += is, op += os) { FROM x = *(FROM *)ip; TO y; STATEMENT; *(TO *)op = y; } \
     }
@@ -65,6 +99,7 @@ static const cast_loop cast_loops[18][18] = {
     ROW(longlong), ROW(ulonglong), ROW(float), ROW(double), ROW(longdouble), ROW(cfloat), ROW(cdouble),
     ROW(clongdouble), ROW(half)};
 
+#undef FILL
 #undef LOOP
 #undef CASTS
 #undef REAL

@@ -306,7 +306,7 @@ def _fill_casts():
             k.nin = 1
             k.nops = 2
             k.loop = <loop_t>cast_loops[i][j]
-            k.cost = 3 if i == HALF or j == HALF else 0.02 * max(itemsizes[i], itemsizes[j])
+            k.cost = 3 if (i == HALF) != (j == HALF) else 0.02 * max(itemsizes[i], itemsizes[j])
             k.flags = ELEMENTWISE
             if i != j and not is_integer(i) and j != BOOL:
                 k.flags |= REPORTS_FP

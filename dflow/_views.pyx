@@ -4,10 +4,10 @@ import operator
 
 import numpy as np
 from cpython.slice cimport PySlice_Check
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 from libc.stdint cimport int64_t, uint8_t
 from dflow._engine cimport settings, wait_storage
-from dflow._graph cimport intp, storage_allocate, storage_new, readable, writable
+from dflow._graph cimport Kernel, intp, storage_allocate, storage_new, readable, writable
 from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch
 from dflow._kernels cimport (
     Scalar, BOOL, DTYPES, itemsizes, code_of, is_complex, is_integer, cast_kernel, write_scalar, read_scalar)
@@ -385,36 +385,27 @@ cdef int set_index(ndarray a, object key, object value) except -1:
         return fill_with(v, value)
     return assign(v, as_array(value))
 
-cdef void fill_memory(char* data, char* value, int itemsize, intp n) noexcept:
-    """n copies of a value."""
-    cdef intp i
-    cdef bint zero = True
-    for i in range(itemsize):
-        zero = zero and value[i] == 0
-    if zero or itemsize == 1:
-        memset(data, value[0], n * itemsize)
-    elif itemsize == 8:
-        for i in range(n):
-            (<int64_t*>data)[i] = (<int64_t*>value)[0]
-    else:
-        for i in range(n):
-            memcpy(data + i * itemsize, value, itemsize)
-
 cdef int fill_with(ndarray v, object value) except -1:
+    cdef Kernel* k = cast_kernel(v.code, v.code)
     cdef Operand ops[2]
     cdef intp shape[MAXDIMS]
+    cdef intp steps[2]
+    cdef char* args[2]
     cdef Scalar room
-    cdef char* buffer = <char*>&room
-    write_scalar(value, v.code, buffer)
-    if (v.flags & C_CONTIGUOUS and v.size * 0.1 <= settings.inline_cost and v.st.poison == NULL and writable(v.st)
+    args[0] = <char*>&room
+    write_scalar(value, v.code, args[0])
+    if (v.flags & C_CONTIGUOUS and v.size * k.cost <= settings.inline_cost and v.st.poison == NULL and writable(v.st)
             and storage_allocate(v.st)):
-        fill_memory(data_of(v), buffer, v.itemsize, v.size)
+        args[1] = data_of(v)
+        steps[0] = 0
+        steps[1] = v.itemsize
+        k.loop(args, &v.size, steps, k.data)
         settings.inlined += 1
         return 0
     memcpy(shape, v.shape, v.ndim * sizeof(intp))
-    fill_constant(&ops[0], buffer, v.itemsize)
+    fill_constant(&ops[0], args[0], v.itemsize)
     fill_operand(&ops[1], v, v.ndim, shape, True)
-    return launch(cast_kernel(v.code, v.code), ops, 2, v.ndim, shape, NULL)
+    return launch(k, ops, 2, v.ndim, shape, NULL)
 
 # ---- methods ----------------------------------------------------------------------------------------------------------
 

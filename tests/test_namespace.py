@@ -345,6 +345,23 @@ def test_subscripts_as_numpy(text, limit):
         assert (x is y) if isinstance(y, type) else (x.dtype, x.shape) == (y.dtype, y.shape) and same_bits(x, y)
 
 
+@pytest.mark.parametrize("limit", [None, 0])
+@pytest.mark.parametrize("dtype", "?bBhHiIlLqQefdgFDG")
+def test_fills(dtype, limit):
+    """A constant of each type, zero or not, as a run of memory or with steps; converted from another type."""
+    with configured(**({} if limit is None else {"limit": limit})):
+        results = []
+        for module in (numpy, np):
+            x = module.zeros((7, 9), dtype)
+            x[1:3] = 1
+            x[3:, ::2] = module.array(5, "i4")
+            x[3:, 1::3] = 0
+            y = module.full((5, 3), 3, dtype)
+            y[::2] = module.array([[2.0]])
+            results.append((plain(x).tolist(), plain(y).tolist()))
+    assert results[0] == results[1]
+
+
 def test_iteration_sees_what_is_assigned_on_the_way():
     for module in (numpy, np):
         x, seen = module.arange(3), []

@@ -22,6 +22,7 @@ cdef extern from "<sched.h>" nogil:
 
 cdef enum:
     FENCE_AFTER = 64        # frontier length at which a partial write inserts a fence
+    MAX_LOOSE = 4           # results of a group that nothing in it has read; more would only be in each other's way
     STUCK = 60              # slices without progress after which the exit waits no longer for host tasks
     SLICE_NS = 50000000     # longest sleep of a waiting thread between looks at signals
 
@@ -113,20 +114,22 @@ cdef int group(Task* t) except -1:
     cdef Task* closed = NULL
     cdef double cost = 0
     cdef bint call = False
+    cdef int inputs = -1
     spin_lock(&opening.lock)
     try:
-        if opening.leader != NULL and (opening.members >= longest_group or opening.operands + t.nops > MAX_OPERANDS
-                                       or not may_join(opening.leader, &opening.space, &opening.waits, t)):
-            cost = opening.cost
-            closed = close_group()
+        if opening.leader != NULL:
+            if opening.members < longest_group and opening.operands + t.nops <= MAX_OPERANDS:
+                inputs = may_join(opening.leader, &opening.space, &opening.waits, t)
+            if inputs < 0 or (inputs == 0 and opening.loose >= MAX_LOOSE):
+                cost = opening.cost
+                closed = close_group()
         if opening.leader == NULL:
             t.npending = 2              # one is given back below, one when the group is closed
-            opening.operands = opening.members = 0
+            opening.operands = opening.members = opening.loose = 0
             opening.cost = 0
             opening.called = False
             space_of(t, &opening.space)
             waits_of(t, &opening.waits)
-        if opening.leader == NULL:
             connect_all(t)
             opening.leader = opening.last = t
             add_int(&t.npending, -1)
@@ -134,6 +137,7 @@ cdef int group(Task* t) except -1:
             append(t)
         opening.members += 1
         opening.operands += t.nops
+        opening.loose += 1 - inputs if inputs > 0 else 1
         opening.cost += cost_of(t)
         if opening.cost > CALL_NS and not opening.called:
             call = opening.called = True
@@ -173,7 +177,7 @@ cdef bint end_group(Task* t) except -1:
     spin_lock(&opening.lock)
     try:
         if opening.leader != NULL and opening.operands + t.nops <= MAX_OPERANDS and (
-                may_join(opening.leader, &opening.space, &opening.waits, t)):
+                may_join(opening.leader, &opening.space, &opening.waits, t) >= 0):
             append(t)
             joined = True
             cost = opening.cost + cost_of(t)

@@ -53,6 +53,7 @@ cdef struct Opening:        # the group that tasks may join; see _group.pxd
     Task* last
     int members
     int operands
+    int loose               # results that no member has read yet, roughly
     bint called             # a worker was woken for it
     double cost             # nanoseconds
     Space space

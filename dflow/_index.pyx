@@ -1,86 +1,63 @@
 """Advanced indexing and selection: what takes elements from where indices or conditions say.
 
-An advanced index becomes an array of byte offsets; a gather or scatter kernel then runs like any other. The call waits
-for arrays among the indices (their values decide about errors, and a mask's about the shape), not for the array that is
-indexed.
+One array of indices is used as it is; several become an array of byte offsets. A gather or scatter kernel then runs like
+any other. A mask of leading axes takes one pass that counts, so that the shape is known, and one that moves. The call
+waits for arrays among the indices (their values decide about errors, and a mask's about the shape), not for the array
+that is indexed.
 """
 
 import numpy as np
 cimport numpy as cnp
 from cpython.slice cimport PySlice_Check
 from libc.string cimport memcpy, memset
-from libc.stdint cimport int64_t, uint64_t
 from dflow._engine cimport settings
-from dflow._fp cimport fp_event
-from dflow._graph cimport Kernel, intp, FULL, ELEMENTWISE, ROWS, writable
-from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch
+from dflow._graph cimport Kernel, intp, loop_t, FULL, WRITE, ELEMENTWISE, ROWS, writable
+from dflow._launch cimport Operand, Core, MAXDIMS, fill_constant, launch
 from dflow._kernels cimport (
-    Scalar, BOOL, LONG, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, cast_kernel, masked_kernel,
+    Scalar, BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, cast_kernel, masked_kernel,
     write_scalar, is_complex)
 from dflow._array cimport *
 from dflow._views cimport *
 from dflow._array import set_hook
-from dflow._quick cimport allocated, count_true, quick_kind, quick_ready, same_shape, small_ready, NKINDS
+from dflow._quick cimport allocated, count_bytes, count_true, quick_kind, quick_ready, same_shape, small_ready, NKINDS
 from dflow._ufunc cimport broadcast_shape, take_whole_region
 
 cnp.import_array()
 
+cdef extern from "_select.h" nogil:
+    ctypedef void (*index_loop)(char**, intp*, intp*, void*) noexcept
+    ctypedef int (*inside_loop)(char*, intp, intp) noexcept
+    ctypedef void (*add_loop)(intp*, char*, intp, intp, intp, intp) noexcept
+    int INDEX_KINDS
+    index_loop gather_loops[8]
+    index_loop scatter_loops[8]
+    inside_loop inside_loops[8]
+    add_loop add_loops[8]
+    void select_loop(char**, intp*, intp*, void*) noexcept
+    void put_loop(char**, intp*, intp*, void*) noexcept
+    void where_loop(char**, intp*, intp*, void*) noexcept
+    void true_places(intp*, char*, intp, intp) noexcept
+
 # ---- kernels ---------------------------------------------------------------------------------------------------
 
-cdef inline void move(char* to, char* source, int size) noexcept nogil:
-    if size == 8:
-        (<int64_t*>to)[0] = (<int64_t*>source)[0]
-    elif size == 4:
-        (<int*>to)[0] = (<int*>source)[0]
-    elif size == 1:
-        to[0] = source[0]
-    else:
-        memcpy(to, source, size)
-
-cdef void gather_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """source, byte offsets, out."""
-    cdef int size = <int><size_t>data
-    cdef intp i
-    if steps[1] == 0 and steps[0] == size and steps[2] == size:
-        memcpy(args[2], args[0] + (<intp*>args[1])[0], dims[0] * size)
-        return
-    for i in range(dims[0]):
-        move(args[2] + i * steps[2], args[0] + i * steps[0] + (<intp*>(args[1] + i * steps[1]))[0], size)
-
-cdef void scatter_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """target, values, byte offsets: in order, so that the last of repeated indices wins."""
-    cdef int size = <int><size_t>data
-    cdef intp i
-    for i in range(dims[0]):
-        move(args[0] + i * steps[0] + (<intp*>(args[2] + i * steps[2]))[0], args[1] + i * steps[1], size)
-
-cdef void where_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """condition, x, y, out."""
-    cdef int size = <int><size_t>data
-    cdef intp i
-    cdef int k
-    if size == 8:
-        for i in range(dims[0]):
-            k = 1 if args[0][i * steps[0]] else 2
-            (<int64_t*>(args[3] + i * steps[3]))[0] = (<int64_t*>(args[k] + i * steps[k]))[0]
-    elif size == 4:
-        for i in range(dims[0]):
-            k = 1 if args[0][i * steps[0]] else 2
-            (<int*>(args[3] + i * steps[3]))[0] = (<int*>(args[k] + i * steps[k]))[0]
-    else:
-        for i in range(dims[0]):
-            k = 1 if args[0][i * steps[0]] else 2
-            memcpy(args[3] + i * steps[3], args[k] + i * steps[k], size)
-
-cdef Kernel* gathers[33]            # by item size
-cdef Kernel* scatters[33]
+cdef int index_kinds[18]            # by type code: which of the loops over indices; -1: no integers
+cdef Kernel* gathers[33][8]         # by item size and kind of index
+cdef Kernel* scatters[33][8]
 cdef Kernel* wheres[33]
+cdef Kernel* select_kernel = kernel_new(b"take", 2, 3, <loop_t>select_loop, NULL, 0, 1)
+cdef Kernel* put_kernel = kernel_new(b"put", 2, 3, <loop_t>put_loop, NULL, 0, 1)
+cdef int code_of_index = code_of(INTP)
 
 def _make_kernels():
+    cdef int size, kind, code
     for size in (1, 2, 4, 8, 16, 32):
-        gathers[<int>size] = kernel_new(b"take", 2, 3, gather_loop, <void*><size_t>size, ROWS, 1)
-        scatters[<int>size] = kernel_new(b"put", 2, 3, scatter_loop, <void*><size_t>size, 0, 1)
-        wheres[<int>size] = kernel_new(b"where", 3, 4, where_loop, <void*><size_t>size, ELEMENTWISE, 0.5)
+        wheres[size] = kernel_new(b"where", 3, 4, <loop_t>where_loop, <void*><size_t>size, ELEMENTWISE, 0.5)
+        for kind in range(INDEX_KINDS):
+            gathers[size][kind] = kernel_new(b"take", 2, 3, <loop_t>gather_loops[kind], <void*><size_t>size, ROWS, 1)
+            scatters[size][kind] = kernel_new(b"put", 2, 3, <loop_t>scatter_loops[kind], <void*><size_t>size, 0, 1)
+    for code in range(NCODES):
+        dtype = DTYPES[code]
+        index_kinds[code] = dtype.itemsize.bit_length() - 1 + 4 * (dtype.kind == "u") if dtype.kind in "iu" else -1
 
 _make_kernels()
 
@@ -89,32 +66,56 @@ _make_kernels()
 cdef class Selection:
     """An advanced index, taken apart.
 
-    `base` is the indexed array with the basic part of the index applied and the axes of index arrays removed;
-    `offsets` a C-contiguous intp array: what the index arrays, broadcast together, add to its address. The result has
-    base's axes before `position`, those of offsets, and the rest of base's.
+    `base` is the indexed array with the basic part of the index applied and the axes of index arrays removed; `index`
+    a C-contiguous array of integers: what all index arrays come to. They count elements `stride` bytes apart, the negative
+    ones from `length` backwards. The result has base's axes before `position`, those of index, and the rest of base's.
     """
     cdef ndarray base
-    cdef object offsets
+    cdef ndarray index
+    cdef intp stride
+    cdef intp length
     cdef int position
 
-cdef object index_array(object item):
-    """The values of an index item as a NumPy array of integers or booleans."""
+cdef class Part:
+    """One of the index arrays. axis: whose bounds it must keep; -1 when it does."""
+    cdef ndarray index
+    cdef intp stride
+    cdef intp length
+    cdef int axis
+    cdef int ndim               # axes that it stands for
+
+cdef Part part_of(ndarray index, intp stride, intp length, int axis, int ndim):
+    cdef Part part = Part.__new__(Part)
+    part.index = index
+    part.stride = stride
+    part.length = length
+    part.axis = axis
+    part.ndim = ndim
+    return part
+
+cdef ndarray index_array(object item):
+    """An index item as an array of integers or booleans, in C order, that is there."""
+    cdef ndarray x
     if isinstance(item, ndarray):
-        values = item.asnumpy()
+        x = <ndarray>item
     else:
         values = np.asarray(item)
         if values.size == 0 and not isinstance(item, np.ndarray):
             values = values.astype(np.intp)
-    if values.dtype.kind not in "iub":
-        if isinstance(item, (ndarray, np.ndarray)):
-            raise IndexError("arrays used as indices must be of integer (or boolean) type")
-        raise IndexError("only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean "
-                         "arrays are valid indices")
-    return values
+        if values.dtype.kind not in "iub" and not isinstance(item, np.ndarray):
+            raise IndexError("only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean "
+                             "arrays are valid indices")
+        x = as_array(values)
+    if x.code != BOOL and index_kinds[x.code] < 0:
+        raise IndexError("arrays used as indices must be of integer (or boolean) type")
+    x = contiguous(x)
+    wait_read(x)
+    return x
 
 cdef list expand(ndarray a, tuple items):
-    """The index items with arrays in NumPy's form, masks as the arrays of their True positions, and the ellipsis filled."""
+    """The index items with arrays as index_array gives them, and the ellipsis filled."""
     cdef list out = []
+    cdef ndarray values
     cdef int axes = 0, ellipsis = -1
     for item in items:
         if item is None:
@@ -128,12 +129,8 @@ cdef list expand(ndarray a, tuple items):
             axes += 1
         else:
             values = index_array(item)
-            if values.dtype.kind == "b":
-                out.append(values)
-                axes += values.ndim
-            else:
-                out.append(values)
-                axes += 1
+            out.append(values)
+            axes += values.ndim if values.code == BOOL else 1
     if axes > a.ndim:
         raise IndexError(f"too many indices for array: array is {a.ndim}-dimensional, but {axes} were indexed")
     fill = [slice(None)] * (a.ndim - axes)
@@ -145,12 +142,12 @@ cdef list expand(ndarray a, tuple items):
 
 cdef Selection select(ndarray a, object key):
     cdef Selection s = Selection()
+    cdef Part part
+    cdef ndarray index
     cdef int axis = 0, first = -1, last = -1, n = 0
-    cdef intp size
     cdef tuple items = <tuple>key if isinstance(key, tuple) else (key,)
-    cdef list basic = [], parts = [], strides = [], lengths = []
+    cdef list basic = [], parts = []
     cdef bint apart = False
-    shape = shape_tuple(a)
     for item in expand(a, items):
         if item is None or isinstance(item, slice):
             if first >= 0 and last == n - 1:
@@ -164,31 +161,114 @@ cdef Selection select(ndarray a, object key):
             first = n
         elif last == -2:
             apart = True
-        if item.dtype.kind == "b":
-            for k in range(item.ndim):
-                if item.shape[k] != shape[axis + k]:
-                    raise IndexError(f"boolean index did not match indexed array along axis {axis + k}; size of axis is "
-                                     f"{shape[axis + k]} but size of corresponding boolean axis is {item.shape[k]}")
-            found = item.nonzero() if item.ndim else (np.zeros(int(item), np.intp),)
-            for values in found:
-                parts.append(values)
-                strides.append(strides_of(a)[axis] if item.ndim else 0)
-                lengths.append((axis, shape[axis]) if item.ndim else None)
-                if item.ndim:
-                    basic.append(0)
-                    axis += 1
+        index = <ndarray>item
+        if index.code == BOOL:
+            part = masked_part(a, index, axis)
         else:
-            parts.append(item)
-            strides.append(strides_of(a)[axis])
-            lengths.append((axis, shape[axis]))
-            basic.append(0)
-            axis += 1
+            part = part_of(index, strides_of(a)[axis], a.shape[axis], axis, 1)
+        parts.append(part)
+        basic.extend([0] * part.ndim)
+        axis += part.ndim
         n += 1
         last = n - 1
-    s.offsets = byte_offsets(parts, strides, lengths)
+    join_parts(s, parts)
     s.position = 0 if apart else made_before(basic, items, first)
     s.base = base_view(a, basic)
     return s
+
+cdef Part masked_part(ndarray a, ndarray mask, int axis):
+    """The places in some axes of a where a mask is true."""
+    cdef intp* strides = strides_of(a) + axis
+    cdef intp count = count_true(mask), stride, i, j, at
+    cdef int k
+    cdef ndarray index
+    cdef intp* p
+    for k in range(mask.ndim):
+        if mask.shape[k] != a.shape[axis + k]:
+            raise IndexError(f"boolean index did not match indexed array along axis {axis + k}; size of axis is "
+                             f"{a.shape[axis + k]} but size of corresponding boolean axis is {mask.shape[k]}")
+    index = allocated(code_of_index, 1, &count)
+    p = <intp*>data_of(index)
+    true_places(p, data_of(mask), mask.size, count)
+    if mask.ndim == 0:
+        return part_of(index, 0, 1, -1, 0)
+    stride = strides[mask.ndim - 1]
+    for k in range(mask.ndim - 1, 0, -1):
+        if strides[k - 1] != strides[k] * mask.shape[k]:
+            break
+    else:
+        return part_of(index, stride, mask.size, -1, mask.ndim)
+    for i in range(count):                  # axes that do not follow each other: bytes, from each axis
+        at = p[i]
+        j = 0
+        for k in range(mask.ndim - 1, -1, -1):
+            j += at % mask.shape[k] * strides[k]
+            at //= mask.shape[k]
+        p[i] = j
+    return part_of(index, 1, 0, -1, mask.ndim)
+
+cdef int join_parts(Selection s, list parts) except -1:
+    """Check the index arrays, and make one of them."""
+    cdef intp shape[MAXDIMS]
+    cdef intp* total
+    cdef Part part = <Part>parts[0]
+    cdef ndarray index
+    cdef int ndim, single
+    if len(parts) == 1:
+        check_bounds(part)
+        s.index = part.index
+        s.stride = part.stride
+        s.length = part.length
+        return 0
+    ndim = shape_of_parts(parts, shape)
+    s.index = allocated(code_of_index, ndim, shape)
+    s.stride = 1
+    s.length = 0
+    total = <intp*>data_of(s.index)
+    memset(total, 0, s.index.size * sizeof(intp))
+    for single in range(1, -1, -1):         # NumPy's order: errors of single numbers come first
+        for part in parts:
+            index = part.index
+            if (index.ndim == 0) != single:
+                continue
+            check_bounds(part)
+            if index.size != 1 and not same_shape(index, s.index):
+                index = copy_of(broadcast_view(index, ndim, shape))
+                wait_read(index)
+            add_loops[index_kinds[index.code]](total, data_of(index), index.itemsize if index.size != 1 else 0, s.index.size,
+                                               part.length, part.stride)
+    return 0
+
+cdef int shape_of_parts(list parts, intp* shape) except -1:
+    """The shape that the index arrays are broadcast to; the number of its axes."""
+    cdef Part part, most = <Part>parts[0]
+    cdef tuple wanted
+    cdef int i
+    for part in parts:
+        if part.index.ndim > most.index.ndim:
+            most = part
+    for part in parts:
+        if part.index.ndim and not same_shape(part.index, most.index):
+            break
+    else:
+        memcpy(shape, most.index.shape, most.index.ndim * sizeof(intp))
+        return most.index.ndim
+    try:
+        wanted = np.broadcast_shapes(*[shape_tuple(part.index) for part in parts])
+    except ValueError:
+        shapes = " ".join([" ".join([str(shape_tuple(part.index)).replace(" ", "")] * max(part.ndim, 1)) for part in parts])
+        raise IndexError(f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes} ") from None
+    for i in range(<int>len(wanted)):
+        shape[i] = wanted[i]
+    return <int>len(wanted)
+
+cdef int check_bounds(Part part) except -1:
+    cdef ndarray x = part.index
+    if part.axis < 0 or inside_loops[index_kinds[x.code]](data_of(x), x.size, part.length):
+        return 0
+    values = x.asnumpy()
+    bad = values[(values >= part.length) | (values < -part.length)].flat[0]
+    raise IndexError(f"index {bad} is out of bounds for axis {part.axis} with size {part.length}")
 
 cdef int made_before(list basic, tuple items, int first) except -1:
     """How many axes of the result come before those of the index arrays: all basic items before the first array."""
@@ -217,160 +297,227 @@ cdef ndarray base_view(ndarray a, list basic):
         return base_index(v, tuple([x for x in basic if x is None or isinstance(x, slice)]) + (Ellipsis,))
     return base_index(a, tuple(basic) + (Ellipsis,))
 
-cdef object byte_offsets(list parts, list strides, list lengths):
-    """Broadcast, check, scale and add the index arrays."""
-    try:
-        shape = np.broadcast_shapes(*[part.shape for part in parts])
-    except ValueError:
-        shapes = " ".join([str(part.shape).replace(" ", "") for part in parts])
-        raise IndexError(f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes} ") from None
-    total = np.zeros(shape, np.intp)
-    for part, stride, length in sorted(zip(parts, strides, lengths), key=lambda entry: entry[0].ndim > 0):     # NumPy's order
-        if length is not None and part.size:
-            axis, n = length
-            low, high = part.min(), part.max()
-            if high >= n or low < -n:
-                bad = high if high >= n else low
-                first = part[(part >= n) | (part < -n)].flat[0]
-                raise IndexError(f"index {first} is out of bounds for axis {axis} with size {n}")
-            if low < 0:
-                part = np.where(part < 0, part + n, part)
-        total += part.astype(np.intp, copy=False) * stride
-    return total
-
 # ---- what is small and ready: here and now -----------------------------------------------------------------------
-
-cdef bint in_bounds(ndarray index, intp n) noexcept:
-    """Whether all indices, 64-bit integers in C order, are those of an axis of length n."""
-    cdef int64_t* p = <int64_t*>data_of(index)
-    cdef intp i
-    cdef int bad = 0
-    for i in range(index.size):                 # no branch: the compiler may look at several at once
-        bad |= <uint64_t>(p[i] + n) >= <uint64_t>(2 * n)
-    return not bad
 
 cdef ndarray quick_take(ndarray a, ndarray index, int axis):
     """a's subarrays along an axis; None when the long way must be gone."""
     cdef intp shape[MAXDIMS]
-    cdef intp i, j, k, n, size, step, outer = 1
-    cdef int64_t* p
-    cdef char* source
-    cdef char* target
+    cdef intp dims[2]
+    cdef intp steps[5]
+    cdef char* args[3]
+    cdef intp i, outer = 1
+    cdef int kind = index_kinds[index.code]
     cdef ndarray out
-    if (index.code != LONG or sizeof(long) != 8 or a.size == 0 or a.ndim + index.ndim > MAXDIMS or not quick_ready(index)
+    if (kind < 0 or a.size == 0 or a.ndim + index.ndim > MAXDIMS or not quick_ready(index)
             or not (quick_ready(a) or a.ndim == 1 and small_ready(a))):
         return None
-    n = a.shape[axis]
     for i in range(axis):
         outer *= a.shape[i]
-    size = a.size // (outer * n)
-    if outer * index.size * size > settings.inline_cost:
+    dims[0] = index.size
+    dims[1] = a.size // (outer * a.shape[axis])
+    if outer * dims[0] * dims[1] > settings.inline_cost or not inside_loops[kind](data_of(index), index.size, a.shape[axis]):
         return None
     memcpy(shape, a.shape, axis * sizeof(intp))
     memcpy(shape + axis, index.shape, index.ndim * sizeof(intp))
     memcpy(shape + axis + index.ndim, a.shape + axis + 1, (a.ndim - axis - 1) * sizeof(intp))
     out = allocated(a.code, a.ndim + index.ndim - 1, shape)
-    p = <int64_t*>data_of(index)
-    source = data_of(a)
-    target = data_of(out)
-    size *= a.itemsize
-    step = strides_of(a)[0] if a.ndim == 1 else size
-    for k in range(outer):
-        for i in range(index.size):
-            j = p[i] + (n if p[i] < 0 else 0)
-            if <uint64_t>j >= <uint64_t>n:
-                return None                 # an error, which the long way words
-            if size == 8:
-                (<int64_t*>target)[i] = (<int64_t*>(source + j * step))[0]
-            else:
-                move(target + i * size, source + j * step, <int>size)
-        target += index.size * size
-        source += n * size
+    steps[0] = 0
+    steps[1] = index.itemsize
+    steps[2] = dims[1] * a.itemsize
+    steps[3] = strides_of(a)[axis]
+    steps[4] = a.shape[axis]
+    for i in range(outer):
+        args[0] = data_of(a) + i * steps[2] * steps[4]
+        args[1] = data_of(index)
+        args[2] = data_of(out) + i * steps[2] * dims[0]
+        gather_loops[kind](args, dims, steps, <void*><size_t>a.itemsize)
     settings.inlined += 1
     return out
 
 cdef bint covered_by(ndarray a, ndarray mask) noexcept:
     """Whether mask is one of bools for each element of a, and both are here, small and in order."""
-    cdef int i
-    if mask.code != BOOL or mask.ndim != a.ndim or mask.size > settings.inline_cost or not quick_ready(mask) or not quick_ready(a):
-        return False
-    for i in range(a.ndim):
-        if mask.shape[i] != a.shape[i]:
-            return False
-    return True
+    return (mask.code == BOOL and mask.size <= settings.inline_cost and quick_ready(mask) and quick_ready(a)
+            and same_shape(a, mask))
 
 cdef ndarray quick_select(ndarray a, ndarray mask):
     """The elements of a under a mask; None when the long way must be gone."""
-    cdef intp i, n
-    cdef int size = a.itemsize
-    cdef char* m
-    cdef char* source
-    cdef char* target
+    cdef char* args[3]
+    cdef intp dims[2]
+    cdef intp steps[5]
     cdef ndarray out
     if a.ndim == 0 or not covered_by(a, mask):
         return None
-    n = count_true(mask)
-    out = allocated(a.code, 1, &n)
-    m = data_of(mask)
-    source = data_of(a)
-    target = data_of(out)
-    for i in range(mask.size):
-        if m[i]:
-            move(target, source + i * size, size)
-            target += size
+    steps[3] = count_true(mask)
+    steps[4] = a.itemsize
+    out = allocated(a.code, 1, &steps[3])
+    dims[1] = mask.size
+    args[0] = data_of(a)
+    args[1] = data_of(mask)
+    args[2] = data_of(out)
+    select_loop(args, dims, steps, NULL)
     settings.inlined += 1
     return out
 
 cdef bint quick_put(ndarray a, ndarray index, object value) except -1:
     """a[index] = number, or an element for each index; whether it was done."""
     cdef Scalar room
-    cdef char* source = <char*>&room
-    cdef intp i, j, step = 0, stride = strides_of(a)[0]
-    cdef int64_t* p
-    cdef char* target
+    cdef char* args[3]
+    cdef intp dims[2]
+    cdef intp steps[5]
+    cdef int kind = index_kinds[index.code]
     cdef ndarray v
-    if (index.code != LONG or sizeof(long) != 8 or index.size > settings.inline_cost or not quick_ready(index)
-            or not small_ready(a) or not writable(a.st) or index.st == a.st or not in_bounds(index, a.shape[0])):
+    if (kind < 0 or index.size > settings.inline_cost or not quick_ready(index) or not small_ready(a) or not writable(a.st)
+            or index.st == a.st or not inside_loops[kind](data_of(index), index.size, a.shape[0])):
         return False
     if type(value) is ndarray:
         v = <ndarray>value
         if v.code != a.code or v.st == a.st or not quick_ready(v) or v.ndim and (v.ndim != index.ndim or not same_shape(v, index)):
             return False
-        source = data_of(v)
-        step = v.itemsize if v.ndim else 0
+        args[1] = data_of(v)
+        steps[1] = v.itemsize if v.ndim else 0
     else:
-        write_scalar(value, a.code, source)
-    p = <int64_t*>data_of(index)
-    target = data_of(a)
-    for i in range(index.size):
-        j = p[i] + (a.shape[0] if p[i] < 0 else 0)
-        if a.itemsize == 8:
-            (<int64_t*>(target + j * stride))[0] = (<int64_t*>(source + i * step))[0]
-        else:
-            move(target + j * stride, source + i * step, a.itemsize)
+        args[1] = <char*>&room
+        write_scalar(value, a.code, args[1])
+        steps[1] = 0
+    args[0] = data_of(a)
+    args[2] = data_of(index)
+    dims[0] = index.size
+    dims[1] = 1
+    steps[0] = 0
+    steps[2] = index.itemsize
+    steps[3] = strides_of(a)[0]
+    steps[4] = a.shape[0]
+    scatter_loops[kind](args, dims, steps, <void*><size_t>a.itemsize)
     settings.inlined += 1
     return True
 
+# ---- under a mask ----------------------------------------------------------------------------------------------
+
+cdef enum:
+    PART = 1 << 16              # elements of a mask for each task
+
+cdef bint leads(ndarray mask, ndarray a) noexcept:
+    """Whether a mask has the first axes of a, all of them in C order."""
+    cdef int i
+    if mask.code != BOOL or mask.ndim == 0 or mask.ndim > a.ndim:
+        return False
+    for i in range(mask.ndim):
+        if mask.shape[i] != a.shape[i]:
+            return False
+    return True
+
+cdef ndarray under_mask(ndarray a, ndarray mask):
+    """a[mask]; None when the long way must be gone."""
+    cdef intp shape[MAXDIMS]
+    cdef ndarray out
+    cdef int ndim = a.ndim - mask.ndim + 1
+    if not leads(mask, a) or ndim > 1 and not a.flags & C_CONTIGUOUS:
+        return None
+    mask = index_array(mask)
+    memcpy(shape, a.shape + mask.ndim - 1, ndim * sizeof(intp))
+    shape[0] = count_true(mask)
+    out = new_array(a.code, ndim, shape)
+    if out.size:
+        move_masked(select_kernel, contiguous(a), mask, out, out.itemsize * (out.size // shape[0]))
+    return out
+
+cdef bint put_under_mask(ndarray a, ndarray mask, ndarray values) except -1:
+    """a[mask] = values, one for each True or one for all; whether it was done."""
+    cdef intp row = a.itemsize
+    cdef int i
+    if not leads(mask, a) or not a.flags & C_CONTIGUOUS:
+        return False
+    for i in range(mask.ndim, a.ndim):
+        row *= a.shape[i]
+        if values.ndim != a.ndim - mask.ndim + 1 or values.shape[i - mask.ndim + 1] != a.shape[i]:
+            return False
+    mask = index_array(mask)
+    if mask.st == a.st:
+        mask = copy_of(mask)
+        wait_read(mask)
+    if values.ndim and (values.ndim != a.ndim - mask.ndim + 1 or values.shape[0] != count_true(mask)):
+        return False
+    if a.size:
+        move_masked(put_kernel, contiguous(values), mask, a, row)
+    return True
+
+cdef int move_masked(Kernel* k, ndarray source, ndarray mask, ndarray target, intp size) except -1:
+    """Rows of `size` bytes from under the mask, or to there: part by part, as their numbers are known."""
+    cdef Operand ops[3]
+    cdef Core core
+    cdef intp shape[1]
+    cdef bint put = k == put_kernel
+    cdef intp start, n, count, done = 0
+    core.ndim = 1
+    core.nsteps = 6
+    memset(core.steps, 0, 6 * sizeof(intp))
+    for start in range(0, mask.size, PART):
+        n = min(mask.size - start, PART)
+        count = count_bytes(data_of(mask) + start, n)
+        if count == 0:
+            continue
+        core.dims[0] = n
+        core.steps[0] = count
+        core.steps[1] = size
+        core.steps[2] = size if source.ndim else 0
+        fill_run(&ops[1], mask, start, n, 0)
+        if put:
+            fill_run(&ops[0], source, done * core.steps[2], max(count * core.steps[2], source.itemsize), 0)
+            fill_run(&ops[2], target, start * size, n * size, WRITE)
+        else:
+            fill_run(&ops[0], source, start * size, n * size, 0)
+            fill_run(&ops[2], target, done * size, count * size, WRITE | FULL)
+        launch(k, ops, 3, 0, shape, &core)
+        done += count
+    return 0
+
+cdef int fill_run(Operand* o, ndarray a, intp start, intp nbytes, int flags) noexcept:
+    """A run of bytes of an array in C order. flags: FULL when all of them are written, or it does not matter."""
+    fill_constant(o, NULL, a.itemsize)
+    o.s = a.st
+    o.offset = a.offset + start
+    o.flags = flags
+    if nbytes != <intp>a.st.nbytes:
+        o.flags &= ~FULL
+    o.region.lo = o.region.start = o.offset
+    o.region.hi = o.offset + nbytes
+    o.region.length = nbytes
+    o.region.pitch = 0
+    return 0
+
 # ---- reading and writing ---------------------------------------------------------------------------------------
 
-cdef int fill_selection(Selection s, ndarray offsets, Operand* source, Operand* shifts, intp* shape) except -1:
-    """Operands over the space (axes of offsets, axes of base); the number of its axes."""
-    cdef int i, m = offsets.ndim, n = s.base.ndim
+cdef int fill_selection(Selection s, ndarray index, Operand* source, Operand* indices, intp* shape) except -1:
+    """Operands over the space (axes of index, axes of base); the number of its axes."""
+    cdef int i, m = index.ndim, n = s.base.ndim
     if m + n > MAXDIMS:
         raise IndexError(f"number of dimensions must be within [0, {MAXDIMS}], indexing result would have {m + n}")
-    memcpy(shape, offsets.shape, m * sizeof(intp))
+    memcpy(shape, index.shape, m * sizeof(intp))
     memcpy(shape + m, s.base.shape, n * sizeof(intp))
     fill_operand(source, s.base, m + n, shape, False)
-    fill_operand(shifts, offsets, m, shape, False)
+    fill_operand(indices, index, m, shape, False)
     for i in range(m):
         source.strides[i] = 0
     for i in range(n):
         source.strides[m + i] = strides_of(s.base)[i]
-        shifts.strides[m + i] = 0
+        indices.strides[m + i] = 0
     return m + n
 
+cdef int fill_core(Core* core, Selection s, Operand* x, Operand* y, int first, int ndim, intp* shape) noexcept:
+    """The core dimension: axes from `first` on whose items lie together in both operands. How many axes are left."""
+    cdef intp run = 1
+    while ndim > first and x.strides[ndim - 1] == run * x.itemsize and y.strides[ndim - 1] == run * x.itemsize:
+        ndim -= 1
+        run *= shape[ndim]
+    core.ndim = 1
+    core.dims[0] = run
+    core.nsteps = 2
+    core.steps[0] = s.stride
+    core.steps[1] = s.length
+    return ndim
+
 cdef ndarray arranged(Selection s, ndarray out, int m):
-    """The view of a result whose axes are (those of offsets, those of base)."""
+    """The view of a result whose axes are (those of index, those of base)."""
     cdef ndarray v = new_view(out, out.ndim)
     cdef int i, k = 0
     for i in list(range(s.position, s.position + m)) + list(range(s.position)) + list(range(s.position + m, out.ndim)):
@@ -380,11 +527,11 @@ cdef ndarray arranged(Selection s, ndarray out, int m):
     return close_view(v)
 
 cdef int result_shape(Selection s, intp* shape) except -1:
-    cdef int m = s.offsets.ndim, n = s.base.ndim, i
+    cdef int m = s.index.ndim, n = s.base.ndim, i
     for i in range(s.position):
         shape[i] = s.base.shape[i]
     for i in range(m):
-        shape[s.position + i] = s.offsets.shape[i]
+        shape[s.position + i] = s.index.shape[i]
     for i in range(s.position, n):
         shape[m + i] = s.base.shape[i]
     return m + n
@@ -392,39 +539,44 @@ cdef int result_shape(Selection s, intp* shape) except -1:
 cdef object get_selected(ndarray a, object key):
     """a[key] with arrays or booleans in key: a copy."""
     cdef Selection s
-    cdef ndarray offsets, out
+    cdef ndarray out
+    cdef Operand ops[3]
+    cdef Core core
+    cdef intp shape[2 * MAXDIMS]
+    cdef int ndim
     if type(key) is list and len(<list>key) and type((<list>key)[0]) is int:
         key = as_array(key)
     if type(key) is ndarray and a.ndim:
-        out = quick_select(a, <ndarray>key) if (<ndarray>key).code == BOOL else quick_take(a, <ndarray>key, 0)
+        if (<ndarray>key).code != BOOL:
+            out = quick_take(a, <ndarray>key, 0)
+        else:
+            out = quick_select(a, <ndarray>key)
+            if out is None:
+                out = under_mask(a, <ndarray>key)
         if out is not None:
             return out
     s = select(a, key)
-    offsets = as_array(s.offsets)
-    cdef Operand ops[3]
-    cdef intp shape[2 * MAXDIMS]
-    cdef int ndim = result_shape(s, shape)
-    if ndim > MAXDIMS:
-        raise IndexError(f"number of dimensions must be within [0, {MAXDIMS}], indexing result would have {ndim}")
-    fill_selection(s, offsets, &ops[0], &ops[1], shape)
+    ndim = fill_selection(s, s.index, &ops[0], &ops[1], shape)
     take_whole_region(&ops[0], a)
-    out = new_like([spread(s, offsets)], a.code, ndim, shape)
+    out = new_like([spread(s, s.index)], a.code, ndim, shape)
     fill_operand(&ops[2], out, ndim, shape, True)
-    launch(gathers[a.itemsize], ops, 3, ndim, shape, NULL)
-    return placed(s, out, offsets.ndim)
+    if out.size:
+        ndim = fill_core(&core, s, &ops[0], &ops[2], s.index.ndim, ndim, shape)
+        launch(gathers[a.itemsize][index_kinds[s.index.code]], ops, 3, ndim, shape, &core)
+    return placed(s, out, s.index.ndim)
 
-cdef ndarray spread(Selection s, ndarray offsets):
+cdef ndarray spread(Selection s, ndarray index):
     """The base over the space of fill_selection, for the memory order of its axes."""
-    cdef int m = offsets.ndim, n = s.base.ndim
+    cdef int m = index.ndim, n = s.base.ndim
     cdef ndarray v = new_view(s.base, m + n)
-    memcpy(v.shape, offsets.shape, m * sizeof(intp))
+    memcpy(v.shape, index.shape, m * sizeof(intp))
     memcpy(v.shape + m, s.base.shape, n * sizeof(intp))
     memset(strides_of(v), 0, m * sizeof(intp))
     memcpy(strides_of(v) + m, strides_of(s.base), n * sizeof(intp))
     return close_view(v)
 
 cdef ndarray placed(Selection s, ndarray out, int m):
-    """A result whose axes are (those of offsets, those of base) with the axes where they belong."""
+    """A result whose axes are (those of index, those of base) with the axes where they belong."""
     cdef int order[MAXDIMS]
     cdef int i
     if s.position == 0:
@@ -436,18 +588,23 @@ cdef ndarray placed(Selection s, ndarray out, int m):
 cdef int set_selected(ndarray a, object key, object value) except -1:
     """a[key] = value with arrays or booleans in key."""
     cdef Selection s
-    cdef ndarray offsets, values, view
+    cdef ndarray index, values, view
     cdef Operand ops[3]
+    cdef Core core
     cdef intp shape[2 * MAXDIMS]
     cdef int ndim, i
     if type(key) is ndarray and a.ndim == 1 and type(value) in (int, float, ndarray) and quick_put(a, <ndarray>key, value):
         return 0
     if isinstance(key, ndarray) and (<ndarray>key).code == BOOL and masked_fill(a, <ndarray>key, value):
         return 0
-    s = select(a, key)
-    offsets = as_array(s.offsets)
-    ndim = result_shape(s, shape)
     values = as_array_code(value, a.code) if not isinstance(value, ndarray) else cast_value(a, <ndarray>value)
+    if values.st == a.st:
+        values = copy_of(values)
+    if type(key) is ndarray and put_under_mask(a, <ndarray>key, values):
+        return 0
+    s = select(a, key)
+    index = s.index
+    ndim = result_shape(s, shape)
     while values.ndim > ndim and values.shape[0] == 1:
         values = reshaped(values, values.ndim - 1, values.shape + 1)
     try:
@@ -459,25 +616,25 @@ cdef int set_selected(ndarray a, object key, object value) except -1:
                              f"{shape[0]} output values where the mask is true") from None
         raise ValueError(f"shape mismatch: value array of shape {shape_text(values)} could not be broadcast to indexing "
                          f"result of shape {wanted}") from None
-    if values.st == a.st:
-        values = copy_of(values)
-    view = arranged(s, values, offsets.ndim)
-    # One axis of offsets, outermost by its stride (the last operand's decide): repeated indices in their order.
-    if offsets.ndim > 1:
+    view = arranged(s, values, index.ndim)
+    # One axis of indices, outermost by its stride (the last operand's decide): repeated ones in their order.
+    if index.ndim > 1:
         view = contiguous(view)
-        view = reshape_front(view, offsets.ndim)
-        shape[0] = offsets.size
-        offsets = reshaped(offsets, 1, shape)
-    ndim = fill_selection(s, offsets, &ops[0], &ops[2], shape)
+        view = reshape_front(view, index.ndim)
+        shape[0] = index.size
+        index = reshaped(index, 1, shape)
+    ndim = fill_selection(s, index, &ops[0], &ops[2], shape)
     fill_operand(&ops[1], view, ndim, shape, False)
     take_whole_region(&ops[0], a)
-    ops[0].flags |= 1                       # written, but not all of it
+    ops[0].flags |= WRITE                   # but not all of it
     not_full(&ops[0], a)
-    launch(scatters[a.itemsize], ops, 3, ndim, shape, NULL)
+    if view.size:
+        ndim = fill_core(&core, s, &ops[0], &ops[1], index.ndim, ndim, shape)
+        launch(scatters[a.itemsize][index_kinds[index.code]], ops, 3, ndim, shape, &core)
     return 0
 
 cdef bint is_mask(object key):
-    return isinstance(key, (ndarray, np.ndarray, list)) and index_array(key).dtype.kind == "b"
+    return isinstance(key, (ndarray, np.ndarray, list)) and index_array(key).code == BOOL
 
 cdef ndarray cast_value(ndarray a, ndarray value):
     if is_complex(value.code) and not is_complex(a.code) and a.code != BOOL:
@@ -503,16 +660,22 @@ cdef bint masked_fill(ndarray a, ndarray mask, object value):
     cdef intp shape[MAXDIMS]
     cdef Scalar room
     cdef char* buffer = <char*>&room
-    cdef intp i
+    cdef char* args[3]
+    cdef intp dims[2]
+    cdef intp steps[6]
     if not isinstance(value, (int, float, complex)) or a.ndim != mask.ndim or not same_shape(a, mask):
         return False
     if mask.st == a.st and may_overlap(mask, a):
         mask = copy_of(mask)
     write_scalar(value, a.code, buffer)
     if writable(a.st) and covered_by(a, mask):
-        for i in range(mask.size):
-            if data_of(mask)[i]:
-                move(data_of(a) + i * a.itemsize, buffer, a.itemsize)
+        args[0] = buffer
+        args[1] = data_of(mask)
+        args[2] = data_of(a)
+        dims[1] = mask.size
+        steps[4] = a.itemsize
+        steps[5] = 0
+        put_loop(args, dims, steps, NULL)
         settings.inlined += 1
         return True
     memcpy(shape, a.shape, a.ndim * sizeof(intp))

@@ -28,6 +28,7 @@ cdef bint small_ready(ndarray a) noexcept                               # nobody
 cdef bint quick_ready(ndarray a) noexcept                               # and in C order
 cdef bint same_shape(ndarray a, ndarray b) noexcept
 cdef ndarray allocated(int code, int ndim, intp* shape)                 # new_array, with its memory
+cdef intp count_bytes(char* p, intp n) noexcept nogil                   # that are not zero
 cdef intp count_true(ndarray mask) noexcept                             # of one in C order
 cdef bint small(object x) noexcept
 cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out)

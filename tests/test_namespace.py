@@ -347,9 +347,11 @@ def test_subscripts_as_numpy(text, limit):
 
 SELECTIONS = (
     "r = z[m]", "r = z.astype('?')[m]", "r = z.astype('f4')[m]", "r = z.astype('g')[m]", "r = z.astype('D')[m]",
-    "r = z.astype('G')[m]", "r = z[m[:, 0]]", "r = z[m & False]", "r = z[m | True]", "r = z.T[m.T]", "r = z[:, 3:][m[:, 3:]]",
+    "r = z.astype('G')[m]", "r = z[m[:, 0]]", "r = z[m & False]", "r = z[m | True]", "r = z.T[m.T]",
+    "r = z[:, 3:][m[:, 3:]]",
     "z[m] = z[m] ** 2", "z[m] += 1", "z[m] = np.array(7)", "z[m[:, 1]] = z[m[:, 1]] + 1", "z[m[:, 1]] = 2.5",
-    "z[::-1][m[::-1]] = np.arange(int(m.sum()))", "z[~m] = z[~m][::-1]", "z[m] = [1, 2]", "z[m[0]] = 1", "r = z[:, m[0]]",
+    "z[::-1][m[::-1]] = np.arange(int(m.sum()))", "z[~m] = z[~m][::-1]", "z[m] = [1, 2]", "z[m[0]] = 1",
+    "r = z[:, m[0]]",
     "z[:, m[0]] = z[1:, m[0]][:1]", "r = f[:, m[:60]]", "f[:, m[:60]] = f[::-1, m[:60]]", "r = f[1, m[:60]]",
     "r = f.swapaxes(1, 2)[:, m[:60].T]", "r = f.T[m[:60].T]", "f.T[m[:60].T, 1] = 5", "r = f[m[:4, :60]]",
     "m[m] = False", "r = m[m]", "m[:, 0][m[:, 1]] = m[:, 2][m[:, 1]]",
@@ -357,7 +359,8 @@ SELECTIONS = (
     "r = z[p]", "r = z[:, p]", "r = z[p, p + 1]", "r = z[p[:, None], p[:9]]", "r = z[p, 1]", "r = f[p % 3, :, p]",
     "r = f[:, p % 60, p - 7]", "r = f[p % 3, None, p % 60]", "r = z[::2, ::3][p % 50]", "r = z.T[p]", "r = z[p, p[:7]]",
     "r = z[m[:, 0], p[:1]]", "r = z[m[:90], p[:1]]", "r = v[p + 80]", "r = z[p, p - 400]", "r = v[p.astype(float)]",
-    "v[p] = p", "v[p] = 1", "v[p] = p[::-1] * 0.5", "z[p] = v[0]", "z[p] = np.arange(400.0)", "z[p, p] = p", "z[:, p] = 3",
+    "v[p] = p", "v[p] = 1", "v[p] = p[::-1] * 0.5", "z[p] = v[0]", "z[p] = np.arange(400.0)", "z[p, p] = p",
+    "z[:, p] = 3",
     "z[p[:, None], p[:9]] = -p[:9]", "f[:, p % 60] = 1", "z.T[p] = 4", "z[p.reshape(2, -1)] = 2",
     "r = z[p]; p[...] = 0", "r = z[m]; m[...] = False", "r = v[p]; v[...] = 0")
 

@@ -8,6 +8,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.slice cimport PySlice_Check
 from cpython.exc cimport PyErr_Occurred
+from libc.stdint cimport uint8_t
 from libc.stdlib cimport malloc, free
 from libc.string cimport memcpy, memset
 from dflow._engine cimport submit, wait_storage, region_ready, in_host_task, settings, nudge, make_room, memory_budget
@@ -82,6 +83,18 @@ cdef ndarray new_array(int code, int ndim, intp* shape, bint pending=False):
     a.st = storage_new(size, pending)
     if a.st == NULL:
         too_big(code, ndim, shape)
+    return a
+
+cdef ndarray new_scalar(int code):
+    cdef ndarray a = ndarray.__new__(ndarray)
+    a.shape = a.inline_dims
+    a.code = <uint8_t>code
+    a.itemsize = <uint8_t>itemsizes[code]
+    a.size = 1
+    a.flags = C_CONTIGUOUS | F_CONTIGUOUS | SCALAR
+    a.st = storage_new(a.itemsize, False)
+    if a.st == NULL:
+        raise MemoryError("no memory for an array")
     return a
 
 cdef enum:

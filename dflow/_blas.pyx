@@ -18,15 +18,19 @@ cdef extern from "Python.h":
 
 ctypedef void (*gemm_t)(char*, char*, int*, int*, int*, void*, void*, int*, void*, int*, void*, void*, int*) noexcept nogil
 
+ctypedef void (*gemv_t)(char*, int*, int*, void*, void*, int*, void*, int*, void*, void*, int*) noexcept nogil
 ctypedef int (*get_t)() noexcept nogil
 ctypedef void (*set_t)(int) noexcept nogil
 
 cdef enum:
     LEAST = 1 << 18             # multiplications from which tiles pay; OpenBLAS uses one thread below
+    LEAST_VECTOR = 1 << 15      # the same for a matrix and a vector,
+    VECTOR_TILE = 1 << 17       # whose tiles have about so many
     ROWS_OF_TILE = 512          # about
     COLUMNS_OF_TILE = 1024
 
 cdef gemm_t gemms[4]            # sgemm, dgemm, cgemm, zgemm; NULL before load_blas()
+cdef gemv_t gemvs[4]
 cdef bint loaded = False
 cdef get_t get_threads = NULL
 cdef set_t set_threads = NULL
@@ -36,6 +40,8 @@ cdef int threads_before = 0     # what is to be restored when the last of them l
 _config = {}                    # of the library
 
 cdef bint worth_blas(intp m, intp n, intp p) noexcept nogil:
+    if m == 1 or p == 1:
+        return n >= 16 and m * n * p > LEAST_VECTOR and m != p
     return m >= 16 and n >= 16 and p >= 16 and m * n * p > LEAST
 
 # ---- loading ----------------------------------------------------------------------------------------------------------
@@ -73,6 +79,8 @@ cdef int load_blas() except -1:
     table = cython_blas.__pyx_capi__
     for i, name in enumerate(("sgemm", "dgemm", "cgemm", "zgemm")):
         gemms[i] = <gemm_t>PyCapsule_GetPointer(table[name], PyCapsule_GetName(table[name]))
+        name = name[0] + "gemv"
+        gemvs[i] = <gemv_t>PyCapsule_GetPointer(table[name], PyCapsule_GetName(table[name]))
     return 0
 
 def _find_threads(cython_blas):
@@ -143,7 +151,13 @@ cdef intp product_pieces(intp* dims) noexcept nogil:
     """dims: loop, m, n, p."""
     if gemms[0] == NULL or set_threads == NULL or not worth_blas(dims[1], dims[2], dims[3]):
         return dims[0]
-    return dims[0] * tiles_along(dims[1], ROWS_OF_TILE) * tiles_along(dims[3], COLUMNS_OF_TILE)
+    return dims[0] * row_tiles(dims) * column_tiles(dims)
+
+cdef inline intp row_tiles(intp* dims) noexcept nogil:
+    return tiles_along(dims[1], VECTOR_TILE // dims[2] + 16 if dims[3] == 1 else ROWS_OF_TILE)
+
+cdef inline intp column_tiles(intp* dims) noexcept nogil:
+    return tiles_along(dims[3], VECTOR_TILE // dims[2] + 16 if dims[1] == 1 else COLUMNS_OF_TILE)
 
 cdef bint plain(intp rows, intp columns, intp row_step, intp column_step, int itemsize, char* how, int* lead) noexcept nogil:
     """Whether BLAS takes the matrix: in Fortran's eyes, it is transposed (how = "N") or not ("T")."""
@@ -168,14 +182,16 @@ cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp s
     cdef intp* core = steps + 3
     cdef char* at[3]
     cdef intp part[4]
-    cdef intp rows = tiles_along(m, ROWS_OF_TILE), columns = tiles_along(p, COLUMNS_OF_TILE), i, j, k, top, left
+    cdef intp rows = row_tiles(dims), columns = column_tiles(dims), i, j, k, top, left
     cdef char how_a, how_b
     cdef int lead_a, lead_b, lead_out
     cdef bint by_blas = (
         gemms[0] != NULL and worth_blas(m, n, p) and n < INT_MAX and not symmetric(args, dims, core)
-        and core[5] == w.itemsize and core[4] % w.itemsize == 0 and p <= core[4] // w.itemsize < INT_MAX
-        and plain(m, n, core[0], core[1], w.itemsize, &how_a, &lead_a)
-        and plain(n, p, core[2], core[3], w.itemsize, &how_b, &lead_b))
+        and (spaced(core[2], w.itemsize) and spaced(core[4], w.itemsize) if p == 1 else
+             spaced(core[1], w.itemsize) and spaced(core[5], w.itemsize) if m == 1 else
+             core[5] == w.itemsize and core[4] % w.itemsize == 0 and p <= core[4] // w.itemsize < INT_MAX)
+        and (m == 1 or plain(m, n, core[0], core[1], w.itemsize, &how_a, &lead_a))
+        and (p == 1 or plain(n, p, core[2], core[3], w.itemsize, &how_b, &lead_b)))
     if product_pieces(dims) == dims[0]:
         rows = columns = 1
     memcpy(part, dims, sizeof(part))
@@ -201,7 +217,12 @@ cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp s
         at[0] += top * core[0]
         at[1] += left * core[3]
         at[2] += top * core[4] + left * core[5]
-        if by_blas:
+        if by_blas and p == 1:
+            apply(w.code, at[0], part[1], n, how_a, lead_a, at[1], core[2] // w.itemsize, at[2], core[4] // w.itemsize)
+        elif by_blas and m == 1:        # its transpose: out.T = b.T a.T
+            apply(w.code, at[1], part[3], n, c"N" if how_b == c"T" else c"T", lead_b, at[0], core[1] // w.itemsize,
+                  at[2], core[5] // w.itemsize)
+        elif by_blas:
             multiply(w.code, at, part, how_a, lead_a, how_b, lead_b, lead_out)
         else:
             w.loop(at, part, steps, w.data)
@@ -215,6 +236,23 @@ cdef void multiply(int code, char** args, intp* dims, char how_a, int lead_a, ch
     cdef char* zero = one + (8 if code == 0 or code == 2 else 16)
     enter_blas()
     gemms[code](&how_b, &how_a, &p, &m, &n, one, args[1], &lead_b, args[0], &lead_a, zero, args[2], &lead_out)
+    leave_blas()
+
+cdef inline bint spaced(intp step, int itemsize) noexcept nogil:
+    """Whether BLAS takes a vector with this step."""
+    return step > 0 and step % itemsize == 0 and step // itemsize < INT_MAX
+
+cdef void apply(int code, char* a, intp rows, intp n, char how, int lead, char* x, intp x_step, char* y, intp y_step) noexcept nogil:
+    """y = a x, a of shape (rows, n): to Fortran it is transposed (how = "N") or not ("T"), as in plain()."""
+    cdef int first = <int>(n if how == c"N" else rows), second = <int>(rows if how == c"N" else n)
+    cdef int x_inc = <int>x_step, y_inc = <int>y_step
+    cdef char fortran = c"T" if how == c"N" else c"N"
+    cdef float[4] single = [1, 0, 0, 0]             # one and zero
+    cdef double[4] double_ = [1, 0, 0, 0]
+    cdef char* one = <char*>single if code == 0 or code == 2 else <char*>double_
+    cdef char* zero = one + (8 if code == 0 or code == 2 else 16)
+    enter_blas()
+    gemvs[code](&fortran, &first, &second, one, a, &lead, x, &x_inc, zero, y, &y_inc)
     leave_blas()
 
 cdef void product_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:

@@ -16,6 +16,7 @@ cdef void nudge() noexcept                                           # somebody 
 cdef int wait_storage(Storage* s, Region* r, bint write) except -1   # GIL; r NULL: all of it. Raises its poison
 cdef int wait_all() except -1
 cdef long long memory_budget                                        # GIL
+cdef void catch_up(Storage* s) noexcept                              # GIL; runs small work that s waits for, if it can
 cdef bint make_room(size_t nbytes) except -1
 cdef bint region_ready(Storage* s, Region* r, bint write) noexcept nogil
 cdef bint in_host_task() noexcept nogil
@@ -23,6 +24,7 @@ cdef bint in_host_task() noexcept nogil
 cdef struct Settings:
     bint naive              # run every operation at its call
     float inline_cost       # nanoseconds up to which an operation runs in its caller
+    float tiny_cost         # and up to which one would rather catch up with what it waits for than be queued
     long long inlined       # operations that did
 
 cdef Settings settings

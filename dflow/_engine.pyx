@@ -22,14 +22,17 @@ cdef extern from "<sched.h>" nogil:
 
 cdef enum:
     FENCE_AFTER = 64        # frontier length at which a partial write inserts a fence
+    MAX_LOOSE = 4           # results of a group that nothing in it has read; more would only be in each other's way
     STUCK = 60              # slices without progress after which the exit waits no longer for host tasks
     SLICE_NS = 50000000     # longest sleep of a waiting thread between looks at signals
 
 settings.inline_cost = 2000
+settings.tiny_cost = 500
 memory_budget = 1 << 62
 
 cdef int longest_group = 32         # GIL
 cdef long long waits = 0            # GIL
+cdef double unannounced = -1        # GIL; the cost of ready tasks for which no worker was woken; below 0: there are none
 cdef long long memory_waits = 0     # GIL
 
 cdef Kernel FENCE_KERNEL
@@ -43,6 +46,7 @@ cdef bint in_host_task() noexcept nogil:
 cdef void nudge() noexcept:
     """Somebody asks whether something is ready: let it become so."""
     start_group()
+    announce()
 
 # ---- submitting -------------------------------------------------------------------------------------------------------
 
@@ -81,33 +85,51 @@ cdef int submit(Task* t) except -1:
         if met:
             start_group()               # for what is not elementwise, it is complete
         if add_int(&t.npending, -1) == 0:
-            push(0, t)
-            wake_worker()
+            queue(t, cost_of(t))
+        if t.kernel.flags & HOST or load_int(&t.npending):
+            announce()
     if graves():
         drain()
     return 0
+
+cdef void queue(Task* t, double cost) noexcept:
+    """Queue what is ready. A worker is woken once the work is worth it: before, who waits for it does it as fast."""
+    global unannounced
+    push(0, t)
+    unannounced = cost + (unannounced if unannounced > 0 else 0)
+    if unannounced > CALL_NS:
+        announce()
+
+cdef void announce() noexcept:
+    """Wake a worker for what was queued in silence: it is worth it now, or others than its reader may need it."""
+    global unannounced
+    if unannounced >= 0:
+        unannounced = -1
+        wake_worker()
 
 # ---- the open group ---------------------------------------------------------------------------------------------------
 
 cdef int group(Task* t) except -1:
     """Let t join the open group, or open another with it."""
-    cdef Access* a = accesses(t)
     cdef Task* closed = NULL
+    cdef double cost = 0
     cdef bint call = False
-    cdef int i
+    cdef int inputs = -1
     spin_lock(&opening.lock)
     try:
-        if opening.leader != NULL and (opening.members >= longest_group or opening.operands + t.nops > MAX_OPERANDS
-                                       or not may_join(opening.leader, &opening.space, &opening.waits, t)):
-            closed = close_group()
+        if opening.leader != NULL:
+            if opening.members < longest_group and opening.operands + t.nops <= MAX_OPERANDS:
+                inputs = may_join(opening.leader, &opening.space, &opening.waits, t)
+            if inputs < 0 or (inputs == 0 and opening.loose >= MAX_LOOSE):
+                cost = opening.cost
+                closed = close_group()
         if opening.leader == NULL:
             t.npending = 2              # one is given back below, one when the group is closed
-            opening.operands = opening.members = 0
+            opening.operands = opening.members = opening.loose = 0
             opening.cost = 0
             opening.called = False
             space_of(t, &opening.space)
             waits_of(t, &opening.waits)
-        if opening.leader == NULL:
             connect_all(t)
             opening.leader = opening.last = t
             add_int(&t.npending, -1)
@@ -115,14 +137,14 @@ cdef int group(Task* t) except -1:
             append(t)
         opening.members += 1
         opening.operands += t.nops
+        opening.loose += 1 - inputs if inputs > 0 else 1
         opening.cost += cost_of(t)
-        if opening.cost > CALL_NS and not opening.called and load_int(&opening.leader.npending) == 1:
+        if opening.cost > CALL_NS and not opening.called:
             call = opening.called = True
     finally:
         spin_unlock(&opening.lock)
         if closed != NULL:
-            push(0, closed)
-            call = True
+            queue(closed, cost)
     if call:
         wake_worker()
     return 0
@@ -150,20 +172,20 @@ cdef int append(Task* t) except -1:
 cdef bint end_group(Task* t) except -1:
     """Let the reduction t be the end of the open group, if it may."""
     cdef Task* closed = NULL
+    cdef double cost = 0
     cdef bint joined = False
     spin_lock(&opening.lock)
     try:
         if opening.leader != NULL and opening.operands + t.nops <= MAX_OPERANDS and (
-                may_join(opening.leader, &opening.space, &opening.waits, t)):
+                may_join(opening.leader, &opening.space, &opening.waits, t) >= 0):
             append(t)
             joined = True
+            cost = opening.cost + cost_of(t)
             closed = close_group()
     finally:
         spin_unlock(&opening.lock)
         if closed != NULL:
-            push(0, closed)
-    if closed != NULL:
-        wake_worker()
+            queue(closed, cost)
     return joined
 
 cdef Task* take_group(Storage* s) noexcept:
@@ -175,8 +197,7 @@ cdef Task* take_group(Storage* s) noexcept:
     t = close_group()
     spin_unlock(&opening.lock)
     if t != NULL and s != NULL and not writes(t, s):
-        push(0, t)                      # others may run it
-        wake_worker()
+        queue(t, opening.cost)          # others may run it
         return NULL
     if t != NULL:
         store_int(&t.state, TAKEN)
@@ -194,19 +215,29 @@ cdef bint writes(Task* t, Storage* s) noexcept nogil:
         t = next_member(t)
     return False
 
+cdef bint is_small(Task* t) noexcept nogil:
+    """Whether t and its group run in a moment, without Python."""
+    cdef double cost = 0
+    while t != NULL:
+        if not t.kernel.flags & ELEMENTWISE and not (t.kernel.flags & REDUCES and may_tail(t)):
+            return False
+        cost += cost_of(t)
+        t = next_member(t)
+    return cost < CALL_NS
+
 cdef bint run_here(Task* t) noexcept:
-    """Run a group that was taken and is small, with the GIL. False when that cannot be."""
+    """Run what is small and was taken, with the GIL, and what follows from it. False when that cannot be."""
     cdef GroupPlan g
     cdef long long done = 0
-    cdef double cost = 0
-    cdef Task* m = t
-    while m != NULL:
-        cost += cost_of(m)
-        m = next_member(m)
-    if shared.delay_us or cost > CALL_NS or not plan_group(t, &g):
+    cdef int turns = 64
+    if shared.delay_us or not is_small(t) or not plan_group(t, &g):
         return False
-    run_plan(t, &g)
-    t = retire(0, t, &done)
+    while True:
+        run_plan(t, &g)
+        t = retire(0, t, &done)
+        turns -= 1
+        if t == NULL or turns == 0 or not is_small(t) or not plan_group(t, &g):
+            break
     if t != NULL:
         give_back(t)
     add_i64(&shared.retired, done)
@@ -234,8 +265,8 @@ cdef bint region_ready(Storage* s, Region* r, bint write) noexcept nogil:
     spin_unlock(&s.lock)
     return ready
 
-cdef Task* claim_needed(Storage* s, int* visits) noexcept nogil:
-    """A ready task that s waits for, taken out of turn, or NULL.
+cdef Task* claim_needed(Storage* s, int* visits, bint small) noexcept nogil:
+    """A ready task that s waits for, taken out of turn, or NULL. `small`: one that run_here() can run in no time.
 
     The path of locks is held by trylock, so it cannot deadlock, and a storage already on it is skipped. It is a search
     that may miss: then the queues' own order serves.
@@ -252,14 +283,14 @@ cdef Task* claim_needed(Storage* s, int* visits) noexcept nogil:
     while e != NULL and found == NULL and visits[0] > 0:
         t = head_of(task_of(e))             # lives while the lock is held: it has yet to leave this frontier
         if load_int(&t.npending) == 0:
-            if cas_int(&t.state, IDLE, CLAIMED):
+            if (not small or is_small(t)) and cas_int(&t.state, IDLE, CLAIMED):
                 found = t
             t = NULL
         while t != NULL and found == NULL and visits[0] > 0:
             a = accesses(t)
             for i in range(t.nops):
                 if a[i].storage != NULL and load_ptr(&a[i].storage.writes) != NULL:
-                    found = claim_needed(a[i].storage, visits)
+                    found = claim_needed(a[i].storage, visits, small)
                     if found != NULL:
                         break
             visits[0] -= 1
@@ -275,7 +306,7 @@ cdef Task* help(Runner* me, Storage* s) noexcept nogil:
     cdef Task* t = me.current       # the group that it has taken
     enter(me)
     if t == NULL and s != NULL:
-        t = claim_needed(s, &visits)
+        t = claim_needed(s, &visits, False)
     if t == NULL:
         start_group()               # it may be needed, or nobody else may come for it
         join_wide(me)
@@ -345,9 +376,12 @@ cdef int block(Wait* w, bint once=False) except -1:
     cdef Task* t
     if inside_host_task():
         raise RuntimeError("a task would wait for another one: pass the array as an argument of dflow.submit")
+    if s != NULL:
+        catch_up(s)
+        if region_ready(s, w.r, w.write):
+            return 0
     t = take_group(s)
-    if t != NULL and run_here(t):
-        return 0
+    announce()
     site = here()
     waits += 1
     if site != NULL:
@@ -383,6 +417,48 @@ cdef int block(Wait* w, bint once=False) except -1:
         else:
             add_int(&shared.waiting_room if w.room else &shared.waiting_all, -1)
     return 0
+
+cdef void catch_up(Storage* s) noexcept:
+    """Something small is to be done with s, which is pending: what it waits for may be as small, and only be queued.
+
+    Without this, all that follows from one pending element would be queued for ever: the queue is as fast as Python is.
+    """
+    global unannounced
+    cdef Task* t = NULL
+    cdef int visits, turns = 64
+    while turns and load_ptr(&s.writes) != NULL:
+        turns -= 1
+        if opening.leader != NULL and opening.cost < CALL_NS and load_int(&opening.leader.npending) == 1:
+            t = take_group(NULL)
+        if t == NULL:
+            visits = 16
+            t = claim_needed(s, &visits, True)
+        if t == NULL:
+            break
+        if not run_here(t):
+            run_there(t)
+        t = NULL
+    if unannounced > 0 and sweep():
+        unannounced = -1
+
+cdef void run_there(Task* t) noexcept:
+    """Run what this thread has taken, without the GIL."""
+    cdef Runner me
+    memset(&me, 0, sizeof(me))
+    me.random = shared.delay_seed + 1
+    me.current = t
+    me.outer = this_runner()
+    set_runner(&me)
+    register(&me)
+    drop_gil(&me)
+    t = execute(&me, t)
+    if t != NULL:
+        give_back(t)
+        me.current = NULL
+    leave(&me)
+    take_gil(&me)
+    unregister(&me)
+    set_runner(me.outer)
 
 cdef int settle(bint once=False) except -1:
     """Until nothing is pending."""
@@ -614,6 +690,7 @@ def inline_limit(ns=None):
     before = settings.inline_cost
     if ns is not None:
         settings.inline_cost = <float>(ns if ns > 0 else -1)
+        settings.tiny_cost = min(settings.inline_cost, 500)
     return max(before, 0)
 
 def bulk(n=None):

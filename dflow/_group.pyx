@@ -136,35 +136,40 @@ cdef int waits_of(Task* t, Waits* waits) noexcept nogil:
             meet(NULL, t, i, waits)
     return 0
 
-cdef bint may_join(Task* leader, Space* space, Waits* waits, Task* t) noexcept nogil:
-    """Whether t may join; then the space is refined, and reads of what the group itself wrote are no longer tracked."""
+cdef int may_join(Task* leader, Space* space, Waits* waits, Task* t) noexcept nogil:
+    """-1 if t may not join, else how many results of members it reads.
+
+    Then the space is refined, and reads of what the group itself wrote are no longer tracked.
+    """
     cdef Access* a = accesses(t)
     cdef Waits own
-    cdef int i, k
+    cdef int i, k, inputs = 0
     cdef int met[MAX_ARGUMENTS]
     own.n = 0
     own.inside = False
     for i in range(t.nops):
         met[i] = meet(leader, t, i, &own) if a[i].key & TRACKED else 0
         if met[i] < 0:
-            return False
+            return -1
     if load_int(&leader.npending) == 1:
         if own.n:
-            return False
+            return -1
     elif own.n > waits.n or waits.n > MAX_WAITS or (own.n < waits.n and not own.inside):
-        return False
+        return -1
     for i in range(own.n):
         for k in range(waits.n):
             if own.orders[i] == waits.orders[k]:
                 break
         else:
-            return False
+            return -1
     if not refine(space, t):
-        return False
+        return -1
     for i in range(t.nops):
-        if met[i] and not a[i].key & WRITE:
-            a[i].key &= ~<int64_t>TRACKED       # the group's own write stands for both
-    return True
+        if met[i]:
+            inputs += 1
+            if not a[i].key & WRITE:
+                a[i].key &= ~<int64_t>TRACKED   # the group's own write stands for both
+    return inputs
 
 cdef int meet(Task* leader, Task* t, int i, Waits* waits) noexcept nogil:
     """Compare operand i of t with the frontier: -1 when t may not join; 1 when it reads what a member writes, else 0."""
@@ -226,6 +231,7 @@ cdef enum:
     MIN_BLOCK = 128
     ALONE = 1 << 15                 # elements of a block of one task: nothing is used twice
     MANY_ROWS = 32
+    NARROW = 16                     # rows shorter than this are run down their columns
 
 cdef inline Used* lookup(Used* table, Storage* s) noexcept nogil:
     cdef size_t h = (<size_t>s >> 4) * <size_t>0x9E3779B97F4A7C15
@@ -563,6 +569,9 @@ cdef void run_segments(GroupPlan* g, int j, char** at, intp f, intp n) noexcept 
     start_walk(g, &w, f)
     for i in range(nops):
         row[i] = row_start(g, &w, first + i) if not g.register[first + i] else NULL
+    if inner < NARROW and g.dims[g.ndim - 2] > inner and w.column == 0 and n % inner == 0:
+        run_columns(g, j, at, n // inner, &w, row)
+        return
     while True:
         m = inner - w.column
         if m > n - done:
@@ -577,6 +586,34 @@ cdef void run_segments(GroupPlan* g, int j, char** at, intp f, intp n) noexcept 
         if done == n:
             return
         next_row(g, &w, row, first, nops)
+
+cdef void run_columns(GroupPlan* g, int j, char** at, intp rows, Walk* w, char** row) noexcept nogil:
+    """The same where rows are short: down their columns, in longer loops."""
+    cdef Kernel* k = g.kernels[j]
+    cdef int first = g.first[j], nops = g.first[j + 1] - first, i, down = g.ndim - 2
+    cdef char* args[MAX_ARGUMENTS]
+    cdef intp steps[MAX_ARGUMENTS]
+    cdef intp inner = g.dims[g.ndim - 1], c, m, done = 0
+    for i in range(nops):
+        steps[i] = inner * g.steps[first + i] if g.register[first + i] else g.strides[down][first + i]
+    while True:
+        m = g.dims[down] - w.counter[down]
+        if m > rows - done:
+            m = rows - done
+        for c in range(inner):
+            for i in range(nops):
+                if g.register[first + i]:
+                    args[i] = at[first + i] + (done * inner + c) * g.steps[first + i]
+                else:
+                    args[i] = row[i] + c * g.steps[first + i]
+            k.loop(args, &m, steps, k.data)
+        done += m
+        if done == rows:
+            return
+        w.counter[down] += m - 1
+        for i in range(nops):
+            row[i] += (m - 1) * g.strides[down][first + i]
+        next_row(g, w, row, first, nops)
 
 cdef char* gather_block(GroupPlan* g, char* room, intp f, intp n) noexcept nogil:
     """Bring what the reduction reads together, in the order of iteration."""

@@ -18,6 +18,7 @@ cnp.import_umath()
 cdef extern from "_casts.h":
     ctypedef void (*cast_loop)(char**, intp*, intp*, void*) noexcept nogil
     cast_loop cast_loops[18][18]
+    void copy_loop(char**, intp*, intp*, void*) noexcept nogil
 
 cdef extern from "numpy/halffloat.h" nogil:
     double npy_half_to_double(uint16_t)
@@ -305,7 +306,8 @@ def _fill_casts():
             k.name = b"cast" if i != j else b"copy"
             k.nin = 1
             k.nops = 2
-            k.loop = <loop_t>cast_loops[i][j]
+            k.loop = <loop_t>copy_loop if i == j else <loop_t>cast_loops[i][j]
+            k.data = <void*><size_t>itemsizes[i]
             k.cost = 3 if (i == HALF) != (j == HALF) else 0.02 * max(itemsizes[i], itemsizes[j])
             k.flags = ELEMENTWISE
             if i != j and not is_integer(i) and j != BOOL:

@@ -5,7 +5,7 @@ from cpython.exc cimport PyErr_Occurred
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
 from dflow._blas cimport load_blas, worth_blas
-from dflow._engine cimport submit, wait_storage, region_ready, in_host_task, settings
+from dflow._engine cimport submit, catch_up, wait_storage, region_ready, in_host_task, settings
 from dflow._fp cimport FP_INVALID, fp_flags, fp_clear, fp_event, read_fp_policy, fp_warn, fp_strict
 from dflow._graph cimport (
     Kernel, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, MAY_RAISE, REPORTS_FP, INVALID_FAILS, Region, storage_allocate,
@@ -96,6 +96,13 @@ cdef bint operands_ready(Operand* ops, int nops) noexcept:
             return False
     return True
 
+cdef bint caught_up(Operand* ops, int nops) noexcept:
+    cdef int i
+    for i in range(nops):
+        if ops[i].s != NULL:
+            catch_up(ops[i].s)
+    return operands_ready(ops, nops)
+
 cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1:
     """Run k over a space of ndim axes: now, when its operands are ready and it is cheap, or else as a task.
 
@@ -120,7 +127,8 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
         for i in range(nops):
             if ops[i].s != NULL:
                 wait_storage(ops[i].s, NULL if ops[i].flags & FULL else &ops[i].region, ops[i].flags & WRITE)
-    if (cost <= settings.inline_cost or settings.naive or strict or in_host_task()) and operands_ready(ops, nops):
+    if (cost <= settings.inline_cost or settings.naive or strict or in_host_task()) and (
+            operands_ready(ops, nops) or (cost <= settings.tiny_cost and caught_up(ops, nops))):
         return run_here(k, ops, nops, ndim, shape, core)
     return run_later(k, ops, nops, ndim, shape, core)
 

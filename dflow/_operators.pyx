@@ -1,11 +1,20 @@
 """The operators of ndarray, and NumPy's rules that hold for them alone."""
 
 import numpy as np
-from dflow._kernels cimport BOOL, NCODES, is_integer
+from libc.float cimport DBL_MIN
+from libc.math cimport fabs
+from dflow._engine cimport settings
+from dflow._graph cimport readable
+from dflow._kernels cimport BOOL, DOUBLE, NCODES, is_integer
 from dflow._array cimport *
 from dflow._views cimport *
 from dflow._quick cimport *
 from dflow._ufunc cimport ufunc, wrap, call, compare_out_of_range, cast_error
+
+cdef extern from "Python.h":
+    long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
+
+cdef long long EXACT = 1 << 53      # integers up to here are doubles
 
 operator_names = ("add subtract multiply true_divide floor_divide remainder power left_shift right_shift bitwise_and bitwise_or "
                   "bitwise_xor less less_equal equal not_equal greater greater_equal divmod matmul "
@@ -17,16 +26,74 @@ cdef enum:
     LESS = 12
     EQUAL = 14
     NOT_EQUAL = 15
+    GREATER = 16
     GREATER_EQUAL = 17
     MATMUL = 19
 
 cdef ufunc square = wrap(np.square), sqrt = wrap(np.sqrt), reciprocal = wrap(np.reciprocal), positive = wrap(np.positive)
+
+cdef enum:                          # ways of an operator, as in Op of _array.pyx
+    ADD, SUBTRACT, MULTIPLY, TRUE_DIVIDE
+
+cdef inline bint double_value(object x, double* value):
+    """The value of a 0-d array of doubles that is there, or of a Python number that a double holds exactly."""
+    cdef ndarray a
+    cdef long long n
+    cdef int overflow
+    if type(x) is ndarray:
+        a = <ndarray>x
+        if a.ndim or a.code != DOUBLE or not readable(a.st) or a.st.poison != NULL or a.st.data == NULL:
+            return False
+        value[0] = (<double*>(a.st.data + a.offset))[0]
+        return True
+    if type(x) is float:
+        value[0] = <double>x
+        return True
+    if type(x) is int:
+        n = PyLong_AsLongLongAndOverflow(x, &overflow)
+        value[0] = <double>n
+        return overflow == 0 and -EXACT <= n <= EXACT
+    return False
+
+cdef ndarray scalar_arithmetic(int op, object a, object b):
+    """a op b for two numbers, where that raises no floating point flag (but inexact); else None."""
+    cdef double x, y, z
+    cdef ndarray out
+    if settings.inline_cost <= 0 or not double_value(a, &x) or not double_value(b, &y):
+        return None
+    if op <= TRUE_DIVIDE:
+        if op == ADD:
+            z = x + y
+        elif op == SUBTRACT:
+            z = x - y
+        elif op == MULTIPLY:
+            z = x * y
+        elif y != 0:
+            z = x / y
+        else:
+            return None
+        if z - z != 0 or (op >= MULTIPLY and fabs(z) < DBL_MIN and x != 0 and (y != 0 or op == TRUE_DIVIDE)):
+            return None                     # infinite, not a number, or too small
+        out = new_scalar(DOUBLE)
+        (<double*>out.st.data)[0] = z
+    else:
+        if x != x or y != y:
+            return None
+        out = new_scalar(BOOL)
+        out.st.data[0] = (x < y if op == LESS else x <= y if op == LESS + 1 else x == y if op == EQUAL else
+                          x != y if op == NOT_EQUAL else x > y if op == GREATER else x >= y)
+    settings.inlined += 1
+    return out
 
 cdef object binary_operator(int op, object a, object b):
     cdef ufunc u = <ufunc>(<list>operator_list)[op]
     cdef int i = quick_kind(a), j = quick_kind(b)
     cdef Plan* p
     if i >= 0 and j >= 0 and op != MATMUL:
+        if (i == DOUBLE or j == DOUBLE) and (op <= TRUE_DIVIDE or LESS <= op <= GREATER_EQUAL):
+            out = scalar_arithmetic(op, a, b)
+            if out is not None:
+                return out
         if op == POWER and j >= NCODES:
             fast = simple_power(a, b)
             if fast is not None:

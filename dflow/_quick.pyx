@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
-from dflow._engine cimport settings
+from dflow._engine cimport catch_up, settings
 from dflow._fold cimport fold
 from dflow._fp cimport fp_flags, fp_clear, fp_event
 from dflow._graph cimport Kernel, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, readable, storage_allocate
@@ -111,6 +111,13 @@ cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
     like = x if x is not None else y
     if not like.flags & C_CONTIGUOUS or like.size == 0:
         return None
+    if like.size * p.kernel.cost <= settings.tiny_cost and (fresh or out.st.reads == NULL):
+        if x is not None:
+            catch_up(x.st)
+        if y is not None:
+            catch_up(y.st)
+        if (x is None or readable(x.st)) and (y is None or readable(y.st)):
+            return quick_binary(p, a, b, out)
     if x is None:
         write_scalar(a, p.codes[0], constant)
     elif y is None:

@@ -145,6 +145,7 @@ static inline void bell_init(Bell *b) {
 static inline void bell_lock(Bell *b) { pthread_mutex_lock(&b->mutex); }
 static inline void bell_unlock(Bell *b) { pthread_mutex_unlock(&b->mutex); }
 static inline void bell_wait(Bell *b) { pthread_cond_wait(&b->cond, &b->mutex); }
+static inline void bell_wait_on(Bell *b, Bell *own) { pthread_cond_wait(&own->cond, &b->mutex); }
 static inline void bell_ring_one(Bell *b) { pthread_cond_signal(&b->cond); }
 static inline void bell_ring_all(Bell *b) { pthread_cond_broadcast(&b->cond); }
 static inline void bell_wait_ns(Bell *b, int64_t ns) {
@@ -152,5 +153,28 @@ static inline void bell_wait_ns(Bell *b, int64_t ns) {
     struct timespec t = {(time_t)(until / 1000000000), (long)(until % 1000000000)};
     pthread_cond_timedwait(&b->cond, &b->mutex, &t);
 }
+
+/* Where threads run. The kernel may start a thread that it wakes on the waker's own core, behind the waker, while another
+ * core idles: milliseconds are lost. So a worker that is to run beside its waker is kept off that core.
+ */
+#if defined(__linux__) && defined(__USE_GNU)
+#include <sys/syscall.h>
+static inline int this_core(void) { return sched_getcpu(); }
+static inline long this_thread(void) { return syscall(SYS_gettid); }
+static inline void keep_off(long thread, int core) {
+    static cpu_set_t allowed;                       /* to the process, when first asked */
+    static int known;
+    cpu_set_t set;
+    if (!known) known = sched_getaffinity(getpid(), sizeof allowed, &allowed) == 0 ? 1 : -1;
+    if (known < 0 || core < 0 || core >= CPU_SETSIZE) return;
+    set = allowed;
+    CPU_CLR(core, &set);
+    if (CPU_COUNT(&set)) sched_setaffinity((pid_t)thread, sizeof set, &set);
+}
+#else
+static inline int this_core(void) { return -1; }
+static inline long this_thread(void) { return 0; }
+static inline void keep_off(long thread, int core) { (void)thread; (void)core; }
+#endif
 
 #endif

@@ -164,16 +164,8 @@ def broadcast_to(a, shape):
 
 cdef ndarray element(ndarray a, intp offset):
     """The value at a byte offset of the storage, as a 0-d array of its own: like NumPy's scalars, not a view."""
-    cdef ndarray out = ndarray.__new__(ndarray)
+    cdef ndarray out = new_scalar(a.code)
     cdef ndarray v
-    out.shape = out.inline_dims
-    out.code = a.code
-    out.itemsize = a.itemsize
-    out.size = 1
-    out.flags = C_CONTIGUOUS | F_CONTIGUOUS | SCALAR
-    out.st = storage_new(a.itemsize, False)
-    if out.st == NULL:
-        raise MemoryError("no memory for an array")
     if readable(a.st) and a.st.poison == NULL and a.st.data != NULL:
         if a.itemsize == 8:
             (<int64_t*>out.st.data)[0] = (<int64_t*>(a.st.data + offset))[0]

@@ -16,6 +16,7 @@ cdef extern from "_sync.h" nogil:
     void bell_unlock(Bell*)
     void bell_wait(Bell*)
     void bell_wait_ns(Bell*, long long)
+    void bell_wait_on(Bell*, Bell*)
     void bell_ring_one(Bell*)
     void bell_ring_all(Bell*)
     void sleep_ns(long long)
@@ -40,6 +41,11 @@ cdef struct Runner:         # a worker, or a thread that helps while it waits
     long long stolen
     unsigned long long random
     pthread_t thread
+    long number             # of the thread, to the system
+    int core                # where it ran last
+    bint asleep             # idle_bell: it waits for its own bell, and is
+    Runner* below           # in the list of sleepers
+    Bell bell               # idle_bell's mutex with a condition of its own
 
 cdef struct Opening:        # the group that tasks may join; see _group.pxd
     int lock                # over all of this. Members are added under it and the GIL; anyone may close
@@ -47,6 +53,7 @@ cdef struct Opening:        # the group that tasks may join; see _group.pxd
     Task* last
     int members
     int operands
+    int loose               # results that no member has read yet, roughly
     bint called             # a worker was woken for it
     double cost             # nanoseconds
     Space space
@@ -61,8 +68,8 @@ cdef struct Shared:
     int runners_lock
     Bell idle_bell
     Bell done_bell
-    int sleeping            # workers asleep that nobody has woken; idle_bell
-    int tokens              # workers woken that have not noticed; idle_bell
+    int sleeping            # how many workers are asleep, and
+    Runner* sleepers        # which; idle_bell
     int searching           # atomic: workers awake that look for work
     int hosting             # atomic: runners inside host tasks
     int rings               # of done_bell, under it: who saw an older count must look again
@@ -88,6 +95,7 @@ cdef Task* find(Runner* me) noexcept nogil
 cdef void give_back(Task* t) noexcept nogil
 cdef void purge() noexcept nogil
 cdef void collect() noexcept nogil
+cdef bint sweep() noexcept nogil                                        # whether the submitters' queue is empty
 cdef bint any_ready() noexcept nogil
 cdef void wake_worker() noexcept nogil
 cdef bint join_wide(Runner* me) noexcept nogil

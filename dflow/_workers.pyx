@@ -17,6 +17,9 @@ cdef extern from "Python.h" nogil:
 
 cdef extern from "_sync.h" nogil:
     bint thread_state_has_error(PyThreadState*)
+    int this_core()
+    long this_thread()
+    void keep_off(long, int)
 
 cdef extern from "<pthread.h>" nogil:
     int pthread_create(pthread_t*, void*, void* (*)(void*) noexcept nogil, void*)
@@ -137,6 +140,23 @@ cdef void purge() noexcept nogil:
                 give_back(t)            # submitted by another thread just now
                 return
 
+cdef bint sweep() noexcept nogil:
+    """Drop stale entries from the front of the submitters' queue. Whether it is empty then."""
+    cdef Queue* q = &queues[0]
+    cdef Task* t
+    while load_ptr(&q.head) != NULL:
+        spin_lock(&q.lock)
+        t = q.head
+        if t != NULL and load_int(&t.state) & CLAIMED:
+            store_ptr(&q.head, t.next)
+        else:
+            t = NULL
+        spin_unlock(&q.lock)
+        if t == NULL:
+            break
+        take(t)                             # fails, and frees the cell if t is done
+    return load_ptr(&q.head) == NULL
+
 cdef void collect() noexcept nogil:
     """Bring what workers that are gone have queued to the submitters' queue."""
     cdef int i
@@ -162,13 +182,28 @@ cdef void wake_worker() noexcept nogil:
         wake_one()
 
 cdef void wake_one() noexcept nogil:
+    """Wake a worker, one that ran on another core if there is one; it counts as searching from now on."""
+    cdef int core = this_core()
+    cdef Runner** r
     bell_lock(&shared.idle_bell)
-    if shared.sleeping:
-        shared.sleeping -= 1
-        shared.tokens += 1
+    r = &shared.sleepers
+    while r[0] != NULL and r[0].core == core:
+        r = &r[0].below
+    if r[0] == NULL and shared.sleepers != NULL:
+        r = &shared.sleepers
+        keep_off(r[0].number, core)
+    if r[0] != NULL:
         add_int(&shared.searching, 1)
-        bell_ring_one(&shared.idle_bell)
+        rouse(r)
     bell_unlock(&shared.idle_bell)
+
+cdef void rouse(Runner** r) noexcept nogil:
+    """Take a sleeper from the list and let it go on. Needs idle_bell."""
+    cdef Runner* me = r[0]
+    r[0] = me.below
+    me.asleep = False
+    add_int(&shared.sleeping, -1)
+    bell_ring_one(&me.bell)
 
 # ---- the open group ---------------------------------------------------------------------------------------------------
 
@@ -553,6 +588,7 @@ cdef void* worker_main(void* arg) noexcept nogil:
     cdef Runner* me = <Runner*>arg
     cdef Task* t
     tls_runner = me
+    me.number = this_thread()
     while not load_int(&shared.stopping):
         enter(me)
         t = find(me)
@@ -627,16 +663,18 @@ cdef Task* idle(Runner* me) noexcept nogil:
             # Asleep is announced before the last look around; a push is made before its look for sleepers. One of
             # both sees the other: `sleeping` changes under the bell, a full barrier, and wake_worker() has a fence.
             bell_lock(&shared.idle_bell)
-            shared.sleeping += 1
+            add_int(&shared.sleeping, 1)
             full_fence()
             if not any_ready() and not group_waits() and not load_int(&shared.stopping):
-                while shared.tokens == 0 and not load_int(&shared.stopping):
-                    bell_wait(&shared.idle_bell)
-            if shared.tokens:
-                shared.tokens -= 1         # wake_worker took us off `sleeping` and counted us as searching
-                counted = True
+                me.core = this_core()
+                me.asleep = True
+                me.below = shared.sleepers
+                shared.sleepers = me
+                while me.asleep:
+                    bell_wait_on(&shared.idle_bell, &me.bell)
+                counted = not load_int(&shared.stopping)        # wake_one() has counted us as searching
             else:
-                shared.sleeping -= 1
+                add_int(&shared.sleeping, -1)
             bell_unlock(&shared.idle_bell)
             if counted or group_waits():
                 look_around(me)
@@ -660,13 +698,15 @@ cdef int start_workers() except -1:
     cdef int i
     cdef Runner* r
     store_int(&shared.stopping, 0)
-    shared.sleeping = shared.tokens = shared.searching = 0       # no worker is there
+    shared.sleeping = shared.searching = 0      # no worker is there
+    shared.sleepers = NULL
     for i in range(1, shared.nworkers + 1):
         r = <Runner*>calloc(1, sizeof(Runner))
         if r == NULL:
             raise MemoryError("no memory for a worker")
         r.index = i
         r.random = shared.delay_seed + 77 * i + 1
+        bell_init(&r.bell)
         workers[i] = r
         register(r)
         if pthread_create(&r.thread, NULL, worker_main, r):
@@ -683,7 +723,8 @@ cdef void stop_workers(bint leaving) noexcept:
     cdef int i, late
     store_int(&shared.stopping, 1)
     bell_lock(&shared.idle_bell)
-    bell_ring_all(&shared.idle_bell)
+    while shared.sleepers != NULL:
+        rouse(&shared.sleepers)
     bell_unlock(&shared.idle_bell)
     for i in range(1, shared.started + 1):
         with nogil:
@@ -703,8 +744,8 @@ cdef void random_delay(Runner* me) noexcept nogil:
 cdef void reset_workers() noexcept:
     """No worker has survived the fork, and no lock is held."""
     cdef int i
-    shared.runners = NULL
-    shared.runners_lock = shared.forking = shared.sleeping = shared.tokens = shared.searching = shared.started = 0
+    shared.runners = shared.sleepers = NULL
+    shared.runners_lock = shared.forking = shared.sleeping = shared.searching = shared.started = 0
     shared.waiting_all = shared.waiting_room = 0
     shared.hosting = 1 if tls_host else 0
     bell_init(&shared.idle_bell)

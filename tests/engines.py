@@ -10,18 +10,29 @@ HANG = 60       # seconds after which a test takes what it waits for as hung; ne
 
 
 @contextlib.contextmanager
-def configured(naive=False, workers=None, limit=None):
-    """The engine set up so, then put back. `limit`: the inline limit in ns, 0 queues everything; None: as it is."""
+def configured(naive=False, workers=None, limit=None, bulk=None, budget=None):
+    """The engine set up so, then put back; what is None stays as it is.
+
+    limit: the inline limit in ns, 0 queues everything; bulk: members of a group, 0 turns fusion off; budget: bytes.
+    """
     before_workers = dflow.engine.num_workers()
     before_naive = dflow.engine.naive(naive)
     before_limit = dflow.engine.inline_limit()
+    before_bulk = dflow.engine.bulk()
+    before_budget = dflow.engine.memory_stats()["budget"]
     if limit is not None:
         dflow.engine.inline_limit(limit)
+    if bulk is not None:
+        dflow.engine.bulk(bulk)
     if workers is not None:
         dflow.engine.set_num_workers(workers)
+    if budget is not None:
+        dflow.engine.set_memory_budget(budget)
     try:
         yield
     finally:
+        dflow.engine.set_memory_budget(before_budget)
+        dflow.engine.bulk(before_bulk)
         dflow.engine.inline_limit(before_limit)
         dflow.engine.set_num_workers(before_workers)
         dflow.engine.naive(before_naive)

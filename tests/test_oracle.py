@@ -26,6 +26,7 @@ class Configuration:
     limit: int | None = None                # inline limit in ns; 0 queues everything, None leaves the default
     delays: int = 0                         # longest random delay before a task, in microseconds
     hold: float = 0.0                       # seconds the first arrays stay pending, so that the whole program piles up
+    bulk: int | None = None                 # most members of a group; 0: no fusion
 
     def header(self, seed):
         """The statements that set this configuration up, for a printed script."""
@@ -36,6 +37,8 @@ class Configuration:
             lines.append(f"dflow.engine.set_num_workers({self.workers})")
         if self.limit is not None:
             lines.append(f"dflow.engine.inline_limit({self.limit})")
+        if self.bulk is not None:
+            lines.append(f"dflow.engine.bulk({self.bulk})")
         if self.delays:
             lines.append(f"dflow._engine.set_delays({seed + 1}, {self.delays})")
         return lines
@@ -59,6 +62,13 @@ CONFIGURATIONS = {
     "eight-queued-delays": Configuration(workers=8, limit=0, delays=50),
     "eight-held": Configuration(workers=8, limit=0, hold=3e-4),
     "eight-held-delays": Configuration(workers=8, limit=0, delays=50, hold=3e-4),
+    "one-unfused": Configuration(workers=1, limit=0, bulk=0),
+    "two-unfused-held": Configuration(workers=2, limit=0, bulk=0, hold=3e-4),
+    "one-pairs": Configuration(workers=1, limit=0, bulk=2),
+    "four-pairs-delays": Configuration(workers=4, limit=0, bulk=2, delays=50),
+    "three-long": Configuration(workers=3, limit=0, bulk=64, hold=3e-4),
+    "sixteen-queued": Configuration(workers=16, limit=0),
+    "sixteen-long-delays": Configuration(workers=16, limit=0, bulk=64, delays=50),
 }
 
 
@@ -97,7 +107,7 @@ def spread():
 @pytest.mark.parametrize("name, first", spread())
 def test_random_programs_give_numpys_results(name, first):
     configuration = CONFIGURATIONS[name]
-    with configured(configuration.naive, configuration.workers, configuration.limit):
+    with configured(configuration.naive, configuration.workers, configuration.limit, configuration.bulk):
         try:
             for seed in range(first, first + CHUNK):
                 program = programs.generate(seed)

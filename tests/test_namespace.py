@@ -6,6 +6,7 @@ NumPy's type and text, or the same type only where the sample begins with "?".
 """
 
 import importlib
+import operator
 import re
 import warnings
 from functools import partial
@@ -343,6 +344,25 @@ def test_subscripts_as_numpy(text, limit):
     assert len(actual) == len(expected)
     for x, y in zip(actual, expected):
         assert (x is y) if isinstance(y, type) else (x.dtype, x.shape) == (y.dtype, y.shape) and same_bits(x, y)
+
+
+@pytest.mark.parametrize("exponent", [2, 2.0, 0.5, 1, -1, 0, 3, -2, 1 << 70, 1.5])
+@pytest.mark.parametrize("name", ["a", "a[1, 1]", "a.astype('f4')", "i", "i[0, 1]", "b", "b[0, 0]", "c", "c[0]", "h"])
+def test_powers_as_numpy(name, exponent):
+    results = []
+    for module in (numpy, np):
+        x = eval(name, {key: module.array(value) for key, value in SOURCES.items()})
+        with numpy.errstate(all="ignore"):
+            for power in (operator.pow, operator.ipow):
+                try:
+                    results.append(plain(power(x, exponent)))
+                except Exception as error:
+                    results.append(type(error))
+    for expected, actual in zip(results[:2], results[2:]):
+        if isinstance(expected, type):
+            assert isinstance(actual, type)
+        else:
+            assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape) and same_bits(actual, expected)
 
 
 SELECTIONS = (

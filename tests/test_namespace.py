@@ -346,6 +346,20 @@ def test_subscripts_as_numpy(text, limit):
         assert (x is y) if isinstance(y, type) else (x.dtype, x.shape) == (y.dtype, y.shape) and same_bits(x, y)
 
 
+def test_large_zeros_in_used_memory():
+    """Their pages are taken from the system again; what was written to the same block is gone."""
+    for shape in ((5_000_000,), (5_000_001,), (2500, 2000)):
+        for fill in (lambda x: np.zeros(x.shape), np.zeros_like, lambda x: np.full(x.shape, -0.0)):
+            x = np.ones(shape)
+            dflow.waitall()
+            y = fill(x)
+            del x
+            x = fill(y)
+            x[1:3] = 1
+            assert x.any() and not y.any() and x.sum() == x[1:3].size
+            assert np.signbit(y).all() == np.signbit(y[-1]).all()
+
+
 @pytest.mark.parametrize("exponent", [2, 2.0, 0.5, 1, -1, 0, 3, -2, 1 << 70, 1.5])
 @pytest.mark.parametrize("name", ["a", "a[1, 1]", "a.astype('f4')", "i", "i[0, 1]", "b", "b[0, 0]", "c", "c[0]", "h"])
 def test_powers_as_numpy(name, exponent):

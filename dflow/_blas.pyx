@@ -154,10 +154,10 @@ cdef intp product_pieces(intp* dims) noexcept nogil:
     return dims[0] * row_tiles(dims) * column_tiles(dims)
 
 cdef inline intp row_tiles(intp* dims) noexcept nogil:
-    return tiles_along(dims[1], VECTOR_TILE // dims[2] + 16 if dims[3] == 1 else ROWS_OF_TILE)
+    return tiles_along(dims[1], VECTOR_TILE // (dims[2] + 1) + 16 if dims[3] == 1 else ROWS_OF_TILE)
 
 cdef inline intp column_tiles(intp* dims) noexcept nogil:
-    return tiles_along(dims[3], VECTOR_TILE // dims[2] + 16 if dims[1] == 1 else COLUMNS_OF_TILE)
+    return tiles_along(dims[3], VECTOR_TILE // (dims[2] + 1) + 16 if dims[1] == 1 else COLUMNS_OF_TILE)
 
 cdef bint plain(intp rows, intp columns, intp row_step, intp column_step, int itemsize, char* how, int* lead) noexcept nogil:
     """Whether BLAS takes the matrix: in Fortran's eyes, it is transposed (how = "N") or not ("T")."""
@@ -183,8 +183,8 @@ cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp s
     cdef char* at[3]
     cdef intp part[4]
     cdef intp rows = row_tiles(dims), columns = column_tiles(dims), i, j, k, top, left
-    cdef char how_a, how_b
-    cdef int lead_a, lead_b, lead_out
+    cdef char how_a = c"N", how_b = c"N"
+    cdef int lead_a = 0, lead_b = 0, lead_out
     cdef bint by_blas = (
         gemms[0] != NULL and worth_blas(m, n, p) and n < INT_MAX and not symmetric(args, dims, core)
         and (spaced(core[2], w.itemsize) and spaced(core[4], w.itemsize) if p == 1 else

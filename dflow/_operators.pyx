@@ -57,7 +57,7 @@ cdef inline bint double_value(object x, double* value):
 
 cdef ndarray scalar_arithmetic(int op, object a, object b):
     """a op b for two numbers, where that raises no floating point flag (but inexact); else None."""
-    cdef double x, y, z
+    cdef double x = 0, y = 0, z
     cdef ndarray out
     if settings.inline_cost <= 0 or not double_value(a, &x) or not double_value(b, &y):
         return None

@@ -255,7 +255,7 @@ cdef ndarray as_array(object x):
     if isinstance(x, ndarray):
         return x
     if isinstance(x, (list, tuple)) and contains_arrays(x):
-        return stack_nested(x)
+        return hooks["stack"](x)
     source = x if isinstance(x, np.ndarray) else numpy_asarray(x)
     code = code_of_num(cnp.PyArray_TYPE(source))
     if code < 0:
@@ -269,10 +269,6 @@ cdef bint contains_arrays(object x):
         if isinstance(item, ndarray) or (isinstance(item, (list, tuple)) and contains_arrays(item)):
             return True
     return False
-
-cdef ndarray stack_nested(object x):
-    """A list of arrays: stacked without waiting for them."""
-    return hooks["stack"]([as_array(item) for item in x])
 
 cdef ndarray as_array_code(object x, int code):
     if not isinstance(x, ndarray) and not (isinstance(x, (list, tuple)) and contains_arrays(x)):

@@ -44,8 +44,8 @@ cdef int index_kinds[18]            # by type code: which of the loops over indi
 cdef Kernel* gathers[33][8]         # by item size and kind of index
 cdef Kernel* scatters[33][8]
 cdef Kernel* wheres[33]
-cdef Kernel* select_kernel = kernel_new(b"take", 2, 3, <loop_t>select_loop, NULL, 0, 1)
-cdef Kernel* put_kernel = kernel_new(b"put", 2, 3, <loop_t>put_loop, NULL, 0, 1)
+cdef Kernel* select_kernel = kernel_new(b"take", 2, 3, <loop_t>select_loop, NULL, 0, 0.5)
+cdef Kernel* put_kernel = kernel_new(b"put", 2, 3, <loop_t>put_loop, NULL, 0, 0.5)
 cdef int code_of_index = code_of(INTP)
 
 def _make_kernels():
@@ -53,7 +53,7 @@ def _make_kernels():
     for size in (1, 2, 4, 8, 16, 32):
         wheres[size] = kernel_new(b"where", 3, 4, <loop_t>where_loop, <void*><size_t>size, ELEMENTWISE, 0.5)
         for kind in range(INDEX_KINDS):
-            gathers[size][kind] = kernel_new(b"take", 2, 3, <loop_t>gather_loops[kind], <void*><size_t>size, ROWS, 1)
+            gathers[size][kind] = kernel_new(b"take", 2, 3, <loop_t>gather_loops[kind], <void*><size_t>size, ROWS, 0.5)
             scatters[size][kind] = kernel_new(b"put", 2, 3, <loop_t>scatter_loops[kind], <void*><size_t>size, 0, 1)
     for code in range(NCODES):
         dtype = DTYPES[code]

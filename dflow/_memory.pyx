@@ -8,7 +8,7 @@ cdef extern from "<stdlib.h>" nogil:
 
 cdef extern from "<sys/mman.h>" nogil:
     int madvise(void*, size_t, int)
-    int MADV_HUGEPAGE
+    int MADV_HUGEPAGE, MADV_DONTNEED
 
 # ---- cells -----------------------------------------------------------------------------------------------------
 
@@ -149,6 +149,7 @@ cdef void trim_cells() noexcept:
 cdef enum:
     SMALL = 1 << 16             # up to here malloc is fast and returns warm memory
     HUGE = 2 << 20              # from here on 2 MB pages
+    LAZY = 32 << 20             # from here on, more than caches hold, zeros are left to the first touch
     BINS = 256
 
 cdef struct Block:
@@ -218,6 +219,19 @@ cdef char* fresh_block(size_t size) noexcept nogil:
     cdef char* p = <char*>aligned_alloc(align, (size + align - 1) // align * align)
     if p != NULL and align == HUGE:
         madvise(p, size, MADV_HUGEPAGE)
+    return p
+
+cdef char* block_zeros(size_t n) noexcept nogil:
+    """block_alloc, of zeros; or NULL: then fill a block. A page that the system takes away comes back as zeros."""
+    cdef size_t size
+    cdef char* p
+    if n < LAZY or DFLOW_PLAIN_MALLOC:
+        return NULL
+    p = block_alloc(n)
+    bin_of(n, &size)
+    if p != NULL and madvise(p, size, MADV_DONTNEED):
+        block_free(p, n)
+        p = NULL
     return p
 
 cdef void block_free(char* p, size_t n) noexcept nogil:

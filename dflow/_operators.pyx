@@ -145,6 +145,7 @@ cdef object compare_unlike(int op, object a, object b):
 cdef object simple_power(object a, object exponent):
     """NumPy's shortcuts for x ** 2 and the like, which also fix the last bits; None when there is none."""
     cdef ndarray x
+    cdef double e
     if not isinstance(a, ndarray) or isinstance(exponent, complex):
         return None
     x = <ndarray>a
@@ -153,17 +154,26 @@ cdef object simple_power(object a, object exponent):
             if exponent < 0 and x.code != BOOL:
                 raise ValueError("Integers to negative integer powers are not allowed.")
             if exponent == 2 and not (x.code == BOOL and x.flags & SCALAR):
-                return call(square, (x,), None, True, None, "same_kind", None)
+                return unary(square, x)
         return None
-    if exponent == 2:
-        return call(square, (x,), None, True, None, "same_kind", None)
-    if exponent == 0.5:
-        return call(sqrt, (x,), None, True, None, "same_kind", None)
-    if exponent == 1:
-        return call(positive, (x,), None, True, None, "same_kind", None)
-    if exponent == -1:
-        return call(reciprocal, (x,), None, True, None, "same_kind", None)
+    if type(exponent) is int and not -2 < exponent < 3:
+        return None                         # among them those that no float holds
+    e = exponent
+    if e == 2:
+        return unary(square, x)
+    if e == 0.5:
+        return unary(sqrt, x)
+    if e == 1:
+        return unary(positive, x)
+    if e == -1:
+        return unary(reciprocal, x)
     return None
+
+cdef object unary(ufunc u, ndarray x):
+    """u(x)."""
+    cdef Plan* p = u.unary[x.code]
+    out = quick_unary(p, x) if p != NULL else None
+    return call(u, (x,), None, True, None, "same_kind", None) if out is None else out
 
 cdef object inplace_operator(int op, object a, object b):
     cdef ufunc u = <ufunc>(<list>operator_list)[op]
@@ -196,13 +206,7 @@ cdef object inplace_operator(int op, object a, object b):
     return x
 
 cdef object unary_operator(int op, object a):
-    cdef ufunc u = <ufunc>(<list>operator_list)[op]
-    cdef Plan* p = u.unary[(<ndarray>a).code]
-    if p != NULL:
-        out = quick_unary(p, <ndarray>a)
-        if out is not None:
-            return out
-    return call(<ufunc>(<list>operator_list)[op], (a,), None, True, None, "same_kind", None)
+    return unary(<ufunc>(<list>operator_list)[op], <ndarray>a)
 
 def connect_operators():
     """Give ndarray its operators."""

@@ -7,10 +7,11 @@ from libc.string cimport memcpy
 from dflow._engine cimport settings
 from dflow._graph cimport Kernel, intp, writable, storage_allocate
 from dflow._launch cimport MAXDIMS
-from dflow._kernels cimport BOOL, DTYPES, INTP, code_of, sort_kernel, argextreme_kernel
+from dflow._kernels cimport BOOL, DOUBLE, DTYPES, INTP, code_of, write_scalar, sort_kernel, argextreme_kernel
 from dflow._array cimport *
 from dflow._quick cimport allocated, count_true, quick_ready, same_shape, small_ready
 from dflow._views cimport base_index
+from dflow._array import set_hook
 from dflow._views import fill_numpy
 from dflow._ufunc cimport along_axis, reduce, wrap
 from dflow._ufunc import NO_VALUE
@@ -125,6 +126,64 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
             return result
     index = (slice(None),) * k + (None,)
     return concatenate([x[index] for x in parts], axis, out, dtype, casting)
+
+# ---- lists of arrays: stacked without waiting for them
+
+cdef ndarray small_nested(object x):
+    """From lists of elements that are there, of one type, and of Python numbers; None when the long way must be gone."""
+    cdef intp shape[MAXDIMS]
+    cdef int ndim = 0
+    cdef char* target
+    cdef ndarray out
+    item = x
+    while isinstance(item, (list, tuple)):
+        if ndim == MAXDIMS or len(item) == 0:
+            return None
+        shape[ndim] = len(item)
+        ndim += 1
+        item = item[0]
+    out = new_array((<ndarray>item).code if isinstance(item, ndarray) else DOUBLE, ndim, shape)
+    if out.size > settings.inline_cost or not storage_allocate(out.st):
+        return None
+    target = data_of(out)
+    if not write_nested(x, out, 0, &target):
+        return None
+    settings.inlined += 1
+    return out
+
+cdef bint write_nested(object x, ndarray out, int axis, char** target) except -1:
+    """The elements of a list, in order; False when they are not all of out's type and shape."""
+    cdef ndarray element
+    if axis < out.ndim:
+        if not isinstance(x, (list, tuple)) or <intp>len(x) != out.shape[axis]:
+            return False
+        for item in x:
+            if not write_nested(item, out, axis + 1, target):
+                return False
+        return True
+    if type(x) is ndarray:
+        element = <ndarray>x
+        if element.ndim or element.code != out.code or not quick_ready(element):
+            return False
+        memcpy(target[0], data_of(element), out.itemsize)
+    elif out.code == DOUBLE and (type(x) is float or type(x) is int and -(1 << 53) < x < 1 << 53):
+        write_scalar(x, DOUBLE, target[0])
+    else:
+        return False
+    target[0] += out.itemsize
+    return True
+
+def stack_nested(x):
+    """The array that a list or tuple of arrays, or of such lists, is for NumPy."""
+    cdef ndarray out = small_nested(x)
+    if out is not None:
+        return out
+    parts = [as_array(item) for item in x]
+    if any([part.shape != parts[0].shape for part in parts]):
+        np.array([np.empty(part.shape) for part in parts])      # its error, of an inhomogeneous shape
+    return stack(parts)
+
+set_hook("stack", stack_nested)
 
 def small_repeat(ndarray a, intp repeats, int axis):
     """repeat() with one number of times; None when the long way must be gone."""

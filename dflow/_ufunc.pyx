@@ -165,6 +165,15 @@ cdef object compare_out_of_range(ufunc u, object a, object b):
         (<ndarray?>out).flags |= SCALAR
     return out
 
+cdef ndarray small_number(object x):
+    """A Python float, or an integer of 64 bits, as an array; None for other integers."""
+    cdef ndarray out
+    if type(x) is int and not -(1 << 62) < x < 1 << 62:
+        return None
+    out = new_array(code_of(type(x)), 0, NULL)
+    write_scalar(x, out.code, data_of(out))
+    return out
+
 cdef bint all_weak(tuple inputs):
     for x in inputs:
         if isinstance(x, ndarray):
@@ -727,11 +736,12 @@ cdef class ufunc:
                  sig=None, axes=None, axis=None, keepdims=False, **unknown):
         cdef Plan* p
         cdef int i, j
-        if (len(inputs) == 1 and type(inputs[0]) is ndarray and self.nin == 1 and out is None and where is True and dtype is None
-                and casting == "same_kind" and signature is None and not unknown):
-            p = self.unary[(<ndarray>inputs[0]).code]
+        if (len(inputs) == 1 and self.nin == 1 and out is None and where is True and dtype is None and casting == "same_kind"
+                and signature is None and not unknown):
+            x = small_number(inputs[0]) if type(inputs[0]) is float or type(inputs[0]) is int else inputs[0]
+            p = self.unary[(<ndarray>x).code] if type(x) is ndarray else NULL
             if p != NULL:
-                quick = quick_unary(p, <ndarray>inputs[0])
+                quick = quick_unary(p, <ndarray>x)
                 if quick is not None:
                     return quick
         if len(inputs) == 2 and self.nin == 2 and self.nout == 1 and where is True and dtype is None and not unknown and (

@@ -4,7 +4,8 @@ import operator
 
 import numpy as np
 from cpython.slice cimport PySlice_Check
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy, memset
+from dflow._memory cimport block_zeros
 from libc.stdint cimport int64_t, uint8_t
 from dflow._engine cimport settings, wait_storage
 from dflow._graph cimport Kernel, intp, storage_allocate, storage_new, readable, writable
@@ -377,6 +378,15 @@ cdef int set_index(ndarray a, object key, object value) except -1:
         return fill_with(v, value)
     return assign(v, as_array(value))
 
+cdef bint all_zeros(ndarray v, char* number) noexcept:
+    """Give a large array that nobody has used its memory, if that number is what it has in it anyway; whether it was done."""
+    cdef Scalar zero
+    memset(&zero, 0, sizeof(zero))
+    if v.size * v.itemsize != <intp>v.st.nbytes or not writable(v.st) or v.st.poison != NULL or memcmp(number, &zero, v.itemsize):
+        return False
+    v.st.data = block_zeros(v.st.nbytes)
+    return v.st.data != NULL
+
 cdef int fill_with(ndarray v, object value) except -1:
     cdef Kernel* k = cast_kernel(v.code, v.code)
     cdef Operand ops[2]
@@ -386,6 +396,8 @@ cdef int fill_with(ndarray v, object value) except -1:
     cdef Scalar room
     args[0] = <char*>&room
     write_scalar(value, v.code, args[0])
+    if v.st.data == NULL and all_zeros(v, args[0]):
+        return 0
     if (v.flags & C_CONTIGUOUS and v.size * k.cost <= settings.inline_cost and v.st.poison == NULL and writable(v.st)
             and storage_allocate(v.st)):
         args[1] = data_of(v)

@@ -6,6 +6,7 @@ NumPy's type and text, or the same type only where the sample begins with "?".
 """
 
 import importlib
+import operator
 import re
 import warnings
 from functools import partial
@@ -345,11 +346,46 @@ def test_subscripts_as_numpy(text, limit):
         assert (x is y) if isinstance(y, type) else (x.dtype, x.shape) == (y.dtype, y.shape) and same_bits(x, y)
 
 
+def test_large_zeros_in_used_memory():
+    """Their pages are taken from the system again; what was written to the same block is gone."""
+    for shape in ((5_000_000,), (5_000_001,), (2500, 2000)):
+        for fill in (lambda x: np.zeros(x.shape), np.zeros_like, lambda x: np.full(x.shape, -0.0)):
+            x = np.ones(shape)
+            dflow.waitall()
+            y = fill(x)
+            del x
+            x = fill(y)
+            x[1:3] = 1
+            assert x.any() and not y.any() and x.sum() == x[1:3].size
+            assert np.signbit(y).all() == np.signbit(y[-1]).all()
+
+
+@pytest.mark.parametrize("exponent", [2, 2.0, 0.5, 1, -1, 0, 3, -2, 1 << 70, 1.5])
+@pytest.mark.parametrize("name", ["a", "a[1, 1]", "a.astype('f4')", "i", "i[0, 1]", "b", "b[0, 0]", "c", "c[0]", "h"])
+def test_powers_as_numpy(name, exponent):
+    results = []
+    for module in (numpy, np):
+        x = eval(name, {key: module.array(value) for key, value in SOURCES.items()})
+        with numpy.errstate(all="ignore"):
+            for power in (operator.pow, operator.ipow):
+                try:
+                    results.append(plain(power(x, exponent)))
+                except Exception as error:
+                    results.append(type(error))
+    for expected, actual in zip(results[:2], results[2:]):
+        if isinstance(expected, type):
+            assert isinstance(actual, type)
+        else:
+            assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape) and same_bits(actual, expected)
+
+
 SELECTIONS = (
     "r = z[m]", "r = z.astype('?')[m]", "r = z.astype('f4')[m]", "r = z.astype('g')[m]", "r = z.astype('D')[m]",
-    "r = z.astype('G')[m]", "r = z[m[:, 0]]", "r = z[m & False]", "r = z[m | True]", "r = z.T[m.T]", "r = z[:, 3:][m[:, 3:]]",
+    "r = z.astype('G')[m]", "r = z[m[:, 0]]", "r = z[m & False]", "r = z[m | True]", "r = z.T[m.T]",
+    "r = z[:, 3:][m[:, 3:]]",
     "z[m] = z[m] ** 2", "z[m] += 1", "z[m] = np.array(7)", "z[m[:, 1]] = z[m[:, 1]] + 1", "z[m[:, 1]] = 2.5",
-    "z[::-1][m[::-1]] = np.arange(int(m.sum()))", "z[~m] = z[~m][::-1]", "z[m] = [1, 2]", "z[m[0]] = 1", "r = z[:, m[0]]",
+    "z[::-1][m[::-1]] = np.arange(int(m.sum()))", "z[~m] = z[~m][::-1]", "z[m] = [1, 2]", "z[m[0]] = 1",
+    "r = z[:, m[0]]",
     "z[:, m[0]] = z[1:, m[0]][:1]", "r = f[:, m[:60]]", "f[:, m[:60]] = f[::-1, m[:60]]", "r = f[1, m[:60]]",
     "r = f.swapaxes(1, 2)[:, m[:60].T]", "r = f.T[m[:60].T]", "f.T[m[:60].T, 1] = 5", "r = f[m[:4, :60]]",
     "m[m] = False", "r = m[m]", "m[:, 0][m[:, 1]] = m[:, 2][m[:, 1]]",
@@ -357,7 +393,8 @@ SELECTIONS = (
     "r = z[p]", "r = z[:, p]", "r = z[p, p + 1]", "r = z[p[:, None], p[:9]]", "r = z[p, 1]", "r = f[p % 3, :, p]",
     "r = f[:, p % 60, p - 7]", "r = f[p % 3, None, p % 60]", "r = z[::2, ::3][p % 50]", "r = z.T[p]", "r = z[p, p[:7]]",
     "r = z[m[:, 0], p[:1]]", "r = z[m[:90], p[:1]]", "r = v[p + 80]", "r = z[p, p - 400]", "r = v[p.astype(float)]",
-    "v[p] = p", "v[p] = 1", "v[p] = p[::-1] * 0.5", "z[p] = v[0]", "z[p] = np.arange(400.0)", "z[p, p] = p", "z[:, p] = 3",
+    "v[p] = p", "v[p] = 1", "v[p] = p[::-1] * 0.5", "z[p] = v[0]", "z[p] = np.arange(400.0)", "z[p, p] = p",
+    "z[:, p] = 3",
     "z[p[:, None], p[:9]] = -p[:9]", "f[:, p % 60] = 1", "z.T[p] = 4", "z[p.reshape(2, -1)] = 2",
     "r = z[p]; p[...] = 0", "r = z[m]; m[...] = False", "r = v[p]; v[...] = 0")
 

@@ -11,8 +11,8 @@ from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to
 from dflow.ops.table import add_row, method, op
 
-UNARY = ("a", "i", "b", "c", "h", "f", "s", "e", "[1.0, 0.5]", "2.0", "a, where=b, out=np.zeros((3, 4))", "a, a, a",
-         "a, out=np.zeros((3, 3))", "i, dtype='f4'")
+UNARY = ("a", "i", "b", "c", "h", "f", "s", "e", "[1.0, 0.5]", "2.0", "3", "1 << 63",
+         "a, where=b, out=np.zeros((3, 4))", "a, a, a", "a, out=np.zeros((3, 3))", "i, dtype='f4'")
 BINARY = ("a, v", "i, 3", "i, i.T.reshape(3, 4)", "b, b", "c, 2.5", "h, a", "f, f", "f, 3", "s, a", "e, 1.5", "a, m",
     "3, i",
           "[1, 2, 3, 4], a", "a, v, out=np.zeros((3, 4), 'f4')", "i, i, dtype='f8'",

@@ -185,16 +185,6 @@ op("[v, v]", "[v, v], 1", "[a, i], axis=-1", "[v, a]", "[]", "[v, v], 5", "[s, 2
     "[v, i[0]], dtype='f4'")(stack)
 
 
-def _stack_nested(parts):
-    """For lists of arrays, where NumPy speaks of an inhomogeneous shape."""
-    if any(x.shape != parts[0].shape for x in parts):
-        numpy.array([numpy.empty(x.shape) for x in parts])
-    return stack(parts)
-
-
-set_hook("stack", _stack_nested)
-
-
 @op("[v, v]", "[a, v]", "[a, m]", "[1, 2]", "[]", aliases=())
 def vstack(tup, *, dtype=None, casting="same_kind"):
     """Joined along the first axis, 1-d arrays as rows."""

@@ -78,16 +78,19 @@ cdef void fold_axes(Fold* w, char* out, char* p, intp* dims, intp* steps, bint f
             q += n * steps[last]
             left -= n
             filled += n
-            if filled == room:
+            if filled == room and total > room:
                 fold_one(w, partial + made * w.itemsize, block, filled, w.itemsize, True)
                 made += 1
                 filled = 0
         if not advance(&p, counter, dims, steps, last):
             break
-    if filled:
-        fold_one(w, partial + made * w.itemsize, block, filled, w.itemsize, True)
-        made += 1
-    fold(w, out, partial, made, w.itemsize, fresh)
+    if made == 0:                       # one block is no more than that
+        fold_one(w, out, block, filled, w.itemsize, fresh)
+    else:
+        if filled:
+            fold_one(w, partial + made * w.itemsize, block, filled, w.itemsize, True)
+            made += 1
+        fold(w, out, partial, made, w.itemsize, fresh)
     free(partial)
 
 cdef inline void gather(char* to, char* p, intp n, intp step, int size) noexcept nogil:

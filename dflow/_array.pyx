@@ -17,7 +17,7 @@ from dflow._graph cimport (
     Access, Task, WRITE, FULL, TRACKED, HAS_REGIONS, ALWAYS, FLAT, SIZE_SHIFT, HOST, MAY_RAISE, REPORTS_FP, INVALID_FAILS, Region,
     storage_new, storage_unref, storage_allocate, bytes_live, readable, writable, task_new, task_operand, task_constant,
     task_region, task_dims, task_strides, task_constants, regions_overlap, raise_poison, poison_storage)
-from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch, size_bits
+from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch, copy_out, size_bits
 from dflow._memory cimport add_int
 from dflow._kernels cimport (
     Scalar, BOOL, HALF, DTYPES, itemsizes, code_of, code_of_num, is_complex, is_integer, real_code, cast_kernel, write_scalar,
@@ -728,8 +728,12 @@ cdef class ndarray:
 
     def asnumpy(self):
         """A NumPy array: a copy."""
+        cdef Operand source
         wait_read(self)
-        return numpy_window(self).copy()
+        out = np.empty(shape_tuple(self), DTYPES[self.code])    # numpy's copy() would let other threads submit writes
+        fill_operand(&source, self, self.ndim, self.shape, False)
+        copy_out(cast_kernel(self.code, self.code), &source, self.ndim, self.shape, <char*>cnp.PyArray_DATA(out))
+        return out
 
     def __bool__(self):
         if self.size == 1:

@@ -135,6 +135,23 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
         return run_here(k, ops, nops, ndim, shape, core)
     return run_later(k, ops, nops, ndim, shape, core)
 
+cdef int copy_out(Kernel* k, Operand* source, int ndim, intp* shape, char* to) except -1:
+    """Run k from source, which is ready, to memory outside the engine, in C order. Keeps the GIL: nobody submits a write."""
+    cdef Operand ops[2]
+    cdef intp dims[MAXDIMS]
+    cdef intp size = 1
+    cdef int i
+    ops[0] = source[0]
+    fill_constant(&ops[1], to, source.itemsize)
+    for i in range(ndim - 1, -1, -1):
+        dims[i] = shape[i]
+        ops[1].strides[i] = size * source.itemsize
+        size *= shape[i]
+    if size:
+        ndim = simplify(ops, 2, ndim, dims)
+        run_here(k, ops, 2, ndim, dims, NULL)
+    return 0
+
 cdef int run_here(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1:
     cdef char* args[256]
     cdef intp dims[MAXDIMS + 70]

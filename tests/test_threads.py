@@ -80,9 +80,10 @@ def test_threads_that_submit_and_wait(any_engine):
     in_threads(*(lambda k=k: work(k) for k in range(8)))
 
 
-def test_a_reader_sees_a_writers_steps_in_order(any_engine):
+@pytest.mark.parametrize("size", [300, 20_000])         # NumPy gives up the GIL in copies of the larger one
+def test_a_reader_sees_a_writers_steps_in_order(any_engine, size):
     """One thread counts up all elements, another reads: never a step back, never two elements of different steps."""
-    x = np.zeros(300, dtype="int64")
+    x = np.zeros(size, dtype="int64")
 
     def read():
         last = 0

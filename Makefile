@@ -3,7 +3,11 @@
 PYTHON ?= python3
 ARGS   ?=
 
+# The PyTorch to compare with. One version, said here: of the newest, some indexes have only the build for GPUs, of gigabytes.
+TORCH ?= torch==2.13.0
+
 PY      := .venv/bin/python
+PEERS   := .venv-peers/bin/python
 SOURCES := setup.py $(wildcard dflow/*.pyx dflow/*.pxd dflow/*.c dflow/*.h)
 
 # Runs a command on another build than the one in place. The safe path keeps the working directory, and so the build in
@@ -13,10 +17,10 @@ using = PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/$(1)/lib
 # The Python files of such a build are copied afresh each time, or one that is deleted in dflow/ would live on there.
 forget_python = @if [ -d build/$(1)/lib ]; then find build/$(1)/lib -name '*.py' -delete; fi
 
-.PHONY: help build test bench debug lint asan clean
+.PHONY: help build test bench bench-peers debug lint asan clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-6s  %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s  %s\n", $$1, $$2}' Makefile
 
 # One environment for everything. Build requirements first: the build sees this environment, not a copy of its own.
 .venv/installed: pyproject.toml
@@ -26,6 +30,15 @@ help: ## list these targets
 	$(PY) -m pip install -q $$($(PY) -c \
 	'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])')
 	$(PY) -m pip install -q --no-build-isolation -e '.[dev]'
+	@touch $@
+
+# Another one for the libraries to compare with: they are large, and nobody needs them to work on dflow.
+.venv-peers/installed: pyproject.toml
+	@echo "Making .venv-peers with NumExpr, JAX and PyTorch: a gigabyte and some minutes, once."
+	$(PYTHON) -m venv .venv-peers
+	$(PEERS) -m pip install -q $$($(PEERS) -c \
+	'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])')
+	$(PEERS) -m pip install -q --no-build-isolation -e '.[bench,peers]' '$(TORCH)'
 	@touch $@
 
 # A stamp, so that nothing to do costs nothing; setup.py decides which extensions are out of date.
@@ -40,6 +53,10 @@ test: build ## run the tests (make test ARGS="-k fork -x")
 
 bench: build ## run the benchmarks beside NumPy (make bench ARGS="--help")
 	@$(PY) -m bench $(ARGS)
+
+bench-peers: .venv-peers/installed ## run the table of speed beside NumExpr, JAX and PyTorch too
+	$(PEERS) setup.py -q build_ext --inplace
+	@$(PEERS) -m bench fast $(ARGS)
 
 debug: .venv/installed ## run the tests on a build that asserts its invariants
 	$(call forget_python,debug)
@@ -60,6 +77,6 @@ lint: .venv/installed ## check style, Cython's hints, the length of files, and w
 	@$(PY) tools/lint.py
 	@$(PY) -m pytest -q --noconftest tests/test_layering.py
 
-clean: ## remove what the targets above made, except .venv
+clean: ## remove what the targets above made, except .venv and .venv-peers
 	rm -rf build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find dflow tests bench tools \( -name '*.so' -o -name '__pycache__' \) -prune -exec rm -rf {} + 2>/dev/null || true

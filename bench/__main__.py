@@ -13,7 +13,7 @@ from .machine import machine
 from .registry import EXPERIMENTS, Row, Run
 
 # The modules that register experiments, in the order of the table.
-for module in ("seed", "limits", "namespace", "whole"):
+for module in ("fast", "seed", "limits", "namespace", "whole", "sweep", "scheduling"):
     import_module(f".{module}", __package__)
 
 
@@ -32,8 +32,9 @@ def main():
     about = machine()
     start = time.perf_counter()
     print(", ".join(f"{key} {value}" for key, value in about.items()), end="\n\n")
-    print(report.heading(), flush=True)
-    rows = [row for name in options.experiments or EXPERIMENTS for row in measure(EXPERIMENTS[name], options)]
+    chosen = options.experiments or EXPERIMENTS
+    print(report.heading(max((EXPERIMENTS[name].beside for name in chosen), key=len)), flush=True)
+    rows = [row for name in chosen for row in measure(EXPERIMENTS[name], options)]
     print(f"\n{report.summary(rows)}\n{time.perf_counter() - start:.0f} s")
     write(rows, about, options.json)
     return any(row.error for row in rows)
@@ -68,7 +69,7 @@ def measure(one, options):
     try:
         for row in one.measure(Run(sizes, options.repeat, options.full, options.only or ())):
             row.experiment = one.name
-            print(report.line(row), flush=True)
+            print(report.line(row, one.beside), flush=True)
             yield row
     except Exception as error:
         row = Row(one.name, error=f"{type(error).__name__}: {error}".splitlines()[0], experiment=one.name)
@@ -83,10 +84,8 @@ def write(rows, about, also):
     paths = [report.RESULTS / f"{stamp}.json", report.RESULTS / "latest.json"]
     report.write_json(rows, about, paths + ([also] if also else []))
     print(f"bench/results/{stamp}.json, bench/results/latest.json", end="")
-    if picture.draw(rows, about, report.RESULTS / "latest.png"):
-        print(", bench/results/latest.png")
-    else:
-        print("; no picture (it needs matplotlib, and a row to draw)")
+    drawn = picture.draw(rows, about, report.RESULTS)
+    print("".join(f", bench/results/{name}" for name in drawn) or "; no picture, without matplotlib or rows")
 
 
 if __name__ == "__main__":

@@ -141,7 +141,7 @@ dflow.waitall()
 def task_memory(run):
     for size in run.sizes:
         # A process of its own: here, memory that earlier experiments left in the pool would be used unseen.
-        used, storages, tasks, data, header = map(int, _fresh(_PROBE.format(statements=size // 2)).split())
+        used, storages, tasks, data, header = map(int, fresh(_PROBE.format(statements=size // 2)).split())
         yield Row(f"memory of a pending op ({size:,} pending)", (used - storages * header) / size, "bytes", limit=200,
                   note=f"with headers {used / size:.0f}; an op has {tasks / size:.2f} tasks, {storages / size:.2f} "
                        f"headers of {header} bytes, {data / size:.0f} bytes of array data", size=size)
@@ -185,7 +185,7 @@ def sleepers(run):
                  note="base: one")
 
 
-def _fresh(code):
+def fresh(code):
     """What `code` prints in a new interpreter."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[1], env=environment, text=True,
@@ -201,10 +201,10 @@ def import_time(run):
     modules = ("numpy", "dflow.numpy")
     times = {module: [] for module in modules}
     for module in modules:
-        _fresh(code.format(module))
+        fresh(code.format(module))
     for _ in range(run.repeat(9)):
         for module in modules:
-            times[module].append(float(_fresh(code.format(module))))
+            times[module].append(float(fresh(code.format(module))))
     measured = spread([mine / other for mine, other in zip(times["dflow.numpy"], times["numpy"], strict=True)])
     yield Row("import dflow.numpy", measured.median, limit=1.3, low=measured.low, high=measured.high,
               base=statistics.median(times["numpy"]), dflow=statistics.median(times["dflow.numpy"]))

@@ -4,32 +4,54 @@ from .report import quantity, seconds
 GOOD, BAD, SUBMIT, WAIT = "#2a7f62", "#c8553d", "#e0a458", "#4a6fa5"
 
 
-def draw(rows, machine, path):
-    """Writes a PNG to `path`; False without matplotlib, or when there is nothing to draw."""
+# These have hundreds of rows: a picture of their own, or none.
+LARGE = ("namespace", "sweep", "scheduling")
+
+
+def draw(rows, machine, folder):
+    """Writes PNGs into `folder`. Returns their names: none without matplotlib, or when there is nothing to draw."""
     try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
+        import matplotlib  # noqa: F401
     except ImportError:
-        return False
-    rows = [row for row in rows if not row.error and row.experiment != "namespace"]     # hundreds: no picture
+        return []
+    rows = [row for row in rows if not row.error]
+    pictures = {"latest.png": (_overview, [row for row in rows if row.experiment not in LARGE]),
+                "sweep.png": (_sweep, [row for row in rows if row.experiment == "sweep"]),
+                "scheduling.png": (_scheduling, [row for row in rows if row.experiment == "scheduling"])}
+    drawn = []
+    for name, (draw_it, some) in pictures.items():
+        figure = draw_it(some) if some else None
+        if figure is not None:
+            figure.suptitle(f"dflow {machine['dflow']}, NumPy {machine['numpy']}, Python {machine['python']}, "
+                            f"{machine['cores']} cores, {machine['cpu']}", fontsize=10)
+            figure.savefig(folder / name, dpi=110)
+            drawn.append(name)
+    return drawn
+
+
+def _figure(width, height):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _overview(rows):
     limited = [row for row in rows if row.limit is not None and row.measured > 0]
     seed = [row for row in rows if row.limit is None and row.unit == "x" and row.measured > 0]
     split = [row for row in rows if row.experiment in ("asynchrony", "footprint") and row.submit is not None]
     panels = [(draw_panel, some) for draw_panel, some in
               ((_limits, limited), (_ratios, seed), (_submit_wait, split)) if some]
     if not panels:
-        return False
+        return None
     heights = [1.2 + 0.3 * len(some) * (2 if draw_panel is _submit_wait else 1) for draw_panel, some in panels]
-    figure = Figure(figsize=(11, sum(heights) + 0.6), layout="constrained")
-    FigureCanvasAgg(figure)
-    figure.suptitle(f"dflow {machine['dflow']}, NumPy {machine['numpy']}, Python {machine['python']}, "
-                    f"{machine['cores']} cores, {machine['cpu']}", fontsize=10)
+    figure = _figure(11, sum(heights) + 0.6)
     axes = figure.subplots(len(panels), 1, height_ratios=heights, squeeze=False)[:, 0]
     for axis, (draw_panel, some) in zip(axes, panels, strict=True):
         draw_panel(axis, some)
         axis.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=110)
-    return True
+    return figure
 
 
 def _limits(axis, rows):
@@ -92,3 +114,51 @@ def _labels(axis, labels):
     axis.set_yticks(range(len(labels)), labels, fontsize=8)
     axis.set_ylim(len(labels) - 0.4, -0.6)
     axis.tick_params(axis="x", labelsize=8)
+
+
+def _sweep(rows):
+    """The ratio over the size, a line for each kind of work."""
+    figure = _figure(9, 5)
+    axis = figure.subplots()
+    for kind in dict.fromkeys(row.label.split(",")[0] for row in rows):
+        mine = [row for row in rows if row.label.split(",")[0] == kind]
+        sizes = [row.size for row in mine]
+        (line,) = axis.plot(sizes, [row.measured for row in mine], marker="o", markersize=3, label=kind)
+        axis.fill_between(sizes, [row.low for row in mine], [row.high for row in mine],
+                          color=line.get_color(), alpha=0.15, linewidth=0)
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    low, high = axis.get_ylim()
+    axis.axhline(1, color="black", linewidth=1)
+    ticks = [digit * power for power in (0.01, 0.1, 1, 10) for digit in (1, 2, 5)]
+    axis.set_yticks([tick for tick in ticks if low <= tick <= high])
+    axis.set_yticks([], minor=True)
+    axis.yaxis.set_major_formatter("{x:g}")
+    axis.set_xlabel("elements", fontsize=8)
+    axis.set_ylabel("time, dflow / NumPy", fontsize=8)
+    axis.set_title("below the line dflow is faster; bands: quartiles", fontsize=10, loc="left")
+    axis.grid(axis="y", linewidth=0.3)
+    axis.legend(fontsize=8, frameon=False)
+    return figure
+
+
+def _scheduling(rows):
+    """Measured over possible, for each shape of graph and length of a task, over the workers."""
+    shapes = list(dict.fromkeys(row.label.split(",")[0] for row in rows))
+    figure = _figure(3.2 * len(shapes), 4)
+    axes = figure.subplots(1, len(shapes), sharey=True, squeeze=False)[0]
+    for axis, shape in zip(axes, shapes, strict=True):
+        mine = [row for row in rows if row.label.split(",")[0] == shape]
+        for length in dict.fromkeys(row.label.split(",")[1] for row in mine):
+            some = [row for row in mine if row.label.split(",")[1] == length]
+            axis.plot([row.size for row in some], [100 / row.measured for row in some], marker="o", markersize=3,
+                      label=length.strip())
+        axis.set_xscale("log", base=2)
+        axis.set_xticks([row.size for row in some], [str(row.size) for row in some], fontsize=8)
+        axis.axhline(100, color="black", linewidth=1)
+        axis.set_ylim(bottom=0)
+        axis.set_title(shape, fontsize=10, loc="left")
+        axis.set_xlabel("workers", fontsize=8)
+    axes[0].set_ylabel("efficiency, % of max(critical path, total / workers)", fontsize=8)
+    axes[-1].legend(fontsize=8, frameon=False)
+    return figure

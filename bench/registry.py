@@ -2,7 +2,7 @@
 
 An experiment is one generator function that takes a `Run` and yields `Row`s, under the decorator `experiment`.
 """
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy
 
@@ -23,6 +23,30 @@ class Experiment:
     size_is: str
     measure: object
     parts: tuple = ()
+    beside: tuple = ()
+
+
+@dataclass
+class Beside:
+    """What one column of a row says about another way than NumPy: its name and its seconds, and dflow's ratio to it."""
+
+    column: str
+    name: str
+    base: float
+    measured: float
+    limit: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def verdict(self):
+        return _verdict(self)
+
+
+def _verdict(one):
+    if one.limit is None:
+        return ""
+    return "ok" if one.measured <= one.limit else "over"
 
 
 @dataclass
@@ -43,23 +67,20 @@ class Row:
     experiment: str = ""
     size: int | None = None
     error: str = ""
+    beside: list = field(default_factory=list)
 
     @property
     def verdict(self):
-        if self.error:
-            return "ERROR"
-        if self.limit is None:
-            return ""
-        return "ok" if self.measured <= self.limit else "over"
+        return "ERROR" if self.error else _verdict(self)
 
 
-def experiment(name, about, limit="", sizes=(), size_is="", parts=()):
+def experiment(name, about, limit="", sizes=(), size_is="", parts=(), beside=()):
     """Registers the function under `name`. `limit` and `size_is` are words for --list, `sizes` the default sizes.
 
-    `parts` are names among which --only chooses.
+    `parts` are names among which --only chooses, `beside` the columns in which its rows have something `Beside`.
     """
     def register(measure):
-        EXPERIMENTS[name] = Experiment(name, about, limit, tuple(sizes), size_is, measure, tuple(parts))
+        EXPERIMENTS[name] = Experiment(name, about, limit, tuple(sizes), size_is, measure, tuple(parts), tuple(beside))
         return measure
     return register
 

@@ -7,6 +7,9 @@ from pathlib import Path
 RESULTS = Path(__file__).parent / "results"
 
 _COLUMNS = "{:<46} {:>9} {:>9} {:>9} {:>9} {:>10} {:>9} {:<5} {}"
+_WIDTH = len(_COLUMNS.format(*[""] * 9))
+# What one column of a row says beside NumPy: whom, the ratio, its limit and the verdict.
+_BESIDE = "{:<17} {:>7} {:>7} {:<5}"
 
 
 def seconds(value):
@@ -32,23 +35,36 @@ def quantity(value, unit):
     return f"{value:.0f} {unit}"
 
 
-def heading():
+def heading(columns=()):
+    """`columns` are the titles of those that some rows have beside the usual ones."""
     titles = _COLUMNS.format("per statement", "numpy", "dflow", "submit", "wait", "measured", "limit", "", "").rstrip()
-    return f"{titles}\n{'-' * len(titles)}"
+    if columns:
+        titles = f"{titles:<{_WIDTH}}" + "".join(_BESIDE.format(name, "ratio", "limit", "") for name in columns)
+    return f"{titles.rstrip()}\n{'-' * len(titles.rstrip())}"
 
 
-def line(row):
+def line(row, columns=()):
+    beside = {one.column: one for one in row.beside}
+    cells = "".join(_beside(beside.get(column)) for column in columns if beside)
     return _COLUMNS.format(row.label, seconds(row.base), seconds(row.dflow), seconds(row.submit), seconds(row.wait),
                            quantity(row.measured, row.unit), quantity(row.limit, row.unit), row.verdict,
-                           row.error or row.note).rstrip()
+                           cells + (row.error or row.note)).rstrip()
+
+
+def _beside(one):
+    if one is None:
+        return _BESIDE.format(*[""] * 4)
+    return _BESIDE.format(f"{one.name} {seconds(one.base)}", quantity(one.measured, "x"), quantity(one.limit, "x"),
+                          one.verdict)
 
 
 def summary(rows):
-    limited = [row for row in rows if row.limit is not None and not row.error]
-    over = [row for row in limited if row.verdict == "over"]
+    limited = [(row.label, row) for row in rows if row.limit is not None and not row.error]
+    limited += [(f"{row.label}, beside {one.name}", one) for row in rows for one in row.beside if one.limit is not None]
+    over = [(label, one) for label, one in limited if one.verdict == "over"]
     failed = [row for row in rows if row.error]
     lines = [f"{len(limited) - len(over)} of {len(limited)} limits reached"]
-    lines += [f"  over: {row.label}, {row.measured / row.limit:.2f} x its limit" for row in over]
+    lines += [f"  over: {label}, {one.measured / one.limit:.2f} x its limit" for label, one in over]
     lines += [f"  failed: {row.experiment}, {row.error}" for row in failed]
     return "\n".join(lines)
 
@@ -59,8 +75,7 @@ def write_json(rows, machine, paths):
         "format": 1,
         "date": datetime.now().astimezone().isoformat(timespec="seconds"),
         "machine": machine,
-        "rows": [{**{key: _short(value) for key, value in asdict(row).items()}, "verdict": row.verdict}
-                 for row in rows],
+        "rows": [_document(row) for row in rows],
     }
     text = json.dumps(document, indent=1) + "\n"
     for path in paths:
@@ -68,5 +83,14 @@ def write_json(rows, machine, paths):
         path.write_text(text)
 
 
+def _document(row):
+    return _short({**asdict(row), "beside": [{**asdict(one), "verdict": one.verdict} for one in row.beside],
+                   "verdict": row.verdict})
+
+
 def _short(value):
+    if isinstance(value, dict):
+        return {key: _short(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_short(inner) for inner in value]
     return float(f"{value:.6g}") if isinstance(value, float) else value

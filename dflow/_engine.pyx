@@ -5,6 +5,8 @@ The life of a task: task_new and task_operand fill it, submit() connects it to i
 ready.
 """
 
+from operator import index
+
 from dflow import _graph
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -25,6 +27,7 @@ cdef enum:
     MAX_LOOSE = 4           # results of a group that nothing in it has read; more would only be in each other's way
     STUCK = 60              # slices without progress after which the exit waits no longer for host tasks
     SLICE_NS = 50000000     # longest sleep of a waiting thread between looks at signals
+    PATIENCE_NS = 1000000   # for which who waits for room waits for more of it than he needs
 
 settings.inline_cost = 2000
 settings.tiny_cost = 500
@@ -323,12 +326,18 @@ cdef struct Wait:           # what a thread waits for
     Storage* s              # that it can be read or written; NULL: that nothing is pending,
     Region* r
     bint write
-    long long room          # or, when this is not 0, that so many bytes fit into the budget
+    long long room          # or, when this is not 0, that so many bytes fit into the budget, with room to spare
+    long long patience      # until this time
 
 cdef bint finished(Wait* w) noexcept nogil:
     if w.s != NULL:
         return region_ready(w.s, w.r, w.write)
-    return pending() == 0 or (w.room and bytes_live() + w.room <= memory_budget - memory_budget // 8)
+    return pending() == 0 or (w.room and enough(w))
+
+cdef bint enough(Wait* w) noexcept nogil:
+    """Not for every block that is freed a wake-up; but what is pending may be long, and need this very thread to end."""
+    cdef long long spare = memory_budget - bytes_live() - w.room
+    return spare >= memory_budget // 8 or (spare >= 0 and now_ns() > w.patience)
 
 cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
     """Help, or sleep, until what is waited for is ready (True) or it is time to look at signals (False).
@@ -362,7 +371,7 @@ cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
         else:
             bell_lock(&shared.done_bell)
             if shared.rings == seen:
-                bell_wait_ns(&shared.done_bell, SLICE_NS)
+                bell_wait_ns(&shared.done_bell, PATIENCE_NS if w.room else SLICE_NS)
             bell_unlock(&shared.done_bell)
     take_gil(me)
     return ready
@@ -483,6 +492,7 @@ cdef bint make_room(size_t nbytes) except -1:
         return True
     memory_waits += 1
     while pending() and bytes_live() + w.room > memory_budget:
+        w.patience = now_ns() + PATIENCE_NS
         block(&w)
     if graves():
         drain()
@@ -698,6 +708,7 @@ def bulk(n=None):
     global longest_group
     before = longest_group
     if n is not None:
+        n = index(n)
         if not 0 <= n <= MAX_MEMBERS:
             raise ValueError(f"n must be between 0 and {MAX_MEMBERS}, not {n}")
         start_group()
@@ -712,7 +723,7 @@ def set_memory_budget(nbytes):
     """
     global memory_budget
     before = memory_budget
-    if not isinstance(nbytes, int) or nbytes <= 0:
+    if not isinstance(nbytes, int) or isinstance(nbytes, bool) or nbytes <= 0:
         raise ValueError(f"nbytes must be a positive int, not {nbytes!r}")
     memory_budget = min(nbytes, 1 << 62)
     set_block_limit(memory_budget)

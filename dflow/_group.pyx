@@ -68,10 +68,14 @@ cdef int space_of(Task* t, Space* space) noexcept nogil:
     return 0
 
 cdef bint same_map(Task* t, int i, Task* u, int j) noexcept nogil:
-    """Whether two operands see each point of the iteration space at the same place; the axes may be split differently."""
+    """Whether two operands see each point of the iteration space at the same place; the axes may be split differently.
+
+    And as much of it: an element and its real part begin at one place, but a write of the part does not stand for a read of
+    the element, nor is its step in a register that of the element.
+    """
     cdef Cursor a, b
     cdef intp n
-    if accesses(t)[i].key >> ACCESS_BITS != accesses(u)[j].key >> ACCESS_BITS:
+    if accesses(t)[i].key >> SIZE_SHIFT != accesses(u)[j].key >> SIZE_SHIFT:      # offset and size
         return False
     begin(&a, t, i)
     begin(&b, u, j)

@@ -394,7 +394,7 @@ cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial, bint bl
         w.naxes = naxes
         w.initial = initial
         w.blocked = blocked
-        r = remember(key, kernel_new(k.name, 2 if initial else 1, 3 if initial else 2,
+        r = remember(key, kernel_new(b"reduce", 2 if initial else 1, 3 if initial else 2,
                                      <loop_t>reduce_initial_loop if initial else <loop_t>reduce_loop, w,
                                      k.flags & ~ELEMENTWISE | REDUCES | ROWS, k.cost))
     return r
@@ -423,7 +423,7 @@ cdef Kernel* accumulate_kernel(Kernel* k, int code) except NULL:
     key = ("accumulate", <size_t>k)
     cdef Kernel* r = recall(key)
     if r == NULL:
-        r = remember(key, kernel_new(k.name, 1, 2, accumulate_loop, wrap(k, itemsizes[code]), k.flags & ~ELEMENTWISE | ROWS, k.cost + 1))
+        r = remember(key, kernel_new(b"accumulate", 1, 2, accumulate_loop, wrap(k, itemsizes[code]), k.flags & ~ELEMENTWISE | ROWS, k.cost + 1))
     return r
 
 cdef void reduceat_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
@@ -446,7 +446,7 @@ cdef Kernel* reduceat_kernel(Kernel* k, int code) except NULL:
     key = ("reduceat", <size_t>k)
     cdef Kernel* r = recall(key)
     if r == NULL:
-        r = remember(key, kernel_new(k.name, 2, 3, reduceat_loop, wrap(k, itemsizes[code]), k.flags & ~ELEMENTWISE | ROWS, k.cost))
+        r = remember(key, kernel_new(b"reduceat", 2, 3, reduceat_loop, wrap(k, itemsizes[code]), k.flags & ~ELEMENTWISE | ROWS, k.cost))
     return r
 
 cdef void at_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:

@@ -121,6 +121,9 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
     if k.pieces != NULL and worth_blas(core.dims[0], core.dims[1], core.dims[2]):
         load_blas()
     ndim = simplify(ops, nops, ndim, shape)
+    if core == NULL and shape[0] == 1 and ndim == 1:
+        for i in range(nops):               # the steps choose NumPy's loop, and so the last bit: as in _quick and in FLAT tasks
+            ops[i].strides[0] = ops[i].itemsize if ops[i].s != NULL else 0
     read_fp_policy()
     strict = fp_strict != 0 and (k.flags & REPORTS_FP) != 0
     if strict:

@@ -256,6 +256,9 @@ cdef ndarray queue_matmul(Plan* p, ndarray x, ndarray y):
 cdef bint small_ready(ndarray a) noexcept:
     return readable(a.st) and a.st.poison == NULL and a.st.data != NULL
 
+cdef Kernel REDUCE                  # its name, in warnings, as NumPy gives it
+REDUCE.name = b"reduce"
+
 cdef ndarray quick_reduce(Reduction* r, ndarray a):
     """The reduction of all elements of a, when that is cheap and can be done now; else None."""
     cdef Kernel* k
@@ -276,7 +279,7 @@ cdef ndarray quick_reduce(Reduction* r, ndarray a):
     if k.flags & REPORTS_FP:
         flags = fp_flags()
         if flags:
-            fp_event(flags, k)
+            fp_event(flags, &REDUCE)
     return out
 
 cdef bint small(object x) noexcept:

@@ -19,7 +19,7 @@ def qr(a):
 
 
 def main(size):
-    t = np.linspace(-1, 1, 2 * size)
+    t = np.cos(np.pi * (np.arange(2 * size) + 0.5) / (2 * size))        # where Chebyshev's polynomials are orthogonal
     a = np.cos(np.arange(size) * np.arccos(t)[:, None])
     b = np.exp(t) * np.abs(t)
     r, vectors = qr(a)

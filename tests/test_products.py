@@ -1,0 +1,356 @@
+"""Matrix products: NumPy's within rounding, the same bits for any number of workers, nobody else's threads touched."""
+
+import ast
+import os
+import subprocess
+import sys
+import threading
+
+import numpy
+import pytest
+import threadpoolctl
+from engines import HANG, configured, in_threads
+
+import dflow
+import dflow.numpy as np
+
+DTYPES = ("float32", "float64", "complex64", "complex128")
+OTHERS = ("float16", "int64", "uint8", "bool", "longdouble", "clongdouble")
+WORKERS = (1, 2, 5, 16)
+
+
+def draw(shape, dtype, seed=0):
+    random = numpy.random.default_rng(seed + sum(shape))
+    x = random.normal(size=shape)
+    if numpy.dtype(dtype).kind == "c":
+        x = x + 1j * random.normal(size=shape)
+    return (x * (1 if numpy.dtype(dtype).kind in "fc" else 3)).astype(dtype, casting="unsafe")
+
+
+LAYOUTS = {
+    "C": lambda np, x: x,
+    "Fortran": lambda np, x: np.swapaxes(np.swapaxes(x, -1, -2).copy(), -1, -2),
+    "rows of a larger one": lambda np, x: np.concatenate([x, x], axis=-1)[..., :x.shape[-1]],
+    "columns of a larger one": lambda np, x: np.swapaxes(
+        np.concatenate([np.swapaxes(x, -1, -2)] * 2, axis=-1)[..., :x.shape[-2]], -1, -2),
+    "every second column": lambda np, x: np.repeat(x, 2, axis=-1)[..., ::2],
+    "every second row": lambda np, x: np.repeat(x, 2, axis=-2)[..., ::2, :],
+    "rows backwards": lambda np, x: x[..., ::-1, :].copy()[..., ::-1, :],
+    "columns backwards": lambda np, x: x[..., ::-1].copy()[..., ::-1],
+    "shifted": lambda np, x: np.concatenate([x[..., :1, :], x], axis=-2)[..., 1:, :],
+}
+
+
+def assert_near(actual, expected, n):
+    """n: terms of each sum."""
+    actual = actual.asnumpy()
+    assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+    if expected.dtype.kind not in "fc":
+        assert (actual == expected).all()
+        return
+    real = expected.dtype.type(0).real.dtype
+    scale = numpy.abs(expected).max(initial=1)
+    assert numpy.abs(actual - expected).max(initial=0) <= 8 * numpy.finfo(real).eps * max(n, 1) ** 0.5 * scale * 4
+
+
+def check(x, y, n=None, product=lambda np, x, y: x @ y, settings=({},)):
+    expected = product(numpy, x, y)
+    bits = None
+    for setting in settings:
+        with configured(**setting):
+            actual = product(np, np.array(x), np.array(y))
+            assert_near(actual, expected, n or x.shape[-1])
+            data = actual.asnumpy().tobytes() if expected.dtype.char not in "gG" else b""
+        bits = data if bits is None else bits
+        assert data == bits, setting
+
+
+ANY_WORKERS = [{"workers": n} for n in WORKERS] + [{"naive": True}, {"workers": 2, "limit": 0, "bulk": 0}]
+
+
+# -- values and bits -------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("left", LAYOUTS)
+def test_layouts(dtype, left):
+    x, y = draw((70, 130), dtype), draw((130, 90), dtype, 1)
+    for right in LAYOUTS:
+        check(x, y, product=lambda np, x, y: LAYOUTS[left](np, x) @ LAYOUTS[right](np, y))  # noqa: B023
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(700, 300, 40), (1100, 20, 1100), (513, 64, 2049), (16, 1100, 16), (100, 1100, 17),
+                                   (17, 1100, 1600),
+                                   (64, 64, 64), (65, 64, 65), (2600, 16, 16), (16, 16, 2600)])
+def test_the_same_bits_for_any_number_of_workers(dtype, shape):
+    m, n, p = shape
+    check(draw((m, n), dtype), draw((n, p), dtype, 1), settings=ANY_WORKERS)
+
+
+@pytest.mark.parametrize("left, right", [("Fortran", "C"), ("C", "Fortran"), ("Fortran", "Fortran"),
+                                         ("every second column", "C"),
+                                         ("rows backwards", "columns backwards"),
+                                         ("rows of a larger one", "columns of a larger one")])
+def test_the_same_bits_in_any_layout_and_number_of_workers(left, right):
+    for dtype in ("float32", "complex128"):
+        check(draw((900, 60), dtype), draw((60, 1700), dtype, 1), settings=ANY_WORKERS,
+              product=lambda np, x, y: LAYOUTS[left](np, x) @ LAYOUTS[right](np, y))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_batches(dtype):
+    for a, b in (((5, 70, 80), (5, 80, 90)), ((5, 70, 80), (80, 90)), ((70, 80), (5, 80, 90)),
+                 ((4, 1, 70, 80), (3, 80, 20)),
+                 ((1, 3, 70, 80), (4, 1, 80, 90)), ((0, 70, 80), (80, 90)), ((40, 20, 30), (40, 30, 20)),
+                 ((2, 600, 70), (1, 70, 1100)),
+                 ((2, 3, 1), (1, 4)), ((300, 3, 4), (300, 4, 5))):
+        check(draw(a, dtype), draw(b, dtype, 1), settings=[{}, {"workers": 3, "limit": 0}, {"naive": True}])
+
+
+def test_batches_in_other_layouts():
+    x, y = draw((6, 70, 80), "float64"), draw((6, 80, 90), "float64", 1)
+    for layout in LAYOUTS.values():
+        check(x, y, product=lambda np, x, y: layout(np, x)[::-1] @ layout(np, y)[::2].repeat(2, axis=0))    # noqa: B023
+    check(x, y, product=lambda np, x, y: np.swapaxes(np.swapaxes(x, 0, 1).copy(), 0, 1) @ y)
+    check(x, y, product=lambda np, x, y: x.transpose(1, 0, 2) @ y.transpose(0, 1, 2)[:1])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_with_its_own_transpose(dtype):
+    x = draw((600, 130), dtype)
+    for product in (lambda np, x, y: x @ x.T, lambda np, x, y: x.T @ x, lambda np, x, y: x[::2] @ x[::2].T,
+                    lambda np, x, y: x @ x[:].T, lambda np, x, y: x @ x.T[:, :500], lambda np, x, y: x[:130] @ x[:130],
+                    lambda np, x, y: x.T[::-1] @ x[:, ::-1], lambda np, x, y: x @ x.T.conj()):
+        check(x, x, n=600, product=product, settings=ANY_WORKERS[:4])
+    x = draw((3, 200, 130), dtype)
+    check(x, x, product=lambda np, x, y: x @ np.swapaxes(x, 1, 2), settings=ANY_WORKERS[:4])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_vectors(dtype):
+    m, v, w = draw((300, 1200), dtype), draw((1200,), dtype, 1), draw((300,), dtype, 2)
+    settings = ANY_WORKERS[:3] + ANY_WORKERS[-2:]
+    check(m, v, settings=settings)
+    check(w, m, settings=settings)
+    check(v, v, settings=settings)
+    check(m, v, product=lambda np, x, y: x[:, ::2] @ y[::-2], settings=settings)
+    check(m, v, product=lambda np, x, y: x @ y[:, None], settings=settings)
+    check(v, w, n=1, product=lambda np, x, y: x[:, None] @ y[None, :], settings=settings)
+    check(m, v, product=lambda np, x, y: np.dot(x, y), settings=settings)
+    check(draw((4, 30, 40), dtype), draw((40,), dtype), settings=settings)
+
+
+@pytest.mark.parametrize("dtype", DTYPES + OTHERS)
+def test_empty_and_tiny(dtype):
+    for a, b in (((0, 5), (5, 4)), ((4, 5), (5, 0)), ((4, 0), (0, 5)), ((0, 0), (0, 0)), ((1, 1), (1, 1)),
+                 ((3, 0, 4), (4, 5)), ((0,), (0,)),
+                 ((0,), (0, 3)), ((1, 500), (500, 1)), ((100, 0), (0, 100))):
+        check(draw(a, dtype), draw(b, dtype, 1), settings=[{}, {"limit": 0}])
+
+
+@pytest.mark.parametrize("dtype", OTHERS)
+def test_types_without_a_blas(dtype):
+    check(draw((70, 80), dtype), draw((80, 90), dtype, 1), settings=[{}, {"workers": 3}, {"workers": 1}])
+    check(draw((2, 70, 20), dtype), draw((20, 40), dtype, 1), settings=[{}, {"workers": 3}, {"workers": 1}])
+
+
+def test_mixed_types():
+    for a in DTYPES + ("int64", "float16"):
+        for b in DTYPES + ("uint8",):
+            check(draw((70, 80), a), draw((80, 90), b, 1))
+
+
+OUTS = ("np.matmul(x, y, out=out)", "np.matmul(x, y, out=out[::2])", "np.matmul(x, y, out=out.T)",
+        "np.matmul(x, y, out=x)",
+        "np.matmul(x, y, out=y)", "np.matmul(x, y.T, out=x[::-1])", "np.matmul(x, y, out=out[:, ::-1])",
+        "np.matmul(x, x, out=x)",
+        "np.dot(x, y, out=out)", "x @= y", "np.matmul(x[1:], y, out=x[:-1])")
+
+
+@pytest.mark.parametrize("statement", OUTS)
+def test_out_and_overlap(statement):
+    n = 300
+    variables = []
+    for module in (numpy, np):
+        x, y = draw((n, n), "float64"), draw((n, n), "float64", 1)
+        out = numpy.zeros((2 * n, n) if "::2]" in statement else (n, n))
+        these = {"np": module} | {name: module.array(value) for name, value in (("x", x), ("y", y), ("out", out))}
+        exec(statement, these)
+        variables.append(these)
+    for name in ("x", "y", "out"):
+        assert_near(variables[1][name], variables[0][name], n)
+
+
+def test_products_read_what_is_pending_and_are_read():
+    with configured(limit=0):
+        x, y = draw((300, 200), "float64"), draw((200, 250), "float64", 1)
+        a, b = np.array(x), np.array(y)
+        c = (a * 2 - 1) @ (b + 1)
+        a += 1
+        d = (c * 2).sum(axis=0) + c[0]
+        expected = (x * 2 - 1) @ (y + 1)
+        assert_near(c, expected, 2000)
+        assert_near(d, (expected * 2).sum(axis=0) + expected[0], 2000)
+
+
+def test_nan_and_infinity_spread_as_in_numpy():
+    x, y = draw((200, 100), "float64"), draw((100, 300), "float64", 1)
+    x[5, 7] = numpy.nan
+    y[3, 11] = numpy.inf
+    with numpy.errstate(all="ignore"):
+        expected, actual = x @ y, (np.array(x) @ np.array(y)).asnumpy()
+    assert (numpy.isnan(expected) == numpy.isnan(actual)).all() and (numpy.isinf(expected) == numpy.isinf(actual)).all()
+
+
+def test_what_was_in_the_results_memory_does_not_show():
+    """Freed memory full of NaN is used again for results."""
+    for _ in range(5):
+        np.full((300, 300), numpy.nan).wait_to_read()
+        x = np.ones((300, 300)) @ np.ones((300, 300))
+        assert (x.asnumpy() == 300).all()
+
+
+# -- threads ---------------------------------------------------------------------------------------
+
+def thread_counts():
+    return {library["filepath"]: library["num_threads"] for library in threadpoolctl.threadpool_info()}
+
+
+@pytest.fixture
+def loaded():
+    """SciPy's BLAS, as the first large product loads it."""
+    dflow.engine.config()
+    return thread_counts()
+
+
+def test_nobodys_thread_counts_change(loaded):
+    x = draw((700, 600), "float64")
+    y = np.array(x)
+    for n in (1, 2, 5):
+        with configured(workers=n):
+            for _ in range(5):
+                (y @ y.T[:, ::-1]).wait_to_read()
+                (y @ y.T).wait_to_read()
+            dflow.waitall()
+        assert thread_counts() == loaded
+
+
+def test_a_count_that_the_user_set_stays(loaded):
+    y = np.array(draw((700, 600), "float64"))
+    for limit in (1, 2, 3):
+        with threadpoolctl.threadpool_limits(limit, user_api="blas"):
+            counts = thread_counts()
+            (y.T @ y[:, ::-1]).wait_to_read()
+            dflow.waitall()
+            assert thread_counts() == counts
+    assert thread_counts() == loaded
+
+
+def test_counts_when_several_threads_multiply(loaded):
+    y = np.array(draw((400, 500), "float32"))
+    expected = y.asnumpy() @ y.asnumpy().T[:, ::-1]
+
+    def multiply():
+        for _ in range(8):
+            assert_near(y @ y.T[:, ::-1], expected, 500)
+
+    for settings in ({"workers": 3}, {"workers": 1}, {"naive": True}):
+        with configured(**settings):
+            in_threads(multiply, multiply, multiply)
+            dflow.waitall()
+        assert thread_counts() == loaded
+
+
+def test_numpys_own_products_beside_ours(loaded):
+    x = draw((500, 500), "float64")
+    y, stop = np.array(x), threading.Event()
+    expected = x @ x
+
+    def theirs():
+        while not stop.is_set():
+            assert numpy.allclose(x @ x, expected)
+
+    def ours():
+        try:
+            for _ in range(20):
+                assert_near(y @ y, expected, 2000)
+        finally:
+            stop.set()
+
+    in_threads(theirs, ours)
+    dflow.waitall()
+    assert thread_counts() == loaded
+
+
+# -- configuration ---------------------------------------------------------------------------------
+
+PROGRAM = """
+import os
+before = dict(os.environ)
+import numpy
+import dflow, dflow.numpy as np
+x = np.arange(40000.0).reshape(200, 200) % 7
+y = (x @ x[::-1]).asnumpy()
+assert (y == x.asnumpy() @ x.asnumpy()[::-1]).all()
+assert dict(os.environ) == before, "the environment was changed"
+print(repr(dflow.engine.config()))
+dflow.show_config()
+"""
+
+
+def run(program=PROGRAM, **environment):
+    """The configuration that a process prints first, and its other lines."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("DFLOW_") and k != "OPENBLAS_CORETYPE"}
+    env["PYTHONPATH"] = os.path.dirname(os.path.dirname(os.path.abspath(dflow.__file__)))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=HANG,
+                          env=env | environment)
+    assert done.returncode == 0, done.stderr
+    first, *lines = done.stdout.splitlines()
+    return ast.literal_eval(first), lines
+
+
+def skip_without_openblas():
+    if not dflow.engine.config()["blas"].get("kernels"):
+        pytest.skip("SciPy's BLAS is not OpenBLAS")
+
+
+def test_the_core_type_can_be_chosen():
+    skip_without_openblas()
+    for name, kernels in (("HASWELL", "Haswell"), ("SANDYBRIDGE", "Sandybridge")):
+        assert run(DFLOW_BLAS_CORETYPE=name)[0]["blas"]["kernels"] == kernels
+
+
+def test_an_empty_core_type_leaves_the_choice_to_the_library():
+    skip_without_openblas()
+    own = run(DFLOW_BLAS_CORETYPE="")[0]["blas"]["kernels"]
+    program = ("import scipy.linalg, threadpoolctl\n"
+               "print([l['architecture'] for l in threadpoolctl.threadpool_info() if 'scipy' in l['filepath']])")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=HANG)
+    assert own in ast.literal_eval(done.stdout)
+
+
+def test_the_users_openblas_coretype_counts():
+    skip_without_openblas()
+    assert run(OPENBLAS_CORETYPE="HASWELL")[0]["blas"]["kernels"] == "Haswell"
+    assert run(OPENBLAS_CORETYPE="HASWELL", DFLOW_BLAS_CORETYPE="SANDYBRIDGE")[0]["blas"]["kernels"] == "Sandybridge"
+
+
+def test_a_library_that_is_loaded_already_is_used_as_it_is():
+    skip_without_openblas()
+    config, _ = run("import scipy.linalg\n" + PROGRAM, DFLOW_BLAS_CORETYPE="SANDYBRIDGE", OPENBLAS_CORETYPE="HASWELL")
+    assert config["blas"]["kernels"] == "Haswell"
+
+
+def test_show_config():
+    config, lines = run(DFLOW_NUM_WORKERS="3")
+    assert lines[0] == f"dflow {dflow.__version__}, numpy {numpy.__version__}"
+    assert lines[1:] == [f"{name}: {value}" for name, value in config.items()]
+    assert config["workers"] == 3 and config["naive"] is False and config["bulk"] == dflow.engine.config()["bulk"]
+    assert {"workers", "naive", "bulk", "memory_budget", "blas"} == set(config)
+
+
+def test_the_same_bits_in_another_process_with_another_number_of_workers():
+    program = ("import numpy, hashlib, dflow.numpy as np, dflow\nr = numpy.random.default_rng(3)\n"
+               "x, y = np.array(r.normal(size=(1300, 150))), np.array(r.normal(size=(150, 1300)))\n"
+               "z = hashlib.sha256((x @ y).asnumpy().tobytes()).hexdigest()\nprint(repr({'z': z}))\n")
+    assert len({run(program, DFLOW_NUM_WORKERS=str(n))[0]["z"] for n in (1, 2, 7)}) == 1

@@ -6,22 +6,20 @@ cimport cython
 cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
-from cpython.slice cimport PySlice_Check
-from cpython.exc cimport PyErr_Occurred
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport malloc, free
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 from dflow._engine cimport submit, wait_storage, region_ready, in_host_task, settings, nudge, make_room, memory_budget
 from dflow._fp cimport read_fp_policy, fp_warn, fp_strict
 from dflow._graph cimport (
-    Access, Task, WRITE, FULL, TRACKED, HAS_REGIONS, ALWAYS, FLAT, SIZE_SHIFT, HOST, MAY_RAISE, REPORTS_FP, INVALID_FAILS, Region,
-    storage_new, storage_unref, storage_allocate, bytes_live, readable, writable, task_new, task_operand, task_constant,
-    task_region, task_dims, task_strides, task_constants, regions_overlap, raise_poison, poison_storage)
-from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch, copy_out, size_bits
+    Task, WRITE, FULL, TRACKED, HAS_REGIONS, ALWAYS, FLAT, HOST, REPORTS_FP, Region, storage_new, storage_unref,
+    storage_allocate, bytes_live, readable, task_new, task_operand, task_constant, task_region, task_dims, task_constants,
+    regions_overlap)
+from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch, copy_out, size_bits
 from dflow._memory cimport add_int
 from dflow._kernels cimport (
-    Scalar, BOOL, HALF, DTYPES, itemsizes, code_of, code_of_num, is_complex, is_integer, real_code, cast_kernel, write_scalar,
-    read_scalar, kernel_new, sleep_kernel)
+    BOOL, HALF, DTYPES, itemsizes, code_of, code_of_num, is_complex, is_integer, real_code, cast_kernel, read_scalar,
+    kernel_new, sleep_kernel)
 
 cnp.import_array()
 
@@ -29,14 +27,8 @@ from numpy.exceptions import AxisError, ComplexWarning
 
 cdef extern from "Python.h":
     Py_ssize_t PyNumber_AsSsize_t(object, object) except? -1
-    int PySlice_Unpack(object, Py_ssize_t*, Py_ssize_t*, Py_ssize_t*) except -1
-    Py_ssize_t PySlice_AdjustIndices(Py_ssize_t, Py_ssize_t*, Py_ssize_t*, Py_ssize_t)
     bint PyLong_CheckExact(object)
-    bint PyTuple_CheckExact(object)
     bint PyIndex_Check(object)
-    Py_ssize_t PyTuple_GET_SIZE(tuple)
-    PyObject* PyTuple_GET_ITEM(tuple, Py_ssize_t)
-    Py_ssize_t PyLong_AsSsize_t(object) except? -1
 
 cdef extern from "numpy/arrayobject.h":
     object PyArray_New(object, int, cnp.npy_intp*, int, cnp.npy_intp*, void*, int, int, PyObject*)

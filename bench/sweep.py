@@ -17,7 +17,7 @@ KINDS = {
     "product": ("z = x @ y", "f4", 10 ** 7, 60),
 }
 
-SECONDS = 0.4       # about, for one size of one kind
+SECONDS = 0.25       # about, for one size of one kind
 
 
 @experiment("sweep", "add, exp, a chain, sum and a matrix product, at sizes from 1 to 10^8 (--full: the product too)",
@@ -37,7 +37,7 @@ def _measure(run, kind, size):
     sides = {"numpy": Side(stmt, **theirs), "dflow": Side(stmt, "waitall()", **ours)}
     guess = size * cost * 1e-9
     number = 1 if guess > 0.004 else calibrate(sides["numpy"], 0.002)
-    repeat = max(3, min(9, round(SECONDS / (2 * max(guess, 0.002)))))
+    repeat = max(3, min(7, round(SECONDS / (2 * max(guess, 0.002)))))
     # Only then does OpenBLAS use threads, which spin.
     settle = SETTLE if kind == "product" and size > 1000 else 0
     timings = interleaved(sides, run.repeat(repeat), number, settle)

@@ -3,6 +3,12 @@
 from libc.stdlib cimport malloc, free
 from libc.string cimport memcpy
 
+cdef extern from "_sync.h" nogil:
+    int fp_flags()
+    void fp_clear()
+    void fp_raise(int)
+    void or_int(int*, int)
+
 cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh) noexcept nogil:
     cdef char* args[3]
     cdef intp steps[3]
@@ -126,6 +132,59 @@ cdef void fold_across(Fold* w, char* out, char* p, intp n, intp out_step, intp s
         if not advance(&p, counter, dims, steps, w.naxes):
             return
 
+cdef enum:
+    BAND = 1 << 16          # elements of a band, about
+    LEAST_ROWS = 16
+
+cdef bint plan_across(Fold* w, char** args, intp* dims, intp* steps, Across* a) noexcept nogil:
+    cdef int last = 2 if w.initial else 1
+    a.w = w
+    a.n = dims[0]
+    a.rows = dims[1]
+    a.step = steps[0]
+    a.row_step = steps[last + 1]
+    if not w.blocked or w.naxes != 1 or a.step == 0 or magnitude(a.step) >= magnitude(a.row_step) or a.n * a.rows <= BAND:
+        return False
+    a.band = BAND // a.n if BAND // a.n > LEAST_ROWS else LEAST_ROWS
+    a.bands = (a.rows + a.band - 1) // a.band
+    if a.bands == 1:
+        return False
+    a.partial = <char*>malloc(a.bands * a.n * w.itemsize)
+    a.p = args[0]
+    a.initial = args[1] if w.initial else NULL
+    a.initial_step = steps[1] if w.initial else 0
+    a.out = args[last]
+    a.out_step = steps[last]
+    a.flags = 0
+    return a.partial != NULL
+
+cdef void run_across(void* plan, intp start, intp stop) noexcept nogil:
+    cdef Across* a = <Across*>plan
+    cdef intp i, k, rows
+    cdef char* p
+    cdef char* out
+    fp_clear()
+    for k in range(start, stop):
+        p = a.p + k * a.band * a.row_step
+        out = a.partial + k * a.n * a.w.itemsize
+        rows = a.rows - k * a.band
+        if rows > a.band:
+            rows = a.band
+        for i in range(a.n):
+            memcpy(out + i * a.w.itemsize, p + i * a.step, a.w.itemsize)
+        fold_across(a.w, out, p, a.n, a.w.itemsize, a.step, &rows, &a.row_step, True)
+    or_int(&a.flags, fp_flags())
+
+cdef void end_across(Across* a) noexcept nogil:
+    cdef intp i, row_step = a.n * a.w.itemsize
+    for i in range(a.n):
+        memcpy(a.out + i * a.out_step, a.initial + i * a.initial_step if a.initial != NULL else a.partial + i * a.w.itemsize,
+               a.w.itemsize)
+    fp_clear()
+    fold_across(a.w, a.out, a.partial, a.n, a.out_step, a.w.itemsize, &a.bands, &row_step, a.initial == NULL)
+    or_int(&a.flags, fp_flags())
+    free(a.partial)
+
 cdef void reduce(Fold* w, char* p, char* initial, char* out, intp* dims, intp step, intp initial_step, intp out_step, intp* core) noexcept nogil:
     cdef intp n = dims[0], i
     cdef int d, m = w.naxes
@@ -146,8 +205,23 @@ cdef void reduce(Fold* w, char* p, char* initial, char* out, intp* dims, intp st
         else:
             fold_axes(w, out + i * out_step, p + i * step, dims + 1, core, initial == NULL)
 
+cdef bint in_bands(Fold* w, char** args, intp* dims, intp* steps) noexcept nogil:
+    """Reduce in bands of rows, if that is to be done; floating point flags add to those that are up."""
+    cdef Across a
+    cdef int flags = fp_flags()
+    if not plan_across(w, args, dims, steps, &a):
+        return False
+    run_across(&a, 0, a.bands)
+    end_across(&a)
+    fp_raise(a.flags | flags)
+    return True
+
 cdef void reduce_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    if in_bands(<Fold*>data, args, dims, steps):
+        return
     reduce(<Fold*>data, args[0], NULL, args[1], dims, steps[0], 0, steps[1], steps + 2)
 
 cdef void reduce_initial_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    if in_bands(<Fold*>data, args, dims, steps):
+        return
     reduce(<Fold*>data, args[0], args[1], args[2], dims, steps[0], steps[1], steps[2], steps + 3)

@@ -96,6 +96,12 @@ static inline int fp_flags(void) {
 static inline void fp_clear(void) { feclearexcept(FE_ALL_EXCEPT); }
 #endif
 
+static inline void fp_raise(int flags) {
+    int raw = (flags & FP_DIVIDE ? FE_DIVBYZERO : 0) | (flags & FP_OVER ? FE_OVERFLOW : 0) |
+              (flags & FP_UNDER ? FE_UNDERFLOW : 0) | (flags & FP_INVALID ? FE_INVALID : 0);
+    if (raw) feraiseexcept(raw);
+}
+
 /* The error indicator of this thread's own state, readable without the GIL by the thread that owns it. */
 static inline int thread_state_has_error(PyThreadState *ts) {
 #if PY_VERSION_HEX >= 0x030C0000

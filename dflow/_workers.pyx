@@ -4,6 +4,7 @@ from cpython.exc cimport PyErr_Occurred
 from cpython.ref cimport Py_DECREF
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
+from dflow._fold cimport Across, Fold, plan_across, run_across, end_across
 from dflow._fp cimport fp_flags, fp_clear, FP_INVALID, warn_later
 from dflow._graph cimport *
 from dflow._group cimport *
@@ -318,10 +319,16 @@ cdef Poison* run_loop(Runner* me, Task* t) noexcept nogil:
 cdef int spread_rows(Task* t, char** args) noexcept nogil:
     """Run t in pieces: its own, or of the outermost loop dimension. The floating point flags."""
     cdef RowsPlan r
+    cdef Across a
     cdef intp rows = task_dims(t)[0], least = (rows + 4 * shared.nworkers - 1) // (4 * shared.nworkers)
     if t.kernel.pieces != NULL and t.ndim == 1:
         rows = t.kernel.pieces(task_dims(t))
         least = 1
+    if t.kernel.flags & REDUCES and t.ndim == 1 and (
+            plan_across(<Fold*>t.kernel.data, args, task_dims(t), task_strides(t), &a)):
+        spread(run_across, &a, a.bands, 1, cost_of(t))
+        end_across(&a)
+        return a.flags
     r.kernel = t.kernel
     r.nops = t.nops
     r.ndim = t.ndim

@@ -383,11 +383,19 @@ cdef int block(Wait* w, bint once=False) except -1:
     cdef Site* site
     cdef Storage* s = w.s
     cdef Task* t
+    cdef int visits
     if inside_host_task():
         raise RuntimeError("a task would wait for another one: pass the array as an argument of dflow.submit")
     if s != NULL:
         catch_up(s)
-        if region_ready(s, w.r, w.write):
+        while not region_ready(s, w.r, w.write):
+            visits = 64
+            t = claim_needed(s, &visits, False)
+            if t == NULL:
+                break
+            run_there(t)                # nobody need be woken for it
+            PyErr_CheckSignals()
+        else:
             return 0
     t = take_group(s)
     announce()

@@ -11,11 +11,10 @@ cimport numpy as cnp
 from cpython.slice cimport PySlice_Check
 from libc.string cimport memcpy, memset
 from dflow._engine cimport settings
-from dflow._graph cimport Kernel, intp, loop_t, FULL, WRITE, ELEMENTWISE, ROWS, writable
+from dflow._graph cimport Kernel, intp, loop_t, FULL, WRITE, ELEMENTWISE, PARTIAL, ROWS, writable
 from dflow._launch cimport Operand, Core, MAXDIMS, fill_constant, launch
 from dflow._kernels cimport (
-    Scalar, BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, cast_kernel, masked_kernel,
-    write_scalar, is_complex)
+    Scalar, BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, write_scalar, is_complex)
 from dflow._array cimport *
 from dflow._views cimport *
 from dflow._array import set_hook
@@ -35,6 +34,7 @@ cdef extern from "_select.h" nogil:
     add_loop add_loops[8]
     void select_loop(char**, intp*, intp*, void*) noexcept
     void put_loop(char**, intp*, intp*, void*) noexcept
+    void assign_loop(char**, intp*, intp*, void*) noexcept
     void where_loop(char**, intp*, intp*, void*) noexcept
     void true_places(intp*, char*, intp, intp) noexcept
 
@@ -44,6 +44,7 @@ cdef int index_kinds[18]            # by type code: which of the loops over indi
 cdef Kernel* gathers[33][8]         # by item size and kind of index
 cdef Kernel* scatters[33][8]
 cdef Kernel* wheres[33]
+cdef Kernel* assigns[33]
 cdef Kernel* select_kernel = kernel_new(b"take", 2, 3, <loop_t>select_loop, NULL, 0, 0.5)
 cdef Kernel* put_kernel = kernel_new(b"put", 2, 3, <loop_t>put_loop, NULL, 0, 0.5)
 cdef int code_of_index = code_of(INTP)
@@ -52,6 +53,7 @@ def _make_kernels():
     cdef int size, kind, code
     for size in (1, 2, 4, 8, 16, 32):
         wheres[size] = kernel_new(b"where", 3, 4, <loop_t>where_loop, <void*><size_t>size, ELEMENTWISE, 0.5)
+        assigns[size] = kernel_new(b"copy", 2, 3, <loop_t>assign_loop, <void*><size_t>size, ELEMENTWISE | PARTIAL, 1)
         for kind in range(INDEX_KINDS):
             gathers[size][kind] = kernel_new(b"take", 2, 3, <loop_t>gather_loops[kind], <void*><size_t>size, ROWS, 0.5)
             scatters[size][kind] = kernel_new(b"put", 2, 3, <loop_t>scatter_loops[kind], <void*><size_t>size, 0, 1)
@@ -683,7 +685,7 @@ cdef bint masked_fill(ndarray a, ndarray mask, object value):
     fill_operand(&ops[1], mask, a.ndim, shape, False)
     fill_operand(&ops[2], a, a.ndim, shape, True)
     not_full(&ops[2], a)
-    launch(masked_kernel(cast_kernel(a.code, a.code)), ops, 3, a.ndim, shape, NULL)
+    launch(assigns[a.itemsize], ops, 3, a.ndim, shape, NULL)
     return True
 
 def offsets(ndarray a, key):

@@ -172,6 +172,20 @@ static void put_loop(char **args, npy_intp const *dims, npy_intp const *steps, v
 #undef PUT
 }
 
+/* values, mask, target of one space, without core: any part of it may be done alone. data: the size of an element. */
+static void assign_loop(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
+    npy_intp size = (npy_intp)data;
+    if (steps[0] == 0 && steps[1] == 1 && steps[2] == size) {
+#define ASSIGN(SIZE) put_each(args[2], args[0], 0, args[1], dims[0], SIZE);
+        BY_SIZE(size, ASSIGN)
+#undef ASSIGN
+        return;
+    }
+    for (npy_intp i = 0; i < dims[0]; i++)
+        if (args[1][i * steps[1]])
+            memcpy(args[2] + i * steps[2], args[0] + i * steps[0], size);
+}
+
 static void true_places(npy_intp *out, char const *mask, npy_intp n, npy_intp count) {
     for (npy_intp i = 0, k = 0; k < count; i++) {
         if (i + 8 <= n && eight_at(mask + i) == 0) {

@@ -27,7 +27,8 @@ cdef extern from "<pthread.h>" nogil:
 
 cdef enum:
     MAX_WORKERS = 256
-    SPIN_NS = 20000         # how long an idle worker or a waiting thread looks around before it sleeps
+    SPIN_NS = 20000         # how long a waiting thread looks around before it sleeps
+    WATCH_NS = 200000       # and one idle worker: to wake it costs the submitter 20 to 100 us
     CALL_NS = 60000         # estimated cost from which a worker is woken for an open group, or for a piece of a kernel
 
 cdef struct Runner:         # a worker, or a thread that helps while it waits

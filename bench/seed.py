@@ -14,7 +14,7 @@ from .registry import Row, experiment, on_both, row_of
 from .timing import Side, interleaved
 
 # Longer than OpenBLAS's threads spin after a product, see timing.interleaved.
-SETTLE = 0.05
+SETTLE = 0.2
 
 
 @experiment("asynchrony", "10 x (normal(size=(n, n)); dot): time to submit, to wait, in total",

@@ -39,7 +39,7 @@ def _measure(run, name):
     names = {"collect": programs.collect, "size": size}
     sides = {"numpy": Side(stmt, main=theirs.main, **names),
              "dflow": Side(stmt, "waitall()", main=ours.main, waitall=dflow.waitall, **names)}
-    timings = interleaved(sides, run.repeat(5), 1, SETTLE)
+    timings = interleaved(sides, run.repeat(3), 1, SETTLE)
     row = row_of(name, timings["dflow"], timings["numpy"], limit=1 / 0.95, size=size)
     row.note = _speed(row.measured)
     return row

@@ -26,8 +26,8 @@ cdef enum:
     LEAST = 1 << 18             # multiplications from which tiles pay; OpenBLAS uses one thread below
     LEAST_VECTOR = 1 << 15      # the same for a matrix and a vector,
     VECTOR_TILE = 1 << 17       # whose tiles have about so many
-    ROWS_OF_TILE = 512          # about
-    COLUMNS_OF_TILE = 1024
+    TILE = 1024                 # rows and columns of a tile, at most about so many,
+    LEAST_TILE = 96             # and at least so many
 
 cdef gemm_t gemms[4]            # sgemm, dgemm, cgemm, zgemm; NULL before load_blas()
 cdef gemv_t gemvs[4]
@@ -147,6 +147,10 @@ def config():
 cdef inline intp tiles_along(intp n, intp size) noexcept nogil:
     return (n + size // 2) // size if n > size else 1
 
+cdef inline intp halves(intp n) noexcept nogil:
+    """Tiles along an axis of a product: two, if not more."""
+    return 1 if n < 2 * LEAST_TILE else tiles_along(n, TILE) if n > 2 * TILE else 2
+
 cdef intp product_pieces(intp* dims) noexcept nogil:
     """dims: loop, m, n, p."""
     if gemms[0] == NULL or set_threads == NULL or not worth_blas(dims[1], dims[2], dims[3]):
@@ -154,10 +158,10 @@ cdef intp product_pieces(intp* dims) noexcept nogil:
     return dims[0] * row_tiles(dims) * column_tiles(dims)
 
 cdef inline intp row_tiles(intp* dims) noexcept nogil:
-    return tiles_along(dims[1], VECTOR_TILE // (dims[2] + 1) + 16 if dims[3] == 1 else ROWS_OF_TILE)
+    return tiles_along(dims[1], VECTOR_TILE // (dims[2] + 1) + 16) if dims[3] == 1 else halves(dims[1])
 
 cdef inline intp column_tiles(intp* dims) noexcept nogil:
-    return tiles_along(dims[3], VECTOR_TILE // (dims[2] + 1) + 16 if dims[1] == 1 else COLUMNS_OF_TILE)
+    return tiles_along(dims[3], VECTOR_TILE // (dims[2] + 1) + 16) if dims[1] == 1 else halves(dims[3])
 
 cdef bint plain(intp rows, intp columns, intp row_step, intp column_step, int itemsize, char* how, int* lead) noexcept nogil:
     """Whether BLAS takes the matrix: in Fortran's eyes, it is transposed (how = "N") or not ("T")."""

@@ -303,17 +303,21 @@ cdef Task* claim_needed(Storage* s, int* visits, bint small) noexcept nogil:
     spin_unlock(&s.lock)
     return found
 
+cdef inline bint core_free() noexcept nogil:
+    """Whether a thread that waits may run tasks: with all workers at work it would only share their cores."""
+    return load_int(&shared.sleeping) > 0 or load_int(&shared.hosting) > 0 or shared.started == 0
+
 cdef Task* help(Runner* me, Storage* s) noexcept nogil:
     """A task for a waiting thread: one that s needs; else any, when workers sleep or are held up by Python code."""
     cdef int visits = 128
     cdef Task* t = me.current       # the group that it has taken
     enter(me)
-    if t == NULL and s != NULL:
+    if t == NULL and s != NULL and core_free():
         t = claim_needed(s, &visits, False)
     if t == NULL:
         start_group()               # it may be needed, or nobody else may come for it
         join_wide(me)
-    if t == NULL and (load_int(&shared.sleeping) or load_int(&shared.hosting) or not shared.started):
+    if t == NULL and core_free():
         t = find(me)
         if t != NULL and t.kernel.flags & HOST and s != NULL and shared.started:
             give_back(t)            # somebody's Python code may block: that is for workers
@@ -390,7 +394,7 @@ cdef int block(Wait* w, bint once=False) except -1:
         catch_up(s)
         while not region_ready(s, w.r, w.write):
             visits = 64
-            t = claim_needed(s, &visits, False)
+            t = claim_needed(s, &visits, False) if core_free() else NULL
             if t == NULL:
                 break
             run_there(t)                # nobody need be woken for it

@@ -161,26 +161,41 @@ static inline void bell_wait_ns(Bell *b, int64_t ns) {
 }
 
 /* Where threads run. The kernel may start a thread that it wakes on the waker's own core, behind the waker, while another
- * core idles: milliseconds are lost. So a worker that is to run beside its waker is kept off that core.
+ * core idles: milliseconds are lost. So a worker is woken on cores where no other worker runs, nor its waker if it can be.
  */
 #if defined(__linux__) && defined(__USE_GNU)
 #include <sys/syscall.h>
+typedef struct { cpu_set_t free; } Cores;
 static inline int this_core(void) { return sched_getcpu(); }
 static inline long this_thread(void) { return syscall(SYS_gettid); }
-static inline void keep_off(long thread, int core) {
+static inline void cores_all(Cores *c) {
     static cpu_set_t allowed;                       /* to the process, when first asked */
     static int known;
-    cpu_set_t set;
     if (!known) known = sched_getaffinity(getpid(), sizeof allowed, &allowed) == 0 ? 1 : -1;
-    if (known < 0 || core < 0 || core >= CPU_SETSIZE) return;
-    set = allowed;
-    CPU_CLR(core, &set);
-    if (CPU_COUNT(&set)) sched_setaffinity((pid_t)thread, sizeof set, &set);
+    if (known > 0) c->free = allowed;
+    else CPU_ZERO(&c->free);
+}
+static inline void cores_without(Cores *c, int core) {
+    if (core >= 0 && core < CPU_SETSIZE) CPU_CLR(core, &c->free);
+}
+/* The core that the thread will run on, or the one it ran on when it has a choice. */
+static inline int cores_place(Cores *c, long thread, int waker, int core) {
+    Cores rest = *c;
+    cores_without(&rest, waker);
+    if (CPU_COUNT(&rest.free)) *c = rest;
+    else if (!CPU_COUNT(&c->free)) cores_all(c);    /* more workers than cores */
+    if (CPU_COUNT(&c->free)) sched_setaffinity((pid_t)thread, sizeof c->free, &c->free);
+    for (int i = 0; CPU_COUNT(&c->free) == 1 && i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, &c->free)) return i;
+    return core;
 }
 #else
+typedef struct { int unused; } Cores;
 static inline int this_core(void) { return -1; }
 static inline long this_thread(void) { return 0; }
-static inline void keep_off(long thread, int core) { (void)thread; (void)core; }
+static inline void cores_all(Cores *c) { (void)c; }
+static inline void cores_without(Cores *c, int core) { (void)c; (void)core; }
+static inline int cores_place(Cores *c, long thread, int waker, int core) { (void)c; (void)thread; (void)waker; return core; }
 #endif
 
 #endif

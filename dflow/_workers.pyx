@@ -20,7 +20,11 @@ cdef extern from "_sync.h" nogil:
     bint thread_state_has_error(PyThreadState*)
     int this_core()
     long this_thread()
-    void keep_off(long, int)
+    ctypedef struct Cores:
+        pass
+    void cores_all(Cores*)
+    void cores_without(Cores*, int)
+    int cores_place(Cores*, long, int, int)
 
 cdef extern from "<pthread.h>" nogil:
     int pthread_create(pthread_t*, void*, void* (*)(void*) noexcept nogil, void*)
@@ -183,19 +187,18 @@ cdef void wake_worker() noexcept nogil:
         wake_one()
 
 cdef void wake_one() noexcept nogil:
-    """Wake a worker, one that ran on another core if there is one; it counts as searching from now on."""
-    cdef int core = this_core()
-    cdef Runner** r
+    """Wake a worker, on a core where none runs if there is one; it counts as searching from now on."""
+    cdef Cores cores
+    cdef int i
     bell_lock(&shared.idle_bell)
-    r = &shared.sleepers
-    while r[0] != NULL and r[0].core == core:
-        r = &r[0].below
-    if r[0] == NULL and shared.sleepers != NULL:
-        r = &shared.sleepers
-        keep_off(r[0].number, core)
-    if r[0] != NULL:
+    if shared.sleepers != NULL:
+        cores_all(&cores)
+        for i in range(1, shared.started + 1):
+            if workers[i] != NULL and not workers[i].asleep:
+                cores_without(&cores, workers[i].core)
+        shared.sleepers.core = cores_place(&cores, shared.sleepers.number, this_core(), shared.sleepers.core)
         add_int(&shared.searching, 1)
-        rouse(r)
+        rouse(&shared.sleepers)
     bell_unlock(&shared.idle_bell)
 
 cdef void rouse(Runner** r) noexcept nogil:
@@ -597,6 +600,7 @@ cdef void* worker_main(void* arg) noexcept nogil:
     tls_runner = me
     me.number = this_thread()
     while not load_int(&shared.stopping):
+        me.core = this_core()
         enter(me)
         t = find(me)
         if t == NULL and join_wide(me):
@@ -673,12 +677,12 @@ cdef Task* idle(Runner* me) noexcept nogil:
             add_int(&shared.sleeping, 1)
             full_fence()
             if not any_ready() and not group_waits() and not load_int(&shared.stopping):
-                me.core = this_core()
                 me.asleep = True
                 me.below = shared.sleepers
                 shared.sleepers = me
                 while me.asleep:
                     bell_wait_on(&shared.idle_bell, &me.bell)
+                me.core = this_core()
                 counted = not load_int(&shared.stopping)        # wake_one() has counted us as searching
             else:
                 add_int(&shared.sleeping, -1)

@@ -706,8 +706,6 @@ cdef class ndarray:
             raise TypeError("iteration over a 0-d array")
         return Iterator(self)
 
-    # ---- copies
-
     # ---- reading: all of this waits
 
     def wait_to_read(self):

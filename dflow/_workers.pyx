@@ -51,7 +51,7 @@ cdef struct Wide:           # a kernel that several runners run, piece by piece
     int lock
     int taken               # atomic: by an owner, who alone writes the rest
     int open                # others may join; lock
-    int helpers             # runners in it besides its owner; up under the lock, down atomically
+    int helpers             # atomic: runners in it besides its owner; up only under the lock, while it is open
     void (*run)(void*, intp, intp) noexcept nogil
     void* plan
     long long next          # atomic: first piece that nobody took
@@ -518,7 +518,7 @@ cdef bint join_wide(Runner* me) noexcept nogil:
         spin_lock(&w.lock)
         joined = joinable(w)
         if joined:
-            w.helpers += 1
+            add_int(&w.helpers, 1)
         spin_unlock(&w.lock)
         if joined:
             leave(me)
@@ -732,6 +732,7 @@ cdef int start_workers() except -1:
 cdef void stop_workers(bint leaving) noexcept:
     """Let each finish what it runs, and join it; when leaving the process, wait a second for it at most."""
     cdef int i, late
+    cdef Runner* gone
     store_int(&shared.stopping, 1)
     bell_lock(&shared.idle_bell)
     while shared.sleepers != NULL:
@@ -743,8 +744,11 @@ cdef void stop_workers(bint leaving) noexcept:
         if late:
             continue
         unregister(workers[i])
-        free(workers[i])
+        gone = workers[i]
+        bell_lock(&shared.idle_bell)        # wake_one() looks at all workers
         workers[i] = NULL
+        bell_unlock(&shared.idle_bell)
+        free(gone)
     shared.started = 0
 
 cdef void random_delay(Runner* me) noexcept nogil:

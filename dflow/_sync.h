@@ -189,8 +189,15 @@ static inline int cores_place(Cores *c, long thread, int waker, int core) {
         if (CPU_ISSET(i, &c->free)) return i;
     return core;
 }
+/* Anywhere again: what the thread starts, processes too, inherits where it may run. */
+static inline void cores_release(long thread) {
+    Cores c;
+    cores_all(&c);
+    if (CPU_COUNT(&c.free)) sched_setaffinity((pid_t)thread, sizeof c.free, &c.free);
+}
 #else
 typedef struct { int unused; } Cores;
+static inline void cores_release(long thread) { (void)thread; }
 static inline int this_core(void) { return -1; }
 static inline long this_thread(void) { return 0; }
 static inline void cores_all(Cores *c) { (void)c; }

@@ -44,6 +44,7 @@ cdef struct Runner:         # a worker, or a thread that helps while it waits
     pthread_t thread
     long number             # of the thread, to the system
     int core                # where it ran last
+    bint placed             # it may run on some cores only
     bint asleep             # idle_bell: it waits for its own bell, and is
     Runner* below           # in the list of sleepers
     Bell bell               # idle_bell's mutex with a condition of its own

@@ -25,6 +25,7 @@ cdef extern from "_sync.h" nogil:
     void cores_all(Cores*)
     void cores_without(Cores*, int)
     int cores_place(Cores*, long, int, int)
+    void cores_release(long)
 
 cdef extern from "<pthread.h>" nogil:
     int pthread_create(pthread_t*, void*, void* (*)(void*) noexcept nogil, void*)
@@ -196,6 +197,7 @@ cdef void wake_one() noexcept nogil:
         for i in range(1, shared.started + 1):
             if workers[i] != NULL and not workers[i].asleep:
                 cores_without(&cores, workers[i].core)
+        shared.sleepers.placed = True
         shared.sleepers.core = cores_place(&cores, shared.sleepers.number, this_core(), shared.sleepers.core)
         add_int(&shared.searching, 1)
         rouse(&shared.sleepers)
@@ -405,6 +407,9 @@ cdef void run_one(Runner* me, Task* t) noexcept nogil:
         reason = find_poison(t)
         if t.kernel.flags & HOST and (reason == NULL or t.flags & ALWAYS):
             add_int(&shared.hosting, 1)
+            if me.placed:
+                me.placed = False
+                cores_release(me.number)
             take_gil(me)
             error = run_host(t, reason)
             drop_gil(me)

@@ -1,5 +1,6 @@
 """Many threads, deep graphs, disjoint views: what runs when, seen through values, events and is_ready()."""
 
+import os
 import threading
 
 import numpy
@@ -418,3 +419,34 @@ def test_a_wait_for_ready_data_is_no_wait():
         x.wait_to_read()
         x.tolist()
     assert x.is_ready() and dflow.engine.statistics()["waits"] == waits
+
+
+# -- kernels that are split ------------------------------------------------------------------------
+
+@pytest.mark.slow
+def test_many_split_kernels_at_once():
+    """Several threads own kernels that are split, and workers come and go between them: all pieces run, and once."""
+    x = numpy.random.default_rng(3).random(200_000)
+    expected = (numpy.sqrt(x) * 2 + 1, numpy.exp(x))
+
+    def work():
+        a = np.array(x)
+        for turn in range(60):
+            b, c = np.sqrt(a) * 2 + 1, np.exp(a)
+            if turn % 3 == 0:
+                b.wait_to_read()
+            assert numpy.array_equal(b.asnumpy(), expected[0]) and numpy.array_equal(c.asnumpy(), expected[1])
+
+    for workers in (2, 5):
+        with configured(workers=workers):
+            in_threads(*[work] * 4)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not tell where threads may run")
+def test_host_tasks_may_run_anywhere():
+    """Workers are placed on cores when they are woken; what a host task starts must not inherit that."""
+    x = np.ones(500_000)
+    for _ in range(20):
+        (np.sin(x) * 2).wait_to_read()
+    tasks = [dflow.submit(lambda: os.sched_getaffinity(0)) for _ in range(8)]
+    assert {frozenset(task.result()) for task in tasks} == {frozenset(os.sched_getaffinity(0))}

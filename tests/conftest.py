@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import sys
 
 import pytest
@@ -12,6 +13,10 @@ from dflow import _engine
 
 settings.register_profile("dflow", deadline=None)  # how long an example takes depends on what else the workers do
 settings.load_profile("dflow")
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:     # as in a job in the background: the programs of tests inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_report_header():

@@ -15,7 +15,7 @@ settings.register_profile("dflow", deadline=None)  # how long an example takes d
 settings.load_profile("dflow")
 
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:     # as in a job in the background: the programs of tests inherit it
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:     # as in a job in the background: programs of tests inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

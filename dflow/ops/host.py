@@ -69,7 +69,11 @@ async def wait_async(array):
         done = loop.create_future()
 
         def wake(_error):
-            loop.call_soon_threadsafe(_set, done)
+            try:
+                loop.call_soon_threadsafe(_set, done)
+            except RuntimeError:
+                if not loop.is_closed():  # or nobody waits any more
+                    raise
 
         _array.host(wake, [array], [], always=True)
         await done

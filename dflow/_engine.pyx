@@ -66,7 +66,7 @@ cdef int submit(Task* t) except -1:
     """Hand t to the engine, which frees it when it is done. Needs the GIL."""
     cdef Access* a = accesses(t)
     cdef Task* open = opening.leader    # another thread may close it at any time: then it is but an address
-    cdef bint met = False
+    cdef bint met = False, quiet
     cdef int i
     if not shared.started:
         start_workers()
@@ -87,9 +87,12 @@ cdef int submit(Task* t) except -1:
             add_i64(&shared.host_tasks, 1)
         if met:
             start_group()               # for what is not elementwise, it is complete
+        quiet = not t.kernel.flags & HOST
         if add_int(&t.npending, -1) == 0:
-            queue(t, cost_of(t))
-        if t.kernel.flags & HOST or load_int(&t.npending):
+            queue(t, cost_of(t))        # from here on t may be gone
+        else:
+            quiet = False
+        if not quiet:
             announce()
     if graves():
         drain()

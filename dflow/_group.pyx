@@ -572,7 +572,7 @@ cdef void run_segments(GroupPlan* g, int j, char** at, intp f, intp n) noexcept 
     cdef Walk w
     start_walk(g, &w, f)
     for i in range(nops):
-        row[i] = row_start(g, &w, first + i) if not g.register[first + i] else NULL
+        row[i] = row_start(g, &w, first + i) if not g.register[first + i] else at[first + i]
     if inner < NARROW and g.dims[g.ndim - 2] > inner and w.column == 0 and n % inner == 0:
         run_columns(g, j, at, n // inner, &w, row)
         return

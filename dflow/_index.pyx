@@ -772,11 +772,23 @@ cdef int common_code(object x, object y) except -1:
         code = common_codes[i * NKINDS + j] = code_of(np.result_type(*[v.dtype if isinstance(v, ndarray) else v for v in (x, y)]))
     return code
 
+def _wraps():
+    """Whether NumPy's where lets Python numbers wrap round that an integer type cannot hold: it did before 2.5."""
+    try:
+        np.where(False, np.int8(0), 300)
+    except OverflowError:
+        return False
+    return True
+
+cdef bint wraps = _wraps()
+
 cdef int write_wrapped(object number, int code, char* p) except -1:
-    """A Python number beyond the range of an integer type wraps round, as NumPy's where has it."""
+    """A Python number as NumPy's where takes it."""
     try:
         write_scalar(number, code, p)
     except OverflowError:
+        if not wraps:
+            raise
         wrapped = np.asarray(number).astype(DTYPES[code])
         memcpy(p, cnp.PyArray_DATA(wrapped), itemsizes[code])
     return 0

@@ -110,11 +110,13 @@ cdef int write_integer(object value, int code, char* p) except -1:
     cdef uint64_t u
     cdef int size = itemsizes[code]
     if code == 2 or code == 4 or code == 6 or code == 8 or code == 10:
-        if overflow > 0 and size == 8:
+        if overflow > 0 and size >= 4:          # NumPy reads these as unsigned long, smaller ones as long
             try:
                 u = <uint64_t>value
             except OverflowError:
                 too_large()
+            if size == 4:
+                out_of_bounds(value, code)
             (<uint64_t*>p)[0] = u
             return 0
         if overflow:

@@ -13,9 +13,12 @@ from dflow._graph cimport intp, loop_t
 cdef enum:
     FOLD_BYTES = 4096
 
+ctypedef void (*total_t)(void* out, const void* p, intp n, int fresh) noexcept nogil
+
 cdef struct Fold:           # the data of a reduction's kernel
     loop_t loop             # of the binary ufunc
     void* data
+    total_t total           # of n elements in a row, with the bits of the loop; NULL: it has no faster way
     int itemsize
     int naxes               # that are reduced
     bint initial            # the operand before the output is a value to start from

@@ -12,6 +12,9 @@ cdef extern from "_sync.h" nogil:
 cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh) noexcept nogil:
     cdef char* args[3]
     cdef intp steps[3]
+    if w.total != NULL and step == w.itemsize:
+        w.total(out, p, n, fresh)
+        return
     if fresh:
         memcpy(out, p, w.itemsize)
         p += step

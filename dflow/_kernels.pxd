@@ -4,6 +4,7 @@ A type code is NumPy's type number, 0 to 16, and 17 for half: the eighteen numer
 """
 
 from libc.stdint cimport int64_t
+from dflow._fold cimport Fold
 from dflow._graph cimport Kernel, intp, loop_t
 
 cdef enum Code:
@@ -41,6 +42,7 @@ cdef Kernel* kernel_new(const char* name, int nin, int nops, loop_t loop, void* 
 cdef Kernel* cast_kernel(int source, int target) noexcept
 cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL           # NULL: no such loop
 cdef Kernel* masked_kernel(Kernel* k) except NULL                           # one more input after its inputs: the mask
+cdef int fill_fold(Fold* w, Kernel* k, int code, bint blocked) except -1     # all but its axes, of a zeroed one
 cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial, bint blocked) except NULL
 cdef Kernel* accumulate_kernel(Kernel* k, int code) except NULL
 cdef Kernel* reduceat_kernel(Kernel* k, int code) except NULL

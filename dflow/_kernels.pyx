@@ -9,11 +9,15 @@ from libc.stdlib cimport malloc, calloc, free
 from libc.string cimport memcpy
 from libc.stdint cimport int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, uint64_t
 from dflow._blas cimport Product, product_loop, product_piece, product_pieces
-from dflow._fold cimport Fold, reduce_loop, reduce_initial_loop
+from dflow._fold cimport Fold, total_t, reduce_loop, reduce_initial_loop
 from dflow._graph cimport MAY_RAISE, REPORTS_FP, ELEMENTWISE, PARTIAL, REDUCES, ROWS
 
 cnp.import_array()
 cnp.import_umath()
+
+cdef extern from "_sums.h" nogil:
+    void total_float(void*, const void*, intp, int)
+    void total_double(void*, const void*, intp, int)
 
 cdef extern from "_casts.h":
     ctypedef void (*cast_loop)(char**, intp*, intp*, void*) noexcept nogil
@@ -382,6 +386,15 @@ cdef inline void call_binary(Wrapped* w, char* out, char* p, intp n, intp out_st
     steps[1] = step
     w.loop(args, &n, steps, w.data)
 
+cdef int fill_fold(Fold* w, Kernel* k, int code, bint blocked) except -1:
+    w.loop = k.loop
+    w.data = k.data
+    w.itemsize = itemsizes[code]
+    w.blocked = blocked
+    if (code == FLOAT or code == DOUBLE) and k == ufunc_kernel(np.add, (code, code, code)):
+        w.total = <total_t>total_float if code == FLOAT else <total_t>total_double
+    return 0
+
 cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial, bint blocked) except NULL:
     key = ("reduce", <size_t>k, naxes, initial)
     cdef Kernel* r = recall(key)
@@ -390,12 +403,9 @@ cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial, bint bl
         w = <Fold*>calloc(1, sizeof(Fold))
         if w == NULL:
             raise MemoryError("no memory for a kernel")
-        w.loop = k.loop
-        w.data = k.data
-        w.itemsize = itemsizes[code]
+        fill_fold(w, k, code, blocked)
         w.naxes = naxes
         w.initial = initial
-        w.blocked = blocked
         r = remember(key, kernel_new(b"reduce", 2 if initial else 1, 3 if initial else 2,
                                      <loop_t>reduce_initial_loop if initial else <loop_t>reduce_loop, w,
                                      k.flags & ~ELEMENTWISE | REDUCES | ROWS, k.cost))

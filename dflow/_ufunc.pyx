@@ -7,7 +7,7 @@ from dflow._graph cimport Kernel, intp, INVALID_FAILS, ROWS, readable, writable
 from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch
 from dflow._kernels cimport (
     Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, is_integer, is_complex, ufunc_kernel, cast_kernel, masked_kernel,
-    reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, kernel_new, write_scalar)
+    fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, kernel_new, write_scalar)
 from dflow._array cimport *
 from dflow._views cimport *
 from dflow._quick cimport *
@@ -473,10 +473,7 @@ cdef Reduction* make_reduction(ufunc u, int code) except NULL:
     r.has_initial = starts_from_identity(u)
     if r.has_initial:
         write_scalar(u.numpy.identity, r.plan.codes[0], <char*>&r.initial)
-    r.fold.loop = r.plan.kernel.loop
-    r.fold.data = r.plan.kernel.data
-    r.fold.itemsize = itemsizes[r.plan.codes[0]]
-    r.fold.blocked = any_order(u, r.plan.codes[0])
+    fill_fold(&r.fold, r.plan.kernel, r.plan.codes[0], any_order(u, r.plan.codes[0]))
     u.reductions[code] = r
     return r
 

@@ -60,11 +60,11 @@ cdef int not_full(Operand* o, ndarray a) noexcept                        # the o
 cdef bint same_elements(ndarray a, ndarray b) noexcept
 cdef bint may_overlap(ndarray a, ndarray b) noexcept
 cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where, ndarray out) except -1
-cdef int run_host(object payload, list reads, list writes, bint always) except -1
-cdef int wait_read(ndarray a) except -1
+cdef ndarray wait_read(ndarray a)                                       # where to read its elements
+cdef object first_element(ndarray a)
 cdef int wait_write(ndarray a) except -1
 cdef bint ready(ndarray a) noexcept
-cdef inline char* data_of(ndarray a) noexcept:                          # valid after wait_read
+cdef inline char* data_of(ndarray a) noexcept:                          # of what wait_read gave
     return a.st.data + a.offset
 cdef str shape_text(ndarray a)
 cdef int check_writable(ndarray a) except -1

@@ -445,7 +445,7 @@ cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where
 
 cdef Kernel* HOST_KERNEL = kernel_new(b"host task", 0, 0, NULL, NULL, HOST, 0)
 
-cdef int run_host(object payload, list reads, list writes, bint always) except -1:
+def host(payload, list reads, list writes, bint always=False):
     """Call payload(error) on a worker once the arrays in `reads` are there and those in `writes` are free.
 
     error is None, or with `always` the exception that an input carries. In naive mode, at once.
@@ -453,11 +453,13 @@ cdef int run_host(object payload, list reads, list writes, bint always) except -
     cdef int i = 0, nops = <int>(len(reads) + len(writes))
     cdef ndarray a
     cdef Task* t
+    for a in writes:
+        check_writable(a)
     if settings.naive:
         for a in reads:
             wait_read(a)
         payload(None)
-        return 0
+        return
     t = task_new(HOST_KERNEL, nops, 1, 0, 0, sizeof(PyObject*), HAS_REGIONS | (ALWAYS if always else 0))
     for a in reads + writes:
         task_operand(t, i, a.st, a.offset, (WRITE if i >= len(reads) else 0) | (FULL if covers_storage(a) else 0) | TRACKED)
@@ -466,7 +468,7 @@ cdef int run_host(object payload, list reads, list writes, bint always) except -
     task_dims(t)[0] = 1
     Py_INCREF(payload)
     (<PyObject**>task_constants(t))[0] = <PyObject*>payload
-    return submit(t)
+    submit(t)
 
 cdef bint ready(ndarray a) noexcept:
     cdef Region r
@@ -478,23 +480,29 @@ cdef bint ready(ndarray a) noexcept:
     region_of_view(a, &r)
     return region_ready(a.st, &r, False)
 
-cdef int wait_read(ndarray a) except -1:
-    """Until the elements of a are there, in memory. Raises their error."""
+cdef ndarray wait_read(ndarray a):
+    """a, once its elements are in memory, or a copy of it, if another thread writes to a meanwhile. Raises their error."""
     cdef Region r
-    if covers_storage(a):
-        wait_storage(a.st, NULL, False)
-    else:
+    cdef bint whole = covers_storage(a)
+    if not whole:
         region_of_view(a, &r)
-        wait_storage(a.st, &r, False)
+    if not wait_storage(a.st, NULL if whole else &r, False, True):
+        a = copy_of(a)
+        wait_storage(a.st, NULL, False, False)
     if a.st.data == NULL and not storage_allocate(a.st):
         raise MemoryError(f"Unable to allocate {a.st.nbytes} bytes")
-    return 0
+    return a
+
+cdef object first_element(ndarray a):
+    """As a Python scalar. Waits."""
+    a = wait_read(a)
+    return read_scalar(a.code, data_of(a))
 
 cdef int wait_write(ndarray a) except -1:
     """Until nobody reads or writes the elements of a."""
     cdef Region r
     region_of_view(a, &r)
-    wait_storage(a.st, NULL if covers_storage(a) else &r, True)
+    wait_storage(a.st, NULL if covers_storage(a) else &r, True, False)
     if not storage_allocate(a.st):
         raise MemoryError(f"Unable to allocate {a.st.nbytes} bytes")
     return 0
@@ -719,16 +727,15 @@ cdef class ndarray:
     def asnumpy(self):
         """A NumPy array: a copy."""
         cdef Operand source
-        wait_read(self)
+        cdef ndarray a = wait_read(self)
         out = np.empty(shape_tuple(self), DTYPES[self.code])    # numpy's copy() would let other threads submit writes
-        fill_operand(&source, self, self.ndim, self.shape, False)
+        fill_operand(&source, a, a.ndim, a.shape, False)
         copy_out(cast_kernel(self.code, self.code), &source, self.ndim, self.shape, <char*>cnp.PyArray_DATA(out))
         return out
 
     def __bool__(self):
         if self.size == 1:
-            wait_read(self)
-            return bool(read_scalar(self.code, data_of(self)))
+            return bool(first_element(self))
         return bool(np.empty(shape_tuple(self), np.bool))      # NumPy's own words for the error
 
     def __int__(self):
@@ -743,8 +750,7 @@ cdef class ndarray:
     def __index__(self):
         if self.ndim or not is_integer(self.code) or self.code == BOOL:
             raise TypeError("only integer scalar arrays can be converted to a scalar index")
-        wait_read(self)
-        return read_scalar(self.code, data_of(self))
+        return first_element(self)
 
     def __round__(self, ndigits=None):
         if self.ndim == 0:
@@ -760,16 +766,14 @@ cdef class ndarray:
         return bool((self == value).any())
 
     def __repr__(self):
-        wait_read(self)
-        return repr(numpy_window(self))
+        return repr(numpy_window(wait_read(self)))
 
     def __str__(self):
-        wait_read(self)
-        return str(numpy_window(self))
+        return str(numpy_window(wait_read(self)))
 
     def __format__(self, spec):
-        wait_read(self)
-        return format(numpy_window(self)[()] if self.ndim == 0 else numpy_window(self), spec)
+        values = numpy_window(wait_read(self))
+        return format(values[()] if self.ndim == 0 else values, spec)
 
     def _repr_html_(self):
         """For notebooks: does not wait."""
@@ -942,8 +946,7 @@ cdef object scalar(ndarray a):
         warnings.warn("Conversion of an array with ndim > 0 to a scalar is deprecated, and will error in future. Ensure "
                       "you extract a single element from your array before performing this operation. "
                       "(Deprecated NumPy 1.25.)", DeprecationWarning, stacklevel=1)
-    wait_read(a)
-    return read_scalar(a.code, data_of(a))
+    return first_element(a)
 
 # ---- for the layers above --------------------------------------------------------------------------------------
 
@@ -962,12 +965,6 @@ def window(ndarray a, write=False):
     if not storage_allocate(a.st):
         raise MemoryError(f"Unable to allocate {a.st.nbytes} bytes")
     return numpy_window(a, write)
-
-def host(payload, list reads, list writes, always=False):
-    """See run_host."""
-    for a in writes:
-        check_writable(a)
-    run_host(payload, reads, writes, always)
 
 def empty(shape, dtype=float):
     cdef intp dims[MAXDIMS]

@@ -13,7 +13,8 @@ cdef int submit(Task* t) except -1
 
 # ---- running and waiting
 cdef void nudge() noexcept                                           # somebody asks whether something is ready
-cdef int wait_storage(Storage* s, Region* r, bint write) except -1   # GIL; r NULL: all of it. Raises its poison
+# GIL; r NULL: all of it. Raises its poison. False: `once`, and other threads have submitted writes meanwhile.
+cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1
 cdef int wait_all() except -1
 cdef long long memory_budget                                        # GIL
 cdef void catch_up(Storage* s) noexcept                              # GIL; runs small work that s waits for, if it can

@@ -333,13 +333,27 @@ cdef struct Wait:           # what a thread waits for
     Storage* s              # that it can be read or written; NULL: that nothing is pending,
     Region* r
     bint write
+    bint once               # or that others have submitted writes to it
+    unsigned int order      # since this task
     long long room          # or, when this is not 0, that so many bytes fit into the budget, with room to spare
     long long patience      # until this time
 
 cdef bint finished(Wait* w) noexcept nogil:
     if w.s != NULL:
-        return region_ready(w.s, w.r, w.write)
+        return region_ready(w.s, w.r, w.write) or (w.once and overtaken(w))
     return pending() == 0 or (w.room and enough(w))
+
+cdef bint overtaken(Wait* w) noexcept nogil:
+    """A thread that never stops writing to what another one reads would keep it waiting for ever."""
+    cdef Access* e
+    cdef bint found = False
+    spin_lock(&w.s.lock)
+    e = w.s.writes
+    while e != NULL and not found:
+        found = <int>(task_of(e).order - w.order) > 0 and (w.r == NULL or overlap(e, w.r))
+        e = e.next
+    spin_unlock(&w.s.lock)
+    return found
 
 cdef bint enough(Wait* w) noexcept nogil:
     """Not for every block that is freed a wake-up; but what is pending may be long, and need this very thread to end."""
@@ -395,7 +409,7 @@ cdef int block(Wait* w, bint once=False) except -1:
         raise RuntimeError("a task would wait for another one: pass the array as an argument of dflow.submit")
     if s != NULL:
         catch_up(s)
-        while not region_ready(s, w.r, w.write):
+        while not finished(w):
             visits = 64
             t = claim_needed(s, &visits, False) if core_free() else NULL
             if t == NULL:
@@ -487,8 +501,7 @@ cdef void run_there(Task* t) noexcept:
 cdef int settle(bint once=False) except -1:
     """Until nothing is pending."""
     cdef Wait w
-    w.s = NULL
-    w.room = 0
+    memset(&w, 0, sizeof(w))
     while pending():
         block(&w, once)
         if once:
@@ -499,7 +512,7 @@ cdef bint make_room(size_t nbytes) except -1:
     """Wait until so many bytes more fit into the memory budget. False when they never will. In a host task: True."""
     global memory_waits
     cdef Wait w
-    w.s = NULL
+    memset(&w, 0, sizeof(w))
     w.room = <long long>nbytes
     if <long long>nbytes > memory_budget:
         return False
@@ -513,14 +526,18 @@ cdef bint make_room(size_t nbytes) except -1:
         drain()
     return bytes_live() + w.room <= memory_budget
 
-cdef int wait_storage(Storage* s, Region* r, bint write) except -1:
+cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1:
     """Until no pending access stands in the way of reading (or writing) a region of s. Raises its poison, if reading."""
     cdef Wait w
+    memset(&w, 0, sizeof(w))
     w.s = s
     w.r = r
     w.write = write
-    w.room = 0
+    w.once = once
+    w.order = <unsigned int>shared.submitted
     while not region_ready(s, r, write):
+        if once and overtaken(&w):
+            return False
         block(&w)
     if warnings_wait():
         give_warnings()
@@ -528,7 +545,7 @@ cdef int wait_storage(Storage* s, Region* r, bint write) except -1:
         drain()
     if s.poison != NULL and not write:
         raise_poison(s.poison)
-    return 0
+    return True
 
 cdef int wait_all() except -1:
     """Until nothing is pending. Raises the errors that nobody has seen."""

@@ -110,9 +110,7 @@ cdef ndarray index_array(object item):
         x = as_array(values)
     if x.code != BOOL and index_kinds[x.code] < 0:
         raise IndexError("arrays used as indices must be of integer (or boolean) type")
-    x = contiguous(x)
-    wait_read(x)
-    return x
+    return wait_read(contiguous(x))
 
 cdef list expand(ndarray a, tuple items):
     """The index items with arrays as index_array gives them, and the ellipsis filled."""
@@ -235,8 +233,7 @@ cdef int join_parts(Selection s, list parts) except -1:
                 continue
             check_bounds(part)
             if index.size != 1 and not same_shape(index, s.index):
-                index = copy_of(broadcast_view(index, ndim, shape))
-                wait_read(index)
+                index = wait_read(copy_of(broadcast_view(index, ndim, shape)))
             add_loops[index_kinds[index.code]](total, data_of(index), index.itemsize if index.size != 1 else 0, s.index.size,
                                                part.length, part.stride)
     return 0
@@ -435,8 +432,7 @@ cdef bint put_under_mask(ndarray a, ndarray mask, ndarray values) except -1:
             return False
     mask = index_array(mask)
     if mask.st == a.st:
-        mask = copy_of(mask)
-        wait_read(mask)
+        mask = wait_read(copy_of(mask))
     if values.ndim and (values.ndim != a.ndim - mask.ndim + 1 or values.shape[0] != count_true(mask)):
         return False
     if a.size:

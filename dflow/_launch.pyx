@@ -129,7 +129,7 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
     if strict:
         for i in range(nops):
             if ops[i].s != NULL:
-                wait_storage(ops[i].s, NULL if ops[i].flags & FULL else &ops[i].region, ops[i].flags & WRITE)
+                wait_storage(ops[i].s, NULL if ops[i].flags & FULL else &ops[i].region, ops[i].flags & WRITE, False)
     if (cost <= settings.inline_cost or settings.naive or strict or in_host_task()) and (
             operands_ready(ops, nops) or (cost <= settings.tiny_cost and caught_up(ops, nops))):
         return run_here(k, ops, nops, ndim, shape, core)

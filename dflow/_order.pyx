@@ -350,8 +350,7 @@ def nonzero(a):
     cdef ndarray x = as_array(a)
     if x.ndim == 0:
         return np.nonzero(numpy_window(x))      # its error
-    wait_read(x)
-    return tuple([as_array(found) for found in numpy_window(x, False).nonzero()])
+    return tuple([as_array(found) for found in numpy_window(wait_read(x), False).nonzero()])
 
 def small_searchsorted(ndarray a, ndarray v, bint right):
     """searchsorted where both are here and small; else None."""

@@ -586,24 +586,22 @@ def item(ndarray self, *args):
     if args:
         offset = item_offset(self, args)
         if readable(self.st) and self.st.poison == NULL and self.st.data != NULL:
-            wait_storage(self.st, NULL, False)              # to give warnings that are due
+            wait_storage(self.st, NULL, False, False)              # to give warnings that are due
             return read_scalar(self.code, self.st.data + offset)
         a = element(self, offset)
     elif self.size != 1:
         raise ValueError("can only convert an array of size 1 to a Python scalar")
-    wait_read(a)
-    return read_scalar(a.code, data_of(a))
+    return first_element(a)
 
 def tolist(ndarray self):
     cdef intp i
-    wait_read(self)
-    if self.ndim == 1:
-        return [read_scalar(self.code, data_of(self) + i * strides_of(self)[0]) for i in range(self.size)]
-    return numpy_window(self).tolist()
+    cdef ndarray a = wait_read(self)
+    if a.ndim == 1:
+        return [read_scalar(a.code, data_of(a) + i * strides_of(a)[0]) for i in range(a.size)]
+    return numpy_window(a).tolist()
 
 def tobytes(ndarray self, order="C"):
-    wait_read(self)
-    return numpy_window(self).tobytes(order)
+    return numpy_window(wait_read(self)).tobytes(order)
 
 def __array__(ndarray self, dtype=None, *, copy=None):
     if copy is False:

@@ -2,6 +2,7 @@
 
 import os
 import threading
+from time import sleep
 
 import numpy
 import pytest
@@ -94,6 +95,28 @@ def test_a_reader_sees_a_writers_steps_in_order(any_engine, size):
             last = now[0]
 
     in_threads(lambda: add_often(x, 1, 500), read, read)
+
+
+def test_reads_end_though_another_thread_never_stops_writing(any_engine):
+    x, done = np.zeros(1000), threading.Event()
+
+    def write():
+        while not done.is_set():
+            add_often(x, 1, 100)
+            while dflow.engine.statistics()["pending"] > 1000 and not done.is_set():
+                sleep(0)                    # or the queue would only grow
+
+    def read():
+        try:
+            for _ in range(30):
+                now = x.asnumpy()
+                assert (now == now[0]).all()
+                assert x[1:3].tolist()[0] >= now[0]
+                x.wait_to_read()
+        finally:
+            done.set()
+
+    in_threads(write, write, read)
 
 
 def test_many_threads_wait_for_one_array(two_workers):

@@ -7,6 +7,7 @@ first product that needs it, with the kernels that suit the CPU best: OpenBLAS p
 
 import os
 import sys
+import threading
 
 from libc.limits cimport INT_MAX
 from libc.string cimport memcpy
@@ -58,10 +59,17 @@ def _wanted_coretype():
     return "SKYLAKEX" if features.get("AVX512_SKX") else None
 
 cdef int load_blas() except -1:
+    if not loaded:
+        with _loading:              # another thread may be importing SciPy: nobody submits a product before it is there
+            _load()
+    return 0
+
+_loading = threading.RLock()
+
+cdef int _load() except -1:
     global loaded
     if loaded:
         return 0
-    loaded = True
     early = "scipy.linalg._fblas" in sys.modules            # then the library has chosen its kernels already
     coretype = None if early else _wanted_coretype()
     before = os.environ.get("OPENBLAS_CORETYPE")
@@ -81,6 +89,7 @@ cdef int load_blas() except -1:
         gemms[i] = <gemm_t>PyCapsule_GetPointer(table[name], PyCapsule_GetName(table[name]))
         name = name[0] + "gemv"
         gemvs[i] = <gemv_t>PyCapsule_GetPointer(table[name], PyCapsule_GetName(table[name]))
+    loaded = True
     return 0
 
 def _find_threads(cython_blas):

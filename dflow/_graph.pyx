@@ -118,15 +118,16 @@ cdef void storage_unref_nogil(Storage* s) noexcept nogil:
 cdef void bury(PyObject* obj, Poison* poison) noexcept nogil:
     """Leave obj or poison to the next thread that holds the GIL."""
     cdef Grave* g = <Grave*>malloc(sizeof(Grave))
+    cdef Grave* before
     if g == NULL:
         return                      # a leak, in a process without memory
     g.object = obj
     g.poison = poison
     while True:
-        g.next = <Grave*>load_ptr(&graveyard)
-        if cas_ptr(&graveyard, g.next, g):
-            break
-    if g.next == NULL:
+        before = g.next = <Grave*>load_ptr(&graveyard)
+        if cas_ptr(&graveyard, before, g):
+            break                   # from here on g may be gone
+    if before == NULL:
         Py_AddPendingCall(drain_later, NULL)
 
 cdef int drain_later(void* arg) noexcept with gil:
@@ -152,13 +153,13 @@ cdef list unseen_errors():
     """The errors that nobody has seen, oldest first; they are seen now."""
     cdef Poison* p = poisons
     errors = []
-    while p != NULL:
+    while p != NULL:                # without running any Python code, in which others could end a poison
         if not p.seen:
             p.seen = 1
-            errors.append(duplicate(<object>p.error))
+            errors.append(<object>p.error)
         p = p.next
     errors.reverse()
-    return errors
+    return [duplicate(error) for error in errors]
 
 cdef void poison_unref(Poison* p) noexcept nogil:
     if add_int(&p.refs, -1) == 0:
@@ -208,14 +209,14 @@ cdef str describe(Site* site):
 
 cdef void end_poison(Poison* p) noexcept:
     global poisons
-    if not p.seen:
-        report_unseen(<object>p.error)
     if p.next != NULL:
         p.next.prev = p.prev
     if p.prev != NULL:
         p.prev.next = p.next
     else:
         poisons = p.next
+    if not p.seen:                  # this and the next run Python code, where others may go through the list
+        report_unseen(<object>p.error)
     Py_DECREF(<object>p.error)
     free(p)
 

@@ -569,3 +569,24 @@ def test_dtypes_that_are_not_numeric_are_rejected_by_name(name):
     pattern, call = FOREIGN[name]
     with pytest.raises(TypeError, match=pattern):
         call(np)
+
+
+def test_copying_an_error_may_end_others():
+    """waitall() raises copies; making one runs Python code, which may drop the last array that carries an error."""
+    class Odd(Exception):
+        def __copy__(self):
+            failed.clear()
+            dflow.engine.statistics()
+            junk.extend(bytearray(b"A" * 47) for _ in range(2000))
+            return Odd(*self.args)
+
+    def fail():
+        raise Odd("odd")
+
+    junk = []
+    failed = [dflow.submit(fail, shape=(3,)) for _ in range(50)]
+    while not all(x.is_ready() for x in failed):
+        pass
+    with pytest.raises(ExceptionGroup) as raised:
+        dflow.waitall()
+    assert [type(error) for error in raised.value.exceptions] == [Odd] * 50

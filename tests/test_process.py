@@ -115,6 +115,30 @@ def test_exit_while_another_thread_submits_and_waits(run):
     """) == (0, "", "")
 
 
+def test_exit_while_a_daemon_thread_never_stops_submitting_host_tasks(run):
+    """What it submits during the exit is not waited for, or there would be no end."""
+    code, out, errors = run("""
+        import threading, time
+
+        def submit():
+            while True:
+                dflow.submit(time.sleep, 0.02)
+                dflow.submit(time.sleep, 0.02)
+                time.sleep(0.005)
+
+        threading.Thread(target=submit, daemon=True).start()
+        time.sleep(0.1)
+    """)
+    assert (code, out, errors) == (0, "", "")
+
+
+def test_exit_does_not_wait_for_each_of_many_kernels(run):
+    assert run("""
+        dflow.engine.set_num_workers(100)
+        x = [dflow.engine.sleep(np.ones(3), 60) for _ in range(100)]
+    """) == (0, "", "")
+
+
 def test_sys_exit_in_a_thread_ends_that_thread_only(run):
     assert run("""
         import threading
@@ -555,6 +579,24 @@ def test_dflow_num_workers(run):
 def test_a_setting_that_makes_no_sense_is_named(run, name, value):
     code, out, err = run("", **{name: value})
     assert code == 1 and name in err and value in err
+
+
+def test_the_first_products_of_two_threads(run):
+    """One imports SciPy's BLAS, which takes a while; the other must not meet half of it."""
+    assert run("""
+        import threading, time, numpy
+        values = numpy.random.default_rng(0).random((300, 200, 200))
+        a, b = np.array(values), np.ones((300, 300))
+        dflow.waitall()
+        threads = [threading.Thread(target=lambda: (b @ b).wait_to_read())]
+        threads += [threading.Thread(target=lambda pause=pause: (time.sleep(pause), results.append((a @ a).asnumpy())))
+                    for pause in (0.03, 0.06, 0.1)]
+        results = []
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        expected = values @ values
+        assert all(numpy.allclose(result, expected) for result in results) and len(results) == 3
+    """) == (0, "", "")
 
 
 def test_importing_dflow_starts_no_thread_and_little_else(run):

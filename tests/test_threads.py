@@ -82,15 +82,20 @@ def test_threads_that_submit_and_wait(any_engine):
     in_threads(*(lambda k=k: work(k) for k in range(8)))
 
 
+READS = {"asnumpy": lambda x: x.asnumpy(), "tolist": lambda x: numpy.array(x.tolist()),
+         "tobytes of a transpose": lambda x: numpy.frombuffer(x.reshape(10, -1).T.tobytes(), "int64")}
+
+
+@pytest.mark.parametrize("way", READS)
 @pytest.mark.parametrize("size", [300, 20_000])         # NumPy gives up the GIL in copies of the larger one
-def test_a_reader_sees_a_writers_steps_in_order(any_engine, size):
+def test_a_reader_sees_a_writers_steps_in_order(any_engine, size, way):
     """One thread counts up all elements, another reads: never a step back, never two elements of different steps."""
     x = np.zeros(size, dtype="int64")
 
     def read():
         last = 0
         while last < 500:
-            now = x.asnumpy()
+            now = READS[way](x)
             assert (now == now[0]).all() and now[0] >= last
             last = now[0]
 
@@ -351,6 +356,74 @@ def test_a_wait_runs_what_it_needs_and_not_what_may_block():
         assert not blocks.done()
         gate.open()
         assert blocks.result() is True
+
+
+def test_a_wait_does_not_run_python_code_that_follows_from_what_it_needs():
+    """It may block until the very thread that waits goes on."""
+    done = threading.Event()
+    with configured(workers=1, limit=0):
+        gate = dflow.submit(done.wait, HANG)            # the only worker is in Python code
+        first = chain = np.cumsum(np.ones(5000))
+        follower = dflow.submit(lambda x: done.wait(HANG), first)
+        for _ in range(300):
+            chain = np.cumsum(chain * 1e-6)
+        assert chain[0].item() == pytest.approx(0, abs=1e-9)    # needs neither of the two
+        done.set()
+        gate.result()
+        assert follower.result() is True
+
+
+def test_a_wait_for_memory_does_not_run_python_code(two_workers):
+    done, n = threading.Event(), 1_000_000
+    before = dflow.engine.set_memory_budget(3 * 8 * n)
+    try:
+        x = np.ones(n)
+        dflow.waitall()
+        copy = dflow.engine.sleep(x, 0.1)               # gives back what x has, when it ends
+        del x
+        tasks = [dflow.submit(done.wait, HANG) for _ in range(3)]
+        room = np.ones(2 * n - n // 4)
+        done.set()
+        assert room[0].item() == copy[0].item() == 1 and all(task.result() for task in tasks)
+    finally:
+        done.set()
+        dflow.engine.set_memory_budget(before)
+
+
+def test_a_wait_runs_what_it_needs_while_all_workers_are_at_work(two_workers):
+    x = np.arange(1000)[::-1].copy()
+    dflow.waitall()
+    long = [dflow.engine.sleep(np.ones(3), 2.0) for _ in range(2)]
+    assert np.sort(x)[0].item() == 0
+    assert not any(a.is_ready() for a in long)
+
+
+def test_a_group_is_taken_by_one_thread():
+    """By the thread that closes it, or by one that helps and finds it first."""
+    with configured(workers=2, limit=0):
+        x, rest = np.zeros(110), []
+        x[:10] = dflow.engine.sleep(np.ones(10), 1.0)
+        helper = threading.Thread(target=x[:10].wait_to_read)
+        helper.start()
+        part, last = x[10:], x[100:101]
+        for i in range(100_000):
+            part += 1.0
+            if last.item() != i + 1:
+                rest.append((i, last.item()))
+                break
+        helper.join(HANG)
+        assert not rest and not helper.is_alive()
+
+
+def test_a_worker_comes_for_a_group_though_another_was_just_woken(two_workers):
+    x, small = np.ones(100_000), np.ones(10)
+    for _ in range(5):
+        dflow.waitall()
+        sleep(0.02)                                     # workers sleep too
+        long = dflow.engine.sleep(small, 0.3)
+        y = np.sqrt(np.exp(np.sin(x)) + 1)
+        sleep(0.2)                                      # nobody asks for y
+        assert y.is_ready() and not long.is_ready()
 
 
 def test_independent_host_tasks_run_at_once():

@@ -25,6 +25,7 @@ cdef bint in_host_task() noexcept nogil
 cdef struct Settings:
     bint naive              # run every operation at its call
     float inline_cost       # nanoseconds up to which an operation runs in its caller
+    float group_cost        # the same for what may join a group
     float tiny_cost         # and up to which one would rather catch up with what it waits for than be queued
     long long inlined       # operations that did
 

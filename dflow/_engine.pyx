@@ -30,7 +30,8 @@ cdef enum:
     PATIENCE_NS = 1000000   # for which who waits for room waits for more of it than he needs
 
 settings.inline_cost = 2000
-settings.tiny_cost = 500
+settings.group_cost = 400
+settings.tiny_cost = 100
 memory_budget = 1 << 62
 
 cdef int longest_group = 32         # GIL
@@ -202,11 +203,12 @@ cdef Task* take_group(Storage* s) noexcept:
     spin_lock(&opening.lock)
     t = close_group()
     spin_unlock(&opening.lock)
-    if t != NULL and s != NULL and not writes(t, s):
+    if t == NULL or not take(t):        # a thread that helps may have claimed it
+        return NULL
+    if s != NULL and not writes(t, s):
+        store_int(&t.state, IDLE)
         queue(t, opening.cost)          # others may run it
         return NULL
-    if t != NULL:
-        store_int(&t.state, TAKEN)
     return t
 
 cdef bint writes(Task* t, Storage* s) noexcept nogil:
@@ -231,22 +233,34 @@ cdef bint is_small(Task* t) noexcept nogil:
         t = next_member(t)
     return cost < CALL_NS
 
+cdef bint run_now(Task* t) noexcept:
+    """Run what is small and elementwise, and its group, without a Runner. False when that cannot be."""
+    cdef GroupPlan g
+    if not is_small(t):
+        return False
+    if t.group == NULL and t.kernel.flags & ELEMENTWISE:
+        return run_alone(t)
+    if not plan_group(t, &g):
+        return False
+    run_plan(t, &g)
+    return True
+
 cdef bint run_here(Task* t) noexcept:
     """Run what is small and was taken, with the GIL, and what follows from it. False when that cannot be."""
-    cdef GroupPlan g
     cdef long long done = 0
     cdef int turns = 64
-    if shared.delay_us or not is_small(t) or not plan_group(t, &g):
+    if shared.delay_us or not run_now(t):
         return False
     while True:
-        run_plan(t, &g)
         t = retire(0, t, &done)
         turns -= 1
-        if t == NULL or turns == 0 or not is_small(t) or not plan_group(t, &g):
+        if t == NULL or turns == 0 or not run_now(t):
             break
     if t != NULL:
         give_back(t)
     add_i64(&shared.retired, done)
+    if load_int(&shared.waiting_all):
+        ring_done()
     return True
 
 # ---- waiting ----------------------------------------------------------------------------------------------------------
@@ -310,33 +324,38 @@ cdef inline bint core_free() noexcept nogil:
     """Whether a thread that waits may run tasks: with all workers at work it would only share their cores."""
     return load_int(&shared.sleeping) > 0 or load_int(&shared.hosting) > 0 or shared.started == 0
 
-cdef Task* help(Runner* me, Storage* s) noexcept nogil:
-    """A task for a waiting thread: one that s needs; else any, when workers sleep or are held up by Python code."""
-    cdef int visits = 128
-    cdef Task* t = me.current       # the group that it has taken
-    enter(me)
-    if t == NULL and s != NULL and core_free():
-        t = claim_needed(s, &visits, False)
-    if t == NULL:
-        start_group()               # it may be needed, or nobody else may come for it
-        join_wide(me)
-    if t == NULL and core_free():
-        t = find(me)
-        if t != NULL and t.kernel.flags & HOST and s != NULL and shared.started:
-            give_back(t)            # somebody's Python code may block: that is for workers
-            t = NULL
-    me.current = t
-    leave(me)
-    return t
-
 cdef struct Wait:           # what a thread waits for
     Storage* s              # that it can be read or written; NULL: that nothing is pending,
     Region* r
     bint write
     bint once               # or that others have submitted writes to it
     unsigned int order      # since this task
+    bint late               # it has waited long enough to share a core with a worker
     long long room          # or, when this is not 0, that so many bytes fit into the budget, with room to spare
     long long patience      # until this time
+
+cdef inline bint left_to_workers(Task* t, Wait* w) noexcept nogil:
+    """Somebody's Python code, which may block until the very thread that waits goes on."""
+    return t.kernel.flags & HOST and (w.s != NULL or w.room) and shared.started
+
+cdef Task* help(Runner* me, Wait* w) noexcept nogil:
+    """A task for a waiting thread: one that it needs; else any."""
+    cdef int visits = 128
+    cdef Task* t = me.current       # the group that it has taken
+    enter(me)
+    if t == NULL and w.s != NULL and (w.late or core_free()):
+        t = claim_needed(w.s, &visits, False)
+    if t == NULL:
+        start_group()               # it may be needed, or nobody else may come for it
+        join_wide(me)
+    if t == NULL and core_free():
+        t = find(me)
+        if t != NULL and left_to_workers(t, w):
+            give_back(t)
+            t = NULL
+    me.current = t
+    leave(me)
+    return t
 
 cdef bint finished(Wait* w) noexcept nogil:
     if w.s != NULL:
@@ -365,7 +384,7 @@ cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
 
     Called with the GIL, which it gives up in between.
     """
-    cdef long long start = now_ns()
+    cdef long long start = now_ns(), waited
     cdef int seen
     cdef bint ready
     cdef Task* t
@@ -375,19 +394,20 @@ cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
         enter(me)
         ready = finished(w)
         leave(me)
-        if ready or now_ns() - start > SLICE_NS:
+        waited = now_ns() - start
+        if ready or (waited > SLICE_NS and me.current == NULL):
             break
-        t = help(me, w.s)
+        t = help(me, w)
         if t != NULL:
             while t != NULL:
                 t = execute(me, t)
-                if t != NULL and (now_ns() - start > SLICE_NS or finished(w)):
+                if t != NULL and (now_ns() - start > SLICE_NS or finished(w) or left_to_workers(t, w)):
                     give_back(t)
                     t = me.current = NULL
                 leave(me)
             if load_int(&shared.waiting_all):
                 ring_done()
-        elif now_ns() - start < SPIN_NS:
+        elif waited < SPIN_NS:
             sched_yield()
         else:
             bell_lock(&shared.done_bell)
@@ -439,6 +459,7 @@ cdef int block(Wait* w, bint once=False) except -1:
         add_int(&shared.waiting_room if w.room else &shared.waiting_all, 1)
     try:
         while not help_until(&me, w):
+            w.late = True
             PyErr_CheckSignals()
             if once:
                 break
@@ -456,6 +477,16 @@ cdef int block(Wait* w, bint once=False) except -1:
             add_int(&shared.waiting_room if w.room else &shared.waiting_all, -1)
     return 0
 
+cdef bint small_group() noexcept:
+    """Whether the open group waits for nothing, and is no work for another thread."""
+    cdef bint small
+    if opening.leader == NULL:
+        return False
+    spin_lock(&opening.lock)
+    small = opening.leader != NULL and opening.cost < CALL_NS and load_int(&opening.leader.npending) == 1
+    spin_unlock(&opening.lock)
+    return small
+
 cdef void catch_up(Storage* s) noexcept:
     """Something small is to be done with s, which is pending: what it waits for may be as small, and only be queued.
 
@@ -466,7 +497,7 @@ cdef void catch_up(Storage* s) noexcept:
     cdef int visits, turns = 64
     while turns and load_ptr(&s.writes) != NULL:
         turns -= 1
-        if opening.leader != NULL and opening.cost < CALL_NS and load_int(&opening.leader.npending) == 1:
+        if small_group():
             t = take_group(NULL)
         if t == NULL:
             visits = 16
@@ -497,6 +528,8 @@ cdef void run_there(Task* t) noexcept:
     take_gil(&me)
     unregister(&me)
     set_runner(me.outer)
+    if load_int(&shared.waiting_all):
+        ring_done()
 
 cdef int settle(bint once=False) except -1:
     """Until nothing is pending."""
@@ -529,22 +562,25 @@ cdef bint make_room(size_t nbytes) except -1:
 cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1:
     """Until no pending access stands in the way of reading (or writing) a region of s. Raises its poison, if reading."""
     cdef Wait w
+    cdef Poison* poison
     memset(&w, 0, sizeof(w))
     w.s = s
     w.r = r
     w.write = write
     w.once = once
     w.order = <unsigned int>shared.submitted
-    while not region_ready(s, r, write):
-        if once and overtaken(&w):
-            return False
-        block(&w)
-    if warnings_wait():
-        give_warnings()
-    if graves():
+    while True:
+        while not region_ready(s, r, write):
+            if once and overtaken(&w):
+                return False
+            block(&w)
+        if not warnings_wait() and not graves():
+            break
+        give_warnings()                 # these run Python code: others may submit something meanwhile
         drain()
-    if s.poison != NULL and not write:
-        raise_poison(s.poison)
+    poison = <Poison*>load_ptr(&s.poison)
+    if poison != NULL and not write:
+        raise_poison(poison)
     return True
 
 cdef int wait_all() except -1:
@@ -674,15 +710,18 @@ cdef void end_task(Task* t, Poison* p) noexcept nogil:
 def shutdown():
     """At exit: run the host tasks, for their effects; drop the rest; report errors that nobody saw."""
     cdef long long before = -1, left = pending()
+    cdef long long last = shared.submitted
     cdef int slices = 0
     try:
-        while load_i64(&shared.host_tasks) and left and slices < STUCK:
+        # As many as there are now have to end: daemon threads may submit more for ever.
+        while load_i64(&shared.host_tasks) and shared.submitted - left < last and slices < STUCK:
             slices = slices + 1 if left == before else 0
             before = left
             settle(True)
             left = pending()
     except BaseException:           # Ctrl-C again
         pass
+    await_change()
     if shared.started:
         stop_workers(True)
     drain()
@@ -697,14 +736,18 @@ def waitall():
         raise RuntimeError("a task would wait for all others, itself among them")
     wait_all()
 
+cdef void await_change() noexcept:
+    """Another thread may be about to change the number of workers."""
+    while shared.started and load_int(&shared.stopping):
+        with nogil:
+            sleep_ns(1000000)
+
 def set_num_workers(int n):
     """Use n worker threads from now on; waits for pending work first."""
     if not 1 <= n <= MAX_WORKERS:
         raise ValueError(f"n must be between 1 and {MAX_WORKERS}, not {n}")
     settle()
-    while shared.started and load_int(&shared.stopping):        # another thread is about it
-        with nogil:
-            sleep_ns(1000000)
+    await_change()
     if shared.started:
         stop_workers(False)
     collect()
@@ -732,7 +775,8 @@ def inline_limit(ns=None):
     before = settings.inline_cost
     if ns is not None:
         settings.inline_cost = <float>(ns if ns > 0 else -1)
-        settings.tiny_cost = min(settings.inline_cost, 500)
+        settings.group_cost = min(settings.inline_cost, 400)
+        settings.tiny_cost = min(settings.inline_cost, 100)
     return max(before, 0)
 
 def bulk(n=None):

@@ -237,21 +237,35 @@ cdef enum:
     MANY_ROWS = 32
     NARROW = 16                     # rows shorter than this are run down their columns
 
-cdef inline Used* lookup(Used* table, Storage* s) noexcept nogil:
+cdef struct Table:                  # of storages, hashed by their addresses
+    unsigned char slots[256]        # number in `used`, plus 1; 0: free
+    int n
+    Used used[160]
+    unsigned char of[160]           # each operand's
+
+cdef inline Used* enter(Table* table, Storage* s, int operand) noexcept nogil:
+    """The entry of s; a new one has no uses yet."""
     cdef size_t h = (<size_t>s >> 4) * <size_t>0x9E3779B97F4A7C15
     cdef int k = <int>(h >> 56)
-    while table[k].storage != NULL and table[k].storage != s:
+    while table.slots[k] and table.used[table.slots[k] - 1].storage != s:
         k = (k + 1) & (SLOTS - 1)
-    return &table[k]
+    if not table.slots[k]:
+        table.used[table.n].storage = s
+        table.used[table.n].uses = 0
+        table.n += 1
+        table.slots[k] = <unsigned char>table.n
+    table.of[operand] = table.slots[k] - 1
+    return &table.used[table.of[operand]]
 
 cdef bint plan_group(Task* leader, GroupPlan* g) noexcept nogil:
-    cdef Used table[256]
+    cdef Table table
     cdef Space space
     cdef bint flat = True
     cdef int i
-    memset(table, 0, sizeof(table))
+    memset(table.slots, 0, sizeof(table.slots))
+    table.n = 0
     g.partials = NULL
-    if not survey(leader, g, table, &flat) or not settle_storages(g, leader, table):
+    if not survey(leader, g, &table, &flat) or not settle_storages(g, leader, &table):
         return False
     space_of(leader, &space)
     if flat:
@@ -263,11 +277,11 @@ cdef bint plan_group(Task* leader, GroupPlan* g) noexcept nogil:
             g.segmented[i] = False
     else:
         lay_out(leader, g, &space)
-    choose_block(g, table)
+    choose_block(g, &table)
     g.cost *= g.total
     return g.tail == NULL or plan_tail(g)
 
-cdef bint survey(Task* leader, GroupPlan* g, Used* table, bint* flat) noexcept nogil:
+cdef bint survey(Task* leader, GroupPlan* g, Table* table, bint* flat) noexcept nogil:
     """List members and the storages they use. False when one is poisoned."""
     cdef Task* m = leader
     cdef Access* a
@@ -290,9 +304,8 @@ cdef bint survey(Task* leader, GroupPlan* g, Used* table, bint* flat) noexcept n
             else:
                 if load_ptr(&a[i].storage.poison) != NULL:
                     return False
-                u = lookup(table, a[i].storage)
-                if u.storage == NULL:
-                    u.storage = a[i].storage
+                u = enter(table, a[i].storage, n)
+                if u.uses == 0:
                     u.task = m
                     u.operand = i
                     # A register begins with a write of everything, and no part of it is seen in another way.
@@ -318,7 +331,7 @@ cdef bint survey(Task* leader, GroupPlan* g, Used* table, bint* flat) noexcept n
     g.nops = g.first[j] = n
     return True
 
-cdef bint settle_storages(GroupPlan* g, Task* leader, Used* table) noexcept nogil:
+cdef bint settle_storages(GroupPlan* g, Task* leader, Table* table) noexcept nogil:
     """Give registers to results that nobody else will see, memory to the rest. False when there is none."""
     cdef Task* m = leader
     cdef Access* a
@@ -332,7 +345,7 @@ cdef bint settle_storages(GroupPlan* g, Task* leader, Used* table) noexcept nogi
         a = accesses(m)
         for i in range(m.nops):
             if a[i].storage != NULL:
-                u = lookup(table, a[i].storage)
+                u = &table.used[table.of[n]]
                 if u.number == PERHAPS:
                     u.number = MEMORY
                     if load_int(&u.storage.refs) == u.uses:     # this group's accesses alone: no more can come
@@ -357,7 +370,7 @@ cdef bint settle_storages(GroupPlan* g, Task* leader, Used* table) noexcept nogi
             n += 1
         for i in range(m.nops):
             if a[i].storage != NULL:
-                u = lookup(table, a[i].storage)
+                u = &table.used[table.of[g.first[j] + i]]
                 if u.last == j and u.number >= 0:
                     free[u.number] = 1
         j += 1
@@ -414,7 +427,7 @@ cdef void lay_out(Task* leader, GroupPlan* g, Space* space) noexcept nogil:
             if not g.flat[i] and not g.register[i]:
                 g.segmented[d] = True
 
-cdef void choose_block(GroupPlan* g, Used* table) noexcept nogil:
+cdef void choose_block(GroupPlan* g, Table* table) noexcept nogil:
     """How many elements run at once: what is in use of them fits the first-level cache."""
     cdef int i
     cdef intp inner = g.dims[g.ndim - 1], block = ALONE, most, width = 0
@@ -422,9 +435,9 @@ cdef void choose_block(GroupPlan* g, Used* table) noexcept nogil:
         block = fold_block(g.tail)
     else:
         if g.members > 1:
-            for i in range(SLOTS):
-                if table[i].storage != NULL and table[i].number < 0:
-                    width += itemsize_of(accesses(table[i].task) + table[i].operand)
+            for i in range(table.n):
+                if table.used[i].number < 0:
+                    width += itemsize_of(accesses(table.used[i].task) + table.used[i].operand)
             width += g.nregisters * <intp>g.register_bytes
             block = L1_BYTES // width
             if block < MIN_BLOCK:

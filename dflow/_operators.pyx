@@ -106,7 +106,7 @@ cdef object binary_operator(int op, object a, object b):
                 if not LESS <= op <= GREATER_EQUAL:
                     raise
                 return compare_out_of_range(u, a, b)
-            if out is None and not (small(a) and small(b)):
+            if out is None:
                 out = queue_binary(p, a, b, None)
             if out is not None:
                 return out
@@ -172,7 +172,11 @@ cdef object simple_power(object a, object exponent):
 cdef object unary(ufunc u, ndarray x):
     """u(x)."""
     cdef Plan* p = u.unary[x.code]
-    out = quick_unary(p, x) if p != NULL else None
+    out = None
+    if p != NULL:
+        out = quick_unary(p, x)
+        if out is None:
+            out = queue_unary(p, x)
     return call(u, (x,), None, True, None, "same_kind", None) if out is None else out
 
 cdef object inplace_operator(int op, object a, object b):
@@ -190,9 +194,8 @@ cdef object inplace_operator(int op, object a, object b):
                 type(b) is not ndarray or (<ndarray>b).st != x.st or same_elements(x, <ndarray>b)):
             if quick_binary(p, x, b, x) is not None:
                 return x
-            if p.direct and not x.flags & SCALAR and x.flags & C_CONTIGUOUS and not (small(x) and small(b)):
-                if queue_binary(p, x, b, x) is not None:
-                    return x
+            if p.direct and not x.flags & SCALAR and x.flags & C_CONTIGUOUS and queue_binary(p, x, b, x) is not None:
+                return x
     elif not operand(b):
         return NotImplemented
     if op == POWER and j >= NCODES:

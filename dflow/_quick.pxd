@@ -30,10 +30,10 @@ cdef bint same_shape(ndarray a, ndarray b) noexcept
 cdef ndarray allocated(int code, int ndim, intp* shape)                 # new_array, with its memory
 cdef intp count_bytes(char* p, intp n) noexcept nogil                   # that are not zero
 cdef intp count_true(ndarray mask) noexcept                             # of one in C order
-cdef bint small(object x) noexcept
 cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out)
 cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out)
 cdef ndarray quick_unary(Plan* p, ndarray x)
+cdef ndarray queue_unary(Plan* p, ndarray x)
 cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y)
 cdef ndarray queue_matmul(Plan* p, ndarray x, ndarray y)
 cdef ndarray quick_reduce(Reduction* r, ndarray a)

@@ -44,7 +44,7 @@ cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
     cdef intp n
     cdef Scalar room
     cdef char* number = <char*>&room
-    cdef ndarray x, y
+    cdef ndarray x, y = None
     if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct:
         return None
     if type(a) is ndarray:
@@ -73,12 +73,12 @@ cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
         args[1] = x.st.data + x.offset
         steps[1] = x.itemsize
     n = x.size
-    if n * k.cost > settings.inline_cost:
+    if n * k.cost > settings.group_cost:
         return None
     if out is None:
         out = new_array(p.codes[2], x.ndim, x.shape)
-        if out.st.data == NULL and not storage_allocate(out.st):
-            return None
+        if out.st.data == NULL and not (storage_allocate(out.st) and quick_ready(x) and (y is None or quick_ready(y))):
+            return None                 # it may have waited for room, and others have submitted something
         if x.ndim == 0:
             out.flags |= SCALAR
     args[2] = out.st.data + out.offset
@@ -111,12 +111,14 @@ cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
     like = x if x is not None else y
     if not like.flags & C_CONTIGUOUS or like.size == 0:
         return None
+    if like.size * p.kernel.cost <= settings.group_cost and ready_if_array(x) and ready_if_array(y):
+        return None                             # quick_binary had its reasons
     if like.size * p.kernel.cost <= settings.tiny_cost and (fresh or out.st.reads == NULL):
         if x is not None:
             catch_up(x.st)
         if y is not None:
             catch_up(y.st)
-        if (x is None or readable(x.st)) and (y is None or readable(y.st)):
+        if (x is None or readable(x.st)) and (y is None or readable(y.st)) and (fresh or out.st.reads == NULL):
             return quick_binary(p, a, b, out)
     if x is None:
         write_scalar(a, p.codes[0], constant)
@@ -133,6 +135,9 @@ cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
         return out
     return None
 
+cdef inline bint ready_if_array(ndarray x) noexcept:
+    return x is None or small_ready(x)
+
 cdef ndarray quick_unary(Plan* p, ndarray x):
     """As quick_binary."""
     cdef Kernel* k = p.kernel
@@ -140,10 +145,10 @@ cdef ndarray quick_unary(Plan* p, ndarray x):
     cdef intp steps[2]
     cdef intp n = x.size
     cdef ndarray out
-    if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct or not quick_ready(x) or n * k.cost > settings.inline_cost:
+    if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct or not quick_ready(x) or n * k.cost > settings.group_cost:
         return None
     out = new_array(p.codes[1], x.ndim, x.shape)
-    if out.st.data == NULL and not storage_allocate(out.st):
+    if out.st.data == NULL and not (storage_allocate(out.st) and quick_ready(x)):
         return None
     if x.ndim == 0:
         out.flags |= SCALAR
@@ -161,6 +166,18 @@ cdef ndarray quick_unary(Plan* p, ndarray x):
     if n:
         fp_event(<int>n, k)
     return out
+
+cdef ndarray queue_unary(Plan* p, ndarray x):
+    """As queue_binary."""
+    cdef ndarray out
+    cdef float cost = x.size * p.kernel.cost
+    if not p.direct or p.nargs != 2 or not x.flags & C_CONTIGUOUS or cost <= settings.tiny_cost or (
+            cost <= settings.group_cost and small_ready(x)):
+        return None
+    out = new_array(p.codes[1], x.ndim, x.shape, True)
+    if x.ndim == 0:
+        out.flags |= SCALAR
+    return out if launch_flat(p.kernel, x, None, NULL, 0, out) else None
 
 cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
     """Products of vectors and matrices that are small and ready, here and now; else None."""
@@ -192,7 +209,7 @@ cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
         ndim += 1
         steps[6] = strides_of(y)[1]
     out = new_array(p.codes[2], ndim, shape)
-    if out.st.data == NULL and not storage_allocate(out.st):
+    if out.st.data == NULL and not (storage_allocate(out.st) and small_ready(x) and small_ready(y)):
         return None
     if x.ndim == 2:
         steps[7] = strides_of(out)[0]
@@ -281,10 +298,6 @@ cdef ndarray quick_reduce(Reduction* r, ndarray a):
         if flags:
             fp_event(flags, &REDUCE)
     return out
-
-cdef bint small(object x) noexcept:
-    """Ready, and not more than runs in its caller: launch() decides what is to be done."""
-    return type(x) is not ndarray or (small_ready(<ndarray>x) and (<ndarray>x).size * 0.4 <= settings.inline_cost)
 
 cdef ndarray allocated(int code, int ndim, intp* shape):
     cdef ndarray out = new_array(code, ndim, shape)

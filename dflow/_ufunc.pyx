@@ -739,6 +739,8 @@ cdef class ufunc:
             p = self.unary[(<ndarray>x).code] if type(x) is ndarray else NULL
             if p != NULL:
                 quick = quick_unary(p, <ndarray>x)
+                if quick is None:
+                    quick = queue_unary(p, <ndarray>x)
                 if quick is not None:
                     return quick
         if len(inputs) == 2 and self.nin == 2 and self.nout == 1 and where is True and dtype is None and not unknown and (
@@ -757,6 +759,8 @@ cdef class ufunc:
                 if p != NULL and casting == "same_kind" and signature is None and p.direct:
                     try:
                         quick = quick_binary(p, inputs[0], inputs[1], out) if out is None or quick_out(p, inputs, out) else None
+                        if quick is None and out is None:
+                            quick = queue_binary(p, inputs[0], inputs[1], None)
                     except OverflowError:
                         quick = None        # a comparison beyond the range: below
                     if quick is not None:

@@ -601,7 +601,8 @@ def tolist(ndarray self):
     return numpy_window(a).tolist()
 
 def tobytes(ndarray self, order="C"):
-    return numpy_window(wait_read(self)).tobytes(order)
+    cdef ndarray a = wait_read(self)
+    return (numpy_window(a) if a.flags & C_CONTIGUOUS and order != "F" else a.asnumpy()).tobytes(order)      # see asnumpy
 
 def __array__(ndarray self, dtype=None, *, copy=None):
     if copy is False:

@@ -107,6 +107,7 @@ cdef double cost_of(Task* t) noexcept nogil                             # in nan
 cdef Task* close_group() noexcept nogil                                 # needs its lock; the leader, if it can run
 cdef void start_group() noexcept nogil                                  # close it, if there is one, and queue it
 cdef void run_plan(Task* leader, void* plan) noexcept nogil
+cdef bint run_alone(Task* t) noexcept nogil
 
 # ---- running
 cdef void enter(Runner* me) noexcept nogil

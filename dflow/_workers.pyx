@@ -277,25 +277,51 @@ cdef void take_gil(Runner* me) noexcept nogil:
 cdef void drop_gil(Runner* me) noexcept nogil:
     me.tstate = PyEval_SaveThread()
 
-cdef Poison* run_loop(Runner* me, Task* t) noexcept nogil:
-    """Run the kernel of t; the error, if any, as a new reference."""
-    cdef Kernel* k = t.kernel
+cdef Storage* find_operands(Task* t, char** args, intp* steps) noexcept nogil:
+    """Where the operands lie, and the steps of a FLAT task. The storage for which there is no memory, or NULL."""
     cdef Access* a = accesses(t)
-    cdef char* args[256]
-    cdef intp steps[8]              # of a FLAT task
-    cdef int i, flags
+    cdef int i
     for i in range(t.nops):
         if t.flags & FLAT:
             steps[i] = 0 if a[i].storage == NULL else 1 << ((a[i].key >> SIZE_SHIFT) & 15)
         if a[i].storage == NULL:
             args[i] = constant_of(t, i)
-        else:
-            if not storage_allocate(a[i].storage):
-                take_gil(me)
-                p = memory_poison(t, a[i].storage.nbytes)
-                drop_gil(me)
-                return p
+        elif storage_allocate(a[i].storage):
             args[i] = a[i].storage.data + (a[i].key >> ACCESS_BITS)
+        else:
+            return a[i].storage
+    return NULL
+
+cdef bint run_alone(Task* t) noexcept nogil:
+    """Run an elementwise task, not its group, whose kernel cannot raise. False: an operand is poisoned, or there is no memory."""
+    cdef Access* a = accesses(t)
+    cdef char* args[256]
+    cdef intp steps[8]
+    cdef int i, flags
+    for i in range(t.nops):
+        if a[i].storage != NULL and load_ptr(&a[i].storage.poison) != NULL:
+            return False
+    if find_operands(t, args, steps) != NULL:
+        return False
+    fp_clear()
+    run_kernel(t.kernel, args, t.nops, t.ndim, task_dims(t), &steps[0] if t.flags & FLAT else task_strides(t))
+    flags = fp_flags() & t.fp_warn
+    if flags:
+        warn_later(flags, t.site, t.kernel)
+    return True
+
+cdef Poison* run_loop(Runner* me, Task* t) noexcept nogil:
+    """Run the kernel of t; the error, if any, as a new reference."""
+    cdef Kernel* k = t.kernel
+    cdef char* args[256]
+    cdef intp steps[8]
+    cdef int flags
+    cdef Storage* missing = find_operands(t, args, steps)
+    if missing != NULL:
+        take_gil(me)
+        p = memory_poison(t, missing.nbytes)
+        drop_gil(me)
+        return p
     if k.flags & MAY_RAISE and me.tstate == NULL:
         take_gil(me)
         drop_gil(me)
@@ -706,7 +732,7 @@ cdef Task* idle(Runner* me) noexcept nogil:
             full_fence()            # pairs with wake_worker: who pushed while we were searching relied on us
     if counted:
         add_int(&shared.searching, -1)     # it is time to stop
-    if t != NULL and any_ready():
+    if t != NULL and (any_ready() or group_waits()):
         wake_worker()
     return t
 
@@ -735,8 +761,9 @@ cdef int start_workers() except -1:
     return 0
 
 cdef void stop_workers(bint leaving) noexcept:
-    """Let each finish what it runs, and join it; when leaving the process, wait a second for it at most."""
+    """Let each finish what it runs, and join it; when leaving the process, wait a second for all of them at most."""
     cdef int i, late
+    cdef long long until = now_ns() + 1000000000, left
     cdef Runner* gone
     store_int(&shared.stopping, 1)
     bell_lock(&shared.idle_bell)
@@ -745,7 +772,8 @@ cdef void stop_workers(bint leaving) noexcept:
     bell_unlock(&shared.idle_bell)
     for i in range(1, shared.started + 1):
         with nogil:
-            late = join_within(workers[i].thread, 1000000000) if leaving else pthread_join(workers[i].thread, NULL)
+            left = until - now_ns()
+            late = join_within(workers[i].thread, left if left > 0 else 0) if leaving else pthread_join(workers[i].thread, NULL)
         if late:
             continue
         unregister(workers[i])

@@ -1,5 +1,5 @@
 # cython: c_api_binop_methods=True
-"""ndarray: a view of a storage. Making, viewing, indexing, converting; and launch(), through which kernels run."""
+"""ndarray: a view of a storage. Making, viewing, copying, converting, waiting; and the operands that it is to launch()."""
 
 import numpy as np
 cimport cython
@@ -312,7 +312,7 @@ cdef int normalize_axis(object axis, int ndim, str prefix=None) except -1:
 # ---- regions and overlap ---------------------------------------------------------------------------------------
 
 cdef void region_of_view(ndarray a, Region* r) noexcept:
-    """See Region in _engine.pxd: a contiguous run, repeated with a pitch that all longer strides are multiples of."""
+    """See Region in _graph.pxd: a contiguous run, repeated with a pitch that all longer strides are multiples of."""
     cdef intp* strides = strides_of(a)
     cdef int order[MAXDIMS]
     cdef int n = 0, i, j
@@ -580,12 +580,6 @@ cdef ndarray transposed(ndarray a, int* order):
 
 # ---- the class -------------------------------------------------------------------------------------------------
 
-cdef enum Op:               # of the operator hooks; _ufunc.pyx has the ufuncs in this order
-    ADD, SUBTRACT, MULTIPLY, TRUE_DIVIDE, FLOOR_DIVIDE, REMAINDER, POWER, LSHIFT, RSHIFT, AND, OR, XOR
-    LESS, LESS_EQUAL, EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL
-    DIVMOD, MATMUL
-    NEGATIVE, POSITIVE, ABSOLUTE, INVERT
-
 @cython.freelist(256)
 cdef class ndarray:
     """ndarray(shape, dtype=float): an array whose elements may still be pending. Most arrays come from functions.
@@ -611,7 +605,6 @@ cdef class ndarray:
             storage_unref(self.st)
         if self.shape != self.inline_dims:
             free(self.shape)
-        Py_XDECREF(self.extra)
         Py_XDECREF(self.base)
 
     # ---- what it is

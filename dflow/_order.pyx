@@ -9,7 +9,7 @@ from dflow._graph cimport Kernel, intp, writable, storage_allocate
 from dflow._launch cimport MAXDIMS
 from dflow._kernels cimport BOOL, DOUBLE, DTYPES, INTP, code_of, write_scalar, sort_kernel, argextreme_kernel
 from dflow._array cimport *
-from dflow._quick cimport allocated, count_true, quick_ready, same_shape, small_ready
+from dflow._quick cimport allocated, count_true, quick_ready, same_shape
 from dflow._views cimport base_index
 from dflow._array import set_hook
 from dflow._views import fill_numpy
@@ -114,7 +114,7 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
         raise ValueError("need at least one array to stack")
     first = parts[0]
     for part in parts:
-        if part.ndim != first.ndim or not same_shape(part, first):
+        if not same_shape(part, first):
             raise ValueError("all input arrays must have the same shape")
     k = normalize_axis(axis, first.ndim + 1)
     if out is None and dtype is None:
@@ -354,7 +354,7 @@ def nonzero(a):
 
 def small_searchsorted(ndarray a, ndarray v, bint right):
     """searchsorted where both are here and small; else None."""
-    if a.ndim != 1 or a.size + v.size > 4096 or not small_ready(a) or not small_ready(v):
+    if a.ndim != 1 or a.size + v.size > 4096 or not is_here(a) or not is_here(v):
         return None
     return as_array(cnp.PyArray_SearchSorted(numpy_window(a, False), numpy_window(v, False),
                                              cnp.NPY_SEARCHRIGHT if right else cnp.NPY_SEARCHLEFT, NULL))

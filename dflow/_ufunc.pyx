@@ -694,7 +694,7 @@ cdef bint quick_out(Plan* p, tuple inputs, ndarray out):
     """Whether quick_binary may write to out: of the result's type and shape, free, and none of the inputs but for all of it."""
     cdef ndarray a
     if out.code != p.codes[2] or out.flags & (READONLY | SCALAR) or not out.flags & C_CONTIGUOUS or (
-            not small_ready(out) or not writable(out.st)):
+            not is_here(out) or not writable(out.st)):
         return False
     for x in inputs:
         if isinstance(x, ndarray):

@@ -8,7 +8,7 @@ from libc.string cimport memcmp, memcpy, memset
 from dflow._memory cimport block_zeros
 from libc.stdint cimport int64_t, uint8_t
 from dflow._engine cimport settings, wait_storage
-from dflow._graph cimport Kernel, intp, storage_allocate, storage_new, readable, writable
+from dflow._graph cimport Kernel, intp, storage_allocate, writable
 from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch
 from dflow._kernels cimport (
     Scalar, BOOL, DTYPES, itemsizes, code_of, is_complex, is_integer, cast_kernel, write_scalar, read_scalar)
@@ -167,7 +167,7 @@ cdef ndarray element(ndarray a, intp offset):
     """The value at a byte offset of the storage, as a 0-d array of its own: like NumPy's scalars, not a view."""
     cdef ndarray out = new_scalar(a.code)
     cdef ndarray v
-    if readable(a.st) and a.st.poison == NULL and a.st.data != NULL:
+    if is_here(a):
         if a.itemsize == 8:
             (<int64_t*>out.st.data)[0] = (<int64_t*>(a.st.data + offset))[0]
         else:
@@ -330,7 +330,7 @@ cdef int set_element(ndarray a, intp offset, object value) except -1:
     """One Python number into one place: at once when nobody is using the storage."""
     cdef Scalar room
     cdef char* buffer = <char*>&room
-    if writable(a.st) and a.st.poison == NULL and a.st.data != NULL:
+    if writable(a.st) and is_here(a):
         write_scalar(value, a.code, a.st.data + offset)
         return 0
     cdef Operand ops[2]
@@ -345,8 +345,7 @@ cdef int set_element(ndarray a, intp offset, object value) except -1:
 
 cdef bint copy_element(ndarray a, intp offset, ndarray value) noexcept:
     """One element into one place, if it is there and of a's type, and nobody is using a; whether it was done."""
-    if (value.ndim or value.code != a.code or not readable(value.st) or value.st.poison != NULL or value.st.data == NULL
-            or not writable(a.st) or a.st.poison != NULL or a.st.data == NULL):
+    if value.ndim or value.code != a.code or not is_here(value) or not writable(a.st) or not is_here(a):
         return False
     memcpy(a.st.data + offset, data_of(value), a.itemsize)
     return True
@@ -585,8 +584,8 @@ def item(ndarray self, *args):
     cdef intp offset
     if args:
         offset = item_offset(self, args)
-        if readable(self.st) and self.st.poison == NULL and self.st.data != NULL:
-            wait_storage(self.st, NULL, False, False)              # to give warnings that are due
+        if is_here(self):
+            wait_storage(self.st, NULL, False, False)       # to give warnings that are due
             return read_scalar(self.code, self.st.data + offset)
         a = element(self, offset)
     elif self.size != 1:
@@ -642,7 +641,7 @@ cpdef object call_now(function, tuple arrays, dict keywords, dtype):
     """
     cdef ndarray a
     for a in arrays:
-        if a.size > small_size or not readable(a.st) or a.st.poison != NULL or a.st.data == NULL:
+        if a.size > small_size or not is_here(a):
             return None
     for value in keywords.values():
         if isinstance(value, ndarray):

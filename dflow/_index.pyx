@@ -585,12 +585,7 @@ cdef ndarray placed(Selection s, ndarray out, int m):
 
 cdef int set_selected(ndarray a, object key, object value) except -1:
     """a[key] = value with arrays or booleans in key."""
-    cdef Selection s
-    cdef ndarray index, values, view
-    cdef Operand ops[3]
-    cdef Core core
-    cdef intp shape[2 * MAXDIMS]
-    cdef int ndim, i
+    cdef ndarray values
     if type(key) is ndarray and a.ndim == 1 and type(value) in (int, float, ndarray) and quick_put(a, <ndarray>key, value):
         return 0
     if isinstance(key, ndarray) and (<ndarray>key).code == BOOL and masked_fill(a, <ndarray>key, value):
@@ -600,25 +595,19 @@ cdef int set_selected(ndarray a, object key, object value) except -1:
         values = copy_of(values)
     if type(key) is ndarray and put_under_mask(a, <ndarray>key, values):
         return 0
-    s = select(a, key)
-    index = s.index
-    ndim = result_shape(s, shape)
-    while values.ndim > ndim and values.shape[0] == 1:
-        values = reshaped(values, values.ndim - 1, values.shape + 1)
-    try:
-        values = broadcast_view(values, ndim, shape)
-    except ValueError:
-        wanted = str(tuple([shape[i] for i in range(ndim)])).replace(" ", "")
-        if is_mask(key):
-            raise ValueError(f"NumPy boolean array indexing assignment cannot assign {values.size} input values to the "
-                             f"{shape[0]} output values where the mask is true") from None
-        raise ValueError(f"shape mismatch: value array of shape {shape_text(values)} could not be broadcast to indexing "
-                         f"result of shape {wanted}") from None
-    view = arranged(s, values, index.ndim)
+    return scatter(a, select(a, key), key, values)
+
+cdef int scatter(ndarray a, Selection s, object key, ndarray values) except -1:
+    """a[key] = values, of a's type and in other memory; s: the key taken apart."""
+    cdef ndarray index = s.index, view
+    cdef Operand ops[3]
+    cdef Core core
+    cdef intp shape[2 * MAXDIMS]
+    cdef int ndim = result_shape(s, shape)
+    view = arranged(s, broadcast_values(values, ndim, shape, key), index.ndim)
     # One axis of indices, outermost by its stride (the last operand's decide): repeated ones in their order.
     if index.ndim > 1:
-        view = contiguous(view)
-        view = reshape_front(view, index.ndim)
+        view = reshape_front(contiguous(view), index.ndim)
         shape[0] = index.size
         index = reshaped(index, 1, shape)
     ndim = fill_selection(s, index, &ops[0], &ops[2], shape)
@@ -630,6 +619,20 @@ cdef int set_selected(ndarray a, object key, object value) except -1:
         ndim = fill_core(&core, s, &ops[0], &ops[1], index.ndim, ndim, shape)
         launch(scatters[a.itemsize][index_kinds[index.code]], ops, 3, ndim, shape, &core)
     return 0
+
+cdef ndarray broadcast_values(ndarray values, int ndim, intp* shape, object key):
+    """The values in the shape of a[key]; ValueError in NumPy's words."""
+    while values.ndim > ndim and values.shape[0] == 1:
+        values = reshaped(values, values.ndim - 1, values.shape + 1)
+    try:
+        return broadcast_view(values, ndim, shape)
+    except ValueError:
+        if is_mask(key):
+            raise ValueError(f"NumPy boolean array indexing assignment cannot assign {values.size} input values to the "
+                             f"{shape[0]} output values where the mask is true") from None
+        wanted = str(tuple([shape[i] for i in range(ndim)])).replace(" ", "")
+        raise ValueError(f"shape mismatch: value array of shape {shape_text(values)} could not be broadcast to indexing "
+                         f"result of shape {wanted}") from None
 
 cdef bint is_mask(object key):
     return isinstance(key, (ndarray, np.ndarray, list)) and index_array(key).code == BOOL

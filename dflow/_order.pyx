@@ -47,13 +47,16 @@ cdef ndarray quick_join(list parts, int k, int code, int ndim, intp* shape):
     return out
 
 def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
-    """Arrays joined along an existing axis; axis None: flattened first. Each part is copied by a task of its own."""
+    """Arrays joined along an existing axis; axis None: flattened first. Each part is copied by a task of its own.
+
+    ValueError for shapes that do not fit, TypeError where `casting` forbids the cast to the result's type.
+    """
     if isinstance(out, np.ndarray):
         return fill_numpy(concatenate, out, arrays, axis, dtype=dtype, casting=casting)
     cdef list parts = [as_array(x) for x in arrays]
     cdef ndarray first, part, result
     cdef intp shape[MAXDIMS]
-    cdef int i, d, k, code
+    cdef int k, code
     cdef intp start = 0
     if not parts:
         raise ValueError("need at least one array to concatenate")
@@ -66,30 +69,8 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
     if first.ndim == 0:
         raise ValueError("zero-dimensional arrays cannot be concatenated")
     k = normalize_axis(axis, first.ndim)
-    memcpy(shape, first.shape, first.ndim * sizeof(intp))
-    for i in range(1, len(parts)):
-        part = parts[i]
-        if part.ndim != first.ndim:
-            raise ValueError("all the input arrays must have same number of dimensions, but the array at index 0 has "
-                             f"{first.ndim} dimension(s) and the array at index {i} has {part.ndim} dimension(s)")
-        for d in range(first.ndim):
-            if d != k and part.shape[d] != first.shape[d]:
-                raise ValueError("all the input array dimensions except for the concatenation axis must match exactly, but along "
-                                 f"dimension {d}, the array at index 0 has size {first.shape[d]} and the array at index {i} "
-                                 f"has size {part.shape[d]}")
-        shape[k] += part.shape[k]
-    code = first.code
-    for part in parts:
-        if part.code != code:
-            code = code_of(np.result_type(*{x.dtype for x in parts}))
-            break
-    if dtype is not None:
-        code = code_of(dtype)
-    if out is not None:
-        code = (<ndarray?>out).code
-    for part in parts:
-        if part.code != code and not np.can_cast(DTYPES[part.code], DTYPES[code], casting):
-            raise TypeError(f"Cannot cast array data from {DTYPES[part.code]!r} to {DTYPES[code]!r} according to the rule {casting!r}")
+    joined_shape(parts, k, shape)
+    code = joined_code(parts, out, dtype, casting)
     if out is None:
         result = quick_join(parts, k, code, first.ndim, shape)
         if result is not None:
@@ -103,6 +84,41 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
         assign(base_index(result, (slice(None),) * k + (slice(start, start + part.shape[k]),)), part)
         start += part.shape[k]
     return result
+
+cdef int joined_shape(list parts, int k, intp* shape) except -1:
+    """The shape of the parts side by side along axis k; ValueError when the other axes differ."""
+    cdef ndarray first = parts[0], part
+    cdef int i, d
+    memcpy(shape, first.shape, first.ndim * sizeof(intp))
+    for i in range(1, len(parts)):
+        part = parts[i]
+        if part.ndim != first.ndim:
+            raise ValueError("all the input arrays must have same number of dimensions, but the array at index 0 has "
+                             f"{first.ndim} dimension(s) and the array at index {i} has {part.ndim} dimension(s)")
+        for d in range(first.ndim):
+            if d != k and part.shape[d] != first.shape[d]:
+                raise ValueError("all the input array dimensions except for the concatenation axis must match exactly, but along "
+                                 f"dimension {d}, the array at index 0 has size {first.shape[d]} and the array at index {i} "
+                                 f"has size {part.shape[d]}")
+        shape[k] += part.shape[k]
+    return 0
+
+cdef int joined_code(list parts, object out, object dtype, object casting) except -1:
+    """The type of out, or the one asked for, or what the parts promote to; TypeError where a part must not be cast to it."""
+    cdef ndarray part
+    cdef int code = (<ndarray>parts[0]).code
+    for part in parts:
+        if part.code != code:
+            code = code_of(np.result_type(*{x.dtype for x in parts}))
+            break
+    if dtype is not None:
+        code = code_of(dtype)
+    if out is not None:
+        code = (<ndarray?>out).code
+    for part in parts:
+        if part.code != code and not np.can_cast(DTYPES[part.code], DTYPES[code], casting):
+            raise TypeError(f"Cannot cast array data from {DTYPES[part.code]!r} to {DTYPES[code]!r} according to the rule {casting!r}")
+    return code
 
 def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     """Arrays of one shape joined along a new axis."""

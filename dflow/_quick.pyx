@@ -45,7 +45,7 @@ cdef inline bint give_memory(ndarray out) noexcept:
         out.flags |= SCALAR
     return True
 
-cdef inline int run_here(Kernel* k, char** args, intp* n, intp* steps) except -1:
+cdef inline int run_now(Kernel* k, char** args, intp* n, intp* steps) except -1:
     """Run a kernel in its caller, and warn of the floating point flags that it raises."""
     cdef int flags
     settings.inlined += 1
@@ -102,7 +102,7 @@ cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
             return None
     args[2] = out.st.data + out.offset
     steps[2] = out.itemsize
-    run_here(k, args, &n, steps)
+    run_now(k, args, &n, steps)
     return out
 
 cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
@@ -160,7 +160,7 @@ cdef ndarray quick_unary(Plan* p, ndarray x):
     args[1] = out.st.data
     steps[0] = x.itemsize
     steps[1] = out.itemsize
-    run_here(k, args, &n, steps)
+    run_now(k, args, &n, steps)
     return out
 
 cdef inline bint multiplies(Plan* p, ndarray x, ndarray y) noexcept:

@@ -5,8 +5,8 @@ import operator
 import numpy as np
 from cpython.slice cimport PySlice_Check
 from libc.string cimport memcmp, memcpy, memset
-from dflow._memory cimport block_zeros
 from libc.stdint cimport int64_t, uint8_t
+from dflow._memory cimport block_zeros
 from dflow._engine cimport settings, wait_storage
 from dflow._graph cimport Kernel, intp, storage_allocate, writable
 from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch
@@ -50,31 +50,40 @@ cdef ndarray broadcast_view(ndarray a, int ndim, intp* shape):
 
 cdef ndarray reshape_view(ndarray a, int ndim, intp* shape, char order):
     """A view of a with another shape of the same size, or None where only a copy will do. order: b'C' or b'F'."""
-    cdef intp* old = a.shape
-    cdef intp* old_strides = strides_of(a)
-    cdef intp lengths[MAXDIMS]
-    cdef intp strides[MAXDIMS]
-    cdef ndarray v
-    cdef intp stride, have, want
-    cdef int i, j, k, n = 0, start, first
+    cdef ndarray v = new_view(a, ndim)
+    cdef intp stride = a.itemsize
+    cdef int i, k
     cdef bint fortran = order == c"F"
-    v = new_view(a, ndim)
     memcpy(v.shape, shape, ndim * sizeof(intp))
     if a.flags & (F_CONTIGUOUS if fortran else C_CONTIGUOUS) or a.size == 0:
-        stride = a.itemsize
         for i in range(ndim):
-            j = i if fortran else ndim - 1 - i
-            v.shape[ndim + j] = stride
-            if shape[j] > 0:
-                stride *= shape[j]
-        return close_view(v)
+            k = i if fortran else ndim - 1 - i
+            v.shape[ndim + k] = stride
+            if shape[k] > 0:
+                stride *= shape[k]
+    elif not split_strides(a, v, fortran):
+        return None
+    return close_view(v)
+
+cdef bint split_strides(ndarray a, ndarray v, bint fortran) noexcept:
+    """Strides for v's shape, of the size of a's, over the same elements; False where there are none.
+
+    Axes start .. i of the old shape are taken together with axes first .. j of the new one that have the same size: the old
+    ones must follow each other in memory.
+    """
+    cdef intp lengths[MAXDIMS]
+    cdef intp strides[MAXDIMS]
+    cdef intp* shape = v.shape
+    cdef intp* out = strides_of(v)
+    cdef intp have, want
+    cdef int i, j = 0, k, n = 0, start, first
     for i in range(a.ndim):
-        if old[i] != 1:
-            lengths[n] = old[i]
-            strides[n] = old_strides[i]
+        if a.shape[i] != 1:
+            lengths[n] = a.shape[i]
+            strides[n] = strides_of(a)[i]
             n += 1
-    i = j = 0                               # group axes i.. of the old with axes j.. of the new of the same size
-    while i < n and j < ndim:
+    i = 0
+    while i < n and j < v.ndim:
         start = i
         first = j
         have = lengths[i]
@@ -89,23 +98,19 @@ cdef ndarray reshape_view(ndarray a, int ndim, intp* shape, char order):
                 want *= shape[j]
                 j += 1
         for k in range(start, i - 1):
-            if fortran:
-                if strides[k + 1] != lengths[k] * strides[k]:
-                    return None
-            elif strides[k] != lengths[k + 1] * strides[k + 1]:
-                return None
+            if (strides[k + 1] != lengths[k] * strides[k]) if fortran else (strides[k] != lengths[k + 1] * strides[k + 1]):
+                return False
         if fortran:
-            v.shape[ndim + first] = strides[start]
+            out[first] = strides[start]
             for k in range(first + 1, j):
-                v.shape[ndim + k] = v.shape[ndim + k - 1] * shape[k - 1]
+                out[k] = out[k - 1] * shape[k - 1]
         else:
-            v.shape[ndim + j - 1] = strides[i - 1]
+            out[j - 1] = strides[i - 1]
             for k in range(j - 1, first, -1):
-                v.shape[ndim + k - 1] = v.shape[ndim + k] * shape[k]
-    stride = v.shape[ndim + j - 1] if j else a.itemsize
-    for k in range(j, ndim):                # trailing axes of length 1
-        v.shape[ndim + k] = stride
-    return close_view(v)
+                out[k - 1] = out[k] * shape[k]
+    for k in range(j, v.ndim):              # trailing axes of length 1
+        out[k] = out[j - 1] if j else a.itemsize
+    return True
 
 cdef ndarray reshaped(ndarray a, int ndim, intp* shape):
     cdef ndarray v = reshape_view(a, ndim, shape, c"C")

@@ -611,6 +611,7 @@ cdef class ndarray:
 
     @property
     def shape(self):
+        """The lengths of the axes. Assignment reshapes in place; AttributeError where that would take a copy."""
         return shape_tuple(self)
 
     @shape.setter
@@ -622,26 +623,32 @@ cdef class ndarray:
 
     @property
     def strides(self):
+        """Bytes from one element to the next along each axis."""
         return tuple([strides_of(self)[i] for i in range(self.ndim)])
 
     @property
     def dtype(self):
+        """NumPy's dtype of the elements."""
         return DTYPES[self.code]
 
     @property
     def ndim(self):
+        """The number of axes."""
         return self.ndim
 
     @property
     def size(self):
+        """The number of elements."""
         return self.size
 
     @property
     def itemsize(self):
+        """Bytes of an element."""
         return self.itemsize
 
     @property
     def nbytes(self):
+        """Bytes of all elements."""
         return self.size * self.itemsize
 
     def __len__(self):
@@ -658,6 +665,7 @@ cdef class ndarray:
 
     @property
     def T(self):
+        """The view with the axes reversed."""
         cdef int order[MAXDIMS]
         cdef int i
         for i in range(self.ndim):
@@ -666,12 +674,14 @@ cdef class ndarray:
 
     @property
     def mT(self):
+        """The view with the last two axes swapped; ValueError for fewer."""
         if self.ndim < 2:
             raise ValueError("matrix transpose with ndim < 2 is undefined")
         return self.swapaxes(-1, -2)
 
     @property
     def real(self):
+        """The real part, as a view; the array itself for real types."""
         return part(self, 0) if is_complex(self.code) else self
 
     @real.setter
@@ -680,6 +690,7 @@ cdef class ndarray:
 
     @property
     def imag(self):
+        """The imaginary part, as a view; read-only zeros for real types."""
         if is_complex(self.code):
             return part(self, 1)
         zeros = new_array(self.code, self.ndim, self.shape)

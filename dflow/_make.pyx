@@ -154,23 +154,23 @@ cdef ndarray uninitialized(object shape, object dtype, object order):
     return transposed(new_array(code, ndim, swapped), order_of_axes)
 
 def empty(shape, dtype=float, order="C", *, device=None, like=None):
-    """An array with no particular values."""
+    """An array with no particular values. The shape is a length or a tuple of them; order: "C" or "F"."""
     return uninitialized(shape, dtype, order)
 
 def zeros(shape, dtype=float, order="C", *, device=None, like=None):
-    """Zeros."""
+    """Zeros, of a shape and type; see empty()."""
     cdef ndarray result = uninitialized(shape, dtype, order)
     fill_with(result, 0)
     return result
 
 def ones(shape, dtype=None, order="C", *, device=None, like=None):
-    """Ones."""
+    """Ones, of a shape and type; see empty()."""
     cdef ndarray result = uninitialized(shape, float if dtype is None else dtype, order)
     fill_with(result, 1)
     return result
 
 def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
-    """One value everywhere, or an array that broadcasts to the shape."""
+    """fill_value everywhere, or, if it is an array, broadcast to the shape; its type, unless given."""
     if dtype is None:
         dtype = type_of(fill_value)
     return filled(uninitialized(shape, dtype, order), fill_value)
@@ -227,7 +227,7 @@ cdef enum:
     SMALL = 4096                # up to so many elements a range is made at once
 
 def small_range(start, stop, step):
-    """arange of Python numbers, as NumPy computes it; None where it is long, or its type is not the default."""
+    """arange of Python numbers, as NumPy computes it; None where it is long, or they are not all int or float."""
     cdef double first, last, by
     if stop is None:
         start, stop = 0, start

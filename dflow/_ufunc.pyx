@@ -857,6 +857,7 @@ cdef class ufunc:
         return out
 
     def reduce(self, array, axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
+        """The elements along an axis (several: a tuple; all: None) brought together; ValueError for none of them."""
         cdef int code
         if type(array) is ndarray and axis is None and dtype is None and out is None and not keepdims and (
                 initial is NO_VALUE and where is True):
@@ -873,6 +874,7 @@ cdef class ufunc:
         return reduce(self, as_array(array), axis, dtype, out, keepdims, initial, where)
 
     def accumulate(self, array, axis=0, dtype=None, out=None):
+        """What reduce() would give up to each element along an axis."""
         if isinstance(out, tuple):
             out = out[0]
         if isinstance(out, np.ndarray):
@@ -880,6 +882,7 @@ cdef class ufunc:
         return accumulate(self, as_array(array), axis, dtype, out)
 
     def reduceat(self, array, indices, axis=0, dtype=None, out=None):
+        """reduce() of the slices from each index to the next, or of one element where that is not larger. Waits for indices."""
         if isinstance(out, tuple):
             out = out[0]
         if isinstance(out, np.ndarray):
@@ -902,6 +905,7 @@ cdef class ufunc:
         return out
 
     def outer(self, a, b, **keywords):
+        """Each element of a with each of b: of shape a.shape + b.shape."""
         cdef ndarray x, y
         cdef intp shape[MAXDIMS]
         if self.nin != 2 or self.core is not None:
@@ -914,7 +918,7 @@ cdef class ufunc:
         return self(reshaped(x, x.ndim + y.ndim, shape), y, **keywords)
 
     def at(self, a, indices, b=None):
-        """Unbuffered: repeated indices count each time."""
+        """Apply to a at the indices, in place and unbuffered: repeated indices count each time. Waits for indices."""
         cdef ndarray target, offsets, values = None
         cdef Operand ops[3]
         cdef Plan* p

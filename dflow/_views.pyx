@@ -1,4 +1,4 @@
-"""Views and indexing: most of ndarray's methods that look at the same memory in another way, or read it."""
+"""Views and basic indexing: ndarray's methods that look at the same memory in another way, or read it."""
 
 import operator
 
@@ -161,6 +161,7 @@ cdef ndarray fortran_copy(ndarray a):
     return copy_of(a.T).T
 
 def broadcast_to(a, shape):
+    """A read-only view of a in a shape that it broadcasts to; ValueError when it does not."""
     cdef intp dims[MAXDIMS]
     cdef int ndim = parse_shape(shape, dims)
     check_dimensions(ndim, dims)
@@ -424,6 +425,7 @@ def reshape(ndarray self, *shape, order="C", copy=None):
     return reshape_to(self, shape, order, copy)
 
 def transpose(ndarray self, *axes):
+    """A view with the axes in another order: reversed, or as given (a tuple, or one argument each)."""
     cdef int order[MAXDIMS]
     cdef int i
     if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
@@ -440,6 +442,7 @@ def transpose(ndarray self, *axes):
     return transposed(self, order)
 
 def swapaxes(ndarray self, axis1, axis2):
+    """A view with two axes exchanged."""
     cdef int order[MAXDIMS]
     cdef int i = normalize_axis(axis1, self.ndim, "axis1"), j = normalize_axis(axis2, self.ndim, "axis2"), k
     for k in range(self.ndim):
@@ -533,11 +536,16 @@ def view(ndarray self, dtype=None):
     return close_view(v)
 
 def copy(ndarray self, order="C"):
+    """A copy; order "K": in the memory order of the array."""
     if order == "C" or (order != "F" and self.flags & C_CONTIGUOUS):
         return copy_of(self)
     return hooks["copy_order"](self, order)
 
 def astype(ndarray self, dtype, order="K", casting="unsafe", subok=True, copy=True):
+    """The elements as another type: a copy, unless copy is False and the type is the same already.
+
+    TypeError for a cast that the rule `casting` forbids.
+    """
     cdef int code = code_of(dtype)
     if casting != "unsafe" and not np.can_cast(DTYPES[self.code], DTYPES[code], casting):
         what = "array data" if self.ndim else "scalar"
@@ -598,6 +606,7 @@ def item(ndarray self, *args):
     return first_element(a)
 
 def tolist(ndarray self):
+    """Nested lists of Python scalars; one scalar for a 0-d array. Waits."""
     cdef intp i
     cdef ndarray a = wait_read(self)
     if a.ndim == 1:
@@ -605,6 +614,7 @@ def tolist(ndarray self):
     return numpy_window(a).tolist()
 
 def tobytes(ndarray self, order="C"):
+    """The bytes of the elements in C order, or "F". Waits."""
     return numpy_window(wait_read(self)).tobytes(order)
 
 def __array__(ndarray self, dtype=None, *, copy=None):
@@ -614,7 +624,7 @@ def __array__(ndarray self, dtype=None, *, copy=None):
     return out if dtype is None else out.astype(dtype, copy=False)
 
 cdef intp item_offset(ndarray a, tuple args) except -1:
-    """item(i) counts through the array, item(i, j, ...) indexes it."""
+    """The byte offset of what item() names: item(i) counts through the array, item(i, j, ...) indexes it."""
     cdef intp i, offset = a.offset
     cdef int k
     if len(args) == 1 and isinstance(args[0], tuple):

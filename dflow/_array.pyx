@@ -15,11 +15,11 @@ from dflow._graph cimport (
     Task, WRITE, FULL, TRACKED, HAS_REGIONS, ALWAYS, FLAT, HOST, REPORTS_FP, Region, storage_new, storage_unref,
     storage_allocate, bytes_live, readable, task_new, task_operand, task_constant, task_region, task_dims, task_constants,
     regions_overlap)
-from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch, copy_out, size_bits
+from dflow._launch cimport Operand, MAXDIMS, launch, copy_out, size_bits
 from dflow._memory cimport add_int
 from dflow._kernels cimport (
     BOOL, HALF, DTYPES, itemsizes, code_of, code_of_num, is_complex, is_integer, real_code, cast_kernel, read_scalar,
-    kernel_new, sleep_kernel)
+    kernel_new)
 
 cnp.import_array()
 
@@ -979,21 +979,6 @@ def empty(shape, dtype=float):
 def array(x):
     """An ndarray as it is; a copy of anything else that NumPy can make an array of."""
     return as_array(x)
-
-def sleep(ndarray a, double seconds):
-    """See dflow.engine.sleep."""
-    cdef Operand ops[3]
-    cdef intp bytes[1]
-    cdef ndarray source = contiguous(a), out = new_array(a.code, a.ndim, a.shape)
-    bytes[0] = max(1, source.size * source.itemsize)
-    if source.size == 0:
-        return out
-    fill_operand(&ops[0], source, source.ndim, source.shape, False)
-    fill_constant(&ops[1], <char*>&seconds, sizeof(double))
-    fill_operand(&ops[2], out, out.ndim, out.shape, True)
-    ops[0].strides[0] = ops[2].strides[0] = 1
-    launch(sleep_kernel, ops, 3, 1, bytes, NULL)
-    return out
 
 def set_hook(str name, value):
     """Code of the layers above that this one calls: see _array.pxd."""

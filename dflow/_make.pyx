@@ -3,8 +3,8 @@
 import numpy as np
 from libc.stdint cimport int64_t
 from dflow._graph cimport intp
-from dflow._launch cimport MAXDIMS
-from dflow._kernels cimport LONG, DOUBLE, DTYPES, code_of
+from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch
+from dflow._kernels cimport LONG, DOUBLE, DTYPES, code_of, sleep_kernel
 from dflow._array cimport *
 from dflow._quick cimport allocated
 from dflow._views cimport fill_with
@@ -132,6 +132,23 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
     if copy is False and result is not a:
         raise ValueError(NO_COPY)
     return in_order(result, order)
+
+# ---- for dflow.engine -------------------------------------------------------------------------------------------
+
+def sleep(ndarray a, double seconds):
+    """See dflow.engine.sleep: bytes are moved, whatever the type."""
+    cdef Operand ops[3]
+    cdef intp length[1]
+    cdef ndarray source = contiguous(a), out = new_array(a.code, a.ndim, a.shape)
+    length[0] = source.size * source.itemsize
+    if source.size == 0:
+        return out
+    fill_operand(&ops[0], source, source.ndim, source.shape, False)
+    fill_constant(&ops[1], <char*>&seconds, sizeof(double))
+    fill_operand(&ops[2], out, out.ndim, out.shape, True)
+    ops[0].strides[0] = ops[2].strides[0] = 1
+    launch(sleep_kernel, ops, 3, 1, length, NULL)
+    return out
 
 # ---- filled ----------------------------------------------------------------------------------------------------
 

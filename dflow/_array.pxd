@@ -1,9 +1,9 @@
 """ndarray: a view of a storage."""
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport uint8_t
 from cpython.object cimport PyObject
 from dflow._launch cimport Operand, MAXDIMS
-from dflow._graph cimport Storage, Region, Kernel, intp
+from dflow._graph cimport Storage, Region, Kernel, intp, readable
 
 cdef enum Flag:
     C_CONTIGUOUS = 1
@@ -24,12 +24,20 @@ cdef class ndarray:
     cdef uint8_t itemsize
     cdef uint8_t ndim
     cdef uint8_t flags
-    cdef PyObject* extra    # owned: what upper layers attach (a dict), or NULL
     cdef PyObject* base     # owned: the ndarray that made the storage which this views, or NULL for that one itself
     cdef object __weakref__
 
+cdef enum Op:               # of the operator hooks; comparisons from LESS on as Python numbers them
+    ADD, SUBTRACT, MULTIPLY, TRUE_DIVIDE, FLOOR_DIVIDE, REMAINDER, POWER, LSHIFT, RSHIFT, AND, OR, XOR
+    LESS, LESS_EQUAL, EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL
+    DIVMOD, MATMUL
+    NEGATIVE, POSITIVE, ABSOLUTE, INVERT
+
 cdef inline intp* strides_of(ndarray a) noexcept:
     return a.shape + a.ndim
+
+cdef inline bint is_here(ndarray a) noexcept:               # its values may be read: allocated, no error, no pending write
+    return readable(a.st) and a.st.poison == NULL and a.st.data != NULL
 
 # ---- making arrays
 cdef ndarray new_array(int code, int ndim, intp* shape, bint pending=*) # C order, not initialized; pending: allocated late
@@ -45,18 +53,18 @@ cdef ndarray contiguous(ndarray a)                                      # itself
 cdef int assign(ndarray target, ndarray source) except -1               # with broadcasting and cast
 cdef tuple shape_tuple(ndarray a)
 cdef int parse_shape(object shape, intp* out) except -1                 # returns ndim
-cdef int normalize_axis(object axis, int ndim, str prefix=*) except -1                # AxisError
+cdef int normalize_axis(object axis, int ndim, str prefix=*) except -1  # AxisError
 
 cdef ndarray transposed(ndarray a, int* order)
 cdef int copy_elements(ndarray target, ndarray source) except -1        # the source broadcasts; memory does not overlap
-cdef object numpy_window(ndarray a, bint write=*)                                  # a NumPy array over the memory of a
+cdef object numpy_window(ndarray a, bint write=*)                       # a NumPy array over the memory of a
 cdef ndarray part(ndarray a, int which)                                 # real (0) or imaginary part, as a view
 cdef ndarray broadcast_same(ndarray a)                                  # a fresh view of all of a
 cdef int check_dimensions(int ndim, intp* shape) except -1
 
 # ---- operands of kernels, waiting
 cdef int fill_operand(Operand* o, ndarray a, int ndim, intp* shape, bint write) noexcept
-cdef int not_full(Operand* o, ndarray a) noexcept                        # the operand leaves some of a as it is
+cdef int not_full(Operand* o, ndarray a) noexcept                       # the operand leaves some of a as it is
 cdef bint same_elements(ndarray a, ndarray b) noexcept
 cdef bint may_overlap(ndarray a, ndarray b) noexcept
 cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where, ndarray out) except -1

@@ -1,5 +1,5 @@
 # cython: c_api_binop_methods=True
-"""ndarray: a view of a storage. Making, viewing, indexing, converting; and launch(), through which kernels run."""
+"""ndarray: a view of a storage. Making, viewing, copying, converting, waiting; and the operands that it is to launch()."""
 
 import numpy as np
 cimport cython
@@ -15,11 +15,11 @@ from dflow._graph cimport (
     Task, WRITE, FULL, TRACKED, HAS_REGIONS, ALWAYS, FLAT, HOST, REPORTS_FP, Region, storage_new, storage_unref,
     storage_allocate, bytes_live, readable, task_new, task_operand, task_constant, task_region, task_dims, task_constants,
     regions_overlap)
-from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch, copy_out, size_bits
+from dflow._launch cimport Operand, MAXDIMS, launch, copy_out, size_bits
 from dflow._memory cimport add_int
 from dflow._kernels cimport (
     BOOL, HALF, DTYPES, itemsizes, code_of, code_of_num, is_complex, is_integer, real_code, cast_kernel, read_scalar,
-    kernel_new, sleep_kernel)
+    kernel_new)
 
 cnp.import_array()
 
@@ -312,7 +312,7 @@ cdef int normalize_axis(object axis, int ndim, str prefix=None) except -1:
 # ---- regions and overlap ---------------------------------------------------------------------------------------
 
 cdef void region_of_view(ndarray a, Region* r) noexcept:
-    """See Region in _engine.pxd: a contiguous run, repeated with a pitch that all longer strides are multiples of."""
+    """See Region in _graph.pxd: a contiguous run, repeated with a pitch that all longer strides are multiples of."""
     cdef intp* strides = strides_of(a)
     cdef int order[MAXDIMS]
     cdef int n = 0, i, j
@@ -580,12 +580,6 @@ cdef ndarray transposed(ndarray a, int* order):
 
 # ---- the class -------------------------------------------------------------------------------------------------
 
-cdef enum Op:               # of the operator hooks; _ufunc.pyx has the ufuncs in this order
-    ADD, SUBTRACT, MULTIPLY, TRUE_DIVIDE, FLOOR_DIVIDE, REMAINDER, POWER, LSHIFT, RSHIFT, AND, OR, XOR
-    LESS, LESS_EQUAL, EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL
-    DIVMOD, MATMUL
-    NEGATIVE, POSITIVE, ABSOLUTE, INVERT
-
 @cython.freelist(256)
 cdef class ndarray:
     """ndarray(shape, dtype=float): an array whose elements may still be pending. Most arrays come from functions.
@@ -611,13 +605,13 @@ cdef class ndarray:
             storage_unref(self.st)
         if self.shape != self.inline_dims:
             free(self.shape)
-        Py_XDECREF(self.extra)
         Py_XDECREF(self.base)
 
     # ---- what it is
 
     @property
     def shape(self):
+        """The lengths of the axes. Assignment reshapes in place; AttributeError where that would take a copy."""
         return shape_tuple(self)
 
     @shape.setter
@@ -629,26 +623,32 @@ cdef class ndarray:
 
     @property
     def strides(self):
+        """Bytes from one element to the next along each axis."""
         return tuple([strides_of(self)[i] for i in range(self.ndim)])
 
     @property
     def dtype(self):
+        """NumPy's dtype of the elements."""
         return DTYPES[self.code]
 
     @property
     def ndim(self):
+        """The number of axes."""
         return self.ndim
 
     @property
     def size(self):
+        """The number of elements."""
         return self.size
 
     @property
     def itemsize(self):
+        """Bytes of an element."""
         return self.itemsize
 
     @property
     def nbytes(self):
+        """Bytes of all elements."""
         return self.size * self.itemsize
 
     def __len__(self):
@@ -665,6 +665,7 @@ cdef class ndarray:
 
     @property
     def T(self):
+        """The view with the axes reversed."""
         cdef int order[MAXDIMS]
         cdef int i
         for i in range(self.ndim):
@@ -673,12 +674,14 @@ cdef class ndarray:
 
     @property
     def mT(self):
+        """The view with the last two axes swapped; ValueError for fewer."""
         if self.ndim < 2:
             raise ValueError("matrix transpose with ndim < 2 is undefined")
         return self.swapaxes(-1, -2)
 
     @property
     def real(self):
+        """The real part, as a view; the array itself for real types."""
         return part(self, 0) if is_complex(self.code) else self
 
     @real.setter
@@ -687,6 +690,7 @@ cdef class ndarray:
 
     @property
     def imag(self):
+        """The imaginary part, as a view; read-only zeros for real types."""
         if is_complex(self.code):
             return part(self, 1)
         zeros = new_array(self.code, self.ndim, self.shape)
@@ -975,21 +979,6 @@ def empty(shape, dtype=float):
 def array(x):
     """An ndarray as it is; a copy of anything else that NumPy can make an array of."""
     return as_array(x)
-
-def sleep(ndarray a, double seconds):
-    """See dflow.engine.sleep."""
-    cdef Operand ops[3]
-    cdef intp bytes[1]
-    cdef ndarray source = contiguous(a), out = new_array(a.code, a.ndim, a.shape)
-    bytes[0] = max(1, source.size * source.itemsize)
-    if source.size == 0:
-        return out
-    fill_operand(&ops[0], source, source.ndim, source.shape, False)
-    fill_constant(&ops[1], <char*>&seconds, sizeof(double))
-    fill_operand(&ops[2], out, out.ndim, out.shape, True)
-    ops[0].strides[0] = ops[2].strides[0] = 1
-    launch(sleep_kernel, ops, 3, 1, bytes, NULL)
-    return out
 
 def set_hook(str name, value):
     """Code of the layers above that this one calls: see _array.pxd."""

@@ -188,6 +188,22 @@ cdef bint symmetric(char** args, intp* dims, intp* steps) noexcept nogil:
     """x @ x.T: NumPy computes half of it."""
     return args[0] == args[1] and dims[1] == dims[3] and steps[0] == steps[3] and steps[1] == steps[2]
 
+cdef bint blas_takes(Product* w, char** args, intp* dims, intp* core, char* how_a, int* lead_a, char* how_b, int* lead_b) noexcept nogil:
+    """Whether tiles of the product are worth BLAS, and their memory is as it wants it; then how a and b look to it."""
+    cdef intp m = dims[1], n = dims[2], p = dims[3]
+    if gemms[0] == NULL or not worth_blas(m, n, p) or n >= INT_MAX or symmetric(args, dims, core):
+        return False
+    if p == 1:
+        if not spaced(core[2], w.itemsize) or not spaced(core[4], w.itemsize):
+            return False
+    elif m == 1:
+        if not spaced(core[1], w.itemsize) or not spaced(core[5], w.itemsize):
+            return False
+    elif core[5] != w.itemsize or core[4] % w.itemsize != 0 or not p <= core[4] // w.itemsize < INT_MAX:
+        return False
+    return ((m == 1 or plain(m, n, core[0], core[1], w.itemsize, how_a, lead_a))
+            and (p == 1 or plain(n, p, core[2], core[3], w.itemsize, how_b, lead_b)))
+
 cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp start, intp stop) noexcept nogil:
     """Tiles [start, stop), counted over all matrices. a (m, n), b (n, p), out (m, p)."""
     cdef Product* w = <Product*>data
@@ -195,38 +211,29 @@ cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp s
     cdef intp* core = steps + 3
     cdef char* at[3]
     cdef intp part[4]
-    cdef intp rows = row_tiles(dims), columns = column_tiles(dims), i, j, k, top, left
+    cdef intp rows = row_tiles(dims), columns = column_tiles(dims), matrix, tile, i, k, top, left
     cdef char how_a = c"N", how_b = c"N"
-    cdef int lead_a = 0, lead_b = 0, lead_out
-    cdef bint by_blas = (
-        gemms[0] != NULL and worth_blas(m, n, p) and n < INT_MAX and not symmetric(args, dims, core)
-        and (spaced(core[2], w.itemsize) and spaced(core[4], w.itemsize) if p == 1 else
-             spaced(core[1], w.itemsize) and spaced(core[5], w.itemsize) if m == 1 else
-             core[5] == w.itemsize and core[4] % w.itemsize == 0 and p <= core[4] // w.itemsize < INT_MAX)
-        and (m == 1 or plain(m, n, core[0], core[1], w.itemsize, &how_a, &lead_a))
-        and (p == 1 or plain(n, p, core[2], core[3], w.itemsize, &how_b, &lead_b)))
+    cdef int lead_a = 0, lead_b = 0
+    cdef bint by_blas = blas_takes(w, args, dims, core, &how_a, &lead_a, &how_b, &lead_b)
     if product_pieces(dims) == dims[0]:
         rows = columns = 1
     memcpy(part, dims, sizeof(part))
     if not by_blas and rows == columns == 1:
-        for k in range(3):
-            at[k] = args[k] + start * steps[k]
+        for i in range(3):
+            at[i] = args[i] + start * steps[i]
         part[0] = stop - start
         w.loop(at, part, steps, w.data)
         return
-    lead_out = <int>(core[4] // w.itemsize)
     part[0] = 1
     for k in range(start, stop):
-        i = k // (rows * columns)
-        j = k % (rows * columns)
-        for left in range(3):
-            at[left] = args[left] + i * steps[left]
-        i = j // columns
-        j = j % columns
-        top = m * i // rows
-        left = p * j // columns
-        part[1] = m * (i + 1) // rows - top
-        part[3] = p * (j + 1) // columns - left
+        matrix = k // (rows * columns)
+        tile = k % (rows * columns)
+        for i in range(3):
+            at[i] = args[i] + matrix * steps[i]
+        top = m * (tile // columns) // rows
+        left = p * (tile % columns) // columns
+        part[1] = m * (tile // columns + 1) // rows - top
+        part[3] = p * (tile % columns + 1) // columns - left
         at[0] += top * core[0]
         at[1] += left * core[3]
         at[2] += top * core[4] + left * core[5]
@@ -236,19 +243,24 @@ cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp s
             apply(w.code, at[1], part[3], n, c"N" if how_b == c"T" else c"T", lead_b, at[0], core[1] // w.itemsize,
                   at[2], core[5] // w.itemsize)
         elif by_blas:
-            multiply(w.code, at, part, how_a, lead_a, how_b, lead_b, lead_out)
+            multiply(w.code, at, part, how_a, lead_a, how_b, lead_b, <int>(core[4] // w.itemsize))
         else:
             w.loop(at, part, steps, w.data)
+
+cdef float[4] single_one = [1, 0, 0, 0]             # one and zero, real or complex
+cdef double[4] double_one = [1, 0, 0, 0]
+
+cdef inline char* one_of(int code) noexcept nogil:
+    return <char*>single_one if code == 0 or code == 2 else <char*>double_one
+
+cdef inline char* zero_of(int code) noexcept nogil:
+    return one_of(code) + (8 if code == 0 or code == 2 else 16)
 
 cdef void multiply(int code, char** args, intp* dims, char how_a, int lead_a, char how_b, int lead_b, int lead_out) noexcept nogil:
     """out = a b. To Fortran each matrix is its transpose: out.T = b.T a.T."""
     cdef int m = <int>dims[1], n = <int>dims[2], p = <int>dims[3]
-    cdef float[4] single = [1, 0, 0, 0]             # one and zero
-    cdef double[4] double_ = [1, 0, 0, 0]
-    cdef char* one = <char*>single if code == 0 or code == 2 else <char*>double_
-    cdef char* zero = one + (8 if code == 0 or code == 2 else 16)
     enter_blas()
-    gemms[code](&how_b, &how_a, &p, &m, &n, one, args[1], &lead_b, args[0], &lead_a, zero, args[2], &lead_out)
+    gemms[code](&how_b, &how_a, &p, &m, &n, one_of(code), args[1], &lead_b, args[0], &lead_a, zero_of(code), args[2], &lead_out)
     leave_blas()
 
 cdef inline bint spaced(intp step, int itemsize) noexcept nogil:
@@ -260,12 +272,8 @@ cdef void apply(int code, char* a, intp rows, intp n, char how, int lead, char* 
     cdef int first = <int>(n if how == c"N" else rows), second = <int>(rows if how == c"N" else n)
     cdef int x_inc = <int>x_step, y_inc = <int>y_step
     cdef char fortran = c"T" if how == c"N" else c"N"
-    cdef float[4] single = [1, 0, 0, 0]             # one and zero
-    cdef double[4] double_ = [1, 0, 0, 0]
-    cdef char* one = <char*>single if code == 0 or code == 2 else <char*>double_
-    cdef char* zero = one + (8 if code == 0 or code == 2 else 16)
     enter_blas()
-    gemvs[code](&fortran, &first, &second, one, a, &lead, x, &x_inc, zero, y, &y_inc)
+    gemvs[code](&fortran, &first, &second, one_of(code), a, &lead, x, &x_inc, zero_of(code), y, &y_inc)
     leave_blas()
 
 cdef void product_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:

@@ -353,6 +353,30 @@ static inline float signed_by32(float x, uint32_t bit)
 #define POSITION(r) ((r) >> 11)
 /* Of 32: eight, one and 23; the exponential has no sign, and 24. */
 #define LAYER32(r) ((r) & (LAYERS32 - 1))
+#define SIGN32(r) ((r) >> 8 & 1)
+#define POSITION23(r) ((r) >> 9)
+#define POSITION24(r) ((r) >> 8)
+
+/* Where in its layer l the bits r put a number. */
+static inline double normal_at(uint64_t r, const Layer64 *l)
+{
+    return signed_by((double)(int64_t)POSITION(r) * l->width, SIGN(r));
+}
+
+static inline float normal_at32(uint32_t r, const Layer32 *l)
+{
+    return signed_by32((float)(int32_t)POSITION23(r) * l->width, SIGN32(r));
+}
+
+static inline double exponential_at(uint64_t r, const Layer64 *l)
+{
+    return (double)(int64_t)POSITION(r) * l->width;
+}
+
+static inline float exponential_at32(uint32_t r, const Layer32 *l)
+{
+    return (float)(int32_t)POSITION24(r) * l->width;
+}
 
 /* Of a normal beyond r (Marsaglia 1964). */
 static double normal_tail(Source *s, double r)
@@ -375,13 +399,14 @@ static __attribute__((noinline)) double normal_again(Source *s, uint64_t r)
 {
     for (;;) {
         int i = (int)LAYER(r);
-        double x = (double)(int64_t)POSITION(r) * normal.wide[i].width;
-        if (POSITION(r) < normal.wide[i].inside)
-            return signed_by(x, SIGN(r));
+        const Layer64 *l = &normal.wide[i];
+        double x = normal_at(r, l);
+        if (POSITION(r) < l->inside)
+            return x;
         if (i == 0)
             return signed_by(normal_tail(s, NORMAL_R64), SIGN(r));
         if (under(normal.density64, i, s, portable_exp(-0.5 * x * x)))
-            return signed_by(x, SIGN(r));
+            return x;
         r = more(s);
     }
 }
@@ -390,13 +415,14 @@ static __attribute__((noinline)) float normal_again32(Source *s, uint32_t r)
 {
     for (;;) {
         int i = (int)LAYER32(r);
-        float x = (float)(int32_t)(r >> 9) * normal.narrow[i].width;
-        if ((r >> 9) < normal.narrow[i].inside)
-            return signed_by32(x, r >> 8 & 1);
+        const Layer32 *l = &normal.narrow[i];
+        float x = normal_at32(r, l);
+        if (POSITION23(r) < l->inside)
+            return x;
         if (i == 0)
-            return signed_by32((float)normal_tail(s, NORMAL_R32), r >> 8 & 1);
+            return signed_by32((float)normal_tail(s, NORMAL_R32), SIGN32(r));
         if (under(normal.density32, i, s, portable_exp(-0.5 * (double)x * (double)x)))
-            return signed_by32(x, r >> 8 & 1);
+            return x;
         r = (uint32_t)(more(s) >> 32);
     }
 }
@@ -407,8 +433,9 @@ static __attribute__((noinline)) double exponential_again(Source *s, uint64_t r)
     double beyond = 0;
     for (;;) {
         int i = (int)LAYER(r);
-        double x = (double)(int64_t)POSITION(r) * exponential.wide[i].width;
-        if (POSITION(r) < exponential.wide[i].inside)
+        const Layer64 *l = &exponential.wide[i];
+        double x = exponential_at(r, l);
+        if (POSITION(r) < l->inside)
             return beyond + x;
         if (i == 0)
             beyond += EXPONENTIAL_R64;
@@ -423,8 +450,9 @@ static __attribute__((noinline)) float exponential_again32(Source *s, uint32_t r
     double beyond = 0;
     for (;;) {
         int i = (int)LAYER32(r);
-        float x = (float)(int32_t)(r >> 8) * exponential.narrow[i].width;
-        if ((r >> 8) < exponential.narrow[i].inside)
+        const Layer32 *l = &exponential.narrow[i];
+        float x = exponential_at32(r, l);
+        if (POSITION24(r) < l->inside)
             return (float)(beyond + (double)x);
         if (i == 0)
             beyond += EXPONENTIAL_R32;
@@ -434,85 +462,52 @@ static __attribute__((noinline)) float exponential_again32(Source *s, uint32_t r
     }
 }
 
-/* Standard normals of a chunk: who is not inside for certain goes into a list, without a branch to be mispredicted. */
+/* Fills out[0 .. n) of a chunk: `at` is the number that an element's bits r make in their layer l, `again` what
+   `Source s` makes instead of one that is not inside for certain. Those go into a list first, without a branch to be
+   mispredicted. */
+#define ZIGGURAT(bits_of_it, Word, Layer, layers, layer_of, position, at, again) \
+    Word bits[CHUNK] ALIGNED; \
+    uint16_t rest[CHUNK + 1]; \
+    int left = 0; \
+    bits_of_it(d, first, n, bits); \
+    for (int i = 0; i < n; i++) { \
+        Word r = bits[i]; \
+        const Layer *l = &layers[layer_of(r)]; \
+        out[i] = (at); \
+        rest[left] = (uint16_t)i; \
+        left += position(r) >= l->inside; \
+    } \
+    for (int k = 0; k < left; k++) { \
+        Word r = bits[rest[k]]; \
+        Source s = source(d, first + rest[k]); \
+        out[rest[k]] = (again); \
+    }
+
+/* Standard normals. */
 static void normals(const Draw *d, uint64_t first, int n, double *out)
 {
-    uint64_t bits[CHUNK] ALIGNED;
-    uint16_t rest[CHUNK + 1];
-    int left = 0;
-    bits64(d, first, n, bits);
-    for (int i = 0; i < n; i++) {
-        uint64_t r = bits[i];
-        const Layer64 *l = &normal.wide[LAYER(r)];
-        out[i] = signed_by((double)(int64_t)POSITION(r) * l->width, SIGN(r));
-        rest[left] = (uint16_t)i;
-        left += POSITION(r) >= l->inside;
-    }
-    for (int k = 0; k < left; k++) {
-        Source s = source(d, first + rest[k]);
-        out[rest[k]] = normal_again(&s, bits[rest[k]]);
-    }
+    ZIGGURAT(bits64, uint64_t, Layer64, normal.wide, LAYER, POSITION, normal_at(r, l), normal_again(&s, r))
 }
 
 static void normal32(const Draw *d, uint64_t first, int n, void *result)
 {
-    uint32_t bits[CHUNK] ALIGNED;
-    uint16_t rest[CHUNK + 1];
     float *out = result;
-    int left = 0;
-    bits32(d, first, n, bits);
-    for (int i = 0; i < n; i++) {
-        uint32_t r = bits[i];
-        const Layer32 *l = &normal.narrow[LAYER32(r)];
-        out[i] = signed_by32((float)(int32_t)(r >> 9) * l->width, r >> 8 & 1);
-        rest[left] = (uint16_t)i;
-        left += (r >> 9) >= l->inside;
-    }
-    for (int k = 0; k < left; k++) {
-        Source s = source(d, first + rest[k]);
-        out[rest[k]] = normal_again32(&s, bits[rest[k]]);
-    }
+    ZIGGURAT(bits32, uint32_t, Layer32, normal.narrow, LAYER32, POSITION23, normal_at32(r, l), normal_again32(&s, r))
     scale32(out, n, d);
 }
 
-/* Standard exponentials; with the sign of a bit that they do not use, if asked for. */
+/* Standard exponentials; with the sign of a bit that they do not use, if `sign` is 1. */
 static inline void exponentials(const Draw *d, uint64_t first, int n, double *out, uint64_t sign)
 {
-    uint64_t bits[CHUNK] ALIGNED;
-    uint16_t rest[CHUNK + 1];
-    int left = 0;
-    bits64(d, first, n, bits);
-    for (int i = 0; i < n; i++) {
-        uint64_t r = bits[i];
-        const Layer64 *l = &exponential.wide[LAYER(r)];
-        out[i] = signed_by((double)(int64_t)POSITION(r) * l->width, SIGN(r) & sign);
-        rest[left] = (uint16_t)i;
-        left += POSITION(r) >= l->inside;
-    }
-    for (int k = 0; k < left; k++) {
-        Source s = source(d, first + rest[k]);
-        out[rest[k]] = signed_by(exponential_again(&s, bits[rest[k]]), SIGN(bits[rest[k]]) & sign);
-    }
+    ZIGGURAT(bits64, uint64_t, Layer64, exponential.wide, LAYER, POSITION, signed_by(exponential_at(r, l), SIGN(r) & sign),
+             signed_by(exponential_again(&s, r), SIGN(r) & sign))
 }
 
 static void exponential32(const Draw *d, uint64_t first, int n, void *result)
 {
-    uint32_t bits[CHUNK] ALIGNED;
-    uint16_t rest[CHUNK + 1];
     float *out = result;
-    int left = 0;
-    bits32(d, first, n, bits);
-    for (int i = 0; i < n; i++) {
-        uint32_t r = bits[i];
-        const Layer32 *l = &exponential.narrow[LAYER32(r)];
-        out[i] = (float)(int32_t)(r >> 8) * l->width;
-        rest[left] = (uint16_t)i;
-        left += (r >> 8) >= l->inside;
-    }
-    for (int k = 0; k < left; k++) {
-        Source s = source(d, first + rest[k]);
-        out[rest[k]] = exponential_again32(&s, bits[rest[k]]);
-    }
+    ZIGGURAT(bits32, uint32_t, Layer32, exponential.narrow, LAYER32, POSITION24, exponential_at32(r, l),
+             exponential_again32(&s, r))
     scale32(out, n, d);
 }
 
@@ -599,7 +594,7 @@ static inline double normal_of(Source *s)
     uint64_t r = more(s);
     const Layer64 *l = &normal.wide[LAYER(r)];
     if (__builtin_expect(POSITION(r) < l->inside, 1))
-        return signed_by((double)(int64_t)POSITION(r) * l->width, SIGN(r));
+        return normal_at(r, l);
     return normal_again(s, r);
 }
 
@@ -608,7 +603,7 @@ static inline double exponential_of(Source *s)
     uint64_t r = more(s);
     const Layer64 *l = &exponential.wide[LAYER(r)];
     if (__builtin_expect(POSITION(r) < l->inside, 1))
-        return (double)(int64_t)POSITION(r) * l->width;
+        return exponential_at(r, l);
     return exponential_again(s, r);
 }
 
@@ -739,8 +734,8 @@ EACH(cauchy, 2, double, Nothing, no_setup, cauchy_one)
 
 /* ---- poisson, binomial ---------------------------------------------------------------------------------------------
    Up to a standard deviation of some twenty, by a table: the first k whose cumulated probability exceeds a uniform, from
-   where a guide says (Chen and Asau 1974). It grows as far as it is needed. Beyond, the transformed rejection of Hoermann (PTRS and BTRS, 1993). Logarithms
-   of probabilities as Loader (2000) computes them, without cancellation. */
+   where a guide says (Chen and Asau 1974). It grows as far as it is needed. Beyond, the transformed rejection of Hoermann
+   (PTRS and BTRS, 1993). Logarithms of probabilities as Loader (2000) computes them, without cancellation. */
 
 #define TABLE 512
 #define GUIDE 256

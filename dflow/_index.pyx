@@ -18,7 +18,7 @@ from dflow._kernels cimport (
 from dflow._array cimport *
 from dflow._views cimport *
 from dflow._array import set_hook
-from dflow._quick cimport allocated, count_bytes, count_true, quick_kind, quick_ready, same_shape, small_ready, NKINDS
+from dflow._quick cimport allocated, count_bytes, count_true, quick_kind, quick_ready, same_shape, NKINDS
 from dflow._ufunc cimport broadcast_shape, take_whole_region
 
 cnp.import_array()
@@ -308,7 +308,7 @@ cdef ndarray quick_take(ndarray a, ndarray index, int axis):
     cdef int kind = index_kinds[index.code]
     cdef ndarray out
     if (kind < 0 or a.size == 0 or a.ndim + index.ndim > MAXDIMS or not quick_ready(index)
-            or not (quick_ready(a) or a.ndim == 1 and small_ready(a))):
+            or not (quick_ready(a) or a.ndim == 1 and is_here(a))):
         return None
     for i in range(axis):
         outer *= a.shape[i]
@@ -365,12 +365,12 @@ cdef bint quick_put(ndarray a, ndarray index, object value) except -1:
     cdef intp steps[5]
     cdef int kind = index_kinds[index.code]
     cdef ndarray v
-    if (kind < 0 or index.size > settings.inline_cost or not quick_ready(index) or not small_ready(a) or not writable(a.st)
+    if (kind < 0 or index.size > settings.inline_cost or not quick_ready(index) or not is_here(a) or not writable(a.st)
             or index.st == a.st or not inside_loops[kind](data_of(index), index.size, a.shape[0])):
         return False
     if type(value) is ndarray:
         v = <ndarray>value
-        if v.code != a.code or v.st == a.st or not quick_ready(v) or v.ndim and (v.ndim != index.ndim or not same_shape(v, index)):
+        if v.code != a.code or v.st == a.st or not quick_ready(v) or v.ndim and not same_shape(v, index):
             return False
         args[1] = data_of(v)
         steps[1] = v.itemsize if v.ndim else 0
@@ -556,14 +556,14 @@ cdef object get_selected(ndarray a, object key):
     s = select(a, key)
     ndim = fill_selection(s, s.index, &ops[0], &ops[1], shape)
     take_whole_region(&ops[0], a)
-    out = new_like([spread(s, s.index)], a.code, ndim, shape)
+    out = new_like([base_over_space(s, s.index)], a.code, ndim, shape)
     fill_operand(&ops[2], out, ndim, shape, True)
     if out.size:
         ndim = fill_core(&core, s, &ops[0], &ops[2], s.index.ndim, ndim, shape)
         launch(gathers[a.itemsize][index_kinds[s.index.code]], ops, 3, ndim, shape, &core)
     return placed(s, out, s.index.ndim)
 
-cdef ndarray spread(Selection s, ndarray index):
+cdef ndarray base_over_space(Selection s, ndarray index):
     """The base over the space of fill_selection, for the memory order of its axes."""
     cdef int m = index.ndim, n = s.base.ndim
     cdef ndarray v = new_view(s.base, m + n)
@@ -585,12 +585,7 @@ cdef ndarray placed(Selection s, ndarray out, int m):
 
 cdef int set_selected(ndarray a, object key, object value) except -1:
     """a[key] = value with arrays or booleans in key."""
-    cdef Selection s
-    cdef ndarray index, values, view
-    cdef Operand ops[3]
-    cdef Core core
-    cdef intp shape[2 * MAXDIMS]
-    cdef int ndim, i
+    cdef ndarray values
     if type(key) is ndarray and a.ndim == 1 and type(value) in (int, float, ndarray) and quick_put(a, <ndarray>key, value):
         return 0
     if isinstance(key, ndarray) and (<ndarray>key).code == BOOL and masked_fill(a, <ndarray>key, value):
@@ -600,25 +595,19 @@ cdef int set_selected(ndarray a, object key, object value) except -1:
         values = copy_of(values)
     if type(key) is ndarray and put_under_mask(a, <ndarray>key, values):
         return 0
-    s = select(a, key)
-    index = s.index
-    ndim = result_shape(s, shape)
-    while values.ndim > ndim and values.shape[0] == 1:
-        values = reshaped(values, values.ndim - 1, values.shape + 1)
-    try:
-        values = broadcast_view(values, ndim, shape)
-    except ValueError:
-        wanted = str(tuple([shape[i] for i in range(ndim)])).replace(" ", "")
-        if is_mask(key):
-            raise ValueError(f"NumPy boolean array indexing assignment cannot assign {values.size} input values to the "
-                             f"{shape[0]} output values where the mask is true") from None
-        raise ValueError(f"shape mismatch: value array of shape {shape_text(values)} could not be broadcast to indexing "
-                         f"result of shape {wanted}") from None
-    view = arranged(s, values, index.ndim)
+    return scatter(a, select(a, key), key, values)
+
+cdef int scatter(ndarray a, Selection s, object key, ndarray values) except -1:
+    """a[key] = values, of a's type and in other memory; s: the key taken apart."""
+    cdef ndarray index = s.index, view
+    cdef Operand ops[3]
+    cdef Core core
+    cdef intp shape[2 * MAXDIMS]
+    cdef int ndim = result_shape(s, shape)
+    view = arranged(s, broadcast_values(values, ndim, shape, key), index.ndim)
     # One axis of indices, outermost by its stride (the last operand's decide): repeated ones in their order.
     if index.ndim > 1:
-        view = contiguous(view)
-        view = reshape_front(view, index.ndim)
+        view = reshape_front(contiguous(view), index.ndim)
         shape[0] = index.size
         index = reshaped(index, 1, shape)
     ndim = fill_selection(s, index, &ops[0], &ops[2], shape)
@@ -630,6 +619,20 @@ cdef int set_selected(ndarray a, object key, object value) except -1:
         ndim = fill_core(&core, s, &ops[0], &ops[1], index.ndim, ndim, shape)
         launch(scatters[a.itemsize][index_kinds[index.code]], ops, 3, ndim, shape, &core)
     return 0
+
+cdef ndarray broadcast_values(ndarray values, int ndim, intp* shape, object key):
+    """The values in the shape of a[key]; ValueError in NumPy's words."""
+    while values.ndim > ndim and values.shape[0] == 1:
+        values = reshaped(values, values.ndim - 1, values.shape + 1)
+    try:
+        return broadcast_view(values, ndim, shape)
+    except ValueError:
+        if is_mask(key):
+            raise ValueError(f"NumPy boolean array indexing assignment cannot assign {values.size} input values to the "
+                             f"{shape[0]} output values where the mask is true") from None
+        wanted = str(tuple([shape[i] for i in range(ndim)])).replace(" ", "")
+        raise ValueError(f"shape mismatch: value array of shape {shape_text(values)} could not be broadcast to indexing "
+                         f"result of shape {wanted}") from None
 
 cdef bint is_mask(object key):
     return isinstance(key, (ndarray, np.ndarray, list)) and index_array(key).code == BOOL
@@ -661,7 +664,7 @@ cdef bint masked_fill(ndarray a, ndarray mask, object value):
     cdef char* args[3]
     cdef intp dims[2]
     cdef intp steps[6]
-    if not isinstance(value, (int, float, complex)) or a.ndim != mask.ndim or not same_shape(a, mask):
+    if not isinstance(value, (int, float, complex)) or not same_shape(a, mask):
         return False
     if mask.st == a.st and may_overlap(mask, a):
         mask = copy_of(mask)
@@ -745,7 +748,7 @@ cdef ndarray quick_where(ndarray c, object x, object y, int code):
             write_wrapped(v, code, <char*>&constants[i])
             args[1 + i] = <char*>&constants[i]
             steps[1 + i] = 0
-        elif quick_ready(<ndarray>v) and (<ndarray>v).ndim == c.ndim and same_shape(c, <ndarray>v):
+        elif quick_ready(<ndarray>v) and same_shape(c, <ndarray>v):
             args[1 + i] = data_of(<ndarray>v)
             steps[1 + i] = (<ndarray>v).itemsize
         else:

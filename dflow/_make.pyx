@@ -3,8 +3,8 @@
 import numpy as np
 from libc.stdint cimport int64_t
 from dflow._graph cimport intp
-from dflow._launch cimport MAXDIMS
-from dflow._kernels cimport LONG, DOUBLE, DTYPES, code_of
+from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch
+from dflow._kernels cimport LONG, DOUBLE, DTYPES, code_of, sleep_kernel
 from dflow._array cimport *
 from dflow._quick cimport allocated
 from dflow._views cimport fill_with
@@ -133,6 +133,23 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
         raise ValueError(NO_COPY)
     return in_order(result, order)
 
+# ---- for dflow.engine -------------------------------------------------------------------------------------------
+
+def sleep(ndarray a, double seconds):
+    """See dflow.engine.sleep: bytes are moved, whatever the type."""
+    cdef Operand ops[3]
+    cdef intp length[1]
+    cdef ndarray source = contiguous(a), out = new_array(a.code, a.ndim, a.shape)
+    length[0] = source.size * source.itemsize
+    if source.size == 0:
+        return out
+    fill_operand(&ops[0], source, source.ndim, source.shape, False)
+    fill_constant(&ops[1], <char*>&seconds, sizeof(double))
+    fill_operand(&ops[2], out, out.ndim, out.shape, True)
+    ops[0].strides[0] = ops[2].strides[0] = 1
+    launch(sleep_kernel, ops, 3, 1, length, NULL)
+    return out
+
 # ---- filled ----------------------------------------------------------------------------------------------------
 
 cdef ndarray uninitialized(object shape, object dtype, object order):
@@ -154,23 +171,23 @@ cdef ndarray uninitialized(object shape, object dtype, object order):
     return transposed(new_array(code, ndim, swapped), order_of_axes)
 
 def empty(shape, dtype=float, order="C", *, device=None, like=None):
-    """An array with no particular values."""
+    """An array with no particular values. The shape is a length or a tuple of them; order: "C" or "F"."""
     return uninitialized(shape, dtype, order)
 
 def zeros(shape, dtype=float, order="C", *, device=None, like=None):
-    """Zeros."""
+    """Zeros, of a shape and type; see empty()."""
     cdef ndarray result = uninitialized(shape, dtype, order)
     fill_with(result, 0)
     return result
 
 def ones(shape, dtype=None, order="C", *, device=None, like=None):
-    """Ones."""
+    """Ones, of a shape and type; see empty()."""
     cdef ndarray result = uninitialized(shape, float if dtype is None else dtype, order)
     fill_with(result, 1)
     return result
 
 def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
-    """One value everywhere, or an array that broadcasts to the shape."""
+    """fill_value everywhere, or, if it is an array, broadcast to the shape; its type, unless given."""
     if dtype is None:
         dtype = type_of(fill_value)
     return filled(uninitialized(shape, dtype, order), fill_value)
@@ -227,7 +244,7 @@ cdef enum:
     SMALL = 4096                # up to so many elements a range is made at once
 
 def small_range(start, stop, step):
-    """arange of Python numbers, as NumPy computes it; None where it is long, or its type is not the default."""
+    """arange of Python numbers, as NumPy computes it; None where it is long, or they are not all int or float."""
     cdef double first, last, by
     if stop is None:
         start, stop = 0, start

@@ -4,7 +4,6 @@ import numpy as np
 from libc.float cimport DBL_MIN
 from libc.math cimport fabs
 from dflow._engine cimport settings
-from dflow._graph cimport readable
 from dflow._kernels cimport BOOL, DOUBLE, NCODES, is_integer
 from dflow._array cimport *
 from dflow._views cimport *
@@ -16,24 +15,13 @@ cdef extern from "Python.h":
 
 cdef long long EXACT = 1 << 53      # integers up to here are doubles
 
+# In the order of Op.
 operator_names = ("add subtract multiply true_divide floor_divide remainder power left_shift right_shift bitwise_and bitwise_or "
                   "bitwise_xor less less_equal equal not_equal greater greater_equal divmod matmul "
                   "negative positive absolute invert").split()
 cdef list operator_list = [wrap(getattr(np, name)) for name in operator_names]
 
-cdef enum:
-    POWER = 6
-    LESS = 12
-    EQUAL = 14
-    NOT_EQUAL = 15
-    GREATER = 16
-    GREATER_EQUAL = 17
-    MATMUL = 19
-
 cdef ufunc square = wrap(np.square), sqrt = wrap(np.sqrt), reciprocal = wrap(np.reciprocal), positive = wrap(np.positive)
-
-cdef enum:                          # ways of an operator, as in Op of _array.pyx
-    ADD, SUBTRACT, MULTIPLY, TRUE_DIVIDE
 
 cdef inline bint double_value(object x, double* value):
     """The value of a 0-d array of doubles that is there, or of a Python number that a double holds exactly."""
@@ -42,9 +30,9 @@ cdef inline bint double_value(object x, double* value):
     cdef int overflow
     if type(x) is ndarray:
         a = <ndarray>x
-        if a.ndim or a.code != DOUBLE or not readable(a.st) or a.st.poison != NULL or a.st.data == NULL:
+        if a.ndim or a.code != DOUBLE or not is_here(a):
             return False
-        value[0] = (<double*>(a.st.data + a.offset))[0]
+        value[0] = (<double*>data_of(a))[0]
         return True
     if type(x) is float:
         value[0] = <double>x
@@ -80,7 +68,7 @@ cdef ndarray scalar_arithmetic(int op, object a, object b):
         if x != x or y != y:
             return None
         out = new_scalar(BOOL)
-        out.st.data[0] = (x < y if op == LESS else x <= y if op == LESS + 1 else x == y if op == EQUAL else
+        out.st.data[0] = (x < y if op == LESS else x <= y if op == LESS_EQUAL else x == y if op == EQUAL else
                           x != y if op == NOT_EQUAL else x > y if op == GREATER else x >= y)
     settings.inlined += 1
     return out

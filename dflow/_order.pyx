@@ -9,7 +9,7 @@ from dflow._graph cimport Kernel, intp, writable, storage_allocate
 from dflow._launch cimport MAXDIMS
 from dflow._kernels cimport BOOL, DOUBLE, DTYPES, INTP, code_of, write_scalar, sort_kernel, argextreme_kernel
 from dflow._array cimport *
-from dflow._quick cimport allocated, count_true, quick_ready, same_shape, small_ready
+from dflow._quick cimport allocated, count_true, quick_ready, same_shape
 from dflow._views cimport base_index
 from dflow._array import set_hook
 from dflow._views import fill_numpy
@@ -47,13 +47,16 @@ cdef ndarray quick_join(list parts, int k, int code, int ndim, intp* shape):
     return out
 
 def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
-    """Arrays joined along an existing axis; axis None: flattened first. Each part is copied by a task of its own."""
+    """Arrays joined along an existing axis; axis None: flattened first. Each part is copied by a task of its own.
+
+    ValueError for shapes that do not fit, TypeError where `casting` forbids the cast to the result's type.
+    """
     if isinstance(out, np.ndarray):
         return fill_numpy(concatenate, out, arrays, axis, dtype=dtype, casting=casting)
     cdef list parts = [as_array(x) for x in arrays]
     cdef ndarray first, part, result
     cdef intp shape[MAXDIMS]
-    cdef int i, d, k, code
+    cdef int k, code
     cdef intp start = 0
     if not parts:
         raise ValueError("need at least one array to concatenate")
@@ -66,30 +69,8 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
     if first.ndim == 0:
         raise ValueError("zero-dimensional arrays cannot be concatenated")
     k = normalize_axis(axis, first.ndim)
-    memcpy(shape, first.shape, first.ndim * sizeof(intp))
-    for i in range(1, len(parts)):
-        part = parts[i]
-        if part.ndim != first.ndim:
-            raise ValueError("all the input arrays must have same number of dimensions, but the array at index 0 has "
-                             f"{first.ndim} dimension(s) and the array at index {i} has {part.ndim} dimension(s)")
-        for d in range(first.ndim):
-            if d != k and part.shape[d] != first.shape[d]:
-                raise ValueError("all the input array dimensions except for the concatenation axis must match exactly, but along "
-                                 f"dimension {d}, the array at index 0 has size {first.shape[d]} and the array at index {i} "
-                                 f"has size {part.shape[d]}")
-        shape[k] += part.shape[k]
-    code = first.code
-    for part in parts:
-        if part.code != code:
-            code = code_of(np.result_type(*{x.dtype for x in parts}))
-            break
-    if dtype is not None:
-        code = code_of(dtype)
-    if out is not None:
-        code = (<ndarray?>out).code
-    for part in parts:
-        if part.code != code and not np.can_cast(DTYPES[part.code], DTYPES[code], casting):
-            raise TypeError(f"Cannot cast array data from {DTYPES[part.code]!r} to {DTYPES[code]!r} according to the rule {casting!r}")
+    joined_shape(parts, k, shape)
+    code = joined_code(parts, out, dtype, casting)
     if out is None:
         result = quick_join(parts, k, code, first.ndim, shape)
         if result is not None:
@@ -104,6 +85,41 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
         start += part.shape[k]
     return result
 
+cdef int joined_shape(list parts, int k, intp* shape) except -1:
+    """The shape of the parts side by side along axis k; ValueError when the other axes differ."""
+    cdef ndarray first = parts[0], part
+    cdef int i, d
+    memcpy(shape, first.shape, first.ndim * sizeof(intp))
+    for i in range(1, len(parts)):
+        part = parts[i]
+        if part.ndim != first.ndim:
+            raise ValueError("all the input arrays must have same number of dimensions, but the array at index 0 has "
+                             f"{first.ndim} dimension(s) and the array at index {i} has {part.ndim} dimension(s)")
+        for d in range(first.ndim):
+            if d != k and part.shape[d] != first.shape[d]:
+                raise ValueError("all the input array dimensions except for the concatenation axis must match exactly, but along "
+                                 f"dimension {d}, the array at index 0 has size {first.shape[d]} and the array at index {i} "
+                                 f"has size {part.shape[d]}")
+        shape[k] += part.shape[k]
+    return 0
+
+cdef int joined_code(list parts, object out, object dtype, object casting) except -1:
+    """The type of out, or the one asked for, or what the parts promote to; TypeError where a part must not be cast to it."""
+    cdef ndarray part
+    cdef int code = (<ndarray>parts[0]).code
+    for part in parts:
+        if part.code != code:
+            code = code_of(np.result_type(*{x.dtype for x in parts}))
+            break
+    if dtype is not None:
+        code = code_of(dtype)
+    if out is not None:
+        code = (<ndarray?>out).code
+    for part in parts:
+        if part.code != code and not np.can_cast(DTYPES[part.code], DTYPES[code], casting):
+            raise TypeError(f"Cannot cast array data from {DTYPES[part.code]!r} to {DTYPES[code]!r} according to the rule {casting!r}")
+    return code
+
 def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     """Arrays of one shape joined along a new axis."""
     cdef list parts = [as_array(x) for x in arrays]
@@ -114,7 +130,7 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
         raise ValueError("need at least one array to stack")
     first = parts[0]
     for part in parts:
-        if part.ndim != first.ndim or not same_shape(part, first):
+        if not same_shape(part, first):
             raise ValueError("all input arrays must have the same shape")
     k = normalize_axis(axis, first.ndim + 1)
     if out is None and dtype is None:
@@ -354,7 +370,7 @@ def nonzero(a):
 
 def small_searchsorted(ndarray a, ndarray v, bint right):
     """searchsorted where both are here and small; else None."""
-    if a.ndim != 1 or a.size + v.size > 4096 or not small_ready(a) or not small_ready(v):
+    if a.ndim != 1 or a.size + v.size > 4096 or not is_here(a) or not is_here(v):
         return None
     return as_array(cnp.PyArray_SearchSorted(numpy_window(a, False), numpy_window(v, False),
                                              cnp.NPY_SEARCHRIGHT if right else cnp.NPY_SEARCHLEFT, NULL))

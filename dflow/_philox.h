@@ -1,6 +1,6 @@
 /* Philox4x32-10, the counter-based generator of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as
-   1, 2, 3" (SC 2011): a bijection of 128-bit counters, chosen by a 64-bit key. There is no state: what the counter of an
-   element is, says DRAW in _distributions.c. */
+   1, 2, 3" (SC 2011): a bijection of 128-bit counters, chosen by a 64-bit key. There is no state: which counter an element
+   has, the top of _distributions.c says. */
 #ifndef DFLOW_PHILOX_H
 #define DFLOW_PHILOX_H
 

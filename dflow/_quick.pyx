@@ -8,7 +8,8 @@ from dflow._fp cimport fp_flags, fp_clear, fp_event
 from dflow._graph cimport Kernel, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, readable, storage_allocate
 from dflow._launch cimport Operand, Core, launch
 from dflow._kernels cimport BOOL, Scalar, itemsizes, write_scalar, dot_kernel
-from dflow._array cimport ndarray, C_CONTIGUOUS, SCALAR, new_array, strides_of, data_of, fill_operand, launch_flat
+from dflow._array cimport (
+    ndarray, C_CONTIGUOUS, SCALAR, new_array, strides_of, data_of, is_here, fill_operand, launch_flat)
 
 cdef int quick_kind(object x) noexcept:
     """As kind_of, for exact types; -1 for anything else."""
@@ -25,7 +26,7 @@ cdef int quick_kind(object x) noexcept:
     return -1
 
 cdef bint quick_ready(ndarray a) noexcept:
-    return a.flags & C_CONTIGUOUS and readable(a.st) and a.st.poison == NULL and a.st.data != NULL
+    return a.flags & C_CONTIGUOUS and is_here(a)
 
 cdef bint same_shape(ndarray a, ndarray b) noexcept:
     cdef int i
@@ -35,6 +36,29 @@ cdef bint same_shape(ndarray a, ndarray b) noexcept:
         if a.shape[i] != b.shape[i]:
             return False
     return True
+
+cdef inline bint give_memory(ndarray out, ndarray x, ndarray y) noexcept:
+    """Memory for a fresh result, which is a SCALAR when it has no axes; False when there is none.
+
+    False too when x or y is no longer here: room for a large result may have been waited for, while others submitted.
+    """
+    if out.st.data == NULL and not (storage_allocate(out.st) and is_here(x) and (y is None or is_here(y))):
+        return False
+    if out.ndim == 0:
+        out.flags |= SCALAR
+    return True
+
+cdef inline int run_now(Kernel* k, char** args, intp* n, intp* steps) except -1:
+    """Run a kernel in its caller, and warn of the floating point flags that it raises."""
+    cdef int flags
+    settings.inlined += 1
+    if not k.flags & REPORTS_FP:
+        k.loop(args, n, steps, k.data)
+        return 0
+    fp_clear()
+    k.loop(args, n, steps, k.data)
+    flags = fp_flags()
+    return fp_event(flags, k) if flags else 0
 
 cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
     """a op b, when it can run here and now without any arrangement; else None. out: where to, or None for a new array."""
@@ -77,21 +101,11 @@ cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
         return None
     if out is None:
         out = new_array(p.codes[2], x.ndim, x.shape)
-        if out.st.data == NULL and not (storage_allocate(out.st) and quick_ready(x) and (y is None or quick_ready(y))):
-            return None                 # it may have waited for room, and others have submitted something
-        if x.ndim == 0:
-            out.flags |= SCALAR
+        if not give_memory(out, x, y):
+            return None
     args[2] = out.st.data + out.offset
     steps[2] = out.itemsize
-    settings.inlined += 1
-    if k.flags & REPORTS_FP:
-        fp_clear()
-        k.loop(args, &n, steps, k.data)
-        n = fp_flags()
-        if n:
-            fp_event(<int>n, k)
-    else:
-        k.loop(args, &n, steps, k.data)
+    run_now(k, args, &n, steps)
     return out
 
 cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
@@ -136,7 +150,7 @@ cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
     return None
 
 cdef inline bint ready_if_array(ndarray x) noexcept:
-    return x is None or small_ready(x)
+    return x is None or is_here(x)
 
 cdef ndarray quick_unary(Plan* p, ndarray x):
     """As quick_binary."""
@@ -148,23 +162,13 @@ cdef ndarray quick_unary(Plan* p, ndarray x):
     if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct or not quick_ready(x) or n * k.cost > settings.group_cost:
         return None
     out = new_array(p.codes[1], x.ndim, x.shape)
-    if out.st.data == NULL and not (storage_allocate(out.st) and quick_ready(x)):
+    if not give_memory(out, x, None):
         return None
-    if x.ndim == 0:
-        out.flags |= SCALAR
     args[0] = x.st.data + x.offset
     args[1] = out.st.data
     steps[0] = x.itemsize
     steps[1] = out.itemsize
-    settings.inlined += 1
-    if not k.flags & REPORTS_FP:
-        k.loop(args, &n, steps, k.data)
-        return out
-    fp_clear()
-    k.loop(args, &n, steps, k.data)
-    n = fp_flags()
-    if n:
-        fp_event(<int>n, k)
+    run_now(k, args, &n, steps)
     return out
 
 cdef ndarray queue_unary(Plan* p, ndarray x):
@@ -172,12 +176,17 @@ cdef ndarray queue_unary(Plan* p, ndarray x):
     cdef ndarray out
     cdef float cost = x.size * p.kernel.cost
     if not p.direct or p.nargs != 2 or not x.flags & C_CONTIGUOUS or cost <= settings.tiny_cost or (
-            cost <= settings.group_cost and small_ready(x)):
+            cost <= settings.group_cost and is_here(x)):
         return None
     out = new_array(p.codes[1], x.ndim, x.shape, True)
     if x.ndim == 0:
         out.flags |= SCALAR
     return out if launch_flat(p.kernel, x, None, NULL, 0, out) else None
+
+cdef inline bint multiplies(Plan* p, ndarray x, ndarray y) noexcept:
+    """Whether they are vectors or matrices, not empty, of types and inner lengths that fit."""
+    return (p.direct and p.nargs == 3 and 0 < x.ndim <= 2 and 0 < y.ndim <= 2 and x.size != 0 and y.size != 0
+            and x.shape[x.ndim - 1] == y.shape[0])
 
 cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
     """Products of vectors and matrices that are small and ready, here and now; else None."""
@@ -186,17 +195,16 @@ cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
     cdef intp dims[4]
     cdef intp steps[9]
     cdef intp shape[2]
-    cdef int ndim = 0
+    cdef int ndim = 0, flags
     cdef ndarray out
-    if (not p.direct or p.nargs != 3 or x.ndim > 2 or y.ndim > 2 or x.ndim == 0 or y.ndim == 0 or x.size == 0 or y.size == 0
-            or not small_ready(x) or not small_ready(y)):
+    if not multiplies(p, x, y) or not is_here(x) or not is_here(y):
         return None
     dims[0] = 1
     memset(steps, 0, sizeof(steps))
     dims[1] = x.shape[0] if x.ndim == 2 else 1
     dims[2] = x.shape[x.ndim - 1]
     dims[3] = y.shape[1] if y.ndim == 2 else 1
-    if y.shape[0] != dims[2] or dims[1] * dims[2] * dims[3] * k.cost > settings.inline_cost:
+    if dims[1] * dims[2] * dims[3] * k.cost > settings.inline_cost:
         return None
     if x.ndim == 2:
         shape[0] = dims[1]
@@ -209,28 +217,26 @@ cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
         ndim += 1
         steps[6] = strides_of(y)[1]
     out = new_array(p.codes[2], ndim, shape)
-    if out.st.data == NULL and not (storage_allocate(out.st) and small_ready(x) and small_ready(y)):
+    if not give_memory(out, x, y):
         return None
     if x.ndim == 2:
         steps[7] = strides_of(out)[0]
     if y.ndim == 2:
         steps[8] = out.itemsize
-    if ndim == 0:
-        out.flags |= SCALAR
     args[0] = x.st.data + x.offset
     args[1] = y.st.data + y.offset
     args[2] = out.st.data
     settings.inlined += 1
     fp_clear()
-    if x.ndim == 1 and y.ndim == 1:
+    if ndim == 0:
         k = dot_kernel(x.code)
         dims[1] = dims[2]
         steps[3] = steps[4]
         steps[4] = steps[5]
     k.loop(args, dims, steps, k.data)
-    ndim = fp_flags()
-    if ndim:
-        fp_event(ndim, p.kernel)
+    flags = fp_flags()
+    if flags:
+        fp_event(flags, p.kernel)
     return out
 
 cdef ndarray queue_matmul(Plan* p, ndarray x, ndarray y):
@@ -240,8 +246,7 @@ cdef ndarray queue_matmul(Plan* p, ndarray x, ndarray y):
     cdef intp shape[2]
     cdef int i, ndim = 0
     cdef ndarray out
-    if (not p.direct or p.nargs != 3 or x.ndim > 2 or y.ndim > 2 or x.ndim == 0 or y.ndim == 0 or x.size == 0 or y.size == 0
-            or x.shape[x.ndim - 1] != y.shape[0]):
+    if not multiplies(p, x, y):
         return None
     if x.ndim == 2:
         shape[ndim] = x.shape[0]
@@ -269,9 +274,6 @@ cdef ndarray queue_matmul(Plan* p, ndarray x, ndarray y):
     fill_operand(&ops[2], out, ndim, shape, True)
     launch(p.kernel, ops, 3, 0, shape, &core)
     return out
-
-cdef bint small_ready(ndarray a) noexcept:
-    return readable(a.st) and a.st.poison == NULL and a.st.data != NULL
 
 cdef Kernel REDUCE                  # its name, in warnings, as NumPy gives it
 REDUCE.name = b"reduce"

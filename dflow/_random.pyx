@@ -1,12 +1,11 @@
 """Streams of draws: what makes the kernels of _distributions.c, and counts the draws."""
 
-from libc.stdint cimport uint32_t, uint64_t, int64_t
+from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
 from dflow._array cimport ndarray, new_array, fill_operand, parse_shape, check_dimensions, check_writable, shape_tuple, wait_write
 from dflow._graph cimport Kernel, intp, loop_t, ELEMENTWISE
-from dflow._kernels cimport (
-    BOOL, FLOAT, DOUBLE, LONG, code_of, is_integer, itemsizes, kernel_new, read_scalar)
-from dflow._launch cimport Operand, MAXDIMS, launch, fill_constant, fill_index
+from dflow._kernels cimport DOUBLE, itemsizes, kernel_new, read_scalar
+from dflow._launch cimport Operand, launch, fill_constant, fill_index
 
 cdef extern from "_distributions.h" nogil:
     ctypedef struct Range:

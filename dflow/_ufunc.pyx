@@ -3,10 +3,10 @@
 import numpy as np
 from libc.stdlib cimport calloc
 from libc.string cimport memcmp, memcpy, memset
-from dflow._graph cimport Kernel, intp, INVALID_FAILS, ROWS, readable, writable
+from dflow._graph cimport Kernel, intp, INVALID_FAILS, ROWS, WRITE, readable, writable
 from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch
 from dflow._kernels cimport (
-    Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, is_integer, is_complex, ufunc_kernel, cast_kernel, masked_kernel,
+    Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, is_integer, ufunc_kernel, cast_kernel, masked_kernel,
     fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, kernel_new, write_scalar)
 from dflow._array cimport *
 from dflow._views cimport *
@@ -217,23 +217,67 @@ cdef object run(ufunc u, Plan* p, tuple inputs, tuple out, object where, intp* s
     cdef Operand ops[33]
     cdef Scalar constants[32]
     cdef intp space[MAXDIMS]
-    cdef list arrays = []           # keeps casts and copies alive until they are launched
-    cdef list results = [None] * u.nout
-    cdef ndarray a, o
-    cdef bint pending = False, ordered = True
+    cdef list arrays, results       # keep casts and copies alive until they are launched
+    cdef ndarray mask, a, o
     cdef Kernel* k = p.kernel
-    cdef int i, n = 0, code
-    memcpy(space, shape, ndim * sizeof(intp))
+    cdef int i, n = u.nin
+    arrays = cast_inputs(p, inputs, constants)
+    results = loop_outputs(u, p, arrays, out, shape, ndim)
     for i in range(u.nin):
-        x = inputs[i]
+        if arrays[i] is None:
+            fill_constant(&ops[i], <char*>&constants[i], itemsizes[p.codes[i]])
+        else:
+            a = <ndarray>arrays[i]
+            if out is not None:
+                a = arrays[i] = clear_of(results, a)
+            fill_operand(&ops[i], a, ndim, shape, False)
+            if out is not None and same_elements(a, <ndarray>results[0]):
+                ops[i].flags |= UNTRACKED_READ
+    if where is not True:
+        k = masked_kernel(k)
+        mask = <ndarray>where
+        for o in results:
+            if mask.st == o.st and may_overlap(mask, o):
+                mask = copy_of(mask)
+        fill_operand(&ops[n], mask, ndim, shape, False)
+        n += 1
+    for o in results:
+        fill_operand(&ops[n], o, ndim, shape, True)
+        if where is not True:
+            not_full(&ops[n], o)
+        n += 1
+    memcpy(space, shape, ndim * sizeof(intp))
+    launch(k, ops, n, ndim, space, NULL)
+    if out is not None:
+        for i in range(u.nout):
+            if out[i] is not None:
+                if results[i] is not out[i]:
+                    assign_where(<ndarray>out[i], <ndarray>results[i], where)
+                results[i] = out[i]
+    return results[0] if u.nout == 1 else tuple(results)
+
+cdef list cast_inputs(Plan* p, tuple inputs, Scalar* constants):
+    """The arrays in the types of the loop; None for a number, which goes to its place among the constants."""
+    cdef list arrays = []
+    cdef int i
+    for i, x in enumerate(inputs):
         if isinstance(x, ndarray):
-            a = cast(<ndarray>x, p.codes[i])
+            arrays.append(cast(<ndarray>x, p.codes[i]))
+        else:
+            write_scalar(x, p.codes[i], <char*>&constants[i])
+            arrays.append(None)
+    return arrays
+
+cdef list loop_outputs(ufunc u, Plan* p, list arrays, tuple out, intp* shape, int ndim):
+    """An array for each output: the one in `out` if it has the type of the loop, else a new one."""
+    cdef list results = []
+    cdef bint pending = False, ordered = True
+    cdef ndarray a, o
+    cdef int i, code
+    for a in arrays:
+        if a is not None:
             pending = pending or not readable(a.st)
             ordered = ordered and a.flags & C_CONTIGUOUS
-            arrays.append(a)
-        else:
-            arrays.append(None)
-            write_scalar(x, p.codes[i], <char*>&constants[i])
     for i in range(u.nout):
         code = p.codes[u.nin + i]
         o = out[i] if out is not None else None
@@ -244,43 +288,16 @@ cdef object run(ufunc u, Plan* p, tuple inputs, tuple out, object where, intp* s
                 o.flags |= SCALAR
         elif o.code != code:
             o = new_array(code, ndim, shape)
-        results[i] = o
-    for i in range(u.nin):
-        if arrays[i] is None:
-            fill_constant(&ops[n], <char*>&constants[i], itemsizes[p.codes[i]])
-        else:
-            a = <ndarray>arrays[i]
-            if out is not None:
-                for o in results:
-                    if a.st == o.st and may_overlap(a, o) and not (same_elements(a, o) and u.nout == 1):
-                        a = copy_of(a)
-                        arrays[i] = a
-            fill_operand(&ops[n], a, ndim, shape, False)
-            if out is not None and a.st == (<ndarray>results[0]).st and same_elements(a, <ndarray>results[0]):
-                ops[n].flags |= UNTRACKED_READ
-        n += 1
-    if where is not True:
-        k = masked_kernel(k)
-        a = <ndarray>where
-        for o in results:
-            if a.st == o.st and may_overlap(a, o):
-                a = copy_of(a)
-        arrays.append(a)
-        fill_operand(&ops[n], a, ndim, shape, False)
-        n += 1
+        results.append(o)
+    return results
+
+cdef ndarray clear_of(list results, ndarray a):
+    """a, or a copy of it where a result might overwrite what is still to be read."""
+    cdef ndarray o
     for o in results:
-        fill_operand(&ops[n], o, ndim, shape, True)
-        if where is not True:
-            not_full(&ops[n], o)
-        n += 1
-    launch(k, ops, n, ndim, space, NULL)
-    if out is not None:
-        for i in range(u.nout):
-            if out[i] is not None:
-                if results[i] is not out[i]:
-                    assign_where(<ndarray>out[i], <ndarray>results[i], where)
-                results[i] = out[i]
-    return results[0] if u.nout == 1 else tuple(results)
+        if a.st == o.st and may_overlap(a, o) and not (len(results) == 1 and same_elements(a, o)):
+            return copy_of(a)
+    return a
 
 cdef int assign_where(ndarray target, ndarray source, object where) except -1:
     """Copy with a cast; where is True or a mask that broadcasts. The source is a fresh array of the target's shape."""
@@ -302,45 +319,72 @@ cdef int assign_where(ndarray target, ndarray source, object where) except -1:
 # ---- generalized ufuncs ----------------------------------------------------------------------------------------
 
 cdef object parse_signature(str text):
-    """"(n?,k),(k,m?)->(n?,m?)" as (inputs, outputs): lists of lists of names."""
+    """"(n?,k),(k,m?)->(n?,m?)" as (inputs, outputs, all): lists of lists of names, and each name once, in their order."""
     if text is None:
         return None
     sides = []
     for side in text.replace(" ", "").split("->"):
         groups = side[1:len(side) - 1].split("),(") if side else []
         sides.append([[name for name in group.split(",") if name] for group in groups])
-    return tuple(sides)
+    return (*sides, list(dict.fromkeys([name for names in sides[0] + sides[1] for name in names])))
 
 cdef object call_core(ufunc u, tuple inputs, tuple out, object dtype, object casting, object signature):
-    """A generalized ufunc: its loop works on the last axes of its operands, and over the others by broadcasting."""
+    """A generalized ufunc: its loop works on the last axes of its operands, and over the others by broadcasting.
+
+    The names of core dimensions in u.core are the signature's; `groups` has those that each operand really has.
+    """
     cdef Core core
     cdef Operand ops[33]
     cdef intp shape[MAXDIMS]
-    cdef intp full[MAXDIMS]
-    cdef int ndim = 0, i, k, n = 0, ncore
-    cdef ndarray a, o, outer
+    cdef int ndim = 0, i
+    cdef ndarray a, outer
     cdef Plan* p
-    cdef dict sizes = {}
-    cdef list arrays = [], groups = [], results = []
-    cdef set missing = set()
+    cdef dict sizes
+    cdef list arrays, results, groups = []
+    cdef set missing = set()            # optional dimensions that some input does not have
     arrays = [as_array(x) for x in inputs]
     kinds = tuple([(<ndarray>x).code for x in arrays])
     if dtype is None and signature is None and casting == "same_kind":
         p = u.plan(kinds)
     else:
         p = make_plan(u, kinds, output_signature(u, dtype) if signature is None else signature, casting)
-    for i, names in enumerate(u.core[0]):
-        a = cast(<ndarray>arrays[i], p.codes[i])
-        arrays[i] = a
-        names = [name for name in names]
-        while len(names) > a.ndim:
-            optional = [name for name in names if name.endswith("?")]
-            if not optional:
-                raise ValueError(f"{u.name}: Input operand {i} does not have enough dimensions (has {a.ndim}, gufunc core with "
-                                 f"signature {u.numpy.signature} requires {len(names)})")
-            names.remove(optional[0])
-            missing.add(optional[0])
-        groups.append(names)
+    for i in range(u.nin):
+        a = arrays[i] = cast(<ndarray>arrays[i], p.codes[i])
+        groups.append(core_names(u, i, a, missing))
+    sizes = core_sizes(u, arrays, groups)
+    for i in range(u.nin):
+        ndim = broadcast_shape((outer_part(<ndarray>arrays[i], <int>len(groups[i])),), shape, ndim)
+    results = core_results(u, p, arrays, out, casting, ndim, shape, sizes, groups, missing)
+    fill_core(&core, u, arrays + results, groups, sizes, missing)
+    for i in range(u.nin + u.nout):
+        a = <ndarray>(arrays[i] if i < u.nin else results[i - u.nin])
+        outer = outer_part(a, <int>len(groups[i]))
+        fill_operand(&ops[i], outer, ndim, shape, i >= u.nin)
+        take_whole_region(&ops[i], a)
+    launch(p.kernel, ops, u.nin + u.nout, ndim, shape, &core)
+    for i in range(u.nout):
+        if out is not None and out[i] is not None and out[i] is not results[i]:
+            assign(<ndarray>out[i], <ndarray>results[i])
+            results[i] = out[i]
+    return results[0] if u.nout == 1 else tuple(results)
+
+cdef list core_names(ufunc u, int i, ndarray a, set missing):
+    """The core dimensions that input i has; optional ones that it has no axes for go into `missing`."""
+    cdef list names = list(u.core[0][i])
+    while len(names) > a.ndim:
+        optional = [name for name in names if name.endswith("?")]
+        if not optional:
+            raise ValueError(f"{u.name}: Input operand {i} does not have enough dimensions (has {a.ndim}, gufunc core with "
+                             f"signature {u.numpy.signature} requires {len(names)})")
+        names.remove(optional[0])
+        missing.add(optional[0])
+    return names
+
+cdef dict core_sizes(ufunc u, list arrays, list groups):
+    """Name of a core dimension: its length. A name that is a number is that length."""
+    cdef dict sizes = {}
+    cdef ndarray a
+    cdef int i, k
     for i, names in enumerate(groups):
         a = <ndarray>arrays[i]
         for k, name in enumerate(names):
@@ -349,45 +393,63 @@ cdef object call_core(ufunc u, tuple inputs, tuple out, object dtype, object cas
                 wanted = sizes.get(name, name)
                 raise ValueError(f"{u.name}: Input operand {i} has a mismatch in its core dimension {k}, with gufunc signature "
                                  f"{u.numpy.signature} (size {size} is different from {wanted})")
-        outer = outer_part(a, <int>len(names))
-        ndim = broadcast_shape((outer,), shape, ndim)
-    memcpy(full, shape, ndim * sizeof(intp))
+    return sizes
+
+cdef list core_results(ufunc u, Plan* p, list arrays, tuple out, object casting, int ndim, intp* outer, dict sizes,
+                       list groups, set missing):
+    """An array for each output: the one of `out` where the loop can write to it. Adds to sizes and groups.
+
+    outer: the shape of the ndim axes that the loop goes over.
+    """
+    cdef intp shape[MAXDIMS]
+    cdef int i, k
+    cdef ndarray o
+    cdef list results = []
+    memcpy(shape, outer, ndim * sizeof(intp))
     for i, names in enumerate(u.core[1]):
         names = [name for name in names if name not in missing]
-        for k, name in enumerate(names):
-            if name not in sizes and not name.isdigit():
-                sizes[name] = core_size(u, name, sizes)
-            full[ndim + k] = int(name) if name.isdigit() else sizes[name]
         groups.append(names)
+        if ndim + len(names) > MAXDIMS:
+            raise ValueError(f"maximum supported dimension for an ndarray is currently {MAXDIMS}, found {ndim + len(names)}")
+        for k, name in enumerate(names):
+            if name not in sizes:
+                sizes[name] = int(name) if name.isdigit() else core_size(u, name, sizes)
+            shape[ndim + k] = sizes[name]
         o = None if out is None else out[i]
-        if o is not None and (o.code != p.codes[u.nin + i] or shape_tuple(o) != tuple([full[k] for k in range(ndim + len(names))])
-                              or any([may_overlap(o, x) for x in arrays])):
-            if shape_tuple(o) != tuple([full[k] for k in range(ndim + len(names))]):
-                raise ValueError(f"non-broadcastable output operand with shape {shape_text(o)} doesn't match the broadcast shape "
-                                 + str(tuple([full[k] for k in range(ndim + len(names))])).replace(" ", ""))
-            if not np.can_cast(DTYPES[p.codes[u.nin + i]], DTYPES[o.code], casting):
-                raise cast_error(u, p.codes[u.nin + i], o.code, casting)
-            check_writable(o)
+        if o is not None and not core_output_fits(u, p.codes[u.nin + i], o, tuple([shape[k] for k in range(ndim + len(names))]),
+                                                  casting, arrays):
             o = None
         if o is None:
-            o = new_array(p.codes[u.nin + i], ndim + <int>len(names), full)
+            o = new_array(p.codes[u.nin + i], ndim + <int>len(names), shape)
             if o.ndim == 0:
                 o.flags |= SCALAR
         results.append(o)
-    # Core dimensions in the order in which the signature names them; then each operand's strides along its own.
-    ncore = 0
-    core.nsteps = 0
-    order = []
-    for names in u.core[0] + u.core[1]:
-        for name in names:
-            if name not in order:
-                order.append(name)
-    for name in order:
-        core.dims[ncore] = 1 if name in missing else int(name) if name.isdigit() else sizes[name]
-        ncore += 1
-    core.ndim = ncore
-    for i, names in enumerate(u.core[0] + u.core[1]):
-        a = <ndarray>(arrays[i] if i < u.nin else results[i - u.nin])
+    return results
+
+cdef bint core_output_fits(ufunc u, int code, ndarray o, tuple shape, object casting, list arrays) except -1:
+    """Whether the loop can write to o. Raises what NumPy does where the result cannot be assigned to it either."""
+    if o.flags & READONLY:
+        raise ValueError("output array is read-only")
+    if shape_tuple(o) != shape:
+        raise ValueError(f"non-broadcastable output operand with shape {shape_text(o)} doesn't match the broadcast shape "
+                         + str(shape).replace(" ", ""))
+    if o.code == code and not any([may_overlap(o, x) for x in arrays]):
+        return True
+    if not np.can_cast(DTYPES[code], DTYPES[o.code], casting):
+        raise cast_error(u, code, o.code, casting)
+    return False
+
+cdef int fill_core(Core* core, ufunc u, list arrays, list groups, dict sizes, set missing) except -1:
+    """Core dimensions in the order in which the signature names them; then each operand's strides along its own."""
+    cdef int i, k
+    cdef ndarray a
+    core.ndim = core.nsteps = 0
+    for name in u.core[2]:
+        core.dims[core.ndim] = 1 if name in missing else int(name) if name.isdigit() else sizes[name]
+        core.ndim += 1
+    for i in range(u.nin + u.nout):
+        names = u.core[0][i] if i < u.nin else u.core[1][i - u.nin]
+        a = <ndarray>arrays[i]
         present = groups[i]
         k = a.ndim - <int>len(present)      # the axis of the next name; an operand may name one twice, as (m,m)
         for name in names:
@@ -397,16 +459,7 @@ cdef object call_core(ufunc u, tuple inputs, tuple out, object dtype, object cas
                 core.steps[core.nsteps] = strides_of(a)[k]
                 k += 1
             core.nsteps += 1
-        outer = outer_part(a, <int>len(present))
-        fill_operand(&ops[n], outer, ndim, shape, i >= u.nin)
-        take_whole_region(&ops[n], a)
-        n += 1
-    launch(p.kernel, ops, n, ndim, shape, &core)
-    for i in range(u.nout):
-        if out is not None and out[i] is not None and out[i] is not results[i]:
-            assign(<ndarray>out[i], <ndarray>results[i])
-            results[i] = out[i]
-    return results[0] if u.nout == 1 else tuple(results)
+    return 0
 
 cdef object core_size(ufunc u, str name, dict sizes):
     """Output dimensions that no input names: of numpy.linalg's loops (qr, svd and lstsq take min(m, n))."""
@@ -427,8 +480,7 @@ cdef ndarray outer_part(ndarray a, int ncore):
 cdef int take_whole_region(Operand* o, ndarray a) except -1:
     """The operand accesses all of a, though its loop dimensions are but some of a's."""
     cdef Operand whole
-    cdef int write = o.flags & 1
-    fill_operand(&whole, a, a.ndim, a.shape, write != 0)
+    fill_operand(&whole, a, a.ndim, a.shape, o.flags & WRITE != 0)
     o.flags = whole.flags
     o.region = whole.region
     return 0
@@ -495,19 +547,16 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
     cdef Operand ops[3]
     cdef Scalar constant
     cdef intp shape[MAXDIMS]
-    cdef intp outer_shape[MAXDIMS]
-    cdef ndarray o, result, kept
-    cdef int i, m = 0, ndim = 0, n
-    cdef bint has_initial = False
+    cdef ndarray result, kept
+    cdef int i, n = 1
     cdef intp total = 1
-    if where is not True:
-        if initial is NO_VALUE:
-            initial = u.numpy.identity
-            if initial is None:
-                raise ValueError(f"reduction operation '{u.name}' does not have an identity, so to use a where mask one has to specify 'initial'")
+    if where is not True and initial is NO_VALUE:
+        initial = u.numpy.identity
+        if initial is None:
+            raise ValueError(f"reduction operation '{u.name}' does not have an identity, so to use a where mask one has to specify 'initial'")
     axes = axis_set(axis, a.ndim)
     p = reduction_plan(u, a.code, dtype)
-    if len(axes) > 1 and not u.numpy.identity is not None and u.name not in REORDERABLE:
+    if len(axes) > 1 and u.numpy.identity is None and u.name not in REORDERABLE:
         raise ValueError(f"reduction operation '{u.name}' is not reorderable, so at most one axis may be specified")
     a = cast(a, p.codes[1])
     if where is not True:
@@ -516,61 +565,64 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
         axes = axis_set(axis, a.ndim)
     for i in axes:
         total *= a.shape[i]
-    if initial is NO_VALUE and (total == 0 or u.numpy.identity is not None and starts_from_identity(u)):
-        initial = u.numpy.identity
-        if initial is None:
-            raise ValueError(f"zero-size array to reduction operation {u.name} which has no identity")
-    has_initial = initial is not NO_VALUE and initial is not None
+    initial = start_of(u, initial, total)
+    kept = take_axes(a, axes, &core)
+    result = new_like([kept], p.codes[2], kept.ndim, kept.shape)
+    k = reduce_kernel(p.kernel, p.codes[0], core.ndim, initial is not None, any_order(u, p.codes[0]))
+    memcpy(shape, kept.shape, kept.ndim * sizeof(intp))
+    fill_operand(&ops[0], kept, kept.ndim, shape, False)
+    take_whole_region(&ops[0], a)
+    if initial is not None:
+        write_scalar(initial, p.codes[0], <char*>&constant)
+        fill_constant(&ops[1], <char*>&constant, itemsizes[p.codes[0]])
+        n = 2
+    fill_operand(&ops[n], result, kept.ndim, shape, True)
+    if result.size:
+        if total == 0:
+            core.dims[0] = 0                # any axis of length 0 will do
+        launch(k, ops, n + 1, kept.ndim, shape, &core)
+    if keepdims:
+        result = with_ones(result, axes, a.ndim)
+    elif result.ndim == 0:
+        result.flags |= SCALAR
+    return result if out is None else give_reduced(u, <ndarray?>out, result)
+
+cdef object start_of(ufunc u, object initial, intp total):
+    """What a reduction of `total` elements starts from; None: from the first of them."""
+    if initial is not NO_VALUE:
+        return initial
+    identity = u.numpy.identity
+    if total == 0 and identity is None:
+        raise ValueError(f"zero-size array to reduction operation {u.name} which has no identity")
+    return identity if total == 0 or starts_from_identity(u) else None
+
+cdef ndarray take_axes(ndarray a, list axes, Core* core):
+    """The view of a without these axes, which become the core dimensions."""
+    cdef ndarray kept = new_view(a, a.ndim - <int>len(axes))
+    cdef int i, n = 0, m = 0
     for i in range(a.ndim):
         if i in axes:
             core.dims[m] = a.shape[i]
             core.steps[m] = strides_of(a)[i]
             m += 1
         else:
-            shape[ndim] = a.shape[i]
-            ndim += 1
+            kept.shape[n] = a.shape[i]
+            kept.shape[kept.ndim + n] = strides_of(a)[i]
+            n += 1
     if m == 0:
         core.dims[0] = 1
         core.steps[0] = a.itemsize
         m = 1
-    m = merge_axes(&core, m)
-    kept = new_view(a, ndim)
-    n = 0
-    for i in range(a.ndim):
-        if i not in axes:
-            kept.shape[n] = a.shape[i]
-            kept.shape[ndim + n] = strides_of(a)[i]
-            n += 1
-    close_view(kept)
-    result = new_like([kept], p.codes[2], ndim, shape)
-    k = reduce_kernel(p.kernel, p.codes[0], m, has_initial, any_order(u, p.codes[0]))
-    core.ndim = core.nsteps = m
-    fill_operand(&ops[0], kept, ndim, shape, False)
-    take_whole_region(&ops[0], a)
-    n = 1
-    if has_initial:
-        write_scalar(initial, p.codes[0], <char*>&constant)
-        fill_constant(&ops[1], <char*>&constant, itemsizes[p.codes[0]])
-        n = 2
-    fill_operand(&ops[n], result, ndim, shape, True)
-    memcpy(outer_shape, shape, ndim * sizeof(intp))
-    if result.size:
-        if total == 0:
-            core_dims_zero(&core)
-        launch(k, ops, n + 1, ndim, outer_shape, &core)
-    if keepdims:
-        result = with_ones(result, axes, a.ndim)
-    elif ndim == 0:
-        result.flags |= SCALAR
-    if out is None:
-        return result
-    o = <ndarray?>out
-    if shape_tuple(o) != shape_tuple(result):
+    core.ndim = core.nsteps = merge_axes(core, m)
+    return close_view(kept)
+
+cdef ndarray give_reduced(ufunc u, ndarray out, ndarray result):
+    if shape_tuple(out) != shape_tuple(result):
         raise ValueError(f"output parameter for reduction operation {u.name} has the wrong number of dimensions: "
-                         f"Found {o.ndim} but expected {result.ndim}" if o.ndim != result.ndim else
-                         f"output parameter for reduction operation {u.name} has shape {shape_text(o)}, expected {shape_text(result)}")
-    assign(o, result)
-    return o
+                         f"Found {out.ndim} but expected {result.ndim}" if out.ndim != result.ndim else
+                         f"output parameter for reduction operation {u.name} has shape {shape_text(out)}, expected {shape_text(result)}")
+    assign(out, result)
+    return out
 
 cdef ndarray with_ones(ndarray a, list axes, int ndim):
     """The view of a with axes of length 1 put in at these places."""
@@ -585,11 +637,6 @@ cdef ndarray with_ones(ndarray a, list axes, int ndim):
             v.shape[ndim + i] = strides_of(a)[k]
             k += 1
     return close_view(v)
-
-cdef int core_dims_zero(Core* core) noexcept:
-    """An empty reduction: any axis of length 0 will do."""
-    core.dims[0] = 0
-    return 0
 
 cdef int merge_axes(Core* core, int m) noexcept:
     """Reduced axes, longest stride first, joined where one continues the other. The new number of them."""
@@ -694,7 +741,7 @@ cdef bint quick_out(Plan* p, tuple inputs, ndarray out):
     """Whether quick_binary may write to out: of the result's type and shape, free, and none of the inputs but for all of it."""
     cdef ndarray a
     if out.code != p.codes[2] or out.flags & (READONLY | SCALAR) or not out.flags & C_CONTIGUOUS or (
-            not small_ready(out) or not writable(out.st)):
+            not is_here(out) or not writable(out.st)):
         return False
     for x in inputs:
         if isinstance(x, ndarray):
@@ -702,6 +749,37 @@ cdef bint quick_out(Plan* p, tuple inputs, ndarray out):
             if a.ndim != out.ndim or memcmp(a.shape, out.shape, a.ndim * sizeof(intp)) or a.st == out.st and not same_elements(a, out):
                 return False
     return True
+
+cdef inline object quick_call(ufunc u, tuple inputs, object out):
+    """A call without options, when it can run here and now; else None."""
+    cdef Plan* p
+    cdef int i, j
+    if u.nin == 1:
+        x = small_number(inputs[0]) if type(inputs[0]) is float or type(inputs[0]) is int else inputs[0]
+        p = u.unary[(<ndarray>x).code] if type(x) is ndarray and out is None else NULL
+        if p == NULL:
+            return None
+        quick = quick_unary(p, <ndarray>x)
+        return quick if quick is not None else queue_unary(p, <ndarray>x)
+    if u.nin != 2 or u.nout != 1 or out is not None and (type(out) is not ndarray or u.core is not None):
+        return None
+    i = quick_kind(inputs[0])
+    j = quick_kind(inputs[1])
+    if i < 0 or j < 0 or type(inputs[0]) is not ndarray and type(inputs[1]) is not ndarray:
+        return None
+    p = u.binary[i * NKINDS + j]
+    if p == NULL:
+        return None
+    if u.numpy is matmul:
+        return quick_matmul(p, <ndarray>inputs[0], <ndarray>inputs[1]) if (
+            type(inputs[0]) is ndarray and type(inputs[1]) is ndarray) else None
+    if u.core is not None or not p.direct or out is not None and not quick_out(p, inputs, <ndarray>out):
+        return None
+    try:
+        quick = quick_binary(p, inputs[0], inputs[1], out)
+        return quick if quick is not None or out is not None else queue_binary(p, inputs[0], inputs[1], None)
+    except OverflowError:
+        return None                         # a comparison beyond the range: the long way knows the answer
 
 # ---- the class -------------------------------------------------------------------------------------------------
 
@@ -731,40 +809,11 @@ cdef class ufunc:
 
     def __call__(self, *inputs, out=None, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None,
                  sig=None, axes=None, axis=None, keepdims=False, **unknown):
-        cdef Plan* p
-        cdef int i, j
-        if (len(inputs) == 1 and self.nin == 1 and out is None and where is True and dtype is None and casting == "same_kind"
-                and signature is None and not unknown):
-            x = small_number(inputs[0]) if type(inputs[0]) is float or type(inputs[0]) is int else inputs[0]
-            p = self.unary[(<ndarray>x).code] if type(x) is ndarray else NULL
-            if p != NULL:
-                quick = quick_unary(p, <ndarray>x)
-                if quick is None:
-                    quick = queue_unary(p, <ndarray>x)
-                if quick is not None:
-                    return quick
-        if len(inputs) == 2 and self.nin == 2 and self.nout == 1 and where is True and dtype is None and not unknown and (
-                out is None or type(out) is ndarray and self.core is None):
-            i = quick_kind(inputs[0])
-            j = quick_kind(inputs[1])
-            if self.numpy is matmul and type(inputs[0]) is ndarray and type(inputs[1]) is ndarray and casting == "same_kind" and (
-                    signature is None and sig is None and axes is None and axis is None):
-                p = self.binary[i * NKINDS + j]
-                if p != NULL:
-                    quick = quick_matmul(p, <ndarray>inputs[0], <ndarray>inputs[1])
-                    if quick is not None:
-                        return quick
-            if i >= 0 and j >= 0 and self.core is None and (type(inputs[0]) is ndarray or type(inputs[1]) is ndarray):
-                p = self.binary[i * NKINDS + j]
-                if p != NULL and casting == "same_kind" and signature is None and p.direct:
-                    try:
-                        quick = quick_binary(p, inputs[0], inputs[1], out) if out is None or quick_out(p, inputs, out) else None
-                        if quick is None and out is None:
-                            quick = queue_binary(p, inputs[0], inputs[1], None)
-                    except OverflowError:
-                        quick = None        # a comparison beyond the range: below
-                    if quick is not None:
-                        return quick
+        if (where is True and dtype is None and casting == "same_kind" and signature is None and sig is None and axes is None
+                and axis is None and not keepdims and not unknown and len(inputs) == self.nin):
+            quick = quick_call(self, inputs, out)
+            if quick is not None:
+                return quick
         if not self.nin <= len(inputs) <= self.nin + self.nout:
             raise TypeError(f"{self.name}() takes from {self.nin} to {self.nin + self.nout} positional arguments but "
                             f"{len(inputs)} {'was' if len(inputs) == 1 else 'were'} given")
@@ -793,7 +842,8 @@ cdef class ufunc:
     def call_with_axes(self, inputs, out, axes, axis, keepdims, dtype, casting, signature):
         """Bring the core axes to the end, call, bring those of the results where they were asked for."""
         if self.core is None:
-            raise TypeError(f"{self.name}() got an unexpected keyword argument 'axis'")
+            name = "axes" if axes is not None else "axis" if axis is not None else "keepdims"
+            raise TypeError(f"{self.name}() got an unexpected keyword argument '{name}'")
         if axes is None:
             axes = [(axis if axis is not None else -1,) for names in self.core[0] + self.core[1] if names]
         axes = [entry if isinstance(entry, tuple) else (entry,) for entry in axes]
@@ -811,6 +861,7 @@ cdef class ufunc:
         return out
 
     def reduce(self, array, axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
+        """The elements along an axis (several: a tuple; all: None) brought together; ValueError for none of them."""
         cdef int code
         if type(array) is ndarray and axis is None and dtype is None and out is None and not keepdims and (
                 initial is NO_VALUE and where is True):
@@ -827,6 +878,7 @@ cdef class ufunc:
         return reduce(self, as_array(array), axis, dtype, out, keepdims, initial, where)
 
     def accumulate(self, array, axis=0, dtype=None, out=None):
+        """What reduce() would give up to each element along an axis."""
         if isinstance(out, tuple):
             out = out[0]
         if isinstance(out, np.ndarray):
@@ -834,6 +886,7 @@ cdef class ufunc:
         return accumulate(self, as_array(array), axis, dtype, out)
 
     def reduceat(self, array, indices, axis=0, dtype=None, out=None):
+        """reduce() of the slices from each index to the next, or of one element where that is not larger. Waits for indices."""
         if isinstance(out, tuple):
             out = out[0]
         if isinstance(out, np.ndarray):
@@ -856,6 +909,7 @@ cdef class ufunc:
         return out
 
     def outer(self, a, b, **keywords):
+        """Each element of a with each of b: of shape a.shape + b.shape."""
         cdef ndarray x, y
         cdef intp shape[MAXDIMS]
         if self.nin != 2 or self.core is not None:
@@ -868,7 +922,7 @@ cdef class ufunc:
         return self(reshaped(x, x.ndim + y.ndim, shape), y, **keywords)
 
     def at(self, a, indices, b=None):
-        """Unbuffered: repeated indices count each time."""
+        """Apply to a at the indices, in place and unbuffered: repeated indices count each time. Waits for indices."""
         cdef ndarray target, offsets, values = None
         cdef Operand ops[3]
         cdef Plan* p

@@ -1,14 +1,14 @@
-"""Views and indexing: most of ndarray's methods that look at the same memory in another way, or read it."""
+"""Views and basic indexing: ndarray's methods that look at the same memory in another way, or read it."""
 
 import operator
 
 import numpy as np
 from cpython.slice cimport PySlice_Check
 from libc.string cimport memcmp, memcpy, memset
-from dflow._memory cimport block_zeros
 from libc.stdint cimport int64_t, uint8_t
+from dflow._memory cimport block_zeros
 from dflow._engine cimport settings, wait_storage
-from dflow._graph cimport Kernel, intp, storage_allocate, storage_new, readable, writable
+from dflow._graph cimport Kernel, intp, storage_allocate, writable
 from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch
 from dflow._kernels cimport (
     Scalar, BOOL, DTYPES, itemsizes, code_of, is_complex, is_integer, cast_kernel, write_scalar, read_scalar)
@@ -50,31 +50,40 @@ cdef ndarray broadcast_view(ndarray a, int ndim, intp* shape):
 
 cdef ndarray reshape_view(ndarray a, int ndim, intp* shape, char order):
     """A view of a with another shape of the same size, or None where only a copy will do. order: b'C' or b'F'."""
-    cdef intp* old = a.shape
-    cdef intp* old_strides = strides_of(a)
-    cdef intp lengths[MAXDIMS]
-    cdef intp strides[MAXDIMS]
-    cdef ndarray v
-    cdef intp stride, have, want
-    cdef int i, j, k, n = 0, start, first
+    cdef ndarray v = new_view(a, ndim)
+    cdef intp stride = a.itemsize
+    cdef int i, k
     cdef bint fortran = order == c"F"
-    v = new_view(a, ndim)
     memcpy(v.shape, shape, ndim * sizeof(intp))
     if a.flags & (F_CONTIGUOUS if fortran else C_CONTIGUOUS) or a.size == 0:
-        stride = a.itemsize
         for i in range(ndim):
-            j = i if fortran else ndim - 1 - i
-            v.shape[ndim + j] = stride
-            if shape[j] > 0:
-                stride *= shape[j]
-        return close_view(v)
+            k = i if fortran else ndim - 1 - i
+            v.shape[ndim + k] = stride
+            if shape[k] > 0:
+                stride *= shape[k]
+    elif not split_strides(a, v, fortran):
+        return None
+    return close_view(v)
+
+cdef bint split_strides(ndarray a, ndarray v, bint fortran) noexcept:
+    """Strides for v's shape, of the size of a's, over the same elements; False where there are none.
+
+    Axes start .. i of the old shape are taken together with axes first .. j of the new one that have the same size: the old
+    ones must follow each other in memory.
+    """
+    cdef intp lengths[MAXDIMS]
+    cdef intp strides[MAXDIMS]
+    cdef intp* shape = v.shape
+    cdef intp* out = strides_of(v)
+    cdef intp have, want
+    cdef int i, j = 0, k, n = 0, start, first
     for i in range(a.ndim):
-        if old[i] != 1:
-            lengths[n] = old[i]
-            strides[n] = old_strides[i]
+        if a.shape[i] != 1:
+            lengths[n] = a.shape[i]
+            strides[n] = strides_of(a)[i]
             n += 1
-    i = j = 0                               # group axes i.. of the old with axes j.. of the new of the same size
-    while i < n and j < ndim:
+    i = 0
+    while i < n and j < v.ndim:
         start = i
         first = j
         have = lengths[i]
@@ -89,23 +98,19 @@ cdef ndarray reshape_view(ndarray a, int ndim, intp* shape, char order):
                 want *= shape[j]
                 j += 1
         for k in range(start, i - 1):
-            if fortran:
-                if strides[k + 1] != lengths[k] * strides[k]:
-                    return None
-            elif strides[k] != lengths[k + 1] * strides[k + 1]:
-                return None
+            if (strides[k + 1] != lengths[k] * strides[k]) if fortran else (strides[k] != lengths[k + 1] * strides[k + 1]):
+                return False
         if fortran:
-            v.shape[ndim + first] = strides[start]
+            out[first] = strides[start]
             for k in range(first + 1, j):
-                v.shape[ndim + k] = v.shape[ndim + k - 1] * shape[k - 1]
+                out[k] = out[k - 1] * shape[k - 1]
         else:
-            v.shape[ndim + j - 1] = strides[i - 1]
+            out[j - 1] = strides[i - 1]
             for k in range(j - 1, first, -1):
-                v.shape[ndim + k - 1] = v.shape[ndim + k] * shape[k]
-    stride = v.shape[ndim + j - 1] if j else a.itemsize
-    for k in range(j, ndim):                # trailing axes of length 1
-        v.shape[ndim + k] = stride
-    return close_view(v)
+                out[k - 1] = out[k] * shape[k]
+    for k in range(j, v.ndim):              # trailing axes of length 1
+        out[k] = out[j - 1] if j else a.itemsize
+    return True
 
 cdef ndarray reshaped(ndarray a, int ndim, intp* shape):
     cdef ndarray v = reshape_view(a, ndim, shape, c"C")
@@ -156,6 +161,7 @@ cdef ndarray fortran_copy(ndarray a):
     return copy_of(a.T).T
 
 def broadcast_to(a, shape):
+    """A read-only view of a in a shape that it broadcasts to; ValueError when it does not."""
     cdef intp dims[MAXDIMS]
     cdef int ndim = parse_shape(shape, dims)
     check_dimensions(ndim, dims)
@@ -167,7 +173,7 @@ cdef ndarray element(ndarray a, intp offset):
     """The value at a byte offset of the storage, as a 0-d array of its own: like NumPy's scalars, not a view."""
     cdef ndarray out = new_scalar(a.code)
     cdef ndarray v
-    if readable(a.st) and a.st.poison == NULL and a.st.data != NULL:
+    if is_here(a):
         if a.itemsize == 8:
             (<int64_t*>out.st.data)[0] = (<int64_t*>(a.st.data + offset))[0]
         else:
@@ -330,7 +336,7 @@ cdef int set_element(ndarray a, intp offset, object value) except -1:
     """One Python number into one place: at once when nobody is using the storage."""
     cdef Scalar room
     cdef char* buffer = <char*>&room
-    if writable(a.st) and a.st.poison == NULL and a.st.data != NULL:
+    if writable(a.st) and is_here(a):
         write_scalar(value, a.code, a.st.data + offset)
         return 0
     cdef Operand ops[2]
@@ -345,8 +351,7 @@ cdef int set_element(ndarray a, intp offset, object value) except -1:
 
 cdef bint copy_element(ndarray a, intp offset, ndarray value) noexcept:
     """One element into one place, if it is there and of a's type, and nobody is using a; whether it was done."""
-    if (value.ndim or value.code != a.code or not readable(value.st) or value.st.poison != NULL or value.st.data == NULL
-            or not writable(a.st) or a.st.poison != NULL or a.st.data == NULL):
+    if value.ndim or value.code != a.code or not is_here(value) or not writable(a.st) or not is_here(a):
         return False
     memcpy(a.st.data + offset, data_of(value), a.itemsize)
     return True
@@ -420,6 +425,7 @@ def reshape(ndarray self, *shape, order="C", copy=None):
     return reshape_to(self, shape, order, copy)
 
 def transpose(ndarray self, *axes):
+    """A view with the axes in another order: reversed, or as given (a tuple, or one argument each)."""
     cdef int order[MAXDIMS]
     cdef int i
     if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
@@ -436,6 +442,7 @@ def transpose(ndarray self, *axes):
     return transposed(self, order)
 
 def swapaxes(ndarray self, axis1, axis2):
+    """A view with two axes exchanged."""
     cdef int order[MAXDIMS]
     cdef int i = normalize_axis(axis1, self.ndim, "axis1"), j = normalize_axis(axis2, self.ndim, "axis2"), k
     for k in range(self.ndim):
@@ -529,11 +536,16 @@ def view(ndarray self, dtype=None):
     return close_view(v)
 
 def copy(ndarray self, order="C"):
+    """A copy; order "K": in the memory order of the array."""
     if order == "C" or (order != "F" and self.flags & C_CONTIGUOUS):
         return copy_of(self)
     return hooks["copy_order"](self, order)
 
 def astype(ndarray self, dtype, order="K", casting="unsafe", subok=True, copy=True):
+    """The elements as another type: a copy, unless copy is False and the type is the same already.
+
+    TypeError for a cast that the rule `casting` forbids.
+    """
     cdef int code = code_of(dtype)
     if casting != "unsafe" and not np.can_cast(DTYPES[self.code], DTYPES[code], casting):
         what = "array data" if self.ndim else "scalar"
@@ -585,8 +597,8 @@ def item(ndarray self, *args):
     cdef intp offset
     if args:
         offset = item_offset(self, args)
-        if readable(self.st) and self.st.poison == NULL and self.st.data != NULL:
-            wait_storage(self.st, NULL, False, False)              # to give warnings that are due
+        if is_here(self):
+            wait_storage(self.st, NULL, False, False)       # to give warnings that are due
             return read_scalar(self.code, self.st.data + offset)
         a = element(self, offset)
     elif self.size != 1:
@@ -594,6 +606,7 @@ def item(ndarray self, *args):
     return first_element(a)
 
 def tolist(ndarray self):
+    """Nested lists of Python scalars; one scalar for a 0-d array. Waits."""
     cdef intp i
     cdef ndarray a = wait_read(self)
     if a.ndim == 1:
@@ -601,6 +614,7 @@ def tolist(ndarray self):
     return numpy_window(a).tolist()
 
 def tobytes(ndarray self, order="C"):
+    """The bytes of the elements in C order, or "F". Waits."""
     cdef ndarray a = wait_read(self)
     return (numpy_window(a) if a.flags & C_CONTIGUOUS and order != "F" else a.asnumpy()).tobytes(order)      # see asnumpy
 
@@ -611,7 +625,7 @@ def __array__(ndarray self, dtype=None, *, copy=None):
     return out if dtype is None else out.astype(dtype, copy=False)
 
 cdef intp item_offset(ndarray a, tuple args) except -1:
-    """item(i) counts through the array, item(i, j, ...) indexes it."""
+    """The byte offset of what item() names: item(i) counts through the array, item(i, j, ...) indexes it."""
     cdef intp i, offset = a.offset
     cdef int k
     if len(args) == 1 and isinstance(args[0], tuple):
@@ -643,7 +657,7 @@ cpdef object call_now(function, tuple arrays, dict keywords, dtype):
     """
     cdef ndarray a
     for a in arrays:
-        if a.size > small_size or not readable(a.st) or a.st.poison != NULL or a.st.data == NULL:
+        if a.size > small_size or not is_here(a):
             return None
     for value in keywords.values():
         if isinstance(value, ndarray):

@@ -6,7 +6,7 @@ The environment sets them at import: DFLOW_NUM_WORKERS (default: the cores this 
 import atexit
 import os
 
-from dflow import _array, _blas, _engine
+from dflow import _array, _blas, _engine, _make
 from dflow._engine import (
     bulk,
     inline_limit,
@@ -63,7 +63,7 @@ def _number_of_workers():
 
 def sleep(array, seconds):
     """A copy of array, finished `seconds` later: a kernel that sleeps without the GIL, to watch the scheduler with."""
-    return _array.sleep(_array.array(array), float(seconds))
+    return _make.sleep(_array.array(array), float(seconds))
 
 
 def config():

@@ -1,7 +1,9 @@
-"""Setting the engine up for a test, and holding work back until the test says so."""
+"""Setting the engine up for a test, holding work back until the test says so, and waiting for what happens."""
 
 import contextlib
+import os
 import threading
+import time
 
 import dflow
 import dflow.numpy as np
@@ -85,3 +87,20 @@ def in_threads(*functions):
         assert not thread.is_alive(), "a thread hangs"
     if errors:
         raise errors[0]
+
+
+def poll(ready):
+    """Whether ready() comes true by itself, in time."""
+    until = time.monotonic() + HANG / 4
+    while not ready():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.0005)
+    return True
+
+
+def clean_environment():
+    """The environment for another process: without settings of dflow, and the build that is tested is found."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("DFLOW_")}
+    env["PYTHONPATH"] = os.path.dirname(os.path.dirname(os.path.abspath(dflow.__file__)))
+    return env

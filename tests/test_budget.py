@@ -11,7 +11,7 @@ import time
 
 import numpy
 import pytest
-from engines import HANG, Gate, configured, in_threads
+from engines import HANG, Gate, clean_environment, configured, in_threads, poll
 
 import dflow
 import dflow.numpy as np
@@ -37,15 +37,6 @@ def budget():
     dflow.waitall()
     yield lambda nbytes: dflow.engine.set_memory_budget(live() + int(nbytes))
     dflow.engine.set_memory_budget(before)
-
-
-def poll(ready):
-    until = time.monotonic() + HANG / 4
-    while not ready():
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.0005)
-    return True
 
 
 # -- waiting for room ------------------------------------------------------------------------------
@@ -352,12 +343,6 @@ def test_a_budget_nearly_full_of_live_arrays_while_something_else_is_pending(bud
 
 # -- Ctrl-C ----------------------------------------------------------------------------------------
 
-def environment():
-    env = {name: value for name, value in os.environ.items() if not name.startswith("DFLOW_")}
-    env["PYTHONPATH"] = os.path.dirname(os.path.dirname(os.path.abspath(dflow.__file__)))
-    return env
-
-
 def test_ctrl_c_while_waiting_for_room():
     program = textwrap.dedent("""
         import dflow, time
@@ -377,8 +362,7 @@ def test_ctrl_c_while_waiting_for_room():
         print((x + 1).sum().item(), y.sum().item())
     """)
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               text=True,
-                               env=environment())
+                               text=True, env=clean_environment())
     try:
         assert process.stdout.readline() == "blocks\n"
         time.sleep(0.3)
@@ -393,8 +377,8 @@ def test_ctrl_c_while_waiting_for_room():
 
 def test_the_default_comes_from_the_machines_memory():
     program = "import dflow; print(dflow.engine.memory_stats()['budget'], dflow.engine.config()['memory_budget'])"
-    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment(),
-                         timeout=HANG).stdout
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                         env=clean_environment(), timeout=HANG).stdout
     default, configured_ = map(int, out.split())
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     limits = [total]

@@ -590,3 +590,30 @@ def test_copying_an_error_may_end_others():
     with pytest.raises(ExceptionGroup) as raised:
         dflow.waitall()
     assert [type(error) for error in raised.value.exceptions] == [Odd] * 50
+
+
+# -- options are not lost on the fast paths of calls ------------------------------------------------
+
+@pytest.mark.parametrize("options", [{"axis": 0}, {"axes": [(0,), (0,), (0,)]}, {"keepdims": True}])
+def test_an_elementwise_ufunc_has_no_core_axes(options):
+    x = np.ones(3) + np.ones(3)                 # so that add knows the types
+    with pytest.raises(TypeError, match=f"add\\(\\) got an unexpected keyword argument '{next(iter(options))}'"):
+        np.add(x, x, **options)
+    with pytest.raises(TypeError, match=r"sqrt\(\) got an unexpected keyword argument"):
+        np.sqrt(np.sqrt(x), **options)
+
+
+@pytest.mark.parametrize("name", ["sig", "signature"])
+def test_the_types_of_a_loop_can_be_named(name):
+    x = np.ones(3)
+    assert (x + x).dtype == "float64" and np.sqrt(x).dtype == "float64"
+    assert np.add(x, x, **{name: ("f", "f", "f")}).dtype == "float32"
+    assert np.sqrt(x, **{name: ("f", "f")}).dtype == "float32"
+
+
+def test_a_generalized_ufunc_does_not_write_to_a_read_only_array():
+    x, out = np.ones((3, 3)), np.zeros((3, 3))
+    out.setflags(write=False)
+    with pytest.raises(ValueError, match="output array is read-only"):
+        np.matmul(x, x, out=out)
+    assert not out.asnumpy().any()

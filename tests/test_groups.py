@@ -10,7 +10,7 @@ import hypothesis.strategies as st
 import numpy
 import pytest
 from compare import assert_same, same_bits
-from engines import HANG, Gate, configured, in_threads
+from engines import HANG, Gate, clean_environment, configured, in_threads, poll
 from hypothesis import HealthCheck, given, settings
 
 import dflow
@@ -504,16 +504,6 @@ def two_workers():
         yield
 
 
-def poll(ready):
-    """Whether it comes true by itself, in time."""
-    until = time.monotonic() + HANG / 4
-    while not ready():
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.0005)
-    return True
-
-
 @pytest.mark.parametrize("n", [2, 100_000])
 def test_ready_work_beside_pending_work_finishes(two_workers, n):
     with Gate() as gate:
@@ -786,9 +776,8 @@ for bad in (large, dependent):
 assert int(small[n - 1].item()) == 1 and int(other[5].item()) == 2 and int(x.max().item()) == 1
 print("good")
 """)
-    env = {k: v for k, v in os.environ.items() if not k.startswith("DFLOW_")}
-    env["PYTHONPATH"] = os.path.dirname(os.path.dirname(os.path.abspath(dflow.__file__)))
-    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=HANG, env=env)
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=HANG,
+                          env=clean_environment())
     assert (done.returncode, done.stdout.split("\n")[:3], done.stderr) == (0, ["MemoryError True"] * 2 + ["good"], "")
 
 

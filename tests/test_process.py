@@ -1,14 +1,12 @@
 """What only a whole process shows: exit, signals, fork and the environment, each in a subprocess with work pending."""
 
-import os
 import re
 import subprocess
 import sys
 import textwrap
 
 import pytest
-
-import dflow
+from engines import clean_environment
 
 TIMEOUT = 60            # seconds; a process that needs them hangs
 
@@ -31,11 +29,8 @@ def run(tmp_path):
     def run(program, *, before=PENDING, options=(), **environment):
         script = tmp_path / "program.py"
         script.write_text(textwrap.dedent(before) + textwrap.dedent(program))
-        env = {name: value for name, value in os.environ.items() if not name.startswith("DFLOW_")}
-        # The script's folder is not where dflow is; the process must find the build that is tested.
-        env["PYTHONPATH"] = os.path.dirname(os.path.dirname(os.path.abspath(dflow.__file__)))
         done = subprocess.run([sys.executable, *options, str(script)], capture_output=True, text=True, timeout=TIMEOUT,
-                              env=env | environment, cwd=tmp_path)
+                              env=clean_environment() | environment, cwd=tmp_path)
         return done.returncode, done.stdout, done.stderr
     return run
 
@@ -317,7 +312,7 @@ def test_ctrl_c_in_a_host_task_that_the_waiting_thread_runs(run):
 FORK_OPTIONS = ["-W", "ignore::DeprecationWarning"]
 
 FORK = PENDING + """
-    import os, traceback
+    import contextlib, os, threading, traceback
 
     def in_child(work):
         '''Fork, run work() in the child, which ends with os._exit; its exit code.'''
@@ -339,6 +334,26 @@ FORK = PENDING + """
         except error:
             return True
         return False
+
+    @contextlib.contextmanager
+    def busy_threads(count):
+        '''So many threads submit and wait, over and over, until the block ends.'''
+        stop = threading.Event()
+
+        def work():
+            while not stop.is_set():
+                x = np.zeros(3)
+                for _ in range(20):
+                    x = x + 1
+                assert x.tolist() == [20] * 3
+
+        threads = [threading.Thread(target=work) for _ in range(count)]
+        for thread in threads:
+            thread.start()
+        yield
+        stop.set()
+        for thread in threads:
+            thread.join()
 """
 
 
@@ -351,7 +366,7 @@ def test_a_hundred_forks_with_work_pending(run, setting):
     In every other fork a gate keeps an array pending for sure, and with it one worker busy.
     """
     assert run(f"""
-        import threading, time
+        import time
         {setting}
         ready = np.arange(4) * 2
         ready.wait_to_read()
@@ -399,7 +414,6 @@ def test_a_hundred_forks_with_work_pending(run, setting):
 
 def test_fork_with_ten_thousand_pending(run):
     assert run("""
-        import threading
         gate = threading.Event()
         x = dflow.submit(lambda: gate.wait() and 0, shape=(3,), dtype="float64")
         for _ in range(10_000):
@@ -438,20 +452,6 @@ def test_a_forked_child_may_fork_and_end_normally(run):
 
 def test_fork_while_other_threads_submit_and_wait(run):
     assert run("""
-        import threading
-        stop = threading.Event()
-
-        def work():
-            while not stop.is_set():
-                x = np.zeros(3)
-                for _ in range(20):
-                    x = x + 1
-                assert x.tolist() == [20] * 3
-
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-
         def child():
             y = np.zeros(3)
             for _ in range(20):
@@ -459,10 +459,8 @@ def test_fork_while_other_threads_submit_and_wait(run):
             assert y.tolist() == [20] * 3
             dflow.waitall()
 
-        codes = {in_child(child) for _ in range(30)}
-        stop.set()
-        for thread in threads:
-            thread.join()
+        with busy_threads(4):
+            codes = {in_child(child) for _ in range(30)}
         print(codes)
     """, before=FORK, options=FORK_OPTIONS) == (0, "{0}\n", "")
 
@@ -502,31 +500,15 @@ HOOK = """
 def test_other_fork_hooks_let_other_threads_run(run):
     """Hooks registered before dflow's run between its own and the fork; threads that need the engine may come then."""
     assert run("""
-        import threading
         dflow.engine.inline_limit(0)
-        stop = threading.Event()
-
-        def work():
-            while not stop.is_set():
-                x = np.zeros(3)
-                for _ in range(20):
-                    x = x + 1
-                assert x.tolist() == [20] * 3
-
-        threads = [threading.Thread(target=work) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        codes = {in_child(lambda: (np.ones(2) + 1).wait_to_read()) for _ in range(20)}
-        stop.set()
-        for thread in threads:
-            thread.join()
+        with busy_threads(2):
+            codes = {in_child(lambda: (np.ones(2) + 1).wait_to_read()) for _ in range(20)}
         print(codes)
     """, before=HOOK + FORK, options=FORK_OPTIONS) == (0, "{0}\n", "")
 
 
 def test_a_host_task_that_a_waiting_thread_runs_may_fork_and_return(run):
     assert run("""
-        import threading
         dflow.engine.set_num_workers(1)
         gate, pids = threading.Event(), []
 

@@ -1,7 +1,6 @@
 """Matrix products: NumPy's within rounding, the same bits for any number of workers, nobody else's threads touched."""
 
 import ast
-import os
 import subprocess
 import sys
 import threading
@@ -9,7 +8,7 @@ import threading
 import numpy
 import pytest
 import threadpoolctl
-from engines import HANG, configured, in_threads
+from engines import HANG, clean_environment, configured, in_threads
 
 import dflow
 import dflow.numpy as np
@@ -300,8 +299,8 @@ dflow.show_config()
 
 def run(program=PROGRAM, **environment):
     """The configuration that a process prints first, and its other lines."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith("DFLOW_") and k != "OPENBLAS_CORETYPE"}
-    env["PYTHONPATH"] = os.path.dirname(os.path.dirname(os.path.abspath(dflow.__file__)))
+    env = clean_environment()
+    env.pop("OPENBLAS_CORETYPE", None)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=HANG,
                           env=env | environment)
     assert done.returncode == 0, done.stderr

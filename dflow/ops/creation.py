@@ -5,7 +5,7 @@ import math
 import operator
 
 import numpy
-from numpy.lib.array_utils import normalize_axis_index
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from dflow import _make
 from dflow._array import array as as_array
@@ -16,6 +16,7 @@ from dflow._make import converted, empty_like, full, in_order, zeros
 from dflow._order import small_repeat
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to, diagonal_of
+from dflow.ops.fallback import plain
 from dflow.ops.table import op
 
 # -- from what there is ----------------------------------------------------------------------------
@@ -160,7 +161,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     number = operator.index(num)
     scalars = isinstance(start, (int, float)) and isinstance(stop, (int, float))
     if number <= SMALL or not scalars or dtype is not None:
-        result = numpy.linspace(_plain(start), _plain(stop), num, endpoint, retstep, dtype, axis)
+        result = numpy.linspace(plain(start), plain(stop), num, endpoint, retstep, dtype, axis)
         return (as_array(result[0]), as_array(result[1])) if retstep else as_array(result)
     delta = stop - start
     step = delta / (number - 1 if endpoint else number)
@@ -176,20 +177,16 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     return (result, as_array(step)) if retstep else result
 
 
-def _plain(x):
-    return x.asnumpy() if isinstance(x, ndarray) else x
-
-
 @op("0, 2", "0, 2, 5", "0, 3, 4, base=2.0", "0, 3, 4, dtype=int", "0, 1, 3, False")
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
     """base ** linspace(start, stop, num)."""
-    return as_array(numpy.logspace(_plain(start), _plain(stop), num, endpoint, _plain(base), dtype, axis))
+    return as_array(numpy.logspace(plain(start), plain(stop), num, endpoint, plain(base), dtype, axis))
 
 
 @op("1, 1000, 4", "1, 256, 9, dtype=int", "-1, -1000, 4", "1j, 1000j, 4", "0, 1, 3")
 def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     """`num` numbers from start to stop, each the same multiple of the one before."""
-    return as_array(numpy.geomspace(_plain(start), _plain(stop), num, endpoint, dtype, axis))
+    return as_array(numpy.geomspace(plain(start), plain(stop), num, endpoint, dtype, axis))
 
 
 # -- matrices and grids ----------------------------------------------------------------------------
@@ -291,14 +288,14 @@ def repeat(a, repeats, axis=None):
     a = as_array(a)
     if axis is None:
         a, axis = a.ravel(), 0
-    axis = numpy.lib.array_utils.normalize_axis_index(axis, a.ndim)
+    axis = normalize_axis_index(axis, a.ndim)
     if type(repeats) is int:
         result = small_repeat(a, repeats, axis)
         if result is not None:
             return result
-    counts = numpy.asarray(_plain(repeats))
+    counts = numpy.asarray(plain(repeats))
     if counts.ndim or counts.dtype.kind not in "iu" or counts < 0:
-        return take(a, numpy.repeat(numpy.arange(a.shape[axis]), _plain(repeats)), axis)
+        return take(a, numpy.repeat(numpy.arange(a.shape[axis]), plain(repeats)), axis)
     before, n, after = a.shape[:axis], a.shape[axis], a.shape[axis + 1:]
     r = int(counts)
     spread = broadcast_to(a.reshape((*before, n, 1, *after)), (*before, n, r, *after))
@@ -315,8 +312,8 @@ def roll(a, shift, axis=None):
         shifts = {normalize_axis_index(axis, a.ndim): shift}
     else:
         shifts = {}
-        axes = numpy.lib.array_utils.normalize_axis_tuple(axis, a.ndim, allow_duplicate=True)
-        for s, k in numpy.broadcast(numpy.asarray(_plain(shift)), numpy.asarray(axes)):
+        axes = normalize_axis_tuple(axis, a.ndim, allow_duplicate=True)
+        for s, k in numpy.broadcast(numpy.asarray(plain(shift)), numpy.asarray(axes)):
             shifts[int(k)] = shifts.get(int(k), 0) + int(s)
     result = empty_like(a)
     for places in itertools.product(*(_rolled(a.shape[k], shifts.get(k, 0)) for k in range(a.ndim))):
@@ -392,5 +389,3 @@ def _padded(a, width, mode, value):
                 source = slice(source[0], source[1] if source[1] >= 0 else None, source[2])
                 result[(*lead, target, *rest)] = result[(*lead, source, *rest)]
     return result
-
-

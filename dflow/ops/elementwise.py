@@ -117,7 +117,7 @@ def _round_integers(a, decimals, out):
 set_hook("round", round)
 
 
-@op("a", "c", "i", "b", method=False)
+@op("a", "c", "i", "b")
 def real(val):
     """The real part, as a view."""
     return as_array(val).real
@@ -178,8 +178,7 @@ def _dtype(x):
 def isclose(a, b, rtol=1.0e-5, atol=1.0e-8, equal_nan=False):
     """Where |a - b| <= atol + rtol * |b|; infinities of one sign are close to each other."""
     x, y = as_array(a), as_array(b)
-    if y.dtype.kind != "m":
-        y = y.astype(numpy.result_type(y.dtype, 1.0), copy=False)
+    y = y.astype(numpy.result_type(y.dtype, 1.0), copy=False)
     with numpy.errstate(invalid="ignore"):
         close = absolute(x - y) <= atol + rtol * absolute(y)
         result = (close & wrap_ufunc(numpy.isfinite)(y)) | (x == y)
@@ -245,7 +244,7 @@ def sinc(x):
     return wrap_ufunc(numpy.sin)(y) / y
 
 
-@op("a", "i", "s", aliases=())
+@op("a", "i", "s")
 def fix(x, out=None):
     """Rounded towards zero."""
     return wrap_ufunc(numpy.trunc)(x, out=out)
@@ -263,5 +262,3 @@ def isneginf(x, out=None):
     """Where x is -inf."""
     x = as_array(x)
     return wrap_ufunc(numpy.logical_and)(wrap_ufunc(numpy.isinf)(x), wrap_ufunc(numpy.signbit)(x), out=out)
-
-

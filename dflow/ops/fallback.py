@@ -21,6 +21,11 @@ def unwrap(x):
     return x
 
 
+def plain(x):
+    """An array of ours as NumPy's, which waits; anything else as it is."""
+    return x.asnumpy() if isinstance(x, ndarray) else x
+
+
 def wrap(x):
     """NumPy's numeric arrays and scalars, also inside tuples and the like, as ours; anything else as it is."""
     if isinstance(x, (numpy.ndarray, numpy.generic)):
@@ -35,11 +40,11 @@ def wrap(x):
 def call(function, args, keywords):
     """function on NumPy's copies; what it wrote into `out` is copied back."""
     out = keywords.get("out")
-    plain = unwrap(keywords)
-    result = function(*unwrap(args), **plain)
+    copies = unwrap(keywords)
+    result = function(*unwrap(args), **copies)
     if not isinstance(out, ndarray):
         return out if result is out else wrap(result)
-    out[...] = plain["out"]
+    out[...] = copies["out"]
     return out
 
 

@@ -70,14 +70,14 @@ def _supported(a):
 
 @op("m", "a", "v", "np.stack([m, m + 1])", "m.astype('f4')", "i[:, :3]", "m * 1j", "m.astype('f2')", "np.zeros((0, 0))")
 def inv(a):
-    """The inverse of square matrices (..., n, n)."""
+    """The inverse of square matrices (..., n, n). LinAlgError for a singular one, when the result is read."""
     return _inv(_matrices(a, True))
 
 
 @op("m, v[:3]", "m, a", "np.stack([m, m + 1]), a", "m, v", "a, v", "m, m * 1j", "m.astype('f4'), m",
     "i[:, :3], v[:3]", "v, v")
 def solve(a, b):
-    """The solution x of a @ x = b: a is (..., n, n), b is (n,) or (..., n, k)."""
+    """The solution x of a @ x = b: a is (..., n, n), b and x are (n,) or (..., n, k). LinAlgError as for inv()."""
     a, b = _matrices(a, True), as_array(b)
     dtype = numpy.result_type(a.dtype, _supported(b).dtype)
     return (_solve1 if b.ndim == 1 else _solve)(a.astype(dtype, copy=False), b.astype(dtype, copy=False))
@@ -85,19 +85,19 @@ def solve(a, b):
 
 @op("m", "a", "np.stack([m, m + 1])", "m.astype('f4')", "i[:, :3]", "m * 1j", "np.ones((2, 2))", "np.zeros((0, 0))")
 def det(a):
-    """The determinant of square matrices."""
+    """The determinant of square matrices (..., n, n): of shape (...)."""
     return _det(_matrices(a, True))
 
 
 @op("m", "a", "np.stack([m, m + 1])", "m.astype('f4')", "m * 1j", "np.ones((2, 2))")
 def slogdet(a):
-    """The sign and the logarithm of the absolute value of the determinant."""
+    """The sign and the logarithm of the absolute value of the determinant of (..., n, n): each (...)."""
     return SlogdetResult(*_slogdet(_matrices(a, True)))
 
 
 @op("m", "m, upper=True", "a", "np.stack([m, m + np.eye(3)])", "m.astype('f4')")
 def cholesky(a, /, *, upper=False):
-    """The Cholesky factor: lower, or upper, triangular."""
+    """The lower, or upper, Cholesky factor of (..., n, n). LinAlgError on reading, if not positive definite."""
     return _cholesky[bool(upper)](_matrices(a, True))
 
 
@@ -110,25 +110,28 @@ def _triangle(UPLO):
 
 @op("m", "a", "m, 'U'", "m, 'x'", "np.stack([m, m + np.eye(3)])")
 def eigh(a, UPLO="L"):
-    """Eigenvalues, ascending, and eigenvectors of Hermitian matrices."""
+    """Eigenvalues (..., n), ascending, and eigenvectors (..., n, n), as columns, of Hermitian matrices (..., n, n).
+
+    UPLO: the triangle that is read, "L" or "U"; ValueError for any other.
+    """
     return EighResult(*_eigh[_triangle(UPLO)](_matrices(a, True)))
 
 
 @op("m", "a", "m, 'U'", "m, 'x'", "np.stack([m, m + np.eye(3)])")
 def eigvalsh(a, UPLO="L"):
-    """Eigenvalues, ascending, of Hermitian matrices."""
+    """Eigenvalues (..., n), ascending, of Hermitian matrices (..., n, n); UPLO as in eigh()."""
     return _eigvalsh[_triangle(UPLO)](_matrices(a, True))
 
 
 @op("m", "np.stack([m, m + np.eye(3)])", "a", "[[0, 1], [-1, 0]]", kind="blocking")
 def eig(a):
-    """Eigenvalues and right eigenvectors. Waits: whether they are complex depends on the values."""
+    """Eigenvalues (..., n) and right eigenvectors (..., n, n). Waits: the values decide whether they are complex."""
     return fallback.call(numpy.linalg.eig, (_matrices(a, True),), {})
 
 
 @op("m", "np.stack([m, m + np.eye(3)])", "a", "[[0, 1], [-1, 0]]", kind="blocking")
 def eigvals(a):
-    """Eigenvalues. Waits: whether they are complex depends on the values."""
+    """Eigenvalues (..., n). Waits: the values decide whether they are complex."""
     return fallback.call(numpy.linalg.eigvals, (_matrices(a, True),), {})
 
 
@@ -136,7 +139,11 @@ def eigvals(a):
     "a.astype('f4'), compute_uv=False", "m, hermitian=True",
     "c, compute_uv=False")
 def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
-    """The singular value decomposition: U, S, Vh, or S alone."""
+    """The singular value decomposition of (..., m, n): U, S, Vh, or S alone, descending.
+
+    S is (..., k), k = min(m, n); U is (..., m, m) and Vh (..., n, n), or without full_matrices (..., m, k) and
+    (..., k, n).
+    """
     a = _matrices(a, hermitian)
     if hermitian:
         return fallback.call(numpy.linalg.svd, (a, full_matrices, compute_uv, True), {})
@@ -147,14 +154,17 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
 
 @op("m", "a", "np.stack([a, a + 1])")
 def svdvals(x, /):
-    """The singular values, descending."""
+    """The singular values (..., min(m, n)) of matrices (..., m, n), descending."""
     return svd(x, compute_uv=False)
 
 
 @op("m", "a", "a.T", "a.T, 'complete'", "a, 'r'", "np.stack([a, a + 1])", "a, 'x'", "v", "c", "a.astype('f4')",
     kind="host")
 def qr(a, mode="reduced"):
-    """The QR factorization: Q and R, or with mode 'r' R alone."""
+    """The QR factorization of (..., m, n): Q and R, or with mode 'r' R alone.
+
+    With k = min(m, n) they are (..., m, k) and (..., k, n); with mode 'complete' k = m.
+    """
     if mode not in ("reduced", "complete", "r", "raw"):
         raise ValueError(f"Unrecognized mode '{mode}'")
     a = _matrices(a)
@@ -176,7 +186,10 @@ def qr(a, mode="reduced"):
 
 @op("a.T, v", "a.T, a.T, None", "a, v", "m, v[:3]", kind="blocking")
 def lstsq(a, b, rcond=None):
-    """The least-squares solution, residuals, rank and singular values. Waits."""
+    """The least-squares solution of a @ x = b, residuals, rank and singular values. Waits.
+
+    a is (m, n), b (m,) or (m, k), x (n,) or (n, k).
+    """
     x, residuals, rank, s = numpy.linalg.lstsq(fallback.unwrap(a), fallback.unwrap(b), rcond)
     return as_array(x), as_array(residuals), rank, as_array(s)
 
@@ -200,7 +213,7 @@ def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):
 
 @op("a", "a.T", "m", "np.stack([a, a + 1])", "np.ones((3, 2))", "c", "a, 0.5")
 def pinv(a, rcond=None, hermitian=False, *, rtol=numpy._NoValue):
-    """The pseudo-inverse."""
+    """The pseudo-inverse (..., n, m) of (..., m, n). Singular values up to rcond times the largest count as zero."""
     a = _matrices(a)
     if rcond is None:
         if rtol is None:
@@ -344,7 +357,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
 
 @op("m", "m, 1", "m, 'fro'", "np.ones((2, 2))", kind="blocking")
 def cond(x, p=None):
-    """The condition number. Waits."""
+    """The condition number of matrices, the last two axes, in the norm p. Waits."""
     return fallback.call(numpy.linalg.cond, (x, p), {})
 
 

@@ -23,6 +23,7 @@ from dflow._index import take
 from dflow._kernels import dtypes
 from dflow._random import KERNELS, Counter
 from dflow.ops.creation import arange
+from dflow.ops.fallback import plain
 from dflow.ops.table import add_row
 
 SMALL = 4096                # of NumPy's generators, draws below this come at once
@@ -45,11 +46,6 @@ def as_shape(size):
     if type(size) is int:
         return (size,)
     return tuple(map(operator.index, size)) if hasattr(size, "__iter__") else (operator.index(size),)
-
-
-def _value(x):
-    """Parameters as Python or NumPy numbers; arrays of ours are waited for."""
-    return x.asnumpy() if isinstance(x, ndarray) else x
 
 
 def _is_number(x):
@@ -100,7 +96,7 @@ class Stream:
         if isinstance(seed, Stream):
             seed = seed._seed
         if not isinstance(seed, SeedSequence):
-            seed = SeedSequence(_value(seed))
+            seed = SeedSequence(plain(seed))
         self._seed = seed
         self._small = Generator(Philox(seed))
         key0, key1, low, high = SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0x64726177)).generate_state(4)
@@ -166,7 +162,7 @@ class Stream:
         dtype = numpy.dtype(dtype)
         if out is None:
             return self._other("standard_gamma", 1, (shape,), size, {} if dtype == FLOAT else {"dtype": dtype})
-        out[...] = self._small.standard_gamma(_value(shape), out.shape if size is None else size, dtype)
+        out[...] = self._small.standard_gamma(plain(shape), out.shape if size is None else size, dtype)
         return out
 
     def _scaled(self, kernels, name, offset, scale, size, dtype):
@@ -219,7 +215,7 @@ class Stream:
             last = int(high) if endpoint else int(high) - 1
             if bounds[1] <= low <= last <= bounds[2]:
                 return self._counter.integers(int(low), last, bounds[0], size)
-        low, high = _value(low), _value(high)
+        low, high = plain(low), plain(high)
         result = self._small.integers(low, high, size, dtype, endpoint)
         return as_array(result) if isinstance(result, numpy.ndarray) else result.item()
 
@@ -227,7 +223,7 @@ class Stream:
         """Random elements of a 1-d array, or of range(a); `p`: their probabilities."""
         source = a if isinstance(a, ndarray) or numpy.ndim(a) == 0 else as_array(a)
         n = source.shape[axis] if isinstance(source, ndarray) else operator.index(a)
-        p = _value(p)
+        p = plain(p)
         if replace and p is None and n > 0:
             index = self._integers(0, n, size, INTEGER, False)
         else:
@@ -283,7 +279,7 @@ class Stream:
         """NumPy's method of that name: at once when small, else as tasks, one alone when parameters are arrays."""
         if len(args) > nargs:
             size, args = args[nargs], args[:nargs]
-        args, keywords = [_value(x) for x in args], {key: _value(x) for key, x in keywords.items()}
+        args, keywords = [plain(x) for x in args], {key: plain(x) for key, x in keywords.items()}
         few = size is None or math.prod(as_shape(size)) < SMALL
         if few or name in VECTORS:
             result = getattr(self._small, name)(*args, size=size, **keywords)

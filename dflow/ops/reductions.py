@@ -2,6 +2,7 @@
 
 import numpy
 from numpy.exceptions import AxisError
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from dflow import _index, _order
 from dflow._array import array as as_array
@@ -208,7 +209,7 @@ def _weights(a, weights, axis):
         return weights
     if axis is None:
         raise TypeError("Axis must be specified when shapes of a and weights differ.")
-    axes = numpy.lib.array_utils.normalize_axis_tuple(axis, a.ndim, argname="axis")
+    axes = normalize_axis_tuple(axis, a.ndim, argname="axis")
     if weights.shape != tuple(a.shape[k] for k in axes):
         raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
     order = sorted(range(len(axes)), key=axes.__getitem__)
@@ -400,5 +401,3 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=
     """The standard deviation along axes of what is not NaN."""
     result = nanvar(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
     return wrap_ufunc(numpy.sqrt)(result, out=out)
-
-

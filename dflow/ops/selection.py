@@ -12,17 +12,12 @@ from dflow._array import ndarray
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to, diagonal, diagonal_of
 from dflow.ops.creation import tri, zeros
-from dflow.ops.fallback import window_of
+from dflow.ops.fallback import plain, window_of
 from dflow.ops.reductions import add_reduce
 from dflow.ops.table import add_row, method, op
 
 _SCALARS = (int, float, complex)
 _INTP = numpy.dtype(numpy.intp)
-
-
-def _plain(x):
-    """As NumPy's: waits for an array of ours."""
-    return x.asnumpy() if isinstance(x, ndarray) else x
 
 
 # -- by condition ----------------------------------------------------------------------------------
@@ -111,8 +106,8 @@ def choose(a, choices, out=None, mode="raise"):
         raise TypeError(f"Cannot cast array data from {index.dtype!r} to {_INTP!r} according to the rule 'safe'")
     n = len(arrays)
     if mode == "raise":
-        plain = window_of(index)
-        if plain.size and not (0 <= plain.min() and plain.max() < n):
+        values = window_of(index)
+        if values.size and not (0 <= values.min() and values.max() < n):
             raise ValueError("invalid entry in choice array")
     elif mode == "clip":
         index = wrap_ufunc(numpy.minimum)(wrap_ufunc(numpy.maximum)(index, 0), n - 1)
@@ -184,7 +179,7 @@ def put(a, ind, v, mode="raise"):
     """Set elements of the flattened array, in place; values are repeated as needed."""
     if not isinstance(a, ndarray):
         raise TypeError(f"argument 1 must be numpy.ndarray, not {type(a).__name__}")
-    index = numpy.asarray(_plain(ind)).ravel()
+    index = numpy.asarray(plain(ind)).ravel()
     values = as_array(v).ravel()
     if not index.size or not values.size:
         return
@@ -245,14 +240,14 @@ def delete(arr, obj, axis=None):
     if axis is None:
         arr, axis = arr.ravel(), 0
     axis = normalize_axis_index(axis, arr.ndim)
-    return _index.take(arr, numpy.delete(numpy.arange(arr.shape[axis]), _plain(obj)), axis)
+    return _index.take(arr, numpy.delete(numpy.arange(arr.shape[axis]), plain(obj)), axis)
 
 
 @op("v, 1, 9", "a, 1, 5, axis=0", "a, [0, 2], v, axis=0", "v, [0, 4], [7, 8]", "v, 9, 1", "a, 0, [1, 2, 3], axis=1",
     kind="blocking")
 def insert(arr, obj, values, axis=None):
     """With values inserted before indices along an axis. Waits."""
-    return as_array(numpy.insert(window_of(as_array(arr)), _plain(obj), _plain(values), axis))
+    return as_array(numpy.insert(window_of(as_array(arr)), plain(obj), plain(values), axis))
 
 
 # -- by position in a matrix -----------------------------------------------------------------------
@@ -374,5 +369,3 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
             dx = diff(x, axis=axis)
     lead = (slice(None),) * normalize_axis_index(axis, y.ndim)
     return add_reduce(dx * (y[(*lead, slice(1, None))] + y[(*lead, slice(None, -1))]) / 2.0, axis)
-
-

@@ -1,13 +1,12 @@
 """Sorting, searching and partitioning."""
 
-
 import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
 from dflow import _order
 from dflow._array import array as as_array
-from dflow._array import attach, ndarray
-from dflow.ops.fallback import task
+from dflow._array import attach
+from dflow.ops.fallback import plain, task
 from dflow.ops.table import method, op
 
 SORTS = ("a", "a, 0", "a, axis=None", "n", "i, kind='stable'", "c", "b, 0", "h", "s", "e", "a, 2", "a, kind='bubble'",
@@ -51,7 +50,7 @@ def partition(a, kth, axis=-1, kind="introselect", order=None):
     """A copy whose element `kth` along an axis is where sorting would put it, smaller ones before it."""
     a, axis = _flattened(a, axis)
     _check_partition(a, kth, axis, kind)
-    return task(numpy.partition, a, shape=a.shape, dtype=a.dtype, kth=_plain(kth), axis=axis)
+    return task(numpy.partition, a, shape=a.shape, dtype=a.dtype, kth=plain(kth), axis=axis)
 
 
 @method("partition")
@@ -65,17 +64,13 @@ def argpartition(a, kth, axis=-1, kind="introselect", order=None):
     """The indices that partition() would move the elements by."""
     a, axis = _flattened(a, axis)
     _check_partition(a, kth, axis, kind)
-    return task(numpy.argpartition, a, shape=a.shape, dtype=numpy.intp, kth=_plain(kth), axis=axis)
+    return task(numpy.argpartition, a, shape=a.shape, dtype=numpy.intp, kth=plain(kth), axis=axis)
 
 
 def _check_partition(a, kth, axis, kind):
     """NumPy's errors, which depend on one row only."""
     axis = normalize_axis_index(axis, a.ndim)
-    numpy.partition(numpy.zeros(a.shape[axis], a.dtype), _plain(kth), kind=kind)
-
-
-def _plain(x):
-    return x.asnumpy() if isinstance(x, ndarray) else x
+    numpy.partition(numpy.zeros(a.shape[axis], a.dtype), plain(kth), kind=kind)
 
 
 @op("np.sort(v), v", "np.sort(v), 0.5", "[1, 2, 3], [0, 2, 5], 'right'", "v, v, sorter=np.argsort(v)",
@@ -97,7 +92,7 @@ def searchsorted(a, v, side="left", sorter=None):
 @op("v, [-1, 0, 1]", "a, [0.0, 1.0], True", "v, [1, 0, -1]", "v, [1, 3, 2]", kind="blocking")
 def digitize(x, bins, right=False):
     """Which bin each element falls into; waits for the bins, to see which way they run."""
-    bins = numpy.asarray(_plain(bins))
+    bins = numpy.asarray(plain(bins))
     x = as_array(x)
     if x.dtype.kind == "c":
         raise TypeError("x may not be complex")

@@ -1,23 +1,18 @@
 """Order statistics, histograms and correlations."""
 
-
 import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from dflow._array import array as as_array
 from dflow._array import empty, ndarray
 from dflow._views import at_once
-from dflow.ops.fallback import task, window_of
+from dflow.ops.fallback import plain, task, window_of
 from dflow.ops.linear import dot
 from dflow.ops.reductions import average
 from dflow.ops.table import op
 
 METHODS = ("a", "v", "a, axis=0", "f, axis=(0, 2)", "a, axis=1, keepdims=True", "i", "h, 0", "n", "b[0] * 1.0",
            "a, axis=3", "e, axis=1")
-
-
-def _plain(x):
-    return x.asnumpy() if isinstance(x, ndarray) else x
 
 
 def _kept(a, axis, keepdims):
@@ -55,10 +50,10 @@ def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
 
 
 def _quantile(function, a, q, axis, out, method, keepdims, weights):
-    q = numpy.asarray(_plain(q))
-    keywords = {} if weights is None else {"weights": _plain(weights)}
+    q = numpy.asarray(plain(q))
+    keywords = {} if weights is None else {"weights": plain(weights)}
     if weights is not None:
-        return as_array(function(_plain(as_array(a)), q, axis, method=method, keepdims=keepdims, **keywords))
+        return as_array(function(plain(as_array(a)), q, axis, method=method, keepdims=keepdims, **keywords))
     return _reduced(function, a, axis, bool(keepdims), out, q.shape, q=q, method=method)
 
 
@@ -95,8 +90,8 @@ def nanquantile(a, q, axis=None, out=None, overwrite_input=False, method="linear
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None):
     """The covariance of variables, one a row."""
     if fweights is not None or aweights is not None:
-        weights = _plain(fweights), _plain(aweights)
-        return as_array(numpy.cov(_plain(m), _plain(y), rowvar, bias, ddof, *weights, dtype=dtype))
+        weights = plain(fweights), plain(aweights)
+        return as_array(numpy.cov(plain(m), plain(y), rowvar, bias, ddof, *weights, dtype=dtype))
     if ddof is not None and ddof != int(ddof):
         raise ValueError("ddof must be integer")
     x = _variables(m, rowvar, dtype)
@@ -182,7 +177,7 @@ def interp(x, xp, fp, left=None, right=None, period=None):
 @op("v", "a, 3", "a, 4, (0, 1)", "v, [0, 0.5, 1]", "v, 2, weights=v", kind="blocking")
 def histogram(a, bins=10, range=None, density=None, weights=None):
     """Counts in bins, and the edges of the bins. Waits."""
-    result = numpy.histogram(window_of(a), _plain(bins), range, density, window_of(weights))
+    result = numpy.histogram(window_of(a), plain(bins), range, density, window_of(weights))
     return tuple(map(as_array, result))
 
 
@@ -203,7 +198,7 @@ def gradient(f, *varargs, axis=None, edge_order=1):
     steps = varargs * len(axes) if len(varargs) == 1 else varargs or (1.0,) * len(axes)
     if (edge_order != 1 or f.dtype.kind not in "fciu" or len(steps) != len(axes) or any(f.shape[k] < 2 for k in axes)
             or any(type(step) not in (int, float) for step in steps)):
-        result = numpy.gradient(window_of(f), *map(_plain, varargs), axis=axis, edge_order=edge_order)
+        result = numpy.gradient(window_of(f), *map(plain, varargs), axis=axis, edge_order=edge_order)
         return type(result)(map(as_array, result)) if isinstance(result, (tuple, list)) else as_array(result)
     f = f.astype(float) if f.dtype.kind in "iu" else f
     parts = tuple(_slope(f, step, k) for step, k in zip(steps, axes))
@@ -230,6 +225,4 @@ def _horner(p, x):
 @op("[1, 2, 3], v", "v, 2.0", "[1.5], a", "[1, 2], i")
 def polyval(p, x):
     """The polynomial with coefficients p, highest power first, at x."""
-    return numpy.polyval(_plain(p), x) if isinstance(x, numpy.poly1d) else _horner(as_array(p), as_array(x))
-
-
+    return numpy.polyval(plain(p), x) if isinstance(x, numpy.poly1d) else _horner(as_array(p), as_array(x))

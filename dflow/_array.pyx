@@ -546,7 +546,7 @@ cdef int assign(ndarray target, ndarray source) except -1:
         import warnings
         warnings.warn("Casting complex values to real discards the imaginary part", ComplexWarning, stacklevel=1)
     if source.st == target.st and may_overlap(source, target):
-        if same_elements(source, target):
+        if source.code == target.code and same_elements(source, target):
             return 0
         source = copy_of(source)
     return copy_elements(target, source)

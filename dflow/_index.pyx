@@ -606,6 +606,8 @@ cdef int set_selected(ndarray a, object key, object value) except -1:
         return 0
     s = select(a, key)
     index = s.index
+    if index.st == a.st:                    # or what is written would be taken for indices, whose bounds nobody has checked
+        index = copy_of(index)
     ndim = result_shape(s, shape)
     while values.ndim > ndim and values.shape[0] == 1:
         values = reshaped(values, values.ndim - 1, values.shape + 1)

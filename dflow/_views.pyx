@@ -376,7 +376,7 @@ cdef int set_index(ndarray a, object key, object value) except -1:
     v = <ndarray>view
     if number:
         return fill_with(v, value)
-    return assign(v, as_array(value))
+    return assign(v, <ndarray>value if isinstance(value, ndarray) else as_array_code(value, v.code))
 
 cdef bint all_zeros(ndarray v, char* number) noexcept:
     """Give a large array that nobody has used its memory, if that number is what it has in it anyway; whether it was done."""

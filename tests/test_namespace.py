@@ -323,7 +323,11 @@ STORES = (
     "i[0][k] = 300", "v[k] = 2j", "v[v > 0] = 0", "a[a > 0] = -1", "a[b[0]] = 1", "a.T[b.T] = 1", "i[0][:] = 3",
     "v[0] = v[1]", "v[0] = i[0, 0]", "v[-1] += 2", "v[4] = v[0]", "v[0] = a", "a[0] = v", "a[0, 0] = v[1]",
     "v.sort()", "a.sort()", "a.sort(0)", "a[:, ::-1].sort()", "a.T.sort()", "i.sort(kind='stable')",
-    "a.sort(axis=2)", "s.sort()", "np.broadcast_to(v, (2, 4)).sort()", "v[1:].sort()", "v[np.argsort(v)] = v")
+    "a.sort(axis=2)", "s.sort()", "np.broadcast_to(v, (2, 4)).sort()", "v[1:].sort()", "v[np.argsort(v)] = v",
+    "a[0] = ['1', '2.5', '3', '4']", "a[0] = None", "a[0] = 'x'", "i[0] = [1.5, np.inf, 2, 3]",
+    "a.view('i8')[...] = a", "a[...] = a.view('i8')",
+    # Indices in the memory that is written: they are read first, or some would come to lie outside.
+    "i[0, 2:][i[0, :2] % 2] = 99", "i[1:][i[:2, 0] % 2] = 1 << 40", "i[0][None, :][0, i[0] % 4] = 1 << 40")
 
 
 @pytest.mark.parametrize("limit", [None, 0])

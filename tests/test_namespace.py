@@ -255,6 +255,65 @@ def test_flat_and_flags():
     assert not np.broadcast_to(x, (2, 3, 4)).flags.writeable
 
 
+MEMORY = ("f", "f.T", "f.swapaxes(0, 1)", "f.transpose(1, 2, 0)", "f[::-1]", "f[:, ::-1].T", "f[:, 1:]", "f[:, ::2].T",
+          "f[:1]", "np.broadcast_to(f[0, 0], (2, 3, 4)).T", "a", "v", "s")
+
+
+@pytest.mark.parametrize("array", MEMORY)
+@pytest.mark.parametrize("call", ["ravel('K')", "ravel('A')", "ravel('F')", "ravel(None)", "flatten('K')",
+                                  "flatten('f')",
+                                  "ravel('x')", "flatten('x')", "ravel(5)", "reshape(-1, order='K')",
+                                  "reshape(-1, order='x')", "reshape(-1, order='A')"])
+def test_order_of_memory(array, call):
+    compare(f"{array}.{call}", False)
+
+
+def test_ravel_is_a_view_where_it_can_be():
+    for module in (numpy, np):
+        f = module.array(SOURCES["f"])
+        g = f.transpose(1, 2, 0)
+        assert module.shares_memory(g.ravel("K"), f) and not module.shares_memory(g.ravel(), f)
+        assert not module.shares_memory(g.flatten("K"), f)
+
+
+TOO_BIG = ("np.empty((1 << 40, 1 << 40))", "np.ones((1 << 32, 1 << 32, 1 << 32))", "np.eye(1 << 32)",
+           "np.ones(10).reshape(2, 13, 419, 691, 823, 2977518503)", "np.broadcast_to(v, (1 << 62, 4))",
+           "np.broadcast_to(v[:1], (1 << 32, 1)) + np.broadcast_to(v[:1], (1, 1 << 32))", "np.repeat(v[:3], 1 << 62)")
+
+
+@pytest.mark.parametrize("text", TOO_BIG)
+def test_sizes_beyond_integers(text):
+    """Their products wrap round to small numbers, which must not become arrays."""
+    for module, used in ((numpy, SOURCES), (np, {"v": np.array(SOURCES["v"])})):
+        with pytest.raises(ValueError):
+            eval(text, {"np": module, "v": used["v"]})
+
+
+def test_a_list_in_itself():
+    endless = []
+    endless.append(endless)
+    for module in (numpy, np):
+        with pytest.raises(ValueError, match="maximum number of dimension"):
+            module.array(endless)
+
+
+UFUNCS = ("add(i, i, sig='dd->d')", "add(a, a, signature='dd->d', dtype=float)",
+          "add(a, 1, sig='dd->d', signature='dd->d')",
+          "add(a, 1, order='F').flags.f_contiguous", "add(a.T, 1, order='C').flags.c_contiguous",
+          "add(a, 1, order='x')", "sqrt(f, order='F').strides", "divmod(a, 2, order='F')[1].strides",
+          "add(a, 1, where=[1, 0, 1, 0], out=a)", "add(a, 1, where=i, out=a)", "matmul.reduce(f)",
+          "matmul.accumulate(f)",
+          "matmul.reduceat(f, [0])", "vecdot.outer(v, v)", "matmul.at(f, [0], v)", "divmod.reduce(v)",
+          "sin.reduce(v)",
+          "sin.accumulate(v)", "modf.at(v, [0])", "divmod.reduceat(v, [0])", "add.accumulate(v, None)",
+          "add.accumulate(a, None)", "matmul(a, a.T, keepdims=True)", "vecdot(a, a, keepdims=True)")
+
+
+@pytest.mark.parametrize("text", UFUNCS)
+def test_options_and_methods_of_ufuncs(text):
+    compare(f"np.{text}", False)
+
+
 VIEWS = ("x", "x[1:]", "x.T", "x[1:].T[::2]", "x.reshape(-1)", "x.diagonal()", "x.T.diagonal(1)", "x[None]", "x.real",
          "x[::2, ::-1].diagonal(-1)", "np.diag(x)", "x[...]", "x.view()", "np.broadcast_to(x, (2, 3, 4))",
          "np.expand_dims(x, 1)")

@@ -314,6 +314,53 @@ def test_options_and_methods_of_ufuncs(text):
     compare(f"np.{text}", False)
 
 
+def test_nditer_reads_and_writes_the_array():
+    for module in (numpy, np):
+        x = module.arange(6).reshape(2, 3)
+        y = x * 2
+        with module.nditer([x, y], op_flags=[["readwrite"], ["readonly"]]) as pairs:
+            for left, right in pairs:
+                left[...] = left + right
+        assert x.tolist() == [[0, 3, 6], [9, 12, 15]]
+        x.flags.writeable = False
+        with pytest.raises(ValueError, match="read-only"):
+            module.nditer(x, op_flags=["readwrite"])
+
+
+def test_sliding_windows_are_views():
+    for module in (numpy, np):
+        x = module.arange(6)
+        windows = module.lib.stride_tricks.sliding_window_view(x, 3)
+        x[2] = 9
+        assert windows.tolist() == [[0, 1, 9], [1, 9, 3], [9, 3, 4], [3, 4, 5]] and not windows.flags.writeable
+
+
+def test_assertions_of_numpy_testing():
+    x = np.arange(3.0)
+    for compare in (np.testing.assert_equal, np.testing.assert_almost_equal, np.testing.assert_allclose):
+        compare(x, numpy.arange(3.0))
+        compare(x.sum(), 3.0)
+        with pytest.raises(AssertionError):
+            compare(x, x + 1)
+    np.testing.assert_equal({"x": [x, x]}, {"x": [x, x]})
+
+
+def test_elements_as_numpy_scalars():
+    for module in (numpy, np):
+        x = module.array([3, 1])
+        assert [0] * x[0] == [0, 0, 0] and x[0] * (1, 2) == (1, 2) * 3
+        assert (module.array(3) * [0]).tolist() == [0]
+        assert (module.isscalar(x[0]), module.isscalar(x.sum()), module.isscalar(x), module.isscalar(2)) == (
+            True, True, False, True)
+        assert module.isscalar("a")
+        for convert in (int, float, complex):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                results = [outcome(partial(convert, y[:1])) for y in (x, numpy.array([3, 1]))]
+            assert_same_outcome(*results)
+    assert np.ndarray[tuple[int, int], np.dtype[np.float64]].__origin__ is np.ndarray
+
+
 VIEWS = ("x", "x[1:]", "x.T", "x[1:].T[::2]", "x.reshape(-1)", "x.diagonal()", "x.T.diagonal(1)", "x[None]", "x.real",
          "x[::2, ::-1].diagonal(-1)", "np.diag(x)", "x[...]", "x.view()", "np.broadcast_to(x, (2, 3, 4))",
          "np.expand_dims(x, 1)")

@@ -1,6 +1,7 @@
 """What ndarray has that is no operation of the namespace; and how NumPy's own functions reach our arrays."""
 
 import importlib
+from types import GenericAlias
 
 import numpy
 
@@ -161,6 +162,7 @@ class Flags:
 
 attach("flags", property(Flags, doc="Memory layout: c_contiguous, f_contiguous, writeable."))
 attach("device", "cpu")
+attach("__class_getitem__", classmethod(GenericAlias))      # ndarray[shape, dtype], in annotations
 
 
 # -- NumPy's protocols -----------------------------------------------------------------------------

@@ -171,6 +171,16 @@ def test_numpy_functions_on_our_arrays():
     numpy.testing.assert_array_equal(numpy.sin(a), numpy.sin(plain))
 
 
+def test_numpy_functions_on_our_arrays_and_others():
+    """Called by its own name, NumPy may return what no array of ours can hold."""
+    x, others = np.arange(3.0), numpy.array([1, None, 2], object)
+    assert [part.tolist() for part in numpy.broadcast_arrays(x, others)] == [[0, 1, 2], [1, None, 2]]
+    assert numpy.concatenate([x, others]).tolist() == [0, 1, 2, 1, None, 2]
+    assert numpy.add(x, numpy.array([1, 2, 3], object)).tolist() == [1, 3, 5]
+    with pytest.raises(TypeError, match="hold numbers"):
+        np.concatenate([x, others])
+
+
 def test_numpy_arrays_are_filled_after_waiting():
     a = dflow.engine.sleep(np.array(SOURCES["a"]), 1e-2)
     out = numpy.zeros((3, 4))

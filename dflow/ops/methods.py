@@ -176,6 +176,16 @@ def _foreign(x):
     return own is not None and not isinstance(x, (ndarray, numpy.ndarray, numpy.generic))
 
 
+def _of_numbers(ours, function, args, keywords):
+    """ours(*args, **keywords); NumPy's function, on copies, where an argument is an array of something else."""
+    try:
+        return ours(*args, **keywords)
+    except TypeError as error:
+        if not str(error).startswith("dflow arrays hold numbers"):
+            raise
+        return fallback.call(function, args, keywords)
+
+
 @method("__array_ufunc__")
 def _array_ufunc(self, function, how, *inputs, **keywords):
     """numpy.sin(x), scipy.special.erf(x), numpy.add.reduce(x): run as ours. A NumPy `out` is filled after waiting."""
@@ -191,7 +201,9 @@ def _array_ufunc(self, function, how, *inputs, **keywords):
     ours = wrap_ufunc(function)
     if outs:
         keywords["out"] = outs
-    return (ours if how == "__call__" else getattr(ours, how))(*inputs, **keywords)
+    if how != "__call__":
+        ours, function = getattr(ours, how), getattr(function, how)
+    return _of_numbers(ours, function, inputs, keywords)
 
 
 LAZY = {"numpy.linalg": "dflow.ops.linalg", "numpy.fft": "dflow.ops.fft"}      # modules whose rows are made when needed
@@ -207,7 +219,7 @@ def _array_function(self, function, types, args, keywords):
     row = TABLE.get((function.__module__, function.__name__))
     if row is None or (args and type(args[0]) is numpy.ndarray and function in INPLACE):
         return fallback.call(function, args, keywords)
-    return row.function(*args, **keywords)
+    return _of_numbers(row.function, function, args, keywords)
 
 
 INPLACE = frozenset({numpy.copyto, numpy.put, numpy.place, numpy.putmask, numpy.fill_diagonal, numpy.put_along_axis})

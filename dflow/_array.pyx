@@ -62,9 +62,9 @@ cdef ndarray new_array(int code, int ndim, intp* shape, bint pending=False):
         strides[i] = stride
         if shape[i] > 0:
             stride *= shape[i]
-        size *= shape[i]
-        if size > (<intp>1 << 56):
+        if (size | shape[i]) >> 28 and <double>size * shape[i] > <intp>1 << 56:   # smaller factors have no larger product
             too_big(code, ndim, shape)
+        size *= shape[i]
     a.size = size
     a.flags = C_CONTIGUOUS | F_CONTIGUOUS
     if ndim > 1:
@@ -254,11 +254,11 @@ cdef ndarray as_array(object x):
         raise TypeError(f"dflow arrays hold numbers: dtype {source.dtype} is not supported")
     return from_numpy(source, code)
 
-cdef bint contains_arrays(object x):
+cdef bint contains_arrays(object x, int depth=0):
     for item in x:
         if type(item) is float or type(item) is int:
             continue
-        if isinstance(item, ndarray) or (isinstance(item, (list, tuple)) and contains_arrays(item)):
+        if isinstance(item, ndarray) or (depth < MAXDIMS and isinstance(item, (list, tuple)) and contains_arrays(item, depth + 1)):
             return True
     return False
 
@@ -554,7 +554,7 @@ cdef int assign(ndarray target, ndarray source) except -1:
         import warnings
         warnings.warn("Casting complex values to real discards the imaginary part", ComplexWarning, stacklevel=1)
     if source.st == target.st and may_overlap(source, target):
-        if same_elements(source, target):
+        if source.code == target.code and same_elements(source, target):
             return 0
         source = copy_of(source)
     return copy_elements(target, source)
@@ -942,15 +942,8 @@ cdef ndarray part(ndarray a, int which):
     return close_view(v)
 
 cdef object scalar(ndarray a):
-    """For float(), int(), complex(): NumPy takes arrays of one element, and warns when they have axes."""
-    if a.size != 1:
-        raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
-    if a.ndim:
-        import warnings
-        warnings.warn("Conversion of an array with ndim > 0 to a scalar is deprecated, and will error in future. Ensure "
-                      "you extract a single element from your array before performing this operation. "
-                      "(Deprecated NumPy 1.25.)", DeprecationWarning, stacklevel=1)
-    return first_element(a)
+    """For float(), int(), complex(): a number; where there are axes NumPy's array, for what NumPy says of those."""
+    return numpy_window(wait_read(a), False) if a.ndim else first_element(a)
 
 # ---- for the layers above --------------------------------------------------------------------------------------
 

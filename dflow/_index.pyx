@@ -604,6 +604,10 @@ cdef int scatter(ndarray a, Selection s, object key, ndarray values) except -1:
     cdef Core core
     cdef intp shape[2 * MAXDIMS]
     cdef int ndim = result_shape(s, shape)
+    if index.st == a.st:                    # or what is written would be taken for indices, whose bounds nobody has checked
+        index = copy_of(index)
+    while values.ndim > ndim and values.shape[0] == 1:
+        values = reshaped(values, values.ndim - 1, values.shape + 1)
     view = arranged(s, broadcast_values(values, ndim, shape, key), index.ndim)
     # One axis of indices, outermost by its stride (the last operand's decide): repeated ones in their order.
     if index.ndim > 1:

@@ -67,7 +67,7 @@ cdef ndarray made(object x):
 
 def holds_arrays(x):
     """Whether a list or tuple, or a list in it, holds our arrays: those are stacked without waiting for them."""
-    return isinstance(x, (list, tuple)) and any([isinstance(item, ndarray) or holds_arrays(item) for item in x])
+    return isinstance(x, (list, tuple)) and contains_arrays(x)
 
 def converted(x, dtype=None):
     """An ndarray: x itself if it is one of that type, else a copy."""

@@ -106,11 +106,17 @@ cdef object binary_operator(int op, object a, object b):
                 out = queue_matmul(p, <ndarray>a, <ndarray>b)
             if out is not None:
                 return out
+    elif op == MULTIPLY and (type(a) in (list, tuple) or type(b) in (list, tuple)) and repeats(b if type(b) is ndarray else a):
+        return b * int(a) if type(a) is ndarray else a * int(b)
     elif not operand(a) or not operand(b):
         if op == EQUAL or op == NOT_EQUAL:
             return compare_unlike(op, a, b)
         return NotImplemented
     return call(u, (a, b), None, True, None, "same_kind", None)
+
+cdef bint repeats(object x):
+    """Whether a list times x is a longer list: NumPy's scalars of integers do that, its arrays do not."""
+    return type(x) is ndarray and (<ndarray>x).flags & SCALAR and is_integer((<ndarray>x).code) and (<ndarray>x).code != BOOL
 
 cdef bint operand(object x):
     """Whether an operator takes x; what defines its own way with arrays gets its chance."""

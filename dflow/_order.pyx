@@ -208,7 +208,7 @@ def small_repeat(ndarray a, intp repeats, int axis):
     cdef char* source
     cdef char* target
     cdef ndarray out
-    if repeats < 0 or not quick_ready(a) or a.size * repeats > settings.inline_cost:
+    if not 0 <= repeats <= settings.inline_cost or not quick_ready(a) or a.size * repeats > settings.inline_cost:
         return None
     memcpy(shape, a.shape, a.ndim * sizeof(intp))
     shape[axis] *= repeats

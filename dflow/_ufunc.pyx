@@ -138,7 +138,7 @@ cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, o
         p = make_plan(u, kinds, output_signature(u, dtype) if signature is None else signature, casting)
     ndim = broadcast_shape(inputs if out is None else inputs + out, shape, 0)
     if where is not True:
-        where = as_array(where)
+        where = as_array(where) if isinstance(where, (ndarray, np.ndarray)) else as_array_code(where, BOOL)
         if (<ndarray>where).code != BOOL:
             raise TypeError(f"Cannot cast array data from {where.dtype!r} to dtype('bool') according to the rule 'safe'")
         ndim = broadcast_shape((where,), shape, ndim)
@@ -493,13 +493,15 @@ cdef object reduction_dtype(ufunc u, int code):
         return DTYPES[ULONG] if code in (2, 4, 6) else DTYPES[LONG]
     return None
 
-cdef Plan* reduction_plan(ufunc u, int code, object dtype) except NULL:
+cdef Plan* reduction_plan(ufunc u, int code, object dtype, str how="reduce") except NULL:
     cdef Plan* p
     key = ("reduce", code, dtype)
     if key in u.plans:
         return <Plan*><size_t>u.plans[key]
+    if u.core is not None:
+        raise RuntimeError("Reduction not defined on ufunc with signature")
     if u.nin != 2 or u.nout != 1:
-        raise ValueError("reduce only supported for binary functions")
+        raise ValueError(f"{how} only supported for {'binary functions' if u.nin != 2 else 'functions returning a single value'}")
     wanted = np.dtype(dtype) if dtype is not None else reduction_dtype(u, code)
     if u.name in LOGICAL:
         resolved = (np.dtype(bool),) * 3
@@ -679,12 +681,14 @@ cdef bint starts_from_identity(ufunc u):
     return u.name in ("add", "multiply", "logical_and", "logical_or", "logical_xor", "bitwise_or", "bitwise_xor", "bitwise_and")
 
 cdef object accumulate(ufunc u, ndarray a, object axis, object dtype, object out):
-    cdef Plan* p = reduction_plan(u, a.code, dtype)
+    cdef Plan* p = reduction_plan(u, a.code, dtype, "accumulate")
     cdef int k
     cdef ndarray result
     if a.ndim == 0:
         raise TypeError("cannot accumulate on a scalar")
-    k = normalize_axis(axis, a.ndim)
+    if axis is None and a.ndim > 1:
+        raise ValueError("accumulate does not allow multiple axes")
+    k = normalize_axis(0 if axis is None else axis, a.ndim)
     a = cast(a, p.codes[1])
     result = out if out is not None and (<ndarray?>out).code == p.codes[2] and shape_tuple(out) == shape_tuple(a) else None
     if result is None:
@@ -783,6 +787,14 @@ cdef inline object quick_call(ufunc u, tuple inputs, object out):
 
 # ---- the class -------------------------------------------------------------------------------------------------
 
+cdef object in_memory_order(object result, object order):
+    """A ufunc's result, or several, laid out in the order C, F or A."""
+    if isinstance(result, tuple):
+        return tuple([in_memory_order(x, order) for x in result])
+    if (<ndarray?>result).ndim < 2 and order in ("C", "F", "A"):
+        return result
+    return hooks["copy_order"](result, order)
+
 cdef class ufunc:
     """A universal function over dflow arrays. Made by wrapping NumPy's object, whose loops it runs."""
 
@@ -809,7 +821,11 @@ cdef class ufunc:
 
     def __call__(self, *inputs, out=None, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None,
                  sig=None, axes=None, axis=None, keepdims=False, **unknown):
-        if (where is True and dtype is None and casting == "same_kind" and signature is None and sig is None and axes is None
+        if sig is not None:
+            if signature is not None:
+                raise TypeError("cannot specify both 'sig' and 'signature'")
+            signature = sig
+        if (where is True and dtype is None and casting == "same_kind" and order == "K" and signature is None and axes is None
                 and axis is None and not keepdims and not unknown and len(inputs) == self.nin):
             quick = quick_call(self, inputs, out)
             if quick is not None:
@@ -819,8 +835,10 @@ cdef class ufunc:
                             f"{len(inputs)} {'was' if len(inputs) == 1 else 'were'} given")
         if unknown:
             raise TypeError(f"{self.name}() got an unexpected keyword argument {next(iter(unknown))!r}")
+        if signature is not None and dtype is not None:
+            raise TypeError("cannot specify both 'signature' and 'dtype'")
         if axes is not None or axis is not None or keepdims:
-            return self.call_with_axes(inputs, out, axes, axis, keepdims, dtype, casting, signature or sig)
+            return self.call_with_axes(inputs, out, axes, axis, keepdims, dtype, casting, signature)
         if len(inputs) > self.nin:
             if out is not None:
                 raise TypeError("cannot specify 'out' as both a positional and keyword argument")
@@ -836,14 +854,19 @@ cdef class ufunc:
             if all([o is None for o in out]):
                 out = None
             elif any([isinstance(o, np.ndarray) for o in out]):
-                return fill_numpy(self, out, *inputs, where=where, dtype=dtype, casting=casting, signature=signature or sig)
-        return call(self, inputs, out, where, dtype, casting, signature if signature is not None else sig)
+                return fill_numpy(self, out, *inputs, where=where, dtype=dtype, casting=casting, signature=signature)
+        result = call(self, inputs, out, where, dtype, casting, signature)
+        return result if order == "K" or out is not None else in_memory_order(result, order)
 
     def call_with_axes(self, inputs, out, axes, axis, keepdims, dtype, casting, signature):
         """Bring the core axes to the end, call, bring those of the results where they were asked for."""
         if self.core is None:
             name = "axes" if axes is not None else "axis" if axis is not None else "keepdims"
             raise TypeError(f"{self.name}() got an unexpected keyword argument '{name}'")
+        if keepdims and self.core[1][0]:
+            raise TypeError(f"{self.name} does not support keepdims: its signature {self.numpy.signature} requires output 0 to have "
+                            f"{len(self.core[1][0])} core dimensions, but keepdims can only be used when all inputs have the same "
+                            "number of core dimensions and all outputs have no core dimensions.")
         if axes is None:
             axes = [(axis if axis is not None else -1,) for names in self.core[0] + self.core[1] if names]
         axes = [entry if isinstance(entry, tuple) else (entry,) for entry in axes]
@@ -892,7 +915,7 @@ cdef class ufunc:
         if isinstance(out, np.ndarray):
             return fill_numpy(self.reduceat, out, array, indices, axis, dtype)
         cdef ndarray a = as_array(array), index = contiguous(as_array_code(indices, code_of(INTP))), result
-        cdef Plan* p = reduction_plan(self, a.code, dtype)
+        cdef Plan* p = reduction_plan(self, a.code, dtype, "reduceat")
         cdef intp shape[MAXDIMS]
         cdef int k = normalize_axis(axis, a.ndim)
         for i in index.tolist():
@@ -912,7 +935,9 @@ cdef class ufunc:
         """Each element of a with each of b: of shape a.shape + b.shape."""
         cdef ndarray x, y
         cdef intp shape[MAXDIMS]
-        if self.nin != 2 or self.core is not None:
+        if self.core is not None:
+            raise TypeError("method outer is not allowed in ufunc with non-trivial signature")
+        if self.nin != 2:
             raise ValueError("outer product only supported for binary functions")
         x = as_array(a)
         y = as_array(b)
@@ -928,6 +953,11 @@ cdef class ufunc:
         cdef Plan* p
         cdef int n = 0
         cdef intp shape[MAXDIMS]
+        if self.core is not None:
+            raise TypeError(f"{self.name}.at does not support ufunc with non-trivial signature: {self.name} has signature "
+                            f"{self.numpy.signature}.")
+        if self.nout != 1:
+            raise ValueError("Only single output ufuncs supported at this time")
         if not isinstance(a, ndarray):
             raise TypeError("first operand must be array")
         target = a

@@ -31,6 +31,7 @@ cdef extern from "Python.h":
 
 cdef ndarray broadcast_view(ndarray a, int ndim, intp* shape):
     cdef int i, skip = ndim - a.ndim
+    cdef double elements = 1
     cdef ndarray v
     if skip < 0:
         raise ValueError("input operand has more dimensions than allowed by the axis remapping")
@@ -45,6 +46,9 @@ cdef ndarray broadcast_view(ndarray a, int ndim, intp* shape):
                 target = tuple([shape[j] for j in range(ndim)])
                 raise ValueError("operands could not be broadcast together with remapped shapes [original->remapped]: "
                                  f"{shape_text(a)}  and requested shape {str(target).replace(' ', '')}")
+        elements *= shape[i]
+    if elements > LARGE:
+        raise ValueError("iterator is too large")
     v.flags |= READONLY
     return close_view(v)
 
@@ -116,6 +120,8 @@ cdef ndarray reshaped(ndarray a, int ndim, intp* shape):
     cdef ndarray v = reshape_view(a, ndim, shape, c"C")
     return v if v is not None else reshape_view(copy_of(a), ndim, shape, c"C")
 
+cdef intp LARGE = <intp>1 << 62      # elements: no array has so many
+
 cdef ndarray reshape_to(ndarray a, object shape, object order="C", object copy=None):
     cdef intp dims[MAXDIMS]
     cdef int ndim = parse_shape(shape, dims)
@@ -128,6 +134,8 @@ cdef ndarray reshape_to(ndarray a, object shape, object order="C", object copy=N
             if unknown >= 0:
                 raise ValueError("can only specify one unknown dimension")
             unknown = i
+        elif known > LARGE // max(dims[i], 1):
+            known = LARGE                   # and not the product, which could be a small number again
         else:
             known *= dims[i]
     if unknown >= 0 and known > 0 and a.size % known == 0:
@@ -381,7 +389,7 @@ cdef int set_index(ndarray a, object key, object value) except -1:
     v = <ndarray>view
     if number:
         return fill_with(v, value)
-    return assign(v, as_array(value))
+    return assign(v, <ndarray>value if isinstance(value, ndarray) else as_array_code(value, v.code))
 
 cdef bint all_zeros(ndarray v, char* number) noexcept:
     """Give a large array that nobody has used its memory, if that number is what it has in it anyway; whether it was done."""
@@ -420,6 +428,10 @@ cdef int fill_with(ndarray v, object value) except -1:
 
 def reshape(ndarray self, *shape, order="C", copy=None):
     """The same elements in another shape: a view where NumPy gives one, else a copy."""
+    if order != "C":
+        order = known_order(order)
+        if order == "K":
+            raise ValueError("order 'K' is not permitted for reshaping")
     if len(shape) == 1:
         return reshape_to(self, shape[0], order, copy)
     return reshape_to(self, shape, order, copy)
@@ -502,17 +514,40 @@ def squeeze(ndarray self, axis=None):
             k += 1
     return close_view(v)
 
+cdef str known_order(object order):
+    """C, F, A or K; ValueError for anything else."""
+    if order is None:
+        return "C"
+    if not isinstance(order, str):
+        raise TypeError(f"order must be str, not {type(order).__name__}")
+    if order not in ("C", "F", "A", "K", "c", "f", "a", "k"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    return order.upper()
+
+cdef ndarray by_strides(ndarray a):
+    """The view of a with its axes as they lie in memory, the longest strides first."""
+    cdef int order[MAXDIMS]
+    axes = sorted(range(a.ndim), key=[-abs(strides_of(a)[i]) for i in range(a.ndim)].__getitem__)
+    for i in range(a.ndim):
+        order[i] = axes[i]
+    return transposed(a, order)
+
 def ravel(ndarray self, order="C"):
     """One axis: a view when the memory is in order, else a copy."""
+    cdef ndarray ordered
+    order = known_order(order)
     if order == "K" and not self.flags & (C_CONTIGUOUS | F_CONTIGUOUS):
-        return reshape_to(hooks["copy_order"](self, "K"), -1, "A")
+        ordered = by_strides(self)
+        if not ordered.flags & C_CONTIGUOUS:
+            ordered = by_strides(hooks["copy_order"](self, "K"))
+        return reshape_to(ordered, -1)
     if order == "C" or order == "A" and not self.flags & F_CONTIGUOUS or self.flags & C_CONTIGUOUS and order != "F":
         return reshape_to(self if self.flags & C_CONTIGUOUS else copy_of(self), -1)
     return reshape_to(self if self.flags & F_CONTIGUOUS else fortran_copy(self), -1, "F")
 
 def flatten(ndarray self, order="C"):
     """One axis: always a copy."""
-    view = reshape_to(self, -1, order)
+    view = ravel(self, order)
     return copy_of(<ndarray>view) if (<ndarray>view).st == self.st else view
 
 def view(ndarray self, dtype=None):
@@ -582,6 +617,10 @@ def flag_bits(ndarray a):
     """1: C order, 2: Fortran order, 4: read-only."""
     return a.flags & (C_CONTIGUOUS | F_CONTIGUOUS | READONLY)
 
+def is_scalar(ndarray a):
+    """Whether NumPy would have a scalar here."""
+    return a.flags & SCALAR != 0
+
 def __copy__(ndarray self):
     return copy_of(self)
 
@@ -617,6 +656,25 @@ def tobytes(ndarray self, order="C"):
     """The bytes of the elements in C order, or "F". Waits."""
     cdef ndarray a = wait_read(self)
     return (numpy_window(a) if a.flags & C_CONTIGUOUS and order != "F" else a.asnumpy()).tobytes(order)      # see asnumpy
+
+def open_window(ndarray a):
+    """A NumPy array over the memory of a, to read and write, when nobody else does."""
+    wait_read(a)
+    wait_write(a)
+    return numpy_window(a, not a.flags & READONLY)
+
+def sliding_windows(ndarray a, tuple shape, tuple axes):
+    """The read-only view of a with new axes at its end, along windows of that shape over the axes."""
+    cdef int i, ndim = a.ndim + <int>len(axes)
+    cdef ndarray v = new_view(a, ndim)
+    memcpy(v.shape, a.shape, a.ndim * sizeof(intp))
+    memcpy(v.shape + ndim, strides_of(a), a.ndim * sizeof(intp))
+    for i in range(len(axes)):
+        v.shape[a.ndim + i] = shape[i]
+        v.shape[ndim + a.ndim + i] = strides_of(a)[<int>axes[i]]
+        v.shape[<int>axes[i]] -= <intp>shape[i] - 1
+    v.flags |= READONLY
+    return close_view(v)
 
 def __array__(ndarray self, dtype=None, *, copy=None):
     if copy is False:

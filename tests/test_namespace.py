@@ -171,6 +171,16 @@ def test_numpy_functions_on_our_arrays():
     numpy.testing.assert_array_equal(numpy.sin(a), numpy.sin(plain))
 
 
+def test_numpy_functions_on_our_arrays_and_others():
+    """Called by its own name, NumPy may return what no array of ours can hold."""
+    x, others = np.arange(3.0), numpy.array([1, None, 2], object)
+    assert [part.tolist() for part in numpy.broadcast_arrays(x, others)] == [[0, 1, 2], [1, None, 2]]
+    assert numpy.concatenate([x, others]).tolist() == [0, 1, 2, 1, None, 2]
+    assert numpy.add(x, numpy.array([1, 2, 3], object)).tolist() == [1, 3, 5]
+    with pytest.raises(TypeError, match="hold numbers"):
+        np.concatenate([x, others])
+
+
 def test_numpy_arrays_are_filled_after_waiting():
     a = dflow.engine.sleep(np.array(SOURCES["a"]), 1e-2)
     out = numpy.zeros((3, 4))
@@ -255,6 +265,112 @@ def test_flat_and_flags():
     assert not np.broadcast_to(x, (2, 3, 4)).flags.writeable
 
 
+MEMORY = ("f", "f.T", "f.swapaxes(0, 1)", "f.transpose(1, 2, 0)", "f[::-1]", "f[:, ::-1].T", "f[:, 1:]", "f[:, ::2].T",
+          "f[:1]", "np.broadcast_to(f[0, 0], (2, 3, 4)).T", "a", "v", "s")
+
+
+@pytest.mark.parametrize("array", MEMORY)
+@pytest.mark.parametrize("call", ["ravel('K')", "ravel('A')", "ravel('F')", "ravel(None)", "flatten('K')",
+                                  "flatten('f')",
+                                  "ravel('x')", "flatten('x')", "ravel(5)", "reshape(-1, order='K')",
+                                  "reshape(-1, order='x')", "reshape(-1, order='A')"])
+def test_order_of_memory(array, call):
+    compare(f"{array}.{call}", False)
+
+
+def test_ravel_is_a_view_where_it_can_be():
+    for module in (numpy, np):
+        f = module.array(SOURCES["f"])
+        g = f.transpose(1, 2, 0)
+        assert module.shares_memory(g.ravel("K"), f) and not module.shares_memory(g.ravel(), f)
+        assert not module.shares_memory(g.flatten("K"), f)
+
+
+TOO_BIG = ("np.empty((1 << 40, 1 << 40))", "np.ones((1 << 32, 1 << 32, 1 << 32))", "np.eye(1 << 32)",
+           "np.ones(10).reshape(2, 13, 419, 691, 823, 2977518503)", "np.broadcast_to(v, (1 << 62, 4))",
+           "np.broadcast_to(v[:1], (1 << 32, 1)) + np.broadcast_to(v[:1], (1, 1 << 32))", "np.repeat(v[:3], 1 << 62)")
+
+
+@pytest.mark.parametrize("text", TOO_BIG)
+def test_sizes_beyond_integers(text):
+    """Their products wrap round to small numbers, which must not become arrays."""
+    for module, used in ((numpy, SOURCES), (np, {"v": np.array(SOURCES["v"])})):
+        with pytest.raises(ValueError):
+            eval(text, {"np": module, "v": used["v"]})
+
+
+def test_a_list_in_itself():
+    endless = []
+    endless.append(endless)
+    for module in (numpy, np):
+        with pytest.raises(ValueError, match="maximum number of dimension"):
+            module.array(endless)
+
+
+UFUNCS = ("add(i, i, sig='dd->d')", "add(a, a, signature='dd->d', dtype=float)",
+          "add(a, 1, sig='dd->d', signature='dd->d')",
+          "add(a, 1, order='F').flags.f_contiguous", "add(a.T, 1, order='C').flags.c_contiguous",
+          "add(a, 1, order='x')", "sqrt(f, order='F').strides", "divmod(a, 2, order='F')[1].strides",
+          "add(a, 1, where=[1, 0, 1, 0], out=a)", "add(a, 1, where=i, out=a)", "matmul.reduce(f)",
+          "matmul.accumulate(f)",
+          "matmul.reduceat(f, [0])", "vecdot.outer(v, v)", "matmul.at(f, [0], v)", "divmod.reduce(v)",
+          "sin.reduce(v)",
+          "sin.accumulate(v)", "modf.at(v, [0])", "divmod.reduceat(v, [0])", "add.accumulate(v, None)",
+          "add.accumulate(a, None)", "matmul(a, a.T, keepdims=True)", "vecdot(a, a, keepdims=True)")
+
+
+@pytest.mark.parametrize("text", UFUNCS)
+def test_options_and_methods_of_ufuncs(text):
+    compare(f"np.{text}", False)
+
+
+def test_nditer_reads_and_writes_the_array():
+    for module in (numpy, np):
+        x = module.arange(6).reshape(2, 3)
+        y = x * 2
+        with module.nditer([x, y], op_flags=[["readwrite"], ["readonly"]]) as pairs:
+            for left, right in pairs:
+                left[...] = left + right
+        assert x.tolist() == [[0, 3, 6], [9, 12, 15]]
+        x.flags.writeable = False
+        with pytest.raises(ValueError, match="read-only"):
+            module.nditer(x, op_flags=["readwrite"])
+
+
+def test_sliding_windows_are_views():
+    for module in (numpy, np):
+        x = module.arange(6)
+        windows = module.lib.stride_tricks.sliding_window_view(x, 3)
+        x[2] = 9
+        assert windows.tolist() == [[0, 1, 9], [1, 9, 3], [9, 3, 4], [3, 4, 5]] and not windows.flags.writeable
+
+
+def test_assertions_of_numpy_testing():
+    x = np.arange(3.0)
+    for compare in (np.testing.assert_equal, np.testing.assert_almost_equal, np.testing.assert_allclose):
+        compare(x, numpy.arange(3.0))
+        compare(x.sum(), 3.0)
+        with pytest.raises(AssertionError):
+            compare(x, x + 1)
+    np.testing.assert_equal({"x": [x, x]}, {"x": [x, x]})
+
+
+def test_elements_as_numpy_scalars():
+    for module in (numpy, np):
+        x = module.array([3, 1])
+        assert [0] * x[0] == [0, 0, 0] and x[0] * (1, 2) == (1, 2) * 3
+        assert (module.array(3) * [0]).tolist() == [0]
+        assert (module.isscalar(x[0]), module.isscalar(x.sum()), module.isscalar(x), module.isscalar(2)) == (
+            True, True, False, True)
+        assert module.isscalar("a")
+        for convert in (int, float, complex):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                results = [outcome(partial(convert, y[:1])) for y in (x, numpy.array([3, 1]))]
+            assert_same_outcome(*results)
+    assert np.ndarray[tuple[int, int], np.dtype[np.float64]].__origin__ is np.ndarray
+
+
 VIEWS = ("x", "x[1:]", "x.T", "x[1:].T[::2]", "x.reshape(-1)", "x.diagonal()", "x.T.diagonal(1)", "x[None]", "x.real",
          "x[::2, ::-1].diagonal(-1)", "np.diag(x)", "x[...]", "x.view()", "np.broadcast_to(x, (2, 3, 4))",
          "np.expand_dims(x, 1)")
@@ -323,7 +439,11 @@ STORES = (
     "i[0][k] = 300", "v[k] = 2j", "v[v > 0] = 0", "a[a > 0] = -1", "a[b[0]] = 1", "a.T[b.T] = 1", "i[0][:] = 3",
     "v[0] = v[1]", "v[0] = i[0, 0]", "v[-1] += 2", "v[4] = v[0]", "v[0] = a", "a[0] = v", "a[0, 0] = v[1]",
     "v.sort()", "a.sort()", "a.sort(0)", "a[:, ::-1].sort()", "a.T.sort()", "i.sort(kind='stable')",
-    "a.sort(axis=2)", "s.sort()", "np.broadcast_to(v, (2, 4)).sort()", "v[1:].sort()", "v[np.argsort(v)] = v")
+    "a.sort(axis=2)", "s.sort()", "np.broadcast_to(v, (2, 4)).sort()", "v[1:].sort()", "v[np.argsort(v)] = v",
+    "a[0] = ['1', '2.5', '3', '4']", "a[0] = None", "a[0] = 'x'", "i[0] = [1.5, np.inf, 2, 3]",
+    "a.view('i8')[...] = a", "a[...] = a.view('i8')",
+    # Indices in the memory that is written: they are read first, or some would come to lie outside.
+    "i[0, 2:][i[0, :2] % 2] = 99", "i[1:][i[:2, 0] % 2] = 1 << 40", "i[0][None, :][0, i[0] % 4] = 1 << 40")
 
 
 @pytest.mark.parametrize("limit", [None, 0])

@@ -113,3 +113,13 @@ def test_errors_at_the_call(text):
     for n in (3, LARGE):
         with pytest.raises(ValueError):
             eval(f"np.random.{text}", {"np": np, "N": n})
+
+
+def test_seeds_of_numpy():
+    """A bit generator of NumPy's, or a generator, stands for its seed."""
+    expected = np.random.default_rng(5).random(3).tolist()
+    for seed in (np.random.SeedSequence(5), np.random.PCG64(5), numpy.random.default_rng(5)):
+        assert np.random.default_rng(seed).random(3).tolist() == expected
+    assert np.random.Generator(np.random.Philox(5)).random(3).tolist() == expected
+    children = [np.random.default_rng(child) for child in np.random.SeedSequence(1).spawn(2)]
+    assert children[0].random() != children[1].random()

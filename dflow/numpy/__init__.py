@@ -11,6 +11,7 @@ import numpy as _numpy
 
 from dflow import ops
 from dflow._array import ndarray
+from dflow._views import is_scalar
 from dflow.ops import fallback as _fallback
 from dflow.ops import methods as _methods
 from dflow.ops.table import namespace as _namespace
@@ -25,7 +26,7 @@ _SAME = """e euler_gamma inf nan newaxis pi little_endian True_ False_ ScalarTyp
     inexact floating complexfloating dtype finfo iinfo errstate seterr geterr seterrcall geterrcall
     set_printoptions get_printoptions printoptions
     promote_types issubdtype isdtype typename base_repr binary_repr format_float_positional format_float_scientific
-    s_ index_exp ndindex isscalar iterable getbufsize setbufsize"""
+    s_ index_exp ndindex iterable getbufsize setbufsize"""
 globals().update({name: getattr(_numpy, name) for name in _SAME.split()})
 for _name in ("float128", "complex256"):            # where the platform has them
     if hasattr(_numpy, _name):
@@ -33,7 +34,7 @@ for _name in ("float128", "complex256"):            # where the platform has the
 __version__ = _numpy.__version__                    # of the NumPy whose interface this is
 shares_memory = may_share_memory = _methods.shares_memory
 
-_SUBMODULES = ("linalg", "fft", "random")
+_SUBMODULES = ("linalg", "fft", "random", "testing")
 
 
 def _types(x):
@@ -43,6 +44,11 @@ def _types(x):
 def result_type(*arrays_and_dtypes):
     """The type that NumPy's promotion gives."""
     return _numpy.result_type(*map(_types, arrays_and_dtypes))
+
+
+def isscalar(element):
+    """Whether it is a number, not an array; elements and full reductions count as numbers."""
+    return is_scalar(element) if isinstance(element, ndarray) else _numpy.isscalar(element)
 
 
 def can_cast(from_, to, casting="safe"):
@@ -71,6 +77,11 @@ class vectorize(_numpy.vectorize):
 
     def __call__(self, *args, **kwargs):
         return _fallback.wrap(super().__call__(*_fallback.unwrap(args), **_fallback.unwrap(kwargs)))
+
+
+def nditer(op, *args, **keywords):
+    """numpy.nditer over the memory of the arrays, when no work on it is pending; what it writes is in them."""
+    return _numpy.nditer(_fallback.opened(op), *args, **keywords)
 
 
 def __getattr__(name):

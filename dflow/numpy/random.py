@@ -1,6 +1,17 @@
 """numpy.random over dflow arrays. The streams are dflow's own: see dflow/ops/random.py."""
 
+import importlib
+
 import dflow.ops.random  # noqa: F401  (makes the rows)
 from dflow.ops.table import namespace as _namespace
 
 globals().update(_namespace("numpy.random"))
+
+_SEEDS = ("SeedSequence", "BitGenerator", "MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
+
+
+def __getattr__(name):
+    """What seeds a generator: NumPy's own, looked up when it is used. Only the seed of a bit generator counts here."""
+    if name not in _SEEDS:
+        raise AttributeError(f"module 'dflow.numpy.random' has no attribute {name!r}")
+    return getattr(importlib.import_module("numpy.random"), name)

@@ -6,7 +6,7 @@ import numpy
 
 from dflow._array import array as as_array
 from dflow._array import ndarray, window
-from dflow._views import call_now
+from dflow._views import call_now, open_window
 from dflow.ops.host import submit
 
 
@@ -24,6 +24,13 @@ def unwrap(x):
 def plain(x):
     """An array of ours as NumPy's, which waits; anything else as it is."""
     return x.asnumpy() if isinstance(x, ndarray) else x
+
+
+def opened(x):
+    """Our arrays, also inside lists and the like, as NumPy arrays over the same memory. Waits for all work on it."""
+    if isinstance(x, ndarray):
+        return open_window(x)
+    return type(x)(map(opened, x)) if type(x) in (list, tuple) else x
 
 
 def wrap(x):

@@ -194,7 +194,8 @@ def lstsq(a, b, rcond=None):
     return as_array(x), as_array(residuals), rank, as_array(s)
 
 
-@op("a", "m", "np.ones((3, 3))", "m, 1e-3", "np.stack([a, np.zeros((3, 4))])", "a, rtol=0.5", "v")
+@op("a", "m", "np.ones((3, 3))", "m, 1e-3", "np.stack([a, np.zeros((3, 4))])", "a, rtol=0.5", "v",
+    "np.zeros((0, 0))")
 def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):
     """How many singular values are above a tolerance; for a vector, whether it is not zero, which waits."""
     if rtol is not None and tol is not None:
@@ -205,16 +206,18 @@ def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):
     s = svd(a, compute_uv=False, hermitian=hermitian)
     if tol is None:
         rtol = max(a.shape[-2:]) * numpy.finfo(s.dtype).eps if rtol is None else as_array(rtol)[..., None]
-        tol = rtol * maximum_reduce(s, -1, None, None, True)
+        tol = rtol * maximum_reduce(s, -1, None, None, True, 0)
     else:
         tol = as_array(tol)[..., None]
     return add_reduce(s > tol, -1, numpy.intp)
 
 
-@op("a", "a.T", "m", "np.stack([a, a + 1])", "np.ones((3, 2))", "c", "a, 0.5")
+@op("a", "a.T", "m", "np.stack([a, a + 1])", "np.ones((3, 2))", "c", "a, 0.5", "a, 0.5, rtol=0.5")
 def pinv(a, rcond=None, hermitian=False, *, rtol=numpy._NoValue):
     """The pseudo-inverse (..., n, m) of (..., m, n). Singular values up to rcond times the largest count as zero."""
     a = _matrices(a)
+    if rcond is not None and rtol is not numpy._NoValue:
+        raise ValueError("`rtol` and `rcond` can't be both set.")
     if rcond is None:
         if rtol is None:
             rtol = max(a.shape[-2:]) * numpy.finfo(a.dtype).eps
@@ -258,7 +261,8 @@ NORMS = ("a", "v", "v, 1", "v, np.inf", "v, -np.inf", "v, 0", "v, 3", "a, 1", "a
     "a, 'fro'", "a, 'nuc'", "a, 2",
          "a, -2", "a, axis=1", "a, 1, axis=0", "f, axis=(0, 2)", "f, 'fro', (1, 2), True", "a, keepdims=True", "i",
          "c", "a, 'x'", "f, 2", "v, 'fro'",
-         "a, 5", "a, 2, 1", "f, 2, (0, 1)", "a, axis=(0, 0)", "a, 2.5, 1", "h, axis=0", "a, axis=2.5")
+         "a, 5", "a, 2, 1", "f, 2, (0, 1)", "a, axis=(0, 0)", "a, 2.5, 1", "h, axis=0", "a, axis=2.5",
+         "e, np.inf", "e, 1", "e, 2", "e[:, 0], np.inf", "e[:, 0], 1")
 
 
 @op(*NORMS)
@@ -298,7 +302,7 @@ def _vector_norm(x, ord, axis, keepdims):
     if ord is None or ord == 2:
         return _sqrt(_square_sum(x, axis, keepdims))
     if ord == numpy.inf:
-        return maximum_reduce(_absolute(x), axis, None, None, keepdims)
+        return maximum_reduce(_absolute(x), axis, None, None, keepdims, 0)
     if ord == -numpy.inf:
         return minimum_reduce(_absolute(x), axis, None, None, keepdims)
     if ord == 0:
@@ -311,6 +315,11 @@ def _vector_norm(x, ord, axis, keepdims):
     return total ** numpy.reciprocal(numpy.asarray(ord, total.dtype))
 
 
+def _largest(x, axis):
+    """The maximum of what is not negative; 0 when there is nothing."""
+    return maximum_reduce(x, axis, None, None, False, 0)
+
+
 def _matrix_norm(x, ord, axis, keepdims):
     row, column = normalize_axis_tuple(axis, x.ndim, allow_duplicate=True)
     if row == column:
@@ -320,14 +329,13 @@ def _matrix_norm(x, ord, axis, keepdims):
     if ord in (2, -2, "nuc"):
         from dflow.ops.shape import moveaxis
         s = svdvals(moveaxis(x, (row, column), (-2, -1)))
-        reduce = maximum_reduce if ord == 2 else minimum_reduce if ord == -2 else add_reduce
-        result = reduce(s, -1)
+        result = _largest(s, -1) if ord == 2 else (minimum_reduce if ord == -2 else add_reduce)(s, -1)
     elif ord in (1, -1, numpy.inf, -numpy.inf):
         first, second = (row, column) if abs(ord) == 1 else (column, row)
         if second > first:
             second -= 1
         sums = add_reduce(_absolute(x), first)
-        result = (maximum_reduce if ord > 0 else minimum_reduce)(sums, second)
+        result = (_largest if ord > 0 else minimum_reduce)(sums, second)
     else:
         raise ValueError("Invalid norm order for matrices.")
     return result.reshape(tuple(1 if k in (row, column) else n for k, n in enumerate(x.shape))) if keepdims else result

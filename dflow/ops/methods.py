@@ -1,6 +1,7 @@
 """What ndarray has that is no operation of the namespace; and how NumPy's own functions reach our arrays."""
 
 import importlib
+from types import GenericAlias
 
 import numpy
 
@@ -161,6 +162,7 @@ class Flags:
 
 attach("flags", property(Flags, doc="Memory layout: c_contiguous, f_contiguous, writeable."))
 attach("device", "cpu")
+attach("__class_getitem__", classmethod(GenericAlias))      # ndarray[shape, dtype], in annotations
 
 
 # -- NumPy's protocols -----------------------------------------------------------------------------
@@ -172,6 +174,16 @@ def _foreign(x):
     """Whether another library's array type has its own way with ufuncs."""
     own = getattr(type(x), "__array_ufunc__", None)
     return own is not None and not isinstance(x, (ndarray, numpy.ndarray, numpy.generic))
+
+
+def _of_numbers(ours, function, args, keywords):
+    """ours(*args, **keywords); NumPy's function, on copies, where an argument is an array of something else."""
+    try:
+        return ours(*args, **keywords)
+    except TypeError as error:
+        if not str(error).startswith("dflow arrays hold numbers"):
+            raise
+        return fallback.call(function, args, keywords)
 
 
 @method("__array_ufunc__")
@@ -189,7 +201,9 @@ def _array_ufunc(self, function, how, *inputs, **keywords):
     ours = wrap_ufunc(function)
     if outs:
         keywords["out"] = outs
-    return (ours if how == "__call__" else getattr(ours, how))(*inputs, **keywords)
+    if how != "__call__":
+        ours, function = getattr(ours, how), getattr(function, how)
+    return _of_numbers(ours, function, inputs, keywords)
 
 
 LAZY = {"numpy.linalg": "dflow.ops.linalg", "numpy.fft": "dflow.ops.fft"}      # modules whose rows are made when needed
@@ -205,7 +219,7 @@ def _array_function(self, function, types, args, keywords):
     row = TABLE.get((function.__module__, function.__name__))
     if row is None or (args and type(args[0]) is numpy.ndarray and function in INPLACE):
         return fallback.call(function, args, keywords)
-    return row.function(*args, **keywords)
+    return _of_numbers(row.function, function, args, keywords)
 
 
 INPLACE = frozenset({numpy.copyto, numpy.put, numpy.place, numpy.putmask, numpy.fill_diagonal, numpy.put_along_axis})

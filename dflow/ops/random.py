@@ -95,6 +95,8 @@ class Stream:
         from numpy.random import Generator, Philox, SeedSequence
         if isinstance(seed, Stream):
             seed = seed._seed
+        seed = getattr(seed, "bit_generator", seed)         # of a generator of NumPy's
+        seed = getattr(seed, "seed_seq", seed)
         if not isinstance(seed, SeedSequence):
             seed = SeedSequence(plain(seed))
         self._seed = seed
@@ -445,7 +447,7 @@ class RandomState(Stream):
 
 
 def default_rng(seed=None):
-    """A Generator; the same numbers for the same seed, which may also be a numpy.random.SeedSequence."""
+    """A Generator; the same numbers for the same seed: an integer, a SeedSequence or a bit generator of NumPy's."""
     return seed if isinstance(seed, Generator) else Generator(seed)
 
 

@@ -351,16 +351,24 @@ def nancumprod(a, axis=None, dtype=None, out=None):
     return cumprod(_without_nan(a, 1)[0], axis, dtype, out)
 
 
+def _check_inexact(dtype, out):
+    """What may hold the mean of floating point numbers."""
+    for name, wanted in ("dtype", dtype), ("out", getattr(out, "dtype", None)):
+        if wanted is not None and numpy.dtype(wanted).kind not in "fc":
+            raise TypeError(f"If a is inexact, then {name} must be inexact")
+
+
 def _and(mask, where):
     return mask if where is True else mask & as_array(where).astype(bool, copy=False)
 
 
-@op(*NANS, "n, 0, where=b", close=True)
+@op(*NANS, "n, 0, where=b", "n, dtype=int", "n, 0, out=i[0]", close=True)
 def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
     """The mean along axes of what is not NaN; NaN, and a warning, where nothing is left."""
     a, mask = _without_nan(a, 0)
     if mask is None:
         return mean(a, axis, dtype, out, keepdims, where=where)
+    _check_inexact(dtype, out)
     count = add_reduce(~mask, axis, numpy.intp, None, keepdims, NO_VALUE, where)
     total = add_reduce(a, axis, dtype, out, keepdims, NO_VALUE, where)
     with numpy.errstate(invalid="ignore", divide="ignore"):
@@ -369,7 +377,7 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
     return result
 
 
-@op(*NANS, "n, 0, ddof=1", close=True)
+@op(*NANS, "n, 0, ddof=1", "n, ddof=1, correction=1", "n, 0, int", close=True)
 def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE,
            correction=NO_VALUE):
     """The variance along axes of what is not NaN; NaN, and a warning, where fewer than ddof + 1 are left."""
@@ -377,7 +385,10 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=
     if mask is None:
         return var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
     if correction is not NO_VALUE:
+        if ddof != 0:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
         ddof = correction
+    _check_inexact(dtype, out)
     valid = _and(~mask, where)
     with numpy.errstate(invalid="ignore", divide="ignore"):
         if mean is NO_VALUE:

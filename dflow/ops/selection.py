@@ -193,7 +193,8 @@ def put(a, ind, v, mode="raise"):
     values = values.astype(a.dtype, copy=False)
     if values.size != index.size:
         values = _index.take(values, numpy.arange(index.size) % values.size)
-    a[numpy.unravel_index(index % a.size, a.shape)] = values
+    target = a if a.ndim else a.reshape(1)
+    target[numpy.unravel_index(index % a.size, target.shape)] = values
 
 
 @op()

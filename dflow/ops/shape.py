@@ -10,6 +10,7 @@ from dflow._array import set_hook
 from dflow._order import concatenate as _concatenate
 from dflow._order import stack
 from dflow._views import broadcast_to as _broadcast_to
+from dflow._views import sliding_windows
 from dflow.ops.table import add_row, op
 
 
@@ -25,12 +26,18 @@ def ndim(a):
     return a.ndim if hasattr(a, "ndim") else numpy.ndim(a)
 
 
-@op("a", "2.5", "a, 1", "a, axis=0", "a, 2")
+@op("a", "2.5", "a, 1", "a, axis=0", "a, 2", "f, (0, 2)")
 def size(a, axis=None):
-    """How many elements, of the array or along an axis."""
+    """How many elements, of the array or along axes."""
     if not hasattr(a, "shape"):
         a = numpy.asarray(a)
-    return a.size if axis is None else a.shape[normalize_axis_index(axis, a.ndim)]
+    return a.size if axis is None else numpy.size(numpy.broadcast_to(0, a.shape), axis)
+
+
+@op("a", "a.T", "a[0]", "np.asfortranarray(a)", "f.T[0]")
+def isfortran(a):
+    """Whether the memory is in Fortran's order, and not in C's."""
+    return a.flags.fnc
 
 
 @op("a, (4, 3)", "a, -1", "a, (2, -1)", "a.T, (3, 4)", "a, (5, 5)", "a, (-1, -1)", "a, (2, 6), 'F'", "a, 12",
@@ -185,30 +192,37 @@ op("[v, v]", "[v, v], 1", "[a, i], axis=-1", "[v, a]", "[]", "[v, v], 5", "[s, 2
     "[v, i[0]], dtype='f4'")(stack)
 
 
+def _sequence(arrays):
+    """The arrays to stack; TypeError for a generator, as in NumPy."""
+    if not hasattr(arrays, "__getitem__"):
+        raise TypeError('arrays to stack must be passed as a "sequence" type such as list or tuple.')
+    return arrays
+
+
 @op("[v, v]", "[a, v]", "[a, m]", "[1, 2]", "[]", aliases=())
 def vstack(tup, *, dtype=None, casting="same_kind"):
     """Joined along the first axis, 1-d arrays as rows."""
-    parts = [as_array(x) for x in tup]
+    parts = [as_array(x) for x in _sequence(tup)]
     return _concatenate([x if x.ndim > 1 else x.reshape(1, -1) for x in parts], 0, None, dtype, casting)
 
 
-@op("[v, v]", "[a, a]", "[a, m]", "[1, 2]", "[]")
+@op("[v, v]", "[a, a]", "[a, m]", "[1, 2]", "[]", "iter([v])")
 def hstack(tup, *, dtype=None, casting="same_kind"):
     """Joined along the second axis, 1-d arrays along their only one."""
-    parts = [x if x.ndim else x.reshape(1) for x in map(as_array, tup)]
+    parts = [x if x.ndim else x.reshape(1) for x in map(as_array, _sequence(tup))]
     return _concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1, None, dtype, casting)
 
 
-@op("[v, v]", "[a, a]", "[1, 2]", "[]")
+@op("[v, v]", "[a, a]", "[1, 2]", "[]", "(x for x in a)")
 def dstack(tup):
     """Joined along the third axis."""
-    return _concatenate([atleast_3d(x) for x in tup], 2)
+    return _concatenate([atleast_3d(x) for x in _sequence(tup)], 2)
 
 
 @op("[v, v]", "[a, v[:3]]", "[1, 2]", "[]")
 def column_stack(tup):
     """1-d arrays as the columns of a matrix."""
-    parts = [as_array(x) for x in tup]
+    parts = [as_array(x) for x in _sequence(tup)]
     return _concatenate([x if x.ndim > 1 else x.reshape(-1, 1) for x in parts], 1)
 
 
@@ -337,3 +351,16 @@ def rot90(m, k=1, axes=(0, 1)):
     if k == 1:
         return flip(m, axes[1]).swapaxes(*axes)
     return flip(m.swapaxes(*axes), axes[1])
+
+
+@op("v, 2", "a, (2, 3)", "a.T, 2, 0", "a, (2, 2), (0, 0)", "f[:, ::-1], 2, -1", "v, 5", "a, 2", "v, -1", "a, (2, 2), 1",
+    kind="view", module="numpy.lib.stride_tricks")
+def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=False):
+    """A read-only view with new axes at its end, along windows that slide over some axes, or all."""
+    x = as_array(x)
+    numpy.lib.stride_tricks.sliding_window_view(numpy.broadcast_to(0, x.shape), window_shape, axis)     # its errors
+    if writeable:
+        raise ValueError("sliding windows over a dflow array are read-only: elements would have several places")
+    window_shape = tuple(map(operator.index, window_shape if numpy.iterable(window_shape) else (window_shape,)))
+    axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim, allow_duplicate=True)
+    return sliding_windows(x, window_shape, tuple(axes))

@@ -53,7 +53,11 @@ def _quantile(function, a, q, axis, out, method, keepdims, weights):
     q = numpy.asarray(plain(q))
     keywords = {} if weights is None else {"weights": plain(weights)}
     if weights is not None:
-        return as_array(function(plain(as_array(a)), q, axis, method=method, keepdims=keepdims, **keywords))
+        result = as_array(function(plain(as_array(a)), q, axis, method=method, keepdims=keepdims, **keywords))
+        if out is None:
+            return result
+        out[...] = result
+        return out
     return _reduced(function, a, axis, bool(keepdims), out, q.shape, q=q, method=method)
 
 
@@ -62,7 +66,7 @@ QUANTILES = ("a, 0.5", "a, 0.25, axis=0", "a, [0.1, 0.9], 1", "v, 0.3, keepdims=
 
 
 @op("a, 50", "a, 25, axis=0", "a, [10, 90], 1", "v, 30, keepdims=True", "a, 150, 0", "i, 50, method='lower'",
-    kind="host", close=True)
+    "a, 50, 0, np.zeros(4), method='inverted_cdf', weights=[1, 2, 3]", kind="host", close=True)
 def percentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
     """The q-th percentile along axes; several when q is an array."""
     return _quantile(numpy.percentile, a, q, axis, out, method, keepdims, weights)

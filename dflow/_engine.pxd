@@ -7,7 +7,7 @@ A runner is a thread that runs tasks: a worker, or a thread that helps while it 
 shared structures, and outside while it runs a kernel, sleeps, or waits for the GIL; fork() waits until nobody is inside.
 """
 
-from dflow._graph cimport Storage, Region, Task
+from dflow._graph cimport Storage, Region, Task, intp
 
 cdef int submit(Task* t) except -1
 
@@ -18,15 +18,15 @@ cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1
 cdef int wait_all() except -1
 cdef long long memory_budget                                        # GIL
 cdef void catch_up(Storage* s) noexcept                              # GIL; runs small work that s waits for, if it can
+cdef bint would_join(intp elements, bint ready) noexcept             # GIL; whether the open group is large, and of such operations
 cdef bint make_room(size_t nbytes) except -1
 cdef bint region_ready(Storage* s, Region* r, bint write) noexcept nogil
 cdef bint in_host_task() noexcept nogil
 
 cdef struct Settings:
     bint naive              # run every operation at its call
-    float inline_cost       # nanoseconds up to which an operation runs in its caller
-    float group_cost        # the same for what may join a group
-    float tiny_cost         # and up to which one would rather catch up with what it waits for than be queued
+    float inline_cost       # nanoseconds up to which an operation on ready data runs in its caller,
+    float tiny_cost         # or, when it may join a group, up to this; one would rather catch up with what it waits for, too
     long long inlined       # operations that did
 
 cdef Settings settings

@@ -25,13 +25,13 @@ cdef extern from "<sched.h>" nogil:
 cdef enum:
     FENCE_AFTER = 64        # frontier length at which a partial write inserts a fence
     MAX_LOOSE = 4           # results of a group that nothing in it has read; more would only be in each other's way
+    JOIN_NS = 4000          # cost of an open group that an operation joins, however small, rather than catch up with it
     STUCK = 60              # slices without progress after which the exit waits no longer for host tasks
     SLICE_NS = 50000000     # longest sleep of a waiting thread between looks at signals
     PATIENCE_NS = 1000000   # for which who waits for room waits for more of it than he needs
 
 settings.inline_cost = 2000
-settings.group_cost = 400
-settings.tiny_cost = 100
+settings.tiny_cost = 500
 memory_budget = 1 << 62
 
 cdef int longest_group = 32         # GIL
@@ -135,7 +135,7 @@ cdef int group(Task* t) except -1:
             opening.operands = opening.members = opening.loose = 0
             opening.cost = 0
             opening.called = False
-            space_of(t, &opening.space)
+            opening.elements = space_of(t, &opening.space)
             waits_of(t, &opening.waits)
             connect_all(t)
             opening.leader = opening.last = t
@@ -353,6 +353,8 @@ cdef Task* help(Runner* me, Wait* w) noexcept nogil:
         if t != NULL and left_to_workers(t, w):
             give_back(t)
             t = NULL
+    if t != NULL and any_ready():
+        wake_worker()
     me.current = t
     leave(me)
     return t
@@ -476,6 +478,15 @@ cdef int block(Wait* w, bint once=False) except -1:
         else:
             add_int(&shared.waiting_room if w.room else &shared.waiting_all, -1)
     return 0
+
+cdef bint would_join(intp elements, bint ready) noexcept:
+    """Whether an operation on so many elements, whose operands may be ready, is one for the open group.
+
+    Only if that is large: then a value less in memory, and no wait for it, are worth more than to run at once.
+    A glance without the lock, at what only a thread with the GIL begins.
+    """
+    return opening.leader != NULL and opening.elements == elements and opening.cost > JOIN_NS and (
+        not ready or opening.loose < MAX_LOOSE)
 
 cdef bint small_group() noexcept:
     """Whether the open group waits for nothing, and is no work for another thread."""
@@ -775,8 +786,7 @@ def inline_limit(ns=None):
     before = settings.inline_cost
     if ns is not None:
         settings.inline_cost = <float>(ns if ns > 0 else -1)
-        settings.group_cost = min(settings.inline_cost, 400)
-        settings.tiny_cost = min(settings.inline_cost, 100)
+        settings.tiny_cost = min(settings.inline_cost, 500)
     return max(before, 0)
 
 def bulk(n=None):

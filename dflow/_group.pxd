@@ -73,7 +73,7 @@ cdef struct RowsPlan:           # a kernel whose loop dimension is cut into piec
     int flags                   # atomic
 
 cdef bint may_tail(Task* t) noexcept nogil                                     # a reduction that may join at all
-cdef int space_of(Task* t, Space* space) noexcept nogil
+cdef intp space_of(Task* t, Space* space) noexcept nogil
 cdef int waits_of(Task* t, Waits* waits) noexcept nogil                        # of one that is not submitted yet
 cdef int may_join(Task* leader, Space* space, Waits* waits, Task* t) noexcept nogil    # GIL; refines the space
 cdef bint plan_group(Task* leader, GroupPlan* g) noexcept nogil                # False: its members must run one by one

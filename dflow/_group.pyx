@@ -54,18 +54,18 @@ cdef inline void take(Cursor* c, intp n) noexcept nogil:
     c.step *= n
     settle(c)
 
-cdef int space_of(Task* t, Space* space) noexcept nogil:
-    """Without axes of length 1."""
+cdef intp space_of(Task* t, Space* space) noexcept nogil:
+    """Without axes of length 1. How many elements it has."""
     cdef int i, n = 0
+    cdef intp total = 1
     for i in range(axes_of(t)):
+        total *= task_dims(t)[i]
         if task_dims(t)[i] != 1:
-            if n == MAX_AXES:
-                n += 1                  # nobody will fit
-                break
-            space.dims[n] = task_dims(t)[i]
-            n += 1
+            if n < MAX_AXES:
+                space.dims[n] = task_dims(t)[i]
+            n += 1                      # beyond MAX_AXES, nobody will fit
     space.ndim = n
-    return 0
+    return total
 
 cdef bint same_map(Task* t, int i, Task* u, int j) noexcept nogil:
     """Whether two operands see each point of the iteration space at the same place; the axes may be split differently.

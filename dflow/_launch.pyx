@@ -5,7 +5,7 @@ from cpython.exc cimport PyErr_Occurred
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
 from dflow._blas cimport load_blas, worth_blas
-from dflow._engine cimport submit, catch_up, wait_storage, region_ready, in_host_task, settings
+from dflow._engine cimport submit, catch_up, would_join, wait_storage, region_ready, in_host_task, settings
 from dflow._fp cimport FP_INVALID, fp_flags, fp_clear, fp_event, read_fp_policy, fp_warn, fp_strict
 from dflow._graph cimport (
     Kernel, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, Region, storage_allocate,
@@ -108,13 +108,15 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
 
     ops and shape are changed. core: its core dimensions, or NULL.
     """
-    cdef double cost = k.cost
+    cdef double cost
+    cdef intp elements = 1
     cdef int i
-    cdef bint strict
+    cdef bint strict, elementwise = (k.flags & ELEMENTWISE) != 0
     for i in range(ndim):
-        cost *= shape[i]
-    if cost == 0:
-        return 0                            # no elements
+        elements *= shape[i]
+    if elements == 0:
+        return 0
+    cost = k.cost * elements
     if core != NULL:
         for i in range(core.ndim):
             cost *= core.dims[i] if core.dims[i] else 1
@@ -130,8 +132,9 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
         for i in range(nops):
             if ops[i].s != NULL:
                 wait_storage(ops[i].s, NULL if ops[i].flags & FULL else &ops[i].region, ops[i].flags & WRITE, False)
-    if (cost <= (settings.group_cost if k.flags & ELEMENTWISE else settings.inline_cost) or settings.naive or strict or in_host_task()) and (
-            operands_ready(ops, nops) or (cost <= settings.tiny_cost and caught_up(ops, nops))):
+    if (cost <= (settings.tiny_cost if elementwise else settings.inline_cost) or settings.naive or strict or in_host_task()) and (
+            operands_ready(ops, nops)
+            or (cost <= settings.tiny_cost and not (elementwise and would_join(elements, False)) and caught_up(ops, nops))):
         return run_here(k, ops, nops, ndim, shape, core)
     return run_later(k, ops, nops, ndim, shape, core)
 

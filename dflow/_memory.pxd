@@ -18,6 +18,7 @@ cdef extern from "_sync.h" nogil:
     void store_ptr(void*, void*)
     void* swap_ptr(void*, void*)
     long long load_i64(long long*)
+    void store_i64(long long*, long long)
     long long add_i64(long long*, long long)
     void full_fence()
     void cpu_pause()

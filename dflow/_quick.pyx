@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
-from dflow._engine cimport catch_up, settings
+from dflow._engine cimport catch_up, would_join, settings
 from dflow._fold cimport fold
 from dflow._fp cimport fp_flags, fp_clear, fp_event
 from dflow._graph cimport Kernel, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, readable, storage_allocate
@@ -10,6 +10,9 @@ from dflow._launch cimport Operand, Core, launch
 from dflow._kernels cimport BOOL, Scalar, itemsizes, write_scalar, dot_kernel
 from dflow._array cimport (
     ndarray, C_CONTIGUOUS, SCALAR, new_array, strides_of, data_of, is_here, fill_operand, launch_flat)
+
+cdef enum:
+    SMALLEST = 50           # nanoseconds of an operation that joins a group rather than run at once
 
 cdef int quick_kind(object x) noexcept:
     """As kind_of, for exact types; -1 for anything else."""
@@ -60,6 +63,11 @@ cdef inline int run_now(Kernel* k, char** args, intp* n, intp* steps) except -1:
     flags = fp_flags()
     return fp_event(flags, k) if flags else 0
 
+cdef inline bint joins(intp n, Kernel* k, bint ready) noexcept:
+    """Whether an elementwise operation is large enough to join a group, or not too small for the one that is open."""
+    cdef float cost = n * k.cost
+    return cost > settings.tiny_cost or (cost > SMALLEST and would_join(n, ready))
+
 cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
     """a op b, when it can run here and now without any arrangement; else None. out: where to, or None for a new array."""
     cdef Kernel* k = p.kernel
@@ -97,7 +105,7 @@ cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
         args[1] = x.st.data + x.offset
         steps[1] = x.itemsize
     n = x.size
-    if n * k.cost > settings.group_cost:
+    if joins(n, k, True):
         return None
     if out is None:
         out = new_array(p.codes[2], x.ndim, x.shape)
@@ -114,7 +122,7 @@ cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
     cdef char* constant = <char*>&room
     cdef ndarray x = None, y = None
     cdef ndarray like
-    cdef bint fresh = out is None
+    cdef bint fresh = out is None, ready
     cdef int where = 0
     if not p.direct or p.nargs != 3 or itemsizes[p.codes[0]] > 8 or itemsizes[p.codes[1]] > 8:
         return None
@@ -125,15 +133,17 @@ cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
     like = x if x is not None else y
     if not like.flags & C_CONTIGUOUS or like.size == 0:
         return None
-    if like.size * p.kernel.cost <= settings.group_cost and ready_if_array(x) and ready_if_array(y):
-        return None                             # quick_binary had its reasons
-    if like.size * p.kernel.cost <= settings.tiny_cost and (fresh or out.st.reads == NULL):
-        if x is not None:
-            catch_up(x.st)
-        if y is not None:
-            catch_up(y.st)
-        if (x is None or readable(x.st)) and (y is None or readable(y.st)) and (fresh or out.st.reads == NULL):
-            return quick_binary(p, a, b, out)
+    ready = (x is None or is_here(x)) and (y is None or is_here(y))
+    if not joins(like.size, p.kernel, ready):
+        if ready:
+            return None                         # quick_binary had its reasons
+        if fresh or out.st.reads == NULL:
+            if x is not None:
+                catch_up(x.st)
+            if y is not None:
+                catch_up(y.st)
+            if (x is None or readable(x.st)) and (y is None or readable(y.st)) and (fresh or out.st.reads == NULL):
+                return quick_binary(p, a, b, out)
     if x is None:
         write_scalar(a, p.codes[0], constant)
     elif y is None:
@@ -149,9 +159,6 @@ cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
         return out
     return None
 
-cdef inline bint ready_if_array(ndarray x) noexcept:
-    return x is None or is_here(x)
-
 cdef ndarray quick_unary(Plan* p, ndarray x):
     """As quick_binary."""
     cdef Kernel* k = p.kernel
@@ -159,7 +166,7 @@ cdef ndarray quick_unary(Plan* p, ndarray x):
     cdef intp steps[2]
     cdef intp n = x.size
     cdef ndarray out
-    if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct or not quick_ready(x) or n * k.cost > settings.group_cost:
+    if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct or not quick_ready(x) or joins(n, k, True):
         return None
     out = new_array(p.codes[1], x.ndim, x.shape)
     if not give_memory(out, x, None):
@@ -174,9 +181,7 @@ cdef ndarray quick_unary(Plan* p, ndarray x):
 cdef ndarray queue_unary(Plan* p, ndarray x):
     """As queue_binary."""
     cdef ndarray out
-    cdef float cost = x.size * p.kernel.cost
-    if not p.direct or p.nargs != 2 or not x.flags & C_CONTIGUOUS or cost <= settings.tiny_cost or (
-            cost <= settings.group_cost and is_here(x)):
+    if not p.direct or p.nargs != 2 or not x.flags & C_CONTIGUOUS or not joins(x.size, p.kernel, is_here(x)):
         return None
     out = new_array(p.codes[1], x.ndim, x.shape, True)
     if x.ndim == 0:

@@ -36,6 +36,7 @@
 #define store_ptr(p, v) __atomic_store_n((void **)(p), (void *)(v), __ATOMIC_RELEASE)
 #define swap_ptr(p, v) ((void *)__atomic_exchange_n((void **)(p), (void *)(v), __ATOMIC_ACQ_REL))
 #define load_i64(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define store_i64(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define add_i64(p, v) __atomic_add_fetch((p), (v), __ATOMIC_RELAXED)
 #define full_fence() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 

@@ -5,7 +5,7 @@ shared structures, and outside while it runs a kernel, sleeps, or waits for the 
 """
 
 from cpython.pystate cimport PyThreadState
-from dflow._graph cimport Storage, Task, Poison
+from dflow._graph cimport Task, Poison, intp
 from dflow._group cimport Space, Waits
 
 cdef extern from "_sync.h" nogil:
@@ -45,6 +45,7 @@ cdef struct Runner:         # a worker, or a thread that helps while it waits
     long number             # of the thread, to the system
     int core                # where it ran last
     bint placed             # it may run on some cores only
+    bint called             # idle_bell: it is one of those that are coming
     bint asleep             # idle_bell: it waits for its own bell, and is
     Runner* below           # in the list of sleepers
     Bell bell               # idle_bell's mutex with a condition of its own
@@ -58,6 +59,7 @@ cdef struct Opening:        # the group that tasks may join; see _group.pxd
     int loose               # results that no member has read yet, roughly
     bint called             # a worker was woken for it
     double cost             # nanoseconds
+    intp elements           # of the iteration space
     Space space
     Waits waits
 
@@ -73,6 +75,8 @@ cdef struct Shared:
     int sleeping            # how many workers are asleep, and
     Runner* sleepers        # which; idle_bell
     int searching           # atomic: workers awake that look for work
+    int coming              # atomic: workers that were woken, and have not run yet
+    long long relied        # atomic: since when a push relies on one of both; 0: none does
     int hosting             # atomic: runners inside host tasks
     int rings               # of done_bell, under it: who saw an older count must look again
     int waiting_all         # atomic: threads that wait for everything

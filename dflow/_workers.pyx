@@ -182,13 +182,25 @@ cdef bint any_ready() noexcept nogil:
     return any_wide()
 
 cdef void wake_worker() noexcept nogil:
-    """After a push: make sure that somebody looks. One searching worker is enough, it wakes the next."""
+    """After a push: make sure that somebody looks. One worker that searches, or was woken to, is enough: it wakes the next.
+
+    But the system may keep it waiting for a core for milliseconds, behind the very thread that relies on it.
+    """
+    cdef long long since, now
     full_fence()                    # the push above, before the look at `searching`; pairs with idle()
-    if load_int(&shared.searching) == 0 and load_int(&shared.sleeping):
-        wake_one()
+    if load_int(&shared.sleeping) == 0:
+        return
+    if load_int(&shared.searching) or load_int(&shared.coming):
+        since = load_i64(&shared.relied)
+        now = now_ns()
+        if since == 0 or now - since > WATCH_NS:
+            store_i64(&shared.relied, now)
+        if since == 0 or now - since <= WATCH_NS:
+            return
+    wake_one()
 
 cdef void wake_one() noexcept nogil:
-    """Wake a worker, on a core where none runs if there is one; it counts as searching from now on."""
+    """Wake a worker, on a core where none runs if there is one."""
     cdef Cores cores
     cdef int i
     bell_lock(&shared.idle_bell)
@@ -197,9 +209,9 @@ cdef void wake_one() noexcept nogil:
         for i in range(1, shared.started + 1):
             if workers[i] != NULL and not workers[i].asleep:
                 cores_without(&cores, workers[i].core)
-        shared.sleepers.placed = True
         shared.sleepers.core = cores_place(&cores, shared.sleepers.number, this_core(), shared.sleepers.core)
-        add_int(&shared.searching, 1)
+        shared.sleepers.placed = shared.sleepers.called = True
+        add_int(&shared.coming, 1)
         rouse(&shared.sleepers)
     bell_unlock(&shared.idle_bell)
 
@@ -714,7 +726,12 @@ cdef Task* idle(Runner* me) noexcept nogil:
                 while me.asleep:
                     bell_wait_on(&shared.idle_bell, &me.bell)
                 me.core = this_core()
-                counted = not load_int(&shared.stopping)        # wake_one() has counted us as searching
+                counted = not load_int(&shared.stopping)
+                if counted:
+                    add_int(&shared.searching, 1)               # before it is no longer coming: wake_worker() relies on either
+                if me.called:
+                    me.called = False
+                    add_int(&shared.coming, -1)
             else:
                 add_int(&shared.sleeping, -1)
             bell_unlock(&shared.idle_bell)
@@ -732,15 +749,17 @@ cdef Task* idle(Runner* me) noexcept nogil:
             full_fence()            # pairs with wake_worker: who pushed while we were searching relied on us
     if counted:
         add_int(&shared.searching, -1)     # it is time to stop
-    if t != NULL and (any_ready() or group_waits()):
-        wake_worker()
+    if t != NULL:
+        store_i64(&shared.relied, 0)
+        if any_ready() or group_waits():
+            wake_worker()
     return t
 
 cdef int start_workers() except -1:
     cdef int i
     cdef Runner* r
     store_int(&shared.stopping, 0)
-    shared.sleeping = shared.searching = 0      # no worker is there
+    shared.sleeping = shared.searching = shared.coming = 0      # no worker is there
     shared.sleepers = NULL
     for i in range(1, shared.nworkers + 1):
         r = <Runner*>calloc(1, sizeof(Runner))
@@ -793,7 +812,7 @@ cdef void reset_workers() noexcept:
     """No worker has survived the fork, and no lock is held."""
     cdef int i
     shared.runners = shared.sleepers = NULL
-    shared.runners_lock = shared.forking = shared.sleeping = shared.searching = shared.started = 0
+    shared.runners_lock = shared.forking = shared.sleeping = shared.searching = shared.coming = shared.started = 0
     shared.waiting_all = shared.waiting_room = 0
     shared.hosting = 1 if tls_host else 0
     bell_init(&shared.idle_bell)

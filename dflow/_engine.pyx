@@ -322,7 +322,8 @@ cdef Task* claim_needed(Storage* s, int* visits, bint small) noexcept nogil:
 
 cdef inline bint core_free() noexcept nogil:
     """Whether a thread that waits may run tasks: with all workers at work it would only share their cores."""
-    return load_int(&shared.sleeping) > 0 or load_int(&shared.hosting) > 0 or shared.started == 0
+    return (load_int(&shared.sleeping) > 0 or load_int(&shared.coming) > 0 or load_int(&shared.hosting) > 0
+            or shared.started == 0)
 
 cdef struct Wait:           # what a thread waits for
     Storage* s              # that it can be read or written; NULL: that nothing is pending,

@@ -163,7 +163,7 @@ cdef bint plan_across(Fold* w, char** args, intp* dims, intp* steps, Across* a) 
 
 cdef void run_across(void* plan, intp start, intp stop) noexcept nogil:
     cdef Across* a = <Across*>plan
-    cdef intp i, k, rows
+    cdef intp k, rows
     cdef char* p
     cdef char* out
     fp_clear()
@@ -173,8 +173,7 @@ cdef void run_across(void* plan, intp start, intp stop) noexcept nogil:
         rows = a.rows - k * a.band
         if rows > a.band:
             rows = a.band
-        for i in range(a.n):
-            memcpy(out + i * a.w.itemsize, p + i * a.step, a.w.itemsize)
+        gather(out, p, a.n, a.step, a.w.itemsize)
         fold_across(a.w, out, p, a.n, a.w.itemsize, a.step, &rows, &a.row_step, True)
     or_int(&a.flags, fp_flags())
 

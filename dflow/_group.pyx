@@ -459,6 +459,8 @@ cdef void choose_block(GroupPlan* g, Table* table) noexcept nogil:
     g.by_rows = False
     g.block = block
     if g.length <= block:
+        if g.tail != NULL and g.runs == 0 and g.flat[g.tail_input]:
+            block = ALONE               # rows are blocks already, and nothing is kept from one to the next
         g.per_row = 1
         g.block = block // g.length * g.length
         g.blocks = (g.total + g.block - 1) // g.block

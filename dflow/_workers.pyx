@@ -518,7 +518,7 @@ cdef void spread(void (*run)(void*, intp, intp) noexcept nogil, void* plan, intp
     store_int(&w.open, 1)
     pieces = (total + w.grain - 1) // w.grain
     full_fence()                        # before the look at `sleeping`; pairs with idle()
-    for i in range(1, shared.nworkers):
+    for i in range(1 + load_int(&shared.searching) + load_int(&shared.coming), shared.nworkers):
         if i >= pieces or cost < CALL_NS or load_int(&shared.sleeping) == 0:
             break
         wake_one()

@@ -77,7 +77,8 @@ cdef int submit(Task* t) except -1:
     t.site = here()
     shared.submitted += 1
     t.order = <unsigned int>shared.submitted
-    if t.kernel.flags & ELEMENTWISE and longest_group > 1 and t.nops <= MAX_ARGUMENTS:
+    if longest_group > 1 and t.nops <= MAX_ARGUMENTS and (
+            t.kernel.flags & ELEMENTWISE or (t.kernel.flags & REDUCES and may_tail(t) and row_of(t))):
         group(t)
     elif not (t.kernel.flags & REDUCES and open != NULL and may_tail(t) and end_group(t)):
         t.npending = 1
@@ -122,10 +123,12 @@ cdef int group(Task* t) except -1:
     cdef double cost = 0
     cdef bint call = False
     cdef int inputs = -1
+    cdef intp row = row_of(t) if t.kernel.flags & REDUCES else 0
     spin_lock(&opening.lock)
     try:
         if opening.leader != NULL:
-            if opening.members < longest_group and opening.operands + t.nops <= MAX_OPERANDS:
+            if opening.members < longest_group and opening.operands + t.nops <= MAX_OPERANDS and (
+                    row == 0 or opening.row == 0 or row == opening.row):
                 inputs = may_join(opening.leader, &opening.space, &opening.waits, t)
             if inputs < 0 or (inputs == 0 and opening.loose >= MAX_LOOSE):
                 cost = opening.cost
@@ -136,12 +139,15 @@ cdef int group(Task* t) except -1:
             opening.cost = 0
             opening.called = False
             opening.elements = space_of(t, &opening.space)
+            opening.row = 0
             waits_of(t, &opening.waits)
             connect_all(t)
             opening.leader = opening.last = t
             add_int(&t.npending, -1)
         else:
             append(t)
+        if row:
+            opening.row = row
         opening.members += 1
         opening.operands += t.nops
         opening.loose += 1 - inputs if inputs > 0 else 1
@@ -177,13 +183,13 @@ cdef int append(Task* t) except -1:
     return 0
 
 cdef bint end_group(Task* t) except -1:
-    """Let the reduction t be the end of the open group, if it may."""
+    """Let t, a reduction of long rows, be the end of the open group, if it may."""
     cdef Task* closed = NULL
     cdef double cost = 0
     cdef bint joined = False
     spin_lock(&opening.lock)
     try:
-        if opening.leader != NULL and opening.operands + t.nops <= MAX_OPERANDS and (
+        if opening.leader != NULL and opening.row == 0 and opening.operands + t.nops <= MAX_OPERANDS and (
                 may_join(opening.leader, &opening.space, &opening.waits, t) >= 0):
             append(t)
             joined = True

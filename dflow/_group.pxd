@@ -4,7 +4,8 @@ While a group is open, tasks join it as they are submitted. Python runs ahead of
 engine knows what comes after each operation, and which results have already lost their last reference. Such a result is
 never stored: it lives in a register, a block of memory that stays in the first-level cache.
 
-A reduction may be the last to join, when what it reduces lies innermost: blocks then end where its rows do.
+A reduction may join when what it reduces lies innermost: blocks then end where its rows do. Rows that fit a block are reduced
+within it, and what comes after may read the result in the same block (a softmax is one group); longer ones end the group.
 
 A task may join when
     - its iteration space has as many elements, and the axes of both have a common refinement;
@@ -36,7 +37,7 @@ cdef struct Waits:              # what a task waits for
 
 cdef struct GroupPlan:          # how a group runs; on the stack of who runs it
     int members                 # all of them
-    int runs                    # but a reduction, which comes last
+    int runs                    # but the tail
     int nops, ndim, nregisters
     Kernel* kernels[64]
     int first[65]               # where each member's operands begin
@@ -57,7 +58,8 @@ cdef struct GroupPlan:          # how a group runs; on the stack of who runs it
     size_t register_bytes       # of an element, at most
     size_t saved                # bytes never stored
     double cost                 # nanoseconds, roughly
-    Fold* tail                  # the reduction; NULL: none. A row, of `length`, comes to one element of its output
+    intp row                    # elements that come to one of a reduction's, where blocks are whole rows; 0: there is none
+    Fold* tail                  # a reduction of longer rows, of `length`; NULL: none
     int tail_input, tail_output # operands
     int outer                   # axes of its output
     char* initial
@@ -73,6 +75,7 @@ cdef struct RowsPlan:           # a kernel whose loop dimension is cut into piec
     int flags                   # atomic
 
 cdef bint may_tail(Task* t) noexcept nogil                                     # a reduction that may join at all
+cdef intp row_of(Task* t) noexcept nogil                                       # its elements for one output; 0: more than a block
 cdef intp space_of(Task* t, Space* space) noexcept nogil
 cdef int waits_of(Task* t, Waits* waits) noexcept nogil                        # of one that is not submitted yet
 cdef int may_join(Task* leader, Space* space, Waits* waits, Task* t) noexcept nogil    # GIL; refines the space

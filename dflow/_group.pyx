@@ -132,6 +132,13 @@ cdef bint may_tail(Task* t) noexcept nogil:
     along = steps[t.ndim * t.nops + t.ncore - 1]
     return across == 0 or labs(across) >= labs(along)     # as in _fold.reduce
 
+cdef intp row_of(Task* t) noexcept nogil:
+    cdef intp n = 1
+    cdef int i
+    for i in range(t.ncore):
+        n *= task_dims(t)[t.ndim + i]
+    return n if n <= fold_block(<Fold*>t.kernel.data) else 0
+
 cdef int waits_of(Task* t, Waits* waits) noexcept nogil:
     cdef int i
     waits.n = 0
@@ -279,7 +286,7 @@ cdef bint plan_group(Task* leader, GroupPlan* g) noexcept nogil:
         lay_out(leader, g, &space)
     choose_block(g, &table)
     g.cost *= g.total
-    return g.tail == NULL or plan_tail(g)
+    return (g.tail == NULL and g.row == 0) or plan_rows(g)
 
 cdef bint survey(Task* leader, GroupPlan* g, Table* table, bint* flat) noexcept nogil:
     """List members and the storages they use. False when one is poisoned."""
@@ -288,6 +295,7 @@ cdef bint survey(Task* leader, GroupPlan* g, Table* table, bint* flat) noexcept 
     cdef Used* u
     cdef int i, n = 0, j = 0
     g.tail = NULL
+    g.row = 0
     g.cost = 0
     while m != NULL:
         g.kernels[j] = m.kernel
@@ -316,7 +324,9 @@ cdef bint survey(Task* leader, GroupPlan* g, Table* table, bint* flat) noexcept 
                 u.uses += 1
                 u.last = j
             n += 1
-        if m.kernel.flags & REDUCES:
+        if m.kernel.flags & REDUCES and row_of(m):
+            g.row = row_of(m)
+        elif m.kernel.flags & REDUCES:
             g.tail = <Fold*>m.kernel.data
             g.tail_input = g.first[j]
             g.tail_output = n - 1
@@ -449,7 +459,11 @@ cdef void choose_block(GroupPlan* g, Table* table) noexcept nogil:
         if block > 64:
             block = block // 64 * 64
         g.length = g.total
-        if g.ndim > 1:                  # whole rows of memory, or equal parts of them
+        if g.row:
+            g.length = g.row
+            if block < g.row:
+                block = g.row
+        elif g.ndim > 1:                # whole rows of memory, or equal parts of them
             if inner <= block:
                 block = block // inner * inner
             else:
@@ -459,8 +473,6 @@ cdef void choose_block(GroupPlan* g, Table* table) noexcept nogil:
     g.by_rows = False
     g.block = block
     if g.length <= block:
-        if g.tail != NULL and g.runs == 0 and g.flat[g.tail_input]:
-            block = ALONE               # rows are blocks already, and nothing is kept from one to the next
         g.per_row = 1
         g.block = block // g.length * g.length
         g.blocks = (g.total + g.block - 1) // g.block
@@ -471,8 +483,8 @@ cdef void choose_block(GroupPlan* g, Table* table) noexcept nogil:
         g.per_row = (g.length + block - 1) // block
         g.blocks = g.total // g.length * g.per_row
 
-cdef bint plan_tail(GroupPlan* g) noexcept nogil:
-    """False: no memory."""
+cdef bint plan_rows(GroupPlan* g) noexcept nogil:
+    """What a group with reductions needs besides. False: no memory."""
     cdef intp n = 1
     g.outer = g.ndim
     while n < g.length:
@@ -481,7 +493,7 @@ cdef bint plan_tail(GroupPlan* g) noexcept nogil:
     # Registers hold a block each, of a size that is fixed.
     if g.nregisters * g.block * <intp>g.register_bytes > STACK_BYTES:
         return False
-    if g.per_row > 1:
+    if g.tail != NULL:
         g.partials = <char*>malloc(g.blocks * g.tail.itemsize)
         if g.partials == NULL:
             return False
@@ -525,7 +537,9 @@ cdef void run_blocks(void* plan, intp start, intp stop) noexcept nogil:
                 at[i] = g.base[i] + f * g.steps[i]
         for j in range(g.runs):
             k = g.kernels[j]
-            if g.segmented[j]:
+            if k.flags & REDUCES:
+                reduce_rows(g, j, at, f, n)
+            elif g.segmented[j]:
                 run_segments(g, j, at, f, n)
             else:
                 d = g.first[j]
@@ -634,15 +648,14 @@ cdef void run_columns(GroupPlan* g, int j, char** at, intp rows, Walk* w, char**
             row[i] += (m - 1) * g.strides[down][first + i]
         next_row(g, w, row, first, nops)
 
-cdef char* gather_block(GroupPlan* g, char* room, intp f, intp n) noexcept nogil:
-    """Bring what the reduction reads together, in the order of iteration."""
-    cdef intp inner = g.dims[g.ndim - 1], step = g.steps[g.tail_input], m, i, done = 0
-    cdef int size = g.tail.itemsize
+cdef char* gather_block(GroupPlan* g, char* room, int operand, int size, intp f, intp n) noexcept nogil:
+    """Bring what a reduction reads together, in the order of iteration."""
+    cdef intp inner = g.dims[g.ndim - 1], step = g.steps[operand], m, i, done = 0
     cdef char* row
     cdef char* p
     cdef Walk w
     start_walk(g, &w, f)
-    row = row_start(g, &w, g.tail_input)
+    row = row_start(g, &w, operand)
     while True:
         m = inner - w.column
         if m > n - done:
@@ -656,39 +669,50 @@ cdef char* gather_block(GroupPlan* g, char* room, intp f, intp n) noexcept nogil
         done += m
         if done == n:
             return room
-        next_row(g, &w, &row, g.tail_input, 1)
+        next_row(g, &w, &row, operand, 1)
 
-cdef inline char* output_of(GroupPlan* g, intp row) noexcept nogil:
-    """Where the reduction of a row goes."""
-    cdef char* p = g.base[g.tail_output]
+cdef inline char* begin_output(GroupPlan* g, int operand, intp row, char* initial, int size) noexcept nogil:
+    """Where the reduction of a row goes, with what it starts from."""
+    cdef char* p = g.base[operand]
     cdef int d
-    for d in range(g.outer - 1, -1, -1):
-        p += row % g.dims[d] * g.strides[d][g.tail_output]
+    for d in range(g.outer - 1, 0, -1):
+        p += row % g.dims[d] * g.strides[d][operand]
         row //= g.dims[d]
+    if g.outer:
+        p += row * g.strides[0][operand]
+    if initial != NULL:
+        memcpy(p, initial, size)
     return p
 
-cdef inline char* begin_output(GroupPlan* g, intp row) noexcept nogil:
-    cdef char* out = output_of(g, row)
-    if g.initial != NULL:
-        memcpy(out, g.initial, g.tail.itemsize)
-    return out
+cdef void reduce_rows(GroupPlan* g, int j, char** at, intp f, intp n) noexcept nogil:
+    """Run member j, a reduction, over the rows that make up [f, f + n)."""
+    cdef char room[FOLD_BYTES]
+    cdef Fold* w = <Fold*>g.kernels[j].data
+    cdef int operand = g.first[j], output = g.first[j + 1] - 1
+    cdef char* initial = g.base[output - 1] if w.initial else NULL
+    cdef char* p = at[operand]
+    cdef char* out
+    cdef intp step = g.steps[operand], row = f // g.row, i
+    cdef bint scattered = not g.flat[operand] and not g.register[operand]
+    for i in range(n // g.row):
+        out = begin_output(g, output, row + i, initial, w.itemsize)
+        if scattered:
+            fold_one(w, out, gather_block(g, room, operand, w.itemsize, f + i * g.row, g.row), g.row, w.itemsize, initial == NULL)
+        else:
+            fold_one(w, out, p + i * g.row * step, g.row, step, initial == NULL)
 
 cdef void run_tail(GroupPlan* g, char* p, intp f, intp n, intp block) noexcept nogil:
-    """Reduce [f, f + n), which lies at p unless it is scattered in memory."""
+    """Reduce [f, f + n), a part of a row, which lies at p unless it is scattered in memory."""
     cdef char room[FOLD_BYTES]
     cdef Fold* w = g.tail
-    cdef intp step = g.steps[g.tail_input], row = f // g.length, i
+    cdef intp step = g.steps[g.tail_input]
     cdef int flags
     if not g.flat[g.tail_input] and not g.register[g.tail_input]:
-        p = gather_block(g, room, f, n)
+        p = gather_block(g, room, g.tail_input, w.itemsize, f, n)
         step = w.itemsize
-    if g.per_row > 1:
-        fold_one(w, g.partials + block * w.itemsize, p, n, step, True)
-        if g.by_rows and (block + 1) % g.per_row == 0:
-            end_row(g, row)
-    else:
-        for i in range(n // g.length):
-            fold_one(w, begin_output(g, row + i), p + i * g.length * step, g.length, step, g.initial == NULL)
+    fold_one(w, g.partials + block * w.itemsize, p, n, step, True)
+    if g.by_rows and (block + 1) % g.per_row == 0:
+        end_row(g, f // g.length)
     flags = fp_flags()
     if flags:
         or_int(&g.flags[g.runs], flags)
@@ -696,7 +720,8 @@ cdef void run_tail(GroupPlan* g, char* p, intp f, intp n, intp block) noexcept n
 
 cdef void end_row(GroupPlan* g, intp row) noexcept nogil:
     cdef Fold* w = g.tail
-    fold(w, begin_output(g, row), g.partials + row * g.per_row * w.itemsize, g.per_row, w.itemsize, g.initial == NULL)
+    fold(w, begin_output(g, g.tail_output, row, g.initial, w.itemsize), g.partials + row * g.per_row * w.itemsize, g.per_row, w.itemsize,
+         g.initial == NULL)
 
 cdef void end_blocks(GroupPlan* g) noexcept nogil:
     cdef intp row

@@ -60,6 +60,7 @@ cdef struct Opening:        # the group that tasks may join; see _group.pxd
     bint called             # a worker was woken for it
     double cost             # nanoseconds
     intp elements           # of the iteration space
+    intp row                # that a reduction among them brings to one; 0: there is none
     Space space
     Waits waits
 

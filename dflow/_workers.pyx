@@ -62,7 +62,8 @@ cdef struct Wide:           # a kernel that several runners run, piece by piece
 
 cdef enum:
     NWIDES = 8              # kernels that are split at a time
-    RIPE_NS = 8000          # an idle worker takes an open group that nobody has joined for so long
+    RIPE_NS = 8000          # an idle worker takes an open group that nobody has joined for so long,
+    RIPE_PART = 32          # and for this part of its cost: to be joined may save more
     SPLIT_NS = 40000        # estimated cost from which a kernel is split for those who are awake,
     GRAIN_NS = 20000        # into pieces of about so much
 
@@ -697,7 +698,7 @@ cdef void look_around(Runner* me) noexcept nogil:
             if seen != load_ptr(&opening.leader) or members != load_int(&opening.members):
                 seen = <Task*>load_ptr(&opening.leader)
                 members = load_int(&opening.members)
-                ripe = now + RIPE_NS
+                ripe = now + RIPE_NS + <long long>(opening.cost / RIPE_PART)
             elif now > ripe:
                 enter(me)
                 start_group()

@@ -176,6 +176,28 @@ REDUCTIONS = {
                   "(one + 1).sum(axis=0), (p * 2).sum(axis=0)]",
     "long rows": "a = np.stack([x, y, x * y]); r = [(a * 2).sum(axis=1), a.max(axis=1), (a + x).sum(axis=1, "
                  "initial=2), (a > 0).sum(axis=1), a.sum(axis=0)]",
+    "after rows": "e = np.exp(m - m.max(axis=1, keepdims=True)); "
+                  "r = [e / e.sum(axis=1, keepdims=True), np.log(e.sum(axis=1)) + m.max(axis=1)]",
+    "rows normalized": "a = m - m.mean(axis=1)[:, None]; r = [a / np.sqrt((a * a).mean(axis=1, keepdims=True) + 1e-5)]",
+    "rows in place": "a = m * 2; a -= a.max(axis=1, keepdims=True); a *= 0.5; d = p + 0; "
+                     "d /= d.sum(axis=1, keepdims=True); r = [a, d]",
+    "rows into themselves": "a = m * 2; a[:, :1] = a.sum(axis=1, keepdims=True); a[:, 1] += a.max(axis=1); r = [a + 1]",
+    "rows read as columns": "q = np.outer(row, row + 1); a = q * 2; t = a.max(axis=1); "
+                            "r = [a - t, a - t[:, None], a.T - t, (a + 1) - t[::-1, None], q - q.sum(axis=1)]",
+    "rows of several axes": "a = cube * 2; r = [a - a.max(axis=2, keepdims=True), a - a.sum(axis=(1, 2), keepdims=True), "
+                            "cube - cube.max(axis=(0, 1, 2), keepdims=True), "
+                            "(a.max(axis=2, keepdims=True) - a).sum(axis=(1, 2))]",
+    "rows of two lengths": "a = cube - cube.max(axis=2, keepdims=True); r = [a.sum(axis=(1, 2)), a.sum(axis=2), a]",
+    "scattered rows": "d = m[::2, ::-3]; e = cube.transpose(2, 0, 1); r = [F - F.sum(axis=1, keepdims=True), "
+                      "d - d.min(axis=1, keepdims=True), e - e.max(axis=-1, keepdims=True), "
+                      "e.sum(axis=-1, initial=3)[..., None] * e]",
+    "two of the same rows": "r = [m.max(axis=1, keepdims=True) - m.min(axis=1, keepdims=True) + m, "
+                            "m / m.sum(axis=1, keepdims=True, initial=2), np.hypot(m, (m * m).sum(axis=1)[:, None])]",
+    "rows of other types": "r = [(m > 0).sum(axis=1, keepdims=True) + m, (i[:len(m)] * 2)[:, None] + (m > 1), "
+                           "m.astype('float32').sum(axis=1, dtype='float64', keepdims=True) * m, "
+                           "(m > 0).any(axis=1, keepdims=True) ^ (m < 1)]",
+    "after long rows": "a = np.stack([x, y, x * y]); e = np.exp(a - a.max(axis=1, keepdims=True)); "
+                       "r = [e, e / e.sum(axis=1, keepdims=True)]",
     "many long rows": "a = x[:2000] + np.zeros((40, 1)); r = [(a * 2).sum(axis=1), (a - 1).min(axis=1), "
                       "(a * a).sum(axis=1, initial=0.5), (a.astype('float32') * 2).sum(axis=-1)]",
     "dtype": "r = [(x * 2).sum(dtype='float32'), (i + 1).sum(dtype='float64'), (f * 2).sum(dtype='float64'), "

@@ -9,7 +9,8 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport malloc, free
 from libc.string cimport memcpy
-from dflow._engine cimport submit, wait_storage, region_ready, in_host_task, settings, nudge, make_room, memory_budget
+from dflow._engine cimport submit, wait_storage, region_ready, settings, nudge, make_room, memory_budget
+from dflow._workers cimport inside_host_task
 from dflow._fp cimport read_fp_policy, fp_warn, fp_strict
 from dflow._graph cimport (
     Task, WRITE, FULL, TRACKED, HAS_REGIONS, ALWAYS, FLAT, HOST, REPORTS_FP, Region, storage_new, storage_unref,
@@ -416,7 +417,7 @@ cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where
     cdef ndarray x
     cdef int i, nops = k.nops, flags = FLAT, access
     read_fp_policy()
-    if settings.naive or in_host_task() or (fp_strict and k.flags & REPORTS_FP) or a.size == 0 or k.nin > 2 or nops != k.nin + 1:
+    if settings.naive or inside_host_task() or (fp_strict and k.flags & REPORTS_FP) or a.size == 0 or k.nin > 2 or nops != k.nin + 1:
         return False
     for i in range(nops):
         x = out if i == k.nin else a if i == 0 else b

@@ -2,9 +2,6 @@
 
 Submission is one total order: only a thread that holds the GIL submits. Workers finish tasks without it.
 Elementwise tasks join the open group instead of a queue: see _group.pxd.
-
-A runner is a thread that runs tasks: a worker, or a thread that helps while it waits. It is `inside` while it touches
-shared structures, and outside while it runs a kernel, sleeps, or waits for the GIL; fork() waits until nobody is inside.
 """
 
 from dflow._graph cimport Storage, Region, Task, intp
@@ -15,13 +12,11 @@ cdef int submit(Task* t) except -1
 cdef void nudge() noexcept                                           # somebody asks whether something is ready
 # GIL; r NULL: all of it. Raises its poison. False: `once`, and other threads have submitted writes meanwhile.
 cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1
-cdef int wait_all() except -1
 cdef long long memory_budget                                        # GIL
 cdef void catch_up(Storage* s) noexcept                              # GIL; runs small work that s waits for, if it can
 cdef bint would_join(intp elements, bint ready) noexcept             # GIL; whether the open group is large, and of such operations
 cdef bint make_room(size_t nbytes) except -1
 cdef bint region_ready(Storage* s, Region* r, bint write) noexcept nogil
-cdef bint in_host_task() noexcept nogil
 
 cdef struct Settings:
     bint naive              # run every operation at its call

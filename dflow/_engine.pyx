@@ -44,9 +44,6 @@ FENCE_KERNEL.name = b"fence"
 FENCE_KERNEL.flags = FENCE
 FENCE_KERNEL.nops = 1
 
-cdef bint in_host_task() noexcept nogil:
-    return inside_host_task()
-
 cdef void nudge() noexcept:
     """Somebody asks whether something is ready: let it become so."""
     start_group()
@@ -838,8 +835,8 @@ def set_delays(unsigned long long seed, int max_us):
 def statistics():
     """Counters since the process started, and what is pending now.
 
-    pending, inline (operations run in their caller), queued (tasks), shared.groups (that ran), fused (their members),
-    shared.bytes_never_stored (of results that shared.groups kept in registers), stolen (tasks run by another worker than the one
+    pending, inline (operations run in their caller), queued (tasks), groups (that ran), fused (their members),
+    bytes_never_stored (of results that groups kept in registers), stolen (tasks run by another worker than the one
     that made them ready), waits (that blocked), waits_at ({"file:line in function": count}), storages, bytes (of
     array data that is allocated or promised), workers.
     """

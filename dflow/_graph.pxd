@@ -100,7 +100,6 @@ cdef struct Storage:
     char* data              # NULL until allocated; then constant
     size_t nbytes
     Poison* poison          # changed under lock
-    PyObject* owner         # keeps foreign data alive; NULL: the data is our own
 
 cdef enum TaskFlag:
     HAS_REGIONS = 1

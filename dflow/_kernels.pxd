@@ -33,8 +33,6 @@ cdef inline bint is_complex(int code) noexcept nogil:
     return CFLOAT <= code <= CLONGDOUBLE
 cdef inline bint is_integer(int code) noexcept nogil:
     return code <= 10
-cdef inline bint is_float(int code) noexcept nogil:
-    return FLOAT <= code <= LONGDOUBLE or code == HALF
 cdef inline int real_code(int code) noexcept nogil:
     return code - 3 if is_complex(code) else code
 
@@ -51,7 +49,5 @@ cdef Kernel* sort_kernel(int code, int kind, bint indices) except NULL      # in
 cdef Kernel* argextreme_kernel(int code, bint largest) except NULL
 cdef Kernel* dot_kernel(int code) except NULL
 cdef Kernel* sleep_kernel
-cdef void copy_constant(int source, int target, char* p, char* q) noexcept
 cdef int write_scalar(object value, int code, char* p) except -1            # OverflowError for an int that does not fit
 cdef object read_scalar(int code, char* p)                                  # a Python scalar
-cdef object read_numpy_scalar(int code, char* p)

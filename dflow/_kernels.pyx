@@ -189,16 +189,6 @@ cdef object read_numpy_scalar(int code, char* p):
     memcpy(cnp.PyArray_DATA(array), p, itemsizes[code])
     return array[()]
 
-cdef void copy_constant(int source, int target, char* p, char* q) noexcept:
-    """One cast."""
-    cdef char* args[2]
-    cdef intp dims = 1
-    cdef intp steps[2]
-    args[0] = p
-    args[1] = q
-    steps[0] = steps[1] = 0
-    cast_loops[source][target](args, &dims, steps, NULL)
-
 # ---- kernels ---------------------------------------------------------------------------------------------------
 
 cdef dict names = {}                    # keeps kernel names alive

@@ -11,7 +11,7 @@ cdef struct Operand:        # of a launch: a view broadcast to the iteration spa
     intp offset
     char* constant
     int itemsize
-    int flags               # WRITE, FULL as in _engine.pxd; UNTRACKED_READ
+    int flags               # WRITE, FULL as in _graph.pxd; UNTRACKED_READ
     Region region           # unused when FULL
     intp strides[64]
 

@@ -5,12 +5,13 @@ from cpython.exc cimport PyErr_Occurred
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
 from dflow._blas cimport load_blas, worth_blas
-from dflow._engine cimport submit, catch_up, would_join, wait_storage, region_ready, in_host_task, settings
+from dflow._engine cimport submit, catch_up, would_join, wait_storage, region_ready, settings
 from dflow._fp cimport FP_INVALID, fp_flags, fp_clear, fp_event, read_fp_policy, fp_warn, fp_strict
 from dflow._graph cimport (
     Kernel, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, Region, storage_allocate,
     task_new, task_operand, task_constant, task_index, task_region, task_dims, task_strides, poison_storage, intp)
 from dflow._group cimport run_kernel
+from dflow._workers cimport inside_host_task
 
 # ---- launching kernels -----------------------------------------------------------------------------------------
 
@@ -132,7 +133,7 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
         for i in range(nops):
             if ops[i].s != NULL:
                 wait_storage(ops[i].s, NULL if ops[i].flags & FULL else &ops[i].region, ops[i].flags & WRITE, False)
-    if (cost <= (settings.tiny_cost if elementwise else settings.inline_cost) or settings.naive or strict or in_host_task()) and (
+    if (cost <= (settings.tiny_cost if elementwise else settings.inline_cost) or settings.naive or strict or inside_host_task()) and (
             operands_ready(ops, nops)
             or (cost <= settings.tiny_cost and not (elementwise and would_join(elements, False)) and caught_up(ops, nops))):
         return run_here(k, ops, nops, ndim, shape, core)

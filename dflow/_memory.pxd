@@ -38,7 +38,6 @@ cdef void trim_cells() noexcept
 cdef char* block_alloc(size_t n) noexcept nogil
 cdef char* block_zeros(size_t n) noexcept nogil         # large blocks only
 cdef void block_free(char* p, size_t n) noexcept nogil
-cdef void release_blocks() noexcept nogil
 cdef void set_block_limit(long long n) noexcept         # of bytes taken from the system; kept blocks go first
 cdef struct BlockBytes:
     long long held, cached, peak

@@ -184,7 +184,8 @@ REDUCTIONS = {
     "rows into themselves": "a = m * 2; a[:, :1] = a.sum(axis=1, keepdims=True); a[:, 1] += a.max(axis=1); r = [a + 1]",
     "rows read as columns": "q = np.outer(row, row + 1); a = q * 2; t = a.max(axis=1); "
                             "r = [a - t, a - t[:, None], a.T - t, (a + 1) - t[::-1, None], q - q.sum(axis=1)]",
-    "rows of several axes": "a = cube * 2; r = [a - a.max(axis=2, keepdims=True), a - a.sum(axis=(1, 2), keepdims=True), "
+    "rows of several axes": "a = cube * 2; r = [a - a.max(axis=2, keepdims=True), "
+                            "a - a.sum(axis=(1, 2), keepdims=True), "
                             "cube - cube.max(axis=(0, 1, 2), keepdims=True), "
                             "(a.max(axis=2, keepdims=True) - a).sum(axis=(1, 2))]",
     "rows of two lengths": "a = cube - cube.max(axis=2, keepdims=True); r = [a.sum(axis=(1, 2)), a.sum(axis=2), a]",

@@ -557,6 +557,8 @@ def view(ndarray self, dtype=None):
     if dtype is None or dtype is ndarray:
         return broadcast_same(self)
     code = code_of(dtype)
+    if not np.dtype(dtype).isnative:        # elsewhere such a type becomes native, but here it would change the values
+        raise TypeError(f"dflow arrays have the machine's byte order: dtype {np.dtype(dtype).str!r} is not supported")
     v = broadcast_same(self)
     last = self.ndim - 1
     if itemsizes[code] != self.itemsize:

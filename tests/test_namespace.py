@@ -129,6 +129,17 @@ def test_what_holds_no_numbers_is_a_type_error(text):
         eval(text, {"np": np})
 
 
+def test_a_view_in_another_byte_order_is_a_type_error():
+    """Its values would be others; everything else that takes a dtype makes it native."""
+    x = np.arange(3)
+    for other in ("i8", "f4", "c16"):
+        dtype = numpy.dtype(other).newbyteorder("S")
+        with pytest.raises(TypeError, match=f"dtype '{dtype.str}' is not supported"):
+            x.view(dtype)
+        assert x[:2].view(dtype.newbyteorder("S")).tolist() == numpy.arange(2).view(other).tolist()
+    assert x.view("i1").dtype == "i1"
+
+
 def test_rows_are_complete():
     for row in TABLE.values():
         assert row.kind in KINDS and row.function.__doc__, row

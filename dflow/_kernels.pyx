@@ -316,7 +316,7 @@ def _fill_casts():
             k.data = <void*><size_t>itemsizes[i]
             k.cost = 3 if (i == HALF) != (j == HALF) else 0.02 * max(itemsizes[i], itemsizes[j])
             k.flags = ELEMENTWISE
-            if i != j and not is_integer(i) and j != BOOL:
+            if i != j and j != BOOL and (not is_integer(i) or j == HALF):   # of the integers, halfs overflow alone
                 k.flags |= REPORTS_FP
 
 _fill_casts()

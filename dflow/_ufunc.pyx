@@ -11,7 +11,7 @@ from dflow._kernels cimport (
 from dflow._array cimport *
 from dflow._views cimport *
 from dflow._quick cimport *
-from dflow._views import fill_numpy
+from dflow._views import fill_numpy, open_window
 
 from numpy._core._exceptions import _UFuncOutputCastingError
 
@@ -964,20 +964,15 @@ cdef class ufunc:
         check_writable(target)
         if (b is not None) != (self.nin == 2):
             raise ValueError("second operand needed for ufunc" if b is None else "second operand provided when ufunc is unary")
-        offsets = hooks["offsets"](target, indices)
-        if b is not None:
-            values = as_array(b)
         if b is None:
             p = self.plan((target.code,))
         else:
+            values = as_array(b)
             p = self.plan((target.code, kind_of(b if type(b) in (int, float, complex) else values)))
-        if p.codes[0] != p.codes[self.nin]:
-            raise TypeError(f"ufunc {self.name!r} cannot write its result where its operand is")
-        if p.codes[0] != target.code:       # in the loop's type, then back
-            wide = copy_of(cast(target, p.codes[0]))
-            self.at(wide, indices, b)
-            assign(target, wide)
+        if p.codes[0] != target.code or p.codes[self.nin] != target.code:       # a cast at each step: NumPy does it
+            self.at_with_casts(target, indices, b if type(b) in (int, float, complex) else values)
             return
+        offsets = hooks["offsets"](target, indices)
         memcpy(shape, offsets.shape, offsets.ndim * sizeof(intp))
         fill_operand(&ops[0], offsets, offsets.ndim, shape, False)
         n = 1
@@ -991,6 +986,13 @@ cdef class ufunc:
         memset(ops[n].strides, 0, sizeof(ops[n].strides))
         not_full(&ops[n], target)           # it is also read
         launch(at_kernel(p.kernel, self.nin, target.code), ops, n + 1, offsets.ndim, shape, NULL)
+
+    def at_with_casts(self, ndarray target, indices, b):
+        """at() where the loop has other types than the target. Waits for everything."""
+        items = indices if isinstance(indices, tuple) else (indices,)
+        items = tuple([x.asnumpy() if isinstance(x, ndarray) else x for x in items])
+        b = () if b is None else (b.asnumpy() if isinstance(b, ndarray) else b,)
+        self.numpy.at(open_window(target), items, *b)
 
     @property
     def nargs(self):

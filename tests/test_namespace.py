@@ -327,7 +327,11 @@ UFUNCS = ("add(i, i, sig='dd->d')", "add(a, a, signature='dd->d', dtype=float)",
           "matmul.reduceat(f, [0])", "vecdot.outer(v, v)", "matmul.at(f, [0], v)", "divmod.reduce(v)",
           "sin.reduce(v)",
           "sin.accumulate(v)", "modf.at(v, [0])", "divmod.reduceat(v, [0])", "add.accumulate(v, None)",
-          "add.accumulate(a, None)", "matmul(a, a.T, keepdims=True)", "vecdot(a, a, keepdims=True)")
+          "add.accumulate(a, None)", "matmul(a, a.T, keepdims=True)", "vecdot(a, a, keepdims=True)",
+          # Of other types than the loop's: cast back after each step.
+          "multiply.at(i, [0, 0], 2.5)", "add.at(i, ([1, 1], [2, 2]), np.array([0.5, 1.5]))", "less.at(i, [0, 0], 3)",
+          "add.at(i[0], i[0] % 3, i[0] * 0.5)", "logical_and.at(i, 0, 2)", "sqrt.at(h, np.array([0, 0]))",
+          "add.at(i, [3], 0.5)", "add.at(i[0], [0, 1], [0.5, 1, 2])")
 
 
 @pytest.mark.parametrize("text", UFUNCS)

@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 from libc.stdint cimport int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, uint64_t
 from dflow._blas cimport Product, product_loop, product_piece, product_pieces
 from dflow._fold cimport Fold, total_t, reduce_loop, reduce_initial_loop
-from dflow._graph cimport MAY_RAISE, REPORTS_FP, ELEMENTWISE, PARTIAL, REDUCES, ROWS
+from dflow._graph cimport MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PARTIAL, REDUCES, ROWS
 
 cnp.import_array()
 cnp.import_umath()
@@ -291,6 +291,15 @@ cdef int use_blas(Kernel* k, int code) except -1:
     k.piece = product_piece
     return 0
 
+cdef Kernel* failing_kernel(Kernel* k, bytes failure) except NULL:
+    """k, but an invalid result is a LinAlgError: NumPy's linalg loops tell of a singular matrix so."""
+    key = ("failing", <size_t>k, failure)
+    cdef Kernel* f = recall(key)
+    if f == NULL:
+        f = remember(key, kernel_new(k.name, k.nin, k.nops, k.loop, k.data, INVALID_FAILS | ROWS, k.cost))
+        f.failure = failure
+    return f
+
 cdef Kernel casts[18][18]
 
 def _fill_casts():
@@ -306,7 +315,7 @@ def _fill_casts():
             k.data = <void*><size_t>itemsizes[i]
             k.cost = 3 if (i == HALF) != (j == HALF) else 0.02 * max(itemsizes[i], itemsizes[j])
             k.flags = ELEMENTWISE
-            if i != j and not is_integer(i) and j != BOOL:
+            if i != j and j != BOOL and (not is_integer(i) or j == HALF):   # of the integers, halfs overflow alone
                 k.flags |= REPORTS_FP
 
 _fill_casts()

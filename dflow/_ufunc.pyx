@@ -3,15 +3,15 @@
 import numpy as np
 from libc.stdlib cimport calloc
 from libc.string cimport memcmp, memcpy, memset
-from dflow._graph cimport Kernel, intp, INVALID_FAILS, ROWS, WRITE, readable, writable
+from dflow._graph cimport Kernel, intp, WRITE, readable, writable
 from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch
 from dflow._kernels cimport (
     Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, is_integer, ufunc_kernel, cast_kernel, masked_kernel,
-    fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, kernel_new, write_scalar)
+    failing_kernel, fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, write_scalar)
 from dflow._array cimport *
 from dflow._views cimport *
 from dflow._quick cimport *
-from dflow._views import fill_numpy
+from dflow._views import fill_numpy, open_window
 
 from numpy._core._exceptions import _UFuncOutputCastingError
 
@@ -67,17 +67,6 @@ cdef Plan* make_plan(ufunc u, tuple kinds, object signature, object casting) exc
             if kind < NCODES and kind != p.codes[i]:
                 p.direct = False
     return p
-
-cdef dict failing = {}
-
-cdef Kernel* failing_kernel(Kernel* k, bytes failure) except NULL:
-    """k, but an invalid result is a LinAlgError: NumPy's linalg loops tell of a singular matrix so."""
-    cdef Kernel* f
-    if (<size_t>k, failure) not in failing:
-        f = kernel_new(k.name, k.nin, k.nops, k.loop, k.data, INVALID_FAILS | ROWS, k.cost)
-        f.failure = failure
-        failing[<size_t>k, failure] = <size_t>f
-    return <Kernel*><size_t>failing[<size_t>k, failure]
 
 # ---- elementwise calls -----------------------------------------------------------------------------------------
 
@@ -467,16 +456,6 @@ cdef object core_size(ufunc u, str name, dict sizes):
         return min(sizes["m"], sizes["n"])
     raise ValueError(f"{u.name}: the size of output dimension {name!r} is not known")
 
-cdef ndarray outer_part(ndarray a, int ncore):
-    """The view of a without its last ncore axes."""
-    cdef ndarray v
-    if ncore == 0:
-        return a
-    v = new_view(a, a.ndim - ncore)
-    memcpy(v.shape, a.shape, v.ndim * sizeof(intp))
-    memcpy(v.shape + v.ndim, strides_of(a), v.ndim * sizeof(intp))
-    return close_view(v)
-
 cdef int take_whole_region(Operand* o, ndarray a) except -1:
     """The operand accesses all of a, though its loop dimensions are but some of a's."""
     cdef Operand whole
@@ -626,20 +605,6 @@ cdef ndarray give_reduced(ufunc u, ndarray out, ndarray result):
     assign(out, result)
     return out
 
-cdef ndarray with_ones(ndarray a, list axes, int ndim):
-    """The view of a with axes of length 1 put in at these places."""
-    cdef ndarray v = new_view(a, ndim)
-    cdef int i, k = 0
-    for i in range(ndim):
-        if i in axes:
-            v.shape[i] = 1
-            v.shape[ndim + i] = a.itemsize
-        else:
-            v.shape[i] = a.shape[k]
-            v.shape[ndim + i] = strides_of(a)[k]
-            k += 1
-    return close_view(v)
-
 cdef int merge_axes(Core* core, int m) noexcept:
     """Reduced axes, longest stride first, joined where one continues the other. The new number of them."""
     cdef int i, j, n = 0
@@ -729,17 +694,6 @@ cdef int along_axis(Kernel* kernel, ndarray a, ndarray b, ndarray out, int axis)
         core.steps[core.nsteps] = strides_of(out)[axis]
         core.nsteps += 1
     return launch(kernel, ops, n + 1, rows.ndim, shape, &core)
-
-cdef ndarray without_axis(ndarray a, int axis):
-    """The view of a at index 0 of an axis, whatever its length."""
-    cdef ndarray v = new_view(a, a.ndim - 1)
-    cdef int i, k = 0
-    for i in range(a.ndim):
-        if i != axis:
-            v.shape[k] = a.shape[i]
-            v.shape[a.ndim - 1 + k] = strides_of(a)[i]
-            k += 1
-    return close_view(v)
 
 cdef bint quick_out(Plan* p, tuple inputs, ndarray out):
     """Whether quick_binary may write to out: of the result's type and shape, free, and none of the inputs but for all of it."""
@@ -964,20 +918,15 @@ cdef class ufunc:
         check_writable(target)
         if (b is not None) != (self.nin == 2):
             raise ValueError("second operand needed for ufunc" if b is None else "second operand provided when ufunc is unary")
-        offsets = hooks["offsets"](target, indices)
-        if b is not None:
-            values = as_array(b)
         if b is None:
             p = self.plan((target.code,))
         else:
+            values = as_array(b)
             p = self.plan((target.code, kind_of(b if type(b) in (int, float, complex) else values)))
-        if p.codes[0] != p.codes[self.nin]:
-            raise TypeError(f"ufunc {self.name!r} cannot write its result where its operand is")
-        if p.codes[0] != target.code:       # in the loop's type, then back
-            wide = copy_of(cast(target, p.codes[0]))
-            self.at(wide, indices, b)
-            assign(target, wide)
+        if p.codes[0] != target.code or p.codes[self.nin] != target.code:       # a cast at each step: NumPy does it
+            self.at_with_casts(target, indices, b if type(b) in (int, float, complex) else values)
             return
+        offsets = hooks["offsets"](target, indices)
         memcpy(shape, offsets.shape, offsets.ndim * sizeof(intp))
         fill_operand(&ops[0], offsets, offsets.ndim, shape, False)
         n = 1
@@ -991,6 +940,13 @@ cdef class ufunc:
         memset(ops[n].strides, 0, sizeof(ops[n].strides))
         not_full(&ops[n], target)           # it is also read
         launch(at_kernel(p.kernel, self.nin, target.code), ops, n + 1, offsets.ndim, shape, NULL)
+
+    def at_with_casts(self, ndarray target, indices, b):
+        """at() where the loop has other types than the target. Waits for everything."""
+        items = indices if isinstance(indices, tuple) else (indices,)
+        items = tuple([x.asnumpy() if isinstance(x, ndarray) else x for x in items])
+        b = () if b is None else (b.asnumpy() if isinstance(b, ndarray) else b,)
+        self.numpy.at(open_window(target), items, *b)
 
     @property
     def nargs(self):

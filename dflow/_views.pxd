@@ -6,6 +6,9 @@ from dflow._graph cimport intp
 cdef ndarray broadcast_view(ndarray a, int ndim, intp* shape)           # ValueError
 cdef ndarray reshape_view(ndarray a, int ndim, intp* shape, char order) # None: needs a copy
 cdef ndarray reshaped(ndarray a, int ndim, intp* shape)                 # view or copy, sizes agree
+cdef ndarray without_axis(ndarray a, int axis)                          # at index 0 of it, whatever its length
+cdef ndarray outer_part(ndarray a, int ncore)                           # without the last ncore axes
+cdef ndarray with_ones(ndarray a, list axes, int ndim)                  # axes of length 1 put in
 cdef object base_index(ndarray a, object key)                           # basic indexing, or NotImplemented
 cdef int fill_with(ndarray v, object value) except -1                   # v[...] = number
 

@@ -514,6 +514,41 @@ def squeeze(ndarray self, axis=None):
             k += 1
     return close_view(v)
 
+cdef ndarray without_axis(ndarray a, int axis):
+    """The view of a at index 0 of an axis, whatever its length."""
+    cdef ndarray v = new_view(a, a.ndim - 1)
+    cdef int i, k = 0
+    for i in range(a.ndim):
+        if i != axis:
+            v.shape[k] = a.shape[i]
+            v.shape[a.ndim - 1 + k] = strides_of(a)[i]
+            k += 1
+    return close_view(v)
+
+cdef ndarray outer_part(ndarray a, int ncore):
+    """The view of a without its last ncore axes."""
+    cdef ndarray v
+    if ncore == 0:
+        return a
+    v = new_view(a, a.ndim - ncore)
+    memcpy(v.shape, a.shape, v.ndim * sizeof(intp))
+    memcpy(v.shape + v.ndim, strides_of(a), v.ndim * sizeof(intp))
+    return close_view(v)
+
+cdef ndarray with_ones(ndarray a, list axes, int ndim):
+    """The view of a with axes of length 1 put in at these places."""
+    cdef ndarray v = new_view(a, ndim)
+    cdef int i, k = 0
+    for i in range(ndim):
+        if i in axes:
+            v.shape[i] = 1
+            v.shape[ndim + i] = a.itemsize
+        else:
+            v.shape[i] = a.shape[k]
+            v.shape[ndim + i] = strides_of(a)[k]
+            k += 1
+    return close_view(v)
+
 cdef str known_order(object order):
     """C, F, A or K; ValueError for anything else."""
     if order is None:
@@ -557,6 +592,8 @@ def view(ndarray self, dtype=None):
     if dtype is None or dtype is ndarray:
         return broadcast_same(self)
     code = code_of(dtype)
+    if not np.dtype(dtype).isnative:        # elsewhere such a type becomes native, but here it would change the values
+        raise TypeError(f"dflow arrays have the machine's byte order: dtype {np.dtype(dtype).str!r} is not supported")
     v = broadcast_same(self)
     last = self.ndim - 1
     if itemsizes[code] != self.itemsize:

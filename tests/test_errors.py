@@ -339,6 +339,7 @@ FLOATING = {
     "overflow encountered in multiply": lambda np: np.full(3, 1e300) * np.full(3, 1e300),
     "divide by zero encountered in log": lambda np: np.log(np.zeros(3)),
     "overflow encountered in exp": lambda np: np.exp(np.full(3, 1e5)),
+    "overflow encountered in cast": lambda np: np.full(3, 100000).astype("f2"),
 }
 
 

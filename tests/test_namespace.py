@@ -129,6 +129,17 @@ def test_what_holds_no_numbers_is_a_type_error(text):
         eval(text, {"np": np})
 
 
+def test_a_view_in_another_byte_order_is_a_type_error():
+    """Its values would be others; everything else that takes a dtype makes it native."""
+    x = np.arange(3)
+    for other in ("i8", "f4", "c16"):
+        dtype = numpy.dtype(other).newbyteorder("S")
+        with pytest.raises(TypeError, match=f"dtype '{dtype.str}' is not supported"):
+            x.view(dtype)
+        assert x[:2].view(dtype.newbyteorder("S")).tolist() == numpy.arange(2).view(other).tolist()
+    assert x.view("i1").dtype == "i1"
+
+
 def test_rows_are_complete():
     for row in TABLE.values():
         assert row.kind in KINDS and row.function.__doc__, row
@@ -316,7 +327,11 @@ UFUNCS = ("add(i, i, sig='dd->d')", "add(a, a, signature='dd->d', dtype=float)",
           "matmul.reduceat(f, [0])", "vecdot.outer(v, v)", "matmul.at(f, [0], v)", "divmod.reduce(v)",
           "sin.reduce(v)",
           "sin.accumulate(v)", "modf.at(v, [0])", "divmod.reduceat(v, [0])", "add.accumulate(v, None)",
-          "add.accumulate(a, None)", "matmul(a, a.T, keepdims=True)", "vecdot(a, a, keepdims=True)")
+          "add.accumulate(a, None)", "matmul(a, a.T, keepdims=True)", "vecdot(a, a, keepdims=True)",
+          # Of other types than the loop's: cast back after each step.
+          "multiply.at(i, [0, 0], 2.5)", "add.at(i, ([1, 1], [2, 2]), np.array([0.5, 1.5]))", "less.at(i, [0, 0], 3)",
+          "add.at(i[0], i[0] % 3, i[0] * 0.5)", "logical_and.at(i, 0, 2)", "sqrt.at(h, np.array([0, 0]))",
+          "add.at(i, [3], 0.5)", "add.at(i[0], [0, 1], [0.5, 1, 2])")
 
 
 @pytest.mark.parametrize("text", UFUNCS)

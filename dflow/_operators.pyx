@@ -111,7 +111,7 @@ cdef object binary_operator(int op, object a, object b):
     elif not operand(a) or not operand(b):
         if op == EQUAL or op == NOT_EQUAL:
             return compare_unlike(op, a, b)
-        return NotImplemented
+        return refuse(u, a, b, None)
     return call(u, (a, b), None, True, None, "same_kind", None)
 
 cdef bint repeats(object x):
@@ -135,6 +135,14 @@ cdef object compare_unlike(int op, object a, object b):
     out = new_array(BOOL, x.ndim, x.shape)
     out[...] = op == NOT_EQUAL
     return out
+
+cdef object refuse(ufunc u, object a, object b, object out):
+    """NumPy's error for None and text, of one element; any other thing may know what to do with an array."""
+    other = b if isinstance(a, ndarray) else a
+    if other is None or isinstance(other, (str, bytes)):
+        a, b, out = [np.ones((1,) * (<ndarray>x).ndim, x.dtype) if isinstance(x, ndarray) else x for x in (a, b, out)]
+        u.numpy(a, b, **({} if out is None else {"out": out}))
+    return NotImplemented
 
 cdef object simple_power(object a, object exponent):
     """NumPy's shortcuts for x ** 2 and the like, which also fix the last bits; None when there is none."""
@@ -191,7 +199,7 @@ cdef object inplace_operator(int op, object a, object b):
             if p.direct and not x.flags & SCALAR and x.flags & C_CONTIGUOUS and queue_binary(p, x, b, x) is not None:
                 return x
     elif not operand(b):
-        return NotImplemented
+        return refuse(u, a, b, a)
     if op == POWER and j >= NCODES:
         fast = simple_power(x, b)
         if fast is not None:

@@ -365,7 +365,7 @@ cdef bint copy_element(ndarray a, intp offset, ndarray value) noexcept:
     return True
 
 cdef int set_index(ndarray a, object key, object value) except -1:
-    cdef ndarray v
+    cdef ndarray v, source
     cdef intp offset
     cdef bint number = type(value) is float or type(value) is int or isinstance(value, (int, float, complex))
     if a.flags & (READONLY | SCALAR):
@@ -389,7 +389,19 @@ cdef int set_index(ndarray a, object key, object value) except -1:
     v = <ndarray>view
     if number:
         return fill_with(v, value)
-    return assign(v, <ndarray>value if isinstance(value, ndarray) else as_array_code(value, v.code))
+    source = <ndarray>value if isinstance(value, ndarray) else as_array_code(value, v.code)
+    if v.ndim == 0 and source.ndim and not has_ellipsis(key):
+        source = as_array_code(one_element(v.code, value), v.code)
+    return assign(v, source)
+
+cdef object one_element(int code, object value):
+    """A value to store at an index of integers, as NumPy takes it: no sequence, even of one. Its error, else."""
+    place = np.zeros(1, DTYPES[code])
+    if isinstance(value, ndarray):
+        place[0] = np.broadcast_to(np.zeros((), value.dtype), value.shape)
+        return value
+    place[0] = value
+    return place.reshape(())
 
 cdef bint all_zeros(ndarray v, char* number) noexcept:
     """Give a large array that nobody has used its memory, if that number is what it has in it anyway; whether it was done."""

@@ -229,20 +229,28 @@ class Stream:
         if replace and p is None and n > 0:
             index = self._integers(0, n, size, INTEGER, False)
         else:
-            count = math.prod(() if size is None else as_shape(size))
-            if not replace and count > n:
-                raise ValueError("Cannot take a larger sample than population when replace is False")
-            if count < SMALL:
-                index = self._small.choice(n, size, replace, p, 0, shuffle)
-                index = as_array(index) if size is not None else int(index)
-            else:
-                self._small.choice(n, 0, replace, p)            # its errors
-
-                def fill(generator, w):
-                    w[...] = generator.choice(n, w.shape, replace, p, 0, shuffle)
-
-                index = self._fill(as_shape(size), INTEGER, fill, False)
+            try:
+                index = self._chosen(n, size, replace, p, shuffle)
+            except ValueError:          # NumPy words it by the interface, and by whether a is an array
+                theirs = numpy.random.RandomState(0) if isinstance(self, RandomState) else self._small
+                theirs.choice(n if source is a and not isinstance(a, ndarray) else numpy.zeros(n), size, replace, p)
+                raise
         return index if source is a and not isinstance(a, ndarray) else take(source, index, axis)
+
+    def _chosen(self, n, size, replace, p, shuffle):
+        """Indices below n for choice()."""
+        count = math.prod(() if size is None else as_shape(size))
+        if not replace and count > n:
+            raise ValueError("Cannot take a larger sample than population when replace is False")
+        if count < SMALL:
+            index = self._small.choice(n, size, replace, p, 0, shuffle)
+            return as_array(index) if size is not None else int(index)
+        self._small.choice(n, 0, replace, p)            # its errors
+
+        def fill(generator, w):
+            w[...] = generator.choice(n, w.shape, replace, p, 0, shuffle)
+
+        return self._fill(as_shape(size), INTEGER, fill, False)
 
     def shuffle(self, x, axis=0):
         """Reorder along an axis, in place: a task, for our arrays."""

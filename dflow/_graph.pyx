@@ -47,23 +47,27 @@ cdef int line_of(Site* site) noexcept:
 cdef enum:
     TINY = 512              # data up to here lies in the storage's own cell
 
+cdef inline size_t header() noexcept nogil:
+    """Where a storage's data begins in its cell: aligned for every type."""
+    return (sizeof(Storage) + 15) & ~<size_t>15
+
 cdef inline bint data_inside(Storage* s) noexcept nogil:
-    return s.data == <char*>(s + 1)
+    return s.data == <char*>s + header()
 
 cdef inline size_t cell_size(Storage* s) noexcept nogil:
-    return sizeof(Storage) + (s.nbytes if data_inside(s) else 0)
+    return header() + s.nbytes if data_inside(s) else sizeof(Storage)
 
 cdef Storage* storage_new(size_t nbytes, bint pending) noexcept:
     global storages_made, bytes_made
     cdef bint tiny = nbytes <= TINY and not pending
-    cdef Storage* s = <Storage*>cell_alloc(STORAGES, sizeof(Storage) + (nbytes if tiny else 0))
+    cdef Storage* s = <Storage*>cell_alloc(STORAGES, header() + nbytes if tiny else sizeof(Storage))
     if s == NULL:
         return NULL
     memset(s, 0, sizeof(Storage))
     s.refs = 1
     s.nbytes = nbytes
     if tiny:
-        s.data = <char*>(s + 1)
+        s.data = <char*>s + header()
     storages_made += 1
     bytes_made += nbytes
     return s

@@ -587,3 +587,11 @@ def test_queued_as_numpy():
     with configured(limit=0):
         for row, sample in CASES[::7]:
             compare(call_of(row, sample), row.close, sample.startswith("?"))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "longdouble", "clongdouble"])
+def test_small_arrays_are_aligned_for_their_type(dtype):
+    """Their data lies behind the header of the storage."""
+    alignment = numpy.dtype(dtype).alignment
+    arrays = [np.zeros(n, dtype=dtype) + 1 for n in range(1, 20)]
+    assert all(dflow.submit(lambda a: a.ctypes.data % alignment, a).result() == 0 for a in arrays)

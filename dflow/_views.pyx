@@ -8,6 +8,7 @@ from libc.string cimport memcmp, memcpy, memset
 from libc.stdint cimport int64_t, uint8_t
 from dflow._memory cimport block_zeros
 from dflow._engine cimport settings, wait_storage
+from dflow._fp cimport warn_user
 from dflow._graph cimport Kernel, intp, storage_allocate, writable
 from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch
 from dflow._kernels cimport (
@@ -623,8 +624,7 @@ def astype(ndarray self, dtype, order="K", casting="unsafe", subok=True, copy=Tr
         what = "array data" if self.ndim else "scalar"
         raise TypeError(f"Cannot cast {what} from {DTYPES[self.code]!r} to {DTYPES[code]!r} according to the rule {casting!r}")
     if is_complex(self.code) and not is_complex(code) and code != BOOL:
-        import warnings
-        warnings.warn("Casting complex values to real discards the imaginary part", ComplexWarning, stacklevel=1)
+        warn_user("Casting complex values to real discards the imaginary part", ComplexWarning)
     if code != self.code:
         return cast(self, code)
     if not copy:

@@ -352,6 +352,25 @@ def test_floating_point_warnings_name_the_users_line(queued, text):
     assert (actual.filename, actual.lineno) == (expected.filename, expected.lineno)
 
 
+@pytest.mark.parametrize("name", ["mean", "var", "std"])
+def test_warnings_inside_functions_written_in_python_name_the_users_line(name, queued):
+    for module in (numpy, np):
+        caught = recorded(lambda module=module: repr(getattr(module, name)(module.zeros((2, 0)), axis=1)))
+        assert "invalid value encountered in divide" in [str(w.message) for w in caught]
+        assert {(w.filename, w.lineno) for w in caught if module is np} <= {(__file__, line() - 2)}
+
+
+def test_a_mask_without_out_warns_as_in_numpy():
+    def call(module, options):
+        x = module.arange(3.0)
+        return recorded(lambda: module.add(x, 1, where=x > 0, **options(x)))
+
+    for options in (lambda x: {}, lambda x: {"out": None}, lambda x: {"out": x}):
+        expected, actual = [[(w.category, str(w.message), w.filename, w.lineno) for w in call(module, options)]
+                            for module in (numpy, np)]
+        assert actual == expected
+
+
 def recorded(function):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -637,6 +637,30 @@ def fill(ndarray self, value):
     """Set every element to one number."""
     set_index(self, Ellipsis, value)
 
+def resize(ndarray self, *new_shape, refcheck=True):
+    """Another shape and size in place: the elements as they lie in memory, then zeros. Views keep what they see."""
+    cdef intp dims[MAXDIMS]
+    cdef int ndim
+    cdef intp n
+    cdef ndarray made
+    if not new_shape or new_shape[0] is None and len(new_shape) == 1:
+        return
+    ndim = parse_shape(new_shape[0] if len(new_shape) == 1 else new_shape, dims)
+    if not self.flags & (C_CONTIGUOUS | F_CONTIGUOUS):
+        raise ValueError("resize only works on single-segment arrays")
+    for n in dims[:ndim]:
+        if n < 0:
+            raise ValueError("negative dimensions not allowed")
+    if self.base != NULL:
+        raise ValueError("cannot resize this array: it does not own its data")
+    made = new_array(self.code, ndim, dims)
+    n = min(self.size, made.size)
+    order = "C" if self.flags & C_CONTIGUOUS else "F"
+    made = reshape_to(made, -1)
+    set_index(made, slice(n, None), 0)
+    set_index(made, slice(n), get_index(ravel(self, order), slice(n)))
+    become(self, reshape_view(made, ndim, dims, c"C" if order == "C" else c"F"))
+
 def setflags(ndarray self, write=None, align=None, uic=None):
     """Make the array read-only, or writeable where what it is a view of is. The other flags never change."""
     if align is not None and not align or uic:
@@ -659,13 +683,14 @@ def is_scalar(ndarray a):
     return a.flags & SCALAR != 0
 
 def __copy__(ndarray self):
-    return copy_of(self)
+    return hooks["copy_order"](self, "K")
 
 def __deepcopy__(ndarray self, memo):
-    return copy_of(self)
+    return hooks["copy_order"](self, "K")
 
 def __reduce__(ndarray self):
-    return array, (self.asnumpy(),)
+    values = self.asnumpy() if self.flags & C_CONTIGUOUS or not self.flags & F_CONTIGUOUS else self.T.asnumpy().T
+    return array, (values,)                 # array() keeps their order
 
 def item(ndarray self, *args):
     """One element as a Python scalar."""
@@ -721,8 +746,7 @@ def __array__(ndarray self, dtype=None, *, copy=None):
 
 cdef intp item_offset(ndarray a, tuple args) except -1:
     """The byte offset of what item() names: item(i) counts through the array, item(i, j, ...) indexes it."""
-    cdef intp i, offset = a.offset
-    cdef int k
+    cdef intp i
     if len(args) == 1 and isinstance(args[0], tuple):
         args = args[0]
     if len(args) == a.ndim:
@@ -732,11 +756,37 @@ cdef intp item_offset(ndarray a, tuple args) except -1:
     i = PyNumber_AsSsize_t(args[0], IndexError)
     if i < -a.size or i >= a.size:
         raise IndexError(f"index {i} is out of bounds for size {a.size}")
-    i = i + a.size if i < 0 else i
+    return flat_offset(a, i + a.size if i < 0 else i)
+
+cdef inline intp flat_offset(ndarray a, intp i) noexcept:
+    """The byte offset of the i-th element in C order."""
+    cdef intp offset = a.offset
+    cdef int k
+    if a.flags & C_CONTIGUOUS:
+        return offset + i * a.itemsize
     for k in range(a.ndim - 1, -1, -1):
         offset += i % a.shape[k] * strides_of(a)[k]
         i //= a.shape[k]
     return offset
+
+cdef class FlatIterator:
+    """The elements in C order, each as it is when its turn comes; index: whose turn is next."""
+    cdef readonly ndarray base
+    cdef readonly intp index
+
+    def __init__(self, ndarray base):
+        self.base = base
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef ndarray a = self.base
+        cdef intp i = self.index
+        if i >= a.size:
+            raise StopIteration
+        self.index = i + 1
+        return element(a, flat_offset(a, i))
 
 SMALL = 4096                    # elements that a NumPy function may get at once, in the caller
 cdef intp small_size = SMALL
@@ -784,7 +834,7 @@ def fill_numpy(function, out, *args, **keywords):
             results[i] = x
     return results[0] if len(results) == 1 else tuple(results)
 
-for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, fill, setflags, __copy__, __deepcopy__, __reduce__, item, tolist, tobytes, __array__):
+for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, fill, resize, setflags, __copy__, __deepcopy__, __reduce__, item, tolist, tobytes, __array__):
     attach(_method.__name__, _method)
 set_hook("reshape", reshape)
 

@@ -282,10 +282,12 @@ cdef int parse_shape(object shape, intp* out) except -1:
         return 1
     elif isinstance(shape, (tuple, list)):
         items = shape
-    elif shape is not None and not hasattr(shape, "__iter__") and not PyIndex_Check(shape):
+    elif shape is None:
+        raise TypeError("Use () not None as shape arguments")
+    elif not hasattr(shape, "__iter__") and not PyIndex_Check(shape):
         raise TypeError(f"expected a sequence of integers or a single integer, got {str(shape)!r}")
-    elif shape is None or not hasattr(shape, "__iter__") or (isinstance(shape, ndarray) and (<ndarray>shape).ndim == 0):
-        items = (shape,) if shape is not None else ()
+    elif not hasattr(shape, "__iter__") or (isinstance(shape, ndarray) and (<ndarray>shape).ndim == 0):
+        items = (shape,)
     else:
         items = tuple(shape)
     if len(items) > MAXDIMS:

@@ -109,9 +109,7 @@ cdef object binary_operator(int op, object a, object b):
     elif op == MULTIPLY and (type(a) in (list, tuple) or type(b) in (list, tuple)) and repeats(b if type(b) is ndarray else a):
         return b * int(a) if type(a) is ndarray else a * int(b)
     elif not operand(a) or not operand(b):
-        if op == EQUAL or op == NOT_EQUAL:
-            return compare_unlike(op, a, b)
-        return NotImplemented
+        return compare_unlike(op, a, b) if op == EQUAL or op == NOT_EQUAL else refused(op, a, b, False)
     return call(u, (a, b), None, True, None, "same_kind", None)
 
 cdef bint repeats(object x):
@@ -127,14 +125,25 @@ cdef bint operand(object x):
     return hasattr(x, "__array__") or hasattr(x, "__array_interface__") or hasattr(x, "__buffer__")
 
 cdef object compare_unlike(int op, object a, object b):
-    """With None or another thing that is no number: never equal."""
+    """With None or another thing that is no number: never equal, unless it has its own way to compare."""
     cdef ndarray x = a if isinstance(a, ndarray) else b
     other = b if isinstance(a, ndarray) else a
-    if other is not None and not isinstance(other, (str, bytes)):
+    if not (other is None or isinstance(other, (str, bytes, dict, set, frozenset)) or type(other).__eq__ is object.__eq__):
         return NotImplemented
     out = new_array(BOOL, x.ndim, x.shape)
     out[...] = op == NOT_EQUAL
+    if x.ndim == 0:
+        (<ndarray?>out).flags |= SCALAR
     return out
+
+cdef object refused(int op, object a, object b, bint inplace):
+    """NumPy's own error for an array and None or a text; what else is no operand gets its chance."""
+    other = b if isinstance(a, ndarray) else a
+    if other is not None and not isinstance(other, (str, bytes)) or op == MULTIPLY and (repeats(a) or repeats(b)):
+        return NotImplemented
+    samples = [np.ones((1,) * x.ndim, x.dtype) if isinstance(x, ndarray) else x for x in (a, b)]
+    getattr(np, operator_names[op])(*samples, **({"out": samples[0]} if inplace else {}))
+    return NotImplemented
 
 cdef object simple_power(object a, object exponent):
     """NumPy's shortcuts for x ** 2 and the like, which also fix the last bits; None when there is none."""
@@ -191,7 +200,7 @@ cdef object inplace_operator(int op, object a, object b):
             if p.direct and not x.flags & SCALAR and x.flags & C_CONTIGUOUS and queue_binary(p, x, b, x) is not None:
                 return x
     elif not operand(b):
-        return NotImplemented
+        return refused(op, a, b, True)
     if op == POWER and j >= NCODES:
         fast = simple_power(x, b)
         if fast is not None:

@@ -366,7 +366,6 @@ cdef bint copy_element(ndarray a, intp offset, ndarray value) noexcept:
     return True
 
 cdef int set_index(ndarray a, object key, object value) except -1:
-    cdef ndarray v
     cdef intp offset
     cdef bint number = type(value) is float or type(value) is int or isinstance(value, (int, float, complex))
     if a.flags & (READONLY | SCALAR):
@@ -387,10 +386,19 @@ cdef int set_index(ndarray a, object key, object value) except -1:
     view = base_index(a, key)
     if view is NotImplemented:
         return advanced_set(a, key, value)
-    v = <ndarray>view
-    if number:
-        return fill_with(v, value)
+    return fill_with(<ndarray>view, value) if number else store(<ndarray>view, key, value)
+
+cdef int store(ndarray v, object key, object value) except -1:
+    """What is no Python number into the view that a key names."""
+    if v.ndim == 0 and not (isinstance(value, ndarray) and ((<ndarray>value).ndim == 0 or has_ellipsis(key))):
+        value = one_element(v.code, Ellipsis if has_ellipsis(key) else (), value)
     return assign(v, <ndarray>value if isinstance(value, ndarray) else as_array_code(value, v.code))
+
+cdef ndarray one_element(int code, object key, object value):
+    """What NumPy stores as one element: it takes texts and None for numbers, and its errors tell of sequences."""
+    place = np.empty((), DTYPES[code])
+    place[key] = value.asnumpy() if isinstance(value, ndarray) else value
+    return as_array(place)
 
 cdef bint all_zeros(ndarray v, char* number) noexcept:
     """Give a large array that nobody has used its memory, if that number is what it has in it anyway; whether it was done."""
@@ -434,7 +442,7 @@ def reshape(ndarray self, *shape, order="C", copy=None):
         if order == "K":
             raise ValueError("order 'K' is not permitted for reshaping")
     if len(shape) == 1:
-        return reshape_to(self, shape[0], order, copy)
+        return reshape_to(self, shape_tuple(self) if shape[0] is None else shape[0], order, copy)
     return reshape_to(self, shape, order, copy)
 
 def transpose(ndarray self, *axes):
@@ -550,7 +558,7 @@ cdef ndarray with_ones(ndarray a, list axes, int ndim):
             k += 1
     return close_view(v)
 
-cdef str known_order(object order):
+cpdef str known_order(object order):
     """C, F, A or K; ValueError for anything else."""
     if order is None:
         return "C"
@@ -610,6 +618,8 @@ def view(ndarray self, dtype=None):
 
 def copy(ndarray self, order="C"):
     """A copy; order "K": in the memory order of the array."""
+    if order != "C" and order != "K":
+        order = known_order(order)
     if order == "C" or (order != "F" and self.flags & C_CONTIGUOUS):
         return copy_of(self)
     return hooks["copy_order"](self, order)
@@ -635,6 +645,8 @@ def astype(ndarray self, dtype, order="K", casting="unsafe", subok=True, copy=Tr
 
 def fill(ndarray self, value):
     """Set every element to one number."""
+    if not isinstance(value, (int, float, complex)) and not (isinstance(value, ndarray) and (<ndarray>value).ndim == 0):
+        value = one_element(self.code, (), value)
     set_index(self, Ellipsis, value)
 
 def resize(ndarray self, *new_shape, refcheck=True):

@@ -11,7 +11,7 @@ from libc.stdlib cimport malloc, free
 from libc.string cimport memcpy
 from dflow._engine cimport submit, wait_storage, region_ready, settings, nudge, make_room, memory_budget
 from dflow._workers cimport inside_host_task
-from dflow._fp cimport read_fp_policy, fp_warn, fp_strict
+from dflow._fp cimport read_fp_policy, fp_warn, fp_strict, warn_user
 from dflow._graph cimport (
     Task, WRITE, FULL, TRACKED, HAS_REGIONS, ALWAYS, FLAT, HOST, REPORTS_FP, Region, storage_new, storage_unref,
     storage_allocate, bytes_live, readable, task_new, task_operand, task_constant, task_region, task_dims, task_constants,
@@ -282,10 +282,12 @@ cdef int parse_shape(object shape, intp* out) except -1:
         return 1
     elif isinstance(shape, (tuple, list)):
         items = shape
-    elif shape is not None and not hasattr(shape, "__iter__") and not PyIndex_Check(shape):
+    elif shape is None:
+        raise TypeError("Use () not None as shape arguments")
+    elif not hasattr(shape, "__iter__") and not PyIndex_Check(shape):
         raise TypeError(f"expected a sequence of integers or a single integer, got {str(shape)!r}")
-    elif shape is None or not hasattr(shape, "__iter__") or (isinstance(shape, ndarray) and (<ndarray>shape).ndim == 0):
-        items = (shape,) if shape is not None else ()
+    elif not hasattr(shape, "__iter__") or (isinstance(shape, ndarray) and (<ndarray>shape).ndim == 0):
+        items = (shape,)
     else:
         items = tuple(shape)
     if len(items) > MAXDIMS:
@@ -552,8 +554,7 @@ cdef int assign(ndarray target, ndarray source) except -1:
         if skip < 0 or (source.shape[i] != 1 and source.shape[i] != target.shape[skip + i]):
             raise ValueError(f"could not broadcast input array from shape {shape_text(source)} into shape {shape_text(target)}")
     if is_complex(source.code) and not is_complex(target.code) and target.code != BOOL:
-        import warnings
-        warnings.warn("Casting complex values to real discards the imaginary part", ComplexWarning, stacklevel=1)
+        warn_user("Casting complex values to real discards the imaginary part", ComplexWarning)
     if source.st == target.st and may_overlap(source, target):
         if source.code == target.code and same_elements(source, target):
             return 0

@@ -8,6 +8,7 @@ cdef extern from "_sync.h" nogil:
     int FP_DIVIDE, FP_OVER, FP_UNDER, FP_INVALID
 
 cdef int fp_event(int flags, Kernel* k) except -1           # flags that a kernel raised in the caller: warn, raise, call
+cdef int warn_user(str message, object category) except -1   # at the user's line
 cdef int read_fp_policy() except -1                         # np.errstate, into:
 cdef int fp_warn                                            # flags to warn of
 cdef int fp_strict                                          # flags that raise or call: their operations run at once

@@ -1,5 +1,8 @@
 """Floating point flags: np.errstate's policy, and the warnings that workers leave for the next sync."""
 
+import os
+import sys
+
 import numpy as np
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
@@ -91,6 +94,19 @@ cdef bint warnings_wait() noexcept nogil:
 
 cdef dict warning_registries = {}           # file name: what the warnings module has shown of it
 
+cdef str PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+cdef int warn_user(str message, object category) except -1:
+    """Warn at the running line of the user's program: the innermost frame outside dflow."""
+    import warnings
+    frame = sys._getframe()
+    level = 1
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level)
+    return 0
+
 cdef int report_fp(int flags, Site* site, Kernel* kernel) except -1:
     """RuntimeWarnings for floating point flags; at a site, or, when it is NULL, at the running line."""
     import warnings
@@ -99,7 +115,7 @@ cdef int report_fp(int flags, Site* site, Kernel* kernel) except -1:
             continue
         message = f"{text} encountered in {kernel.name.decode()}"
         if site == NULL:
-            warnings.warn(message, RuntimeWarning, stacklevel=1)
+            warn_user(message, RuntimeWarning)
         else:
             code = <object>site.code
             registry = warning_registries.setdefault(code.co_filename, {})

@@ -11,6 +11,7 @@ cimport numpy as cnp
 from cpython.slice cimport PySlice_Check
 from libc.string cimport memcpy, memset
 from dflow._engine cimport settings
+from dflow._fp cimport warn_user
 from dflow._graph cimport Kernel, intp, loop_t, FULL, WRITE, ELEMENTWISE, PARTIAL, ROWS, writable
 from dflow._launch cimport Operand, Core, MAXDIMS, fill_constant, launch
 from dflow._kernels cimport (
@@ -20,6 +21,8 @@ from dflow._views cimport *
 from dflow._array import set_hook
 from dflow._quick cimport allocated, count_bytes, count_true, quick_kind, quick_ready, same_shape, NKINDS
 from dflow._ufunc cimport broadcast_shape, take_whole_region
+
+from numpy.exceptions import ComplexWarning
 
 cnp.import_array()
 
@@ -643,9 +646,7 @@ cdef bint is_mask(object key):
 
 cdef ndarray cast_value(ndarray a, ndarray value):
     if is_complex(value.code) and not is_complex(a.code) and a.code != BOOL:
-        import warnings
-        from numpy.exceptions import ComplexWarning
-        warnings.warn("Casting complex values to real discards the imaginary part", ComplexWarning, stacklevel=1)
+        warn_user("Casting complex values to real discards the imaginary part", ComplexWarning)
     return cast(value, a.code)
 
 cdef ndarray reshape_front(ndarray a, int m):

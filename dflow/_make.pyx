@@ -202,7 +202,7 @@ cdef ndarray filled(ndarray a, object value):
     if type(value) is float or type(value) is int:
         fill_with(a, value)
     else:
-        index_set(a, Ellipsis, value)
+        index_set(a, Ellipsis, as_array_code(value, a.code))
     return a
 
 cdef ndarray like(object a, object dtype, object order, object shape):

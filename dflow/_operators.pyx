@@ -127,13 +127,15 @@ cdef bint operand(object x):
     return hasattr(x, "__array__") or hasattr(x, "__array_interface__") or hasattr(x, "__buffer__")
 
 cdef object compare_unlike(int op, object a, object b):
-    """With None or another thing that is no number: never equal."""
+    """With None or another thing that is no number: never equal, unless it has its own way to compare."""
     cdef ndarray x = a if isinstance(a, ndarray) else b
     other = b if isinstance(a, ndarray) else a
-    if other is not None and not isinstance(other, (str, bytes)):
+    if not (other is None or isinstance(other, (str, bytes, dict, set, frozenset)) or type(other).__eq__ is object.__eq__):
         return NotImplemented
     out = new_array(BOOL, x.ndim, x.shape)
     out[...] = op == NOT_EQUAL
+    if x.ndim == 0:
+        (<ndarray?>out).flags |= SCALAR
     return out
 
 cdef object refuse(ufunc u, object a, object b, object out):

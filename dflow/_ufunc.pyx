@@ -15,7 +15,7 @@ from dflow._views import fill_numpy, open_window
 
 from numpy._core._exceptions import _UFuncOutputCastingError
 
-NO_VALUE = np._NoValue          # stands for an `initial` that was not given
+NO_VALUE = np._NoValue          # stands for what was not given
 LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor"))
 
 # ---- plans -----------------------------------------------------------------------------------------------------
@@ -773,8 +773,12 @@ cdef class ufunc:
             self.unary[<int>kinds[0]] = p
         return p
 
-    def __call__(self, *inputs, out=None, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None,
+    def __call__(self, *inputs, out=NO_VALUE, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None,
                  sig=None, axes=None, axis=None, keepdims=False, **unknown):
+        if out is NO_VALUE:
+            out = None
+            if where is not True and len(inputs) <= self.nin:
+                np.positive(0, where=False)         # NumPy warns of it, in the versions that do
         if sig is not None:
             if signature is not None:
                 raise TypeError("cannot specify both 'sig' and 'signature'")

@@ -8,6 +8,7 @@ from libc.string cimport memcmp, memcpy, memset
 from libc.stdint cimport int64_t, uint8_t
 from dflow._memory cimport block_zeros
 from dflow._engine cimport settings, wait_storage
+from dflow._fp cimport warn_user
 from dflow._graph cimport Kernel, intp, storage_allocate, writable
 from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch
 from dflow._kernels cimport (
@@ -365,7 +366,6 @@ cdef bint copy_element(ndarray a, intp offset, ndarray value) noexcept:
     return True
 
 cdef int set_index(ndarray a, object key, object value) except -1:
-    cdef ndarray v, source
     cdef intp offset
     cdef bint number = type(value) is float or type(value) is int or isinstance(value, (int, float, complex))
     if a.flags & (READONLY | SCALAR):
@@ -386,22 +386,19 @@ cdef int set_index(ndarray a, object key, object value) except -1:
     view = base_index(a, key)
     if view is NotImplemented:
         return advanced_set(a, key, value)
-    v = <ndarray>view
-    if number:
-        return fill_with(v, value)
-    source = <ndarray>value if isinstance(value, ndarray) else as_array_code(value, v.code)
-    if v.ndim == 0 and source.ndim and not has_ellipsis(key):
-        source = as_array_code(one_element(v.code, value), v.code)
-    return assign(v, source)
+    return fill_with(<ndarray>view, value) if number else store(<ndarray>view, key, value)
 
-cdef object one_element(int code, object value):
-    """A value to store at an index of integers, as NumPy takes it: no sequence, even of one. Its error, else."""
-    place = np.zeros(1, DTYPES[code])
-    if isinstance(value, ndarray):
-        place[0] = np.broadcast_to(np.zeros((), value.dtype), value.shape)
-        return value
-    place[0] = value
-    return place.reshape(())
+cdef int store(ndarray v, object key, object value) except -1:
+    """What is no Python number into the view that a key names."""
+    if v.ndim == 0 and not (isinstance(value, ndarray) and ((<ndarray>value).ndim == 0 or has_ellipsis(key))):
+        value = one_element(v.code, Ellipsis if has_ellipsis(key) else (), value)
+    return assign(v, <ndarray>value if isinstance(value, ndarray) else as_array_code(value, v.code))
+
+cdef ndarray one_element(int code, object key, object value):
+    """What NumPy stores as one element: it takes texts and None for numbers, and its errors tell of sequences."""
+    place = np.empty((), DTYPES[code])
+    place[key] = value.asnumpy() if isinstance(value, ndarray) else value
+    return as_array(place)
 
 cdef bint all_zeros(ndarray v, char* number) noexcept:
     """Give a large array that nobody has used its memory, if that number is what it has in it anyway; whether it was done."""
@@ -445,7 +442,7 @@ def reshape(ndarray self, *shape, order="C", copy=None):
         if order == "K":
             raise ValueError("order 'K' is not permitted for reshaping")
     if len(shape) == 1:
-        return reshape_to(self, shape[0], order, copy)
+        return reshape_to(self, shape_tuple(self) if shape[0] is None else shape[0], order, copy)
     return reshape_to(self, shape, order, copy)
 
 def transpose(ndarray self, *axes):
@@ -561,7 +558,7 @@ cdef ndarray with_ones(ndarray a, list axes, int ndim):
             k += 1
     return close_view(v)
 
-cdef str known_order(object order):
+cpdef str known_order(object order):
     """C, F, A or K; ValueError for anything else."""
     if order is None:
         return "C"
@@ -621,6 +618,8 @@ def view(ndarray self, dtype=None):
 
 def copy(ndarray self, order="C"):
     """A copy; order "K": in the memory order of the array."""
+    if order != "C" and order != "K":
+        order = known_order(order)
     if order == "C" or (order != "F" and self.flags & C_CONTIGUOUS):
         return copy_of(self)
     return hooks["copy_order"](self, order)
@@ -635,8 +634,7 @@ def astype(ndarray self, dtype, order="K", casting="unsafe", subok=True, copy=Tr
         what = "array data" if self.ndim else "scalar"
         raise TypeError(f"Cannot cast {what} from {DTYPES[self.code]!r} to {DTYPES[code]!r} according to the rule {casting!r}")
     if is_complex(self.code) and not is_complex(code) and code != BOOL:
-        import warnings
-        warnings.warn("Casting complex values to real discards the imaginary part", ComplexWarning, stacklevel=1)
+        warn_user("Casting complex values to real discards the imaginary part", ComplexWarning)
     if code != self.code:
         return cast(self, code)
     if not copy:
@@ -647,7 +645,33 @@ def astype(ndarray self, dtype, order="K", casting="unsafe", subok=True, copy=Tr
 
 def fill(ndarray self, value):
     """Set every element to one number."""
+    if not isinstance(value, (int, float, complex)) and not (isinstance(value, ndarray) and (<ndarray>value).ndim == 0):
+        value = one_element(self.code, (), value)
     set_index(self, Ellipsis, value)
+
+def resize(ndarray self, *new_shape, refcheck=True):
+    """Another shape and size in place: the elements as they lie in memory, then zeros. Views keep what they see."""
+    cdef intp dims[MAXDIMS]
+    cdef int ndim
+    cdef intp n
+    cdef ndarray made
+    if not new_shape or new_shape[0] is None and len(new_shape) == 1:
+        return
+    ndim = parse_shape(new_shape[0] if len(new_shape) == 1 else new_shape, dims)
+    if not self.flags & (C_CONTIGUOUS | F_CONTIGUOUS):
+        raise ValueError("resize only works on single-segment arrays")
+    for n in dims[:ndim]:
+        if n < 0:
+            raise ValueError("negative dimensions not allowed")
+    if self.base != NULL:
+        raise ValueError("cannot resize this array: it does not own its data")
+    made = new_array(self.code, ndim, dims)
+    n = min(self.size, made.size)
+    order = "C" if self.flags & C_CONTIGUOUS else "F"
+    made = reshape_to(made, -1)
+    set_index(made, slice(n, None), 0)
+    set_index(made, slice(n), get_index(ravel(self, order), slice(n)))
+    become(self, reshape_view(made, ndim, dims, c"C" if order == "C" else c"F"))
 
 def setflags(ndarray self, write=None, align=None, uic=None):
     """Make the array read-only, or writeable where what it is a view of is. The other flags never change."""
@@ -671,13 +695,14 @@ def is_scalar(ndarray a):
     return a.flags & SCALAR != 0
 
 def __copy__(ndarray self):
-    return copy_of(self)
+    return hooks["copy_order"](self, "K")
 
 def __deepcopy__(ndarray self, memo):
-    return copy_of(self)
+    return hooks["copy_order"](self, "K")
 
 def __reduce__(ndarray self):
-    return array, (self.asnumpy(),)
+    values = self.asnumpy() if self.flags & C_CONTIGUOUS or not self.flags & F_CONTIGUOUS else self.T.asnumpy().T
+    return array, (values,)                 # array() keeps their order
 
 def item(ndarray self, *args):
     """One element as a Python scalar."""
@@ -733,8 +758,7 @@ def __array__(ndarray self, dtype=None, *, copy=None):
 
 cdef intp item_offset(ndarray a, tuple args) except -1:
     """The byte offset of what item() names: item(i) counts through the array, item(i, j, ...) indexes it."""
-    cdef intp i, offset = a.offset
-    cdef int k
+    cdef intp i
     if len(args) == 1 and isinstance(args[0], tuple):
         args = args[0]
     if len(args) == a.ndim:
@@ -744,11 +768,37 @@ cdef intp item_offset(ndarray a, tuple args) except -1:
     i = PyNumber_AsSsize_t(args[0], IndexError)
     if i < -a.size or i >= a.size:
         raise IndexError(f"index {i} is out of bounds for size {a.size}")
-    i = i + a.size if i < 0 else i
+    return flat_offset(a, i + a.size if i < 0 else i)
+
+cdef inline intp flat_offset(ndarray a, intp i) noexcept:
+    """The byte offset of the i-th element in C order."""
+    cdef intp offset = a.offset
+    cdef int k
+    if a.flags & C_CONTIGUOUS:
+        return offset + i * a.itemsize
     for k in range(a.ndim - 1, -1, -1):
         offset += i % a.shape[k] * strides_of(a)[k]
         i //= a.shape[k]
     return offset
+
+cdef class FlatIterator:
+    """The elements in C order, each as it is when its turn comes; index: whose turn is next."""
+    cdef readonly ndarray base
+    cdef readonly intp index
+
+    def __init__(self, ndarray base):
+        self.base = base
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef ndarray a = self.base
+        cdef intp i = self.index
+        if i >= a.size:
+            raise StopIteration
+        self.index = i + 1
+        return element(a, flat_offset(a, i))
 
 SMALL = 4096                    # elements that a NumPy function may get at once, in the caller
 cdef intp small_size = SMALL
@@ -796,7 +846,7 @@ def fill_numpy(function, out, *args, **keywords):
             results[i] = x
     return results[0] if len(results) == 1 else tuple(results)
 
-for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, fill, setflags, __copy__, __deepcopy__, __reduce__, item, tolist, tobytes, __array__):
+for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, fill, resize, setflags, __copy__, __deepcopy__, __reduce__, item, tolist, tobytes, __array__):
     attach(_method.__name__, _method)
 set_hook("reshape", reshape)
 

@@ -352,6 +352,25 @@ def test_floating_point_warnings_name_the_users_line(queued, text):
     assert (actual.filename, actual.lineno) == (expected.filename, expected.lineno)
 
 
+@pytest.mark.parametrize("name", ["mean", "var", "std"])
+def test_warnings_inside_functions_written_in_python_name_the_users_line(name, queued):
+    for module in (numpy, np):
+        caught = recorded(lambda module=module: repr(getattr(module, name)(module.zeros((2, 0)), axis=1)))
+        assert "invalid value encountered in divide" in [str(w.message) for w in caught]
+        assert {(w.filename, w.lineno) for w in caught if module is np} <= {(__file__, line() - 2)}
+
+
+def test_a_mask_without_out_warns_as_in_numpy():
+    def call(module, options):
+        x = module.arange(3.0)
+        return recorded(lambda: module.add(x, 1, where=x > 0, **options(x)))
+
+    for options in (lambda x: {}, lambda x: {"out": None}, lambda x: {"out": x}):
+        expected, actual = [[(w.category, str(w.message), w.filename, w.lineno) for w in call(module, options)]
+                            for module in (numpy, np)]
+        assert actual == expected
+
+
 def recorded(function):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -519,6 +538,37 @@ REJECTED = {
     "hash": lambda np: {np.zeros(2)},
     "write to a broadcast": lambda np: np.broadcast_to(np.zeros(3), (2, 3)).__setitem__(0, 1),
     "shape assignment": lambda np: setattr(np.zeros(3), "shape", (2,)),
+    "a list as an element": lambda np: np.zeros(2).__setitem__(0, [1]),
+    "lists as an element": lambda np: np.zeros((2, 2)).__setitem__((0, 1), [[1, 2]]),
+    "a list as an integer": lambda np: np.arange(2).__setitem__(0, [1]),
+    "a list as a complex element": lambda np: np.zeros(2, complex).__setitem__(0, [1]),
+    "an array as an element": lambda np: np.zeros(2).__setitem__(0, np.array([1])),
+    "an array as an integer": lambda np: np.arange(2).__setitem__(-1, np.array([1, 2])),
+    "a list as all there is": lambda np: np.zeros(()).__setitem__(Ellipsis, [1]),
+    "fill with a list": lambda np: np.zeros(2).fill([1]),
+    "fill with an array": lambda np: np.zeros(2).fill(np.array([1, 2])),
+    "no shape": lambda np: np.zeros(None),
+    "einsum order": lambda np: np.einsum("i->i", np.zeros(2), order="W"),
+    "copy order": lambda np: np.zeros(2).copy("W"),
+    "plus None": lambda np: np.zeros(2) + None,
+    "None minus": lambda np: None - np.arange(2),
+    "less than None": lambda np: np.zeros(2) < None,
+    "plus a text": lambda np: np.zeros(2) + "a",
+    "a text plus": lambda np: "a" + np.arange(2),
+    "divmod of a text": lambda np: divmod(np.zeros(2), "a"),
+    "in-place None": lambda np: np.zeros(2).__iadd__(None),
+    "in-place text": lambda np: np.arange(2).__imul__("a"),
+    "resize of a view": lambda np: np.zeros(6)[:4].resize(3),
+    "resize of columns": lambda np: np.zeros((3, 4))[:, 1:].resize(3),
+    "resize to less than nothing": lambda np: np.zeros(6).resize(-1),
+    "byteswap": lambda np: np.broadcast_to(np.zeros(3), (2, 3)).byteswap(True),
+    "choice of nothing": lambda np: np.random.choice([], 1),
+    "choice of zero": lambda np: np.random.choice(0, 1),
+    "choice of too few": lambda np: np.random.choice(3, 5, replace=False),
+    "choice of a float": lambda np: np.random.choice(2.5),
+    "choice of rows": lambda np: np.random.choice([[1, 2]]),
+    "choice by wrong chances": lambda np: np.random.choice(3, p=[0.1, 0.2, 0.3]),
+    "a generator's choice of nothing": lambda np: np.random.default_rng(0).choice([], 1),
     "uniform": lambda np: np.random.default_rng(0).integers(5, 2),
     "element of a list": lambda np: np.zeros(3).__setitem__(0, [1, 2]),
     "integer of a list": lambda np: np.arange(3).__setitem__(0, [1, 2]),

@@ -5,8 +5,10 @@ call the arrays that it names are compared too, so what works in place is tested
 NumPy's type and text, or the same type only where the sample begins with "?".
 """
 
+import copy
 import importlib
 import operator
+import pickle
 import re
 import warnings
 from functools import partial
@@ -276,6 +278,76 @@ def test_flat_and_flags():
     assert not np.broadcast_to(x, (2, 3, 4)).flags.writeable
 
 
+def test_flat_is_an_iterator():
+    for module in (numpy, np):
+        x = module.arange(6).reshape(2, 3).T
+        flat = x.flat
+        assert (flat.index, flat.coords, flat.base is x, iter(flat) is flat) == (0, (0, 0), True, True)
+        assert [next(flat).item(), next(flat).item()] == [0, 3] and (flat.index, flat.coords) == (2, (1, 0))
+        x[2, 1] = 9                         # seen, though the iterator is on its way
+        assert [element.item() for element in flat] == [1, 4, 2, 9] and (flat.index, flat.coords) == (6, (3, 0))
+        assert next(flat, None) is None and next(module.array(2.5).flat).item() == 2.5
+
+
+RESIZES = ("np.arange(6)", "np.arange(2)", "np.ones((2, 3))", "np.array(numpy.asfortranarray(a))", "np.zeros(0)",
+           "np.array(5)")
+
+
+@pytest.mark.parametrize("shape", ["4, ", "(2, 3), ", "3, 2, ", "(), ", "0, ", "None, ", ""])
+@pytest.mark.parametrize("array", RESIZES)
+def test_resize_as_numpy(array, shape):
+    results = []
+    for module in (numpy, np):
+        names = {"np": module, "numpy": numpy, "a": SOURCES["a"]}
+        x = eval(array, names)
+        eval(f"x.resize({shape}refcheck=False)", {"x": x})
+        results.append((plain(x), x.ndim > 0 and x.flags.f_contiguous))
+    assert results[0][1] == results[1][1] and results[0][0].shape == results[1][0].shape
+    assert same_bits(results[1][0], results[0][0])
+
+
+def test_views_keep_what_they_see_when_their_base_is_resized():
+    x = np.arange(3)
+    y = x[1:]
+    x.resize(5)
+    x += 1
+    assert x.tolist() == [1, 2, 3, 1, 1] and y.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("text", ["i", "c", "h", "b", "f.T", "i[:, 1:]", "s"])
+def test_byteswap_as_numpy(text):
+    compare(f"{text}.byteswap().view('u1') if {text}.ndim else {text}.byteswap()", False)
+    for module in (numpy, np):
+        x = module.array(SOURCES["i"])
+        y = x[:, 1:]
+        assert y.byteswap(inplace=True) is y and x[0, 1].item() == 5 << 56 and x[0, 0].item() == 0
+
+
+def test_other_byte_orders_become_native():
+    x = numpy.arange(3, dtype=numpy.dtype("i8").newbyteorder())
+    for y in (np.array(x), np.arange(3).astype(x.dtype), np.frombuffer(x.tobytes(), x.dtype), np.add(x, 0)):
+        assert y.tolist() == [0, 1, 2] and y.dtype.isnative
+
+
+def test_pickles_and_copies_keep_the_order_of_memory(tmp_path):
+    for array in (np.array(SOURCES["f"]), np.array(SOURCES["f"]).T, np.array(SOURCES["a"])[:, 1:]):
+        array[:1].dump(tmp_path / "array")
+        with open(tmp_path / "array", "rb") as file:
+            assert same_bits(pickle.load(file).asnumpy(), array[:1].asnumpy())
+        for again in (pickle.loads(pickle.dumps(array)), pickle.loads(array.dumps()), copy.copy(array),
+                      copy.deepcopy(array)):
+            assert same_bits(again.asnumpy(), array.asnumpy()) and not np.shares_memory(again, array)
+            assert again.flags.f_contiguous == array.flags.f_contiguous
+
+
+@pytest.mark.parametrize("other", [None, "a", b"a", {}, set(), object(), type, Ellipsis])
+def test_nothing_equals_what_is_no_number(other):
+    for name in ("v", "i", "s"):
+        x = SOURCES[name]
+        for left, right in ((x == other, np.array(x) == other), (other != x, other != np.array(x))):
+            assert_same(plain(right), plain(left), False)
+
+
 MEMORY = ("f", "f.T", "f.swapaxes(0, 1)", "f.transpose(1, 2, 0)", "f[::-1]", "f[:, ::-1].T", "f[:, 1:]", "f[:, ::2].T",
           "f[:1]", "np.broadcast_to(f[0, 0], (2, 3, 4)).T", "a", "v", "s")
 
@@ -456,6 +528,11 @@ STORES = (
     "v.sort()", "a.sort()", "a.sort(0)", "a[:, ::-1].sort()", "a.T.sort()", "i.sort(kind='stable')",
     "a.sort(axis=2)", "s.sort()", "np.broadcast_to(v, (2, 4)).sort()", "v[1:].sort()", "v[np.argsort(v)] = v",
     "a[0] = ['1', '2.5', '3', '4']", "a[0] = None", "a[0] = 'x'", "i[0] = [1.5, np.inf, 2, 3]",
+    "a[0, 0] = None", "a[0, 0] = '7'", "i[0, 0] = np.float32(2.5)", "v[1, ...] = np.array([5.0])", "v.fill(a[0, 0])",
+    "v.fill(None)", "i.fill(np.array(7.5))", "v = np.full((), [3.0])",
+    "np.multiply.at(i, ([0, 0], [1, 1]), 2.5)", "np.add.at(i[0], [0, 0, 1], 0.5)", "np.equal.at(v, [0, 1], 0.5)",
+    "np.sqrt.at(i[:, ::2], [0])", "np.true_divide.at(i, (0, 1), v[:1])", "np.add.at(i, (k, k), a[0, :3])",
+    "np.add.at(i, [5], 1.5)", "np.add.at(s.astype(int), (), 1.5)",
     "a.view('i8')[...] = a", "a[...] = a.view('i8')",
     # Indices in the memory that is written: they are read first, or some would come to lie outside.
     "i[0, 2:][i[0, :2] % 2] = 99", "i[1:][i[:2, 0] % 2] = 1 << 40", "i[0][None, :][0, i[0] % 4] = 1 << 40")

@@ -10,7 +10,7 @@ from collections import namedtuple
 import numpy
 
 from dflow._array import array as as_array
-from dflow._views import broadcast_to, diagonal_of
+from dflow._views import broadcast_to, diagonal_of, known_order
 from dflow.ops.linear import multiply
 from dflow.ops.reductions import add_reduce
 from dflow.ops.table import op
@@ -46,6 +46,8 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
     if not operands:
         raise ValueError("must specify the einstein sum subscripts string and at least one operand, "
                          "or at least one operand and its corresponding subscripts list")
+    if order != "K":
+        order = known_order(order)
     arrays, plan = _planned(operands, optimize)
     arrays = _cast(arrays, dtype, casting)
     for k, i, j in plan.diagonals:

@@ -6,9 +6,9 @@ from types import GenericAlias
 import numpy
 
 from dflow._array import array as as_array
-from dflow._array import attach, ndarray, window
+from dflow._array import attach, host, ndarray, window
 from dflow._ufunc import wrap_ufunc
-from dflow._views import flag_bits
+from dflow._views import FlatIterator, flag_bits
 from dflow.ops import fallback
 from dflow.ops.table import TABLE, method
 
@@ -40,6 +40,26 @@ def _dumps(self):
     return pickle.dumps(self)
 
 
+@method("dump")
+def _dump(self, file):
+    """Write the pickle of the array to a file, open or named. Waits."""
+    if hasattr(file, "write"):
+        file.write(self.dumps())
+        return
+    with open(file, "wb") as opened:
+        opened.write(self.dumps())
+
+
+@method("byteswap")
+def _byteswap(self, inplace=False):
+    """A copy, or the array itself, with the bytes of each number in the opposite order: a task."""
+    if inplace and flag_bits(self) & 4:
+        raise ValueError("array to be byte-swapped is read-only")
+    result = self if inplace else self.copy("K")
+    host(lambda _error: window(result, write=True).byteswap(True), [result], [result])
+    return result
+
+
 @method("to_device")
 def _to_device(self, device, /, *, stream=None):
     """The array itself: all of its memory is the CPU's."""
@@ -50,17 +70,19 @@ def _to_device(self, device, /, *, stream=None):
 
 # -- flat and flags --------------------------------------------------------------------------------
 
-class Flat:
-    """The elements in C order, by one index: what `x.flat` is."""
-
-    def __init__(self, base):
-        self.base = base
+class Flat(FlatIterator):
+    """The elements in C order, by one index or one after the other: what `x.flat` is."""
 
     def __len__(self):
         return self.base.size
 
-    def __iter__(self):
-        return iter(self.base.reshape(-1))
+    @property
+    def coords(self):
+        """The indices of the element whose turn is next."""
+        base, index = self.base, self.index
+        if index < base.size:
+            return tuple(map(int, numpy.unravel_index(index, base.shape)))
+        return base.shape[:1] + (0,) * (base.ndim - 1)
 
     def __getitem__(self, key):
         if isinstance(key, tuple) and len(key) == 1:

@@ -435,6 +435,18 @@ class RandomState(Stream):
             low, high = 0, low
         return self._integers(low, high, size, dtype, False)
 
+    def choice(self, a, size=None, replace=True, p=None):
+        """Random elements of a 1-d array, or of range(a); `p`: their probabilities."""
+        a = a if isinstance(a, (int, ndarray)) else numpy.asarray(a)
+        try:
+            if not isinstance(a, int) and a.ndim > 1:
+                raise ValueError("a must be 1-dimensional")
+            return Stream.choice(self, a, size, replace, p)
+        except (TypeError, ValueError):
+            from numpy.random import RandomState as Older
+            Older(0).choice(plain(a), size, replace, plain(p))      # its words differ from a Generator's
+            raise
+
     def random_sample(self, size=None):
         """Uniform in [0, 1)."""
         return self.random(size)

@@ -35,7 +35,8 @@ def _caller():
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
         frame = frame.f_back
-    return {"filename": frame.f_code.co_filename, "lineno": frame.f_lineno, "module": frame.f_globals.get("__name__"),
+    return {"filename": frame.f_code.co_filename, "lineno": frame.f_lineno,
+            "module": frame.f_globals.get("__name__", "<string>"),
             "registry": frame.f_globals.setdefault("__warningregistry__", {})}
 
 

@@ -587,13 +587,11 @@ REJECTED = {
     "add text": lambda np: np.arange(3) + "a",
     "text in place": lambda np: np.arange(3).__imul__("a"),
     "compare text": lambda np: np.arange(3) >= "a",
-    "choice of nothing": lambda np: np.random.choice([], 1),
     "choice of no numbers": lambda np: np.random.choice(0, 1),
     "choice of too many": lambda np: np.random.choice(3, 5, replace=False),
     "choice of too many of an array": lambda np: np.random.choice(np.zeros(3), 5000, replace=False),
     "choice with other probabilities": lambda np: np.random.choice(3, 2, p=[0.5, 0.5]),
     "choice with large probabilities": lambda np: np.random.choice(2, 5000, p=[1, 1]),
-    "a generator's choice of nothing": lambda np: np.random.default_rng(0).choice([], 1),
     "a generator's choice of too many": lambda np: np.random.default_rng(0).choice(3, 5, replace=False),
     "choice of scale": lambda np: np.random.default_rng(0).normal(0, -1, 3),
 }

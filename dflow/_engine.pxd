@@ -13,7 +13,7 @@ cdef void nudge() noexcept                                           # somebody 
 # GIL; r NULL: all of it. Raises its poison. False: `once`, and other threads have submitted writes meanwhile.
 cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1
 cdef long long memory_budget                                        # GIL
-cdef void catch_up(Storage* s) noexcept                              # GIL; runs small work that s waits for, if it can
+cdef void try_to_catch_up(Storage* s) noexcept                       # GIL; runs small work that s waits for, if it can
 cdef bint would_join(intp elements, bint ready) noexcept             # GIL; whether the open group is large, and of such operations
 cdef bint make_room(size_t nbytes) except -1
 cdef bint region_ready(Storage* s, Region* r, bint write) noexcept nogil

@@ -5,7 +5,7 @@ from cpython.exc cimport PyErr_Occurred
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
 from dflow._blas cimport load_blas, worth_blas
-from dflow._engine cimport submit, catch_up, would_join, wait_storage, region_ready, settings
+from dflow._engine cimport submit, try_to_catch_up, would_join, wait_storage, region_ready, settings
 from dflow._fp cimport FP_INVALID, fp_flags, fp_clear, fp_event, read_fp_policy, fp_warn, fp_strict
 from dflow._graph cimport (
     Kernel, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, Region, storage_allocate,
@@ -101,7 +101,7 @@ cdef bint caught_up(Operand* ops, int nops) noexcept:
     cdef int i
     for i in range(nops):
         if ops[i].s != NULL:
-            catch_up(ops[i].s)
+            try_to_catch_up(ops[i].s)
     return operands_ready(ops, nops)
 
 cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1:

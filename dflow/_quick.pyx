@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
-from dflow._engine cimport catch_up, would_join, settings
+from dflow._engine cimport try_to_catch_up, would_join, settings
 from dflow._fold cimport fold
 from dflow._fp cimport fp_flags, fp_clear, fp_event
 from dflow._graph cimport Kernel, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, readable, storage_allocate
@@ -139,9 +139,9 @@ cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
             return None                         # quick_binary had its reasons
         if fresh or out.st.reads == NULL:
             if x is not None:
-                catch_up(x.st)
+                try_to_catch_up(x.st)
             if y is not None:
-                catch_up(y.st)
+                try_to_catch_up(y.st)
             if (x is None or readable(x.st)) and (y is None or readable(y.st)) and (fresh or out.st.reads == NULL):
                 return quick_binary(p, a, b, out)
     if x is None:

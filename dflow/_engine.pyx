@@ -26,7 +26,7 @@ cdef enum:
     FENCE_AFTER = 64        # frontier length at which a partial write inserts a fence
     MAX_LOOSE = 4           # results of a group that nothing in it has read; more would only be in each other's way
     JOIN_NS = 4000          # cost of an open group that an operation joins, however small, rather than catch up with it
-    MAX_FUTILE = 31         # attempts in a row to catch up that are passed over, at most
+    MAX_FUTILE = 32         # attempts in a row to catch up that may find nothing; then as many are passed over between two
     STUCK = 60              # slices without progress after which the exit waits no longer for host tasks
     SLICE_NS = 50000000     # longest sleep of a waiting thread between looks at signals
     PATIENCE_NS = 1000000   # for which who waits for room waits for more of it than he needs
@@ -526,20 +526,20 @@ cdef void catch_up(Storage* s) noexcept:
     if unannounced > 0 and sweep():
         unannounced = -1
 
-cdef int futile = 0                 # GIL; how many calls of try_to_catch_up() are passed over after one that found nothing,
-cdef int passed = 0                 # and how many have been
+cdef int futile = 0                 # GIL; attempts in a row that found nothing to run,
+cdef int passed = 0                 # and how many were passed over since the last
 
 cdef void try_to_catch_up(Storage* s) noexcept:
-    """The same before something small is submitted: rarely, while what it waits for cannot be run."""
+    """The same before something small is submitted: rarely, while what it waits for cannot be run for long."""
     global futile, passed
     if load_ptr(&s.writes) == NULL:
         return
-    if passed < futile:
+    if futile > MAX_FUTILE and passed < MAX_FUTILE:
         passed += 1
         return
     catch_up(s)
     passed = 0
-    futile = 0 if load_ptr(&s.writes) == NULL else min(2 * futile + 1, MAX_FUTILE)
+    futile = 0 if load_ptr(&s.writes) == NULL else min(futile + 1, MAX_FUTILE + 1)
 
 cdef void run_there(Task* t) noexcept:
     """Run what this thread has taken, without the GIL."""

@@ -237,7 +237,7 @@ cdef bint is_small(Task* t) noexcept nogil:
         t = next_member(t)
     return cost < CALL_NS
 
-cdef bint run_now(Task* t) noexcept:
+cdef bint run_small(Task* t) noexcept:
     """Run what is small and elementwise, and its group, without a Runner. False when that cannot be."""
     cdef GroupPlan g
     if not is_small(t):
@@ -249,16 +249,16 @@ cdef bint run_now(Task* t) noexcept:
     run_plan(t, &g)
     return True
 
-cdef bint run_here(Task* t) noexcept:
+cdef bint run_with_gil(Task* t) noexcept:
     """Run what is small and was taken, with the GIL, and what follows from it. False when that cannot be."""
     cdef long long done = 0
     cdef int turns = 64
-    if shared.delay_us or not run_now(t):
+    if shared.delay_us or not run_small(t):
         return False
     while True:
         t = retire(0, t, &done)
         turns -= 1
-        if t == NULL or turns == 0 or not run_now(t):
+        if t == NULL or turns == 0 or not run_small(t):
             break
     if t != NULL:
         give_back(t)
@@ -290,7 +290,7 @@ cdef bint region_ready(Storage* s, Region* r, bint write) noexcept nogil:
     return ready
 
 cdef Task* claim_needed(Storage* s, int* visits, bint small) noexcept nogil:
-    """A ready task that s waits for, taken out of turn, or NULL. `small`: one that run_here() can run in no time.
+    """A ready task that s waits for, taken out of turn, or NULL. `small`: one that run_with_gil() can run in no time.
 
     The path of locks is held by trylock, so it cannot deadlock, and a storage already on it is skipped. It is a search
     that may miss: then the queues' own order serves.
@@ -441,7 +441,7 @@ cdef int block(Wait* w, bint once=False) except -1:
             t = claim_needed(s, &visits, False) if core_free() else NULL
             if t == NULL:
                 break
-            run_there(t)                # nobody need be woken for it
+            run_without_gil(t)                # nobody need be woken for it
             PyErr_CheckSignals()
         else:
             return 0
@@ -520,8 +520,8 @@ cdef void catch_up(Storage* s) noexcept:
             t = claim_needed(s, &visits, True)
         if t == NULL:
             break
-        if not run_here(t):
-            run_there(t)
+        if not run_with_gil(t):
+            run_without_gil(t)
         t = NULL
     if unannounced > 0 and sweep():
         unannounced = -1
@@ -541,7 +541,7 @@ cdef void try_to_catch_up(Storage* s) noexcept:
     passed = 0
     futile = 0 if load_ptr(&s.writes) == NULL else min(futile + 1, MAX_FUTILE + 1)
 
-cdef void run_there(Task* t) noexcept:
+cdef void run_without_gil(Task* t) noexcept:
     """Run what this thread has taken, without the GIL."""
     cdef Runner me
     memset(&me, 0, sizeof(me))

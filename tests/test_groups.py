@@ -435,6 +435,34 @@ def test_what_somebody_holds_is_stored(held_group):
     assert counted.moved() == {"groups": 1, "fused": 4, "bytes_never_stored": 2 * 40_000, "queued": 4}
 
 
+def test_a_softmax_is_one_group(held_group):
+    """Both reductions are members: x is read once, and neither x - max nor its exponential is stored."""
+    x = numpy.random.default_rng(5).random((50, 100))
+    h = held_group.hold(np.array(x))
+    counted = Counted()
+
+    def softmax(np, x):
+        e = np.exp(x - x.max(axis=1, keepdims=True))
+        return e / e.sum(axis=1, keepdims=True)
+
+    z = softmax(np, h)
+    held_group.open()
+    assert_same(z, softmax(numpy, x))
+    assert counted.moved() == {"groups": 1, "fused": 5, "bytes_never_stored": 2 * 40_000, "queued": 5}
+
+
+def test_small_operations_join_a_large_group_and_no_other():
+    with configured(workers=1):
+        x, y = np.arange(2000.0), np.ones(2000)
+        counted = Counted()
+        z = np.sin(x) * y + 2 * x                       # sin is large; alone, the others would run at once
+        assert (z.asnumpy() == numpy.sin(x.asnumpy()) + 2 * x.asnumpy()).all()
+        assert counted.moved()["queued"] == 4
+        counted = Counted()
+        z = x * y + 2 * x
+        assert counted.moved()["queued"] == 0
+
+
 def test_a_handle_dropped_after_the_group_has_run(held_group):
     h = held_group.hold(np.ones(5000))
     counted = Counted()

@@ -4,7 +4,7 @@
 import numpy as np
 cimport cython
 cimport numpy as cnp
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject, Py_TYPE, destructor
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport malloc, free
@@ -14,12 +14,12 @@ from dflow._workers cimport inside_host_task
 from dflow._fp cimport read_fp_policy, fp_warn, fp_strict, warn_user
 from dflow._graph cimport (
     Task, WRITE, FULL, TRACKED, HAS_REGIONS, ALWAYS, FLAT, HOST, REPORTS_FP, Region, storage_new, storage_unref,
-    storage_allocate, bytes_live, readable, task_new, task_operand, task_constant, task_region, task_dims, task_constants,
-    regions_overlap)
+    storage_rest, storage_resume, storage_allocate, bytes_live, readable, task_new, task_operand, task_constant, task_region,
+    task_dims, task_constants, regions_overlap)
 from dflow._launch cimport Operand, MAXDIMS, launch, copy_out, size_bits
-from dflow._memory cimport add_int
+from dflow._memory cimport add_int, before_trimming
 from dflow._kernels cimport (
-    BOOL, HALF, DTYPES, itemsizes, code_of, code_of_num, is_complex, is_integer, real_code, cast_kernel, read_scalar,
+    BOOL, HALF, NCODES, DTYPES, itemsizes, code_of, code_of_num, is_complex, is_integer, real_code, cast_kernel, read_scalar,
     kernel_new)
 
 cnp.import_array()
@@ -30,6 +30,8 @@ cdef extern from "Python.h":
     Py_ssize_t PyNumber_AsSsize_t(object, object) except? -1
     bint PyLong_CheckExact(object)
     bint PyIndex_Check(object)
+    object PyObject_Init(PyObject*, PyTypeObject*)
+    PyObject** PyObject_GET_WEAKREFS_LISTPTR(object)
 
 cdef extern from "numpy/arrayobject.h":
     object PyArray_New(object, int, cnp.npy_intp*, int, cnp.npy_intp*, void*, int, int, PyObject*)
@@ -78,8 +80,58 @@ cdef ndarray new_array(int code, int ndim, intp* shape, bint pending=False):
         too_big(code, ndim, shape)
     return a
 
+# Scalars come and go at each step of a loop over elements. Some that ended are kept whole, with their storages: objects
+# without references, in lists by type, linked through `base`. All need the GIL.
+cdef enum:
+    MOST_SPARES = 64            # of a type
+
+cdef PyObject* spares[NCODES]
+cdef int nspares[NCODES]
+cdef bint keep_spares = True
+cdef destructor cython_dealloc = (<PyTypeObject*>ndarray).tp_dealloc
+
+cdef inline ndarray take_spare(int code):
+    cdef ndarray a = <ndarray>PyObject_Init(spares[code], <PyTypeObject*>ndarray)
+    spares[code] = a.base
+    nspares[code] -= 1
+    a.base = NULL
+    storage_resume(a.st)
+    return a
+
+cdef void release_spares() noexcept:
+    global keep_spares
+    cdef int code
+    keep_spares = False
+    for code in range(NCODES):
+        while spares[code] != NULL:
+            take_spare(code)
+    keep_spares = True
+
+cdef void end_array(ndarray a) noexcept:
+    """tp_dealloc of ndarray, with no reference left to a. Nothing here can raise, so unlike in a __dealloc__ of Cython's
+    the exception that is set need not be put aside."""
+    if (a.flags == C_CONTIGUOUS | F_CONTIGUOUS | SCALAR and a.ndim == 0 and a.base == NULL and a.offset == 0
+            and a.st.nbytes == a.itemsize and Py_TYPE(a) == <PyTypeObject*>ndarray and PyObject_GET_WEAKREFS_LISTPTR(a)[0] == NULL
+            and nspares[a.code] < MOST_SPARES and keep_spares and storage_rest(a.st)):
+        a.base = spares[a.code]
+        spares[a.code] = <PyObject*>a
+        nspares[a.code] += 1
+        return
+    if a.st != NULL:
+        storage_unref(a.st)
+    if a.shape != a.inline_dims:
+        free(a.shape)
+    Py_XDECREF(a.base)
+    cython_dealloc(<PyObject*>a)
+
+(<PyTypeObject*>ndarray).tp_dealloc = <destructor>end_array
+before_trimming(release_spares)
+
 cdef ndarray new_scalar(int code):
-    cdef ndarray a = ndarray.__new__(ndarray)
+    cdef ndarray a
+    if spares[code] != NULL:
+        return take_spare(code)
+    a = ndarray.__new__(ndarray)
     a.shape = a.inline_dims
     a.code = <uint8_t>code
     a.itemsize = <uint8_t>itemsizes[code]
@@ -601,13 +653,6 @@ cdef class ndarray:
             check_dimensions(ndim, dims)
             made = new_array(code_of(dtype), ndim, dims)
         become(self, made)
-
-    def __dealloc__(self):
-        if self.st != NULL:
-            storage_unref(self.st)
-        if self.shape != self.inline_dims:
-            free(self.shape)
-        Py_XDECREF(self.base)
 
     # ---- what it is
 

@@ -136,6 +136,8 @@ cdef struct Task:
 # ---- storages and poison
 cdef Storage* storage_new(size_t nbytes, bint pending) noexcept      # GIL; NULL: no memory. pending: allocate later
 cdef void storage_unref(Storage* s) noexcept                         # GIL
+cdef bint storage_rest(Storage* s) noexcept                          # GIL; ended but for its cell; False: use storage_unref
+cdef void storage_resume(Storage* s) noexcept                        # GIL; new again
 cdef long long bytes_live() noexcept nogil                           # allocated or promised
 cdef bint storage_allocate(Storage* s) noexcept nogil                # False: no memory
 cdef inline bint readable(Storage* s) noexcept nogil:

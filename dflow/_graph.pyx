@@ -109,6 +109,21 @@ cdef void storage_unref(Storage* s) noexcept:
         poison_unref(s.poison)
     cell_free(STORAGES, s, cell_size(s))
 
+cdef bint storage_rest(Storage* s) noexcept:
+    """Whether the last reference was to a small storage in good order, which then waits for storage_resume."""
+    global storages_ended, bytes_ended
+    if load_int(&s.refs) != 1 or s.poison != NULL or not data_inside(s) or DFLOW_PLAIN_MALLOC:
+        return False
+    invariant(s.writes == NULL and s.reads == NULL and s.waited == 0, b"a storage in use was laid to rest")
+    storages_ended += 1
+    bytes_ended += s.nbytes
+    return True
+
+cdef void storage_resume(Storage* s) noexcept:
+    global storages_made, bytes_made
+    storages_made += 1
+    bytes_made += s.nbytes
+
 cdef void storage_unref_nogil(Storage* s) noexcept nogil:
     if load_int(&s.refs) != 1 and add_int(&s.refs, -1):
         return

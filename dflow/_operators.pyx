@@ -74,14 +74,18 @@ cdef ndarray scalar_arithmetic(int op, object a, object b):
     return out
 
 cdef object binary_operator(int op, object a, object b):
-    cdef ufunc u = <ufunc>(<list>operator_list)[op]
-    cdef int i = quick_kind(a), j = quick_kind(b)
+    cdef ufunc u
+    cdef int i, j
     cdef Plan* p
+    cdef ndarray out
+    if op <= TRUE_DIVIDE or LESS <= op <= GREATER_EQUAL:
+        out = scalar_arithmetic(op, a, b)
+        if out is not None:
+            return out
+    u = <ufunc>(<list>operator_list)[op]
+    i = quick_kind(a)
+    j = quick_kind(b)
     if i >= 0 and j >= 0 and op != MATMUL:
-        if (i == DOUBLE or j == DOUBLE) and (op <= TRUE_DIVIDE or LESS <= op <= GREATER_EQUAL):
-            out = scalar_arithmetic(op, a, b)
-            if out is not None:
-                return out
         if op == POWER and j >= NCODES:
             fast = simple_power(a, b)
             if fast is not None:

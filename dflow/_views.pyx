@@ -24,7 +24,7 @@ cdef extern from "Python.h":
     bint PyLong_CheckExact(object)
     bint PyTuple_CheckExact(object)
     bint PyIndex_Check(object)
-    Py_ssize_t PyLong_AsSsize_t(object) except? -1
+    long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
     Py_ssize_t PyTuple_GET_SIZE(tuple)
     PyObject* PyTuple_GET_ITEM(tuple, Py_ssize_t)
 
@@ -202,6 +202,12 @@ cdef inline intp check_index(intp i, intp n, int axis) except -1:
         raise IndexError(f"index {i} is out of bounds for axis {axis} with size {n}")
     return i
 
+cdef inline intp int_index(object key) except? -1:
+    """The value of an exact int."""
+    cdef int overflow
+    cdef long long i = PyLong_AsLongLongAndOverflow(key, &overflow)
+    return PyNumber_AsSsize_t(key, IndexError) if overflow else i       # which raises
+
 cdef int too_many(ndarray a, int n) except -1:
     raise IndexError(f"too many indices for array: array is {a.ndim}-dimensional, but {n} were indexed")
 
@@ -302,7 +308,7 @@ cdef inline intp integers_offset(ndarray a, tuple key) except -1:
         item = <object>PyTuple_GET_ITEM(key, axis)
         if not PyLong_CheckExact(item):
             return -2
-        i = PyLong_AsSsize_t(item)
+        i = int_index(item)
         if i < 0 or i >= a.shape[axis]:
             i = check_index(i, a.shape[axis], axis)
         offset += i * strides[axis]
@@ -318,7 +324,7 @@ cdef inline intp element_offset(ndarray a, tuple key) except -1:
 cdef object get_index(ndarray a, object key):
     cdef intp offset
     if PyLong_CheckExact(key):
-        return index_first(a, PyNumber_AsSsize_t(key, IndexError))
+        return index_first(a, int_index(key))
     if type(key) is ndarray and (<ndarray>key).ndim:
         return advanced_get(a, key)
     if PyTuple_CheckExact(key):
@@ -377,9 +383,9 @@ cdef int set_index(ndarray a, object key, object value) except -1:
         if offset >= 0:
             return set_element(a, offset, value)
     if number and PyLong_CheckExact(key) and a.ndim == 1:
-        return set_element(a, a.offset + check_index(PyNumber_AsSsize_t(key, IndexError), a.shape[0], 0) * strides_of(a)[0], value)
+        return set_element(a, a.offset + check_index(int_index(key), a.shape[0], 0) * strides_of(a)[0], value)
     if type(value) is ndarray and PyLong_CheckExact(key) and a.ndim == 1 and copy_element(
-            a, a.offset + check_index(PyNumber_AsSsize_t(key, IndexError), a.shape[0], 0) * strides_of(a)[0], <ndarray>value):
+            a, a.offset + check_index(int_index(key), a.shape[0], 0) * strides_of(a)[0], <ndarray>value):
         return 0
     if type(key) is ndarray and (<ndarray>key).ndim:
         return advanced_set(a, key, value)

@@ -1,0 +1,152 @@
+"""Scalars are kept when they end, and used again: what the next one must not inherit, and what must not be kept."""
+
+import weakref
+
+import numpy
+import pytest
+
+import dflow
+import dflow.numpy as np
+from dflow import _engine
+
+
+def numbers():
+    return np.arange(5.0)
+
+
+def test_scalars_that_live_are_never_used_again():
+    x = numbers()
+    kept = [x[i] for i in range(5)]
+    for _ in range(3):
+        gone = [x[4 - i] * 10 for i in range(5)]
+        del gone
+        assert [float(s) for s in kept] == [0, 1, 2, 3, 4]
+    assert len({id(s) for s in kept}) == 5
+
+
+def test_more_than_are_kept():
+    x = numbers()
+    for _ in range(3):
+        many = [x[i % 5] + i for i in range(1000)]
+        assert [float(s) for s in many] == [i % 5 + i for i in range(1000)]
+        del many
+
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "f2", "i4", "f4", "i8", "f8", "g", "F", "D", "G"])
+def test_types_do_not_mix(dtype):
+    y = np.array([0, 1, 1], dtype)
+    for _ in range(3):
+        scalars = [y[1], np.arange(3.0)[2], y[2]]
+        assert [s.dtype for s in scalars] == [numpy.dtype(dtype), numpy.dtype("f8"), numpy.dtype(dtype)]
+        assert [complex(s) for s in scalars] == [1, 2, 1]
+        del scalars
+
+
+def test_a_weak_reference_dies_with_its_scalar():
+    x = numbers()
+    ended = []
+    s = x[1]
+    reference = weakref.ref(s, ended.append)
+    del s
+    assert ended == [reference] and reference() is None
+    s = x[2]
+    assert reference() is None and float(s) == 2
+
+
+def test_a_view_keeps_its_scalar_from_use():
+    x = numbers()
+    s = x[3]
+    view = s[...]
+    del s
+    others = [x[i] for i in range(5)]
+    assert float(view) == 3 and len(others) == 5
+
+
+def test_what_a_pending_operation_reads_is_not_used_again():
+    x = numbers()
+    expected = [i + 2.0 for i in range(5)]
+    results = []
+    for i in range(5):
+        slow = dflow.submit(lambda a: a + 1, x[i], shape=(), dtype="float64")
+        s = x[i] + 1
+        results.append(slow * 0 + s + 1)
+        del s, slow
+        for _ in range(70):
+            x[0] - 1
+    assert [float(r) for r in results] == expected
+
+
+def test_a_subclass_ends_like_any_other_object():
+    x = numbers()
+    class Mine(np.ndarray):
+        ended = 0
+
+        def __del__(self):
+            Mine.ended += 1
+
+    for n in range(1, 4):
+        mine = Mine((), float)
+        mine[...] = n
+        assert float(mine) == n
+        del mine
+        assert Mine.ended == n
+        assert type(x[1]) is np.ndarray
+
+
+def test_an_exception_passes_where_a_scalar_ends():
+    x = numbers()
+    def fail():
+        s = x[1] * 2
+        raise ValueError(f"{float(s)}")
+
+    for _ in range(3):
+        with pytest.raises(ValueError, match="2.0"):
+            fail()
+
+
+def test_an_error_is_not_inherited():
+    x = numbers()
+    def fail(a):
+        raise ValueError("none of the next one's")
+
+    for _ in range(3):
+        bad = dflow.submit(fail, x, shape=(2,), dtype="float64")
+        s = x[1] + bad.sum()
+        with pytest.raises(ValueError, match="none of"):
+            float(s)
+        del s, bad
+        assert float(x[1] + 1) == 2
+
+
+def test_counts_know_nothing_of_spares():
+    x = numbers()
+    before = _engine.live()
+    s = x[1] * 2 + x[3]
+    assert _engine.live()["storages"] == before["storages"] + 1
+    assert _engine.live()["bytes"] == before["bytes"] + 8
+    del s
+    assert _engine.live() == before
+
+
+def test_memory_goes_back_after_a_burst():
+    x = numbers()
+    spare = [x[i % 5] for i in range(100)]
+    burst = [x[i % 5] for i in range(900_000)]      # 72 MB of cells, more than are kept
+    assert float(burst[-1]) == 4
+    del burst, spare
+    dflow.waitall()                                 # gives slabs back
+    again = [x[i % 5] * 2 for i in range(1000)]
+    assert [float(s) for s in again] == [i % 5 * 2 for i in range(1000)]
+
+
+@pytest.mark.parametrize("index", [1 << 63, 1 << 100, -1 << 100])
+def test_an_index_that_no_integer_of_the_machine_holds(index):
+    x = numbers()
+    for read in (lambda: x[index], lambda: x[index, ...], lambda: x.reshape(1, 5)[0, index], lambda: x.reshape(1, 5)[index]):
+        with pytest.raises(IndexError, match="cannot fit 'int' into an index-sized integer"):
+            read()
+    with pytest.raises(IndexError, match="cannot fit"):
+        x[index] = 1.0
+    with pytest.raises(IndexError, match="cannot fit"):
+        x[index] = x[0]

@@ -41,10 +41,8 @@ cdef int read_fp_policy() except -1:
             fp_strict |= bit
     return 0
 
-cdef int strict_fp(int flags, Kernel* k) except -1:
+cdef int raise_strict(int flags, str name, dict modes) except -1:
     """What NumPy does with flags whose mode is raise, call, print or log."""
-    modes = np.geterr()
-    name = k.name.decode()
     for bit, kind, text in fp_texts:
         if not flags & bit:
             continue
@@ -59,12 +57,26 @@ cdef int strict_fp(int flags, Kernel* k) except -1:
             np.geterrcall().write(f"Warning: {text} encountered in {name}\n")
     return 0
 
+def clear_flags():
+    fp_clear()
+
+def raised_flags():
+    """The floating point flags of this thread since clear_flags()."""
+    return fp_flags()
+
+def tell(int flags, str name, dict modes, warn):
+    """What NumPy does when a ufunc of that name has raised flags, under errstate(**modes); warn(text) gives a warning."""
+    for bit, kind, text in fp_texts:
+        if flags & bit and modes[kind] == "warn":
+            warn(f"{text} encountered in {name}")
+    raise_strict(flags, name, modes)
+
 cdef int fp_event(int flags, Kernel* k) except -1:
     read_fp_policy()
     if flags & fp_warn:
         report_fp(flags & fp_warn, NULL, k)
     if flags & fp_strict:
-        strict_fp(flags & fp_strict, k)
+        raise_strict(flags & fp_strict, k.name.decode(), np.geterr())
     return 0
 
 # ---- warnings ---------------------------------------------------------------------------------------------------------

@@ -816,7 +816,7 @@ def at_once(function, *arrays, **keywords):
 cpdef object call_now(function, tuple arrays, dict keywords, dtype):
     """What a NumPy function makes of arrays that are there and small, as one of ours.
 
-    None when they do not, or when the function fails: a task shall, so that its result carries the error.
+    None when they are not, or when the function fails: a task shall, so that its result carries the error.
     """
     cdef ndarray a
     for a in arrays:
@@ -829,6 +829,8 @@ cpdef object call_now(function, tuple arrays, dict keywords, dtype):
         # Writeable, though nobody writes: some functions copy what they could not write to.
         result = function(*[numpy_window(a) for a in arrays], **keywords)
         return as_array(result if dtype is None else np.asarray(result, dtype))
+    except (FloatingPointError, Warning):       # np.errstate's, and the filters', wish
+        raise
     except Exception:
         return None
 

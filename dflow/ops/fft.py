@@ -1,8 +1,18 @@
-"""numpy.fft: the loops of NumPy's transforms, at once when small, else as tasks on the workers."""
+"""numpy.fft: the loops of NumPy's transforms, at once when small, else as tasks on the workers.
 
+SciPy has the same transforms (both are Pocketfft, and give the same bits), but keeps what it has prepared for a length,
+which for one short transform is half of the work. So its loops are taken where they can be.
+"""
+
+import functools
 import operator
+import os
+import sys
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
 
 import numpy
+import scipy
 from numpy.fft import _pocketfft_umath as loops
 from numpy.lib.array_utils import normalize_axis_index
 
@@ -12,57 +22,111 @@ from dflow._views import call_now
 from dflow.ops.creation import roll
 from dflow.ops.elementwise import conjugate
 from dflow.ops.table import add_row, op
+from dflow.ops.warn import watch, watched
 
 PART = 1 << 18              # elements that one task transforms: some milliseconds
 SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 FORWARD = ("fft", "rfft")
+PLAIN = {"fft": "dgDG", "ifft": "dgDG", "rfft": "dg", "irfft": "DG"}    # types that SciPy treats as NumPy does
 LOOPS = {(name, odd): getattr(loops, f"rfft_n_{'odd' if odd else 'even'}" if name == "rfft" else name)
          for name in ("fft", "ifft", "rfft", "irfft") for odd in (0, 1)}
 
-_dtypes = {}                # (name, type of the array): type of its transform
 
-
-def _dtype(name, a):
-    """What type the transform of an array of a's has."""
-    dtype = _dtypes.get((name, a.dtype))
-    if dtype is None:
-        dtype = _dtypes[name, a.dtype] = getattr(numpy.fft, name)(numpy.ones(2, a.dtype)).dtype
-    return dtype
-
-
-def _factor(a, points, norm, inverse):
-    """What the transform is multiplied by, as NumPy computes it."""
+def _factor(dtype, points, norm, inverse):
+    """What the transform is multiplied by, as NumPy computes it, and SciPy's number for that (None: it has another)."""
     if norm not in SWAPPED:
         raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward".')
     norm = SWAPPED[norm] if inverse else norm
     if norm in (None, "backward"):
-        return 1
-    dtype = numpy.result_type(numpy.zeros(0, a.dtype).real.dtype, 1.0)
-    return numpy.reciprocal(numpy.sqrt(points, dtype=dtype) if norm == "ortho" else points, dtype=dtype)
+        return 1, 0
+    dtype = numpy.result_type(numpy.zeros(0, dtype).real.dtype, 1.0)
+    factor = numpy.reciprocal(numpy.sqrt(points, dtype=dtype) if norm == "ortho" else points, dtype=dtype)
+    exact = 1 / (numpy.sqrt(numpy.longdouble(points)) if norm == "ortho" else numpy.longdouble(points))
+    return factor, (1 if norm == "ortho" else 2) if factor == dtype.type(exact) else None
+
+
+@functools.cache
+def _pocketfft():
+    """SciPy's loops, or None where they are not as they were: it does not publish them.
+
+    Loaded without the package around them, which takes ten times as long.
+    """
+    name = "scipy.fft._pocketfft.pypocketfft"
+    try:
+        if name not in sys.modules:
+            folders = [os.path.join(folder, "fft", "_pocketfft") for folder in scipy.__path__]
+            spec = PathFinder.find_spec(name, folders)
+            module = module_from_spec(spec)
+            spec.loader.exec_module(module)
+            sys.modules[name] = module              # for scipy.fft, when that is imported
+        theirs = sys.modules[name]
+        x = numpy.arange(6.0)
+        y = theirs.r2c(x, (0,), True, 0, numpy.empty(4, complex), 1)
+        theirs.c2r(y, (0,), 6, False, 2, x, 1)
+        theirs.c2c(y, (0,), True, 0, y, 1)
+    except (ImportError, AttributeError, TypeError):
+        return None
+    return theirs
+
+
+class Plan:
+    """How arrays of a type and shape are transformed along an axis, to n points or as many as there are."""
+
+    def __init__(self, name, dtype, shape, n, axis, norm):
+        if n is None:
+            points = 2 * (shape[axis] - 1) if name == "irfft" else shape[axis]
+        else:
+            points = operator.index(n)
+        if points < 1:
+            raise ValueError(f"Invalid number of FFT data points ({points}) specified.")
+        k = normalize_axis_index(axis, len(shape))
+        self.name = LOOPS[name, points % 2].__name__
+        self.axis = k
+        self.shape = (*shape[:k], points // 2 + 1 if name == "rfft" else points, *shape[k + 1:])
+        self.dtype = getattr(numpy.fft, name)(numpy.ones(2 + points % 2, dtype)).dtype
+        factor, number = _factor(dtype, points, norm, name not in FORWARD)
+        length = points // 2 + 1 if name == "irfft" else points
+        theirs = _pocketfft()
+        if theirs is None or number is None or shape[k] != length or 0 in shape or dtype.char not in PLAIN[name]:
+            loop = LOOPS[name, points % 2]
+            # Naming the last axis costs the loop more than it needs for a few elements.
+            axes = {} if k == len(shape) - 1 else {"axes": [(k - len(shape),), (), (k - len(shape),)]}
+
+            def fill(x, out):
+                with numpy.errstate(all="ignore"):          # watch() tells
+                    return loop(x, factor, out, **axes)
+
+            self.fill = fill
+        elif name == "rfft":
+            self.fill = lambda x, out: theirs.r2c(x, (k,), True, number, out, 1)
+        elif name == "irfft":
+            self.fill = lambda x, out: theirs.c2r(x, (k,), points, False, number, out, 1)
+        elif dtype.kind == "c":
+            self.fill = lambda x, out: theirs.c2c(x, (k,), name == "fft", number, out, 1)
+        else:
+            def fill(x, out):
+                numpy.copyto(out, x)
+                return theirs.c2c(out, (k,), name == "fft", number, out, 1)
+
+            self.fill = fill
+
+    def make(self, x):
+        """The transform of a NumPy array."""
+        return watch(self.name, self.fill, x, numpy.empty(self.shape, self.dtype))
+
+
+_plan = functools.lru_cache(1000)(Plan)
 
 
 def _transformed(name, a, n, axis, norm):
-    """The transform of one axis, of n points or as many as there are."""
-    shape = a.shape
-    if n is None:
-        points = 2 * (shape[axis] - 1) if name == "irfft" else shape[axis]
-    else:
-        points = operator.index(n)
-    if points < 1:
-        raise ValueError(f"Invalid number of FFT data points ({points}) specified.")
-    factor = 1 if norm is None and name in FORWARD else _factor(a, points, norm, name not in FORWARD)
-    k = normalize_axis_index(axis, len(shape))
-    loop = LOOPS[name, points % 2]
-    shape = (*shape[:k], points // 2 + 1 if name == "rfft" else points, *shape[k + 1:])
-    dtype = _dtype(name, a)
-    # Naming the last axis costs the loop more than it needs for a few elements.
-    axes = {} if k == len(shape) - 1 else {"axes": [(k - len(shape),), (), (k - len(shape),)]}
-    result = call_now(lambda x: loop(x, factor, numpy.empty(shape, dtype), **axes), (a,), {}, None)
+    """The transform along one axis."""
+    plan = _plan(name, a.dtype, a.shape, n, axis, norm)
+    result = call_now(plan.make, (a,), {}, None)
     if result is None:
-        result = empty(shape, dtype)
-        for part in _parts(a.size, shape, k):
-            _submit(loop, a[part], factor, axes, result[part])
+        result = empty(plan.shape, plan.dtype)
+        for part in _parts(a.size, plan.shape, plan.axis):
+            _submit(watched(plan.name, plan.fill), a[part], result[part])
     return result
 
 
@@ -75,9 +139,9 @@ def _parts(size, shape, along):
     return [(slice(None),) * rows + (slice(start, start + each),) for start in range(0, shape[rows], each)]
 
 
-def _submit(loop, a, factor, axes, result):
+def _submit(fill, a, result):
     def run(_error):
-        loop(window(a), factor, window(result, write=True), **axes)
+        fill(window(a), window(result, write=True))
 
     host(run, [a], [result])
 

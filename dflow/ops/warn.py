@@ -4,7 +4,9 @@ import os
 import sys
 import warnings
 
-from dflow import _array
+import numpy
+
+from dflow import _array, _fp
 from dflow._array import ndarray
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -28,6 +30,26 @@ def warn_where(condition, text, result):
             _warn(text, caller)
 
     _array.host(look, [found], [result])
+
+
+def watched(name, function):
+    """A function like `function` for a task: it tells of floating point errors as a ufunc of that name does.
+
+    np.errstate's modes, and the line that called dflow, are those of this moment.
+    """
+    modes, caller = numpy.geterr(), _caller()
+    return lambda *args: watch(name, function, *args, how=(modes, caller))
+
+
+def watch(name, function, *args, how=None):
+    """function(*args), which tells of floating point errors as a ufunc of that name does."""
+    _fp.clear_flags()
+    result = function(*args)
+    flags = _fp.raised_flags()
+    if flags:
+        modes, caller = how or (numpy.geterr(), _caller())
+        _fp.tell(flags, name, modes, lambda text: _warn(text, caller))
+    return result
 
 
 def _caller():

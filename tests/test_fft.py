@@ -1,0 +1,109 @@
+"""Transforms, whose loops are SciPy's where they can be: NumPy's bits, for every length, type and normalization."""
+
+import sys
+import warnings
+
+import numpy
+import pytest
+
+import dflow.numpy as np
+from dflow.ops import fft
+
+NAMES = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+LENGTHS = (*range(1, 36), 97, 128, 255, 360, 1000, 1009, 4096, 4099)
+
+
+@pytest.fixture(params=["SciPy's loops", "NumPy's loops"])
+def source(request, monkeypatch):
+    fft._plan.cache_clear()
+    if request.param == "NumPy's loops":
+        monkeypatch.setattr(fft, "_pocketfft", lambda: None)
+    else:
+        assert fft._pocketfft() is not None
+    yield request.param
+    fft._plan.cache_clear()
+
+
+def numbers(shape, dtype):
+    rng = numpy.random.default_rng(7)
+    return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
+
+
+def same(name, x, **keywords):
+    try:
+        expected = getattr(numpy.fft, name)(x, **keywords)
+    except (ValueError, TypeError) as error:
+        with pytest.raises(type(error)) as ours:
+            getattr(np.fft, name)(np.array(x), **keywords)
+        assert str(ours.value) == str(error)
+        return
+    result = getattr(np.fft, name)(np.array(x), **keywords)
+    assert result.dtype == expected.dtype and result.shape == expected.shape
+    numpy.testing.assert_array_equal(result.asnumpy(), expected, strict=True)
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex values")
+@pytest.mark.parametrize("dtype", ["?", "i4", "e", "f", "d", "g", "F", "D", "G"])
+@pytest.mark.parametrize("name", NAMES)
+def test_bits(source, name, dtype):
+    for n in LENGTHS:
+        for norm in (None, "ortho", "forward", "backward"):
+            same(name, numbers(n, dtype), norm=norm)
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex values")
+@pytest.mark.parametrize("name", NAMES)
+def test_axes_lengths_and_strides(source, name):
+    for dtype in "dD":
+        x = numbers((6, 5, 8), dtype)
+        for y in (x, x.T, x[::-2, :, ::3], numpy.asfortranarray(x), numpy.broadcast_to(x[:1], x.shape)):
+            for axis in (-3, -1, 0, 1, 2):
+                for n in (None, 1, 4, 5, 9):
+                    same(name, y, n=n, axis=axis)
+
+
+@pytest.mark.parametrize("rows", [1, 700])
+@pytest.mark.parametrize("name", ["fft", "ifft", "irfft", "rfft"])
+def test_floating_point_errors(source, name, rows):
+    x = numbers((rows, 1000), "D")
+    x = x.real.copy() if name == "rfft" else x
+    x[0] = numpy.inf
+    with pytest.warns(RuntimeWarning) as theirs:
+        expected = getattr(numpy.fft, name)(x)
+    with pytest.warns(RuntimeWarning) as ours:
+        result = getattr(np.fft, name)(np.array(x)).asnumpy()
+    assert {str(w.message) for w in ours} == {str(w.message) for w in theirs}
+    assert {w.filename for w in ours} == {__file__}
+    numpy.testing.assert_array_equal(result, expected)
+    with np.errstate(all="raise"):
+        with pytest.raises(FloatingPointError) as error:
+            getattr(numpy.fft, name)(x)
+        with pytest.raises(FloatingPointError, match=str(error.value)):
+            getattr(np.fft, name)(np.array(x)).wait_to_read()
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        getattr(np.fft, name)(np.array(x)).wait_to_read()
+
+
+def test_large_ones_run_as_tasks(source):
+    x = numbers((700, 1024), "D")
+    same("fft", x)
+    same("ifft", x, axis=0)
+    same("rfft", x.real)
+    same("fft", x.real)
+
+
+def test_the_package_takes_the_same_module():
+    assert fft._pocketfft() is sys.modules["scipy.fft._pocketfft.pypocketfft"]
+    import scipy.fft
+    import scipy.fft._pocketfft.basic as basic
+    assert basic.pfft is fft._pocketfft()
+    x = numbers(10, "D")
+    numpy.testing.assert_allclose(scipy.fft.ifft(scipy.fft.fft(x)), x)
+
+
+def test_each_length_has_a_plan_of_its_own():
+    for n in (4, 5, 4, 6, 5):
+        same("fft", numbers(n, "D"))
+        same("fft", numbers((2, n), "D"))
+        same("fft", numbers((n, 2), "D"), axis=0, norm="ortho")

@@ -12,6 +12,7 @@ import threading
 from libc.limits cimport INT_MAX
 from libc.string cimport memcpy
 from dflow._memory cimport spin_lock, spin_unlock
+from dflow._scipy import extension
 
 cdef extern from "Python.h":
     void* PyCapsule_GetPointer(object, const char*) except? NULL
@@ -65,18 +66,19 @@ cdef int load_blas() except -1:
     return 0
 
 _loading = threading.RLock()
+_early = {"scipy.linalg._fblas", "scipy.linalg.cython_blas"}
 
 cdef int _load() except -1:
     global loaded
     if loaded:
         return 0
-    early = "scipy.linalg._fblas" in sys.modules            # then the library has chosen its kernels already
+    early = not _early.isdisjoint(sys.modules)              # then the library has chosen its kernels already
     coretype = None if early else _wanted_coretype()
     before = os.environ.get("OPENBLAS_CORETYPE")
     if coretype is not None:
         os.environ["OPENBLAS_CORETYPE"] = coretype
     try:
-        from scipy.linalg import cython_blas
+        cython_blas = extension("linalg.cython_blas")
     finally:
         if coretype is not None:
             if before is None:
@@ -97,8 +99,8 @@ def _find_threads(cython_blas):
     global get_threads, set_threads
     cdef size_t address
     import ctypes
-    import threadpoolctl
     import scipy
+    import threadpoolctl
     root = os.path.dirname(os.path.dirname(os.path.realpath(scipy.__file__)))
     for library in threadpoolctl.ThreadpoolController().lib_controllers:
         path = os.path.realpath(library.filepath)

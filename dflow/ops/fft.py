@@ -6,18 +6,14 @@ which for one short transform is half of the work. So its loops are taken where 
 
 import functools
 import operator
-import os
-import sys
-from importlib.machinery import PathFinder
-from importlib.util import module_from_spec
 
 import numpy
-import scipy
 from numpy.fft import _pocketfft_umath as loops
 from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array import array as as_array
 from dflow._array import empty, host, window
+from dflow._scipy import extension
 from dflow._views import call_now
 from dflow.ops.creation import roll
 from dflow.ops.elementwise import conjugate
@@ -48,19 +44,9 @@ def _factor(dtype, points, norm, inverse):
 
 @functools.cache
 def _pocketfft():
-    """SciPy's loops, or None where they are not as they were: it does not publish them.
-
-    Loaded without the package around them, which takes ten times as long.
-    """
-    name = "scipy.fft._pocketfft.pypocketfft"
+    """SciPy's loops, or None where they are not as they were: it does not publish them."""
     try:
-        if name not in sys.modules:
-            folders = [os.path.join(folder, "fft", "_pocketfft") for folder in scipy.__path__]
-            spec = PathFinder.find_spec(name, folders)
-            module = module_from_spec(spec)
-            spec.loader.exec_module(module)
-            sys.modules[name] = module              # for scipy.fft, when that is imported
-        theirs = sys.modules[name]
+        theirs = extension("fft._pocketfft.pypocketfft")
         x = numpy.arange(6.0)
         y = theirs.r2c(x, (0,), True, 0, numpy.empty(4, complex), 1)
         theirs.c2r(y, (0,), 6, False, 2, x, 1)

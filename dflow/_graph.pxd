@@ -106,6 +106,8 @@ cdef enum TaskFlag:
     ALWAYS = 2              # a host task that runs though an input is poisoned
     FLAT = 4                # one loop over contiguous operands and constants: steps are in the accesses, not listed
     MEMBER = 8              # of another task's group
+    BEHIND_HOST = 16        # waits, or did, for a host task, maybe by way of others. Of a leader: its group does
+    BEHIND_SLOW = 32        # the same for what is neither elementwise nor a reduction
 
 cdef enum TaskState:
     IDLE = 0                # not yet taken
@@ -182,6 +184,11 @@ cdef inline Task* head_of(Task* t) noexcept nogil:                      # what i
     return t.group if t.flags & MEMBER else t
 cdef inline Task* next_member(Task* t) noexcept nogil:                  # from the leader on; NULL after the last
     return t.next if t.flags & MEMBER else t.group
+cdef inline int behind(Task* head) noexcept nogil:                      # what those who wait for it are behind
+    cdef int kind = head.kernel.flags
+    if kind & HOST:
+        return BEHIND_HOST | BEHIND_SLOW
+    return head.flags & (BEHIND_HOST | BEHIND_SLOW) | (0 if kind & (ELEMENTWISE | REDUCES | FENCE) else BEHIND_SLOW)
 cdef Site* here() noexcept
 cdef int line_of(Site* site) noexcept
 cdef str describe(Site* site)

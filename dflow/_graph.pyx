@@ -458,6 +458,7 @@ cdef bint connect(Task* t, Access* a, Task* watched) except -1:
                     before = head_of(task_of(e))
                     if before != head_of(t):
                         add_edge(before, a, &used)
+                        head_of(t).flags |= <uint8_t>behind(before)
                         met = met or before == watched
                     if write and covered(e, r):
                         unlink_access(e, s)

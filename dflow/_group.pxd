@@ -9,8 +9,10 @@ within it, and what comes after may read the result in the same block (a softmax
 
 A task may join when
     - its iteration space has as many elements, and the axes of both have a common refinement;
-    - it waits for what the group waits for, and for the group itself: so nothing is held up by what it does not need, and
-      groups and tasks cannot wait for each other in a ring;
+    - it waits for what the group waits for, and for nothing else but the group itself. Unless neither waits for a host task,
+      which may take for ever: then it may join what it has to wait for anyway; and, if the others wait for nothing slow, what
+      reads the same storage, though alone it could have run earlier. (Nobody outside can wait for an open group: so there
+      are no rings.);
     - where it meets a write of the group, or writes what the group reads, both see each element at the same place: then
       blocks do not depend on each other, and any runner may take any of them.
 """
@@ -33,6 +35,7 @@ cdef struct Space:              # an iteration space, outermost axis first
 cdef struct Waits:              # what a task waits for
     int n                       # MAX_WAITS + 1: for more than fit here
     unsigned int orders[8]      # of submission
+    int behind                  # BEHIND_HOST, BEHIND_SLOW: among it is a host task, or something slow
     bint inside                 # among it, or among what must not run after it, is the group that it may join
 
 cdef struct GroupPlan:          # how a group runs; on the stack of who runs it

@@ -141,40 +141,76 @@ cdef intp row_of(Task* t) noexcept nogil:
 
 cdef int waits_of(Task* t, Waits* waits) noexcept nogil:
     cdef int i
-    waits.n = 0
+    waits.n = waits.behind = 0
     for i in range(t.nops):
         if accesses(t)[i].key & TRACKED:
             meet(NULL, t, i, waits)
     return 0
 
-cdef int may_join(Task* leader, Space* space, Waits* waits, Task* t) noexcept nogil:
-    """-1 if t may not join, else how many results of members it reads.
-
-    Then the space is refined, and reads of what the group itself wrote are no longer tracked.
-    """
-    cdef Access* a = accesses(t)
-    cdef Waits own
-    cdef int i, k, inputs = 0
-    cdef int met[MAX_ARGUMENTS]
-    own.n = 0
-    own.inside = False
-    for i in range(t.nops):
-        met[i] = meet(leader, t, i, &own) if a[i].key & TRACKED else 0
-        if met[i] < 0:
-            return -1
-    if load_int(&leader.npending) == 1:
-        if own.n:
-            return -1
-    elif own.n > waits.n or waits.n > MAX_WAITS or (own.n < waits.n and not own.inside):
-        return -1
+cdef inline bint includes(Waits* waits, Waits* own) noexcept nogil:
+    """Whether all that is in own is in waits; False too where that cannot be known."""
+    cdef int i, k
+    if own.n > waits.n or waits.n > MAX_WAITS:
+        return own.n == 0
     for i in range(own.n):
         for k in range(waits.n):
             if own.orders[i] == waits.orders[k]:
                 break
         else:
+            return False
+    return True
+
+cdef inline bint waits_alike(Task* leader, Waits* waits, Waits* own) noexcept nogil:
+    """Whether a task waits for what the group waits for, or for that and the group itself."""
+    if load_int(&leader.npending) == 1:     # the group waits for nothing any more
+        return own.n == 0
+    return waits.n <= MAX_WAITS and (own.n == waits.n or own.inside) and includes(waits, own)
+
+cdef bint shares_input(Task* leader, Task* t) noexcept nogil:
+    """Whether a member of the group reads a storage that t reads, and both are about to be."""
+    cdef Access* a = accesses(t)
+    cdef Access* e
+    cdef int i, n
+    cdef bint found = False
+    for i in range(t.kernel.nin):
+        if a[i].storage == NULL or load_ptr(&a[i].storage.reads) == NULL:
+            continue
+        spin_lock(&a[i].storage.lock)
+        e = a[i].storage.reads              # the latest first
+        n = 0
+        while e != NULL and n < 8 and not found:
+            found = head_of(task_of(e)) == leader
+            e = e.next
+            n += 1
+        spin_unlock(&a[i].storage.lock)
+        if found:
+            break
+    return found
+
+cdef int may_join(Task* leader, Space* space, Waits* waits, Task* t) noexcept nogil:
+    """-1 if t may not join, else how many results of members it reads.
+
+    Then the space is refined, `waits` has what t waits for too, and reads of what the group itself wrote are no longer tracked.
+    """
+    cdef Access* a = accesses(t)
+    cdef Waits own
+    cdef int i, inputs = 0
+    cdef int met[MAX_ARGUMENTS]
+    own.n = own.behind = 0
+    own.inside = False
+    for i in range(t.nops):
+        met[i] = meet(leader, t, i, &own) if a[i].key & TRACKED else 0
+        if met[i] < 0:
+            return -1
+    if not waits_alike(leader, waits, &own):
+        if (own.behind | waits.behind) & BEHIND_HOST:
+            return -1
+        if not own.inside and (waits.behind & BEHIND_SLOW or not includes(waits, &own) or not shares_input(leader, t)):
             return -1
     if not refine(space, t):
         return -1
+    for i in range(own.n):
+        note_wait(waits, own.orders[i] if i < MAX_WAITS else 0, own.behind)
     for i in range(t.nops):
         if met[i]:
             inputs += 1
@@ -201,7 +237,7 @@ cdef int meet(Task* leader, Task* t, int i, Waits* waits) noexcept nogil:
             if overlap(e, r):
                 u = task_of(e)
                 if head_of(u) != leader:
-                    note_wait(waits, head_of(u).order)
+                    note_wait(waits, head_of(u).order, behind(head_of(u)))
                 elif not same_map(t, i, u, <int>((e.key >> 6) & 0x3ff)):
                     found = -1
                 else:
@@ -212,8 +248,9 @@ cdef int meet(Task* leader, Task* t, int i, Waits* waits) noexcept nogil:
     spin_unlock(&s.lock)
     return found
 
-cdef inline void note_wait(Waits* waits, unsigned int order) noexcept nogil:
+cdef inline void note_wait(Waits* waits, unsigned int order, int behind) noexcept nogil:
     cdef int i
+    waits.behind |= behind
     for i in range(waits.n):
         if i == MAX_WAITS or waits.orders[i] == order:
             return

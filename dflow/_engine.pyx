@@ -127,7 +127,7 @@ cdef int group(Task* t) except -1:
         if opening.leader != NULL:
             if opening.members < longest_group and opening.operands + t.nops <= MAX_OPERANDS and (
                     row == 0 or opening.row == 0 or row == opening.row):
-                inputs = may_join(opening.leader, &opening.space, &opening.waits, t)
+                inputs = may_join(opening.leader, &opening.space, &opening.waits, opening.cost + cost_of(t) > CALL_NS, t)
             if inputs < 0 or (inputs == 0 and opening.loose >= MAX_LOOSE):
                 cost = opening.cost
                 closed = close_group()
@@ -188,7 +188,7 @@ cdef bint end_group(Task* t) except -1:
     spin_lock(&opening.lock)
     try:
         if opening.leader != NULL and opening.row == 0 and opening.operands + t.nops <= MAX_OPERANDS and (
-                may_join(opening.leader, &opening.space, &opening.waits, t) >= 0):
+                may_join(opening.leader, &opening.space, &opening.waits, opening.cost + cost_of(t) > CALL_NS, t) >= 0):
             append(t)
             joined = True
             cost = opening.cost + cost_of(t)

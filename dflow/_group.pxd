@@ -9,8 +9,8 @@ within it, and what comes after may read the result in the same block (a softmax
 
 A task may join when
     - its iteration space has as many elements, and the axes of both have a common refinement;
-    - it waits for what the group waits for, and for nothing else but the group itself. Unless neither waits for a host task,
-      which may take for ever: then it may join what it has to wait for anyway; and, if the others wait for nothing slow, what
+    - it waits for what the group waits for, and for nothing else but the group itself. Unless they are large (what is small is
+      run by who waits for it, a step after the other) and neither waits for a host task, which may take for ever: then it may join what it has to wait for anyway; and, if the others wait for nothing slow, what
       reads the same storage, though alone it could have run earlier. (Nobody outside can wait for an open group: so there
       are no rings.);
     - where it meets a write of the group, or writes what the group reads, both see each element at the same place: then
@@ -81,7 +81,7 @@ cdef bint may_tail(Task* t) noexcept nogil                                     #
 cdef intp row_of(Task* t) noexcept nogil                                       # its elements for one output; 0: more than a block
 cdef intp space_of(Task* t, Space* space) noexcept nogil
 cdef int waits_of(Task* t, Waits* waits) noexcept nogil                        # of one that is not submitted yet
-cdef int may_join(Task* leader, Space* space, Waits* waits, Task* t) noexcept nogil    # GIL; refines the space
+cdef int may_join(Task* leader, Space* space, Waits* waits, bint large, Task* t) noexcept nogil    # GIL; refines the space
 cdef bint plan_group(Task* leader, GroupPlan* g) noexcept nogil                # False: its members must run one by one
 cdef intp pieces_of(GroupPlan* g) noexcept nogil
 cdef void run_blocks(void* plan, intp start, intp stop) noexcept nogil         # some of the pieces

@@ -187,7 +187,7 @@ cdef bint shares_input(Task* leader, Task* t) noexcept nogil:
             break
     return found
 
-cdef int may_join(Task* leader, Space* space, Waits* waits, Task* t) noexcept nogil:
+cdef int may_join(Task* leader, Space* space, Waits* waits, bint large, Task* t) noexcept nogil:
     """-1 if t may not join, else how many results of members it reads.
 
     Then the space is refined, `waits` has what t waits for too, and reads of what the group itself wrote are no longer tracked.
@@ -203,7 +203,7 @@ cdef int may_join(Task* leader, Space* space, Waits* waits, Task* t) noexcept no
         if met[i] < 0:
             return -1
     if not waits_alike(leader, waits, &own):
-        if (own.behind | waits.behind) & BEHIND_HOST:
+        if not large or (own.behind | waits.behind) & BEHIND_HOST:
             return -1
         if not own.inside and (waits.behind & BEHIND_SLOW or not includes(waits, &own) or not shares_input(leader, t)):
             return -1

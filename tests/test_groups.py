@@ -928,3 +928,38 @@ def test_a_note_names_the_failing_members_line(two_workers):
     with pytest.raises(ValueError) as caught:
         later.tolist()
     assert re.search(r"test_groups\.py:\d+ in failing", "\n".join(caught.value.__notes__))
+
+
+def accumulated(library, p, n, weights):
+    result = library.zeros_like(p[:n])
+    for k, weight in enumerate(weights):
+        result += weight * p[k:k + n]
+    return result
+
+
+def test_an_accumulation_over_pending_windows_is_one_group(two_workers):
+    """The windows wait for one thing, the sum for another; the first sum must wait for both anyway."""
+    n, weights = 400_000, [0.5, 0.25, 0.125, 2.0, 3.0, 0.75]
+    source = numpy.arange(n + 5.0) % 17
+    expected = accumulated(numpy, source, n, weights)
+
+    def fused():
+        p = np.concatenate((np.array(source[:7]), np.array(source[7:])))
+        before = dflow.engine.statistics()["fused"]
+        assert_same(accumulated(np, p, n, weights), expected)
+        return dflow.engine.statistics()["fused"] - before >= 2 * len(weights) - 2
+
+    assert any(fused() for _ in range(100))         # a worker may take some members early
+
+
+def test_a_large_member_waits_for_no_host_task_that_it_does_not_need(two_workers):
+    n = 400_000
+    with configured(workers=3), Gate() as gate:
+        x = np.ones(n)
+        h = gate.hold(x)
+        late = (h + x) * 2              # behind the host task
+        early = x * 3                   # shares x, and must not wait
+        early += x
+        assert early[n - 1].item() == 4 and not late.is_ready()
+        gate.open()
+        assert late[0].item() == 4

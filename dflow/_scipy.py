@@ -12,7 +12,8 @@ def extension(name):
     package, _, short = name.rpartition(".")
     full = f"scipy.{name}"
     if full not in sys.modules:
-        import scipy                        # 15 ms: not before it is needed
+        import scipy  # 15 ms: not before it is needed
+
         folders = [os.path.join(folder, *package.split(".")) for folder in scipy.__path__]
         spec = PathFinder.find_spec(full, folders)
         if spec is None:                    # installed in some other way

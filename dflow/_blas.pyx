@@ -5,6 +5,7 @@ cut into tiles, by its shape alone, and each tile is a call that is told to use 
 first product that needs it, with the kernels that suit the CPU best: OpenBLAS passes over AVX-512 on some CPUs that have it.
 """
 
+import ctypes
 import os
 import sys
 import threading
@@ -12,11 +13,16 @@ import threading
 from libc.limits cimport INT_MAX
 from libc.string cimport memcpy
 from dflow._memory cimport spin_lock, spin_unlock
-from dflow._scipy import extension
+from dflow._scipy import extension, linked
 
 cdef extern from "Python.h":
     void* PyCapsule_GetPointer(object, const char*) except? NULL
     const char* PyCapsule_GetName(object) except? NULL
+
+cdef extern from "<dlfcn.h>" nogil:
+    ctypedef struct Dl_info:
+        const char* dli_fname
+    int dladdr(const void*, Dl_info*)
 
 ctypedef void (*gemm_t)(char*, char*, int*, int*, int*, void*, void*, int*, void*, int*, void*, void*, int*) noexcept nogil
 
@@ -30,6 +36,7 @@ cdef enum:
     VECTOR_TILE = 1 << 17       # whose tiles have about so many
     TILE = 1024                 # rows and columns of a tile, at most about so many,
     LEAST_TILE = 96             # and at least so many
+    OPENMP = 2                  # what OpenBLAS's get_parallel() says when it is built on OpenMP
 
 cdef gemm_t gemms[4]            # sgemm, dgemm, cgemm, zgemm; NULL before load_blas()
 cdef gemv_t gemvs[4]
@@ -70,6 +77,7 @@ _early = {"scipy.linalg._fblas", "scipy.linalg.cython_blas"}
 
 cdef int _load() except -1:
     global loaded
+    table = None
     if loaded:
         return 0
     early = not _early.isdisjoint(sys.modules)              # then the library has chosen its kernels already
@@ -78,44 +86,54 @@ cdef int _load() except -1:
     if coretype is not None:
         os.environ["OPENBLAS_CORETYPE"] = coretype
     try:
-        cython_blas = extension("linalg.cython_blas")
+        library = linked("linalg.cython_blas")
+        if not hasattr(library, "scipy_dgemm_"):            # not one of SciPy's wheels
+            table = extension("linalg.cython_blas").__pyx_capi__
     finally:
         if coretype is not None:
             if before is None:
                 del os.environ["OPENBLAS_CORETYPE"]
             else:
                 os.environ["OPENBLAS_CORETYPE"] = before
-    _find_threads(cython_blas)
-    table = cython_blas.__pyx_capi__
-    for i, name in enumerate(("sgemm", "dgemm", "cgemm", "zgemm")):
-        gemms[i] = <gemm_t>PyCapsule_GetPointer(table[name], PyCapsule_GetName(table[name]))
-        name = name[0] + "gemv"
-        gemvs[i] = <gemv_t>PyCapsule_GetPointer(table[name], PyCapsule_GetName(table[name]))
+    for i, letter in enumerate("sdcz"):
+        if table is None:
+            gemms[i] = <gemm_t>_address(library, f"scipy_{letter}gemm_")
+            gemvs[i] = <gemv_t>_address(library, f"scipy_{letter}gemv_")
+        else:
+            gemms[i] = <gemm_t>_capsule(table[f"{letter}gemm"])
+            gemvs[i] = <gemv_t>_capsule(table[f"{letter}gemv"])
+    _find_threads(library)
     loaded = True
     return 0
 
-def _find_threads(cython_blas):
-    """The functions of SciPy's OpenBLAS that tell and set its threads."""
+cdef void* _capsule(capsule) except NULL:
+    return PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
+
+cdef void* _address(library, str name) except? NULL:
+    """Of a function; NULL when the library has none of this name."""
+    cdef size_t address = 0
+    function = getattr(library, name, None)
+    if function is not None:
+        address = ctypes.cast(function, ctypes.c_void_p).value
+    return <void*>address
+
+cdef int _find_threads(library) except -1:
+    """The functions that tell and set the threads of SciPy's BLAS, when that is OpenBLAS. One that is built on OpenMP has
+    other counts in each thread: it is left alone."""
     global get_threads, set_threads
-    cdef size_t address
-    import ctypes
-    import scipy
-    import threadpoolctl
-    root = os.path.dirname(os.path.dirname(os.path.realpath(scipy.__file__)))
-    for library in threadpoolctl.ThreadpoolController().lib_controllers:
-        path = os.path.realpath(library.filepath)
-        if library.internal_api != "openblas" or not path.startswith(os.path.join(root, "scipy")):
-            continue
-        for suffix in ("", "64_"):
-            for prefix in ("scipy_openblas", "openblas"):
-                get = getattr(library.dynlib, f"{prefix}_get_num_threads{suffix}", None)
-                put = getattr(library.dynlib, f"{prefix}_set_num_threads{suffix}", None)
-                if get is not None and put is not None and set_threads == NULL:
-                    address = ctypes.cast(get, ctypes.c_void_p).value
-                    get_threads = <get_t>address
-                    address = ctypes.cast(put, ctypes.c_void_p).value
-                    set_threads = <set_t>address
-        _config.update(library=path, version=library.version, kernels=library.architecture)
+    cdef Dl_info where
+    for name in ("scipy_openblas_{}", "scipy_openblas_{}64_", "openblas_{}", "openblas_{}64_"):
+        if hasattr(library, name.format("set_num_threads")) and getattr(library, name.format("get_parallel"))() != OPENMP:
+            get_threads = <get_t>_address(library, name.format("get_num_threads"))
+            set_threads = <set_t>_address(library, name.format("set_num_threads"))
+            describe = getattr(library, name.format("get_config")), getattr(library, name.format("get_corename"))
+            for function in describe:
+                function.restype = ctypes.c_char_p
+            version, kernels = (function().decode() for function in describe)
+            dladdr(<void*>get_threads, &where)
+            _config.update(library=os.path.realpath(os.fsdecode(where.dli_fname)), version=version.split()[1], kernels=kernels)
+            break
+    return 0
 
 cdef void enter_blas() noexcept nogil:
     """From here on SciPy's BLAS uses one thread."""

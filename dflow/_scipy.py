@@ -1,24 +1,41 @@
 """SciPy's extension modules, without the packages around them, whose import takes a tenth of a second."""
 
+import ctypes
 import importlib
 import os
 import sys
 from importlib.machinery import PathFinder
-from importlib.util import module_from_spec
+from importlib.util import find_spec, module_from_spec
+
+
+def find(name):
+    """The spec of the extension module scipy.<name>, or None where SciPy is installed in some other way."""
+    package, _, short = name.rpartition(".")
+    scipy = find_spec("scipy")
+    if scipy is None:
+        raise ImportError("dflow needs SciPy, which is not installed")
+    folders = [os.path.join(folder, *package.split(".")) for folder in scipy.submodule_search_locations]
+    return PathFinder.find_spec(f"scipy.{name}", folders)
 
 
 def extension(name):
     """The extension module scipy.<name>; scipy's own packages will find it loaded. ImportError when there is none."""
-    package, _, short = name.rpartition(".")
     full = f"scipy.{name}"
     if full not in sys.modules:
-        import scipy  # 15 ms: not before it is needed
-
-        folders = [os.path.join(folder, *package.split(".")) for folder in scipy.__path__]
-        spec = PathFinder.find_spec(full, folders)
-        if spec is None:                    # installed in some other way
+        spec = find(name)
+        if spec is None:
             return importlib.import_module(full)
         module = module_from_spec(spec)
         spec.loader.exec_module(module)
         sys.modules.setdefault(full, module)
     return sys.modules[full]
+
+
+def linked(name):
+    """What the extension module scipy.<name> is linked with, its functions as attributes; nothing of Python's runs. None
+    where that cannot be had."""
+    spec = find(name)
+    try:
+        return None if spec is None else ctypes.CDLL(spec.origin)
+    except OSError:
+        return None

@@ -1,7 +1,8 @@
 """numpy.fft: the loops of NumPy's transforms, at once when small, else as tasks on the workers.
 
-SciPy has the same transforms (both are Pocketfft, and give the same bits), but keeps what it has prepared for a length,
-which for one short transform is half of the work. So its loops are taken where they can be.
+SciPy keeps what it has prepared for a length, which for one short transform is half of NumPy's work. So its loops are taken
+where they can be: up to SciPy 1.17 Pocketfft, as NumPy's and with the same bits; since then its successor DUCC, with the same
+functions, and last bits of its own for some lengths.
 """
 
 import functools
@@ -43,17 +44,19 @@ def _factor(dtype, points, norm, inverse):
 
 
 @functools.cache
-def _pocketfft():
+def _scipy_loops():
     """SciPy's loops, or None where they are not as they were: it does not publish them."""
-    try:
-        theirs = extension("fft._pocketfft.pypocketfft")
-        x = numpy.arange(6.0)
-        y = theirs.r2c(x, (0,), True, 0, numpy.empty(4, complex), 1)
-        theirs.c2r(y, (0,), 6, False, 2, x, 1)
-        theirs.c2c(y, (0,), True, 0, y, 1)
-    except (ImportError, AttributeError, TypeError):
-        return None
-    return theirs
+    for module in ("fft._duccfft.pyduccfft", "fft._pocketfft.pypocketfft"):
+        try:
+            theirs = extension(module)
+            x = numpy.arange(6.0)
+            y = theirs.r2c(x, (0,), True, 0, numpy.empty(4, complex), 1)
+            theirs.c2r(y, (0,), 6, False, 2, x, 1)
+            theirs.c2c(y, (0,), True, 0, y, 1)
+            return theirs
+        except (ImportError, AttributeError, TypeError):
+            pass
+    return None
 
 
 class Plan:
@@ -73,7 +76,7 @@ class Plan:
         self.dtype = getattr(numpy.fft, name)(numpy.ones(2 + points % 2, dtype)).dtype
         factor, number = _factor(dtype, points, norm, name not in FORWARD)
         length = points // 2 + 1 if name == "irfft" else points
-        theirs = _pocketfft()
+        theirs = _scipy_loops()
         if theirs is None or number is None or shape[k] != length or 0 in shape or dtype.char not in PLAIN[name]:
             loop = LOOPS[name, points % 2]
             # Naming the last axis costs the loop more than it needs for a few elements.

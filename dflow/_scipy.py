@@ -32,8 +32,8 @@ def extension(name):
 
 
 def linked(name):
-    """What the extension module scipy.<name> is linked with, its functions as attributes; nothing of Python's runs. None
-    where that cannot be had."""
+    """What the extension module scipy.<name> is linked with, its functions as attributes; none of its Python code runs.
+    None where that cannot be had."""
     spec = find(name)
     try:
         return None if spec is None else ctypes.CDLL(spec.origin)

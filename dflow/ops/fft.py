@@ -1,7 +1,7 @@
 """numpy.fft: the loops of NumPy's transforms, at once when small, else as tasks on the workers.
 
 SciPy keeps what it has prepared for a length, which for one short transform is half of NumPy's work. So its loops are
-taken where they can be: up to SciPy 1.17 Pocketfft, as NumPy's and with the same bits; since then its successor DUCC, with
+taken where they can be: up to SciPy 1.17 Pocketfft, as NumPy's, with the same bits; since then its successor DUCC, with
 the same functions, and last bits of its own for some lengths.
 """
 

@@ -66,6 +66,7 @@ cdef enum:
     RIPE_PART = 32          # and for this part of its cost: to be joined may save more
     SPLIT_NS = 40000        # estimated cost from which a kernel is split for those who are awake,
     GRAIN_NS = 20000        # into pieces of about so much
+    VECTOR_PRODUCT = 3      # a matrix times a vector: each multiplication reads an element
 
 cdef Queue queues[MAX_WORKERS + 1]
 cdef Runner* workers[MAX_WORKERS + 1]
@@ -229,9 +230,12 @@ cdef void rouse(Runner** r) noexcept nogil:
 cdef double cost_of(Task* t) noexcept nogil:
     """In nanoseconds, roughly."""
     cdef double cost = t.kernel.cost
+    cdef intp* dims = task_dims(t)
     cdef int i
     for i in range(t.ndim + t.ncore):
-        cost *= task_dims(t)[i]
+        cost *= dims[i]
+    if t.kernel.pieces != NULL and (dims[t.ndim] == 1 or dims[t.ndim + 2] == 1):
+        cost *= VECTOR_PRODUCT
     return cost
 
 cdef Task* close_group() noexcept nogil:
@@ -517,10 +521,11 @@ cdef void spread(void (*run)(void*, intp, intp) noexcept nogil, void* plan, intp
     if w.grain < least:
         w.grain = least
     store_int(&w.open, 1)
-    pieces = (total + w.grain - 1) // w.grain
     full_fence()                        # before the look at `sleeping`; pairs with idle()
-    for i in range(1 + load_int(&shared.searching) + load_int(&shared.coming), shared.nworkers):
-        if i >= pieces or cost < CALL_NS or load_int(&shared.sleeping) == 0:
+    work_once(w)                        # meanwhile those who look around, and who waits for this, come by themselves
+    pieces = (total - w.next + w.grain - 1) // w.grain + load_int(&w.helpers)
+    for i in range(load_int(&w.helpers) + load_int(&shared.searching) + load_int(&shared.coming), shared.nworkers - 1):
+        if i + 1 >= pieces or cost < CALL_NS or load_int(&shared.sleeping) == 0:
             break
         wake_one()
     work(w)
@@ -531,14 +536,17 @@ cdef void spread(void (*run)(void*, intp, intp) noexcept nogil, void* plan, intp
         cpu_pause()
     store_int(&w.taken, 0)
 
+cdef inline bint work_once(Wide* w) noexcept nogil:
+    """Take and run a piece. False: there was none."""
+    cdef long long stop = add_i64(&w.next, w.grain), start = stop - w.grain
+    if start >= w.total:
+        return False
+    w.run(w.plan, start, stop if stop < w.total else w.total)
+    return True
+
 cdef void work(Wide* w) noexcept nogil:
-    cdef long long start, stop
-    while True:
-        stop = add_i64(&w.next, w.grain)
-        start = stop - w.grain
-        if start >= w.total:
-            return
-        w.run(w.plan, start, stop if stop < w.total else w.total)
+    while work_once(w):
+        pass
 
 cdef inline bint joinable(Wide* w) noexcept nogil:
     return load_int(&w.open) and load_i64(&w.next) < w.total and load_int(&w.helpers) < shared.nworkers - 1
@@ -707,13 +715,14 @@ cdef void look_around(Runner* me) noexcept nogil:
             return
 
 cdef Task* idle(Runner* me) noexcept nogil:
-    """Look around for a while, one worker at a time, then sleep. A task that was found, or NULL."""
+    """Look around for a while, one worker at a time, then sleep. A task that was found, or NULL: it helped with a wide kernel,
+    or is to stop."""
     cdef Task* t = NULL
-    cdef bint counted = False
+    cdef bint counted = False, helped = False
     if cas_int(&shared.searching, 0, 1):
         counted = True
         look_around(me)
-    while t == NULL and not load_int(&shared.stopping):
+    while t == NULL and not helped and not load_int(&shared.stopping):
         if not counted:
             # Asleep is announced before the last look around; a push is made before its look for sleepers. One of
             # both sees the other: `sleeping` changes under the bell, a full barrier, and wake_worker() has a fence.
@@ -740,14 +749,16 @@ cdef Task* idle(Runner* me) noexcept nogil:
                 look_around(me)
         enter(me)
         t = find(me)
-        if t == NULL and join_wide(me):
-            t = find(me)
-        me.current = t
-        leave(me)
         if counted:
             add_int(&shared.searching, -1)
             counted = False
             full_fence()            # pairs with wake_worker: who pushed while we were searching relied on us
+            if t == NULL:
+                t = find(me)
+        if t == NULL:
+            helped = join_wide(me)
+        me.current = t
+        leave(me)
     if counted:
         add_int(&shared.searching, -1)     # it is time to stop
     if t != NULL:

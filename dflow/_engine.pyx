@@ -48,7 +48,7 @@ FENCE_KERNEL.nops = 1
 cdef void nudge() noexcept:
     """Somebody asks whether something is ready: let it become so."""
     start_group()
-    announce()
+    announce(False)
 
 # ---- submitting -------------------------------------------------------------------------------------------------------
 
@@ -65,7 +65,7 @@ cdef int submit(Task* t) except -1:
     """Hand t to the engine, which frees it when it is done. Needs the GIL."""
     cdef Access* a = accesses(t)
     cdef Task* open = opening.leader    # another thread may close it at any time: then it is but an address
-    cdef bint met = False, quiet
+    cdef bint met = False, quiet, host = (t.kernel.flags & HOST) != 0
     cdef int i
     if not shared.started:
         start_workers()
@@ -83,17 +83,17 @@ cdef int submit(Task* t) except -1:
         for i in range(t.nops):
             if a[i].key & TRACKED and connect(t, a + i, open):
                 met = True
-        if t.kernel.flags & HOST:
+        if host:
             add_i64(&shared.host_tasks, 1)
         if met:
             start_group()               # for what is not elementwise, it is complete
-        quiet = not t.kernel.flags & HOST
+        quiet = not host
         if add_int(&t.npending, -1) == 0:
             queue(t, cost_of(t))        # from here on t may be gone
         else:
             quiet = False
         if not quiet:
-            announce()
+            announce(host)
     if graves():
         drain()
     return 0
@@ -104,14 +104,14 @@ cdef void queue(Task* t, double cost) noexcept:
     push(0, t)
     unannounced = cost + (unannounced if unannounced > 0 else 0)
     if unannounced > CALL_NS:
-        announce()
+        announce(cost > LONG_NS)
 
-cdef void announce() noexcept:
+cdef void announce(bint surely) noexcept:
     """Wake a worker for what was queued in silence: it is worth it now, or others than its reader may need it."""
     global unannounced
     if unannounced >= 0:
         unannounced = -1
-        wake_worker()
+        wake_worker(surely)
 
 # ---- the open group ---------------------------------------------------------------------------------------------------
 
@@ -157,7 +157,7 @@ cdef int group(Task* t) except -1:
         if closed != NULL:
             queue(closed, cost)
     if call:
-        wake_worker()
+        wake_worker(False)
     return 0
 
 cdef int connect_all(Task* t) except -1:
@@ -359,7 +359,7 @@ cdef Task* help(Runner* me, Wait* w) noexcept nogil:
             give_back(t)
             t = NULL
     if t != NULL and any_ready():
-        wake_worker()
+        wake_worker(False)
     me.current = t
     leave(me)
     return t
@@ -417,10 +417,12 @@ cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
         elif waited < SPIN_NS:
             sched_yield()
         else:
+            add_int(&shared.helping, -1)
             bell_lock(&shared.done_bell)
             if shared.rings == seen:
                 bell_wait_ns(&shared.done_bell, PATIENCE_NS if w.room else SLICE_NS)
             bell_unlock(&shared.done_bell)
+            add_int(&shared.helping, 1)
     take_gil(me)
     return ready
 
@@ -446,7 +448,7 @@ cdef int block(Wait* w, bint once=False) except -1:
         else:
             return 0
     t = take_group(s)
-    announce()
+    announce(False)
     site = here()
     waits += 1
     if site != NULL:
@@ -464,6 +466,7 @@ cdef int block(Wait* w, bint once=False) except -1:
         spin_unlock(&s.lock)
     else:
         add_int(&shared.waiting_room if w.room else &shared.waiting_all, 1)
+    add_int(&shared.helping, 1)
     try:
         while not help_until(&me, w):
             w.late = True
@@ -471,6 +474,7 @@ cdef int block(Wait* w, bint once=False) except -1:
             if once:
                 break
     finally:
+        add_int(&shared.helping, -1)
         if me.current != NULL:
             give_back(me.current)
         unregister(&me)

@@ -29,7 +29,9 @@ cdef enum:
     MAX_WORKERS = 256
     SPIN_NS = 20000         # how long a waiting thread looks around before it sleeps
     WATCH_NS = 200000       # and one idle worker: to wake it costs the submitter 20 to 100 us
-    CALL_NS = 60000         # estimated cost from which a worker is woken for an open group, or for a piece of a kernel
+    CALL_NS = 60000         # estimated cost from which a worker is woken for an open group, or for a piece of a kernel,
+    LONG_NS = 300000        # and from which it is woken though as many threads are at work as there are workers
+    LULL_NS = 50000         # a thread that has submitted nothing for so long may be gone from its core
 
 cdef struct Runner:         # a worker, or a thread that helps while it waits
     int inside              # 1 while it touches shared structures: fork() waits for 0
@@ -79,6 +81,9 @@ cdef struct Shared:
     int coming              # atomic: workers that were woken, and have not run yet
     long long relied        # atomic: since when a push relies on one of both; 0: none does
     int hosting             # atomic: runners inside host tasks
+    int helping             # atomic: threads that wait, and are not asleep
+    long long seen          # atomic: what `submitted` was when a worker last looked, and
+    long long seen_at       # when that had changed
     int rings               # of done_bell, under it: who saw an older count must look again
     int waiting_all         # atomic: threads that wait for everything
     int waiting_room        # atomic: threads that wait for memory
@@ -104,7 +109,7 @@ cdef void purge() noexcept nogil
 cdef void collect() noexcept nogil
 cdef bint sweep() noexcept nogil                                        # whether the submitters' queue is empty
 cdef bint any_ready() noexcept nogil
-cdef void wake_worker() noexcept nogil
+cdef void wake_worker(bint surely) noexcept nogil
 cdef bint join_wide(Runner* me) noexcept nogil
 
 # ---- the open group

@@ -183,10 +183,25 @@ cdef bint any_ready() noexcept nogil:
             return True
     return any_wide()
 
-cdef void wake_worker() noexcept nogil:
-    """After a push: make sure that somebody looks. One worker that searches, or was woken to, is enough: it wakes the next.
+cdef bint submitting() noexcept nogil:
+    """Whether a thread has submitted something in the last moments: it has a core, and is likely to go on."""
+    cdef long long now = now_ns(), seen = load_i64(&shared.seen), submitted = load_i64(&shared.submitted)
+    if seen != submitted:
+        store_i64(&shared.seen, submitted)
+        store_i64(&shared.seen_at, now)
+    return now - load_i64(&shared.seen_at) < LULL_NS
 
+cdef bint crowded() noexcept nogil:
+    """Whether as many threads are at work as there are workers: one more would share the core of one of them. Never when no
+    worker is, but in Python code: one that is looks at the queues before it sleeps or enters a host task."""
+    cdef int awake = shared.started - load_int(&shared.sleeping) - load_int(&shared.hosting)
+    return awake > 0 and awake + load_int(&shared.helping) + submitting() >= shared.nworkers
+
+cdef void wake_worker(bint surely) noexcept nogil:
+    """After a push: make sure that somebody looks. One worker that searches, or was woken to, is enough: it wakes the next.
     But the system may keep it waiting for a core for milliseconds, behind the very thread that relies on it.
+
+    surely: the work is long, or Python code that may block; else it may wait for those who are at work.
     """
     cdef long long since, now
     full_fence()                    # the push above, before the look at `searching`; pairs with idle()
@@ -199,6 +214,8 @@ cdef void wake_worker() noexcept nogil:
             store_i64(&shared.relied, now)
         if since == 0 or now - since <= WATCH_NS:
             return
+    elif not surely and crowded():
+        return
     wake_one()
 
 cdef void wake_one() noexcept nogil:
@@ -256,7 +273,7 @@ cdef void start_group() noexcept nogil:
     spin_unlock(&opening.lock)
     if t != NULL:
         push(0, t)
-        wake_worker()
+        wake_worker(False)
 
 cdef inline bint group_waits() noexcept nogil:
     """Whether an open group waits for nothing but to be closed, and is worth a worker's time."""
@@ -450,6 +467,8 @@ cdef void run_one(Runner* me, Task* t) noexcept nogil:
         reason = find_poison(t)
         if t.kernel.flags & HOST and (reason == NULL or t.flags & ALWAYS):
             add_int(&shared.hosting, 1)
+            if any_ready() or group_waits():
+                wake_worker(False)
             if me.placed:
                 me.placed = False
                 cores_release(me.number)
@@ -525,7 +544,7 @@ cdef void spread(void (*run)(void*, intp, intp) noexcept nogil, void* plan, intp
     work_once(w)                        # meanwhile those who look around, and who waits for this, come by themselves
     pieces = (total - w.next + w.grain - 1) // w.grain + load_int(&w.helpers)
     for i in range(load_int(&w.helpers) + load_int(&shared.searching) + load_int(&shared.coming), shared.nworkers - 1):
-        if i + 1 >= pieces or cost < CALL_NS or load_int(&shared.sleeping) == 0:
+        if i + 1 >= pieces or cost < CALL_NS or load_int(&shared.sleeping) == 0 or (cost < LONG_NS and crowded()):
             break
         wake_one()
     work(w)
@@ -583,7 +602,7 @@ cdef bint join_wide(Runner* me) noexcept nogil:
 cdef Task* retire(int index, Task* t, long long* done) noexcept nogil:
     """Finish t; queue what became ready but for one task, which the caller takes (or NULL)."""
     cdef bint ring = False
-    cdef bint host = (t.kernel.flags & HOST) != 0
+    cdef bint host = (t.kernel.flags & HOST) != 0, long
     cdef long long members = 0
     cdef Task* following = t
     cdef Task* ready
@@ -600,14 +619,15 @@ cdef Task* retire(int index, Task* t, long long* done) noexcept nogil:
             if take(ready):
                 chosen = ready
         else:
+            long = cost_of(ready) > LONG_NS or ready.kernel.flags & HOST
             push(index, ready)
-            wake_worker()
+            wake_worker(long)
         ready = following
     done[0] += members
     if ring or load_int(&shared.waiting_room):
         ring_done()
     if group_waits():
-        wake_worker()                   # t may have been what it waited for
+        wake_worker(False)              # t may have been what it waited for
     return chosen
 
 cdef void ring_done() noexcept nogil:
@@ -670,6 +690,8 @@ cdef void* worker_main(void* arg) noexcept nogil:
             elif t != NULL and load_int(&shared.stopping):
                 give_back(t)
                 t = me.current = NULL
+            if load_int(&shared.sleeping) and (load_ptr(&queues[0].head) != NULL or load_ptr(&queues[me.index].head) != NULL):
+                wake_worker(False)      # who submitted this may be gone from its core
             leave(me)
     if me.tstate != NULL:
         end_thread_state(me)
@@ -679,7 +701,7 @@ cdef void give_back(Task* t) noexcept nogil:
     """Queue a task that was taken and not run."""
     store_int(&t.state, IDLE)
     push(0, t)
-    wake_worker()
+    wake_worker(True)
 
 cdef extern from *:
     """
@@ -764,7 +786,7 @@ cdef Task* idle(Runner* me) noexcept nogil:
     if t != NULL:
         store_i64(&shared.relied, 0)
         if any_ready() or group_waits():
-            wake_worker()
+            wake_worker(False)
     return t
 
 cdef int start_workers() except -1:
@@ -825,7 +847,7 @@ cdef void reset_workers() noexcept:
     cdef int i
     shared.runners = shared.sleepers = NULL
     shared.runners_lock = shared.forking = shared.sleeping = shared.searching = shared.coming = shared.started = 0
-    shared.waiting_all = shared.waiting_room = 0
+    shared.waiting_all = shared.waiting_room = shared.helping = 0
     shared.hosting = 1 if tls_host else 0
     bell_init(&shared.idle_bell)
     bell_init(&shared.done_bell)

@@ -26,6 +26,7 @@ cdef enum:
     FENCE_AFTER = 64        # frontier length at which a partial write inserts a fence
     MAX_LOOSE = 4           # results of a group that nothing in it has read; more would only be in each other's way
     JOIN_NS = 4000          # cost of an open group that an operation joins, however small, rather than catch up with it
+    WORTH_NS = 4000         # cost of what is left to a worker that looks for work, though something small waits for it
     MAX_FUTILE = 32         # attempts in a row to catch up that may find nothing; then as many are passed over between two
     STUCK = 60              # slices without progress after which the exit waits no longer for host tasks
     SLICE_NS = 50000000     # longest sleep of a waiting thread between looks at signals
@@ -227,20 +228,20 @@ cdef bint writes(Task* t, Storage* s) noexcept nogil:
         t = next_member(t)
     return False
 
-cdef bint is_small(Task* t) noexcept nogil:
-    """Whether t and its group run in a moment, without Python."""
+cdef bint is_small(Task* t, double most) noexcept nogil:
+    """Whether t and its group run in a moment, of less than so many nanoseconds, without Python."""
     cdef double cost = 0
     while t != NULL:
         if not t.kernel.flags & ELEMENTWISE and not (t.kernel.flags & REDUCES and may_tail(t)):
             return False
         cost += cost_of(t)
         t = next_member(t)
-    return cost < CALL_NS
+    return cost < most
 
 cdef bint run_small(Task* t) noexcept:
     """Run what is small and elementwise, and its group, without a Runner. False when that cannot be."""
     cdef GroupPlan g
-    if not is_small(t):
+    if not is_small(t, CALL_NS):
         return False
     if t.group == NULL and t.kernel.flags & ELEMENTWISE:
         return run_alone(t)
@@ -289,8 +290,8 @@ cdef bint region_ready(Storage* s, Region* r, bint write) noexcept nogil:
     spin_unlock(&s.lock)
     return ready
 
-cdef Task* claim_needed(Storage* s, int* visits, bint small) noexcept nogil:
-    """A ready task that s waits for, taken out of turn, or NULL. `small`: one that run_with_gil() can run in no time.
+cdef Task* claim_needed(Storage* s, int* visits, double most) noexcept nogil:
+    """A ready task that s waits for, taken out of turn, or NULL. most: one that is_small(), or 0: any.
 
     The path of locks is held by trylock, so it cannot deadlock, and a storage already on it is skipped. It is a search
     that may miss: then the queues' own order serves.
@@ -307,14 +308,14 @@ cdef Task* claim_needed(Storage* s, int* visits, bint small) noexcept nogil:
     while e != NULL and found == NULL and visits[0] > 0:
         t = head_of(task_of(e))             # lives while the lock is held: it has yet to leave this frontier
         if load_int(&t.npending) == 0:
-            if (not small or is_small(t)) and cas_int(&t.state, IDLE, CLAIMED):
+            if (most == 0 or is_small(t, most)) and cas_int(&t.state, IDLE, CLAIMED):
                 found = t
             t = NULL
         while t != NULL and found == NULL and visits[0] > 0:
             a = accesses(t)
             for i in range(t.nops):
                 if a[i].storage != NULL and load_ptr(&a[i].storage.writes) != NULL:
-                    found = claim_needed(a[i].storage, visits, small)
+                    found = claim_needed(a[i].storage, visits, most)
                     if found != NULL:
                         break
             visits[0] -= 1
@@ -349,7 +350,7 @@ cdef Task* help(Runner* me, Wait* w) noexcept nogil:
     cdef Task* t = me.current       # the group that it has taken
     enter(me)
     if t == NULL and w.s != NULL and (w.late or core_free()):
-        t = claim_needed(w.s, &visits, False)
+        t = claim_needed(w.s, &visits, 0)
     if t == NULL:
         start_group()               # it may be needed, or nobody else may come for it
         join_wide(me)
@@ -437,10 +438,10 @@ cdef int block(Wait* w, bint once=False) except -1:
     if inside_host_task():
         raise RuntimeError("a task would wait for another one: pass the array as an argument of dflow.submit")
     if s != NULL:
-        catch_up(s)
+        catch_up(s, CALL_NS)
         while not finished(w):
             visits = 64
-            t = claim_needed(s, &visits, False) if core_free() else NULL
+            t = claim_needed(s, &visits, 0) if core_free() else NULL
             if t == NULL:
                 break
             run_without_gil(t)                # nobody need be woken for it
@@ -497,17 +498,17 @@ cdef bint would_join(intp elements, bint ready) noexcept:
     return opening.leader != NULL and opening.elements == elements and opening.cost > JOIN_NS and (
         not ready or opening.loose < MAX_LOOSE)
 
-cdef bint small_group() noexcept:
+cdef bint small_group(double most) noexcept:
     """Whether the open group waits for nothing, and is no work for another thread."""
     cdef bint small
     if opening.leader == NULL:
         return False
     spin_lock(&opening.lock)
-    small = opening.leader != NULL and opening.cost < CALL_NS and load_int(&opening.leader.npending) == 1
+    small = opening.leader != NULL and opening.cost < most and load_int(&opening.leader.npending) == 1
     spin_unlock(&opening.lock)
     return small
 
-cdef void catch_up(Storage* s) noexcept:
+cdef void catch_up(Storage* s, double most) noexcept:
     """Something small is to be done with s, which is pending: what it waits for may be as small, and only be queued.
 
     Without this, all that follows from one pending element would be queued for ever: the queue is as fast as Python is.
@@ -517,11 +518,11 @@ cdef void catch_up(Storage* s) noexcept:
     cdef int visits, turns = 64
     while turns and load_ptr(&s.writes) != NULL:
         turns -= 1
-        if small_group():
+        if small_group(most):
             t = take_group(NULL)
         if t == NULL:
             visits = 16
-            t = claim_needed(s, &visits, True)
+            t = claim_needed(s, &visits, most)
         if t == NULL:
             break
         if not run_with_gil(t):
@@ -541,7 +542,7 @@ cdef void try_to_catch_up(Storage* s) noexcept:
     if futile > MAX_FUTILE and passed < MAX_FUTILE:
         passed += 1
         return
-    catch_up(s)
+    catch_up(s, WORTH_NS if load_int(&shared.searching) else CALL_NS)
     passed = 0
     futile = 0 if load_ptr(&s.writes) == NULL else min(futile + 1, MAX_FUTILE + 1)
 

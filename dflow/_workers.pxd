@@ -81,6 +81,7 @@ cdef struct Shared:
     int coming              # atomic: workers that were woken, and have not run yet
     long long relied        # atomic: since when a push relies on one of both; 0: none does
     int hosting             # atomic: runners inside host tasks
+    int engaged             # atomic: workers inside something that takes long
     int helping             # atomic: threads that wait, and are not asleep
     long long seen          # atomic: what `submitted` was when a worker last looked, and
     long long seen_at       # when that had changed

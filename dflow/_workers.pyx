@@ -192,9 +192,10 @@ cdef bint submitting() noexcept nogil:
     return now - load_i64(&shared.seen_at) < LULL_NS
 
 cdef bint crowded() noexcept nogil:
-    """Whether as many threads are at work as there are workers: one more would share the core of one of them. Never when no
-    worker is, but in Python code: one that is looks at the queues before it sleeps or enters a host task."""
-    cdef int awake = shared.started - load_int(&shared.sleeping) - load_int(&shared.hosting)
+    """Whether as many threads are at work as there are workers: one more would share the core of one of them. But there must
+    be a worker that will soon look at the queues: one that begins something long, or Python code, has done so for the last time.
+    """
+    cdef int awake = shared.started - load_int(&shared.sleeping) - load_int(&shared.hosting) - load_int(&shared.engaged)
     return awake > 0 and awake + load_int(&shared.helping) + submitting() >= shared.nworkers
 
 cdef void wake_worker(bint surely) noexcept nogil:
@@ -445,15 +446,34 @@ cdef Poison* run_host(Task* t, Poison* reason) noexcept with gil:
         tls_host -= 1
     return NULL
 
+cdef bint lasts(Task* t) noexcept nogil:
+    """Whether t and its group take long."""
+    cdef double cost = 0
+    while t != NULL and cost <= LONG_NS:
+        cost += cost_of(t)
+        t = next_member(t)
+    return cost > LONG_NS
+
+cdef inline void look_back() noexcept nogil:
+    """Before a runner turns to what it has found: others may have relied on it to find more."""
+    if any_ready() or group_waits():
+        wake_worker(False)
+
 cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     """Run and finish t, me.current; a task to run next, or NULL. Enters with me outside, leaves it inside."""
+    cdef bint long = me.index > 0 and lasts(t)
     if shared.delay_us:
         random_delay(me)
+    if long:
+        add_int(&shared.engaged, 1)
+        look_back()
     if t.group != NULL or (t.kernel.flags & (ELEMENTWISE | REDUCES) and cost_of(t) > SPLIT_NS and (
             t.kernel.flags & ELEMENTWISE or may_tail(t))):
         run_group(me, t)
     else:
         run_one(me, t)
+    if long:
+        add_int(&shared.engaged, -1)
     enter(me)
     me.current = NULL
     me.current = retire(me.index, t, &me.done)
@@ -467,8 +487,7 @@ cdef void run_one(Runner* me, Task* t) noexcept nogil:
         reason = find_poison(t)
         if t.kernel.flags & HOST and (reason == NULL or t.flags & ALWAYS):
             add_int(&shared.hosting, 1)
-            if any_ready() or group_waits():
-                wake_worker(False)
+            look_back()
             if me.placed:
                 me.placed = False
                 cores_release(me.number)
@@ -785,8 +804,7 @@ cdef Task* idle(Runner* me) noexcept nogil:
         add_int(&shared.searching, -1)     # it is time to stop
     if t != NULL:
         store_i64(&shared.relied, 0)
-        if any_ready() or group_waits():
-            wake_worker(False)
+        look_back()
     return t
 
 cdef int start_workers() except -1:
@@ -847,7 +865,7 @@ cdef void reset_workers() noexcept:
     cdef int i
     shared.runners = shared.sleepers = NULL
     shared.runners_lock = shared.forking = shared.sleeping = shared.searching = shared.coming = shared.started = 0
-    shared.waiting_all = shared.waiting_room = shared.helping = 0
+    shared.waiting_all = shared.waiting_room = shared.helping = shared.engaged = 0
     shared.hosting = 1 if tls_host else 0
     bell_init(&shared.idle_bell)
     bell_init(&shared.done_bell)

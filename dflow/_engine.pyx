@@ -230,13 +230,12 @@ cdef bint writes(Task* t, Storage* s) noexcept nogil:
 
 cdef bint is_small(Task* t, double most) noexcept nogil:
     """Whether t and its group run in a moment, of less than so many nanoseconds, without Python."""
-    cdef double cost = 0
-    while t != NULL:
-        if not t.kernel.flags & ELEMENTWISE and not (t.kernel.flags & REDUCES and may_tail(t)):
+    cdef Task* m = t
+    while m != NULL:
+        if not m.kernel.flags & ELEMENTWISE and not (m.kernel.flags & REDUCES and may_tail(m)):
             return False
-        cost += cost_of(t)
-        t = next_member(t)
-    return cost < most
+        m = next_member(m)
+    return cost_of_all(t) < most
 
 cdef bint run_small(Task* t) noexcept:
     """Run what is small and elementwise, and its group, without a Runner. False when that cannot be."""
@@ -508,14 +507,16 @@ cdef bint small_group(double most) noexcept:
     spin_unlock(&opening.lock)
     return small
 
-cdef void catch_up(Storage* s, double most) noexcept:
+cdef double catch_up(Storage* s, double most) noexcept:
     """Something small is to be done with s, which is pending: what it waits for may be as small, and only be queued.
 
     Without this, all that follows from one pending element would be queued for ever: the queue is as fast as Python is.
+    What was done, in estimated nanoseconds.
     """
     global unannounced
     cdef Task* t = NULL
     cdef int visits, turns = 64
+    cdef double done = 0
     while turns and load_ptr(&s.writes) != NULL:
         turns -= 1
         if small_group(most):
@@ -525,24 +526,34 @@ cdef void catch_up(Storage* s, double most) noexcept:
             t = claim_needed(s, &visits, most)
         if t == NULL:
             break
+        done += cost_of_all(t)
         if not run_with_gil(t):
             run_without_gil(t)
         t = NULL
     if unannounced > 0 and sweep():
         unannounced = -1
+    return done
 
+cdef double alone = 0               # GIL; nanoseconds of what this has done while no worker was looking for work
 cdef int futile = 0                 # GIL; attempts in a row that found nothing to run,
 cdef int passed = 0                 # and how many were passed over since the last
 
 cdef void try_to_catch_up(Storage* s) noexcept:
     """The same before something small is submitted: rarely, while what it waits for cannot be run for long."""
-    global futile, passed
+    global futile, passed, alone
     if load_ptr(&s.writes) == NULL:
         return
     if futile > MAX_FUTILE and passed < MAX_FUTILE:
         passed += 1
         return
-    catch_up(s, WORTH_NS if load_int(&shared.searching) else CALL_NS)
+    if load_int(&shared.searching):
+        alone = 0
+        catch_up(s, WORTH_NS)
+    else:
+        alone += catch_up(s, CALL_NS)
+        if alone > 2 * CALL_NS:         # this goes on: share it
+            alone = 0
+            wake_worker(False)
     passed = 0
     futile = 0 if load_ptr(&s.writes) == NULL else min(futile + 1, MAX_FUTILE + 1)
 

@@ -256,6 +256,14 @@ cdef double cost_of(Task* t) noexcept nogil:
         cost *= VECTOR_PRODUCT
     return cost
 
+cdef double cost_of_all(Task* t) noexcept nogil:
+    """Of t and its group."""
+    cdef double cost = 0
+    while t != NULL:
+        cost += cost_of(t)
+        t = next_member(t)
+    return cost
+
 cdef Task* close_group() noexcept nogil:
     """Nobody joins the open group any more. Its leader, if it can run, for the caller to queue. Needs the lock."""
     cdef Task* leader = opening.leader
@@ -446,14 +454,6 @@ cdef Poison* run_host(Task* t, Poison* reason) noexcept with gil:
         tls_host -= 1
     return NULL
 
-cdef bint lasts(Task* t) noexcept nogil:
-    """Whether t and its group take long."""
-    cdef double cost = 0
-    while t != NULL and cost <= LONG_NS:
-        cost += cost_of(t)
-        t = next_member(t)
-    return cost > LONG_NS
-
 cdef inline void look_back() noexcept nogil:
     """Before a runner turns to what it has found: others may have relied on it to find more."""
     if any_ready() or group_waits():
@@ -461,7 +461,7 @@ cdef inline void look_back() noexcept nogil:
 
 cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     """Run and finish t, me.current; a task to run next, or NULL. Enters with me outside, leaves it inside."""
-    cdef bint long = me.index > 0 and lasts(t)
+    cdef bint long = me.index > 0 and cost_of_all(t) > LONG_NS
     if shared.delay_us:
         random_delay(me)
     if long:

@@ -9,6 +9,7 @@ from .timing import Timing
 # Each run is a process of its own, as a user's would be: what other programs leave of an allocator's state can make the
 # page faults of NumPy's temporaries come and go, and its time with them, threefold. The small size is run before.
 _TIME = """
+import {library}
 import time
 from bench import programs
 program = programs.load({name!r}, {library!r})

@@ -2,6 +2,7 @@
 
 import os
 
+import dflow._openblas  # noqa: F401, I001  # before what imports NumPy
 from dflow import _graph, _operators, _views
 
 _graph.configure(os.path.dirname(os.path.abspath(__file__)) + os.sep)

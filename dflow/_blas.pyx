@@ -9,11 +9,11 @@ import ctypes
 import os
 import sys
 import threading
-from contextlib import contextmanager
 
 from libc.limits cimport INT_MAX
 from libc.string cimport memcpy
 from dflow._memory cimport spin_lock, spin_unlock
+from dflow._openblas import environment
 from dflow._scipy import extension, linked
 
 cdef extern from "Python.h":
@@ -56,34 +56,14 @@ cdef bint worth_blas(intp m, intp n, intp p) noexcept nogil:
 
 # ---- loading ----------------------------------------------------------------------------------------------------------
 
-def _settings():
-    """The environment to load the library in. What the user has set stays."""
-    # Its threads, of which dflow needs none, would look for work for a tenth of a second after the loading and each use.
-    settings = {"OPENBLAS_THREAD_TIMEOUT": "18"}            # 2 to this power of the clock: 0.1 ms
+def _wanted_coretype():
+    """The value of OPENBLAS_CORETYPE to load with, or None: as the library decides, or the user."""
     own = os.environ.get("DFLOW_BLAS_CORETYPE")
+    if own is not None:
+        return own or None
     import numpy
     features = getattr(numpy._core._multiarray_umath, "__cpu_features__", {})
-    if features.get("AVX512_SKX"):
-        settings["OPENBLAS_CORETYPE"] = "SKYLAKEX"
-    settings = {name: value for name, value in settings.items() if name not in os.environ}
-    if own:
-        settings["OPENBLAS_CORETYPE"] = own
-    elif own is not None:
-        settings.pop("OPENBLAS_CORETYPE", None)
-    return settings
-
-@contextmanager
-def _environment(settings):
-    before = {name: os.environ.get(name) for name in settings}
-    os.environ.update(settings)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+    return "SKYLAKEX" if "OPENBLAS_CORETYPE" not in os.environ and features.get("AVX512_SKX") else None
 
 cdef int load_blas() except -1:
     if not loaded:
@@ -100,7 +80,7 @@ cdef int _load() except -1:
     if loaded:
         return 0
     early = not _early.isdisjoint(sys.modules)              # then the library has chosen its kernels already
-    with _environment({} if early else _settings()):
+    with environment(None if early else _wanted_coretype()):
         library = linked("linalg.cython_blas")
         if not hasattr(library, "scipy_dgemm_"):            # not one of SciPy's wheels
             table = extension("linalg.cython_blas").__pyx_capi__

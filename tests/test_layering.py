@@ -27,7 +27,7 @@ LAYERS = [
     ["_group"],
     ["_fp", "_fold", "_blas"],
     ["_graph"],
-    ["_memory", "_scipy"],
+    ["_memory", "_openblas", "_scipy"],
 ]
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 

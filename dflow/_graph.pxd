@@ -46,6 +46,7 @@ cdef enum KernelFlag:
     PARTIAL = 64            # leaves some of its output as it was (a mask)
     REDUCES = 128           # its data is a Fold; see _fold.pxd
     ROWS = 256              # may be called for any part of its loop dimension, in any order
+    PRODUCT = 512           # of matrices: its core dimensions are (m, n) and (n, p)
 
 cdef struct Kernel:         # immortal
     loop_t loop

@@ -46,6 +46,7 @@ cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial, bint bl
 cdef Kernel* accumulate_kernel(Kernel* k, int code) except NULL
 cdef Kernel* reduceat_kernel(Kernel* k, int code) except NULL
 cdef Kernel* at_kernel(Kernel* k, int nin, int code) except NULL
+cdef list long_sort_kernels(int code, int kind, intp n)                    # addresses, in their order; None: sort_kernel()
 cdef Kernel* sort_kernel(int code, int kind, bint indices) except NULL      # indices: argsort
 cdef Kernel* argextreme_kernel(int code, bint largest) except NULL
 cdef Kernel* dot_kernel(int code) except NULL

@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 from libc.stdint cimport int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, uint64_t
 from dflow._blas cimport Product, product_loop, product_piece, product_pieces
 from dflow._fold cimport Fold, total_t, reduce_loop, reduce_initial_loop
-from dflow._graph cimport MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PARTIAL, REDUCES, ROWS
+from dflow._graph cimport MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, PARTIAL, REDUCES, ROWS
 
 cnp.import_array()
 cnp.import_umath()
@@ -286,6 +286,7 @@ cdef int use_blas(Kernel* k, int code) except -1:
     w.code = {FLOAT: 0, DOUBLE: 1, CFLOAT: 2, CDOUBLE: 3}[code]
     w.itemsize = itemsizes[code]
     k.loop = product_loop
+    k.flags |= PRODUCT
     k.data = w
     k.pieces = product_pieces
     k.piece = product_piece
@@ -485,7 +486,18 @@ cdef Kernel* at_kernel(Kernel* k, int nin, int code) except NULL:
 
 # ---- sorting, extremes, dot ------------------------------------------------------------------------------------
 
+cdef extern from "_merge.h" nogil:
+    ctypedef void (*merge_t)(const char*, intp, const char*, intp, char*, intp, intp)
+    merge_t merge_of(char, int)
+
+cdef enum:
+    LEAST_RUN = 1 << 16         # elements of a run, at least; a long row is sorted in runs, and these are merged,
+    MOST_RUNS = 8
+    MERGED = 1 << 15            # so many elements of the output by one piece
+
 cdef struct Sorting:
+    merge_t merge
+    int runs                    # that are merged, two at a time
     int (*sort)(void*, intp, void*) noexcept nogil
     int (*argsort)(void*, intp*, intp, void*) noexcept nogil
     int (*arg)(void*, intp, intp*, void*) noexcept nogil
@@ -564,7 +576,8 @@ cdef void dot_loop(char** args, intp* dims, intp* steps, void* data) noexcept no
     for i in range(dims[0]):
         s.dot(args[0] + i * steps[0], steps[3], args[1] + i * steps[1], steps[4], args[2] + i * steps[2], dims[1], NULL)
 
-cdef Kernel* sorting_kernel(str name, int code, int kind, bint which, int nin, loop_t loop, float cost) except NULL:
+cdef Kernel* sorting_kernel(str name, int code, object kind, bint which, int nin, loop_t loop, float cost) except NULL:
+    """kind: NumPy's number of a way to sort, or that and what else tells the kernel from others of the name."""
     key = (name, code, kind)
     cdef Kernel* k = recall(key)
     cdef Sorting* s
@@ -573,14 +586,76 @@ cdef Kernel* sorting_kernel(str name, int code, int kind, bint which, int nin, l
         s = <Sorting*>calloc(1, sizeof(Sorting))
         if s == NULL:
             raise MemoryError("no memory for a kernel")
-        s.sort = f.sort[kind]
-        s.argsort = f.argsort[kind]
+        way = kind[0] if type(kind) is tuple else kind
+        s.sort = f.sort[<int>way]
+        s.argsort = f.argsort[<int>way]
         s.arg = f.argmax if which else f.argmin
         s.dot = f.dotfunc
         s.itemsize = itemsizes[code]
         text = name.encode()
         k = remember(key, kernel_new(text, nin, nin + 1, loop, s, ROWS, cost))
     return k
+
+cdef intp runs_of(intp* dims) noexcept nogil:
+    """Into how many runs a row is cut: 1, 2, 4 or 8."""
+    cdef intp runs = 1
+    while runs < MOST_RUNS and dims[1] // (2 * runs) >= LEAST_RUN:
+        runs *= 2
+    return runs
+
+cdef void sort_runs(char** args, intp* dims, intp* steps, void* data, intp start, intp stop) noexcept nogil:
+    cdef intp n = dims[1], runs = runs_of(dims), run
+    cdef char* at[2]
+    cdef intp part[2]
+    part[0] = 1
+    for run in range(start, stop):
+        part[1] = n * (run + 1) // runs - n * run // runs
+        at[0] = args[0] + n * run // runs * steps[2]
+        at[1] = args[1] + n * run // runs * steps[3]
+        sort_loop(at, part, steps, data)
+
+cdef void sort_runs_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    sort_runs(args, dims, steps, data, 0, runs_of(dims))
+
+cdef intp merge_pieces(intp* dims) noexcept nogil:
+    return (dims[1] + MERGED - 1) // MERGED
+
+cdef void merge_piece(char** args, intp* dims, intp* steps, void* data, intp start, intp stop) noexcept nogil:
+    """in (r), whose runs are sorted, out (r), with half as many."""
+    cdef Sorting* s = <Sorting*>data
+    cdef intp n = dims[1], pair, a, b, end, first = start * MERGED, last = min(stop * MERGED, n)
+    for pair in range(0, s.runs, 2):
+        a = n * pair // s.runs
+        b = n * (pair + 1) // s.runs
+        end = n * (pair + 2) // s.runs
+        if a < last and end > first:
+            s.merge(args[0] + a * s.itemsize, b - a, args[0] + b * s.itemsize, end - b, args[1] + a * s.itemsize,
+                    max(first, a) - a, min(last, end) - a)
+
+cdef void merge_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    merge_piece(args, dims, steps, data, 0, merge_pieces(dims))
+
+cdef list long_sort_kernels(int code, int kind, intp n):
+    """Those that sort one row of n elements, each from one buffer to another; None when it is to be sorted as it is."""
+    cdef intp[2] dims = [1, n]
+    cdef intp runs = runs_of(dims)
+    cdef Kernel* k
+    cdef list kernels
+    if runs == 1 or merge_of(ord(DTYPES[code].kind), itemsizes[code]) == NULL:
+        return None
+    k = sorting_kernel("sort", code, (kind, "runs"), False, 1, sort_runs_loop, 10)
+    k.pieces = runs_of
+    k.piece = sort_runs
+    kernels = [<size_t>k]
+    while runs > 1:
+        k = sorting_kernel("sort", code, (kind, runs), False, 1, merge_loop, 2)
+        k.pieces = merge_pieces
+        k.piece = merge_piece
+        (<Sorting*>k.data).merge = merge_of(ord(DTYPES[code].kind), itemsizes[code])
+        (<Sorting*>k.data).runs = <int>runs
+        kernels.append(<size_t>k)
+        runs //= 2
+    return kernels
 
 cdef Kernel* sort_kernel(int code, int kind, bint indices) except NULL:
     if indices:

@@ -8,7 +8,7 @@ from dflow._blas cimport load_blas, worth_blas
 from dflow._engine cimport submit, try_to_catch_up, would_join, wait_storage, region_ready, settings
 from dflow._fp cimport FP_INVALID, fp_flags, fp_clear, fp_event, read_fp_policy, fp_warn, fp_strict
 from dflow._graph cimport (
-    Kernel, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, Region, storage_allocate,
+    Kernel, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, Region, storage_allocate,
     task_new, task_operand, task_constant, task_index, task_region, task_dims, task_strides, poison_storage, intp)
 from dflow._group cimport run_kernel
 from dflow._workers cimport inside_host_task
@@ -121,7 +121,7 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
     if core != NULL:
         for i in range(core.ndim):
             cost *= core.dims[i] if core.dims[i] else 1
-    if k.pieces != NULL and worth_blas(core.dims[0], core.dims[1], core.dims[2]):
+    if k.flags & PRODUCT and worth_blas(core.dims[0], core.dims[1], core.dims[2]):
         load_blas()
     ndim = simplify(ops, nops, ndim, shape)
     if core == NULL and shape[0] == 1 and ndim == 1:

@@ -7,7 +7,7 @@ from libc.string cimport memcpy
 from dflow._engine cimport settings
 from dflow._graph cimport Kernel, intp, writable, storage_allocate
 from dflow._launch cimport MAXDIMS
-from dflow._kernels cimport BOOL, DOUBLE, DTYPES, INTP, code_of, write_scalar, sort_kernel, argextreme_kernel
+from dflow._kernels cimport BOOL, DOUBLE, DTYPES, INTP, code_of, write_scalar, sort_kernel, long_sort_kernels, argextreme_kernel
 from dflow._array cimport *
 from dflow._quick cimport allocated, count_true, quick_ready, same_shape
 from dflow._views cimport base_index
@@ -276,6 +276,23 @@ cdef int sort_rows(Kernel* k, ndarray a, ndarray out, int axis) except -1:
         return 0
     return along_axis(k, a, None, out, axis)
 
+cdef int sort_into(Kernel* k, int kind, ndarray a, ndarray out, int axis) except -1:
+    """Sort a into out, which may be a itself: a long row in runs, which are merged through another buffer, each step on all
+    workers."""
+    cdef ndarray source = a, target, other
+    cdef list kernels = None
+    cdef intp n = a.shape[axis]
+    if a.size == n and out.flags & C_CONTIGUOUS:
+        kernels = long_sort_kernels(a.code, kind, n)
+    if kernels is None:
+        return sort_rows(k, a, out, axis)
+    other = new_array(a.code, a.ndim, a.shape)
+    target = out if len(kernels) & 1 else other
+    for address in kernels:
+        along_axis(<Kernel*><size_t>address, source, None, target, axis)
+        source, target = target, other if target is out else out
+    return 0
+
 def sort(a, axis=-1, kind=None, order=None, *, stable=None):
     """A sorted copy along an axis; flattened when it is None. NaN comes last."""
     cdef ndarray source = as_array(a), out
@@ -285,14 +302,14 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None):
         axis = 0
     k = normalize_axis(axis, source.ndim)
     out = new_like([source], source.code, source.ndim, source.shape)
-    sort_rows(sorter(source.code, kind, stable, order, False), source, out, k)
+    sort_into(sorter(source.code, kind, stable, order, False), 2 if stable else KINDS[kind], source, out, k)
     return out
 
 def sort_in_place(ndarray self, axis=-1, kind=None, order=None, *, stable=None):
     """Sort along an axis, in place."""
     cdef int k = normalize_axis(axis, self.ndim)
     check_writable(self)
-    sort_rows(sorter(self.code, kind, stable, order, False), self, self, k)
+    sort_into(sorter(self.code, kind, stable, order, False), 2 if stable else KINDS[kind], self, self, k)
 
 def argsort(a, axis=-1, kind=None, order=None, *, stable=None):
     """The indices that would sort along an axis; of the flattened array when it is None."""

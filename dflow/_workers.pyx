@@ -252,7 +252,7 @@ cdef double cost_of(Task* t) noexcept nogil:
     cdef int i
     for i in range(t.ndim + t.ncore):
         cost *= dims[i]
-    if t.kernel.pieces != NULL and (dims[t.ndim] == 1 or dims[t.ndim + 2] == 1):
+    if t.kernel.flags & PRODUCT and (dims[t.ndim] == 1 or dims[t.ndim + 2] == 1):
         cost *= VECTOR_PRODUCT
     return cost
 

@@ -344,7 +344,8 @@ def test_the_environment_is_as_before():
     program = ("import os\nbefore = dict(os.environ)\nimport dflow\ndflow.engine.config()\n"
                "new = {name: value for name, value in os.environ.items() if before.get(name) != value}\n"
                "print(repr(new | {name: None for name in before if name not in os.environ}))\n")
-    for own in ({}, {"OPENBLAS_THREAD_TIMEOUT": "10"}, {"OPENBLAS_CORETYPE": "HASWELL", "DFLOW_BLAS_CORETYPE": "SANDYBRIDGE"}):
+    for own in ({}, {"OPENBLAS_THREAD_TIMEOUT": "10"},
+                {"OPENBLAS_CORETYPE": "HASWELL", "DFLOW_BLAS_CORETYPE": "SANDYBRIDGE"}):
         assert not {name for name in run(program, **own)[0] if "OPENBLAS" in name}
 
 

@@ -1,0 +1,110 @@
+"""Long rows are sorted in runs that are merged: the same numbers as NumPy's, on any number of workers."""
+
+import numpy
+import pytest
+from engines import Gate, configured
+
+import dflow
+import dflow.numpy as np
+
+pytestmark = pytest.mark.core
+
+RUN = 1 << 16                   # elements of a run, at least
+LENGTHS = (2 * RUN - 1, 2 * RUN, 2 * RUN + 1, 4 * RUN + 3, 7 * RUN + 11, 9 * RUN + 77)
+TYPES = "?bBhHiIlLqQefdgFD"
+
+
+def numbers(n, dtype):
+    rng = numpy.random.default_rng(n)
+    if dtype == "?":
+        return rng.random(n) < 0.3
+    if dtype in "BHILQ":
+        return rng.integers(0, numpy.iinfo(dtype).max, n, dtype, endpoint=True)
+    if dtype in "bhilq":
+        return rng.integers(numpy.iinfo(dtype).min, numpy.iinfo(dtype).max, n, dtype, endpoint=True)
+    x = (rng.standard_normal(n) * 1000).astype(dtype)
+    x[::1713] = numpy.nan
+    x[5], x[7 * n // 8], x[n // 2] = numpy.inf, -numpy.inf, 0
+    return x
+
+
+@pytest.mark.parametrize("kind", [None, "stable", "heapsort"])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_numbers(dtype, kind):
+    for n in LENGTHS if dtype in "dlB" else LENGTHS[1:5:3]:
+        x = numbers(n, dtype)
+        expected = numpy.sort(x, kind=kind)
+        numpy.testing.assert_array_equal(np.sort(np.array(x), kind=kind), expected)
+        y = np.array(x)
+        assert y.sort(kind=kind) is None
+        numpy.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize("order", ["sorted", "reversed", "equal", "one at the end", "one at the start", "saw"])
+def test_patterns(order):
+    n = 8 * RUN + 5
+    x = numpy.arange(n)
+    x = {"sorted": x, "reversed": x[::-1], "equal": x * 0, "one at the end": numpy.append(x[1:], 0),
+         "one at the start": numpy.append(n, x[:-1]), "saw": x % 1000}[order]
+    numpy.testing.assert_array_equal(np.sort(np.array(x)), numpy.sort(x))
+
+
+def test_equal_elements_keep_their_order():
+    x = numpy.zeros(2 * RUN + 9)
+    x[numpy.random.default_rng(2).random(len(x)) < 0.5] = -0.0
+    assert np.sort(np.array(x), kind="stable").asnumpy().tobytes() == numpy.sort(x, kind="stable").tobytes()
+    nans = numpy.where(numpy.arange(len(x)) % 3, x, numpy.nan)
+    numpy.testing.assert_array_equal(np.sort(np.array(nans), kind="stable"), numpy.sort(nans, kind="stable"))
+
+
+def test_shapes_and_strides():
+    x = numbers(3 * RUN, "d")
+    for view in (lambda a: a[::-1], lambda a: a[1::2][:2 * RUN], lambda a: a.reshape(1, -1), lambda a: a.reshape(-1, 1),
+                 lambda a: a.reshape(1, -1, 1)):
+        axis = int(numpy.argmax(view(x).shape))
+        expected = numpy.sort(view(x), axis)
+        numpy.testing.assert_array_equal(np.sort(view(np.array(x)), axis), expected)
+        y = np.array(x)
+        view(y).sort(axis)
+        z = x.copy()
+        view(z).sort(axis)
+        numpy.testing.assert_array_equal(y, z)
+    numpy.testing.assert_array_equal(np.sort(np.array(x.reshape(3, -1)), None), numpy.sort(x))
+
+
+def test_part_of_an_array_in_place():
+    x = numbers(5 * RUN, "f")
+    y = np.array(x)
+    y[RUN:4 * RUN].sort()
+    x[RUN:4 * RUN].sort()
+    numpy.testing.assert_array_equal(y, x)
+
+
+def test_the_same_bits_on_any_number_of_workers():
+    x = numpy.round(numbers(6 * RUN, "d") / 100)                # many equal ones, some of them -0.0
+    results = set()
+    for workers in (1, 2, 5):
+        with configured(workers=workers):
+            results.add(np.sort(np.array(x)).asnumpy().tobytes())
+    with configured(naive=True):
+        results.add(np.sort(np.array(x)).asnumpy().tobytes())
+    assert len(results) == 1
+
+
+def test_pending_and_poisoned_input():
+    x = numbers(3 * RUN, "l")
+    with Gate() as gate:
+        y = gate.hold(np.array(x))
+        z = np.sort(y)
+        z[::2] = 0
+        assert not z.is_ready()
+    expected = numpy.sort(x)
+    expected[::2] = 0
+    numpy.testing.assert_array_equal(z, expected)
+
+    def fail(a):
+        raise ZeroDivisionError("not today")
+
+    failed = dflow.submit(fail, np.array(x), shape=x.shape, dtype=x.dtype)
+    with pytest.raises(ZeroDivisionError, match="not today"):
+        np.sort(failed).asnumpy()

@@ -30,8 +30,8 @@ class Case:
     """One row to measure: a statement on both, its limit, and what else it is measured beside.
 
     `peers` are calls by library. `machine` is a call that shows what the machine can do, in its time / `share`. Where
-    `result` names what the statement makes, they must return the same. With `many`, as many statements as fill a round
-    are timed, and for the note once more with a wait after each.
+    `result` names what the statement makes, they must return the same. As many statements as fill a round are
+    timed, and if these are several, once more with a wait after each, for the note.
     """
 
     label: str
@@ -46,8 +46,7 @@ class Case:
     machine_limit: float | None = None
     share: int = 1
     result: str = ""
-    many: bool = False
-    settle: float = SPIN
+    settle: float = 0.0
     repeat: int = 7
     inside: object = field(default_factory=nullcontext)
 
@@ -78,14 +77,14 @@ def _measure(run, case):
         _compare(case, theirs, calls)
     sides = {"numpy": Side(case.stmt, before=case.before, **theirs),
              "dflow": Side(case.stmt, "waitall()", case.before, **ours)}
-    if case.many:
-        sides["sync"] = Side(f"{case.stmt}\nwaitall()", before=case.before, **ours)
-    sides |= {name: Side("call()", call=call) for name, call in calls.items()}
     with case.inside:
-        number = calibrate(sides["numpy"]) if case.many else 1
-        timings = interleaved(sides, run.repeat(case.repeat), number, case.settle)
+        number = calibrate(sides["numpy"])
+        if number > 1:
+            sides["sync"] = Side(f"{case.stmt}\nwaitall()", before=case.before, **ours)
+        sides |= {name: Side("call()", call=call) for name, call in calls.items()}
+        timings = interleaved(sides, run.repeat(case.repeat), number, max(case.settle, SPIN if case.peers else 0))
     mine, beside, notes = timings["dflow"], [], []
-    if case.many:
+    if number > 1:
         notes.append(f"with a wait after each {ratio(timings['sync'], timings['numpy']).median:.2f} x")
     if case.peers:
         best = min(case.peers, key=lambda name: timings[name].total)
@@ -148,8 +147,8 @@ def chain():
 @part
 def small():
     for n, limit in ((1000, 0.5), (10_000, 0.4), (100_000, 0.25)):
-        yield _chain(*_pair(n, "f4"), machine=False, limit=limit, peer_limit=0.7, many=True, repeat=9)
-        yield _sine(*_pair(n, "f8"), limit=limit, peer_limit=0.7, many=True, repeat=9)
+        yield _chain(*_pair(n, "f4"), machine=False, limit=limit, peer_limit=0.7, repeat=9)
+        yield _sine(*_pair(n, "f8"), limit=limit, peer_limit=0.7, repeat=9)
 
 
 @part
@@ -169,7 +168,7 @@ def stencil():
         x = numpy.random.default_rng(0).random((n, n))
         out, mine = numpy.zeros_like(x), numpy.zeros_like(x)
         yield Case(f"five-point stencil into a view, {n} x {n}", f"out[1:-1, 1:-1] = ({five}) * 0.2",
-                   {"x": x, "out": out}, limit, peers=peers.stencil(x, out), peer_limit=0.6, many=n == 200,
+                   {"x": x, "out": out}, limit, peers=peers.stencil(x, out), peer_limit=0.6,
                    machine=native.loop("stencil", x, mine, n, n, _cores()), machine_limit=2)
 
 
@@ -308,7 +307,7 @@ PARTS["outputs"] = outputs
 @part
 def increment():
     x = numpy.ones((1, 2))
-    yield Case("y = x + 1, (1, 2)", "y = x + 1", {"x": x}, 0.3, peers=peers.increment(x), many=True, result="y",
+    yield Case("y = x + 1, (1, 2)", "y = x + 1", {"x": x}, 0.3, peers=peers.increment(x), result="y",
                repeat=15)
 
 

@@ -35,7 +35,7 @@ cdef enum:
     LEAST = 1 << 18             # multiplications from which tiles pay; OpenBLAS uses one thread below
     LEAST_VECTOR = 1 << 15      # the same for a matrix and a vector,
     VECTOR_TILE = 1 << 17       # whose tiles have about so many
-    TILE = 1024                 # rows and columns of a tile, at most about so many,
+    TILE = 512                  # rows and columns of a tile, at most about so many,
     LEAST_TILE = 96             # and at least so many
     OPENMP = 2                  # what OpenBLAS's get_parallel() says when it is built on OpenMP
 
@@ -44,6 +44,7 @@ cdef gemv_t gemvs[4]
 cdef bint loaded = False
 cdef get_t get_threads = NULL
 cdef set_t set_threads = NULL
+cdef int tiles_wanted           # of a product, at least, if it is large enough
 cdef int lock = 0               # over:
 cdef int callers = 0            # threads inside BLAS
 cdef int threads_before = 0     # what is to be restored when the last of them leaves
@@ -162,24 +163,42 @@ def config():
 
 # ---- tiles ------------------------------------------------------------------------------------------------------------
 
-cdef inline intp tiles_along(intp n, intp size) noexcept nogil:
+tiles_wanted = <int>os.cpu_count()
+if tiles_wanted & (tiles_wanted - 1):
+    tiles_wanted *= 2                   # than workers, who have else one tile or two
+
+cdef inline intp parts(intp n, intp size) noexcept nogil:
     return (n + size // 2) // size if n > size else 1
 
-cdef inline intp halves(intp n) noexcept nogil:
-    """Tiles along an axis of a product: two, if not more."""
-    return 1 if n < 2 * LEAST_TILE else tiles_along(n, TILE) if n > 2 * TILE else 2
+cdef void cut(intp* dims, intp* rows, intp* columns) noexcept nogil:
+    """Into how many rows and columns of tiles a product is cut; dims: loop, m, n, p.
+
+    No tile is too large, and each core of the machine has one. A cut across rows costs OpenBLAS 2 % of its speed, one across
+    columns 4. What the workers are does not count: the last bits must not depend on them.
+    """
+    cdef intp m = dims[1], n = dims[2], p = dims[3], r = 1, c = 1
+    cdef bint by_rows = True, by_columns = True
+    if gemms[0] == NULL or set_threads == NULL or not worth_blas(m, n, p):
+        pass
+    elif p == 1:
+        r = parts(m, VECTOR_TILE // (n + 1) + 16)
+    elif m == 1:
+        c = parts(p, VECTOR_TILE // (n + 1) + 16)
+    else:
+        while (by_rows or by_columns) and (r * c < tiles_wanted or m > TILE * r or p > TILE * c):
+            by_rows = m >= 2 * LEAST_TILE * r
+            by_columns = p >= 2 * LEAST_TILE * c
+            if by_rows and (m * c >= p * r or not by_columns):
+                r *= 2
+            elif by_columns:
+                c *= 2
+    rows[0] = r
+    columns[0] = c
 
 cdef intp product_pieces(intp* dims) noexcept nogil:
-    """dims: loop, m, n, p."""
-    if gemms[0] == NULL or set_threads == NULL or not worth_blas(dims[1], dims[2], dims[3]):
-        return dims[0]
-    return dims[0] * row_tiles(dims) * column_tiles(dims)
-
-cdef inline intp row_tiles(intp* dims) noexcept nogil:
-    return tiles_along(dims[1], VECTOR_TILE // (dims[2] + 1) + 16) if dims[3] == 1 else halves(dims[1])
-
-cdef inline intp column_tiles(intp* dims) noexcept nogil:
-    return tiles_along(dims[3], VECTOR_TILE // (dims[2] + 1) + 16) if dims[1] == 1 else halves(dims[3])
+    cdef intp rows, columns
+    cut(dims, &rows, &columns)
+    return dims[0] * rows * columns
 
 cdef bint plain(intp rows, intp columns, intp row_step, intp column_step, int itemsize, char* how, int* lead) noexcept nogil:
     """Whether BLAS takes the matrix: in Fortran's eyes, it is transposed (how = "N") or not ("T")."""
@@ -220,12 +239,11 @@ cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp s
     cdef intp* core = steps + 3
     cdef char* at[3]
     cdef intp part[4]
-    cdef intp rows = row_tiles(dims), columns = column_tiles(dims), matrix, tile, i, k, top, left
+    cdef intp rows, columns, matrix, tile, i, k, top, left
     cdef char how_a = c"N", how_b = c"N"
     cdef int lead_a = 0, lead_b = 0
     cdef bint by_blas = blas_takes(w, args, dims, core, &how_a, &lead_a, &how_b, &lead_b)
-    if product_pieces(dims) == dims[0]:
-        rows = columns = 1
+    cut(dims, &rows, &columns)
     memcpy(part, dims, sizeof(part))
     if not by_blas and rows == columns == 1:
         for i in range(3):

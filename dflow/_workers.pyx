@@ -560,7 +560,8 @@ cdef void spread(void (*run)(void*, intp, intp) noexcept nogil, void* plan, intp
         w.grain = least
     store_int(&w.open, 1)
     full_fence()                        # before the look at `sleeping`; pairs with idle()
-    work_once(w)                        # meanwhile those who look around, and who waits for this, come by themselves
+    if cost * w.grain < 2 * GRAIN_NS * total:
+        work_once(w)                    # meanwhile those who look around, and who waits for this, come by themselves
     pieces = (total - w.next + w.grain - 1) // w.grain + load_int(&w.helpers)
     for i in range(load_int(&w.helpers) + load_int(&shared.searching) + load_int(&shared.coming), shared.nworkers - 1):
         if i + 1 >= pieces or cost < CALL_NS or load_int(&shared.sleeping) == 0 or (cost < LONG_NS and crowded()):

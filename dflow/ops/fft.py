@@ -196,7 +196,7 @@ def _several(name):
 def _add(name, transform, samples):
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"numpy.fft.{name}: at once when small, else as tasks."
-    add_row(name, transform, samples, "host", module="numpy.fft", close=True)
+    add_row(name, transform, samples, "host", module="numpy.fft", close="largest")
 
 
 ONE = ("v", "a", "a, 3", "a, 6, 0", "a, axis=0", "v, norm='ortho'", "v, norm='forward'", "?v, norm='x'", "v, 0",

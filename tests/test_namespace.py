@@ -78,7 +78,7 @@ def assert_same(actual, expected, close):
         assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape), both
         if close and expected.dtype.kind in "fc":
             eps = float(numpy.finfo(expected.dtype).eps)
-            unit = numpy.abs(expected).max(initial=1) if close == "largest" else 1  # as each element is a sum of all
+            unit = numpy.abs(expected).max(initial=1) if close == "largest" else 1  # each element is a sum of all
             numpy.testing.assert_allclose(actual, expected, rtol=40 * eps, atol=40 * eps * unit)
         else:
             assert same_bits(actual, expected), both

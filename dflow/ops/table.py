@@ -19,7 +19,7 @@ TABLE = {}                  # (module, name): Row
 
 
 class Row:
-    """One operation. `close`: its numbers may differ from NumPy's in the last bits; "largest": in those of the largest."""
+    """One operation. `close`: its numbers may differ from NumPy's in the last bits; "largest": of the largest."""
 
     __slots__ = ("module", "name", "function", "kind", "method", "samples", "close")
 

@@ -799,7 +799,7 @@ def set_num_workers(int n):
         stop_workers(False)
     collect()
     shared.nworkers = n
-    if any_ready():
+    if any_ready() or opening.leader != NULL:
         start_workers()             # submitted by other threads meanwhile
 
 def num_workers():

@@ -52,13 +52,14 @@ cdef struct Wide:           # a kernel that several runners run, piece by piece
     int lock
     int taken               # atomic: by an owner, who alone writes the rest
     int open                # others may join; lock
+    int lasting             # it takes long: who joins will not look at the queues soon
     int helpers             # atomic: runners in it besides its owner; up only under the lock, while it is open
     void (*run)(void*, intp, intp) noexcept nogil
     void* plan
     long long next          # atomic: first piece that nobody took
     long long total
     long long grain         # pieces taken at once
-    char pad[8]             # a cache line
+    char pad[4]             # a cache line
 
 cdef enum:
     NWIDES = 8              # kernels that are split at a time
@@ -456,15 +457,16 @@ cdef Poison* run_host(Task* t, Poison* reason) noexcept with gil:
 
 cdef inline void look_back() noexcept nogil:
     """Before a runner turns to what it has found: others may have relied on it to find more."""
+    full_fence()                    # after `hosting` or `engaged`, before the look; pairs with wake_worker()
     if any_ready() or group_waits():
         wake_worker(False)
 
 cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     """Run and finish t, me.current; a task to run next, or NULL. Enters with me outside, leaves it inside."""
-    cdef bint long = me.index > 0 and cost_of_all(t) > LONG_NS
+    cdef bint lasting = me.index > 0 and cost_of_all(t) > LONG_NS
     if shared.delay_us:
         random_delay(me)
-    if long:
+    if lasting:
         add_int(&shared.engaged, 1)
         look_back()
     if t.group != NULL or (t.kernel.flags & (ELEMENTWISE | REDUCES) and cost_of(t) > SPLIT_NS and (
@@ -472,7 +474,7 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
         run_group(me, t)
     else:
         run_one(me, t)
-    if long:
+    if lasting:
         add_int(&shared.engaged, -1)
     enter(me)
     me.current = NULL
@@ -554,6 +556,7 @@ cdef void spread(void (*run)(void*, intp, intp) noexcept nogil, void* plan, intp
     w.run = run
     w.plan = plan
     w.next = 0
+    w.lasting = cost > LONG_NS
     w.total = total
     w.grain = (total + pieces - 1) // pieces
     if w.grain < least:
@@ -600,7 +603,7 @@ cdef bint any_wide() noexcept nogil:
 cdef bint join_wide(Runner* me) noexcept nogil:
     """Take part in kernels that are being split. Whether there was one. Enters and leaves with me inside."""
     cdef Wide* w
-    cdef bint joined, any = False
+    cdef bint joined, lasting, any = False
     cdef int i
     for i in range(NWIDES):
         w = &wides[i]
@@ -613,7 +616,13 @@ cdef bint join_wide(Runner* me) noexcept nogil:
         spin_unlock(&w.lock)
         if joined:
             leave(me)
+            lasting = w.lasting and me.index > 0
+            if lasting:
+                add_int(&shared.engaged, 1)
+                look_back()
             work(w)
+            if lasting:
+                add_int(&shared.engaged, -1)
             add_int(&w.helpers, -1)
             enter(me)
             any = True
@@ -622,7 +631,7 @@ cdef bint join_wide(Runner* me) noexcept nogil:
 cdef Task* retire(int index, Task* t, long long* done) noexcept nogil:
     """Finish t; queue what became ready but for one task, which the caller takes (or NULL)."""
     cdef bint ring = False
-    cdef bint host = (t.kernel.flags & HOST) != 0, long
+    cdef bint host = (t.kernel.flags & HOST) != 0, surely
     cdef long long members = 0
     cdef Task* following = t
     cdef Task* ready
@@ -639,9 +648,9 @@ cdef Task* retire(int index, Task* t, long long* done) noexcept nogil:
             if take(ready):
                 chosen = ready
         else:
-            long = cost_of(ready) > LONG_NS or ready.kernel.flags & HOST
+            surely = cost_of(ready) > LONG_NS or ready.kernel.flags & HOST
             push(index, ready)
-            wake_worker(long)
+            wake_worker(surely)
         ready = following
     done[0] += members
     if ring or load_int(&shared.waiting_room):
@@ -689,6 +698,7 @@ cdef void* worker_main(void* arg) noexcept nogil:
     global tls_runner
     cdef Runner* me = <Runner*>arg
     cdef Task* t
+    cdef long long behind           # since when a chain of tasks has kept this worker from others that are queued
     tls_runner = me
     me.number = this_thread()
     while not load_int(&shared.stopping):
@@ -703,15 +713,19 @@ cdef void* worker_main(void* arg) noexcept nogil:
             if load_int(&shared.waiting_all):
                 ring_done()
             t = idle(me)
+        behind = 0
         while t != NULL:
             t = execute(me, t)
             if t == NULL and not load_int(&shared.stopping):
                 t = me.current = find(me)
+                behind = 0
             elif t != NULL and load_int(&shared.stopping):
                 give_back(t)
                 t = me.current = NULL
             if load_int(&shared.sleeping) and (load_ptr(&queues[0].head) != NULL or load_ptr(&queues[me.index].head) != NULL):
-                wake_worker(False)      # who submitted this may be gone from its core
+                if behind == 0:
+                    behind = now_ns()
+                wake_worker(now_ns() - behind > LONG_NS)    # who submitted those may be gone from its core
             leave(me)
     if me.tstate != NULL:
         end_thread_state(me)

@@ -1,0 +1,216 @@
+"""No work is left lying while a worker sleeps: submitters that go away, workers held in kernels and in Python code.
+
+What is done is seen through events and engine counters, for whoever asks an array whether it is ready wakes a worker.
+"""
+
+import signal
+import threading
+from time import sleep
+
+import numpy
+import pytest
+from engines import HANG, Gate, configured, in_threads, poll
+
+import dflow
+import dflow.numpy as np
+
+pytestmark = pytest.mark.core
+
+LONG = 1.0      # seconds of a kernel that everything else overtakes
+
+engines = pytest.mark.parametrize("engine", [(2, 0), (2, 200), (3, 0), (3, 200)], indirect=True,
+                                  ids=["two", "two, delays", "three", "three, delays"])
+two_workers = pytest.mark.parametrize("engine", [(2, 0), (2, 200)], indirect=True, ids=["two", "two, delays"])
+
+
+@pytest.fixture
+def engine(request):      # (workers, the microseconds by which tasks begin late at most)
+    workers, delay = request.param
+    with configured(workers=workers):
+        dflow._engine.set_delays(7, delay)
+        yield workers
+        dflow._engine.set_delays(0, 0)
+
+
+def arrays():
+    """A small one, and one of which the sines are worth a worker."""
+    return np.ones(100), np.array(numpy.linspace(0, 1, 20_000))
+
+
+WORK = {"a group": lambda x: np.sin(np.sin(x)),
+        "groups": lambda x: [np.sin(x[k:]) for k in range(6)],
+        "tasks": lambda x: [np.cumsum(x) for k in range(6)],
+        "a chain": lambda x: np.cumsum(np.sin(np.cumsum(np.sin(x)))),
+        "a split kernel": lambda x: np.sin(np.tile(x, 20)),
+        "a product": lambda x: x.reshape(200, 100) @ x.reshape(100, 200)}
+
+
+def all_but(held):      # wakes nobody
+    return poll(lambda: dflow._engine.live()["tasks"] <= held)
+
+
+def do_each(x, held, pause=0):
+    """Do each kind of work, while so many tasks are held, and wait without dflow's help."""
+    for name, work in WORK.items():
+        kept = work(x)
+        assert all_but(held), name
+        del kept
+        sleep(pause)
+
+
+def told(result):
+    """An event that comes when the result is there."""
+    event = threading.Event()
+    dflow.submit(lambda value: event.set(), result)
+    return event
+
+
+@engines
+def test_work_is_done_though_its_submitter_sleeps(engine):
+    medium = arrays()[1]
+    for pause in (0, 0, 0.00003, 0.0001, 0.0003, 0.002):
+        do_each(medium, 0, pause)
+
+
+@engines
+def test_work_behind_python_code_that_blocks_is_done(engine):
+    """All workers but one are held."""
+    medium = arrays()[1]
+    with Gate() as gate:
+        held = [gate.hold() for _ in range(engine - 1)]
+        for _ in range(3):
+            do_each(medium, len(held))
+
+
+@two_workers
+@pytest.mark.parametrize("pause", [0, 0.0001, 0.01])
+def test_work_behind_a_long_kernel_is_done(engine, pause):
+    small, medium = arrays()
+    long = dflow.engine.sleep(small, LONG)
+    sleep(pause)
+    kept = [work(medium) for work in WORK.values()]
+    assert all_but(1) and not long.is_ready()
+    assert told(np.cumsum(small)).wait(HANG) and not long.is_ready()
+    assert poll((np.cumsum(small) + small[0]).is_ready) and not long.is_ready()
+    del kept
+
+
+def wait_for_another(between, later, waits_first):
+    event, came = threading.Event(), []
+    bodies = [lambda value: came.append(event.wait(HANG)), lambda value: event.set()]
+    for body in bodies if waits_first else reversed(bodies):
+        dflow.submit(body, between)
+        kept = later()
+    assert event.wait(HANG) and all_but(0) and came == [True]
+    del kept
+
+
+@engines
+@pytest.mark.parametrize("waits_first", [True, False])
+def test_one_task_waits_for_another(engine, waits_first):
+    small, medium = arrays()
+    for _ in range(3):
+        for between in small, np.cumsum(small), np.cumsum(np.sin(np.cumsum(medium))):
+            wait_for_another(between, lambda: [np.sin(medium), np.cumsum(medium)], waits_first)
+
+
+@engines
+def test_as_many_tasks_as_workers_meet(engine):
+    small, medium = arrays()
+    meeting, left = threading.Barrier(engine), threading.Semaphore(0)
+    for _ in range(10):
+        for value in (small, np.cumsum(np.sin(medium)), np.cumsum(medium))[:engine]:
+            dflow.submit(lambda value: (meeting.wait(HANG), left.release()), value)
+        assert all(left.acquire(timeout=HANG) for _ in range(engine))
+
+
+@engines
+@pytest.mark.parametrize("pause", [0, 0.0001, 0.01])
+def test_a_task_opens_what_threads_wait_for(engine, pause):
+    """Who waits counts as at work for a moment, but leaves Python code to the workers."""
+    medium = arrays()[1]
+    with Gate() as gate:
+        held = gate.hold()
+
+        def let_go():
+            sleep(pause)
+            dflow.submit(lambda value: gate.open(), np.cumsum(np.sin(medium)))
+            assert gate.opened.wait(HANG / 4)
+
+        in_threads(held.wait_to_read, held.wait_to_read, let_go)
+
+
+@engines
+@pytest.mark.parametrize("held", [0, 1])
+def test_each_of_several_submitters_hears_of_its_work(engine, held):
+    medium = arrays()[1]
+
+    def work(k):
+        for turn in range(12):
+            result = WORK[list(WORK)[(turn + k) % 5]](medium)
+            assert told(result[0] if isinstance(result, list) else result).wait(HANG)
+
+    with Gate() as gate:
+        if held:
+            gate.hold()
+        in_threads(*(lambda k=k: work(k) for k in range(4)))
+
+
+@two_workers
+def test_work_is_done_while_another_thread_submits_small_things(engine):
+    medium = arrays()[1]
+
+    def chatter():
+        x = np.zeros(100)
+        while not gate.opened.is_set():
+            x += 1
+            sleep(0.00002)
+
+    def work():
+        assert all(told(np.cumsum(np.sin(medium))).wait(HANG / 4) for _ in range(20))
+        gate.open()
+
+    with Gate() as gate:
+        gate.hold()
+        in_threads(chatter, work)
+
+
+@two_workers
+def test_work_is_done_after_waits_that_were_interrupted(engine):
+    """A wait within a wait's signal handler, left by an exception: who waited no longer counts as at work."""
+    small, medium = arrays()
+
+    def handler(*args):
+        assert (np.sin(medium) + np.cumsum(medium)).tolist()[0] == 0
+        raise InterruptedError
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        with Gate() as gate:
+            held = gate.hold(small)
+            for _ in range(10):
+                with pytest.raises(InterruptedError):
+                    signal.setitimer(signal.ITIMER_REAL, 0.001)
+                    held.wait_to_read()
+                    sleep(HANG)
+            do_each(medium, 1)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@two_workers
+def test_work_behind_a_split_kernel_that_a_worker_has_joined_is_done(engine):
+    """A thread that waits owns that kernel, and takes all of it; the other worker sleeps."""
+    x, medium = np.array(numpy.ones(5_000_000)), arrays()[1]
+    for _ in range(2):
+        z = x
+        for _ in range(24):
+            z = np.sin(z)
+
+        def other(z=z):
+            sleep(0.03)
+            result = np.cumsum(np.sin(medium))
+            assert told(result).wait(HANG) and not z.is_ready()
+
+        in_threads(z.wait_to_read, other)

@@ -37,10 +37,11 @@ def arrays():
     return np.ones(100), np.array(numpy.linspace(0, 1, 20_000))
 
 
+# Each ends with something that is worth waking a worker for: less than that is left to whoever reads it.
 WORK = {"a group": lambda x: np.sin(np.sin(x)),
         "groups": lambda x: [np.sin(x[k:]) for k in range(6)],
-        "tasks": lambda x: [np.cumsum(x) for k in range(6)],
-        "a chain": lambda x: np.cumsum(np.sin(np.cumsum(np.sin(x)))),
+        "tasks": lambda x: [*(np.cumsum(x) for k in range(6)), np.sin(x)],
+        "a chain": lambda x: np.sin(np.cumsum(np.sin(np.cumsum(x)))),
         "a split kernel": lambda x: np.sin(np.tile(x, 20)),
         "a product": lambda x: x.reshape(200, 100) @ x.reshape(100, 200)}
 
@@ -111,7 +112,7 @@ def test_one_task_waits_for_another(engine, waits_first):
     small, medium = arrays()
     for _ in range(3):
         for between in small, np.cumsum(small), np.cumsum(np.sin(np.cumsum(medium))):
-            wait_for_another(between, lambda: [np.sin(medium), np.cumsum(medium)], waits_first)
+            wait_for_another(between, lambda: [np.cumsum(medium), np.sin(medium)], waits_first)
 
 
 @engines

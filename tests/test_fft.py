@@ -1,10 +1,12 @@
 """Transforms, whose loops are SciPy's where they can be: NumPy's numbers, for every length, type and normalization."""
 
+import subprocess
 import sys
 import warnings
 
 import numpy
 import pytest
+from engines import HANG, clean_environment
 
 import dflow.numpy as np
 from dflow.ops import fft
@@ -112,6 +114,12 @@ def test_the_package_takes_the_same_module():
     assert sys.modules[name.rpartition(".")[0] + ".basic"].pfft is fft._scipy_loops()
     x = numbers(10, "D")
     numpy.testing.assert_allclose(scipy.fft.ifft(scipy.fft.fft(x)), x)
+
+
+def test_the_first_transform_imports_no_package_of_scipy():
+    program = ("import sys, dflow.numpy as np\nnp.fft.fft(np.ones(8)).wait_to_read()\n"
+               "assert 'scipy.fft' not in sys.modules and 'scipy' not in sys.modules\n")
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=HANG, env=clean_environment())
 
 
 def test_each_length_has_a_plan_of_its_own():

@@ -16,7 +16,7 @@ import dflow.numpy as np
 
 pytestmark = pytest.mark.core
 
-LONG = 1.0      # seconds of a kernel that everything else overtakes
+LONG = 4.0      # seconds of a kernel that everything else overtakes
 
 engines = pytest.mark.parametrize("engine", [(2, 0), (2, 200), (3, 0), (3, 200)], indirect=True,
                                   ids=["two", "two, delays", "three", "three, delays"])
@@ -83,8 +83,8 @@ def test_work_behind_python_code_that_blocks_is_done(engine):
             do_each(medium, len(held))
 
 
-@two_workers
-@pytest.mark.parametrize("pause", [0, 0.0001, 0.01])
+@pytest.mark.parametrize("engine", [(2, 200)], indirect=True, ids=["two, delays"])
+@pytest.mark.parametrize("pause", [0, 0.01])
 def test_work_behind_a_long_kernel_is_done(engine, pause):
     small, medium = arrays()
     long = dflow.engine.sleep(small, LONG)
@@ -198,20 +198,3 @@ def test_work_is_done_after_waits_that_were_interrupted(engine):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-@two_workers
-def test_work_behind_a_split_kernel_that_a_worker_has_joined_is_done(engine):
-    """A thread that waits owns that kernel, and takes all of it; the other worker sleeps."""
-    x, medium = np.array(numpy.ones(5_000_000)), arrays()[1]
-    for _ in range(2):
-        z = x
-        for _ in range(24):
-            z = np.sin(z)
-
-        def other(z=z):
-            sleep(0.03)
-            result = np.cumsum(np.sin(medium))
-            assert told(result).wait(HANG) and not z.is_ready()
-
-        in_threads(z.wait_to_read, other)

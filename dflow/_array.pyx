@@ -13,14 +13,13 @@ from dflow._engine cimport submit, wait_storage, region_ready, settings, nudge, 
 from dflow._workers cimport inside_host_task
 from dflow._fp cimport read_fp_policy, fp_warn, fp_strict, warn_user
 from dflow._graph cimport (
-    Task, WRITE, FULL, TRACKED, HAS_REGIONS, ALWAYS, FLAT, HOST, REPORTS_FP, Region, storage_new, storage_unref,
-    storage_rest, storage_resume, storage_allocate, bytes_live, readable, task_new, task_operand, task_constant, task_region,
-    task_dims, task_constants, regions_overlap)
+    Task, WRITE, FULL, TRACKED, HAS_REGIONS, FLAT, REPORTS_FP, Region, storage_new, storage_unref, storage_rest,
+    storage_resume, storage_allocate, bytes_live, readable, task_new, task_operand, task_constant, task_region, task_dims,
+    regions_overlap)
 from dflow._launch cimport Operand, MAXDIMS, launch, copy_out, size_bits
 from dflow._memory cimport add_int, before_trimming
 from dflow._kernels cimport (
-    BOOL, HALF, NCODES, DTYPES, itemsizes, code_of, code_of_num, is_complex, is_integer, real_code, cast_kernel, read_scalar,
-    kernel_new)
+    BOOL, HALF, NCODES, DTYPES, itemsizes, code_of, code_of_num, is_complex, is_integer, real_code, cast_kernel, read_scalar)
 
 cnp.import_array()
 
@@ -497,33 +496,6 @@ cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where
         task_operand(t, i, x.st, x.offset, access)
     submit(t)
     return True
-
-cdef Kernel* HOST_KERNEL = kernel_new(b"host task", 0, 0, NULL, NULL, HOST, 0)
-
-def host(payload, list reads, list writes, bint always=False):
-    """Call payload(error) on a worker once the arrays in `reads` are there and those in `writes` are free.
-
-    error is None, or with `always` the exception that an input carries. In naive mode, at once.
-    """
-    cdef int i = 0, nops = <int>(len(reads) + len(writes))
-    cdef ndarray a
-    cdef Task* t
-    for a in writes:
-        check_writable(a)
-    if settings.naive:
-        for a in reads:
-            wait_read(a)
-        payload(None)
-        return
-    t = task_new(HOST_KERNEL, nops, 1, 0, 0, sizeof(PyObject*), HAS_REGIONS | (ALWAYS if always else 0))
-    for a in reads + writes:
-        task_operand(t, i, a.st, a.offset, (WRITE if i >= len(reads) else 0) | (FULL if covers_storage(a) else 0) | TRACKED)
-        region_of_view(a, task_region(t, i))
-        i += 1
-    task_dims(t)[0] = 1
-    Py_INCREF(payload)
-    (<PyObject**>task_constants(t))[0] = <PyObject*>payload
-    submit(t)
 
 cdef bint ready(ndarray a) noexcept:
     cdef Region r

@@ -13,7 +13,8 @@ from numpy.fft import _pocketfft_umath as loops
 from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array import array as as_array
-from dflow._array import empty, host, window
+from dflow._array import empty, window
+from dflow._host import host
 from dflow._scipy import extension, find
 from dflow._views import call_now
 from dflow.ops.creation import roll

@@ -2,6 +2,7 @@
 
 from dflow import _array
 from dflow._array import ndarray
+from dflow._host import host
 
 __all__ = ["Future", "submit"]
 
@@ -52,7 +53,7 @@ def submit(fn, *args, shape=None, dtype=None, **kwargs):
         else:
             _array.window(out, write=True)[...] = _unwrap(value)
 
-    _array.host(task, reads, [out])
+    host(task, reads, [out])
     return out if future is None else future
 
 
@@ -75,7 +76,7 @@ async def wait_async(array):
                 if not loop.is_closed():  # or nobody waits any more
                     raise
 
-        _array.host(wake, [array], [], always=True)
+        host(wake, [array], [], always=True)
         await done
     array.wait_to_read()
     return array

@@ -12,6 +12,7 @@ from numpy.linalg import LinAlgError, _umath_linalg
 from dflow import _array
 from dflow._array import array as as_array
 from dflow._array import window
+from dflow._host import host
 from dflow._index import where
 from dflow._ufunc import ufunc, wrap_ufunc
 from dflow.ops import fallback, linear, selection
@@ -180,7 +181,7 @@ def qr(a, mode="reduced"):
         for out, part in zip(outputs, result if mode != "r" else (result,)):
             window(out, write=True)[...] = part
 
-    _array.host(task, [a], outputs)
+    host(task, [a], outputs)
     return QRResult(*outputs) if mode != "r" else outputs[0]
 
 

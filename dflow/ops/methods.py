@@ -6,7 +6,8 @@ from types import GenericAlias
 import numpy
 
 from dflow._array import array as as_array
-from dflow._array import attach, host, ndarray, window
+from dflow._array import attach, ndarray, window
+from dflow._host import host
 from dflow._ufunc import wrap_ufunc
 from dflow._views import FlatIterator, flag_bits
 from dflow.ops import fallback

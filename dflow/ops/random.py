@@ -19,6 +19,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from dflow import _array
 from dflow._array import array as as_array
 from dflow._array import ndarray, window
+from dflow._host import host
 from dflow._index import take
 from dflow._kernels import dtypes
 from dflow._random import KERNELS, Counter
@@ -123,7 +124,7 @@ class Stream:
         step = BLOCK if cut else max(out.size, 1)
         for start in range(0, out.size, step):
             part = flat[start:start + step] if out.size > step else flat
-            _array.host(_payload(self._task(), fill, part), [], [part])
+            host(_payload(self._task(), fill, part), [], [part])
         return out
 
     # ---- the draws that have a way of their own
@@ -258,7 +259,7 @@ class Stream:
             self._small.shuffle(x, axis)
             return
         normalize_axis_index(axis, x.ndim)
-        _array.host(_payload(self._task(), lambda g, w: g.shuffle(w, axis), x), [x], [x])
+        host(_payload(self._task(), lambda g, w: g.shuffle(w, axis), x), [x], [x])
 
     def permutation(self, x, axis=0):
         """A shuffled copy of an array, or of range(x)."""
@@ -406,7 +407,7 @@ class Generator(Stream):
         result = x.copy() if out is None else out
         if out is not None and out is not x:
             out[...] = x
-        _array.host(_payload(self._task(), lambda g, w: g.permuted(w, axis=axis, out=w), result), [result], [result])
+        host(_payload(self._task(), lambda g, w: g.permuted(w, axis=axis, out=w), result), [result], [result])
         return result
 
     def spawn(self, n_children):

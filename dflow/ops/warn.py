@@ -8,6 +8,7 @@ import numpy
 
 from dflow import _array, _fp
 from dflow._array import ndarray
+from dflow._host import host
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -29,7 +30,7 @@ def warn_where(condition, text, result):
         if _array.window(found):
             _warn(text, caller)
 
-    _array.host(look, [found], [result])
+    host(look, [found], [result])
 
 
 def watched(name, function):

@@ -1,0 +1,39 @@
+"""Host tasks: Python functions that run on a worker."""
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from dflow._array cimport ndarray, check_writable, fill_operand, wait_read
+from dflow._engine cimport settings, submit
+from dflow._graph cimport (
+    ALWAYS, HAS_REGIONS, HOST, TRACKED, Kernel, Task, task_constants, task_dims, task_new, task_operand, task_region)
+from dflow._kernels cimport kernel_new
+from dflow._launch cimport Operand
+
+cdef Kernel* HOST_KERNEL = kernel_new(b"host task", 0, 0, NULL, NULL, HOST, 0)
+
+def host(payload, list reads, list writes, bint always=False):
+    """Call payload(error) on a worker once the arrays in `reads` are there and those in `writes` are free.
+
+    error is None, or with `always` the exception that an input carries. In naive mode, at once.
+    """
+    cdef Operand o
+    cdef int i = 0, nops = <int>(len(reads) + len(writes))
+    cdef ndarray a
+    cdef Task* t
+    for a in writes:
+        check_writable(a)
+    if settings.naive:
+        for a in reads:
+            wait_read(a)
+        payload(None)
+        return
+    t = task_new(HOST_KERNEL, nops, 1, 0, 0, sizeof(PyObject*), HAS_REGIONS | (ALWAYS if always else 0))
+    for a in reads + writes:
+        fill_operand(&o, a, a.ndim, a.shape, i >= len(reads))
+        task_region(t, i)[0] = o.region
+        task_operand(t, i, o.s, o.offset, o.flags | TRACKED)
+        i += 1
+    task_dims(t)[0] = 1
+    Py_INCREF(payload)
+    (<PyObject**>task_constants(t))[0] = <PyObject*>payload
+    submit(t)

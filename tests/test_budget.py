@@ -90,14 +90,18 @@ def test_the_budget_is_never_exceeded(budget, settings):
         x.wait_to_read()
         budget(2 * MB)
         limit = dflow.engine.memory_stats()["budget"]
-        stop, most = threading.Event(), [0]
+        began, stop, most = threading.Event(), threading.Event(), 0
 
         def sample():
+            nonlocal most
+            most = live()
+            began.set()
             while not stop.is_set():
-                most[0] = max(most[0], live())
+                most = max(most, live())
                 time.sleep(0.0001)
 
         def work():
+            assert began.wait(HANG)
             try:
                 for k in range(150):
                     y = (x + k) * 2 - x
@@ -111,7 +115,7 @@ def test_the_budget_is_never_exceeded(budget, settings):
 
         in_threads(work, sample)
         dflow.waitall()
-        assert 0 < most[0] <= limit + 1024              # scalars and other small arrays are let through
+        assert 0 < most <= limit + 1024                 # scalars and other small arrays are let through
 
 
 def test_programs_of_many_steps_give_the_same_under_a_tight_budget(budget):

@@ -622,6 +622,34 @@ def view(ndarray self, dtype=None):
     v.itemsize = <uint8_t>itemsizes[code]
     return close_view(v)
 
+def getfield(ndarray self, dtype, offset=0):
+    """The view of a part of each element as another type, from that byte on.
+
+    ValueError where it does not lie within the element, or not at a multiple of the size that its type is aligned to.
+    """
+    cdef ndarray v = broadcast_same(self)
+    cdef int code = code_of(dtype)
+    cdef intp start = operator.index(offset)
+    if start < 0:
+        raise ValueError("offset is negative")
+    if itemsizes[code] > self.itemsize:
+        raise ValueError("new type is larger than original type")
+    if start + itemsizes[code] > self.itemsize:
+        raise ValueError("new type plus offset is larger than original type")
+    if start % DTYPES[code].alignment:
+        raise ValueError(f"dflow arrays are aligned: a field of type {DTYPES[code]} cannot lie at offset {start}")
+    v.offset += start
+    v.code = <uint8_t>code
+    v.itemsize = <uint8_t>itemsizes[code]
+    return close_view(v)
+
+def setfield(ndarray self, val, dtype, offset=0):
+    """Store into a part of each element, as another type: see getfield()."""
+    if self.flags & SCALAR:
+        raise TypeError("Can't set fields in a non-void array scalar.")
+    check_writable(self)
+    index_set(getfield(self, dtype, offset), Ellipsis, val)
+
 def copy(ndarray self, order="C"):
     """A copy; order "K": in the memory order of the array."""
     if order != "C" and order != "K":
@@ -756,12 +784,6 @@ def sliding_windows(ndarray a, tuple shape, tuple axes):
     v.flags |= READONLY
     return close_view(v)
 
-def __array__(ndarray self, dtype=None, *, copy=None):
-    if copy is False:
-        raise ValueError("dflow arrays are copied to become NumPy arrays: their memory belongs to the engine")
-    out = self.asnumpy()
-    return out if dtype is None else out.astype(dtype, copy=False)
-
 cdef intp item_offset(ndarray a, tuple args) except -1:
     """The byte offset of what item() names: item(i) counts through the array, item(i, j, ...) indexes it."""
     cdef intp i
@@ -854,7 +876,7 @@ def fill_numpy(function, out, *args, **keywords):
             results[i] = x
     return results[0] if len(results) == 1 else tuple(results)
 
-for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, fill, resize, setflags, __copy__, __deepcopy__, __reduce__, item, tolist, tobytes, __array__):
+for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, fill, resize, setflags, __copy__, __deepcopy__, __reduce__, item, tolist, tobytes, getfield, setfield):
     attach(_method.__name__, _method)
 set_hook("reshape", reshape)
 

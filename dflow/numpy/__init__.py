@@ -5,6 +5,7 @@ looked up when it is first used: its function then runs as a blocking call, on c
 """
 
 import importlib
+import sys as _sys
 import types
 
 import numpy as _numpy
@@ -14,6 +15,7 @@ from dflow._array import ndarray
 from dflow._views import is_scalar
 from dflow.ops import fallback as _fallback
 from dflow.ops import methods as _methods
+from dflow.ops.table import method as _method
 from dflow.ops.table import namespace as _namespace
 
 globals().update(_namespace("numpy"))
@@ -26,7 +28,7 @@ _SAME = """e euler_gamma inf nan newaxis pi little_endian True_ False_ ScalarTyp
     inexact floating complexfloating dtype finfo iinfo errstate seterr geterr seterrcall geterrcall
     set_printoptions get_printoptions printoptions
     promote_types issubdtype isdtype typename base_repr binary_repr format_float_positional format_float_scientific
-    s_ index_exp ndindex iterable getbufsize setbufsize"""
+    s_ index_exp ndindex iterable getbufsize setbufsize __array_api_version__ __array_namespace_info__"""
 globals().update({name: getattr(_numpy, name) for name in _SAME.split()})
 for _name in ("float128", "complex256"):            # where the platform has them
     if hasattr(_numpy, _name):
@@ -35,6 +37,13 @@ __version__ = _numpy.__version__                    # of the NumPy whose interfa
 shares_memory = may_share_memory = _methods.shares_memory
 
 _SUBMODULES = ("linalg", "fft", "random", "testing")
+
+
+@_method("__array_namespace__")
+def _array_namespace(self, *, api_version=None):
+    """This module. ValueError for a version of the Array API standard that NumPy does not follow."""
+    _numpy.empty(0).__array_namespace__(api_version=api_version)
+    return _sys.modules[__name__]
 
 
 def _types(x):

@@ -217,16 +217,16 @@ for _name in "fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn".split():
     _several(_name)
 
 
-@op("5", "6, 0.5", "2.5", module="numpy.fft")
+@op("5", "6, 0.5", "2.5", "5, device='gpu'", module="numpy.fft")
 def fftfreq(n, d=1.0, device=None):
     """The frequencies of a transform's points."""
-    return as_array(numpy.fft.fftfreq(n, d))
+    return as_array(numpy.fft.fftfreq(n, d, device))
 
 
-@op("5", "6, 0.5", module="numpy.fft")
+@op("5", "6, 0.5", "5, device='gpu'", module="numpy.fft")
 def rfftfreq(n, d=1.0, device=None):
     """The frequencies of a real transform's points."""
-    return as_array(numpy.fft.rfftfreq(n, d))
+    return as_array(numpy.fft.rfftfreq(n, d, device))
 
 
 def _shift(x, axes, sign):

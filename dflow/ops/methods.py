@@ -63,9 +63,13 @@ def _byteswap(self, inplace=False):
 
 @method("to_device")
 def _to_device(self, device, /, *, stream=None):
-    """The array itself: all of its memory is the CPU's."""
+    """The array itself: all of its memory is the CPU's. ValueError for any device but "cpu", and for a stream."""
+    if not isinstance(device, str):
+        raise TypeError(f"to_device() argument 1 must be str, not {type(device).__name__}")
+    if stream is not None:
+        raise ValueError("The stream argument in to_device() is not supported")
     if device != "cpu":
-        raise ValueError(f'Unsupported device: {device}. Only "cpu" is accepted.')
+        raise ValueError(f"Unsupported device: {device}. Only 'cpu' is accepted.")
     return self
 
 

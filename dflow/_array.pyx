@@ -748,7 +748,7 @@ cdef class ndarray:
         return ready(self)
 
     def asnumpy(self):
-        """A NumPy array: a copy."""
+        """A NumPy array: a copy. Waits."""
         cdef Operand source
         cdef ndarray a = wait_read(self)
         out = np.empty(shape_tuple(self), DTYPES[self.code])    # numpy's copy() would let other threads submit writes

@@ -184,7 +184,7 @@ def empty(shape, dtype=float, order="C", *, device=None, like=None):
     return uninitialized(shape, dtype, order, device)
 
 def zeros(shape, dtype=float, order="C", *, device=None, like=None):
-    """Zeros, of a shape and type; see empty()."""
+    """Zeros, of a shape and type; see empty(). Waits for a shape that is an array."""
     cdef ndarray result = uninitialized(shape, dtype, order, device)
     fill_with(result, 0)
     return result

@@ -739,7 +739,7 @@ def __reduce__(ndarray self):
     return array, (values,)                 # array() keeps their order
 
 def item(ndarray self, *args):
-    """One element as a Python scalar."""
+    """One element as a Python scalar. Waits for it."""
     cdef ndarray a = self
     cdef intp offset
     if args:

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ["dflow", "tests", "bench", "tools"]
+FOLDERS = ["dflow", "tests", "bench", "examples", "tools"]
 CODE = {".py", ".pyx", ".pxd", ".c", ".h"}
 MAX_LINES = 1000
 

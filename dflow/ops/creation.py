@@ -162,7 +162,7 @@ def _count_up(n, dtype):
     "1j, 2, 5", "[0, 1], 2, 3", "0, 1, 5000", "v, 2, 3, axis=1", "0, 1, 2.5", "-3, 7, 10000, False",
     "0, 1, 5, dtype='f4'", "0, 1, 3, device='gpu'")
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
-    """`num` numbers from start to stop, evenly spaced."""
+    """`num` numbers from start to stop, evenly spaced. Waits for bounds that are arrays."""
     check_device(device)
     number = operator.index(num)
     scalars = isinstance(start, (int, float)) and isinstance(stop, (int, float))

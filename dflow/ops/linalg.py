@@ -143,7 +143,7 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     """The singular value decomposition of (..., m, n): U, S, Vh, or S alone, descending.
 
     S is (..., k), k = min(m, n); U is (..., m, m) and Vh (..., n, n), or without full_matrices (..., m, k) and
-    (..., k, n).
+    (..., k, n). With `hermitian`, waits.
     """
     a = _matrices(a, hermitian)
     if hermitian:

@@ -351,7 +351,7 @@ OTHERS = {      # name: number of parameters before `size`
 
 def _give(name, draw):
     draw.__name__ = draw.__qualname__ = name
-    draw.__doc__ = f"numpy.random.Generator.{name}, of the same parameters."
+    draw.__doc__ = f"numpy.random.Generator.{name}, of the same parameters; waits for those that are arrays."
     setattr(Stream, name, draw)
 
 
@@ -482,7 +482,7 @@ def _rows():
         host = name in OTHERS and name not in VECTORS or name in ("choice", "shuffle", "permutation")
         add_row(name, getattr(shared, name), kind="host" if host else "kernel", module="numpy.random")
     for thing in (default_rng, Generator, RandomState):
-        add_row(thing.__name__, thing, kind="host", module="numpy.random")
+        add_row(thing.__name__, thing, module="numpy.random")
 
 
 _rows()

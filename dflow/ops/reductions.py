@@ -186,7 +186,10 @@ def _squared(a, mean):
     "a, 1, keepdims=True",
     "a, 1, [1, 2]", close=True)
 def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
-    """The mean along axes, weighted when `weights` are given (of a's shape, or 1-d along one axis)."""
+    """The mean along axes, weighted when `weights` are given (of a's shape, or 1-d along one axis).
+
+    Waits for weights, whose sum must not be zero.
+    """
     a = as_array(a)
     if weights is None:
         result = mean(a, axis, keepdims=keepdims)

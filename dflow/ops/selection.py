@@ -66,7 +66,7 @@ def compress(condition, a, axis=None, out=None):
 
 @method("compress")
 def _compress_method(self, condition, axis=None, out=None):
-    """compress(condition, self)."""
+    """compress(condition, self), which waits for the condition."""
     return compress(condition, self, axis, out)
 
 
@@ -127,7 +127,7 @@ def choose(a, choices, out=None, mode="raise"):
 
 @method("choose")
 def _choose_method(self, choices, out=None, mode="raise"):
-    """choose(self, choices)."""
+    """choose(self, choices), which waits for self when mode is 'raise'."""
     return choose(self, choices, out, mode)
 
 
@@ -152,7 +152,7 @@ def take_along_axis(arr, indices, axis=-1):
 
 
 def put_along_axis(arr, indices, values, axis):
-    """Set elements matched along an axis."""
+    """Set elements matched along an axis. Waits for the indices only."""
     indices = as_array(indices)
     if axis is None:
         if indices.ndim != 1:
@@ -176,7 +176,7 @@ def _along(arr, indices, axis):
 
 @op(method=True)
 def put(a, ind, v, mode="raise"):
-    """Set elements of the flattened array, in place; values are repeated as needed."""
+    """Set elements of the flattened array, in place; values are repeated as needed. Waits for the indices only."""
     if not isinstance(a, ndarray):
         raise TypeError(f"argument 1 must be numpy.ndarray, not {type(a).__name__}")
     index = numpy.asarray(plain(ind)).ravel()

@@ -89,7 +89,7 @@ def searchsorted(a, v, side="left", sorter=None):
     return task(numpy.ndarray.searchsorted, a, wanted, shape=wanted.shape, dtype=numpy.intp, side=side, **keywords)
 
 
-@op("v, [-1, 0, 1]", "a, [0.0, 1.0], True", "v, [1, 0, -1]", "v, [1, 3, 2]", kind="blocking")
+@op("v, [-1, 0, 1]", "a, [0.0, 1.0], True", "v, [1, 0, -1]", "v, [1, 3, 2]", "a, np.cumsum(j)", kind="blocking")
 def digitize(x, bins, right=False):
     """Which bin each element falls into; waits for the bins, to see which way they run."""
     bins = numpy.asarray(plain(bins))

@@ -68,31 +68,31 @@ QUANTILES = ("a, 0.5", "a, 0.25, axis=0", "a, [0.1, 0.9], 1", "v, 0.3, keepdims=
 @op("a, 50", "a, 25, axis=0", "a, [10, 90], 1", "v, 30, keepdims=True", "a, 150, 0", "i, 50, method='lower'",
     "a, 50, 0, np.zeros(4), method='inverted_cdf', weights=[1, 2, 3]", kind="host", close=True)
 def percentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
-    """The q-th percentile along axes; several when q is an array."""
+    """The q-th percentile along axes; several when q is an array. Waits for q; with weights, for all."""
     return _quantile(numpy.percentile, a, q, axis, out, method, keepdims, weights)
 
 
 @op(*QUANTILES, kind="host", close=True)
 def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
-    """The q-th quantile along axes; several when q is an array."""
+    """The q-th quantile along axes; several when q is an array. Waits for q; with weights, for all."""
     return _quantile(numpy.quantile, a, q, axis, out, method, keepdims, weights)
 
 
 @op("n, 50", "n, [10, 90], axis=0", kind="host", close=True)
 def nanpercentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
-    """The q-th percentile along axes of what is not NaN."""
+    """The q-th percentile along axes of what is not NaN. Waits for q; with weights, for all."""
     return _quantile(numpy.nanpercentile, a, q, axis, out, method, keepdims, weights)
 
 
 @op("n, 0.5", "n, [0.1, 0.9], axis=0", kind="host", close=True)
 def nanquantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
-    """The q-th quantile along axes of what is not NaN."""
+    """The q-th quantile along axes of what is not NaN. Waits for q; with weights, for all."""
     return _quantile(numpy.nanquantile, a, q, axis, out, method, keepdims, weights)
 
 
 @op("a", "a, a", "a.T, rowvar=False", "v, v, bias=True", "a, ddof=0", "c", "i", "a, fweights=j", close=True)
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None):
-    """The covariance of variables, one a row."""
+    """The covariance of variables, one a row. With weights, waits."""
     if fweights is not None or aweights is not None:
         weights = plain(fweights), plain(aweights)
         return as_array(numpy.cov(plain(m), plain(y), rowvar, bias, ddof, *weights, dtype=dtype))

@@ -279,6 +279,32 @@ def test_flat_and_flags():
     assert not np.broadcast_to(x, (2, 3, 4)).flags.writeable
 
 
+FLAT_KEYS = ("2", "-1", "9", "slice(0, 3)", "slice(None, None, 4)", "...", "()", "(1,)", "((1, 2),)", "(slice(2), 1)", "None",
+             "'a'", "[True] * 9", "np.array([True] * 8 + [False])", "np.array([True])", "[1.0, 2.0]", "1.0", "[]",
+             "np.array([[0, 1]])", "np.array([1, 12])", "np.array([1.0])", "2 ** 70")
+
+
+@pytest.mark.filterwarnings("ignore:Invalid non-array indices:DeprecationWarning")
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize("key", FLAT_KEYS)
+def test_keys_and_values_of_flat(key, order):
+    """Values are used again and again; what NumPy's iterator does not take, or warns of, is its own."""
+    for value in (None, 77, [1, 2], [[1, 2]], [[[5]]]):
+        results = []
+        for module in (numpy, np):
+            x = module.array(SOURCES["i"][:3, :3], order=order)
+
+            def use(x=x, module=module, value=value):
+                place = eval(key, {"np": module})
+                if value is None:
+                    return x.flat[place]
+                x.flat[place] = value
+                return x
+
+            results.append(outcome(use))
+        assert_same_outcome(*results)
+
+
 def test_flat_is_an_iterator():
     for module in (numpy, np):
         x = module.arange(6).reshape(2, 3).T

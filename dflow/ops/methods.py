@@ -5,7 +5,6 @@ from types import GenericAlias
 
 import numpy
 
-from dflow._array import array as as_array
 from dflow._array import attach, host, ndarray, window
 from dflow._ufunc import wrap_ufunc
 from dflow._views import FlatIterator, flag_bits
@@ -84,22 +83,36 @@ class Flat(FlatIterator):
             return tuple(map(int, numpy.unravel_index(index, base.shape)))
         return base.shape[:1] + (0,) * (base.ndim - 1)
 
+    def _places(self, key):
+        """What chooses from the flattened array; of keys out of the ordinary NumPy's iterator says what they mean."""
+        if type(key) in (int, slice) or isinstance(key, (ndarray, numpy.ndarray)) and key.ndim and key.dtype.kind in "iu":
+            return key
+        return numpy.arange(self.base.size).flat[fallback.unwrap(key)]
+
     def __getitem__(self, key):
-        if isinstance(key, tuple) and len(key) == 1:
-            key = key[0]
-        result = self.base.reshape(-1)[key]
+        try:
+            result = self.base.reshape(-1)[self._places(key)]
+        except IndexError:
+            numpy.broadcast_to(0, self.base.size).flat[fallback.unwrap(key)]        # its own words
+            raise
         return result.copy() if isinstance(key, slice) else result
 
     def __setitem__(self, key, value):
-        base = self.base
+        base, places = self.base, self._places(key)
+        if type(key) is tuple and not key:
+            numpy.zeros(1).flat[()] = 0                 # raises
         try:
-            base.reshape(-1, copy=False)[key] = value
+            base.reshape(-1, copy=False)[places] = value
             return
-        except ValueError as error:
-            if "Unable to avoid" not in str(error):
-                raise
-        places = numpy.arange(base.size)[fallback.unwrap(key)]
-        base[numpy.unravel_index(places, base.shape)] = value
+        except (IndexError, TypeError, ValueError):     # no such view, or values to be used again and again, or an error
+            places = numpy.arange(base.size).flat[fallback.unwrap(places)]
+        if places.ndim:
+            base.put(places, value)
+            return
+        try:
+            base[numpy.unravel_index(places, base.shape)] = value
+        except (TypeError, ValueError):
+            raise ValueError("Error setting single item of array.") from None
 
     def __array__(self, dtype=None, *, copy=None):
         return self.base.reshape(-1).__array__(dtype)
@@ -110,12 +123,7 @@ class Flat(FlatIterator):
 
 
 def _set_flat(self, value):
-    values = as_array(value).reshape(-1)
-    n = self.size
-    if values.size not in (1, n) and values.size:
-        from dflow._index import take
-        values = take(values, numpy.arange(n) % values.size)
-    Flat(self)[:] = values
+    Flat(self)[:] = value
 
 
 attach("flat", property(Flat, _set_flat, doc="The elements in C order, by one index; they can be assigned."))

@@ -94,12 +94,12 @@ cdef object binary_operator(int op, object a, object b):
         if p != NULL and u.nout == 1:
             try:
                 out = quick_binary(p, a, b, None)
+                if out is None:
+                    out = queue_binary(p, a, b, None)
             except OverflowError:
                 if not LESS <= op <= GREATER_EQUAL:
                     raise
                 return compare_out_of_range(u, a, b)
-            if out is None:
-                out = queue_binary(p, a, b, None)
             if out is not None:
                 return out
     elif op == MATMUL and type(a) is ndarray and type(b) is ndarray:

@@ -260,6 +260,35 @@ def test_where_with_python_numbers(dtype):
             assert_same_outcome(*results)
 
 
+@pytest.mark.parametrize("mode", ["warn", "raise", "ignore"])
+def test_tolerances_that_are_not_finite(mode):
+    for tolerances in ((numpy.inf, 0.1), (0.1, numpy.nan)):
+        answers = []
+        for module in (np, numpy):
+            with numpy.errstate(invalid=mode), warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                answers.append(outcome(lambda module=module: module.isclose(module.ones(3), 1.5, *tolerances)))  # noqa: B023
+            answers.append([(str(w.message), w.category, w.filename) for w in caught])
+        assert_same_outcome(answers[0], answers[2])
+        assert answers[1] == answers[3]
+
+
+def test_comparisons_beyond_the_range_of_many():
+    """Where the comparison is queued, as where it is run at once."""
+    for number in (1 << 40, -1 << 40, 1 << 200, -1 << 200):
+        x = np.arange(10000).astype("i4")
+        assert (x < number).all() == (number > 0) and (number <= x).all() == (number < 0)
+        assert not (x == number).any() and (number != x).all()
+
+
+def test_axes_in_arrays():
+    for module in (np, numpy):
+        x = module.ones((2, 3, 4))
+        for axes in (module.array([2, 0, 1]), [2, 0, 1], (2, 0, 1), range(2, -1, -1)):
+            assert x.transpose(axes).shape == module.transpose(x, axes).shape == tuple(x.shape[k] for k in axes)
+        assert module.ones(3).transpose(module.array(0)).shape == (3,)
+
+
 def test_third_party_ufuncs():
     special = pytest.importorskip("scipy.special")
     a = np.array(SOURCES["a"])
@@ -277,6 +306,18 @@ def test_flat_and_flags():
     assert x.T.flat[1:3].tolist() == plain.T.flat[1:3].tolist() and len(x.flat) == 12
     assert x.flags.c_contiguous and x.T.flags["F"] and x.flags.writeable
     assert not np.broadcast_to(x, (2, 3, 4)).flags.writeable
+
+
+FLAGS = ("x.num", "x.carray", "x.fortran", "x['FORTRAN']", "x['B']", "x['CA']", "x['FNC']", "x['c']",
+         "x[3]", "x.__setitem__('C', True)", "x == x", "x != np.ones(3).flags", "x == 3", "hash(x)")
+
+
+@pytest.mark.parametrize("array", ["np.zeros((2, 3))", "np.zeros((2, 3)).T", "np.zeros((2, 3))[::2, ::2]", "np.zeros(3)",
+                                   "np.broadcast_to(np.zeros(3), (2, 3))"])
+@pytest.mark.parametrize("text", FLAGS)
+def test_flags_as_numpy(array, text):
+    results = [outcome(partial(eval, text, {"np": module, "x": eval(array, {"np": module}).flags})) for module in (np, numpy)]
+    assert results[0][:2] == results[1][:2]
 
 
 FLAT_KEYS = ("2", "-1", "9", "slice(0, 3)", "slice(None, None, 4)", "...", "()", "(1,)", "((1, 2),)", "(slice(2), 1)", "None",

@@ -51,12 +51,14 @@ def copy(a, order="K", subok=False):
     return _make.array(a, order=order)
 
 
-@op("a, 'f4'", "i, bool")
+@op("a, 'f4'", "i, bool", "np.int64(3), float", "[1], float", "a, int, device='gpu'")
 def astype(x, dtype, /, *, copy=True, device=None):
-    """A copy of another type."""
-    if not isinstance(x, ndarray):
-        raise TypeError(f"Input should be a NumPy array. It is of type {type(x)}.")
-    return x.astype(dtype, copy=copy)
+    """A copy of another type. TypeError for what is neither an array nor a scalar of NumPy's."""
+    if not isinstance(x, (ndarray, numpy.ndarray, numpy.generic)):
+        raise TypeError(f"Input should be a NumPy array or scalar. It is a {type(x)} instead.")
+    if device not in (None, "cpu"):
+        raise ValueError(f'Device not understood. Only "cpu" is allowed, but received: {device}')
+    return as_array(x).astype(dtype, copy=copy)
 
 
 # -- filled ----------------------------------------------------------------------------------------

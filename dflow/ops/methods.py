@@ -132,8 +132,10 @@ attach("flat", property(Flat, _set_flat, doc="The elements in C order, by one in
 class Flags:
     """Memory layout, as NumPy's `flags`; `writeable` can be set. Our arrays are always aligned."""
 
-    _LETTERS = {"C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable", "A": "aligned",
-                "X": "writebackifcopy", "CONTIGUOUS": "c_contiguous", "FORTRAN": "f_contiguous"}
+    _KEYS = {"C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable", "A": "aligned",
+             "X": "writebackifcopy", "B": "behaved", "CA": "carray", "FA": "farray",
+             **{name.upper(): name for name in """c_contiguous f_contiguous contiguous fortran owndata writeable aligned
+                writebackifcopy behaved carray farray fnc forc""".split()}}
 
     aligned = True
     writebackifcopy = False
@@ -161,9 +163,7 @@ class Flags:
     def writeable(self, value):
         self._array.setflags(write=bool(value))
 
-    @property
-    def contiguous(self):
-        return self.c_contiguous
+    contiguous, fortran, behaved = c_contiguous, f_contiguous, writeable
 
     @property
     def fnc(self):
@@ -173,17 +173,33 @@ class Flags:
     def forc(self):
         return self.f_contiguous or self.c_contiguous
 
-    def _name(self, key):
-        name = self._LETTERS.get(key, key.lower())
-        if name.startswith("_") or not hasattr(self, name):
-            raise KeyError("Unknown flag")
-        return name
+    @property
+    def carray(self):
+        return self.behaved and self.c_contiguous
+
+    @property
+    def farray(self):
+        return self.behaved and self.fnc
+
+    @property
+    def num(self):
+        return self.c_contiguous | self.f_contiguous << 1 | self.owndata << 2 | 0x100 | self.writeable << 10
 
     def __getitem__(self, key):
-        return getattr(self, self._name(key))
+        if key not in self._KEYS:
+            raise KeyError("Unknown flag")
+        return getattr(self, self._KEYS[key])
 
     def __setitem__(self, key, value):
-        setattr(self, self._name(key), value)
+        name = self._KEYS.get(key)
+        if name not in ("writeable", "aligned", "writebackifcopy"):
+            raise KeyError("Unknown flag")
+        setattr(self, name, value)
+
+    def __eq__(self, other):
+        return self.num == other.num if hasattr(other, "num") else NotImplemented
+
+    __hash__ = None
 
     def __repr__(self):
         names = "c_contiguous f_contiguous owndata writeable aligned writebackifcopy".split()

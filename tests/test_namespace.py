@@ -569,6 +569,17 @@ def test_a_base_lives_as_long_as_its_views():
     assert x.base.tolist() == [0, 1, 2, 3] and x[1:].base is x.base
 
 
+@pytest.mark.parametrize("order", ["C", "F", "A", "c", "f", "a"])
+def test_order_of_the_results_of_einsum(order):
+    for inputs in (("C", "C"), ("F", "F"), ("F", "C")):
+        results = []
+        for module in (np, numpy):
+            x, y = (module.ones(shape, order=inner) for shape, inner in zip([(2, 3, 5), (4, 3)], inputs))
+            flags = module.einsum("...ft,mf->...mt", x, y, order=order).flags
+            results.append((flags.c_contiguous, flags.f_contiguous))
+        assert results[0] == results[1]
+
+
 def test_einsum_gives_a_diagonal_to_write_to():
     for module in (numpy, np):
         x = module.zeros((2, 2))

@@ -281,6 +281,19 @@ def test_comparisons_beyond_the_range_of_many():
         assert not (x == number).any() and (number != x).all()
 
 
+@pytest.mark.parametrize("text", ["x == words", "x != words", "words == x", "x * day", "day * x", "today + x", "x - things",
+                                  "things - x", "x[0] == word", "x + words", "x < words", "x == things", "x / day"])
+def test_operators_with_arrays_of_no_numbers(text):
+    """They are NumPy's, and so is the result."""
+    names = {"words": numpy.array(["0", "b", "c"]), "word": numpy.array("0"), "day": numpy.timedelta64(1, "D"),
+             "today": numpy.datetime64("2020-02-28"), "things": numpy.array([0, 2.5, 3], object)}
+    results = [outcome(partial(eval, text, names | {"x": module.arange(3)})) for module in (np, numpy)]
+    if results[0][0] == "error":
+        assert results[0] == results[1]
+    else:
+        assert results[0][1].dtype == results[1][1].dtype and results[0][1].tolist() == results[1][1].tolist()
+
+
 def test_axes_in_arrays():
     for module in (np, numpy):
         x = module.ones((2, 3, 4))

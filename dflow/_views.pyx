@@ -452,11 +452,11 @@ def reshape(ndarray self, *shape, order="C", copy=None):
     return reshape_to(self, shape, order, copy)
 
 def transpose(ndarray self, *axes):
-    """A view with the axes in another order: reversed, or as given (a tuple, or one argument each)."""
+    """A view with the axes in another order: reversed, or as given (a sequence, or one argument each)."""
     cdef int order[MAXDIMS]
     cdef int i
-    if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
-        axes = axes[0]
+    if len(axes) == 1 and (axes[0] is None or hasattr(axes[0], "__len__") and getattr(axes[0], "ndim", 1)):
+        axes = None if axes[0] is None else tuple(axes[0])
     if not axes and (axes is None or self.ndim != 0):
         return self.T
     if len(axes) != self.ndim:

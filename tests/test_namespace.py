@@ -260,6 +260,48 @@ def test_where_with_python_numbers(dtype):
             assert_same_outcome(*results)
 
 
+@pytest.mark.parametrize("mode", ["warn", "raise", "ignore"])
+def test_tolerances_that_are_not_finite(mode):
+    for tolerances in ((numpy.inf, 0.1), (0.1, numpy.nan)):
+        answers = []
+        for module in (np, numpy):
+            with numpy.errstate(invalid=mode), warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                answers.append(outcome(lambda module=module: module.isclose(module.ones(3), 1.5, *tolerances)))  # noqa: B023
+            answers.append([(str(w.message), w.category, w.filename) for w in caught])
+        assert_same_outcome(answers[0], answers[2])
+        assert answers[1] == answers[3]
+
+
+def test_comparisons_beyond_the_range_of_many():
+    """Where the comparison is queued, as where it is run at once."""
+    for number in (1 << 40, -1 << 40, 1 << 200, -1 << 200):
+        x = np.arange(10000).astype("i4")
+        assert (x < number).all() == (number > 0) and (number <= x).all() == (number < 0)
+        assert not (x == number).any() and (number != x).all()
+
+
+@pytest.mark.parametrize("text", ["x == words", "x != words", "words == x", "x * day", "day * x", "today + x", "x - things",
+                                  "things - x", "x[0] == word", "x + words", "x < words", "x == things", "x / day"])
+def test_operators_with_arrays_of_no_numbers(text):
+    """They are NumPy's, and so is the result."""
+    names = {"words": numpy.array(["0", "b", "c"]), "word": numpy.array("0"), "day": numpy.timedelta64(1, "D"),
+             "today": numpy.datetime64("2020-02-28"), "things": numpy.array([0, 2.5, 3], object)}
+    results = [outcome(partial(eval, text, names | {"x": module.arange(3)})) for module in (np, numpy)]
+    if results[0][0] == "error":
+        assert results[0] == results[1]
+    else:
+        assert results[0][1].dtype == results[1][1].dtype and results[0][1].tolist() == results[1][1].tolist()
+
+
+def test_axes_in_arrays():
+    for module in (np, numpy):
+        x = module.ones((2, 3, 4))
+        for axes in (module.array([2, 0, 1]), [2, 0, 1], (2, 0, 1), range(2, -1, -1)):
+            assert x.transpose(axes).shape == module.transpose(x, axes).shape == tuple(x.shape[k] for k in axes)
+        assert module.ones(3).transpose(module.array(0)).shape == (3,)
+
+
 def test_third_party_ufuncs():
     special = pytest.importorskip("scipy.special")
     a = np.array(SOURCES["a"])
@@ -277,6 +319,44 @@ def test_flat_and_flags():
     assert x.T.flat[1:3].tolist() == plain.T.flat[1:3].tolist() and len(x.flat) == 12
     assert x.flags.c_contiguous and x.T.flags["F"] and x.flags.writeable
     assert not np.broadcast_to(x, (2, 3, 4)).flags.writeable
+
+
+FLAGS = ("x.num", "x.carray", "x.fortran", "x['FORTRAN']", "x['B']", "x['CA']", "x['FNC']", "x['c']",
+         "x[3]", "x.__setitem__('C', True)", "x == x", "x != np.ones(3).flags", "x == 3", "hash(x)")
+
+
+@pytest.mark.parametrize("array", ["np.zeros((2, 3))", "np.zeros((2, 3)).T", "np.zeros((2, 3))[::2, ::2]", "np.zeros(3)",
+                                   "np.broadcast_to(np.zeros(3), (2, 3))"])
+@pytest.mark.parametrize("text", FLAGS)
+def test_flags_as_numpy(array, text):
+    results = [outcome(partial(eval, text, {"np": module, "x": eval(array, {"np": module}).flags})) for module in (np, numpy)]
+    assert results[0][:2] == results[1][:2]
+
+
+FLAT_KEYS = ("2", "-1", "9", "slice(0, 3)", "slice(None, None, 4)", "...", "()", "(1,)", "((1, 2),)", "(slice(2), 1)", "None",
+             "'a'", "[True] * 9", "np.array([True] * 8 + [False])", "np.array([True])", "[1.0, 2.0]", "1.0", "[]",
+             "np.array([[0, 1]])", "np.array([1, 12])", "np.array([1.0])", "2 ** 70")
+
+
+@pytest.mark.filterwarnings("ignore:Invalid non-array indices:DeprecationWarning")
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize("key", FLAT_KEYS)
+def test_keys_and_values_of_flat(key, order):
+    """Values are used again and again; what NumPy's iterator does not take, or warns of, is its own."""
+    for value in (None, 77, [1, 2], [[1, 2]], [[[5]]]):
+        results = []
+        for module in (numpy, np):
+            x = module.array(SOURCES["i"][:3, :3], order=order)
+
+            def use(x=x, module=module, value=value):
+                place = eval(key, {"np": module})
+                if value is None:
+                    return x.flat[place]
+                x.flat[place] = value
+                return x
+
+            results.append(outcome(use))
+        assert_same_outcome(*results)
 
 
 def test_flat_is_an_iterator():
@@ -500,6 +580,17 @@ def test_a_view_becomes_writeable_only_if_its_base_is():
 def test_a_base_lives_as_long_as_its_views():
     x = np.arange(4)[1:]
     assert x.base.tolist() == [0, 1, 2, 3] and x[1:].base is x.base
+
+
+@pytest.mark.parametrize("order", ["C", "F", "A", "c", "f", "a"])
+def test_order_of_the_results_of_einsum(order):
+    for inputs in (("C", "C"), ("F", "F"), ("F", "C")):
+        results = []
+        for module in (np, numpy):
+            x, y = (module.ones(shape, order=inner) for shape, inner in zip([(2, 3, 5), (4, 3)], inputs))
+            flags = module.einsum("...ft,mf->...mt", x, y, order=order).flags
+            results.append((flags.c_contiguous, flags.f_contiguous))
+        assert results[0] == results[1]
 
 
 def test_einsum_gives_a_diagonal_to_write_to():

@@ -12,6 +12,7 @@ import numpy as _numpy
 
 from dflow import ops
 from dflow._array import ndarray
+from dflow._ufunc import ufunc as _ufunc
 from dflow._views import is_scalar
 from dflow.ops import fallback as _fallback
 from dflow.ops import methods as _methods
@@ -63,6 +64,15 @@ def isscalar(element):
 def can_cast(from_, to, casting="safe"):
     """Whether a cast is allowed by a casting rule."""
     return _numpy.can_cast(_types(from_), to, casting)
+
+
+class _Ufuncs(type):
+    def __instancecheck__(cls, x):
+        return isinstance(x, (_ufunc, _numpy.ufunc))
+
+
+class ufunc(metaclass=_Ufuncs):
+    """The type of universal functions, for isinstance: those of this namespace, NumPy's own and third parties'."""
 
 
 class _Maker:

@@ -52,13 +52,13 @@ def copy(a, order="K", subok=False):
     return _make.array(a, order=order)
 
 
-@op("a, 'f4'", "i, bool", "a, 'f4', device='gpu'")
+@op("a, 'f4'", "i, bool", "np.int64(3), float", "[1], float", "a, int, device='gpu'")
 def astype(x, dtype, /, *, copy=True, device=None):
-    """A copy of another type."""
+    """A copy of another type. TypeError for what is neither an array nor a scalar of NumPy's."""
     check_device(device)
-    if not isinstance(x, ndarray):
-        raise TypeError(f"Input should be a NumPy array. It is of type {type(x)}.")
-    return x.astype(dtype, copy=copy)
+    if not isinstance(x, (ndarray, numpy.ndarray, numpy.generic)):
+        raise TypeError(f"Input should be a NumPy array or scalar. It is a {type(x)} instead.")
+    return as_array(x).astype(dtype, copy=copy)
 
 
 # -- filled ----------------------------------------------------------------------------------------

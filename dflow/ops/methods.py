@@ -5,7 +5,6 @@ from types import GenericAlias
 
 import numpy
 
-from dflow._array import array as as_array
 from dflow._array import attach, ndarray, window
 from dflow._host import host
 from dflow._ufunc import wrap_ufunc
@@ -89,22 +88,36 @@ class Flat(FlatIterator):
             return tuple(map(int, numpy.unravel_index(index, base.shape)))
         return base.shape[:1] + (0,) * (base.ndim - 1)
 
+    def _places(self, key):
+        """What chooses from the flattened array; of keys out of the ordinary NumPy's iterator says what they mean."""
+        if type(key) in (int, slice) or isinstance(key, (ndarray, numpy.ndarray)) and key.ndim and key.dtype.kind in "iu":
+            return key
+        return numpy.arange(self.base.size).flat[fallback.unwrap(key)]
+
     def __getitem__(self, key):
-        if isinstance(key, tuple) and len(key) == 1:
-            key = key[0]
-        result = self.base.reshape(-1)[key]
+        try:
+            result = self.base.reshape(-1)[self._places(key)]
+        except IndexError:
+            numpy.broadcast_to(0, self.base.size).flat[fallback.unwrap(key)]        # its own words
+            raise
         return result.copy() if isinstance(key, slice) else result
 
     def __setitem__(self, key, value):
-        base = self.base
+        base, places = self.base, self._places(key)
+        if type(key) is tuple and not key:
+            numpy.zeros(1).flat[()] = 0                 # raises
         try:
-            base.reshape(-1, copy=False)[key] = value
+            base.reshape(-1, copy=False)[places] = value
             return
-        except ValueError as error:
-            if "Unable to avoid" not in str(error):
-                raise
-        places = numpy.arange(base.size)[fallback.unwrap(key)]
-        base[numpy.unravel_index(places, base.shape)] = value
+        except (IndexError, TypeError, ValueError):     # no such view, or values to be used again and again, or an error
+            places = numpy.arange(base.size).flat[fallback.unwrap(places)]
+        if places.ndim:
+            base.put(places, value)
+            return
+        try:
+            base[numpy.unravel_index(places, base.shape)] = value
+        except (TypeError, ValueError):
+            raise ValueError("Error setting single item of array.") from None
 
     def __array__(self, dtype=None, *, copy=None):
         return self.base.reshape(-1).__array__(dtype)
@@ -115,12 +128,7 @@ class Flat(FlatIterator):
 
 
 def _set_flat(self, value):
-    values = as_array(value).reshape(-1)
-    n = self.size
-    if values.size not in (1, n) and values.size:
-        from dflow._index import take
-        values = take(values, numpy.arange(n) % values.size)
-    Flat(self)[:] = values
+    Flat(self)[:] = value
 
 
 attach("flat", property(Flat, _set_flat, doc="The elements in C order, by one index; they can be assigned."))
@@ -129,8 +137,10 @@ attach("flat", property(Flat, _set_flat, doc="The elements in C order, by one in
 class Flags:
     """Memory layout, as NumPy's `flags`; `writeable` can be set. Our arrays are always aligned."""
 
-    _LETTERS = {"C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable", "A": "aligned",
-                "X": "writebackifcopy", "CONTIGUOUS": "c_contiguous", "FORTRAN": "f_contiguous"}
+    _KEYS = {"C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable", "A": "aligned",
+             "X": "writebackifcopy", "B": "behaved", "CA": "carray", "FA": "farray",
+             **{name.upper(): name for name in """c_contiguous f_contiguous contiguous fortran owndata writeable aligned
+                writebackifcopy behaved carray farray fnc forc""".split()}}
 
     aligned = True
     writebackifcopy = False
@@ -158,9 +168,7 @@ class Flags:
     def writeable(self, value):
         self._array.setflags(write=bool(value))
 
-    @property
-    def contiguous(self):
-        return self.c_contiguous
+    contiguous, fortran, behaved = c_contiguous, f_contiguous, writeable
 
     @property
     def fnc(self):
@@ -170,17 +178,33 @@ class Flags:
     def forc(self):
         return self.f_contiguous or self.c_contiguous
 
-    def _name(self, key):
-        name = self._LETTERS.get(key, key.lower())
-        if name.startswith("_") or not hasattr(self, name):
-            raise KeyError("Unknown flag")
-        return name
+    @property
+    def carray(self):
+        return self.behaved and self.c_contiguous
+
+    @property
+    def farray(self):
+        return self.behaved and self.fnc
+
+    @property
+    def num(self):
+        return self.c_contiguous | self.f_contiguous << 1 | self.owndata << 2 | 0x100 | self.writeable << 10
 
     def __getitem__(self, key):
-        return getattr(self, self._name(key))
+        if key not in self._KEYS:
+            raise KeyError("Unknown flag")
+        return getattr(self, self._KEYS[key])
 
     def __setitem__(self, key, value):
-        setattr(self, self._name(key), value)
+        name = self._KEYS.get(key)
+        if name not in ("writeable", "aligned", "writebackifcopy"):
+            raise KeyError("Unknown flag")
+        setattr(self, name, value)
+
+    def __eq__(self, other):
+        return self.num == other.num if hasattr(other, "num") else NotImplemented
+
+    __hash__ = None
 
     def __repr__(self):
         names = "c_contiguous f_contiguous owndata writeable aligned writebackifcopy".split()

@@ -1,10 +1,14 @@
 """Random numbers: from the seed and the order of the calls alone, of the right shape, type and distribution."""
 
+import copy
+import pickle
+
 import numpy
 import pytest
 from engines import configured
 
 import dflow.numpy as np
+from dflow.ops.random import Shared
 
 LARGE = 300_000             # more than one block
 
@@ -26,7 +30,7 @@ def draw(text, n, seed=5, make=np.random.default_rng):
 
 
 CASES = [(text, np.random.default_rng) for text in DRAWS + NEWER]
-CASES += [(text, np.random.RandomState) for text in DRAWS + OLDER]
+CASES += [(text, Shared) for text in DRAWS + OLDER]
 
 
 @pytest.mark.parametrize("n", [10, LARGE])
@@ -123,3 +127,55 @@ def test_seeds_of_numpy():
     assert np.random.Generator(np.random.Philox(5)).random(3).tolist() == expected
     children = [np.random.default_rng(child) for child in np.random.SeedSequence(1).spawn(2)]
     assert children[0].random() != children[1].random()
+
+
+LEGACY = """rand(2, 3) | rand() | randn(N) | randint(0, 10, N) | randint(5) | randint(0, 200, (2, N), 'u1')
+    random_sample(N) | random_sample() | normal(2, 3, N) | normal(np.zeros(4), [1, 2, 3, 4]) | normal(0, 1, size=(3, N))
+    uniform(-1, 1, N) | standard_normal((2, 3)) | exponential(2.0, N) | standard_gamma(2, N) | gamma(2, size=N)
+    poisson(3.0, N) | poisson(lam=3.0, size=N) | binomial(10, 0.5, N) | vonmises(0, 4, N) | zipf(3, N) | tomaxint(N)
+    bytes(5) | choice(100, N) | choice(N, 5, False) | choice(np.arange(5) / 2, 3, p=[0.1, 0, 0.2, 0.3, 0.4]) | permutation(N)
+    permutation(np.arange(12).reshape(4, 3)) | multinomial(20, [0.2, 0.8], 3) | dirichlet([1, 2, 3], 2)
+    multivariate_normal([0, 1], [[1, 0], [0, 2]], N) | hypergeometric(5, 6, 7, N) | triangular(0, 1, 2, N)
+    normal(0, -1, N) | randint(5, 5, N) | choice(0, 3) | rand(-1) | normal(1, 2, N, 4) | poisson(lam=1, size=N, x=3)
+    normal(0, 1, 2.5) | shuffle(3) | randint(0, 10, N, size=3)"""
+
+
+def of_stream(stream, text, module, n):
+    try:
+        result = eval(f"g.{text}", {"g": stream, "N": n, "np": module})
+    except Exception as error:
+        return type(error), str(error)
+    return (result.asnumpy() if isinstance(result, np.ndarray) else result), stream.get_state()[1:]
+
+
+@pytest.mark.parametrize("n", [10, 5000])
+@pytest.mark.parametrize("text", [text.strip() for line in LEGACY.splitlines() for text in line.split("|")])
+def test_random_state_draws_numpys_numbers(text, n):
+    expected, actual = (of_stream(m.random.RandomState(5), text, m, n) for m in (numpy, np))
+    numpy.testing.assert_equal(actual, expected, strict=True)
+
+
+def test_draws_of_a_random_state_follow_each_other():
+    """Also when they are tasks, and beside a shuffle; pickles and copies go on from where it was."""
+    theirs, ours = numpy.random.RandomState([1, 2]), np.random.RandomState(np.array([1, 2]))
+    with configured(workers=4):
+        rows, expected_rows = np.arange(20000).reshape(-1, 2), numpy.arange(20000).reshape(-1, 2)
+        for n in (LARGE, 3, 7000, 5000, 1):
+            pending = ours.normal(size=n), ours.shuffle(rows), ours.randint(9, size=n)
+            expected = theirs.normal(size=n), theirs.shuffle(expected_rows), theirs.randint(9, size=n)
+            assert (pending[2] == expected[2]).all() and (pending[0] == expected[0]).all()
+        assert (rows == expected_rows).all()
+    ours.normal(size=LARGE), theirs.normal(size=LARGE)
+    copies = copy.deepcopy(ours), pickle.loads(pickle.dumps(ours))
+    assert len({g.rand() for g in (theirs, ours, *copies)}) == 1
+
+
+def test_random_integers_is_deprecated():
+    for module in (numpy, np):
+        stream = module.random.RandomState(3)
+        with pytest.warns(DeprecationWarning, match=r"Please call randint\(1, 5 \+ 1\) instead") as told:
+            drawn = stream.random_integers(5, size=100)
+        assert told[0].filename == __file__ or module is numpy
+        assert drawn.min() == 1 and drawn.max() == 5
+        with pytest.warns(DeprecationWarning):
+            assert 2 <= module.random.random_integers(2, 3) <= 3

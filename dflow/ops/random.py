@@ -12,6 +12,7 @@ import copy
 import itertools
 import math
 import operator
+import warnings
 
 import numpy
 from numpy.lib.array_utils import normalize_axis_index
@@ -95,7 +96,8 @@ class Stream:
         from numpy.random import Generator, Philox, SeedSequence
         if isinstance(seed, Stream):
             seed = seed._seed
-        seed = getattr(seed, "bit_generator", seed)         # of a generator of NumPy's
+        for name in ("bit_generator", "_bit_generator"):    # of a Generator or RandomState of NumPy's
+            seed = getattr(seed, name, seed)
         seed = getattr(seed, "seed_seq", seed)
         if not isinstance(seed, SeedSequence):
             seed = SeedSequence(plain(seed))
@@ -194,9 +196,9 @@ class Stream:
         if _is_number(low) and _is_number(high):
             span = float(high) - float(low)
             if not -math.inf < span < math.inf:
-                older = isinstance(self, RandomState)
+                older = isinstance(self, Shared)
                 raise OverflowError("Range exceeds valid bounds" if older else "high - low range exceeds valid bounds")
-            if span < 0 and not isinstance(self, RandomState):
+            if span < 0 and not isinstance(self, Shared):
                 raise ValueError("high - low < 0")
             return self._scaled(RANDOM, "uniform", low, span, size, dtype)
         low = as_array(low)
@@ -232,7 +234,7 @@ class Stream:
             try:
                 index = self._chosen(n, size, replace, p, shuffle)
             except ValueError:          # NumPy words it by the interface, and by whether a is an array
-                theirs = numpy.random.RandomState(0) if isinstance(self, RandomState) else self._small
+                theirs = numpy.random.RandomState(0) if isinstance(self, Shared) else self._small
                 theirs.choice(n if source is a and not isinstance(a, ndarray) else numpy.zeros(n), size, replace, p)
                 raise
         return index if source is a and not isinstance(a, ndarray) else take(source, index, axis)
@@ -414,8 +416,16 @@ class Generator(Stream):
         return [Generator(seed) for seed in self._seed.spawn(n_children)]
 
 
-class RandomState(Stream):
-    """The older interface; the functions of dflow.numpy.random are the methods of one of these."""
+def random_integers(self, low, high=None, size=None):
+    """Integers in [low, high], or [1, low]. Deprecated, as in NumPy: randint does the same."""
+    low, high = (1, low) if high is None else (low, high)
+    text = f"This function is deprecated. Please call randint({low}, {high} + 1) instead"
+    warnings.warn(text, DeprecationWarning, stacklevel=2)
+    return self.randint(low, int(high) + 1, size)
+
+
+class Shared(Stream):
+    """The older interface on Philox: the functions of dflow.numpy.random are the methods of one of these."""
 
     def seed(self, seed=None):
         """Start again from a seed, or from the system's entropy."""
@@ -447,6 +457,8 @@ class RandomState(Stream):
             Older(0).choice(plain(a), size, replace, plain(p))      # its words differ from a Generator's
             raise
 
+    random_integers = random_integers
+
     def random_sample(self, size=None):
         """Uniform in [0, 1)."""
         return self.random(size)
@@ -472,15 +484,15 @@ def default_rng(seed=None):
 
 
 _SHARED = """seed get_state set_state rand randn randint random_sample ranf sample random normal uniform standard_normal
-    standard_gamma exponential standard_exponential choice shuffle permutation bytes""".split()
+    random_integers standard_gamma exponential standard_exponential choice shuffle permutation bytes""".split()
 
 
 def _rows():
-    shared = RandomState()
+    shared = Shared()
     for name in (*_SHARED, *DISTRIBUTIONS, *OTHERS):
         host = name in OTHERS and name not in VECTORS or name in ("choice", "shuffle", "permutation")
         add_row(name, getattr(shared, name), kind="host" if host else "kernel", module="numpy.random")
-    for thing in (default_rng, Generator, RandomState):
+    for thing in (default_rng, Generator):
         add_row(thing.__name__, thing, kind="host", module="numpy.random")
 
 

@@ -245,7 +245,8 @@ class Stream:
             if span < 0 and not older:
                 raise ValueError("high - low < 0")
         else:
-            span = high - low if isinstance(low, ndarray) or isinstance(high, ndarray) else numpy.subtract(high, low, dtype=float)
+            ours = isinstance(low, ndarray) or isinstance(high, ndarray)
+            span = high - low if ours else numpy.subtract(high, low, dtype=float)
             span = _checked(_check_span_older if older else _check_span, span)
         return self._scaled(RANDOM, "uniform", low, span, size, dtype)
 

@@ -764,3 +764,23 @@ def test_small_arrays_are_aligned_for_their_type(dtype):
     alignment = numpy.dtype(dtype).alignment
     arrays = [np.zeros(n, dtype=dtype) + 1 for n in range(1, 20)]
     assert all(dflow.submit(lambda a: a.ctypes.data % alignment, a).result() == 0 for a in arrays)
+
+
+def test_subclasses_of_numpys_arrays_stay_what_they_are(tmp_path):
+    """A matrix multiplies in its own way; what is written to a map of a file is in the file."""
+    with pytest.warns(PendingDeprecationWarning):
+        m = np.asmatrix(np.array([[1.0, 2], [3, 4]]))
+        assert type(m) is numpy.matrix and (m * m == [[7, 10], [15, 22]]).all()
+    path = tmp_path / "a.npy"
+    np.save(path, np.arange(4))
+    mapped = np.load(path, mmap_mode="r+")
+    mapped[1] = 7
+    mapped.flush()
+    assert np.load(path).tolist() == [0, 7, 2, 3]
+
+
+@pytest.mark.filterwarnings("ignore:The:DeprecationWarning")
+@pytest.mark.parametrize("text", ["linalg.qr(a, 'full')", "linalg.qr(a, 'economic')", "linalg.qr(a, 'raw')",
+                                  "linalg.multi_dot([a, a.T], out=np.ones((3, 3), 'f4'))"])
+def test_ways_of_linalg(text):
+    compare(f"np.{text}", True)

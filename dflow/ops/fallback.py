@@ -34,8 +34,11 @@ def opened(x):
 
 
 def wrap(x):
-    """NumPy's numeric arrays and scalars, also inside tuples and the like, as ours; anything else as it is."""
-    if isinstance(x, (numpy.ndarray, numpy.generic)):
+    """NumPy's numeric arrays and scalars, also inside tuples and the like, as ours; anything else as it is.
+
+    So are subclasses: a matrix multiplies in another way, what is written to a memmap shall reach its file.
+    """
+    if type(x) is numpy.ndarray or isinstance(x, numpy.generic):
         return as_array(x) if x.dtype.kind in "biufc" else x
     if isinstance(x, tuple) and hasattr(x, "_fields"):
         return type(x)(*map(wrap, x))

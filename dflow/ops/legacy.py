@@ -11,6 +11,7 @@ import numpy
 
 from dflow import _array
 from dflow._array import ndarray, window
+from dflow._host import host
 from dflow.ops.fallback import plain, unwrap, wrap
 from dflow.ops.random import DISTRIBUTIONS, OTHERS, SMALL, VECTORS, as_shape, random_integers
 from dflow.ops.table import add_row
@@ -83,7 +84,7 @@ class RandomState:
         def run(_error):
             window(out, write=True)[...] = draw(self._older, out.shape)
 
-        _array.host(run, [], [out, self._turn])
+        host(run, [], [out, self._turn])
         return out
 
     random_integers = random_integers
@@ -103,7 +104,7 @@ class RandomState:
             self._older.shuffle(x)
             return
         len(x)                                      # TypeError without axes
-        _array.host(lambda _error: self._older.shuffle(window(x, write=True)), [x], [x, self._turn])
+        host(lambda _error: self._older.shuffle(window(x, write=True)), [x], [x, self._turn])
 
 
 def _with(older):

@@ -160,8 +160,8 @@ class Stream:
             host(_payload(self._task(), fill, part), [], [part])
         return out
 
-    def get_state(self):
-        """What set_state takes to continue from here."""
+    def get_state(self, legacy=True):
+        """What set_state takes to continue from here. `legacy` is NumPy's: there is one form here."""
         return {"seed": self._seed, "small": self._small.bit_generator.state, "blocks": next(copy.copy(self._blocks)),
                 "counter": self._counter.state()}
 
@@ -414,6 +414,7 @@ OTHERS = {      # name: number of parameters before `size`
 
 def _give(name, draw):
     draw.__name__ = draw.__qualname__ = name
+    draw.__wrapped__ = getattr(numpy.random.Generator, name)        # for its signature
     draw.__doc__ = f"numpy.random.Generator.{name}, of the same parameters; waits for those that are arrays."
     setattr(Stream, name, draw)
 
@@ -427,6 +428,13 @@ def _kernel_method(name, number, code, names, _defaults, valid):
             if result is not NotImplemented:
                 return result
         return self._kernel(name, args, size, keywords)
+
+    return draw
+
+
+def _other_method(name, nargs):
+    def draw(self, *args, size=None, **keywords):
+        return self._other(name, nargs, args, size, keywords)
 
     return draw
 
@@ -445,10 +453,7 @@ def _give_kernels():
 def _give_others():
     """And one for each of OTHERS."""
     for name, nargs in OTHERS.items():
-        def draw(self, *args, size=None, _name=name, _nargs=nargs, **keywords):
-            return self._other(_name, _nargs, args, size, keywords)
-
-        _give(name, draw)
+        _give(name, _other_method(name, nargs))
 
 
 _give_kernels()
@@ -484,7 +489,10 @@ class Bits:
 
 
 class Generator(Stream):
-    """What default_rng returns."""
+    """What default_rng returns. Of a bit generator of NumPy's, only the seed counts."""
+
+    def __init__(self, bit_generator):
+        self._start(bit_generator)
 
     bit_generator = property(Bits, doc="The source of the stream: its state and its seed.")
 
@@ -571,8 +579,8 @@ def default_rng(seed=None):
     return seed if isinstance(seed, Generator) else Generator(seed)
 
 
-_SHARED = """seed get_state set_state rand randn randint random_sample ranf sample random normal uniform standard_normal
-    random_integers standard_gamma exponential standard_exponential choice shuffle permutation bytes""".split()
+_SHARED = """seed get_state set_state rand randn randint random_integers random_sample ranf sample random normal
+    uniform standard_normal standard_gamma exponential standard_exponential choice shuffle permutation bytes""".split()
 
 
 def _rows():

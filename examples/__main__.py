@@ -5,9 +5,9 @@ import sys
 import time
 from pathlib import Path
 
-import dflow  # noqa: F401  # before NumPy: see README.md
 import numpy
 
+import dflow  # noqa: F401  # before NumPy: see README.md
 from bench import programs
 
 FOLDER = Path(__file__).parent

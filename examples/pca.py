@@ -9,7 +9,7 @@ NAMES = ["IBM", "AAPL", "MSFT", "XRX", "ADBE", "^GSPC", "^IXIC"]      # what was
 
 
 def components(returns):
-    """The variances along the principal axes, descending, and the axes, one a row. Takes stacks: (..., months, stocks)."""
+    """The variances along the principal axes, descending, and the axes, one a row. Takes (..., months, stocks)."""
     centred = returns - returns.mean(axis=-2, keepdims=True)
     scaled = centred / centred.std(axis=-2, keepdims=True)
     variances, axes = np.linalg.eigh(np.swapaxes(scaled, -1, -2) @ scaled / returns.shape[-2])

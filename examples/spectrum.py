@@ -27,7 +27,8 @@ def main(n):
     at = np.fft.rfftfreq(256, 1 / RATE)
     bands = np.stack([welch[:, (at >= low) & (at < high)].sum(axis=1) for low, high in BANDS.values()], axis=1)
     return {"picture": np.log10(1e-9 + power.mean(axis=0))[::-1], "power": power, "density": welch,
-            "bands": bands / bands.sum(axis=1, keepdims=True), "loudest": frequencies[power.mean(axis=2).argmax(axis=1)]}
+            "bands": bands / bands.sum(axis=1, keepdims=True),
+            "loudest": frequencies[power.mean(axis=2).argmax(axis=1)]}
 
 
 if __name__ == "__main__":

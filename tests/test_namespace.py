@@ -282,8 +282,9 @@ def test_comparisons_beyond_the_range_of_many():
         assert not (x == number).any() and (number != x).all()
 
 
-@pytest.mark.parametrize("text", ["x == words", "x != words", "words == x", "x * day", "day * x", "today + x", "x - things",
-                                  "things - x", "x[0] == word", "x + words", "x < words", "x == things", "x / day"])
+@pytest.mark.parametrize("text", ["x == words", "x != words", "words == x", "x * day", "day * x", "today + x",
+                                  "x - things", "things - x", "x[0] == word", "x + words", "x < words",
+                                  "x == things", "x / day"])
 def test_operators_with_arrays_of_no_numbers(text):
     """They are NumPy's, and so is the result."""
     names = {"words": numpy.array(["0", "b", "c"]), "word": numpy.array("0"), "day": numpy.timedelta64(1, "D"),
@@ -352,16 +353,18 @@ FLAGS = ("x.num", "x.carray", "x.fortran", "x['FORTRAN']", "x['B']", "x['CA']", 
          "x[3]", "x.__setitem__('C', True)", "x == x", "x != np.ones(3).flags", "x == 3", "hash(x)")
 
 
-@pytest.mark.parametrize("array", ["np.zeros((2, 3))", "np.zeros((2, 3)).T", "np.zeros((2, 3))[::2, ::2]", "np.zeros(3)",
-                                   "np.broadcast_to(np.zeros(3), (2, 3))"])
+@pytest.mark.parametrize("array", ["np.zeros((2, 3))", "np.zeros((2, 3)).T", "np.zeros((2, 3))[::2, ::2]",
+                                   "np.zeros(3)", "np.broadcast_to(np.zeros(3), (2, 3))"])
 @pytest.mark.parametrize("text", FLAGS)
 def test_flags_as_numpy(array, text):
-    results = [outcome(partial(eval, text, {"np": module, "x": eval(array, {"np": module}).flags})) for module in (np, numpy)]
+    results = [outcome(partial(eval, text, {"np": module, "x": eval(array, {"np": module}).flags}))
+               for module in (np, numpy)]
     assert results[0][:2] == results[1][:2]
 
 
-FLAT_KEYS = ("2", "-1", "9", "slice(0, 3)", "slice(None, None, 4)", "...", "()", "(1,)", "((1, 2),)", "(slice(2), 1)", "None",
-             "'a'", "[True] * 9", "np.array([True] * 8 + [False])", "np.array([True])", "[1.0, 2.0]", "1.0", "[]",
+FLAT_KEYS = ("2", "-1", "9", "slice(0, 3)", "slice(None, None, 4)", "...", "()", "(1,)", "((1, 2),)", "(slice(2), 1)",
+             "None", "'a'", "[True] * 9", "np.array([True] * 8 + [False])", "np.array([True])", "[1.0, 2.0]", "1.0",
+             "[]",
              "np.array([[0, 1]])", "np.array([1, 12])", "np.array([1.0])", "2 ** 70")
 
 

@@ -12,7 +12,7 @@ import numpy as _numpy
 
 from dflow import ops
 from dflow._array import ndarray
-from dflow._ufunc import ufunc
+from dflow._ufunc import ufunc as _ufunc
 from dflow._views import is_scalar
 from dflow.ops import fallback as _fallback
 from dflow.ops import methods as _methods
@@ -69,7 +69,7 @@ def can_cast(from_, to, casting="safe"):
 
 class _Ufuncs(type):
     def __instancecheck__(cls, x):
-        return isinstance(x, (ufunc, _numpy.ufunc))
+        return isinstance(x, (_ufunc, _numpy.ufunc))
 
 
 class ufunc(metaclass=_Ufuncs):

@@ -180,7 +180,8 @@ def _dtype(x):
 @op("a, a + 1e-9", "a, v", "n, n, equal_nan=True", "n, n", "i, i + 1, 0.5", "a, a * 1.1, 1e-1")
 def isclose(a, b, rtol=1.0e-5, atol=1.0e-8, equal_nan=False):
     """Where |a - b| <= atol + rtol * |b|; infinities of one sign are close to each other."""
-    x, y, atol, rtol = (value if isinstance(value, (int, float, complex)) else as_array(value) for value in (a, b, atol, rtol))
+    x, y, atol, rtol = (value if isinstance(value, (int, float, complex)) else as_array(value)
+                        for value in (a, b, atol, rtol))
     y = float(y) if isinstance(y, int) else y if isinstance(y, (float, complex)) else _inexact(y)
     _check_tolerances(atol, rtol)
     with numpy.errstate(invalid="ignore"):
@@ -196,7 +197,7 @@ def _inexact(x):
 
 
 def _check_tolerances(atol, rtol):
-    """What NumPy says of tolerances that are no finite numbers: under errstate(invalid=...), it warns, raises or neither."""
+    """What NumPy says of tolerances that are no finite numbers: errstate(invalid=...) decides if it warns or raises."""
     if isinstance(atol, ndarray) or isinstance(rtol, ndarray):
         return                                          # their values would have to be waited for
     if not (cmath.isfinite(atol) and cmath.isfinite(rtol)):

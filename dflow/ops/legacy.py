@@ -129,4 +129,4 @@ def _methods():
 
 
 _methods()
-add_row("RandomState", RandomState, kind="host", module="numpy.random")
+add_row("RandomState", RandomState, module="numpy.random")

@@ -90,7 +90,8 @@ class Flat(FlatIterator):
 
     def _places(self, key):
         """What chooses from the flattened array; of keys out of the ordinary NumPy's iterator says what they mean."""
-        if type(key) in (int, slice) or isinstance(key, (ndarray, numpy.ndarray)) and key.ndim and key.dtype.kind in "iu":
+        if type(key) in (int, slice) or (
+                isinstance(key, (ndarray, numpy.ndarray)) and key.ndim and key.dtype.kind in "iu"):
             return key
         return numpy.arange(self.base.size).flat[fallback.unwrap(key)]
 
@@ -109,7 +110,7 @@ class Flat(FlatIterator):
         try:
             base.reshape(-1, copy=False)[places] = value
             return
-        except (IndexError, TypeError, ValueError):     # no such view, or values to be used again and again, or an error
+        except (IndexError, TypeError, ValueError):     # no such view, values to be used again and again, or an error
             places = numpy.arange(base.size).flat[fallback.unwrap(places)]
         if places.ndim:
             base.put(places, value)

@@ -525,7 +525,7 @@ class Generator(Stream):
 
 
 def random_integers(self, low, high=None, size=None):
-    """Integers in [low, high], or [1, low]. Deprecated, as in NumPy: randint does the same."""
+    """Integers in [low, high], or [1, low]; waits for bounds that are arrays. Deprecated, as in NumPy: use randint."""
     low, high = (1, low) if high is None else (low, high)
     text = f"This function is deprecated. Please call randint({low}, {high} + 1) instead"
     warnings.warn(text, DeprecationWarning, stacklevel=2)

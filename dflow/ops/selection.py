@@ -199,7 +199,7 @@ def put(a, ind, v, mode="raise"):
 
 @method("put")
 def _put_method(self, indices, values, mode="raise"):
-    """Set elements of the flattened array, in place; values are repeated as needed."""
+    """Set elements of the flattened array, in place; values are repeated as needed. Waits for the indices only."""
     put(self, indices, values, mode)
 
 

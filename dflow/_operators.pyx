@@ -110,7 +110,7 @@ cdef object binary_operator(int op, object a, object b):
                 out = queue_matmul(p, <ndarray>a, <ndarray>b)
             if out is not None:
                 return out
-    elif op == MULTIPLY and (type(a) in (list, tuple) or type(b) in (list, tuple)) and repeats(b if type(b) is ndarray else a):
+    elif op == MULTIPLY and (type(a) in SEQUENCES or type(b) in SEQUENCES) and repeats(b if type(b) is ndarray else a):
         return b * int(a) if type(a) is ndarray else a * int(b)
     elif not operand(a) or not operand(b):
         if op == EQUAL or op == NOT_EQUAL:
@@ -118,8 +118,10 @@ cdef object binary_operator(int op, object a, object b):
         return refuse(u, a, b, None)
     return call(u, (a, b), None, True, None, "same_kind", None)
 
+cdef tuple SEQUENCES = (list, tuple, str, bytes)
+
 cdef bint repeats(object x):
-    """Whether a list times x is a longer list: NumPy's scalars of integers do that, its arrays do not."""
+    """Whether a sequence times x is a longer one: NumPy's scalars of integers do that, its arrays do not."""
     return type(x) is ndarray and (<ndarray>x).flags & SCALAR and is_integer((<ndarray>x).code) and (<ndarray>x).code != BOOL
 
 cdef bint operand(object x):

@@ -34,7 +34,7 @@ for _name in ("float128", "complex256"):            # where the platform has the
     if hasattr(_numpy, _name):
         globals()[_name] = getattr(_numpy, _name)
 __version__ = _numpy.__version__                    # of the NumPy whose interface this is
-shares_memory = may_share_memory = _methods.shares_memory
+shares_memory, may_share_memory = _methods.shares_memory, _methods.may_share_memory
 
 _SUBMODULES = ("linalg", "fft", "random", "testing")
 

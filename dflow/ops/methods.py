@@ -9,7 +9,7 @@ from dflow._array import array as as_array
 from dflow._array import attach, ndarray, window
 from dflow._host import host
 from dflow._ufunc import wrap_ufunc
-from dflow._views import FlatIterator, flag_bits
+from dflow._views import FlatIterator, flag_bits, is_scalar
 from dflow.ops import fallback
 from dflow.ops.table import TABLE, method
 
@@ -192,6 +192,23 @@ attach("device", "cpu")
 attach("__class_getitem__", classmethod(GenericAlias))      # ndarray[shape, dtype], in annotations
 
 
+# -- what only NumPy's scalars have ----------------------------------------------------------------
+
+def _of_scalars(name):
+    """The attribute of that name of NumPy's scalars, where an element or a full reduction stands for one. Waits."""
+
+    def get(self):
+        if not is_scalar(self):
+            raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
+        return getattr(self.asnumpy()[()], name)
+
+    attach(name, property(get, doc=f"{name}() of a number: see NumPy's scalars. Waits."))
+
+
+for _name in ("as_integer_ratio", "bit_count", "hex", "is_integer", "__trunc__"):
+    _of_scalars(_name)
+
+
 # -- NumPy's protocols -----------------------------------------------------------------------------
 
 attach("__array_priority__", 100.0)
@@ -252,6 +269,15 @@ def _array_function(self, function, types, args, keywords):
 INPLACE = frozenset({numpy.copyto, numpy.put, numpy.place, numpy.putmask, numpy.fill_diagonal, numpy.put_along_axis})
 
 
-def shares_memory(a, b):
+def _windows(*arrays):
+    return [window(x) if isinstance(x, ndarray) else x for x in arrays]
+
+
+def shares_memory(a, b, /, max_work=-1):
     """Whether some byte belongs to both arrays."""
-    return numpy.shares_memory(*(window(x) if isinstance(x, ndarray) else x for x in (a, b)))
+    return numpy.shares_memory(*_windows(a, b), max_work=max_work)
+
+
+def may_share_memory(a, b, /, max_work=0):
+    """Whether the memory from the first byte to the last of one array meets that of the other."""
+    return numpy.may_share_memory(*_windows(a, b), max_work=max_work)

@@ -1,6 +1,7 @@
 """The protocols by which other libraries use our arrays, and the Array API standard: as NumPy keeps them."""
 
 import gc
+import math
 import threading
 from functools import partial
 
@@ -24,7 +25,8 @@ def layouts(dtype):
 
 def both(text):
     """What the text gives for an array of NumPy's and one of ours, which it calls x."""
-    worlds = [{"np": module, "numpy": numpy, "x": module.arange(12.0).reshape(3, 4)} for module in (np, numpy)]
+    names = {"numpy": numpy, "math": math}
+    worlds = [{**names, "np": module, "x": module.arange(12.0).reshape(3, 4)} for module in (np, numpy)]
     return [outcome(partial(eval, text, world)) for world in worlds]
 
 
@@ -212,3 +214,35 @@ def test_fields_are_views():
     assert isinstance(x.__array_wrap__(numpy.arange(3)), np.ndarray)
     with pytest.raises(ValueError, match="aligned"):
         x.getfield("f8", 4)
+
+
+# -- elements --------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("text", [
+    "x[1, 2].as_integer_ratio()", "(x / 4)[1, 2].is_integer()", "x[1, 2].hex()", "x.astype('f4')[1, 2].hex()",
+    "x.astype(int)[1, 2].bit_count()", "x[1, 2].bit_count()", "math.trunc(x[1, 2] + 0.5)", "x.max().is_integer()",
+    "x.is_integer()", "np.array(3.0).is_integer()", "hasattr(x, 'hex')", "'ab' * x.astype(int)[0, 0]",
+    "'ab' * x.astype(int)[0, 3]", "x.astype(int)[0, 3] * b'ab'", "[1] * x.astype('u1')[0, 3]"])
+def test_elements_as_numpys_scalars(text):
+    assert_same_outcome(*both(text))
+
+
+# -- indices that the standard's own tests found -----------------------------------------------------
+
+@pytest.mark.parametrize("shape", [(1,), (3,), (1, 1), (0, 3), (2, 3), (1, 0), (2, 1, 0)])
+@pytest.mark.parametrize("mask", [(0,), (1, 0), (0, 1), (0, 3), (0, 0), (2, 0), (2, 1, 0)])
+def test_masks_with_axes_of_length_0(shape, mask):
+    results = []
+    for module in (np, numpy):
+        x, index = module.zeros(shape), module.zeros(mask, bool)
+        results += outcome(lambda: x[index]), outcome(lambda: x.__setitem__(index, 1) or x)      # noqa: B023
+    assert_same_outcome(results[0], results[2])
+    assert_same_outcome(results[1], results[3])
+
+
+def test_memory_that_may_be_shared():
+    """By its bounds, or looked at byte by byte."""
+    for module in (np, numpy):
+        x = module.arange(6)
+        assert module.may_share_memory(x[::2], x[1::2]) and not module.shares_memory(x[::2], x[1::2])
+        assert not module.may_share_memory(x, x.copy()) and module.shares_memory(x, x[3:])

@@ -198,14 +198,13 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
 # -- matrices and grids ----------------------------------------------------------------------------
 
 @op("3", "2, 3", "3, 2, 1", "3, k=-1", "3, dtype=int", "3, k=5", "3, 3, -2", "0", "-1", "2, order='F'",
-    "2, device='gpu'")
+    "2, device='gpu'", "2, 3, 1 << 63", "2, 3, -1 << 63", "0, 0, 1", "3, k=-3", "2, 2, 0.5")
 def eye(N, M=None, k=0, dtype=float, order="C", *, device=None, like=None):
     """Ones on the k-th diagonal of an N x M matrix, zeros elsewhere."""
     n = operator.index(N)
     m = n if M is None else operator.index(M)
-    k = operator.index(k)
     result = zeros((n, m), dtype, order, device=device)
-    diagonal_of(result, k)[...] = 1
+    diagonal_of(result, max(min(operator.index(k), m), -n))[...] = 1
     return result
 
 

@@ -8,7 +8,7 @@ import numpy
 from dflow._array import attach, ndarray, window
 from dflow._host import host
 from dflow._ufunc import wrap_ufunc
-from dflow._views import FlatIterator, flag_bits
+from dflow._views import FlatIterator, flag_bits, is_scalar
 from dflow.ops import fallback
 from dflow.ops.table import TABLE, method
 
@@ -215,6 +215,23 @@ class Flags:
 attach("flags", property(Flags, doc="Memory layout: c_contiguous, f_contiguous, writeable."))
 attach("device", "cpu")
 attach("__class_getitem__", classmethod(GenericAlias))      # ndarray[shape, dtype], in annotations
+
+
+# -- what only NumPy's scalars have ----------------------------------------------------------------
+
+def _of_scalars(name):
+    """The attribute of that name of NumPy's scalars, where an element or a full reduction stands for one. Waits."""
+
+    def get(self):
+        if not is_scalar(self):
+            raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
+        return getattr(self.asnumpy()[()], name)
+
+    attach(name, property(get, doc=f"{name}() of a number: see NumPy's scalars. Waits."))
+
+
+for _name in ("as_integer_ratio", "bit_count", "hex", "is_integer", "__trunc__"):
+    _of_scalars(_name)
 
 
 # -- NumPy's protocols -----------------------------------------------------------------------------

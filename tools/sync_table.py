@@ -60,8 +60,9 @@ CALLS = {
         percentile(a, v[:1])  quantile(a, v[:1])  nanpercentile(a, v[:1])  nanquantile(a, v[:1])""",
     "np.random": """seed(0)  get_state()  set_state(np.random.get_state())  rand(N)  randn(N)  randint(0, 9, N)
         random_sample(N)  ranf(N)  sample(N)  random(N)  standard_normal(N)  standard_exponential(N)  standard_cauchy(N)
-        choice(9, N)  choice(v, N)  choice(9, N, p=np.full(9, 1 / 9))  choice(N, N, False)  shuffle(a)  permutation(a)
-        permutation(N)  bytes(9)  default_rng(0)  Generator(np.random.PCG64(0))  RandomState(0)
+        choice(9, N)  choice(v, N)  choice(9, N, p=np.full(9, 1 / 9))  choice(4, N, p=v / v / 4)  choice(N, N, False)
+        shuffle(a)  permutation(a)  permutation(N)  bytes(9)  default_rng(0)  Generator(np.random.PCG64(0))
+        RandomState(0)
         dirichlet([1.0, 2.0], N)  dirichlet(v[2:])  multinomial(9, [0.5, 0.5], N)  multinomial(j[0], [0.5, 0.5])
         multivariate_normal(v[:2], m[:2, :2], N)""",
     "np.random.default_rng(0)": """integers(9, size=N)  permuted(a)  permuted(a, axis=1)  spawn(2)  bit_generator.state

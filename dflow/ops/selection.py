@@ -10,7 +10,7 @@ from dflow import _index, _order
 from dflow._array import array as as_array
 from dflow._array import ndarray
 from dflow._ufunc import wrap_ufunc
-from dflow._views import broadcast_to, diagonal, diagonal_of
+from dflow._views import as_scalar, broadcast_to, diagonal, diagonal_of
 from dflow.ops.creation import tri, zeros
 from dflow.ops.fallback import plain, window_of
 from dflow.ops.reductions import add_reduce
@@ -120,7 +120,7 @@ def choose(a, choices, out=None, mode="raise"):
     for k in range(n - 1):
         result = _index.where(index == k, arrays[k].astype(dtype, copy=False), result)
     if out is None:
-        return result
+        return as_scalar(result)
     out[...] = result
     return out
 

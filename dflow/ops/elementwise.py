@@ -237,13 +237,12 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     return x if x.ndim else x[()]
 
 
-@op("a", "s", "f")
+@op("a", "s", "f", "h * 0", "h / 1000", "i", "b", "c", "2")
 def sinc(x):
     """sin(pi x) / (pi x), 1 at 0."""
-    x = as_array(x)
-    if x.dtype.kind in "iub":
-        x = x.astype(float)
-    y = numpy.pi * where(x == 0, numpy.asarray(1.0e-20, x.dtype), x)
+    x = as_array(x) * numpy.pi
+    eps = numpy.finfo(x.dtype).eps if x.dtype.kind == "f" else 1.0e-20
+    y = where(x != 0, x, numpy.asarray(eps, x.dtype))
     return wrap_ufunc(numpy.sin)(y) / y
 
 

@@ -6,14 +6,14 @@ import numpy
 
 from dflow._array import array as as_array
 from dflow._array import ndarray, window
-from dflow._views import as_scalar, call_now, open_window
+from dflow._views import as_scalar, call_now, is_scalar, open_window
 from dflow.ops.host import submit
 
 
 def unwrap(x):
-    """Our arrays, also inside lists and the like, as NumPy's. Waits."""
+    """Our arrays, also inside lists and the like, as NumPy's arrays or scalars. Waits."""
     if isinstance(x, ndarray):
-        return x.asnumpy()
+        return x.asnumpy()[()] if is_scalar(x) else x.asnumpy()
     if type(x) in (list, tuple):
         return type(x)(map(unwrap, x))
     if type(x) is dict:

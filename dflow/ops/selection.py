@@ -71,12 +71,14 @@ def _compress_method(self, condition, axis=None, out=None):
 
 
 @op("[a > 1, a > 0], [a, -a]", "[a > 1, a > 0], [a, 2 * a], 5", "[b], [i, i]", "[], []", "[b, i], [a, a]",
-    "[v > 0], [a], 1.5")
+    "[v > 0], [a], 1.5",
+    "b, i", "[np.array(True), v > 0], [1, a]", "[b[0], np.array(False)], [a[:, :1], np.ones(4)]",
+    "[np.array(True)], [3.0]")
 def select(condlist, choicelist, default=0):
     """For each place the element of the first array whose condition is true there, else the default."""
     if len(condlist) != len(choicelist):
         raise ValueError("list of cases must be same length as list of conditions")
-    if not condlist:
+    if len(condlist) == 0:
         raise ValueError("select with an empty condition list is not possible")
     conditions = [as_array(c) for c in condlist]
     for i, condition in enumerate(conditions):
@@ -197,12 +199,18 @@ def put(a, ind, v, mode="raise"):
     target[numpy.unravel_index(index % a.size, target.shape)] = values
 
 
-@op()
+@op("a, b, [1, 2]", "a, [1, 0], 1", "[1], [True], [1]", "v, [1, 0, 1, 1], []", "v, [0, 0, 0, 0], []", "s, True, [3]")
 def place(arr, mask, vals):
     """Set the elements under a mask to successive values, repeated as needed. Waits for the mask."""
     if not isinstance(arr, ndarray):
-        raise TypeError(f"argument 1 must be numpy.ndarray, not {type(arr).__name__}")
-    put(arr, flatnonzero(broadcast_to(as_array(mask).reshape(arr.shape), arr.shape)), vals)
+        raise TypeError(f"place() argument 1 must be numpy.ndarray, not {type(arr).__name__}")
+    mask, vals = as_array(mask), as_array(vals)
+    if mask.size != arr.size:
+        raise ValueError("place: mask and data must be the same size")
+    index = flatnonzero(mask)
+    if index.size and not vals.size:
+        raise ValueError("Cannot insert from an empty array!")
+    put(arr, index, vals)
 
 
 @op()

@@ -300,7 +300,16 @@ cdef ndarray as_array(object x):
         return x
     if isinstance(x, (list, tuple)) and contains_arrays(x):
         return hooks["stack"](x)
-    source = x if isinstance(x, np.ndarray) else numpy_asarray(x)
+    if isinstance(x, np.ndarray):
+        source = x
+    else:
+        try:
+            source = numpy_asarray(x)
+        except ValueError:
+            source = x.__array__() if hasattr(x, "__array__") else None
+            if not isinstance(source, ndarray):
+                raise
+            return source
     code = code_of_num(cnp.PyArray_TYPE(source))
     if code < 0:
         raise TypeError(f"dflow arrays hold numbers: dtype {source.dtype} is not supported")

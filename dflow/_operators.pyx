@@ -124,6 +124,7 @@ cdef object binary_operator(int op, object a, object b):
 cdef bint holds_no_numbers(object x):
     """Whether x is an array or a scalar of NumPy's of texts, dates, records or objects: operators with those are NumPy's."""
     return isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind not in "biufc"
+
 cdef tuple SEQUENCES = (list, tuple, str, bytes)
 
 cdef bint repeats(object x):

@@ -728,6 +728,12 @@ def is_scalar(ndarray a):
     """Whether NumPy would have a scalar here."""
     return a.flags & SCALAR != 0
 
+cpdef ndarray as_scalar(ndarray a):
+    """A fresh array, as a value from now on if it has no axes: for what is a scalar in NumPy."""
+    if a.ndim == 0:
+        a.flags |= SCALAR
+    return a
+
 def __copy__(ndarray self):
     return hooks["copy_order"](self, "K")
 
@@ -850,7 +856,7 @@ cpdef object call_now(function, tuple arrays, dict keywords, dtype):
     try:
         # Writeable, though nobody writes: some functions copy what they could not write to.
         result = function(*[numpy_window(a) for a in arrays], **keywords)
-        return as_array(result if dtype is None else np.asarray(result, dtype))
+        return as_scalar(as_array(result if dtype is None else np.asarray(result, dtype)))
     except (FloatingPointError, Warning):       # np.errstate's, and the filters', wish
         raise
     except Exception:

@@ -814,3 +814,16 @@ def test_subclasses_of_numpys_arrays_stay_what_they_are(tmp_path):
                                   "linalg.multi_dot([a, a.T], out=np.ones((3, 3), 'f4'))"])
 def test_ways_of_linalg(text):
     compare(f"np.{text}", True)
+
+
+def test_objects_whose_array_is_ours():
+    class Signal:
+        def __array__(self, dtype=None, copy=None):
+            return np.arange(3.0)
+
+    assert np.sin(Signal()).tolist() == numpy.sin(numpy.arange(3.0)).tolist()
+    assert np.sort(Signal())[::-1].tolist() == [2, 1, 0] and np.array(Signal()).sum() == 3
+
+
+def test_conditions_without_axes_reach_numpy_as_scalars():
+    assert np.piecewise(np.array(3), np.array(3) > 3, [4, 0]) == 0

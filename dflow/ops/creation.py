@@ -381,7 +381,8 @@ def _fits(shape, width, mode):
 
 def _padded(a, width, mode, value):
     shape = tuple(n + before + after for n, (before, after) in zip(a.shape, width))
-    result = full(shape, value, a.dtype) if mode == "constant" else new(shape, a.dtype)
+    order = "F" if a.flags.fnc else "C"
+    result = full(shape, value, a.dtype, order) if mode == "constant" else _make.empty(shape, a.dtype, order)
     result[tuple(slice(before, before + n) for n, (before, _) in zip(a.shape, width))] = a
     if mode == "constant":
         return result

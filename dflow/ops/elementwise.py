@@ -120,16 +120,19 @@ def _round_integers(a, decimals, out):
 set_hook("round", round)
 
 
-@op("a", "c", "i", "b")
+_NUMBERS = (int, float, complex)
+
+
+@op("a", "c", "i", "b", "2.5", "3j", "[1j, 2]")
 def real(val):
-    """The real part, as a view."""
-    return as_array(val).real
+    """The real part, as a view; a number's as a number."""
+    return val.real if isinstance(val, _NUMBERS) else as_array(val).real
 
 
-@op("a", "c", "i")
+@op("a", "c", "i", "2.5", "3j", "True")
 def imag(val):
-    """The imaginary part: a view, or zeros for real types."""
-    return as_array(val).imag
+    """The imaginary part: a view, or zeros for real types; a number's as a number."""
+    return val.imag if isinstance(val, _NUMBERS) else as_array(val).imag
 
 
 @op("c", "c, True", "a", "i")
@@ -244,7 +247,7 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     x = as_array(x)
     x = x.copy() if copy else x
     if x.dtype.kind not in "fc":
-        return x
+        return x if x.ndim else x[()]
     for part in (x.real, x.imag) if x.dtype.kind == "c" else (x,):
         limits = numpy.finfo(part.dtype)
         high = limits.max if posinf is None else posinf
@@ -253,16 +256,15 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
         fixed = where(isnan(part), numpy.asarray(nan, part.dtype), part)
         fixed = where(infinite & (part > 0), numpy.asarray(high, part.dtype), fixed)
         part[...] = where(infinite & (part < 0), numpy.asarray(low, part.dtype), fixed)
-    return x
+    return x if x.ndim else x[()]
 
 
-@op("a", "s", "f")
+@op("a", "s", "f", "h * 0", "h / 1000", "i", "b", "c", "2")
 def sinc(x):
     """sin(pi x) / (pi x), 1 at 0."""
-    x = as_array(x)
-    if x.dtype.kind in "iub":
-        x = x.astype(float)
-    y = numpy.pi * where(x == 0, numpy.asarray(1.0e-20, x.dtype), x)
+    x = as_array(x) * numpy.pi
+    eps = numpy.finfo(x.dtype).eps if x.dtype.kind == "f" else 1.0e-20
+    y = where(x != 0, x, numpy.asarray(eps, x.dtype))
     return wrap_ufunc(numpy.sin)(y) / y
 
 

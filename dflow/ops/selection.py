@@ -10,7 +10,7 @@ from dflow import _index, _order
 from dflow._array import array as as_array
 from dflow._array import ndarray
 from dflow._ufunc import wrap_ufunc
-from dflow._views import broadcast_to, diagonal, diagonal_of
+from dflow._views import as_scalar, broadcast_to, diagonal, diagonal_of
 from dflow.ops.creation import tri, zeros
 from dflow.ops.fallback import plain, window_of
 from dflow.ops.reductions import add_reduce
@@ -71,12 +71,14 @@ def _compress_method(self, condition, axis=None, out=None):
 
 
 @op("[a > 1, a > 0], [a, -a]", "[a > 1, a > 0], [a, 2 * a], 5", "[b], [i, i]", "[], []", "[b, i], [a, a]",
-    "[v > 0], [a], 1.5")
+    "[v > 0], [a], 1.5",
+    "b, i", "[np.array(True), v > 0], [1, a]", "[b[0], np.array(False)], [a[:, :1], np.ones(4)]",
+    "[np.array(True)], [3.0]")
 def select(condlist, choicelist, default=0):
     """For each place the element of the first array whose condition is true there, else the default."""
     if len(condlist) != len(choicelist):
         raise ValueError("list of cases must be same length as list of conditions")
-    if not condlist:
+    if len(condlist) == 0:
         raise ValueError("select with an empty condition list is not possible")
     conditions = [as_array(c) for c in condlist]
     for i, condition in enumerate(conditions):
@@ -120,7 +122,7 @@ def choose(a, choices, out=None, mode="raise"):
     for k in range(n - 1):
         result = _index.where(index == k, arrays[k].astype(dtype, copy=False), result)
     if out is None:
-        return result
+        return as_scalar(result)
     out[...] = result
     return out
 
@@ -203,12 +205,18 @@ def _put_method(self, indices, values, mode="raise"):
     put(self, indices, values, mode)
 
 
-@op()
+@op("a, b, [1, 2]", "a, [1, 0], 1", "[1], [True], [1]", "v, [1, 0, 1, 1], []", "v, [0, 0, 0, 0], []", "s, True, [3]")
 def place(arr, mask, vals):
     """Set the elements under a mask to successive values, repeated as needed. Waits for the mask."""
     if not isinstance(arr, ndarray):
-        raise TypeError(f"argument 1 must be numpy.ndarray, not {type(arr).__name__}")
-    put(arr, flatnonzero(broadcast_to(as_array(mask).reshape(arr.shape), arr.shape)), vals)
+        raise TypeError(f"place() argument 1 must be numpy.ndarray, not {type(arr).__name__}")
+    mask, vals = as_array(mask), as_array(vals)
+    if mask.size != arr.size:
+        raise ValueError("place: mask and data must be the same size")
+    index = flatnonzero(mask)
+    if index.size and not vals.size:
+        raise ValueError("Cannot insert from an empty array!")
+    put(arr, index, vals)
 
 
 @op()

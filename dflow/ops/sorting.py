@@ -6,6 +6,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from dflow import _order
 from dflow._array import array as as_array
 from dflow._array import attach
+from dflow._views import as_scalar
 from dflow.ops.fallback import plain, task
 from dflow.ops.table import method, op
 
@@ -82,7 +83,7 @@ def searchsorted(a, v, side="left", sorter=None):
     if sorter is None and side in ("left", "right"):
         found = _order.small_searchsorted(a, wanted, side == "right")
         if found is not None:
-            return found
+            return as_scalar(found)
     if a.ndim != 1 or side not in ("left", "right"):
         numpy.searchsorted(numpy.zeros((0,) * a.ndim), 0, side)             # its errors
     keywords = {} if sorter is None else {"sorter": as_array(sorter)}

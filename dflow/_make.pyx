@@ -105,9 +105,14 @@ def copy_order(ndarray x, order):
 
 set_hook("copy_order", copy_order)
 
-def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, like=None):
-    """A new array with the numbers of anything array-like. TypeError for what holds no numbers."""
+def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndmax=0, like=None):
+    """A new array with the numbers of anything array-like. TypeError for what holds no numbers.
+
+    Of `ndmin` axes at least; sequences nested deeper than `ndmax`, if that is given, are a ValueError.
+    """
     cdef ndarray result
+    if ndmax != 0 and not isinstance(object, ndarray):
+        np.array(object, dtype, ndmin=ndmin, ndmax=ndmax)       # its errors, in the versions that know it
     if dtype is None and copy and order is "K" and ndmin == 0:
         result = made(object)
         return copy_order(result, "K") if result is object else result

@@ -7,6 +7,7 @@ NumPy's type and text, or the same type only where the sample begins with "?".
 
 import copy
 import importlib
+import inspect
 import operator
 import pickle
 import re
@@ -265,6 +266,32 @@ def test_third_party_ufuncs():
     a = np.array(SOURCES["a"])
     assert isinstance(special.erf(a), np.ndarray)
     assert (special.erf(a).asnumpy() == special.erf(SOURCES["a"])).all()
+
+
+def test_arrays_that_share_memory():
+    for module in (numpy, np):
+        x = module.arange(6)
+        pairs = (x, x), (x[::2], x[1::2]), (x[:3], x[3:])
+        assert [module.shares_memory(*pair) for pair in pairs] == [True, False, False]
+        assert [module.may_share_memory(*pair) for pair in pairs] == [True, True, False]      # their bounds overlap
+        assert not module.may_share_memory(*pairs[1], max_work=1000)
+
+
+def test_put_by_keywords():
+    for module in (numpy, np):
+        x = module.arange(3)
+        x.put(indices=[0, 4], values=7, mode="clip")
+        assert x.tolist() == [7, 1, 7]
+
+
+def test_ufuncs_are_ufuncs():
+    assert isinstance(np.add, np.ufunc) and not isinstance(np.sum, np.ufunc)
+
+
+def test_depth_of_nested_sequences():
+    if "ndmax" in str(inspect.signature(numpy.array)):
+        for call in ("[[1, 2]], ndmax=2", "[[1, 2]], float, ndmax=1", "a, ndmax=1", "1, ndmin=2, ndmax=1"):
+            compare(f"np.array({call})", False)
 
 
 def test_flat_and_flags():

@@ -123,3 +123,18 @@ def test_seeds_of_numpy():
     assert np.random.Generator(np.random.Philox(5)).random(3).tolist() == expected
     children = [np.random.default_rng(child) for child in np.random.SeedSequence(1).spawn(2)]
     assert children[0].random() != children[1].random()
+
+
+def test_the_rest_of_numpys_methods():
+    rng, older = np.random.Generator(bit_generator=np.random.PCG64(5)), np.random.RandomState(5)
+    sample = rng.multivariate_hypergeometric([3, 4, 5], 6, size=2000, method="count")
+    assert sample.shape == (2000, 3) and (sample.sum(1) == 6).all() and abs(sample.mean(0) - [1.5, 2, 2.5]).max() < 0.2
+    with pytest.raises(ValueError):
+        rng.multivariate_hypergeometric([3, -4], 2)
+    most = older.tomaxint(2000)
+    assert most.dtype == int and most.min() >= 0 and 0.4 < most.mean() / numpy.iinfo(int).max < 0.6
+    with pytest.warns(DeprecationWarning, match=r"call randint\(2, 4 \+ 1\) instead"):
+        assert set(np.random.random_integers(2, 4, 300).tolist()) == {2, 3, 4}
+    with pytest.warns(DeprecationWarning, match=r"call randint\(1, 2 \+ 1\) instead"):
+        assert set(np.random.random_integers(2, size=300).tolist()) == {1, 2}
+    older.set_state(older.get_state(legacy=False))

@@ -11,6 +11,7 @@ import numpy as _numpy
 
 from dflow import ops
 from dflow._array import ndarray
+from dflow._ufunc import ufunc
 from dflow._views import is_scalar
 from dflow.ops import fallback as _fallback
 from dflow.ops import methods as _methods
@@ -32,9 +33,10 @@ for _name in ("float128", "complex256"):            # where the platform has the
     if hasattr(_numpy, _name):
         globals()[_name] = getattr(_numpy, _name)
 __version__ = _numpy.__version__                    # of the NumPy whose interface this is
-shares_memory = may_share_memory = _methods.shares_memory
+__all__ = [name for name in _numpy.__all__ if name[0] != "_"]
+shares_memory, may_share_memory = _methods.shares_memory, _methods.may_share_memory
 
-_SUBMODULES = ("linalg", "fft", "random", "testing")
+_SUBMODULES = ("linalg", "fft", "random", "testing", "typing")
 
 
 def _types(x):
@@ -82,6 +84,9 @@ class vectorize(_numpy.vectorize):
 def nditer(op, *args, **keywords):
     """numpy.nditer over the memory of the arrays, when no work on it is pending; what it writes is in them."""
     return _numpy.nditer(_fallback.opened(op), *args, **keywords)
+
+
+nditer.__wrapped__ = _numpy.nditer          # for its signature
 
 
 def __getattr__(name):

@@ -2,6 +2,8 @@
 
 import importlib
 
+from numpy.random import __all__  # noqa: F401
+
 import dflow.ops.random  # noqa: F401  (makes the rows)
 from dflow.ops.table import namespace as _namespace
 

@@ -29,9 +29,9 @@ def _conjugate_method(self, out=None):
 
 
 @method("tofile")
-def _tofile(self, fid, sep="", format="%s"):
+def _tofile(self, file, sep="", format="%s"):
     """Write the elements to a file. Waits."""
-    self.asnumpy().tofile(fid, sep, format)
+    self.asnumpy().tofile(file, sep, format)
 
 
 @method("dumps")
@@ -248,6 +248,15 @@ def _array_function(self, function, types, args, keywords):
 INPLACE = frozenset({numpy.copyto, numpy.put, numpy.place, numpy.putmask, numpy.fill_diagonal, numpy.put_along_axis})
 
 
-def shares_memory(a, b):
-    """Whether some byte belongs to both arrays."""
-    return numpy.shares_memory(*(window(x) if isinstance(x, ndarray) else x for x in (a, b)))
+def _on_windows(function, a, b, max_work):
+    return function(*(window(x) if isinstance(x, ndarray) else x for x in (a, b)), max_work)
+
+
+def shares_memory(a, b, /, max_work=-1):
+    """Whether some byte belongs to both arrays; TooHardError after more than `max_work` attempts to find one."""
+    return _on_windows(numpy.shares_memory, a, b, max_work)
+
+
+def may_share_memory(a, b, /, max_work=0):
+    """Whether the bounds of the arrays overlap; with `max_work`, what so many attempts at an exact answer give."""
+    return _on_windows(numpy.may_share_memory, a, b, max_work)

@@ -12,6 +12,7 @@ import copy
 import itertools
 import math
 import operator
+import warnings
 
 import numpy
 from numpy.lib.array_utils import normalize_axis_index
@@ -351,6 +352,7 @@ OTHERS = {      # name: number of parameters before `size`
 
 def _give(name, draw):
     draw.__name__ = draw.__qualname__ = name
+    draw.__wrapped__ = getattr(numpy.random.Generator, name)        # for its signature
     draw.__doc__ = f"numpy.random.Generator.{name}, of the same parameters."
     setattr(Stream, name, draw)
 
@@ -364,6 +366,13 @@ def _kernel_method(name, number, code, names, _defaults, valid):
             if result is not NotImplemented:
                 return result
         return self._kernel(name, args, size, keywords)
+
+    return draw
+
+
+def _other_method(name, nargs):
+    def draw(self, *args, size=None, **keywords):
+        return self._other(name, nargs, args, size, keywords)
 
     return draw
 
@@ -382,10 +391,7 @@ def _give_kernels():
 def _give_others():
     """And one for each of OTHERS."""
     for name, nargs in OTHERS.items():
-        def draw(self, *args, size=None, _name=name, _nargs=nargs, **keywords):
-            return self._other(_name, _nargs, args, size, keywords)
-
-        _give(name, draw)
+        _give(name, _other_method(name, nargs))
 
 
 _give_kernels()
@@ -393,7 +399,10 @@ _give_others()
 
 
 class Generator(Stream):
-    """What default_rng returns."""
+    """What default_rng returns. Of a bit generator of NumPy's, only the seed counts."""
+
+    def __init__(self, bit_generator):
+        self._start(bit_generator)
 
     def integers(self, low, high=None, size=None, dtype=INTEGER, endpoint=False):
         """Integers in [low, high), or [0, low); `endpoint` includes the last."""
@@ -409,6 +418,10 @@ class Generator(Stream):
             out[...] = x
         host(_payload(self._task(), lambda g, w: g.permuted(w, axis=axis, out=w), result), [result], [result])
         return result
+
+    def multivariate_hypergeometric(self, colors, nsample, size=None, method="marginals"):
+        """How many of each color are in a sample without replacement: of shape size + (colors,). Waits for arrays."""
+        return as_array(self._small.multivariate_hypergeometric(plain(colors), plain(nsample), size, method))
 
     def spawn(self, n_children):
         """So many independent generators."""
@@ -436,6 +449,17 @@ class RandomState(Stream):
             low, high = 0, low
         return self._integers(low, high, size, dtype, False)
 
+    def random_integers(self, low, high=None, size=None):
+        """Integers in [low, high], or [1, low]. Deprecated: use randint."""
+        low, high = (1, int(low)) if high is None else (int(low), int(high))
+        warnings.warn(f"This function is deprecated. Please call randint({low}, {high} + 1) instead",
+                      DeprecationWarning, stacklevel=2)
+        return self.randint(low, high + 1, size)
+
+    def tomaxint(self, size=None):
+        """Integers in [0, the greatest of int64]."""
+        return self._integers(0, int(numpy.iinfo(INTEGER).max), size, INTEGER, True)
+
     def choice(self, a, size=None, replace=True, p=None):
         """Random elements of a 1-d array, or of range(a); `p`: their probabilities."""
         a = a if isinstance(a, (int, ndarray)) else numpy.asarray(a)
@@ -454,8 +478,8 @@ class RandomState(Stream):
 
     ranf = sample = random_sample
 
-    def get_state(self):
-        """What set_state takes to continue from here."""
+    def get_state(self, legacy=True):
+        """What set_state takes to continue from here. `legacy` is NumPy's: there is one form here."""
         return {"seed": self._seed, "small": self._small.bit_generator.state, "blocks": next(copy.copy(self._blocks)),
                 "counter": self._counter.state()}
 
@@ -472,8 +496,8 @@ def default_rng(seed=None):
     return seed if isinstance(seed, Generator) else Generator(seed)
 
 
-_SHARED = """seed get_state set_state rand randn randint random_sample ranf sample random normal uniform standard_normal
-    standard_gamma exponential standard_exponential choice shuffle permutation bytes""".split()
+_SHARED = """seed get_state set_state rand randn randint random_integers random_sample ranf sample random normal
+    uniform standard_normal standard_gamma exponential standard_exponential choice shuffle permutation bytes""".split()
 
 
 def _rows():

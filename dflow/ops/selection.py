@@ -174,7 +174,7 @@ def _along(arr, indices, axis):
                  for k, n in enumerate(arr.shape))
 
 
-@op(method=True)
+@op()
 def put(a, ind, v, mode="raise"):
     """Set elements of the flattened array, in place; values are repeated as needed."""
     if not isinstance(a, ndarray):
@@ -195,6 +195,12 @@ def put(a, ind, v, mode="raise"):
         values = _index.take(values, numpy.arange(index.size) % values.size)
     target = a if a.ndim else a.reshape(1)
     target[numpy.unravel_index(index % a.size, target.shape)] = values
+
+
+@method("put")
+def _put_method(self, indices, values, mode="raise"):
+    """Set elements of the flattened array, in place; values are repeated as needed."""
+    put(self, indices, values, mode)
 
 
 @op()

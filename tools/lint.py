@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ["dflow", "tests", "bench", "examples", "tools"]
-CODE = {".py", ".pyx", ".pxd", ".c", ".h"}
+CODE = {".py", ".pyi", ".pyx", ".pxd", ".c", ".h"}
 MAX_LINES = 1000
 
 

@@ -553,17 +553,6 @@ class Shared(Stream):
             low, high = 0, low
         return self._integers(low, high, size, dtype, False)
 
-    def random_integers(self, low, high=None, size=None):
-        """Integers in [low, high], or [1, low]. Deprecated: use randint."""
-        low, high = (1, int(low)) if high is None else (int(low), int(high))
-        warnings.warn(f"This function is deprecated. Please call randint({low}, {high} + 1) instead",
-                      DeprecationWarning, stacklevel=2)
-        return self.randint(low, high + 1, size)
-
-    def tomaxint(self, size=None):
-        """Integers in [0, the greatest of int64]."""
-        return self._integers(0, int(numpy.iinfo(INTEGER).max), size, INTEGER, True)
-
     def choice(self, a, size=None, replace=True, p=None):
         """Random elements of a 1-d array, or of range(a); `p`: their probabilities."""
         a = a if isinstance(a, (int, ndarray)) else numpy.asarray(a)

@@ -68,6 +68,8 @@ CALLS = {
     "np.random.default_rng(0)": """integers(9, size=N)  permuted(a)  permuted(a, axis=1)  spawn(2)  bit_generator.state
         multivariate_hypergeometric([3, 4], 5, N)  multivariate_hypergeometric(j[:2] * 0 + 3, 3)""",
     "i": """choose([a] * 12)""",
+    "a.sum()": """as_integer_ratio()  is_integer()  hex()""",
+    "i.sum()": """bit_count()""",
     "a": """T  mT  base  dtype  flags  flat  imag  itemsize  nbytes  ndim  real  shape  size  strides  device
         __array__()  tolist()  tobytes()  item(0)  asnumpy()  wait_to_read()  is_ready()  dumps()  to_device('cpu')
         astype('f4')  astype('f8', copy=False)  byteswap()  clip(0, 1)
@@ -266,7 +268,7 @@ def calls():
     for section, text in CALLS.items():
         for call in words(text):
             name = re.match(r"\w+", call)[0]
-            found.setdefault(("a" if section == "i" else section, name), []).append(f"{section}.{call}")
+            found.setdefault((section if section.startswith("np") else "a", name), []).append(f"{section}.{call}")
     for call in words(DISTRIBUTIONS):
         name, first, rest = re.match(r"(\w+)\(([^,)]*)(.*)\)", call).groups()
         found["np.random", name] = [f"np.random.{name}({parameters})"

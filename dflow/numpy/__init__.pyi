@@ -11,6 +11,7 @@ from os import PathLike
 from typing import IO, Any, Generic, Literal, NamedTuple, SupportsIndex, TypeAlias, TypeVar, overload, type_check_only
 
 from numpy import (
+    __array_api_version__ as __array_api_version__, __array_namespace_info__ as __array_namespace_info__,
     False_ as False_, ScalarType as ScalarType, True_ as True_, base_repr as base_repr,
     binary_repr as binary_repr, bool as bool, bool_ as bool_, broadcast as broadcast,
     busday_count as busday_count, busday_offset as busday_offset, busdaycalendar as busdaycalendar, byte as byte,

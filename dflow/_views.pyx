@@ -620,6 +620,17 @@ def view(ndarray self, dtype=None):
         strides_of(v)[last] = itemsizes[code]
     v.code = <uint8_t>code
     v.itemsize = <uint8_t>itemsizes[code]
+    return aligned(v)
+
+cdef ndarray aligned(ndarray v):
+    """A view as another type. ValueError unless each element lies where its type may: kernels rely on that."""
+    cdef intp places = v.offset
+    cdef int i
+    for i in range(v.ndim):
+        if v.shape[i] > 1:
+            places |= strides_of(v)[i]
+    if places & (DTYPES[v.code].alignment - 1) and v.size:
+        raise ValueError(f"dflow arrays are aligned: these bytes cannot be seen as {DTYPES[v.code]}")
     return close_view(v)
 
 def getfield(ndarray self, dtype, offset=0):
@@ -636,12 +647,10 @@ def getfield(ndarray self, dtype, offset=0):
         raise ValueError("new type is larger than original type")
     if start + itemsizes[code] > self.itemsize:
         raise ValueError("new type plus offset is larger than original type")
-    if start % DTYPES[code].alignment:
-        raise ValueError(f"dflow arrays are aligned: a field of type {DTYPES[code]} cannot lie at offset {start}")
     v.offset += start
     v.code = <uint8_t>code
     v.itemsize = <uint8_t>itemsizes[code]
-    return close_view(v)
+    return aligned(v)
 
 def setfield(ndarray self, val, dtype, offset=0):
     """Store into a part of each element, as another type: see getfield()."""

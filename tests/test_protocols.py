@@ -212,8 +212,10 @@ def test_fields_are_views():
     x.getfield("f8", 8)[1:3] = 5
     assert x.tolist() == [1j, 1 + 5j, 2 + 5j, 3 + 1j]
     assert isinstance(x.__array_wrap__(numpy.arange(3)), np.ndarray)
-    with pytest.raises(ValueError, match="aligned"):
-        x.getfield("f8", 4)
+    for unaligned in (lambda: x.getfield("f8", 4), lambda: np.ones(9, "f4")[1:].view("f8"),
+                      lambda: np.ones((2, 3), "f4")[:, :2].view("f8")):
+        with pytest.raises(ValueError, match="aligned"):
+            unaligned()
 
 
 # -- elements --------------------------------------------------------------------------------------

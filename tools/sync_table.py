@@ -188,6 +188,7 @@ class Asked:
             gate.open()
             settle()
         self.fused = (counters() - before)["fused"] - self.copies
+        self.kept.clear()
 
     def ask(self, text):
         """In a task, where a wait is an error."""

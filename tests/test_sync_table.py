@@ -108,7 +108,8 @@ def test_known_calls(call, kind, waits):
 def test_known_calls_in_a_users_thread(call, kind, waits):
     """What is said to wait returns when the gate has opened, which it does once somebody waits; the rest before."""
     with configured(limit=0, workers=2), Gate() as gate:
-        arrays = {name: gate.hold(x) for name, x in sync_table.copies(sync_table.arrays_of(call)).items()}
+        start, arrays = gate.hold(), sync_table.copies(sync_table.arrays_of(call))
+        arrays = {name: sync_table.behind(start, x) for name, x in arrays.items()}
         before = dflow.engine.statistics()["waits"]
         opener = threading.Thread(target=lambda: poll(
             lambda: done or dflow.engine.statistics()["waits"] > before) and gate.open())
@@ -120,7 +121,7 @@ def test_known_calls_in_a_users_thread(call, kind, waits):
         finally:
             done.append(True)
             opener.join()
-        del arrays, result
+        del start, arrays, result
         dflow.waitall()
 
 

@@ -170,6 +170,11 @@ def queues_when_ready(text):
         dflow.engine.inline_limit(limit)
 
 
+def behind(start, x):
+    """A copy of x that is pending as long as start is."""
+    return dflow.submit(lambda _, x: x, start, x, shape=x.shape, dtype=x.dtype)
+
+
 class Asked:
     """What calls do while arrays of theirs are pending; all of them before the gate opens."""
 
@@ -209,10 +214,8 @@ class Asked:
     def queued(self, text, names, held):
         """What the call queues while the arrays in `held` are pending."""
         before, arrays = counters(), copies(names)
-        for name in held:
-            x = arrays[name]
-            # Behind the gate, and a member of an open group, which the call may join.
-            arrays[name] = dflow.submit(lambda _, x: x, self.start, x, shape=x.shape, dtype=x.dtype).copy()
+        for name in held:       # behind the gate, and members of an open group, which the call may join
+            arrays[name] = behind(self.start, arrays[name]).copy()
             self.copies += 1
         self.kept.append(arrays)
         try:

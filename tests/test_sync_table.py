@@ -85,7 +85,7 @@ KNOWN = [
     ("np.sum(a)", FUSED, []),
     ("np.sort(a)", KERNEL, []),
     ("np.linalg.inv(m)", KERNEL, []),
-    ("np.random.normal(size=N)", KERNEL, []),
+    ("np.random.normal(size=N)", FUSED, []),
     ("np.median(a)", HOST, []),
     ("np.nanmax(n)", BOTH, []),
     ("a.T", INLINE, []),

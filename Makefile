@@ -85,5 +85,5 @@ lint: .venv/installed ## check style, Cython's hints, the length of files, and w
 
 clean: ## remove what the targets above made, except .venv and .venv-peers
 	rm -rf build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
-	rm -rf docs/sync.md examples/pictures
+	rm -f docs/sync.md
 	find dflow tests bench examples tools \( -name '*.so' -o -name '__pycache__' \) -prune -exec rm -rf {} + 2>/dev/null || true

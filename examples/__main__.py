@@ -33,28 +33,30 @@ def difference(ours, theirs):
 
 
 def run(name, size, repeat):
-    """One line of the table. The first run is not timed, and each library has the first turn every second time."""
+    """Prints a line of the table; returns what differs. The first run of each is not timed; then they take turns."""
     loaded = {library: programs.load(name, library, FOLDER) for library in LIBRARIES}
     size = getattr(loaded["numpy"], size)
     results = {library: timed(program, size)[0] for library, program in loaded.items()}
-    best, order = dict.fromkeys(LIBRARIES, float("inf")), list(LIBRARIES)
-    for _ in range(repeat):
-        for library in order:
-            best[library] = min(best[library], timed(loaded[library], size)[1])
-        order.reverse()
     found = difference(results["dflow.numpy"], results["numpy"])
-    theirs, ours = (best[library] for library in LIBRARIES)
-    print(f"{name:<14} {theirs * 1e3:8.0f} ms {ours * 1e3:8.0f} ms {theirs / ours:7.2f} x   {found or 'same results'}",
+    times, order = {library: [] for library in LIBRARIES}, list(LIBRARIES)
+    while len(times["numpy"]) < repeat or sum(times["numpy"]) < 0.5 * (repeat > 1):
+        for library in order:
+            times[library].append(timed(loaded[library], size)[1])
+        order.reverse()
+    theirs, ours = (min(times[library]) for library in LIBRARIES)
+    print(f"{name:<14} {theirs * 1e3:8.0f} ms {ours * 1e3:8.0f} ms {theirs / ours:7.2f} x ", found or "same results",
           flush=True)
     return found
 
 
 def main():
     parser = argparse.ArgumentParser(prog="python -m examples", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="name", choices=[[], *NAMES], help=f"some of {', '.join(NAMES)}")
+    parser.add_argument("names", nargs="*", metavar="name", help=f"some of {', '.join(NAMES)}")
     parser.add_argument("--small", action="store_true", help="the sizes of the tests, of which times say nothing")
-    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="timed runs, of which the best counts")
+    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="timed runs at least; the best counts")
     options = parser.parse_args()
+    if unknown := set(options.names) - set(NAMES):
+        parser.error(f"no {', '.join(sorted(unknown))} among {', '.join(NAMES)}")
     print(f"{'program':<14} {'NumPy':>11} {'dflow':>11} {'speed':>9}")
     found = [run(name, "SMALL" if options.small else "FULL", options.repeat) for name in options.names or NAMES]
     return any(found)

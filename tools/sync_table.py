@@ -1,9 +1,9 @@
 """How each public name of NumPy's runs in dflow: inline, fused, kernel, host task or blocking. Measured, not told.
 
 Calls, samples of the table of operations or those of CALLS below, are evaluated with their arrays pending, by a task
-on a worker, where whatever would wait raises an error at once instead. Of what returns, the engine's counters tell what
-it has queued; and, when all calls of a name have run, how much of that was fused. They are evaluated with their arrays
-ready too: do they queue anything then?
+on a worker, where whatever would wait raises an error at once instead. Of what returns, the engine tells what it has
+queued, and whether that has opened a group; of the rest, when it has run, whether it ended one. They are evaluated
+with their arrays ready too: do they queue anything then?
 
 `make docs` writes what this finds to docs/sync.md; tests/test_sync_table.py compares it with what the rows say.
 """
@@ -31,13 +31,13 @@ from test_namespace import CASES, METHODS, SOURCES, call_of  # noqa: E402
 
 import dflow  # noqa: E402
 import dflow.numpy as np  # noqa: E402
-from dflow import _host  # noqa: E402
+from dflow import _engine, _host  # noqa: E402
 
 INLINE, FUSED, KERNEL, HOST, BOTH = "inline", "fused", "kernel", "host task", "kernel and host task"
 BLOCKING, OWN, TYPE_ERROR, MISSING = "blocking", "NumPy's own", "TypeError", "missing"
 MEANING = {
     INLINE: "done when the call returns, whether its arrays are there or not: views, shapes, what is made of numbers",
-    FUSED: "returns at once; joins the thread's open group, which runs block by block",
+    FUSED: "returns at once; joins, or ends, the thread's open group, which runs block by block",
     KERNEL: "returns at once; a task, or several, of C code without the GIL",
     HOST: "returns at once; a Python function, NumPy's or SciPy's, on a worker",
     BOTH: "returns at once; kernels, and a Python function on a worker, as one that looks for a warning to give",
@@ -158,6 +158,14 @@ def counters():
     return Counter(queued=statistics["queued"], fused=statistics["fused"], host=len(HOST_TASKS))
 
 
+def group_is_open():
+    try:
+        _engine.check_idle()
+    except AssertionError as error:
+        return "a group is open" in str(error)
+    return False
+
+
 def queues_when_ready(text):
     """Whether it queues anything with its arrays there and small. Raises what the call raises."""
     limit = dflow.engine.inline_limit()
@@ -170,12 +178,16 @@ def queues_when_ready(text):
         dflow.engine.inline_limit(limit)
 
 
+def behind(start, x):
+    """A copy of x that is pending as long as start is."""
+    return dflow.submit(lambda _, x: x, start, x, shape=x.shape, dtype=x.dtype)
+
+
 class Asked:
     """What calls do while arrays of theirs are pending; all of them before the gate opens."""
 
     def __init__(self, texts):
-        self.kept = []          # results: what nobody can see any more is not run
-        self.copies = 0
+        self.kept = []          # arrays and results: what nobody can see any more is not run
         self.found = {}         # text: how often it queued what, or for which arrays it waits
         before = counters()
         with Gate() as gate:
@@ -187,7 +199,8 @@ class Asked:
                     self.found[text] = self.queued(text, (), ())
             gate.open()
             settle()
-        self.fused = (counters() - before)["fused"] - self.copies
+        self.fused = (counters() - before)["fused"]
+        self.kept.clear()
 
     def ask(self, text):
         """In a task, where a wait is an error."""
@@ -208,17 +221,20 @@ class Asked:
     def queued(self, text, names, held):
         """What the call queues while the arrays in `held` are pending."""
         before, arrays = counters(), copies(names)
-        for name in held:
-            x = arrays[name]
-            # Behind the gate, and a member of an open group, which the call may join.
-            arrays[name] = dflow.submit(lambda _, x: x, self.start, x, shape=x.shape, dtype=x.dtype).copy()
-            self.copies += 1
+        for name in held:       # behind the gate, and in an open group, which the call may join
+            arrays[name] = behind(self.start, arrays[name]).copy()
+        self.call(text, arrays)
+        found = counters() - before - Counter(queued=2 * len(held), host=len(held))     # no group is open any more
+        arrays = {name: behind(self.start, x) if name in held else x for name, x in copies(names).items()}
+        self.call(text, arrays)
+        return found + Counter(opens=group_is_open())
+
+    def call(self, text, arrays):
         self.kept.append(arrays)
         try:
             self.kept.append(evaluate(text, arrays, LARGE))
         except RuntimeError as error:
             raise (Waits if WAITED in str(error) else error) from None
-        return counters() - before - Counter(queued=2 * len(held), host=len(held))
 
 
 def settle():
@@ -237,18 +253,20 @@ def outcomes_of(texts):
             error = problem
     if not queues:
         return [Outcome(texts[0], TYPE_ERROR, [], False)] if isinstance(error, TypeError) else []
-    asked = Asked(queues)
-    kernels = sum(count["queued"] - count["host"] for count in asked.found.values() if isinstance(count, Counter))
-    return [Outcome(text, BLOCKING, found, queues[text]) if isinstance(found, list) else
-            Outcome(text, kind_of(found["queued"], found["host"], asked.fused >= 0.75 * kernels), [], queues[text])
-            for text, found in asked.found.items()]
+    found = Asked(queues).found
+    # What opens no group may still end one, as a sum does. Single tasks of one array: more may be a group of their own.
+    others = [text for text, count in found.items() if isinstance(count, Counter) and not count["opens"]
+              and count["queued"] == 1 and not count["host"] and len(arrays_of(text)) == 1]
+    ends = bool(others) and Asked(others).fused >= len(others)
+    return [Outcome(text, BLOCKING, count, queues[text]) if isinstance(count, list) else
+            Outcome(text, kind_of(count, count["opens"] or ends), [], queues[text]) for text, count in found.items()]
 
 
-def kind_of(queued, host, fused):
+def kind_of(count, fused):
     """The word for what a call has queued."""
-    if host:
-        return HOST if host == queued else BOTH
-    return INLINE if not queued else FUSED if fused else KERNEL
+    if count["host"]:
+        return HOST if count["host"] == count["queued"] else BOTH
+    return INLINE if not count["queued"] else FUSED if fused else KERNEL
 
 
 # -- all names -------------------------------------------------------------------------------------

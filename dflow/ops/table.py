@@ -1,7 +1,8 @@
 """The table of operations: one row an operation.
 
 `@op(...)` above a function makes its row. What follows from a row: the entry in `dflow.numpy` (or its submodule), the
-method of ndarray, the comparison with NumPy in tests/test_namespace.py, and the line in the documentation.
+method of ndarray, the comparison with NumPy in tests/test_namespace.py, and the line in docs/sync.md, where
+tools/sync_table.py writes how its samples run; tests/test_sync_table.py checks that kind and docstring say the same.
 
 `samples` are argument lists as text, each evaluated after the operation's name, once with NumPy and once with dflow;
 tests/test_namespace.py says which arrays they may name. A sample that fails in NumPy must fail the same way here.

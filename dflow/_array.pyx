@@ -302,6 +302,8 @@ cdef ndarray as_array(object x):
         return hooks["stack"](x)
     if isinstance(x, np.ndarray):
         source = x
+        if type(x) is not np.ndarray and np.any(getattr(x, "mask", False)):
+            raise TypeError("dflow arrays hold numbers: masked arrays are not supported, but by the functions of numpy.ma")
     else:
         try:
             source = numpy_asarray(x)

@@ -759,8 +759,10 @@ cdef class ndarray:
         return ready(self)
 
     def asnumpy(self):
-        """A NumPy array: a copy. Waits."""
+        """A NumPy array: a copy, in Fortran order if the array is. Waits."""
         cdef Operand source
+        if self.flags & F_CONTIGUOUS and not self.flags & C_CONTIGUOUS:
+            return self.T.asnumpy().T
         cdef ndarray a = wait_read(self)
         out = np.empty(shape_tuple(self), DTYPES[self.code])    # numpy's copy() would let other threads submit writes
         fill_operand(&source, a, a.ndim, a.shape, False)

@@ -837,3 +837,11 @@ def test_masks_are_not_lost():
             function([x, x] if function is np.concatenate else x)
     assert np.asarray(x).tolist() == np.array(x).tolist() == [0, 1, 2, 3]
     assert np.ma.mean(x) == 1 and np.sum(np.ma.array([1, 2])) == 3
+
+
+def test_types_of_other_libraries_are_asked():
+    class Tensor:
+        def __init__(self, kind):
+            self.dtype = type("dtype", (), {"type": kind})
+
+    assert np.iscomplexobj(Tensor(numpy.complex64)) and np.isrealobj(Tensor(numpy.float32))

@@ -302,6 +302,8 @@ cdef ndarray as_array(object x):
         return hooks["stack"](x)
     if isinstance(x, np.ndarray):
         source = x
+        if type(x) is not np.ndarray and np.any(getattr(x, "mask", False)):
+            raise TypeError("dflow arrays hold numbers: masked arrays are not supported, but by the functions of numpy.ma")
     else:
         try:
             source = numpy_asarray(x)
@@ -757,8 +759,10 @@ cdef class ndarray:
         return ready(self)
 
     def asnumpy(self):
-        """A NumPy array: a copy. Waits."""
+        """A NumPy array: a copy, in Fortran order if the array is. Waits."""
         cdef Operand source
+        if self.flags & F_CONTIGUOUS and not self.flags & C_CONTIGUOUS:
+            return self.T.asnumpy().T
         cdef ndarray a = wait_read(self)
         out = np.empty(shape_tuple(self), DTYPES[self.code])    # numpy's copy() would let other threads submit writes
         fill_operand(&source, a, a.ndim, a.shape, False)

@@ -69,7 +69,7 @@ cdef ndarray made(object x):
         out = from_list(<list>x)
         if out is not None:
             return out
-    return as_array(x)
+    return as_array(np.asarray(x) if isinstance(x, np.ndarray) else x)      # as which a masked array is its numbers
 
 def holds_arrays(x):
     """Whether a list or tuple, or a list in it, holds our arrays: those are stacked without waiting for them."""

@@ -750,8 +750,7 @@ def __deepcopy__(ndarray self, memo):
     return hooks["copy_order"](self, "K")
 
 def __reduce__(ndarray self):
-    values = self.asnumpy() if self.flags & C_CONTIGUOUS or not self.flags & F_CONTIGUOUS else self.T.asnumpy().T
-    return array, (values,)                 # array() keeps their order
+    return array, (self.asnumpy(),)         # array() keeps the order
 
 def item(ndarray self, *args):
     """One element as a Python scalar. Waits for it."""

@@ -171,8 +171,18 @@ def test_results_without_axes_are_values(text, n):
     assert result == expected and other == expected + 1
 
 
-@pytest.mark.parametrize("mode", ["constant", "edge", "wrap"])
+@pytest.mark.parametrize("mode", ["constant", "edge", "mean", "wrap"])
 def test_padding_keeps_the_order_of_memory(mode):
     for order in "CF":
         a = np.pad(np.ones((4, 5, 6), order=order), 2, mode)
         assert a.flags.f_contiguous == (order == "F") and a.flags.c_contiguous == (order == "C")
+
+
+def test_arrays_leave_and_come_back_in_the_order_of_their_memory(tmp_path):
+    np.savez(tmp_path / "a.npz", np.ones((3, 4)), np.ones((3, 4), order="F"))
+    loaded = np.load(tmp_path / "a.npz")
+    for name, fortran in (("arr_0", False), ("arr_1", True)):
+        assert loaded[name].flags.fnc == np.array(loaded[name]).flags.fnc == fortran
+    x = np.arange(12.0).reshape(3, 4).T
+    assert x.asnumpy().flags.fnc and numpy.asarray(x).flags.fnc and (x.asnumpy() == x).all()
+    assert not x[::2].asnumpy().flags.fnc and x[1:2].asnumpy().flags.c_contiguous

@@ -167,17 +167,20 @@ def _zeros(x):
 @op("a", "c", "[1]")
 def iscomplexobj(x):
     """Whether the type is complex."""
-    return _dtype(x).kind == "c"
+    return issubclass(_type(x), numpy.complexfloating)
 
 
 @op("a", "c", "[1]")
 def isrealobj(x):
     """Whether the type is not complex."""
-    return _dtype(x).kind != "c"
+    return not iscomplexobj(x)
 
 
-def _dtype(x):
-    return x.dtype if hasattr(x, "dtype") else numpy.asarray(x).dtype
+def _type(x):
+    try:
+        return x.dtype.type
+    except AttributeError:
+        return numpy.asarray(x).dtype.type
 
 
 @op("a, a + 1e-9", "a, v", "n, n, equal_nan=True", "n, n", "i, i + 1, 0.5", "a, a * 1.1, 1e-1")

@@ -73,7 +73,7 @@ def _compress_method(self, condition, axis=None, out=None):
 @op("[a > 1, a > 0], [a, -a]", "[a > 1, a > 0], [a, 2 * a], 5", "[b], [i, i]", "[], []", "[b, i], [a, a]",
     "[v > 0], [a], 1.5",
     "b, i", "[np.array(True), v > 0], [1, a]", "[b[0], np.array(False)], [a[:, :1], np.ones(4)]",
-    "[np.array(True)], [3.0]")
+    "[np.array(True)], [3.0]", "[True], [0], [0]")
 def select(condlist, choicelist, default=0):
     """For each place the element of the first array whose condition is true there, else the default."""
     if len(condlist) != len(choicelist):
@@ -89,7 +89,7 @@ def select(condlist, choicelist, default=0):
     dtype = numpy.result_type(*[x if type(x) in _SCALARS else x.dtype for x in [*choices, default]])
     arrays = [as_array(numpy.asarray(x, dtype)) if type(x) in _SCALARS else x.astype(dtype, copy=False)
               for x in [*choices, default]]
-    shape = numpy.broadcast_shapes(*[x.shape for x in conditions + arrays[:-1]])
+    shape = numpy.broadcast_shapes(*[x.shape for x in conditions + arrays])
     result = broadcast_to(arrays[-1], shape).copy()
     for condition, choice in zip(reversed(conditions), reversed(arrays[:-1])):
         result = _index.where(condition, choice, result)

@@ -15,7 +15,7 @@ SOURCES := setup.py $(wildcard dflow/*.pyx dflow/*.pxd dflow/*.c dflow/*.h)
 using = PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/$(1)/lib
 
 # The Python files of such a build are copied afresh each time, or one that is deleted in dflow/ would live on there.
-forget_python = @if [ -d build/$(1)/lib ]; then find build/$(1)/lib -name '*.py' -delete; fi
+forget_python = @if [ -d build/$(1)/lib ]; then find build/$(1)/lib \( -name '*.py' -o -name '*.pyi' \) -delete; fi
 
 .PHONY: help build test bench bench-peers examples docs debug lint asan clean
 

@@ -44,14 +44,15 @@ def mypy(*arguments, cwd):
 def other_versions():
     """Regular expressions for what another NumPy than the one the stubs are written for says differently.
 
-    Names that it has not, or has and they have not; and signatures of its own functions, which dflow runs as they are.
+    Names that only one of the two has; signatures of its own functions, which dflow runs as they are; its own stub of
+    numpy.testing.
     """
     if numpy.__version__.startswith(f"{WRITTEN_FOR}."):
         return []
-    yield r".* is not present (at runtime|in stub)"
-    for module in ("", "linalg.", "fft.", "random."):
-        theirs = [name for name in numpy.__all__ if hasattr(getattr(dflow.numpy, name, None), "__wrapped__")]
-        yield rf"dflow\.numpy\.{module}({'|'.join(theirs)}) is inconsistent"
+    yield r"dflow\.numpy\.\w+ is not present (at runtime|in stub)"
+    yield r"dflow\.numpy\.testing\."
+    theirs = [name for name in numpy.__all__ if hasattr(getattr(dflow.numpy, name, None), "__wrapped__")]
+    yield rf"dflow\.numpy\.({'|'.join(theirs)}) is inconsistent"
 
 
 @pytest.mark.slow
@@ -71,7 +72,9 @@ def test_typed_programs_run(name):
 @pytest.mark.slow
 def test_stubs_are_what_is_there(tmp_path):
     config = tmp_path / "mypy.ini"
-    config.write_text("[mypy]\nstrict = True\n[mypy-dflow.ops.*]\nignore_errors = True\n")
+    # overload-overlap depends on what an older NumPy's ArrayLike is: a number is one, and has an overload of its own.
+    config.write_text("[mypy]\nstrict = True\ndisable_error_code = overload-overlap\n"
+                      "[mypy-dflow.ops.*]\nignore_errors = True\n")
     lines = mypy("mypy.stubtest", "--concise", "--mypy-config-file", str(config), "dflow", cwd=tmp_path)
     assert all(line.startswith("dflow.") for line in lines), lines          # else it did not get that far
     accepted = [*ACCEPTED, *other_versions()]

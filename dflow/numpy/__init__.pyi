@@ -40,6 +40,9 @@ from numpy import (
     uint8 as uint8, uintc as uintc, uintp as uintp, ulong as ulong, ulonglong as ulonglong,
     unsignedinteger as unsignedinteger, ushort as ushort, void as void,
 )
+from numpy import __array_api_version__ as __array_api_version__
+from numpy import __array_namespace_info__ as __array_namespace_info__
+from numpy import __version__ as __version__
 from numpy import nditer as _nditer
 from numpy.typing import ArrayLike, DTypeLike
 from typing_extensions import Buffer

@@ -125,6 +125,7 @@ def _methods():
 
         method.__name__ = method.__qualname__ = name
         method.__doc__ = f"numpy.random.RandomState.{name}, with its numbers."
+        method.__wrapped__ = getattr(numpy.random.RandomState, name)        # for its signature
         setattr(RandomState, name, method)
 
 

@@ -22,6 +22,7 @@ np.linalg.qr(x, mode="economic")  # type: ignore[call-overload]
 np.fft.fft(x, norm="forwards")  # type: ignore[arg-type]
 np.random.default_rng(1).norma()  # type: ignore[attr-defined]
 np.random.default_rng(1).normal(scale=object())  # type: ignore[call-overload]
+np.random.RandomState(1).normal(dtype="f4")  # type: ignore[call-overload]
 x.shap  # type: ignore[attr-defined]  # noqa: B018
 x.ndim = 3  # type: ignore[misc]
 x.sort(0).sum()  # type: ignore[attr-defined, func-returns-value]

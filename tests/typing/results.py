@@ -81,6 +81,12 @@ for count in (rng.integers(3), rng.poisson(4), np.random.randint(0, 9)):
 for draw in (rng.random(3), rng.normal(size=3), rng.gamma([1.0, 2.0]), np.random.standard_normal((1, 2))):
     check(assert_type(draw, npt.NDArray[np.float64]), float)
 check(assert_type(rng.binomial(5, 0.5, size=4), npt.NDArray[np.intp]), int)
+check(rng.random(3, dtype=np.float32), "f4")
+older = np.random.RandomState(1)
+for number in (older.rand(), older.normal(), older.random_sample(), older.vonmises(0, 1)):
+    assert type(assert_type(number, float)) is float
+check(assert_type(older.standard_normal(3), npt.NDArray[np.float64]), float)
+check(assert_type(older.tomaxint(3), npt.NDArray[np.intp]), int)
 
 # Work of one's own
 future = assert_type(dflow.submit(len, [1, 2]), dflow.Future[int])

@@ -357,6 +357,8 @@ cdef int parse_shape(object shape, intp* out) except -1:
     for item in items:
         if not PyIndex_Check(item):
             raise TypeError(f"'{type(item).__name__}' object cannot be interpreted as an integer")
+        if isinstance(item, bool):
+            raise TypeError("an integer is required")
         out[ndim] = PyNumber_AsSsize_t(item, ValueError)
         ndim += 1
     return ndim

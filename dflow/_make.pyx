@@ -8,6 +8,7 @@ from dflow._kernels cimport LONG, DOUBLE, DTYPES, code_of, sleep_kernel
 from dflow._array cimport *
 from dflow._quick cimport allocated
 from dflow._views cimport fill_with
+from dflow._views import known_order
 from dflow._array import set_hook
 
 cdef extern from "Python.h":
@@ -91,8 +92,8 @@ def in_order(ndarray x, order):
         return x if x.flags & C_CONTIGUOUS else copy_of(x)
     if order == "F":
         return x if x.flags & F_CONTIGUOUS else copy_order(x, "F")
-    if order not in ("K", "A", None):
-        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    if order is not None:
+        known_order(order)
     return x
 
 def copy_order(ndarray x, order):
@@ -111,18 +112,27 @@ def copy_order(ndarray x, order):
 
 set_hook("copy_order", copy_order)
 
-def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndmax=0, like=None):
+cdef int check_copy(object copy) except -1:
+    if isinstance(copy, str):
+        raise ValueError("strings are not allowed for 'copy' keyword. Use True/False/None instead.")
+    return 0
+
+def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndmax=MAXDIMS, like=None):
     """A new array with the numbers of anything array-like. TypeError for what holds no numbers.
 
-    Of `ndmin` axes at least; sequences nested deeper than `ndmax`, if that is given, are a ValueError.
+    ValueError for sequences nested deeper than ndmax. Axes of length 1 come first, up to ndmin of them all.
     """
     cdef ndarray result
-    if ndmax != 0 and not isinstance(object, ndarray):
-        np.array(object, dtype, ndmin=ndmin, ndmax=ndmax)       # its errors, in the versions that know it
-    if dtype is None and copy and order is "K" and ndmin == 0:
+    if dtype is None and copy is True and order is "K" and ndmin == 0 and ndmax == MAXDIMS:
         result = made(object)
         return copy_order(result, "K") if result is object else result
+    check_copy(copy)
+    if ndmin > 1 or ndmax != MAXDIMS:
+        np.array(0, ndmin=ndmin, **({} if ndmax == MAXDIMS else {"ndmax": ndmax}))     # its errors
     result = converted(object, dtype)
+    if result.ndim > ndmax and isinstance(object, (list, tuple)):
+        raise ValueError("setting an array element with a sequence. The requested array would exceed the maximum number of "
+                         f"dimension of {ndmax}.")
     if result is object:
         if copy:
             result = copy_order(result, order)
@@ -138,6 +148,7 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
     check_device(device)
     if dtype is None and order is None and copy is None:
         return made(a)
+    check_copy(copy)
     if copy:
         return array(a, dtype, order=order or "K")
     result = converted(a, dtype)

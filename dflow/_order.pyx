@@ -232,9 +232,19 @@ def small_repeat(ndarray a, intp repeats, int axis):
 
 # ---- sorting and extremes ----------------------------------------------------------------------------------------
 
-KINDS = {None: 0, "quicksort": 0, "heapsort": 1, "mergesort": 2, "stable": 2}
+KINDS = {"q": 0, "h": 1, "m": 2, "s": 2}
 cdef Kernel* sorts[2][3][18]        # by: for the indices; kind; type code
 cdef Kernel* extremes[2][18]        # by: the largest; type code
+
+cdef int kind_of_sort(object kind, object stable) except -1:
+    """0: quick, 1: heap, 2: stable. NumPy reads the first letter."""
+    cdef int k
+    if kind is not None and not isinstance(kind, str):
+        raise TypeError(f"sort kind must be str, not {type(kind).__name__}")
+    k = 2 if stable else 0 if kind is None else KINDS.get(kind[:1].lower(), 3)
+    if k == 3:
+        raise ValueError(f"sort kind must be one of 'quick', 'heap', or 'stable' (got {kind!r})")
+    return k
 
 cdef Kernel* sorter(int code, object kind, object stable, object order, bint indices) except NULL:
     """The kernel for sort's options, or their errors."""
@@ -243,9 +253,7 @@ cdef Kernel* sorter(int code, object kind, object stable, object order, bint ind
         raise ValueError("Cannot specify order when the array has no fields.")
     if stable is not None and kind is not None:
         raise ValueError("`kind` and keyword parameters can't be provided at the same time. Use only one of them.")
-    if kind not in KINDS:
-        raise ValueError(f"sort kind must be one of 'quick', 'heap', or 'stable' (got {kind!r})")
-    k = 2 if stable else KINDS[kind]
+    k = kind_of_sort(kind, stable)
     if sorts[indices][k][code] == NULL:
         sorts[indices][k][code] = sort_kernel(code, k, indices)
     return sorts[indices][k][code]
@@ -302,14 +310,14 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None):
         axis = 0
     k = normalize_axis(axis, source.ndim)
     out = new_like([source], source.code, source.ndim, source.shape)
-    sort_into(sorter(source.code, kind, stable, order, False), 2 if stable else KINDS[kind], source, out, k)
+    sort_into(sorter(source.code, kind, stable, order, False), kind_of_sort(kind, stable), source, out, k)
     return out
 
 def sort_in_place(ndarray self, axis=-1, kind=None, order=None, *, stable=None):
     """Sort along an axis, in place."""
     cdef int k = normalize_axis(axis, self.ndim)
     check_writable(self)
-    sort_into(sorter(self.code, kind, stable, order, False), 2 if stable else KINDS[kind], self, self, k)
+    sort_into(sorter(self.code, kind, stable, order, False), kind_of_sort(kind, stable), self, self, k)
 
 def argsort(a, axis=-1, kind=None, order=None, *, stable=None):
     """The indices that would sort along an axis; of the flattened array when it is None."""

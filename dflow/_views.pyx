@@ -670,19 +670,27 @@ def copy(ndarray self, order="C"):
 def astype(ndarray self, dtype, order="K", casting="unsafe", subok=True, copy=True):
     """The elements as another type: a copy, unless copy is False and the type is the same already.
 
-    TypeError for a cast that the rule `casting` forbids.
+    TypeError for a cast that the rule `casting` forbids. With "same_value" it waits, as values decide.
     """
     cdef int code = code_of(dtype)
-    if casting != "unsafe" and not np.can_cast(DTYPES[self.code], DTYPES[code], casting):
-        what = "array data" if self.ndim else "scalar"
-        raise TypeError(f"Cannot cast {what} from {DTYPES[self.code]!r} to {DTYPES[code]!r} according to the rule {casting!r}")
+    cdef ndarray out
+    if order != "K":
+        order = known_order(order)
+    if casting != "unsafe":
+        np.zeros((1,) * self.ndim, DTYPES[self.code]).astype(DTYPES[code], casting=casting)     # its errors
+        if casting == "same_value":
+            self.asnumpy().astype(DTYPES[code], casting=casting)
     if is_complex(self.code) and not is_complex(code) and code != BOOL:
         warn_user("Casting complex values to real discards the imaginary part", ComplexWarning)
-    if code != self.code:
-        return cast(self, code)
-    if not copy:
+    if order == "A":
+        order = "F" if self.flags & F_CONTIGUOUS and not self.flags & C_CONTIGUOUS else "C"
+    if code == self.code and not copy and (order == "K" or self.flags & (C_CONTIGUOUS if order == "C" else F_CONTIGUOUS)):
         return self
-    out = new_like([self], code, self.ndim, self.shape)
+    if order == "F":
+        return astype(self.T, dtype, "C").T
+    if code != self.code and order == "K":
+        return cast(self, code)
+    out = new_like([self], code, self.ndim, self.shape) if order == "K" else new_array(code, self.ndim, self.shape)
     copy_elements(out, self)
     return out
 

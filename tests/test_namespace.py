@@ -368,6 +368,31 @@ FLAT_KEYS = ("2", "-1", "9", "slice(0, 3)", "slice(None, None, 4)", "...", "()",
              "np.array([[0, 1]])", "np.array([1, 12])", "np.array([1.0])", "2 ** 70")
 
 
+CONVERSIONS = ("np.array([1], copy='a')", "np.asarray([1], copy='always')", "np.array([1], ndmin=70)", "np.array([1], order=1)",
+               "np.array([[1, 2]], ndmax=1)", "np.array([[1, 2]], ndmax=2)", "np.array([1, 2], ndmin=3, ndmax=2)",
+               "np.array([1], ndmax=-1)", "np.array(a, ndmax=1)", "np.array(2, ndmax=0)", "a.reshape((True, -1))", "np.zeros((True, 2))",
+               "a.astype('i4', casting='x')", "a.astype('i4', casting='same_value')", "i.astype('i1', casting='same_value')",
+               "(i * 100).astype('i1', casting='same_value')", "a.astype('i4', casting='safe')", "s.astype('i4', casting='safe')",
+               "a.astype('f4', order='Z')")
+
+
+@pytest.mark.parametrize("text", CONVERSIONS)
+def test_conversions_as_numpy(text):
+    compare(text, False)
+
+
+@pytest.mark.parametrize("order", "CFAKcfak")
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("array", ["f", "f.T", "f.swapaxes(0, 1)", "f[:, 1]", "f[0, 0]", "f[..., :1]"])
+def test_memory_order_of_astype(array, dtype, order):
+    results = []
+    for module in (np, numpy):
+        x = eval(array, {"f": module.array(SOURCES["f"])})
+        y, same = x.astype(dtype, order=order), x.astype(dtype, order, copy=False)
+        results.append((y.strides, same.strides, same is x, y.tolist(), same.tolist(), y.dtype))
+    assert results[0] == results[1]
+
+
 @pytest.mark.filterwarnings("ignore:Invalid non-array indices:DeprecationWarning")
 @pytest.mark.parametrize("order", "CF")
 @pytest.mark.parametrize("key", FLAT_KEYS)

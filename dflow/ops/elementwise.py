@@ -84,7 +84,7 @@ def _clip_method(self, min=None, max=None, out=None, **kwargs):
     return _limit(self, min, max, out, kwargs)
 
 
-@op("a", "a, 1", "a * 100, -1", "i, -1", "i, 2", "c, 1", "h", "b", "a, 2, out=np.zeros((3, 4))", aliases=("around",),
+@op("a", "a, 1", "a * 100, -1", "i, -1", "i, 2", "c, 1", "h", "b", "a, 2, out=np.zeros((3, 4))", "i.T, 1", aliases=("around",),
     method=True)
 def round(a, decimals=0, out=None):
     """Rounded to so many decimals; to even when halfway. Integers and bools keep their type."""
@@ -107,7 +107,7 @@ def round(a, decimals=0, out=None):
 def _round_integers(a, decimals, out):
     """Nothing to do for decimals; tens and hundreds are rounded in float64."""
     if decimals >= 0:
-        result = a.copy()
+        result = a.copy("K")
     else:
         scale = 10.0 ** -decimals
         result = (rint(a / scale) * scale).astype(a.dtype)

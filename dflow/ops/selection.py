@@ -98,11 +98,13 @@ def select(condlist, choicelist, default=0):
 
 @op("j % 3, [v, v + 1, v + 2]", "[0, 1, 0], [[1, 2, 3], [4, 5, 6]]", "[0, 5], [[1, 2], [3, 4]]",
     "[0, 5], [[1, 2], [3, 4]], mode='clip'",
-    "[0, -1], [[1, 2], [3, 4]], mode='wrap'", "v, [v]")
+    "[0, -1], [[1, 2], [3, 4]], mode='wrap'", "v, [v]", "[0], []")
 def choose(a, choices, out=None, mode="raise"):
     """From each place the element of the array that `a` numbers there. Waits for `a` when mode is 'raise'."""
     index = as_array(a)
     arrays = [as_array(x) for x in choices]
+    if not arrays:
+        raise ValueError("0-length sequence.")
     dtype = numpy.result_type(*[x.dtype for x in arrays])
     if index.dtype.kind not in "iub":
         raise TypeError(f"Cannot cast array data from {index.dtype!r} to {_INTP!r} according to the rule 'safe'")
@@ -176,13 +178,16 @@ def _along(arr, indices, axis):
                  for k, n in enumerate(arr.shape))
 
 
-@op()
+@op("a, [0, 5], [1, 2, 3]", "e, [0], 1", "e, [], 1", "a, [50], 1", "a, [-50, 50], 1, mode='wrap'",
+    "a, [-50, 50], v, 'clip'", "i, 2, 2.5")
 def put(a, ind, v, mode="raise"):
     """Set elements of the flattened array, in place; values are repeated as needed. Waits for the indices only."""
     if not isinstance(a, ndarray):
         raise TypeError(f"argument 1 must be numpy.ndarray, not {type(a).__name__}")
     index = numpy.asarray(plain(ind)).ravel()
     values = as_array(v).ravel()
+    if index.size and not a.size:
+        raise IndexError("cannot replace elements of an empty array")
     if not index.size or not values.size:
         return
     if mode == "wrap":
@@ -205,35 +210,45 @@ def _put_method(self, indices, values, mode="raise"):
     put(self, indices, values, mode)
 
 
-@op("a, b, [1, 2]", "a, [1, 0], 1", "[1], [True], [1]", "v, [1, 0, 1, 1], []", "v, [0, 0, 0, 0], []", "s, True, [3]")
+@op("a, b, [1, 2]", "a, [1, 0], 1", "[1], [True], [1]", "v, [1, 0, 1, 1], []", "v, [0, 0, 0, 0], []", "s, True, [3]",
+    "a, b, []", "a, a > 99, []", "[1], [1], 2", "a, b[0], 1", "i, b, v")
 def place(arr, mask, vals):
     """Set the elements under a mask to successive values, repeated as needed. Waits for the mask."""
     if not isinstance(arr, ndarray):
         raise TypeError(f"place() argument 1 must be numpy.ndarray, not {type(arr).__name__}")
-    mask, vals = as_array(mask), as_array(vals)
+    mask, values = as_array(mask), as_array(vals)
+    if isinstance(vals, (ndarray, numpy.ndarray)) and not numpy.can_cast(values.dtype, arr.dtype, "safe"):
+        raise TypeError(f"Cannot cast array data from {values.dtype!r} to {arr.dtype!r} according to the rule 'safe'")
     if mask.size != arr.size:
         raise ValueError("place: mask and data must be the same size")
-    index = flatnonzero(mask)
-    if index.size and not vals.size:
+    places = flatnonzero(mask)
+    if places.size and not values.size:
         raise ValueError("Cannot insert from an empty array!")
-    put(arr, index, vals)
+    put(arr, places, values)
 
 
-@op()
+@op("a, b, [1, 2]", "a, b, []", "a, b, a + 1", "[1], [1], 2", "a, b[0], 1", "a, b.ravel(), v", "i, i, 2.5", "a, i, v[:3]")
 def putmask(a, mask, values):
     """Set a where the mask is true to the values at the same places of the flattened array, repeated as needed."""
-    values = as_array(values)
+    if not isinstance(a, ndarray):
+        raise TypeError("putmask: first argument must be an array")
+    values, mask = as_array(values), as_array(mask)
+    if mask.size != a.size:
+        raise ValueError("putmask: mask and data must be the same size")
+    mask = mask.reshape(a.shape)
+    if not values.size:
+        return
     if values.size == 1 or values.shape == a.shape:
         copyto(a, values.reshape(()) if values.size == 1 else values, "unsafe", mask)
     else:
         copyto(a, _index.take(values, numpy.arange(a.size) % values.size).reshape(a.shape), "unsafe", mask)
 
 
-@op()
+@op("a, v", "a, 1, where=b", "i, 1.5", "i, 2.5, 'unsafe'", "[1], 2", "a, v[:3]", "a, 2, 'no'")
 def copyto(dst, src, casting="same_kind", where=True):
     """Copy src, broadcast, into dst; where a mask is true."""
     if not isinstance(dst, ndarray):
-        raise TypeError(f"copyto() argument 1 must be numpy.ndarray, not {type(dst).__name__}")
+        raise TypeError(f"copyto() argument 1 must be a numpy.ndarray, not {type(dst).__name__}")
     if type(src) in (bool, *_SCALARS):
         numpy.copyto(numpy.empty(1, dst.dtype), src, casting)       # its errors
     else:

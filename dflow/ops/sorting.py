@@ -11,7 +11,7 @@ from dflow.ops.fallback import plain, task
 from dflow.ops.table import method, op
 
 SORTS = ("a", "a, 0", "a, axis=None", "n", "i, kind='stable'", "c", "b, 0", "h", "s", "e", "a, 2", "a, kind='bubble'",
-    "[3, 1, 2]",
+    "[3, 1, 2]", "v, kind='m'", "v, kind='Quick'", "v, kind=3", "v, kind=''",
          "a[:, ::-1]", "i, stable=True", "i, kind='heapsort', stable=True")
 
 
@@ -75,6 +75,7 @@ def _check_partition(a, kth, axis, kind):
 
 
 @op("np.sort(v), v", "np.sort(v), 0.5", "[1, 2, 3], [0, 2, 5], 'right'", "v, v, sorter=np.argsort(v)",
+    "v, v, sorter=[1.0, 0, 2, 3]", "v, v, sorter=[0, 1]", "v, 1, sorter=[[0]]",
     "v, v, 'middle'", "a, 1",
     "np.sort(v), a", "np.sort(i[0]), 2.5", kind="host", method=True)
 def searchsorted(a, v, side="left", sorter=None):
@@ -86,7 +87,11 @@ def searchsorted(a, v, side="left", sorter=None):
             return as_scalar(found)
     if a.ndim != 1 or side not in ("left", "right"):
         numpy.searchsorted(numpy.zeros((0,) * a.ndim), 0, side)             # its errors
-    keywords = {} if sorter is None else {"sorter": as_array(sorter)}
+    keywords = {}
+    if sorter is not None:
+        keywords["sorter"] = order = as_array(sorter)
+        shape = (0,) if order.shape == a.shape else (1,) * order.ndim
+        numpy.searchsorted(numpy.zeros(0), 0, sorter=numpy.zeros(shape, order.dtype))       # its errors
     return task(numpy.ndarray.searchsorted, a, wanted, shape=wanted.shape, dtype=numpy.intp, side=side, **keywords)
 
 

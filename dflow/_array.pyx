@@ -19,7 +19,7 @@ from dflow._graph cimport (
 from dflow._launch cimport Operand, MAXDIMS, launch, copy_out, size_bits
 from dflow._memory cimport add_int, before_trimming
 from dflow._kernels cimport (
-    BOOL, HALF, NCODES, DTYPES, itemsizes, code_of, code_of_num, is_complex, is_integer, real_code, cast_kernel, read_scalar)
+    BOOL, HALF, NCODES, DTYPES, itemsizes, code_of, code_of_num, numpy_array, is_complex, is_integer, real_code, cast_kernel, read_scalar)
 
 cnp.import_array()
 
@@ -36,7 +36,6 @@ cdef extern from "numpy/arrayobject.h":
     object PyArray_New(object, int, cnp.npy_intp*, int, cnp.npy_intp*, void*, int, int, PyObject*)
 
 hooks = {}
-cdef object numpy_asarray = np.asarray
 
 # ---- making arrays and views -----------------------------------------------------------------------------------
 
@@ -305,13 +304,7 @@ cdef ndarray as_array(object x):
         if type(x) is not np.ndarray and np.any(getattr(x, "mask", False)):
             raise TypeError("dflow arrays hold numbers: masked arrays are not supported, but by the functions of numpy.ma")
     else:
-        try:
-            source = numpy_asarray(x)
-        except ValueError:
-            source = x.__array__() if hasattr(x, "__array__") else None
-            if not isinstance(source, ndarray):
-                raise
-            return source
+        source = numpy_array(x, None)
     code = code_of_num(cnp.PyArray_TYPE(source))
     if code < 0:
         raise TypeError(f"dflow arrays hold numbers: dtype {source.dtype} is not supported")
@@ -327,7 +320,7 @@ cdef bint contains_arrays(object x, int depth=0):
 
 cdef ndarray as_array_code(object x, int code):
     if not isinstance(x, ndarray) and not (isinstance(x, (list, tuple)) and contains_arrays(x)):
-        return from_numpy(np.asarray(x, DTYPES[code]), code)
+        return from_numpy(numpy_array(x, DTYPES[code]), code)
     return cast(as_array(x), code)
 
 cdef tuple shape_tuple(ndarray a):

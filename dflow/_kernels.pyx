@@ -96,6 +96,21 @@ cdef int code_of(object dtype) except -1:
             pass                    # not hashable
     return code
 
+cdef object numpy_array(object x, object dtype):
+    """np.asarray(x, dtype), also where the __array__ of x, or of something in it, gives an array of ours."""
+    try:
+        return np.asarray(x, dtype)
+    except ValueError as error:
+        if "__array__ method not producing an array" not in str(error):
+            raise
+    return np.asarray(with_numpy_arrays(x), dtype)
+
+cdef object with_numpy_arrays(object x):
+    if isinstance(x, (list, tuple)):
+        return [with_numpy_arrays(item) for item in x]
+    array = x.__array__() if hasattr(type(x), "__array__") else x
+    return array.asnumpy() if hasattr(array, "asnumpy") else array
+
 # ---- scalars ---------------------------------------------------------------------------------------------------
 
 cdef extern from "Python.h":

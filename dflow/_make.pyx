@@ -4,7 +4,7 @@ import numpy as np
 from libc.stdint cimport int64_t
 from dflow._graph cimport intp
 from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch
-from dflow._kernels cimport LONG, DOUBLE, DTYPES, code_of, sleep_kernel
+from dflow._kernels cimport LONG, DOUBLE, DTYPES, code_of, numpy_array, sleep_kernel
 from dflow._array cimport *
 from dflow._quick cimport allocated
 from dflow._views cimport fill_with
@@ -84,7 +84,7 @@ def converted(x, dtype=None):
         return x.astype(dtype, copy=False)
     if holds_arrays(x):
         return as_array(x).astype(dtype, copy=False)
-    return as_array(np.asarray(x, dtype))
+    return as_array(numpy_array(x, dtype))
 
 def in_order(ndarray x, order):
     """x itself if its memory is in the order, else a copy that is."""

@@ -53,6 +53,7 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
     """
     if isinstance(out, np.ndarray):
         return fill_numpy(concatenate, out, arrays, axis, dtype=dtype, casting=casting)
+    arrays = list(arrays)
     cdef list parts = [as_array(x) for x in arrays]
     cdef ndarray first, part, result
     cdef intp shape[MAXDIMS]
@@ -63,6 +64,8 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
     if out is not None and dtype is not None:
         raise TypeError("concatenate() only takes `out` or `dtype` as an argument, but both were provided.")
     if axis is None:
+        if dtype is None and out is None:
+            dtype = common_type(arrays, parts)
         parts = [x.ravel() for x in parts]
         axis = 0
     first = parts[0]
@@ -84,6 +87,12 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
         assign(base_index(result, (slice(None),) * k + (slice(start, start + part.shape[k]),)), part)
         start += part.shape[k]
     return result
+
+def common_type(arrays, parts):
+    """The type that arrays promote to, of which `parts` are the arrays; Python numbers among them are weak."""
+    if len({x.dtype for x in parts}) == 1:
+        return parts[0].dtype
+    return np.result_type(*[x if type(x) in (int, float, complex) else part.dtype for x, part in zip(arrays, parts)])
 
 cdef int joined_shape(list parts, int k, intp* shape) except -1:
     """The shape of the parts side by side along axis k; ValueError when the other axes differ."""

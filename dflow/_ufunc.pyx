@@ -875,7 +875,9 @@ cdef class ufunc:
         cdef ndarray a = as_array(array), index = contiguous(as_array_code(indices, code_of(INTP))), result
         cdef Plan* p = reduction_plan(self, a.code, dtype, "reduceat")
         cdef intp shape[MAXDIMS]
-        cdef int k = normalize_axis(axis, a.ndim)
+        if axis is None and a.ndim > 1:
+            raise ValueError("reduceat does not allow multiple axes")
+        cdef int k = normalize_axis(0 if axis is None else axis, a.ndim)
         for i in index.tolist():
             if not 0 <= i < a.shape[k]:
                 raise IndexError(f"index {i} out-of-bounds in {self.name}.reduceat [0, {a.shape[k]})")

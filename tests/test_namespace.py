@@ -296,6 +296,55 @@ def test_operators_with_arrays_of_no_numbers(text):
         assert results[0][1].dtype == results[1][1].dtype and results[0][1].tolist() == results[1][1].tolist()
 
 
+class _Wrapped:
+    """Its __array__ gives an array of the namespace that the program uses."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+
+@pytest.mark.parametrize("text", ["np.array(w)", "np.sin(w)", "np.ones(3) + w", "w + np.ones(3)", "np.array([w, w])", "np.array(w, 'f4')",
+                                  "np.concatenate([w, [1]])", "np.asarray([w, [1, 2, 3]], int)", "np.array([w, [1]])"])
+def test_objects_whose_array_is_ours(text):
+    results = []
+    for module in (np, numpy):
+        names = {"np": module, "w": _Wrapped(module.arange(3))}
+        results.append(outcome(partial(eval, text, names)))
+    if results[0][0] == "error":
+        assert results[0][:2] == results[1][:2]
+    else:
+        assert_same_outcome(*results)
+
+
+@pytest.mark.parametrize("text", ["np.concatenate([np.float32(1), 1.0], axis=None)", "np.concatenate([np.int8(1), 300], None)",
+                                  "np.concatenate([np.int8(1), 2, 3.5], axis=None)", "np.concatenate([1, 2.0], axis=None)",
+                                  "np.add.reduceat([1, 2], [0], axis=None)", "np.add.reduceat([[1, 2]], [0], axis=None)"])
+def test_weak_numbers_and_no_axis(text):
+    compare(text, False)
+
+
+def test_memory_that_may_be_shared():
+    for module in (np, numpy):
+        x = module.zeros((13, 21, 8))
+        assert module.may_share_memory(x[:, 0], x[:, 1]) and not module.shares_memory(x[:, 0], x[:, 1])
+        assert not module.may_share_memory(x[:, 0], x[:, 1], max_work=10000) and not module.may_share_memory(x[0], x[1])
+        with pytest.raises(numpy.exceptions.TooHardError):
+            module.shares_memory(x.ravel()[::7], x.ravel()[3::5], max_work=0)
+
+
+def test_nested_iterators_write_to_the_array():
+    for module in (np, numpy):
+        x = module.arange(6.0).reshape(2, 3)
+        outer, inner = module.nested_iters(x, [[0], [1]], op_flags=["readwrite"])
+        for _ in outer:
+            for y in inner:
+                y[...] = 2 * y
+        assert x.tolist() == [[0, 2, 4], [6, 8, 10]]
+
+
 def test_axes_in_arrays():
     for module in (np, numpy):
         x = module.ones((2, 3, 4))

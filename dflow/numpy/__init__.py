@@ -107,6 +107,11 @@ def nditer(op, *args, **keywords):
 nditer.__wrapped__ = _numpy.nditer          # for its signature
 
 
+def nested_iters(op, axes, *args, **keywords):
+    """numpy.nested_iters over the memory of the arrays, as nditer."""
+    return _numpy.nested_iters(_fallback.opened(op), axes, *args, **keywords)
+
+
 def __getattr__(name):
     """What the table has not: submodules, when they are first used, and NumPy's other functions as blocking calls."""
     if name in _SUBMODULES:

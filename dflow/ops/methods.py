@@ -279,16 +279,16 @@ LAZY = {"numpy.linalg": "dflow.ops.linalg", "numpy.fft": "dflow.ops.fft"}      #
 
 
 @method("__array_function__")
-def _array_function(self, function, types, args, keywords):
+def _array_function(self, func, types, args, kwargs):
     """numpy.concatenate([x, y]) and all the others: the operation of that name here, else NumPy's on copies."""
     if not all(issubclass(t, (ndarray, numpy.ndarray)) for t in types):
         return NotImplemented
-    if function.__module__ in LAZY:
-        importlib.import_module(LAZY[function.__module__])
-    row = TABLE.get((function.__module__, function.__name__))
-    if row is None or (args and type(args[0]) is numpy.ndarray and function in INPLACE):
-        return fallback.call(function, args, keywords)
-    return _of_numbers(row.function, function, args, keywords)
+    if func.__module__ in LAZY:
+        importlib.import_module(LAZY[func.__module__])
+    row = TABLE.get((func.__module__, func.__name__))
+    if row is None or (args and type(args[0]) is numpy.ndarray and func in INPLACE):
+        return fallback.call(func, args, kwargs)
+    return _of_numbers(row.function, func, args, kwargs)
 
 
 INPLACE = frozenset({numpy.copyto, numpy.put, numpy.place, numpy.putmask, numpy.fill_diagonal, numpy.put_along_axis})

@@ -98,14 +98,15 @@ def select(condlist, choicelist, default=0):
 
 @op("j % 3, [v, v + 1, v + 2]", "[0, 1, 0], [[1, 2, 3], [4, 5, 6]]", "[0, 5], [[1, 2], [3, 4]]",
     "[0, 5], [[1, 2], [3, 4]], mode='clip'",
-    "[0, -1], [[1, 2], [3, 4]], mode='wrap'", "v, [v]", "[0], []")
+    "[0, -1], [[1, 2], [3, 4]], mode='wrap'", "v, [v]", "[0], []", "1, [np.float32(1), 1.0]")
 def choose(a, choices, out=None, mode="raise"):
     """From each place the element of the array that `a` numbers there. Waits for `a` when mode is 'raise'."""
     index = as_array(a)
+    choices = list(choices)
     arrays = [as_array(x) for x in choices]
     if not arrays:
         raise ValueError("0-length sequence.")
-    dtype = numpy.result_type(*[x.dtype for x in arrays])
+    dtype = _order.common_type(choices, arrays)
     if index.dtype.kind not in "iub":
         raise TypeError(f"Cannot cast array data from {index.dtype!r} to {_INTP!r} according to the rule 'safe'")
     n = len(arrays)

@@ -13,7 +13,7 @@ from dflow._views cimport *
 from dflow._quick cimport *
 from dflow._views import fill_numpy, open_window
 
-from numpy._core._exceptions import _UFuncOutputCastingError
+from numpy._core._exceptions import _UFuncInputCastingError, _UFuncOutputCastingError
 
 NO_VALUE = np._NoValue          # stands for what was not given
 LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor"))
@@ -41,6 +41,20 @@ cdef object kind_type(int kind):
     """What resolve_dtypes takes for a kind."""
     return DTYPES[kind] if kind < NCODES else int if kind == WEAK_INT else float if kind == WEAK_FLOAT else complex
 
+cdef object loop_types(ufunc u, tuple arguments, object casting, dict keywords):
+    """resolve_dtypes(), which in NumPy 2.4 kills the process where a cast is not "equiv" beside a Python number."""
+    if casting != "equiv":
+        return u.numpy.resolve_dtypes(arguments, casting=casting, **keywords)
+    resolved = u.numpy.resolve_dtypes(arguments, casting="unsafe", **keywords)
+    pairs = list(zip(arguments[:u.nin], resolved))
+    for given, wanted in pairs:
+        if isinstance(given, type) and np.dtype(given) != wanted and np.can_cast(given, wanted, "same_kind"):
+            raise TypeError(f"cannot cast Python {given.__name__} to {wanted} under the casting rule 'equiv'")
+    for i, (given, wanted) in enumerate(pairs):
+        if not np.can_cast(given, wanted, casting):
+            raise _UFuncInputCastingError(u.numpy, casting, np.dtype(given), wanted, i)
+    return resolved
+
 cdef Plan* make_plan(ufunc u, tuple kinds, object signature, object casting) except NULL:
     """Ask NumPy for the types of the loop, and find it."""
     cdef Plan* p
@@ -48,7 +62,7 @@ cdef Plan* make_plan(ufunc u, tuple kinds, object signature, object casting) exc
     cdef list codes = []
     arguments = tuple([kind_type(kind) for kind in kinds]) + (None,) * u.nout
     keywords = {} if signature is None else {"signature": signature}
-    for dtype in u.numpy.resolve_dtypes(arguments, casting=casting, **keywords):
+    for dtype in loop_types(u, arguments, casting, keywords):
         codes.append(code_of(dtype))
     p = <Plan*>calloc(1, sizeof(Plan))
     if p == NULL:

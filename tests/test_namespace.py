@@ -588,7 +588,9 @@ UFUNCS = ("add(i, i, sig='dd->d')", "add(a, a, signature='dd->d', dtype=float)",
           # Of other types than the loop's: cast back after each step.
           "multiply.at(i, [0, 0], 2.5)", "add.at(i, ([1, 1], [2, 2]), np.array([0.5, 1.5]))", "less.at(i, [0, 0], 3)",
           "add.at(i[0], i[0] % 3, i[0] * 0.5)", "logical_and.at(i, 0, 2)", "sqrt.at(h, np.array([0, 0]))",
-          "add.at(i, [3], 0.5)", "add.at(i[0], [0, 1], [0.5, 1, 2])")
+          "add.at(i, [3], 0.5)", "add.at(i[0], [0, 1], [0.5, 1, 2])",
+          "add(a, 4.0, dtype='f4', casting='equiv')", "add(i, 2.5, dtype=int, casting='equiv')", "add(f, 3.0, casting='equiv')",
+          "add(a, f, casting='equiv')", "add(a, 4, casting='x')", "add(a, 4, casting='equiv')", "add(a, 4.0, dtype='f4', casting='no')")
 
 
 @pytest.mark.parametrize("text", UFUNCS)

@@ -306,7 +306,8 @@ class _Wrapped:
         return self.array
 
 
-@pytest.mark.parametrize("text", ["np.array(w)", "np.sin(w)", "np.ones(3) + w", "w + np.ones(3)", "np.array([w, w])", "np.array(w, 'f4')",
+@pytest.mark.parametrize("text", ["np.array(w)", "np.sin(w)", "np.ones(3) + w", "w + np.ones(3)", "np.array([w, w])",
+                                  "np.array(w, 'f4')",
                                   "np.concatenate([w, [1]])", "np.asarray([w, [1, 2, 3]], int)", "np.array([w, [1]])"])
 def test_objects_whose_array_is_ours(text):
     results = []
@@ -319,9 +320,12 @@ def test_objects_whose_array_is_ours(text):
         assert_same_outcome(*results)
 
 
-@pytest.mark.parametrize("text", ["np.concatenate([np.float32(1), 1.0], axis=None)", "np.concatenate([np.int8(1), 300], None)",
-                                  "np.concatenate([np.int8(1), 2, 3.5], axis=None)", "np.concatenate([1, 2.0], axis=None)",
-                                  "np.add.reduceat([1, 2], [0], axis=None)", "np.add.reduceat([[1, 2]], [0], axis=None)"])
+@pytest.mark.parametrize("text", ["np.concatenate([np.float32(1), 1.0], axis=None)",
+                                  "np.concatenate([np.int8(1), 300], None)",
+                                  "np.concatenate([np.int8(1), 2, 3.5], axis=None)",
+                                  "np.concatenate([1, 2.0], axis=None)",
+                                  "np.add.reduceat([1, 2], [0], axis=None)",
+                                  "np.add.reduceat([[1, 2]], [0], axis=None)"])
 def test_weak_numbers_and_no_axis(text):
     compare(text, False)
 
@@ -417,11 +421,15 @@ FLAT_KEYS = ("2", "-1", "9", "slice(0, 3)", "slice(None, None, 4)", "...", "()",
              "np.array([[0, 1]])", "np.array([1, 12])", "np.array([1.0])", "2 ** 70")
 
 
-CONVERSIONS = ("np.array([1], copy='a')", "np.asarray([1], copy='always')", "np.array([1], ndmin=70)", "np.array([1], order=1)",
+CONVERSIONS = ("np.array([1], copy='a')", "np.asarray([1], copy='always')", "np.array([1], ndmin=70)",
+               "np.array([1], order=1)",
                "np.array([[1, 2]], ndmax=1)", "np.array([[1, 2]], ndmax=2)", "np.array([1, 2], ndmin=3, ndmax=2)",
-               "np.array([1], ndmax=-1)", "np.array(a, ndmax=1)", "np.array(2, ndmax=0)", "a.reshape((True, -1))", "np.zeros((True, 2))",
-               "a.astype('i4', casting='x')", "a.astype('i4', casting='same_value')", "i.astype('i1', casting='same_value')",
-               "(i * 100).astype('i1', casting='same_value')", "a.astype('i4', casting='safe')", "s.astype('i4', casting='safe')",
+               "np.array([1], ndmax=-1)", "np.array(a, ndmax=1)", "np.array(2, ndmax=0)", "a.reshape((True, -1))",
+               "np.zeros((True, 2))",
+               "a.astype('i4', casting='x')", "a.astype('i4', casting='same_value')",
+               "i.astype('i1', casting='same_value')",
+               "(i * 100).astype('i1', casting='same_value')", "a.astype('i4', casting='safe')",
+               "s.astype('i4', casting='safe')",
                "a.astype('f4', order='Z')")
 
 
@@ -589,8 +597,10 @@ UFUNCS = ("add(i, i, sig='dd->d')", "add(a, a, signature='dd->d', dtype=float)",
           "multiply.at(i, [0, 0], 2.5)", "add.at(i, ([1, 1], [2, 2]), np.array([0.5, 1.5]))", "less.at(i, [0, 0], 3)",
           "add.at(i[0], i[0] % 3, i[0] * 0.5)", "logical_and.at(i, 0, 2)", "sqrt.at(h, np.array([0, 0]))",
           "add.at(i, [3], 0.5)", "add.at(i[0], [0, 1], [0.5, 1, 2])",
-          "add(a, 4.0, dtype='f4', casting='equiv')", "add(i, 2.5, dtype=int, casting='equiv')", "add(f, 3.0, casting='equiv')",
-          "add(a, f, casting='equiv')", "add(a, 4, casting='x')", "add(a, 4, casting='equiv')", "add(a, 4.0, dtype='f4', casting='no')")
+          "add(a, 4.0, dtype='f4', casting='equiv')", "add(i, 2.5, dtype=int, casting='equiv')",
+          "add(f, 3.0, casting='equiv')",
+          "add(a, f, casting='equiv')", "add(a, 4, casting='x')", "add(a, 4, casting='equiv')",
+          "add(a, 4.0, dtype='f4', casting='no')")
 
 
 @pytest.mark.parametrize("text", UFUNCS)

@@ -84,7 +84,8 @@ def _clip_method(self, min=None, max=None, out=None, **kwargs):
     return _limit(self, min, max, out, kwargs)
 
 
-@op("a", "a, 1", "a * 100, -1", "i, -1", "i, 2", "c, 1", "h", "b", "a, 2, out=np.zeros((3, 4))", "i.T, 1", aliases=("around",),
+@op("a", "a, 1", "a * 100, -1", "i, -1", "i, 2", "c, 1", "h", "b", "a, 2, out=np.zeros((3, 4))", "i.T, 1",
+    aliases=("around",),
     method=True)
 def round(a, decimals=0, out=None):
     """Rounded to so many decimals; to even when halfway. Integers and bools keep their type."""

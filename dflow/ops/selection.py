@@ -228,7 +228,8 @@ def place(arr, mask, vals):
     put(arr, places, values)
 
 
-@op("a, b, [1, 2]", "a, b, []", "a, b, a + 1", "[1], [1], 2", "a, b[0], 1", "a, b.ravel(), v", "i, i, 2.5", "a, i, v[:3]")
+@op("a, b, [1, 2]", "a, b, []", "a, b, a + 1", "[1], [1], 2", "a, b[0], 1", "a, b.ravel(), v",
+    "i, i, 2.5", "a, i, v[:3]")
 def putmask(a, mask, values):
     """Set a where the mask is true to the values at the same places of the flattened array, repeated as needed."""
     if not isinstance(a, ndarray):

@@ -821,14 +821,14 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     if values.dtype.kind == "b":
         values = values.astype(np.intp)
     n = source.shape[k] if source.ndim else 1
+    if n == 0 and values.size:
+        raise IndexError("cannot do a non-empty take from an empty axes.")
     if mode == "wrap":
-        values = values % n
+        values = values % n if n else values
     elif mode == "clip":
         values = values.clip(0, n - 1)
     elif mode != "raise":
         raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
-    if n == 0 and values.size:
-        raise IndexError("cannot do a non-empty take from an empty axes.")
     result = get_selected(source if source.ndim else source.reshape(1), (slice(None),) * k + (values,))
     if out is None:
         return result

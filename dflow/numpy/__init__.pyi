@@ -11,7 +11,6 @@ from os import PathLike
 from typing import IO, Any, Generic, Literal, NamedTuple, SupportsIndex, TypeAlias, TypeVar, overload, type_check_only
 
 from numpy import (
-    __array_api_version__ as __array_api_version__, __array_namespace_info__ as __array_namespace_info__,
     False_ as False_, ScalarType as ScalarType, True_ as True_, base_repr as base_repr,
     binary_repr as binary_repr, bool as bool, bool_ as bool_, broadcast as broadcast,
     busday_count as busday_count, busday_offset as busday_offset, busdaycalendar as busdaycalendar, byte as byte,
@@ -646,7 +645,7 @@ def correlate(a: ArrayLike, v: ArrayLike, mode: _Correlation = "valid") -> ndarr
 # -- sorting, searching, sets
 def sort(
     a: ArrayLike, axis: SupportsIndex = -1, kind: _SortKind | None = None, order: Any = None, *,
-    stable: _bool | None = None,
+    stable: _bool | None = None, descending: _bool | None = None,
 ) -> ndarray: ...
 def sort_complex(a: ArrayLike) -> ndarray: ...
 def partition(
@@ -654,7 +653,7 @@ def partition(
 ) -> ndarray: ...
 def argsort(
     a: ArrayLike, axis: SupportsIndex = -1, kind: _SortKind | None = None, order: Any = None, *,
-    stable: _bool | None = None,
+    stable: _bool | None = None, descending: _bool | None = None,
 ) -> _Ints: ...
 def argpartition(
     a: ArrayLike, kth: ArrayLike, axis: SupportsIndex = -1, kind: str = "introselect", order: Any = None,

@@ -154,9 +154,9 @@ _LENT = ("_CopyMode", "__array_namespace_info__")
 def lend_internals():
     """NumPy's private names, which its tests use; ufuncs among them as ours."""
     import numpy
-    from dflow._ufunc import wrap_ufunc
 
     import dflow.numpy
+    from dflow._ufunc import wrap_ufunc
 
     core, umath = types.ModuleType("_core"), types.ModuleType("umath")
     for name, x in vars(numpy._core.umath).items():

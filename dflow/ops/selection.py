@@ -142,7 +142,8 @@ op("v, [0, 2]", "a, 1", "a, [0, 2], 0", "a, [[0, 1], [2, 3]], axis=1", "a, 5, ax
     "a, [-1, 7], 1, mode='clip'",
     "a, [0, 12]", "?a, v", "a, j, 1", "v, []", "a, [0, 1], 1, np.zeros((3, 2))", "a, 0, 2", "[1, 2, 3], 1", "s, 0",
     "a, 1, mode='x'",
-    "e, [0], 0, mode='wrap'", "e, [0], 0, mode='clip'", "e, [], 0, mode='wrap'", "e, [5], 1, mode='clip'", method=True)(_index.take)
+    "e, [0], 0, mode='wrap'", "e, [0], 0, mode='clip'", "e, [], 0, mode='wrap'", "e, [5], 1, mode='clip'",
+    method=True)(_index.take)
 
 
 @op("a, np.argsort(a, 1), 1", "a, np.array([[0], [1], [2]]), axis=1", "a, j, axis=None", "a, v, 1", "a, j, 0",

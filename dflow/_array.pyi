@@ -271,12 +271,14 @@ class ndarray(Generic[_ShapeT_co, _DTypeT_co]):
     # -- sorting and searching
     def sort(
         self, axis: SupportsIndex = -1, kind: _SortKind | None = None, order: Any = None, *, stable: bool | None = None,
+        descending: bool | None = None,
     ) -> None: ...
     def partition(
         self, kth: ArrayLike, axis: SupportsIndex = -1, kind: str = "introselect", order: Any = None,
     ) -> None: ...
     def argsort(
         self, axis: SupportsIndex = -1, kind: _SortKind | None = None, order: Any = None, *, stable: bool | None = None,
+        descending: bool | None = None,
     ) -> _Ints: ...
     def argpartition(
         self, kth: ArrayLike, axis: SupportsIndex = -1, kind: str = "introselect", order: Any = None,

@@ -293,10 +293,12 @@ cdef int sort_into(Kernel* k, int kind, ndarray a, ndarray out, int axis) except
         source, target = target, other if target is out else out
     return 0
 
-def sort(a, axis=-1, kind=None, order=None, *, stable=None):
+def sort(a, axis=-1, kind=None, order=None, *, stable=None, descending=None):
     """A sorted copy along an axis; flattened when it is None. NaN comes last."""
     cdef ndarray source = as_array(a), out
     cdef int k
+    if descending:
+        return hooks["descending"](np.sort, source, axis, kind, order, stable)
     if axis is None:
         source = source.ravel()
         axis = 0
@@ -305,16 +307,21 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None):
     sort_into(sorter(source.code, kind, stable, order, False), 2 if stable else KINDS[kind], source, out, k)
     return out
 
-def sort_in_place(ndarray self, axis=-1, kind=None, order=None, *, stable=None):
+def sort_in_place(ndarray self, axis=-1, kind=None, order=None, *, stable=None, descending=None):
     """Sort along an axis, in place."""
     cdef int k = normalize_axis(axis, self.ndim)
     check_writable(self)
+    if descending:
+        assign(self, hooks["descending"](np.sort, self, axis, kind, order, stable))
+        return
     sort_into(sorter(self.code, kind, stable, order, False), 2 if stable else KINDS[kind], self, self, k)
 
-def argsort(a, axis=-1, kind=None, order=None, *, stable=None):
+def argsort(a, axis=-1, kind=None, order=None, *, stable=None, descending=None):
     """The indices that would sort along an axis; of the flattened array when it is None."""
     cdef ndarray source = as_array(a), out
     cdef int k
+    if descending:
+        return hooks["descending"](np.argsort, source, axis, kind, order, stable)
     if axis is None:
         source = source.ravel()
         axis = 0

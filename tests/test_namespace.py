@@ -331,6 +331,20 @@ def test_ufuncs_are_ufuncs():
     assert isinstance(np.add, np.ufunc) and not isinstance(np.sum, np.ufunc)
 
 
+@pytest.mark.parametrize("call", ["x.sort(descending=True)", "x.T.sort(0, descending=True, stable=True)"])
+def test_descending_in_place(call):
+    """A TypeError before NumPy 2.5."""
+    results = []
+    for module in (numpy, np):
+        x = module.array(SOURCES["n"])
+        try:
+            eval(call, {"x": x})
+            results.append(plain(x))
+        except TypeError as error:
+            results.append(type(error))
+    assert results[0] is results[1] or same_bits(*results)
+
+
 def test_depth_of_nested_sequences():
     if "ndmax" in str(inspect.signature(numpy.array)):
         for call in ("[[1, 2]], ndmax=2", "[[1, 2]], float, ndmax=1", "a, ndmax=1", "1, ndmin=2, ndmax=1"):

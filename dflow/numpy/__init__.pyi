@@ -645,7 +645,7 @@ def correlate(a: ArrayLike, v: ArrayLike, mode: _Correlation = "valid") -> ndarr
 # -- sorting, searching, sets
 def sort(
     a: ArrayLike, axis: SupportsIndex = -1, kind: _SortKind | None = None, order: Any = None, *,
-    stable: _bool | None = None,
+    stable: _bool | None = None, descending: _bool | None = None,
 ) -> ndarray: ...
 def sort_complex(a: ArrayLike) -> ndarray: ...
 def partition(
@@ -653,7 +653,7 @@ def partition(
 ) -> ndarray: ...
 def argsort(
     a: ArrayLike, axis: SupportsIndex = -1, kind: _SortKind | None = None, order: Any = None, *,
-    stable: _bool | None = None,
+    stable: _bool | None = None, descending: _bool | None = None,
 ) -> _Ints: ...
 def argpartition(
     a: ArrayLike, kth: ArrayLike, axis: SupportsIndex = -1, kind: str = "introselect", order: Any = None,

@@ -5,14 +5,16 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from dflow import _order
 from dflow._array import array as as_array
-from dflow._array import attach
+from dflow._array import attach, set_hook
 from dflow._views import as_scalar
 from dflow.ops.fallback import plain, task
 from dflow.ops.table import method, op
 
 SORTS = ("a", "a, 0", "a, axis=None", "n", "i, kind='stable'", "c", "b, 0", "h", "s", "e", "a, 2", "a, kind='bubble'",
-    "[3, 1, 2]",
-         "a[:, ::-1]", "i, stable=True", "i, kind='heapsort', stable=True")
+         "[3, 1, 2]", "a[:, ::-1]", "i, stable=True", "i, kind='heapsort', stable=True", "n, descending=True",
+         "n, 0, descending=True", "i, None, descending=True, stable=True", "b, descending=True",
+         "a, 2, descending=True", "c.T, descending=True", "s, descending=True",
+         "i, kind='heapsort', stable=True, descending=True")
 
 
 def _flattened(a, axis):
@@ -20,6 +22,17 @@ def _flattened(a, axis):
     return (a.ravel(), 0) if axis is None else (a, axis)
 
 
+def _descending(function, a, axis, kind, order, stable):
+    """sort or argsort with descending=True, which NumPy 2.5 has: as a task. A TypeError before."""
+    a, axis = _flattened(a, axis)
+    options = {"axis": axis, "kind": kind, "order": order, "stable": stable, "descending": True}
+    dtype = function(numpy.empty((1,) * a.ndim, a.dtype), **options).dtype      # or its errors
+    if function is numpy.argsort and not a.ndim:
+        a = a.reshape(1)
+    return task(function, a, shape=a.shape, dtype=dtype, **options)
+
+
+set_hook("descending", _descending)
 op(*SORTS)(_order.sort)
 op(*SORTS, method=True)(_order.argsort)
 attach("sort", _order.sort_in_place)

@@ -741,7 +741,7 @@ cdef class ndarray:
     def __iter__(self):
         if self.ndim == 0:
             raise TypeError("iteration over a 0-d array")
-        return Iterator(self)
+        return hooks["iterator"](self)
 
     # ---- reading: all of this waits
 
@@ -913,23 +913,6 @@ cdef class ndarray:
 
     def __imatmul__(self, b):
         return operator_inplace(MATMUL, self, b)
-
-cdef class Iterator:
-    """Over the first axis; what is assigned on the way is seen, as in NumPy."""
-    cdef ndarray a
-    cdef intp i
-
-    def __init__(self, ndarray a):
-        self.a = a
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        if self.i >= self.a.shape[0]:
-            raise StopIteration
-        self.i += 1
-        return index_item(self.a, self.i - 1)
 
 # ---- parts of the class ----------------------------------------------------------------------------------------
 

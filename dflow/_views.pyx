@@ -831,6 +831,23 @@ cdef inline intp flat_offset(ndarray a, intp i) noexcept:
         i //= a.shape[k]
     return offset
 
+cdef class Iterator:
+    """Over the first axis; what is assigned on the way is seen, as in NumPy."""
+    cdef ndarray a
+    cdef intp i
+
+    def __init__(self, ndarray a):
+        self.a = a
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.i >= self.a.shape[0]:
+            raise StopIteration
+        self.i += 1
+        return index_item(self.a, self.i - 1)
+
 cdef class FlatIterator:
     """The elements in C order, each as it is when its turn comes; index: whose turn is next."""
     cdef readonly ndarray base
@@ -901,6 +918,7 @@ def fill_numpy(function, out, *args, **keywords):
 for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, fill, resize, setflags, __copy__, __deepcopy__, __reduce__, item, tolist, tobytes, getfield, setfield):
     attach(_method.__name__, _method)
 set_hook("reshape", reshape)
+set_hook("iterator", Iterator)
 
 def connect_indexing():
     """Give ndarray its subscripts."""

@@ -7,31 +7,30 @@ from matplotlib import cbook
 SMALL, FULL = (8, 1.0), (1, 3.0)        # of so many pixels one, and the width of the blur
 
 
-def shifted(picture, offset, axis):
-    """The picture moved along an axis; its border is repeated."""
+def shifts(picture, reach, axis):
+    """The picture moved by -reach, ..., reach pixels along an axis: views of one whose borders are repeated."""
     margin = [(0, 0)] * picture.ndim
-    margin[axis] = (abs(offset), abs(offset))
-    padded = np.pad(picture, margin, mode="edge")
-    start = abs(offset) + offset
-    return padded[(slice(None),) * axis + (slice(start, start + picture.shape[axis]),)]
+    margin[axis] = (reach, reach)
+    padded = np.moveaxis(np.pad(picture, margin, mode="edge"), axis, 0)
+    return [np.moveaxis(padded[i:i + picture.shape[axis]], 0, axis) for i in range(2 * reach + 1)]
 
 
 def blur(picture, sigma):
-    reach = np.arange(-int(3 * sigma), int(3 * sigma) + 1)
-    weights = np.exp(-reach ** 2 / (2 * sigma ** 2))
+    reach = int(3 * sigma)
+    weights = np.exp(-np.arange(-reach, reach + 1) ** 2 / (2 * sigma ** 2))
     weights /= weights.sum()
     for axis in (0, 1):
-        picture = sum(w * shifted(picture, int(offset), axis) for offset, w in zip(reach, weights))
+        picture = sum(weight * moved for weight, moved in zip(weights, shifts(picture, reach, axis)))
     return picture
 
 
 def edges(grey):
     """How steep the picture is at each pixel."""
-    across = shifted(grey, 1, 1) - shifted(grey, -1, 1)
-    down = shifted(grey, 1, 0) - shifted(grey, -1, 0)
-    across = shifted(across, -1, 0) + 2 * across + shifted(across, 1, 0)
-    down = shifted(down, -1, 1) + 2 * down + shifted(down, 1, 1)
-    return np.hypot(across, down)
+    left, _, right = shifts(grey, 1, 1)
+    above, _, below = shifts(grey, 1, 0)
+    up, here, down = shifts(right - left, 1, 0)
+    before, there, after = shifts(below - above, 1, 1)
+    return np.hypot(up + 2 * here + down, before + 2 * there + after)
 
 
 def main(size):

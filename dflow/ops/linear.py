@@ -15,15 +15,15 @@ from dflow.ops.reductions import add_reduce
 from dflow.ops.table import TABLE, op
 
 matmul = wrap_ufunc(numpy.matmul)
-for _name in ("matmul", "vecdot", "matvec", "vecmat"):
-    TABLE["numpy", _name].close = True
-TABLE["numpy", "matmul"].samples = (
-    "a, v", "a, a.T", "v, v", "v, a.T", "f, f.transpose(0, 2, 1)", "a, m", "i, i.T", "b, b.T", "c, v", "a, 2", "s, s",
-    "h, h.T",
-    "a, v, out=np.zeros(3)", "?a, a.T, out=np.zeros(3)", "e, np.zeros((3, 2))", "a, np.zeros((4, 0))", "i, v")
-TABLE["numpy", "vecdot"].samples = ("a, v", "c, c", "v, v", "a, m", "a, a, axis=0")
-TABLE["numpy", "matvec"].samples = ("a, v", "m, v")
-TABLE["numpy", "vecmat"].samples = ("v[:3], a", "v, a")
+for _name, _samples in {
+        "matmul": ("a, v", "a, a.T", "v, v", "v, a.T", "f, f.transpose(0, 2, 1)", "a, m", "i, i.T", "b, b.T", "c, v",
+                   "a, 2", "s, s", "h, h.T", "a, v, out=np.zeros(3)", "?a, a.T, out=np.zeros(3)",
+                   "e, np.zeros((3, 2))", "a, np.zeros((4, 0))", "i, v"),
+        "vecdot": ("a, v", "c, c", "v, v", "a, m", "a, a, axis=0"),
+        "matvec": ("a, v", "m, v"),
+        "vecmat": ("v[:3], a", "v, a")}.items():
+    if ("numpy", _name) in TABLE:           # matvec and vecmat came with NumPy 2.2
+        TABLE["numpy", _name].close, TABLE["numpy", _name].samples = True, _samples
 
 
 def give(out, result):

@@ -29,9 +29,10 @@ _SAME = """e euler_gamma inf nan newaxis pi little_endian True_ False_ ScalarTyp
     inexact floating complexfloating dtype finfo iinfo errstate seterr geterr seterrcall geterrcall
     set_printoptions get_printoptions printoptions
     promote_types issubdtype isdtype typename base_repr binary_repr format_float_positional format_float_scientific
-    s_ index_exp ndindex iterable getbufsize setbufsize __array_api_version__ __array_namespace_info__"""
+    s_ index_exp ndindex iterable getbufsize setbufsize"""
 globals().update({name: getattr(_numpy, name) for name in _SAME.split()})
-for _name in ("float128", "complex256"):            # where the platform has them
+# Where the platform has them; since NumPy 2.1.
+for _name in ("float128", "complex256", "__array_api_version__", "__array_namespace_info__"):
     if hasattr(_numpy, _name):
         globals()[_name] = getattr(_numpy, _name)
 __version__ = _numpy.__version__                    # of the NumPy whose interface this is

@@ -299,12 +299,11 @@ cdef ndarray as_array(object x):
         return x
     if isinstance(x, (list, tuple)) and contains_arrays(x):
         return hooks["stack"](x)
-    if isinstance(x, np.ndarray):
-        source = x
-        if type(x) is not np.ndarray and np.any(getattr(x, "mask", False)):
-            raise TypeError("dflow arrays hold numbers: masked arrays are not supported, but by the functions of numpy.ma")
-    else:
-        source = numpy_array(x, None)
+    source = x if isinstance(x, np.ndarray) else numpy_array(x, None)
+    if isinstance(source, ndarray):
+        return source
+    if type(source) is not np.ndarray and np.any(getattr(source, "mask", False)):
+        raise TypeError("dflow arrays hold numbers: masked arrays are not supported, but by the functions of numpy.ma")
     code = code_of_num(cnp.PyArray_TYPE(source))
     if code < 0:
         raise TypeError(f"dflow arrays hold numbers: dtype {source.dtype} is not supported")

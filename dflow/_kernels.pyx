@@ -97,13 +97,13 @@ cdef int code_of(object dtype) except -1:
     return code
 
 cdef object numpy_array(object x, object dtype):
-    """np.asarray(x, dtype), also where the __array__ of x, or of something in it, gives an array of ours."""
+    """np.asarray(x, dtype), also where the __array__ of something in x gives an array of ours; that of x itself as it is."""
     try:
         return np.asarray(x, dtype)
     except ValueError as error:
         if "__array__ method not producing an array" not in str(error):
             raise
-    return np.asarray(with_numpy_arrays(x), dtype)
+    return x.__array__() if dtype is None and hasattr(type(x), "__array__") else np.asarray(with_numpy_arrays(x), dtype)
 
 cdef object with_numpy_arrays(object x):
     if isinstance(x, (list, tuple)):

@@ -309,7 +309,7 @@ class _Wrapped:
 @pytest.mark.parametrize("text", ["np.array(w)", "np.sin(w)", "np.ones(3) + w", "w + np.ones(3)", "np.array([w, w])",
                                   "np.array(w, 'f4')",
                                   "np.concatenate([w, [1]])", "np.asarray([w, [1, 2, 3]], int)", "np.array([w, [1]])"])
-def test_objects_whose_array_is_ours(text):
+def test_what_gives_an_array_of_ours_is_one(text):
     results = []
     for module in (np, numpy):
         names = {"np": module, "w": _Wrapped(module.arange(3))}

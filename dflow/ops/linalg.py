@@ -54,7 +54,9 @@ _cholesky = {upper: _loop(name, b"Matrix is not positive definite")
              for upper, name in ((False, "cholesky_lo"), (True, "cholesky_up"))}
 _eigh = {x: _loop(f"eigh_{x}", b"Eigenvalues did not converge") for x in ("lo", "up")}
 _eigvalsh = {x: _loop(f"eigvalsh_{x}", b"Eigenvalues did not converge") for x in ("lo", "up")}
-_svd = {x: _loop(x, b"SVD did not converge") for x in ("svd", "svd_f", "svd_s")}
+# Before NumPy 2.1 there are two of each, for fewer rows than columns and for others.
+_svd = {x: [_loop(x if hasattr(_umath_linalg, x) else x.replace("svd", side), b"SVD did not converge")
+            for side in ("svd_m", "svd_n")] for x in ("svd", "svd_f", "svd_s")}
 
 
 def _computed(loop, *arrays):
@@ -163,9 +165,10 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     a = _matrices(a, hermitian)
     if hermitian:
         return fallback.call(numpy.linalg.svd, (a, full_matrices, compute_uv, True), {})
+    tall = a.shape[-2] >= a.shape[-1]
     if not compute_uv:
-        return _computed(_svd["svd"], a)
-    return SVDResult(*_computed(_svd["svd_f" if full_matrices else "svd_s"], a))
+        return _computed(_svd["svd"][tall], a)
+    return SVDResult(*_computed(_svd["svd_f" if full_matrices else "svd_s"][tall], a))
 
 
 @op("m", "a", "np.stack([a, a + 1])", SINGLE)

@@ -47,10 +47,16 @@ def count(statements, size):
 
 
 def _read(path):
-    """((side, statement), instructions) of a profile."""
-    text = path.read_text()
-    label = re.search(r"Client Request: (\w+) (.*)", text)
-    return (label.groups(), int(re.search(r"^totals: (\d+)", text, re.MULTILINE)[1])) if label else None
+    """((side, statement), instructions) of a profile: the sum of its lines, as its own totals mix up threads."""
+    label, total, lines = None, 0, iter(path.read_text().splitlines())
+    for line in lines:
+        if line.startswith("calls="):
+            next(lines)                         # what the callee takes counts there
+        elif cost := re.fullmatch(r"(?:[+-]?\d+|\*) (\d+)", line):
+            total += int(cost[1])
+        elif found := re.search(r"Client Request: (\w+) (.*)", line):
+            label = found.groups()
+    return label and (label, total)
 
 
 def main(library, size):

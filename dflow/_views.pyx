@@ -806,34 +806,6 @@ cdef class FlatIterator:
         self.index = i + 1
         return element(a, flat_offset(a, i))
 
-SMALL = 4096                    # elements that a NumPy function may get at once, in the caller
-cdef intp small_size = SMALL
-
-def at_once(function, *arrays, **keywords):
-    """call_now() of whatever type the function gives."""
-    return call_now(function, arrays, keywords, None)
-
-cpdef object call_now(function, tuple arrays, dict keywords, dtype):
-    """What a NumPy function makes of arrays that are there and small, as one of ours.
-
-    None when they are not, or when the function fails: a task shall, so that its result carries the error.
-    """
-    cdef ndarray a
-    for a in arrays:
-        if a.size > small_size or not is_here(a):
-            return None
-    for value in keywords.values():
-        if isinstance(value, ndarray):
-            return None
-    try:
-        # Writeable, though nobody writes: some functions copy what they could not write to.
-        result = function(*[numpy_window(a) for a in arrays], **keywords)
-        return as_array(result if dtype is None else np.asarray(result, dtype))
-    except (FloatingPointError, Warning):       # np.errstate's, and the filters', wish
-        raise
-    except Exception:
-        return None
-
 # ---- NumPy arrays as `out` --------------------------------------------------------------------------------------------
 
 def fill_numpy(function, out, *args, **keywords):

@@ -174,7 +174,7 @@ def _along(arr, indices, axis):
                  for k, n in enumerate(arr.shape))
 
 
-@op(method=True)
+@op(method=True, small="writes")
 def put(a, ind, v, mode="raise"):
     """Set elements of the flattened array, in place; values are repeated as needed."""
     if not isinstance(a, ndarray):
@@ -197,7 +197,7 @@ def put(a, ind, v, mode="raise"):
     target[numpy.unravel_index(index % a.size, target.shape)] = values
 
 
-@op()
+@op(small="writes")
 def place(arr, mask, vals):
     """Set the elements under a mask to successive values, repeated as needed. Waits for the mask."""
     if not isinstance(arr, ndarray):
@@ -205,7 +205,7 @@ def place(arr, mask, vals):
     put(arr, flatnonzero(broadcast_to(as_array(mask).reshape(arr.shape), arr.shape)), vals)
 
 
-@op()
+@op(small="writes")
 def putmask(a, mask, values):
     """Set a where the mask is true to the values at the same places of the flattened array, repeated as needed."""
     values = as_array(values)

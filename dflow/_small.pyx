@@ -4,14 +4,21 @@ from functools import update_wrapper
 
 import numpy as np
 cimport numpy as cnp
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from dflow._array cimport ndarray, READONLY, SCALAR, as_array, is_here, numpy_window
-from dflow._graph cimport writable
+from dflow._graph cimport intp, writable
 
+cdef extern from "Python.h":
+    object PyObject_Call(object, tuple, PyObject*)
+
+SMALL = 4096                    # elements of an array
+cdef intp small_size = SMALL
 cdef enum:
-    SMALL = 4096                # elements of an array
-    FEW = 64                    # items of a list
+    FEW = 64                    # items of a list, or arguments
 
-cdef object LATER = object()    # in place of an argument that is not there, or not small
+LATER = object()                # in place of what is not there, or not small
 cdef tuple PLAIN = (int, float, complex, bool, str, type(None), np.generic, np.dtype, type, type(np._NoValue))
 
 cpdef object call_now(function, tuple arrays, dict keywords, dtype):
@@ -21,7 +28,7 @@ cpdef object call_now(function, tuple arrays, dict keywords, dtype):
     """
     cdef ndarray a
     for a in arrays:
-        if a.size > SMALL or not is_here(a):
+        if a.size > small_size or not is_here(a):
             return None
     for value in keywords.values():
         if isinstance(value, ndarray):
@@ -35,27 +42,26 @@ cpdef object call_now(function, tuple arrays, dict keywords, dtype):
     except Exception:
         return None
 
-cdef object seen(object x, bint inner=False):
+cdef object seen(object x, intp small, bint inner=False):
     """x as NumPy is to see it, arrays as windows; LATER if it cannot be given at once."""
     cdef list items
-    kind = type(x)
-    if kind is ndarray:
-        return numpy_window(<ndarray>x) if (<ndarray>x).size <= SMALL and is_here(<ndarray>x) else LATER
-    if kind is int or kind is float or kind is str or x is None or isinstance(x, PLAIN):
+    if type(x) is ndarray:
+        return numpy_window(<ndarray>x) if (<ndarray>x).size <= small and is_here(<ndarray>x) else LATER
+    if type(x) is int or type(x) is float or type(x) is str or x is None:
         return x
-    if kind is np.ndarray:
-        return x if cnp.PyArray_SIZE(x) <= SMALL else LATER
-    if (kind is not list and kind is not tuple) or inner or len(x) > FEW:
-        return LATER
-    items = [seen(item, True) for item in x]
-    for item in items:
-        if item is LATER:
-            return LATER
-    return items if kind is list else tuple(items)
+    if (type(x) is list or type(x) is tuple) and not inner and len(x) <= FEW:
+        items = [seen(item, small, True) for item in x]
+        for item in items:
+            if item is LATER:
+                return LATER
+        return items if type(x) is list else tuple(items)
+    if type(x) is cnp.ndarray:
+        return x if cnp.PyArray_SIZE(x) <= small else LATER
+    return x if isinstance(x, PLAIN) else LATER
 
 cdef object ours(object x):
     """What NumPy returned, as arrays of ours; TypeError for an array of something else than numbers."""
-    if isinstance(x, (np.ndarray, np.generic)):
+    if isinstance(x, cnp.ndarray) or isinstance(x, cnp.generic):
         return as_array(x)
     if isinstance(x, tuple):
         return type(x)(*map(ours, x)) if hasattr(x, "_fields") else tuple(map(ours, x))
@@ -71,40 +77,54 @@ cdef int before_out(object function):
     names = code.co_varnames[:code.co_argcount] if code is not None else ()
     return names.index("out") if "out" in names else FEW
 
-def small_first(function, theirs, bint writes=False):
-    """A function like `function`, but on arrays that are there and small it is NumPy's `theirs`, at once.
+def bare(function):
+    """A function of NumPy's without its look for other libraries' arrays."""
+    return getattr(function, "_implementation", function)
+
+def small_first(function, theirs, intp small=SMALL, bint writes=False):
+    """A function like `function`, but NumPy's `theirs`, at once, on arrays that are there and have no more elements than `small`.
 
     writes: into its first argument. Where NumPy's fails, `function` is called, and raises.
     """
-    theirs = getattr(theirs, "_implementation", theirs)     # without its look for other libraries' arrays
+    theirs = bare(theirs)
     cdef int most = min(before_out(function), before_out(theirs))
 
     def wrapper(*args, **keywords):
-        cdef list values = []
-        cdef dict named = {}
-        cdef bint any_of_ours = False
-        if len(args) > most or writes and not (args and free(args[0])):
-            return function(*args, **keywords)
-        for x in args:
-            value = seen(x)
-            if value is LATER:
-                return function(*args, **keywords)
-            any_of_ours |= value is not x
-            values.append(value)
-        for name, x in keywords.items():
-            value = seen(x)
-            if value is LATER or name == "out" and x is not None:
-                return function(*args, **keywords)
-            any_of_ours |= value is not x
-            named[name] = value
-        if not any_of_ours:
-            return function(*args, **keywords)
-        try:
-            return ours(theirs(*values, **named))
-        except (FloatingPointError, Warning):       # np.errstate's, and the filters', wish
-            raise
-        except Exception:
-            pass
+        if len(args) <= most and (not writes or args and free(args[0])):
+            result = at_once(theirs, args, keywords, small)
+            if result is not LATER:
+                return result
         return function(*args, **keywords)
 
     return update_wrapper(wrapper, function)
+
+cpdef object at_once(object theirs, tuple args, dict keywords, intp small):
+    """What NumPy's function returns, if all arguments are there and small, and one is ours; LATER if not, or where it fails."""
+    cdef tuple values = PyTuple_New(len(args))
+    cdef dict named = None
+    cdef bint any_of_ours = False
+    cdef Py_ssize_t i
+    for i in range(len(args)):
+        x = args[i]
+        value = seen(x, small)
+        if value is LATER:
+            return LATER
+        any_of_ours |= value is not x
+        Py_INCREF(value)
+        PyTuple_SET_ITEM(values, i, value)
+    if keywords:
+        named = {}
+        for name, x in keywords.items():
+            value = seen(x, small)
+            if value is LATER or name == "out" and x is not None:
+                return LATER
+            any_of_ours |= value is not x
+            named[name] = value
+    if not any_of_ours:
+        return LATER
+    try:
+        return ours(PyObject_Call(theirs, values, <PyObject*>named if named is not None else NULL))
+    except (FloatingPointError, Warning):       # np.errstate's, and the filters', wish
+        raise
+    except Exception:
+        return LATER

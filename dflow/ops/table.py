@@ -46,16 +46,18 @@ def add_row(name, function, samples=(), kind="kernel", method=False, module="num
         attach(name, function if method is True else method)
 
 
-def op(*samples, name=None, aliases=(), kind="kernel", method=False, module="numpy", close=False, small=None):
+def op(*samples, name=None, aliases=(), kind="kernel", method=False, module="numpy", close=False,
+       small=0, writes=False):
     """Decorates the function of an operation: see the top of this file.
 
-    `small`: NumPy's function takes it over on little that is there; "writes" if that writes into its first argument.
+    `small`: with up to so many elements in each array, all of them there, it is NumPy's function of that name;
+    `writes`: which writes into its first argument.
     """
 
     def add(function):
         if small:
             theirs = getattr(sys.modules[module], name or function.__name__)
-            function = small_first(function, theirs, small == "writes")
+            function = small_first(function, theirs, small, writes)
         add_row(name or function.__name__, function, samples, kind, method, module, close)
         for alias in aliases:
             add_row(alias, function, samples[:1], kind, False, module, close)

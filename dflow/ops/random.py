@@ -258,7 +258,10 @@ class Stream:
         if not isinstance(x, ndarray):
             self._small.shuffle(x, axis)
             return
-        normalize_axis_index(axis, x.ndim)
+        axis = normalize_axis_index(axis, x.ndim)
+        if x.shape[axis] < SMALL:               # a task and its generator take 10 us
+            x[...] = take(x, as_array(self._small.permutation(x.shape[axis])), axis)
+            return
         host(_payload(self._task(), lambda g, w: g.shuffle(w, axis), x), [x], [x])
 
     def permutation(self, x, axis=0):

@@ -308,7 +308,10 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None):
 def sort_in_place(ndarray self, axis=-1, kind=None, order=None, *, stable=None):
     """Sort along an axis, in place."""
     cdef int k = normalize_axis(axis, self.ndim)
+    cdef Kernel* usual = sorts[False][0][self.code]
     check_writable(self)
+    if usual != NULL and kind is None and stable is None and order is None and k == self.ndim - 1 and quick_rows(usual, self, self):
+        return
     sort_into(sorter(self.code, kind, stable, order, False), 2 if stable else KINDS[kind], self, self, k)
 
 def argsort(a, axis=-1, kind=None, order=None, *, stable=None):
@@ -383,7 +386,7 @@ def nonzero(a):
     cdef ndarray x = as_array(a)
     if x.ndim == 0:
         return np.nonzero(numpy_window(x))      # its error
-    return tuple([as_array(found) for found in numpy_window(wait_read(x), False).nonzero()])
+    return tuple([as_array(found) for found in <tuple>cnp.PyArray_Nonzero(numpy_window(wait_read(x), False))])
 
 def small_searchsorted(ndarray a, ndarray v, bint right):
     """searchsorted where both are here and small; else None."""

@@ -25,7 +25,8 @@ _CALLS = 50
 def count(statements, size):
     """(side, statement): instructions of one run of it, of "numpy" and "dflow", on so many elements.
 
-    The loop around it does not count. What fails on a side is missing. RuntimeError without valgrind and its headers.
+    Those of the calling thread; the loop around it does not count. What fails on a side is missing. RuntimeError
+    without valgrind and its headers.
     """
     if shutil.which("valgrind") is None:
         raise RuntimeError("instructions are counted by valgrind, which is not installed")
@@ -36,27 +37,21 @@ def count(statements, size):
         if compiled(source, client, _FLAGS) is None:
             raise RuntimeError("the headers of valgrind, or a compiler, are not installed")
         # One thread of BLAS: others spin while they wait.
-        done = subprocess.run(["valgrind", "-q", "--tool=callgrind", "--instr-atstart=no",
+        done = subprocess.run(["valgrind", "-q", "--tool=callgrind", "--instr-atstart=no", "--separate-threads=yes",
                                f"--callgrind-out-file={folder / 'out'}", sys.executable, "-m", "bench.counting", client,
                                str(size)], input="\n".join(statements), text=True, capture_output=True,
                               env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
         if done.returncode:
             raise RuntimeError(done.stderr.strip().splitlines()[-1])
-        counts = dict(filter(None, map(_read, folder.glob("out.*"))))
+        counts = dict(filter(None, map(_read, folder.glob("out.*-01"))))
     return {key: max(n - counts[key[0], "pass"], 1) / _CALLS for key, n in counts.items() if key[1] != "pass"}
 
 
 def _read(path):
-    """((side, statement), instructions) of a profile: the sum of its lines, as its own totals mix up threads."""
-    label, total, lines = None, 0, iter(path.read_text().splitlines())
-    for line in lines:
-        if line.startswith("calls="):
-            next(lines)                         # what the callee takes counts there
-        elif cost := re.fullmatch(r"(?:[+-]?\d+|\*) (\d+)", line):
-            total += int(cost[1])
-        elif found := re.search(r"Client Request: (\w+) (.*)", line):
-            label = found.groups()
-    return label and (label, total)
+    """((side, statement), instructions) of a profile."""
+    text = path.read_text()
+    label = re.search(r"Client Request: (\w+) (.*)", text)
+    return (label.groups(), int(re.search(r"^summary: (\d+)", text, re.MULTILINE)[1])) if label else None
 
 
 def main(library, size):

@@ -26,14 +26,17 @@ def name_of(stmt):
 
 @cache
 def _names(size):
-    return on_both(**values(size))
+    """For NumPy and for dflow; a generator too, as to make one takes long."""
+    both = on_both(**values(size))
+    for names in both:
+        names["rng"] = names["np"].random.default_rng(0)
+    return both
 
 
 def sides_of(stmt, size):
     """The statement over that many elements, for NumPy and for dflow."""
     theirs, ours = _names(size)
-    before = "rng = np.random.default_rng(0)"
-    return {"numpy": Side(stmt, before=before, **theirs), "dflow": Side(stmt, "waitall()", before, **ours)}
+    return {"numpy": Side(stmt, **theirs), "dflow": Side(stmt, "waitall()", **ours)}
 
 
 @experiment("namespace", "NumPy's functions and methods, worst first; --quick: the most used, at three sizes",

@@ -82,7 +82,7 @@ def bare(function):
     return getattr(function, "_implementation", function)
 
 def small_first(function, theirs, intp small=SMALL, bint writes=False):
-    """A function like `function`, but NumPy's `theirs`, at once, on arrays that are there and have no more elements than `small`.
+    """A function like `function`, but NumPy's `theirs`, at once, on arrays that are there, of up to `small` elements.
 
     writes: into its first argument. Where NumPy's fails, `function` is called, and raises.
     """
@@ -99,7 +99,7 @@ def small_first(function, theirs, intp small=SMALL, bint writes=False):
     return update_wrapper(wrapper, function)
 
 cpdef object at_once(object theirs, tuple args, dict keywords, intp small):
-    """What NumPy's function returns, if all arguments are there and small, and one is ours; LATER if not, or where it fails."""
+    """What NumPy's function returns, if all arguments are there and small, and one is ours; else, or if it fails, LATER."""
     cdef tuple values = PyTuple_New(len(args))
     cdef dict named = None
     cdef bint any_of_ours = False

@@ -17,7 +17,7 @@ using = PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/$(1)/lib
 # The Python files of such a build are copied afresh each time, or one that is deleted in dflow/ would live on there.
 forget_python = @if [ -d build/$(1)/lib ]; then find build/$(1)/lib -name '*.py' -delete; fi
 
-.PHONY: help build test bench bench-peers debug lint asan clean
+.PHONY: help build test bench bench-peers examples docs debug lint asan clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s  %s\n", $$1, $$2}' Makefile
@@ -58,6 +58,12 @@ bench-peers: .venv-peers/installed ## run the table of speed beside NumExpr, JAX
 	$(PEERS) setup.py -q build_ext --inplace
 	@$(PEERS) -m bench fast $(ARGS)
 
+examples: build ## run the programs of examples/ with NumPy and dflow (make examples ARGS="mandelbrot")
+	@$(PY) -m examples $(ARGS)
+
+docs: build ## write docs/sync.md: how each name of NumPy's runs
+	@$(PY) -m tools.sync_table
+
 debug: .venv/installed ## run the tests on a build that asserts its invariants
 	$(call forget_python,debug)
 	DFLOW_DEBUG=1 $(PY) setup.py -q build
@@ -79,4 +85,5 @@ lint: .venv/installed ## check style, Cython's hints, the length of files, and w
 
 clean: ## remove what the targets above made, except .venv and .venv-peers
 	rm -rf build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
-	find dflow tests bench tools \( -name '*.so' -o -name '__pycache__' \) -prune -exec rm -rf {} + 2>/dev/null || true
+	rm -rf docs/sync.md examples/pictures
+	find dflow tests bench examples tools \( -name '*.so' -o -name '__pycache__' \) -prune -exec rm -rf {} + 2>/dev/null || true

@@ -307,7 +307,16 @@ cdef ndarray as_array(object x):
             scalar = new_array(code, 0, NULL)
             cnp.PyArray_ScalarAsCtype(x, scalar.st.data)
             return scalar
-    source = x if isinstance(x, cnp.ndarray) else numpy_asarray(x)
+    if isinstance(x, cnp.ndarray):
+        source = x
+    else:
+        try:
+            source = numpy_asarray(x)
+        except ValueError:
+            source = x.__array__() if hasattr(x, "__array__") else None
+            if not isinstance(source, ndarray):
+                raise
+            return source
     code = code_of_num(cnp.PyArray_TYPE(source))
     if code < 0:
         raise TypeError(f"dflow arrays hold numbers: dtype {source.dtype} is not supported")
@@ -755,7 +764,7 @@ cdef class ndarray:
         return ready(self)
 
     def asnumpy(self):
-        """A NumPy array: a copy."""
+        """A NumPy array: a copy. Waits."""
         cdef Operand source
         cdef ndarray a = wait_read(self)
         out = np.empty(shape_tuple(self), DTYPES[self.code])    # numpy's copy() would let other threads submit writes

@@ -187,7 +187,7 @@ cdef Part masked_part(ndarray a, ndarray mask, int axis):
     cdef ndarray index
     cdef intp* p
     for k in range(mask.ndim):
-        if mask.shape[k] != a.shape[axis + k]:
+        if mask.shape[k] and mask.shape[k] != a.shape[axis + k]:        # one of length 0 names nothing, in an axis of any
             raise IndexError(f"boolean index did not match indexed array along axis {axis + k}; size of axis is "
                              f"{a.shape[axis + k]} but size of corresponding boolean axis is {mask.shape[k]}")
     index = allocated(code_of_index, 1, &count)

@@ -21,6 +21,12 @@ NO_COPY = (
     "(no behavior change in NumPy 1.x).\nFor more details, see https://numpy.org/devdocs/numpy_2_0_migration_guide.html"
     "#adapting-to-changes-in-the-copy-keyword.")
 
+cpdef int check_device(object device) except -1:
+    """All arrays are the CPU's: ValueError for any other device."""
+    if device is not None and device != "cpu":
+        raise ValueError(f'Device not understood. Only "cpu" is allowed, but received: {device}')
+    return 0
+
 # ---- from what there is ----------------------------------------------------------------------------------------
 
 cdef ndarray from_list(list x):
@@ -105,9 +111,14 @@ def copy_order(ndarray x, order):
 
 set_hook("copy_order", copy_order)
 
-def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, like=None):
-    """A new array with the numbers of anything array-like. TypeError for what holds no numbers."""
+def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndmax=0, like=None):
+    """A new array with the numbers of anything array-like. TypeError for what holds no numbers.
+
+    Of `ndmin` axes at least; sequences nested deeper than `ndmax`, if that is given, are a ValueError.
+    """
     cdef ndarray result
+    if ndmax != 0 and not isinstance(object, ndarray):
+        np.array(object, dtype, ndmin=ndmin, ndmax=ndmax)       # its errors, in the versions that know it
     if dtype is None and copy and order is "K" and ndmin == 0:
         result = made(object)
         return copy_order(result, "K") if result is object else result
@@ -124,6 +135,7 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, lik
 
 def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
     """An array of anything array-like: `a` itself if it already is one of that type and order, else a copy."""
+    check_device(device)
     if dtype is None and order is None and copy is None:
         return made(a)
     if copy:
@@ -152,12 +164,14 @@ def sleep(ndarray a, double seconds):
 
 # ---- filled ----------------------------------------------------------------------------------------------------
 
-cdef ndarray uninitialized(object shape, object dtype, object order):
+cdef ndarray uninitialized(object shape, object dtype, object order, object device=None):
     """A new array; ValueError for a negative dimension, TypeError for a type that is no number."""
     cdef intp dims[MAXDIMS]
     cdef intp swapped[MAXDIMS]
     cdef int order_of_axes[MAXDIMS]
-    cdef int i, ndim = parse_shape(shape, dims), code = DOUBLE
+    cdef int i, ndim, code = DOUBLE
+    check_device(device)
+    ndim = parse_shape(shape, dims)
     check_dimensions(ndim, dims)
     if dtype is not float:
         code = code_of(dtype)
@@ -172,17 +186,17 @@ cdef ndarray uninitialized(object shape, object dtype, object order):
 
 def empty(shape, dtype=float, order="C", *, device=None, like=None):
     """An array with no particular values. The shape is a length or a tuple of them; order: "C" or "F"."""
-    return uninitialized(shape, dtype, order)
+    return uninitialized(shape, dtype, order, device)
 
 def zeros(shape, dtype=float, order="C", *, device=None, like=None):
-    """Zeros, of a shape and type; see empty()."""
-    cdef ndarray result = uninitialized(shape, dtype, order)
+    """Zeros, of a shape and type; see empty(). Waits for a shape that is an array."""
+    cdef ndarray result = uninitialized(shape, dtype, order, device)
     fill_with(result, 0)
     return result
 
 def ones(shape, dtype=None, order="C", *, device=None, like=None):
     """Ones, of a shape and type; see empty()."""
-    cdef ndarray result = uninitialized(shape, float if dtype is None else dtype, order)
+    cdef ndarray result = uninitialized(shape, float if dtype is None else dtype, order, device)
     fill_with(result, 1)
     return result
 
@@ -190,7 +204,7 @@ def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
     """fill_value everywhere, or, if it is an array, broadcast to the shape; its type, unless given."""
     if dtype is None:
         dtype = type_of(fill_value)
-    return filled(uninitialized(shape, dtype, order), fill_value)
+    return filled(uninitialized(shape, dtype, order, device), fill_value)
 
 cdef object type_of(object x):
     """The type that x has as an array."""
@@ -205,10 +219,11 @@ cdef ndarray filled(ndarray a, object value):
         index_set(a, Ellipsis, as_array_code(value, a.code))
     return a
 
-cdef ndarray like(object a, object dtype, object order, object shape):
+cdef ndarray like(object a, object dtype, object order, object shape, object device):
     """An array of the same shape, type and memory order, but for what is given."""
     cdef ndarray x
     cdef int code
+    check_device(device)
     if not isinstance(a, ndarray):
         a = np.asarray(a)
         return uninitialized(a.shape if shape is None else shape, dtype or a.dtype, "F" if order == "F" else "C")
@@ -224,19 +239,19 @@ cdef ndarray like(object a, object dtype, object order, object shape):
 
 def empty_like(prototype, dtype=None, order="K", subok=True, shape=None, *, device=None):
     """An array of the same shape and type, with no particular values."""
-    return like(prototype, dtype, order, shape)
+    return like(prototype, dtype, order, shape, device)
 
 def zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
     """Zeros of the same shape and type."""
-    return filled(like(a, dtype, order, shape), 0)
+    return filled(like(a, dtype, order, shape, device), 0)
 
 def ones_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
     """Ones of the same shape and type."""
-    return filled(like(a, dtype, order, shape), 1)
+    return filled(like(a, dtype, order, shape, device), 1)
 
 def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
     """One value everywhere, in the same shape and type."""
-    return filled(like(a, dtype, order, shape), fill_value)
+    return filled(like(a, dtype, order, shape, device), fill_value)
 
 # ---- ranges ----------------------------------------------------------------------------------------------------
 

@@ -94,12 +94,12 @@ cdef object binary_operator(int op, object a, object b):
         if p != NULL and u.nout == 1:
             try:
                 out = quick_binary(p, a, b, None)
+                if out is None:
+                    out = queue_binary(p, a, b, None)
             except OverflowError:
                 if not LESS <= op <= GREATER_EQUAL:
                     raise
                 return compare_out_of_range(u, a, b)
-            if out is None:
-                out = queue_binary(p, a, b, None)
             if out is not None:
                 return out
     elif op == MATMUL and type(a) is ndarray and type(b) is ndarray:
@@ -110,16 +110,25 @@ cdef object binary_operator(int op, object a, object b):
                 out = queue_matmul(p, <ndarray>a, <ndarray>b)
             if out is not None:
                 return out
-    elif op == MULTIPLY and (type(a) in (list, tuple) or type(b) in (list, tuple)) and repeats(b if type(b) is ndarray else a):
+    elif op == MULTIPLY and (type(a) in SEQUENCES or type(b) in SEQUENCES) and repeats(b if type(b) is ndarray else a):
         return b * int(a) if type(a) is ndarray else a * int(b)
+    elif holds_no_numbers(a) or holds_no_numbers(b):
+        a, b = [x.asnumpy() if isinstance(x, ndarray) else x for x in (a, b)]
+        return a == b if op == EQUAL else a != b if op == NOT_EQUAL else u.numpy(a, b)
     elif not operand(a) or not operand(b):
         if op == EQUAL or op == NOT_EQUAL:
             return compare_unlike(op, a, b)
         return refuse(u, a, b, None)
     return call(u, (a, b), None, True, None, "same_kind", None)
 
+cdef bint holds_no_numbers(object x):
+    """Whether x is an array or a scalar of NumPy's of texts, dates, records or objects: operators with those are NumPy's."""
+    return isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind not in "biufc"
+
+cdef tuple SEQUENCES = (list, tuple, str, bytes)
+
 cdef bint repeats(object x):
-    """Whether a list times x is a longer list: NumPy's scalars of integers do that, its arrays do not."""
+    """Whether a sequence times x is a longer one: NumPy's scalars of integers do that, its arrays do not."""
     return type(x) is ndarray and (<ndarray>x).flags & SCALAR and is_integer((<ndarray>x).code) and (<ndarray>x).code != BOOL
 
 cdef bint operand(object x):

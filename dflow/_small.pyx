@@ -21,6 +21,12 @@ cdef enum:
 LATER = object()                # in place of what is not there, or not small
 cdef tuple PLAIN = (int, float, complex, bool, str, type(None), np.generic, np.dtype, type, type(np._NoValue))
 
+cdef ndarray value_of(ndarray a):
+    """a, as a value if it has no axes: see as_scalar()."""
+    if a.ndim == 0:
+        a.flags |= SCALAR
+    return a
+
 cpdef object call_now(function, tuple arrays, dict keywords, dtype):
     """What a NumPy function makes of arrays that are there and small, as one of ours.
 
@@ -36,7 +42,7 @@ cpdef object call_now(function, tuple arrays, dict keywords, dtype):
     try:
         # Writeable, though nobody writes: some functions copy what they could not write to.
         result = function(*[numpy_window(a) for a in arrays], **keywords)
-        return as_array(result if dtype is None else np.asarray(result, dtype))
+        return value_of(as_array(result if dtype is None else np.asarray(result, dtype)))
     except (FloatingPointError, Warning):       # np.errstate's, and the filters', wish
         raise
     except Exception:
@@ -46,7 +52,9 @@ cdef object seen(object x, intp small, bint inner=False):
     """x as NumPy is to see it, arrays as windows; LATER if it cannot be given at once."""
     cdef list items
     if type(x) is ndarray:
-        return numpy_window(<ndarray>x) if (<ndarray>x).size <= small and is_here(<ndarray>x) else LATER
+        if (<ndarray>x).size > small or not is_here(<ndarray>x):
+            return LATER
+        return numpy_window(<ndarray>x)[()] if (<ndarray>x).flags & SCALAR else numpy_window(<ndarray>x)
     if type(x) is int or type(x) is float or type(x) is str or x is None:
         return x
     if (type(x) is list or type(x) is tuple) and not inner and len(x) <= FEW:
@@ -61,7 +69,9 @@ cdef object seen(object x, intp small, bint inner=False):
 
 cdef object ours(object x):
     """What NumPy returned, as arrays of ours; TypeError for an array of something else than numbers."""
-    if isinstance(x, cnp.ndarray) or isinstance(x, cnp.generic):
+    if isinstance(x, cnp.generic):
+        return value_of(as_array(x))
+    if isinstance(x, cnp.ndarray):
         return as_array(x)
     if isinstance(x, tuple):
         return type(x)(*map(ours, x)) if hasattr(x, "_fields") else tuple(map(ours, x))

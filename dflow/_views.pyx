@@ -455,11 +455,11 @@ def reshape(ndarray self, *shape, order="C", copy=None):
     return reshape_to(self, shape, order, copy)
 
 def transpose(ndarray self, *axes):
-    """A view with the axes in another order: reversed, or as given (a tuple, or one argument each)."""
+    """A view with the axes in another order: reversed, or as given (a sequence, or one argument each)."""
     cdef int order[MAXDIMS]
     cdef int i
-    if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
-        axes = axes[0]
+    if len(axes) == 1 and (axes[0] is None or hasattr(axes[0], "__len__") and getattr(axes[0], "ndim", 1)):
+        axes = None if axes[0] is None else tuple(axes[0])
     if not axes and (axes is None or self.ndim != 0):
         return self.T
     if len(axes) != self.ndim:
@@ -625,6 +625,34 @@ def view(ndarray self, dtype=None):
     v.itemsize = <uint8_t>itemsizes[code]
     return close_view(v)
 
+def getfield(ndarray self, dtype, offset=0):
+    """The view of a part of each element as another type, from that byte on.
+
+    ValueError where it does not lie within the element, or not at a multiple of the size that its type is aligned to.
+    """
+    cdef ndarray v = broadcast_same(self)
+    cdef int code = code_of(dtype)
+    cdef intp start = operator.index(offset)
+    if start < 0:
+        raise ValueError("offset is negative")
+    if itemsizes[code] > self.itemsize:
+        raise ValueError("new type is larger than original type")
+    if start + itemsizes[code] > self.itemsize:
+        raise ValueError("new type plus offset is larger than original type")
+    if start % DTYPES[code].alignment:
+        raise ValueError(f"dflow arrays are aligned: a field of type {DTYPES[code]} cannot lie at offset {start}")
+    v.offset += start
+    v.code = <uint8_t>code
+    v.itemsize = <uint8_t>itemsizes[code]
+    return close_view(v)
+
+def setfield(ndarray self, val, dtype, offset=0):
+    """Store into a part of each element, as another type: see getfield()."""
+    if self.flags & SCALAR:
+        raise TypeError("Can't set fields in a non-void array scalar.")
+    check_writable(self)
+    index_set(getfield(self, dtype, offset), Ellipsis, val)
+
 def copy(ndarray self, order="C"):
     """A copy; order "K": in the memory order of the array."""
     if order != "C" and order != "K":
@@ -703,6 +731,12 @@ def is_scalar(ndarray a):
     """Whether NumPy would have a scalar here."""
     return a.flags & SCALAR != 0
 
+cpdef ndarray as_scalar(ndarray a):
+    """A fresh array, as a value from now on if it has no axes: for what is a scalar in NumPy."""
+    if a.ndim == 0:
+        a.flags |= SCALAR
+    return a
+
 def __copy__(ndarray self):
     return hooks["copy_order"](self, "K")
 
@@ -714,7 +748,7 @@ def __reduce__(ndarray self):
     return array, (values,)                 # array() keeps their order
 
 def item(ndarray self, *args):
-    """One element as a Python scalar."""
+    """One element as a Python scalar. Waits for it."""
     cdef ndarray a = self
     cdef intp offset
     if args:
@@ -765,12 +799,6 @@ def sliding_windows(ndarray a, tuple shape, tuple axes):
         v.shape[<int>axes[i]] -= <intp>shape[i] - 1
     v.flags |= READONLY
     return close_view(v)
-
-def __array__(ndarray self, dtype=None, *, copy=None):
-    if copy is False:
-        raise ValueError("dflow arrays are copied to become NumPy arrays: their memory belongs to the engine")
-    out = self.asnumpy()
-    return out if dtype is None else out.astype(dtype, copy=False)
 
 cdef intp item_offset(ndarray a, tuple args) except -1:
     """The byte offset of what item() names: item(i) counts through the array, item(i, j, ...) indexes it."""
@@ -836,7 +864,7 @@ def fill_numpy(function, out, *args, **keywords):
             results[i] = x
     return results[0] if len(results) == 1 else tuple(results)
 
-for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, fill, resize, setflags, __copy__, __deepcopy__, __reduce__, item, tolist, tobytes, __array__):
+for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, fill, resize, setflags, __copy__, __deepcopy__, __reduce__, item, tolist, tobytes, getfield, setfield):
     attach(_method.__name__, _method)
 set_hook("reshape", reshape)
 

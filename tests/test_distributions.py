@@ -209,7 +209,7 @@ def test_the_stream_of_a_seed():
 def test_streams_differ():
     a, b = np.random.default_rng(1).spawn(2)
     make = np.random.default_rng
-    draws = [g.random(1000) for g in (a, b, make(1), make(2), np.random.RandomState(3))]
+    draws = [g.random(1000) for g in (a, b, make(1), make(2), streams.Shared(3))]
     assert len(numpy.unique(np.concatenate(draws).asnumpy())) == 5000
     assert (make(1).random(1000) == draws[2]).all()
 

@@ -6,6 +6,7 @@ import warnings
 
 import numpy
 import pytest
+from compare import outcome
 from engines import HANG, clean_environment
 
 import dflow.numpy as np
@@ -127,3 +128,36 @@ def test_each_length_has_a_plan_of_its_own():
         same("fft", numbers(n, "D"))
         same("fft", numbers((2, n), "D"))
         same("fft", numbers((n, 2), "D"), axis=0, norm="ortho")
+
+
+@pytest.mark.parametrize("name, keywords", [
+    ("fftn", {"s": (2, 3)}), ("rfft2", {"s": (None, 3)}), ("irfftn", {"s": (3, None), "axes": (0, 1)}),
+    ("fftn", {"axes": ()}), ("rfftn", {"axes": ()}), ("irfftn", {"axes": (5,)}), ("ifftn", {"s": (2,), "axes": (5,)}),
+    ("fftn", {"s": (2, 2), "axes": (0,)}),
+])
+def test_shapes_and_axes_that_numpy_warns_of_or_refuses(name, keywords):
+    def told(module, x):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            result = outcome(lambda: getattr(module.fft, name)(x, **keywords))
+        files = {w.filename for w in caught}
+        shape_or_error = result[1].shape if result[0] == "value" else result
+        return (shape_or_error, [(w.category, str(w.message)) for w in caught]), files
+
+    x = numpy.arange(12.0).reshape(3, 4)
+    expected, _ = told(numpy, x)
+    actual, files = told(np, np.array(x))
+    assert actual == expected
+    assert files <= {__file__}
+
+
+@pytest.mark.parametrize("name", ("fft", "ihfft", "irfft", "fftn", "rfftn", "irfftn"))
+@pytest.mark.parametrize("out", ["", numpy.zeros((3, 4), complex), numpy.zeros(7, complex), numpy.zeros((3, 7), "c8"),
+                                 numpy.zeros((3, 7)), numpy.zeros((3, 4)), numpy.zeros((3, 7), int)])
+def test_outputs_have_to_fit(name, out):
+    x = numpy.arange(12.0).reshape(3, 4)
+    keywords = {"n": 7} if name.endswith("t") else {"s": (3, 7), "axes": (0, 1)}
+    ours = np.array(out) if hasattr(out, "shape") else out
+    expected = outcome(lambda: getattr(numpy.fft, name)(x, out=out, **keywords))
+    actual = outcome(lambda: getattr(np.fft, name)(np.array(x), out=ours, **keywords))
+    assert actual[0] == expected[0] and (actual[0] == "value" or actual == expected)

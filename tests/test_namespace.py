@@ -7,6 +7,7 @@ NumPy's type and text, or the same type only where the sample begins with "?".
 
 import copy
 import importlib
+import inspect
 import operator
 import pickle
 import re
@@ -260,11 +261,80 @@ def test_where_with_python_numbers(dtype):
             assert_same_outcome(*results)
 
 
+@pytest.mark.parametrize("mode", ["warn", "raise", "ignore"])
+def test_tolerances_that_are_not_finite(mode):
+    for tolerances in ((numpy.inf, 0.1), (0.1, numpy.nan)):
+        answers = []
+        for module in (np, numpy):
+            with numpy.errstate(invalid=mode), warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                answers.append(outcome(lambda module=module: module.isclose(module.ones(3), 1.5, *tolerances)))  # noqa: B023
+            answers.append([(str(w.message), w.category, w.filename) for w in caught])
+        assert_same_outcome(answers[0], answers[2])
+        assert answers[1] == answers[3]
+
+
+def test_comparisons_beyond_the_range_of_many():
+    """Where the comparison is queued, as where it is run at once."""
+    for number in (1 << 40, -1 << 40, 1 << 200, -1 << 200):
+        x = np.arange(10000).astype("i4")
+        assert (x < number).all() == (number > 0) and (number <= x).all() == (number < 0)
+        assert not (x == number).any() and (number != x).all()
+
+
+@pytest.mark.parametrize("text", ["x == words", "x != words", "words == x", "x * day", "day * x", "today + x",
+                                  "x - things", "things - x", "x[0] == word", "x + words", "x < words",
+                                  "x == things", "x / day"])
+def test_operators_with_arrays_of_no_numbers(text):
+    """They are NumPy's, and so is the result."""
+    names = {"words": numpy.array(["0", "b", "c"]), "word": numpy.array("0"), "day": numpy.timedelta64(1, "D"),
+             "today": numpy.datetime64("2020-02-28"), "things": numpy.array([0, 2.5, 3], object)}
+    results = [outcome(partial(eval, text, names | {"x": module.arange(3)})) for module in (np, numpy)]
+    if results[0][0] == "error":
+        assert results[0] == results[1]
+    else:
+        assert results[0][1].dtype == results[1][1].dtype and results[0][1].tolist() == results[1][1].tolist()
+
+
+def test_axes_in_arrays():
+    for module in (np, numpy):
+        x = module.ones((2, 3, 4))
+        for axes in (module.array([2, 0, 1]), [2, 0, 1], (2, 0, 1), range(2, -1, -1)):
+            assert x.transpose(axes).shape == module.transpose(x, axes).shape == tuple(x.shape[k] for k in axes)
+        assert module.ones(3).transpose(module.array(0)).shape == (3,)
+
+
 def test_third_party_ufuncs():
     special = pytest.importorskip("scipy.special")
     a = np.array(SOURCES["a"])
     assert isinstance(special.erf(a), np.ndarray)
     assert (special.erf(a).asnumpy() == special.erf(SOURCES["a"])).all()
+
+
+def test_arrays_that_share_memory():
+    for module in (numpy, np):
+        x = module.arange(6)
+        pairs = (x, x), (x[::2], x[1::2]), (x[:3], x[3:])
+        assert [module.shares_memory(*pair) for pair in pairs] == [True, False, False]
+        assert [module.may_share_memory(*pair) for pair in pairs] == [True, True, False]      # their bounds overlap
+        assert not module.may_share_memory(*pairs[1], max_work=1000)
+
+
+def test_put_by_keywords():
+    for module in (numpy, np):
+        x = module.arange(3)
+        x.put(indices=[0, 4], values=7, mode="clip")
+        assert x.tolist() == [7, 1, 7]
+
+
+def test_ufuncs_are_ufuncs():
+    assert isinstance(np.add, np.ufunc) and not isinstance(np.sum, np.ufunc)
+
+
+def test_depth_of_nested_sequences():
+    if "ndmax" in str(inspect.signature(numpy.array)):
+        for call in ("[[1, 2]], ndmax=2", "[[1, 2]], float, ndmax=1", "a, ndmax=1", "1, ndmin=2, ndmax=1"):
+            compare(f"np.array({call})", False)
 
 
 def test_flat_and_flags():
@@ -277,6 +347,46 @@ def test_flat_and_flags():
     assert x.T.flat[1:3].tolist() == plain.T.flat[1:3].tolist() and len(x.flat) == 12
     assert x.flags.c_contiguous and x.T.flags["F"] and x.flags.writeable
     assert not np.broadcast_to(x, (2, 3, 4)).flags.writeable
+
+
+FLAGS = ("x.num", "x.carray", "x.fortran", "x['FORTRAN']", "x['B']", "x['CA']", "x['FNC']", "x['c']",
+         "x[3]", "x.__setitem__('C', True)", "x == x", "x != np.ones(3).flags", "x == 3", "hash(x)")
+
+
+@pytest.mark.parametrize("array", ["np.zeros((2, 3))", "np.zeros((2, 3)).T", "np.zeros((2, 3))[::2, ::2]",
+                                   "np.zeros(3)", "np.broadcast_to(np.zeros(3), (2, 3))"])
+@pytest.mark.parametrize("text", FLAGS)
+def test_flags_as_numpy(array, text):
+    results = [outcome(partial(eval, text, {"np": module, "x": eval(array, {"np": module}).flags}))
+               for module in (np, numpy)]
+    assert results[0][:2] == results[1][:2]
+
+
+FLAT_KEYS = ("2", "-1", "9", "slice(0, 3)", "slice(None, None, 4)", "...", "()", "(1,)", "((1, 2),)", "(slice(2), 1)",
+             "None", "'a'", "[True] * 9", "np.array([True] * 8 + [False])", "np.array([True])", "[1.0, 2.0]", "1.0",
+             "[]",
+             "np.array([[0, 1]])", "np.array([1, 12])", "np.array([1.0])", "2 ** 70")
+
+
+@pytest.mark.filterwarnings("ignore:Invalid non-array indices:DeprecationWarning")
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize("key", FLAT_KEYS)
+def test_keys_and_values_of_flat(key, order):
+    """Values are used again and again; what NumPy's iterator does not take, or warns of, is its own."""
+    for value in (None, 77, [1, 2], [[1, 2]], [[[5]]]):
+        results = []
+        for module in (numpy, np):
+            x = module.array(SOURCES["i"][:3, :3], order=order)
+
+            def use(x=x, module=module, value=value):
+                place = eval(key, {"np": module})
+                if value is None:
+                    return x.flat[place]
+                x.flat[place] = value
+                return x
+
+            results.append(outcome(use))
+        assert_same_outcome(*results)
 
 
 def test_flat_is_an_iterator():
@@ -502,6 +612,17 @@ def test_a_base_lives_as_long_as_its_views():
     assert x.base.tolist() == [0, 1, 2, 3] and x[1:].base is x.base
 
 
+@pytest.mark.parametrize("order", ["C", "F", "A", "c", "f", "a"])
+def test_order_of_the_results_of_einsum(order):
+    for inputs in (("C", "C"), ("F", "F"), ("F", "C")):
+        results = []
+        for module in (np, numpy):
+            x, y = (module.ones(shape, order=inner) for shape, inner in zip([(2, 3, 5), (4, 3)], inputs))
+            flags = module.einsum("...ft,mf->...mt", x, y, order=order).flags
+            results.append((flags.c_contiguous, flags.f_contiguous))
+        assert results[0] == results[1]
+
+
 def test_einsum_gives_a_diagonal_to_write_to():
     for module in (numpy, np):
         x = module.zeros((2, 2))
@@ -673,3 +794,36 @@ def test_small_arrays_are_aligned_for_their_type(dtype):
     alignment = numpy.dtype(dtype).alignment
     arrays = [np.zeros(n, dtype=dtype) + 1 for n in range(1, 20)]
     assert all(dflow.submit(lambda a: a.ctypes.data % alignment, a).result() == 0 for a in arrays)
+
+
+def test_subclasses_of_numpys_arrays_stay_what_they_are(tmp_path):
+    """A matrix multiplies in its own way; what is written to a map of a file is in the file."""
+    with pytest.warns(PendingDeprecationWarning):
+        m = np.asmatrix(np.array([[1.0, 2], [3, 4]]))
+        assert type(m) is numpy.matrix and (m * m == [[7, 10], [15, 22]]).all()
+    path = tmp_path / "a.npy"
+    np.save(path, np.arange(4))
+    mapped = np.load(path, mmap_mode="r+")
+    mapped[1] = 7
+    mapped.flush()
+    assert np.load(path).tolist() == [0, 7, 2, 3]
+
+
+@pytest.mark.filterwarnings("ignore:The:DeprecationWarning")
+@pytest.mark.parametrize("text", ["linalg.qr(a, 'full')", "linalg.qr(a, 'economic')", "linalg.qr(a, 'raw')",
+                                  "linalg.multi_dot([a, a.T], out=np.ones((3, 3), 'f4'))"])
+def test_ways_of_linalg(text):
+    compare(f"np.{text}", True)
+
+
+def test_objects_whose_array_is_ours():
+    class Signal:
+        def __array__(self, dtype=None, copy=None):
+            return np.arange(3.0)
+
+    assert np.sin(Signal()).tolist() == numpy.sin(numpy.arange(3.0)).tolist()
+    assert np.sort(Signal())[::-1].tolist() == [2, 1, 0] and np.array(Signal()).sum() == 3
+
+
+def test_conditions_without_axes_reach_numpy_as_scalars():
+    assert np.piecewise(np.array(3), np.array(3) > 3, [4, 0]) == 0

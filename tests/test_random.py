@@ -1,10 +1,15 @@
 """Random numbers: from the seed and the order of the calls alone, of the right shape, type and distribution."""
 
+import copy
+import pickle
+
 import numpy
 import pytest
 from engines import configured
 
+import dflow
 import dflow.numpy as np
+from dflow.ops.random import Shared
 
 LARGE = 300_000             # more than one block
 
@@ -26,7 +31,7 @@ def draw(text, n, seed=5, make=np.random.default_rng):
 
 
 CASES = [(text, np.random.default_rng) for text in DRAWS + NEWER]
-CASES += [(text, np.random.RandomState) for text in DRAWS + OLDER]
+CASES += [(text, Shared) for text in DRAWS + OLDER]
 
 
 @pytest.mark.parametrize("n", [10, LARGE])
@@ -123,3 +128,105 @@ def test_seeds_of_numpy():
     assert np.random.Generator(np.random.Philox(5)).random(3).tolist() == expected
     children = [np.random.default_rng(child) for child in np.random.SeedSequence(1).spawn(2)]
     assert children[0].random() != children[1].random()
+
+
+LEGACY = """rand(2, 3) | rand() | randn(N) | randint(0, 10, N) | randint(5) | randint(0, 200, (2, N), 'u1')
+    random_sample(N) | random_sample() | normal(2, 3, N) | normal(np.zeros(4), [1, 2, 3, 4]) | normal(0, 1, size=(3, N))
+    uniform(-1, 1, N) | standard_normal((2, 3)) | exponential(2.0, N) | standard_gamma(2, N) | gamma(2, size=N)
+    poisson(3.0, N) | poisson(lam=3.0, size=N) | binomial(10, 0.5, N) | vonmises(0, 4, N) | zipf(3, N) | tomaxint(N)
+    bytes(5) | choice(100, N) | choice(N, 5, False) | choice(np.arange(5) / 2, 3, p=[0.1, 0, 0.2, 0.3, 0.4])
+    permutation(N) | permutation(np.arange(12).reshape(4, 3)) | multinomial(20, [0.2, 0.8], 3) | dirichlet([1, 2, 3], 2)
+    multivariate_normal([0, 1], [[1, 0], [0, 2]], N) | hypergeometric(5, 6, 7, N) | triangular(0, 1, 2, N)
+    normal(0, -1, N) | randint(5, 5, N) | choice(0, 3) | rand(-1) | normal(1, 2, N, 4) | poisson(lam=1, size=N, x=3)
+    normal(0, 1, 2.5) | shuffle(3) | randint(0, 10, N, size=3)"""
+
+
+def of_stream(stream, text, module, n):
+    try:
+        result = eval(f"g.{text}", {"g": stream, "N": n, "np": module})
+    except Exception as error:
+        return type(error), str(error)
+    return (result.asnumpy() if isinstance(result, np.ndarray) else result), stream.get_state()[1:]
+
+
+@pytest.mark.parametrize("n", [10, 5000])
+@pytest.mark.parametrize("text", [text.strip() for line in LEGACY.splitlines() for text in line.split("|")])
+def test_random_state_draws_numpys_numbers(text, n):
+    expected, actual = (of_stream(m.random.RandomState(5), text, m, n) for m in (numpy, np))
+    numpy.testing.assert_equal(actual, expected, strict=True)
+
+
+def test_draws_of_a_random_state_follow_each_other():
+    """Also when they are tasks, and beside a shuffle; pickles and copies go on from where it was."""
+    theirs, ours = numpy.random.RandomState([1, 2]), np.random.RandomState(np.array([1, 2]))
+    with configured(workers=4):
+        rows, expected_rows = np.arange(20000).reshape(-1, 2), numpy.arange(20000).reshape(-1, 2)
+        for n in (LARGE, 3, 7000, 5000, 1):
+            pending = ours.normal(size=n), ours.shuffle(rows), ours.randint(9, size=n)
+            expected = theirs.normal(size=n), theirs.shuffle(expected_rows), theirs.randint(9, size=n)
+            assert (pending[2] == expected[2]).all() and (pending[0] == expected[0]).all()
+        assert (rows == expected_rows).all()
+    ours.normal(size=LARGE), theirs.normal(size=LARGE)
+    copies = copy.deepcopy(ours), pickle.loads(pickle.dumps(ours))
+    assert len({g.rand() for g in (theirs, ours, *copies)}) == 1
+
+
+REFUSED = """g.normal(0, -0.0) | g.exponential(-0.0) | g.normal(0, [1, -1]) | g.normal(0, [1, -1]).sum()
+    g.exponential([-1.0]) | g.uniform([0], [np.inf]) | g.uniform([1], [0])
+    r.uniform([0], [np.inf]) | r.uniform(0, np.inf)
+    g.choice(3.0, 3) | r.choice(3.0, 3) | g.choice('abc') | g.shuffle(np.array(3)) | r.shuffle(np.array(3))
+    g.shuffle(np.ones((2, 3)), axis=2) | g.permutation(np.array(3.0)) | g.permutation(3.0)
+    g.permutation(np.ones((2, 3)), axis=3) | g.permuted(np.ones((2, 3)), out=np.zeros((3, 2)))
+    g.permuted(np.ones((2, 3)), axis=0, out=np.zeros((2, 3), 'i4')) | g.permuted(np.ones(3), out=[1])
+    g.permuted(np.ones((2, 3)), axis=5) | g.multivariate_hypergeometric([1, 2], 5)"""
+
+
+@pytest.mark.parametrize("text", [text.strip() for line in REFUSED.splitlines() for text in line.split("|")])
+def test_what_numpy_refuses(text):
+    told = []
+    for module in (numpy, np):
+        with pytest.raises(Exception) as error:
+            eval(text, {"g": module.random.default_rng(1), "r": module.random, "np": module})
+        told.append((error.type, str(error.value)))
+    assert told[0] == told[1]
+
+
+def test_scales_that_are_pending_are_refused_when_they_are_read():
+    g = np.random.default_rng(1)
+    with configured(workers=2):
+        scale = dflow.submit(lambda: numpy.full(LARGE, -1.0), shape=(LARGE,))
+        x = g.normal(0, scale)
+        with pytest.raises(ValueError, match="scale < 0"):
+            x.sum().item()
+        dflow.waitall()
+    assert g.normal(np.zeros(3), [0, numpy.nan, 1]).shape == g.uniform([1, 2, 3], 4).shape == (3,)
+    assert 0 <= np.random.uniform([1], [0])[0].item() <= 1              # the older interface takes these
+
+
+def test_single_integers_have_the_type_asked_for():
+    for draw in (np.random.default_rng(1).integers, np.random.randint):
+        assert type(draw(3)) is type(draw(3, dtype=int)) is int and type(draw(2, dtype=bool)) is bool
+        for dtype in (np.int16, "u1", np.bool_, np.int64):
+            assert draw(2, dtype=dtype).dtype == dtype and draw(2, dtype=dtype).shape == ()
+
+
+def test_states_and_pickles_of_generators():
+    g = np.random.default_rng(4)
+    g.random(3), g.vonmises(0, 1, 3), g.zipf(3, LARGE)
+    state = g.bit_generator.state
+    copies = pickle.loads(pickle.dumps(g)), copy.deepcopy(g), np.random.default_rng(g.bit_generator.seed_seq)
+    copies[2].bit_generator.state = state
+    draws = [[x.random(3).tolist(), x.vonmises(0, 1, 3).tolist(), x.zipf(3, LARGE).sum().item()] for x in (g, *copies)]
+    assert draws == draws[:1] * 4
+    assert g.multivariate_hypergeometric([3, 4], 7, 2).tolist() == [[3, 4]] * 2
+
+
+def test_random_integers_is_deprecated():
+    for module in (numpy, np):
+        stream = module.random.RandomState(3)
+        with pytest.warns(DeprecationWarning, match=r"Please call randint\(1, 5 \+ 1\) instead") as told:
+            drawn = stream.random_integers(5, size=100)
+        assert told[0].filename == __file__ or module is numpy
+        assert drawn.min() == 1 and drawn.max() == 5
+        with pytest.warns(DeprecationWarning):
+            assert 2 <= module.random.random_integers(2, 3) <= 3

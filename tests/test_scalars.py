@@ -151,3 +151,28 @@ def test_an_index_that_no_integer_of_the_machine_holds(index):
         x[index] = 1.0
     with pytest.raises(IndexError, match="cannot fit"):
         x[index] = x[0]
+
+
+VALUES = """median(x) | percentile(x, 50) | nanmedian(x) | quantile(x, 0.5) | nanpercentile(x, 50) | interp(2.5, x, x)
+    searchsorted(x, 3) | digitize(2.0, x) | linalg.cond(m) | median(m, axis=(0, 1)) | nan_to_num(1.0)
+    choose(1, [3, 4]) | nanargmax(x) | nanvar(x) | real(1j) | imag(1j)
+    unravel_index(3, (2, 3))[0] | ravel_multi_index((1, 1), (2, 3))"""
+
+
+@pytest.mark.parametrize("text", [text.strip() for line in VALUES.splitlines() for text in line.split("|")])
+@pytest.mark.parametrize("n", [6, 6000])
+def test_results_without_axes_are_values(text, n):
+    """So that `b = a = np.median(x); b += 1` leaves a alone."""
+    names = {"x": numpy.arange(n) * 1.0, "m": numpy.eye(2) + 1}
+    expected = eval(f"np.{text}", {"np": numpy, **names})
+    other = result = eval(f"np.{text}", {"np": np, **{name: np.array(x) for name, x in names.items()}})
+    assert np.isscalar(result) and numpy.isscalar(expected)
+    other += 1
+    assert result == expected and other == expected + 1
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "wrap"])
+def test_padding_keeps_the_order_of_memory(mode):
+    for order in "CF":
+        a = np.pad(np.ones((4, 5, 6), order=order), 2, mode)
+        assert a.flags.f_contiguous == (order == "F") and a.flags.c_contiguous == (order == "C")

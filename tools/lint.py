@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ["dflow", "tests", "bench", "tools"]
-CODE = {".py", ".pyx", ".pxd", ".c", ".h"}
+FOLDERS = ["dflow", "tests", "bench", "examples", "tools"]
+CODE = {".py", ".pyi", ".pyx", ".pxd", ".c", ".h"}
 MAX_LINES = 1000
 
 

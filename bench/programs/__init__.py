@@ -16,9 +16,9 @@ RTOL_SINGLE = 1e-4
 NAMES = sorted(path.stem for path in Path(__file__).parent.glob("[a-z]*.py"))
 
 
-def load(name, library="numpy"):
+def load(name, library="numpy", folder=Path(__file__).parent):
     """The program as a new module, its import line naming `library`."""
-    path = Path(__file__).with_name(f"{name}.py")
+    path = folder / f"{name}.py"
     source = path.read_text()
     if source.count(IMPORT) != 1:
         raise ValueError(f"{path.name} must have exactly one line {IMPORT.strip()!r}")

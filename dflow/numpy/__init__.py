@@ -5,15 +5,18 @@ looked up when it is first used: its function then runs as a blocking call, on c
 """
 
 import importlib
+import sys as _sys
 import types
 
 import numpy as _numpy
 
 from dflow import ops
 from dflow._array import ndarray
+from dflow._ufunc import ufunc as _ufunc
 from dflow._views import is_scalar
 from dflow.ops import fallback as _fallback
 from dflow.ops import methods as _methods
+from dflow.ops.table import method as _method
 from dflow.ops.table import namespace as _namespace
 
 globals().update(_namespace("numpy"))
@@ -26,15 +29,23 @@ _SAME = """e euler_gamma inf nan newaxis pi little_endian True_ False_ ScalarTyp
     inexact floating complexfloating dtype finfo iinfo errstate seterr geterr seterrcall geterrcall
     set_printoptions get_printoptions printoptions
     promote_types issubdtype isdtype typename base_repr binary_repr format_float_positional format_float_scientific
-    s_ index_exp ndindex iterable getbufsize setbufsize"""
+    s_ index_exp ndindex iterable getbufsize setbufsize __array_api_version__ __array_namespace_info__"""
 globals().update({name: getattr(_numpy, name) for name in _SAME.split()})
 for _name in ("float128", "complex256"):            # where the platform has them
     if hasattr(_numpy, _name):
         globals()[_name] = getattr(_numpy, _name)
 __version__ = _numpy.__version__                    # of the NumPy whose interface this is
-shares_memory = may_share_memory = _methods.shares_memory
+__all__ = [name for name in _numpy.__all__ if name[0] != "_"]
+shares_memory, may_share_memory = _methods.shares_memory, _methods.may_share_memory
 
-_SUBMODULES = ("linalg", "fft", "random", "testing")
+_SUBMODULES = ("linalg", "fft", "random", "testing", "typing")
+
+
+@_method("__array_namespace__")
+def _array_namespace(self, *, api_version=None):
+    """This module. ValueError for a version of the Array API standard that NumPy does not follow."""
+    _numpy.empty(0).__array_namespace__(api_version=api_version)
+    return _sys.modules[__name__]
 
 
 def _types(x):
@@ -54,6 +65,15 @@ def isscalar(element):
 def can_cast(from_, to, casting="safe"):
     """Whether a cast is allowed by a casting rule."""
     return _numpy.can_cast(_types(from_), to, casting)
+
+
+class _Ufuncs(type):
+    def __instancecheck__(cls, x):
+        return isinstance(x, (_ufunc, _numpy.ufunc))
+
+
+class ufunc(metaclass=_Ufuncs):
+    """The type of universal functions, for isinstance: those of this namespace, NumPy's own and third parties'."""
 
 
 class _Maker:
@@ -82,6 +102,9 @@ class vectorize(_numpy.vectorize):
 def nditer(op, *args, **keywords):
     """numpy.nditer over the memory of the arrays, when no work on it is pending; what it writes is in them."""
     return _numpy.nditer(_fallback.opened(op), *args, **keywords)
+
+
+nditer.__wrapped__ = _numpy.nditer          # for its signature
 
 
 def __getattr__(name):

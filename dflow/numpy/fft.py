@@ -1,5 +1,7 @@
 """numpy.fft over dflow arrays: see dflow/ops/fft.py."""
 
+from numpy.fft import __all__  # noqa: F401
+
 import dflow.ops.fft  # noqa: F401  (makes the rows)
 from dflow.ops.table import namespace as _namespace
 

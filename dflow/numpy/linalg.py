@@ -1,6 +1,6 @@
 """numpy.linalg over dflow arrays: see dflow/ops/linalg.py."""
 
-from numpy.linalg import LinAlgError  # noqa: F401
+from numpy.linalg import LinAlgError, __all__  # noqa: F401
 
 import dflow.ops.linalg  # noqa: F401  (makes the rows)
 from dflow.ops.table import namespace as _namespace

@@ -1,8 +1,11 @@
-"""numpy.random over dflow arrays. The streams are dflow's own: see dflow/ops/random.py."""
+"""numpy.random over dflow arrays. The streams are dflow's own (dflow/ops/random.py), but RandomState's: NumPy's."""
 
 import importlib
 
-import dflow.ops.random  # noqa: F401  (makes the rows)
+from numpy.random import __all__  # noqa: F401
+
+import dflow.ops.legacy  # noqa: F401  (makes the rows, as the next)
+import dflow.ops.random  # noqa: F401
 from dflow.ops.table import namespace as _namespace
 
 globals().update(_namespace("numpy.random"))

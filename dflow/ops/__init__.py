@@ -4,6 +4,7 @@ from dflow.ops import (
     creation,
     einsum,
     elementwise,
+    export,
     host,
     linear,
     methods,

@@ -12,7 +12,7 @@ from dflow._array import array as as_array
 from dflow._array import empty as new
 from dflow._array import ndarray
 from dflow._index import take
-from dflow._make import converted, empty_like, full, in_order, zeros
+from dflow._make import check_device, converted, empty_like, full, in_order, zeros
 from dflow._order import small_repeat
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to, diagonal_of
@@ -28,7 +28,8 @@ op("[1, 2, 3]", "[[1.5, 2], [3, 4]]", "a", "a, 'f4'", "a.T", "a, copy=False", "3
     "[[a[0, 0]], [1, 2]]", "(a[0, 0], i[0, 0])", "[1, a[0, 0]]", "[a[0, 0].astype('f4'), 1.5]", "[a[:1], [1.0]]",
     "[a[0, 0], True]", "[[a[0, 0], a[0, 1]], a[1, :2]]", "([i[0, 0]], [i[0, 1]])", "[[a[0, 0]], []]",
     "[c[0], c[1]]")(_make.array)
-op("[1, 2]", "a", "a, int", "i, 'f4'", "a.T, order='C'", "[a, a], 'f4'", aliases=("asanyarray",))(_make.asarray)
+op("[1, 2]", "a", "a, int", "i, 'f4'", "a.T, order='C'", "a, device='cpu'", "a, device='gpu'",
+    "[a, a], 'f4'", aliases=("asanyarray",))(_make.asarray)
 
 
 @op("a.T", "2.5", "a, 'f4'")
@@ -51,27 +52,29 @@ def copy(a, order="K", subok=False):
     return _make.array(a, order=order)
 
 
-@op("a, 'f4'", "i, bool")
+@op("a, 'f4'", "i, bool", "np.int64(3), float", "[1], float", "a, int, device='gpu'")
 def astype(x, dtype, /, *, copy=True, device=None):
-    """A copy of another type."""
-    if not isinstance(x, ndarray):
-        raise TypeError(f"Input should be a NumPy array. It is of type {type(x)}.")
-    return x.astype(dtype, copy=copy)
+    """A copy of another type. TypeError for what is neither an array nor a scalar of NumPy's."""
+    check_device(device)
+    if not isinstance(x, (ndarray, numpy.ndarray, numpy.generic)):
+        raise TypeError(f"Input should be a NumPy array or scalar. It is a {type(x)} instead.")
+    return as_array(x).astype(dtype, copy=copy)
 
 
 # -- filled ----------------------------------------------------------------------------------------
 
-op("(0, 3), int", "-1", "(2, -3)", "?2.5", "?'a'")(_make.empty)
+op("(0, 3), int", "-1", "(2, -3)", "3, device='gpu'", "3, device=1", "?2.5", "?'a'")(_make.empty)
 op("(2, 3)", "3", "()", "(0, 2)", "2, int", "2, 'c8'", "(2, 3), order='F'", "-1", "(2, -3)", "'a'", "?2.5", "(2, 'a')",
-    "(2, 3), bool", "i[0, :2]", "1 << 62")(_make.zeros)
-op("(2, 3)", "3", "()", "(0, 2)", "2, int", "2, 'c8'", "(2, 3), order='F'", "-1", "(2, 3), bool")(_make.ones)
+    "(2, 3), bool", "i[0, :2]", "1 << 62", "2, device='cpu'", "2, device='gpu'")(_make.zeros)
+op("(2, 3)", "3", "()", "(0, 2)", "2, int", "2, 'c8'", "(2, 3), order='F'", "-1", "(2, 3), bool",
+    "2, device='gpu'")(_make.ones)
 op("(2, 3), 7", "3, 1.5", "3, True", "3, 2j", "(2, 2), [1, 2]", "2, 300, 'u1'", "2, 1.5, int", "(2, 4), v",
     "(2, 3), v",
-    "3, np.float32(2)", "-1, 0")(_make.full)
-op(kind="kernel")(_make.empty_like)
-op("a", "i.T", "a, 'f4'", "a, shape=(2,)", "[1, 2]", "b")(_make.zeros_like)
-op("a", "i.T", "a, 'f4'", "a, shape=(2,)", "[1, 2]", "b")(_make.ones_like)
-op("a, 2", "i, 2.5", "a, 1, int", "a, v", "[1, 2], 0.5", "i, 1, shape=(2,)")(_make.full_like)
+    "3, np.float32(2)", "-1, 0", "2, 1, device='gpu'")(_make.full)
+op("a, device='gpu'", kind="kernel")(_make.empty_like)
+op("a", "i.T", "a, 'f4'", "a, shape=(2,)", "[1, 2]", "b", "a, device='gpu'")(_make.zeros_like)
+op("a", "i.T", "a, 'f4'", "a, shape=(2,)", "[1, 2]", "b", "a, device='gpu'")(_make.ones_like)
+op("a, 2", "i, 2.5", "a, 1, int", "a, v", "[1, 2], 0.5", "i, 1, shape=(2,)", "a, 1, device='gpu'")(_make.full_like)
 
 
 # -- ranges ----------------------------------------------------------------------------------------
@@ -85,9 +88,11 @@ SMALL = 4096                # up to so many elements NumPy makes the range at on
     "9000, dtype='f4'", "0, 3000, 0.3, 'f4'", "5, 5000, 1, 'i2'", "1, 2, 0", "", "5, dtype=bool", "'a'", "4j",
     "stop=4", "3, step=2",
     "-7, 8, 5", "0, 1, 0.3", "2.5, -1, -0.5", "0.5, 0.5", "-5", "3, 0", "1e308, -1e308, -1e308", "0.0, 1e-320, 1e-321",
-    "np.int8(5)", "np.float32(5)", "0, 1 << 62, 1 << 50", "10000, 0, -2", "6000, dtype='c16'", "np.nan", "1, None")
+    "np.int8(5)", "np.float32(5)", "0, 1 << 62, 1 << 50", "10000, 0, -2", "6000, dtype='c16'", "np.nan", "1, None",
+    "3, device='cpu'", "3, device='gpu'")
 def arange(start=None, stop=None, step=None, dtype=None, *, device=None, like=None):
     """start, start + step, ... below stop."""
+    check_device(device)
     if dtype is None:
         result = _make.small_range(start, stop, step)
         if result is not None:
@@ -158,9 +163,10 @@ def _count_up(n, dtype):
 @op("0, 1", "0, 10, 5", "0, 1, 7, False", "0, 1, retstep=True", "2, 2, 4", "0, 1, 0", "0, 1, 1", "0, 1, -1",
     "0, 9, 4, dtype=int",
     "1j, 2, 5", "[0, 1], 2, 3", "0, 1, 5000", "v, 2, 3, axis=1", "0, 1, 2.5", "-3, 7, 10000, False",
-    "0, 1, 5, dtype='f4'")
+    "0, 1, 5, dtype='f4'", "0, 1, 3, device='gpu'")
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
-    """`num` numbers from start to stop, evenly spaced."""
+    """`num` numbers from start to stop, evenly spaced. Waits for bounds that are arrays."""
+    check_device(device)
     number = operator.index(num)
     scalars = isinstance(start, (int, float)) and isinstance(stop, (int, float))
     if number < 0 or not scalars or dtype is not None or not (abs(start) < 1e300 and abs(stop) < 1e300):
@@ -194,14 +200,14 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
 
 # -- matrices and grids ----------------------------------------------------------------------------
 
-@op("3", "2, 3", "3, 2, 1", "3, k=-1", "3, dtype=int", "3, k=5", "3, 3, -2", "0", "-1", "2, order='F'")
+@op("3", "2, 3", "3, 2, 1", "3, k=-1", "3, dtype=int", "3, k=5", "3, 3, -2", "0", "-1", "2, order='F'",
+    "2, device='gpu'", "2, 3, 1 << 63", "2, 3, -1 << 63", "0, 0, 1", "3, k=-3", "2, 2, 0.5")
 def eye(N, M=None, k=0, dtype=float, order="C", *, device=None, like=None):
     """Ones on the k-th diagonal of an N x M matrix, zeros elsewhere."""
     n = operator.index(N)
     m = n if M is None else operator.index(M)
-    k = operator.index(k)
-    result = zeros((n, m), dtype, order)
-    diagonal_of(result, k)[...] = 1
+    result = zeros((n, m), dtype, order, device=device)
+    diagonal_of(result, max(min(operator.index(k), m), -n))[...] = 1
     return result
 
 
@@ -378,7 +384,8 @@ def _fits(shape, width, mode):
 
 def _padded(a, width, mode, value):
     shape = tuple(n + before + after for n, (before, after) in zip(a.shape, width))
-    result = full(shape, value, a.dtype) if mode == "constant" else new(shape, a.dtype)
+    order = "F" if a.flags.fnc else "C"
+    result = full(shape, value, a.dtype, order) if mode == "constant" else _make.empty(shape, a.dtype, order)
     result[tuple(slice(before, before + n) for n, (before, _) in zip(a.shape, width))] = a
     if mode == "constant":
         return result

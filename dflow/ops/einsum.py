@@ -10,6 +10,7 @@ from collections import namedtuple
 import numpy
 
 from dflow._array import array as as_array
+from dflow._make import in_order
 from dflow._small import LATER, at_once, bare
 from dflow._views import broadcast_to, diagonal_of, known_order
 from dflow.ops.linear import multiply
@@ -38,7 +39,8 @@ EINSUMS = (
     "'... , ...', a, v", "'...i,...i->...', f, f", "'ij...,jk...->ik...', f[0], f[0].T", "'abc,cd->abd', f, a.T",
     "'...j->j', a", "'...j->j', v", "'ij,ji->', a, a.T", "'ii,jj', m, m",
     "'i,i,i->i', v, v, v", "'iij->ij', m[:, :, None] * v", "'bij,bij->', f, f", "'i,ij,j', v[:3], a, v",
-    "'b,b', b[0], b[0]", "'ij,jk', c, c.T")
+    "'b,b', b[0], b[0]", "'ij,jk', c, c.T", "'ij->i', a, casting='x'",
+    "a, [0, -1], v, [-1], [0]")
 
 
 @op(*EINSUMS, close=True)
@@ -52,12 +54,15 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
                          "or at least one operand and its corresponding subscripts list")
     if order != "K":
         order = known_order(order)
+    numpy.can_cast(float, float, casting)               # its own error for a rule that there is not
     if len(operands) > 2 and type(operands[0]) is str and out is None and dtype is None and not optimize:
         result = at_once(_numpy_einsum, operands, None, FEW)
         if result is not LATER:
             return result
     arrays, plan = _planned(operands, optimize)
     arrays = _cast(arrays, dtype, casting)
+    if order == "A":
+        order = "F" if all(x.flags.fnc or x.ndim < 2 for x in arrays) and any(x.flags.fnc for x in arrays) else "C"
     for k, i, j in plan.diagonals:
         arrays[k] = diagonal_of(arrays[k], 0, i, j)
     for i, j, prepare_left, prepare_right, sums, shape in plan.steps:
@@ -68,7 +73,7 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
         arrays.append(product if shape is None else product.reshape(shape))
     result = arrays[0] if plan.last is None else _prepared(arrays[0], plan.last)
     if out is None:
-        return result
+        return in_order(result, order)
     out[...] = result
     return out
 
@@ -108,6 +113,8 @@ def _planned(operands, optimize):
     if not isinstance(operands[0], str):
         arrays = [as_array(x) for x in operands[:len(operands) // 2 * 2:2]]
         call = [_shadow(arrays[k // 2]) if k % 2 == 0 and k // 2 < len(arrays) else x for k, x in enumerate(operands)]
+        if any(type(label) is int and label < 0 for labels in call[1::2] for label in labels):
+            numpy.einsum(*call, optimize=optimize)      # an error, but for some that NumPy optimizes
         return arrays, _plan(call, arrays, optimize)
     arrays = [as_array(x) for x in operands[1:]]
     key = (operands[0], optimize if type(optimize) is bool else str(optimize), *[x.shape for x in arrays])

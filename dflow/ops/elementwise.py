@@ -1,11 +1,13 @@
 """Every ufunc of NumPy, and the functions that are a few of them put together."""
 
+import cmath
 import operator
+import warnings
 
 import numpy
 
 from dflow._array import array as as_array
-from dflow._array import empty, set_hook
+from dflow._array import empty, ndarray, set_hook
 from dflow._index import where
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to
@@ -36,6 +38,7 @@ true_divide = wrap_ufunc(numpy.true_divide)
 maximum = wrap_ufunc(numpy.maximum)
 minimum = wrap_ufunc(numpy.minimum)
 absolute = wrap_ufunc(numpy.absolute)
+isfinite = wrap_ufunc(numpy.isfinite)
 isnan = wrap_ufunc(numpy.isnan)
 conjugate = wrap_ufunc(numpy.conjugate)
 rint = wrap_ufunc(numpy.rint)
@@ -117,16 +120,19 @@ def _round_integers(a, decimals, out):
 set_hook("round", round)
 
 
-@op("a", "c", "i", "b")
+_NUMBERS = (int, float, complex)
+
+
+@op("a", "c", "i", "b", "2.5", "3j", "[1j, 2]")
 def real(val):
-    """The real part, as a view."""
-    return as_array(val).real
+    """The real part, as a view; a number's as a number."""
+    return val.real if isinstance(val, _NUMBERS) else as_array(val).real
 
 
-@op("a", "c", "i")
+@op("a", "c", "i", "2.5", "3j", "True")
 def imag(val):
-    """The imaginary part: a view, or zeros for real types."""
-    return as_array(val).imag
+    """The imaginary part: a view, or zeros for real types; a number's as a number."""
+    return val.imag if isinstance(val, _NUMBERS) else as_array(val).imag
 
 
 @op("c", "c, True", "a", "i")
@@ -177,14 +183,33 @@ def _dtype(x):
 @op("a, a + 1e-9", "a, v", "n, n, equal_nan=True", "n, n", "i, i + 1, 0.5", "a, a * 1.1, 1e-1")
 def isclose(a, b, rtol=1.0e-5, atol=1.0e-8, equal_nan=False):
     """Where |a - b| <= atol + rtol * |b|; infinities of one sign are close to each other."""
-    x, y = as_array(a), as_array(b)
-    y = y.astype(numpy.result_type(y.dtype, 1.0), copy=False)
+    x, y, atol, rtol = (value if isinstance(value, (int, float, complex)) else as_array(value)
+                        for value in (a, b, atol, rtol))
+    y = float(y) if isinstance(y, int) else y if isinstance(y, (float, complex)) else _inexact(y)
+    _check_tolerances(atol, rtol)
     with numpy.errstate(invalid="ignore"):
         close = absolute(x - y) <= atol + rtol * absolute(y)
-        result = (close & wrap_ufunc(numpy.isfinite)(y)) | (x == y)
+        result = (close & isfinite(y)) | (x == y)
         if equal_nan:
             result = result | (isnan(x) & isnan(y))
     return result
+
+
+def _inexact(x):
+    return x.astype(numpy.result_type(x.dtype, 1.0), copy=False)
+
+
+def _check_tolerances(atol, rtol):
+    """What NumPy says of tolerances that are no finite numbers: errstate(invalid=...) decides if it warns or raises."""
+    if isinstance(atol, ndarray) or isinstance(rtol, ndarray):
+        return                                          # their values would have to be waited for
+    if not (cmath.isfinite(atol) and cmath.isfinite(rtol)):
+        text = f"One of rtol or atol is not valid, atol: {atol}, rtol: {rtol}"
+        mode = numpy.geterr()["invalid"]
+        if mode == "raise":
+            raise FloatingPointError(text)
+        if mode == "warn":
+            warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
 @op("a, a", "a, v", "n, n", "n, n, equal_nan=True", kind="blocking")
@@ -222,7 +247,7 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     x = as_array(x)
     x = x.copy() if copy else x
     if x.dtype.kind not in "fc":
-        return x
+        return x if x.ndim else x[()]
     for part in (x.real, x.imag) if x.dtype.kind == "c" else (x,):
         limits = numpy.finfo(part.dtype)
         high = limits.max if posinf is None else posinf
@@ -231,16 +256,15 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
         fixed = where(isnan(part), numpy.asarray(nan, part.dtype), part)
         fixed = where(infinite & (part > 0), numpy.asarray(high, part.dtype), fixed)
         part[...] = where(infinite & (part < 0), numpy.asarray(low, part.dtype), fixed)
-    return x
+    return x if x.ndim else x[()]
 
 
-@op("a", "s", "f")
+@op("a", "s", "f", "h * 0", "h / 1000", "i", "b", "c", "2")
 def sinc(x):
     """sin(pi x) / (pi x), 1 at 0."""
-    x = as_array(x)
-    if x.dtype.kind in "iub":
-        x = x.astype(float)
-    y = numpy.pi * where(x == 0, numpy.asarray(1.0e-20, x.dtype), x)
+    x = as_array(x) * numpy.pi
+    eps = numpy.finfo(x.dtype).eps if x.dtype.kind == "f" else 1.0e-20
+    y = where(x != 0, x, numpy.asarray(eps, x.dtype))
     return wrap_ufunc(numpy.sin)(y) / y
 
 

@@ -7,14 +7,14 @@ import numpy
 from dflow._array import array as as_array
 from dflow._array import ndarray, window
 from dflow._small import call_now, small_first
-from dflow._views import open_window
+from dflow._views import as_scalar, is_scalar, open_window
 from dflow.ops.host import submit
 
 
 def unwrap(x):
-    """Our arrays, also inside lists and the like, as NumPy's. Waits."""
+    """Our arrays, also inside lists and the like, as NumPy's arrays or scalars. Waits."""
     if isinstance(x, ndarray):
-        return x.asnumpy()
+        return x.asnumpy()[()] if is_scalar(x) else x.asnumpy()
     if type(x) in (list, tuple):
         return type(x)(map(unwrap, x))
     if type(x) is dict:
@@ -35,9 +35,14 @@ def opened(x):
 
 
 def wrap(x):
-    """NumPy's numeric arrays and scalars, also inside tuples and the like, as ours; anything else as it is."""
-    if isinstance(x, (numpy.ndarray, numpy.generic)):
+    """NumPy's numeric arrays and scalars, also inside tuples and the like, as ours; anything else as it is.
+
+    So are subclasses: a matrix multiplies in another way, what is written to a memmap shall reach its file.
+    """
+    if type(x) is numpy.ndarray:
         return as_array(x) if x.dtype.kind in "biufc" else x
+    if isinstance(x, numpy.generic):
+        return as_scalar(as_array(x)) if x.dtype.kind in "biufc" else x
     if isinstance(x, tuple) and hasattr(x, "_fields"):
         return type(x)(*map(wrap, x))
     if type(x) in (list, tuple):
@@ -79,7 +84,7 @@ def task(function, *arrays, shape, dtype, **keywords):
     if result is not None:
         return result
     shape = shape() if isinstance(shape, FunctionType) else shape
-    return submit(function, *arrays, shape=shape, dtype=dtype() if asked else dtype, **keywords)
+    return as_scalar(submit(function, *arrays, shape=shape, dtype=dtype() if asked else dtype, **keywords))
 
 
 def window_of(x):

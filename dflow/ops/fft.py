@@ -10,6 +10,7 @@ import operator
 
 import numpy
 from numpy.fft import _pocketfft_umath as loops
+from numpy.fft._pocketfft import _cook_nd_args
 from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array import array as as_array
@@ -73,7 +74,9 @@ class Plan:
         if points < 1:
             raise ValueError(f"Invalid number of FFT data points ({points}) specified.")
         k = normalize_axis_index(axis, len(shape))
-        self.name = LOOPS[name, points % 2].__name__
+        loop = self.loop = LOOPS[name, points % 2]
+        self.name = loop.__name__
+        self.source = dtype
         self.axis = k
         self.shape = (*shape[:k], points // 2 + 1 if name == "rfft" else points, *shape[k + 1:])
         self.dtype = getattr(numpy.fft, name)(numpy.ones(2 + points % 2, dtype)).dtype
@@ -81,7 +84,6 @@ class Plan:
         length = points // 2 + 1 if name == "irfft" else points
         theirs = _scipy_loops()
         if theirs is None or number is None or shape[k] != length or 0 in shape or dtype.char not in PLAIN[name]:
-            loop = LOOPS[name, points % 2]
             # Naming the last axis costs the loop more than it needs for a few elements.
             axes = {} if k == len(shape) - 1 else {"axes": [(k - len(shape),), (), (k - len(shape),)]}
 
@@ -103,6 +105,16 @@ class Plan:
 
             self.fill = fill
 
+    def check(self, out):
+        """NumPy's errors of an output."""
+        shape = getattr(out, "shape", None)
+        if shape is None:
+            raise TypeError("return arrays must be of ArrayType")
+        if len(shape) != len(self.shape) or shape[self.axis] != self.shape[self.axis]:
+            raise ValueError("output array has wrong shape.")
+        if not numpy.can_cast(self.dtype, out.dtype, "same_kind"):
+            self.loop(numpy.empty(1, self.source), 1, numpy.empty(1, out.dtype))
+
     def make(self, x):
         """The transform of a NumPy array."""
         return watch(self.name, self.fill, x, numpy.empty(self.shape, self.dtype))
@@ -111,9 +123,11 @@ class Plan:
 _plan = functools.lru_cache(1000)(Plan)
 
 
-def _transformed(name, a, n, axis, norm):
-    """The transform along one axis."""
+def _transformed(name, a, n, axis, norm, out=None):
+    """The transform along one axis; the caller copies it to `out`, which is looked at here."""
     plan = _plan(name, a.dtype, a.shape, n, axis, norm)
+    if out is not None:
+        plan.check(out)
     result = call_now(plan.make, (a,), {}, None)
     if result is None:
         result = empty(plan.shape, plan.dtype)
@@ -149,7 +163,7 @@ def _one(name):
     """A transform along one axis."""
 
     def transform(a, n=None, axis=-1, norm=None, out=None):
-        return _give(out, _transformed(name, as_array(a), n, axis, norm))
+        return _give(out, _transformed(name, as_array(a), n, axis, norm, out))
 
     _add(name, transform, ONE)
 
@@ -160,12 +174,12 @@ def _hermitian():
     def hfft(a, n=None, axis=-1, norm=None, out=None):
         a = as_array(a)
         n = 2 * (a.shape[axis] - 1) if n is None else n
-        return _give(out, _transformed("irfft", conjugate(a), n, axis, SWAPPED.get(norm, norm)))
+        return _give(out, _transformed("irfft", conjugate(a), n, axis, SWAPPED.get(norm, norm), out))
 
     def ihfft(a, n=None, axis=-1, norm=None, out=None):
         a = as_array(a)
         n = a.shape[axis] if n is None else n
-        return _give(out, conjugate(_transformed("rfft", a, n, axis, SWAPPED.get(norm, norm))))
+        return _give(out, conjugate(_transformed("rfft", a, n, axis, SWAPPED.get(norm, norm), out)))
 
     _add("hfft", hfft, ONE)
     _add("ihfft", ihfft, ONE)
@@ -179,18 +193,12 @@ def _several(name):
 
     def transform(a, s=None, axes=default, norm=None, out=None):
         a = as_array(a)
-        places = list(axes if axes is not None else range(a.ndim) if s is None else range(a.ndim - len(s), a.ndim))
-        places = [normalize_axis_index(k, a.ndim) for k in places]
-        if s is not None and len(s) != len(places):
-            raise ValueError("Shape and axes have different lengths.")
-        if not places:
+        points, axes = _cook_nd_args(a, s, axes, last == "irfft")
+        if not axes and last != others:
             raise IndexError("list index out of range")
-        points = [a.shape[k] if n == -1 else n for n, k in zip([-1] * len(places) if s is None else s, places)]
-        if s is None and last == "irfft":
-            points[-1] = 2 * (points[-1] - 1)
-        steps = list(zip([others] * (len(places) - 1) + [last], points, places))
+        steps = list(zip([others] * (len(axes) - 1) + [last], points, axes))
         for one, n, k in steps if last == "irfft" else reversed(steps):
-            a = _transformed(one, a, n, k, norm)
+            a = _transformed(one, a, n, k, norm, None if last == "irfft" != one else out)
         return _give(out, a)
 
     _add(name, transform, SEVERAL)
@@ -217,16 +225,16 @@ for _name in "fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn".split():
     _several(_name)
 
 
-@op("5", "6, 0.5", "2.5", module="numpy.fft")
+@op("5", "6, 0.5", "2.5", "5, device='gpu'", module="numpy.fft")
 def fftfreq(n, d=1.0, device=None):
     """The frequencies of a transform's points."""
-    return as_array(numpy.fft.fftfreq(n, d))
+    return as_array(numpy.fft.fftfreq(n, d, device))
 
 
-@op("5", "6, 0.5", module="numpy.fft")
+@op("5", "6, 0.5", "5, device='gpu'", module="numpy.fft")
 def rfftfreq(n, d=1.0, device=None):
     """The frequencies of a real transform's points."""
-    return as_array(numpy.fft.rfftfreq(n, d))
+    return as_array(numpy.fft.rfftfreq(n, d, device))
 
 
 def _shift(x, axes, sign):

@@ -1,5 +1,7 @@
 """Host tasks: Python functions that run on a worker when their arrays are there."""
 
+from types import GenericAlias
+
 from dflow import _array
 from dflow._array import ndarray
 from dflow._host import host
@@ -26,6 +28,8 @@ class Future:
     def __await__(self):
         yield from wait_async(self._state).__await__()
         return self.result()
+
+    __class_getitem__ = classmethod(GenericAlias)       # Future[int], in annotations
 
     def __repr__(self):
         return f"<Future {'done' if self.done() else 'pending'}>"

@@ -31,6 +31,8 @@ _sqrt = wrap_ufunc(numpy.sqrt)
 
 
 FEW = 256               # elements of matrices that take less time here than a task
+# For samples: a matrix whose inverse is far off when it is computed in the precision in which it is given.
+SINGLE = "1 / (np.arange(5)[:, None] + np.arange(1, 6)).astype('f4')"
 
 
 def op(*samples, **keywords):
@@ -57,6 +59,16 @@ _eigvalsh = {x: _loop(f"eigvalsh_{x}", b"Eigenvalues did not converge") for x in
 _svd = {x: _loop(x, b"SVD did not converge") for x in ("svd", "svd_f", "svd_s")}
 
 
+def _computed(loop, *arrays):
+    """What a loop makes of the arrays: computed in double precision, as NumPy does, and given in their type."""
+    dtype = arrays[0].dtype if len(arrays) == 1 else numpy.result_type(*[x.dtype for x in arrays])
+    if dtype.char in "dD":
+        return loop(*[x.astype(dtype, copy=False) for x in arrays])
+    wide = loop(*[x.astype("D" if dtype.kind == "c" else "d") for x in arrays])
+    parts = [x.astype("F" if x.dtype.kind == "c" else "f") for x in (wide if type(wide) is tuple else (wide,))]
+    return tuple(parts) if type(wide) is tuple else parts[0]
+
+
 def _matrices(a, square=False):
     """Arrays of at least two axes, in a type that LAPACK has."""
     a = as_array(a)
@@ -73,37 +85,38 @@ def _supported(a):
     return a.astype(float) if a.dtype.kind in "iub" else a
 
 
-@op("m", "a", "v", "np.stack([m, m + 1])", "m.astype('f4')", "i[:, :3]", "m * 1j", "m.astype('f2')", "np.zeros((0, 0))")
+@op("m", "a", "v", "np.stack([m, m + 1])", "m.astype('f4')", "i[:, :3]", "m * 1j", "m.astype('f2')", "np.zeros((0, 0))",
+    SINGLE, SINGLE + " * np.complex64(1j)")
 def inv(a):
     """The inverse of square matrices (..., n, n). LinAlgError for a singular one, when the result is read."""
-    return _inv(_matrices(a, True))
+    return _computed(_inv, _matrices(a, True))
 
 
 @op("m, v[:3]", "m, a", "np.stack([m, m + 1]), a", "m, v", "a, v", "m, m * 1j", "m.astype('f4'), m",
-    "i[:, :3], v[:3]", "v, v")
+    "i[:, :3], v[:3]", "v, v", SINGLE + ", np.ones(5, 'f4')", SINGLE + ", np.ones((5, 2), 'c8')")
 def solve(a, b):
     """The solution x of a @ x = b: a is (..., n, n), b and x are (n,) or (..., n, k). LinAlgError as for inv()."""
-    a, b = _matrices(a, True), as_array(b)
-    dtype = numpy.result_type(a.dtype, _supported(b).dtype)
-    return (_solve1 if b.ndim == 1 else _solve)(a.astype(dtype, copy=False), b.astype(dtype, copy=False))
+    a, b = _matrices(a, True), _supported(as_array(b))
+    return _computed(_solve1 if b.ndim == 1 else _solve, a, b)
 
 
-@op("m", "a", "np.stack([m, m + 1])", "m.astype('f4')", "i[:, :3]", "m * 1j", "np.ones((2, 2))", "np.zeros((0, 0))")
+@op("m", "a", "np.stack([m, m + 1])", "m.astype('f4')", "i[:, :3]", "m * 1j", "np.ones((2, 2))", "np.zeros((0, 0))",
+    SINGLE)
 def det(a):
     """The determinant of square matrices (..., n, n): of shape (...)."""
-    return _det(_matrices(a, True))
+    return _computed(_det, _matrices(a, True))
 
 
-@op("m", "a", "np.stack([m, m + 1])", "m.astype('f4')", "m * 1j", "np.ones((2, 2))")
+@op("m", "a", "np.stack([m, m + 1])", "m.astype('f4')", "m * 1j", "np.ones((2, 2))", SINGLE)
 def slogdet(a):
     """The sign and the logarithm of the absolute value of the determinant of (..., n, n): each (...)."""
-    return SlogdetResult(*_slogdet(_matrices(a, True)))
+    return SlogdetResult(*_computed(_slogdet, _matrices(a, True)))
 
 
-@op("m", "m, upper=True", "a", "np.stack([m, m + np.eye(3)])", "m.astype('f4')")
+@op("m", "m, upper=True", "a", "np.stack([m, m + np.eye(3)])", "m.astype('f4')", SINGLE)
 def cholesky(a, /, *, upper=False):
     """The lower, or upper, Cholesky factor of (..., n, n). LinAlgError on reading, if not positive definite."""
-    return _cholesky[bool(upper)](_matrices(a, True))
+    return _computed(_cholesky[bool(upper)], _matrices(a, True))
 
 
 def _triangle(UPLO):
@@ -119,13 +132,13 @@ def eigh(a, UPLO="L"):
 
     UPLO: the triangle that is read, "L" or "U"; ValueError for any other.
     """
-    return EighResult(*_eigh[_triangle(UPLO)](_matrices(a, True)))
+    return EighResult(*_computed(_eigh[_triangle(UPLO)], _matrices(a, True)))
 
 
-@op("m", "a", "m, 'U'", "m, 'x'", "np.stack([m, m + np.eye(3)])")
+@op("m", "a", "m, 'U'", "m, 'x'", "np.stack([m, m + np.eye(3)])", SINGLE)
 def eigvalsh(a, UPLO="L"):
     """Eigenvalues (..., n), ascending, of Hermitian matrices (..., n, n); UPLO as in eigh()."""
-    return _eigvalsh[_triangle(UPLO)](_matrices(a, True))
+    return _computed(_eigvalsh[_triangle(UPLO)], _matrices(a, True))
 
 
 @op("m", "np.stack([m, m + np.eye(3)])", "a", "[[0, 1], [-1, 0]]", kind="blocking", small=SMALL)
@@ -147,17 +160,17 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     """The singular value decomposition of (..., m, n): U, S, Vh, or S alone, descending.
 
     S is (..., k), k = min(m, n); U is (..., m, m) and Vh (..., n, n), or without full_matrices (..., m, k) and
-    (..., k, n).
+    (..., k, n). With `hermitian`, waits.
     """
     a = _matrices(a, hermitian)
     if hermitian:
         return fallback.call(numpy.linalg.svd, (a, full_matrices, compute_uv, True), {})
     if not compute_uv:
-        return _svd["svd"](a)
-    return SVDResult(*_svd["svd_f" if full_matrices else "svd_s"](a))
+        return _computed(_svd["svd"], a)
+    return SVDResult(*_computed(_svd["svd_f" if full_matrices else "svd_s"], a))
 
 
-@op("m", "a", "np.stack([a, a + 1])")
+@op("m", "a", "np.stack([a, a + 1])", SINGLE)
 def svdvals(x, /):
     """The singular values (..., min(m, n)) of matrices (..., m, n), descending."""
     return svd(x, compute_uv=False)
@@ -170,11 +183,9 @@ def qr(a, mode="reduced"):
 
     With k = min(m, n) they are (..., m, k) and (..., k, n); with mode 'complete' k = m.
     """
-    if mode not in ("reduced", "complete", "r", "raw"):
-        raise ValueError(f"Unrecognized mode '{mode}'")
-    a = _matrices(a)
-    if mode == "raw":
+    if mode not in ("reduced", "complete", "r"):
         return fallback.call(numpy.linalg.qr, (a, mode), {})
+    a = _matrices(a)
     m, n = a.shape[-2:]
     k = m if mode == "complete" else min(m, n)
     shapes = [(k, n)] if mode == "r" else [(m, k), (k, n)]
@@ -394,10 +405,7 @@ def multi_dot(arrays, *, out=None):
     terms = ",".join(letters[k] + letters[k + 1] for k in range(len(arrays)))
     result = einsum(f"{terms}->{letters[0]}{letters[-1]}", *arrays)
     result = result.reshape([n for n, end in ((result.shape[0], ends[0]), (result.shape[1], ends[1])) if end > 1])
-    if out is None:
-        return result
-    out[...] = result
-    return out
+    return linear.give(out, result)
 
 
 @op("np.eye(6).reshape(2, 3, 6), ind=2", "m, 1", "m, 0", small=FEW)

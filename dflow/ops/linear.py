@@ -26,7 +26,7 @@ TABLE["numpy", "matvec"].samples = ("a, v", "m, v")
 TABLE["numpy", "vecmat"].samples = ("v[:3], a", "v, a")
 
 
-def _give(out, result):
+def give(out, result):
     """dot's and others' `out`, which must be of just the right kind."""
     if out is None:
         return result
@@ -59,7 +59,7 @@ def dot(a, b, out=None):
         a, b = as_array(a), as_array(b)
     n, m = a.ndim, b.ndim
     if n == 0 or m == 0:
-        return multiply(a, b) if out is None else _give(out, multiply(a, b))
+        return multiply(a, b) if out is None else give(out, multiply(a, b))
     if n <= 2 and m <= 2:
         try:
             result = a @ b          # the operator is quicker than the ufunc
@@ -69,7 +69,7 @@ def dot(a, b, out=None):
     else:
         _aligned(a, b, -1, -2 if m > 1 else 0)
         result = tensordot(a, b, ((n - 1,), (m - 2 if m > 1 else 0,)))
-    return result if out is None else _give(out, result)
+    return result if out is None else give(out, result)
 
 
 @op("v, v", "c, c", "a, a", "a, v", "2, 3", "i, i", close=True)

@@ -5,11 +5,10 @@ from types import GenericAlias
 
 import numpy
 
-from dflow._array import array as as_array
 from dflow._array import attach, ndarray, window
 from dflow._host import host
 from dflow._ufunc import wrap_ufunc
-from dflow._views import FlatIterator, flag_bits
+from dflow._views import FlatIterator, flag_bits, is_scalar
 from dflow.ops import fallback
 from dflow.ops.table import TABLE, method
 
@@ -29,9 +28,9 @@ def _conjugate_method(self, out=None):
 
 
 @method("tofile")
-def _tofile(self, fid, sep="", format="%s"):
+def _tofile(self, file, sep="", format="%s"):
     """Write the elements to a file. Waits."""
-    self.asnumpy().tofile(fid, sep, format)
+    self.asnumpy().tofile(file, sep, format)
 
 
 @method("dumps")
@@ -63,9 +62,13 @@ def _byteswap(self, inplace=False):
 
 @method("to_device")
 def _to_device(self, device, /, *, stream=None):
-    """The array itself: all of its memory is the CPU's."""
+    """The array itself: all of its memory is the CPU's. ValueError for any device but "cpu", and for a stream."""
+    if not isinstance(device, str):
+        raise TypeError(f"to_device() argument 1 must be str, not {type(device).__name__}")
+    if stream is not None:
+        raise ValueError("The stream argument in to_device() is not supported")
     if device != "cpu":
-        raise ValueError(f'Unsupported device: {device}. Only "cpu" is accepted.')
+        raise ValueError(f"Unsupported device: {device}. Only 'cpu' is accepted.")
     return self
 
 
@@ -85,22 +88,37 @@ class Flat(FlatIterator):
             return tuple(map(int, numpy.unravel_index(index, base.shape)))
         return base.shape[:1] + (0,) * (base.ndim - 1)
 
+    def _places(self, key):
+        """What chooses from the flattened array; of keys out of the ordinary NumPy's iterator says what they mean."""
+        if type(key) in (int, slice) or (
+                isinstance(key, (ndarray, numpy.ndarray)) and key.ndim and key.dtype.kind in "iu"):
+            return key
+        return numpy.arange(self.base.size).flat[fallback.unwrap(key)]
+
     def __getitem__(self, key):
-        if isinstance(key, tuple) and len(key) == 1:
-            key = key[0]
-        result = self.base.reshape(-1)[key]
+        try:
+            result = self.base.reshape(-1)[self._places(key)]
+        except IndexError:
+            numpy.broadcast_to(0, self.base.size).flat[fallback.unwrap(key)]        # its own words
+            raise
         return result.copy() if isinstance(key, slice) else result
 
     def __setitem__(self, key, value):
-        base = self.base
+        base, places = self.base, self._places(key)
+        if type(key) is tuple and not key:
+            numpy.zeros(1).flat[()] = 0                 # raises
         try:
-            base.reshape(-1, copy=False)[key] = value
+            base.reshape(-1, copy=False)[places] = value
             return
-        except ValueError as error:
-            if "Unable to avoid" not in str(error):
-                raise
-        places = numpy.arange(base.size)[fallback.unwrap(key)]
-        base[numpy.unravel_index(places, base.shape)] = value
+        except (IndexError, TypeError, ValueError):     # no such view, values to be used again and again, or an error
+            places = numpy.arange(base.size).flat[fallback.unwrap(places)]
+        if places.ndim:
+            base.put(places, value)
+            return
+        try:
+            base[numpy.unravel_index(places, base.shape)] = value
+        except (TypeError, ValueError):
+            raise ValueError("Error setting single item of array.") from None
 
     def __array__(self, dtype=None, *, copy=None):
         return self.base.reshape(-1).__array__(dtype)
@@ -111,12 +129,7 @@ class Flat(FlatIterator):
 
 
 def _set_flat(self, value):
-    values = as_array(value).reshape(-1)
-    n = self.size
-    if values.size not in (1, n) and values.size:
-        from dflow._index import take
-        values = take(values, numpy.arange(n) % values.size)
-    Flat(self)[:] = values
+    Flat(self)[:] = value
 
 
 attach("flat", property(Flat, _set_flat, doc="The elements in C order, by one index; they can be assigned."))
@@ -125,8 +138,10 @@ attach("flat", property(Flat, _set_flat, doc="The elements in C order, by one in
 class Flags:
     """Memory layout, as NumPy's `flags`; `writeable` can be set. Our arrays are always aligned."""
 
-    _LETTERS = {"C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable", "A": "aligned",
-                "X": "writebackifcopy", "CONTIGUOUS": "c_contiguous", "FORTRAN": "f_contiguous"}
+    _KEYS = {"C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable", "A": "aligned",
+             "X": "writebackifcopy", "B": "behaved", "CA": "carray", "FA": "farray",
+             **{name.upper(): name for name in """c_contiguous f_contiguous contiguous fortran owndata writeable aligned
+                writebackifcopy behaved carray farray fnc forc""".split()}}
 
     aligned = True
     writebackifcopy = False
@@ -154,9 +169,7 @@ class Flags:
     def writeable(self, value):
         self._array.setflags(write=bool(value))
 
-    @property
-    def contiguous(self):
-        return self.c_contiguous
+    contiguous, fortran, behaved = c_contiguous, f_contiguous, writeable
 
     @property
     def fnc(self):
@@ -166,17 +179,33 @@ class Flags:
     def forc(self):
         return self.f_contiguous or self.c_contiguous
 
-    def _name(self, key):
-        name = self._LETTERS.get(key, key.lower())
-        if name.startswith("_") or not hasattr(self, name):
-            raise KeyError("Unknown flag")
-        return name
+    @property
+    def carray(self):
+        return self.behaved and self.c_contiguous
+
+    @property
+    def farray(self):
+        return self.behaved and self.fnc
+
+    @property
+    def num(self):
+        return self.c_contiguous | self.f_contiguous << 1 | self.owndata << 2 | 0x100 | self.writeable << 10
 
     def __getitem__(self, key):
-        return getattr(self, self._name(key))
+        if key not in self._KEYS:
+            raise KeyError("Unknown flag")
+        return getattr(self, self._KEYS[key])
 
     def __setitem__(self, key, value):
-        setattr(self, self._name(key), value)
+        name = self._KEYS.get(key)
+        if name not in ("writeable", "aligned", "writebackifcopy"):
+            raise KeyError("Unknown flag")
+        setattr(self, name, value)
+
+    def __eq__(self, other):
+        return self.num == other.num if hasattr(other, "num") else NotImplemented
+
+    __hash__ = None
 
     def __repr__(self):
         names = "c_contiguous f_contiguous owndata writeable aligned writebackifcopy".split()
@@ -186,6 +215,23 @@ class Flags:
 attach("flags", property(Flags, doc="Memory layout: c_contiguous, f_contiguous, writeable."))
 attach("device", "cpu")
 attach("__class_getitem__", classmethod(GenericAlias))      # ndarray[shape, dtype], in annotations
+
+
+# -- what only NumPy's scalars have ----------------------------------------------------------------
+
+def _of_scalars(name):
+    """The attribute of that name of NumPy's scalars, where an element or a full reduction stands for one. Waits."""
+
+    def get(self):
+        if not is_scalar(self):
+            raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
+        return getattr(self.asnumpy()[()], name)
+
+    attach(name, property(get, doc=f"{name}() of a number: see NumPy's scalars. Waits."))
+
+
+for _name in ("as_integer_ratio", "bit_count", "hex", "is_integer", "__trunc__"):
+    _of_scalars(_name)
 
 
 # -- NumPy's protocols -----------------------------------------------------------------------------
@@ -248,6 +294,15 @@ def _array_function(self, function, types, args, keywords):
 INPLACE = frozenset({numpy.copyto, numpy.put, numpy.place, numpy.putmask, numpy.fill_diagonal, numpy.put_along_axis})
 
 
-def shares_memory(a, b):
-    """Whether some byte belongs to both arrays."""
-    return numpy.shares_memory(*(window(x) if isinstance(x, ndarray) else x for x in (a, b)))
+def _on_windows(function, a, b, max_work):
+    return function(*(window(x) if isinstance(x, ndarray) else x for x in (a, b)), max_work)
+
+
+def shares_memory(a, b, /, max_work=-1):
+    """Whether some byte belongs to both arrays; TooHardError after more than `max_work` attempts to find one."""
+    return _on_windows(numpy.shares_memory, a, b, max_work)
+
+
+def may_share_memory(a, b, /, max_work=0):
+    """Whether the bounds of the arrays overlap; with `max_work`, what so many attempts at an exact answer give."""
+    return _on_windows(numpy.may_share_memory, a, b, max_work)

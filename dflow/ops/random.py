@@ -12,6 +12,7 @@ import copy
 import itertools
 import math
 import operator
+import warnings
 
 import numpy
 from numpy.lib.array_utils import normalize_axis_index
@@ -24,7 +25,7 @@ from dflow._index import take
 from dflow._kernels import dtypes
 from dflow._random import KERNELS, Counter
 from dflow.ops.creation import arange
-from dflow.ops.fallback import plain
+from dflow.ops.fallback import plain, task
 from dflow.ops.table import add_row
 
 SMALL = 4096                # of NumPy's generators, draws below this come at once
@@ -77,6 +78,37 @@ def _bounds(dtype):
         return found
 
 
+def _checked(check, x):
+    """An array of which check() approves: now, unless it is one of ours, whose reader is told."""
+    return task(check, x, shape=x.shape, dtype=x.dtype) if isinstance(x, ndarray) else as_array(check(numpy.asarray(x)))
+
+
+def _check_scale(x):
+    if (numpy.signbit(x) & (x == x)).any():
+        raise ValueError("scale < 0")
+    return x
+
+
+def _check_span_older(x):
+    if not numpy.isfinite(x).all():
+        raise OverflowError("Range exceeds valid bounds")
+    return x
+
+
+def _check_span(x):
+    if numpy.signbit(_check_span_older(x)).any():
+        raise ValueError("high - low < 0")
+    return x
+
+
+def _scale(x):
+    """A scale that is not negative: a number or an array."""
+    if _is_number(x):
+        _check_scale(numpy.float64(x))
+        return x
+    return _checked(_check_scale, x)
+
+
 def _payload(generator, fill, part):
     """What the task of one block does."""
 
@@ -96,7 +128,8 @@ class Stream:
         from numpy.random import Generator, Philox, SeedSequence
         if isinstance(seed, Stream):
             seed = seed._seed
-        seed = getattr(seed, "bit_generator", seed)         # of a generator of NumPy's
+        for name in ("bit_generator", "_bit_generator"):    # of a Generator or RandomState of NumPy's
+            seed = getattr(seed, name, seed)
         seed = getattr(seed, "seed_seq", seed)
         if not isinstance(seed, SeedSequence):
             seed = SeedSequence(plain(seed))
@@ -126,6 +159,21 @@ class Stream:
             part = flat[start:start + step] if out.size > step else flat
             host(_payload(self._task(), fill, part), [], [part])
         return out
+
+    def get_state(self, legacy=True):
+        """What set_state takes to continue from here. `legacy` is NumPy's: there is one form here."""
+        return {"seed": self._seed, "small": self._small.bit_generator.state, "blocks": next(copy.copy(self._blocks)),
+                "counter": self._counter.state()}
+
+    def set_state(self, state):
+        """Continue from where get_state was called."""
+        self._start(state["seed"])
+        self._small.bit_generator.state = state["small"]
+        self._blocks = itertools.count(state["blocks"])
+        self._counter = Counter(*state["counter"])
+
+    def __reduce__(self):
+        return _restored, (type(self), self.get_state())
 
     # ---- the draws that have a way of their own
 
@@ -181,38 +229,38 @@ class Stream:
         return self._counter.draw(kernels[code], code, shape) * scale + offset
 
     def normal(self, loc=0.0, scale=1.0, size=None, dtype=FLOAT):
-        """Normal, of mean `loc` and standard deviation `scale`. ValueError for a negative scale that is a number."""
+        """Normal, of mean `loc` and deviation `scale`. ValueError for a negative scale, on reading for an array."""
         if dtype is FLOAT and type(loc) in PLAIN and type(scale) in PLAIN and scale > 0:
             return self._counter.draw(NORMAL[DOUBLE], DOUBLE, size, loc, scale)
-        if _is_number(scale) and scale < 0:
-            raise ValueError("scale < 0")
-        return self._scaled(NORMAL, "normal", loc, scale, size, dtype)
+        return self._scaled(NORMAL, "normal", loc, _scale(scale), size, dtype)
 
     def uniform(self, low=0.0, high=1.0, size=None, dtype=FLOAT):
         """Uniform in [low, high)."""
         if dtype is FLOAT and type(low) in PLAIN and type(high) in PLAIN and 0 < high - low < math.inf:
             return self._counter.draw(RANDOM[DOUBLE], DOUBLE, size, low, high - low)
+        older = isinstance(self, Shared)
         if _is_number(low) and _is_number(high):
             span = float(high) - float(low)
             if not -math.inf < span < math.inf:
-                older = isinstance(self, RandomState)
                 raise OverflowError("Range exceeds valid bounds" if older else "high - low range exceeds valid bounds")
-            if span < 0 and not isinstance(self, RandomState):
+            if span < 0 and not older:
                 raise ValueError("high - low < 0")
-            return self._scaled(RANDOM, "uniform", low, span, size, dtype)
-        low = as_array(low)
-        return self._scaled(RANDOM, "uniform", low, as_array(high) - low, size, dtype)
+        else:
+            ours = isinstance(low, ndarray) or isinstance(high, ndarray)
+            span = high - low if ours else numpy.subtract(high, low, dtype=float)
+            span = _checked(_check_span_older if older else _check_span, span)
+        return self._scaled(RANDOM, "uniform", low, span, size, dtype)
 
     def exponential(self, scale=1.0, size=None, dtype=FLOAT):
-        """Exponential, of mean `scale`. ValueError for a negative scale that is a number."""
+        """Exponential, of mean `scale`. ValueError for a negative scale, on reading for an array."""
         if dtype is FLOAT and type(scale) in PLAIN and scale > 0:
             return self._counter.draw(EXPONENTIAL[DOUBLE], DOUBLE, size, 0.0, scale)
-        if _is_number(scale) and scale < 0:
-            raise ValueError("scale < 0")
-        return self._scaled(EXPONENTIAL, "exponential", 0.0, scale, size, dtype)
+        return self._scaled(EXPONENTIAL, "exponential", 0.0, _scale(scale), size, dtype)
 
     def _integers(self, low, high, size, dtype, endpoint):
         """Integers in [low, high), or [low, high]."""
+        if size is None and dtype is not INTEGER and dtype not in (int, bool):
+            return as_array(numpy.asarray(self._integers(low, high, (), dtype, endpoint)))
         bounds = _bounds(dtype)
         if bounds and isinstance(low, (int, numpy.integer)) and isinstance(high, (int, numpy.integer)):
             last = int(high) if endpoint else int(high) - 1
@@ -223,9 +271,11 @@ class Stream:
         return as_array(result) if isinstance(result, numpy.ndarray) else result.item()
 
     def choice(self, a, size=None, replace=True, p=None, axis=0, shuffle=True):
-        """Random elements of a 1-d array, or of range(a); `p`: their probabilities."""
+        """Random elements of a 1-d array, or of range(a); `p`: their probabilities. Waits for arrays."""
         source = a if isinstance(a, ndarray) or numpy.ndim(a) == 0 else as_array(a)
-        n = source.shape[axis] if isinstance(source, ndarray) else operator.index(a)
+        if not isinstance(source, (ndarray, int, numpy.integer)):
+            self._small.choice(a)                   # its error
+        n = source.shape[axis] if isinstance(source, ndarray) else int(a)
         p = plain(p)
         if replace and p is None and n > 0:
             index = self._integers(0, n, size, INTEGER, False)
@@ -233,7 +283,7 @@ class Stream:
             try:
                 index = self._chosen(n, size, replace, p, shuffle)
             except ValueError:          # NumPy words it by the interface, and by whether a is an array
-                theirs = numpy.random.RandomState(0) if isinstance(self, RandomState) else self._small
+                theirs = numpy.random.RandomState(0) if isinstance(self, Shared) else self._small
                 theirs.choice(n if source is a and not isinstance(a, ndarray) else numpy.zeros(n), size, replace, p)
                 raise
         return index if source is a and not isinstance(a, ndarray) else take(source, index, axis)
@@ -258,6 +308,7 @@ class Stream:
         if not isinstance(x, ndarray):
             self._small.shuffle(x, axis)
             return
+        len(x)                                      # TypeError without axes
         axis = normalize_axis_index(axis, x.ndim)
         if x.shape[axis] < SMALL:               # a task and its generator take 10 us
             x[...] = take(x, as_array(self._small.permutation(x.shape[axis])), axis)
@@ -266,7 +317,13 @@ class Stream:
 
     def permutation(self, x, axis=0):
         """A shuffled copy of an array, or of range(x)."""
-        result = arange(int(x)) if isinstance(x, (int, numpy.integer)) else as_array(x).copy()
+        if isinstance(x, (int, numpy.integer)):
+            result, axis = arange(int(x)), 0
+        else:
+            result = as_array(x).copy()
+            if not result.ndim:
+                kind = numpy.random.RandomState(0) if isinstance(self, Shared) else self._small
+                return kind.permutation(plain(x))       # its errors
         self.shuffle(result, axis)
         return result
 
@@ -306,6 +363,12 @@ class Stream:
             w[...] = getattr(generator, name)(*args, size=w.shape, **keywords)
 
         return self._fill(as_shape(size), INTEGER if name in COUNTS else FLOAT, fill, numbers)
+
+
+def _restored(kind, state):
+    stream = kind(state["seed"])
+    stream.set_state(state)
+    return stream
 
 
 def _positive(a):
@@ -354,7 +417,8 @@ OTHERS = {      # name: number of parameters before `size`
 
 def _give(name, draw):
     draw.__name__ = draw.__qualname__ = name
-    draw.__doc__ = f"numpy.random.Generator.{name}, of the same parameters."
+    draw.__wrapped__ = getattr(numpy.random.Generator, name)        # for its signature
+    draw.__doc__ = f"numpy.random.Generator.{name}, of the same parameters; waits for those that are arrays."
     setattr(Stream, name, draw)
 
 
@@ -367,6 +431,13 @@ def _kernel_method(name, number, code, names, _defaults, valid):
             if result is not NotImplemented:
                 return result
         return self._kernel(name, args, size, keywords)
+
+    return draw
+
+
+def _other_method(name, nargs):
+    def draw(self, *args, size=None, **keywords):
+        return self._other(name, nargs, args, size, keywords)
 
     return draw
 
@@ -385,18 +456,48 @@ def _give_kernels():
 def _give_others():
     """And one for each of OTHERS."""
     for name, nargs in OTHERS.items():
-        def draw(self, *args, size=None, _name=name, _nargs=nargs, **keywords):
-            return self._other(_name, _nargs, args, size, keywords)
-
-        _give(name, draw)
+        _give(name, _other_method(name, nargs))
 
 
 _give_kernels()
 _give_others()
 
 
+def _check_permuted(x, out):
+    """NumPy's errors of an output."""
+    if not isinstance(out, (ndarray, numpy.ndarray)):
+        raise TypeError("out must be a numpy array")
+    if out.shape != x.shape:
+        raise ValueError("out must have the same shape as x")
+    if not numpy.can_cast(x.dtype, out.dtype):
+        raise TypeError(f"Cannot cast array data from {x.dtype!r} to {out.dtype!r} according to the rule 'safe'")
+
+
+class Bits:
+    """The source of a Generator: its state, to keep and set, and the seed behind it."""
+
+    def __init__(self, stream):
+        self._stream = stream
+        self.seed_seq = stream._seed
+        self.spawn = stream._small.bit_generator.spawn
+        self.random_raw = stream._small.bit_generator.random_raw
+
+    @property
+    def state(self):
+        return {"bit_generator": "Philox", **self._stream.get_state()}
+
+    @state.setter
+    def state(self, value):
+        self._stream.set_state(value)
+
+
 class Generator(Stream):
-    """What default_rng returns."""
+    """What default_rng returns. Of a bit generator of NumPy's, only the seed counts."""
+
+    def __init__(self, bit_generator):
+        self._start(bit_generator)
+
+    bit_generator = property(Bits, doc="The source of the stream: its state and its seed.")
 
     def integers(self, low, high=None, size=None, dtype=INTEGER, endpoint=False):
         """Integers in [low, high), or [0, low); `endpoint` includes the last."""
@@ -407,19 +508,35 @@ class Generator(Stream):
     def permuted(self, x, *, axis=None, out=None):
         """A copy whose elements are shuffled along an axis, each row by itself."""
         x = as_array(x)
+        if axis is not None:
+            normalize_axis_index(axis, x.ndim)
         result = x.copy() if out is None else out
-        if out is not None and out is not x:
-            out[...] = x
+        if out is not None:
+            _check_permuted(x, out)
+            if out is not x:
+                out[...] = x
         host(_payload(self._task(), lambda g, w: g.permuted(w, axis=axis, out=w), result), [result], [result])
         return result
+
+    def multivariate_hypergeometric(self, colors, nsample, size=None, method="marginals"):
+        """How many of each colour are in a sample that is drawn without putting back. Waits for `colors`."""
+        return as_array(self._small.multivariate_hypergeometric(plain(colors), plain(nsample), size, method))
 
     def spawn(self, n_children):
         """So many independent generators."""
         return [Generator(seed) for seed in self._seed.spawn(n_children)]
 
 
-class RandomState(Stream):
-    """The older interface; the functions of dflow.numpy.random are the methods of one of these."""
+def random_integers(self, low, high=None, size=None):
+    """Integers in [low, high], or [1, low]; waits for bounds that are arrays. Deprecated, as in NumPy: use randint."""
+    low, high = (1, low) if high is None else (low, high)
+    text = f"This function is deprecated. Please call randint({low}, {high} + 1) instead"
+    warnings.warn(text, DeprecationWarning, stacklevel=2)
+    return self.randint(low, int(high) + 1, size)
+
+
+class Shared(Stream):
+    """The older interface on Philox: the functions of dflow.numpy.random are the methods of one of these."""
 
     def seed(self, seed=None):
         """Start again from a seed, or from the system's entropy."""
@@ -440,7 +557,7 @@ class RandomState(Stream):
         return self._integers(low, high, size, dtype, False)
 
     def choice(self, a, size=None, replace=True, p=None):
-        """Random elements of a 1-d array, or of range(a); `p`: their probabilities."""
+        """Random elements of a 1-d array, or of range(a); `p`: their probabilities. Waits for arrays."""
         a = a if isinstance(a, (int, ndarray)) else numpy.asarray(a)
         try:
             if not isinstance(a, int) and a.ndim > 1:
@@ -451,23 +568,13 @@ class RandomState(Stream):
             Older(0).choice(plain(a), size, replace, plain(p))      # its words differ from a Generator's
             raise
 
+    random_integers = random_integers
+
     def random_sample(self, size=None):
         """Uniform in [0, 1)."""
         return self.random(size)
 
     ranf = sample = random_sample
-
-    def get_state(self):
-        """What set_state takes to continue from here."""
-        return {"seed": self._seed, "small": self._small.bit_generator.state, "blocks": next(copy.copy(self._blocks)),
-                "counter": self._counter.state()}
-
-    def set_state(self, state):
-        """Continue from where get_state was called."""
-        self._start(state["seed"])
-        self._small.bit_generator.state = state["small"]
-        self._blocks = itertools.count(state["blocks"])
-        self._counter = Counter(*state["counter"])
 
 
 def default_rng(seed=None):
@@ -475,17 +582,17 @@ def default_rng(seed=None):
     return seed if isinstance(seed, Generator) else Generator(seed)
 
 
-_SHARED = """seed get_state set_state rand randn randint random_sample ranf sample random normal uniform standard_normal
-    standard_gamma exponential standard_exponential choice shuffle permutation bytes""".split()
+_SHARED = """seed get_state set_state rand randn randint random_integers random_sample ranf sample random normal
+    uniform standard_normal standard_gamma exponential standard_exponential choice shuffle permutation bytes""".split()
 
 
 def _rows():
-    shared = RandomState()
+    shared = Shared()
     for name in (*_SHARED, *DISTRIBUTIONS, *OTHERS):
         host = name in OTHERS and name not in VECTORS or name in ("choice", "shuffle", "permutation")
         add_row(name, getattr(shared, name), kind="host" if host else "kernel", module="numpy.random")
-    for thing in (default_rng, Generator, RandomState):
-        add_row(thing.__name__, thing, kind="host", module="numpy.random")
+    for thing in (default_rng, Generator):
+        add_row(thing.__name__, thing, module="numpy.random")
 
 
 _rows()

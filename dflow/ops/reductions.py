@@ -8,7 +8,7 @@ from dflow import _index, _order
 from dflow._array import array as as_array
 from dflow._array import ndarray
 from dflow._ufunc import wrap_ufunc
-from dflow._views import broadcast_to
+from dflow._views import as_scalar, broadcast_to
 from dflow.ops.table import add_row, op
 from dflow.ops.warn import warn_where
 
@@ -186,7 +186,10 @@ def _squared(a, mean):
     "a, 1, keepdims=True",
     "a, 1, [1, 2]", close=True)
 def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
-    """The mean along axes, weighted when `weights` are given (of a's shape, or 1-d along one axis)."""
+    """The mean along axes, weighted when `weights` are given (of a's shape, or 1-d along one axis).
+
+    Waits for weights, whose sum must not be zero.
+    """
     a = as_array(a)
     if weights is None:
         result = mean(a, axis, keepdims=keepdims)
@@ -401,7 +404,7 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=
         result = _index.where(count <= 0, numpy.nan, result)
     warn_where(count <= 0, "Degrees of freedom <= 0 for slice.", result)
     if out is None:
-        return result
+        return as_scalar(result)
     out[...] = result
     return out
 

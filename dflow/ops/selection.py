@@ -11,7 +11,7 @@ from dflow._array import array as as_array
 from dflow._array import ndarray
 from dflow._small import SMALL
 from dflow._ufunc import wrap_ufunc
-from dflow._views import broadcast_to, diagonal, diagonal_of
+from dflow._views import as_scalar, broadcast_to, diagonal, diagonal_of
 from dflow.ops.creation import tri, zeros
 from dflow.ops.fallback import plain, window_of
 from dflow.ops.reductions import add_reduce
@@ -68,17 +68,19 @@ def compress(condition, a, axis=None, out=None):
 
 @method("compress")
 def _compress_method(self, condition, axis=None, out=None):
-    """compress(condition, self)."""
+    """compress(condition, self), which waits for the condition."""
     return compress(condition, self, axis, out)
 
 
 @op("[a > 1, a > 0], [a, -a]", "[a > 1, a > 0], [a, 2 * a], 5", "[b], [i, i]", "[], []", "[b, i], [a, a]",
-    "[v > 0], [a], 1.5")
+    "[v > 0], [a], 1.5",
+    "b, i", "[np.array(True), v > 0], [1, a]", "[b[0], np.array(False)], [a[:, :1], np.ones(4)]",
+    "[np.array(True)], [3.0]")
 def select(condlist, choicelist, default=0):
     """For each place the element of the first array whose condition is true there, else the default."""
     if len(condlist) != len(choicelist):
         raise ValueError("list of cases must be same length as list of conditions")
-    if not condlist:
+    if len(condlist) == 0:
         raise ValueError("select with an empty condition list is not possible")
     conditions = [as_array(c) for c in condlist]
     for i, condition in enumerate(conditions):
@@ -122,14 +124,14 @@ def choose(a, choices, out=None, mode="raise"):
     for k in range(n - 1):
         result = _index.where(index == k, arrays[k].astype(dtype, copy=False), result)
     if out is None:
-        return result
+        return as_scalar(result)
     out[...] = result
     return out
 
 
 @method("choose")
 def _choose_method(self, choices, out=None, mode="raise"):
-    """choose(self, choices)."""
+    """choose(self, choices), which waits for self when mode is 'raise'."""
     return choose(self, choices, out, mode)
 
 
@@ -154,7 +156,7 @@ def take_along_axis(arr, indices, axis=-1):
 
 
 def put_along_axis(arr, indices, values, axis):
-    """Set elements matched along an axis."""
+    """Set elements matched along an axis. Waits for the indices only."""
     indices = as_array(indices)
     if axis is None:
         if indices.ndim != 1:
@@ -176,9 +178,9 @@ def _along(arr, indices, axis):
                  for k, n in enumerate(arr.shape))
 
 
-@op(method=True, small=SMALL, writes=True)
+@op(small=SMALL, writes=True)
 def put(a, ind, v, mode="raise"):
-    """Set elements of the flattened array, in place; values are repeated as needed."""
+    """Set elements of the flattened array, in place; values are repeated as needed. Waits for the indices only."""
     if not isinstance(a, ndarray):
         raise TypeError(f"argument 1 must be numpy.ndarray, not {type(a).__name__}")
     index = numpy.asarray(plain(ind)).ravel()
@@ -199,12 +201,25 @@ def put(a, ind, v, mode="raise"):
     target[numpy.unravel_index(index % a.size, target.shape)] = values
 
 
-@op(small=SMALL, writes=True)
+@method("put")
+def _put_method(self, indices, values, mode="raise"):
+    """Set elements of the flattened array, in place; values are repeated as needed. Waits for the indices only."""
+    put(self, indices, values, mode)
+
+
+@op("a, b, [1, 2]", "a, [1, 0], 1", "[1], [True], [1]", "v, [1, 0, 1, 1], []", "v, [0, 0, 0, 0], []", "s, True, [3]",
+    small=SMALL, writes=True)
 def place(arr, mask, vals):
     """Set the elements under a mask to successive values, repeated as needed. Waits for the mask."""
     if not isinstance(arr, ndarray):
-        raise TypeError(f"argument 1 must be numpy.ndarray, not {type(arr).__name__}")
-    put(arr, flatnonzero(broadcast_to(as_array(mask).reshape(arr.shape), arr.shape)), vals)
+        raise TypeError(f"place() argument 1 must be numpy.ndarray, not {type(arr).__name__}")
+    mask, vals = as_array(mask), as_array(vals)
+    if mask.size != arr.size:
+        raise ValueError("place: mask and data must be the same size")
+    index = flatnonzero(mask)
+    if index.size and not vals.size:
+        raise ValueError("Cannot insert from an empty array!")
+    put(arr, index, vals)
 
 
 @op(small=SMALL, writes=True)

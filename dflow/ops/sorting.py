@@ -7,6 +7,7 @@ from dflow import _order
 from dflow._array import array as as_array
 from dflow._array import attach
 from dflow._small import SMALL
+from dflow._views import as_scalar
 from dflow.ops.fallback import plain, task
 from dflow.ops.table import method, op
 
@@ -83,14 +84,14 @@ def searchsorted(a, v, side="left", sorter=None):
     if sorter is None and side in ("left", "right"):
         found = _order.small_searchsorted(a, wanted, side == "right")
         if found is not None:
-            return found
+            return as_scalar(found)
     if a.ndim != 1 or side not in ("left", "right"):
         numpy.searchsorted(numpy.zeros((0,) * a.ndim), 0, side)             # its errors
     keywords = {} if sorter is None else {"sorter": as_array(sorter)}
     return task(numpy.ndarray.searchsorted, a, wanted, shape=wanted.shape, dtype=numpy.intp, side=side, **keywords)
 
 
-@op("v, [-1, 0, 1]", "a, [0.0, 1.0], True", "v, [1, 0, -1]", "v, [1, 3, 2]", kind="blocking")
+@op("v, [-1, 0, 1]", "a, [0.0, 1.0], True", "v, [1, 0, -1]", "v, [1, 3, 2]", "a, np.cumsum(j)", kind="blocking")
 def digitize(x, bins, right=False):
     """Which bin each element falls into; waits for the bins, to see which way they run."""
     bins = numpy.asarray(plain(bins))

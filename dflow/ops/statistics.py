@@ -50,7 +50,7 @@ def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
 
 
 def _quantile(function, a, q, axis, out, method, keepdims, weights):
-    q = numpy.asarray(plain(q))
+    q = q if type(q) in (int, float) else numpy.asarray(plain(q))       # numbers leave the type to the array
     keywords = {} if weights is None else {"weights": plain(weights)}
     if weights is not None:
         result = as_array(function(plain(as_array(a)), q, axis, method=method, keepdims=keepdims, **keywords))
@@ -58,41 +58,43 @@ def _quantile(function, a, q, axis, out, method, keepdims, weights):
             return result
         out[...] = result
         return out
-    return _reduced(function, a, axis, bool(keepdims), out, q.shape, q=q, method=method)
+    return _reduced(function, a, axis, bool(keepdims), out, numpy.shape(q), q=q, method=method)
 
 
-QUANTILES = ("a, 0.5", "a, 0.25, axis=0", "a, [0.1, 0.9], 1", "v, 0.3, keepdims=True", "a, 1.5, 0",
+QUANTILES = ("a, 0.5", "f, 0.3", "h, 0.5, 0", "f, [0.2, 0.4]", "f, np.float64(0.3)", "h, 1", "f, np.array(0.3)",
+             "a, 0.25, axis=0", "a, [0.1, 0.9], 1", "v, 0.3, keepdims=True", "a, 1.5, 0",
              "i, 0.5, method='lower'", "a, 0.5, method='x'")
 
 
 @op("a, 50", "a, 25, axis=0", "a, [10, 90], 1", "v, 30, keepdims=True", "a, 150, 0", "i, 50, method='lower'",
     "a, 50, 0, np.zeros(4), method='inverted_cdf', weights=[1, 2, 3]", kind="host", close=True, small=SMALL)
 def percentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
-    """The q-th percentile along axes; several when q is an array."""
+    """The q-th percentile along axes; several when q is an array. Waits for q; with weights, for all."""
     return _quantile(numpy.percentile, a, q, axis, out, method, keepdims, weights)
 
 
 @op(*QUANTILES, kind="host", close=True, small=SMALL)
 def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
-    """The q-th quantile along axes; several when q is an array."""
+    """The q-th quantile along axes; several when q is an array. Waits for q; with weights, for all."""
     return _quantile(numpy.quantile, a, q, axis, out, method, keepdims, weights)
 
 
 @op("n, 50", "n, [10, 90], axis=0", kind="host", close=True, small=SMALL)
 def nanpercentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
-    """The q-th percentile along axes of what is not NaN."""
+    """The q-th percentile along axes of what is not NaN. Waits for q; with weights, for all."""
     return _quantile(numpy.nanpercentile, a, q, axis, out, method, keepdims, weights)
 
 
 @op("n, 0.5", "n, [0.1, 0.9], axis=0", kind="host", close=True, small=SMALL)
 def nanquantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
-    """The q-th quantile along axes of what is not NaN."""
+    """The q-th quantile along axes of what is not NaN. Waits for q; with weights, for all."""
     return _quantile(numpy.nanquantile, a, q, axis, out, method, keepdims, weights)
 
 
-@op("a", "a, a", "a.T, rowvar=False", "v, v, bias=True", "a, ddof=0", "c", "i", "a, fweights=j", close=True)
+@op("a", "a, a", "a.T, rowvar=False", "v[None], rowvar=False", "a[:1], v[None], rowvar=False", "v, v, bias=True",
+    "a, dtype='f2'", "a.astype('f4'), dtype='f4'", "a, ddof=0", "c", "i", "a, fweights=j", close=True)
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None):
-    """The covariance of variables, one a row."""
+    """The covariance of variables, one a row. With weights, waits."""
     if fweights is not None or aweights is not None:
         weights = plain(fweights), plain(aweights)
         return as_array(numpy.cov(plain(m), plain(y), rowvar, bias, ddof, *weights, dtype=dtype))
@@ -101,7 +103,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     x = _variables(m, rowvar, dtype)
     if y is not None:
         from dflow._order import concatenate
-        x = concatenate([x, _variables(y, rowvar, dtype)], 0)
+        x = concatenate([x, _variables(y, rowvar, dtype, False)], 0)
         x = x.astype(numpy.result_type(x.dtype, float), copy=False) if dtype is None else x
     if x.shape[0] == 0:
         return as_array(numpy.empty((0, 0)))
@@ -111,16 +113,19 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
         divisor = 0.0
     x = x - average(x, axis=1).reshape(-1, 1)
-    return (dot(x, x.T.conj()) * (numpy.float64(1) / divisor if divisor else numpy.inf)).squeeze()
+    result = dot(x, x.T.conj())
+    result *= numpy.float64(1) / divisor if divisor else numpy.inf
+    return result.squeeze()
 
 
-def _variables(m, rowvar, dtype):
+def _variables(m, rowvar, dtype, first=True):
     m = as_array(m)
     if m.ndim > 2:
         raise ValueError("m has more than 2 dimensions")
     m = m.astype(numpy.result_type(m.dtype, float) if dtype is None else dtype, copy=False)
+    turned = m.ndim == 2 and (first or m.shape[0] != 1)         # as NumPy has it
     m = m.reshape(1, -1) if m.ndim < 2 else m
-    return m.T if not rowvar and m.shape[0] != 1 else m
+    return m.T if not rowvar and turned else m
 
 
 @op("a", "a, a", "a.T, rowvar=False", "v", close=True)
@@ -166,12 +171,13 @@ def _sliding(function, a, v, mode):
 
 
 @op("v, [0.0, 1, 2], [0.0, 10, 20]", "0.5, [0, 1], [0, 5]", "a, [0, 1], [1, 2], left=-1", "v, [0, 1], [1]",
-    "v, [0, 1, 2], [1j, 2, 3]", kind="host", small=SMALL)
+    "v, [0, 1, 2], [1j, 2, 3]", "0, [0], [1, 2], period=360", "0, [], [], period=360", "0, [0, 1], [1, 2], period=0",
+    kind="host", small=SMALL)
 def interp(x, xp, fp, left=None, right=None, period=None):
     """Linear interpolation between the points (xp, fp), at x."""
     x, xp, fp = as_array(x), as_array(xp), as_array(fp)
-    if xp.shape != fp.shape or xp.ndim != 1 or not xp.size:
-        return as_array(numpy.interp(x.asnumpy(), xp.asnumpy(), fp.asnumpy()))
+    if xp.shape != fp.shape or xp.ndim != 1 or not xp.size or period == 0:
+        return as_array(numpy.interp(x.asnumpy(), xp.asnumpy(), fp.asnumpy(), left, right, period))
     dtype = complex if fp.dtype.kind == "c" else float
     return task(numpy.interp, x, xp, fp, left=left, right=right, period=period, shape=x.shape, dtype=dtype)
 

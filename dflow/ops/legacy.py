@@ -1,0 +1,132 @@
+"""RandomState: NumPy's own, with its very numbers, for programs that need just these.
+
+Each number follows from the one before, so the draws of one RandomState run one after the other: large ones as tasks,
+small ones in the caller. What is fast, and the same for any number of workers, is in dflow/ops/random.py.
+"""
+
+import functools
+import math
+
+import numpy
+
+from dflow import _array
+from dflow._array import ndarray, window
+from dflow._host import host
+from dflow.ops.fallback import plain, unwrap, wrap
+from dflow.ops.random import DISTRIBUTIONS, OTHERS, SMALL, VECTORS, as_shape, random_integers
+from dflow.ops.table import add_row
+
+# name: number of parameters before `size`
+_DRAWS = {"random_sample": 0, "random": 0, "standard_normal": 0, "standard_exponential": 0, "exponential": 1,
+          "standard_gamma": 1, "normal": 2, "uniform": 2, "randint": 2, "tomaxint": 0,
+          **{name: len(row[2]) for name, row in DISTRIBUTIONS.items()},
+          **{name: count for name, count in OTHERS.items() if name not in VECTORS}}
+_WAITING = "bytes choice get_state multivariate_normal multinomial dirichlet permutation seed set_state".split()
+
+
+@functools.cache
+def _probe():
+    """A single number from it tells a draw's type, and its errors."""
+    from numpy.random import RandomState as Older
+    return Older(0)
+
+
+def _large(size):
+    try:
+        return size is not None and math.prod(as_shape(size)) >= SMALL
+    except TypeError:
+        return False
+
+
+class RandomState:
+    """numpy.random.RandomState: the same numbers from the same seed. Parameters that are arrays are waited for."""
+
+    def __init__(self, seed=None):
+        from numpy.random import RandomState as Older
+        self._older = Older(plain(seed))
+        self._turn = _array.empty((), bool)         # each draw writes it: so they run in their order
+
+    def __repr__(self):
+        return f"{self} at 0x{id(self):X}"
+
+    def __str__(self):
+        return str(self._older)
+
+    def __reduce__(self):
+        self._turn.wait_to_read()
+        return _with, (self._older,)
+
+    @property
+    def _bit_generator(self):
+        return self._older._bit_generator
+
+    def _now(self, name, *args, **keywords):
+        """NumPy's method, when the draws before it have ended."""
+        args, keywords = unwrap(args), unwrap(keywords)
+        self._turn.wait_to_read()
+        return wrap(getattr(self._older, name)(*args, **keywords))
+
+    def _draw(self, name, args, keywords):
+        """A draw as a task, if it is large and its parameters are numbers."""
+        count = _DRAWS[name]
+        size = args[count] if len(args) > count else keywords.get("size")
+        others = [x for key, x in keywords.items() if key != "size"]
+        if not _large(size) or any(map(numpy.ndim, (*args[:count], *others))):
+            return self._now(name, *args, **keywords)
+
+        def draw(older, size):
+            if len(args) > count:
+                return getattr(older, name)(*args[:count], size, *args[count + 1:], **keywords)
+            return getattr(older, name)(*args, **{**keywords, "size": size})
+
+        out = _array.empty(as_shape(size), draw(_probe(), 1).dtype)
+
+        def run(_error):
+            window(out, write=True)[...] = draw(self._older, out.shape)
+
+        host(run, [], [out, self._turn])
+        return out
+
+    random_integers = random_integers
+
+    def rand(self, *args):
+        """Uniform in [0, 1), of the shape given as arguments."""
+        return self.random_sample(args or None)
+
+    def randn(self, *args):
+        """Standard normal, of the shape given as arguments."""
+        return self.standard_normal(args or None)
+
+    def shuffle(self, x):
+        """Reorder along the first axis, in place: a task, for our arrays."""
+        if not isinstance(x, ndarray):
+            self._turn.wait_to_read()
+            self._older.shuffle(x)
+            return
+        len(x)                                      # TypeError without axes
+        host(lambda _error: self._older.shuffle(window(x, write=True)), [x], [x, self._turn])
+
+
+def _with(older):
+    result = RandomState.__new__(RandomState)
+    result._older, result._turn = older, _array.empty((), bool)
+    return result
+
+
+def _methods():
+    """RandomState gets a method for each draw, and for what waits."""
+    for name in (*_DRAWS, *_WAITING):
+        if name in _DRAWS:
+            def method(self, *args, _name=name, **keywords):
+                return self._draw(_name, args, keywords)
+        else:
+            def method(self, *args, _name=name, **keywords):
+                return self._now(_name, *args, **keywords)
+
+        method.__name__ = method.__qualname__ = name
+        method.__doc__ = f"numpy.random.RandomState.{name}, with its numbers."
+        setattr(RandomState, name, method)
+
+
+_methods()
+add_row("RandomState", RandomState, module="numpy.random")

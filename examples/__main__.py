@@ -1,0 +1,64 @@
+"""``python -m examples``: each program with NumPy and with dflow: the same results, and in what time."""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import numpy
+
+import dflow  # noqa: F401  # before NumPy: see README.md
+from bench import programs
+
+FOLDER = Path(__file__).parent
+NAMES = sorted(path.stem for path in FOLDER.glob("[a-z]*.py"))
+LIBRARIES = ("numpy", "dflow.numpy")
+
+
+def timed(program, size):
+    """Its results as NumPy's arrays, by name, and the seconds until all of them are there."""
+    start = time.perf_counter()
+    results = {name: numpy.asarray(x) for name, x in program.main(size).items()}
+    return results, time.perf_counter() - start
+
+
+def difference(ours, theirs):
+    """Where the results differ, in words; empty when they are equal as far as they must be."""
+    if ours.keys() != theirs.keys():
+        return f"{sorted(ours)}, NumPy gives {sorted(theirs)}"
+    for name in theirs:
+        if found := programs.difference([ours[name]], [theirs[name]]):
+            return f"{name}: {found}"
+    return ""
+
+
+def run(name, size, repeat):
+    """One line of the table. The first run is not timed, and each library has the first turn every second time."""
+    loaded = {library: programs.load(name, library, FOLDER) for library in LIBRARIES}
+    size = getattr(loaded["numpy"], size)
+    results = {library: timed(program, size)[0] for library, program in loaded.items()}
+    best, order = dict.fromkeys(LIBRARIES, float("inf")), list(LIBRARIES)
+    for _ in range(repeat):
+        for library in order:
+            best[library] = min(best[library], timed(loaded[library], size)[1])
+        order.reverse()
+    found = difference(results["dflow.numpy"], results["numpy"])
+    theirs, ours = (best[library] for library in LIBRARIES)
+    print(f"{name:<14} {theirs * 1e3:8.0f} ms {ours * 1e3:8.0f} ms {theirs / ours:7.2f} x   {found or 'same results'}",
+          flush=True)
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m examples", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="name", choices=[[], *NAMES], help=f"some of {', '.join(NAMES)}")
+    parser.add_argument("--small", action="store_true", help="the sizes of the tests, of which times say nothing")
+    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="timed runs, of which the best counts")
+    options = parser.parse_args()
+    print(f"{'program':<14} {'NumPy':>11} {'dflow':>11} {'speed':>9}")
+    found = [run(name, "SMALL" if options.small else "FULL", options.repeat) for name in options.names or NAMES]
+    return any(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

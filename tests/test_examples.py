@@ -1,0 +1,53 @@
+"""The programs of examples/, at their small size: dflow gives what NumPy gives, and each runs as a script."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+from engines import clean_environment
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT))
+from bench import programs  # noqa: E402
+from examples import __main__ as examples  # noqa: E402
+
+pytest.importorskip("matplotlib")       # has the files that they read, and writes their pictures
+
+
+@pytest.mark.parametrize("name", examples.NAMES)
+def test_same_results(name):
+    theirs, ours = (programs.load(name, library, examples.FOLDER) for library in examples.LIBRARIES)
+    expected, actual = theirs.main(theirs.SMALL), ours.main(ours.SMALL)
+    for values in expected.values():
+        assert numpy.isfinite(values).all() and numpy.any(values)
+    assert any(hasattr(values, "is_ready") for values in actual.values())
+    plain = [{name: numpy.asarray(x) for name, x in results.items()} for results in (actual, expected)]
+    assert examples.difference(*plain) == ""
+
+
+def script(name, library, folder):
+    """What a program prints, and the pictures that it leaves, at its small size."""
+    source = (examples.FOLDER / f"{name}.py").read_text()
+    assert source.count(programs.IMPORT) == 1 and source.count("main(FULL)") == 1
+    source = source.replace(programs.IMPORT, f"import {library} as np\n").replace("main(FULL)", "main(SMALL)")
+    folder.mkdir()
+    done = subprocess.run([sys.executable, "-"], input=source, cwd=folder, env=clean_environment(), text=True,
+                          capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr, {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("name", examples.NAMES)
+def test_as_scripts(name, tmp_path):
+    """The same text, the same pictures, and no warning that NumPy does not give."""
+    theirs, ours = (script(name, library, tmp_path / library) for library in examples.LIBRARIES)
+    assert ours[0] == theirs[0] and ours[1] == theirs[1] == ""
+    assert ours[2] == theirs[2] and (theirs[0] or theirs[2])
+
+
+def test_differences_are_found():
+    x = numpy.ones(3)
+    assert examples.difference({"x": x}, {"y": x}) == "['x'], NumPy gives ['y']"
+    assert examples.difference({"x": x}, {"x": x + 1}) == "x: result 0 is off by 1, of magnitudes up to 2"

@@ -1,0 +1,248 @@
+"""The protocols by which other libraries use our arrays, and the Array API standard: as NumPy keeps them."""
+
+import gc
+import math
+import threading
+from functools import partial
+
+import numpy
+import pytest
+from compare import assert_same, assert_same_outcome, outcome
+from engines import Gate, configured, in_threads
+
+import dflow
+import dflow.numpy as np
+
+NUMBERS = "?bhilqBHILQefdFD"           # the types that DLPack knows
+
+
+def layouts(dtype):
+    """NumPy arrays in all sorts of memory order."""
+    grid = (numpy.arange(24) % 5).reshape(2, 3, 4).astype(dtype)
+    yield from (grid, grid.T, grid[:, ::2, 1], grid[:, ::-1], grid[:0], numpy.array(grid[1, 1, 1]))
+    yield numpy.broadcast_to(grid[0], (3, 3, 4))
+
+
+def both(text):
+    """What the text gives for an array of NumPy's and one of ours, which it calls x."""
+    names = {"numpy": numpy, "math": math}
+    worlds = [{**names, "np": module, "x": module.arange(12.0).reshape(3, 4)} for module in (np, numpy)]
+    return [outcome(partial(eval, text, world)) for world in worlds]
+
+
+# -- the Array API standard ------------------------------------------------------------------------
+
+# What the standard's edition 2024.12 names, but for what is Python's own in it.
+STANDARD = {
+    "numpy": """e inf nan newaxis pi bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64
+        complex64 complex128 __array_namespace_info__ arange asarray empty empty_like eye from_dlpack full full_like
+        linspace meshgrid ones ones_like tril triu zeros zeros_like astype can_cast finfo iinfo isdtype result_type
+        abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_invert bitwise_or
+        bitwise_right_shift bitwise_xor ceil clip conj copysign cos cosh divide equal exp expm1 floor floor_divide
+        greater greater_equal hypot imag isfinite isinf isnan less less_equal log log1p log2 log10 logaddexp
+        logical_and logical_not logical_or logical_xor maximum minimum multiply negative nextafter not_equal positive
+        pow real reciprocal remainder round sign signbit sin sinh square sqrt subtract tan tanh trunc
+        take take_along_axis matmul matrix_transpose tensordot vecdot broadcast_arrays broadcast_to concat expand_dims
+        flip moveaxis permute_dims repeat reshape roll squeeze stack tile unstack argmax argmin count_nonzero nonzero
+        searchsorted where unique_all unique_counts unique_inverse unique_values argsort sort cumulative_prod
+        cumulative_sum max mean min prod std sum var all any diff""",
+    "numpy.linalg": """cholesky cross det diagonal eigh eigvalsh inv matmul matrix_norm matrix_power matrix_rank
+        matrix_transpose outer pinv qr slogdet solve svd svdvals tensordot trace vecdot vector_norm""",
+    "numpy.fft": """fft ifft fftn ifftn rfft irfft rfftn irfftn hfft ihfft fftfreq rfftfreq fftshift ifftshift""",
+}
+
+
+def test_what_the_standard_names():
+    for module, names in STANDARD.items():
+        ours = getattr(np, module.removeprefix("numpy."), np)
+        assert [name for name in names.split() if not hasattr(ours, name)] == []
+    assert np.__array_api_version__ == numpy.__array_api_version__
+    info = np.__array_namespace_info__()
+    assert info.devices() == ["cpu"] and info.default_device() == np.zeros(2).device == "cpu"
+    assert info.default_dtypes()["real floating"] == np.zeros(2).dtype
+    assert info.default_dtypes()["integral"] == np.asarray([2]).dtype
+    assert set(info.dtypes()) == {*"bool int8 int16 int32 int64 uint8 uint16 uint32 uint64".split(),
+                                  *"float32 float64 complex64 complex128".split()}
+    most = info.capabilities()["max dimensions"]
+    assert np.zeros((1,) * most).ndim == most
+    with pytest.raises(ValueError):
+        np.zeros((1,) * (most + 1))
+
+
+def test_array_namespace():
+    x = np.arange(3)
+    assert x.__array_namespace__() is x.__array_namespace__(api_version="2024.12") is np
+    for version in ("'1999.12'", "'2021.12'", "3", "''"):
+        ours, theirs = both(f"x.__array_namespace__(api_version={version}).__array_api_version__")
+        assert_same_outcome(ours, theirs)
+
+
+@pytest.mark.parametrize("text", [
+    "x.device", "x.to_device('cpu')", "x.to_device('gpu')", "x.to_device(1)", "x.to_device('cpu', stream=1)",
+    "x.to_device('cpu', stream=None)"])
+def test_devices(text):
+    assert_same_outcome(*both(text))
+
+
+# -- DLPack ----------------------------------------------------------------------------------------
+
+class Exporter:
+    """An array as it looks to a library that knows DLPack up to some version only."""
+
+    def __init__(self, array, version):
+        self.array, self.version = array, version
+
+    def __dlpack__(self, **_keywords):
+        return self.array.__dlpack__(max_version=self.version)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+@pytest.mark.parametrize("limit", [None, 0])
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_dlpack_both_ways(dtype, limit):
+    with configured(limit=limit):
+        for source in layouts(dtype):
+            ours = np.array(source)
+            for version in (None, (0, 8), (1, 0), (2, 0)):
+                theirs = numpy.from_dlpack(Exporter(ours, version))
+                assert_same(theirs, source)
+                assert theirs.flags.f_contiguous == ours.flags.f_contiguous and not theirs.flags.writeable
+            back = np.from_dlpack(source)
+            assert isinstance(back, np.ndarray)
+            assert_same(back, source)
+
+
+def test_dlpack_waits_and_keeps_what_it_read():
+    with Gate() as gate:
+        x = gate.hold(np.arange(1000.0))
+        opener = threading.Timer(0.02, gate.open)
+        opener.start()
+        taken = numpy.from_dlpack(x)
+        opener.join()
+        x += 1
+        x.wait_to_read()
+    assert_same(taken, numpy.arange(1000.0))
+    with pytest.raises(ValueError, match="read-only"):
+        taken[0] = 1
+    mine = numpy.from_dlpack(x, copy=True)
+    mine[0] = 7
+    assert x[0] == 1
+
+
+def test_what_dlpack_cannot_do():
+    x = np.arange(3.0)
+    for request in (lambda: x.__dlpack__(copy=False), lambda: numpy.from_dlpack(x, copy=False),
+                    lambda: np.from_dlpack(numpy.arange(3.0), copy=False)):
+        with pytest.raises(BufferError, match="Unable to avoid copy"):
+            request()
+    for text in ("x.__dlpack__(stream=1)", "x.__dlpack__(max_version=1)", "x.__dlpack__(max_version=(1,))",
+                 "x.__dlpack__(dl_device=(2, 0))", "x.__dlpack__(dl_device=1)", "x.astype('g').__dlpack__()",
+                 "x.__dlpack_device__()", "np.from_dlpack(x, device='gpu')", "np.from_dlpack([1])"):
+        assert_same_outcome(*both(text))
+    with pytest.raises(ZeroDivisionError):
+        numpy.from_dlpack(dflow.submit(lambda: 1 / 0, shape=3))
+
+
+def test_from_dlpack_of_ours():
+    x = np.arange(6.0).reshape(2, 3)
+    view, same, copy = np.from_dlpack(x), np.from_dlpack(x, copy=False), np.from_dlpack(x, copy=True)
+    x[0] = 9
+    assert (view == x).all() and (same == x).all() and copy[0].tolist() == [0, 1, 2]
+    assert not np.from_dlpack(np.broadcast_to(x, (2, 2, 3))).flags.writeable
+
+
+def test_what_dlpack_exported_ends_in_any_thread():
+    """With a consumer, and without one: the capsule's own end; beside threads that submit."""
+    taken = [numpy.from_dlpack(np.arange(2000.0) + i) for i in range(40)]
+    taken += [(np.arange(2000.0) + i).__dlpack__(max_version=(1, 0)) for i in range(40)]
+    taken += [(np.arange(2000.0) + i).__dlpack__() for i in range(40)]
+
+    def end():
+        while taken:
+            try:
+                taken.pop()
+            except IndexError:
+                return
+
+    def work():
+        x = np.zeros(3000)
+        for _ in range(200):
+            x += 1
+        assert x.sum() == 600_000
+
+    in_threads(end, work, end)
+    gc.collect()
+
+
+# -- NumPy's protocols -----------------------------------------------------------------------------
+
+def test_what_is_exported_is_a_copy():
+    x = dflow.engine.sleep(np.arange(6.0).reshape(2, 3), 1e-2)
+    data, array = x.data, numpy.asarray(x)
+    fortran = x.T.data
+    x += 1
+    assert data.tolist() == [[0, 1, 2], [3, 4, 5]] and data.readonly
+    assert data.format == "d" and data.strides == (24, 8) and fortran.strides == (8, 24) and fortran.f_contiguous
+    array[0] = 7
+    assert x.tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert bytes(x) == x.tobytes() == bytes(x.data) and bytes(x[:, ::2]) == x[:, ::2].tobytes()
+    with pytest.raises(TypeError, match="read-only"):
+        data[0, 0] = 1
+    with pytest.raises(ValueError, match="Unable to avoid copy"):
+        numpy.asarray(x, copy=False)
+
+
+@pytest.mark.parametrize("text", [
+    "x.__array_wrap__(x * 2)", "x.__array_wrap__(numpy.arange(3))", "x.__array_wrap__(numpy.array(3), None, True)",
+    "x.__array_wrap__(numpy.array(3), None, False)", "x.__array_wrap__(3)",
+    "x.getfield('f4')", "x.getfield('f4', 4)", "x[::2].T.getfield('i2', 6)", "x.getfield(float)",
+    "x.getfield('u1', offset=7)", "x[:0].getfield('i4')", "x.getfield('f4', 5)", "x.getfield('c16')",
+    "x.getfield('f4', -1)", "x.getfield('f4', 1.5)",
+    "x.setfield(1, 'i4')", "[x.setfield(1, 'f4', 4), x][1]", "x.setfield([1, 2], 'f4')", "x.setfield(1, 'c16')",
+    "[x[1:, ::2].setfield([[3], [4]], 'u1', 6), x][1]", "np.broadcast_to(x, (2, 3, 4)).setfield(1, 'i4')",
+    "x[0, 0].setfield(1, 'i4')", "x[0, 0].getfield('u1', 7)"])
+def test_fields_and_wraps_as_numpy(text):
+    assert_same_outcome(*both(text))
+
+
+def test_fields_are_views():
+    x = np.arange(4) + 1j
+    x.getfield("f8", 8)[1:3] = 5
+    assert x.tolist() == [1j, 1 + 5j, 2 + 5j, 3 + 1j]
+    assert isinstance(x.__array_wrap__(numpy.arange(3)), np.ndarray)
+    with pytest.raises(ValueError, match="aligned"):
+        x.getfield("f8", 4)
+
+
+# -- elements --------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("text", [
+    "x[1, 2].as_integer_ratio()", "(x / 4)[1, 2].is_integer()", "x[1, 2].hex()", "x.astype('f4')[1, 2].hex()",
+    "x.astype(int)[1, 2].bit_count()", "x[1, 2].bit_count()", "math.trunc(x[1, 2] + 0.5)", "x.max().is_integer()",
+    "x.is_integer()", "np.array(3.0).is_integer()", "hasattr(x, 'hex')", "'ab' * x.astype(int)[0, 0]",
+    "'ab' * x.astype(int)[0, 3]", "x.astype(int)[0, 3] * b'ab'", "[1] * x.astype('u1')[0, 3]"])
+def test_elements_as_numpys_scalars(text):
+    assert_same_outcome(*both(text))
+
+
+# -- indices that the standard's own tests found -----------------------------------------------------
+
+@pytest.mark.parametrize("shape", [(1,), (3,), (1, 1), (0, 3), (2, 3), (1, 0), (2, 1, 0)])
+@pytest.mark.parametrize("mask", [(0,), (1, 0), (0, 1), (0, 3), (0, 0), (2, 0), (2, 1, 0)])
+def test_masks_with_axes_of_length_0(shape, mask):
+    results = []
+    for module in (np, numpy):
+        x, index = module.zeros(shape), module.zeros(mask, bool)
+        results += outcome(lambda: x[index]), outcome(lambda: x.__setitem__(index, 1) or x)      # noqa: B023
+    assert_same_outcome(results[0], results[2])
+    assert_same_outcome(results[1], results[3])
+
+
+def test_memory_that_may_be_shared():
+    """By its bounds, or looked at byte by byte."""
+    for module in (np, numpy):
+        x = module.arange(6)
+        assert module.may_share_memory(x[::2], x[1::2]) and not module.shares_memory(x[::2], x[1::2])
+        assert not module.may_share_memory(x, x.copy()) and module.shares_memory(x, x[3:])

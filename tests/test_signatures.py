@@ -1,0 +1,103 @@
+"""What NumPy's functions and methods can be called with, dflow's can: the same parameters, in the same places.
+
+Compared by inspect.signature, where both have one. Parameters of our own may follow; a default may say the same in
+another way (NumPy's `<no value>` for keepdims is our False).
+"""
+
+import importlib
+import inspect
+
+import numpy
+import pytest
+
+import dflow
+import dflow.numpy as np
+
+MODULES = ("numpy", "numpy.linalg", "numpy.fft", "numpy.random")
+CLASSES = [(numpy.ndarray, dflow.ndarray), (numpy.random.Generator, np.random.Generator),
+           (numpy.random.RandomState, np.random.RandomState)]
+PLAIN = (bool, int, float, str)             # types of defaults that mean the same everywhere
+
+# NumPy's parameters that are not here, and why.
+LEFT_OUT = {"interpolation": "of quantiles, deprecated since NumPy 1.22 for `method`"}
+
+
+def parameters(function):
+    """The parameters of a signature; None if there is none, or one that says nothing."""
+    try:
+        found = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return None
+    kinds = [p.kind for p in found if p.name != "self"]
+    return found if kinds != [inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD] else None
+
+
+def places(params):
+    """Name: place, of those that can be given by position."""
+    return {p.name: i for i, p in enumerate(params) if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)}
+
+
+def differences(theirs, ours):
+    """A line for each way in which a call of NumPy's function may fail here, or mean something else."""
+    kinds = {p.kind for p in ours}
+    named = {p.name: p for p in ours if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    if len(places(theirs)) > len(places(ours)) and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        yield "too few places"
+    for p in theirs:
+        own = named.get(p.name)
+        if p.kind is p.VAR_POSITIONAL and p.kind not in kinds:
+            yield f"no {p}"
+        if p.kind not in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) or p.name in LEFT_OUT:
+            continue
+        if own is None and p.VAR_KEYWORD not in kinds:
+            yield f"no {p.name}"
+        elif own is not None:
+            if p.name in places(theirs) and places(ours).get(p.name) != places(theirs)[p.name]:
+                yield f"{p.name} in another place"
+            if type(p.default) in PLAIN and type(own.default) in PLAIN and p.default != own.default:
+                yield f"{p.name} is {own.default!r}, not {p.default!r}"
+
+
+def compare(pairs):
+    """Name: differences, of those functions that have any."""
+    found = {}
+    for name, theirs, ours in pairs:
+        theirs, ours = parameters(theirs), parameters(ours)
+        if theirs is not None and ours is not None and (lines := list(differences(theirs, ours))):
+            found[name] = lines
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES)
+def test_parameters_of_functions(path):
+    theirs, ours = importlib.import_module(path), importlib.import_module(f"dflow.{path}")
+    names = [name for name in theirs.__all__ if callable(getattr(theirs, name)) and name in vars(ours)]
+    assert len(names) > 15
+    assert compare((name, getattr(theirs, name), getattr(ours, name)) for name in names) == {}
+
+
+@pytest.mark.parametrize("theirs, ours", CLASSES, ids=lambda cls: cls.__module__)
+def test_parameters_of_methods(theirs, ours):
+    names = [name for name in dir(theirs) if name[0] != "_" and callable(getattr(theirs, name)) and hasattr(ours, name)]
+    assert len(names) > 40
+    assert compare((name, getattr(theirs, name), getattr(ours, name)) for name in names) == {}
+
+
+def test_differences_are_found():
+    def theirs(a, /, b, c=1, *args, d="x", e=None): ...
+
+    for text, found in (("a, b, c=1, *args, d='x', e=2, f=3", []),
+                        ("x, b, *args, c, **rest", ["c in another place"]),
+                        ("x, b, c=2, d=1, e=1", ["c is 2, not 1", "no *args", "d is 1, not 'x'"]),
+                        ("a, c=1, *args, e=1, f=2", ["no b", "c in another place", "no d"]),
+                        ("a, b, *, c=1, d='x', **rest", ["too few places", "c in another place", "no *args"])):
+        ours = parameters(eval(f"lambda {text}: None"))
+        assert list(differences(parameters(theirs), ours)) == found, text
+
+
+def test_star_imports():
+    for path in MODULES:
+        names = {}
+        exec(f"from dflow.{path} import *", names)
+        assert {name for name in importlib.import_module(path).__all__ if name[0] != "_"} <= set(names)
+        assert not {"importlib", "types", "ops", "dflow"} & set(names)

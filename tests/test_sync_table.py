@@ -1,0 +1,105 @@
+"""What the sync table measures: every public name has its line, and the rows and docstrings say the same."""
+
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+import dflow.numpy as np  # noqa: E402
+from dflow.ops.table import TABLE  # noqa: E402
+from tools import sync_table  # noqa: E402
+from tools.sync_table import BLOCKING, BOTH, FUSED, HOST, INLINE, KERNEL, MISSING, OWN, TYPE_ERROR  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def table():
+    return sync_table.measure()
+
+
+def kinds(outcomes):
+    return {outcome.kind for outcome in outcomes}
+
+
+def documented():
+    """(section, name, docstring) of whatever is dflow's own."""
+    for row in TABLE.values():
+        yield row.module, row.name, row.function.__doc__
+    for name in sync_table.members(np.ndarray):
+        yield "numpy.ndarray", name, getattr(np.ndarray, name).__doc__
+
+
+@pytest.mark.parametrize("module", ["numpy", "numpy.linalg", "numpy.fft", "numpy.random"])
+def test_every_public_name_has_its_line(table, module):
+    theirs = eval(module, {"numpy": numpy})
+    assert set(table[module]) >= {name for name in theirs.__all__ if name[0] != "_"}
+    for name, outcomes in table[module].items():
+        assert outcomes, name
+        assert hasattr(eval(module, {"numpy": np}), name) != (kinds(outcomes) == {MISSING}), name
+
+
+def test_every_method_and_attribute_has_its_line(table):
+    assert set(table["numpy.ndarray"]) >= {name for name in dir(numpy.ndarray) if name[0] != "_"}
+    for name, outcomes in table["numpy.ndarray"].items():
+        assert hasattr(np.ndarray, name) != (kinds(outcomes) == {MISSING}), name
+
+
+def test_what_waits_says_so(table):
+    silent = [f"{module}.{name}" for module, name, doc in documented()
+              if BLOCKING in kinds(table.get(module, {}).get(name, ())) and "wait" not in (doc or "").lower()]
+    assert silent == []
+
+
+def test_what_says_that_it_waits_does(table):
+    """In one of its calls; the others need not. Two speak of what others wait for, one has nothing to wait for."""
+    liars = {f"{module}.{name}" for module, name, doc in documented()
+             if name in table.get(module, {}) and "wait" in (doc or "").lower()
+             and BLOCKING not in kinds(table[module][name])}
+    assert liars == {"numpy.ndarray.is_ready", "numpy.random.RandomState", "numpy.random.standard_cauchy"}
+
+
+def test_rows_run_as_their_kind_says(table):
+    for row in TABLE.values():
+        found = kinds(table.get(row.module, {}).get(row.name, ())) - {TYPE_ERROR}
+        if not found:
+            continue
+        if row.kind == "blocking":
+            assert BLOCKING in found, row
+        elif row.kind == "host":
+            assert found & {HOST, BOTH}, (row, found)
+        elif row.kind == "view":
+            assert INLINE in found, (row, found)
+        else:
+            assert HOST not in found, (row, found)
+
+
+@pytest.mark.parametrize("call, kind, waits", [
+    ("np.add(a, a)", FUSED, []),
+    ("np.sum(a)", FUSED, []),
+    ("np.sort(a)", KERNEL, []),
+    ("np.linalg.inv(m)", KERNEL, []),
+    ("np.random.normal(size=N)", KERNEL, []),
+    ("np.median(a)", HOST, []),
+    ("np.nanmax(n)", BOTH, []),
+    ("a.T", INLINE, []),
+    ("a.shape", INLINE, []),
+    ("np.unique(a)", BLOCKING, ["a"]),
+    ("a[b]", BLOCKING, ["b"]),
+    ("np.take(a, j, 1)", BLOCKING, ["j"]),
+    ("float(s)", BLOCKING, ["s"]),
+])
+def test_known_calls(call, kind, waits):
+    with sync_table.measuring():
+        outcome, = sync_table.outcomes_of([call])
+    assert (outcome.kind, outcome.waits) == (kind, waits)
+
+
+def test_the_page_has_a_line_for_each_name(table):
+    lines = sync_table.page(table).split("\n")
+    for entries in table.values():
+        for name in entries:
+            escaped = name.replace("|", "\\|")
+            assert any(line.startswith(f"| `{escaped}` |") for line in lines), name
+    assert sync_table.kinds(table["numpy"]["float32"]) == [OWN]
+    assert sync_table.kinds(table["numpy"]["isnat"]) == [TYPE_ERROR]

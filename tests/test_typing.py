@@ -1,0 +1,85 @@
+"""The stubs: mypy over programs in tests/typing, which run too; stubtest, which compares them with the modules."""
+
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+
+import dflow
+import dflow.numpy
+
+PROGRAMS = Path(__file__).resolve().parent / "typing"
+PACKAGE = Path(dflow.__file__).resolve().parent
+WRITTEN_FOR = "2.4"         # the NumPy whose signatures the stubs have, where it is NumPy's function that runs
+
+# What stubtest finds and is so on purpose, each with a reason.
+ACCEPTED = {
+    r"dflow\.ops\.": "nothing public: it is read as source, without annotations",
+    r"dflow\._array\.(?!ndarray)": "private, but for ndarray",
+    r"dflow\._ufunc\.(?!ufunc)": "private, but for ufunc",
+    r"dflow\._ufunc\.ufunc\.(at_with_casts|call_with_axes|failure) is not present in stub": "private",
+    r"dflow\._ufunc\.ufunc\.(identity|ntypes|signature|types) is not present at runtime": "NumPy's, by __getattr__",
+    r".* is a disjoint base at runtime": "its decorator is too new for most checkers",
+    r"dflow\._array\.ndarray\.__init__ is inconsistent": "Cython's, which says nothing; __new__ has the parameters",
+    r'dflow\._array\.ndarray\.\w+ is inconsistent, stub parameter "self" differs from runtime parameter "a"':
+        "a function of the namespace serves as the method",
+    r".* has a default value of type numpy\._globals\._NoValueType": "NumPy's placeholder, which nobody passes",
+    r"dflow\.numpy\.__all__ is not present in stub": "it is that of the NumPy at hand",
+}
+
+
+def mypy(*arguments, cwd):
+    """The lines that a module of mypy's writes about the dflow that is tested."""
+    paths = os.pathsep.join([str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    environment = {**os.environ, "MYPYPATH": str(PACKAGE.parent), "PYTHONPATH": paths, "NO_COLOR": "1"}
+    done = subprocess.run([sys.executable, "-m", *arguments], cwd=cwd, env=environment, capture_output=True, text=True)
+    return (done.stdout + done.stderr).splitlines()
+
+
+def other_versions():
+    """Regular expressions for what another NumPy than the one the stubs are written for says differently.
+
+    Names that it has not, or has and they have not; and signatures of its own functions, which dflow runs as they are.
+    """
+    if numpy.__version__.startswith(f"{WRITTEN_FOR}."):
+        return []
+    yield r".* is not present (at runtime|in stub)"
+    for module in ("", "linalg.", "fft.", "random."):
+        theirs = [name for name in numpy.__all__ if hasattr(getattr(dflow.numpy, name, None), "__wrapped__")]
+        yield rf"dflow\.numpy\.{module}({'|'.join(theirs)}) is inconsistent"
+
+
+@pytest.mark.slow
+def test_programs_are_typed(tmp_path):
+    """Nothing is wrong in the programs, everything that is marked so in mistakes.py, and nothing in the stubs."""
+    programs = sorted(map(str, PROGRAMS.glob("*.py")))
+    assert len(programs) == 3
+    lines = mypy("mypy", "--strict", "--config-file=", f"--cache-dir={tmp_path}", *programs, cwd=tmp_path)
+    assert lines == ["Success: no issues found in 3 source files"]
+
+
+@pytest.mark.parametrize("name", ["programs", "results"])
+def test_typed_programs_run(name):
+    runpy.run_path(str(PROGRAMS / f"{name}.py"))
+
+
+@pytest.mark.slow
+def test_stubs_are_what_is_there(tmp_path):
+    config = tmp_path / "mypy.ini"
+    config.write_text("[mypy]\nstrict = True\n[mypy-dflow.ops.*]\nignore_errors = True\n")
+    lines = mypy("mypy.stubtest", "--concise", "--mypy-config-file", str(config), "dflow", cwd=tmp_path)
+    assert all(line.startswith("dflow.") for line in lines), lines          # else it did not get that far
+    accepted = [*ACCEPTED, *other_versions()]
+    assert [line for line in lines if not any(re.match(pattern, line) for pattern in accepted)] == []
+    assert [pattern for pattern in ACCEPTED if not any(re.match(pattern, line) for line in lines)] == []
+
+
+def test_the_package_has_the_stubs():
+    names = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*") if path.suffix in (".pyi", ".typed")}
+    modules = [f"{path.relative_to(PACKAGE)}i" for path in PACKAGE.glob("numpy/*.py")]
+    assert {"py.typed", "__init__.pyi", "_array.pyi", "_ufunc.pyi", "engine.pyi", *modules} == names

@@ -72,6 +72,8 @@ cdef object ours(object x):
     if isinstance(x, cnp.generic):
         return value_of(as_array(x))
     if isinstance(x, cnp.ndarray):
+        if type(x) is not cnp.ndarray:
+            raise TypeError("a matrix is to stay one")
         return as_array(x)
     if isinstance(x, tuple):
         return type(x)(*map(ours, x)) if hasattr(x, "_fields") else tuple(map(ours, x))

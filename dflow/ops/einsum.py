@@ -54,11 +54,12 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
                          "or at least one operand and its corresponding subscripts list")
     if order != "K":
         order = known_order(order)
-    numpy.can_cast(float, float, casting)               # its own error for a rule that there is not
-    if len(operands) > 2 and type(operands[0]) is str and out is None and dtype is None and not optimize:
+    plain = out is None and dtype is None and order == "K" and casting == "safe" and not optimize
+    if plain and len(operands) > 2 and type(operands[0]) is str:
         result = at_once(_numpy_einsum, operands, None, FEW)
         if result is not LATER:
             return result
+    numpy.can_cast(float, float, casting)               # its own error for a rule that there is not
     arrays, plan = _planned(operands, optimize)
     arrays = _cast(arrays, dtype, casting)
     if order == "A":

@@ -304,7 +304,7 @@ class Stream:
         return self._fill(as_shape(size), INTEGER, fill, False)
 
     def shuffle(self, x, axis=0):
-        """Reorder along an axis, in place: a task, for our arrays."""
+        """Reorder along an axis, in place: asynchronously, for our arrays; many rows as a host task."""
         if not isinstance(x, ndarray):
             self._small.shuffle(x, axis)
             return
@@ -589,7 +589,7 @@ _SHARED = """seed get_state set_state rand randn randint random_integers random_
 def _rows():
     shared = Shared()
     for name in (*_SHARED, *DISTRIBUTIONS, *OTHERS):
-        host = name in OTHERS and name not in VECTORS or name in ("choice", "shuffle", "permutation")
+        host = name in OTHERS and name not in VECTORS or name == "choice"
         add_row(name, getattr(shared, name), kind="host" if host else "kernel", module="numpy.random")
     for thing in (default_rng, Generator):
         add_row(thing.__name__, thing, module="numpy.random")

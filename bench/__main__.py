@@ -47,6 +47,8 @@ def parse():
     parser.add_argument("--only", nargs="+", metavar="NAME", help="some parts of one experiment, as --list names them")
     parser.add_argument("--repeat", type=int, metavar="N", help="rounds in place of the experiments' own")
     parser.add_argument("--full", action="store_true", help="long measurements too: 10 million pending ops")
+    parser.add_argument("--quick", action="store_true", help="namespace: only the most used names, at three sizes")
+    parser.add_argument("--instructions", action="store_true", help="namespace: count these, by valgrind (small sizes)")
     parser.add_argument("--list", action="store_true", help="name the experiments and stop")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the JSON here too")
     options = parser.parse_args()
@@ -63,11 +65,15 @@ def parse():
     return options
 
 
+def _run(one, options):
+    sizes = tuple(options.size or one.sizes) if one.sizes else ()
+    return Run(sizes, options.repeat, options.full, options.only or (), options.quick, options.instructions)
+
+
 def measure(one, options):
     """The rows of one experiment, printed as they come. One that raises gives a row with the error: the others run."""
-    sizes = tuple(options.size or one.sizes) if one.sizes else ()
     try:
-        for row in one.measure(Run(sizes, options.repeat, options.full, options.only or ())):
+        for row in one.measure(_run(one, options)):
             row.experiment = one.name
             print(report.line(row, one.beside), flush=True)
             yield row

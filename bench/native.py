@@ -22,17 +22,23 @@ _ARGUMENTS = {
 }
 
 
+def compiled(source, target, flags):
+    """The library made of a C file; None without a compiler, or with one that does not take it."""
+    compiler = shlex.split(os.environ.get("CC", "")) or [shutil.which("cc") or shutil.which("gcc") or "cc"]
+    try:
+        subprocess.run([*compiler, *flags, "-o", target, source], check=True, capture_output=True, timeout=60)
+        return ctypes.CDLL(str(target))
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
 @cache
 def library():
     """The compiled loops; None without a compiler, or with one that does not take the flags."""
-    compiler = shlex.split(os.environ.get("CC", "")) or [shutil.which("cc") or shutil.which("gcc") or "cc"]
     with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "native.so"
-        try:
-            subprocess.run([*compiler, *FLAGS, "-o", target, SOURCE], check=True, capture_output=True, timeout=60)
-            loaded = ctypes.CDLL(str(target))
-        except (OSError, subprocess.SubprocessError):
-            return None
+        loaded = compiled(SOURCE, Path(folder) / "native.so", FLAGS)
+    if loaded is None:
+        return None
     for name, arguments in _ARGUMENTS.items():
         getattr(loaded, name).argtypes = arguments
         getattr(loaded, name).restype = ctypes.c_double if name == "dot" else None

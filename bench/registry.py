@@ -102,12 +102,17 @@ def row_of(label, timing, base, **more):
 
 
 class Run:
-    """What an experiment is handed: its sizes, its parts if not all, how often to repeat, whether to measure long."""
+    """What an experiment is handed: its sizes, its parts if not all, how often to repeat, whether to measure long.
 
-    def __init__(self, sizes=(), repeat=None, full=False, only=()):
+    `quick`: only what matters most; `instructions`: counted instead of seconds. Both are for the namespace.
+    """
+
+    def __init__(self, sizes=(), repeat=None, full=False, only=(), quick=False, instructions=False):
         self.sizes = sizes
         self.only = only
         self.full = full
+        self.quick = quick
+        self.instructions = instructions
         self._repeat = repeat
 
     def repeat(self, default):

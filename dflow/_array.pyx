@@ -287,7 +287,7 @@ cdef object numpy_window(ndarray a, bint write=True):
     for i in range(a.ndim):
         dims[i] = a.shape[i]
         strides[i] = strides_of(a)[i]
-    window = PyArray_New(np.ndarray, a.ndim, dims, 23 if a.code == HALF else a.code, strides, data_of(a), 0,
+    window = PyArray_New(cnp.ndarray, a.ndim, dims, 23 if a.code == HALF else a.code, strides, data_of(a), 0,
                          cnp.NPY_ARRAY_WRITEABLE if write else 0, NULL)
     Py_INCREF(a)
     cnp.PyArray_SetBaseObject(window, a)
@@ -295,11 +295,18 @@ cdef object numpy_window(ndarray a, bint write=True):
 
 cdef ndarray as_array(object x):
     cdef int code
+    cdef ndarray scalar
     if isinstance(x, ndarray):
         return x
     if isinstance(x, (list, tuple)) and contains_arrays(x):
         return hooks["stack"](x)
-    source = x if isinstance(x, np.ndarray) else numpy_array(x, None)
+    if isinstance(x, cnp.generic):
+        code = code_of_num(cnp.PyArray_DescrFromScalar(x).type_num)
+        if code >= 0:
+            scalar = new_array(code, 0, NULL)
+            cnp.PyArray_ScalarAsCtype(x, scalar.st.data)
+            return scalar
+    source = x if isinstance(x, cnp.ndarray) else numpy_array(x, None)
     if isinstance(source, ndarray):
         return source
     if type(source) is not np.ndarray and np.any(getattr(source, "mask", False)):

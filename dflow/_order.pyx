@@ -327,9 +327,12 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None, descending=None):
 def sort_in_place(ndarray self, axis=-1, kind=None, order=None, *, stable=None, descending=None):
     """Sort along an axis, in place."""
     cdef int k = normalize_axis(axis, self.ndim)
+    cdef Kernel* usual = sorts[False][0][self.code]
     check_writable(self)
     if descending:
         assign(self, hooks["descending"](np.sort, self, axis, kind, order, stable))
+        return
+    if usual != NULL and kind is None and stable is None and order is None and k == self.ndim - 1 and quick_rows(usual, self, self):
         return
     sort_into(sorter(self.code, kind, stable, order, False), kind_of_sort(kind, stable), self, self, k)
 
@@ -407,7 +410,7 @@ def nonzero(a):
     cdef ndarray x = as_array(a)
     if x.ndim == 0:
         return np.nonzero(numpy_window(x))      # its error
-    return tuple([as_array(found) for found in numpy_window(wait_read(x), False).nonzero()])
+    return tuple([as_array(found) for found in <tuple>cnp.PyArray_Nonzero(numpy_window(wait_read(x), False))])
 
 def small_searchsorted(ndarray a, ndarray v, bint right):
     """searchsorted where both are here and small; else None."""

@@ -12,7 +12,7 @@ from dflow._fp cimport warn_user
 from dflow._graph cimport Kernel, intp, storage_allocate, writable
 from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch
 from dflow._kernels cimport (
-    Scalar, BOOL, DTYPES, itemsizes, code_of, is_complex, is_integer, cast_kernel, write_scalar, read_scalar)
+    Scalar, BOOL, DOUBLE, DTYPES, itemsizes, code_of, is_complex, is_integer, cast_kernel, write_scalar, read_scalar)
 from dflow._array cimport *
 from dflow._array import array, attach, set_hook
 from numpy.exceptions import ComplexWarning
@@ -26,6 +26,9 @@ cdef extern from "Python.h":
     bint PyIndex_Check(object)
     long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
     Py_ssize_t PyTuple_GET_SIZE(tuple)
+    list PyList_New(Py_ssize_t)
+    void PyList_SET_ITEM(list, Py_ssize_t, PyObject*)
+    PyObject* PyFloat_FromDouble(double)
     PyObject* PyTuple_GET_ITEM(tuple, Py_ssize_t)
 
 # ---- views -----------------------------------------------------------------------------------------------------
@@ -778,8 +781,15 @@ def tolist(ndarray self):
     """Nested lists of Python scalars; one scalar for a 0-d array. Waits."""
     cdef intp i
     cdef ndarray a = wait_read(self)
+    cdef char* p = data_of(a)
+    cdef list out
+    if a.ndim == 1 and a.code == DOUBLE:
+        out = PyList_New(a.size)
+        for i in range(a.size):
+            PyList_SET_ITEM(out, i, PyFloat_FromDouble((<double*>(p + i * strides_of(a)[0]))[0]))
+        return out
     if a.ndim == 1:
-        return [read_scalar(a.code, data_of(a) + i * strides_of(a)[0]) for i in range(a.size)]
+        return [read_scalar(a.code, p + i * strides_of(a)[0]) for i in range(a.size)]
     return numpy_window(a).tolist()
 
 def tobytes(ndarray self, order="C"):
@@ -866,34 +876,6 @@ cdef class FlatIterator:
             raise StopIteration
         self.index = i + 1
         return element(a, flat_offset(a, i))
-
-SMALL = 4096                    # elements that a NumPy function may get at once, in the caller
-cdef intp small_size = SMALL
-
-def at_once(function, *arrays, **keywords):
-    """call_now() of whatever type the function gives."""
-    return call_now(function, arrays, keywords, None)
-
-cpdef object call_now(function, tuple arrays, dict keywords, dtype):
-    """What a NumPy function makes of arrays that are there and small, as one of ours.
-
-    None when they are not, or when the function fails: a task shall, so that its result carries the error.
-    """
-    cdef ndarray a
-    for a in arrays:
-        if a.size > small_size or not is_here(a):
-            return None
-    for value in keywords.values():
-        if isinstance(value, ndarray):
-            return None
-    try:
-        # Writeable, though nobody writes: some functions copy what they could not write to.
-        result = function(*[numpy_window(a) for a in arrays], **keywords)
-        return as_scalar(as_array(result if dtype is None else np.asarray(result, dtype)))
-    except (FloatingPointError, Warning):       # np.errstate's, and the filters', wish
-        raise
-    except Exception:
-        return None
 
 # ---- NumPy arrays as `out` --------------------------------------------------------------------------------------------
 

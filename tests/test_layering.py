@@ -19,7 +19,7 @@ LAYERS = [
     ["ops", "engine", "devices", "profiler"],
     ["_index", "_make", "_operators", "_order"],
     ["_ufunc"],
-    ["_quick", "_views", "_random", "_host"],
+    ["_quick", "_views", "_random", "_host", "_small"],
     ["_array"],
     ["_launch"],
     ["_kernels", "_engine"],

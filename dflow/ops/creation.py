@@ -79,6 +79,7 @@ op("a, 2", "i, 2.5", "a, 1, int", "a, v", "[1, 2], 0.5", "i, 1, shape=(2,)", "a,
 
 # -- ranges ----------------------------------------------------------------------------------------
 
+FEW = 256                   # elements
 SMALL = 4096                # up to so many elements NumPy makes the range at once
 
 
@@ -147,6 +148,8 @@ def _long_range(start, stop, step, dtype):
 
 def _count_up(n, dtype):
     """0 .. n-1: rows of a table of sums."""
+    if n <= SMALL:
+        return arange(n, dtype=dtype)
     exact = numpy.dtype("i8") if dtype.char == "f" else dtype
     column = numpy.arange(SMALL, dtype=exact)
     rows = n // SMALL
@@ -166,19 +169,19 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     check_device(device)
     number = operator.index(num)
     scalars = isinstance(start, (int, float)) and isinstance(stop, (int, float))
-    if number <= SMALL or not scalars or dtype is not None:
+    if number < 0 or not scalars or dtype is not None or not (abs(start) < 1e300 and abs(stop) < 1e300):
         result = numpy.linspace(plain(start), plain(stop), num, endpoint, retstep, dtype, axis)
         return (as_array(result[0]), as_array(result[1])) if retstep else as_array(result)
+    start, stop = float(start), float(stop)
     delta = stop - start
-    step = delta / (number - 1 if endpoint else number)
+    steps = number - 1 if endpoint else number
+    step = delta / steps if steps > 0 else math.nan
     result = _count_up(number, numpy.dtype(float))
     if step == 0:
-        result /= number - 1 if endpoint else number
-        result *= delta
-    else:
-        result *= step
+        result /= steps
+    result *= step if step and steps > 0 else delta
     result += start
-    if endpoint:
+    if endpoint and number > 1:
         result[-1] = stop
     return (result, as_array(step)) if retstep else result
 
@@ -268,7 +271,7 @@ def fromiter(iter, dtype, count=-1, *, like=None):
 
 # -- repeated and moved ----------------------------------------------------------------------------
 
-@op("a, 2", "v, (2, 3)", "a, (2, 1, 2)", "2.5, 3", "a, 0", "a, -1", "[1, 2], 2", "s, (2, 2)")
+@op("a, 2", "v, (2, 3)", "a, (2, 1, 2)", "2.5, 3", "a, 0", "a, -1", "[1, 2], 2", "s, (2, 2)", small=FEW)
 def tile(A, reps):
     """A repeated along each axis."""
     a = as_array(A)

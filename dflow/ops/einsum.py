@@ -11,6 +11,7 @@ import numpy
 
 from dflow._array import array as as_array
 from dflow._make import in_order
+from dflow._small import LATER, at_once, bare
 from dflow._views import broadcast_to, diagonal_of, known_order
 from dflow.ops.linear import multiply
 from dflow.ops.reductions import add_reduce
@@ -20,6 +21,9 @@ Plan = namedtuple("Plan", "diagonals steps last")   # (operand, axis, axis) to t
 Step = namedtuple("Step", "i j left right sums shape")  # i and j are taken out, their product put last
 Prepare = namedtuple("Prepare", "axes order spread shape")  # sum, transpose, broadcast, reshape: None if not needed;
                                                                 # None for a Prepare with nothing to do
+
+FEW = 64                # elements of an operand: NumPy's loops are quicker on fewer
+_numpy_einsum = bare(numpy.einsum)
 
 EINSUMS = (
     "'ij,jk', a, a.T", "'ij->ji', a", "'ij->', a", "'ii', a[:, :3]", "'ii->i', a[:, :3]", "'i,i', v, v",
@@ -50,6 +54,11 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
                          "or at least one operand and its corresponding subscripts list")
     if order != "K":
         order = known_order(order)
+    plain = out is None and dtype is None and order == "K" and casting == "safe" and not optimize
+    if plain and len(operands) > 2 and type(operands[0]) is str:
+        result = at_once(_numpy_einsum, operands, None, FEW)
+        if result is not LATER:
+            return result
     numpy.can_cast(float, float, casting)               # its own error for a rule that there is not
     arrays, plan = _planned(operands, optimize)
     arrays = _cast(arrays, dtype, casting)

@@ -6,7 +6,8 @@ import numpy
 
 from dflow._array import array as as_array
 from dflow._array import ndarray, window
-from dflow._views import as_scalar, call_now, is_scalar, open_window
+from dflow._small import call_now, small_first
+from dflow._views import as_scalar, is_scalar, open_window
 from dflow.ops.host import submit
 
 
@@ -70,7 +71,7 @@ def blocking(function):
     text = f"Blocking: waits for its arguments, calls numpy.{function.__name__} on copies."
     wrapper.__doc__ = f"{text}\n\n{function.__doc__ or ''}"
     wrapper.__wrapped__ = function
-    return wrapper
+    return small_first(wrapper, function)
 
 
 def task(function, *arrays, shape, dtype, **keywords):

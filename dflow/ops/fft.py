@@ -17,7 +17,7 @@ from dflow._array import array as as_array
 from dflow._array import empty, window
 from dflow._host import host
 from dflow._scipy import extension, find
-from dflow._views import call_now
+from dflow._small import call_now
 from dflow.ops.creation import roll
 from dflow.ops.elementwise import conjugate
 from dflow.ops.table import add_row, op

@@ -14,6 +14,7 @@ from dflow._array import array as as_array
 from dflow._array import window
 from dflow._host import host
 from dflow._index import where
+from dflow._small import SMALL
 from dflow._ufunc import ufunc, wrap_ufunc
 from dflow.ops import fallback, linear, selection
 from dflow.ops.einsum import einsum
@@ -29,6 +30,7 @@ _absolute = wrap_ufunc(numpy.absolute)
 _sqrt = wrap_ufunc(numpy.sqrt)
 
 
+FEW = 256               # elements of matrices that take less time here than a task
 # For samples: a matrix whose inverse is far off when it is computed in the precision in which it is given.
 SINGLE = "1 / (np.arange(5)[:, None] + np.arange(1, 6)).astype('f4')"
 
@@ -141,13 +143,13 @@ def eigvalsh(a, UPLO="L"):
     return _computed(_eigvalsh[_triangle(UPLO)], _matrices(a, True))
 
 
-@op("m", "np.stack([m, m + np.eye(3)])", "a", "[[0, 1], [-1, 0]]", kind="blocking")
+@op("m", "np.stack([m, m + np.eye(3)])", "a", "[[0, 1], [-1, 0]]", kind="blocking", small=SMALL)
 def eig(a):
     """Eigenvalues (..., n) and right eigenvectors (..., n, n). Waits: the values decide whether they are complex."""
     return fallback.call(numpy.linalg.eig, (_matrices(a, True),), {})
 
 
-@op("m", "np.stack([m, m + np.eye(3)])", "a", "[[0, 1], [-1, 0]]", kind="blocking")
+@op("m", "np.stack([m, m + np.eye(3)])", "a", "[[0, 1], [-1, 0]]", kind="blocking", small=SMALL)
 def eigvals(a):
     """Eigenvalues (..., n). Waits: the values decide whether they are complex."""
     return fallback.call(numpy.linalg.eigvals, (_matrices(a, True),), {})
@@ -178,7 +180,7 @@ def svdvals(x, /):
 
 
 @op("m", "a", "a.T", "a.T, 'complete'", "a, 'r'", "np.stack([a, a + 1])", "a, 'x'", "v", "c", "a.astype('f4')",
-    kind="host")
+    kind="host", small=FEW)
 def qr(a, mode="reduced"):
     """The QR factorization of (..., m, n): Q and R, or with mode 'r' R alone.
 
@@ -201,7 +203,7 @@ def qr(a, mode="reduced"):
     return QRResult(*outputs) if mode != "r" else outputs[0]
 
 
-@op("a.T, v", "a.T, a.T, None", "a, v", "m, v[:3]", kind="blocking")
+@op("a.T, v", "a.T, a.T, None", "a, v", "m, v[:3]", kind="blocking", small=SMALL)
 def lstsq(a, b, rcond=None):
     """The least-squares solution of a @ x = b, residuals, rank and singular values. Waits.
 
@@ -380,13 +382,13 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     return norm(x, ord, axis, keepdims)
 
 
-@op("m", "m, 1", "m, 'fro'", "np.ones((2, 2))", kind="blocking")
+@op("m", "m, 1", "m, 'fro'", "np.ones((2, 2))", kind="blocking", small=SMALL)
 def cond(x, p=None):
     """The condition number of matrices, the last two axes, in the norm p. Waits."""
     return fallback.call(numpy.linalg.cond, (x, p), {})
 
 
-@op("[a, a.T, a]", "[a, v]", "[v[:3], a, a.T, v[:3]]", "[a]", "[a, a]")
+@op("[a, a.T, a]", "[a, v]", "[v[:3], a, a.T, v[:3]]", "[a]", "[a, a]", small=FEW)
 def multi_dot(arrays, *, out=None):
     """The product of matrices (the first and last may be vectors), in the order that costs least."""
     arrays = [as_array(x) for x in arrays]
@@ -409,7 +411,7 @@ def multi_dot(arrays, *, out=None):
     return linear.give(out, result)
 
 
-@op("np.eye(6).reshape(2, 3, 6), ind=2", "m, 1", "m, 0")
+@op("np.eye(6).reshape(2, 3, 6), ind=2", "m, 1", "m, 0", small=FEW)
 def tensorinv(a, ind=2):
     """The inverse of a tensor as a map from its last axes to its first `ind`."""
     a = as_array(a)
@@ -420,7 +422,7 @@ def tensorinv(a, ind=2):
     return inv(a.reshape(n, -1)).reshape((*shape[ind:], *shape[:ind]))
 
 
-@op("np.eye(6).reshape(2, 3, 6), np.ones((2, 3))", "m, v[:3]")
+@op("np.eye(6).reshape(2, 3, 6), np.ones((2, 3))", "m, v[:3]", small=FEW)
 def tensorsolve(a, b, axes=None):
     """The solution x of tensordot(a, x, x.ndim) = b."""
     a, b = as_array(a), as_array(b)

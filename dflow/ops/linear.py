@@ -75,7 +75,8 @@ def dot(a, b, out=None):
 @op("v, v", "c, c", "a, a", "a, v", "2, 3", "i, i", close=True)
 def vdot(a, b, /):
     """The dot product of the flattened arrays, the first one conjugated."""
-    a, b = as_array(a).ravel(), as_array(b).ravel()
+    a, b = as_array(a), as_array(b)
+    a, b = a if a.ndim == 1 else a.ravel(), b if b.ndim == 1 else b.ravel()
     if a.size != b.size:
         raise ValueError(f"cannot reshape array of size {b.size} into shape ({a.size},)")
     return (a.conj() if a.dtype.kind == "c" else a) @ b
@@ -105,6 +106,9 @@ def outer(a, b, out=None):
 def tensordot(a, b, axes=2):
     """The sum over pairs of axes: the last ones of `a` with the first of `b`, or those named."""
     a, b = as_array(a), as_array(b)
+    if type(axes) is int and 0 < axes <= a.ndim and a.shape[a.ndim - axes:] == b.shape[:axes]:
+        left, right, n = a.shape[:-axes], b.shape[axes:], math.prod(b.shape[:axes])
+        return (a.reshape(math.prod(left), n) @ b.reshape(n, math.prod(right))).reshape(left + right)
     first, second = _pairs(a, b, axes)
     if len(first) != len(second) or any(a.shape[i] != b.shape[j] for i, j in zip(first, second)):
         raise ValueError("shape-mismatch for sum")

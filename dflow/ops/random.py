@@ -304,12 +304,15 @@ class Stream:
         return self._fill(as_shape(size), INTEGER, fill, False)
 
     def shuffle(self, x, axis=0):
-        """Reorder along an axis, in place: a task, for our arrays."""
+        """Reorder along an axis, in place: asynchronously, for our arrays; many rows as a host task."""
         if not isinstance(x, ndarray):
             self._small.shuffle(x, axis)
             return
         len(x)                                      # TypeError without axes
-        normalize_axis_index(axis, x.ndim)
+        axis = normalize_axis_index(axis, x.ndim)
+        if x.shape[axis] < SMALL:               # a task and its generator take 10 us
+            x[...] = take(x, as_array(self._small.permutation(x.shape[axis])), axis)
+            return
         host(_payload(self._task(), lambda g, w: g.shuffle(w, axis), x), [x], [x])
 
     def permutation(self, x, axis=0):
@@ -586,7 +589,7 @@ _SHARED = """seed get_state set_state rand randn randint random_integers random_
 def _rows():
     shared = Shared()
     for name in (*_SHARED, *DISTRIBUTIONS, *OTHERS):
-        host = name in OTHERS and name not in VECTORS or name in ("choice", "shuffle", "permutation")
+        host = name in OTHERS and name not in VECTORS or name == "choice"
         add_row(name, getattr(shared, name), kind="host" if host else "kernel", module="numpy.random")
     for thing in (default_rng, Generator):
         add_row(thing.__name__, thing, module="numpy.random")

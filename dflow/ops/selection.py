@@ -9,6 +9,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from dflow import _index, _order
 from dflow._array import array as as_array
 from dflow._array import ndarray
+from dflow._small import SMALL
 from dflow._ufunc import wrap_ufunc
 from dflow._views import as_scalar, broadcast_to, diagonal, diagonal_of
 from dflow.ops.creation import tri, zeros
@@ -49,13 +50,14 @@ def flatnonzero(a):
     return _order.nonzero(as_array(a).ravel())[0]
 
 
-@op("b, a", "a > 0, i", "[0, 1], [3, 4]", kind="blocking")
+@op("b, a", "a > 0, i", "[0, 1], [3, 4]", kind="blocking", small=SMALL)
 def extract(condition, arr):
     """The elements where the condition is true. Waits for the condition."""
     return _index.take(as_array(arr).ravel(), flatnonzero(condition))
 
 
-@op("[True, False, True], a, 0", "[0, 1], v", "[1, 1, 0, 1], a, axis=1", "[True] * 5, v", "a, a", kind="blocking")
+@op("[True, False, True], a, 0", "[0, 1], v", "[1, 1, 0, 1], a, axis=1", "[True] * 5, v", "a, a", kind="blocking",
+    small=SMALL)
 def compress(condition, a, axis=None, out=None):
     """The subarrays along an axis where a 1-d condition is true. Waits for the condition."""
     condition = as_array(condition)
@@ -98,7 +100,7 @@ def select(condlist, choicelist, default=0):
 
 @op("j % 3, [v, v + 1, v + 2]", "[0, 1, 0], [[1, 2, 3], [4, 5, 6]]", "[0, 5], [[1, 2], [3, 4]]",
     "[0, 5], [[1, 2], [3, 4]], mode='clip'",
-    "[0, -1], [[1, 2], [3, 4]], mode='wrap'", "v, [v]", "[0], []", "1, [np.float32(1), 1.0]")
+    "[0, -1], [[1, 2], [3, 4]], mode='wrap'", "v, [v]", "[0], []", "1, [np.float32(1), 1.0]", small=SMALL)
 def choose(a, choices, out=None, mode="raise"):
     """From each place the element of the array that `a` numbers there. Waits for `a` when mode is 'raise'."""
     index = as_array(a)
@@ -182,7 +184,7 @@ def _along(arr, indices, axis):
 
 
 @op("a, [0, 5], [1, 2, 3]", "e, [0], 1", "e, [], 1", "a, [50], 1", "a, [-50, 50], 1, mode='wrap'",
-    "a, [-50, 50], v, 'clip'", "i, 2, 2.5")
+    "a, [-50, 50], v, 'clip'", "i, 2, 2.5", small=SMALL, writes=True)
 def put(a, ind, v, mode="raise"):
     """Set elements of the flattened array, in place; values are repeated as needed. Waits for the indices only."""
     if not isinstance(a, ndarray):
@@ -214,7 +216,7 @@ def _put_method(self, indices, values, mode="raise"):
 
 
 @op("a, b, [1, 2]", "a, [1, 0], 1", "[1], [True], [1]", "v, [1, 0, 1, 1], []", "v, [0, 0, 0, 0], []", "s, True, [3]",
-    "a, b, []", "a, a > 99, []", "[1], [1], 2", "a, b[0], 1", "i, b, v")
+    "a, b, []", "a, a > 99, []", "[1], [1], 2", "a, b[0], 1", "i, b, v", small=SMALL, writes=True)
 def place(arr, mask, vals):
     """Set the elements under a mask to successive values, repeated as needed. Waits for the mask."""
     if not isinstance(arr, ndarray):
@@ -231,7 +233,7 @@ def place(arr, mask, vals):
 
 
 @op("a, b, [1, 2]", "a, b, []", "a, b, a + 1", "[1], [1], 2", "a, b[0], 1", "a, b.ravel(), v",
-    "i, i, 2.5", "a, i, v[:3]")
+    "i, i, 2.5", "a, i, v[:3]", small=SMALL, writes=True)
 def putmask(a, mask, values):
     """Set a where the mask is true to the values at the same places of the flattened array, repeated as needed."""
     if not isinstance(a, ndarray):
@@ -248,7 +250,7 @@ def putmask(a, mask, values):
         copyto(a, _index.take(values, numpy.arange(a.size) % values.size).reshape(a.shape), "unsafe", mask)
 
 
-@op("a, v", "a, 1, where=b", "i, 1.5", "i, 2.5, 'unsafe'", "[1], 2", "a, v[:3]", "a, 2, 'no'")
+@op("a, v", "a, 1, where=b", "i, 1.5", "i, 2.5, 'unsafe'", "[1], 2", "a, v[:3]", "a, 2, 'no'", small=SMALL, writes=True)
 def copyto(dst, src, casting="same_kind", where=True):
     """Copy src, broadcast, into dst; where a mask is true."""
     if not isinstance(dst, ndarray):
@@ -267,7 +269,8 @@ def copyto(dst, src, casting="same_kind", where=True):
     dst[...] = _index.where(broadcast_to(as_array(where).astype(bool, copy=False), dst.shape), source, dst)
 
 
-@op("a, 1", "a, [0, 2], 0", "v, slice(1, 3)", "a, 5, 0", "a, -1, axis=1", "v, [True, False, True, False]", "a, 1, 3")
+@op("a, 1", "a, [0, 2], 0", "v, slice(1, 3)", "a, 5, 0", "a, -1, axis=1", "v, [True, False, True, False]", "a, 1, 3",
+    small=SMALL)
 def delete(arr, obj, axis=None):
     """Without the subarrays at indices along an axis (of the flattened array). Waits for the indices only."""
     arr = as_array(arr)
@@ -278,7 +281,7 @@ def delete(arr, obj, axis=None):
 
 
 @op("v, 1, 9", "a, 1, 5, axis=0", "a, [0, 2], v, axis=0", "v, [0, 4], [7, 8]", "v, 9, 1", "a, 0, [1, 2, 3], axis=1",
-    kind="blocking")
+    kind="blocking", small=SMALL)
 def insert(arr, obj, values, axis=None):
     """With values inserted before indices along an axis. Waits."""
     return as_array(numpy.insert(window_of(as_array(arr)), plain(obj), plain(values), axis))

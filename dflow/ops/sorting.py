@@ -6,6 +6,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from dflow import _order
 from dflow._array import array as as_array
 from dflow._array import attach, set_hook
+from dflow._small import SMALL
 from dflow._views import as_scalar
 from dflow.ops.fallback import plain, task
 from dflow.ops.table import method, op
@@ -46,7 +47,7 @@ def sort_complex(a):
     return result if char in "FDG" else result.astype("F" if char in "bhBH" else "G" if char == "g" else "D")
 
 
-@op("(v, j)", "[[3, 1, 2], [1, 1, 0]]", "(a, i), 0", "[]", "([1, 2], [1])", kind="host")
+@op("(v, j)", "[[3, 1, 2], [1, 1, 0]]", "(a, i), 0", "[]", "([1, 2], [1])", kind="host", small=SMALL)
 def lexsort(keys, axis=-1):
     """The indices that sort by several keys, the last one first."""
     keys = [as_array(k) for k in keys]
@@ -59,7 +60,7 @@ def lexsort(keys, axis=-1):
     return task(lambda *keys: numpy.lexsort(keys, axis), *keys, shape=keys[0].shape, dtype=numpy.intp)
 
 
-@op("v, 1", "a, 2", "a, (0, 2), axis=0", "a, 1, axis=None", "v, 4", "v, -1", "a, 1, 3", kind="host")
+@op("v, 1", "a, 2", "a, (0, 2), axis=0", "a, 1, axis=None", "v, 4", "v, -1", "a, 1, 3", kind="host", small=SMALL)
 def partition(a, kth, axis=-1, kind="introselect", order=None):
     """A copy whose element `kth` along an axis is where sorting would put it, smaller ones before it."""
     a, axis = _flattened(a, axis)
@@ -73,7 +74,7 @@ def _partition_in_place(self, kth, axis=-1, kind="introselect", order=None):
     self[...] = partition(self, kth, axis, kind)
 
 
-@op("v, 1", "a, 2", "a, (0, 2), axis=0", "a, 1, axis=None", "v, 4", "v, -1", kind="host", method=True)
+@op("v, 1", "a, 2", "a, (0, 2), axis=0", "a, 1, axis=None", "v, 4", "v, -1", kind="host", method=True, small=SMALL)
 def argpartition(a, kth, axis=-1, kind="introselect", order=None):
     """The indices that partition() would move the elements by."""
     a, axis = _flattened(a, axis)

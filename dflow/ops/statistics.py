@@ -4,8 +4,8 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from dflow._array import array as as_array
-from dflow._array import empty, ndarray
-from dflow._views import at_once
+from dflow._array import empty
+from dflow._small import SMALL
 from dflow.ops.fallback import plain, task, window_of
 from dflow.ops.linear import dot
 from dflow.ops.reductions import average
@@ -37,13 +37,13 @@ def _reduced(function, a, axis, keepdims, out, lead=(), **keywords):
     return out
 
 
-@op(*METHODS, "a, 0, np.zeros(4)", kind="host", close=True)
+@op(*METHODS, "a, 0, np.zeros(4)", kind="host", close=True, small=SMALL)
 def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     """The middle element along axes, or the mean of the middle two."""
     return _reduced(numpy.median, a, axis, keepdims, out)
 
 
-@op("n", "n, axis=0", "n, 1, keepdims=True", kind="host", close=True)
+@op("n", "n, axis=0", "n, 1, keepdims=True", kind="host", close=True, small=SMALL)
 def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     """The median along axes of what is not NaN."""
     return _reduced(numpy.nanmedian, a, axis, bool(keepdims), out)
@@ -67,25 +67,25 @@ QUANTILES = ("a, 0.5", "f, 0.3", "h, 0.5, 0", "f, [0.2, 0.4]", "f, np.float64(0.
 
 
 @op("a, 50", "a, 25, axis=0", "a, [10, 90], 1", "v, 30, keepdims=True", "a, 150, 0", "i, 50, method='lower'",
-    "a, 50, 0, np.zeros(4), method='inverted_cdf', weights=[1, 2, 3]", kind="host", close=True)
+    "a, 50, 0, np.zeros(4), method='inverted_cdf', weights=[1, 2, 3]", kind="host", close=True, small=SMALL)
 def percentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
     """The q-th percentile along axes; several when q is an array. Waits for q; with weights, for all."""
     return _quantile(numpy.percentile, a, q, axis, out, method, keepdims, weights)
 
 
-@op(*QUANTILES, kind="host", close=True)
+@op(*QUANTILES, kind="host", close=True, small=SMALL)
 def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
     """The q-th quantile along axes; several when q is an array. Waits for q; with weights, for all."""
     return _quantile(numpy.quantile, a, q, axis, out, method, keepdims, weights)
 
 
-@op("n, 50", "n, [10, 90], axis=0", kind="host", close=True)
+@op("n, 50", "n, [10, 90], axis=0", kind="host", close=True, small=SMALL)
 def nanpercentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
     """The q-th percentile along axes of what is not NaN. Waits for q; with weights, for all."""
     return _quantile(numpy.nanpercentile, a, q, axis, out, method, keepdims, weights)
 
 
-@op("n, 0.5", "n, [0.1, 0.9], axis=0", kind="host", close=True)
+@op("n, 0.5", "n, [0.1, 0.9], axis=0", kind="host", close=True, small=SMALL)
 def nanquantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
     """The q-th quantile along axes of what is not NaN. Waits for q; with weights, for all."""
     return _quantile(numpy.nanquantile, a, q, axis, out, method, keepdims, weights)
@@ -147,13 +147,14 @@ def _sqrt(x):
     return x ** 0.5
 
 
-@op("v, v[:2]", "v, v, 'same'", "[1, 2, 3], [0, 1, 0.5], 'valid'", "v, []", "a, v", kind="host", close=True)
+@op("v, v[:2]", "v, v, 'same'", "[1, 2, 3], [0, 1, 0.5], 'valid'", "v, []", "a, v", kind="host", close=True,
+    small=SMALL)
 def convolve(a, v, mode="full"):
     """The discrete convolution of two 1-d arrays."""
     return _sliding(numpy.convolve, a, v, mode)
 
 
-@op("v, v[:2]", "v, v, 'same'", "v, v, 'full'", kind="host", close=True)
+@op("v, v[:2]", "v, v, 'same'", "v, v, 'full'", kind="host", close=True, small=SMALL)
 def correlate(a, v, mode="valid"):
     """The cross-correlation of two 1-d arrays."""
     return _sliding(numpy.correlate, a, v, mode)
@@ -171,31 +172,28 @@ def _sliding(function, a, v, mode):
 
 @op("v, [0.0, 1, 2], [0.0, 10, 20]", "0.5, [0, 1], [0, 5]", "a, [0, 1], [1, 2], left=-1", "v, [0, 1], [1]",
     "v, [0, 1, 2], [1j, 2, 3]", "0, [0], [1, 2], period=360", "0, [], [], period=360", "0, [0, 1], [1, 2], period=0",
-    kind="host")
+    kind="host", small=SMALL)
 def interp(x, xp, fp, left=None, right=None, period=None):
     """Linear interpolation between the points (xp, fp), at x."""
     x, xp, fp = as_array(x), as_array(xp), as_array(fp)
-    result = at_once(numpy.interp, x, xp, fp, left=left, right=right, period=period)
-    if result is not None:
-        return result
     if xp.shape != fp.shape or xp.ndim != 1 or not xp.size or period == 0:
         return as_array(numpy.interp(x.asnumpy(), xp.asnumpy(), fp.asnumpy(), left, right, period))
     dtype = complex if fp.dtype.kind == "c" else float
     return task(numpy.interp, x, xp, fp, left=left, right=right, period=period, shape=x.shape, dtype=dtype)
 
 
-@op("v", "a, 3", "a, 4, (0, 1)", "v, [0, 0.5, 1]", "v, 2, weights=v", kind="blocking")
+@op("v", "a, 3", "a, 4, (0, 1)", "v, [0, 0.5, 1]", "v, 2, weights=v", kind="blocking", small=SMALL)
 def histogram(a, bins=10, range=None, density=None, weights=None):
     """Counts in bins, and the edges of the bins. Waits."""
     result = numpy.histogram(window_of(a), plain(bins), range, density, window_of(weights))
     return tuple(map(as_array, result))
 
 
-@op("j", "[0, 1, 1, 3]", "[0, 1, 1], [0.5, 1, 2]", "[0], minlength=4", "[-1]", "[0.5]", "[]", kind="blocking")
+@op("j", "[0, 1, 1, 3]", "[0, 1, 1], [0.5, 1, 2]", "[0], minlength=4", "[-1]", "[0.5]", "[]", kind="blocking",
+    small=SMALL)
 def bincount(x, /, weights=None, minlength=0):
     """How often each small non-negative integer occurs, or the sum of its weights. Waits."""
-    result = at_once(numpy.bincount, x, minlength=minlength) if type(x) is ndarray and weights is None else None
-    return as_array(numpy.bincount(window_of(x), window_of(weights), minlength)) if result is None else result
+    return as_array(numpy.bincount(window_of(x), window_of(weights), minlength))
 
 
 @op("v", "a", "a, axis=0", "v, 0.5", "a, 2.0, 3.0", "v, edge_order=2", "[1]", "i", "a, axis=(0, 1)",

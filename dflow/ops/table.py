@@ -13,7 +13,10 @@ kinds   kernel    runs in the caller, when its input is there and the work is ti
         blocking  waits for its arguments, as its result's shape (or type) depends on their values
 """
 
+import sys
+
 from dflow._array import attach
+from dflow._small import small_first
 
 KINDS = ("kernel", "view", "host", "blocking")
 TABLE = {}                  # (module, name): Row
@@ -44,10 +47,18 @@ def add_row(name, function, samples=(), kind="kernel", method=False, module="num
         attach(name, function if method is True else method)
 
 
-def op(*samples, name=None, aliases=(), kind="kernel", method=False, module="numpy", close=False):
-    """Decorates the function of an operation: see the top of this file."""
+def op(*samples, name=None, aliases=(), kind="kernel", method=False, module="numpy", close=False,
+       small=0, writes=False):
+    """Decorates the function of an operation: see the top of this file.
+
+    `small`: with up to so many elements in each array, all of them there, it is NumPy's function of that name;
+    `writes`: which writes into its first argument.
+    """
 
     def add(function):
+        if small:
+            theirs = getattr(sys.modules[module], name or function.__name__)
+            function = small_first(function, theirs, small, writes)
         add_row(name or function.__name__, function, samples, kind, method, module, close)
         for alias in aliases:
             add_row(alias, function, samples[:1], kind, False, module, close)

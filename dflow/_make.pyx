@@ -117,20 +117,20 @@ cdef int check_copy(object copy) except -1:
         raise ValueError("strings are not allowed for 'copy' keyword. Use True/False/None instead.")
     return 0
 
-def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndmax=MAXDIMS, like=None):
+def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndmax=None, like=None):
     """A new array with the numbers of anything array-like. TypeError for what holds no numbers.
 
     ValueError for sequences nested deeper than ndmax. Axes of length 1 come first, up to ndmin of them all.
     """
     cdef ndarray result
-    if dtype is None and copy is True and order is "K" and ndmin == 0 and ndmax == MAXDIMS:
+    if dtype is None and copy is True and order is "K" and ndmin == 0 and ndmax is None:
         result = made(object)
         return copy_order(result, "K") if result is object else result
     check_copy(copy)
-    if ndmin > 1 or ndmax != MAXDIMS:
-        np.array(0, ndmin=ndmin, **({} if ndmax == MAXDIMS else {"ndmax": ndmax}))     # its errors
+    if ndmin > 1 or ndmax is not None:
+        np.array(0, ndmin=ndmin, **({} if ndmax is None else {"ndmax": ndmax}))        # its errors
     result = converted(object, dtype)
-    if result.ndim > ndmax and isinstance(object, (list, tuple)):
+    if ndmax is not None and result.ndim > ndmax and isinstance(object, (list, tuple)):
         raise ValueError("setting an array element with a sequence. The requested array would exceed the maximum number of "
                          f"dimension of {ndmax}.")
     if result is object:

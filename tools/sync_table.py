@@ -55,7 +55,7 @@ CALLS = {
         mgrid[:2, :3]  ogrid[:2, :3]  r_[1:3, 5]  r_[v, 1.0]  c_[v, v]  nditer(a)  vectorize(float)(v)
         empty_like(a)  put(a, [0, 1], v[:2])  put(v, j, a[0])  put_along_axis(a, j[None], 0.0, 1)  place(a, b, v)
         putmask(a, b, 0.0)  putmask(a, b, v[:3])  copyto(a, 2 * a)  copyto(a, 2 * a, where=b)  ndarray((2, 3))
-        ufunc.__name__
+        ufunc.__name__  nested_iters(a, [[0], [1]])
         compress(b[0], a, 1)  repeat(v, j)  delete(v, j[:2])
         percentile(a, v[:1])  quantile(a, v[:1])  nanpercentile(a, v[:1])  nanquantile(a, v[:1])""",
     "np.random": """seed(0)  get_state()  set_state(np.random.get_state())  rand(N)  randn(N)  randint(0, 9, N)
@@ -72,7 +72,7 @@ CALLS = {
     "i.sum()": """bit_count()""",
     "a": """T  mT  base  dtype  flags  flat  imag  itemsize  nbytes  ndim  real  shape  size  strides  device
         __array__()  tolist()  tobytes()  item(0)  asnumpy()  wait_to_read()  is_ready()  dumps()  to_device('cpu')
-        astype('f4')  astype('f8', copy=False)  byteswap()  clip(0, 1)
+        astype('f4')  astype('f8', copy=False)  astype('f4', casting='same_value')  byteswap()  clip(0, 1)
         compress([True, False, True], 0)  compress(b[0], 1)  conj()  conjugate()  copy()  fill(2.0)  fill(v[0])
         flatten()  partition(1)  put([0, 1], v[:2])  put(j, v)  ravel()  repeat(j, 1)  reshape(2, 6)
         reshape(4, 3, order='F')  resize(4, 3, refcheck=False)  setflags(write=False)  sort()

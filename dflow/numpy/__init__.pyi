@@ -299,12 +299,12 @@ def full_like(
 @overload
 def array(
     object: Any, dtype: _DTypeOf[_ScalarT], *, copy: _bool | None = True, order: _Order = "K", subok: _bool = False,
-    ndmin: int = 0, ndmax: int = 0, like: Any = None,
+    ndmin: int = 0, ndmax: int | None = None, like: Any = None,
 ) -> _Of[_ScalarT]: ...
 @overload
 def array(
     object: Any, dtype: _DType = None, *, copy: _bool | None = True, order: _Order = "K", subok: _bool = False,
-    ndmin: int = 0, ndmax: int = 0, like: Any = None,
+    ndmin: int = 0, ndmax: int | None = None, like: Any = None,
 ) -> ndarray: ...
 @overload
 def asarray(

@@ -183,7 +183,8 @@ def run_here(path, record, timeout, over, names):
     plugins.append(Recorder(record, timeout, done))
     chosen = [name[1:] for name in names if name[0] == "+"] or [path]
     extra = os.environ.get("NUMPY_SUITE_K")
-    options = "-q --tb=short -p no:cacheprovider -W error -W ignore::pytest.PytestWarning --rootdir . -c".split()
+    options = "-q --tb=short -p no:cacheprovider --rootdir . -W error -W ignore::pytest.PytestWarning".split()
+    options += ["-W", "ignore:the matrix subclass:PendingDeprecationWarning", "-c"]         # as NumPy's own settings
     options += [os.devnull, "--continue-on-collection-errors", *(["-k", extra] if extra else []), *chosen]
     return pytest.main(options, plugins)
 

@@ -47,7 +47,8 @@ def parse():
     parser.add_argument("--only", nargs="+", metavar="NAME", help="some parts of one experiment, as --list names them")
     parser.add_argument("--repeat", type=int, metavar="N", help="rounds in place of the experiments' own")
     parser.add_argument("--full", action="store_true", help="long measurements too: 10 million pending ops")
-    parser.add_argument("--quick", action="store_true", help="namespace: only the most used names, at three sizes")
+    parser.add_argument("--quick", action="store_true",
+                        help="namespace: only the most used names, at three sizes, as where no experiment is named")
     parser.add_argument("--instructions", action="store_true", help="namespace: count these, by valgrind (small sizes)")
     parser.add_argument("--list", action="store_true", help="name the experiments and stop")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the JSON here too")
@@ -67,7 +68,8 @@ def parse():
 
 def _run(one, options):
     sizes = tuple(options.size or one.sizes) if one.sizes else ()
-    return Run(sizes, options.repeat, options.full, options.only or (), options.quick, options.instructions)
+    quick = options.quick or not (options.experiments or options.full)
+    return Run(sizes, options.repeat, options.full, options.only or (), quick, options.instructions)
 
 
 def measure(one, options):

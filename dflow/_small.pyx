@@ -21,8 +21,8 @@ cdef enum:
 LATER = object()                # in place of what is not there, or not small
 cdef tuple PLAIN = (int, float, complex, bool, str, type(None), np.generic, np.dtype, type, type(np._NoValue))
 
-cdef ndarray value_of(ndarray a):
-    """a, as a value if it has no axes: see as_scalar()."""
+cpdef ndarray as_scalar(ndarray a):
+    """A fresh array, as a value from now on if it has no axes: for what is a scalar in NumPy."""
     if a.ndim == 0:
         a.flags |= SCALAR
     return a
@@ -42,7 +42,7 @@ cpdef object call_now(function, tuple arrays, dict keywords, dtype):
     try:
         # Writeable, though nobody writes: some functions copy what they could not write to.
         result = function(*[numpy_window(a) for a in arrays], **keywords)
-        return value_of(as_array(result if dtype is None else np.asarray(result, dtype)))
+        return as_scalar(as_array(result if dtype is None else np.asarray(result, dtype)))
     except (FloatingPointError, Warning):       # np.errstate's, and the filters', wish
         raise
     except Exception:
@@ -70,7 +70,7 @@ cdef object seen(object x, intp small, bint inner=False):
 cdef object ours(object x):
     """What NumPy returned, as arrays of ours; TypeError for an array of something else than numbers."""
     if isinstance(x, cnp.generic):
-        return value_of(as_array(x))
+        return as_scalar(as_array(x))
     if isinstance(x, cnp.ndarray):
         if type(x) is not cnp.ndarray:
             raise TypeError("a matrix is to stay one")

@@ -748,12 +748,6 @@ def is_scalar(ndarray a):
     """Whether NumPy would have a scalar here."""
     return a.flags & SCALAR != 0
 
-cpdef ndarray as_scalar(ndarray a):
-    """A fresh array, as a value from now on if it has no axes: for what is a scalar in NumPy."""
-    if a.ndim == 0:
-        a.flags |= SCALAR
-    return a
-
 def __copy__(ndarray self):
     return hooks["copy_order"](self, "K")
 

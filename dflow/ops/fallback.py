@@ -6,8 +6,8 @@ import numpy
 
 from dflow._array import array as as_array
 from dflow._array import ndarray, window
-from dflow._small import call_now, small_first
-from dflow._views import as_scalar, is_scalar, open_window
+from dflow._small import as_scalar, call_now, small_first
+from dflow._views import is_scalar, open_window
 from dflow.ops.host import submit
 
 

@@ -7,8 +7,9 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from dflow import _index, _order
 from dflow._array import array as as_array
 from dflow._array import ndarray
+from dflow._small import as_scalar
 from dflow._ufunc import wrap_ufunc
-from dflow._views import as_scalar, broadcast_to
+from dflow._views import broadcast_to
 from dflow.ops.table import add_row, op
 from dflow.ops.warn import warn_where
 

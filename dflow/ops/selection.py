@@ -9,9 +9,9 @@ from numpy.lib.array_utils import normalize_axis_index
 from dflow import _index, _order
 from dflow._array import array as as_array
 from dflow._array import ndarray
-from dflow._small import SMALL
+from dflow._small import SMALL, as_scalar
 from dflow._ufunc import wrap_ufunc
-from dflow._views import as_scalar, broadcast_to, diagonal, diagonal_of
+from dflow._views import broadcast_to, diagonal, diagonal_of
 from dflow.ops.creation import tri, zeros
 from dflow.ops.fallback import plain, window_of
 from dflow.ops.reductions import add_reduce

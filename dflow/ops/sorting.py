@@ -6,8 +6,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from dflow import _order
 from dflow._array import array as as_array
 from dflow._array import attach, set_hook
-from dflow._small import SMALL
-from dflow._views import as_scalar
+from dflow._small import SMALL, as_scalar
 from dflow.ops.fallback import plain, task
 from dflow.ops.table import method, op
 

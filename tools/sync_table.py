@@ -194,9 +194,11 @@ class Asked:
             self.start = gate.hold()
             dflow.submit(lambda: [self.ask(text) for text in texts if arrays_of(text)]).result()
             assert not gate.opened.is_set()
-            for text in texts:
-                if not arrays_of(text):
-                    self.found[text] = self.queued(text, (), ())
+            with Gate() as second, Gate() as third:     # no worker is left to take a group that waits for nothing
+                self.kept += [second.hold(), third.hold()]
+                for text in texts:
+                    if not arrays_of(text):
+                        self.found[text] = self.queued(text, (), ())
             gate.open()
             settle()
         self.fused = (counters() - before)["fused"]

@@ -1,27 +1,38 @@
 """What the sync table measures: every public name has its line, and the rows and docstrings say the same."""
 
-import gc
+import pickle
+import subprocess
 import sys
 import threading
 from pathlib import Path
 
 import numpy
 import pytest
-from engines import Gate, configured, poll
+from engines import Gate, clean_environment, configured, poll
 
-sys.path.append(str(Path(__file__).resolve().parent.parent))
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT))
 import dflow  # noqa: E402
 import dflow.numpy as np  # noqa: E402
 from dflow.ops.table import TABLE  # noqa: E402
 from tools import sync_table  # noqa: E402
 from tools.sync_table import BLOCKING, BOTH, FUSED, HOST, INLINE, KERNEL, MISSING, OWN, TYPE_ERROR  # noqa: E402
 
+MEASURE = """
+import pickle, sys
+sys.path.append(sys.argv[1])
+from tools import sync_table
+with open(sys.argv[2], "wb") as file:
+    pickle.dump(sync_table.measure(), file)
+"""
+
 
 @pytest.fixture(scope="module")
-def table():
-    measured = sync_table.measure()
-    gc.collect()            # the tracebacks of calls that failed hold their arrays
-    return measured
+def table(tmp_path_factory):
+    """Measured in a process of its own: in this one statistics() lists all lines of the other tests, at each look."""
+    path = tmp_path_factory.mktemp("sync") / "table"
+    subprocess.run([sys.executable, "-c", MEASURE, str(ROOT), str(path)], env=clean_environment(), check=True)
+    return pickle.loads(path.read_bytes())
 
 
 def kinds(outcomes):

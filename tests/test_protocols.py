@@ -58,7 +58,7 @@ def test_what_the_standard_names():
         assert [name for name in names.split() if not hasattr(ours, name)] == []
     assert np.__array_api_version__ == numpy.__array_api_version__
     info = np.__array_namespace_info__()
-    assert info.devices() == ["cpu"] and info.default_device() == np.zeros(2).device == "cpu"
+    assert list(info.devices()) == ["cpu"] and info.default_device() == np.zeros(2).device == "cpu"
     assert info.default_dtypes()["real floating"] == np.zeros(2).dtype
     assert info.default_dtypes()["integral"] == np.asarray([2]).dtype
     assert set(info.dtypes()) == {*"bool int8 int16 int32 int64 uint8 uint16 uint32 uint64".split(),

@@ -78,7 +78,8 @@ def test_what_says_that_it_waits_does(table):
 
 def test_rows_run_as_their_kind_says(table):
     for row in TABLE.values():
-        found = kinds(table.get(row.module, {}).get(row.name, ())) - {TYPE_ERROR}
+        outcomes = table.get(row.module, {}).get(row.name, ())
+        found = kinds(o for o in outcomes if "descending" not in o.text) - {TYPE_ERROR}     # NumPy's, where it has that
         if not found:
             continue
         if row.kind == "blocking":

@@ -113,8 +113,7 @@ cdef object binary_operator(int op, object a, object b):
     elif op == MULTIPLY and (type(a) in SEQUENCES or type(b) in SEQUENCES) and repeats(b if type(b) is ndarray else a):
         return b * int(a) if type(a) is ndarray else a * int(b)
     elif holds_no_numbers(a) or holds_no_numbers(b):
-        a, b = [x.asnumpy() if isinstance(x, ndarray) else x for x in (a, b)]
-        return a == b if op == EQUAL else a != b if op == NOT_EQUAL else u.numpy(a, b)
+        return with_no_numbers(op, u, a, b)
     elif not operand(a) or not operand(b):
         if op == EQUAL or op == NOT_EQUAL:
             return compare_unlike(op, a, b)
@@ -124,6 +123,17 @@ cdef object binary_operator(int op, object a, object b):
 cdef bint holds_no_numbers(object x):
     """Whether x is an array or a scalar of NumPy's of texts, dates, records or objects: operators with those are NumPy's."""
     return isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind not in "biufc"
+
+cdef object with_no_numbers(int op, ufunc u, object a, object b):
+    """NumPy's result, of its arrays. TypeError where it has none, in its words if those name the types."""
+    a, b = [x.asnumpy() if isinstance(x, ndarray) else x for x in (a, b)]
+    try:
+        return a == b if op == EQUAL else a != b if op == NOT_EQUAL else u.numpy(a, b)
+    except TypeError as error:
+        for x in (a, b):
+            if getattr(x, "dtype", None) == object:
+                raise TypeError(f"dflow arrays hold numbers: dtype object is not supported, and NumPy says: {error}") from None
+        raise
 
 cdef tuple SEQUENCES = (list, tuple, str, bytes)
 

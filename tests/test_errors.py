@@ -621,6 +621,7 @@ FOREIGN = {
     "objects": ("object", lambda np: np.array([None, 1])),
     "one object": ("object", lambda np: np.array(object())),
     "astype object": ("object", lambda np: np.zeros(2).astype(object)),
+    "an operand of objects": ("object", lambda np: np.zeros(2) + numpy.array([None, None])),
     "a ufunc on objects": ("object", lambda np: np.add(np.ones(2), 1, dtype=object)),
     "a task's objects": ("object", lambda np: dflow.submit(lambda: 1, shape=(2,), dtype=object)),
     "string": ("<U3|str", lambda np: np.zeros(2, dtype="U3")),

@@ -507,6 +507,17 @@ def open_once_somebody_waits(gate, waits):
     gate.open()
 
 
+def test_printing_waits_and_a_notebooks_view_does_not(two_workers):
+    with Gate() as gate:
+        x = gate.hold(np.full((1, 2), 3.0))
+        seen = x._repr_html_()
+        assert "(1, 2)" in seen and "float64" in seen and "pending" in seen and not gate.opened.is_set()
+        opener = threading.Timer(0.05, gate.open)
+        opener.start()
+        assert repr(x) == "array([[3., 3.]])" and gate.opened.is_set()
+    assert "ready" in x._repr_html_()
+
+
 def test_a_wait_for_ready_data_is_no_wait():
     x = np.zeros(2) + 1
     x.wait_to_read()

@@ -17,7 +17,7 @@ from functools import partial
 import numpy
 import pytest
 from compare import assert_same_outcome, outcome, same_bits
-from engines import configured
+from engines import Gate, configured
 
 import dflow
 import dflow.numpy as np
@@ -355,6 +355,31 @@ def test_axes_in_arrays():
         for axes in (module.array([2, 0, 1]), [2, 0, 1], (2, 0, 1), range(2, -1, -1)):
             assert x.transpose(axes).shape == module.transpose(x, axes).shape == tuple(x.shape[k] for k in axes)
         assert module.ones(3).transpose(module.array(0)).shape == (3,)
+
+
+class LikeNumbas:
+    """As what @numba.vectorize makes: no ufunc itself, but with one, whose loops are made when types call for them."""
+
+    ufunc = numpy.hypot
+
+    def __init__(self):
+        self.compiled = set()
+
+    def __call__(self, *args):
+        for x in args:
+            if isinstance(x, np.ndarray):
+                return x.__array_ufunc__(self, "__call__", *args)
+        self.compiled.add(tuple(numpy.asarray(x).dtype.char for x in args))
+        return self.ufunc(*args)
+
+
+def test_ufuncs_that_numba_compiles():
+    x, function = SOURCES["a"].astype("f4"), LikeNumbas()
+    with configured(workers=2, limit=0), Gate() as gate:
+        held = gate.hold(np.array(x))
+        result = function(function(held, np.array(x)), 2.0)
+        assert function.compiled == {("f", "f"), ("f", "d")} and not result.is_ready()
+    assert (result.asnumpy() == numpy.hypot(numpy.hypot(x, x), 2.0)).all() and result.dtype == x.dtype
 
 
 def test_third_party_ufuncs():

@@ -255,12 +255,20 @@ def _of_numbers(ours, function, args, keywords):
         return fallback.call(function, args, keywords)
 
 
+def _behind(function, inputs):
+    """The ufunc of NumPy's behind one of Numba's, which compiles its loop for types when it meets them."""
+    function(*(numpy.zeros(0, x.dtype) if isinstance(x, (ndarray, numpy.ndarray)) else x for x in inputs))
+    return function.ufunc
+
+
 @method("__array_ufunc__")
 def _array_ufunc(self, function, how, *inputs, **keywords):
     """numpy.sin(x), scipy.special.erf(x), numpy.add.reduce(x): run as ours. A NumPy `out` is filled after waiting."""
     outs = keywords.pop("out", ())
     if any(map(_foreign, inputs)) or any(map(_foreign, outs)):
         return NotImplemented
+    if not isinstance(function, numpy.ufunc):
+        function = _behind(function, inputs)
     if how == "at" and not isinstance(inputs[0], ndarray):
         return function.at(*fallback.unwrap(inputs))
     if all("O" in loop for loop in function.types):

@@ -6,6 +6,7 @@ from time import sleep
 
 import numpy
 import pytest
+import scipy.special
 from engines import HANG, Gate, configured, in_threads
 
 import dflow
@@ -505,6 +506,36 @@ def open_once_somebody_waits(gate, waits):
     while dflow.engine.statistics()["waits"] <= waits:
         threading.Event().wait(0.001)
     gate.open()
+
+
+LONG_WORK = {
+    "sort": np.sort,
+    "sum of sines": lambda x: np.sin(x).sum(),
+    "normal": lambda x: np.random.normal(size=x.shape),
+    "cumsum": lambda x: np.cumsum(np.cumsum(x)),
+    "matmul": lambda x: x[:10 ** 6].reshape(1000, -1) @ x[:10 ** 6].reshape(1000, -1),
+    "inv": lambda x: np.linalg.inv(x[:360_000].reshape(600, -1)),
+    "svd": lambda x: np.linalg.svdvals(x[:40_000].reshape(200, -1)),
+    "fft": lambda x: np.fft.fft(x.reshape(-1, 1000)),
+    "erf": scipy.special.erf,
+    "gather": lambda x: x[order],
+    "qr, a host task": lambda x: np.linalg.qr(x[:160_000].reshape(400, -1))[0],
+    "median, a host task": np.median}
+order = numpy.random.default_rng(0).permutation(3_000_000)
+
+
+@pytest.mark.parametrize("work", LONG_WORK)
+def test_python_goes_on_while_workers_work(two_workers, work):
+    """None holds the GIL, with which there would be a look or two. The system may pass this thread over in one turn."""
+    x = np.array(numpy.random.default_rng(1).normal(size=3_000_000))
+
+    def looks():
+        result, count = LONG_WORK[work](x), 0
+        while not result.is_ready():
+            count += 1
+        return count
+
+    assert any(looks() > 100 for _ in range(5))
 
 
 def test_printing_waits_and_a_notebooks_view_does_not(two_workers):

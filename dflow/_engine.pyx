@@ -102,7 +102,7 @@ cdef int submit(Task* t) except -1:
 cdef void queue(Task* t, double cost) noexcept:
     """Queue what is ready. A worker is woken once the work is worth it: before, who waits for it does it as fast."""
     global unannounced
-    push(0, t)
+    push(t)
     unannounced = cost + (unannounced if unannounced > 0 else 0)
     if unannounced > CALL_NS:
         announce(cost > LONG_NS)
@@ -455,6 +455,7 @@ cdef int block(Wait* w, bint once=False) except -1:
         site.waits += 1
     memset(&me, 0, sizeof(me))
     me.random = shared.delay_seed + 1
+    me.turn = <unsigned int>shared.submitted
     me.current = t
     me.outer = this_runner()
     set_runner(&me)
@@ -675,7 +676,6 @@ def after_fork_in_child():
     cdef Runner* r
     cdef Task* t
     cdef Poison* p = NULL
-    cdef int i
     reset_workers()
     memory_after_fork()
     blas_after_fork()
@@ -694,13 +694,10 @@ def after_fork_in_child():
         if r.current != NULL and not mine(r):
             end_task(r.current, p)
         r = r.next
-    for i in range(MAX_WORKERS + 1):
-        while True:
-            t = pop(i)
-            if t == NULL:
-                break
-            if take(t):
-                end_task(t, p)
+    t = take_any()
+    while t != NULL:
+        end_task(t, p)
+        t = take_any()
     if p != NULL:
         poison_unref(p)
     settle_after_fork()
@@ -797,8 +794,8 @@ def set_num_workers(int n):
     await_change()
     if shared.started:
         stop_workers(False)
-    collect()
     shared.nworkers = n
+    store_int(&shared.inboxes, max(n, shared.inboxes))
     if any_ready() or opening.leader != NULL:
         start_workers()             # submitted by other threads meanwhile
 

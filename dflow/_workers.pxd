@@ -35,7 +35,8 @@ cdef enum:
 
 cdef struct Runner:         # a worker, or a thread that helps while it waits
     int inside              # 1 while it touches shared structures: fork() waits for 0
-    int index               # of its queue: 1.. for workers, 0 (the submitters' queue) for others
+    int index               # of its queue: 1.. for workers, 0 for others, who have none
+    unsigned int turn       # which inboxes it looks at next
     Task* current           # what it runs, or has taken to run: set while inside, so that a fork finds it
     PyThreadState* tstate   # its saved thread state, when it has one
     Runner* next            # list of all: changed with the GIL and runners_lock
@@ -68,6 +69,7 @@ cdef struct Opening:        # the group that tasks may join; see _group.pxd
 
 cdef struct Shared:
     int nworkers            # wanted; GIL
+    int inboxes             # the most workers wanted so far; GIL. Never less: who pushes without the GIL may know an old number
     int started             # running; GIL
     int stopping            # atomic
     int forking             # atomic: threads between before_fork() and after_fork_in_parent()
@@ -101,14 +103,13 @@ cdef Shared shared
 cdef Opening opening
 
 # ---- queues
-cdef void push(int index, Task* t) noexcept nogil
-cdef Task* pop(int index) noexcept nogil
+cdef void push(Task* t) noexcept nogil
 cdef bint take(Task* t) noexcept nogil
 cdef Task* find(Runner* me) noexcept nogil
 cdef void give_back(Task* t) noexcept nogil
 cdef void purge() noexcept nogil
-cdef void collect() noexcept nogil
-cdef bint sweep() noexcept nogil                                        # whether the submitters' queue is empty
+cdef Task* take_any() noexcept nogil
+cdef bint sweep() noexcept nogil                                        # whether the inboxes are empty
 cdef bint any_ready() noexcept nogil
 cdef void wake_worker(bint surely) noexcept nogil
 cdef bint join_wide(Runner* me) noexcept nogil

@@ -44,6 +44,7 @@ cdef extern from *:
 
 cdef struct Queue:          # first in, first out; linked through Task.next
     int lock
+    unsigned int first      # the head's order: changed under the lock, glanced at without
     Task* head              # NULL test without the lock
     Task* tail
     char pad[40]            # a cache line each
@@ -69,11 +70,15 @@ cdef enum:
     GRAIN_NS = 20000        # into pieces of about so much
     VECTOR_PRODUCT = 3      # a matrix times a vector: each multiplication reads an element
 
-cdef Queue queues[MAX_WORKERS + 1]
+# What became ready when it was submitted is dealt out among the inboxes, one for each worker, so that no lock is everybody's;
+# what becomes ready when a worker finishes a task lies in that worker's own queue, where its operands are at hand. Anyone takes
+# from any of them.
+cdef Queue inboxes[MAX_WORKERS + 1]
+cdef Queue queues[MAX_WORKERS + 1]          # from 1 on, as workers are numbered
 cdef Runner* workers[MAX_WORKERS + 1]
 cdef Wide wides[NWIDES]
 
-shared.nworkers = 1
+shared.nworkers = shared.inboxes = 1
 bell_init(&shared.idle_bell)
 bell_init(&shared.done_bell)
 
@@ -89,28 +94,37 @@ cdef void set_runner(Runner* me) noexcept nogil:
 
 # ---- queues -----------------------------------------------------------------------------------------------------------
 
-cdef void push(int index, Task* t) noexcept nogil:
-    cdef Queue* q = &queues[index]
+cdef void enqueue(Queue* q, Task* t) noexcept nogil:
     t.next = NULL
     spin_lock(&q.lock)
     if q.head == NULL:
+        q.first = t.order
         store_ptr(&q.head, t)
     else:
         q.tail.next = t
     q.tail = t
     spin_unlock(&q.lock)
 
-cdef Task* pop(int index) noexcept nogil:
-    cdef Queue* q = &queues[index]
+cdef Task* pop(Queue* q) noexcept nogil:
     cdef Task* t
     if load_ptr(&q.head) == NULL:
         return NULL
     spin_lock(&q.lock)
     t = q.head
     if t != NULL:
-        store_ptr(&q.head, t.next)
+        behead(q)
     spin_unlock(&q.lock)
     return t
+
+cdef inline void behead(Queue* q) noexcept nogil:
+    """Drop the first entry. Needs the lock."""
+    if q.head.next != NULL:
+        store_int(<int*>&q.first, <int>q.head.next.order)
+    store_ptr(&q.head, q.head.next)
+
+cdef void push(Task* t) noexcept nogil:
+    """Queue what no worker made ready."""
+    enqueue(&inboxes[1 + t.order % <unsigned int>shared.inboxes], t)
 
 cdef bint take(Task* t) noexcept nogil:
     """Whether the caller, who holds t's queue entry, is to run t."""
@@ -120,67 +134,91 @@ cdef bint take(Task* t) noexcept nogil:
         cell_free_nogil(TASKS, t, t.size)
     return False
 
+cdef Task* pop_taken(Queue* q) noexcept nogil:
+    """The first one that nobody has claimed, for the caller to run."""
+    cdef Task* t = pop(q)
+    while t != NULL and not take(t):
+        t = pop(q)
+    return t
+
+cdef Queue* older(Queue* a, Queue* b) noexcept nogil:
+    """The one whose first task was submitted earlier, at a glance; NULL: both are empty."""
+    if load_ptr(&a.head) == NULL:
+        return b if load_ptr(&b.head) != NULL else NULL
+    if load_ptr(&b.head) == NULL:
+        return a
+    return a if load_int(<int*>&a.first) - load_int(<int*>&b.first) <= 0 else b
+
 cdef Task* find(Runner* me) noexcept nogil:
-    """The oldest ready task: of its own queue, of the submitters', of another worker's."""
-    cdef int i, k
-    cdef Task* t
-    for i in range(shared.nworkers + 1):
-        k = me.index if i == 0 else 0 if i == 1 else (me.index + i - 2) % shared.nworkers + 1
-        while True:
-            t = pop(k)
-            if t == NULL:
-                break
-            if take(t):
-                if k != me.index and k != 0:
-                    me.stolen += 1
-                return t
-    return NULL
+    """A ready task: of its own queue, of the inboxes, of another worker's queue.
+
+    Of two inboxes it takes the older task, and looks at another pair the next time. With two workers that is the oldest of
+    all; with many it is an old one, as in a MultiQueue (Rihani, Sanders, Dementiev 2015), for the price of two glances.
+    """
+    cdef unsigned int n = shared.inboxes, turn = me.turn, i
+    cdef Queue* q
+    cdef Task* t = pop_taken(&queues[me.index])
+    if t != NULL:
+        return t
+    me.turn = turn + 1
+    q = older(&inboxes[1 + turn % n], &inboxes[1 + (turn + 1 + turn // n % max(n - 1, 1)) % n])
+    if q != NULL:
+        t = pop_taken(q)
+    i = 0
+    while t == NULL and i < n:
+        t = pop_taken(&inboxes[1 + (turn + i) % n])
+        i += 1
+    i = 0
+    while t == NULL and i < n:
+        t = pop_taken(&queues[1 + (me.index + i) % n])
+        me.stolen += t != NULL
+        i += 1
+    return t
+
+cdef Task* take_any() noexcept nogil:
+    """Something that is queued, in no order."""
+    cdef int i
+    cdef Task* t = NULL
+    for i in range(1, shared.inboxes + 1):
+        t = pop_taken(&queues[i])
+        if t == NULL:
+            t = pop_taken(&inboxes[i])
+        if t != NULL:
+            break
+    return t
 
 cdef void purge() noexcept nogil:
     """Drop the stale entries of tasks that waiting threads claimed. For when nothing is pending."""
-    cdef int i
-    cdef Task* t
-    for i in range(shared.nworkers + 1):
-        while True:
-            t = pop(i)
-            if t == NULL:
-                break
-            if take(t):
-                give_back(t)            # submitted by another thread just now
-                return
+    cdef Task* t = take_any()
+    if t != NULL:
+        give_back(t)                        # submitted by another thread just now
 
 cdef bint sweep() noexcept nogil:
-    """Drop stale entries from the front of the submitters' queue. Whether it is empty then."""
-    cdef Queue* q = &queues[0]
-    cdef Task* t
-    while load_ptr(&q.head) != NULL:
-        spin_lock(&q.lock)
-        t = q.head
-        if t != NULL and load_int(&t.state) & CLAIMED:
-            store_ptr(&q.head, t.next)
-        else:
-            t = NULL
-        spin_unlock(&q.lock)
-        if t == NULL:
-            break
-        take(t)                             # fails, and frees the cell if t is done
-    return load_ptr(&q.head) == NULL
-
-cdef void collect() noexcept nogil:
-    """Bring what workers that are gone have queued to the submitters' queue."""
+    """Drop stale entries from the front of the inboxes. Whether they are empty then."""
     cdef int i
+    cdef Queue* q
     cdef Task* t
-    for i in range(1, MAX_WORKERS + 1):
-        while True:
-            t = pop(i)
+    for i in range(1, shared.inboxes + 1):
+        q = &inboxes[i]
+        while load_ptr(&q.head) != NULL:
+            spin_lock(&q.lock)
+            t = q.head
+            if t != NULL and load_int(&t.state) & CLAIMED:
+                behead(q)
+            else:
+                t = NULL
+            spin_unlock(&q.lock)
             if t == NULL:
                 break
-            push(0, t)
+            take(t)                         # fails, and frees the cell if t is done
+        if load_ptr(&q.head) != NULL:
+            return False
+    return True
 
 cdef bint any_ready() noexcept nogil:
     cdef int i
-    for i in range(shared.nworkers + 1):
-        if load_ptr(&queues[i].head) != NULL:
+    for i in range(1, shared.inboxes + 1):
+        if load_ptr(&inboxes[i].head) != NULL or load_ptr(&queues[i].head) != NULL:
             return True
     return any_wide()
 
@@ -282,7 +320,7 @@ cdef void start_group() noexcept nogil:
     t = close_group()
     spin_unlock(&opening.lock)
     if t != NULL:
-        push(0, t)
+        push(t)
         wake_worker(False)
 
 cdef inline bint group_waits() noexcept nogil:
@@ -649,7 +687,10 @@ cdef Task* retire(int index, Task* t, long long* done) noexcept nogil:
                 chosen = ready
         else:
             surely = cost_of(ready) > LONG_NS or ready.kernel.flags & HOST
-            push(index, ready)
+            if index:
+                enqueue(&queues[index], ready)
+            else:
+                push(ready)
             wake_worker(surely)
         ready = following
     done[0] += members
@@ -722,7 +763,7 @@ cdef void* worker_main(void* arg) noexcept nogil:
             elif t != NULL and load_int(&shared.stopping):
                 give_back(t)
                 t = me.current = NULL
-            if load_int(&shared.sleeping) and (load_ptr(&queues[0].head) != NULL or load_ptr(&queues[me.index].head) != NULL):
+            if load_int(&shared.sleeping) and any_ready():
                 if behind == 0:
                     behind = now_ns()
                 wake_worker(now_ns() - behind > LONG_NS)    # who submitted those may be gone from its core
@@ -734,7 +775,7 @@ cdef void* worker_main(void* arg) noexcept nogil:
 cdef void give_back(Task* t) noexcept nogil:
     """Queue a task that was taken and not run."""
     store_int(&t.state, IDLE)
-    push(0, t)
+    push(t)
     wake_worker(True)
 
 cdef extern from *:
@@ -887,5 +928,5 @@ cdef void reset_workers() noexcept:
     for i in range(NWIDES):
         memset(&wides[i], 0, sizeof(Wide))
     for i in range(MAX_WORKERS + 1):
-        queues[i].lock = 0
+        inboxes[i].lock = queues[i].lock = 0
     opening.lock = 0

@@ -30,6 +30,8 @@ cdef enum:
     MAX_FUTILE = 32         # attempts in a row to catch up that may find nothing; then as many are passed over between two
     STUCK = 60              # slices without progress after which the exit waits no longer for host tasks
     SLICE_NS = 50000000     # longest sleep of a waiting thread between looks at signals
+    TASK_BYTES = 200        # of memory that a pending task takes, about
+    COUNT_AFTER = 4096      # submissions between looks at how much all of them take
     PATIENCE_NS = 1000000   # for which who waits for room waits for more of it than he needs
 
 settings.inline_cost = 2000
@@ -66,7 +68,7 @@ cdef int submit(Task* t) except -1:
     """Hand t to the engine, which frees it when it is done. Needs the GIL."""
     cdef Access* a = accesses(t)
     cdef Task* open = opening.leader    # another thread may close it at any time: then it is but an address
-    cdef bint met = False, quiet, host = (t.kernel.flags & HOST) != 0
+    cdef bint met = False, quiet, host = (t.kernel.flags & HOST) != 0, fences = (t.kernel.flags & FENCE) != 0
     cdef int i
     if not shared.started:
         start_workers()
@@ -97,6 +99,8 @@ cdef int submit(Task* t) except -1:
             announce(host)
     if graves():
         drain()
+    if not fences and shared.submitted % COUNT_AFTER == 0 and bytes_used() > memory_budget:
+        make_room(1)                    # who only writes in place never asks for it
     return 0
 
 cdef void queue(Task* t, double cost) noexcept:
@@ -381,9 +385,13 @@ cdef bint overtaken(Wait* w) noexcept nogil:
     spin_unlock(&w.s.lock)
     return found
 
+cdef long long bytes_used() noexcept nogil:
+    """By arrays, and by the tasks that are pending."""
+    return bytes_live() + TASK_BYTES * pending()
+
 cdef bint enough(Wait* w) noexcept nogil:
     """Not for every block that is freed a wake-up; but what is pending may be long, and need this very thread to end."""
-    cdef long long spare = memory_budget - bytes_live() - w.room
+    cdef long long spare = memory_budget - bytes_used() - w.room
     return spare >= memory_budget // 8 or (spare >= 0 and now_ns() > w.patience)
 
 cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
@@ -466,7 +474,9 @@ cdef int block(Wait* w, bint once=False) except -1:
         s.waited += 1
         spin_unlock(&s.lock)
     else:
-        add_int(&shared.waiting_room if w.room else &shared.waiting_all, 1)
+        me.waiting = &shared.waiting_room if w.room else &shared.waiting_all
+        add_int(me.waiting, 1)
+    me.helping = True
     add_int(&shared.helping, 1)
     try:
         while not help_until(&me, w):
@@ -486,7 +496,7 @@ cdef int block(Wait* w, bint once=False) except -1:
             spin_unlock(&s.lock)
             storage_unref(s)
         else:
-            add_int(&shared.waiting_room if w.room else &shared.waiting_all, -1)
+            add_int(me.waiting, -1)
     return 0
 
 cdef bint would_join(intp elements, bint ready) noexcept:
@@ -600,7 +610,7 @@ cdef bint make_room(size_t nbytes) except -1:
     if inside_host_task():
         return True
     memory_waits += 1
-    while pending() and bytes_live() + w.room > memory_budget:
+    while pending() and bytes_used() + w.room > memory_budget:
         w.patience = now_ns() + PATIENCE_NS
         block(&w)
     if graves():
@@ -726,6 +736,9 @@ cdef void settle_after_fork() noexcept:
         me.next = shared.runners
         me.done = 0
         shared.runners = me
+        shared.helping += me.helping        # it forked in a signal handler, and will wait on
+        if me.waiting != NULL:
+            me.waiting[0] += 1
         t = me.current
         while t != NULL:
             shared.retired -= 1
@@ -835,7 +848,7 @@ def bulk(n=None):
     return before
 
 def set_memory_budget(nbytes):
-    """Bytes of array data that may be allocated or promised at a time. Returns the previous budget.
+    """Bytes of array data, allocated or promised, and of pending tasks that there may be at a time. Returns the previous budget.
 
     An operation whose result does not fit waits until pending work has given memory back, and raises MemoryError when
     nothing pending can.
@@ -894,6 +907,7 @@ def check_idle():
     assert pending() == 0, f"{pending()} tasks are pending"
     assert not any_ready(), "a queue is not empty"
     assert load_i64(&shared.host_tasks) == 0, "a host task is pending"
+    assert load_int(&shared.helping) == shared.waiting_all == shared.waiting_room == 0, "a thread waits"
     while r != NULL:
         assert r.current == NULL, "a worker is running"
         r = r.next

@@ -41,6 +41,8 @@ cdef struct Runner:         # a worker, or a thread that helps while it waits
     PyThreadState* tstate   # its saved thread state, when it has one
     Runner* next            # list of all: changed with the GIL and runners_lock
     Runner* outer           # the Runner this thread was before: a signal handler may wait within a wait
+    bint helping            # it is counted in Shared.helping while it is awake,
+    int* waiting            # and in this count of threads that wait; NULL: in none
     long long done          # written by its owner
     long long stolen
     unsigned long long random

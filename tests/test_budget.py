@@ -209,6 +209,29 @@ def test_results_of_host_tasks_count(budget):
         assert done.is_set() and not first.asnumpy().any()
 
 
+@pytest.mark.parametrize("bulk", [0, 32])
+def test_who_only_writes_in_place_is_bounded_too(budget, bulk):
+    """It allocates nothing, but each of its pending tasks takes 200 bytes."""
+    turns, ended = 40_960, threading.Event()
+
+    def submit():
+        nonlocal x
+        for _ in range(turns):
+            x += 1
+        ended.set()
+
+    with configured(bulk=bulk), Gate() as gate:
+        x = gate.hold(np.zeros(2))
+        budget(2 * MB)
+        before = waits()
+        thread = threading.Thread(target=submit)
+        thread.start()
+        assert poll(lambda: waits() > before)
+        assert 10_000 < dflow._engine.live()["tasks"] < 16_000 and not ended.is_set()
+    thread.join()
+    assert x.tolist() == [turns] * 2
+
+
 # -- no room to come -------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("settings", [{}, {"limit": 0}, {"naive": True}])

@@ -527,6 +527,28 @@ def test_a_host_task_that_a_waiting_thread_runs_may_fork_and_return(run):
     """, before=FORK, options=FORK_OPTIONS) == (0, "[2.0, 2.0] 0\n", "")
 
 
+@pytest.mark.parametrize("wait", ["dflow.waitall()", "x.wait_to_read()"])
+def test_a_signal_handler_within_a_wait_may_fork(run, wait):
+    """The child goes on with the wait that the handler interrupted, for nothing, and nobody waits any more after it."""
+    assert run(f"""
+        import signal
+        pids = []
+        signal.signal(signal.SIGALRM, lambda *args: pids.append(os.fork()))
+        x = dflow.engine.sleep(np.ones(3), 0.5)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        try:
+            {wait}
+        except RuntimeError as error:
+            assert pids[0] == 0 and "forked" in str(error), error
+        if pids[0] == 0:
+            code = (np.ones(3) + 1).tolist() != [2] * 3
+            dflow.waitall()
+            dflow._engine.check_idle()
+            os._exit(code)
+        print(x.tolist(), os.waitstatus_to_exitcode(os.waitpid(pids[0], 0)[1]))
+    """, before=FORK, options=FORK_OPTIONS) == (0, "[1.0, 1.0, 1.0] 0\n", "")
+
+
 def test_multiprocessing_with_fork(run):
     assert run("""
         import multiprocessing

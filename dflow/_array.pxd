@@ -58,7 +58,7 @@ cdef int normalize_axis(object axis, int ndim, str prefix=*) except -1  # AxisEr
 
 cdef ndarray transposed(ndarray a, int* order)
 cdef int copy_elements(ndarray target, ndarray source) except -1        # the source broadcasts; memory does not overlap
-cdef object numpy_window(ndarray a, bint write=*)                       # a NumPy array over the memory of a
+cdef object numpy_window(ndarray a, bint write=*, object base=*)         # a NumPy array over the memory of a
 cdef ndarray part(ndarray a, int which)                                 # real (0) or imaginary part, as a view
 cdef int become(ndarray self, ndarray other) except -1                  # in place
 cdef ndarray broadcast_same(ndarray a)                                  # a fresh view of all of a

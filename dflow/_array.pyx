@@ -4,6 +4,7 @@
 import numpy as np
 cimport cython
 cimport numpy as cnp
+from cpython.buffer cimport PyObject_GetBuffer
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE, destructor
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint8_t
@@ -279,8 +280,8 @@ cdef ndarray from_numpy(object source, int code):
         np.copyto(numpy_window(out), source, casting="unsafe")
     return out
 
-cdef object numpy_window(ndarray a, bint write=True):
-    """A NumPy array over the memory of a, which must be allocated; it keeps a alive. For code that knows when it may look."""
+cdef object numpy_window(ndarray a, bint write=True, object base=None):
+    """A NumPy array over the memory of a, which must be allocated; it keeps a, or base, alive. For code that knows when it may look."""
     cdef cnp.npy_intp dims[MAXDIMS]
     cdef cnp.npy_intp strides[MAXDIMS]
     cdef int i
@@ -289,8 +290,9 @@ cdef object numpy_window(ndarray a, bint write=True):
         strides[i] = strides_of(a)[i]
     window = PyArray_New(cnp.ndarray, a.ndim, dims, 23 if a.code == HALF else a.code, strides, data_of(a), 0,
                          cnp.NPY_ARRAY_WRITEABLE if write else 0, NULL)
-    Py_INCREF(a)
-    cnp.PyArray_SetBaseObject(window, a)
+    base = a if base is None else base
+    Py_INCREF(base)
+    cnp.PyArray_SetBaseObject(window, base)
     return window
 
 cdef ndarray as_array(object x):
@@ -769,6 +771,9 @@ cdef class ndarray:
         fill_operand(&source, a, a.ndim, a.shape, False)
         copy_out(cast_kernel(self.code, self.code), &source, self.ndim, self.shape, <char*>cnp.PyArray_DATA(out))
         return out
+
+    def __getbuffer__(self, Py_buffer* view, int flags):
+        PyObject_GetBuffer(hooks["share"](self), view, flags)
 
     def __bool__(self):
         if self.size == 1:

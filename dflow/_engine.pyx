@@ -67,14 +67,21 @@ cdef int fence(Storage* s) except -1:
 cdef int submit(Task* t) except -1:
     """Hand t to the engine, which frees it when it is done. Needs the GIL."""
     cdef Access* a = accesses(t)
+    cdef Storage* pinned = NULL
     cdef Task* open = opening.leader    # another thread may close it at any time: then it is but an address
     cdef bint met = False, quiet, host = (t.kernel.flags & HOST) != 0, fences = (t.kernel.flags & FENCE) != 0
     cdef int i
     if not shared.started:
         start_workers()
     for i in range(t.nops):
-        if a[i].storage != NULL and (a[i].key & (WRITE | FULL)) == WRITE and a[i].storage.nfront >= FENCE_AFTER:
+        if a[i].storage == NULL:
+            continue
+        if a[i].storage.pins and not fences:
+            pinned = a[i].storage
+        if (a[i].key & (WRITE | FULL)) == WRITE and a[i].storage.nfront >= FENCE_AFTER:
             fence(a[i].storage)
+    if pinned != NULL:
+        add_int(&pinned.refs, 1)
     t.site = here()
     shared.submitted += 1
     t.order = <unsigned int>shared.submitted
@@ -101,6 +108,17 @@ cdef int submit(Task* t) except -1:
         drain()
     if not fences and shared.submitted % COUNT_AFTER == 0 and bytes_used() > memory_budget:
         make_room(1)                    # who only writes in place never asks for it
+    if pinned != NULL:
+        complete(pinned)
+    return 0
+
+cdef int complete(Storage* s) except -1:
+    """Let all that is submitted on s be done. Takes over a reference. In a host task, which cannot wait, do nothing."""
+    try:
+        if not inside_host_task():
+            wait_storage(s, NULL, True, False)
+    finally:
+        storage_unref(s)
     return 0
 
 cdef void queue(Task* t, double cost) noexcept:

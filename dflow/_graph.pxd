@@ -98,6 +98,7 @@ cdef struct Storage:
     Access* reads
     int nfront              # length of both lists
     int waited              # threads blocked on it; lock
+    int pins                # GIL; how many see its memory from outside: then operations on it are done when their call returns
     char* data              # NULL until allocated; then constant
     size_t nbytes
     Poison* poison          # changed under lock

@@ -15,6 +15,7 @@ from dflow._kernels cimport (
     Scalar, BOOL, DOUBLE, DTYPES, itemsizes, code_of, is_complex, is_integer, cast_kernel, write_scalar, read_scalar)
 from dflow._array cimport *
 from dflow._array import array, attach, set_hook
+from dflow._share import share
 from numpy.exceptions import ComplexWarning
 
 cdef extern from "Python.h":

@@ -20,6 +20,7 @@ LAYERS = [
     ["_index", "_make", "_operators", "_order"],
     ["_ufunc"],
     ["_quick", "_views", "_random", "_host", "_small"],
+    ["_share"],
     ["_array"],
     ["_launch"],
     ["_kernels", "_engine"],

@@ -1,0 +1,42 @@
+"""Sharing the memory of arrays with code that knows nothing of the engine: buffers, NumPy arrays, DLPack.
+
+What is shared is pinned: from then on until the last of those who see it lets go, each operation on that memory is done when
+its call returns, as in NumPy. So both sides see what the other has written, in the order of the program.
+"""
+
+from dflow._array cimport READONLY, SCALAR, copy_of, ndarray, numpy_window, wait_read
+from dflow._array import set_hook
+from dflow._engine cimport wait_storage
+from dflow._graph cimport Storage, storage_unref
+from dflow._memory cimport add_int
+
+cdef class Pin:
+    """While it lives, somebody outside sees the memory of an array."""
+    cdef Storage* st            # owned reference
+
+    def __cinit__(self, ndarray a):
+        self.st = a.st
+        add_int(&a.st.refs, 1)
+        a.st.pins += 1
+
+    def __dealloc__(self):
+        self.st.pins -= 1
+        storage_unref(self.st)
+
+def share(ndarray a):
+    """A NumPy array over the memory of a. Waits for all that is pending on it; raises its error.
+
+    What NumPy has as a scalar is a value: then it is a copy.
+    """
+    if a.flags & SCALAR:
+        a = copy_of(a)
+    wait_storage(a.st, NULL, True, False)       # those who read it, too: the other side may write
+    return numpy_window(wait_read(a), not a.flags & READONLY, Pin(a))
+
+def share_for_good(ndarray a):
+    """The same, when nobody will say that he no longer looks: for addresses."""
+    window = share(a)
+    a.st.pins += 1
+    return window
+
+set_hook("share", share)

@@ -1,0 +1,176 @@
+"""Memory that code outside sees, as buffers and NumPy arrays: both sides read what the other wrote, in program order."""
+
+import array
+import gc
+import io
+import threading
+
+import numpy
+import pytest
+from engines import HANG, Gate, configured, in_threads, poll
+
+import dflow
+import dflow.numpy as np
+
+pytestmark = pytest.mark.core
+
+TYPES = "?bBhHiIlLqQefdgFDG"
+
+
+@pytest.fixture(params=["inline", "queued", "queued, no groups", "late", "naive"])
+def engine(request):
+    settings = {"queued": {"limit": 0}, "queued, no groups": {"limit": 0, "bulk": 0},
+                "late": {"limit": 0, "workers": 3}, "naive": {"naive": True}}
+    with configured(**settings.get(request.param, {})):
+        dflow._engine.set_delays(5, 200 if request.param == "late" else 0)
+        yield
+        dflow._engine.set_delays(0, 0)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_shared_not_copied(engine, dtype):
+    x = np.ones((3, 4), dtype)
+    pairs = [(view, numpy.asarray(view)) for view in (x, x[::2, 1:], x.T, x[::-1], x[:0])]
+    pairs += [(x[1:], numpy.array(x[1:], copy=False)), (x, numpy.frombuffer(x, dtype).reshape(3, 4))]
+    for view, seen in pairs:
+        assert (seen.shape, seen.strides, seen.dtype) == (view.shape, view.strides, view.dtype)
+        assert seen.size == 0 or numpy.shares_memory(seen, numpy.asarray(x))
+        view[...] = 1
+        seen[...] = 0
+        assert not view.any()
+        view += True
+        assert seen.all()
+
+
+def test_programs_of_both_sides(engine):
+    """Against the same program with NumPy on both."""
+    for seed in range(40):
+        numpy.testing.assert_array_equal(program(np, seed), program(numpy, seed))
+
+
+def program(np, seed):
+    rng = numpy.random.default_rng(seed)
+    ours = np.arange(2000.0)
+    theirs, other = numpy.asarray(ours), np.ones(2000)
+    for _ in range(60):
+        start, stop = sorted(rng.integers(0, 2000, 2).tolist())
+        part = slice(start, stop)
+        match rng.integers(8):
+            case 0:
+                ours[part] = other[part] * 0.5
+            case 1:
+                theirs[part] += 1
+            case 2:
+                other = np.negative(ours) + other
+            case 3:
+                ours *= 0.75
+                theirs[start] = -3
+            case 4:
+                other[part] += theirs[part]
+            case 5:
+                ours[part] = np.cumsum(ours[part])[::-1] * 1e-3
+            case 6:
+                other = np.sqrt(abs(other)) + float(theirs[start])
+            case 7:
+                ours[...] = np.where(ours > 1, ours - theirs[start], other)
+    return numpy.array([ours, other])
+
+
+def test_an_operation_on_what_is_seen_is_done_when_it_returns(engine):
+    x = np.ones(100_000)
+    seen = memoryview(x)
+    x += 1
+    assert seen[99_999] == 2
+    y = np.sin(x)                   # it has read x
+    seen[0] = 7.0
+    assert y[0] == numpy.sin(2.0) and x[0] == 7
+
+
+def test_export_waits_for_all_that_is_pending_on_the_memory():
+    x = np.ones(4)
+    with Gate() as gate:
+        held = gate.hold(np.zeros(2))
+        x[:2] += held                           # a write to another part,
+        y = x[2:] * held                        # and a read
+        opener = threading.Timer(0.05, gate.open)
+        opener.start()
+        seen = numpy.asarray(x[3:])
+        assert gate.opened.is_set()
+    seen[0] = 5
+    assert x.tolist() == [1, 1, 1, 5] and y.tolist() == [0, 0]
+
+
+def test_after_the_last_one_let_go_operations_return_at_once():
+    x = np.ones(4)
+    first, second = numpy.asarray(x), memoryview(x[1:])
+    del first
+    second.release()
+    with Gate() as gate:
+        x += gate.hold(np.zeros(4))
+        assert not x.is_ready()
+    assert x.tolist() == [1] * 4
+
+
+def test_what_is_seen_outlives_the_array():
+    seen = numpy.asarray(np.arange(1000.0) + 1)
+    gc.collect()
+    filled = [np.zeros(1000) for _ in range(50)]
+    assert (seen == numpy.arange(1000) + 1).all() and not filled[0].any()
+
+
+def test_errors_and_values():
+    with pytest.raises(numpy.linalg.LinAlgError, match="Singular"):
+        numpy.asarray(np.linalg.inv(np.zeros((2, 2))))
+    with pytest.raises(ValueError, match="avoid copy"):
+        numpy.asarray(np.ones(2), "f", copy=False)
+    x = np.arange(3.0)
+    x.flags.writeable = False
+    assert not numpy.asarray(x).flags.writeable and memoryview(x).readonly
+    with pytest.raises(ValueError, match="not C-contiguous"):
+        numpy.frombuffer(np.ones(9)[::3])
+    one = x[1]                                  # a value, as NumPy's scalars are
+    numpy.asarray(one)[...] = 9
+    assert one == 1 and x[1] == 1
+    copy = numpy.array(x)
+    copy[0] = 9
+    assert x[0] == 0
+    with pytest.raises(ValueError, match="writeable|read-only"):
+        x += 1
+
+
+def test_what_takes_buffers():
+    x = np.zeros(4, "i")
+    assert io.BytesIO(numpy.arange(4, dtype="i").tobytes()).readinto(x) == 16 and x.tolist() == [0, 1, 2, 3]
+    assert bytes(x) == x.tobytes() and array.array("i", bytes(x)).tolist() == x.tolist()
+    assert memoryview(x).format == "i" and memoryview(np.ones((2, 3), "F")).format == "Zf"
+    assert memoryview(x).tolist() == [0, 1, 2, 3]
+
+
+def test_many_threads_share_and_let_go():
+    x, turns = np.zeros(1000), 200
+    with configured(limit=0, workers=3):
+        def work(k):
+            mine = x[k * 100:k * 100 + 100]
+            for _ in range(turns):
+                seen = numpy.asarray(mine)
+                before = seen[0]
+                mine += 1
+                assert seen[0] == before + 1
+                seen += 1
+                del seen
+                mine += 1
+        in_threads(*(lambda k=k: work(k) for k in range(8)))
+    assert x.tolist() == [3 * turns] * 800 + [0] * 200
+
+
+def test_a_host_task_that_submits_on_shared_memory_does_not_wait():
+    x = np.zeros(3)
+    seen, done = numpy.asarray(x), threading.Event()
+
+    def task():
+        x.__iadd__(dflow.engine.sleep(np.ones(3), 0.01))
+        done.set()
+
+    dflow.submit(task)
+    assert done.wait(HANG) and poll(lambda: seen[0] == 1)
+    dflow.waitall()

@@ -1,4 +1,4 @@
-"""Memory that code outside sees, as buffers and NumPy arrays: both sides read what the other wrote, in program order."""
+"""Memory that code outside sees, as buffers and NumPy arrays: both sides read what the other wrote, in order."""
 
 import array
 import gc

@@ -31,7 +31,7 @@ cdef enum:
     STUCK = 60              # slices without progress after which the exit waits no longer for host tasks
     SLICE_NS = 50000000     # longest sleep of a waiting thread between looks at signals
     TASK_BYTES = 200        # of memory that a pending task takes, about
-    COUNT_AFTER = 4096      # submissions between looks at how much all of them take
+    COUNT_AFTER = 4096      # submissions between looks at how many are pending
     PATIENCE_NS = 1000000   # for which who waits for room waits for more of it than he needs
 
 settings.inline_cost = 2000
@@ -42,6 +42,7 @@ cdef int longest_group = 32         # GIL
 cdef long long waits = 0            # GIL
 cdef double unannounced = -1        # GIL; the cost of ready tasks for which no worker was woken; below 0: there are none
 cdef long long memory_waits = 0     # GIL
+cdef long long next_look = 0        # GIL; after how many submissions to look at how many of them are pending
 
 cdef Kernel FENCE_KERNEL
 FENCE_KERNEL.name = b"fence"
@@ -73,6 +74,8 @@ cdef int submit(Task* t) except -1:
     cdef int i
     if not shared.started:
         start_workers()
+    if shared.submitted > next_look and not fences:
+        bound_tasks(t)
     for i in range(t.nops):
         if a[i].storage == NULL:
             continue
@@ -106,10 +109,30 @@ cdef int submit(Task* t) except -1:
             announce(host)
     if graves():
         drain()
-    if not fences and shared.submitted % COUNT_AFTER == 0 and bytes_used() > memory_budget:
-        make_room(1)                    # who only writes in place never asks for it
     if pinned != NULL:
         complete(pinned)
+    return 0
+
+cdef int bound_tasks(Task* t) except -1:
+    """Tasks take memory, too, though who only writes in place never asks for room: they may take half of the budget.
+
+    t is yet to be submitted. It is freed when the wait is interrupted.
+    """
+    global next_look, memory_waits
+    cdef Wait w
+    memset(&w, 0, sizeof(w))
+    next_look = shared.submitted + COUNT_AFTER
+    if inside_host_task() or TASK_BYTES * pending() <= memory_budget // 2:
+        return 0
+    memory_waits += 1
+    w.tasks = memory_budget // 2 // TASK_BYTES
+    w.tasks -= w.tasks // 8
+    try:
+        while pending() > w.tasks:
+            block(&w)
+    except BaseException:
+        discard(t)
+        raise
     return 0
 
 cdef int complete(Storage* s) except -1:
@@ -358,6 +381,7 @@ cdef struct Wait:           # what a thread waits for
     bint once               # or that others have submitted writes to it
     unsigned int order      # since this task
     bint late               # it has waited long enough to share a core with a worker
+    long long tasks         # but so many tasks,
     long long room          # or, when this is not 0, that so many bytes fit into the budget, with room to spare
     long long patience      # until this time
 
@@ -389,7 +413,7 @@ cdef Task* help(Runner* me, Wait* w) noexcept nogil:
 cdef bint finished(Wait* w) noexcept nogil:
     if w.s != NULL:
         return region_ready(w.s, w.r, w.write) or (w.once and overtaken(w))
-    return pending() == 0 or (w.room and enough(w))
+    return pending() <= w.tasks or (w.room and enough(w))
 
 cdef bint overtaken(Wait* w) noexcept nogil:
     """A thread that never stops writing to what another one reads would keep it waiting for ever."""
@@ -403,13 +427,9 @@ cdef bint overtaken(Wait* w) noexcept nogil:
     spin_unlock(&w.s.lock)
     return found
 
-cdef long long bytes_used() noexcept nogil:
-    """By arrays, and by the tasks that are pending."""
-    return bytes_live() + TASK_BYTES * pending()
-
 cdef bint enough(Wait* w) noexcept nogil:
     """Not for every block that is freed a wake-up; but what is pending may be long, and need this very thread to end."""
-    cdef long long spare = memory_budget - bytes_used() - w.room
+    cdef long long spare = memory_budget - bytes_live() - w.room
     return spare >= memory_budget // 8 or (spare >= 0 and now_ns() > w.patience)
 
 cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
@@ -446,7 +466,7 @@ cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
             add_int(&shared.helping, -1)
             bell_lock(&shared.done_bell)
             if shared.rings == seen:
-                bell_wait_ns(&shared.done_bell, PATIENCE_NS if w.room else SLICE_NS)
+                bell_wait_ns(&shared.done_bell, PATIENCE_NS if w.room or w.tasks else SLICE_NS)
             bell_unlock(&shared.done_bell)
             add_int(&shared.helping, 1)
     take_gil(me)
@@ -491,7 +511,7 @@ cdef int block(Wait* w, bint once=False) except -1:
         spin_lock(&s.lock)
         s.waited += 1
         spin_unlock(&s.lock)
-    else:
+    elif w.tasks == 0:              # who waits for some of them to end does not want to hear of each
         me.waiting = &shared.waiting_room if w.room else &shared.waiting_all
         add_int(me.waiting, 1)
     me.helping = True
@@ -513,7 +533,7 @@ cdef int block(Wait* w, bint once=False) except -1:
             s.waited -= 1
             spin_unlock(&s.lock)
             storage_unref(s)
-        else:
+        elif me.waiting != NULL:
             add_int(me.waiting, -1)
     return 0
 
@@ -628,7 +648,7 @@ cdef bint make_room(size_t nbytes) except -1:
     if inside_host_task():
         return True
     memory_waits += 1
-    while pending() and bytes_used() + w.room > memory_budget:
+    while pending() and bytes_live() + w.room > memory_budget:
         w.patience = now_ns() + PATIENCE_NS
         block(&w)
     if graves():
@@ -825,8 +845,8 @@ def set_num_workers(int n):
     await_change()
     if shared.started:
         stop_workers(False)
-    shared.nworkers = n
     store_int(&shared.inboxes, max(n, shared.inboxes))
+    store_int(&shared.nworkers, n)
     if any_ready() or opening.leader != NULL:
         start_workers()             # submitted by other threads meanwhile
 
@@ -866,10 +886,11 @@ def bulk(n=None):
     return before
 
 def set_memory_budget(nbytes):
-    """Bytes of array data, allocated or promised, and of pending tasks that there may be at a time. Returns the previous budget.
+    """Bytes of array data that may be allocated or promised at a time. Returns the previous budget.
 
     An operation whose result does not fit waits until pending work has given memory back, and raises MemoryError when
-    nothing pending can.
+    nothing pending can. So does one that finds as many pending tasks as take half as much. Work that waits for something
+    that the very thread is yet to do would then keep it for ever.
     """
     global memory_budget
     before = memory_budget

@@ -151,6 +151,7 @@ cdef inline bint writable(Storage* s) noexcept nogil:
 
 # ---- tasks: make, fill, submit. All need the GIL.
 cdef Task* task_new(Kernel* kernel, int nops, int ndim, int ncore, int nsteps, size_t constants, int flags) except NULL
+cdef void discard(Task* t) noexcept                                  # one that is not submitted after all
 cdef void task_operand(Task* t, int i, Storage* s, intp offset, int flags) noexcept
 cdef char* task_constant(Task* t, int i, int itemsize, intp tail) noexcept
 cdef void task_index(Task* t, int i) noexcept

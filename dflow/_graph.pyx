@@ -595,6 +595,12 @@ cdef void release(Task* t) noexcept nogil:
         if a[i].storage != NULL:
             storage_unref_nogil(a[i].storage)
 
+cdef void discard(Task* t) noexcept:
+    """End a task that is not submitted after all. Needs the GIL."""
+    release(t)
+    cell_free(TASKS, t, t.size)
+    drain()
+
 # ---- what Python sees -------------------------------------------------------------------------------------------------
 
 def live():

@@ -71,7 +71,7 @@ cdef struct Opening:        # the group that tasks may join; see _group.pxd
 
 cdef struct Shared:
     int nworkers            # wanted; GIL
-    int inboxes             # the most workers wanted so far; GIL. Never less: who pushes without the GIL may know an old number
+    int inboxes             # the most workers wanted so far; GIL. What was dealt out among more than there are now is still found
     int started             # running; GIL
     int stopping            # atomic
     int forking             # atomic: threads between before_fork() and after_fork_in_parent()

@@ -124,7 +124,7 @@ cdef inline void behead(Queue* q) noexcept nogil:
 
 cdef void push(Task* t) noexcept nogil:
     """Queue what no worker made ready."""
-    enqueue(&inboxes[1 + t.order % <unsigned int>shared.inboxes], t)
+    enqueue(&inboxes[1 + t.order % <unsigned int>load_int(&shared.nworkers)], t)
 
 cdef bint take(Task* t) noexcept nogil:
     """Whether the caller, who holds t's queue entry, is to run t."""
@@ -147,7 +147,7 @@ cdef Queue* older(Queue* a, Queue* b) noexcept nogil:
         return b if load_ptr(&b.head) != NULL else NULL
     if load_ptr(&b.head) == NULL:
         return a
-    return a if load_int(<int*>&a.first) - load_int(<int*>&b.first) <= 0 else b
+    return a if <int>(<unsigned int>load_int(<int*>&a.first) - <unsigned int>load_int(<int*>&b.first)) <= 0 else b
 
 cdef Task* find(Runner* me) noexcept nogil:
     """A ready task: of its own queue, of the inboxes, of another worker's queue.
@@ -155,7 +155,7 @@ cdef Task* find(Runner* me) noexcept nogil:
     Of two inboxes it takes the older task, and looks at another pair the next time. With two workers that is the oldest of
     all; with many it is an old one, as in a MultiQueue (Rihani, Sanders, Dementiev 2015), for the price of two glances.
     """
-    cdef unsigned int n = shared.inboxes, turn = me.turn, i
+    cdef unsigned int n = shared.nworkers, all = shared.inboxes, turn = me.turn, i
     cdef Queue* q
     cdef Task* t = pop_taken(&queues[me.index])
     if t != NULL:
@@ -165,12 +165,12 @@ cdef Task* find(Runner* me) noexcept nogil:
     if q != NULL:
         t = pop_taken(q)
     i = 0
-    while t == NULL and i < n:
-        t = pop_taken(&inboxes[1 + (turn + i) % n])
+    while t == NULL and i < all:
+        t = pop_taken(&inboxes[1 + (turn + i) % all])
         i += 1
     i = 0
-    while t == NULL and i < n:
-        t = pop_taken(&queues[1 + (me.index + i) % n])
+    while t == NULL and i < all:
+        t = pop_taken(&queues[1 + (me.index + i) % all])
         me.stolen += t != NULL
         i += 1
     return t
@@ -215,12 +215,15 @@ cdef bint sweep() noexcept nogil:
             return False
     return True
 
-cdef bint any_ready() noexcept nogil:
+cdef bint any_queued() noexcept nogil:
     cdef int i
     for i in range(1, shared.inboxes + 1):
         if load_ptr(&inboxes[i].head) != NULL or load_ptr(&queues[i].head) != NULL:
             return True
-    return any_wide()
+    return False
+
+cdef bint any_ready() noexcept nogil:
+    return any_queued() or any_wide()
 
 cdef bint submitting() noexcept nogil:
     """Whether a thread has submitted something in the last moments: it has a core, and is likely to go on."""
@@ -763,7 +766,7 @@ cdef void* worker_main(void* arg) noexcept nogil:
             elif t != NULL and load_int(&shared.stopping):
                 give_back(t)
                 t = me.current = NULL
-            if load_int(&shared.sleeping) and any_ready():
+            if load_int(&shared.sleeping) and any_queued():
                 if behind == 0:
                     behind = now_ns()
                 wake_worker(now_ns() - behind > LONG_NS)    # who submitted those may be gone from its core
@@ -873,7 +876,7 @@ cdef int start_workers() except -1:
         r = <Runner*>calloc(1, sizeof(Runner))
         if r == NULL:
             raise MemoryError("no memory for a worker")
-        r.index = i
+        r.index = r.turn = i
         r.random = shared.delay_seed + 77 * i + 1
         bell_init(&r.bell)
         workers[i] = r

@@ -209,27 +209,66 @@ def test_results_of_host_tasks_count(budget):
         assert done.is_set() and not first.asnumpy().any()
 
 
+def whole(x):
+    x += 1
+
+
+def first(x):               # after many of these comes a fence, a task as well
+    x[:1] += 1
+
+
 @pytest.mark.parametrize("bulk", [0, 32])
-def test_who_only_writes_in_place_is_bounded_too(budget, bulk):
-    """It allocates nothing, but each of its pending tasks takes 200 bytes."""
+@pytest.mark.parametrize("write", [whole, first])
+@pytest.mark.parametrize("phase", [0, 1, 40])
+def test_who_only_writes_in_place_is_bounded_too(budget, bulk, write, phase):
+    """It allocates nothing, but each of its pending tasks takes 200 bytes: they may take half of the budget."""
     turns, ended = 40_960, threading.Event()
 
     def submit():
-        nonlocal x
         for _ in range(turns):
-            x += 1
+            write(x)
         ended.set()
 
-    with configured(bulk=bulk), Gate() as gate:
+    with configured(bulk=bulk, limit=0), Gate() as gate:
+        other = np.zeros(2)
+        for _ in range(phase):
+            other += 1
         x = gate.hold(np.zeros(2))
-        budget(2 * MB)
+        budget(4 * MB)
         before = waits()
         thread = threading.Thread(target=submit)
         thread.start()
         assert poll(lambda: waits() > before)
         assert 10_000 < dflow._engine.live()["tasks"] < 16_000 and not ended.is_set()
     thread.join()
-    assert x.tolist() == [turns] * 2
+    assert x[0] == turns
+
+
+def test_what_is_interrupted_while_it_waits_for_others_to_end_is_not_done():
+    x, done = np.zeros(2), 0
+
+    def handler(*args):
+        raise InterruptedError
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        with Gate() as gate, configured(budget=4 * MB):
+            x = gate.hold(x)
+            signal.setitimer(signal.ITIMER_REAL, 1, 0.1)
+            with pytest.raises(InterruptedError):
+                while True:
+                    x += 1
+                    done += 1
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            with pytest.raises(InterruptedError):
+                signal.setitimer(signal.ITIMER_REAL, 0.1)
+                dflow.submit(int, x)
+                time.sleep(HANG)
+            assert dflow._engine.live()["tasks"] - done in (1, 2)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert x.tolist() == [done, done]
 
 
 # -- no room to come -------------------------------------------------------------------------------

@@ -252,19 +252,14 @@ def test_what_is_interrupted_while_it_waits_for_others_to_end_is_not_done():
 
     before = signal.signal(signal.SIGALRM, handler)
     try:
-        with Gate() as gate, configured(budget=4 * MB):
+        with configured(budget=4 * MB), Gate() as gate:
             x = gate.hold(x)
-            signal.setitimer(signal.ITIMER_REAL, 1, 0.1)
+            signal.setitimer(signal.ITIMER_REAL, 1)
             with pytest.raises(InterruptedError):
                 while True:
                     x += 1
                     done += 1
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            with pytest.raises(InterruptedError):
-                signal.setitimer(signal.ITIMER_REAL, 0.1)
-                dflow.submit(int, x)
-                time.sleep(HANG)
-            assert dflow._engine.live()["tasks"] - done in (1, 2)
+            assert dflow._engine.live()["tasks"] == done + 1
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

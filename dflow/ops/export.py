@@ -1,55 +1,32 @@
-"""Memory that leaves: what ndarray gives to other libraries, and what they give. `exported` decides about all of it."""
+"""Memory that other libraries see, and what they give: see _share.pyx, too, which has the buffer of ndarray."""
 
 import numpy
 
 from dflow._array import array as as_array
 from dflow._array import attach, ndarray
 from dflow._make import check_device
+from dflow._share import share, share_for_good
 from dflow.ops.fallback import wrap
 from dflow.ops.table import method, op
-
-# Left out: a buffer of the array itself, `ctypes`, `__array_interface__` and `__array_struct__`. Who uses them keeps an
-# address for as long as the array lives, or writes to it: neither can be said of a copy. NumPy would ask for them
-# before it asks for __array__, too, which can refuse to copy.
-
-
-def exported(x, copy=None, refusal=BufferError):
-    """The elements of an array of ours as a NumPy array that others may keep. Waits for them.
-
-    A copy, in C order or, if the array is, in Fortran's: the memory itself belongs to the engine, whose workers write
-    to it. Who asked for a copy (`copy` is true) may write to it; for all others it is read-only, as what they would
-    write would be lost. Where a copy is forbidden (`copy` is false, not None) the error `refusal` is raised.
-    """
-    if not (copy is None or copy):
-        raise refusal("Unable to avoid copy: the memory of a dflow array is written to by worker threads")
-    fortran = x.flags.fnc
-    values = x.T.asnumpy().T if fortran else x.asnumpy()
-    values.flags.writeable = copy is not None
-    return values
 
 
 @method("__array__")
 def _array(self, dtype=None, *, copy=None):
-    """A NumPy array: a copy, to be written to. ValueError for copy=False. Waits."""
-    values = exported(self, True if copy is None else copy, ValueError)
-    return values if dtype is None else values.astype(dtype, copy=False)
+    """The memory of the array, or, where the type differs or `copy` is True, a copy. Waits.
 
-
-@method("__bytes__")
-def _bytes(self):
-    """The bytes of the elements in C order. Waits."""
-    return self.tobytes()
+    ValueError where copy=False forbids the copy that it takes.
+    """
+    return numpy.array(share(self), dtype, copy=copy)
 
 
 @method("__dlpack__")
 def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-    """A DLPack capsule of a copy, which is read-only where its version can say so, unless `copy` is True. Waits.
+    """A DLPack capsule of the memory of the array, or of a copy. Waits.
 
-    BufferError for copy=False, another device than the CPU's, and types that DLPack does not know (long double).
+    BufferError for another device than the CPU's, types that DLPack does not know (long double), and arrays that are
+    read-only, if the version cannot say so.
     """
-    if copy is None and not (isinstance(max_version, tuple) and max_version >= (1,)):
-        copy = True                     # an older capsule cannot say that it is read-only, and NumPy makes none
-    return exported(self, copy).__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device)
+    return share(self).__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
 
 @method("__dlpack_device__")
@@ -83,4 +60,9 @@ def _array_wrap(self, array, context=None, return_scalar=False, /):
     return array[()] if return_scalar and array.ndim == 0 else array
 
 
-attach("data", property(lambda self: memoryview(exported(self)), doc="A read-only memoryview of a copy. Waits."))
+for _name, _give, _doc in (
+        ("data", memoryview, "A memoryview. Waits."),
+        ("ctypes", lambda self: share_for_good(self).ctypes, "The address and more, for ctypes. Waits."),
+        ("__array_interface__", lambda self: share_for_good(self).__array_interface__, "The address and more. Waits."),
+        ("__array_struct__", lambda self: share(self).__array_struct__, "The address and more, in a capsule. Waits.")):
+    attach(_name, property(_give, doc=_doc))

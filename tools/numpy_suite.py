@@ -36,7 +36,7 @@ CLASSES = [
     ("byte order", r"machine's byte order|isnative|newbyteorder|>[iufc]\d", None),
     ("0-d arrays for scalars", r"np\.generic|(is|isinstance\(.*) *np\.(float|int|bool|complex)|"
      r"\.dtype\.type\)|<class 'numpy\.\w+'> == <class 'dflow", None),
-    ("no buffer to share", r"bytes-like object|inputs must be NumPy arrays|argument \d must be numpy.ndarray", None),
+    ("NumPy's arrays only", r"inputs must be NumPy arrays|argument \d must be numpy.ndarray", None),
     ("internals", r"numpy\._core|has no attribute '_[a-z]", r"refcount|refleak|subclass"),
     ("other libraries' arrays", r"MyArray", r"TestArrayLike"),
 ]

@@ -808,7 +808,7 @@ cdef class ndarray:
         return bool((self == value).any())
 
     def __repr__(self):
-        return repr(numpy_window(wait_read(self)))
+        return repr(numpy_window(wait_read(self))[() if self.flags & SCALAR else ...])
 
     def __str__(self):
         return str(numpy_window(wait_read(self)))

@@ -438,6 +438,7 @@ def test_conversions(x):
         assert len(y) == len(x)
         for row, expected in zip(y, x):
             assert_same(row, expected)
+            assert repr(row) == repr(expected)
 
 
 def test_source_may_change_after_the_copy():

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport uint8_t
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
 from dflow._launch cimport Operand, MAXDIMS
 from dflow._graph cimport Storage, Region, Kernel, intp, readable
 
@@ -57,6 +58,10 @@ cdef int parse_shape(object shape, intp* out) except -1                 # return
 cdef int normalize_axis(object axis, int ndim, str prefix=*) except -1  # AxisError
 
 cdef ndarray transposed(ndarray a, int* order)
+cdef inline ndarray owned(ndarray v):       # a view of all of a new array, in place of that
+    Py_XDECREF(v.base)
+    v.base = NULL
+    return v
 cdef int copy_elements(ndarray target, ndarray source) except -1        # the source broadcasts; memory does not overlap
 cdef object numpy_window(ndarray a, bint write=*, object base=*)         # a NumPy array over the memory of a
 cdef ndarray part(ndarray a, int which)                                 # real (0) or imaginary part, as a view

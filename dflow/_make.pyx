@@ -105,7 +105,7 @@ def copy_order(ndarray x, order):
         copy_elements(out, x)
         return out
     if order == "F" or (order == "A" and x.flags & F_CONTIGUOUS and not x.flags & C_CONTIGUOUS):
-        return x.T.copy().T
+        return owned(x.T.copy().T)
     if order not in ("C", "A"):
         raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
     return copy_of(x)
@@ -193,7 +193,7 @@ cdef ndarray uninitialized(object shape, object dtype, object order, object devi
     for i in range(ndim):
         order_of_axes[i] = ndim - 1 - i
         swapped[i] = dims[ndim - 1 - i]
-    return transposed(new_array(code, ndim, swapped), order_of_axes)
+    return owned(transposed(new_array(code, ndim, swapped), order_of_axes))
 
 def empty(shape, dtype=float, order="C", *, device=None, like=None):
     """An array with no particular values. The shape is a length or a tuple of them; order: "C" or "F"."""

@@ -171,7 +171,7 @@ cdef str wanted_text(int ndim, intp* dims):
 
 cdef ndarray fortran_copy(ndarray a):
     """A copy whose first axis is the fastest."""
-    return copy_of(a.T).T
+    return owned(copy_of(a.T).T)
 
 def broadcast_to(a, shape):
     """A read-only view of a in a shape that it broadcasts to; ValueError when it does not."""
@@ -596,8 +596,8 @@ def ravel(ndarray self, order="C"):
             ordered = by_strides(hooks["copy_order"](self, "K"))
         return reshape_to(ordered, -1)
     if order == "C" or order == "A" and not self.flags & F_CONTIGUOUS or self.flags & C_CONTIGUOUS and order != "F":
-        return reshape_to(self if self.flags & C_CONTIGUOUS else copy_of(self), -1)
-    return reshape_to(self if self.flags & F_CONTIGUOUS else fortran_copy(self), -1, "F")
+        return reshape_to(self, -1) if self.flags & C_CONTIGUOUS else owned(reshape_to(copy_of(self), -1))
+    return reshape_to(self, -1, "F") if self.flags & F_CONTIGUOUS else owned(reshape_to(copy_of(self.T), -1))
 
 def flatten(ndarray self, order="C"):
     """One axis: always a copy."""
@@ -691,7 +691,7 @@ def astype(ndarray self, dtype, order="K", casting="unsafe", subok=True, copy=Tr
     if code == self.code and not copy and (order == "K" or self.flags & (C_CONTIGUOUS if order == "C" else F_CONTIGUOUS)):
         return self
     if order == "F":
-        return astype(self.T, dtype, "C").T
+        return owned(astype(self.T, dtype, "C").T)
     if code != self.code and order == "K":
         return cast(self, code)
     out = new_like([self], code, self.ndim, self.shape) if order == "K" else new_array(code, self.ndim, self.shape)

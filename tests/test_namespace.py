@@ -717,6 +717,18 @@ def test_base_and_writeable(view):
     assert answers[0] == answers[1]
 
 
+@pytest.mark.parametrize("copy", [
+    "np.array(x, order='F')", "np.zeros((3, 4), order='F')", "np.full((3, 4), 2., order='F')", "x.copy('F')",
+    "x.astype('f4', order='F')", "x.flatten('F')", "x.ravel('F')", "x.T.ravel()", "x[:, ::2].ravel()", "np.asfortranarray(x)",
+    "np.eye(3, order='F')", "np.asarray(x, order='F')", "np.nan_to_num(x.T.copy('K'))", "x.T.copy('K')", "x.T.copy()"])
+def test_a_copy_has_no_base_in_any_order(copy):
+    answers = []
+    for module in (numpy, np):
+        y = eval(copy, {"np": module, "x": module.array(SOURCES["a"])})
+        answers.append((y.base is None, y.flags.owndata, y.flags.f_contiguous, y.flags.c_contiguous, y.strides))
+    assert answers[0] == answers[1]
+
+
 def test_a_view_becomes_writeable_only_if_its_base_is():
     for module in (numpy, np):
         x = module.zeros(3)

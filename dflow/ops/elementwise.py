@@ -249,7 +249,7 @@ def array_equiv(a1, a2):
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     """NaN, inf and -inf replaced by numbers: 0 and the largest of the type, unless given."""
     x = as_array(x)
-    x = x.copy() if copy else x
+    x = x.copy("K") if copy else x
     if x.dtype.kind not in "fc":
         return x if x.ndim else x[()]
     for part in (x.real, x.imag) if x.dtype.kind == "c" else (x,):

@@ -19,6 +19,7 @@ from setuptools import Extension, setup
 # extensions are compiled at the same time.
 HELPERS = {
     "_graph": ["dflow/_site.c"],
+    "_kernels": ["dflow/_sincos.c"],
     "_random": ["dflow/_distributions.c"],
 }
 

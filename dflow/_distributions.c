@@ -5,6 +5,7 @@
    where it says EACH. Who needs more (a rejection) takes them from positions of his own: MORE | attempt << 48 | element. */
 
 #include "_distributions.h"
+#include "_simd.h"
 #include <math.h>
 #include <string.h>
 
@@ -40,10 +41,6 @@ static inline double open52(uint64_t x)
 
 /* ---- sets of instructions ------------------------------------------------------------------------------------------ */
 
-#if defined(__x86_64__) || defined(__i386__)
-#include <immintrin.h>
-#endif
-
 #define SET(name) name##_plain
 #define LANES 2
 #if defined(__x86_64__)
@@ -57,15 +54,6 @@ static inline double open52(uint64_t x)
 #include "_philox_simd.h"
 
 #if defined(__x86_64__)
-#define TEXT(x) #x
-#if defined(__clang__)
-#define TARGET(names) _Pragma(TEXT(clang attribute push(__attribute__((target(names))), apply_to = function)))
-#define END_TARGET _Pragma("clang attribute pop")
-#else
-#define TARGET(names) _Pragma("GCC push_options") _Pragma(TEXT(GCC target(names)))
-#define END_TARGET _Pragma("GCC pop_options")
-#endif
-
 TARGET("avx2")
 #define SET(name) name##_avx2
 #define LANES 4

@@ -380,7 +380,7 @@ cdef object sincos_points():
     rows = (np.arange(SINCOS_ROWS)[:, None] + np.arange(-0.48, 0.5, 0.04)).ravel() / 128
     spread = np.arange(2000) * 0.6180339887498949 % 1
     turns = np.rint(2 ** (26 * spread)) * (np.pi / 2)
-    limits = np.array([2.0 ** -300, 0.126, 0.85546875, 2.426265, 105414350])[:, None]
+    limits = np.array([2.0 ** -300, 0.126, 0.85546875, 2.4262638092041016, 105414336])[:, None]
     limits = limits * (1 + np.arange(-20, 20) * 2.0 ** -52)
     turned = rows + np.resize(turns, rows.size)
     points = np.concatenate([[0], rows, turned, turns, 2 ** (56 * spread - 30), limits.ravel()])
@@ -417,7 +417,7 @@ cdef int use_sincos(Kernel* k) except -1:
     if same_results(ours, theirs):
         k.loop = ours
         k.data = theirs
-        k.cost = 3
+        k.cost = 3                  # measured like COSTS
     else:
         free(theirs)
     return 0

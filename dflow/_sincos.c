@@ -20,7 +20,7 @@ double sincos_table[256][4] __attribute__((aligned(64)));
 #define SMALL 0.126
 /* As bits. What is larger, up to nan, is left to NumPy's loop, and so is what is smaller, but not 0: its powers would
    underflow. */
-#define LARGEST INT64_C(0x419921fb00000000)     /* 105414350 */
+#define LARGEST INT64_C(0x419921fb00000000)     /* 105414336 */
 #define LEAST INT64_C(0x2d30000000000000)       /* 2^-300 */
 
 #define ROUNDER 0x1.8p52                /* added: what comes is rounded to a multiple of 1 */

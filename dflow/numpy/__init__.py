@@ -90,7 +90,50 @@ class _Maker:
         return f"<dflow.numpy.{self._name}>"
 
 
-mgrid, ogrid, r_, c_ = map(_Maker, ("mgrid", "ogrid", "r_", "c_"))
+class _Joiner(_Maker):
+    """r_ and c_, which join; along the last axis, 1-d arrays as columns, when `columns`."""
+
+    def __init__(self, name, columns):
+        super().__init__(name)
+        self._columns = columns
+
+    def _part(self, item):
+        """What is joined, and what tells its type."""
+        if not isinstance(item, (ndarray, list, tuple)):
+            found = getattr(_numpy, self._name)[item]           # a range, or a number, whose type is weak
+            return found, found.dtype if isinstance(item, (slice, _numpy.ndarray)) else item
+        item = asarray(item)
+        if self._columns and item.ndim < 2:
+            return item.reshape(-1, 1), item.dtype
+        return atleast_1d(item), item.dtype
+
+    def __getitem__(self, key):
+        items = key if isinstance(key, tuple) else (key,)
+        if not _fallback.any_of_ours(*items) or any(isinstance(item, str) for item in items):
+            return super().__getitem__(key)
+        parts, types = zip(*map(self._part, items))
+        return concatenate(parts, -1 if self._columns else 0, dtype=_numpy.result_type(*types), casting="unsafe")
+
+
+mgrid, ogrid = map(_Maker, ("mgrid", "ogrid"))
+r_, c_ = _Joiner("r_", False), _Joiner("c_", True)
+
+# Of arrays they look at the types and shapes only.
+_OF_SHAPES = "common_type diag_indices_from einsum_path mintypecode tril_indices_from triu_indices_from"
+
+
+def _of_shapes(function):
+    def wrapper(*args, **keywords):
+        given = {key: _fallback.stand_in(x) for key, x in keywords.items()}
+        return _fallback.wrap(function(*_fallback.stand_in(args), **given))
+
+    wrapper.__name__ = wrapper.__qualname__ = function.__name__
+    wrapper.__doc__ = f"numpy.{function.__name__} of the arrays' shapes and types.\n\n{function.__doc__}"
+    wrapper.__wrapped__ = function
+    return wrapper
+
+
+globals().update({name: _of_shapes(getattr(_numpy, name)) for name in _OF_SHAPES.split()})
 
 
 class vectorize(_numpy.vectorize):

@@ -2,9 +2,11 @@
 
 from dflow.ops import (
     creation,
+    curves,
     einsum,
     elementwise,
     export,
+    histograms,
     host,
     linear,
     methods,

@@ -16,7 +16,7 @@ from dflow._make import check_device, converted, empty_like, full, in_order, zer
 from dflow._order import small_repeat
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to, diagonal_of
-from dflow.ops.fallback import plain
+from dflow.ops.fallback import any_of_ours, call, plain, stand_in, task, tasks, unwrap
 from dflow.ops.table import op
 
 # -- from what there is ----------------------------------------------------------------------------
@@ -163,15 +163,15 @@ def _count_up(n, dtype):
 @op("0, 1", "0, 10, 5", "0, 1, 7, False", "0, 1, retstep=True", "2, 2, 4", "0, 1, 0", "0, 1, 1", "0, 1, -1",
     "0, 9, 4, dtype=int",
     "1j, 2, 5", "[0, 1], 2, 3", "0, 1, 5000", "v, 2, 3, axis=1", "0, 1, 2.5", "-3, 7, 10000, False",
-    "0, 1, 5, dtype='f4'", "0, 1, 3, device='gpu'")
+    "0, 1, 5, dtype='f4'", "0, 1, 3, device='gpu'", "a, v, 4", "v, s, 3, False, True", "s, 9, 5", "0, s, 1, retstep=True", "v, 2, 0",
+    "f, v, 5, axis=-1", "v, v, 3, axis=2", "a, [1, 2], 3", "i, 7, 5, dtype=int", "c, 1, 3", "f[0], 2, 3", "v, 1, -1")
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
-    """`num` numbers from start to stop, evenly spaced. Waits for bounds that are arrays."""
+    """`num` numbers from start to stop, evenly spaced. Bounds that are arrays are those of as many ranges."""
     check_device(device)
     number = operator.index(num)
     scalars = isinstance(start, (int, float)) and isinstance(stop, (int, float))
     if number < 0 or not scalars or dtype is not None or not (abs(start) < 1e300 and abs(stop) < 1e300):
-        result = numpy.linspace(plain(start), plain(stop), num, endpoint, retstep, dtype, axis)
-        return (as_array(result[0]), as_array(result[1])) if retstep else as_array(result)
+        return _spaced(numpy.linspace, start, stop, number, axis, endpoint=endpoint, retstep=retstep, dtype=dtype)
     start, stop = float(start), float(stop)
     delta = stop - start
     steps = number - 1 if endpoint else number
@@ -186,16 +186,36 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     return (result, as_array(step)) if retstep else result
 
 
-@op("0, 2", "0, 2, 5", "0, 3, 4, base=2.0", "0, 3, 4, dtype=int", "0, 1, 3, False")
+def _spaced(function, start, stop, num, axis, **keywords):
+    """function(start, stop, num, ...) of bounds that may be arrays: a task then. Of three numbers NumPy tells the types."""
+    if not any_of_ours(start, stop, keywords.get("base")):
+        result = function(start, stop, num, axis=axis, **keywords)
+        return tuple(map(as_array, result)) if type(result) is tuple else as_array(result)
+    start, stop = (as_array(x) if type(x) in (list, tuple) else x for x in (start, stop))
+    few = min(num, 3)
+    with numpy.errstate(all="ignore"):
+        like = function(*stand_in([start, stop]), few, axis=axis, **{key: stand_in(x) for key, x in keywords.items()})
+    result, *step = like if type(like) is tuple else (like,)
+    shape = list(result.shape)
+    shape[normalize_axis_index(axis, len(shape))] = num
+    known = [x for x in step if isinstance(x, float)]           # nan, of one number
+    parts = [numpy.broadcast_to(result.dtype.type(0), shape), *(() if known else step)]
+    parts = tasks(function, start, stop, num, axis=axis, like=parts, **keywords,
+                  flat=lambda found: found[:len(parts)] if step else (found,))
+    return (*parts, *known) if step else parts[0]
+
+
+@op("0, 2", "0, 2, 5", "v, 2, 5, axis=1", "0, 3, 4, base=v", "0, v, 4, base=s", "v, 2, 3, dtype=int", "0, 3, 4, base=2.0", "0, 3, 4, dtype=int", "0, 1, 3, False")
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
     """base ** linspace(start, stop, num)."""
-    return as_array(numpy.logspace(plain(start), plain(stop), num, endpoint, plain(base), dtype, axis))
+    return _spaced(numpy.logspace, start, stop, num, axis, endpoint=endpoint, base=base, dtype=dtype)
 
 
-@op("1, 1000, 4", "1, 256, 9, dtype=int", "-1, -1000, 4", "1j, 1000j, 4", "0, 1, 3")
+@op("1, 1000, 4", "1, 256, 9, dtype=int", "-1, -1000, 4", "1j, 1000j, 4", "0, 1, 3", "v + 2, 9, 3", "v * 0, 9, 3",
+    "1, v + 2, 4, axis=-1", "1, c, 3")
 def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     """`num` numbers from start to stop, each the same multiple of the one before."""
-    return as_array(numpy.geomspace(plain(start), plain(stop), num, endpoint, dtype, axis))
+    return _spaced(numpy.geomspace, start, stop, num, axis, endpoint=endpoint, dtype=dtype)
 
 
 # -- matrices and grids ----------------------------------------------------------------------------
@@ -343,9 +363,11 @@ def _rolled(n, shift):
     "a, 1, 'mean'", "v, (1, 2), constant_values=(3, 4)", "f, ((1, 0), (2, 2), (0, 3)), 'reflect'", "f, 2, 'symmetric'",
     "f, ((1, 2), (3, 0), (0, 4)), 'wrap'", "v, 7, 'reflect'", "v, 7, 'wrap'", "e, 1, 'edge'", "v, -1, 'edge'",
     "s, 1, 'edge'", "i.T, ((0, 5), (3, 0)), 'edge'", "a, 1, 'reflect', reflect_type='odd'", "a, 1.5, 'edge'",
-    "v, 1, 'edge', x=1")
+    "v, 1, 'edge', x=1", "a, (1, 2), 'maximum', stat_length=2", "a, 1, 'median'", "v, 3, 'linear_ramp', end_values=(1, 9)", "a, 1, s",
+    "a, 1, constant_values=s", "a, {0: 1}, 'mean'", "v, 1, 'x'", "i, 2, 'mean'", "e, 1, 'mean'", "a, -1, 'mean'", "v, 1.5, 'mean'",
+    "a, 1, lambda row, *rest: None")
 def pad(array, pad_width, mode="constant", **kwargs):
-    """Elements added before and after along each axis. Modes that compute something wait for the array."""
+    """Elements added before and after along each axis. Waits where `mode` is a function, and for options."""
     a = as_array(array)
     value = kwargs.get("constant_values", 0)
     number = isinstance(value, (int, float)) and not set(kwargs) - {"constant_values"}
@@ -353,7 +375,13 @@ def pad(array, pad_width, mode="constant", **kwargs):
         width = _pad_width(pad_width, a.ndim)
         if width is not None and (mode == "constant" or _fits(a.shape, width, mode)):
             return _padded(a, width, mode, value)
-    return as_array(numpy.pad(a.asnumpy(), pad_width, mode, **kwargs))
+    width = _pad_width(pad_width, a.ndim)
+    if width is None or not isinstance(mode, str):
+        return call(numpy.pad, (a, pad_width, mode), kwargs)
+    kwargs = unwrap(kwargs)
+    like = numpy.pad(stand_in(a, tuple(min(n, 1) for n in a.shape)), 0, mode, **kwargs)     # or its errors
+    shape = tuple(n + before + after for n, (before, after) in zip(a.shape, width))
+    return task(numpy.pad, a, pad_width=width or 0, mode=mode, shape=shape, dtype=like.dtype, **kwargs)
 
 
 def _pad_width(pad_width, ndim):
@@ -399,3 +427,28 @@ def _padded(a, width, mode, value):
                 source = slice(source[0], source[1] if source[1] >= 0 else None, source[2])
                 result[(*lead, target, *rest)] = result[(*lead, source, *rest)]
     return result
+
+
+@op("a, (2, 2)", "a, 30", "v, (3, 4)", "a, 0", "e, (2, 2)", "s, 3", "a, -1", "v, (2, -1)", "a, ()", "3, (2,)", "a.T, (5, 5)")
+def resize(a, new_shape):
+    """The elements, again and again, in another shape: a copy."""
+    shape = (new_shape,) if isinstance(new_shape, (int, numpy.integer)) else tuple(new_shape)
+    if any(n < 0 for n in shape):
+        raise ValueError("all elements of `new_shape` must be non-negative")
+    a, size = as_array(a).ravel(), math.prod(shape)
+    if not a.size or not size:
+        return zeros(shape, a.dtype)
+    times = -(-size // a.size)
+    return broadcast_to(a, (times, a.size)).copy().reshape(-1)[:size].reshape(shape)
+
+
+@op("a", "a.T", "a, 'f4'", "a, None, 'F'", "a, None, ['C', 'O', 'W']", "a[:, ::2], requirements='C'", "[1, 2], float", "a, int, 'CF'",
+    "a, None, 'X'", "a.T, requirements=['A', 'E']", "np.broadcast_to(v, (3, 4)), None, 'W'")
+def require(a, dtype=None, requirements=None, *, like=None):
+    """An array of a type with flags: 'C' or 'F' order, 'O' memory of its own, 'W' writeable."""
+    numpy.require(0, None, requirements)            # its errors
+    flags = {x.upper()[0] for x in requirements or ()}
+    order = "F" if "F" in flags else "C" if "C" in flags else "A"
+    result = _make.asarray(a, dtype, order=order)
+    lacking = "O" in flags and not result.flags.owndata or "W" in flags and not result.flags.writeable
+    return result.copy(order) if lacking else result

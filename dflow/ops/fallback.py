@@ -5,10 +5,12 @@ from types import FunctionType
 import numpy
 
 from dflow._array import array as as_array
-from dflow._array import ndarray, window
+from dflow._array import empty, ndarray, window
+from dflow._host import host
 from dflow._small import as_scalar, call_now, small_first
 from dflow._views import is_scalar, open_window
 from dflow.ops.host import submit
+from dflow.ops.warn import called, told
 
 
 def unwrap(x):
@@ -29,9 +31,7 @@ def plain(x):
 
 def opened(x):
     """Our arrays, also inside lists and the like, as NumPy arrays over the same memory. Waits for all work on it."""
-    if isinstance(x, ndarray):
-        return open_window(x)
-    return type(x)(map(opened, x)) if type(x) in (list, tuple) else x
+    return seen(x, open_window)
 
 
 def wrap(x):
@@ -54,7 +54,7 @@ def call(function, args, keywords):
     """function on NumPy's copies; what it wrote into `out` is copied back."""
     out = keywords.get("out")
     copies = unwrap(keywords)
-    result = function(*unwrap(args), **copies)
+    result = called(function, unwrap(args), copies)
     if not isinstance(out, ndarray):
         return out if result is out else wrap(result)
     out[...] = copies["out"]
@@ -84,7 +84,63 @@ def task(function, *arrays, shape, dtype, **keywords):
     if result is not None:
         return result
     shape = shape() if isinstance(shape, FunctionType) else shape
-    return as_scalar(submit(function, *arrays, shape=shape, dtype=dtype() if asked else dtype, **keywords))
+    return as_scalar(submit(told(function), *arrays, shape=shape, dtype=dtype() if asked else dtype, **keywords))
+
+
+def tasks(function, *args, like, flat=tuple, **keywords):
+    """function(*args, **keywords), of whose result flat() makes several arrays, of `like`'s shapes and types: a task.
+
+    Arrays may be anywhere in the arguments, in lists too.
+    """
+    outputs = [as_scalar(empty(x.shape, x.dtype)) for x in like]
+    function = told(function)
+
+    def run(_error):
+        results = flat(function(*seen(args), **{key: seen(x) for key, x in keywords.items()}))
+        for out, result in zip(outputs, results, strict=True):
+            window(out, write=True)[...] = result
+
+    host(run, list(_ours((args, list(keywords.values())))), outputs)
+    return outputs
+
+
+def seen(x, to=window):
+    """What `to` makes of our arrays, also inside lists and the like; anything else as it is."""
+    if isinstance(x, ndarray):
+        return to(x)
+    return type(x)(seen(item, to) for item in x) if type(x) in (list, tuple) else x
+
+
+def stand_in(x, shape=None):
+    """Ones of the type and shape of our arrays, or of another shape, without memory; anything else as it is.
+
+    NumPy's answer to them has the shape and type of its answer to the arrays, or is the error of these.
+    """
+    return seen(x, lambda x: numpy.broadcast_to(numpy.ones((), x.dtype), x.shape if shape is None else shape))
+
+
+def _ours(x):
+    if isinstance(x, ndarray):
+        yield x
+    elif type(x) in (list, tuple):
+        for item in x:
+            yield from _ours(item)
+
+
+def any_of_ours(*args):
+    """Whether some argument is an array of ours, or a list with one."""
+    return any(True for _ in _ours(args))
+
+
+def checked(check, x):
+    """An array of which check() approves: asked at once if its values are there, else by a task, which tells x's reader.
+
+    check() returns its argument, or raises an error.
+    """
+    if isinstance(x, ndarray) and not x.is_ready():
+        return task(check, x, shape=x.shape, dtype=x.dtype)
+    check(plain(x))
+    return x
 
 
 def window_of(x):

@@ -9,16 +9,14 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.linalg import LinAlgError, _umath_linalg
 
-from dflow import _array
+from dflow import _array, _order
 from dflow._array import array as as_array
-from dflow._array import window
-from dflow._host import host
 from dflow._index import where
-from dflow._small import SMALL
+from dflow._small import SMALL, as_scalar
 from dflow._ufunc import ufunc, wrap_ufunc
 from dflow.ops import fallback, linear, selection
 from dflow.ops.einsum import einsum
-from dflow.ops.reductions import add_reduce, maximum_reduce, minimum_reduce
+from dflow.ops.reductions import add_reduce, any_reduce, maximum_reduce, minimum_reduce
 from dflow.ops.table import op as _op
 
 EighResult = namedtuple("EighResult", "eigenvalues eigenvectors")
@@ -27,6 +25,8 @@ SlogdetResult = namedtuple("SlogdetResult", "sign logabsdet")
 SVDResult = namedtuple("SVDResult", "U S Vh")
 
 _absolute = wrap_ufunc(numpy.absolute)
+_copysign = wrap_ufunc(numpy.copysign)
+_isnan = wrap_ufunc(numpy.isnan)
 _sqrt = wrap_ufunc(numpy.sqrt)
 
 
@@ -48,6 +48,7 @@ def _loop(name, failure=None):
 
 
 _inv = _loop("inv", b"Singular matrix")
+_inv_or_nan = _loop("inv")
 _solve = _loop("solve", b"Singular matrix")
 _solve1 = _loop("solve1", b"Singular matrix")
 _det = _loop("det")
@@ -156,21 +157,38 @@ def eigvals(a):
 
 
 @op("m", "a", "a, False", "a, compute_uv=False", "np.stack([a, a + 1]), False", "v",
-    "a.astype('f4'), compute_uv=False", "m, hermitian=True",
-    "c, compute_uv=False")
+    "a.astype('f4'), compute_uv=False", "m, hermitian=True", "m - 3 * np.eye(3), True, False, True", "a, hermitian=True",
+    "np.stack([m, np.diag([1.0, -2, -0.0])]), hermitian=True", "m.astype('f4'), hermitian=True", "m * 1j, hermitian=True",
+    "np.zeros((0, 0)), hermitian=True", "c, compute_uv=False")
 def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     """The singular value decomposition of (..., m, n): U, S, Vh, or S alone, descending.
 
     S is (..., k), k = min(m, n); U is (..., m, m) and Vh (..., n, n), or without full_matrices (..., m, k) and
-    (..., k, n). With `hermitian`, waits.
+    (..., k, n). With `hermitian`, square matrices are taken as Hermitian; ones that are not are not found out.
     """
     a = _matrices(a, hermitian)
     if hermitian:
-        return fallback.call(numpy.linalg.svd, (a, full_matrices, compute_uv, True), {})
+        return _hermitian_svd(a, compute_uv)
     tall = a.shape[-2] >= a.shape[-1]
     if not compute_uv:
         return _computed(_svd["svd"][tall], a)
     return SVDResult(*_computed(_svd["svd_f" if full_matrices else "svd_s"][tall], a))
+
+
+def _hermitian_svd(a, compute_uv):
+    """From the eigenvalues, by magnitude."""
+    if not compute_uv:
+        return _order.sort(_absolute(eigvalsh(a)))[..., ::-1]
+    s, u = eigh(a)
+    signs, s = _copysign(1.0, s), _absolute(s)
+    order = _order.argsort(s)[..., ::-1]
+    signs, s, u = (_sorted_by(order if x.ndim == s.ndim else order[..., None, :], x) for x in (signs, s, u))
+    return SVDResult(u, s, (u * signs[..., None, :]).conj().swapaxes(-1, -2))
+
+
+def _sorted_by(order, x):
+    """take_along_axis() of indices that need no check, and are not waited for."""
+    return fallback.task(numpy.take_along_axis, x, order, shape=x.shape, dtype=x.dtype, axis=-1)
 
 
 @op("m", "a", "np.stack([a, a + 1])", SINGLE)
@@ -192,21 +210,16 @@ def qr(a, mode="reduced"):
     m, n = a.shape[-2:]
     k = m if mode == "complete" else min(m, n)
     shapes = [(k, n)] if mode == "r" else [(m, k), (k, n)]
-    outputs = [_array.empty((*a.shape[:-2], *shape), a.dtype) for shape in shapes]
-
-    def task(_error):
-        result = numpy.linalg.qr(window(a), mode)
-        for out, part in zip(outputs, result if mode != "r" else (result,)):
-            window(out, write=True)[...] = part
-
-    host(task, [a], outputs)
-    return QRResult(*outputs) if mode != "r" else outputs[0]
+    results = fallback.tasks(numpy.linalg.qr, a, mode, flat=tuple if mode != "r" else lambda r: (r,),
+                             like=[_array.empty((*a.shape[:-2], *shape), a.dtype) for shape in shapes])
+    return QRResult(*results) if mode != "r" else results[0]
 
 
 @op("a.T, v", "a.T, a.T, None", "a, v", "m, v[:3]", kind="blocking", small=SMALL)
 def lstsq(a, b, rcond=None):
-    """The least-squares solution of a @ x = b, residuals, rank and singular values. Waits.
+    """The least-squares solution of a @ x = b, residuals, rank and singular values.
 
+    Waits: the rank, a number, decides how many residuals there are.
     a is (m, n), b (m,) or (m, k), x (n,) or (n, k).
     """
     x, residuals, rank, s = numpy.linalg.lstsq(fallback.unwrap(a), fallback.unwrap(b), rcond)
@@ -382,10 +395,25 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     return norm(x, ord, axis, keepdims)
 
 
-@op("m", "m, 1", "m, 'fro'", "np.ones((2, 2))", kind="blocking", small=SMALL)
+@op("m", "m, 1", "m, 'fro'", "np.ones((2, 2))", "np.ones((2, 2)), 1", "a", "a, 1", "m, -2", "m, -np.inf", "e", "v",
+    "np.stack([m, np.ones((3, 3)), m * np.nan]), 'fro'", "np.stack([m, m * 0]), 2", "m, 'x'", "m, 3", "m * 1j, 1",
+    "m.astype('f4'), 1", "i[:, :3], np.inf", "m * np.nan", "n[:, :3], 1", "m.astype('f2')", small=FEW)
 def cond(x, p=None):
-    """The condition number of matrices, the last two axes, in the norm p. Waits."""
-    return fallback.call(numpy.linalg.cond, (x, p), {})
+    """The condition number (...) of matrices (..., m, n), which but for the norms None, 2 and -2 are square."""
+    x = as_array(x)
+    if 0 in x.shape[-2:]:
+        raise LinAlgError("cond is not defined on empty arrays")
+    with numpy.errstate(all="ignore"):
+        if p in (None, 2, -2):
+            s = svdvals(x)
+            r = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+        else:
+            x = _matrices(x, True)
+            r = norm(x, p, (-2, -1)) * norm(_inv_or_nan(x.astype("D" if x.dtype.kind == "c" else "d")), p, (-2, -1))
+            r = r.astype(x.real.dtype, copy=False)
+    # What is not a number is infinite, unless it comes from elements that are none.
+    spoilt = any_reduce(_isnan(x), (-2, -1), None, None)
+    return as_scalar(where(_isnan(r) & ~spoilt, numpy.asarray(numpy.inf, r.dtype), r))
 
 
 @op("[a, a.T, a]", "[a, v]", "[v[:3], a, a.T, v[:3]]", "[a]", "[a, a]", small=FEW)

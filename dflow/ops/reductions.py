@@ -10,8 +10,9 @@ from dflow._array import ndarray
 from dflow._small import as_scalar
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to
+from dflow.ops.fallback import checked
 from dflow.ops.table import add_row, op
-from dflow.ops.warn import warn_where
+from dflow.ops.warn import raise_where, warn_where
 
 NO_VALUE = numpy._NoValue
 
@@ -185,29 +186,34 @@ def _squared(a, mean):
 
 @op("a", "a, axis=0", "a, 1, v", "f, axis=(0, 1)", "a, 1, v, returned=True", "a, weights=b", "a, weights=v", "i, 0",
     "a, 1, keepdims=True",
-    "a, 1, [1, 2]", close=True)
+    "a, 1, [1, 2]", "a, 1, v * 0", "a, weights=a - a", "i, 1, j, returned=True", close=True)
 def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     """The mean along axes, weighted when `weights` are given (of a's shape, or 1-d along one axis).
 
-    Waits for weights, whose sum must not be zero.
+    ZeroDivisionError, when the result is read at the latest, for weights whose sum is zero.
     """
     a = as_array(a)
     if weights is None:
         result = mean(a, axis, keepdims=keepdims)
         total = as_array(numpy.asarray(a.size / result.size if result.size else 0, result.dtype)) if returned else None
     else:
-        weights = _weights(a, as_array(weights), axis)
+        weights = along_axes(a, as_array(weights), axis)
         dtype = numpy.result_type(a.dtype, weights.dtype, *(["f8"] if a.dtype.kind in "iub" else []))
         total = weights.sum(axis, dtype, None, keepdims)
-        if returned is not None and (total == 0).any():
-            raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+        total = checked(_check_total, total)
         result = _multiply(a, weights, dtype=dtype).sum(axis, None, None, keepdims) / total
     if not returned:
         return result
     return result, total if total.shape == result.shape else broadcast_to(total, result.shape).copy()
 
 
-def _weights(a, weights, axis):
+def _check_total(total):
+    if numpy.any(total == 0):
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+    return total
+
+
+def along_axes(a, weights, axis):
     """Weights in the shape of a, or one that broadcasts to it."""
     if weights.shape == a.shape:
         return weights
@@ -341,6 +347,23 @@ def _nan_extreme(name, ufunc, text):
 
 _nan_extreme("nanmax", numpy.fmax, "The largest element along axes but for NaN; NaN, and a warning, if all are.")
 _nan_extreme("nanmin", numpy.fmin, "The smallest element along axes but for NaN; NaN, and a warning, if all are.")
+
+
+def _nan_place(name, place, least, text):
+    def function(a, axis=None, out=None, *, keepdims=False):
+        a, mask = _without_nan(a, least)
+        result = place(a, axis, out, keepdims=keepdims)
+        if mask is not None and mask.size:
+            raise_where(all_reduce(mask, axis), ValueError("All-NaN slice encountered"), result)
+        return result
+
+    function.__doc__ = f"{text} ValueError, on reading at the latest, where all are."
+    function.__name__ = function.__qualname__ = name
+    add_row(name, function, (*NANS[:5], "n * np.nan", "n[:, :1], 1", "c", "e", "e, 0", "n, 1, np.zeros(3, int)", "n, 5", "h"))
+
+
+_nan_place("nanargmax", _order.argmax, -numpy.inf, "The index of the largest element along an axis but for NaN.")
+_nan_place("nanargmin", _order.argmin, numpy.inf, "The index of the smallest element along an axis but for NaN.")
 
 
 @op("n", "n, 0", "a, 1", close=True)

@@ -11,10 +11,10 @@ from dflow._array import array as as_array
 from dflow._array import ndarray
 from dflow._small import SMALL, as_scalar
 from dflow._ufunc import wrap_ufunc
-from dflow._views import broadcast_to, diagonal, diagonal_of
+from dflow._views import broadcast_to, diagonal, diagonal_of, is_scalar
 from dflow.ops.creation import tri, zeros
-from dflow.ops.fallback import plain, window_of
-from dflow.ops.reductions import add_reduce
+from dflow.ops.fallback import call, plain, stand_in, task, tasks, unwrap, window_of
+from dflow.ops.reductions import add_reduce, any_reduce
 from dflow.ops.table import add_row, method, op
 
 _SCALARS = (int, float, complex)
@@ -281,10 +281,122 @@ def delete(arr, obj, axis=None):
 
 
 @op("v, 1, 9", "a, 1, 5, axis=0", "a, [0, 2], v, axis=0", "v, [0, 4], [7, 8]", "v, 9, 1", "a, 0, [1, 2, 3], axis=1",
-    kind="blocking", small=SMALL)
+    "v, j, v", "v, slice(1, 3), 7", "v, [True, False, True, False], 7", "a, 1, v, 0", "a, 1, a, 1", "i, 1, 2.5", "a, j[:1], v, 0",
+    "a, 1, 2, 5", "s, 0, 1", "v, [1, 2], [1, 2, 3]", "a, 1, v", kind="host", small=SMALL)
 def insert(arr, obj, values, axis=None):
-    """With values inserted before indices along an axis. Waits."""
-    return as_array(numpy.insert(window_of(as_array(arr)), plain(obj), plain(values), axis))
+    """With values inserted before indices along an axis (of the flattened array). Waits for the indices only."""
+    arr, values, obj = as_array(arr), as_array(values), plain(obj)
+    bits = [numpy.broadcast_to(False, x.shape) for x in (arr, values)]
+    shape = numpy.insert(bits[0], obj, bits[1], axis).shape         # or its errors
+    return task(lambda arr, values: numpy.insert(arr, obj, values, axis), arr, values, shape=shape, dtype=arr.dtype)
+
+
+@op("a, [a > 0, a < -1], [1, 2]", "a, [a > 0], [lambda x: x * 2]", "v, [v > 1, v < 0], [np.sqrt, np.negative, 7]", "s, [s > 2], [1]",
+    "v, v > 1, [5]", "v, [v > 1], [1, 2, 3]", "a, [b, ~b], [lambda x, k: x + k, lambda x, k: k], 5", "i, [i > 3], [2.5]",
+    "v, [[1, 0, 1, 0]], [lambda x: x + 1, -1]", "3, [True], [9]", "v, [v > 99], [np.sqrt]")
+def piecewise(x, condlist, funclist, *args, **kw):
+    """Where a condition is true, what its function makes of those elements of x; or a number. Else 0, or the last function.
+
+    Waits for the conditions of functions, which get the elements as an array.
+    """
+    x, count = as_array(x), len(funclist)
+    first = condlist if numpy.isscalar(condlist) else condlist[0]
+    if first is condlist or x.ndim and not isinstance(first, (list, numpy.ndarray)) and (
+            type(first) is not ndarray or is_scalar(first)):
+        condlist = [condlist]
+    conditions = list(as_array(condlist).astype(bool, copy=False))
+    if len(conditions) == count - 1:
+        conditions.append(~any_reduce(_order.stack(conditions), 0))
+    elif len(conditions) != count:
+        n = len(conditions)
+        raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
+    result = zeros(x.shape, x.dtype)
+    for condition, function in zip(conditions, funclist):
+        if not callable(function):
+            result[condition] = function
+            continue
+        values = x[condition]
+        if values.size:
+            result[condition] = function(values, *args, **kw)
+    return result
+
+
+# -- indices ---------------------------------------------------------------------------------------
+
+@op("5, (3, 4)", "j, (3, 4)", "i, (3, 4), order='F'", "[0, 11], (3, 4)", "12, (3, 4)", "-1, (3, 4)", "v, (3, 4)", "j, 4",
+    "j * 9, (3, 4)", "i[0, 0], (3, 4)", "j, ()", "j, (0, 4)", "j, (2, 2), 'x'", kind="host", small=SMALL)
+def unravel_index(indices, shape, order="C"):
+    """The indices, one array an axis, of elements numbered in an order. ValueError on reading for one out of bounds."""
+    indices = as_array(indices)
+    if not shape and type(shape) is tuple:
+        return call(numpy.unravel_index, (indices, shape, order), {})
+    like = numpy.unravel_index(numpy.zeros(0, indices.dtype), shape, order)         # or its errors
+    return tuple(tasks(numpy.unravel_index, indices, shape, order,
+                       like=[numpy.broadcast_to(x.dtype.type(0), indices.shape) for x in like]))
+
+
+@op("(1, 2), (3, 4)", "(j % 3, j), (3, 4)", "i[:2] % 3, (3, 4)", "(j, 1), (4, 4), order='F'", "(j, j), (2, 9)", "(j, j), (2, 2), 'wrap'",
+    "(j, j), (2, 3), ('clip', 'wrap')", "(v, v), (3, 4)", "(j, j, j), (3, 4)", "(i, j), (12, 4)", "(i, j[:2]), (12, 4)", "j, (4, 4, 4, 4)",
+    "(j, j), (4, 4), 'x'", kind="host", small=SMALL)
+def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
+    """The numbers, in an order, of elements with these indices. ValueError on reading for one out of bounds."""
+    parts = [as_array(x) for x in multi_index]
+    like = numpy.ravel_multi_index(tuple(numpy.zeros(0, x.dtype) for x in parts), dims, mode, order)    # or its errors
+    try:
+        shape = numpy.broadcast_shapes(*(x.shape for x in parts))
+    except ValueError:
+        numpy.ravel_multi_index(tuple(stand_in(parts)), dims, mode, order)          # in its words
+        raise
+    return task(lambda *parts: numpy.ravel_multi_index(parts, dims, mode, order), *parts, shape=shape, dtype=like.dtype)
+
+
+@op("[0, 2], [1, 3]", "j, [True, False]", "j", "v", "b, j", "[], j", "j[:0]", "b[0], j, [1]", "i[0], np.array([1])")
+def ix_(*args):
+    """Index arrays for the elements of a grid, each along an axis of its own. Waits for those of booleans."""
+    result = list(args)
+    for k, x in enumerate(args):
+        if isinstance(x, ndarray) and x.ndim == 1 and x.dtype.kind != "b":
+            result[k] = range(1)                            # stands for it, and is not looked at
+    result = list(numpy.ix_(*unwrap(result)))
+    for k, x in enumerate(args):
+        if type(result[k]) is not ndarray:
+            ready = type(x) is ndarray and x.ndim == 1 and x.dtype.kind != "b"
+            part = (x if x.size else x.astype(_INTP)) if ready else as_array(result[k])
+            result[k] = part.reshape((1,) * k + (-1,) + (1,) * (len(args) - 1 - k)) if part.size else part.reshape(
+                (1,) * k + (0,) + (1,) * (len(args) - 1 - k))
+    return tuple(result)
+
+
+# -- bits ------------------------------------------------------------------------------------------
+
+def _bits(function, a, axis, bitorder, length, **options):
+    """packbits() or unpackbits() as a task; `length` says how long an axis becomes."""
+    a, options["bitorder"] = as_array(a), bitorder
+    like = function(stand_in(a, (1,) * a.ndim), axis, bitorder=bitorder)            # or its errors
+    shape = [length(a.size)] if axis is None else list(a.shape)
+    if axis is not None:
+        shape[axis] = length(shape[axis])
+    return task(function, a, shape=shape, dtype=like.dtype, axis=axis, **options)
+
+
+@op("b", "b, 0", "b, axis=-1", "b, 1, 'little'", "i", "a", "b, 5", "b, bitorder='x'", "b[0, 0]", "np.ones(17, 'u1')", kind="host",
+    small=SMALL)
+def packbits(a, /, axis=None, bitorder="big"):
+    """Bits, of integers or booleans, packed into bytes along an axis (of the flattened array), the last filled with zeros."""
+    return _bits(numpy.packbits, a, axis, bitorder, lambda n: -(-n // 8))
+
+
+@op("i.astype('u1')", "i.astype('u1'), 0", "i.astype('u1'), 1, 5", "i.astype('u1'), count=-3", "i", "i.astype('u1'), 1, -99",
+    "i.astype('u1'), bitorder='little'", "i.astype('u1'), 2", "i.astype('u1'), count=200", "i.astype('u1')[0, 0]", kind="host", small=SMALL)
+def unpackbits(a, /, axis=None, count=None, bitorder="big"):
+    """The bits of bytes along an axis (of the flattened array): the first `count`, or all but the last -count."""
+    def length(n):
+        n = 8 * n if count is None else count if count >= 0 else 8 * n + count
+        if n < 0:
+            numpy.unpackbits(numpy.zeros(0, "u1"), count=count)                     # its error
+        return n
+
+    return _bits(numpy.unpackbits, a, axis, bitorder, length, count=count)
 
 
 # -- by position in a matrix -----------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Views and joins: what changes shape and leaves the elements alone."""
 
 import operator
+import warnings
 
 import numpy
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
@@ -11,6 +12,7 @@ from dflow._order import concatenate as _concatenate
 from dflow._order import stack
 from dflow._views import broadcast_to as _broadcast_to
 from dflow._views import sliding_windows
+from dflow.ops.fallback import stand_in
 from dflow.ops.table import add_row, op
 
 
@@ -206,6 +208,14 @@ def vstack(tup, *, dtype=None, casting="same_kind"):
     return _concatenate([x if x.ndim > 1 else x.reshape(1, -1) for x in parts], 0, None, dtype, casting)
 
 
+if hasattr(numpy, "row_stack"):
+    @op("[v, v]", "[a, v]")
+    def row_stack(tup, *, dtype=None, casting="same_kind"):
+        """vstack(). Deprecated, as in NumPy."""
+        warnings.warn("`row_stack` alias is deprecated. Use `np.vstack` directly.", DeprecationWarning, stacklevel=2)
+        return vstack(tup, dtype=dtype, casting=casting)
+
+
 @op("[v, v]", "[a, a]", "[a, m]", "[1, 2]", "[]", "iter([v])")
 def hstack(tup, *, dtype=None, casting="same_kind"):
     """Joined along the second axis, 1-d arrays along their only one."""
@@ -224,6 +234,39 @@ def column_stack(tup):
     """1-d arrays as the columns of a matrix."""
     parts = [as_array(x) for x in _sequence(tup)]
     return _concatenate([x if x.ndim > 1 else x.reshape(-1, 1) for x in parts], 1)
+
+
+@op("[v, v]", "[[a, a], [a, a]]", "[[m, np.ones((3, 1))], [v]]", "[a, [a]]", "[]", "a", "[1, [2]]", "[[1, 2], [3, 4]]", "[[a], [v]]",
+    "(v, v)", "[[v, 1], [2, v]]", "[v, i[0]]", "s", "[[[1]], [[2]]]", "[a, a.T]", "[[], []]")
+def block(arrays):
+    """Arrays joined as nested lists say: the innermost ones along the last axis, and so on outwards."""
+    try:
+        depth, ndim = _depth(arrays, 0)
+        result = _joined(arrays, depth, max(depth, ndim))
+    except (TypeError, ValueError):
+        numpy.block(stand_in(arrays))                   # in its words
+        raise
+    return result if depth else result.copy()
+
+
+def _depth(x, depth):
+    """How deep lists are nested, the same everywhere, and the most axes of what is in them."""
+    if type(x) is tuple:
+        raise TypeError("a tuple")
+    if type(x) is not list:
+        return depth, as_array(x).ndim
+    found = [_depth(item, depth + 1) for item in x]
+    if len({d for d, _ in found}) != 1:
+        raise ValueError("depths of lists differ")
+    return found[0][0], max(n for _, n in found)
+
+
+def _joined(x, axes, ndim):
+    """One level of nested lists, along the last but `axes` - 1 of ndim axes."""
+    if type(x) is list:
+        return _concatenate([_joined(item, axes - 1, ndim) for item in x], -axes)
+    x = as_array(x)
+    return x.reshape((1,) * (ndim - x.ndim) + x.shape)
 
 
 @op("v, v", "v, 5", "a, a, axis=0", "v, a", "[1, 2], [3]", "a, v, axis=0")
@@ -364,3 +407,18 @@ def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=Fa
     window_shape = tuple(map(operator.index, window_shape if numpy.iterable(window_shape) else (window_shape,)))
     axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim, allow_duplicate=True)
     return sliding_windows(x, window_shape, tuple(axes))
+
+
+@op("np.sum, f, [0, 2]", "np.sum, a, 1", "np.cumsum, a, [0]", "np.max, f, (-1, 0)", "lambda x, k: x[0, 0], a, 0", "np.median, a, 0")
+def apply_over_axes(func, a, axes):
+    """func(array, axis) for one axis after the other, the axes kept, as of length 1."""
+    result = as_array(a)
+    for axis in numpy.atleast_1d(axes).tolist():
+        axis = axis + result.ndim if axis < 0 else axis
+        found = as_array(func(result, axis))
+        if found.ndim != result.ndim:
+            found = expand_dims(found, axis)
+            if found.ndim != result.ndim:
+                raise ValueError("function is not returning an array of the correct shape")
+        result = found
+    return result

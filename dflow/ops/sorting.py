@@ -5,9 +5,9 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from dflow import _order
 from dflow._array import array as as_array
-from dflow._array import attach, set_hook
+from dflow._array import attach, ndarray, set_hook
 from dflow._small import SMALL, as_scalar
-from dflow.ops.fallback import plain, task
+from dflow.ops.fallback import call, plain, stand_in, task
 from dflow.ops.table import method, op
 
 SORTS = ("a", "a, 0", "a, axis=None", "n", "i, kind='stable'", "c", "b, 0", "h", "s", "e", "a, 2", "a, kind='bubble'",
@@ -108,13 +108,17 @@ def searchsorted(a, v, side="left", sorter=None):
     return task(numpy.ndarray.searchsorted, a, wanted, shape=wanted.shape, dtype=numpy.intp, side=side, **keywords)
 
 
-@op("v, [-1, 0, 1]", "a, [0.0, 1.0], True", "v, [1, 0, -1]", "v, [1, 3, 2]", "a, np.cumsum(j)", kind="blocking")
+@op("v, [-1, 0, 1]", "a, [0.0, 1.0], True", "v, [1, 0, -1]", "v, [1, 3, 2]", "a, np.cumsum(j)", "a, j", "s, np.cumsum(j), True",
+    "c, v", "a, np.sort(v)[::-1]", "a, m", "a, s", "i, np.sort(v)", "i, v[:0]", kind="host")
 def digitize(x, bins, right=False):
-    """Which bin each element falls into; waits for the bins, to see which way they run."""
-    bins = numpy.asarray(plain(bins))
+    """Which bin each element falls into. ValueError, on reading at the latest, for bins that rise and fall."""
     x = as_array(x)
     if x.dtype.kind == "c":
         raise TypeError("x may not be complex")
+    if isinstance(bins, ndarray) and not bins.is_ready():
+        numpy.digitize(numpy.ones(0), stand_in(bins))               # its errors
+        return task(numpy.digitize, x, bins, right=right, shape=x.shape, dtype=numpy.intp)
+    bins = numpy.asarray(plain(bins))
     step = numpy.lib._function_base_impl._monotonicity(bins)
     if step == 0:
         raise ValueError("bins must be monotonically increasing or decreasing")
@@ -122,3 +126,17 @@ def digitize(x, bins, right=False):
     if step == -1:
         return len(bins) - searchsorted(bins[::-1], x, side)
     return searchsorted(bins, x, side)
+
+
+@op("a, v", "i, [1, 5]", "i, j, invert=True", "i, j, kind='table'", "a, v, kind='table'", "i, j, kind='x'", "2, j", "s, [2.5]",
+    "v, v, True", "i, {1, 2}", "a, n", "b, [True]", "i, j, kind='sort'", "e, v", "a, []", "i, [1 << 62, 0], kind='table'",
+    kind="host", small=SMALL)
+def isin(element, test_elements, assume_unique=False, invert=False, *, kind=None):
+    """Which elements are among the others."""
+    if not isinstance(test_elements, (list, tuple, ndarray, numpy.ndarray)):
+        return call(numpy.isin, (element, test_elements, assume_unique, invert), {"kind": kind})
+    element, others = as_array(element), as_array(test_elements)
+    nothing = [numpy.zeros(0, x.dtype) for x in (element, others)]
+    numpy.isin(*nothing, kind=kind)                                 # its errors
+    return task(numpy.isin, element, others, assume_unique=assume_unique, invert=invert, kind=kind, shape=element.shape,
+                dtype=bool)

@@ -4,11 +4,11 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from dflow._array import array as as_array
-from dflow._array import empty
+from dflow._array import ndarray
 from dflow._small import SMALL
-from dflow.ops.fallback import plain, task, window_of
+from dflow.ops.fallback import plain, stand_in, task
 from dflow.ops.linear import dot
-from dflow.ops.reductions import average
+from dflow.ops.reductions import along_axes, average
 from dflow.ops.table import op
 
 METHODS = ("a", "v", "a, axis=0", "f, axis=(0, 2)", "a, axis=1, keepdims=True", "i", "h, 0", "n", "b[0] * 1.0",
@@ -21,16 +21,20 @@ def _kept(a, axis, keepdims):
     return tuple(1 if k in axes else n for k, n in enumerate(a.shape) if keepdims or k not in axes)
 
 
-def _tiny(a):
-    """Something of the same type and number of axes, to ask NumPy for the result's type, and for its errors."""
-    return numpy.zeros((1,) * a.ndim, a.dtype)
-
-
 def _reduced(function, a, axis, keepdims, out, lead=(), **keywords):
-    """function(a, axis=...) as a task; `lead` is what its shape begins with."""
+    """function(a, axis=...) as a task; `lead` is what its shape begins with.
+
+    Its type, and its errors, are those of NumPy's answer to something of the same type and number of axes.
+    """
     a = as_array(a)
-    result = task(function, a, axis=axis, keepdims=keepdims, shape=lambda: lead + _kept(a, axis, keepdims),
-                  dtype=lambda: numpy.asarray(function(_tiny(a), axis=axis, **keywords)).dtype, **keywords)
+
+    def dtype():
+        tiny = stand_in(a, (1,) * a.ndim)
+        options = {key: stand_in(x, (1,) * x.ndim if key == "weights" else None) for key, x in keywords.items()}
+        return numpy.asarray(function(tiny, axis=axis, **options)).dtype
+
+    result = task(function, a, axis=axis, keepdims=keepdims, shape=lambda: lead + _kept(a, axis, keepdims), dtype=dtype,
+                  **keywords)
     if out is None:
         return result
     out[...] = result
@@ -50,15 +54,14 @@ def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
 
 
 def _quantile(function, a, q, axis, out, method, keepdims, weights):
-    q = q if type(q) in (int, float) else numpy.asarray(plain(q))       # numbers leave the type to the array
-    keywords = {} if weights is None else {"weights": plain(weights)}
+    a, keywords = as_array(a), {}
     if weights is not None:
-        result = as_array(function(plain(as_array(a)), q, axis, method=method, keepdims=keepdims, **keywords))
-        if out is None:
-            return result
-        out[...] = result
-        return out
-    return _reduced(function, a, axis, bool(keepdims), out, numpy.shape(q), q=q, method=method)
+        weights = as_array(weights)
+        along_axes(a, weights, axis)                    # its errors
+        keywords["weights"] = weights
+    if type(q) not in (int, float):                     # numbers leave the type to the array
+        q = q if isinstance(q, ndarray) and not q.is_ready() else numpy.asarray(plain(q))
+    return _reduced(function, a, axis, bool(keepdims), out, numpy.shape(q), q=q, method=method, **keywords)
 
 
 QUANTILES = ("a, 0.5", "f, 0.3", "h, 0.5, 0", "f, [0.2, 0.4]", "f, np.float64(0.3)", "h, 1", "f, np.array(0.3)",
@@ -66,41 +69,47 @@ QUANTILES = ("a, 0.5", "f, 0.3", "h, 0.5, 0", "f, [0.2, 0.4]", "f, np.float64(0.
              "i, 0.5, method='lower'", "a, 0.5, method='x'")
 
 
-@op("a, 50", "a, 25, axis=0", "a, [10, 90], 1", "v, 30, keepdims=True", "a, 150, 0", "i, 50, method='lower'",
+@op("a, 50", "a, 25, axis=0", "a, [10, 90], 1", "v, 30, keepdims=True", "a, 150, 0", "i, 50, method='lower'", "a, v * 10 + 20", "a, v", "f, v[:1]", "a, s, 0", "f, s, 1", "c, 50", "a, v.reshape(2, 2) + 9",
+    "a, 50, 1, weights=abs(v), method='inverted_cdf'", "a, 50, weights=v, method='inverted_cdf'", "a, 50, weights=a * 0 + 1",
+    "a, v[:1], 0, weights=a * a, method='inverted_cdf', keepdims=True", "a, 50, 1, weights=v, method='inverted_cdf'",
+    "a, 50, 1, weights=v[:2], method='inverted_cdf'",
     "a, 50, 0, np.zeros(4), method='inverted_cdf', weights=[1, 2, 3]", kind="host", close=True, small=SMALL)
 def percentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
-    """The q-th percentile along axes; several when q is an array. Waits for q; with weights, for all."""
+    """The q-th percentile along axes; several when q is an array."""
     return _quantile(numpy.percentile, a, q, axis, out, method, keepdims, weights)
 
 
 @op(*QUANTILES, kind="host", close=True, small=SMALL)
 def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
-    """The q-th quantile along axes; several when q is an array. Waits for q; with weights, for all."""
+    """The q-th quantile along axes; several when q is an array."""
     return _quantile(numpy.quantile, a, q, axis, out, method, keepdims, weights)
 
 
-@op("n, 50", "n, [10, 90], axis=0", kind="host", close=True, small=SMALL)
+@op("n, 50", "n, [10, 90], axis=0", "n, v * 10 + 20, 0", "n, 50, 1, weights=abs(v), method='inverted_cdf'", kind="host", close=True, small=SMALL)
 def nanpercentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
-    """The q-th percentile along axes of what is not NaN. Waits for q; with weights, for all."""
+    """The q-th percentile along axes of what is not NaN."""
     return _quantile(numpy.nanpercentile, a, q, axis, out, method, keepdims, weights)
 
 
 @op("n, 0.5", "n, [0.1, 0.9], axis=0", kind="host", close=True, small=SMALL)
 def nanquantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
-    """The q-th quantile along axes of what is not NaN. Waits for q; with weights, for all."""
+    """The q-th quantile along axes of what is not NaN."""
     return _quantile(numpy.nanquantile, a, q, axis, out, method, keepdims, weights)
 
 
 @op("a", "a, a", "a.T, rowvar=False", "v[None], rowvar=False", "a[:1], v[None], rowvar=False", "v, v, bias=True",
-    "a, dtype='f2'", "a.astype('f4'), dtype='f4'", "a, ddof=0", "c", "i", "a, fweights=j", close=True)
+    "a, dtype='f2'", "a.astype('f4'), dtype='f4'", "a, ddof=0", "c", "i", "a, fweights=j", "a, aweights=abs(v)", "a, a, fweights=j, aweights=v * v", "v, fweights=j", "a, fweights=v",
+    "a, fweights=j - 1", "a, aweights=v", "a, fweights=j[:2]", "a, fweights=i", "a, aweights=a", "a, aweights=v[:3]",
+    "a.T, rowvar=False, fweights=j, bias=True", "c, aweights=v * v", "a, fweights=j * 0 + 1, ddof=9", "f[0], fweights=j",
+    "f[0], dtype='f4', fweights=j", "a, v[None], aweights=v * v", "e.T, fweights=j[:0]", "a, fweights=j, ddof=1.5",
+    close=True)
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None):
-    """The covariance of variables, one a row. With weights, waits."""
-    if fweights is not None or aweights is not None:
-        weights = plain(fweights), plain(aweights)
-        return as_array(numpy.cov(plain(m), plain(y), rowvar, bias, ddof, *weights, dtype=dtype))
+    """The covariance of variables, one a row."""
     if ddof is not None and ddof != int(ddof):
         raise ValueError("ddof must be integer")
     x = _variables(m, rowvar, dtype)
+    if fweights is not None or aweights is not None:
+        return _weighted_cov(m, y, x, rowvar, dtype, bias=bias, ddof=ddof, fweights=fweights, aweights=aweights)
     if y is not None:
         from dflow._order import concatenate
         x = concatenate([x, _variables(y, rowvar, dtype, False)], 0)
@@ -116,6 +125,23 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     result = dot(x, x.T.conj())
     result *= numpy.float64(1) / divisor if divisor else numpy.inf
     return result.squeeze()
+
+
+def _weighted_cov(m, y, x, rowvar, dtype, **options):
+    """NumPy's, as a task."""
+    arrays = {"m": as_array(m), "y": None if y is None else as_array(y)}
+    for name in ("fweights", "aweights"):
+        if options[name] is not None:
+            arrays[name] = options[name] = as_array(options[name])
+            if options[name].ndim != 1 or len(options[name]) != x.shape[1]:
+                options = {key: stand_in(value) for key, value in options.items()}
+                numpy.cov(stand_in(arrays["m"]), rowvar=rowvar, **options)          # its errors
+    n = x.shape[0] + (0 if y is None else _variables(y, rowvar, dtype, False).shape[0])
+    kind = dtype or numpy.result_type(float, *[arrays[name].dtype for name in ("m", "y") if arrays[name] is not None])
+    ones = {key: numpy.ones(3, x.dtype) for key, x in arrays.items() if "weights" in key}
+    like = numpy.cov(numpy.ones((1, 3), kind), dtype=dtype, **ones)
+    return task(lambda m, **rest: numpy.cov(m, dtype=dtype, **rest), arrays["m"], y=arrays["y"], rowvar=rowvar, **options,
+                shape=(n, n) if n > 1 else (), dtype=like.dtype)
 
 
 def _variables(m, rowvar, dtype, first=True):
@@ -168,69 +194,3 @@ def _sliding(function, a, v, mode):
     length = {"full": n + m - 1, "same": n, "valid": n - m + 1}[mode]
     dtype = numpy.result_type(a.dtype, v.dtype)
     return task(function, a.reshape(-1), v.reshape(-1), mode=mode, shape=(length,), dtype=dtype)
-
-
-@op("v, [0.0, 1, 2], [0.0, 10, 20]", "0.5, [0, 1], [0, 5]", "a, [0, 1], [1, 2], left=-1", "v, [0, 1], [1]",
-    "v, [0, 1, 2], [1j, 2, 3]", "0, [0], [1, 2], period=360", "0, [], [], period=360", "0, [0, 1], [1, 2], period=0",
-    kind="host", small=SMALL)
-def interp(x, xp, fp, left=None, right=None, period=None):
-    """Linear interpolation between the points (xp, fp), at x."""
-    x, xp, fp = as_array(x), as_array(xp), as_array(fp)
-    if xp.shape != fp.shape or xp.ndim != 1 or not xp.size or period == 0:
-        return as_array(numpy.interp(x.asnumpy(), xp.asnumpy(), fp.asnumpy(), left, right, period))
-    dtype = complex if fp.dtype.kind == "c" else float
-    return task(numpy.interp, x, xp, fp, left=left, right=right, period=period, shape=x.shape, dtype=dtype)
-
-
-@op("v", "a, 3", "a, 4, (0, 1)", "v, [0, 0.5, 1]", "v, 2, weights=v", kind="blocking", small=SMALL)
-def histogram(a, bins=10, range=None, density=None, weights=None):
-    """Counts in bins, and the edges of the bins. Waits."""
-    result = numpy.histogram(window_of(a), plain(bins), range, density, window_of(weights))
-    return tuple(map(as_array, result))
-
-
-@op("j", "[0, 1, 1, 3]", "[0, 1, 1], [0.5, 1, 2]", "[0], minlength=4", "[-1]", "[0.5]", "[]", kind="blocking",
-    small=SMALL)
-def bincount(x, /, weights=None, minlength=0):
-    """How often each small non-negative integer occurs, or the sum of its weights. Waits."""
-    return as_array(numpy.bincount(window_of(x), window_of(weights), minlength))
-
-
-@op("v", "a", "a, axis=0", "v, 0.5", "a, 2.0, 3.0", "v, edge_order=2", "[1]", "i", "a, axis=(0, 1)",
-    "f, 0.5, axis=(0, 2)", "f, axis=-1", "i, 2, 3", "h", "c, 2", "v, v", "a, 1, 2, 3", "a, axis=2", "b",
-    "v, np.float64(2)", "a, axis=(1, 1)")
-def gradient(f, *varargs, axis=None, edge_order=1):
-    """The gradient by central differences, a tuple with an array for each axis. Coordinates are waited for."""
-    f = as_array(f)
-    axes = tuple(range(f.ndim)) if axis is None else normalize_axis_tuple(axis, f.ndim)
-    steps = varargs * len(axes) if len(varargs) == 1 else varargs or (1.0,) * len(axes)
-    if (edge_order != 1 or f.dtype.kind not in "fciu" or len(steps) != len(axes) or any(f.shape[k] < 2 for k in axes)
-            or any(type(step) not in (int, float) for step in steps)):
-        result = numpy.gradient(window_of(f), *map(plain, varargs), axis=axis, edge_order=edge_order)
-        return type(result)(map(as_array, result)) if isinstance(result, (tuple, list)) else as_array(result)
-    f = f.astype(float) if f.dtype.kind in "iu" else f
-    parts = tuple(_slope(f, step, k) for step, k in zip(steps, axes))
-    return parts[0] if len(parts) == 1 else parts
-
-
-def _slope(f, step, axis):
-    """Half the difference of both neighbours; at the ends, the difference from the only one."""
-    lead = (slice(None),) * axis
-    result = empty(f.shape, f.dtype)
-    for to, left, right, width in ((slice(1, -1), slice(None, -2), slice(2, None), 2.0 * step),
-                                   (0, 0, 1, step), (-1, -2, -1, step)):
-        result[(*lead, to)] = (f[(*lead, right)] - f[(*lead, left)]) / width
-    return result
-
-
-def _horner(p, x):
-    result = as_array(numpy.zeros((), numpy.result_type(p.dtype, x.dtype))) * x
-    for k in range(p.size):
-        result = result * x + p[k]
-    return result
-
-
-@op("[1, 2, 3], v", "v, 2.0", "[1.5], a", "[1, 2], i")
-def polyval(p, x):
-    """The polynomial with coefficients p, highest power first, at x."""
-    return numpy.polyval(plain(p), x) if isinstance(x, numpy.poly1d) else _horner(as_array(p), as_array(x))

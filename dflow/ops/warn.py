@@ -3,6 +3,7 @@
 import os
 import sys
 import warnings
+from types import FunctionType
 
 import numpy
 
@@ -19,16 +20,35 @@ def warn_where(condition, text, result):
     When these are pending a host task looks, which `result` then waits for: its read comes after the warning, as it
     does for floating point warnings; and raises it, if a filter makes it an error.
     """
+
+    def warning():
+        caller = _caller()
+        return lambda: _warn(text, caller)
+
+    _where(condition, warning, result)
+
+
+def raise_where(condition, error, result):
+    """The error, if some element of `condition` is true: raised here, or when `result` is read."""
+
+    def fail():
+        raise error
+
+    _where(condition, lambda: fail, result)
+
+
+def _where(condition, prepare, result):
+    """What prepare() returns is called where the condition is true: here if that is known, else before `result` is read."""
     found = condition.any() if isinstance(condition, ndarray) else condition
     if not isinstance(found, ndarray) or found.is_ready() or not isinstance(result, ndarray):
         if found:
-            _warn(text, _caller())
+            prepare()()
         return
-    caller = _caller()
+    act = prepare()
 
     def look(_error):
         if _array.window(found):
-            _warn(text, caller)
+            act()
 
     host(look, [found], [result])
 
@@ -51,6 +71,56 @@ def watch(name, function, *args, how=None):
         modes, caller = how or (numpy.geterr(), _caller())
         _fp.tell(flags, name, modes, lambda text: _warn(text, caller))
     return result
+
+
+def told(function):
+    """A function like `function`, Python code of NumPy's, for a task: its warnings name the line that called dflow.
+
+    np.errstate counts as it is at this moment. What the code warns of itself names its caller: a frame that says it is
+    that line. What its ufuncs find, they write to a log.
+    """
+    caller, modes = _caller(), numpy.geterr()
+    log, call = _Log(caller, modes, numpy.geterrcall()), _posing(caller)
+    logged = {kind: "log" if mode == "warn" else mode for kind, mode in modes.items()}
+
+    def run(*args, **keywords):
+        with numpy.errstate(**logged, call=log):
+            return call(function, args, keywords)
+
+    return run
+
+
+def called(function, args, keywords):
+    """function(*args, **keywords), now: what it warns of itself names the line that called dflow."""
+    return _posing(_caller())(function, args, keywords)
+
+
+class _Log:
+    """What np.errstate calls or writes to, instead of giving a warning."""
+
+    KINDS = {"divide": "divide", "overflow": "over", "underflow": "under", "invalid": "invalid"}
+
+    def __init__(self, caller, modes, theirs):
+        self.caller, self.modes, self.theirs = caller, modes, theirs
+
+    def write(self, message):
+        text = message.removeprefix("Warning: ").rstrip("\n")
+        if self.modes[self.KINDS[text.split()[0]]] == "warn":
+            _warn(text, self.caller)
+        else:
+            self.theirs.write(message)
+
+    def __call__(self, kind, flag):
+        self.theirs(kind, flag)
+
+
+_CALL = (lambda function, args, keywords: function(*args, **keywords)).__code__
+
+
+def _posing(caller):
+    """A function that calls another one, and says it is the caller's line."""
+    code = _CALL.replace(co_filename=caller["filename"], co_firstlineno=caller["lineno"], co_name="<submitted>")
+    return FunctionType(code, {"__name__": caller["module"], "__warningregistry__": caller["registry"]})
 
 
 def _caller():

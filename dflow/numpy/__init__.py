@@ -109,7 +109,7 @@ class _Joiner(_Maker):
 
     def __getitem__(self, key):
         items = key if isinstance(key, tuple) else (key,)
-        if not _fallback.any_of_ours(*items) or any(isinstance(item, str) for item in items):
+        if not _fallback.any_of_ours(*items) or str in map(type, items):
             return super().__getitem__(key)
         parts, types = zip(*map(self._part, items))
         return concatenate(parts, -1 if self._columns else 0, dtype=_numpy.result_type(*types), casting="unsafe")

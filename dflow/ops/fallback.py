@@ -100,7 +100,7 @@ def tasks(function, *args, like, flat=tuple, **keywords):
         for out, result in zip(outputs, results, strict=True):
             window(out, write=True)[...] = result
 
-    host(run, list(_ours((args, list(keywords.values())))), outputs)
+    host(run, arrays_in((args, list(keywords.values()))), outputs)
     return outputs
 
 
@@ -119,17 +119,16 @@ def stand_in(x, shape=None):
     return seen(x, lambda x: numpy.broadcast_to(numpy.ones((), x.dtype), x.shape if shape is None else shape))
 
 
-def _ours(x):
+def arrays_in(x):
+    """Our arrays in an argument: itself, or what is in a list."""
     if isinstance(x, ndarray):
-        yield x
-    elif type(x) in (list, tuple):
-        for item in x:
-            yield from _ours(item)
+        return [x]
+    return [array for item in x for array in arrays_in(item)] if type(x) in (list, tuple) else []
 
 
 def any_of_ours(*args):
     """Whether some argument is an array of ours, or a list with one."""
-    return any(True for _ in _ours(args))
+    return bool(arrays_in(args))
 
 
 def checked(check, x):

@@ -10,10 +10,13 @@ import math
 import numpy
 
 from dflow import _array
+from dflow._array import array as as_array
 from dflow._array import ndarray, window
 from dflow._host import host
-from dflow.ops.fallback import plain, unwrap, wrap
-from dflow.ops.random import DISTRIBUTIONS, OTHERS, SMALL, VECTORS, as_shape, random_integers
+from dflow._small import as_scalar
+from dflow.ops.fallback import any_of_ours, arrays_in, plain, seen, unwrap, wrap
+from dflow.ops.random import (
+    COUNTS, DISTRIBUTIONS, FLOAT, OTHERS, SMALL, VECTORS, as_shape, common_shape, drawn_shape, random_integers, vectors)
 from dflow.ops.table import add_row
 
 # name: number of parameters before `size`
@@ -21,7 +24,7 @@ _DRAWS = {"random_sample": 0, "random": 0, "standard_normal": 0, "standard_expon
           "standard_gamma": 1, "normal": 2, "uniform": 2, "randint": 2, "tomaxint": 0,
           **{name: len(row[2]) for name, row in DISTRIBUTIONS.items()},
           **{name: count for name, count in OTHERS.items() if name not in VECTORS}}
-_WAITING = "bytes choice get_state multivariate_normal multinomial dirichlet permutation seed set_state".split()
+_WAITING = "bytes get_state seed set_state".split()
 
 
 @functools.cache
@@ -29,6 +32,31 @@ def _probe():
     """A single number from it tells a draw's type, and its errors."""
     from numpy.random import RandomState as Older
     return Older(0)
+
+
+def _choice(a, size=None, replace=True, p=None):
+    """The shape and type of what choice() returns; None where it shall wait, as there is an error."""
+    population = a.shape if isinstance(a, ndarray) else numpy.shape(a) or (a,)
+    if len(population) != 1 or p is not None and numpy.shape(p) != population:
+        return None
+    return () if size is None else as_shape(size), a.dtype if numpy.ndim(a) else _probe().randint(1, size=1).dtype
+
+
+def _permutation(x):
+    return (x.shape, x.dtype) if x.ndim else None
+
+
+def _multinomial(n, pvals, size=None):
+    return vectors("multinomial", [n, pvals], [], size), _probe().randint(1, size=1).dtype
+
+
+# What takes arrays as they are: its result's shape and type, by the arguments.
+_KNOWN = {
+    "choice": _choice, "permutation": _permutation, "multinomial": _multinomial,
+    "dirichlet": lambda alpha, size=None: (vectors("dirichlet", [alpha], [], size), FLOAT),
+    "multivariate_normal": lambda mean, cov, size=None, **_options: (
+        vectors("multivariate_normal", [mean, cov], [], size), FLOAT),
+}
 
 
 def _large(size):
@@ -39,7 +67,7 @@ def _large(size):
 
 
 class RandomState:
-    """numpy.random.RandomState: the same numbers from the same seed. Parameters that are arrays are waited for."""
+    """numpy.random.RandomState: the same numbers from the same seed. Errors of values in arrays come on reading."""
 
     def __init__(self, seed=None):
         from numpy.random import RandomState as Older
@@ -66,11 +94,41 @@ class RandomState:
         self._turn.wait_to_read()
         return wrap(getattr(self._older, name)(*args, **keywords))
 
+    def _later(self, name, args, keywords, shape, dtype):
+        """NumPy's method over arrays of ours, in its turn; an error of it is the result's, not that of draws after it."""
+        arrays, box = arrays_in([*args, *keywords.values()]), []
+        if math.prod(shape) < SMALL and all(x.is_ready() and x.size < SMALL for x in (self._turn, *arrays)):
+            return as_scalar(as_array(numpy.asarray(self._now(name, *args, **keywords))))
+
+        def run(error):
+            try:
+                box.append(error or getattr(self._older, name)(*seen(args), **{k: seen(x) for k, x in keywords.items()}))
+            except Exception as problem:
+                box.append(problem)
+
+        def give(_error):
+            if isinstance(box[0], BaseException):
+                raise box[0]
+            window(out, write=True)[...] = box[0]
+
+        out = as_scalar(_array.empty(shape, dtype))
+        host(run, arrays, [self._turn], always=True)
+        host(give, [self._turn], [out])
+        return out
+
+    def _known(self, name, args, keywords):
+        """A draw of _KNOWN."""
+        found = _KNOWN[name](*args, **keywords) if any_of_ours(args, list(keywords.values())) else None
+        return self._later(name, args, keywords, *found) if found else self._now(name, *args, **keywords)
+
     def _draw(self, name, args, keywords):
-        """A draw as a task, if it is large and its parameters are numbers."""
+        """A draw as a task, if it is large or has parameters that are arrays of ours."""
         count = _DRAWS[name]
         size = args[count] if len(args) > count else keywords.get("size")
         others = [x for key, x in keywords.items() if key != "size"]
+        if any_of_ours(args[:count], others) and name not in ("randint", "tomaxint"):
+            shape = drawn_shape(size, common_shape(*args[:count], *others))
+            return self._later(name, args, keywords, shape, _probe().randint(1, size=1).dtype if name in COUNTS else FLOAT)
         if not _large(size) or any(map(numpy.ndim, (*args[:count], *others))):
             return self._now(name, *args, **keywords)
 
@@ -115,13 +173,13 @@ def _with(older):
 
 def _methods():
     """RandomState gets a method for each draw, and for what waits."""
-    for name in (*_DRAWS, *_WAITING):
-        if name in _DRAWS:
-            def method(self, *args, _name=name, **keywords):
-                return self._draw(_name, args, keywords)
-        else:
+    for name in (*_DRAWS, *_KNOWN, *_WAITING):
+        if name in _WAITING:
             def method(self, *args, _name=name, **keywords):
                 return self._now(_name, *args, **keywords)
+        else:
+            def method(self, *args, _name=name, _draw=RandomState._draw if name in _DRAWS else RandomState._known, **keywords):
+                return _draw(self, _name, args, keywords)
 
         method.__name__ = method.__qualname__ = name
         method.__doc__ = f"numpy.random.RandomState.{name}, with its numbers."

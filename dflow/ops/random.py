@@ -4,8 +4,9 @@ A stream has a key, made from its seed, and counts its draws. An element of a dr
 of the draw and the element's index: kernels compute it (_distributions.c), of any part, anywhere.
 
 What has no kernel (parameters that are arrays, rare distributions, shuffling) comes from NumPy's generators: small
-draws at once, from one of the stream's own; large ones cut into blocks of a fixed size, each a host task with a
-generator whose counter follows from the number of blocks submitted before.
+draws of numbers at once, from one of the stream's own; large ones, and those of arrays, which may be pending, from a
+generator whose counter follows from the number of blocks submitted before: in host tasks, one for each block of a fixed
+size, or for all where parameters are arrays.
 """
 
 import copy
@@ -25,7 +26,8 @@ from dflow._index import take
 from dflow._kernels import dtypes
 from dflow._random import KERNELS, Counter
 from dflow.ops.creation import arange
-from dflow.ops.fallback import plain, task
+from dflow._small import as_scalar
+from dflow.ops.fallback import any_of_ours, arrays_in, checked, plain, seen, stand_in, task
 from dflow.ops.table import add_row
 
 SMALL = 4096                # of NumPy's generators, draws below this come at once
@@ -78,11 +80,6 @@ def _bounds(dtype):
         return found
 
 
-def _checked(check, x):
-    """An array of which check() approves: now, unless it is one of ours, whose reader is told."""
-    return task(check, x, shape=x.shape, dtype=x.dtype) if isinstance(x, ndarray) else as_array(check(numpy.asarray(x)))
-
-
 def _check_scale(x):
     if (numpy.signbit(x) & (x == x)).any():
         raise ValueError("scale < 0")
@@ -106,7 +103,23 @@ def _scale(x):
     if _is_number(x):
         _check_scale(numpy.float64(x))
         return x
-    return _checked(_check_scale, x)
+    return checked(_check_scale, as_array(x))
+
+
+def common_shape(*parameters):
+    return numpy.broadcast_shapes(*map(numpy.shape, parameters))
+
+
+def drawn_shape(size, common):
+    """The shape of a draw whose parameters broadcast to `common`."""
+    shape = common if size is None else as_shape(size)
+    try:
+        fits = numpy.broadcast_shapes(common, shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"Output size {shape} is not compatible with broadcast dimensions of inputs {common}.")
+    return shape
 
 
 def _payload(generator, fill, part):
@@ -150,15 +163,32 @@ class Stream:
 
         return generator
 
-    def _fill(self, shape, dtype, fill, cut=True):
-        """A pending array that fill(generator, window of a part of it) writes, block by block when `cut`."""
+    def _fill(self, shape, dtype, fill, cut=True, reads=()):
+        """A pending array that fill(generator, window of a part of it) writes, block by block when `cut`.
+
+        reads: arrays that fill() looks at.
+        """
         out = _array.empty(shape, dtype)
         flat = out.reshape(-1) if cut else out
         step = BLOCK if cut else max(out.size, 1)
-        for start in range(0, out.size, step):
+        for start in range(0, max(out.size, 1), step):          # of nothing too: a draw is a draw
             part = flat[start:start + step] if out.size > step else flat
-            host(_payload(self._task(), fill, part), [], [part])
+            host(_payload(self._task(), fill, part), list(reads), [part])
         return out
+
+    def _of_arrays(self, draw, shape, dtype, parameters):
+        """A draw whose parameters, some of them arrays of ours, draw(generator, parameters, shape) sees as NumPy's.
+
+        One alone, as a generator broadcasts them; but blocks like those of numbers, where no parameter has axes.
+        """
+        ours = arrays_in(parameters)
+        if math.prod(shape) < SMALL and all(x.is_ready() and x.size < SMALL for x in ours):
+            return as_scalar(as_array(numpy.asarray(draw(self._task()(), seen(parameters, plain), shape), dtype)))
+
+        def fill(generator, w):
+            w[...] = draw(generator, seen(parameters), w.shape)
+
+        return as_scalar(self._fill(shape, dtype, fill, not any(map(numpy.ndim, parameters)), ours))
 
     def get_state(self, legacy=True):
         """What set_state takes to continue from here. `legacy` is NumPy's: there is one form here."""
@@ -207,13 +237,15 @@ class Stream:
         return self._standard(EXPONENTIAL, "standard_exponential", size, dtype, out)
 
     def standard_gamma(self, shape, size=None, dtype=FLOAT, out=None):
-        """Gamma, of a shape and of scale 1. Arrays are waited for."""
+        """Gamma, of a shape and of scale 1."""
         if _is_number(shape) and 0 < shape < math.inf:
             return self._standard(GAMMA, "standard_gamma", size, dtype, out, shape, 1.0)
         dtype = numpy.dtype(dtype)
         if out is None:
             return self._other("standard_gamma", 1, (shape,), size, {} if dtype == FLOAT else {"dtype": dtype})
-        out[...] = self._small.standard_gamma(plain(shape), out.shape if size is None else size, dtype)
+        if out.dtype != dtype or size is not None and as_shape(size) != out.shape:
+            self._small.standard_gamma(1.0, size, dtype, stand_in(out))         # its errors
+        out[...] = self._other("standard_gamma", 1, (shape,), out.shape, {"dtype": dtype})
         return out
 
     def _scaled(self, kernels, name, offset, scale, size, dtype):
@@ -222,10 +254,7 @@ class Stream:
         if _is_number(offset) and _is_number(scale):
             return self._counter.draw(kernels[code], code, size, offset, scale)
         offset, scale = as_array(offset), as_array(scale)
-        common = numpy.broadcast_shapes(offset.shape, scale.shape)
-        shape = common if size is None else as_shape(size)
-        if numpy.broadcast_shapes(common, shape) != shape:
-            raise ValueError(f"Output size {shape} is not compatible with broadcast dimensions of inputs {common}.")
+        shape = drawn_shape(size, numpy.broadcast_shapes(offset.shape, scale.shape))
         return self._counter.draw(kernels[code], code, shape) * scale + offset
 
     def normal(self, loc=0.0, scale=1.0, size=None, dtype=FLOAT):
@@ -248,7 +277,7 @@ class Stream:
         else:
             ours = isinstance(low, ndarray) or isinstance(high, ndarray)
             span = high - low if ours else numpy.subtract(high, low, dtype=float)
-            span = _checked(_check_span_older if older else _check_span, span)
+            span = checked(_check_span_older if older else _check_span, as_array(span))
         return self._scaled(RANDOM, "uniform", low, span, size, dtype)
 
     def exponential(self, scale=1.0, size=None, dtype=FLOAT):
@@ -266,42 +295,56 @@ class Stream:
             last = int(high) if endpoint else int(high) - 1
             if bounds[1] <= low <= last <= bounds[2]:
                 return self._counter.integers(int(low), last, bounds[0], size)
-        low, high = plain(low), plain(high)
+        if any_of_ours(low, high):
+            return self._of_arrays(lambda g, p, shape: g.integers(*p, shape, dtype, endpoint),
+                                   drawn_shape(size, common_shape(low, high)), numpy.dtype(dtype), [low, high])
         result = self._small.integers(low, high, size, dtype, endpoint)
         return as_array(result) if isinstance(result, numpy.ndarray) else result.item()
 
     def choice(self, a, size=None, replace=True, p=None, axis=0, shuffle=True):
-        """Random elements of a 1-d array, or of range(a); `p`: their probabilities. Waits for arrays."""
+        """Random elements of a 1-d array, or of range(a); `p`: their probabilities, of which some errors come on reading."""
         source = a if isinstance(a, ndarray) or numpy.ndim(a) == 0 else as_array(a)
         if not isinstance(source, (ndarray, int, numpy.integer)):
             self._small.choice(a)                   # its error
         n = source.shape[axis] if isinstance(source, ndarray) else int(a)
-        p = plain(p)
+        numbers = source is a and not isinstance(a, ndarray)
         if replace and p is None and n > 0:
             index = self._integers(0, n, size, INTEGER, False)
         else:
-            try:
-                index = self._chosen(n, size, replace, p, shuffle)
-            except ValueError:          # NumPy words it by the interface, and by whether a is an array
-                theirs = numpy.random.RandomState(0) if isinstance(self, Shared) else self._small
-                theirs.choice(n if source is a and not isinstance(a, ndarray) else numpy.zeros(n), size, replace, p)
-                raise
-        return index if source is a and not isinstance(a, ndarray) else take(source, index, axis)
+            index = self._chosen(n, size, replace, p, shuffle, n if numbers else numpy.zeros(n))
+        if numbers:
+            return index
+        if isinstance(p, ndarray) and not index.is_ready():     # of indices that need no check
+            shape = (*source.shape[:axis], *index.shape, *source.shape[axis:][1:])
+            return task(numpy.take, source, index, axis=axis, shape=shape, dtype=source.dtype)
+        return take(source, index, axis)
 
-    def _chosen(self, n, size, replace, p, shuffle):
+    def _chosen(self, n, size, replace, p, shuffle, source):
         """Indices below n for choice()."""
-        count = math.prod(() if size is None else as_shape(size))
+        shape = () if size is None else as_shape(size)
+        count, older = math.prod(shape), isinstance(self, Shared)
+
+        def choose(generator, p, shape):
+            try:
+                return generator.choice(n, shape, replace, p, 0, shuffle)
+            except ValueError:          # NumPy words it by the interface, and by whether there is an array
+                (numpy.random.RandomState(0) if older else generator).choice(source, shape, replace, p)
+                raise
+
         if not replace and count > n:
-            raise ValueError("Cannot take a larger sample than population when replace is False")
+            choose(self._small, None, shape)
+        if isinstance(p, ndarray):
+            choose(self._small, numpy.full(p.shape, 1 / max(p.size, 1)), 0)         # errors of its shape
+            return self._of_arrays(lambda generator, p, shape: choose(generator, p[0], shape), shape, INTEGER, [p])
         if count < SMALL:
-            index = self._small.choice(n, size, replace, p, 0, shuffle)
+            index = choose(self._small, p, size)
             return as_array(index) if size is not None else int(index)
-        self._small.choice(n, 0, replace, p)            # its errors
+        choose(self._small, p, 0)                   # its errors
 
         def fill(generator, w):
-            w[...] = generator.choice(n, w.shape, replace, p, 0, shuffle)
+            w[...] = choose(generator, p, w.shape)
 
-        return self._fill(as_shape(size), INTEGER, fill, False)
+        return self._fill(shape, INTEGER, fill, False)
 
     def shuffle(self, x, axis=0):
         """Reorder along an axis, in place: asynchronously, for our arrays; many rows as a host task."""
@@ -347,22 +390,32 @@ class Stream:
         return self._other(name, len(names), args, size, keywords)
 
     def _other(self, name, nargs, args, size, keywords):
-        """NumPy's method of that name: at once when small, else as tasks, one alone when parameters are arrays."""
+        """NumPy's method of that name."""
         if len(args) > nargs:
             size, args = args[nargs], args[:nargs]
-        args, keywords = [plain(x) for x in args], {key: plain(x) for key, x in keywords.items()}
-        few = size is None or math.prod(as_shape(size)) < SMALL
-        if few or name in VECTORS:
+        dtype = numpy.dtype(keywords.get("dtype", INTEGER if name in COUNTS else FLOAT))
+        names, values = list(keywords), [*args, *keywords.values()]
+        vector = name in VECTORS
+
+        def draw(generator, values, shape):
+            given = dict(zip(names, values[len(args):]))
+            return getattr(generator, name)(*values[:len(args)], size=shape[:-1] if vector else shape, **given)
+
+        if any_of_ours(values):
+            given = [x for x in values if not isinstance(x, (str, numpy.dtype))]
+            shape = vectors(name, values, names, size) if vector else drawn_shape(size, common_shape(*given))
+            return self._of_arrays(draw, shape, dtype, values)
+        if vector or size is None or math.prod(as_shape(size)) < SMALL:
             result = getattr(self._small, name)(*args, size=size, **keywords)
             return as_array(result) if isinstance(result, numpy.ndarray) else result
-        numbers = all(numpy.ndim(x) == 0 for x in [*args, *keywords.values()])
+        numbers = all(numpy.ndim(x) == 0 for x in values)
         if numbers:
-            getattr(self._small, name)(*args, size=0, **keywords)       # its errors
+            draw(self._small, values, (0,))         # its errors
 
         def fill(generator, w):
-            w[...] = getattr(generator, name)(*args, size=w.shape, **keywords)
+            w[...] = draw(generator, values, w.shape)
 
-        return self._fill(as_shape(size), INTEGER if name in COUNTS else FLOAT, fill, numbers)
+        return self._fill(as_shape(size), dtype, fill, numbers)
 
 
 def _restored(kind, state):
@@ -408,17 +461,32 @@ DISTRIBUTIONS = {
     "triangular": ("left mode right", lambda a, b, c: -math.inf < a <= b <= c < math.inf and a < c),
     "weibull": ("a", _positive),
 }
-COUNTS = frozenset("binomial geometric hypergeometric logseries negative_binomial poisson zipf".split())
-VECTORS = {"dirichlet": 1, "multinomial": 2, "multivariate_normal": 2}          # always at once
+_PARAMETERS = {"dirichlet": ("alpha",), "multinomial": ("n", "pvals"), "multivariate_normal": ("mean", "cov")}
+COUNTS = frozenset("multinomial binomial geometric hypergeometric logseries negative_binomial poisson zipf".split())
+VECTORS = {"dirichlet": 1, "multinomial": 2, "multivariate_normal": 2}          # of numbers always at once
 OTHERS = {      # name: number of parameters before `size`
     "hypergeometric": 3, "logseries": 1, "negative_binomial": 2, "noncentral_chisquare": 2, "noncentral_f": 3,
     "vonmises": 2, "wald": 2, "zipf": 1, **VECTORS}
 
 
+def vectors(name, values, names, size):
+    """The shape of a draw of vectors, one of VECTORS, with these parameters, the last of them named."""
+    given = dict(zip(names, values[len(values) - len(names):]))
+    first, *rest = [*values[:len(values) - len(names)], *(given[key] for key in _PARAMETERS[name] if key in given)]
+    lead = ()
+    if name == "multinomial":
+        lead, first = common_shape(first, numpy.empty(numpy.shape(rest[0])[:-1])), rest[0]
+    shape = numpy.shape(first)
+    if not shape or name != "multinomial" and len(shape) > 1 or name == "multivariate_normal" and (
+            numpy.shape(rest[0]) != 2 * shape):
+        getattr(numpy.random.default_rng(0), name)(*map(stand_in, (first, *rest)))          # its errors
+    return *drawn_shape(size, lead), shape[-1]
+
+
 def _give(name, draw):
     draw.__name__ = draw.__qualname__ = name
     draw.__wrapped__ = getattr(numpy.random.Generator, name)        # for its signature
-    draw.__doc__ = f"numpy.random.Generator.{name}, of the same parameters; waits for those that are arrays."
+    draw.__doc__ = f"numpy.random.Generator.{name}, of the same parameters."
     setattr(Stream, name, draw)
 
 
@@ -519,8 +587,12 @@ class Generator(Stream):
         return result
 
     def multivariate_hypergeometric(self, colors, nsample, size=None, method="marginals"):
-        """How many of each colour are in a sample that is drawn without putting back. Waits for `colors`."""
-        return as_array(self._small.multivariate_hypergeometric(plain(colors), plain(nsample), size, method))
+        """How many of each colour are in a sample that is drawn without putting back."""
+        if any_of_ours(colors, nsample):
+            shape = (*(() if size is None else as_shape(size)), *numpy.shape(colors))
+            return self._of_arrays(lambda g, p, shape: g.multivariate_hypergeometric(*p, shape[:-1], method), shape, INTEGER,
+                                   [colors, nsample])
+        return as_array(self._small.multivariate_hypergeometric(colors, nsample, size, method))
 
     def spawn(self, n_children):
         """So many independent generators."""
@@ -557,7 +629,7 @@ class Shared(Stream):
         return self._integers(low, high, size, dtype, False)
 
     def choice(self, a, size=None, replace=True, p=None):
-        """Random elements of a 1-d array, or of range(a); `p`: their probabilities. Waits for arrays."""
+        """Random elements of a 1-d array, or of range(a); `p`: their probabilities, of which some errors come on reading."""
         a = a if isinstance(a, (int, ndarray)) else numpy.asarray(a)
         try:
             if not isinstance(a, int) and a.ndim > 1:

@@ -55,7 +55,8 @@ CALLS = {
         mgrid[:2, :3]  ogrid[:2, :3]  r_[1:3, 5]  r_[v, 1.0]  c_[v, v]  nditer(a)  vectorize(float)(v)
         empty_like(a)  put(a, [0, 1], v[:2])  put(v, j, a[0])  put_along_axis(a, j[None], 0.0, 1)  place(a, b, v)
         putmask(a, b, 0.0)  putmask(a, b, v[:3])  copyto(a, 2 * a)  copyto(a, 2 * a, where=b)  ndarray((2, 3))
-        ufunc.__name__  nested_iters(a, [[0], [1]])
+        ufunc.__name__  nested_iters(a, [[0], [1]])  common_type(a, f)  diag_indices_from(m)  einsum_path('ij,j', a, v)
+        mintypecode([a])  tril_indices_from(a)  triu_indices_from(a)
         compress(b[0], a, 1)  repeat(v, j)  delete(v, j[:2])
         percentile(a, v[:1])  quantile(a, v[:1])  nanpercentile(a, v[:1])  nanquantile(a, v[:1])""",
     "np.random": """seed(0)  get_state()  set_state(np.random.get_state())  rand(N)  randn(N)  randint(0, 9, N)

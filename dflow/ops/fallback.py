@@ -1,5 +1,6 @@
 """NumPy's own functions on our arrays: as tasks, where the result's shape is known, or waiting for the arguments."""
 
+from functools import wraps
 from types import FunctionType
 
 import numpy
@@ -59,6 +60,18 @@ def call(function, args, keywords):
         return out if result is out else wrap(result)
     out[...] = copies["out"]
     return out
+
+
+def or_numpys(function, theirs):
+    """A function like `function`, but NumPy's `theirs` where no argument is an array of ours."""
+
+    @wraps(function)
+    def wrapper(*args, **keywords):
+        if any_of_ours(args, list(keywords.values())):
+            return function(*args, **keywords)
+        return call(theirs, args, keywords)
+
+    return wrapper
 
 
 def blocking(function):

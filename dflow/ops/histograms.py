@@ -54,7 +54,7 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
     "v, v, 3, density=True", "v, v, 2, weights=v", "v, v, [0, 1, 2, 3]", "v, v, j[2:]", "v, v, [1, 2, 3, [4]]", "a, a", kind="host",
     small=SMALL)
 def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
-    """Counts (nx, ny) in bins of two variables, and the edges of both."""
+    """Counts (nx, ny) in bins of two variables, and the edges of both. Waits for numbers of bins that are in arrays."""
     x, y = as_array(x), as_array(y)
     if x.ndim != 1 or x.shape != y.shape:
         return call(numpy.histogram2d, (x, y, bins, range, density, weights), {})
@@ -65,7 +65,10 @@ def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
 @op("a", "a, 3", "a, [1, 2, 3, 4]", "v", "[v, v], 2", "a, [1, 2]", "a, 2, [[0, 1]] * 4", "a, 2, density=True",
     "a[:, :2], [v, [0, 1]]", "a, 2, weights=v[:3]", "a, j", "a, j + 1", "a[:, :2], 3, None, None, v", "f", kind="host", small=SMALL)
 def histogramdd(sample, bins=10, range=None, density=None, weights=None):
-    """Counts in bins of D variables, (n, D) or D arrays of n, and the edges of each."""
+    """Counts in bins of D variables, (n, D) or D arrays of n, and the edges of each.
+
+    Waits for numbers of bins that are in arrays.
+    """
     if not isinstance(sample, ndarray):
         sample = [as_array(x) for x in sample]
     if isinstance(sample, ndarray) and sample.ndim > 2 or len({x.shape for x in sample}) > 1:

@@ -661,7 +661,7 @@ _SHARED = """seed get_state set_state rand randn randint random_integers random_
 def _rows():
     shared = Shared()
     for name in (*_SHARED, *DISTRIBUTIONS, *OTHERS):
-        host = name in OTHERS and name not in VECTORS or name == "choice"
+        host = name in OTHERS or name == "choice"
         add_row(name, getattr(shared, name), kind="host" if host else "kernel", module="numpy.random")
     for thing in (default_rng, Generator):
         add_row(thing.__name__, thing, module="numpy.random")

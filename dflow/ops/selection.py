@@ -293,15 +293,16 @@ def insert(arr, obj, values, axis=None):
 
 @op("a, [a > 0, a < -1], [1, 2]", "a, [a > 0], [lambda x: x * 2]", "v, [v > 1, v < 0], [np.sqrt, np.negative, 7]", "s, [s > 2], [1]",
     "v, v > 1, [5]", "v, [v > 1], [1, 2, 3]", "a, [b, ~b], [lambda x, k: x + k, lambda x, k: k], 5", "i, [i > 3], [2.5]",
-    "v, [[1, 0, 1, 0]], [lambda x: x + 1, -1]", "3, [True], [9]", "v, [v > 99], [np.sqrt]")
+    "v, [[1, 0, 1, 0]], [lambda x: x + 1, -1]", "3, [True], [9]", "v, [v > 99], [np.sqrt]", foreign=True)
 def piecewise(x, condlist, funclist, *args, **kw):
     """Where a condition is true, what its function makes of those elements of x; or a number. Else 0, or the last function.
 
     Waits for the conditions of functions, which get the elements as an array.
     """
     x, count = as_array(x), len(funclist)
-    first = condlist if numpy.isscalar(condlist) else condlist[0]
-    if first is condlist or x.ndim and not isinstance(first, (list, numpy.ndarray)) and (
+    alone = is_scalar(condlist) if type(condlist) is ndarray else numpy.isscalar(condlist)
+    first = condlist if alone else condlist[0]
+    if alone or x.ndim and not isinstance(first, (list, numpy.ndarray)) and (
             type(first) is not ndarray or is_scalar(first)):
         condlist = [condlist]
     conditions = list(as_array(condlist).astype(bool, copy=False))

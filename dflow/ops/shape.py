@@ -209,7 +209,7 @@ def vstack(tup, *, dtype=None, casting="same_kind"):
 
 
 if hasattr(numpy, "row_stack"):
-    @op("[v, v]", "[a, v]")
+    @op("[v, v]", "[a, v]", foreign=True)
     def row_stack(tup, *, dtype=None, casting="same_kind"):
         """vstack(). Deprecated, as in NumPy."""
         warnings.warn("`row_stack` alias is deprecated. Use `np.vstack` directly.", DeprecationWarning, stacklevel=2)
@@ -237,7 +237,7 @@ def column_stack(tup):
 
 
 @op("[v, v]", "[[a, a], [a, a]]", "[[m, np.ones((3, 1))], [v]]", "[a, [a]]", "[]", "a", "[1, [2]]", "[[1, 2], [3, 4]]", "[[a], [v]]",
-    "(v, v)", "[[v, 1], [2, v]]", "[v, i[0]]", "s", "[[[1]], [[2]]]", "[a, a.T]", "[[], []]")
+    "(v, v)", "[[v, 1], [2, v]]", "[v, i[0]]", "s", "[[[1]], [[2]]]", "[a, a.T]", "[[], []]", foreign=True)
 def block(arrays):
     """Arrays joined as nested lists say: the innermost ones along the last axis, and so on outwards."""
     try:
@@ -409,7 +409,7 @@ def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=Fa
     return sliding_windows(x, window_shape, tuple(axes))
 
 
-@op("np.sum, f, [0, 2]", "np.sum, a, 1", "np.cumsum, a, [0]", "np.max, f, (-1, 0)", "lambda x, k: x[0, 0], a, 0", "np.median, a, 0")
+@op("np.sum, f, [0, 2]", "np.sum, a, 1", "np.cumsum, a, [0]", "np.max, f, (-1, 0)", "lambda x, k: x[0, 0], a, 0", foreign=True)
 def apply_over_axes(func, a, axes):
     """func(array, axis) for one axis after the other, the axes kept, as of length 1."""
     result = as_array(a)

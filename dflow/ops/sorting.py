@@ -130,9 +130,9 @@ def digitize(x, bins, right=False):
 
 @op("a, v", "i, [1, 5]", "i, j, invert=True", "i, j, kind='table'", "a, v, kind='table'", "i, j, kind='x'", "2, j", "s, [2.5]",
     "v, v, True", "i, {1, 2}", "a, n", "b, [True]", "i, j, kind='sort'", "e, v", "a, []", "i, [1 << 62, 0], kind='table'",
-    kind="host", small=SMALL)
+    kind="host", small=SMALL, foreign=True)
 def isin(element, test_elements, assume_unique=False, invert=False, *, kind=None):
-    """Which elements are among the others."""
+    """Which elements are among the others. Waits if these are no array, nor a list: a set is one object."""
     if not isinstance(test_elements, (list, tuple, ndarray, numpy.ndarray)):
         return call(numpy.isin, (element, test_elements, assume_unique, invert), {"kind": kind})
     element, others = as_array(element), as_array(test_elements)

@@ -102,7 +102,7 @@ def nanquantile(a, q, axis=None, out=None, overwrite_input=False, method="linear
     "a, fweights=j - 1", "a, aweights=v", "a, fweights=j[:2]", "a, fweights=i", "a, aweights=a", "a, aweights=v[:3]",
     "a.T, rowvar=False, fweights=j, bias=True", "c, aweights=v * v", "a, fweights=j * 0 + 1, ddof=9", "f[0], fweights=j",
     "f[0], dtype='f4', fweights=j", "a, v[None], aweights=v * v", "e.T, fweights=j[:0]", "a, fweights=j, ddof=1.5",
-    close=True)
+    kind="host", close=True)
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None):
     """The covariance of variables, one a row."""
     if ddof is not None and ddof != int(ddof):

@@ -9,7 +9,7 @@ tests/test_namespace.py says which arrays they may name. A sample that fails in 
 
 kinds   kernel    runs in the caller, when its input is there and the work is tiny, else as tasks of nogil kernels
         view      a view, at once; a copy (a kernel) where NumPy makes one
-        host      a NumPy function as a task on a worker: the call does not wait
+        host      a NumPy function as a task on a worker, for some arguments at least: the call does not wait
         blocking  waits for its arguments, as its result's shape (or type) depends on their values
 """
 
@@ -17,6 +17,7 @@ import sys
 
 from dflow._array import attach
 from dflow._small import small_first
+from dflow.ops.fallback import or_numpys
 
 KINDS = ("kernel", "view", "host", "blocking")
 TABLE = {}                  # (module, name): Row
@@ -48,16 +49,18 @@ def add_row(name, function, samples=(), kind="kernel", method=False, module="num
 
 
 def op(*samples, name=None, aliases=(), kind="kernel", method=False, module="numpy", close=False,
-       small=0, writes=False):
+       small=0, writes=False, foreign=False):
     """Decorates the function of an operation: see the top of this file.
 
     `small`: with up to so many elements in each array, all of them there, it is NumPy's function of that name;
-    `writes`: which writes into its first argument.
+    `writes`: which writes into its first argument. `foreign`: so it is without any array of ours, for what holds no numbers.
     """
 
     def add(function):
+        theirs = getattr(sys.modules[module], name or function.__name__, None)
+        if foreign:
+            function = or_numpys(function, theirs)
         if small:
-            theirs = getattr(sys.modules[module], name or function.__name__)
             function = small_first(function, theirs, small, writes)
         add_row(name or function.__name__, function, samples, kind, method, module, close)
         for alias in aliases:

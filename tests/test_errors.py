@@ -7,6 +7,7 @@ import warnings
 
 import numpy
 import pytest
+from compare import assert_same_outcome, outcome
 from engines import Gate, configured
 
 import dflow
@@ -412,6 +413,56 @@ def test_slices_of_nothing_warn_as_in_numpy(name, limit):
     if name in ("nanmin", "nanmax", "nanmean", "nanstd", "nanvar"):
         code = EMPTY_SLICES[name].__code__
         assert (actual[0].filename, actual[0].lineno) == (code.co_filename, code.co_firstlineno)
+
+
+IN_TASKS = {
+    "All-NaN slice encountered": lambda np, x: np.nanmedian(x * np.nan),
+    "Degrees of freedom <= 0 for slice": lambda np, x: np.cov(x, fweights=x.astype(int), ddof=9),
+    "Polyfit may be poorly conditioned": lambda np, x: np.polyfit(x * 0, x, 2),
+    "invalid value encountered in subtract": lambda np, x: np.median(x * np.inf) + np.percentile(x * np.inf, 30),
+}
+
+
+@pytest.mark.parametrize("text", IN_TASKS)
+def test_what_numpys_functions_warn_of_in_tasks_names_the_users_line(text):
+    """Of what their ufuncs warn NumPy names a line of its own; dflow, as always, the user's."""
+    function = IN_TASKS[text]
+    expected = recorded(lambda: function(numpy, numpy.array([1.0, 2.0])))
+    with Gate() as gate:
+        x = gate.hold(np.array([1.0, 2.0]))
+
+        def late():
+            result = function(np, x)
+            assert not result.is_ready()
+            gate.open()
+            result.wait_to_read()
+
+        actual = recorded(late)
+    assert [(w.category, str(w.message)) for w in actual] == [(w.category, str(w.message)) for w in expected]
+    assert text in [str(w.message) for w in actual]
+    code = function.__code__
+    assert {(w.filename, w.lineno) for w in actual} == {(code.co_filename, code.co_firstlineno)}
+
+
+@pytest.mark.parametrize("mode", ["ignore", "raise", "call", "log", "print"])
+def test_errstate_counts_in_tasks_as_it_was_at_submission(mode, capfd):
+    heard = []
+    listener = type("Log", (), {"write": lambda _, text: heard.append(text),
+                                "__call__": lambda _, kind, flag: heard.append(kind)})()
+    answers = []
+    for module in (numpy, np):
+        with Gate() as gate:
+            x = numpy.full(3, numpy.inf) if module is numpy else gate.hold(np.full(3, numpy.inf))
+            with numpy.errstate(invalid=mode, call=listener):
+                caught = recorded(lambda x=x, module=module: answers.append(
+                    outcome(lambda: module.percentile(x, 30))) if module is numpy else answers.append(np.percentile(x, 30)))
+            gate.open()
+        if module is np:
+            caught = recorded(lambda: answers.append(outcome(answers.pop().asnumpy)))
+        answers.append((caught, list(heard), capfd.readouterr().err))
+        heard.clear()
+    assert_same_outcome(answers[2], answers[0])
+    assert answers[3] == answers[1]
 
 
 def test_a_filter_makes_the_warning_of_an_empty_slice_an_error(queued):

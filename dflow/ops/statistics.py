@@ -1,5 +1,7 @@
 """Order statistics, histograms and correlations."""
 
+from functools import partial
+
 import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 
@@ -140,7 +142,7 @@ def _weighted_cov(m, y, x, rowvar, dtype, **options):
     kind = dtype or numpy.result_type(float, *[arrays[name].dtype for name in ("m", "y") if arrays[name] is not None])
     ones = {key: numpy.ones(3, x.dtype) for key, x in arrays.items() if "weights" in key}
     like = numpy.cov(numpy.ones((1, 3), kind), dtype=dtype, **ones)
-    return task(lambda m, **rest: numpy.cov(m, dtype=dtype, **rest), arrays["m"], y=arrays["y"], rowvar=rowvar, **options,
+    return task(partial(numpy.cov, dtype=dtype), arrays["m"], y=arrays["y"], rowvar=rowvar, **options,
                 shape=(n, n) if n > 1 else (), dtype=like.dtype)
 
 

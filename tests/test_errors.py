@@ -454,8 +454,11 @@ def test_errstate_counts_in_tasks_as_it_was_at_submission(mode, capfd):
         with Gate() as gate:
             x = numpy.full(3, numpy.inf) if module is numpy else gate.hold(np.full(3, numpy.inf))
             with numpy.errstate(invalid=mode, call=listener):
-                caught = recorded(lambda x=x, module=module: answers.append(
-                    outcome(lambda: module.percentile(x, [30, 40]))) if module is numpy else answers.append(np.percentile(x, [30, 40])))
+                def call(x=x, module=module):
+                    answers.append(outcome(lambda: module.percentile(x, [30, 40])) if module is numpy else
+                                   module.percentile(x, [30, 40]))
+
+                caught = recorded(call)
             gate.open()
         if module is np:
             caught = recorded(lambda: answers.append(outcome(answers.pop().asnumpy)))

@@ -49,7 +49,7 @@ CALLS = """
     np.logspace(v, s, 3)
     np.geomspace(v + 2, s, 3)
     np.pad(a, 1, 'mean')
-    np.block([[a, a], [v]])
+    np.block([[a], [v]])
     np.r_[v, 1.0]
     np.c_[v, j]
     np.resize(a, (2, 9))
@@ -131,8 +131,8 @@ def test_as_numpy_whether_its_arrays_are_there_or_not(row, sample):
 DRAWS = """poisson(x) | beta(x, 2.0) | normal(1.0, x) | gamma(x) | binomial(9, x / 9) | zipf(x + 1) | poisson(x[0]) |
     poisson(x, (20, 3)) | poisson(x, (2000, 3)) | poisson(x[0], 100000) | integers(x) | choice(3, 4, p=x / x.sum()) |
     choice(x, 5000, p=x / x.sum()) | dirichlet(x, 4) | multinomial(9, x / x.sum()) | multivariate_normal(x, np.eye(3)) |
-    standard_gamma(x, dtype='f4') | multivariate_hypergeometric(x.astype(int), 2) | hypergeometric(x.astype(int), 4, 3) |
-    poisson(x[:0])"""
+    standard_gamma(x, dtype='f4') | multivariate_hypergeometric(x.astype(int), 2) |
+    hypergeometric(x.astype(int), 4, 3) | poisson(x[:0])"""
 
 
 @pytest.mark.parametrize("call", [call.strip() for call in DRAWS.split("|")])
@@ -145,7 +145,7 @@ def test_draws_do_not_depend_on_what_is_ready(call):
             x = gate.hold(x) if pending else x
             arrays = eval(f"generator.{call}", {"generator": generator, "x": x, "np": np}), generator.zipf(2.0, 5), \
                 generator.random(3), generator.permutation(5000)
-            assert not pending or arrays[0].is_ready() == (arrays[0].size == 0 or not pending)
+            assert not pending or not arrays[0].is_ready()
             gate.open()
             results.append([numpy.asarray(a) for a in arrays])
     for other in results[1:]:

@@ -19,7 +19,8 @@ from dflow.ops import methods as _methods
 from dflow.ops.table import method as _method
 from dflow.ops.table import namespace as _namespace
 
-globals().update(_namespace("numpy"))
+_rows = _namespace("numpy")
+globals().update(_rows)
 
 # What is NumPy's and stays so: it takes or makes no arrays.
 _SAME = """e euler_gamma inf nan newaxis pi little_endian True_ False_ ScalarType sctypeDict typecodes
@@ -102,17 +103,18 @@ class _Joiner(_Maker):
         if not isinstance(item, (ndarray, list, tuple)):
             found = getattr(_numpy, self._name)[item]           # a range, or a number, whose type is weak
             return found, found.dtype if isinstance(item, (slice, _numpy.ndarray)) else item
-        item = asarray(item)
+        item = _rows["asarray"](item)
         if self._columns and item.ndim < 2:
             return item.reshape(-1, 1), item.dtype
-        return atleast_1d(item), item.dtype
+        return _rows["atleast_1d"](item), item.dtype
 
     def __getitem__(self, key):
         items = key if isinstance(key, tuple) else (key,)
         if not _fallback.any_of_ours(*items) or str in map(type, items):
             return super().__getitem__(key)
         parts, types = zip(*map(self._part, items))
-        return concatenate(parts, -1 if self._columns else 0, dtype=_numpy.result_type(*types), casting="unsafe")
+        dtype = _numpy.result_type(*types)
+        return _rows["concatenate"](parts, -1 if self._columns else 0, dtype=dtype, casting="unsafe")
 
 
 mgrid, ogrid = map(_Maker, ("mgrid", "ogrid"))

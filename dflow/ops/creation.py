@@ -163,7 +163,8 @@ def _count_up(n, dtype):
 @op("0, 1", "0, 10, 5", "0, 1, 7, False", "0, 1, retstep=True", "2, 2, 4", "0, 1, 0", "0, 1, 1", "0, 1, -1",
     "0, 9, 4, dtype=int",
     "1j, 2, 5", "[0, 1], 2, 3", "0, 1, 5000", "v, 2, 3, axis=1", "0, 1, 2.5", "-3, 7, 10000, False",
-    "0, 1, 5, dtype='f4'", "0, 1, 3, device='gpu'", "a, v, 4", "v, s, 3, False, True", "s, 9, 5", "0, s, 1, retstep=True", "v, 2, 0",
+    "0, 1, 5, dtype='f4'", "0, 1, 3, device='gpu'", "a, v, 4", "v, s, 3, False, True", "s, 9, 5",
+    "0, s, 1, retstep=True", "v, 2, 0",
     "f, v, 5, axis=-1", "v, v, 3, axis=2", "a, [1, 2], 3", "i, 7, 5, dtype=int", "c, 1, 3", "f[0], 2, 3", "v, 1, -1",
     kind="host")
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
@@ -188,7 +189,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
 
 
 def _spaced(function, start, stop, num, axis, **keywords):
-    """function(start, stop, num, ...) of bounds that may be arrays: a task then. Of three numbers NumPy tells the types."""
+    """function(start, stop, num, ...) of bounds that may be arrays: a task then, of the types of three numbers."""
     if not any_of_ours(start, stop, keywords.get("base")):
         result = function(start, stop, num, axis=axis, **keywords)
         return tuple(map(as_array, result)) if type(result) is tuple else as_array(result)
@@ -206,7 +207,8 @@ def _spaced(function, start, stop, num, axis, **keywords):
     return (*parts, *known) if step else parts[0]
 
 
-@op("0, 2", "0, 2, 5", "v, 2, 5, axis=1", "0, 3, 4, base=v", "0, v, 4, base=s", "v, 2, 3, dtype=int", "0, 3, 4, base=2.0", "0, 3, 4, dtype=int", "0, 1, 3, False", kind="host")
+@op("0, 2", "0, 2, 5", "v, 2, 5, axis=1", "0, 3, 4, base=v", "0, v, 4, base=s", "v, 2, 3, dtype=int",
+    "0, 3, 4, base=2.0", "0, 3, 4, dtype=int", "0, 1, 3, False", kind="host")
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
     """base ** linspace(start, stop, num)."""
     return _spaced(numpy.logspace, start, stop, num, axis, endpoint=endpoint, base=base, dtype=dtype)
@@ -364,8 +366,10 @@ def _rolled(n, shift):
     "a, 1, 'mean'", "v, (1, 2), constant_values=(3, 4)", "f, ((1, 0), (2, 2), (0, 3)), 'reflect'", "f, 2, 'symmetric'",
     "f, ((1, 2), (3, 0), (0, 4)), 'wrap'", "v, 7, 'reflect'", "v, 7, 'wrap'", "e, 1, 'edge'", "v, -1, 'edge'",
     "s, 1, 'edge'", "i.T, ((0, 5), (3, 0)), 'edge'", "a, 1, 'reflect', reflect_type='odd'", "a, 1.5, 'edge'",
-    "v, 1, 'edge', x=1", "a, (1, 2), 'maximum', stat_length=2", "a, 1, 'median'", "v, 3, 'linear_ramp', end_values=(1, 9)", "a, 1, s",
-    "a, 1, constant_values=s", "a, {0: 1}, 'mean'", "v, 1, 'x'", "i, 2, 'mean'", "e, 1, 'mean'", "a, -1, 'mean'", "v, 1.5, 'mean'",
+    "v, 1, 'edge', x=1", "a, (1, 2), 'maximum', stat_length=2", "a, 1, 'median'",
+    "v, 3, 'linear_ramp', end_values=(1, 9)", "a, 1, s",
+    "a, 1, constant_values=s", "a, {0: 1}, 'mean'", "v, 1, 'x'", "i, 2, 'mean'", "e, 1, 'mean'", "a, -1, 'mean'",
+    "v, 1.5, 'mean'",
     "a, 1, lambda row, *rest: None", kind="host")
 def pad(array, pad_width, mode="constant", **kwargs):
     """Elements added before and after along each axis. Waits where `mode` is a function, and for options."""
@@ -430,7 +434,8 @@ def _padded(a, width, mode, value):
     return result
 
 
-@op("a, (2, 2)", "a, 30", "v, (3, 4)", "a, 0", "e, (2, 2)", "s, 3", "a, -1", "v, (2, -1)", "a, ()", "3, (2,)", "a.T, (5, 5)", foreign=True)
+@op("a, (2, 2)", "a, 30", "v, (3, 4)", "a, 0", "e, (2, 2)", "s, 3", "a, -1", "v, (2, -1)", "a, ()", "3, (2,)",
+    "a.T, (5, 5)", foreign=True)
 def resize(a, new_shape):
     """The elements, again and again, in another shape: a copy."""
     shape = (new_shape,) if isinstance(new_shape, (int, numpy.integer)) else tuple(new_shape)
@@ -443,7 +448,8 @@ def resize(a, new_shape):
     return broadcast_to(a, (times, a.size)).copy().reshape(-1)[:size].reshape(shape)
 
 
-@op("a", "a.T", "a, 'f4'", "a, None, 'F'", "a, None, ['C', 'O', 'W']", "a[:, ::2], requirements='C'", "[1, 2], float", "a, int, 'CF'",
+@op("a", "a.T", "a, 'f4'", "a, None, 'F'", "a, None, ['C', 'O', 'W']", "a[:, ::2], requirements='C'", "[1, 2], float",
+    "a, int, 'CF'",
     "a, None, 'X'", "a.T, requirements=['A', 'E']", "np.broadcast_to(v, (3, 4)), None, 'W'", foreign=True)
 def require(a, dtype=None, requirements=None, *, like=None):
     """An array of a type with flags: 'C' or 'F' order, 'O' memory of its own, 'W' writeable."""

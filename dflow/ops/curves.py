@@ -37,7 +37,8 @@ def interp(x, xp, fp, left=None, right=None, period=None):
 
 @op("v", "a", "a, axis=0", "v, 0.5", "a, 2.0, 3.0", "v, edge_order=2", "[1]", "i", "a, axis=(0, 1)",
     "f, 0.5, axis=(0, 2)", "f, axis=-1", "i, 2, 3", "h", "c, 2", "v, v", "a, 1, 2, 3", "a, axis=2", "b",
-    "v, np.float64(2)", "a, axis=(1, 1)", "v, s", "f, 2, v[:3], [1, 2, 4, 8]", "a, v, axis=1", "a, v, 1", "i, j, axis=1",
+    "v, np.float64(2)", "a, axis=(1, 1)", "v, s", "f, 2, v[:3], [1, 2, 4, 8]", "a, v, axis=1", "a, v, 1",
+    "i, j, axis=1",
     "v, [1, 2]", "v, a", "v, edge_order=3", "v, v[2], edge_order=2", "f, f[0, 0, 0]", "s", "a, v", kind="host")
 def gradient(f, *varargs, axis=None, edge_order=1):
     """The gradient by central differences, a tuple with an array for each axis.
@@ -56,7 +57,7 @@ def gradient(f, *varargs, axis=None, edge_order=1):
 
 
 def _slope(f, step, axis, edge_order):
-    """Half the difference of both neighbours; at the ends, the difference from the only one. NumPy's, if that is hard."""
+    """Half the difference of both neighbours; at the ends, the difference from the only one."""
     number = not isinstance(step, ndarray) or not step.ndim and step.dtype.kind in "fiu"
     if edge_order != 1 or f.dtype.kind not in "fciu" or f.shape[axis] < 2 or not number:
         return _uneven(f, step, axis, edge_order)
@@ -80,7 +81,8 @@ def _uneven(f, step, axis, edge_order):
     return task(along, f, *steps, shape=f.shape, dtype=like.dtype)
 
 
-@op("v", "a", "a, axis=0", "a * 3, 1.5", "i", "i * 5, period=7", "i * 5, period=8", "i * 4, 3, period=6", "f * 9, None, 0",
+@op("v", "a", "a, axis=0", "a * 3, 1.5", "i", "i * 5, period=7", "i * 5, period=8", "i * 4, 3, period=6",
+    "f * 9, None, 0",
     "h * 9", "s", "e", "b", "c", "a * 3, period=4.0", "[0, 10, 3]", "v, period=v", close=True, foreign=True)
 def unwrap(p, discont=None, axis=-1, *, period=2 * numpy.pi):
     """Jumps along an axis that are larger than `discont` (half a period) made smaller, by adding periods."""
@@ -158,7 +160,8 @@ def polyder(p, m=1):
     return p
 
 
-@op("v", "v, 2", "i[0]", "[1, 2], 1, 5", "v, 0", "v, -1", "v, 2, [1, 2]", "v, 3, [1, 2]", "v, 3, s", "c[0]", "v, 2, v", foreign=True)
+@op("v", "v, 2", "i[0]", "[1, 2], 1, 5", "v, 0", "v, -1", "v, 2, [1, 2]", "v, 3, [1, 2]", "v, 3, s", "c[0]",
+    "v, 2, v", foreign=True)
 def polyint(p, m=1, k=None):
     """The m-th integral of a polynomial, of coefficients, highest power first; `k`: the constants, last one first."""
     m = int(m)
@@ -189,12 +192,15 @@ def poly(seq_of_zeros):
     return task(numpy.poly, roots, shape=(roots.size + 1,), dtype=numpy.poly(numpy.ones(1, roots.dtype)).dtype)
 
 
-@op("v, v, 1", "v, a.T, 2", "v, v, 1, full=True", "v, v, 1, cov=True", "v, a.T, 1, cov=True", "v, v, 1, w=j + 1", "v, v, 2",
-    "v, c[0], 1", "v, v, -1", "a, v, 1", "v, f, 1", "v, v[:2], 1", "v, v, 1, w=v[:2]", "v, v, 1, w=a", "v, v, 3, cov=True",
-    "[], [], 1", "v, v, 1, cov='unscaled'", "v, a.T, 1, cov='unscaled'", "f[0, 0], f[0, 1], 1", "v, h[0], 1", "i[0], j, 1",
+@op("v, v, 1", "v, a.T, 2", "v, v, 1, full=True", "v, v, 1, cov=True", "v, a.T, 1, cov=True", "v, v, 1, w=j + 1",
+    "v, v, 2",
+    "v, c[0], 1", "v, v, -1", "a, v, 1", "v, f, 1", "v, v[:2], 1", "v, v, 1, w=v[:2]", "v, v, 1, w=a",
+    "v, v, 3, cov=True",
+    "[], [], 1", "v, v, 1, cov='unscaled'", "v, a.T, 1, cov='unscaled'", "f[0, 0], f[0, 1], 1", "v, h[0], 1",
+    "i[0], j, 1",
     "v, v, 1.5", kind="host", close="largest", small=SMALL, foreign=True)
 def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
-    """The coefficients (deg + 1,) or (deg + 1, k), highest power first, of the polynomials that fit y, (n,) or (n, k), best.
+    """The coefficients (deg + 1,) or (deg + 1, k), highest power first, of polynomials that fit y, (n,) or (n, k).
 
     With `cov`, their covariance too. Waits with `full`, as the rank decides about shapes.
     """
@@ -217,7 +223,8 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     return tuple(results) if cov else results[0]
 
 
-@op("v", "v, 2", "v, increasing=True", "i[0], 3, True", "v, 0", "v, 1", "a", "c[0]", "b[0]", "f[0, 0]", "[1, 2, 3]", "h[0]",
+@op("v", "v, 2", "v, increasing=True", "i[0], 3, True", "v, 0", "v, 1", "a", "c[0]", "b[0]", "f[0, 0]", "[1, 2, 3]",
+    "h[0]",
     close=True, foreign=True)
 def vander(x, N=None, increasing=False):
     """The matrix of the powers of a 1-d array, N of them (as many as it has elements), falling unless `increasing`."""

@@ -15,7 +15,7 @@ def _counted(function, data, bins, span, weights, flat=tuple, **keywords):
     NumPy's answer to no data tells the shapes; bins that are counts are waited for.
     """
     bins = seen(bins, lambda x: x if x.ndim else plain(x))
-    nothing = [seen(x, lambda x: numpy.zeros((0, *x.shape[1:]), x.dtype if x.dtype.kind != "b" else "u1")) for x in data]
+    nothing = seen(data, lambda x: numpy.zeros((0, *x.shape[1:]), x.dtype if x.dtype.kind != "b" else "u1"))
     with numpy.errstate(all="ignore"):
         like = function(*nothing, *stand_in((bins, span)), **keywords,
                         weights=weights if weights is None else numpy.zeros(0, weights.dtype))
@@ -50,20 +50,23 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
     return result[0] if type(result) is tuple else result
 
 
-@op("v, v", "v, v, 3", "v, j, [2, 3]", "v, v, [[0, 1, 2], [0, 2]]", "v, v, v[:2]", "v, v[:2]", "v, v, 2, [[0, 1], [0, 1]]",
-    "v, v, 3, density=True", "v, v, 2, weights=v", "v, v, [0, 1, 2, 3]", "v, v, j[2:]", "v, v, [1, 2, 3, [4]]", "a, a", kind="host",
+@op("v, v", "v, v, 3", "v, j, [2, 3]", "v, v, [[0, 1, 2], [0, 2]]", "v, v, v[:2]", "v, v[:2]",
+    "v, v, 2, [[0, 1], [0, 1]]",
+    "v, v, 3, density=True", "v, v, 2, weights=v", "v, v, [0, 1, 2, 3]", "v, v, j[2:]", "v, v, [1, 2, 3, [4]]",
+    "a, a", kind="host",
     small=SMALL)
 def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
     """Counts (nx, ny) in bins of two variables, and the edges of both. Waits for numbers of bins that are in arrays."""
     x, y = as_array(x), as_array(y)
     if x.ndim != 1 or x.shape != y.shape:
         return call(numpy.histogram2d, (x, y, bins, range, density, weights), {})
-    bins = list(bins) if isinstance(bins, ndarray) and bins.ndim and len(bins) < 3 else bins     # one for each, not edges
+    bins = list(bins) if isinstance(bins, ndarray) and bins.ndim and len(bins) < 3 else bins    # numbers, not edges
     return tuple(_counted(numpy.histogram2d, [x, y], bins, range, weights, density=density))
 
 
 @op("a", "a, 3", "a, [1, 2, 3, 4]", "v", "[v, v], 2", "a, [1, 2]", "a, 2, [[0, 1]] * 4", "a, 2, density=True",
-    "a[:, :2], [v, [0, 1]]", "a, 2, weights=v[:3]", "a, j", "a, j + 1", "a[:, :2], 3, None, None, v", "f", kind="host", small=SMALL)
+    "a[:, :2], [v, [0, 1]]", "a, 2, weights=v[:3]", "a, j", "a, j + 1", "a[:, :2], 3, None, None, v",
+    "f", kind="host", small=SMALL)
 def histogramdd(sample, bins=10, range=None, density=None, weights=None):
     """Counts in bins of D variables, (n, D) or D arrays of n, and the edges of each.
 

@@ -16,7 +16,18 @@ from dflow._host import host
 from dflow._small import as_scalar
 from dflow.ops.fallback import any_of_ours, arrays_in, plain, seen, unwrap, wrap
 from dflow.ops.random import (
-    COUNTS, DISTRIBUTIONS, FLOAT, OTHERS, SMALL, VECTORS, as_shape, common_shape, drawn_shape, random_integers, vectors)
+    COUNTS,
+    DISTRIBUTIONS,
+    FLOAT,
+    OTHERS,
+    SMALL,
+    VECTORS,
+    as_shape,
+    common_shape,
+    drawn_shape,
+    random_integers,
+    vectors,
+)
 from dflow.ops.table import add_row
 
 # name: number of parameters before `size`
@@ -95,14 +106,15 @@ class RandomState:
         return wrap(getattr(self._older, name)(*args, **keywords))
 
     def _later(self, name, args, keywords, shape, dtype):
-        """NumPy's method over arrays of ours, in its turn; an error of it is the result's, not that of draws after it."""
+        """NumPy's method over arrays of ours, in its turn; its error is the result's, not that of draws after it."""
         arrays, box = arrays_in([*args, *keywords.values()]), []
         if math.prod(shape) < SMALL and all(x.is_ready() and x.size < SMALL for x in (self._turn, *arrays)):
             return as_scalar(as_array(numpy.asarray(self._now(name, *args, **keywords))))
 
         def run(error):
             try:
-                box.append(error or getattr(self._older, name)(*seen(args), **{k: seen(x) for k, x in keywords.items()}))
+                named = {key: seen(x) for key, x in keywords.items()}
+                box.append(error or getattr(self._older, name)(*seen(args), **named))
             except Exception as problem:
                 box.append(problem)
 
@@ -128,7 +140,8 @@ class RandomState:
         others = [x for key, x in keywords.items() if key != "size"]
         if any_of_ours(args[:count], others) and name not in ("randint", "tomaxint"):
             shape = drawn_shape(size, common_shape(*args[:count], *others))
-            return self._later(name, args, keywords, shape, _probe().randint(1, size=1).dtype if name in COUNTS else FLOAT)
+            dtype = _probe().randint(1, size=1).dtype if name in COUNTS else FLOAT
+            return self._later(name, args, keywords, shape, dtype)
         if not _large(size) or any(map(numpy.ndim, (*args[:count], *others))):
             return self._now(name, *args, **keywords)
 
@@ -178,8 +191,10 @@ def _methods():
             def method(self, *args, _name=name, **keywords):
                 return self._now(_name, *args, **keywords)
         else:
-            def method(self, *args, _name=name, _draw=RandomState._draw if name in _DRAWS else RandomState._known, **keywords):
-                return _draw(self, _name, args, keywords)
+            way = RandomState._draw if name in _DRAWS else RandomState._known
+
+            def method(self, *args, _name=name, _way=way, **keywords):
+                return _way(self, _name, args, keywords)
 
         method.__name__ = method.__qualname__ = name
         method.__doc__ = f"numpy.random.RandomState.{name}, with its numbers."

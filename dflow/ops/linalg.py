@@ -157,8 +157,10 @@ def eigvals(a):
 
 
 @op("m", "a", "a, False", "a, compute_uv=False", "np.stack([a, a + 1]), False", "v",
-    "a.astype('f4'), compute_uv=False", "m, hermitian=True", "m - 3 * np.eye(3), True, False, True", "a, hermitian=True",
-    "np.stack([m, np.diag([1.0, -2, -0.0])]), hermitian=True", "m.astype('f4'), hermitian=True", "m * 1j, hermitian=True",
+    "a.astype('f4'), compute_uv=False", "m, hermitian=True", "m - 3 * np.eye(3), True, False, True",
+    "a, hermitian=True",
+    "np.stack([m, np.diag([1.0, -2, -0.0])]), hermitian=True", "m.astype('f4'), hermitian=True",
+    "m * 1j, hermitian=True",
     "np.zeros((0, 0)), hermitian=True", "c, compute_uv=False")
 def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     """The singular value decomposition of (..., m, n): U, S, Vh, or S alone, descending.

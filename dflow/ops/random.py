@@ -25,8 +25,8 @@ from dflow._host import host
 from dflow._index import take
 from dflow._kernels import dtypes
 from dflow._random import KERNELS, Counter
-from dflow.ops.creation import arange
 from dflow._small import as_scalar
+from dflow.ops.creation import arange
 from dflow.ops.fallback import any_of_ours, arrays_in, checked, plain, seen, stand_in, task
 from dflow.ops.table import add_row
 
@@ -302,7 +302,7 @@ class Stream:
         return as_array(result) if isinstance(result, numpy.ndarray) else result.item()
 
     def choice(self, a, size=None, replace=True, p=None, axis=0, shuffle=True):
-        """Random elements of a 1-d array, or of range(a); `p`: their probabilities, of which some errors come on reading."""
+        """Random elements of a 1-d array, or of range(a); `p`: their probabilities, whose errors may come on reading."""
         source = a if isinstance(a, ndarray) or numpy.ndim(a) == 0 else as_array(a)
         if not isinstance(source, (ndarray, int, numpy.integer)):
             self._small.choice(a)                   # its error
@@ -590,8 +590,8 @@ class Generator(Stream):
         """How many of each colour are in a sample that is drawn without putting back."""
         if any_of_ours(colors, nsample):
             shape = (*(() if size is None else as_shape(size)), *numpy.shape(colors))
-            return self._of_arrays(lambda g, p, shape: g.multivariate_hypergeometric(*p, shape[:-1], method), shape, INTEGER,
-                                   [colors, nsample])
+            return self._of_arrays(lambda g, p, shape: g.multivariate_hypergeometric(*p, shape[:-1], method), shape,
+                                   INTEGER, [colors, nsample])
         return as_array(self._small.multivariate_hypergeometric(colors, nsample, size, method))
 
     def spawn(self, n_children):
@@ -629,7 +629,7 @@ class Shared(Stream):
         return self._integers(low, high, size, dtype, False)
 
     def choice(self, a, size=None, replace=True, p=None):
-        """Random elements of a 1-d array, or of range(a); `p`: their probabilities, of which some errors come on reading."""
+        """Random elements of a 1-d array, or of range(a); `p`: their probabilities, whose errors may come on reading."""
         a = a if isinstance(a, (int, ndarray)) else numpy.asarray(a)
         try:
             if not isinstance(a, int) and a.ndim > 1:

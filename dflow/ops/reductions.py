@@ -359,7 +359,8 @@ def _nan_place(name, place, least, text):
 
     function.__doc__ = f"{text} ValueError, on reading at the latest, where all are."
     function.__name__ = function.__qualname__ = name
-    add_row(name, function, (*NANS[:5], "n * np.nan", "n[:, :1], 1", "c", "e", "e, 0", "n, 1, np.zeros(3, int)", "n, 5", "h"))
+    add_row(name, function, (
+        *NANS[:5], "n * np.nan", "n[:, :1], 1", "c", "e", "e, 0", "n, 1, np.zeros(3, int)", "n, 5", "h"))
 
 
 _nan_place("nanargmax", _order.argmax, -numpy.inf, "The index of the largest element along an axis but for NaN.")

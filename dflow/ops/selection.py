@@ -281,7 +281,8 @@ def delete(arr, obj, axis=None):
 
 
 @op("v, 1, 9", "a, 1, 5, axis=0", "a, [0, 2], v, axis=0", "v, [0, 4], [7, 8]", "v, 9, 1", "a, 0, [1, 2, 3], axis=1",
-    "v, j, v", "v, slice(1, 3), 7", "v, [True, False, True, False], 7", "a, 1, v, 0", "a, 1, a, 1", "i, 1, 2.5", "a, j[:1], v, 0",
+    "v, j, v", "v, slice(1, 3), 7", "v, [True, False, True, False], 7", "a, 1, v, 0", "a, 1, a, 1", "i, 1, 2.5",
+    "a, j[:1], v, 0",
     "a, 1, 2, 5", "s, 0, 1", "v, [1, 2], [1, 2, 3]", "a, 1, v", kind="host", small=SMALL)
 def insert(arr, obj, values, axis=None):
     """With values inserted before indices along an axis (of the flattened array). Waits for the indices only."""
@@ -291,11 +292,13 @@ def insert(arr, obj, values, axis=None):
     return task(lambda arr, values: numpy.insert(arr, obj, values, axis), arr, values, shape=shape, dtype=arr.dtype)
 
 
-@op("a, [a > 0, a < -1], [1, 2]", "a, [a > 0], [lambda x: x * 2]", "v, [v > 1, v < 0], [np.sqrt, np.negative, 7]", "s, [s > 2], [1]",
-    "v, v > 1, [5]", "v, [v > 1], [1, 2, 3]", "a, [b, ~b], [lambda x, k: x + k, lambda x, k: k], 5", "i, [i > 3], [2.5]",
+@op("a, [a > 0, a < -1], [1, 2]", "a, [a > 0], [lambda x: x * 2]", "v, [v > 1, v < 0], [np.sqrt, np.negative, 7]",
+    "s, [s > 2], [1]",
+    "v, v > 1, [5]", "v, [v > 1], [1, 2, 3]", "a, [b, ~b], [lambda x, k: x + k, lambda x, k: k], 5",
+    "i, [i > 3], [2.5]",
     "v, [[1, 0, 1, 0]], [lambda x: x + 1, -1]", "3, [True], [9]", "v, [v > 99], [np.sqrt]", foreign=True)
 def piecewise(x, condlist, funclist, *args, **kw):
-    """Where a condition is true, what its function makes of those elements of x; or a number. Else 0, or the last function.
+    """Where a condition is true, what its function makes of those elements of x, or a number. Elsewhere 0, or the last one.
 
     Waits for the conditions of functions, which get the elements as an array.
     """
@@ -324,7 +327,8 @@ def piecewise(x, condlist, funclist, *args, **kw):
 
 # -- indices ---------------------------------------------------------------------------------------
 
-@op("5, (3, 4)", "j, (3, 4)", "i, (3, 4), order='F'", "[0, 11], (3, 4)", "12, (3, 4)", "-1, (3, 4)", "v, (3, 4)", "j, 4",
+@op("5, (3, 4)", "j, (3, 4)", "i, (3, 4), order='F'", "[0, 11], (3, 4)", "12, (3, 4)", "-1, (3, 4)", "v, (3, 4)",
+    "j, 4",
     "j * 9, (3, 4)", "i[0, 0], (3, 4)", "j, ()", "j, (0, 4)", "j, (2, 2), 'x'", kind="host", small=SMALL)
 def unravel_index(indices, shape, order="C"):
     """The indices, one array an axis, of elements numbered in an order. ValueError on reading for one out of bounds."""
@@ -336,8 +340,10 @@ def unravel_index(indices, shape, order="C"):
                        like=[numpy.broadcast_to(x.dtype.type(0), indices.shape) for x in like]))
 
 
-@op("(1, 2), (3, 4)", "(j % 3, j), (3, 4)", "i[:2] % 3, (3, 4)", "(j, 1), (4, 4), order='F'", "(j, j), (2, 9)", "(j, j), (2, 2), 'wrap'",
-    "(j, j), (2, 3), ('clip', 'wrap')", "(v, v), (3, 4)", "(j, j, j), (3, 4)", "(i, j), (12, 4)", "(i, j[:2]), (12, 4)", "j, (4, 4, 4, 4)",
+@op("(1, 2), (3, 4)", "(j % 3, j), (3, 4)", "i[:2] % 3, (3, 4)", "(j, 1), (4, 4), order='F'", "(j, j), (2, 9)",
+    "(j, j), (2, 2), 'wrap'",
+    "(j, j), (2, 3), ('clip', 'wrap')", "(v, v), (3, 4)", "(j, j, j), (3, 4)", "(i, j), (12, 4)",
+    "(i, j[:2]), (12, 4)", "j, (4, 4, 4, 4)",
     "(j, j), (4, 4), 'x'", kind="host", small=SMALL)
 def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
     """The numbers, in an order, of elements with these indices. ValueError on reading for one out of bounds."""
@@ -380,15 +386,18 @@ def _bits(function, a, axis, bitorder, length, **options):
     return task(function, a, shape=shape, dtype=like.dtype, axis=axis, **options)
 
 
-@op("b", "b, 0", "b, axis=-1", "b, 1, 'little'", "i", "a", "b, 5", "b, bitorder='x'", "b[0, 0]", "np.ones(17, 'u1')", kind="host",
+@op("b", "b, 0", "b, axis=-1", "b, 1, 'little'", "i", "a", "b, 5", "b, bitorder='x'", "b[0, 0]",
+    "np.ones(17, 'u1')", kind="host",
     small=SMALL)
 def packbits(a, /, axis=None, bitorder="big"):
-    """Bits, of integers or booleans, packed into bytes along an axis (of the flattened array), the last filled with zeros."""
+    """Bits, of integers or booleans, packed into bytes along an axis (of the flattened array), the last one filled up."""
     return _bits(numpy.packbits, a, axis, bitorder, lambda n: -(-n // 8))
 
 
-@op("i.astype('u1')", "i.astype('u1'), 0", "i.astype('u1'), 1, 5", "i.astype('u1'), count=-3", "i", "i.astype('u1'), 1, -99",
-    "i.astype('u1'), bitorder='little'", "i.astype('u1'), 2", "i.astype('u1'), count=200", "i.astype('u1')[0, 0]", kind="host", small=SMALL)
+@op("i.astype('u1')", "i.astype('u1'), 0", "i.astype('u1'), 1, 5", "i.astype('u1'), count=-3", "i",
+    "i.astype('u1'), 1, -99",
+    "i.astype('u1'), bitorder='little'", "i.astype('u1'), 2", "i.astype('u1'), count=200",
+    "i.astype('u1')[0, 0]", kind="host", small=SMALL)
 def unpackbits(a, /, axis=None, count=None, bitorder="big"):
     """The bits of bytes along an axis (of the flattened array): the first `count`, or all but the last -count."""
     def length(n):

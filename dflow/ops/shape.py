@@ -236,7 +236,8 @@ def column_stack(tup):
     return _concatenate([x if x.ndim > 1 else x.reshape(-1, 1) for x in parts], 1)
 
 
-@op("[v, v]", "[[a, a], [a, a]]", "[[m, np.ones((3, 1))], [v]]", "[a, [a]]", "[]", "a", "[1, [2]]", "[[1, 2], [3, 4]]", "[[a], [v]]",
+@op("[v, v]", "[[a, a], [a, a]]", "[[m, np.ones((3, 1))], [v]]", "[a, [a]]", "[]", "a", "[1, [2]]",
+    "[[1, 2], [3, 4]]", "[[a], [v]]",
     "(v, v)", "[[v, 1], [2, v]]", "[v, i[0]]", "s", "[[[1]], [[2]]]", "[a, a.T]", "[[], []]", foreign=True)
 def block(arrays):
     """Arrays joined as nested lists say: the innermost ones along the last axis, and so on outwards."""
@@ -409,7 +410,8 @@ def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=Fa
     return sliding_windows(x, window_shape, tuple(axes))
 
 
-@op("np.sum, f, [0, 2]", "np.sum, a, 1", "np.cumsum, a, [0]", "np.max, f, (-1, 0)", "lambda x, k: x[0, 0], a, 0", foreign=True)
+@op("np.sum, f, [0, 2]", "np.sum, a, 1", "np.cumsum, a, [0]", "np.max, f, (-1, 0)",
+    "lambda x, k: x[0, 0], a, 0", foreign=True)
 def apply_over_axes(func, a, axes):
     """func(array, axis) for one axis after the other, the axes kept, as of length 1."""
     result = as_array(a)

@@ -108,7 +108,8 @@ def searchsorted(a, v, side="left", sorter=None):
     return task(numpy.ndarray.searchsorted, a, wanted, shape=wanted.shape, dtype=numpy.intp, side=side, **keywords)
 
 
-@op("v, [-1, 0, 1]", "a, [0.0, 1.0], True", "v, [1, 0, -1]", "v, [1, 3, 2]", "a, np.cumsum(j)", "a, j", "s, np.cumsum(j), True",
+@op("v, [-1, 0, 1]", "a, [0.0, 1.0], True", "v, [1, 0, -1]", "v, [1, 3, 2]", "a, np.cumsum(j)", "a, j",
+    "s, np.cumsum(j), True",
     "c, v", "a, np.sort(v)[::-1]", "a, m", "a, s", "i, np.sort(v)", "i, v[:0]", kind="host")
 def digitize(x, bins, right=False):
     """Which bin each element falls into. ValueError, on reading at the latest, for bins that rise and fall."""
@@ -128,8 +129,10 @@ def digitize(x, bins, right=False):
     return searchsorted(bins, x, side)
 
 
-@op("a, v", "i, [1, 5]", "i, j, invert=True", "i, j, kind='table'", "a, v, kind='table'", "i, j, kind='x'", "2, j", "s, [2.5]",
-    "v, v, True", "i, {1, 2}", "a, n", "b, [True]", "i, j, kind='sort'", "e, v", "a, []", "i, [1 << 62, 0], kind='table'",
+@op("a, v", "i, [1, 5]", "i, j, invert=True", "i, j, kind='table'", "a, v, kind='table'", "i, j, kind='x'", "2, j",
+    "s, [2.5]",
+    "v, v, True", "i, {1, 2}", "a, n", "b, [True]", "i, j, kind='sort'", "e, v", "a, []",
+    "i, [1 << 62, 0], kind='table'",
     kind="host", small=SMALL, foreign=True)
 def isin(element, test_elements, assume_unique=False, invert=False, *, kind=None):
     """Which elements are among the others. Waits if these are no array, nor a list: a set is one object."""

@@ -71,8 +71,10 @@ QUANTILES = ("a, 0.5", "f, 0.3", "h, 0.5, 0", "f, [0.2, 0.4]", "f, np.float64(0.
              "i, 0.5, method='lower'", "a, 0.5, method='x'")
 
 
-@op("a, 50", "a, 25, axis=0", "a, [10, 90], 1", "v, 30, keepdims=True", "a, 150, 0", "i, 50, method='lower'", "a, v * 10 + 20", "a, v", "f, v[:1]", "a, s, 0", "f, s, 1", "c, 50", "a, v.reshape(2, 2) + 9",
-    "a, 50, 1, weights=abs(v), method='inverted_cdf'", "a, 50, weights=v, method='inverted_cdf'", "a, 50, weights=a * 0 + 1",
+@op("a, 50", "a, 25, axis=0", "a, [10, 90], 1", "v, 30, keepdims=True", "a, 150, 0", "i, 50, method='lower'",
+    "a, v * 10 + 20", "a, v", "f, v[:1]", "a, s, 0", "f, s, 1", "c, 50", "a, v.reshape(2, 2) + 9",
+    "a, 50, 1, weights=abs(v), method='inverted_cdf'", "a, 50, weights=v, method='inverted_cdf'",
+    "a, 50, weights=a * 0 + 1",
     "a, v[:1], 0, weights=a * a, method='inverted_cdf', keepdims=True", "a, 50, 1, weights=v, method='inverted_cdf'",
     "a, 50, 1, weights=v[:2], method='inverted_cdf'",
     "a, 50, 0, np.zeros(4), method='inverted_cdf', weights=[1, 2, 3]", kind="host", close=True, small=SMALL)
@@ -87,7 +89,8 @@ def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", 
     return _quantile(numpy.quantile, a, q, axis, out, method, keepdims, weights)
 
 
-@op("n, 50", "n, [10, 90], axis=0", "n, v * 10 + 20, 0", "n, 50, 1, weights=abs(v), method='inverted_cdf'", kind="host", close=True, small=SMALL)
+@op("n, 50", "n, [10, 90], axis=0", "n, v * 10 + 20, 0",
+    "n, 50, 1, weights=abs(v), method='inverted_cdf'", kind="host", close=True, small=SMALL)
 def nanpercentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
     """The q-th percentile along axes of what is not NaN."""
     return _quantile(numpy.nanpercentile, a, q, axis, out, method, keepdims, weights)
@@ -100,9 +103,11 @@ def nanquantile(a, q, axis=None, out=None, overwrite_input=False, method="linear
 
 
 @op("a", "a, a", "a.T, rowvar=False", "v[None], rowvar=False", "a[:1], v[None], rowvar=False", "v, v, bias=True",
-    "a, dtype='f2'", "a.astype('f4'), dtype='f4'", "a, ddof=0", "c", "i", "a, fweights=j", "a, aweights=abs(v)", "a, a, fweights=j, aweights=v * v", "v, fweights=j", "a, fweights=v",
+    "a, dtype='f2'", "a.astype('f4'), dtype='f4'", "a, ddof=0", "c", "i", "a, fweights=j", "a, aweights=abs(v)",
+    "a, a, fweights=j, aweights=v * v", "v, fweights=j", "a, fweights=v",
     "a, fweights=j - 1", "a, aweights=v", "a, fweights=j[:2]", "a, fweights=i", "a, aweights=a", "a, aweights=v[:3]",
-    "a.T, rowvar=False, fweights=j, bias=True", "c, aweights=v * v", "a, fweights=j * 0 + 1, ddof=9", "f[0], fweights=j",
+    "a.T, rowvar=False, fweights=j, bias=True", "c, aweights=v * v", "a, fweights=j * 0 + 1, ddof=9",
+    "f[0], fweights=j",
     "f[0], dtype='f4', fweights=j", "a, v[None], aweights=v * v", "e.T, fweights=j[:0]", "a, fweights=j, ddof=1.5",
     kind="host", close=True)
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None):

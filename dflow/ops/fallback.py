@@ -145,7 +145,7 @@ def any_of_ours(*args):
 
 
 def checked(check, x):
-    """An array of which check() approves: asked at once if its values are there, else by a task that x's reader hears of.
+    """An array of which check() approves: asked at once if its values are there, else by a task, for x's reader.
 
     check() returns its argument, or raises an error.
     """

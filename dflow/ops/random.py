@@ -302,7 +302,7 @@ class Stream:
         return as_array(result) if isinstance(result, numpy.ndarray) else result.item()
 
     def choice(self, a, size=None, replace=True, p=None, axis=0, shuffle=True):
-        """Random elements of a 1-d array, or of range(a); `p`: their probabilities, whose errors may come on reading."""
+        """Random elements of a 1-d array, or of range(a); `p`: their probabilities, its errors may come on reading."""
         source = a if isinstance(a, ndarray) or numpy.ndim(a) == 0 else as_array(a)
         if not isinstance(source, (ndarray, int, numpy.integer)):
             self._small.choice(a)                   # its error
@@ -629,7 +629,7 @@ class Shared(Stream):
         return self._integers(low, high, size, dtype, False)
 
     def choice(self, a, size=None, replace=True, p=None):
-        """Random elements of a 1-d array, or of range(a); `p`: their probabilities, whose errors may come on reading."""
+        """Random elements of a 1-d array, or of range(a); `p`: their probabilities, its errors may come on reading."""
         a = a if isinstance(a, (int, ndarray)) else numpy.asarray(a)
         try:
             if not isinstance(a, int) and a.ndim > 1:

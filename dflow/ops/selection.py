@@ -298,7 +298,7 @@ def insert(arr, obj, values, axis=None):
     "i, [i > 3], [2.5]",
     "v, [[1, 0, 1, 0]], [lambda x: x + 1, -1]", "3, [True], [9]", "v, [v > 99], [np.sqrt]", foreign=True)
 def piecewise(x, condlist, funclist, *args, **kw):
-    """Where a condition is true, what its function makes of those elements of x, or a number. Elsewhere 0, or the last one.
+    """Where a condition is true, what its function makes of those elements of x, or a number. Else 0, or the last one.
 
     Waits for the conditions of functions, which get the elements as an array.
     """
@@ -390,7 +390,7 @@ def _bits(function, a, axis, bitorder, length, **options):
     "np.ones(17, 'u1')", kind="host",
     small=SMALL)
 def packbits(a, /, axis=None, bitorder="big"):
-    """Bits, of integers or booleans, packed into bytes along an axis (of the flattened array), the last one filled up."""
+    """Bits, of integers or booleans, packed into bytes along an axis (of the flattened array), the last filled up."""
     return _bits(numpy.packbits, a, axis, bitorder, lambda n: -(-n // 8))
 
 

@@ -53,7 +53,7 @@ def op(*samples, name=None, aliases=(), kind="kernel", method=False, module="num
     """Decorates the function of an operation: see the top of this file.
 
     `small`: with up to so many elements in each array, all of them there, it is NumPy's function of that name;
-    `writes`: which writes into its first argument. `foreign`: so it is without arrays of ours, as others may hold texts.
+    `writes`: which writes into its first argument. `foreign`: so it is without arrays of ours, others may hold texts.
     """
 
     def add(function):

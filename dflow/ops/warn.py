@@ -38,7 +38,7 @@ def raise_where(condition, error, result):
 
 
 def _where(condition, prepare, result):
-    """What prepare() returns is called if the condition is true somewhere: here if that is known, else before a read."""
+    """What prepare() returns is called if the condition holds somewhere: here if that is known, else before a read."""
     found = condition.any() if isinstance(condition, ndarray) else condition
     if not isinstance(found, ndarray) or found.is_ready() or not isinstance(result, ndarray):
         if found:

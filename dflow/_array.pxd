@@ -47,6 +47,7 @@ cdef ndarray new_scalar(int code)                                       # 0-d, a
 cdef ndarray new_view(ndarray a, int ndim)                              # same storage; shape, strides, offset to be filled
 cdef ndarray close_view(ndarray v)                                      # computes size and flags
 cdef ndarray as_array(object x)                                         # an ndarray as it is; else a copy of what NumPy makes of it
+cdef ndarray from_numpy(object source, int code)                        # a copy of a NumPy array
 cdef bint contains_arrays(object x, int depth=*)                         # whether a list, or one in it, holds arrays of ours
 cdef ndarray as_array_code(object x, int code)                          # and of this type: cast if need be
 cdef ndarray cast(ndarray a, int code)                                  # itself, when of that type

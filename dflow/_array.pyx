@@ -20,7 +20,7 @@ from dflow._graph cimport (
 from dflow._launch cimport Operand, MAXDIMS, launch, copy_out, size_bits
 from dflow._memory cimport add_int, before_trimming
 from dflow._kernels cimport (
-    BOOL, HALF, NCODES, DTYPES, itemsizes, code_of, code_of_num, numpy_array, is_complex, is_integer, real_code, cast_kernel, read_scalar)
+    BOOL, NCODES, DTYPES, itemsizes, code_of, code_of_num, numpy_array, is_complex, is_integer, real_code, cast_kernel, read_scalar)
 
 cnp.import_array()
 
@@ -34,7 +34,9 @@ cdef extern from "Python.h":
     PyObject** PyObject_GET_WEAKREFS_LISTPTR(object)
 
 cdef extern from "numpy/arrayobject.h":
-    object PyArray_New(object, int, cnp.npy_intp*, int, cnp.npy_intp*, void*, int, int, PyObject*)
+    ctypedef struct PyArray_Descr:
+        pass
+    object PyArray_NewFromDescr(PyTypeObject*, PyArray_Descr*, int, intp*, intp*, void*, int, PyObject*)
 
 hooks = {}
 
@@ -282,14 +284,12 @@ cdef ndarray from_numpy(object source, int code):
 
 cdef object numpy_window(ndarray a, bint write=True, object base=None):
     """A NumPy array over the memory of a, which must be allocated; it keeps a, or base, alive. For code that knows when it may look."""
-    cdef cnp.npy_intp dims[MAXDIMS]
-    cdef cnp.npy_intp strides[MAXDIMS]
-    cdef int i
-    for i in range(a.ndim):
-        dims[i] = a.shape[i]
-        strides[i] = strides_of(a)[i]
-    window = PyArray_New(cnp.ndarray, a.ndim, dims, 23 if a.code == HALF else a.code, strides, data_of(a), 0,
-                         cnp.NPY_ARRAY_WRITEABLE if write else 0, NULL)
+    cdef object dtype = DTYPES[a.code]
+    cdef bint usual = (a.ndim == 0 or a.ndim == 1 and a.shape[1] == a.itemsize) and not <size_t>data_of(a) % a.itemsize
+    cdef int flags = cnp.NPY_ARRAY_ALIGNED | (cnp.NPY_ARRAY_WRITEABLE if write else 0)
+    Py_INCREF(dtype)            # Without strides, NumPy need not look at them.
+    window = PyArray_NewFromDescr(<PyTypeObject*>cnp.ndarray, <PyArray_Descr*>dtype, a.ndim, a.shape, NULL if usual else strides_of(a),
+                                  data_of(a), flags, NULL)
     base = a if base is None else base
     Py_INCREF(base)
     cnp.PyArray_SetBaseObject(window, base)
@@ -311,7 +311,7 @@ cdef ndarray as_array(object x):
     source = x if isinstance(x, cnp.ndarray) else numpy_array(x, None)
     if isinstance(source, ndarray):
         return source
-    if type(source) is not np.ndarray and np.any(getattr(source, "mask", False)):
+    if type(source) is not cnp.ndarray and np.any(getattr(source, "mask", False)):
         raise TypeError("dflow arrays hold numbers: masked arrays are not supported, but by the functions of numpy.ma")
     code = code_of_num(cnp.PyArray_TYPE(source))
     if code < 0:

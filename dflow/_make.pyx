@@ -1,6 +1,7 @@
 """Making arrays, from what there is and filled. Sources are always copied: an array's memory belongs to the engine."""
 
 import numpy as np
+cimport cython
 from libc.stdint cimport int64_t
 from dflow._graph cimport intp
 from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch
@@ -76,7 +77,7 @@ def holds_arrays(x):
     """Whether a list or tuple, or a list in it, holds our arrays: those are stacked without waiting for them."""
     return isinstance(x, (list, tuple)) and contains_arrays(x)
 
-def converted(x, dtype=None):
+cpdef ndarray converted(object x, object dtype=None):
     """An ndarray: x itself if it is one of that type, else a copy."""
     if dtype is None:
         return made(x)
@@ -86,7 +87,7 @@ def converted(x, dtype=None):
         return as_array(x).astype(dtype, copy=False)
     return as_array(numpy_array(x, dtype))
 
-def in_order(ndarray x, order):
+cpdef ndarray in_order(ndarray x, object order):
     """x itself if its memory is in the order, else a copy that is."""
     if order == "C":
         return x if x.flags & C_CONTIGUOUS else copy_of(x)
@@ -143,11 +144,14 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndm
         return result.reshape((1,) * (ndmin - result.ndim) + shape_tuple(result))
     return result
 
+@cython.binding(False)                  # a builtin, to which the interpreter has a shorter way
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
     """An array of anything array-like: `a` itself if it already is one of that type and order, else a copy."""
+    if dtype is None and order is None and copy is None and device is None:
+        return a if type(a) is ndarray else made(a)
     check_device(device)
-    if dtype is None and order is None and copy is None:
-        return made(a)
     check_copy(copy)
     if copy:
         return array(a, dtype, order=order or "K")
@@ -155,6 +159,16 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
     if copy is False and result is not a:
         raise ValueError(NO_COPY)
     return in_order(result, order)
+
+def ascontiguousarray(a, dtype=None, *, like=None):
+    """In C order, of at least one axis."""
+    cdef ndarray result = in_order(converted(a, dtype), "C")
+    return result if result.ndim else result.reshape(1)
+
+def asfortranarray(a, dtype=None, *, like=None):
+    """In Fortran order, of at least one axis."""
+    cdef ndarray result = in_order(converted(a, dtype), "F")
+    return result if result.ndim else result.reshape(1)
 
 # ---- for dflow.engine -------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 import numpy as np
 cimport numpy as cnp
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 from dflow._engine cimport settings
 from dflow._graph cimport Kernel, intp, writable, storage_allocate
 from dflow._launch cimport MAXDIMS
@@ -241,6 +241,8 @@ def small_repeat(ndarray a, intp repeats, int axis):
 
 # ---- sorting and extremes ----------------------------------------------------------------------------------------
 
+cdef object LAST = -1               # the axis, when it is not given
+
 KINDS = {"q": 0, "h": 1, "m": 2, "s": 2}
 cdef Kernel* sorts[2][3][18]        # by: for the indices; kind; type code
 cdef Kernel* extremes[2][18]        # by: the largest; type code
@@ -326,13 +328,14 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None, descending=None):
 
 def sort_in_place(ndarray self, axis=-1, kind=None, order=None, *, stable=None, descending=None):
     """Sort along an axis, in place."""
-    cdef int k = normalize_axis(axis, self.ndim)
+    cdef int k = self.ndim - 1 if axis is LAST and self.ndim else normalize_axis(axis, self.ndim)
     cdef Kernel* usual = sorts[False][0][self.code]
     check_writable(self)
+    if kind is None and stable is None and order is None and k == self.ndim - 1 and not descending and (
+            self.size < 2 or usual != NULL and quick_rows(usual, self, self)):
+        return
     if descending:
         assign(self, hooks["descending"](np.sort, self, axis, kind, order, stable))
-        return
-    if usual != NULL and kind is None and stable is None and order is None and k == self.ndim - 1 and quick_rows(usual, self, self):
         return
     sort_into(sorter(self.code, kind, stable, order, False), kind_of_sort(kind, stable), self, self, k)
 
@@ -410,11 +413,60 @@ def nonzero(a):
     cdef ndarray x = as_array(a)
     if x.ndim == 0:
         return np.nonzero(numpy_window(x))      # its error
+    if x.ndim == 1 and x.code == BOOL and x.flags & C_CONTIGUOUS and x.size <= 4096:     # NumPy looks for long runs
+        return (true_places(wait_read(x)),)
     return tuple([as_array(found) for found in <tuple>cnp.PyArray_Nonzero(numpy_window(wait_read(x), False))])
 
-def small_searchsorted(ndarray a, ndarray v, bint right):
-    """searchsorted where both are here and small; else None."""
-    if a.ndim != 1 or a.size + v.size > 4096 or not is_here(a) or not is_here(v):
+cdef ndarray true_places(ndarray mask):
+    """The indices of what is true in a mask of one axis, which is here."""
+    cdef intp n = count_true(mask), i = 0, k = 0
+    cdef char* p = data_of(mask)
+    cdef ndarray out = allocated(code_of_index, 1, &n)
+    cdef intp* places = <intp*>data_of(out)
+    while k < n:                            # without a branch to guess: what is false is written over
+        places[k] = i
+        k += p[i] != 0
+        i += 1
+    return out
+
+def count_each(ndarray x, weights, intp least):
+    """bincount() of integers of 64 bits, and of weights that are float64 or None; None where NumPy must say what is wrong.
+
+    Waits.
+    """
+    cdef ndarray numbers, w = None, out
+    cdef intp i, n, length = least
+    cdef intp* p
+    if x.ndim != 1 or x.size == 0 or x.code != code_of_index or not x.flags & C_CONTIGUOUS or least < 0:
         return None
-    return as_array(cnp.PyArray_SearchSorted(numpy_window(a, False), numpy_window(v, False),
-                                             cnp.NPY_SEARCHRIGHT if right else cnp.NPY_SEARCHLEFT, NULL))
+    if weights is not None:
+        w = as_array(weights)
+        if w.ndim != 1 or w.size != x.size or w.code != DOUBLE or not w.flags & C_CONTIGUOUS:
+            return None
+        w = wait_read(w)
+    numbers = wait_read(x)
+    if w is not None and not is_here(w):
+        return None                         # submitted to by another thread, while this one waited
+    p = <intp*>data_of(numbers)
+    n = numbers.size
+    for i in range(n):
+        if not 0 <= p[i] < 1 << 40:
+            return None
+        length = max(length, p[i] + 1)
+    out = allocated(code_of_index if w is None else DOUBLE, 1, &length)
+    memset(data_of(out), 0, length * sizeof(intp))
+    if w is None:
+        add_each(p, n, <intp*>data_of(out))
+    else:
+        add_weights(p, n, <double*>data_of(w), <double*>data_of(out))
+    return out
+
+cdef void add_each(intp* p, intp n, intp* counts) noexcept:
+    cdef intp i
+    for i in range(n):
+        counts[p[i]] += 1
+
+cdef void add_weights(intp* p, intp n, double* weights, double* sums) noexcept:
+    cdef intp i
+    for i in range(n):
+        sums[p[i]] += weights[i]

@@ -5,16 +5,26 @@ from functools import update_wrapper
 import numpy as np
 cimport numpy as cnp
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
-from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
-from dflow._array cimport ndarray, READONLY, SCALAR, as_array, is_here, numpy_window
+from cpython.ref cimport Py_INCREF, Py_DECREF
+from cpython.tuple cimport PyTuple_GET_SIZE
+from dflow._array cimport ndarray, READONLY, SCALAR, as_array, from_numpy, is_here, numpy_window
 from dflow._graph cimport intp, writable
+from dflow._kernels cimport code_of_num
 
 cdef extern from "Python.h":
-    object PyObject_Call(object, tuple, PyObject*)
+    ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject**, size_t, PyObject*)
+    object PyObject_Vectorcall(object, PyObject**, size_t, PyObject*)
+    Py_ssize_t PyVectorcall_NARGS(size_t)
+    PyObject** PySequence_Fast_ITEMS(object)
+    object PyMethod_New(object, object)
+    void PyType_Modified(type)
+    ctypedef struct Type "PyTypeObject":
+        Py_ssize_t tp_vectorcall_offset
+        unsigned long tp_flags
+    unsigned long Py_TPFLAGS_HAVE_VECTORCALL
+    unsigned long Py_TPFLAGS_METHOD_DESCRIPTOR
 
 SMALL = 4096                    # elements of an array
-cdef intp small_size = SMALL
 cdef enum:
     FEW = 64                    # items of a list, or arguments
 
@@ -27,33 +37,13 @@ cpdef ndarray as_scalar(ndarray a):
         a.flags |= SCALAR
     return a
 
-cpdef object call_now(function, tuple arrays, dict keywords, dtype):
-    """What a NumPy function makes of arrays that are there and small, as one of ours.
-
-    None when they are not, or when the function fails: a task shall, so that its result carries the error.
-    """
-    cdef ndarray a
-    for a in arrays:
-        if a.size > small_size or not is_here(a):
-            return None
-    for value in keywords.values():
-        if isinstance(value, ndarray):
-            return None
-    try:
-        # Writeable, though nobody writes: some functions copy what they could not write to.
-        result = function(*[numpy_window(a) for a in arrays], **keywords)
-        return as_scalar(as_array(result if dtype is None else np.asarray(result, dtype)))
-    except (FloatingPointError, Warning):       # np.errstate's, and the filters', wish
-        raise
-    except Exception:
-        return None
-
 cdef object seen(object x, intp small, bint inner=False):
     """x as NumPy is to see it, arrays as windows; LATER if it cannot be given at once."""
     cdef list items
     if type(x) is ndarray:
         if (<ndarray>x).size > small or not is_here(<ndarray>x):
             return LATER
+        # Writeable, though nobody writes: some functions copy what they could not write to.
         return numpy_window(<ndarray>x)[()] if (<ndarray>x).flags & SCALAR else numpy_window(<ndarray>x)
     if type(x) is int or type(x) is float or type(x) is str or x is None:
         return x
@@ -69,15 +59,66 @@ cdef object seen(object x, intp small, bint inner=False):
 
 cdef object ours(object x):
     """What NumPy returned, as arrays of ours; TypeError for an array of something else than numbers."""
+    cdef int code
+    if type(x) is cnp.ndarray:
+        code = code_of_num(cnp.PyArray_TYPE(x))
+        return from_numpy(x, code) if code >= 0 else as_array(x)
+    if x is None or type(x) is int or type(x) is float:
+        return x
     if isinstance(x, cnp.generic):
         return as_scalar(as_array(x))
     if isinstance(x, cnp.ndarray):
-        if type(x) is not cnp.ndarray:
-            raise TypeError("a matrix is to stay one")
-        return as_array(x)
-    if isinstance(x, tuple):
-        return type(x)(*map(ours, x)) if hasattr(x, "_fields") else tuple(map(ours, x))
-    return list(map(ours, x)) if type(x) is list else x
+        raise TypeError("a matrix is to stay one")
+    if type(x) is tuple:
+        return tuple([ours(item) for item in <tuple>x])
+    if type(x) is list:
+        return [ours(item) for item in <list>x]
+    return type(x)(*map(ours, x)) if isinstance(x, tuple) and hasattr(x, "_fields") else x
+
+cdef object attempt(object theirs, PyObject** args, Py_ssize_t nargs, PyObject* names, intp small, bint writes):
+    """What NumPy's function returns, if all arguments are there and small, and one is ours; else, or if it fails, LATER.
+
+    As in a vectorcall, arguments by name come last; `names` is a tuple, or NULL. What fails after it may have written is
+    not tried again: the error is NumPy's.
+    """
+    cdef PyObject* values[FEW]
+    cdef Py_ssize_t i, n = 0, count = nargs if names == NULL else nargs + PyTuple_GET_SIZE(<object>names)
+    cdef bint any_of_ours = False
+    if count > FEW:
+        return LATER
+    try:
+        for i in range(count):
+            x = <object>args[i]
+            value = seen(x, small)
+            if value is LATER or i >= nargs and x is not None and (<tuple><object>names)[i - nargs] == "out":
+                return LATER
+            any_of_ours |= value is not x
+            Py_INCREF(value)
+            values[n] = <PyObject*>value
+            n += 1
+        return ours(PyObject_Vectorcall(theirs, values, nargs, names)) if any_of_ours else LATER
+    except (FloatingPointError, Warning):       # np.errstate's, and the filters', wish
+        raise
+    except Exception:
+        if writes and n == count:
+            raise
+        return LATER
+    finally:
+        for i in range(n):
+            Py_DECREF(<object>values[i])
+
+def at_once(theirs, tuple args, dict keywords=None, intp small=SMALL, bint writes=False):
+    """What NumPy's function makes of arrays that are there and small, as arrays of ours; else, or if it fails, LATER.
+
+    writes: into its first argument, whose errors are NumPy's.
+    """
+    if writes and not free(args[0]):
+        return LATER
+    if not keywords:
+        return attempt(theirs, PySequence_Fast_ITEMS(args), len(args), NULL, small, writes)
+    names = tuple(keywords)
+    values = args + tuple(keywords.values())
+    return attempt(theirs, PySequence_Fast_ITEMS(values), len(args), <PyObject*>names, small, writes)
 
 cdef bint free(object x) noexcept:
     """Whether nobody reads or writes an array, and the caller may."""
@@ -93,50 +134,54 @@ def bare(function):
     """A function of NumPy's without its look for other libraries' arrays."""
     return getattr(function, "_implementation", function)
 
-def small_first(function, theirs, intp small=SMALL, bint writes=False):
+cdef class small_first:
     """A function like `function`, but NumPy's `theirs`, at once, on arrays that are there, of up to `small` elements.
 
-    writes: into its first argument. Where NumPy's fails, `function` is called, and raises.
+    Where NumPy's fails, `function` is called, and raises. writes: into its first argument; then NumPy's error is raised.
     """
-    theirs = bare(theirs)
-    cdef int most = min(before_out(function), before_out(theirs))
+    cdef vectorcallfunc vectorcall
+    cdef object function, theirs
+    cdef intp small
+    cdef int most               # arguments by place
+    cdef bint writes
+    cdef dict __dict__
+    cdef object __weakref__
 
-    def wrapper(*args, **keywords):
-        if len(args) <= most and (not writes or args and free(args[0])):
-            result = at_once(theirs, args, keywords, small)
-            if result is not LATER:
-                return result
-        return function(*args, **keywords)
+    def __init__(self, function, theirs, intp small=SMALL, bint writes=False):
+        self.vectorcall = <vectorcallfunc>call_small
+        self.function = function
+        self.theirs = bare(theirs)
+        self.small = small
+        self.most = min(before_out(function), before_out(self.theirs))
+        self.writes = writes
+        update_wrapper(self, function)
 
-    return update_wrapper(wrapper, function)
+    def __call__(self, *args, **keywords):
+        return self.function(*args, **keywords)
 
-cpdef object at_once(object theirs, tuple args, dict keywords, intp small):
-    """What NumPy's function returns, if all arguments are there and small, and one is ours; else, or if it fails, LATER."""
-    cdef tuple values = PyTuple_New(len(args))
-    cdef dict named = None
-    cdef bint any_of_ours = False
-    cdef Py_ssize_t i
-    for i in range(len(args)):
-        x = args[i]
-        value = seen(x, small)
-        if value is LATER:
-            return LATER
-        any_of_ours |= value is not x
-        Py_INCREF(value)
-        PyTuple_SET_ITEM(values, i, value)
-    if keywords:
-        named = {}
-        for name, x in keywords.items():
-            value = seen(x, small)
-            if value is LATER or name == "out" and x is not None:
-                return LATER
-            any_of_ours |= value is not x
-            named[name] = value
-    if not any_of_ours:
-        return LATER
-    try:
-        return ours(PyObject_Call(theirs, values, <PyObject*>named if named is not None else NULL))
-    except (FloatingPointError, Warning):       # np.errstate's, and the filters', wish
-        raise
-    except Exception:
-        return LATER
+    def __get__(self, instance, owner):
+        return self if instance is None else PyMethod_New(self, instance)
+
+    def __reduce__(self):
+        return self.__qualname__
+
+    def __repr__(self):
+        return f"<function {self.__qualname__}>"
+
+cdef object call_small(small_first self, PyObject** args, size_t flags, PyObject* names):
+    cdef Py_ssize_t nargs = PyVectorcall_NARGS(flags)
+    if nargs <= self.most and (not self.writes or nargs and free(<object>args[0])):
+        result = attempt(self.theirs, args, nargs, names, self.small, self.writes)
+        if result is not LATER:
+            return result
+    return PyObject_Vectorcall(self.function, args, nargs, names)
+
+cdef void called_by_vector() noexcept:
+    """A call of a small_first makes no tuple and no dictionary: Cython has no word for that."""
+    cdef Type* type_ = <Type*>small_first
+    cdef small_first none = small_first.__new__(small_first)
+    type_.tp_vectorcall_offset = <char*>&none.vectorcall - <char*><PyObject*>none
+    type_.tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR
+    PyType_Modified(small_first)
+
+called_by_vector()

@@ -11,6 +11,7 @@ from dflow._kernels cimport (
 from dflow._array cimport *
 from dflow._views cimport *
 from dflow._quick cimport *
+from dflow._small import LATER, SMALL, at_once
 from dflow._views import fill_numpy, open_window
 
 from numpy._core._exceptions import _UFuncInputCastingError, _UFuncOutputCastingError
@@ -21,6 +22,7 @@ LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor"))
 # ---- plans -----------------------------------------------------------------------------------------------------
 
 cdef object matmul = np.matmul
+cdef set PRODUCTS = {getattr(np, name, None) for name in ("vecdot", "matvec", "vecmat")}       # NumPy's own, if few elements
 cdef dict wrapped = {}          # NumPy's ufunc: ours
 
 cdef ufunc wrap(object numpy_ufunc):
@@ -745,6 +747,9 @@ cdef inline object quick_call(ufunc u, tuple inputs, object out):
     if u.numpy is matmul:
         return quick_matmul(p, <ndarray>inputs[0], <ndarray>inputs[1]) if (
             type(inputs[0]) is ndarray and type(inputs[1]) is ndarray) else None
+    if u.core is not None and out is None and u.numpy in PRODUCTS:
+        quick = at_once(u.numpy, inputs, None, 64)
+        return None if quick is LATER else quick
     if u.core is not None or not p.direct or out is not None and not quick_out(p, inputs, <ndarray>out):
         return None
     try:
@@ -900,10 +905,9 @@ cdef class ufunc:
         shape[k] = index.shape[0]
         result = new_array(p.codes[2], a.ndim, shape)
         along_axis(reduceat_kernel(p.kernel, p.codes[0]), a, index, result, k)
-        if out is None:
-            return result
-        assign(<ndarray?>out, result)
-        return out
+        if out is not None:
+            assign(<ndarray?>out, result)
+        return result if out is None else out
 
     def outer(self, a, b, **keywords):
         """Each element of a with each of b: of shape a.shape + b.shape."""
@@ -938,6 +942,8 @@ cdef class ufunc:
         check_writable(target)
         if (b is not None) != (self.nin == 2):
             raise ValueError("second operand needed for ufunc" if b is None else "second operand provided when ufunc is unary")
+        if at_once(self.numpy.at, (a, indices) if b is None else (a, indices, b), None, SMALL, True) is not LATER:
+            return
         if b is None:
             p = self.plan((target.code,))
         else:

@@ -31,6 +31,7 @@ cdef extern from "Python.h":
     void PyList_SET_ITEM(list, Py_ssize_t, PyObject*)
     PyObject* PyFloat_FromDouble(double)
     PyObject* PyTuple_GET_ITEM(tuple, Py_ssize_t)
+    bytes PyBytes_FromStringAndSize(char*, Py_ssize_t)
 
 # ---- views -----------------------------------------------------------------------------------------------------
 
@@ -517,17 +518,21 @@ def diagonal_of(ndarray a, intp offset=0, int axis1=0, int axis2=1):
 def squeeze(ndarray self, axis=None):
     """Without axes of length 1: all of them, or those named."""
     cdef ndarray v
-    cdef int i, k = 0, ndim
-    if axis is None:
-        drop = {i for i in range(self.ndim) if self.shape[i] == 1}
-    else:
-        drop = {normalize_axis(i, self.ndim) for i in (axis if isinstance(axis, tuple) else (axis,))}
-        if any(self.shape[<int>i] != 1 for i in drop):
-            raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
-    ndim = self.ndim - <int>len(drop)
+    cdef int i, k = 0, ndim = self.ndim
+    cdef bint drop[MAXDIMS]
+    for i in range(self.ndim):
+        drop[i] = axis is None and self.shape[i] == 1
+    if axis is not None:
+        for one in (axis if isinstance(axis, tuple) else (axis,)):
+            i = normalize_axis(one, self.ndim)
+            drop[i] = True
+            if self.shape[i] != 1:
+                raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    for i in range(self.ndim):
+        ndim -= drop[i]
     v = new_view(self, ndim)
     for i in range(self.ndim):
-        if i not in drop:
+        if not drop[i]:
             v.shape[k] = self.shape[i]
             v.shape[ndim + k] = strides_of(self)[i]
             k += 1
@@ -570,7 +575,7 @@ cdef ndarray with_ones(ndarray a, list axes, int ndim):
 
 cpdef str known_order(object order):
     """C, F, A or K; ValueError for anything else."""
-    if order is None:
+    if order is None or order is "C":
         return "C"
     if not isinstance(order, str):
         raise TypeError(f"order must be str, not {type(order).__name__}")
@@ -589,6 +594,8 @@ cdef ndarray by_strides(ndarray a):
 def ravel(ndarray self, order="C"):
     """One axis: a view when the memory is in order, else a copy."""
     cdef ndarray ordered
+    if order is "C" and self.ndim == 1 and self.flags & C_CONTIGUOUS:
+        return broadcast_same(self)
     order = known_order(order)
     if order == "K" and not self.flags & (C_CONTIGUOUS | F_CONTIGUOUS):
         ordered = by_strides(self)
@@ -761,11 +768,16 @@ def __reduce__(ndarray self):
 def item(ndarray self, *args):
     """One element as a Python scalar. Waits for it."""
     cdef ndarray a = self
-    cdef intp offset
+    cdef intp offset, i
+    if len(args) == 1 and type(args[0]) is int and self.flags & C_CONTIGUOUS and is_here(self):
+        i = small_index(args[0])
+        if 0 <= i < self.size:
+            wait_storage(self.st, NULL, False, False)       # to give warnings that are due
+            return read_scalar(self.code, data_of(self) + i * self.itemsize)
     if args:
         offset = item_offset(self, args)
         if is_here(self):
-            wait_storage(self.st, NULL, False, False)       # to give warnings that are due
+            wait_storage(self.st, NULL, False, False)
             return read_scalar(self.code, self.st.data + offset)
         a = element(self, offset)
     elif self.size != 1:
@@ -790,7 +802,9 @@ def tolist(ndarray self):
 def tobytes(ndarray self, order="C"):
     """The bytes of the elements in C order, or "F". Waits."""
     cdef ndarray a = wait_read(self)
-    return (numpy_window(a) if a.flags & C_CONTIGUOUS and order != "F" else a.asnumpy()).tobytes(order)      # see asnumpy
+    if a.flags & C_CONTIGUOUS and known_order(order) != "F":
+        return PyBytes_FromStringAndSize(data_of(a), a.size * a.itemsize)
+    return a.asnumpy().tobytes(order)           # see asnumpy
 
 def open_window(ndarray a):
     """A NumPy array over the memory of a, to read and write, when nobody else does."""
@@ -824,6 +838,12 @@ cdef intp item_offset(ndarray a, tuple args) except -1:
     if i < -a.size or i >= a.size:
         raise IndexError(f"index {i} is out of bounds for size {a.size}")
     return flat_offset(a, i + a.size if i < 0 else i)
+
+cdef inline intp small_index(object i) except? -2:
+    """A Python integer, -1 if it is too large."""
+    cdef int overflow = 0
+    cdef long long n = PyLong_AsLongLongAndOverflow(i, &overflow)
+    return -1 if overflow else n
 
 cdef inline intp flat_offset(ndarray a, intp i) noexcept:
     """The byte offset of the i-th element in C order."""
@@ -871,6 +891,14 @@ cdef class FlatIterator:
             raise StopIteration
         self.index = i + 1
         return element(a, flat_offset(a, i))
+
+    def __getitem__(self, key):
+        cdef intp i
+        if type(key) is int:
+            i = small_index(key)
+            if 0 <= i < self.base.size:
+                return element(self.base, flat_offset(self.base, i))
+        return self.chosen(key)
 
 # ---- NumPy arrays as `out` --------------------------------------------------------------------------------------------
 

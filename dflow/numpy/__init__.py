@@ -12,6 +12,7 @@ import numpy as _numpy
 
 from dflow import ops
 from dflow._array import ndarray
+from dflow._small import bare as _bare
 from dflow._ufunc import ufunc as _ufunc
 from dflow._views import is_scalar
 from dflow.ops import fallback as _fallback
@@ -50,13 +51,12 @@ def _array_namespace(self, *, api_version=None):
     return _sys.modules[__name__]
 
 
-def _types(x):
-    return x.dtype if isinstance(x, ndarray) else x
+_numpy_result_type, _numpy_can_cast = _bare(_numpy.result_type), _bare(_numpy.can_cast)
 
 
 def result_type(*arrays_and_dtypes):
     """The type that NumPy's promotion gives."""
-    return _numpy.result_type(*map(_types, arrays_and_dtypes))
+    return _numpy_result_type(*[x.dtype if isinstance(x, ndarray) else x for x in arrays_and_dtypes])
 
 
 def isscalar(element):
@@ -66,7 +66,7 @@ def isscalar(element):
 
 def can_cast(from_, to, casting="safe"):
     """Whether a cast is allowed by a casting rule."""
-    return _numpy.can_cast(_types(from_), to, casting)
+    return _numpy_can_cast(from_.dtype if isinstance(from_, ndarray) else from_, to, casting)
 
 
 class _Ufuncs(type):

@@ -12,7 +12,7 @@ from dflow._array import array as as_array
 from dflow._array import empty as new
 from dflow._array import ndarray
 from dflow._index import take
-from dflow._make import check_device, converted, empty_like, full, in_order, zeros
+from dflow._make import check_device, empty_like, full, zeros
 from dflow._order import small_repeat
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to, diagonal_of
@@ -30,20 +30,8 @@ op("[1, 2, 3]", "[[1.5, 2], [3, 4]]", "a", "a, 'f4'", "a.T", "a, copy=False", "3
     "[c[0], c[1]]")(_make.array)
 op("[1, 2]", "a", "a, int", "i, 'f4'", "a.T, order='C'", "a, device='cpu'", "a, device='gpu'",
     "[a, a], 'f4'", aliases=("asanyarray",))(_make.asarray)
-
-
-@op("a.T", "2.5", "a, 'f4'")
-def ascontiguousarray(a, dtype=None, *, like=None):
-    """In C order, of at least one axis."""
-    result = in_order(converted(a, dtype), "C")
-    return result if result.ndim else result.reshape(1)
-
-
-@op("a", "2.5", "a, 'f4'")
-def asfortranarray(a, dtype=None, *, like=None):
-    """In Fortran order, of at least one axis."""
-    result = in_order(converted(a, dtype), "F")
-    return result if result.ndim else result.reshape(1)
+op("a.T", "2.5", "a, 'f4'")(_make.ascontiguousarray)
+op("a", "2.5", "a, 'f4'")(_make.asfortranarray)
 
 
 @op("a", "[1, 2]", "a.T", "a, 'F'")
@@ -246,6 +234,12 @@ def tri(N, M=None, k=0, dtype=float, *, like=None):
     m = N if M is None else M
     rows, columns = as_array(numpy.arange(N)), as_array(numpy.arange(-k, m - k))
     return wrap_ufunc(numpy.greater_equal).outer(rows, columns).astype(dtype, copy=False)
+
+
+@op("3", "3, 4", "0", "-1", "2.5")
+def diag_indices(n, ndim=2):
+    """The indices of the main diagonal of an array with `ndim` axes of length n: the same for each axis."""
+    return (arange(n),) * ndim
 
 
 @op("(2, 3)", "(2, 3), float", "(2, 3), sparse=True", "(0, 3)", "5")

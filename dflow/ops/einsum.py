@@ -22,8 +22,8 @@ Step = namedtuple("Step", "i j left right sums shape")  # i and j are taken out,
 Prepare = namedtuple("Prepare", "axes order spread shape")  # sum, transpose, broadcast, reshape: None if not needed;
                                                                 # None for a Prepare with nothing to do
 
-FEW = 64                # elements of an operand: NumPy's loops are quicker on fewer
-_numpy_einsum = bare(numpy.einsum)
+FEW = 256               # elements of an operand: NumPy's loops are quicker on fewer
+_c_einsum = bare(numpy.einsum).__globals__["c_einsum"]      # what numpy.einsum is without `optimize`
 
 EINSUMS = (
     "'ij,jk', a, a.T", "'ij->ji', a", "'ij->', a", "'ii', a[:, :3]", "'ii->i', a[:, :3]", "'i,i', v, v",
@@ -56,7 +56,7 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
         order = known_order(order)
     plain = out is None and dtype is None and order == "K" and casting == "safe" and not optimize
     if plain and len(operands) > 2 and type(operands[0]) is str:
-        result = at_once(_numpy_einsum, operands, None, FEW)
+        result = at_once(_c_einsum, operands, small=FEW)
         if result is not LATER:
             return result
     numpy.can_cast(float, float, casting)               # its own error for a rule that there is not

@@ -8,7 +8,7 @@ import numpy
 from dflow._array import array as as_array
 from dflow._array import empty, ndarray, window
 from dflow._host import host
-from dflow._small import as_scalar, call_now, small_first
+from dflow._small import LATER, as_scalar, at_once, small_first
 from dflow._views import is_scalar, open_window
 from dflow.ops.host import submit
 from dflow.ops.warn import called, told
@@ -93,9 +93,10 @@ def task(function, *arrays, shape, dtype, **keywords):
     `shape` and `dtype` may be lambdas, which are called when they must be known beforehand.
     """
     asked = isinstance(dtype, FunctionType)
-    result = call_now(function, arrays, keywords, None if asked else dtype)
-    if result is not None:
-        return result
+    result = at_once(function, arrays, keywords)
+    if result is not LATER:
+        result = as_array(result)
+        return as_scalar(result if asked else result.astype(dtype, copy=False))
     shape = shape() if isinstance(shape, FunctionType) else shape
     return as_scalar(submit(told(function), *arrays, shape=shape, dtype=dtype() if asked else dtype, **keywords))
 

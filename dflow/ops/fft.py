@@ -17,7 +17,7 @@ from dflow._array import array as as_array
 from dflow._array import empty, window
 from dflow._host import host
 from dflow._scipy import extension, find
-from dflow._small import call_now
+from dflow._small import LATER, at_once
 from dflow.ops.creation import roll
 from dflow.ops.elementwise import conjugate
 from dflow.ops.table import add_row, op
@@ -128,8 +128,8 @@ def _transformed(name, a, n, axis, norm, out=None):
     plan = _plan(name, a.dtype, a.shape, n, axis, norm)
     if out is not None:
         plan.check(out)
-    result = call_now(plan.make, (a,), {}, None)
-    if result is None:
+    result = at_once(plan.make, (a,))
+    if result is LATER:
         result = empty(plan.shape, plan.dtype)
         for part in _parts(a.size, plan.shape, plan.axis):
             _submit(watched(plan.name, plan.fill), a[part], result[part])

@@ -2,6 +2,7 @@
 
 import numpy
 
+from dflow import _order
 from dflow._array import array as as_array
 from dflow._array import ndarray
 from dflow._small import SMALL
@@ -86,8 +87,12 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
     return counts, edges
 
 
-@op("j", "[0, 1, 1, 3]", "[0, 1, 1], [0.5, 1, 2]", "[0], minlength=4", "[-1]", "[0.5]", "[]", kind="blocking",
-    small=SMALL)
+@op("j", "[0, 1, 1, 3]", "[0, 1, 1], [0.5, 1, 2]", "[0], minlength=4", "[-1]", "[0.5]", "[]", "j, v", "j, v, 20",
+    "j, v[:2]", "j, minlength=-1", "i.ravel()", "j[::2]", "j, None, 2.5", kind="blocking")
 def bincount(x, /, weights=None, minlength=0):
     """How often each small non-negative integer occurs, or the sum of its weights. Waits."""
+    if isinstance(x, ndarray) and type(minlength) is int:
+        counts = _order.count_each(x, weights, minlength)
+        if counts is not None:
+            return counts
     return as_array(numpy.bincount(window_of(x), window_of(weights), minlength))

@@ -7,6 +7,7 @@ import numpy
 
 from dflow._array import attach, ndarray, window
 from dflow._host import host
+from dflow._small import bare
 from dflow._ufunc import wrap_ufunc
 from dflow._views import FlatIterator, flag_bits, is_scalar
 from dflow.ops import fallback
@@ -95,7 +96,8 @@ class Flat(FlatIterator):
             return key
         return numpy.arange(self.base.size).flat[fallback.unwrap(key)]
 
-    def __getitem__(self, key):
+    def chosen(self, key):
+        """What a key other than a place from the start chooses."""
         try:
             result = self.base.reshape(-1)[self._places(key)]
         except IndexError:
@@ -302,15 +304,18 @@ def _array_function(self, func, types, args, kwargs):
 INPLACE = frozenset({numpy.copyto, numpy.put, numpy.place, numpy.putmask, numpy.fill_diagonal, numpy.put_along_axis})
 
 
+_shares_memory, _may_share_memory = bare(numpy.shares_memory), bare(numpy.may_share_memory)
+
+
 def _on_windows(function, a, b, max_work):
-    return function(*(window(x) if isinstance(x, ndarray) else x for x in (a, b)), max_work)
+    return function(window(a) if isinstance(a, ndarray) else a, window(b) if isinstance(b, ndarray) else b, max_work)
 
 
 def shares_memory(a, b, /, max_work=-1):
     """Whether some byte belongs to both arrays; TooHardError after more than `max_work` attempts to find one."""
-    return _on_windows(numpy.shares_memory, a, b, max_work)
+    return _on_windows(_shares_memory, a, b, max_work)
 
 
 def may_share_memory(a, b, /, max_work=0):
     """Whether the bounds of the arrays overlap; with `max_work`, what so many attempts at an exact answer give."""
-    return _on_windows(numpy.may_share_memory, a, b, max_work)
+    return _on_windows(_may_share_memory, a, b, max_work)

@@ -25,7 +25,7 @@ from dflow._host import host
 from dflow._index import take
 from dflow._kernels import dtypes
 from dflow._random import KERNELS, Counter
-from dflow._small import as_scalar
+from dflow._small import LATER, as_scalar, at_once
 from dflow.ops.creation import arange
 from dflow.ops.fallback import any_of_ours, arrays_in, checked, plain, seen, stand_in, task
 from dflow.ops.table import add_row
@@ -354,7 +354,11 @@ class Stream:
         len(x)                                      # TypeError without axes
         axis = normalize_axis_index(axis, x.ndim)
         if x.shape[axis] < SMALL:               # a task and its generator take 10 us
-            x[...] = take(x, as_array(self._small.permutation(x.shape[axis])), axis)
+            if x.ndim == 1 and at_once(self._small.shuffle, (x,), writes=True) is not LATER:
+                return
+            index = numpy.arange(x.shape[axis])
+            self._small.shuffle(index)
+            x[...] = take(x, as_array(index), axis)
             return
         host(_payload(self._task(), lambda g, w: g.shuffle(w, axis), x), [x], [x])
 
@@ -583,6 +587,9 @@ class Generator(Stream):
             _check_permuted(x, out)
             if out is not x:
                 out[...] = x
+        if result.ndim == 1 and result.size < SMALL:
+            self.shuffle(result)
+            return result
         host(_payload(self._task(), lambda g, w: g.permuted(w, axis=axis, out=w), result), [result], [result])
         return result
 

@@ -38,7 +38,7 @@ def where(condition, x=None, y=None, /):
 op("b", "a > 0", "v", "e", "s", "[0, 3]", "f > 1", kind="blocking", method=True)(_order.nonzero)
 
 
-@op("b", "a > 0", "v", "e", kind="blocking")
+@op("b", "a > 0", "v", "e", kind="blocking", small=SMALL)
 def argwhere(a):
     """The indices of what is not zero, one a row. Waits."""
     return as_array(numpy.argwhere(window_of(as_array(a))))
@@ -66,7 +66,7 @@ def compress(condition, a, axis=None, out=None):
     return _index.take(a, _order.nonzero(condition)[0], axis, out)
 
 
-@method("compress")
+@method("compress", small=SMALL)
 def _compress_method(self, condition, axis=None, out=None):
     """compress(condition, self), which waits for the condition."""
     return compress(condition, self, axis, out)
@@ -132,7 +132,7 @@ def choose(a, choices, out=None, mode="raise"):
     return out
 
 
-@method("choose")
+@method("choose", small=SMALL)
 def _choose_method(self, choices, out=None, mode="raise"):
     """choose(self, choices), which waits for self when mode is 'raise'."""
     return choose(self, choices, out, mode)
@@ -209,7 +209,7 @@ def put(a, ind, v, mode="raise"):
     target[numpy.unravel_index(index % a.size, target.shape)] = values
 
 
-@method("put")
+@method("put", small=SMALL, writes=True)
 def _put_method(self, indices, values, mode="raise"):
     """Set elements of the flattened array, in place; values are repeated as needed. Waits for the indices only."""
     put(self, indices, values, mode)
@@ -459,7 +459,8 @@ def triu(m, k=0):
 
 
 @op("a, 5", "i, 2.5", "a, v", "a, [1, 2]", "a.T, 1", "a.T, 1, True", "a[:, ::2], 7", "a, s", "f, 1", "v, 1", "i, True",
-    "np.zeros((3, 3, 3)), 1", "np.zeros((7, 2)), 1, True", "np.zeros((7, 2)), 1", "np.zeros((2, 7)), 1", "e, 1")
+    "np.zeros((3, 3, 3)), 1", "np.zeros((7, 2)), 1, True", "np.zeros((7, 2)), 1", "np.zeros((2, 7)), 1", "e, 1",
+    small=SMALL, writes=True)
 def fill_diagonal(a, val, wrap=False):
     """Set the main diagonal, in place."""
     if a.ndim < 2:

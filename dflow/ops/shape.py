@@ -7,11 +7,11 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from dflow._array import array as as_array
-from dflow._array import set_hook
+from dflow._array import ndarray, set_hook
 from dflow._order import concatenate as _concatenate
 from dflow._order import stack
 from dflow._views import broadcast_to as _broadcast_to
-from dflow._views import sliding_windows
+from dflow._views import flag_bits, sliding_windows
 from dflow.ops.fallback import stand_in
 from dflow.ops.table import add_row, op
 
@@ -39,7 +39,7 @@ def size(a, axis=None):
 @op("a", "a.T", "a[0]", "np.asfortranarray(a)", "f.T[0]")
 def isfortran(a):
     """Whether the memory is in Fortran's order, and not in C's."""
-    return a.flags.fnc
+    return flag_bits(a) & 3 == 2 if isinstance(a, ndarray) else a.flags.fnc
 
 
 @op("a, (4, 3)", "a, -1", "a, (2, -1)", "a.T, (3, 4)", "a, (5, 5)", "a, (-1, -1)", "a, (2, 6), 'F'", "a, 12",
@@ -157,15 +157,19 @@ def broadcast_arrays(*args, subok=False):
 
 def _common_shape(arrays):
     """numpy.broadcast gives the error that NumPy gives."""
-    return numpy.broadcast(*[numpy.broadcast_to(numpy.empty(()), x.shape) for x in arrays]).shape if arrays else ()
+    return numpy.broadcast(*[numpy.empty(x.shape, _NOTHING) for x in arrays]).shape if arrays else ()
+
+
+_NOTHING = numpy.dtype([])      # elements without bytes
 
 
 # -- at least so many axes -------------------------------------------------------------------------
 
 def _at_least(name, function):
     def at_least(*arys):
-        arrays = [function(as_array(x)) for x in arys]
-        return arrays[0] if len(arrays) == 1 else tuple(arrays)
+        if len(arys) == 1:
+            return function(as_array(arys[0]))
+        return tuple([function(as_array(x)) for x in arys])
 
     at_least.__name__ = at_least.__qualname__ = name
     at_least.__doc__ = f"Views of at least {name[-2]} axes: one array, or a tuple of them."
@@ -175,7 +179,8 @@ def _at_least(name, function):
 
 atleast_1d = _at_least("atleast_1d", lambda x: x if x.ndim else x.reshape(1))
 atleast_2d = _at_least("atleast_2d", lambda x: x if x.ndim > 1 else x.reshape((1, -1)) if x.ndim else x.reshape(1, 1))
-atleast_3d = _at_least("atleast_3d", lambda x: x if x.ndim > 2 else atleast_2d(x)[..., None])
+atleast_3d = _at_least("atleast_3d", lambda x: (
+    x if x.ndim > 2 else x[:, :, None] if x.ndim == 2 else x[None, :, None] if x.ndim else x.reshape(1, 1, 1)))
 
 
 # -- joins -----------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ def partition(a, kth, axis=-1, kind="introselect", order=None):
     return task(numpy.partition, a, shape=a.shape, dtype=a.dtype, kth=plain(kth), axis=axis)
 
 
-@method("partition")
+@method("partition", small=SMALL, writes=True)
 def _partition_in_place(self, kth, axis=-1, kind="introselect", order=None):
     """partition(), in place."""
     self[...] = partition(self, kth, axis, kind)
@@ -90,14 +90,10 @@ def _check_partition(a, kth, axis, kind):
 @op("np.sort(v), v", "np.sort(v), 0.5", "[1, 2, 3], [0, 2, 5], 'right'", "v, v, sorter=np.argsort(v)",
     "v, v, sorter=[1.0, 0, 2, 3]", "v, v, sorter=[0, 1]", "v, 1, sorter=[[0]]",
     "v, v, 'middle'", "a, 1",
-    "np.sort(v), a", "np.sort(i[0]), 2.5", kind="host", method=True)
+    "np.sort(v), a", "np.sort(i[0]), 2.5", kind="host", small=SMALL)
 def searchsorted(a, v, side="left", sorter=None):
     """Where to insert elements v into a sorted 1-d array to keep it sorted."""
     a, wanted = as_array(a), as_array(v)
-    if sorter is None and side in ("left", "right"):
-        found = _order.small_searchsorted(a, wanted, side == "right")
-        if found is not None:
-            return as_scalar(found)
     if a.ndim != 1 or side not in ("left", "right"):
         numpy.searchsorted(numpy.zeros((0,) * a.ndim), 0, side)             # its errors
     keywords = {}
@@ -106,6 +102,12 @@ def searchsorted(a, v, side="left", sorter=None):
         shape = (0,) if order.shape == a.shape else (1,) * order.ndim
         numpy.searchsorted(numpy.zeros(0), 0, sorter=numpy.zeros(shape, order.dtype))       # its errors
     return task(numpy.ndarray.searchsorted, a, wanted, shape=wanted.shape, dtype=numpy.intp, side=side, **keywords)
+
+
+@method("searchsorted", small=SMALL)
+def _searchsorted_method(self, v, side="left", sorter=None):
+    """Where to insert elements v into the array, sorted and 1-d, to keep it sorted."""
+    return searchsorted(self, v, side, sorter)
 
 
 @op("v, [-1, 0, 1]", "a, [0.0, 1.0], True", "v, [1, 0, -1]", "v, [1, 3, 2]", "a, np.cumsum(j)", "a, j",

@@ -15,6 +15,8 @@ kinds   kernel    runs in the caller, when its input is there and the work is ti
 
 import sys
 
+import numpy
+
 from dflow._array import attach
 from dflow._small import small_first
 from dflow.ops.fallback import or_numpys
@@ -70,11 +72,13 @@ def op(*samples, name=None, aliases=(), kind="kernel", method=False, module="num
     return add
 
 
-def method(name):
+def method(name, small=0, writes=False):
     """Decorates a function that is a method of ndarray only, or whose arguments differ from the namespace's."""
 
     def add(function):
         function.__name__ = function.__qualname__ = name
+        if small:
+            function = small_first(function, getattr(numpy.ndarray, name), small, writes)
         attach(name, function)
         return function
 

@@ -429,6 +429,9 @@ cdef ndarray true_places(ndarray mask):
         i += 1
     return out
 
+cdef enum:
+    HUGE = 1 << 30              # a number that bincount() leaves to NumPy, and to its error
+
 def count_each(ndarray x, weights, intp least):
     """bincount() of integers of 64 bits, and of weights that are float64 or None; None where NumPy must say what is wrong.
 
@@ -450,7 +453,7 @@ def count_each(ndarray x, weights, intp least):
     p = <intp*>data_of(numbers)
     n = numbers.size
     for i in range(n):
-        if not 0 <= p[i] < 1 << 40:
+        if not 0 <= p[i] < HUGE:
             return None
         length = max(length, p[i] + 1)
     out = allocated(code_of_index if w is None else DOUBLE, 1, &length)

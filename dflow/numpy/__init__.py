@@ -32,11 +32,11 @@ _SAME = """e euler_gamma inf nan newaxis pi little_endian True_ False_ ScalarTyp
     set_printoptions get_printoptions printoptions
     promote_types issubdtype isdtype typename base_repr binary_repr format_float_positional format_float_scientific
     s_ index_exp ndindex iterable getbufsize setbufsize"""
-globals().update({name: getattr(_numpy, name) for name in _SAME.split()})
+globals().update({_sys.intern(name): getattr(_numpy, name) for name in _SAME.split()})
 # Where the platform has them; since NumPy 2.1.
 for _name in ("float128", "complex256", "__array_api_version__", "__array_namespace_info__"):
     if hasattr(_numpy, _name):
-        globals()[_name] = getattr(_numpy, _name)
+        globals()[_sys.intern(_name)] = getattr(_numpy, _name)
 __version__ = _numpy.__version__                    # of the NumPy whose interface this is
 __all__ = [name for name in _numpy.__all__ if name[0] != "_"]
 shares_memory, may_share_memory = _methods.shares_memory, _methods.may_share_memory

@@ -55,7 +55,7 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
     if order != "K":
         order = known_order(order)
     plain = out is None and dtype is None and order == "K" and casting == "safe" and not optimize
-    if plain and len(operands) > 2 and type(operands[0]) is str:
+    if plain and type(operands[0]) is str and (len(operands) > 2 or _sums(operands[0])):
         result = at_once(_c_einsum, operands, small=FEW)
         if result is not LATER:
             return result
@@ -77,6 +77,12 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
         return in_order(result, order)
     out[...] = result
     return out
+
+
+def _sums(subscripts):
+    """Whether they sum a lone operand, of which they may else be a view."""
+    left, _, right = subscripts.partition("->")
+    return "->" in subscripts and left.isalpha() and len(right) < len(set(left))
 
 
 def _cast(arrays, dtype, casting):

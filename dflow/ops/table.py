@@ -45,6 +45,7 @@ class Row:
 
 def add_row(name, function, samples=(), kind="kernel", method=False, module="numpy", close=False):
     """A row, and the method that goes with it: of the same name when `method` is True, or a function of its own."""
+    name = sys.intern(name)     # a dictionary compares other names letter by letter
     TABLE[module, name] = Row(module, name, function, kind, bool(method), samples, close)
     if method:
         attach(name, function if method is True else method)

@@ -307,6 +307,7 @@ cdef inline bint far_in(int64_t i) noexcept:
 
 cdef ndarray integer_range(object start, object stop, object step):
     cdef int64_t first, last, by, i
+    cdef int64_t* x
     cdef int overflow[3]
     cdef intp n
     cdef ndarray out
@@ -319,8 +320,10 @@ cdef ndarray integer_range(object start, object stop, object step):
     if n > SMALL or sizeof(long) != 8:
         return None
     out = allocated(LONG, 1, &n)
+    x = <int64_t*>data_of(out)
     for i in range(n):
-        (<int64_t*>data_of(out))[i] = first + i * by
+        x[i] = first
+        first += by
     return out
 
 cdef ndarray float_range(double first, double last, double by):

@@ -62,6 +62,12 @@ INLINE void add_places(npy_intp *total, char const *p, npy_intp step, npy_intp n
 INLINE void move_each(char *out, npy_intp out_step, char const *in, npy_intp in_step, char const *index,
                       npy_intp index_step, npy_intp n, npy_intp length, npy_intp stride, int kind, int scatter,
                       npy_intp size) {
+    npy_intp each = 1 << (kind & 3);
+    if (!scatter && in_step == 0 && stride == size && out_step == size && index_step == each) {
+        for (npy_intp i = 0; i < n; i++)                        /* steps that the compiler knows */
+            memcpy(out + i * size, in + place_at(index + i * each, kind, length, size), size);
+        return;
+    }
     for (npy_intp i = 0; i < n; i++) {
         npy_intp place = place_at(index + i * index_step, kind, length, stride);
         memcpy(out + i * out_step + (scatter ? place : 0), in + i * in_step + (scatter ? 0 : place), size);

@@ -4,6 +4,7 @@ Everything but the numbers follows from the subscripts and the shapes. So a plan
 with the axes to sum over, permutations and shapes filled in, and kept.
 """
 
+import functools
 import math
 from collections import namedtuple
 
@@ -11,7 +12,7 @@ import numpy
 
 from dflow._array import array as as_array
 from dflow._make import in_order
-from dflow._small import LATER, at_once, bare
+from dflow._small import LATER, SMALL, at_once, bare
 from dflow._views import broadcast_to, diagonal_of, known_order
 from dflow.ops.linear import multiply
 from dflow.ops.reductions import add_reduce
@@ -22,7 +23,7 @@ Step = namedtuple("Step", "i j left right sums shape")  # i and j are taken out,
 Prepare = namedtuple("Prepare", "axes order spread shape")  # sum, transpose, broadcast, reshape: None if not needed;
                                                                 # None for a Prepare with nothing to do
 
-FEW = 256               # elements of an operand: NumPy's loops are quicker on fewer
+FEW = 256               # elements of an operand: NumPy's loop over all labels is quicker on fewer
 _c_einsum = bare(numpy.einsum).__globals__["c_einsum"]      # what numpy.einsum is without `optimize`
 
 EINSUMS = (
@@ -55,8 +56,8 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
     if order != "K":
         order = known_order(order)
     plain = out is None and dtype is None and order == "K" and casting == "safe" and not optimize
-    if plain and type(operands[0]) is str and (len(operands) > 2 or _sums(operands[0])):
-        result = at_once(_c_einsum, operands, small=FEW)
+    if plain and type(operands[0]) is str and len(operands) > 1:
+        result = at_once(_c_einsum, operands, small=_few(operands[0]))
         if result is not LATER:
             return result
     numpy.can_cast(float, float, casting)               # its own error for a rule that there is not
@@ -79,10 +80,14 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
     return out
 
 
-def _sums(subscripts):
-    """Whether they sum a lone operand, of which they may else be a view."""
-    left, _, right = subscripts.partition("->")
-    return "->" in subscripts and left.isalpha() and len(right) < len(set(left))
+@functools.lru_cache(1000)
+def _few(subscripts):
+    """How many elements of an operand NumPy's loop is to take. None of a lone one, of which the result may be a view."""
+    left, arrow, right = subscripts.partition("->")
+    first, comma, second = left.partition(",")
+    if comma:
+        return SMALL if first == second else FEW        # each element once
+    return SMALL if arrow and left.isalpha() and len(right) < len(set(left)) else -1
 
 
 def _cast(arrays, dtype, casting):

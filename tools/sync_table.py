@@ -69,7 +69,6 @@ CALLS = {
     "np.random.default_rng(0)": """integers(9, size=N)  permuted(a)  permuted(a, axis=1)  spawn(2)  bit_generator.state
         multivariate_hypergeometric([3, 4], 5, N)  multivariate_hypergeometric(j[:2] * 0 + 3, 3)""",
     "i": """choose([a] * 12)""",
-    "v": """searchsorted(v)  searchsorted(a)  searchsorted(v, sorter=j)""",
     "a.sum()": """as_integer_ratio()  is_integer()  hex()""",
     "i.sum()": """bit_count()""",
     "a": """T  mT  base  dtype  flags  flat  imag  itemsize  nbytes  ndim  real  shape  size  strides  device

@@ -82,7 +82,7 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
 
 @functools.lru_cache(1000)
 def _few(subscripts):
-    """How many elements of an operand NumPy's loop is to take. None of a lone one, of which the result may be a view."""
+    """How many elements of an operand NumPy's loop is to take. No lone one, of which the result may be a view."""
     left, arrow, right = subscripts.partition("->")
     first, comma, second = left.partition(",")
     if comma:

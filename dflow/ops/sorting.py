@@ -1,12 +1,14 @@
 """Sorting, searching and partitioning."""
 
+import functools
+
 import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
 from dflow import _order
 from dflow._array import array as as_array
 from dflow._array import attach, ndarray, set_hook
-from dflow._small import SMALL, as_scalar
+from dflow._small import SMALL, small_first
 from dflow.ops.fallback import call, plain, stand_in, task
 from dflow.ops.table import method, op
 
@@ -90,7 +92,8 @@ def _check_partition(a, kth, axis, kind):
 @op("np.sort(v), v", "np.sort(v), 0.5", "[1, 2, 3], [0, 2, 5], 'right'", "v, v, sorter=np.argsort(v)",
     "v, v, sorter=[1.0, 0, 2, 3]", "v, v, sorter=[0, 1]", "v, 1, sorter=[[0]]",
     "v, v, 'middle'", "a, 1",
-    "np.sort(v), a", "np.sort(i[0]), 2.5", kind="host", small=SMALL)
+    "np.sort(v), a", "np.sort(i[0]), 2.5", kind="host", method=True)
+@functools.partial(small_first, theirs=numpy.ndarray.searchsorted)
 def searchsorted(a, v, side="left", sorter=None):
     """Where to insert elements v into a sorted 1-d array to keep it sorted."""
     a, wanted = as_array(a), as_array(v)
@@ -102,12 +105,6 @@ def searchsorted(a, v, side="left", sorter=None):
         shape = (0,) if order.shape == a.shape else (1,) * order.ndim
         numpy.searchsorted(numpy.zeros(0), 0, sorter=numpy.zeros(shape, order.dtype))       # its errors
     return task(numpy.ndarray.searchsorted, a, wanted, shape=wanted.shape, dtype=numpy.intp, side=side, **keywords)
-
-
-@method("searchsorted", small=SMALL)
-def _searchsorted_method(self, v, side="left", sorter=None):
-    """Where to insert elements v into the array, sorted and 1-d, to keep it sorted."""
-    return searchsorted(self, v, side, sorter)
 
 
 @op("v, [-1, 0, 1]", "a, [0.0, 1.0], True", "v, [1, 0, -1]", "v, [1, 3, 2]", "a, np.cumsum(j)", "a, j",

@@ -748,7 +748,7 @@ cdef inline object quick_call(ufunc u, tuple inputs, object out):
         return quick_matmul(p, <ndarray>inputs[0], <ndarray>inputs[1]) if (
             type(inputs[0]) is ndarray and type(inputs[1]) is ndarray) else None
     if u.core is not None and out is None and u.numpy in PRODUCTS:
-        quick = at_once(u.numpy, inputs, None, 64)
+        quick = at_once(u.numpy, inputs, None, SMALL)
         return None if quick is LATER else quick
     if u.core is not None or not p.direct or out is not None and not quick_out(p, inputs, <ndarray>out):
         return None

@@ -524,12 +524,18 @@ def squeeze(ndarray self, axis=None):
         drop[i] = axis is None and self.shape[i] == 1
     if axis is not None:
         for one in (axis if isinstance(axis, tuple) else (axis,)):
+            if self.ndim == 0 and one in (0, -1):
+                continue                    # as NumPy has it
             i = normalize_axis(one, self.ndim)
+            if drop[i]:
+                raise ValueError("duplicate value in 'axis'")
             drop[i] = True
-            if self.shape[i] != 1:
-                raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
     for i in range(self.ndim):
+        if drop[i] and self.shape[i] != 1:
+            raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
         ndim -= drop[i]
+    if ndim == self.ndim:
+        return self
     v = new_view(self, ndim)
     for i in range(self.ndim):
         if not drop[i]:

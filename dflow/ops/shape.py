@@ -127,7 +127,8 @@ def expand_dims(a, axis):
 set_hook("expand_dims", expand_dims)
 
 
-@op("a.reshape(1, 3, 1, 4)", "a.reshape(1, 3, 4), 0", "a, 0", "a.reshape(1, 3, 1, 4), (0, 2)", "s", "a, 4", kind="view")
+@op("a.reshape(1, 3, 1, 4)", "a.reshape(1, 3, 4), 0", "a, 0", "a.reshape(1, 3, 1, 4), (0, 2)", "s", "a, 4",
+    "a[None], (0, 0)", "a, (0, 5)", "s, -1", kind="view")
 def squeeze(a, axis=None):
     """Without axes of length 1: all of them, or those named."""
     return as_array(a).squeeze(axis)

@@ -90,13 +90,13 @@ cdef int code_of_num(int typenum) noexcept:
     return typenum if 0 <= typenum <= 16 else HALF if typenum == 23 else -1
 
 cdef int code_of(object dtype) except -1:
-    """Type code of anything that NumPy takes for a dtype. Other byte orders become native."""
+    """Type code of anything that NumPy takes for a dtype. TypeError for what is no number, and for other byte orders."""
     cdef int code
     try:
         return <int>code_by_dtype[dtype]
     except (KeyError, TypeError):
         pass
-    descr = np.dtype(dtype)
+    descr = native(np.dtype(dtype))
     code = code_of_num(descr.num)
     if code < 0:
         raise TypeError(f"dflow arrays hold numbers: dtype {descr} is not supported")
@@ -106,6 +106,14 @@ cdef int code_of(object dtype) except -1:
         except TypeError:
             pass                    # not hashable
     return code
+
+cpdef object native(object dtype):
+    """NumPy's dtype, or None. TypeError for another byte order than the machine's: then the bytes of results would be others."""
+    descr = None if dtype is None else np.dtype(dtype)
+    if descr is not None and not descr.isnative:
+        raise TypeError(f"dflow arrays have the machine's byte order: dtype {descr.str!r} is not supported, but by NumPy's arrays, "
+                        f"as x.asnumpy().astype({descr.str!r}) gives")
+    return descr
 
 cdef object numpy_array(object x, object dtype):
     """np.asarray(x, dtype), also where the __array__ of something in x gives an array of ours; that of x itself as it is."""

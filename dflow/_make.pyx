@@ -5,7 +5,7 @@ cimport cython
 from libc.stdint cimport int64_t
 from dflow._graph cimport intp
 from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch
-from dflow._kernels cimport LONG, DOUBLE, DTYPES, code_of, numpy_array, sleep_kernel
+from dflow._kernels cimport LONG, DOUBLE, DTYPES, code_of, native, numpy_array, sleep_kernel
 from dflow._array cimport *
 from dflow._quick cimport allocated
 from dflow._views cimport fill_with
@@ -85,7 +85,7 @@ cpdef ndarray converted(object x, object dtype=None):
         return x.astype(dtype, copy=False)
     if holds_arrays(x):
         return as_array(x).astype(dtype, copy=False)
-    return as_array(numpy_array(x, dtype))
+    return as_array(numpy_array(x, native(dtype)))
 
 cpdef ndarray in_order(ndarray x, object order):
     """x itself if its memory is in the order, else a copy that is."""
@@ -235,7 +235,7 @@ cdef object type_of(object x):
     """The type that x has as an array."""
     if isinstance(x, ndarray):
         return DTYPES[(<ndarray>x).code]
-    return type(x) if type(x) in (float, bool, complex) else np.asarray(x).dtype
+    return type(x) if type(x) in (float, bool, complex) else np.asarray(x).dtype.newbyteorder("=")
 
 cdef ndarray filled(ndarray a, object value):
     if type(value) is float or type(value) is int:
@@ -251,7 +251,7 @@ cdef ndarray like(object a, object dtype, object order, object shape, object dev
     check_device(device)
     if not isinstance(a, ndarray):
         a = np.asarray(a)
-        return uninitialized(a.shape if shape is None else shape, dtype or a.dtype, "F" if order == "F" else "C")
+        return uninitialized(a.shape if shape is None else shape, dtype or a.dtype.newbyteorder("="), "F" if order == "F" else "C")
     x = a
     code = x.code if dtype is None else code_of(dtype)
     if shape is not None:

@@ -9,7 +9,7 @@ from cpython.ref cimport Py_INCREF, Py_DECREF
 from cpython.tuple cimport PyTuple_GET_SIZE
 from dflow._array cimport ndarray, READONLY, SCALAR, as_array, from_numpy, is_here, numpy_window
 from dflow._graph cimport intp, writable
-from dflow._kernels cimport code_of_num
+from dflow._kernels cimport code_of_num, native
 
 cdef extern from "Python.h":
     ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject**, size_t, PyObject*)
@@ -62,6 +62,8 @@ cdef object ours(object x):
     cdef int code
     if type(x) is cnp.ndarray:
         code = code_of_num(cnp.PyArray_TYPE(x))
+        if not cnp.PyArray_ISNOTSWAPPED(x):
+            native(x.dtype)
         return from_numpy(x, code) if code >= 0 else as_array(x)
     if x is None or type(x) is int or type(x) is float:
         return x

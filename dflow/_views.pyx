@@ -624,8 +624,6 @@ def view(ndarray self, dtype=None):
     if dtype is None or dtype is ndarray:
         return broadcast_same(self)
     code = code_of(dtype)
-    if not np.dtype(dtype).isnative:        # elsewhere such a type becomes native, but here it would change the values
-        raise TypeError(f"dflow arrays have the machine's byte order: dtype {np.dtype(dtype).str!r} is not supported")
     v = broadcast_same(self)
     last = self.ndim - 1
     if itemsizes[code] != self.itemsize:
@@ -830,6 +828,38 @@ def sliding_windows(ndarray a, tuple shape, tuple axes):
         v.shape[<int>axes[i]] -= <intp>shape[i] - 1
     v.flags |= READONLY
     return close_view(v)
+
+def strided(ndarray a, tuple shape, tuple strides):
+    """The view of a's memory, from its first element on, with that shape and those strides: read-only, where it may see a byte twice.
+
+    ValueError where it would leave the memory.
+    """
+    cdef int i, ndim = <int>len(shape)
+    cdef ndarray v = new_view(a, ndim)
+    for i in range(ndim):
+        v.shape[i] = shape[i]
+        v.shape[ndim + i] = strides[i]
+    aligned(close_view(v))
+    if v.size == 0:
+        return v
+    steps = [(n - 1) * step for n, step in zip(shape, strides)]         # of Python: they do not overflow
+    low = a.offset + sum([step for step in steps if step < 0])
+    high = a.offset + a.itemsize + sum([step for step in steps if step > 0])
+    if low < 0 or high > v.st.nbytes:
+        raise ValueError(f"a view of bytes {low} to {high} would leave the memory of the array, of {v.st.nbytes} bytes")
+    if sees_twice(v):
+        v.flags |= READONLY
+    return v
+
+cdef bint sees_twice(ndarray v):
+    """Whether some bytes may have several places in v. They have not where each axis steps over all that shorter steps reach."""
+    cdef intp reach = v.itemsize, step
+    for step, length in sorted([(abs(strides_of(v)[i]), v.shape[i]) for i in range(v.ndim)]):
+        if length > 1:
+            if step < reach:
+                return True
+            reach += step * (length - 1)
+    return False
 
 cdef intp item_offset(ndarray a, tuple args) except -1:
     """The byte offset of what item() names: item(i) counts through the array, item(i, j, ...) indexes it."""

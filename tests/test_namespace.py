@@ -133,17 +133,6 @@ def test_what_holds_no_numbers_is_a_type_error(text):
         eval(text, {"np": np})
 
 
-def test_a_view_in_another_byte_order_is_a_type_error():
-    """Its values would be others; everything else that takes a dtype makes it native."""
-    x = np.arange(3)
-    for other in ("i8", "f4", "c16"):
-        dtype = numpy.dtype(other).newbyteorder("S")
-        with pytest.raises(TypeError, match=f"dtype '{dtype.str}' is not supported"):
-            x.view(dtype)
-        assert x[:2].view(dtype.newbyteorder("S")).tolist() == numpy.arange(2).view(other).tolist()
-    assert x.view("i1").dtype == "i1"
-
-
 def test_rows_are_complete():
     for row in TABLE.values():
         assert row.kind in KINDS and row.function.__doc__, row
@@ -553,12 +542,6 @@ def test_byteswap_as_numpy(text):
         x = module.array(SOURCES["i"])
         y = x[:, 1:]
         assert y.byteswap(inplace=True) is y and x[0, 1].item() == 5 << 56 and x[0, 0].item() == 0
-
-
-def test_other_byte_orders_become_native():
-    x = numpy.arange(3, dtype=numpy.dtype("i8").newbyteorder())
-    for y in (np.array(x), np.arange(3).astype(x.dtype), np.frombuffer(x.tobytes(), x.dtype), np.add(x, 0)):
-        assert y.tolist() == [0, 1, 2] and y.dtype.isnative
 
 
 def test_pickles_and_copies_keep_the_order_of_memory(tmp_path):

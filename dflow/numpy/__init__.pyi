@@ -26,7 +26,7 @@ from numpy import (
     getbufsize as getbufsize, geterr as geterr, geterrcall as geterrcall, half as half, iinfo as iinfo,
     index_exp as index_exp, inexact as inexact, inf as inf, info as info, int16 as int16, int32 as int32,
     int64 as int64, int8 as int8, int_ as int_, intc as intc, integer as integer, intp as intp,
-    is_busday as is_busday, isdtype as isdtype, issubdtype as issubdtype, iterable as iterable, lib as lib,
+    is_busday as is_busday, isdtype as isdtype, issubdtype as issubdtype, iterable as iterable,
     little_endian as little_endian, long as long, longdouble as longdouble, longlong as longlong, ma as ma,
     matrix as matrix, memmap as memmap, nan as nan, ndenumerate as ndenumerate, ndindex as ndindex,
     newaxis as newaxis, number as number, object_ as object_, pi as pi, poly1d as poly1d, polynomial as polynomial,
@@ -68,6 +68,7 @@ from dflow._array import ndarray as ndarray
 from dflow._ufunc import _Binary, _Unary
 from dflow._ufunc import ufunc as ufunc
 from dflow.numpy import fft as fft
+from dflow.numpy import lib as lib
 from dflow.numpy import linalg as linalg
 from dflow.numpy import random as random
 from dflow.numpy import testing as testing

@@ -12,6 +12,7 @@ from dflow._array import array as as_array
 from dflow._array import empty as new
 from dflow._array import ndarray
 from dflow._index import take
+from dflow._kernels import native
 from dflow._make import check_device, empty_like, full, zeros
 from dflow._order import small_repeat
 from dflow._ufunc import wrap_ufunc
@@ -87,6 +88,7 @@ def arange(start=None, stop=None, step=None, dtype=None, *, device=None, like=No
             return result
     if start is None and stop is None:
         numpy.arange()                  # NumPy's own words
+    native(dtype)
     numbers = [_number(x) for x in (start, stop, step)]
     if all(x is None or type(x) in (int, float) and abs(x) < 1 << 53 for x in numbers):
         first, last, by = _limits(*numbers)
@@ -158,6 +160,7 @@ def _count_up(n, dtype):
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
     """`num` numbers from start to stop, evenly spaced. Bounds that are arrays are those of as many ranges."""
     check_device(device)
+    native(dtype)
     number = operator.index(num)
     scalars = isinstance(start, (int, float)) and isinstance(stop, (int, float))
     if number < 0 or not scalars or dtype is not None or not (abs(start) < 1e300 and abs(stop) < 1e300):
@@ -199,14 +202,14 @@ def _spaced(function, start, stop, num, axis, **keywords):
     "0, 3, 4, base=2.0", "0, 3, 4, dtype=int", "0, 1, 3, False", kind="host")
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
     """base ** linspace(start, stop, num)."""
-    return _spaced(numpy.logspace, start, stop, num, axis, endpoint=endpoint, base=base, dtype=dtype)
+    return _spaced(numpy.logspace, start, stop, num, axis, endpoint=endpoint, base=base, dtype=native(dtype))
 
 
 @op("1, 1000, 4", "1, 256, 9, dtype=int", "-1, -1000, 4", "1j, 1000j, 4", "0, 1, 3", "v + 2, 9, 3", "v * 0, 9, 3",
     "1, v + 2, 4, axis=-1", "1, c, 3", kind="host")
 def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     """`num` numbers from start to stop, each the same multiple of the one before."""
-    return _spaced(numpy.geomspace, start, stop, num, axis, endpoint=endpoint, dtype=dtype)
+    return _spaced(numpy.geomspace, start, stop, num, axis, endpoint=endpoint, dtype=native(dtype))
 
 
 # -- matrices and grids ----------------------------------------------------------------------------
@@ -245,7 +248,7 @@ def diag_indices(n, ndim=2):
 @op("(2, 3)", "(2, 3), float", "(2, 3), sparse=True", "(0, 3)", "5")
 def indices(dimensions, dtype=int, sparse=False):
     """The index of each element of a grid along each axis: one array, or with sparse=True a tuple that broadcasts."""
-    result = numpy.indices(dimensions, dtype, sparse)
+    result = numpy.indices(dimensions, native(dtype), sparse)
     return tuple(map(as_array, result)) if sparse else as_array(result)
 
 
@@ -276,14 +279,14 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
 
 @op("b'\\x00\\x01\\x02\\x03', 'u1'", "bytes(16)", "bytes(15)", "bytes(16), 'i4', 2, 4")
 def frombuffer(buffer, dtype=float, count=-1, offset=0, *, like=None):
-    """The numbers in a buffer, copied."""
+    """The numbers in a buffer, copied; those in another byte order are converted."""
     return as_array(numpy.frombuffer(buffer, dtype, count, offset))
 
 
 @op("(k * k for k in range(5)), int", "range(3), 'f4', 2")
 def fromiter(iter, dtype, count=-1, *, like=None):
     """The numbers that an iterable gives."""
-    return as_array(numpy.fromiter(iter, dtype, count))
+    return as_array(numpy.fromiter(iter, native(dtype), count))
 
 
 # -- repeated and moved ----------------------------------------------------------------------------

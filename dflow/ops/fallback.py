@@ -8,6 +8,7 @@ import numpy
 from dflow._array import array as as_array
 from dflow._array import empty, ndarray, window
 from dflow._host import host
+from dflow._kernels import native
 from dflow._small import LATER, as_scalar, at_once, small_first
 from dflow._views import is_scalar, open_window
 from dflow.ops.host import submit
@@ -48,7 +49,19 @@ def wrap(x):
         return type(x)(*map(wrap, x))
     if type(x) in (list, tuple):
         return type(x)(map(wrap, x))
+    if type(x) is numpy.lib.npyio.NpzFile:
+        x.__class__ = NpzFile
     return x
+
+
+READERS = (numpy.load, numpy.fromfile)      # convert other byte orders
+
+
+class NpzFile(numpy.lib.npyio.NpzFile):
+    """numpy.lib.npyio.NpzFile, which reads each array when it is asked for; then it is one of ours."""
+
+    def __getitem__(self, key):
+        return wrap(super().__getitem__(key))
 
 
 def call(function, args, keywords):
@@ -56,6 +69,8 @@ def call(function, args, keywords):
     out = keywords.get("out")
     copies = unwrap(keywords)
     result = called(function, unwrap(args), copies)
+    if type(result) is numpy.ndarray and function not in READERS:
+        native(result.dtype)                        # or its bytes would be others, unnoticed
     if not isinstance(out, ndarray):
         return out if result is out else wrap(result)
     out[...] = copies["out"]

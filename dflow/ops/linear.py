@@ -11,7 +11,7 @@ from dflow._array import ndarray
 from dflow._ufunc import wrap_ufunc
 from dflow._views import diagonal
 from dflow.ops.elementwise import multiply
-from dflow.ops.reductions import add_reduce
+from dflow.ops.reductions import add_reduce, machine_order
 from dflow.ops.table import TABLE, op
 
 matmul = wrap_ufunc(numpy.matmul)
@@ -149,7 +149,7 @@ def kron(a, b):
 @op("a", "a, 1", "f, 0, 1, 2", "i", "v", "a, dtype='f4'", "i.astype('i1')", "a, -1", close=True, method=True)
 def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     """The sum along a diagonal of two axes."""
-    return add_reduce(diagonal(a, offset, axis1, axis2), -1, dtype, out)
+    return add_reduce(diagonal(a, offset, axis1, axis2), -1, machine_order(dtype), out)
 
 
 @op("v[:3], v[1:]", "a[:, :3], v[:3]", "[1, 2], [3, 4, 5]", "v, v", "a[:, :3], a[:, 1:]", "v[:3], v[:3], axis=0",

@@ -261,7 +261,12 @@ def _running(accumulate, a, axis, dtype, out):
         a, axis = a.ravel(), 0
     elif not a.ndim:
         a = a.reshape(1)
-    return accumulate(a, axis, dtype, out)
+    return accumulate(a, axis, machine_order(dtype), out)
+
+
+def machine_order(dtype):
+    """The type, as what is no ufunc in NumPy takes it: in another byte order, it means the machine's."""
+    return None if dtype is None else numpy.dtype(dtype).newbyteorder("=")
 
 
 @op(*RUNS, method=True, close=True)

@@ -11,7 +11,7 @@ from dflow._array import ndarray, set_hook
 from dflow._order import concatenate as _concatenate
 from dflow._order import stack
 from dflow._views import broadcast_to as _broadcast_to
-from dflow._views import flag_bits, sliding_windows
+from dflow._views import flag_bits, is_scalar, sliding_windows, strided
 from dflow.ops.fallback import stand_in
 from dflow.ops.table import add_row, op
 
@@ -430,3 +430,23 @@ def apply_over_axes(func, a, axes):
                 raise ValueError("function is not returning an array of the correct shape")
         result = found
     return result
+
+
+@op("v", "v, (2,)", "v, None, (0,)", "v, (2, 2), (8, 16)", "v, (3, 2), (8, 8)",
+    "a[1], (2, 2), (-32, 8)", "a, (3,), (40,)",
+    "a.T, (2, 3)", "s, (3, 1), (0, 8)", "e, (0, 7), (800, 8)", "[1.5, 2], (2,), (8,)", "v, (2, 2), (8,)", "v, 2, 8",
+    "v, (2, -2), (8, 8)", "v[1:], (2,), (-8,), writeable=False", "v, (2, 'a'), (8, 8)",
+    kind="view", module="numpy.lib.stride_tricks")
+def as_strided(x, shape=None, strides=None, subok=False, writeable=True):
+    """The memory of x with another shape and other strides, in bytes; what may see an element twice is read-only.
+
+    ValueError where the view would leave the memory of the array that x views, or its elements would not be aligned.
+    """
+    x = as_array(x)
+    numpy.lib.stride_tricks.as_strided(numpy.empty(x.shape, x.dtype), shape, strides)         # its errors
+    shape = x.shape if shape is None else tuple(map(operator.index, shape))
+    strides = x.strides if strides is None else tuple(map(operator.index, strides))
+    view = strided(x.copy() if is_scalar(x) else x, shape, strides)
+    if not writeable:
+        view.flags.writeable = False
+    return view

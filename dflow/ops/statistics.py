@@ -5,7 +5,6 @@ from functools import partial
 import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from dflow import _order
 from dflow._array import array as as_array
 from dflow._array import ndarray
 from dflow._small import SMALL

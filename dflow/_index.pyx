@@ -806,7 +806,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
             source = source.ravel()
         k = 0
     else:
-        k = normalize_axis(axis, source.ndim) if source.ndim else 0
+        k = c_axis(axis, source.ndim) if source.ndim else 0
     if out is None and mode == "raise" and type(indices) in (ndarray, list, int):
         result = quick_take(source, as_array(indices), k)
         if result is not None:

@@ -10,7 +10,7 @@ from dflow._launch cimport MAXDIMS
 from dflow._kernels cimport BOOL, DOUBLE, DTYPES, INTP, code_of, write_scalar, sort_kernel, long_sort_kernels, argextreme_kernel
 from dflow._array cimport *
 from dflow._quick cimport allocated, count_true, quick_ready, same_shape
-from dflow._views cimport base_index
+from dflow._views cimport base_index, c_axis
 from dflow._array import set_hook
 from dflow._views import fill_numpy
 from dflow._ufunc cimport along_axis, reduce, wrap
@@ -63,6 +63,8 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
         raise ValueError("need at least one array to concatenate")
     if out is not None and dtype is not None:
         raise TypeError("concatenate() only takes `out` or `dtype` as an argument, but both were provided.")
+    if out is not None and not isinstance(out, ndarray):
+        raise TypeError("'out' must be an array")
     if axis is None:
         if dtype is None and out is None:
             dtype = common_type(arrays, parts)
@@ -71,8 +73,12 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
     first = parts[0]
     if first.ndim == 0:
         raise ValueError("zero-dimensional arrays cannot be concatenated")
-    k = normalize_axis(axis, first.ndim)
+    k = c_axis(axis, first.ndim)
     joined_shape(parts, k, shape)
+    if out is not None and (<ndarray>out).ndim != first.ndim:
+        raise ValueError("Output array has wrong dimensionality")
+    if out is not None and shape_tuple(out) != tuple([shape[i] for i in range(first.ndim)]):
+        raise ValueError("Output array is the wrong shape")
     code = joined_code(parts, out, dtype, casting)
     if out is None:
         result = quick_join(parts, k, code, first.ndim, shape)
@@ -80,9 +86,7 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
             return result
         result = new_like(parts, code, first.ndim, shape)
     else:
-        result = <ndarray?>out
-        if shape_tuple(result) != tuple([shape[i] for i in range(first.ndim)]):
-            raise ValueError("Output array is the wrong shape")
+        result = <ndarray>out
     for part in parts:
         assign(base_index(result, (slice(None),) * k + (slice(start, start + part.shape[k]),)), part)
         start += part.shape[k]
@@ -349,9 +353,9 @@ def argsort(a, axis=-1, kind=None, order=None, *, stable=None, descending=None):
         source = source.ravel()
         axis = 0
     if source.ndim == 0:
-        normalize_axis(axis, 1)
+        c_axis(axis, 1)
         source = source.reshape(1)
-    k = normalize_axis(axis, source.ndim)
+    k = c_axis(axis, source.ndim)
     out = new_array(code_of(INTP), source.ndim, source.shape)
     sort_rows(sorter(source.code, kind, stable, order, True), source, out, k)
     return out
@@ -369,10 +373,14 @@ cdef object argextreme(object a, object axis, bint largest, bint keepdims, objec
     cdef intp shape[MAXDIMS]
     cdef int i, k = 0, n = 0, ndim = source.ndim
     cdef Kernel* kernel = extremes[largest][source.code]
+    if out is not None and not isinstance(out, (ndarray, np.ndarray)):
+        raise TypeError("output must be an array")
+    if out is not None and not np.can_cast(out.dtype, INTP):
+        raise TypeError(f"Cannot cast array data from {out.dtype!r} to {INTP!r} according to the rule 'safe'")
     if kernel == NULL:
         kernel = extremes[largest][source.code] = argextreme_kernel(source.code, largest)
     if axis is not None:
-        k = normalize_axis(axis, max(ndim, 1))
+        k = c_axis(axis, max(ndim, 1))
     if ndim == 0 or axis is None and ndim > 1:
         source = source.reshape(-1)
     if source.shape[k] == 0:

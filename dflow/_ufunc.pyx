@@ -530,7 +530,7 @@ cdef object axis_set(object axis, int ndim):
     """Sorted axes, or an error as NumPy's."""
     if axis is None:
         return list(range(ndim))
-    axes = [normalize_axis(i, ndim) for i in (axis if isinstance(axis, tuple) else (axis,))
+    axes = [c_axis(i, ndim, "an integer is required") for i in (axis if isinstance(axis, tuple) else (axis,))
             if ndim or i not in (0, -1)]            # NumPy takes these two for a 0-d array as well
     if len(set(axes)) != len(axes):
         raise ValueError("duplicate value in 'axis'")
@@ -557,6 +557,8 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
         raise ValueError(f"reduction operation '{u.name}' is not reorderable, so at most one axis may be specified")
     a = cast(a, p.codes[1])
     if where is not True:
+        where = as_array(where)
+        check_mask(<ndarray>where, a)
         identity = u.numpy.identity         # what is masked out must not count; a maximum may see `initial` twice
         a = hooks["where"](where, a, initial if identity is None else as_array_code(identity, a.code))
         axes = axis_set(axis, a.ndim)
@@ -669,7 +671,7 @@ cdef object accumulate(ufunc u, ndarray a, object axis, object dtype, object out
         raise TypeError("cannot accumulate on a scalar")
     if axis is None and a.ndim > 1:
         raise ValueError("accumulate does not allow multiple axes")
-    k = normalize_axis(0 if axis is None else axis, a.ndim)
+    k = c_axis(0 if axis is None else axis, a.ndim, "an integer is required")
     a = cast(a, p.codes[1])
     result = out if out is not None and (<ndarray?>out).code == p.codes[2] and shape_tuple(out) == shape_tuple(a) else None
     if result is None:
@@ -871,24 +873,21 @@ cdef class ufunc:
             quick = quick_reduce(<Reduction*>self.reductions[code], <ndarray>array)
             if quick is not None:
                 return quick
-        if isinstance(out, tuple):
-            out = out[0]
+        out = one_output(out)
         if isinstance(out, np.ndarray):
             return fill_numpy(self.reduce, out, array, axis, dtype, keepdims=keepdims, initial=initial, where=where)
         return reduce(self, as_array(array), axis, dtype, out, keepdims, initial, where)
 
     def accumulate(self, array, axis=0, dtype=None, out=None):
         """What reduce() would give up to each element along an axis."""
-        if isinstance(out, tuple):
-            out = out[0]
+        out = one_output(out)
         if isinstance(out, np.ndarray):
             return fill_numpy(self.accumulate, out, array, axis, dtype)
         return accumulate(self, as_array(array), axis, dtype, out)
 
     def reduceat(self, array, indices, axis=0, dtype=None, out=None):
         """reduce() of the slices from each index to the next, or of one element where that is not larger. Waits for indices."""
-        if isinstance(out, tuple):
-            out = out[0]
+        out = one_output(out)
         if isinstance(out, np.ndarray):
             return fill_numpy(self.reduceat, out, array, indices, axis, dtype)
         cdef ndarray a = as_array(array), index = contiguous(as_array_code(indices, code_of(INTP))), result
@@ -896,7 +895,7 @@ cdef class ufunc:
         cdef intp shape[MAXDIMS]
         if axis is None and a.ndim > 1:
             raise ValueError("reduceat does not allow multiple axes")
-        cdef int k = normalize_axis(0 if axis is None else axis, a.ndim)
+        cdef int k = c_axis(0 if axis is None else axis, a.ndim, "an integer is required")
         for i in index.tolist():
             if not 0 <= i < a.shape[k]:
                 raise IndexError(f"index {i} out-of-bounds in {self.name}.reduceat [0, {a.shape[k]})")

@@ -265,7 +265,8 @@ cdef object base_index(ndarray a, object key):
     if used > a.ndim:
         too_many(a, used)
     if n - used > MAXDIMS:
-        raise IndexError(f"number of dimensions must be within [0, {MAXDIMS}]")
+        made = a.ndim + sum([1 if item is None else 0 if item is Ellipsis or PySlice_Check(item) else -1 for item in items])
+        raise IndexError(f"number of dimensions must be within [0, {MAXDIMS}], indexing result would have {made}")
     for item in items:
         if PySlice_Check(item):
             PySlice_Unpack(item, &start, &stop, &step)
@@ -444,6 +445,12 @@ cdef int fill_with(ndarray v, object value) except -1:
     fill_operand(&ops[1], v, v.ndim, shape, True)
     return launch(k, ops, 2, v.ndim, shape, NULL)
 
+cdef int c_axis(object axis, int ndim, str text="an integer is required for the axis") except -1:
+    """normalize_axis() where NumPy's C code does it, which takes no booleans: TypeError(text)."""
+    if isinstance(axis, (bool, np.bool)):
+        raise TypeError(text)
+    return normalize_axis(axis, ndim)
+
 # ---- methods ----------------------------------------------------------------------------------------------------------
 
 def reshape(ndarray self, *shape, order="C", copy=None):
@@ -467,7 +474,7 @@ def transpose(ndarray self, *axes):
     if len(axes) != self.ndim:
         raise ValueError("axes don't match array")
     for i in range(self.ndim):
-        order[i] = normalize_axis(axes[i], self.ndim)
+        order[i] = c_axis(axes[i], self.ndim, "an integer is required")
         for k in range(i):
             if order[k] == order[i]:
                 raise ValueError("repeated axis in transpose")
@@ -523,10 +530,12 @@ def squeeze(ndarray self, axis=None):
     for i in range(self.ndim):
         drop[i] = axis is None and self.shape[i] == 1
     if axis is not None:
+        text = f"{'integers are' if isinstance(axis, tuple) else 'an integer is'} required for the axis"
+        text += " tuple elements" if isinstance(axis, tuple) else ""
         for one in (axis if isinstance(axis, tuple) else (axis,)):
             if self.ndim == 0 and one in (0, -1):
                 continue                    # as NumPy has it
-            i = normalize_axis(one, self.ndim)
+            i = c_axis(one, self.ndim, text)
             if drop[i]:
                 raise ValueError("duplicate value in 'axis'")
             drop[i] = True
@@ -617,10 +626,13 @@ def flatten(ndarray self, order="C"):
     view = ravel(self, order)
     return copy_of(<ndarray>view) if (<ndarray>view).st == self.st else view
 
-def view(ndarray self, dtype=None):
-    """The same bytes, as another type; of the same size, unless the last axis is contiguous."""
+def view(ndarray self, dtype=None, type=None):
+    """The same bytes, as another type; of the same size, unless the last axis is contiguous. `type`: ndarray, if any."""
     cdef ndarray v
     cdef int code, last
+    if type is not None and type is not ndarray:
+        np.empty(0).view(type=type)             # its error
+        raise TypeError(f"dflow arrays are of one class: {type.__name__} is not supported")
     if dtype is None or dtype is ndarray:
         return broadcast_same(self)
     code = code_of(dtype)
@@ -937,6 +949,26 @@ cdef class FlatIterator:
         return self.chosen(key)
 
 # ---- NumPy arrays as `out` --------------------------------------------------------------------------------------------
+
+cdef int check_mask(ndarray mask, ndarray a) except -1:
+    """A reduction's `where` must not have more elements than what is reduced."""
+    cdef int i, skip = a.ndim - mask.ndim
+    if skip < 0:
+        raise ValueError("input operand has more dimensions than allowed by the axis remapping")
+    for i in range(mask.ndim):
+        if a.shape[skip + i] == 1 and mask.shape[i] != 1:
+            target = np.broadcast_shapes(shape_tuple(a), shape_tuple(mask))
+            raise ValueError(f"non-broadcastable operand with shape {shape_text(a)} doesn't match the broadcast shape "
+                             + str(target).replace(" ", ""))
+    return 0
+
+cdef object one_output(object out):
+    """What a reduction writes to, if anything: an array of ours or NumPy's, which may be alone in a tuple."""
+    if isinstance(out, tuple):
+        out = out[0]
+    if out is not None and not isinstance(out, (ndarray, np.ndarray)):
+        raise TypeError("return arrays must be of ArrayType")
+    return out
 
 def fill_numpy(function, out, *args, **keywords):
     """function(*args, out=out, **keywords) where `out`, or some of a tuple, are NumPy arrays.

@@ -315,7 +315,9 @@ def tile(A, reps):
 def repeat(a, repeats, axis=None):
     """Each element repeated, so many times or as many times as an array says; that one's values are waited for."""
     a = as_array(a)
-    if axis is None:
+    if isinstance(axis, bool):
+        raise TypeError("an integer is required for the axis")
+    if axis is None or not a.ndim and axis in (0, -1):
         a, axis = a.ravel(), 0
     axis = normalize_axis_index(axis, a.ndim)
     if type(repeats) is int:

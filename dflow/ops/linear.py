@@ -32,11 +32,11 @@ def give(out, result):
         return result
     if not isinstance(out, (ndarray, numpy.ndarray)):
         raise TypeError("'out' must be an array")
-    if out.ndim == result.ndim and out.shape != result.shape:
-        raise ValueError("output array has wrong dimensions")
-    if out.shape != result.shape or out.dtype != result.dtype:
+    if out.ndim != result.ndim or out.dtype != result.dtype or not out.flags.c_contiguous:
         raise ValueError("output array is not acceptable (must have the right datatype, number of dimensions, "
                          "and be a C-Array)")
+    if out.shape != result.shape:
+        raise ValueError("output array has wrong dimensions")
     out[...] = result
     return out
 

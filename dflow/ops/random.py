@@ -9,8 +9,6 @@ generator whose counter follows from the number of blocks submitted before: in h
 size, or for all where parameters are arrays.
 """
 
-import copy
-import itertools
 import math
 import operator
 import warnings
@@ -151,11 +149,10 @@ class Stream:
         key0, key1, low, high = SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0x64726177)).generate_state(4)
         self._counter = Counter(int(key0), int(key1), int(low) | int(high) << 32)
         self._key = SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0x666C6F77)).generate_state(2, numpy.uint64)
-        self._blocks = itertools.count()        # next() is atomic: threads may share a stream
 
     def _task(self):
         """A function that makes the generator of the next block, on the worker."""
-        key, index = self._key, next(self._blocks)
+        key, index = self._key, self._counter.block()
 
         def generator():
             from numpy.random import Generator, Philox
@@ -192,15 +189,14 @@ class Stream:
 
     def get_state(self, legacy=True):
         """What set_state takes to continue from here. `legacy` is NumPy's: there is one form here."""
-        return {"seed": self._seed, "small": self._small.bit_generator.state, "blocks": next(copy.copy(self._blocks)),
+        return {"seed": self._seed, "small": self._small.bit_generator.state, "blocks": self._counter.blocks,
                 "counter": self._counter.state()}
 
     def set_state(self, state):
         """Continue from where get_state was called."""
         self._start(state["seed"])
         self._small.bit_generator.state = state["small"]
-        self._blocks = itertools.count(state["blocks"])
-        self._counter = Counter(*state["counter"])
+        self._counter = Counter(*state["counter"], state["blocks"])
 
     def __reduce__(self):
         return _restored, (type(self), self.get_state())

@@ -193,6 +193,8 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     ZeroDivisionError, when the result is read at the latest, for weights whose sum is zero.
     """
     a = as_array(a)
+    if axis is not None:
+        axis = normalize_axis_tuple(axis, a.ndim, argname="axis")
     if weights is None:
         result = mean(a, axis, keepdims=keepdims)
         total = as_array(numpy.asarray(a.size / result.size if result.size else 0, result.dtype)) if returned else None
@@ -259,7 +261,9 @@ def _running(accumulate, a, axis, dtype, out):
     a = as_array(a)
     if axis is None:
         a, axis = a.ravel(), 0
-    elif not a.ndim:
+    if isinstance(axis, bool):
+        raise TypeError("an integer is required for the axis")
+    if not a.ndim:
         a = a.reshape(1)
     return accumulate(a, axis, machine_order(dtype), out)
 

@@ -215,15 +215,22 @@ def _put_method(self, indices, values, mode="raise"):
     put(self, indices, values, mode)
 
 
+def _safe_values(values, target):
+    """An array of values to be stored in another. TypeError where arrays could not be cast to its type safely."""
+    array = as_array(values)
+    if isinstance(values, (ndarray, numpy.ndarray)) and not is_scalar(array) and not numpy.can_cast(array.dtype, target.dtype):
+        what = "array data" if array.ndim else "scalar"
+        raise TypeError(f"Cannot cast {what} from {array.dtype!r} to {target.dtype!r} according to the rule 'safe'")
+    return array
+
+
 @op("a, b, [1, 2]", "a, [1, 0], 1", "[1], [True], [1]", "v, [1, 0, 1, 1], []", "v, [0, 0, 0, 0], []", "s, True, [3]",
     "a, b, []", "a, a > 99, []", "[1], [1], 2", "a, b[0], 1", "i, b, v", small=SMALL, writes=True)
 def place(arr, mask, vals):
     """Set the elements under a mask to successive values, repeated as needed. Waits for the mask."""
     if not isinstance(arr, ndarray):
         raise TypeError(f"place() argument 1 must be numpy.ndarray, not {type(arr).__name__}")
-    mask, values = as_array(mask), as_array(vals)
-    if isinstance(vals, (ndarray, numpy.ndarray)) and not numpy.can_cast(values.dtype, arr.dtype, "safe"):
-        raise TypeError(f"Cannot cast array data from {values.dtype!r} to {arr.dtype!r} according to the rule 'safe'")
+    mask, values = as_array(mask), _safe_values(vals, arr)
     if mask.size != arr.size:
         raise ValueError("place: mask and data must be the same size")
     places = flatnonzero(mask)
@@ -238,9 +245,10 @@ def putmask(a, mask, values):
     """Set a where the mask is true to the values at the same places of the flattened array, repeated as needed."""
     if not isinstance(a, ndarray):
         raise TypeError("putmask: first argument must be an array")
-    values, mask = as_array(values), as_array(mask)
+    mask = as_array(mask)
     if mask.size != a.size:
         raise ValueError("putmask: mask and data must be the same size")
+    values = _safe_values(values, a)
     mask = mask.reshape(a.shape)
     if not values.size:
         return

@@ -1,0 +1,87 @@
+"""What NumPy refuses to do, in its words."""
+
+import numpy
+import pytest
+from compare import assert_same_outcome, outcome
+
+import dflow.numpy as np
+
+AXES = """x.sum(axis=t)  x.max(axis=t)  x.mean(axis=t)  x.std(axis=t)  x.all(axis=t)  np.sum(x, axis=(t,))  x.argmax(axis=t)
+    x.argmin(axis=t)  x.cumsum(axis=t)  np.cumprod(x, axis=t)  np.sort(x, axis=t)  np.argsort(x, axis=t)  x.take([0], axis=t)
+    x.repeat(2, axis=t)  np.add.reduce(x, axis=t)  np.add.accumulate(x, axis=t)  np.concatenate([x], axis=t)
+    np.stack([x], axis=t)  np.swapaxes(x, False, t)  x.transpose(t, False)  x.transpose((t, False))  np.squeeze(x, axis=t)
+    np.squeeze(x, axis=(t,))  np.expand_dims(x, t)  np.median(x, axis=t)  np.moveaxis(x, False, t)  np.roll(x, 1, axis=t)
+    np.flip(x, axis=t)  np.diff(x, axis=t)  np.nansum(x, axis=t)  np.count_nonzero(x, axis=t)  np.average(x, axis=t)
+    np.partition(x, 0, axis=t)  np.trace(x, 0, False, t)  np.append(x, x, axis=t)  np.delete(x, 0, axis=t)"""
+
+
+@pytest.mark.parametrize("text", [text.strip() for text in AXES.split("  ") if text.strip()])
+@pytest.mark.parametrize("t", [True, False])
+def test_booleans_as_axes(text, t):
+    """NumPy's C code takes none; its Python code takes them for 0 and 1."""
+    assert_same_outcome(*(outcome(lambda module=module: eval(text, {"np": module, "x": module.ones((2, 1)), "t": t}))
+                          for module in (np, numpy)))
+
+
+OUTPUTS = """np.dot(x, x, out=z.T)  np.dot(x, x, out=z[::2, ::2])  np.dot(x, x, out=z[:2, :2].copy())  np.sum(x, 0, out=3)
+    np.linalg.multi_dot([x, x], out=z[::2, ::2])  np.mean(x, out=3)  np.std(x, out=3)  np.argmax(x, 0, out=3)
+    np.argmax(x, 0, out=z[0, :2])  np.argmin(x, 0, out=np.zeros(2, "i4"))  np.concatenate([x, x], out=3)
+    np.concatenate([x, x + 1j], out=np.zeros(3, "i4"))  np.concatenate([x, x], out=z)  np.nansum(x, out=3)"""
+
+
+@pytest.mark.parametrize("text", [text.strip() for text in OUTPUTS.split("  ") if text.strip()])
+def test_outputs(text):
+    results = []
+    for module in (np, numpy):
+        names = {"np": module, "x": module.arange(4.0).reshape(2, 2), "z": module.zeros((4, 4))}
+        results += [outcome(lambda names=names: eval(text, names)), outcome(lambda names=names: names["z"])]
+    for k in range(2):
+        assert_same_outcome(results[k], results[k + 2])
+
+
+@pytest.mark.parametrize("text", ["x.view(type=np.ndarray)", "x.view(int, np.ndarray)", "x.view(dtype=int, type=np.ndarray)",
+                                  "x.view(type=int)", "x.view(type='a')", "x[(None,) * 65]", "x[(None,) * 70 + (0,)]",
+                                  "x[(None,) * 66 + (..., 0)]"])
+def test_views(text):
+    assert_same_outcome(*(outcome(lambda module=module: eval(text, {"np": module, "x": module.ones((2, 3))}))
+                          for module in (np, numpy)))
+
+
+def test_a_state_counts_the_blocks_of_numpy_s_generators():
+    """Of draws that are made by them, in tasks: with parameters that are arrays, shuffles."""
+    rng = np.random.default_rng(3)
+    rng.permuted(np.arange(9))
+    state = rng.bit_generator.state
+    assert state["blocks"] == 1
+    first = [rng.permuted(np.arange(9)).tolist() for _ in range(3)]
+    rng.bit_generator.state = state
+    assert [rng.permuted(np.arange(9)).tolist() for _ in range(3)] == first and first[0] != first[1]
+
+
+@pytest.mark.parametrize("text", ["x.sum(where=np.ones((2, 2, 2), bool))", "x[:1].max(0, initial=1, where=x > 0)",
+                                  "np.sum(x[:, :1], 1, where=[[True, False]])", "x.sum(where=[True, False])"])
+def test_masks_of_reductions(text):
+    assert_same_outcome(*(outcome(lambda module=module: eval(text, {"np": module, "x": module.arange(4).reshape(2, 2)}))
+                          for module in (np, numpy)))
+
+
+@pytest.mark.parametrize("values", ["np.ones(3, 'c8')", "np.ones(3)", "np.ones(1)", "np.array(2.0)", "np.ones(3)[0]", "2.5", "[2.5]",
+                                    "np.ones(3, 'i1')"])
+@pytest.mark.parametrize("name", ["putmask", "place"])
+def test_values_that_must_be_cast_safely(values, name):
+    """Into float32: lists and numbers are no arrays."""
+    results = []
+    for module in (np, numpy):
+        x = module.zeros(3, "f4")
+        results += [outcome(lambda x=x, np=module: getattr(np, name)(x, [True, False, True], eval(values, {"np": np}))),
+                    outcome(lambda x=x: x)]
+    assert results[0][0] == results[2][0] and (results[0][0] == "value" or results[0] == results[2])
+    assert_same_outcome(results[1], results[3])
+
+
+def test_the_one_element_of_an_array_without_axes_repeated():
+    for module in (np, numpy):
+        x = module.array(3)
+        assert module.repeat(x, 2, 0).tolist() == module.repeat(x, 2, -1).tolist() == [3, 3]
+        with pytest.raises(numpy.exceptions.AxisError):
+            module.repeat(x, 2, 1)

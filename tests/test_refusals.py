@@ -66,7 +66,7 @@ def test_masks_of_reductions(text):
 
 
 @pytest.mark.parametrize("values", ["np.ones(3, 'c8')", "np.ones(3)", "np.ones(1)", "np.array(2.0)", "np.ones(3)[0]", "2.5", "[2.5]",
-                                    "np.ones(3, 'i1')"])
+                                    "np.ones(3, 'i1')", "[1 << 200]"])
 @pytest.mark.parametrize("name", ["putmask", "place"])
 def test_values_that_must_be_cast_safely(values, name):
     """Into float32: lists and numbers are no arrays."""

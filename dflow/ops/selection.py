@@ -9,6 +9,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from dflow import _index, _order
 from dflow._array import array as as_array
 from dflow._array import ndarray
+from dflow._make import converted
 from dflow._small import SMALL, as_scalar
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to, diagonal, diagonal_of, is_scalar
@@ -217,8 +218,10 @@ def _put_method(self, indices, values, mode="raise"):
 
 def _safe_values(values, target):
     """An array of values to be stored in another. TypeError where arrays could not be cast to its type safely."""
+    if not isinstance(values, (ndarray, numpy.ndarray)):
+        return converted(values, target.dtype)          # lists and numbers, in any way
     array = as_array(values)
-    if isinstance(values, (ndarray, numpy.ndarray)) and not is_scalar(array) and not numpy.can_cast(array.dtype, target.dtype):
+    if not is_scalar(array) and not numpy.can_cast(array.dtype, target.dtype):
         what = "array data" if array.ndim else "scalar"
         raise TypeError(f"Cannot cast {what} from {array.dtype!r} to {target.dtype!r} according to the rule 'safe'")
     return array

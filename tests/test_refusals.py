@@ -6,11 +6,15 @@ from compare import assert_same_outcome, outcome
 
 import dflow.numpy as np
 
-AXES = """x.sum(axis=t)  x.max(axis=t)  x.mean(axis=t)  x.std(axis=t)  x.all(axis=t)  np.sum(x, axis=(t,))  x.argmax(axis=t)
-    x.argmin(axis=t)  x.cumsum(axis=t)  np.cumprod(x, axis=t)  np.sort(x, axis=t)  np.argsort(x, axis=t)  x.take([0], axis=t)
+AXES = """x.sum(axis=t)  x.max(axis=t)  x.mean(axis=t)  x.std(axis=t)  x.all(axis=t)  np.sum(x, axis=(t,))
+    x.argmax(axis=t)
+    x.argmin(axis=t)  x.cumsum(axis=t)  np.cumprod(x, axis=t)  np.sort(x, axis=t)  np.argsort(x, axis=t)
+    x.take([0], axis=t)
     x.repeat(2, axis=t)  np.add.reduce(x, axis=t)  np.add.accumulate(x, axis=t)  np.concatenate([x], axis=t)
-    np.stack([x], axis=t)  np.swapaxes(x, False, t)  x.transpose(t, False)  x.transpose((t, False))  np.squeeze(x, axis=t)
-    np.squeeze(x, axis=(t,))  np.expand_dims(x, t)  np.median(x, axis=t)  np.moveaxis(x, False, t)  np.roll(x, 1, axis=t)
+    np.stack([x], axis=t)  np.swapaxes(x, False, t)  x.transpose(t, False)  x.transpose((t, False))
+    np.squeeze(x, axis=t)
+    np.squeeze(x, axis=(t,))  np.expand_dims(x, t)  np.median(x, axis=t)  np.moveaxis(x, False, t)
+    np.roll(x, 1, axis=t)
     np.flip(x, axis=t)  np.diff(x, axis=t)  np.nansum(x, axis=t)  np.count_nonzero(x, axis=t)  np.average(x, axis=t)
     np.partition(x, 0, axis=t)  np.trace(x, 0, False, t)  np.append(x, x, axis=t)  np.delete(x, 0, axis=t)"""
 
@@ -23,7 +27,8 @@ def test_booleans_as_axes(text, t):
                           for module in (np, numpy)))
 
 
-OUTPUTS = """np.dot(x, x, out=z.T)  np.dot(x, x, out=z[::2, ::2])  np.dot(x, x, out=z[:2, :2].copy())  np.sum(x, 0, out=3)
+OUTPUTS = """np.dot(x, x, out=z.T)  np.dot(x, x, out=z[::2, ::2])  np.dot(x, x, out=z[:2, :2].copy())
+    np.sum(x, 0, out=3)
     np.linalg.multi_dot([x, x], out=z[::2, ::2])  np.mean(x, out=3)  np.std(x, out=3)  np.argmax(x, 0, out=3)
     np.argmax(x, 0, out=z[0, :2])  np.argmin(x, 0, out=np.zeros(2, "i4"))  np.concatenate([x, x], out=3)
     np.concatenate([x, x + 1j], out=np.zeros(3, "i4"))  np.concatenate([x, x], out=z)  np.nansum(x, out=3)"""
@@ -39,7 +44,8 @@ def test_outputs(text):
         assert_same_outcome(results[k], results[k + 2])
 
 
-@pytest.mark.parametrize("text", ["x.view(type=np.ndarray)", "x.view(int, np.ndarray)", "x.view(dtype=int, type=np.ndarray)",
+@pytest.mark.parametrize("text", ["x.view(type=np.ndarray)", "x.view(int, np.ndarray)",
+    "x.view(dtype=int, type=np.ndarray)",
                                   "x.view(type=int)", "x.view(type='a')", "x[(None,) * 65]", "x[(None,) * 70 + (0,)]",
                                   "x[(None,) * 66 + (..., 0)]"])
 def test_views(text):
@@ -65,7 +71,8 @@ def test_masks_of_reductions(text):
                           for module in (np, numpy)))
 
 
-@pytest.mark.parametrize("values", ["np.ones(3, 'c8')", "np.ones(3)", "np.ones(1)", "np.array(2.0)", "np.ones(3)[0]", "2.5", "[2.5]",
+@pytest.mark.parametrize("values", ["np.ones(3, 'c8')", "np.ones(3)", "np.ones(1)", "np.array(2.0)",
+    "np.ones(3)[0]", "2.5", "[2.5]",
                                     "np.ones(3, 'i1')", "[1 << 200]"])
 @pytest.mark.parametrize("name", ["putmask", "place"])
 def test_values_that_must_be_cast_safely(values, name):

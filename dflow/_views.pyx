@@ -530,9 +530,9 @@ def squeeze(ndarray self, axis=None):
     for i in range(self.ndim):
         drop[i] = axis is None and self.shape[i] == 1
     if axis is not None:
-        text = f"{'integers are' if isinstance(axis, tuple) else 'an integer is'} required for the axis"
-        text += " tuple elements" if isinstance(axis, tuple) else ""
-        for one in (axis if isinstance(axis, tuple) else (axis,)):
+        several = isinstance(axis, tuple)
+        text = "integers are required for the axis tuple elements" if several else "an integer is required for the axis"
+        for one in (axis if several else (axis,)):
             if self.ndim == 0 and one in (0, -1):
                 continue                    # as NumPy has it
             i = c_axis(one, self.ndim, text)

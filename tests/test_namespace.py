@@ -702,7 +702,8 @@ def test_base_and_writeable(view):
 
 @pytest.mark.parametrize("copy", [
     "np.array(x, order='F')", "np.zeros((3, 4), order='F')", "np.full((3, 4), 2., order='F')", "x.copy('F')",
-    "x.astype('f4', order='F')", "x.flatten('F')", "x.ravel('F')", "x.T.ravel()", "x[:, ::2].ravel()", "np.asfortranarray(x)",
+    "x.astype('f4', order='F')", "x.flatten('F')", "x.ravel('F')", "x.T.ravel()", "x[:, ::2].ravel()",
+    "np.asfortranarray(x)",
     "np.eye(3, order='F')", "np.asarray(x, order='F')", "np.nan_to_num(x.T.copy('K'))", "x.T.copy('K')", "x.T.copy()"])
 def test_a_copy_has_no_base_in_any_order(copy):
     answers = []

@@ -122,7 +122,12 @@ cdef object numpy_array(object x, object dtype):
     except ValueError as error:
         if "__array__ method not producing an array" not in str(error):
             raise
-    return x.__array__() if dtype is None and hasattr(type(x), "__array__") else np.asarray(with_numpy_arrays(x), dtype)
+        if not hasattr(type(x), "__array__"):
+            return np.asarray(with_numpy_arrays(x), dtype)
+        made = x.__array__()
+        if not hasattr(made, "asnumpy"):
+            raise
+    return made if dtype is None else np.asarray(made.asnumpy(), dtype)
 
 cdef object with_numpy_arrays(object x):
     if isinstance(x, (list, tuple)):

@@ -3,6 +3,7 @@
 import numpy as np
 cimport cython
 from libc.stdint cimport int64_t
+from libc.string cimport memcpy
 from dflow._graph cimport intp
 from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch
 from dflow._kernels cimport LONG, DOUBLE, DTYPES, code_of, native, numpy_array, sleep_kernel
@@ -192,28 +193,34 @@ def sleep(ndarray a, double seconds):
 cdef ndarray uninitialized(object shape, object dtype, object order, object device=None):
     """A new array; ValueError for a negative dimension, TypeError for a type that is no number."""
     cdef intp dims[MAXDIMS]
-    cdef intp swapped[MAXDIMS]
-    cdef int order_of_axes[MAXDIMS]
-    cdef int i, ndim, code = DOUBLE
+    cdef int ndim, code = DOUBLE
     check_device(device)
     ndim = parse_shape(shape, dims)
     check_dimensions(ndim, dims)
-    if dtype is not float:
+    if dtype is not None and dtype is not float:
         code = code_of(dtype)
     if order == "C":
         return new_array(code, ndim, dims)
     if order != "F":
         raise ValueError(f"only 'C' or 'F' order is permitted (got {order!r})")
-    for i in range(ndim):
-        order_of_axes[i] = ndim - 1 - i
-        swapped[i] = dims[ndim - 1 - i]
-    return owned(transposed(new_array(code, ndim, swapped), order_of_axes))
+    return in_fortran_order(code, ndim, dims)
 
-def empty(shape, dtype=float, order="C", *, device=None, like=None):
+cdef ndarray in_fortran_order(int code, int ndim, intp* shape):
+    cdef ndarray a = new_array(code, ndim, shape)
+    cdef intp* strides = strides_of(a)
+    cdef intp stride = a.itemsize
+    cdef int i
+    for i in range(ndim):
+        strides[i] = stride
+        if shape[i] > 0:
+            stride *= shape[i]
+    return close_view(a)
+
+def empty(shape, dtype=None, order="C", *, device=None, like=None):
     """An array with no particular values. The shape is a length or a tuple of them; order: "C" or "F"."""
     return uninitialized(shape, dtype, order, device)
 
-def zeros(shape, dtype=float, order="C", *, device=None, like=None):
+def zeros(shape, dtype=None, order="C", *, device=None, like=None):
     """Zeros, of a shape and type; see empty(). Waits for a shape that is an array."""
     cdef ndarray result = uninitialized(shape, dtype, order, device)
     fill_with(result, 0)
@@ -221,7 +228,7 @@ def zeros(shape, dtype=float, order="C", *, device=None, like=None):
 
 def ones(shape, dtype=None, order="C", *, device=None, like=None):
     """Ones, of a shape and type; see empty()."""
-    cdef ndarray result = uninitialized(shape, float if dtype is None else dtype, order, device)
+    cdef ndarray result = uninitialized(shape, dtype, order, device)
     fill_with(result, 1)
     return result
 
@@ -246,21 +253,21 @@ cdef ndarray filled(ndarray a, object value):
 
 cdef ndarray like(object a, object dtype, object order, object shape, object device):
     """An array of the same shape, type and memory order, but for what is given."""
-    cdef ndarray x
-    cdef int code
+    cdef intp dims[MAXDIMS]
+    cdef ndarray x = <ndarray>a if isinstance(a, ndarray) else as_array(np.empty_like(a, order="K"))
+    cdef int code = x.code if dtype is None else code_of(dtype), ndim = x.ndim
     check_device(device)
-    if not isinstance(a, ndarray):
-        a = np.asarray(a)
-        return uninitialized(a.shape if shape is None else shape, dtype or a.dtype.newbyteorder("="), "F" if order == "F" else "C")
-    x = a
-    code = x.code if dtype is None else code_of(dtype)
-    if shape is not None:
-        return uninitialized(shape, DTYPES[code], "F" if order == "F" else "C")
-    if order == "K" and not x.flags & C_CONTIGUOUS:
-        return new_like([x], code, x.ndim, x.shape)
+    if shape is None:
+        memcpy(dims, x.shape, ndim * sizeof(intp))
+    else:
+        ndim = parse_shape(shape, dims)
+        check_dimensions(ndim, dims)
+    order = known_order(order)
+    if order == "K" and ndim == x.ndim and not x.flags & C_CONTIGUOUS:
+        return new_like([x], code, ndim, dims)
     if order == "F" or (order == "A" and x.flags & F_CONTIGUOUS and not x.flags & C_CONTIGUOUS):
-        return uninitialized(shape_tuple(x), DTYPES[code], "F")
-    return new_array(code, x.ndim, x.shape)
+        return in_fortran_order(code, ndim, dims)
+    return new_array(code, ndim, dims)
 
 def empty_like(prototype, dtype=None, order="K", subok=True, shape=None, *, device=None):
     """An array of the same shape and type, with no particular values."""

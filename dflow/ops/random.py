@@ -25,7 +25,7 @@ from dflow._kernels import dtypes
 from dflow._random import KERNELS, Counter
 from dflow._small import LATER, as_scalar, at_once
 from dflow.ops.creation import arange
-from dflow.ops.fallback import any_of_ours, arrays_in, checked, plain, seen, stand_in, task
+from dflow.ops.fallback import any_of_ours, arrays_in, checked, plain, seen, stand_in, task, unwrap
 from dflow.ops.table import add_row
 
 SMALL = 4096                # of NumPy's generators, draws below this come at once
@@ -143,7 +143,7 @@ class Stream:
             seed = getattr(seed, name, seed)
         seed = getattr(seed, "seed_seq", seed)
         if not isinstance(seed, SeedSequence):
-            seed = SeedSequence(plain(seed))
+            seed = SeedSequence(unwrap(seed))
         self._seed = seed
         self._small = Generator(Philox(seed))
         key0, key1, low, high = SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0x64726177)).generate_state(4)

@@ -56,7 +56,7 @@ def lexsort(keys, axis=-1):
         raise TypeError("need sequence of keys with len > 0 in lexsort")
     if any(k.shape != keys[0].shape for k in keys):
         raise ValueError("all keys need to be the same shape")
-    if keys[0].ndim:
+    if keys[0].ndim or axis not in (-1, 0):
         normalize_axis_index(axis, keys[0].ndim)
     return task(lambda *keys: numpy.lexsort(keys, axis), *keys, shape=keys[0].shape, dtype=numpy.intp)
 

@@ -18,6 +18,7 @@ from dflow._kernels cimport (
     Scalar, BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, write_scalar, is_complex)
 from dflow._array cimport *
 from dflow._views cimport *
+from dflow._out import give
 from dflow._array import set_hook
 from dflow._quick cimport allocated, count_bytes, count_true, quick_kind, quick_ready, same_shape, NKINDS
 from dflow._ufunc cimport broadcast_shape, take_whole_region
@@ -830,10 +831,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     elif mode != "raise":
         raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
     result = get_selected(source if source.ndim else source.reshape(1), (slice(None),) * k + (values,))
-    if out is None:
-        return result
-    out[...] = result
-    return out
+    return give(result, out, "output array does not match result of ndarray.take", exchange=True)
 
 cdef void connect_selection():
     """Give ndarray its subscripts with arrays."""

@@ -12,7 +12,7 @@ from dflow._array cimport *
 from dflow._quick cimport allocated, count_true, quick_ready, same_shape
 from dflow._views cimport base_index, c_axis
 from dflow._array import set_hook
-from dflow._views import fill_numpy
+from dflow._out import fill_numpy, give
 from dflow._ufunc cimport along_axis, reduce, wrap
 from dflow._ufunc import NO_VALUE
 
@@ -46,6 +46,9 @@ cdef ndarray quick_join(list parts, int k, int code, int ndim, intp* shape):
     settings.inlined += 1
     return out
 
+cdef enum:
+    MOST = 0x7fffffff       # arrays to join
+
 def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
     """Arrays joined along an existing axis; axis None: flattened first. Each part is copied by a task of its own.
 
@@ -53,6 +56,10 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
     """
     if isinstance(out, np.ndarray):
         return fill_numpy(concatenate, out, arrays, axis, dtype=dtype, casting=casting)
+    if out is not None and not isinstance(out, ndarray):
+        raise TypeError("'out' must be an array")
+    if hasattr(type(arrays), "__len__") and len(arrays) > MOST:
+        raise ValueError(f"concatenate() only supports up to {MOST} arrays but got {len(arrays)}.")
     arrays = list(arrays)
     cdef list parts = [as_array(x) for x in arrays]
     cdef ndarray first, part, result
@@ -63,8 +70,6 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
         raise ValueError("need at least one array to concatenate")
     if out is not None and dtype is not None:
         raise TypeError("concatenate() only takes `out` or `dtype` as an argument, but both were provided.")
-    if out is not None and not isinstance(out, ndarray):
-        raise TypeError("'out' must be an array")
     if axis is None:
         if dtype is None and out is None:
             dtype = common_type(arrays, parts)
@@ -127,7 +132,7 @@ cdef int joined_code(list parts, object out, object dtype, object casting) excep
     if dtype is not None:
         code = code_of(dtype)
     if out is not None:
-        code = (<ndarray?>out).code
+        code = (<ndarray>out).code
     for part in parts:
         if part.code != code and not np.can_cast(DTYPES[part.code], DTYPES[code], casting):
             raise TypeError(f"Cannot cast array data from {DTYPES[part.code]!r} to {DTYPES[code]!r} according to the rule {casting!r}")
@@ -397,10 +402,7 @@ cdef object argextreme(object a, object axis, bint largest, bint keepdims, objec
     if keepdims:
         result = result.reshape((1,) * ndim if axis is None or ndim == 0 else
                                 shape_tuple(source)[:k] + (1,) + shape_tuple(source)[k + 1:])
-    if out is None:
-        return result
-    out[...] = result
-    return out
+    return give(result, out, f"output array does not match result of np.{'argmax' if largest else 'argmin'}.", exchange=True)
 
 cdef int code_of_index = code_of(INTP)
 cdef object add = wrap(np.add)

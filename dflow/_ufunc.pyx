@@ -12,7 +12,9 @@ from dflow._array cimport *
 from dflow._views cimport *
 from dflow._quick cimport *
 from dflow._small import LATER, SMALL, at_once
-from dflow._views import fill_numpy, open_window
+from dflow._out cimport assign_where, check_mask
+from dflow._out import fill_numpy, give, give_reduced, last_axes, no_scalars, only_output, to_end
+from dflow._views import open_window
 
 from numpy._core._exceptions import _UFuncInputCastingError, _UFuncOutputCastingError
 
@@ -204,7 +206,7 @@ cdef int check_outputs(ufunc u, Plan* p, tuple out, intp* shape, int ndim, objec
         if o.flags & READONLY:
             raise ValueError("output array is read-only")
         if o.code != p.codes[u.nin + k] and not np.can_cast(DTYPES[p.codes[u.nin + k]], DTYPES[o.code], casting):
-            raise cast_error(u, p.codes[u.nin + k], o.code, casting, k)
+            raise cast_error(u, p.codes[u.nin + k], o.code, casting, u.nin + k)
     for k in range(u.nout):
         if out[k] is None:
             continue
@@ -304,23 +306,6 @@ cdef ndarray clear_of(list results, ndarray a):
             return copy_of(a)
     return a
 
-cdef int assign_where(ndarray target, ndarray source, object where) except -1:
-    """Copy with a cast; where is True or a mask that broadcasts. The source is a fresh array of the target's shape."""
-    cdef Operand ops[3]
-    cdef intp shape[MAXDIMS]
-    cdef ndarray mask
-    if where is True:
-        return assign(target, source)
-    mask = <ndarray>where
-    if mask.st == target.st and may_overlap(mask, target):
-        mask = copy_of(mask)
-    memcpy(shape, target.shape, target.ndim * sizeof(intp))
-    fill_operand(&ops[0], source, target.ndim, shape, False)
-    fill_operand(&ops[1], mask, target.ndim, shape, False)
-    fill_operand(&ops[2], target, target.ndim, shape, True)
-    not_full(&ops[2], target)
-    return launch(masked_kernel(cast_kernel(source.code, target.code)), ops, 3, target.ndim, shape, NULL)
-
 # ---- generalized ufuncs ----------------------------------------------------------------------------------------
 
 cdef object parse_signature(str text):
@@ -356,10 +341,13 @@ cdef object call_core(ufunc u, tuple inputs, tuple out, object dtype, object cas
     for i in range(u.nin):
         a = arrays[i] = cast(<ndarray>arrays[i], p.codes[i])
         groups.append(core_names(u, i, a, missing))
-    sizes = core_sizes(u, arrays, groups)
-    for i in range(u.nin):
-        ndim = broadcast_shape((outer_part(<ndarray>arrays[i], <int>len(groups[i])),), shape, ndim)
-    results = core_results(u, p, arrays, out, casting, ndim, shape, sizes, groups, missing)
+    groups += [[name for name in names if name not in missing] for names in u.core[1]]
+    operands = arrays + list((None,) * u.nout if out is None else out)
+    sizes = core_sizes(u, operands, groups)
+    for i, a in enumerate(operands):
+        if a is not None:
+            ndim = broadcast_shape((outer_part(a, <int>len(groups[i])),), shape, ndim)
+    results = core_results(u, p, arrays, out, casting, ndim, shape, sizes, groups[u.nin:])
     fill_core(&core, u, arrays + results, groups, sizes, missing)
     for i in range(u.nin + u.nout):
         a = <ndarray>(arrays[i] if i < u.nin else results[i - u.nin])
@@ -376,33 +364,38 @@ cdef object call_core(ufunc u, tuple inputs, tuple out, object dtype, object cas
 cdef list core_names(ufunc u, int i, ndarray a, set missing):
     """The core dimensions that input i has; optional ones that it has no axes for go into `missing`."""
     cdef list names = list(u.core[0][i])
-    while len(names) > a.ndim:
-        optional = [name for name in names if name.endswith("?")]
-        if not optional:
-            raise ValueError(f"{u.name}: Input operand {i} does not have enough dimensions (has {a.ndim}, gufunc core with "
-                             f"signature {u.numpy.signature} requires {len(names)})")
-        names.remove(optional[0])
-        missing.add(optional[0])
-    return names
+    for name in [name for name in names if name.endswith("?")][:max(len(names) - a.ndim, 0)]:
+        names.remove(name)
+        missing.add(name)
+    return names                            # if they are still too many, core_sizes() says so
 
-cdef dict core_sizes(ufunc u, list arrays, list groups):
-    """Name of a core dimension: its length. A name that is a number is that length."""
+cdef str operand_text(ufunc u, int i):
+    return f"{u.name}: Input operand {i}" if i < u.nin else f"{u.name}: Output operand {i - u.nin}"
+
+cdef dict core_sizes(ufunc u, list operands, list groups):
+    """Name of a core dimension: its length. A name that is a number is that length. None stands for an output to be made."""
     cdef dict sizes = {}
     cdef ndarray a
     cdef int i, k
     for i, names in enumerate(groups):
-        a = <ndarray>arrays[i]
+        if operands[i] is None:
+            continue
+        if not isinstance(operands[i], ndarray):
+            raise TypeError("return arrays must be of ArrayType")
+        a = <ndarray>operands[i]
+        if len(names) > a.ndim:
+            raise ValueError(f"{operand_text(u, i)} does not have enough dimensions (has {a.ndim}, gufunc core with signature "
+                             f"{u.numpy.signature} requires {len(names)})")
         for k, name in enumerate(names):
             size = a.shape[a.ndim - <int>len(names) + k]
             if name.isdigit() and size != int(name) or sizes.setdefault(name, size) != size:
                 wanted = sizes.get(name, name)
-                raise ValueError(f"{u.name}: Input operand {i} has a mismatch in its core dimension {k}, with gufunc signature "
+                raise ValueError(f"{operand_text(u, i)} has a mismatch in its core dimension {k}, with gufunc signature "
                                  f"{u.numpy.signature} (size {size} is different from {wanted})")
     return sizes
 
-cdef list core_results(ufunc u, Plan* p, list arrays, tuple out, object casting, int ndim, intp* outer, dict sizes,
-                       list groups, set missing):
-    """An array for each output: the one of `out` where the loop can write to it. Adds to sizes and groups.
+cdef list core_results(ufunc u, Plan* p, list arrays, tuple out, object casting, int ndim, intp* outer, dict sizes, list groups):
+    """An array for each output: the one of `out` where the loop can write to it. Adds to sizes.
 
     outer: the shape of the ndim axes that the loop goes over.
     """
@@ -411,9 +404,7 @@ cdef list core_results(ufunc u, Plan* p, list arrays, tuple out, object casting,
     cdef ndarray o
     cdef list results = []
     memcpy(shape, outer, ndim * sizeof(intp))
-    for i, names in enumerate(u.core[1]):
-        names = [name for name in names if name not in missing]
-        groups.append(names)
+    for i, names in enumerate(groups):
         if ndim + len(names) > MAXDIMS:
             raise ValueError(f"maximum supported dimension for an ndarray is currently {MAXDIMS}, found {ndim + len(names)}")
         for k, name in enumerate(names):
@@ -547,8 +538,8 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
     cdef ndarray result, kept
     cdef int i, n = 1
     cdef intp total = 1
-    if where is not True and initial is NO_VALUE:
-        initial = u.numpy.identity
+    if where is not True and (initial is NO_VALUE or initial is None):
+        initial = u.numpy.identity if initial is NO_VALUE else None
         if initial is None:
             raise ValueError(f"reduction operation '{u.name}' does not have an identity, so to use a where mask one has to specify 'initial'")
     axes = axis_set(axis, a.ndim)
@@ -584,16 +575,14 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
         result = with_ones(result, axes, a.ndim)
     elif result.ndim == 0:
         result.flags |= SCALAR
-    return result if out is None else give_reduced(u, <ndarray?>out, result)
+    return result if out is None else give_reduced(u.name, result, out)
 
 cdef object start_of(ufunc u, object initial, intp total):
     """What a reduction of `total` elements starts from; None: from the first of them."""
-    if initial is not NO_VALUE:
-        return initial
-    identity = u.numpy.identity
+    identity = u.numpy.identity if initial is NO_VALUE else initial
     if total == 0 and identity is None:
         raise ValueError(f"zero-size array to reduction operation {u.name} which has no identity")
-    return identity if total == 0 or starts_from_identity(u) else None
+    return identity if total == 0 or initial is not NO_VALUE or starts_from_identity(u) else None
 
 cdef ndarray take_axes(ndarray a, list axes, Core* core):
     """The view of a without these axes, which become the core dimensions."""
@@ -614,14 +603,6 @@ cdef ndarray take_axes(ndarray a, list axes, Core* core):
         m = 1
     core.ndim = core.nsteps = merge_axes(core, m)
     return close_view(kept)
-
-cdef ndarray give_reduced(ufunc u, ndarray out, ndarray result):
-    if shape_tuple(out) != shape_tuple(result):
-        raise ValueError(f"output parameter for reduction operation {u.name} has the wrong number of dimensions: "
-                         f"Found {out.ndim} but expected {result.ndim}" if out.ndim != result.ndim else
-                         f"output parameter for reduction operation {u.name} has shape {shape_text(out)}, expected {shape_text(result)}")
-    assign(out, result)
-    return out
 
 cdef int merge_axes(Core* core, int m) noexcept:
     """Reduced axes, longest stride first, joined where one continues the other. The new number of them."""
@@ -673,14 +654,16 @@ cdef object accumulate(ufunc u, ndarray a, object axis, object dtype, object out
         raise ValueError("accumulate does not allow multiple axes")
     k = c_axis(0 if axis is None else axis, a.ndim, "an integer is required")
     a = cast(a, p.codes[1])
-    result = out if out is not None and (<ndarray?>out).code == p.codes[2] and shape_tuple(out) == shape_tuple(a) else None
+    if out is not None and shape_tuple(out) != shape_tuple(a):
+        raise ValueError("provided out is the wrong size for the accumulation.")
+    result = out if out is not None and (<ndarray>out).code == p.codes[2] else None
     if result is None:
         result = new_like([a], p.codes[2], a.ndim, a.shape)
     elif may_overlap(a, result) and not same_elements(a, result):
         a = copy_of(a)
     along_axis(accumulate_kernel(p.kernel, p.codes[0]), a, None, result, k)
     if out is not None and result is not out:
-        assign(<ndarray?>out, result)
+        assign(<ndarray>out, result)
         return out
     return result
 
@@ -816,8 +799,9 @@ cdef class ufunc:
             raise TypeError(f"{self.name}() got an unexpected keyword argument {next(iter(unknown))!r}")
         if signature is not None and dtype is not None:
             raise TypeError("cannot specify both 'signature' and 'dtype'")
-        if axes is not None or axis is not None or keepdims:
-            return self.call_with_axes(inputs, out, axes, axis, keepdims, dtype, casting, signature)
+        if out is Ellipsis:
+            return no_scalars(self(*inputs, where=where, dtype=dtype, casting=casting, order=order, signature=signature, axes=axes,
+                                   axis=axis, keepdims=keepdims, out=None))
         if len(inputs) > self.nin:
             if out is not None:
                 raise TypeError("cannot specify 'out' as both a positional and keyword argument")
@@ -833,7 +817,10 @@ cdef class ufunc:
             if all([o is None for o in out]):
                 out = None
             elif any([isinstance(o, np.ndarray) for o in out]):
-                return fill_numpy(self, out, *inputs, where=where, dtype=dtype, casting=casting, signature=signature)
+                return fill_numpy(self, out, *inputs, where=where, dtype=dtype, casting=casting, signature=signature, axes=axes,
+                                  axis=axis, keepdims=keepdims)
+        if axes is not None or axis is not None or keepdims:
+            return self.call_with_axes(inputs, out, axes, axis, keepdims, dtype, casting, signature)
         result = call(self, inputs, out, where, dtype, casting, signature)
         return result if order == "K" or out is not None else in_memory_order(result, order)
 
@@ -842,25 +829,31 @@ cdef class ufunc:
         if self.core is None:
             name = "axes" if axes is not None else "axis" if axis is not None else "keepdims"
             raise TypeError(f"{self.name}() got an unexpected keyword argument '{name}'")
-        if keepdims and self.core[1][0]:
-            raise TypeError(f"{self.name} does not support keepdims: its signature {self.numpy.signature} requires output 0 to have "
-                            f"{len(self.core[1][0])} core dimensions, but keepdims can only be used when all inputs have the same "
-                            "number of core dimensions and all outputs have no core dimensions.")
-        if axes is None:
-            axes = [(axis if axis is not None else -1,) for names in self.core[0] + self.core[1] if names]
-        axes = [entry if isinstance(entry, tuple) else (entry,) for entry in axes]
-        moved = [hooks["moveaxis"](as_array(x), entry, tuple(range(-len(entry), 0))) for x, entry in zip(inputs, axes)]
-        result = call(self, tuple(moved), None, True, dtype, casting, signature)
-        if keepdims:
-            result = hooks["expand_dims"](result, axes[0])
-        elif self.core[1][0]:
-            last = axes[len(axes) - 1]
-            result = hooks["moveaxis"](result, tuple(range(-len(last), 0)), last)
-        if out is None:
-            return result
-        out = out[0] if isinstance(out, tuple) else out
-        out[...] = result
-        return out
+        cdef list arrays = [as_array(x) for x in inputs], outs = list(out or (None,) * self.nout)
+        if not any([name.isdigit() for name in self.core[2]]):
+            given = {name: x for name, x in (("axes", axes), ("axis", axis), ("keepdims", keepdims or None)) if x is not None}
+            self.numpy(*[np.zeros((1,) * x.ndim, x.dtype) for x in arrays], **given)        # its errors
+        places = self.core_axes(arrays, axes, axis, keepdims)
+        moved = [to_end(x, place, False) for x, place in zip(arrays, places)]
+        targets = tuple([None if x is None else to_end(x, place, keepdims) for x, place in zip(outs, places[self.nin:])])
+        made = call(self, tuple(moved), out and targets, True, dtype, casting, signature)
+        for i, result in enumerate(made if isinstance(made, tuple) else (made,)):
+            place = places[self.nin + i]
+            if outs[i] is None:
+                outs[i] = hooks["expand_dims"](result, place) if keepdims else hooks["moveaxis"](result, last_axes(place), place)
+        return outs[0] if self.nout == 1 else tuple(outs)
+
+    def core_axes(self, list arrays, axes, axis, keepdims):
+        """For each operand a tuple of axes: what its core dimensions are, or are to become. The arguments are valid."""
+        cdef set missing = set()
+        cdef list groups = [core_names(self, i, x, missing) for i, x in enumerate(arrays)], places = []
+        for names in groups + [groups[0] if keepdims else [name for name in names if name not in missing] for names in self.core[1]]:
+            if axes is not None and len(places) < len(axes):
+                place = axes[len(places)]
+                places.append(place if isinstance(place, tuple) else (place,))
+            else:
+                places.append(last_axes(names) if axis is None else (axis,) * len(names))
+        return places
 
     def reduce(self, array, axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
         """The elements along an axis (several: a tuple; all: None) brought together; ValueError for none of them."""
@@ -873,21 +866,23 @@ cdef class ufunc:
             quick = quick_reduce(<Reduction*>self.reductions[code], <ndarray>array)
             if quick is not None:
                 return quick
-        out = one_output(out)
+        if out is Ellipsis:
+            return no_scalars(self.reduce(array, axis, dtype, None, keepdims, initial, where))
+        out = only_output(out)
         if isinstance(out, np.ndarray):
             return fill_numpy(self.reduce, out, array, axis, dtype, keepdims=keepdims, initial=initial, where=where)
         return reduce(self, as_array(array), axis, dtype, out, keepdims, initial, where)
 
     def accumulate(self, array, axis=0, dtype=None, out=None):
         """What reduce() would give up to each element along an axis."""
-        out = one_output(out)
+        out = only_output(out)
         if isinstance(out, np.ndarray):
             return fill_numpy(self.accumulate, out, array, axis, dtype)
         return accumulate(self, as_array(array), axis, dtype, out)
 
     def reduceat(self, array, indices, axis=0, dtype=None, out=None):
         """reduce() of the slices from each index to the next, or of one element where that is not larger. Waits for indices."""
-        out = one_output(out)
+        out = only_output(out)
         if isinstance(out, np.ndarray):
             return fill_numpy(self.reduceat, out, array, indices, axis, dtype)
         cdef ndarray a = as_array(array), index = contiguous(as_array_code(indices, code_of(INTP))), result
@@ -904,9 +899,7 @@ cdef class ufunc:
         shape[k] = index.shape[0]
         result = new_array(p.codes[2], a.ndim, shape)
         along_axis(reduceat_kernel(p.kernel, p.codes[0]), a, index, result, k)
-        if out is not None:
-            assign(<ndarray?>out, result)
-        return result if out is None else out
+        return give(result, out, f"non-broadcastable output operand doesn't match the broadcast shape {shape_text(result)}")
 
     def outer(self, a, b, **keywords):
         """Each element of a with each of b: of shape a.shape + b.shape."""
@@ -935,6 +928,8 @@ cdef class ufunc:
                             f"{self.numpy.signature}.")
         if self.nout != 1:
             raise ValueError("Only single output ufuncs supported at this time")
+        if isinstance(a, np.ndarray):
+            return self.at_with_casts(a, indices, b)
         if not isinstance(a, ndarray):
             raise TypeError("first operand must be array")
         target = a
@@ -949,8 +944,7 @@ cdef class ufunc:
             values = as_array(b)
             p = self.plan((target.code, kind_of(b if type(b) in (int, float, complex) else values)))
         if p.codes[0] != target.code or p.codes[self.nin] != target.code:       # a cast at each step: NumPy does it
-            self.at_with_casts(target, indices, b if type(b) in (int, float, complex) else values)
-            return
+            return self.at_with_casts(target, indices, b if type(b) in (int, float, complex) else values)
         offsets = hooks["offsets"](target, indices)
         memcpy(shape, offsets.shape, offsets.ndim * sizeof(intp))
         fill_operand(&ops[0], offsets, offsets.ndim, shape, False)
@@ -966,12 +960,12 @@ cdef class ufunc:
         not_full(&ops[n], target)           # it is also read
         launch(at_kernel(p.kernel, self.nin, target.code), ops, n + 1, offsets.ndim, shape, NULL)
 
-    def at_with_casts(self, ndarray target, indices, b):
-        """at() where the loop has other types than the target. Waits for everything."""
+    def at_with_casts(self, target, indices, b):
+        """at() where the loop has other types than the target, or that is an array of NumPy's. Waits for everything."""
         items = indices if isinstance(indices, tuple) else (indices,)
         items = tuple([x.asnumpy() if isinstance(x, ndarray) else x for x in items])
         b = () if b is None else (b.asnumpy() if isinstance(b, ndarray) else b,)
-        self.numpy.at(open_window(target), items, *b)
+        self.numpy.at(open_window(target) if isinstance(target, ndarray) else target, items, *b)
 
     @property
     def nargs(self):

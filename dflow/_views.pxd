@@ -10,8 +10,6 @@ cdef ndarray without_axis(ndarray a, int axis)                          # at ind
 cdef ndarray outer_part(ndarray a, int ncore)                           # without the last ncore axes
 cdef ndarray with_ones(ndarray a, list axes, int ndim)                  # axes of length 1 put in
 cdef object base_index(ndarray a, object key)                           # basic indexing, or NotImplemented
-cdef int check_mask(ndarray mask, ndarray a) except -1                  # a reduction's `where`
-cdef object one_output(object out)                                      # TypeError for what is no array
 cdef int c_axis(object axis, int ndim, str text=*) except -1            # normalize_axis, which takes no booleans
 cdef int fill_with(ndarray v, object value) except -1                   # v[...] = number
 

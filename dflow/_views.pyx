@@ -119,7 +119,7 @@ cdef bint split_strides(ndarray a, ndarray v, bint fortran) noexcept:
             for k in range(j - 1, first, -1):
                 out[k - 1] = out[k] * shape[k]
     for k in range(j, v.ndim):              # trailing axes of length 1
-        out[k] = out[j - 1] if j else a.itemsize
+        out[k] = a.itemsize if j == 0 else out[j - 1] * shape[j - 1] if fortran else out[j - 1]
     return True
 
 cdef ndarray reshaped(ndarray a, int ndim, intp* shape):
@@ -947,55 +947,3 @@ cdef class FlatIterator:
             if 0 <= i < self.base.size:
                 return element(self.base, flat_offset(self.base, i))
         return self.chosen(key)
-
-# ---- NumPy arrays as `out` --------------------------------------------------------------------------------------------
-
-cdef int check_mask(ndarray mask, ndarray a) except -1:
-    """A reduction's `where` must not have more elements than what is reduced."""
-    cdef int i, skip = a.ndim - mask.ndim
-    if skip < 0:
-        raise ValueError("input operand has more dimensions than allowed by the axis remapping")
-    for i in range(mask.ndim):
-        if a.shape[skip + i] == 1 and mask.shape[i] != 1:
-            target = np.broadcast_shapes(shape_tuple(a), shape_tuple(mask))
-            raise ValueError(f"non-broadcastable operand with shape {shape_text(a)} doesn't match the broadcast shape "
-                             + str(target).replace(" ", ""))
-    return 0
-
-cdef object one_output(object out):
-    """What a reduction writes to, if anything: an array of ours or NumPy's, which may be alone in a tuple."""
-    if isinstance(out, tuple):
-        out = out[0]
-    if out is not None and not isinstance(out, (ndarray, np.ndarray)):
-        raise TypeError("return arrays must be of ArrayType")
-    return out
-
-def fill_numpy(function, out, *args, **keywords):
-    """function(*args, out=out, **keywords) where `out`, or some of a tuple, are NumPy arrays.
-
-    Arrays of ours take the results in their place; these are waited for, and copied.
-    """
-    outs = out if isinstance(out, tuple) else (out,)
-    ours = [as_array(x) if isinstance(x, np.ndarray) else x for x in outs]
-    for x in outs:
-        if isinstance(x, np.ndarray) and not x.flags.writeable:
-            raise ValueError("output array is read-only")
-    results = function(*args, out=tuple(ours) if isinstance(out, tuple) else ours[0], **keywords)
-    results = list(results) if isinstance(results, tuple) else [results]
-    for i, x in enumerate(outs):
-        if isinstance(x, np.ndarray):
-            x[...] = ours[i].asnumpy()
-            results[i] = x
-    return results[0] if len(results) == 1 else tuple(results)
-
-for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, fill, resize, setflags, __copy__, __deepcopy__, __reduce__, item, tolist, tobytes, getfield, setfield):
-    attach(_method.__name__, _method)
-set_hook("reshape", reshape)
-set_hook("iterator", Iterator)
-
-def connect_indexing():
-    """Give ndarray its subscripts."""
-    global index_get, index_item, index_set
-    index_get = get_index
-    index_item = index_first
-    index_set = set_index

@@ -19,7 +19,7 @@ LAYERS = [
     ["ops", "engine", "devices", "profiler"],
     ["_index", "_make", "_operators", "_order"],
     ["_ufunc"],
-    ["_quick", "_views", "_random", "_host", "_small"],
+    ["_quick", "_views", "_random", "_host", "_small", "_out"],
     ["_share"],
     ["_array"],
     ["_launch"],

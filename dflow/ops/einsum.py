@@ -11,6 +11,7 @@ from collections import namedtuple
 import numpy
 
 from dflow._array import array as as_array
+from dflow._array import ndarray
 from dflow._make import in_order
 from dflow._small import LATER, SMALL, at_once, bare
 from dflow._views import broadcast_to, diagonal_of, known_order
@@ -62,6 +63,7 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
             return result
     numpy.can_cast(float, float, casting)               # its own error for a rule that there is not
     arrays, plan = _planned(operands, optimize)
+    count = len(arrays)
     arrays = _cast(arrays, dtype, casting)
     if order == "A":
         order = "F" if all(x.flags.fnc or x.ndim < 2 for x in arrays) and any(x.flags.fnc for x in arrays) else "C"
@@ -76,6 +78,7 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
     result = arrays[0] if plan.last is None else _prepared(arrays[0], plan.last)
     if out is None:
         return in_order(result, order)
+    _check_output(result, out, casting, count)
     out[...] = result
     return out
 
@@ -88,6 +91,20 @@ def _few(subscripts):
     if comma:
         return SMALL if first == second else FEW        # each element once
     return SMALL if arrow and left.isalpha() and len(right) < len(set(left)) else -1
+
+
+def _check_output(result, out, casting, operand):
+    """What NumPy says of an `out` that the result does not fit in."""
+    if not isinstance(out, (ndarray, numpy.ndarray)):
+        raise TypeError("keyword parameter out must be an array for einsum")
+    if out.ndim != result.ndim:
+        raise ValueError("out parameter does not have the correct number of dimensions, "
+                         f"has {out.ndim} but should have {result.ndim}")
+    if not out.flags.writeable:
+        raise ValueError("operand array with iterator write flag set is read-only")
+    if not numpy.can_cast(result.dtype, out.dtype, casting):
+        raise TypeError(f"Iterator requested dtype could not be cast from {result.dtype!r} to {out.dtype!r}, "
+                        f"the operand {operand} dtype, according to the rule '{casting}'")
 
 
 def _cast(arrays, dtype, casting):

@@ -9,6 +9,7 @@ import numpy
 from dflow._array import array as as_array
 from dflow._array import empty, ndarray, set_hook
 from dflow._index import where
+from dflow._out import check_out
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to
 from dflow.ops.table import add_row, method, op
@@ -91,6 +92,10 @@ def round(a, decimals=0, out=None):
     """Rounded to so many decimals; to even when halfway. Integers and bools keep their type."""
     a = as_array(a)
     decimals = operator.index(decimals)
+    if out is not None:
+        check_out(out, "output must be an array")
+        if out.size != a.size:
+            raise ValueError("invalid output shape")
     kind = a.dtype.kind
     if kind in "iu":
         return _round_integers(a, decimals, out)
@@ -192,7 +197,7 @@ def isclose(a, b, rtol=1.0e-5, atol=1.0e-8, equal_nan=False):
     y = float(y) if isinstance(y, int) else y if isinstance(y, (float, complex)) else _inexact(y)
     _check_tolerances(atol, rtol)
     with numpy.errstate(invalid="ignore"):
-        close = absolute(x - y) <= atol + rtol * absolute(y)
+        close = abs(x - y) <= atol + rtol * abs(y)          # not absolute(), which makes arrays of numbers
         result = (close & isfinite(y)) | (x == y)
         if equal_nan:
             result = result | (isnan(x) & isnan(y))

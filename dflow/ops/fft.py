@@ -16,6 +16,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from dflow._array import array as as_array
 from dflow._array import empty, window
 from dflow._host import host
+from dflow._out import check_out
 from dflow._scipy import extension, find
 from dflow._small import LATER, at_once
 from dflow.ops.creation import roll
@@ -155,6 +156,7 @@ def _submit(fill, a, result):
 def _give(out, result):
     if out is None:
         return result
+    check_out(out)
     out[...] = result
     return out
 

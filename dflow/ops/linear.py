@@ -8,6 +8,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array import array as as_array
 from dflow._array import ndarray
+from dflow._out import check_out
 from dflow._ufunc import wrap_ufunc
 from dflow._views import diagonal
 from dflow.ops.elementwise import multiply
@@ -32,7 +33,7 @@ def give(out, result):
         return result
     if not isinstance(out, (ndarray, numpy.ndarray)):
         raise TypeError("'out' must be an array")
-    if out.ndim != result.ndim or out.dtype != result.dtype or not out.flags.c_contiguous:
+    if out.ndim != result.ndim or out.dtype != result.dtype or not (out.flags.c_contiguous and out.flags.writeable):
         raise ValueError("output array is not acceptable (must have the right datatype, number of dimensions, "
                          "and be a C-Array)")
     if out.shape != result.shape:
@@ -149,6 +150,8 @@ def kron(a, b):
 @op("a", "a, 1", "f, 0, 1, 2", "i", "v", "a, dtype='f4'", "i.astype('i1')", "a, -1", close=True, method=True)
 def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     """The sum along a diagonal of two axes."""
+    if out is not None:
+        check_out(out, "output must be an array")
     return add_reduce(diagonal(a, offset, axis1, axis2), -1, machine_order(dtype), out)
 
 

@@ -7,6 +7,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from dflow import _index, _order
 from dflow._array import array as as_array
 from dflow._array import ndarray
+from dflow._out import check_out, give_reduced
 from dflow._small import as_scalar
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to
@@ -147,7 +148,7 @@ def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Tru
     result = _variance(as_array(a), axis, dtype, out, ddof, keepdims, where, mean, correction)
     root = wrap_ufunc(numpy.sqrt)
     if out is not None or result.ndim:
-        return root(result, out=result, casting="unsafe")
+        return root(result, out=result)
     return root(result).astype(result.dtype, copy=False)
 
 
@@ -231,7 +232,7 @@ def along_axes(a, weights, axis):
 @op("a", "a, axis=0", "f, (0, 1)", "f, axis=1, keepdims=True", "i, 1", "a, 0, np.zeros(4)", "e", "b")
 def ptp(a, axis=None, out=None, keepdims=False):
     """The largest minus the smallest element along axes."""
-    return wrap_ufunc(numpy.subtract)(max(a, axis, None, keepdims), min(a, axis, None, keepdims), out=out)
+    return wrap_ufunc(numpy.subtract)(max(a, axis, out, keepdims), min(a, axis, None, keepdims), out=out)
 
 
 op("a", "i", "b", "a, axis=0", "f, axis=(0, 1)", "f, axis=1, keepdims=True", "e", "c", "n",
@@ -259,6 +260,8 @@ RUNS = ("a", "a, 0", "i, axis=1", "i.astype('i1'), 0", "f, axis=2", "b, 0", "a, 
 
 def _running(accumulate, a, axis, dtype, out):
     a = as_array(a)
+    if out is not None:
+        check_out(out, "output must be an array")
     if axis is None:
         a, axis = a.ravel(), 0
     if isinstance(axis, bool):
@@ -437,10 +440,7 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=
         result = _divided(add_reduce(deviation, axis, dtype, None, keepdims), count)
         result = _index.where(count <= 0, numpy.nan, result)
     warn_where(count <= 0, "Degrees of freedom <= 0 for slice.", result)
-    if out is None:
-        return as_scalar(result)
-    out[...] = result
-    return out
+    return give_reduced("add", as_scalar(result), out)
 
 
 @op(*NANS, "n, 0, ddof=1", close=True)

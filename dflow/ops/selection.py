@@ -10,6 +10,7 @@ from dflow import _index, _order
 from dflow._array import array as as_array
 from dflow._array import ndarray
 from dflow._make import converted
+from dflow._out import give
 from dflow._small import SMALL, as_scalar
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to, diagonal, diagonal_of, is_scalar
@@ -127,10 +128,7 @@ def choose(a, choices, out=None, mode="raise"):
     result = broadcast_to(arrays[-1].astype(dtype, copy=False), shape).copy()
     for k in range(n - 1):
         result = _index.where(index == k, arrays[k].astype(dtype, copy=False), result)
-    if out is None:
-        return as_scalar(result)
-    out[...] = result
-    return out
+    return give(as_scalar(result), out, "choose: invalid shape for output array.", TypeError)
 
 
 @method("choose", small=SMALL)

@@ -7,7 +7,9 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from dflow._array import array as as_array
 from dflow._array import ndarray
+from dflow._out import give_reduced
 from dflow._small import SMALL
+from dflow._ufunc import wrap_ufunc
 from dflow.ops.fallback import plain, stand_in, task
 from dflow.ops.linear import dot
 from dflow.ops.reductions import along_axes, average
@@ -23,7 +25,7 @@ def _kept(a, axis, keepdims):
     return tuple(1 if k in axes else n for k, n in enumerate(a.shape) if keepdims or k not in axes)
 
 
-def _reduced(function, a, axis, keepdims, out, lead=(), **keywords):
+def _reduced(function, a, axis, keepdims, lead=(), **keywords):
     """function(a, axis=...) as a task; `lead` is what its shape begins with.
 
     Its type, and its errors, are those of NumPy's answer to something of the same type and number of axes.
@@ -35,8 +37,12 @@ def _reduced(function, a, axis, keepdims, out, lead=(), **keywords):
         options = {key: stand_in(x, (1,) * x.ndim if key == "weights" else None) for key, x in keywords.items()}
         return numpy.asarray(function(tiny, axis=axis, **options)).dtype
 
-    result = task(function, a, axis=axis, keepdims=keepdims, shape=lambda: lead + _kept(a, axis, keepdims), dtype=dtype,
-                  **keywords)
+    return task(function, a, axis=axis, keepdims=keepdims, shape=lambda: lead + _kept(a, axis, keepdims), dtype=dtype,
+                **keywords)
+
+
+def _stored(result, out):
+    """result, or `out`, into whose shape it is broadcast, with a copy of it."""
     if out is None:
         return result
     out[...] = result
@@ -46,13 +52,13 @@ def _reduced(function, a, axis, keepdims, out, lead=(), **keywords):
 @op(*METHODS, "a, 0, np.zeros(4)", kind="host", close=True, small=SMALL)
 def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     """The middle element along axes, or the mean of the middle two."""
-    return _reduced(numpy.median, a, axis, keepdims, out)
+    return give_reduced("add", _reduced(numpy.median, a, axis, keepdims), out)
 
 
 @op("n", "n, axis=0", "n, 1, keepdims=True", kind="host", close=True, small=SMALL)
 def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     """The median along axes of what is not NaN."""
-    return _reduced(numpy.nanmedian, a, axis, bool(keepdims), out)
+    return _stored(_reduced(numpy.nanmedian, a, axis, bool(keepdims)), out)
 
 
 def _quantile(function, a, q, axis, out, method, keepdims, weights):
@@ -63,7 +69,10 @@ def _quantile(function, a, q, axis, out, method, keepdims, weights):
         keywords["weights"] = weights
     if type(q) not in (int, float):                     # numbers leave the type to the array
         q = q if isinstance(q, ndarray) and not q.is_ready() else numpy.asarray(plain(q))
-    return _reduced(function, a, axis, bool(keepdims), out, numpy.shape(q), q=q, method=method, **keywords)
+    result = _reduced(function, a, axis, bool(keepdims), numpy.shape(q), q=q, method=method, **keywords)
+    if out is None or function in (numpy.nanpercentile, numpy.nanquantile) or result.dtype.kind != "f":
+        return _stored(result, out)
+    return wrap_ufunc(numpy.add)(result, -0.0, out=out)         # NumPy's last step, too, is an addition
 
 
 QUANTILES = ("a, 0.5", "f, 0.3", "h, 0.5, 0", "f, [0.2, 0.4]", "f, np.float64(0.3)", "h, 1", "f, np.array(0.3)",

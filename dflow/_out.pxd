@@ -1,0 +1,6 @@
+"""`out=` and `where=`: see _out.pyx."""
+
+from dflow._array cimport ndarray
+
+cdef int check_mask(ndarray mask, ndarray a) except -1                  # a reduction's `where`
+cdef int assign_where(ndarray target, ndarray source, object where) except -1

@@ -1,0 +1,127 @@
+"""`out=` and `where=`: what may be written to, and how a result gets there."""
+
+import numpy as np
+from libc.string cimport memcpy
+from dflow._graph cimport intp
+from dflow._launch cimport MAXDIMS, Operand, launch
+from dflow._kernels cimport cast_kernel, masked_kernel
+from dflow._array cimport *
+
+cpdef int check_out(object out, str kind="return arrays must be of ArrayType") except -1:
+    """TypeError for what is no array, ValueError for one that cannot be written to."""
+    if not isinstance(out, (ndarray, np.ndarray)):
+        raise TypeError(kind)
+    if not out.flags.writeable:
+        raise ValueError("output array is read-only")
+    return 0
+
+def give(result, out, str mismatch, error=ValueError, bint exchange=False):
+    """result, or `out` with a copy of it. An error with the text `mismatch` where their shapes differ.
+
+    exchange: TypeError where the type of `out` has values that the result's has not.
+    """
+    if out is None:
+        return result
+    check_out(out, "output must be an array")
+    if out.shape != result.shape:
+        raise error(mismatch)
+    if exchange and not np.can_cast(out.dtype, result.dtype, "safe"):
+        raise TypeError(f"Cannot cast array data from {out.dtype!r} to {result.dtype!r} according to the rule 'safe'")
+    out[...] = result
+    return out
+
+def give_reduced(str name, result, out):
+    """The result of a reduction by a ufunc of that name, or `out` with a copy of it."""
+    if out is None:
+        return result
+    check_out(out)
+    if out.shape != result.shape:
+        raise ValueError(f"output parameter for reduction operation {name} has the wrong number of dimensions: "
+                         f"Found {out.ndim} but expected {result.ndim}" if out.ndim != result.ndim else
+                         f"output parameter for reduction operation {name} has shape {shape_text(as_array(out))}, expected "
+                         f"{shape_text(as_array(result))}")
+    out[...] = result
+    return out
+
+def no_scalars(result):
+    """What out=... asks for: 0-d arrays where NumPy would have scalars."""
+    for x in result if isinstance(result, tuple) else (result,):
+        (<ndarray?>x).flags &= ~SCALAR
+    return result
+
+def last_axes(axes):
+    """So many axes at the end."""
+    return tuple(range(-len(axes), 0))
+
+def to_end(x, tuple axes, bint drop):
+    """x with axes moved to the end, or, where they are of length 1, without them."""
+    return x.squeeze(axes) if drop else hooks["moveaxis"](x, axes, last_axes(axes))
+
+cpdef object only_output(object out):
+    """The one array that `out` names, by itself or in a tuple, or None."""
+    if isinstance(out, tuple):
+        if len(out) != 1:
+            raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
+        out = out[0]
+    if out is not None:
+        check_out(out)
+    return out
+
+cdef int check_mask(ndarray mask, ndarray a) except -1:
+    """A reduction's `where` must not have more elements than what is reduced."""
+    cdef int i, skip = a.ndim - mask.ndim
+    if skip < 0:
+        raise ValueError("input operand has more dimensions than allowed by the axis remapping")
+    for i in range(mask.ndim):
+        if a.shape[skip + i] == 1 and mask.shape[i] != 1:
+            target = np.broadcast_shapes(shape_tuple(a), shape_tuple(mask))
+            raise ValueError(f"non-broadcastable operand with shape {shape_text(a)} doesn't match the broadcast shape "
+                             + str(target).replace(" ", ""))
+    return 0
+
+def fill_numpy(function, out, *args, **keywords):
+    """function(*args, out=out, **keywords) where `out`, or some of a tuple, are NumPy arrays.
+
+    Arrays of ours take the results in their place; these are waited for, and copied.
+    """
+    outs = out if isinstance(out, tuple) else (out,)
+    ours = [as_array(x) if isinstance(x, np.ndarray) else x for x in outs]
+    for x in outs:
+        if isinstance(x, np.ndarray):
+            check_out(x)
+    results = function(*args, out=tuple(ours) if isinstance(out, tuple) else ours[0], **keywords)
+    results = list(results) if isinstance(results, tuple) else [results]
+    for i, x in enumerate(outs):
+        if isinstance(x, np.ndarray):
+            x[...] = ours[i].asnumpy()
+            results[i] = x
+    return results[0] if len(results) == 1 else tuple(results)
+
+for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, fill, resize, setflags, __copy__, __deepcopy__, __reduce__, item, tolist, tobytes, getfield, setfield):
+    attach(_method.__name__, _method)
+set_hook("reshape", reshape)
+set_hook("iterator", Iterator)
+
+def connect_indexing():
+    """Give ndarray its subscripts."""
+    global index_get, index_item, index_set
+    index_get = get_index
+    index_item = index_first
+    index_set = set_index
+
+cdef int assign_where(ndarray target, ndarray source, object where) except -1:
+    """Copy with a cast; where is True or a mask that broadcasts. The source is a fresh array of the target's shape."""
+    cdef Operand ops[3]
+    cdef intp shape[MAXDIMS]
+    cdef ndarray mask
+    if where is True:
+        return assign(target, source)
+    mask = <ndarray>where
+    if mask.st == target.st and may_overlap(mask, target):
+        mask = copy_of(mask)
+    memcpy(shape, target.shape, target.ndim * sizeof(intp))
+    fill_operand(&ops[0], source, target.ndim, shape, False)
+    fill_operand(&ops[1], mask, target.ndim, shape, False)
+    fill_operand(&ops[2], target, target.ndim, shape, True)
+    not_full(&ops[2], target)
+    return launch(masked_kernel(cast_kernel(source.code, target.code)), ops, 3, target.ndim, shape, NULL)

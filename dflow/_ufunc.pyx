@@ -904,17 +904,17 @@ cdef class ufunc:
     def outer(self, a, b, **keywords):
         """Each element of a with each of b: of shape a.shape + b.shape."""
         cdef ndarray x, y
-        cdef intp shape[MAXDIMS]
+        cdef int n
         if self.core is not None:
             raise TypeError("method outer is not allowed in ufunc with non-trivial signature")
         if self.nin != 2:
             raise ValueError("outer product only supported for binary functions")
         x = as_array(a)
         y = as_array(b)
-        memcpy(shape, x.shape, x.ndim * sizeof(intp))
-        for i in range(y.ndim):
-            shape[x.ndim + i] = 1
-        return self(reshaped(x, x.ndim + y.ndim, shape), y, **keywords)
+        n = x.ndim + y.ndim
+        if n > MAXDIMS:
+            raise ValueError(f"maximum supported dimension for an ndarray is currently {MAXDIMS}, found {n}")
+        return self(with_ones(x, list(range(x.ndim, n)), n), y, **keywords)
 
     def at(self, a, indices, b=None):
         """Apply to a at the indices, in place and unbuffered: repeated indices count each time. Waits for indices."""

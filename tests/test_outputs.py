@@ -211,3 +211,11 @@ def test_a_seed_may_be_an_element():
 def test_lexsort_of_scalars(axis):
     assert_same_outcome(*(outcome(lambda module=module: module.lexsort((module.array(1),), axis=axis))
                           for module in (np, numpy)))
+
+
+def test_outer_of_many_axes():
+    for ndim in 32, 33:
+        assert_same_outcome(*(outcome(lambda module=module: module.add.outer(*[module.ones((1,) * ndim)] * 2))
+                              for module in (np, numpy)))
+    assert_same(np.subtract.outer(np.arange(6).reshape(2, 3).T, np.arange(2)),
+                numpy.subtract.outer(numpy.arange(6).reshape(2, 3).T, numpy.arange(2)))

@@ -97,18 +97,6 @@ def fill_numpy(function, out, *args, **keywords):
             results[i] = x
     return results[0] if len(results) == 1 else tuple(results)
 
-for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, fill, resize, setflags, __copy__, __deepcopy__, __reduce__, item, tolist, tobytes, getfield, setfield):
-    attach(_method.__name__, _method)
-set_hook("reshape", reshape)
-set_hook("iterator", Iterator)
-
-def connect_indexing():
-    """Give ndarray its subscripts."""
-    global index_get, index_item, index_set
-    index_get = get_index
-    index_item = index_first
-    index_set = set_index
-
 cdef int assign_where(ndarray target, ndarray source, object where) except -1:
     """Copy with a cast; where is True or a mask that broadcasts. The source is a fresh array of the target's shape."""
     cdef Operand ops[3]

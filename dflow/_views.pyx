@@ -947,3 +947,15 @@ cdef class FlatIterator:
             if 0 <= i < self.base.size:
                 return element(self.base, flat_offset(self.base, i))
         return self.chosen(key)
+
+for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, fill, resize, setflags, __copy__, __deepcopy__, __reduce__, item, tolist, tobytes, getfield, setfield):
+    attach(_method.__name__, _method)
+set_hook("reshape", reshape)
+set_hook("iterator", Iterator)
+
+def connect_indexing():
+    """Give ndarray its subscripts."""
+    global index_get, index_item, index_set
+    index_get = get_index
+    index_item = index_first
+    index_set = set_index

@@ -378,10 +378,6 @@ cdef object argextreme(object a, object axis, bint largest, bint keepdims, objec
     cdef intp shape[MAXDIMS]
     cdef int i, k = 0, n = 0, ndim = source.ndim
     cdef Kernel* kernel = extremes[largest][source.code]
-    if out is not None and not isinstance(out, (ndarray, np.ndarray)):
-        raise TypeError("output must be an array")
-    if out is not None and not np.can_cast(out.dtype, INTP):
-        raise TypeError(f"Cannot cast array data from {out.dtype!r} to {INTP!r} according to the rule 'safe'")
     if kernel == NULL:
         kernel = extremes[largest][source.code] = argextreme_kernel(source.code, largest)
     if axis is not None:

@@ -913,7 +913,7 @@ cdef class ufunc:
         y = as_array(b)
         n = x.ndim + y.ndim
         if n > MAXDIMS:
-            raise ValueError(f"maximum supported dimension for an ndarray is currently {MAXDIMS}, found {n}")
+            raise ValueError(f"maximum supported dimension for an ndarray is {MAXDIMS}, but `{self.__name__}.outer()` result would have {n}.")
         return self(with_ones(x, list(range(x.ndim, n)), n), y, **keywords)
 
     def at(self, a, indices, b=None):

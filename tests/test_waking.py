@@ -34,7 +34,7 @@ def engine(request):      # (workers, the microseconds by which tasks begin late
 
 def arrays():
     """A small one, and one of which the sines are worth a worker."""
-    return np.ones(100), np.array(numpy.linspace(0, 1, 20_000))
+    return np.ones(100), np.array(numpy.linspace(0, 1, 60_000))
 
 
 # Each ends with something that is worth waking a worker for: less than that is left to whoever reads it.
@@ -43,7 +43,7 @@ WORK = {"a group": lambda x: np.sin(np.sin(x)),
         "tasks": lambda x: [*(np.cumsum(x) for k in range(6)), np.sin(x)],
         "a chain": lambda x: np.sin(np.cumsum(np.sin(np.cumsum(x)))),
         "a split kernel": lambda x: np.sin(np.tile(x, 20)),
-        "a product": lambda x: x.reshape(200, 100) @ x.reshape(100, 200)}
+        "a product": lambda x: x.reshape(200, 300) @ x.reshape(300, 200)}
 
 
 def all_but(held):      # wakes nobody

@@ -385,7 +385,8 @@ def pad(array, pad_width, mode="constant", **kwargs):
     kwargs = unwrap(kwargs)
     like = numpy.pad(stand_in(a, tuple(min(n, 1) for n in a.shape)), 0, mode, **kwargs)     # or its errors
     shape = tuple(n + before + after for n, (before, after) in zip(a.shape, width))
-    return task(numpy.pad, a, pad_width=width or 0, mode=mode, shape=shape, dtype=like.dtype, **kwargs)
+    result = task(numpy.pad, a, pad_width=width or 0, mode=mode, shape=shape, dtype=like.dtype, **kwargs)
+    return result.copy("F") if a.flags.fnc else result
 
 
 def _pad_width(pad_width, ndim):

@@ -1,5 +1,6 @@
 """Warnings that depend on values: given at the call when these are there, else no later than a read of the result."""
 
+import builtins
 import os
 import sys
 import warnings
@@ -120,7 +121,8 @@ _CALL = (lambda function, args, keywords: function(*args, **keywords)).__code__
 def _posing(caller):
     """A function that calls another one, and says it is the caller's line."""
     code = _CALL.replace(co_filename=caller["filename"], co_firstlineno=caller["lineno"], co_name="<submitted>")
-    return FunctionType(code, {"__name__": caller["module"], "__warningregistry__": caller["registry"]})
+    names = {"__name__": caller["module"], "__warningregistry__": caller["registry"], "__builtins__": builtins}
+    return FunctionType(code, names)
 
 
 def _caller():

@@ -215,7 +215,8 @@ def test_lexsort_of_scalars(axis):
 
 def test_outer_of_many_axes():
     for ndim in 32, 33:
-        assert_same_outcome(*(outcome(lambda module=module, ndim=ndim: module.add.outer(*[module.ones((1,) * ndim)] * 2))
+        shape = (1,) * ndim
+        assert_same_outcome(*(outcome(lambda module=module, shape=shape: module.add.outer(*[module.ones(shape)] * 2))
                               for module in (np, numpy)))
     assert_same(np.subtract.outer(np.arange(6).reshape(2, 3).T, np.arange(2)),
                 numpy.subtract.outer(numpy.arange(6).reshape(2, 3).T, numpy.arange(2)))

@@ -798,6 +798,8 @@ cdef int write_wrapped(object number, int code, char* p) except -1:
         memcpy(p, cnp.PyArray_DATA(wrapped), itemsizes[code])
     return 0
 
+cdef bint takes_to_few = np.lib.NumpyVersion(np.__version__) < "2.5.0"      # types of `out`; later ones cast
+
 def take(a, indices, axis=None, out=None, mode="raise"):
     """Elements, or subarrays along an axis, at the given indices. Waits for the indices only."""
     cdef ndarray source = as_array(a), result
@@ -831,7 +833,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     elif mode != "raise":
         raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
     result = get_selected(source if source.ndim else source.reshape(1), (slice(None),) * k + (values,))
-    return give(result, out, "output array does not match result of ndarray.take", exchange=True)
+    return give(result, out, "output array does not match result of ndarray.take", exchange=takes_to_few)
 
 cdef void connect_selection():
     """Give ndarray its subscripts with arrays."""

@@ -397,6 +397,14 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     return norm(x, ord, axis, keepdims)
 
 
+def _spoilt(x):
+    """Which of the matrices have an element that is not a number."""
+    return any_reduce(_isnan(x), (-2, -1), None, None)
+
+
+_SPOILT_IS_NAN = numpy.lib.NumpyVersion(numpy.__version__) >= "2.5.0"         # the condition of nan; before, an error
+
+
 @op("m", "m, 1", "m, 'fro'", "np.ones((2, 2))", "np.ones((2, 2)), 1", "a", "a, 1", "m, -2", "m, -np.inf", "e", "v",
     "np.stack([m, np.ones((3, 3)), m * np.nan]), 'fro'", "np.stack([m, m * 0]), 2", "m, 'x'", "m, 3", "m * 1j, 1",
     "m.astype('f4'), 1", "i[:, :3], np.inf", "m * np.nan", "n[:, :3], 1", "m.astype('f2')", small=FEW)
@@ -407,15 +415,15 @@ def cond(x, p=None):
         raise LinAlgError("cond is not defined on empty arrays")
     with numpy.errstate(all="ignore"):
         if p in (None, 2, -2):
-            s = svdvals(x)
+            zero = numpy.asarray(0, x.dtype)
+            s = svdvals(where(_spoilt(x)[..., None, None], zero, x) if _SPOILT_IS_NAN and x.ndim > 1 else x)
             r = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
         else:
             x = _matrices(x, True)
             r = norm(x, p, (-2, -1)) * norm(_inv_or_nan(x.astype("D" if x.dtype.kind == "c" else "d")), p, (-2, -1))
             r = r.astype(x.real.dtype, copy=False)
     # What is not a number is infinite, unless it comes from elements that are none.
-    spoilt = any_reduce(_isnan(x), (-2, -1), None, None)
-    return as_scalar(where(_isnan(r) & ~spoilt, numpy.asarray(numpy.inf, r.dtype), r))
+    return as_scalar(where(_isnan(r) & ~_spoilt(x), numpy.asarray(numpy.inf, r.dtype), r))
 
 
 @op("[a, a.T, a]", "[a, v]", "[v[:3], a, a.T, v[:3]]", "[a]", "[a, a]", small=FEW)

@@ -55,8 +55,6 @@ cdef ndarray copy_of(ndarray a)                                         # C orde
 cdef ndarray contiguous(ndarray a)                                      # itself, when it is
 cdef int assign(ndarray target, ndarray source) except -1               # with broadcasting and cast
 cdef tuple shape_tuple(ndarray a)
-cdef int parse_shape(object shape, intp* out) except -1                 # returns ndim
-cdef int normalize_axis(object axis, int ndim, str prefix=*) except -1  # AxisError
 
 cdef ndarray transposed(ndarray a, int* order)
 cdef inline ndarray owned(ndarray v):       # a view of all of a new array, in place of that
@@ -68,7 +66,6 @@ cdef object numpy_window(ndarray a, bint write=*, object base=*)         # a Num
 cdef ndarray part(ndarray a, int which)                                 # real (0) or imaginary part, as a view
 cdef int become(ndarray self, ndarray other) except -1                  # in place
 cdef ndarray broadcast_same(ndarray a)                                  # a fresh view of all of a
-cdef int check_dimensions(int ndim, intp* shape) except -1
 
 # ---- operands of kernels, waiting
 cdef int fill_operand(Operand* o, ndarray a, int ndim, intp* shape, bint write) noexcept

@@ -19,17 +19,15 @@ from dflow._graph cimport (
     regions_overlap)
 from dflow._launch cimport Operand, MAXDIMS, launch, copy_out, size_bits
 from dflow._memory cimport add_int, before_trimming
+from dflow._shape cimport parse_shape, check_dimensions
 from dflow._kernels cimport (
     BOOL, NCODES, DTYPES, itemsizes, code_of, code_of_num, numpy_array, is_complex, is_integer, real_code, cast_kernel, read_scalar)
 
 cnp.import_array()
 
-from numpy.exceptions import AxisError, ComplexWarning
+from numpy.exceptions import ComplexWarning
 
 cdef extern from "Python.h":
-    Py_ssize_t PyNumber_AsSsize_t(object, object) except? -1
-    bint PyLong_CheckExact(object)
-    bint PyIndex_Check(object)
     object PyObject_Init(PyObject*, PyTypeObject*)
     PyObject** PyObject_GET_WEAKREFS_LISTPTR(object)
 
@@ -338,45 +336,6 @@ cdef tuple shape_tuple(ndarray a):
         return (a.shape[0], a.shape[1])
     return tuple([a.shape[i] for i in range(a.ndim)])
 
-cdef int parse_shape(object shape, intp* out) except -1:
-    cdef int ndim = 0
-    if PyLong_CheckExact(shape):
-        out[0] = PyNumber_AsSsize_t(shape, ValueError)
-        return 1
-    elif isinstance(shape, (tuple, list)):
-        items = shape
-    elif shape is None:
-        raise TypeError("Use () not None as shape arguments")
-    elif not hasattr(shape, "__iter__") and not PyIndex_Check(shape):
-        raise TypeError(f"expected a sequence of integers or a single integer, got {str(shape)!r}")
-    elif not hasattr(shape, "__iter__") or (isinstance(shape, ndarray) and (<ndarray>shape).ndim == 0):
-        items = (shape,)
-    else:
-        items = tuple(shape)
-    if len(items) > MAXDIMS:
-        raise ValueError(f"maximum supported dimension for an ndarray is currently {MAXDIMS}, found {len(items)}")
-    for item in items:
-        if not PyIndex_Check(item):
-            raise TypeError(f"'{type(item).__name__}' object cannot be interpreted as an integer")
-        if isinstance(item, bool):
-            raise TypeError("an integer is required")
-        out[ndim] = PyNumber_AsSsize_t(item, ValueError)
-        ndim += 1
-    return ndim
-
-cdef int check_dimensions(int ndim, intp* shape) except -1:
-    cdef int i
-    for i in range(ndim):
-        if shape[i] < 0:
-            raise ValueError("negative dimensions are not allowed")
-    return 0
-
-cdef int normalize_axis(object axis, int ndim, str prefix=None) except -1:
-    cdef Py_ssize_t i = PyNumber_AsSsize_t(axis, OverflowError)
-    if i < -ndim or i >= ndim:
-        raise AxisError(i, ndim, prefix)
-    return <int>(i + ndim if i < 0 else i)
-
 # ---- regions and overlap ---------------------------------------------------------------------------------------
 
 cdef void region_of_view(ndarray a, Region* r) noexcept:
@@ -661,8 +620,12 @@ cdef class ndarray:
 
     @property
     def dtype(self):
-        """NumPy's dtype of the elements."""
+        """NumPy's dtype of the elements. Assignment takes the same bytes as another one, in place: see view()."""
         return DTYPES[self.code]
+
+    @dtype.setter
+    def dtype(self, value):
+        become(self, <ndarray>hooks["view"](self, np.dtype(value)))
 
     @property
     def ndim(self):

@@ -9,6 +9,7 @@ from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch
 from dflow._kernels cimport LONG, DOUBLE, DTYPES, code_of, native, numpy_array, sleep_kernel
 from dflow._array cimport *
 from dflow._quick cimport allocated
+from dflow._shape cimport parse_shape, check_dimensions
 from dflow._views cimport fill_with
 from dflow._views import known_order
 from dflow._array import set_hook

@@ -9,6 +9,7 @@ from dflow._graph cimport Kernel, intp, writable, storage_allocate
 from dflow._launch cimport MAXDIMS
 from dflow._kernels cimport BOOL, DOUBLE, DTYPES, INTP, code_of, write_scalar, sort_kernel, long_sort_kernels, argextreme_kernel
 from dflow._array cimport *
+from dflow._shape cimport normalize_axis
 from dflow._quick cimport allocated, count_true, quick_ready, same_shape
 from dflow._views cimport base_index, c_axis
 from dflow._array import set_hook

@@ -2,10 +2,11 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
-from dflow._array cimport ndarray, new_array, fill_operand, parse_shape, check_dimensions, check_writable, shape_tuple, wait_write
+from dflow._array cimport ndarray, new_array, fill_operand, check_writable, shape_tuple, wait_write
 from dflow._graph cimport Kernel, intp, loop_t, ELEMENTWISE
 from dflow._kernels cimport DOUBLE, itemsizes, kernel_new, read_scalar
 from dflow._launch cimport Operand, launch, fill_constant, fill_index
+from dflow._shape cimport parse_shape, check_dimensions
 
 cdef extern from "_distributions.h" nogil:
     ctypedef struct Range:

@@ -4,6 +4,7 @@ import operator
 
 import numpy as np
 from cpython.slice cimport PySlice_Check
+from cpython.type cimport PyType_Check
 from libc.string cimport memcmp, memcpy, memset
 from libc.stdint cimport int64_t, uint8_t
 from dflow._memory cimport block_zeros
@@ -14,6 +15,7 @@ from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch
 from dflow._kernels cimport (
     Scalar, BOOL, DOUBLE, DTYPES, itemsizes, code_of, is_complex, is_integer, cast_kernel, write_scalar, read_scalar)
 from dflow._array cimport *
+from dflow._shape cimport parse_shape, check_dimensions, normalize_axis
 from dflow._array import array, attach, set_hook
 from dflow._share import share
 from numpy.exceptions import ComplexWarning
@@ -630,10 +632,13 @@ def view(ndarray self, dtype=None, type=None):
     """The same bytes, as another type; of the same size, unless the last axis is contiguous. `type`: ndarray, if any."""
     cdef ndarray v
     cdef int code, last
+    if PyType_Check(dtype) and issubclass(dtype, ndarray):
+        type, dtype = dtype, None
     if type is not None and type is not ndarray:
-        np.empty(0).view(type=type)             # its error
+        if not issubclass(type, ndarray):
+            np.empty(0).view(type=type)         # its error
         raise TypeError(f"dflow arrays are of one class: {type.__name__} is not supported")
-    if dtype is None or dtype is ndarray:
+    if dtype is None:
         return broadcast_same(self)
     code = code_of(dtype)
     v = broadcast_same(self)
@@ -951,6 +956,7 @@ cdef class FlatIterator:
 for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, fill, resize, setflags, __copy__, __deepcopy__, __reduce__, item, tolist, tobytes, getfield, setfield):
     attach(_method.__name__, _method)
 set_hook("reshape", reshape)
+set_hook("view", view)
 set_hook("iterator", Iterator)
 
 def connect_indexing():

@@ -22,6 +22,7 @@ LAYERS = [
     ["_quick", "_views", "_random", "_host", "_small", "_out"],
     ["_share"],
     ["_array"],
+    ["_shape"],
     ["_launch"],
     ["_kernels", "_engine"],
     ["_workers"],

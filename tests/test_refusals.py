@@ -44,9 +44,8 @@ def test_outputs(text):
         assert_same_outcome(results[k], results[k + 2])
 
 
-@pytest.mark.parametrize("text", ["x.view(type=np.ndarray)", "x.view(int, np.ndarray)",
-    "x.view(dtype=int, type=np.ndarray)",
-                                  "x.view(type=int)", "x.view(type='a')", "x[(None,) * 65]", "x[(None,) * 70 + (0,)]",
+@pytest.mark.parametrize("text", ["x.view(type=np.ndarray)", "x.view(np.ndarray)", "x.view(int, np.ndarray)",
+                                  "x.view(dtype=int, type=np.ndarray)", "x.view(type=int)", "x.view(type='a')", "x[(None,) * 65]", "x[(None,) * 70 + (0,)]",
                                   "x[(None,) * 66 + (..., 0)]"])
 def test_views(text):
     assert_same_outcome(*(outcome(lambda module=module: eval(text, {"np": module, "x": module.ones((2, 3))}))
@@ -92,3 +91,30 @@ def test_the_one_element_of_an_array_without_axes_repeated():
         assert module.repeat(x, 2, 0).tolist() == module.repeat(x, 2, -1).tolist() == [3, 3]
         with pytest.raises(numpy.exceptions.AxisError):
             module.repeat(x, 2, 1)
+
+
+def test_there_are_no_views_of_subclasses():
+    class Sub(np.ndarray):
+        pass
+
+    for arguments in ((Sub,), (None, Sub), (float, Sub)):
+        with pytest.raises(TypeError, match="^dflow arrays are of one class: Sub is not supported$"):
+            np.ones(3).view(*arguments)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "complex128", "c8", float, None])
+@pytest.mark.parametrize("text", ["np.arange(4.0)", "np.arange(8.0).reshape(2, 4)[:, ::2]", "np.ones((2, 3)).T"])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")       # NumPy's, of doing this
+def test_the_dtype_is_set_in_place(text, dtype):
+    """As a view of the same bytes would have it; the array it is a view of stays as it is."""
+
+    def change(module):
+        x = eval(text, {"np": module})
+        y = x[...]
+        y.dtype = dtype
+        assert x.dtype == float
+        assert (y.dtype, y.shape) == ((z := x.view(np.dtype(dtype))).dtype, z.shape)
+        y[...] = 0
+        return x
+
+    assert_same_outcome(outcome(lambda: change(np)), outcome(lambda: change(numpy)))

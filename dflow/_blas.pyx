@@ -11,6 +11,7 @@ import sys
 import threading
 
 from libc.limits cimport INT_MAX
+from libc.math cimport sqrt
 from libc.string cimport memcpy
 from dflow._memory cimport spin_lock, spin_unlock
 from dflow._openblas import environment
@@ -28,6 +29,7 @@ cdef extern from "<dlfcn.h>" nogil:
 ctypedef void (*gemm_t)(char*, char*, int*, int*, int*, void*, void*, int*, void*, int*, void*, void*, int*) noexcept nogil
 
 ctypedef void (*gemv_t)(char*, int*, int*, void*, void*, int*, void*, int*, void*, void*, int*) noexcept nogil
+ctypedef void (*syrk_t)(char*, char*, int*, int*, void*, void*, int*, void*, void*, int*) noexcept nogil
 ctypedef int (*get_t)() noexcept nogil
 ctypedef void (*set_t)(int) noexcept nogil
 
@@ -41,6 +43,7 @@ cdef enum:
 
 cdef gemm_t gemms[4]            # sgemm, dgemm, cgemm, zgemm; NULL before load_blas()
 cdef gemv_t gemvs[4]
+cdef syrk_t syrks[4]
 cdef bint loaded = False
 cdef get_t get_threads = NULL
 cdef set_t set_threads = NULL
@@ -89,9 +92,11 @@ cdef int _load() except -1:
         if table is None:
             gemms[i] = <gemm_t>_address(library, f"scipy_{letter}gemm_")
             gemvs[i] = <gemv_t>_address(library, f"scipy_{letter}gemv_")
+            syrks[i] = <syrk_t>_address(library, f"scipy_{letter}syrk_")
         else:
             gemms[i] = <gemm_t>_capsule(table[f"{letter}gemm"])
             gemvs[i] = <gemv_t>_capsule(table[f"{letter}gemv"])
+            syrks[i] = <syrk_t>_capsule(table[f"{letter}syrk"])
     _find_threads(library)
     loaded = True
     return 0
@@ -212,14 +217,14 @@ cdef bint plain(intp rows, intp columns, intp row_step, intp column_step, int it
         return True
     return False
 
-cdef bint symmetric(char** args, intp* dims, intp* steps) noexcept nogil:
-    """x @ x.T: NumPy computes half of it."""
-    return args[0] == args[1] and dims[1] == dims[3] and steps[0] == steps[3] and steps[1] == steps[2]
+cdef bint symmetric(char** args, intp* dims, intp* core) noexcept nogil:
+    """x @ x.T: half of it is the other half's mirror image."""
+    return args[0] == args[1] and dims[1] == dims[3] and core[0] == core[3] and core[1] == core[2]
 
 cdef bint blas_takes(Product* w, char** args, intp* dims, intp* core, char* how_a, int* lead_a, char* how_b, int* lead_b) noexcept nogil:
     """Whether tiles of the product are worth BLAS, and their memory is as it wants it; then how a and b look to it."""
     cdef intp m = dims[1], n = dims[2], p = dims[3]
-    if gemms[0] == NULL or not worth_blas(m, n, p) or n >= INT_MAX or symmetric(args, dims, core):
+    if gemms[0] == NULL or not worth_blas(m, n, p) or n >= INT_MAX:
         return False
     if p == 1:
         if not spaced(core[2], w.itemsize) or not spaced(core[4], w.itemsize):
@@ -257,6 +262,9 @@ cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp s
         tile = k % (rows * columns)
         for i in range(3):
             at[i] = args[i] + matrix * steps[i]
+        if by_blas and symmetric(at, dims, core):
+            product_band(w.code, at, dims, core, how_a, lead_a, how_b, lead_b, tile, rows * columns)
+            continue
         top = m * (tile // columns) // rows
         left = p * (tile % columns) // columns
         part[1] = m * (tile // columns + 1) // rows - top
@@ -289,6 +297,45 @@ cdef void multiply(int code, char** args, intp* dims, char how_a, int lead_a, ch
     enter_blas()
     gemms[code](&how_b, &how_a, &p, &m, &n, one_of(code), args[1], &lead_b, args[0], &lead_a, zero_of(code), args[2], &lead_out)
     leave_blas()
+
+cdef void product_band(int code, char** args, intp* dims, intp* core, char how_a, int lead_a, char how_b, int lead_b,
+                       intp band, intp bands) noexcept nogil:
+    """One of the bands of rows of x @ x.T, up to its diagonal, and its mirror image: of as many elements as the others."""
+    cdef intp top = <intp>(dims[1] * sqrt(<double>band / bands)), bottom = <intp>(dims[1] * sqrt((band + 1.0) / bands))
+    cdef intp part[4]
+    cdef char* at[3]
+    cdef char upper = c"U", how = c"T" if how_a == c"N" else c"N"
+    cdef int rows = <int>(bottom - top), n = <int>dims[2], lead_out = <int>(core[4] // core[5])
+    memcpy(part, dims, sizeof(part))
+    at[0] = args[0] + top * core[0]
+    at[1] = args[1]
+    at[2] = args[2] + top * core[4]
+    part[1] = rows
+    part[3] = top
+    if top > 0:
+        multiply(code, at, part, how_a, lead_a, how_b, lead_b, lead_out)
+    enter_blas()
+    syrks[code](&upper, &how, &rows, &n, one_of(code), at[0], &lead_a, zero_of(code), at[2] + top * core[5], &lead_out)
+    leave_blas()
+    if core[5] == 4:
+        mirror(<float*>args[2], top, bottom, lead_out)
+    elif core[5] == 8:
+        mirror(<double*>args[2], top, bottom, lead_out)
+    else:
+        mirror(<double complex*>args[2], top, bottom, lead_out)
+
+ctypedef fused element:         # by its size
+    float
+    double
+    double complex
+
+cdef void mirror(element* x, intp top, intp bottom, intp lead) noexcept nogil:
+    """What is left of the diagonal in rows [top, bottom), above it too; in squares that fit into the cache."""
+    cdef intp i, j, left
+    for left in range(0, bottom, 32):
+        for i in range(top, bottom):
+            for j in range(left, min(left + 32, i)):
+                x[j * lead + i] = x[i * lead + j]
 
 cdef inline bint spaced(intp step, int itemsize) noexcept nogil:
     """Whether BLAS takes a vector with this step."""

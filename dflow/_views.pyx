@@ -635,7 +635,7 @@ def view(ndarray self, dtype=None, type=None):
     if PyType_Check(dtype) and issubclass(dtype, ndarray):
         type, dtype = dtype, None
     if type is not None and type is not ndarray:
-        if not issubclass(type, ndarray):
+        if not (PyType_Check(type) and issubclass(type, ndarray)):
             np.empty(0).view(type=type)         # its error
         raise TypeError(f"dflow arrays are of one class: {type.__name__} is not supported")
     if dtype is None:

@@ -122,7 +122,19 @@ def test_with_its_own_transpose(dtype):
                     lambda np, x, y: x.T[::-1] @ x[:, ::-1], lambda np, x, y: x @ x.T.conj()):
         check(x, x, n=600, product=product, settings=ANY_WORKERS[:4])
     x = draw((3, 200, 130), dtype)
-    check(x, x, product=lambda np, x, y: x @ np.swapaxes(x, 1, 2), settings=ANY_WORKERS[:4])
+    for product in (lambda np, x, y: x @ np.swapaxes(x, 1, 2), lambda np, x, y: x @ np.swapaxes(x[:1], 1, 2),
+                    lambda np, x, y: x[1] @ np.swapaxes(x, 1, 2)):
+        check(x, x, product=product, settings=ANY_WORKERS[:4])
+
+
+@pytest.mark.parametrize("layout", ["C", "Fortran", "rows of a larger one", "columns of a larger one", "every second row"])
+@pytest.mark.parametrize("shape", [(20, 3000), (97, 300), (317, 33), (1100, 40)])
+def test_a_product_with_its_own_transpose_is_symmetric(shape, layout):
+    """To the last bit, as NumPy's is, where BLAS takes the layout."""
+    for dtype in DTYPES:
+        x = LAYOUTS[layout](np, np.array(draw(shape, dtype)))
+        for product in (x @ x.T, x.T @ x):
+            assert (product == product.T).all()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

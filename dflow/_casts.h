@@ -6,6 +6,7 @@
 #include <string.h>
 #include <numpy/npy_common.h>
 #include <numpy/halffloat.h>
+#include "_move.h"
 
 typedef struct { npy_float re, im; } c_float;
 typedef struct { npy_double re, im; } c_double;
@@ -49,7 +50,7 @@ static void copy_loop(char **args, npy_intp const *dims, npy_intp const *steps, 
     char *ip = args[0], *op = args[1];
     npy_intp n = dims[0], is = steps[0], os = steps[1], size = (npy_intp)data;
     if (is == size && os == size) {
-        memmove(op, ip, n * size);
+        move_bytes(op, ip, n * size);
         return;
     }
     if (is == 0 && n > 1) {

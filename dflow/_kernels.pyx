@@ -30,6 +30,9 @@ cdef extern from "_sincos.h" nogil:
     int sincos_ways()
     void sincos_use(int)
 
+cdef extern from "_move.h" nogil:
+    void move_bytes(char* to, const char* source, size_t n)
+
 cdef extern from "_casts.h":
     ctypedef void (*cast_loop)(char**, intp*, intp*, void*) noexcept nogil
     cast_loop cast_loops[18][18]
@@ -637,7 +640,7 @@ cdef struct Sorting:
 cdef inline void gather_row(char* to, char* p, intp n, intp step, int itemsize) noexcept nogil:
     cdef intp i
     if step == itemsize:
-        memcpy(to, p, n * itemsize)
+        move_bytes(to, p, n * itemsize)
     else:
         for i in range(n):
             memcpy(to + i * itemsize, p + i * step, itemsize)

@@ -17,6 +17,9 @@ from dflow._out import fill_numpy, give
 from dflow._ufunc cimport along_axis, reduce, wrap
 from dflow._ufunc import NO_VALUE
 
+cdef extern from "_move.h":
+    void move_bytes(char* to, const char* source, size_t n)
+
 cnp.import_array()
 
 # ---- joining ---------------------------------------------------------------------------------------------------
@@ -42,7 +45,7 @@ cdef ndarray quick_join(list parts, int k, int code, int ndim, intp* shape):
     for part in parts:
         size = part.size // outer * part.itemsize
         for i in range(outer):
-            memcpy(target + i * pitch, data_of(part) + i * size, size)
+            move_bytes(target + i * pitch, data_of(part) + i * size, size)
         target += size
     settings.inlined += 1
     return out
@@ -243,7 +246,7 @@ def small_repeat(ndarray a, intp repeats, int axis):
             if size == 8:
                 (<int64_t*>target)[0] = (<int64_t*>source)[0]
             else:
-                memcpy(target, source, size)
+                move_bytes(target, source, size)
             target += size
         source += size
     settings.inlined += 1

@@ -1,6 +1,6 @@
 """Matrix products in tiles, through SciPy's BLAS, on dflow's own workers."""
 
-from dflow._graph cimport intp, loop_t
+from dflow._graph cimport Kernel, intp, loop_t
 
 cdef struct Product:            # the data of a product's kernel
     loop_t loop                 # NumPy's, for what BLAS does not take, and for small products
@@ -13,4 +13,7 @@ cdef int load_blas() except -1                                              # GI
 cdef intp product_pieces(intp* dims) noexcept nogil
 cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp start, intp stop) noexcept nogil
 cdef void product_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil
+cdef int guard_blas(Kernel* k, object ufunc) except -1                       # of NumPy's linear algebra: one thread each
+cdef void enter_numpy_blas(bint alone) noexcept nogil
+cdef void leave_numpy_blas(bint alone) noexcept nogil
 cdef void blas_after_fork() noexcept

@@ -7,19 +7,31 @@ first product that needs it, with the kernels that suit the CPU best: OpenBLAS p
 
 import ctypes
 import os
+import re
 import sys
 import threading
 
 from libc.limits cimport INT_MAX
 from libc.math cimport sqrt
+from libc.stdlib cimport calloc
 from libc.string cimport memcpy
 from dflow._memory cimport spin_lock, spin_unlock
 from dflow._openblas import environment
 from dflow._scipy import extension, linked
 
+import numpy as np           # in the environment of _openblas
+
 cdef extern from "Python.h":
     void* PyCapsule_GetPointer(object, const char*) except? NULL
     const char* PyCapsule_GetName(object) except? NULL
+
+cdef extern from "<pthread.h>" nogil:
+    ctypedef struct pthread_rwlock_t:
+        pass
+    int pthread_rwlock_init(pthread_rwlock_t*, void*)
+    int pthread_rwlock_rdlock(pthread_rwlock_t*)
+    int pthread_rwlock_wrlock(pthread_rwlock_t*)
+    int pthread_rwlock_unlock(pthread_rwlock_t*)
 
 cdef extern from "<dlfcn.h>" nogil:
     ctypedef struct Dl_info:
@@ -39,19 +51,28 @@ cdef enum:
     VECTOR_TILE = 1 << 17       # whose tiles have about so many
     TILE = 512                  # rows and columns of a tile, at most about so many,
     LEAST_TILE = 96             # and at least so many
+    ONE_THREAD = 8192           # elements up to which OpenBLAS never uses several
+    ALONE = 900                 # rows of a matrix from which LAPACK gains by all threads: fewer are faster with one
+    ALONE_PRODUCTS = 256        # the same where most of the work is products: an inverse, many right-hand sides
     OPENMP = 2                  # what OpenBLAS's get_parallel() says when it is built on OpenMP
 
 cdef gemm_t gemms[4]            # sgemm, dgemm, cgemm, zgemm; NULL before load_blas()
 cdef gemv_t gemvs[4]
 cdef syrk_t syrks[4]
 cdef bint loaded = False
-cdef get_t get_threads = NULL
-cdef set_t set_threads = NULL
 cdef int tiles_wanted           # of a product, at least, if it is large enough
-cdef int lock = 0               # over:
-cdef int callers = 0            # threads inside BLAS
-cdef int threads_before = 0     # what is to be restored when the last of them leaves
 _config = {}                    # of the library
+
+cdef struct Library:            # a copy of OpenBLAS; zeros: it is another BLAS
+    get_t get_threads
+    set_t set_threads
+    int lock                    # over:
+    int callers                 # threads inside, that are to have one thread each
+    int threads_before          # what is to be restored when the last of them leaves
+
+cdef Library scipy_blas, numpy_blas
+cdef pthread_rwlock_t numpy_lock        # exclusive for whoever uses all of its threads
+pthread_rwlock_init(&numpy_lock, NULL)
 
 cdef bint worth_blas(intp m, intp n, intp p) noexcept nogil:
     if m == 1 or p == 1:
@@ -65,8 +86,7 @@ def _wanted_coretype():
     own = os.environ.get("DFLOW_BLAS_CORETYPE")
     if own is not None:
         return own or None
-    import numpy
-    features = getattr(numpy._core._multiarray_umath, "__cpu_features__", {})
+    features = getattr(np._core._multiarray_umath, "__cpu_features__", {})
     return "SKYLAKEX" if "OPENBLAS_CORETYPE" not in os.environ and features.get("AVX512_SKX") else None
 
 cdef int load_blas() except -1:
@@ -97,7 +117,9 @@ cdef int _load() except -1:
             gemms[i] = <gemm_t>_capsule(table[f"{letter}gemm"])
             gemvs[i] = <gemv_t>_capsule(table[f"{letter}gemv"])
             syrks[i] = <syrk_t>_capsule(table[f"{letter}syrk"])
-    _find_threads(library)
+    name = _find_threads(&scipy_blas, library)
+    if name is not None:
+        _describe(library, name)
     loaded = True
     return 0
 
@@ -112,54 +134,76 @@ cdef void* _address(library, str name) except? NULL:
         address = ctypes.cast(function, ctypes.c_void_p).value
     return <void*>address
 
-cdef int _find_threads(library) except -1:
-    """The functions that tell and set the threads of SciPy's BLAS, when that is OpenBLAS. One that is built on OpenMP has
-    other counts in each thread: it is left alone."""
-    global get_threads, set_threads
-    cdef Dl_info where
+cdef object _find_threads(Library* b, library):
+    """The functions that tell and set its threads, when it is OpenBLAS; one that is built on OpenMP has other counts in each
+    thread, and is left alone. What their names are like, or None."""
     for name in ("scipy_openblas_{}", "scipy_openblas_{}64_", "openblas_{}", "openblas_{}64_"):
         if hasattr(library, name.format("set_num_threads")) and getattr(library, name.format("get_parallel"))() != OPENMP:
-            get_threads = <get_t>_address(library, name.format("get_num_threads"))
-            set_threads = <set_t>_address(library, name.format("set_num_threads"))
-            describe = getattr(library, name.format("get_config")), getattr(library, name.format("get_corename"))
-            for function in describe:
-                function.restype = ctypes.c_char_p
-            version, kernels = (function().decode() for function in describe)
-            dladdr(<void*>get_threads, &where)
-            _config.update(library=os.path.realpath(os.fsdecode(where.dli_fname)), version=version.split()[1], kernels=kernels)
-            break
+            b.get_threads = <get_t>_address(library, name.format("get_num_threads"))
+            b.set_threads = <set_t>_address(library, name.format("set_num_threads"))
+            return name
+    return None
+
+cdef int _describe(library, name) except -1:
+    cdef Dl_info where
+    describe = getattr(library, name.format("get_config")), getattr(library, name.format("get_corename"))
+    for function in describe:
+        function.restype = ctypes.c_char_p
+    version, kernels = (function().decode() for function in describe)
+    dladdr(<void*>scipy_blas.get_threads, &where)
+    _config.update(library=os.path.realpath(os.fsdecode(where.dli_fname)), version=version.split()[1], kernels=kernels)
     return 0
 
-cdef void enter_blas() noexcept nogil:
-    """From here on SciPy's BLAS uses one thread."""
-    global callers, threads_before
-    if set_threads == NULL:
-        return
-    spin_lock(&lock)
-    if callers == 0:
-        threads_before = get_threads()
-        if threads_before != 1:
-            set_threads(1)
-    callers += 1
-    spin_unlock(&lock)
+# ---- threads ----------------------------------------------------------------------------------------------------------
 
-cdef void leave_blas() noexcept nogil:
-    global callers
-    if set_threads == NULL:
+cdef void enter(Library* b) noexcept nogil:
+    """From here on it uses one thread."""
+    if b.set_threads == NULL:
         return
-    spin_lock(&lock)
-    callers -= 1
-    if callers == 0 and threads_before != 1 and get_threads() == 1:
-        set_threads(threads_before)
-    spin_unlock(&lock)
+    spin_lock(&b.lock)
+    if b.callers == 0:
+        b.threads_before = b.get_threads()
+        if b.threads_before != 1:
+            b.set_threads(1)
+    b.callers += 1
+    spin_unlock(&b.lock)
+
+cdef void leave(Library* b) noexcept nogil:
+    if b.set_threads == NULL:
+        return
+    spin_lock(&b.lock)
+    b.callers -= 1
+    if b.callers == 0 and b.threads_before != 1 and b.get_threads() == 1:
+        b.set_threads(b.threads_before)
+    spin_unlock(&b.lock)
+
+cdef void enter_numpy_blas(bint alone) noexcept nogil:
+    """NumPy's BLAS: for many callers that have one thread each, or alone, for one that has all of them.
+
+    Which of both must not depend on what else runs, for the last bits do on the threads.
+    """
+    if alone:
+        pthread_rwlock_wrlock(&numpy_lock)
+    else:
+        pthread_rwlock_rdlock(&numpy_lock)
+        enter(&numpy_blas)
+
+cdef void leave_numpy_blas(bint alone) noexcept nogil:
+    if not alone:
+        leave(&numpy_blas)
+    pthread_rwlock_unlock(&numpy_lock)
 
 cdef void blas_after_fork() noexcept:
     """In the child nobody is inside."""
-    global callers, lock
-    lock = 0
-    if callers:
-        callers = 1
-        leave_blas()
+    pthread_rwlock_init(&numpy_lock, NULL)
+    empty(&scipy_blas)
+    empty(&numpy_blas)
+
+cdef void empty(Library* b) noexcept:
+    b.lock = 0
+    if b.callers:
+        b.callers = 1
+        leave(b)
 
 def config():
     """Which BLAS large matrix products use: its file, its version, and the CPU that its kernels are for. Loads it."""
@@ -183,7 +227,7 @@ cdef void cut(intp* dims, intp* rows, intp* columns) noexcept nogil:
     """
     cdef intp m = dims[1], n = dims[2], p = dims[3], r = 1, c = 1
     cdef bint by_rows = True, by_columns = True
-    if gemms[0] == NULL or set_threads == NULL or not worth_blas(m, n, p):
+    if gemms[0] == NULL or scipy_blas.set_threads == NULL or not worth_blas(m, n, p):
         pass
     elif p == 1:
         r = parts(m, VECTOR_TILE // (n + 1) + 16)
@@ -254,7 +298,7 @@ cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp s
         for i in range(3):
             at[i] = args[i] + start * steps[i]
         part[0] = stop - start
-        w.loop(at, part, steps, w.data)
+        numpy_product(w, at, part, steps)
         return
     part[0] = 1
     for k in range(start, stop):
@@ -280,7 +324,15 @@ cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp s
         elif by_blas:
             multiply(w.code, at, part, how_a, lead_a, how_b, lead_b, <int>(core[4] // w.itemsize))
         else:
-            w.loop(at, part, steps, w.data)
+            numpy_product(w, at, part, steps)
+
+cdef inline void numpy_product(Product* w, char** args, intp* dims, intp* steps) noexcept nogil:
+    cdef bint threads = dims[1] * dims[2] * dims[3] > ONE_THREAD
+    if threads:
+        enter_numpy_blas(False)
+    w.loop(args, dims, steps, w.data)
+    if threads:
+        leave_numpy_blas(False)
 
 cdef float[4] single_one = [1, 0, 0, 0]             # one and zero, real or complex
 cdef double[4] double_one = [1, 0, 0, 0]
@@ -294,9 +346,9 @@ cdef inline char* zero_of(int code) noexcept nogil:
 cdef void multiply(int code, char** args, intp* dims, char how_a, int lead_a, char how_b, int lead_b, int lead_out) noexcept nogil:
     """out = a b. To Fortran each matrix is its transpose: out.T = b.T a.T."""
     cdef int m = <int>dims[1], n = <int>dims[2], p = <int>dims[3]
-    enter_blas()
+    enter(&scipy_blas)
     gemms[code](&how_b, &how_a, &p, &m, &n, one_of(code), args[1], &lead_b, args[0], &lead_a, zero_of(code), args[2], &lead_out)
-    leave_blas()
+    leave(&scipy_blas)
 
 cdef void product_band(int code, char** args, intp* dims, intp* core, char how_a, int lead_a, char how_b, int lead_b,
                        intp band, intp bands) noexcept nogil:
@@ -314,9 +366,9 @@ cdef void product_band(int code, char** args, intp* dims, intp* core, char how_a
     part[3] = top
     if top > 0:
         multiply(code, at, part, how_a, lead_a, how_b, lead_b, lead_out)
-    enter_blas()
+    enter(&scipy_blas)
     syrks[code](&upper, &how, &rows, &n, one_of(code), at[0], &lead_a, zero_of(code), at[2] + top * core[5], &lead_out)
-    leave_blas()
+    leave(&scipy_blas)
     if core[5] == 4:
         mirror(<float*>args[2], top, bottom, lead_out)
     elif core[5] == 8:
@@ -346,9 +398,58 @@ cdef void apply(int code, char* a, intp rows, intp n, char how, int lead, char* 
     cdef int first = <int>(n if how == c"N" else rows), second = <int>(rows if how == c"N" else n)
     cdef int x_inc = <int>x_step, y_inc = <int>y_step
     cdef char fortran = c"T" if how == c"N" else c"N"
-    enter_blas()
+    enter(&scipy_blas)
     gemvs[code](&fortran, &first, &second, one_of(code), a, &lead, x, &x_inc, zero_of(code), y, &y_inc)
-    leave_blas()
+    leave(&scipy_blas)
 
 cdef void product_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     product_piece(args, dims, steps, data, 0, product_pieces(dims))
+
+# ---- NumPy's linear algebra ---------------------------------------------------------------------------------------------
+
+cdef struct Guarded:            # the data of a kernel whose loop calls NumPy's BLAS
+    loop_t loop
+    void* data
+    int ndims                   # core dimensions
+    int first, last             # those that the order of the matrix is the least of; none: it is never alone
+    int columns                 # that of how many columns are solved for; 0: it solves nothing
+    intp small                  # up to which core dimensions OpenBLAS has one thread
+
+RECTANGULAR = ("svd", "qr", "lstsq")
+VECTORS = {np.vecdot: 10_000, np.matvec: 90, np.vecmat: 90} if hasattr(np, "vecmat") else {}
+
+cdef int guard_blas(Kernel* k, object ufunc) except -1:
+    """Let the kernel enter NumPy's BLAS as it has to, if it is one of its linear algebra."""
+    cdef Guarded* w
+    name = ufunc.__name__
+    if ufunc not in VECTORS and getattr(np.linalg._umath_linalg, name, None) is not ufunc:
+        return 0
+    if numpy_blas.set_threads == NULL:
+        _find_threads(&numpy_blas, ctypes.CDLL(np.linalg._umath_linalg.__file__))
+    w = <Guarded*>calloc(1, sizeof(Guarded))
+    if w == NULL:
+        raise MemoryError("no memory for a kernel")
+    w.loop = k.loop
+    w.data = k.data
+    w.ndims = len(set(re.findall(r"\w+", ufunc.signature)))
+    w.small = VECTORS.get(ufunc, 90)
+    w.first = w.last = ufunc not in VECTORS
+    if name.startswith(RECTANGULAR):
+        w.last = 2
+    w.columns = 1 if name == "inv" else 2 if name == "solve" else 0
+    k.loop = guarded_loop
+    k.data = w
+    return 0
+
+cdef void guarded_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    cdef Guarded* w = <Guarded*>data
+    cdef intp n = min(dims[w.first], dims[w.last]) if w.first else 0, largest = 0
+    cdef bint alone = n >= (ALONE_PRODUCTS if w.columns and dims[w.columns] >= n // 2 else ALONE)
+    cdef int i
+    for i in range(w.ndims):
+        largest = max(largest, dims[1 + i])
+    if largest > w.small:
+        enter_numpy_blas(alone)
+    w.loop(args, dims, steps, w.data)
+    if largest > w.small:
+        leave_numpy_blas(alone)

@@ -8,7 +8,8 @@ from cpython.object cimport PyObject
 from libc.stdlib cimport malloc, calloc, free
 from libc.string cimport memcpy
 from libc.stdint cimport int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, uint64_t
-from dflow._blas cimport Product, product_loop, product_piece, product_pieces
+from dflow._blas cimport (
+    Product, enter_numpy_blas, guard_blas, leave_numpy_blas, product_loop, product_piece, product_pieces)
 from dflow._fold cimport Fold, total_t, reduce_loop, reduce_initial_loop
 from dflow._graph cimport MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, PARTIAL, REDUCES, ROWS
 
@@ -317,6 +318,7 @@ cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL:
     k = kernel_new(u.name, u.nin, nargs, <loop_t>(<void**>u.functions)[i], (<void**>u.data)[i], flags, cost)
     if ufunc is np.matmul and FLOAT <= <int>codes[0] <= CDOUBLE and codes[0] != LONGDOUBLE:
         use_blas(k, codes[0])
+    guard_blas(k, ufunc)
     if (ufunc is np.sin or ufunc is np.cos) and codes[0] == DOUBLE:
         use_sincos(k)
     return remember(key, k)
@@ -706,8 +708,13 @@ cdef void dot_loop(char** args, intp* dims, intp* steps, void* data) noexcept no
     """a (r), b (r), out ()."""
     cdef Sorting* s = <Sorting*>data
     cdef intp i
+    cdef bint threads = dims[1] > 10_000        # OpenBLAS's own limit
+    if threads:
+        enter_numpy_blas(False)
     for i in range(dims[0]):
         s.dot(args[0] + i * steps[0], steps[3], args[1] + i * steps[1], steps[4], args[2] + i * steps[2], dims[1], NULL)
+    if threads:
+        leave_numpy_blas(False)
 
 cdef Kernel* sorting_kernel(str name, int code, object kind, bint which, int nin, loop_t loop, float cost) except NULL:
     """kind: NumPy's number of a way to sort, or that and what else tells the kernel from others of the name."""

@@ -15,7 +15,7 @@ from dflow._fp cimport warn_user
 from dflow._graph cimport Kernel, intp, loop_t, FULL, WRITE, ELEMENTWISE, PARTIAL, ROWS, writable
 from dflow._launch cimport Operand, Core, MAXDIMS, fill_constant, launch
 from dflow._kernels cimport (
-    Scalar, BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, write_scalar, is_complex)
+    Scalar, BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, write_scalar, is_complex, is_integer)
 from dflow._array cimport *
 from dflow._views cimport *
 from dflow._out import give
@@ -816,7 +816,10 @@ def take(a, indices, axis=None, out=None, mode="raise"):
             if result.ndim == 0:
                 result.flags |= SCALAR
             return result
-    values = indices.asnumpy() if isinstance(indices, ndarray) else np.asarray(indices)
+    if mode == "raise" and isinstance(indices, ndarray) and is_integer((<ndarray>indices).code):
+        values = indices
+    else:
+        values = indices.asnumpy() if isinstance(indices, ndarray) else np.asarray(indices)
     if values.dtype.kind not in "iub":
         if values.size:
             raise TypeError(f"Cannot cast array data from {values.dtype!r} to {INTP!r} according to the rule 'same_kind'")

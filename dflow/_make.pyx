@@ -4,9 +4,9 @@ import numpy as np
 cimport cython
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
-from dflow._graph cimport intp
-from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch
-from dflow._kernels cimport LONG, DOUBLE, DTYPES, code_of, native, numpy_array, sleep_kernel
+from dflow._graph cimport ELEMENTWISE, Kernel, intp
+from dflow._launch cimport Operand, MAXDIMS, fill_constant, fill_index, launch
+from dflow._kernels cimport LONG, DOUBLE, DTYPES, code_of, kernel_new, native, numpy_array, sleep_kernel
 from dflow._array cimport *
 from dflow._quick cimport allocated
 from dflow._shape cimport parse_shape, check_dimensions
@@ -291,8 +291,52 @@ def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, d
 cdef enum:
     SMALL = 4096                # up to so many elements a range is made at once
 
-def small_range(start, stop, step):
-    """arange of Python numbers, as NumPy computes it; None where it is long, or they are not all int or float."""
+cdef struct Ramp:               # first + i * by, but `second` for 1: NumPy's, whose `by` is the difference of the two
+    double first, second, by
+
+cdef struct IntegerRamp:
+    int64_t first, by
+
+cdef void ramp_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """Index, a Ramp, out (double)."""
+    cdef Ramp r = (<Ramp*>args[1])[0]
+    cdef double* x = <double*>args[2]
+    cdef intp index = <intp>args[0], n = dims[0], done = 0
+    cdef double base
+    cdef int i, m
+    while done < n:             # in parts whose numbers fit an int: those become doubles by vectors
+        base = index + done
+        m = <int>min(n - done, SMALL)
+        for i in range(m):
+            x[done + i] = r.first + (base + i) * r.by
+        done += m
+    if index <= 1 < index + n:
+        x[1 - index] = r.second
+
+cdef void integer_ramp_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """Index, an IntegerRamp, out (int64)."""
+    cdef IntegerRamp r = (<IntegerRamp*>args[1])[0]
+    cdef int64_t* x = <int64_t*>args[2]
+    cdef int64_t at = r.first + <intp>args[0] * r.by
+    cdef intp i
+    for i in range(dims[0]):
+        x[i] = at
+        at += r.by
+
+cdef Kernel* RAMP = kernel_new(b"arange", 2, 3, ramp_loop, NULL, ELEMENTWISE, 0.3)
+cdef Kernel* INTEGER_RAMP = kernel_new(b"arange", 2, 3, integer_ramp_loop, NULL, ELEMENTWISE, 0.3)
+
+cdef ndarray ramp(Kernel* k, int code, intp n, char* constant, int size):
+    cdef ndarray out = new_array(code, 1, &n, True)
+    cdef Operand ops[3]
+    fill_index(&ops[0], 1, &n)
+    fill_constant(&ops[1], constant, size)
+    fill_operand(&ops[2], out, 1, &n, True)
+    launch(k, ops, 3, 1, &n, NULL)
+    return out
+
+def number_range(start, stop, step):
+    """arange of Python numbers, as NumPy computes it; None where they are not all int or float, or too large."""
     cdef double first, last, by
     if stop is None:
         start, stop = 0, start
@@ -319,14 +363,19 @@ cdef ndarray integer_range(object start, object stop, object step):
     cdef int overflow[3]
     cdef intp n
     cdef ndarray out
+    cdef IntegerRamp r
     first = PyLong_AsLongLongAndOverflow(start, &overflow[0])
     last = PyLong_AsLongLongAndOverflow(stop, &overflow[1])
     by = PyLong_AsLongLongAndOverflow(step, &overflow[2])
     if overflow[0] or overflow[1] or overflow[2] or by == 0 or not (far_in(first) and far_in(last) and far_in(by)):
         return None
     n = max((last - first + by - (1 if by > 0 else -1)) // by, 0)
-    if n > SMALL or sizeof(long) != 8:
+    if sizeof(long) != 8 or n >= <intp>1 << 53:
         return None
+    if n > SMALL:
+        r.first = first
+        r.by = by
+        return ramp(INTEGER_RAMP, LONG, n, <char*>&r, sizeof(r))
     out = allocated(LONG, 1, &n)
     x = <int64_t*>data_of(out)
     for i in range(n):
@@ -339,11 +388,17 @@ cdef ndarray float_range(double first, double last, double by):
     cdef double* x
     cdef intp i, n
     cdef ndarray out
-    if not 0 < length <= SMALL:
+    cdef Ramp r
+    if not 0 < length < <double>(<intp>1 << 53):
         return None
     n = <intp>length
     if n < length:
         n += 1
+    if n > SMALL:
+        r.first = first
+        r.second = first + by
+        r.by = r.second - first
+        return ramp(RAMP, DOUBLE, n, <char*>&r, sizeof(r))
     out = allocated(DOUBLE, 1, &n)
     x = <double*>data_of(out)
     x[0] = first

@@ -83,7 +83,7 @@ def arange(start=None, stop=None, step=None, dtype=None, *, device=None, like=No
     """start, start + step, ... below stop."""
     check_device(device)
     if dtype is None:
-        result = _make.small_range(start, stop, step)
+        result = _make.number_range(start, stop, step)
         if result is not None:
             return result
     if start is None and stop is None:
@@ -122,7 +122,7 @@ def _long_range(start, stop, step, dtype):
         n = -(-(stop - start) // step)
     second = numpy.asarray(start + step, dtype)[()]
     first = numpy.asarray(start, dtype)[()]
-    result = _count_up(n, dtype if dtype.kind == "f" else numpy.dtype("i8"))
+    result = arange(n).astype(dtype if dtype.kind == "f" else "i8", copy=False)
     if dtype.kind == "f":
         result *= (second - first).item()
         if first:
@@ -134,20 +134,6 @@ def _long_range(start, stop, step, dtype):
         if start:
             result += start
     return result if result.dtype == dtype else result.astype(dtype)
-
-
-def _count_up(n, dtype):
-    """0 .. n-1: rows of a table of sums."""
-    if n <= SMALL:
-        return arange(n, dtype=dtype)
-    exact = numpy.dtype("i8") if dtype.char == "f" else dtype
-    column = numpy.arange(SMALL, dtype=exact)
-    rows = n // SMALL
-    result = new(n, exact)
-    starts = as_array(numpy.arange(rows, dtype=exact) * SMALL).reshape(rows, 1)
-    wrap_ufunc(numpy.add)(starts, as_array(column), out=result[:rows * SMALL].reshape(rows, SMALL))
-    result[rows * SMALL:] = column[:n - rows * SMALL] + exact.type(rows * SMALL)
-    return result if exact == dtype else result.astype(dtype)
 
 
 @op("0, 1", "0, 10, 5", "0, 1, 7, False", "0, 1, retstep=True", "2, 2, 4", "0, 1, 0", "0, 1, 1", "0, 1, -1",
@@ -169,7 +155,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     delta = stop - start
     steps = number - 1 if endpoint else number
     step = delta / steps if steps > 0 else math.nan
-    result = _count_up(number, numpy.dtype(float))
+    result = arange(float(number))
     if step == 0:
         result /= steps
     result *= step if step and steps > 0 else delta

@@ -1,6 +1,7 @@
 """Sorting, searching and partitioning."""
 
 import functools
+import sys
 
 import numpy
 from numpy.lib.array_utils import normalize_axis_index
@@ -8,7 +9,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from dflow import _order
 from dflow._array import array as as_array
 from dflow._array import attach, ndarray, set_hook
-from dflow._small import SMALL, small_first
+from dflow._small import LATER, SMALL, at_once, small_first
 from dflow.ops.fallback import call, plain, stand_in, task
 from dflow.ops.table import method, op
 
@@ -89,6 +90,9 @@ def _check_partition(a, kth, axis, kind):
     numpy.partition(numpy.zeros(a.shape[axis], a.dtype), plain(kth), kind=kind)
 
 
+FEW_NEEDLES = 64
+
+
 @op("np.sort(v), v", "np.sort(v), 0.5", "[1, 2, 3], [0, 2, 5], 'right'", "v, v, sorter=np.argsort(v)",
     "v, v, sorter=[1.0, 0, 2, 3]", "v, v, sorter=[0, 1]", "v, 1, sorter=[[0]]",
     "v, v, 'middle'", "a, 1",
@@ -104,6 +108,10 @@ def searchsorted(a, v, side="left", sorter=None):
         keywords["sorter"] = order = as_array(sorter)
         shape = (0,) if order.shape == a.shape else (1,) * order.ndim
         numpy.searchsorted(numpy.zeros(0), 0, sorter=numpy.zeros(shape, order.dtype))       # its errors
+    elif wanted.size <= FEW_NEEDLES:            # however long the haystack is
+        result = at_once(numpy.ndarray.searchsorted, (a, wanted, side), small=sys.maxsize)
+        if result is not LATER:
+            return result
     return task(numpy.ndarray.searchsorted, a, wanted, shape=wanted.shape, dtype=numpy.intp, side=side, **keywords)
 
 

@@ -1,6 +1,6 @@
 """Order statistics, histograms and correlations."""
 
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
@@ -33,12 +33,23 @@ def _reduced(function, a, axis, keepdims, lead=(), **keywords):
     a = as_array(a)
 
     def dtype():
+        if all(type(x) in PLAIN for x in keywords.values()) and type(axis) in PLAIN:
+            return _type_of(function, a.dtype, a.ndim, axis, tuple(keywords.items()))
         tiny = stand_in(a, (1,) * a.ndim)
         options = {key: stand_in(x, (1,) * x.ndim if key == "weights" else None) for key, x in keywords.items()}
         return numpy.asarray(function(tiny, axis=axis, **options)).dtype
 
     return task(function, a, axis=axis, keepdims=keepdims, shape=lambda: lead + _kept(a, axis, keepdims), dtype=dtype,
                 **keywords)
+
+
+FAST = 4 * SMALL            # elements of which a selection takes no longer than a task and its wait
+PLAIN = (int, float, str, type(None))
+
+
+@lru_cache(typed=True)
+def _type_of(function, dtype, ndim, axis, keywords):
+    return numpy.asarray(function(numpy.ones((1,) * ndim, dtype), axis=axis, **dict(keywords))).dtype
 
 
 def _stored(result, out):
@@ -49,7 +60,7 @@ def _stored(result, out):
     return out
 
 
-@op(*METHODS, "a, 0, np.zeros(4)", kind="host", close=True, small=SMALL)
+@op(*METHODS, "a, 0, np.zeros(4)", kind="host", close=True, small=FAST)
 def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     """The middle element along axes, or the mean of the middle two."""
     return give_reduced("add", _reduced(numpy.median, a, axis, keepdims), out)
@@ -86,13 +97,13 @@ QUANTILES = ("a, 0.5", "f, 0.3", "h, 0.5, 0", "f, [0.2, 0.4]", "f, np.float64(0.
     "a, 50, weights=a * 0 + 1",
     "a, v[:1], 0, weights=a * a, method='inverted_cdf', keepdims=True", "a, 50, 1, weights=v, method='inverted_cdf'",
     "a, 50, 1, weights=v[:2], method='inverted_cdf'",
-    "a, 50, 0, np.zeros(4), method='inverted_cdf', weights=[1, 2, 3]", kind="host", close=True, small=SMALL)
+    "a, 50, 0, np.zeros(4), method='inverted_cdf', weights=[1, 2, 3]", kind="host", close=True, small=FAST)
 def percentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
     """The q-th percentile along axes; several when q is an array."""
     return _quantile(numpy.percentile, a, q, axis, out, method, keepdims, weights)
 
 
-@op(*QUANTILES, kind="host", close=True, small=SMALL)
+@op(*QUANTILES, kind="host", close=True, small=FAST)
 def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
     """The q-th quantile along axes; several when q is an array."""
     return _quantile(numpy.quantile, a, q, axis, out, method, keepdims, weights)

@@ -27,6 +27,9 @@ from numpy.exceptions import ComplexWarning
 
 cnp.import_array()
 
+cdef extern from "_masks.h" nogil:
+    void true_places(intp*, char*, intp, intp)
+
 cdef extern from "_select.h" nogil:
     ctypedef void (*index_loop)(char**, intp*, intp*, void*) noexcept
     ctypedef int (*inside_loop)(char*, intp, intp) noexcept
@@ -40,7 +43,6 @@ cdef extern from "_select.h" nogil:
     void put_loop(char**, intp*, intp*, void*) noexcept
     void assign_loop(char**, intp*, intp*, void*) noexcept
     void where_loop(char**, intp*, intp*, void*) noexcept
-    void true_places(intp*, char*, intp, intp) noexcept
 
 # ---- kernels ---------------------------------------------------------------------------------------------------
 

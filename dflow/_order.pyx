@@ -2,7 +2,7 @@
 
 import numpy as np
 cimport numpy as cnp
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 from dflow._engine cimport settings
 from dflow._graph cimport Kernel, intp, writable, storage_allocate
@@ -16,6 +16,9 @@ from dflow._array import set_hook
 from dflow._out import fill_numpy, give
 from dflow._ufunc cimport along_axis, reduce, wrap
 from dflow._ufunc import NO_VALUE
+
+cdef extern from "_masks.h":
+    void true_places(intp*, char*, intp, intp)
 
 cdef extern from "_move.h":
     void move_bytes(char* to, const char* source, size_t n)
@@ -423,20 +426,15 @@ def nonzero(a):
     cdef ndarray x = as_array(a)
     if x.ndim == 0:
         return np.nonzero(numpy_window(x))      # its error
-    if x.ndim == 1 and x.code == BOOL and x.flags & C_CONTIGUOUS and x.size <= 4096:     # NumPy looks for long runs
-        return (true_places(wait_read(x)),)
+    if x.ndim == 1 and x.code == BOOL and x.flags & C_CONTIGUOUS:
+        return (places_of(wait_read(x)),)
     return tuple([as_array(found) for found in <tuple>cnp.PyArray_Nonzero(numpy_window(wait_read(x), False))])
 
-cdef ndarray true_places(ndarray mask):
+cdef ndarray places_of(ndarray mask):
     """The indices of what is true in a mask of one axis, which is here."""
-    cdef intp n = count_true(mask), i = 0, k = 0
-    cdef char* p = data_of(mask)
+    cdef intp n = count_true(mask)
     cdef ndarray out = allocated(code_of_index, 1, &n)
-    cdef intp* places = <intp*>data_of(out)
-    while k < n:                            # without a branch to guess: what is false is written over
-        places[k] = i
-        k += p[i] != 0
-        i += 1
+    true_places(<intp*>data_of(out), data_of(mask), mask.size, n)
     return out
 
 cdef enum:
@@ -448,7 +446,8 @@ def count_each(ndarray x, weights, intp least):
     Waits.
     """
     cdef ndarray numbers, w = None, out
-    cdef intp i, n, length = least
+    cdef uint64_t largest = 0
+    cdef intp i, n, length
     cdef intp* p
     if x.ndim != 1 or x.size == 0 or x.code != code_of_index or not x.flags & C_CONTIGUOUS or least < 0:
         return None
@@ -463,9 +462,10 @@ def count_each(ndarray x, weights, intp least):
     p = <intp*>data_of(numbers)
     n = numbers.size
     for i in range(n):
-        if not 0 <= p[i] < HUGE:
-            return None
-        length = max(length, p[i] + 1)
+        largest = max(largest, <uint64_t>p[i])          # a negative one is larger than all
+    if largest >= HUGE:
+        return None
+    length = max(least, <intp>largest + 1)
     out = allocated(code_of_index if w is None else DOUBLE, 1, &length)
     memset(data_of(out), 0, length * sizeof(intp))
     if w is None:

@@ -5,6 +5,7 @@
 
 #include <string.h>
 #include <numpy/npy_common.h>
+#include "_masks.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -113,14 +114,6 @@ static void (*const add_loops[INDEX_KINDS])(npy_intp *, char const *, npy_intp, 
 
 /* ---- masks ------------------------------------------------------------------------------------------------------- */
 
-#define ALL_TRUE 0x0101010101010101u
-
-INLINE npy_uint64 eight_at(char const *mask) {
-    npy_uint64 eight;
-    memcpy(&eight, mask, 8);
-    return eight;
-}
-
 /* out: the elements under the mask, of which there are `count`. Where the mask has no pattern a branch would be
  * mispredicted: each element is copied, and the next over it unless it counts. */
 INLINE void select_each(char *out, char const *in, char const *mask, npy_intp n, npy_intp count, npy_intp size) {
@@ -190,17 +183,6 @@ static void assign_loop(char **args, npy_intp const *dims, npy_intp const *steps
     for (npy_intp i = 0; i < dims[0]; i++)
         if (args[1][i * steps[1]])
             memcpy(args[2] + i * steps[2], args[0] + i * steps[0], size);
-}
-
-static void true_places(npy_intp *out, char const *mask, npy_intp n, npy_intp count) {
-    for (npy_intp i = 0, k = 0; k < count; i++) {
-        if (i + 8 <= n && eight_at(mask + i) == 0) {
-            i += 7;
-            continue;
-        }
-        out[k] = i;
-        k += mask[i] != 0;
-    }
 }
 
 /* ---- where ------------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,38 @@
+/* Masks: bytes that are 0 or 1, looked at eight at a time. */
+#ifndef DFLOW_MASKS_H
+#define DFLOW_MASKS_H
+
+#include <string.h>
+#include <numpy/npy_common.h>
+
+#define ALL_TRUE 0x0101010101010101u
+
+static inline npy_uint64 eight_at(char const *mask) {
+    npy_uint64 eight;
+    memcpy(&eight, mask, 8);
+    return eight;
+}
+
+/* out: the places of what is true, of which there are `count`. Where the mask has no pattern a branch would be
+ * mispredicted: each place is written, and the next over it unless it counts. */
+static inline void true_places(npy_intp *out, char const *mask, npy_intp n, npy_intp count) {
+    npy_intp i = 0, k = 0;
+    for (; i + 8 <= n && k + 8 <= count; i += 8) {
+        if (eight_at(mask + i) == 0)
+            continue;
+        for (int j = 0; j < 8; j++) {
+            out[k] = i + j;
+            k += mask[i + j] != 0;
+        }
+    }
+    for (; k < count; i++) {
+        if (i + 8 <= n && eight_at(mask + i) == 0) {
+            i += 7;
+            continue;
+        }
+        out[k] = i;
+        k += mask[i] != 0;
+    }
+}
+
+#endif

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <numpy/npy_common.h>
 #include "_masks.h"
+#include "_simd.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -205,22 +206,37 @@ typedef struct { npy_uint64 half[2]; } two_words;
         break; }
 
 /* condition, x, y, out; data: the size of an element. */
-static void where_loop(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
-    npy_intp n = dims[0];
-    switch ((npy_intp)data) {
-    case 1: WHERE(npy_uint8)
-    case 2: WHERE(npy_uint16)
-    case 4: WHERE(npy_uint32)
-    case 8: WHERE(npy_uint64)
-    case 16: WHERE(two_words)
-    default:
-        for (npy_intp i = 0; i < n; i++) {
-            int k = args[0][i * steps[0]] ? 1 : 2;
-            memcpy(args[3] + i * steps[3], args[k] + i * steps[k], (npy_intp)data);
-        }
+#define WHERE_LOOP(name) \
+    static void name(char **args, npy_intp const *dims, npy_intp const *steps, void *data) { \
+        npy_intp n = dims[0]; \
+        switch ((npy_intp)data) { \
+        case 1: WHERE(npy_uint8) \
+        case 2: WHERE(npy_uint16) \
+        case 4: WHERE(npy_uint32) \
+        case 8: WHERE(npy_uint64) \
+        case 16: WHERE(two_words) \
+        default: \
+            for (npy_intp i = 0; i < n; i++) { \
+                int k = args[0][i * steps[0]] ? 1 : 2; \
+                memcpy(args[3] + i * steps[3], args[k] + i * steps[k], (npy_intp)data); \
+            } \
+        } \
     }
-}
 
+WHERE_LOOP(where_plain)
+
+#ifdef TARGET                       /* the same, four elements of eight bytes at a time */
+TARGET("avx2")
+WHERE_LOOP(where_avx2)
+END_TARGET
+static void where_loop(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
+    (__builtin_cpu_supports("avx2") ? where_avx2 : where_plain)(args, dims, steps, data);
+}
+#else
+#define where_loop where_plain
+#endif
+
+#undef WHERE_LOOP
 #undef WHERE
 #undef WHERE_STEPS
 #undef BY_SIZE

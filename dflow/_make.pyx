@@ -310,6 +310,8 @@ cdef void ramp_loop(char** args, intp* dims, intp* steps, void* data) noexcept n
         for i in range(m):
             x[done + i] = r.first + (base + i) * r.by
         done += m
+    if index == 0:
+        x[0] = r.first          # it may be -0.0
     if index <= 1 < index + n:
         x[1 - index] = r.second
 

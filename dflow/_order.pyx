@@ -5,12 +5,13 @@ cimport numpy as cnp
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 from dflow._engine cimport settings
-from dflow._graph cimport Kernel, intp, writable, storage_allocate
+from dflow._graph cimport ROWS, Kernel, intp, writable, storage_allocate
 from dflow._launch cimport MAXDIMS
-from dflow._kernels cimport BOOL, DOUBLE, DTYPES, INTP, code_of, write_scalar, sort_kernel, long_sort_kernels, argextreme_kernel
+from dflow._kernels cimport (
+    BOOL, DOUBLE, DTYPES, INTP, code_of, kernel_new, write_scalar, sort_kernel, long_sort_kernels, argextreme_kernel)
 from dflow._array cimport *
 from dflow._shape cimport normalize_axis
-from dflow._quick cimport allocated, count_true, quick_ready, same_shape
+from dflow._quick cimport allocated, count_bytes, count_true, quick_ready, same_shape
 from dflow._views cimport base_index, c_axis
 from dflow._array import set_hook
 from dflow._out import fill_numpy, give
@@ -410,15 +411,36 @@ cdef object argextreme(object a, object axis, bint largest, bint keepdims, objec
 cdef int code_of_index = code_of(INTP)
 cdef object add = wrap(np.add)
 
+cdef enum:
+    COUNT_ROW = 1 << 16         # elements of a long mask that are counted together
+
+cdef void count_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """mask (n), out (): how many are true."""
+    cdef intp i
+    for i in range(dims[0]):
+        (<intp*>(args[1] + i * steps[1]))[0] = count_bytes(args[0] + i * steps[0], dims[1])
+
+cdef Kernel* count_kernel = kernel_new(b"count_nonzero", 1, 2, count_loop, NULL, ROWS, 0.04)
+
+cdef object count_in_rows(ndarray mask):
+    """What is true in a mask that is ready, by all workers."""
+    cdef intp rows = mask.size // COUNT_ROW, counted = rows * COUNT_ROW
+    cdef ndarray counts = new_array(code_of_index, 1, &rows, True), flat = mask.reshape(-1)
+    along_axis(count_kernel, flat[:counted].reshape(rows, COUNT_ROW), None, counts, 1)
+    return counts.sum() + count_bytes(data_of(flat) + counted, mask.size - counted)
+
 def count_nonzero(a, axis=None, *, keepdims=False):
     """How many elements along axes are not zero."""
     cdef ndarray x = as_array(a), out
-    if x.code == BOOL and axis is None and not keepdims and x.size * 0.1 <= settings.inline_cost and quick_ready(x):
+    cdef intp at_once = 2 * COUNT_ROW if settings.inline_cost > 0 else 0
+    if x.code == BOOL and axis is None and not keepdims and x.size < at_once and quick_ready(x):
         out = new_array(code_of_index, 0, NULL)
         out.flags |= SCALAR
         (<intp*>data_of(out))[0] = count_true(x)
         settings.inlined += 1
         return out
+    if x.code == BOOL and axis is None and not keepdims and x.size >= 2 * COUNT_ROW and quick_ready(x):
+        return count_in_rows(x)
     return reduce(add, x if x.code == BOOL else x != 0, axis, INTP, None, keepdims, NO_VALUE, True)
 
 def nonzero(a):

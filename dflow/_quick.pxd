@@ -22,6 +22,7 @@ cdef struct Reduction:          # of all elements of a ready contiguous array; i
     Fold fold
     bint has_initial
     Scalar initial
+    int deciding                # the truth value that one element decides all with; -1: there is none
 
 cdef int quick_kind(object x) noexcept                                  # as kind_of in _ufunc, for exact types; else -1
 cdef bint quick_ready(ndarray a) noexcept                               # here, and in C order

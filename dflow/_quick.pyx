@@ -1,7 +1,7 @@
 """The fast paths: what is small, ready and simple, without arrangement or detour."""
 
 from libc.stdint cimport uint8_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memchr, memcpy, memset
 from dflow._engine cimport try_to_catch_up, would_join, settings
 from dflow._fold cimport fold
 from dflow._fp cimport fp_flags, fp_clear, fp_event
@@ -283,6 +283,9 @@ cdef ndarray queue_matmul(Plan* p, ndarray x, ndarray y):
 cdef Kernel REDUCE                  # its name, in warnings, as NumPy gives it
 REDUCE.name = b"reduce"
 
+cdef enum:
+    FIRST = 4096                # elements that may decide at once, however many there are
+
 cdef ndarray quick_reduce(Reduction* r, ndarray a):
     """The reduction of all elements of a, when that is cheap and can be done now; else None."""
     cdef Kernel* k
@@ -291,6 +294,12 @@ cdef ndarray quick_reduce(Reduction* r, ndarray a):
     if a.size == 0 or not quick_ready(a):
         return None
     k = r.plan.kernel
+    if r.deciding >= 0 and memchr(a.st.data + a.offset, r.deciding, min(a.size, FIRST)) != NULL:
+        out = new_array(BOOL, 0, NULL)
+        out.flags |= SCALAR
+        out.st.data[0] = <char>r.deciding
+        settings.inlined += 1
+        return out
     if r.plan.codes[1] != a.code or a.size * k.cost > settings.inline_cost or k.flags & (MAY_RAISE | INVALID_FAILS):
         return None
     out = new_array(r.plan.codes[2], 0, NULL)

@@ -196,16 +196,22 @@ typedef struct { npy_uint64 half[2]; } two_words;
         *(T *)(args[3] + i * (OS)) = args[0][i * (CS)] ? x : y; \
     }
 #define WHERE(T) { \
-        npy_intp size = sizeof(T); \
-        if (steps[0] == 1 && steps[3] == size && steps[1] == size && steps[2] == size) \
-            WHERE_STEPS(T, 1, (npy_intp)sizeof(T), (npy_intp)sizeof(T), (npy_intp)sizeof(T)) \
-        else if (steps[0] == 1 && steps[3] == size && steps[1] == size && steps[2] == 0) \
-            WHERE_STEPS(T, 1, (npy_intp)sizeof(T), 0, (npy_intp)sizeof(T)) \
+        npy_intp const size = sizeof(T); \
+        npy_intp x_step = steps[1], y_step = steps[2]; \
+        if (steps[0] != 1 || steps[3] != size) \
+            WHERE_STEPS(T, steps[0], x_step, y_step, steps[3]) \
+        else if (x_step == size && y_step == size) \
+            WHERE_STEPS(T, 1, size, size, size) \
+        else if (x_step == size && y_step == 0) \
+            WHERE_STEPS(T, 1, size, 0, size) \
+        else if (x_step == 0 && y_step == size) \
+            WHERE_STEPS(T, 1, 0, size, size) \
+        else if (x_step == 0 && y_step == 0) \
+            WHERE_STEPS(T, 1, 0, 0, size) \
         else \
-            WHERE_STEPS(T, steps[0], steps[1], steps[2], steps[3]) \
+            WHERE_STEPS(T, 1, x_step, y_step, size) \
         break; }
 
-/* condition, x, y, out; data: the size of an element. */
 #define WHERE_LOOP(name) \
     static void name(char **args, npy_intp const *dims, npy_intp const *steps, void *data) { \
         npy_intp n = dims[0]; \

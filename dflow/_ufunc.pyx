@@ -514,6 +514,7 @@ cdef Reduction* make_reduction(ufunc u, int code) except NULL:
     if r.has_initial:
         write_scalar(u.numpy.identity, r.plan.codes[0], <char*>&r.initial)
     fill_fold(&r.fold, r.plan.kernel, r.plan.codes[0], any_order(u, r.plan.codes[0]))
+    r.deciding = -1 if code != BOOL else {"logical_or": 1, "logical_and": 0}.get(u.name, -1)
     u.reductions[code] = r
     return r
 

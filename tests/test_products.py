@@ -127,7 +127,8 @@ def test_with_its_own_transpose(dtype):
         check(x, x, product=product, settings=ANY_WORKERS[:4])
 
 
-@pytest.mark.parametrize("layout", ["C", "Fortran", "rows of a larger one", "columns of a larger one", "every second row"])
+@pytest.mark.parametrize("layout", ["C", "Fortran", "rows of a larger one", "columns of a larger one",
+                                    "every second row"])
 @pytest.mark.parametrize("shape", [(20, 3000), (97, 300), (317, 33), (1100, 40)])
 def test_a_product_with_its_own_transpose_is_symmetric(shape, layout):
     """To the last bit, as NumPy's is, where BLAS takes the layout."""

@@ -45,7 +45,8 @@ def test_outputs(text):
 
 
 @pytest.mark.parametrize("text", ["x.view(type=np.ndarray)", "x.view(np.ndarray)", "x.view(int, np.ndarray)",
-                                  "x.view(dtype=int, type=np.ndarray)", "x.view(type=int)", "x.view(type='a')", "x[(None,) * 65]", "x[(None,) * 70 + (0,)]",
+                                  "x.view(dtype=int, type=np.ndarray)", "x.view(type=int)", "x.view(type='a')",
+                                  "x[(None,) * 65]", "x[(None,) * 70 + (0,)]",
                                   "x[(None,) * 66 + (..., 0)]"])
 def test_views(text):
     assert_same_outcome(*(outcome(lambda module=module: eval(text, {"np": module, "x": module.ones((2, 3))}))

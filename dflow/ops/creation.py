@@ -9,7 +9,6 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from dflow import _make
 from dflow._array import array as as_array
-from dflow._array import empty as new
 from dflow._array import ndarray
 from dflow._index import take
 from dflow._kernels import native
@@ -108,7 +107,7 @@ def _number(x):
 def _limits(start, stop, step):
     if stop is None:
         start, stop = 0, start
-    return start or 0, stop, 1 if step is None else step
+    return 0 if start is None else start, stop, 1 if step is None else step
 
 
 def _long_range(start, stop, step, dtype):

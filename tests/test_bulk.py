@@ -1,0 +1,80 @@
+"""Work on many bytes, which goes other ways than on few: masks, copies, ranges."""
+
+import numpy
+import pytest
+from compare import assert_same
+from engines import configured
+
+import dflow.numpy as np
+
+WAYS = [{}, {"workers": 3, "limit": 0}, {"naive": True}]
+
+
+@pytest.mark.parametrize("share", [0, 0.001, 0.3, 0.99, 1])
+@pytest.mark.parametrize("n", [4095, 4096, 65_536, 131_071, 131_072, 500_001])
+def test_masks(n, share):
+    mask = numpy.random.default_rng(n).random(n) < share
+    for way in WAYS:
+        with configured(**way):
+            x = np.array(mask)
+            for function in ("count_nonzero", "all", "any", "flatnonzero", "sum"):
+                assert_same(getattr(np, function)(x), getattr(numpy, function)(mask))
+            assert_same(np.nonzero(x)[0], numpy.nonzero(mask)[0])
+            assert_same(np.where(x, np.arange(n), 0), numpy.where(mask, numpy.arange(n), 0))
+            assert_same(np.count_nonzero(x[::2]), numpy.count_nonzero(mask[::2]))
+
+
+def test_what_decides_may_come_late():
+    for n in (4096, 5000, 300_000):
+        for place in (0, 4095, n - 1):
+            x = np.zeros(n, bool)
+            x[place] = True
+            assert x.any() and not (~x).all()
+            assert not x[:place].any() and (~x)[:place].all()
+    assert np.full(5000, 2, "u1").view(bool).any()      # true, though not 1
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f4", "f8", "c16"])
+@pytest.mark.parametrize("ahead", [0, 1, 2, 7, 8, 15, 16, 63, 64, 65])
+def test_copies_within_the_page_where_they_begin(ahead, dtype):
+    """From one array into another, and within one, to either side."""
+    for n in (100, 1100, 5000, 70_000):
+        x = numpy.arange(n + ahead).astype(dtype)
+        for target, source in ((slice(ahead, None), slice(n)), (slice(n), slice(ahead, None))):
+            y, z = numpy.zeros_like(x), x.copy()
+            y[target] = x[source]
+            z[target] = z[source]
+            for way in WAYS:
+                with configured(**way):
+                    ours, same = np.zeros(n + ahead, dtype), np.array(x)
+                    ours[target] = same[source]
+                    assert_same(ours, y)
+                    same[target] = same[source]
+                    assert_same(same, z)
+    joined = [x[:5], x, x[:3], x]
+    assert_same(np.concatenate(list(map(np.array, joined))), numpy.concatenate(joined))
+
+
+@pytest.mark.parametrize("arguments", [(4097,), (100_000,), (7, 500_000, 3), (10, -400_000, -7), (5000.0,),
+                                       (0.5, 90_000, 0.7), (1e17, 1e17 + 1e6, 16.0), (0, 1, 1e-5), (3, -9000.5, -0.1),
+                                       (-0.0, 5000), (2**53, 2**53 + 9999), (2**60, 2**60 + 5000), (-2**63, -2**63 + 5000), (0.1, 700, 0.1)])
+def test_long_ranges(arguments):
+    for way in WAYS:
+        with configured(**way):
+            assert_same(np.arange(*arguments), numpy.arange(*arguments))
+            for dtype in ("f4", "f8", "i8", "u8", "i2"):
+                if abs(arguments[0]) < 1e6:
+                    assert_same(np.arange(*arguments, dtype=dtype), numpy.arange(*arguments, dtype=dtype))
+    assert_same(np.linspace(*arguments[:1], 3.3, 9999), numpy.linspace(*arguments[:1], 3.3, 9999))
+
+
+def test_few_needles_in_a_long_haystack():
+    x = numpy.sort(numpy.random.default_rng(0).random(20_000))
+    y = np.array(x)
+    for v in (0.5, -1, 2.0, x[77], x[:5], numpy.nan, [0.1, 0.9], numpy.array([[0.3]])):
+        for side in ("left", "right"):
+            needles = np.array(v) if isinstance(v, numpy.ndarray) else v
+            assert_same(np.searchsorted(y, needles, side), numpy.searchsorted(x, v, side))
+            assert_same(y.searchsorted(v, side), x.searchsorted(v, side))
+    with pytest.raises(ValueError):
+        np.searchsorted(y, 0.5, "middle")

@@ -168,9 +168,8 @@ class _Methods(dict):
             raise KeyError(name) from None
 
 
-def test_outputs_of_any_layout():
-    for make in (lambda: np.empty((60, 50)), lambda: np.empty((50, 60)).T, lambda: np.empty((120, 150))[::2, ::3],
-                 lambda: np.empty((60, 50))[::-1, ::-1], lambda: np.empty((50, 60)).T[::-1]):
+def test_outputs_of_both_orders():
+    for make in (lambda: np.empty((60, 50)), lambda: np.empty((50, 60)).T):
         expected = np.random.default_rng(1).standard_normal((60, 50)).asnumpy()
         for limit in (0, 1e9):
             with configured(limit=limit):

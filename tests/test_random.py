@@ -31,7 +31,7 @@ def draw(text, n, seed=5, make=np.random.default_rng):
 
 
 CASES = [(text, np.random.default_rng) for text in DRAWS + NEWER]
-CASES += [(text, Shared) for text in DRAWS + OLDER]
+CASES += [(text, Shared) for text in DRAWS + OLDER if "'f4'" not in text]
 
 
 @pytest.mark.parametrize("n", [10, LARGE])

@@ -26,6 +26,7 @@ from dflow.ops.random import (
     common_shape,
     drawn_shape,
     random_integers,
+    refusing,
     vectors,
 )
 from dflow.ops.table import add_row
@@ -58,15 +59,15 @@ def _permutation(x):
 
 
 def _multinomial(n, pvals, size=None):
-    return vectors("multinomial", [n, pvals], [], size), _probe().randint(1, size=1).dtype
+    return vectors("multinomial", [n, pvals], [], size, True), _probe().randint(1, size=1).dtype
 
 
 # What takes arrays as they are: its result's shape and type, by the arguments.
 _KNOWN = {
     "choice": _choice, "permutation": _permutation, "multinomial": _multinomial,
-    "dirichlet": lambda alpha, size=None: (vectors("dirichlet", [alpha], [], size), FLOAT),
-    "multivariate_normal": lambda mean, cov, size=None, **_options: (
-        vectors("multivariate_normal", [mean, cov], [], size), FLOAT),
+    "dirichlet": lambda alpha, size=None: (vectors("dirichlet", [alpha], [], size, True), FLOAT),
+    "multivariate_normal": lambda mean, cov, size=None, *_options, **_named: (
+        vectors("multivariate_normal", [mean, cov], [], size, True), FLOAT),
 }
 
 
@@ -175,6 +176,8 @@ class RandomState:
             self._older.shuffle(x)
             return
         len(x)                                      # TypeError without axes
+        if not x.flags.writeable:
+            raise ValueError("array is read-only")
         host(lambda _error: self._older.shuffle(window(x, write=True)), [x], [x, self._turn])
 
 
@@ -202,5 +205,11 @@ def _methods():
         setattr(RandomState, name, method)
 
 
+def _for_trial(_self):
+    from numpy.random import RandomState as Older
+    return Older(0)
+
+
 _methods()
+refusing(RandomState, [*_DRAWS, *_KNOWN, *_WAITING, "rand", "randn", "random_integers", "shuffle"], _for_trial, RandomState._now)
 add_row("RandomState", RandomState, module="numpy.random")

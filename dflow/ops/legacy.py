@@ -30,6 +30,7 @@ from dflow.ops.random import (
     vectors,
 )
 from dflow.ops.table import add_row
+from dflow.ops.warn import called
 
 # name: number of parameters before `size`
 _DRAWS = {"random_sample": 0, "random": 0, "standard_normal": 0, "standard_exponential": 0, "exponential": 1,
@@ -51,7 +52,8 @@ def _choice(a, size=None, replace=True, p=None):
     population = a.shape if isinstance(a, ndarray) else numpy.shape(a) or (a,)
     if len(population) != 1 or p is not None and numpy.shape(p) != population:
         return None
-    return () if size is None else as_shape(size), a.dtype if numpy.ndim(a) else _probe().randint(1, size=1).dtype
+    dtype = as_array(a).dtype if numpy.ndim(a) else _probe().randint(1, size=1).dtype
+    return () if size is None else as_shape(size), dtype
 
 
 def _permutation(x):
@@ -173,7 +175,7 @@ class RandomState:
         """Reorder along the first axis, in place: a task, for our arrays."""
         if not isinstance(x, ndarray):
             self._turn.wait_to_read()
-            self._older.shuffle(x)
+            called(self._older.shuffle, (x,), {})
             return
         len(x)                                      # TypeError without axes
         if not x.flags.writeable:
@@ -210,6 +212,11 @@ def _for_trial(_self):
     return Older(0)
 
 
+def _accepted(self, name, args, keywords):
+    return self._now(name, *args, **keywords)
+
+
 _methods()
-refusing(RandomState, [*_DRAWS, *_KNOWN, *_WAITING, "rand", "randn", "random_integers", "shuffle"], _for_trial, RandomState._now)
+refusing(RandomState, [*_DRAWS, *_KNOWN, *_WAITING, "rand", "randn", "random_integers", "shuffle"],
+         _for_trial, _accepted)
 add_row("RandomState", RandomState, module="numpy.random")

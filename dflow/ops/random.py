@@ -27,6 +27,7 @@ from dflow._small import LATER, as_scalar, at_once, or_else
 from dflow.ops.creation import arange
 from dflow.ops.fallback import any_of_ours, arrays_in, checked, plain, seen, stand_in, task, unwrap, wrap
 from dflow.ops.table import add_row
+from dflow.ops.warn import called
 
 SMALL = 4096                # of NumPy's generators, draws below this come at once
 BLOCK = 1 << 18             # elements that one host task fills: some milliseconds
@@ -48,7 +49,10 @@ def as_shape(size):
     if type(size) is int:
         return (size,)
     many = hasattr(size, "__iter__") and not isinstance(size, (dict, set)) and getattr(size, "ndim", 1)
-    return tuple(map(operator.index, size)) if many else (operator.index(size),)
+    sizes = tuple(size) if many else (size,)
+    if any(isinstance(n, bool) for n in sizes):
+        raise TypeError("an integer is required")
+    return tuple(map(operator.index, sizes))
 
 
 def _is_number(x):
@@ -129,6 +133,18 @@ def older(generator):
 
 REFUSALS = (TypeError, ValueError, LookupError, AttributeError, OverflowError)
 WRITERS = frozenset(("shuffle", "seed", "set_state", "get_state", "spawn"))      # whose result is not what they are for
+BEFORE_OUT = {"random": 2, "standard_normal": 2, "standard_gamma": 3, "standard_exponential": 3}
+
+
+def _twin(x, name):
+    """An argument for NumPy to try: a copy that may be written to only if a method of that name may write to x."""
+    twin = unwrap(x)
+    if not isinstance(x, ndarray) or not isinstance(twin, numpy.ndarray):
+        return twin
+    flags = x.flags
+    twin = twin.copy("F" if flags.f_contiguous and not flags.c_contiguous else "C")
+    twin.flags.writeable = flags.writeable and (name not in BEFORE_OUT or flags.c_contiguous or flags.f_contiguous)
+    return twin
 
 
 def last_word(name, theirs, accepted):
@@ -142,10 +158,10 @@ def last_word(name, theirs, accepted):
         if "dtype" in keywords and "dtype" not in method.__doc__.split(")")[0]:
             raise error                             # of a parameter of our own
         try:
-            method(*unwrap(args), **unwrap(keywords))
-        except Exception as theirs_is:
-            raise theirs_is from None
-        if name in WRITERS or keywords.get("out") is not None:
+            method(*(_twin(x, name) for x in args), **{key: _twin(x, name) for key, x in keywords.items()})
+        except Exception as refusal:
+            raise refusal from None
+        if name in WRITERS or keywords.get("out") is not None or len(args) > BEFORE_OUT.get(name, len(args)):
             raise error
         result = accepted(self, name, args, keywords)
         if isinstance(result, (numpy.ndarray, numpy.generic)):      # not numbers
@@ -318,7 +334,8 @@ class Stream:
         if _is_number(low) and _is_number(high):
             span = float(high) - float(low)
             if not -math.inf < span < math.inf:
-                raise OverflowError("Range exceeds valid bounds" if is_older else "high - low range exceeds valid bounds")
+                text = "Range exceeds valid bounds" if is_older else "high - low range exceeds valid bounds"
+                raise OverflowError(text)
             if span < 0 and not is_older:
                 raise ValueError("high - low < 0")
         else:
@@ -335,7 +352,7 @@ class Stream:
 
     def _integers(self, low, high, size, dtype, endpoint):
         """Integers in [low, high), or [low, high]."""
-        if size is None and dtype is not INTEGER and dtype not in (int, bool):
+        if size is None and dtype is not INTEGER and dtype not in (int, bool) and not common_shape(low, high):
             return as_array(numpy.asarray(self._integers(low, high, (), dtype, endpoint)))
         bounds = _bounds(dtype)
         if bounds and isinstance(low, (int, numpy.integer)) and isinstance(high, (int, numpy.integer)):
@@ -346,7 +363,7 @@ class Stream:
             return self._of_arrays(lambda g, p, shape: g.integers(*p, shape, dtype, endpoint),
                                    drawn_shape(size, common_shape(low, high)), numpy.dtype(dtype), [low, high])
         result = self._small.integers(low, high, size, dtype, endpoint)
-        return as_array(result) if isinstance(result, numpy.ndarray) else result.item()
+        return as_array(result) if isinstance(result, numpy.ndarray) else numpy.asarray(result).item()
 
     def choice(self, a, size=None, replace=True, p=None, axis=0, shuffle=True):
         """Random elements of a 1-d array, or of range(a); `p`: their probabilities, its errors may come on reading."""
@@ -396,7 +413,7 @@ class Stream:
     def shuffle(self, x, axis=0):
         """Reorder along an axis, in place: asynchronously, for our arrays; many rows as a host task."""
         if not isinstance(x, ndarray):
-            self._small.shuffle(x, axis)
+            called(self._small.shuffle, (x, axis), {})
             return
         len(x)                                      # TypeError without axes
         if not x.flags.writeable:
@@ -419,7 +436,7 @@ class Stream:
             result = as_array(x).copy()
             if not result.ndim:
                 raise IndexError("x must be an integer or at least 1-dimensional")
-        self.shuffle(result, axis)
+        Stream.shuffle(self, result, axis)
         return result
 
     def bytes(self, length):
@@ -456,7 +473,8 @@ class Stream:
 
         if any_of_ours(values):
             given = [x for x in values if not isinstance(x, (str, numpy.dtype))]
-            shape = vectors(name, values, names, size, isinstance(self, Shared)) if vector else drawn_shape(size, common_shape(*given))
+            shape = vectors(name, values, names, size, isinstance(self, Shared)) if vector else \
+                drawn_shape(size, common_shape(*given))
             return self._of_arrays(draw, shape, dtype, values)
         if vector or size is None or math.prod(as_shape(size)) < SMALL:
             result = getattr(self._interface(self._small), name)(*args, size=size, **keywords)
@@ -501,7 +519,7 @@ def _is_count(n, p):
 
 # name: parameters with their defaults, and whether the kernel is for these numbers. NumPy has the last word on others.
 DISTRIBUTIONS = {
-    "beta": ("a b", _both_positive),
+    "beta": ("a b", lambda a, b: 1e-300 < a < math.inf and 1e-300 < b < math.inf),     # whose logarithms are finite
     "binomial": ("n p", _is_count),
     "chisquare": ("df", _positive),
     "f": ("dfnum dfden", _both_positive),
@@ -637,7 +655,7 @@ class Generator(Stream):
         if isinstance(bit_generator, type):
             raise ValueError("Invalid bit generator. The bit generator must be instantiated.")
         if not isinstance(bit_generator, Bits):
-            bit_generator.capsule                   # or it is none: AttributeError
+            _ = bit_generator.capsule               # or it is none: AttributeError
         self._start(bit_generator)
 
     def __str__(self):
@@ -774,14 +792,14 @@ _SHARED = """seed get_state set_state rand randn randint random_integers random_
     uniform standard_normal standard_gamma exponential standard_exponential choice shuffle permutation bytes""".split()
 
 
-def _names(kind):
-    """The public methods that NumPy's class has, too."""
-    return [name for name in dir(kind) if not name.startswith("_") and callable(getattr(kind, name))]
+def _names(kind, theirs):
+    """The public methods that NumPy's has, too."""
+    return [name for name in dir(kind) if not name.startswith("_") and callable(getattr(theirs, name, None))]
 
 
 def _rows():
-    refusing(Generator, _names(Generator), _for_trial, _accepted)
-    refusing(Shared, _names(Shared), _for_trial, _accepted)
+    refusing(Generator, _names(Generator, numpy.random.Generator), _for_trial, _accepted)
+    refusing(Shared, _names(Shared, numpy.random), _for_trial, _accepted)
     shared = Shared()
     for name in (*_SHARED, *DISTRIBUTIONS, *OTHERS):
         host = name in OTHERS or name == "choice"

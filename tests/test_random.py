@@ -216,6 +216,7 @@ def test_states_and_pickles_of_generators():
     state = g.bit_generator.state
     copies = pickle.loads(pickle.dumps(g)), copy.deepcopy(g), np.random.default_rng(g.bit_generator.seed_seq)
     copies[2].bit_generator.state = state
+    assert all(x.bit_generator.state == state for x in copies) and np.random.default_rng(5).bit_generator.state != state
     draws = [[x.random(3).tolist(), x.vonmises(0, 1, 3).tolist(), x.zipf(3, LARGE).sum().item()] for x in (g, *copies)]
     assert draws == draws[:1] * 4
     assert g.multivariate_hypergeometric([3, 4], 7, 2).tolist() == [[3, 4]] * 2

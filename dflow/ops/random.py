@@ -178,6 +178,13 @@ def refusing(kind, names, theirs, accepted):
         setattr(kind, name, or_else(method, last_word(method.__name__, theirs, accepted), REFUSALS))
 
 
+def _comparable(state):
+    """A state of NumPy's without arrays: two are equal or not."""
+    if isinstance(state, dict):
+        return {key: _comparable(x) for key, x in state.items()}
+    return state.tolist() if isinstance(state, numpy.ndarray) else state
+
+
 def _payload(generator, fill, part):
     """What the task of one block does."""
 
@@ -249,14 +256,14 @@ class Stream:
 
     def get_state(self, legacy=True):
         """What set_state takes to continue from here. `legacy` is NumPy's: there is one form here."""
-        return {"seed": self._seed, "small": self._small.bit_generator.state, "blocks": self._counter.blocks,
-                "counter": self._counter.state()}
+        seed, small = _comparable(self._seed.state), _comparable(self._small.bit_generator.state)
+        return {"seed": seed, "small": small, "blocks": self._counter.blocks, "counter": self._counter.state()}
 
     def set_state(self, state):
         """Continue from where get_state was called."""
         if not isinstance(state, dict) or "counter" not in state:
             raise ValueError("a state is what get_state() returned; RandomState has NumPy's")
-        self._start(state["seed"])
+        self._start(numpy.random.SeedSequence(**state["seed"]))
         self._small.bit_generator.state = state["small"]
         self._counter = Counter(*state["counter"], state["blocks"])
 

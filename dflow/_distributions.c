@@ -680,7 +680,7 @@ static inline double beta_one(Source *s, const TwoGammas *g)
     if (g->a.boost || g->b.boost) {
         x = gamma_log(s, &g->a);
         y = gamma_log(s, &g->b);
-        return 1 / (1 + exp(y - x));
+        return y - x > 700 ? exp(x - y) : 1 / (1 + exp(y - x));     /* which would lose what is below 2^-1022 */
     }
     x = gamma_main(s, &g->a);
     y = gamma_main(s, &g->b);

@@ -8,6 +8,7 @@ cdef extern from "Python.h":
     Py_ssize_t PyNumber_AsSsize_t(object, object) except? -1
     bint PyLong_CheckExact(object)
     bint PyIndex_Check(object)
+    bint PySequence_Check(object)
 
 cdef int parse_shape(object shape, intp* out) except -1:
     cdef int ndim = 0
@@ -18,9 +19,9 @@ cdef int parse_shape(object shape, intp* out) except -1:
         items = shape
     elif shape is None:
         raise TypeError("Use () not None as shape arguments")
-    elif not hasattr(shape, "__iter__") and not PyIndex_Check(shape):
-        raise TypeError(f"expected a sequence of integers or a single integer, got {str(shape)!r}")
-    elif not hasattr(shape, "__iter__") or getattr(shape, "ndim", 1) == 0:
+    elif not PySequence_Check(shape) and not PyIndex_Check(shape):
+        raise TypeError(f"expected a sequence of integers or a single integer, got '{repr(shape)[:100]}'")
+    elif not PySequence_Check(shape) or getattr(shape, "ndim", 1) == 0:
         items = (shape,)
     else:
         items = tuple(shape)

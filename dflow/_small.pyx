@@ -16,6 +16,7 @@ cdef extern from "Python.h":
     object PyObject_Vectorcall(object, PyObject**, size_t, PyObject*)
     Py_ssize_t PyVectorcall_NARGS(size_t)
     PyObject** PySequence_Fast_ITEMS(object)
+    object PyVectorcall_Call(object, tuple, dict)
     object PyMethod_New(object, object)
     void PyType_Modified(type)
     ctypedef struct Type "PyTypeObject":
@@ -178,12 +179,49 @@ cdef object call_small(small_first self, PyObject** args, size_t flags, PyObject
             return result
     return PyObject_Vectorcall(self.function, args, nargs, names)
 
-cdef void called_by_vector() noexcept:
-    """A call of a small_first makes no tuple and no dictionary: Cython has no word for that."""
-    cdef Type* type_ = <Type*>small_first
-    cdef small_first none = small_first.__new__(small_first)
-    type_.tp_vectorcall_offset = <char*>&none.vectorcall - <char*><PyObject*>none
-    type_.tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR
-    PyType_Modified(small_first)
+cdef class or_else:
+    """A method like `function`. What fails with one of `errors` is other(error, self, args, keywords)'s affair."""
+    cdef vectorcallfunc vectorcall
+    cdef object function, other
+    cdef tuple errors
+    cdef dict __dict__
+    cdef object __weakref__
 
-called_by_vector()
+    def __init__(self, function, other, tuple errors):
+        self.vectorcall = <vectorcallfunc>call_or_else
+        self.function = function
+        self.other = other
+        self.errors = errors
+        update_wrapper(self, function)
+
+    def __call__(self, *args, **keywords):
+        return PyVectorcall_Call(self, args, keywords)
+
+    def __get__(self, instance, owner):
+        return self if instance is None else PyMethod_New(self, instance)
+
+cdef object call_or_else(or_else self, PyObject** args, size_t flags, PyObject* names):
+    cdef Py_ssize_t i, nargs = PyVectorcall_NARGS(flags)
+    try:
+        return PyObject_Vectorcall(self.function, args, nargs, names)
+    except self.errors as error:
+        if nargs == 0:
+            raise
+        given = [<object>args[i] for i in range(1, nargs)]
+        keywords = {} if names == NULL else {key: <object>args[nargs + i] for i, key in enumerate(<tuple><object>names)}
+        return self.other(error, <object>args[0], given, keywords)
+
+cdef void called_by_vector(type kind, Py_ssize_t offset) noexcept:
+    """A call of what is of this type makes no tuple and no dictionary: Cython has no word for that."""
+    cdef Type* type_ = <Type*>kind
+    type_.tp_vectorcall_offset = offset
+    type_.tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR
+    PyType_Modified(kind)
+
+cdef void set_up() noexcept:
+    cdef small_first first = small_first.__new__(small_first)
+    cdef or_else second = or_else.__new__(or_else)
+    called_by_vector(small_first, <char*>&first.vectorcall - <char*><PyObject*>first)
+    called_by_vector(or_else, <char*>&second.vectorcall - <char*><PyObject*>second)
+
+set_up()

@@ -168,9 +168,8 @@ class _Methods(dict):
             raise KeyError(name) from None
 
 
-def test_outputs_of_any_layout():
-    for make in (lambda: np.empty((60, 50)), lambda: np.empty((50, 60)).T, lambda: np.empty((120, 150))[::2, ::3],
-                 lambda: np.empty((60, 50))[::-1, ::-1], lambda: np.empty((50, 60)).T[::-1]):
+def test_outputs_of_both_orders():
+    for make in (lambda: np.empty((60, 50)), lambda: np.empty((50, 60)).T):
         expected = np.random.default_rng(1).standard_normal((60, 50)).asnumpy()
         for limit in (0, 1e9):
             with configured(limit=limit):
@@ -243,9 +242,7 @@ def test_continuous_of_other_shapes(name, p, distribution):
     check_continuous(_random.Counter(1, 2, 3).draw(_random.KERNELS[name, 8], 12, N, *p).asnumpy(), distribution)
 
 
-@pytest.mark.parametrize("name, p, distribution", DISCRETE)
-def test_discrete(name, p, distribution):
-    x = _random.Counter(1, 2, 3).draw(_random.KERNELS[name, 8], 7, N, *p).asnumpy()
+def check_discrete(x, distribution):
     values, counts = numpy.unique(x, return_counts=True)
     mean, variance, kurtosis = distribution.stats("mvk")
     assert abs(x.mean() - mean) < 5 * math.sqrt(variance / N)
@@ -256,6 +253,38 @@ def test_discrete(name, p, distribution):
     if 1 < common.sum() < len(p):
         z = (counts - p * N)[common] / numpy.sqrt((p * (1 - p) * N)[common])
         assert abs(z).max() < 5.5
+
+
+@pytest.mark.parametrize("name, p, distribution", DISCRETE)
+def test_discrete(name, p, distribution):
+    check_discrete(_random.Counter(1, 2, 3).draw(_random.KERNELS[name, 8], 7, N, *p).asnumpy(), distribution)
+
+
+# Those without a kernel, by NumPy's generators: in blocks.
+OTHERS = [
+    ("vonmises(0, 2.0, N)", stats.vonmises(2.0)), ("wald(2.0, 3.0, N)", stats.invgauss(2 / 3, scale=3)),
+    ("noncentral_chisquare(3.0, 2.0, N)", stats.ncx2(3, 2)), ("noncentral_f(5.0, 20.0, 2.0, N)", stats.ncf(5, 20, 2)),
+    ("zipf(6.0, N)", stats.zipf(6)), ("logseries(0.6, N)", stats.logser(0.6)),
+    ("hypergeometric(30, 50, 20, N)", stats.hypergeom(80, 30, 20)),
+    ("negative_binomial(5, 0.3, N)", stats.nbinom(5, 0.3)),
+    ("dirichlet([2.0, 3.0, 4.0], N)[:, 1]", stats.beta(3, 6)),
+    ("multinomial(20, [0.2, 0.5, 0.3], N)[:, 1]", stats.binom(20, 0.5)),
+    ("multivariate_normal([1.0, 2.0], [[2.0, 0.5], [0.5, 3.0]], N) @ np.array([1.0, -1.0])", stats.norm(-1, 2)),
+    ("multivariate_hypergeometric([30, 50], 20, N)[:, 0]", stats.hypergeom(80, 30, 20)),
+    ("choice(4, N, p=[0.125, 0.375, 0.375, 0.125])", stats.binom(3, 0.5)),
+    ("permutation(N) % 5", stats.randint(0, 5))]
+
+
+@pytest.mark.parametrize("make, text, distribution", [
+    (make, *case) for make in (np.random.default_rng, streams.Shared) for case in OTHERS
+    if hasattr(make(1), case[0].partition("(")[0])])
+def test_distributions_without_kernels(make, text, distribution):
+    g = make(2)
+    x = eval(f"g.{text}", {"g": g, "np": np, "N": N}).asnumpy()
+    if isinstance(distribution.dist, stats.rv_continuous):
+        assert stats.kstest(x, distribution.cdf).pvalue > FEW
+    else:
+        check_discrete(x, distribution)
 
 
 @pytest.mark.parametrize("low, high, dtype", [

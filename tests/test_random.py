@@ -31,7 +31,7 @@ def draw(text, n, seed=5, make=np.random.default_rng):
 
 
 CASES = [(text, np.random.default_rng) for text in DRAWS + NEWER]
-CASES += [(text, Shared) for text in DRAWS + OLDER]
+CASES += [(text, Shared) for text in DRAWS + OLDER if "'f4'" not in text]
 
 
 @pytest.mark.parametrize("n", [10, LARGE])
@@ -216,6 +216,7 @@ def test_states_and_pickles_of_generators():
     state = g.bit_generator.state
     copies = pickle.loads(pickle.dumps(g)), copy.deepcopy(g), np.random.default_rng(g.bit_generator.seed_seq)
     copies[2].bit_generator.state = state
+    assert all(x.bit_generator.state == state for x in copies) and np.random.default_rng(5).bit_generator.state != state
     draws = [[x.random(3).tolist(), x.vonmises(0, 1, 3).tolist(), x.zipf(3, LARGE).sum().item()] for x in (g, *copies)]
     assert draws == draws[:1] * 4
     assert g.multivariate_hypergeometric([3, 4], 7, 2).tolist() == [[3, 4]] * 2

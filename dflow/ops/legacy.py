@@ -26,9 +26,11 @@ from dflow.ops.random import (
     common_shape,
     drawn_shape,
     random_integers,
+    refusing,
     vectors,
 )
 from dflow.ops.table import add_row
+from dflow.ops.warn import called
 
 # name: number of parameters before `size`
 _DRAWS = {"random_sample": 0, "random": 0, "standard_normal": 0, "standard_exponential": 0, "exponential": 1,
@@ -50,7 +52,8 @@ def _choice(a, size=None, replace=True, p=None):
     population = a.shape if isinstance(a, ndarray) else numpy.shape(a) or (a,)
     if len(population) != 1 or p is not None and numpy.shape(p) != population:
         return None
-    return () if size is None else as_shape(size), a.dtype if numpy.ndim(a) else _probe().randint(1, size=1).dtype
+    dtype = as_array(a).dtype if numpy.ndim(a) else _probe().randint(1, size=1).dtype
+    return () if size is None else as_shape(size), dtype
 
 
 def _permutation(x):
@@ -58,15 +61,15 @@ def _permutation(x):
 
 
 def _multinomial(n, pvals, size=None):
-    return vectors("multinomial", [n, pvals], [], size), _probe().randint(1, size=1).dtype
+    return vectors("multinomial", [n, pvals], [], size, True), _probe().randint(1, size=1).dtype
 
 
 # What takes arrays as they are: its result's shape and type, by the arguments.
 _KNOWN = {
     "choice": _choice, "permutation": _permutation, "multinomial": _multinomial,
-    "dirichlet": lambda alpha, size=None: (vectors("dirichlet", [alpha], [], size), FLOAT),
-    "multivariate_normal": lambda mean, cov, size=None, **_options: (
-        vectors("multivariate_normal", [mean, cov], [], size), FLOAT),
+    "dirichlet": lambda alpha, size=None: (vectors("dirichlet", [alpha], [], size, True), FLOAT),
+    "multivariate_normal": lambda mean, cov, size=None, *_options, **_named: (
+        vectors("multivariate_normal", [mean, cov], [], size, True), FLOAT),
 }
 
 
@@ -172,9 +175,11 @@ class RandomState:
         """Reorder along the first axis, in place: a task, for our arrays."""
         if not isinstance(x, ndarray):
             self._turn.wait_to_read()
-            self._older.shuffle(x)
+            called(self._older.shuffle, (x,), {})
             return
         len(x)                                      # TypeError without axes
+        if not x.flags.writeable:
+            raise ValueError("array is read-only")
         host(lambda _error: self._older.shuffle(window(x, write=True)), [x], [x, self._turn])
 
 
@@ -202,5 +207,16 @@ def _methods():
         setattr(RandomState, name, method)
 
 
+def _for_trial(_self):
+    from numpy.random import RandomState as Older
+    return Older(0)
+
+
+def _accepted(self, name, args, keywords):
+    return self._now(name, *args, **keywords)
+
+
 _methods()
+refusing(RandomState, [*_DRAWS, *_KNOWN, *_WAITING, "rand", "randn", "random_integers", "shuffle"],
+         _for_trial, _accepted)
 add_row("RandomState", RandomState, module="numpy.random")

@@ -23,10 +23,11 @@ from dflow._host import host
 from dflow._index import take
 from dflow._kernels import dtypes
 from dflow._random import KERNELS, Counter
-from dflow._small import LATER, as_scalar, at_once
+from dflow._small import LATER, as_scalar, at_once, or_else
 from dflow.ops.creation import arange
-from dflow.ops.fallback import any_of_ours, arrays_in, checked, plain, seen, stand_in, task, unwrap
+from dflow.ops.fallback import any_of_ours, arrays_in, checked, plain, seen, stand_in, task, unwrap, wrap
 from dflow.ops.table import add_row
+from dflow.ops.warn import called
 
 SMALL = 4096                # of NumPy's generators, draws below this come at once
 BLOCK = 1 << 18             # elements that one host task fills: some milliseconds
@@ -47,7 +48,11 @@ def as_shape(size):
     """A size as a tuple of ints."""
     if type(size) is int:
         return (size,)
-    return tuple(map(operator.index, size)) if hasattr(size, "__iter__") else (operator.index(size),)
+    many = hasattr(size, "__iter__") and not isinstance(size, (dict, set)) and getattr(size, "ndim", 1)
+    sizes = tuple(size) if many else (size,)
+    if any(isinstance(n, bool) for n in sizes):
+        raise TypeError("an integer is required")
+    return tuple(map(operator.index, sizes))
 
 
 def _is_number(x):
@@ -120,6 +125,66 @@ def drawn_shape(size, common):
     return shape
 
 
+def older(generator):
+    """The older interface over the same bits."""
+    from numpy.random import RandomState
+    return RandomState(generator.bit_generator)
+
+
+REFUSALS = (TypeError, ValueError, LookupError, AttributeError, OverflowError)
+WRITERS = frozenset(("shuffle", "seed", "set_state", "get_state", "spawn"))      # whose result is not what they are for
+BEFORE_OUT = {"random": 2, "standard_normal": 2, "standard_gamma": 3, "standard_exponential": 3}
+
+
+def _twin(x, name):
+    """An argument for NumPy to try: a copy that may be written to only if a method of that name may write to x."""
+    twin = unwrap(x)
+    if not isinstance(x, ndarray) or not isinstance(twin, numpy.ndarray):
+        return twin
+    flags = x.flags
+    twin = twin.copy("F" if flags.f_contiguous and not flags.c_contiguous else "C")
+    twin.flags.writeable = flags.writeable and (name not in BEFORE_OUT or flags.c_contiguous or flags.f_contiguous)
+    return twin
+
+
+def last_word(name, theirs, accepted):
+    """What a method of that name does when it fails: NumPy's method decides, which may raise another error, or none.
+
+    theirs(self): an instance of NumPy's class, to try; accepted(self, name, args, keywords): what NumPy's would return.
+    """
+
+    def decide(error, self, args, keywords):
+        method = getattr(theirs(self), name)
+        if "dtype" in keywords and "dtype" not in method.__doc__.split(")")[0]:
+            raise error                             # of a parameter of our own
+        try:
+            method(*(_twin(x, name) for x in args), **{key: _twin(x, name) for key, x in keywords.items()})
+        except Exception as refusal:
+            raise refusal from None
+        if name in WRITERS or keywords.get("out") is not None or len(args) > BEFORE_OUT.get(name, len(args)):
+            raise error
+        result = accepted(self, name, args, keywords)
+        if isinstance(result, (numpy.ndarray, numpy.generic)):      # not numbers
+            raise error
+        return result
+
+    return decide
+
+
+def refusing(kind, names, theirs, accepted):
+    """Those methods of a class raise what NumPy's raise."""
+    for name in names:
+        method = getattr(kind, name)
+        setattr(kind, name, or_else(method, last_word(method.__name__, theirs, accepted), REFUSALS))
+
+
+def _comparable(state):
+    """A state of NumPy's without arrays: two are equal or not."""
+    if isinstance(state, dict):
+        return {key: _comparable(x) for key, x in state.items()}
+    return state.tolist() if isinstance(state, numpy.ndarray) else state
+
+
 def _payload(generator, fill, part):
     """What the task of one block does."""
 
@@ -130,7 +195,9 @@ def _payload(generator, fill, part):
 
 
 class Stream:
-    """A sequence of draws: what Generator and RandomState share."""
+    """A sequence of draws: what Generator and the older interface share."""
+
+    _interface = staticmethod(lambda generator: generator)      # NumPy's of this kind, over a generator's bits
 
     def __init__(self, seed=None):
         self._start(seed)
@@ -139,9 +206,9 @@ class Stream:
         from numpy.random import Generator, Philox, SeedSequence
         if isinstance(seed, Stream):
             seed = seed._seed
-        for name in ("bit_generator", "_bit_generator"):    # of a Generator or RandomState of NumPy's
-            seed = getattr(seed, name, seed)
-        seed = getattr(seed, "seed_seq", seed)
+        if not isinstance(seed, type):
+            for name in ("bit_generator", "_bit_generator", "seed_seq"):    # of a Generator or RandomState of NumPy's
+                seed = getattr(seed, name, seed)
         if not isinstance(seed, SeedSequence):
             seed = SeedSequence(unwrap(seed))
         self._seed = seed
@@ -189,12 +256,14 @@ class Stream:
 
     def get_state(self, legacy=True):
         """What set_state takes to continue from here. `legacy` is NumPy's: there is one form here."""
-        return {"seed": self._seed, "small": self._small.bit_generator.state, "blocks": self._counter.blocks,
-                "counter": self._counter.state()}
+        seed, small = _comparable(self._seed.state), _comparable(self._small.bit_generator.state)
+        return {"seed": seed, "small": small, "blocks": self._counter.blocks, "counter": self._counter.state()}
 
     def set_state(self, state):
         """Continue from where get_state was called."""
-        self._start(state["seed"])
+        if not isinstance(state, dict) or "counter" not in state:
+            raise ValueError("a state is what get_state() returned; RandomState has NumPy's")
+        self._start(numpy.random.SeedSequence(**state["seed"]))
         self._small.bit_generator.state = state["small"]
         self._counter = Counter(*state["counter"], state["blocks"])
 
@@ -206,6 +275,8 @@ class Stream:
     def _standard(self, kernels, name, size, dtype, out, *shape):
         """A kernel's draw, or `out` filled."""
         code = DOUBLE if dtype is FLOAT else _float_code(dtype, name)
+        if out is not None:
+            _check_contiguous(out, name == "standard_gamma")
         if out is None or isinstance(out, ndarray):
             return self._counter.draw(kernels[code], code, size, *(shape or (0.0, 1.0)), out=out)
         if out.dtype != dtype:
@@ -239,6 +310,7 @@ class Stream:
         dtype = numpy.dtype(dtype)
         if out is None:
             return self._other("standard_gamma", 1, (shape,), size, {} if dtype == FLOAT else {"dtype": dtype})
+        _check_contiguous(out, True)
         if out.dtype != dtype or size is not None and as_shape(size) != out.shape:
             self._small.standard_gamma(1.0, size, dtype, stand_in(out))         # its errors
         out[...] = self._other("standard_gamma", 1, (shape,), out.shape, {"dtype": dtype})
@@ -250,6 +322,8 @@ class Stream:
         if _is_number(offset) and _is_number(scale):
             return self._counter.draw(kernels[code], code, size, offset, scale)
         offset, scale = as_array(offset), as_array(scale)
+        if "c" in (offset.dtype.kind, scale.dtype.kind):
+            raise TypeError("parameters are real")
         shape = drawn_shape(size, numpy.broadcast_shapes(offset.shape, scale.shape))
         return self._counter.draw(kernels[code], code, shape) * scale + offset
 
@@ -263,17 +337,18 @@ class Stream:
         """Uniform in [low, high)."""
         if dtype is FLOAT and type(low) in PLAIN and type(high) in PLAIN and 0 < high - low < math.inf:
             return self._counter.draw(RANDOM[DOUBLE], DOUBLE, size, low, high - low)
-        older = isinstance(self, Shared)
+        is_older = isinstance(self, Shared)
         if _is_number(low) and _is_number(high):
             span = float(high) - float(low)
             if not -math.inf < span < math.inf:
-                raise OverflowError("Range exceeds valid bounds" if older else "high - low range exceeds valid bounds")
-            if span < 0 and not older:
+                text = "Range exceeds valid bounds" if is_older else "high - low range exceeds valid bounds"
+                raise OverflowError(text)
+            if span < 0 and not is_older:
                 raise ValueError("high - low < 0")
         else:
             ours = isinstance(low, ndarray) or isinstance(high, ndarray)
             span = high - low if ours else numpy.subtract(high, low, dtype=float)
-            span = checked(_check_span_older if older else _check_span, as_array(span))
+            span = checked(_check_span_older if is_older else _check_span, as_array(span))
         return self._scaled(RANDOM, "uniform", low, span, size, dtype)
 
     def exponential(self, scale=1.0, size=None, dtype=FLOAT):
@@ -284,7 +359,7 @@ class Stream:
 
     def _integers(self, low, high, size, dtype, endpoint):
         """Integers in [low, high), or [low, high]."""
-        if size is None and dtype is not INTEGER and dtype not in (int, bool):
+        if size is None and dtype is not INTEGER and dtype not in (int, bool) and not common_shape(low, high):
             return as_array(numpy.asarray(self._integers(low, high, (), dtype, endpoint)))
         bounds = _bounds(dtype)
         if bounds and isinstance(low, (int, numpy.integer)) and isinstance(high, (int, numpy.integer)):
@@ -295,19 +370,19 @@ class Stream:
             return self._of_arrays(lambda g, p, shape: g.integers(*p, shape, dtype, endpoint),
                                    drawn_shape(size, common_shape(low, high)), numpy.dtype(dtype), [low, high])
         result = self._small.integers(low, high, size, dtype, endpoint)
-        return as_array(result) if isinstance(result, numpy.ndarray) else result.item()
+        return as_array(result) if isinstance(result, numpy.ndarray) else numpy.asarray(result).item()
 
     def choice(self, a, size=None, replace=True, p=None, axis=0, shuffle=True):
         """Random elements of a 1-d array, or of range(a); `p`: their probabilities, its errors may come on reading."""
         source = a if isinstance(a, ndarray) or numpy.ndim(a) == 0 else as_array(a)
         if not isinstance(source, (ndarray, int, numpy.integer)):
-            self._small.choice(a)                   # its error
+            raise ValueError("a must be a sequence or an integer")
         n = source.shape[axis] if isinstance(source, ndarray) else int(a)
         numbers = source is a and not isinstance(a, ndarray)
         if replace and p is None and n > 0:
             index = self._integers(0, n, size, INTEGER, False)
         else:
-            index = self._chosen(n, size, replace, p, shuffle, n if numbers else numpy.zeros(n))
+            index = self._chosen(n, size, replace, p, shuffle)
         if numbers:
             return index
         if isinstance(p, ndarray) and not index.is_ready():     # of indices that need no check
@@ -315,16 +390,16 @@ class Stream:
             return task(numpy.take, source, index, axis=axis, shape=shape, dtype=source.dtype)
         return take(source, index, axis)
 
-    def _chosen(self, n, size, replace, p, shuffle, source):
+    def _chosen(self, n, size, replace, p, shuffle):
         """Indices below n for choice()."""
         shape = () if size is None else as_shape(size)
-        count, older = math.prod(shape), isinstance(self, Shared)
+        count = math.prod(shape)
 
         def choose(generator, p, shape):
             try:
                 return generator.choice(n, shape, replace, p, 0, shuffle)
-            except ValueError:          # NumPy words it by the interface, and by whether there is an array
-                (numpy.random.RandomState(0) if older else generator).choice(source, shape, replace, p)
+            except ValueError:          # NumPy words it by the interface
+                self._interface(generator).choice(n, shape, replace, p)
                 raise
 
         if not replace and count > n:
@@ -345,9 +420,11 @@ class Stream:
     def shuffle(self, x, axis=0):
         """Reorder along an axis, in place: asynchronously, for our arrays; many rows as a host task."""
         if not isinstance(x, ndarray):
-            self._small.shuffle(x, axis)
+            called(self._small.shuffle, (x, axis), {})
             return
         len(x)                                      # TypeError without axes
+        if not x.flags.writeable:
+            raise ValueError("array is read-only")
         axis = normalize_axis_index(axis, x.ndim)
         if x.shape[axis] < SMALL:               # a task and its generator take 10 us
             if x.ndim == 1 and at_once(self._small.shuffle, (x,), writes=True) is not LATER:
@@ -365,9 +442,8 @@ class Stream:
         else:
             result = as_array(x).copy()
             if not result.ndim:
-                kind = numpy.random.RandomState(0) if isinstance(self, Shared) else self._small
-                return kind.permutation(plain(x))       # its errors
-        self.shuffle(result, axis)
+                raise IndexError("x must be an integer or at least 1-dimensional")
+        Stream.shuffle(self, result, axis)
         return result
 
     def bytes(self, length):
@@ -381,7 +457,7 @@ class Stream:
         number, code, names, defaults, valid = DISTRIBUTIONS[name]
         if len(args) > len(names):
             if len(args) > len(names) + 1:
-                raise TypeError(f"{name}() takes at most {len(names) + 1} positional arguments ({len(args)} given)")
+                raise TypeError(f"{len(args)} positional arguments")
             size, args = args[-1], args[:-1]
         values = args if not keywords and len(args) == len(names) else \
             (*args, *(keywords.get(key, default) for key, default in zip(names[len(args):], defaults[len(args):])))
@@ -391,7 +467,7 @@ class Stream:
 
     def _other(self, name, nargs, args, size, keywords):
         """NumPy's method of that name."""
-        if len(args) > nargs:
+        if nargs < len(args) <= nargs + 1:
             size, args = args[nargs], args[:nargs]
         dtype = numpy.dtype(keywords.get("dtype", INTEGER if name in COUNTS else FLOAT))
         names, values = list(keywords), [*args, *keywords.values()]
@@ -399,14 +475,16 @@ class Stream:
 
         def draw(generator, values, shape):
             given = dict(zip(names, values[len(args):]))
-            return getattr(generator, name)(*values[:len(args)], size=shape[:-1] if vector else shape, **given)
+            method = getattr(self._interface(generator), name)
+            return method(*values[:len(args)], size=shape[:-1] if vector else shape, **given)
 
         if any_of_ours(values):
             given = [x for x in values if not isinstance(x, (str, numpy.dtype))]
-            shape = vectors(name, values, names, size) if vector else drawn_shape(size, common_shape(*given))
+            shape = vectors(name, values, names, size, isinstance(self, Shared)) if vector else \
+                drawn_shape(size, common_shape(*given))
             return self._of_arrays(draw, shape, dtype, values)
         if vector or size is None or math.prod(as_shape(size)) < SMALL:
-            result = getattr(self._small, name)(*args, size=size, **keywords)
+            result = getattr(self._interface(self._small), name)(*args, size=size, **keywords)
             return as_array(result) if isinstance(result, numpy.ndarray) else result
         numbers = all(numpy.ndim(x) == 0 for x in values)
         if numbers:
@@ -418,8 +496,14 @@ class Stream:
         return self._fill(as_shape(size), dtype, fill, numbers)
 
 
+def _of_seed(kind, seed):
+    stream = kind.__new__(kind)
+    stream._start(seed)
+    return stream
+
+
 def _restored(kind, state):
-    stream = kind(state["seed"])
+    stream = kind.__new__(kind)
     stream.set_state(state)
     return stream
 
@@ -442,7 +526,7 @@ def _is_count(n, p):
 
 # name: parameters with their defaults, and whether the kernel is for these numbers. NumPy has the last word on others.
 DISTRIBUTIONS = {
-    "beta": ("a b", _both_positive),
+    "beta": ("a b", lambda a, b: 1e-300 < a < math.inf and 1e-300 < b < math.inf),     # whose logarithms are finite
     "binomial": ("n p", _is_count),
     "chisquare": ("df", _positive),
     "f": ("dfnum dfden", _both_positive),
@@ -469,13 +553,15 @@ OTHERS = {      # name: number of parameters before `size`
     "vonmises": 2, "wald": 2, "zipf": 1, **VECTORS}
 
 
-def vectors(name, values, names, size):
+def vectors(name, values, names, size, is_older):
     """The shape of a draw of vectors, one of VECTORS, with these parameters, the last of them named."""
     given = dict(zip(names, values[len(values) - len(names):]))
     first, *rest = [*values[:len(values) - len(names)], *(given[key] for key in _PARAMETERS[name] if key in given)]
     lead = ()
     if name == "multinomial":
         lead, first = common_shape(first, numpy.empty(numpy.shape(rest[0])[:-1])), rest[0]
+        if is_older and lead:
+            raise ValueError("one number of trials, and 1-d probabilities")
     shape = numpy.shape(first)
     if not shape or name != "multinomial" and len(shape) > 1 or name == "multivariate_normal" and (
             numpy.shape(rest[0]) != 2 * shape):
@@ -531,10 +617,20 @@ _give_kernels()
 _give_others()
 
 
+def _check_contiguous(out, rows_last):
+    flags = getattr(out, "flags", None)
+    if not isinstance(out, (ndarray, numpy.ndarray)) or not flags.writeable or not (
+            flags.c_contiguous or flags.f_contiguous and not rows_last):
+        raise ValueError(f"Supplied output array must be {'C-' if rows_last else ''}contiguous, writable, aligned, "
+                         "and in machine byte-order.")
+
+
 def _check_permuted(x, out):
     """NumPy's errors of an output."""
     if not isinstance(out, (ndarray, numpy.ndarray)):
         raise TypeError("out must be a numpy array")
+    if not out.flags.writeable:
+        raise ValueError("out is read-only")
     if out.shape != x.shape:
         raise ValueError("out must have the same shape as x")
     if not numpy.can_cast(x.dtype, out.dtype):
@@ -563,7 +659,17 @@ class Generator(Stream):
     """What default_rng returns. Of a bit generator of NumPy's, only the seed counts."""
 
     def __init__(self, bit_generator):
+        if isinstance(bit_generator, type):
+            raise ValueError("Invalid bit generator. The bit generator must be instantiated.")
+        if not isinstance(bit_generator, Bits):
+            _ = bit_generator.capsule               # or it is none: AttributeError
         self._start(bit_generator)
+
+    def __str__(self):
+        return "Generator(Philox)"
+
+    def __repr__(self):
+        return f"{self} at 0x{id(self):X}"
 
     bit_generator = property(Bits, doc="The source of the stream: its state and its seed.")
 
@@ -599,7 +705,8 @@ class Generator(Stream):
 
     def spawn(self, n_children):
         """So many independent generators."""
-        return [Generator(seed) for seed in self._seed.spawn(n_children)]
+        n_children = int(n_children) if _is_number(plain(n_children)) else n_children
+        return [_of_seed(Generator, seed) for seed in self._seed.spawn(n_children)]
 
 
 def random_integers(self, low, high=None, size=None):
@@ -613,17 +720,22 @@ def random_integers(self, low, high=None, size=None):
 class Shared(Stream):
     """The older interface on Philox: the functions of dflow.numpy.random are the methods of one of these."""
 
+    _interface = staticmethod(older)
+
     def seed(self, seed=None):
-        """Start again from a seed, or from the system's entropy."""
+        """Start again from a seed, integers below 2^32, or from the system's entropy."""
+        if seed is not None:
+            numpy.random.RandomState(0).seed(plain(seed))           # its errors
+            seed = numpy.asarray(plain(seed)).tolist()
         self._start(seed)
 
     def rand(self, *shape, dtype=FLOAT):
         """Uniform in [0, 1), of the shape given as arguments."""
-        return self.random(shape or None, dtype)
+        return Stream.random(self, shape or None, dtype)
 
     def randn(self, *shape, dtype=FLOAT):
         """Standard normal, of the shape given as arguments."""
-        return self.standard_normal(shape or None, dtype)
+        return Stream.standard_normal(self, shape or None, dtype)
 
     def randint(self, low, high=None, size=None, dtype=INTEGER):
         """Integers in [low, high), or [0, low)."""
@@ -633,35 +745,68 @@ class Shared(Stream):
 
     def choice(self, a, size=None, replace=True, p=None):
         """Random elements of a 1-d array, or of range(a); `p`: their probabilities, its errors may come on reading."""
-        a = a if isinstance(a, (int, ndarray)) else numpy.asarray(a)
-        try:
-            if not isinstance(a, int) and a.ndim > 1:
-                raise ValueError("a must be 1-dimensional")
-            return Stream.choice(self, a, size, replace, p)
-        except (TypeError, ValueError):
-            from numpy.random import RandomState as Older
-            Older(0).choice(plain(a), size, replace, plain(p))      # its words differ from a Generator's
-            raise
+        if numpy.ndim(a) > 1:
+            raise ValueError("a must be 1-dimensional")
+        return Stream.choice(self, a, size, replace, p)
+
+    def shuffle(self, x):
+        """Reorder along the first axis, in place: asynchronously, for our arrays; many rows as a host task."""
+        Stream.shuffle(self, x)
+
+    def permutation(self, x):
+        """A shuffled copy of an array, or of range(x)."""
+        return Stream.permutation(self, x)
+
+    def standard_normal(self, size=None):
+        """Normal, of mean 0 and standard deviation 1."""
+        return self._counter.draw(NORMAL[DOUBLE], DOUBLE, size)
+
+    def standard_exponential(self, size=None):
+        """Exponential, of mean 1."""
+        return self._counter.draw(EXPONENTIAL[DOUBLE], DOUBLE, size)
+
+    def standard_gamma(self, shape, size=None):
+        """Gamma, of a shape and of scale 1."""
+        return Stream.standard_gamma(self, shape, size)
 
     random_integers = random_integers
 
     def random_sample(self, size=None):
         """Uniform in [0, 1)."""
-        return self.random(size)
+        return self._counter.draw(RANDOM[DOUBLE], DOUBLE, size)
+
+    def random(self, size=None):
+        """Uniform in [0, 1)."""
+        return self._counter.draw(RANDOM[DOUBLE], DOUBLE, size)
 
     ranf = sample = random_sample
 
 
+def _accepted(self, name, args, keywords):
+    return wrap(getattr(self._interface(self._small), name)(*unwrap(args), **unwrap(keywords)))
+
+
+def _for_trial(self):
+    return numpy.random.RandomState(0) if isinstance(self, Shared) else numpy.random.default_rng(0)
+
+
 def default_rng(seed=None):
     """A Generator; the same numbers for the same seed: an integer, a SeedSequence or a bit generator of NumPy's."""
-    return seed if isinstance(seed, Generator) else Generator(seed)
+    return seed if isinstance(seed, Generator) else _of_seed(Generator, seed)
 
 
 _SHARED = """seed get_state set_state rand randn randint random_integers random_sample ranf sample random normal
     uniform standard_normal standard_gamma exponential standard_exponential choice shuffle permutation bytes""".split()
 
 
+def _names(kind, theirs):
+    """The public methods that NumPy's has, too."""
+    return [name for name in dir(kind) if not name.startswith("_") and callable(getattr(theirs, name, None))]
+
+
 def _rows():
+    refusing(Generator, _names(Generator, numpy.random.Generator), _for_trial, _accepted)
+    refusing(Shared, _names(Shared, numpy.random), _for_trial, _accepted)
     shared = Shared()
     for name in (*_SHARED, *DISTRIBUTIONS, *OTHERS):
         host = name in OTHERS or name == "choice"

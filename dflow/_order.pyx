@@ -5,8 +5,8 @@ cimport numpy as cnp
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 from dflow._engine cimport settings
-from dflow._graph cimport ROWS, Kernel, intp, writable, storage_allocate
-from dflow._launch cimport MAXDIMS
+from dflow._graph cimport ROWS, Kernel, intp, loop_t, writable, storage_allocate
+from dflow._launch cimport MAXDIMS, Core, Operand, fill_constant, launch
 from dflow._kernels cimport (
     BOOL, DOUBLE, DTYPES, INTP, code_of, kernel_new, write_scalar, sort_kernel, long_sort_kernels, argextreme_kernel)
 from dflow._array cimport *
@@ -17,6 +17,12 @@ from dflow._array import set_hook
 from dflow._out import fill_numpy, give
 from dflow._ufunc cimport along_axis, reduce, wrap
 from dflow._ufunc import NO_VALUE
+
+cdef extern from "_interp.h":
+    ctypedef struct Bounds:
+        double left, right
+        intp has_left, has_right
+    void interp_loop(char**, intp*, intp*, void*) noexcept nogil
 
 cdef extern from "_masks.h":
     void true_places(intp*, char*, intp, intp)
@@ -505,3 +511,40 @@ cdef void add_weights(intp* p, intp n, double* weights, double* sums) noexcept:
     cdef intp i
     for i in range(n):
         sums[p[i]] += weights[i]
+
+# ---- interpolation ---------------------------------------------------------------------------------------------------
+
+cdef Kernel* interp_kernel = kernel_new(b"interp", 4, 5, <loop_t>interp_loop, NULL, ROWS, 8)
+
+def interpolate(ndarray x, ndarray xp, ndarray fp, left, right):
+    """numpy.interp of real numbers: at x, between the points (xp, fp), of which there is one at least."""
+    cdef Bounds bounds
+    cdef Core core
+    cdef Operand ops[5]
+    cdef ndarray out
+    cdef int i
+    bounds.has_left = left is not None
+    bounds.has_right = right is not None
+    bounds.left = left if bounds.has_left else 0
+    bounds.right = right if bounds.has_right else 0
+    x = cast(x, DOUBLE)
+    out = new_array(DOUBLE, x.ndim, x.shape, True)
+    core.ndim = 1
+    core.dims[0] = xp.size
+    core.nsteps = 2
+    core.steps[0] = core.steps[1] = sizeof(double)
+    xp, fp = contiguous(cast(xp, DOUBLE)), contiguous(cast(fp, DOUBLE))
+    fill_operand(&ops[0], x, x.ndim, x.shape, False)
+    fill_points(&ops[1], xp)
+    fill_points(&ops[2], fp)
+    fill_constant(&ops[3], <char*>&bounds, sizeof(bounds))
+    fill_operand(&ops[4], out, x.ndim, x.shape, True)
+    launch(interp_kernel, ops, 5, x.ndim, x.shape, &core)
+    if x.ndim == 0:
+        out.flags |= SCALAR
+    return out
+
+cdef void fill_points(Operand* o, ndarray points) noexcept:
+    """All of them for each element."""
+    fill_operand(o, points, 1, points.shape, False)
+    memset(o.strides, 0, sizeof(o.strides))

@@ -57,8 +57,8 @@ def test_copies_within_the_page_where_they_begin(ahead, dtype):
 
 @pytest.mark.parametrize("arguments", [(4097,), (100_000,), (7, 500_000, 3), (10, -400_000, -7), (5000.0,),
                                        (0.5, 90_000, 0.7), (1e17, 1e17 + 1e6, 16.0), (0, 1, 1e-5), (3, -9000.5, -0.1),
-                                       (-0.0, 5000), (2**53, 2**53 + 9999), (2**60, 2**60 + 5000), (-2**63, -2**63 + 5000),
-                                       (0.1, 700, 0.1)])
+                                       (-0.0, 5000), (2**53, 2**53 + 9999), (2**60, 2**60 + 5000),
+                                       (-2**63, -2**63 + 5000), (0.1, 700, 0.1)])
 def test_long_ranges(arguments):
     for way in WAYS:
         with configured(**way):
@@ -79,3 +79,27 @@ def test_few_needles_in_a_long_haystack():
             assert_same(y.searchsorted(v, side), x.searchsorted(v, side))
     with pytest.raises(ValueError):
         np.searchsorted(y, 0.5, "middle")
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 40])
+def test_interpolation(n):
+    """The bits of NumPy's, between points that are equal, infinite or NaN too, for x that rise or do not."""
+    random = numpy.random.default_rng(n)
+    for k in range(60):
+        xp = numpy.sort(random.integers(0, 30, n) / 7 if k % 2 else random.normal(size=n))
+        fp = random.normal(size=n)
+        x = numpy.concatenate([random.normal(size=4200) * 4, xp, [numpy.nan, numpy.inf, -numpy.inf]])
+        if k % 5 == 0:
+            fp[random.integers(n)] = [numpy.inf, -numpy.inf, numpy.nan][k // 5 % 3]
+        if k % 7 == 0:
+            xp[-1] = numpy.inf
+        if k % 3 == 0:
+            x.sort()
+        bounds = (None, None) if k % 4 else (-1, 2.5)
+        expected = numpy.interp(x, xp, fp, *bounds)
+        for way in WAYS:
+            with configured(**way):
+                pending = np.array(x) + 0
+                assert_same(np.interp(pending, np.array(xp), np.array(fp), *bounds), expected)
+    assert_same(np.interp(np.arange(5000), np.arange(3), np.array([1, 5, 2], "f4")),
+                numpy.interp(numpy.arange(5000), numpy.arange(3), numpy.array([1, 5, 2], "f4")))

@@ -5,6 +5,7 @@ import operator
 import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from dflow import _order
 from dflow._array import array as as_array
 from dflow._array import empty, ndarray
 from dflow._order import concatenate
@@ -21,6 +22,7 @@ multiply = wrap_ufunc(numpy.multiply)
 remainder = wrap_ufunc(numpy.remainder)
 
 
+BOUNDS = (int, float, type(None))
 _interp = bare(numpy.interp).__globals__["compiled_interp"]         # of real numbers
 
 
@@ -36,6 +38,9 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     x, xp, fp = as_array(x), as_array(xp), as_array(fp)
     if xp.shape != fp.shape or xp.ndim != 1 or not xp.size or period == 0:
         return as_array(numpy.interp(x.asnumpy(), xp.asnumpy(), fp.asnumpy(), left, right, period))
+    if period is None and all(array.dtype.kind in "biuf" for array in (x, xp, fp)) and (
+            type(left) in BOUNDS and type(right) in BOUNDS):
+        return _order.interpolate(x, xp, fp, left, right)
     dtype = complex if fp.dtype.kind == "c" else float
     return task(numpy.interp, x, xp, fp, left=left, right=right, period=period, shape=x.shape, dtype=dtype)
 

@@ -41,7 +41,7 @@ __version__ = _numpy.__version__                    # of the NumPy whose interfa
 __all__ = [name for name in _numpy.__all__ if name[0] != "_"]
 shares_memory, may_share_memory = _methods.shares_memory, _methods.may_share_memory
 
-_SUBMODULES = ("linalg", "fft", "lib", "random", "testing", "typing")
+_SUBMODULES = ("linalg", "fft", "lib", "polynomial", "random", "testing", "typing")
 
 
 @_method("__array_namespace__")

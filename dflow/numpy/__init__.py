@@ -114,6 +114,7 @@ class _Joiner(_Maker):
             return super().__getitem__(key)
         parts, types = zip(*map(self._part, items))
         dtype = _numpy.result_type(*types)
+        parts = [_numpy.full_like(x, t, dtype) if type(t) is int else x for x, t in zip(parts, types)]
         return _rows["concatenate"](parts, -1 if self._columns else 0, dtype=dtype, casting="unsafe")
 
 

@@ -5,7 +5,7 @@ import numpy as np
 cimport cython
 cimport numpy as cnp
 from cpython.buffer cimport PyObject_GetBuffer
-from cpython.object cimport PyObject, PyTypeObject, Py_TYPE, destructor
+from cpython.object cimport PyObject, PyTypeObject, Py_TYPE, destructor, newfunc
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport malloc, free
@@ -588,17 +588,6 @@ cdef class ndarray:
     on the way to it.
     """
 
-    def __init__(self, shape, dtype=float, buffer=None, offset=0, strides=None, order=None):
-        cdef intp dims[MAXDIMS]
-        cdef ndarray made
-        if buffer is not None or strides is not None or offset:
-            made = as_array(np.array(np.ndarray(shape, dtype, buffer, offset, strides, order)))
-        else:
-            ndim = parse_shape(shape, dims)
-            check_dimensions(ndim, dims)
-            made = new_array(code_of(dtype), ndim, dims)
-        become(self, made)
-
     # ---- what it is
 
     @property
@@ -888,6 +877,15 @@ cdef class ndarray:
     def __imatmul__(self, b):
         return operator_inplace(MATMUL, self, b)
 
+def _made(shape, dtype=float, buffer=None, offset=0, strides=None, order=None):
+    cdef intp dims[MAXDIMS]
+    cdef int ndim
+    if buffer is not None or strides is not None or offset or order is not None:
+        return as_array(np.ndarray(shape, dtype, buffer, offset, strides, order))
+    ndim = parse_shape(shape, dims)
+    check_dimensions(ndim, dims)
+    return new_array(code_of(dtype), ndim, dims)
+
 # ---- parts of the class ----------------------------------------------------------------------------------------
 
 cdef int become(ndarray self, ndarray other) except -1:
@@ -933,13 +931,26 @@ cdef object scalar(ndarray a):
 
 cdef extern from "Python.h":
     void PyType_Modified(type)
-    ctypedef struct PyTypeObject:
+    ctypedef struct Slots "PyTypeObject":
         PyObject* tp_dict
+        newfunc tp_new
+        void* tp_vectorcall
 
 def attach(str name, value):
     """Give ndarray a method or attribute. The table of operations does, so that an operation has one home."""
-    (<dict><object>(<PyTypeObject*>ndarray).tp_dict)[name] = value
+    (<dict><object>(<Slots*>ndarray).tp_dict)[name] = value
     PyType_Modified(ndarray)
+
+cdef newfunc cython_new = (<Slots*>ndarray).tp_new
+
+cdef object new_by_class(type cls, PyObject* args, PyObject* keywords):
+    """tp_new of ndarray: no array without a storage gets into a program."""
+    a = cython_new(cls, <PyObject*>(), NULL)
+    become(a, _made(*<tuple>args) if keywords == NULL else _made(*<tuple>args, **<dict>keywords))
+    return a
+
+(<Slots*>ndarray).tp_new = <newfunc>new_by_class
+(<Slots*>ndarray).tp_vectorcall = NULL           # Cython's knows nothing of that
 
 def window(ndarray a, write=False):
     """A NumPy array over the memory of a, without waiting: for code that runs where a is ready."""

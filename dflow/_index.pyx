@@ -597,6 +597,9 @@ cdef int set_selected(ndarray a, object key, object value) except -1:
     if isinstance(key, ndarray) and (<ndarray>key).code == BOOL and masked_fill(a, <ndarray>key, value):
         return 0
     values = as_array_code(value, a.code) if not isinstance(value, ndarray) else cast_value(a, <ndarray>value)
+    if values.ndim > 1 and is_mask(key) and index_array(key).ndim == a.ndim:
+        raise TypeError("NumPy boolean array indexing assignment requires a 0 or 1-dimensional input, input has "
+                        f"{values.ndim} dimensions")
     if values.st == a.st:
         values = copy_of(values)
     if type(key) is ndarray and put_under_mask(a, <ndarray>key, values):

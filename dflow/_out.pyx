@@ -9,6 +9,8 @@ from dflow._array cimport *
 
 cpdef int check_out(object out, str kind="return arrays must be of ArrayType") except -1:
     """TypeError for what is no array, ValueError for one that cannot be written to."""
+    if out is Ellipsis:
+        raise TypeError("must use `...` as `out=...` and not per-operand/in a tuple")
     if not isinstance(out, (ndarray, np.ndarray)):
         raise TypeError(kind)
     if not out.flags.writeable:
@@ -58,7 +60,9 @@ def to_end(x, tuple axes, bint drop):
     return x.squeeze(axes) if drop else hooks["moveaxis"](x, axes, last_axes(axes))
 
 cpdef object only_output(object out):
-    """The one array that `out` names, by itself or in a tuple, or None."""
+    """The one array that `out` names, by itself or in a tuple, or None: for `...` too, which asks for an array."""
+    if out is Ellipsis:
+        return None
     if isinstance(out, tuple):
         if len(out) != 1:
             raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")

@@ -13,7 +13,8 @@ from dflow._views cimport *
 from dflow._quick cimport *
 from dflow._small import LATER, SMALL, at_once
 from dflow._out cimport assign_where, check_mask
-from dflow._out import fill_numpy, give, give_reduced, last_axes, no_scalars, only_output, to_end
+from dflow._shape import computed_size, try_sizes
+from dflow._out import check_out, fill_numpy, give, give_reduced, last_axes, no_scalars, only_output, to_end
 from dflow._views import open_window
 
 from numpy._core._exceptions import _UFuncInputCastingError, _UFuncOutputCastingError
@@ -200,11 +201,9 @@ cdef int check_outputs(ufunc u, Plan* p, tuple out, intp* shape, int ndim, objec
     for k in range(u.nout):
         if out[k] is None:
             continue
-        if not isinstance(out[k], ndarray):
-            raise TypeError("return arrays must be of ArrayType")
+        if not isinstance(out[k], ndarray) or (<ndarray>out[k]).flags & READONLY:
+            check_out(out[k])               # raises
         o = <ndarray>out[k]
-        if o.flags & READONLY:
-            raise ValueError("output array is read-only")
         if o.code != p.codes[u.nin + k] and not np.can_cast(DTYPES[p.codes[u.nin + k]], DTYPES[o.code], casting):
             raise cast_error(u, p.codes[u.nin + k], o.code, casting, u.nin + k)
     for k in range(u.nout):
@@ -344,6 +343,8 @@ cdef object call_core(ufunc u, tuple inputs, tuple out, object dtype, object cas
     groups += [[name for name in names if name not in missing] for names in u.core[1]]
     operands = arrays + list((None,) * u.nout if out is None else out)
     sizes = core_sizes(u, operands, groups)
+    if out is not None:
+        try_sizes(u.numpy, u.core, sizes)
     for i, a in enumerate(operands):
         if a is not None:
             ndim = broadcast_shape((outer_part(a, <int>len(groups[i])),), shape, ndim)
@@ -381,7 +382,7 @@ cdef dict core_sizes(ufunc u, list operands, list groups):
         if operands[i] is None:
             continue
         if not isinstance(operands[i], ndarray):
-            raise TypeError("return arrays must be of ArrayType")
+            check_out(operands[i])
         a = <ndarray>operands[i]
         if len(names) > a.ndim:
             raise ValueError(f"{operand_text(u, i)} does not have enough dimensions (has {a.ndim}, gufunc core with signature "
@@ -409,7 +410,7 @@ cdef list core_results(ufunc u, Plan* p, list arrays, tuple out, object casting,
             raise ValueError(f"maximum supported dimension for an ndarray is currently {MAXDIMS}, found {ndim + len(names)}")
         for k, name in enumerate(names):
             if name not in sizes:
-                sizes[name] = int(name) if name.isdigit() else core_size(u, name, sizes)
+                sizes[name] = int(name) if name.isdigit() else computed_size(u.numpy, u.core, name, sizes)
             shape[ndim + k] = sizes[name]
         o = None if out is None else out[i]
         if o is not None and not core_output_fits(u, p.codes[u.nin + i], o, tuple([shape[k] for k in range(ndim + len(names))]),
@@ -456,12 +457,6 @@ cdef int fill_core(Core* core, ufunc u, list arrays, list groups, dict sizes, se
                 k += 1
             core.nsteps += 1
     return 0
-
-cdef object core_size(ufunc u, str name, dict sizes):
-    """Output dimensions that no input names: of numpy.linalg's loops (qr, svd and lstsq take min(m, n))."""
-    if "m" in sizes and "n" in sizes:
-        return min(sizes["m"], sizes["n"])
-    raise ValueError(f"{u.name}: the size of output dimension {name!r} is not known")
 
 cdef int take_whole_region(Operand* o, ndarray a) except -1:
     """The operand accesses all of a, though its loop dimensions are but some of a's."""
@@ -539,10 +534,8 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
     cdef ndarray result, kept
     cdef int i, n = 1
     cdef intp total = 1
-    if where is not True and (initial is NO_VALUE or initial is None):
-        initial = u.numpy.identity if initial is NO_VALUE else None
-        if initial is None:
-            raise ValueError(f"reduction operation '{u.name}' does not have an identity, so to use a where mask one has to specify 'initial'")
+    if where is not True and (initial is None or initial is NO_VALUE and u.numpy.identity is None):
+        raise ValueError(f"reduction operation '{u.name}' does not have an identity, so to use a where mask one has to specify 'initial'")
     axes = axis_set(axis, a.ndim)
     p = reduction_plan(u, a.code, dtype)
     if len(axes) > 1 and u.numpy.identity is None and u.name not in REORDERABLE:
@@ -551,12 +544,13 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
     if where is not True:
         where = as_array(where)
         check_mask(<ndarray>where, a)
-        identity = u.numpy.identity         # what is masked out must not count; a maximum may see `initial` twice
+        initial = identity_of(u, p.codes[0]) if initial is NO_VALUE else initial
+        identity = identity_of(u, p.codes[0])       # what is masked out must not count; a maximum may see `initial` twice
         a = hooks["where"](where, a, initial if identity is None else as_array_code(identity, a.code))
         axes = axis_set(axis, a.ndim)
     for i in axes:
         total *= a.shape[i]
-    initial = start_of(u, initial, total)
+    initial = start_of(u, initial, p.codes[0], total)
     kept = take_axes(a, axes, &core)
     result = new_like([kept], p.codes[2], kept.ndim, kept.shape)
     k = reduce_kernel(p.kernel, p.codes[0], core.ndim, initial is not None, any_order(u, p.codes[0]))
@@ -578,9 +572,14 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
         result.flags |= SCALAR
     return result if out is None else give_reduced(u.name, result, out)
 
-cdef object start_of(ufunc u, object initial, intp total):
+cdef object identity_of(ufunc u, int code):
+    """In which -1 stands for all bits, also of an unsigned type."""
+    identity = u.numpy.identity
+    return np.array(-1).astype(DTYPES[code]).item() if type(identity) is int and identity == -1 else identity
+
+cdef object start_of(ufunc u, object initial, int code, intp total):
     """What a reduction of `total` elements starts from; None: from the first of them."""
-    identity = u.numpy.identity if initial is NO_VALUE else initial
+    identity = identity_of(u, code) if initial is NO_VALUE else initial
     if total == 0 and identity is None:
         raise ValueError(f"zero-size array to reduction operation {u.name} which has no identity")
     return identity if total == 0 or initial is not NO_VALUE or starts_from_identity(u) else None
@@ -807,6 +806,8 @@ cdef class ufunc:
             if out is not None:
                 raise TypeError("cannot specify 'out' as both a positional and keyword argument")
             out = inputs[self.nin:] + (None,) * (self.nin + self.nout - len(inputs))
+            if any([x is Ellipsis for x in out]):
+                raise TypeError("out=... is only allowed as a keyword argument.")
             inputs = inputs[:self.nin]
         if out is not None:
             if not isinstance(out, tuple):

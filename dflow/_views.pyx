@@ -535,7 +535,7 @@ def squeeze(ndarray self, axis=None):
         several = isinstance(axis, tuple)
         text = "integers are required for the axis tuple elements" if several else "an integer is required for the axis"
         for one in (axis if several else (axis,)):
-            if self.ndim == 0 and one in (0, -1):
+            if self.ndim == 0 and not several and one in (0, -1):
                 continue                    # as NumPy has it
             i = c_axis(one, self.ndim, text)
             if drop[i]:
@@ -883,6 +883,8 @@ cdef intp item_offset(ndarray a, tuple args) except -1:
     cdef intp i
     if len(args) == 1 and isinstance(args[0], tuple):
         args = args[0]
+    if bool in map(type, args):
+        raise TypeError("an integer is required")
     if len(args) == a.ndim:
         return element_offset(a, args)
     if len(args) != 1:

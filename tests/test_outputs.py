@@ -220,3 +220,18 @@ def test_outer_of_many_axes():
                               for module in (np, numpy)))
     assert_same(np.subtract.outer(np.arange(6).reshape(2, 3).T, np.arange(2)),
                 numpy.subtract.outer(numpy.arange(6).reshape(2, 3).T, numpy.arange(2)))
+
+
+def test_lengths_that_a_ufunc_computes_itself():
+    """It wrote past the end of what was taken for its output."""
+    convolve = getattr(pytest.importorskip("numpy._core._umath_tests"), "conv1d_full", None)        # since NumPy 2.1
+    if convolve is None:
+        pytest.skip("this NumPy has no such ufunc")
+    x, y, out = np.arange(5.0), np.arange(13.0).reshape(1, 13).repeat(2, 0), np.zeros((2, 17))
+    expected = convolve(x.asnumpy(), y.asnumpy())
+    assert_same(convolve(x, y), expected)
+    assert convolve(x, y, out=out) is out
+    assert_same(out, expected)
+    for wrong in ({"out": np.zeros((2, 16))}, {"out": np.zeros((2, 18))}):
+        with pytest.raises(ValueError, match="does not equal m . n - 1"):
+            convolve(x, y, **wrong)

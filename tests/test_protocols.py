@@ -254,3 +254,16 @@ def test_memory_that_may_be_shared():
         x = module.arange(6)
         assert module.may_share_memory(x[::2], x[1::2]) and not module.shares_memory(x[::2], x[1::2])
         assert not module.may_share_memory(x, x.copy()) and module.shares_memory(x, x[3:])
+
+
+@pytest.mark.parametrize("call", ["np.unique(a)", "np.intersect1d(a, a)", "np.union1d(a, [5])", "np.setdiff1d(a, [1])",
+                                  "np.apply_along_axis(sum, 0, a)", "np.sort(a)", "np.median(a)"])
+def test_an_object_may_give_an_array_of_ours(call):
+    results = []
+    for module in (np, numpy):
+        class Like:
+            def __array__(self, dtype=None, copy=None, module=module):
+                return module.array([1, 2, 2])
+
+        results.append(eval(call, {"np": module, "a": Like()}))
+    numpy.testing.assert_array_equal(results[0].asnumpy(), results[1], strict=True)

@@ -119,3 +119,49 @@ def test_the_dtype_is_set_in_place(text, dtype):
         return x
 
     assert_same_outcome(outcome(lambda: change(np)), outcome(lambda: change(numpy)))
+
+
+WORDS = """np.add(1, 2, ...)  np.negative(1, out=(...,))  np.divmod(1, 2, out=(np.empty(()), ...))
+    np.add.reduce(1, out=(...,))
+    np.add.accumulate([1, 2], out=...)  np.add.reduceat([1, 2], [0, 1], out=...)  np.matmul([1, 2], [3, 4], out=(...,))
+    np.zeros(2**64)  np.zeros((2**63,))  np.arange(3).reshape(2**64)  np.arange(3).item(True)  np.ones(()).item(True)
+    np.array(5).squeeze((0, -1))  np.array(5).squeeze((0,))  np.array(5).squeeze(0)  np.squeeze(np.array(5), (0, 1))
+    np.ix_(np.array([], dtype=np.float32))[0]  np.unravel_index([], (10, 3, 5))  np.unravel_index((), (10, 3))
+    np.unravel_index(np.array([]), (10, 3))  np.r_[np.arange(5, dtype=np.int8), 255]
+    np.r_[np.arange(5, dtype=np.int8), 25]
+    np.c_[np.arange(2, dtype=np.int8), [[3], [4]]]  np.bitwise_and.reduce(np.array([], np.uint8))
+    np.bitwise_and.reduce(np.array([], bool))  np.bitwise_and.reduce(np.ones((1, 0), np.uint32), axis=1)
+    np.bitwise_and.reduce(np.arange(3, 6, dtype=np.uint8), where=np.array([True, False, True]))
+    np.ndarray(-1)  np.ndarray.__new__(np.ndarray, (0, 3), "i4")  np.ndarray((1,), "i4", b"12345678", 4)"""
+
+
+@pytest.mark.parametrize("text", [text.strip() for text in WORDS.replace("\n", "  ").split("  ") if text.strip()])
+def test_calls(text):
+    assert_same_outcome(*(outcome(lambda module=module: eval(text, {"np": module})) for module in (np, numpy)))
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (2,), (3,), (1, 2), (2, 1), (2, 2)])
+@pytest.mark.parametrize("x", ["np.arange(3.0)", "np.arange(4.0).reshape(2, 2)"])
+def test_values_under_a_mask(x, shape):
+    """Of two axes they are refused where the mask has all of the array's; one row of them was taken."""
+
+    def change(module):
+        a = eval(x, {"np": module})
+        a[a > 1] = module.full(shape, 7.0)
+        return a
+
+    assert_same_outcome(outcome(lambda: change(np)), outcome(lambda: change(numpy)))
+
+
+def test_arrays_are_whole_however_they_are_made():
+    class Sub(np.ndarray):
+        def __new__(cls, shape):
+            self = np.ndarray.__new__(cls, shape, dtype="i4", order="F")
+            self.fill(7)
+            return self
+
+    sub = Sub((2, 3))
+    assert type(sub) is Sub and sub.tolist() == [[7] * 3] * 2 and sub.flags.f_contiguous
+    for wrong in (np.ndarray, lambda: np.ndarray.__new__(np.ndarray), lambda: np.ndarray(3, unknown=1)):
+        with pytest.raises(TypeError):
+            wrong()

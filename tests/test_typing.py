@@ -25,7 +25,6 @@ ACCEPTED = {
     r"dflow\._ufunc\.ufunc\.(at_with_casts|call_with_axes|core_axes|failure) is not present in stub": "private",
     r"dflow\._ufunc\.ufunc\.(identity|ntypes|signature|types) is not present at runtime": "NumPy's, by __getattr__",
     r".* is a disjoint base at runtime": "its decorator is too new for most checkers",
-    r"dflow\._array\.ndarray\.__init__ is inconsistent": "Cython's, which says nothing; __new__ has the parameters",
     r'dflow\._array\.ndarray\.\w+ is inconsistent, stub parameter "self" differs from runtime parameter "a"':
         "a function of the namespace serves as the method",
     r".* has a default value of type numpy\._globals\._NoValueType": "NumPy's placeholder, which nobody passes",

@@ -41,7 +41,7 @@ __version__ = _numpy.__version__                    # of the NumPy whose interfa
 __all__ = [name for name in _numpy.__all__ if name[0] != "_"]
 shares_memory, may_share_memory = _methods.shares_memory, _methods.may_share_memory
 
-_SUBMODULES = ("linalg", "fft", "lib", "random", "testing", "typing")
+_SUBMODULES = ("linalg", "fft", "lib", "polynomial", "random", "testing", "typing")
 
 
 @_method("__array_namespace__")
@@ -114,6 +114,7 @@ class _Joiner(_Maker):
             return super().__getitem__(key)
         parts, types = zip(*map(self._part, items))
         dtype = _numpy.result_type(*types)
+        parts = [_numpy.full_like(x, t, dtype) if type(t) is int else x for x, t in zip(parts, types)]
         return _rows["concatenate"](parts, -1 if self._columns else 0, dtype=dtype, casting="unsafe")
 
 

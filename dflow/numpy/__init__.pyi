@@ -29,7 +29,7 @@ from numpy import (
     is_busday as is_busday, isdtype as isdtype, issubdtype as issubdtype, iterable as iterable,
     little_endian as little_endian, long as long, longdouble as longdouble, longlong as longlong, ma as ma,
     matrix as matrix, memmap as memmap, nan as nan, ndenumerate as ndenumerate, ndindex as ndindex,
-    newaxis as newaxis, number as number, object_ as object_, pi as pi, poly1d as poly1d, polynomial as polynomial,
+    newaxis as newaxis, number as number, object_ as object_, pi as pi, poly1d as poly1d,
     printoptions as printoptions, promote_types as promote_types, rec as rec, recarray as recarray,
     record as record, s_ as s_, sctypeDict as sctypeDict, set_printoptions as set_printoptions,
     setbufsize as setbufsize, seterr as seterr, seterrcall as seterrcall, short as short,
@@ -70,6 +70,7 @@ from dflow._ufunc import ufunc as ufunc
 from dflow.numpy import fft as fft
 from dflow.numpy import lib as lib
 from dflow.numpy import linalg as linalg
+from dflow.numpy import polynomial as polynomial
 from dflow.numpy import random as random
 from dflow.numpy import testing as testing
 from dflow.numpy import typing as typing

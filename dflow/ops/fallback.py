@@ -23,6 +23,9 @@ def unwrap(x):
         return type(x)(map(unwrap, x))
     if type(x) is dict:
         return {key: unwrap(value) for key, value in x.items()}
+    if hasattr(type(x), "__array__") and not isinstance(x, (numpy.ndarray, numpy.generic)):
+        made = x.__array__()                # may be an array of ours, which NumPy does not take
+        return made.asnumpy() if isinstance(made, ndarray) else x
     return x
 
 

@@ -341,10 +341,11 @@ def piecewise(x, condlist, funclist, *args, **kw):
     "j * 9, (3, 4)", "i[0, 0], (3, 4)", "j, ()", "j, (0, 4)", "j, (2, 2), 'x'", kind="host", small=SMALL)
 def unravel_index(indices, shape, order="C"):
     """The indices, one array an axis, of elements numbered in an order. ValueError on reading for one out of bounds."""
-    indices = as_array(indices)
+    given, indices = indices, as_array(indices)
     if not shape and type(shape) is tuple:
         return call(numpy.unravel_index, (indices, shape, order), {})
-    like = numpy.unravel_index(numpy.zeros(0, indices.dtype), shape, order)         # or its errors
+    empty = type(given) in (list, tuple) and not indices.size       # of which NumPy has words of its own
+    like = numpy.unravel_index([] if empty else numpy.zeros(0, indices.dtype), shape, order)        # or its errors
     return tuple(tasks(numpy.unravel_index, indices, shape, order,
                        like=[numpy.broadcast_to(x.dtype.type(0), indices.shape) for x in like]))
 
@@ -377,7 +378,7 @@ def ix_(*args):
     for k, x in enumerate(args):
         if type(result[k]) is not ndarray:
             ready = type(x) is ndarray and x.ndim == 1 and x.dtype.kind != "b"
-            part = (x if x.size else x.astype(_INTP)) if ready else as_array(result[k])
+            part = x if ready else as_array(result[k])
             result[k] = part.reshape((1,) * k + (-1,) + (1,) * (len(args) - 1 - k)) if part.size else part.reshape(
                 (1,) * k + (0,) + (1,) * (len(args) - 1 - k))
     return tuple(result)

@@ -47,3 +47,13 @@ cdef int normalize_axis(object axis, int ndim, str prefix=None) except -1:
     if i < -ndim or i >= ndim:
         raise AxisError(i, ndim, prefix)
     return <int>(i + ndim if i < 0 else i)
+
+cdef object parse_signature(str text):
+    """"(n?,k),(k,m?)->(n?,m?)" as (inputs, outputs, all): lists of lists of names, and each name once, in their order."""
+    if text is None:
+        return None
+    sides = []
+    for side in text.replace(" ", "").split("->"):
+        groups = side[1:len(side) - 1].split("),(") if side else []
+        sides.append([[name for name in group.split(",") if name] for group in groups])
+    return (*sides, list(dict.fromkeys([name for names in sides[0] + sides[1] for name in names])))

@@ -20,7 +20,7 @@ LAYERS = [
     ["_index", "_make", "_operators", "_order"],
     ["_ufunc"],
     ["_quick", "_views", "_random", "_host", "_small", "_out"],
-    ["_share"],
+    ["_share", "_foreign"],
     ["_array"],
     ["_shape"],
     ["_launch"],

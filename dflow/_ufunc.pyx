@@ -859,7 +859,7 @@ cdef class ufunc:
             quick = quick_reduce(<Reduction*>self.reductions[code], <ndarray>array)
             if quick is not None:
                 return quick
-        if overridden((array,), out, where):
+        if (type(array) is not ndarray or out is not None or where is not True) and overridden((array,), out, where):
             return override(self.numpy.reduce, (array,), REDUCE, [axis, dtype, out, keepdims, initial, where])
         if out is Ellipsis:
             return no_scalars(self.reduce(array, axis, dtype, None, keepdims, initial, where))

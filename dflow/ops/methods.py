@@ -298,7 +298,8 @@ def _array_function(self, func, types, args, kwargs):
     """
     others = {*types} - OF_NUMBERS
     if others:
-        return fallback.call(func, args, kwargs) if all(issubclass(t, numpy.ndarray) for t in others) else NotImplemented
+        subclasses = all(issubclass(t, numpy.ndarray) for t in others)
+        return fallback.call(func, args, kwargs) if subclasses else NotImplemented
     if func.__module__ in LAZY:
         importlib.import_module(LAZY[func.__module__])
     row = TABLE.get((func.__module__, func.__name__))

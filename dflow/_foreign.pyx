@@ -7,6 +7,7 @@ import numpy as np
 cimport numpy as cnp
 from cpython.tuple cimport PyTuple_GET_SIZE
 from dflow._array cimport ndarray, hooks
+from dflow._kernels cimport with_numpy_arrays
 
 cdef extern from "Python.h":
     PyObject* _PyType_Lookup(type, object)
@@ -63,7 +64,21 @@ cdef bint any_like(PyObject** args, PyObject* names):
             return foreign_like(<object>args[i])
     return False
 
+cdef object ask(function, tuple args, dict keywords):
+    """function(*args, **keywords), NumPy's arrays in the result as ours."""
+    try:
+        return hooks["wrap"](function(*args, **keywords))
+    except ValueError as error:
+        if "__array__ method not producing an array" not in str(error):
+            raise
+    return hooks["wrap"](function(*with_numpy_arrays(args), **keywords))        # it gives one of ours
+
+cdef object ask_by_vector(function, PyObject** args, Py_ssize_t nargs, PyObject* names):
+    """The same of what a vectorcall was given."""
+    cdef Py_ssize_t i
+    keywords = {} if names == NULL else {name: <object>args[nargs + i] for i, name in enumerate(<tuple><object>names)}
+    return ask(function, tuple([<object>args[i] for i in range(nargs)]), keywords)
+
 cdef object override(function, tuple inputs, dict usual, list values):
-    """function(*inputs, name=value, ...), without what is as usual. NumPy's arrays in the result are ours."""
-    keywords = {name: value for (name, default), value in zip(usual.items(), values) if value is not default}
-    return hooks["wrap"](function(*inputs, **keywords))
+    """A method of NumPy's ufunc; `values` by the names in `usual`, without what is as usual."""
+    return ask(function, inputs, {name: x for (name, default), x in zip(usual.items(), values) if x is not default})

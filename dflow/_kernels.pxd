@@ -29,6 +29,7 @@ cdef object INTP                                            # dtype of an index
 
 cdef int code_of(object dtype) except -1                    # TypeError for a dtype that is not numeric
 cpdef object native(object dtype)                           # NumPy's dtype, or None; TypeError for another byte order
+cdef object with_numpy_arrays(object x)     # what __array__ gives of x, or of what is in a list, as NumPy's
 cdef object numpy_array(object x, object dtype)                           # np.asarray, that also takes what gives arrays of ours
 cdef int code_of_num(int typenum) noexcept                  # -1 when not numeric
 cdef inline bint is_complex(int code) noexcept nogil:

@@ -8,7 +8,7 @@ from libc.math cimport fabs
 from dflow._engine cimport settings
 from dflow._kernels cimport BOOL, DOUBLE, NCODES, is_integer
 from dflow._array cimport *
-from dflow._foreign cimport foreign
+from dflow._foreign cimport ask, foreign
 from dflow._views cimport *
 from dflow._quick cimport *
 from dflow._small import LATER
@@ -163,7 +163,7 @@ cdef object with_foreign(int op, ufunc u, object a, object b):
     if way is not LATER:
         return u(a, b)
     a, b = [x.asnumpy() if isinstance(x, ndarray) else x for x in (a, b)]
-    return hooks["wrap"]((<list>python_operators)[op](a, b))
+    return ask((<list>python_operators)[op], (a, b), {})
 
 cdef object inplace_with_foreign(ufunc u, ndarray a, object b):
     """The same of a op= b. What has a higher priority is asked by a op b."""

@@ -9,10 +9,16 @@ cdef extern from "Python.h":
     bint PyLong_CheckExact(object)
     bint PyIndex_Check(object)
 
+cdef Py_ssize_t length(object n) except? -1:
+    try:
+        return PyNumber_AsSsize_t(n, OverflowError)
+    except OverflowError:
+        raise ValueError("Maximum allowed dimension exceeded") from None
+
 cdef int parse_shape(object shape, intp* out) except -1:
     cdef int ndim = 0
     if PyLong_CheckExact(shape):
-        out[0] = PyNumber_AsSsize_t(shape, ValueError)
+        out[0] = length(shape)
         return 1
     elif isinstance(shape, (tuple, list)):
         items = shape
@@ -31,7 +37,7 @@ cdef int parse_shape(object shape, intp* out) except -1:
             raise TypeError(f"'{type(item).__name__}' object cannot be interpreted as an integer")
         if isinstance(item, bool):
             raise TypeError("an integer is required")
-        out[ndim] = PyNumber_AsSsize_t(item, ValueError)
+        out[ndim] = length(item)
         ndim += 1
     return ndim
 

@@ -9,8 +9,8 @@ cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_DECREF
 from cpython.tuple cimport PyTuple_GET_SIZE
-from dflow._array cimport ndarray, READONLY, SCALAR, as_array, from_numpy, hooks, is_here, numpy_window
-from dflow._foreign cimport any_foreign, any_like
+from dflow._array cimport ndarray, READONLY, SCALAR, as_array, from_numpy, is_here, numpy_window
+from dflow._foreign cimport any_foreign, any_like, ask_by_vector
 from dflow._graph cimport intp, writable
 from dflow._kernels cimport code_of_num, native
 
@@ -185,7 +185,7 @@ cdef object call_small(builtin self, PyObject** args, size_t flags, PyObject* na
             return result
     if (self.dispatches and any_foreign(args, nargs + (0 if names == NULL else PyTuple_GET_SIZE(<object>names)))
             or self.creates and names != NULL and any_like(args + nargs, names)):
-        return hooks["wrap"](PyObject_Vectorcall(self.numpys, args, nargs, names))
+        return ask_by_vector(self.numpys, args, nargs, names)
     return PyObject_Vectorcall(self.function, args, nargs, names)
 
 cdef void called_by_vector(type_of, builtin none) noexcept:

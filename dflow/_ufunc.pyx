@@ -798,6 +798,8 @@ cdef class ufunc:
         if len(inputs) > self.nin:
             if out is not None:
                 raise TypeError("cannot specify 'out' as both a positional and keyword argument")
+            if self.numpy is np.maximum or self.numpy is np.minimum:
+                self.numpy(0, 0, np.empty((), int))         # NumPy warns of it, in the versions that do
             out = inputs[self.nin:] + (None,) * (self.nin + self.nout - len(inputs))
             inputs = inputs[:self.nin]
         if out is not None:

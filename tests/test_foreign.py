@@ -144,6 +144,17 @@ def test_numbers_of_other_libraries_stay_asynchronous(tmp_path):
     assert np.concatenate([numbers, np.zeros(1)]).tolist() == [1, 2, 3, 0]
 
 
+def test_libraries_whose_arrays_are_made_of_ours():
+    class Made:
+        def __array__(self, dtype=None, copy=None):
+            return np.arange(3.0)
+
+        __array_wrap__ = Wrapping.__array_wrap__
+
+    for found in (np.negative(Made()), -np.ones(3) * Made(), Made() * -np.ones(3), np.sort(Made()) * -1):
+        assert found.tolist() == [0, -1, -2]
+
+
 def test_sparse_matrices():
     sparse = pytest.importorskip("scipy.sparse")
     calls = "x+s s+x s@x x@s s*2 np.sum(s) np.sqrt(s).sum() x-s s==x s.dot(x)".split()

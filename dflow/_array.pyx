@@ -604,8 +604,15 @@ cdef class ndarray:
 
     @property
     def strides(self):
-        """Bytes from one element to the next along each axis."""
+        """Bytes from one element to the next along each axis. Assignment, deprecated as in NumPy, stays in the memory."""
         return tuple([strides_of(self)[i] for i in range(self.ndim)])
+
+    @strides.setter
+    def strides(self, value):
+        like = np.empty((0,) * self.ndim, DTYPES[self.code])
+        like.strides = value                # NumPy's warning, and its errors
+        view = hooks["strided"](self, shape_tuple(self), like.strides, "strides is not compatible with available memory")
+        become(self, <ndarray>view)
 
     @property
     def dtype(self):

@@ -29,6 +29,7 @@ cdef object INTP                                            # dtype of an index
 
 cdef int code_of(object dtype) except -1                    # TypeError for a dtype that is not numeric
 cpdef object native(object dtype)                           # NumPy's dtype, or None; TypeError for another byte order
+cdef object with_numpy_arrays(object x)     # what __array__ gives of x, or of what is in a list, as NumPy's
 cdef object numpy_array(object x, object dtype)                           # np.asarray, that also takes what gives arrays of ours
 cdef int code_of_num(int typenum) noexcept                  # -1 when not numeric
 cdef inline bint is_complex(int code) noexcept nogil:
@@ -40,6 +41,7 @@ cdef inline int real_code(int code) noexcept nogil:
 
 cdef Kernel* kernel_new(const char* name, int nin, int nops, loop_t loop, void* data, int flags, float cost) except NULL
 cdef Kernel* cast_kernel(int source, int target) noexcept
+cdef object loop_types(object u, int nin, tuple arguments, object casting, dict keywords)     # resolve_dtypes()
 cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL           # NULL: no such loop
 cdef Kernel* failing_kernel(Kernel* k, bytes failure) except NULL           # an invalid result is a LinAlgError
 cdef Kernel* masked_kernel(Kernel* k) except NULL                           # one more input after its inputs: the mask

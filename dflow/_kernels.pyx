@@ -16,6 +16,8 @@ from dflow._graph cimport MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRO
 cnp.import_array()
 cnp.import_umath()
 
+from numpy._core._exceptions import _UFuncInputCastingError
+
 cdef extern from "_sums.h" nogil:
     void total_float(void*, const void*, intp, int)
     void total_double(void*, const void*, intp, int)
@@ -284,6 +286,20 @@ SILENT = frozenset("""equal not_equal less less_equal greater greater_equal logi
     bitwise_and bitwise_or bitwise_xor invert isnan isinf isfinite signbit copysign sign absolute fabs negative positive
     conjugate maximum minimum fmax fmin""".split())
 INTEGERS_TOO = frozenset("floor_divide remainder fmod divmod divide power".split())    # report flags for integers
+
+cdef object loop_types(object u, int nin, tuple arguments, object casting, dict keywords):
+    """resolve_dtypes(), which in NumPy 2.4 kills the process where a cast is not "equiv" beside a Python number."""
+    if casting != "equiv":
+        return u.resolve_dtypes(arguments, casting=casting, **keywords)
+    resolved = u.resolve_dtypes(arguments, casting="unsafe", **keywords)
+    pairs = list(zip(arguments[:nin], resolved))
+    for given, wanted in pairs:
+        if isinstance(given, type) and np.dtype(given) != wanted and np.can_cast(given, wanted, "same_kind"):
+            raise TypeError(f"cannot cast Python {given.__name__} to {wanted} under the casting rule 'equiv'")
+    for i, (given, wanted) in enumerate(pairs):
+        if not np.can_cast(given, wanted, casting):
+            raise _UFuncInputCastingError(u, casting, np.dtype(given), wanted, i)
+    return resolved
 
 cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL:
     """The loop of a ufunc or gufunc for exactly these type codes, inputs then outputs; NULL when it has none."""

@@ -9,6 +9,7 @@ from dflow._launch cimport Operand, MAXDIMS, fill_constant, fill_index, launch
 from dflow._kernels cimport LONG, DOUBLE, DTYPES, code_of, kernel_new, native, numpy_array, sleep_kernel
 from dflow._array cimport *
 from dflow._quick cimport allocated
+from dflow._foreign cimport foreign, foreign_like
 from dflow._shape cimport parse_shape, check_dimensions
 from dflow._views cimport fill_with
 from dflow._views import known_order
@@ -151,8 +152,10 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndm
 @cython.embedsignature.format("clinic")
 def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
     """An array of anything array-like: `a` itself if it already is one of that type and order, else a copy."""
-    if dtype is None and order is None and copy is None and device is None:
+    if dtype is None and order is None and copy is None and device is None and like is None:
         return a if type(a) is ndarray else made(a)
+    if foreign_like(like):
+        return made_like(np.asarray, like, a, dtype, order, device, copy)
     check_device(device)
     check_copy(copy)
     if copy:
@@ -161,6 +164,20 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
     if copy is False and result is not a:
         raise ValueError(NO_COPY)
     return in_order(result, order)
+
+@cython.binding(False)
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
+def asanyarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
+    """As asarray, but subclasses of NumPy's array, as masked ones, stay what they are; only a memmap is numbers."""
+    if foreign_like(like) or isinstance(a, np.ndarray) and foreign(a):
+        return made_like(np.asanyarray, like, a, dtype, order, device, copy)
+    return asarray(a, dtype, order, device=device, copy=copy)
+
+cdef object made_like(function, like, a, dtype, order, device, copy):
+    """What NumPy's function makes, or the library of `like`."""
+    given = {name: x for name, x in zip(("dtype", "order", "device", "copy", "like"), (dtype, order, device, copy, like)) if x is not None}
+    return hooks["wrap"](function(a, **given))
 
 def ascontiguousarray(a, dtype=None, *, like=None):
     """In C order, of at least one axis."""

@@ -1,13 +1,17 @@
 """The operators of ndarray, and NumPy's rules that hold for them alone."""
 
+import operator
+
 import numpy as np
 from libc.float cimport DBL_MIN
 from libc.math cimport fabs
 from dflow._engine cimport settings
 from dflow._kernels cimport BOOL, DOUBLE, NCODES, is_integer
 from dflow._array cimport *
+from dflow._foreign cimport ask, foreign
 from dflow._views cimport *
 from dflow._quick cimport *
+from dflow._small import LATER
 from dflow._ufunc cimport ufunc, wrap, call, compare_out_of_range, cast_error
 
 cdef extern from "Python.h":
@@ -20,6 +24,9 @@ operator_names = ("add subtract multiply true_divide floor_divide remainder powe
                   "bitwise_xor less less_equal equal not_equal greater greater_equal divmod matmul "
                   "negative positive absolute invert").split()
 cdef list operator_list = [wrap(getattr(np, name)) for name in operator_names]
+
+cdef list python_operators = [getattr(operator, name) for name in (
+    "add sub mul truediv floordiv mod pow lshift rshift and_ or_ xor lt le eq ne gt ge").split()] + [divmod, operator.matmul]
 
 cdef ufunc square = wrap(np.square), sqrt = wrap(np.sqrt), reciprocal = wrap(np.reciprocal), positive = wrap(np.positive)
 
@@ -112,6 +119,8 @@ cdef object binary_operator(int op, object a, object b):
                 return out
     elif op == MULTIPLY and (type(a) in SEQUENCES or type(b) in SEQUENCES) and repeats(b if type(b) is ndarray else a):
         return b * int(a) if type(a) is ndarray else a * int(b)
+    elif foreign(b if isinstance(a, ndarray) else a):
+        return with_foreign(op, u, a, b)
     elif holds_no_numbers(a) or holds_no_numbers(b):
         return with_no_numbers(op, u, a, b)
     elif not operand(a) or not operand(b):
@@ -141,11 +150,32 @@ cdef bint repeats(object x):
     """Whether a sequence times x is a longer one: NumPy's scalars of integers do that, its arrays do not."""
     return type(x) is ndarray and (<ndarray>x).flags & SCALAR and is_integer((<ndarray>x).code) and (<ndarray>x).code != BOOL
 
+cdef object way_with_ufuncs(object x):
+    """The __array_ufunc__ of a foreign object; LATER for none, or NumPy's, of a subclass."""
+    return LATER if isinstance(x, np.ndarray) else getattr(type(x), "__array_ufunc__", LATER)
+
+cdef object with_foreign(int op, ufunc u, object a, object b):
+    """With another library's object: NumPy's ufunc, which asks it, or where it is to be asked as an operand NumPy's operator."""
+    other = b if isinstance(a, ndarray) else a
+    way = way_with_ufuncs(other)
+    if way is None and other is b:
+        return NotImplemented
+    if way is not LATER:
+        return u(a, b)
+    a, b = [x.asnumpy() if isinstance(x, ndarray) else x for x in (a, b)]
+    return ask((<list>python_operators)[op], (a, b), {})
+
+cdef object inplace_with_foreign(ufunc u, ndarray a, object b):
+    """The same of a op= b. What has a higher priority is asked by a op b."""
+    if way_with_ufuncs(b) is LATER and not isinstance(b, np.ndarray) and getattr(b, "__array_priority__", 0) > 0:
+        return NotImplemented
+    return u(a, b, out=a)
+
 cdef bint operand(object x):
-    """Whether an operator takes x; what defines its own way with arrays gets its chance."""
+    """Whether an operator takes x."""
     if isinstance(x, (ndarray, int, float, complex, list, tuple, np.ndarray, np.generic)):
         return True
-    if getattr(type(x), "__array_ufunc__", True) is None or isinstance(x, (str, bytes)) or x is None:
+    if isinstance(x, (str, bytes)) or x is None:
         return False
     return hasattr(x, "__array__") or hasattr(x, "__array_interface__") or hasattr(x, "__buffer__")
 
@@ -223,6 +253,8 @@ cdef object inplace_operator(int op, object a, object b):
                 return x
             if p.direct and not x.flags & SCALAR and x.flags & C_CONTIGUOUS and queue_binary(p, x, b, x) is not None:
                 return x
+    elif foreign(b):
+        return inplace_with_foreign(u, x, b)
     elif not operand(b):
         return refuse(u, a, b, a)
     if op == POWER and j >= NCODES:

@@ -1,8 +1,5 @@
-"""What a caller says of a shape or an axis, checked: NumPy's errors. Lengths that only NumPy knows."""
+"""What a caller says of a shape or an axis, checked: NumPy's errors."""
 
-import numpy as np
-from numpy.fft import _pocketfft_umath
-from numpy.linalg import _umath_linalg
 from dflow._launch cimport MAXDIMS
 
 from numpy.exceptions import AxisError
@@ -57,33 +54,3 @@ cdef int normalize_axis(object axis, int ndim, str prefix=None) except -1:
     if i < -ndim or i >= ndim:
         raise AxisError(i, ndim, prefix)
     return <int>(i + ndim if i < 0 else i)
-
-# Of all others, a function of their own may compute or check lengths.
-NUMPYS = frozenset([x for module in (_umath_linalg, _pocketfft_umath) for x in vars(module).values() if isinstance(x, np.ufunc)])
-
-def samples(list groups, kinds, dict sizes):
-    """Zeros for operands with these core dimensions, None for one of unknown length."""
-    lengths = [[int(n) if n.isdigit() else sizes.get(n) for n in names] for names in groups]
-    return [None if None in shape else np.zeros(shape, kind) for shape, kind in zip(lengths, kinds)]
-
-def try_sizes(function, tuple core, dict sizes):
-    """Whether a generalized ufunc takes outputs of these core dimensions, where no input has them: else its error.
-
-    core: see parse_signature.
-    """
-    given = {name for names in core[0] for name in names}
-    if function not in NUMPYS and any([not name.isdigit() and name not in given for names in core[1] for name in names]):
-        results = samples(core[1], function.types[0].split("->")[1], sizes)
-        function(*samples(core[0], function.types[0], sizes), out=tuple(results))
-
-def computed_size(function, tuple core, str name, dict sizes):
-    """The length of such a dimension without an output: NumPy asks the function behind the ufunc, for a call on zeros.
-
-    Those of numpy.linalg's loops (qr, svd and lstsq) are min(m, n).
-    """
-    if function in NUMPYS and "m" in sizes and "n" in sizes:
-        return min(sizes["m"], sizes["n"])
-    results = function(*samples(core[0], function.types[0], sizes))
-    for names, result in zip(core[1], results if isinstance(results, tuple) else (results,)):
-        if name in names:
-            return result.shape[list(names).index(name)]

@@ -1,6 +1,8 @@
 """Small work by NumPy's own functions, at once: where all that a call needs is there, a task would cost more than it."""
 
 from functools import update_wrapper
+from inspect import unwrap
+from types import BuiltinFunctionType, MethodType
 
 import numpy as np
 cimport numpy as cnp
@@ -8,6 +10,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_DECREF
 from cpython.tuple cimport PyTuple_GET_SIZE
 from dflow._array cimport ndarray, READONLY, SCALAR, as_array, from_numpy, is_here, numpy_window
+from dflow._foreign cimport any_foreign, any_like, ask_by_vector
 from dflow._graph cimport intp, writable
 from dflow._kernels cimport code_of_num, native
 
@@ -137,16 +140,17 @@ def bare(function):
     """A function of NumPy's without its look for other libraries' arrays."""
     return getattr(function, "_implementation", function)
 
-cdef class small_first:
+cdef class builtin:
     """A function like `function`, but NumPy's `theirs`, at once, on arrays that are there, of up to `small` elements.
 
     Where NumPy's fails, `function` is called, and raises. writes: into its first argument; then NumPy's error is raised.
+    In a class it is no method: so are those of NumPy's that are written in C.
     """
     cdef vectorcallfunc vectorcall
-    cdef object function, theirs
+    cdef object function, theirs, numpys
     cdef intp small
     cdef int most               # arguments by place
-    cdef bint writes
+    cdef bint writes, dispatches, creates
     cdef dict __dict__
     cdef object __weakref__
 
@@ -162,21 +166,27 @@ cdef class small_first:
     def __call__(self, *args, **keywords):
         return self.function(*args, **keywords)
 
-    def __get__(self, instance, owner):
-        return self if instance is None else PyMethod_New(self, instance)
-
     def __reduce__(self):
         return self.__qualname__
 
     def __repr__(self):
         return f"<function {self.__qualname__}>"
 
-cdef object call_small(small_first self, PyObject** args, size_t flags, PyObject* names):
+cdef class small_first(builtin):
+    """The same, and a method in a class."""
+
+    def __get__(self, instance, owner):
+        return self if instance is None else PyMethod_New(self, instance)
+
+cdef object call_small(builtin self, PyObject** args, size_t flags, PyObject* names):
     cdef Py_ssize_t nargs = PyVectorcall_NARGS(flags)
-    if nargs <= self.most and (not self.writes or nargs and free(<object>args[0])):
+    if self.small and nargs <= self.most and (not self.writes or nargs and free(<object>args[0])):
         result = attempt(self.theirs, args, nargs, names, self.small, self.writes)
         if result is not LATER:
             return result
+    if (self.dispatches and any_foreign(args, nargs + (0 if names == NULL else PyTuple_GET_SIZE(<object>names)))
+            or self.creates and names != NULL and any_like(args + nargs, names)):
+        return ask_by_vector(self.numpys, args, nargs, names)
     return PyObject_Vectorcall(self.function, args, nargs, names)
 
 cdef class or_else:
@@ -211,17 +221,45 @@ cdef object call_or_else(or_else self, PyObject** args, size_t flags, PyObject* 
         keywords = {} if names == NULL else {key: <object>args[nargs + i] for i, key in enumerate(<tuple><object>names)}
         return self.other(error, <object>args[0], given, keywords)
 
-cdef void called_by_vector(type kind, Py_ssize_t offset) noexcept:
+cdef void called_by_vector(type kind, Py_ssize_t offset, bint binds) noexcept:
     """A call of what is of this type makes no tuple and no dictionary: Cython has no word for that."""
     cdef Type* type_ = <Type*>kind
     type_.tp_vectorcall_offset = offset
-    type_.tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR
+    type_.tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL
+    if binds:
+        type_.tp_flags |= Py_TPFLAGS_METHOD_DESCRIPTOR
     PyType_Modified(kind)
 
 cdef void set_up() noexcept:
-    cdef small_first first = small_first.__new__(small_first)
+    cdef builtin first = builtin.__new__(builtin)
     cdef or_else second = or_else.__new__(or_else)
-    called_by_vector(small_first, <char*>&first.vectorcall - <char*><PyObject*>first)
-    called_by_vector(or_else, <char*>&second.vectorcall - <char*><PyObject*>second)
+    cdef Py_ssize_t offset = <char*>&first.vectorcall - <char*><PyObject*>first
+    called_by_vector(builtin, offset, False)
+    called_by_vector(small_first, offset, True)
+    called_by_vector(or_else, <char*>&second.vectorcall - <char*><PyObject*>second, True)
 
 set_up()
+
+def public(function, numpys, str module):
+    """A function as the module of ours has it: what binds, and what hands over to other libraries' arrays, is as in NumPy's.
+
+    These may be among the arguments of functions that NumPy dispatches; those that make arrays have an argument `like`.
+    """
+    cdef builtin inner, new
+    if isinstance(function, builtin):
+        inner = <builtin>function
+    elif isinstance(function, MethodType) or not hasattr(function, "__code__"):
+        return function
+    else:
+        inner = small_first(function, numpys, 0)
+    code = getattr(unwrap(inner.function), "__code__", None)
+    creates = code is not None and "like" in code.co_varnames
+    if not (isinstance(function, builtin) or creates or bare(numpys) is not numpys or isinstance(numpys, BuiltinFunctionType)):
+        return function
+    new = (builtin if isinstance(numpys, BuiltinFunctionType) else small_first)(inner.function, inner.theirs, inner.small, inner.writes)
+    new.numpys = numpys
+    new.dispatches = bare(numpys) is not numpys
+    new.creates = creates
+    new.__module__ = module
+    new.__name__ = new.__qualname__ = numpys.__name__
+    return new

@@ -6,18 +6,20 @@ from libc.string cimport memcmp, memcpy, memset
 from dflow._graph cimport Kernel, intp, WRITE, readable, writable
 from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch
 from dflow._kernels cimport (
-    Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, is_integer, ufunc_kernel, cast_kernel, masked_kernel,
+    Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, is_integer, loop_types, ufunc_kernel, cast_kernel, masked_kernel,
     failing_kernel, fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, write_scalar)
+from dflow._signature cimport parse_signature
 from dflow._array cimport *
+from dflow._foreign cimport foreign, override
 from dflow._views cimport *
 from dflow._quick cimport *
 from dflow._small import LATER, SMALL, at_once
 from dflow._out cimport assign_where, check_mask
-from dflow._shape import computed_size, try_sizes
+from dflow._signature import computed_size, try_sizes
 from dflow._out import check_out, fill_numpy, give, give_reduced, last_axes, no_scalars, only_output, to_end
 from dflow._views import open_window
 
-from numpy._core._exceptions import _UFuncInputCastingError, _UFuncOutputCastingError
+from numpy._core._exceptions import _UFuncOutputCastingError
 
 NO_VALUE = np._NoValue          # stands for what was not given
 LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor"))
@@ -46,20 +48,6 @@ cdef object kind_type(int kind):
     """What resolve_dtypes takes for a kind."""
     return DTYPES[kind] if kind < NCODES else int if kind == WEAK_INT else float if kind == WEAK_FLOAT else complex
 
-cdef object loop_types(ufunc u, tuple arguments, object casting, dict keywords):
-    """resolve_dtypes(), which in NumPy 2.4 kills the process where a cast is not "equiv" beside a Python number."""
-    if casting != "equiv":
-        return u.numpy.resolve_dtypes(arguments, casting=casting, **keywords)
-    resolved = u.numpy.resolve_dtypes(arguments, casting="unsafe", **keywords)
-    pairs = list(zip(arguments[:u.nin], resolved))
-    for given, wanted in pairs:
-        if isinstance(given, type) and np.dtype(given) != wanted and np.can_cast(given, wanted, "same_kind"):
-            raise TypeError(f"cannot cast Python {given.__name__} to {wanted} under the casting rule 'equiv'")
-    for i, (given, wanted) in enumerate(pairs):
-        if not np.can_cast(given, wanted, casting):
-            raise _UFuncInputCastingError(u.numpy, casting, np.dtype(given), wanted, i)
-    return resolved
-
 cdef Plan* make_plan(ufunc u, tuple kinds, object signature, object casting) except NULL:
     """Ask NumPy for the types of the loop, and find it."""
     cdef Plan* p
@@ -67,7 +55,7 @@ cdef Plan* make_plan(ufunc u, tuple kinds, object signature, object casting) exc
     cdef list codes = []
     arguments = tuple([kind_type(kind) for kind in kinds]) + (None,) * u.nout
     keywords = {} if signature is None else {"signature": signature}
-    for dtype in loop_types(u, arguments, casting, keywords):
+    for dtype in loop_types(u.numpy, u.nin, arguments, casting, keywords):
         codes.append(code_of(dtype))
     p = <Plan*>calloc(1, sizeof(Plan))
     if p == NULL:
@@ -306,16 +294,6 @@ cdef ndarray clear_of(list results, ndarray a):
     return a
 
 # ---- generalized ufuncs ----------------------------------------------------------------------------------------
-
-cdef object parse_signature(str text):
-    """"(n?,k),(k,m?)->(n?,m?)" as (inputs, outputs, all): lists of lists of names, and each name once, in their order."""
-    if text is None:
-        return None
-    sides = []
-    for side in text.replace(" ", "").split("->"):
-        groups = side[1:len(side) - 1].split("),(") if side else []
-        sides.append([[name for name in group.split(",") if name] for group in groups])
-    return (*sides, list(dict.fromkeys([name for names in sides[0] + sides[1] for name in names])))
 
 cdef object call_core(ufunc u, tuple inputs, tuple out, object dtype, object casting, object signature):
     """A generalized ufunc: its loop works on the last axes of its operands, and over the others by broadcasting.
@@ -743,6 +721,18 @@ cdef inline object quick_call(ufunc u, tuple inputs, object out):
     except OverflowError:
         return None                         # a comparison beyond the range: the long way knows the answer
 
+cdef bint overridden(tuple inputs, object out, object where):
+    """Whether another library's array is among the arguments: NumPy's ufunc knows what to do."""
+    for x in inputs:
+        if type(x) is not ndarray and foreign(x):
+            return True
+    return where is not True and foreign(where) or out is not None and (any([foreign(x) for x in out]) if type(out) is tuple else foreign(out))
+
+# What their methods may be given, and what is usual: an override is told of the rest.
+CALL = dict(out=None, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None, axes=None, axis=None,
+            keepdims=False)
+REDUCE = dict(axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True)
+
 # ---- the class -------------------------------------------------------------------------------------------------
 
 cdef object in_memory_order(object result, object order):
@@ -799,12 +789,16 @@ cdef class ufunc:
             raise TypeError(f"{self.name}() got an unexpected keyword argument {next(iter(unknown))!r}")
         if signature is not None and dtype is not None:
             raise TypeError("cannot specify both 'signature' and 'dtype'")
+        if overridden(inputs, out, where):
+            return override(self.numpy, inputs, CALL, [out, where, dtype, casting, order, subok, signature, axes, axis, keepdims])
         if out is Ellipsis:
             return no_scalars(self(*inputs, where=where, dtype=dtype, casting=casting, order=order, signature=signature, axes=axes,
                                    axis=axis, keepdims=keepdims, out=None))
         if len(inputs) > self.nin:
             if out is not None:
                 raise TypeError("cannot specify 'out' as both a positional and keyword argument")
+            if self.numpy is np.maximum or self.numpy is np.minimum:
+                self.numpy(0, 0, np.empty((), int))         # NumPy warns of it, in the versions that do
             out = inputs[self.nin:] + (None,) * (self.nin + self.nout - len(inputs))
             if any([x is Ellipsis for x in out]):
                 raise TypeError("out=... is only allowed as a keyword argument.")
@@ -868,6 +862,8 @@ cdef class ufunc:
             quick = quick_reduce(<Reduction*>self.reductions[code], <ndarray>array)
             if quick is not None:
                 return quick
+        if (type(array) is not ndarray or out is not None or where is not True) and overridden((array,), out, where):
+            return override(self.numpy.reduce, (array,), REDUCE, [axis, dtype, out, keepdims, initial, where])
         if out is Ellipsis:
             return no_scalars(self.reduce(array, axis, dtype, None, keepdims, initial, where))
         out = only_output(out)
@@ -877,6 +873,8 @@ cdef class ufunc:
 
     def accumulate(self, array, axis=0, dtype=None, out=None):
         """What reduce() would give up to each element along an axis."""
+        if overridden((array,), out, True):
+            return override(self.numpy.accumulate, (array,), REDUCE, [axis, dtype, out])
         out = only_output(out)
         if isinstance(out, np.ndarray):
             return fill_numpy(self.accumulate, out, array, axis, dtype)
@@ -884,6 +882,8 @@ cdef class ufunc:
 
     def reduceat(self, array, indices, axis=0, dtype=None, out=None):
         """reduce() of the slices from each index to the next, or of one element where that is not larger. Waits for indices."""
+        if overridden((array, indices), out, True):
+            return override(self.numpy.reduceat, (array, indices), REDUCE, [axis, dtype, out])
         out = only_output(out)
         if isinstance(out, np.ndarray):
             return fill_numpy(self.reduceat, out, array, indices, axis, dtype)
@@ -909,6 +909,8 @@ cdef class ufunc:
         cdef int n
         if self.core is not None:
             raise TypeError("method outer is not allowed in ufunc with non-trivial signature")
+        if overridden((a, b), keywords.get("out"), keywords.get("where")):
+            return override(self.numpy.outer, (a, b), dict.fromkeys(keywords), list(keywords.values()))
         if self.nin != 2:
             raise ValueError("outer product only supported for binary functions")
         x = as_array(a)
@@ -928,6 +930,8 @@ cdef class ufunc:
         if self.core is not None:
             raise TypeError(f"{self.name}.at does not support ufunc with non-trivial signature: {self.name} has signature "
                             f"{self.numpy.signature}.")
+        if overridden((a, b), None, True):
+            return self.numpy.at(a, indices, *(() if b is None else (b,)))
         if self.nout != 1:
             raise ValueError("Only single output ufuncs supported at this time")
         if isinstance(a, np.ndarray):

@@ -846,10 +846,10 @@ def sliding_windows(ndarray a, tuple shape, tuple axes):
     v.flags |= READONLY
     return close_view(v)
 
-def strided(ndarray a, tuple shape, tuple strides):
+def strided(ndarray a, tuple shape, tuple strides, str beyond="a view of bytes {} to {} would leave the memory of the array, of {} bytes"):
     """The view of a's memory, from its first element on, with that shape and those strides: read-only, where it may see a byte twice.
 
-    ValueError where it would leave the memory.
+    ValueError, with the text `beyond`, where it would leave the memory.
     """
     cdef int i, ndim = <int>len(shape)
     cdef ndarray v = new_view(a, ndim)
@@ -863,7 +863,7 @@ def strided(ndarray a, tuple shape, tuple strides):
     low = a.offset + sum([step for step in steps if step < 0])
     high = a.offset + a.itemsize + sum([step for step in steps if step > 0])
     if low < 0 or high > v.st.nbytes:
-        raise ValueError(f"a view of bytes {low} to {high} would leave the memory of the array, of {v.st.nbytes} bytes")
+        raise ValueError(beyond.format(low, high, v.st.nbytes))
     if sees_twice(v):
         v.flags |= READONLY
     return v
@@ -959,6 +959,7 @@ for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, cop
     attach(_method.__name__, _method)
 set_hook("reshape", reshape)
 set_hook("view", view)
+set_hook("strided", strided)
 set_hook("iterator", Iterator)
 
 def connect_indexing():

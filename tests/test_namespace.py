@@ -953,9 +953,14 @@ def test_conditions_without_axes_reach_numpy_as_scalars():
 def test_masks_are_not_lost():
     """Unless array() or asarray() is asked for the numbers alone, as in NumPy."""
     x = np.ma.masked_greater(np.arange(4.0), 2)
-    for function in (np.sum, np.mean, np.sin, np.diff, np.sort, np.trapezoid, np.concatenate):
-        with pytest.raises(TypeError, match="masked arrays are not supported"):
-            function([x, x] if function is np.concatenate else x)
+    for function in (np.sum, np.mean, np.sin, np.diff, np.sort, np.trapezoid, np.concatenate, np.asanyarray):
+        found, expected = (getattr(module, function.__name__)([x, x] if function is np.concatenate else x)
+                           for module in (np, numpy))
+        assert numpy.ma.allequal(found, expected, False) and repr(found) == repr(expected), function
+    for module in (np, numpy):
+        plain = module.arange(4.0)
+        for found in (plain + x, x + plain, plain * x, module.subtract(plain, x)):
+            assert type(found) is numpy.ma.MaskedArray and found.mask.tolist() == x.mask.tolist()
     assert np.asarray(x).tolist() == np.array(x).tolist() == [0, 1, 2, 3]
     assert np.ma.mean(x) == 1 and np.sum(np.ma.array([1, 2])) == 3
 

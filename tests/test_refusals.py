@@ -1,5 +1,7 @@
 """What NumPy refuses to do, in its words."""
 
+import warnings
+
 import numpy
 import pytest
 from compare import assert_same_outcome, outcome
@@ -165,3 +167,35 @@ def test_arrays_are_whole_however_they_are_made():
     for wrong in (np.ndarray, lambda: np.ndarray.__new__(np.ndarray), lambda: np.ndarray(3, unknown=1)):
         with pytest.raises(TypeError):
             wrong()
+
+
+@pytest.mark.parametrize("make, strides", [
+    ("x", "(-8,)"), ("x[::2]", "8"), ("x[::2]", "(8,)"), ("x", "(8, 8)"), ("x[:3]", "(16,)"), ("x[:3]", "(24,)"),
+    ("x", "'a'"), ("x[2:4]", "(-16,)"), ("x.reshape(2, 3)", "(8, 16)"), ("x.reshape(2, 3)[:, :2]", "(0, 8)"),
+    ("x[:0]", "(80,)")])
+def test_strides_are_set_as_in_numpy(make, strides):
+    results = []
+    for module in (np, numpy):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            x = eval(make, {"x": module.arange(6.0)})
+            results.append(outcome(lambda x=x: setattr(x, "strides", eval(strides)) or x.copy()))
+        results.append([(str(w.message), w.filename) for w in caught])
+    assert_same_outcome(results[0], results[2])
+    assert results[1] == results[3]
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+def test_an_output_by_place_of_extremes_is_deprecated(name):
+    caught = {}
+    for module in (np, numpy):
+        with warnings.catch_warnings(record=True) as caught[module]:
+            warnings.simplefilter("always")
+            assert getattr(module, name)(module.ones(2), 1, module.zeros(2)).tolist() == [1, 1]
+    texts = [[(str(w.message), w.filename) for w in caught[module]] for module in (np, numpy)]
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("shape", ["1 << 65", "(2, 1 << 65)", "-1 << 65", "[10 ** 30]"])
+def test_lengths_that_no_index_reaches(shape):
+    assert_same_outcome(*(outcome(lambda module=module: module.zeros(eval(shape))) for module in (np, numpy)))

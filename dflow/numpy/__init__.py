@@ -13,6 +13,7 @@ import numpy as _numpy
 from dflow import ops
 from dflow._array import ndarray
 from dflow._small import bare as _bare
+from dflow._small import public as _public
 from dflow._ufunc import ufunc as _ufunc
 from dflow._views import is_scalar
 from dflow.ops import fallback as _fallback
@@ -133,7 +134,7 @@ def _of_shapes(function):
     wrapper.__name__ = wrapper.__qualname__ = function.__name__
     wrapper.__doc__ = f"numpy.{function.__name__} of the arrays' shapes and types.\n\n{function.__doc__}"
     wrapper.__wrapped__ = function
-    return wrapper
+    return _public(wrapper, function, __name__)
 
 
 globals().update({name: _of_shapes(getattr(_numpy, name)) for name in _OF_SHAPES.split()})
@@ -146,9 +147,16 @@ class vectorize(_numpy.vectorize):
         return _fallback.wrap(super().__call__(*_fallback.unwrap(args), **_fallback.unwrap(kwargs)))
 
 
-def nditer(op, *args, **keywords):
+class _Iterators(type):
+    def __instancecheck__(cls, x):
+        return isinstance(x, _numpy.nditer)
+
+
+class nditer(metaclass=_Iterators):
     """numpy.nditer over the memory of the arrays, when no work on it is pending; what it writes is in them."""
-    return _numpy.nditer(_fallback.opened(op), *args, **keywords)
+
+    def __new__(cls, op, *args, **keywords):
+        return _numpy.nditer(_fallback.opened(op), *args, **keywords)
 
 
 nditer.__wrapped__ = _numpy.nditer          # for its signature
@@ -157,6 +165,10 @@ nditer.__wrapped__ = _numpy.nditer          # for its signature
 def nested_iters(op, axes, *args, **keywords):
     """numpy.nested_iters over the memory of the arrays, as nditer."""
     return _numpy.nested_iters(_fallback.opened(op), axes, *args, **keywords)
+
+
+_HERE = "can_cast may_share_memory nested_iters result_type shares_memory"
+globals().update({name: _public(globals()[name], getattr(_numpy, name), __name__) for name in _HERE.split()})
 
 
 def __getattr__(name):

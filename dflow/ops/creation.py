@@ -29,7 +29,8 @@ op("[1, 2, 3]", "[[1.5, 2], [3, 4]]", "a", "a, 'f4'", "a.T", "a, copy=False", "3
     "[a[0, 0], True]", "[[a[0, 0], a[0, 1]], a[1, :2]]", "([i[0, 0]], [i[0, 1]])", "[[a[0, 0]], []]",
     "[c[0], c[1]]")(_make.array)
 op("[1, 2]", "a", "a, int", "i, 'f4'", "a.T, order='C'", "a, device='cpu'", "a, device='gpu'",
-    "[a, a], 'f4'", aliases=("asanyarray",))(_make.asarray)
+    "[a, a], 'f4'")(_make.asarray)
+op("[1, 2]", "a", "a, int", "a.T, order='C'", "a, device='gpu'", "[a, a], 'f4'")(_make.asanyarray)
 op("a.T", "2.5", "a, 'f4'")(_make.ascontiguousarray)
 op("a", "2.5", "a, 'f4'")(_make.asfortranarray)
 

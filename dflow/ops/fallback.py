@@ -6,10 +6,10 @@ from types import FunctionType
 import numpy
 
 from dflow._array import array as as_array
-from dflow._array import empty, ndarray, window
+from dflow._array import empty, ndarray, set_hook, window
 from dflow._host import host
 from dflow._kernels import native
-from dflow._small import LATER, as_scalar, at_once, small_first
+from dflow._small import LATER, as_scalar, at_once, public, small_first
 from dflow._views import is_scalar, open_window
 from dflow.ops.host import submit
 from dflow.ops.warn import called, told
@@ -57,6 +57,7 @@ def wrap(x):
     return x
 
 
+set_hook("wrap", wrap)
 READERS = (numpy.load, numpy.fromfile)      # convert other byte orders
 
 
@@ -102,7 +103,7 @@ def blocking(function):
     text = f"Blocking: waits for its arguments, calls numpy.{function.__name__} on copies."
     wrapper.__doc__ = f"{text}\n\n{function.__doc__ or ''}"
     wrapper.__wrapped__ = function
-    return small_first(wrapper, function)
+    return public(small_first(wrapper, function), function, "dflow.numpy")
 
 
 def task(function, *arrays, shape, dtype, **keywords):

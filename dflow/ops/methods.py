@@ -6,6 +6,7 @@ from types import GenericAlias
 import numpy
 
 from dflow._array import attach, ndarray, window
+from dflow._foreign import foreign
 from dflow._host import host
 from dflow._small import bare
 from dflow._ufunc import wrap_ufunc
@@ -241,12 +242,6 @@ for _name in ("as_integer_ratio", "bit_count", "hex", "is_integer", "__trunc__")
 attach("__array_priority__", 100.0)
 
 
-def _foreign(x):
-    """Whether another library's array type has its own way with ufuncs."""
-    own = getattr(type(x), "__array_ufunc__", None)
-    return own is not None and not isinstance(x, (ndarray, numpy.ndarray, numpy.generic))
-
-
 def _of_numbers(ours, function, args, keywords):
     """ours(*args, **keywords); NumPy's function, on copies, where an argument is an array of something else."""
     try:
@@ -265,15 +260,19 @@ def _behind(function, inputs):
 
 @method("__array_ufunc__")
 def _array_ufunc(self, function, how, *inputs, **keywords):
-    """numpy.sin(x), scipy.special.erf(x), numpy.add.reduce(x): run as ours. A NumPy `out` is filled after waiting."""
+    """numpy.sin(x), scipy.special.erf(x), numpy.add.reduce(x): run as ours. A NumPy `out` is filled after waiting.
+
+    Beside subclasses of NumPy's array, and types that wrap results, it is NumPy's on copies.
+    """
     outs = keywords.pop("out", ())
-    if any(map(_foreign, inputs)) or any(map(_foreign, outs)):
+    others = [x for x in (*inputs, *outs, keywords.get("where")) if foreign(x)]
+    if any(hasattr(x, "__array_ufunc__") and not isinstance(x, numpy.ndarray) for x in others):
         return NotImplemented
     if not isinstance(function, numpy.ufunc):
         function = _behind(function, inputs)
     if how == "at" and not isinstance(inputs[0], ndarray):
         return function.at(*fallback.unwrap(inputs))
-    if all("O" in loop for loop in function.types):
+    if others or all("O" in loop for loop in function.types):
         if outs:
             keywords["out"] = outs[0] if len(outs) == 1 else outs
         return fallback.call(function if how == "__call__" else getattr(function, how), inputs, keywords)
@@ -288,11 +287,19 @@ def _array_ufunc(self, function, how, *inputs, **keywords):
 LAZY = {"numpy.linalg": "dflow.ops.linalg", "numpy.fft": "dflow.ops.fft"}      # modules whose rows are made when needed
 
 
+OF_NUMBERS = {ndarray, numpy.ndarray, numpy.memmap}
+
+
 @method("__array_function__")
 def _array_function(self, func, types, args, kwargs):
-    """numpy.concatenate([x, y]) and all the others: the operation of that name here, else NumPy's on copies."""
-    if not all(issubclass(t, (ndarray, numpy.ndarray)) for t in types):
-        return NotImplemented
+    """numpy.concatenate([x, y]) and all the others: the operation of that name here, else NumPy's on copies.
+
+    So is what an array of a subclass of NumPy's takes part in.
+    """
+    others = {*types} - OF_NUMBERS
+    if others:
+        subclasses = all(issubclass(t, numpy.ndarray) for t in others)
+        return fallback.call(func, args, kwargs) if subclasses else NotImplemented
     if func.__module__ in LAZY:
         importlib.import_module(LAZY[func.__module__])
     row = TABLE.get((func.__module__, func.__name__))

@@ -9,6 +9,7 @@ generator whose counter follows from the number of blocks submitted before: in h
 size, or for all where parameters are arrays.
 """
 
+import functools
 import math
 import operator
 import warnings
@@ -804,13 +805,26 @@ def _names(kind, theirs):
     return [name for name in dir(kind) if not name.startswith("_") and callable(getattr(theirs, name, None))]
 
 
+def _function(method, name):
+    """A function instead of a method: in a class, it gets the object, as NumPy's of that name does."""
+    @functools.wraps(method)
+    def function(*args, **keywords):
+        return method(*args, **keywords)
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "dflow.numpy.random"
+    return function
+
+
 def _rows():
     refusing(Generator, _names(Generator, numpy.random.Generator), _for_trial, _accepted)
     refusing(Shared, _names(Shared, numpy.random), _for_trial, _accepted)
     shared = Shared()
     for name in (*_SHARED, *DISTRIBUTIONS, *OTHERS):
         host = name in OTHERS or name == "choice"
-        add_row(name, getattr(shared, name), kind="host" if host else "kernel", module="numpy.random")
+        draw = getattr(shared, name)
+        draw = _function(draw, name) if name in ("seed", "ranf", "sample") else draw
+        add_row(name, draw, kind="host" if host else "kernel", module="numpy.random")
     for thing in (default_rng, Generator):
         add_row(thing.__name__, thing, module="numpy.random")
 

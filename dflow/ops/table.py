@@ -18,7 +18,7 @@ import sys
 import numpy
 
 from dflow._array import attach
-from dflow._small import small_first
+from dflow._small import public, small_first
 from dflow.ops.fallback import or_numpys
 
 KINDS = ("kernel", "view", "host", "blocking")
@@ -87,5 +87,15 @@ def method(name, small=0, writes=False):
 
 
 def namespace(module):
-    """Name: function, of the rows of one module."""
-    return {row.name: row.function for row in TABLE.values() if row.module == module}
+    """Name: function, of the rows of one module, as a program sees it."""
+    numpys = vars(sys.modules[module])
+    shared, names = {}, {}              # NumPy's aliases are one function: so are ours
+    for row in TABLE.values():
+        if row.module == module and row.name not in numpys:
+            names[row.name] = row.function
+        elif row.module == module:
+            key = id(row.function), id(numpys[row.name])
+            if key not in shared:
+                shared[key] = public(row.function, numpys[row.name], f"dflow.{module}")
+            names[row.name] = shared[key]
+    return names

@@ -1,0 +1,3 @@
+"""Signatures of generalized ufuncs."""
+
+cdef object parse_signature(str text)

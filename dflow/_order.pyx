@@ -520,6 +520,7 @@ def interpolate(ndarray x, ndarray xp, ndarray fp, left, right):
     """numpy.interp of real numbers: at x, between the points (xp, fp), of which there is one at least."""
     cdef Bounds bounds
     cdef Core core
+    cdef intp shape[MAXDIMS]
     cdef Operand ops[5]
     cdef ndarray out
     cdef int i
@@ -534,12 +535,13 @@ def interpolate(ndarray x, ndarray xp, ndarray fp, left, right):
     core.nsteps = 2
     core.steps[0] = core.steps[1] = sizeof(double)
     xp, fp = contiguous(cast(xp, DOUBLE)), contiguous(cast(fp, DOUBLE))
-    fill_operand(&ops[0], x, x.ndim, x.shape, False)
+    memcpy(shape, x.shape, x.ndim * sizeof(intp))           # launch() changes it
+    fill_operand(&ops[0], x, x.ndim, shape, False)
     fill_points(&ops[1], xp)
     fill_points(&ops[2], fp)
     fill_constant(&ops[3], <char*>&bounds, sizeof(bounds))
-    fill_operand(&ops[4], out, x.ndim, x.shape, True)
-    launch(interp_kernel, ops, 5, x.ndim, x.shape, &core)
+    fill_operand(&ops[4], out, x.ndim, shape, True)
+    launch(interp_kernel, ops, 5, x.ndim, shape, &core)
     if x.ndim == 0:
         out.flags |= SCALAR
     return out

@@ -956,7 +956,7 @@ def test_masks_are_not_lost():
     for function in (np.sum, np.mean, np.sin, np.diff, np.sort, np.trapezoid, np.concatenate, np.asanyarray):
         found, expected = (getattr(module, function.__name__)([x, x] if function is np.concatenate else x)
                            for module in (np, numpy))
-        assert numpy.ma.allequal(found, expected, False) and repr(found) == repr(expected), function
+        assert numpy.ma.allequal(found, expected) and repr(found) == repr(expected), function
     for module in (np, numpy):
         plain = module.arange(4.0)
         for found in (plain + x, x + plain, plain * x, module.subtract(plain, x)):

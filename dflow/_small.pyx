@@ -166,6 +166,9 @@ cdef class builtin:
     def __call__(self, *args, **keywords):
         return self.function(*args, **keywords)
 
+    def __get__(self, instance, owner):         # so `inspect` knows it for a routine
+        return self
+
     def __reduce__(self):
         return self.__qualname__
 

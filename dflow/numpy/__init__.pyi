@@ -101,10 +101,8 @@ class vectorize:
     ) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
-def nditer(
-    op: _Arrays, flags: Sequence[str] | None = None, op_flags: Any = None, op_dtypes: Any = None, order: _Order = "K",
-    casting: _Casting = "safe", op_axes: Any = None, itershape: _Shape | None = None, buffersize: SupportsIndex = 0,
-) -> _nditer: ...
+nditer = _nditer
+
 def nested_iters(
     op: _Arrays, axes: Sequence[Sequence[SupportsIndex]], flags: Sequence[str] | None = None, op_flags: Any = None,
     op_dtypes: Any = None, order: _Order = "K", casting: _Casting = "safe", buffersize: SupportsIndex = 0,

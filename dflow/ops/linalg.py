@@ -104,7 +104,7 @@ def solve(a, b):
 
 
 @op("m", "a", "np.stack([m, m + 1])", "m.astype('f4')", "i[:, :3]", "m * 1j", "np.ones((2, 2))", "np.zeros((0, 0))",
-    SINGLE)
+    SINGLE, small=64)
 def det(a):
     """The determinant of square matrices (..., n, n): of shape (...)."""
     return _computed(_det, _matrices(a, True))

@@ -18,7 +18,7 @@ SIZES = """None | 3 | () | (2,) | [2, 2] | 0 | -1 | 2.0 | (2.0,) | 'a' | True | 
 DTYPES = "float | 'f4' | np.float64 | int | 'i4' | complex | None | object | 'S3' | '>f8' | np.dtype('f4')"
 OUTPUTS = """np.zeros(3) | np.zeros((2, 2)) | np.zeros(3, 'f4') | np.zeros(3, int) | np.zeros(6)[::2]
     np.zeros((2, 3)).T
-    np.zeros((4, 4))[:2, :2] | 3 | [1.0, 2.0] | 'a' | np.zeros(()) | np.zeros(0) | np.broadcast_to(np.zeros(1), (3,))
+    np.zeros((4, 4))[:2, :2] | np.zeros(()) | np.zeros(0) | np.broadcast_to(np.zeros(1), (3,))
     np.zeros((2, 2))[::-1]"""
 SOURCES = """5 | 0 | -1 | 3.0 | 'abc' | None | [1, 2, 3] | [] | [[1, 2], [3, 4]] | np.arange(4)
     np.ones((2, 3)) | 2**70
@@ -141,3 +141,17 @@ def test_calls(kind, name):
         except Exception:
             pass
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("out", [3, [1.0, 2.0], "a"])
+def test_outputs_that_are_no_arrays(out):
+    """NumPy takes them for one, and may crash."""
+    for draw in (np.random.default_rng(5).random, np.random.default_rng(5).standard_normal):
+        with pytest.raises(TypeError, match="^out must be an array, not "):
+            draw(None, float, out)
+        with pytest.raises(TypeError, match="^out must be an array, not "):
+            draw(out=out)
+    with pytest.raises(TypeError, match="^out must be an array, not "):
+        np.random.default_rng(5).standard_gamma(1.0, out=out)
+    with pytest.raises(TypeError, match="^out must be an array, not "):
+        np.random.default_rng(5).standard_exponential(3, out=out)

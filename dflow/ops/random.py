@@ -158,6 +158,10 @@ def last_word(name, theirs, accepted):
         method = getattr(theirs(self), name)
         if "dtype" in keywords and "dtype" not in method.__doc__.split(")")[0]:
             raise error                             # of a parameter of our own
+        if name in BEFORE_OUT and isinstance(self, Generator):
+            out = args[-1] if len(args) == BEFORE_OUT[name] + 1 else keywords.get("out")
+            if out is not None and not isinstance(out, (ndarray, numpy.ndarray)):
+                raise TypeError(f"out must be an array, not {out!r}")       # NumPy reads it as one, whatever it is
         try:
             method(*(_twin(x, name) for x in args), **{key: _twin(x, name) for key, x in keywords.items()})
         except Exception as refusal:

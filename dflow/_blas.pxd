@@ -14,6 +14,7 @@ cdef intp product_pieces(intp* dims) noexcept nogil
 cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp start, intp stop) noexcept nogil
 cdef void product_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil
 cdef int guard_blas(Kernel* k, object ufunc) except -1                       # of NumPy's linear algebra: one thread each
+cdef int find_numpy_blas() except -1                                       # GIL; for a kernel that will enter it
 cdef void enter_numpy_blas(bint alone) noexcept nogil
 cdef void leave_numpy_blas(bint alone) noexcept nogil
 cdef void blas_after_fork() noexcept

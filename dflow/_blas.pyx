@@ -177,6 +177,11 @@ cdef void leave(Library* b) noexcept nogil:
         b.set_threads(b.threads_before)
     spin_unlock(&b.lock)
 
+cdef int find_numpy_blas() except -1:
+    if numpy_blas.set_threads == NULL:
+        _find_threads(&numpy_blas, ctypes.CDLL(np.linalg._umath_linalg.__file__))
+    return 0
+
 cdef void enter_numpy_blas(bint alone) noexcept nogil:
     """NumPy's BLAS: for many callers that have one thread each, or alone, for one that has all of them.
 
@@ -424,8 +429,7 @@ cdef int guard_blas(Kernel* k, object ufunc) except -1:
     name = ufunc.__name__
     if ufunc not in VECTORS and getattr(np.linalg._umath_linalg, name, None) is not ufunc:
         return 0
-    if numpy_blas.set_threads == NULL:
-        _find_threads(&numpy_blas, ctypes.CDLL(np.linalg._umath_linalg.__file__))
+    find_numpy_blas()
     w = <Guarded*>calloc(1, sizeof(Guarded))
     if w == NULL:
         raise MemoryError("no memory for a kernel")

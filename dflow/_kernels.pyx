@@ -9,7 +9,7 @@ from libc.stdlib cimport malloc, calloc, free
 from libc.string cimport memcpy
 from libc.stdint cimport int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, uint64_t
 from dflow._blas cimport (
-    Product, enter_numpy_blas, guard_blas, leave_numpy_blas, product_loop, product_piece, product_pieces)
+    Product, enter_numpy_blas, find_numpy_blas, guard_blas, leave_numpy_blas, product_loop, product_piece, product_pieces)
 from dflow._fold cimport Fold, total_t, reduce_loop, reduce_initial_loop
 from dflow._graph cimport MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, PARTIAL, REDUCES, ROWS
 
@@ -343,6 +343,7 @@ cdef int use_blas(Kernel* k, int code) except -1:
     cdef Product* w = <Product*>calloc(1, sizeof(Product))
     if w == NULL:
         raise MemoryError("no memory for a kernel")
+    find_numpy_blas()
     w.loop = k.loop
     w.data = k.data
     w.code = {FLOAT: 0, DOUBLE: 1, CFLOAT: 2, CDOUBLE: 3}[code]
@@ -845,6 +846,7 @@ cdef Kernel* argextreme_kernel(int code, bint largest) except NULL:
     return sorting_kernel("argmax" if largest else "argmin", code, 0, largest, 1, argextreme_loop, 0.5)
 
 cdef Kernel* dot_kernel(int code) except NULL:
+    find_numpy_blas()
     cdef Kernel* k = sorting_kernel("dot", code, 0, False, 2, dot_loop, 0.3)
     if not is_integer(code):
         k.flags |= REPORTS_FP

@@ -6,10 +6,10 @@ from dflow._engine cimport try_to_catch_up, would_join, settings
 from dflow._fold cimport fold
 from dflow._fp cimport fp_flags, fp_clear, fp_event
 from dflow._graph cimport Kernel, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, readable, storage_allocate
-from dflow._launch cimport Operand, Core, launch
-from dflow._kernels cimport BOOL, Scalar, itemsizes, write_scalar, dot_kernel
+from dflow._launch cimport Operand, Core, fill_constant, launch
+from dflow._kernels cimport BOOL, DOUBLE, FLOAT, Scalar, itemsizes, write_scalar, dot_kernel
 from dflow._array cimport (
-    ndarray, C_CONTIGUOUS, SCALAR, new_array, strides_of, data_of, is_here, fill_operand, launch_flat)
+    ndarray, C_CONTIGUOUS, SCALAR, new_array, new_view, close_view, strides_of, data_of, is_here, fill_operand, launch_flat)
 
 cdef enum:
     SMALLEST = 50           # nanoseconds of an operation that joins a group rather than run at once
@@ -253,6 +253,8 @@ cdef ndarray queue_matmul(Plan* p, ndarray x, ndarray y):
     cdef ndarray out
     if not multiplies(p, x, y):
         return None
+    if x.ndim == y.ndim == 1 and x.shape[0] >= 4 * BLOCK and x.code == y.code and (x.code == FLOAT or x.code == DOUBLE):
+        return dot_in_blocks(p, x, y)
     if x.ndim == 2:
         shape[ndim] = x.shape[0]
         ndim += 1
@@ -279,6 +281,54 @@ cdef ndarray queue_matmul(Plan* p, ndarray x, ndarray y):
     fill_operand(&ops[2], out, ndim, shape, True)
     launch(p.kernel, ops, 3, 0, shape, &core)
     return out
+
+cdef enum:
+    BLOCK = 1 << 16             # elements of long vectors that are multiplied at a time
+
+cdef ndarray dot_in_blocks(Plan* p, ndarray x, ndarray y):
+    """The product of long vectors, of floats: of blocks of them, of the few elements left over, and the sum of all."""
+    cdef intp blocks = x.shape[0] // BLOCK, length = x.shape[0] // blocks & ~63
+    cdef intp rest = x.shape[0] - blocks * length, n = blocks + (rest > 0)
+    cdef ndarray sums = new_array(x.code, 1, &n, True), out = new_array(x.code, 0, NULL, True)
+    dot_rows(p, rows_of(x, 0, blocks, length), rows_of(y, 0, blocks, length), rows_of(sums, 0, blocks, 1))
+    if rest:
+        dot_rows(p, rows_of(x, x.shape[0] - rest, 1, rest), rows_of(y, x.shape[0] - rest, 1, rest), rows_of(sums, blocks, 1, 1))
+    out.flags |= SCALAR
+    dot_rows(p, rows_of(sums, 0, 1, n), None, out)
+    return out
+
+cdef ndarray rows_of(ndarray x, intp start, intp rows, intp n):
+    """A part of a vector as a matrix."""
+    cdef ndarray v = new_view(x, 2)
+    cdef intp step = strides_of(x)[0]
+    v.offset += start * step
+    v.shape[0] = rows
+    v.shape[1] = n
+    strides_of(v)[0] = n * step
+    strides_of(v)[1] = step
+    return close_view(v)
+
+cdef int dot_rows(Plan* p, ndarray x, ndarray y, ndarray out) except -1:
+    """out[i] = x[i] @ y[i]; y None: ones."""
+    cdef Core core
+    cdef Operand ops[3]
+    cdef intp rows = x.shape[0]
+    cdef double one = 1
+    cdef float short_one = 1
+    core.ndim = 3
+    core.nsteps = 6
+    memset(core.steps, 0, 6 * sizeof(intp))
+    core.dims[0] = core.dims[2] = 1
+    core.dims[1] = x.shape[1]
+    core.steps[1] = strides_of(x)[1]
+    fill_operand(&ops[0], x, 2, x.shape, False)
+    if y is None:
+        fill_constant(&ops[1], <char*>&one if x.code == DOUBLE else <char*>&short_one, x.itemsize)
+    else:
+        core.steps[2] = strides_of(y)[1]
+        fill_operand(&ops[1], y, 2, y.shape, False)
+    fill_operand(&ops[2], out, out.ndim, out.shape, True)
+    return launch(p.kernel, ops, 3, 1, &rows, &core)
 
 cdef Kernel REDUCE                  # its name, in warnings, as NumPy gives it
 REDUCE.name = b"reduce"

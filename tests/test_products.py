@@ -1,6 +1,7 @@
 """Matrix products: NumPy's within rounding, the same bits for any number of workers, nobody else's threads touched."""
 
 import ast
+import os
 import subprocess
 import sys
 import threading
@@ -112,6 +113,24 @@ def test_batches_in_other_layouts():
         check(x, y, product=lambda np, x, y: layout(np, x)[::-1] @ layout(np, y)[::2].repeat(2, axis=0))    # noqa: B023
     check(x, y, product=lambda np, x, y: np.swapaxes(np.swapaxes(x, 0, 1).copy(), 0, 1) @ y)
     check(x, y, product=lambda np, x, y: x.transpose(1, 0, 2) @ y.transpose(0, 1, 2)[:1])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [262_143, 262_144, 300_007])
+def test_long_vectors(dtype, n):
+    x, y = draw((n,), dtype), draw((n,), dtype, 1)
+    for step in (1, -1, 2):
+        check(x, y, product=lambda np, x, y: x[::step] @ y[::step], n=n, settings=ANY_WORKERS)      # noqa: B023
+    check(x[::2], y, product=lambda np, x, y: np.dot(x, y[:x.size]), n=n)
+
+
+def test_long_vectors_with_what_is_no_number():
+    for value in (numpy.inf, numpy.nan):
+        x, y = draw((300_007,), "float64"), draw((300_007,), "float64", 1)
+        x[123_456] = value
+        assert repr(float(np.array(x) @ np.array(y))) == repr(float(x @ y))
+    with pytest.warns(RuntimeWarning, match="invalid value encountered in matmul"):
+        assert np.isnan(np.zeros(300_007) @ np.full(300_007, numpy.inf))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -245,6 +264,31 @@ def test_nobodys_thread_counts_change(loaded):
                 (y @ y.T).wait_to_read()
             dflow.waitall()
         assert thread_counts() == loaded
+
+
+ASIDE = """
+import os, time
+import numpy
+theirs = [f"/proc/self/task/{t}/schedstat" for t in os.listdir("/proc/self/task") if int(t) != os.getpid()]
+import dflow, dflow.numpy as np
+def used():
+    return sum(int(open(f).read().split()[0]) for f in theirs)
+x = np.ones(400_000)
+z = x.astype("F")
+time.sleep(0.3)             # new threads look around for work for a while
+before = used()
+for call in (lambda: x @ x, lambda: z @ z, lambda: np.vecdot(x, x), lambda: np.einsum("i,i", x, x)):
+    for _ in range(100):
+        call()
+    dflow.waitall()
+print(repr((used() - before, time.process_time_ns())))
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/schedstat"), reason="needs Linux")
+def test_the_threads_of_numpys_blas_stay_out_of_vector_products():
+    (theirs, all_of_us), _ = run(ASIDE)
+    assert theirs < all_of_us / 20
 
 
 def test_a_count_that_the_user_set_stays(loaded):

@@ -713,21 +713,26 @@ cdef void argsort_loop(char** args, intp* dims, intp* steps, void* data) noexcep
     """in (r), out (r) of intp."""
     cdef Sorting* s = <Sorting*>data
     cdef intp i, j, r = dims[1]
-    cdef char* row
-    cdef intp* order
-    if r == 0:
-        return
-    row = <char*>malloc(r * s.itemsize)
-    order = <intp*>malloc(r * sizeof(intp))
-    for i in range(dims[0]):
-        gather_row(row, args[0] + i * steps[0], r, steps[2], s.itemsize)
+    cdef bint direct = steps[2] == s.itemsize, direct_out = steps[3] == sizeof(intp)
+    cdef char* row = NULL if direct else <char*>malloc(r * s.itemsize)
+    cdef intp* order = NULL if direct_out else <intp*>malloc(r * sizeof(intp))
+    for i in range(dims[0] if r > 0 else 0):
+        if direct:
+            row = args[0] + i * steps[0]
+        else:
+            gather_row(row, args[0] + i * steps[0], r, steps[2], s.itemsize)
+        if direct_out:
+            order = <intp*>(args[1] + i * steps[1])
         for j in range(r):
             order[j] = j
         s.argsort(row, order, r, NULL)
-        for j in range(r):
-            (<intp*>(args[1] + i * steps[1] + j * steps[3]))[0] = order[j]
-    free(row)
-    free(order)
+        if not direct_out:
+            for j in range(r):
+                (<intp*>(args[1] + i * steps[1] + j * steps[3]))[0] = order[j]
+    if not direct:
+        free(row)
+    if not direct_out:
+        free(order)
 
 cdef void argextreme_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     """in (r), out () of intp."""

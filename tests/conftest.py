@@ -24,6 +24,12 @@ def pytest_report_header():
     return f"dflow: {os.path.dirname(dflow.__file__)}"
 
 
+def pytest_collection_finish():
+    """What pytest has made by now stays: `check_clean` need not look through it, which took a fifth of the tests' time."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def leaves_nothing_behind(request):
     """Waits for the engine after the test, then compares what is alive with what was before it.

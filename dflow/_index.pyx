@@ -177,8 +177,8 @@ cdef Selection select(ndarray a, object key):
         axis += part.ndim
         n += 1
         last = n - 1
-    join_parts(s, parts)
-    s.position = 0 if apart else made_before(basic, items, first)
+    join_parts(s, parts or [part_of(as_array(np.zeros((), INTP)), 0, 1, -1, 0)])
+    s.position = 0 if apart or not parts else made_before(basic, items, first)
     s.base = base_view(a, basic)
     return s
 
@@ -700,15 +700,19 @@ cdef bint masked_fill(ndarray a, ndarray mask, object value):
 
 def offsets(ndarray a, key):
     """For ufunc.at: where in a each index points, as bytes from its first element. Slices are spelled out."""
-    cdef tuple items = <tuple>key if isinstance(key, tuple) else (key,)
-    places = np.arange(a.size, dtype=np.intp).reshape(shape_tuple(a))
-    plain = tuple([item.asnumpy() if isinstance(item, ndarray) else item for item in items])
-    chosen = np.asarray(places[plain])
-    coordinates = np.unravel_index(chosen, shape_tuple(a)) if a.ndim else ()
-    total = np.zeros(chosen.shape, np.intp)
-    for i in range(a.ndim):
-        total += coordinates[i].astype(np.intp) * strides_of(a)[i]
-    return as_array(total)
+    cdef Selection s = select(a, key)
+    cdef ndarray out = allocated(code_of_index, s.index.ndim, s.index.shape)
+    cdef intp* p = <intp*>data_of(out)
+    cdef intp i
+    for i in range(out.size):
+        p[i] = s.base.offset - a.offset
+    add_loops[index_kinds[s.index.code]](p, data_of(s.index), s.index.itemsize, out.size, s.length, s.stride)
+    if s.base.ndim:
+        total = out.asnumpy()
+        for i in range(s.base.ndim):
+            total = np.add.outer(total, np.arange(s.base.shape[i]) * strides_of(s.base)[i])
+        out = placed(s, as_array(total), s.index.ndim)
+    return out
 
 def where(condition, x, y):
     """Elements of x where condition is true, else of y; asynchronous. Python scalars are weak (NEP 50)."""

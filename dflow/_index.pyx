@@ -703,10 +703,10 @@ def offsets(ndarray a, key):
     cdef Selection s = select(a, key)
     cdef ndarray out = allocated(code_of_index, s.index.ndim, s.index.shape)
     cdef intp* p = <intp*>data_of(out)
-    cdef intp i
-    for i in range(out.size):
-        p[i] = s.base.offset - a.offset
-    add_loops[index_kinds[s.index.code]](p, data_of(s.index), s.index.itemsize, out.size, s.length, s.stride)
+    cdef intp i, n = out.size, start = s.base.offset - a.offset
+    for i in range(n):
+        p[i] = start
+    add_loops[index_kinds[s.index.code]](p, data_of(s.index), s.index.itemsize, n, s.length, s.stride)
     if s.base.ndim:
         total = out.asnumpy()
         for i in range(s.base.ndim):

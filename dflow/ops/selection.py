@@ -1,5 +1,6 @@
 """Choosing elements: by condition, by index, by position in a matrix."""
 
+import functools
 import itertools
 import operator
 
@@ -15,7 +16,7 @@ from dflow._small import SMALL, as_scalar
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to, diagonal, diagonal_of, is_scalar
 from dflow.ops.creation import tri, zeros
-from dflow.ops.fallback import call, plain, stand_in, task, tasks, unwrap, window_of
+from dflow.ops.fallback import call, plain, stand_in, task, tasks, window_of
 from dflow.ops.reductions import add_reduce, any_reduce
 from dflow.ops.shape import moveaxis
 from dflow.ops.table import add_row, method, op
@@ -283,29 +284,35 @@ def copyto(dst, src, casting="same_kind", where=True):
 
 
 @op("a, 1", "a, [0, 2], 0", "v, slice(1, 3)", "a, 5, 0", "a, -1, axis=1", "v, [True, False, True, False]", "a, 1, 3",
-    "v, slice(None, None, -2)", "a, slice(3, 0, -1), 1", "v, [0, 0, -1]", "a, [0, 2], 1", "v, slice(3, 1)", "v, []", "v, j > 9",
-    "v, [True]", "v, [0.5]", "a, np.array([1]), 1", "a, [7, 0], 1", "v, -5", small=SMALL)
+    "v, slice(None, None, -2)", "a, slice(3, 0, -1), 1", "v, [0, 0, -1]", "a, [0, 2], 1", "v, slice(3, 1)", "v, []",
+    "v, j > 9", "v, [True]", "v, [0.5]", "a, np.array([1]), 1", "a, [7, 0], 1", "v, -5", small=SMALL)
 def delete(arr, obj, axis=None):
     """Without the subarrays at indices along an axis (of the flattened array). Waits for the indices only."""
     arr, obj = as_array(arr), plain(obj)
     arr, axis = _along_one(arr, axis)
-    n, lead = arr.shape[axis], (slice(None),) * axis
+    n = arr.shape[axis]
     gone = _named(obj, n, n - 1, axis)
     if type(gone) is range:
         gone = gone[::-1] if gone.step < 0 else gone
         if gone.step == 1 or len(gone) < 2:
             ends = slice(gone.start), slice(gone.start + len(gone), None)
-            return _order.concatenate([arr[(*lead, end)] for end in ends], axis)
+            return _order.concatenate([arr[_after(axis, end)] for end in ends], axis)
         gone = slice(gone.start, gone.stop, gone.step)
     elif gone.dtype == bool and gone.shape != (n,):
-        raise ValueError(f"boolean array argument obj to delete must be one dimensional and match the axis length of {n}")
+        raise ValueError("boolean array argument obj to delete must be one dimensional and match the axis length of "
+                         f"{n}")
     keep = numpy.ones(n, bool)
     keep[gone,] = False
-    return arr[(*lead, keep)]
+    return arr[_after(axis, as_array(keep))]
 
 
 def _along_one(arr, axis):
     return (arr.ravel(), 0) if axis is None else (arr, normalize_axis_index(axis, arr.ndim))
+
+
+def _after(axis, index):
+    """The index for `axis`, as an index of the array."""
+    return (*(slice(None),) * axis, index) if axis else index
 
 
 def _index_like(x):
@@ -331,23 +338,24 @@ def _named(obj, n, last, axis):
 @op("v, 1, 9", "a, 1, 5, axis=0", "a, [0, 2], v, axis=0", "v, [0, 4], [7, 8]", "v, 9, 1", "a, 0, [1, 2, 3], axis=1",
     "v, j, v", "v, slice(1, 3), 7", "v, [True, False, True, False], 7", "a, 1, v, 0", "a, 1, a, 1", "i, 1, 2.5",
     "a, j[:1], v, 0",
-    "a, 1, 2, 5", "s, 0, 1", "v, [1, 2], [1, 2, 3]", "a, 1, v", "v, [2, 0, 2], [7, 8, 9]", "a, slice(2, 0, -1), [7, 8], 1",
-    "v, [1], [7, 8]", "v, 1.5, 7", "i, -1, 7, 1", "v, slice(1, 2), [7, 8]", "a, [1, 0], v, 0", "v, [0, 9], 7",
+    "a, 1, 2, 5", "s, 0, 1", "v, [1, 2], [1, 2, 3]", "a, 1, v", "v, [2, 0, 2], [7, 8, 9]",
+    "a, slice(2, 0, -1), [7, 8], 1", "v, [1], [7, 8]", "v, 1.5, 7", "i, -1, 7, 1",
+    "v, slice(1, 2), [7, 8]", "a, [1, 0], v, 0", "v, [0, 9], 7",
     "i.astype('u1'), 0, 300", small=SMALL)
 def insert(arr, obj, values, axis=None):
     """With values inserted before indices along an axis (of the flattened array). Waits for the indices only."""
     arr, obj = as_array(arr), plain(obj)
     values = as_array(values) if isinstance(values, (ndarray, numpy.ndarray)) else converted(values, arr.dtype)
     arr, axis = _along_one(arr, axis)
-    n, lead, shape = arr.shape[axis], (slice(None),) * axis, list(arr.shape)
+    n, shape = arr.shape[axis], list(arr.shape)
     places = _named(obj, n, n, axis)
     if type(places) is range and len(places) == 1:
         values = values.reshape((1,) * (arr.ndim - values.ndim) + values.shape)
-        if not isinstance(obj, slice) and numpy.ndim(obj) == 0:
+        if axis and not isinstance(obj, slice) and numpy.ndim(obj) == 0:
             values = moveaxis(values, 0, axis)
         at, m = places.start, values.shape[axis]
-        parts = ((slice(at), arr[(*lead, slice(at))]), (slice(at, at + m), values),
-                 (slice(at + m, None), arr[(*lead, slice(at, None))]))
+        parts = ((slice(at), arr[_after(axis, slice(at))]), (slice(at, at + m), values),
+                 (slice(at + m, None), arr[_after(axis, slice(at, None))]))
     else:
         if type(places) is not range and (places.ndim != 1 or places.dtype.kind not in "iu"):
             numpy.insert(numpy.zeros(n), obj, 0)                    # its errors
@@ -358,11 +366,11 @@ def insert(arr, obj, values, axis=None):
         places[places.argsort(kind="stable")] += numpy.arange(m)
         keep = numpy.ones(n + m, bool)
         keep[places] = False
-        parts = (places, values), (keep, arr)
+        parts = (places, values), (as_array(keep), arr)
     shape[axis] += m
     result = empty(shape, arr.dtype, "F" if arr.flags.fnc else "C")
     for part, x in parts:
-        result[(*lead, part)] = x
+        result[_after(axis, part)] = x
     return result
 
 
@@ -460,16 +468,22 @@ def _bits(function, a, axis, bitorder, length, **options):
 
 @op("b", "b, 0", "b, axis=-1", "b, 1, 'little'", "i", "a", "b, 5", "b, bitorder='x'", "b[0, 0]",
     "np.ones(17, 'u1')", kind="host",
-    small=SMALL)
+    small=1 << 20)
 def packbits(a, /, axis=None, bitorder="big"):
     """Bits, of integers or booleans, packed into bytes along an axis (of the flattened array), the last filled up."""
     return _bits(numpy.packbits, a, axis, bitorder, lambda n: -(-n // 8))
 
 
+@functools.cache
+def _bits_of_bytes(order):
+    """Of each byte its eight bits, as one number of 64."""
+    return as_array(numpy.unpackbits(numpy.arange(256, dtype="u1"), bitorder=order).view("u8"))
+
+
 @op("i.astype('u1')", "i.astype('u1'), 0", "i.astype('u1'), 1, 5", "i.astype('u1'), count=-3", "i",
     "i.astype('u1'), 1, -99",
     "i.astype('u1'), bitorder='little'", "i.astype('u1'), 2", "i.astype('u1'), count=200",
-    "i.astype('u1')[0, 0]", kind="host", small=SMALL)
+    "i.astype('u1')[0, 0]", kind="host", small=4 * SMALL)
 def unpackbits(a, /, axis=None, count=None, bitorder="big"):
     """The bits of bytes along an axis (of the flattened array): the first `count`, or all but the last -count."""
     def length(n):
@@ -478,6 +492,9 @@ def unpackbits(a, /, axis=None, count=None, bitorder="big"):
             numpy.unpackbits(numpy.zeros(0, "u1"), count=count)                     # its error
         return n
 
+    a = as_array(a)
+    if a.dtype == "u1" and count is None and a.is_ready() and a.ndim and axis in (None, -1, a.ndim - 1):
+        return _bits_of_bytes(bitorder)[a.ravel() if axis is None else a].view("u1")
     return _bits(numpy.unpackbits, a, axis, bitorder, length, count=count)
 
 

@@ -19,6 +19,7 @@ from dflow._kernels cimport (
 from dflow._array cimport *
 from dflow._views cimport *
 from dflow._out import give
+from dflow._small import bare
 from dflow._array import set_hook
 from dflow._quick cimport allocated, count_bytes, count_true, quick_kind, quick_ready, same_shape, NKINDS
 from dflow._ufunc cimport broadcast_shape, take_whole_region
@@ -785,6 +786,15 @@ cdef int common_code(object x, object y) except -1:
     if code is None:
         code = common_codes[i * NKINDS + j] = code_of(np.result_type(*[v.dtype if isinstance(v, ndarray) else v for v in (x, y)]))
     return code
+
+_result_type = bare(np.result_type)
+
+def result_type(*arrays_and_dtypes):
+    """The type that NumPy's promotion gives."""
+    cdef tuple given = arrays_and_dtypes
+    if len(given) == 2 and type(given[0]) is ndarray and type(given[1]) is ndarray:
+        return DTYPES[common_code(given[0], given[1])]
+    return _result_type(*[(<ndarray>x).dtype if isinstance(x, ndarray) else x for x in given])
 
 def _wraps():
     """Whether NumPy's where lets Python numbers wrap round that an integer type cannot hold: it did before 2.5."""

@@ -543,12 +543,7 @@ cdef int result_shape(Selection s, intp* shape) except -1:
 
 cdef object get_selected(ndarray a, object key):
     """a[key] with arrays or booleans in key: a copy."""
-    cdef Selection s
     cdef ndarray out
-    cdef Operand ops[3]
-    cdef Core core
-    cdef intp shape[2 * MAXDIMS]
-    cdef int ndim
     if type(key) is list and len(<list>key) and type((<list>key)[0]) is int:
         key = as_array(key)
     if type(key) is ndarray and a.ndim:
@@ -560,8 +555,15 @@ cdef object get_selected(ndarray a, object key):
                 out = under_mask(a, <ndarray>key)
         if out is not None:
             return out
-    s = select(a, key)
-    ndim = fill_selection(s, s.index, &ops[0], &ops[1], shape)
+    return gather(a, select(a, key))
+
+cdef ndarray gather(ndarray a, Selection s):
+    """a[key]; s: the key taken apart."""
+    cdef ndarray out
+    cdef Operand ops[3]
+    cdef Core core
+    cdef intp shape[2 * MAXDIMS]
+    cdef int ndim = fill_selection(s, s.index, &ops[0], &ops[1], shape)
     take_whole_region(&ops[0], a)
     out = new_like([base_over_space(s, s.index)], a.code, ndim, shape)
     fill_operand(&ops[2], out, ndim, shape, True)
@@ -569,6 +571,15 @@ cdef object get_selected(ndarray a, object key):
         ndim = fill_core(&core, s, &ops[0], &ops[2], s.index.ndim, ndim, shape)
         launch(gathers[a.itemsize][index_kinds[s.index.code]], ops, 3, ndim, shape, &core)
     return placed(s, out, s.index.ndim)
+
+def of_bytes(ndarray table, ndarray a):
+    """table[a], for bytes and a table of 256: waits for nothing, as none of them is out of bounds."""
+    cdef Selection s = Selection()
+    s.base = base_index(table, 0)
+    s.index = contiguous(a)
+    s.stride = table.itemsize
+    s.length = 256
+    return gather(table, s)
 
 cdef ndarray base_over_space(Selection s, ndarray index):
     """The base over the space of fill_selection, for the memory order of its axes."""

@@ -57,16 +57,22 @@ def flatnonzero(a):
 @op("b, a", "a > 0, i", "[0, 1], [3, 4]", kind="blocking", small=SMALL)
 def extract(condition, arr):
     """The elements where the condition is true. Waits for the condition."""
-    return _index.take(as_array(arr).ravel(), flatnonzero(condition))
+    condition, arr = as_array(condition).ravel(), as_array(arr).ravel()
+    if condition.size == arr.size:
+        return arr[condition.astype(bool, copy=False)]
+    return _index.take(arr, flatnonzero(condition))
 
 
-@op("[True, False, True], a, 0", "[0, 1], v", "[1, 1, 0, 1], a, axis=1", "[True] * 5, v", "a, a", kind="blocking",
-    small=SMALL)
+@op("[True, False, True], a, 0", "[0, 1], v", "[1, 1, 0, 1], a, axis=1", "[True] * 5, v", "a, a", "v > 0, v, 1",
+    "v[:3], a, 0", "v[:3] > 0, a", "[], []", "[1], 2, 0", kind="blocking", small=SMALL)
 def compress(condition, a, axis=None, out=None):
     """The subarrays along an axis where a 1-d condition is true. Waits for the condition."""
     condition = as_array(condition)
     if condition.ndim != 1:
         raise ValueError("condition must be a 1-d array")
+    a = as_array(a)
+    if out is None and a.ndim and (axis == 0 or a.ndim == 1 and axis is None) and len(condition) == len(a):
+        return a[condition.astype(bool, copy=False)]
     return _index.take(a, _order.nonzero(condition)[0], axis, out)
 
 
@@ -411,7 +417,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
 
 @op("5, (3, 4)", "j, (3, 4)", "i, (3, 4), order='F'", "[0, 11], (3, 4)", "12, (3, 4)", "-1, (3, 4)", "v, (3, 4)",
     "j, 4",
-    "j * 9, (3, 4)", "i[0, 0], (3, 4)", "j, ()", "j, (0, 4)", "j, (2, 2), 'x'", kind="host", small=SMALL)
+    "j * 9, (3, 4)", "i[0, 0], (3, 4)", "j, ()", "j, (0, 4)", "j, (2, 2), 'x'", kind="host", small=4 * SMALL)
 def unravel_index(indices, shape, order="C"):
     """The indices, one array an axis, of elements numbered in an order. ValueError on reading for one out of bounds."""
     given, indices = indices, as_array(indices)
@@ -427,7 +433,7 @@ def unravel_index(indices, shape, order="C"):
     "(j, j), (2, 2), 'wrap'",
     "(j, j), (2, 3), ('clip', 'wrap')", "(v, v), (3, 4)", "(j, j, j), (3, 4)", "(i, j), (12, 4)",
     "(i, j[:2]), (12, 4)", "j, (4, 4, 4, 4)",
-    "(j, j), (4, 4), 'x'", kind="host", small=SMALL)
+    "(j, j), (4, 4), 'x'", kind="host", small=4 * SMALL)
 def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
     """The numbers, in an order, of elements with these indices. ValueError on reading for one out of bounds."""
     parts = [as_array(x) for x in multi_index]
@@ -493,8 +499,11 @@ def unpackbits(a, /, axis=None, count=None, bitorder="big"):
         return n
 
     a = as_array(a)
-    if a.dtype == "u1" and count is None and a.is_ready() and a.ndim and axis in (None, -1, a.ndim - 1):
-        return _bits_of_bytes(bitorder)[a.ravel() if axis is None else a].view("u1")
+    flat = axis is None and a.ndim or a.ndim == 1 and axis in (0, -1)
+    if flat and a.dtype == "u1" and bitorder in ("big", "little"):
+        n = length(a.size)
+        if n <= 8 * a.size:
+            return _index.of_bytes(_bits_of_bytes(bitorder), a.ravel()[:-(-n // 8)]).view("u1")[:n]
     return _bits(numpy.unpackbits, a, axis, bitorder, length, count=count)
 
 

@@ -147,7 +147,7 @@ def digitize(x, bins, right=False):
     "s, [2.5]",
     "v, v, True", "i, {1, 2}", "a, n", "b, [True]", "i, j, kind='sort'", "e, v", "a, []",
     "i, [1 << 62, 0], kind='table'",
-    kind="host", small=SMALL, foreign=True)
+    kind="host", small=4 * SMALL, foreign=True)
 def isin(element, test_elements, assume_unique=False, invert=False, *, kind=None):
     """Which elements are among the others. Waits if these are no array, nor a list: a set is one object."""
     if not isinstance(test_elements, (list, tuple, ndarray, numpy.ndarray)):

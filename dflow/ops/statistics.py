@@ -70,7 +70,7 @@ def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     return give_reduced("add", _reduced(numpy.median, a, axis, keepdims), out)
 
 
-@op("n", "n, axis=0", "n, 1, keepdims=True", kind="host", close=True, small=SMALL)
+@op("n", "n, axis=0", "n, 1, keepdims=True", kind="host", close=True, small=4 * SMALL)
 def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     """The median along axes of what is not NaN."""
     return _stored(_reduced(numpy.nanmedian, a, axis, bool(keepdims)), out)
@@ -114,13 +114,13 @@ def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", 
 
 
 @op("n, 50", "n, [10, 90], axis=0", "n, v * 10 + 20, 0",
-    "n, 50, 1, weights=abs(v), method='inverted_cdf'", kind="host", close=True, small=SMALL)
+    "n, 50, 1, weights=abs(v), method='inverted_cdf'", kind="host", close=True, small=4 * SMALL)
 def nanpercentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
     """The q-th percentile along axes of what is not NaN."""
     return _quantile(numpy.nanpercentile, a, q, axis, out, method, keepdims, weights)
 
 
-@op("n, 0.5", "n, [0.1, 0.9], axis=0", kind="host", close=True, small=SMALL)
+@op("n, 0.5", "n, [0.1, 0.9], axis=0", kind="host", close=True, small=4 * SMALL)
 def nanquantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
     """The q-th quantile along axes of what is not NaN."""
     return _quantile(numpy.nanquantile, a, q, axis, out, method, keepdims, weights)

@@ -483,7 +483,7 @@ def packbits(a, /, axis=None, bitorder="big"):
 @functools.cache
 def _bits_of_bytes(order):
     """Of each byte its eight bits, as one number of 64."""
-    return as_array(numpy.unpackbits(numpy.arange(256, dtype="u1"), bitorder=order).view("u8"))
+    return numpy.unpackbits(numpy.arange(256, dtype="u1"), bitorder=order).view("u8")
 
 
 @op("i.astype('u1')", "i.astype('u1'), 0", "i.astype('u1'), 1, 5", "i.astype('u1'), count=-3", "i",
@@ -503,7 +503,7 @@ def unpackbits(a, /, axis=None, count=None, bitorder="big"):
     if flat and a.dtype == "u1" and bitorder in ("big", "little"):
         n = length(a.size)
         if n <= 8 * a.size:
-            return _index.of_bytes(_bits_of_bytes(bitorder), a.ravel()[:-(-n // 8)]).view("u1")[:n]
+            return _index.of_bytes(as_array(_bits_of_bytes(bitorder)), a.ravel()[:-(-n // 8)]).view("u1")[:n]
     return _bits(numpy.unpackbits, a, axis, bitorder, length, count=count)
 
 

@@ -254,4 +254,5 @@ def _slide(a, v, out):
     if v.dtype in (numpy.float32, numpy.float64):
         _order.slide(a, v, out)
     else:
-        vecdot(v.conj() if v.dtype.kind == "c" else v, sliding_window_view(a, v.size), out=out)
+        with numpy.errstate(all="ignore"):          # as NumPy's loop, which tells of nothing
+            vecdot(v.conj() if v.dtype.kind == "c" else v, sliding_window_view(a, v.size), out=out)

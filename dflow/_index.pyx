@@ -19,6 +19,7 @@ from dflow._kernels cimport (
 from dflow._array cimport *
 from dflow._views cimport *
 from dflow._out import give
+from dflow._small import bare
 from dflow._array import set_hook
 from dflow._quick cimport allocated, count_bytes, count_true, quick_kind, quick_ready, same_shape, NKINDS
 from dflow._ufunc cimport broadcast_shape, take_whole_region
@@ -177,8 +178,8 @@ cdef Selection select(ndarray a, object key):
         axis += part.ndim
         n += 1
         last = n - 1
-    join_parts(s, parts)
-    s.position = 0 if apart else made_before(basic, items, first)
+    join_parts(s, parts or [part_of(as_array(np.zeros((), INTP)), 0, 1, -1, 0)])
+    s.position = 0 if apart or not parts else made_before(basic, items, first)
     s.base = base_view(a, basic)
     return s
 
@@ -542,12 +543,7 @@ cdef int result_shape(Selection s, intp* shape) except -1:
 
 cdef object get_selected(ndarray a, object key):
     """a[key] with arrays or booleans in key: a copy."""
-    cdef Selection s
     cdef ndarray out
-    cdef Operand ops[3]
-    cdef Core core
-    cdef intp shape[2 * MAXDIMS]
-    cdef int ndim
     if type(key) is list and len(<list>key) and type((<list>key)[0]) is int:
         key = as_array(key)
     if type(key) is ndarray and a.ndim:
@@ -559,8 +555,15 @@ cdef object get_selected(ndarray a, object key):
                 out = under_mask(a, <ndarray>key)
         if out is not None:
             return out
-    s = select(a, key)
-    ndim = fill_selection(s, s.index, &ops[0], &ops[1], shape)
+    return gather(a, select(a, key))
+
+cdef ndarray gather(ndarray a, Selection s):
+    """a[key]; s: the key taken apart."""
+    cdef ndarray out
+    cdef Operand ops[3]
+    cdef Core core
+    cdef intp shape[2 * MAXDIMS]
+    cdef int ndim = fill_selection(s, s.index, &ops[0], &ops[1], shape)
     take_whole_region(&ops[0], a)
     out = new_like([base_over_space(s, s.index)], a.code, ndim, shape)
     fill_operand(&ops[2], out, ndim, shape, True)
@@ -568,6 +571,15 @@ cdef object get_selected(ndarray a, object key):
         ndim = fill_core(&core, s, &ops[0], &ops[2], s.index.ndim, ndim, shape)
         launch(gathers[a.itemsize][index_kinds[s.index.code]], ops, 3, ndim, shape, &core)
     return placed(s, out, s.index.ndim)
+
+def of_bytes(ndarray table, ndarray a):
+    """table[a], for bytes and a table of 256: waits for nothing, as none of them is out of bounds."""
+    cdef Selection s = Selection()
+    s.base = base_index(table, 0)
+    s.index = contiguous(a)
+    s.stride = table.itemsize
+    s.length = 256
+    return gather(table, s)
 
 cdef ndarray base_over_space(Selection s, ndarray index):
     """The base over the space of fill_selection, for the memory order of its axes."""
@@ -700,15 +712,19 @@ cdef bint masked_fill(ndarray a, ndarray mask, object value):
 
 def offsets(ndarray a, key):
     """For ufunc.at: where in a each index points, as bytes from its first element. Slices are spelled out."""
-    cdef tuple items = <tuple>key if isinstance(key, tuple) else (key,)
-    places = np.arange(a.size, dtype=np.intp).reshape(shape_tuple(a))
-    plain = tuple([item.asnumpy() if isinstance(item, ndarray) else item for item in items])
-    chosen = np.asarray(places[plain])
-    coordinates = np.unravel_index(chosen, shape_tuple(a)) if a.ndim else ()
-    total = np.zeros(chosen.shape, np.intp)
-    for i in range(a.ndim):
-        total += coordinates[i].astype(np.intp) * strides_of(a)[i]
-    return as_array(total)
+    cdef Selection s = select(a, key)
+    cdef ndarray out = allocated(code_of_index, s.index.ndim, s.index.shape)
+    cdef intp* p = <intp*>data_of(out)
+    cdef intp i, n = out.size, start = s.base.offset - a.offset
+    for i in range(n):
+        p[i] = start
+    add_loops[index_kinds[s.index.code]](p, data_of(s.index), s.index.itemsize, n, s.length, s.stride)
+    if s.base.ndim:
+        total = out.asnumpy()
+        for i in range(s.base.ndim):
+            total = np.add.outer(total, np.arange(s.base.shape[i]) * strides_of(s.base)[i])
+        out = placed(s, as_array(total), s.index.ndim)
+    return out
 
 def where(condition, x, y):
     """Elements of x where condition is true, else of y; asynchronous. Python scalars are weak (NEP 50)."""
@@ -781,6 +797,15 @@ cdef int common_code(object x, object y) except -1:
     if code is None:
         code = common_codes[i * NKINDS + j] = code_of(np.result_type(*[v.dtype if isinstance(v, ndarray) else v for v in (x, y)]))
     return code
+
+_result_type = bare(np.result_type)
+
+def result_type(*arrays_and_dtypes):
+    """The type that NumPy's promotion gives."""
+    cdef tuple given = arrays_and_dtypes
+    if len(given) == 2 and type(given[0]) is ndarray and type(given[1]) is ndarray:
+        return DTYPES[common_code(given[0], given[1])]
+    return _result_type(*[(<ndarray>x).dtype if isinstance(x, ndarray) else x for x in given])
 
 def _wraps():
     """Whether NumPy's where lets Python numbers wrap round that an integer type cannot hold: it did before 2.5."""

@@ -13,6 +13,7 @@ from dflow._array cimport *
 from dflow._shape cimport normalize_axis
 from dflow._quick cimport allocated, count_bytes, count_true, quick_ready, same_shape
 from dflow._views cimport base_index, c_axis
+from dflow._views import sliding_windows
 from dflow._array import set_hook
 from dflow._out import fill_numpy, give
 from dflow._ufunc cimport along_axis, reduce, wrap
@@ -23,6 +24,10 @@ cdef extern from "_interp.h":
         double left, right
         intp has_left, has_right
     void interp_loop(char**, intp*, intp*, void*) noexcept nogil
+
+cdef extern from "_slide.h":
+    void slide_float(char**, intp*, intp*, void*) noexcept nogil
+    void slide_double(char**, intp*, intp*, void*) noexcept nogil
 
 cdef extern from "_masks.h":
     void true_places(intp*, char*, intp, intp)
@@ -550,3 +555,13 @@ cdef void fill_points(Operand* o, ndarray points) noexcept:
     """All of them for each element."""
     fill_operand(o, points, 1, points.shape, False)
     memset(o.strides, 0, sizeof(o.strides))
+
+# ---- sliding products ------------------------------------------------------------------------------------------------
+
+cdef Kernel* slide_floats = kernel_new(b"correlate", 2, 3, <loop_t>slide_float, NULL, ROWS, 0.05)
+cdef Kernel* slide_doubles = kernel_new(b"correlate", 2, 3, <loop_t>slide_double, NULL, ROWS, 0.1)
+
+def slide(ndarray a, ndarray v, ndarray out):
+    """out[i] = the sum of a[i + k] * v[k], for 1-d arrays of one type, float32 or float64."""
+    windows = sliding_windows(contiguous(a), shape_tuple(v), (0,))
+    along_axis(slide_doubles if a.code == DOUBLE else slide_floats, windows, v, out, 1)

@@ -56,7 +56,13 @@ INLINE int all_inside(char const *p, npy_intp n, npy_intp length, int kind, int 
 }
 
 INLINE void add_places(npy_intp *total, char const *p, npy_intp step, npy_intp n, npy_intp length, npy_intp stride,
-                       int kind) {
+                       int kind, int size) {
+    if (step == size) {                                         /* steps that the compiler knows */
+#define ADD(STRIDE) for (npy_intp i = 0; i < n; i++) total[i] += place_at(p + i * size, kind, length, STRIDE);
+        BY_SIZE(stride, ADD)
+#undef ADD
+        return;
+    }
     for (npy_intp i = 0; i < n; i++)
         total[i] += place_at(p + i * step, kind, length, stride);
 }
@@ -100,7 +106,7 @@ INLINE void by_index(char **args, npy_intp const *dims, npy_intp const *steps, v
     static int inside_##kind(char const *p, npy_intp n, npy_intp length) { \
         return all_inside(p, n, length, kind, size); } \
     static void add_##kind(npy_intp *total, char const *p, npy_intp step, npy_intp n, npy_intp length, npy_intp stride) { \
-        add_places(total, p, step, n, length, stride, kind); }
+        add_places(total, p, step, n, length, stride, kind, size); }
 FOR_KIND(I1, 1) FOR_KIND(I2, 2) FOR_KIND(I4, 4) FOR_KIND(I8, 8)
 FOR_KIND(U1, 1) FOR_KIND(U2, 2) FOR_KIND(U4, 4) FOR_KIND(U8, 8)
 #undef FOR_KIND
@@ -145,8 +151,14 @@ INLINE void select_each(char *out, char const *in, char const *mask, npy_intp n,
 INLINE void put_each(char *out, char const *values, npy_intp value_step, char const *mask, npy_intp n, npy_intp size) {
     for (npy_intp i = 0; i < n;) {
         npy_intp end = i + 8 <= n ? i + 8 : n;
-        if (end == i + 8 && eight_at(mask + i) == 0)
+        npy_uint64 eight = end == i + 8 ? eight_at(mask + i) : 1;
+        if (eight == 0)
             i = end;
+        else if (eight == ALL_TRUE && value_step == size) {
+            memcpy(out + i * size, values, 8 * size);
+            i = end;
+            values += 8 * size;
+        }
         for (; i < end; i++) {
             char const *from = mask[i] ? values : out + i * size;
             if (size <= 16 || mask[i])

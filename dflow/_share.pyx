@@ -39,4 +39,8 @@ def share_for_good(ndarray a):
     a.st.pins += 1
     return window
 
+def apart(ndarray a, ndarray b):
+    """Whether two arrays are views of different memory."""
+    return a.st != b.st
+
 set_hook("share", share)

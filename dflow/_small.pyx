@@ -33,7 +33,7 @@ cdef enum:
     FEW = 64                    # items of a list, or arguments
 
 LATER = object()                # in place of what is not there, or not small
-cdef tuple PLAIN = (int, float, complex, bool, str, type(None), np.generic, np.dtype, type, type(np._NoValue))
+cdef tuple PLAIN = (int, float, complex, bool, str, slice, type(None), np.generic, np.dtype, type, type(np._NoValue))
 
 cpdef ndarray as_scalar(ndarray a):
     """A fresh array, as a value from now on if it has no axes: for what is a scalar in NumPy."""

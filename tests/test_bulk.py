@@ -2,7 +2,7 @@
 
 import numpy
 import pytest
-from compare import assert_same
+from compare import assert_same, assert_same_outcome, outcome
 from engines import configured
 
 import dflow.numpy as np
@@ -103,3 +103,44 @@ def test_interpolation(n):
                 assert_same(np.interp(pending, np.array(xp), np.array(fp), *bounds), expected)
     assert_same(np.interp(np.arange(5000), np.arange(3), np.array([1, 5, 2], "f4")),
                 numpy.interp(numpy.arange(5000), numpy.arange(3), numpy.array([1, 5, 2], "f4")))
+
+
+@pytest.mark.parametrize("share", [0.001, 0.5, 0.999])
+@pytest.mark.parametrize("obj", [0, -1, 70_000, slice(3, 70_000), slice(None, None, -7), [5, -3, 5, 69_999]])
+def test_elements_in_and_out(obj, share):
+    random = numpy.random.default_rng(0)
+    x, mask, places = random.random(70_000), random.random(70_000) < share, random.integers(-70_000, 70_000, 70_000)
+
+    def put(np, x, mask, places):
+        np.put(x, places, 2.5)
+        np.place(x, mask, [1, 2, 3])
+        np.add.at(x, places, 0.5)
+        np.add.at(x.reshape(7, -1), (slice(2, 5), places % 100), 1.0)
+        return x
+
+    calls = [lambda np, x, mask, places: np.insert(x, obj, 7.0), lambda np, x, mask, places: np.delete(x, obj),
+             lambda np, x, mask, places: np.delete(x.reshape(-1, 70), mask[:70], 1), put,
+             lambda np, x, mask, places: np.extract(mask, x), lambda np, x, mask, places: np.packbits(mask),
+             lambda np, x, mask, places: np.unpackbits(mask.view("u1") + places.astype("u1"), count=-9)]
+    for call in calls:
+        expected = outcome(lambda call=call: call(numpy, x.copy(), mask, places))
+        for way in WAYS:
+            with configured(**way):
+                assert_same_outcome(outcome(lambda call=call: call(np, *map(np.array, (x, mask, places)))), expected)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16", "i8"])
+@pytest.mark.parametrize("m", [1, 2, 31, 100])
+def test_sliding_products(m, dtype):
+    random = numpy.random.default_rng(m)
+    x, v = ((random.random(n) * 99 + (1j if dtype == "c16" else 0)).astype(dtype) for n in (140_000, m))
+    v[0] = 0 if dtype == "i8" else numpy.nan if m == 31 else v[0]           # which the edges do not all meet
+    for function in ("correlate", "convolve"):
+        for mode in ("full", "same", "valid"):
+            for a, b in ((x, v), (v, x)):
+                expected = getattr(numpy, function)(a, b, mode)
+                for way in WAYS:
+                    with configured(**way):
+                        result = getattr(np, function)(np.array(a), np.array(b), mode)
+                    assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
+                    numpy.testing.assert_allclose(result.asnumpy(), expected, 1e-4 if dtype == "f4" else 1e-12)

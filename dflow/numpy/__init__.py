@@ -12,6 +12,7 @@ import numpy as _numpy
 
 from dflow import ops
 from dflow._array import ndarray
+from dflow._index import result_type as _result_type
 from dflow._small import bare as _bare
 from dflow._small import public as _public
 from dflow._ufunc import ufunc as _ufunc
@@ -40,7 +41,7 @@ for _name in ("float128", "complex256", "__array_api_version__", "__array_namesp
         globals()[_sys.intern(_name)] = getattr(_numpy, _name)
 __version__ = _numpy.__version__                    # of the NumPy whose interface this is
 __all__ = [name for name in _numpy.__all__ if name[0] != "_"]
-shares_memory, may_share_memory = _methods.shares_memory, _methods.may_share_memory
+shares_memory, may_share_memory, result_type = _methods.shares_memory, _methods.may_share_memory, _result_type
 
 _SUBMODULES = ("linalg", "fft", "lib", "polynomial", "random", "testing", "typing")
 
@@ -52,12 +53,7 @@ def _array_namespace(self, *, api_version=None):
     return _sys.modules[__name__]
 
 
-_numpy_result_type, _numpy_can_cast = _bare(_numpy.result_type), _bare(_numpy.can_cast)
-
-
-def result_type(*arrays_and_dtypes):
-    """The type that NumPy's promotion gives."""
-    return _numpy_result_type(*[x.dtype if isinstance(x, ndarray) else x for x in arrays_and_dtypes])
+_numpy_can_cast = _bare(_numpy.can_cast)
 
 
 def isscalar(element):

@@ -12,8 +12,9 @@ from dflow._array import array as as_array
 from dflow._array import ndarray
 from dflow._index import take
 from dflow._kernels import native
-from dflow._make import check_device, empty_like, full, zeros
+from dflow._make import check_device, empty, empty_like, full, zeros
 from dflow._order import small_repeat
+from dflow._small import SMALL
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to, diagonal_of
 from dflow.ops.fallback import any_of_ours, call, plain, stand_in, task, tasks, unwrap
@@ -69,7 +70,6 @@ op("a, 2", "i, 2.5", "a, 1, int", "a, v", "[1, 2], 0.5", "i, 1, shape=(2,)", "a,
 # -- ranges ----------------------------------------------------------------------------------------
 
 FEW = 256                   # elements
-SMALL = 4096                # up to so many elements NumPy makes the range at once
 
 
 @op("5", "2, 7", "1, 10, 3", "5.0", "0, 1, 0.1", "10, 0, -3", "5, 2", "5, dtype='f4'", "0, 5000", "0.5, 7000.0, 0.7",
@@ -231,11 +231,18 @@ def diag_indices(n, ndim=2):
     return (arange(n),) * ndim
 
 
-@op("(2, 3)", "(2, 3), float", "(2, 3), sparse=True", "(0, 3)", "5")
+@op("(2, 3)", "(2, 3), float", "(2, 3), sparse=True", "(0, 3)", "5", "(70, 80)", "(20, 20, 20), 'f4'")
 def indices(dimensions, dtype=int, sparse=False):
     """The index of each element of a grid along each axis: one array, or with sparse=True a tuple that broadcasts."""
-    result = numpy.indices(dimensions, native(dtype), sparse)
-    return tuple(map(as_array, result)) if sparse else as_array(result)
+    dimensions, dtype = tuple(dimensions), native(dtype)
+    ndim = len(dimensions)
+    if sparse or math.prod(dimensions) * ndim <= SMALL:
+        result = numpy.indices(dimensions, dtype, sparse)
+        return tuple(map(as_array, result)) if sparse else as_array(result)
+    result = empty((ndim, *dimensions), dtype)
+    for axis, n in enumerate(dimensions):
+        result[axis] = arange(n, dtype=dtype).reshape((-1,) + (1,) * (ndim - 1 - axis))
+    return result
 
 
 @op("lambda i, j: i * 10 + j, (2, 3)", "lambda i, j: i == j, (3, 3), dtype=int")

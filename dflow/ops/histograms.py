@@ -37,16 +37,19 @@ def _weighed(function, a, bins, span, weights, **options):
 
 @op("v", "a, 3", "a, 4, (0, 1)", "v, [0, 0.5, 1]", "v, 2, weights=v", "v, 2, weights=v[:2]", "v, np.sort(v)", "v, v",
     "v, 3, density=True", "i", "b", "f, 3", "n", "v, 'auto'", "v, 3, (v.min(), v.max())", "v, [[1]]", "v, 0", "v, 2.5",
-    "v, 3, (2, 1)", "v, 2, weights=c[0]", "v, 2, weights=j", "v, j", "e", "s", "v, s", "h, 2", kind="host", small=SMALL)
+    "v, 3, (2, 1)", "v, 2, weights=c[0]", "v, 2, weights=j", "v, j", "e", "s", "v, s", "h, 2", kind="host",
+    small=4 * SMALL)
 def histogram(a, bins=10, range=None, density=None, weights=None):
     """Counts in bins, and the edges of the bins. Waits where data decide how many there are: with a rule's name."""
     return _weighed(numpy.histogram, a, bins, range, weights, density=density)
 
 
 @op("v", "a, 3", "a, 4, (0, 1)", "v, [0, 0.5, 1]", "v, 2, weights=v", "v, 'auto'", "v, [1, 0]", "i, 3", "v, 0",
-    kind="host", small=SMALL)
+    "a, 3, (0, 1)", "b, 3, (0, 1)", "v, 3, (2, 1)", "e, 3, (0, 1)", "c, 3, (0, 1)", kind="host", small=1 << 17)
 def histogram_bin_edges(a, bins=10, range=None, weights=None):
     """The edges of the bins of histogram(). Waits where data decide how many there are: with a rule's name."""
+    if type(bins) is int and type(range) is tuple and weights is None and not any_of_ours(range):
+        return call(numpy.histogram_bin_edges, (numpy.zeros(1, as_array(a).dtype), bins, range), {})
     result = _weighed(numpy.histogram_bin_edges, a, bins, range, weights, flat=lambda edges: [edges])
     return result[0] if type(result) is tuple else result
 

@@ -8,6 +8,7 @@ import numpy
 from dflow._array import attach, ndarray, window
 from dflow._foreign import foreign
 from dflow._host import host
+from dflow._share import apart
 from dflow._small import bare
 from dflow._ufunc import wrap_ufunc
 from dflow._views import FlatIterator, flag_bits, is_scalar
@@ -315,6 +316,8 @@ _shares_memory, _may_share_memory = bare(numpy.shares_memory), bare(numpy.may_sh
 
 
 def _on_windows(function, a, b, max_work):
+    if type(a) is ndarray and type(b) is ndarray and apart(a, b) and type(max_work) is int and max_work >= -1:
+        return False
     return function(window(a) if isinstance(a, ndarray) else a, window(b) if isinstance(b, ndarray) else b, max_work)
 
 

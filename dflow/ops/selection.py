@@ -1,5 +1,6 @@
 """Choosing elements: by condition, by index, by position in a matrix."""
 
+import functools
 import itertools
 import operator
 
@@ -9,14 +10,15 @@ from numpy.lib.array_utils import normalize_axis_index
 from dflow import _index, _order
 from dflow._array import array as as_array
 from dflow._array import ndarray
-from dflow._make import converted
+from dflow._make import converted, empty
 from dflow._out import give
 from dflow._small import SMALL, as_scalar
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to, diagonal, diagonal_of, is_scalar
 from dflow.ops.creation import tri, zeros
-from dflow.ops.fallback import call, plain, stand_in, task, tasks, unwrap, window_of
+from dflow.ops.fallback import call, plain, stand_in, task, tasks, window_of
 from dflow.ops.reductions import add_reduce, any_reduce
+from dflow.ops.shape import moveaxis
 from dflow.ops.table import add_row, method, op
 
 _SCALARS = (int, float, complex)
@@ -55,16 +57,22 @@ def flatnonzero(a):
 @op("b, a", "a > 0, i", "[0, 1], [3, 4]", kind="blocking", small=SMALL)
 def extract(condition, arr):
     """The elements where the condition is true. Waits for the condition."""
-    return _index.take(as_array(arr).ravel(), flatnonzero(condition))
+    condition, arr = as_array(condition).ravel(), as_array(arr).ravel()
+    if condition.size == arr.size:
+        return arr[condition.astype(bool, copy=False)]
+    return _index.take(arr, flatnonzero(condition))
 
 
-@op("[True, False, True], a, 0", "[0, 1], v", "[1, 1, 0, 1], a, axis=1", "[True] * 5, v", "a, a", kind="blocking",
-    small=SMALL)
+@op("[True, False, True], a, 0", "[0, 1], v", "[1, 1, 0, 1], a, axis=1", "[True] * 5, v", "a, a", "v > 0, v, 1",
+    "v[:3], a, 0", "v[:3] > 0, a", "[], []", "[1], 2, 0", kind="blocking", small=SMALL)
 def compress(condition, a, axis=None, out=None):
     """The subarrays along an axis where a 1-d condition is true. Waits for the condition."""
     condition = as_array(condition)
     if condition.ndim != 1:
         raise ValueError("condition must be a 1-d array")
+    a = as_array(a)
+    if out is None and a.ndim and (axis == 0 or a.ndim == 1 and axis is None) and len(condition) == len(a):
+        return a[condition.astype(bool, copy=False)]
     return _index.take(a, _order.nonzero(condition)[0], axis, out)
 
 
@@ -188,8 +196,7 @@ def put(a, ind, v, mode="raise"):
     """Set elements of the flattened array, in place; values are repeated as needed. Waits for the indices only."""
     if not isinstance(a, ndarray):
         raise TypeError(f"argument 1 must be numpy.ndarray, not {type(a).__name__}")
-    index = numpy.asarray(plain(ind)).ravel()
-    values = as_array(v).ravel()
+    index, values = _safe_values(ind, _INTP).ravel(), as_array(v).ravel()
     if index.size and not a.size:
         raise IndexError("cannot replace elements of an empty array")
     if not index.size or not values.size:
@@ -198,14 +205,17 @@ def put(a, ind, v, mode="raise"):
         index = index % a.size
     elif mode == "clip":
         index = index.clip(0, a.size - 1)
-    elif ((index < -a.size) | (index >= a.size)).any():
-        bad = index[(index < -a.size) | (index >= a.size)][0]
-        raise IndexError(f"index {bad} is out of bounds for axis 0 with size {a.size}")
-    values = values.astype(a.dtype, copy=False)
-    if values.size != index.size:
-        values = _index.take(values, numpy.arange(index.size) % values.size)
-    target = a if a.ndim else a.reshape(1)
-    target[numpy.unravel_index(index % a.size, target.shape)] = values
+    flat = a.reshape(-1)                # a view, or a copy
+    flat[index] = _repeated(values, index.size)
+    if not a.flags.c_contiguous:
+        a[...] = flat.reshape(a.shape)
+
+
+def _repeated(values, n):
+    """n values for as many places: one for all, or from the beginning again after the last."""
+    if values.size == 1:
+        return values.reshape(())
+    return values[:n] if n <= values.size else _index.take(values, numpy.arange(n) % values.size)
 
 
 @method("put", small=SMALL, writes=True)
@@ -214,14 +224,14 @@ def _put_method(self, indices, values, mode="raise"):
     put(self, indices, values, mode)
 
 
-def _safe_values(values, target):
-    """An array of values to be stored in another. TypeError where arrays could not be cast to its type safely."""
+def _safe_values(values, dtype):
+    """An array of values for one of this type. TypeError where arrays could not be cast to it safely."""
     if not isinstance(values, (ndarray, numpy.ndarray)):
-        return converted(values, target.dtype)          # lists and numbers, in any way
+        return converted(values, dtype)                 # lists and numbers, in any way
     array = as_array(values)
-    if not is_scalar(array) and not numpy.can_cast(array.dtype, target.dtype):
+    if not is_scalar(array) and not numpy.can_cast(array.dtype, dtype):
         what = "array data" if array.ndim else "scalar"
-        raise TypeError(f"Cannot cast {what} from {array.dtype!r} to {target.dtype!r} according to the rule 'safe'")
+        raise TypeError(f"Cannot cast {what} from {array.dtype!r} to {dtype!r} according to the rule 'safe'")
     return array
 
 
@@ -231,13 +241,15 @@ def place(arr, mask, vals):
     """Set the elements under a mask to successive values, repeated as needed. Waits for the mask."""
     if not isinstance(arr, ndarray):
         raise TypeError(f"place() argument 1 must be numpy.ndarray, not {type(arr).__name__}")
-    mask, values = as_array(mask), _safe_values(vals, arr)
+    mask, values = as_array(mask), _safe_values(vals, arr.dtype).ravel()
     if mask.size != arr.size:
         raise ValueError("place: mask and data must be the same size")
-    places = flatnonzero(mask)
-    if places.size and not values.size:
+    mask = mask.reshape(arr.shape).astype(bool, copy=False)
+    count = int(_order.count_nonzero(mask))
+    if count and not values.size:
         raise ValueError("Cannot insert from an empty array!")
-    put(arr, places, values)
+    if count:
+        arr[mask] = _repeated(values, count)
 
 
 @op("a, b, [1, 2]", "a, b, []", "a, b, a + 1", "[1], [1], 2", "a, b[0], 1", "a, b.ravel(), v",
@@ -249,14 +261,13 @@ def putmask(a, mask, values):
     mask = as_array(mask)
     if mask.size != a.size:
         raise ValueError("putmask: mask and data must be the same size")
-    values = _safe_values(values, a)
+    values = _safe_values(values, a.dtype)
     mask = mask.reshape(a.shape)
     if not values.size:
         return
-    if values.size == 1 or values.shape == a.shape:
-        copyto(a, values.reshape(()) if values.size == 1 else values, "unsafe", mask)
-    else:
-        copyto(a, _index.take(values, numpy.arange(a.size) % values.size).reshape(a.shape), "unsafe", mask)
+    if values.size > 1 and values.shape != a.shape:
+        values = _repeated(values.ravel(), a.size).reshape(a.shape)
+    copyto(a, values.reshape(()) if values.size == 1 else values, "unsafe", mask)
 
 
 @op("a, v", "a, 1, where=b", "i, 1.5", "i, 2.5, 'unsafe'", "[1], 2", "a, v[:3]", "a, 2, 'no'", small=SMALL, writes=True)
@@ -279,26 +290,94 @@ def copyto(dst, src, casting="same_kind", where=True):
 
 
 @op("a, 1", "a, [0, 2], 0", "v, slice(1, 3)", "a, 5, 0", "a, -1, axis=1", "v, [True, False, True, False]", "a, 1, 3",
-    small=SMALL)
+    "v, slice(None, None, -2)", "a, slice(3, 0, -1), 1", "v, [0, 0, -1]", "a, [0, 2], 1", "v, slice(3, 1)", "v, []",
+    "v, j > 9", "v, [True]", "v, [0.5]", "a, np.array([1]), 1", "a, [7, 0], 1", "v, -5", small=SMALL)
 def delete(arr, obj, axis=None):
     """Without the subarrays at indices along an axis (of the flattened array). Waits for the indices only."""
-    arr = as_array(arr)
-    if axis is None:
-        arr, axis = arr.ravel(), 0
-    axis = normalize_axis_index(axis, arr.ndim)
-    return _index.take(arr, numpy.delete(numpy.arange(arr.shape[axis]), plain(obj)), axis)
+    arr, obj = as_array(arr), plain(obj)
+    arr, axis = _along_one(arr, axis)
+    n = arr.shape[axis]
+    gone = _named(obj, n, n - 1, axis)
+    if type(gone) is range:
+        gone = gone[::-1] if gone.step < 0 else gone
+        if gone.step == 1 or len(gone) < 2:
+            ends = slice(gone.start), slice(gone.start + len(gone), None)
+            return _order.concatenate([arr[_after(axis, end)] for end in ends], axis)
+        gone = slice(gone.start, gone.stop, gone.step)
+    elif gone.dtype == bool and gone.shape != (n,):
+        raise ValueError("boolean array argument obj to delete must be one dimensional and match the axis length of "
+                         f"{n}")
+    keep = numpy.ones(n, bool)
+    keep[gone,] = False
+    return arr[_after(axis, as_array(keep))]
+
+
+def _along_one(arr, axis):
+    return (arr.ravel(), 0) if axis is None else (arr, normalize_axis_index(axis, arr.ndim))
+
+
+def _after(axis, index):
+    """The index for `axis`, as an index of the array."""
+    return (*(slice(None),) * axis, index) if axis else index
+
+
+def _index_like(x):
+    """As NumPy's array; an empty list is one of indices."""
+    index = numpy.asarray(x)
+    return index if index.size or isinstance(x, numpy.ndarray) else index.astype(_INTP)
+
+
+def _named(obj, n, last, axis):
+    """What an index names along an axis of length n: a range, or an array if it is no slice and not one index."""
+    if isinstance(obj, slice):
+        return range(n)[obj]
+    index = _index_like(obj)
+    if index.size != 1 or index.dtype.kind not in "iu":
+        return index
+    i = index.item()
+    if not -n <= i <= last:
+        raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {n}")
+    i += n if i < 0 else 0
+    return range(i, i + 1)
 
 
 @op("v, 1, 9", "a, 1, 5, axis=0", "a, [0, 2], v, axis=0", "v, [0, 4], [7, 8]", "v, 9, 1", "a, 0, [1, 2, 3], axis=1",
     "v, j, v", "v, slice(1, 3), 7", "v, [True, False, True, False], 7", "a, 1, v, 0", "a, 1, a, 1", "i, 1, 2.5",
     "a, j[:1], v, 0",
-    "a, 1, 2, 5", "s, 0, 1", "v, [1, 2], [1, 2, 3]", "a, 1, v", kind="host", small=SMALL)
+    "a, 1, 2, 5", "s, 0, 1", "v, [1, 2], [1, 2, 3]", "a, 1, v", "v, [2, 0, 2], [7, 8, 9]",
+    "a, slice(2, 0, -1), [7, 8], 1", "v, [1], [7, 8]", "v, 1.5, 7", "i, -1, 7, 1",
+    "v, slice(1, 2), [7, 8]", "a, [1, 0], v, 0", "v, [0, 9], 7",
+    "i.astype('u1'), 0, 300", small=SMALL)
 def insert(arr, obj, values, axis=None):
     """With values inserted before indices along an axis (of the flattened array). Waits for the indices only."""
-    arr, values, obj = as_array(arr), as_array(values), plain(obj)
-    bits = [numpy.broadcast_to(False, x.shape) for x in (arr, values)]
-    shape = numpy.insert(bits[0], obj, bits[1], axis).shape         # or its errors
-    return task(lambda arr, values: numpy.insert(arr, obj, values, axis), arr, values, shape=shape, dtype=arr.dtype)
+    arr, obj = as_array(arr), plain(obj)
+    values = as_array(values) if isinstance(values, (ndarray, numpy.ndarray)) else converted(values, arr.dtype)
+    arr, axis = _along_one(arr, axis)
+    n, shape = arr.shape[axis], list(arr.shape)
+    places = _named(obj, n, n, axis)
+    if type(places) is range and len(places) == 1:
+        values = values.reshape((1,) * (arr.ndim - values.ndim) + values.shape)
+        if axis and not isinstance(obj, slice) and numpy.ndim(obj) == 0:
+            values = moveaxis(values, 0, axis)
+        at, m = places.start, values.shape[axis]
+        parts = ((slice(at), arr[_after(axis, slice(at))]), (slice(at, at + m), values),
+                 (slice(at + m, None), arr[_after(axis, slice(at, None))]))
+    else:
+        if type(places) is not range and (places.ndim != 1 or places.dtype.kind not in "iu"):
+            numpy.insert(numpy.zeros(n), obj, 0)                    # its errors
+            places = numpy.flatnonzero(places)
+        places = numpy.array(places, _INTP)
+        places[places < 0] += n
+        m = places.size
+        places[places.argsort(kind="stable")] += numpy.arange(m)
+        keep = numpy.ones(n + m, bool)
+        keep[places] = False
+        parts = (places, values), (as_array(keep), arr)
+    shape[axis] += m
+    result = empty(shape, arr.dtype, "F" if arr.flags.fnc else "C")
+    for part, x in parts:
+        result[_after(axis, part)] = x
+    return result
 
 
 @op("a, [a > 0, a < -1], [1, 2]", "a, [a > 0], [lambda x: x * 2]", "v, [v > 1, v < 0], [np.sqrt, np.negative, 7]",
@@ -338,7 +417,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
 
 @op("5, (3, 4)", "j, (3, 4)", "i, (3, 4), order='F'", "[0, 11], (3, 4)", "12, (3, 4)", "-1, (3, 4)", "v, (3, 4)",
     "j, 4",
-    "j * 9, (3, 4)", "i[0, 0], (3, 4)", "j, ()", "j, (0, 4)", "j, (2, 2), 'x'", kind="host", small=SMALL)
+    "j * 9, (3, 4)", "i[0, 0], (3, 4)", "j, ()", "j, (0, 4)", "j, (2, 2), 'x'", kind="host", small=4 * SMALL)
 def unravel_index(indices, shape, order="C"):
     """The indices, one array an axis, of elements numbered in an order. ValueError on reading for one out of bounds."""
     given, indices = indices, as_array(indices)
@@ -354,7 +433,7 @@ def unravel_index(indices, shape, order="C"):
     "(j, j), (2, 2), 'wrap'",
     "(j, j), (2, 3), ('clip', 'wrap')", "(v, v), (3, 4)", "(j, j, j), (3, 4)", "(i, j), (12, 4)",
     "(i, j[:2]), (12, 4)", "j, (4, 4, 4, 4)",
-    "(j, j), (4, 4), 'x'", kind="host", small=SMALL)
+    "(j, j), (4, 4), 'x'", kind="host", small=4 * SMALL)
 def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
     """The numbers, in an order, of elements with these indices. ValueError on reading for one out of bounds."""
     parts = [as_array(x) for x in multi_index]
@@ -370,18 +449,15 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
 @op("[0, 2], [1, 3]", "j, [True, False]", "j", "v", "b, j", "[], j", "j[:0]", "b[0], j, [1]", "i[0], np.array([1])")
 def ix_(*args):
     """Index arrays for the elements of a grid, each along an axis of its own. Waits for those of booleans."""
-    result = list(args)
+    parts = []
     for k, x in enumerate(args):
-        if isinstance(x, ndarray) and x.ndim == 1 and x.dtype.kind != "b":
-            result[k] = range(1)                            # stands for it, and is not looked at
-    result = list(numpy.ix_(*unwrap(result)))
-    for k, x in enumerate(args):
-        if type(result[k]) is not ndarray:
-            ready = type(x) is ndarray and x.ndim == 1 and x.dtype.kind != "b"
-            part = x if ready else as_array(result[k])
-            result[k] = part.reshape((1,) * k + (-1,) + (1,) * (len(args) - 1 - k)) if part.size else part.reshape(
-                (1,) * k + (0,) + (1,) * (len(args) - 1 - k))
-    return tuple(result)
+        x = x if isinstance(x, ndarray) else as_array(_index_like(x))
+        if x.ndim != 1:
+            raise ValueError("Cross index must be 1 dimensional")
+        if x.dtype.kind == "b":
+            x = flatnonzero(x)
+        parts.append(x.reshape((1,) * k + x.shape + (1,) * (len(args) - 1 - k)))
+    return tuple(parts)
 
 
 # -- bits ------------------------------------------------------------------------------------------
@@ -398,16 +474,22 @@ def _bits(function, a, axis, bitorder, length, **options):
 
 @op("b", "b, 0", "b, axis=-1", "b, 1, 'little'", "i", "a", "b, 5", "b, bitorder='x'", "b[0, 0]",
     "np.ones(17, 'u1')", kind="host",
-    small=SMALL)
+    small=1 << 20)
 def packbits(a, /, axis=None, bitorder="big"):
     """Bits, of integers or booleans, packed into bytes along an axis (of the flattened array), the last filled up."""
     return _bits(numpy.packbits, a, axis, bitorder, lambda n: -(-n // 8))
 
 
+@functools.cache
+def _bits_of_bytes(order):
+    """Of each byte its eight bits, as one number of 64."""
+    return numpy.unpackbits(numpy.arange(256, dtype="u1"), bitorder=order).view("u8")
+
+
 @op("i.astype('u1')", "i.astype('u1'), 0", "i.astype('u1'), 1, 5", "i.astype('u1'), count=-3", "i",
     "i.astype('u1'), 1, -99",
     "i.astype('u1'), bitorder='little'", "i.astype('u1'), 2", "i.astype('u1'), count=200",
-    "i.astype('u1')[0, 0]", kind="host", small=SMALL)
+    "i.astype('u1')[0, 0]", kind="host", small=4 * SMALL)
 def unpackbits(a, /, axis=None, count=None, bitorder="big"):
     """The bits of bytes along an axis (of the flattened array): the first `count`, or all but the last -count."""
     def length(n):
@@ -416,6 +498,12 @@ def unpackbits(a, /, axis=None, count=None, bitorder="big"):
             numpy.unpackbits(numpy.zeros(0, "u1"), count=count)                     # its error
         return n
 
+    a = as_array(a)
+    flat = axis is None and a.ndim or a.ndim == 1 and axis in (0, -1)
+    if flat and a.dtype == "u1" and bitorder in ("big", "little"):
+        n = length(a.size)
+        if n <= 8 * a.size:
+            return _index.of_bytes(as_array(_bits_of_bytes(bitorder)), a.ravel()[:-(-n // 8)]).view("u1")[:n]
     return _bits(numpy.unpackbits, a, axis, bitorder, length, count=count)
 
 

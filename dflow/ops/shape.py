@@ -7,12 +7,12 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from dflow._array import array as as_array
-from dflow._array import ndarray, set_hook
+from dflow._array import empty, ndarray, set_hook
 from dflow._order import concatenate as _concatenate
 from dflow._order import stack
 from dflow._views import broadcast_to as _broadcast_to
 from dflow._views import flag_bits, is_scalar, sliding_windows, strided
-from dflow.ops.fallback import stand_in
+from dflow.ops.fallback import call, stand_in
 from dflow.ops.table import add_row, op
 
 
@@ -414,6 +414,30 @@ def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=Fa
     window_shape = tuple(map(operator.index, window_shape if numpy.iterable(window_shape) else (window_shape,)))
     axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim, allow_duplicate=True)
     return sliding_windows(x, window_shape, tuple(axes))
+
+
+@op("np.sum, 1, a", "np.sort, 0, f", "lambda x: x[::-1] * 2, -1, a", "lambda x, k: np.outer(x, x) + k, 1, f, 5",
+    "np.max, 0, v", "lambda x: x > 0, 1, f", "np.sum, 2, a", "np.sum, 0, s", "np.sum, 1, np.zeros((0, 3))",
+    "np.sum, 1, np.zeros((3, 0))", "lambda x: 1, 0, a", "sum, 0, a", "len, 1, i",
+    "lambda x: np.full((2, int(x[0]) % 2), 1.5), 1, i[:1]", "lambda x: str(len(x)), 0, a", foreign=True)
+def apply_along_axis(func1d, axis, arr, *args, **kwargs):
+    """What func1d makes of each 1-d array along an axis, in that axis' place. Waits where func1d does."""
+    given, arr = arr, as_array(arr)
+    axis = normalize_axis_index(axis, arr.ndim)
+    rows = moveaxis(arr, axis, -1)
+    places = numpy.ndindex(rows.shape[:-1])
+    place = next(places, None)
+    if place is None:
+        raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
+    found = func1d(rows[place], *args, **kwargs)
+    if not isinstance(found, ndarray) and numpy.asarray(found).dtype.kind not in "biufc":
+        return call(numpy.apply_along_axis, (func1d, axis, given, *args), kwargs)
+    found = as_array(found)
+    result = empty(rows.shape[:-1] + found.shape, found.dtype)
+    result[place] = found
+    for place in places:
+        result[place] = func1d(rows[place], *args, **kwargs)
+    return moveaxis(result, range(-found.ndim, 0), range(axis, axis + found.ndim))
 
 
 @op("np.sum, f, [0, 2]", "np.sum, a, 1", "np.cumsum, a, [0]", "np.max, f, (-1, 0)",

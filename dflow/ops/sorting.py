@@ -8,7 +8,8 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from dflow import _order
 from dflow._array import array as as_array
-from dflow._array import attach, ndarray, set_hook
+from dflow._array import attach, ndarray, set_hook, window
+from dflow._host import host
 from dflow._small import LATER, SMALL, at_once, small_first
 from dflow.ops.fallback import call, plain, stand_in, task
 from dflow.ops.table import method, op
@@ -62,32 +63,38 @@ def lexsort(keys, axis=-1):
     return task(lambda *keys: numpy.lexsort(keys, axis), *keys, shape=keys[0].shape, dtype=numpy.intp)
 
 
-@op("v, 1", "a, 2", "a, (0, 2), axis=0", "a, 1, axis=None", "v, 4", "v, -1", "a, 1, 3", kind="host", small=SMALL)
+@op("v, 1", "a, 2", "a, (0, 2), axis=0", "a, 1, axis=None", "v, 4", "v, -1", "a, 1, 3", "v, 1.5", "v, [0, 9]", "v, []",
+    "e, 0", "a.T, 1, 0", "v, 1, kind='x'", "v, True", "s, 0", kind="host", small=4 * SMALL)
 def partition(a, kth, axis=-1, kind="introselect", order=None):
     """A copy whose element `kth` along an axis is where sorting would put it, smaller ones before it."""
     a, axis = _flattened(a, axis)
-    _check_partition(a, kth, axis, kind)
-    return task(numpy.partition, a, shape=a.shape, dtype=a.dtype, kth=plain(kth), axis=axis)
+    result = a.copy("K")
+    result.partition(kth, axis, kind)
+    return result
 
 
-@method("partition", small=SMALL, writes=True)
+@method("partition", small=4 * SMALL, writes=True)
 def _partition_in_place(self, kth, axis=-1, kind="introselect", order=None):
     """partition(), in place."""
-    self[...] = partition(self, kth, axis, kind)
+    kth = _checked_kth(self, kth, axis, kind)
+    host(lambda _error: window(self, write=True).partition(kth, axis), [self], [self])
 
 
-@op("v, 1", "a, 2", "a, (0, 2), axis=0", "a, 1, axis=None", "v, 4", "v, -1", kind="host", method=True, small=SMALL)
+@op("v, 1", "a, 2", "a, (0, 2), axis=0", "a, 1, axis=None", "v, 4", "v, -1", kind="host", method=True, small=4 * SMALL)
 def argpartition(a, kth, axis=-1, kind="introselect", order=None):
     """The indices that partition() would move the elements by."""
     a, axis = _flattened(a, axis)
-    _check_partition(a, kth, axis, kind)
-    return task(numpy.argpartition, a, shape=a.shape, dtype=numpy.intp, kth=plain(kth), axis=axis)
+    kth = _checked_kth(a, kth, axis, kind)
+    return task(numpy.argpartition, a, shape=a.shape, dtype=numpy.intp, kth=kth, axis=axis)
 
 
-def _check_partition(a, kth, axis, kind):
-    """NumPy's errors, which depend on one row only."""
-    axis = normalize_axis_index(axis, a.ndim)
-    numpy.partition(numpy.zeros(a.shape[axis], a.dtype), plain(kth), kind=kind)
+def _checked_kth(a, kth, axis, kind):
+    """kth, unless NumPy has an error for it: that depends on one row only, and on the values of none."""
+    kth, n = plain(kth), a.shape[normalize_axis_index(axis, a.ndim)]
+    index = numpy.asarray(kth)
+    inside = index.size and index.dtype.kind == "i" and -n <= index.min() and index.max() < n
+    numpy.partition(numpy.zeros(1 if inside else n, a.dtype), index * 0 if inside else kth, kind=kind)
+    return kth
 
 
 FEW_NEEDLES = 64
@@ -140,7 +147,7 @@ def digitize(x, bins, right=False):
     "s, [2.5]",
     "v, v, True", "i, {1, 2}", "a, n", "b, [True]", "i, j, kind='sort'", "e, v", "a, []",
     "i, [1 << 62, 0], kind='table'",
-    kind="host", small=SMALL, foreign=True)
+    kind="host", small=4 * SMALL, foreign=True)
 def isin(element, test_elements, assume_unique=False, invert=False, *, kind=None):
     """Which elements are among the others. Waits if these are no array, nor a list: a set is one object."""
     if not isinstance(test_elements, (list, tuple, ndarray, numpy.ndarray)):

@@ -1,20 +1,24 @@
 """Order statistics, histograms and correlations."""
 
+import sys
 from functools import lru_cache, partial
 
 import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from dflow import _order
 from dflow._array import array as as_array
-from dflow._array import ndarray
+from dflow._array import empty, ndarray
 from dflow._out import give_reduced
-from dflow._small import SMALL
+from dflow._small import LATER, SMALL, at_once
 from dflow._ufunc import wrap_ufunc
 from dflow.ops.fallback import plain, stand_in, task
 from dflow.ops.linear import dot
 from dflow.ops.reductions import along_axes, average
+from dflow.ops.shape import sliding_window_view
 from dflow.ops.table import op
 
+vecdot = wrap_ufunc(numpy.vecdot)
 METHODS = ("a", "v", "a, axis=0", "f, axis=(0, 2)", "a, axis=1, keepdims=True", "i", "h, 0", "n", "b[0] * 1.0",
            "a, axis=3", "e, axis=1")
 
@@ -66,7 +70,7 @@ def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     return give_reduced("add", _reduced(numpy.median, a, axis, keepdims), out)
 
 
-@op("n", "n, axis=0", "n, 1, keepdims=True", kind="host", close=True, small=SMALL)
+@op("n", "n, axis=0", "n, 1, keepdims=True", kind="host", close=True, small=4 * SMALL)
 def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     """The median along axes of what is not NaN."""
     return _stored(_reduced(numpy.nanmedian, a, axis, bool(keepdims)), out)
@@ -110,13 +114,13 @@ def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", 
 
 
 @op("n, 50", "n, [10, 90], axis=0", "n, v * 10 + 20, 0",
-    "n, 50, 1, weights=abs(v), method='inverted_cdf'", kind="host", close=True, small=SMALL)
+    "n, 50, 1, weights=abs(v), method='inverted_cdf'", kind="host", close=True, small=4 * SMALL)
 def nanpercentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
     """The q-th percentile along axes of what is not NaN."""
     return _quantile(numpy.nanpercentile, a, q, axis, out, method, keepdims, weights)
 
 
-@op("n, 0.5", "n, [0.1, 0.9], axis=0", kind="host", close=True, small=SMALL)
+@op("n, 0.5", "n, [0.1, 0.9], axis=0", kind="host", close=True, small=4 * SMALL)
 def nanquantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
     """The q-th quantile along axes of what is not NaN."""
     return _quantile(numpy.nanquantile, a, q, axis, out, method, keepdims, weights)
@@ -200,14 +204,18 @@ def _sqrt(x):
     return x ** 0.5
 
 
-@op("v, v[:2]", "v, v, 'same'", "[1, 2, 3], [0, 1, 0.5], 'valid'", "v, []", "a, v", kind="host", close=True,
-    small=SMALL)
+AT_ONCE = 1 << 17                   # products
+
+
+@op("v, v[:2]", "v, v, 'same'", "v[:3], v, 'same'", "v[:2], v", "[1, 2, 3], [0, 1, 0.5], 'valid'", "v, []", "a, v",
+    "c[0], v[:2]", "v[:2], c[0], 'same'", kind="host", close=True, small=SMALL)
 def convolve(a, v, mode="full"):
     """The discrete convolution of two 1-d arrays."""
     return _sliding(numpy.convolve, a, v, mode)
 
 
-@op("v, v[:2]", "v, v, 'same'", "v, v, 'full'", kind="host", close=True, small=SMALL)
+@op("v, v[:2]", "v, v, 'same'", "v, v, 'full'", "v[:2], v, 'full'", "v, v[:3], 'same'", "c[0], v[:2], 'full'",
+    "v, c[0][:2], 'same'", "v[:2], c[0], 'full'", kind="host", close=True, small=SMALL)
 def correlate(a, v, mode="valid"):
     """The cross-correlation of two 1-d arrays."""
     return _sliding(numpy.correlate, a, v, mode)
@@ -217,7 +225,34 @@ def _sliding(function, a, v, mode):
     a, v = as_array(a), as_array(v)
     if a.ndim > 1 or v.ndim > 1 or not a.size or not v.size or mode not in ("full", "same", "valid"):
         return as_array(function(a.asnumpy(), v.asnumpy(), mode))
+    if a.size * v.size <= AT_ONCE:
+        result = at_once(function, (a, v, mode), small=sys.maxsize)
+        if result is not LATER:
+            return result
+    a, v = (x.reshape(-1).astype(numpy.result_type(a.dtype, v.dtype), copy=False) for x in (a, v))
+    if function is numpy.convolve:
+        a, v = (a, v[::-1]) if a.size >= v.size else (v, a[::-1])
+    elif v.dtype.kind == "c":
+        v = v.conj()
     n, m = max(a.size, v.size), min(a.size, v.size)
-    length = {"full": n + m - 1, "same": n, "valid": n - m + 1}[mode]
-    dtype = numpy.result_type(a.dtype, v.dtype)
-    return task(function, a.reshape(-1), v.reshape(-1), mode=mode, shape=(length,), dtype=dtype)
+    before, length = {"full": (m - 1, n + m - 1), "same": (m // 2, n), "valid": (0, n - m + 1)}[mode]
+    result = out = empty((length,), a.dtype)
+    if a.size < v.size:
+        a, v, out = v, a, result[::-1]
+    end = before + n - m + 1
+    _slide(a, v, out[before:end])
+    for edge, part, cut in ((out[:before], a[:m], slice(m - 1 - before, m - 1)),
+                            (out[end:], a[n - m:], slice(m, m + length - end))):
+        if edge.size:
+            edge[...] = task(lambda a, v, cut=cut: numpy.convolve(a, v[::-1])[cut], part, v,
+                             shape=edge.shape, dtype=a.dtype)
+    return result
+
+
+def _slide(a, v, out):
+    """out[i] = the sum of a[i + k] * v[k]."""
+    if v.dtype in (numpy.float32, numpy.float64):
+        _order.slide(a, v, out)
+    else:
+        with numpy.errstate(all="ignore"):          # as NumPy's loop, which tells of nothing
+            vecdot(v.conj() if v.dtype.kind == "c" else v, sliding_window_view(a, v.size), out=out)

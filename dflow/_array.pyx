@@ -602,6 +602,10 @@ cdef class ndarray:
             raise AttributeError("Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape.")
         become(self, <ndarray>view)
 
+    @shape.deleter
+    def shape(self):
+        raise AttributeError("Cannot delete array shape")
+
     @property
     def strides(self):
         """Bytes from one element to the next along each axis. Assignment, deprecated as in NumPy, stays in the memory."""
@@ -614,6 +618,10 @@ cdef class ndarray:
         view = hooks["strided"](self, shape_tuple(self), like.strides, "strides is not compatible with available memory")
         become(self, <ndarray>view)
 
+    @strides.deleter
+    def strides(self):
+        raise AttributeError("Cannot delete array strides")
+
     @property
     def dtype(self):
         """NumPy's dtype of the elements. Assignment takes the same bytes as another one, in place: see view()."""
@@ -622,6 +630,10 @@ cdef class ndarray:
     @dtype.setter
     def dtype(self, value):
         become(self, <ndarray>hooks["view"](self, np.dtype(value)))
+
+    @dtype.deleter
+    def dtype(self):
+        raise AttributeError("Cannot delete array dtype")
 
     @property
     def ndim(self):
@@ -680,6 +692,10 @@ cdef class ndarray:
     def real(self, value):
         index_set(part(self, 0) if is_complex(self.code) else self, Ellipsis, value)
 
+    @real.deleter
+    def real(self):
+        raise AttributeError("Cannot delete array real part")
+
     @property
     def imag(self):
         """The imaginary part, as a view; read-only zeros for real types."""
@@ -695,6 +711,10 @@ cdef class ndarray:
         if not is_complex(self.code):
             raise TypeError("array does not have imaginary part to set")
         index_set(part(self, 1), Ellipsis, value)
+
+    @imag.deleter
+    def imag(self):
+        raise AttributeError("Cannot delete array imaginary part")
 
     def __getitem__(self, key):
         return index_get(self, key)

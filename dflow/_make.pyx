@@ -116,10 +116,17 @@ def copy_order(ndarray x, order):
 
 set_hook("copy_order", copy_order)
 
-cdef int check_copy(object copy) except -1:
+cdef object copy_mode(object copy):
+    """True, False, or None: only where one is needed. Of what is true or false, or a _CopyMode of NumPy's."""
     if isinstance(copy, str):
         raise ValueError("strings are not allowed for 'copy' keyword. Use True/False/None instead.")
-    return 0
+    return None if copy is None or copy is np._CopyMode.IF_NEEDED else bool(copy)
+
+cdef ndarray without_copy(ndarray result, object given, object copy):
+    """What was made of `given`; ValueError where there should have been no copy."""
+    if copy is False and result is not given:
+        raise ValueError(NO_COPY)
+    return result
 
 def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndmax=None, like=None):
     """A new array with the numbers of anything array-like. TypeError for what holds no numbers.
@@ -130,19 +137,16 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndm
     if dtype is None and copy is True and order is "K" and ndmin == 0 and ndmax is None:
         result = made(object)
         return copy_order(result, "K") if result is object else result
-    check_copy(copy)
+    copy = copy_mode(copy)
     if ndmin > 1 or ndmax is not None:
         np.array(0, ndmin=ndmin, **({} if ndmax is None else {"ndmax": ndmax}))        # its errors
     result = converted(object, dtype)
     if ndmax is not None and result.ndim > ndmax and isinstance(object, (list, tuple)):
         raise ValueError("setting an array element with a sequence. The requested array would exceed the maximum number of "
                          f"dimension of {ndmax}.")
-    if result is object:
-        if copy:
-            result = copy_order(result, order)
-    elif copy is False:
-        raise ValueError(NO_COPY)
-    result = in_order(result, order)
+    if copy and result is object:
+        result = copy_order(result, order)
+    result = without_copy(in_order(result, order), object, copy)
     if ndmin > result.ndim:
         return result.reshape((1,) * (ndmin - result.ndim) + shape_tuple(result))
     return result
@@ -157,13 +161,10 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
     if foreign_like(like):
         return made_like(np.asarray, like, a, dtype, order, device, copy)
     check_device(device)
-    check_copy(copy)
+    copy = copy_mode(copy)
     if copy:
         return array(a, dtype, order=order or "K")
-    result = converted(a, dtype)
-    if copy is False and result is not a:
-        raise ValueError(NO_COPY)
-    return in_order(result, order)
+    return without_copy(in_order(converted(a, dtype), order), a, copy)
 
 @cython.binding(False)
 @cython.embedsignature(True)

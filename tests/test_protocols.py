@@ -257,7 +257,10 @@ def test_memory_that_may_be_shared():
 
 
 @pytest.mark.parametrize("call", ["np.unique(a)", "np.intersect1d(a, a)", "np.union1d(a, [5])", "np.setdiff1d(a, [1])",
-                                  "np.apply_along_axis(sum, 0, a)", "np.sort(a)", "np.median(a)"])
+                                  "np.apply_along_axis(sum, 0, a)", "np.sort(a)", "np.median(a)", "np.arange(5)[a]",
+                                  "np.eye(3)[:, a]", "np.eye(3)[a, a]", "np.take(np.arange(5), a)", "np.bincount(a)",
+                                  "np.bincount([0, 1, 1], a)", "np.array(np.may_share_memory(a, np.arange(3)))",
+                                  "np.array(np.shares_memory(a, np.arange(3)))"])
 def test_an_object_may_give_an_array_of_ours(call):
     results = []
     for module in (np, numpy):

@@ -4,6 +4,7 @@ import weakref
 
 import numpy
 import pytest
+from compare import assert_same_outcome, outcome
 
 import dflow
 import dflow.numpy as np
@@ -138,6 +139,26 @@ def test_memory_goes_back_after_a_burst():
     dflow.waitall()                                 # gives slabs back
     again = [x[i % 5] * 2 for i in range(1000)]
     assert [float(s) for s in again] == [i % 5 * 2 for i in range(1000)]
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered in cast:RuntimeWarning", "ignore::numpy.exceptions.ComplexWarning")
+@pytest.mark.parametrize("store", ["x[0] = s", "x[1:] = s", "x[...] = s", "x.fill(s)", "x[[0, 2]] = s", "x[x == 0] = s",
+                                   "x[:] = s[...]", "np.copyto(x, s, 'unsafe')"])
+@pytest.mark.parametrize("dtype", ["i1", "i8", "u1", "f2", "?"])
+@pytest.mark.parametrize("pending", [False, True])
+def test_a_signed_integer_is_what_int_makes_of_a_scalar(store, dtype, pending):
+    """Or the error of that: others are cast. Of a scalar that is pending it comes on reading."""
+    for value in ("nan", "-7.9", "300.5", "1e300", "-inf", "f4:2.5", "i8:300", "i4:-9", "u8:18446744073709551615",
+                  "c16:3", "?:1"):
+        results = []
+        for module in (np, numpy):
+            kind, _, number = value.rpartition(":")
+            s = module.array([complex(number) if kind == "c16" else int(number) if kind[:1] in ("i", "u", "?") and kind
+                              else float(number)], kind or float)
+            s = (dflow.engine.sleep(s, 1e-3) if pending and module is np else s)[0]
+            x = module.zeros(3, dtype)
+            results.append(outcome(lambda: exec(store, {"x": x, "s": s, "np": module}) or x))      # noqa: B023
+        assert_same_outcome(*results)
 
 
 @pytest.mark.parametrize("index", [1 << 63, 1 << 100, -1 << 100])

@@ -258,16 +258,16 @@ cdef inline ndarray close_view(ndarray v):
     return v
 
 cdef ndarray from_numpy(object source, int code):
-    """A copy of a NumPy array, in its memory order when that is Fortran's."""
+    """A copy of a NumPy array, in order "K": its axes lie in memory as those of the array do."""
     cdef int i, ndim = cnp.PyArray_NDIM(source)
     cdef intp shape[MAXDIMS]
     cdef ndarray out
     for i in range(ndim):
         shape[i] = cnp.PyArray_DIMS(source)[i]
     out = new_array(code, ndim, shape)
-    if ndim > 1 and cnp.PyArray_IS_F_CONTIGUOUS(source) and not cnp.PyArray_IS_C_CONTIGUOUS(source):
-        for i in range(ndim):
-            strides_of(out)[i] = cnp.PyArray_STRIDES(source)[i] // cnp.PyArray_ITEMSIZE(source) * out.itemsize
+    if ndim > 1 and not cnp.PyArray_IS_C_CONTIGUOUS(source):
+        for i, stride in enumerate(np.empty_like(source, subok=False).strides):
+            strides_of(out)[i] = stride // cnp.PyArray_ITEMSIZE(source) * out.itemsize
         set_contiguity(out)
     if out.size == 0:
         return out

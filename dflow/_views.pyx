@@ -413,7 +413,7 @@ cdef int store(ndarray v, object key, object value) except -1:
         value = number_of(<ndarray>value, v.code)
     return assign(v, <ndarray>value)
 
-cdef inline bint may_not_fit(ndarray x, int code) noexcept:
+cdef bint may_not_fit(ndarray x, int code) noexcept:
     """Whether NumPy stores int(x), or refuses to: what is a scalar, and need not fit the type, one of signed integers."""
     if not x.flags & SCALAR or not is_integer(code) or not code & 1 or x.code == BOOL or is_complex(x.code):
         return False

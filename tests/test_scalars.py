@@ -143,8 +143,9 @@ def test_memory_goes_back_after_a_burst():
 
 @pytest.mark.filterwarnings("ignore:.*encountered in cast:RuntimeWarning", "ignore::numpy.exceptions.ComplexWarning")
 @pytest.mark.parametrize("store", ["x[0] = s", "x[1:] = s", "x[...] = s", "x.fill(s)", "x[[0, 2]] = s", "x[x == 0] = s",
-                                   "x[:] = s[...]", "np.copyto(x, s, 'unsafe')"])
-@pytest.mark.parametrize("dtype", ["i1", "i8", "u1", "f2", "?"])
+                                   "x[:] = s[...]", "np.copyto(x, s, 'unsafe')", "x[:] = np.array(s, x.dtype)",
+                                   "x[:2] = np.array([s, 1], x.dtype)", "x[1] = np.array([[1, s]], x.dtype)[0, 1]"])
+@pytest.mark.parametrize("dtype", ["i1", "i8", "f2", "?"])
 @pytest.mark.parametrize("pending", [False, True])
 def test_a_signed_integer_is_what_int_makes_of_a_scalar(store, dtype, pending):
     """Or the error of that: others are cast. Of a scalar that is pending it comes on reading."""
@@ -207,3 +208,17 @@ def test_arrays_leave_and_come_back_in_the_order_of_their_memory(tmp_path):
     x = np.arange(12.0).reshape(3, 4).T
     assert x.asnumpy().flags.fnc and numpy.asarray(x).flags.fnc and (x.asnumpy() == x).all()
     assert not x[::2].asnumpy().flags.fnc and x[1:2].asnumpy().flags.c_contiguous
+
+
+@pytest.mark.parametrize("make", ["x", "x.T", "x.transpose(1, 0, 2)", "x.transpose(2, 0, 1)[::2]", "x[:, ::-1]",
+                                  "x[0, ::2].T"])
+def test_copies_of_numpy_s_arrays_have_the_order_of_theirs(make):
+    x = eval(make, {"x": numpy.arange(24.0).reshape(2, 3, 4)})
+    for dtype in (None, "i2"):
+        y = np.array(x, dtype)
+        assert y.strides == numpy.array(x, dtype).strides
+        numpy.testing.assert_array_equal(y.asnumpy(), x)
+    for subscripts in ("ij,k->ijk", "ij,k->kij", "ij,kl->ijkl", "ij,ij->ij"):
+        a = numpy.asfortranarray(numpy.ones((2, 3)))
+        b = (a[0] if "k" in subscripts and "l" not in subscripts else a)
+        assert np.einsum(subscripts, np.array(a), np.array(b)).strides == numpy.einsum(subscripts, a, b).strides

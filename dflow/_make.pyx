@@ -76,6 +76,14 @@ cdef ndarray made(object x):
             return out
     return as_array(np.asarray(x) if isinstance(x, np.ndarray) else x)      # as which a masked array is its numbers
 
+cdef frozenset PLAIN = frozenset((ndarray, list, tuple, range, bool, int, float, complex, np.ndarray))     # types often met
+
+cdef inline object asked(object x):
+    """What the __array__ of an object gives, an array of ours or of NumPy's; anything else as it is."""
+    if type(x) is ndarray or PyList_CheckExact(x) or type(x) in PLAIN or isinstance(x, (np.ndarray, np.generic)):
+        return x
+    return numpy_array(x, None) if hasattr(type(x), "__array__") else x
+
 def holds_arrays(x):
     """Whether a list or tuple, or a list in it, holds our arrays: those are stacked without waiting for them."""
     return isinstance(x, (list, tuple)) and contains_arrays(x)
@@ -140,6 +148,7 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndm
     ValueError for sequences nested deeper than ndmax. Axes of length 1 come first, up to ndmin of them all.
     """
     cdef ndarray result
+    object = asked(object)              # an array of ours is copied, too
     if dtype is None and copy is True and order is "K" and ndmin == 0 and ndmax is None:
         result = made(object)
         return copy_order(result, "K") if result is object else result
@@ -170,6 +179,7 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
     copy = copy_mode(copy)
     if copy:
         return array(a, dtype, order=order or "K")
+    a = asked(a)
     return without_copy(in_order(converted(a, dtype), order), a, copy)
 
 @cython.binding(False)

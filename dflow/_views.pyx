@@ -410,6 +410,8 @@ cdef int store(ndarray v, object key, object value) except -1:
     if not isinstance(value, ndarray):
         value = as_array_code(value, v.code)
     elif may_not_fit(<ndarray>value, v.code):
+        if is_here(<ndarray>value):
+            return fill_with(v, int(read_scalar((<ndarray>value).code, data_of(<ndarray>value))))
         value = number_of(<ndarray>value, v.code)
     return assign(v, <ndarray>value)
 

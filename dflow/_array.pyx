@@ -258,16 +258,16 @@ cdef inline ndarray close_view(ndarray v):
     return v
 
 cdef ndarray from_numpy(object source, int code):
-    """A copy of a NumPy array, in its memory order when that is Fortran's."""
+    """A copy of a NumPy array, in order "K": its axes lie in memory as those of the array do."""
     cdef int i, ndim = cnp.PyArray_NDIM(source)
     cdef intp shape[MAXDIMS]
     cdef ndarray out
     for i in range(ndim):
         shape[i] = cnp.PyArray_DIMS(source)[i]
     out = new_array(code, ndim, shape)
-    if ndim > 1 and cnp.PyArray_IS_F_CONTIGUOUS(source) and not cnp.PyArray_IS_C_CONTIGUOUS(source):
-        for i in range(ndim):
-            strides_of(out)[i] = cnp.PyArray_STRIDES(source)[i] // cnp.PyArray_ITEMSIZE(source) * out.itemsize
+    if ndim > 1 and not cnp.PyArray_IS_C_CONTIGUOUS(source):
+        for i, stride in enumerate(np.empty_like(source, subok=False).strides):
+            strides_of(out)[i] = stride // cnp.PyArray_ITEMSIZE(source) * out.itemsize
         set_contiguity(out)
     if out.size == 0:
         return out
@@ -602,6 +602,10 @@ cdef class ndarray:
             raise AttributeError("Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape.")
         become(self, <ndarray>view)
 
+    @shape.deleter
+    def shape(self):
+        raise AttributeError("Cannot delete array shape")
+
     @property
     def strides(self):
         """Bytes from one element to the next along each axis. Assignment, deprecated as in NumPy, stays in the memory."""
@@ -614,6 +618,10 @@ cdef class ndarray:
         view = hooks["strided"](self, shape_tuple(self), like.strides, "strides is not compatible with available memory")
         become(self, <ndarray>view)
 
+    @strides.deleter
+    def strides(self):
+        raise AttributeError("Cannot delete array strides")
+
     @property
     def dtype(self):
         """NumPy's dtype of the elements. Assignment takes the same bytes as another one, in place: see view()."""
@@ -622,6 +630,10 @@ cdef class ndarray:
     @dtype.setter
     def dtype(self, value):
         become(self, <ndarray>hooks["view"](self, np.dtype(value)))
+
+    @dtype.deleter
+    def dtype(self):
+        raise AttributeError("Cannot delete array dtype")
 
     @property
     def ndim(self):
@@ -680,6 +692,10 @@ cdef class ndarray:
     def real(self, value):
         index_set(part(self, 0) if is_complex(self.code) else self, Ellipsis, value)
 
+    @real.deleter
+    def real(self):
+        raise AttributeError("Cannot delete array real part")
+
     @property
     def imag(self):
         """The imaginary part, as a view; read-only zeros for real types."""
@@ -695,6 +711,10 @@ cdef class ndarray:
         if not is_complex(self.code):
             raise TypeError("array does not have imaginary part to set")
         index_set(part(self, 1), Ellipsis, value)
+
+    @imag.deleter
+    def imag(self):
+        raise AttributeError("Cannot delete array imaginary part")
 
     def __getitem__(self, key):
         return index_get(self, key)

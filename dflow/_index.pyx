@@ -15,7 +15,7 @@ from dflow._fp cimport warn_user
 from dflow._graph cimport Kernel, intp, loop_t, FULL, WRITE, ELEMENTWISE, PARTIAL, ROWS, writable
 from dflow._launch cimport Operand, Core, MAXDIMS, fill_constant, launch
 from dflow._kernels cimport (
-    Scalar, BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, write_scalar, is_complex, is_integer)
+    Scalar, BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, numpy_array, write_scalar, is_complex, is_integer)
 from dflow._array cimport *
 from dflow._views cimport *
 from dflow._out import give
@@ -105,16 +105,14 @@ cdef Part part_of(ndarray index, intp stride, intp length, int axis, int ndim):
 cdef ndarray index_array(object item):
     """An index item as an array of integers or booleans, in C order, that is there."""
     cdef ndarray x
-    if isinstance(item, ndarray):
-        x = <ndarray>item
-    else:
-        values = np.asarray(item)
-        if values.size == 0 and not isinstance(item, np.ndarray):
+    values = item if isinstance(item, ndarray) else numpy_array(item, None)
+    if not isinstance(values, ndarray) and not isinstance(item, np.ndarray):
+        if values.size == 0:
             values = values.astype(np.intp)
-        if values.dtype.kind not in "iub" and not isinstance(item, np.ndarray):
+        if values.dtype.kind not in "iub":
             raise IndexError("only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean "
                              "arrays are valid indices")
-        x = as_array(values)
+    x = as_array(values)
     if x.code != BOOL and index_kinds[x.code] < 0:
         raise IndexError("arrays used as indices must be of integer (or boolean) type")
     return wait_read(contiguous(x))
@@ -181,6 +179,12 @@ cdef Selection select(ndarray a, object key):
     join_parts(s, parts or [part_of(as_array(np.zeros((), INTP)), 0, 1, -1, 0)])
     s.position = 0 if apart or not parts else made_before(basic, items, first)
     s.base = base_view(a, basic)
+    if len(parts) > MAXDIMS:
+        raise IndexError("too many advanced (array) indices. This probably means you are indexing with too many booleans. "
+                         f"(more than {MAXDIMS} found)")
+    if len(parts) == MAXDIMS and s.base.size == 1:
+        raise IndexError(f"when no subspace is given, the number of index arrays cannot be above {MAXDIMS - 1}, "
+                         f"but {MAXDIMS} index arrays found")
     return s
 
 cdef Part masked_part(ndarray a, ndarray mask, int axis):
@@ -846,10 +850,9 @@ def take(a, indices, axis=None, out=None, mode="raise"):
             if result.ndim == 0:
                 result.flags |= SCALAR
             return result
-    if mode == "raise" and isinstance(indices, ndarray) and is_integer((<ndarray>indices).code):
-        values = indices
-    else:
-        values = indices.asnumpy() if isinstance(indices, ndarray) else np.asarray(indices)
+    values = indices if isinstance(indices, ndarray) else numpy_array(indices, None)
+    if isinstance(values, ndarray) and not (mode == "raise" and is_integer((<ndarray>values).code)):
+        values = values.asnumpy()
     if values.dtype.kind not in "iub":
         if values.size:
             raise TypeError(f"Cannot cast array data from {values.dtype!r} to {INTP!r} according to the rule 'same_kind'")

@@ -41,6 +41,8 @@ cdef inline int real_code(int code) noexcept nogil:
 
 cdef Kernel* kernel_new(const char* name, int nin, int nops, loop_t loop, void* data, int flags, float cost) except NULL
 cdef Kernel* cast_kernel(int source, int target) noexcept
+cdef int write_number(int source, char* p, int target, char* q) except -1   # what NumPy makes of a scalar for an integer type
+cdef Kernel* number_kernel(int source, int target) except NULL
 cdef object loop_types(object u, int nin, tuple arguments, object casting, dict keywords)     # resolve_dtypes()
 cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL           # NULL: no such loop
 cdef Kernel* failing_kernel(Kernel* k, bytes failure) except NULL           # an invalid result is a LinAlgError

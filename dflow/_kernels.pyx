@@ -146,6 +146,7 @@ cdef object with_numpy_arrays(object x):
 cdef extern from "Python.h":
     double PyLong_AsDouble(object) except? -1.0
     long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
+    void PyErr_SetObject(object, object)
 
 cdef int out_of_bounds(object value, int code) except -1:
     raise OverflowError(f"Python integer {value} out of bounds for {DTYPES[code].name}")
@@ -386,6 +387,25 @@ _fill_casts()
 
 cdef Kernel* cast_kernel(int source, int target) noexcept:
     return &casts[source][target]
+
+cdef int write_number(int source, char* p, int target, char* q) except -1:
+    """int() of a scalar, as NumPy stores one as a signed integer: OverflowError where it does not fit, ValueError for NaN."""
+    return write_scalar(int(read_scalar(source, p)), target, q)
+
+cdef void number_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    with gil:
+        try:
+            write_number(<int>(<size_t>data >> 8), args[0], <int>(<size_t>data & 255), args[1])
+        except Exception as error:
+            PyErr_SetObject(type(error), error)
+
+cdef Kernel* number_kernel(int source, int target) except NULL:
+    """write_number() of one element."""
+    cdef Kernel* k = recall(("number", source, target))
+    if k != NULL:
+        return k
+    k = kernel_new(b"copy", 1, 2, number_loop, <void*><size_t>(source << 8 | target), MAY_RAISE, 100)
+    return remember(("number", source, target), k)
 
 # ---- sine and cosine of float64 --------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from dflow._array cimport *
 from dflow._quick cimport allocated
 from dflow._foreign cimport foreign, foreign_like
 from dflow._shape cimport parse_shape, check_dimensions
-from dflow._views cimport fill_with
+from dflow._views cimport fill_with, may_not_fit, number_of
 from dflow._views import known_order
 from dflow._array import set_hook
 
@@ -76,9 +76,23 @@ cdef ndarray made(object x):
             return out
     return as_array(np.asarray(x) if isinstance(x, np.ndarray) else x)      # as which a masked array is its numbers
 
+cdef frozenset PLAIN = frozenset((ndarray, list, tuple, range, bool, int, float, complex, np.ndarray))     # types often met
+
+cdef inline object asked(object x):
+    """What the __array__ of an object gives, an array of ours or of NumPy's; anything else as it is."""
+    if type(x) is ndarray or PyList_CheckExact(x) or type(x) in PLAIN or isinstance(x, (np.ndarray, np.generic)):
+        return x
+    return numpy_array(x, None) if hasattr(type(x), "__array__") else x
+
 def holds_arrays(x):
     """Whether a list or tuple, or a list in it, holds our arrays: those are stacked without waiting for them."""
     return isinstance(x, (list, tuple)) and contains_arrays(x)
+
+cdef object fitting(object x, int code):
+    """A list with int() of the scalars in it, where NumPy stores that; see may_not_fit()."""
+    if isinstance(x, (list, tuple)):
+        return [fitting(item, code) for item in x]
+    return number_of(<ndarray>x, code) if isinstance(x, ndarray) and may_not_fit(<ndarray>x, code) else x
 
 cpdef ndarray converted(object x, object dtype=None):
     """An ndarray: x itself if it is one of that type, else a copy."""
@@ -87,7 +101,7 @@ cpdef ndarray converted(object x, object dtype=None):
     if isinstance(x, ndarray):
         return x.astype(dtype, copy=False)
     if holds_arrays(x):
-        return as_array(x).astype(dtype, copy=False)
+        return as_array(fitting(x, code_of(dtype))).astype(dtype, copy=False)
     return as_array(numpy_array(x, native(dtype)))
 
 cpdef ndarray in_order(ndarray x, object order):
@@ -116,10 +130,17 @@ def copy_order(ndarray x, order):
 
 set_hook("copy_order", copy_order)
 
-cdef int check_copy(object copy) except -1:
+cdef object copy_mode(object copy):
+    """True, False, or None: only where one is needed. Of what is true or false, or a _CopyMode of NumPy's."""
     if isinstance(copy, str):
         raise ValueError("strings are not allowed for 'copy' keyword. Use True/False/None instead.")
-    return 0
+    return None if copy is None or copy is np._CopyMode.IF_NEEDED else bool(copy)
+
+cdef ndarray without_copy(ndarray result, object given, object copy):
+    """What was made of `given`; ValueError where there should have been no copy."""
+    if copy is False and result is not given:
+        raise ValueError(NO_COPY)
+    return result
 
 def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndmax=None, like=None):
     """A new array with the numbers of anything array-like. TypeError for what holds no numbers.
@@ -127,22 +148,20 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndm
     ValueError for sequences nested deeper than ndmax. Axes of length 1 come first, up to ndmin of them all.
     """
     cdef ndarray result
+    object = asked(object)              # an array of ours is copied, too
     if dtype is None and copy is True and order is "K" and ndmin == 0 and ndmax is None:
         result = made(object)
         return copy_order(result, "K") if result is object else result
-    check_copy(copy)
+    copy = copy_mode(copy)
     if ndmin > 1 or ndmax is not None:
         np.array(0, ndmin=ndmin, **({} if ndmax is None else {"ndmax": ndmax}))        # its errors
     result = converted(object, dtype)
     if ndmax is not None and result.ndim > ndmax and isinstance(object, (list, tuple)):
         raise ValueError("setting an array element with a sequence. The requested array would exceed the maximum number of "
                          f"dimension of {ndmax}.")
-    if result is object:
-        if copy:
-            result = copy_order(result, order)
-    elif copy is False:
-        raise ValueError(NO_COPY)
-    result = in_order(result, order)
+    if copy and result is object:
+        result = copy_order(result, order)
+    result = without_copy(in_order(result, order), object, copy)
     if ndmin > result.ndim:
         return result.reshape((1,) * (ndmin - result.ndim) + shape_tuple(result))
     return result
@@ -157,13 +176,11 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
     if foreign_like(like):
         return made_like(np.asarray, like, a, dtype, order, device, copy)
     check_device(device)
-    check_copy(copy)
+    copy = copy_mode(copy)
     if copy:
         return array(a, dtype, order=order or "K")
-    result = converted(a, dtype)
-    if copy is False and result is not a:
-        raise ValueError(NO_COPY)
-    return in_order(result, order)
+    a = asked(a)
+    return without_copy(in_order(converted(a, dtype), order), a, copy)
 
 @cython.binding(False)
 @cython.embedsignature(True)

@@ -257,6 +257,9 @@ cdef object inplace_operator(int op, object a, object b):
         return inplace_with_foreign(u, x, b)
     elif not operand(b):
         return refuse(u, a, b, a)
+    if op == MATMUL and x.ndim and as_array(b).ndim == 1:
+        raise ValueError("inplace matrix multiplication requires the first operand to have at least one and the second at "
+                         "least two dimensions.")
     if op == POWER and j >= NCODES:
         fast = simple_power(x, b)
         if fast is not None:

@@ -12,6 +12,8 @@ cdef ndarray with_ones(ndarray a, list axes, int ndim)                  # axes o
 cdef object base_index(ndarray a, object key)                           # basic indexing, or NotImplemented
 cdef int c_axis(object axis, int ndim, str text=*) except -1            # normalize_axis, which takes no booleans
 cdef int fill_with(ndarray v, object value) except -1                   # v[...] = number
+cdef bint may_not_fit(ndarray x, int code) noexcept                     # a scalar that NumPy stores as int(x), or refuses to
+cdef ndarray number_of(ndarray x, int code)                             # int(x) as that type
 
 # ---- what _index gives: subscripts with arrays or booleans among them
 cdef index_hook advanced_get

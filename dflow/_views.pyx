@@ -13,7 +13,8 @@ from dflow._fp cimport warn_user
 from dflow._graph cimport Kernel, intp, storage_allocate, writable
 from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch
 from dflow._kernels cimport (
-    Scalar, BOOL, DOUBLE, DTYPES, itemsizes, code_of, is_complex, is_integer, cast_kernel, write_scalar, read_scalar)
+    Scalar, BOOL, DOUBLE, DTYPES, itemsizes, code_of, is_complex, is_integer, cast_kernel, number_kernel, write_number,
+    write_scalar, read_scalar)
 from dflow._array cimport *
 from dflow._shape cimport parse_shape, check_dimensions, normalize_axis
 from dflow._array import array, attach, set_hook
@@ -406,7 +407,31 @@ cdef int store(ndarray v, object key, object value) except -1:
     """What is no Python number into the view that a key names."""
     if v.ndim == 0 and not (isinstance(value, ndarray) and ((<ndarray>value).ndim == 0 or has_ellipsis(key))):
         value = one_element(v.code, Ellipsis if has_ellipsis(key) else (), value)
-    return assign(v, <ndarray>value if isinstance(value, ndarray) else as_array_code(value, v.code))
+    if not isinstance(value, ndarray):
+        value = as_array_code(value, v.code)
+    elif may_not_fit(<ndarray>value, v.code):
+        if is_here(<ndarray>value):
+            return fill_with(v, int(read_scalar((<ndarray>value).code, data_of(<ndarray>value))))
+        value = number_of(<ndarray>value, v.code)
+    return assign(v, <ndarray>value)
+
+cdef bint may_not_fit(ndarray x, int code) noexcept:
+    """Whether NumPy stores int(x), or refuses to: what is a scalar, and need not fit the type, one of signed integers."""
+    if not x.flags & SCALAR or not is_integer(code) or not code & 1 or x.code == BOOL or is_complex(x.code):
+        return False
+    return not is_integer(x.code) or x.itemsize > itemsizes[code] or x.itemsize == itemsizes[code] and not x.code & 1
+
+cdef ndarray number_of(ndarray x, int code):
+    """int(x) as that type: OverflowError for one that it cannot hold, ValueError for NaN; later, if x is pending."""
+    cdef Operand ops[2]
+    cdef ndarray out = new_array(code, 0, NULL)
+    if is_here(x):
+        write_number(x.code, data_of(x), code, data_of(out))
+        return out
+    fill_operand(&ops[0], x, 0, x.shape, False)
+    fill_operand(&ops[1], out, 0, x.shape, True)
+    launch(number_kernel(x.code, code), ops, 2, 0, x.shape, NULL)
+    return out
 
 cdef ndarray one_element(int code, object key, object value):
     """What NumPy stores as one element: it takes texts and None for numbers, and its errors tell of sequences."""
@@ -644,7 +669,7 @@ def view(ndarray self, dtype=None, type=None):
     v = broadcast_same(self)
     last = self.ndim - 1
     if itemsizes[code] != self.itemsize:
-        if self.ndim == 0 or strides_of(self)[last] != self.itemsize:
+        if self.ndim == 0 or (strides_of(self)[last] != self.itemsize and self.shape[last] != 1 and self.size):
             raise ValueError("To change to a dtype of a different size, the last axis must be contiguous")
         if (self.shape[last] * self.itemsize) % itemsizes[code]:
             raise ValueError("When changing to a larger dtype, its size must be a divisor of the total size in bytes of the last axis of the array.")
@@ -706,6 +731,8 @@ def astype(ndarray self, dtype, order="K", casting="unsafe", subok=True, copy=Tr
     """
     cdef int code = code_of(dtype)
     cdef ndarray out
+    if isinstance(copy, np._CopyMode):
+        raise ValueError("_CopyMode enum is not allowed for astype function. Use true/false instead.")
     if order != "K":
         order = known_order(order)
     if casting != "unsafe":
@@ -737,7 +764,7 @@ def resize(ndarray self, *new_shape, refcheck=True):
     cdef intp dims[MAXDIMS]
     cdef int ndim
     cdef intp n
-    cdef ndarray made
+    cdef ndarray flat, made
     if not new_shape or new_shape[0] is None and len(new_shape) == 1:
         return
     ndim = parse_shape(new_shape[0] if len(new_shape) == 1 else new_shape, dims)
@@ -746,14 +773,17 @@ def resize(ndarray self, *new_shape, refcheck=True):
     for n in dims[:ndim]:
         if n < 0:
             raise ValueError("negative dimensions not allowed")
-    if self.base != NULL:
-        raise ValueError("cannot resize this array: it does not own its data")
-    made = new_array(self.code, ndim, dims)
-    n = min(self.size, made.size)
     order = "C" if self.flags & C_CONTIGUOUS else "F"
-    made = reshape_to(made, -1)
-    set_index(made, slice(n, None), 0)
-    set_index(made, slice(n), get_index(ravel(self, order), slice(n)))
+    flat = ravel(self, order)
+    made = reshape_to(new_array(self.code, ndim, dims), -1)
+    if made.size == self.size:
+        made = flat
+    elif self.base != NULL:
+        raise ValueError("cannot resize this array: it does not own its data")
+    else:
+        n = min(self.size, made.size)
+        set_index(made, slice(n, None), 0)
+        set_index(made, slice(n), get_index(flat, slice(n)))
     become(self, reshape_view(made, ndim, dims, c"C" if order == "C" else c"F"))
 
 def setflags(ndarray self, write=None, align=None, uic=None):

@@ -257,7 +257,10 @@ def test_memory_that_may_be_shared():
 
 
 @pytest.mark.parametrize("call", ["np.unique(a)", "np.intersect1d(a, a)", "np.union1d(a, [5])", "np.setdiff1d(a, [1])",
-                                  "np.apply_along_axis(sum, 0, a)", "np.sort(a)", "np.median(a)"])
+                                  "np.apply_along_axis(sum, 0, a)", "np.sort(a)", "np.median(a)", "np.arange(5)[a]",
+                                  "np.eye(3)[:, a]", "np.eye(3)[a, a]", "np.take(np.arange(5), a)", "np.bincount(a)",
+                                  "np.bincount([0, 1, 1], a)", "np.array(np.may_share_memory(a, np.arange(3)))",
+                                  "np.array(np.shares_memory(a, np.arange(3)))"])
 def test_an_object_may_give_an_array_of_ours(call):
     results = []
     for module in (np, numpy):
@@ -267,3 +270,36 @@ def test_an_object_may_give_an_array_of_ours(call):
 
         results.append(eval(call, {"np": module, "a": Like()}))
     numpy.testing.assert_array_equal(results[0].asnumpy(), results[1], strict=True)
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+@pytest.mark.parametrize("call", ["np.array(a)", "np.array(a, copy=True)", "np.array(a, float)",
+                                  "np.array(a, copy=None)", "np.asarray(a)", "np.asarray(a, copy=True)",
+                                  "np.asarray(a, copy=None)", "np.array([a])", "np.array(a, ndmin=2)",
+                                  "np.asarray(a, float)"])
+def test_what_an_object_gives_is_copied_where_numpy_copies(call):
+    results = []
+    for module in (np, numpy):
+        class Like:
+            def __init__(self, x):
+                self.x = x
+
+            def __array__(self, dtype=None):
+                return self.x if dtype is None else self.x.astype(dtype)
+
+        x = module.array([1, 2, 2])
+        made = eval(call, {"np": module, "a": Like(x)})
+        made[...] = 0
+        results += [x.tolist(), made.dtype, made.shape]
+    assert results[:3] == results[3:]
+
+
+def test_an_array_that_an_object_gives_needs_no_copy():
+    class Like:
+        def __array__(self, dtype=None, copy=None):
+            return x
+
+    x = np.arange(3)
+    assert np.array(Like(), copy=False) is x and np.asarray(Like(), copy=False) is x
+    with pytest.raises(ValueError, match="^Unable to avoid copy"):
+        np.array(Like(), float, copy=False)

@@ -134,12 +134,43 @@ WORDS = """np.add(1, 2, ...)  np.negative(1, out=(...,))  np.divmod(1, 2, out=(n
     np.c_[np.arange(2, dtype=np.int8), [[3], [4]]]  np.bitwise_and.reduce(np.array([], np.uint8))
     np.bitwise_and.reduce(np.array([], bool))  np.bitwise_and.reduce(np.ones((1, 0), np.uint32), axis=1)
     np.bitwise_and.reduce(np.arange(3, 6, dtype=np.uint8), where=np.array([True, False, True]))
-    np.ndarray(-1)  np.ndarray.__new__(np.ndarray, (0, 3), "i4")  np.ndarray((1,), "i4", b"12345678", 4)"""
+    np.ndarray(-1)  np.ndarray.__new__(np.ndarray, (0, 3), "i4")  np.ndarray((1,), "i4", b"12345678", 4)
+    np.arange(start=4)  np.arange(start=4, step=2)  np.arange(0, start=4)  np.arange(start=1, stop=4)  np.arange(stop=4)
+    np.array(np.ones((2, 3)).T, copy=False, order="C")  np.array(np.ones((2, 3)), copy=np.False_, order="F")
+    np.asarray(np.ones((2, 3)), copy=False, order="F")  np.asarray(np.ones((2, 3)), copy=copy.NEVER, order="F")
+    np.array(np.ones(3), copy=copy.IF_NEEDED)  np.array([1], copy=copy.IF_NEEDED)  np.array([1], copy=copy.NEVER)
+    np.array([1], copy=copy.ALWAYS)  np.asarray([1], copy=copy.IF_NEEDED)  np.ones(3).astype("f4", copy=copy.NEVER)
+    np.ravel_multi_index(([], []), (3, 4))  np.ravel_multi_index((np.array([]), [1]), (3, 4))
+    np.ones((1,) * 64)[([0],) * 64]  np.ones((1,) * 64)[([0],) * 63].shape  np.ones(1)[(True,) * 63].shape
+    np.ones(1)[(True,) * 64]  np.ones(1)[(True,) * 65]  np.ones(2, int).choose([0] + [2] * 63)
+    np.array([0, 0, 1]).choose(np.arange(3), np.arange(3) + 10)  np.array([0, 3]).choose(1, 2, mode="wrap")
+    np.array([0, 1]).choose(1, 2, out=np.zeros(2, int))  np.array([0, 1]).choose([1, 2])
+    np.arange(10, dtype="i4")[::2][:, None].view("i2")  np.arange(10, dtype="i4")[::2].view("i2")
+    np.arange(3).__array_function__(sum, (), 5, {})  np.arange(3).__array_function__(sum, (), (), 5)
+    np.zeros((10, 0), int)[...].resize((0, 100))  np.zeros((2, 3))[...].resize((0, 100))"""
 
 
 @pytest.mark.parametrize("text", [text.strip() for text in WORDS.replace("\n", "  ").split("  ") if text.strip()])
 def test_calls(text):
-    assert_same_outcome(*(outcome(lambda module=module: eval(text, {"np": module})) for module in (np, numpy)))
+    names = {"copy": numpy._CopyMode}
+    assert_same_outcome(*(outcome(lambda module=module: eval(text, {"np": module, **names})) for module in (np, numpy)))
+
+
+@pytest.mark.parametrize("text", ["del x.shape", "del x.strides", "del x.dtype", "del x.real", "del x.imag",
+                                  "del x.flat[0]", "x = np.ones(2, int); x.flat[0] = np.array([np.nan])[0]",
+                                  "x = np.ones(2, 'i1'); x.flat[0] = np.array([300])[0]",
+                                  "x @= np.ones(3)", "x @= [1.0, 2.0, 3.0]", "x @= x", "x @= 3.0", "x[0] @= np.ones(3)",
+                                  "y = x[0]; y @= x", "y = x[0]; y @= y", "y = np.array(1.0); y @= x", "x.resize((9,))",
+                                  "y = x[...]; y.resize((9,)); y[4] = 7", "y = x[...]; y.resize((10,))",
+                                  "x[(True,) * 64] = 1", "x[(True,) * 65] = 1"])
+def test_statements(text):
+    def run(module):
+        x = module.arange(9.0).reshape(3, 3)
+        names = {"np": module, "x": x}
+        exec(text, names)
+        return names["x"]
+
+    assert_same_outcome(outcome(lambda: run(np)), outcome(lambda: run(numpy)))
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (2,), (3,), (1, 2), (2, 1), (2, 2)])

@@ -4,6 +4,7 @@ import weakref
 
 import numpy
 import pytest
+from compare import assert_same_outcome, outcome
 
 import dflow
 import dflow.numpy as np
@@ -140,6 +141,27 @@ def test_memory_goes_back_after_a_burst():
     assert [float(s) for s in again] == [i % 5 * 2 for i in range(1000)]
 
 
+@pytest.mark.filterwarnings("ignore:.*encountered in cast:RuntimeWarning", "ignore::numpy.exceptions.ComplexWarning")
+@pytest.mark.parametrize("store", ["x[0] = s", "x[1:] = s", "x[...] = s", "x.fill(s)", "x[[0, 2]] = s", "x[x == 0] = s",
+                                   "x[:] = s[...]", "np.copyto(x, s, 'unsafe')", "x[:] = np.array(s, x.dtype)",
+                                   "x[:2] = np.array([s, 1], x.dtype)", "x[1] = np.array([[1, s]], x.dtype)[0, 1]"])
+@pytest.mark.parametrize("dtype", ["i1", "i8", "f2", "?"])
+@pytest.mark.parametrize("pending", [False, True])
+def test_a_signed_integer_is_what_int_makes_of_a_scalar(store, dtype, pending):
+    """Or the error of that: others are cast. Of a scalar that is pending it comes on reading."""
+    for value in ("nan", "-7.9", "300.5", "1e300", "-inf", "f4:2.5", "i8:300", "i4:-9", "u8:18446744073709551615",
+                  "c16:3", "?:1"):
+        results = []
+        for module in (np, numpy):
+            kind, _, number = value.rpartition(":")
+            s = module.array([complex(number) if kind == "c16" else int(number) if kind[:1] in ("i", "u", "?") and kind
+                              else float(number)], kind or float)
+            s = (dflow.engine.sleep(s, 1e-3) if pending and module is np else s)[0]
+            x = module.zeros(3, dtype)
+            results.append(outcome(lambda: exec(store, {"x": x, "s": s, "np": module}) or x))      # noqa: B023
+        assert_same_outcome(*results)
+
+
 @pytest.mark.parametrize("index", [1 << 63, 1 << 100, -1 << 100])
 def test_an_index_that_no_integer_of_the_machine_holds(index):
     x = numbers()
@@ -186,3 +208,17 @@ def test_arrays_leave_and_come_back_in_the_order_of_their_memory(tmp_path):
     x = np.arange(12.0).reshape(3, 4).T
     assert x.asnumpy().flags.fnc and numpy.asarray(x).flags.fnc and (x.asnumpy() == x).all()
     assert not x[::2].asnumpy().flags.fnc and x[1:2].asnumpy().flags.c_contiguous
+
+
+@pytest.mark.parametrize("make", ["x", "x.T", "x.transpose(1, 0, 2)", "x.transpose(2, 0, 1)[::2]", "x[:, ::-1]",
+                                  "x[0, ::2].T"])
+def test_copies_of_numpy_s_arrays_have_the_order_of_theirs(make):
+    x = eval(make, {"x": numpy.arange(24.0).reshape(2, 3, 4)})
+    for dtype in (None, "i2"):
+        y = np.array(x, dtype)
+        assert y.strides == numpy.array(x, dtype).strides
+        numpy.testing.assert_array_equal(y.asnumpy(), x)
+    for subscripts in ("ij,k->ijk", "ij,k->kij", "ij,kl->ijkl", "ij,ij->ij"):
+        a = numpy.asfortranarray(numpy.ones((2, 3)))
+        b = (a[0] if "k" in subscripts and "l" not in subscripts else a)
+        assert np.einsum(subscripts, np.array(a), np.array(b)).strides == numpy.einsum(subscripts, a, b).strides

@@ -18,8 +18,9 @@ CLASSES = [(numpy.ndarray, dflow.ndarray), (numpy.random.Generator, np.random.Ge
            (numpy.random.RandomState, np.random.RandomState)]
 PLAIN = (bool, int, float, str)             # types of defaults that mean the same everywhere
 
-# Deprecated parameters that some versions of NumPy still have, and dflow has not.
-LEFT_OUT = {("reshape", "newshape"), ("corrcoef", "bias"), ("corrcoef", "ddof"), *(
+# Deprecated parameters that some versions of NumPy still have, and dflow has not; and choose()'s, which takes others.
+LEFT_OUT = {("choose", "choices"), ("choose", "out"), ("choose", "mode"),
+            ("reshape", "newshape"), ("corrcoef", "bias"), ("corrcoef", "ddof"), *(
     (name, "interpolation") for name in ("percentile", "quantile", "nanpercentile", "nanquantile"))}
 
 

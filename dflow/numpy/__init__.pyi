@@ -336,8 +336,8 @@ def require(
     a: ArrayLike, dtype: _DType = None, requirements: str | Sequence[str] | None = None, *, like: Any = None,
 ) -> ndarray: ...
 def arange(
-    start: ArrayLike | None = None, stop: ArrayLike | None = None, step: ArrayLike | None = None, dtype: _DType = None,
-    *, device: _Device = None, like: Any = None,
+    start_or_stop: ArrayLike | None = None, /, stop: ArrayLike | None = None, step: ArrayLike | None = None,
+    dtype: _DType = None, *, device: _Device = None, like: Any = None, start: ArrayLike | None = None,
 ) -> ndarray: ...
 @overload
 def linspace(

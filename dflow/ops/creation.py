@@ -79,9 +79,13 @@ FEW = 256                   # elements
     "-7, 8, 5", "0, 1, 0.3", "2.5, -1, -0.5", "0.5, 0.5", "-5", "3, 0", "1e308, -1e308, -1e308", "0.0, 1e-320, 1e-321",
     "np.int8(5)", "np.float32(5)", "0, 1 << 62, 1 << 50", "10000, 0, -2", "6000, dtype='c16'", "np.nan", "1, None",
     "3, device='cpu'", "3, device='gpu'")
-def arange(start=None, stop=None, step=None, dtype=None, *, device=None, like=None):
+def arange(start_or_stop=None, /, stop=None, step=None, dtype=None, *, device=None, like=None, start=None):
     """start, start + step, ... below stop."""
     check_device(device)
+    if start is None:
+        start = start_or_stop
+    elif stop is None or start_or_stop is not None:
+        numpy.arange(*(() if start_or_stop is None else (0,)), start=0)         # raises
     if dtype is None:
         result = _make.number_range(start, stop, step)
         if result is not None:

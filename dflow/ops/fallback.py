@@ -23,9 +23,14 @@ def unwrap(x):
         return type(x)(map(unwrap, x))
     if type(x) is dict:
         return {key: unwrap(value) for key, value in x.items()}
-    if hasattr(type(x), "__array__") and not isinstance(x, (numpy.ndarray, numpy.generic)):
-        made = x.__array__()                # may be an array of ours, which NumPy does not take
-        return made.asnumpy() if isinstance(made, ndarray) else x
+    return plain(given(x))
+
+
+def given(x):
+    """The array of ours that the __array__ of an object gives, which NumPy would not take; anything else as it is."""
+    if hasattr(type(x), "__array__") and not isinstance(x, (ndarray, numpy.ndarray, numpy.generic)):
+        made = x.__array__()
+        return made if isinstance(made, ndarray) else x
     return x
 
 
@@ -177,6 +182,7 @@ def checked(check, x):
 
 def window_of(x):
     """A NumPy array over the memory of an array of ours, once that is there; anything else as it is."""
+    x = given(x)
     if not isinstance(x, ndarray):
         return x
     x.wait_to_read()

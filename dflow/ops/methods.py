@@ -114,18 +114,22 @@ class Flat(FlatIterator):
         try:
             base.reshape(-1, copy=False)[places] = value
             return
-        except (IndexError, TypeError, ValueError):     # no such view, values to be used again and again, or an error
+        except (IndexError, TypeError, ValueError, OverflowError):
+            # No such view, values to be used again and again, or an error.
             places = numpy.arange(base.size).flat[fallback.unwrap(places)]
         if places.ndim:
             base.put(places, value)
             return
         try:
             base[numpy.unravel_index(places, base.shape)] = value
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ValueError("Error setting single item of array.") from None
 
     def __array__(self, dtype=None, *, copy=None):
         return self.base.reshape(-1).__array__(dtype)
+
+    def __delitem__(self, key):
+        raise TypeError("Cannot delete iterator elements")
 
     def copy(self):
         """A 1-d copy of the array."""
@@ -297,6 +301,9 @@ def _array_function(self, func, types, args, kwargs):
 
     So is what an array of a subclass of NumPy's takes part in.
     """
+    for name, x, kind in (("args", args, tuple), ("kwargs", kwargs, dict)):
+        if not isinstance(x, kind):
+            raise TypeError(f"{name} must be a {kind.__name__}.")
     others = {*types} - OF_NUMBERS
     if others:
         subclasses = all(issubclass(t, numpy.ndarray) for t in others)
@@ -318,7 +325,7 @@ _shares_memory, _may_share_memory = bare(numpy.shares_memory), bare(numpy.may_sh
 def _on_windows(function, a, b, max_work):
     if type(a) is ndarray and type(b) is ndarray and apart(a, b) and type(max_work) is int and max_work >= -1:
         return False
-    return function(window(a) if isinstance(a, ndarray) else a, window(b) if isinstance(b, ndarray) else b, max_work)
+    return function(*(fallback.seen(fallback.given(x)) for x in (a, b)), max_work)
 
 
 def shares_memory(a, b, /, max_work=-1):

@@ -114,10 +114,11 @@ def select(condlist, choicelist, default=0):
 def choose(a, choices, out=None, mode="raise"):
     """From each place the element of the array that `a` numbers there. Waits for `a` when mode is 'raise'."""
     index = as_array(a)
-    choices = list(choices)
     arrays = [as_array(x) for x in choices]
     if not arrays:
         raise ValueError("0-length sequence.")
+    if len(arrays) > 63:
+        raise ValueError("Need at least 0 and at most 64 array objects.")
     dtype = _order.common_type(choices, arrays)
     if index.dtype.kind not in "iub":
         raise TypeError(f"Cannot cast array data from {index.dtype!r} to {_INTP!r} according to the rule 'safe'")
@@ -140,9 +141,9 @@ def choose(a, choices, out=None, mode="raise"):
 
 
 @method("choose", small=SMALL)
-def _choose_method(self, choices, out=None, mode="raise"):
-    """choose(self, choices), which waits for self when mode is 'raise'."""
-    return choose(self, choices, out, mode)
+def _choose_method(self, *choices, out=None, mode="raise"):
+    """choose(self, choices), which waits for self when mode is 'raise'. The choices may be arguments of their own."""
+    return choose(self, choices[0] if len(choices) == 1 else choices, out, mode)
 
 
 # -- by index --------------------------------------------------------------------------------------
@@ -278,7 +279,7 @@ def copyto(dst, src, casting="same_kind", where=True):
     if type(src) in (bool, *_SCALARS):
         numpy.copyto(numpy.empty(1, dst.dtype), src, casting)       # its errors
     else:
-        src = as_array(src)
+        src = as_array(src)[...]                # no scalar: those must fit
         if not numpy.can_cast(src.dtype, dst.dtype, casting):
             raise TypeError(f"Cannot cast array data from {src.dtype!r} to {dst.dtype!r} "
                             f"according to the rule '{casting}'")
@@ -437,7 +438,8 @@ def unravel_index(indices, shape, order="C"):
 def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
     """The numbers, in an order, of elements with these indices. ValueError on reading for one out of bounds."""
     parts = [as_array(x) for x in multi_index]
-    like = numpy.ravel_multi_index(tuple(numpy.zeros(0, x.dtype) for x in parts), dims, mode, order)    # or its errors
+    like = numpy.ravel_multi_index(tuple(x if type(x) is list and not x else numpy.zeros(0, part.dtype)
+                                         for x, part in zip(multi_index, parts)), dims, mode, order)    # or its errors
     try:
         shape = numpy.broadcast_shapes(*(x.shape for x in parts))
     except ValueError:

@@ -702,7 +702,8 @@ def copy(ndarray self, order="C"):
 def astype(ndarray self, dtype, order="K", casting="unsafe", subok=True, copy=True):
     """The elements as another type: a copy, unless copy is False and the type is the same already.
 
-    TypeError for a cast that the rule `casting` forbids. With "same_value" it waits, as values decide.
+    TypeError for a cast that the rule `casting` forbids; by "same_value", ValueError where a value would be another one, on
+    reading where it is not there yet.
     """
     cdef int code = code_of(dtype)
     cdef ndarray out
@@ -711,7 +712,8 @@ def astype(ndarray self, dtype, order="K", casting="unsafe", subok=True, copy=Tr
     if casting != "unsafe":
         np.zeros((1,) * self.ndim, DTYPES[self.code]).astype(DTYPES[code], casting=casting)     # its errors
         if casting == "same_value":
-            self.asnumpy().astype(DTYPES[code], casting=casting)
+            out = astype(self, dtype, order, "unsafe", subok, copy)
+            return hooks["same_value"](self, out) if code != self.code else out
     if is_complex(self.code) and not is_complex(code) and code != BOOL:
         warn_user("Casting complex values to real discards the imaginary part", ComplexWarning)
     if order == "A":

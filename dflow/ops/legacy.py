@@ -100,6 +100,7 @@ class RandomState:
 
     @property
     def _bit_generator(self):
+        self._turn.wait_to_read()
         return self._older._bit_generator
 
     def _now(self, name, *args, **keywords):

@@ -10,6 +10,7 @@ size, or for all where parameters are arrays.
 """
 
 import functools
+import hashlib
 import math
 import operator
 import warnings
@@ -32,6 +33,7 @@ from dflow.ops.warn import called
 
 SMALL = 4096                # of NumPy's generators, draws below this come at once
 BLOCK = 1 << 18             # elements that one host task fills: some milliseconds
+GOLDEN = 0x9E3779B97F4A7C15
 
 FLOAT = numpy.dtype(float)
 INTEGER = numpy.dtype(int)
@@ -190,6 +192,21 @@ def _comparable(state):
     return state.tolist() if isinstance(state, numpy.ndarray) else state
 
 
+def _seed_of(bits):
+    """The seed of a bit generator of NumPy's, if it is as its seed made it; else one made from its state."""
+    seed, state = bits.seed_seq, _comparable(bits.state)
+    if isinstance(seed, numpy.random.SeedSequence) and state == _comparable(type(bits)(seed).state):
+        return seed
+    return numpy.random.SeedSequence(int.from_bytes(hashlib.sha256(repr(state).encode()).digest()))
+
+
+def _ahead(state, step, small):
+    """The state of a stream that has given `step` draws and blocks more; small: of its generator of NumPy's."""
+    *key, draw = state["counter"]
+    return {**state, "small": _comparable(small.state), "counter": (*key, (draw + step) % (1 << 64)),
+            "blocks": (state["blocks"] + step) % (1 << 64)}
+
+
 def _payload(generator, fill, part):
     """What the task of one block does."""
 
@@ -212,8 +229,13 @@ class Stream:
         if isinstance(seed, Stream):
             seed = seed._seed
         if not isinstance(seed, type):
-            for name in ("bit_generator", "_bit_generator", "seed_seq"):    # of a Generator or RandomState of NumPy's
+            for name in ("bit_generator", "_bit_generator"):    # of a Generator or RandomState of NumPy's
                 seed = getattr(seed, name, seed)
+            if isinstance(seed, Bits):
+                self.__dict__ = seed._stream.__dict__           # one stream, whoever draws from it
+                return
+            if hasattr(seed, "seed_seq"):
+                seed = _seed_of(seed)
         if not isinstance(seed, SeedSequence):
             seed = SeedSequence(unwrap(seed))
         self._seed = seed
@@ -643,13 +665,34 @@ def _check_permuted(x, out):
 
 
 class Bits:
-    """The source of a Generator: its state, to keep and set, and the seed behind it."""
+    """The source of a Generator: its state, to keep, set and move, and the seed behind it. Its users share a stream."""
 
     def __init__(self, stream):
         self._stream = stream
-        self.seed_seq = stream._seed
-        self.spawn = stream._small.bit_generator.spawn
-        self.random_raw = stream._small.bit_generator.random_raw
+
+    def __getattr__(self, name):
+        if name not in ("capsule", "cffi", "ctypes", "lock", "random_raw", "spawn"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self._stream._small.bit_generator, name)
+
+    @property
+    def seed_seq(self):
+        return self._stream._seed
+
+    def advance(self, delta):
+        """Leave out so many draws, of any size; below 0: go back. Of NumPy's generator in it, so many steps."""
+        small = self._stream._small.bit_generator
+        self._stream.set_state(_ahead(self._stream.get_state(), delta, small.advance(delta)))
+        return self
+
+    def jumped(self, jumps=1):
+        """Another, as far ahead as any number of jumps allows: by parts of 2^64 in the golden ratio."""
+        state = self._stream.get_state()
+        small = self._stream._small.bit_generator.jumped(jumps)
+        state = _ahead(state, jumps * GOLDEN, small)
+        spawned = state["seed"]["n_children_spawned"] + jumps * (GOLDEN >> 32)
+        state["seed"]["n_children_spawned"] = spawned % (1 << 32)
+        return Bits(_restored(type(self._stream), state))
 
     @property
     def state(self):
@@ -661,13 +704,12 @@ class Bits:
 
 
 class Generator(Stream):
-    """What default_rng returns. Of a bit generator of NumPy's, only the seed counts."""
+    """What default_rng returns. A bit generator of NumPy's counts for its seed, or its state, if that is another."""
 
     def __init__(self, bit_generator):
         if isinstance(bit_generator, type):
             raise ValueError("Invalid bit generator. The bit generator must be instantiated.")
-        if not isinstance(bit_generator, Bits):
-            _ = bit_generator.capsule               # or it is none: AttributeError
+        _ = bit_generator.capsule                   # or it is none: AttributeError
         self._start(bit_generator)
 
     def __str__(self):
@@ -829,7 +871,19 @@ def _rows():
         draw = getattr(shared, name)
         draw = _function(draw, name) if name in ("seed", "ranf", "sample") else draw
         add_row(name, draw, kind="host" if host else "kernel", module="numpy.random")
-    for thing in (default_rng, Generator):
+
+    def get_bit_generator():
+        """The source of what the functions of this module draw."""
+        return Bits(shared)
+
+    def set_bit_generator(bitgen):
+        """Let the functions of this module draw from another source: that of a Generator, or one of NumPy's."""
+        if isinstance(bitgen, type):
+            raise ValueError("Invalid bit generator. The bit generator must be instantized.")
+        _ = bitgen.capsule
+        shared._start(bitgen)
+
+    for thing in (default_rng, Generator, get_bit_generator, set_bit_generator):
         add_row(thing.__name__, thing, module="numpy.random")
 
 

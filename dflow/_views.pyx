@@ -242,7 +242,7 @@ cdef inline bint is_basic(object item):
         return False
     if isinstance(item, ndarray):
         return (<ndarray>item).ndim == 0 and is_integer((<ndarray>item).code) and (<ndarray>item).code != BOOL
-    return PyIndex_Check(item)
+    return PyIndex_Check(item) and not getattr(item, "ndim", 0)
 
 cdef object base_index(ndarray a, object key):
     """a[key] as a view (an ndarray), or NotImplemented when arrays or booleans are among the indices."""
@@ -455,6 +455,12 @@ cdef int c_axis(object axis, int ndim, str text="an integer is required for the 
 
 # ---- methods ----------------------------------------------------------------------------------------------------------
 
+cdef ndarray still_scalar(ndarray self, ndarray result):
+    """What a method gives: without axes, a value if that was one whose method it is."""
+    if result.ndim == 0:
+        result.flags |= self.flags & SCALAR
+    return result
+
 def reshape(ndarray self, *shape, order="C", copy=None):
     """The same elements in another shape: a view where NumPy gives one, else a copy."""
     if order != "C":
@@ -462,8 +468,8 @@ def reshape(ndarray self, *shape, order="C", copy=None):
         if order == "K":
             raise ValueError("order 'K' is not permitted for reshaping")
     if len(shape) == 1:
-        return reshape_to(self, shape_tuple(self) if shape[0] is None else shape[0], order, copy)
-    return reshape_to(self, shape, order, copy)
+        shape = shape_tuple(self) if shape[0] is None else shape[0]
+    return still_scalar(self, reshape_to(self, shape, order, copy))
 
 def transpose(ndarray self, *axes):
     """A view with the axes in another order: reversed, or as given (a sequence, or one argument each)."""
@@ -480,7 +486,7 @@ def transpose(ndarray self, *axes):
         for k in range(i):
             if order[k] == order[i]:
                 raise ValueError("repeated axis in transpose")
-    return transposed(self, order)
+    return still_scalar(self, transposed(self, order))
 
 def swapaxes(ndarray self, axis1, axis2):
     """A view with two axes exchanged."""
@@ -639,7 +645,7 @@ def view(ndarray self, dtype=None, type=None):
             np.empty(0).view(type=type)         # its error
         raise TypeError(f"dflow arrays are of one class: {type.__name__} is not supported")
     if dtype is None:
-        return broadcast_same(self)
+        return still_scalar(self, broadcast_same(self))
     code = code_of(dtype)
     v = broadcast_same(self)
     last = self.ndim - 1
@@ -652,7 +658,7 @@ def view(ndarray self, dtype=None, type=None):
         strides_of(v)[last] = itemsizes[code]
     v.code = <uint8_t>code
     v.itemsize = <uint8_t>itemsizes[code]
-    return aligned(v)
+    return still_scalar(self, aligned(v))
 
 cdef ndarray aligned(ndarray v):
     """A view as another type. ValueError unless each element lies where its type may: kernels rely on that."""
@@ -696,7 +702,7 @@ def copy(ndarray self, order="C"):
     if order != "C" and order != "K":
         order = known_order(order)
     if order == "C" or (order != "F" and self.flags & C_CONTIGUOUS):
-        return copy_of(self)
+        return still_scalar(self, copy_of(self))
     return hooks["copy_order"](self, order)
 
 def astype(ndarray self, dtype, order="K", casting="unsafe", subok=True, copy=True):
@@ -723,10 +729,10 @@ def astype(ndarray self, dtype, order="K", casting="unsafe", subok=True, copy=Tr
     if order == "F":
         return owned(astype(self.T, dtype, "C").T)
     if code != self.code and order == "K":
-        return cast(self, code)
+        return still_scalar(self, cast(self, code))
     out = new_like([self], code, self.ndim, self.shape) if order == "K" else new_array(code, self.ndim, self.shape)
     copy_elements(out, self)
-    return out
+    return still_scalar(self, out)
 
 def fill(ndarray self, value):
     """Set every element to one number."""

@@ -171,8 +171,8 @@ def test_results_without_axes_are_values(text, n):
     assert result == expected and other == expected + 1
 
 
-METHODS = """x[0] | x[0].astype('f4') | x[0].astype(float, copy=False) | x.sum().view() | x.sum().view(int)
-    x[0].copy() | x.max().T | x[0].transpose() | x[0].reshape(()) | x[0].astype(int, 'F') | x[0].squeeze() | x[0].round()"""
+METHODS = """x[0].astype('f4') | x[0].astype(float, copy=False) | x.sum().view() | x.sum().view(int) | x[0].copy()
+    x.max().T | x[0].transpose() | x[0].reshape(()) | x[0].astype(int, 'F') | x[0].squeeze() | x[0].round()"""
 
 
 @pytest.mark.parametrize("text", [text.strip() for line in METHODS.splitlines() for text in line.split("|")])

@@ -213,11 +213,7 @@ def _for_trial(_self):
     return Older(0)
 
 
-def _accepted(self, name, args, keywords):
-    return self._now(name, *args, **keywords)
-
-
 _methods()
 refusing(RandomState, [*_DRAWS, *_KNOWN, *_WAITING, "rand", "randn", "random_integers", "shuffle"],
-         _for_trial, _accepted)
+         _for_trial)
 add_row("RandomState", RandomState, module="numpy.random")

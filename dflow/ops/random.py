@@ -27,7 +27,7 @@ from dflow._kernels import dtypes
 from dflow._random import KERNELS, Counter
 from dflow._small import LATER, as_scalar, at_once, or_else
 from dflow.ops.creation import arange
-from dflow.ops.fallback import any_of_ours, arrays_in, checked, plain, seen, stand_in, task, unwrap, wrap
+from dflow.ops.fallback import any_of_ours, arrays_in, checked, plain, seen, stand_in, task, unwrap
 from dflow.ops.table import add_row
 from dflow.ops.warn import called
 
@@ -104,12 +104,20 @@ def _check_span(x):
     return x
 
 
+def _parameter(x):
+    """An array of numbers; a None among others is nan, as NumPy reads it."""
+    if not isinstance(x, ndarray):
+        x = numpy.asarray(x)
+        x = as_array(x.astype(float) if x.dtype == object and x.ndim else x)
+    return x
+
+
 def _scale(x):
     """A scale that is not negative: a number or an array."""
     if _is_number(x):
         _check_scale(numpy.float64(x))
         return x
-    return checked(_check_scale, as_array(x))
+    return checked(_check_scale, _parameter(x))
 
 
 def common_shape(*parameters):
@@ -135,7 +143,6 @@ def older(generator):
 
 
 REFUSALS = (TypeError, ValueError, LookupError, AttributeError, OverflowError)
-WRITERS = frozenset(("shuffle", "seed", "set_state", "get_state", "spawn"))      # whose result is not what they are for
 BEFORE_OUT = {"random": 2, "standard_normal": 2, "standard_gamma": 3, "standard_exponential": 3}
 
 
@@ -150,10 +157,10 @@ def _twin(x, name):
     return twin
 
 
-def last_word(name, theirs, accepted):
-    """What a method of that name does when it fails: NumPy's method decides, which may raise another error, or none.
+def last_word(name, theirs):
+    """What a method of that name does when it fails: it raises NumPy's error. Where NumPy has none, its own.
 
-    theirs(self): an instance of NumPy's class, to try; accepted(self, name, args, keywords): what NumPy's would return.
+    theirs(self): an instance of NumPy's class, to try.
     """
 
     def decide(error, self, args, keywords):
@@ -167,22 +174,18 @@ def last_word(name, theirs, accepted):
         try:
             method(*(_twin(x, name) for x in args), **{key: _twin(x, name) for key, x in keywords.items()})
         except Exception as refusal:
-            raise refusal from None
-        if name in WRITERS or keywords.get("out") is not None or len(args) > BEFORE_OUT.get(name, len(args)):
-            raise error
-        result = accepted(self, name, args, keywords)
-        if isinstance(result, (numpy.ndarray, numpy.generic)):      # not numbers
-            raise error
-        return result
+            if type(refusal) is not type(error) or str(refusal) != str(error):
+                raise refusal from error
+        raise error
 
     return decide
 
 
-def refusing(kind, names, theirs, accepted):
+def refusing(kind, names, theirs):
     """Those methods of a class raise what NumPy's raise."""
     for name in names:
         method = getattr(kind, name)
-        setattr(kind, name, or_else(method, last_word(method.__name__, theirs, accepted), REFUSALS))
+        setattr(kind, name, or_else(method, last_word(method.__name__, theirs), REFUSALS))
 
 
 def _comparable(state):
@@ -348,7 +351,7 @@ class Stream:
         code = DOUBLE if dtype is FLOAT else _float_code(dtype, name)
         if _is_number(offset) and _is_number(scale):
             return self._counter.draw(kernels[code], code, size, offset, scale)
-        offset, scale = as_array(offset), as_array(scale)
+        offset, scale = _parameter(offset), _parameter(scale)
         if "c" in (offset.dtype.kind, scale.dtype.kind):
             raise TypeError("parameters are real")
         shape = drawn_shape(size, numpy.broadcast_shapes(offset.shape, scale.shape))
@@ -401,6 +404,7 @@ class Stream:
 
     def choice(self, a, size=None, replace=True, p=None, axis=0, shuffle=True):
         """Random elements of a 1-d array, or of range(a); `p`: their probabilities, its errors may come on reading."""
+        a = plain(a)[()] if isinstance(a, ndarray) and a.ndim == 0 else a
         source = a if isinstance(a, ndarray) or numpy.ndim(a) == 0 else as_array(a)
         if not isinstance(source, (ndarray, int, numpy.integer)):
             raise ValueError("a must be a sequence or an integer")
@@ -829,10 +833,6 @@ class Shared(Stream):
     ranf = sample = random_sample
 
 
-def _accepted(self, name, args, keywords):
-    return wrap(getattr(self._interface(self._small), name)(*unwrap(args), **unwrap(keywords)))
-
-
 def _for_trial(self):
     return numpy.random.RandomState(0) if isinstance(self, Shared) else numpy.random.default_rng(0)
 
@@ -863,8 +863,8 @@ def _function(method, name):
 
 
 def _rows():
-    refusing(Generator, _names(Generator, numpy.random.Generator), _for_trial, _accepted)
-    refusing(Shared, _names(Shared, numpy.random), _for_trial, _accepted)
+    refusing(Generator, _names(Generator, numpy.random.Generator), _for_trial)
+    refusing(Shared, _names(Shared, numpy.random), _for_trial)
     shared = Shared()
     for name in (*_SHARED, *DISTRIBUTIONS, *OTHERS):
         host = name in OTHERS or name == "choice"

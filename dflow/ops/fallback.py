@@ -21,6 +21,8 @@ def unwrap(x):
         return x.asnumpy()[()] if is_scalar(x) else x.asnumpy()
     if type(x) in (list, tuple):
         return type(x)(map(unwrap, x))
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return type(x)(*map(unwrap, x))
     if type(x) is dict:
         return {key: unwrap(value) for key, value in x.items()}
     if hasattr(type(x), "__array__") and not isinstance(x, (numpy.ndarray, numpy.generic)):

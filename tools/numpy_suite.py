@@ -37,7 +37,8 @@ CLASSES = [
     ("0-d arrays for scalars", r"np\.generic|(is|isinstance\(.*) *np\.(float|int|bool|complex)|"
      r"\.dtype\.type\)|<class 'numpy\.\w+'> == <class 'dflow|dflow\._array\.ndarray'> DESIRED: <class 'numpy\.\w+'>",
      None),
-    ("NumPy's arrays only", r"inputs must be NumPy arrays|argument \d must be numpy.ndarray|output must be an array$", None),
+    ("NumPy's arrays only", r"inputs must be NumPy arrays|argument \d must be numpy.ndarray|output must be an array$",
+     None),
     ("internals", r"numpy\._core|has no attribute '_[a-z]|dflow arrays are of one class", r"refcount|refleak|subclass"),
     ("errors and warnings on reading",
      r"LinAlgError not raised|DID NOT RAISE.*LinAlgError|^RuntimeWarning: .* encountered in ", None),

@@ -674,7 +674,7 @@ cdef class ndarray:
         cdef int i
         for i in range(self.ndim):
             order[i] = self.ndim - 1 - i
-        return transposed(self, order)
+        return self if self.flags & SCALAR else transposed(self, order)
 
     @property
     def mT(self):

@@ -6,7 +6,7 @@ NumPy asks the arrays in its own order, ours among them, which decline where ano
 import numpy as np
 cimport numpy as cnp
 from cpython.tuple cimport PyTuple_GET_SIZE
-from dflow._array cimport ndarray, hooks
+from dflow._array cimport ndarray, hooks, SCALAR
 from dflow._kernels cimport with_numpy_arrays
 
 cdef extern from "Python.h":
@@ -65,13 +65,33 @@ cdef bint any_like(PyObject** args, PyObject* names):
     return False
 
 cdef object ask(function, tuple args, dict keywords):
-    """function(*args, **keywords), NumPy's arrays in the result as ours."""
+    """function(*args, **keywords), NumPy's arrays in the result as ours. Where nobody takes ours, they are NumPy's."""
+    for x in args:
+        if hasattr(type(x), "__pandas_priority__"):         # others' arrays are lists to it, whose rows are elements
+            return taken(function(*shared(args), **shared(keywords)))
     try:
-        return hooks["wrap"](function(*args, **keywords))
+        return taken(function(*args, **keywords))
     except ValueError as error:
         if "__array__ method not producing an array" not in str(error):
             raise
-    return hooks["wrap"](function(*with_numpy_arrays(args), **keywords))        # it gives one of ours
+        args = tuple(with_numpy_arrays(args))               # it gives one of ours
+    except TypeError as error:
+        if "all returned NotImplemented" not in str(error) and "no implementation found for" not in str(error):
+            raise
+        args, keywords = shared(args), shared(keywords)
+    return taken(function(*args, **keywords))
+
+cdef object taken(object result):
+    """A number stays one, for the library whose object was given."""
+    return result if isinstance(result, cnp.generic) else hooks["wrap"](result)
+
+cdef object shared(object x):
+    """Arrays of ours, also in lists and the like, as NumPy's over the same memory."""
+    if type(x) is ndarray:
+        return np.asarray(x)[()] if (<ndarray>x).flags & SCALAR else np.asarray(x)
+    if type(x) is dict:
+        return {name: shared(item) for name, item in x.items()}
+    return type(x)([shared(item) for item in x]) if type(x) is list or type(x) is tuple else x
 
 cdef object ask_by_vector(function, PyObject** args, Py_ssize_t nargs, PyObject* names):
     """The same of what a vectorcall was given."""

@@ -42,6 +42,7 @@ cdef extern from "_select.h" nogil:
     add_loop add_loops[8]
     void select_loop(char**, intp*, intp*, void*) noexcept
     void put_loop(char**, intp*, intp*, void*) noexcept
+    void place_loop(char**, intp*, intp*, void*) noexcept
     void assign_loop(char**, intp*, intp*, void*) noexcept
     void where_loop(char**, intp*, intp*, void*) noexcept
 
@@ -54,6 +55,7 @@ cdef Kernel* wheres[33]
 cdef Kernel* assigns[33]
 cdef Kernel* select_kernel = kernel_new(b"take", 2, 3, <loop_t>select_loop, NULL, 0, 0.5)
 cdef Kernel* put_kernel = kernel_new(b"put", 2, 3, <loop_t>put_loop, NULL, 0, 0.5)
+cdef Kernel* place_kernel = kernel_new(b"place", 2, 3, <loop_t>place_loop, NULL, 0, 1)
 cdef int code_of_index = code_of(INTP)
 
 def _make_kernels():
@@ -480,6 +482,29 @@ cdef int move_masked(Kernel* k, ndarray source, ndarray mask, ndarray target, in
         done += count
     return 0
 
+def place(ndarray a, ndarray mask, ndarray values):
+    """The elements of a under a mask of its size become the values, one after the other, again and again."""
+    cdef Operand ops[3]
+    cdef Core core
+    cdef intp shape[1]
+    cdef ndarray target = a if a.flags & C_CONTIGUOUS else copy_of(a)
+    check_writable(a)
+    mask, values = contiguous(cast(mask, BOOL)), contiguous(cast_value(a, values))
+    if a.size == 0 or values.size == 0:
+        return
+    fill_run(&ops[0], values if values.st != a.st else copy_of(values), 0, values.size * a.itemsize, 0)
+    fill_run(&ops[1], mask if mask.st != a.st else copy_of(mask), 0, mask.size, 0)
+    fill_run(&ops[2], target, 0, a.size * a.itemsize, WRITE)
+    core.ndim = 1
+    core.dims[0] = a.size
+    core.nsteps = 6
+    memset(core.steps, 0, 6 * sizeof(intp))
+    core.steps[0] = values.size
+    core.steps[1] = a.itemsize
+    launch(place_kernel, ops, 3, 0, shape, &core)
+    if target is not a:
+        assign(a, target)
+
 cdef int fill_run(Operand* o, ndarray a, intp start, intp nbytes, int flags) noexcept:
     """A run of bytes of an array in C order. flags: FULL when all of them are written, or it does not matter."""
     fill_constant(o, NULL, a.itemsize)
@@ -835,7 +860,7 @@ cdef int write_wrapped(object number, int code, char* p) except -1:
 cdef bint takes_to_few = np.lib.NumpyVersion(np.__version__) < "2.5.0"      # types of `out`; later ones cast
 
 def take(a, indices, axis=None, out=None, mode="raise"):
-    """Elements, or subarrays along an axis, at the given indices. Waits for the indices only."""
+    """Elements, or subarrays along an axis, at the given indices. Waits for the indices only, and for none in other modes."""
     cdef ndarray source = as_array(a), result
     cdef int k
     if axis is None:
@@ -851,25 +876,40 @@ def take(a, indices, axis=None, out=None, mode="raise"):
                 result.flags |= SCALAR
             return result
     values = indices if isinstance(indices, ndarray) else numpy_array(indices, None)
-    if isinstance(values, ndarray) and not (mode == "raise" and is_integer((<ndarray>values).code)):
-        values = values.asnumpy()
     if values.dtype.kind not in "iub":
         if values.size:
             raise TypeError(f"Cannot cast array data from {values.dtype!r} to {INTP!r} according to the rule 'same_kind'")
         values = values.astype(np.intp)
-    if values.dtype.kind == "b":
-        values = values.astype(np.intp)
+    if values.dtype.kind == "b" or mode != "raise":
+        values = values.astype(np.intp, copy=False)
     n = source.shape[k] if source.ndim else 1
     if n == 0 and values.size:
         raise IndexError("cannot do a non-empty take from an empty axes.")
-    if mode == "wrap":
-        values = values % n if n else values
+    if source.ndim == 0:
+        source = source.reshape(1)
+    if mode == "raise":
+        result = get_selected(source, (slice(None),) * k + (values,))
+    elif mode == "wrap":
+        result = take_inside(source, k, as_array(values % max(n, 1)))
     elif mode == "clip":
-        values = values.clip(0, n - 1)
-    elif mode != "raise":
+        result = take_inside(source, k, as_array(values.clip(0, n - 1)))
+    else:
         raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
-    result = get_selected(source if source.ndim else source.reshape(1), (slice(None),) * k + (values,))
     return give(result, out, "output array does not match result of ndarray.take", exchange=takes_to_few)
+
+cdef ndarray take_inside(ndarray a, int axis, ndarray index):
+    """a's subarrays along an axis at indices that are right, whether they are there or not; nobody else sees them."""
+    cdef Selection s
+    cdef ndarray out = quick_take(a, index, axis)
+    if out is None:
+        s = Selection()
+        s.base = base_view(a, [0 if i == axis else slice(None) for i in range(a.ndim)])
+        s.index = index
+        s.stride = strides_of(a)[axis]
+        s.length = a.shape[axis]
+        s.position = axis
+        out = gather(a, s)
+    return out
 
 cdef void connect_selection():
     """Give ndarray its subscripts with arrays."""

@@ -168,8 +168,23 @@ INLINE void put_each(char *out, char const *values, npy_intp value_step, char co
     }
 }
 
+/* The same with `count` values, again and again. */
+INLINE void place_each(char *out, char const *values, char const *mask, npy_intp n, npy_intp count, npy_intp size) {
+    char const *value = values, *end = values + count * size;
+    for (npy_intp i = 0; i < n;) {
+        npy_intp stop = i + 8 <= n ? i + 8 : n;
+        if (stop == i + 8 && eight_at(mask + i) == 0)
+            i = stop;
+        for (; i < stop; i++) {
+            memmove(out + i * size, mask[i] ? value : out + i * size, size);
+            value += mask[i] ? size : 0;
+            value = value == end ? values : value;
+        }
+    }
+}
+
 /* As kernels: the core dimension is the mask's, the core steps are how many elements it takes, their size, and the step
- * of values. select: source, mask, out. put: values, mask, target. */
+ * of values. select: source, mask, out. put: values, mask, target. place: the same, the first step: how many values. */
 static void select_loop(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
     (void)data;
 #define SELECT(SIZE) select_each(args[2], args[0], args[1], dims[1], steps[3], SIZE);
@@ -182,6 +197,13 @@ static void put_loop(char **args, npy_intp const *dims, npy_intp const *steps, v
 #define PUT(SIZE) put_each(args[2], args[0], steps[5], args[1], dims[1], SIZE);
     BY_SIZE(steps[4], PUT)
 #undef PUT
+}
+
+static void place_loop(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
+    (void)data;
+#define PLACE(SIZE) place_each(args[2], args[0], args[1], dims[1], steps[3], SIZE);
+    BY_SIZE(steps[4], PLACE)
+#undef PLACE
 }
 
 /* values, mask, target of one space, without core: any part of it may be done alone. data: the size of an element. */

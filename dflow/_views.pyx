@@ -243,7 +243,7 @@ cdef inline bint is_basic(object item):
         return False
     if isinstance(item, ndarray):
         return (<ndarray>item).ndim == 0 and is_integer((<ndarray>item).code) and (<ndarray>item).code != BOOL
-    return PyIndex_Check(item)
+    return PyIndex_Check(item) and not getattr(item, "ndim", 0)
 
 cdef object base_index(ndarray a, object key):
     """a[key] as a view (an ndarray), or NotImplemented when arrays or booleans are among the indices."""
@@ -480,6 +480,12 @@ cdef int c_axis(object axis, int ndim, str text="an integer is required for the 
 
 # ---- methods ----------------------------------------------------------------------------------------------------------
 
+cdef ndarray still_scalar(ndarray self, ndarray result):
+    """What a method gives: without axes, a value if that was one whose method it is."""
+    if result.ndim == 0:
+        result.flags |= self.flags & SCALAR
+    return result
+
 def reshape(ndarray self, *shape, order="C", copy=None):
     """The same elements in another shape: a view where NumPy gives one, else a copy."""
     if order != "C":
@@ -487,8 +493,8 @@ def reshape(ndarray self, *shape, order="C", copy=None):
         if order == "K":
             raise ValueError("order 'K' is not permitted for reshaping")
     if len(shape) == 1:
-        return reshape_to(self, shape_tuple(self) if shape[0] is None else shape[0], order, copy)
-    return reshape_to(self, shape, order, copy)
+        shape = shape_tuple(self) if shape[0] is None else shape[0]
+    return still_scalar(self, reshape_to(self, shape, order, copy))
 
 def transpose(ndarray self, *axes):
     """A view with the axes in another order: reversed, or as given (a sequence, or one argument each)."""
@@ -505,7 +511,7 @@ def transpose(ndarray self, *axes):
         for k in range(i):
             if order[k] == order[i]:
                 raise ValueError("repeated axis in transpose")
-    return transposed(self, order)
+    return still_scalar(self, transposed(self, order))
 
 def swapaxes(ndarray self, axis1, axis2):
     """A view with two axes exchanged."""
@@ -664,7 +670,7 @@ def view(ndarray self, dtype=None, type=None):
             np.empty(0).view(type=type)         # its error
         raise TypeError(f"dflow arrays are of one class: {type.__name__} is not supported")
     if dtype is None:
-        return broadcast_same(self)
+        return still_scalar(self, broadcast_same(self))
     code = code_of(dtype)
     v = broadcast_same(self)
     last = self.ndim - 1
@@ -677,7 +683,7 @@ def view(ndarray self, dtype=None, type=None):
         strides_of(v)[last] = itemsizes[code]
     v.code = <uint8_t>code
     v.itemsize = <uint8_t>itemsizes[code]
-    return aligned(v)
+    return still_scalar(self, aligned(v))
 
 cdef ndarray aligned(ndarray v):
     """A view as another type. ValueError unless each element lies where its type may: kernels rely on that."""
@@ -721,13 +727,14 @@ def copy(ndarray self, order="C"):
     if order != "C" and order != "K":
         order = known_order(order)
     if order == "C" or (order != "F" and self.flags & C_CONTIGUOUS):
-        return copy_of(self)
+        return still_scalar(self, copy_of(self))
     return hooks["copy_order"](self, order)
 
 def astype(ndarray self, dtype, order="K", casting="unsafe", subok=True, copy=True):
     """The elements as another type: a copy, unless copy is False and the type is the same already.
 
-    TypeError for a cast that the rule `casting` forbids. With "same_value" it waits, as values decide.
+    TypeError for a cast that the rule `casting` forbids; by "same_value", ValueError where a value would be another one, on
+    reading where it is not there yet.
     """
     cdef int code = code_of(dtype)
     cdef ndarray out
@@ -738,7 +745,8 @@ def astype(ndarray self, dtype, order="K", casting="unsafe", subok=True, copy=Tr
     if casting != "unsafe":
         np.zeros((1,) * self.ndim, DTYPES[self.code]).astype(DTYPES[code], casting=casting)     # its errors
         if casting == "same_value":
-            self.asnumpy().astype(DTYPES[code], casting=casting)
+            out = astype(self, dtype, order, "unsafe", subok, copy)
+            return hooks["same_value"](self, out) if code != self.code else out
     if is_complex(self.code) and not is_complex(code) and code != BOOL:
         warn_user("Casting complex values to real discards the imaginary part", ComplexWarning)
     if order == "A":
@@ -748,10 +756,10 @@ def astype(ndarray self, dtype, order="K", casting="unsafe", subok=True, copy=Tr
     if order == "F":
         return owned(astype(self.T, dtype, "C").T)
     if code != self.code and order == "K":
-        return cast(self, code)
+        return still_scalar(self, cast(self, code))
     out = new_like([self], code, self.ndim, self.shape) if order == "K" else new_array(code, self.ndim, self.shape)
     copy_elements(out, self)
-    return out
+    return still_scalar(self, out)
 
 def fill(ndarray self, value):
     """Set every element to one number."""

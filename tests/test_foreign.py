@@ -61,12 +61,40 @@ class Before(Wrapping):
         return "multiplied", other.tolist()
 
 
+class Strict:
+    """Takes part with NumPy's very arrays and numbers, and no others: as dask's arrays."""
+
+    shape, ndim = (3,), 1
+
+    def __array_function__(self, function, types, args, keywords):
+        return ("function", function.__name__, str(args)) if {*types} <= {type(self), numpy.ndarray} else NotImplemented
+
+    def __array_ufunc__(self, function, how, *inputs, out=(), **keywords):
+        if any(hasattr(x, "__array_ufunc__") and not isinstance(x, (type(self), numpy.ndarray, numpy.generic))
+               for x in (*inputs, *out)):
+            return NotImplemented
+        return "ufunc", function.__name__, how, str(inputs), len(out)
+
+    def __repr__(self):
+        return "strict"
+
+
+class Pandas(Strict):
+    """As pandas' series: what their operators make of others' arrays is not what they make of NumPy's."""
+
+    __pandas_priority__ = 3000
+
+    def __array_ufunc__(self, function, how, *inputs, **keywords):
+        return "operator", function.__name__, sum(type(x) is numpy.ndarray for x in inputs)
+
+
 class Subclass(numpy.ndarray):
     pass
 
 
 OBJECTS = {"asked": Asked(), "converted": Converted(), "refusing": Refusing(), "answering": Answering(),
-           "wrapping": Wrapping(), "before": Before(), "subclass": numpy.arange(3.0).view(Subclass),
+           "wrapping": Wrapping(), "before": Before(), "strict": Strict(), "pandas": Pandas(),
+           "subclass": numpy.arange(3.0).view(Subclass),
            "matrix": numpy.asmatrix([[1.0, 2, 3]]), "masked": numpy.ma.array([1.0, 2, 3], mask=[0, 1, 0])}
 
 CALLS = """
@@ -90,9 +118,10 @@ CALLS = """
 # Where NumPy makes an array of objects, which ours cannot be; where an error names other types; and errors of
 # reductions that were handed over: NumPy 2.4 then loses the array.
 UNLIKE = {("refusing", "x+o"), ("before", "o<x")}
-UNLIKE |= {(name, "np.asanyarray(o)") for name in ("asked", "refusing", "answering")}
+UNLIKE |= {(name, "np.asanyarray(o)") for name in ("asked", "refusing", "answering", "strict", "pandas")}
 UNLIKE |= {(name, call) for name in OBJECTS for call in ("np.std(x,where=o)", "np.sum(x,out=o)") if name[0] not in "ac"}
 UNLIKE |= {(name, "np.std(x,where=o)") for name in ("asked", "answering")} | {("answering", "np.sum(x,out=o)")}
+UNLIKE |= {("pandas", "np.add(x,x,out=(o,))")}
 
 
 def plain(result):
@@ -153,6 +182,46 @@ def test_libraries_whose_arrays_are_made_of_ours():
 
     for found in (np.negative(Made()), -np.ones(3) * Made(), Made() * -np.ones(3), np.sort(Made()) * -1):
         assert found.tolist() == [0, -1, -2]
+
+
+@pytest.mark.parametrize("call", ["x[0]+o", "o-x[0]", "x.sum()*o", "np.dot(x[0],o)"])
+def test_numbers_beside_other_libraries_arrays(call):
+    for name in ("strict", "pandas"):
+        assert found(np, call, OBJECTS[name]) == found(numpy, call, OBJECTS[name])
+
+
+class Index:
+    shape, ndim = (2,), 1
+
+    def __array_function__(self, function, types, args, keywords):
+        return numpy.float64(2.5)
+
+    def __array__(self, dtype=None, copy=None):
+        return numpy.array([2, 0])
+
+    def __index__(self):
+        raise TypeError("not one element")
+
+
+def test_other_libraries_get_numpy_s_numbers():
+    """From functions that they are given as theirs, as in `df.agg(np.sum)`."""
+    assert type(np.sum(Index())) is numpy.float64
+
+
+def test_other_libraries_arrays_are_indices():
+    assert np.arange(3.0)[Index()].tolist() == [2, 0] and np.eye(3)[1:, Index()].shape == (2, 2)
+
+
+def test_outputs_of_other_libraries_functions():
+    class Filling(Strict):
+        def __array_ufunc__(self, function, how, *inputs, out=(), **keywords):
+            if type(out[0]) is not numpy.ndarray:
+                return NotImplemented
+            out[0][...] = 7
+            return out[0]
+
+    out = np.zeros(2)
+    assert np.sin(Filling(), out=out).tolist() == out.tolist() == [7, 7]
 
 
 def test_sparse_matrices():

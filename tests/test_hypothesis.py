@@ -456,27 +456,31 @@ def test_source_may_change_after_the_copy():
 # -- programs --------------------------------------------------------------------------------------
 
 # Of a and b, any two of the arrays so far. Integers that stay small, also as floats: exact in any order.
-VALUES = """a + b; a - b; a * b % 100; np.maximum(a, b); np.where(a > b, a, b); a // 3; -a; abs(a) % 5; a == b; a > 0; a & 3
-a.T; a[::-1]; a[1:]; a[..., :1]; a[None]; a[..., 0]; a.reshape(-1); a.ravel(); np.swapaxes(a, 0, -1); np.squeeze(a); a[:]
-a.copy(); a.astype('f4'); a.astype(int); a != 0; np.broadcast_to(a, (2,) + a.shape).copy(); np.diagonal(a).copy(); np.atleast_2d(a)
-a.sum(axis=0) % 100; a.max(axis=-1, keepdims=True); a.min(); a.argmax(); a.any(axis=0); np.cumsum(a, axis=0) % 100; np.ptp(a)
-np.count_nonzero(a, axis=0); np.median(a, axis=0) // 1; np.dot(a, b) % 100; np.outer(a, b) % 100; np.trace(a) % 100
-np.einsum('i...->...', a) % 100; np.tensordot(a, b, 1) % 100; np.inner(a, b) % 100; np.cross(a[..., :3], a[..., :3] + 1) % 9
-np.concatenate([a, b]); np.stack([a, a]); np.hstack([a, b]); np.tile(a, 2); np.repeat(a, 2); np.pad(a, 1); np.roll(a, 1)
-np.flip(a); np.rot90(a); np.diff(a, axis=0); np.append(a, b); np.insert(a, 0, 1); np.delete(a, 0, 0); np.split(a, 1)[0]
-np.sort(a, axis=0); np.argsort(a, axis=-1, kind='stable'); np.partition(a, 0)[..., 0]; np.unique(a); np.searchsorted(np.sort(a, None), b)
-a[a > 0]; a[[0, -1]]; np.take(a, [0, 0], axis=0); np.nonzero(a)[0]; np.argwhere(a); np.flatnonzero(a); a[np.argsort(a[:, 0])]
-np.take_along_axis(a, np.argsort(a, 0, kind='stable'), 0); np.compress([True, False], a, axis=0); np.choose(a % 2, [a, b])
-np.isin(a, b); np.union1d(a, b); np.intersect1d(a, b); np.setdiff1d(a, b); np.bincount(abs(a).ravel().astype(int))
-np.clip(a, -1, 1); np.tril(a); np.select([a > 0, a < 0], [a, -a], 7); np.digitize(a, [0, 2]); np.interp(b % 4, [0, 4], [0, 4])
-np.histogram(a, [-100, 0, 1, 100])[0]; np.full_like(a, 3); np.arange(a.size).reshape(a.shape); np.indices(a.shape)[0]
-np.logical_xor(a, b); np.nan_to_num(a); np.gradient(a * 2.0, axis=0); np.convolve(a[0], b[0]) % 100; np.vander(a[0] % 3, 3)
-np.lexsort((a.ravel(), a.ravel()[::-1])); np.meshgrid(a[0], b[0])[1]; np.packbits(a > 0); np.apply_along_axis(np.sort, 0, a)"""
-EFFECTS = """a += b; a -= 1; a *= 2; a %= 7; a |= 1; a[...] = b; a[0] = 1; a[::2] += 2; a[a < 0] = 0; a[a > 3] -= 3; a[[0, 0]] += 1
-a.sort(axis=0); np.add.at(a, [0, 0], 1); np.put(a, [0, -1], [5, 6]); np.copyto(a, b); np.copyto(a, 4, where=a > 1); a.fill(2)
-a.T[...] -= 1; np.putmask(a, a > 1, b); a[1:] = a[:-1]; a[:] = a[::-1]; np.fill_diagonal(a, 3)
-np.add(a, b, out=a); np.negative(a, out=a, where=a > 0); np.cumsum(a, axis=0, out=a); a[..., -1] = b[..., 0]; a.flat[0] = 9
-np.put_along_axis(a, np.argmax(a, 0, keepdims=True), 0, 0); a.partition(0); np.maximum.at(a, 0, b); a -= a.min(axis=0)"""
+VALUES = """a + b; a - b; a * b % 100; np.maximum(a, b); np.where(a > b, a, b); a // 3; -a; abs(a) % 5; a == b
+a > 0; a & 3; a.T; a[::-1]; a[1:]; a[..., :1]; a[None]; a[..., 0]; a.reshape(-1); a.ravel(); np.swapaxes(a, 0, -1)
+np.squeeze(a); a[:]; a.copy(); a.astype('f4'); a.astype(int); a != 0; np.broadcast_to(a, (2,) + a.shape).copy()
+np.diagonal(a).copy(); np.atleast_2d(a); a.sum(axis=0) % 100; a.max(axis=-1, keepdims=True); a.min(); a.argmax()
+a.any(axis=0); np.cumsum(a, axis=0) % 100; np.ptp(a); np.count_nonzero(a, axis=0); np.median(a, axis=0) // 1
+np.dot(a, b) % 100; np.outer(a, b) % 100; np.trace(a) % 100; np.einsum('i...->...', a) % 100
+np.tensordot(a, b, 1) % 100; np.inner(a, b) % 100; np.cross(a[..., :3], a[..., :3] + 1) % 9; np.concatenate([a, b])
+np.stack([a, a]); np.hstack([a, b]); np.tile(a, 2); np.repeat(a, 2); np.pad(a, 1); np.roll(a, 1); np.flip(a)
+np.rot90(a); np.diff(a, axis=0); np.append(a, b); np.insert(a, 0, 1); np.delete(a, 0, 0); np.split(a, 1)[0]
+np.sort(a, axis=0); np.argsort(a, axis=-1, kind='stable'); np.partition(a, 0)[..., 0]; np.unique(a)
+np.searchsorted(np.sort(a, None), b); a[a > 0]; a[[0, -1]]; np.take(a, [0, 0], axis=0); np.nonzero(a)[0]
+np.argwhere(a); np.flatnonzero(a); a[np.argsort(a[:, 0])]; np.take_along_axis(a, np.argsort(a, 0, kind='stable'), 0)
+np.compress([True, False], a, axis=0); np.choose(a % 2, [a, b]); np.isin(a, b); np.union1d(a, b)
+np.intersect1d(a, b); np.setdiff1d(a, b); np.bincount(abs(a).ravel().astype(int)); np.clip(a, -1, 1); np.tril(a)
+np.select([a > 0, a < 0], [a, -a], 7); np.digitize(a, [0, 2]); np.interp(b % 4, [0, 4], [0, 4])
+np.histogram(a, [-100, 0, 1, 100])[0]; np.full_like(a, 3); np.arange(a.size).reshape(a.shape)
+np.indices(a.shape)[0]; np.logical_xor(a, b); np.nan_to_num(a); np.gradient(a * 2.0, axis=0)
+np.convolve(a[0], b[0]) % 100; np.vander(a[0] % 3, 3); np.lexsort((a.ravel(), a.ravel()[::-1]))
+np.meshgrid(a[0], b[0])[1]; np.packbits(a > 0); np.apply_along_axis(np.sort, 0, a)"""
+EFFECTS = """a += b; a -= 1; a *= 2; a %= 7; a |= 1; a[...] = b; a[0] = 1; a[::2] += 2; a[a < 0] = 0; a[a > 3] -= 3
+a[[0, 0]] += 1; a.sort(axis=0); np.add.at(a, [0, 0], 1); np.put(a, [0, -1], [5, 6]); np.copyto(a, b)
+np.copyto(a, 4, where=a > 1); a.fill(2); a.T[...] -= 1; np.putmask(a, a > 1, b); a[1:] = a[:-1]; a[:] = a[::-1]
+np.fill_diagonal(a, 3); np.add(a, b, out=a); np.negative(a, out=a, where=a > 0); np.cumsum(a, axis=0, out=a)
+a[..., -1] = b[..., 0]; a.flat[0] = 9; np.put_along_axis(a, np.argmax(a, 0, keepdims=True), 0, 0); a.partition(0)
+np.maximum.at(a, 0, b); a -= a.min(axis=0); np.place(a, a > 2, [7, 8])"""
 
 
 def statements(text):
@@ -510,8 +514,8 @@ def run_program(np, program, sources):
 
 @pytest.mark.parametrize("setting", [{}, {"limit": 0}, {"workers": 3, "bulk": 0}])
 @check(max_examples=250)
-@given(arrays(full_shapes, ("float64", "int64", "int32", "bool"), small=True), arrays(full_shapes, ("int64", "float64"), small=True),
-       programs())
+@given(arrays(full_shapes, ("float64", "int64", "int32", "bool"), small=True),
+       arrays(full_shapes, ("int64", "float64"), small=True), programs())
 def test_programs(setting, x, y, program):
     expected, errors = run_program(numpy, program, [x.copy(), y.copy()])
     with configured(**setting):

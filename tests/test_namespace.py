@@ -659,6 +659,7 @@ def test_assertions_of_numpy_testing():
         with pytest.raises(AssertionError):
             compare(x, x + 1)
     np.testing.assert_equal({"x": [x, x]}, {"x": [x, x]})
+    np.testing.assert_equal(np.linalg.slogdet(np.eye(2, dtype="c8")), (1, 0))
 
 
 def test_elements_as_numpy_scalars():

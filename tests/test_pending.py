@@ -58,6 +58,17 @@ CALLS = """
     np.insert(a, [0, 2], v, axis=0)
     np.isin(i, j)
     np.ix_(j, [0, 1])
+    np.take(a, i * 9 - 20, mode='wrap')
+    np.take(f, i * 9 - 20, 1, mode='clip')
+    np.take(a.T, b, 0, mode='wrap')
+    np.take(f, i.T.astype('u1'), -1, mode='wrap')
+    np.take(s, i, mode='clip')
+    np.take(np.arange(3), i, mode='wrap')
+    [x := a.copy(), np.place(x, b, v)][0]
+    [x := a.copy(), np.place(x.T, i.T, j)][0]
+    [x := a.copy(), np.place(x, b, 2.5)][0]
+    [x := np.zeros(3000, 'c16'), np.place(x, np.arange(3000) % (j[1] + 4) > 2, np.arange(7) + j[0])][0]
+    [x := a.copy(), np.place(x, x, x)][0]
     np.unravel_index(j, (2, 3))
     np.ravel_multi_index((j % 2, j), (2, 4))
     np.packbits(b, 1)
@@ -175,6 +186,23 @@ def test_errors_of_values_come_on_reading(call):
         assert not result.is_ready()
         gate.open()
         assert_same_outcome(outcome(result.asnumpy), expected)
+
+
+@pytest.mark.skipif(numpy.lib.NumpyVersion(numpy.__version__) < "2.4.0", reason="NumPy has no such rule")
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+@pytest.mark.parametrize("text, dtype", [("f.T", "f4"), ("a[:, ::2]", "c8"), ("c", float), ("c.real.round() + 0j", int),
+                                         ("i * 99", "i1"), ("v", int)])
+def test_casts_to_the_same_value(text, dtype):
+    def cast(names):
+        return eval(text, names).astype(dtype, casting="same_value")
+
+    (name,), expected = used_in(text), outcome(lambda: cast(SOURCES))
+    with configured(workers=3), Gate() as gate:
+        result = cast({name: behind(gate.hold(), np.array(SOURCES[name]))})
+        assert not result.is_ready() and result.strides == eval(text, SOURCES).astype(dtype).strides
+        gate.open()
+        assert_same_outcome(outcome(result.asnumpy), expected)
+        assert_same_outcome(outcome(lambda: cast({name: np.array(SOURCES[name])}).asnumpy()), expected)
 
 
 def test_an_error_of_a_draw_is_not_that_of_the_next():

@@ -5,6 +5,7 @@ import pickle
 
 import numpy
 import pytest
+from compare import assert_same_outcome, outcome
 from engines import configured
 
 import dflow
@@ -231,3 +232,95 @@ def test_random_integers_is_deprecated():
         assert drawn.min() == 1 and drawn.max() == 5
         with pytest.warns(DeprecationWarning):
             assert 2 <= module.random.random_integers(2, 3) <= 3
+
+
+def some_draws(g):
+    return [g.random(), g.normal(size=3).tolist(), g.wald(1, 2, 9).tolist(), g.permutation(99).tolist(),
+            g.zipf(3, LARGE).sum().item(), g.integers(0, 1 << 40, LARGE).sum().item(), g.spawn(1)[0].random()]
+
+
+def test_jumped_streams():
+    """Others each, the same for any number of workers; jumps add up."""
+    make = np.random.Generator
+    drawn = {}
+    for workers in (1, 3):
+        with configured(workers=workers):
+            bits = np.random.default_rng(5).bit_generator
+            for jumps in (-1, 0, 1, 2, 1 << 30):
+                found = some_draws(make(bits.jumped(jumps)))
+                assert drawn.setdefault(jumps, found) == found
+            assert drawn[2] == some_draws(make(bits.jumped().jumped()))
+            assert drawn[0] == some_draws(make(bits.jumped().jumped(-1))) == some_draws(np.random.default_rng(5))
+    for parts in zip(*drawn.values()):
+        assert len(set(map(str, parts))) == len(parts)
+
+
+def test_advanced_streams():
+    g, other = np.random.default_rng(5), np.random.default_rng(5)
+    skipped = [g.normal(size=3).tolist() for _ in range(4)]
+    bits = other.bit_generator
+    assert bits.advance(3) is bits and other.normal(size=3).tolist() == skipped[3]
+    bits.advance(-4)
+    assert other.normal(size=3).tolist() == skipped[0]
+    first, moved = (some_draws(np.random.Generator(np.random.default_rng(5).bit_generator.advance(n).advance(-3)))
+                    for n in (3, 4))
+    assert first == some_draws(np.random.default_rng(5)) and all(x != y for x, y in zip(first[:-1], moved))
+
+
+@pytest.mark.parametrize("call", ["advance(2.5)", "advance('a')", "advance(None)", "advance([1])", "jumped(2.5)",
+                                  "jumped(None)", "jumped([1])"])
+def test_moves_that_are_refused(call):
+    assert_same_outcome(*(outcome(lambda module=module: eval(f"bits.{call}", {
+        "bits": module.random.Generator(module.random.Philox(5)).bit_generator})) for module in (np, numpy)))
+
+
+def test_states_of_numpy_s_bit_generators():
+    """One that was moved, set or made from a state is no longer its seed's."""
+    def drawn(make):
+        found = [np.random.default_rng(make()).random() for _ in range(2)]
+        assert found[0] == found[1]
+        return found[0]
+
+    def used():
+        bits = numpy.random.SFC64(5)
+        bits.random_raw(3)
+        return bits
+
+    r = numpy.random
+    makers = (lambda: r.PCG64(5), lambda: r.PCG64(5).jumped(), lambda: r.PCG64(5).advance(7), lambda: r.Philox(key=5),
+              used, lambda: np.random.MT19937(5).jumped(2), lambda: np.random.RandomState(5), lambda: r.RandomState(6))
+    assert len(set(map(drawn, makers))) == len(makers) and drawn(makers[0]) == np.random.default_rng(5).random()
+
+
+def test_users_of_a_bit_generator_share_its_stream():
+    g, start = np.random.default_rng(5), np.random.default_rng(5).bit_generator.state
+    expected = [g.random(), g.random(), g.poisson(3), g.zipf(3)]
+    g.bit_generator.state = start
+    other = np.random.Generator(g.bit_generator)
+    assert [other.random(), g.random(), np.random.default_rng(g.bit_generator).poisson(3), other.zipf(3)] == expected
+    copies = copy.deepcopy(g.bit_generator), pickle.loads(pickle.dumps(g.bit_generator))
+    assert copies[0].state == copies[1].state == g.bit_generator.state
+    theirs = numpy.random.Generator(g.bit_generator)                # draws by code of NumPy's
+    assert theirs.random() != theirs.random()
+
+
+def test_the_module_s_bit_generator():
+    before = np.random.get_bit_generator().state
+    try:
+        expected = some_draws(np.random.default_rng(5))[:2]
+        for source in (np.random.default_rng(5).bit_generator, np.random.PCG64(5)):
+            np.random.set_bit_generator(source)
+            assert [np.random.random(), np.random.normal(size=3).tolist()] == expected
+        np.random.seed(3)
+        np.random.Generator(np.random.get_bit_generator()).random()
+        after = np.random.random()
+        np.random.seed(3)
+        assert [np.random.random(), np.random.random()][1] == after
+        for wrong in (5, None, numpy.random.default_rng(3)):    # NumPy forgets its own before it refuses these
+            with pytest.raises(AttributeError, match="has no attribute 'capsule'"):
+                np.random.set_bit_generator(wrong)
+        with pytest.raises(ValueError, match="Invalid bit generator. The bit generator must be instantized."):
+            np.random.set_bit_generator(numpy.random.PCG64)
+    finally:
+        np.random.set_bit_generator(np.random.default_rng(5).bit_generator)
+        np.random.get_bit_generator().state = before

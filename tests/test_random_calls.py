@@ -155,3 +155,25 @@ def test_outputs_that_are_no_arrays(out):
         np.random.default_rng(5).standard_gamma(1.0, out=out)
     with pytest.raises(TypeError, match="^out must be an array, not "):
         np.random.default_rng(5).standard_exponential(3, out=out)
+
+
+@pytest.mark.parametrize("kind", [TypeError, ValueError, IndexError, AttributeError, OverflowError])
+def test_no_error_of_our_own_is_lost(kind, monkeypatch):
+    """Where NumPy would draw, ours is raised; where NumPy refuses, it is the cause of NumPy's."""
+    def fail(*_args, **_keywords):
+        raise kind("our own")
+
+    monkeypatch.setattr("dflow.ops.random.drawn_shape", fail)
+    monkeypatch.setattr("dflow.ops.legacy.drawn_shape", fail)
+    for stream in (np.random, np.random.default_rng(5), np.random.RandomState(5)):
+        with pytest.raises(kind, match="^our own$"):
+            stream.poisson(np.ones(3))
+        with pytest.raises(ValueError, match="lam < 0") as caught:
+            stream.poisson(-np.ones(3))
+        assert type(caught.value.__cause__) is kind
+
+
+def test_an_error_that_is_numpy_s_too_is_raised_once():
+    with pytest.raises(ValueError, match="scale < 0") as caught:
+        np.random.default_rng(5).normal(0, -1)
+    assert caught.value.__cause__ is None

@@ -73,6 +73,15 @@ def test_masks_of_reductions(text):
                           for module in (np, numpy)))
 
 
+@pytest.mark.parametrize("mode", ["edge", "mean", "reflect", "wrap"])
+def test_an_empty_axis_is_not_padded(mode):
+    """At the call: nobody reads what it would give."""
+    for x in (np.zeros((3, 0)), np.zeros(0)):
+        with pytest.raises(ValueError, match="can't extend empty axis"):
+            np.pad(x, 1, mode)
+    assert np.pad(np.zeros((3, 0)), ((1, 1), (0, 0)), mode).shape == (5, 0)
+
+
 @pytest.mark.parametrize("values", ["np.ones(3, 'c8')", "np.ones(3)", "np.ones(1)", "np.array(2.0)",
     "np.ones(3)[0]", "2.5", "[2.5]",
                                     "np.ones(3, 'i1')", "[1 << 200]"])

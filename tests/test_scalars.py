@@ -193,6 +193,20 @@ def test_results_without_axes_are_values(text, n):
     assert result == expected and other == expected + 1
 
 
+METHODS = """x[0].astype('f4') | x[0].astype(float, copy=False) | x.sum().view() | x.sum().view(int) | x[0].copy()
+    x.max().T | x[0].transpose() | x[0].reshape(()) | x[0].astype(int, 'F') | x[0].squeeze() | x[0].round()"""
+
+
+@pytest.mark.parametrize("text", [text.strip() for line in METHODS.splitlines() for text in line.split("|")])
+def test_methods_of_values_give_values(text):
+    """So that `b = a = x.sum().astype(int); b += 1` leaves a alone."""
+    expected = eval(text, {"x": numpy.arange(3.0)})
+    other = result = eval(text, {"x": np.arange(3.0)})
+    assert np.isscalar(result) and numpy.isscalar(expected) and result.dtype == expected.dtype
+    other += 1
+    assert result == expected and other == expected + 1
+
+
 @pytest.mark.parametrize("mode", ["constant", "edge", "mean", "wrap"])
 def test_padding_keeps_the_order_of_memory(mode):
     for order in "CF":

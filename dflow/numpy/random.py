@@ -14,7 +14,7 @@ _SEEDS = ("SeedSequence", "BitGenerator", "MT19937", "PCG64", "PCG64DXSM", "Phil
 
 
 def __getattr__(name):
-    """What seeds a generator: NumPy's own, looked up when it is used. Only the seed of a bit generator counts here."""
+    """What seeds a generator: NumPy's own, looked up when it is used. Bit generators count for their seed or state."""
     if name not in _SEEDS:
         raise AttributeError(f"module 'dflow.numpy.random' has no attribute {name!r}")
     return getattr(importlib.import_module("numpy.random"), name)

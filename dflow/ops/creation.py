@@ -381,6 +381,8 @@ def pad(array, pad_width, mode="constant", **kwargs):
         return call(numpy.pad, (a, pad_width, mode), kwargs)
     kwargs = unwrap(kwargs)
     like = numpy.pad(stand_in(a, tuple(min(n, 1) for n in a.shape)), 0, mode, **kwargs)     # or its errors
+    if not a.size:
+        numpy.pad(stand_in(a), width, mode, **kwargs)           # an axis that cannot be extended
     shape = tuple(n + before + after for n, (before, after) in zip(a.shape, width))
     result = task(numpy.pad, a, pad_width=width or 0, mode=mode, shape=shape, dtype=like.dtype, **kwargs)
     return result.copy("F") if a.flags.fnc else result

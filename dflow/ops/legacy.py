@@ -100,6 +100,7 @@ class RandomState:
 
     @property
     def _bit_generator(self):
+        self._turn.wait_to_read()
         return self._older._bit_generator
 
     def _now(self, name, *args, **keywords):
@@ -212,11 +213,7 @@ def _for_trial(_self):
     return Older(0)
 
 
-def _accepted(self, name, args, keywords):
-    return self._now(name, *args, **keywords)
-
-
 _methods()
 refusing(RandomState, [*_DRAWS, *_KNOWN, *_WAITING, "rand", "randn", "random_integers", "shuffle"],
-         _for_trial, _accepted)
+         _for_trial)
 add_row("RandomState", RandomState, module="numpy.random")

@@ -10,6 +10,7 @@ size, or for all where parameters are arrays.
 """
 
 import functools
+import hashlib
 import math
 import operator
 import warnings
@@ -26,12 +27,13 @@ from dflow._kernels import dtypes
 from dflow._random import KERNELS, Counter
 from dflow._small import LATER, as_scalar, at_once, or_else
 from dflow.ops.creation import arange
-from dflow.ops.fallback import any_of_ours, arrays_in, checked, plain, seen, stand_in, task, unwrap, wrap
+from dflow.ops.fallback import any_of_ours, arrays_in, checked, plain, seen, stand_in, task, unwrap
 from dflow.ops.table import add_row
 from dflow.ops.warn import called
 
 SMALL = 4096                # of NumPy's generators, draws below this come at once
 BLOCK = 1 << 18             # elements that one host task fills: some milliseconds
+GOLDEN = 0x9E3779B97F4A7C15
 
 FLOAT = numpy.dtype(float)
 INTEGER = numpy.dtype(int)
@@ -102,12 +104,20 @@ def _check_span(x):
     return x
 
 
+def _parameter(x):
+    """An array of numbers; a None among others is nan, as NumPy reads it."""
+    if not isinstance(x, ndarray):
+        x = numpy.asarray(x)
+        x = as_array(x.astype(float) if x.dtype == object and x.ndim else x)
+    return x
+
+
 def _scale(x):
     """A scale that is not negative: a number or an array."""
     if _is_number(x):
         _check_scale(numpy.float64(x))
         return x
-    return checked(_check_scale, as_array(x))
+    return checked(_check_scale, _parameter(x))
 
 
 def common_shape(*parameters):
@@ -133,7 +143,6 @@ def older(generator):
 
 
 REFUSALS = (TypeError, ValueError, LookupError, AttributeError, OverflowError)
-WRITERS = frozenset(("shuffle", "seed", "set_state", "get_state", "spawn"))      # whose result is not what they are for
 BEFORE_OUT = {"random": 2, "standard_normal": 2, "standard_gamma": 3, "standard_exponential": 3}
 
 
@@ -148,10 +157,10 @@ def _twin(x, name):
     return twin
 
 
-def last_word(name, theirs, accepted):
-    """What a method of that name does when it fails: NumPy's method decides, which may raise another error, or none.
+def last_word(name, theirs):
+    """What a method of that name does when it fails: it raises NumPy's error. Where NumPy has none, its own.
 
-    theirs(self): an instance of NumPy's class, to try; accepted(self, name, args, keywords): what NumPy's would return.
+    theirs(self): an instance of NumPy's class, to try.
     """
 
     def decide(error, self, args, keywords):
@@ -165,22 +174,18 @@ def last_word(name, theirs, accepted):
         try:
             method(*(_twin(x, name) for x in args), **{key: _twin(x, name) for key, x in keywords.items()})
         except Exception as refusal:
-            raise refusal from None
-        if name in WRITERS or keywords.get("out") is not None or len(args) > BEFORE_OUT.get(name, len(args)):
-            raise error
-        result = accepted(self, name, args, keywords)
-        if isinstance(result, (numpy.ndarray, numpy.generic)):      # not numbers
-            raise error
-        return result
+            if type(refusal) is not type(error) or str(refusal) != str(error):
+                raise refusal from error
+        raise error
 
     return decide
 
 
-def refusing(kind, names, theirs, accepted):
+def refusing(kind, names, theirs):
     """Those methods of a class raise what NumPy's raise."""
     for name in names:
         method = getattr(kind, name)
-        setattr(kind, name, or_else(method, last_word(method.__name__, theirs, accepted), REFUSALS))
+        setattr(kind, name, or_else(method, last_word(method.__name__, theirs), REFUSALS))
 
 
 def _comparable(state):
@@ -188,6 +193,21 @@ def _comparable(state):
     if isinstance(state, dict):
         return {key: _comparable(x) for key, x in state.items()}
     return state.tolist() if isinstance(state, numpy.ndarray) else state
+
+
+def _seed_of(bits):
+    """The seed of a bit generator of NumPy's, if it is as its seed made it; else one made from its state."""
+    seed, state = bits.seed_seq, _comparable(bits.state)
+    if isinstance(seed, numpy.random.SeedSequence) and state == _comparable(type(bits)(seed).state):
+        return seed
+    return numpy.random.SeedSequence(int.from_bytes(hashlib.sha256(repr(state).encode()).digest()))
+
+
+def _ahead(state, step, small):
+    """The state of a stream that has given `step` draws and blocks more; small: of its generator of NumPy's."""
+    *key, draw = state["counter"]
+    return {**state, "small": _comparable(small.state), "counter": (*key, (draw + step) % (1 << 64)),
+            "blocks": (state["blocks"] + step) % (1 << 64)}
 
 
 def _payload(generator, fill, part):
@@ -212,8 +232,13 @@ class Stream:
         if isinstance(seed, Stream):
             seed = seed._seed
         if not isinstance(seed, type):
-            for name in ("bit_generator", "_bit_generator", "seed_seq"):    # of a Generator or RandomState of NumPy's
+            for name in ("bit_generator", "_bit_generator"):    # of a Generator or RandomState of NumPy's
                 seed = getattr(seed, name, seed)
+            if isinstance(seed, Bits):
+                self.__dict__ = seed._stream.__dict__           # one stream, whoever draws from it
+                return
+            if hasattr(seed, "seed_seq"):
+                seed = _seed_of(seed)
         if not isinstance(seed, SeedSequence):
             seed = SeedSequence(unwrap(seed))
         self._seed = seed
@@ -326,7 +351,7 @@ class Stream:
         code = DOUBLE if dtype is FLOAT else _float_code(dtype, name)
         if _is_number(offset) and _is_number(scale):
             return self._counter.draw(kernels[code], code, size, offset, scale)
-        offset, scale = as_array(offset), as_array(scale)
+        offset, scale = _parameter(offset), _parameter(scale)
         if "c" in (offset.dtype.kind, scale.dtype.kind):
             raise TypeError("parameters are real")
         shape = drawn_shape(size, numpy.broadcast_shapes(offset.shape, scale.shape))
@@ -379,6 +404,7 @@ class Stream:
 
     def choice(self, a, size=None, replace=True, p=None, axis=0, shuffle=True):
         """Random elements of a 1-d array, or of range(a); `p`: their probabilities, its errors may come on reading."""
+        a = plain(a)[()] if isinstance(a, ndarray) and a.ndim == 0 else a
         source = a if isinstance(a, ndarray) or numpy.ndim(a) == 0 else as_array(a)
         if not isinstance(source, (ndarray, int, numpy.integer)):
             raise ValueError("a must be a sequence or an integer")
@@ -643,13 +669,34 @@ def _check_permuted(x, out):
 
 
 class Bits:
-    """The source of a Generator: its state, to keep and set, and the seed behind it."""
+    """The source of a Generator: its state, to keep, set and move, and the seed behind it. Its users share a stream."""
 
     def __init__(self, stream):
         self._stream = stream
-        self.seed_seq = stream._seed
-        self.spawn = stream._small.bit_generator.spawn
-        self.random_raw = stream._small.bit_generator.random_raw
+
+    def __getattr__(self, name):
+        if name not in ("capsule", "cffi", "ctypes", "lock", "random_raw", "spawn"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self._stream._small.bit_generator, name)
+
+    @property
+    def seed_seq(self):
+        return self._stream._seed
+
+    def advance(self, delta):
+        """Leave out so many draws, of any size; below 0: go back. Of NumPy's generator in it, so many steps."""
+        small = self._stream._small.bit_generator
+        self._stream.set_state(_ahead(self._stream.get_state(), delta, small.advance(delta)))
+        return self
+
+    def jumped(self, jumps=1):
+        """Another, as far ahead as any number of jumps allows: by parts of 2^64 in the golden ratio."""
+        state = self._stream.get_state()
+        small = self._stream._small.bit_generator.jumped(jumps)
+        state = _ahead(state, jumps * GOLDEN, small)
+        spawned = state["seed"]["n_children_spawned"] + jumps * (GOLDEN >> 32)
+        state["seed"]["n_children_spawned"] = spawned % (1 << 32)
+        return Bits(_restored(type(self._stream), state))
 
     @property
     def state(self):
@@ -661,13 +708,12 @@ class Bits:
 
 
 class Generator(Stream):
-    """What default_rng returns. Of a bit generator of NumPy's, only the seed counts."""
+    """What default_rng returns. A bit generator of NumPy's counts for its seed, or its state, if that is another."""
 
     def __init__(self, bit_generator):
         if isinstance(bit_generator, type):
             raise ValueError("Invalid bit generator. The bit generator must be instantiated.")
-        if not isinstance(bit_generator, Bits):
-            _ = bit_generator.capsule               # or it is none: AttributeError
+        _ = bit_generator.capsule                   # or it is none: AttributeError
         self._start(bit_generator)
 
     def __str__(self):
@@ -787,10 +833,6 @@ class Shared(Stream):
     ranf = sample = random_sample
 
 
-def _accepted(self, name, args, keywords):
-    return wrap(getattr(self._interface(self._small), name)(*unwrap(args), **unwrap(keywords)))
-
-
 def _for_trial(self):
     return numpy.random.RandomState(0) if isinstance(self, Shared) else numpy.random.default_rng(0)
 
@@ -821,15 +863,27 @@ def _function(method, name):
 
 
 def _rows():
-    refusing(Generator, _names(Generator, numpy.random.Generator), _for_trial, _accepted)
-    refusing(Shared, _names(Shared, numpy.random), _for_trial, _accepted)
+    refusing(Generator, _names(Generator, numpy.random.Generator), _for_trial)
+    refusing(Shared, _names(Shared, numpy.random), _for_trial)
     shared = Shared()
     for name in (*_SHARED, *DISTRIBUTIONS, *OTHERS):
         host = name in OTHERS or name == "choice"
         draw = getattr(shared, name)
         draw = _function(draw, name) if name in ("seed", "ranf", "sample") else draw
         add_row(name, draw, kind="host" if host else "kernel", module="numpy.random")
-    for thing in (default_rng, Generator):
+
+    def get_bit_generator():
+        """The source of what the functions of this module draw."""
+        return Bits(shared)
+
+    def set_bit_generator(bitgen):
+        """Let the functions of this module draw from another source: that of a Generator, or one of NumPy's."""
+        if isinstance(bitgen, type):
+            raise ValueError("Invalid bit generator. The bit generator must be instantized.")
+        _ = bitgen.capsule
+        shared._start(bitgen)
+
+    for thing in (default_rng, Generator, get_bit_generator, set_bit_generator):
         add_row(thing.__name__, thing, module="numpy.random")
 
 

@@ -239,18 +239,15 @@ def _safe_values(values, dtype):
 @op("a, b, [1, 2]", "a, [1, 0], 1", "[1], [True], [1]", "v, [1, 0, 1, 1], []", "v, [0, 0, 0, 0], []", "s, True, [3]",
     "a, b, []", "a, a > 99, []", "[1], [1], 2", "a, b[0], 1", "i, b, v", small=SMALL, writes=True)
 def place(arr, mask, vals):
-    """Set the elements under a mask to successive values, repeated as needed. Waits for the mask."""
+    """Set the elements under a mask to successive values, repeated as needed. Waits for the mask without values."""
     if not isinstance(arr, ndarray):
         raise TypeError(f"place() argument 1 must be numpy.ndarray, not {type(arr).__name__}")
     mask, values = as_array(mask), _safe_values(vals, arr.dtype).ravel()
     if mask.size != arr.size:
         raise ValueError("place: mask and data must be the same size")
-    mask = mask.reshape(arr.shape).astype(bool, copy=False)
-    count = int(_order.count_nonzero(mask))
-    if count and not values.size:
+    if not values.size and mask.any():
         raise ValueError("Cannot insert from an empty array!")
-    if count:
-        arr[mask] = _repeated(values, count)
+    _index.place(arr, mask, values)
 
 
 @op("a, b, [1, 2]", "a, b, []", "a, b, a + 1", "[1], [1], 2", "a, b[0], 1", "a, b.ravel(), v",

@@ -3,11 +3,11 @@
 import os
 
 import dflow._openblas  # noqa: F401, I001  # before what imports NumPy
-from dflow import _graph, _operators, _views
+from dflow import _graph, _operators, _subscript
 
 _graph.configure(os.path.dirname(os.path.abspath(__file__)) + os.sep)
 _operators.connect_operators()
-_views.connect_indexing()
+_subscript.connect_indexing()
 
 from dflow import engine  # noqa: E402
 from dflow._array import ndarray  # noqa: E402

@@ -17,6 +17,7 @@ from dflow._launch cimport Operand, Core, MAXDIMS, fill_constant, launch
 from dflow._kernels cimport (
     Scalar, BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, numpy_array, write_scalar, is_complex, is_integer)
 from dflow._array cimport *
+from dflow._subscript cimport advanced_get, advanced_set, base_index
 from dflow._views cimport *
 from dflow._out import give
 from dflow._small import bare

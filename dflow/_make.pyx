@@ -11,8 +11,8 @@ from dflow._array cimport *
 from dflow._quick cimport allocated
 from dflow._foreign cimport foreign, foreign_like
 from dflow._shape cimport parse_shape, check_dimensions
-from dflow._views cimport fill_with, may_not_fit, number_of
 from dflow._views import known_order
+from dflow._subscript cimport fill_with, may_not_fit, number_of
 from dflow._array import set_hook
 
 cdef extern from "Python.h":

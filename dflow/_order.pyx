@@ -12,7 +12,8 @@ from dflow._kernels cimport (
 from dflow._array cimport *
 from dflow._shape cimport normalize_axis
 from dflow._quick cimport allocated, count_bytes, count_true, quick_ready, same_shape
-from dflow._views cimport base_index, c_axis
+from dflow._subscript cimport base_index
+from dflow._views cimport c_axis
 from dflow._views import sliding_windows
 from dflow._array import set_hook
 from dflow._out import fill_numpy, give

@@ -25,7 +25,7 @@ def pytest_report_header():
 
 
 def pytest_collection_finish():
-    """What pytest has made by now stays: `check_clean` need not look through it, which took a fifth of the tests' time."""
+    """What pytest has made by now stays: `check_clean` need not look through it, which took a fifth of all time."""
     gc.collect()
     gc.freeze()
 

@@ -19,7 +19,7 @@ LAYERS = [
     ["ops", "engine", "devices", "profiler"],
     ["_index", "_make", "_operators", "_order"],
     ["_ufunc"],
-    ["_quick", "_views", "_random", "_host", "_small", "_out"],
+    ["_quick", "_subscript", "_views", "_random", "_host", "_small", "_out"],
     ["_share", "_foreign"],
     ["_array"],
     ["_shape", "_signature"],

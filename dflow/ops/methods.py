@@ -10,8 +10,9 @@ from dflow._foreign import foreign
 from dflow._host import host
 from dflow._share import apart
 from dflow._small import bare
+from dflow._subscript import FlatIterator
 from dflow._ufunc import wrap_ufunc
-from dflow._views import FlatIterator, flag_bits, is_scalar
+from dflow._views import flag_bits, is_scalar
 from dflow.ops import fallback
 from dflow.ops.table import TABLE, method
 

@@ -112,9 +112,7 @@ cdef object binary_operator(int op, object a, object b):
     elif op == MATMUL and type(a) is ndarray and type(b) is ndarray:
         p = u.binary[i * NKINDS + j]
         if p != NULL:
-            out = quick_matmul(p, <ndarray>a, <ndarray>b)
-            if out is None:
-                out = queue_matmul(p, <ndarray>a, <ndarray>b)
+            out = product(p, <ndarray>a, <ndarray>b)
             if out is not None:
                 return out
     elif op == MULTIPLY and (type(a) in SEQUENCES or type(b) in SEQUENCES) and repeats(b if type(b) is ndarray else a):

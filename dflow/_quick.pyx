@@ -244,6 +244,11 @@ cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
         fp_event(flags, p.kernel)
     return out
 
+cdef ndarray product(Plan* p, ndarray x, ndarray y):
+    """Of vectors and matrices, now or as a task; None when the long way must be gone."""
+    cdef ndarray out = quick_matmul(p, x, y)
+    return out if out is not None else queue_matmul(p, x, y)
+
 cdef ndarray queue_matmul(Plan* p, ndarray x, ndarray y):
     """The product of vectors and matrices as a task, or wherever launch() puts it; None when the long way must be gone."""
     cdef Core core

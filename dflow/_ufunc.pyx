@@ -708,7 +708,7 @@ cdef inline object quick_call(ufunc u, tuple inputs, object out):
     if p == NULL:
         return None
     if u.numpy is matmul:
-        return quick_matmul(p, <ndarray>inputs[0], <ndarray>inputs[1]) if (
+        return product(p, <ndarray>inputs[0], <ndarray>inputs[1]) if (
             type(inputs[0]) is ndarray and type(inputs[1]) is ndarray) else None
     if u.core is not None and out is None and u.numpy in PRODUCTS:
         quick = at_once(u.numpy, inputs, None, SMALL)

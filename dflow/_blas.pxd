@@ -15,6 +15,8 @@ cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp s
 cdef void product_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil
 cdef int guard_blas(Kernel* k, object ufunc) except -1                       # of NumPy's linear algebra: one thread each
 cdef int find_numpy_blas() except -1                                       # GIL; for a kernel that will enter it
-cdef void enter_numpy_blas(bint alone) noexcept nogil
+cdef void try_blas() noexcept nogil                                         # from here on this thread does not wait to enter
+cdef bint blas_refused() noexcept nogil                                     # whether it was refused since; it waits again
+cdef bint enter_numpy_blas(bint alone) noexcept nogil                       # False: refused
 cdef void leave_numpy_blas(bint alone) noexcept nogil
 cdef void blas_after_fork() noexcept

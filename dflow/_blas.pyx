@@ -15,6 +15,7 @@ from libc.limits cimport INT_MAX
 from libc.math cimport sqrt
 from libc.stdlib cimport calloc
 from libc.string cimport memcpy
+from dflow._graph cimport BLAS
 from dflow._memory cimport spin_lock, spin_unlock
 from dflow._openblas import environment
 from dflow._scipy import extension, linked
@@ -31,7 +32,15 @@ cdef extern from "<pthread.h>" nogil:
     int pthread_rwlock_init(pthread_rwlock_t*, void*)
     int pthread_rwlock_rdlock(pthread_rwlock_t*)
     int pthread_rwlock_wrlock(pthread_rwlock_t*)
+    int pthread_rwlock_tryrdlock(pthread_rwlock_t*)
+    int pthread_rwlock_trywrlock(pthread_rwlock_t*)
     int pthread_rwlock_unlock(pthread_rwlock_t*)
+
+cdef extern from *:
+    """
+    static __thread int patience;
+    """
+    int patience
 
 cdef extern from "<dlfcn.h>" nogil:
     ctypedef struct Dl_info:
@@ -182,16 +191,38 @@ cdef int find_numpy_blas() except -1:
         _find_threads(&numpy_blas, ctypes.CDLL(np.linalg._umath_linalg.__file__))
     return 0
 
-cdef void enter_numpy_blas(bint alone) noexcept nogil:
+cdef enum Patience:             # of a thread, before NumPy's BLAS
+    WAITS
+    TRIES                       # it holds the GIL, which whoever is inside may need to get out
+    REFUSED                     # it has tried in vain, and its loop has done nothing, or not all
+
+cdef void try_blas() noexcept nogil:
+    global patience
+    patience = TRIES
+
+cdef bint blas_refused() noexcept nogil:
+    global patience
+    cdef bint refused = patience == REFUSED
+    patience = WAITS
+    return refused
+
+cdef bint enter_numpy_blas(bint alone) noexcept nogil:
     """NumPy's BLAS: for many callers that have one thread each, or alone, for one that has all of them.
 
     Which of both must not depend on what else runs, for the last bits do on the threads.
     """
-    if alone:
-        pthread_rwlock_wrlock(&numpy_lock)
-    else:
-        pthread_rwlock_rdlock(&numpy_lock)
+    global patience
+    if patience == WAITS:
+        if alone:
+            pthread_rwlock_wrlock(&numpy_lock)
+        else:
+            pthread_rwlock_rdlock(&numpy_lock)
+    elif patience == REFUSED or (pthread_rwlock_trywrlock(&numpy_lock) if alone else pthread_rwlock_tryrdlock(&numpy_lock)):
+        patience = REFUSED
+        return False
+    if not alone:
         enter(&numpy_blas)
+    return True
 
 cdef void leave_numpy_blas(bint alone) noexcept nogil:
     if not alone:
@@ -333,8 +364,8 @@ cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp s
 
 cdef inline void numpy_product(Product* w, char** args, intp* dims, intp* steps) noexcept nogil:
     cdef bint threads = dims[1] * dims[2] * dims[3] > ONE_THREAD
-    if threads:
-        enter_numpy_blas(False)
+    if threads and not enter_numpy_blas(False):
+        return
     w.loop(args, dims, steps, w.data)
     if threads:
         leave_numpy_blas(False)
@@ -443,6 +474,7 @@ cdef int guard_blas(Kernel* k, object ufunc) except -1:
     w.columns = 1 if name == "inv" else 2 if name == "solve" else 0
     k.loop = guarded_loop
     k.data = w
+    k.flags |= BLAS
     return 0
 
 cdef void guarded_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
@@ -452,8 +484,8 @@ cdef void guarded_loop(char** args, intp* dims, intp* steps, void* data) noexcep
     cdef int i
     for i in range(w.ndims):
         largest = max(largest, dims[1 + i])
-    if largest > w.small:
-        enter_numpy_blas(alone)
+    if largest > w.small and not enter_numpy_blas(alone):
+        return
     w.loop(args, dims, steps, w.data)
     if largest > w.small:
         leave_numpy_blas(alone)

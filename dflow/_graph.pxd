@@ -47,6 +47,7 @@ cdef enum KernelFlag:
     REDUCES = 128           # its data is a Fold; see _fold.pxd
     ROWS = 256              # may be called for any part of its loop dimension, in any order
     PRODUCT = 512           # of matrices: its core dimensions are (m, n) and (n, p)
+    BLAS = 1024             # may enter NumPy's BLAS, which others may be using: see _blas.pxd
 
 cdef struct Kernel:         # immortal
     loop_t loop

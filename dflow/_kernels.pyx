@@ -11,7 +11,7 @@ from libc.stdint cimport int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, 
 from dflow._blas cimport (
     Product, enter_numpy_blas, find_numpy_blas, guard_blas, leave_numpy_blas, product_loop, product_piece, product_pieces)
 from dflow._fold cimport Fold, total_t, reduce_loop, reduce_initial_loop
-from dflow._graph cimport MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, PARTIAL, REDUCES, ROWS
+from dflow._graph cimport BLAS, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, PARTIAL, REDUCES, ROWS
 
 cnp.import_array()
 cnp.import_umath()
@@ -350,7 +350,7 @@ cdef int use_blas(Kernel* k, int code) except -1:
     w.code = {FLOAT: 0, DOUBLE: 1, CFLOAT: 2, CDOUBLE: 3}[code]
     w.itemsize = itemsizes[code]
     k.loop = product_loop
-    k.flags |= PRODUCT
+    k.flags |= PRODUCT | BLAS
     k.data = w
     k.pieces = product_pieces
     k.piece = product_piece
@@ -361,7 +361,7 @@ cdef Kernel* failing_kernel(Kernel* k, bytes failure) except NULL:
     key = ("failing", <size_t>k, failure)
     cdef Kernel* f = recall(key)
     if f == NULL:
-        f = remember(key, kernel_new(k.name, k.nin, k.nops, k.loop, k.data, INVALID_FAILS | ROWS, k.cost))
+        f = remember(key, kernel_new(k.name, k.nin, k.nops, k.loop, k.data, INVALID_FAILS | ROWS | k.flags & BLAS, k.cost))
         f.failure = failure
     return f
 
@@ -774,8 +774,8 @@ cdef void dot_loop(char** args, intp* dims, intp* steps, void* data) noexcept no
     cdef Sorting* s = <Sorting*>data
     cdef intp i
     cdef bint threads = dims[1] > 10_000        # OpenBLAS's own limit
-    if threads:
-        enter_numpy_blas(False)
+    if threads and not enter_numpy_blas(False):
+        return
     for i in range(dims[0]):
         s.dot(args[0] + i * steps[0], steps[3], args[1] + i * steps[1], steps[4], args[2] + i * steps[2], dims[1], NULL)
     if threads:
@@ -873,8 +873,7 @@ cdef Kernel* argextreme_kernel(int code, bint largest) except NULL:
 cdef Kernel* dot_kernel(int code) except NULL:
     find_numpy_blas()
     cdef Kernel* k = sorting_kernel("dot", code, 0, False, 2, dot_loop, 0.3)
-    if not is_integer(code):
-        k.flags |= REPORTS_FP
+    k.flags |= BLAS if is_integer(code) else BLAS | REPORTS_FP
     return k
 
 # ---- a kernel that sleeps --------------------------------------------------------------------------------------

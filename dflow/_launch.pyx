@@ -4,14 +4,14 @@ import numpy as np
 from cpython.exc cimport PyErr_Occurred
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
-from dflow._blas cimport load_blas, worth_blas
+from dflow._blas cimport blas_refused, load_blas, try_blas, worth_blas
 from dflow._engine cimport submit, try_to_catch_up, would_join, wait_storage, region_ready, settings
 from dflow._fp cimport FP_INVALID, fp_flags, fp_clear, fp_event, read_fp_policy, fp_warn, fp_strict
 from dflow._graph cimport (
-    Kernel, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, Region, storage_allocate,
+    Kernel, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, BLAS, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, Region, storage_allocate,
     task_new, task_operand, task_constant, task_index, task_region, task_dims, task_strides, poison_storage, intp)
 from dflow._group cimport run_kernel
-from dflow._workers cimport inside_host_task
+from dflow._workers cimport inside_host_task, sleep_ns
 
 # ---- launching kernels -----------------------------------------------------------------------------------------
 
@@ -133,10 +133,15 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
         for i in range(nops):
             if ops[i].s != NULL:
                 wait_storage(ops[i].s, NULL if ops[i].flags & FULL else &ops[i].region, ops[i].flags & WRITE, False)
-    if (cost <= (settings.tiny_cost if elementwise else settings.inline_cost) or settings.naive or strict or inside_host_task()) and (
+    while (cost <= (settings.tiny_cost if elementwise else settings.inline_cost) or settings.naive or strict or inside_host_task()) and (
             operands_ready(ops, nops)
             or (cost <= settings.tiny_cost and not (elementwise and would_join(elements, False)) and caught_up(ops, nops))):
-        return run_here(k, ops, nops, ndim, shape, core)
+        if run_here(k, ops, nops, ndim, shape, core):
+            return 0
+        if not (settings.naive or strict or inside_host_task()):
+            break
+        with nogil:                         # until NumPy's BLAS is free
+            sleep_ns(50000)
     return run_later(k, ops, nops, ndim, shape, core)
 
 cdef int copy_out(Kernel* k, Operand* source, int ndim, intp* shape, char* to) except -1:
@@ -156,14 +161,16 @@ cdef int copy_out(Kernel* k, Operand* source, int ndim, intp* shape, char* to) e
         run_here(k, ops, 2, ndim, dims, NULL)
     return 0
 
-cdef int run_here(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1:
+cdef bint run_here(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1:
+    """Run k with the GIL held. False: it would have had to wait for others in NumPy's BLAS, and is to be run again."""
     cdef char* args[256]
     cdef intp dims[MAXDIMS + 70]
     cdef intp steps[1600]
     cdef intp* step = steps
     cdef int i, j, flags
     if ndim * nops > 1400 or nops > 255:
-        return run_later(k, ops, nops, ndim, shape, core)
+        run_later(k, ops, nops, ndim, shape, core)
+        return True
     for i in range(nops):
         if ops[i].s == NULL:
             args[i] = ops[i].constant
@@ -180,21 +187,25 @@ cdef int run_here(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core
         memcpy(dims + ndim, core.dims, core.ndim * sizeof(intp))
         memcpy(step, core.steps, core.nsteps * sizeof(intp))
     settings.inlined += 1
-    if not k.flags & (REPORTS_FP | INVALID_FAILS | MAY_RAISE):
+    if not k.flags & (REPORTS_FP | INVALID_FAILS | MAY_RAISE | BLAS):
         run_kernel(k, args, nops, ndim, dims, steps)
-        return 0
+        return True
     fp_clear()
+    if k.flags & BLAS:
+        try_blas()
     run_kernel(k, args, nops, ndim, dims, steps)
+    if k.flags & BLAS and blas_refused():
+        return False
     if k.flags & MAY_RAISE and PyErr_Occurred():
-        return fail_here(k, ops, nops)
+        fail_here(k, ops, nops)
+        return True
     flags = fp_flags()
     if flags:
-        if k.flags & INVALID_FAILS:
-            if flags & FP_INVALID:
-                return fail_here(k, ops, nops)
-            return 0
-        fp_event(flags, k)
-    return 0
+        if not k.flags & INVALID_FAILS:
+            fp_event(flags, k)
+        elif flags & FP_INVALID:
+            fail_here(k, ops, nops)
+    return True
 
 cdef int fail_here(Kernel* k, Operand* ops, int nops) except -1:
     """The kernel failed in its caller: its outputs carry the error, as they would had it been a task."""

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport uint8_t
 from libc.string cimport memchr, memcpy, memset
+from dflow._blas cimport blas_refused, try_blas
 from dflow._engine cimport try_to_catch_up, would_join, settings
 from dflow._fold cimport fold
 from dflow._fp cimport fp_flags, fp_clear, fp_event
@@ -238,7 +239,10 @@ cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
         dims[1] = dims[2]
         steps[3] = steps[4]
         steps[4] = steps[5]
+    try_blas()
     k.loop(args, dims, steps, k.data)
+    if blas_refused():
+        return None
     flags = fp_flags()
     if flags:
         fp_event(flags, p.kernel)

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import numpy
 import pytest
@@ -289,6 +290,40 @@ print(repr((used() - before, time.process_time_ns() - start)))
 def test_the_threads_of_numpys_blas_stay_out_of_vector_products():
     (theirs, all_of_us), _ = run(ASIDE)
     assert theirs < all_of_us / 20
+
+
+def test_nobody_waits_with_the_gil_for_numpys_blas():
+    """Whoever has it for himself may need the GIL to get out."""
+    x, m, v = np.array(draw((1400, 1400), "float64")), draw((100, 100), "float64"), draw((100,), "float64", 1)
+    a, b, long = np.array(m), np.array(v), np.ones(20_000)
+    with configured(workers=2):
+        a @ b, long @ long, np.linalg.solve(a, b)       # from the second time on, they know the way
+        dflow.waitall()
+        values = np.linalg.svd(x)[1]
+        time.sleep(0.05)                                # a worker has begun
+        start = time.monotonic()
+        products = a @ b, long @ long, np.linalg.solve(a, b)
+        taken = time.monotonic() - start
+        in_task = dflow.submit(lambda a, b: float((a @ b).sum()), a, b)
+        values.wait_to_read()
+        assert taken < time.monotonic() - start - taken
+        assert_near(products[0], m @ v, 100)
+        assert float(products[1]) == 20_000
+        assert numpy.allclose(products[2].asnumpy(), numpy.linalg.solve(m, v))
+        assert numpy.isclose(in_task.result(), (m @ v).sum())
+
+
+def test_what_must_run_at_once_waits_for_numpys_blas_without_the_gil():
+    x, m, v = np.array(draw((1400, 1400), "float64")), draw((100, 100), "float64"), draw((100,), "float64", 1)
+    a, b = np.array(m), np.array(v)
+    with configured(workers=2):
+        values = np.linalg.svd(x)[1]
+        time.sleep(0.1)
+        with np.errstate(invalid="raise"):
+            assert_near(a @ b, m @ v, 100)
+            with pytest.raises(FloatingPointError):
+                a @ np.full(100, numpy.inf)
+        assert values.asnumpy()[0] > 0
 
 
 def test_a_count_that_the_user_set_stays(loaded):

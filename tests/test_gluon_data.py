@@ -202,6 +202,39 @@ def test_arrays_are_gathered_as_their_samples_would_be_stacked():
     assert [[x.dtype for x in batch] for batch in gathered] == [[x.dtype for x in batch] for batch in stacked]
 
 
+class Halved(transforms.ToTensor):
+    def forward(self, x):
+        assert x.ndim == 3                      # it knows of no batches
+        return super().forward(x) / 2
+
+
+@pytest.mark.parametrize("transform, images", [
+    (transforms.ToTensor(), [IMAGE] * 5),
+    (transforms.Compose([transforms.ToTensor(), transforms.Normalize((1, 2, 3), 4)]), [IMAGE] * 5),
+    (Halved(), [IMAGE] * 5), (transforms.Compose([Halved()]), [IMAGE] * 5),
+    (transforms.Cast(), [IMAGE[0]] * 5), (transforms.ToTensor(), [[IMAGE, IMAGE]] * 5),
+])
+def test_batches_are_transformed_as_their_samples_would_be(transform, images):
+    images, labels = RNG.permutation(numpy.array(images), axis=-2), numpy.arange(5)
+    for dataset in (data.SimpleDataset(images).transform(transform),
+                    data.ArrayDataset(images, labels).transform_first(transform),
+                    data.ArrayDataset(images, labels).transform(transform)):
+        at_once = data.DataLoader(dataset, 3)
+        one_by_one = data.DataLoader(dataset, 3, batchify_fn=lambda rows: batchify.Stack()(rows))
+        for found, expected in zip(at_once, one_by_one, strict=True):
+            if not isinstance(found, list):
+                found, expected = [found], [expected]
+            for x, y in zip(found, expected, strict=True):
+                assert x.dtype == y.dtype
+                numpy.testing.assert_array_equal(x, y)
+
+
+def test_images_without_channels_are_refused_in_batches_too():
+    with pytest.raises(ValueError, match="3 axes") as caught:
+        list(data.DataLoader(data.SimpleDataset(numpy.stack([IMAGE[..., 0]] * 4)).transform(transforms.ToTensor()), 2))
+    assert caught.value.__notes__ == ["of the sample at index 0"]
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_loader_does_not_wait_for_its_arrays(workers):
     with Gate() as gate:

@@ -15,7 +15,7 @@ __all__ = ["Accuracy", "BinaryAccuracy", "CompositeEvalMetric", "CrossEntropy", 
 
 __getattr__ = missing(__name__, "PCC Torch")
 
-_registry = {}
+_registry: dict[str, type] = {}
 
 
 def register(kind):

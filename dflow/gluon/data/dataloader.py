@@ -91,8 +91,8 @@ class DataLoader:
         if type(self._batchify) is Stack and all(isinstance(index, (int, numpy.integer)) for index in indices):
             try:
                 batch = gather(self._dataset, list(indices))
-            except IndexError:
-                batch = None            # said below, with the sample's name
+            except Exception:
+                batch = None            # it is raised below, where the sample is known
             if batch is not None:
                 return batch
         with _draws.of_batch(*seed):

@@ -21,6 +21,12 @@ def gather(data, indices):
     return data._gather(indices) if isinstance(data, Dataset) else None
 
 
+def takes_batches(fn):
+    """Whether fn of an array of stacked images is what it makes of each, stacked: its class, not a base, says so."""
+    method = vars(type(fn)).get("of_batches")
+    return method is not None and method(fn)
+
+
 class Dataset:
     """Base class: `__getitem__(index)` gives a sample, often a tuple, `__len__()` says how many there are.
 
@@ -98,6 +104,14 @@ class _Transformed(Dataset):
         sample = self._dataset[idx]
         return self._fn(*sample) if isinstance(sample, tuple) else self._fn(sample)
 
+    def _gather(self, indices):
+        batch = gather(self._dataset, indices) if takes_batches(self._fn) else None
+        columns = batch if isinstance(batch, list) else [batch]
+        if getattr(columns[0], "ndim", None) != 4:
+            return None
+        made = self._fn(*columns)
+        return list(made) if isinstance(made, tuple) else made
+
 
 class _First:
     """A function of a sample that changes its first element; a class, so that it can be pickled."""
@@ -107,6 +121,9 @@ class _First:
 
     def __call__(self, first, *others):
         return (self._fn(first), *others) if others else self._fn(first)
+
+    def of_batches(self):
+        return takes_batches(self._fn)
 
 
 class SimpleDataset(Dataset):

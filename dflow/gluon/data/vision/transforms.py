@@ -8,7 +8,6 @@ A transform takes further arguments, labels mostly, and returns them as they are
 `Dataset.transform` as well as to `transform_first`.
 """
 
-import functools
 import math
 
 import numpy
@@ -16,6 +15,7 @@ import numpy
 import dflow.numpy as np
 from dflow.gluon._missing import missing
 from dflow.gluon.data import _draws
+from dflow.gluon.data.dataset import takes_batches
 
 __all__ = ["Cast", "CenterCrop", "Compose", "CropResize", "Normalize", "RandomBrightness", "RandomColorJitter",
            "RandomContrast", "RandomCrop", "RandomFlipLeftRight", "RandomFlipTopBottom", "RandomHue", "RandomLighting",
@@ -59,6 +59,9 @@ class Compose:
             sample = tuple(result) if isinstance(result, (tuple, list)) else (result,)
         return sample if len(sample) > 1 else sample[0]
 
+    def of_batches(self):
+        return all(map(takes_batches, self._transforms))
+
 
 class Cast(Transform):
     """All arguments as another dtype."""
@@ -70,13 +73,20 @@ class Cast(Transform):
         cast = tuple(np.asarray(x).astype(self._dtype) for x in args)
         return cast if len(cast) > 1 else cast[0]
 
+    def of_batches(self):
+        return True
+
 
 class ToTensor(Transform):
     """From (height, width, channels) in [0, 255] to float32 of shape (channels, height, width) in [0, 1]."""
 
     def forward(self, x):
         _check_image(x)
-        return np.moveaxis(x.astype(np.float32) / 255, -1, -3)
+        x = x.transpose(2, 0, 1) if x.ndim == 3 else x.transpose(0, 3, 1, 2)
+        return x.astype(np.float32, order="C") / 255
+
+    def of_batches(self):
+        return True
 
 
 class Normalize(Transform):
@@ -88,6 +98,9 @@ class Normalize(Transform):
     def forward(self, x):
         _check_image(x)
         return (x - self._mean) / self._std
+
+    def of_batches(self):
+        return True
 
 
 def _check_image(x):
@@ -113,7 +126,6 @@ def _pair(size):
 # ---- sizes and places
 
 
-@functools.lru_cache(256)
 def _neighbours(length, size):
     """A row of `length` as `size` pixels: for each, those before and after its centre, and the latter's share."""
     place = numpy.clip((numpy.arange(size) + 0.5) * (length / size) - 0.5, 0, length - 1)
@@ -259,19 +271,19 @@ class _RandomFlip(Transform):
 
     def forward(self, x):
         _check_image(x)
-        return np.flip(x, self._axis) if _draws.uniform() < self.p else x
+        return x[self._flipped] if _draws.uniform() < self.p else x
 
 
 class RandomFlipLeftRight(_RandomFlip):
     """Left and right exchanged, with probability p."""
 
-    _axis = -2
+    _flipped = ..., slice(None, None, -1), slice(None)
 
 
 class RandomFlipTopBottom(_RandomFlip):
     """Top and bottom exchanged, with probability p."""
 
-    _axis = -3
+    _flipped = ..., slice(None, None, -1), slice(None), slice(None)
 
 
 # ---- colours

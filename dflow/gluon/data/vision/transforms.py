@@ -291,9 +291,7 @@ class RandomFlipTopBottom(_RandomFlip):
 
 def _grey(x):
     """Each pixel's brightness, with a last axis of length 1."""
-    if x.shape[-1] == 1:
-        return x
-    return (x * GREY).sum(axis=-1, keepdims=True)
+    return x if x.shape[-1] == 1 else (x @ GREY)[..., None]
 
 
 class _RandomColour(Transform):
@@ -348,15 +346,15 @@ class RandomHue(_RandomColour):
     def _change(self, x, factor):
         if x.shape[-1] == 1:
             return x
-        red, green, blue = (x[..., i:i + 1] for i in range(3))
-        high, low = x.max(axis=-1, keepdims=True), x.min(axis=-1, keepdims=True)
+        red, green, blue = (np.ascontiguousarray(x[..., i]) for i in range(3))     # rows of three are slow
+        high, low = np.maximum(np.maximum(red, green), blue), np.minimum(np.minimum(red, green), blue)
         spread = high - low
         hue = np.where(high == red, green - blue,                           # in sixths of the circle, less a multiple
                        np.where(high == green, blue - red + 2 * spread, red - green + 4 * spread))
         hue = hue / np.where(spread > 0, spread, 1) + 6 * factor
-        # Each channel goes from low to high and back over the circle, with its own beginning.
-        turn = (hue + numpy.array([0, 4, 2], numpy.float32)) % 6
-        return low + spread * np.clip(np.abs(turn - 3) - 1, 0, 1)
+        # Each channel goes from high to low and back over the circle, with its own beginning.
+        turns = (hue + begin - 6 * np.floor((hue + begin) / 6) for begin in (0, 4, 2))      # % is slow
+        return np.stack([low + spread * np.clip(np.abs(turn - 3) - 1, 0, 1) for turn in turns], axis=-1)
 
 
 class RandomColorJitter(Transform):

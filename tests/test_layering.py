@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "dflow"
 # A new module takes its place here.
 LAYERS = [
     ["dflow"],  # dflow/__init__.py, which may import everything and is imported by nothing inside
-    ["gluon"],
+    ["gluon", "lr_scheduler"],
     ["autograd", "numpy", "npx", "nd"],
     ["ops", "engine", "devices", "profiler"],
     ["_index", "_make", "_operators", "_order"],

@@ -21,11 +21,10 @@ __all__ = ["Context", "Device", "cond", "cpu", "cpu_pinned", "current_context", 
            "set_np", "waitall", "while_loop"] + list(_rows)
 
 # MXNet's names that are not here.
-_MISSING = frozenset("""bernoulli bfloat16 box_decode box_encode box_iou box_nms cast ctc_loss cpu_shared
-    deformable_convolution dgl_csr_neighbor_uniform_sample from_dlpack from_numpy get_cuda_compute_capability
-    gpu_memory_info image intgemm_fully_connected masked_select modulated_deformable_convolution multibox_detection
-    multibox_prior multibox_target normal_n num_cpus quantize random rnn roi_align roi_pooling rroi_align savez slice
-    smooth_ce stop_gradient sync_batch_norm to_dlpack_for_read to_dlpack_for_write uniform_n""".split())
+_MISSING = frozenset("""bernoulli box_decode box_encode box_iou box_nms cast ctc_loss deformable_convolution from_dlpack
+    from_numpy get_cuda_compute_capability gpu_memory_info image modulated_deformable_convolution multibox_detection
+    multibox_prior multibox_target normal_n random rnn roi_pooling savez slice stop_gradient sync_batch_norm
+    to_dlpack_for_read to_dlpack_for_write uniform_n""".split())
 
 
 def __getattr__(name):

@@ -179,7 +179,7 @@ class Reference:
 
     @staticmethod
     def deconvolution(x, weight, bias=0, kernel=None, stride=1, dilate=1, pad=0, adj=0, target_shape=None, num_filter=1,
-                      num_group=1, no_bias=True, layout=""):
+                      num_group=1, no_bias=False, layout=""):
         if layout.endswith("C"):
             y = Reference.deconvolution(numpy.moveaxis(x, -1, 1), numpy.moveaxis(weight, -1, 1), bias, kernel, stride,
                                         dilate, pad, adj, target_shape, num_filter, num_group)
@@ -406,6 +406,7 @@ batch_dot(d, d)                                     ValueError  matrices that fi
 fully_connected(x, m, num_hidden=4)                 ValueError  weight must have the shape (4, 4), not (3, 4)
 fully_connected(x, m, no_bias=False)                ValueError  bias is missing, and no_bias is False
 fully_connected(x, m, v[:2], no_bias=False)         ValueError  bias must have the shape (3,), not (2,)
+fully_connected(x, m, v)                            ValueError  bias is given, and no_bias is True
 fully_connected(x, w)                               ValueError  weight must have the shape
 convolution(d, d1, kernel=(2, 3), num_filter=2)     ValueError  bias is missing, and no_bias is False
 convolution(d, g4, w, 9, num_filter=4)              ValueError  weight must have the shape
@@ -417,8 +418,8 @@ convolution(x, d1, v, (2, 3))                       ValueError  data must have 3
 convolution(d, d1, v, (2, 3), layout='NWC')         ValueError  layout must be one of None, 'NCHW', 'NHWC', not 'NWC'
 convolution(g, g1, w, 2, num_filter=4, num_group=3) ValueError  num_group must divide the channels 4, and 3 does not
 deconvolution(d, d2, kernel=(2, 3), num_filter=3)   ValueError  weight must have the shape (3, 3, 2, 3)
-deconvolution(d, d2, kernel=(2, 3), num_filter=2, adj=1)  ValueError  adj must be below stride
-deconvolution(d, d2, kernel=(2, 3), num_filter=2, target_shape=99)  ValueError  target_shape must be at most
+deconvolution(d, d2, v[:2], (2, 3), num_filter=2, adj=1)  ValueError  adj must be below stride
+deconvolution(d, d2, v[:2], (2, 3), num_filter=2, target_shape=99)  ValueError  target_shape must be at most
 pooling(d, 9)                                       ValueError  kernel (9, 9) does not fit into data of the shape
 pooling(d, 2, 1, 2)                                 ValueError  pad must be below kernel (2, 2), not (2, 2)
 pooling(d)                                          ValueError  kernel must be 2 numbers
@@ -475,7 +476,7 @@ def test_a_convolution_in_parts(monkeypatch):
     x, w, b = np.array(numbers(5, 3, 9, 7)), np.array(numbers(4, 3, 3, 2)), np.array(numbers(4))
     back = np.array(numbers(3, 4, 3, 2))
     calls = (lambda: npx.convolution(x, w, b, (3, 2), (2, 1), num_filter=4),
-             lambda: npx.deconvolution(x, back, b, (3, 2), (2, 1), num_filter=4, no_bias=False))
+             lambda: npx.deconvolution(x, back, b, (3, 2), (2, 1), num_filter=4))
     whole = [call() for call in calls]
     for limit in (9000, 1):
         monkeypatch.setattr(convolution, "COLUMNS", limit)
@@ -486,6 +487,9 @@ def test_a_convolution_in_parts(monkeypatch):
 def test_dropout():
     npx.seed(7)
     x = np.ones((1000, 40), "f4")
+    same = npx.dropout(x)
+    same += 1
+    assert (x == 1).all()
     y = npx.dropout(x, 0.25, "always")
     assert y.dtype == numpy.float32 and sorted(set(y.ravel().tolist())) == [0, numpy.float32(1 / 0.75)]
     assert abs((y == 0).mean() - 0.25) < 0.02

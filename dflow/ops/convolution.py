@@ -12,16 +12,17 @@ import numpy
 from dflow._array import array as as_array
 from dflow._array import empty
 from dflow._make import full, zeros
+from dflow._views import sliding_windows
 from dflow.ops.elementwise import absolute, add, maximum
 from dflow.ops.linear import matmul
 from dflow.ops.nn import bias_of, check_choice, check_shape, floating
 from dflow.ops.reductions import max as largest
 from dflow.ops.reductions import sum as sum_of
-from dflow.ops.shape import moveaxis, sliding_window_view
+from dflow.ops.shape import moveaxis
 from dflow.ops.table import op
 
 COLUMNS = 1 << 25           # bytes of windows in one product
-FEW = 64                    # elements of a window, up to which pooling goes through them one by one
+FEW = 16                    # elements of a window along an axis, up to which pooling goes through them one by one
 LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 
 
@@ -64,7 +65,7 @@ def _windows(x, kernel, stride, dilate):
     """A view of x with axes for what is inside of each window, at its end."""
     n = len(kernel)
     spans = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilate))
-    view = sliding_window_view(x, spans, tuple(range(2, 2 + n)))
+    view = sliding_windows(x, spans, tuple(range(2, 2 + n)))
     steps = (slice(None, None, s) for s in (*stride, *dilate))
     return view[(slice(None), slice(None), *steps)]
 
@@ -127,7 +128,7 @@ def convolution(data, weight, bias=None, kernel=None, stride=None, dilate=None, 
     weight = as_array(weight)
     weight = moveaxis(weight, -1, 1) if last else weight
     check_shape("weight", weight, (num_filter, channels // num_group, *kernel))
-    bias = None if no_bias else bias_of(bias, num_filter)
+    bias = bias_of(bias, num_filter, no_bias)
     out = tuple(map(_out_length, x.shape[2:], kernel, stride, dilate, pad))
     _check_out(x.shape, kernel, out)
     windows = _windows(_padded(x, pad), kernel, stride, dilate)
@@ -148,14 +149,15 @@ def _product(rows, columns, num_group):
     return matmul(rows[0], columns[0]) if num_group == 1 else matmul(rows, columns)
 
 
-@op("t, t2, v[:2], 3, num_filter=2, no_bias=False", "d, d2, kernel=(2, 3), num_filter=2",
-    "d, d2, v[:2], (2, 3), (2, 3), (1, 2), (1, 0), (1, 2), num_filter=2, no_bias=False",
-    "g, g2, kernel=(2, 2), stride=2, num_filter=4, num_group=2", "c3, c32, kernel=2, num_filter=3, stride=(1, 2, 2)",
-    "d, d2, kernel=(2, 3), num_filter=2, stride=2, target_shape=(9, 8)",
-    "d.transpose(0, 2, 3, 1), d2.transpose(0, 2, 3, 1), kernel=(2, 3), num_filter=2, layout='NHWC'",
-    "d, d2, kernel=(2, 3), num_filter=2, stride=2, adj=(1, 0)", module="npx", close=True)
+@op("t, t2, v[:2], 3, num_filter=2", "d, d2, kernel=(2, 3), num_filter=2, no_bias=True",
+    "d, d2, v[:2], (2, 3), (2, 3), (1, 2), (1, 0), (1, 2), num_filter=2",
+    "g, g2, kernel=(2, 2), stride=2, num_filter=4, num_group=2, no_bias=True",
+    "c3, c32, kernel=2, num_filter=3, stride=(1, 2, 2), no_bias=True",
+    "d, d2, kernel=(2, 3), num_filter=2, stride=2, target_shape=(9, 8), no_bias=True",
+    "d.transpose(0, 2, 3, 1), d2.transpose(0, 2, 3, 1), kernel=(2, 3), num_filter=2, layout='NHWC', no_bias=True",
+    "d, d2, kernel=(2, 3), num_filter=2, stride=2, adj=(1, 0), no_bias=True", module="npx", close=True)
 def deconvolution(data, weight, bias=None, kernel=None, stride=None, dilate=None, pad=None, adj=None, target_shape=None,
-                  num_filter=1, num_group=1, workspace=None, no_bias=True, layout=None):
+                  num_filter=1, num_group=1, workspace=None, no_bias=False, layout=None):
     """The transposed convolution of data (sample, channel, space...) with weights (channel, filter / num_group, ...).
 
     Each element adds its multiple of the kernel to the result, of which `pad` elements are cut off on each side, `adj`
@@ -170,7 +172,7 @@ def deconvolution(data, weight, bias=None, kernel=None, stride=None, dilate=None
     weight = as_array(weight)
     weight = moveaxis(weight, -1, 1) if last else weight
     check_shape("weight", weight, (channels, num_filter // num_group, *kernel))
-    bias = None if no_bias else bias_of(bias, num_filter)
+    bias = bias_of(bias, num_filter, no_bias)
     whole = tuple(s * (size - 1) + d * (k - 1) + 1 for size, k, s, d in zip(x.shape[2:], kernel, stride, dilate))
     pad, adj = _cut(whole, stride, dilate, pad, adj, target_shape)
     out = tuple(size - 2 * p + a for size, p, a in zip(whole, pad, adj))
@@ -219,7 +221,7 @@ def _spread(result, columns, stride, dilate):
     "abs(d), (2, 2), pool_type='lp', p_value=2", "d, (3, 3), 2, pooling_convention='full'",
     "d, (3, 3), 2, 1, 'avg', 'full'", "d, (3, 3), 2, 1, 'avg', 'full', count_include_pad=False",
     "d, global_pool=True", "d, pool_type='avg', global_pool=True", "d, (5, 4), 1, 2, 'avg'", "i.reshape(1, 3, 4), 2",
-    "d.transpose(0, 2, 3, 1), (2, 2), 2, layout='NHWC'", "np.ones((2, 2, 9, 9)), 9", "d, 1",
+    "d.transpose(0, 2, 3, 1), (2, 2), 2, layout='NHWC'", "r.reshape(1, 3, 2, 30), (1, 20), 3", "d, 1",
     module="npx", close=True)
 def pooling(data, kernel=None, stride=None, pad=None, pool_type="max", pooling_convention="valid", global_pool=False,
             p_value=None, count_include_pad=True, layout=None):
@@ -249,8 +251,14 @@ def pooling(data, kernel=None, stride=None, pad=None, pool_type="max", pooling_c
     if pool_type == "lp":
         x = absolute(x) ** p_value
     least = 0 if pool_type != "max" else numpy.iinfo(x.dtype).min if integers else -math.inf
-    windows = _windows(_padded(x, pad, least, extra), kernel, stride, (1,) * n)
-    result = _over_windows(windows, n, *((maximum, largest) if pool_type == "max" else (add, sum_of)))
+    function, reduction = (maximum, largest) if pool_type == "max" else (add, sum_of)
+    if global_pool:
+        result = reduction(x, tuple(range(2, 2 + n)), keepdims=True)
+    else:
+        result = _padded(x, pad, least, extra)
+        for k in range(n):
+            result = _pooled(result, 2 + k, kernel[k], stride[k], function, reduction)
+        result = result.copy() if math.prod(kernel) == 1 else result
     if pool_type == "avg":
         result = result / _counts(x.shape[2:], out, kernel, stride, pad, count_include_pad, x.dtype)
     elif pool_type == "lp":
@@ -258,15 +266,15 @@ def pooling(data, kernel=None, stride=None, pad=None, pool_type="max", pooling_c
     return _in_layout(result, last)
 
 
-def _over_windows(windows, n, function, reduction):
-    """A reduction over the last axes: place by place, which fuses, if there are few."""
-    if math.prod(windows.shape[-n:]) > FEW or not windows.size:
-        return reduction(windows, tuple(range(-n, 0)))
-    first, *places = itertools.product(*map(range, windows.shape[-n:]))
-    result = windows[(..., *first)]
-    for place in places:
-        result = function(result, windows[(..., *place)])
-    return result if places else result.copy()
+def _pooled(x, axis, kernel, stride, function, reduction):
+    """A reduction of windows along one axis: place by place, which fuses, if there are few."""
+    windows = sliding_windows(x, (kernel,), (axis,))[(slice(None),) * axis + (slice(None, None, stride),)]
+    if kernel > FEW:
+        return reduction(windows, -1)
+    result = windows[..., 0]
+    for place in range(1, kernel):
+        result = function(result, windows[..., place])
+    return result
 
 
 def _counts(shape, out, kernel, stride, pad, include_pad, dtype):

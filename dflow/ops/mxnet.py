@@ -81,11 +81,12 @@ def save(file, arr):
     for name, x in named.items():
         if not isinstance(name, str) or not isinstance(x, (ndarray, numpy.ndarray)):
             raise TypeError(f"arr must be arrays, with names that are texts, not {name!r}: {type(x).__name__}")
+    named = {name: numpy.asarray(x) for name, x in named.items()}       # what has failed raises before there is a file
     with zipfile.ZipFile(file, "w") as archive:
         archive.comment = b"" if isinstance(arr, dict) else LIST
         for name, x in named.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as part:
-                numpy.lib.format.write_array(part, numpy.asarray(x), allow_pickle=False)
+                numpy.lib.format.write_array(part, x, allow_pickle=False)
 
 
 def load(file):

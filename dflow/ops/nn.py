@@ -14,7 +14,6 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array import array as as_array
 from dflow._index import where
-from dflow._make import ones_like
 from dflow._ufunc import wrap_ufunc
 from dflow.ops.creation import arange
 from dflow.ops.elementwise import absolute, maximum, minimum
@@ -155,7 +154,7 @@ def uniform(shape, dtype):
 
 @op("x", "x, 0.3", "x, p=0, mode='always'", module="npx")
 def dropout(data, p=0.5, mode="training", axes=None):
-    """Elements set to zero with probability p, the others divided by 1 - p; x itself outside training.
+    """Elements set to zero with probability p, the others divided by 1 - p; a copy of x outside training.
 
     mode "always": in training or not. Along `axes` all elements share one fate.
     """
@@ -164,7 +163,7 @@ def dropout(data, p=0.5, mode="training", axes=None):
         raise ValueError(f"p must be in [0, 1), not {p!r}")
     x = floating(data)
     if p == 0 or mode == "training" and not is_training():
-        return x
+        return x.copy()
     shared = {normalize_axis_index(axis, x.ndim) for axis in axes or ()}
     kept = uniform([1 if k in shared else n for k, n in enumerate(x.shape)], numpy.float32) >= p
     return where(kept, x * (1 / (1 - p)), 0)
@@ -210,25 +209,27 @@ def digamma(data):
 # -- softmax ---------------------------------------------------------------------------------------
 
 def _masked(x, axis, mask):
-    """x less its largest element along an axis, -inf where a mask is false, and the sum of the exponentials.
+    """x less its largest element along an axis, -inf where a mask is false; the exponentials; their sum.
 
     Where the mask keeps nothing, the sum counts as 1, so that nothing is nan.
     """
     if mask is None:
         z = x - largest(x, axis, keepdims=True)
-        return z, sum_of(exp(z), axis, keepdims=True)
+        e = exp(z)
+        return z, e, sum_of(e, axis, keepdims=True)
     x = where(mask, x, -math.inf)
     z = x - maximum(largest(x, axis, keepdims=True), float(numpy.finfo(x.dtype).min))
-    return z, maximum(sum_of(exp(z), axis, keepdims=True), 1)
+    e = exp(z)
+    return z, e, maximum(sum_of(e, axis, keepdims=True), 1)
 
 
 def _softmax(x, axis, mask=None):
-    z, total = _masked(x, axis, mask)
-    return exp(z) / total
+    _, e, total = _masked(x, axis, mask)
+    return e / total
 
 
 def _log_softmax(x, axis, mask=None):
-    z, total = _masked(x, axis, mask)
+    z, _, total = _masked(x, axis, mask)
     return z - log(total)
 
 
@@ -287,6 +288,13 @@ def _normalized(x, axes, eps):
     return centred / sqrt(var + eps), mean, var
 
 
+def _mean_over_all_but(x, axis):
+    """The mean of each channel. The axes behind it first, whose elements lie beside each other: that is quicker."""
+    behind, before = tuple(range(axis + 1, x.ndim)), tuple(range(axis))
+    x = mean_of(x, behind) if behind else x
+    return mean_of(x, before) if before else x
+
+
 def _affine(x, gamma, beta, axis):
     """x * gamma + beta, vectors along an axis."""
     gamma, beta = as_array(gamma), as_array(beta)
@@ -318,17 +326,18 @@ def batch_norm(x, gamma, beta, running_mean, running_var, eps=1e-3, momentum=0.9
     for name, p in (("gamma", gamma), ("running_mean", running_mean), ("running_var", running_var)):
         check_shape(name, as_array(p), (x.shape[axis],))
     if not use_global_stats and (is_training() if training is None else training):
-        axes = tuple(k for k in range(x.ndim) if k != axis)
-        y, mean, var = _normalized(x, axes, eps)
-        mean, var = mean.reshape(-1), var.reshape(-1)
+        mean = _mean_over_all_but(x, axis)
+        centred = x - lying_along(mean, axis, x.ndim)
+        var = _mean_over_all_but(centred * centred, axis)
         for running, now in ((running_mean, mean), (running_var, var)):
             running *= momentum
             running += (1 - momentum) * now
     else:
         mean, var = as_array(running_mean), as_array(running_var)
-        y = (x - lying_along(mean, axis, x.ndim)) / lying_along(sqrt(var + eps), axis, x.ndim)
-    y = _affine(y, ones_like(gamma) if fix_gamma else gamma, beta, axis)
-    return [y, mean, 1 / sqrt(var + eps)] if output_mean_var else y
+        centred = x - lying_along(mean, axis, x.ndim)
+    inverse = 1 / sqrt(var + eps)
+    y = _affine(centred, inverse if fix_gamma else inverse * gamma, beta, axis)
+    return [y, mean, inverse] if output_mean_var else y
 
 
 @op("x, u, u", "d, v, v, axis=1", "x, u, u, -1, 1e-3", "x, u, u, output_mean_var=True", module="npx")
@@ -399,13 +408,16 @@ def fully_connected(x, weight, bias=None, num_hidden=None, no_bias=True, flatten
     hidden = weight.shape[0] if num_hidden is None and weight.ndim else num_hidden
     check_shape("weight", weight, (hidden, x.shape[-1]))
     y = matmul(x, weight.T)
-    return y if no_bias else y + bias_of(bias, hidden)
+    bias = bias_of(bias, hidden, no_bias)
+    return y if bias is None else y + bias
 
 
-def bias_of(bias, n):
-    """A bias, of a length; ValueError when it is missing or has another shape."""
-    if bias is None:
-        raise ValueError("bias is missing, and no_bias is False")
+def bias_of(bias, n, no_bias):
+    """A bias, of a length, or None; ValueError when it is missing, or given all the same, or has another shape."""
+    if (bias is None) != no_bias:
+        raise ValueError(f"bias is {'missing' if bias is None else 'given'}, and no_bias is {no_bias}")
+    if no_bias:
+        return None
     bias = as_array(bias)
     check_shape("bias", bias, (n,))
     return bias

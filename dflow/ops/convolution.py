@@ -35,12 +35,11 @@ def _numbers(name, value, n, default, least):
     return value
 
 
-def _channels_first(data, layout, name="data"):
+def _channels_first(x, layout):
     """(array with its channels on axis 1, whether they were last)."""
-    x = floating(data)
     n = x.ndim - 2
     if n not in LAYOUTS:
-        raise ValueError(f"{name} must have 3, 4 or 5 axes, not the shape {x.shape}")
+        raise ValueError(f"data must have 3, 4 or 5 axes, not the shape {x.shape}")
     check_choice("layout", layout, (None, *LAYOUTS[n]))
     last = layout is not None and layout[-1] == "C"
     return (moveaxis(x, -1, 1) if last else x), last
@@ -118,7 +117,7 @@ def convolution(data, weight, bias=None, kernel=None, stride=None, dilate=None, 
     kernel, stride, dilate and pad have a number for each of one to three spatial axes. In a layout with C last, so has
     the weight. `workspace` is MXNet's: there is a limit of this module's.
     """
-    x, last = _channels_first(data, layout)
+    x, last = _channels_first(floating(data), layout)
     n = x.ndim - 2
     kernel = _numbers("kernel", kernel, n, 0, 1)
     stride, dilate = _numbers("stride", stride, n, 1, 1), _numbers("dilate", dilate, n, 1, 1)
@@ -163,7 +162,7 @@ def deconvolution(data, weight, bias=None, kernel=None, stride=None, dilate=None
     Each element adds its multiple of the kernel to the result, of which `pad` elements are cut off on each side, `adj`
     less behind; target_shape, of the spatial axes, says both. In a layout with C last, so has the weight.
     """
-    x, last = _channels_first(data, layout)
+    x, last = _channels_first(floating(data), layout)
     n = x.ndim - 2
     kernel = _numbers("kernel", kernel, n, 0, 1)
     stride, dilate = _numbers("stride", stride, n, 1, 1), _numbers("dilate", dilate, n, 1, 1)
@@ -234,9 +233,9 @@ def pooling(data, kernel=None, stride=None, pad=None, pool_type="max", pooling_c
     check_choice("pooling_convention", pooling_convention, ("valid", "full"))
     if pool_type == "lp" and not p_value:
         raise ValueError(f"p_value must be a positive number for pool_type 'lp', not {p_value!r}")
-    integers = pool_type == "max" and as_array(data).dtype.kind in "iu"
-    x, last = _channels_first(data, layout)
-    x = x.astype(as_array(data).dtype) if integers else x
+    x = as_array(data)
+    integers = pool_type == "max" and x.dtype.kind in "iu"
+    x, last = _channels_first(x if integers else floating(x), layout)
     n = x.ndim - 2
     if global_pool:
         kernel, stride, pad = x.shape[2:], (1,) * n, (0,) * n

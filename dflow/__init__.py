@@ -9,12 +9,12 @@ _graph.configure(os.path.dirname(os.path.abspath(__file__)) + os.sep)
 _operators.connect_operators()
 _subscript.connect_indexing()
 
-from dflow import engine  # noqa: E402
+from dflow import devices, engine  # noqa: E402
 from dflow._array import ndarray  # noqa: E402
 from dflow._engine import waitall  # noqa: E402
 from dflow.ops.host import Future, submit  # noqa: E402
 
-__all__ = ["Future", "engine", "ndarray", "show_config", "submit", "waitall"]
+__all__ = ["Future", "devices", "engine", "ndarray", "show_config", "submit", "waitall"]
 __version__ = "0.1.0"
 
 
@@ -25,3 +25,12 @@ def show_config():
     print(f"dflow {__version__}, numpy {numpy.__version__}")
     for name, value in engine.config().items():
         print(f"{name}: {value}")
+
+
+def __getattr__(name):
+    """`np`, as programs for MXNet import it: dflow.numpy, loaded when it is first asked for."""
+    if name != "np":
+        raise AttributeError(f"module 'dflow' has no attribute {name!r}")
+    import dflow.numpy
+
+    return dflow.numpy

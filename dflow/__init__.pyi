@@ -2,11 +2,13 @@ from collections.abc import Callable, Generator
 from types import GenericAlias
 from typing import Any, Generic, TypeVar, overload
 
+from dflow import devices as devices
 from dflow import engine as engine
+from dflow import numpy as _numpy
 from dflow._array import _DType, _Shape
 from dflow._array import ndarray as ndarray
 
-__all__ = ["Future", "engine", "ndarray", "show_config", "submit", "waitall"]
+__all__ = ["Future", "devices", "engine", "ndarray", "show_config", "submit", "waitall"]
 __version__: str
 
 _T_co = TypeVar("_T_co", covariant=True)
@@ -23,5 +25,7 @@ class Future(Generic[_T_co]):
 def submit(fn: Callable[..., _T], *args: Any, shape: None = None, dtype: None = None, **kwargs: Any) -> Future[_T]: ...
 @overload
 def submit(fn: Callable[..., Any], *args: Any, shape: _Shape, dtype: _DType = None, **kwargs: Any) -> ndarray: ...
+np = _numpy
+
 def show_config() -> None: ...
 def waitall() -> None: ...

@@ -27,8 +27,8 @@ NO_COPY = (
     "#adapting-to-changes-in-the-copy-keyword.")
 
 cpdef int check_device(object device) except -1:
-    """All arrays are the CPU's: ValueError for any other device."""
-    if device is not None and device != "cpu":
+    """All arrays are the CPU's: ValueError for any other device, by name or as an object of dflow.devices."""
+    if device is not None and getattr(device, "device_type", device) != "cpu":
         raise ValueError(f'Device not understood. Only "cpu" is allowed, but received: {device}')
     return 0
 

@@ -42,7 +42,7 @@ SOURCES = {
     "s": numpy.array(2.5),
     "v": numpy.array([0.5, -1.0, 2.0, 3.25]),
 }
-CASES = [(row, sample) for row in TABLE.values() for sample in row.samples]
+CASES = [(row, sample) for row in TABLE.values() if row.module != "npx" for sample in row.samples]
 
 
 def evaluate(text, module):

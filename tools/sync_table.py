@@ -78,6 +78,7 @@ CALLS = {
         flatten()  partition(1)  put([0, 1], v[:2])  put(j, v)  ravel()  repeat(j, 1)  reshape(2, 6)
         reshape(4, 3, order='F')  resize(4, 3, refcheck=False)  setflags(write=False)  sort()
         squeeze()  swapaxes(0, 1)  transpose()  transpose(1, 0)  view()  view('i8')  tofile('/dev/null')
+        ctx  context  as_in_ctx('cpu')  as_in_context('cpu')  copyto('cpu')  copyto(i)
         dump('/dev/null')  data  getfield('f4', 4)  setfield(2, 'f4')""",
 }
 # Each is called with a size, and with an array in place of its first parameter.

@@ -19,11 +19,13 @@ from dflow._ufunc import ufunc as _ufunc
 from dflow._views import is_scalar
 from dflow.ops import fallback as _fallback
 from dflow.ops import methods as _methods
+from dflow.ops.defaults import follow as _follow
 from dflow.ops.table import method as _method
 from dflow.ops.table import namespace as _namespace
 
 _rows = _namespace("numpy")
 globals().update(_rows)
+_follow(globals())
 
 # What is NumPy's and stays so: it takes or makes no arrays.
 _SAME = """e euler_gamma inf nan newaxis pi little_endian True_ False_ ScalarType sctypeDict typecodes

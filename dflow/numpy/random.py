@@ -6,9 +6,11 @@ from numpy.random import __all__  # noqa: F401
 
 import dflow.ops.legacy  # noqa: F401  (makes the rows, as the next)
 import dflow.ops.random  # noqa: F401
+from dflow.ops.defaults import follow as _follow
 from dflow.ops.table import namespace as _namespace
 
 globals().update(_namespace("numpy.random"))
+_follow(globals())
 
 _SEEDS = ("SeedSequence", "BitGenerator", "MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 

@@ -3,6 +3,7 @@
 `@op(...)` above a function makes its row. What follows from a row: the entry in `dflow.numpy` (or its submodule), the
 method of ndarray, the comparison with NumPy in tests/test_namespace.py, and the line in docs/sync.md, where
 tools/sync_table.py writes how its samples run; tests/test_sync_table.py checks that kind and docstring say the same.
+MXNet's functions have the module "npx", which is dflow.npx, and their comparison in tests/test_npx.py.
 
 `samples` are argument lists as text, each evaluated after the operation's name, once with NumPy and once with dflow;
 tests/test_namespace.py says which arrays they may name. A sample that fails in NumPy must fail the same way here.
@@ -60,7 +61,7 @@ def op(*samples, name=None, aliases=(), kind="kernel", method=False, module="num
     """
 
     def add(function):
-        theirs = getattr(sys.modules[module], name or function.__name__, None)
+        theirs = getattr(sys.modules.get(module), name or function.__name__, None)
         if foreign:
             function = or_numpys(function, theirs)
         if small:
@@ -88,7 +89,7 @@ def method(name, small=0, writes=False):
 
 def namespace(module):
     """Name: function, of the rows of one module, as a program sees it."""
-    numpys = vars(sys.modules[module])
+    numpys = vars(sys.modules[module]) if module in sys.modules else {}
     shared, names = {}, {}              # NumPy's aliases are one function: so are ours
     for row in TABLE.values():
         if row.module == module and row.name not in numpys:

@@ -1,0 +1,34 @@
+"""MXNet's `npx` over dflow arrays: what neural networks need beside NumPy. `from dflow import np, npx; npx.set_np()`
+
+The functions are rows of the table (dflow/ops/nn.py, convolution.py, gathering.py) and those of
+dflow/ops/defaults.py and mxnet.py.
+"""
+
+import dflow.ops.convolution  # noqa: F401  (makes the rows, as the next)
+import dflow.ops.gathering
+import dflow.ops.nn  # noqa: F401
+from dflow._engine import waitall
+from dflow.devices import Context, Device, cpu, cpu_pinned, current_context, current_device, gpu, num_gpus
+from dflow.ops.defaults import is_np_array, is_np_default_dtype, is_np_shape, reset_np, set_np
+from dflow.ops.mxnet import cond, foreach, load, save, seed, while_loop
+from dflow.ops.table import namespace as _namespace
+
+_rows = _namespace("npx")
+globals().update(_rows)
+
+__all__ = ["Context", "Device", "cond", "cpu", "cpu_pinned", "current_context", "current_device", "foreach", "gpu",
+           "is_np_array", "is_np_default_dtype", "is_np_shape", "load", "num_gpus", "reset_np", "save", "seed",
+           "set_np", "waitall", "while_loop"] + list(_rows)
+
+# MXNet's names that are not here.
+_MISSING = frozenset("""bernoulli box_decode box_encode box_iou box_nms cast ctc_loss deformable_convolution from_dlpack
+    from_numpy get_cuda_compute_capability gpu_memory_info image modulated_deformable_convolution multibox_detection
+    multibox_prior multibox_target normal_n random rnn roi_pooling savez slice stop_gradient sync_batch_norm
+    to_dlpack_for_read to_dlpack_for_write uniform_n""".split())
+
+
+def __getattr__(name):
+    """AttributeError, which says of MXNet's names that dflow has them not."""
+    if name in _MISSING:
+        raise AttributeError(f"MXNet's npx.{name} is not in dflow")
+    raise AttributeError(f"module 'dflow.npx' has no attribute {name!r}")

@@ -1,0 +1,102 @@
+"""The type of numbers that are made without one: NumPy's, or after MXNet's `npx.set_np()` float32."""
+
+import functools
+import inspect
+
+import numpy
+
+from dflow._array import ndarray
+from dflow._make import check_device
+
+# What makes such numbers. The first are told the type; results of the others are cast, which fuses, where no type was
+# asked for: DATA says which argument may have given one.
+TOLD = "empty zeros ones eye identity tri".split()
+CAST = "array asarray full arange linspace logspace geomspace".split()
+DATA = {"array": 0, "asarray": 0, "full": 1}
+DRAWN = """beta chisquare exponential f gamma gumbel laplace logistic lognormal multivariate_normal normal pareto power
+    rand randn random random_sample ranf rayleigh sample standard_exponential standard_gamma standard_normal uniform
+    weibull""".split()
+_namespaces = []            # dictionaries of modules, and NumPy's way of what is in them
+_state = {"shape": False, "array": False, "dtype": True}
+
+
+def follow(names):
+    """The functions in a module's dictionary follow the switch from now on: outside it they cost nothing."""
+    _namespaces.append((names, {name: names[name] for name in (*TOLD, *CAST, *DRAWN) if name in names}))
+    _switch()
+
+
+def _switch():
+    for names, functions in _namespaces:
+        for name, function in functions.items():
+            names[name] = _single(name, function) if _state["array"] and not _state["dtype"] else function
+
+
+def _single(name, function):
+    """A function that makes float32 where no type is asked for, on a device that `ctx` or `device` may name."""
+    parameters = list(inspect.signature(function).parameters)
+    place = parameters.index("dtype") if "dtype" in parameters and name not in DRAWN else None
+    data = DATA.get(name)
+
+    @functools.wraps(function)
+    def wrapper(*args, dtype=None, ctx=None, device=None, **keywords):
+        check_device(ctx)
+        check_device(device)
+        if place is None:
+            return _cast(function(*args, **keywords), dtype)
+        if dtype is not None:
+            return function(*args, dtype=dtype, **keywords)
+        if len(args) > place:
+            return function(*args, **keywords)
+        if name in TOLD:
+            return function(*args, dtype=numpy.float32, **keywords)
+        result = function(*args, **keywords)
+        if data is not None and len(args) > data and _is_typed(args[data]):
+            return result
+        return tuple(map(_cast, result)) if type(result) is tuple else _cast(result)      # linspace, with its step
+
+    return wrapper
+
+
+def _is_typed(x):
+    """Whether it has a type that stays: NumPy's float64 does not."""
+    return isinstance(x, ndarray) or isinstance(x, (numpy.ndarray, numpy.generic)) and x.dtype != float
+
+
+def _cast(x, dtype=None):
+    """An array as float32, or of a type; complex ones, and Python's numbers, as they are."""
+    if not isinstance(x, ndarray) or dtype is None and x.dtype.kind == "c":
+        return x
+    return x.astype(numpy.float32 if dtype is None else dtype, copy=False)
+
+
+def set_np(shape=True, array=True, dtype=False):
+    """MXNet's float32 for what dflow.numpy makes without a type, `ctx=` for where; with dtype=True NumPy's types.
+
+    It switches the functions of the modules dflow.numpy and dflow.numpy.random; names that were imported out of them
+    before keep NumPy's types.
+    """
+    if array and not shape:
+        raise ValueError("shape must be True where array is: NumPy's arrays may have no axes, or no elements")
+    _state.update(shape=bool(shape), array=bool(array), dtype=bool(dtype))
+    _switch()
+
+
+def reset_np():
+    """NumPy's types again."""
+    set_np(False, False, True)
+
+
+def is_np_shape():
+    """Whether set_np() asked for NumPy's shapes, which are all that there is."""
+    return _state["shape"]
+
+
+def is_np_array():
+    """Whether set_np() asked for NumPy's arrays, which are all that there is."""
+    return _state["array"]
+
+
+def is_np_default_dtype():
+    """Whether what is made without a type has NumPy's, not float32."""
+    return _state["dtype"]

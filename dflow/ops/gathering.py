@@ -1,0 +1,335 @@
+"""Choosing by indices, masks and shapes, as MXNet's `npx` names it. Indices may be floating point numbers."""
+
+import math
+from functools import partial
+
+import numpy
+from numpy.lib.array_utils import normalize_axis_index
+
+from dflow import _order
+from dflow._array import array as as_array
+from dflow._index import take, where
+from dflow._views import broadcast_to
+from dflow.ops.creation import arange
+from dflow.ops.elementwise import clip
+from dflow.ops.fallback import task
+from dflow.ops.nn import check_choice, check_shape
+from dflow.ops.shape import expand_dims, moveaxis
+from dflow.ops.table import op
+
+
+def _integers(x):
+    x = as_array(x)
+    return x if x.dtype.kind in "iu" else x.astype(numpy.int64)
+
+
+def _along_last(x, index, mode="clip"):
+    """x[..., index[..., j]]: one take from the flattened array, which waits for nothing."""
+    n = x.shape[-1]
+    index = index % n if mode == "wrap" else clip(index, 0, n - 1)
+    rows = math.prod(x.shape[:-1])
+    start = (arange(rows) * n).reshape(*x.shape[:-1], 1)
+    return take(x.reshape(-1), index + start, mode="clip")
+
+
+@op("j, 5", "j, 3, 8, 1, 'int32'", "i % 4, 4, dtype='float64'", "j * 1.0, 4", "j, 0", "j - 1, 4", module="npx")
+def one_hot(data, depth, on_value=1.0, off_value=0.0, dtype="float32"):
+    """on_value at each index along a new last axis of length `depth`, off_value elsewhere."""
+    if depth < 0:
+        raise ValueError(f"depth must not be negative: {depth}")
+    on, off = (numpy.asarray(value, dtype) for value in (on_value, off_value))
+    return where(expand_dims(_integers(data), -1) == arange(depth), on, off)
+
+
+@op("x, l", "x, l, 1", "x, k, 0", "x, k * 1.0, axis=0", "x, l, keepdims=True", "x, l[:, None], 1, keepdims=True",
+    "x, l * 7 - 9", "x, l * 7 - 9, mode='wrap'", "x, k, axis=None", "d, d[:, 0] > 0, 1", module="npx")
+def pick(data, index, axis=-1, mode="clip", keepdims=False):
+    """The element along an axis that an index, of data's shape without that axis, says; of the flattened for None.
+
+    An index out of bounds is the nearest that is in ("clip"), or counted on from the other end ("wrap").
+    """
+    check_choice("mode", mode, ("clip", "wrap"))
+    x, index = as_array(data), _integers(index)
+    if axis is None:
+        return take(x.reshape(-1), index, mode=mode)
+    axis = normalize_axis_index(axis, x.ndim)
+    if index.ndim == x.ndim and index.shape[axis] == 1:
+        index = index.squeeze(axis)
+    check_shape("index", index, x.shape[:axis] + x.shape[axis + 1:])
+    result = _along_last(moveaxis(x, axis, -1), expand_dims(index, -1), mode)
+    return moveaxis(result, -1, axis) if keepdims else result.squeeze(-1)
+
+
+@op("x", "x, k=3", "x, 0, 2", "x, None, 4", "x, k=2, ret_typ='value'", "x, k=2, ret_typ='both', dtype='int32'",
+    "x, 0, 2, 'mask'", "x, k=0, is_ascend=True", "x, k=2, ret_typ='both', is_ascend=True", "i % 3, k=4",
+    "i % 3, k=4, is_ascend=True, dtype='int64'", module="npx")
+def topk(data, axis=-1, k=1, ret_typ="indices", is_ascend=False, dtype="float32"):
+    """The k largest elements along an axis, or the smallest; all of them, sorted, for k < 1. Of equal ones the first.
+
+    ret_typ: their "indices" (of type dtype), the "value"s, a list of "both" (values first), or a "mask" of ones.
+    """
+    check_choice("ret_typ", ret_typ, ("indices", "value", "both", "mask"))
+    x = as_array(data)
+    x, axis = (x.reshape(-1), 0) if axis is None else (x, normalize_axis_index(axis, x.ndim))
+    n = x.shape[axis]
+    if k > n:
+        raise ValueError(f"k must be at most {n}, the length of axis {axis}, not {k}")
+    if n > _exact_integers(dtype):
+        raise ValueError(f"dtype {dtype} cannot hold all indices below {n}")
+    k = k if k >= 1 else n
+    rows = moveaxis(x, axis, -1)
+    if is_ascend:
+        order = _order.argsort(rows, -1, kind="stable")
+    else:
+        order = n - 1 - _order.argsort(rows[..., ::-1], -1, kind="stable")[..., ::-1]
+    if ret_typ == "mask":
+        return moveaxis((_order.argsort(order, -1) < k).astype(x.dtype), -1, axis)
+    index = order[..., :k]
+    parts = []
+    if ret_typ != "indices":
+        parts.append(moveaxis(_along_last(rows, index), -1, axis))
+    if ret_typ != "value":
+        parts.append(moveaxis(index, -1, axis).astype(dtype))
+    return parts if ret_typ == "both" else parts[0]
+
+
+def _exact_integers(dtype):
+    """How many integers, from 0 on, a type holds exactly."""
+    dtype = numpy.dtype(dtype)
+    return 2 << numpy.finfo(dtype).nmant if dtype.kind == "f" else int(numpy.iinfo(dtype).max) + 1
+
+
+@op("x", "x, k, True", "x, k * 1.0, True, -1.5", "x, l, True, axis=1", "d, l[:2], True, 9, axis=1", "i, k, True, 7",
+    module="npx")
+def sequence_mask(data, sequence_length=None, use_sequence_length=False, value=0.0, axis=0):
+    """data, with a value where the step along `axis`, 0 or 1, is not below the sequence's length.
+
+    The other of the two axes counts the sequences.
+    """
+    x = as_array(data)
+    if not use_sequence_length:
+        return x.copy()
+    if sequence_length is None:
+        raise ValueError("sequence_length is missing, and use_sequence_length is True")
+    if axis not in (0, 1) or x.ndim < 2:
+        raise ValueError(f"axis must be 0 or 1, of two axes or more, not {axis} of {x.ndim}")
+    length = as_array(sequence_length)
+    check_shape("sequence_length", length, (x.shape[1 - axis],))
+    inside = expand_dims(arange(x.shape[axis]), 1 - axis) < expand_dims(length, axis)
+    return where(inside.reshape(inside.shape + (1,) * (x.ndim - 2)), x, numpy.asarray(value, x.dtype))
+
+
+@op("j, m", "i % 6 - 1, m", "j * 1.0, m, 3, 4", module="npx")
+def embedding(data, weight, input_dim=None, output_dim=None, dtype=None, sparse_grad=False):
+    """Rows of a weight matrix; an index out of bounds is the nearest that is in.
+
+    input_dim and output_dim are the weight's shape. The result has its type; `sparse_grad` is MXNet's.
+    """
+    weight = as_array(weight)
+    if weight.ndim != 2:
+        raise ValueError(f"weight must have two axes, not the shape {weight.shape}")
+    given = zip((input_dim, output_dim), weight.shape)
+    check_shape("weight", weight, tuple(n if dim is None else dim for dim, n in given))
+    rows = take(weight, _integers(data), 0, mode="clip")
+    return rows if dtype is None else rows.astype(dtype, copy=False)
+
+
+# -- places in several axes ------------------------------------------------------------------------
+
+def _check_places(name, index, ndim):
+    """Indices of shape (axes, ...): integers."""
+    index = _integers(index)
+    if index.ndim < 1 or index.shape[0] > ndim:
+        raise ValueError(f"{name} must have at most {ndim} rows, one for each axis, not the shape {index.shape}")
+    return index
+
+
+def _gather(x, index):
+    return x[tuple(index)]
+
+
+@op("x, [[0, 1, 2], [2, 0, 3]]", "d, [[0, 1]]", "x, j[None, :3]", "x, [[0, -1], [1, -2]]", kind="host", module="npx")
+def gather_nd(data, indices):
+    """Elements, or parts: indices[k] are those of axis k. IndexError on reading for what is out of bounds."""
+    x = as_array(data)
+    index = _check_places("indices", indices, x.ndim)
+    return task(_gather, x, index, shape=index.shape[1:] + x.shape[index.shape[0]:], dtype=x.dtype)
+
+
+def _scatter(shape, x, index):
+    result = numpy.zeros(shape, x.dtype)
+    result[tuple(index)] = x
+    return result
+
+
+@op("w, [[0, 1, 2, 2], [2, 0, 3, 1]], (3, 4)", "x, j[None, :3], shape=(4, 4)", kind="host", module="npx")
+def scatter_nd(data, indices, shape):
+    """Zeros of a shape with data at places: see gather_nd. Of data for one place the last stays."""
+    x, shape = as_array(data), tuple(shape)
+    index = _check_places("indices", indices, len(shape))
+    check_shape("data", x, index.shape[1:] + shape[index.shape[0]:])
+    return task(partial(_scatter, shape), x, index, shape=shape, dtype=x.dtype)
+
+
+def _update(x, index, val):
+    result = x.copy()
+    result[tuple(index)] = val
+    return result
+
+
+def _add(x, index, val):
+    result = x.copy()
+    numpy.add.at(result, tuple(index), val)
+    return result
+
+
+def _changed(change, data, indices, val):
+    x, val = as_array(data), as_array(val)
+    index = _check_places("indices", indices, x.ndim)
+    place = index.shape[1:] + x.shape[index.shape[0]:]
+    try:
+        broadcast_to(val, place)
+    except ValueError:
+        raise ValueError(f"val must broadcast to the shape {place}, not {val.shape}") from None
+    return task(change, x, index, val, shape=x.shape, dtype=x.dtype)
+
+
+@op("x, [[0, 1, 2], [2, 0, 3]], v", "d, [[0, 1]], 2.5", kind="host", module="npx")
+def index_update(data, indices, val):
+    """A copy of data with values at places: see gather_nd. Of values for one place the last stays."""
+    return _changed(_update, data, indices, val)
+
+
+@op("x, [[0, 1, 0], [2, 0, 2]], v", "d, [[0, 0]], 2.5", "i, [[0, 1], [1, 1]], j[:2]", kind="host", module="npx")
+def index_add(data, indices, val):
+    """A copy of data with values added at places: see gather_nd. Values for one place are all added."""
+    return _changed(_add, data, indices, val)
+
+
+@op("x", "i % 3", "x[:0]", kind="blocking", module="npx")
+def nonzero(a):
+    """The indices of what is not zero, a row for each: waits."""
+    found = _order.nonzero(as_array(a))
+    return _order.stack(found, 1).astype(numpy.int64, copy=False)
+
+
+@op("x, l[:3]", "x, k > 1, axis=1", kind="blocking", module="npx")
+def boolean_mask(data, index, axis=0):
+    """The parts of data along an axis where a mask is true: waits for the mask."""
+    x, mask = as_array(data), as_array(index) != 0
+    axis = normalize_axis_index(axis, x.ndim)
+    check_shape("index", mask, (x.shape[axis],))
+    return x[(slice(None),) * axis + (mask,)]
+
+
+def _all_true(x, msg):
+    if not x.all():
+        raise ValueError(msg)
+    return numpy.True_
+
+
+@op("x < 99", kind="host", module="npx")
+def constraint_check(x, msg="Constraint violated."):
+    """True if all elements are; else a ValueError for whoever reads it."""
+    return task(_all_true, as_array(x), msg=msg, shape=(), dtype=bool)
+
+
+# -- shapes ----------------------------------------------------------------------------------------
+
+@op("d", "x", "v", module="npx", kind="view")
+def batch_flatten(data):
+    """All axes but the first as one."""
+    x = as_array(data)
+    return x.reshape(x.shape[0], math.prod(x.shape[1:]))
+
+
+def _groups(codes):
+    """A new shape's numbers, each with those that belong to it: -6 takes the next two."""
+    codes = iter(codes)
+    for code in codes:
+        try:
+            yield (code, next(codes), next(codes)) if code == -6 else (code,)
+        except StopIteration:
+            raise ValueError("newshape must have two lengths after -6") from None
+
+
+def _decoded(shape, groups):
+    """The shape that MXNet's codes, in groups, make of one."""
+    result, at = [], 0
+    for code, *parts in groups:
+        if code < -6:
+            raise ValueError(f"newshape must not have {code}")
+        if code <= -2 and code != -4 and at + (code == -5) >= len(shape):
+            raise ValueError(f"newshape has more codes than {shape} has axes")
+        if code >= -1:
+            result.append(code)
+        elif code == -2:
+            result.append(shape[at])
+        elif code == -3 and shape[at] != 1:
+            raise ValueError(f"newshape skips an axis of length {shape[at]} with -3; it must be 1")
+        elif code == -4:
+            result.extend(shape[at:])
+            at = len(shape)
+        elif code == -5:
+            result.append(shape[at] * shape[at + 1])
+            at += 1
+        elif code == -6:
+            result.extend(_split(shape[at], parts))
+        at += 1
+    return result
+
+
+def _split(n, parts):
+    known = [part for part in parts if part != -1]
+    if len(known) == 1 and known[0] > 0:
+        parts = [n // known[0] if part == -1 else part for part in parts]
+    if min(parts) < 0 or math.prod(parts) != n:
+        raise ValueError(f"newshape splits an axis of length {n} into {tuple(parts)}")
+    return parts
+
+
+@op("d, (-2, -2, -1)", "d, -1", "d, (-5, -4)", "d, (-4,)", "d, (-6, 1, -1, -4)", "d, (-2, -2, -5)",
+    "d[:1], (-3, -4)", "d, (-5, -1)", "d, (-1, -6, 2, 2), reverse=True", "d, (-4, -5), True", module="npx", kind="view")
+def reshape(a, newshape, reverse=False, order="C"):
+    """Another shape, whose numbers may be codes, read along the axes, from their end with `reverse`.
+
+    -1: what is left; -2: the same length; -3: no such axis, of length 1; -4: all axes that follow; -5: two axes as one;
+    -6: an axis as two, whose lengths, one of them perhaps -1, follow.
+    """
+    x = as_array(a)
+    codes = (newshape,) if isinstance(newshape, int) else tuple(newshape)
+    groups = list(_groups(codes))
+    if reverse:
+        groups = [(code, *parts[::-1]) for code, *parts in groups[::-1]]
+        shape = _decoded(x.shape[::-1], groups)[::-1]
+    else:
+        shape = _decoded(x.shape, groups)
+    return x.reshape(tuple(shape), order=order)
+
+
+@op("x", "x, 1.5, 2.0", "x, axis=-1", "x, 0, 1, 2, axis=0", "d, 3, axis=2", "i", module="npx")
+def arange_like(data, start=0.0, step=1.0, repeat=1, axis=None):
+    """start, start + step, ..., each `repeat` times: of data's type, and of its shape, or along an axis of it."""
+    x = as_array(data)
+    if repeat < 1:
+        raise ValueError(f"repeat must be at least 1, not {repeat}")
+    shape = x.shape if axis is None else (x.shape[normalize_axis_index(axis, x.ndim)],)
+    steps = arange(math.prod(shape))
+    steps = steps if repeat == 1 else steps // repeat
+    return (start + step * steps).astype(x.dtype, copy=False).reshape(shape)
+
+
+@op("v[:1], x", "x[:, :1], x", "v[:1], x, (0,), (-1,)", "d[:, :1], x, 1, 0",
+    module="npx", kind="view")
+def broadcast_like(lhs, rhs, lhs_axes=None, rhs_axes=None):
+    """A view of lhs with the shape of rhs, or with the lengths of some axes of rhs at some of its own."""
+    x, y = as_array(lhs), as_array(rhs)
+    if lhs_axes is None and rhs_axes is None:
+        return broadcast_to(x, y.shape)
+    mine, theirs = ((axes,) if isinstance(axes, int) else tuple(axes or ()) for axes in (lhs_axes, rhs_axes))
+    if len(mine) != len(theirs):
+        raise ValueError(f"lhs_axes and rhs_axes must be as many, not {mine} and {theirs}")
+    shape = list(x.shape)
+    for i, j in zip(mine, theirs):
+        shape[normalize_axis_index(i, x.ndim)] = y.shape[normalize_axis_index(j, y.ndim)]
+    return broadcast_to(x, tuple(shape))

@@ -1,0 +1,423 @@
+"""What neural networks are made of, as MXNet's `npx` names it: activations, softmax, normalizations, products.
+
+Elementwise functions are put together from NumPy's, so that they fuse; results have the type of their input, where
+that is a floating point type.
+"""
+
+import importlib
+import math
+import sys
+from functools import cache
+
+import numpy
+from numpy.lib.array_utils import normalize_axis_index
+
+from dflow._array import array as as_array
+from dflow._index import where
+from dflow._ufunc import wrap_ufunc
+from dflow.ops.creation import arange
+from dflow.ops.elementwise import absolute, maximum, minimum
+from dflow.ops.linear import matmul
+from dflow.ops.reductions import max as largest
+from dflow.ops.reductions import mean as mean_of
+from dflow.ops.reductions import sum as sum_of
+from dflow.ops.shape import expand_dims
+from dflow.ops.table import TABLE, op
+
+exp, expm1, log, log1p, sqrt, tanh = (
+    wrap_ufunc(getattr(numpy, name)) for name in "exp expm1 log log1p sqrt tanh".split())
+
+
+def check_choice(name, value, choices):
+    """ValueError for an argument that is none of the choices."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+
+
+def check_shape(name, x, shape):
+    """ValueError for an array of another shape."""
+    if x.shape != shape:
+        raise ValueError(f"{name} must have the shape {shape}, not {x.shape}")
+
+
+def floating(data, dtype=None):
+    """An array of floating point numbers: of a type, or its own, or float64."""
+    x = as_array(data)
+    if dtype is None and x.dtype.kind == "f":
+        return x
+    return x.astype(float if dtype is None else dtype, copy=False)
+
+
+def lying_along(p, axis, ndim):
+    """A vector that lies along one of so many axes."""
+    return p.reshape((1,) * axis + (-1,) + (1,) * (ndim - 1 - axis))
+
+
+def is_training():
+    """Whether autograd is in training mode. It is above this layer; a program that trains has imported it."""
+    autograd = sys.modules.get("dflow.autograd")
+    return autograd is not None and autograd.is_training()
+
+
+# -- activations -----------------------------------------------------------------------------------
+
+@op("x", "i", "3.0", module="npx")
+def relu(data):
+    """max(x, 0)."""
+    return maximum(data, 0)
+
+
+@op("x", "x * 1000", "i", module="npx")
+def sigmoid(data):
+    """1 / (1 + exp(-x)); no intermediate result overflows."""
+    x = floating(data)
+    e = exp(-absolute(x))
+    return where(x < 0, e, 1) / (1 + e)
+
+
+def softrelu(x):
+    """log(1 + exp(x))."""
+    return maximum(x, 0) + log1p(exp(-absolute(x)))
+
+
+ACTIVATIONS = {
+    "relu": relu,
+    "sigmoid": sigmoid,
+    "log_sigmoid": lambda x: -softrelu(-x),
+    "mish": lambda x: x * tanh(softrelu(x)),
+    "tanh": tanh,
+    "softrelu": softrelu,
+    "softsign": lambda x: x / (1 + absolute(x)),
+}
+
+
+@op("x", "x, 'sigmoid'", "x, 'tanh'", "x, 'softrelu'", "x * 1000, 'softrelu'", "x, act_type='softsign'",
+    "x, 'log_sigmoid'", "x, 'mish'", module="npx")
+def activation(data, act_type="relu"):
+    """A function of each element: relu, sigmoid, log_sigmoid, mish, tanh, softrelu or softsign."""
+    check_choice("act_type", act_type, ACTIVATIONS)
+    return ACTIVATIONS[act_type](floating(data))
+
+
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
+
+
+@op("x", module="npx")
+def gelu(data):
+    """x times the probability that a standard normal number is below it."""
+    x = floating(data)
+    return 0.5 * x * (1 + erf(x * math.sqrt(0.5)))
+
+
+@op("x", "x, slope=0.1", "x, act_type='elu'", "x * 1000, act_type='elu', slope=1.5", "x, act_type='selu'",
+    "x, act_type='gelu'", "x, v[:1], 'prelu'", "x, w, 'prelu'", "x, act_type='rrelu'", module="npx")
+def leaky_relu(data, gamma=None, act_type="leaky", slope=0.25, lower_bound=0.125, upper_bound=0.334):
+    """x where it is positive; what else, act_type says: leaky, prelu, elu, selu, gelu or rrelu.
+
+    `gamma`: the slopes of prelu, one, one a channel (axis 1), or an array that broadcasts. Slopes of rrelu are drawn
+    between the bounds in training, else their mean.
+    """
+    check_choice("act_type", act_type, ("leaky", "prelu", "elu", "selu", "gelu", "rrelu"))
+    x = floating(data)
+    if act_type == "gelu":
+        return gelu(x)
+    if act_type == "selu":
+        return SELU_SCALE * where(x > 0, x, SELU_ALPHA * expm1(minimum(x, 0)))
+    if act_type == "elu":
+        return where(x > 0, x, slope * expm1(minimum(x, 0)))
+    if act_type == "prelu":
+        if gamma is None:
+            raise ValueError("gamma, the slopes of act_type 'prelu', is missing")
+        slope = as_array(gamma)
+        slope = lying_along(slope, 1, x.ndim) if slope.ndim == 1 and slope.size > 1 and x.ndim > 1 else slope
+    elif act_type == "rrelu":
+        slope = (lower_bound + upper_bound) / 2
+        if is_training():
+            slope = lower_bound + (upper_bound - lower_bound) * uniform(x.shape, x.dtype)
+    return where(x > 0, x, slope * x)
+
+
+@op("x", "x, 2.0", "x, scalar=0.5", module="npx")
+def smooth_l1(data, scalar=1.0):
+    """Half of (scalar * x)^2 where |x| < 1 / scalar^2, else |x| - 0.5 / scalar^2."""
+    x, square = floating(data), scalar * scalar
+    size = absolute(x)
+    return where(size < 1 / square, 0.5 * square * x * x, size - 0.5 / square)
+
+
+def uniform(shape, dtype):
+    """Uniform numbers from the stream of dflow.numpy.random."""
+    importlib.import_module("dflow.ops.random")                 # makes its rows, when first used
+    draw = TABLE["numpy.random", "rand"].function
+    return draw(*shape, dtype=numpy.float32).astype(dtype, copy=False)
+
+
+@op("x", "x, 0.3", "x, p=0, mode='always'", module="npx")
+def dropout(data, p=0.5, mode="training", axes=None):
+    """Elements set to zero with probability p, the others divided by 1 - p; a copy of x outside training.
+
+    mode "always": in training or not. Along `axes` all elements share one fate.
+    """
+    check_choice("mode", mode, ("training", "always"))
+    if not 0 <= p < 1:
+        raise ValueError(f"p must be in [0, 1), not {p!r}")
+    x = floating(data)
+    if p == 0 or mode == "training" and not is_training():
+        return x.copy()
+    shared = {normalize_axis_index(axis, x.ndim) for axis in axes or ()}
+    kept = uniform([1 if k in shared else n for k, n in enumerate(x.shape)], numpy.float32) >= p
+    return where(kept, x * (1 / (1 - p)), 0)
+
+
+# -- special functions -----------------------------------------------------------------------------
+
+@cache
+def _special(name):
+    return wrap_ufunc(getattr(importlib.import_module("scipy.special"), name))      # slow to import
+
+
+@op("x", module="npx")
+def erf(data):
+    """The error function."""
+    return _special("erf")(data)
+
+
+@op("x / 9", module="npx")
+def erfinv(data):
+    """The inverse of the error function."""
+    return _special("erfinv")(data)
+
+
+@op("x + 5.5", module="npx")
+def gamma(data):
+    """The gamma function."""
+    return _special("gamma")(data)
+
+
+@op("x + 5.5", module="npx")
+def gammaln(data):
+    """The logarithm of the absolute value of the gamma function."""
+    return _special("gammaln")(data)
+
+
+@op("x + 5.5", module="npx")
+def digamma(data):
+    """The derivative of gammaln."""
+    return _special("psi")(data)
+
+
+# -- softmax ---------------------------------------------------------------------------------------
+
+def _masked(x, axis, mask):
+    """x less its largest element along an axis, -inf where a mask is false; the exponentials; their sum.
+
+    Where the mask keeps nothing, the sum counts as 1, so that nothing is nan.
+    """
+    if mask is None:
+        z = x - largest(x, axis, keepdims=True)
+        e = exp(z)
+        return z, e, sum_of(e, axis, keepdims=True)
+    x = where(mask, x, -math.inf)
+    z = x - maximum(largest(x, axis, keepdims=True), float(numpy.finfo(x.dtype).min))
+    e = exp(z)
+    return z, e, maximum(sum_of(e, axis, keepdims=True), 1)
+
+
+def _softmax(x, axis, mask=None):
+    _, e, total = _masked(x, axis, mask)
+    return e / total
+
+
+def _log_softmax(x, axis, mask=None):
+    z, _, total = _masked(x, axis, mask)
+    return z - log(total)
+
+
+def _of_length(function, data, axis, length, temperature, use_length, dtype):
+    """One of the two above, of the first elements along the axis, where `length` says how many; the others are 0."""
+    if use_length != (length is not None):
+        raise ValueError("length is missing" if use_length else "length is given, but use_length is False")
+    x = _tempered(floating(data, dtype), temperature)
+    if length is None:
+        return function(x, axis)
+    axis, length = normalize_axis_index(axis, x.ndim), as_array(length)
+    check_shape("length", length, x.shape[:axis] + x.shape[axis + 1:])
+    mask = lying_along(arange(x.shape[axis]), axis, x.ndim) < expand_dims(length, axis)
+    return where(mask, function(x, axis, mask), 0)
+
+
+def _tempered(x, temperature):
+    return x if temperature in (None, 1) else x / temperature
+
+
+@op("x", "x, 0", "x * 1000", "i", "x, temperature=2.5", "x, -1, l, use_length=True", "x, 0, k, None, True",
+    "x, dtype='float64'", module="npx")
+def softmax(data, axis=-1, length=None, temperature=None, use_length=False, dtype=None):
+    """exp(x / temperature), divided by its sum along an axis; of the first `length` elements, the others are 0."""
+    return _of_length(_softmax, data, axis, length, temperature, use_length, dtype)
+
+
+@op("x", "x, 0", "x * 1000", "x, temperature=2.5", "x, -1, l, use_length=True", "x, dtype='float64'",
+    module="npx")
+def log_softmax(data, axis=-1, length=None, temperature=None, use_length=False, dtype=None):
+    """The logarithm of softmax()."""
+    return _of_length(_log_softmax, data, axis, length, temperature, use_length, dtype)
+
+
+@op("x, x > 0", "x, x > 9", "x, i % 3, 0", "x, w > 0", "x, None", "x, x > 0, temperature=2.0", module="npx")
+def masked_softmax(data, mask, axis=-1, temperature=1.0, dtype=None):
+    """softmax() of the elements where a mask, which broadcasts, is true; 0 for the others."""
+    mask = None if mask is None else as_array(mask) != 0
+    return _softmax(_tempered(floating(data, dtype), temperature), axis, mask)
+
+
+@op("x, x > 0", "x, x > 9", "x, i % 3, 0", "x, None", module="npx")
+def masked_log_softmax(data, mask, axis=-1, temperature=1.0, dtype=None):
+    """The logarithm of masked_softmax(): -inf where the mask is false."""
+    mask = None if mask is None else as_array(mask) != 0
+    return _log_softmax(_tempered(floating(data, dtype), temperature), axis, mask)
+
+
+# -- normalization ---------------------------------------------------------------------------------
+
+def _normalized(x, axes, eps):
+    """x less its mean along axes, divided by its deviation; the mean; the variance."""
+    mean = mean_of(x, axes, keepdims=True)
+    centred = x - mean
+    var = mean_of(centred * centred, axes, keepdims=True)
+    return centred / sqrt(var + eps), mean, var
+
+
+def _mean_over_all_but(x, axis):
+    """The mean of each channel. The axes behind it first, whose elements lie beside each other: that is quicker."""
+    behind, before = tuple(range(axis + 1, x.ndim)), tuple(range(axis))
+    x = mean_of(x, behind) if behind else x
+    return mean_of(x, before) if before else x
+
+
+def _affine(x, gamma, beta, axis):
+    """x * gamma + beta, vectors along an axis."""
+    gamma, beta = as_array(gamma), as_array(beta)
+    for name, p in (("gamma", gamma), ("beta", beta)):
+        check_shape(name, p, (x.shape[axis],))
+    return x * lying_along(gamma, axis, x.ndim) + lying_along(beta, axis, x.ndim)
+
+
+def _at_least(x, ndim, name):
+    if x.ndim < ndim:
+        raise ValueError(f"{name} must have at least {ndim} axes, not the shape {x.shape}")
+    return x
+
+
+@op("d, v, v, v, p", "d, v, v, v, p, fix_gamma=False, eps=1e-5", "d, v, v, v, p, fix_gamma=False, training=True",
+    "d, v, v, v, p, use_global_stats=True, training=True", "d.swapaxes(1, 3), v, v, v, p, axis=-1",
+    "d, v, v, v, p, training=True, output_mean_var=True, fix_gamma=False", "x, w, w, w, w * w, training=True",
+    module="npx")
+def batch_norm(x, gamma, beta, running_mean, running_var, eps=1e-3, momentum=0.9, fix_gamma=True,
+               use_global_stats=False, output_mean_var=False, axis=1, *, training=None):
+    """(x - mean) / sqrt(var + eps) * gamma + beta, for each channel along an axis.
+
+    In training (None: as autograd says) mean and variance are those of x over all other axes, and the running ones
+    become momentum times themselves plus 1 - momentum times these; else, and with use_global_stats, they are the
+    running ones. fix_gamma: gamma counts as 1. output_mean_var: a list of the result, mean, and 1 / sqrt(var + eps).
+    """
+    x = floating(x)
+    axis = normalize_axis_index(axis, x.ndim)
+    for name, p in (("gamma", gamma), ("running_mean", running_mean), ("running_var", running_var)):
+        check_shape(name, as_array(p), (x.shape[axis],))
+    if not use_global_stats and (is_training() if training is None else training):
+        mean = _mean_over_all_but(x, axis)
+        centred = x - lying_along(mean, axis, x.ndim)
+        var = _mean_over_all_but(centred * centred, axis)
+        for running, now in ((running_mean, mean), (running_var, var)):
+            running *= momentum
+            running += (1 - momentum) * now
+    else:
+        mean, var = as_array(running_mean), as_array(running_var)
+        centred = x - lying_along(mean, axis, x.ndim)
+    inverse = 1 / sqrt(var + eps)
+    y = _affine(centred, inverse if fix_gamma else inverse * gamma, beta, axis)
+    return [y, mean, inverse] if output_mean_var else y
+
+
+@op("x, u, u", "d, v, v, axis=1", "x, u, u, -1, 1e-3", "x, u, u, output_mean_var=True", module="npx")
+def layer_norm(data, gamma, beta, axis=-1, eps=1e-5, output_mean_var=False):
+    """(x - mean) / sqrt(var + eps) * gamma + beta, with mean and variance along an axis.
+
+    output_mean_var: a list of the result, mean and deviation, which have no such axis.
+    """
+    x = floating(data)
+    axis = normalize_axis_index(axis, x.ndim)
+    y, mean, var = _normalized(x, axis, eps)
+    y = _affine(y, gamma, beta, axis)
+    return [y, mean.squeeze(axis), sqrt(var + eps).squeeze(axis)] if output_mean_var else y
+
+
+@op("d, v, v", "g, w, w, 2", "g, w, w, num_groups=4, eps=1e-5", "g, w, w, 2, output_mean_var=True",
+    module="npx")
+def group_norm(data, gamma, beta, num_groups=1, eps=1e-3, output_mean_var=False):
+    """(x - mean) / sqrt(var + eps) * gamma + beta, with mean and variance over each group of channels (axis 1).
+
+    output_mean_var: a list of the result, mean and deviation, of shape (batch, groups).
+    """
+    x = _at_least(floating(data), 2, "data")
+    n, channels = x.shape[:2]
+    if num_groups < 1 or channels % num_groups:
+        raise ValueError(f"num_groups must divide the {channels} channels, and {num_groups} does not")
+    y, mean, var = _normalized(x.reshape(n, num_groups, -1), 2, eps)
+    y = _affine(y.reshape(x.shape), gamma, beta, 1)
+    return [y, mean.squeeze(2), sqrt(var + eps).squeeze(2)] if output_mean_var else y
+
+
+@op("d, v, v", "d, v, v, eps=1e-5", module="npx")
+def instance_norm(data, gamma, beta, eps=1e-3):
+    """(x - mean) / sqrt(var + eps) * gamma + beta, with mean and variance of each channel (axis 1) of each sample."""
+    x = _at_least(floating(data), 3, "data")
+    return _affine(_normalized(x, tuple(range(2, x.ndim)), eps)[0], gamma, beta, 1)
+
+
+@op("d", "d, mode='channel'", "d, 1e-3, 'spatial'", "x", module="npx")
+def l2_normalization(data, eps=1e-10, mode="instance"):
+    """x / sqrt(sum(x^2) + eps), summed over each sample, its channels (axis 1) or its space (axes 2, ...)."""
+    check_choice("mode", mode, ("instance", "channel", "spatial"))
+    x = _at_least(floating(data), 2, "data")
+    axes = 1 if mode == "channel" else tuple(range(1 if mode == "instance" else 2, x.ndim))
+    return x / sqrt(sum_of(x * x, axes, keepdims=True) + eps)
+
+
+# -- products --------------------------------------------------------------------------------------
+
+@op("d, d.swapaxes(2, 3)", "d[0], d[0], True", "d, d, transpose_b=True", module="npx")
+def batch_dot(a, b, transpose_a=False, transpose_b=False):
+    """The matrix product of each pair of matrices, along the last two axes; either may be transposed first."""
+    a, b = as_array(a), as_array(b)
+    if a.ndim < 3 or a.shape[:-2] != b.shape[:-2]:
+        raise ValueError(f"a and b must be as many matrices, along three axes or more, not {a.shape} and {b.shape}")
+    a, b = a.swapaxes(-1, -2) if transpose_a else a, b.swapaxes(-1, -2) if transpose_b else b
+    if a.shape[-1] != b.shape[-2]:
+        raise ValueError(f"a and b must have matrices that fit, not {a.shape[-2:]} and {b.shape[-2:]}")
+    return matmul(a, b)
+
+
+@op("x, m", "x, m, v, no_bias=False", "d, r, v, 3, no_bias=False", "d, m, flatten=False",
+    "d, m, v, num_hidden=3, no_bias=False, flatten=False", module="npx")
+def fully_connected(x, weight, bias=None, num_hidden=None, no_bias=True, flatten=True):
+    """x @ weight.T + bias, along the last axis, or with `flatten` over all axes but the first."""
+    x, weight = as_array(x), as_array(weight)
+    x = x.reshape(x.shape[0] if x.ndim else 1, -1) if flatten else x
+    hidden = weight.shape[0] if num_hidden is None and weight.ndim else num_hidden
+    check_shape("weight", weight, (hidden, x.shape[-1]))
+    y = matmul(x, weight.T)
+    bias = bias_of(bias, hidden, no_bias)
+    return y if bias is None else y + bias
+
+
+def bias_of(bias, n, no_bias):
+    """A bias, of a length, or None; ValueError when it is missing, or given all the same, or has another shape."""
+    if (bias is None) != no_bias:
+        raise ValueError(f"bias is {'missing' if bias is None else 'given'}, and no_bias is {no_bias}")
+    if no_bias:
+        return None
+    bias = as_array(bias)
+    check_shape("bias", bias, (n,))
+    return bias

@@ -1,0 +1,664 @@
+"""dflow.npx: each row's samples against plain NumPy; what is refused; the switches, control flow, files and devices."""
+
+import itertools
+import math
+import re
+
+import numpy
+import pytest
+import scipy.special
+from engines import Gate, configured
+
+import dflow
+import dflow.numpy as np
+from dflow import npx
+from dflow.ops.table import TABLE
+
+ROWS = [row for row in TABLE.values() if row.module == "npx"]
+CASES = [(row, sample) for row in ROWS for sample in row.samples]
+
+
+def numbers(*shape):
+    """Numbers from -4.6 to 4.7 without an order, and without equal ones near each other."""
+    return (numpy.arange(math.prod(shape)) * 37 % 101 - 50).reshape(shape) / 10.7
+
+
+FLOATS = {
+    "x": numbers(3, 4), "v": numbers(3), "w": numbers(9)[5:], "u": numbers(7)[3:], "p": numbers(3) ** 2 + 0.1,
+    "m": numbers(4, 3).T, "r": numbers(3, 60), "d": numbers(2, 3, 5, 4), "g": numbers(2, 4, 5, 4),
+    "t": numbers(2, 2, 7), "c3": numbers(1, 2, 4, 5, 4), "t1": numbers(3, 2, 3), "d1": numbers(2, 3, 2, 3),
+    "g1": numbers(4, 2, 2, 2), "g4": numbers(4, 1, 3, 3), "c31": numbers(2, 2, 2, 2, 2), "t2": numbers(2, 2, 3),
+    "d2": numbers(3, 2, 2, 3), "g2": numbers(4, 2, 2, 2), "c32": numbers(2, 3, 2, 2, 2)}
+INTEGERS = {"i": (numpy.arange(12) * 5 % 12).reshape(3, 4), "j": numpy.array([0, 2, 1, 3]),
+            "k": numpy.array([1, 0, 2, 2]), "l": numpy.array([3, 0, 2])}
+
+
+def arrays_of(text, dtype):
+    """The NumPy arrays that a call names."""
+    words = set(re.findall(r"(?<!['\w])[a-z]\d*(?![\w'=])", text))
+    return {name: x if name in INTEGERS else x.astype(dtype)
+            for name, x in (FLOATS | INTEGERS).items() if name in words}
+
+
+# -- references ------------------------------------------------------------------------------------
+
+def window_at(start, kernel, dilate):
+    return tuple(slice(first, first + d * (k - 1) + 1, d) for first, k, d in zip(start, kernel, dilate))
+
+
+class Reference:
+    """MXNet's functions, of float64 numbers, one element or window after the other where that is plainer."""
+
+    relu = staticmethod(lambda x: numpy.maximum(x, 0))
+    sigmoid = staticmethod(scipy.special.expit)
+    erf, erfinv = scipy.special.erf, scipy.special.erfinv
+    gamma, gammaln, digamma = scipy.special.gamma, scipy.special.gammaln, scipy.special.digamma
+
+    @staticmethod
+    def activation(x, act_type="relu"):
+        soft = numpy.logaddexp(x, 0)
+        return {"relu": numpy.maximum(x, 0), "sigmoid": scipy.special.expit(x), "tanh": numpy.tanh(x),
+                "softrelu": soft, "softsign": x / (1 + abs(x)), "log_sigmoid": -numpy.logaddexp(-x, 0),
+                "mish": x * numpy.tanh(soft)}[act_type]
+
+    @staticmethod
+    def gelu(x):
+        return x * scipy.special.ndtr(x)
+
+    @staticmethod
+    def leaky_relu(x, gamma=None, act_type="leaky", slope=0.25):
+        power = numpy.expm1(numpy.minimum(x, 0))
+        negative = {"leaky": slope * x, "elu": slope * power, "rrelu": (0.125 + 0.334) / 2 * x, "gelu": 0,
+                    "prelu": 0 if gamma is None else gamma * x, "selu": 1.6732632423543772 * power}[act_type]
+        y = numpy.where(x > 0, x, negative)
+        return Reference.gelu(x) if act_type == "gelu" else y * 1.0507009873554805 if act_type == "selu" else y
+
+    @staticmethod
+    def smooth_l1(x, scalar=1.0):
+        return numpy.where(abs(x) < 1 / scalar ** 2, (scalar * x) ** 2 / 2, abs(x) - 0.5 / scalar ** 2)
+
+    @staticmethod
+    def dropout(x, p=0.5, mode="training"):
+        return x
+
+    @staticmethod
+    def softmax(x, axis=-1, length=None, temperature=None, use_length=False, dtype=None):
+        x = numpy.moveaxis(x / (temperature or 1), axis, -1)
+        result = numpy.zeros(x.shape)
+        for place in numpy.ndindex(x.shape[:-1]):
+            n = x.shape[-1] if length is None else length[place]
+            result[place][:n] = scipy.special.softmax(x[place][:n]) if n else 0
+        return numpy.moveaxis(result, -1, axis)
+
+    @staticmethod
+    def log_softmax(x, axis=-1, length=None, temperature=None, use_length=False, dtype=None):
+        z = x / (temperature or 1)
+        if length is None:
+            return scipy.special.log_softmax(z, axis)
+        with numpy.errstate(divide="ignore"):
+            y = numpy.log(Reference.softmax(x, axis, length, temperature))
+        return numpy.where(numpy.isinf(y), 0, y)
+
+    @staticmethod
+    def masked_softmax(x, mask, axis=-1, temperature=1.0):
+        mask = numpy.broadcast_to(True if mask is None else mask, x.shape) != 0
+        e = numpy.where(mask, numpy.exp(x / temperature), 0)
+        total = e.sum(axis, keepdims=True)
+        return e / numpy.where(total, total, 1)
+
+    @staticmethod
+    def masked_log_softmax(x, mask, axis=-1):
+        with numpy.errstate(divide="ignore"):
+            return numpy.log(Reference.masked_softmax(x, mask, axis))
+
+    @staticmethod
+    def batch_norm(x, gamma, beta, running_mean, running_var, eps=1e-3, fix_gamma=True, use_global_stats=False,
+                   output_mean_var=False, axis=1, training=False):
+        rows = numpy.moveaxis(x, axis, -1).reshape(-1, len(gamma))
+        mean, var = rows.mean(0), rows.var(0)
+        if use_global_stats or not training:
+            mean, var = running_mean, running_var
+        else:
+            running_mean[...] = 0.9 * running_mean + 0.1 * mean
+            running_var[...] = 0.9 * running_var + 0.1 * var
+        y = (numpy.moveaxis(x, axis, -1) - mean) / numpy.sqrt(var + eps) * (1 if fix_gamma else gamma) + beta
+        y = numpy.moveaxis(y, -1, axis)
+        return [y, mean, 1 / numpy.sqrt(var + eps)] if output_mean_var else y
+
+    @staticmethod
+    def layer_norm(x, gamma, beta, axis=-1, eps=1e-5, output_mean_var=False):
+        x = numpy.moveaxis(x, axis, -1)
+        mean, std = x.mean(-1), numpy.sqrt(x.var(-1) + eps)
+        y = numpy.moveaxis((x - mean[..., None]) / std[..., None] * gamma + beta, -1, axis)
+        return [y, mean, std] if output_mean_var else y
+
+    @staticmethod
+    def group_norm(x, gamma, beta, num_groups=1, eps=1e-3, output_mean_var=False):
+        rows = x.reshape(x.shape[0], num_groups, -1)
+        mean, std = rows.mean(2), numpy.sqrt(rows.var(2) + eps)
+        y = numpy.moveaxis(((rows - mean[..., None]) / std[..., None]).reshape(x.shape), 1, -1) * gamma + beta
+        y = numpy.moveaxis(y, -1, 1)
+        return [y, mean, std] if output_mean_var else y
+
+    @staticmethod
+    def instance_norm(x, gamma, beta, eps=1e-3):
+        return Reference.group_norm(x, gamma, beta, x.shape[1], eps)
+
+    @staticmethod
+    def l2_normalization(x, eps=1e-10, mode="instance"):
+        axes = {"instance": range(1, x.ndim), "channel": [1], "spatial": range(2, x.ndim)}[mode]
+        return x / numpy.sqrt((x * x).sum(tuple(axes), keepdims=True) + eps)
+
+    @staticmethod
+    def batch_dot(a, b, transpose_a=False, transpose_b=False):
+        return numpy.einsum("...ij,...jk->...ik", *(numpy.swapaxes(x, -1, -2) if turned else x
+                                                   for x, turned in ((a, transpose_a), (b, transpose_b))))
+
+    @staticmethod
+    def fully_connected(x, weight, bias=0, num_hidden=None, no_bias=True, flatten=True):
+        return (x.reshape(len(x), -1) if flatten else x) @ weight.T + bias
+
+    @staticmethod
+    def convolution(x, weight, bias=0, kernel=None, stride=1, dilate=1, pad=0, num_filter=1, num_group=1, no_bias=False,
+                    layout=""):
+        if layout.endswith("C"):
+            y = Reference.convolution(numpy.moveaxis(x, -1, 1), numpy.moveaxis(weight, -1, 1), bias, kernel, stride,
+                                      dilate, pad, num_filter, num_group)
+            return numpy.moveaxis(y, 1, -1)
+        n = x.ndim - 2
+        kernel, stride, dilate, pad = (numpy.broadcast_to(value, n) for value in (kernel, stride, dilate, pad))
+        x = numpy.pad(x, [(0, 0), (0, 0), *zip(pad, pad)])
+        out = (numpy.array(x.shape[2:]) - dilate * (kernel - 1) - 1) // stride + 1
+        y = numpy.zeros((len(x), num_filter, *out))
+        each, made = x.shape[1] // num_group, num_filter // num_group
+        for f, place in itertools.product(range(num_filter), numpy.ndindex(*out)):
+            window = window_at(place * stride, kernel, dilate)
+            channels = slice(f // made * each, (f // made + 1) * each)
+            y[(slice(None), f, *place)] = (x[(slice(None), channels, *window)] * weight[f]).sum(tuple(range(1, n + 2)))
+        return y + numpy.reshape(bias, (-1,) + (1,) * n)
+
+    @staticmethod
+    def deconvolution(x, weight, bias=0, kernel=None, stride=1, dilate=1, pad=0, adj=0, target_shape=None, num_filter=1,
+                      num_group=1, no_bias=False, layout=""):
+        if layout.endswith("C"):
+            y = Reference.deconvolution(numpy.moveaxis(x, -1, 1), numpy.moveaxis(weight, -1, 1), bias, kernel, stride,
+                                        dilate, pad, adj, target_shape, num_filter, num_group)
+            return numpy.moveaxis(y, 1, -1)
+        n = x.ndim - 2
+        kernel, stride, dilate, pad, adj = (numpy.broadcast_to(v, n) for v in (kernel, stride, dilate, pad, adj))
+        whole = (numpy.array(x.shape[2:]) - 1) * stride + dilate * (kernel - 1) + 1
+        if target_shape is not None:
+            pad, adj = (whole - target_shape + 1) // 2, (whole - target_shape) % 2
+        y = numpy.zeros((len(x), num_filter, *(whole + adj)))
+        each, made = x.shape[1] // num_group, num_filter // num_group
+        for c, f, place in itertools.product(range(x.shape[1]), range(made), numpy.ndindex(*x.shape[2:])):
+            window = window_at(place * stride, kernel, dilate)
+            value = x[(slice(None), c, *place)].reshape((-1,) + (1,) * n)
+            y[(slice(None), c // each * made + f, *window)] += value * weight[c, f]
+        y = y[(..., *(slice(p, size + a - p) for p, size, a in zip(pad, whole, adj)))]
+        return y + numpy.reshape(bias, (-1,) + (1,) * n)
+
+    @staticmethod
+    def pooling(x, kernel=None, stride=1, pad=0, pool_type="max", pooling_convention="valid", global_pool=False,
+                p_value=None, count_include_pad=True, layout=""):
+        if layout.endswith("C"):
+            return numpy.moveaxis(Reference.pooling(numpy.moveaxis(x, -1, 1), kernel, stride), 1, -1)
+        n, sizes = x.ndim - 2, numpy.array(x.shape[2:])
+        kernel = sizes if global_pool else kernel
+        kernel, stride, pad = (numpy.broadcast_to(value, n) for value in (kernel, stride, pad))
+        free = sizes + 2 * pad - kernel
+        out = (free if pooling_convention == "valid" else free + stride - 1) // stride + 1
+        y = numpy.zeros((*x.shape[:2], *out), x.dtype)
+        for place in numpy.ndindex(*out):
+            first = numpy.array(place) * stride - pad
+            last = numpy.minimum(first + kernel, sizes + pad)
+            padded = math.prod(last - first)
+            first, last = numpy.maximum(first, 0), numpy.minimum(last, sizes)
+            window = x[(..., *map(slice, first, last))].reshape(*x.shape[:2], -1)
+            count = padded if count_include_pad else window.shape[-1]
+            if pool_type == "max":
+                y[(..., *place)] = window.max(-1)
+            elif pool_type == "lp":
+                y[(..., *place)] = (window ** p_value).sum(-1) ** (1 / p_value)
+            else:
+                y[(..., *place)] = window.sum(-1) / (count if pool_type == "avg" else 1)
+        return y
+
+    @staticmethod
+    def one_hot(x, depth, on_value=1.0, off_value=0.0, dtype="float32"):
+        result = numpy.full((*x.shape, depth), off_value, dtype)
+        for place in numpy.ndindex(x.shape):
+            if 0 <= x[place] < depth:
+                result[(*place, int(x[place]))] = on_value
+        return result
+
+    @staticmethod
+    def pick(x, index, axis=-1, mode="clip", keepdims=False):
+        if axis is None:
+            return x.ravel()[index]
+        n = x.shape[axis]
+        index = index.astype(int) if index.ndim == x.ndim else numpy.expand_dims(index.astype(int), axis)
+        index = index % n if mode == "wrap" else numpy.clip(index, 0, n - 1)
+        result = numpy.take_along_axis(x, index, axis)
+        return result if keepdims else result.squeeze(axis)
+
+    @staticmethod
+    def topk(x, axis=-1, k=1, ret_typ="indices", is_ascend=False, dtype="float32"):
+        x, axis = (x.ravel(), 0) if axis is None else (x, axis)
+        order = numpy.argsort(x if is_ascend else -x, axis, kind="stable")
+        order = numpy.take(order, range(k or x.shape[axis]), axis)
+        value, mask = numpy.take_along_axis(x, order, axis), numpy.zeros_like(x)
+        numpy.put_along_axis(mask, order, 1, axis)
+        index = order.astype(dtype)
+        return {"indices": index, "value": value, "both": [value, index], "mask": mask}[ret_typ]
+
+    @staticmethod
+    def sequence_mask(x, length=None, use_sequence_length=False, value=0.0, axis=0):
+        result = numpy.moveaxis(x, axis, 0).copy()
+        for sequence, n in enumerate(length if use_sequence_length else ()):
+            result[int(n):, sequence] = value
+        return numpy.moveaxis(result, 0, axis)
+
+    @staticmethod
+    def embedding(x, weight, input_dim=None, output_dim=None):
+        return weight[numpy.clip(x.astype(int), 0, len(weight) - 1)]
+
+    @staticmethod
+    def gather_nd(x, index):
+        return x[tuple(numpy.array(index))]
+
+    @staticmethod
+    def scatter_nd(x, index, shape):
+        result = numpy.zeros(shape)
+        result[tuple(numpy.array(index))] = x
+        return result
+
+    @staticmethod
+    def index_update(x, index, val):
+        x[tuple(numpy.array(index))] = val
+        return x.copy()
+
+    @staticmethod
+    def index_add(x, index, val):
+        x = x.copy()
+        for n, place in enumerate(zip(*index)):
+            x[place] += numpy.broadcast_to(val, len(index[0]))[n]
+        return x
+
+    nonzero = staticmethod(numpy.argwhere)
+    boolean_mask = staticmethod(lambda x, index, axis=0: numpy.compress(index != 0, x, axis))
+    constraint_check = staticmethod(lambda x: numpy.array(True))
+    batch_flatten = staticmethod(lambda x: x.reshape(len(x), -1))
+
+    @staticmethod
+    def reshape(x, newshape, reverse=False):
+        shape = {(-2, -2, -1): (2, 3, 20), -1: 120, (-5, -4): (6, 5, 4), (-4,): (2, 3, 5, 4),
+                 (-6, 1, -1, -4): (1, 2, 3, 5, 4), (-2, -2, -5): (2, 3, 20), (-3, -4): (3, 5, 4), (-5, -1): (6, 20),
+                 (-1, -6, 2, 2): (30, 2, 2), (-4, -5): (2, 3, 20)}[newshape]
+        return x.reshape(shape)
+
+    @staticmethod
+    def arange_like(x, start=0.0, step=1.0, repeat=1, axis=None):
+        n = x.size if axis is None else x.shape[axis]
+        result = (start + step * (numpy.arange(n) // repeat)).astype(x.dtype)
+        return result.reshape(x.shape) if axis is None else result
+
+    @staticmethod
+    def broadcast_like(x, y, lhs_axes=None, rhs_axes=None):
+        if lhs_axes is None:
+            return numpy.broadcast_to(x, y.shape)
+        shape = list(x.shape)
+        shape[numpy.atleast_1d(lhs_axes)[0]] = y.shape[numpy.atleast_1d(rhs_axes)[0]]
+        return numpy.broadcast_to(x, shape)
+
+
+def call_of(row, sample):
+    return f"{row.name}({sample})"
+
+
+def evaluate(call, arrays, module=npx, numpys=np):
+    names = {"np": numpys, "abs": abs, **{row.name: getattr(module, row.name) for row in ROWS}}
+    return eval(call, {**names, **arrays})
+
+
+def assert_like(actual, expected, dtype):
+    """Values near, of one type: float64 in the reference is `dtype` here."""
+    if isinstance(expected, list):
+        assert isinstance(actual, list) and len(actual) == len(expected)
+        for x, y in zip(actual, expected):
+            assert_like(x, y, dtype)
+        return
+    expected = numpy.asarray(expected)
+    assert actual.dtype == (dtype if expected.dtype == float else expected.dtype), actual.dtype
+    assert actual.shape == expected.shape
+    tolerance = 2e-5 if dtype == numpy.float32 else 1e-12
+    numpy.testing.assert_allclose(actual.asnumpy(), expected, tolerance, tolerance)
+
+
+def expected_of(call, sources):
+    """The reference's result, and the arrays afterwards, of NumPy's arrays in float64."""
+    arrays = {name: x.astype(float) if x.dtype.kind == "f" else x.copy() for name, x in sources.items()}
+    return evaluate(call, arrays, Reference, numpy), arrays
+
+
+def result_dtype(call, sources, dtype):
+    """The type of floating point results: that of the arrays with such numbers, or what is asked for."""
+    return dtype if FLOATS.keys() & sources.keys() and "dtype='float64'" not in call else numpy.float64
+
+
+@pytest.mark.parametrize("dtype", [numpy.float32, numpy.float64])
+@pytest.mark.parametrize("row, sample", CASES, ids=[call_of(*case) for case in CASES])
+def test_as_the_reference(row, sample, dtype):
+    call = call_of(row, sample)
+    sources = arrays_of(sample, dtype)
+    expected, afterwards = expected_of(call, sources)
+    arrays = {name: np.array(x) for name, x in sources.items()}
+    assert_like(evaluate(call, arrays), expected, result_dtype(call, sources, dtype))
+    if row.name == "batch_norm":                # which writes to the running ones
+        for name, x in afterwards.items():
+            assert_like(arrays[name], x, dtype)
+
+
+@pytest.mark.parametrize("row, sample", CASES, ids=[call_of(*case) for case in CASES])
+def test_nothing_waits(row, sample):
+    """In a task a wait is an error. Those that are said to wait do."""
+    call = call_of(row, sample)
+    sources = arrays_of(sample, numpy.float32)
+    with configured(limit=0, workers=2), Gate() as gate:
+        zero = gate.hold()[0]
+        arrays = {name: np.array(x) + zero.astype(x.dtype) for name, x in sources.items()}
+        future = dflow.submit(lambda: evaluate(call, arrays))
+        if row.kind == "blocking":
+            with pytest.raises(RuntimeError):
+                future.result()
+            gate.open()
+            return
+        result = future.result()
+        assert not gate.opened.is_set()
+        gate.open()
+        assert_like(result, expected_of(call, sources)[0], result_dtype(call, sources, numpy.float32))
+
+
+
+# -- what is refused -------------------------------------------------------------------------------
+
+REFUSED = """
+activation(x, 'no')                                 ValueError  act_type must be one of 'relu', ..., not 'no'
+leaky_relu(x, act_type='no')                        ValueError  act_type must be one of 'leaky', ..., not 'no'
+leaky_relu(x, act_type='prelu')                     ValueError  gamma, the slopes of act_type 'prelu', is missing
+leaky_relu(x, v, 'prelu')                           ValueError  could not be broadcast
+dropout(x, 1.5)                                     ValueError  p must be in [0, 1), not 1.5
+dropout(x, 0.5, 'no')                               ValueError  mode must be one of 'training', 'always', not 'no'
+softmax(x, length=l)                                ValueError  length is given, but use_length is False
+softmax(x, use_length=True)                         ValueError  length is missing
+softmax(x, 0, l, use_length=True)                   ValueError  length must have the shape (4,), not (3,)
+softmax(x, 3)                                       AxisError  axis 3 is out of bounds
+batch_norm(d, w, v, v, v)                           ValueError  gamma must have the shape (3,), not (4,)
+batch_norm(d, v, v, w, v)                           ValueError  running_mean must have the shape
+layer_norm(x, u, v)                                 ValueError  beta must have the shape (4,), not (3,)
+group_norm(g, w, w, 3)                              ValueError  num_groups must divide the 4 channels, and 3 does not
+group_norm(v, v, v)                                 ValueError  data must have at least 2 axes, not the shape (3,)
+instance_norm(x, v, v)                              ValueError  data must have at least 3 axes
+l2_normalization(x, mode='no')                      ValueError  mode must be one of ..., not 'no'
+batch_dot(x, x)                                     ValueError  as many matrices
+batch_dot(d, d[0])                                  ValueError  as many matrices
+batch_dot(d, d)                                     ValueError  matrices that fit, not (5, 4) and (5, 4)
+fully_connected(x, m, num_hidden=4)                 ValueError  weight must have the shape (4, 4), not (3, 4)
+fully_connected(x, m, no_bias=False)                ValueError  bias is missing, and no_bias is False
+fully_connected(x, m, v[:2], no_bias=False)         ValueError  bias must have the shape (3,), not (2,)
+fully_connected(x, m, v)                            ValueError  bias is given, and no_bias is True
+fully_connected(x, w)                               ValueError  weight must have the shape
+convolution(d, d1, kernel=(2, 3), num_filter=2)     ValueError  bias is missing, and no_bias is False
+convolution(d, g4, w, 9, num_filter=4)              ValueError  weight must have the shape
+convolution(t, t2, kernel=3, num_filter=2, dilate=4, no_bias=True)  ValueError  does not fit into data
+convolution(d, d1, v, (2,))                         ValueError  kernel must be 2 numbers of at least 1, not (2,)
+convolution(d, d1, v, None)                         ValueError  kernel must be 2 numbers of at least 1
+convolution(d, d1, v, (2, 3), 0)                    ValueError  stride must be 2 numbers of at least 1, not (0, 0)
+convolution(x, d1, v, (2, 3))                       ValueError  data must have 3, 4 or 5 axes, not the shape (3, 4)
+convolution(d, d1, v, (2, 3), layout='NWC')         ValueError  layout must be one of None, 'NCHW', 'NHWC', not 'NWC'
+convolution(g, g1, w, 2, num_filter=4, num_group=3) ValueError  num_group must divide the channels 4, and 3 does not
+deconvolution(d, d2, kernel=(2, 3), num_filter=3)   ValueError  weight must have the shape (3, 3, 2, 3)
+deconvolution(d, d2, v[:2], (2, 3), num_filter=2, adj=1)  ValueError  adj must be below stride
+deconvolution(d, d2, v[:2], (2, 3), num_filter=2, target_shape=99)  ValueError  target_shape must be at most
+pooling(d, 9)                                       ValueError  kernel (9, 9) does not fit into data of the shape
+pooling(d, 2, 1, 2)                                 ValueError  pad must be below kernel (2, 2), not (2, 2)
+pooling(d)                                          ValueError  kernel must be 2 numbers
+pooling(d, 2, pool_type='no')                       ValueError  pool_type must be one of ..., not 'no'
+pooling(d, 2, pool_type='lp')                       ValueError  p_value must be a positive number
+pooling(d, 2, pooling_convention='same')            ValueError  pooling_convention must be one of ..., not 'same'
+one_hot(j, -1)                                      ValueError  depth must not be negative: -1
+pick(x, k)                                          ValueError  index must have the shape (3,), not (4,)
+pick(x, l, 5)                                       AxisError  axis 5 is out of bounds
+pick(x, l, mode='no')                               ValueError  mode must be one of 'clip', 'wrap', not 'no'
+topk(x, k=9)                                        ValueError  k must be at most 4, the length of axis 1, not 9
+topk(x, ret_typ='no')                               ValueError  ret_typ must be one of ..., not 'no'
+topk(np.ones(300), dtype='uint8')                   ValueError  dtype uint8 cannot hold all indices below 300
+sequence_mask(x, l, True)                           ValueError  sequence_length must have the shape (4,)
+sequence_mask(x, k, True, axis=2)                   ValueError  axis must be 0 or 1, ..., not 2
+sequence_mask(x, use_sequence_length=True)          ValueError  sequence_length is missing
+embedding(j, m, 4, 5)                               ValueError  weight must have the shape (4, 5), not (3, 4)
+embedding(j, v)                                     ValueError  weight must have two axes, not the shape (3,)
+gather_nd(x, [[0], [1], [2]])                       ValueError  indices must have at most 2 rows
+gather_nd(x, [[5], [0]])                            IndexError  index 5 is out of bounds for axis 0
+scatter_nd(w, [[0, 1, 2, 9]], (5,))                 IndexError  index 9 is out of bounds for axis 0
+scatter_nd(w, [[0], [1]], (2, 2))                   ValueError  data must have the shape (1,), not (4,)
+index_update(x, [[7]], 1)                           IndexError  index 7 is out of bounds for axis 0
+index_add(x, [[0, 0]], v[:2])                       ValueError  val must broadcast to the shape (2, 4), not (2,)
+boolean_mask(x, k)                                  ValueError  index must have the shape (3,), not (4,)
+constraint_check(x < 0, 'too large')                ValueError  too large
+reshape(d, (-3, -4))                                ValueError  newshape skips an axis of length 2 with -3
+reshape(d, (-6, 7, -1, -4))                         ValueError  newshape splits an axis of length 2 into (7, 0)
+reshape(d, (-6, 2))                                 ValueError  newshape must have two lengths after -6
+reshape(d, (-7,))                                   ValueError  newshape must not have -7
+reshape(x, (-2, -5))                                ValueError  newshape has more codes than (3, 4) has axes
+reshape(x, (5, 5))                                  ValueError  cannot reshape array of size 12 into shape (5,5)
+arange_like(x, repeat=0)                            ValueError  repeat must be at least 1, not 0
+broadcast_like(x, d, (0,), (1, 2))                  ValueError  lhs_axes and rhs_axes must be as many
+broadcast_like(x, d)                                ValueError  broadcast
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize("line", REFUSED, ids=lambda line: line.strip().split("  ")[0])
+def test_refused(line):
+    """At the call, with the argument's name and value; what depends on values when they are read."""
+    call, kind, text = re.fullmatch(r"(.*\)) +(\w+Error) +(.*)", line).groups()
+    text = re.escape(text).replace(r"\.\.\.", ".*")
+    arrays = {name: np.array(x) for name, x in arrays_of(call, float).items()}
+    with pytest.raises({"AxisError": numpy.exceptions.AxisError}.get(kind) or eval(kind), match=text):
+        evaluate(call, arrays).wait_to_read()
+
+
+# -- what the samples do not show ------------------------------------------------------------------
+
+def test_a_convolution_in_parts(monkeypatch):
+    """Few samples at a time, and bands of rows of one, give what one product gives."""
+    from dflow.ops import convolution
+    x, w, b = np.array(numbers(5, 3, 9, 7)), np.array(numbers(4, 3, 3, 2)), np.array(numbers(4))
+    back = np.array(numbers(3, 4, 3, 2))
+    calls = (lambda: npx.convolution(x, w, b, (3, 2), (2, 1), num_filter=4),
+             lambda: npx.deconvolution(x, back, b, (3, 2), (2, 1), num_filter=4))
+    whole = [call() for call in calls]
+    for limit in (9000, 1):
+        monkeypatch.setattr(convolution, "COLUMNS", limit)
+        for call, expected in zip(calls, whole):
+            numpy.testing.assert_allclose(call().asnumpy(), expected.asnumpy(), 1e-12)
+
+
+def test_dropout():
+    npx.seed(7)
+    x = np.ones((1000, 40), "f4")
+    same = npx.dropout(x)
+    same += 1
+    assert (x == 1).all()
+    y = npx.dropout(x, 0.25, "always")
+    assert y.dtype == numpy.float32 and sorted(set(y.ravel().tolist())) == [0, numpy.float32(1 / 0.75)]
+    assert abs((y == 0).mean() - 0.25) < 0.02
+    rows = npx.dropout(x, 0.5, "always", axes=(1,))
+    assert (rows == rows[:, :1]).all() and 300 < (rows[:, 0] > 0).sum() < 700
+    npx.seed(7)
+    assert (npx.dropout(x, 0.25, "always") == y).all()
+
+
+def test_training(monkeypatch):
+    """What autograd says decides about dropout, rrelu and batch_norm."""
+    from dflow.ops import nn
+    monkeypatch.setattr(nn, "is_training", lambda: True)
+    x = np.array(numbers(50, 40))
+    assert (npx.dropout(x, 0.5) == 0).sum() > 500
+    slopes = (npx.leaky_relu(-abs(x) - 1, act_type="rrelu") / (-abs(x) - 1)).asnumpy()
+    assert 0.125 <= slopes.min() < 0.15 and 0.31 < slopes.max() < 0.334
+    ones, mean = np.ones(40), np.zeros(40)
+    npx.batch_norm(x, ones, ones, mean, ones.copy(), momentum=0.5)
+    numpy.testing.assert_allclose(mean.asnumpy(), x.asnumpy().mean(0) / 2)
+
+
+def test_foreach():
+    data, start = np.array(numbers(4, 3)), np.zeros(3)
+    outputs, state = npx.foreach(lambda x, total: (x + total, x + total), data, start)
+    numpy.testing.assert_allclose(outputs.asnumpy(), data.asnumpy().cumsum(0))
+    assert (state == outputs[-1]).all()
+    outputs, states = npx.foreach(lambda x, s: ([x[0] * x[1], x[0]], [s[0] + 1]), [data, data], [np.zeros(1)])
+    assert (outputs[0] == data * data).all() and (outputs[1] == data).all() and states[0].item() == 4
+    with pytest.raises(ValueError, match="data must have one length"):
+        npx.foreach(lambda x, s: (x, s), [data, data[:2]], start)
+
+
+def test_while_loop():
+    outputs, (i, total) = npx.while_loop(
+        lambda i, s: i <= 5, lambda i, s: ([i + s], [i + 1, s + i]), (np.array([0]), np.array([1])), max_iterations=10)
+    assert outputs[0].ravel().tolist() == [1, 2, 4, 7, 11, 16, 0, 0, 0, 0] and (i.item(), total.item()) == (6, 16)
+    outputs, (i,) = npx.while_loop(lambda i: i < 5, lambda i: (i * i, i + 1), [np.array(0)], max_iterations=3)
+    assert outputs.tolist() == [0, 1, 4] and i.item() == 3
+    assert npx.while_loop(lambda i: i < 0, lambda i: (i, i), [np.array(0)], max_iterations=3)[0] == []
+    with pytest.raises(ValueError, match="max_iterations must be a number of at least 0, not None"):
+        npx.while_loop(lambda i: i < 5, lambda i: (i, i), [np.array(0)])
+
+
+def test_cond():
+    a, b = np.array([1.0]), np.array([2.0])
+    assert npx.cond(a < b, lambda: a * 3, lambda: b).item() == 3
+    assert npx.cond(lambda x, y: x > y, lambda x, y: x, lambda x, y: y + 1, [a, b]).item() == 3
+
+
+@pytest.mark.parametrize("kind", [list, dict])
+def test_files(tmp_path, kind):
+    arrays = [np.array(numbers(2, 3)).astype("f4"), np.arange(4), np.array(2.5)]
+    given = dict(zip(("file", "a/b", "0"), arrays)) if kind is dict else arrays
+    npx.save(str(tmp_path / "arrays"), given)
+    found = npx.load(str(tmp_path / "arrays"))
+    assert type(found) is kind and (kind is list or list(found) == list(given))
+    for x, y in zip(found.values() if kind is dict else found, arrays, strict=True):
+        assert isinstance(x, np.ndarray) and x.dtype == y.dtype and x.shape == y.shape and (x == y).all()
+
+
+def test_files_of_one_array_and_of_numpys(tmp_path):
+    npx.save(tmp_path / "one", np.arange(3))
+    found, = npx.load(tmp_path / "one")
+    assert found.tolist() == [0, 1, 2]
+    assert numpy.load(tmp_path / "one")["0"].tolist() == [0, 1, 2]
+    numpy.savez(tmp_path / "numpys.npz", x=numpy.ones(2))
+    assert npx.load(tmp_path / "numpys.npz")["x"].tolist() == [1, 1]
+    with pytest.raises(TypeError, match="arr must be arrays, with names that are texts, not 'x': int"):
+        npx.save(tmp_path / "none", {"x": 3})
+    assert not (tmp_path / "none").exists()
+
+
+# -- the default type ------------------------------------------------------------------------------
+
+@pytest.fixture
+def single():
+    npx.set_np()
+    yield
+    npx.reset_np()
+
+
+SINGLE = ["np.array([1, 2])", "np.array(1)", "np.array([True])", "np.array(numpy.ones(2))", "np.asarray([0.5])",
+          "np.array([np.arange(2)[0], 1])", "np.zeros(2)", "np.ones((2, 3))", "np.empty(2)", "np.full(2, 7)",
+          "np.eye(3)", "np.identity(2)", "np.tri(2)", "np.arange(3)", "np.arange(0, 1, 0.1)", "np.linspace(0, 1, 3)",
+          "np.linspace(0, 1, 3, retstep=True)[0]", "np.random.normal(size=3)", "np.random.normal(0, 1, (2, 2))",
+          "np.random.uniform(size=3, ctx=npx.cpu())", "np.random.rand(2)", "np.random.randn(2, 3)",
+          "np.random.gamma(2.0, size=3)", "np.ones(2, ctx=npx.cpu())", "np.arange(2, device=npx.cpu(0))",
+          "np.array([1.5], ctx=npx.cpu())", "np.ones(2) * 2 + 1", "np.zeros(2, dtype=None)"]
+KEPT = {"np.array([1, 2], int)": int, "np.array([1], dtype='f8')": float, "np.zeros(2, float)": float,
+        "np.array(numpy.arange(2))": int, "np.array(numpy.ones(2, 'f2'))": "f2", "np.ones(2, dtype=int)": int,
+        "np.arange(3, dtype='i4')": "i4", "np.array(np.ones(2, 'f8'))": float, "np.array([1j])": complex,
+        "np.random.randint(0, 5, 3)": int, "np.random.normal(size=2, dtype='f8')": float, "np.full(2, 1, int)": int,
+        "np.full(2, numpy.int16(3))": "i2", "np.ones_like(np.ones(2, int))": int}
+
+
+@pytest.mark.parametrize("text", SINGLE)
+def test_set_np_makes_float32(single, text):
+    assert eval(text).dtype == numpy.float32
+
+
+@pytest.mark.parametrize("text, dtype", KEPT.items())
+def test_set_np_keeps_what_is_asked_for(single, text, dtype):
+    assert eval(text).dtype == dtype
+
+
+def test_the_switch():
+    ones, normal = np.ones, np.random.normal
+    assert (npx.is_np_shape(), npx.is_np_array(), npx.is_np_default_dtype()) == (False, False, True)
+    npx.set_np()
+    assert (npx.is_np_shape(), npx.is_np_array(), npx.is_np_default_dtype()) == (True, True, False)
+    assert np.ones is not ones and np.random.normal is not normal
+    npx.set_np(dtype=True)
+    assert npx.is_np_array() and npx.is_np_default_dtype() and np.ones is ones and np.random.normal is normal
+    npx.set_np()
+    npx.reset_np()
+    assert np.ones is ones and np.array([1]).dtype == int and not npx.is_np_array()
+    with pytest.raises(ValueError, match="shape must be True"):
+        npx.set_np(shape=False)
+
+
+def test_float32_from_the_same_stream(single):
+    npx.seed(3)
+    x = np.random.normal(size=5)
+    npx.reset_np()
+    npx.seed(3)
+    assert (np.random.normal(size=5).astype("f4") == x).all()
+
+
+# -- devices ---------------------------------------------------------------------------------------
+
+def test_devices():
+    x = np.ones(3)
+    assert npx.cpu() == npx.Device("cpu", 0) == npx.current_device() == x.ctx and npx.cpu(1) != npx.cpu()
+    assert repr(npx.gpu(2)) == "gpu(2)" and len({npx.cpu(), npx.cpu(0), npx.gpu()}) == 2
+    assert npx.num_gpus() == 0 and npx.cpu_pinned() == npx.cpu()
+    assert x.as_in_ctx(npx.cpu()) is x is x.as_in_context(x.context)
+    y = x.copyto(npx.cpu())
+    y[0] = 7
+    assert x.tolist() == [1, 1, 1] and y.copyto(x) is x and x.tolist() == [7, 1, 1]
+    assert np.ones(2, device=npx.cpu()).tolist() == [1, 1]
+    with npx.cpu():
+        assert npx.current_context() == npx.cpu()
+
+
+@pytest.mark.parametrize("text", ["np.ones(2, device=npx.gpu())", "np.ones(2).as_in_ctx(npx.gpu())",
+                                  "np.ones(2).copyto(npx.gpu(1))", "np.array([1]).to_device(npx.gpu())"])
+def test_no_gpu(text):
+    with pytest.raises(ValueError, match=r"gpu\([01]\)"):
+        eval(text)
+
+
+def test_no_gpu_after_set_np(single):
+    for make in (np.ones, np.array, np.random.normal):
+        with pytest.raises(ValueError, match=r"received: gpu\(0\)"):
+            make(2, ctx=npx.gpu())
+    with pytest.raises(ValueError, match="device_type must be one of 'cpu', 'gpu', 'cpu_pinned', not 'tpu'"):
+        npx.Device("tpu")
+
+
+# -- names -----------------------------------------------------------------------------------------
+
+def test_names():
+    from dflow import np as numpys
+    assert numpys is np and npx.waitall is dflow.waitall
+    assert {row.name for row in ROWS} <= set(npx.__all__) and all(hasattr(npx, name) for name in npx.__all__)
+    for module, name, text in ((npx, "roi_pooling", "MXNet's npx.roi_pooling is not in dflow"),
+                               (npx, "nothing", "module 'dflow.npx' has no attribute 'nothing'"),
+                               (dflow, "nothing", "module 'dflow' has no attribute 'nothing'")):
+        with pytest.raises(AttributeError, match=text):
+            getattr(module, name)
+    assert not [name for name in npx._MISSING if name in npx.__all__]

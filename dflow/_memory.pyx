@@ -1,6 +1,6 @@
 """Cells and blocks: see _memory.pxd for who may call what."""
 
-from libc.stdlib cimport malloc, free
+from libc.stdlib cimport malloc, realloc, free
 from libc.stddef cimport size_t
 
 cdef extern from "<stdlib.h>" nogil:
@@ -151,7 +151,8 @@ cdef void trim_cells() noexcept:
 # ---- blocks ----------------------------------------------------------------------------------------------------
 #
 # Fresh pages cost more than the arithmetic that fills them, so freed blocks are kept, by size class, for the next
-# array of about that size. Classes are four to an octave: a block wastes at most a quarter.
+# array of about that size. Classes are four to an octave: a block wastes at most a quarter. What is kept lies in a
+# stack beside the blocks: a link inside would touch a page, which costs 50 us where the block is zeros of the system.
 
 cdef enum:
     SMALL = 1 << 16             # up to here malloc is fast and returns warm memory
@@ -159,12 +160,11 @@ cdef enum:
     LAZY = 32 << 20             # from here on, more than caches hold, zeros are left to the first touch
     BINS = 256
 
-cdef struct Block:
-    Block* next
-
 cdef struct Bin:
     int lock
-    Block* blocks
+    int count                   # written under the lock, read without
+    int capacity                # lock
+    char** blocks               # lock
 
 cdef Bin bins[BINS]
 cdef long long held = 0                 # atomic: bytes of blocks from the system
@@ -190,27 +190,49 @@ cdef size_t size_of_bin(int i) noexcept nogil:
     cdef size_t base = <size_t>SMALL << ((i - 1) // 4)
     return base + base // 4 * ((i - 1) % 4 + 1)
 
+cdef char* pop_block(Bin* bin) noexcept nogil:
+    """A block that is kept, or NULL."""
+    cdef char* p = NULL
+    if load_int(&bin.count) == 0:
+        return NULL
+    spin_lock(&bin.lock)
+    if bin.count > 0:
+        store_int(&bin.count, bin.count - 1)
+        p = bin.blocks[bin.count]
+    spin_unlock(&bin.lock)
+    return p
+
+cdef bint push_block(Bin* bin, char* p) noexcept nogil:
+    """Keep a block; False: there is no memory for its place."""
+    cdef char** grown
+    spin_lock(&bin.lock)
+    if bin.count == bin.capacity:
+        grown = <char**>realloc(bin.blocks, 2 * (bin.capacity + 4) * sizeof(char*))
+        if grown == NULL:
+            spin_unlock(&bin.lock)
+            return False
+        bin.blocks = grown
+        bin.capacity = 2 * (bin.capacity + 4)
+    bin.blocks[bin.count] = p
+    store_int(&bin.count, bin.count + 1)
+    spin_unlock(&bin.lock)
+    return True
+
 cdef char* block_alloc(size_t n) noexcept nogil:
     """n bytes for array data, 64-byte aligned (16 when small), or NULL."""
     global peak
     cdef size_t size
     cdef int i
-    cdef Block* block
     cdef char* p
     if n <= SMALL or DFLOW_PLAIN_MALLOC:
         return <char*>malloc(n if n > 0 else 1)
     if n > <size_t>1 << 62:
         return NULL
     i = bin_of(n, &size)
-    if load_ptr(&bins[i].blocks) != NULL:
-        spin_lock(&bins[i].lock)
-        block = bins[i].blocks
-        if block != NULL:
-            bins[i].blocks = block.next
-        spin_unlock(&bins[i].lock)
-        if block != NULL:
-            add_i64(&cached, -<long long>size)
-            return <char*>block
+    p = pop_block(&bins[i])
+    if p != NULL:
+        add_i64(&cached, -<long long>size)
+        return p
     if load_i64(&held) + <long long>size > held_limit:
         release_blocks()
     p = fresh_block(size)
@@ -249,32 +271,23 @@ cdef void block_free(char* p, size_t n) noexcept nogil:
         free(p)
         return
     i = bin_of(n, &size)
-    if load_i64(&held) > held_limit:
+    add_i64(&cached, size)
+    if load_i64(&held) > held_limit or not push_block(&bins[i], p):
+        add_i64(&cached, -<long long>size)
         add_i64(&held, -<long long>size)
         free(p)
-        return
-    add_i64(&cached, size)
-    spin_lock(&bins[i].lock)
-    (<Block*>p).next = bins[i].blocks
-    store_ptr(&bins[i].blocks, p)
-    spin_unlock(&bins[i].lock)
 
 cdef void release_blocks() noexcept nogil:
     """Return every cached block to the system."""
     cdef int i
-    cdef Block* block
-    cdef Block* following
+    cdef char* p
     for i in range(BINS):
-        spin_lock(&bins[i].lock)
-        block = bins[i].blocks
-        bins[i].blocks = NULL
-        spin_unlock(&bins[i].lock)
-        while block != NULL:
-            following = block.next
-            free(block)
+        p = pop_block(&bins[i])
+        while p != NULL:
+            free(p)
             add_i64(&cached, -<long long>size_of_bin(i))
             add_i64(&held, -<long long>size_of_bin(i))
-            block = following
+            p = pop_block(&bins[i])
 
 cdef void set_block_limit(long long n) noexcept:
     global held_limit
@@ -288,7 +301,8 @@ cdef BlockBytes block_bytes() noexcept nogil:
     return b
 
 cdef void memory_after_fork() noexcept nogil:
-    """In the child: no other thread exists, so no lock is held; a block being moved at the fork is lost, no more."""
+    """In the child: no other thread exists, so no lock is held; what a bin kept that was being changed is lost, no more."""
     cdef int i
     for i in range(BINS):
-        bins[i].lock = 0
+        if bins[i].lock:
+            bins[i] = Bin(0, 0, 0, NULL)

@@ -34,7 +34,7 @@ cdef extern from "_sincos.h" nogil:
     void sincos_use(int)
 
 cdef extern from "_move.h" nogil:
-    void move_bytes(char* to, const char* source, size_t n)
+    void move_items(char* to, intp to_step, const char* source, intp from_step, intp n, int itemsize)
 
 cdef extern from "_casts.h":
     ctypedef void (*cast_loop)(char**, intp*, intp*, void*) noexcept nogil
@@ -699,18 +699,10 @@ cdef struct Sorting:
     void (*dot)(void*, intp, void*, intp, void*, intp, void*) noexcept nogil
     int itemsize
 
-cdef inline void gather_row(char* to, char* p, intp n, intp step, int itemsize) noexcept nogil:
-    cdef intp i
-    if step == itemsize:
-        move_bytes(to, p, n * itemsize)
-    else:
-        for i in range(n):
-            memcpy(to + i * itemsize, p + i * step, itemsize)
-
 cdef void sort_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     """in (r), out (r)."""
     cdef Sorting* s = <Sorting*>data
-    cdef intp i, j, r = dims[1]
+    cdef intp i, r = dims[1]
     cdef bint direct = steps[3] == s.itemsize
     cdef char* row
     cdef char* out
@@ -721,11 +713,10 @@ cdef void sort_loop(char** args, intp* dims, intp* steps, void* data) noexcept n
         out = args[1] + i * steps[1]
         if direct:
             row = out
-        gather_row(row, args[0] + i * steps[0], r, steps[2], s.itemsize)
+        move_items(row, s.itemsize, args[0] + i * steps[0], steps[2], r, s.itemsize)
         s.sort(row, r, NULL)
         if not direct:
-            for j in range(r):
-                memcpy(out + j * steps[3], row + j * s.itemsize, s.itemsize)
+            move_items(out, steps[3], row, s.itemsize, r, s.itemsize)
     if not direct:
         free(row)
 
@@ -740,15 +731,14 @@ cdef void argsort_loop(char** args, intp* dims, intp* steps, void* data) noexcep
         if direct:
             row = args[0] + i * steps[0]
         else:
-            gather_row(row, args[0] + i * steps[0], r, steps[2], s.itemsize)
+            move_items(row, s.itemsize, args[0] + i * steps[0], steps[2], r, s.itemsize)
         if direct_out:
             order = <intp*>(args[1] + i * steps[1])
         for j in range(r):
             order[j] = j
         s.argsort(row, order, r, NULL)
         if not direct_out:
-            for j in range(r):
-                (<intp*>(args[1] + i * steps[1] + j * steps[3]))[0] = order[j]
+            move_items(args[1] + i * steps[1], steps[3], <char*>order, sizeof(intp), r, sizeof(intp))
     if not direct:
         free(row)
     if not direct_out:
@@ -764,7 +754,7 @@ cdef void argextreme_loop(char** args, intp* dims, intp* steps, void* data) noex
         if direct:
             row = args[0] + i * steps[0]
         else:
-            gather_row(row, args[0] + i * steps[0], r, steps[2], s.itemsize)
+            move_items(row, s.itemsize, args[0] + i * steps[0], steps[2], r, s.itemsize)
         s.arg(row, r, <intp*>(args[1] + i * steps[1]), NULL)
     if not direct:
         free(row)

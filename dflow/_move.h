@@ -17,4 +17,28 @@ static inline void move_bytes(char *to, char const *from, size_t n) {
     memmove(to, from, n);
 }
 
+#define MOVE_ITEMS(size)                                                                   \
+    case size:                                                                             \
+        for (; n > 0; n--, to += to_step, from += from_step)                               \
+            memcpy(to, from, size);                                                        \
+        break;
+
+/* n items, each so many bytes after the one before it. */
+static inline void move_items(char *to, ptrdiff_t to_step, char const *from, ptrdiff_t from_step, ptrdiff_t n, int itemsize) {
+    if (to_step == itemsize && from_step == itemsize) {
+        move_bytes(to, from, n * itemsize);
+        return;
+    }
+    switch (itemsize) {         /* of a known size a copy is two instructions, not a call */
+        MOVE_ITEMS(1)
+        MOVE_ITEMS(2)
+        MOVE_ITEMS(4)
+        MOVE_ITEMS(8)
+        MOVE_ITEMS(16)
+    default:
+        for (; n > 0; n--, to += to_step, from += from_step)
+            memcpy(to, from, itemsize);
+    }
+}
+
 #endif

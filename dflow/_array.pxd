@@ -4,6 +4,7 @@ from libc.stdint cimport uint8_t
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from dflow._launch cimport Operand, MAXDIMS
+from dflow._recording cimport recorders, recording, set_recording
 from dflow._graph cimport Storage, Region, Kernel, intp, readable
 
 cdef enum Flag:
@@ -26,6 +27,7 @@ cdef class ndarray:
     cdef uint8_t ndim
     cdef uint8_t flags
     cdef PyObject* base     # owned: the ndarray that made the storage which this views, or NULL for that one itself
+    cdef PyObject* node     # owned: where its value stands in the record of gradients (_tape.pyx), or NULL
     cdef object __weakref__
 
 cdef enum Op:               # of the operator hooks; comparisons from LESS on as Python numbers them
@@ -39,6 +41,15 @@ cdef inline intp* strides_of(ndarray a) noexcept:
 
 cdef inline bint is_here(ndarray a) noexcept:               # its values may be read: allocated, no error, no pending write
     return readable(a.st) and a.st.poison == NULL and a.st.data != NULL
+
+# ---- recording, for gradients
+cdef inline bint tracked(object x) noexcept:
+    return type(x) is ndarray and (<ndarray>x).node != NULL
+cdef inline bint records(object a, object b) noexcept:                  # whether a function of these is to be recorded
+    return recorders != 0 and (tracked(a) or tracked(b)) and recording()
+ctypedef int (*copy_hook)(ndarray a, ndarray made) except -1
+cdef copy_hook record_view                                              # a new view of a tracked array
+cdef copy_hook record_copy                                              # a copy, or a cast
 
 # ---- making arrays
 cdef ndarray new_array(int code, int ndim, intp* shape, bint pending=*) # C order, not initialized; pending: allocated late
@@ -80,7 +91,11 @@ cdef bint ready(ndarray a) noexcept
 cdef inline char* data_of(ndarray a) noexcept:                          # of what wait_read gave
     return a.st.data + a.offset
 cdef str shape_text(ndarray a)
-cdef int check_writable(ndarray a) except -1
+cdef inline int check_writable(ndarray a) except -1:                     # before each write by a program
+    if a.flags & READONLY:
+        raise ValueError("assignment destination is read-only")
+    a.st.version += 1
+    return 0
 
 # ---- what the layers above give this one
 ctypedef object (*binary_hook)(int op, object a, object b)

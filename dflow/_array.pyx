@@ -111,7 +111,7 @@ cdef void end_array(ndarray a) noexcept:
     the exception that is set need not be put aside."""
     if (a.flags == C_CONTIGUOUS | F_CONTIGUOUS | SCALAR and a.ndim == 0 and a.base == NULL and a.offset == 0
             and a.st.nbytes == a.itemsize and Py_TYPE(a) == <PyTypeObject*>ndarray and PyObject_GET_WEAKREFS_LISTPTR(a)[0] == NULL
-            and nspares[a.code] < MOST_SPARES and keep_spares and storage_rest(a.st)):
+            and a.node == NULL and nspares[a.code] < MOST_SPARES and keep_spares and storage_rest(a.st)):
         a.base = spares[a.code]
         spares[a.code] = <PyObject*>a
         nspares[a.code] += 1
@@ -121,6 +121,7 @@ cdef void end_array(ndarray a) noexcept:
     if a.shape != a.inline_dims:
         free(a.shape)
     Py_XDECREF(a.base)
+    Py_XDECREF(a.node)
     cython_dealloc(<PyObject*>a)
 
 (<PyTypeObject*>ndarray).tp_dealloc = <destructor>end_array
@@ -247,6 +248,8 @@ cdef inline ndarray new_view(ndarray a, int ndim):
     v.flags = a.flags & READONLY
     v.base = a.base if a.base != NULL else <PyObject*>a
     Py_INCREF(<object>v.base)
+    if records(a, None):
+        record_view(a, v)
     return v
 
 cdef inline ndarray close_view(ndarray v):
@@ -507,11 +510,6 @@ cdef int wait_write(ndarray a) except -1:
         raise MemoryError(f"Unable to allocate {a.st.nbytes} bytes")
     return 0
 
-cdef int check_writable(ndarray a) except -1:
-    if a.flags & READONLY:
-        raise ValueError("assignment destination is read-only")
-    return 0
-
 # ---- copies ----------------------------------------------------------------------------------------------------
 
 cdef int copy_elements(ndarray target, ndarray source) except -1:
@@ -530,11 +528,15 @@ cdef ndarray cast(ndarray a, int code):
         return a
     out = new_array(code, a.ndim, a.shape) if a.flags & C_CONTIGUOUS else new_like([a], code, a.ndim, a.shape)
     copy_elements(out, a)
+    if records(a, None):
+        record_copy(a, out)
     return out
 
 cdef ndarray copy_of(ndarray a):
     cdef ndarray out = new_array(a.code, a.ndim, a.shape)
     copy_elements(out, a)
+    if records(a, None):
+        record_copy(a, out)
     return out
 
 cdef ndarray contiguous(ndarray a):
@@ -905,13 +907,9 @@ cdef class ndarray:
         return operator_inplace(MATMUL, self, b)
 
 def _made(shape, dtype=float, buffer=None, offset=0, strides=None, order=None):
-    cdef intp dims[MAXDIMS]
-    cdef int ndim
     if buffer is not None or strides is not None or offset or order is not None:
         return as_array(np.ndarray(shape, dtype, buffer, offset, strides, order))
-    ndim = parse_shape(shape, dims)
-    check_dimensions(ndim, dims)
-    return new_array(code_of(dtype), ndim, dims)
+    return empty(shape, dtype)
 
 # ---- parts of the class ----------------------------------------------------------------------------------------
 

@@ -103,6 +103,7 @@ cdef struct Storage:
     char* data              # NULL until allocated; then constant
     size_t nbytes
     Poison* poison          # changed under lock
+    unsigned int version    # GIL; changes with each write by a program to what a node of _tape.pyx may stand for
 
 cdef enum TaskFlag:
     HAS_REGIONS = 1

@@ -17,6 +17,7 @@ from dflow._launch cimport Operand, Core, MAXDIMS, fill_constant, launch
 from dflow._kernels cimport (
     Scalar, BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, numpy_array, write_scalar, is_complex, is_integer)
 from dflow._array cimport *
+from dflow._tape cimport record
 from dflow._subscript cimport advanced_get, advanced_set, base_index
 from dflow._views cimport *
 from dflow._out import give
@@ -758,6 +759,8 @@ def offsets(ndarray a, key):
 
 def where(condition, x, y):
     """Elements of x where condition is true, else of y; asynchronous. Python scalars are weak (NEP 50)."""
+    if records(x, y):
+        return record("where", (condition, x, y), where, (condition, x, y), {})
     cdef ndarray c = as_array_code(condition, BOOL), out
     cdef tuple operands
     cdef Operand ops[4]
@@ -862,6 +865,8 @@ cdef bint takes_to_few = np.lib.NumpyVersion(np.__version__) < "2.5.0"      # ty
 
 def take(a, indices, axis=None, out=None, mode="raise"):
     """Elements, or subarrays along an axis, at the given indices. Waits for the indices only, and for none in other modes."""
+    if records(a, None):
+        return record("take", (a, indices, axis, mode), take, (a, indices, axis, out, mode), {})
     cdef ndarray source = as_array(a), result
     cdef int k
     if axis is None:

@@ -28,6 +28,7 @@ cdef int fill_constant(Operand* o, char* constant, int itemsize) noexcept
 cdef int fill_index(Operand* o, int ndim, intp* shape) noexcept     # of the elements in C order
 cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1
 cdef int copy_out(Kernel* k, Operand* source, int ndim, intp* shape, char* to) except -1
+cdef int merge_axes(Core* core, int m) noexcept
 cdef inline int size_bits(int itemsize) noexcept:           # the item size as an access keeps it
     cdef int log = 0
     while 1 << log < itemsize:

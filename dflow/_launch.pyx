@@ -267,3 +267,30 @@ cdef int run_later(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Cor
         if flags:
             task_region(t, i)[0] = ops[i].region
     return submit(t)
+
+cdef int merge_axes(Core* core, int m) noexcept:
+    """Reduced axes, longest stride first, joined where one continues the other. The new number of them."""
+    cdef int i, j, n = 0
+    cdef intp d, s
+    for i in range(m):
+        d = core.dims[i]
+        s = core.steps[i]
+        if d == 1 and (n > 0 or i < m - 1):
+            continue
+        j = n
+        while j > 0 and abs(core.steps[j - 1]) < abs(s):
+            core.dims[j] = core.dims[j - 1]
+            core.steps[j] = core.steps[j - 1]
+            j -= 1
+        core.dims[j] = d
+        core.steps[j] = s
+        n += 1
+    j = 0
+    for i in range(1, n):
+        if core.steps[j] == core.steps[i] * core.dims[i]:
+            core.dims[j] *= core.dims[i]
+        else:
+            j += 1
+            core.dims[j] = core.dims[i]
+        core.steps[j] = core.steps[i]
+    return j + 1

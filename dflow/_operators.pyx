@@ -6,12 +6,14 @@ import numpy as np
 from libc.float cimport DBL_MIN
 from libc.math cimport fabs
 from dflow._engine cimport settings
-from dflow._kernels cimport BOOL, DOUBLE, NCODES, is_integer
+from dflow._kernels cimport BOOL, DOUBLE, DTYPES, NCODES, is_integer
 from dflow._array cimport *
+from dflow._recording cimport set_recording
 from dflow._foreign cimport ask, foreign
 from dflow._views cimport *
 from dflow._quick cimport *
 from dflow._small import LATER
+from dflow._tape cimport earlier, record, recorded, take_over
 from dflow._ufunc cimport ufunc, wrap, call, compare_out_of_range, cast_error
 
 cdef extern from "Python.h":
@@ -81,6 +83,8 @@ cdef ndarray scalar_arithmetic(int op, object a, object b):
     return out
 
 cdef object binary_operator(int op, object a, object b):
+    if records(a, b):
+        return record_operator(op, a, b)
     cdef ufunc u
     cdef int i, j
     cdef Plan* p
@@ -141,6 +145,32 @@ cdef object with_no_numbers(int op, ufunc u, object a, object b):
             if getattr(x, "dtype", None) == object:
                 raise TypeError(f"dflow arrays hold numbers: dtype object is not supported, and NumPy says: {error}") from None
         raise
+
+cdef object record_operator(int op, object a, object b):
+    cdef bint before = set_recording(False)
+    try:
+        result = binary_operator(op, a, b)
+    finally:
+        set_recording(before)
+    return recorded((<list>operator_list)[op], (a, b), result) if type(result) is ndarray else result
+
+cdef object record_inplace(int op, ndarray a, object b):
+    """a op= b: the result is computed apart, and written to a, which stands for it from then on."""
+    cdef ndarray old = earlier(a), value
+    result = binary_operator(op, old, old if b is a else b)
+    if type(result) is not ndarray:
+        return result
+    value = <ndarray>result
+    if not np.can_cast(DTYPES[value.code], DTYPES[a.code], "same_kind"):
+        raise cast_error(<ufunc>(<list>operator_list)[op], value.code, a.code, "same_kind")
+    value = cast(value, a.code)
+    cdef bint before = set_recording(False)
+    try:
+        assign(a, value)
+    finally:
+        set_recording(before)
+    take_over(a, value)
+    return a
 
 cdef tuple SEQUENCES = (list, tuple, str, bytes)
 
@@ -241,6 +271,8 @@ cdef object inplace_operator(int op, object a, object b):
     cdef Plan* p
     if x.flags & SCALAR:
         return binary_operator(op, a, b)
+    if records(a, b):
+        return record_inplace(op, x, b)
     j = quick_kind(b)
     check_writable(x)
     if j >= 0 and op < MATMUL and op != POWER:
@@ -269,6 +301,8 @@ cdef object inplace_operator(int op, object a, object b):
     return x
 
 cdef object unary_operator(int op, object a):
+    if records(a, None):
+        return record(<object>(<list>operator_list)[op], (a,), <object>(<list>operator_list)[op], (a,), {})
     return unary(<ufunc>(<list>operator_list)[op], <ndarray>a)
 
 def connect_operators():

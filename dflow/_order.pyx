@@ -2,6 +2,7 @@
 
 import numpy as np
 cimport numpy as cnp
+from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 from dflow._engine cimport settings
@@ -10,6 +11,7 @@ from dflow._launch cimport MAXDIMS, Core, Operand, fill_constant, launch
 from dflow._kernels cimport (
     BOOL, DOUBLE, DTYPES, INTP, code_of, kernel_new, write_scalar, sort_kernel, long_sort_kernels, argextreme_kernel)
 from dflow._array cimport *
+from dflow._tape cimport any_records, record
 from dflow._shape cimport normalize_axis
 from dflow._quick cimport allocated, count_bytes, count_true, quick_ready, same_shape
 from dflow._subscript cimport base_index
@@ -19,6 +21,9 @@ from dflow._array import set_hook
 from dflow._out import fill_numpy, give
 from dflow._ufunc cimport along_axis, reduce, wrap
 from dflow._ufunc import NO_VALUE
+
+cdef extern from "Python.h":
+    PyObject** PySequence_Fast_ITEMS(object)
 
 cdef extern from "_interp.h":
     ctypedef struct Bounds:
@@ -95,6 +100,8 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
             dtype = common_type(arrays, parts)
         parts = [x.ravel() for x in parts]
         axis = 0
+    if any_records(PySequence_Fast_ITEMS(parts), len(parts)):
+        return record("concatenate", (parts, axis), concatenate, (parts, axis, out, dtype, casting), {})
     first = parts[0]
     if first.ndim == 0:
         raise ValueError("zero-dimensional arrays cannot be concatenated")
@@ -171,7 +178,7 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
         if not same_shape(part, first):
             raise ValueError("all input arrays must have the same shape")
     k = normalize_axis(axis, first.ndim + 1)
-    if out is None and dtype is None:
+    if out is None and dtype is None and not any_records(PySequence_Fast_ITEMS(parts), len(parts)):
         memcpy(shape, first.shape, k * sizeof(intp))
         shape[k] = len(parts)
         memcpy(shape + k + 1, first.shape + k, (first.ndim - k) * sizeof(intp))
@@ -246,7 +253,7 @@ def small_repeat(ndarray a, intp repeats, int axis):
     cdef char* source
     cdef char* target
     cdef ndarray out
-    if not 0 <= repeats <= settings.inline_cost or not quick_ready(a) or a.size * repeats > settings.inline_cost:
+    if not 0 <= repeats <= settings.inline_cost or not quick_ready(a) or records(a, None) or a.size * repeats > settings.inline_cost:
         return None
     memcpy(shape, a.shape, a.ndim * sizeof(intp))
     shape[axis] *= repeats
@@ -345,6 +352,9 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None, descending=None):
     """A sorted copy along an axis; flattened when it is None. NaN comes last."""
     cdef ndarray source = as_array(a), out
     cdef int k
+    if records(source, None):
+        return record("sort", (source, axis, kind, order, stable, descending), sort, (source, axis, kind, order),
+                      {"stable": stable, "descending": descending})
     if descending:
         return hooks["descending"](np.sort, source, axis, kind, order, stable)
     if axis is None:

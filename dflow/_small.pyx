@@ -9,10 +9,12 @@ cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_DECREF
 from cpython.tuple cimport PyTuple_GET_SIZE
-from dflow._array cimport ndarray, READONLY, SCALAR, as_array, from_numpy, is_here, numpy_window
+from dflow._array cimport ndarray, READONLY, SCALAR, as_array, from_numpy, is_here, numpy_window, records
 from dflow._foreign cimport any_foreign, any_like, ask_by_vector
 from dflow._graph cimport intp, writable
 from dflow._kernels cimport code_of_num, native
+from dflow._recording cimport recorders
+from dflow._tape cimport any_records, record_row
 
 cdef extern from "Python.h":
     ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject**, size_t, PyObject*)
@@ -45,7 +47,7 @@ cdef object seen(object x, intp small, bint inner=False):
     """x as NumPy is to see it, arrays as windows; LATER if it cannot be given at once."""
     cdef list items
     if type(x) is ndarray:
-        if (<ndarray>x).size > small or not is_here(<ndarray>x):
+        if (<ndarray>x).size > small or not is_here(<ndarray>x) or records(x, None):
             return LATER
         # Writeable, though nobody writes: some functions copy what they could not write to.
         return numpy_window(<ndarray>x)[()] if (<ndarray>x).flags & SCALAR else numpy_window(<ndarray>x)
@@ -183,6 +185,8 @@ cdef class small_first(builtin):
 
 cdef object call_small(builtin self, PyObject** args, size_t flags, PyObject* names):
     cdef Py_ssize_t nargs = PyVectorcall_NARGS(flags)
+    if recorders and any_records(args, nargs + (0 if names == NULL else PyTuple_GET_SIZE(<object>names))):
+        return record_row(self.function, args, nargs, names)
     if self.small and nargs <= self.most and (not self.writes or nargs and free(<object>args[0])):
         result = attempt(self.theirs, args, nargs, names, self.small, self.writes)
         if result is not LATER:

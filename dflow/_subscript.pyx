@@ -12,6 +12,8 @@ from dflow._kernels cimport (
     Scalar, BOOL, DOUBLE, DTYPES, itemsizes, is_complex, is_integer, cast_kernel, number_kernel, write_number,
     write_scalar, read_scalar)
 from dflow._array cimport *
+from dflow._recording cimport set_recording
+from dflow._tape cimport after_write, before_write, recorded, settle
 from dflow._array import attach, set_hook
 
 cdef extern from "Python.h":
@@ -34,6 +36,12 @@ cdef ndarray element(ndarray a, intp offset):
     """The value at a byte offset of the storage, as a 0-d array of its own: like NumPy's scalars, not a view."""
     cdef ndarray out = new_scalar(a.code)
     cdef ndarray v
+    if records(a, None):
+        v = new_view(a, 0)
+        v.offset = offset
+        out = copy_of(close_view(v))
+        out.flags |= SCALAR
+        return out
     if is_here(a):
         if a.itemsize == 8:
             (<int64_t*>out.st.data)[0] = (<int64_t*>(a.st.data + offset))[0]
@@ -179,17 +187,28 @@ cdef object get_index(ndarray a, object key):
     if PyLong_CheckExact(key):
         return index_first(a, int_index(key))
     if type(key) is ndarray and (<ndarray>key).ndim:
-        return advanced_get(a, key)
+        return selected(a, key)
     if PyTuple_CheckExact(key):
         offset = integers_offset(a, <tuple>key)
         if offset >= 0:
             return element(a, offset)
     view = base_index(a, key)
     if view is NotImplemented:
-        return advanced_get(a, key)
+        return selected(a, key)
     if (<ndarray>view).ndim == 0 and not has_ellipsis(key):
         return element(a, (<ndarray>view).offset)
     return view
+
+cdef object selected(ndarray a, object key):
+    """a[key] with arrays or booleans in key."""
+    if not records(a, None):
+        return advanced_get(a, key)
+    cdef bint before = set_recording(False)
+    try:
+        result = advanced_get(a, key)
+    finally:
+        set_recording(before)
+    return recorded("getitem", (a, key), result)
 
 cdef bint has_ellipsis(object key):
     """a[..., i] of a vector is a view in NumPy, a[i] a scalar."""
@@ -225,12 +244,15 @@ cdef bint copy_element(ndarray a, intp offset, ndarray value) noexcept:
     return True
 
 cdef int set_index(ndarray a, object key, object value) except -1:
+    if records(a, value):
+        return record_store(a, key, value)
     cdef intp offset
     cdef bint number = type(value) is float or type(value) is int or isinstance(value, (int, float, complex))
     if a.flags & (READONLY | SCALAR):
         if a.flags & SCALAR:
             raise TypeError(f"'numpy.{DTYPES[a.code].type.__name__}' object does not support item assignment")
         check_writable(a)
+    a.st.version += 1
     if number and PyTuple_CheckExact(key):
         offset = integers_offset(a, <tuple>key)
         if offset >= 0:
@@ -438,6 +460,20 @@ cdef class FlatIterator:
 for _method in (fill, item, tolist):
     attach(_method.__name__, _method)
 set_hook("iterator", Iterator)
+
+cdef int record_store(ndarray a, object key, object value) except -1:
+    """a[key] = value, whose result has the gradients of both: what a stands for from now on."""
+    cdef bint before = set_recording(False)
+    cdef tuple slots = (a, key, value), parents
+    try:
+        if tracked(a) and tracked(value):
+            settle(a, base_index(a, key), <ndarray>value)
+        parents = before_write(a, slots)
+        set_index(a, key, value)
+    finally:
+        set_recording(before)
+    after_write("setitem", slots, parents, a)
+    return 0
 
 def connect_indexing():
     """Give ndarray its subscripts."""

@@ -1,15 +1,18 @@
 """ufunc: elementwise calls, generalized ufuncs, and the methods reduce, accumulate, reduceat, outer, at."""
 
 import numpy as np
+from cpython.object cimport PyObject
 from libc.stdlib cimport calloc
 from libc.string cimport memcmp, memcpy, memset
 from dflow._graph cimport Kernel, intp, WRITE, readable, writable
-from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch
+from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch, merge_axes
 from dflow._kernels cimport (
     Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, is_integer, loop_types, ufunc_kernel, cast_kernel, masked_kernel,
     failing_kernel, fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, write_scalar)
 from dflow._signature cimport parse_signature
 from dflow._array cimport *
+from dflow._recording cimport recorders
+from dflow._tape cimport any_records, record
 from dflow._foreign cimport foreign, override
 from dflow._views cimport *
 from dflow._quick cimport *
@@ -20,6 +23,9 @@ from dflow._out import check_out, fill_numpy, give, give_reduced, last_axes, no_
 from dflow._views import open_window
 
 from numpy._core._exceptions import _UFuncOutputCastingError
+
+cdef extern from "Python.h":
+    PyObject** PySequence_Fast_ITEMS(object)
 
 NO_VALUE = np._NoValue          # stands for what was not given
 LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor"))
@@ -118,6 +124,8 @@ cdef object cast_error(ufunc u, int source, int target, casting, index=0):
 
 cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting, object signature):
     """u(*inputs): a new array, a tuple of them, or what `out` gives."""
+    if recorders and any_records(PySequence_Fast_ITEMS(inputs), u.nin):
+        return record(u, inputs, call_recorded, (u, inputs, out, where, dtype, casting, signature), {})
     cdef Plan* p
     cdef tuple kinds
     cdef intp shape[MAXDIMS]
@@ -146,6 +154,9 @@ cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, o
         if u.name in COMPARISONS and out is None:
             return compare_out_of_range(u, inputs[0], inputs[1])
         raise
+
+def call_recorded(ufunc u, inputs, out, where, dtype, casting, signature):
+    return call(u, inputs, out, where, dtype, casting, signature)
 
 COMPARISONS = frozenset("less less_equal equal not_equal greater greater_equal".split())
 
@@ -582,33 +593,6 @@ cdef ndarray take_axes(ndarray a, list axes, Core* core):
     core.ndim = core.nsteps = merge_axes(core, m)
     return close_view(kept)
 
-cdef int merge_axes(Core* core, int m) noexcept:
-    """Reduced axes, longest stride first, joined where one continues the other. The new number of them."""
-    cdef int i, j, n = 0
-    cdef intp d, s
-    for i in range(m):
-        d = core.dims[i]
-        s = core.steps[i]
-        if d == 1 and (n > 0 or i < m - 1):
-            continue
-        j = n
-        while j > 0 and abs(core.steps[j - 1]) < abs(s):
-            core.dims[j] = core.dims[j - 1]
-            core.steps[j] = core.steps[j - 1]
-            j -= 1
-        core.dims[j] = d
-        core.steps[j] = s
-        n += 1
-    j = 0
-    for i in range(1, n):
-        if core.steps[j] == core.steps[i] * core.dims[i]:
-            core.dims[j] *= core.dims[i]
-        else:
-            j += 1
-            core.dims[j] = core.dims[i]
-        core.steps[j] = core.steps[i]
-    return j + 1
-
 REORDERABLE = frozenset("add multiply maximum minimum fmax fmin logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor "
                         "logaddexp logaddexp2 gcd lcm hypot".split())
 
@@ -691,6 +675,8 @@ cdef inline object quick_call(ufunc u, tuple inputs, object out):
     """A call without options, when it can run here and now; else None."""
     cdef Plan* p
     cdef int i, j
+    if recorders and any_records(PySequence_Fast_ITEMS(inputs), u.nin):
+        return None
     if u.nin == 1:
         x = small_number(inputs[0]) if type(inputs[0]) is float or type(inputs[0]) is int else inputs[0]
         p = u.unary[(<ndarray>x).code] if type(x) is ndarray and out is None else NULL
@@ -854,6 +840,9 @@ cdef class ufunc:
     def reduce(self, array, axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
         """The elements along an axis (several: a tuple; all: None) brought together; ValueError for none of them."""
         cdef int code
+        if recorders and records(array, None):
+            return record((self, "reduce"), (array, axis, dtype, out, keepdims, initial, where), self.reduce,
+                          (array, axis, dtype, out, keepdims, initial, where), {})
         if type(array) is ndarray and axis is None and dtype is None and out is None and not keepdims and (
                 initial is NO_VALUE and where is True):
             code = (<ndarray>array).code
@@ -873,6 +862,8 @@ cdef class ufunc:
 
     def accumulate(self, array, axis=0, dtype=None, out=None):
         """What reduce() would give up to each element along an axis."""
+        if records(array, None):
+            return record((self, "accumulate"), (array, axis, dtype, out), self.accumulate, (array, axis, dtype, out), {})
         if overridden((array,), out, True):
             return override(self.numpy.accumulate, (array,), REDUCE, [axis, dtype, out])
         out = only_output(out)

@@ -453,6 +453,8 @@ def astype(ndarray self, dtype, order="K", casting="unsafe", subok=True, copy=Tr
         return still_scalar(self, cast(self, code))
     out = new_like([self], code, self.ndim, self.shape) if order == "K" else new_array(code, self.ndim, self.shape)
     copy_elements(out, self)
+    if records(self, None):
+        record_copy(self, out)
     return still_scalar(self, out)
 
 def resize(ndarray self, *new_shape, refcheck=True):

@@ -15,12 +15,15 @@ PACKAGE = Path(__file__).resolve().parent.parent / "dflow"
 LAYERS = [
     ["dflow"],  # dflow/__init__.py, which may import everything and is imported by nothing inside
     ["gluon", "lr_scheduler"],
-    ["autograd", "numpy", "npx", "nd"],
+    ["autograd"],
+    ["gradients", "npx", "nd"],
+    ["numpy"],
     ["ops", "engine", "devices", "profiler"],
     ["_index", "_make", "_operators", "_order"],
     ["_ufunc"],
     ["_quick", "_subscript", "_views", "_random", "_host", "_small", "_out"],
     ["_share", "_foreign"],
+    ["_tape"],
     ["_array"],
     ["_shape", "_signature"],
     ["_launch"],
@@ -29,7 +32,7 @@ LAYERS = [
     ["_group"],
     ["_fp", "_fold", "_blas"],
     ["_graph"],
-    ["_memory", "_openblas", "_scipy"],
+    ["_memory", "_openblas", "_recording", "_scipy"],
 ]
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 

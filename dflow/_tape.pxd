@@ -1,0 +1,15 @@
+"""The record of what was computed from arrays that have gradients, and the way back through it."""
+
+from cpython.object cimport PyObject
+from dflow._array cimport ndarray
+from dflow._recording cimport recorders
+
+cdef bint any_records(PyObject** args, Py_ssize_t n) noexcept           # records(), also of what is in lists
+cdef object record(object key, tuple slots, function, tuple args, dict keywords)
+cdef object recorded(object key, tuple slots, object result)            # the result of a function of these, with its node
+cdef object record_row(function, PyObject** args, Py_ssize_t nargs, PyObject* names)    # of a function in the table
+cdef tuple before_write(ndarray a, tuple slots)                         # the parents of what a will be
+cdef int after_write(object key, tuple slots, tuple parents, ndarray a) except -1
+cdef int settle(ndarray a, object part, ndarray value) except -1
+cdef ndarray earlier(ndarray a)                                         # a copy that stands for the value of a
+cdef int take_over(ndarray a, ndarray value) except -1                  # a was written to, and stands for what value does

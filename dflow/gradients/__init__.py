@@ -1,0 +1,360 @@
+"""The gradients of operations: of each, how the gradient g of its result becomes those of its arguments.
+
+A function of g and of those arguments that it names; "ans" is the result, "x_shape" the shape of an argument x. What it
+returns may still have the wider shape that the argument was broadcast to. All is written with functions that have
+gradients themselves, so there are gradients of any order. At jumps and kinks the gradient is that of one side.
+
+Rules follow HIPS autograd (numpy_vjps.py) and JAX (lax.py) where those are definite; elements that are largest together
+share the gradient evenly, as in both.
+"""
+
+import inspect
+import math
+
+import numpy
+
+from dflow import numpy as np
+from dflow._small import small_first
+from dflow._tape import Rule, add_rule, set_helper
+from dflow._ufunc import wrap_ufunc
+from dflow._views import strided
+
+
+def has_gradient(*gradients, joint=None):
+    """Decorates a function whose gradients these are, by argument: it is recorded as one."""
+
+    def add(function):
+        parameters = inspect.signature(function).parameters.values()
+        names, defaults = [p.name for p in parameters], [p.default for p in parameters]
+        add_rule(function, Rule(function.__name__, names, gradients, joint, defaults))
+        return small_first(function, None, 0)
+
+    return add
+
+
+# -- views -----------------------------------------------------------------------------------------
+#
+# A geometry is (shape, strides, offset), the last two in bytes. `own` is that of a view, `whole` that of its array.
+
+
+def _layout(own, whole, dtype):
+    """New zeros that lie in memory as an array does, as that and as a view of it."""
+    (shape, strides, offset), (whole_shape, whole_strides, whole_offset) = own, whole
+    spans = [(n - 1) * step for n, step in zip(whole_shape, whole_strides)]
+    low = sum(span for span in spans if span < 0)
+    flat = np.zeros((sum(map(abs, spans)) // dtype.itemsize) + 1, dtype)
+    start = offset - whole_offset - low
+    return flat, strided(flat[-low // dtype.itemsize:], whole_shape, whole_strides), strided(
+        flat[start // dtype.itemsize:], shape, strides)
+
+
+def _scattered_gradient(g, own, whole):
+    return _gathered(g, own, whole)
+
+
+def _gathered_gradient(g, own, whole):
+    return _scattered(g, own, whole)
+
+
+@has_gradient(_scattered_gradient)
+def _scattered(g, own, whole):
+    """Zeros like an array, but for g where the view has its elements; added where it has one twice."""
+    flat, array, view = _layout(own, whole, g.dtype)
+    if view.flags.writeable:
+        view[...] = g
+    else:
+        shape, strides, offset = own
+        places = numpy.zeros(shape, numpy.intp)
+        for axis, (n, stride) in enumerate(zip(shape, strides)):
+            places += (numpy.arange(n) * (stride // g.itemsize)).reshape((-1,) + (1,) * (len(shape) - axis - 1))
+        np.add.at(flat, places.ravel() + (offset - whole[2]) // g.itemsize, g.ravel())
+    return array
+
+
+@has_gradient(_gathered_gradient)
+def _gathered(a, own, whole):
+    """Of an array, the elements of the view."""
+    _, array, view = _layout(own, whole, a.dtype)
+    array[...] = a
+    return view.copy()
+
+
+def _dense(shape, strides, itemsize):
+    """The axes from the outermost in memory to the innermost, where these leave no gap; else None."""
+    order = sorted(range(len(shape)), key=lambda i: (-strides[i], i))
+    for i in reversed(order):
+        if shape[i] != 1 and strides[i] != itemsize:
+            return None
+        itemsize *= shape[i]
+    return order
+
+
+def _permuted(x, order):
+    return x if order == sorted(order) else x.transpose(order)
+
+
+def _spread(g, own, whole):
+    """The gradient of an array; g is that of a view of it."""
+    (shape, strides, offset), (whole_shape, whole_strides, whole_offset) = own, whole
+    if 0 in shape:
+        return np.zeros(whole_shape, g.dtype)
+    repeated = tuple(i for i, step in enumerate(strides) if step == 0 and shape[i] > 1)
+    if repeated:
+        g = np.sum(g, axis=repeated, keepdims=True)
+        shape = g.shape
+    if offset == whole_offset and g.size == math.prod(whole_shape):
+        order, back = _dense(shape, strides, g.itemsize), _dense(whole_shape, whole_strides, g.itemsize)
+        if order is not None and back is not None:
+            g = _permuted(g, order).reshape([whole_shape[i] for i in back])
+            return _permuted(g, sorted(range(len(back)), key=back.__getitem__))
+    return _scattered(g, (shape, strides, offset), whole)
+
+
+def _sum_to(g, shape):
+    """The gradient of what had this shape before it was broadcast."""
+    extra = g.ndim - len(shape)
+    axes = tuple(range(extra)) + tuple(extra + i for i, n in enumerate(shape) if n == 1 and g.shape[extra + i] != 1)
+    if axes:
+        g = np.sum(g, axis=axes, keepdims=True)
+    if extra > 0:
+        g = g.reshape(g.shape[extra:])
+    return g if g.shape == shape else np.broadcast_to(g, shape)
+
+
+set_helper("spread", _spread)
+set_helper("sum_to", _sum_to)
+set_helper("ones_like", np.ones_like)
+
+# -- elementwise -----------------------------------------------------------------------------------
+
+LN2, LN10 = math.log(2), math.log(10)
+DEGREES = math.pi / 180
+
+
+def of_ufunc(name, *gradients, joint=None):
+    ufunc = getattr(numpy, name, None)
+    if ufunc is not None:
+        add_rule(wrap_ufunc(ufunc), Rule(name, ("x", "y", "z")[:ufunc.nin], gradients, joint))
+
+
+def _power_base(g, x, y):
+    if isinstance(y, (int, float)):
+        return g * (y * x ** (y - 1)) if y != 2 else g * (2 * x)
+    return g * np.where(np.equal(y, 0), 0, y * np.power(x, np.where(np.equal(y, 0), 1, y - 1)))
+
+
+def _power_exponent(g, x, y, ans):
+    return g * ans * np.log(np.where(np.equal(x, 0), 1, x))
+
+
+def _magnitude(x):
+    return np.where(np.signbit(x), -1.0, 1.0)
+
+
+ELEMENTWISE = {
+    "positive": (lambda g: g,),
+    "negative": (lambda g: -g,),
+    "conjugate": (lambda g: g,),
+    "add": (lambda g: g, lambda g: g),
+    "subtract": (lambda g: g, lambda g: -g),
+    "multiply": (lambda g, y: g * y, lambda g, x: g * x),
+    "divide": (lambda g, y: g / y, lambda g, y, ans: -g * ans / y),
+    "remainder": (lambda g: g, lambda g, x, y: -g * np.floor(x / y)),
+    "fmod": (lambda g: g, lambda g, x, y: -g * np.trunc(x / y)),
+    "power": (_power_base, _power_exponent),
+    "float_power": (_power_base, _power_exponent),
+    "maximum": (lambda g, x, y: g * np.greater_equal(x, y), lambda g, x, y: g * np.less(x, y)),
+    "minimum": (lambda g, x, y: g * np.less_equal(x, y), lambda g, x, y: g * np.greater(x, y)),
+    "fmax": (lambda g, x, ans: g * np.equal(x, ans), lambda g, x, ans: g * np.not_equal(x, ans)),
+    "fmin": (lambda g, x, ans: g * np.equal(x, ans), lambda g, x, ans: g * np.not_equal(x, ans)),
+    "absolute": (lambda g, x: g * np.sign(x),),
+    "fabs": (lambda g, x: g * np.sign(x),),
+    "exp": (lambda g, ans: g * ans,),
+    "exp2": (lambda g, ans: g * ans * LN2,),
+    "expm1": (lambda g, ans: g * (ans + 1),),
+    "log": (lambda g, x: g / x,),
+    "log2": (lambda g, x: g / (x * LN2),),
+    "log10": (lambda g, x: g / (x * LN10),),
+    "log1p": (lambda g, x: g / (x + 1),),
+    "sqrt": (lambda g, ans: g * 0.5 / ans,),
+    "cbrt": (lambda g, ans: g / (3 * ans * ans),),
+    "square": (lambda g, x: g * (2 * x),),
+    "reciprocal": (lambda g, ans: -g * ans * ans,),
+    "sin": (lambda g, x: g * np.cos(x),),
+    "cos": (lambda g, x: -g * np.sin(x),),
+    "tan": (lambda g, ans: g * (1 + ans * ans),),
+    "arcsin": (lambda g, x: g / np.sqrt(1 - x * x),),
+    "arccos": (lambda g, x: -g / np.sqrt(1 - x * x),),
+    "arctan": (lambda g, x: g / (1 + x * x),),
+    "sinh": (lambda g, x: g * np.cosh(x),),
+    "cosh": (lambda g, x: g * np.sinh(x),),
+    "tanh": (lambda g, ans: g * (1 - ans * ans),),
+    "arcsinh": (lambda g, x: g / np.sqrt(x * x + 1),),
+    "arccosh": (lambda g, x: g / np.sqrt(x * x - 1),),
+    "arctanh": (lambda g, x: g / (1 - x * x),),
+    "arctan2": (lambda g, x, y: g * y / (x * x + y * y), lambda g, x, y: -g * x / (x * x + y * y)),
+    "hypot": (lambda g, x, ans: g * x / ans, lambda g, y, ans: g * y / ans),
+    "logaddexp": (lambda g, x, ans: g * np.exp(x - ans), lambda g, y, ans: g * np.exp(y - ans)),
+    "logaddexp2": (lambda g, x, ans: g * np.exp2(x - ans), lambda g, y, ans: g * np.exp2(y - ans)),
+    "deg2rad": (lambda g: g * DEGREES,),
+    "radians": (lambda g: g * DEGREES,),
+    "rad2deg": (lambda g: g / DEGREES,),
+    "degrees": (lambda g: g / DEGREES,),
+    "ldexp": (lambda g, y: np.ldexp(g, y),),
+    "copysign": (lambda g, x, y: g * (_magnitude(x) * _magnitude(y)),),
+}
+# Constant but for jumps.
+STEPS = "floor ceil trunc rint sign floor_divide heaviside nextafter spacing"
+
+for _name, _gradients in ELEMENTWISE.items():
+    of_ufunc(_name, *_gradients)
+for _name in STEPS.split():
+    of_ufunc(_name)
+of_ufunc("modf", joint=lambda g: (g[0],))
+of_ufunc("divmod", joint=lambda g, x, y: (g[1], None if g[1] is None else -g[1] * np.floor(x / y)))
+of_ufunc("frexp", joint=lambda g, x: (None if g[0] is None else np.ldexp(g[0], -np.frexp(x)[1]),))
+
+# -- reductions and running ones -------------------------------------------------------------------
+
+REDUCE = ("array", "axis", "dtype", "out", "keepdims", "initial", "where")
+
+
+def _widened(g, shape, axis, keepdims):
+    """What a reduction of that shape along axes gave, with an axis of length 1 in place of each of those."""
+    if keepdims or not shape:
+        return g
+    axes = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = {k % len(shape) for k in axes}
+    return g.reshape([1 if k in axes else n for k, n in enumerate(shape)])
+
+
+def _of_sum(g, array_shape, axis, keepdims, where):
+    g = np.broadcast_to(_widened(g, array_shape, axis, keepdims), array_shape)
+    return g if where is True else np.where(where, g, 0)
+
+
+def _of_extreme(g, array, axis, keepdims, where, ans):
+    """Shared by those that are the largest, or smallest, together."""
+    shape = array.shape
+    found = np.equal(array, _widened(ans, shape, axis, keepdims))
+    if where is not True:
+        found = np.logical_and(found, where)
+    count = np.sum(found, axis=axis, keepdims=True) if shape else 1
+    return np.where(found, _widened(g, shape, axis, keepdims) / count, 0)
+
+
+def _others(x, axis):
+    """Of each element along an axis, the product of the others."""
+    ones = np.ones_like(x[(slice(None),) * axis + (slice(0, 1),)])
+    before = np.cumprod(np.concatenate([ones, x], axis), axis)[(slice(None),) * axis + (slice(0, -1),)]
+    turned = np.flip(x, axis)
+    after = np.cumprod(np.concatenate([ones, turned], axis), axis)[(slice(None),) * axis + (slice(0, -1),)]
+    return before * np.flip(after, axis)
+
+
+def _of_product(g, array, axis, keepdims, initial, where):
+    x = array if where is True else np.where(where, array, 1)
+    g = _widened(g, x.shape, axis, keepdims)
+    if x.ndim == 0 or x.size == 0:
+        return g
+    axes = [k % x.ndim for k in (range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,))]
+    rest = [k for k in range(x.ndim) if k not in axes]
+    moved = x.transpose(rest + axes)
+    others = _others(moved.reshape([x.shape[k] for k in rest] + [-1]), len(rest)).reshape(moved.shape)
+    g = g * others.transpose(sorted(range(x.ndim), key=(rest + axes).__getitem__))
+    if initial is not numpy._NoValue and initial is not None:
+        g = g * initial
+    return g if where is True else np.where(where, g, 0)
+
+
+def _backwards(x, axis):
+    return np.flip(np.cumsum(np.flip(x, axis), axis), axis)
+
+
+def _of_running_product(g, array, axis, ans):
+    return _backwards(g * ans, axis or 0) / array
+
+
+for _name, _gradient in {"add": _of_sum, "multiply": _of_product, "maximum": _of_extreme, "minimum": _of_extreme,
+                         "fmax": _of_extreme, "fmin": _of_extreme}.items():
+    add_rule((wrap_ufunc(getattr(numpy, _name)), "reduce"), Rule(_name + ".reduce", REDUCE, (_gradient,)))
+add_rule((wrap_ufunc(numpy.add), "accumulate"),
+         Rule("add.accumulate", REDUCE[:4], (lambda g, axis: _backwards(g, axis or 0),)))
+add_rule((wrap_ufunc(numpy.multiply), "accumulate"), Rule("multiply.accumulate", REDUCE[:4], (_of_running_product,)))
+
+# -- selection -------------------------------------------------------------------------------------
+
+def _of_index(g, a_shape, key):
+    z = np.zeros(a_shape, g.dtype)
+    np.add.at(z, key, g)
+    return z
+
+
+def _without(g, key):
+    g = g.copy()
+    g[key] = 0
+    return g
+
+
+def _of_take(g, a_shape, indices, axis, mode):
+    z = np.zeros(a_shape, g.dtype)
+    n = math.prod(a_shape) if axis is None else a_shape[axis]
+    if mode != "raise":
+        indices = np.asarray(indices) % max(n, 1) if mode == "wrap" else np.clip(indices, 0, n - 1)
+    if axis is None:
+        np.add.at(z.reshape(-1), indices, g)
+    else:
+        np.add.at(z, (slice(None),) * (axis % len(a_shape)) + (indices,), g)
+    return z
+
+
+def _of_concatenate(g, parts_shape, axis):
+    axis %= g.ndim
+    found, start = [], 0
+    for shape in parts_shape:
+        found.append(g[(slice(None),) * axis + (slice(start, start + shape[axis]),)])
+        start += shape[axis]
+    return (found,)
+
+
+def _of_sort(g, a, axis, ans):
+    flat = axis is None
+    order = np.argsort(a.ravel() if flat else a, 0 if flat else axis, kind="stable")
+    z = np.zeros(order.shape, g.dtype)
+    np.put_along_axis(z, order, g, 0 if flat else axis)
+    return z.reshape(a.shape)
+
+
+add_rule("getitem", Rule("getitem", ("a", "key"), (_of_index,)))
+add_rule("setitem", Rule("setitem", ("a", "key", "value"), (_without, None, lambda g, key: g[key])))
+add_rule("where", Rule("where", ("condition", "x", "y"), (
+    None, lambda g, condition: np.where(condition, g, 0), lambda g, condition: np.where(condition, 0, g))))
+add_rule("take", Rule("take", ("a", "indices", "axis", "mode"), (_of_take,)))
+add_rule("concatenate", Rule("concatenate", ("parts", "axis"), joint=_of_concatenate))
+add_rule("sort", Rule("sort", ("a", "axis"), (_of_sort,)))
+
+# -- products --------------------------------------------------------------------------------------
+
+
+def _of_left(g, x, y):
+    """x @ y, of one or two or more dimensions."""
+    if np.ndim(y) == 1:
+        return g * y if np.ndim(x) == 1 else np.expand_dims(g, -1) * y
+    if np.ndim(x) == 1:
+        return np.matmul(y, np.expand_dims(g, -1))[..., 0] if np.ndim(y) > 1 else g * y
+    return np.matmul(g, np.swapaxes(y, -1, -2))
+
+
+def _of_right(g, x, y):
+    if np.ndim(x) == 1:
+        return g * x if np.ndim(y) == 1 else np.expand_dims(g, -2) * np.expand_dims(x, -1)
+    if np.ndim(y) == 1:
+        return np.matmul(np.swapaxes(x, -1, -2), np.expand_dims(g, -1))[..., 0]
+    return np.matmul(np.swapaxes(x, -1, -2), g)
+
+
+of_ufunc("matmul", _of_left, _of_right)
+of_ufunc("vecdot", lambda g, y: np.expand_dims(g, -1) * y, lambda g, x: np.expand_dims(g, -1) * x)
+of_ufunc("matvec", lambda g, y: np.expand_dims(g, -1) * np.expand_dims(y, -2),
+         lambda g, x: np.matvec(np.swapaxes(x, -1, -2), g))
+of_ufunc("vecmat", lambda g, y: np.matvec(y, g), lambda g, x: np.expand_dims(x, -1) * np.expand_dims(g, -2))

@@ -121,6 +121,8 @@ def copy_order(ndarray x, order):
             return copy_of(x)
         out = new_like([x], x.code, x.ndim, x.shape)
         copy_elements(out, x)
+        if records(x, None):
+            record_copy(x, out)
         return out
     if order == "F" or (order == "A" and x.flags & F_CONTIGUOUS and not x.flags & C_CONTIGUOUS):
         return owned(x.T.copy().T)

@@ -11,6 +11,7 @@ from dflow._launch cimport MAXDIMS, Core, Operand, fill_constant, launch
 from dflow._kernels cimport (
     BOOL, DOUBLE, DTYPES, INTP, code_of, kernel_new, write_scalar, sort_kernel, long_sort_kernels, argextreme_kernel)
 from dflow._array cimport *
+from dflow._recording cimport recorders
 from dflow._tape cimport any_records, record
 from dflow._shape cimport normalize_axis
 from dflow._quick cimport allocated, count_bytes, count_true, quick_ready, same_shape
@@ -197,6 +198,8 @@ cdef ndarray small_nested(object x):
     cdef char* target
     cdef ndarray out
     item = x
+    if recorders:
+        return None
     while isinstance(item, (list, tuple)):
         if ndim == MAXDIMS or len(item) == 0:
             return None

@@ -77,7 +77,7 @@ cdef object record_row(function, PyObject** args, Py_ssize_t nargs, PyObject* na
     given = tuple([<object>args[i] for i in range(nargs)])
     keywords = {name: <object>args[nargs + i] for i, name in enumerate(<tuple><object>names)} if count else {}
     if rule is None:
-        return function(*given, **keywords)
+        return noticed(function, given, keywords, function(*given, **keywords))
     return record(function, given + tuple([keywords.get(name, default) for name, default in rule.rest(nargs)]), function, given, keywords)
 
 # ---- nodes -----------------------------------------------------------------------------------------------------
@@ -200,6 +200,15 @@ cdef object record(object key, tuple slots, function, tuple args, dict keywords)
         set_recording(before)
     return recorded(key, slots, result)
 
+cdef object noticed(function, tuple given, dict keywords, object result):
+    """The result of a function that was recorded as what it calls. Where that is out of sight, it has no gradient."""
+    cdef tuple slots
+    for x in result if type(result) is tuple or type(result) is list else (result,):
+        if type(x) is ndarray and (<ndarray>x).node == NULL and not has_no_gradient((<ndarray>x).code):
+            slots = given + tuple(keywords.values())
+            recorded(function, slots, x)
+    return result
+
 cdef tuple parents_of(tuple slots):
     cdef list parents = []
     cdef Py_ssize_t i, k
@@ -228,6 +237,8 @@ cdef object joined(object key, tuple slots, tuple parents, object result):
     rule = rules.get(key)
     if rule is not None and not rule.functions and rule.joint is None:
         return result                       # constant, but for jumps
+    if type(result) is ndarray and is_complex((<ndarray>result).code):
+        rule = None
     n = Node.__new__(Node) if rule is not None else Missing.__new__(Missing)
     n.parents = parents
     n.rule = rule
@@ -505,6 +516,10 @@ def attach_leaf(ndarray a, grad, str request):
 def leaf_of(ndarray a):
     """The leaf that an array is, or None."""
     return <Leaf>a.node if a.node != NULL and type(<object>a.node) is Leaf else None
+
+def is_tracked(ndarray a):
+    """Whether an array stands for a recorded value."""
+    return a.node != NULL
 
 def detach(ndarray a):
     """The same memory, without what was recorded."""

@@ -125,7 +125,7 @@ cdef object cast_error(ufunc u, int source, int target, casting, index=0):
 cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting, object signature):
     """u(*inputs): a new array, a tuple of them, or what `out` gives."""
     if recorders and any_records(PySequence_Fast_ITEMS(inputs), u.nin):
-        return record(u, inputs, call_recorded, (u, inputs, out, where, dtype, casting, signature), {})
+        return call_and_record(u, prepare(inputs), out, where, dtype, casting, signature)
     cdef Plan* p
     cdef tuple kinds
     cdef intp shape[MAXDIMS]
@@ -155,8 +155,25 @@ cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, o
             return compare_out_of_range(u, inputs[0], inputs[1])
         raise
 
-def call_recorded(ufunc u, inputs, out, where, dtype, casting, signature):
-    return call(u, inputs, out, where, dtype, casting, signature)
+cdef object call_and_record(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting, object signature):
+    """The same, recorded: the results are computed apart, and written to `out` by assignments, which are recorded too."""
+    results = record(u.numpy, inputs, call_again, (u, inputs, dtype, casting, signature), {})
+    if out is None and where is True:
+        return results
+    found = []
+    for i, result in enumerate(results if u.nout > 1 else (results,)):
+        target = None if out is None else out[i]
+        if where is not True:
+            result = hooks["where"](where, result, 0 if target is None else target)
+        if target is not None:
+            if not np.can_cast(result.dtype, target.dtype, casting):
+                raise cast_error(u, code_of(result.dtype), code_of(target.dtype), casting, u.nin + i)
+            target[...] = result
+        found.append(result if target is None else target)
+    return tuple(found) if u.nout > 1 else found[0]
+
+def call_again(ufunc u, inputs, dtype, casting, signature):
+    return call(u, inputs, None, True, dtype, casting, signature)
 
 COMPARISONS = frozenset("less less_equal equal not_equal greater greater_equal".split())
 
@@ -841,8 +858,8 @@ cdef class ufunc:
         """The elements along an axis (several: a tuple; all: None) brought together; ValueError for none of them."""
         cdef int code
         if recorders and records(array, None):
-            return record((self, "reduce"), (array, axis, dtype, out, keepdims, initial, where), self.reduce,
-                          (array, axis, dtype, out, keepdims, initial, where), {})
+            given = (array, axis, dtype, None, keepdims, initial, where)
+            return give_reduced(self.name, record((self.numpy, "reduce"), given, self.reduce, given, {}), only_output(out))
         if type(array) is ndarray and axis is None and dtype is None and out is None and not keepdims and (
                 initial is NO_VALUE and where is True):
             code = (<ndarray>array).code
@@ -863,7 +880,8 @@ cdef class ufunc:
     def accumulate(self, array, axis=0, dtype=None, out=None):
         """What reduce() would give up to each element along an axis."""
         if records(array, None):
-            return record((self, "accumulate"), (array, axis, dtype, out), self.accumulate, (array, axis, dtype, out), {})
+            result = record((self.numpy, "accumulate"), (array, axis, dtype), self.accumulate, (array, axis, dtype), {})
+            return give(result, only_output(out), "provided out is the wrong size for the accumulation.")
         if overridden((array,), out, True):
             return override(self.numpy.accumulate, (array,), REDUCE, [axis, dtype, out])
         out = only_output(out)

@@ -318,13 +318,13 @@ cdef int fill_with(ndarray v, object value) except -1:
 
 # ---- one by one ------------------------------------------------------------------------------------------------------
 
-def fill(ndarray self, value):
+def fill(ndarray self, /, value):
     """Set every element to one number."""
     if not isinstance(value, (int, float, complex)) and not (isinstance(value, ndarray) and (<ndarray>value).ndim == 0):
         value = one_element(self.code, (), value)
     set_index(self, Ellipsis, value)
 
-def item(ndarray self, *args):
+def item(ndarray self, /, *args):
     """One element as a Python scalar. Waits for it."""
     cdef ndarray a = self
     cdef intp offset, i
@@ -343,7 +343,7 @@ def item(ndarray self, *args):
         raise ValueError("can only convert an array of size 1 to a Python scalar")
     return first_element(a)
 
-def tolist(ndarray self):
+def tolist(ndarray self, /):
     """Nested lists of Python scalars; one scalar for a 0-d array. Waits."""
     cdef intp i
     cdef ndarray a = wait_read(self)

@@ -49,7 +49,7 @@ _SUBMODULES = ("linalg", "fft", "lib", "polynomial", "random", "testing", "typin
 
 
 @_method("__array_namespace__")
-def _array_namespace(self, *, api_version=None):
+def _array_namespace(self, /, *, api_version=None):
     """This module. ValueError for a version of the Array API standard that NumPy does not follow."""
     _numpy.empty(0).__array_namespace__(api_version=api_version)
     return _sys.modules[__name__]

@@ -184,6 +184,7 @@ cdef object get_index(ndarray a, object key):
         offset = integers_offset(a, <tuple>key)
         if offset >= 0:
             return element(a, offset)
+    a = variable(a)
     view = base_index(a, key)
     if view is NotImplemented:
         return advanced_get(a, key)

@@ -45,7 +45,7 @@ cdef ndarray broadcast_view(ndarray a, int ndim, intp* shape):
 
 cdef ndarray reshape_view(ndarray a, int ndim, intp* shape, char order):
     """A view of a with another shape of the same size, or None where only a copy will do. order: b'C' or b'F'."""
-    cdef ndarray v = new_view(a, ndim)
+    cdef ndarray v = new_view(variable(a), ndim)
     cdef intp stride = a.itemsize
     cdef int i, k
     cdef bint fortran = order == c"F"
@@ -342,7 +342,7 @@ def ravel(ndarray self, /, order="C"):
     if order == "K" and not self.flags & (C_CONTIGUOUS | F_CONTIGUOUS):
         ordered = by_strides(self)
         if not ordered.flags & C_CONTIGUOUS:
-            ordered = by_strides(hooks["copy_order"](self, "K"))
+            return owned(reshape_to(by_strides(hooks["copy_order"](self, "K")), -1))
         return reshape_to(ordered, -1)
     if order == "C" or order == "A" and not self.flags & F_CONTIGUOUS or self.flags & C_CONTIGUOUS and order != "F":
         return reshape_to(self, -1) if self.flags & C_CONTIGUOUS else owned(reshape_to(copy_of(self), -1))
@@ -350,8 +350,8 @@ def ravel(ndarray self, /, order="C"):
 
 def flatten(ndarray self, /, order="C"):
     """One axis: always a copy."""
-    view = ravel(self, order)
-    return copy_of(<ndarray>view) if (<ndarray>view).st == self.st else view
+    cdef ndarray view = ravel(self, order)
+    return copy_of(view) if view.st == self.st else owned(view)
 
 def view(ndarray self, /, dtype=None, type=None):
     """The same bytes, as another type; of the same size, unless the last axis is contiguous. `type`: ndarray, if any."""

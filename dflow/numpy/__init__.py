@@ -165,6 +165,9 @@ def nested_iters(op, axes, *args, **keywords):
     return _numpy.nested_iters(_fallback.opened(op), axes, *args, **keywords)
 
 
+nested_iters.__wrapped__ = _numpy.nested_iters
+
+
 _HERE = "can_cast may_share_memory nested_iters result_type shares_memory"
 globals().update({name: _public(globals()[name], getattr(_numpy, name), __name__) for name in _HERE.split()})
 

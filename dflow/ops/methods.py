@@ -128,7 +128,10 @@ class Flat(FlatIterator):
             raise ValueError("Error setting single item of array.") from None
 
     def __array__(self, dtype=None, *, copy=None):
-        return self.base.reshape(-1).__array__(dtype)
+        array = self.base.reshape(-1).__array__(dtype)
+        if not self.base.flags.c_contiguous:
+            array.flags.writeable = False           # a copy: what is written there would be lost
+        return array
 
     def __delitem__(self, key):
         raise TypeError("Cannot delete iterator elements")
@@ -224,6 +227,14 @@ class Flags:
 
 attach("flags", property(Flags, doc="Memory layout: c_contiguous, f_contiguous, writeable."))
 attach("device", "cpu")
+
+
+@method("__sizeof__")
+def _sizeof(self, /):
+    """Bytes of the array, with those of its elements if they are its own, as sys.getsizeof() gives them."""
+    return object.__sizeof__(self) + (self.nbytes if self.flags.owndata else 0)
+
+
 attach("__class_getitem__", classmethod(GenericAlias))      # ndarray[shape, dtype], in annotations
 
 

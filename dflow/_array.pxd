@@ -64,6 +64,8 @@ cdef ndarray as_array_code(object x, int code)                          # and of
 cdef ndarray cast(ndarray a, int code)                                  # itself, when of that type
 cdef ndarray copy_of(ndarray a)                                         # C order
 cdef ndarray contiguous(ndarray a)                                      # itself, when it is
+cdef inline ndarray variable(ndarray a):    # itself, or a copy of a scalar, which is a value: nobody may see it change
+    return copy_of(a) if a.flags & SCALAR else a
 cdef int assign(ndarray target, ndarray source) except -1               # with broadcasting and cast
 cdef tuple shape_tuple(ndarray a)
 

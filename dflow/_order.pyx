@@ -368,7 +368,7 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None, descending=None):
     sort_into(sorter(source.code, kind, stable, order, False), kind_of_sort(kind, stable), source, out, k)
     return out
 
-def sort_in_place(ndarray self, axis=-1, kind=None, order=None, *, stable=None, descending=None):
+def sort_in_place(ndarray self, /, axis=-1, kind=None, order=None, *, stable=None, descending=None):
     """Sort along an axis, in place."""
     cdef int k = self.ndim - 1 if axis is LAST and self.ndim else normalize_axis(axis, self.ndim)
     cdef Kernel* usual = sorts[False][0][self.code]

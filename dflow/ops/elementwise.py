@@ -80,7 +80,7 @@ def _limit(a, low, high, out, keywords):
 
 
 @method("clip")
-def _clip_method(self, min=None, max=None, out=None, **kwargs):
+def _clip_method(self, /, min=None, max=None, out=None, **kwargs):
     """clip(self, min, max)."""
     return _limit(self, min, max, out, kwargs)
 

@@ -6,8 +6,8 @@ from libc.string cimport memcmp, memcpy, memset
 from dflow._graph cimport Kernel, intp, WRITE, readable, writable
 from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch
 from dflow._kernels cimport (
-    Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, is_integer, loop_types, ufunc_kernel, cast_kernel, masked_kernel,
-    failing_kernel, fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, write_scalar)
+    Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, descr_of, is_integer, loop_types, ufunc_kernel, cast_kernel,
+    masked_kernel, failing_kernel, fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, write_scalar)
 from dflow._signature cimport parse_signature
 from dflow._array cimport *
 from dflow._foreign cimport foreign, override
@@ -180,7 +180,7 @@ cdef tuple output_signature(ufunc u, object dtype):
     """dtype= asks for the type of the outputs, as NumPy reads it."""
     if dtype is None:
         return None
-    return (None,) * u.nin + (np.dtype(dtype),) * u.nout
+    return (None,) * u.nin + (descr_of(dtype),) * u.nout
 
 cdef int check_outputs(ufunc u, Plan* p, tuple out, intp* shape, int ndim, object casting) except -1:
     """Outputs take part in broadcasting, but are not broadcast themselves."""
@@ -461,7 +461,7 @@ cdef Plan* reduction_plan(ufunc u, int code, object dtype, str how="reduce") exc
         raise RuntimeError("Reduction not defined on ufunc with signature")
     if u.nin != 2 or u.nout != 1:
         raise ValueError(f"{how} only supported for {'binary functions' if u.nin != 2 else 'functions returning a single value'}")
-    wanted = np.dtype(dtype) if dtype is not None else reduction_dtype(u, code)
+    wanted = descr_of(dtype) if dtype is not None else reduction_dtype(u, code)
     if u.name in LOGICAL:
         resolved = (np.dtype(bool),) * 3
     else:

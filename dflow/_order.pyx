@@ -179,7 +179,7 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
         if not same_shape(part, first):
             raise ValueError("all input arrays must have the same shape")
     k = normalize_axis(axis, first.ndim + 1)
-    if out is None and dtype is None and not any_records(PySequence_Fast_ITEMS(parts), len(parts)):
+    if out is None and dtype is None and first.ndim < MAXDIMS and not any_records(PySequence_Fast_ITEMS(parts), len(parts)):
         memcpy(shape, first.shape, k * sizeof(intp))
         shape[k] = len(parts)
         memcpy(shape + k + 1, first.shape + k, (first.ndim - k) * sizeof(intp))
@@ -243,6 +243,9 @@ def stack_nested(x):
     if out is not None:
         return out
     parts = [as_array(item) for item in x]
+    if parts[0].ndim == MAXDIMS:
+        raise ValueError("setting an array element with a sequence. The requested array would exceed the maximum number of "
+                         f"dimension of {MAXDIMS}.")
     if any([part.shape != parts[0].shape for part in parts]):
         np.array([np.empty(part.shape) for part in parts])      # its error, of an inhomogeneous shape
     return stack(parts)

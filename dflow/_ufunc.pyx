@@ -7,17 +7,17 @@ from libc.string cimport memcmp, memcpy, memset
 from dflow._graph cimport Kernel, intp, WRITE, readable, writable
 from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch, merge_axes
 from dflow._kernels cimport (
-    Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, is_integer, loop_types, ufunc_kernel, cast_kernel, masked_kernel,
-    failing_kernel, fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, write_scalar)
+    Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, descr_of, is_integer, loop_types, ufunc_kernel, cast_kernel,
+    masked_kernel, failing_kernel, fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, write_scalar)
 from dflow._signature cimport parse_signature
 from dflow._array cimport *
 from dflow._recording cimport recorders
-from dflow._tape cimport any_records, record
+from dflow._tape cimport any_records, earlier, record
 from dflow._foreign cimport foreign, override
 from dflow._views cimport *
 from dflow._quick cimport *
 from dflow._small import LATER, SMALL, at_once
-from dflow._out cimport assign_where, check_mask
+from dflow._out cimport assign_where, check_mask, in_memory_order
 from dflow._signature import computed_size, try_sizes
 from dflow._out import check_out, fill_numpy, give, give_reduced, last_axes, no_scalars, only_output, to_end
 from dflow._views import open_window
@@ -157,6 +157,9 @@ cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, o
 
 cdef object call_and_record(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting, object signature):
     """The same, recorded: the results are computed apart, and written to `out` by assignments, which are recorded too."""
+    if out is not None:                     # what it writes over is kept for the way back
+        inputs = tuple([earlier(x) if tracked(x) and any([(<ndarray>x).st == (<ndarray>o).st for o in out if o is not None]) else x
+                        for x in inputs])
     results = record(u.numpy, inputs, call_again, (u, inputs, dtype, casting, signature), {})
     if out is None and where is True:
         return results
@@ -208,7 +211,7 @@ cdef tuple output_signature(ufunc u, object dtype):
     """dtype= asks for the type of the outputs, as NumPy reads it."""
     if dtype is None:
         return None
-    return (None,) * u.nin + (np.dtype(dtype),) * u.nout
+    return (None,) * u.nin + (descr_of(dtype),) * u.nout
 
 cdef int check_outputs(ufunc u, Plan* p, tuple out, intp* shape, int ndim, object casting) except -1:
     """Outputs take part in broadcasting, but are not broadcast themselves."""
@@ -489,7 +492,7 @@ cdef Plan* reduction_plan(ufunc u, int code, object dtype, str how="reduce") exc
         raise RuntimeError("Reduction not defined on ufunc with signature")
     if u.nin != 2 or u.nout != 1:
         raise ValueError(f"{how} only supported for {'binary functions' if u.nin != 2 else 'functions returning a single value'}")
-    wanted = np.dtype(dtype) if dtype is not None else reduction_dtype(u, code)
+    wanted = descr_of(dtype) if dtype is not None else reduction_dtype(u, code)
     if u.name in LOGICAL:
         resolved = (np.dtype(bool),) * 3
     else:
@@ -518,16 +521,6 @@ cdef Reduction* make_reduction(ufunc u, int code) except NULL:
     r.deciding = -1 if code != BOOL else {"logical_or": 1, "logical_and": 0}.get(u.name, -1)
     u.reductions[code] = r
     return r
-
-cdef object axis_set(object axis, int ndim):
-    """Sorted axes, or an error as NumPy's."""
-    if axis is None:
-        return list(range(ndim))
-    axes = [c_axis(i, ndim, "an integer is required") for i in (axis if isinstance(axis, tuple) else (axis,))
-            if ndim or i not in (0, -1)]            # NumPy takes these two for a 0-d array as well
-    if len(set(axes)) != len(axes):
-        raise ValueError("duplicate value in 'axis'")
-    return sorted(axes)
 
 cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, bint keepdims, object initial, object where):
     """u.reduce: along axes, in a fixed order that depends on the shape alone."""
@@ -737,14 +730,6 @@ CALL = dict(out=None, where=True, dtype=None, casting="same_kind", order="K", su
 REDUCE = dict(axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True)
 
 # ---- the class -------------------------------------------------------------------------------------------------
-
-cdef object in_memory_order(object result, object order):
-    """A ufunc's result, or several, laid out in the order C, F or A."""
-    if isinstance(result, tuple):
-        return tuple([in_memory_order(x, order) for x in result])
-    if (<ndarray?>result).ndim < 2 and order in ("C", "F", "A"):
-        return result
-    return hooks["copy_order"](result, order)
 
 cdef class ufunc:
     """A universal function over dflow arrays. Made by wrapping NumPy's object, whose loops it runs."""

@@ -174,6 +174,16 @@ cdef int c_axis(object axis, int ndim, str text="an integer is required for the 
 
 # ---- methods ----------------------------------------------------------------------------------------------------------
 
+cdef object axis_set(object axis, int ndim):
+    """Sorted axes, or an error as NumPy's."""
+    if axis is None:
+        return list(range(ndim))
+    axes = [c_axis(i, ndim, "an integer is required") for i in (axis if isinstance(axis, tuple) else (axis,))
+            if ndim or i not in (0, -1)]            # NumPy takes these two for a 0-d array as well
+    if len(set(axes)) != len(axes):
+        raise ValueError("duplicate value in 'axis'")
+    return sorted(axes)
+
 cdef ndarray still_scalar(ndarray self, ndarray result):
     """What a method gives: without axes, a value if that was one whose method it is."""
     if result.ndim == 0:

@@ -362,7 +362,7 @@ of_ufunc("matvec", lambda g, y: np.expand_dims(g, -1) * np.expand_dims(y, -2),
          lambda g, x: np.matvec(np.swapaxes(x, -1, -2), g))
 of_ufunc("vecmat", lambda g, y: np.matvec(y, g), lambda g, x: np.expand_dims(x, -1) * np.expand_dims(g, -2))
 
-# -- what has a constant for a gradient --------------------------------------------------------------
+# -- what has a constant for a gradient -----------------------------------------------------------
 
 CONSTANT = """zeros_like ones_like empty_like full_like round around fix nextafter histogram histogram_bin_edges histogram2d
     histogramdd digitize"""

@@ -1,7 +1,7 @@
 """Gradients of linear algebra: of the loops behind `dflow.numpy.linalg`, for stacks of matrices.
 
-Source: M. Giles, An extended collection of matrix derivative results (2008); for eigenvectors and singular vectors, which
-are unique up to a sign, gradients are right where values do not coincide.
+Source: M. Giles, An extended collection of matrix derivative results (2008). Eigenvectors and singular vectors are
+unique up to a sign; their gradients are right where values do not coincide.
 """
 
 from numpy.linalg import _umath_linalg

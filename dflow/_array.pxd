@@ -12,6 +12,7 @@ cdef enum Flag:
     F_CONTIGUOUS = 2
     READONLY = 4
     SCALAR = 8              # NumPy would give a scalar here: a value, which in-place operators do not change
+    ALIAS = 16              # it has the storage of another array, which is not its base
 
 cdef enum:
     INLINE_DIMS = 3         # views of up to so many dimensions need no memory of their own

@@ -312,9 +312,9 @@ cdef object aliases(object result):
 
 cdef ndarray alias(ndarray a, Node n):
     cdef bint before = set_recording(False)
-    cdef ndarray v = broadcast_same(a)
+    cdef ndarray v = owned(broadcast_same(a))           # no reference to a, which holds the node that holds this
     set_recording(before)
-    v.flags |= a.flags & SCALAR
+    v.flags |= a.flags & SCALAR | ALIAS
     if n is not None:
         hold(v, n)
     return v
@@ -495,7 +495,8 @@ cdef int keep_gradient(Leaf n, ndarray g) except -1:
         return 0
     if n.request == "add":
         g = kept + g
-    if Py_REFCNT(kept) == 2 and Py_REFCNT(g) <= 3 and g.base == NULL and g.node == NULL and g.flags & C_CONTIGUOUS and g.offset == 0:
+    if Py_REFCNT(kept) == 2 and Py_REFCNT(g) <= 3 and g.base == NULL and g.node == NULL and (
+            g.flags & C_CONTIGUOUS and not g.flags & ALIAS):
         become(kept, g)
         kept.flags &= ~SCALAR
     else:

@@ -168,9 +168,9 @@ cdef object call_and_record(ufunc u, tuple inputs, tuple out, object where, obje
         target = None if out is None else out[i]
         if where is not True:
             result = hooks["where"](where, result, 0 if target is None else target)
+        if target is not None and not np.can_cast(result.dtype, target.dtype, casting):
+            raise cast_error(u, code_of(result.dtype), code_of(target.dtype), casting, u.nin + i)
         if target is not None:
-            if not np.can_cast(result.dtype, target.dtype, casting):
-                raise cast_error(u, code_of(result.dtype), code_of(target.dtype), casting, u.nin + i)
             target[...] = result
         found.append(result if target is None else target)
     return tuple(found) if u.nout > 1 else found[0]
@@ -847,7 +847,7 @@ cdef class ufunc:
     def reduce(self, array, axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
         """The elements along an axis (several: a tuple; all: None) brought together; ValueError for none of them."""
         cdef int code
-        if recorders and records(array, None):
+        if records(array, None):
             given = (array, axis, dtype, None, keepdims, initial, where)
             return give_reduced(self.name, record((self.numpy, "reduce"), given, self.reduce, given, {}), only_output(out))
         if type(array) is ndarray and axis is None and dtype is None and out is None and not keepdims and (

@@ -418,13 +418,16 @@ def test_a_group_is_taken_by_one_thread():
 
 def test_a_worker_comes_for_a_group_though_another_was_just_woken(two_workers):
     x, small = np.ones(100_000), np.ones(10)
+    came = 0
     for _ in range(5):
         dflow.waitall()
         sleep(0.02)                                     # workers sleep too
         long = dflow.engine.sleep(small, 0.3)
         y = np.sqrt(np.exp(np.sin(x)) + 1)
-        sleep(0.2)                                      # nobody asks for y
-        assert y.is_ready() and not long.is_ready()
+        while not y.is_ready() and not long.is_ready():
+            sleep(0.01)                                 # nobody asks for y
+        came += not long.is_ready()                     # or the machine stood still
+    assert came >= 3
 
 
 def test_independent_host_tasks_run_at_once():

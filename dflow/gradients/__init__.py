@@ -358,3 +358,5 @@ of_ufunc("vecdot", lambda g, y: np.expand_dims(g, -1) * y, lambda g, x: np.expan
 of_ufunc("matvec", lambda g, y: np.expand_dims(g, -1) * np.expand_dims(y, -2),
          lambda g, x: np.matvec(np.swapaxes(x, -1, -2), g))
 of_ufunc("vecmat", lambda g, y: np.matvec(y, g), lambda g, x: np.expand_dims(x, -1) * np.expand_dims(g, -2))
+
+from dflow.gradients import networks  # noqa: E402, F401

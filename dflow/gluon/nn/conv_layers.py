@@ -18,8 +18,8 @@ def _numbers(value, n):
 class _Conv(HybridBlock):
     """A convolution of `channels` filters; `layout`: with channels on axis 1 ("NCHW"), or last ("NHWC").
 
-    in_channels: 0 is found out from the first input. The weight's shape is (channels, in_channels / groups, *kernel), or in
-    a layout with C last (channels, *kernel, in_channels / groups).
+    in_channels: 0 is found out from the first input. The weight's shape is (channels, in_channels / groups, *kernel);
+    in a layout with C last (channels, *kernel, in_channels / groups).
     """
 
     ndim = 2

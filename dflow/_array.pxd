@@ -12,6 +12,7 @@ cdef enum Flag:
     F_CONTIGUOUS = 2
     READONLY = 4
     SCALAR = 8              # NumPy would give a scalar here: a value, which in-place operators do not change
+    ALIAS = 16              # it has the storage of another array, which is not its base
 
 cdef enum:
     INLINE_DIMS = 3         # views of up to so many dimensions need no memory of their own
@@ -64,6 +65,8 @@ cdef ndarray as_array_code(object x, int code)                          # and of
 cdef ndarray cast(ndarray a, int code)                                  # itself, when of that type
 cdef ndarray copy_of(ndarray a)                                         # C order
 cdef ndarray contiguous(ndarray a)                                      # itself, when it is
+cdef inline ndarray variable(ndarray a):    # itself, or a copy of a scalar, which is a value: nobody may see it change
+    return copy_of(a) if a.flags & SCALAR else a
 cdef int assign(ndarray target, ndarray source) except -1               # with broadcasting and cast
 cdef tuple shape_tuple(ndarray a)
 

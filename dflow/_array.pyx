@@ -767,7 +767,7 @@ cdef class ndarray:
     def __float__(self):
         return float(scalar(self))
 
-    def __complex__(self):
+    def __complex__(self, /):
         return complex(scalar(self))
 
     def __index__(self):
@@ -794,7 +794,7 @@ cdef class ndarray:
     def __str__(self):
         return str(numpy_window(wait_read(self)))
 
-    def __format__(self, spec):
+    def __format__(self, /, spec):
         values = numpy_window(wait_read(self))
         return format(values[()] if self.ndim == 0 else values, spec)
 

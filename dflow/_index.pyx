@@ -269,7 +269,9 @@ cdef int shape_of_parts(list parts, intp* shape) except -1:
         return most.index.ndim
     try:
         wanted = np.broadcast_shapes(*[shape_tuple(part.index) for part in parts])
-    except ValueError:
+    except ValueError as error:
+        if "too large" in str(error):
+            raise ValueError("iterator is too large") from None
         shapes = " ".join([" ".join([str(shape_tuple(part.index)).replace(" ", "")] * max(part.ndim, 1)) for part in parts])
         raise IndexError(f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes} ") from None
     for i in range(<int>len(wanted)):

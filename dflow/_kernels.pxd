@@ -28,6 +28,7 @@ cdef list DTYPES                                            # by code
 cdef object INTP                                            # dtype of an index
 
 cdef int code_of(object dtype) except -1                    # TypeError for a dtype that is not numeric
+cdef object descr_of(object dtype)                          # np.dtype(), also of NumPy's own types
 cpdef object native(object dtype)                           # NumPy's dtype, or None; TypeError for another byte order
 cdef object with_numpy_arrays(object x)     # what __array__ gives of x, or of what is in a list, as NumPy's
 cdef object numpy_array(object x, object dtype)                           # np.asarray, that also takes what gives arrays of ours

@@ -83,6 +83,7 @@ def _fill_types():
         # long long is long where both have 64 bits: NumPy's dtypes are equal then, too.
         code_by_dtype.setdefault(dtype, code)
         code_by_dtype.setdefault(dtype.type, code_by_dtype[dtype])
+        code_by_dtype.setdefault(type(dtype), code_by_dtype[dtype])
 
 DTYPES = []
 _fill_types()
@@ -102,7 +103,7 @@ cdef int code_of(object dtype) except -1:
         return <int>code_by_dtype[dtype]
     except (KeyError, TypeError):
         pass
-    descr = native(np.dtype(dtype))
+    descr = native(dtype)
     code = code_of_num(descr.num)
     if code < 0:
         raise TypeError(f"dflow arrays hold numbers: dtype {descr} is not supported")
@@ -113,9 +114,13 @@ cdef int code_of(object dtype) except -1:
             pass                    # not hashable
     return code
 
+cdef object descr_of(object dtype):
+    """NumPy's dtype of anything that it takes for one. Of its own types, as np.dtypes.Int8DType, np.dtype() says object."""
+    return np.dtype(dtype() if isinstance(dtype, type(np.dtype)) else dtype)
+
 cpdef object native(object dtype):
     """NumPy's dtype, or None. TypeError for another byte order than the machine's: then the bytes of results would be others."""
-    descr = None if dtype is None else np.dtype(dtype)
+    descr = None if dtype is None else descr_of(dtype)
     if descr is not None and not descr.isnative:
         raise TypeError(f"dflow arrays have the machine's byte order: dtype {descr.str!r} is not supported, but by NumPy's arrays, "
                         f"as x.asnumpy().astype({descr.str!r}) gives")

@@ -121,6 +121,8 @@ def copy_order(ndarray x, order):
             return copy_of(x)
         out = new_like([x], x.code, x.ndim, x.shape)
         copy_elements(out, x)
+        if records(x, None):
+            record_copy(x, out)
         return out
     if order == "F" or (order == "A" and x.flags & F_CONTIGUOUS and not x.flags & C_CONTIGUOUS):
         return owned(x.T.copy().T)
@@ -130,11 +132,18 @@ def copy_order(ndarray x, order):
 
 set_hook("copy_order", copy_order)
 
-cdef object copy_mode(object copy):
-    """True, False, or None: only where one is needed. Of what is true or false, or a _CopyMode of NumPy's."""
+cdef object copy_mode(object copy, object given):
+    """True, False, or None: only where one is needed. Of what is true or false, or a _CopyMode of NumPy's.
+
+    ValueError for False where what is given is no array of ours.
+    """
     if isinstance(copy, str):
         raise ValueError("strings are not allowed for 'copy' keyword. Use True/False/None instead.")
-    return None if copy is None or copy is np._CopyMode.IF_NEEDED else bool(copy)
+    if copy is None or copy is np._CopyMode.IF_NEEDED:
+        return None
+    if not copy and type(given) is not ndarray:
+        raise ValueError(NO_COPY)
+    return bool(copy)
 
 cdef ndarray without_copy(ndarray result, object given, object copy):
     """What was made of `given`; ValueError where there should have been no copy."""
@@ -152,7 +161,7 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndm
     if dtype is None and copy is True and order is "K" and ndmin == 0 and ndmax is None:
         result = made(object)
         return copy_order(result, "K") if result is object else result
-    copy = copy_mode(copy)
+    copy = copy_mode(copy, object)
     if ndmin > 1 or ndmax is not None:
         np.array(0, ndmin=ndmin, **({} if ndmax is None else {"ndmax": ndmax}))        # its errors
     result = converted(object, dtype)
@@ -161,7 +170,7 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndm
                          f"dimension of {ndmax}.")
     if copy and result is object:
         result = copy_order(result, order)
-    result = without_copy(in_order(result, order), object, copy)
+    result = without_copy(in_order(variable(result), order), object, copy)
     if ndmin > result.ndim:
         return result.reshape((1,) * (ndmin - result.ndim) + shape_tuple(result))
     return result
@@ -172,15 +181,15 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndm
 def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
     """An array of anything array-like: `a` itself if it already is one of that type and order, else a copy."""
     if dtype is None and order is None and copy is None and device is None and like is None:
-        return a if type(a) is ndarray else made(a)
+        return variable(<ndarray>a) if type(a) is ndarray else made(a)
     if foreign_like(like):
         return made_like(np.asarray, like, a, dtype, order, device, copy)
     check_device(device)
-    copy = copy_mode(copy)
+    a = asked(a)
+    copy = copy_mode(copy, a)
     if copy:
         return array(a, dtype, order=order or "K")
-    a = asked(a)
-    return without_copy(in_order(converted(a, dtype), order), a, copy)
+    return without_copy(in_order(variable(converted(a, dtype)), order), a, copy)
 
 @cython.binding(False)
 @cython.embedsignature(True)
@@ -198,12 +207,12 @@ cdef object made_like(function, like, a, dtype, order, device, copy):
 
 def ascontiguousarray(a, dtype=None, *, like=None):
     """In C order, of at least one axis."""
-    cdef ndarray result = in_order(converted(a, dtype), "C")
+    cdef ndarray result = in_order(variable(converted(a, dtype)), "C")
     return result if result.ndim else result.reshape(1)
 
 def asfortranarray(a, dtype=None, *, like=None):
     """In Fortran order, of at least one axis."""
-    cdef ndarray result = in_order(converted(a, dtype), "F")
+    cdef ndarray result = in_order(variable(converted(a, dtype)), "F")
     return result if result.ndim else result.reshape(1)
 
 # ---- for dflow.engine -------------------------------------------------------------------------------------------

@@ -152,7 +152,7 @@ cdef object record_operator(int op, object a, object b):
         result = binary_operator(op, a, b)
     finally:
         set_recording(before)
-    return recorded((<list>operator_list)[op], (a, b), result) if type(result) is ndarray else result
+    return recorded((<ufunc>(<list>operator_list)[op]).numpy, (a, b), result) if type(result) is ndarray else result
 
 cdef object record_inplace(int op, ndarray a, object b):
     """a op= b: the result is computed apart, and written to a, which stands for it from then on."""
@@ -302,7 +302,7 @@ cdef object inplace_operator(int op, object a, object b):
 
 cdef object unary_operator(int op, object a):
     if records(a, None):
-        return record(<object>(<list>operator_list)[op], (a,), <object>(<list>operator_list)[op], (a,), {})
+        return record((<ufunc>(<list>operator_list)[op]).numpy, (a,), (<list>operator_list)[op], (a,), {})
     return unary(<ufunc>(<list>operator_list)[op], <ndarray>a)
 
 def connect_operators():

@@ -11,6 +11,7 @@ from dflow._launch cimport MAXDIMS, Core, Operand, fill_constant, launch
 from dflow._kernels cimport (
     BOOL, DOUBLE, DTYPES, INTP, code_of, kernel_new, write_scalar, sort_kernel, long_sort_kernels, argextreme_kernel)
 from dflow._array cimport *
+from dflow._recording cimport recorders
 from dflow._tape cimport any_records, record
 from dflow._shape cimport normalize_axis
 from dflow._quick cimport allocated, count_bytes, count_true, quick_ready, same_shape
@@ -178,7 +179,7 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
         if not same_shape(part, first):
             raise ValueError("all input arrays must have the same shape")
     k = normalize_axis(axis, first.ndim + 1)
-    if out is None and dtype is None and not any_records(PySequence_Fast_ITEMS(parts), len(parts)):
+    if out is None and dtype is None and first.ndim < MAXDIMS and not any_records(PySequence_Fast_ITEMS(parts), len(parts)):
         memcpy(shape, first.shape, k * sizeof(intp))
         shape[k] = len(parts)
         memcpy(shape + k + 1, first.shape + k, (first.ndim - k) * sizeof(intp))
@@ -197,6 +198,8 @@ cdef ndarray small_nested(object x):
     cdef char* target
     cdef ndarray out
     item = x
+    if recorders:
+        return None
     while isinstance(item, (list, tuple)):
         if ndim == MAXDIMS or len(item) == 0:
             return None
@@ -240,6 +243,9 @@ def stack_nested(x):
     if out is not None:
         return out
     parts = [as_array(item) for item in x]
+    if parts[0].ndim == MAXDIMS:
+        raise ValueError("setting an array element with a sequence. The requested array would exceed the maximum number of "
+                         f"dimension of {MAXDIMS}.")
     if any([part.shape != parts[0].shape for part in parts]):
         np.array([np.empty(part.shape) for part in parts])      # its error, of an inhomogeneous shape
     return stack(parts)
@@ -365,7 +371,7 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None, descending=None):
     sort_into(sorter(source.code, kind, stable, order, False), kind_of_sort(kind, stable), source, out, k)
     return out
 
-def sort_in_place(ndarray self, axis=-1, kind=None, order=None, *, stable=None, descending=None):
+def sort_in_place(ndarray self, /, axis=-1, kind=None, order=None, *, stable=None, descending=None):
     """Sort along an axis, in place."""
     cdef int k = self.ndim - 1 if axis is LAST and self.ndim else normalize_axis(axis, self.ndim)
     cdef Kernel* usual = sorts[False][0][self.code]

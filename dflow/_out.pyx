@@ -117,3 +117,11 @@ cdef int assign_where(ndarray target, ndarray source, object where) except -1:
     fill_operand(&ops[2], target, target.ndim, shape, True)
     not_full(&ops[2], target)
     return launch(masked_kernel(cast_kernel(source.code, target.code)), ops, 3, target.ndim, shape, NULL)
+
+cdef object in_memory_order(object result, object order):
+    """A ufunc's result, or several, laid out in the order C, F or A."""
+    if isinstance(result, tuple):
+        return tuple([in_memory_order(x, order) for x in result])
+    if (<ndarray?>result).ndim < 2 and order in ("C", "F", "A"):
+        return result
+    return hooks["copy_order"](result, order)

@@ -192,6 +192,7 @@ cdef object get_index(ndarray a, object key):
         offset = integers_offset(a, <tuple>key)
         if offset >= 0:
             return element(a, offset)
+    a = variable(a)
     view = base_index(a, key)
     if view is NotImplemented:
         return selected(a, key)
@@ -340,13 +341,13 @@ cdef int fill_with(ndarray v, object value) except -1:
 
 # ---- one by one ------------------------------------------------------------------------------------------------------
 
-def fill(ndarray self, value):
+def fill(ndarray self, /, value):
     """Set every element to one number."""
     if not isinstance(value, (int, float, complex)) and not (isinstance(value, ndarray) and (<ndarray>value).ndim == 0):
         value = one_element(self.code, (), value)
     set_index(self, Ellipsis, value)
 
-def item(ndarray self, *args):
+def item(ndarray self, /, *args):
     """One element as a Python scalar. Waits for it."""
     cdef ndarray a = self
     cdef intp offset, i
@@ -365,7 +366,7 @@ def item(ndarray self, *args):
         raise ValueError("can only convert an array of size 1 to a Python scalar")
     return first_element(a)
 
-def tolist(ndarray self):
+def tolist(ndarray self, /):
     """Nested lists of Python scalars; one scalar for a 0-d array. Waits."""
     cdef intp i
     cdef ndarray a = wait_read(self)

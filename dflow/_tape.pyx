@@ -77,7 +77,7 @@ cdef object record_row(function, PyObject** args, Py_ssize_t nargs, PyObject* na
     given = tuple([<object>args[i] for i in range(nargs)])
     keywords = {name: <object>args[nargs + i] for i, name in enumerate(<tuple><object>names)} if count else {}
     if rule is None:
-        return function(*given, **keywords)
+        return noticed(function, given, keywords, function(*given, **keywords))
     return record(function, given + tuple([keywords.get(name, default) for name, default in rule.rest(nargs)]), function, given, keywords)
 
 # ---- nodes -----------------------------------------------------------------------------------------------------
@@ -90,6 +90,7 @@ cdef class Node:
     cdef list versions          # of the arrays among them
     cdef long long order
     cdef unsigned int version   # of the storage, as the value was written
+    cdef bint written           # as a write through a view begins: the version is that of the storage
     cdef tuple shape
     cdef int code
     cdef Site* site
@@ -200,6 +201,24 @@ cdef object record(object key, tuple slots, function, tuple args, dict keywords)
         set_recording(before)
     return recorded(key, slots, result)
 
+cdef object noticed(function, tuple given, dict keywords, object result):
+    """The result of a function that was recorded as what it calls. Where that is out of sight, it has no gradient."""
+    cdef tuple slots
+    if result is None:
+        check_target(function, given[0] if given else None)
+    for x in result if type(result) is tuple or type(result) is list else (result,):
+        if type(x) is ndarray and (<ndarray>x).node == NULL and not has_no_gradient((<ndarray>x).code):
+            slots = given + tuple(keywords.values())
+            recorded(function, slots, x)
+    return result
+
+cdef int check_target(function, target) except -1:
+    """Of a function that writes into its first argument, whether that stands for what it is now."""
+    if type(target) is ndarray and ((<ndarray>target).node == NULL or (
+            (<Node>(<ndarray>target).node).version != (<ndarray>target).st.version)):
+        raise NotImplementedError(f"{name_of(function)}() is not recorded: there is no gradient of what it writes. x[...] = y is")
+    return 0
+
 cdef tuple parents_of(tuple slots):
     cdef list parents = []
     cdef Py_ssize_t i, k
@@ -228,6 +247,8 @@ cdef object joined(object key, tuple slots, tuple parents, object result):
     rule = rules.get(key)
     if rule is not None and not rule.functions and rule.joint is None:
         return result                       # constant, but for jumps
+    if type(result) is ndarray and is_complex((<ndarray>result).code):
+        rule = None
     n = Node.__new__(Node) if rule is not None else Missing.__new__(Missing)
     n.parents = parents
     n.rule = rule
@@ -291,9 +312,9 @@ cdef object aliases(object result):
 
 cdef ndarray alias(ndarray a, Node n):
     cdef bint before = set_recording(False)
-    cdef ndarray v = broadcast_same(a)
+    cdef ndarray v = owned(broadcast_same(a))           # no reference to a, which holds the node that holds this
     set_recording(before)
-    v.flags |= a.flags & SCALAR
+    v.flags |= a.flags & SCALAR | ALIAS
     if n is not None:
         hold(v, n)
     return v
@@ -309,12 +330,30 @@ cdef object version_of(object x):
 
 cdef tuple before_write(ndarray a, tuple slots):
     """The parents of what an array will be. ValueError for one whose own gradient is asked for."""
-    if a.node != NULL and type(<object>a.node) is Leaf:
+    cdef ndarray whole = <ndarray>a.base if a.base != NULL else a
+    if whole.node != NULL and type(<object>whole.node) is Leaf or a.node != NULL and type(<object>a.node) is Leaf:
         raise ValueError("an array with a gradient cannot be written to while autograd.record() is on")
+    if whole is not a and whole.node != NULL:
+        (<Node>whole.node).written = (<Node>whole.node).version == a.st.version
     return parents_of(slots)
 
 cdef int after_write(object key, tuple slots, tuple parents, ndarray a) except -1:
     joined(key, slots, parents, a)
+    return write_through(a)
+
+cdef int write_through(ndarray a) except -1:
+    """What a view was written to, the array of the memory stands for, too. Other views do not: they are out of date."""
+    cdef ndarray whole
+    cdef Node n
+    if a.base == NULL or a.node == NULL:
+        return 0
+    whole = <ndarray>a.base
+    if whole.node != NULL:
+        n = <Node>whole.node
+        if not n.written:
+            return 0                        # it was out of date before this write
+        n.version = a.st.version
+    joined("write through", (whole, a, geometry(a), geometry(whole)), parents_of((whole, a)), whole)
     return 0
 
 cdef int settle(ndarray a, object part, ndarray value) except -1:
@@ -333,8 +372,8 @@ cdef ndarray earlier(ndarray a):
         old.flags |= a.flags & SCALAR
     finally:
         set_recording(before)
+    before_write(a, ())
     if a.node != NULL:
-        before_write(a, ())
         note_copy(a, old)
     return old
 
@@ -345,7 +384,7 @@ cdef int take_over(ndarray a, ndarray value) except -1:
     n = <Node>value.node
     n.version = a.st.version
     hold(a, n)
-    return 0
+    return write_through(a)
 
 # ---- the way back ----------------------------------------------------------------------------------------------
 
@@ -456,7 +495,8 @@ cdef int keep_gradient(Leaf n, ndarray g) except -1:
         return 0
     if n.request == "add":
         g = kept + g
-    if Py_REFCNT(kept) == 2 and Py_REFCNT(g) <= 3 and g.base == NULL and g.node == NULL and g.flags & C_CONTIGUOUS and g.offset == 0:
+    if Py_REFCNT(kept) == 2 and Py_REFCNT(g) <= 3 and g.base == NULL and g.node == NULL and (
+            g.flags & C_CONTIGUOUS and not g.flags & ALIAS):
         become(kept, g)
         kept.flags &= ~SCALAR
     else:
@@ -505,6 +545,10 @@ def attach_leaf(ndarray a, grad, str request):
 def leaf_of(ndarray a):
     """The leaf that an array is, or None."""
     return <Leaf>a.node if a.node != NULL and type(<object>a.node) is Leaf else None
+
+def is_tracked(ndarray a):
+    """Whether an array stands for a recorded value."""
+    return a.node != NULL
 
 def detach(ndarray a):
     """The same memory, without what was recorded."""

@@ -7,17 +7,17 @@ from libc.string cimport memcmp, memcpy, memset
 from dflow._graph cimport Kernel, intp, WRITE, readable, writable
 from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch, merge_axes
 from dflow._kernels cimport (
-    Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, is_integer, loop_types, ufunc_kernel, cast_kernel, masked_kernel,
-    failing_kernel, fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, write_scalar)
+    Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, descr_of, is_integer, loop_types, ufunc_kernel, cast_kernel,
+    masked_kernel, failing_kernel, fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, write_scalar)
 from dflow._signature cimport parse_signature
 from dflow._array cimport *
 from dflow._recording cimport recorders
-from dflow._tape cimport any_records, record
+from dflow._tape cimport any_records, earlier, record
 from dflow._foreign cimport foreign, override
 from dflow._views cimport *
 from dflow._quick cimport *
 from dflow._small import LATER, SMALL, at_once
-from dflow._out cimport assign_where, check_mask
+from dflow._out cimport assign_where, check_mask, in_memory_order
 from dflow._signature import computed_size, try_sizes
 from dflow._out import check_out, fill_numpy, give, give_reduced, last_axes, no_scalars, only_output, to_end
 from dflow._views import open_window
@@ -125,7 +125,7 @@ cdef object cast_error(ufunc u, int source, int target, casting, index=0):
 cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting, object signature):
     """u(*inputs): a new array, a tuple of them, or what `out` gives."""
     if recorders and any_records(PySequence_Fast_ITEMS(inputs), u.nin):
-        return record(u, inputs, call_recorded, (u, inputs, out, where, dtype, casting, signature), {})
+        return call_and_record(u, prepare(inputs), out, where, dtype, casting, signature)
     cdef Plan* p
     cdef tuple kinds
     cdef intp shape[MAXDIMS]
@@ -155,8 +155,28 @@ cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, o
             return compare_out_of_range(u, inputs[0], inputs[1])
         raise
 
-def call_recorded(ufunc u, inputs, out, where, dtype, casting, signature):
-    return call(u, inputs, out, where, dtype, casting, signature)
+cdef object call_and_record(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting, object signature):
+    """The same, recorded: the results are computed apart, and written to `out` by assignments, which are recorded too."""
+    if out is not None:                     # what it writes over is kept for the way back
+        inputs = tuple([earlier(x) if tracked(x) and any([(<ndarray>x).st == (<ndarray>o).st for o in out if o is not None]) else x
+                        for x in inputs])
+    results = record(u.numpy, inputs, call_again, (u, inputs, dtype, casting, signature), {})
+    if out is None and where is True:
+        return results
+    found = []
+    for i, result in enumerate(results if u.nout > 1 else (results,)):
+        target = None if out is None else out[i]
+        if where is not True:
+            result = hooks["where"](where, result, 0 if target is None else target)
+        if target is not None and not np.can_cast(result.dtype, target.dtype, casting):
+            raise cast_error(u, code_of(result.dtype), code_of(target.dtype), casting, u.nin + i)
+        if target is not None:
+            target[...] = result
+        found.append(result if target is None else target)
+    return tuple(found) if u.nout > 1 else found[0]
+
+def call_again(ufunc u, inputs, dtype, casting, signature):
+    return call(u, inputs, None, True, dtype, casting, signature)
 
 COMPARISONS = frozenset("less less_equal equal not_equal greater greater_equal".split())
 
@@ -191,7 +211,7 @@ cdef tuple output_signature(ufunc u, object dtype):
     """dtype= asks for the type of the outputs, as NumPy reads it."""
     if dtype is None:
         return None
-    return (None,) * u.nin + (np.dtype(dtype),) * u.nout
+    return (None,) * u.nin + (descr_of(dtype),) * u.nout
 
 cdef int check_outputs(ufunc u, Plan* p, tuple out, intp* shape, int ndim, object casting) except -1:
     """Outputs take part in broadcasting, but are not broadcast themselves."""
@@ -209,6 +229,7 @@ cdef int check_outputs(ufunc u, Plan* p, tuple out, intp* shape, int ndim, objec
         if out[k] is None:
             continue
         o = <ndarray>out[k]
+        o.st.version += 1
         bad = o.ndim != ndim
         for i in range(o.ndim):
             bad = bad or o.shape[i] != shape[ndim - o.ndim + i]
@@ -416,6 +437,7 @@ cdef bint core_output_fits(ufunc u, int code, ndarray o, tuple shape, object cas
     """Whether the loop can write to o. Raises what NumPy does where the result cannot be assigned to it either."""
     if o.flags & READONLY:
         raise ValueError("output array is read-only")
+    o.st.version += 1
     if shape_tuple(o) != shape:
         raise ValueError(f"non-broadcastable output operand with shape {shape_text(o)} doesn't match the broadcast shape "
                          + str(shape).replace(" ", ""))
@@ -472,7 +494,7 @@ cdef Plan* reduction_plan(ufunc u, int code, object dtype, str how="reduce") exc
         raise RuntimeError("Reduction not defined on ufunc with signature")
     if u.nin != 2 or u.nout != 1:
         raise ValueError(f"{how} only supported for {'binary functions' if u.nin != 2 else 'functions returning a single value'}")
-    wanted = np.dtype(dtype) if dtype is not None else reduction_dtype(u, code)
+    wanted = descr_of(dtype) if dtype is not None else reduction_dtype(u, code)
     if u.name in LOGICAL:
         resolved = (np.dtype(bool),) * 3
     else:
@@ -501,16 +523,6 @@ cdef Reduction* make_reduction(ufunc u, int code) except NULL:
     r.deciding = -1 if code != BOOL else {"logical_or": 1, "logical_and": 0}.get(u.name, -1)
     u.reductions[code] = r
     return r
-
-cdef object axis_set(object axis, int ndim):
-    """Sorted axes, or an error as NumPy's."""
-    if axis is None:
-        return list(range(ndim))
-    axes = [c_axis(i, ndim, "an integer is required") for i in (axis if isinstance(axis, tuple) else (axis,))
-            if ndim or i not in (0, -1)]            # NumPy takes these two for a 0-d array as well
-    if len(set(axes)) != len(axes):
-        raise ValueError("duplicate value in 'axis'")
-    return sorted(axes)
 
 cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, bint keepdims, object initial, object where):
     """u.reduce: along axes, in a fixed order that depends on the shape alone."""
@@ -618,6 +630,8 @@ cdef object accumulate(ufunc u, ndarray a, object axis, object dtype, object out
     a = cast(a, p.codes[1])
     if out is not None and shape_tuple(out) != shape_tuple(a):
         raise ValueError("provided out is the wrong size for the accumulation.")
+    if out is not None:
+        (<ndarray>out).st.version += 1
     result = out if out is not None and (<ndarray>out).code == p.codes[2] else None
     if result is None:
         result = new_like([a], p.codes[2], a.ndim, a.shape)
@@ -669,6 +683,7 @@ cdef bint quick_out(Plan* p, tuple inputs, ndarray out):
             a = <ndarray>x
             if a.ndim != out.ndim or memcmp(a.shape, out.shape, a.ndim * sizeof(intp)) or a.st == out.st and not same_elements(a, out):
                 return False
+    out.st.version += 1
     return True
 
 cdef inline object quick_call(ufunc u, tuple inputs, object out):
@@ -720,14 +735,6 @@ CALL = dict(out=None, where=True, dtype=None, casting="same_kind", order="K", su
 REDUCE = dict(axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True)
 
 # ---- the class -------------------------------------------------------------------------------------------------
-
-cdef object in_memory_order(object result, object order):
-    """A ufunc's result, or several, laid out in the order C, F or A."""
-    if isinstance(result, tuple):
-        return tuple([in_memory_order(x, order) for x in result])
-    if (<ndarray?>result).ndim < 2 and order in ("C", "F", "A"):
-        return result
-    return hooks["copy_order"](result, order)
 
 cdef class ufunc:
     """A universal function over dflow arrays. Made by wrapping NumPy's object, whose loops it runs."""
@@ -840,9 +847,9 @@ cdef class ufunc:
     def reduce(self, array, axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
         """The elements along an axis (several: a tuple; all: None) brought together; ValueError for none of them."""
         cdef int code
-        if recorders and records(array, None):
-            return record((self, "reduce"), (array, axis, dtype, out, keepdims, initial, where), self.reduce,
-                          (array, axis, dtype, out, keepdims, initial, where), {})
+        if records(array, None):
+            given = (array, axis, dtype, None, keepdims, initial, where)
+            return give_reduced(self.name, record((self.numpy, "reduce"), given, self.reduce, given, {}), only_output(out))
         if type(array) is ndarray and axis is None and dtype is None and out is None and not keepdims and (
                 initial is NO_VALUE and where is True):
             code = (<ndarray>array).code
@@ -863,7 +870,8 @@ cdef class ufunc:
     def accumulate(self, array, axis=0, dtype=None, out=None):
         """What reduce() would give up to each element along an axis."""
         if records(array, None):
-            return record((self, "accumulate"), (array, axis, dtype, out), self.accumulate, (array, axis, dtype, out), {})
+            result = record((self.numpy, "accumulate"), (array, axis, dtype), self.accumulate, (array, axis, dtype), {})
+            return give(result, only_output(out), "provided out is the wrong size for the accumulation.")
         if overridden((array,), out, True):
             return override(self.numpy.accumulate, (array,), REDUCE, [axis, dtype, out])
         out = only_output(out)
@@ -930,6 +938,8 @@ cdef class ufunc:
         if not isinstance(a, ndarray):
             raise TypeError("first operand must be array")
         target = a
+        if records(a, b):
+            raise NotImplementedError(f"{self.name}.at() is not recorded")
         check_writable(target)
         if (b is not None) != (self.nin == 2):
             raise ValueError("second operand needed for ufunc" if b is None else "second operand provided when ufunc is unary")

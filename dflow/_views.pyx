@@ -45,7 +45,7 @@ cdef ndarray broadcast_view(ndarray a, int ndim, intp* shape):
 
 cdef ndarray reshape_view(ndarray a, int ndim, intp* shape, char order):
     """A view of a with another shape of the same size, or None where only a copy will do. order: b'C' or b'F'."""
-    cdef ndarray v = new_view(a, ndim)
+    cdef ndarray v = new_view(variable(a), ndim)
     cdef intp stride = a.itemsize
     cdef int i, k
     cdef bint fortran = order == c"F"
@@ -174,13 +174,23 @@ cdef int c_axis(object axis, int ndim, str text="an integer is required for the 
 
 # ---- methods ----------------------------------------------------------------------------------------------------------
 
+cdef object axis_set(object axis, int ndim):
+    """Sorted axes, or an error as NumPy's."""
+    if axis is None:
+        return list(range(ndim))
+    axes = [c_axis(i, ndim, "an integer is required") for i in (axis if isinstance(axis, tuple) else (axis,))
+            if ndim or i not in (0, -1)]            # NumPy takes these two for a 0-d array as well
+    if len(set(axes)) != len(axes):
+        raise ValueError("duplicate value in 'axis'")
+    return sorted(axes)
+
 cdef ndarray still_scalar(ndarray self, ndarray result):
     """What a method gives: without axes, a value if that was one whose method it is."""
     if result.ndim == 0:
         result.flags |= self.flags & SCALAR
     return result
 
-def reshape(ndarray self, *shape, order="C", copy=None):
+def reshape(ndarray self, /, *shape, order="C", copy=None):
     """The same elements in another shape: a view where NumPy gives one, else a copy."""
     if order != "C":
         order = known_order(order)
@@ -190,7 +200,7 @@ def reshape(ndarray self, *shape, order="C", copy=None):
         shape = shape_tuple(self) if shape[0] is None else shape[0]
     return still_scalar(self, reshape_to(self, shape, order, copy))
 
-def transpose(ndarray self, *axes):
+def transpose(ndarray self, /, *axes):
     """A view with the axes in another order: reversed, or as given (a sequence, or one argument each)."""
     cdef int order[MAXDIMS]
     cdef int i
@@ -207,7 +217,7 @@ def transpose(ndarray self, *axes):
                 raise ValueError("repeated axis in transpose")
     return still_scalar(self, transposed(self, order))
 
-def swapaxes(ndarray self, axis1, axis2):
+def swapaxes(ndarray self, /, axis1, axis2):
     """A view with two axes exchanged."""
     cdef int order[MAXDIMS]
     cdef int i = normalize_axis(axis1, self.ndim, "axis1"), j = normalize_axis(axis2, self.ndim, "axis2"), k
@@ -249,7 +259,7 @@ def diagonal_of(ndarray a, intp offset=0, int axis1=0, int axis2=1):
     """diagonal() of two axes of a, to be written to."""
     return diagonal_view(a, offset, axis1, axis2)
 
-def squeeze(ndarray self, axis=None):
+def squeeze(ndarray self, /, axis=None):
     """Without axes of length 1: all of them, or those named."""
     cdef ndarray v
     cdef int i, k = 0, ndim = self.ndim
@@ -333,7 +343,7 @@ cdef ndarray by_strides(ndarray a):
         order[i] = axes[i]
     return transposed(a, order)
 
-def ravel(ndarray self, order="C"):
+def ravel(ndarray self, /, order="C"):
     """One axis: a view when the memory is in order, else a copy."""
     cdef ndarray ordered
     if order is "C" and self.ndim == 1 and self.flags & C_CONTIGUOUS:
@@ -342,18 +352,18 @@ def ravel(ndarray self, order="C"):
     if order == "K" and not self.flags & (C_CONTIGUOUS | F_CONTIGUOUS):
         ordered = by_strides(self)
         if not ordered.flags & C_CONTIGUOUS:
-            ordered = by_strides(hooks["copy_order"](self, "K"))
+            return owned(reshape_to(by_strides(hooks["copy_order"](self, "K")), -1))
         return reshape_to(ordered, -1)
     if order == "C" or order == "A" and not self.flags & F_CONTIGUOUS or self.flags & C_CONTIGUOUS and order != "F":
         return reshape_to(self, -1) if self.flags & C_CONTIGUOUS else owned(reshape_to(copy_of(self), -1))
     return reshape_to(self, -1, "F") if self.flags & F_CONTIGUOUS else owned(reshape_to(copy_of(self.T), -1))
 
-def flatten(ndarray self, order="C"):
+def flatten(ndarray self, /, order="C"):
     """One axis: always a copy."""
-    view = ravel(self, order)
-    return copy_of(<ndarray>view) if (<ndarray>view).st == self.st else view
+    cdef ndarray view = ravel(self, order)
+    return copy_of(view) if view.st == self.st else owned(view)
 
-def view(ndarray self, dtype=None, type=None):
+def view(ndarray self, /, dtype=None, type=None):
     """The same bytes, as another type; of the same size, unless the last axis is contiguous. `type`: ndarray, if any."""
     cdef ndarray v
     cdef int code, last
@@ -390,7 +400,7 @@ cdef ndarray aligned(ndarray v):
         raise ValueError(f"dflow arrays are aligned: these bytes cannot be seen as {DTYPES[v.code]}")
     return close_view(v)
 
-def getfield(ndarray self, dtype, offset=0):
+def getfield(ndarray self, /, dtype, offset=0):
     """The view of a part of each element as another type, from that byte on.
 
     ValueError where it does not lie within the element, or not at a multiple of the size that its type is aligned to.
@@ -409,14 +419,14 @@ def getfield(ndarray self, dtype, offset=0):
     v.itemsize = <uint8_t>itemsizes[code]
     return aligned(v)
 
-def setfield(ndarray self, val, dtype, offset=0):
+def setfield(ndarray self, /, val, dtype, offset=0):
     """Store into a part of each element, as another type: see getfield()."""
     if self.flags & SCALAR:
         raise TypeError("Can't set fields in a non-void array scalar.")
     check_writable(self)
     index_set(getfield(self, dtype, offset), Ellipsis, val)
 
-def copy(ndarray self, order="C"):
+def copy(ndarray self, /, order="C"):
     """A copy; order "K": in the memory order of the array."""
     if order != "C" and order != "K":
         order = known_order(order)
@@ -424,7 +434,7 @@ def copy(ndarray self, order="C"):
         return still_scalar(self, copy_of(self))
     return hooks["copy_order"](self, order)
 
-def astype(ndarray self, dtype, order="K", casting="unsafe", subok=True, copy=True):
+def astype(ndarray self, /, dtype, order="K", casting="unsafe", subok=True, copy=True):
     """The elements as another type: a copy, unless copy is False and the type is the same already.
 
     TypeError for a cast that the rule `casting` forbids; by "same_value", ValueError where a value would be another one, on
@@ -457,7 +467,7 @@ def astype(ndarray self, dtype, order="K", casting="unsafe", subok=True, copy=Tr
         record_copy(self, out)
     return still_scalar(self, out)
 
-def resize(ndarray self, *new_shape, refcheck=True):
+def resize(ndarray self, /, *new_shape, refcheck=True):
     """Another shape and size in place: the elements as they lie in memory, then zeros. Views keep what they see."""
     cdef intp dims[MAXDIMS]
     cdef int ndim
@@ -484,7 +494,7 @@ def resize(ndarray self, *new_shape, refcheck=True):
         made[:n] = flat[:n]
     become(self, reshape_view(made, ndim, dims, c"C" if order == "C" else c"F"))
 
-def setflags(ndarray self, write=None, align=None, uic=None):
+def setflags(ndarray self, /, write=None, align=None, uic=None):
     """Make the array read-only, or writeable where what it is a view of is. The other flags never change."""
     if align is not None and not align or uic:
         raise ValueError("cannot change the flags ALIGNED and WRITEBACKIFCOPY of a dflow array")
@@ -505,16 +515,16 @@ def is_scalar(ndarray a):
     """Whether NumPy would have a scalar here."""
     return a.flags & SCALAR != 0
 
-def __copy__(ndarray self):
+def __copy__(ndarray self, /):
     return hooks["copy_order"](self, "K")
 
-def __deepcopy__(ndarray self, memo):
+def __deepcopy__(ndarray self, /, memo):
     return hooks["copy_order"](self, "K")
 
-def __reduce__(ndarray self):
+def __reduce__(ndarray self, /):
     return array, (self.asnumpy(),)         # array() keeps the order
 
-def tobytes(ndarray self, order="C"):
+def tobytes(ndarray self, /, order="C"):
     """The bytes of the elements in C order, or "F". Waits."""
     cdef ndarray a = wait_read(self)
     if a.flags & C_CONTIGUOUS and known_order(order) != "F":

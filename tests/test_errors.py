@@ -469,6 +469,22 @@ def test_errstate_counts_in_tasks_as_it_was_at_submission(mode, capfd):
     assert mode == "ignore" or answers[1][1:] != ([], "") or answers[0][1] is FloatingPointError
 
 
+@pytest.mark.parametrize("rtol, atol", [(numpy.inf, 0.1), (0.1, numpy.nan), (0.1, 0.1)])
+@pytest.mark.parametrize("mode", ["warn", "raise", "ignore"])
+def test_tolerances_that_are_no_finite_numbers(rtol, atol, mode, queued):
+    def told(module, number):
+        with warnings.catch_warnings(record=True) as caught, module.errstate(invalid=mode):
+            warnings.simplefilter("always")
+            try:
+                module.isclose(module.arange(3), 1.0, number(rtol), number(atol)).tolist()
+            except FloatingPointError as error:
+                return str(error)
+        return [(type(warning.message), str(warning.message), os.path.basename(warning.filename)) for warning in caught]
+
+    for number in (float, lambda x: np.array([x])[0], lambda x: dflow.engine.sleep(np.array([x]), 1e-3)[0]):
+        assert told(np, number) == told(numpy, float)
+
+
 def test_a_filter_makes_the_warning_of_an_empty_slice_an_error(queued):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -649,6 +665,13 @@ REJECTED = {
     "choice with large probabilities": lambda np: np.random.choice(2, 5000, p=[1, 1]),
     "a generator's choice of too many": lambda np: np.random.default_rng(0).choice(3, 5, replace=False),
     "choice of scale": lambda np: np.random.default_rng(0).normal(0, -1, 3),
+    "a number out of bounds": lambda np: np.unravel_index(np.array([1, 12]), (3, 4)),
+    "an index out of bounds": lambda np: np.ravel_multi_index((np.array([1, 3]), [1, 2]), (3, 4)),
+    "edges that fall": lambda np: np.histogram(np.ones(3), np.array([1, 3, 2])),
+    "a span of nothing": lambda np: np.histogram(np.array([1.0, np.nan])),
+    "negative weights": lambda np: np.quantile(np.ones(3), 0.5, weights=np.array([1, -1, 1]), method="inverted_cdf"),
+    "fractions for frequencies": lambda np: np.cov(np.ones((2, 3)), fweights=np.array([1, 0.5, 1])),
+    "a space around zero": lambda np: np.geomspace(np.array([0.0, 1.0]), 3.0),
 }
 
 

@@ -11,6 +11,7 @@ import inspect
 import operator
 import pickle
 import re
+import sys
 import warnings
 from functools import partial
 
@@ -418,6 +419,18 @@ def test_depth_of_nested_sequences():
             compare(f"np.array({call})", False)
 
 
+@pytest.mark.parametrize("text", ["a", "a.T", "a[::-1]", "a[:, ::2]", "a[0, ::2]", "a[:, :1]", "a[:1, ::-1]"])
+@pytest.mark.parametrize("order", "CFAK")
+def test_ravel_views_what_numpys_does(text, order):
+    ours, theirs = (eval(text, {"a": module.array(SOURCES["a"])}).ravel(order) for module in (np, numpy))
+    assert same_bits(ours.asnumpy(), theirs) and ours.flags.owndata == theirs.flags.owndata
+
+
+def test_size_in_memory():
+    x = np.ones(1000)
+    assert 8000 < sys.getsizeof(x) < 8200 and sys.getsizeof(x[1:]) < 200 and sys.getsizeof(x[1:].copy()) > 7992
+
+
 def test_flat_and_flags():
     x, plain = np.array(SOURCES["a"]), SOURCES["a"].copy()
     for y in (x, plain):
@@ -426,6 +439,10 @@ def test_flat_and_flags():
         y.flat[:2] = 5
     assert x.tolist() == plain.tolist() and [v.item() for v in x.flat] == plain.ravel().tolist()
     assert x.T.flat[1:3].tolist() == plain.T.flat[1:3].tolist() and len(x.flat) == 12
+    for y in (x, x.T, x[::2, ::2]):
+        theirs = y.asnumpy() if y.flags.forc else plain[::2, ::2]
+        assert y.flat.__array__().flags.writeable == theirs.flat.__array__().flags.writeable == y.flags.c_contiguous
+        assert y.flat.__array__().tolist() == theirs.ravel().tolist()
     assert x.flags.c_contiguous and x.T.flags["F"] and x.flags.writeable
     assert not np.broadcast_to(x, (2, 3, 4)).flags.writeable
 

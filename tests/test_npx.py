@@ -12,6 +12,7 @@ from engines import Gate, configured
 import dflow
 import dflow.numpy as np
 from dflow import npx
+from dflow.ops import defaults
 from dflow.ops.table import TABLE
 
 ROWS = [row for row in TABLE.values() if row.module == "npx"]
@@ -609,6 +610,13 @@ def test_the_switch():
     assert np.ones is ones and np.array([1]).dtype == int and not npx.is_np_array()
     with pytest.raises(ValueError, match="shape must be True"):
         npx.set_np(shape=False)
+
+
+def test_a_module_loaded_later_leaves_what_a_program_put_into_others(monkeypatch):
+    monkeypatch.setattr(np, "ones", len)
+    monkeypatch.setattr(defaults, "_namespaces", [*defaults._namespaces])
+    defaults.follow({})
+    assert np.ones is len
 
 
 def test_float32_from_the_same_stream(single):

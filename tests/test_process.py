@@ -610,6 +610,15 @@ def test_importing_dflow_starts_no_thread_and_little_else(run):
     """, before="", OPENBLAS_NUM_THREADS="1") == (0, "1 False\n", "")
 
 
+def test_a_module_loaded_later_leaves_another_s_names_alone(run):
+    assert run("""
+        import dflow.numpy as np
+        np.zeros = 3
+        np.random.seed(1)
+        print(np.zeros)
+    """, before="") == (0, "3\n", "")
+
+
 # -- errors that nobody saw ------------------------------------------------------------------------
 
 UNSEEN = {

@@ -272,6 +272,18 @@ def test_an_object_may_give_an_array_of_ours(call):
     numpy.testing.assert_array_equal(results[0].asnumpy(), results[1], strict=True)
 
 
+def test_assertions_about_an_object_that_gives_an_array_of_ours():
+    class Like:
+        def __array__(self, dtype=None, copy=None):
+            return np.array([1, 2, 2])
+
+    for name in ("equal", "almost_equal", "array_equal", "array_almost_equal"):
+        getattr(np.testing, f"assert_{name}")(Like(), [1, 2, 2])
+    np.testing.assert_allclose(np.array([1, 2, 2]), Like())
+    with pytest.raises(AssertionError, match="Mismatched elements: 1 / 3"):
+        np.testing.assert_array_equal(Like(), [1, 2, 3])
+
+
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 @pytest.mark.parametrize("call", ["np.array(a)", "np.array(a, copy=True)", "np.array(a, float)",
                                   "np.array(a, copy=None)", "np.asarray(a)", "np.asarray(a, copy=True)",

@@ -131,6 +131,29 @@ def test_seeds_of_numpy():
     assert children[0].random() != children[1].random()
 
 
+@pytest.mark.parametrize("name", ["SeedSequence", "MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"])
+def test_our_arrays_are_seeds(name):
+    ours, theirs = getattr(np.random, name), getattr(numpy.random, name)
+    assert str(ours(np.arange(3)).state) == str(theirs(numpy.arange(3)).state)
+    assert type(ours(5)) is theirs and isinstance(theirs(5), ours) and issubclass(theirs, ours)
+    assert not isinstance(5, ours)
+
+    class Own(ours):
+        pass
+
+    assert isinstance(Own(5), (Own, ours, theirs)) and not isinstance(ours(5), Own)
+    assert str(Own(5).state) == str(ours(5).state).replace(f"'{name}'", "'Own'")        # which names the class
+
+
+def test_what_older_programs_name():
+    assert np.random.mtrand._rand.uniform(2, 3, size=4).shape == np.random.mtrand.rand(4).shape
+    np.random.seed(5)
+    expected = np.random.rand()
+    np.random.mtrand._rand.seed(5)
+    assert np.random.mtrand._rand.rand() == expected
+    assert np.random.bit_generator is numpy.random.bit_generator
+
+
 LEGACY = """rand(2, 3) | rand() | randn(N) | randint(0, 10, N) | randint(5) | randint(0, 200, (2, N), 'u1')
     random_sample(N) | random_sample() | normal(2, 3, N) | normal(np.zeros(4), [1, 2, 3, 4]) | normal(0, 1, size=(3, N))
     uniform(-1, 1, N) | standard_normal((2, 3)) | exponential(2.0, N) | standard_gamma(2, N) | gamma(2, size=N)

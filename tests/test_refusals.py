@@ -156,7 +156,13 @@ WORDS = """np.add(1, 2, ...)  np.negative(1, out=(...,))  np.divmod(1, 2, out=(n
     np.array([0, 1]).choose(1, 2, out=np.zeros(2, int))  np.array([0, 1]).choose([1, 2])
     np.arange(10, dtype="i4")[::2][:, None].view("i2")  np.arange(10, dtype="i4")[::2].view("i2")
     np.arange(3).__array_function__(sum, (), 5, {})  np.arange(3).__array_function__(sum, (), (), 5)
-    np.zeros((10, 0), int)[...].resize((0, 100))  np.zeros((2, 3))[...].resize((0, 100))"""
+    np.zeros((10, 0), int)[...].resize((0, 100))  np.zeros((2, 3))[...].resize((0, 100))
+    np.array([np.ones((1,) * 64)])  np.stack([np.ones((1,) * 64)])  np.ones((1,) * 64)[None]
+    np.ones((3,) * 5)[np.ix_(*[np.zeros(7132, int)] * 5)]
+    np.zeros(2, np.dtypes.Float32DType)  np.arange(2).astype(np.dtypes.Int8DType)
+    np.array([1, 2], np.dtypes.Complex64DType)  np.subtract(np.ones(2), 1, dtype=np.dtypes.Float32DType)
+    np.add.reduce(np.ones(2), dtype=np.dtypes.Float32DType)
+    np.random.default_rng(1).integers(1, size=2, dtype=np.dtypes.Int8DType)"""
 
 
 @pytest.mark.parametrize("text", [text.strip() for text in WORDS.replace("\n", "  ").split("  ") if text.strip()])

@@ -87,6 +87,12 @@ def test_parameters_of_methods(theirs, ours):
     assert compare((name, getattr(theirs, name), getattr(ours, name)) for name in names) == {}
 
 
+def test_self_is_given_by_place():
+    for name in dir(numpy.ndarray):
+        params = parameters(getattr(dflow.ndarray, name, None)) or []
+        assert all(p.kind is p.POSITIONAL_ONLY for p in params[:1] if p.name == "self"), name
+
+
 def test_differences_are_found():
     def theirs(a, /, b, c=1, *args, d="x", e=None): ...
 

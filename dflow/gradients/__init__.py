@@ -8,6 +8,7 @@ Rules follow HIPS autograd (numpy_vjps.py) and JAX (lax.py) where those are defi
 share the gradient evenly, as in both.
 """
 
+import importlib
 import inspect
 import math
 
@@ -16,7 +17,6 @@ import numpy
 from dflow import numpy as np
 from dflow._small import small_first
 from dflow._tape import Rule, add_rule, set_helper
-from dflow._ufunc import wrap_ufunc
 from dflow._views import strided
 
 
@@ -67,7 +67,8 @@ def _scattered(g, own, whole):
         places = numpy.zeros(shape, numpy.intp)
         for axis, (n, stride) in enumerate(zip(shape, strides)):
             places += (numpy.arange(n) * (stride // g.itemsize)).reshape((-1,) + (1,) * (len(shape) - axis - 1))
-        np.add.at(flat, places.ravel() + (offset - whole[2]) // g.itemsize, g.ravel())
+        low = sum((n - 1) * step for n, step in zip(*whole[:2]) if step < 0)
+        np.add.at(flat, places.ravel() + (offset - whole[2] - low) // g.itemsize, g.ravel())
     return array
 
 
@@ -121,6 +122,12 @@ def _sum_to(g, shape):
     return g if g.shape == shape else np.broadcast_to(g, shape)
 
 
+def _kept(g, own, whole):
+    return g - _scattered(_gathered(g, own, whole), own, whole)
+
+
+add_rule("write through", Rule("write through", ("a", "view", "own", "whole"), (
+    _kept, lambda g, own, whole: _gathered(g, own, whole))))
 set_helper("spread", _spread)
 set_helper("sum_to", _sum_to)
 set_helper("ones_like", np.ones_like)
@@ -132,9 +139,9 @@ DEGREES = math.pi / 180
 
 
 def of_ufunc(name, *gradients, joint=None):
-    ufunc = getattr(numpy, name, None)
+    ufunc = numpy._core.umath.clip if name == "clip" else getattr(numpy, name, None)
     if ufunc is not None:
-        add_rule(wrap_ufunc(ufunc), Rule(name, ("x", "y", "z")[:ufunc.nin], gradients, joint))
+        add_rule(ufunc, Rule(name, ("x", "y", "z")[:ufunc.nin], gradients, joint))
 
 
 def _power_base(g, x, y):
@@ -201,6 +208,8 @@ ELEMENTWISE = {
     "rad2deg": (lambda g: g / DEGREES,),
     "degrees": (lambda g: g / DEGREES,),
     "ldexp": (lambda g, y: np.ldexp(g, y),),
+    "clip": (lambda g, x, y, z: g * np.logical_and(np.greater_equal(x, y), np.less_equal(x, z)),
+             lambda g, x, y: g * np.less(x, y), lambda g, x, z: g * np.greater(x, z)),
     "copysign": (lambda g, x, y: g * (_magnitude(x) * _magnitude(y)),),
 }
 # Constant but for jumps.
@@ -277,10 +286,10 @@ def _of_running_product(g, array, axis, ans):
 
 for _name, _gradient in {"add": _of_sum, "multiply": _of_product, "maximum": _of_extreme, "minimum": _of_extreme,
                          "fmax": _of_extreme, "fmin": _of_extreme}.items():
-    add_rule((wrap_ufunc(getattr(numpy, _name)), "reduce"), Rule(_name + ".reduce", REDUCE, (_gradient,)))
-add_rule((wrap_ufunc(numpy.add), "accumulate"),
+    add_rule((getattr(numpy, _name), "reduce"), Rule(_name + ".reduce", REDUCE, (_gradient,)))
+add_rule((numpy.add, "accumulate"),
          Rule("add.accumulate", REDUCE[:4], (lambda g, axis: _backwards(g, axis or 0),)))
-add_rule((wrap_ufunc(numpy.multiply), "accumulate"), Rule("multiply.accumulate", REDUCE[:4], (_of_running_product,)))
+add_rule((numpy.multiply, "accumulate"), Rule("multiply.accumulate", REDUCE[:4], (_of_running_product,)))
 
 # -- selection -------------------------------------------------------------------------------------
 
@@ -359,4 +368,19 @@ of_ufunc("matvec", lambda g, y: np.expand_dims(g, -1) * np.expand_dims(y, -2),
          lambda g, x: np.matvec(np.swapaxes(x, -1, -2), g))
 of_ufunc("vecmat", lambda g, y: np.matvec(y, g), lambda g, x: np.expand_dims(x, -1) * np.expand_dims(g, -2))
 
-from dflow.gradients import networks  # noqa: E402, F401
+# -- what has a constant for a gradient -----------------------------------------------------------
+
+CONSTANT = """zeros_like ones_like empty_like full_like round around fix nextafter digitize
+    histogram histogram_bin_edges histogram2d histogramdd"""
+
+
+def _rows():
+    for name in CONSTANT.split():
+        function = getattr(np, name)
+        add_rule(getattr(function, "__wrapped__", function), Rule(name, ()))
+
+
+_rows()
+
+importlib.import_module("dflow.gradients.linalg")
+importlib.import_module("dflow.gradients.networks")

@@ -49,7 +49,7 @@ _SUBMODULES = ("linalg", "fft", "lib", "polynomial", "random", "testing", "typin
 
 
 @_method("__array_namespace__")
-def _array_namespace(self, *, api_version=None):
+def _array_namespace(self, /, *, api_version=None):
     """This module. ValueError for a version of the Array API standard that NumPy does not follow."""
     _numpy.empty(0).__array_namespace__(api_version=api_version)
     return _sys.modules[__name__]
@@ -163,6 +163,9 @@ nditer.__wrapped__ = _numpy.nditer          # for its signature
 def nested_iters(op, axes, *args, **keywords):
     """numpy.nested_iters over the memory of the arrays, as nditer."""
     return _numpy.nested_iters(_fallback.opened(op), axes, *args, **keywords)
+
+
+nested_iters.__wrapped__ = _numpy.nested_iters
 
 
 _HERE = "can_cast may_share_memory nested_iters result_type shares_memory"

@@ -13,16 +13,20 @@ def _plain(x):
     return x.asnumpy()[()] if isinstance(x, ndarray) else _fallback.unwrap(x)
 
 
-def _comparing(function):
+def _comparing(name, seen):
+    function = getattr(_testing, name)
+
     @wraps(function)
     def wrapper(actual, desired, *args, **keywords):
-        return function(_plain(actual), _plain(desired), *args, **keywords)
+        return function(seen(actual), seen(desired), *args, **keywords)
 
-    return wrapper
+    globals()[name] = wrapper
 
 
-assert_equal = _comparing(_testing.assert_equal)
-assert_almost_equal = _comparing(_testing.assert_almost_equal)
+for _name in ("assert_equal", "assert_almost_equal"):
+    _comparing(_name, _plain)
+for _name in ("assert_array_equal", "assert_array_almost_equal", "assert_allclose"):
+    _comparing(_name, _fallback.given)
 
 
 def __getattr__(name):

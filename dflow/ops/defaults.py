@@ -22,14 +22,14 @@ _state = {"shape": False, "array": False, "dtype": True}
 
 def follow(names):
     """The functions in a module's dictionary follow the switch from now on: outside it they cost nothing."""
-    _namespaces.append((names, {name: names[name] for name in (*TOLD, *CAST, *DRAWN) if name in names}))
-    _switch()
+    functions = {name: names[name] for name in (*TOLD, *CAST, *DRAWN) if name in names}
+    _namespaces.append((names, functions))
+    _switch(names, functions)
 
 
-def _switch():
-    for names, functions in _namespaces:
-        for name, function in functions.items():
-            names[name] = _single(name, function) if _state["array"] and not _state["dtype"] else function
+def _switch(names, functions):
+    for name, function in functions.items():
+        names[name] = _single(name, function) if _state["array"] and not _state["dtype"] else function
 
 
 def _single(name, function):
@@ -79,7 +79,8 @@ def set_np(shape=True, array=True, dtype=False):
     if array and not shape:
         raise ValueError("shape must be True where array is: NumPy's arrays may have no axes, or no elements")
     _state.update(shape=bool(shape), array=bool(array), dtype=bool(dtype))
-    _switch()
+    for namespace in _namespaces:
+        _switch(*namespace)
 
 
 def reset_np():

@@ -2,17 +2,18 @@
 
 import cmath
 import operator
-import warnings
 
 import numpy
 
 from dflow._array import array as as_array
 from dflow._array import empty, ndarray, set_hook
 from dflow._index import where
+from dflow._make import array
 from dflow._out import check_out
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to
 from dflow.ops.table import add_row, method, op
+from dflow.ops.warn import warn_where
 
 UNARY = ("a", "i", "b", "c", "h", "f", "s", "e", "[1.0, 0.5]", "2.0", "3", "1 << 63",
          "a, where=b, out=np.zeros((3, 4))", "a, a, a", "a, out=np.zeros((3, 3))", "i, dtype='f4'")
@@ -80,7 +81,7 @@ def _limit(a, low, high, out, keywords):
 
 
 @method("clip")
-def _clip_method(self, min=None, max=None, out=None, **kwargs):
+def _clip_method(self, /, min=None, max=None, out=None, **kwargs):
     """clip(self, min, max)."""
     return _limit(self, min, max, out, kwargs)
 
@@ -195,12 +196,12 @@ def isclose(a, b, rtol=1.0e-5, atol=1.0e-8, equal_nan=False):
     x, y, atol, rtol = (value if isinstance(value, (int, float, complex)) else as_array(value)
                         for value in (a, b, atol, rtol))
     y = float(y) if isinstance(y, int) else y if isinstance(y, (float, complex)) else _inexact(y)
-    _check_tolerances(atol, rtol)
     with numpy.errstate(invalid="ignore"):
         close = abs(x - y) <= atol + rtol * abs(y)          # not absolute(), which makes arrays of numbers
         result = (close & isfinite(y)) | (x == y)
         if equal_nan:
             result = result | (isnan(x) & isnan(y))
+    _check_tolerances(atol, rtol, result)
     return result
 
 
@@ -208,17 +209,22 @@ def _inexact(x):
     return x.astype(numpy.result_type(x.dtype, 1.0), copy=False)
 
 
-def _check_tolerances(atol, rtol):
+def _check_tolerances(atol, rtol, result):
     """What NumPy says of tolerances that are no finite numbers: errstate(invalid=...) decides if it warns or raises."""
     if isinstance(atol, ndarray) or isinstance(rtol, ndarray):
-        return                                          # their values would have to be waited for
-    if not (cmath.isfinite(atol) and cmath.isfinite(rtol)):
-        text = f"One of rtol or atol is not valid, atol: {atol}, rtol: {rtol}"
-        mode = numpy.geterr()["invalid"]
-        if mode == "raise":
-            raise FloatingPointError(text)
-        if mode == "warn":
-            warnings.warn(text, RuntimeWarning, stacklevel=3)
+        atol, rtol = array(atol), array(rtol)           # copies, which stay as they are until a warning names them
+        wrong = ~(isfinite(atol).all() & isfinite(rtol).all())
+    else:
+        wrong = not (cmath.isfinite(atol) and cmath.isfinite(rtol))
+
+    def text():
+        return f"One of rtol or atol is not valid, atol: {atol}, rtol: {rtol}"
+
+    mode = numpy.geterr()["invalid"]
+    if mode == "raise" and wrong:
+        raise FloatingPointError(text())
+    if mode == "warn":
+        warn_where(wrong, text, result)
 
 
 @op("a, a", "a, v", "n, n", "n, n, equal_nan=True", kind="blocking")

@@ -11,7 +11,7 @@ from dflow.ops.table import method, op
 
 
 @method("__array__")
-def _array(self, dtype=None, *, copy=None):
+def _array(self, /, dtype=None, *, copy=None):
     """The memory of the array, or, where the type differs or `copy` is True, a copy. Waits.
 
     ValueError where copy=False forbids the copy that it takes.
@@ -20,7 +20,7 @@ def _array(self, dtype=None, *, copy=None):
 
 
 @method("__dlpack__")
-def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+def _dlpack(self, /, *, stream=None, max_version=None, dl_device=None, copy=None):
     """A DLPack capsule of the memory of the array, or of a copy. Waits.
 
     BufferError for another device than the CPU's, types that DLPack does not know (long double), and arrays that are
@@ -30,7 +30,7 @@ def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
 
 
 @method("__dlpack_device__")
-def _dlpack_device(self):
+def _dlpack_device(self, /):
     """DLPack's type and number of the device: the CPU."""
     return 1, 0
 

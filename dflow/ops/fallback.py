@@ -9,7 +9,7 @@ from dflow._array import array as as_array
 from dflow._array import empty, ndarray, set_hook, window
 from dflow._host import host
 from dflow._kernels import native
-from dflow._small import LATER, as_scalar, at_once, public, small_first
+from dflow._small import LATER, SMALL, as_scalar, at_once, public, small_first
 from dflow._views import is_scalar, open_window
 from dflow.ops.host import submit
 from dflow.ops.warn import called, told
@@ -118,22 +118,25 @@ def task(function, *arrays, shape, dtype, **keywords):
 
     `shape` and `dtype` may be lambdas, which are called when they must be known beforehand.
     """
-    asked = isinstance(dtype, FunctionType)
-    result = at_once(function, arrays, keywords)
+    asked, function = isinstance(dtype, FunctionType), told(function)
+    result = at_once(function, arrays, keywords, final=True)
     if result is not LATER:
         result = as_array(result)
         return as_scalar(result if asked else result.astype(dtype, copy=False))
     shape = shape() if isinstance(shape, FunctionType) else shape
-    return as_scalar(submit(told(function), *arrays, shape=shape, dtype=dtype() if asked else dtype, **keywords))
+    return as_scalar(submit(function, *arrays, shape=shape, dtype=dtype() if asked else dtype, **keywords))
 
 
 def tasks(function, *args, like, flat=tuple, **keywords):
-    """function(*args, **keywords), of whose result flat() makes several arrays, of `like`'s shapes and types: a task.
+    """function(*args, **keywords), of whose result flat() makes several arrays, of `like`'s shapes and types.
 
-    Arrays may be anywhere in the arguments, in lists too.
+    Arrays may be anywhere in the arguments, in lists too. A host task, unless they are there, and all is small.
     """
-    outputs = [as_scalar(empty(x.shape, x.dtype)) for x in like]
     function = told(function)
+    result = at_once(function, args, keywords, final=True) if all(x.size <= SMALL for x in like) else LATER
+    if result is not LATER:
+        return list(flat(result))
+    outputs = [as_scalar(empty(x.shape, x.dtype)) for x in like]
 
     def run(_error):
         results = flat(function(*seen(args), **{key: seen(x) for key, x in keywords.items()}))

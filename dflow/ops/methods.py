@@ -20,32 +20,32 @@ _conjugate = wrap_ufunc(numpy.conjugate)
 
 
 @method("conj")
-def _conj(self, out=None):
+def _conj(self, /, out=None):
     """The complex conjugate."""
     return _conjugate(self, out=out) if out is not None else _conjugate(self) if self.dtype.kind == "c" else self
 
 
 @method("conjugate")
-def _conjugate_method(self, out=None):
+def _conjugate_method(self, /, out=None):
     """The complex conjugate."""
     return _conj(self, out)
 
 
 @method("tofile")
-def _tofile(self, file, sep="", format="%s"):
+def _tofile(self, /, file, sep="", format="%s"):
     """Write the elements to a file. Waits."""
     self.asnumpy().tofile(file, sep, format)
 
 
 @method("dumps")
-def _dumps(self):
+def _dumps(self, /):
     """The pickle of the array. Waits."""
     import pickle
     return pickle.dumps(self)
 
 
 @method("dump")
-def _dump(self, file):
+def _dump(self, /, file):
     """Write the pickle of the array to a file, open or named. Waits."""
     if hasattr(file, "write"):
         file.write(self.dumps())
@@ -55,7 +55,7 @@ def _dump(self, file):
 
 
 @method("byteswap")
-def _byteswap(self, inplace=False):
+def _byteswap(self, /, inplace=False):
     """A copy, or the array itself, with the bytes of each number in the opposite order: a task."""
     if inplace and flag_bits(self) & 4:
         raise ValueError("array to be byte-swapped is read-only")
@@ -128,7 +128,10 @@ class Flat(FlatIterator):
             raise ValueError("Error setting single item of array.") from None
 
     def __array__(self, dtype=None, *, copy=None):
-        return self.base.reshape(-1).__array__(dtype)
+        array = self.base.reshape(-1).__array__(dtype)
+        if not self.base.flags.c_contiguous:
+            array.flags.writeable = False           # a copy: what is written there would be lost
+        return array
 
     def __delitem__(self, key):
         raise TypeError("Cannot delete iterator elements")
@@ -224,6 +227,14 @@ class Flags:
 
 attach("flags", property(Flags, doc="Memory layout: c_contiguous, f_contiguous, writeable."))
 attach("device", "cpu")
+
+
+@method("__sizeof__")
+def _sizeof(self, /):
+    """Bytes of the array, with those of its elements if they are its own, as sys.getsizeof() gives them."""
+    return object.__sizeof__(self) + (self.nbytes if self.flags.owndata else 0)
+
+
 attach("__class_getitem__", classmethod(GenericAlias))      # ndarray[shape, dtype], in annotations
 
 
@@ -266,7 +277,7 @@ def _behind(function, inputs):
 
 
 @method("__array_ufunc__")
-def _array_ufunc(self, function, how, *inputs, **keywords):
+def _array_ufunc(self, /, function, how, *inputs, **keywords):
     """numpy.sin(x), scipy.special.erf(x), numpy.add.reduce(x): run as ours. A NumPy `out` is filled after waiting.
 
     Beside subclasses of NumPy's array, and types that wrap results, it is NumPy's on copies.
@@ -298,7 +309,7 @@ OF_NUMBERS = {ndarray, numpy.ndarray, numpy.memmap}
 
 
 @method("__array_function__")
-def _array_function(self, func, types, args, kwargs):
+def _array_function(self, /, func, types, args, kwargs):
     """numpy.concatenate([x, y]) and all the others: the operation of that name here, else NumPy's on copies.
 
     So is what an array of a subclass of NumPy's takes part in.

@@ -77,7 +77,7 @@ def compress(condition, a, axis=None, out=None):
 
 
 @method("compress", small=SMALL)
-def _compress_method(self, condition, axis=None, out=None):
+def _compress_method(self, /, condition, axis=None, out=None):
     """compress(condition, self), which waits for the condition."""
     return compress(condition, self, axis, out)
 
@@ -141,7 +141,7 @@ def choose(a, choices, out=None, mode="raise"):
 
 
 @method("choose", small=SMALL)
-def _choose_method(self, *choices, out=None, mode="raise"):
+def _choose_method(self, /, *choices, out=None, mode="raise"):
     """choose(self, choices), which waits for self when mode is 'raise'. The choices may be arguments of their own."""
     return choose(self, choices[0] if len(choices) == 1 else choices, out, mode)
 
@@ -220,7 +220,7 @@ def _repeated(values, n):
 
 
 @method("put", small=SMALL, writes=True)
-def _put_method(self, indices, values, mode="raise"):
+def _put_method(self, /, indices, values, mode="raise"):
     """Set elements of the flattened array, in place; values are repeated as needed. Waits for the indices only."""
     put(self, indices, values, mode)
 

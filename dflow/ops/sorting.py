@@ -74,7 +74,7 @@ def partition(a, kth, axis=-1, kind="introselect", order=None):
 
 
 @method("partition", small=4 * SMALL, writes=True)
-def _partition_in_place(self, kth, axis=-1, kind="introselect", order=None):
+def _partition_in_place(self, /, kth, axis=-1, kind="introselect", order=None):
     """partition(), in place."""
     kth = _checked_kth(self, kth, axis, kind)
     host(lambda _error: window(self, write=True).partition(kth, axis), [self], [self])

@@ -16,7 +16,7 @@ _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def warn_where(condition, text, result):
-    """RuntimeWarning(text), at the line that called dflow, if some element of `condition` is true.
+    """RuntimeWarning(text, or text()), at the line that called dflow, if some element of `condition` is true.
 
     When these are pending a host task looks, which `result` then waits for: its read comes after the warning, as it
     does for floating point warnings; and raises it, if a filter makes it an error.
@@ -24,7 +24,7 @@ def warn_where(condition, text, result):
 
     def warning():
         caller = _caller()
-        return lambda: _warn(text, caller)
+        return lambda: _warn(text() if callable(text) else text, caller)
 
     _where(condition, warning, result)
 

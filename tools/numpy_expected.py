@@ -1,0 +1,97 @@
+"""Why tests of NumPy's fail over dflow by design, where no class of tools/numpy_suite.py says so already.
+
+For each file {reason: tests}: a regular expression to find in "name: error's last line", the name without the file's.
+"""
+
+SCALARS = "numbers are arrays without axes, of one class"
+NUMBERS = "the test needs objects, texts, records or dates, too"
+NUMPYS = "numpy.ma is NumPy's: it makes arrays of NumPy, and takes no object whose __array__ gives one of ours"
+METADATA = "a dtype's metadata are not kept"
+SHARED = "views with elements that have several places are read-only"
+STREAM = "draws have other numbers than NumPy's, by the bits of Philox; RandomState has NumPy's"
+PARAMETERS = "draws whose parameters are arrays have other numbers than those of plain parameters"
+SOURCE = "a Generator's bit generator is dflow's; NumPy's counts for its seed"
+STATE = "a state is that of dflow's stream; RandomState has NumPy's"
+SEEDS = "bit generators are NumPy's: their states hold NumPy's arrays, which the test looks for by our class"
+READING = "what kernels find in values, errors and warnings, comes on reading"
+CAPI = "internals: the test hands arrays to NumPy's C interface, which takes NumPy's alone"
+PICKLES = "pickles are made in another way: those of NumPy's objects give NumPy's objects"
+
+EXPECTED = {
+    "_core/tests/test_numeric.py": {
+        SCALARS: "TestIsclose::test_non_finite_scalar",
+        "np.broadcast is NumPy's, over other views": "TestBroadcast::test_broadcast_(in_args|single_arg|error_kwargs)",
+    },
+    "_core/tests/test_array_coercion.py": {
+        NUMBERS: r"test_scalar_coercion_same_as_cast_and_assignment\[.*: Failed: DID NOT RAISE",
+        METADATA: "TestAsArray::test_dtype_identity",
+    },
+    "_core/tests/test_indexing.py": {
+        CAPI: "TestCApiAccess::test_[gs]etitem",
+        "what an index array selects is in C order": "TestIndexing::test_memory_order",
+    },
+    "_core/tests/test_nditer.py": {
+        CAPI: "test_iter_too_large_with_multiindex",
+        "np.nditer is NumPy's, over views": "test_iter_copy_if_overlap",
+        "a look for our arrays among 2^31 takes minutes": "test_arbitrary_number_of_ops_error: TimeoutError",
+    },
+    "_core/tests/test_scalarmath.py": {
+        READING: "TestPower::test_integers_to_negative_integer_power: AssertionError: ValueError not raised",
+        "NumPy's numbers take no object whose __array__ gives one of ours": "test_no_seq_repeat_basic_array_like",
+    },
+    "_core/tests/test_ufunc.py": {
+        READING: r"test_ufunc_at_inner_loops\[floor_divide-.\]: assert 0 > 0",
+        NUMBERS: r"test_cast_safety_scalar\[.*: TypeError: .* object under",
+        "np.ufunc is for isinstance() alone": "test_ufunc_method_signatures",
+        "internals: at() uses no loops for indices, which this test's ufunc has wrong": "test_ufunc_at_negative",
+    },
+    "_core/tests/test_umath.py": {
+        READING: "TestDivisionIntegerOverflowsAndDivideByZero::.*: Failed: DID NOT WARN|"
+                 "TestPower::test_integer_to_negative_power: AssertionError: ValueError not raised",
+    },
+    "lib/tests/test_format.py": {METADATA: r"test_metadata_dtype\[dt1\]"},
+    "lib/tests/test_function_base.py": {SCALARS: "TestQuantile::test_correct_quantile_value"},
+    "lib/tests/test_io.py": {
+        SCALARS: "TestLoadTxt::test_from_float_hex",
+        NUMBERS: "TestSaveTxt::test_large_zip",
+    },
+    "lib/tests/test_nanfunctions.py": {"internals: a private function copies more": "test__replace_nan"},
+    "lib/tests/test_shape_base.py": {"dflow arrays are of one class": "TestKron::test_return_type"},
+    "lib/tests/test_stride_tricks.py": {SHARED: "test_writeable"},
+    "linalg/tests/test_linalg.py": {"internals: lapack_lite": "test_blas64_geqrf_lwork_smoketest"},
+    "ma/tests/test_core.py": {
+        NUMPYS: "test_indexing|test_count_func|test_masked_invalid_pandas|test_compressed|test_astype_mask_ordering",
+    },
+    "ma/tests/test_old_ma.py": {
+        NUMPYS: "test_testCI|test_xtestCount",
+        "arrays have methods that masked arrays have not, as asnumpy()": "test_testAPI",
+    },
+    "random/tests/test_direct.py": {
+        STREAM: "test_uniform_(double|float)",
+        SEEDS: "(TestPhilox|TestMT19937|TestSFC64)::test_(pickle|getstate|set_key): ValueError: The truth value",
+        STATE: "test_advange_large|test_state_tuple",
+        SOURCE: "::test_str|TestDefaultRNG::test_(seed|passthrough|coercion_RandomState_Generator)",
+        "a stream's keys need a SeedSequence": "test_non_spawnable",
+    },
+    "random/tests/test_generator_mt19937.py": {
+        PARAMETERS: "TestIntegers::test_scalar_array_equiv",
+        STREAM: r"Test(RandomDist|Broadcast|Integers|MultivariateHypergeometric|Seed)::.*: AssertionError: "
+                r"(Arrays are not|Items are not equal|assert_\((choice_hash|tgt\[))",
+        STATE: "TestSetState::test_(gaussian_reset|negative_binomial)",
+        PICKLES: "test_legacy_pickle|test_generator_ctor_old_style_pickle",
+    },
+    "random/tests/test_generator_mt19937_regressions.py": {STREAM: "test_call_within_randomstate"},
+    "random/tests/test_random.py": {STREAM: "test_shuffle_memoryview: .* Arrays are not equal"},
+    "random/tests/test_randomstate.py": {
+        STREAM: "test_swapped_singleton_against_direct: .* Arrays are not equal",
+        STATE: "test_seed_alt_bit_gen|test_swap_worked|test_state_error_alt_bit_gen",
+        PICKLES: "TestSetState::test_state_setting|test_randomstate_ctor_old_style_pickle",
+    },
+    "random/tests/test_randomstate_regression.py": {"byte order": "test_warns_byteorder"},
+    "random/tests/test_smoke.py": {
+        PARAMETERS: r"test_integers_broadcast\[.*: AssertionError: Arrays are not equal",
+        SEEDS: "(TestPhilox|TestMT19937|TestSFC64)::test_seed_array: ValueError: (The truth value|operands could not)",
+        STATE: "test_numpy_state",
+        SOURCE: "test_default_is_pcg64",
+    },
+}

@@ -146,10 +146,10 @@ class Orthogonal(Initializer):
 
 @register
 class Xavier(Initializer):
-    """Random numbers of variance magnitude / factor (3 times that is the bound's square, for 'uniform').
+    """Random numbers that keep the deviation of values from layer to layer: smaller ones for more elements.
 
-    factor_type: a factor of 'in', the elements that an output is computed from, 'out', or their mean, 'avg'. rnd_type:
-    'uniform' in ±sqrt(magnitude / factor), or 'gaussian' of that deviation.
+    rnd_type: 'uniform' between -s and s, or 'gaussian' of the deviation s = sqrt(magnitude / factor). factor_type:
+    the factor is 'in', how many elements an output is computed from, 'out', or their mean, 'avg'.
     """
 
     def __init__(self, rnd_type="uniform", factor_type="avg", magnitude=3):

@@ -82,8 +82,8 @@ class Dense(HybridBlock):
         self.weight.shape = (self._units, math.prod(x.shape[1:]) if self._flatten else x.shape[-1])
 
     def forward(self, x):
-        bias = None if self.bias is None else self.bias.data()
-        y = npx.fully_connected(x, self.weight.data(), bias, self._units, bias is None, self._flatten)
+        weight, bias = self.weight.data(), None if self.bias is None else self.bias.data()
+        y = npx.fully_connected(x, weight, bias, self._units, bias is None, self._flatten)
         return y if self.act is None else self.act(y)
 
     def __repr__(self):

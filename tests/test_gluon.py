@@ -100,6 +100,9 @@ FUNCTIONS = [
     ("pick flat", lambda x: npx.pick(x, labels, None), x34),
     ("batch_norm", lambda x, g, b: npx.batch_norm(x, g, b, np.zeros(2), np.ones(2), fix_gamma=False, training=True),
      numbers(3, 2, 2), numbers(2), numbers(2)),
+    ("batch_norm fixed", lambda x, g, b: npx.batch_norm(
+        x, g, b, np.zeros(3), np.ones(3), training=True, output_mean_var=True, axis=-1),
+     numbers(3, 2, 3), numbers(3), numbers(3)),
     ("batch_norm global", lambda x, g, b: npx.batch_norm(
         x, g, b, np.ones(2), np.ones(2), fix_gamma=False, use_global_stats=True),
      numbers(3, 2, 2), numbers(2), numbers(2)),
@@ -341,7 +344,7 @@ def test_files(tmp_path):
     close(other(x), y.asnumpy())
     other.hybridize()
     with autograd.record():
-        other(x).sum().backward()
+        weighed(other(x)).backward()
     assert other[0].weight.grad().any()
 
     smaller = nn.Sequential(nn.Dense(5))

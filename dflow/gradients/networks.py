@@ -9,6 +9,7 @@ import math
 import numpy
 
 from dflow import numpy as np
+from dflow._tape import is_recording
 from dflow.gradients import has_gradient
 from dflow.ops import convolution, gathering, nn
 
@@ -57,6 +58,33 @@ def _of_dense_weight(g, x, weight_shape):
 
 gradients_of(nn.fully_connected, lambda g, weight, x_shape: np.matmul(g, weight).reshape(x_shape), _of_dense_weight,
              lambda g: np.sum(_rows(g), axis=0))
+
+# -- normalization ---------------------------------------------------------------------------------
+
+
+def _of_by_channel(g, x, gamma, eps, axis, ans):
+    """Of the result, the mean and the variance: g * a + x * b + c, of vectors a, b, c."""
+    g, g_mean, g_var = g
+    mean, var = nn.moments(x, axis)[:2] if is_recording() else ans[1:]
+    n, inverse = x.size // x.shape[axis], 1 / np.sqrt(var + eps)
+    b = c = gx = of_gamma = of_beta = 0
+    if g is not None:
+        a = inverse if gamma is None else inverse * gamma
+        sums = nn.mean_over_all_but(g, axis)
+        products = nn.mean_over_all_but(g * (x - nn.lying_along(mean, axis, x.ndim)), axis)
+        b = -a * inverse * inverse * products
+        c = -a * sums - b * mean
+        of_gamma, of_beta = n * inverse * products, n * sums
+        gx = g * nn.lying_along(a, axis, x.ndim)
+    if g_mean is not None:
+        c = c + g_mean / n
+    if g_var is not None:
+        b, c = b + 2 / n * g_var, c - 2 / n * g_var * mean
+    gx = gx + (x * nn.lying_along(b, axis, x.ndim) + nn.lying_along(c, axis, x.ndim))
+    return gx, of_gamma, of_beta
+
+
+gradients_of(nn.by_channel, joint=_of_by_channel)
 
 # -- choice ----------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from dflow.ops.reductions import sum as sum_of
 from dflow.ops.shape import moveaxis
 from dflow.ops.table import op, recorded
 
-COLUMNS = 1 << 25           # bytes of windows in one product
+COLUMNS = 1 << 22           # bytes of windows in one product: they stay in a cache, and make it large enough
 FEW = 16                    # elements of a window along an axis, up to which pooling goes through them one by one
 LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 

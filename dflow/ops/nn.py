@@ -292,7 +292,7 @@ def _normalized(x, axes, eps):
     return centred / sqrt(var + eps), mean, var
 
 
-def _mean_over_all_but(x, axis):
+def mean_over_all_but(x, axis):
     """The mean of each channel. The axes behind it first, whose elements lie beside each other: that is quicker."""
     behind, before = tuple(range(axis + 1, x.ndim)), tuple(range(axis))
     x = mean_of(x, behind) if behind else x
@@ -330,18 +330,33 @@ def batch_norm(x, gamma, beta, running_mean, running_var, eps=1e-3, momentum=0.9
     for name, p in (("gamma", gamma), ("running_mean", running_mean), ("running_var", running_var)):
         check_shape(name, as_array(p), (x.shape[axis],))
     if not use_global_stats and (is_training() if training is None else training):
-        mean = _mean_over_all_but(x, axis)
-        centred = x - lying_along(mean, axis, x.ndim)
-        var = _mean_over_all_but(centred * centred, axis)
+        y, mean, var = by_channel(x, None if fix_gamma else gamma, beta, eps, axis)
         for running, now in ((running_mean, mean), (running_var, var)):
             running *= momentum
             running += (1 - momentum) * detach(now)
     else:
         mean, var = as_array(running_mean), as_array(running_var)
-        centred = x - lying_along(mean, axis, x.ndim)
+        y = _scaled(x - lying_along(mean, axis, x.ndim), var, None if fix_gamma else gamma, beta, eps, axis)
+    return [y, mean, 1 / sqrt(var + eps)] if output_mean_var else y
+
+
+@recorded
+def by_channel(x, gamma, beta, eps, axis):
+    """(x - mean) / sqrt(var + eps) * gamma + beta, for each channel; mean; var."""
+    mean, var, centred = moments(x, axis)
+    return _scaled(centred, var, gamma, beta, eps, axis), mean, var
+
+
+def moments(x, axis):
+    """Mean and variance of each channel, and x less the mean."""
+    mean = mean_over_all_but(x, axis)
+    centred = x - lying_along(mean, axis, x.ndim)
+    return mean, mean_over_all_but(centred * centred, axis), centred
+
+
+def _scaled(centred, var, gamma, beta, eps, axis):
     inverse = 1 / sqrt(var + eps)
-    y = _affine(centred, inverse if fix_gamma else inverse * gamma, beta, axis)
-    return [y, mean, inverse] if output_mean_var else y
+    return _affine(centred, inverse if gamma is None else inverse * gamma, beta, axis)
 
 
 @op("x, u, u", "d, v, v, axis=1", "x, u, u, -1, 1e-3", "x, u, u, output_mean_var=True", module="npx")

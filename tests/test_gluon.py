@@ -1,6 +1,8 @@
 """gluon: layers, losses, initializers and optimizers against plain NumPy, gradients against differences, training."""
 
+import copy
 import math
+import pickle
 import re
 
 import numpy
@@ -307,6 +309,14 @@ def test_sharing_of_parameters():
     assert other.weight.data().tolist() == [[1 - 27.0] * 3] * 3
 
 
+def test_copies():
+    net = nn.Dense(2, in_units=3)
+    net.initialize()
+    for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert other.weight is not net.weight and other.weight.grad().shape == (2, 3)
+        close(other.weight.data(), net.weight.data().asnumpy())
+
+
 def test_hooks():
     net, calls = nn.Dense(2), []
     net.initialize(init.One())
@@ -472,6 +482,8 @@ def test_normalizations():
         close(y, normal(x * scale, (0, 2)))
         mean = 0.8 * mean + 0.2 * (x * scale).mean((0, 2))
         var = 0.8 * var + 0.2 * (x * scale).var((0, 2))
+    with pytest.raises(ValueError, match="not computed from arrays with gradients"):
+        norm.running_mean.data().backward()
     close(norm.running_mean.data(), mean, 1e-4)
     close(norm.running_var.data(), var, 1e-4)
     column = (slice(None), None)
@@ -836,7 +848,7 @@ def test_utils():
 
 def test_what_mxnet_has_besides():
     for module, name in ((gluon, "SymbolBlock"), (nn, "SyncBatchNorm"), (gluon.loss, "CTCLoss"),
-                         (gluon.utils, "download"), (optimizer, "LAMB")):
+                         (gluon.utils, "download"), (optimizer, "LAMB"), (nn.Dense(1), "export")):
         with pytest.raises(AttributeError, match="MXNet has it"):
             getattr(module, name)
 

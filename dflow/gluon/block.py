@@ -10,6 +10,9 @@ from dflow.gluon.parameter import DeferredInitializationError, Parameter, Parame
 
 __all__ = ["Block", "HybridBlock"]
 
+# Names of MXNet's blocks that are not here.
+_MISSING = frozenset("export imports infer_type optimize_for register_op_hook".split())
+
 _numbers = defaultdict(itertools.count)         # how many blocks of a class there are, by its name
 
 
@@ -61,6 +64,10 @@ class Block:
         elif isinstance(value, Parameter):
             self._reg_params[name] = value
         super().__setattr__(name, value)
+
+    def __getattr__(self, name):
+        text = f"{type(self).__name__!r} object has no attribute {name!r}"
+        raise AttributeError(f"{text}: MXNet has it, dflow not yet" if name in _MISSING else text)
 
     def __delattr__(self, name):
         self._children.pop(name, None)

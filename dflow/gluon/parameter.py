@@ -56,6 +56,12 @@ class Parameter:
         self.shape = shape
         self.grad_req = grad_req
 
+    def __setstate__(self, state):
+        """Of a copy, or one from a file, whose array has no gradient yet."""
+        self.__dict__.update(state)
+        if self._data is not None:
+            self._hold(self._data)
+
     def __repr__(self):
         return f"Parameter {self.name} (shape={self.shape}, dtype={self.dtype})"
 

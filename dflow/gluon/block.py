@@ -13,7 +13,7 @@ __all__ = ["Block", "HybridBlock"]
 # Names of MXNet's blocks that are not here.
 _MISSING = frozenset("export imports infer_type optimize_for register_op_hook".split())
 
-_numbers = defaultdict(itertools.count)         # how many blocks of a class there are, by its name
+_numbers: defaultdict = defaultdict(itertools.count)         # how many blocks of a class there are, by its name
 
 
 class _Hooks(dict):

@@ -9,7 +9,7 @@ _graph.configure(os.path.dirname(os.path.abspath(__file__)) + os.sep)
 _operators.connect_operators()
 _subscript.connect_indexing()
 
-from dflow import devices, engine  # noqa: E402
+from dflow import _differentiation, devices, engine  # noqa: E402, F401
 from dflow._array import ndarray  # noqa: E402
 from dflow._engine import waitall  # noqa: E402
 from dflow.ops.host import Future, submit  # noqa: E402

@@ -950,7 +950,8 @@ cdef ndarray part(ndarray a, int which):
 
 cdef object scalar(ndarray a):
     """For float(), int(), complex(): a number; where there are axes NumPy's array, for what NumPy says of those."""
-    return numpy_window(wait_read(a), False) if a.ndim else first_element(a)
+    one = a.ndim == 0 or a.size == 1 and hooks.get("mxnet")
+    return first_element(a) if one else numpy_window(wait_read(a), False)
 
 # ---- for the layers above --------------------------------------------------------------------------------------
 

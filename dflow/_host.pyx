@@ -8,6 +8,10 @@ from dflow._graph cimport (
     ALWAYS, HAS_REGIONS, HOST, TRACKED, Kernel, Task, task_constants, task_dims, task_new, task_operand, task_region)
 from dflow._kernels cimport kernel_new
 from dflow._launch cimport Operand
+from dflow._tape cimport any_records, recorded
+
+cdef extern from "Python.h":
+    PyObject** PySequence_Fast_ITEMS(object)
 
 cdef Kernel* HOST_KERNEL = kernel_new(b"host task", 0, 0, NULL, NULL, HOST, 0)
 
@@ -22,6 +26,9 @@ def host(payload, list reads, list writes, bint always=False):
     cdef Task* t
     for a in writes:
         check_writable(a)
+    if any_records(PySequence_Fast_ITEMS(reads), len(reads)):
+        for a in writes:
+            recorded("a Python function on a worker", (reads,), a)
     if settings.naive:
         for a in reads:
             wait_read(a)

@@ -11,8 +11,7 @@ from dflow._kernels cimport (
     masked_kernel, failing_kernel, fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, write_scalar)
 from dflow._signature cimport parse_signature
 from dflow._array cimport *
-from dflow._recording cimport recorders
-from dflow._tape cimport any_records, earlier, record
+from dflow._tape cimport any_records, earlier, record, recorders
 from dflow._foreign cimport foreign, override
 from dflow._views cimport *
 from dflow._quick cimport *

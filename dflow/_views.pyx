@@ -178,6 +178,8 @@ cdef object axis_set(object axis, int ndim):
     """Sorted axes, or an error as NumPy's."""
     if axis is None:
         return list(range(ndim))
+    if type(axis) is list and hooks.get("mxnet"):
+        axis = tuple(axis)
     axes = [c_axis(i, ndim, "an integer is required") for i in (axis if isinstance(axis, tuple) else (axis,))
             if ndim or i not in (0, -1)]            # NumPy takes these two for a 0-d array as well
     if len(set(axes)) != len(axes):

@@ -9,10 +9,10 @@ import threading
 import dflow.gradients  # noqa: F401  (makes the rules)
 from dflow import _tape
 from dflow import numpy as np
-from dflow._array import attach, ndarray
+from dflow._array import ndarray
 
-__all__ = ["record", "pause", "train_mode", "predict_mode", "is_recording", "is_training", "backward", "grad",
-           "mark_variables", "Function"]
+__all__ = ["record", "pause", "train_mode", "predict_mode", "is_recording", "is_training", "set_recording",
+           "set_training", "backward", "grad", "mark_variables", "Function"]
 
 _mode = threading.local()
 
@@ -147,35 +147,6 @@ def mark_variables(variables, gradients, grad_reqs="write"):
             raise ValueError(f"a gradient of shape {g.shape} and dtype {g.dtype} "
                              f"for an array of shape {x.shape} and dtype {x.dtype}")
         _tape.attach_leaf(x, g, request)
-
-
-def _attach_grad(self, grad_req="write", stype=None):
-    """Let the array have a gradient, zeros at first. backward() writes it ("write"), adds ("add") or not ("null")."""
-    if stype not in (None, "default"):
-        raise ValueError(f"stype must be None or 'default', not {stype!r}")
-    mark_variables([self], [np.zeros_like(self)], grad_req)
-
-
-def _grad(self):
-    """The array of the gradient; None where there is none."""
-    leaf = _tape.leaf_of(self)
-    return None if leaf is None or leaf.request == "null" else leaf.grad
-
-
-def _zero_grad(self):
-    """Set the gradient to zero."""
-    if (g := _grad(self)) is not None:
-        g[...] = 0
-
-
-def _backward(self, out_grad=None, retain_graph=False, train_mode=True):
-    """autograd.backward() of this array."""
-    backward([self], None if out_grad is None else [out_grad], retain_graph, train_mode)
-
-
-for _name, _method in (("attach_grad", _attach_grad), ("zero_grad", _zero_grad), ("backward", _backward),
-                       ("detach", lambda self: _tape.detach(self)), ("grad", property(_grad))):
-    attach(_name, _method)
 
 
 class Function:

@@ -670,3 +670,19 @@ def test_names():
         with pytest.raises(AttributeError, match=text):
             getattr(module, name)
     assert not [name for name in npx._MISSING if name in npx.__all__]
+
+
+def test_set_np_takes_what_mxnet_does(single):
+    x = np.array([[1, 2, 3], [4, 5, 6]])
+    assert x.sum(axis=[0, 1]).item() == 21
+    assert x.mean(axis=[0]).tolist() == [2.5, 3.5, 4.5]
+    assert (float(x[:1, :1]), int(x[1:, 2:])) == (1.0, 6)
+    draw = np.random.normal()
+    assert (type(draw), draw.shape, draw.dtype) == (dflow.ndarray, (), numpy.float32)
+
+
+def test_numpy_does_not():
+    x = np.ones((2, 3))
+    with pytest.raises(TypeError, match="'list' object cannot be interpreted as an integer"):
+        x.sum(axis=[0, 1])
+    assert type(np.random.normal()) is float

@@ -5,7 +5,8 @@ import inspect
 
 import numpy
 
-from dflow._array import ndarray
+from dflow._array import array as as_array
+from dflow._array import ndarray, set_hook
 from dflow._make import check_device
 
 # What makes such numbers. The first are told the type; results of the others are cast, which fuses, where no type was
@@ -43,7 +44,8 @@ def _single(name, function):
         check_device(ctx)
         check_device(device)
         if place is None:
-            return _cast(function(*args, **keywords), dtype)
+            result = function(*args, **keywords)
+            return _cast(as_array(result) if type(result) is float else result, dtype)      # as in MXNet
         if dtype is not None:
             return function(*args, dtype=dtype, **keywords)
         if len(args) > place:
@@ -73,12 +75,15 @@ def _cast(x, dtype=None):
 def set_np(shape=True, array=True, dtype=False):
     """MXNet's float32 for what dflow.numpy makes without a type, `ctx=` for where; with dtype=True NumPy's types.
 
+    Axes may be lists then, and float(x), int(x) take an array of one element, as older NumPy's did.
+
     It switches the functions of the modules dflow.numpy and dflow.numpy.random; names that were imported out of them
     before keep NumPy's types.
     """
     if array and not shape:
         raise ValueError("shape must be True where array is: NumPy's arrays may have no axes, or no elements")
     _state.update(shape=bool(shape), array=bool(array), dtype=bool(dtype))
+    set_hook("mxnet", bool(array))
     for namespace in _namespaces:
         _switch(*namespace)
 

@@ -90,7 +90,7 @@ def _count(a, total, axis, keepdims, where):
     if axis is None:
         return a.size
     n, shape = 1, a.shape
-    for k in axis if isinstance(axis, tuple) else (axis,):
+    for k in axis if isinstance(axis, (tuple, list)) else (axis,):          # it was reduced along these
         if not shape:
             raise AxisError(k, 0)
         n *= shape[k]

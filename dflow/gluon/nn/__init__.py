@@ -9,7 +9,10 @@ from dflow.gluon.nn.conv_layers import *  # noqa: F403
 from dflow.gluon.nn.normalization import *  # noqa: F403
 
 __all__ = ["Block", "HybridBlock"]
-__all__ += activations.__all__ + basic_layers.__all__ + conv_layers.__all__ + normalization.__all__
+__all__ += activations.__all__
+__all__ += basic_layers.__all__
+__all__ += conv_layers.__all__
+__all__ += normalization.__all__
 
 __getattr__ = missing(__name__, """DeformableConvolution ModulatedDeformableConvolution PixelShuffle1D PixelShuffle2D
     PixelShuffle3D SymbolBlock SyncBatchNorm""")

@@ -14,7 +14,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "dflow"
 # A new module takes its place here.
 LAYERS = [
     ["dflow"],  # dflow/__init__.py, which may import everything and is imported by nothing inside
-    ["_differentiation", "gluon", "lr_scheduler"],
+    ["_differentiation", "gluon"],
+    ["init", "lr_scheduler", "optimizer"],
     ["autograd"],
     ["gradients", "npx", "nd"],
     ["numpy"],

@@ -119,11 +119,11 @@ class Reference:
         mean, var = rows.mean(0), rows.var(0)
         if use_global_stats or not training:
             mean, var = running_mean, running_var
-        else:
-            running_mean[...] = 0.9 * running_mean + 0.1 * mean
-            running_var[...] = 0.9 * running_var + 0.1 * var
         y = (numpy.moveaxis(x, axis, -1) - mean) / numpy.sqrt(var + eps) * (1 if fix_gamma else gamma) + beta
         y = numpy.moveaxis(y, -1, axis)
+        if training and not use_global_stats:
+            running_mean[...] = 0.9 * running_mean + 0.1 * mean
+            running_var[...] = 0.9 * running_var + 0.1 * var
         return [y, mean, 1 / numpy.sqrt(var + eps)] if output_mean_var else y
 
     @staticmethod

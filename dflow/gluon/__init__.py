@@ -1,9 +1,12 @@
-"""MXNet's Gluon over dflow arrays: data sets and loaders, metrics."""
+"""MXNet's Gluon over dflow arrays: layers, losses, trainers; data sets and loaders, metrics."""
 
-from dflow.gluon import data, metric
+from dflow.gluon import data, loss, metric, nn, parameter, utils
 from dflow.gluon._missing import missing
+from dflow.gluon.block import Block, HybridBlock
+from dflow.gluon.parameter import Constant, Parameter, ParameterDict
+from dflow.gluon.trainer import Trainer
 
-__all__ = ["data", "metric"]
+__all__ = ["Block", "Constant", "HybridBlock", "Parameter", "ParameterDict", "Trainer", "data", "loss", "metric", "nn",
+           "parameter", "utils"]
 
-__getattr__ = missing(__name__, """Block Constant HybridBlock Parameter ParameterDict SymbolBlock Trainer contrib loss
-    model_zoo nn rnn utils""")
+__getattr__ = missing(__name__, "SymbolBlock contrib model_zoo rnn")

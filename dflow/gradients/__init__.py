@@ -383,3 +383,4 @@ def _rows():
 _rows()
 
 importlib.import_module("dflow.gradients.linalg")
+importlib.import_module("dflow.gradients.networks")

@@ -19,9 +19,9 @@ from dflow.ops.nn import bias_of, check_choice, check_shape, floating
 from dflow.ops.reductions import max as largest
 from dflow.ops.reductions import sum as sum_of
 from dflow.ops.shape import moveaxis
-from dflow.ops.table import op
+from dflow.ops.table import op, recorded
 
-COLUMNS = 1 << 25           # bytes of windows in one product
+COLUMNS = 1 << 22           # bytes of windows in one product: they stay in a cache, and make it large enough
 FEW = 16                    # elements of a window along an axis, up to which pooling goes through them one by one
 LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 
@@ -122,7 +122,7 @@ def convolution(data, weight, bias=None, kernel=None, stride=None, dilate=None, 
     kernel = _numbers("kernel", kernel, n, 0, 1)
     stride, dilate = _numbers("stride", stride, n, 1, 1), _numbers("dilate", dilate, n, 1, 1)
     pad = _numbers("pad", pad, n, 0, 0)
-    samples, channels = x.shape[:2]
+    channels = x.shape[1]
     _check_groups(num_group, channels=channels, num_filter=num_filter)
     weight = as_array(weight)
     weight = moveaxis(weight, -1, 1) if last else weight
@@ -130,16 +130,56 @@ def convolution(data, weight, bias=None, kernel=None, stride=None, dilate=None, 
     bias = bias_of(bias, num_filter, no_bias)
     out = tuple(map(_out_length, x.shape[2:], kernel, stride, dilate, pad))
     _check_out(x.shape, kernel, out)
-    windows = _windows(_padded(x, pad), kernel, stride, dilate)
-    rows = weight.reshape(num_group, num_filter // num_group, -1)
-    result = empty((samples, num_filter, *out), numpy.result_type(x.dtype, weight.dtype))
-    nbytes = windows.size * windows.itemsize
-    for some, band in _batches(samples, out[0], nbytes):
+    return _in_layout(convolved(x, weight, bias, stride, dilate, pad, num_group), last)
+
+
+@recorded
+def convolved(x, weight, bias, stride, dilate, pad, num_group):
+    """convolution(), channels first, of arguments that have been checked."""
+    n, filters = x.ndim - 2, len(weight)
+    windows = _windows(_padded(x, pad), weight.shape[2:], stride, dilate)
+    samples, out = len(x), windows.shape[2:2 + n]
+    rows = weight.reshape(num_group, filters // num_group, -1)
+    result = empty((samples, filters, *out), numpy.result_type(x.dtype, weight.dtype))
+    for some, band in _batches(samples, out[0], windows.size * windows.itemsize):
         product = _product(rows, _columns(windows[some, :, band]), num_group)
-        shape = (num_filter, some.stop - some.start, band.stop - band.start, *out[1:])
+        shape = (filters, some.stop - some.start, band.stop - band.start, *out[1:])
         product = product.reshape(shape).swapaxes(0, 1)
         result[some, :, band] = product if bias is None else product + bias.reshape((-1,) + (1,) * n)
-    return _in_layout(result, last)
+    return result
+
+
+@recorded
+def transposed(x, weight, stride, dilate, pad, out, num_group):
+    """The transposed convolution: what lies in `out` elements after `pad`, along each axis of space."""
+    samples, channels = x.shape[:2]
+    kernel, filters = weight.shape[2:], weight.shape[1] * num_group
+    whole = (max(s * (size - 1) + d * (k - 1) + 1, p + length) for size, k, s, d, p, length in zip(
+        x.shape[2:], kernel, stride, dilate, pad, out))
+    rows = weight.reshape(num_group, channels // num_group, -1).swapaxes(1, 2)
+    dtype = numpy.result_type(x.dtype, weight.dtype)
+    result = zeros((samples, filters, *whole), dtype)
+    nbytes = samples * filters * math.prod(kernel) * math.prod(x.shape[2:]) * dtype.itemsize
+    for some, _ in _batches(samples, 1, nbytes):
+        part = x[some]
+        product = _product(rows, part.swapaxes(0, 1).reshape(channels, -1), num_group)
+        _spread(result[some], product.reshape(filters, *kernel, len(part), *x.shape[2:]), stride, dilate)
+    return result[(..., *(slice(p, p + size) for p, size in zip(pad, out)))]
+
+
+@recorded
+def of_weight(g, x, kernel, stride, dilate, pad, num_group):
+    """The gradient of convolved()'s weight; g is that of its result."""
+    n, filters = x.ndim - 2, g.shape[1]
+    windows = _windows(_padded(x, pad), kernel, stride, dilate)[(slice(None),) * 2 + tuple(map(slice, g.shape[2:]))]
+    result = None
+    for some, band in _batches(len(x), g.shape[2], windows.size * windows.itemsize):
+        columns = _columns(windows[some, :, band])
+        columns = columns.reshape(num_group, math.prod(columns.shape[:1 + n]) // num_group, -1).swapaxes(1, 2)
+        rows = g[some, :, band].swapaxes(0, 1).reshape(num_group, filters // num_group, -1)
+        part = matmul(rows[0], columns[0]) if num_group == 1 else matmul(rows, columns)
+        result = part if result is None else result + part
+    return result.reshape(filters, x.shape[1] // num_group, *kernel)
 
 
 def _product(rows, columns, num_group):
@@ -166,7 +206,7 @@ def deconvolution(data, weight, bias=None, kernel=None, stride=None, dilate=None
     n = x.ndim - 2
     kernel = _numbers("kernel", kernel, n, 0, 1)
     stride, dilate = _numbers("stride", stride, n, 1, 1), _numbers("dilate", dilate, n, 1, 1)
-    samples, channels = x.shape[:2]
+    channels = x.shape[1]
     _check_groups(num_group, channels=channels, num_filter=num_filter)
     weight = as_array(weight)
     weight = moveaxis(weight, -1, 1) if last else weight
@@ -176,15 +216,7 @@ def deconvolution(data, weight, bias=None, kernel=None, stride=None, dilate=None
     pad, adj = _cut(whole, stride, dilate, pad, adj, target_shape)
     out = tuple(size - 2 * p + a for size, p, a in zip(whole, pad, adj))
     _check_out(x.shape, kernel, out)
-    rows = weight.reshape(num_group, channels // num_group, -1).swapaxes(1, 2)
-    dtype = numpy.result_type(x.dtype, weight.dtype)
-    result = zeros((samples, num_filter, *(size + a for size, a in zip(whole, adj))), dtype)
-    nbytes = samples * num_filter * math.prod(kernel) * math.prod(x.shape[2:]) * dtype.itemsize
-    for some, _ in _batches(samples, 1, nbytes):
-        part = x[some]
-        product = _product(rows, part.swapaxes(0, 1).reshape(channels, -1), num_group)
-        _spread(result[some], product.reshape(num_filter, *kernel, part.shape[0], *x.shape[2:]), stride, dilate)
-    result = result[(..., *(slice(p, p + size) for p, size in zip(pad, out)))]
+    result = transposed(x, weight, stride, dilate, pad, out, num_group)
     return _in_layout(result if bias is None else result + bias.reshape((-1,) + (1,) * n), last)
 
 
@@ -250,13 +282,12 @@ def pooling(data, kernel=None, stride=None, pad=None, pool_type="max", pooling_c
     if pool_type == "lp":
         x = absolute(x) ** p_value
     least = 0 if pool_type != "max" else numpy.iinfo(x.dtype).min if integers else -math.inf
-    function, reduction = (maximum, largest) if pool_type == "max" else (add, sum_of)
     if global_pool:
-        result = reduction(x, tuple(range(2, 2 + n)), keepdims=True)
+        result = (largest if pool_type == "max" else sum_of)(x, tuple(range(2, 2 + n)), keepdims=True)
     else:
         result = _padded(x, pad, least, extra)
         for k in range(n):
-            result = _pooled(result, 2 + k, kernel[k], stride[k], function, reduction)
+            result = (largest_along if pool_type == "max" else sum_along)(result, 2 + k, kernel[k], stride[k])
         result = result.copy() if math.prod(kernel) == 1 else result
     if pool_type == "avg":
         result = result / _counts(x.shape[2:], out, kernel, stride, pad, count_include_pad, x.dtype)
@@ -265,14 +296,45 @@ def pooling(data, kernel=None, stride=None, pad=None, pool_type="max", pooling_c
     return _in_layout(result, last)
 
 
+@recorded
+def largest_along(x, axis, kernel, stride):
+    """The largest of the elements in each window along one axis."""
+    return _pooled(x, axis, kernel, stride, maximum, largest)
+
+
+@recorded
+def sum_along(x, axis, kernel, stride):
+    """Their sum."""
+    return _pooled(x, axis, kernel, stride, add, sum_of)
+
+
 def _pooled(x, axis, kernel, stride, function, reduction):
     """A reduction of windows along one axis: place by place, which fuses, if there are few."""
-    windows = sliding_windows(x, (kernel,), (axis,))[(slice(None),) * axis + (slice(None, None, stride),)]
     if kernel > FEW:
-        return reduction(windows, -1)
-    result = windows[..., 0]
-    for place in range(1, kernel):
-        result = function(result, windows[..., place])
+        windows = sliding_windows(x, (kernel,), (axis,))
+        return reduction(windows[(slice(None),) * axis + (slice(None, None, stride),)], -1)
+    first, *others = places(x, axis, kernel, stride)
+    for other in others:
+        first = function(first, other)
+    return first
+
+
+def places(x, axis, kernel, stride):
+    """Of windows along an axis all first elements, all second ones, and so on."""
+    span = stride * ((x.shape[axis] - kernel) // stride) + 1
+    return [x[(slice(None),) * axis + (slice(k, k + span, stride),)] for k in range(kernel)]
+
+
+@recorded
+def from_places(parts, n, axis, stride):
+    """An array of length n along an axis in which places() are these, added where windows overlap; elsewhere zeros."""
+    shape = parts[0].shape
+    result = zeros((*shape[:axis], n, *shape[axis + 1:]), parts[0].dtype)
+    for place, part in zip(places(result, axis, len(parts), stride), parts):
+        if len(parts) > stride:
+            add(place, part, out=place)
+        else:
+            place[...] = part
     return result
 
 

@@ -42,7 +42,8 @@ def one_hot(data, depth, on_value=1.0, off_value=0.0, dtype="float32"):
 
 
 @op("x, l", "x, l, 1", "x, k, 0", "x, k * 1.0, axis=0", "x, l, keepdims=True", "x, l[:, None], 1, keepdims=True",
-    "x, l * 7 - 9", "x, l * 7 - 9, mode='wrap'", "x, k, axis=None", "d, d[:, 0] > 0, 1", module="npx")
+    "x, l * 7 - 9", "x, l * 7 - 9, mode='wrap'", "x, k, axis=None", "d, d[:, 0] > 0, 1", module="npx",
+    gradient=True)
 def pick(data, index, axis=-1, mode="clip", keepdims=False):
     """The element along an axis that an index, of data's shape without that axis, says; of the flattened for None.
 

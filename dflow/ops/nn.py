@@ -14,6 +14,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array import array as as_array
 from dflow._index import where
+from dflow._tape import detach
 from dflow._ufunc import wrap_ufunc
 from dflow.ops.creation import arange
 from dflow.ops.elementwise import absolute, maximum, minimum
@@ -22,7 +23,7 @@ from dflow.ops.reductions import max as largest
 from dflow.ops.reductions import mean as mean_of
 from dflow.ops.reductions import sum as sum_of
 from dflow.ops.shape import expand_dims
-from dflow.ops.table import TABLE, op
+from dflow.ops.table import TABLE, op, recorded
 
 exp, expm1, log, log1p, sqrt, tanh = (
     wrap_ufunc(getattr(numpy, name)) for name in "exp expm1 log log1p sqrt tanh".split())
@@ -61,13 +62,13 @@ def is_training():
 
 # -- activations -----------------------------------------------------------------------------------
 
-@op("x", "i", "3.0", module="npx")
+@op("x", "i", "3.0", module="npx", gradient=True)
 def relu(data):
     """max(x, 0)."""
     return maximum(data, 0)
 
 
-@op("x", "x * 1000", "i", module="npx")
+@op("x", "x * 1000", "i", module="npx", gradient=True)
 def sigmoid(data):
     """1 / (1 + exp(-x)); no intermediate result overflows."""
     x = floating(data)
@@ -75,6 +76,7 @@ def sigmoid(data):
     return where(x < 0, e, 1) / (1 + e)
 
 
+@recorded
 def softrelu(x):
     """log(1 + exp(x))."""
     return maximum(x, 0) + log1p(exp(-absolute(x)))
@@ -176,25 +178,25 @@ def _special(name):
     return wrap_ufunc(getattr(importlib.import_module("scipy.special"), name))      # slow to import
 
 
-@op("x", module="npx")
+@op("x", module="npx", gradient=True)
 def erf(data):
     """The error function."""
     return _special("erf")(data)
 
 
-@op("x / 9", module="npx")
+@op("x / 9", module="npx", gradient=True)
 def erfinv(data):
     """The inverse of the error function."""
     return _special("erfinv")(data)
 
 
-@op("x + 5.5", module="npx")
+@op("x + 5.5", module="npx", gradient=True)
 def gamma(data):
     """The gamma function."""
     return _special("gamma")(data)
 
 
-@op("x + 5.5", module="npx")
+@op("x + 5.5", module="npx", gradient=True)
 def gammaln(data):
     """The logarithm of the absolute value of the gamma function."""
     return _special("gammaln")(data)
@@ -223,12 +225,14 @@ def _masked(x, axis, mask):
     return z, e, maximum(sum_of(e, axis, keepdims=True), 1)
 
 
-def _softmax(x, axis, mask=None):
+@recorded
+def softmax_along(x, axis, mask=None):
     _, e, total = _masked(x, axis, mask)
     return e / total
 
 
-def _log_softmax(x, axis, mask=None):
+@recorded
+def log_softmax_along(x, axis, mask=None):
     z, _, total = _masked(x, axis, mask)
     return z - log(total)
 
@@ -254,28 +258,28 @@ def _tempered(x, temperature):
     "x, dtype='float64'", module="npx")
 def softmax(data, axis=-1, length=None, temperature=None, use_length=False, dtype=None):
     """exp(x / temperature), divided by its sum along an axis; of the first `length` elements, the others are 0."""
-    return _of_length(_softmax, data, axis, length, temperature, use_length, dtype)
+    return _of_length(softmax_along, data, axis, length, temperature, use_length, dtype)
 
 
 @op("x", "x, 0", "x * 1000", "x, temperature=2.5", "x, -1, l, use_length=True", "x, dtype='float64'",
     module="npx")
 def log_softmax(data, axis=-1, length=None, temperature=None, use_length=False, dtype=None):
     """The logarithm of softmax()."""
-    return _of_length(_log_softmax, data, axis, length, temperature, use_length, dtype)
+    return _of_length(log_softmax_along, data, axis, length, temperature, use_length, dtype)
 
 
 @op("x, x > 0", "x, x > 9", "x, i % 3, 0", "x, w > 0", "x, None", "x, x > 0, temperature=2.0", module="npx")
 def masked_softmax(data, mask, axis=-1, temperature=1.0, dtype=None):
     """softmax() of the elements where a mask, which broadcasts, is true; 0 for the others."""
     mask = None if mask is None else as_array(mask) != 0
-    return _softmax(_tempered(floating(data, dtype), temperature), axis, mask)
+    return softmax_along(_tempered(floating(data, dtype), temperature), axis, mask)
 
 
 @op("x, x > 0", "x, x > 9", "x, i % 3, 0", "x, None", module="npx")
 def masked_log_softmax(data, mask, axis=-1, temperature=1.0, dtype=None):
     """The logarithm of masked_softmax(): -inf where the mask is false."""
     mask = None if mask is None else as_array(mask) != 0
-    return _log_softmax(_tempered(floating(data, dtype), temperature), axis, mask)
+    return log_softmax_along(_tempered(floating(data, dtype), temperature), axis, mask)
 
 
 # -- normalization ---------------------------------------------------------------------------------
@@ -288,7 +292,7 @@ def _normalized(x, axes, eps):
     return centred / sqrt(var + eps), mean, var
 
 
-def _mean_over_all_but(x, axis):
+def mean_over_all_but(x, axis):
     """The mean of each channel. The axes behind it first, whose elements lie beside each other: that is quicker."""
     behind, before = tuple(range(axis + 1, x.ndim)), tuple(range(axis))
     x = mean_of(x, behind) if behind else x
@@ -326,18 +330,33 @@ def batch_norm(x, gamma, beta, running_mean, running_var, eps=1e-3, momentum=0.9
     for name, p in (("gamma", gamma), ("running_mean", running_mean), ("running_var", running_var)):
         check_shape(name, as_array(p), (x.shape[axis],))
     if not use_global_stats and (is_training() if training is None else training):
-        mean = _mean_over_all_but(x, axis)
-        centred = x - lying_along(mean, axis, x.ndim)
-        var = _mean_over_all_but(centred * centred, axis)
+        y, mean, var = by_channel(x, None if fix_gamma else gamma, beta, eps, axis)
         for running, now in ((running_mean, mean), (running_var, var)):
             running *= momentum
-            running += (1 - momentum) * now
+            running += (1 - momentum) * detach(now)
     else:
         mean, var = as_array(running_mean), as_array(running_var)
-        centred = x - lying_along(mean, axis, x.ndim)
+        y = _scaled(x - lying_along(mean, axis, x.ndim), var, None if fix_gamma else gamma, beta, eps, axis)
+    return [y, mean, 1 / sqrt(var + eps)] if output_mean_var else y
+
+
+@recorded
+def by_channel(x, gamma, beta, eps, axis):
+    """(x - mean) / sqrt(var + eps) * gamma + beta, for each channel; mean; var."""
+    mean, var, centred = moments(x, axis)
+    return _scaled(centred, var, gamma, beta, eps, axis), mean, var
+
+
+def moments(x, axis):
+    """Mean and variance of each channel, and x less the mean."""
+    mean = mean_over_all_but(x, axis)
+    centred = x - lying_along(mean, axis, x.ndim)
+    return mean, mean_over_all_but(centred * centred, axis), centred
+
+
+def _scaled(centred, var, gamma, beta, eps, axis):
     inverse = 1 / sqrt(var + eps)
-    y = _affine(centred, inverse if fix_gamma else inverse * gamma, beta, axis)
-    return [y, mean, inverse] if output_mean_var else y
+    return _affine(centred, inverse if gamma is None else inverse * gamma, beta, axis)
 
 
 @op("x, u, u", "d, v, v, axis=1", "x, u, u, -1, 1e-3", "x, u, u, output_mean_var=True", module="npx")
@@ -400,7 +419,7 @@ def batch_dot(a, b, transpose_a=False, transpose_b=False):
 
 
 @op("x, m", "x, m, v, no_bias=False", "d, r, v, 3, no_bias=False", "d, m, flatten=False",
-    "d, m, v, num_hidden=3, no_bias=False, flatten=False", module="npx")
+    "d, m, v, num_hidden=3, no_bias=False, flatten=False", module="npx", gradient=True)
 def fully_connected(x, weight, bias=None, num_hidden=None, no_bias=True, flatten=True):
     """x @ weight.T + bias, along the last axis, or with `flatten` over all axes but the first."""
     x, weight = as_array(x), as_array(weight)

@@ -52,12 +52,18 @@ def add_row(name, function, samples=(), kind="kernel", method=False, module="num
         attach(name, function if method is True else method)
 
 
+def recorded(function):
+    """A function that has a gradient (dflow/gradients): while operations are recorded, its call is one of them."""
+    return small_first(function, None, 0)
+
+
 def op(*samples, name=None, aliases=(), kind="kernel", method=False, module="numpy", close=False,
-       small=0, writes=False, foreign=False):
+       small=0, writes=False, foreign=False, gradient=False):
     """Decorates the function of an operation: see the top of this file.
 
     `small`: with up to so many elements in each array, all of them there, it is NumPy's function of that name;
     `writes`: which writes into its first argument. `foreign`: so it is without arrays of ours, others may hold texts.
+    `gradient`: it has one itself, not only the functions that it calls.
     """
 
     def add(function):
@@ -66,6 +72,8 @@ def op(*samples, name=None, aliases=(), kind="kernel", method=False, module="num
             function = or_numpys(function, theirs)
         if small:
             function = small_first(function, theirs, small, writes)
+        elif gradient:
+            function = recorded(function)
         add_row(name or function.__name__, function, samples, kind, method, module, close)
         for alias in aliases:
             add_row(alias, function, samples[:1], kind, False, module, close)

@@ -1,0 +1,269 @@
+"""Blocks: what networks are built of, with parameters and other blocks in their attributes."""
+
+import contextlib
+import itertools
+from collections import defaultdict
+
+from dflow import init
+from dflow._array import ndarray
+from dflow.gluon.parameter import DeferredInitializationError, Parameter, ParameterDict
+
+__all__ = ["Block", "HybridBlock"]
+
+# Names of MXNet's blocks that are not here.
+_MISSING = frozenset("export imports infer_type optimize_for register_op_hook".split())
+
+_numbers: defaultdict = defaultdict(itertools.count)         # how many blocks of a class there are, by its name
+
+
+class _Hooks(dict):
+    """Functions to call, by number."""
+
+    def add(self, function):
+        handle = _Handle(self, max(self, default=-1) + 1)
+        self[handle.number] = function
+        return handle
+
+
+class _Handle:
+    """What register_forward_hook() returns: detach() takes the hook away, as the end of a `with` does."""
+
+    def __init__(self, hooks, number):
+        self._hooks = hooks
+        self.number = number
+
+    def detach(self):
+        self._hooks.pop(self.number, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.detach()
+
+
+class Block:
+    """A layer, or a network: a subclass makes parameters and other blocks its attributes, and writes forward().
+
+    `params`: parameters of another block, of the same names, that this one shares. A layer whose parameters' shapes
+    depend on its first input has an infer_shape() of the same arguments as forward().
+    """
+
+    def __init__(self, prefix=None, params=None):
+        kind = type(self).__name__.lower()
+        self._children = {}
+        self._reg_params = {}
+        self._params = ParameterDict(shared=params)
+        self._forward_hooks = _Hooks()
+        self._forward_pre_hooks = _Hooks()
+        self._name = f"{kind}{next(_numbers[kind])}" if prefix is None else prefix.rstrip("_")
+
+    def __setattr__(self, name, value):
+        if isinstance(value, Block):
+            self.register_child(value, name)
+        elif isinstance(value, Parameter):
+            self._reg_params[name] = value
+        super().__setattr__(name, value)
+
+    def __getattr__(self, name):
+        text = f"{type(self).__name__!r} object has no attribute {name!r}"
+        raise AttributeError(f"{text}: MXNet has it, dflow not yet" if name in _MISSING else text)
+
+    def __delattr__(self, name):
+        self._children.pop(name, None)
+        self._reg_params.pop(name, None)
+        super().__delattr__(name)
+
+    def __repr__(self):
+        inside = [f"  ({name}): " + repr(child).replace("\n", "\n  ") for name, child in self._children.items()]
+        return "\n".join([f"{type(self).__name__}(", *inside, ")"])
+
+    @property
+    def name(self):
+        """A name of its own, as dense0."""
+        return self._name
+
+    @property
+    def prefix(self):
+        return self._name + "_"
+
+    def name_scope(self):
+        """MXNet's context for names: these follow from attributes, so it does nothing."""
+        return contextlib.nullcontext(self)
+
+    # -- parts ---------------------------------------------------------------------------------
+
+    @property
+    def params(self):
+        """Its own parameters, without those of other blocks; params.get(name, shape=...) makes one."""
+        self._params.update(self._reg_params)
+        return self._params
+
+    def _named(self, prefix=""):
+        """Names and parameters, from here on down."""
+        yield from ((prefix + name, p) for name, p in self.params.items())
+        for name, child in self._children.items():
+            yield from child._named(f"{prefix}{name}.")
+
+    def collect_params(self, select=None):
+        """All parameters, here and below, by names as "0.weight"; those that a regular expression matches."""
+        return ParameterDict(self._named()).select(select)
+
+    def register_child(self, block, name=None):
+        """Make another block a part of this one."""
+        if not isinstance(block, Block):
+            raise TypeError(f"a block's children are blocks, not {type(block).__name__}: {block!r}")
+        self._children[str(len(self._children)) if name is None else name] = block
+
+    def register_forward_hook(self, hook):
+        """Call hook(block, inputs, outputs) after each forward(); the handle's detach() ends that."""
+        return self._forward_hooks.add(hook)
+
+    def register_forward_pre_hook(self, hook):
+        """Call hook(block, inputs) before each forward()."""
+        return self._forward_pre_hooks.add(hook)
+
+    def apply(self, fn):
+        """Call fn(block) for each block below, then this one."""
+        for child in self._children.values():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def share_parameters(self, shared):
+        """Take another block's parameters, by the names that its collect_params() gives them."""
+        for name, p in shared.items():
+            block, (*path, last) = self, name.split(".")
+            for step in path:
+                block = block._children.get(step) if block is not None else None
+            if block is not None and last in block.params:
+                block._params[last] = p
+                if last in block._reg_params:
+                    setattr(block, last, p)
+        return self
+
+    # -- parameters ----------------------------------------------------------------------------
+
+    def initialize(self, init=init.Uniform(), ctx=None, verbose=False, force_reinit=False, device=None):  # noqa: B008
+        """Give all parameters values; `init` is for those that have no initializer of their own."""
+        self.collect_params().initialize(init, ctx, verbose, force_reinit, device)
+
+    def save_parameters(self, filename, deduplicate=False):
+        """Write the parameters to a file, in NumPy's .npz format: waits for them. deduplicate: shared ones once."""
+        found = self.collect_params()
+        if deduplicate:
+            found = ParameterDict({id(p): (name, p) for name, p in reversed(found.items())}.values())
+        found.save(filename)
+
+    def load_parameters(self, filename, ctx=None, allow_missing=False, ignore_extra=False, cast_dtype=False,
+                        dtype_source="current", device=None):
+        """Take the parameters from a file, which initializes them; ValueError where names or shapes differ."""
+        self.collect_params().load(filename, ctx, allow_missing, ignore_extra, "", cast_dtype, dtype_source, device)
+
+    def load_dict(self, param_dict, ctx=None, allow_missing=False, ignore_extra=False, cast_dtype=False,
+                  dtype_source="current", device=None):
+        """The same, from arrays by name."""
+        self.collect_params()._load(param_dict, "param_dict", ctx if device is None else device, allow_missing,
+                                    ignore_extra, cast_dtype, dtype_source)
+
+    def setattr(self, name, value):
+        """Set an attribute of all parameters."""
+        self.collect_params().setattr(name, value)
+
+    def zero_grad(self):
+        """Set all gradients to zero."""
+        self.collect_params().zero_grad()
+
+    def reset_ctx(self, ctx):
+        """Move the parameters to other devices."""
+        self.collect_params().reset_ctx(ctx)
+
+    reset_device = reset_ctx
+
+    def cast(self, dtype):
+        """Change the type of all parameters."""
+        for child in self._children.values():
+            child.cast(dtype)
+        for p in self.params.values():
+            p.cast(dtype)
+
+    def hybridize(self, active=True, **kwargs):
+        """Hybridize the blocks below: see HybridBlock."""
+        for child in self._children.values():
+            child.hybridize(active, **kwargs)
+
+    # -- running -------------------------------------------------------------------------------
+
+    def __call__(self, *args, **kwargs):
+        for hook in list(self._forward_pre_hooks.values()):
+            hook(self, args)
+        try:
+            out = self.forward(*args, **kwargs)
+        except DeferredInitializationError:
+            if not self._complete(*args, **kwargs):
+                raise
+            out = self.forward(*args, **kwargs)
+        for hook in list(self._forward_hooks.values()):
+            hook(self, args, out)
+        return out
+
+    def _complete(self, *args, **kwargs):
+        """Make the parameters that waited for the first input; False if there are none."""
+        waiting = [p for p in self.params.values() if p._data is None and p._pending is not None]
+        if waiting:
+            self.infer_shape(*args, **kwargs)
+        for p in waiting:
+            p._make()
+        return bool(waiting)
+
+    def forward(self, *args):
+        """The block's function, of arrays."""
+        raise NotImplementedError(f"{type(self).__name__} needs a forward()")
+
+    def infer_shape(self, *args):
+        """Set the shapes of parameters that depend on the input."""
+        raise DeferredInitializationError(
+            f"{type(self).__name__} has parameters of unknown shape: it needs an infer_shape()")
+
+    def summary(self, *inputs):
+        """Run forward() of these inputs, and print each block's output and number of parameters."""
+        rows, handles = [], []
+
+        def note(block, inputs, out):
+            own = {id(p): p for p in block.params.values() if p._data is not None}
+            rows.append((block, out, own))
+
+        def shapes(out):
+            return str(out.shape if isinstance(out, ndarray) else [shapes(x) for x in out])
+
+        self.apply(lambda block: handles.append(block.register_forward_hook(note)))
+        try:
+            self(*inputs)
+        finally:
+            for handle in handles:
+                handle.detach()
+        line = "{:>24}  {:>36}  {:>15}".format
+        print("-" * 80, line("Layer (type)", "Output Shape", "Param #"), "=" * 80,
+              line("Input", ", ".join(map(shapes, inputs)), 0), sep="\n")
+        counted = {}
+        for number, (block, out, own) in enumerate(rows, 1):
+            new = {key: p for key, p in own.items() if key not in counted}
+            counted.update(new)
+            print(line(f"{type(block).__name__}-{number}", shapes(out), sum(p._data.size for p in own.values())))
+        trained = sum(p._data.size for p in counted.values() if p.grad_req != "null")
+        total = sum(p._data.size for p in counted.values())
+        print("=" * 80, f"Total params: {total}", f"Trainable params: {trained}",
+              f"Non-trainable params: {total - trained}", "-" * 80, sep="\n")
+
+
+class HybridBlock(Block):
+    """A Block whose forward() could be replayed. hybridize() is accepted; replaying is not done yet."""
+
+    def __init__(self, prefix=None, params=None):
+        super().__init__(prefix, params)
+        self._active = False
+
+    def hybridize(self, active=True, **kwargs):
+        """Ask for replaying, here and below. The keywords, as static_alloc, are MXNet's."""
+        self._active = active
+        super().hybridize(active, **kwargs)

@@ -1,0 +1,230 @@
+"""Losses: of predictions and labels, one number for each sample."""
+
+import math
+
+import numpy
+
+from dflow import npx
+from dflow import numpy as np
+from dflow.gluon._missing import missing
+from dflow.gluon.block import HybridBlock
+
+__all__ = ["CosineEmbeddingLoss", "HingeLoss", "HuberLoss", "KLDivLoss", "L1Loss", "L2Loss", "LogisticLoss", "Loss",
+           "PoissonNLLLoss", "SigmoidBCELoss", "SigmoidBinaryCrossEntropyLoss", "SoftmaxCELoss",
+           "SoftmaxCrossEntropyLoss", "SquaredHingeLoss", "TripletLoss"]
+
+__getattr__ = missing(__name__, "CTCLoss SDMLLoss")
+
+
+def _softrelu(x):
+    return npx.activation(x, "softrelu")
+
+
+class Loss(HybridBlock):
+    """Base class. `weight`: what losses are multiplied by; batch_axis: the axis of samples, which stays.
+
+    `sample_weight`, an argument of each call, multiplies losses as well, and broadcasts.
+    """
+
+    def __init__(self, weight, batch_axis, **kwargs):
+        super().__init__(**kwargs)
+        self._weight = weight
+        self._batch_axis = batch_axis
+
+    def __repr__(self):
+        return f"{type(self).__name__}(batch_axis={self._batch_axis}, w={self._weight})"
+
+    def _weighted(self, loss, sample_weight):
+        if sample_weight is not None:
+            loss = loss * sample_weight
+        if self._weight is None or self._weight == 1:
+            return loss
+        if not isinstance(self._weight, (int, float, numpy.number)):
+            raise TypeError(f"weight must be a number, not {self._weight!r}")
+        return loss * self._weight
+
+    def _of_samples(self, function, loss):
+        """The mean, or sum, over all axes but that of samples."""
+        batch = self._batch_axis % loss.ndim if loss.ndim else 0
+        axes = tuple(axis for axis in range(loss.ndim) if axis != batch)
+        return function(loss, axis=axes) if axes else loss
+
+    def _mean(self, loss, sample_weight):
+        return self._of_samples(np.mean, self._weighted(loss, sample_weight))
+
+
+class L2Loss(Loss):
+    """Half of weight * (label - pred)^2."""
+
+    def __init__(self, weight=1.0, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+
+    def forward(self, pred, label, sample_weight=None):
+        return self._mean(0.5 * np.square(label.reshape(pred.shape) - pred), sample_weight)
+
+
+class L1Loss(Loss):
+    """|label - pred|."""
+
+    def __init__(self, weight=None, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+
+    def forward(self, pred, label, sample_weight=None):
+        return self._mean(np.abs(label.reshape(pred.shape) - pred), sample_weight)
+
+
+class SigmoidBinaryCrossEntropyLoss(Loss):
+    """Cross-entropy of labels 0 and 1, of sigmoid(pred), or with `from_sigmoid` of pred. pos_weight: that of ones."""
+
+    def __init__(self, from_sigmoid=False, weight=None, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._from_sigmoid = from_sigmoid
+
+    def forward(self, pred, label, sample_weight=None, pos_weight=None):
+        label = label.reshape(pred.shape)
+        if self._from_sigmoid:
+            ones, eps = np.log(pred + 1e-12) * label, 1e-12
+            ones = ones if pos_weight is None else ones * pos_weight
+            loss = -(ones + np.log(1 - pred + eps) * (1 - label))
+        elif pos_weight is None:
+            loss = _softrelu(pred) - pred * label
+        else:
+            loss = pred * (1 - label) + (1 + (pos_weight - 1) * label) * _softrelu(-pred)
+        return self._mean(loss, sample_weight)
+
+
+class SoftmaxCrossEntropyLoss(Loss):
+    """Minus the logarithm of softmax(pred) at each label, or with sparse_label=False times each label's share.
+
+    `from_logits`: pred is the logarithm of a softmax already. `axis` is that of classes.
+    """
+
+    def __init__(self, axis=-1, sparse_label=True, from_logits=False, weight=None, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._axis = axis
+        self._sparse_label = sparse_label
+        self._from_logits = from_logits
+
+    def forward(self, pred, label, sample_weight=None):
+        if not self._from_logits:
+            pred = npx.log_softmax(pred, axis=self._axis)
+        if self._sparse_label:
+            loss = -npx.pick(pred, label, axis=self._axis, keepdims=True)
+        else:
+            loss = -(pred * label.reshape(pred.shape)).sum(axis=self._axis, keepdims=True)
+        return self._mean(loss, sample_weight)
+
+
+class KLDivLoss(Loss):
+    """label * (log(label) - pred), where pred is the logarithm of probabilities, or with from_logits=False no such."""
+
+    def __init__(self, from_logits=True, axis=-1, weight=None, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._from_logits = from_logits
+        self._axis = axis
+
+    def forward(self, pred, label, sample_weight=None):
+        if not self._from_logits:
+            pred = npx.log_softmax(pred, axis=self._axis)
+        return self._mean(label * (np.log(label + 1e-12) - pred), sample_weight)
+
+
+class HuberLoss(Loss):
+    """(label - pred)^2 / (2 * rho) where they differ by at most rho, else the difference less rho / 2."""
+
+    def __init__(self, rho=1, weight=None, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._rho = rho
+
+    def forward(self, pred, label, sample_weight=None):
+        far = np.abs(label.reshape(pred.shape) - pred)
+        loss = np.where(far > self._rho, far - 0.5 * self._rho, (0.5 / self._rho) * np.square(far))
+        return self._mean(loss, sample_weight)
+
+
+class HingeLoss(Loss):
+    """max(0, margin - pred * label), of labels -1 and 1."""
+
+    def __init__(self, margin=1, weight=None, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._margin = margin
+
+    def forward(self, pred, label, sample_weight=None):
+        return self._mean(npx.relu(self._margin - pred * label.reshape(pred.shape)), sample_weight)
+
+
+class SquaredHingeLoss(HingeLoss):
+    """The square of HingeLoss, of each element."""
+
+    def forward(self, pred, label, sample_weight=None):
+        return self._mean(np.square(npx.relu(self._margin - pred * label.reshape(pred.shape))), sample_weight)
+
+
+class LogisticLoss(Loss):
+    """log(1 + exp(-pred * label)), of labels -1 and 1 ("signed"), or 0 and 1 (label_format "binary")."""
+
+    def __init__(self, weight=None, batch_axis=0, label_format="signed", **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        if label_format not in ("signed", "binary"):
+            raise ValueError(f"label_format must be 'signed' or 'binary', not {label_format!r}")
+        self._label_format = label_format
+
+    def forward(self, pred, label, sample_weight=None):
+        label = label.reshape(pred.shape)
+        share = (label + 1) * 0.5 if self._label_format == "signed" else label
+        return self._mean(_softrelu(pred) - pred * share, sample_weight)
+
+
+class TripletLoss(Loss):
+    """max(0, |pred - positive|^2 - |pred - negative|^2 + margin), of each sample."""
+
+    def __init__(self, margin=1, weight=None, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._margin = margin
+
+    def forward(self, pred, positive, negative, sample_weight=None):
+        positive, negative = positive.reshape(pred.shape), negative.reshape(pred.shape)
+        nearer = self._of_samples(np.sum, np.square(positive - pred) - np.square(negative - pred))
+        return self._weighted(npx.relu(nearer + self._margin), sample_weight)
+
+
+class PoissonNLLLoss(Loss):
+    """Of counts, under Poisson's distribution of mean exp(pred), or with from_logits=False pred; one number.
+
+    compute_full: with Stirling's approximation of the constant, for labels over 1.
+    """
+
+    def __init__(self, weight=None, from_logits=True, batch_axis=0, compute_full=False, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._from_logits = from_logits
+        self._compute_full = compute_full
+
+    def forward(self, pred, target, sample_weight=None, epsilon=1e-08):
+        target = target.reshape(pred.shape)
+        loss = np.exp(pred) - target * pred if self._from_logits else pred - target * np.log(pred + epsilon)
+        if self._compute_full:
+            n = np.maximum(target, 1)
+            loss = loss + np.where(target > 1, n * np.log(n) - n + 0.5 * np.log(2 * math.pi * n), 0)
+        return np.mean(self._weighted(loss, sample_weight))
+
+
+class CosineEmbeddingLoss(Loss):
+    """1 - the cosine of the angle between two vectors where the label is 1; max(0, cosine - margin) where it is -1."""
+
+    def __init__(self, weight=None, batch_axis=0, margin=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._margin = margin
+
+    def forward(self, input1, input2, label, sample_weight=None):
+        input1 = input1.reshape(input2.shape)
+
+        def length(x):
+            return np.sqrt(np.sum(np.square(x), axis=-1))
+
+        cosine = np.sum(input1 * input2, axis=-1) / np.maximum(length(input1) * length(input2), 1e-12)
+        loss = np.where(label.reshape(cosine.shape) == 1, 1 - cosine, npx.relu(cosine - self._margin))
+        return self._mean(loss, sample_weight)
+
+
+SigmoidBCELoss = SigmoidBinaryCrossEntropyLoss
+SoftmaxCELoss = SoftmaxCrossEntropyLoss

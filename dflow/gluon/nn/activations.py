@@ -1,0 +1,96 @@
+"""Functions of each element."""
+
+from dflow import npx
+from dflow.gluon.block import HybridBlock
+from dflow.init import Constant
+
+__all__ = ["ELU", "GELU", "SELU", "Activation", "LeakyReLU", "PReLU", "SiLU", "Swish"]
+
+
+class Activation(HybridBlock):
+    """A function by its name: relu, sigmoid, log_sigmoid, mish, tanh, softrelu or softsign."""
+
+    def __init__(self, activation, **kwargs):
+        super().__init__(**kwargs)
+        self._kind = activation
+
+    def forward(self, x):
+        return npx.activation(x, self._kind)
+
+    def __repr__(self):
+        return f"Activation({self._kind})"
+
+
+class LeakyReLU(HybridBlock):
+    """x where it is positive, else alpha * x."""
+
+    def __init__(self, alpha, **kwargs):
+        if alpha < 0:
+            raise ValueError(f"alpha must not be negative: {alpha!r}")
+        super().__init__(**kwargs)
+        self._alpha = alpha
+
+    def forward(self, x):
+        return npx.leaky_relu(x, act_type="leaky", slope=self._alpha)
+
+    def __repr__(self):
+        return f"LeakyReLU({self._alpha})"
+
+
+class PReLU(HybridBlock):
+    """x where it is positive, else a slope times it, which is trained: one, or one for each channel."""
+
+    def __init__(self, alpha_initializer=Constant(0.25), in_channels=1, **kwargs):  # noqa: B008
+        super().__init__(**kwargs)
+        self.alpha = self.params.get("alpha", shape=(in_channels,), init=alpha_initializer)
+
+    def forward(self, x):
+        return npx.leaky_relu(x, self.alpha.data(), "prelu")
+
+
+class ELU(HybridBlock):
+    """x where it is positive, else alpha * (exp(x) - 1)."""
+
+    def __init__(self, alpha=1.0, **kwargs):
+        super().__init__(**kwargs)
+        self._alpha = alpha
+
+    def forward(self, x):
+        return npx.leaky_relu(x, act_type="elu", slope=self._alpha)
+
+
+class SELU(HybridBlock):
+    """ELU whose scale keeps mean and variance."""
+
+    def forward(self, x):
+        return npx.leaky_relu(x, act_type="selu")
+
+
+class GELU(HybridBlock):
+    """x times the probability that a standard normal number is below it."""
+
+    def __init__(self, approximation="erf", **kwargs):
+        if approximation != "erf":
+            raise ValueError(f"approximation must be 'erf', not {approximation!r}")
+        super().__init__(**kwargs)
+
+    def forward(self, x):
+        return npx.leaky_relu(x, act_type="gelu")
+
+
+class Swish(HybridBlock):
+    """x * sigmoid(beta * x)."""
+
+    def __init__(self, beta=1.0, **kwargs):
+        super().__init__(**kwargs)
+        self._beta = beta
+
+    def forward(self, x):
+        return x * npx.sigmoid(x if self._beta == 1 else self._beta * x)
+
+
+class SiLU(Swish):
+    """x * sigmoid(x)."""
+
+    def __init__(self, **kwargs):
+        super().__init__(1.0, **kwargs)

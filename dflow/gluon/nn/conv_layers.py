@@ -1,0 +1,249 @@
+"""Convolutions and pooling, along one to three axes of space."""
+
+from dflow import npx
+from dflow import numpy as np
+from dflow.gluon.block import HybridBlock
+from dflow.gluon.nn.activations import Activation
+
+__all__ = ["AvgPool1D", "AvgPool2D", "AvgPool3D", "Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D",
+           "Conv3DTranspose", "GlobalAvgPool1D", "GlobalAvgPool2D", "GlobalAvgPool3D", "GlobalMaxPool1D",
+           "GlobalMaxPool2D", "GlobalMaxPool3D", "MaxPool1D", "MaxPool2D", "MaxPool3D", "ReflectionPad2D"]
+
+
+def _numbers(value, n):
+    """One number for each of n axes; one alone is for all."""
+    return (value,) * n if isinstance(value, int) else tuple(value)
+
+
+class _Conv(HybridBlock):
+    """A convolution of `channels` filters; `layout`: with channels on axis 1 ("NCHW"), or last ("NHWC").
+
+    in_channels: 0 is found out from the first input. The weight's shape is (channels, in_channels / groups, *kernel);
+    in a layout with C last (channels, *kernel, in_channels / groups).
+    """
+
+    ndim = 2
+    layout = "NCHW"
+
+    def __init__(self, channels, kernel_size, strides=1, padding=0, dilation=1, groups=1, layout=None, in_channels=0,
+                 activation=None, use_bias=True, weight_initializer=None, bias_initializer="zeros", **kwargs):
+        super().__init__(**kwargs)
+        self._channels = channels
+        self._in_channels = in_channels
+        self._arguments = {
+            "kernel": _numbers(kernel_size, self.ndim), "stride": _numbers(strides, self.ndim),
+            "dilate": _numbers(dilation, self.ndim), "pad": _numbers(padding, self.ndim), "num_filter": channels,
+            "num_group": groups, "no_bias": not use_bias, "layout": layout or self.layout}
+        self.weight = self.params.get("weight", shape=self._weight_shape(in_channels), init=weight_initializer,
+                                      allow_deferred_init=True)
+        self.bias = self.params.get("bias", shape=(channels,), init=bias_initializer,
+                                    allow_deferred_init=True) if use_bias else None
+        self.act = None if activation is None else Activation(activation)
+
+    def _filters(self, in_channels):
+        """The first two axes of the weight."""
+        return self._channels, in_channels // self._arguments["num_group"]
+
+    def _weight_shape(self, in_channels):
+        first, second = self._filters(in_channels)
+        kernel = self._arguments["kernel"]
+        return (first, *kernel, second) if self._arguments["layout"][-1] == "C" else (first, second, *kernel)
+
+    def infer_shape(self, x):
+        self._in_channels = x.shape[self._arguments["layout"].index("C")]
+        self.weight.shape = self._weight_shape(self._in_channels)
+
+    def _function(self, x, weight, bias):
+        return npx.convolution(x, weight, bias, **self._arguments)
+
+    def forward(self, x):
+        y = self._function(x, self.weight.data(), None if self.bias is None else self.bias.data())
+        return y if self.act is None else self.act(y)
+
+    def __repr__(self):
+        found = self._arguments
+        text = f"{self._in_channels or -1} -> {self._channels}, kernel_size={found['kernel']}"
+        text += f", stride={found['stride']}"
+        for name, argument, usual in (("padding", "pad", 0), ("dilation", "dilate", 1)):
+            if set(found[argument]) != {usual}:
+                text += f", {name}={found[argument]}"
+        text += f", groups={found['num_group']}" if found["num_group"] != 1 else ""
+        text += "" if self.bias is not None else ", bias=False"
+        return f"{type(self).__name__}({text}{f', {self.act}' if self.act else ''})"
+
+
+class Conv1D(_Conv):
+    """A convolution of sequences."""
+
+    ndim, layout = 1, "NCW"
+
+
+class Conv2D(_Conv):
+    """A convolution of images."""
+
+
+class Conv3D(_Conv):
+    """A convolution of volumes."""
+
+    ndim, layout = 3, "NCDHW"
+
+
+class _ConvTranspose(_Conv):
+    """A transposed convolution; output_padding: how many elements less are cut off behind. See _Conv for the others.
+
+    The weight has the shape (in_channels, channels / groups, *kernel).
+    """
+
+    def __init__(self, channels, kernel_size, strides=1, padding=0, output_padding=0, dilation=1, groups=1, layout=None,
+                 in_channels=0, activation=None, use_bias=True, weight_initializer=None, bias_initializer="zeros",
+                 **kwargs):
+        super().__init__(channels, kernel_size, strides, padding, dilation, groups, layout, in_channels, activation,
+                         use_bias, weight_initializer, bias_initializer, **kwargs)
+        self._arguments["adj"] = _numbers(output_padding, self.ndim)
+
+    def _filters(self, in_channels):
+        return in_channels, self._channels // self._arguments["num_group"]
+
+    def _function(self, x, weight, bias):
+        return npx.deconvolution(x, weight, bias, **self._arguments)
+
+
+class Conv1DTranspose(_ConvTranspose):
+    """A transposed convolution of sequences."""
+
+    ndim, layout = 1, "NCW"
+
+
+class Conv2DTranspose(_ConvTranspose):
+    """A transposed convolution of images."""
+
+
+class Conv3DTranspose(_ConvTranspose):
+    """A transposed convolution of volumes."""
+
+    ndim, layout = 3, "NCDHW"
+
+
+class _Pooling(HybridBlock):
+    """The largest or the mean of the elements in each window; strides: None is the pool_size.
+
+    ceil_mode: a last window may reach beyond the padding. count_include_pad: padding counts for the mean.
+    """
+
+    ndim = 2
+    layout = "NCHW"
+    pool_type = "max"
+
+    def __init__(self, pool_size=2, strides=None, padding=0, layout=None, ceil_mode=False, count_include_pad=True,
+                 **kwargs):
+        super().__init__(**kwargs)
+        kernel = _numbers(pool_size, self.ndim)
+        self._arguments = {
+            "kernel": kernel, "stride": kernel if strides is None else _numbers(strides, self.ndim),
+            "pad": _numbers(padding, self.ndim), "pooling_convention": "full" if ceil_mode else "valid",
+            "count_include_pad": count_include_pad, "layout": layout or self.layout}
+
+    def forward(self, x):
+        return npx.pooling(x, pool_type=self.pool_type, **self._arguments)
+
+    def __repr__(self):
+        found = self._arguments
+        return (f"{type(self).__name__}(size={found['kernel']}, stride={found['stride']}, padding={found['pad']}, "
+                f"ceil_mode={found['pooling_convention'] == 'full'}, pool_type={self.pool_type})")
+
+
+class MaxPool1D(_Pooling):
+    """The largest of each window of sequences."""
+
+    ndim, layout = 1, "NCW"
+
+
+class MaxPool2D(_Pooling):
+    """The largest of each window of images."""
+
+
+class MaxPool3D(_Pooling):
+    """The largest of each window of volumes."""
+
+    ndim, layout = 3, "NCDHW"
+
+
+class AvgPool1D(MaxPool1D):
+    """The mean of each window of sequences."""
+
+    pool_type = "avg"
+
+
+class AvgPool2D(MaxPool2D):
+    """The mean of each window of images."""
+
+    pool_type = "avg"
+
+
+class AvgPool3D(MaxPool3D):
+    """The mean of each window of volumes."""
+
+    pool_type = "avg"
+
+
+class _GlobalPooling(HybridBlock):
+    """The largest or the mean of all elements of each channel, as axes of length 1."""
+
+    layout = "NCHW"
+    pool_type = "max"
+
+    def __init__(self, layout=None, **kwargs):
+        super().__init__(**kwargs)
+        self._layout = layout or self.layout
+
+    def forward(self, x):
+        return npx.pooling(x, pool_type=self.pool_type, global_pool=True, layout=self._layout)
+
+    def __repr__(self):
+        return f"{type(self).__name__}(pool_type={self.pool_type}, layout={self._layout})"
+
+
+class GlobalMaxPool1D(_GlobalPooling):
+    """The largest of each channel of sequences."""
+
+    layout = "NCW"
+
+
+class GlobalMaxPool2D(_GlobalPooling):
+    """The largest of each channel of images."""
+
+
+class GlobalMaxPool3D(_GlobalPooling):
+    """The largest of each channel of volumes."""
+
+    layout = "NCDHW"
+
+
+class GlobalAvgPool1D(GlobalMaxPool1D):
+    """The mean of each channel of sequences."""
+
+    pool_type = "avg"
+
+
+class GlobalAvgPool2D(GlobalMaxPool2D):
+    """The mean of each channel of images."""
+
+    pool_type = "avg"
+
+
+class GlobalAvgPool3D(GlobalMaxPool3D):
+    """The mean of each channel of volumes."""
+
+    pool_type = "avg"
+
+
+class ReflectionPad2D(HybridBlock):
+    """Images with their mirror images around them: a number, or eight, the last four of which count."""
+
+    def __init__(self, padding=0, **kwargs):
+        super().__init__(**kwargs)
+        self._padding = (padding,) * 4 if isinstance(padding, int) else tuple(padding)[-4:]
+
+    def forward(self, x):
+        top, bottom, left, right = self._padding
+        return np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)), mode="reflect")

@@ -1,0 +1,90 @@
+"""Layers that normalize: x less its mean, divided by its deviation, times gamma, plus beta."""
+
+from dflow import npx
+from dflow.gluon.block import HybridBlock
+
+__all__ = ["BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm"]
+
+
+class _Normalization(HybridBlock):
+    """center: beta is trained, else it is 0; scale: gamma is trained, else it is 1. `axis` is that of channels."""
+
+    def __init__(self, axis, epsilon, center, scale, beta_initializer, gamma_initializer, in_channels, **kwargs):
+        super().__init__(**kwargs)
+        self._axis = axis
+        self._epsilon = epsilon
+        self._scale = scale
+        self.gamma = self._vector("gamma", gamma_initializer, in_channels, scale)
+        self.beta = self._vector("beta", beta_initializer, in_channels, center)
+
+    def _vector(self, name, initializer, in_channels, trained):
+        return self.params.get(name, grad_req="write" if trained else "null", shape=(in_channels,), init=initializer,
+                               allow_deferred_init=True, differentiable=trained)
+
+    def infer_shape(self, x):
+        for p in self.params.values():
+            p.shape = (x.shape[self._axis],)
+
+    def __repr__(self):
+        return f"{type(self).__name__}(axis={self._axis}, eps={self._epsilon}, in_channels={self.gamma.shape[0]})"
+
+
+class BatchNorm(_Normalization):
+    """Mean and variance of each channel: in training those of the batch, which running ones follow; else these.
+
+    use_global_stats: the running ones always.
+    """
+
+    def __init__(self, axis=1, momentum=0.9, epsilon=1e-5, center=True, scale=True, use_global_stats=False,
+                 beta_initializer="zeros", gamma_initializer="ones", running_mean_initializer="zeros",
+                 running_variance_initializer="ones", in_channels=0, **kwargs):
+        super().__init__(axis, epsilon, center, scale, beta_initializer, gamma_initializer, in_channels, **kwargs)
+        self._momentum = momentum
+        self._use_global_stats = use_global_stats
+        self.running_mean = self._vector("running_mean", running_mean_initializer, in_channels, False)
+        self.running_var = self._vector("running_var", running_variance_initializer, in_channels, False)
+
+    def cast(self, dtype):
+        """Change the type of the parameters; those of float16 would be too coarse, and become float32."""
+        super().cast("float32" if dtype in ("float16", "half") else dtype)
+
+    def forward(self, x):
+        return npx.batch_norm(
+            x, self.gamma.data(), self.beta.data(), self.running_mean.data(), self.running_var.data(),
+            eps=self._epsilon, momentum=self._momentum, fix_gamma=not self._scale,
+            use_global_stats=self._use_global_stats, axis=self._axis)
+
+
+class LayerNorm(_Normalization):
+    """Mean and variance along an axis, of each of the others' elements."""
+
+    def __init__(self, axis=-1, epsilon=1e-5, center=True, scale=True, beta_initializer="zeros",
+                 gamma_initializer="ones", in_channels=0, **kwargs):
+        super().__init__(axis, epsilon, center, scale, beta_initializer, gamma_initializer, in_channels, **kwargs)
+
+    def forward(self, x):
+        return npx.layer_norm(x, self.gamma.data(), self.beta.data(), self._axis, self._epsilon)
+
+
+class GroupNorm(_Normalization):
+    """Mean and variance over each group of channels, of each sample."""
+
+    def __init__(self, num_groups=1, epsilon=1e-5, center=True, scale=True, beta_initializer="zeros",
+                 gamma_initializer="ones", in_channels=0, **kwargs):
+        super().__init__(1, epsilon, center, scale, beta_initializer, gamma_initializer, in_channels, **kwargs)
+        self._num_groups = num_groups
+
+    def forward(self, x):
+        return npx.group_norm(x, self.gamma.data(), self.beta.data(), self._num_groups, self._epsilon)
+
+
+class InstanceNorm(_Normalization):
+    """Mean and variance of each channel of each sample."""
+
+    def __init__(self, axis=1, epsilon=1e-5, center=True, scale=False, beta_initializer="zeros",
+                 gamma_initializer="ones", in_channels=0, **kwargs):
+        super().__init__(axis, epsilon, center, scale, beta_initializer, gamma_initializer, in_channels, **kwargs)
+
+    def forward(self, x):
+        x = x.swapaxes(1, self._axis)
+        return npx.instance_norm(x, self.gamma.data(), self.beta.data(), self._epsilon).swapaxes(1, self._axis)

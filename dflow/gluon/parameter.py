@@ -1,0 +1,308 @@
+"""Parameters: arrays that layers own and training changes."""
+
+import re
+import warnings
+
+from dflow import autograd, init, npx
+from dflow import numpy as np
+from dflow.devices import current_device
+
+__all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict"]
+
+
+class DeferredInitializationError(RuntimeError):
+    """A parameter has no values yet, as its shape follows from the first input."""
+
+
+def _known(shape):
+    """Whether all of a shape is known: -1 is a length that is not."""
+    return shape is not None and -1 not in shape
+
+
+def _devices(ctx):
+    """A device, several or None, as a tuple of devices."""
+    found = (current_device(),) if ctx is None else tuple(ctx) if isinstance(ctx, (list, tuple)) else (ctx,)
+    for device in found:
+        np.empty(0).as_in_ctx(device)           # its error
+    return found
+
+
+class Parameter:
+    """An array with a gradient, made by initialize(); where lengths of `shape` are 0 or -1, once these are known.
+
+    grad_req: "write", "add" (to the gradient, until zero_grad()) or "null" (none). lr_mult, wd_mult: what the trainer's
+    learning rate and weight decay are multiplied by. init: an initializer that goes before the one of initialize().
+
+    Devices share one memory, so there is one array for all of them. A gradient of a parameter on several devices is
+    added to, until the trainer has used it, as each device has its own backward().
+    """
+
+    def __init__(self, name="weight", grad_req="write", shape=None, dtype="float32", lr_mult=1.0, wd_mult=1.0,
+                 init=None, allow_deferred_init=False, differentiable=True, stype="default", grad_stype="default"):
+        for argument, value in (("stype", stype), ("grad_stype", grad_stype)):
+            if value != "default":
+                raise ValueError(f"{argument} must be 'default', not {value!r}")
+        self.name = name
+        self.dtype = np.dtype(dtype)
+        self.lr_mult = lr_mult
+        self.wd_mult = wd_mult
+        self.init = init
+        self.allow_deferred_init = allow_deferred_init
+        self._differentiable = differentiable
+        self._data = None
+        self._pending = None            # the initializer, until the shape is known
+        self._devices = ()
+        self._shape = None
+        self.shape = shape
+        self.grad_req = grad_req
+
+    def __setstate__(self, state):
+        """Of a copy, or one from a file, whose array has no gradient yet."""
+        self.__dict__.update(state)
+        if self._data is not None:
+            self._hold(self._data)
+
+    def __repr__(self):
+        return f"Parameter {self.name} (shape={self.shape}, dtype={self.dtype})"
+
+    @property
+    def shape(self):
+        """The shape; -1 is a length that is not known yet. Such lengths may be set, others not be changed."""
+        return self._shape
+
+    @shape.setter
+    def shape(self, shape):
+        if shape is None:
+            return
+        shape = (shape,) if isinstance(shape, int) else tuple(n or -1 for n in shape)
+        old = self._shape
+        if old is not None and (len(old) != len(shape) or any(n not in (-1, m) for n, m in zip(old, shape))):
+            raise ValueError(f"the shape of {self.name} is {old}, and cannot become {shape}")
+        self._shape = shape
+
+    @property
+    def grad_req(self):
+        return self._grad_req
+
+    @grad_req.setter
+    def grad_req(self, request):
+        if request not in autograd.REQUESTS:
+            raise ValueError(
+                f"grad_req must be one of {', '.join(map(repr, autograd.REQUESTS))}, not {request!r}")
+        self._grad_req = request if self._differentiable else "null"
+        if self._data is not None:
+            self._hold(self._data.detach())
+
+    # -- making --------------------------------------------------------------------------------
+
+    def initialize(self, init=None, ctx=None, default_init=init.Uniform(), force_reinit=False, device=None):  # noqa: B008
+        """Give it values: of `init`, its own initializer, or default_init, in this order."""
+        if self._data is not None and not force_reinit:
+            warnings.warn(f"{self.name} is initialized already: force_reinit=True does it again", stacklevel=2)
+            return
+        self._devices = _devices(ctx if device is None else device)
+        self._data = None
+        self._pending = next(choice for choice in (init, self.init, default_init) if choice is not None)
+        if _known(self.shape):
+            self._make()
+        elif not self.allow_deferred_init:
+            raise ValueError(f"{self.name} cannot be initialized: its shape {self.shape} is not known")
+
+    def _make(self):
+        """Values for what initialize() was called on, now that the shape is known."""
+        if not _known(self.shape):
+            raise DeferredInitializationError(f"{self.name} has the shape {self.shape}: it is not known")
+        with autograd.pause():
+            data = np.empty(self.shape, self.dtype)
+            init.create(self._pending)._init_weight(self.name, data)
+        self._hold(data)
+
+    def _hold(self, data):
+        self._data, self._pending = data, None
+        if self.grad_req != "null":
+            data.attach_grad("add" if len(self._devices) > 1 else self.grad_req)
+
+    def _missing(self):
+        """The error for who asks for data that are not there."""
+        if self._pending is not None:
+            return DeferredInitializationError(
+                f"{self.name} has no values yet: its shape {self.shape} follows from the first input")
+        return RuntimeError(f"{self.name} has not been initialized: call initialize() of it or its block first")
+
+    # -- data ----------------------------------------------------------------------------------
+
+    def data(self, ctx=None, device=None):
+        """The array."""
+        if self._data is None:
+            raise self._missing()
+        return self._data
+
+    def list_data(self):
+        """The array, once for each device."""
+        return [self.data()] * len(self._devices)
+
+    def grad(self, ctx=None, device=None):
+        """The array of the gradient."""
+        if self.grad_req == "null":
+            raise RuntimeError(f"{self.name} has no gradient: its grad_req is 'null'")
+        return self.data().grad
+
+    def list_grad(self):
+        """The gradient, once for each device."""
+        return [self.grad()] * len(self._devices)
+
+    def zero_grad(self):
+        """Set the gradient to zero."""
+        if self._data is not None:
+            self._data.zero_grad()
+
+    def set_data(self, data):
+        """Put these values into the array."""
+        self.shape = data.shape
+        if self._data is None and self._pending is None:
+            raise self._missing()
+        if self._data is None:
+            self._hold(np.array(data, self.dtype))
+            return
+        with autograd.pause():
+            self._data[...] = data
+
+    def load(self, data, cast_dtype=False, dtype_source="current"):
+        """Take values of a file: initializes. Types must be the same; with cast_dtype one becomes the other."""
+        if dtype_source not in ("current", "saved"):
+            raise ValueError(f"dtype_source must be 'current' or 'saved', not {dtype_source!r}")
+        try:
+            self.shape = data.shape
+        except ValueError as error:
+            raise ValueError(f"{self.name} cannot be loaded: {error}") from None
+        if self.dtype != data.dtype:
+            if not cast_dtype:
+                raise TypeError(f"{self.name} is {self.dtype}, in the file {data.dtype}: cast_dtype=True casts")
+            if dtype_source == "saved":
+                self.cast(data.dtype)
+        self._devices = self._devices or _devices(None)
+        if self._data is None:
+            self._pending = self._pending or init.Zero()
+        self.set_data(data)
+
+    def list_ctx(self):
+        """The devices that it is on."""
+        if self._data is None and self._pending is None:
+            raise self._missing()
+        return list(self._devices)
+
+    def reset_ctx(self, ctx):
+        """Move it to other devices."""
+        self._devices = _devices(ctx)
+        self.grad_req = self.grad_req
+
+    list_device, reset_device = list_ctx, reset_ctx
+
+    def cast(self, dtype):
+        """Change its type."""
+        self.dtype = np.dtype(dtype)
+        if self._data is not None:
+            self._hold(self._data.detach().astype(dtype))
+
+
+class Constant(Parameter):
+    """A parameter that is not trained: an array, or numbers to make one of."""
+
+    def __init__(self, value, name="const"):
+        value = np.asarray(value)
+        value = value.astype("float32") if value.dtype == float else value
+        self.value = value
+        super().__init__(name, "null", value.shape, value.dtype, init=init.Constant(value), differentiable=False)
+
+
+class ParameterDict(dict):
+    """Parameters by name, and what is done to all of them."""
+
+    def __init__(self, parameters=(), shared=None):
+        super().__init__(parameters)
+        self._shared = {} if shared is None else shared
+
+    def __repr__(self):
+        return "\n".join(["{", *(f"  {name}: {p}" for name, p in self.items()), "}"])
+
+    def get(self, name, default=None, **keywords):
+        """The parameter of a name: that of the block it is shared with, or made with Parameter's keywords."""
+        if name not in self:
+            if name in self._shared:
+                self[name] = self._shared[name]
+                if "shape" in keywords:
+                    self[name].shape = keywords["shape"]
+            elif default is not None or not keywords:
+                return default
+            else:
+                self[name] = Parameter(name, **keywords)
+        return self[name]
+
+    def get_constant(self, name, value=None):
+        """The constant of a name, made of `value` if there is none."""
+        if name not in self:
+            self[name] = self._shared[name] if name in self._shared else Constant(value, name)
+        return self[name]
+
+    def select(self, pattern):
+        """Those whose names begin with what a regular expression describes; all for None."""
+        match = re.compile(pattern or "").match
+        return ParameterDict((name, p) for name, p in self.items() if match(name))
+
+    def unique(self):
+        """Each parameter once, though several blocks share it."""
+        return list({id(p): p for p in self.values()}.values())
+
+    def initialize(self, init=init.Uniform(), ctx=None, verbose=False, force_reinit=False, device=None):  # noqa: B008
+        """Parameter.initialize() of all; `init` is for those that have no initializer of their own."""
+        for p in self.unique():
+            p.initialize(None, ctx, init, force_reinit, device)
+
+    def zero_grad(self):
+        """Set all gradients to zero."""
+        for p in self.unique():
+            p.zero_grad()
+
+    def setattr(self, name, value):
+        """Set an attribute of all, as grad_req or lr_mult."""
+        for p in self.unique():
+            setattr(p, name, value)
+
+    def reset_ctx(self, ctx):
+        """Move them to other devices."""
+        for p in self.unique():
+            p.reset_ctx(ctx)
+
+    reset_device = reset_ctx
+
+    def list_ctx(self):
+        """The devices that they are on."""
+        return list({device: None for p in self.unique() for device in p.list_ctx()})
+
+    def save(self, filename, strip_prefix=""):
+        """Write them to a file, in NumPy's .npz format: waits for them."""
+        npx.save(filename, {name.removeprefix(strip_prefix): p.data() for name, p in self.items()})
+
+    def load(self, filename, ctx=None, allow_missing=False, ignore_extra=False, restore_prefix="", cast_dtype=False,
+             dtype_source="current", device=None):
+        """Take values from a file; ValueError where it has other names, unless told to allow that."""
+        loaded = npx.load(filename)
+        if not isinstance(loaded, dict):
+            raise ValueError(f"{filename} has no names of parameters in it")
+        loaded = {restore_prefix + name: x for name, x in loaded.items()}
+        self._load(loaded, filename, ctx if device is None else device, allow_missing, ignore_extra, cast_dtype,
+                   dtype_source)
+
+    def _load(self, loaded, source, ctx, allow_missing, ignore_extra, cast_dtype, dtype_source):
+        there = {id(self[name]) for name in loaded if name in self}
+        missing = [name for name, p in self.items() if id(p) not in there]      # one name will do for what is shared
+        if missing and not allow_missing:
+            raise ValueError(f"{source} has no parameter {', '.join(missing)}: allow_missing=True lets it be")
+        extra = [name for name in loaded if name not in self]
+        if extra and not ignore_extra:
+            raise ValueError(f"{source} has {', '.join(extra)}, which is no parameter here: ignore_extra=True skips it")
+        for name, x in loaded.items():
+            if name in self:
+                if ctx is not None:
+                    self[name].reset_ctx(ctx)
+                self[name].load(x, cast_dtype, dtype_source)

@@ -1,0 +1,121 @@
+"""The trainer: an optimizer over a network's parameters."""
+
+from dflow import autograd, npx, optimizer
+from dflow import numpy as np
+from dflow._tape import leaf_of
+from dflow.gluon.parameter import Parameter
+
+__all__ = ["Trainer"]
+
+STORES = (None, "local", "device", "nccl")
+
+
+class Trainer:
+    """Changes parameters by their gradients: after each backward() call step(batch_size).
+
+    params: a dictionary as of collect_params(), or a list. optimizer: its name, and optimizer_params its arguments; or
+    the optimizer itself. Devices share memory, so there is nothing to exchange between them: `kvstore` is MXNet's.
+    """
+
+    def __init__(self, params, optimizer, optimizer_params=None, kvstore="device", compression_params=None,
+                 update_on_kvstore=None):
+        if isinstance(kvstore, str) and kvstore not in STORES:
+            raise ValueError(f"kvstore must be one of {', '.join(map(repr, STORES))}, not {kvstore!r}")
+        if compression_params is not None:
+            raise ValueError(f"compression_params must be None, not {compression_params!r}")
+        params = list(params.values() if isinstance(params, dict) else params)
+        for p in params:
+            if not isinstance(p, Parameter):
+                raise TypeError(f"params must be parameters, in a dictionary or a list, not {type(p).__name__}: {p!r}")
+        self._params = list({id(p): p for p in params}.values())
+        self._states = {}
+        self._make_optimizer(optimizer, optimizer_params or {})
+        self._scale = self._optimizer.rescale_grad
+
+    def _make_optimizer(self, kind, arguments):
+        if isinstance(kind, optimizer.Optimizer) and arguments:
+            raise ValueError(f"optimizer_params must be None, as optimizer is made already, not {arguments!r}")
+        self._optimizer = optimizer.create(kind, **arguments)
+        self._optimizer.param_dict = dict(enumerate(self._params))
+
+    @property
+    def optimizer(self):
+        return self._optimizer
+
+    @property
+    def learning_rate(self):
+        """The present learning rate."""
+        return self._optimizer.learning_rate
+
+    def set_learning_rate(self, lr):
+        """Change the learning rate."""
+        self._optimizer.set_learning_rate(lr)
+
+    def step(self, batch_size, ignore_stale_grad=False):
+        """Change all parameters by their gradients, divided by batch_size.
+
+        UserWarning for a parameter that has no new gradient since the last step, unless ignore_stale_grad: it stays.
+        """
+        self.allreduce_grads()
+        self.update(batch_size, ignore_stale_grad)
+
+    def allreduce_grads(self):
+        """Sum gradients over devices: they are, as all devices share one."""
+
+    def update(self, batch_size, ignore_stale_grad=False):
+        """The same as step(), for gradients that have been summed."""
+        self._optimizer.rescale_grad = self._scale / batch_size
+        trained = [(i, p, p.data()) for i, p in enumerate(self._params) if p.grad_req != "null"]
+        fresh = [leaf_of(data).fresh for _, _, data in trained]
+        if not ignore_stale_grad and not all(fresh):
+            p = trained[fresh.index(False)][1]
+            raise UserWarning(f"the gradient of {p.name}, of shape {p.shape}, has not been updated by backward() since "
+                              "the last step: if it is no part of the loss, ignore_stale_grad=True lets it be")
+        with autograd.pause():
+            for (i, p, data), new in zip(trained, fresh):
+                if new:
+                    self._update(i, p, data)
+
+    def _update(self, i, p, data):
+        if i not in self._states:
+            self._states[i] = self._optimizer.create_state(i, data)
+        self._optimizer.update(i, data, data.grad, self._states[i])
+        leaf = leaf_of(data)
+        leaf.fresh = False
+        if leaf.request != p.grad_req:          # it is added to, only as each device has a backward() of its own
+            data.zero_grad()
+
+    # -- files ---------------------------------------------------------------------------------
+
+    def save_states(self, fname):
+        """Write what the optimizer keeps to a file, in NumPy's .npz format: waits for it."""
+        found = {"num_update": np.array(self._optimizer.num_update)}
+        for i, state in self._states.items():
+            found[f"{i}.count"] = np.array(self._optimizer.counts[i])
+            for k, x in enumerate(_listed(state)):
+                found[f"{i}.{k}"] = x
+        npx.save(fname, found)
+
+    def load_states(self, fname):
+        """Take what the optimizer keeps from a file. ValueError for one of another optimizer, or other parameters."""
+        found = npx.load(fname)
+        made = {}
+        for i, p in enumerate(self._params):
+            if f"{i}.count" in found:
+                made[i] = self._optimizer.create_state(i, p.data())
+        wanted = {f"{i}.{k}": x for i, state in made.items() for k, x in enumerate(_listed(state))}
+        wanted |= {f"{i}.count": None for i in made} | {"num_update": None}
+        if wanted.keys() != found.keys() or any(x is not None and x.shape != found[name].shape
+                                                for name, x in wanted.items()):
+            raise ValueError(
+                f"{fname} does not have the states of {type(self._optimizer).__name__} for these parameters")
+        for name, x in wanted.items():
+            if x is not None:
+                x[...] = found[name]
+        self._states = made
+        self._optimizer.counts = {i: int(found[f"{i}.count"]) for i in made}
+        self._optimizer.num_update = int(found["num_update"])
+
+
+def _listed(state):
+    return () if state is None else state if isinstance(state, tuple) else (state,)

@@ -1,0 +1,50 @@
+"""Parts of batches, norms of gradients."""
+
+import math
+import warnings
+
+from dflow import numpy as np
+from dflow._array import ndarray
+from dflow.gluon._missing import missing
+
+__all__ = ["clip_global_norm", "split_and_load", "split_data"]
+
+__getattr__ = missing(__name__, "check_sha1 download replace_file HookHandle shape_is_known")
+
+
+def split_data(data, num_slice, batch_axis=0, even_split=True):
+    """An array as a list of views of about the same length along an axis; of the very same if `even_split`."""
+    size = data.shape[batch_axis]
+    if even_split and size % num_slice:
+        raise ValueError(f"data of shape {data.shape} cannot be cut into {num_slice} equal parts along axis "
+                         f"{batch_axis}: even_split=False makes unequal ones")
+    if size < num_slice:
+        raise ValueError(f"data of shape {data.shape} cannot be cut into {num_slice} parts along axis {batch_axis}")
+    return np.array_split(data, num_slice, batch_axis)
+
+
+def split_and_load(data, ctx_list=None, batch_axis=0, even_split=True, ctx=None):
+    """One part of the data for each device."""
+    devices = ctx_list if ctx is None else ctx
+    data = data if isinstance(data, ndarray) else np.array(data)
+    return [part.as_in_ctx(device) for part, device in zip(
+        split_data(data, len(devices), batch_axis, even_split), devices)]
+
+
+def clip_global_norm(arrays, max_norm, check_isfinite=True):
+    """Scale arrays, in place, so that the norm of all of them together is at most max_norm. Returns the norm before.
+
+    check_isfinite: waits for the norm, which is a number, and warns if it is not finite; else it is an array.
+    """
+    if not arrays:
+        raise ValueError("arrays must have at least one")
+    norm = np.sqrt(sum(np.sum(np.square(x)) for x in arrays))
+    scale = np.minimum(max_norm / (norm + 1e-8), 1)
+    for x in arrays:
+        x *= scale.astype(x.dtype, copy=False)
+    if not check_isfinite:
+        return norm
+    norm = float(norm)
+    if not math.isfinite(norm):
+        warnings.warn("nan or inf is detected. Clipping results will be undefined.", stacklevel=2)
+    return norm

@@ -1,0 +1,302 @@
+"""Optimizers: how a parameter changes by its gradient, as mxnet.optimizer.
+
+Arrays are changed in place, and nothing waits: a step is elementwise operations, which fuse.
+"""
+
+import math
+
+from dflow import numpy as np
+
+__all__ = ["NAG", "SGD", "AdaDelta", "AdaGrad", "Adam", "AdamW", "Ftrl", "Optimizer", "RMSProp", "create", "register"]
+
+# MXNet's names that are not here.
+_MISSING = frozenset("DCASGD FTML LAMB LANS LARS Nadam Adamax SGLD Signum Test Updater contrib get_updater".split())
+
+_registry: dict[str, type] = {}
+
+
+def __getattr__(name):
+    text = f"module 'dflow.optimizer' has no attribute {name!r}"
+    raise AttributeError(f"{text}: MXNet has it, dflow not yet" if name in _MISSING else text)
+
+
+def register(kind):
+    """A class of optimizers that create() knows by its name, in small letters."""
+    _registry[kind.__name__.lower()] = kind
+    return kind
+
+
+def create(name, **kwargs):
+    """The optimizer of a name, made with these arguments; one that is made already as it is."""
+    if isinstance(name, Optimizer):
+        return name
+    if not isinstance(name, str) or name.lower() not in _registry:
+        raise ValueError(f"no optimizer is called {name!r}; there are {', '.join(sorted(_registry))}")
+    return _registry[name.lower()](**kwargs)
+
+
+class Optimizer:
+    """Base class: a subclass has create_state(index, weight) and change(weight, grad, state, lr, wd, t).
+
+    rescale_grad: what gradients are multiplied by; clip_gradient: the bound of their elements after that; wd: the
+    weight decay; lr_scheduler: of the number of updates the learning rate. param_dict: parameters by index, whose
+    lr_mult and wd_mult count.
+    """
+
+    rate = 0.01                 # unless told otherwise
+
+    def __init__(self, learning_rate=None, wd=0.0, rescale_grad=1.0, clip_gradient=None, lr_scheduler=None,
+                 param_dict=None, begin_num_update=0, multi_precision=False, param_idx2name=None, aggregate_num=0,
+                 use_fused_step=True):
+        if lr_scheduler is not None and learning_rate is not None:
+            lr_scheduler.base_lr = learning_rate
+        self.lr = self.rate if learning_rate is None else learning_rate
+        self.wd = wd
+        self.rescale_grad = rescale_grad
+        self.clip_gradient = clip_gradient
+        self.lr_scheduler = lr_scheduler
+        self.param_dict = param_dict or {}
+        self.begin_num_update = self.num_update = begin_num_update
+        self.counts = {}        # updates so far, by index
+
+    # -- rates ---------------------------------------------------------------------------------
+
+    @property
+    def learning_rate(self):
+        """The present learning rate."""
+        return self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update)
+
+    def set_learning_rate(self, lr):
+        """Change the learning rate, which no scheduler may have in its hands."""
+        if self.lr_scheduler is not None:
+            raise UserWarning("LRScheduler of the optimizer has already been defined: it sets the learning rate")
+        self.lr = lr
+
+    # -- updates -------------------------------------------------------------------------------
+
+    def create_state(self, index, weight):
+        """What is kept of a parameter from update to update: None, an array, or a tuple of arrays."""
+        return None
+
+    create_state_multi_precision = create_state
+
+    def update(self, index, weight, grad, state):
+        """Change a parameter by its gradient, and its state; or several, of lists."""
+        if isinstance(index, (list, tuple)):
+            for each in zip(index, weight, grad, state):
+                self.update(*each)
+            return
+        t = self.counts[index] = self.counts.get(index, self.begin_num_update) + 1
+        self.num_update = max(self.num_update, t)
+        p = self.param_dict.get(index)
+        lr, wd = self.learning_rate, self.wd
+        if p is not None:
+            lr, wd = lr * p.lr_mult, wd * p.wd_mult
+        g = grad * self.rescale_grad if self.rescale_grad != 1 else grad
+        if self.clip_gradient is not None:
+            g = np.clip(g, -self.clip_gradient, self.clip_gradient)
+        self.change(weight, g, state, lr, wd, t)
+
+    update_multi_precision = update
+
+    def change(self, weight, grad, state, lr, wd, t):
+        """The t-th update of a parameter, of its gradient, scaled and clipped."""
+        raise NotImplementedError(f"{type(self).__name__} needs a change()")
+
+
+def _decayed(weight, grad, wd):
+    """The gradient of the loss and half of wd * weight^2."""
+    return grad + wd * weight if wd else grad
+
+
+def _average(mean, x, beta):
+    """A running mean takes in x, with 1 - beta."""
+    mean *= beta
+    mean += (1 - beta) * x
+
+
+def _zeros(weight, count):
+    return tuple(np.zeros_like(weight) for _ in range(count))
+
+
+@register
+class SGD(Optimizer):
+    """Gradient descent: v = momentum * v - lr * grad; weight += v."""
+
+    rate = 0.1
+
+    def __init__(self, learning_rate=None, momentum=0.0, lazy_update=False, **kwargs):
+        super().__init__(learning_rate, **kwargs)
+        self.momentum = momentum
+
+    def create_state(self, index, weight):
+        return np.zeros_like(weight) if self.momentum else None
+
+    def change(self, weight, grad, state, lr, wd, t):
+        g = _decayed(weight, grad, wd)
+        if state is None:
+            weight -= lr * g
+            return
+        state *= self.momentum
+        state -= lr * g
+        weight += self.ahead(state, lr * g)
+
+    def ahead(self, velocity, step):
+        return velocity
+
+
+@register
+class NAG(SGD):
+    """Nesterov's: v = momentum * v - lr * grad; weight += momentum * v - lr * grad."""
+
+    def ahead(self, velocity, step):
+        return self.momentum * velocity - step
+
+
+@register
+class Adam(Optimizer):
+    """Running means m of gradients, v of their squares, made unbiased: weight -= lr * m / (sqrt(v) + epsilon)."""
+
+    rate = 0.001
+
+    def __init__(self, learning_rate=None, beta1=0.9, beta2=0.999, epsilon=1e-8, lazy_update=False, **kwargs):
+        super().__init__(learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+
+    def create_state(self, index, weight):
+        return _zeros(weight, 2)
+
+    def change(self, weight, grad, state, lr, wd, t):
+        rate = lr * math.sqrt(1 - self.beta2**t) / (1 - self.beta1**t)
+        self.move(weight, _decayed(weight, grad, wd), state, rate)
+
+    def move(self, weight, g, state, rate):
+        mean, var = state
+        _average(mean, g, self.beta1)
+        _average(var, g * g, self.beta2)
+        weight -= rate * mean / (np.sqrt(var) + self.epsilon)
+
+
+@register
+class AdamW(Adam):
+    """Adam whose weight decay is apart from the gradient: weight -= lr * wd * weight, before the step.
+
+    correct_bias=False: m and v are taken as they are.
+    """
+
+    def __init__(self, learning_rate=None, beta1=0.9, beta2=0.999, epsilon=1e-6, correct_bias=True, **kwargs):
+        super().__init__(learning_rate, beta1, beta2, epsilon, **kwargs)
+        self.correct_bias = correct_bias
+
+    def change(self, weight, grad, state, lr, wd, t):
+        if wd:
+            weight *= 1 - lr * wd
+        if self.correct_bias:
+            super().change(weight, grad, state, lr, 0, t)
+        else:
+            self.move(weight, grad, state, lr)
+
+
+@register
+class AdaGrad(Optimizer):
+    """h += grad^2; weight -= lr * grad / (sqrt(h) + epsilon)."""
+
+    def __init__(self, learning_rate=None, epsilon=1e-6, initial_accumulator_value=0, eps=None, **kwargs):
+        super().__init__(learning_rate, **kwargs)
+        self.epsilon = epsilon if eps is None else eps
+        self.initial_accumulator_value = initial_accumulator_value
+
+    def create_state(self, index, weight):
+        return np.full_like(weight, self.initial_accumulator_value)
+
+    def change(self, weight, grad, state, lr, wd, t):
+        g = _decayed(weight, grad, wd)
+        state += g * g
+        weight -= lr * g / (np.sqrt(state) + self.epsilon)
+
+
+@register
+class RMSProp(Optimizer):
+    """A running mean v of squares: weight -= lr * grad / (sqrt(v) + epsilon); centered: of variances, with momentum.
+
+    gamma1 and gamma2 are older names of rho and momentum.
+    """
+
+    rate = 0.001
+
+    def __init__(self, learning_rate=None, rho=0.9, momentum=0.9, epsilon=1e-8, centered=False, clip_weights=None,
+                 gamma1=None, gamma2=None, **kwargs):
+        super().__init__(learning_rate, **kwargs)
+        self.rho = rho if gamma1 is None else gamma1
+        self.momentum = momentum if gamma2 is None else gamma2
+        self.epsilon = epsilon
+        self.centered = centered
+        self.clip_weights = clip_weights
+
+    def create_state(self, index, weight):
+        return _zeros(weight, 3 if self.centered else 1)
+
+    def change(self, weight, grad, state, lr, wd, t):
+        g, var = _decayed(weight, grad, wd), state[0]
+        _average(var, g * g, self.rho)
+        if self.centered:
+            _, mean, velocity = state
+            _average(mean, g, self.rho)
+            velocity *= self.momentum
+            velocity -= lr * g / np.sqrt(var - mean * mean + self.epsilon)
+            weight += velocity
+        else:
+            weight -= lr * g / (np.sqrt(var) + self.epsilon)
+        if self.clip_weights:
+            np.clip(weight, -self.clip_weights, self.clip_weights, out=weight)
+
+
+@register
+class AdaDelta(Optimizer):
+    """Running means v of squared gradients and d of squared steps: weight -= lr * sqrt(d / v) * grad.
+
+    epsilon is added to d and v.
+    """
+
+    rate = 1.0
+
+    def __init__(self, learning_rate=None, rho=0.9, epsilon=1e-6, **kwargs):
+        super().__init__(learning_rate, **kwargs)
+        self.rho = rho
+        self.epsilon = epsilon
+
+    def create_state(self, index, weight):
+        return _zeros(weight, 2)
+
+    def change(self, weight, grad, state, lr, wd, t):
+        var, steps = state
+        g = _decayed(weight, grad, wd)
+        _average(var, g * g, self.rho)
+        step = np.sqrt(steps + self.epsilon) / np.sqrt(var + self.epsilon) * g
+        _average(steps, step * step, self.rho)
+        weight -= lr * step
+
+
+@register
+class Ftrl(Optimizer):
+    """Follow the regularized leader: lamda1 is the L1 penalty, which makes weights zero, wd the L2 penalty."""
+
+    rate = 0.1
+
+    def __init__(self, learning_rate=None, lamda1=0.01, beta=1.0, **kwargs):
+        super().__init__(learning_rate, **kwargs)
+        self.lamda1 = lamda1
+        self.beta = beta
+
+    def create_state(self, index, weight):
+        return _zeros(weight, 2)
+
+    def change(self, weight, grad, state, lr, wd, t):
+        z, n = state
+        before = np.sqrt(n)
+        n += grad * grad
+        now = np.sqrt(n)
+        z += grad - (now - before) / lr * weight
+        weight[...] = -np.sign(z) * np.maximum(np.abs(z) - self.lamda1, 0) / ((self.beta + now) / lr + wd)

@@ -79,6 +79,7 @@ CALLS = {
         reshape(4, 3, order='F')  resize(4, 3, refcheck=False)  setflags(write=False)  sort()
         squeeze()  swapaxes(0, 1)  transpose()  transpose(1, 0)  view()  view('i8')  tofile('/dev/null')
         ctx  context  as_in_ctx('cpu')  as_in_context('cpu')  copyto('cpu')  copyto(i)
+        attach_grad()  backward()  detach()  grad  zero_grad()
         dump('/dev/null')  data  getfield('f4', 4)  setfield(2, 'f4')""",
 }
 # Each is called with a size, and with an array in place of its first parameter.
@@ -143,6 +144,8 @@ def evaluate(text, arrays, n=10):
     """Its result; None of a statement."""
     names = {"np": np, "numpy": numpy, "dflow": dflow, "scipy": scipy, "copy": copy, "pickle": pickle, "N": n, **arrays}
     code, run = code_of(text)
+    if ".backward(" in text:                # of what has a gradient
+        arrays["a"].attach_grad()
     return run(code, names)
 
 

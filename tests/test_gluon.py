@@ -901,3 +901,25 @@ def test_a_network_of_convolutions():
     metric = gluon.metric.Accuracy()
     metric.update([y], [net(x)])
     assert metric.get()[1] > 0.9
+
+
+def test_hybrid_forward():
+    """A block as MXNet 1 had them: the functions by F, its parameters by name."""
+
+    class Scaled(nn.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.hidden = nn.Dense(3)
+            self.scale = gluon.Parameter("scale", shape=(3,), init=init.Constant(2))
+
+        def hybrid_forward(self, F, x, scale):
+            return F.npx.relu(self.hidden(x)) * scale
+
+    net = Scaled()
+    net.initialize()
+    x = np.ones((2, 4), dtype="float32")
+    with autograd.record():
+        y = net(x)
+    y.backward()
+    assert (y == 2 * npx.relu(net.hidden(x))).all()
+    assert (net.scale.grad() == npx.relu(net.hidden(x)).sum(0)).all()

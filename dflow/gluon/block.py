@@ -267,3 +267,9 @@ class HybridBlock(Block):
         """Ask for replaying, here and below. The keywords, as static_alloc, are MXNet's."""
         self._active = active
         super().hybridize(active, **kwargs)
+
+    def forward(self, *args):
+        """MXNet 1's way to write a block: hybrid_forward(F, *args, **parameters), where F has np and npx."""
+        if not hasattr(self, "hybrid_forward"):
+            return super().forward(*args)
+        return self.hybrid_forward(_F, *args, **{name: p.data() for name, p in self._reg_params.items()})

@@ -3,8 +3,10 @@
 import contextlib
 import itertools
 from collections import defaultdict
+from types import SimpleNamespace
 
-from dflow import init
+from dflow import init, npx
+from dflow import numpy as np
 from dflow._array import ndarray
 from dflow.gluon.parameter import DeferredInitializationError, Parameter, ParameterDict
 
@@ -13,6 +15,7 @@ __all__ = ["Block", "HybridBlock"]
 # Names of MXNet's blocks that are not here.
 _MISSING = frozenset("export imports infer_type optimize_for register_op_hook".split())
 
+_F = SimpleNamespace(np=np, npx=npx)             # what hybrid_forward() is given
 _numbers: defaultdict = defaultdict(itertools.count)         # how many blocks of a class there are, by its name
 
 

@@ -90,6 +90,7 @@ cdef class Node:
     cdef list versions          # of the arrays among them
     cdef long long order
     cdef unsigned int version   # of the storage, as the value was written
+    cdef bint written           # as a write through a view begins: the version is that of the storage
     cdef tuple shape
     cdef int code
     cdef Site* site
@@ -203,11 +204,20 @@ cdef object record(object key, tuple slots, function, tuple args, dict keywords)
 cdef object noticed(function, tuple given, dict keywords, object result):
     """The result of a function that was recorded as what it calls. Where that is out of sight, it has no gradient."""
     cdef tuple slots
+    if result is None:
+        check_target(function, given[0] if given else None)
     for x in result if type(result) is tuple or type(result) is list else (result,):
         if type(x) is ndarray and (<ndarray>x).node == NULL and not has_no_gradient((<ndarray>x).code):
             slots = given + tuple(keywords.values())
             recorded(function, slots, x)
     return result
+
+cdef int check_target(function, target) except -1:
+    """Of a function that writes into its first argument, whether that stands for what it is now."""
+    if type(target) is ndarray and ((<ndarray>target).node == NULL or (
+            (<Node>(<ndarray>target).node).version != (<ndarray>target).st.version)):
+        raise NotImplementedError(f"{name_of(function)}() is not recorded: there is no gradient of what it writes. x[...] = y is")
+    return 0
 
 cdef tuple parents_of(tuple slots):
     cdef list parents = []
@@ -320,12 +330,30 @@ cdef object version_of(object x):
 
 cdef tuple before_write(ndarray a, tuple slots):
     """The parents of what an array will be. ValueError for one whose own gradient is asked for."""
-    if a.node != NULL and type(<object>a.node) is Leaf:
+    cdef ndarray whole = <ndarray>a.base if a.base != NULL else a
+    if whole.node != NULL and type(<object>whole.node) is Leaf or a.node != NULL and type(<object>a.node) is Leaf:
         raise ValueError("an array with a gradient cannot be written to while autograd.record() is on")
+    if whole is not a and whole.node != NULL:
+        (<Node>whole.node).written = (<Node>whole.node).version == a.st.version
     return parents_of(slots)
 
 cdef int after_write(object key, tuple slots, tuple parents, ndarray a) except -1:
     joined(key, slots, parents, a)
+    return write_through(a)
+
+cdef int write_through(ndarray a) except -1:
+    """What a view was written to, the array of the memory stands for, too. Other views do not: they are out of date."""
+    cdef ndarray whole
+    cdef Node n
+    if a.base == NULL or a.node == NULL:
+        return 0
+    whole = <ndarray>a.base
+    if whole.node != NULL:
+        n = <Node>whole.node
+        if not n.written:
+            return 0                        # it was out of date before this write
+        n.version = a.st.version
+    joined("write through", (whole, a, geometry(a), geometry(whole)), parents_of((whole, a)), whole)
     return 0
 
 cdef int settle(ndarray a, object part, ndarray value) except -1:
@@ -344,8 +372,8 @@ cdef ndarray earlier(ndarray a):
         old.flags |= a.flags & SCALAR
     finally:
         set_recording(before)
+    before_write(a, ())
     if a.node != NULL:
-        before_write(a, ())
         note_copy(a, old)
     return old
 
@@ -356,7 +384,7 @@ cdef int take_over(ndarray a, ndarray value) except -1:
     n = <Node>value.node
     n.version = a.st.version
     hold(a, n)
-    return 0
+    return write_through(a)
 
 # ---- the way back ----------------------------------------------------------------------------------------------
 

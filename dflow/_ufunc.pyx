@@ -229,6 +229,7 @@ cdef int check_outputs(ufunc u, Plan* p, tuple out, intp* shape, int ndim, objec
         if out[k] is None:
             continue
         o = <ndarray>out[k]
+        o.st.version += 1
         bad = o.ndim != ndim
         for i in range(o.ndim):
             bad = bad or o.shape[i] != shape[ndim - o.ndim + i]
@@ -436,6 +437,7 @@ cdef bint core_output_fits(ufunc u, int code, ndarray o, tuple shape, object cas
     """Whether the loop can write to o. Raises what NumPy does where the result cannot be assigned to it either."""
     if o.flags & READONLY:
         raise ValueError("output array is read-only")
+    o.st.version += 1
     if shape_tuple(o) != shape:
         raise ValueError(f"non-broadcastable output operand with shape {shape_text(o)} doesn't match the broadcast shape "
                          + str(shape).replace(" ", ""))
@@ -628,6 +630,8 @@ cdef object accumulate(ufunc u, ndarray a, object axis, object dtype, object out
     a = cast(a, p.codes[1])
     if out is not None and shape_tuple(out) != shape_tuple(a):
         raise ValueError("provided out is the wrong size for the accumulation.")
+    if out is not None:
+        (<ndarray>out).st.version += 1
     result = out if out is not None and (<ndarray>out).code == p.codes[2] else None
     if result is None:
         result = new_like([a], p.codes[2], a.ndim, a.shape)
@@ -679,6 +683,7 @@ cdef bint quick_out(Plan* p, tuple inputs, ndarray out):
             a = <ndarray>x
             if a.ndim != out.ndim or memcmp(a.shape, out.shape, a.ndim * sizeof(intp)) or a.st == out.st and not same_elements(a, out):
                 return False
+    out.st.version += 1
     return True
 
 cdef inline object quick_call(ufunc u, tuple inputs, object out):
@@ -933,6 +938,8 @@ cdef class ufunc:
         if not isinstance(a, ndarray):
             raise TypeError("first operand must be array")
         target = a
+        if records(a, b):
+            raise NotImplementedError(f"{self.name}.at() is not recorded")
         check_writable(target)
         if (b is not None) != (self.nin == 2):
             raise ValueError("second operand needed for ufunc" if b is None else "second operand provided when ufunc is unary")

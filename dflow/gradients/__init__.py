@@ -122,6 +122,12 @@ def _sum_to(g, shape):
     return g if g.shape == shape else np.broadcast_to(g, shape)
 
 
+def _kept(g, own, whole):
+    return g - _scattered(_gathered(g, own, whole), own, whole)
+
+
+add_rule("write through", Rule("write through", ("a", "view", "own", "whole"), (
+    _kept, lambda g, own, whole: _gathered(g, own, whole))))
 set_helper("spread", _spread)
 set_helper("sum_to", _sum_to)
 set_helper("ones_like", np.ones_like)
@@ -364,8 +370,8 @@ of_ufunc("vecmat", lambda g, y: np.matvec(y, g), lambda g, x: np.expand_dims(x, 
 
 # -- what has a constant for a gradient -----------------------------------------------------------
 
-CONSTANT = """zeros_like ones_like empty_like full_like round around fix nextafter histogram histogram_bin_edges histogram2d
-    histogramdd digitize"""
+CONSTANT = """zeros_like ones_like empty_like full_like round around fix nextafter digitize
+    histogram histogram_bin_edges histogram2d histogramdd"""
 
 
 def _rows():

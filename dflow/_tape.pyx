@@ -29,6 +29,7 @@ cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(object)
 
 cdef dict rules = {}            # what was called: its Rule
+cdef dict forms = {}            # what was called: a function of the same value, recorded as what that calls
 cdef dict helpers = {}          # functions of the layers above that this one calls
 cdef long long made = 0         # nodes so far
 
@@ -70,6 +71,10 @@ cdef class Rule:
 def add_rule(key, Rule rule):
     rules[key] = rule
 
+def add_form(function, form):
+    """While what is computed from tracked arrays is recorded, form is called for function: what has no node is constant."""
+    forms[function] = form
+
 cdef object record_row(function, PyObject** args, Py_ssize_t nargs, PyObject* names):
     """The call of a function, recorded as one, if it has a rule; else what it calls is."""
     cdef Rule rule = rules.get(function)
@@ -77,7 +82,8 @@ cdef object record_row(function, PyObject** args, Py_ssize_t nargs, PyObject* na
     given = tuple([<object>args[i] for i in range(nargs)])
     keywords = {name: <object>args[nargs + i] for i, name in enumerate(<tuple><object>names)} if count else {}
     if rule is None:
-        return noticed(function, given, keywords, function(*given, **keywords))
+        form = forms.get(function)
+        return noticed(function, given, keywords, function(*given, **keywords)) if form is None else form(*given, **keywords)
     return record(function, given + tuple([keywords.get(name, default) for name, default in rule.rest(nargs)]), function, given, keywords)
 
 # ---- nodes -----------------------------------------------------------------------------------------------------

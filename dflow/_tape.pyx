@@ -245,7 +245,6 @@ cdef object recorded(object key, tuple slots, object result):
 cdef object joined(object key, tuple slots, tuple parents, object result):
     cdef Rule rule
     cdef Node n
-    cdef Pick pick
     cdef ndarray out
     cdef int i
     if type(result) is ndarray and has_no_gradient((<ndarray>result).code):
@@ -273,12 +272,16 @@ cdef object joined(object key, tuple slots, tuple parents, object result):
     keep(n, slots, result)
     for i, out in enumerate(result):
         if not has_no_gradient(out.code):
-            pick = Pick.__new__(Pick)
-            describe_value(pick, out)
-            pick.rule = view_rule
-            pick.parents = ((n, i, len(result)),)
-            hold(out, pick)
+            hold(out, pick_of(n, i, len(result), out))
     return result
+
+cdef Pick pick_of(Node n, int i, count, ndarray out):
+    """The node of one of n's results."""
+    cdef Pick pick = Pick.__new__(Pick)
+    describe_value(pick, out)
+    pick.rule = view_rule
+    pick.parents = ((n, i, count),)
+    return pick
 
 cdef str name_of(object key):
     return " of ".join(map(name_of, reversed(key))) if type(key) is tuple else getattr(key, "__name__", str(key))
@@ -404,7 +407,10 @@ cdef object argument(Node n, int slot, bint again):
     if slot > len(n.rule.slots):
         return x
     if slot == len(n.rule.slots):
-        return alias(<ndarray>x, n) if type(x) is ndarray else x
+        if type(x) is ndarray:
+            return alias(<ndarray>x, n)
+        return tuple([out if has_no_gradient((<ndarray>out).code) else alias(<ndarray>out, pick_of(n, i, len(x), <ndarray>out))
+                      for i, out in enumerate(x)])
     for node, its, place in n.parents:
         if its == slot:
             if place < 0:
@@ -469,7 +475,7 @@ cdef class Way:
             if parts is None:
                 parts = self.arrived[parent] = [None] * <int>count
                 heappush(self.heap, (-(<Node>parent).order, parent))
-            parts[place] = g
+            parts[place] = g if parts[place] is None else parts[place] + g
         elif type(n) is Missing:
             raise NotImplementedError(f"{(<Missing>n).name}{at(n)} has no gradient")
         elif n.rule.joint is not None:

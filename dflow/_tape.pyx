@@ -41,19 +41,26 @@ cdef class Rule:
     `slots` names the arguments. `gradients` has for each a function, or None: of the result's gradient, and of those
     arguments that it names; "ans" is the result, and "x_shape" the shape of x, without that. `joint` is one function that gives the gradients of all slots, in
     their order, lists for lists. What it returns may have the wider shape that arguments were broadcast to.
+
+    The gradient of a real number by a complex z is its derivative by Re z, and i times that by Im z. `over_complex`
+    says what the functions are good for there: nothing; "own", for the gradient as it is; or "conjugate", for its
+    conjugate, and they give conjugates: so those that are right for real numbers serve holomorphic functions.
     """
     cdef readonly str name
     cdef readonly tuple slots
     cdef readonly tuple defaults
     cdef tuple functions        # by slot: (function, the slots that it takes), or None
     cdef tuple joint            # the same, or None
+    cdef bint over_complex, conjugates
 
-    def __init__(self, name, slots, gradients=(), joint=None, defaults=()):
+    def __init__(self, name, slots, gradients=(), joint=None, defaults=(), over_complex=None):
         self.name = name
         self.slots = tuple(slots)
         self.defaults = tuple(defaults)
         self.functions = tuple([None if f is None else (f, self.needs(f)) for f in gradients])
         self.joint = None if joint is None else (joint, self.needs(joint))
+        self.over_complex = over_complex is not None
+        self.conjugates = over_complex == "conjugate"
 
     def needs(self, function):
         """The slots that a gradient function takes, by their numbers; the result is the last."""
@@ -250,10 +257,10 @@ cdef object joined(object key, tuple slots, tuple parents, object result):
     if type(result) is ndarray and has_no_gradient((<ndarray>result).code):
         return result
     rule = rules.get(key)
+    if rule is not None and not rule.over_complex and any_complex(parents, result):
+        rule = None
     if rule is not None and not rule.functions and rule.joint is None:
         return result                       # constant, but for jumps
-    if type(result) is ndarray and is_complex((<ndarray>result).code):
-        rule = None
     n = Node.__new__(Node) if rule is not None else Missing.__new__(Missing)
     n.parents = parents
     n.rule = rule
@@ -282,6 +289,18 @@ cdef Pick pick_of(Node n, int i, count, ndarray out):
     pick.rule = view_rule
     pick.parents = ((n, i, count),)
     return pick
+
+cdef bint any_complex(tuple parents, object result) except -1:
+    """Whether complex numbers went into a result, or came out."""
+    for parent in parents:
+        if is_complex((<Node>(<tuple>parent)[0]).code):
+            return True
+    if type(result) is ndarray:
+        return is_complex((<ndarray>result).code)
+    for x in result:
+        if is_complex((<ndarray>x).code):
+            return True
+    return False
 
 cdef str name_of(object key):
     return " of ".join(map(name_of, reversed(key))) if type(key) is tuple else getattr(key, "__name__", str(key))
@@ -362,7 +381,7 @@ cdef int write_through(ndarray a) except -1:
         if not n.written:
             return 0                        # it was out of date before this write
         n.version = a.st.version
-    joined("write through", (whole, a, geometry(a), geometry(whole)), parents_of((whole, a)), whole)
+    joined("write through" if whole.code == a.code else "writing to a part of complex numbers", (whole, a, geometry(a), geometry(whole)), parents_of((whole, a)), whole)
     return 0
 
 cdef int settle(ndarray a, object part, ndarray value) except -1:
@@ -465,10 +484,16 @@ cdef class Way:
         """The gradients of what n was computed from."""
         cdef tuple entry
         cdef list parts
+        cdef bint turned
         if n.rule is None:
             raise ValueError(f"the record of this value{at(n)} was freed by an earlier backward(): retain_graph=True keeps it")
         if type(n) is View:
-            self.arrive(n.parents[0][0], helpers["spread"](g, (<View>n).own, (<View>n).whole))
+            parent = n.parents[0][0]
+            if (<Node>parent).code == n.code:
+                g = helpers["spread"](g, (<View>n).own, (<View>n).whole)
+            else:
+                g = helpers["spread_part"](g, (<View>n).own, (<View>n).whole, DTYPES[(<Node>parent).code])
+            self.arrive(parent, g)
         elif type(n) is Pick:
             parent, place, count = n.parents[0]
             parts = self.arrived.get(parent)
@@ -483,10 +508,13 @@ cdef class Way:
             for parent, slot, place in n.parents:
                 self.arrive(parent, gradients[slot] if place < 0 else gradients[slot][place])
         else:
+            turned = n.rule.conjugates and is_complex(n.code)
+            g = helpers["conjugate"](g) if turned else g
             for parent, slot, place in n.parents:
                 entry = n.rule.function(slot)
                 if entry is not None:
-                    self.arrive(parent, apply(n, entry, g, self.again))
+                    x = apply(n, entry, g, self.again)
+                    self.arrive(parent, helpers["conjugate"](x) if turned and is_complex((<Node>parent).code) else x)
         return 0
 
 cdef object fitted(Node n, object g):
@@ -582,7 +610,7 @@ def record_custom(result, arguments, Rule rule):
         del rules[key]
 
 def set_helper(str name, function):
-    """Functions of the layers above: spread, sum_to, ones_like."""
+    """Functions of the layers above: spread, spread_part, sum_to, ones_like, conjugate."""
     helpers[name] = function
 
 cdef int note_copy(ndarray a, ndarray out) except -1:
@@ -593,7 +621,7 @@ cdef int note_copy(ndarray a, ndarray out) except -1:
 def _itself(g):
     return g
 
-cdef Rule copy_rule = Rule("copy", ("a",), (_itself,))
+cdef Rule copy_rule = Rule("copy", ("a",), (_itself,), over_complex="own")
 rules[copy_rule] = copy_rule
 
 cdef void connect():

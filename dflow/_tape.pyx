@@ -324,7 +324,7 @@ cdef int keep(Node n, tuple slots, object result) except -1:
             if slot > last:
                 values[slot] = shapes(slots[slot - last - 1])
             else:
-                values[slot] = aliases(result) if slot == last else slots[slot] if slot < given else None
+                values[slot] = apart(result if slot == last else slots[slot] if slot < given else None)
     n.values = values
     n.versions = [version_of(x) for x in values]
     return 0
@@ -332,11 +332,20 @@ cdef int keep(Node n, tuple slots, object result) except -1:
 cdef object shapes(object x):
     return shape_tuple(<ndarray>x) if type(x) is ndarray else [shapes(item) for item in x] if type(x) is list else np.shape(x)
 
-cdef object aliases(object result):
-    """The result, without its node: that holds this."""
-    if type(result) is ndarray:
-        return alias(<ndarray>result, None)
-    return tuple([alias(<ndarray>x, None) for x in result])
+cdef object apart(object x):
+    """An array as a node holds it: without its own node, and without its base. These hold the node, by now or later."""
+    cdef ndarray v
+    cdef PyObject* base
+    if type(x) is ndarray:
+        v = alias(<ndarray>x, None)
+        v.flags |= READONLY
+        base = v.base
+        v.base = NULL
+        Py_DECREF(<object>base)
+        return v
+    if type(x) is list:
+        return [apart(item) for item in x]
+    return tuple([apart(item) for item in x]) if isinstance(x, tuple) else x
 
 cdef ndarray alias(ndarray a, Node n):
     cdef bint before = set_recording(False)
@@ -535,7 +544,8 @@ cdef int keep_gradient(Leaf n, ndarray g) except -1:
         return 0
     if n.request == "add":
         g = kept + g
-    if Py_REFCNT(kept) == 2 and Py_REFCNT(g) <= 3 and g.base == NULL and g.node == NULL and g.flags & C_CONTIGUOUS and g.offset == 0:
+    if (Py_REFCNT(kept) == 2 and Py_REFCNT(g) <= 3 and g.base == NULL and g.node == NULL and g.offset == 0
+            and g.flags & C_CONTIGUOUS and not g.flags & READONLY):
         become(kept, g)
         kept.flags &= ~SCALAR
     else:

@@ -201,7 +201,7 @@ DEGREES = math.pi / 180
 
 
 # What these say of real numbers holds for complex ones: as it is, or between conjugates.
-OWN = "positive negative conjugate add subtract absolute vecdot vecmat".split()
+OWN = "positive negative conjugate add subtract absolute maximum minimum fmax fmin rint vecdot vecmat".split()
 HOLOMORPHIC = """multiply divide power float_power exp exp2 expm1 log log2 log10 log1p sqrt square reciprocal sin cos
     tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh matmul matvec""".split()
 
@@ -277,7 +277,7 @@ ELEMENTWISE = {
     "cosh": (lambda g, x: g * np.sinh(x),),
     "tanh": (lambda g, ans: g * (1 - ans * ans),),
     "arcsinh": (lambda g, x: g / np.sqrt(x * x + 1),),
-    "arccosh": (lambda g, x: g / np.sqrt(x * x - 1),),
+    "arccosh": (lambda g, x: g / (np.sqrt(x - 1) * np.sqrt(x + 1)),),
     "arctanh": (lambda g, x: g / (1 - x * x),),
     "arctan2": (lambda g, x, y: g * y / (x * x + y * y), lambda g, x, y: -g * x / (x * x + y * y)),
     "hypot": (lambda g, x, ans: g * x / ans, lambda g, y, ans: g * y / ans),
@@ -368,7 +368,7 @@ def _of_running_product(g, array, axis, ans):
 
 for _name, _gradient in {"add": _of_sum, "multiply": _of_product, "maximum": _of_extreme, "minimum": _of_extreme,
                          "fmax": _of_extreme, "fmin": _of_extreme}.items():
-    _complex = {"add": "own", "multiply": "conjugate"}.get(_name)
+    _complex = "conjugate" if _name == "multiply" else "own"
     add_rule((getattr(numpy, _name), "reduce"), Rule(_name + ".reduce", REDUCE, (_gradient,), over_complex=_complex))
 add_rule((numpy.add, "accumulate"), Rule("add.accumulate", REDUCE[:4], (
     lambda g, axis: _backwards(g, axis or 0),), over_complex="own"))
@@ -457,16 +457,11 @@ of_ufunc("vecmat", lambda g, y: np.matvec(y, conjugate(g)), lambda g, x: np.expa
 
 # -- what has a constant for a gradient -----------------------------------------------------------
 
-CONSTANT = """zeros_like ones_like empty_like round around fix digitize
-    histogram histogram_bin_edges histogram2d histogramdd"""
+CONSTANT = "all any around digitize empty_like fix ones_like round zeros_like"
 
 
-def _rows():
-    for name in CONSTANT.split():
-        add_rule(bare(getattr(np, name)), Rule(name, (), over_complex="own"))
-
-
-_rows()
+for _name in CONSTANT.split():
+    add_rule(bare(getattr(np, _name)), Rule(_name, (), over_complex="own"))
 
 for _name in ("numeric", "linalg", "fft"):
     importlib.import_module(f"dflow.gradients.{_name}")

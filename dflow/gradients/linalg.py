@@ -108,19 +108,20 @@ def _of_svd(g, ans):
     k = s.shape[-1]
     if u.shape[-1] != k or vh.shape[-2] != k:
         raise NotImplementedError("svd(full_matrices=True) of a matrix that is not square has no gradient")
-    if u.dtype.kind == "c" and (gu is not None or gv is not None):
-        raise NotImplementedError("the singular vectors of complex matrices have no gradient")
-    v, eye = _t(vh), np.eye(k, dtype=s.dtype)
+    v, eye = _h(vh), np.eye(k, dtype=s.dtype)
     f = _gaps(s * s)
     inner = 0 if gs is None else _column(gs) * eye
     found = 0
     if gu is not None:
-        inner = inner + _symmetric(f * np.matmul(_t(u), gu)) * np.expand_dims(s, -2)
+        part = np.matmul(_h(u), gu)
+        inner = inner + _symmetric(f * part) * np.expand_dims(s, -2)
+        if u.dtype.kind == "c":             # the phases
+            inner = inner + 1j * part.imag * eye / _column(s)
         if u.shape[-2] > k:
             outside = gu / np.expand_dims(s, -2)
-            found = np.matmul(outside - np.matmul(u, np.matmul(_t(u), outside)), vh)
+            found = np.matmul(outside - np.matmul(u, np.matmul(_h(u), outside)), vh)
     if gv is not None:
-        inner = inner + _column(s) * _symmetric(f * np.matmul(vh, _t(gv)))
+        inner = inner + _column(s) * _symmetric(f * np.matmul(vh, _h(gv)))
         if v.shape[-2] > k:
             outside = gv / _column(s)
             found = found + np.matmul(u, outside - np.matmul(np.matmul(outside, v), vh))
@@ -128,7 +129,7 @@ def _of_svd(g, ans):
 
 
 def _symmetric(x):
-    return x + _t(x)
+    return x + _h(x)
 
 
 def _of_qr(g, ans):

@@ -13,7 +13,8 @@ from dflow.gradients import added, bare, given, of_order, recorded_as
 from dflow.ops import curves, statistics
 from dflow.ops.fallback import plain
 
-for _function in (np.imag, np.piecewise, np.resize,             # constant for some arguments, or in some results
+# Constant for some arguments, or in some results.
+for _function in (np.imag, np.piecewise, np.resize, np.where,
                   np.atleast_1d, np.atleast_2d, np.atleast_3d, np.broadcast_arrays, np.meshgrid):
     add_form(bare(_function), bare(_function))
 add_rule(bare(np.partition), Rule("partition", ("a", "kth", "axis"), (of_order,), None, (None, None, -1), "own"))
@@ -38,7 +39,7 @@ def _linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axi
     num = operator.index(num)
     start, stop = np.asarray(start) * 1.0, np.asarray(stop) * 1.0
     delta, steps = stop - start, num - 1 if endpoint else num
-    step = delta / steps if steps > 0 else np.full_like(delta, numpy.nan)
+    step = delta / steps if steps > 0 else numpy.nan
     places = np.arange(num, dtype=delta.real.dtype).reshape((-1,) + (1,) * delta.ndim)
     result = places * (step if steps > 0 else delta) + start
     if endpoint and num > 1:
@@ -80,6 +81,14 @@ def _vander(x, N=None, increasing=False):
     while len(columns) < n:
         columns.append(columns[-1] * x)
     return np.stack(columns[:n] if increasing else columns[:n][::-1], 1) if n > 0 else np.zeros((len(x), 0), x.dtype)
+
+
+@recorded_as(np.nan_to_num)
+def _nan_to_num(x, *options, **named):
+    x = np.asarray(x)
+    if x.dtype.kind != "c":
+        return bare(np.nan_to_num)(x, *options, **named)
+    return np.nan_to_num(x.real, *options, **named) + 1j * np.nan_to_num(x.imag, *options, **named)
 
 
 # -- borders ---------------------------------------------------------------------------------------

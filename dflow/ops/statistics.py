@@ -196,8 +196,7 @@ def corrcoef(x, y=None, rowvar=True, *, dtype=None):
     c = c / deviation[:, None] / deviation[None, :]
     from dflow.ops.elementwise import clip
     if c.dtype.kind == "c":
-        c.real[...], c.imag[...] = clip(c.real, -1, 1), clip(c.imag, -1, 1)
-        return c
+        return clip(c.real, -1, 1) + 1j * clip(c.imag, -1, 1)
     return clip(c, -1, 1)
 
 

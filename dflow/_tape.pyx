@@ -29,6 +29,7 @@ cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(object)
 
 cdef dict rules = {}            # what was called: its Rule
+cdef dict forms = {}            # what was called: a function of the same value, recorded as what that calls
 cdef dict helpers = {}          # functions of the layers above that this one calls
 cdef long long made = 0         # nodes so far
 
@@ -40,19 +41,26 @@ cdef class Rule:
     `slots` names the arguments. `gradients` has for each a function, or None: of the result's gradient, and of those
     arguments that it names; "ans" is the result, and "x_shape" the shape of x, without that. `joint` is one function that gives the gradients of all slots, in
     their order, lists for lists. What it returns may have the wider shape that arguments were broadcast to.
+
+    The gradient of a real number by a complex z is its derivative by Re z, and i times that by Im z. `over_complex`
+    says what the functions are good for there: nothing; "own", for the gradient as it is; or "conjugate", for its
+    conjugate, and they give conjugates: so those that are right for real numbers serve holomorphic functions.
     """
     cdef readonly str name
     cdef readonly tuple slots
     cdef readonly tuple defaults
     cdef tuple functions        # by slot: (function, the slots that it takes), or None
     cdef tuple joint            # the same, or None
+    cdef bint over_complex, conjugates
 
-    def __init__(self, name, slots, gradients=(), joint=None, defaults=()):
+    def __init__(self, name, slots, gradients=(), joint=None, defaults=(), over_complex=None):
         self.name = name
         self.slots = tuple(slots)
         self.defaults = tuple(defaults)
         self.functions = tuple([None if f is None else (f, self.needs(f)) for f in gradients])
         self.joint = None if joint is None else (joint, self.needs(joint))
+        self.over_complex = over_complex is not None
+        self.conjugates = over_complex == "conjugate"
 
     def needs(self, function):
         """The slots that a gradient function takes, by their numbers; the result is the last."""
@@ -70,6 +78,10 @@ cdef class Rule:
 def add_rule(key, Rule rule):
     rules[key] = rule
 
+def add_form(function, form):
+    """While what is computed from tracked arrays is recorded, form is called for function: what has no node is constant."""
+    forms[function] = form
+
 cdef object record_row(function, PyObject** args, Py_ssize_t nargs, PyObject* names):
     """The call of a function, recorded as one, if it has a rule; else what it calls is."""
     cdef Rule rule = rules.get(function)
@@ -77,7 +89,8 @@ cdef object record_row(function, PyObject** args, Py_ssize_t nargs, PyObject* na
     given = tuple([<object>args[i] for i in range(nargs)])
     keywords = {name: <object>args[nargs + i] for i, name in enumerate(<tuple><object>names)} if count else {}
     if rule is None:
-        return noticed(function, given, keywords, function(*given, **keywords))
+        form = forms.get(function)
+        return noticed(function, given, keywords, function(*given, **keywords)) if form is None else form(*given, **keywords)
     return record(function, given + tuple([keywords.get(name, default) for name, default in rule.rest(nargs)]), function, given, keywords)
 
 # ---- nodes -----------------------------------------------------------------------------------------------------
@@ -239,16 +252,15 @@ cdef object recorded(object key, tuple slots, object result):
 cdef object joined(object key, tuple slots, tuple parents, object result):
     cdef Rule rule
     cdef Node n
-    cdef Pick pick
     cdef ndarray out
     cdef int i
     if type(result) is ndarray and has_no_gradient((<ndarray>result).code):
         return result
     rule = rules.get(key)
+    if rule is not None and not rule.over_complex and any_complex(parents, result):
+        rule = None
     if rule is not None and not rule.functions and rule.joint is None:
         return result                       # constant, but for jumps
-    if type(result) is ndarray and is_complex((<ndarray>result).code):
-        rule = None
     n = Node.__new__(Node) if rule is not None else Missing.__new__(Missing)
     n.parents = parents
     n.rule = rule
@@ -267,12 +279,28 @@ cdef object joined(object key, tuple slots, tuple parents, object result):
     keep(n, slots, result)
     for i, out in enumerate(result):
         if not has_no_gradient(out.code):
-            pick = Pick.__new__(Pick)
-            describe_value(pick, out)
-            pick.rule = view_rule
-            pick.parents = ((n, i, len(result)),)
-            hold(out, pick)
+            hold(out, pick_of(n, i, len(result), out))
     return result
+
+cdef Pick pick_of(Node n, int i, count, ndarray out):
+    """The node of one of n's results."""
+    cdef Pick pick = Pick.__new__(Pick)
+    describe_value(pick, out)
+    pick.rule = view_rule
+    pick.parents = ((n, i, count),)
+    return pick
+
+cdef bint any_complex(tuple parents, object result) except -1:
+    """Whether complex numbers went into a result, or came out."""
+    for parent in parents:
+        if is_complex((<Node>(<tuple>parent)[0]).code):
+            return True
+    if type(result) is ndarray:
+        return is_complex((<ndarray>result).code)
+    for x in result:
+        if is_complex((<ndarray>x).code):
+            return True
+    return False
 
 cdef str name_of(object key):
     return " of ".join(map(name_of, reversed(key))) if type(key) is tuple else getattr(key, "__name__", str(key))
@@ -296,7 +324,7 @@ cdef int keep(Node n, tuple slots, object result) except -1:
             if slot > last:
                 values[slot] = shapes(slots[slot - last - 1])
             else:
-                values[slot] = aliases(result) if slot == last else slots[slot] if slot < given else None
+                values[slot] = apart(result if slot == last else slots[slot] if slot < given else None)
     n.values = values
     n.versions = [version_of(x) for x in values]
     return 0
@@ -304,11 +332,16 @@ cdef int keep(Node n, tuple slots, object result) except -1:
 cdef object shapes(object x):
     return shape_tuple(<ndarray>x) if type(x) is ndarray else [shapes(item) for item in x] if type(x) is list else np.shape(x)
 
-cdef object aliases(object result):
-    """The result, without its node: that holds this."""
-    if type(result) is ndarray:
-        return alias(<ndarray>result, None)
-    return tuple([alias(<ndarray>x, None) for x in result])
+cdef object apart(object x):
+    """An array as a node holds it: without its own node, and without its base. These hold the node, by now or later."""
+    cdef ndarray v
+    if type(x) is ndarray:
+        v = alias(<ndarray>x, None)
+        v.flags |= READONLY
+        return v
+    if type(x) is list:
+        return [apart(item) for item in x]
+    return tuple([apart(item) for item in x]) if isinstance(x, tuple) else x
 
 cdef ndarray alias(ndarray a, Node n):
     cdef bint before = set_recording(False)
@@ -353,7 +386,8 @@ cdef int write_through(ndarray a) except -1:
         if not n.written:
             return 0                        # it was out of date before this write
         n.version = a.st.version
-    joined("write through", (whole, a, geometry(a), geometry(whole)), parents_of((whole, a)), whole)
+    key = "write through" if whole.code == a.code else "writing to a part of complex numbers"
+    joined(key, (whole, a, geometry(a), geometry(whole)), parents_of((whole, a)), whole)
     return 0
 
 cdef int settle(ndarray a, object part, ndarray value) except -1:
@@ -398,7 +432,10 @@ cdef object argument(Node n, int slot, bint again):
     if slot > len(n.rule.slots):
         return x
     if slot == len(n.rule.slots):
-        return alias(<ndarray>x, n) if type(x) is ndarray else x
+        if type(x) is ndarray:
+            return alias(<ndarray>x, n)
+        return tuple([out if has_no_gradient((<ndarray>out).code) else alias(<ndarray>out, pick_of(n, i, len(x), <ndarray>out))
+                      for i, out in enumerate(x)])
     for node, its, place in n.parents:
         if its == slot:
             if place < 0:
@@ -453,17 +490,23 @@ cdef class Way:
         """The gradients of what n was computed from."""
         cdef tuple entry
         cdef list parts
+        cdef bint turned
         if n.rule is None:
             raise ValueError(f"the record of this value{at(n)} was freed by an earlier backward(): retain_graph=True keeps it")
         if type(n) is View:
-            self.arrive(n.parents[0][0], helpers["spread"](g, (<View>n).own, (<View>n).whole))
+            parent = n.parents[0][0]
+            if (<Node>parent).code == n.code:
+                g = helpers["spread"](g, (<View>n).own, (<View>n).whole)
+            else:
+                g = helpers["spread_part"](g, (<View>n).own, (<View>n).whole, DTYPES[(<Node>parent).code])
+            self.arrive(parent, g)
         elif type(n) is Pick:
             parent, place, count = n.parents[0]
             parts = self.arrived.get(parent)
             if parts is None:
                 parts = self.arrived[parent] = [None] * <int>count
                 heappush(self.heap, (-(<Node>parent).order, parent))
-            parts[place] = g
+            parts[place] = g if parts[place] is None else parts[place] + g
         elif type(n) is Missing:
             raise NotImplementedError(f"{(<Missing>n).name}{at(n)} has no gradient")
         elif n.rule.joint is not None:
@@ -471,10 +514,13 @@ cdef class Way:
             for parent, slot, place in n.parents:
                 self.arrive(parent, gradients[slot] if place < 0 else gradients[slot][place])
         else:
+            turned = n.rule.conjugates and is_complex(n.code)
+            g = helpers["conjugate"](g) if turned else g
             for parent, slot, place in n.parents:
                 entry = n.rule.function(slot)
                 if entry is not None:
-                    self.arrive(parent, apply(n, entry, g, self.again))
+                    x = apply(n, entry, g, self.again)
+                    self.arrive(parent, helpers["conjugate"](x) if turned and is_complex((<Node>parent).code) else x)
         return 0
 
 cdef object fitted(Node n, object g):
@@ -495,8 +541,8 @@ cdef int keep_gradient(Leaf n, ndarray g) except -1:
         return 0
     if n.request == "add":
         g = kept + g
-    if Py_REFCNT(kept) == 2 and Py_REFCNT(g) <= 3 and g.base == NULL and g.node == NULL and (
-            g.flags & C_CONTIGUOUS and not g.flags & ALIAS):
+    if (Py_REFCNT(kept) == 2 and Py_REFCNT(g) <= 3 and g.base == NULL and g.node == NULL and g.offset == 0
+            and g.flags & C_CONTIGUOUS and not g.flags & (ALIAS | READONLY)):
         become(kept, g)
         kept.flags &= ~SCALAR
     else:
@@ -571,7 +617,7 @@ def record_custom(result, arguments, Rule rule):
         del rules[key]
 
 def set_helper(str name, function):
-    """Functions of the layers above: spread, sum_to, ones_like."""
+    """Functions of the layers above: spread, spread_part, sum_to, ones_like, conjugate."""
     helpers[name] = function
 
 cdef int note_copy(ndarray a, ndarray out) except -1:
@@ -582,7 +628,7 @@ cdef int note_copy(ndarray a, ndarray out) except -1:
 def _itself(g):
     return g
 
-cdef Rule copy_rule = Rule("copy", ("a",), (_itself,))
+cdef Rule copy_rule = Rule("copy", ("a",), (_itself,), over_complex="own")
 rules[copy_rule] = copy_rule
 
 cdef void connect():

@@ -141,7 +141,7 @@ def mark_variables(variables, gradients, grad_reqs="write"):
     for x, g, request in zip(variables, gradients, requests, strict=True):
         if request not in REQUESTS:
             raise ValueError(f"grad_req must be one of {', '.join(map(repr, REQUESTS))}, not {request!r}")
-        if x.dtype.kind != "f":
+        if x.dtype.kind not in "fc":
             raise TypeError(f"gradients are of floating point arrays; this one's dtype is {x.dtype}")
         if g.shape != x.shape or g.dtype != x.dtype:
             raise ValueError(f"a gradient of shape {g.shape} and dtype {g.dtype} "
@@ -190,5 +190,5 @@ class Function:
             return found
 
         slots = [f"argument {i}" for i in range(len(inputs))]
-        rule = _tape.Rule(type(self).__name__, slots, (), joint)
+        rule = _tape.Rule(type(self).__name__, slots, (), joint, (), "own")
         return _tape.record_custom(tuple(outputs) if several else outputs, inputs, rule)

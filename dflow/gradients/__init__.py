@@ -16,20 +16,51 @@ import numpy
 
 from dflow import numpy as np
 from dflow._small import small_first
-from dflow._tape import Rule, add_rule, set_helper
+from dflow._tape import Rule, add_form, add_rule, set_helper
 from dflow._views import strided
 
 
 def has_gradient(*gradients, joint=None):
-    """Decorates a function whose gradients these are, by argument: it is recorded as one."""
+    """Decorates a function whose gradients these are, by argument, also over complex numbers: it is recorded as one."""
 
     def add(function):
         parameters = inspect.signature(function).parameters.values()
         names, defaults = [p.name for p in parameters], [p.default for p in parameters]
-        add_rule(function, Rule(function.__name__, names, gradients, joint, defaults))
+        add_rule(function, Rule(function.__name__, names, gradients, joint, defaults, "own"))
         return small_first(function, None, 0)
 
     return add
+
+
+@has_gradient(lambda g, key: g[key])
+def added(g, shape, key):
+    """Zeros of a shape, with g added at an index."""
+    z = np.zeros(shape, g.dtype)
+    np.add.at(z, key, g)
+    return z
+
+
+def bare(function):
+    """What is recorded of a function in a namespace: the function of its row."""
+    return getattr(function, "__wrapped__", function)
+
+
+def recorded_as(function):
+    """Decorates what is called for a function while it is recorded: the same, made of what has gradients."""
+
+    def add(form):
+        add_form(bare(function), form)
+        return form
+
+    return add
+
+
+def given(out, result):
+    """A result, in `out` if there is one."""
+    if out is None:
+        return result
+    out[...] = result
+    return out
 
 
 # -- views -----------------------------------------------------------------------------------------
@@ -63,13 +94,28 @@ def _scattered(g, own, whole):
     if view.flags.writeable:
         view[...] = g
     else:
-        shape, strides, offset = own
-        places = numpy.zeros(shape, numpy.intp)
-        for axis, (n, stride) in enumerate(zip(shape, strides)):
-            places += (numpy.arange(n) * (stride // g.itemsize)).reshape((-1,) + (1,) * (len(shape) - axis - 1))
         low = sum((n - 1) * step for n, step in zip(*whole[:2]) if step < 0)
-        np.add.at(flat, places.ravel() + (offset - whole[2] - low) // g.itemsize, g.ravel())
+        np.add.at(flat, (_places(own) - whole[2] - low) // g.itemsize, g.ravel())
     return array
+
+
+def _places(geometry):
+    """The byte that each element begins at."""
+    shape, strides, offset = geometry
+    places = numpy.full(shape, offset)
+    for axis, (n, stride) in enumerate(zip(shape, strides)):
+        places += (numpy.arange(n) * stride).reshape((-1,) + (1,) * (len(shape) - axis - 1))
+    return places.ravel()
+
+
+def _repeats(shape, strides):
+    """Whether elements may lie in one place."""
+    reach = 0
+    for step, n in sorted((abs(step), n) for step, n in zip(strides, shape) if n > 1):
+        if step <= reach:
+            return True
+        reach += step * (n - 1)
+    return False
 
 
 @has_gradient(_gathered_gradient)
@@ -108,7 +154,21 @@ def _spread(g, own, whole):
         if order is not None and back is not None:
             g = _permuted(g, order).reshape([whole_shape[i] for i in back])
             return _permuted(g, sorted(range(len(back)), key=back.__getitem__))
+    if _repeats(*whole[:2]):                # a view of such a one: g goes to one of the elements in a place
+        places = _places(whole)
+        order = numpy.argsort(places, kind="stable")
+        index = order[numpy.searchsorted(places, _places((shape, strides, offset)), sorter=order)]
+        return added(g.ravel(), (places.size,), index).reshape(whole_shape)
     return _scattered(g, (shape, strides, offset), whole)
+
+
+def _spread_part(g, own, whole, dtype):
+    """The same of an array of complex numbers; the view is of parts of them."""
+    if dtype.kind != "c" or 2 * g.itemsize != dtype.itemsize:
+        raise NotImplementedError(f"a view of an array of {dtype} as {g.dtype} has no gradient")
+    shape, strides, offset = whole
+    parts = _spread(g, own, ((*shape, 2), (*strides, g.itemsize), offset))
+    return parts[..., 0] + 1j * parts[..., 1]
 
 
 def _sum_to(g, shape):
@@ -127,8 +187,10 @@ def _kept(g, own, whole):
 
 
 add_rule("write through", Rule("write through", ("a", "view", "own", "whole"), (
-    _kept, lambda g, own, whole: _gathered(g, own, whole))))
+    _kept, lambda g, own, whole: _gathered(g, own, whole)), over_complex="own"))
 set_helper("spread", _spread)
+set_helper("spread_part", _spread_part)
+set_helper("conjugate", np.conjugate)
 set_helper("sum_to", _sum_to)
 set_helper("ones_like", np.ones_like)
 
@@ -138,10 +200,28 @@ LN2, LN10 = math.log(2), math.log(10)
 DEGREES = math.pi / 180
 
 
+# What these say of real numbers holds for complex ones: as it is, or between conjugates.
+OWN = "positive negative conjugate add subtract absolute maximum minimum fmax fmin rint vecdot vecmat".split()
+HOLOMORPHIC = """multiply divide power float_power exp exp2 expm1 log log2 log10 log1p sqrt square reciprocal sin cos
+    tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh matmul matvec""".split()
+
+
 def of_ufunc(name, *gradients, joint=None):
     ufunc = numpy._core.umath.clip if name == "clip" else getattr(numpy, name, None)
+    over_complex = "own" if name in OWN else "conjugate" if name in HOLOMORPHIC else None
     if ufunc is not None:
-        add_rule(ufunc, Rule(name, ("x", "y", "z")[:ufunc.nin], gradients, joint))
+        add_rule(ufunc, Rule(name, ("x", "y", "z")[:ufunc.nin], gradients, joint, (), over_complex))
+
+
+def conjugate(x):
+    """The conjugate; of real numbers no copy is made."""
+    return np.conjugate(x) if np.iscomplexobj(x) else x
+
+
+def _of_absolute(g, x, ans):
+    if x.dtype.kind != "c":
+        return g * np.sign(x)
+    return g * x / np.where(np.equal(ans, 0), 1, ans)
 
 
 def _power_base(g, x, y):
@@ -161,7 +241,7 @@ def _magnitude(x):
 ELEMENTWISE = {
     "positive": (lambda g: g,),
     "negative": (lambda g: -g,),
-    "conjugate": (lambda g: g,),
+    "conjugate": (conjugate,),
     "add": (lambda g: g, lambda g: g),
     "subtract": (lambda g: g, lambda g: -g),
     "multiply": (lambda g, y: g * y, lambda g, x: g * x),
@@ -174,7 +254,7 @@ ELEMENTWISE = {
     "minimum": (lambda g, x, y: g * np.less_equal(x, y), lambda g, x, y: g * np.greater(x, y)),
     "fmax": (lambda g, x, ans: g * np.equal(x, ans), lambda g, x, ans: g * np.not_equal(x, ans)),
     "fmin": (lambda g, x, ans: g * np.equal(x, ans), lambda g, x, ans: g * np.not_equal(x, ans)),
-    "absolute": (lambda g, x: g * np.sign(x),),
+    "absolute": (_of_absolute,),
     "fabs": (lambda g, x: g * np.sign(x),),
     "exp": (lambda g, ans: g * ans,),
     "exp2": (lambda g, ans: g * ans * LN2,),
@@ -197,7 +277,7 @@ ELEMENTWISE = {
     "cosh": (lambda g, x: g * np.sinh(x),),
     "tanh": (lambda g, ans: g * (1 - ans * ans),),
     "arcsinh": (lambda g, x: g / np.sqrt(x * x + 1),),
-    "arccosh": (lambda g, x: g / np.sqrt(x * x - 1),),
+    "arccosh": (lambda g, x: g / (np.sqrt(x - 1) * np.sqrt(x + 1)),),
     "arctanh": (lambda g, x: g / (1 - x * x),),
     "arctan2": (lambda g, x, y: g * y / (x * x + y * y), lambda g, x, y: -g * x / (x * x + y * y)),
     "hypot": (lambda g, x, ans: g * x / ans, lambda g, y, ans: g * y / ans),
@@ -209,11 +289,13 @@ ELEMENTWISE = {
     "degrees": (lambda g: g / DEGREES,),
     "ldexp": (lambda g, y: np.ldexp(g, y),),
     "clip": (lambda g, x, y, z: g * np.logical_and(np.greater_equal(x, y), np.less_equal(x, z)),
-             lambda g, x, y: g * np.less(x, y), lambda g, x, z: g * np.greater(x, z)),
+             lambda g, x, y, z: g * np.logical_and(np.less(x, y), np.less_equal(y, z)),
+             lambda g, x, y, z: g * np.greater(np.maximum(x, y), z)),
+    "nextafter": (lambda g: g,),
     "copysign": (lambda g, x, y: g * (_magnitude(x) * _magnitude(y)),),
 }
 # Constant but for jumps.
-STEPS = "floor ceil trunc rint sign floor_divide heaviside nextafter spacing"
+STEPS = "floor ceil trunc rint sign floor_divide heaviside spacing"
 
 for _name, _gradients in ELEMENTWISE.items():
     of_ufunc(_name, *_gradients)
@@ -286,17 +368,17 @@ def _of_running_product(g, array, axis, ans):
 
 for _name, _gradient in {"add": _of_sum, "multiply": _of_product, "maximum": _of_extreme, "minimum": _of_extreme,
                          "fmax": _of_extreme, "fmin": _of_extreme}.items():
-    add_rule((getattr(numpy, _name), "reduce"), Rule(_name + ".reduce", REDUCE, (_gradient,)))
-add_rule((numpy.add, "accumulate"),
-         Rule("add.accumulate", REDUCE[:4], (lambda g, axis: _backwards(g, axis or 0),)))
-add_rule((numpy.multiply, "accumulate"), Rule("multiply.accumulate", REDUCE[:4], (_of_running_product,)))
+    _complex = "conjugate" if _name == "multiply" else "own"
+    add_rule((getattr(numpy, _name), "reduce"), Rule(_name + ".reduce", REDUCE, (_gradient,), over_complex=_complex))
+add_rule((numpy.add, "accumulate"), Rule("add.accumulate", REDUCE[:4], (
+    lambda g, axis: _backwards(g, axis or 0),), over_complex="own"))
+add_rule((numpy.multiply, "accumulate"), Rule("multiply.accumulate", REDUCE[:4], (
+    _of_running_product,), over_complex="conjugate"))
 
 # -- selection -------------------------------------------------------------------------------------
 
 def _of_index(g, a_shape, key):
-    z = np.zeros(a_shape, g.dtype)
-    np.add.at(z, key, g)
-    return z
+    return added(g, a_shape, key)
 
 
 def _without(g, key):
@@ -306,15 +388,12 @@ def _without(g, key):
 
 
 def _of_take(g, a_shape, indices, axis, mode):
-    z = np.zeros(a_shape, g.dtype)
     n = math.prod(a_shape) if axis is None else a_shape[axis]
     if mode != "raise":
         indices = np.asarray(indices) % max(n, 1) if mode == "wrap" else np.clip(indices, 0, n - 1)
     if axis is None:
-        np.add.at(z.reshape(-1), indices, g)
-    else:
-        np.add.at(z, (slice(None),) * (axis % len(a_shape)) + (indices,), g)
-    return z
+        return added(g, (n,), indices).reshape(a_shape)
+    return added(g, a_shape, (slice(None),) * (axis % len(a_shape)) + (indices,))
 
 
 def _of_concatenate(g, parts_shape, axis):
@@ -326,21 +405,29 @@ def _of_concatenate(g, parts_shape, axis):
     return (found,)
 
 
-def _of_sort(g, a, axis, ans):
-    flat = axis is None
-    order = np.argsort(a.ravel() if flat else a, 0 if flat else axis, kind="stable")
-    z = np.zeros(order.shape, g.dtype)
-    np.put_along_axis(z, order, g, 0 if flat else axis)
-    return z.reshape(a.shape)
+def of_order(g, a, axis, ans):
+    """ans: the elements of a along an axis in another order; of equal ones it does not matter which is which."""
+    if axis is None:
+        return of_order(g, a.ravel(), 0, ans).reshape(a.shape)
+    if not a.ndim:
+        return g
+    z = np.zeros(a.shape, g.dtype)
+    g = np.take_along_axis(g, np.argsort(ans, axis, kind="stable"), axis)
+    np.put_along_axis(z, np.argsort(a, axis, kind="stable"), g, axis)
+    return z
 
 
-add_rule("getitem", Rule("getitem", ("a", "key"), (_of_index,)))
-add_rule("setitem", Rule("setitem", ("a", "key", "value"), (_without, None, lambda g, key: g[key])))
-add_rule("where", Rule("where", ("condition", "x", "y"), (
-    None, lambda g, condition: np.where(condition, g, 0), lambda g, condition: np.where(condition, 0, g))))
-add_rule("take", Rule("take", ("a", "indices", "axis", "mode"), (_of_take,)))
-add_rule("concatenate", Rule("concatenate", ("parts", "axis"), joint=_of_concatenate))
-add_rule("sort", Rule("sort", ("a", "axis"), (_of_sort,)))
+def _of_moving(name, slots, *gradients, joint=None):
+    add_rule(name, Rule(name, slots, gradients, joint, over_complex="own"))
+
+
+_of_moving("getitem", ("a", "key"), _of_index)
+_of_moving("setitem", ("a", "key", "value"), _without, None, lambda g, key: g[key])
+_of_moving("where", ("condition", "x", "y"), None, lambda g, condition: np.where(condition, g, 0),
+           lambda g, condition: np.where(condition, 0, g))
+_of_moving("take", ("a", "indices", "axis", "mode"), _of_take)
+_of_moving("concatenate", ("parts", "axis"), joint=_of_concatenate)
+_of_moving("sort", ("a", "axis"), of_order)
 
 # -- products --------------------------------------------------------------------------------------
 
@@ -363,24 +450,18 @@ def _of_right(g, x, y):
 
 
 of_ufunc("matmul", _of_left, _of_right)
-of_ufunc("vecdot", lambda g, y: np.expand_dims(g, -1) * y, lambda g, x: np.expand_dims(g, -1) * x)
+of_ufunc("vecdot", lambda g, y: np.expand_dims(conjugate(g), -1) * y, lambda g, x: np.expand_dims(g, -1) * x)
 of_ufunc("matvec", lambda g, y: np.expand_dims(g, -1) * np.expand_dims(y, -2),
          lambda g, x: np.matvec(np.swapaxes(x, -1, -2), g))
-of_ufunc("vecmat", lambda g, y: np.matvec(y, g), lambda g, x: np.expand_dims(x, -1) * np.expand_dims(g, -2))
+of_ufunc("vecmat", lambda g, y: np.matvec(y, conjugate(g)), lambda g, x: np.expand_dims(x, -1) * np.expand_dims(g, -2))
 
 # -- what has a constant for a gradient -----------------------------------------------------------
 
-CONSTANT = """zeros_like ones_like empty_like full_like round around fix nextafter digitize
-    histogram histogram_bin_edges histogram2d histogramdd"""
+CONSTANT = "all any around digitize empty_like fix ones_like round zeros_like"
 
 
-def _rows():
-    for name in CONSTANT.split():
-        function = getattr(np, name)
-        add_rule(getattr(function, "__wrapped__", function), Rule(name, ()))
+for _name in CONSTANT.split():
+    add_rule(bare(getattr(np, _name)), Rule(_name, (), over_complex="own"))
 
-
-_rows()
-
-importlib.import_module("dflow.gradients.linalg")
-importlib.import_module("dflow.gradients.networks")
+for _name in ("numeric", "linalg", "fft", "networks"):
+    importlib.import_module(f"dflow.gradients.{_name}")

@@ -225,6 +225,14 @@ cdef object noticed(function, tuple given, dict keywords, object result):
             recorded(function, slots, x)
     return result
 
+def note_lost(function, args, result):
+    """What NumPy computed has no gradient, if arrays among the arguments have one, and it is recorded."""
+    if recorders and recording() and result is not None:
+        tracked_ones = tuple([x for x in args if any_tracked(x)])
+        if tracked_ones:
+            noticed((name_of(function),), tracked_ones, {}, result)     # no key of a rule
+    return result
+
 cdef int check_target(function, target) except -1:
     """Of a function that writes into its first argument, whether that stands for what it is now."""
     if type(target) is ndarray and ((<ndarray>target).node == NULL or (

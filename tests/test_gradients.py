@@ -17,6 +17,7 @@ from test_namespace import CASES, SOURCES, call_of
 import dflow.numpy as np
 from dflow import autograd
 from dflow.engine import sleep
+from dflow.ops.fallback import call, task
 
 # By what a sample begins with: why it has no gradient, or another one than differences have. It must fail.
 COUNTS = "an error: counts are constant, but for jumps, and the edges come from the outermost elements"
@@ -308,6 +309,30 @@ def test_what_has_no_gradient():
         y = np.histogram(x, 2)[1].sum()
     with pytest.raises(NotImplementedError, match="histogram, at .* has no gradient"):
         y.backward()
+
+
+def test_what_is_computed_out_of_sight():
+    """It has no gradient, and says so, though part of the whole has one."""
+    x = tracked([1.0, 2, 4])
+    with autograd.record():
+        y = (call(numpy.sqrt, (x,), {}) + x).sum()
+        z = (task(numpy.sqrt, x, shape=(3,), dtype=float) + x).sum()
+    for lost in (y, z):
+        with pytest.raises(NotImplementedError, match="sqrt, at .* has no gradient"):
+            lost.backward()
+
+
+def test_checked_when_there():
+    x = tracked([1.0, 2, 4])
+    with autograd.record():
+        y = np.average(np.array([1.0, 2, 3]), weights=x * sleep(np.ones(3), 0.02))
+    y.backward()
+    assert numpy.allclose(x.grad.asnumpy(), (numpy.array([1.0, 2, 3]) - 17 / 7) / 7)
+
+
+def test_running_product_with_zeros():
+    assert gradient(np.cumprod, [2.0, 0.0, 3.0, 4.0]) == [1, 2 + 6 + 24, 0, 0]
+    assert gradient(np.prod, [2.0, 0.0, 3.0]) == [0, 6, 0]
 
 
 def test_requests():

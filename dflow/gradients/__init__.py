@@ -362,8 +362,19 @@ def _backwards(x, axis):
     return np.flip(np.cumsum(np.flip(x, axis), axis), axis)
 
 
-def _of_running_product(g, array, axis, ans):
-    return _backwards(g * ans, axis or 0) / array
+def _of_running_product(g, array, axis):
+    """r[i] = g[i] + x[i + 1] * r[i + 1], by steps that double; times the product of the elements before i."""
+    axis = (axis or 0) % array.ndim
+    lead, n = (slice(None),) * axis, array.shape[axis]
+    ones = np.ones_like(array[(*lead, slice(1))])
+    before = np.cumprod(np.concatenate([ones, array[(*lead, slice(-1))]], axis), axis)
+    factor, step = np.concatenate([array[(*lead, slice(1, None))], 0 * ones], axis), 1
+    while step < n:
+        near, far = (*lead, slice(n - step)), (*lead, slice(step, None))
+        g = np.concatenate([g[near] + factor[near] * g[far], g[(*lead, slice(n - step, None))]], axis)
+        factor = np.concatenate([factor[near] * factor[far], factor[(*lead, slice(n - step, None))] * 0], axis)
+        step *= 2
+    return g * before
 
 
 for _name, _gradient in {"add": _of_sum, "multiply": _of_product, "maximum": _of_extreme, "minimum": _of_extreme,

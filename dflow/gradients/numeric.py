@@ -11,13 +11,14 @@ from dflow._array import ndarray
 from dflow._tape import Rule, add_form, add_rule, detach
 from dflow.gradients import added, bare, given, of_order, recorded_as
 from dflow.ops import curves, statistics
-from dflow.ops.fallback import plain
+from dflow.ops.fallback import checked, plain
 
 # Constant for some arguments, or in some results.
 for _function in (np.imag, np.piecewise, np.resize, np.where,
                   np.atleast_1d, np.atleast_2d, np.atleast_3d, np.broadcast_arrays, np.meshgrid):
     add_form(bare(_function), bare(_function))
 add_rule(bare(np.partition), Rule("partition", ("a", "kth", "axis"), (of_order,), None, (None, None, -1), "own"))
+add_rule(bare(checked), Rule("checked", ("check", "x"), (None, lambda g: g), over_complex="own"))
 
 
 def _at(axis, index):

@@ -1,6 +1,6 @@
 """NumPy's own functions on our arrays: as tasks, where the result's shape is known, or waiting for the arguments."""
 
-from functools import wraps
+from functools import partial, wraps
 from types import FunctionType
 
 import numpy
@@ -10,6 +10,7 @@ from dflow._array import empty, ndarray, set_hook, window
 from dflow._host import host
 from dflow._kernels import native
 from dflow._small import LATER, SMALL, as_scalar, at_once, public, small_first
+from dflow._tape import note_lost
 from dflow._views import is_scalar, open_window
 from dflow.ops.host import submit
 from dflow.ops.warn import called, told
@@ -83,7 +84,7 @@ def call(function, args, keywords):
     if type(result) is numpy.ndarray and function not in READERS:
         native(result.dtype)                        # or its bytes would be others, unnoticed
     if not isinstance(out, ndarray):
-        return out if result is out else wrap(result)
+        return out if result is out else note_lost(function, [*args, *keywords.values()], wrap(result))
     out[...] = copies["out"]
     return out
 
@@ -118,13 +119,15 @@ def task(function, *arrays, shape, dtype, **keywords):
 
     `shape` and `dtype` may be lambdas, which are called when they must be known beforehand.
     """
-    asked, function = isinstance(dtype, FunctionType), told(function)
+    asked, theirs, function = isinstance(dtype, FunctionType), function, told(function)
     result = at_once(function, arrays, keywords, final=True)
     if result is not LATER:
         result = as_array(result)
-        return as_scalar(result if asked else result.astype(dtype, copy=False))
-    shape = shape() if isinstance(shape, FunctionType) else shape
-    return as_scalar(submit(function, *arrays, shape=shape, dtype=dtype() if asked else dtype, **keywords))
+        result = as_scalar(result if asked else result.astype(dtype, copy=False))
+    else:
+        shape = shape() if isinstance(shape, FunctionType) else shape
+        result = as_scalar(submit(function, *arrays, shape=shape, dtype=dtype() if asked else dtype, **keywords))
+    return note_lost(theirs, arrays, result)
 
 
 def tasks(function, *args, like, flat=tuple, **keywords):
@@ -132,10 +135,10 @@ def tasks(function, *args, like, flat=tuple, **keywords):
 
     Arrays may be anywhere in the arguments, in lists too. A host task, unless they are there, and all is small.
     """
-    function = told(function)
+    theirs, function = function, told(function)
     result = at_once(function, args, keywords, final=True) if all(x.size <= SMALL for x in like) else LATER
     if result is not LATER:
-        return list(flat(result))
+        return note_lost(theirs, args, list(flat(result)))
     outputs = [as_scalar(empty(x.shape, x.dtype)) for x in like]
 
     def run(_error):
@@ -144,7 +147,7 @@ def tasks(function, *args, like, flat=tuple, **keywords):
             window(out, write=True)[...] = result
 
     host(run, arrays_in((args, list(keywords.values()))), outputs)
-    return outputs
+    return note_lost(theirs, args, outputs)
 
 
 def seen(x, to=window):
@@ -174,6 +177,7 @@ def any_of_ours(*args):
     return bool(arrays_in(args))
 
 
+@partial(small_first, theirs=None, small=0)         # so that it may have a gradient
 def checked(check, x):
     """An array of which check() approves: asked at once if its values are there, else by a task, for x's reader.
 

@@ -11,7 +11,7 @@ from dflow._graph cimport (
     Kernel, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, BLAS, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, Region, storage_allocate,
     task_new, task_operand, task_constant, task_index, task_region, task_dims, task_strides, poison_storage, intp)
 from dflow._group cimport run_kernel
-from dflow._workers cimport inside_host_task, sleep_ns
+from dflow._workers cimport inside_host_task, invalid_error, sleep_ns
 
 # ---- launching kernels -----------------------------------------------------------------------------------------
 
@@ -213,7 +213,7 @@ cdef int fail_here(Kernel* k, Operand* ops, int nops) except -1:
     try:
         if PyErr_Occurred():
             return propagate()
-        raise np.linalg.LinAlgError(k.failure.decode())
+        raise invalid_error(k)
     except Exception as e:
         error = e.with_traceback(None)
     if settings.naive:

@@ -107,7 +107,9 @@ cdef bint caught_up(Operand* ops, int nops) noexcept:
 cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1:
     """Run k over a space of ndim axes: now, when its operands are ready and it is cheap, or else as a task.
 
-    ops and shape are changed. core: its core dimensions, or NULL.
+    ops and shape are changed. core: its core dimensions, or NULL. Callers hold the operands' arrays, and so their storages:
+    waiting, for what np.errstate is to raise or for NumPy's BLAS, gives up the GIL before a task refers to them. What
+    does not hold: another thread that resizes one of them meanwhile (become()) ends its storage too early.
     """
     cdef double cost
     cdef intp elements = 1

@@ -5,6 +5,7 @@ from dflow._graph cimport Site, Kernel
 cdef extern from "_sync.h" nogil:
     int fp_flags()
     void fp_clear()
+    void fp_raise(int)
     int FP_DIVIDE, FP_OVER, FP_UNDER, FP_INVALID
 
 cdef int fp_event(int flags, Kernel* k) except -1           # flags that a kernel raised in the caller: warn, raise, call

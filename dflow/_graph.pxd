@@ -41,7 +41,7 @@ cdef enum KernelFlag:
     MAY_RAISE = 2           # may take the GIL and set a Python error
     HOST = 4                # no loop: calls the Python object in its constants
     FENCE = 8               # runs nothing, orders everything
-    INVALID_FAILS = 16      # the invalid flag is an error: LinAlgError(failure)
+    INVALID_FAILS = 16      # the invalid flag is an error: LinAlgError(failure), or MemoryError
     ELEMENTWISE = 32        # may be called for any part of its iteration space
     PARTIAL = 64            # leaves some of its output as it was (a mask)
     REDUCES = 128           # its data is a Fold; see _fold.pxd
@@ -53,7 +53,7 @@ cdef struct Kernel:         # immortal
     loop_t loop
     void* data
     const char* name
-    const char* failure     # text of the error, with INVALID_FAILS
+    const char* failure     # text of the error, with INVALID_FAILS; NULL: memory was missing
     int flags
     int nin                 # operands nin.. are written
     int nops

@@ -18,7 +18,7 @@ from dflow._kernels cimport (
     Scalar, BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, numpy_array, write_scalar, is_complex, is_integer)
 from dflow._array cimport *
 from dflow._tape cimport record
-from dflow._subscript cimport advanced_get, advanced_set, base_index
+from dflow._subscript cimport advanced_get, advanced_set, base_index, stored
 from dflow._views cimport *
 from dflow._out import give
 from dflow._small import bare
@@ -641,7 +641,7 @@ cdef int set_selected(ndarray a, object key, object value) except -1:
         return 0
     if isinstance(key, ndarray) and (<ndarray>key).code == BOOL and masked_fill(a, <ndarray>key, value):
         return 0
-    values = as_array_code(value, a.code) if not isinstance(value, ndarray) else cast_value(a, <ndarray>value)
+    values = stored(value, a.code) if not isinstance(value, ndarray) else cast_value(a, <ndarray>value)
     if values.ndim > 1 and is_mask(key) and index_array(key).ndim == a.ndim:
         raise TypeError("NumPy boolean array indexing assignment requires a 0 or 1-dimensional input, input has "
                         f"{values.ndim} dimensions")

@@ -5,12 +5,14 @@ cimport numpy as cnp
 from cpython.bytes cimport PyBytes_FromString
 from cpython.complex cimport PyComplex_FromDoubles
 from cpython.object cimport PyObject
-from libc.stdlib cimport malloc, calloc, free
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 from libc.stdint cimport int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, uint64_t
 from dflow._blas cimport (
     Product, enter_numpy_blas, find_numpy_blas, guard_blas, leave_numpy_blas, product_loop, product_piece, product_pieces)
+from dflow._memory cimport block_alloc, block_free
 from dflow._fold cimport Fold, total_t, reduce_loop, reduce_initial_loop
+from dflow._fp cimport FP_INVALID, fp_clear, fp_flags, fp_raise
 from dflow._graph cimport BLAS, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, PARTIAL, REDUCES, ROWS
 
 cnp.import_array()
@@ -704,35 +706,46 @@ cdef struct Sorting:
     void (*dot)(void*, intp, void*, intp, void*, intp, void*) noexcept nogil
     int itemsize
 
+cdef char* scratch(bint needed, intp n, bint* failed) noexcept nogil:
+    """n bytes, where a loop needs them. A loop that fails for want of memory ends with the invalid flag: see end_sorting()."""
+    cdef char* p = block_alloc(n) if needed else NULL
+    failed[0] |= needed and p == NULL
+    return p
+
+cdef void end_sorting(bint failed) noexcept nogil:
+    """The invalid flag, which comparisons may have raised, says from now on whether memory was missing."""
+    fp_clear()
+    if failed:
+        fp_raise(FP_INVALID)
+
 cdef void sort_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     """in (r), out (r)."""
     cdef Sorting* s = <Sorting*>data
     cdef intp i, r = dims[1]
-    cdef bint direct = steps[3] == s.itemsize
-    cdef char* row
+    cdef bint direct = steps[3] == s.itemsize, failed = False
+    cdef bint earlier = fp_flags() & FP_INVALID             # another run of the row failed
+    cdef char* row = scratch(not direct and r > 0, r * s.itemsize, &failed)
     cdef char* out
-    if r == 0:
-        return
-    row = NULL if direct else <char*>malloc(r * s.itemsize)
-    for i in range(dims[0]):
+    for i in range(dims[0] if r > 0 and not failed else 0):
         out = args[1] + i * steps[1]
         if direct:
             row = out
         move_items(row, s.itemsize, args[0] + i * steps[0], steps[2], r, s.itemsize)
-        s.sort(row, r, NULL)
+        failed |= s.sort(row, r, NULL) < 0
         if not direct:
             move_items(out, steps[3], row, s.itemsize, r, s.itemsize)
-    if not direct:
-        free(row)
+    if not direct and row != NULL:
+        block_free(row, r * s.itemsize)
+    end_sorting(failed or earlier)
 
 cdef void argsort_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     """in (r), out (r) of intp."""
     cdef Sorting* s = <Sorting*>data
     cdef intp i, j, r = dims[1]
-    cdef bint direct = steps[2] == s.itemsize, direct_out = steps[3] == sizeof(intp)
-    cdef char* row = NULL if direct else <char*>malloc(r * s.itemsize)
-    cdef intp* order = NULL if direct_out else <intp*>malloc(r * sizeof(intp))
-    for i in range(dims[0] if r > 0 else 0):
+    cdef bint direct = steps[2] == s.itemsize, direct_out = steps[3] == sizeof(intp), failed = False
+    cdef char* row = scratch(not direct, r * s.itemsize, &failed)
+    cdef intp* order = <intp*>scratch(not direct_out, r * sizeof(intp), &failed)
+    for i in range(dims[0] if r > 0 and not failed else 0):
         if direct:
             row = args[0] + i * steps[0]
         else:
@@ -741,28 +754,30 @@ cdef void argsort_loop(char** args, intp* dims, intp* steps, void* data) noexcep
             order = <intp*>(args[1] + i * steps[1])
         for j in range(r):
             order[j] = j
-        s.argsort(row, order, r, NULL)
+        failed |= s.argsort(row, order, r, NULL) < 0
         if not direct_out:
             move_items(args[1] + i * steps[1], steps[3], <char*>order, sizeof(intp), r, sizeof(intp))
-    if not direct:
-        free(row)
-    if not direct_out:
-        free(order)
+    if not direct and row != NULL:
+        block_free(row, r * s.itemsize)
+    if not direct_out and order != NULL:
+        block_free(<char*>order, r * sizeof(intp))
+    end_sorting(failed)
 
 cdef void argextreme_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     """in (r), out () of intp."""
     cdef Sorting* s = <Sorting*>data
     cdef intp i, r = dims[1]
-    cdef bint direct = steps[2] == s.itemsize
-    cdef char* row = NULL if direct else <char*>malloc(r * s.itemsize)
-    for i in range(dims[0]):
+    cdef bint direct = steps[2] == s.itemsize, failed = False
+    cdef char* row = scratch(not direct, r * s.itemsize, &failed)
+    for i in range(0 if failed else dims[0]):
         if direct:
             row = args[0] + i * steps[0]
         else:
             move_items(row, s.itemsize, args[0] + i * steps[0], steps[2], r, s.itemsize)
         s.arg(row, r, <intp*>(args[1] + i * steps[1]), NULL)
-    if not direct:
-        free(row)
+    if not direct and row != NULL:
+        block_free(row, r * s.itemsize)
+    end_sorting(failed)
 
 cdef void dot_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     """a (r), b (r), out ()."""
@@ -776,7 +791,8 @@ cdef void dot_loop(char** args, intp* dims, intp* steps, void* data) noexcept no
     if threads:
         leave_numpy_blas(False)
 
-cdef Kernel* sorting_kernel(str name, int code, object kind, bint which, int nin, loop_t loop, float cost) except NULL:
+cdef Kernel* sorting_kernel(str name, int code, object kind, bint which, int nin, loop_t loop, float cost,
+                            int flags=INVALID_FAILS) except NULL:
     """kind: NumPy's number of a way to sort, or that and what else tells the kernel from others of the name."""
     key = (name, code, kind)
     cdef Kernel* k = recall(key)
@@ -793,7 +809,7 @@ cdef Kernel* sorting_kernel(str name, int code, object kind, bint which, int nin
         s.dot = f.dotfunc
         s.itemsize = itemsizes[code]
         text = name.encode()
-        k = remember(key, kernel_new(text, nin, nin + 1, loop, s, ROWS, cost))
+        k = remember(key, kernel_new(text, nin, nin + 1, loop, s, ROWS | flags, cost))
     return k
 
 cdef intp runs_of(intp* dims) noexcept nogil:
@@ -848,7 +864,7 @@ cdef list long_sort_kernels(int code, int kind, intp n):
     k.piece = sort_runs
     kernels = [<size_t>k]
     while runs > 1:
-        k = sorting_kernel("sort", code, (kind, runs), False, 1, merge_loop, 2)
+        k = sorting_kernel("sort", code, (kind, runs), False, 1, merge_loop, 2, 0)
         k.pieces = merge_pieces
         k.piece = merge_piece
         (<Sorting*>k.data).merge = merge_of(ord(DTYPES[code].kind), itemsizes[code])
@@ -867,8 +883,8 @@ cdef Kernel* argextreme_kernel(int code, bint largest) except NULL:
 
 cdef Kernel* dot_kernel(int code) except NULL:
     find_numpy_blas()
-    cdef Kernel* k = sorting_kernel("dot", code, 0, False, 2, dot_loop, 0.3)
-    k.flags |= BLAS if is_integer(code) else BLAS | REPORTS_FP
+    cdef Kernel* k = sorting_kernel("dot", code, 0, False, 2, dot_loop, 0.3,
+                                    BLAS if is_integer(code) else BLAS | REPORTS_FP)
     return k
 
 # ---- a kernel that sleeps --------------------------------------------------------------------------------------

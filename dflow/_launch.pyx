@@ -11,7 +11,7 @@ from dflow._graph cimport (
     Kernel, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, BLAS, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, Region, storage_allocate,
     task_new, task_operand, task_constant, task_index, task_region, task_dims, task_strides, poison_storage, intp)
 from dflow._group cimport run_kernel
-from dflow._workers cimport inside_host_task, sleep_ns
+from dflow._workers cimport inside_host_task, invalid_error, sleep_ns
 
 # ---- launching kernels -----------------------------------------------------------------------------------------
 
@@ -107,7 +107,9 @@ cdef bint caught_up(Operand* ops, int nops) noexcept:
 cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1:
     """Run k over a space of ndim axes: now, when its operands are ready and it is cheap, or else as a task.
 
-    ops and shape are changed. core: its core dimensions, or NULL.
+    ops and shape are changed. core: its core dimensions, or NULL. Callers hold the operands' arrays, and so their storages:
+    waiting, for what np.errstate is to raise or for NumPy's BLAS, gives up the GIL before a task refers to them. What
+    does not hold: another thread that resizes one of them meanwhile (become()) ends its storage too early.
     """
     cdef double cost
     cdef intp elements = 1
@@ -213,7 +215,7 @@ cdef int fail_here(Kernel* k, Operand* ops, int nops) except -1:
     try:
         if PyErr_Occurred():
             return propagate()
-        raise np.linalg.LinAlgError(k.failure.decode())
+        raise invalid_error(k)
     except Exception as e:
         error = e.with_traceback(None)
     if settings.naive:

@@ -12,7 +12,7 @@ from dflow._quick cimport allocated
 from dflow._foreign cimport foreign, foreign_like
 from dflow._shape cimport parse_shape, check_dimensions
 from dflow._views import known_order
-from dflow._subscript cimport fill_with, may_not_fit, number_of
+from dflow._subscript cimport fill_with, stored
 from dflow._array import set_hook
 
 cdef extern from "Python.h":
@@ -88,12 +88,6 @@ def holds_arrays(x):
     """Whether a list or tuple, or a list in it, holds our arrays: those are stacked without waiting for them."""
     return isinstance(x, (list, tuple)) and contains_arrays(x)
 
-cdef object fitting(object x, int code):
-    """A list with int() of the scalars in it, where NumPy stores that; see may_not_fit()."""
-    if isinstance(x, (list, tuple)):
-        return [fitting(item, code) for item in x]
-    return number_of(<ndarray>x, code) if isinstance(x, ndarray) and may_not_fit(<ndarray>x, code) else x
-
 cpdef ndarray converted(object x, object dtype=None):
     """An ndarray: x itself if it is one of that type, else a copy."""
     if dtype is None:
@@ -101,7 +95,7 @@ cpdef ndarray converted(object x, object dtype=None):
     if isinstance(x, ndarray):
         return x.astype(dtype, copy=False)
     if holds_arrays(x):
-        return as_array(fitting(x, code_of(dtype))).astype(dtype, copy=False)
+        return stored(x, code_of(dtype))
     return as_array(numpy_array(x, native(dtype)))
 
 cpdef ndarray in_order(ndarray x, object order):

@@ -4,8 +4,7 @@ from dflow._array cimport ndarray, index_hook, store_hook
 
 cdef object base_index(ndarray a, object key)                           # basic indexing, or NotImplemented
 cdef int fill_with(ndarray v, object value) except -1                   # v[...] = number
-cdef bint may_not_fit(ndarray x, int code) noexcept                     # a scalar that NumPy stores as int(x), or refuses to
-cdef ndarray number_of(ndarray x, int code)                             # int(x) as that type
+cdef ndarray stored(object x, int code)                                 # what is no array, as it is stored in one of that type
 
 # ---- what _index gives: subscripts with arrays or booleans among them
 cdef index_hook advanced_get

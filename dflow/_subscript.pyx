@@ -275,7 +275,7 @@ cdef int store(ndarray v, object key, object value) except -1:
     if v.ndim == 0 and not (isinstance(value, ndarray) and ((<ndarray>value).ndim == 0 or has_ellipsis(key))):
         value = one_element(v.code, Ellipsis if has_ellipsis(key) else (), value)
     if not isinstance(value, ndarray):
-        value = as_array_code(value, v.code)
+        value = stored(value, v.code)
     elif may_not_fit(<ndarray>value, v.code):
         if is_here(<ndarray>value):
             return fill_with(v, int(read_scalar((<ndarray>value).code, data_of(<ndarray>value))))
@@ -299,6 +299,18 @@ cdef ndarray number_of(ndarray x, int code):
     fill_operand(&ops[1], out, 0, x.shape, True)
     launch(number_kernel(x.code, code), ops, 2, 0, x.shape, NULL)
     return out
+
+cdef object fitting(object x, int code):
+    """A list, what NumPy stores for each number in it as that number alone; see may_not_fit()."""
+    if isinstance(x, (list, tuple)):
+        return [fitting(item, code) for item in x]
+    if type(x) is int:
+        return as_array_code(x, code)
+    return number_of(<ndarray>x, code) if isinstance(x, ndarray) and may_not_fit(<ndarray>x, code) else x
+
+cdef ndarray stored(object x, int code):
+    """What is no array, as NumPy stores it in one of that type."""
+    return as_array_code(fitting(x, code) if isinstance(x, (list, tuple)) and contains_arrays(x) else x, code)
 
 cdef ndarray one_element(int code, object key, object value):
     """What NumPy stores as one element: it takes texts and None for numbers, and its errors tell of sequences."""

@@ -730,7 +730,7 @@ cdef bint overridden(tuple inputs, object out, object where):
 
 # What their methods may be given, and what is usual: an override is told of the rest.
 CALL = dict(out=None, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None, axes=None, axis=None,
-            keepdims=False)
+            keepdims=NO_VALUE)
 REDUCE = dict(axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True)
 
 # ---- the class -------------------------------------------------------------------------------------------------
@@ -760,17 +760,16 @@ cdef class ufunc:
         return p
 
     def __call__(self, *inputs, out=NO_VALUE, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None,
-                 sig=None, axes=None, axis=None, keepdims=False, **unknown):
-        if out is NO_VALUE:
+                 sig=None, axes=None, axis=None, keepdims=NO_VALUE, **unknown):
+        cdef bint bare = out is NO_VALUE
+        if bare:
             out = None
-            if where is not True and len(inputs) <= self.nin:
-                np.positive(0, where=False)         # NumPy warns of it, in the versions that do
         if sig is not None:
             if signature is not None:
                 raise TypeError("cannot specify both 'sig' and 'signature'")
             signature = sig
         if (where is True and dtype is None and casting == "same_kind" and order == "K" and signature is None and axes is None
-                and axis is None and not keepdims and not unknown and len(inputs) == self.nin):
+                and axis is None and keepdims is NO_VALUE and not unknown and len(inputs) == self.nin):
             quick = quick_call(self, inputs, out)
             if quick is not None:
                 return quick
@@ -781,11 +780,15 @@ cdef class ufunc:
             raise TypeError(f"{self.name}() got an unexpected keyword argument {next(iter(unknown))!r}")
         if signature is not None and dtype is not None:
             raise TypeError("cannot specify both 'signature' and 'dtype'")
+        if out is None and not bare and self.nout > 1:
+            raise TypeError("'out' must be a tuple of arrays")
         if overridden(inputs, out, where):
             return override(self.numpy, inputs, CALL, [out, where, dtype, casting, order, subok, signature, axes, axis, keepdims])
         if out is Ellipsis:
             return no_scalars(self(*inputs, where=where, dtype=dtype, casting=casting, order=order, signature=signature, axes=axes,
-                                   axis=axis, keepdims=keepdims, out=None))
+                                   axis=axis, keepdims=keepdims, out=(None,) * self.nout))
+        if where is not True and bare and len(inputs) == self.nin:
+            np.positive(0, where=False)             # NumPy warns of it, in the versions that do
         if len(inputs) > self.nin:
             if out is not None:
                 raise TypeError("cannot specify 'out' as both a positional and keyword argument")
@@ -807,20 +810,21 @@ cdef class ufunc:
             elif any([isinstance(o, np.ndarray) for o in out]):
                 return fill_numpy(self, out, *inputs, where=where, dtype=dtype, casting=casting, signature=signature, axes=axes,
                                   axis=axis, keepdims=keepdims)
-        if axes is not None or axis is not None or keepdims:
+        if axes is not None or axis is not None or keepdims is not NO_VALUE:
             return self.call_with_axes(inputs, out, axes, axis, keepdims, dtype, casting, signature)
         result = call(self, inputs, out, where, dtype, casting, signature)
         return result if order == "K" or out is not None else in_memory_order(result, order)
 
     def call_with_axes(self, inputs, out, axes, axis, keepdims, dtype, casting, signature):
         """Bring the core axes to the end, call, bring those of the results where they were asked for."""
+        cdef dict given = {name: x for name, x in (("axes", axes), ("axis", axis)) if x is not None}
+        given |= {} if keepdims is NO_VALUE else {"keepdims": keepdims}
         if self.core is None:
-            name = "axes" if axes is not None else "axis" if axis is not None else "keepdims"
-            raise TypeError(f"{self.name}() got an unexpected keyword argument '{name}'")
+            raise TypeError(f"{self.name}() got an unexpected keyword argument '{next(iter(given))}'")
         cdef list arrays = [as_array(x) for x in inputs], outs = list(out or (None,) * self.nout)
         if not any([name.isdigit() for name in self.core[2]]):
-            given = {name: x for name, x in (("axes", axes), ("axis", axis), ("keepdims", keepdims or None)) if x is not None}
             self.numpy(*[np.zeros((1,) * x.ndim, x.dtype) for x in arrays], **given)        # its errors
+        keepdims = bool(given.get("keepdims"))
         places = self.core_axes(arrays, axes, axis, keepdims)
         moved = [to_end(x, place, False) for x, place in zip(arrays, places)]
         targets = tuple([None if x is None else to_end(x, place, keepdims) for x, place in zip(outs, places[self.nin:])])

@@ -5,7 +5,7 @@ shared structures, and outside while it runs a kernel, sleeps, or waits for the 
 """
 
 from cpython.pystate cimport PyThreadState
-from dflow._graph cimport Task, Poison, intp
+from dflow._graph cimport Kernel, Task, Poison, intp
 from dflow._group cimport Space, Waits
 
 cdef extern from "_sync.h" nogil:
@@ -133,6 +133,7 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil
 cdef Task* retire(int index, Task* t, long long* done) noexcept nogil
 cdef void ring_done() noexcept nogil
 cdef bint inside_host_task() noexcept nogil
+cdef object invalid_error(Kernel* k)
 
 # ---- workers
 cdef void register(Runner* me) noexcept nogil

@@ -461,8 +461,12 @@ cdef Poison* memory_poison(Task* t, size_t nbytes) noexcept with gil:
                       t.site, t.kernel.name)
 
 cdef Poison* invalid_poison(Task* t) noexcept with gil:
+    return poison_new(invalid_error(t.kernel), t.site, t.kernel.name)
+
+cdef object invalid_error(Kernel* k):
+    """What it means that a kernel with INVALID_FAILS has raised the invalid flag."""
     from numpy.linalg import LinAlgError
-    return poison_new(LinAlgError(t.kernel.failure.decode()), t.site, t.kernel.name)
+    return MemoryError(f"no memory for {k.name.decode()}") if k.failure == NULL else LinAlgError(k.failure.decode())
 
 cdef Poison* raised_poison(Task* t) noexcept with gil:
     try:

@@ -525,3 +525,23 @@ def test_kept_blocks_go_when_the_budget_is_lowered(budget):
         np.ones(n).wait_to_read()
     stats = dflow.engine.memory_stats()
     assert stats["held"] <= max(stats["budget"], stats["held"] - stats["cached"]) + 3 * MB
+
+
+@pytest.mark.parametrize("text", ["x.sort(axis=0)", "r = x.argmax(0)", "r = x.argmin(0)"])
+def test_rows_for_whose_copies_there_is_no_memory(text):
+    program = f"""
+import resource, dflow, dflow.numpy as np
+x = np.ones((1 << 22, 2))
+np.sort(np.ones((9, 3)), 0), np.ones((9, 3)).argmax(0)
+dflow.waitall()
+used = 4096 * int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (used + (16 << 20),) * 2)
+try:
+    {text}
+    dflow.waitall()
+except MemoryError:
+    print("no memory")
+"""
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                         env=clean_environment(), timeout=HANG)
+    assert out.stdout == "no memory\n", out.stderr

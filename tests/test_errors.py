@@ -746,13 +746,15 @@ def test_copying_an_error_may_end_others():
 
 # -- options are not lost on the fast paths of calls ------------------------------------------------
 
-@pytest.mark.parametrize("options", [{"axis": 0}, {"axes": [(0,), (0,), (0,)]}, {"keepdims": True}])
+@pytest.mark.parametrize("options", [{"axis": 0}, {"axes": [(0,), (0,), (0,)]}, {"keepdims": False}])
 def test_an_elementwise_ufunc_has_no_core_axes(options):
     x = np.ones(3) + np.ones(3)                 # so that add knows the types
     with pytest.raises(TypeError, match=f"add\\(\\) got an unexpected keyword argument '{next(iter(options))}'"):
         np.add(x, x, **options)
     with pytest.raises(TypeError, match=r"sqrt\(\) got an unexpected keyword argument"):
         np.sqrt(np.sqrt(x), **options)
+    with pytest.raises(TypeError, match="'out' must be a tuple of arrays"):
+        np.modf(x, out=None)
 
 
 @pytest.mark.parametrize("name", ["sig", "signature"])

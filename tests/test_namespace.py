@@ -940,6 +940,10 @@ def test_subclasses_of_numpys_arrays_stay_what_they_are(tmp_path):
     with pytest.warns(PendingDeprecationWarning):
         m = np.asmatrix(np.array([[1.0, 2], [3, 4]]))
         assert type(m) is numpy.matrix and (m * m == [[7, 10], [15, 22]]).all()
+        a = np.array([[1.0, 2]])
+        assert np.bmat("a; m").tolist() == np.r_["a; m"].tolist() == [[1, 2], [1, 2], [3, 4]]
+        np.asmatrix(a)[0, 1] = 7
+        assert a.tolist() == [[1, 7]]
     path = tmp_path / "a.npy"
     np.save(path, np.arange(4))
     mapped = np.load(path, mmap_mode="r+")

@@ -177,7 +177,11 @@ def test_calls(text):
                                   "x @= np.ones(3)", "x @= [1.0, 2.0, 3.0]", "x @= x", "x @= 3.0", "x[0] @= np.ones(3)",
                                   "y = x[0]; y @= x", "y = x[0]; y @= y", "y = np.array(1.0); y @= x", "x.resize((9,))",
                                   "y = x[...]; y.resize((9,)); y[4] = 7", "y = x[...]; y.resize((10,))",
-                                  "x[(True,) * 64] = 1", "x[(True,) * 65] = 1"])
+                                  "x[(True,) * 64] = 1", "x[(True,) * 65] = 1",
+                                  "x = np.ones(3, 'i1'); x[:2] = [np.array([300])[0], np.array([1])[0]]",
+                                  "x = np.ones(3, 'i1'); x[[0, 2]] = [np.array([1.5])[0], np.array([np.nan])[0]]",
+                                  "x = np.ones(3, 'i1'); x[:2] = [np.array([1])[0], 300]",
+                                  "x = np.ones(3, 'i1'); x[x > 0] = [np.array([1])[0], np.array([2.5])[0], 3]"])
 def test_statements(text):
     def run(module):
         x = module.arange(9.0).reshape(3, 3)

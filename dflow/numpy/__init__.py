@@ -108,6 +108,9 @@ class _Joiner(_Maker):
         return _rows["atleast_1d"](item), item.dtype
 
     def __getitem__(self, key):
+        if isinstance(key, str):
+            frame = _sys._getframe(1)
+            return bmat(key, frame.f_locals, frame.f_globals)
         items = key if isinstance(key, tuple) else (key,)
         if not _fallback.any_of_ours(*items) or str in map(type, items):
             return super().__getitem__(key)
@@ -168,7 +171,20 @@ def nested_iters(op, axes, *args, **keywords):
 nested_iters.__wrapped__ = _numpy.nested_iters
 
 
-_HERE = "can_cast may_share_memory nested_iters result_type shares_memory"
+def bmat(obj, ldict=None, gdict=None):
+    """numpy.bmat; a text may name what the caller can see. Waits for its arguments."""
+    if isinstance(obj, str) and gdict is None:
+        frame = _sys._getframe(1)
+        ldict, gdict = frame.f_locals, frame.f_globals
+    return _numpy.bmat(_fallback.unwrap(obj), ldict, gdict)
+
+
+def asmatrix(data, dtype=None):
+    """numpy.asmatrix; over the memory of an array. Waits for its argument."""
+    return _numpy.asmatrix(data if isinstance(data, ndarray) else _fallback.unwrap(data), dtype)
+
+
+_HERE = "asmatrix bmat can_cast may_share_memory nested_iters result_type shares_memory"
 globals().update({name: _public(globals()[name], getattr(_numpy, name), __name__) for name in _HERE.split()})
 
 

@@ -11,7 +11,7 @@ from dflow._host import host
 from dflow._share import apart
 from dflow._small import bare
 from dflow._subscript import FlatIterator
-from dflow._ufunc import wrap_ufunc
+from dflow._ufunc import ufunc, wrap_ufunc
 from dflow._views import flag_bits, is_scalar
 from dflow.ops import fallback
 from dflow.ops.table import TABLE, method
@@ -271,7 +271,9 @@ def _of_numbers(ours, function, args, keywords):
 
 
 def _behind(function, inputs):
-    """The ufunc of NumPy's behind one of Numba's, which compiles its loop for types when it meets them."""
+    """The ufunc of NumPy's behind ours, or one of Numba's, which compiles its loop for types when it meets them."""
+    if isinstance(function, ufunc):
+        return function.numpy
     function(*(numpy.zeros(0, x.dtype) if isinstance(x, (ndarray, numpy.ndarray)) else x for x in inputs))
     return function.ufunc
 

@@ -245,10 +245,13 @@ class Stream:
         self._small = Generator(Philox(seed))
         key0, key1, low, high = SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0x64726177)).generate_state(4)
         self._counter = Counter(int(key0), int(key1), int(low) | int(high) << 32)
-        self._key = SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0x666C6F77)).generate_state(2, numpy.uint64)
+        self._key = None                                            # of NumPy's generators, when one is needed
 
     def _task(self):
         """A function that makes the generator of the next block, on the worker."""
+        if self._key is None:
+            seed = numpy.random.SeedSequence(self._seed.entropy, spawn_key=(*self._seed.spawn_key, 0x666C6F77))
+            self._key = seed.generate_state(2, numpy.uint64)
         key, index = self._key, self._counter.block()
 
         def generator():

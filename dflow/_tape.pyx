@@ -223,6 +223,8 @@ cdef object noticed(function, tuple given, dict keywords, object result):
         if type(x) is ndarray and (<ndarray>x).node == NULL and not has_no_gradient((<ndarray>x).code):
             slots = given + tuple(keywords.values())
             recorded(function, slots, x)
+        elif type(x) is ndarray and (<ndarray>x).node != NULL and type(<object>(<ndarray>x).node) is Missing:
+            (<Missing>(<ndarray>x).node).name = name_of(function)       # rather than of what that calls
     return result
 
 def note_lost(function, args, result):

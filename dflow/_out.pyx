@@ -29,7 +29,7 @@ def give(result, out, str mismatch, error=ValueError, bint exchange=False):
         raise error(mismatch)
     if exchange and not np.can_cast(out.dtype, result.dtype, "safe"):
         raise TypeError(f"Cannot cast array data from {out.dtype!r} to {result.dtype!r} according to the rule 'safe'")
-    out[...] = result
+    out[...] = no_scalars(result)           # whose numbers would be checked, and not cast
     return out
 
 def give_reduced(str name, result, out):
@@ -42,7 +42,7 @@ def give_reduced(str name, result, out):
                          f"Found {out.ndim} but expected {result.ndim}" if out.ndim != result.ndim else
                          f"output parameter for reduction operation {name} has shape {shape_text(as_array(out))}, expected "
                          f"{shape_text(as_array(result))}")
-    out[...] = result
+    out[...] = no_scalars(result)           # whose numbers would be checked, and not cast
     return out
 
 def no_scalars(result):

@@ -181,6 +181,7 @@ def test_calls(text):
                                   "x = np.ones(3, 'i1'); x[:2] = [np.array([300])[0], np.array([1])[0]]",
                                   "x = np.ones(3, 'i1'); x[[0, 2]] = [np.array([1.5])[0], np.array([np.nan])[0]]",
                                   "x = np.ones(3, 'i1'); x[:2] = [np.array([1])[0], 300]",
+                                  "y = np.zeros((), 'i2'); np.add.reduce(np.full(4, 20000, 'i2'), out=y); x[0, 0] = y",
                                   "x = np.ones(3, 'i1'); x[x > 0] = [np.array([1])[0], np.array([2.5])[0], 3]"])
 def test_statements(text):
     def run(module):

@@ -5,7 +5,7 @@ from cpython.object cimport PyObject
 from libc.stdlib cimport calloc
 from libc.string cimport memcmp, memcpy, memset
 from dflow._graph cimport Kernel, intp, WRITE, readable, writable
-from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch, merge_axes
+from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch
 from dflow._kernels cimport (
     Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, descr_of, is_integer, loop_types, ufunc_kernel, cast_kernel,
     masked_kernel, failing_kernel, fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, write_scalar)
@@ -583,26 +583,6 @@ cdef object start_of(ufunc u, object initial, int code, intp total):
     if total == 0 and identity is None:
         raise ValueError(f"zero-size array to reduction operation {u.name} which has no identity")
     return identity if total == 0 or initial is not NO_VALUE or starts_from_identity(u) else None
-
-cdef ndarray take_axes(ndarray a, list axes, Core* core):
-    """The view of a without these axes, which become the core dimensions."""
-    cdef ndarray kept = new_view(a, a.ndim - <int>len(axes))
-    cdef int i, n = 0, m = 0
-    for i in range(a.ndim):
-        if i in axes:
-            core.dims[m] = a.shape[i]
-            core.steps[m] = strides_of(a)[i]
-            m += 1
-        else:
-            kept.shape[n] = a.shape[i]
-            kept.shape[kept.ndim + n] = strides_of(a)[i]
-            n += 1
-    if m == 0:
-        core.dims[0] = 1
-        core.steps[0] = a.itemsize
-        m = 1
-    core.ndim = core.nsteps = merge_axes(core, m)
-    return close_view(kept)
 
 REORDERABLE = frozenset("add multiply maximum minimum fmax fmin logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor "
                         "logaddexp logaddexp2 gcd lcm hypot".split())

@@ -2,6 +2,7 @@
 
 from dflow._array cimport ndarray
 from dflow._graph cimport intp
+from dflow._launch cimport Core
 
 cdef ndarray broadcast_view(ndarray a, int ndim, intp* shape)           # ValueError
 cdef ndarray reshape_view(ndarray a, int ndim, intp* shape, char order) # None: needs a copy
@@ -10,4 +11,5 @@ cdef ndarray without_axis(ndarray a, int axis)                          # at ind
 cdef ndarray outer_part(ndarray a, int ncore)                           # without the last ncore axes
 cdef ndarray with_ones(ndarray a, list axes, int ndim)                  # axes of length 1 put in
 cdef int c_axis(object axis, int ndim, str text=*) except -1            # normalize_axis, which takes no booleans
-cdef object axis_set(object axis, int ndim)
+cdef object axis_set(object axis, int ndim)                              # sorted; all for None
+cdef ndarray take_axes(ndarray a, list axes, Core* core)                # without these, which become the core

@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 from libc.stdint cimport uint8_t
 from dflow._fp cimport warn_user
 from dflow._graph cimport intp
-from dflow._launch cimport MAXDIMS
+from dflow._launch cimport MAXDIMS, Core, merge_axes
 from dflow._kernels cimport BOOL, DTYPES, itemsizes, code_of, is_complex
 from dflow._array cimport *
 from dflow._shape cimport parse_shape, check_dimensions, normalize_axis
@@ -302,6 +302,26 @@ cdef ndarray without_axis(ndarray a, int axis):
             v.shape[a.ndim - 1 + k] = strides_of(a)[i]
             k += 1
     return close_view(v)
+
+cdef ndarray take_axes(ndarray a, list axes, Core* core):
+    """The view of a without these axes, which become the core dimensions."""
+    cdef ndarray kept = new_view(a, a.ndim - <int>len(axes))
+    cdef int i, n = 0, m = 0
+    for i in range(a.ndim):
+        if i in axes:
+            core.dims[m] = a.shape[i]
+            core.steps[m] = strides_of(a)[i]
+            m += 1
+        else:
+            kept.shape[n] = a.shape[i]
+            kept.shape[kept.ndim + n] = strides_of(a)[i]
+            n += 1
+    if m == 0:
+        core.dims[0] = 1
+        core.steps[0] = a.itemsize
+        m = 1
+    core.ndim = core.nsteps = merge_axes(core, m)
+    return close_view(kept)
 
 cdef ndarray outer_part(ndarray a, int ncore):
     """The view of a without its last ncore axes."""

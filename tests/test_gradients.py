@@ -167,7 +167,7 @@ def close(actual, expected, tolerance):
     return abs(actual - expected) <= tolerance * (1 + abs(expected))
 
 
-@pytest.mark.parametrize("sample", _marked(SAMPLES))
+@pytest.mark.parametrize("sample", list(_marked(SAMPLES)))
 def test_first_order(sample):
     with autograd.record():
         variables, results, whole = sample.recorded()
@@ -178,7 +178,7 @@ def test_first_order(sample):
     assert close(sample.along([x.grad for x in variables]).item(), sample.slope(), 1e-5)
 
 
-@pytest.mark.parametrize("sample", _marked(SAMPLES))
+@pytest.mark.parametrize("sample", list(_marked(SAMPLES)))
 def test_second_order(sample):
     with autograd.record():
         variables, _, whole = sample.recorded()

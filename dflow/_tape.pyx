@@ -39,8 +39,9 @@ cdef class Rule:
     """How the gradients of a function's arguments follow from that of its result.
 
     `slots` names the arguments. `gradients` has for each a function, or None: of the result's gradient, and of those
-    arguments that it names; "ans" is the result, and "x_shape" the shape of x, without that. `joint` is one function that gives the gradients of all slots, in
-    their order, lists for lists. What it returns may have the wider shape that arguments were broadcast to.
+    arguments that it names; "ans" is the result, and "x_shape" the shape of x, without that. `joint` is one function
+    that gives the gradients of all slots, in their order, lists for lists. What it returns may have the wider shape
+    that arguments were broadcast to.
 
     The gradient of a real number by a complex z is its derivative by Re z, and i times that by Im z. `over_complex`
     says what the functions are good for there: nothing; "own", for the gradient as it is; or "conjugate", for its
@@ -107,10 +108,6 @@ cdef class Node:
     cdef tuple shape
     cdef int code
     cdef Site* site
-
-    cdef bint ready(self):
-        """Whether the way to its parents is still there."""
-        return self.rule is not None
 
 cdef class Leaf(Node):
     """An array whose gradient is kept."""
@@ -551,7 +548,7 @@ cdef int keep_gradient(Leaf n, ndarray g) except -1:
         return 0
     if n.request == "add":
         g = kept + g
-    if (Py_REFCNT(kept) == 2 and Py_REFCNT(g) <= 3 and g.base == NULL and g.node == NULL and g.offset == 0
+    if (Py_REFCNT(kept) == 2 and Py_REFCNT(g) <= 2 and g.base == NULL and g.node == NULL and g.offset == 0
             and g.flags & C_CONTIGUOUS and not g.flags & (ALIAS | READONLY)):
         become(kept, g)
         kept.flags &= ~SCALAR

@@ -539,3 +539,15 @@ def test_second_order_through_several_results():
     points = [POINTS["m"] + k * step * way.asnumpy() for k in (-1, 0, 1)]
     values = [(numpy.linalg.eigh(point)[1] ** 2 * way.asnumpy()).sum() for point in points]
     assert close((m.grad * way).sum().item(), (values[0] - 2 * values[1] + values[2]) / step ** 2, 1e-4)
+
+
+def test_gradients_of_two_arrays_are_two():
+    """What arrives at two leaves is one array; each has its own from then on, also the gradient that is given."""
+    x, y = tracked([1.0, 2]), tracked([3.0, 4])
+    with autograd.record():
+        z = x + y
+    given = np.array([5.0, 6])
+    z.backward(given)
+    x.grad[...] = 7
+    given[...] = 8
+    assert (x.grad.tolist(), y.grad.tolist()) == ([7, 7], [5, 6])

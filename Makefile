@@ -70,7 +70,7 @@ docs: build ## write docs/sync.md: how each name of NumPy's runs
 debug: .venv/installed ## run the tests on a build that asserts its invariants
 	$(call forget_python,debug)
 	DFLOW_DEBUG=1 $(PY) setup.py -q build
-	@$(call using,debug) $(PY) -m pytest $(ARGS)
+	@$(call using,debug) $(PY) -m pytest -m "not once" $(ARGS)
 
 # The sanitizers' runtime comes before Python's, and C++'s before NumPy loads it. A request for too much memory is to
 # fail, as it does elsewhere, not to abort. pytest captures sys.stderr, not file 2: the report of a dying process shows.

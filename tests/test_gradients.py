@@ -178,6 +178,7 @@ def test_first_order(sample):
     assert close(sample.along([x.grad for x in variables]).item(), sample.slope(), 1e-5)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("sample", list(_marked(SAMPLES)))
 def test_second_order(sample):
     with autograd.record():

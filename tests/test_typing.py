@@ -56,6 +56,7 @@ def other_versions():
     yield rf"dflow\.numpy\.({'|'.join(theirs)}) is inconsistent"
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_programs_are_typed(tmp_path):
     """Nothing is wrong in the programs, everything that is marked so in mistakes.py, and nothing in the stubs."""
@@ -70,6 +71,7 @@ def test_typed_programs_run(name):
     runpy.run_path(str(PROGRAMS / f"{name}.py"))
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_stubs_are_what_is_there(tmp_path):
     config = tmp_path / "mypy.ini"

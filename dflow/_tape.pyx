@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.string cimport memcpy
 from dflow._array cimport *

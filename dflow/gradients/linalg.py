@@ -159,7 +159,7 @@ def _qr(a, mode="reduced"):
     return r if mode == "r" else QRResult(q, r)
 
 
-@linalg.recordable
+@linalg.recorded
 def _qr_of_tall(a, mode):
     return _factors(a, mode)
 
@@ -167,7 +167,7 @@ def _qr_of_tall(a, mode):
 _pinv = bare(np.linalg.pinv)
 
 
-@linalg.recordable
+@linalg.recorded
 def _whole_pinv(a):
     return _pinv(a)
 

@@ -377,7 +377,7 @@ def _of_convolved(g, v):
     return np.convolve(g, v[::-1], "valid")
 
 
-@statistics.recordable
+@statistics.recorded
 def _convolved(a, v):
     """All of a convolution."""
     return bare(statistics._sliding)(numpy.convolve, a, v, "full")

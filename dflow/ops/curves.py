@@ -16,7 +16,7 @@ from dflow.ops.fallback import call, plain, stand_in, task, tasks
 from dflow.ops.reductions import cumsum
 from dflow.ops.selection import copyto, diff
 from dflow.ops.shape import atleast_1d
-from dflow.ops.table import op, recordable
+from dflow.ops.table import op, recorded
 
 multiply = wrap_ufunc(numpy.multiply)
 remainder = wrap_ufunc(numpy.remainder)
@@ -82,7 +82,7 @@ def _slope(f, step, axis, edge_order):
     return result
 
 
-@recordable
+@recorded
 def _uneven(f, step, axis, edge_order):
     steps = [step] if isinstance(step, ndarray) else []
 

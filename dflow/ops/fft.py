@@ -21,7 +21,7 @@ from dflow._scipy import extension, find
 from dflow._small import LATER, at_once
 from dflow.ops.creation import roll
 from dflow.ops.elementwise import conjugate
-from dflow.ops.table import add_row, op, recordable
+from dflow.ops.table import add_row, op, recorded
 from dflow.ops.warn import watch, watched
 
 PART = 1 << 18              # elements that one task transforms: some milliseconds
@@ -124,7 +124,7 @@ class Plan:
 _plan = functools.lru_cache(1000)(Plan)
 
 
-@recordable
+@recorded
 def _transformed(name, a, n, axis, norm, out=None):
     """The transform along one axis; the caller copies it to `out`, which is looked at here."""
     plan = _plan(name, a.dtype, a.shape, n, axis, norm)

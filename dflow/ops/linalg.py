@@ -18,7 +18,7 @@ from dflow.ops import fallback, linear, selection
 from dflow.ops.einsum import einsum
 from dflow.ops.reductions import add_reduce, any_reduce, maximum_reduce, minimum_reduce
 from dflow.ops.table import op as _op
-from dflow.ops.table import recordable
+from dflow.ops.table import recorded
 
 EighResult = namedtuple("EighResult", "eigenvalues eigenvectors")
 QRResult = namedtuple("QRResult", "Q R")
@@ -189,7 +189,7 @@ def _hermitian_svd(a, compute_uv):
     return SVDResult(u, s, (u * signs[..., None, :]).conj().swapaxes(-1, -2))
 
 
-@recordable
+@recorded
 def _sorted_by(order, x):
     """take_along_axis() of indices that need no check, and are not waited for."""
     return fallback.task(numpy.take_along_axis, x, order, shape=x.shape, dtype=x.dtype, axis=-1)

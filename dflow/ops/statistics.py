@@ -16,7 +16,7 @@ from dflow.ops.fallback import plain, stand_in, task
 from dflow.ops.linear import dot
 from dflow.ops.reductions import along_axes, average
 from dflow.ops.shape import sliding_window_view
-from dflow.ops.table import op, recordable
+from dflow.ops.table import op, recorded
 
 vecdot = wrap_ufunc(numpy.vecdot)
 METHODS = ("a", "v", "a, axis=0", "f, axis=(0, 2)", "a, axis=1, keepdims=True", "i", "h, 0", "n", "b[0] * 1.0",
@@ -158,7 +158,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     return result.squeeze()
 
 
-@recordable
+@recorded
 def _weighted_cov(m, y, x, rowvar, dtype, **options):
     """NumPy's, as a task."""
     arrays = {"m": as_array(m), "y": None if y is None else as_array(y)}
@@ -221,7 +221,7 @@ def correlate(a, v, mode="valid"):
     return _sliding(numpy.correlate, a, v, mode)
 
 
-@recordable
+@recorded
 def _sliding(function, a, v, mode):
     a, v = as_array(a), as_array(v)
     if a.ndim > 1 or v.ndim > 1 or not a.size or not v.size or mode not in ("full", "same", "valid"):

@@ -5,7 +5,9 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from dflow._launch cimport Operand, MAXDIMS
 from dflow._recording cimport recorders, recording, set_recording
-from dflow._graph cimport Storage, Region, Kernel, intp, readable
+from dflow._graph cimport Storage, Region, Kernel, intp, readable, writable
+from dflow._memory cimport load_i64
+from dflow._workers cimport shared
 
 cdef enum Flag:
     C_CONTIGUOUS = 1
@@ -78,7 +80,9 @@ cdef inline ndarray owned(ndarray v):       # a view of all of a new array, in p
 cdef int copy_elements(ndarray target, ndarray source) except -1        # the source broadcasts; memory does not overlap
 cdef object numpy_window(ndarray a, bint write=*, object base=*)         # a NumPy array over the memory of a
 cdef ndarray part(ndarray a, int which)                                 # real (0) or imaginary part, as a view
-cdef int become(ndarray self, ndarray other) except -1                  # in place
+cdef int become(ndarray self, ndarray other) except -1                  # in place; waits if watched(self)
+cdef inline bint watched(ndarray a) noexcept:       # a Python function on a worker, which looks at its arrays when it runs, may have it
+    return a.st != NULL and load_i64(&shared.host_tasks) != 0 and not writable(a.st)
 cdef ndarray broadcast_same(ndarray a)                                  # a fresh view of all of a
 
 # ---- operands of kernels, waiting

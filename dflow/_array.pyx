@@ -915,16 +915,17 @@ def _made(shape, dtype=float, buffer=None, offset=0, strides=None, order=None):
 
 cdef int become(ndarray self, ndarray other) except -1:
     """Make self what other is, in place."""
-    cdef Storage* old = self.st
+    if watched(self):
+        wait_write(self)
     if self.shape != self.inline_dims:
         free(self.shape)
     self.shape = NULL
     make_dims(self, other.ndim)
     memcpy(self.shape, other.shape, 2 * other.ndim * sizeof(intp))
     add_int(&other.st.refs, 1)
+    if self.st != NULL:
+        storage_unref(self.st)
     self.st = other.st
-    if old != NULL:
-        storage_unref(old)
     self.offset = other.offset
     self.size = other.size
     self.code = other.code

@@ -9,6 +9,7 @@ cdef struct Product:            # the data of a product's kernel
     int itemsize
 
 cdef bint worth_blas(intp m, intp n, intp p) noexcept nogil                 # of (m, n) @ (n, p)
+cdef bint blas_loaded() noexcept
 cdef int load_blas() except -1                                              # GIL; before the first product worth it runs
 cdef intp product_pieces(intp* dims) noexcept nogil
 cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp start, intp stop) noexcept nogil

@@ -98,6 +98,9 @@ def _wanted_coretype():
     features = getattr(np._core._multiarray_umath, "__cpu_features__", {})
     return "SKYLAKEX" if "OPENBLAS_CORETYPE" not in os.environ and features.get("AVX512_SKX") else None
 
+cdef bint blas_loaded() noexcept:
+    return loaded
+
 cdef int load_blas() except -1:
     if not loaded:
         with _loading:              # another thread may be importing SciPy: nobody submits a product before it is there

@@ -4,13 +4,14 @@ import numpy as np
 from cpython.exc cimport PyErr_Occurred
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
-from dflow._blas cimport blas_refused, load_blas, try_blas, worth_blas
+from dflow._blas cimport blas_loaded, blas_refused, load_blas, try_blas, worth_blas
 from dflow._engine cimport submit, try_to_catch_up, would_join, wait_storage, region_ready, settings
 from dflow._fp cimport FP_INVALID, fp_flags, fp_clear, fp_event, read_fp_policy, fp_warn, fp_strict
 from dflow._graph cimport (
     Kernel, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, BLAS, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, Region, storage_allocate,
-    task_new, task_operand, task_constant, task_index, task_region, task_dims, task_strides, poison_storage, intp)
+    storage_unref, task_new, task_operand, task_constant, task_index, task_region, task_dims, task_strides, poison_storage, intp)
 from dflow._group cimport run_kernel
+from dflow._memory cimport add_int
 from dflow._workers cimport inside_host_task, invalid_error, sleep_ns
 
 # ---- launching kernels -----------------------------------------------------------------------------------------
@@ -107,9 +108,8 @@ cdef bint caught_up(Operand* ops, int nops) noexcept:
 cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1:
     """Run k over a space of ndim axes: now, when its operands are ready and it is cheap, or else as a task.
 
-    ops and shape are changed. core: its core dimensions, or NULL. Callers hold the operands' arrays, and so their storages:
-    waiting, for what np.errstate is to raise or for NumPy's BLAS, gives up the GIL before a task refers to them. What
-    does not hold: another thread that resizes one of them meanwhile (become()) ends its storage too early.
+    ops and shape are changed. core: its core dimensions, or NULL. Callers hold the operands' arrays, and so, while they keep
+    the GIL, their storages.
     """
     cdef double cost
     cdef intp elements = 1
@@ -123,28 +123,51 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
     if core != NULL:
         for i in range(core.ndim):
             cost *= core.dims[i] if core.dims[i] else 1
-    if k.flags & PRODUCT and worth_blas(core.dims[0], core.dims[1], core.dims[2]):
-        load_blas()
+    if k.flags & PRODUCT and not blas_loaded() and worth_blas(core.dims[0], core.dims[1], core.dims[2]):
+        with_references(LOAD, k, ops, nops, ndim, shape, core)
     ndim = simplify(ops, nops, ndim, shape)
     if core == NULL and shape[0] == 1 and ndim == 1:
         for i in range(nops):               # the steps choose NumPy's loop, and so the last bit: as in _quick and in FLAT tasks
             ops[i].strides[0] = ops[i].itemsize if ops[i].s != NULL else 0
     read_fp_policy()
     strict = fp_strict != 0 and (k.flags & REPORTS_FP) != 0
-    if strict:
-        for i in range(nops):
-            if ops[i].s != NULL:
-                wait_storage(ops[i].s, NULL if ops[i].flags & FULL else &ops[i].region, ops[i].flags & WRITE, False)
-    while (cost <= (settings.tiny_cost if elementwise else settings.inline_cost) or settings.naive or strict or inside_host_task()) and (
+    if not strict and cost <= (settings.tiny_cost if elementwise else settings.inline_cost) and (
             operands_ready(ops, nops)
             or (cost <= settings.tiny_cost and not (elementwise and would_join(elements, False)) and caught_up(ops, nops))):
         if run_here(k, ops, nops, ndim, shape, core):
             return 0
-        if not (settings.naive or strict or inside_host_task()):
-            break
-        with nogil:                         # until NumPy's BLAS is free
-            sleep_ns(50000)
+    if strict or settings.naive or inside_host_task():
+        return with_references(WAIT if strict else TRY, k, ops, nops, ndim, shape, core)
     return run_later(k, ops, nops, ndim, shape, core)
+
+cdef enum Purpose:
+    LOAD                # SciPy's BLAS
+    TRY                 # to run at once what is ready
+    WAIT                # until it is: what np.errstate raises is raised at the call
+
+cdef int with_references(Purpose purpose, Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1:
+    """What gives up the GIL before a task refers to the storages: another thread may resize an array of theirs (become())."""
+    cdef int i
+    for i in range(nops):
+        if ops[i].s != NULL:
+            add_int(&ops[i].s.refs, 1)
+    try:
+        if purpose == LOAD:
+            return load_blas()
+        if purpose == WAIT:
+            for i in range(nops):
+                if ops[i].s != NULL:
+                    wait_storage(ops[i].s, NULL if ops[i].flags & FULL else &ops[i].region, ops[i].flags & WRITE, False)
+        while operands_ready(ops, nops):
+            if run_here(k, ops, nops, ndim, shape, core):
+                return 0
+            with nogil:                     # until NumPy's BLAS is free
+                sleep_ns(50000)
+        return run_later(k, ops, nops, ndim, shape, core)
+    finally:
+        for i in range(nops):
+            if ops[i].s != NULL:
+                storage_unref(ops[i].s)
 
 cdef int copy_out(Kernel* k, Operand* source, int ndim, intp* shape, char* to) except -1:
     """Run k from source, which is ready, to memory outside the engine, in C order. Keeps the GIL: nobody submits a write."""

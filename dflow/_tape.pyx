@@ -549,7 +549,7 @@ cdef int keep_gradient(Leaf n, ndarray g) except -1:
     if n.request == "add":
         g = kept + g
     if (Py_REFCNT(kept) == 2 and Py_REFCNT(g) <= 2 and g.base == NULL and g.node == NULL and g.offset == 0
-            and g.flags & C_CONTIGUOUS and not g.flags & (ALIAS | READONLY)):
+            and g.flags & C_CONTIGUOUS and not g.flags & (ALIAS | READONLY) and not watched(kept)):
         become(kept, g)
         kept.flags &= ~SCALAR
     else:

@@ -511,6 +511,35 @@ def open_once_somebody_waits(gate, waits):
     gate.open()
 
 
+def test_an_array_that_is_resized_while_a_call_waits_for_it(two_workers):
+    """What np.errstate raises is raised at the call, which waits before a task keeps its operands' memory."""
+    x, results = np.sort(np.array(numpy.arange(3_000_000.0)[::-1])), []
+    waits = dflow.engine.statistics()["waits"]
+
+    def wait_in_a_call():
+        with np.errstate(all="raise"):
+            results.append(np.sqrt(x))
+
+    def resize_meanwhile():
+        while dflow.engine.statistics()["waits"] <= waits and not x.is_ready():
+            pass
+        x.resize(2)
+
+    in_threads(wait_in_a_call, resize_meanwhile)
+    assert x.tolist() == [0, 1] and numpy.array_equal(results[0], numpy.sqrt(numpy.arange(results[0].size)))
+
+
+def test_what_a_host_task_uses_is_not_reshaped_before_it_ran(two_workers):
+    with Gate() as gate:
+        held = gate.hold(np.arange(6.0))
+        seen = dflow.submit(numpy.shape, held)
+        opener = threading.Thread(target=open_once_somebody_waits, args=(gate, dflow.engine.statistics()["waits"]))
+        opener.start()
+        held.shape = 2, 3
+        opener.join(HANG)
+        assert seen.result() == (6,) and held.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
 LONG_WORK = {
     "sort": np.sort,
     "sum of sines": lambda x: np.sin(x).sum(),

@@ -16,6 +16,7 @@ from dflow._fp cimport warnings_wait, give_warnings
 from dflow._graph cimport *
 from dflow._group cimport *
 from dflow._memory cimport *
+from dflow._recording cimport cannot_replay, captures
 from dflow._workers cimport *
 
 
@@ -85,7 +86,8 @@ cdef int submit(Task* t) except -1:
             fence(a[i].storage)
     if pinned != NULL:
         add_int(&pinned.refs, 1)
-    t.site = here()
+    if t.site == NULL:
+        t.site = here()
     shared.submitted += 1
     t.order = <unsigned int>shared.submitted
     if longest_group > 1 and t.nops <= MAX_ARGUMENTS and (
@@ -665,6 +667,8 @@ cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1:
     w.write = write
     w.once = once
     w.order = <unsigned int>shared.submitted
+    if captures:
+        cannot_replay(b"a value is read", here())
     while True:
         while not region_ready(s, r, write):
             if once and overtaken(&w):

@@ -99,6 +99,7 @@ cdef struct Storage:
     Access* reads
     int nfront              # length of both lists
     int waited              # threads blocked on it; lock
+    unsigned int era        # GIL; of its making: see there
     int pins                # GIL; how many see its memory from outside: then operations on it are done when their call returns
     char* data              # NULL until allocated; then constant
     size_t nbytes
@@ -140,6 +141,7 @@ cdef struct Task:
     # intp strides[ndim][nops] unless FLAT, core strides, constants
 
 # ---- storages and poison
+cdef unsigned int era                                                # GIL; raised as a thread begins to note what it launches
 cdef Storage* storage_new(size_t nbytes, bint pending) noexcept      # GIL; NULL: no memory. pending: allocate later
 cdef void storage_unref(Storage* s) noexcept                         # GIL
 cdef bint storage_rest(Storage* s) noexcept                          # GIL; ended but for its cell; False: use storage_unref

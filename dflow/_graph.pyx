@@ -65,6 +65,7 @@ cdef Storage* storage_new(size_t nbytes, bint pending) noexcept:
         return NULL
     memset(s, 0, sizeof(Storage))
     s.refs = 1
+    s.era = era
     s.nbytes = nbytes
     if tiny:
         s.data = <char*>s + header()
@@ -123,6 +124,7 @@ cdef void storage_resume(Storage* s) noexcept:
     global storages_made, bytes_made
     storages_made += 1
     bytes_made += s.nbytes
+    s.era = era
 
 cdef void storage_unref_nogil(Storage* s) noexcept nogil:
     if load_int(&s.refs) != 1 and add_int(&s.refs, -1):

@@ -5,9 +5,10 @@ from cpython.ref cimport Py_INCREF
 from dflow._array cimport ndarray, check_writable, fill_operand, wait_read
 from dflow._engine cimport settings, submit
 from dflow._graph cimport (
-    ALWAYS, HAS_REGIONS, HOST, TRACKED, Kernel, Task, task_constants, task_dims, task_new, task_operand, task_region)
+    ALWAYS, HAS_REGIONS, HOST, TRACKED, Kernel, Task, here, task_constants, task_dims, task_new, task_operand, task_region)
 from dflow._kernels cimport kernel_new
 from dflow._launch cimport Operand
+from dflow._recording cimport cannot_replay, captures
 from dflow._tape cimport any_records, recorded
 
 cdef extern from "Python.h":
@@ -24,6 +25,8 @@ def host(payload, list reads, list writes, bint always=False):
     cdef int i = 0, nops = <int>(len(reads) + len(writes))
     cdef ndarray a
     cdef Task* t
+    if captures:
+        cannot_replay(b"a Python function runs on a worker", here())
     for a in writes:
         check_writable(a)
     if any_records(PySequence_Fast_ITEMS(reads), len(reads)):

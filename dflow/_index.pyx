@@ -725,7 +725,7 @@ cdef bint masked_fill(ndarray a, ndarray mask, object value):
     if mask.st == a.st and may_overlap(mask, a):
         mask = copy_of(mask)
     write_scalar(value, a.code, buffer)
-    if writable(a.st) and covered_by(a, mask):
+    if is_free(a) and covered_by(a, mask):
         args[0] = buffer
         args[1] = data_of(mask)
         args[2] = data_of(a)

@@ -1,6 +1,6 @@
 """launch(), through which every kernel runs: in the caller or as a task."""
 
-from dflow._graph cimport Storage, Region, Kernel, SIZE_SHIFT, intp
+from dflow._graph cimport Storage, Region, Kernel, Site, SIZE_SHIFT, intp
 
 cdef enum:
     MAXDIMS = 64
@@ -27,6 +27,10 @@ cdef struct Core:           # core dimensions of a gufunc kernel
 cdef int fill_constant(Operand* o, char* constant, int itemsize) noexcept
 cdef int fill_index(Operand* o, int ndim, intp* shape) noexcept     # of the elements in C order
 cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1
+cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, double cost, intp elements,
+                  Site* site) except -1
+ctypedef int (*observer)(Kernel*, Operand*, int, int, intp*, Core*, double, intp) except -1
+cdef observer observe       # what a thread that notes its operations launches (_program.pyx)
 cdef int copy_out(Kernel* k, Operand* source, int ndim, intp* shape, char* to) except -1
 cdef int merge_axes(Core* core, int m) noexcept
 cdef inline int size_bits(int itemsize) noexcept:           # the item size as an access keeps it

@@ -8,10 +8,11 @@ from dflow._blas cimport blas_loaded, blas_refused, load_blas, try_blas, worth_b
 from dflow._engine cimport submit, try_to_catch_up, would_join, wait_storage, region_ready, settings
 from dflow._fp cimport FP_INVALID, fp_flags, fp_clear, fp_event, read_fp_policy, fp_warn, fp_strict
 from dflow._graph cimport (
-    Kernel, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, BLAS, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, Region, storage_allocate,
+    Kernel, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, BLAS, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, Region, Site, storage_allocate,
     storage_unref, task_new, task_operand, task_constant, task_index, task_region, task_dims, task_strides, poison_storage, intp)
 from dflow._group cimport run_kernel
 from dflow._memory cimport add_int
+from dflow._recording cimport captures, capturing
 from dflow._workers cimport inside_host_task, invalid_error, sleep_ns
 
 # ---- launching kernels -----------------------------------------------------------------------------------------
@@ -114,7 +115,6 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
     cdef double cost
     cdef intp elements = 1
     cdef int i
-    cdef bint strict, elementwise = (k.flags & ELEMENTWISE) != 0
     for i in range(ndim):
         elements *= shape[i]
     if elements == 0:
@@ -124,11 +124,19 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
         for i in range(core.ndim):
             cost *= core.dims[i] if core.dims[i] else 1
     if k.flags & PRODUCT and not blas_loaded() and worth_blas(core.dims[0], core.dims[1], core.dims[2]):
-        with_references(LOAD, k, ops, nops, ndim, shape, core)
+        with_references(LOAD, k, ops, nops, ndim, shape, core, NULL)
     ndim = simplify(ops, nops, ndim, shape)
     if core == NULL and shape[0] == 1 and ndim == 1:
         for i in range(nops):               # the steps choose NumPy's loop, and so the last bit: as in _quick and in FLAT tasks
             ops[i].strides[0] = ops[i].itemsize if ops[i].s != NULL else 0
+    if captures and capturing():
+        observe(k, ops, nops, ndim, shape, core, cost, elements)
+    return dispatch(k, ops, nops, ndim, shape, core, cost, elements, NULL)
+
+cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, double cost, intp elements,
+                  Site* site) except -1:
+    """launch() once cost and loops are known. Changes nothing of what it is given. site: where it was submitted; NULL: here."""
+    cdef bint strict, elementwise = (k.flags & ELEMENTWISE) != 0
     read_fp_policy()
     strict = fp_strict != 0 and (k.flags & REPORTS_FP) != 0
     if not strict and cost <= (settings.tiny_cost if elementwise else settings.inline_cost) and (
@@ -137,15 +145,15 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
         if run_here(k, ops, nops, ndim, shape, core):
             return 0
     if strict or settings.naive or inside_host_task():
-        return with_references(WAIT if strict else TRY, k, ops, nops, ndim, shape, core)
-    return run_later(k, ops, nops, ndim, shape, core)
+        return with_references(WAIT if strict else TRY, k, ops, nops, ndim, shape, core, site)
+    return run_later(k, ops, nops, ndim, shape, core, site)
 
 cdef enum Purpose:
     LOAD                # SciPy's BLAS
     TRY                 # to run at once what is ready
     WAIT                # until it is: what np.errstate raises is raised at the call
 
-cdef int with_references(Purpose purpose, Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1:
+cdef int with_references(Purpose purpose, Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, Site* site) except -1:
     """What gives up the GIL before a task refers to the storages: another thread may resize an array of theirs (become())."""
     cdef int i
     for i in range(nops):
@@ -163,7 +171,7 @@ cdef int with_references(Purpose purpose, Kernel* k, Operand* ops, int nops, int
                 return 0
             with nogil:                     # until NumPy's BLAS is free
                 sleep_ns(50000)
-        return run_later(k, ops, nops, ndim, shape, core)
+        return run_later(k, ops, nops, ndim, shape, core, site)
     finally:
         for i in range(nops):
             if ops[i].s != NULL:
@@ -194,7 +202,7 @@ cdef bint run_here(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Cor
     cdef intp* step = steps
     cdef int i, j, flags
     if ndim * nops > 1400 or nops > 255:
-        run_later(k, ops, nops, ndim, shape, core)
+        run_later(k, ops, nops, ndim, shape, core, NULL)
         return True
     for i in range(nops):
         if ops[i].s == NULL:
@@ -251,7 +259,7 @@ cdef int propagate() except -1:
     """The error indicator is set: let it be an exception."""
     return -1
 
-cdef int run_later(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1:
+cdef int run_later(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, Site* site) except -1:
     cdef int i, j, flags = 0, access
     cdef int ncore = core.ndim if core != NULL else 0
     cdef size_t constants = 0
@@ -265,6 +273,7 @@ cdef int run_later(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Cor
         elif not ops[i].flags & FULL:
             flags = HAS_REGIONS
     t = task_new(k, nops, ndim, ncore, core.nsteps if core != NULL else 0, constants, flags)
+    t.site = site
     t.fp_warn = <uint8_t>(fp_warn if k.flags & REPORTS_FP else 0)
     dims = task_dims(t)
     step = task_strides(t)

@@ -3,9 +3,11 @@
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
 from dflow._array cimport ndarray, new_array, fill_operand, check_writable, shape_tuple, wait_write
-from dflow._graph cimport Kernel, intp, loop_t, ELEMENTWISE
+from dflow cimport _recording
+from dflow._graph cimport Kernel, here, intp, loop_t, ELEMENTWISE
 from dflow._kernels cimport DOUBLE, itemsizes, kernel_new, read_scalar
 from dflow._launch cimport Operand, launch, fill_constant, fill_index
+from dflow._recording cimport cannot_replay, captures, capturing
 from dflow._shape cimport parse_shape, check_dimensions
 
 cdef extern from "_distributions.h" nogil:
@@ -146,6 +148,8 @@ cdef class Counter:
         d.key[1] = self.key[1]
         d.draw = self.next
         if size is None and out is None:
+            if captures:
+                cannot_replay(b"a random number is drawn as a Python number", here())
             self.next += 1
             return one(d, kernel, code)
         if out is not None:
@@ -156,6 +160,8 @@ cdef class Counter:
             check_dimensions(ndim, shape)
             a = new_array(code, ndim, shape, True)
         self.next += 1
+        if capturing():
+            _recording.source = <void*>self
         fill(d, kernel, a)
         return a
 
@@ -193,6 +199,12 @@ cdef int fill(Draw* d, int kernel, ndarray a) except -1:
     fill_constant(&ops[1], <char*>d, sizeof(Draw))
     fill_operand(&ops[2], a, a.ndim, shape, True)
     return launch(kernels[kernel], ops, 3, a.ndim, shape, NULL)
+
+cdef void redraw(void* counter, char* draw) noexcept:
+    (<Draw*>draw).draw = (<Counter>counter).next
+    (<Counter>counter).next += 1
+
+_recording.redraw = redraw
 
 # ---- for tests
 

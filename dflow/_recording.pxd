@@ -1,5 +1,20 @@
-"""Whether operations are recorded, for gradients. Most programs record nothing: the first test of each hook is one of a number."""
+"""Whether operations are recorded, for gradients, or noted, to be replayed.
+
+Most programs do neither: the first test of each hook is one of a number.
+"""
 
 cdef int recorders                              # GIL: threads that record now
 cdef bint recording() noexcept                  # whether this thread does
 cdef bint set_recording(bint on) noexcept       # whether it did before
+
+# One thread at a time notes what it launches (_program.pyx). Meanwhile nothing takes a way past launch(): is_here() and
+# is_free() say no.
+cdef int captures                               # GIL: 1 while one does
+cdef bint capturing() noexcept                  # whether it is this thread
+cdef void set_capturing(bint on) noexcept
+cdef const char* obstacle                       # GIL: why what was noted cannot be replayed; NULL: it can
+cdef void* obstacle_site                        # a Site*: where that was
+cdef void* source                               # GIL: a Counter of _random.pyx, from which what is launched next draws
+ctypedef void (*redrawer)(void* counter, char* draw) noexcept
+cdef redrawer redraw                            # makes a draw that was launched before the next one
+cdef void cannot_replay(const char* why, void* site) noexcept       # if this thread notes what it does

@@ -322,7 +322,7 @@ cdef bint all_zeros(ndarray v, char* number) noexcept:
     """Give a large array that nobody has used its memory, if that number is what it has in it anyway; whether it was done."""
     cdef Scalar zero
     memset(&zero, 0, sizeof(zero))
-    if v.size * v.itemsize != <intp>v.st.nbytes or not writable(v.st) or v.st.poison != NULL or memcmp(number, &zero, v.itemsize):
+    if v.size * v.itemsize != <intp>v.st.nbytes or not is_free(v) or v.st.poison != NULL or memcmp(number, &zero, v.itemsize):
         return False
     v.st.data = block_zeros(v.st.nbytes)
     return v.st.data != NULL
@@ -338,7 +338,7 @@ cdef int fill_with(ndarray v, object value) except -1:
     write_scalar(value, v.code, args[0])
     if v.st.data == NULL and all_zeros(v, args[0]):
         return 0
-    if (v.flags & C_CONTIGUOUS and v.size * k.cost <= settings.inline_cost and v.st.poison == NULL and writable(v.st)
+    if (v.flags & C_CONTIGUOUS and v.size * k.cost <= settings.inline_cost and v.st.poison == NULL and is_free(v)
             and storage_allocate(v.st)):
         args[1] = data_of(v)
         steps[0] = 0

@@ -13,3 +13,23 @@ cdef int after_write(object key, tuple slots, tuple parents, ndarray a) except -
 cdef int settle(ndarray a, object part, ndarray value) except -1
 cdef ndarray earlier(ndarray a)                                         # a copy that stands for the value of a
 cdef int take_over(ndarray a, ndarray value) except -1                  # a was written to, and stands for what value does
+
+cdef class Rule:
+    cdef readonly str name
+    cdef readonly tuple slots
+    cdef readonly tuple defaults
+    cdef tuple functions        # by slot: (function, the slots that it takes), or None
+    cdef tuple joint            # the same, or None
+    cdef bint over_complex, conjugates
+    cdef object rest(self, Py_ssize_t given)
+    cdef tuple function(self, int slot)
+
+# ---- for programs
+cdef int set_noted_leaves(list leaves) except -1
+cdef long long newest_node() noexcept
+cdef ndarray stand_in(ndarray a)
+cdef int return_to(ndarray a, ndarray v) except -1
+cdef dict back_to(list heads, list gradients, long long floor, bint again)
+cdef bint is_leaf(object n) noexcept
+cdef object node_at(ndarray a)                                          # of a recorded array; ValueError if it was written to since
+cdef int record_heads(Rule rule, object held, tuple parents, list heads) except -1

@@ -19,7 +19,8 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.string cimport memcpy
 from dflow._array cimport *
-from dflow._recording cimport recorders, recording, set_recording
+from dflow._memory cimport load_int
+from dflow._recording cimport captures, capturing, recorders, recording, set_recording
 from dflow._graph cimport Site, describe, here, intp
 from dflow._kernels cimport DTYPES, is_integer, is_complex
 from dflow._array import set_hook
@@ -47,13 +48,6 @@ cdef class Rule:
     says what the functions are good for there: nothing; "own", for the gradient as it is; or "conjugate", for its
     conjugate, and they give conjugates: so those that are right for real numbers serve holomorphic functions.
     """
-    cdef readonly str name
-    cdef readonly tuple slots
-    cdef readonly tuple defaults
-    cdef tuple functions        # by slot: (function, the slots that it takes), or None
-    cdef tuple joint            # the same, or None
-    cdef bint over_complex, conjugates
-
     def __init__(self, name, slots, gradients=(), joint=None, defaults=(), over_complex=None):
         self.name = name
         self.slots = tuple(slots)
@@ -462,6 +456,7 @@ cdef class Way:
     cdef bint keeps             # the record is not freed
     cdef set wanted             # nodes whose gradients the caller asked for; None: those of leaves are kept
     cdef dict found
+    cdef long long floor        # nodes up to this number are not gone back from: their gradients are found
 
     cdef int arrive(self, Node n, object g) except -1:
         """g is part of the gradient of n."""
@@ -480,8 +475,10 @@ cdef class Way:
         while self.heap:
             n = heappop(self.heap)[1]
             g = self.arrived.pop(n)
-            if self.wanted is not None and n in self.wanted:
+            if self.wanted is not None and n in self.wanted or n.order <= self.floor:
                 self.found[n] = g
+            if n.order <= self.floor:
+                continue
             if type(n) is Leaf:
                 if self.wanted is None:
                     keep_gradient(<Leaf>n, g)
@@ -546,10 +543,13 @@ cdef int keep_gradient(Leaf n, ndarray g) except -1:
     n.fresh = True
     if n.request == "null":
         return 0
+    if noted_leaves is not None and capturing():
+        noted_leaves.append(n)
     if n.request == "add":
         g = kept + g
     if (Py_REFCNT(kept) == 2 and Py_REFCNT(g) <= 2 and g.base == NULL and g.node == NULL and g.offset == 0
-            and g.flags & C_CONTIGUOUS and not g.flags & (ALIAS | READONLY) and not watched(kept)):
+            and g.flags & C_CONTIGUOUS and not g.flags & (ALIAS | READONLY) and not watched(kept)
+            and load_int(&kept.st.refs) == 1 and not captures):         # or a program writes to it, or this is to be one
         become(kept, g)
         kept.flags &= ~SCALAR
     else:
@@ -583,6 +583,75 @@ def backward(list heads, list gradients, bint retain=False, bint again=False, va
     finally:
         set_recording(before)
     return None if nodes is None else [way.found.get(n) for n in nodes]
+
+# ---- for programs (_program.pyx) ---------------------------------------------------------------------------------
+
+cdef list noted_leaves = None
+
+cdef int set_noted_leaves(list leaves) except -1:
+    """Where to list the leaves whose gradients are written; None: nowhere."""
+    global noted_leaves
+    noted_leaves = leaves
+    return 0
+
+cdef long long newest_node() noexcept:
+    return made
+
+cdef ndarray stand_in(ndarray a):
+    """The same value, which is recorded as one that came after it; without a record, what is written to is not a's affair."""
+    cdef ndarray v = alias(a, None)
+    if a.node != NULL:
+        note_copy(a, v)
+    return v
+
+cdef int return_to(ndarray a, ndarray v) except -1:
+    """A stand-in was written to: so was a."""
+    if v.node != NULL and (<Node>v.node).version != (<Node>a.node).version:
+        hold(a, <Node>v.node)
+    return 0
+
+cdef dict back_to(list heads, list gradients, long long floor, bint again):
+    """The gradients of recorded arrays by the nodes up to this number; the record stays. again: they are recorded."""
+    cdef Way way = Way.__new__(Way)
+    cdef bint before = set_recording(again)
+    cdef ndarray head
+    way.arrived = {}
+    way.heap = []
+    way.again = again
+    way.keeps = True
+    way.found = {}
+    way.floor = floor
+    try:
+        for head, g in zip(heads, gradients):
+            way.arrive(node_of(head), g)
+        way.go()
+    finally:
+        set_recording(before)
+    return way.found
+
+cdef bint is_leaf(object n) noexcept:
+    return type(n) is Leaf
+
+cdef object node_at(ndarray a):
+    return node_of(a)
+
+cdef int record_heads(Rule rule, object held, tuple parents, list heads) except -1:
+    """What a program returned, as computed from these nodes: `held` knows how to go back."""
+    cdef Node n = Node.__new__(Node)
+    cdef ndarray head
+    cdef int i
+    n.rule = rule
+    n.parents = parents
+    n.values = [held, None, None, None, None]
+    n.versions = [0, 0, 0, 0, 0]
+    for head in heads:
+        describe_value(n, head)
+        if len(heads) == 1:
+            hold(head, n)
+            return 0
+    for i, head in enumerate(heads):
+        hold(head, pick_of(n, i, len(heads), head))
+    return 0
 
 # ---- for dflow.autograd ------------------------------------------------------------------------------------------
 

@@ -28,7 +28,11 @@ def show_config():
 
 
 def __getattr__(name):
-    """`np`, as programs for MXNet import it: dflow.numpy, loaded when it is first asked for."""
+    """What is loaded when it is first asked for: graph(), and dflow.numpy as `np`, as programs for MXNet import it."""
+    if name == "graph":
+        from dflow._graphs import graph
+
+        return graph
     if name != "np":
         raise AttributeError(f"module 'dflow' has no attribute {name!r}")
     import dflow.numpy

@@ -8,7 +8,7 @@ from dflow import numpy as _numpy
 from dflow._array import _DType, _Shape
 from dflow._array import ndarray as ndarray
 
-__all__ = ["Future", "devices", "engine", "ndarray", "show_config", "submit", "waitall"]
+__all__ = ["Future", "devices", "engine", "graph", "ndarray", "show_config", "submit", "waitall"]
 __version__: str
 
 _T_co = TypeVar("_T_co", covariant=True)
@@ -25,6 +25,8 @@ class Future(Generic[_T_co]):
 def submit(fn: Callable[..., _T], *args: Any, shape: None = None, dtype: None = None, **kwargs: Any) -> Future[_T]: ...
 @overload
 def submit(fn: Callable[..., Any], *args: Any, shape: _Shape, dtype: _DType = None, **kwargs: Any) -> ndarray: ...
+def graph(function: Callable[..., _T]) -> Callable[..., _T]: ...
+
 np = _numpy
 
 def show_config() -> None: ...

@@ -16,7 +16,7 @@ from dflow._fp cimport warnings_wait, give_warnings
 from dflow._graph cimport *
 from dflow._group cimport *
 from dflow._memory cimport *
-from dflow._recording cimport cannot_replay, captures
+from dflow._recording cimport captures, value_read
 from dflow._workers cimport *
 
 
@@ -668,7 +668,7 @@ cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1:
     w.once = once
     w.order = <unsigned int>shared.submitted
     if captures:
-        cannot_replay(b"a value is read", here())
+        value_read(s, here())
     while True:
         while not region_ready(s, r, write):
             if once and overtaken(&w):

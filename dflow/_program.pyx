@@ -23,7 +23,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 from dflow cimport _graph, _launch, _recording
-from dflow._array cimport ndarray, ALIAS, READONLY, SCALAR, broadcast_same, copy_of, owned
+from dflow._array cimport ndarray, ALIAS, READONLY, SCALAR, broadcast_same, copy_of, hooks, owned
 from dflow._engine cimport make_room, memory_budget, settings, wait_storage
 from dflow._fp cimport fp_strict, read_fp_policy
 from dflow._graph cimport (
@@ -31,7 +31,7 @@ from dflow._graph cimport (
 from dflow._kernels cimport cast_kernel, code_of
 from dflow._launch cimport Core, Operand, dispatch
 from dflow._memory cimport add_int, load_int
-from dflow._recording cimport captures, recording, set_capturing, set_recording
+from dflow._recording cimport cannot_replay, captures, capturing, recording, set_capturing, set_recording
 from dflow._workers cimport sleep_ns
 from dflow._tape cimport (
     Rule, back_to, is_leaf, newest_node, node_at, record_heads, return_to, set_noted_leaves, stand_in)
@@ -54,6 +54,7 @@ cdef struct Slot:           # a storage, by the part that it plays
     int last                # the step that uses it last
     int next                # another slot that this step uses last; -1: none
     bint written
+    bint depends            # on arguments, arrays from outside or random numbers
     bint kept               # beyond the last step
 
 cdef struct Place:          # an operand
@@ -224,11 +225,13 @@ cdef class Program:
         add_int(&s.refs, 1)
         self.nslots += 1
         slot.kind = FRESH if s.era == _graph.era else OUTER
+        slot.depends = slot.kind == OUTER
         if self.earlier is not None:
             earlier = self.earlier.by_storage.get(<size_t>s, -1)
             if earlier >= 0:
                 slot.kind = GIVEN
                 slot.which = earlier
+                slot.depends = self.earlier.slots[earlier].depends
                 self.earlier.slots[earlier].kept = True
         if slot.kind == FRESH and s.data != NULL and access & (WRITE | FULL) != WRITE | FULL:
             slot.before = storage_new(s.nbytes, False)
@@ -237,6 +240,12 @@ cdef class Program:
             memcpy(slot.before.data, s.data, s.nbytes)
         self.by_storage[<size_t>s] = self.nslots - 1
         return self.nslots - 1
+
+    cdef bint knows(self, Storage* s):
+        """Whether what is in a storage that no step has used depends on nothing."""
+        if s.era == _graph.era or self.earlier is None:
+            return s.era == _graph.era
+        return not self.earlier.slots[<int>self.earlier.by_storage[<size_t>s]].depends if <size_t>s in self.earlier.by_storage else False
 
     cdef Step* new_step(self, Kernel* k, int nops, int ndim) except NULL:
         cdef Step* step
@@ -255,6 +264,7 @@ cdef class Program:
     cdef int note(self, Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, double cost, intp elements) except -1:
         cdef Step* step = self.new_step(k, nops, ndim)
         cdef int i, slot
+        cdef bint depends = _recording.source != NULL
         step.cost = cost
         step.elements = elements
         step.site = here()
@@ -280,9 +290,13 @@ cdef class Program:
                 step = &self.steps[self.nsteps - 1]
                 step.places[i].slot = slot
                 self.slots[slot].written |= ops[i].flags & WRITE
+                depends |= self.slots[slot].depends
             elif ops[i].constant != NULL:
                 step.ops[i].constant = <char*>memory(ops[i].itemsize)
                 memcpy(step.ops[i].constant, ops[i].constant, ops[i].itemsize)
+        for i in range(nops):
+            if ops[i].flags & WRITE:
+                self.slots[step.places[i].slot].depends |= depends
         return 0
 
     cdef int begin(self, list arrays, Program earlier) except -1:
@@ -290,6 +304,7 @@ cdef class Program:
         global current
         cdef ndarray a
         cdef int i, slot
+        _graph.era += 1
         self.by_storage = {}
         self.earlier = earlier
         self.inputs = [like(a) for a in arrays]
@@ -299,7 +314,6 @@ cdef class Program:
             if self.sharing[i][0] == i:
                 self.slots[slot].kind = INPUT
                 self.slots[slot].which = i
-        _graph.era += 1
         self.leaves = []
         set_noted_leaves(self.leaves)
         current = self
@@ -547,6 +561,16 @@ cdef int observe(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core*
 
 _launch.observe = observe
 
+cdef void value_read(void* storage, void* site) noexcept:
+    """Python sees values, which the steps that follow may depend on."""
+    cdef Storage* s = <Storage*>storage
+    if capturing():
+        slot = current.by_storage.get(<size_t>s)
+        if current.slots[<int>slot].depends if slot is not None else not current.knows(s):
+            cannot_replay(b"a value is read", site)
+
+_recording.value_read = value_read
+
 # ---- functions as programs -----------------------------------------------------------------------------------------
 
 cdef class Entry:
@@ -556,7 +580,8 @@ cdef class Entry:
     cdef int mode
     cdef list tracked               # of each argument, whether it is recorded
     cdef Program forward, back      # back: None if nothing was recorded
-    cdef object result              # what was returned, with numbers in place of arrays; None: one array
+    cdef bint single                # what was returned is one array; else
+    cdef object result              # it has this structure
     cdef list heads                 # of the results, which are recorded
     cdef list wanted                # where the gradients go: numbers of arguments, or leaves
 
@@ -592,6 +617,13 @@ cdef class Back:
 
 cdef class Unfit(Exception):
     pass
+
+cdef dict texts = {}
+
+def refuse_to_replay(str why):
+    """What calls this cannot be replayed."""
+    if captures:
+        cannot_replay(texts.setdefault(why, why.encode()), here())
 
 cdef object describe_argument(object x, list arrays, list others):
     """What of an argument decides what a function does; arrays are collected."""
@@ -634,7 +666,7 @@ cdef int collect(object x, list arrays) except -1:
             collect(item, arrays)
     return 0
 
-cdef dict helpers = {}              # functions of the layers above: zeros and ones like an array, mode
+cdef dict helpers = {}              # functions of the layers above: zeros and ones like an array, training (whether that is on)
 MOST = 32                           # programs of one function; then the oldest goes
 
 def set_helper(str name, function):
@@ -645,6 +677,7 @@ cdef Rule graph_rule = Rule("graph", ("held", "arguments"), joint=lambda g, held
 cdef class Graph:
     """A function, noted once for each kind of arguments and replayed from then on: see dflow.graph()."""
     cdef readonly object function
+    cdef str label
     cdef object surroundings        # a function: what it returns decides, too, what `function` does; or None
     cdef object around              # what it returned last
     cdef list entries
@@ -652,8 +685,9 @@ cdef class Graph:
     cdef readonly bint eager        # the function cannot be replayed
     cdef dict __dict__
 
-    def __init__(self, function, surroundings=None):
+    def __init__(self, function, surroundings=None, name=None):
         self.function = function
+        self.label = getattr(function, "__qualname__", repr(function)) if name is None else name
         self.surroundings = surroundings
         self.entries = []
 
@@ -661,7 +695,7 @@ cdef class Graph:
         return self if instance is None else MethodType(self, instance)
 
     def name(self):
-        return f"the graph of {getattr(self.function, '__qualname__', self.function)}"
+        return f"the graph of {self.label}"
 
     def __repr__(self):
         return f"<{self.name()}, {'not replayed' if self.eager else f'{len(self.entries)} noted'}>"
@@ -678,11 +712,13 @@ cdef class Graph:
         except Unfit as unfit:
             self.refuse(str(unfit), True)
             return self.function(*args, **keywords)
-        mode = recording() | <int>helpers["mode"]() << 1
+        mode = recording() | <int>helpers["training"]() << 1 | <int>bool(hooks.get("mxnet")) << 2
         if recording():
             tracked = [(<ndarray>a).node != NULL for a in arrays]
         if self.surroundings is not None:
             around = self.surroundings()
+            if around is None:              # not yet
+                return self.function(*args, **keywords)
             if around != self.around:
                 self.entries = []
                 self.around = around
@@ -709,7 +745,7 @@ cdef class Graph:
             held.run = run
             held.arguments = [args, keywords, arrays]
             record_heads(graph_rule, held, tuple(parents), [outs[i] for i in entry.heads])
-        return outs[0] if entry.result is None else with_arrays(entry.result, iter(outs))
+        return outs[0] if entry.single else with_arrays(entry.result, iter(outs))
 
     cdef object note(self, args, keywords, list arrays, key, list others, int mode, list tracked):
         """Call the function, and keep what it launches if that can be replayed."""
@@ -747,7 +783,8 @@ cdef class Graph:
             usable = self.note_back(entry, arrays, outs, floor)
         if usable:
             forward.finish(outs, given)
-            entry.result = None if type(result) is ndarray else with_arrays(result, iter(forward.outputs))
+            entry.single = type(result) is ndarray
+            entry.result = with_arrays(result, iter(forward.outputs))
             self.refusals = 0
             self.entries.insert(0, entry)
             del self.entries[MOST:]
@@ -815,7 +852,7 @@ cdef class Graph:
         if forever or self.refusals > 1:
             self.eager = True
             self.entries = []
-            warn(f"{self.name()} is not replayed, it runs as written each time: {why}", RuntimeWarning, stacklevel=2)
+            warn(f"{self.name()} is not replayed, it runs as written each time: {why}", RuntimeWarning, stacklevel=1)
         return 0
 
 cdef str obstacle_text():

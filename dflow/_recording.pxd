@@ -14,6 +14,8 @@ cdef bint capturing() noexcept                  # whether it is this thread
 cdef void set_capturing(bint on) noexcept
 cdef const char* obstacle                       # GIL: why what was noted cannot be replayed; NULL: it can
 cdef void* obstacle_site                        # a Site*: where that was
+ctypedef void (*reader)(void* storage, void* site) noexcept
+cdef reader value_read                          # to be called if captures, and the thread waits for the values of a Storage
 cdef void* source                               # GIL: a Counter of _random.pyx, from which what is launched next draws
 ctypedef void (*redrawer)(void* counter, char* draw) noexcept
 cdef redrawer redraw                            # makes a draw that was launched before the next one

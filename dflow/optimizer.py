@@ -6,6 +6,7 @@ Arrays are changed in place, and nothing waits: a step is elementwise operations
 import math
 
 from dflow import numpy as np
+from dflow._graphs import Graph
 
 __all__ = ["NAG", "SGD", "AdaDelta", "AdaGrad", "Adam", "AdamW", "Ftrl", "Optimizer", "RMSProp", "create", "register"]
 
@@ -36,7 +37,10 @@ def create(name, **kwargs):
 
 
 class Optimizer:
-    """Base class: a subclass has create_state(index, weight) and change(weight, grad, state, lr, wd, t).
+    """Base class: a subclass has create_state(index, weight) and change(weight, grad, state, wd, *rates).
+
+    change() is noted once and replayed, see dflow.graph(): what is another number at each update is one of rates(), and
+    comes as an array without axes.
 
     rescale_grad: what gradients are multiplied by; clip_gradient: the bound of their elements after that; wd: the
     weight decay; lr_scheduler: of the number of updates the learning rate. param_dict: parameters by index, whose
@@ -58,6 +62,7 @@ class Optimizer:
         self.param_dict = param_dict or {}
         self.begin_num_update = self.num_update = begin_num_update
         self.counts = {}        # updates so far, by index
+        self._change = Graph(self._change_all, self._fixed, f"{type(self).__name__}.change")
 
     # -- rates ---------------------------------------------------------------------------------
 
@@ -83,25 +88,66 @@ class Optimizer:
     def update(self, index, weight, grad, state):
         """Change a parameter by its gradient, and its state; or several, of lists."""
         if isinstance(index, (list, tuple)):
-            for each in zip(index, weight, grad, state):
-                self.update(*each)
-            return
-        t = self.counts[index] = self.counts.get(index, self.begin_num_update) + 1
-        self.num_update = max(self.num_update, t)
-        p = self.param_dict.get(index)
-        lr, wd = self.learning_rate, self.wd
-        if p is not None:
-            lr, wd = lr * p.lr_mult, wd * p.wd_mult
-        g = grad * self.rescale_grad if self.rescale_grad != 1 else grad
-        if self.clip_gradient is not None:
-            g = np.clip(g, -self.clip_gradient, self.clip_gradient)
-        self.change(weight, g, state, lr, wd, t)
+            self.update_all(index, weight, grad, state)
+        else:
+            self.update_all([index], [weight], [grad], [state])
 
     update_multi_precision = update
 
-    def change(self, weight, grad, state, lr, wd, t):
-        """The t-th update of a parameter, of its gradient, scaled and clipped."""
+    def update_all(self, indices, weights, grads, states):
+        """update() of several parameters, as one graph; one by one if a subclass has an update() of its own."""
+        if type(self).update is not Optimizer.update:
+            for each in zip(indices, weights, grads, states):
+                self.update(*each)
+            return
+        groups = {}             # by the type of the weights, which is that of their rates
+        for i, w, g, s in zip(indices, weights, grads, states, strict=True):
+            lr, wd, t = self._count(i)
+            each = groups.setdefault(w.dtype, ([], [], [], [], []))
+            for part, x in zip(each, (w, g, s, wd, (self.rescale_grad, *self.rates(lr, wd, t)))):
+                part.append(x)
+        for dtype, (weights, grads, states, decays, rates) in groups.items():
+            self._change(weights, grads, states, tuple(decays), np.array(rates, dtype), self.rescale_grad != 1)
+
+    def _count(self, index):
+        """For the next update of a parameter: learning rate, weight decay, its number."""
+        t = self.counts[index] = self.counts.get(index, self.begin_num_update) + 1
+        self.num_update = max(self.num_update, t)
+        p = self.param_dict.get(index)
+        if p is None:
+            return self.learning_rate, self.wd, t
+        return self.learning_rate * p.lr_mult, self.wd * p.wd_mult, t
+
+    def _change_all(self, weights, grads, states, decays, rates, scaled):
+        for k, (weight, g, state, wd) in enumerate(zip(weights, grads, states, decays)):
+            scale, *own = [rates[k, i, ...] for i in range(rates.shape[1])]
+            if scaled:
+                g = g * scale
+            if self.clip_gradient is not None:
+                g = np.clip(g, -self.clip_gradient, self.clip_gradient)
+            self.change(weight, g, state, wd, *own)
+
+    def _fixed(self):
+        """What change() may depend on, and is the same from update to update."""
+        return [value for name, value in vars(self).items() if name not in _CHANGING]
+
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name != "_change"}
+
+    def __setstate__(self, state):
+        Optimizer.__init__(self)
+        vars(self).update(state)
+
+    def rates(self, lr, wd, t):
+        """What the t-th update of a parameter depends on: as many numbers each time."""
+        return (lr,)
+
+    def change(self, weight, grad, state, wd, *rates):
+        """The update of a parameter, of its gradient, scaled and clipped."""
         raise NotImplementedError(f"{type(self).__name__} needs a change()")
+
+
+_CHANGING = frozenset("lr counts num_update rescale_grad param_dict lr_scheduler _change".split())
 
 
 def _decayed(weight, grad, wd):
@@ -132,7 +178,7 @@ class SGD(Optimizer):
     def create_state(self, index, weight):
         return np.zeros_like(weight) if self.momentum else None
 
-    def change(self, weight, grad, state, lr, wd, t):
+    def change(self, weight, grad, state, wd, lr):
         g = _decayed(weight, grad, wd)
         if state is None:
             weight -= lr * g
@@ -168,12 +214,12 @@ class Adam(Optimizer):
     def create_state(self, index, weight):
         return _zeros(weight, 2)
 
-    def change(self, weight, grad, state, lr, wd, t):
-        rate = lr * math.sqrt(1 - self.beta2**t) / (1 - self.beta1**t)
-        self.move(weight, _decayed(weight, grad, wd), state, rate)
+    def rates(self, lr, wd, t):
+        return (lr * math.sqrt(1 - self.beta2**t) / (1 - self.beta1**t),)
 
-    def move(self, weight, g, state, rate):
+    def change(self, weight, grad, state, wd, rate):
         mean, var = state
+        g = _decayed(weight, grad, wd)
         _average(mean, g, self.beta1)
         _average(var, g * g, self.beta2)
         weight -= rate * mean / (np.sqrt(var) + self.epsilon)
@@ -190,13 +236,14 @@ class AdamW(Adam):
         super().__init__(learning_rate, beta1, beta2, epsilon, **kwargs)
         self.correct_bias = correct_bias
 
-    def change(self, weight, grad, state, lr, wd, t):
+    def rates(self, lr, wd, t):
+        rate = super().rates(lr, wd, t)[0] if self.correct_bias else lr
+        return rate, 1 - lr * wd
+
+    def change(self, weight, grad, state, wd, rate, decay):
         if wd:
-            weight *= 1 - lr * wd
-        if self.correct_bias:
-            super().change(weight, grad, state, lr, 0, t)
-        else:
-            self.move(weight, grad, state, lr)
+            weight *= decay
+        super().change(weight, grad, state, 0, rate)
 
 
 @register
@@ -211,7 +258,7 @@ class AdaGrad(Optimizer):
     def create_state(self, index, weight):
         return np.full_like(weight, self.initial_accumulator_value)
 
-    def change(self, weight, grad, state, lr, wd, t):
+    def change(self, weight, grad, state, wd, lr):
         g = _decayed(weight, grad, wd)
         state += g * g
         weight -= lr * g / (np.sqrt(state) + self.epsilon)
@@ -238,7 +285,7 @@ class RMSProp(Optimizer):
     def create_state(self, index, weight):
         return _zeros(weight, 3 if self.centered else 1)
 
-    def change(self, weight, grad, state, lr, wd, t):
+    def change(self, weight, grad, state, wd, lr):
         g, var = _decayed(weight, grad, wd), state[0]
         _average(var, g * g, self.rho)
         if self.centered:
@@ -270,7 +317,7 @@ class AdaDelta(Optimizer):
     def create_state(self, index, weight):
         return _zeros(weight, 2)
 
-    def change(self, weight, grad, state, lr, wd, t):
+    def change(self, weight, grad, state, wd, lr):
         var, steps = state
         g = _decayed(weight, grad, wd)
         _average(var, g * g, self.rho)
@@ -293,7 +340,7 @@ class Ftrl(Optimizer):
     def create_state(self, index, weight):
         return _zeros(weight, 2)
 
-    def change(self, weight, grad, state, lr, wd, t):
+    def change(self, weight, grad, state, wd, lr):
         z, n = state
         before = np.sqrt(n)
         n += grad * grad

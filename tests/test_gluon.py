@@ -822,13 +822,23 @@ def test_arguments_of_trainers():
 
     @optimizer.register
     class Mine(optimizer.Optimizer):
-        def change(self, weight, grad, state, lr, wd, t):
+        def rates(self, lr, wd, t):
+            return lr, t
+
+        def change(self, weight, grad, state, wd, lr, t):
             weight[:] = t
 
-    trainer = gluon.Trainer([p], "mine")
-    back(p)
-    trainer.step(1)
-    assert p.data().tolist() == [1] * 3 and trainer.learning_rate == 0.01
+    @optimizer.register
+    class Older(optimizer.Optimizer):
+        def update(self, index, weight, grad, state):
+            weight[:] = 10 + index
+
+    for name, expected in (("mine", [1, 2, 3]), ("older", [10, 10, 10])):
+        trainer = gluon.Trainer([p], name)
+        for value in expected:
+            back(p)
+            trainer.step(1)
+            assert p.data().tolist() == [value] * 3 and trainer.learning_rate == 0.01
 
 
 def test_utils():

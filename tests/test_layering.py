@@ -16,6 +16,7 @@ LAYERS = [
     ["dflow"],  # dflow/__init__.py, which may import everything and is imported by nothing inside
     ["_differentiation", "gluon"],
     ["init", "lr_scheduler", "optimizer"],
+    ["_graphs"],
     ["autograd"],
     ["gradients", "npx", "nd"],
     ["numpy"],
@@ -23,7 +24,7 @@ LAYERS = [
     ["_index", "_make", "_operators", "_order"],
     ["_ufunc"],
     ["_quick", "_subscript", "_views", "_random", "_host", "_small", "_out"],
-    ["_share", "_foreign"],
+    ["_share", "_foreign", "_program"],
     ["_tape"],
     ["_array"],
     ["_shape", "_signature"],

@@ -8,6 +8,8 @@ from types import SimpleNamespace
 from dflow import init, npx
 from dflow import numpy as np
 from dflow._array import ndarray
+from dflow._graphs import Graph
+from dflow.gluon import parameter
 from dflow.gluon.parameter import DeferredInitializationError, Parameter, ParameterDict
 
 __all__ = ["Block", "HybridBlock"]
@@ -65,6 +67,7 @@ class Block:
         if isinstance(value, Block):
             self.register_child(value, name)
         elif isinstance(value, Parameter):
+            parameter.changed()
             self._reg_params[name] = value
         super().__setattr__(name, value)
 
@@ -73,6 +76,7 @@ class Block:
         raise AttributeError(f"{text}: MXNet has it, dflow not yet" if name in _MISSING else text)
 
     def __delattr__(self, name):
+        parameter.changed()
         self._children.pop(name, None)
         self._reg_params.pop(name, None)
         super().__delattr__(name)
@@ -116,6 +120,7 @@ class Block:
         """Make another block a part of this one."""
         if not isinstance(block, Block):
             raise TypeError(f"a block's children are blocks, not {type(block).__name__}: {block!r}")
+        parameter.changed()
         self._children[str(len(self._children)) if name is None else name] = block
 
     def register_forward_hook(self, hook):
@@ -140,6 +145,7 @@ class Block:
             for step in path:
                 block = block._children.get(step) if block is not None else None
             if block is not None and last in block.params:
+                parameter.changed()
                 block._params[last] = p
                 if last in block._reg_params:
                     setattr(block, last, p)
@@ -200,15 +206,18 @@ class Block:
     def __call__(self, *args, **kwargs):
         for hook in list(self._forward_pre_hooks.values()):
             hook(self, args)
-        try:
-            out = self.forward(*args, **kwargs)
-        except DeferredInitializationError:
-            if not self._complete(*args, **kwargs):
-                raise
-            out = self.forward(*args, **kwargs)
+        out = self._run(*args, **kwargs)
         for hook in list(self._forward_hooks.values()):
             hook(self, args, out)
         return out
+
+    def _run(self, *args, **kwargs):
+        try:
+            return self.forward(*args, **kwargs)
+        except DeferredInitializationError:
+            if not self._complete(*args, **kwargs):
+                raise
+            return self.forward(*args, **kwargs)
 
     def _complete(self, *args, **kwargs):
         """Make the parameters that waited for the first input; False if there are none."""
@@ -260,16 +269,35 @@ class Block:
 
 
 class HybridBlock(Block):
-    """A Block whose forward() could be replayed. hybridize() is accepted; replaying is not done yet."""
+    """A Block whose forward() is noted once for arguments of some shapes, and replayed, after hybridize().
+
+    Then forward(), of this block and those below, is a function as dflow.graph() says: Python code runs once, and hooks
+    of the blocks below with it.
+    """
 
     def __init__(self, prefix=None, params=None):
         super().__init__(prefix, params)
-        self._active = False
+        self._graph = None
+
+    def __getstate__(self):
+        return {**self.__dict__, "_graph": None}
 
     def hybridize(self, active=True, **kwargs):
-        """Ask for replaying, here and below. The keywords, as static_alloc, are MXNet's."""
-        self._active = active
+        """Replay forward() from now on, or no more, here and below. The keywords, as static_alloc, are MXNet's."""
+        self._graph = Graph(super()._run, self._surroundings, f"block {self.name}") if active else None
+        self._initialized_at = None
         super().hybridize(active, **kwargs)
+
+    def _run(self, *args, **kwargs):
+        return (super()._run if self._graph is None else self._graph)(*args, **kwargs)
+
+    def _surroundings(self):
+        """When the parameters were last changed; None while there are some without values."""
+        if self._initialized_at != parameter.changes:
+            if any(p._data is None for p in self.collect_params().values()):
+                return None
+            self._initialized_at = parameter.changes
+        return self._initialized_at
 
     def forward(self, *args):
         """MXNet 1's way to write a block: hybrid_forward(F, *args, **parameters), where F has np and npx."""

@@ -10,6 +10,14 @@ from dflow.devices import current_device
 __all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict"]
 
 
+changes = 0     # how often a parameter got another array, or a block another part: then what was noted is out of date
+
+
+def changed():
+    global changes
+    changes += 1
+
+
 class DeferredInitializationError(RuntimeError):
     """A parameter has no values yet, as its shape follows from the first input."""
 
@@ -102,6 +110,7 @@ class Parameter:
             return
         self._devices = _devices(ctx if device is None else device)
         self._data = None
+        changed()
         self._pending = next(choice for choice in (init, self.init, default_init) if choice is not None)
         if _known(self.shape):
             self._make()
@@ -118,6 +127,7 @@ class Parameter:
         self._hold(data)
 
     def _hold(self, data):
+        changed()
         self._data, self._pending = data, None
         if self.grad_req != "null":
             data.attach_grad("add" if len(self._devices) > 1 else self.grad_req)

@@ -2,6 +2,7 @@
 
 from dflow import autograd, npx, optimizer
 from dflow import numpy as np
+from dflow._program import refuse_to_replay
 from dflow._tape import leaf_of
 from dflow.gluon.parameter import Parameter
 
@@ -64,6 +65,7 @@ class Trainer:
 
     def update(self, batch_size, ignore_stale_grad=False):
         """The same as step(), for gradients that have been summed."""
+        refuse_to_replay("Trainer.step() counts its updates")
         self._optimizer.rescale_grad = self._scale / batch_size
         trained = [(i, p, p.data()) for i, p in enumerate(self._params) if p.grad_req != "null"]
         fresh = [leaf_of(data).fresh for _, _, data in trained]
@@ -71,19 +73,18 @@ class Trainer:
             p = trained[fresh.index(False)][1]
             raise UserWarning(f"the gradient of {p.name}, of shape {p.shape}, has not been updated by backward() since "
                               "the last step: if it is no part of the loss, ignore_stale_grad=True lets it be")
+        trained = [each for each, new in zip(trained, fresh) if new]
         with autograd.pause():
-            for (i, p, data), new in zip(trained, fresh):
-                if new:
-                    self._update(i, p, data)
-
-    def _update(self, i, p, data):
-        if i not in self._states:
-            self._states[i] = self._optimizer.create_state(i, data)
-        self._optimizer.update(i, data, data.grad, self._states[i])
-        leaf = leaf_of(data)
-        leaf.fresh = False
-        if leaf.request != p.grad_req:          # it is added to, only as each device has a backward() of its own
-            data.zero_grad()
+            for i, _, data in trained:
+                if i not in self._states:
+                    self._states[i] = self._optimizer.create_state(i, data)
+            self._optimizer.update_all([i for i, _, _ in trained], [data for _, _, data in trained],
+                                       [data.grad for _, _, data in trained], [self._states[i] for i, _, _ in trained])
+            for _, p, data in trained:
+                leaf = leaf_of(data)
+                leaf.fresh = False
+                if leaf.request != p.grad_req:  # it is added to, only as each device has a backward() of its own
+                    data.zero_grad()
 
     # -- files ---------------------------------------------------------------------------------
 

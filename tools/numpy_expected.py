@@ -50,7 +50,7 @@ EXPECTED = {
     "_core/tests/test_overrides.py": {
         "other libraries' objects are told NumPy's functions, not ours": "test_sum_on_mock_array",
         "the namespace has another name": "test_set_module",
-        "functions that dflow knows not get NumPy's arrays": "TestArrayFunctionImplementation::test_not_implemented",
+        "functions dflow does not know get NumPy's arrays": "TestArrayFunctionImplementation::test_not_implemented",
     },
     "_core/tests/test_regression.py": {
         NUMBERS: "TestRegression::test_ticket_1770",

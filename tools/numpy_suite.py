@@ -82,8 +82,7 @@ def parse():
 # ---- one module, in a process of its own -------------------------------------------------------------------------
 
 # What is imported from: the rest (numpy._core, numpy.exceptions, ...) stays NumPy's, which takes our arrays.
-_OURS = (r"numpy(?:\.(?:testing|linalg|fft|random|polynomial(?:\.\w+)?|lib\.stride_tricks|"
-         r"lib(?= import stride_tricks)))?")
+_OURS = r"numpy(?:\.(?:testing|linalg|fft|random|polynomial(?:\.\w+)?|lib(?= import stride_tricks)))?"
 _REPLACED = [(rf"^(\s*)import ({_OURS}) as ", r"\1import dflow.\2 as "),
              (r"^(\s*)import numpy$", r"\1import dflow.numpy as numpy"),
              (rf"^(\s*)from ({_OURS}) import ", r"\1from dflow.\2 import ")]

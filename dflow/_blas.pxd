@@ -20,4 +20,6 @@ cdef void try_blas() noexcept nogil                                         # fr
 cdef bint blas_refused() noexcept nogil                                     # whether it was refused since; it waits again
 cdef bint enter_numpy_blas(bint alone) noexcept nogil                       # False: refused
 cdef void leave_numpy_blas(bint alone) noexcept nogil
-cdef void blas_after_fork() noexcept
+cdef void blas_before_fork() noexcept                                       # waits; then nobody is in there alone,
+cdef void blas_after_fork_in_parent() noexcept                              # until here
+cdef void blas_after_fork() noexcept                                        # in the child

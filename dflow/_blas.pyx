@@ -36,6 +36,9 @@ cdef extern from "<pthread.h>" nogil:
     int pthread_rwlock_trywrlock(pthread_rwlock_t*)
     int pthread_rwlock_unlock(pthread_rwlock_t*)
 
+cdef extern from "_sync.h" nogil:
+    void sleep_ns(long long)
+
 cdef extern from *:
     """
     static __thread int patience;
@@ -230,6 +233,15 @@ cdef bint enter_numpy_blas(bint alone) noexcept nogil:
 cdef void leave_numpy_blas(bint alone) noexcept nogil:
     if not alone:
         leave(&numpy_blas)
+    pthread_rwlock_unlock(&numpy_lock)
+
+cdef void blas_before_fork() noexcept:
+    """OpenBLAS ends its threads at a fork, and a call that uses them would wait for ever for what they had not done."""
+    while pthread_rwlock_tryrdlock(&numpy_lock):
+        with nogil:
+            sleep_ns(50000)
+
+cdef void blas_after_fork_in_parent() noexcept:
     pthread_rwlock_unlock(&numpy_lock)
 
 cdef void blas_after_fork() noexcept:

@@ -11,7 +11,7 @@ from dflow import _graph
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.string cimport memset
-from dflow._blas cimport blas_after_fork
+from dflow._blas cimport blas_after_fork, blas_after_fork_in_parent, blas_before_fork
 from dflow._fp cimport warnings_wait, give_warnings
 from dflow._graph cimport *
 from dflow._group cimport *
@@ -705,11 +705,12 @@ cdef int wait_all() except -1:
 def before_fork():
     """Bring every runner to a point where it holds no lock, and keep it there. Kernels run on.
 
-    Holds no lock itself: other hooks, and so other threads, may run before the fork and after it.
+    Holds no lock that anybody waits for with the GIL: other hooks, and so other threads, may run before the fork and after it.
     """
     cdef Runner* r
     add_int(&shared.forking, 1)
     full_fence()                    # pairs with enter()
+    blas_before_fork()
     while True:
         r = shared.runners
         while r != NULL and not load_int(&r.inside):
@@ -720,6 +721,7 @@ def before_fork():
             sleep_ns(1000)
 
 def after_fork_in_parent():
+    blas_after_fork_in_parent()
     add_int(&shared.forking, -1)
 
 def after_fork_in_child():

@@ -118,7 +118,7 @@ cdef int code_of(object dtype) except -1:
 
 cdef object descr_of(object dtype):
     """NumPy's dtype of anything that it takes for one. Of its own types, as np.dtypes.Int8DType, np.dtype() says object."""
-    return np.dtype(dtype() if isinstance(dtype, type(np.dtype)) else dtype)
+    return np.empty(0, dtype).dtype if isinstance(dtype, type(np.dtype)) else np.dtype(dtype)
 
 cpdef object native(object dtype):
     """NumPy's dtype, or None. TypeError for another byte order than the machine's: then the bytes of results would be others."""

@@ -83,15 +83,14 @@ cdef object ours(object x):
         return [ours(item) for item in <list>x]
     return type(x)(*map(ours, x)) if isinstance(x, tuple) and hasattr(x, "_fields") else x
 
-cdef object attempt(object theirs, PyObject** args, Py_ssize_t nargs, PyObject* names, intp small, bint final):
+cdef object attempt(object theirs, PyObject** args, Py_ssize_t nargs, PyObject* names, intp small, bint final, bint any_of_ours=False):
     """What NumPy's function returns, if all arguments are there and small, and one is ours; else, or if it fails, LATER.
 
     As in a vectorcall, arguments by name come last; `names` is a tuple, or NULL. final: a failure is not tried again, as
-    the function may have written, or nothing else is there to try; the error is NumPy's.
+    the function may have written, or nothing else is there to try; the error is NumPy's. any_of_ours: what returns is.
     """
     cdef PyObject* values[FEW]
     cdef Py_ssize_t i, n = 0, count = nargs if names == NULL else nargs + PyTuple_GET_SIZE(<object>names)
-    cdef bint any_of_ours = False
     if count > FEW:
         return LATER
     try:
@@ -115,18 +114,19 @@ cdef object attempt(object theirs, PyObject** args, Py_ssize_t nargs, PyObject* 
         for i in range(n):
             Py_DECREF(<object>values[i])
 
-def at_once(theirs, tuple args, dict keywords=None, intp small=SMALL, bint writes=False, bint final=False):
+def at_once(theirs, tuple args, dict keywords=None, intp small=SMALL, bint writes=False, bint final=False, bint draws=False):
     """What NumPy's function makes of arrays that are there and small, as arrays of ours; else, or if it fails, LATER.
 
-    writes: into its first argument. final, or writes: if it fails, its error.
+    writes: into its first argument. draws: numbers, which are ours whatever its arguments are. With these, or final: if it
+    fails, its error.
     """
     if writes and not free(args[0]):
         return LATER
     if not keywords:
-        return attempt(theirs, PySequence_Fast_ITEMS(args), len(args), NULL, small, final or writes)
+        return attempt(theirs, PySequence_Fast_ITEMS(args), len(args), NULL, small, final or writes or draws, draws)
     names = tuple(keywords)
     values = args + tuple(keywords.values())
-    return attempt(theirs, PySequence_Fast_ITEMS(values), len(args), <PyObject*>names, small, final or writes)
+    return attempt(theirs, PySequence_Fast_ITEMS(values), len(args), <PyObject*>names, small, final or writes or draws, draws)
 
 cdef bint free(object x) noexcept:
     """Whether nobody reads or writes an array, and the caller may."""

@@ -490,7 +490,10 @@ def astype(ndarray self, /, dtype, order="K", casting="unsafe", subok=True, copy
     return still_scalar(self, out)
 
 def resize(ndarray self, /, *new_shape, refcheck=True):
-    """Another shape and size in place: the elements as they lie in memory, then zeros. Views keep what they see."""
+    """Another shape and size in place: the elements as they lie in memory, then zeros. Views keep what they see.
+
+    Waits where a Python function on a worker may have the array.
+    """
     cdef intp dims[MAXDIMS]
     cdef int ndim
     cdef intp n

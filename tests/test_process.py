@@ -491,6 +491,94 @@ def test_a_fork_loses_no_task_that_a_worker_has_just_taken(run):
     """, before=FORK, options=FORK_OPTIONS) == (0, "done\n", "")
 
 
+BUSY_BLAS = FORK + """
+    import signal, time
+    import numpy
+
+    dflow.engine.set_num_workers(2)
+    matrix = numpy.random.default_rng(1).random((400, 400)) + 20 * numpy.eye(400)
+    small, vector = np.array(matrix[:300, :300]), np.ones(100)
+
+    def use_blas():
+        signal.alarm(30)                                    # a child that hangs ends so
+        assert numpy.allclose(small[:100, :100] @ vector, matrix[:100, :100].sum(1))
+        assert numpy.allclose(small @ np.linalg.inv(small), numpy.eye(300))
+        assert (np.linalg.svd(small[:120])[1] > 0).all()
+        dflow.waitall()
+"""
+
+
+def test_fork_while_another_thread_waits_for_numpys_blas(run):
+    """Neither who is inside nor who waits, to have it for himself or with the GIL dropped, is in the child."""
+    assert run("""
+        def multiply():
+            with np.errstate(invalid="raise"):
+                assert numpy.allclose(small[:100, :100] @ vector, matrix[:100, :100].sum(1))
+
+        def child():
+            use_blas()
+            if not raises(RuntimeError, inside.tolist) or not raises(RuntimeError, waiting.tolist):
+                os._exit(2)                                 # they had ended before the fork
+
+        expected, codes = numpy.linalg.svd(matrix)[1], []
+        while {*codes} <= {2} and len(codes) < 20:
+            inside = np.linalg.svd(np.array(matrix))[1]
+            time.sleep(0.01)
+            waiting = np.linalg.inv(small)
+            thread = threading.Thread(target=multiply)
+            thread.start()
+            time.sleep(0.01)
+            codes.append(in_child(child))
+            thread.join()
+            assert numpy.allclose(inside, expected) and numpy.allclose(small @ waiting, numpy.eye(300))
+        print({*codes} - {2})
+    """, before=BUSY_BLAS, options=FORK_OPTIONS) == (0, "{0}\n", "")
+
+
+def test_forks_while_numpys_blas_uses_all_its_threads(run):
+    """OpenBLAS ends them at a fork, and would wait in the parent for what they had not done."""
+    assert run("""
+        for turn in range(12):
+            inverse = np.linalg.inv(small)
+            time.sleep(turn * 2e-4)
+            assert in_child(use_blas if turn % 4 == 0 else list) == 0
+            assert numpy.allclose(small @ inverse, numpy.eye(300))
+        signal.alarm(0)
+        print("done")
+    """, before=BUSY_BLAS + "    signal.alarm(30)\n", options=FORK_OPTIONS) == (0, "done\n", "")
+
+
+def test_forks_while_kept_blocks_come_and_go(run):
+    """A child that finds a stack of them in the middle of a change drops that, and gives no block to two arrays."""
+    assert run("""
+        import signal
+        dflow.engine.inline_limit(0)                        # workers allocate, without the GIL
+        sizes = 9_000, 18_000, 36_000
+        stop = threading.Event()
+
+        def come_and_go():
+            while not stop.is_set():
+                for n in sizes:
+                    arrays = [np.ones(n) + 1 for _ in range(3)]
+                    del arrays
+
+        def child():
+            signal.alarm(30)                                # a child that hangs, at a lock left behind, ends so
+            kept = [(np.zeros(n) + k, k) for k in range(2) for n in sizes]
+            for x, k in kept:
+                x += k
+            assert all((x == 2 * k).all() for x, k in kept)
+            dflow.waitall()
+
+        thread = threading.Thread(target=come_and_go)
+        thread.start()
+        good = all(in_child(child) == 0 for _ in range(20))
+        stop.set()
+        thread.join()
+        print(good)
+    """, before=FORK, options=FORK_OPTIONS) == (0, "True\n", "")
+
+
 HOOK = """
     import os, time
     os.register_at_fork(before=lambda: time.sleep(0.002), after_in_parent=lambda: time.sleep(0.002))

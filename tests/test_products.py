@@ -326,6 +326,65 @@ def test_what_must_run_at_once_waits_for_numpys_blas_without_the_gil():
         assert values.asnumpy()[0] > 0
 
 
+@pytest.mark.parametrize("change", ["a.resize(2)", "a[:] = 7"])
+def test_operands_that_change_while_a_task_waits_for_numpys_blas(change):
+    """They are none of the task's, so nobody waits for it; its product is of what they were, or became, as a whole."""
+    x, a, b = np.array(draw((1000, 1000), "float64")), np.full((100, 100), 3.0), np.ones(100)
+    begun = threading.Event()
+
+    def multiply():
+        begun.set()
+        return a @ b
+
+    with configured(workers=2):
+        a @ b
+        dflow.waitall()
+        values = np.linalg.svd(x)[1]
+        time.sleep(0.05)                                # a worker has begun
+        product = dflow.submit(multiply)
+        assert begun.wait(HANG)
+        time.sleep(0.01)
+        exec(change, {"a": a})
+        others = [np.full((100, 100), 5.0) for _ in range(9)]               # in memory that is free now
+        assert not values.is_ready()
+        assert set(product.result().tolist()) in ({300}, {700} if "7" in change else {300})
+        assert all((other == 5).all() for other in others)
+        values.wait_to_read()
+
+
+def test_products_in_tasks_of_what_another_thread_writes_while_numpys_blas_is_busy():
+    """Each sees one write of all elements: no older one than had been submitted before, none submitted later."""
+    a, b, m = np.zeros((100, 100)), np.ones(100), np.array(draw((300, 300), "float64"))
+    stop, last, seen = threading.Event(), [0, 0], []
+
+    def multiply():
+        oldest = last[1]
+        product = a @ b
+        seen.append((oldest, product, last[0]))
+
+    def write():
+        while not stop.is_set():
+            last[0] += 1
+            a.fill(last[0])
+            last[1] = last[0]
+            time.sleep(0.0001)
+
+    def use_blas():
+        for _ in range(10):
+            inverse = np.linalg.inv(m)                  # has it for itself
+            for task in [dflow.submit(multiply) for _ in range(4)]:
+                task.result()
+            inverse.wait_to_read()
+        stop.set()
+
+    with configured(workers=3):
+        in_threads(write, use_blas)
+    for oldest, product, newest in seen:
+        value, = set(product.tolist())
+        assert 100 * oldest <= value <= 100 * newest
+    assert len(seen) == 40 and seen[-1][1][0] > 0
+
+
 def test_a_count_that_the_user_set_stays(loaded):
     y = np.array(draw((700, 600), "float64"))
     for limit in (1, 2, 3):

@@ -195,6 +195,18 @@ def test_draws_of_a_random_state_follow_each_other():
     assert len({g.rand() for g in (theirs, ours, *copies)}) == 1
 
 
+def test_small_draws_of_a_random_state_are_no_tasks():
+    theirs, ours = numpy.random.RandomState(3), np.random.RandomState(3)
+    x, expected = np.arange(6).reshape(3, 2), numpy.arange(6).reshape(3, 2)
+    queued = dflow.engine.statistics()["queued"]
+    for n in range(1, 9):
+        assert ours.shuffle(x) is theirs.shuffle(expected) is None
+        assert ours.randint(np.array(n), n + 9, dtype=np.int32) == theirs.randint(n, n + 9, dtype=numpy.int32)
+        assert ours.normal() == theirs.normal()
+        assert ours.normal(size=n).tolist() == theirs.normal(size=n).tolist()
+    assert dflow.engine.statistics()["queued"] == queued and x.tolist() == expected.tolist()
+
+
 REFUSED = """g.normal(0, -0.0) | g.exponential(-0.0) | g.normal(0, [1, -1]) | g.normal(0, [1, -1]).sum()
     g.exponential([-1.0]) | g.uniform([0], [np.inf]) | g.uniform([1], [0])
     r.uniform([0], [np.inf]) | r.uniform(0, np.inf)

@@ -161,7 +161,7 @@ WORDS = """np.add(1, 2, ...)  np.negative(1, out=(...,))  np.divmod(1, 2, out=(n
     np.ones((3,) * 5)[np.ix_(*[np.zeros(7132, int)] * 5)]
     np.zeros(2, np.dtypes.Float32DType)  np.arange(2).astype(np.dtypes.Int8DType)
     np.array([1, 2], np.dtypes.Complex64DType)  np.subtract(np.ones(2), 1, dtype=np.dtypes.Float32DType)
-    np.add.reduce(np.ones(2), dtype=np.dtypes.Float32DType)
+    np.add.reduce(np.ones(2), dtype=np.dtypes.Float32DType)  np.array([1], np.dtype)  np.ones(2).astype(np.dtype)
     np.random.default_rng(1).integers(1, size=2, dtype=np.dtypes.Int8DType)"""
 
 

@@ -200,7 +200,8 @@ def __getattr__(name):
         raise AttributeError(str(error).replace("'numpy'", "'dflow.numpy'")) from None
     if callable(value) and hasattr(value, "__name__") and not isinstance(value, (type, types.ModuleType)):
         value = _fallback.blocking(value)
-    globals()[name] = value
+    if name in vars(_numpy):            # else NumPy made it for the question: a deprecated name, whose every use warns
+        globals()[name] = value
     return value
 
 

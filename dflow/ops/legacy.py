@@ -13,7 +13,7 @@ from dflow import _array
 from dflow._array import array as as_array
 from dflow._array import ndarray, window
 from dflow._host import host
-from dflow._small import as_scalar
+from dflow._small import LATER, as_scalar, at_once
 from dflow.ops.fallback import any_of_ours, arrays_in, plain, seen, unwrap, wrap
 from dflow.ops.random import (
     COUNTS,
@@ -141,12 +141,17 @@ class RandomState:
         """A draw as a task, if it is large or has parameters that are arrays of ours."""
         count = _DRAWS[name]
         size = args[count] if len(args) > count else keywords.get("size")
+        large = _large(size)
+        if not large and self._turn.is_ready():
+            drawn = at_once(getattr(self._older, name), args, keywords, small=1, draws=True)
+            if drawn is not LATER:
+                return drawn
         others = [x for key, x in keywords.items() if key != "size"]
         if any_of_ours(args[:count], others) and name not in ("randint", "tomaxint"):
             shape = drawn_shape(size, common_shape(*args[:count], *others))
             dtype = _probe().randint(1, size=1).dtype if name in COUNTS else FLOAT
             return self._later(name, args, keywords, shape, dtype)
-        if not _large(size) or any(map(numpy.ndim, (*args[:count], *others))):
+        if not large or any(map(numpy.ndim, (*args[:count], *others))):
             return self._now(name, *args, **keywords)
 
         def draw(older, size):
@@ -181,6 +186,8 @@ class RandomState:
         len(x)                                      # TypeError without axes
         if not x.flags.writeable:
             raise ValueError("array is read-only")
+        if self._turn.is_ready() and at_once(self._older.shuffle, (x,), writes=True) is not LATER:
+            return
         host(lambda _error: self._older.shuffle(window(x, write=True)), [x], [x, self._turn])
 
 

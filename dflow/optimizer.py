@@ -62,6 +62,7 @@ class Optimizer:
         self.param_dict = param_dict or {}
         self.begin_num_update = self.num_update = begin_num_update
         self.counts = {}        # updates so far, by index
+        self._last = self._table = None         # the rates of the last update, and an array of them
         self._change = Graph(self._change_all, self._fixed, f"{type(self).__name__}.change")
 
     # -- rates ---------------------------------------------------------------------------------
@@ -101,22 +102,26 @@ class Optimizer:
                 self.update(*each)
             return
         groups = {}             # by the type of the weights, which is that of their rates
-        for i, w, g, s in zip(indices, weights, grads, states, strict=True):
-            lr, wd, t = self._count(i)
+        for i, w, g, state, (lr, wd, t) in zip(indices, weights, grads, states, self._count(indices), strict=True):
             each = groups.setdefault(w.dtype, ([], [], [], [], []))
-            for part, x in zip(each, (w, g, s, wd, (self.rescale_grad, *self.rates(lr, wd, t)))):
+            for part, x in zip(each, (w, g, state, wd, (self.rescale_grad, *self.rates(lr, wd, t)))):
                 part.append(x)
         for dtype, (weights, grads, states, decays, rates) in groups.items():
-            self._change(weights, grads, states, tuple(decays), np.array(rates, dtype), self.rescale_grad != 1)
+            if (dtype, rates) != self._last:
+                self._last, self._table = (dtype, rates), np.array(rates, dtype)
+            self._change(weights, grads, states, tuple(decays), self._table, self.rescale_grad != 1)
 
-    def _count(self, index):
-        """For the next update of a parameter: learning rate, weight decay, its number."""
-        t = self.counts[index] = self.counts.get(index, self.begin_num_update) + 1
-        self.num_update = max(self.num_update, t)
-        p = self.param_dict.get(index)
-        if p is None:
-            return self.learning_rate, self.wd, t
-        return self.learning_rate * p.lr_mult, self.wd * p.wd_mult, t
+    def _count(self, indices):
+        """For the next update of these parameters: of each, learning rate, weight decay, its number."""
+        counts = self.counts
+        for i in indices:
+            counts[i] = counts.get(i, self.begin_num_update) + 1
+        self.num_update = max([self.num_update, *[counts[i] for i in indices]])
+        lr, wd, found = self.learning_rate, self.wd, []
+        for i in indices:
+            p = self.param_dict.get(i)
+            found.append((lr, wd, counts[i]) if p is None else (lr * p.lr_mult, wd * p.wd_mult, counts[i]))
+        return found
 
     def _change_all(self, weights, grads, states, decays, rates, scaled):
         for k, (weight, g, state, wd) in enumerate(zip(weights, grads, states, decays)):
@@ -147,7 +152,7 @@ class Optimizer:
         raise NotImplementedError(f"{type(self).__name__} needs a change()")
 
 
-_CHANGING = frozenset("lr counts num_update rescale_grad param_dict lr_scheduler _change".split())
+_CHANGING = frozenset("lr counts num_update rescale_grad param_dict lr_scheduler _last _table _change".split())
 
 
 def _decayed(weight, grad, wd):

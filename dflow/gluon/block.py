@@ -288,6 +288,11 @@ class HybridBlock(Block):
         self._initialized_at = None
         super().hybridize(active, **kwargs)
 
+    def __call__(self, *args, **kwargs):
+        if self._graph is None or self._forward_hooks or self._forward_pre_hooks:
+            return super().__call__(*args, **kwargs)
+        return self._graph(*args, **kwargs)
+
     def _run(self, *args, **kwargs):
         return (super()._run if self._graph is None else self._graph)(*args, **kwargs)
 

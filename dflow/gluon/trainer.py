@@ -4,6 +4,7 @@ from dflow import autograd, npx, optimizer
 from dflow import numpy as np
 from dflow._program import refuse_to_replay
 from dflow._tape import leaf_of
+from dflow.gluon import parameter
 from dflow.gluon.parameter import Parameter
 
 __all__ = ["Trainer"]
@@ -30,6 +31,7 @@ class Trainer:
                 raise TypeError(f"params must be parameters, in a dictionary or a list, not {type(p).__name__}: {p!r}")
         self._params = list({id(p): p for p in params}.values())
         self._states = {}
+        self._known_at = None           # parameter.changes when _look() last ran
         self._make_optimizer(optimizer, optimizer_params or {})
         self._scale = self._optimizer.rescale_grad
 
@@ -67,24 +69,38 @@ class Trainer:
         """The same as step(), for gradients that have been summed."""
         refuse_to_replay("Trainer.step() counts its updates")
         self._optimizer.rescale_grad = self._scale / batch_size
-        trained = [(i, p, p.data()) for i, p in enumerate(self._params) if p.grad_req != "null"]
-        fresh = [leaf_of(data).fresh for _, _, data in trained]
-        if not ignore_stale_grad and not all(fresh):
-            p = trained[fresh.index(False)][1]
-            raise UserWarning(f"the gradient of {p.name}, of shape {p.shape}, has not been updated by backward() since "
-                              "the last step: if it is no part of the loss, ignore_stale_grad=True lets it be")
-        trained = [each for each, new in zip(trained, fresh) if new]
-        with autograd.pause():
-            for i, _, data in trained:
-                if i not in self._states:
-                    self._states[i] = self._optimizer.create_state(i, data)
-            self._optimizer.update_all([i for i, _, _ in trained], [data for _, _, data in trained],
-                                       [data.grad for _, _, data in trained], [self._states[i] for i, _, _ in trained])
-            for _, p, data in trained:
-                leaf = leaf_of(data)
+        if self._known_at != parameter.changes:
+            self._look()
+        trained = self._trained
+        if not all(leaf.fresh for _, _, _, leaf, _ in trained):
+            if not ignore_stale_grad:
+                p = next(p for _, p, _, leaf, _ in trained if not leaf.fresh)
+                raise UserWarning(f"the gradient of {p.name}, of shape {p.shape}, has not been updated by backward() since "
+                                  "the last step: if it is no part of the loss, ignore_stale_grad=True lets it be")
+            trained = [each for each in trained if each[3].fresh]
+        if trained:
+            indices, _, weights, leaves, states = zip(*trained)
+            with autograd.pause():
+                self._optimizer.update_all(indices, weights, [leaf.grad for leaf in leaves], states)
+            for leaf in leaves:
                 leaf.fresh = False
-                if leaf.request != p.grad_req:  # it is added to, only as each device has a backward() of its own
-                    data.zero_grad()
+        for data in self._added:
+            data.zero_grad()
+
+    def _look(self):
+        """Find what is trained: of each parameter its number, itself, its array, the leaf with its gradient, its state."""
+        self._known_at = parameter.changes
+        self._trained, self._added = [], []
+        for i, p in enumerate(self._params):
+            if p.grad_req != "null":
+                data = p.data()
+                leaf = leaf_of(data)
+                if i not in self._states:
+                    with autograd.pause():
+                        self._states[i] = self._optimizer.create_state(i, data)
+                self._trained.append((i, p, data, leaf, self._states[i]))
+                if leaf.request != p.grad_req:      # added to, only as each device has a backward() of its own
+                    self._added.append(data)
 
     # -- files ---------------------------------------------------------------------------------
 
@@ -113,7 +129,7 @@ class Trainer:
         for name, x in wanted.items():
             if x is not None:
                 x[...] = found[name]
-        self._states = made
+        self._states, self._known_at = made, None
         self._optimizer.counts = {i: int(found[f"{i}.count"]) for i in made}
         self._optimizer.num_update = int(found["num_update"])
 

@@ -687,6 +687,16 @@ def test_set_np_takes_what_mxnet_does(single):
     assert (type(draw), draw.shape, draw.dtype) == (dflow.ndarray, (), numpy.float32)
 
 
+def test_float32_is_not_mentioned(single):
+    shown = {"np.ones((1, 2)) * 3": "array([[3., 3.]])", "np.ones(3).sum()": "array(3.)", "np.zeros((0, 2))":
+             "array([], shape=(0, 2))", "np.ones(2, 'f8')": "array([1., 1.], dtype=float64)",
+             "np.arange(2, dtype=int)": "array([0, 1])", "np.ones(2, 'f2')": "array([1., 1.], dtype=float16)",
+             "np.zeros(0, 'f8')": "array([], dtype=float64)", "np.ones(2) > 0": "array([ True,  True])"}
+    assert {text: repr(eval(text)) for text in shown} == shown
+    npx.reset_np()
+    assert repr(np.ones(1, "f4")) == "array([1.], dtype=float32)" and repr(np.ones(1).sum()) == "np.float64(1.0)"
+
+
 def test_labels_are_indices_after_set_np(single):
     x, y = np.array([[1, 2, 3], [4, 5, 6]]), np.array([0, 2])
     assert y.dtype == numpy.float32

@@ -81,17 +81,26 @@ def _cast(x, dtype=None):
     return x.astype(numpy.float32 if dtype is None else dtype, copy=False)
 
 
+def _shown(x):
+    """repr(x) where float32 needs no mention, and float64 does; as in MXNet, scalars are arrays."""
+    text = repr(x)
+    if x.dtype == numpy.float32:
+        return text[:text.rindex(",")] + ")"
+    return f"{text[:-1]}, dtype=float64)" if x.dtype == float and "dtype=" not in text else text
+
+
 def set_np(shape=True, array=True, dtype=False):
     """MXNet's float32 for what dflow.numpy makes without a type, `ctx=` for where; with dtype=True NumPy's types.
 
-    Axes may be lists then, and float(x), int(x) take an array of one element, as older NumPy's did.
-
-    It holds for the functions of dflow.numpy and dflow.numpy.random wherever they have been imported to.
+    Axes may be lists then, float(x) and int(x) take an array of one element, as older NumPy's did, whole numbers of
+    floating point types are indices, and repr() names float64 but not float32. The switch holds for the functions of
+    dflow.numpy and dflow.numpy.random wherever they have been imported to.
     """
     if array and not shape:
         raise ValueError("shape must be True where array is: NumPy's arrays may have no axes, or no elements")
     _state.update(shape=bool(shape), array=bool(array), dtype=bool(dtype))
     set_hook("mxnet", bool(array))
+    set_hook("repr", _shown if array and not dtype else None)
     _switch()
 
 

@@ -913,7 +913,7 @@ def test_hybrid_forward():
             self.scale = gluon.Parameter("scale", shape=(3,), init=init.Constant(2))
 
         def hybrid_forward(self, F, x, scale):
-            return F.npx.relu(self.hidden(x)) * scale
+            return F.broadcast_mul(F.npx.relu(self.hidden(x)), F.reshape(scale, (1, -1)))
 
     net = Scaled()
     net.initialize()

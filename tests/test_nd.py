@@ -89,6 +89,8 @@ CALLS = {
     "nd.reshape(b, (-2,))": B, "nd.reshape(b, (0, 0, -4, 2, -1))": B.reshape(2, 3, 2, 2),
     "nd.reshape(b, -1)": B.ravel(),
     "nd.reshape(b, (-4, 1, 2, -2))": B[None], "nd.reshape(b, (-1, 0), reverse=True)": B.reshape(6, 4),
+    "b.reshape((0, -1))": B.reshape(2, 12), "b.reshape(0, -3)": B.reshape(2, 12), "b.reshape(shape=(6, 4))":
+    B.reshape(6, 4), "b.reshape((-1, 0), reverse=True)": B.reshape(6, 4),
     "nd.reshape(b, (6, -1))": B.reshape(6, 4), "nd.reshape(b, (0, -3))": B.reshape(2, 12),
 }
 
@@ -117,6 +119,9 @@ REFUSED = {
     "nd.reshape(b, (0, -4, 2, -1))": (ValueError, "shape splits an axis of length 3"),
     "nd.reshape(b, (-4, 2))": (ValueError, "two lengths after -4"),
     "nd.reshape(b, (-5,))": (ValueError, "shape must not have -5"),
+    "b.reshape(5, 5)": (ValueError, r"cannot reshape array of size 24 into shape \(5,5\)"),
+    "b.reshape('a')": (TypeError, "'str' object cannot be"),
+    "b.reshape(2, 12, order='x')": (ValueError, "order must be"),
     "x.asscalar()": (ValueError, "The current array is not a scalar"),
     "nd.CTCLoss": (AttributeError, "no attribute 'CTCLoss': MXNet has it, dflow not yet"),
     "nd.nothing": (AttributeError, "module 'dflow.nd' has no attribute 'nothing'$"),

@@ -8,7 +8,8 @@ axis 1); the codes 0 and -2 to -4 in the shapes of nd.reshape(); `dot` over the 
 copies where NumPy gives views; float32 as what comparisons by name, `argmax` and `argsort` give.
 
 Not kept: a full reduction has no axes, where MXNet's has one of length 1 (`asscalar()` and `float()` take either, and
-nd.concat() takes it for that); `x == y` is boolean; x.reshape() and x.flatten() are NumPy's.
+nd.concat() takes it for that); `x == y` is boolean; x.flatten() is NumPy's, and so is x.reshape(), but for shapes that
+NumPy refuses: there the codes count.
 """
 
 import itertools
@@ -21,6 +22,7 @@ from dflow._array import attach, ndarray
 from dflow._engine import waitall
 from dflow._make import check_device
 from dflow._missing import missing
+from dflow._small import or_else
 from dflow._tape import detach
 from dflow.nd import _table, linalg, random
 from dflow.ops.mxnet import load, save
@@ -240,11 +242,14 @@ def _total(arrays):
 
 # -- shapes ----------------------------------------------------------------------------------------
 
+CODES = (0, -2, -3, -4)
+
+
 def _decoded(shape, codes):
     """The lengths that the codes of nd.reshape() stand for."""
     lengths, rest, codes = [], list(shape), iter(codes)
     for code in codes:
-        if code in (0, -2, -3, -4) and not (rest or code == -2):
+        if code in CODES and not (rest or code == -2):
             raise ValueError(f"shape has more codes than {tuple(shape)} has axes")
         if code == 0:
             lengths.append(rest.pop(0))
@@ -483,6 +488,14 @@ def asscalar(self):
     return self.asnumpy().reshape(-1)[0]
 
 
+def _by_codes(error, x, args, keywords):
+    """x.reshape() where NumPy's fails: by codes, or with MXNet's arguments; else its error."""
+    shape = keywords.get("shape", args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)
+    if keywords.keys() - {"shape", "reverse"} or args and not any(type(n) is int and n in CODES for n in shape):
+        raise error
+    return reshape(x, shape, keywords.get("reverse", False))
+
+
 METHODS = """abs arccos arccosh arcsin arcsinh arctan arctanh argmax_channel broadcast_axes broadcast_like broadcast_to
     cbrt ceil cos cosh degrees diag exp expand_dims expm1 fix flip floor log log10 log1p log2 log_softmax nanprod nansum
     norm one_hot ones_like pad pick radians rcbrt reciprocal relu reshape_like rint rsqrt shape_array sigmoid sign sin
@@ -491,6 +504,7 @@ METHODS = """abs arccos arccosh arcsin arcsinh arctan arctanh argmax_channel bro
 for _name in METHODS:
     attach(_name, globals()[_name])
 attach("asscalar", asscalar)
+attach("reshape", or_else(ndarray.reshape, _by_codes, (TypeError, ValueError)))
 
 __all__ = [_name for _name, _value in globals().items() if _name[0] != "_" and (
     _name in _functions or getattr(_value, "__module__", "").startswith("dflow.nd"))]

@@ -9,11 +9,20 @@ from engines import Gate, clean_environment
 
 import dflow
 import dflow as mx
-from dflow import autograd, d2l, gluon, kv, nd
+from dflow import _array, autograd, d2l, gluon, kv, nd
 
 X = numpy.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], "f4")
 Y = numpy.array([[1.0, 2.0, 3.0], [0.5, 5.0, 7.0]], "f4")
 B = numpy.arange(24, dtype="f4").reshape(2, 3, 4)
+
+
+@pytest.fixture(autouse=True)
+def as_loaded():
+    """What loading nd switches on, and conftest.py off."""
+    _array.set_hook("mxnet", True)
+    yield
+    _array.set_hook("mxnet", False)
+
 
 # Each call with its value as NumPy has it.
 CALLS = {
@@ -89,6 +98,8 @@ CALLS = {
     "nd.reshape(b, (-2,))": B, "nd.reshape(b, (0, 0, -4, 2, -1))": B.reshape(2, 3, 2, 2),
     "nd.reshape(b, -1)": B.ravel(),
     "nd.reshape(b, (-4, 1, 2, -2))": B[None], "nd.reshape(b, (-1, 0), reverse=True)": B.reshape(6, 4),
+    "x.take(nd.array([1, 0]))": X[[1, 0]], "x.take(indices=nd.array([2]), axis=1)": X[:, [2]],
+    "x.take(nd.cast(x[0], int))": X.take([1, -2, 3]), "x[nd.array([1])]": X[[1]], "x.sum(axis=[0, 1])": X.sum(),
     "b.reshape((0, -1))": B.reshape(2, 12), "b.reshape(0, -3)": B.reshape(2, 12), "b.reshape(shape=(6, 4))":
     B.reshape(6, 4), "b.reshape((-1, 0), reverse=True)": B.reshape(6, 4),
     "nd.reshape(b, (6, -1))": B.reshape(6, 4), "nd.reshape(b, (0, -3))": B.reshape(2, 12),
@@ -119,6 +130,7 @@ REFUSED = {
     "nd.reshape(b, (0, -4, 2, -1))": (ValueError, "shape splits an axis of length 3"),
     "nd.reshape(b, (-4, 2))": (ValueError, "two lengths after -4"),
     "nd.reshape(b, (-5,))": (ValueError, "shape must not have -5"),
+    "x.take('a')": (TypeError, "Cannot cast array data from"),
     "b.reshape(5, 5)": (ValueError, r"cannot reshape array of size 24 into shape \(5,5\)"),
     "b.reshape('a')": (TypeError, "'str' object cannot be"),
     "b.reshape(2, 12, order='x')": (ValueError, "order must be"),
@@ -192,6 +204,9 @@ def test_as_mx():
     assert isinstance(mx.cpu(), mx.Context) and mx.current_context() == context.current_context()
     assert mx.kv is mx.kvstore is kv and mx.metric is gluon.metric and mx.init is mx.initializer and mx.rnd is mx.random
     assert mx.np is mx.numpy and mx.waitall is nd.waitall is mx.npx.waitall and isinstance(nd.ones(1), nd.NDArray)
+    code = "from dflow import nd; print(float(nd.ones((1, 1))))"
+    done = subprocess.run([sys.executable, "-c", code], env=clean_environment(), capture_output=True, text=True)
+    assert done.stdout == "1.0\n", done.stderr
     assert all(hasattr(mx, name) for name in "lr_scheduler optimizer autograd gluon numpy_extension".split())
     code = "import sys, dflow; print([x for x in sys.modules if x in {'dflow.nd', 'dflow.gluon', 'dflow.npx'}])"
     done = subprocess.run([sys.executable, "-c", code], env=clean_environment(), capture_output=True, text=True)

@@ -9,7 +9,9 @@ copies where NumPy gives views; float32 as what comparisons by name, `argmax` an
 
 Not kept: a full reduction has no axes, where MXNet's has one of length 1 (`asscalar()` and `float()` take either, and
 nd.concat() takes it for that); `x == y` is boolean; x.flatten() is NumPy's, and so is x.reshape(), but for shapes that
-NumPy refuses: there the codes count.
+NumPy refuses: there the codes count. x.take() of floating point indices is along axis 0, of integers as in NumPy.
+
+Loading it also lets arrays take what npx.set_np() does (see there): lists of axes, whole numbers as indices.
 """
 
 import itertools
@@ -18,7 +20,7 @@ import math
 from dflow import npx
 from dflow import numpy as np
 from dflow._array import array as as_array
-from dflow._array import attach, ndarray
+from dflow._array import attach, ndarray, set_hook
 from dflow._engine import waitall
 from dflow._make import check_device
 from dflow._missing import missing
@@ -496,6 +498,14 @@ def _by_codes(error, x, args, keywords):
     return reshape(x, shape, keywords.get("reverse", False))
 
 
+def _by_numbers(error, x, args, keywords):
+    """x.take() where NumPy's fails: with indices of a floating point type; else its error."""
+    indices = args[0] if args else keywords.get("indices")
+    if not isinstance(indices, ndarray) or indices.dtype.kind != "f":
+        raise error
+    return take(x, *args, **keywords)
+
+
 METHODS = """abs arccos arccosh arcsin arcsinh arctan arctanh argmax_channel broadcast_axes broadcast_like broadcast_to
     cbrt ceil cos cosh degrees diag exp expand_dims expm1 fix flip floor log log10 log1p log2 log_softmax nanprod nansum
     norm one_hot ones_like pad pick radians rcbrt reciprocal relu reshape_like rint rsqrt shape_array sigmoid sign sin
@@ -505,6 +515,8 @@ for _name in METHODS:
     attach(_name, globals()[_name])
 attach("asscalar", asscalar)
 attach("reshape", or_else(ndarray.reshape, _by_codes, (TypeError, ValueError)))
+attach("take", or_else(ndarray.take, _by_numbers, (TypeError,)))
+set_hook("mxnet", True)
 
 __all__ = [_name for _name, _value in globals().items() if _name[0] != "_" and (
     _name in _functions or getattr(_value, "__module__", "").startswith("dflow.nd"))]

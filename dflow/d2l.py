@@ -8,9 +8,13 @@ import os
 import subprocess
 import time
 
+import dflow.numpy.random  # noqa: F401
+from dflow import engine
 from dflow.devices import cpu, gpu, num_gpus
 
 __all__ = ["Benchmark", "Timer", "cpu", "get_mem", "gpu", "num_gpus", "try_all_gpus", "try_gpu"]
+
+engine.config()         # loads the BLAS; the time to load it, or random numbers, is not for the first benchmark to show
 
 
 class Timer:

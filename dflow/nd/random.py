@@ -10,6 +10,7 @@ from dflow._array import array as as_array
 from dflow._array import ndarray
 from dflow._make import check_device
 from dflow._missing import missing
+from dflow.numpy import random as draws
 
 __all__ = ["exponential", "gamma", "multinomial", "negative_binomial", "normal", "poisson", "randint", "randn",
            "shuffle", "uniform"]
@@ -42,12 +43,12 @@ def _drawn(draw, parameters, shape, dtype, ctx, out):
 
 def uniform(low=0, high=1, shape=None, dtype=None, ctx=None, out=None):
     """Uniform in [low, high)."""
-    return _drawn(_single(np.random.uniform), (low, high), shape, dtype, ctx, out)
+    return _drawn(_single(draws.uniform), (low, high), shape, dtype, ctx, out)
 
 
 def normal(loc=0, scale=1, shape=None, dtype=None, ctx=None, out=None):
     """Normal, of mean `loc` and deviation `scale`."""
-    return _drawn(_single(np.random.normal), (loc, scale), shape, dtype, ctx, out)
+    return _drawn(_single(draws.normal), (loc, scale), shape, dtype, ctx, out)
 
 
 def randn(*shape, loc=0, scale=1, dtype=None, ctx=None, out=None):
@@ -57,34 +58,34 @@ def randn(*shape, loc=0, scale=1, dtype=None, ctx=None, out=None):
 
 def exponential(scale=1, shape=None, dtype=None, ctx=None, out=None):
     """Exponential, of mean `scale`."""
-    return _drawn(_single(np.random.exponential), (scale,), shape, dtype, ctx, out)
+    return _drawn(_single(draws.exponential), (scale,), shape, dtype, ctx, out)
 
 
 def gamma(alpha=1, beta=1, shape=None, dtype=None, ctx=None, out=None):
     """Gamma, of shape `alpha` and scale `beta`."""
-    return _drawn(np.random.gamma, (alpha, beta), shape, dtype, ctx, out)
+    return _drawn(draws.gamma, (alpha, beta), shape, dtype, ctx, out)
 
 
 def poisson(lam=1, shape=None, dtype=None, ctx=None, out=None):
     """How many events there are where `lam` are expected."""
-    return _drawn(np.random.poisson, (lam,), shape, dtype, ctx, out)
+    return _drawn(draws.poisson, (lam,), shape, dtype, ctx, out)
 
 
 def negative_binomial(k=1, p=1, shape=None, dtype=None, ctx=None, out=None):
     """How many failures there are before k successes of probability p."""
-    return _drawn(np.random.negative_binomial, (k, p), shape, dtype, ctx, out)
+    return _drawn(draws.negative_binomial, (k, p), shape, dtype, ctx, out)
 
 
 def randint(low, high, shape=None, dtype=None, ctx=None, out=None):
     """Integers in [low, high), int32 unless asked for."""
-    return _drawn(np.random.randint, (low, high), shape, dtype or np.int32, ctx, out)
+    return _drawn(draws.randint, (low, high), shape, dtype or np.int32, ctx, out)
 
 
 def multinomial(data, shape=None, get_prob=False, dtype="int32"):
     """Indices drawn with the probabilities that lie along the last axis; get_prob: also the logarithms of these."""
     data = as_array(data)
     size = () if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
-    drawn = np.random.uniform(0, 1, data.shape[:-1] + size)
+    drawn = draws.uniform(0, 1, data.shape[:-1] + size)
     bounds = np.cumsum(data.astype(float), axis=-1).reshape(data.shape[:-1] + (1,) * len(size) + data.shape[-1:])
     index = np.minimum((drawn[..., None] >= bounds).sum(-1), data.shape[-1] - 1)
     if not get_prob:
@@ -95,7 +96,7 @@ def multinomial(data, shape=None, get_prob=False, dtype="int32"):
 
 def shuffle(data, out=None):
     """A copy whose parts along the first axis are in random order."""
-    result = np.random.permutation(as_array(data))
+    result = draws.permutation(as_array(data))
     if out is None:
         return result
     out[...] = result

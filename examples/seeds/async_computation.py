@@ -34,7 +34,6 @@ def asynchrony(n):
     with d2l.Benchmark('dflow.np'):
         with_dflow(n)
 
-    npx.waitall()                       # the book's next benchmark includes what is left of this one
     with d2l.Benchmark():
         with_dflow(n)
         npx.waitall()

@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "dflow"
 # A new module takes its place here.
 LAYERS = [
     ["dflow"],  # dflow/__init__.py, which may import everything and is imported by nothing inside
-    ["d2l"],
+    ["d2l", "metric"],
     ["_differentiation", "gluon", "kvstore"],
     ["init", "lr_scheduler", "optimizer"],
     ["autograd", "random"],

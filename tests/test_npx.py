@@ -11,7 +11,7 @@ from engines import Gate, configured
 
 import dflow
 import dflow.numpy as np
-from dflow import npx
+from dflow import autograd, npx
 from dflow.ops import defaults
 from dflow.ops.table import TABLE
 
@@ -683,6 +683,14 @@ def test_set_np_takes_what_mxnet_does(single):
     assert x.sum(axis=[0, 1]).item() == 21
     assert x.mean(axis=[0]).tolist() == [2.5, 3.5, 4.5]
     assert (float(x[:1, :1]), int(x[1:, 2:])) == (1.0, 6)
+    y = np.ones((1, 1))
+    y.attach_grad()
+    with autograd.record():
+        x[0, 1] = y
+        x[1][0] = y * 3
+        z = (x * x).sum()
+    z.backward()
+    assert x.tolist() == [[1, 1, 3], [3, 5, 6]] and y.grad.tolist() == [[2 * 1 + 2 * 9]]
     draw = np.random.normal()
     assert (type(draw), draw.shape, draw.dtype) == (dflow.ndarray, (), numpy.float32)
 
@@ -714,6 +722,8 @@ def test_numpy_does_not():
     x = np.ones((2, 3))
     with pytest.raises(IndexError, match="arrays used as indices must be of integer"):
         x[[0, 1], np.zeros(2)]
+    with pytest.raises((TypeError, ValueError), match="array"):
+        x[0, 0] = np.ones((1, 1))
     with pytest.raises(TypeError, match="'list' object cannot be interpreted as an integer"):
         x.sum(axis=[0, 1])
     assert type(np.random.normal()) is float

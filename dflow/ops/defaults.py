@@ -92,9 +92,9 @@ def _shown(x):
 def set_np(shape=True, array=True, dtype=False):
     """MXNet's float32 for what dflow.numpy makes without a type, `ctx=` for where; with dtype=True NumPy's types.
 
-    Axes may be lists then, float(x) and int(x) take an array of one element, as older NumPy's did, whole numbers of
-    floating point types are indices, and repr() names float64 but not float32. The switch holds for the functions of
-    dflow.numpy and dflow.numpy.random wherever they have been imported to.
+    Axes may be lists then; float(x), int(x) and x[0] = y take an array of one element, as older NumPy's did; whole
+    numbers of floating point types are indices; repr() names float64 but not float32. The switch holds for the
+    functions of dflow.numpy and dflow.numpy.random wherever they have been imported to.
     """
     if array and not shape:
         raise ValueError("shape must be True where array is: NumPy's arrays may have no axes, or no elements")

@@ -203,6 +203,9 @@ def test_as_mx():
     assert (mx.cpu(), mx.gpu(1).device_id, mx.num_gpus()) == (context.cpu(), 1, 0)
     assert isinstance(mx.cpu(), mx.Context) and mx.current_context() == context.current_context()
     assert mx.kv is mx.kvstore is kv and mx.metric.RMSE is gluon.metric.RMSE
+    likelihood = mx.metric.NegativeLogLikelihood()
+    likelihood.update(nd.array([0]), nd.array([[0.5, 0.5]]))
+    assert likelihood.get() == ("nll-loss", pytest.approx(numpy.log(2)))
     assert mx.init is mx.initializer and mx.rnd is mx.random
     assert mx.np is mx.numpy and mx.waitall is nd.waitall is mx.npx.waitall and isinstance(nd.ones(1), nd.NDArray)
     code = "from dflow import nd; print(float(nd.ones((1, 1))))"

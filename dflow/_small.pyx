@@ -236,20 +236,25 @@ cdef object call_or_else(or_else self, PyObject** args, size_t flags, PyObject* 
 def divert(function, instead):
     """Let another function be called in the place of one of these, wherever it has been imported to; None: itself again.
 
-    A bound method stands for the method of all objects.
+    A bound method stands for the method of all objects. Returns whether it is one of these.
     """
     function = getattr(function, "__func__", function)
     if isinstance(function, builtin):
         (<builtin>function).instead = instead
+    elif isinstance(function, or_else):
+        (<or_else>function).instead = instead
     else:
-        (<or_else?>function).instead = instead
+        return False
+    return True
 
-def undivertable(function):
-    """A function that does what one of these does itself; None for other functions."""
+def own_way(function):
+    """What does the same as one of these, wherever that is diverted to; any other function as it is."""
+    cdef or_else method
     function = getattr(function, "__func__", function)
-    if isinstance(function, builtin):
-        return alike(<builtin>function)
-    return or_else((<or_else>function).function, (<or_else>function).other, (<or_else>function).errors) if isinstance(function, or_else) else None
+    if isinstance(function, or_else):
+        method = <or_else>function
+        return or_else(method.function, method.other, method.errors)
+    return alike(<builtin>function) if isinstance(function, builtin) else function
 
 cdef builtin alike(builtin function, kind=None):
     """Another one of the same, maybe of the other type."""

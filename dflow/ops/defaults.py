@@ -9,7 +9,7 @@ import numpy
 from dflow._array import array as as_array
 from dflow._array import ndarray, set_hook
 from dflow._make import check_device
-from dflow._small import divert, undivertable
+from dflow._small import divert, own_way
 
 # What makes such numbers. The first are told the type; results of the others are cast, which fuses, where no type was
 # asked for: DATA says which argument may have given one.
@@ -29,16 +29,15 @@ def follow(names):
     for name in (*TOLD, *CAST, *DRAWN, *PLACED):
         if name in names:
             function = names[name]
-            _switched.append((names, name, function, _single(name, undivertable(function) or function)))
+            _switched.append((names, name, function, _single(name, own_way(function))))
     _switch()
 
 
 def _switch():
     single = _state["array"] and not _state["dtype"]
     for names, name, function, mxnets in _switched:
-        if undivertable(function):
-            divert(function, mxnets if single else None)
-        elif names[name] in (function, mxnets):         # a plain function, as asarray: only as the module has it
+        if not divert(function, mxnets if single else None) and names[name] in (function, mxnets):
+            # A plain function, as asarray: only as the module has it.
             names[name] = mxnets if single else function
 
 

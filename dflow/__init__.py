@@ -1,5 +1,6 @@
 """dflow: NumPy programs run asynchronously. `import dflow.numpy as np`."""
 
+import importlib
 import os
 
 import dflow._openblas  # noqa: F401, I001  # before what imports NumPy
@@ -12,6 +13,7 @@ _subscript.connect_indexing()
 from dflow import _differentiation, devices, engine  # noqa: E402, F401
 from dflow._array import ndarray  # noqa: E402
 from dflow._engine import waitall  # noqa: E402
+from dflow._missing import missing  # noqa: E402
 from dflow.ops.host import Future, submit  # noqa: E402
 
 __all__ = ["Future", "devices", "engine", "ndarray", "show_config", "submit", "waitall"]
@@ -27,14 +29,19 @@ def show_config():
         print(f"{name}: {value}")
 
 
+# What programs for MXNet find besides, as `from dflow import np, nd` or `import dflow as mx`: loaded when asked for.
+_OWN = "autograd context d2l gluon init kvstore lr_scheduler metric nd npx numpy optimizer random"
+_MODULES = {name: f"dflow.{name}" for name in _OWN.split()}
+_MODULES |= {"np": "dflow.numpy", "numpy_extension": "dflow.npx", "initializer": "dflow.init", "kv": "dflow.kvstore",
+             "rnd": "dflow.random"}
+_DEVICES = frozenset("Context Device cpu cpu_pinned current_context current_device gpu num_gpus".split())
+_names = missing(__name__, """AttrScope callback contrib image img io mod module monitor name operator profiler recordio
+    rtc sym symbol test_utils util visualization viz""")
+
+
 def __getattr__(name):
-    """What is loaded when it is first asked for: graph(), and dflow.numpy as `np`, as programs for MXNet import it."""
     if name == "graph":
-        from dflow._graphs import graph
-
-        return graph
-    if name != "np":
-        raise AttributeError(f"module 'dflow' has no attribute {name!r}")
-    import dflow.numpy
-
-    return dflow.numpy
+        return importlib.import_module("dflow._graphs").graph
+    if name in _MODULES:
+        return importlib.import_module(_MODULES[name])
+    return getattr(devices, name) if name in _DEVICES else _names(name)

@@ -7,6 +7,14 @@ from dflow import engine as engine
 from dflow import numpy as _numpy
 from dflow._array import _DType, _Shape
 from dflow._array import ndarray as ndarray
+from dflow.devices import Context as Context
+from dflow.devices import Device as Device
+from dflow.devices import cpu as cpu
+from dflow.devices import cpu_pinned as cpu_pinned
+from dflow.devices import current_context as current_context
+from dflow.devices import current_device as current_device
+from dflow.devices import gpu as gpu
+from dflow.devices import num_gpus as num_gpus
 
 __all__ = ["Future", "devices", "engine", "graph", "ndarray", "show_config", "submit", "waitall"]
 __version__: str

@@ -789,6 +789,9 @@ cdef class ndarray:
         return bool((self == value).any())
 
     def __repr__(self):
+        shown = hooks.get("repr")
+        if shown is not None:
+            return shown(numpy_window(wait_read(self)))
         return repr(numpy_window(wait_read(self))[() if self.flags & SCALAR else ...])
 
     def __str__(self):

@@ -118,8 +118,19 @@ cdef ndarray index_array(object item):
                              "arrays are valid indices")
     x = as_array(values)
     if x.code != BOOL and index_kinds[x.code] < 0:
+        if x.dtype.kind == "f" and hooks.get("mxnet"):
+            return whole_numbers(x)
         raise IndexError("arrays used as indices must be of integer (or boolean) type")
     return wait_read(contiguous(x))
+
+cdef ndarray whole_numbers(ndarray x):
+    """Integers of floating point numbers that are whole: MXNet's labels, which are float32, choose so."""
+    values = numpy_window(wait_read(contiguous(x)))
+    with np.errstate(invalid="ignore"):
+        index = values.astype(np.intp)
+    if (index != values).any():
+        raise IndexError("arrays used as indices must be of integer (or boolean) type: these numbers are not whole")
+    return as_array(index)
 
 cdef list expand(ndarray a, tuple items):
     """The index items with arrays as index_array gives them, and the ellipsis filled."""

@@ -150,6 +150,7 @@ cdef class builtin:
     """
     cdef vectorcallfunc vectorcall
     cdef object function, theirs, numpys
+    cdef object instead         # what is called in its place, or None: see divert()
     cdef intp small
     cdef int most               # arguments by place
     cdef bint writes, dispatches, creates
@@ -166,7 +167,7 @@ cdef class builtin:
         update_wrapper(self, function)
 
     def __call__(self, *args, **keywords):
-        return self.function(*args, **keywords)
+        return (self.function if self.instead is None else self.instead)(*args, **keywords)
 
     def __get__(self, instance, owner):         # so `inspect` knows it for a routine
         return self
@@ -185,6 +186,8 @@ cdef class small_first(builtin):
 
 cdef object call_small(builtin self, PyObject** args, size_t flags, PyObject* names):
     cdef Py_ssize_t nargs = PyVectorcall_NARGS(flags)
+    if self.instead is not None:
+        return PyObject_Vectorcall(self.instead, args, nargs, names)
     if recorders and any_records(args, nargs + (0 if names == NULL else PyTuple_GET_SIZE(<object>names))):
         return record_row(self.function, args, nargs, names)
     if self.small and nargs <= self.most and (not self.writes or nargs and free(<object>args[0])):
@@ -199,7 +202,7 @@ cdef object call_small(builtin self, PyObject** args, size_t flags, PyObject* na
 cdef class or_else:
     """A method like `function`. What fails with one of `errors` is other(error, self, args, keywords)'s affair."""
     cdef vectorcallfunc vectorcall
-    cdef object function, other
+    cdef object function, other, instead
     cdef tuple errors
     cdef dict __dict__
     cdef object __weakref__
@@ -219,6 +222,8 @@ cdef class or_else:
 
 cdef object call_or_else(or_else self, PyObject** args, size_t flags, PyObject* names):
     cdef Py_ssize_t i, nargs = PyVectorcall_NARGS(flags)
+    if self.instead is not None:
+        return PyObject_Vectorcall(self.instead, args, nargs, names)
     try:
         return PyObject_Vectorcall(self.function, args, nargs, names)
     except self.errors as error:
@@ -227,6 +232,35 @@ cdef object call_or_else(or_else self, PyObject** args, size_t flags, PyObject* 
         given = [<object>args[i] for i in range(1, nargs)]
         keywords = {} if names == NULL else {key: <object>args[nargs + i] for i, key in enumerate(<tuple><object>names)}
         return self.other(error, <object>args[0], given, keywords)
+
+def divert(function, instead):
+    """Let another function be called in the place of one of these, wherever it has been imported to; None: itself again.
+
+    A bound method stands for the method of all objects. Returns whether it is one of these.
+    """
+    function = getattr(function, "__func__", function)
+    if isinstance(function, builtin):
+        (<builtin>function).instead = instead
+    elif isinstance(function, or_else):
+        (<or_else>function).instead = instead
+    else:
+        return False
+    return True
+
+def own_way(function):
+    """What does the same as one of these, wherever that is diverted to; any other function as it is."""
+    cdef or_else method
+    function = getattr(function, "__func__", function)
+    if isinstance(function, or_else):
+        method = <or_else>function
+        return or_else(method.function, method.other, method.errors)
+    return alike(<builtin>function) if isinstance(function, builtin) else function
+
+cdef builtin alike(builtin function, kind=None):
+    """Another one of the same, maybe of the other type."""
+    cdef builtin new = (kind or type(function))(function.function, function.theirs, function.small, function.writes)
+    new.numpys, new.dispatches, new.creates = function.numpys, function.dispatches, function.creates
+    return new
 
 cdef void called_by_vector(type kind, Py_ssize_t offset, bint binds) noexcept:
     """A call of what is of this type makes no tuple and no dictionary: Cython has no word for that."""
@@ -263,7 +297,7 @@ def public(function, numpys, str module):
     creates = code is not None and "like" in code.co_varnames
     if not (isinstance(function, builtin) or creates or bare(numpys) is not numpys or isinstance(numpys, BuiltinFunctionType)):
         return function
-    new = (builtin if isinstance(numpys, BuiltinFunctionType) else small_first)(inner.function, inner.theirs, inner.small, inner.writes)
+    new = alike(inner, builtin if isinstance(numpys, BuiltinFunctionType) else small_first)
     new.numpys = numpys
     new.dispatches = bare(numpys) is not numpys
     new.creates = creates

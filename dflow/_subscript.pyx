@@ -272,6 +272,8 @@ cdef int set_index(ndarray a, object key, object value) except -1:
 
 cdef int store(ndarray v, object key, object value) except -1:
     """What is no Python number into the view that a key names."""
+    if v.ndim == 0 and isinstance(value, ndarray) and (<ndarray>value).size == 1 and hooks.get("mxnet"):
+        value = (<ndarray>value).reshape(())
     if v.ndim == 0 and not (isinstance(value, ndarray) and ((<ndarray>value).ndim == 0 or has_ellipsis(key))):
         value = one_element(v.code, Ellipsis if has_ellipsis(key) else (), value)
     if not isinstance(value, ndarray):

@@ -9,10 +9,14 @@ import pytest
 from hypothesis import settings
 
 import dflow
-from dflow import _engine
+import dflow.nd  # what it gives arrays, all tests have
+from dflow import _engine, npx
 
 settings.register_profile("dflow", deadline=None)  # how long an example takes depends on what else the workers do
 settings.load_profile("dflow")
+
+
+npx.reset_np()          # what it lets arrays take, only those have that ask for it
 
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:     # as in a job in the background: programs of tests inherit it

@@ -923,7 +923,7 @@ def test_hybrid_forward():
             self.scale = gluon.Parameter("scale", shape=(3,), init=init.Constant(2))
 
         def hybrid_forward(self, F, x, scale):
-            return F.npx.relu(self.hidden(x)) * scale
+            return F.broadcast_mul(F.npx.relu(self.hidden(x)), F.reshape(scale, (1, -1)))
 
     net = Scaled()
     net.initialize()
@@ -933,3 +933,11 @@ def test_hybrid_forward():
     y.backward()
     assert (y == 2 * npx.relu(net.hidden(x))).all()
     assert (net.scale.grad() == npx.relu(net.hidden(x)).sum(0)).all()
+
+
+def test_batches_for_no_device():
+    for devices in ([], None):
+        with pytest.raises(ValueError, match="ctx_list must name at least one device"):
+            gluon.utils.split_and_load(np.ones((4, 2)), devices)
+    with pytest.raises(ValueError, match="num_slice must be at least 1, not 0"):
+        gluon.utils.split_data(np.ones((4, 2)), 0)

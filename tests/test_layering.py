@@ -14,12 +14,14 @@ PACKAGE = Path(__file__).resolve().parent.parent / "dflow"
 # A new module takes its place here.
 LAYERS = [
     ["dflow"],  # dflow/__init__.py, which may import everything and is imported by nothing inside
-    ["_differentiation", "gluon"],
+    ["d2l", "metric"],
+    ["_differentiation", "gluon", "kvstore"],
     ["init", "lr_scheduler", "optimizer"],
     ["_graphs"],
-    ["autograd"],
-    ["gradients", "npx", "nd"],
-    ["numpy"],
+    ["autograd", "random"],
+    ["nd"],
+    ["gradients", "npx"],
+    ["context", "numpy"],
     ["ops", "engine", "devices", "profiler"],
     ["_index", "_make", "_operators", "_order"],
     ["_ufunc"],
@@ -34,7 +36,7 @@ LAYERS = [
     ["_group"],
     ["_fp", "_fold", "_blas"],
     ["_graph"],
-    ["_memory", "_openblas", "_recording", "_scipy"],
+    ["_memory", "_missing", "_openblas", "_recording", "_scipy"],
 ]
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 

@@ -11,7 +11,7 @@ from engines import Gate, configured
 
 import dflow
 import dflow.numpy as np
-from dflow import npx
+from dflow import autograd, npx
 from dflow.ops import defaults
 from dflow.ops.table import TABLE
 
@@ -598,25 +598,31 @@ def test_set_np_keeps_what_is_asked_for(single, text, dtype):
 
 
 def test_the_switch():
-    ones, normal = np.ones, np.random.normal
+    """It holds for functions that were imported before, too."""
+    ones, normal, uniform, rand = np.ones, np.random.normal, np.random.uniform, np.random.ranf
     assert (npx.is_np_shape(), npx.is_np_array(), npx.is_np_default_dtype()) == (False, False, True)
     npx.set_np()
     assert (npx.is_np_shape(), npx.is_np_array(), npx.is_np_default_dtype()) == (True, True, False)
-    assert np.ones is not ones and np.random.normal is not normal
+    made = [ones(2, ctx=npx.cpu()), normal(size=2, device=npx.cpu()), uniform(), rand(3), np.random.ranf()]
+    assert all(x.dtype == numpy.float32 for x in made) and np.ones is ones
+    assert np.ones_like(made[0], ctx=npx.cpu()).dtype == numpy.float32
+    assert np.random.randint(0, 5, 3, ctx=npx.cpu()).dtype == int
+    assert np.random.RandomState(0).normal(size=2).dtype == np.random.default_rng(0).normal(size=2).dtype == float
     npx.set_np(dtype=True)
-    assert npx.is_np_array() and npx.is_np_default_dtype() and np.ones is ones and np.random.normal is normal
+    assert npx.is_np_array() and npx.is_np_default_dtype() and ones(2).dtype == normal(size=2).dtype == float
     npx.set_np()
     npx.reset_np()
-    assert np.ones is ones and np.array([1]).dtype == int and not npx.is_np_array()
+    assert np.ones is ones and np.array([1]).dtype == int and not npx.is_np_array() and ones(2).dtype == float
+    with pytest.raises(TypeError, match="ctx"):
+        ones(2, ctx=npx.cpu())
     with pytest.raises(ValueError, match="shape must be True"):
         npx.set_np(shape=False)
 
 
 def test_a_module_loaded_later_leaves_what_a_program_put_into_others(monkeypatch):
-    monkeypatch.setattr(np, "ones", len)
-    monkeypatch.setattr(defaults, "_namespaces", [*defaults._namespaces])
+    monkeypatch.setattr(np, "asarray", len)
     defaults.follow({})
-    assert np.ones is len
+    assert np.asarray is len
 
 
 def test_float32_from_the_same_stream(single):
@@ -677,12 +683,47 @@ def test_set_np_takes_what_mxnet_does(single):
     assert x.sum(axis=[0, 1]).item() == 21
     assert x.mean(axis=[0]).tolist() == [2.5, 3.5, 4.5]
     assert (float(x[:1, :1]), int(x[1:, 2:])) == (1.0, 6)
+    y = np.ones((1, 1))
+    y.attach_grad()
+    with autograd.record():
+        x[0, 1] = y
+        x[1][0] = y * 3
+        z = (x * x).sum()
+    z.backward()
+    assert x.tolist() == [[1, 1, 3], [3, 5, 6]] and y.grad.tolist() == [[2 * 1 + 2 * 9]]
     draw = np.random.normal()
     assert (type(draw), draw.shape, draw.dtype) == (dflow.ndarray, (), numpy.float32)
 
 
+def test_float32_is_not_mentioned(single):
+    shown = {"np.ones((1, 2)) * 3": "array([[3., 3.]])", "np.ones(3).sum()": "array(3.)", "np.zeros((0, 2))":
+             "array([], shape=(0, 2))", "np.ones(2, 'f8')": "array([1., 1.], dtype=float64)",
+             "np.arange(2, dtype=int)": "array([0, 1])", "np.ones(2, 'f2')": "array([1., 1.], dtype=float16)",
+             "np.zeros(0, 'f8')": "array([], dtype=float64)", "np.ones(2) > 0": "array([ True,  True])"}
+    assert {text: repr(eval(text)) for text in shown} == shown
+    npx.reset_np()
+    assert repr(np.ones(1, "f4")) == "array([1.], dtype=float32)" and repr(np.ones(1).sum()) == "np.float64(1.0)"
+
+
+def test_labels_are_indices_after_set_np(single):
+    x, y = np.array([[1, 2, 3], [4, 5, 6]]), np.array([0, 2])
+    assert y.dtype == numpy.float32
+    assert x[[0, 1], y].tolist() == [1, 6] and x[:, y].tolist() == [[1, 3], [4, 6]]
+    x[[0, 1], y] = 0
+    assert x.tolist() == [[0, 2, 3], [4, 5, 0]] and x[y[:1]].tolist() == [[0, 2, 3]]
+    with pytest.raises(IndexError, match="index 2 is out of bounds"):
+        x[y].wait_to_read()
+    for bad in (y + 0.5, np.full(2, numpy.nan), np.full(2, numpy.inf)):
+        with pytest.raises(IndexError, match="must be of integer"):
+            x[[0, 1], bad]
+
+
 def test_numpy_does_not():
     x = np.ones((2, 3))
+    with pytest.raises(IndexError, match="arrays used as indices must be of integer"):
+        x[[0, 1], np.zeros(2)]
+    with pytest.raises((TypeError, ValueError), match="array"):
+        x[0, 0] = np.ones((1, 1))
     with pytest.raises(TypeError, match="'list' object cannot be interpreted as an integer"):
         x.sum(axis=[0, 1])
     assert type(np.random.normal()) is float

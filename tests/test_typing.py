@@ -12,6 +12,7 @@ import pytest
 
 import dflow
 import dflow.numpy
+from dflow import nd
 
 PROGRAMS = Path(__file__).resolve().parent / "typing"
 PACKAGE = Path(dflow.__file__).resolve().parent
@@ -30,6 +31,8 @@ ACCEPTED = {
     r".* has a default value of type numpy\._globals\._NoValueType": "NumPy's placeholder, which nobody passes",
     r"dflow\.numpy\.nditer( is|\.)": "what it makes are NumPy's iterators",
     r"dflow\.numpy\.__all__ is not present in stub": "it is that of the NumPy at hand",
+    r"dflow\.nd\.": "it is made of tables",
+    rf"dflow\._array\.ndarray\.({'|'.join(nd.METHODS)}) is not present in stub": "MXNet 1's methods come with dflow.nd",
     r"dflow\.npx\.__all__ is not present in stub": "it is made of the table's rows",
 }
 
@@ -77,7 +80,8 @@ def test_stubs_are_what_is_there(tmp_path):
     config = tmp_path / "mypy.ini"
     # overload-overlap depends on what an older NumPy's ArrayLike is: a number is one, and has an overload of its own.
     config.write_text("[mypy]\nstrict = True\ndisable_error_code = overload-overlap\n"
-                      "[mypy-dflow.ops.*,dflow.gradients.*,dflow._differentiation,dflow.gluon.*]\n"
+                      "[mypy-dflow.ops.*,dflow.gradients.*,dflow._differentiation,dflow.gluon.*,dflow.nd.*,"
+                      "dflow.kvstore]\n"
                       "ignore_errors = True\n")
     lines = mypy("mypy.stubtest", "--concise", "--mypy-config-file", str(config), "dflow", cwd=tmp_path)
     assert all(line.startswith("dflow.") for line in lines), lines          # else it did not get that far

@@ -3,10 +3,8 @@
 import contextlib
 import itertools
 from collections import defaultdict
-from types import SimpleNamespace
 
-from dflow import init, npx
-from dflow import numpy as np
+from dflow import init
 from dflow._array import ndarray
 from dflow._graphs import Graph
 from dflow.gluon import parameter
@@ -17,7 +15,6 @@ __all__ = ["Block", "HybridBlock"]
 # Names of MXNet's blocks that are not here.
 _MISSING = frozenset("export imports infer_type optimize_for register_op_hook".split())
 
-_F = SimpleNamespace(np=np, npx=npx)             # what hybrid_forward() is given
 _numbers: defaultdict = defaultdict(itertools.count)         # how many blocks of a class there are, by its name
 
 
@@ -305,7 +302,9 @@ class HybridBlock(Block):
         return self._initialized_at
 
     def forward(self, *args):
-        """MXNet 1's way to write a block: hybrid_forward(F, *args, **parameters), where F has np and npx."""
+        """MXNet 1's way to write a block: hybrid_forward(F, *args, **parameters), where F is nd, with np and npx."""
         if not hasattr(self, "hybrid_forward"):
             return super().forward(*args)
-        return self.hybrid_forward(_F, *args, **{name: p.data() for name, p in self._reg_params.items()})
+        from dflow import nd  # gives arrays MXNet 1's methods
+
+        return self.hybrid_forward(nd, *args, **{name: p.data() for name, p in self._reg_params.items()})

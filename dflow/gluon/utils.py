@@ -15,6 +15,8 @@ __getattr__ = missing(__name__, "check_sha1 download replace_file HookHandle sha
 def split_data(data, num_slice, batch_axis=0, even_split=True):
     """An array as a list of views of about the same length along an axis; of the very same if `even_split`."""
     size = data.shape[batch_axis]
+    if num_slice < 1:
+        raise ValueError(f"num_slice must be at least 1, not {num_slice}")
     if even_split and size % num_slice:
         raise ValueError(f"data of shape {data.shape} cannot be cut into {num_slice} equal parts along axis "
                          f"{batch_axis}: even_split=False makes unequal ones")
@@ -26,6 +28,8 @@ def split_data(data, num_slice, batch_axis=0, even_split=True):
 def split_and_load(data, ctx_list=None, batch_axis=0, even_split=True, ctx=None):
     """One part of the data for each device."""
     devices = ctx_list if ctx is None else ctx
+    if not devices:
+        raise ValueError("ctx_list must name at least one device")
     data = data if isinstance(data, ndarray) else np.array(data)
     return [part.as_in_ctx(device) for part, device in zip(
         split_data(data, len(devices), batch_axis, even_split), devices)]

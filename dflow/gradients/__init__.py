@@ -173,6 +173,8 @@ def _spread_part(g, own, whole, dtype):
 
 def _sum_to(g, shape):
     """The gradient of what had this shape before it was broadcast."""
+    if g.ndim < len(shape):             # a store drops axes of length 1 in front
+        g = g.reshape((1,) * (len(shape) - g.ndim) + g.shape)
     extra = g.ndim - len(shape)
     axes = tuple(range(extra)) + tuple(extra + i for i, n in enumerate(shape) if n == 1 and g.shape[extra + i] != 1)
     if axes:

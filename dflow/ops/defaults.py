@@ -2,12 +2,14 @@
 
 import functools
 import inspect
+import math
 
 import numpy
 
 from dflow._array import array as as_array
 from dflow._array import ndarray, set_hook
 from dflow._make import check_device
+from dflow._small import divert, own_way
 
 # What makes such numbers. The first are told the type; results of the others are cast, which fuses, where no type was
 # asked for: DATA says which argument may have given one.
@@ -15,47 +17,53 @@ TOLD = "empty zeros ones eye identity tri".split()
 CAST = "array asarray full arange linspace logspace geomspace".split()
 DATA = {"array": 0, "asarray": 0, "full": 1}
 DRAWN = """beta chisquare exponential f gamma gumbel laplace logistic lognormal multivariate_normal normal pareto power
-    rand randn random random_sample ranf rayleigh sample standard_exponential standard_gamma standard_normal uniform
+    rand randn random random_sample rayleigh standard_exponential standard_gamma standard_normal uniform
     weibull""".split()
-_namespaces = []            # dictionaries of modules, and NumPy's way of what is in them
+PLACED = "empty_like zeros_like ones_like full_like randint choice permutation".split()    # their types are NumPy's
+_switched = []              # a module's dictionary, a name, NumPy's way of it and MXNet's
 _state = {"shape": False, "array": False, "dtype": True}
 
 
 def follow(names):
-    """The functions in a module's dictionary follow the switch from now on: outside it they cost nothing."""
-    functions = {name: names[name] for name in (*TOLD, *CAST, *DRAWN) if name in names}
-    _namespaces.append((names, functions))
-    _switch(names, functions)
+    """The functions in a module's dictionary follow the switch from now on: outside it that costs nothing."""
+    for name in (*TOLD, *CAST, *DRAWN, *PLACED):
+        if name in names:
+            function = names[name]
+            _switched.append((names, name, function, _single(name, own_way(function))))
+    _switch()
 
 
-def _switch(names, functions):
-    for name, function in functions.items():
-        names[name] = _single(name, function) if _state["array"] and not _state["dtype"] else function
+def _switch():
+    single = _state["array"] and not _state["dtype"]
+    for names, name, function, mxnets in _switched:
+        if not divert(function, mxnets if single else None) and names[name] in (function, mxnets):
+            # A plain function, as asarray: only as the module has it.
+            names[name] = mxnets if single else function
 
 
 def _single(name, function):
     """A function that makes float32 where no type is asked for, on a device that `ctx` or `device` may name."""
     parameters = list(inspect.signature(function).parameters)
-    place = parameters.index("dtype") if "dtype" in parameters and name not in DRAWN else None
-    data = DATA.get(name)
+    place = parameters.index("dtype") if "dtype" in parameters and name not in DRAWN else math.inf
+    data = DATA.get(name, math.inf)
 
     @functools.wraps(function)
-    def wrapper(*args, dtype=None, ctx=None, device=None, **keywords):
+    def wrapper(*args, ctx=None, device=None, **keywords):
         check_device(ctx)
         check_device(device)
-        if place is None:
-            result = function(*args, **keywords)
-            return _cast(as_array(result) if type(result) is float else result, dtype)      # as in MXNet
-        if dtype is not None:
-            return function(*args, dtype=dtype, **keywords)
-        if len(args) > place:
+        if name in PLACED or len(args) > place:
             return function(*args, **keywords)
-        if name in TOLD:
-            return function(*args, dtype=numpy.float32, **keywords)
+        dtype = keywords.pop("dtype", None)
+        if dtype is None and name in TOLD:
+            dtype = numpy.float32
+        if dtype is not None and "dtype" in parameters:
+            return function(*args, dtype=dtype, **keywords)
         result = function(*args, **keywords)
-        if data is not None and len(args) > data and _is_typed(args[data]):
+        if len(args) > data and _is_typed(args[data]):
             return result
-        return tuple(map(_cast, result)) if type(result) is tuple else _cast(result)      # linspace, with its step
+        if name in DRAWN and type(result) is float:
+            result = as_array(result)                       # as in MXNet
+        return tuple(map(_cast, result)) if type(result) is tuple else _cast(result, dtype)   # linspace, with its step
 
     return wrapper
 
@@ -72,20 +80,27 @@ def _cast(x, dtype=None):
     return x.astype(numpy.float32 if dtype is None else dtype, copy=False)
 
 
+def _shown(x):
+    """repr(x) where float32 needs no mention, and float64 does; as in MXNet, scalars are arrays."""
+    text = repr(x)
+    if x.dtype == numpy.float32:
+        return text[:text.rindex(",")] + ")"
+    return f"{text[:-1]}, dtype=float64)" if x.dtype == float and "dtype=" not in text else text
+
+
 def set_np(shape=True, array=True, dtype=False):
     """MXNet's float32 for what dflow.numpy makes without a type, `ctx=` for where; with dtype=True NumPy's types.
 
-    Axes may be lists then, and float(x), int(x) take an array of one element, as older NumPy's did.
-
-    It switches the functions of the modules dflow.numpy and dflow.numpy.random; names that were imported out of them
-    before keep NumPy's types.
+    Axes may be lists then; float(x), int(x) and x[0] = y take an array of one element, as older NumPy's did; whole
+    numbers of floating point types are indices; repr() names float64 but not float32. The switch holds for the
+    functions of dflow.numpy and dflow.numpy.random wherever they have been imported to.
     """
     if array and not shape:
         raise ValueError("shape must be True where array is: NumPy's arrays may have no axes, or no elements")
     _state.update(shape=bool(shape), array=bool(array), dtype=bool(dtype))
     set_hook("mxnet", bool(array))
-    for namespace in _namespaces:
-        _switch(*namespace)
+    set_hook("repr", _shown if array and not dtype else None)
+    _switch()
 
 
 def reset_np():

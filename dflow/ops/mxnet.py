@@ -7,7 +7,7 @@ import numpy
 
 from dflow import _order
 from dflow._array import array as as_array
-from dflow._array import ndarray
+from dflow._array import attach, ndarray
 from dflow._make import zeros
 from dflow.ops.table import TABLE
 
@@ -69,6 +69,16 @@ def cond(pred, then_func, else_func, inputs=()):
     inputs = _listed(inputs)
     return (then_func if bool(pred(*inputs) if callable(pred) else pred) else else_func)(*inputs)
 
+
+# -- one class of arrays ---------------------------------------------------------------------------
+
+def _itself(self):
+    """The array itself: there is one class of arrays."""
+    return self
+
+
+attach("as_nd_ndarray", _itself)
+attach("as_np_ndarray", _itself)
 
 # -- files, the seed -------------------------------------------------------------------------------
 

@@ -833,8 +833,6 @@ class Shared(Stream):
         """Uniform in [0, 1)."""
         return self._counter.draw(RANDOM[DOUBLE], DOUBLE, size)
 
-    ranf = sample = random_sample
-
 
 def _for_trial(self):
     return numpy.random.RandomState(0) if isinstance(self, Shared) else numpy.random.default_rng(0)
@@ -847,6 +845,9 @@ def default_rng(seed=None):
 
 _SHARED = """seed get_state set_state rand randn randint random_integers random_sample ranf sample random normal
     uniform standard_normal standard_gamma exponential standard_exponential choice shuffle permutation bytes""".split()
+
+
+_ALIASES = {"ranf": "random_sample", "sample": "random_sample"}
 
 
 def _names(kind, theirs):
@@ -871,8 +872,8 @@ def _rows():
     shared = Shared()
     for name in (*_SHARED, *DISTRIBUTIONS, *OTHERS):
         host = name in OTHERS or name == "choice"
-        draw = getattr(shared, name)
-        draw = _function(draw, name) if name in ("seed", "ranf", "sample") else draw
+        draw = getattr(shared, _ALIASES.get(name, name))
+        draw = _function(draw, name) if name == "seed" or name in _ALIASES else draw
         add_row(name, draw, kind="host" if host else "kernel", module="numpy.random")
 
     def get_bit_generator():

@@ -1,0 +1,5 @@
+"""Devices by the names of mxnet.context."""
+
+from dflow.devices import Context, Device, cpu, cpu_pinned, current_context, current_device, gpu, num_gpus
+
+__all__ = ["Context", "Device", "cpu", "cpu_pinned", "current_context", "current_device", "gpu", "num_gpus"]

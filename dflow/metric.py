@@ -1,0 +1,33 @@
+"""gluon.metric as MXNet 1 has it, with the name that CrossEntropy had then."""
+
+from dflow.gluon.metric import (
+    F1,
+    MAE,
+    MCC,
+    MSE,
+    RMSE,
+    Accuracy,
+    CompositeEvalMetric,
+    CrossEntropy,
+    CustomMetric,
+    EvalMetric,
+    Loss,
+    PearsonCorrelation,
+    Perplexity,
+    TopKAccuracy,
+    alias,
+    create,
+    np,
+    register,
+)
+
+__all__ = ["Accuracy", "CompositeEvalMetric", "CrossEntropy", "CustomMetric", "EvalMetric", "F1", "Loss", "MAE", "MCC",
+           "MSE", "NegativeLogLikelihood", "PearsonCorrelation", "Perplexity", "RMSE", "TopKAccuracy", "alias",
+           "create", "np", "register"]
+
+
+class NegativeLogLikelihood(CrossEntropy):
+    """The mean of -log(likelihood of the label)."""
+
+    def __init__(self, eps=1e-12, name="nll-loss", output_names=None, label_names=None):
+        super().__init__(eps, name=name, output_names=output_names, label_names=label_names)

@@ -1,0 +1,523 @@
+"""MXNet 1's `nd` over dflow arrays: `from dflow import nd`. What makes arrays makes float32.
+
+There is one class of arrays, whose operators and methods are NumPy's; loading this module gives it the methods of
+MXNet 1 that NumPy has not (`x.asscalar()`, `x.norm()`, `x.exp()`, ...).
+
+Kept of MXNet 1, where NumPy differs: names, order and defaults of arguments (`dim`, `exclude`, `out`; `concat` along
+axis 1); the codes 0 and -2 to -4 in the shapes of nd.reshape(); `dot` over the first axis of its second argument;
+copies where NumPy gives views; float32 as what comparisons by name, `argmax` and `argsort` give.
+
+Not kept: a full reduction has no axes, where MXNet's has one of length 1 (`asscalar()` and `float()` take either, and
+nd.concat() takes it for that); `x == y` is boolean; x.flatten() is NumPy's, and so is x.reshape(), but for shapes that
+NumPy refuses: there the codes count. x.take() of floating point indices is along axis 0, of integers as in NumPy.
+
+Loading it also lets arrays take what npx.set_np() does (see there): lists of axes, whole numbers as indices.
+"""
+
+import itertools
+import math
+
+from dflow import npx
+from dflow import numpy as np
+from dflow._array import array as as_array
+from dflow._array import attach, ndarray, set_hook
+from dflow._engine import waitall
+from dflow._make import check_device
+from dflow._missing import missing
+from dflow._small import or_else
+from dflow._tape import detach
+from dflow.nd import _table, linalg, random
+from dflow.ops.mxnet import load, save
+
+__getattr__ = missing(__name__, """BilinearSampler CTCLoss Correlation Crop Custom GridGenerator LRN
+    LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput RNN
+    ROIPooling SVMOutput SequenceLast SequenceReverse SpatialTransformer UpSampling
+    adam_update all_finite amp_cast batch_take col2im contrib ctc_loss
+    depth_to_space fill_element_0index ftml_update ftrl_update hard_sigmoid
+    histogram im2col image imdecode khatri_rao mp_sgd_update multi_sum_sq
+    nag_mom_update onehot_encode ravel_multi_index rmsprop_update sgd_mom_update
+    sgd_update signsgd_update space_to_depth sparse unravel_index""")
+
+NDArray = ndarray
+
+# -- the table: a name, what it calls, parameters ----------------------------------------------------
+
+_functions = _table.read("""
+abs/arccos/arccosh/arcsin/arcsinh/arctan/arctanh/cbrt/ceil/cos/cosh np.{} data |
+degrees/exp/expm1/fix/floor/log/log10/log1p/log2/negative/radians np.{} data |
+reciprocal/rint/round/sign/sin/sinh/sqrt/square/tan/tanh/trunc np.{} data |
+relu/sigmoid/erf/erfinv/gammaln/gamma/digamma npx.{} data |
+cumsum                              np.cumsum            a | axis dtype
+clip                                np.clip              data a_min a_max |
+squeeze                             np.squeeze           data | axis
+expand_dims                         np.expand_dims       data axis |
+swapaxes/SwapAxis                   np.swapaxes          data | dim1:axis1=0 dim2:axis2=0
+transpose                           np.transpose         data | axes
+tile                                np.tile              data reps |
+repeat                              np.repeat            data repeats | axis
+flip/reverse                        np.flip              data axis |
+diag                                np.diag              data | k=0
+moveaxis                            np.moveaxis          tensor source destination |
+where                               np.where             condition x y |
+broadcast_like                      npx.broadcast_like   lhs rhs | lhs_axes rhs_axes
+one_hot                             npx.one_hot          indices depth | on_value off_value dtype
+pick                                npx.pick             data index | axis keepdims mode
+topk                                npx.topk             data | axis k ret_typ is_ascend dtype
+gather_nd                           npx.gather_nd        data indices |
+scatter_nd                          npx.scatter_nd       data indices shape |
+batch_dot                           npx.batch_dot        lhs rhs | transpose_a transpose_b -forward_stype
+smooth_l1                           npx.smooth_l1        data | scalar
+softmax                             npx.softmax          data | axis temperature dtype length use_length
+log_softmax                         npx.log_softmax      data | axis temperature dtype length use_length
+Activation                          npx.activation       data | act_type
+LeakyReLU                           npx.leaky_relu       data gamma | act_type slope lower_bound upper_bound
+Dropout                             npx.dropout          data | p mode axes -cudnn_off
+Embedding                           npx.embedding        data weight | input_dim output_dim dtype -sparse_grad
+Flatten/flatten                     npx.batch_flatten    data |
+FullyConnected                      npx.fully_connected  data weight bias | num_hidden no_bias=False flatten
+L2Normalization                     npx.l2_normalization data | eps mode
+BatchNorm   npx.batch_norm   data gamma beta moving_mean moving_var | eps momentum fix_gamma use_global_stats output_mean_var axis -cudnn_off
+LayerNorm   npx.layer_norm   data gamma beta | axis eps output_mean_var
+GroupNorm   npx.group_norm   data gamma beta | num_groups eps output_mean_var
+InstanceNorm npx.instance_norm data gamma beta | eps
+SequenceMask npx.sequence_mask data sequence_length | use_sequence_length value axis
+Pooling     npx.pooling      data | kernel pool_type global_pool -cudnn_off pooling_convention stride pad p_value count_include_pad layout
+Convolution npx.convolution  data weight bias | kernel stride dilate pad num_filter num_group -workspace no_bias -cudnn_tune -cudnn_off layout
+Deconvolution npx.deconvolution data weight bias | kernel stride dilate pad adj target_shape num_filter num_group -workspace no_bias=True -cudnn_tune -cudnn_off layout
+""")  # noqa: E501
+
+_functions |= _table.read("""
+add/broadcast_add/broadcast_plus/elemwise_add                    np.add        lhs rhs |
+subtract/broadcast_sub/broadcast_minus/elemwise_sub              np.subtract   lhs rhs |
+multiply/broadcast_mul/elemwise_mul                              np.multiply   lhs rhs |
+divide/true_divide/broadcast_div/elemwise_div                    np.divide     lhs rhs |
+modulo/broadcast_mod                                             np.mod        lhs rhs |
+power/broadcast_power                                            np.power      lhs rhs |
+maximum/broadcast_maximum                                        np.maximum    lhs rhs |
+minimum/broadcast_minimum                                        np.minimum    lhs rhs |
+hypot/broadcast_hypot                                            np.hypot      lhs rhs |
+""")
+_functions |= _table.read("""
+argmax/argmin                                                    np.{}            data | axis keepdims
+equal/broadcast_equal                                            np.equal         lhs rhs |
+not_equal/broadcast_not_equal                                    np.not_equal     lhs rhs |
+greater/broadcast_greater                                        np.greater       lhs rhs |
+greater_equal/broadcast_greater_equal                            np.greater_equal lhs rhs |
+lesser/broadcast_lesser                                          np.less          lhs rhs |
+lesser_equal/broadcast_lesser_equal                              np.less_equal    lhs rhs |
+logical_and/broadcast_logical_and                                np.logical_and   lhs rhs |
+logical_or/broadcast_logical_or                                  np.logical_or    lhs rhs |
+logical_xor/broadcast_logical_xor                                np.logical_xor   lhs rhs |
+logical_not                                                      np.logical_not   data |
+""", np.float32)
+globals().update(_functions)
+
+
+# -- making arrays ---------------------------------------------------------------------------------
+
+def array(source_array, ctx=None, dtype=None):
+    """A new array: float32, but of the type of another array of ours."""
+    check_device(ctx)
+    if dtype is None:
+        dtype = source_array.dtype if isinstance(source_array, ndarray) else np.float32
+    return np.array(source_array, dtype)
+
+
+def _filled(name, function):
+    def make(shape, ctx=None, dtype=None, **_ignored):
+        check_device(ctx)
+        return function(shape, dtype=dtype or np.float32)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"np.{name}(), float32 unless asked for."
+    return make
+
+
+empty, zeros, ones = (_filled(_name, getattr(np, _name)) for _name in ("empty", "zeros", "ones"))
+
+
+def full(shape, val, ctx=None, dtype=np.float32, out=None):
+    """One value everywhere."""
+    check_device(ctx)
+    return _given(np.full(shape, val, dtype), out)
+
+
+def _given(result, out):
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+def zeros_like(data, out=None):
+    """Zeros of the same shape and type."""
+    return _given(np.zeros_like(data), out)
+
+
+def ones_like(data, out=None):
+    """Ones of the same shape and type."""
+    return _given(np.ones_like(data), out)
+
+
+def arange(start, stop=None, step=1.0, repeat=1, infer_range=None, ctx=None, dtype=np.float32):
+    """start, start + step, ... below stop, each number `repeat` times."""
+    check_device(ctx)
+    result = np.arange(*((0, start) if stop is None else (start, stop)), step, dtype=dtype)
+    return result if repeat == 1 else np.repeat(result, repeat)
+
+
+def linspace(start, stop, num, endpoint=True, ctx=None, dtype=np.float32):
+    """So many numbers at equal distances."""
+    check_device(ctx)
+    return np.linspace(start, stop, num, endpoint, dtype=dtype)
+
+
+def eye(N, M=0, k=0, ctx=None, dtype=np.float32):
+    """Ones on a diagonal, of N rows and M columns, which are as many for 0."""
+    check_device(ctx)
+    return np.eye(N, M or None, k, dtype=dtype or np.float32)
+
+
+# -- reductions ------------------------------------------------------------------------------------
+
+def _axes(x, axis, exclude):
+    """Axes as NumPy reads them: None for all; with `exclude` all but those."""
+    if axis is None or isinstance(axis, (list, tuple)) and not axis:
+        return () if exclude else None
+    axes = {k % x.ndim if -x.ndim <= k < x.ndim else k for k in (axis if isinstance(axis, (list, tuple)) else (axis,))}
+    return tuple(k for k in range(x.ndim) if k not in axes) if exclude else tuple(axes)
+
+
+def _reduction(name):
+    function = getattr(np, name)
+
+    def reduce(data, axis=None, keepdims=False, exclude=False, out=None):
+        x = as_array(data)
+        return _given(function(x, axis=_axes(x, axis, exclude), keepdims=bool(keepdims)), out)
+
+    reduce.__name__ = reduce.__qualname__ = name
+    reduce.__doc__ = f"np.{name}() along one or more axes, or with `exclude` along all others."
+    return reduce
+
+
+globals().update({_name: _reduction(_name) for _name in "sum mean max min prod nansum nanprod".split()})
+sum_axis, max_axis, min_axis = (globals()[_name] for _name in ("sum", "max", "min"))
+
+
+def norm(data, ord=2, axis=None, keepdims=False, out=None):
+    """The sum of absolute values (ord=1), or the root of the sum of squares (ord=2), along one or two axes or all."""
+    x = as_array(data)
+    axis = tuple(axis) if isinstance(axis, list) else axis
+    if ord not in (1, 2):
+        raise ValueError(f"ord must be 1 or 2, not {ord!r}")
+    parts = np.abs(x) if ord == 1 else np.square(x)
+    total = np.sum(parts, axis=axis, keepdims=keepdims)
+    return _given(total if ord == 1 else np.sqrt(total), out)
+
+
+def argmax_channel(data):
+    """The index of the largest element of each row, float32."""
+    return _functions["argmax"](data, axis=1)
+
+
+# -- products --------------------------------------------------------------------------------------
+
+def dot(lhs, rhs, transpose_a=False, transpose_b=False, forward_stype=None, out=None):
+    """The sum of products over the last axis of lhs and the first of rhs; either is transposed first if asked for."""
+    a, b = as_array(lhs), as_array(rhs)
+    a, b = (a.T if transpose_a else a), (b.T if transpose_b else b)
+    return _given(np.dot(a, b) if b.ndim < 3 else np.tensordot(a, b, 1), out)
+
+
+def add_n(*args, out=None):
+    """The sum of arrays."""
+    return _given(_total(args), out)
+
+
+def _total(arrays):
+    """The sum of one array or more."""
+    total, *others = arrays
+    for x in others:
+        total = total + x
+    return total
+
+
+# -- shapes ----------------------------------------------------------------------------------------
+
+CODES = (0, -2, -3, -4)
+
+
+def _decoded(shape, codes):
+    """The lengths that the codes of nd.reshape() stand for."""
+    lengths, rest, codes = [], list(shape), iter(codes)
+    for code in codes:
+        if code in CODES and not (rest or code == -2):
+            raise ValueError(f"shape has more codes than {tuple(shape)} has axes")
+        if code == 0:
+            lengths.append(rest.pop(0))
+        elif code == -2:
+            lengths.extend(rest)
+            rest = []
+        elif code == -3:
+            lengths.append(math.prod(rest[:2]))
+            rest = rest[2:]
+        elif code == -4:
+            n, parts = rest.pop(0), list(itertools.islice(codes, 2))
+            if len(parts) != 2:
+                raise ValueError("shape must have two lengths after -4")
+            if -1 in parts:
+                parts[parts.index(-1)] = n // -math.prod(parts)
+            if math.prod(parts) != n:
+                raise ValueError(f"shape splits an axis of length {n} into {tuple(parts)}")
+            lengths.extend(parts)
+        elif code < -4:
+            raise ValueError(f"shape must not have {code}")
+        else:
+            lengths.append(code)
+            rest = rest[1:]
+    return tuple(lengths)
+
+
+def reshape(data, shape, reverse=False, out=None):
+    """The same elements in another shape. 0: the length of this axis; -1: what is left; -2: all axes that are left;
+    -3: two axes as one; -4: an axis as two, whose lengths follow. reverse: read from the last axis on.
+    """
+    x = as_array(data)
+    codes = (shape,) if isinstance(shape, int) else tuple(shape)
+    lengths = _decoded(x.shape[::-1], codes[::-1])[::-1] if reverse else _decoded(x.shape, codes)
+    return _given(x.reshape(lengths), out)
+
+
+Reshape = reshape
+
+
+def reshape_like(lhs, rhs):
+    """lhs in the shape of rhs."""
+    return as_array(lhs).reshape(rhs.shape)
+
+
+def broadcast_to(data, shape, out=None):
+    """A copy in a shape that axes of length 1 are repeated to; 0: the length that it has."""
+    x = as_array(data)
+    wanted = [n or m for n, m in zip(shape, x.shape)] if len(shape) == x.ndim else shape
+    return _given(np.broadcast_to(x, tuple(wanted)).copy(), out)
+
+
+def broadcast_axis(data, axis=(), size=()):
+    """A copy with axes of length 1 repeated."""
+    x = as_array(data)
+    shape = list(x.shape)
+    for k, n in zip(np.atleast_1d(axis).tolist(), np.atleast_1d(size).tolist(), strict=True):
+        shape[k] = n
+    return broadcast_to(x, shape)
+
+
+broadcast_axes = broadcast_axis
+
+
+def concat(*data, dim=1, num_args=None, out=None):
+    """Arrays joined along an axis; one without axes counts as of length 1."""
+    parts = data[0] if len(data) == 1 and isinstance(data[0], (list, tuple)) else data
+    return _given(np.concatenate([x if x.ndim else x.reshape(1) for x in map(as_array, parts)], dim), out)
+
+
+Concat = concat
+
+
+def concatenate(arrays, axis=0, always_copy=True):
+    """concat() of a list."""
+    return concat(*arrays, dim=axis)
+
+
+def stack(*data, axis=0, num_args=None, out=None):
+    """Arrays joined along a new axis."""
+    parts = data[0] if len(data) == 1 and isinstance(data[0], (list, tuple)) else data
+    return _given(np.stack(parts, axis), out)
+
+
+def split(data, num_outputs, axis=1, squeeze_axis=False):
+    """A list of equal parts along an axis, without it if squeeze_axis; the part itself if it is one."""
+    return split_v2(data, num_outputs, axis, squeeze_axis)
+
+
+SliceChannel = split
+
+
+def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
+    """A list of parts along an axis: so many, or between indices; the part itself if it is one."""
+    parts = np.split(as_array(ary), indices_or_sections, axis)
+    parts = [x.squeeze(axis) for x in parts] if squeeze_axis else parts
+    return parts if len(parts) > 1 else parts[0]
+
+
+def slice(data, begin, end, step=(), out=None):             # as MXNet calls it
+    """A part: from, to and in steps of, for each axis; None as in NumPy's."""
+    steps = itertools.chain(step or (), itertools.repeat(None))
+    key = tuple(_Slice(*three) for three in zip(_listed(begin), _listed(end), steps))
+    return _given(as_array(data)[key].copy(), out)
+
+
+_Slice = type(np.s_[:])
+
+
+def _listed(x):
+    return x if isinstance(x, (list, tuple)) else (x,)
+
+
+crop = slice
+
+
+def slice_axis(data, axis, begin, end, out=None):
+    """A part along one axis."""
+    x = as_array(data)
+    axis = range(x.ndim)[axis]
+    return _given(x[(_Slice(None),) * axis + (_Slice(begin, end),)].copy(), out)
+
+
+def slice_like(data, shape_like, axes=()):
+    """The first elements, as many as another array has along these axes, or along all."""
+    x = as_array(data)
+    chosen = {range(x.ndim)[k] for k in _listed(axes)} or set(range(x.ndim))
+    return x[tuple(_Slice(shape_like.shape[k] if k in chosen else None) for k in range(x.ndim))].copy()
+
+
+def pad(data, mode="constant", pad_width=(), constant_value=0, out=None):
+    """Elements added at both ends of each axis: two numbers an axis. mode: "constant", "edge" or "reflect"."""
+    width = list(zip(pad_width[::2], pad_width[1::2], strict=True))
+    values = {"constant_values": constant_value} if mode == "constant" else {}
+    return _given(np.pad(as_array(data), width, mode, **values), out)
+
+
+Pad = pad
+
+
+def shape_array(data):
+    """The shape, as an array."""
+    return np.array(data.shape, np.int64)
+
+
+def size_array(data):
+    """The number of elements, as an array."""
+    return np.array([data.size], np.int64)
+
+
+# -- the others ------------------------------------------------------------------------------------
+
+def take(a, indices, axis=0, mode="clip", out=None):
+    """Parts along an axis, which an array of indices, of any type, chooses."""
+    return _given(np.take(as_array(a), as_array(indices).astype(np.int64, copy=False), axis, mode=mode), out)
+
+
+def sort(data, axis=-1, is_ascend=True, out=None):
+    """Sorted along an axis, or all elements for None."""
+    result = np.sort(as_array(data), axis)
+    return _given(result if is_ascend else np.flip(result, -1 if axis is None else axis), out)
+
+
+def argsort(data, axis=-1, is_ascend=True, dtype="float32", out=None):
+    """The indices that sort an array along an axis."""
+    x = as_array(data)
+    return _given(np.argsort(x if is_ascend else -x, axis, kind="stable").astype(dtype), out)
+
+
+def cast(data, dtype, out=None):
+    """A copy of another type."""
+    return _given(as_array(data).astype(dtype), out)
+
+
+Cast = cast
+
+
+def identity(data, out=None):
+    """A copy."""
+    return _given(as_array(data).copy(), out)
+
+
+def BlockGrad(data):
+    """The same values, through which no gradient passes."""
+    return detach(as_array(data))
+
+
+stop_gradient = BlockGrad
+
+
+def rsqrt(data):
+    """1 / sqrt(x)."""
+    return 1 / np.sqrt(data)
+
+
+def rcbrt(data):
+    """1 / cbrt(x)."""
+    return 1 / np.cbrt(data)
+
+
+def softsign(data):
+    """x / (1 + |x|)."""
+    return npx.activation(data, "softsign")
+
+
+def softmin(data, axis=-1):
+    """softmax() of -x."""
+    return npx.softmax(-as_array(data), axis)
+
+
+def softmax_cross_entropy(data, label):
+    """The sum over all rows of -log(softmax(data)), at the label of the row."""
+    return -npx.pick(npx.log_softmax(data), label).sum()
+
+
+def SoftmaxOutput(data, label, multi_output=False, **ignored):
+    """softmax() of each row, whose backward() gives data the gradient of the cross entropy with labels.
+
+    multi_output: of axis 1 instead of the last one.
+    """
+    x, axis = as_array(data), 1 if multi_output else -1
+    p = detach(npx.softmax(x, axis))
+    target = np.moveaxis(npx.one_hot(as_array(label), x.shape[axis], dtype=x.dtype), -1, axis)
+    zero = x * (p - target)
+    return p + (zero - detach(zero))
+
+
+Softmax = SoftmaxOutput
+
+
+# -- methods of MXNet 1 ----------------------------------------------------------------------------
+
+def asscalar(self):
+    """The number that an array of one element holds, as a scalar of NumPy's. Waits."""
+    if self.size != 1:
+        raise ValueError("The current array is not a scalar")
+    return self.asnumpy().reshape(-1)[0]
+
+
+def _by_codes(error, x, args, keywords):
+    """x.reshape() where NumPy's fails: by codes, or with MXNet's arguments; else its error."""
+    shape = keywords.get("shape", args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)
+    if keywords.keys() - {"shape", "reverse"} or args and not any(type(n) is int and n in CODES for n in shape):
+        raise error
+    return reshape(x, shape, keywords.get("reverse", False))
+
+
+def _by_numbers(error, x, args, keywords):
+    """x.take() where NumPy's fails: with indices of a floating point type; else its error."""
+    indices = args[0] if args else keywords.get("indices")
+    if not isinstance(indices, ndarray) or indices.dtype.kind != "f":
+        raise error
+    return take(x, *args, **keywords)
+
+
+METHODS = """abs arccos arccosh arcsin arcsinh arctan arctanh argmax_channel broadcast_axes broadcast_like broadcast_to
+    cbrt ceil cos cosh degrees diag exp expand_dims expm1 fix flip floor log log10 log1p log2 log_softmax nanprod nansum
+    norm one_hot ones_like pad pick radians rcbrt reciprocal relu reshape_like rint rsqrt shape_array sigmoid sign sin
+    sinh size_array slice slice_axis slice_like softmax softmin split split_v2 sqrt square tan tanh tile topk trunc
+    zeros_like""".split()
+for _name in METHODS:
+    attach(_name, globals()[_name])
+attach("asscalar", asscalar)
+attach("reshape", or_else(ndarray.reshape, _by_codes, (TypeError, ValueError)))
+attach("take", or_else(ndarray.take, _by_numbers, (TypeError,)))
+set_hook("mxnet", True)
+
+__all__ = [_name for _name, _value in globals().items() if _name[0] != "_" and (
+    _name in _functions or getattr(_value, "__module__", "").startswith("dflow.nd"))]
+__all__ += ["NDArray", "linalg", "load", "random", "save", "waitall"]

@@ -1,0 +1,103 @@
+"""Random numbers, as mxnet.nd.random and mxnet.random: float32, of a `shape`, of one or more streams of parameters.
+
+Parameters may be arrays: then each of their elements has numbers of that shape.
+"""
+
+import functools
+
+from dflow import numpy as np
+from dflow._array import array as as_array
+from dflow._array import ndarray
+from dflow._make import check_device
+from dflow._missing import missing
+from dflow.numpy import random as draws
+
+__all__ = ["exponential", "gamma", "multinomial", "negative_binomial", "normal", "poisson", "randint", "randn",
+           "shuffle", "uniform"]
+
+__getattr__ = missing(__name__, "binomial categorical generalized_negative_binomial")
+
+
+def _single(draw):
+    """A draw of NumPy's that makes float32 itself."""
+    return functools.partial(draw, dtype=np.float32)
+
+
+def _drawn(draw, parameters, shape, dtype, ctx, out):
+    """draw(*parameters, size) of a type, into `out` if that is given."""
+    check_device(ctx)
+    if out is not None:
+        shape = out.shape
+    arrays = [x for x in parameters if isinstance(x, ndarray)]
+    shape = (() if arrays else (1,)) if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
+    if arrays:
+        lead = np.broadcast_shapes(*(x.shape for x in arrays))
+        parameters = [x.reshape(x.shape + (1,) * len(shape)) if isinstance(x, ndarray) else x for x in parameters]
+        shape = shape if out is not None else lead + shape
+    result = as_array(draw(*parameters, shape)).astype(dtype or np.float32, copy=False)
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+def uniform(low=0, high=1, shape=None, dtype=None, ctx=None, out=None):
+    """Uniform in [low, high)."""
+    return _drawn(_single(draws.uniform), (low, high), shape, dtype, ctx, out)
+
+
+def normal(loc=0, scale=1, shape=None, dtype=None, ctx=None, out=None):
+    """Normal, of mean `loc` and deviation `scale`."""
+    return _drawn(_single(draws.normal), (loc, scale), shape, dtype, ctx, out)
+
+
+def randn(*shape, loc=0, scale=1, dtype=None, ctx=None, out=None):
+    """Normal, of a shape given as arguments."""
+    return normal(loc, scale, shape or None, dtype, ctx, out)
+
+
+def exponential(scale=1, shape=None, dtype=None, ctx=None, out=None):
+    """Exponential, of mean `scale`."""
+    return _drawn(_single(draws.exponential), (scale,), shape, dtype, ctx, out)
+
+
+def gamma(alpha=1, beta=1, shape=None, dtype=None, ctx=None, out=None):
+    """Gamma, of shape `alpha` and scale `beta`."""
+    return _drawn(draws.gamma, (alpha, beta), shape, dtype, ctx, out)
+
+
+def poisson(lam=1, shape=None, dtype=None, ctx=None, out=None):
+    """How many events there are where `lam` are expected."""
+    return _drawn(draws.poisson, (lam,), shape, dtype, ctx, out)
+
+
+def negative_binomial(k=1, p=1, shape=None, dtype=None, ctx=None, out=None):
+    """How many failures there are before k successes of probability p."""
+    return _drawn(draws.negative_binomial, (k, p), shape, dtype, ctx, out)
+
+
+def randint(low, high, shape=None, dtype=None, ctx=None, out=None):
+    """Integers in [low, high), int32 unless asked for."""
+    return _drawn(draws.randint, (low, high), shape, dtype or np.int32, ctx, out)
+
+
+def multinomial(data, shape=None, get_prob=False, dtype="int32"):
+    """Indices drawn with the probabilities that lie along the last axis; get_prob: also the logarithms of these."""
+    data = as_array(data)
+    size = () if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
+    drawn = draws.uniform(0, 1, data.shape[:-1] + size)
+    bounds = np.cumsum(data.astype(float), axis=-1).reshape(data.shape[:-1] + (1,) * len(size) + data.shape[-1:])
+    index = np.minimum((drawn[..., None] >= bounds).sum(-1), data.shape[-1] - 1)
+    if not get_prob:
+        return index.astype(dtype)
+    flat = index.reshape(data.shape[:-1] + (-1,))
+    return index.astype(dtype), np.log(np.take_along_axis(data, flat, -1)).reshape(index.shape)
+
+
+def shuffle(data, out=None):
+    """A copy whose parts along the first axis are in random order."""
+    result = draws.permutation(as_array(data))
+    if out is None:
+        return result
+    out[...] = result
+    return out

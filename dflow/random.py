@@ -1,0 +1,18 @@
+"""Random numbers as mxnet.random: the functions of nd.random, and the seed."""
+
+from dflow.nd.random import (
+    exponential,
+    gamma,
+    multinomial,
+    negative_binomial,
+    normal,
+    poisson,
+    randint,
+    randn,
+    shuffle,
+    uniform,
+)
+from dflow.ops.mxnet import seed
+
+__all__ = ["exponential", "gamma", "multinomial", "negative_binomial", "normal", "poisson", "randint", "randn", "seed",
+           "shuffle", "uniform"]

@@ -1,0 +1,297 @@
+"""dflow.nd, MXNet 1's namespace, and what programs reach by `import dflow as mx`."""
+
+import subprocess
+import sys
+
+import numpy
+import pytest
+from engines import Gate, clean_environment
+
+import dflow
+import dflow as mx
+from dflow import _array, autograd, d2l, gluon, kv, nd
+
+X = numpy.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], "f4")
+Y = numpy.array([[1.0, 2.0, 3.0], [0.5, 5.0, 7.0]], "f4")
+B = numpy.arange(24, dtype="f4").reshape(2, 3, 4)
+
+
+@pytest.fixture(autouse=True)
+def as_loaded():
+    """What loading nd switches on, and conftest.py off."""
+    _array.set_hook("mxnet", True)
+    yield
+    _array.set_hook("mxnet", False)
+
+
+# Each call with its value as NumPy has it.
+CALLS = {
+    "nd.array([1, 2])": [1, 2], "nd.array(numpy.arange(3))": [0, 1, 2], "nd.zeros((2, 2), mx.cpu())": [[0, 0], [0, 0]],
+    "nd.ones(2, dtype='float32')": [1, 1], "nd.full((2,), 7)": [7, 7], "nd.arange(3)": [0, 1, 2],
+    "nd.arange(1, 4, repeat=2)": [1, 1, 2, 2, 3, 3], "nd.eye(2, 3, 1)": numpy.eye(2, 3, 1), "nd.eye(2)": numpy.eye(2),
+    "nd.linspace(0, 1, 3)": [0, 0.5, 1], "nd.zeros_like(x)": X * 0, "nd.ones_like(data=x)": X * 0 + 1,
+    "nd.empty((2, 3)) * 0 + 1 > 0": X * 0 == 0,
+    "nd.exp(data=x)": numpy.exp(X), "x.exp()": numpy.exp(X), "nd.abs(x)": abs(X), "nd.relu(x)": numpy.maximum(X, 0),
+    "x.abs().sqrt()": abs(X) ** 0.5, "nd.rsqrt(y)": Y ** -0.5, "nd.rcbrt(y)": 1 / numpy.cbrt(Y),
+    "nd.softsign(x)": X / (1 + abs(X)), "nd.sigmoid(x)": 1 / (1 + numpy.exp(-X)), "nd.clip(x, -1, 2)": X.clip(-1, 2),
+    "nd.clip(x, a_min=0, a_max=2)": X.clip(0, 2),
+    "nd.broadcast_add(x, y)": X + Y, "nd.elemwise_sub(lhs=x, rhs=y)": X - Y, "nd.broadcast_mul(x, y)": X * Y,
+    "nd.broadcast_div(x, y)": X / Y, "nd.maximum(x, 0)": numpy.maximum(X, 0), "nd.broadcast_minimum(x, y)":
+    numpy.minimum(X, Y), "nd.broadcast_power(y, nd.array([2]))": Y ** 2, "nd.modulo(x, y)": X % Y,
+    "nd.add_n(x, y, x)": X + Y + X, "nd.add(x, y, out=nd.zeros((2, 3)))": X + Y,
+    "nd.equal(x, y)": (X == Y).astype("f4"), "nd.broadcast_greater(x, y)": (X > Y).astype("f4"),
+    "nd.lesser_equal(x, 3)": (X <= 3).astype("f4"), "nd.logical_not(x)": X * 0,
+    "nd.sum(x)": X.sum(), "nd.sum(x, axis=1)": X.sum(1), "nd.sum(x, 0, True)": X.sum(0, keepdims=True),
+    "nd.mean(b, axis=(0, 2))": B.mean((0, 2)), "nd.max(b, axis=1, exclude=True)": B.max((0, 2)),
+    "nd.sum(b, axis=-1, exclude=True)": B.sum((0, 1)), "nd.min(x, axis=())": X.min(), "nd.prod(x, axis=[0])": X.prod(0),
+    "nd.norm(x)": numpy.linalg.norm(X), "x.norm()": numpy.linalg.norm(X), "nd.norm(x, 1, 1)": abs(X).sum(1),
+    "nd.norm(x, axis=0, keepdims=True)": numpy.linalg.norm(X, axis=0, keepdims=True),
+    "nd.argmax(x, axis=1)": numpy.array([2, 1], "f4"), "nd.argmin(x, axis=0)": numpy.array([0, 0, 1], "f4"),
+    "nd.argmax_channel(x)": numpy.array([2, 1], "f4"),
+    "nd.dot(x, y, transpose_b=True)": X @ Y.T, "nd.dot(x, y, transpose_a=True)": X.T @ Y, "nd.dot(x[0], y[0])":
+    X[0] @ Y[0], "nd.dot(x, b.transpose((1, 0, 2)))": numpy.tensordot(X, B.transpose(1, 0, 2), 1),
+    "nd.batch_dot(b, b, transpose_b=True)": B @ B.swapaxes(1, 2),
+    "nd.linalg.gemm2(x, y, transpose_b=True, alpha=2)": 2 * X @ Y.T,
+    "nd.linalg.gemm(x, y, nd.ones((2, 2)), transpose_b=True, beta=3)": X @ Y.T + 3, "nd.linalg.syrk(x)": X @ X.T,
+    "nd.linalg.extractdiag(x)": [1, 5], "nd.linalg.makediag(x[0], -1)": numpy.diag(X[0], -1),
+    "nd.linalg.sumlogdiag(y)": numpy.log(5), "nd.linalg.det(y[:, :2])": 4.0,
+    "nd.linalg.trsm(y[:, :2], y)": numpy.linalg.solve(numpy.tril(Y[:, :2]), Y),
+    "nd.linalg.trmm(y[:, :2], y, lower=False)": numpy.triu(Y[:, :2]) @ Y,
+    "nd.linalg.potri(nd.linalg.potrf(nd.array([[4, 2], [2, 3]])))": numpy.linalg.inv([[4, 2], [2, 3]]),
+    "nd.concat(x, y)": numpy.concatenate([X, Y], 1), "nd.concat(x, y, dim=0)": numpy.concatenate([X, Y]),
+    "nd.concat(nd.sum(x), nd.sum(y), dim=0)": [X.sum(), Y.sum()], "nd.stack(x, y, axis=1)": numpy.stack([X, Y], 1),
+    "nd.concatenate([x, y], axis=1)": numpy.concatenate([X, Y], 1), "nd.split(b, 2, axis=2)[1]": B[:, :, 2:],
+    "nd.split(b, 3, squeeze_axis=True)[2]": B[:, 2], "nd.split(x, 1, axis=0)": X, "nd.split_v2(b, (1,), axis=1)[1]":
+    B[:, 1:], "nd.expand_dims(x, axis=1)": X[:, None], "nd.transpose(b, axes=(2, 0, 1))": B.transpose(2, 0, 1),
+    "nd.transpose(x)": X.T, "nd.swapaxes(b, 0, 2)": B.swapaxes(0, 2), "nd.SwapAxis(b, dim1=1, dim2=2)":
+    B.swapaxes(1, 2), "nd.flip(x, axis=1)": X[:, ::-1], "nd.tile(x, reps=(2, 1))": numpy.tile(X, (2, 1)),
+    "nd.repeat(x, repeats=2, axis=0)": X.repeat(2, 0), "nd.squeeze(x[:1])": X[0], "nd.Flatten(b)": B.reshape(2, 12),
+    "nd.broadcast_to(x[:1], (2, 0))": X[[0, 0]], "nd.broadcast_axis(x[:1], axis=0, size=2)": X[[0, 0]],
+    "x.expand_dims(0).broadcast_to((2, 2, 3))": numpy.stack([X, X]),
+    "nd.slice(x, begin=(0, 1), end=(2, 3))": X[:, 1:],
+    "nd.slice(x, (None, None), (None, 0), step=(1, -1))": X[:, :0:-1],
+    "nd.slice_axis(b, axis=-1, begin=1, end=None)": B[:, :, 1:], "nd.slice_like(b, b[:, :2])": B[:, :2],
+    "nd.slice_like(b, x[:1], axes=(0,))": B[:1], "nd.where(x > 0, x, y)": numpy.where(X > 0, X, Y),
+    "nd.pad(x, 'constant', (1, 0, 0, 2), 9)": numpy.pad(X, ((1, 0), (0, 2)), constant_values=9),
+    "nd.diag(x[0])": numpy.diag(X[0]), "nd.take(x, nd.array([0, 2, 9]), axis=1)": X[:, [0, 2, 2]],
+    "nd.take(x, nd.array([1]))": X[[1]], "nd.pick(x, nd.array([0, 2]))": X[[0, 1], [0, 2]],
+    "nd.one_hot(nd.array([1, 0]), 3)": numpy.eye(3)[[1, 0]], "nd.topk(x, k=1)": numpy.array([[2], [1]], "f4"),
+    "nd.topk(x, k=2, ret_typ='value')": [[3, 1], [5, 4]], "nd.sort(x, is_ascend=False)": -numpy.sort(-X),
+    "nd.argsort(x)": X.argsort().astype("f4"), "nd.cast(x, 'int32')": X.astype("i4"), "nd.shape_array(x)": [2, 3],
+    "nd.size_array(x)": [6], "nd.identity(x)": X, "nd.stop_gradient(x)": X, "nd.reshape_like(x, y.T)": X.reshape(3, 2),
+    "nd.softmin(x).sum(1)": [1, 1], "nd.log_softmax(x, axis=0)": X - numpy.log(numpy.exp(X).sum(0)),
+    "nd.softmax_cross_entropy(x, nd.array([2, 1]))": (numpy.log(numpy.exp(X).sum(1)) - [3, 5]).sum(),
+    "nd.Activation(x, act_type='relu')": numpy.maximum(X, 0),
+    "nd.LeakyReLU(x, slope=0.5)": numpy.where(X > 0, X, X / 2),
+    "nd.FullyConnected(x, y, nd.ones(2), num_hidden=2)": X @ Y.T + 1,
+    "nd.FullyConnected(x, y, num_hidden=2, no_bias=True)": X @ Y.T, "nd.Dropout(x, p=0.5)": X,
+    "nd.Embedding(nd.array([1, 0]), x, input_dim=2, output_dim=3)": X[[1, 0]],
+    "nd.Convolution(b.reshape((2, 3, 2, 2)), nd.ones((1, 3, 2, 2)), nd.zeros(1), kernel=(2, 2), num_filter=1)":
+    B.sum((1, 2)).reshape(2, 1, 1, 1),
+    "nd.Pooling(b.reshape((2, 3, 2, 2)), kernel=(2, 2), pool_type='max', stride=(2, 2))": B.max(2).reshape(2, 3, 1, 1),
+    "nd.Pooling(b.reshape((2, 3, 2, 2)), global_pool=True, pool_type='avg')": B.mean(2).reshape(2, 3, 1, 1),
+    "nd.BatchNorm(x, nd.ones(3), nd.zeros(3), nd.zeros(3), nd.ones(3), eps=0)": X,
+    "nd.LayerNorm(x, nd.ones(3), nd.zeros(3), eps=0)": (X - X.mean(1, keepdims=True)) / X.std(1, keepdims=True),
+    "nd.SequenceMask(b, nd.array([1, 2, 0]), True, -1)[:, :, 0]": [[0, 4, -1], [-1, 16, -1]],
+    "x.as_nd_ndarray().as_np_ndarray()": X, "x.as_in_context(x.context)": X, "x.slice_axis(1, 0, 2)": X[:, :2],
+    "nd.reshape(b, (0, -1))": B.reshape(2, 12), "nd.reshape(b, shape=(-3, 0))": B.reshape(6, 4),
+    "nd.reshape(b, (-2,))": B, "nd.reshape(b, (0, 0, -4, 2, -1))": B.reshape(2, 3, 2, 2),
+    "nd.reshape(b, -1)": B.ravel(),
+    "nd.reshape(b, (-4, 1, 2, -2))": B[None], "nd.reshape(b, (-1, 0), reverse=True)": B.reshape(6, 4),
+    "x.take(nd.array([1, 0]))": X[[1, 0]], "x.take(indices=nd.array([2]), axis=1)": X[:, [2]],
+    "x.take(nd.cast(x[0], int))": X.take([1, -2, 3]), "x[nd.array([1])]": X[[1]], "x.sum(axis=[0, 1])": X.sum(),
+    "b.reshape((0, -1))": B.reshape(2, 12), "b.reshape(0, -3)": B.reshape(2, 12), "b.reshape(shape=(6, 4))":
+    B.reshape(6, 4), "b.reshape((-1, 0), reverse=True)": B.reshape(6, 4),
+    "nd.reshape(b, (6, -1))": B.reshape(6, 4), "nd.reshape(b, (0, -3))": B.reshape(2, 12),
+}
+
+
+def evaluate(call):
+    return eval(call, globals() | {"x": nd.array(X), "y": nd.array(Y), "b": nd.array(B)})
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_values(call):
+    """float32, but where NumPy's value says otherwise."""
+    actual, expected = evaluate(call), numpy.asarray(CALLS[call])
+    kept = actual.dtype.kind if "cast" in call or "_array(" in call or ">" in call else "f"
+    assert actual.dtype.kind == kept and (kept != "f" or actual.dtype == numpy.float32)
+    assert actual.shape == expected.shape
+    numpy.testing.assert_allclose(actual.asnumpy(), expected, 1e-5, 1e-5)
+
+
+REFUSED = {
+    "nd.exp(x, y)": (TypeError, r"nd.exp\(\) takes at most 1 arguments, not 2"),
+    "nd.softmax(x, dim=1)": (TypeError, r"nd.softmax\(\): the argument dim is none of data, axis"),
+    "nd.softmax(x, data=x)": (TypeError, r"the argument data is given twice"),
+    "nd.zeros(2, mx.gpu())": (ValueError, r"received: gpu\(0\)"),
+    "nd.norm(x, ord=3)": (ValueError, "ord must be 1 or 2, not 3"),
+    "nd.reshape(b, (0, 0, 0, 0))": (ValueError, "shape has more codes than"),
+    "nd.reshape(b, (0, -4, 2, -1))": (ValueError, "shape splits an axis of length 3"),
+    "nd.reshape(b, (-4, 2))": (ValueError, "two lengths after -4"),
+    "nd.reshape(b, (-5,))": (ValueError, "shape must not have -5"),
+    "x.take('a')": (TypeError, "Cannot cast array data from"),
+    "b.reshape(5, 5)": (ValueError, r"cannot reshape array of size 24 into shape \(5,5\)"),
+    "b.reshape('a')": (TypeError, "'str' object cannot be"),
+    "b.reshape(2, 12, order='x')": (ValueError, "order must be"),
+    "x.asscalar()": (ValueError, "The current array is not a scalar"),
+    "nd.CTCLoss": (AttributeError, "no attribute 'CTCLoss': MXNet has it, dflow not yet"),
+    "nd.nothing": (AttributeError, "module 'dflow.nd' has no attribute 'nothing'$"),
+    "mx.sym": (AttributeError, "no attribute 'sym': MXNet has it"),
+    "kv.create('dist_sync')": (ValueError, "name must be one of 'local', 'device'"),
+}
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_refused(call):
+    kind, text = REFUSED[call]
+    with pytest.raises(kind, match=text):
+        evaluate(call)
+
+
+def test_asscalar():
+    for x in (nd.array([2.5]), nd.sum(nd.array([2.5])), nd.array([[2.5]])):
+        assert x.asscalar() == 2.5 and type(x.asscalar()) is numpy.float32
+
+
+def test_random_numbers():
+    """float32, of shape (1,) unless asked for; of each element of parameters that are arrays, so many."""
+    for draw in (nd.random.uniform, nd.random.normal, nd.random.exponential, nd.random.gamma, nd.random.poisson):
+        assert draw().shape == (1,)
+        x = draw(shape=(3, 2), ctx=mx.cpu())
+        assert (x.shape, x.dtype) == ((3, 2), numpy.float32)
+    low = nd.array([0, 100])
+    x = nd.random.uniform(low, low + 1, shape=1000)
+    assert x.shape == (2, 1000) and ((x >= low[:, None]) & (x < low[:, None] + 1)).all()
+    assert nd.random.normal(low, nd.array([0, 0])).tolist() == [0, 100]
+    x = nd.zeros((2, 50))
+    assert nd.random.normal(10, 1, out=x) is x and (x > 0).all()
+    assert nd.random.randn(2, 3, loc=100).shape == (2, 3) and nd.random.randint(3, 5, (9,)).dtype == numpy.int32
+    mx.random.seed(3)
+    first = mx.random.uniform(shape=4)
+    mx.random.seed(3)
+    assert (first == nd.random.uniform(shape=4)).all()
+    x = nd.arange(100)
+    assert sorted(nd.random.shuffle(x).tolist()) == x.tolist() != nd.random.shuffle(x).tolist()
+    index, chances = nd.random.multinomial(nd.array([[0, 1, 0], [0, 0, 1]]), 4, get_prob=True)
+    assert index.tolist() == [[1] * 4, [2] * 4] and chances.tolist() == [[0] * 4] * 2
+
+
+def test_gradients():
+    """Of what the table and the functions beside it make; SoftmaxOutput has that of the cross entropy."""
+    x, y = nd.array(X), nd.array([2, 0])
+    x.attach_grad()
+    with autograd.record():
+        z = nd.broadcast_mul(nd.concat(x, x, dim=0), nd.ones((4, 3))).square().sum() + nd.slice_axis(x, 1, 0, 1).sum()
+    z.backward()
+    assert (x.grad == 4 * x + nd.array([1, 0, 0])).all()
+    with autograd.record():
+        p = nd.SoftmaxOutput(x, y)
+    p.backward()
+    numpy.testing.assert_allclose(p.asnumpy(), nd.softmax(x).asnumpy())
+    numpy.testing.assert_allclose(x.grad.asnumpy(), (p - nd.one_hot(y, 3)).asnumpy(), 1e-6)
+
+
+def test_files(tmp_path):
+    nd.save(str(tmp_path / "x"), {"a": nd.ones(2)})
+    assert nd.load(str(tmp_path / "x"))["a"].tolist() == [1, 1]
+
+
+def test_as_mx():
+    """What `import mxnet as mx` reaches; import dflow alone loads none of it."""
+    from dflow import context
+    assert (mx.cpu(), mx.gpu(1).device_id, mx.num_gpus()) == (context.cpu(), 1, 0)
+    assert isinstance(mx.cpu(), mx.Context) and mx.current_context() == context.current_context()
+    assert mx.kv is mx.kvstore is kv and mx.metric.RMSE is gluon.metric.RMSE
+    likelihood = mx.metric.NegativeLogLikelihood()
+    likelihood.update(nd.array([0]), nd.array([[0.5, 0.5]]))
+    assert likelihood.get() == ("nll-loss", pytest.approx(numpy.log(2)))
+    assert mx.init is mx.initializer and mx.rnd is mx.random
+    assert mx.np is mx.numpy and mx.waitall is nd.waitall is mx.npx.waitall and isinstance(nd.ones(1), nd.NDArray)
+    code = "from dflow import nd; print(float(nd.ones((1, 1))))"
+    done = subprocess.run([sys.executable, "-c", code], env=clean_environment(), capture_output=True, text=True)
+    assert done.stdout == "1.0\n", done.stderr
+    assert all(hasattr(mx, name) for name in "lr_scheduler optimizer autograd gluon numpy_extension".split())
+    code = "import sys, dflow; print([x for x in sys.modules if x in {'dflow.nd', 'dflow.gluon', 'dflow.npx'}])"
+    done = subprocess.run([sys.executable, "-c", code], env=clean_environment(), capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stderr
+
+
+def test_names():
+    assert all(hasattr(nd, name) for name in nd.__all__) and len(set(nd.__all__)) == len(nd.__all__)
+    for module in (nd, nd.random, nd.linalg):
+        assert all(getattr(module, name).__doc__ for name in module.__all__)
+
+
+# -- the store -------------------------------------------------------------------------------------
+
+def test_store():
+    store, out = kv.create("device"), nd.zeros(2)
+    assert (store.type, store.rank, store.num_workers) == ("device", 0, 1)
+    store.init(3, nd.ones(2))
+    store.pull(3, out=out)
+    assert out.tolist() == [1, 1]
+    parts = [nd.ones(2), nd.full(2, 4)]
+    store.push(3, parts)
+    store.pull(3, out=[out, parts[0]])
+    assert out.tolist() == parts[0].tolist() == [5, 5] and parts[1].tolist() == [4, 4]
+    store.init(["a", "b"], [nd.zeros(2), nd.ones(2)])
+    store.push(["a", "b"], [[nd.ones(2)] * 3, nd.ones(2)])
+    outs = [nd.zeros(2), [nd.zeros(2), nd.zeros(2)]]
+    store.pull(["a", "b"], out=outs)
+    assert outs[0].tolist() == [3, 3] and outs[1][1].tolist() == [1, 1]
+    pushed = [nd.ones(2), nd.ones(2)]
+    store.pushpull("a", pushed)
+    assert [x.tolist() for x in pushed] == [[2, 2], [2, 2]]
+    store.broadcast("c", nd.full(2, 7), out=out)
+    assert out.tolist() == [7, 7] and store.is_capable("optimizer")
+    for act, error in ((lambda: store.push("d", out), KeyError), (lambda: store.init("c", out), ValueError),
+                       (lambda: store.pull("c"), ValueError), (lambda: store.push(["a", "b"], [out]), ValueError)):
+        with pytest.raises(error):
+            act()
+
+
+def test_store_with_an_updater():
+    store, out = kv.create(), nd.zeros(2)
+
+    def update(key, pushed, stored):
+        assert key == "w"
+        stored += 10 * pushed
+
+    store.init("w", nd.ones(2))
+    store._set_updater(update)
+    store.push("w", [nd.ones(2), nd.ones(2)])
+    store.pull("w", out)
+    assert out.tolist() == [21, 21]
+    store.set_optimizer(mx.optimizer.SGD(learning_rate=0.5, momentum=0.9))
+    for expected in (20.5, 19.55):
+        store.pushpull("w", nd.ones(2), out=out)
+        numpy.testing.assert_allclose(out.asnumpy(), expected)
+
+
+def test_store_does_not_wait():
+    store, out = kv.create(), nd.zeros(2)
+    store.init(0, out)
+    with Gate() as gate:
+        store.pushpull(0, [gate.hold(nd.ones(2)), nd.ones(2)], out=out)
+        assert not out.is_ready()
+        gate.open()
+        assert out.tolist() == [2, 2]
+
+
+# -- what the book's programs take from its package ------------------------------------------------
+
+def test_book(capsys):
+    timer = d2l.Timer()
+    assert timer.stop() >= 0 and timer.start() is None and timer.stop() >= 0 and len(timer.times) == 2
+    assert timer.sum() == timer.cumsum()[1] == 2 * timer.avg() and timer.cumsum()[0] == timer.times[0]
+    with Gate() as gate:
+        held = gate.hold()
+        with d2l.Benchmark():                   # which waits for nothing
+            held + 1
+        with pytest.raises(ZeroDivisionError), d2l.Benchmark("CPU & GPU"):
+            raise ZeroDivisionError
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("Done: 0.") and second.startswith("CPU & GPU: 0.") and first.endswith(" sec")
+    assert len(first) == len("Done: 0.7144 sec")
+    assert d2l.try_gpu() == dflow.cpu() and d2l.try_all_gpus() == [dflow.cpu()]

@@ -1,7 +1,6 @@
-"""The gradients of recurrent layers: back through time, step by step for the states, at once for all the rest.
+"""The gradients of recurrent layers: back through time, step by step; those of weights at once for all steps.
 
-The gradient that arrives at a gate is that of the state behind it, times a factor that is known for all steps before
-the way back begins.
+A step's gates are computed anew, step by step too: so they, and the factors that follow from them, are in a cache.
 """
 
 from dflow import numpy as np
@@ -42,40 +41,38 @@ def _of_lstm_steps(g, z, h, c, weight, projection, ans):
     hs, cs = ans
     g_hs, g_cs = (np.zeros_like(states) if part is None else part for part, states in zip(g, ans))
     before_h, before_c = _before(h, hs), _before(c, cs)
-    i, f, new, o = recurrent.lstm_gates(z + np.matmul(before_h, weight.T))
-    shown = np.tanh(cs)
-    into_c = o * (1 - shown * shown)
-    factor = np.concatenate([new * i * (1 - i), before_c * f * (1 - f), i * (1 - new * new), shown * o * (1 - o)], -1)
-    found, of_h, later_h, later_c = [], [], 0, 0
+    found, of_h, shown, later_h, later_c = [], [], [], 0, 0
     for k in reversed(range(len(hs))):
-        gh = g_hs[k] + later_h
-        of_h.append(gh)
-        gm = gh if projection is None else np.matmul(gh, projection)
-        gc = g_cs[k] + later_c + gm * into_c[k]
-        found.append(np.concatenate([gc, gc, gc, gm], -1) * factor[k])
-        later_h, later_c = np.matmul(found[-1], weight), gc * f[k]
+        i, f, new, o = recurrent.lstm_gates(z[k] + np.matmul(before_h[k], weight.T))
+        t = np.tanh(cs[k])
+        gm = gh = g_hs[k] + later_h
+        if projection is not None:
+            gm = np.matmul(gh, projection)
+            of_h.append(gh)
+            shown.append(o * t)
+        gc = g_cs[k] + later_c + gm * o * (1 - t * t)
+        gates = gc * new * i * (1 - i), gc * before_c[k] * f * (1 - f), gc * i * (1 - new * new), gm * t * o * (1 - o)
+        found.append(np.concatenate(gates, -1))
+        later_h, later_c = np.matmul(found[-1], weight), gc * f
     gz = _back(found)
-    of_projection = None if projection is None else _weight(_back(of_h), o * shown)
+    of_projection = None if projection is None else _weight(_back(of_h), _back(shown))
     return gz, later_h, later_c, _weight(gz, before_h), of_projection
 
 
 def _of_gru_steps(g, z, h, weight, bias, ans):
     before = _before(h, ans)
-    hidden = np.matmul(before, weight.T) + bias
-    r, u, new = recurrent.gru_gates(z, hidden)
-    into_new = (1 - u) * (1 - new * new)
-    into_r = into_new * recurrent.gates_of(hidden, 3)[2] * r * (1 - r)
-    into_u = (before - new) * u * (1 - u)
-    factor = np.concatenate([into_r, into_u, into_new * r], -1)
-    of_h, found, later = [], [], 0
+    found, of_hidden, later = [], [], 0
     for k in reversed(range(len(ans))):
-        of_h.append(g[k] + later)
-        found.append(np.concatenate([of_h[-1]] * 3, -1) * factor[k])
-        later = of_h[-1] * u[k] + np.matmul(found[-1], weight)
-    g_hidden = _back(found)
-    size = 2 * h.shape[-1]
-    gz = np.concatenate([g_hidden[..., :size], _back(of_h) * into_new], -1)
-    return gz, later, _weight(g_hidden, before), np.sum(_rows(g_hidden), axis=0)
+        hidden = np.matmul(before[k], weight.T) + bias
+        r, u, new = recurrent.gru_gates(z[k], hidden)
+        gh = g[k] + later
+        gn = gh * (1 - u) * (1 - new * new)
+        gates = gn * recurrent.gates_of(hidden, 3)[2] * r * (1 - r), gh * (before[k] - new) * u * (1 - u)
+        found.append(np.concatenate([*gates, gn], -1))
+        of_hidden.append(np.concatenate([*gates, gn * r], -1))
+        later = gh * u + np.matmul(of_hidden[-1], weight)
+    of_hidden = _back(of_hidden)
+    return _back(found), later, _weight(of_hidden, before), np.sum(_rows(of_hidden), axis=0)
 
 
 gradients_of(recurrent.rnn_steps, joint=_of_rnn_steps)

@@ -1,8 +1,8 @@
 """Recurrent networks: layers of simple units, LSTM or GRU over sequences, along the first axis.
 
 Each direction of a layer is two operations: the product of the input with its weights, for all steps at once, and the
-steps. These are recorded as one; its gradient (dflow/gradients/recurrent.py) computes the gates anew, again for all
-steps at once, so what is kept of a sequence is what went into the gates, and the states.
+steps. These are recorded as one; its gradient (dflow/gradients/recurrent.py) computes the gates anew, so what is kept
+of a sequence is what went into them, and the states.
 """
 
 import math

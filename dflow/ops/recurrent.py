@@ -80,6 +80,7 @@ def rnn_steps(z, h, weight, activation):
 
 @recorded
 def lstm_steps(z, h, c, weight, projection):
+    """Of both states those after each step."""
     weight, hs, cs = weight.T, [], []
     for part in z:
         h, c = lstm_step(part + matmul(h, weight), c, projection)
@@ -90,6 +91,7 @@ def lstm_steps(z, h, c, weight, projection):
 
 @recorded
 def gru_steps(z, h, weight, bias):
+    """The states after each step."""
     weight, hs = weight.T, []
     for part in z:
         h = gru_step(part, h, matmul(h, weight) + bias)

@@ -24,10 +24,10 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 from dflow cimport _graph, _launch, _recording
 from dflow._array cimport ndarray, ALIAS, READONLY, SCALAR, broadcast_same, copy_of, hooks, owned
-from dflow._engine cimport make_room, memory_budget, settings, wait_storage
+from dflow._engine cimport make_room, memory_budget, settings
 from dflow._fp cimport fp_strict, read_fp_policy
 from dflow._graph cimport (
-    FULL, WRITE, Kernel, Region, Site, Storage, intp, bytes_live, describe, here, storage_allocate, storage_new, storage_unref)
+    FULL, WRITE, Kernel, Region, Site, Storage, intp, bytes_live, describe, here, storage_allocate, storage_new, storage_unref, writable)
 from dflow._kernels cimport cast_kernel, code_of
 from dflow._launch cimport Core, Operand, dispatch
 from dflow._memory cimport add_int, load_int
@@ -165,6 +165,25 @@ cdef class Run:
             if self.held[i].s != NULL:
                 storage_unref(self.held[i].s)
         free(self.held)
+
+    cdef bint pending(self) noexcept:
+        cdef int i
+        for i in range(self.n):
+            if not writable(self.held[i].s):
+                return True
+        return False
+
+    cdef bint kept_elsewhere(self) noexcept:
+        """Whether somebody else has one of them; a task that has just ended may, for a moment."""
+        cdef int i, tries = 0
+        for i in range(self.n):
+            while load_int(&self.held[i].s.refs) > 1:
+                if tries == 100:
+                    return True
+                with nogil:
+                    sleep_ns(10000)
+                tries += 1
+        return False
 
 cdef class Program:
     """Steps and slots. begin() ... end(), then finish() or nothing; after that replay(), often."""
@@ -329,26 +348,20 @@ cdef class Program:
         set_noted_leaves(None)
         return _recording.obstacle == NULL
 
-    cdef bint escaped(self, list outputs) except -1:
-        """Whether somebody keeps an array that the function made, but did not return: a replay makes others."""
+    cdef Run suspects(self, list outputs):
+        """Those storages that the function made and did not return, but somebody has: a pending task, or who keeps an array."""
         cdef ndarray a
-        cdef Slot* slot
-        cdef int i, tries
+        cdef int i
+        cdef Run run = Run.__new__(Run)
         for a in outputs:
             self.slots[self.slot_of(a.st, 0)].kept = True
+        run.held = <Held*>memory(self.nslots * sizeof(Held))
         for i in range(self.nslots):
-            slot = &self.slots[i]
-            if slot.kind != FRESH or slot.kept or load_int(&slot.s.refs) == 1:
-                continue
-            wait_storage(slot.s, NULL, True, False)         # pending tasks do
-            tries = 0
-            while load_int(&slot.s.refs) > 1 and tries < 100:
-                with nogil:
-                    sleep_ns(10000)
-                tries += 1
-            if load_int(&slot.s.refs) > 1:
-                return True
-        return False
+            if self.slots[i].kind == FRESH and not self.slots[i].kept and load_int(&self.slots[i].s.refs) > 1:
+                run.held[run.n].s = self.slots[i].s
+                add_int(&self.slots[i].s.refs, 1)
+                run.n += 1
+        return run
 
     cdef int finish(self, list outputs, list arrays) except -1:
         """The function has returned these: what each slot is, is known now."""
@@ -584,6 +597,7 @@ cdef class Entry:
     cdef object result              # it has this structure
     cdef list heads                 # of the results, which are recorded
     cdef list wanted                # where the gradients go: numbers of arguments, or leaves
+    cdef Run suspects               # storages of the call that was noted, which nobody may keep; None: nobody does
 
 cdef class Back:
     """The way back from one replay."""
@@ -678,6 +692,7 @@ cdef class Graph:
     """A function, noted once for each kind of arguments and replayed from then on: see dflow.graph()."""
     cdef readonly object function
     cdef str label
+    cdef bint trusted               # it keeps no array that it makes
     cdef object surroundings        # a function: what it returns decides, too, what `function` does; or None
     cdef object around              # what it returned last
     cdef list entries
@@ -685,8 +700,9 @@ cdef class Graph:
     cdef readonly bint eager        # the function cannot be replayed
     cdef dict __dict__
 
-    def __init__(self, function, surroundings=None, name=None):
+    def __init__(self, function, surroundings=None, name=None, bint trusted=False):
         self.function = function
+        self.trusted = trusted
         self.label = getattr(function, "__qualname__", repr(function)) if name is None else name
         self.surroundings = surroundings
         self.entries = []
@@ -725,6 +741,8 @@ cdef class Graph:
         for entry in self.entries:
             if (entry.mode == mode and not entry.forward.busy and entry.key == key and entry.tracked == tracked
                     and entry.forward.fits(arrays, READONLY | SCALAR)):
+                if entry.suspects is not None and not self.cleared(entry):
+                    return self.function(*args, **keywords)
                 return self.replay(entry, args, keywords, arrays)
         return self.note(args, keywords, arrays, key, others, mode, tracked)
 
@@ -776,22 +794,32 @@ cdef class Graph:
         entry.forward = forward
         if not usable:
             self.refuse(obstacle_text(), True)
-        elif not record and forward.escaped(outs):
-            self.refuse("an array that it makes is kept elsewhere than in what it returns", False)
-            usable = False
         elif record:
             usable = self.note_back(entry, arrays, outs, floor)
+        elif not self.trusted:
+            entry.suspects = forward.suspects(outs)
         if usable:
             forward.finish(outs, given)
             entry.single = type(result) is ndarray
             entry.result = with_arrays(result, iter(forward.outputs))
-            self.refusals = 0
             self.entries.insert(0, entry)
             del self.entries[MOST:]
         if record:
             outs = [arrays[-1 - i] if i < 0 else a for i, a in [(same_in(given, a), a) for a in outs]]
             return outs[0] if type(result) is ndarray else with_arrays(result, iter(outs))
         return result
+
+    cdef bint cleared(self, Entry entry) except -1:
+        """Whether nobody keeps an array that the function made: a replay makes others. False while that cannot be told."""
+        if entry.suspects.pending():
+            return False
+        if entry.suspects.kept_elsewhere():
+            self.entries.remove(entry)
+            self.refuse("an array that it makes is kept elsewhere than in what it returns", False)
+            return False
+        entry.suspects = None
+        self.refusals = 0
+        return True
 
     cdef bint note_back(self, Entry entry, list arrays, list outs, long long floor) except -1:
         """The way back from what was returned, whose gradients are ones here; whether it can be replayed."""

@@ -63,7 +63,7 @@ class Optimizer:
         self.begin_num_update = self.num_update = begin_num_update
         self.counts = {}        # updates so far, by index
         self._last = self._table = None         # the rates of the last update, and an array of them
-        self._change = Graph(self._change_all, self._fixed, f"{type(self).__name__}.change")
+        self._change = Graph(self._change_all, self._fixed, f"{type(self).__name__}.change", True)
 
     # -- rates ---------------------------------------------------------------------------------
 
@@ -102,7 +102,7 @@ class Optimizer:
                 self.update(*each)
             return
         groups = {}             # by the type of the weights, which is that of their rates
-        for i, w, g, state, (lr, wd, t) in zip(indices, weights, grads, states, self._count(indices), strict=True):
+        for w, g, state, (lr, wd, t) in zip(weights, grads, states, self._count(indices), strict=True):
             each = groups.setdefault(w.dtype, ([], [], [], [], []))
             for part, x in zip(each, (w, g, state, wd, (self.rescale_grad, *self.rates(lr, wd, t)))):
                 part.append(x)

@@ -11,7 +11,7 @@ import dflow  # noqa: F401  # before NumPy: see README.md
 from bench import programs
 
 FOLDER = Path(__file__).parent
-NAMES = sorted(path.stem for path in FOLDER.glob("[a-z]*.py"))
+NAMES = sorted(path.stem for path in FOLDER.glob("[a-z]*.py") if programs.IMPORT in path.read_text())
 LIBRARIES = ("numpy", "dflow.numpy")
 
 

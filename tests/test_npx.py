@@ -29,7 +29,8 @@ FLOATS = {
     "m": numbers(4, 3).T, "r": numbers(3, 60), "d": numbers(2, 3, 5, 4), "g": numbers(2, 4, 5, 4),
     "t": numbers(2, 2, 7), "c3": numbers(1, 2, 4, 5, 4), "t1": numbers(3, 2, 3), "d1": numbers(2, 3, 2, 3),
     "g1": numbers(4, 2, 2, 2), "g4": numbers(4, 1, 3, 3), "c31": numbers(2, 2, 2, 2, 2), "t2": numbers(2, 2, 3),
-    "d2": numbers(3, 2, 2, 3), "g2": numbers(4, 2, 2, 2), "c32": numbers(2, 3, 2, 2, 2)}
+    "d2": numbers(3, 2, 2, 3), "g2": numbers(4, 2, 2, 2), "c32": numbers(2, 3, 2, 2, 2),
+    "q": numbers(180) / 5, "s": numbers(4, 2, 2) / 5}
 INTEGERS = {"i": (numpy.arange(12) * 5 % 12).reshape(3, 4), "j": numpy.array([0, 2, 1, 3]),
             "k": numpy.array([1, 0, 2, 2]), "l": numpy.array([3, 0, 2])}
 
@@ -312,6 +313,49 @@ class Reference:
         shape[numpy.atleast_1d(lhs_axes)[0]] = y.shape[numpy.atleast_1d(rhs_axes)[0]]
         return numpy.broadcast_to(x, shape)
 
+    @staticmethod
+    def rnn(data, parameters, state, state_cell=None, sequence_length=None, mode=None, state_size=None, num_layers=None,
+            bidirectional=False, state_outputs=False, p=0.0, use_sequence_length=False, projection_size=None):
+        """Each sequence for itself, step by step."""
+        rows, ways = {"lstm": 4, "gru": 3}.get(mode, 1) * state_size, 2 if bidirectional else 1
+        places, shown = range(num_layers * ways), projection_size or state_size
+        sizes = [data.shape[2] if k < ways else shown * ways for k in places]
+        taken = iter(parameters)
+
+        def take(*shape):
+            return numpy.array([next(taken) for _ in range(math.prod(shape))]).reshape(shape)
+
+        weights = [(take(rows, sizes[k]), take(rows, shown), take(shown, state_size) if projection_size else None)
+                   for k in places]
+        biases = [(take(rows), take(rows)) for _ in places]
+        assert not list(taken)
+        state, cell = state.copy(), numpy.zeros_like(state) if state_cell is None else state_cell.copy()
+        y = data
+        for k in places:
+            if k % ways == 0:
+                x, y = y, numpy.zeros((*data.shape[:2], shown * ways), data.dtype)
+            for n in range(data.shape[1]):
+                steps = range(len(data) if sequence_length is None else sequence_length[n])
+                for t in steps if k % ways == 0 else reversed(steps):
+                    state[k, n], cell[k, n] = Reference.rnn_step(
+                        mode, x[t, n], state[k, n], cell[k, n], *weights[k], *biases[k])
+                    y[t, n, k % ways * shown:][:shown] = state[k, n]
+        return [y, state, *([] if state_cell is None else [cell])] if state_outputs else y
+
+    @staticmethod
+    def rnn_step(mode, x, h, c, w, v, projection, b, d):
+        x, hidden = w @ x + b, v @ h + d
+        if mode == "gru":
+            (x_r, x_z, x_n), (h_r, h_z, h_n) = numpy.split(x, 3), numpy.split(hidden, 3)
+            r, z = scipy.special.expit(x_r + h_r), scipy.special.expit(x_z + h_z)
+            return (1 - z) * numpy.tanh(x_n + r * h_n) + z * h, 0
+        if mode == "lstm":
+            i, f, g, o = numpy.split(x + hidden, 4)
+            c = scipy.special.expit(f) * c + scipy.special.expit(i) * numpy.tanh(g)
+            h = scipy.special.expit(o) * numpy.tanh(c)
+            return h if projection is None else projection @ h, c
+        return numpy.maximum(x + hidden, 0) if mode == "rnn_relu" else numpy.tanh(x + hidden), 0
+
 
 def call_of(row, sample):
     return f"{row.name}({sample})"
@@ -439,6 +483,16 @@ sequence_mask(x, k, True, axis=2)                   ValueError  axis must be 0 o
 sequence_mask(x, use_sequence_length=True)          ValueError  sequence_length is missing
 embedding(j, m, 4, 5)                               ValueError  weight must have the shape (4, 5), not (3, 4)
 embedding(j, v)                                     ValueError  weight must have two axes, not the shape (3,)
+rnn(t2, q, s, mode='no')                            ValueError  mode must be one of 'rnn_relu', ..., not 'no'
+rnn(x, q, s, mode='gru', state_size=2, num_layers=2)  ValueError  data must have three axes, ..., not (3, 4)
+rnn(t2, q, s, mode='gru', state_size=2, num_layers=4)  ValueError  parameters must have the shape (150,), not (180,)
+rnn(t2, q, s[1:], mode='gru', state_size=2, num_layers=4)  ValueError  state must have the shape (4, 2, 2)
+rnn(t2, q, s, mode='lstm')                          ValueError  state_cell is missing, and mode is 'lstm'
+rnn(t2, q, s, s, mode='gru')                        ValueError  state_cell is given, and mode is 'gru'
+rnn(t2, q, s, mode='gru', projection_size=2)        ValueError  projection_size is for mode 'lstm', not 'gru'
+rnn(t2, q, s, None, j, 'gru')                       ValueError  sequence_length is given, and not used
+rnn(t2, q, s, mode='gru', use_sequence_length=True) ValueError  sequence_length is missing
+rnn(t2, q, s, None, j, 'gru', 2, 2, True, True, 0, True)  ValueError  sequence_length must have the shape (2,)
 gather_nd(x, [[0], [1], [2]])                       ValueError  indices must have at most 2 rows
 gather_nd(x, [[5], [0]])                            IndexError  index 5 is out of bounds for axis 0
 scatter_nd(w, [[0, 1, 2, 9]], (5,))                 IndexError  index 9 is out of bounds for axis 0

@@ -281,7 +281,7 @@ class HybridBlock(Block):
 
     def hybridize(self, active=True, **kwargs):
         """Replay forward() from now on, or no more, here and below. The keywords, as static_alloc, are MXNet's."""
-        self._graph = Graph(super()._run, self._surroundings, f"block {self.name}") if active else None
+        self._graph = Graph(super()._run, self._surroundings, f"block {self.name}", True) if active else None
         self._initialized_at = None
         super().hybridize(active, **kwargs)
 

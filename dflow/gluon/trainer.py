@@ -88,7 +88,7 @@ class Trainer:
             data.zero_grad()
 
     def _look(self):
-        """Find what is trained: of each parameter its number, itself, its array, the leaf with its gradient, its state."""
+        """Find what is trained: of each parameter number, itself, array, the leaf with its gradient, state."""
         self._known_at = parameter.changes
         self._trained, self._added = [], []
         for i, p in enumerate(self._params):

@@ -1,0 +1,141 @@
+"""Layers over whole sequences."""
+
+from dflow import numpy as np
+from dflow._array import ndarray
+from dflow.gluon.block import HybridBlock
+from dflow.ops import recurrent
+from dflow.ops.nn import check_choice
+
+__all__ = ["GRU", "LSTM", "RNN"]
+
+LAYOUTS = "TNC", "NTC"
+
+
+def begin(infos, func, ctx, keywords):
+    """The states that these are, made by a function of `shape` and `dtype`."""
+    keywords = {name: value for name, value in keywords.items() if value is not None}
+    states = [func(**{"shape": info["shape"], "dtype": info["dtype"], **keywords}) for info in infos]
+    return states if ctx is None else [state.as_in_ctx(ctx) for state in states]
+
+
+class _RNNLayer(HybridBlock):
+    """Layers of so many units (hidden_size), on top of each other; see RNN, LSTM and GRU.
+
+    layout: "TNC", inputs of shape (time, batch, size), or "NTC". dropout: the share of elements that are set to zero
+    between layers, in training. bidirectional: each layer goes through time both ways, and has twice the outputs.
+    input_size: 0 is found out from the first input. use_sequence_length: sequences have lengths of their own.
+
+    Called with inputs, it gives the outputs of the last layer; with states, too, which begin_state() makes, an array
+    of shape (num_layers * directions, batch, hidden_size) or a list of them, also a list of the last states. A third
+    argument has the lengths; outputs beyond are 0. ValueError where shapes do not fit.
+
+    Parameters are called l0_i2h_weight (of the input), l0_h2h_weight (of the state), l0_i2h_bias, l0_h2h_bias, then
+    l1_...; of the way back r0_... Each has the rows of all gates.
+    """
+
+    def __init__(self, mode, hidden_size, num_layers, layout, dropout, bidirectional, input_size, initializers, dtype,
+                 use_sequence_length, projection_size=None, **kwargs):
+        super().__init__(**kwargs)
+        check_choice("layout", layout, LAYOUTS)
+        self._mode = mode
+        self._hidden_size = hidden_size
+        self._num_layers = num_layers
+        self._layout = layout
+        self._dropout = dropout
+        self._directions = 2 if bidirectional else 1
+        self._projection_size = projection_size
+        self._use_sequence_length = use_sequence_length
+        self._dtype = np.dtype(dtype)
+        self._names = []
+        for place in range(num_layers * self._directions):
+            shapes = recurrent.weight_shapes(mode, hidden_size, input_size, place, self._directions, projection_size)
+            start = f"{'lr'[place % self._directions]}{place // self._directions}_"
+            for (name, shape), initializer in zip(shapes.items(), initializers):
+                setattr(self, start + name, self.params.get(start + name, shape=shape, dtype=dtype, init=initializer,
+                                                            allow_deferred_init=True))
+            self._names.append([start + name for name in shapes])
+
+    def infer_shape(self, inputs, *args):
+        for names in self._names[:self._directions]:
+            weight = getattr(self, names[0])
+            weight.shape = weight.shape[0], inputs.shape[2]
+
+    def cast(self, dtype):
+        """Change the type of the parameters, and of the states that begin_state() makes."""
+        super().cast(dtype)
+        self._dtype = np.dtype(dtype)
+
+    def state_info(self, batch_size=0):
+        """Of each state the shape, the meaning of its axes, and the type."""
+        sizes = [self._projection_size or self._hidden_size] + [self._hidden_size] * (self._mode == "lstm")
+        return [{"shape": (len(self._names), batch_size, size), "__layout__": "LNC", "dtype": self._dtype}
+                for size in sizes]
+
+    def begin_state(self, batch_size=0, func=np.zeros, ctx=None, **kwargs):
+        """The states before the first step: zeros, or what func(shape=..., dtype=..., **kwargs) makes."""
+        return begin(self.state_info(batch_size), func, ctx, kwargs)
+
+    def forward(self, inputs, states=None, sequence_length=None):
+        recurrent.check_sequences(inputs)
+        if self._use_sequence_length != (sequence_length is not None):
+            raise ValueError(f"sequence_length is {'missing' if sequence_length is None else 'given'}, and "
+                             f"use_sequence_length is {self._use_sequence_length}")
+        x = inputs.swapaxes(0, 1) if self._layout == "NTC" else inputs
+        first = self.begin_state(x.shape[1]) if states is None else [states] if isinstance(states, ndarray) else states
+        wanted, found = [info["shape"] for info in self.state_info(x.shape[1])], [state.shape for state in first]
+        if found != wanted:
+            raise ValueError(f"states must have the shapes {wanted}, not {found}")
+        weights = [[getattr(self, name).data() for name in names] for names in self._names]
+        y, last = recurrent.layers(self._mode, x, weights, first, self._directions, self._dropout,
+                                   recurrent.lengths_of(sequence_length, x.shape[1]))
+        y = y.swapaxes(0, 1) if self._layout == "NTC" else y
+        return y if states is None else (y, last)
+
+    def __repr__(self):
+        text = f"{self.l0_i2h_weight.shape[1]} -> {self._hidden_size}, {self._layout}"
+        text += f", num_layers={self._num_layers}" if self._num_layers != 1 else ""
+        text += f", dropout={self._dropout}" if self._dropout else ""
+        return f"{type(self).__name__}({text}{', bidirectional' if self._directions == 2 else ''})"
+
+
+class RNN(_RNNLayer):
+    """h' = activation(W x + b + V h + d), with activation "relu" or "tanh"."""
+
+    def __init__(self, hidden_size, num_layers=1, activation="relu", layout="TNC", dropout=0, bidirectional=False,
+                 i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros",
+                 h2h_bias_initializer="zeros", input_size=0, dtype="float32", use_sequence_length=False, **kwargs):
+        check_choice("activation", activation, ("relu", "tanh"))
+        initializers = i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer
+        super().__init__(f"rnn_{activation}", hidden_size, num_layers, layout, dropout, bidirectional, input_size,
+                         initializers, dtype, use_sequence_length, **kwargs)
+
+
+class LSTM(_RNNLayer):
+    """c' = f * c + i * g and h' = o * tanh(c'), of four gates of W x + b + V h + d: i, f, g and o, in this order.
+
+    i, f and o are sigmoids, g is a tanh. The states are h and c. projection_size: h' is P (o * tanh(c')), of so many
+    elements, with P called h2r_weight.
+    """
+
+    def __init__(self, hidden_size, num_layers=1, layout="TNC", dropout=0, bidirectional=False, input_size=0,
+                 i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros",
+                 h2h_bias_initializer="zeros", projection_size=None, h2r_weight_initializer=None, dtype="float32",
+                 use_sequence_length=False, **kwargs):
+        initializers = (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer,
+                        h2r_weight_initializer)
+        super().__init__("lstm", hidden_size, num_layers, layout, dropout, bidirectional, input_size, initializers,
+                         dtype, use_sequence_length, projection_size, **kwargs)
+
+
+class GRU(_RNNLayer):
+    """h' = (1 - z) * n + z * h, with n = tanh(W x + b + r * (V h + d)); r and z are sigmoids of W x + b + V h + d.
+
+    The rows of the weights are those of r, z and n, in this order.
+    """
+
+    def __init__(self, hidden_size, num_layers=1, layout="TNC", dropout=0, bidirectional=False, input_size=0,
+                 i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros",
+                 h2h_bias_initializer="zeros", dtype="float32", use_sequence_length=False, **kwargs):
+        initializers = i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer
+        super().__init__("gru", hidden_size, num_layers, layout, dropout, bidirectional, input_size, initializers,
+                         dtype, use_sequence_length, **kwargs)

@@ -351,15 +351,17 @@ cdef class Program:
     cdef Run suspects(self, list outputs):
         """Those storages that the function made and did not return, but somebody has: a pending task, or who keeps an array."""
         cdef ndarray a
+        cdef Slot* slot
         cdef int i
         cdef Run run = Run.__new__(Run)
         for a in outputs:
             self.slots[self.slot_of(a.st, 0)].kept = True
         run.held = <Held*>memory(self.nslots * sizeof(Held))
         for i in range(self.nslots):
-            if self.slots[i].kind == FRESH and not self.slots[i].kept and load_int(&self.slots[i].s.refs) > 1:
-                run.held[run.n].s = self.slots[i].s
-                add_int(&self.slots[i].s.refs, 1)
+            slot = &self.slots[i]
+            if slot.kind == FRESH and not slot.kept and (slot.written or slot.before == NULL) and load_int(&slot.s.refs) > 1:
+                run.held[run.n].s = slot.s
+                add_int(&slot.s.refs, 1)
                 run.n += 1
         return run
 
@@ -798,6 +800,7 @@ cdef class Graph:
             usable = self.note_back(entry, arrays, outs, floor)
         elif not self.trusted:
             entry.suspects = forward.suspects(outs)
+            usable = entry.suspects.pending() or self.cleared(entry)
         if usable:
             forward.finish(outs, given)
             entry.single = type(result) is ndarray
@@ -814,7 +817,7 @@ cdef class Graph:
         if entry.suspects.pending():
             return False
         if entry.suspects.kept_elsewhere():
-            self.entries.remove(entry)
+            self.entries = [other for other in self.entries if other is not entry]
             self.refuse("an array that it makes is kept elsewhere than in what it returns", False)
             return False
         entry.suspects = None

@@ -290,6 +290,8 @@ def test_memory_of_replays_is_given_back():
     x = np.ones((500, 500))
     graph(x)
     dflow.waitall()
+    graph(x)
+    dflow.waitall()
     start = dflow.engine.statistics()["bytes"]
     for _ in range(50):
         graph(x)

@@ -75,8 +75,8 @@ class Trainer:
         if not all(leaf.fresh for _, _, _, leaf, _ in trained):
             if not ignore_stale_grad:
                 p = next(p for _, p, _, leaf, _ in trained if not leaf.fresh)
-                raise UserWarning(f"the gradient of {p.name}, of shape {p.shape}, has not been updated by backward() since "
-                                  "the last step: if it is no part of the loss, ignore_stale_grad=True lets it be")
+                raise UserWarning(f"the gradient of {p.name}, of shape {p.shape}, has not been updated by backward() "
+                                  "since the last step: if it is no part of the loss, ignore_stale_grad=True skips it")
             trained = [each for each in trained if each[3].fresh]
         if trained:
             indices, _, weights, leaves, states = zip(*trained)
@@ -88,7 +88,7 @@ class Trainer:
             data.zero_grad()
 
     def _look(self):
-        """Find what is trained: of each parameter number, itself, array, the leaf with its gradient, state."""
+        """Find what is trained: of each parameter its number, itself, its array, leaf and state."""
         self._known_at = parameter.changes
         self._trained, self._added = [], []
         for i, p in enumerate(self._params):

@@ -88,6 +88,15 @@ cdef inline bint watched(ndarray a) noexcept:       # a Python function on a wor
 cdef ndarray broadcast_same(ndarray a)                                  # a fresh view of all of a
 
 # ---- operands of kernels, waiting
+cdef inline bint covers_storage(ndarray a) noexcept:        # a sees every byte of it: as many as there are, and none twice
+    cdef int i
+    if <size_t>(a.size * a.itemsize) != a.st.nbytes:
+        return False
+    if not a.flags & (C_CONTIGUOUS | F_CONTIGUOUS):
+        for i in range(a.ndim):
+            if strides_of(a)[i] == 0 and a.shape[i] > 1:
+                return False
+    return True
 cdef int fill_operand(Operand* o, ndarray a, int ndim, intp* shape, bint write) noexcept
 cdef int not_full(Operand* o, ndarray a) noexcept                       # the operand leaves some of a as it is
 cdef bint same_elements(ndarray a, ndarray b) noexcept

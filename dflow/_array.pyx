@@ -382,17 +382,6 @@ cdef void region_of_view(ndarray a, Region* r) noexcept:
     r.start = r.lo
     r.length = run if r.pitch else r.hi - r.lo
 
-cdef inline bint covers_storage(ndarray a) noexcept:
-    """Whether a sees every byte of its storage: as many as there are, and none twice."""
-    cdef int i
-    if <size_t>(a.size * a.itemsize) != a.st.nbytes:
-        return False
-    if not a.flags & (C_CONTIGUOUS | F_CONTIGUOUS):
-        for i in range(a.ndim):
-            if strides_of(a)[i] == 0 and a.shape[i] > 1:
-                return False
-    return True
-
 cdef bint same_elements(ndarray a, ndarray b) noexcept:
     """Whether two views of one shape see each element at the same place."""
     cdef int i

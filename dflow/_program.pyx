@@ -23,7 +23,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 from dflow cimport _graph, _launch, _recording
-from dflow._array cimport ndarray, ALIAS, READONLY, SCALAR, broadcast_same, copy_of, hooks, owned
+from dflow._array cimport ndarray, ALIAS, READONLY, SCALAR, broadcast_same, copy_of, covers_storage, hooks, owned
 from dflow._engine cimport make_room, memory_budget, settings
 from dflow._fp cimport fp_strict, read_fp_policy
 from dflow._graph cimport (
@@ -127,9 +127,6 @@ cdef ndarray over(ndarray template, Storage* s, intp shift):
     v.flags = template.flags
     return v
 
-cdef inline bint covers(ndarray a) noexcept:
-    return a.size * a.itemsize == <intp>a.st.nbytes
-
 cdef bint alike(ndarray a, ndarray b, int flags) noexcept:
     return (a.code == b.code and a.ndim == b.ndim and (a.flags ^ b.flags) & flags == 0
             and memcmp(a.shape, b.shape, 2 * a.ndim * sizeof(intp)) == 0 and (a.offset - b.offset) % a.itemsize == 0)
@@ -141,8 +138,8 @@ cdef tuple shared_by(list arrays, int i):
     for k in range(i):
         b = arrays[k]
         if a.st == b.st:
-            return k, covers(a)
-    return i, covers(a)
+            return k, covers_storage(a)
+    return i, covers_storage(a)
 
 cdef int same_in(list arrays, ndarray a) except 1:
     """-1 - the number of the argument that a result is, or 0."""
@@ -458,7 +455,7 @@ cdef class Program:
             a = arrays[i]
             like_a = self.inputs[i]
             first, whole = self.sharing[i]
-            if not alike(a, like_a, flags) or covers(a) != whole:
+            if not alike(a, like_a, flags) or covers_storage(a) != whole:
                 return False
             for k in range(i):
                 b = arrays[k]
@@ -621,7 +618,7 @@ cdef class Back:
             if heads[i] is None:
                 heads[i] = helpers["zeros"](back.inputs[i])
             a = heads[i]
-            if not alike(a, back.inputs[i], 0) or not covers(a):
+            if not alike(a, back.inputs[i], 0) or not covers_storage(a):
                 heads[i] = copy_of(a)
         for i in range(back.nslots):
             slot = &back.slots[i]

@@ -952,12 +952,6 @@ def test_subclasses_of_numpys_arrays_stay_what_they_are(tmp_path):
     assert np.load(path).tolist() == [0, 7, 2, 3]
 
 
-def test_a_deprecated_name_warns_whenever_it_is_used():
-    for _ in range(2):
-        with pytest.warns(DeprecationWarning, match="chararray"):
-            assert np.chararray is numpy.char.chararray
-
-
 @pytest.mark.filterwarnings("ignore:The:DeprecationWarning")
 @pytest.mark.parametrize("text", ["linalg.qr(a, 'full')", "linalg.qr(a, 'economic')", "linalg.qr(a, 'raw')",
                                   "linalg.multi_dot([a, a.T], out=np.ones((3, 3), 'f4'))"])

@@ -250,3 +250,9 @@ def test_an_output_by_place_of_extremes_is_deprecated(name):
 @pytest.mark.parametrize("shape", ["1 << 65", "(2, 1 << 65)", "-1 << 65", "[10 ** 30]"])
 def test_lengths_that_no_index_reaches(shape):
     assert_same_outcome(*(outcome(lambda module=module: module.zeros(eval(shape))) for module in (np, numpy)))
+
+
+def test_a_deprecated_name_warns_whenever_it_is_used():
+    for _ in range(2):
+        with pytest.warns(DeprecationWarning, match="chararray"):
+            assert np.chararray is numpy.char.chararray

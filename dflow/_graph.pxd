@@ -48,6 +48,7 @@ cdef enum KernelFlag:
     ROWS = 256              # may be called for any part of its loop dimension, in any order
     PRODUCT = 512           # of matrices: its core dimensions are (m, n) and (n, p)
     BLAS = 1024             # may enter NumPy's BLAS, which others may be using: see _blas.pxd
+    COPIES = 2048           # moves elements of `data` bytes as they are
 
 cdef struct Kernel:         # immortal
     loop_t loop

@@ -10,6 +10,9 @@ from dflow._memory cimport load_ptr, load_int, spin_lock, spin_unlock
 cdef extern from "_sync.h" nogil:
     void or_int(int*, int)
 
+cdef extern from "_move.h" nogil:
+    void move_rows(char* to, intp to_step, const char* source, intp from_step, intp rows, size_t n)
+
 # ---- iteration spaces -------------------------------------------------------------------------------------------------
 
 cdef inline intp itemsize_of(Access* a) noexcept nogil:
@@ -639,6 +642,9 @@ cdef void run_segments(GroupPlan* g, int j, char** at, intp f, intp n) noexcept 
     start_walk(g, &w, f)
     for i in range(nops):
         row[i] = row_start(g, &w, first + i) if not g.register[first + i] else at[first + i]
+    if k.flags & COPIES and g.steps[first] == g.steps[first + 1] == <intp>k.data and w.column == 0 and n % inner == 0:
+        run_copies(g, j, at, n // inner, &w, row)
+        return
     if inner < NARROW and g.dims[g.ndim - 2] > inner and w.column == 0 and n % inner == 0:
         run_columns(g, j, at, n // inner, &w, row)
         return
@@ -656,6 +662,29 @@ cdef void run_segments(GroupPlan* g, int j, char** at, intp f, intp n) noexcept 
         if done == n:
             return
         next_row(g, &w, row, first, nops)
+
+cdef void run_copies(GroupPlan* g, int j, char** at, intp rows, Walk* w, char** row) noexcept nogil:
+    """The same for a copy of whole rows without gaps: as many at once as follow each other."""
+    cdef int first = g.first[j], down = g.ndim - 2, i
+    cdef intp steps[2]
+    cdef intp inner = g.dims[g.ndim - 1], size = inner * <intp>g.kernels[j].data, m, done = 0
+    for i in range(2):
+        steps[i] = size if g.register[first + i] else g.strides[down][first + i]
+    while True:
+        m = g.dims[down] - w.counter[down]
+        if m > rows - done:
+            m = rows - done
+        for i in range(2):
+            if g.register[first + i]:
+                row[i] = at[first + i] + done * size
+        move_rows(row[1], steps[1], row[0], steps[0], m, size)
+        done += m
+        if done == rows:
+            return
+        w.counter[down] += m - 1
+        for i in range(2):
+            row[i] += (m - 1) * g.strides[down][first + i]
+        next_row(g, w, row, first, 2)
 
 cdef void run_columns(GroupPlan* g, int j, char** at, intp rows, Walk* w, char** row) noexcept nogil:
     """The same where rows are short: down their columns, in longer loops."""
@@ -796,11 +825,16 @@ cdef int run_kernel(Kernel* k, char** args, int nops, int ndim, intp* dims, intp
     """Call the loop over the innermost of ndim dimensions, with the core dimensions after it. Spoils args."""
     cdef intp counter[64]
     cdef char* copy[256]            # a loop may move its argument pointers
-    cdef int d, i
+    cdef int d, i, last = ndim - 2
     cdef intp* step
+    cdef bint rows
     if ndim == 1:
         k.loop(args, dims, strides, k.data)
         return 0
+    step = strides + last * 2
+    rows = k.flags & COPIES and step[2] == step[3] == <intp>k.data
+    if rows:
+        last -= 1
     for d in range(ndim):
         if dims[d] == 0:
             return 0
@@ -808,8 +842,12 @@ cdef int run_kernel(Kernel* k, char** args, int nops, int ndim, intp* dims, intp
     while True:
         for i in range(nops):
             copy[i] = args[i]
-        k.loop(copy, dims + ndim - 1, strides + (ndim - 1) * nops, k.data)
-        d = ndim - 2
+        if rows:
+            step = strides + (ndim - 2) * 2
+            move_rows(copy[1], step[1], copy[0], step[0], dims[ndim - 2], dims[ndim - 1] * <intp>k.data)
+        else:
+            k.loop(copy, dims + ndim - 1, strides + (ndim - 1) * nops, k.data)
+        d = last
         while d >= 0:
             step = strides + d * nops
             counter[d] -= 1

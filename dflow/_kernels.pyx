@@ -13,7 +13,7 @@ from dflow._blas cimport (
 from dflow._memory cimport block_alloc, block_free
 from dflow._fold cimport Fold, total_t, reduce_loop, reduce_initial_loop
 from dflow._fp cimport FP_INVALID, fp_clear, fp_flags, fp_raise
-from dflow._graph cimport BLAS, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, PARTIAL, REDUCES, ROWS
+from dflow._graph cimport BLAS, COPIES, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, PARTIAL, REDUCES, ROWS
 
 cnp.import_array()
 cnp.import_umath()
@@ -386,7 +386,7 @@ def _fill_casts():
             k.loop = <loop_t>copy_loop if i == j else <loop_t>cast_loops[i][j]
             k.data = <void*><size_t>itemsizes[i]
             k.cost = 3 if (i == HALF) != (j == HALF) else 0.02 * max(itemsizes[i], itemsizes[j])
-            k.flags = ELEMENTWISE
+            k.flags = ELEMENTWISE if i != j else ELEMENTWISE | COPIES
             if i != j and j != BOOL and (not is_integer(i) or j == HALF):   # of the integers, halfs overflow alone
                 k.flags |= REPORTS_FP
 

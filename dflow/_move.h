@@ -17,6 +17,36 @@ static inline void move_bytes(char *to, char const *from, size_t n) {
     memmove(to, from, n);
 }
 
+/* n bytes, of which 16 and more are moved by vectors; the last one overlaps the one before it. */
+static inline void move_short(char *to, char const *from, size_t n) {
+    if (n >= 16) {
+        for (size_t i = 0; i < n - 16; i += 16)
+            memcpy(to + i, from + i, 16);
+        memcpy(to + n - 16, from + n - 16, 16);
+    }
+    else if (n >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + n - 8, from + n - 8, 8);
+    }
+    else if (n >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + n - 4, from + n - 4, 4);
+    }
+    else
+        for (; n > 0; n--)
+            *to++ = *from++;
+}
+
+/* Rows of n bytes each, which do not overlap others: of short ones a call takes longer than the copy. */
+static inline void move_rows(char *to, ptrdiff_t to_step, char const *from, ptrdiff_t from_step, ptrdiff_t rows, size_t n) {
+    if (n > 256)
+        for (; rows > 0; rows--, to += to_step, from += from_step)
+            move_bytes(to, from, n);
+    else
+        for (; rows > 0; rows--, to += to_step, from += from_step)
+            move_short(to, from, n);
+}
+
 #define MOVE_ITEMS(size)                                                                   \
     case size:                                                                             \
         for (; n > 0; n--, to += to_step, from += from_step)                               \

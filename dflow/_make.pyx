@@ -174,25 +174,26 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndm
 @cython.embedsignature.format("clinic")
 def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
     """An array of anything array-like: `a` itself if it already is one of that type and order, else a copy."""
-    if dtype is None and order is None and copy is None and device is None and like is None:
-        return variable(<ndarray>a) if type(a) is ndarray else made(a)
-    if foreign_like(like):
-        return made_like(np.asarray, like, a, dtype, order, device, copy)
-    check_device(device)
-    a = asked(a)
-    copy = copy_mode(copy, a)
-    if copy:
-        return array(a, dtype, order=order or "K")
-    return without_copy(in_order(variable(converted(a, dtype)), order), a, copy)
+    return made_like(np.asarray, like, a, dtype, order, device, copy) if foreign_like(like) else array_of(a, dtype, order, device, copy)
 
 @cython.binding(False)
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")
 def asanyarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
     """As asarray, but subclasses of NumPy's array, as masked ones, stay what they are; only a memmap is numbers."""
-    if foreign_like(like) or isinstance(a, np.ndarray) and foreign(a):
+    if foreign_like(like) or type(a) is not ndarray and isinstance(a, np.ndarray) and foreign(a):
         return made_like(np.asanyarray, like, a, dtype, order, device, copy)
-    return asarray(a, dtype, order, device=device, copy=copy)
+    return array_of(a, dtype, order, device, copy)
+
+cdef inline ndarray array_of(a, dtype, order, device, copy):
+    if dtype is None and order is None and copy is None and device is None:
+        return variable(<ndarray>a) if type(a) is ndarray else made(a)
+    check_device(device)
+    a = asked(a)
+    copy = copy_mode(copy, a)
+    if copy:
+        return array(a, dtype, order=order or "K")
+    return without_copy(in_order(variable(converted(a, dtype)), order), a, copy)
 
 cdef object made_like(function, like, a, dtype, order, device, copy):
     """What NumPy's function makes, or the library of `like`."""

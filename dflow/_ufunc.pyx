@@ -833,8 +833,8 @@ cdef class ufunc:
         if records(array, None):
             given = (array, axis, dtype, None, keepdims, initial, where)
             return give_reduced(self.name, record((self.numpy, "reduce"), given, self.reduce, given, {}), only_output(out))
-        if type(array) is ndarray and axis is None and dtype is None and out is None and not keepdims and (
-                initial is NO_VALUE and where is True):
+        if type(array) is ndarray and dtype is None and out is None and not keepdims and initial is NO_VALUE and where is True and (
+                axis is None or type(axis) is int and (<ndarray>array).ndim == 1 and -1 <= axis <= 0):
             code = (<ndarray>array).code
             if self.reductions[code] == NULL:
                 make_reduction(self, code)

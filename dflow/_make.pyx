@@ -210,6 +210,14 @@ def asfortranarray(a, dtype=None, *, like=None):
     cdef ndarray result = in_order(variable(converted(a, dtype)), "F")
     return result if result.ndim else result.reshape(1)
 
+def frombuffer(buffer, dtype=float, count=-1, offset=0, *, like=None):
+    """The numbers in a buffer, copied; those in another byte order are converted."""
+    return as_array(np.frombuffer(buffer, dtype, count, offset))
+
+def fromiter(iter, dtype, count=-1, *, like=None):
+    """The numbers that an iterable gives."""
+    return as_array(np.fromiter(iter, DTYPES[DOUBLE if dtype is None else code_of(dtype)], count))
+
 # ---- for dflow.engine -------------------------------------------------------------------------------------------
 
 def sleep(ndarray a, double seconds):

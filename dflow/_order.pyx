@@ -41,6 +41,7 @@ cdef extern from "_masks.h":
 
 cdef extern from "_move.h":
     void move_bytes(char* to, const char* source, size_t n)
+    void move_items(char* to, intp to_step, const char* source, intp from_step, intp n, int itemsize)
 
 cnp.import_array()
 
@@ -66,8 +67,7 @@ cdef ndarray quick_join(list parts, int k, int code, int ndim, intp* shape):
     target = data_of(out)
     for part in parts:
         size = part.size // outer * part.itemsize
-        for i in range(outer):
-            move_bytes(target + i * pitch, data_of(part) + i * size, size)
+        move_items(target, pitch, data_of(part), size, outer, <int>size)
         target += size
     settings.inlined += 1
     return out

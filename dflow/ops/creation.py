@@ -274,16 +274,8 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     return tuple(x.copy() for x in grids) if copy else tuple(grids)
 
 
-@op("b'\\x00\\x01\\x02\\x03', 'u1'", "bytes(16)", "bytes(15)", "bytes(16), 'i4', 2, 4")
-def frombuffer(buffer, dtype=float, count=-1, offset=0, *, like=None):
-    """The numbers in a buffer, copied; those in another byte order are converted."""
-    return as_array(numpy.frombuffer(buffer, dtype, count, offset))
-
-
-@op("(k * k for k in range(5)), int", "range(3), 'f4', 2")
-def fromiter(iter, dtype, count=-1, *, like=None):
-    """The numbers that an iterable gives."""
-    return as_array(numpy.fromiter(iter, native(dtype), count))
+op("b'\\x00\\x01\\x02\\x03', 'u1'", "bytes(16)", "bytes(15)", "bytes(16), 'i4', 2, 4")(_make.frombuffer)
+op("(k * k for k in range(5)), int", "range(3), 'f4', 2")(_make.fromiter)
 
 
 # -- repeated and moved ----------------------------------------------------------------------------

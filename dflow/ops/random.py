@@ -228,7 +228,7 @@ class Stream:
         self._start(seed)
 
     def _start(self, seed):
-        from numpy.random import Generator, Philox, SeedSequence
+        from numpy.random import SeedSequence
         if isinstance(seed, Stream):
             seed = seed._seed
         if not isinstance(seed, type):
@@ -242,10 +242,18 @@ class Stream:
         if not isinstance(seed, SeedSequence):
             seed = SeedSequence(unwrap(seed))
         self._seed = seed
-        self._small = Generator(Philox(seed))
+        self.__dict__.pop("_generator", None)
         key0, key1, low, high = SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0x64726177)).generate_state(4)
         self._counter = Counter(int(key0), int(key1), int(low) | int(high) << 32)
         self._key = None                                            # of NumPy's generators, when one is needed
+
+    @property
+    def _small(self):
+        """NumPy's generator, for what has no kernel and few numbers. It takes as long to make as all else of a stream."""
+        made = self.__dict__.get("_generator")
+        if made is None:            # of two threads that come at once both get the same
+            made = self.__dict__.setdefault("_generator", numpy.random.Generator(numpy.random.Philox(self._seed)))
+        return made
 
     def _task(self):
         """A function that makes the generator of the next block, on the worker."""

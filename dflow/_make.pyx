@@ -200,14 +200,22 @@ cdef object made_like(function, like, a, dtype, order, device, copy):
     given = {name: x for name, x in zip(("dtype", "order", "device", "copy", "like"), (dtype, order, device, copy, like)) if x is not None}
     return hooks["wrap"](function(a, **given))
 
+@cython.binding(False)
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 def ascontiguousarray(a, dtype=None, *, like=None):
     """In C order, of at least one axis."""
-    cdef ndarray result = in_order(variable(converted(a, dtype)), "C")
-    return result if result.ndim else result.reshape(1)
+    return made_like(np.ascontiguousarray, like, a, dtype, None, None, None) if foreign_like(like) else with_axis(a, dtype, "C")
 
+@cython.binding(False)
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 def asfortranarray(a, dtype=None, *, like=None):
     """In Fortran order, of at least one axis."""
-    cdef ndarray result = in_order(variable(converted(a, dtype)), "F")
+    return made_like(np.asfortranarray, like, a, dtype, None, None, None) if foreign_like(like) else with_axis(a, dtype, "F")
+
+cdef ndarray with_axis(a, dtype, order):
+    cdef ndarray result = in_order(variable(converted(a, dtype)), order)
     return result if result.ndim else result.reshape(1)
 
 def frombuffer(buffer, dtype=float, count=-1, offset=0, *, like=None):

@@ -221,11 +221,15 @@ def identity(n, dtype=None, *, like=None):
     return eye(n, dtype=float if dtype is None else dtype)
 
 
-@op("3", "3, 4", "3, 4, 1", "3, k=-1, dtype=int")
+@op("3", "3, 4", "3, 4, 1", "3, k=-1, dtype=int", "'a'", "2, k='a'")
 def tri(N, M=None, k=0, dtype=float, *, like=None):
     """Ones at and below the k-th diagonal."""
     m = N if M is None else M
-    rows, columns = as_array(numpy.arange(N)), as_array(numpy.arange(-k, m - k))
+    try:
+        rows, columns = as_array(numpy.arange(N)), as_array(numpy.arange(-k, m - k))
+    except TypeError:
+        numpy.tri(N, M, k, dtype)               # in its words
+        raise
     return wrap_ufunc(numpy.greater_equal).outer(rows, columns).astype(dtype, copy=False)
 
 

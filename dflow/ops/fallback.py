@@ -15,7 +15,6 @@ from dflow._views import is_scalar, open_window
 from dflow.ops.host import submit
 from dflow.ops.warn import called, told
 
-
 AS_IT_IS = frozenset((int, float, bool, str, type(None)))
 
 

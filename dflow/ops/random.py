@@ -249,7 +249,7 @@ class Stream:
 
     @property
     def _small(self):
-        """NumPy's generator, for what has no kernel and few numbers. It takes as long to make as all else of a stream."""
+        """NumPy's generator, for what has no kernel and for few numbers: made when it is first asked."""
         made = self.__dict__.get("_generator")
         if made is None:            # of two threads that come at once both get the same
             made = self.__dict__.setdefault("_generator", numpy.random.Generator(numpy.random.Philox(self._seed)))

@@ -464,13 +464,14 @@ class Stream:
         if not isinstance(x, ndarray):
             called(self._small.shuffle, (x, axis), {})
             return
+        few = x.size < SMALL and x.ndim == 1 and axis == 0
+        if few and at_once(self._small.shuffle, (x,), writes=True) is not LATER:
+            return
         len(x)                                      # TypeError without axes
         if not x.flags.writeable:
             raise ValueError("array is read-only")
         axis = normalize_axis_index(axis, x.ndim)
         if x.shape[axis] < SMALL:               # a task and its generator take 10 us
-            if x.ndim == 1 and at_once(self._small.shuffle, (x,), writes=True) is not LATER:
-                return
             index = numpy.arange(x.shape[axis])
             self._small.shuffle(index)
             x[...] = take(x, as_array(index), axis)

@@ -583,11 +583,14 @@ cdef inline void call_binary(Wrapped* w, char* out, char* p, intp n, intp out_st
     steps[1] = step
     w.loop(args, &n, steps, w.data)
 
+cdef set IDEMPOTENT = {b"maximum", b"minimum", b"fmax", b"fmin", b"logical_and", b"logical_or", b"bitwise_and", b"bitwise_or"}
+
 cdef int fill_fold(Fold* w, Kernel* k, int code, bint blocked) except -1:
     w.loop = k.loop
     w.data = k.data
     w.itemsize = itemsizes[code]
     w.blocked = blocked
+    w.idempotent = <bytes>k.name in IDEMPOTENT
     if (code == FLOAT or code == DOUBLE) and k == ufunc_kernel(np.add, (code, code, code)):
         w.total = <total_t>total_float if code == FLOAT else <total_t>total_double
     return 0

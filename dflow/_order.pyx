@@ -397,7 +397,7 @@ def argsort(a, axis=-1, kind=None, order=None, *, stable=None, descending=None):
         c_axis(axis, 1)
         source = source.reshape(1)
     k = c_axis(axis, source.ndim)
-    out = new_array(code_of(INTP), source.ndim, source.shape)
+    out = new_array(code_of_index, source.ndim, source.shape)
     sort_rows(sorter(source.code, kind, stable, order, True), source, out, k)
     return out
 

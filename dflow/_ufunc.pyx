@@ -520,7 +520,7 @@ cdef Reduction* make_reduction(ufunc u, int code, str how) except NULL:
     r.plan = reduction_plan(u, code, None, how)
     r.has_initial = starts_from_identity(u)
     if r.has_initial:
-        write_scalar(u.numpy.identity, r.plan.codes[0], <char*>&r.initial)
+        write_scalar(identity_of(u, r.plan.codes[0]), r.plan.codes[0], <char*>&r.initial)
     fill_fold(&r.fold, r.plan.kernel, r.plan.codes[0], any_order(u, r.plan.codes[0]))
     r.deciding = -1 if code != BOOL else {"logical_or": 1, "logical_and": 0}.get(u.name, -1)
     u.reductions[code] = r
@@ -868,7 +868,7 @@ cdef class ufunc:
     def reduceat(self, array, indices, axis=0, dtype=None, out=None):
         """reduce() of the slices from each index to the next, or of one element where that is not larger. Waits for indices."""
         if out is None and type(array) is ndarray:
-            quick = at_once(self.numpy.reduceat, (array, indices, axis, dtype))
+            quick = at_once(self.numpy.reduceat, (array, indices, axis, dtype), final=True)
             if quick is not LATER:
                 return quick
         if overridden((array, indices), out, True):

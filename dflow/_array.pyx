@@ -280,7 +280,7 @@ cdef ndarray from_numpy(object source, int code):
             cnp.PyArray_IS_C_CONTIGUOUS(source) or cnp.PyArray_IS_F_CONTIGUOUS(source)):
         memcpy(out.st.data, cnp.PyArray_DATA(source), out.st.nbytes)
     else:
-        np.copyto(numpy_window(out), source, casting="unsafe")
+        cnp.PyArray_CopyInto(numpy_window(out), source)
     return out
 
 cdef object numpy_window(ndarray a, bint write=True, object base=None):

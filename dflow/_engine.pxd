@@ -14,6 +14,7 @@ cdef void nudge() noexcept                                           # somebody 
 cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1
 cdef long long memory_budget                                        # GIL
 cdef void try_to_catch_up(Storage* s) noexcept                       # GIL; runs small work that s waits for, if it can
+cdef double catch_up(Storage* s, double most) noexcept               # GIL; the same, of up to so many nanoseconds each, always
 cdef bint would_join(intp elements, bint ready) noexcept             # GIL; whether the open group is large, and of such operations
 cdef bint make_room(size_t nbytes) except -1
 cdef bint region_ready(Storage* s, Region* r, bint write) noexcept nogil

@@ -23,6 +23,7 @@ cdef struct Fold:           # the data of a reduction's kernel
     int naxes               # that are reduced
     bint initial            # the operand before the output is a value to start from
     bint blocked            # the order may be changed; else it is NumPy's, element after element
+    bint idempotent         # an element may count twice
 
 cdef inline intp fold_block(Fold* w) noexcept nogil:        # elements
     return FOLD_BYTES // w.itemsize

@@ -3,9 +3,9 @@
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from dflow._array cimport ndarray, check_writable, fill_operand, wait_read
-from dflow._engine cimport settings, submit
+from dflow._engine cimport catch_up, settings, submit
 from dflow._graph cimport (
-    ALWAYS, HAS_REGIONS, HOST, TRACKED, Kernel, Task, here, task_constants, task_dims, task_new, task_operand, task_region)
+    ALWAYS, HAS_REGIONS, HOST, TRACKED, Kernel, Task, here, readable, task_constants, task_dims, task_new, task_operand, task_region)
 from dflow._kernels cimport kernel_new
 from dflow._launch cimport Operand
 from dflow._recording cimport cannot_replay, captures
@@ -47,3 +47,12 @@ def host(payload, list reads, list writes, bint always=False):
     Py_INCREF(payload)
     (<PyObject**>task_constants(t))[0] = <PyObject*>payload
     submit(t)
+
+cdef enum:
+    HOST_NS = 20000             # that a host task takes at least
+
+def at_hand(ndarray a):
+    """Whether the elements are there, for what else would be a host task: less work than that is done here first."""
+    if not readable(a.st):
+        catch_up(a.st, HOST_NS)
+    return readable(a.st) and a.st.poison == NULL

@@ -6,7 +6,7 @@ from cpython.bytes cimport PyBytes_FromString
 from cpython.complex cimport PyComplex_FromDoubles
 from cpython.object cimport PyObject
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 from libc.stdint cimport int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, uint64_t
 from dflow._blas cimport (
     Product, enter_numpy_blas, find_numpy_blas, guard_blas, leave_numpy_blas, product_loop, product_piece, product_pieces)
@@ -273,7 +273,7 @@ cdef Kernel* remember(object key, Kernel* k) except NULL:
 COSTS = {name: cost for cost, group in (
     (0.04, "matmul vecdot matvec vecmat"),                 # for one multiplication
     (0.3, "divide true_divide"),
-    (0.5, "maximum minimum fmax fmin sign copysign heaviside"),
+    (0.5, "sign copysign heaviside"),
     (1, "exp exp2 expm1 log log2 log10 log1p sqrt cbrt tan tanh sinh cosh arctan arctanh reciprocal"),
     (2, "power float_power arctan2 arcsin arccos arcsinh arccosh"),
     (4, "floor_divide remainder fmod divmod hypot gcd lcm modf frexp ldexp nextafter"),
@@ -374,6 +374,21 @@ cdef Kernel* failing_kernel(Kernel* k, bytes failure) except NULL:
 
 cdef Kernel casts[18][18]
 
+cdef void nonzero_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """A cast to bool: NumPy's not_equal, which has vector code, to nothing but zeros."""
+    cdef Kernel* k = <Kernel*>data
+    cdef Scalar zero
+    cdef char* inner[3]
+    cdef intp inner_steps[3]
+    memset(&zero, 0, sizeof(zero))
+    inner[0] = args[0]
+    inner[1] = <char*>&zero
+    inner[2] = args[1]
+    inner_steps[0] = steps[0]
+    inner_steps[1] = 0
+    inner_steps[2] = steps[1]
+    k.loop(inner, dims, inner_steps, k.data)
+
 def _fill_casts():
     cdef int i, j
     cdef Kernel* k
@@ -387,6 +402,9 @@ def _fill_casts():
             k.data = <void*><size_t>itemsizes[i]
             k.cost = 3 if (i == HALF) != (j == HALF) else 0.02 * max(itemsizes[i], itemsizes[j])
             k.flags = ELEMENTWISE if i != j else ELEMENTWISE | COPIES
+            if j == BOOL != i:
+                k.data = ufunc_kernel(np.not_equal, (i, i, BOOL))
+                k.loop = nonzero_loop
             if i != j and j != BOOL and (not is_integer(i) or j == HALF):   # of the integers, halfs overflow alone
                 k.flags |= REPORTS_FP
 
@@ -565,11 +583,14 @@ cdef inline void call_binary(Wrapped* w, char* out, char* p, intp n, intp out_st
     steps[1] = step
     w.loop(args, &n, steps, w.data)
 
+cdef set IDEMPOTENT = {b"maximum", b"minimum", b"fmax", b"fmin", b"logical_and", b"logical_or", b"bitwise_and", b"bitwise_or"}
+
 cdef int fill_fold(Fold* w, Kernel* k, int code, bint blocked) except -1:
     w.loop = k.loop
     w.data = k.data
     w.itemsize = itemsizes[code]
     w.blocked = blocked
+    w.idempotent = <bytes>k.name in IDEMPOTENT
     if (code == FLOAT or code == DOUBLE) and k == ufunc_kernel(np.add, (code, code, code)):
         w.total = <total_t>total_float if code == FLOAT else <total_t>total_double
     return 0

@@ -174,10 +174,20 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndm
 @cython.embedsignature.format("clinic")
 def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
     """An array of anything array-like: `a` itself if it already is one of that type and order, else a copy."""
-    if dtype is None and order is None and copy is None and device is None and like is None:
+    return made_like(np.asarray, like, a, dtype, order, device, copy) if foreign_like(like) else array_of(a, dtype, order, device, copy)
+
+@cython.binding(False)
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
+def asanyarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
+    """As asarray, but subclasses of NumPy's array, as masked ones, stay what they are; only a memmap is numbers."""
+    if foreign_like(like) or type(a) is not ndarray and isinstance(a, np.ndarray) and foreign(a):
+        return made_like(np.asanyarray, like, a, dtype, order, device, copy)
+    return array_of(a, dtype, order, device, copy)
+
+cdef inline ndarray array_of(a, dtype, order, device, copy):
+    if dtype is None and order is None and copy is None and device is None:
         return variable(<ndarray>a) if type(a) is ndarray else made(a)
-    if foreign_like(like):
-        return made_like(np.asarray, like, a, dtype, order, device, copy)
     check_device(device)
     a = asked(a)
     copy = copy_mode(copy, a)
@@ -185,29 +195,36 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
         return array(a, dtype, order=order or "K")
     return without_copy(in_order(variable(converted(a, dtype)), order), a, copy)
 
-@cython.binding(False)
-@cython.embedsignature(True)
-@cython.embedsignature.format("clinic")
-def asanyarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
-    """As asarray, but subclasses of NumPy's array, as masked ones, stay what they are; only a memmap is numbers."""
-    if foreign_like(like) or isinstance(a, np.ndarray) and foreign(a):
-        return made_like(np.asanyarray, like, a, dtype, order, device, copy)
-    return asarray(a, dtype, order, device=device, copy=copy)
-
 cdef object made_like(function, like, a, dtype, order, device, copy):
     """What NumPy's function makes, or the library of `like`."""
     given = {name: x for name, x in zip(("dtype", "order", "device", "copy", "like"), (dtype, order, device, copy, like)) if x is not None}
     return hooks["wrap"](function(a, **given))
 
+@cython.binding(False)
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 def ascontiguousarray(a, dtype=None, *, like=None):
     """In C order, of at least one axis."""
-    cdef ndarray result = in_order(variable(converted(a, dtype)), "C")
-    return result if result.ndim else result.reshape(1)
+    return made_like(np.ascontiguousarray, like, a, dtype, None, None, None) if foreign_like(like) else with_axis(a, dtype, "C")
 
+@cython.binding(False)
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 def asfortranarray(a, dtype=None, *, like=None):
     """In Fortran order, of at least one axis."""
-    cdef ndarray result = in_order(variable(converted(a, dtype)), "F")
+    return made_like(np.asfortranarray, like, a, dtype, None, None, None) if foreign_like(like) else with_axis(a, dtype, "F")
+
+cdef ndarray with_axis(a, dtype, order):
+    cdef ndarray result = in_order(variable(converted(a, dtype)), order)
     return result if result.ndim else result.reshape(1)
+
+def frombuffer(buffer, dtype=float, count=-1, offset=0, *, like=None):
+    """The numbers in a buffer, copied; those in another byte order are converted."""
+    return as_array(np.frombuffer(buffer, dtype, count, offset))
+
+def fromiter(iter, dtype, count=-1, *, like=None):
+    """The numbers that an iterable gives."""
+    return as_array(np.fromiter(iter, DTYPES[DOUBLE if dtype is None else code_of(dtype)], count))
 
 # ---- for dflow.engine -------------------------------------------------------------------------------------------
 

@@ -67,7 +67,7 @@ static inline void move_items(char *to, ptrdiff_t to_step, char const *from, ptr
         MOVE_ITEMS(16)
     default:
         for (; n > 0; n--, to += to_step, from += from_step)
-            memcpy(to, from, itemsize);
+            move_bytes(to, from, itemsize);
     }
 }
 

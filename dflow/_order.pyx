@@ -41,6 +41,7 @@ cdef extern from "_masks.h":
 
 cdef extern from "_move.h":
     void move_bytes(char* to, const char* source, size_t n)
+    void move_items(char* to, intp to_step, const char* source, intp from_step, intp n, int itemsize)
 
 cnp.import_array()
 
@@ -66,8 +67,7 @@ cdef ndarray quick_join(list parts, int k, int code, int ndim, intp* shape):
     target = data_of(out)
     for part in parts:
         size = part.size // outer * part.itemsize
-        for i in range(outer):
-            move_bytes(target + i * pitch, data_of(part) + i * size, size)
+        move_items(target, pitch, data_of(part), size, outer, <int>size)
         target += size
     settings.inlined += 1
     return out
@@ -397,7 +397,7 @@ def argsort(a, axis=-1, kind=None, order=None, *, stable=None, descending=None):
         c_axis(axis, 1)
         source = source.reshape(1)
     k = c_axis(axis, source.ndim)
-    out = new_array(code_of(INTP), source.ndim, source.shape)
+    out = new_array(code_of_index, source.ndim, source.shape)
     sort_rows(sorter(source.code, kind, stable, order, True), source, out, k)
     return out
 
@@ -496,8 +496,8 @@ def count_each(ndarray x, weights, intp least):
     Waits.
     """
     cdef ndarray numbers, w = None, out
-    cdef uint64_t largest = 0
-    cdef intp i, n, length
+    cdef uint64_t largest
+    cdef intp n, length
     cdef intp* p
     if x.ndim != 1 or x.size == 0 or x.code != code_of_index or not x.flags & C_CONTIGUOUS or least < 0:
         return None
@@ -511,23 +511,47 @@ def count_each(ndarray x, weights, intp least):
         return None                         # submitted to by another thread, while this one waited
     p = <intp*>data_of(numbers)
     n = numbers.size
-    for i in range(n):
-        largest = max(largest, <uint64_t>p[i])          # a negative one is larger than all
+    largest = largest_of(p, n)
     if largest >= HUGE:
         return None
     length = max(least, <intp>largest + 1)
     out = allocated(code_of_index if w is None else DOUBLE, 1, &length)
     memset(data_of(out), 0, length * sizeof(intp))
     if w is None:
-        add_each(p, n, <intp*>data_of(out))
+        add_each(p, n, <intp*>data_of(out), length)
     else:
         add_weights(p, n, <double*>data_of(w), <double*>data_of(out))
     return out
 
-cdef void add_each(intp* p, intp n, intp* counts) noexcept:
-    cdef intp i
-    for i in range(n):
+cdef uint64_t largest_of(intp* p, intp n) noexcept:
+    """A negative number is larger than all others. Four at a time: a comparison waits for the one before it."""
+    cdef uint64_t a = 0, b = 0, c = 0, d = 0
+    cdef intp i, even = n & ~3
+    for i in range(0, even, 4):
+        a = max(a, <uint64_t>p[i])
+        b = max(b, <uint64_t>p[i + 1])
+        c = max(c, <uint64_t>p[i + 2])
+        d = max(d, <uint64_t>p[i + 3])
+    for i in range(even, n):
+        a = max(a, <uint64_t>p[i])
+    return max(max(a, b), max(c, d))
+
+cdef void add_each(intp* p, intp n, intp* counts, intp length) noexcept:
+    """The second of two has counts of its own, if these are few: a number met twice in a row would wait for its count."""
+    cdef intp others[1024]
+    cdef intp* second = counts
+    cdef intp i, even = n & ~1
+    if length <= 1024:
+        second = others
+        memset(others, 0, length * sizeof(intp))
+    for i in range(0, even, 2):
         counts[p[i]] += 1
+        second[p[i + 1]] += 1
+    if even < n:
+        counts[p[even]] += 1
+    if second != counts:
+        for i in range(length):
+            counts[i] += others[i]
 
 cdef void add_weights(intp* p, intp n, double* weights, double* sums) noexcept:
     cdef intp i

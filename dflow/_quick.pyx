@@ -374,6 +374,36 @@ cdef ndarray quick_reduce(Reduction* r, ndarray a):
             fp_event(flags, &REDUCE)
     return out
 
+cdef Kernel ACCUMULATE
+ACCUMULATE.name = b"accumulate"
+
+cdef ndarray quick_accumulate(Reduction* r, ndarray a):
+    """The same up to each element of a, which has one axis."""
+    cdef Kernel* k = r.plan.kernel
+    cdef ndarray out
+    cdef char* args[3]
+    cdef intp steps[3]
+    cdef intp n = a.size - 1
+    cdef int flags
+    if n < 0 or not quick_ready(a) or r.plan.codes[1] != a.code or k.flags & (MAY_RAISE | INVALID_FAILS) or (
+            a.size * (k.cost + 1) > settings.inline_cost):
+        return None
+    out = allocated(a.code, 1, a.shape)
+    args[0] = data_of(out)
+    args[1] = data_of(a) + a.itemsize
+    args[2] = args[0] + a.itemsize
+    steps[0] = steps[1] = steps[2] = a.itemsize
+    memcpy(args[0], data_of(a), a.itemsize)
+    settings.inlined += 1
+    fp_clear()
+    if n:
+        k.loop(args, &n, steps, k.data)
+    if k.flags & REPORTS_FP:
+        flags = fp_flags()
+        if flags:
+            fp_event(flags, &ACCUMULATE)
+    return out
+
 cdef ndarray allocated(int code, int ndim, intp* shape):
     cdef ndarray out = new_array(code, ndim, shape)
     if out.st.data == NULL and not storage_allocate(out.st):

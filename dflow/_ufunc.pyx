@@ -510,14 +510,17 @@ cdef Plan* reduction_plan(ufunc u, int code, object dtype, str how="reduce") exc
     u.plans[key] = <size_t>p
     return p
 
-cdef Reduction* make_reduction(ufunc u, int code) except NULL:
+cdef inline Reduction* reduction_of(ufunc u, int code, str how) except NULL:
+    return <Reduction*>u.reductions[code] if u.reductions[code] != NULL else make_reduction(u, code, how)
+
+cdef Reduction* make_reduction(ufunc u, int code, str how) except NULL:
     cdef Reduction* r = <Reduction*>calloc(1, sizeof(Reduction))
     if r == NULL:
         raise MemoryError("no memory for a ufunc")
-    r.plan = reduction_plan(u, code, None)
+    r.plan = reduction_plan(u, code, None, how)
     r.has_initial = starts_from_identity(u)
     if r.has_initial:
-        write_scalar(u.numpy.identity, r.plan.codes[0], <char*>&r.initial)
+        write_scalar(identity_of(u, r.plan.codes[0]), r.plan.codes[0], <char*>&r.initial)
     fill_fold(&r.fold, r.plan.kernel, r.plan.codes[0], any_order(u, r.plan.codes[0]))
     r.deciding = -1 if code != BOOL else {"logical_or": 1, "logical_and": 0}.get(u.name, -1)
     u.reductions[code] = r
@@ -829,16 +832,12 @@ cdef class ufunc:
 
     def reduce(self, array, axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
         """The elements along an axis (several: a tuple; all: None) brought together; ValueError for none of them."""
-        cdef int code
         if records(array, None):
             given = (array, axis, dtype, None, keepdims, initial, where)
             return give_reduced(self.name, record((self.numpy, "reduce"), given, self.reduce, given, {}), only_output(out))
-        if type(array) is ndarray and axis is None and dtype is None and out is None and not keepdims and (
-                initial is NO_VALUE and where is True):
-            code = (<ndarray>array).code
-            if self.reductions[code] == NULL:
-                make_reduction(self, code)
-            quick = quick_reduce(<Reduction*>self.reductions[code], <ndarray>array)
+        if type(array) is ndarray and dtype is None and out is None and not keepdims and initial is NO_VALUE and where is True and (
+                axis is None or type(axis) is int and (<ndarray>array).ndim == 1 and -1 <= axis <= 0):
+            quick = quick_reduce(reduction_of(self, (<ndarray>array).code, "reduce"), <ndarray>array)
             if quick is not None:
                 return quick
         if (type(array) is not ndarray or out is not None or where is not True) and overridden((array,), out, where):
@@ -855,6 +854,10 @@ cdef class ufunc:
         if records(array, None):
             result = record((self.numpy, "accumulate"), (array, axis, dtype), self.accumulate, (array, axis, dtype), {})
             return give(result, only_output(out), "provided out is the wrong size for the accumulation.")
+        if type(array) is ndarray and (<ndarray>array).ndim == 1 and type(axis) is int and -1 <= axis <= 0 and dtype is None and out is None:
+            quick = quick_accumulate(reduction_of(self, (<ndarray>array).code, "accumulate"), <ndarray>array)
+            if quick is not None:
+                return quick
         if overridden((array,), out, True):
             return override(self.numpy.accumulate, (array,), REDUCE, [axis, dtype, out])
         out = only_output(out)
@@ -864,14 +867,20 @@ cdef class ufunc:
 
     def reduceat(self, array, indices, axis=0, dtype=None, out=None):
         """reduce() of the slices from each index to the next, or of one element where that is not larger. Waits for indices."""
+        if out is None and type(array) is ndarray:
+            quick = at_once(self.numpy.reduceat, (array, indices, axis, dtype), final=True)
+            if quick is not LATER:
+                return quick
         if overridden((array, indices), out, True):
             return override(self.numpy.reduceat, (array, indices), REDUCE, [axis, dtype, out])
         out = only_output(out)
         if isinstance(out, np.ndarray):
             return fill_numpy(self.reduceat, out, array, indices, axis, dtype)
-        cdef ndarray a = as_array(array), index = contiguous(as_array_code(indices, code_of(INTP))), result
-        cdef Plan* p = reduction_plan(self, a.code, dtype, "reduceat")
+        cdef Plan* p
         cdef intp shape[MAXDIMS]
+        cdef ndarray a, index, result
+        a, index = as_array(array), contiguous(as_array_code(indices, code_of(INTP)))
+        p = reduction_plan(self, a.code, dtype, "reduceat")
         if axis is None and a.ndim > 1:
             raise ValueError("reduceat does not allow multiple axes")
         cdef int k = c_axis(0 if axis is None else axis, a.ndim, "an integer is required")

@@ -141,6 +141,7 @@ WORDS = """np.add(1, 2, ...)  np.negative(1, out=(...,))  np.divmod(1, 2, out=(n
     np.unravel_index(np.array([]), (10, 3))  np.r_[np.arange(5, dtype=np.int8), 255]
     np.r_[np.arange(5, dtype=np.int8), 25]
     np.c_[np.arange(2, dtype=np.int8), [[3], [4]]]  np.bitwise_and.reduce(np.array([], np.uint8))
+    np.bitwise_and.reduce(np.arange(3, 6, dtype=np.uint8))  np.bitwise_and.reduce(np.arange(3, 6, dtype=np.uint8), None)
     np.bitwise_and.reduce(np.array([], bool))  np.bitwise_and.reduce(np.ones((1, 0), np.uint32), axis=1)
     np.bitwise_and.reduce(np.arange(3, 6, dtype=np.uint8), where=np.array([True, False, True]))
     np.ndarray(-1)  np.ndarray.__new__(np.ndarray, (0, 3), "i4")  np.ndarray((1,), "i4", b"12345678", 4)

@@ -221,11 +221,15 @@ def identity(n, dtype=None, *, like=None):
     return eye(n, dtype=float if dtype is None else dtype)
 
 
-@op("3", "3, 4", "3, 4, 1", "3, k=-1, dtype=int")
+@op("3", "3, 4", "3, 4, 1", "3, k=-1, dtype=int", "'a'", "2, k='a'")
 def tri(N, M=None, k=0, dtype=float, *, like=None):
     """Ones at and below the k-th diagonal."""
     m = N if M is None else M
-    rows, columns = as_array(numpy.arange(N)), as_array(numpy.arange(-k, m - k))
+    try:
+        rows, columns = as_array(numpy.arange(N)), as_array(numpy.arange(-k, m - k))
+    except TypeError:
+        numpy.tri(N, M, k, dtype)               # in its words
+        raise
     return wrap_ufunc(numpy.greater_equal).outer(rows, columns).astype(dtype, copy=False)
 
 
@@ -274,16 +278,8 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     return tuple(x.copy() for x in grids) if copy else tuple(grids)
 
 
-@op("b'\\x00\\x01\\x02\\x03', 'u1'", "bytes(16)", "bytes(15)", "bytes(16), 'i4', 2, 4")
-def frombuffer(buffer, dtype=float, count=-1, offset=0, *, like=None):
-    """The numbers in a buffer, copied; those in another byte order are converted."""
-    return as_array(numpy.frombuffer(buffer, dtype, count, offset))
-
-
-@op("(k * k for k in range(5)), int", "range(3), 'f4', 2")
-def fromiter(iter, dtype, count=-1, *, like=None):
-    """The numbers that an iterable gives."""
-    return as_array(numpy.fromiter(iter, native(dtype), count))
+op("b'\\x00\\x01\\x02\\x03', 'u1'", "bytes(16)", "bytes(15)", "bytes(16), 'i4', 2, 4")(_make.frombuffer)
+op("(k * k for k in range(5)), int", "range(3), 'f4', 2")(_make.fromiter)
 
 
 # -- repeated and moved ----------------------------------------------------------------------------

@@ -248,7 +248,7 @@ def vander(x, N=None, increasing=False):
     columns = result if increasing else result[:, ::-1]
     columns[:, :1] = 1
     columns[:, 1:] = x[:, None]
-    columns[:, 1:] = multiply.accumulate(columns[:, 1:], 1)
+    multiply.accumulate(columns[:, 1:], 1, None, columns[:, 1:])
     return result
 
 

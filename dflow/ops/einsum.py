@@ -89,8 +89,8 @@ def _few(subscripts):
     left, arrow, right = subscripts.partition("->")
     first, comma, second = left.partition(",")
     if comma:
-        return SMALL if first == second else FEW        # each element once
-    return SMALL if arrow and left.isalpha() and len(right) < len(set(left)) else -1
+        return 4 * SMALL if first == second else FEW    # each element once
+    return 4 * SMALL if arrow and left.isalpha() and len(right) < len(set(left)) else -1
 
 
 def _check_output(result, out, casting, operand):

@@ -7,7 +7,7 @@ import numpy
 
 from dflow._array import array as as_array
 from dflow._array import empty, ndarray, set_hook, window
-from dflow._host import host
+from dflow._host import at_hand, host
 from dflow._kernels import native
 from dflow._small import LATER, SMALL, as_scalar, at_once, public, small_first
 from dflow._tape import note_lost
@@ -15,9 +15,13 @@ from dflow._views import is_scalar, open_window
 from dflow.ops.host import submit
 from dflow.ops.warn import called, told
 
+AS_IT_IS = frozenset((int, float, bool, str, type(None)))
+
 
 def unwrap(x):
     """Our arrays, also inside lists and the like, as NumPy's arrays or scalars. Waits."""
+    if type(x) in AS_IT_IS:
+        return x
     if isinstance(x, ndarray):
         return x.asnumpy()[()] if is_scalar(x) else x.asnumpy()
     if type(x) in (list, tuple):
@@ -183,7 +187,7 @@ def checked(check, x):
 
     check() returns its argument, or raises an error.
     """
-    if isinstance(x, ndarray) and not x.is_ready():
+    if isinstance(x, ndarray) and not at_hand(x):
         return task(check, x, shape=x.shape, dtype=x.dtype)
     check(plain(x))
     return x
@@ -198,7 +202,7 @@ def same_value(x, cast):
             values = values.real                    # without a warning: who casts has given one
         values.astype(cast.dtype, casting="same_value")
 
-    check() if x.is_ready() else host(check, [x], [cast])
+    check() if at_hand(x) else host(check, [x], [cast])
     return cast
 
 

@@ -91,7 +91,8 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
 
 
 @op("j", "[0, 1, 1, 3]", "[0, 1, 1], [0.5, 1, 2]", "[0], minlength=4", "[-1]", "[0.5]", "[]", "j, v", "j, v, 20",
-    "j, v[:2]", "j, minlength=-1", "i.ravel()", "j[::2]", "j, None, 2.5", kind="blocking")
+    "j, v[:2]", "j, minlength=-1", "i.ravel()", "j[::2]", "j, None, 2.5", "np.arange(37) % 5", "np.arange(3001) % 1500",
+    "np.array([3, -1, 2, 0, 5])", kind="blocking")
 def bincount(x, /, weights=None, minlength=0):
     """How often each small non-negative integer occurs, or the sum of its weights. Waits."""
     if isinstance(x, ndarray) and type(minlength) is int:

@@ -228,7 +228,7 @@ class Stream:
         self._start(seed)
 
     def _start(self, seed):
-        from numpy.random import Generator, Philox, SeedSequence
+        from numpy.random import SeedSequence
         if isinstance(seed, Stream):
             seed = seed._seed
         if not isinstance(seed, type):
@@ -242,10 +242,18 @@ class Stream:
         if not isinstance(seed, SeedSequence):
             seed = SeedSequence(unwrap(seed))
         self._seed = seed
-        self._small = Generator(Philox(seed))
+        self.__dict__.pop("_generator", None)
         key0, key1, low, high = SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0x64726177)).generate_state(4)
         self._counter = Counter(int(key0), int(key1), int(low) | int(high) << 32)
         self._key = None                                            # of NumPy's generators, when one is needed
+
+    @property
+    def _small(self):
+        """NumPy's generator, for what has no kernel and for few numbers: made when it is first asked."""
+        made = self.__dict__.get("_generator")
+        if made is None:            # of two threads that come at once both get the same
+            made = self.__dict__.setdefault("_generator", numpy.random.Generator(numpy.random.Philox(self._seed)))
+        return made
 
     def _task(self):
         """A function that makes the generator of the next block, on the worker."""
@@ -456,13 +464,14 @@ class Stream:
         if not isinstance(x, ndarray):
             called(self._small.shuffle, (x, axis), {})
             return
+        few = x.size < SMALL and x.ndim == 1 and axis == 0
+        if few and at_once(self._small.shuffle, (x,), writes=True) is not LATER:
+            return
         len(x)                                      # TypeError without axes
         if not x.flags.writeable:
             raise ValueError("array is read-only")
         axis = normalize_axis_index(axis, x.ndim)
         if x.shape[axis] < SMALL:               # a task and its generator take 10 us
-            if x.ndim == 1 and at_once(self._small.shuffle, (x,), writes=True) is not LATER:
-                return
             index = numpy.arange(x.shape[axis])
             self._small.shuffle(index)
             x[...] = take(x, as_array(index), axis)

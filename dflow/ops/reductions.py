@@ -211,7 +211,7 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
 
 
 def _check_total(total):
-    if numpy.any(total == 0):
+    if numpy.count_nonzero(total) < total.size:
         raise ZeroDivisionError("Weights sum to zero, can't be normalized")
     return total
 

@@ -15,7 +15,7 @@ from dflow._out import give
 from dflow._small import SMALL, as_scalar
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to, diagonal, diagonal_of, is_scalar
-from dflow.ops.creation import tri, zeros
+from dflow.ops.creation import arange, tri, zeros
 from dflow.ops.fallback import call, plain, stand_in, task, tasks, window_of
 from dflow.ops.reductions import add_reduce, any_reduce
 from dflow.ops.shape import moveaxis
@@ -553,6 +553,24 @@ def tril(m, k=0):
 def triu(m, k=0):
     """Zeros below the k-th diagonal."""
     return _triangle(m, k, True)
+
+
+def _places(mask):
+    """The indices of what is true in a matrix, an array for each axis."""
+    n, m = mask.shape
+    return tuple(broadcast_to(x, mask.shape)[mask] for x in (arange(n).reshape(n, 1), arange(m)))
+
+
+@op("3", "3, 1", "4, -1, 6", "5, 2, 3", "0", "2, 0, 0", "-1", "2.5", "3, 9", "3, -9", "'a'", "90, 0, 70")
+def tril_indices(n, k=0, m=None):
+    """The indices of what lies at and below the k-th diagonal of an n x m matrix, row by row."""
+    return _places(tri(n, m, k, bool))
+
+
+@op("3", "3, 1", "4, -1, 6", "5, 2, 3", "0", "2, 0, 0", "-1", "2.5", "3, 9", "3, -9", "'a'", "90, 0, 70")
+def triu_indices(n, k=0, m=None):
+    """The indices of what lies at and above the k-th diagonal of an n x m matrix, row by row."""
+    return _places(~tri(n, m, k - 1, bool))
 
 
 @op("a, 5", "i, 2.5", "a, v", "a, [1, 2]", "a.T, 1", "a.T, 1, True", "a[:, ::2], 7", "a, s", "f, 1", "v, 1", "i, True",

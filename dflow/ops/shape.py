@@ -408,12 +408,18 @@ def rot90(m, k=1, axes=(0, 1)):
 def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=False):
     """A read-only view with new axes at its end, along windows that slide over some axes, or all."""
     x = as_array(x)
-    numpy.lib.stride_tricks.sliding_window_view(numpy.broadcast_to(0, x.shape), window_shape, axis)     # its errors
+    spans = tuple(window_shape) if numpy.iterable(window_shape) else (window_shape,)
+    axes = tuple(range(x.ndim)) if axis is None else normalize_axis_tuple(axis, x.ndim, allow_duplicate=True)
+    left, fits = list(x.shape), len(spans) == len(axes)
+    for k, span in zip(axes, spans):
+        fits = fits and type(span) is int and 0 <= span <= left[k]
+        left[k] -= span - 1 if fits else 0
+    if not fits:
+        numpy.lib.stride_tricks.sliding_window_view(numpy.broadcast_to(0, x.shape), window_shape, axis)     # its errors
+        spans = tuple(map(operator.index, spans))
     if writeable:
         raise ValueError("sliding windows over a dflow array are read-only: elements would have several places")
-    window_shape = tuple(map(operator.index, window_shape if numpy.iterable(window_shape) else (window_shape,)))
-    axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim, allow_duplicate=True)
-    return sliding_windows(x, window_shape, tuple(axes))
+    return sliding_windows(x, spans, axes)
 
 
 @op("np.sum, 1, a", "np.sort, 0, f", "lambda x: x[::-1] * 2, -1, a", "lambda x, k: np.outer(x, x) + k, 1, f, 5",

@@ -4,13 +4,14 @@ import builtins
 import os
 import sys
 import warnings
+from functools import lru_cache
 from types import FunctionType
 
 import numpy
 
 from dflow import _array, _fp
 from dflow._array import ndarray
-from dflow._host import host
+from dflow._host import at_hand, host
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -41,7 +42,7 @@ def raise_where(condition, error, result):
 def _where(condition, prepare, result):
     """What prepare() returns is called if the condition holds somewhere: here if that is known, else before a read."""
     found = condition.any() if isinstance(condition, ndarray) else condition
-    if not isinstance(found, ndarray) or found.is_ready() or not isinstance(result, ndarray):
+    if not isinstance(found, ndarray) or not isinstance(result, ndarray) or at_hand(found):
         if found:
             prepare()()
         return
@@ -118,9 +119,15 @@ class _Log:
 _CALL = (lambda function, args, keywords: function(*args, **keywords)).__code__
 
 
+@lru_cache(1024)
+def _calling(filename, lineno):
+    """The code of _CALL, as if it stood there: to make it takes longer than many a call."""
+    return _CALL.replace(co_filename=filename, co_firstlineno=lineno, co_name="<submitted>")
+
+
 def _posing(caller):
     """A function that calls another one, and says it is the caller's line."""
-    code = _CALL.replace(co_filename=caller["filename"], co_firstlineno=caller["lineno"], co_name="<submitted>")
+    code = _calling(caller["filename"], caller["lineno"])
     names = {"__name__": caller["module"], "__warningregistry__": caller["registry"], "__builtins__": builtins}
     return FunctionType(code, names)
 

@@ -314,7 +314,8 @@ def test_what_gives_an_array_of_ours_is_one(text):
                                   "np.concatenate([np.int8(1), 300], None)",
                                   "np.concatenate([np.int8(1), 2, 3.5], axis=None)",
                                   "np.concatenate([1, 2.0], axis=None)",
-                                  "np.add.reduceat([1, 2], [0], axis=None)", "np.add.reduceat(np.arange(3.0), np.zeros((1, 1), int))",
+                                  "np.add.reduceat([1, 2], [0], axis=None)",
+                                  "np.add.reduceat(np.arange(3.0), np.zeros((1, 1), int))",
                                   "np.add.reduceat([[1, 2]], [0], axis=None)"])
 def test_weak_numbers_and_no_axis(text):
     compare(text, False)

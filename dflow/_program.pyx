@@ -104,7 +104,8 @@ cdef void* memory(size_t size) except NULL:
 
 # ---- arguments and results -----------------------------------------------------------------------------------------
 
-cdef Storage* nothing = storage_new(0, False)
+cdef Storage nothing            # never ends
+nothing.refs = 1 << 30
 
 cdef ndarray like(ndarray a):
     """An array of a's geometry, without its storage."""
@@ -113,7 +114,7 @@ cdef ndarray like(ndarray a):
     set_recording(before)
     storage_unref(v.st)
     add_int(&nothing.refs, 1)
-    v.st = nothing
+    v.st = &nothing
     v.flags = a.flags & ~ALIAS
     return v
 

@@ -16,7 +16,7 @@ from dflow._fp cimport warnings_wait, give_warnings
 from dflow._graph cimport *
 from dflow._group cimport *
 from dflow._memory cimport *
-from dflow._recording cimport captures, value_read
+from dflow._recording cimport captures, recording_after_fork, value_read
 from dflow._workers cimport *
 
 
@@ -733,6 +733,7 @@ def after_fork_in_child():
     reset_workers()
     memory_after_fork()
     blas_after_fork()
+    recording_after_fork()
     start_group()                   # it lies in a queue now, or waits for what ends below
     if pending_after_fork(runners):
         p = poison_new(RuntimeError("this array was pending when the process forked: only the parent computes it"),

@@ -36,6 +36,9 @@ from dflow._workers cimport sleep_ns
 from dflow._tape cimport (
     Rule, back_to, is_leaf, newest_node, node_at, record_heads, return_to, set_noted_leaves, stand_in)
 
+cdef extern from "Python.h":
+    long PyThread_get_thread_ident()
+
 cdef enum:
     MIN_ROOM = 4096             # bytes up to which a storage need not ask for room
 
@@ -76,6 +79,11 @@ cdef struct Step:           # a launch
     Operand* ops
     intp* shape
     Core* core
+
+cdef struct Input:          # an argument
+    Storage* s              # as it is compared
+    int first               # the first argument of the same storage
+    bint whole              # covers that
 
 cdef struct Held:           # a slot during a replay
     Storage* s              # owned if FRESH, and in a Run
@@ -132,15 +140,12 @@ cdef bint alike(ndarray a, ndarray b, int flags) noexcept:
     return (a.code == b.code and a.ndim == b.ndim and (a.flags ^ b.flags) & flags == 0
             and memcmp(a.shape, b.shape, 2 * a.ndim * sizeof(intp)) == 0 and (a.offset - b.offset) % a.itemsize == 0)
 
-cdef tuple shared_by(list arrays, int i):
-    """The first argument of the same storage, and whether this one covers that."""
-    cdef ndarray a = arrays[i], b
+cdef int first_of(Input* arguments, int i) noexcept:
     cdef int k
     for k in range(i):
-        b = arrays[k]
-        if a.st == b.st:
-            return k, covers_storage(a)
-    return i, covers_storage(a)
+        if arguments[k].s == arguments[i].s:
+            return k
+    return i
 
 cdef int same_in(list arrays, ndarray a) except 1:
     """-1 - the number of the argument that a result is, or 0."""
@@ -192,13 +197,16 @@ cdef class Program:
     cdef dict by_storage            # while it notes: numbers of slots
     cdef Program earlier            # while it notes: what this is the way back of
     cdef list inputs                # arrays like the arguments, of no storage
-    cdef list sharing               # of each: the first argument of the same storage, and whether it covers that
+    cdef Input* arguments
+    cdef Storage** outer            # those from outside that steps write to
+    cdef int nouter
     cdef list outputs               # arrays like the results, of no storage; None
     cdef list places                # of each: its slot, or -1 - the number of the argument that it is
     cdef list leaves                # whose gradients are written
     cdef Held* held                 # during a replay
-    cdef readonly bint draws        # random numbers
-    cdef readonly bint busy         # in a replay: what it would give its operands, those have
+    cdef bint draws                 # random numbers
+    cdef bint busy                  # in a replay: what another one would give its operands, those have
+    cdef long thread                # which replays
 
     def __cinit__(self):
         self.by_storage = {}
@@ -215,6 +223,8 @@ cdef class Program:
         free(self.steps)
         free(self.slots)
         free(self.held)
+        free(self.arguments)
+        free(self.outer)
 
     cdef void end_step(self, Step* step) noexcept:
         cdef int i
@@ -325,10 +335,13 @@ cdef class Program:
         self.by_storage = {}
         self.earlier = earlier
         self.inputs = [like(a) for a in arrays]
-        self.sharing = [shared_by(arrays, i) for i in range(len(arrays))]
+        self.arguments = <Input*>memory(len(arrays) * sizeof(Input))
         for i, a in enumerate(arrays):
+            self.arguments[i].s = a.st
+            self.arguments[i].first = first_of(self.arguments, i)
+            self.arguments[i].whole = covers_storage(a)
             slot = self.slot_of(a.st, FULL | WRITE)
-            if self.sharing[i][0] == i:
+            if self.arguments[i].first == i:
                 self.slots[slot].kind = INPUT
                 self.slots[slot].which = i
         self.leaves = []
@@ -395,6 +408,11 @@ cdef class Program:
                 storage_unref(self.slots[i].s)
                 self.slots[i].s = NULL
         self.held = <Held*>memory(self.nslots * sizeof(Held))
+        self.outer = <Storage**>memory(self.nslots * sizeof(Storage*))
+        for i in range(self.nslots):
+            if self.slots[i].kind == OUTER and self.slots[i].written:
+                self.outer[self.nouter] = self.slots[i].s
+                self.nouter += 1
         return 0
 
     cdef int set_beginnings(self) except -1:
@@ -447,28 +465,24 @@ cdef class Program:
 
     cdef bint fits(self, list arrays, int flags):
         """Whether the steps are right for these arguments: flags, those of arrays that count."""
-        cdef ndarray a, b, like_a, like_b
-        cdef int i, k, first
-        cdef bint whole
-        if len(arrays) != len(self.inputs):
+        cdef ndarray a, template, other
+        cdef Input* input
+        cdef int i, k, n = <int>len(self.inputs)
+        if len(arrays) != n:
             return False
-        for i in range(len(arrays)):
-            a = arrays[i]
-            like_a = self.inputs[i]
-            first, whole = self.sharing[i]
-            if not alike(a, like_a, flags) or covers_storage(a) != whole:
+        for i in range(n):
+            a = <ndarray>arrays[i]
+            template = <ndarray>self.inputs[i]
+            input = &self.arguments[i]
+            input.s = a.st
+            if not alike(a, template, flags) or covers_storage(a) != input.whole or first_of(self.arguments, i) != input.first:
                 return False
-            for k in range(i):
-                b = arrays[k]
-                if a.st == b.st and first == i:
+            if input.first != i:
+                other = <ndarray>arrays[input.first]
+                if a.offset - other.offset != template.offset - (<ndarray>self.inputs[input.first]).offset:
                     return False
-            if first != i:
-                b = arrays[first]
-                like_b = self.inputs[first]
-                if a.st != b.st or a.offset - b.offset != like_a.offset - like_b.offset:
-                    return False
-            for k in range(self.nslots):
-                if self.slots[k].kind == OUTER and self.slots[k].written and self.slots[k].s == a.st:
+            for k in range(self.nouter):
+                if self.outer[k] == a.st:
                     return False
         return True
 
@@ -480,6 +494,7 @@ cdef class Program:
         cdef Held* held = self.held
         cdef int i
         self.busy = True
+        self.thread = PyThread_get_thread_ident()
         try:
             for i in range(self.nslots):
                 slot = &self.slots[i]
@@ -625,8 +640,11 @@ cdef class Back:
             slot = &back.slots[i]
             if slot.kind == GIVEN and self.run.held[slot.which].version != self.run.held[slot.which].s.version:
                 raise ValueError(f"an array that the gradient of {self.graph.name()} needs was written to since")
-        if back.busy or not back.fits(heads, 0):
-            raise RuntimeError(f"{self.graph.name()}: two threads go back through it at once")
+        while back.busy:                    # of another thread; else this is a signal's handler, within the replay
+            if back.thread == PyThread_get_thread_ident():
+                raise RuntimeError(f"the way back through {self.graph.name()} was interrupted to go there again")
+            with nogil:
+                sleep_ns(50000)
         return back.replay(heads, self.run, None)
 
 cdef class Unfit(Exception):
@@ -739,9 +757,9 @@ cdef class Graph:
                 self.entries = []
                 self.around = around
         for entry in self.entries:
-            if (entry.mode == mode and not entry.forward.busy and entry.key == key and entry.tracked == tracked
+            if (entry.mode == mode and entry.key == key and entry.tracked == tracked
                     and entry.forward.fits(arrays, READONLY | SCALAR)):
-                if entry.suspects is not None and not self.cleared(entry):
+                if entry.forward.busy or entry.suspects is not None and not self.cleared(entry):
                     return self.function(*args, **keywords)
                 return self.replay(entry, args, keywords, arrays)
         return self.note(args, keywords, arrays, key, others, mode, tracked)

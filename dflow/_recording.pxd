@@ -7,6 +7,8 @@ cdef int recorders                              # GIL: threads that record now
 cdef bint recording() noexcept                  # whether this thread does
 cdef bint set_recording(bint on) noexcept       # whether it did before
 
+cdef void recording_after_fork() noexcept       # in the child, which has this thread only
+
 # One thread at a time notes what it launches (_program.pyx). Meanwhile nothing takes a way past launch(): is_here() and
 # is_free() say no.
 cdef int captures                               # GIL: 1 while one does

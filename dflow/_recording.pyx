@@ -24,6 +24,11 @@ cdef bint set_recording(bint on) noexcept:
 cdef bint capturing() noexcept:
     return captures != 0 and thread_captures
 
+cdef void recording_after_fork() noexcept:
+    global recorders, captures
+    recorders = thread_records
+    captures = thread_captures
+
 cdef void set_capturing(bint on) noexcept:
     global captures, obstacle, thread_captures
     captures = on

@@ -2,12 +2,13 @@
 
 import copy
 import gc
+import os
 import threading
 import warnings
 
 import numpy
 import pytest
-from engines import Gate, configured, in_threads
+from engines import HANG, Gate, configured, in_threads
 
 import dflow
 from dflow import autograd, gluon, npx
@@ -312,6 +313,51 @@ def test_threads_share_a_graph(any_engine):
             equal(graph(x), (x * w + 1, (x * w).sum()))
 
     in_threads(*(lambda k=k: use(k) for k in range(6)))
+
+
+def test_threads_go_back_through_one_graph():
+    w = np.arange(1.0, 5)
+    w.attach_grad()
+    graph = dflow.graph(lambda x: np.exp(x * w).sum())
+
+    def use(k):
+        x = np.full(4, k / 10)
+        x.attach_grad()
+        for _ in range(100):
+            with autograd.record():
+                out = graph(x)
+            out.backward()
+            numpy.testing.assert_allclose(x.grad.asnumpy(), (w * np.exp(x * w)).asnumpy(), 1e-14)
+
+    in_threads(*(lambda k=k: use(k) for k in range(4)))
+
+
+def test_a_fork_while_another_thread_notes():
+    """In the child nobody notes, nor records: it takes the short ways, and its own functions are replayed."""
+    inside, go_on = threading.Event(), threading.Event()
+
+    def note():
+        @dflow.graph
+        def slow(x):
+            inside.set()
+            assert go_on.wait(HANG)
+            return x + 1
+
+        with autograd.record():
+            slow(np.ones(3))
+
+    def fork():
+        assert inside.wait(HANG)
+        child = os.fork()
+        if child == 0:
+            graph = dflow.graph(lambda x: x * 2)
+            before = dflow.engine.statistics()["inline"]
+            good = graph(np.ones(2)).tolist() == graph(np.ones(2)).tolist() == [2, 2] and replays(graph)
+            os._exit(0 if good and dflow.engine.statistics()["inline"] > before else 1)
+        go_on.set()
+        assert os.waitpid(child, 0)[1] == 0
+
+    in_threads(note, fork)
 
 
 def test_other_threads_work_while_one_notes():

@@ -16,7 +16,7 @@ from dflow._engine import waitall  # noqa: E402
 from dflow._missing import missing  # noqa: E402
 from dflow.ops.host import Future, submit  # noqa: E402
 
-__all__ = ["Future", "devices", "engine", "ndarray", "show_config", "submit", "waitall"]
+__all__ = ["Future", "devices", "engine", "graph", "ndarray", "show_config", "submit", "waitall"]
 __version__ = "0.1.0"
 
 

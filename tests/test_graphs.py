@@ -15,6 +15,8 @@ from dflow import autograd, gluon, npx
 from dflow import numpy as np
 from dflow.gluon import nn
 
+pytestmark = pytest.mark.core
+
 ENGINES = {"default": {}, "queued": {"limit": 0}, "one worker": {"workers": 1, "limit": 0},
            "no groups": {"limit": 0, "bulk": 0}, "naive": {"naive": True}}
 

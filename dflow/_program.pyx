@@ -34,7 +34,7 @@ from dflow._memory cimport add_int, load_int
 from dflow._recording cimport cannot_replay, captures, capturing, recording, set_capturing, set_recording
 from dflow._workers cimport sleep_ns
 from dflow._tape cimport (
-    Rule, back_to, is_leaf, newest_node, node_at, record_heads, return_to, set_noted_leaves, stand_in)
+    Rule, back_to, is_leaf, leaves_replaced, newest_node, node_at, record_heads, return_to, set_noted_leaves, stand_in)
 
 cdef extern from "Python.h":
     long PyThread_get_thread_ident()
@@ -86,7 +86,7 @@ cdef struct Input:          # an argument
     bint whole              # covers that
 
 cdef struct Held:           # a slot during a replay
-    Storage* s              # owned if FRESH, and in a Run
+    Storage* s              # owned if FRESH or INPUT, and in a Run
     intp shift              # of its operands' offsets, in bytes
     unsigned int version    # of the storage, after the replay
 
@@ -327,10 +327,12 @@ cdef class Program:
         return 0
 
     cdef int begin(self, list arrays, Program earlier) except -1:
-        """From here on, this thread's operations on these arguments are noted."""
+        """From here on, until end(), this thread's operations on these arguments are noted. No other thread may note."""
         global current
         cdef ndarray a
         cdef int i, slot
+        current = self
+        set_capturing(True)
         _graph.era += 1
         self.by_storage = {}
         self.earlier = earlier
@@ -346,8 +348,6 @@ cdef class Program:
                 self.slots[slot].which = i
         self.leaves = []
         set_noted_leaves(self.leaves)
-        current = self
-        set_capturing(True)
         return 0
 
     cdef bint end(self) noexcept:
@@ -430,6 +430,8 @@ cdef class Program:
                 copied.append(i)
             else:
                 slot.kind = OUTER
+                storage_unref(slot.before)
+                slot.before = NULL
         n = <int>len(copied)
         if n == 0:
             return 0
@@ -503,7 +505,8 @@ cdef class Program:
                 if slot.kind == INPUT:
                     a = arrays[slot.which]
                     template = self.inputs[slot.which]
-                    held[i].s = a.st
+                    held[i].s = a.st        # which another thread may give another storage
+                    add_int(&a.st.refs, 1)
                     held[i].shift = a.offset - template.offset
                 elif slot.kind == OUTER:
                     held[i].s = slot.s
@@ -528,7 +531,7 @@ cdef class Program:
             return results
         finally:
             for i in range(self.nslots):
-                if self.slots[i].kind == FRESH and held[i].s != NULL:
+                if (self.slots[i].kind == FRESH or self.slots[i].kind == INPUT) and held[i].s != NULL:
                     storage_unref(held[i].s)
                     held[i].s = NULL
             self.busy = False
@@ -662,13 +665,15 @@ cdef object describe_argument(object x, list arrays, list others):
     if type(x) is ndarray:
         arrays.append(x)
         return ndarray
-    if x is None or type(x) is bool or type(x) is int or type(x) is float or type(x) is str:
+    if x is None or type(x) is bool or type(x) is int or type(x) is str:
         return type(x), x
+    if type(x) is float:
+        return float, x or str(x)           # 0.0 is not -0.0
     if type(x) is tuple or type(x) is list:
         return type(x), tuple([describe_argument(item, arrays, others) for item in x])
     if type(x) is dict:
         return dict, tuple([(name, describe_argument(item, arrays, others)) for name, item in (<dict>x).items()])
-    if isinstance(x, np.ndarray) and x.ndim:
+    if isinstance(x, np.ndarray):
         raise Unfit("an argument is a NumPy array, whose values may change")
     if isinstance(x, (np.generic, np.dtype, complex)):
         return type(x), x
@@ -712,7 +717,7 @@ cdef class Graph:
     cdef str label
     cdef bint trusted               # it keeps no array that it makes
     cdef object surroundings        # a function: what it returns decides, too, what `function` does; or None
-    cdef object around              # what it returned last
+    cdef object around              # what it returned last, and how many leaves have been replaced
     cdef list entries
     cdef int refusals
     cdef readonly bint eager        # the function cannot be replayed
@@ -749,13 +754,15 @@ cdef class Graph:
         mode = recording() | <int>helpers["training"]() << 1 | <int>bool(hooks.get("mxnet")) << 2
         if recording():
             tracked = [(<ndarray>a).node != NULL for a in arrays]
+        around = leaves_replaced()
         if self.surroundings is not None:
-            around = self.surroundings()
-            if around is None:              # not yet
+            own = self.surroundings()
+            if own is None:                 # not yet
                 return self.function(*args, **keywords)
-            if around != self.around:
-                self.entries = []
-                self.around = around
+            around = around, own
+        if around != self.around:
+            self.entries = []
+            self.around = around
         for entry in self.entries:
             if (entry.mode == mode and entry.key == key and entry.tracked == tracked
                     and entry.forward.fits(arrays, READONLY | SCALAR)):
@@ -794,9 +801,11 @@ cdef class Graph:
         cdef int i
         it = iter(given)
         inner = with_arrays(args, it), with_arrays(keywords, it)
-        forward.begin(given, None)
+        if captures:                        # another thread began to, meanwhile
+            return self.function(*args, **keywords)
         usable = False
         try:
+            forward.begin(given, None)
             result = self.function(*inner[0], **inner[1])
         finally:
             usable = forward.end()
@@ -854,9 +863,9 @@ cdef class Graph:
         before = set_recording(False)
         ones = [helpers["ones"](outs[i]) for i in entry.heads]
         set_recording(before)
-        back.begin(ones, entry.forward)
         error = None
         try:
+            back.begin(ones, entry.forward)
             found = back_to([outs[i] for i in entry.heads], ones, floor, False)
         except (NotImplementedError, ValueError) as e:
             error = str(e)

@@ -27,6 +27,7 @@ cdef class Rule:
 # ---- for programs
 cdef int set_noted_leaves(list leaves) except -1
 cdef long long newest_node() noexcept
+cdef long long leaves_replaced() noexcept
 cdef ndarray stand_in(ndarray a)
 cdef int return_to(ndarray a, ndarray v) except -1
 cdef dict back_to(list heads, list gradients, long long floor, bint again)

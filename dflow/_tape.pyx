@@ -597,6 +597,11 @@ cdef int set_noted_leaves(list leaves) except -1:
 cdef long long newest_node() noexcept:
     return made
 
+cdef long long replaced = 0     # leaves whose arrays have another one now: a program knows leaves, not arrays
+
+cdef long long leaves_replaced() noexcept:
+    return replaced
+
 cdef ndarray stand_in(ndarray a):
     """The same value, which is recorded as one that came after it; without a record, what is written to is not a's affair."""
     cdef ndarray v = alias(a, None)
@@ -657,11 +662,14 @@ cdef int record_heads(Rule rule, object held, tuple parents, list heads) except 
 
 def attach_leaf(ndarray a, grad, str request):
     """Make a an array with a gradient, which is kept in `grad`."""
+    global replaced
     cdef Leaf n = Leaf.__new__(Leaf)
     describe_value(n, a)
     n.rule = view_rule
     n.grad = grad
     n.request = request
+    if leaf_of(a) is not None:
+        replaced += 1
     hold(a, n)
 
 def leaf_of(ndarray a):

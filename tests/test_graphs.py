@@ -109,6 +109,12 @@ def test_arguments_of_any_kind():
     assert replays(mixed, 3)
 
 
+def test_numbers_that_are_equal_and_not_the_same():
+    graph = dflow.graph(lambda x, y: x * y)
+    assert [str(graph(np.ones(1), y)[0]) for y in (0.0, -0.0, 1, 1.0, True)] == ["0.0", "-0.0", "1.0", "1.0", "1.0"]
+    assert replays(graph, 5)
+
+
 def test_what_makes_it_be_noted_anew():
     graph = dflow.graph(lambda x, y: x * 2 + y)
     x = np.arange(12.0).reshape(3, 4)
@@ -448,6 +454,18 @@ def test_gradients_that_are_added_and_ways_back_in_any_order():
     assert w.grad.tolist() == [5, 5, 5]
     a.backward()
     assert w.grad.tolist() == [7, 7, 7]
+
+
+def test_a_gradient_that_is_attached_again():
+    w = np.ones(2)
+    graph = dflow.graph(lambda x: x * w)
+    for _ in range(3):
+        w.attach_grad()
+        for k in (1.0, 2.0):
+            with autograd.record():
+                out = graph(np.full(2, k))
+            out.backward()
+            assert w.grad.tolist() == [k, k]
 
 
 def test_some_of_several_results_have_gradients():

@@ -57,9 +57,9 @@ numpy-suite: build ## run NumPy's own tests over dflow (make numpy-suite ARGS="t
 bench: build ## run the benchmarks beside NumPy (make bench ARGS="--help")
 	@$(PY) -m bench $(ARGS)
 
-bench-peers: .venv-peers/installed ## run the table of speed beside NumExpr, JAX and PyTorch too
+bench-peers: .venv-peers/installed ## run the tables of speed and of training beside NumExpr, JAX and PyTorch too
 	$(PEERS) setup.py -q build_ext --inplace
-	@$(PEERS) -m bench fast $(ARGS)
+	@$(PEERS) -m bench fast training $(ARGS)
 
 examples: build ## run the programs of examples/ with NumPy and dflow (make examples ARGS="mandelbrot")
 	@$(PY) -m examples $(ARGS)

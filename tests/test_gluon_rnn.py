@@ -332,3 +332,44 @@ def test_it_learns():
         now.backward()
         trainer.step(64)
     assert now.mean() < 0.01
+
+
+def test_a_hybridized_cell_that_keeps_its_output_runs_as_written():
+    def outputs(hybrid):
+        np.random.seed(1)
+        cell = rnn.ZoneoutCell(rnn.RNNCell(3, input_size=2), 0.5)
+        cell.initialize()
+        if hybrid:
+            cell.hybridize()
+        states, found = cell.begin_state(4), []
+        with autograd.train_mode():
+            for k in range(5):
+                y, states = cell(np.full((4, 2), float(k)), states)
+                found.append(y)
+        return found
+
+    expected = outputs(False)
+    with pytest.warns(RuntimeWarning, match="keeps its output"):
+        got = outputs(True)
+    assert all((a == b).all() for a, b in zip(got, expected, strict=True))
+
+
+@pytest.mark.parametrize("kind", [rnn.RNN, rnn.LSTM, rnn.GRU])
+def test_hybridized_layers_give_the_same_bits(kind):
+    def train(hybrid):
+        np.random.seed(2)
+        net = kind(4, num_layers=2, dropout=0.3, bidirectional=True)
+        net.initialize()
+        if hybrid:
+            net.hybridize()
+        trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+        for _ in range(4):
+            with autograd.record():
+                out, states = net(np.random.normal(size=(3, 2, 5)), net.begin_state(2))
+                loss = (out * out).sum() + sum((s * s).sum() for s in states)
+            loss.backward()
+            trainer.step(1)
+        assert not hybrid or "noted" in repr(net._graph)
+        return [out, *states, *(p.data() for p in net.collect_params().values())]
+
+    assert all((a == b).all() for a, b in zip(train(False), train(True), strict=True))

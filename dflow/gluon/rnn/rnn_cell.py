@@ -3,6 +3,7 @@
 from dflow import npx
 from dflow import numpy as np
 from dflow._array import ndarray
+from dflow._program import refuse_to_replay
 from dflow.gluon.block import HybridBlock
 from dflow.gluon.nn.activations import Activation
 from dflow.gluon.rnn.rnn_layer import LAYOUTS, begin
@@ -281,6 +282,7 @@ class ZoneoutCell(ModifierCell):
         self._output = 0                        # of the step before
 
     def forward(self, inputs, states):
+        refuse_to_replay("a ZoneoutCell keeps its output for the next step")
         y, after = self.base_cell(inputs, states)
         self._output = y = self._mixed(self.zoneout_outputs, y, self._output)
         return y, [self._mixed(self.zoneout_states, new, old) for new, old in zip(after, states)]

@@ -6,7 +6,7 @@ from scipy import ndimage
 from dflow import autograd, gluon, init, np, npx
 from dflow.gluon import nn
 
-SMALL, FULL = (1000, 4), (6000, 8)       # samples to learn from; times that they are read
+SMALL, FULL = (900, 5), (6000, 8)       # samples to learn from; times that they are read
 GLYPHS = """
 .###.  ..#..  .###.  .###.  ...#.  #####  ..##.  #####  .###.  .###.
 #...#  .##..  #...#  #...#  ..##.  #....  .#...  ....#  #...#  #...#
@@ -80,8 +80,8 @@ def main(size, seed=0):
     samples, times = size
     np.random.seed(seed)
     rng = numpy.random.default_rng(seed)
-    data, unseen = (gluon.data.DataLoader(gluon.data.ArrayDataset(*drawn(n, rng)), batch, shuffle=n == samples)
-                    for n, batch in ((samples, 50), (1000, 200)))
+    data = gluon.data.DataLoader(gluon.data.ArrayDataset(*drawn(samples, rng)), 50, shuffle=True)
+    unseen = gluon.data.DataLoader(gluon.data.ArrayDataset(*drawn(samples // 3, rng)), 200)
     return {make.__name__: learned(make(), data, unseen, times) for make in (linear, perceptron, convolutional)}
 
 

@@ -70,5 +70,5 @@ def main(samples, times=3, size=10, rate=0.03, seed=0):
 
 if __name__ == "__main__":
     for name, (losses, w, b) in main(FULL).items():
-        print(f"{name}:", "; ".join(f"time {k}: loss {float(loss):.6f}" for k, loss in enumerate(losses, 1)))
-        print(f"errors of the weights {[float(f'{e:.1g}') for e in w]}, of the bias {float(b[0]):.1g}")
+        print(f"{name}: loss", *(f"{float(loss):.6f}" for loss in losses))
+        print("errors of the weights", *(f"{float(e):.0e}" for e in w), "and of the bias", f"{float(b[0]):.0e}")

@@ -6,7 +6,7 @@ import dflow
 from dflow import autograd, gluon, init, np, npx
 from dflow.gluon import nn
 
-SMALL, FULL = 300, 3000         # training steps
+SMALL, FULL = 400, 3000         # training steps
 RATE, MOMENTUM = 0.1, 0.9
 
 npx.set_np()
@@ -29,7 +29,7 @@ def network():
 
 
 def as_written(net):
-    """A function of places and sides that changes the net's parameters, which have values by now, and gives the loss."""
+    """Of a net whose parameters have values, a function of places and sides that changes them and gives the loss."""
     loss = gluon.loss.SoftmaxCrossEntropyLoss()
     moving = [(p.data(), np.zeros(p.shape)) for p in net.collect_params().values()]
 

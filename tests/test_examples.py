@@ -73,7 +73,7 @@ def test_weights_are_found_behind_noise(tmp_path):
 def test_networks_read_digits(tmp_path):
     printed, warned, _ = script("digits", tmp_path / "network")
     linear, perceptron, convolutional = (max(numbers(line)) for line in printed.splitlines())
-    assert 0.5 < linear < perceptron - 0.05 and perceptron > 0.8 and convolutional > 0.9 and warned == ""
+    assert 0.5 < linear < perceptron - 0.05 and perceptron > 0.75 and convolutional > 0.9 and warned == ""
 
 
 def test_a_training_step_learns_the_same_as_a_graph(tmp_path):

@@ -396,6 +396,10 @@ def test_dense_and_embedding():
     table = made(nn.Embedding(6, 3), np.array([1]))
     close(table(np.array([[1, 5], [0, 0]])), table.weight.data().asnumpy()[[[1, 5], [0, 0]]])
     close(made(nn.Dense(5), x)(x).sum(), made(nn.Dense(5), x)(x).sum().asnumpy(), 10, 1000)
+    with autograd.record():
+        y = flat(nn.Flatten()(x[:0]))           # a batch of none
+    y.backward()
+    assert y.shape == (0, 5) and not flat.weight.grad().any()
 
 
 def test_containers():
@@ -490,6 +494,10 @@ def test_normalizations():
     close(norm(a), (x - mean[column]) / numpy.sqrt(var[column] + 1e-5), 1e-4)
     norm.cast("float16")
     assert norm.gamma.dtype == numpy.float32
+    half = np.ones((2, 6, 4), "float16")
+    with autograd.record():
+        assert norm(half).dtype == numpy.float16
+    assert norm(half).dtype == numpy.float16
 
 
 def test_dropout():

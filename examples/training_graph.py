@@ -76,13 +76,15 @@ def main(steps, batch=20, seed=0):
         batches = [(places[k:k + batch], sides[k:k + batch]) for k in range(0, len(places), batch)]
         net = network()
         net(places)
-        step, losses = way(net), []
+        step = way(net)
+        losses = [step(*batches[0])]
+        npx.waitall()                       # what the first step notes is not for the clock to show
         start = time.perf_counter()
-        for k in range(steps):
+        for k in range(1, steps):
             losses.append(step(*batches[k % len(batches)]))
         npx.waitall()
-        seconds = time.perf_counter() - start
-        found[way.__name__] = np.stack(losses), (net(places).argmax(axis=1) == sides).mean(), seconds / steps * 1e6
+        microseconds = (time.perf_counter() - start) / (steps - 1) * 1e6
+        found[way.__name__] = np.stack(losses), (net(places).argmax(axis=1) == sides).mean(), microseconds
     return found
 
 

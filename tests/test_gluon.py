@@ -746,6 +746,23 @@ def test_states_of_something_else(tmp_path):
             other.load_states(tmp_path / "states")
 
 
+@pytest.mark.parametrize("precise", [False, True])
+def test_half_precision_adds_up_small_steps(precise, tmp_path):
+    p = parameter((1.0, -2, 0.5))
+    p.cast("float16")
+    for _ in range(2):                          # the second goes on where the first has ended
+        trainer = gluon.Trainer([p], "sgd", {"learning_rate": 1e-4, "momentum": 0.0, "multi_precision": precise})
+        if (tmp_path / "states").exists():
+            trainer.load_states(tmp_path / "states")
+        for _ in range(20):
+            back(p)
+            p.grad()[:] = -1
+            trainer.step(1)
+        trainer.save_states(tmp_path / "states")
+    assert p.data().dtype == "float16"
+    close(p.data()[0], 1.004 if precise else 1.0, 1e-3 / 2)
+
+
 def test_rates():
     p, q = parameter(), parameter()
     p.lr_mult, p.wd_mult = 0.5, 0

@@ -323,7 +323,7 @@ def batch_norm(x, gamma, beta, running_mean, running_var, eps=1e-3, momentum=0.9
 
     In training (None: as autograd says) mean and variance are those of x over all other axes, and the running ones
     become momentum times themselves plus 1 - momentum times these; else, and with use_global_stats, they are the
-    running ones. fix_gamma: gamma counts as 1. output_mean_var: a list of the result, which has the type of x, mean, and
+    running ones. fix_gamma: gamma counts as 1. The result has the type of x. output_mean_var: a list of it, mean, and
     1 / sqrt(var + eps).
     """
     x = floating(x)

@@ -43,8 +43,8 @@ class Optimizer:
     comes as an array without axes.
 
     rescale_grad: what gradients are multiplied by; clip_gradient: the bound of their elements after that; wd: the
-    weight decay; lr_scheduler: of the number of updates the learning rate. param_dict: parameters by index, whose
-    lr_mult and wd_mult count.
+    weight decay; lr_scheduler: of the number of updates the learning rate; multi_precision: weights in half precision
+    are changed in float32. param_dict: parameters by index, whose lr_mult and wd_mult count.
     """
 
     rate = 0.01                 # unless told otherwise
@@ -58,6 +58,7 @@ class Optimizer:
         self.wd = wd
         self.rescale_grad = rescale_grad
         self.clip_gradient = clip_gradient
+        self.multi_precision = multi_precision
         self.lr_scheduler = lr_scheduler
         self.param_dict = param_dict or {}
         self.begin_num_update = self.num_update = begin_num_update
@@ -84,7 +85,15 @@ class Optimizer:
         """What is kept of a parameter from update to update: None, an array, or a tuple of arrays."""
         return None
 
-    create_state_multi_precision = create_state
+    def create_state_multi_precision(self, index, weight):
+        """The same; with multi_precision, of a weight in half precision: a float32 of it, and the state of that."""
+        if not self._in_halves(weight):
+            return self.create_state(index, weight)
+        precise = weight.astype("float32")
+        return precise, self.create_state(index, precise)
+
+    def _in_halves(self, weight):
+        return self.multi_precision and weight.dtype == "float16"
 
     def update(self, index, weight, grad, state):
         """Change a parameter by its gradient, and its state; or several, of lists."""
@@ -97,6 +106,15 @@ class Optimizer:
 
     def update_all(self, indices, weights, grads, states):
         """update() of several parameters, as one graph; one by one if a subclass has an update() of its own."""
+        weights, grads, states = list(weights), list(grads), list(states)
+        halves = [(k, w) for k, w in enumerate(weights) if self._in_halves(w)]
+        for k, _ in halves:
+            (weights[k], states[k]), grads[k] = states[k], grads[k].astype("float32")
+        self._update_all(indices, weights, grads, states)
+        for k, w in halves:
+            w[...] = weights[k]
+
+    def _update_all(self, indices, weights, grads, states):
         if type(self).update is not Optimizer.update:
             for each in zip(indices, weights, grads, states):
                 self.update(*each)

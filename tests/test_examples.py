@@ -58,6 +58,31 @@ def test_a_network_learns_verse(tmp_path):
     assert "\nTyger Tyger, burning " in printed
 
 
+def numbers(printed):
+    return [float(text) for text in re.findall(r"-?\d\S*\d", printed)]
+
+
+def test_weights_are_found_behind_noise(tmp_path):
+    printed, warned, _ = script("linear_regression", tmp_path / "network")
+    losses, errors = ([numbers(line) for line in printed.splitlines() if word in line] for word in ("loss", "errors"))
+    assert [len(each) for each in losses + errors] == [3, 3, 4, 4] and warned == ""
+    assert all(each[-1] < 1e-4 for each in losses)              # the noise alone gives 5e-5
+    assert all(abs(e) < 0.01 for each in errors for e in each)
+
+
+def test_networks_read_digits(tmp_path):
+    printed, warned, _ = script("digits", tmp_path / "network")
+    linear, perceptron, convolutional = (max(numbers(line)) for line in printed.splitlines())
+    assert 0.5 < linear < perceptron - 0.05 and perceptron > 0.75 and convolutional > 0.9 and warned == ""
+
+
+def test_a_training_step_learns_the_same_as_a_graph(tmp_path):
+    printed, warned, _ = script("training_graph", tmp_path / "network")
+    right = [float(text) for text in re.findall(r"(\S+)% right", printed)]
+    assert len(right) == 3 and min(right) > 95
+    assert printed.endswith("all losses are equal\n") and warned == ""
+
+
 def test_differences_are_found():
     x = numpy.ones(3)
     assert examples.difference({"x": x}, {"y": x}) == "['x'], NumPy gives ['y']"

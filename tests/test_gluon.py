@@ -396,6 +396,10 @@ def test_dense_and_embedding():
     table = made(nn.Embedding(6, 3), np.array([1]))
     close(table(np.array([[1, 5], [0, 0]])), table.weight.data().asnumpy()[[[1, 5], [0, 0]]])
     close(made(nn.Dense(5), x)(x).sum(), made(nn.Dense(5), x)(x).sum().asnumpy(), 10, 1000)
+    with autograd.record():
+        y = flat(nn.Flatten()(x[:0]))           # a batch of none
+    y.backward()
+    assert y.shape == (0, 5) and not flat.weight.grad().any()
 
 
 def test_containers():
@@ -490,6 +494,10 @@ def test_normalizations():
     close(norm(a), (x - mean[column]) / numpy.sqrt(var[column] + 1e-5), 1e-4)
     norm.cast("float16")
     assert norm.gamma.dtype == numpy.float32
+    half = np.ones((2, 6, 4), "float16")
+    with autograd.record():
+        assert norm(half).dtype == numpy.float16
+    assert norm(half).dtype == numpy.float16
 
 
 def test_dropout():
@@ -736,6 +744,23 @@ def test_states_of_something_else(tmp_path):
     for other, name in ((gluon.Trainer([p], "sgd"), "SGD"), (gluon.Trainer([parameter((1.0, 2))], "adam"), "Adam")):
         with pytest.raises(ValueError, match=f"does not have the states of {name}"):
             other.load_states(tmp_path / "states")
+
+
+@pytest.mark.parametrize("precise", [False, True])
+def test_half_precision_adds_up_small_steps(precise, tmp_path):
+    p = parameter((1.0, -2, 0.5))
+    p.cast("float16")
+    for _ in range(2):                          # the second goes on where the first has ended
+        trainer = gluon.Trainer([p], "sgd", {"learning_rate": 1e-4, "momentum": 0.0, "multi_precision": precise})
+        if (tmp_path / "states").exists():
+            trainer.load_states(tmp_path / "states")
+        for _ in range(20):
+            back(p)
+            p.grad()[:] = -1
+            trainer.step(1)
+        trainer.save_states(tmp_path / "states")
+    assert p.data().dtype == "float16"
+    close(p.data()[0], 1.004 if precise else 1.0, 1e-3 / 2)
 
 
 def test_rates():

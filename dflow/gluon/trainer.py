@@ -97,7 +97,7 @@ class Trainer:
                 leaf = leaf_of(data)
                 if i not in self._states:
                     with autograd.pause():
-                        self._states[i] = self._optimizer.create_state(i, data)
+                        self._states[i] = self._optimizer.create_state_multi_precision(i, data)
                 self._trained.append((i, p, data, leaf, self._states[i]))
                 if leaf.request != p.grad_req:      # added to, only as each device has a backward() of its own
                     self._added.append(data)
@@ -119,7 +119,7 @@ class Trainer:
         made = {}
         for i, p in enumerate(self._params):
             if f"{i}.count" in found:
-                made[i] = self._optimizer.create_state(i, p.data())
+                made[i] = self._optimizer.create_state_multi_precision(i, p.data())
         wanted = {f"{i}.{k}": x for i, state in made.items() for k, x in enumerate(_listed(state))}
         wanted |= {f"{i}.count": None for i in made} | {"num_update": None}
         if wanted.keys() != found.keys() or any(x is not None and x.shape != found[name].shape
@@ -135,4 +135,7 @@ class Trainer:
 
 
 def _listed(state):
-    return () if state is None else state if isinstance(state, tuple) else (state,)
+    """The arrays of a state, one after the other."""
+    if isinstance(state, tuple):
+        return [x for part in state for x in _listed(part)]
+    return [] if state is None else [state]

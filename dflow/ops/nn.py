@@ -323,7 +323,8 @@ def batch_norm(x, gamma, beta, running_mean, running_var, eps=1e-3, momentum=0.9
 
     In training (None: as autograd says) mean and variance are those of x over all other axes, and the running ones
     become momentum times themselves plus 1 - momentum times these; else, and with use_global_stats, they are the
-    running ones. fix_gamma: gamma counts as 1. output_mean_var: a list of the result, mean, and 1 / sqrt(var + eps).
+    running ones. fix_gamma: gamma counts as 1. The result has the type of x. output_mean_var: a list of it, mean, and
+    1 / sqrt(var + eps).
     """
     x = floating(x)
     axis = normalize_axis_index(axis, x.ndim)
@@ -337,6 +338,7 @@ def batch_norm(x, gamma, beta, running_mean, running_var, eps=1e-3, momentum=0.9
     else:
         mean, var = as_array(running_mean), as_array(running_var)
         y = _scaled(x - lying_along(mean, axis, x.ndim), var, None if fix_gamma else gamma, beta, eps, axis)
+    y = y.astype(x.dtype, copy=False)
     return [y, mean, 1 / sqrt(var + eps)] if output_mean_var else y
 
 
@@ -423,7 +425,7 @@ def batch_dot(a, b, transpose_a=False, transpose_b=False):
 def fully_connected(x, weight, bias=None, num_hidden=None, no_bias=True, flatten=True):
     """x @ weight.T + bias, along the last axis, or with `flatten` over all axes but the first."""
     x, weight = as_array(x), as_array(weight)
-    x = x.reshape(x.shape[0] if x.ndim else 1, -1) if flatten else x
+    x = x.reshape(x.shape[0] if x.ndim else 1, math.prod(x.shape[1:])) if flatten else x
     hidden = weight.shape[0] if num_hidden is None and weight.ndim else num_hidden
     check_shape("weight", weight, (hidden, x.shape[-1]))
     y = matmul(x, weight.T)

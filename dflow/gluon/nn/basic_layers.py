@@ -125,7 +125,7 @@ class Flatten(HybridBlock):
     """x as rows: (samples, all the rest)."""
 
     def forward(self, x):
-        return x.reshape(x.shape[0], -1)
+        return npx.batch_flatten(x)
 
     def __repr__(self):
         return "Flatten"

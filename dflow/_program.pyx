@@ -24,22 +24,29 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 from dflow cimport _graph, _launch, _recording
 from dflow._array cimport ndarray, ALIAS, READONLY, SCALAR, broadcast_same, copy_of, covers_storage, hooks, owned
-from dflow._engine cimport make_room, memory_budget, settings
+from dflow._engine cimport make_room, memory_budget, nudge, settings
 from dflow._fp cimport fp_strict, read_fp_policy
 from dflow._graph cimport (
-    FULL, WRITE, Kernel, Region, Site, Storage, intp, bytes_live, describe, here, storage_allocate, storage_new, storage_unref, writable)
+    FULL, WRITE, Kernel, Region, Site, Storage, intp, bytes_live, describe, here, readable, storage_allocate,
+    storage_new, storage_unref, writable)
 from dflow._kernels cimport cast_kernel, code_of
 from dflow._launch cimport Core, Operand, dispatch
 from dflow._memory cimport add_int, load_int
 from dflow._recording cimport cannot_replay, captures, capturing, recording, set_capturing, set_recording
-from dflow._workers cimport sleep_ns
+from dflow._workers cimport now_ns, sleep_ns
 from dflow._tape cimport (
     Rule, back_to, is_leaf, leaves_replaced, newest_node, node_at, record_heads, return_to, set_noted_leaves, stand_in)
 
 cdef extern from "Python.h":
     long PyThread_get_thread_ident()
 
+cdef extern from "_sync.h" nogil:
+    void cpu_pause()
+
 cdef enum:
+    SMALL_NS = 50000            # cost of all steps of a program that rather waits a little than gets ahead of the workers
+    GRACE_NS = 2000             # how long it waits, for each of its replays in a row that found something pending,
+    MOST_BEHIND = 50            # up to so many
     MIN_ROOM = 4096             # bytes up to which a storage need not ask for room
 
 cdef enum Kind:
@@ -205,6 +212,8 @@ cdef class Program:
     cdef list leaves                # whose gradients are written
     cdef Held* held                 # during a replay
     cdef bint draws                 # random numbers
+    cdef double cost                # of all steps, in nanoseconds, roughly
+    cdef int behind                 # replays in a row that found something pending, up to MOST_BEHIND
     cdef bint busy                  # in a replay: what another one would give its operands, those have
     cdef long thread                # which replays
 
@@ -292,6 +301,7 @@ cdef class Program:
         cdef Step* step = self.new_step(k, nops, ndim)
         cdef int i, slot
         cdef bint depends = _recording.source != NULL
+        self.cost += cost
         step.cost = cost
         step.elements = elements
         step.site = here()
@@ -512,6 +522,8 @@ cdef class Program:
                     held[i].s = slot.s
                 elif slot.kind == GIVEN:
                     held[i] = given.held[slot.which]
+            if self.cost < SMALL_NS:
+                self.let_workers_catch_up()
             for i in range(self.nsteps):
                 self.dispatch_step(&self.steps[i])
             for i in range(self.nslots):
@@ -555,6 +567,28 @@ cdef class Program:
         self.held[i].s = storage_new(n, False)
         if self.held[i].s == NULL:
             raise MemoryError(f"Unable to allocate {n} bytes for a value of a graph")
+        return 0
+
+    cdef bint late(self) noexcept nogil:
+        """Whether something that the steps use is pending."""
+        cdef int i
+        for i in range(self.nslots):
+            if self.held[i].s != NULL and not readable(self.held[i].s):
+                return True
+        return False
+
+    cdef int let_workers_catch_up(self) except -1:
+        """Steps that run here at once are several times as fast as tasks, whose submitter could stay ahead for ever."""
+        cdef long long until
+        if not self.late():
+            self.behind = 0
+            return 0
+        self.behind = min(self.behind + 1, MOST_BEHIND)
+        nudge()
+        with nogil:
+            until = now_ns() + self.behind * GRACE_NS
+            while now_ns() < until and self.late():
+                cpu_pause()
         return 0
 
     cdef int dispatch_step(self, Step* step) except -1:

@@ -913,11 +913,8 @@ cdef class ufunc:
 
     def at(self, a, indices, b=None):
         """Apply to a at the indices, in place and unbuffered: repeated indices count each time. Waits for indices."""
-        cdef ndarray target, offsets, values = None
-        cdef Operand ops[3]
+        cdef ndarray target, values = None
         cdef Plan* p
-        cdef int n = 0
-        cdef intp shape[MAXDIMS]
         if self.core is not None:
             raise TypeError(f"{self.name}.at does not support ufunc with non-trivial signature: {self.name} has signature "
                             f"{self.numpy.signature}.")
@@ -945,7 +942,16 @@ cdef class ufunc:
             p = self.plan((target.code, kind_of(b if type(b) in (int, float, complex) else values)))
         if p.codes[0] != target.code or p.codes[self.nin] != target.code:       # a cast at each step: NumPy does it
             return self.at_with_casts(target, indices, b if type(b) in (int, float, complex) else values)
-        offsets = hooks["offsets"](target, indices)
+        self.at_offsets(p, target, hooks["offsets"](target, indices), values)
+
+    def at_bytes(self, ndarray target, ndarray offsets, ndarray values):
+        """at() of a fresh array, of one type with the values, at so many bytes from its first element; waits for nothing."""
+        self.at_offsets(self.plan((target.code, values.code)), target, offsets, values)
+
+    cdef int at_offsets(self, Plan* p, ndarray target, ndarray offsets, ndarray values) except -1:
+        cdef Operand ops[3]
+        cdef int n
+        cdef intp shape[MAXDIMS]
         memcpy(shape, offsets.shape, offsets.ndim * sizeof(intp))
         fill_operand(&ops[0], offsets, offsets.ndim, shape, False)
         n = 1

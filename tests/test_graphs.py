@@ -646,3 +646,45 @@ def test_a_step_of_the_trainer_is_not_for_replay(mxnet):
     with pytest.warns(RuntimeWarning, match=r"Trainer.step\(\) counts"):
         losses = [step(x).mean().item() for _ in range(4)]
     assert losses == sorted(losses, reverse=True) and trainer.optimizer.num_update == 4
+
+
+@pytest.mark.parametrize("kind", ["int64", "int32", "float32"])
+def test_networks_with_embeddings_are_replayed(mxnet, kind):
+    """Nobody looks at the indices: those out of bounds are the nearest."""
+    net = nn.HybridSequential()
+    net.add(nn.Embedding(7, 3), nn.Dense(2, flatten=False))
+    net.initialize()
+    indices = np.array([[1, 2, 6], [2, 2, 9]], kind)
+    net(indices)
+    found = []
+    for hybrid in (False, True, True):
+        net.hybridize(hybrid)
+        with autograd.record():
+            net(indices)
+            loss = (net(indices) ** 2).sum()
+        loss.backward()
+        found.append([p.grad().copy() for p in net.collect_params().values()])
+    equal(found[1], found[0])
+    equal(found[2], found[0])
+    assert replays(net._graph)
+
+
+@pytest.mark.parametrize("mode", ["clip", "wrap"])
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+def test_gradients_of_take_without_a_look_at_the_indices(mode, axis):
+    x = np.array(numpy.random.default_rng(0).normal(size=(3, 4, 2)))
+    x.attach_grad()
+    with configured(workers=2), Gate() as gate:
+        indices = gate.hold(np.array([[0, 5], [-3, 1]]))
+        with autograd.record():
+            out = np.take(x, indices, axis, mode=mode)
+        out.backward(out.detach())
+        assert not x.grad.is_ready()
+        gate.open()
+        inside = numpy.array([[0, 5], [-3, 1]])
+        n = x.size if axis is None else x.shape[axis]
+        inside = inside % n if mode == "wrap" else inside.clip(0, n - 1)
+        expected = numpy.zeros(x.size if axis is None else x.shape)
+        where = (slice(None),) * (0 if axis is None else axis % 3) + (inside,)
+        numpy.add.at(expected, where, out.asnumpy())
+        numpy.testing.assert_allclose(x.grad.asnumpy(), expected.reshape(x.shape))

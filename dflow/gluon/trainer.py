@@ -25,6 +25,8 @@ class Trainer:
             raise ValueError(f"kvstore must be one of {', '.join(map(repr, STORES))}, not {kvstore!r}")
         if compression_params is not None:
             raise ValueError(f"compression_params must be None, not {compression_params!r}")
+        if not isinstance(params, (dict, list, tuple)):
+            raise TypeError(f"params must be parameters, in a dictionary or a list, not {type(params).__name__}")
         params = list(params.values() if isinstance(params, dict) else params)
         for p in params:
             if not isinstance(p, Parameter):

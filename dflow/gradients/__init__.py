@@ -40,6 +40,20 @@ def added(g, shape, key):
     return z
 
 
+@has_gradient(lambda g, index, axis: np.take(g, index, axis, mode="clip"))
+def added_inside(g, shape, index, axis):
+    """Zeros of a shape, with g added at indices along an axis that are all within it: nobody waits for them."""
+    z = np.zeros(shape, g.dtype)
+    offsets = np.asarray(index).astype(numpy.intp, copy=False) * z.strides[axis]
+    offsets = offsets.reshape((1,) * axis + offsets.shape + (1,) * (z.ndim - axis - 1))
+    for k, (n, stride) in enumerate(zip(shape, z.strides)):
+        if k != axis:
+            behind = g.ndim - 1 - k if k < axis else z.ndim - 1 - k         # axes of g
+            offsets = offsets + (np.arange(n, dtype=numpy.intp) * stride).reshape((n,) + (1,) * behind)
+    np.add.at_bytes(z, offsets, g)
+    return z
+
+
 def bare(function):
     """What is recorded of a function in a namespace: the function of its row."""
     return getattr(function, "__wrapped__", function)
@@ -401,12 +415,12 @@ def _without(g, key):
 
 
 def _of_take(g, a_shape, indices, axis, mode):
-    n = math.prod(a_shape) if axis is None else a_shape[axis]
-    if mode != "raise":
-        indices = np.asarray(indices) % max(n, 1) if mode == "wrap" else np.clip(indices, 0, n - 1)
-    if axis is None:
-        return added(g, (n,), indices).reshape(a_shape)
-    return added(g, a_shape, (slice(None),) * (axis % len(a_shape)) + (indices,))
+    shape, k = ((math.prod(a_shape),), 0) if axis is None else (a_shape, axis % len(a_shape))
+    if mode == "raise":
+        return added(g, shape, (slice(None),) * k + (indices,)).reshape(a_shape)
+    indices = np.asarray(indices)
+    indices = indices % max(shape[k], 1) if mode == "wrap" else np.clip(indices, 0, shape[k] - 1)
+    return added_inside(g, shape, indices, k).reshape(a_shape)
 
 
 def _of_concatenate(g, parts_shape, axis):

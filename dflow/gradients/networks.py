@@ -10,7 +10,7 @@ import numpy
 
 from dflow import numpy as np
 from dflow._tape import is_recording
-from dflow.gradients import has_gradient
+from dflow.gradients import added_inside, has_gradient
 from dflow.ops import convolution, gathering, nn
 
 
@@ -94,9 +94,7 @@ def _of_pick(g, data_shape, index, axis, mode, keepdims):
     index = np.asarray(index).astype(numpy.intp, copy=False)
     index = index % n if mode == "wrap" else np.clip(index, 0, n - 1)
     if axis is None:
-        z = np.zeros(n, g.dtype)
-        np.add.at(z, index, g)
-        return z.reshape(data_shape)
+        return added_inside(g, (n,), index, 0).reshape(data_shape)
     axis %= len(data_shape)
     if index.ndim < len(data_shape):
         index = np.expand_dims(index, axis)

@@ -22,7 +22,8 @@ COUNTS = {
     "vgg11": (132_863_336, 32), "vgg13": (133_047_848, 32), "vgg16": (138_357_544, 32), "vgg19": (143_667_240, 32),
     "vgg11_bn": (132_874_344, 32), "vgg13_bn": (133_059_624, 32), "vgg16_bn": (138_374_440, 32),
     "vgg19_bn": (143_689_256, 32), "densenet121": (8_062_504, 32), "densenet161": (28_900_936, 32),
-    "densenet169": (14_307_880, 32), "densenet201": (20_242_984, 32)}
+    "densenet169": (14_307_880, 32), "densenet201": (20_242_984, 32),
+    "inceptionv3": (23_869_000, 75)}
 
 
 def made(name, size=32, initializer=None, **kwargs):
@@ -45,11 +46,11 @@ def mxnet_types():
 
 def test_each_model_is_listed_here():
     assert set(COUNTS) == set(vision._MODELS)
-    names = {name.replace("mobilenetv2", "mobilenet_v2").replace(".", "_") for name in COUNTS}
+    names = {name.replace("netv2", "net_v2").replace("nv3", "n_v3").replace(".", "_") for name in COUNTS}
     assert names <= set(vision.__all__) and all(getattr(vision, name).__name__ == name for name in names)
 
 
-@pytest.mark.parametrize("name", [name for name in COUNTS if not name.startswith(("vgg", "alexnet", "densenet"))])
+@pytest.mark.parametrize("name", [name for name in COUNTS if not name.startswith(("vgg", "alexnet", "dense", "incep"))])
 def test_parameters(name):
     net, x = made(name, COUNTS[name][1], "zeros")
     assert net(x[:1]).shape == (1, 1000)
@@ -67,10 +68,10 @@ def test_parameters_of_wide_networks(name):
     assert count(convolved) + (pixels + 1) * 4096 + 4097 * 4096 + 4097 * 1000 == COUNTS[name][0]
 
 
-@pytest.mark.parametrize("name", [name for name in COUNTS if name.startswith("densenet")])
-def test_parameters_of_dense_networks(name):
-    net, x = made(name, 32, "zeros")
-    layers = net.features[:-2]                                              # the last pool is of 7 by 7
+@pytest.mark.parametrize("name", [name for name in COUNTS if name.startswith(("dense", "incep"))])
+def test_parameters_before_large_pools(name):
+    net, x = made(name, COUNTS[name][1], "zeros")
+    layers = net.features[:-2]                                              # a pool of 7 by 7, or 8 by 8, is the next
     channels = layers(x[:1]).shape[1]
     assert count(layers) + (channels + 1) * 1000 == COUNTS[name][0]
 
@@ -86,6 +87,9 @@ def test_documented_names_of_parameters():
     assert not any(name.startswith("features.5.0.conv") and name.endswith("bias") for name in names)
     assert "features.4.0.body.0.bias" in vision.resnet50_v1().collect_params()
     assert {"features.3.out.0.weight", "features.4.out.7.gamma"} < set(vision.mobilenet_v2_1_0().collect_params())
+    names = set(vision.inception_v3().collect_params())
+    assert {"features.0.0.weight", "features.7.1.1.0.weight", "features.16.1.0.0.0.weight",
+            "features.16.2.1.1.0.1.gamma"} <= names
 
 
 @pytest.mark.parametrize("name, kwargs", [
@@ -164,5 +168,3 @@ def test_refusals():
         vision.get_resnet(3, 18)
     with pytest.raises(ValueError, match="version must be one of 1.0, 1.1"):
         vision.SqueezeNet("1.2")
-    with pytest.raises(AttributeError, match="MXNet has it, dflow not yet"):
-        vision.inception_v3  # noqa: B018

@@ -1,7 +1,8 @@
 """Networks for images of 224 by 224, as mxnet.gluon.model_zoo.vision: the same layers, names and shapes of parameters.
 
-Each has `features` and `output`: net.features[:-1] are its layers without the last, net.output = nn.Dense(2) makes
-another classifier of it. Parameters have no values before net.initialize() or net.load_parameters().
+Inception3's images are of 299 by 299. Each network has `features` and `output`: net.features[:-1] are its layers
+without the last, net.output = nn.Dense(2) makes another classifier of it. Its parameters have no values before
+net.initialize() or net.load_parameters().
 
     net = vision.resnet18_v2(classes=10)        # or vision.get_model("resnet18_v2", classes=10)
 """
@@ -12,14 +13,12 @@ import itertools
 from dflow import init, npx
 from dflow import numpy as np
 from dflow.gluon import nn
-from dflow.gluon._missing import missing
 from dflow.gluon.block import HybridBlock
 
-__all__ = ["AlexNet", "BasicBlockV1", "BasicBlockV2", "BottleneckV1", "BottleneckV2", "DenseNet", "LinearBottleneck",
-           "MobileNet", "MobileNetV2", "RELU6", "ResNetV1", "ResNetV2", "SqueezeNet", "VGG", "alexnet", "get_densenet",
-           "get_mobilenet", "get_mobilenet_v2", "get_model", "get_resnet", "get_squeezenet", "get_vgg"]
-
-__getattr__ = missing(__name__, "Inception3 inception_v3")
+__all__ = ["AlexNet", "BasicBlockV1", "BasicBlockV2", "BottleneckV1", "BottleneckV2", "DenseNet", "Inception3",
+           "LinearBottleneck", "MobileNet", "MobileNetV2", "RELU6", "ResNetV1", "ResNetV2", "SqueezeNet", "VGG",
+           "alexnet", "get_densenet", "get_mobilenet", "get_mobilenet_v2", "get_model", "get_resnet", "get_squeezenet",
+           "get_vgg", "inception_v3"]
 
 
 # ---- layers
@@ -289,6 +288,59 @@ class DenseNet(_Network):
         super().__init__(features, nn.Dense(classes), **kwargs)
 
 
+# ---- Inception
+
+
+def _branch(*layers):
+    """Layers in a row; numbers stand for a convolution, which keeps the size, or with strides does not pad."""
+    def layer(channels, kernel=(1, 1), strides=1, padding=None):
+        if padding is None:
+            padding = [k // 2 if strides == 1 else 0 for k in kernel]
+        return nn.HybridSequential(_conv(channels, kernel, strides, padding), nn.BatchNorm(epsilon=0.001), _relu())
+
+    return nn.HybridSequential(*(layer(*x) if isinstance(x, tuple) else x for x in layers))
+
+
+def _mean_branch(channels):
+    return _branch(nn.AvgPool2D(3, 1, 1), (channels,))
+
+
+def _small(pooled):
+    return _beside(_branch((64,)), _branch((48,), (64, (5, 5))), _branch((64,), (96, (3, 3)), (96, (3, 3))),
+                   _mean_branch(pooled))
+
+
+def _long(channels):
+    """Of rows and columns of seven."""
+    across, down = (channels, (1, 7)), (channels, (7, 1))
+    return _beside(_branch((192,)), _branch((channels,), across, (192, (7, 1))),
+                   _branch((channels,), down, across, down, (192, (1, 7))), _mean_branch(192))
+
+
+def _wide():
+    def split():
+        return _beside(_branch((384, (1, 3))), _branch((384, (3, 1))))
+
+    return _beside(_branch((320,)), _branch(_branch((384,)), split()),
+                   _branch(_branch((448,), (384, (3, 3))), split()), _mean_branch(192))
+
+
+class Inception3(_Network):
+    """Branches of several sizes, side by side (Szegedy et al., version 3)."""
+
+    def __init__(self, classes=1000, **kwargs):
+        halved = _beside(_branch((384, (3, 3), 2)), _branch((64,), (96, (3, 3)), (96, (3, 3), 2)),
+                         _branch(nn.MaxPool2D(3, 2)))
+        halved_again = _beside(_branch((192,), (320, (3, 3), 2)),
+                               _branch((192,), (192, (1, 7)), (192, (7, 1)), (192, (3, 3), 2)),
+                               _branch(nn.MaxPool2D(3, 2)))
+        features = _branch((32, (3, 3), 2), (32, (3, 3), 1, 0), (64, (3, 3)), nn.MaxPool2D(3, 2),
+                           (80,), (192, (3, 3), 1, 0), nn.MaxPool2D(3, 2), *map(_small, (32, 64, 64)), halved,
+                           *map(_long, (128, 160, 160, 192)), halved_again, _wide(), _wide(),
+                           nn.AvgPool2D(8), nn.Dropout(0.5))
+        super().__init__(features, nn.Dense(classes), **kwargs)
+
+
 # ---- by number, and by name
 
 _RESNETS = {18: (False, [2, 2, 2, 2]), 34: (False, [3, 4, 6, 3]),           # with bottlenecks?, blocks
@@ -364,7 +416,13 @@ def alexnet(**kwargs):
     return AlexNet(**kwargs)
 
 
-_MODELS = {"alexnet": alexnet}      # by the names that get_model() takes
+@_zoo
+def inception_v3(**kwargs):
+    """An Inception3; classes=1000."""
+    return Inception3(**kwargs)
+
+
+_MODELS = {"alexnet": alexnet, "inceptionv3": inception_v3}      # by the names that get_model() takes
 
 
 def _name(name, function, make, *numbers, **options):

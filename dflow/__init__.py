@@ -30,12 +30,12 @@ def show_config():
 
 
 # What programs for MXNet find besides, as `from dflow import np, nd` or `import dflow as mx`: loaded when asked for.
-_OWN = "autograd context d2l gluon init kvstore lr_scheduler metric nd npx numpy optimizer random"
+_OWN = "autograd context d2l gluon image init kvstore lr_scheduler metric nd npx numpy optimizer random"
 _MODULES = {name: f"dflow.{name}" for name in _OWN.split()}
-_MODULES |= {"np": "dflow.numpy", "numpy_extension": "dflow.npx", "initializer": "dflow.init", "kv": "dflow.kvstore",
-             "rnd": "dflow.random"}
+_MODULES |= {"np": "dflow.numpy", "numpy_extension": "dflow.npx", "img": "dflow.image", "initializer": "dflow.init",
+             "kv": "dflow.kvstore", "rnd": "dflow.random"}
 _DEVICES = frozenset("Context Device cpu cpu_pinned current_context current_device gpu num_gpus".split())
-_names = missing(__name__, """AttrScope callback contrib image img io mod module monitor name operator profiler recordio
+_names = missing(__name__, """AttrScope callback contrib io mod module monitor name operator profiler recordio
     rtc sym symbol test_utils util visualization viz""")
 
 

@@ -1,13 +1,14 @@
 """MXNet's `npx` over dflow arrays: what neural networks need beside NumPy. `from dflow import np, npx; npx.set_np()`
 
-The functions are rows of the table (dflow/ops/nn.py, convolution.py, gathering.py, recurrent.py) and those of
-dflow/ops/defaults.py and mxnet.py.
+The functions are rows of the table (dflow/ops/nn.py, convolution.py, gathering.py, recurrent.py, regions.py) and those
+of dflow/ops/defaults.py and mxnet.py.
 """
 
 import dflow.ops.convolution  # noqa: F401  (makes the rows, as the next)
 import dflow.ops.gathering
 import dflow.ops.nn
-import dflow.ops.recurrent  # noqa: F401
+import dflow.ops.recurrent
+import dflow.ops.regions  # noqa: F401
 from dflow._engine import waitall
 from dflow.devices import Context, Device, cpu, cpu_pinned, current_context, current_device, gpu, num_gpus
 from dflow.ops.defaults import is_np_array, is_np_default_dtype, is_np_shape, reset_np, set_np
@@ -24,7 +25,7 @@ __all__ = ["Context", "Device", "cond", "cpu", "cpu_pinned", "current_context", 
 # MXNet's names that are not here.
 _MISSING = frozenset("""bernoulli box_decode box_encode box_iou box_nms cast ctc_loss deformable_convolution from_dlpack
     from_numpy get_cuda_compute_capability gpu_memory_info image modulated_deformable_convolution multibox_detection
-    multibox_prior multibox_target normal_n random roi_pooling savez slice stop_gradient sync_batch_norm
+    multibox_target normal_n random savez slice stop_gradient sync_batch_norm
     to_dlpack_for_read to_dlpack_for_write uniform_n""".split())
 
 

@@ -113,6 +113,7 @@ FUNCTIONS = [
     ("group_norm", lambda *a: npx.group_norm(*a, num_groups=2), numbers(2, 4, 2), v4, v4),
     ("instance_norm", npx.instance_norm, numbers(2, 3, 4), v3, v3),
     ("l2_normalization", npx.l2_normalization, x34),
+    ("roi_pooling", lambda x: npx.roi_pooling(x, [[1, 0, 0, 2, 3], [0, 1, 1, 9, 2]], (2, 2), 1.0), numbers(2, 2, 4, 3)),
     ("convolution", lambda x, w, b: npx.convolution(x, w, b, (2, 3), num_filter=2),
      numbers(2, 3, 4, 4), numbers(2, 3, 2, 3), numbers(2)),
     ("convolution strides", lambda x, w: npx.convolution(

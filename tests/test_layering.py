@@ -1,4 +1,4 @@
-"""Who may import whom inside dflow: only downwards, and cupy and dask in one file each.
+"""Who may import whom inside dflow: only downwards, and each optional library in one file.
 
 It reads the sources as text, so it needs no build, and a .pyx counts like a .py: `cimport` is an import.
 """
@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "dflow"
 # A new module takes its place here.
 LAYERS = [
     ["dflow"],  # dflow/__init__.py, which may import everything and is imported by nothing inside
-    ["d2l", "metric"],
+    ["d2l", "image", "metric"],
     ["_differentiation", "gluon", "kvstore"],
     ["init", "lr_scheduler", "optimizer"],
     ["_graphs"],
@@ -41,7 +41,7 @@ LAYERS = [
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 
 # Each is imported in one file, inside a function: dflow works, and starts fast, without them.
-OPTIONAL = {"cupy": r"cupyx?", "dask": r"dask|distributed"}
+OPTIONAL = {"cupy": r"cupyx?", "dask": r"dask|distributed", "pillow": r"PIL"}
 
 IMPORT = re.compile(
     r"^(?P<indent>[ \t]*)(?:"

@@ -30,7 +30,8 @@ FLOATS = {
     "t": numbers(2, 2, 7), "c3": numbers(1, 2, 4, 5, 4), "t1": numbers(3, 2, 3), "d1": numbers(2, 3, 2, 3),
     "g1": numbers(4, 2, 2, 2), "g4": numbers(4, 1, 3, 3), "c31": numbers(2, 2, 2, 2, 2), "t2": numbers(2, 2, 3),
     "d2": numbers(3, 2, 2, 3), "g2": numbers(4, 2, 2, 2), "c32": numbers(2, 3, 2, 2, 2),
-    "q": numbers(180) / 5, "s": numbers(4, 2, 2) / 5}
+    "q": numbers(180) / 5, "s": numbers(4, 2, 2) / 5,
+    "b": numpy.array([[0, 0, 0, 3, 4], [1, 1, 2, 2, 2], [1, 2, 1, 9, 7], [0, 3, 3, 1, 1], [1, 7, 0, 8, 3.0]])}
 INTEGERS = {"i": (numpy.arange(12) * 5 % 12).reshape(3, 4), "j": numpy.array([0, 2, 1, 3]),
             "k": numpy.array([1, 0, 2, 2]), "l": numpy.array([3, 0, 2])}
 
@@ -343,6 +344,35 @@ class Reference:
         return [y, state, *([] if state_cell is None else [cell])] if state_outputs else y
 
     @staticmethod
+    def multibox_prior(data, sizes=(1,), ratios=(1,), clip=False, steps=(-1, -1), offsets=(0.5, 0.5)):
+        height, width = data.shape[2:]
+        sizes, ratios = numpy.atleast_1d(sizes), numpy.atleast_1d(ratios)
+        down, across = (step if step > 0 else 1 / n for step, n in zip(steps, (height, width)))
+        boxes = []
+        for i, j in itertools.product(range(height), range(width)):
+            y, x = (i + offsets[0]) * down, (j + offsets[1]) * across
+            for size, ratio in [(s, ratios[0]) for s in sizes] + [(sizes[0], r) for r in ratios[1:]]:
+                w, h = size * height / width * ratio ** 0.5 / 2, size / ratio ** 0.5 / 2
+                boxes.append([x - w, y - h, x + w, y + h])
+        return numpy.clip([boxes], 0, 1) if clip else numpy.array([boxes])
+
+    @staticmethod
+    def roi_pooling(data, rois, pooled_size, spatial_scale):
+        result = numpy.zeros((len(rois), data.shape[1], *pooled_size))
+        for n, (sample, *corners) in enumerate(rois):
+            left, top, right, bottom = (math.floor(c * spatial_scale + 0.5) for c in corners)
+            for i, j in numpy.ndindex(*pooled_size):
+                rows, columns = (
+                    [begin + k for k in range(length) if begin + k < size and (k + 1) * bins > which * length
+                     and k * bins < (which + 1) * length]
+                    for begin, length, bins, which, size in (
+                        (top, max(bottom - top + 1, 1), pooled_size[0], i, data.shape[2]),
+                        (left, max(right - left + 1, 1), pooled_size[1], j, data.shape[3])))
+                if rows and columns:
+                    result[n, :, i, j] = data[int(sample)][:, rows][:, :, columns].max(axis=(1, 2))
+        return result
+
+    @staticmethod
     def rnn_step(mode, x, h, c, w, v, projection, b, d):
         x, hidden = w @ x + b, v @ h + d
         if mode == "gru":
@@ -432,6 +462,9 @@ activation(x, 'no')                                 ValueError  act_type must be
 leaky_relu(x, act_type='no')                        ValueError  act_type must be one of 'leaky', ..., not 'no'
 leaky_relu(x, act_type='prelu')                     ValueError  gamma, the slopes of act_type 'prelu', is missing
 leaky_relu(x, v, 'prelu')                           ValueError  could not be broadcast
+multibox_prior(x)                                   ValueError  data must have 4 axes, not 2
+roi_pooling(d, x, (2, 2), 1.0)                      ValueError  rois must have the shape (3, 5), not (3, 4)
+roi_pooling(d, b, (2, 0), 1.0)                      ValueError  pooled_size must be 2 numbers of at least 1, not (2, 0)
 dropout(x, 1.5)                                     ValueError  p must be in [0, 1), not 1.5
 dropout(x, 0.5, 'no')                               ValueError  mode must be one of 'training', 'always', not 'no'
 softmax(x, length=l)                                ValueError  length is given, but use_length is False
@@ -724,7 +757,7 @@ def test_names():
     from dflow import np as numpys
     assert numpys is np and npx.waitall is dflow.waitall
     assert {row.name for row in ROWS} <= set(npx.__all__) and all(hasattr(npx, name) for name in npx.__all__)
-    for module, name, text in ((npx, "roi_pooling", "MXNet's npx.roi_pooling is not in dflow"),
+    for module, name, text in ((npx, "box_nms", "MXNet's npx.box_nms is not in dflow"),
                                (npx, "nothing", "module 'dflow.npx' has no attribute 'nothing'"),
                                (dflow, "nothing", "module 'dflow' has no attribute 'nothing'")):
         with pytest.raises(AttributeError, match=text):

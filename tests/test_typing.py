@@ -31,7 +31,7 @@ ACCEPTED = {
     r".* has a default value of type numpy\._globals\._NoValueType": "NumPy's placeholder, which nobody passes",
     r"dflow\.numpy\.nditer( is|\.)": "what it makes are NumPy's iterators",
     r"dflow\.numpy\.__all__ is not present in stub": "it is that of the NumPy at hand",
-    r"dflow\.nd\.": "it is made of tables",
+    r"dflow\.(nd|gluon\.model_zoo\.vision)\.": "it is made of tables",
     rf"dflow\._array\.ndarray\.({'|'.join(nd.METHODS)}) is not present in stub": "MXNet 1's methods come with dflow.nd",
     r"dflow\.npx\.__all__ is not present in stub": "it is made of the table's rows",
 }

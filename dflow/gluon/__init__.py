@@ -1,12 +1,12 @@
-"""MXNet's Gluon over dflow arrays: layers, recurrent ones, losses, trainers; data sets and loaders, metrics."""
+"""MXNet's Gluon over dflow arrays: layers, recurrent ones, losses, trainers; data sets, loaders, metrics, networks."""
 
-from dflow.gluon import data, loss, metric, nn, parameter, rnn, utils
+from dflow.gluon import data, loss, metric, model_zoo, nn, parameter, rnn, utils
 from dflow.gluon._missing import missing
 from dflow.gluon.block import Block, HybridBlock
 from dflow.gluon.parameter import Constant, Parameter, ParameterDict
 from dflow.gluon.trainer import Trainer
 
-__all__ = ["Block", "Constant", "HybridBlock", "Parameter", "ParameterDict", "Trainer", "data", "loss", "metric", "nn",
-           "parameter", "rnn", "utils"]
+__all__ = ["Block", "Constant", "HybridBlock", "Parameter", "ParameterDict", "Trainer", "data", "loss", "metric",
+           "model_zoo", "nn", "parameter", "rnn", "utils"]
 
-__getattr__ = missing(__name__, "SymbolBlock contrib model_zoo")
+__getattr__ = missing(__name__, "SymbolBlock contrib")

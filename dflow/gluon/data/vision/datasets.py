@@ -11,6 +11,7 @@ import numpy
 from dflow.gluon._missing import missing
 from dflow.gluon.data.batchify import as_array
 from dflow.gluon.data.dataset import ArrayDataset, Dataset
+from dflow.gluon.data.vision import _pillow
 
 __all__ = ["CIFAR10", "CIFAR100", "FashionMNIST", "ImageFolderDataset", "MNIST"]
 
@@ -154,11 +155,5 @@ class ImageFolderDataset(Dataset):
         return len(self.items)
 
     def __getitem__(self, idx):
-        try:
-            from PIL import Image
-        except ImportError as error:
-            raise ImportError("ImageFolderDataset reads images with Pillow, which is not installed") from error
         path, label = self.items[idx]
-        with Image.open(path) as image:
-            pixels = numpy.asarray(image.convert("RGB" if self._flag else "L"))
-        return as_array(pixels.reshape(*pixels.shape[:2], -1)), label
+        return _pillow.read(path, self._flag), label

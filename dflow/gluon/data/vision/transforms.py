@@ -8,7 +8,9 @@ A transform takes further arguments, labels mostly, and returns them as they are
 `Dataset.transform` as well as to `transform_first`.
 """
 
+import functools
 import math
+import operator
 
 import numpy
 
@@ -126,18 +128,42 @@ def _pair(size):
 # ---- sizes and places
 
 
-def _neighbours(length, size):
-    """A row of `length` as `size` pixels: for each, those before and after its centre, and the latter's share."""
-    place = numpy.clip((numpy.arange(size) + 0.5) * (length / size) - 0.5, 0, length - 1)
-    before = place.astype(numpy.intp)
-    return before, numpy.minimum(before + 1, length - 1), (place - before).astype(numpy.float32)
+def _cubic(d):
+    """Keys' kernel, with the slope of -0.75 at 1 that OpenCV has."""
+    return numpy.where(d < 1, (1.25 * d - 2.25) * d * d + 1, -0.75 * (((d - 5) * d + 8) * d - 4))
+
+
+# What a pixel weighs at a distance, and how far: by OpenCV's number of the interpolation.
+KERNELS = {1: (lambda d: numpy.maximum(1 - d, 0), 1), 3: (_cubic, 2),
+           4: (lambda d: numpy.sinc(d) * numpy.sinc(d / 4), 4)}
+
+
+@functools.lru_cache(256)      # data sets have few sizes, and small images less work than this
+def _taps(length, size, interpolation):
+    """A row of `length` as `size` pixels: pairs of which pixel each takes, and what that one weighs in it."""
+    scale = length / size
+    if interpolation == 2:
+        begin = numpy.arange(size) * scale
+        pixels = begin.astype(numpy.intp) + numpy.arange(math.ceil(scale) + 1)[:, None]
+        weights = numpy.maximum(numpy.minimum(begin + scale, pixels + 1) - numpy.maximum(begin, pixels), 0)
+    else:
+        kernel, reach = KERNELS[interpolation]
+        place = (numpy.arange(size) + 0.5) * scale - 0.5
+        pixels = numpy.floor(place).astype(numpy.intp) + numpy.arange(1 - reach, 1 + reach)[:, None]
+        weights = kernel(abs(place - pixels))
+    weights = (weights / weights.sum(axis=0)).astype(numpy.float32)
+    return [(p, w) for p, w in zip(pixels.clip(0, length - 1), weights) if w.any()]
 
 
 def resize(x, size, interpolation=1):
-    """Images of another size (width, height): 0 takes the nearest pixel, 1 the bilinear mean of four."""
+    """Images of another size (width, height): 0 takes the nearest pixel, 1 the bilinear mean of four.
+
+    2 takes the mean of the area that a pixel covers, 3 the cubic interpolation of sixteen, 4 Lanczos' of 64.
+    """
     _check_image(x)
-    if interpolation not in (0, 1):
-        raise ValueError(f"interpolation must be 0 (nearest) or 1 (bilinear), not {interpolation}")
+    if interpolation not in (0, 1, 2, 3, 4):
+        raise ValueError("interpolation must be 0 (nearest), 1 (bilinear), 2 (area), 3 (cubic) or 4 (Lanczos), "
+                         f"not {interpolation}")
     image = x
     for axis, new in zip((-2, -3), size):
         old = x.shape[axis]
@@ -146,10 +172,11 @@ def resize(x, size, interpolation=1):
         if interpolation == 0:
             x = np.take(x, numpy.arange(new) * old // new, axis)
         else:
-            before, after, share = _neighbours(old, new)
             x = x.astype(np.float32, copy=False)
-            low = np.take(x, before, axis)
-            x = low + (np.take(x, after, axis) - low) * share.reshape((-1,) + (1,) * (-axis - 1))
+            rest = (1,) * (-axis - 1)
+            parts = (np.take(x, pixels, axis) * weights.reshape(-1, *rest)
+                     for pixels, weights in _taps(old, new, interpolation))
+            x = functools.reduce(operator.add, parts)
     return x if x.dtype == image.dtype else _like(x, image)
 
 
@@ -162,20 +189,42 @@ def crop(x, left, top, width, height):
     return x[..., top:top + height, left:left + width, :]
 
 
-def _within(x, size):
-    """The largest width and height in the proportions of `size` that the image has, but no larger than it."""
-    h, w = x.shape[-3:-1]
-    scale = min(1, w / size[0], h / size[1])
-    return max(int(size[0] * scale + 1e-9), 1), max(int(size[1] * scale + 1e-9), 1)
+def scale_down(src_size, size):
+    """The largest width and height in the proportions of `size` that an image of src_size has, but no larger."""
+    (w, h), (width, height) = src_size, size
+    scale = min(1, w / width, h / height)
+    return max(int(width * scale + 1e-9), 1), max(int(height * scale + 1e-9), 1)
 
 
-def _crop_at(x, size, across, down, interpolation):
-    """Of that size, at these shares of the room there is; a smaller image is enlarged."""
+def middle(room):
+    """Where the middle of a row begins that leaves so much room."""
+    return room // 2
+
+
+def anywhere(room):
+    """Any of the places where what leaves so much room may begin."""
+    return int(_draws.uniform(0, room + 1))
+
+
+def part(x, size, at):
+    """(left, top, width, height) of a part of that size, `at` a place; of its proportions in a smaller image."""
     _check_image(x)
     h, w = x.shape[-3:-1]
-    width, height = _within(x, size)
-    part = crop(x, int(across * (w - width)), int(down * (h - height)), width, height)
-    return resize(part, size, interpolation)
+    width, height = scale_down((w, h), size)
+    return at(w - width), at(h - height), width, height
+
+
+def random_part(x, size, scale, ratio):
+    """The same of a part of random area and proportions; of `size`, the middle, where ten of them do not fit."""
+    _check_image(x)
+    h, w = x.shape[-3:-1]
+    for _ in range(10):
+        area = _draws.uniform(*scale) * w * h
+        proportion = math.exp(_draws.uniform(*map(math.log, ratio)))
+        width, height = round(math.sqrt(area * proportion)), round(math.sqrt(area / proportion))
+        if 0 < width <= w and 0 < height <= h:
+            return anywhere(w - width), anywhere(h - height), width, height
+    return part(x, size, middle)
 
 
 class Resize(Transform):
@@ -204,8 +253,8 @@ class CropResize(Transform):
         self._interpolation = 1 if interpolation is None else interpolation
 
     def forward(self, x):
-        part = crop(x, *self._part)
-        return resize(part, _pair(self._size), self._interpolation) if self._size else part
+        found = crop(x, *self._part)
+        return resize(found, _pair(self._size), self._interpolation) if self._size else found
 
 
 class CenterCrop(Transform):
@@ -216,7 +265,7 @@ class CenterCrop(Transform):
         self._interpolation = interpolation
 
     def forward(self, x):
-        return _crop_at(x, self._size, 0.5, 0.5, self._interpolation)
+        return resize(crop(x, *part(x, self._size, middle)), self._size, self._interpolation)
 
 
 class RandomCrop(Transform):
@@ -236,7 +285,7 @@ class RandomCrop(Transform):
         _check_image(x)
         if any(map(any, self._pad)):
             x = np.pad(x, ((0, 0),) * (x.ndim - 3) + self._pad, constant_values=self._value)
-        return _crop_at(x, self._size, _draws.uniform(), _draws.uniform(), self._interpolation)
+        return resize(crop(x, *part(x, self._size, anywhere)), self._size, self._interpolation)
 
 
 class RandomResizedCrop(Transform):
@@ -253,16 +302,8 @@ class RandomResizedCrop(Transform):
         self._interpolation = interpolation
 
     def forward(self, x):
-        _check_image(x)
-        h, w = x.shape[-3:-1]
-        for _ in range(10):
-            area = _draws.uniform(*self._scale) * w * h
-            ratio = math.exp(_draws.uniform(*map(math.log, self._ratio)))
-            width, height = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
-            if 0 < width <= w and 0 < height <= h:
-                left, top = int(_draws.uniform() * (w - width)), int(_draws.uniform() * (h - height))
-                return resize(crop(x, left, top, width, height), self._size, self._interpolation)
-        return _crop_at(x, self._size, 0.5, 0.5, self._interpolation)
+        box = random_part(x, self._size, self._scale, self._ratio)
+        return resize(crop(x, *box), self._size, self._interpolation)
 
 
 class _RandomFlip(Transform):

@@ -1,0 +1,72 @@
+"""Boxes in images, as MXNet's `npx` names them, for the detection of objects."""
+
+import math
+
+import numpy
+
+from dflow._array import array as as_array
+from dflow._index import take, where
+from dflow._ufunc import wrap_ufunc
+from dflow.ops.creation import arange
+from dflow.ops.elementwise import maximum
+from dflow.ops.nn import check_shape, floating
+from dflow.ops.reductions import any as any_of
+from dflow.ops.reductions import max as largest
+from dflow.ops.table import op
+
+floor = wrap_ufunc(numpy.floor)
+
+
+def _images(data):
+    x = floating(data)
+    if x.ndim != 4:
+        raise ValueError(f"data must have 4 axes, not {x.ndim}")
+    return x
+
+
+@op("d, [0.75, 0.5]", "d, (0.5, 0.25), (1, 2, 0.5)", "d, 0.5, 2.0, True", "d, [0.5], [4, 1], steps=(0.25, 0.5)",
+    "d, offsets=(0.25, 1)", module="npx")
+def multibox_prior(data, sizes=(1.0,), ratios=(1.0,), clip=False, steps=(-1.0, -1.0), offsets=(0.5, 0.5)):
+    """Boxes around each pixel of data, of shape (1, height * width * boxes, 4): left, top, right, bottom, as shares.
+
+    A pixel's have each size with the first ratio, of width to height, then the first size with each other ratio. steps
+    between pixels and offsets of centres, in steps, are down and across; clip: boxes end where the image does.
+    """
+    x = _images(data)
+    sizes, ratios = (numpy.atleast_1d(numpy.asarray(v, float)).tolist() for v in (sizes, ratios))
+    shapes = [(s, ratios[0]) for s in sizes] + [(sizes[0], r) for r in ratios[1:]]
+    height, width = x.shape[2:]
+    half = numpy.array([(s * height / width * math.sqrt(r), s / math.sqrt(r)) for s, r in shapes]) / 2
+    down, across = ((numpy.arange(n) + offset) * (step if step > 0 else 1 / n)
+                    for n, step, offset in zip((height, width), steps, offsets))
+    centres = numpy.stack(numpy.meshgrid(across, down), axis=-1).reshape(-1, 1, 2)
+    boxes = numpy.concatenate([centres - half, centres + half], axis=-1).reshape(1, -1, 4)
+    return as_array((boxes.clip(0, 1) if clip else boxes).astype(x.dtype))
+
+
+def _inside(begin, end, bins, length):
+    """Which of `length` pixels in a row are in each of so many bins from begin to end: (regions, bins, length)."""
+    begin, i = begin[:, None], arange(bins)
+    pixels = maximum(end[:, None] - begin + 1, 1)
+    first, last = begin + i * pixels // bins, begin - -(i + 1) * pixels // bins
+    place = arange(length)
+    return (first[..., None] <= place) & (place < last[..., None])
+
+
+@op("d, b, (2, 2), 1.0", "d, b, (3, 2), 0.5", "d, b[2:], pooled_size=(1, 7), spatial_scale=0.75", module="npx")
+def roi_pooling(data, rois, pooled_size, spatial_scale):
+    """The largest elements in each bin of regions of data: (regions, channels, *pooled_size); 0 of a bin without any.
+
+    A region is (number of the sample, left, top, right, bottom), which are scaled and rounded; right and bottom are in.
+    """
+    x, rois = _images(data), floating(rois)
+    check_shape("rois", rois, (*rois.shape[:1], 5))
+    height, width = pooled_size
+    if height < 1 or width < 1:
+        raise ValueError(f"pooled_size must be 2 numbers of at least 1, not {pooled_size}")
+    left, top, right, bottom = (floor(rois[:, k] * spatial_scale + 0.5).astype(numpy.int64) for k in range(1, 5))
+    rows, columns = _inside(top, bottom, height, x.shape[2]), _inside(left, right, width, x.shape[3])
+    x = take(x, rois[:, 0].astype(numpy.int64), 0, mode="clip")
+    x = largest(where(columns[:, None, None], x[:, :, :, None], -math.inf), axis=-1)
+    x = largest(where(rows[:, None, :, :, None], x[:, :, None], -math.inf), axis=3)
+    return where(any_of(rows, -1)[:, None, :, None] & any_of(columns, -1)[:, None, None], x, 0)

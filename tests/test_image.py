@@ -1,0 +1,186 @@
+"""image: files, sizes and parts of images, against arrays made here; Pillow writes the files."""
+
+import io
+import math
+import subprocess
+import sys
+
+import numpy
+import pytest
+
+import dflow
+from dflow import image
+from dflow import numpy as np
+from dflow.gluon.data import vision
+
+RNG = numpy.random.default_rng(11)
+IMAGE = RNG.integers(0, 256, (20, 30, 3), numpy.uint8)
+GREY = RNG.integers(0, 256, (4, 6), numpy.uint8)
+
+
+@pytest.fixture
+def pillow():
+    return pytest.importorskip("PIL.Image", reason="image files are read by Pillow: pip install dflow[image]")
+
+
+def png(pillow, pixels, **kwargs):
+    file = io.BytesIO()
+    pillow.fromarray(pixels).save(file, "PNG", **kwargs)
+    return file.getvalue()
+
+
+# ---- files
+
+
+def test_files(pillow, tmp_path):
+    path = tmp_path / "some.png"
+    path.write_bytes(png(pillow, IMAGE))
+    for name in (path, str(path)):
+        found = image.imread(name)
+        assert isinstance(found, dflow.ndarray) and found.dtype == numpy.uint8
+        numpy.testing.assert_array_equal(found, IMAGE)
+    numpy.testing.assert_array_equal(image.imread(path, to_rgb=False), IMAGE[..., ::-1])
+    grey = image.imread(path, flag=0)
+    assert grey.shape == (20, 30, 1)
+    numpy.testing.assert_allclose(grey[..., 0], IMAGE @ [0.299, 0.587, 0.114], atol=1)
+    out = np.zeros(IMAGE.shape)
+    assert image.imread(path, out=out) is out
+    numpy.testing.assert_array_equal(out, IMAGE)
+    with pytest.raises(FileNotFoundError):
+        image.imread(tmp_path / "other.png")
+
+
+def test_bytes(pillow):
+    data = png(pillow, IMAGE)
+    pixels = numpy.frombuffer(data, numpy.uint8)
+    for buffer in (data, bytearray(data), memoryview(data), pixels, np.array(pixels)):
+        numpy.testing.assert_array_equal(image.imdecode(buffer), IMAGE)
+    numpy.testing.assert_array_equal(image.imdecode(png(pillow, GREY)), numpy.repeat(GREY[..., None], 3, axis=2))
+    numpy.testing.assert_array_equal(image.imdecode(png(pillow, GREY), flag=0), GREY[..., None])
+    with pytest.raises(OSError, match="cannot identify image file"):
+        image.imdecode(b"no image")
+    with pytest.raises(TypeError, match="bytes-like"):
+        image.imdecode("some.png")
+
+
+def test_photographs_stand_upright(pillow, tmp_path):
+    """As the camera's mark says, a quarter turn to the right here; data sets of folders read them so, too."""
+    marks = pillow.Exif()
+    marks[0x0112] = 6
+    data = png(pillow, IMAGE, exif=marks)
+    upright = numpy.rot90(IMAGE, -1)
+    numpy.testing.assert_array_equal(image.imdecode(data), upright)
+    (tmp_path / "class").mkdir()
+    (tmp_path / "class" / "a.png").write_bytes(data)
+    numpy.testing.assert_array_equal(vision.ImageFolderDataset(tmp_path)[0][0], upright)
+
+
+def test_without_pillow():
+    code = "import sys; sys.modules['PIL'] = None\nfrom dflow import image; image.imread('some.png')"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "ImportError: images are read with Pillow, which is not installed: pip install dflow[image]" in result.stderr
+
+
+def test_names():
+    assert dflow.image is image and dflow.img is image
+    with pytest.raises(AttributeError, match="'dflow.image' has no attribute 'CreateAugmenter': MXNet has it"):
+        image.CreateAugmenter  # noqa: B018
+
+
+# ---- sizes
+
+
+def test_areas():
+    x = IMAGE.astype("float32")
+    blocks = x.reshape(5, 4, 10, 3, 3).mean(axis=(1, 3))
+    numpy.testing.assert_allclose(image.imresize(x, 10, 5, 2), blocks, rtol=1e-5)
+    numpy.testing.assert_array_equal(image.imresize(IMAGE, 60, 40, 2), IMAGE.repeat(2, axis=0).repeat(2, axis=1))
+    row = numpy.array([3.0, 6, 12, 24, 0], numpy.float32).reshape(1, 5, 1)
+    found = image.imresize(row, 2, 1, 2)            # each of two and a half
+    numpy.testing.assert_allclose(found.ravel(), [(3 + 6 + 12 / 2) / 2.5, (12 / 2 + 24) / 2.5], rtol=1e-6)
+
+
+def lanczos(place):
+    """The weights of the eight pixels around a place in the first after the fourth, by the formula."""
+    window = [16 * math.sin(math.pi * d) * math.sin(math.pi * d / 4) / (2 * math.pi * d) ** 2
+              for d in (place + 3 - i for i in range(8))]
+    return [w / sum(window) for w in window]
+
+
+@pytest.mark.parametrize("interp, weights", [
+    (1, [0.75, 0.25]), (3, [-0.10546875, 0.87890625, 0.26171875, -0.03515625]), (4, lanczos(0.25))])
+def test_what_pixels_weigh(interp, weights):
+    """In one of twice as many, a quarter behind the centre of another: as OpenCV has it."""
+    row = numpy.zeros((1, 21, 1), numpy.float32)
+    row[0, 10] = 1
+    first = 10 - len(weights) // 2                  # where the weights' row ends with the pixel that is 1
+    found = image.imresize(row, 42, 1, interp).asnumpy()[0, :, 0]
+    places = [2 * (first + i) + 1 for i in range(len(weights))]
+    numpy.testing.assert_allclose(found[places], weights[::-1], atol=1e-6)
+    flat = numpy.full((7, 9, 3), 77, numpy.uint8)
+    assert (image.imresize(flat, 5, 13, interp).asnumpy() == 77).all()
+
+
+def test_interpolations():
+    larger, smaller, mixed = (60, 40), (15, 10), (60, 10)
+    for size, same in ((larger, 3), (smaller, 2), (mixed, 1)):
+        numpy.testing.assert_array_equal(image.imresize(IMAGE, *size, 9), image.imresize(IMAGE, *size, same))
+    np.random.seed(1)
+    some = {image.imresize(IMAGE, 50, 50, 10).asnumpy().tobytes() for _ in range(60)}
+    assert some == {image.imresize(IMAGE, 50, 50, i).asnumpy().tobytes() for i in range(5)}
+    with pytest.raises(ValueError, match="interpolation must be 0"):
+        image.imresize(IMAGE, 10, 10, interp=7)
+
+
+def test_short_edges():
+    assert image.resize_short(IMAGE, 10).shape == (10, 15, 3)
+    assert image.resize_short(np.array(IMAGE).swapaxes(0, 1), 10).shape == (15, 10, 3)
+    numpy.testing.assert_array_equal(image.resize_short(IMAGE, 10), image.imresize(IMAGE, 15, 10, 2))
+
+
+# ---- parts
+
+
+def test_fixed_parts():
+    whole = np.array(IMAGE)
+    part = image.fixed_crop(whole, 3, 5, 10, 7)
+    numpy.testing.assert_array_equal(part, IMAGE[5:12, 3:13])
+    part[...] = 0                                   # a copy
+    numpy.testing.assert_array_equal(whole, IMAGE)
+    resized = image.fixed_crop(whole, 3, 5, 10, 8, (5, 4))
+    numpy.testing.assert_array_equal(resized, image.imresize(IMAGE[5:13, 3:13], 5, 4, 2))
+    with pytest.raises(ValueError, match="no part of 10 by 7 at"):
+        image.fixed_crop(whole, 25, 5, 10, 7)
+
+
+def test_the_middle():
+    part, box = image.center_crop(IMAGE, (10, 8))
+    assert box == (10, 6, 10, 8)
+    numpy.testing.assert_array_equal(part, IMAGE[6:14, 10:20])
+    part, box = image.center_crop(IMAGE, (40, 40))
+    assert part.shape == (40, 40, 3) and box == (5, 0, 20, 20)
+    assert image.scale_down((640, 480), (720, 120)) == (640, 106)
+
+
+def test_random_parts():
+    np.random.seed(5)
+    found = [image.random_crop(IMAGE, (27, 18)) for _ in range(100)]
+    for part, (x, y, w, h) in found:
+        numpy.testing.assert_array_equal(part, IMAGE[y:y + h, x:x + w])
+    assert {box for _, box in found} == {(x, y, 27, 18) for x in range(4) for y in range(3)}
+    for _ in range(20):
+        part, (x, y, w, h) = image.random_size_crop(IMAGE, (8, 8), (0.2, 0.5), (0.5, 2))
+        assert part.shape == (8, 8, 3) and 0 <= x <= x + w <= 30 and 0 <= y <= y + h <= 20
+        assert 0.15 * 600 < w * h < 0.55 * 600 and 0.4 < w / h < 2.5
+    part, box = image.random_size_crop(IMAGE, (20, 20), 1.0, (9, 9))
+    assert box == (5, 0, 20, 20)
+
+
+def test_colours():
+    mean, std = numpy.array([1, 2, 3]), numpy.array([2.0, 4, 8])
+    x = np.array(IMAGE)
+    found = image.color_normalize(x, np.array(mean), np.array(std))
+    assert found.dtype == numpy.float32
+    numpy.testing.assert_allclose(found, (IMAGE - mean) / std, rtol=1e-6)
+    numpy.testing.assert_array_equal(image.color_normalize(x, None, [1, 2, 4]), IMAGE / numpy.array([1, 2, 4]))
+    numpy.testing.assert_array_equal(x, IMAGE)

@@ -9,6 +9,8 @@ from dflow import autograd, gluon, init, npx
 from dflow import numpy as np
 from dflow.gluon import nn, rnn
 
+pytestmark = pytest.mark.once
+
 LAYERS = {"rnn_relu": rnn.RNN, "rnn_tanh": lambda *args, **keywords: rnn.RNN(*args, activation="tanh", **keywords),
           "lstm": rnn.LSTM, "gru": rnn.GRU}
 CELLS = {"rnn_relu": lambda *args, **keywords: rnn.RNNCell(*args, activation="relu", **keywords),

@@ -13,6 +13,8 @@ from dflow import image
 from dflow import numpy as np
 from dflow.gluon.data import vision
 
+pytestmark = pytest.mark.once
+
 RNG = numpy.random.default_rng(11)
 IMAGE = RNG.integers(0, 256, (20, 30, 3), numpy.uint8)
 GREY = RNG.integers(0, 256, (4, 6), numpy.uint8)

@@ -6,6 +6,8 @@ import pytest
 
 from dflow import lr_scheduler as lr
 
+pytestmark = pytest.mark.once
+
 
 def rates(scheduler, numbers):
     return [pytest.approx(scheduler(number)) for number in numbers]

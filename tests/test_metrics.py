@@ -10,6 +10,8 @@ from test_pending import behind
 import dflow.numpy as np
 from dflow.gluon import metric
 
+pytestmark = pytest.mark.once
+
 RNG = numpy.random.default_rng(0)
 N, CLASSES = 24, 5
 SCORES = RNG.random((N, CLASSES)).astype(numpy.float32)

@@ -10,6 +10,8 @@ from dflow import numpy as np
 from dflow.gluon import nn
 from dflow.gluon.model_zoo import vision
 
+pytestmark = pytest.mark.once
+
 # Of 1,000 classes, running means and variances included; and the size of images that tells all shapes here.
 COUNTS = {
     "resnet18_v1": (11_699_112, 32), "resnet34_v1": (21_814_696, 32), "resnet50_v1": (25_629_032, 32),

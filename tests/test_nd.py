@@ -11,6 +11,8 @@ import dflow
 import dflow as mx
 from dflow import _array, autograd, d2l, gluon, kv, nd
 
+pytestmark = pytest.mark.once
+
 X = numpy.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], "f4")
 Y = numpy.array([[1.0, 2.0, 3.0], [0.5, 5.0, 7.0]], "f4")
 B = numpy.arange(24, dtype="f4").reshape(2, 3, 4)

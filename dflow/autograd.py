@@ -47,15 +47,15 @@ class _State:
 
     def __enter__(self):
         recording, training = self._wanted
-        self._before.append((None if recording is None else set_recording(recording),
+        self._before.append((None if recording is None else _tape.switch_recording(recording),
                              None if training is None else set_training(training)))
 
     def __exit__(self, *error):
         recording, training = self._before.pop()
         if recording is not None:
-            set_recording(recording)
+            _tape.switch_recording(recording)
         if training is not None:
-            set_training(training)
+            _mode.training = training
 
 
 def record(train_mode=True):

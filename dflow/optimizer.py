@@ -106,6 +106,9 @@ class Optimizer:
 
     def update_all(self, indices, weights, grads, states):
         """update() of several parameters, as one graph; one by one if a subclass has an update() of its own."""
+        if not self.multi_precision:
+            self._update_all(indices, weights, grads, states)
+            return
         weights, grads, states = list(weights), list(grads), list(states)
         halves = [(k, w) for k, w in enumerate(weights) if self._in_halves(w)]
         for k, _ in halves:
@@ -119,15 +122,22 @@ class Optimizer:
             for each in zip(indices, weights, grads, states):
                 self.update(*each)
             return
+        scale, counted = self.rescale_grad, self._count(indices)
+        rates = [(scale, *self.rates(lr, wd, t)) for lr, wd, t in counted]
+        decays = [wd for _, wd, _ in counted]
         groups = {}             # by the type of the weights, which is that of their rates
-        for w, g, state, (lr, wd, t) in zip(weights, grads, states, self._count(indices), strict=True):
-            each = groups.setdefault(w.dtype, ([], [], [], [], []))
-            for part, x in zip(each, (w, g, state, wd, (self.rescale_grad, *self.rates(lr, wd, t)))):
-                part.append(x)
-        for dtype, (weights, grads, states, decays, rates) in groups.items():
-            if (dtype, rates) != self._last:
-                self._last, self._table = (dtype, rates), np.array(rates, dtype)
-            self._change(weights, grads, states, tuple(decays), self._table, self.rescale_grad != 1)
+        for k, w in enumerate(weights):
+            groups.setdefault(w.dtype.char, []).append(k)
+        if len(groups) == 1:
+            self._change_group(next(iter(groups)), weights, grads, states, decays, rates)
+            return
+        for dtype, some in groups.items():
+            self._change_group(dtype, *([x[k] for k in some] for x in (weights, grads, states, decays, rates)))
+
+    def _change_group(self, dtype, weights, grads, states, decays, rates):
+        if (dtype, rates) != self._last:
+            self._last, self._table = (dtype, rates), np.array(rates, dtype)
+        self._change(weights, grads, states, tuple(decays), self._table, self.rescale_grad != 1)
 
     def _count(self, indices):
         """For the next update of these parameters: of each, learning rate, weight decay, its number."""

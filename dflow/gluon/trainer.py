@@ -82,8 +82,11 @@ class Trainer:
             trained = [each for each in trained if each[3].fresh]
         if trained:
             indices, _, weights, leaves, states = zip(*trained)
-            with autograd.pause():
+            recording = autograd.set_recording(False)
+            try:
                 self._optimizer.update_all(indices, weights, [leaf.grad for leaf in leaves], states)
+            finally:
+                autograd.set_recording(recording)
             for leaf in leaves:
                 leaf.fresh = False
         for data in self._added:

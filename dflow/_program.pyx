@@ -38,7 +38,7 @@ from dflow._tape cimport (
     Rule, back_to, is_leaf, leaves_replaced, newest_node, node_at, record_heads, return_to, set_noted_leaves, stand_in)
 
 cdef extern from "Python.h":
-    long PyThread_get_thread_ident()
+    unsigned long PyThread_get_thread_ident()
 
 cdef extern from "_sync.h" nogil:
     void cpu_pause()
@@ -215,7 +215,7 @@ cdef class Program:
     cdef double cost                # of all steps, in nanoseconds, roughly
     cdef int behind                 # replays in a row that found something pending, up to MOST_BEHIND
     cdef bint busy                  # in a replay: what another one would give its operands, those have
-    cdef long thread                # which replays
+    cdef unsigned long thread       # which replays
 
     def __cinit__(self):
         self.by_storage = {}

@@ -560,7 +560,7 @@ cdef class Program:
         return 0
 
     cdef int make(self, int i) except -1:
-        cdef size_t n = self.slots[i].nbytes
+        cdef intp n = <intp>self.slots[i].nbytes
         if n > MIN_ROOM and bytes_live() + n > memory_budget and not make_room(n):
             raise MemoryError(f"Unable to allocate {n} bytes for a value of a graph: {bytes_live()} bytes are in use, of a "
                               f"budget of {memory_budget} (dflow.engine.set_memory_budget)")

@@ -112,7 +112,7 @@ cdef void* room_for(void* items, int n, int* room, size_t size) except NULL:
     return items
 
 cdef void* memory(size_t size) except NULL:
-    cdef void* p = calloc(1, max(size, 1))
+    cdef void* p = calloc(1, size if size else 1)
     if p == NULL:
         raise MemoryError("no memory for a graph")
     return p

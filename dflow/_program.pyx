@@ -214,7 +214,7 @@ cdef class Program:
     cdef bint draws                 # random numbers
     cdef double cost                # of all steps, in nanoseconds, roughly
     cdef int behind                 # replays in a row that found something pending, up to MOST_BEHIND
-    cdef bint busy                  # in a replay: what another one would give its operands, those have
+    cdef bint busy                  # GIL: in a replay, whose operands these are
     cdef unsigned long thread       # which replays
 
     def __cinit__(self):
@@ -499,22 +499,28 @@ cdef class Program:
         return True
 
     cdef list replay(self, list arrays, Run given, Run kept):
-        """Launch the steps; the results. given: of the program that this is the way back of. kept: to be filled."""
+        """Launch the steps; the results, or None while another replay is at it. The arguments fit.
+
+        given: of the program that this is the way back of. kept: to be filled.
+        """
         cdef list results = []
         cdef ndarray a, template
         cdef Slot* slot
         cdef Held* held = self.held
         cdef int i
+        if self.busy:               # asked here, as callers allocate, and so may have run other threads, since they looked
+            return None
         self.busy = True
         self.thread = PyThread_get_thread_ident()
         try:
+            memset(held, 0, self.nslots * sizeof(Held))
             for i in range(self.nslots):
                 slot = &self.slots[i]
-                held[i].s = NULL
-                held[i].shift = 0
                 if slot.kind == INPUT:
                     a = arrays[slot.which]
                     template = self.inputs[slot.which]
+                    if not alike(a, template, 0):
+                        raise RuntimeError("an argument of a graph was given another shape by another thread, meanwhile")
                     held[i].s = a.st        # which another thread may give another storage
                     add_int(&a.st.refs, 1)
                     held[i].shift = a.offset - template.offset
@@ -677,12 +683,14 @@ cdef class Back:
             slot = &back.slots[i]
             if slot.kind == GIVEN and self.run.held[slot.which].version != self.run.held[slot.which].s.version:
                 raise ValueError(f"an array that the gradient of {self.graph.name()} needs was written to since")
-        while back.busy:                    # of another thread; else this is a signal's handler, within the replay
-            if back.thread == PyThread_get_thread_ident():
+        while True:
+            found = back.replay(heads, self.run, None)
+            if found is not None:
+                return found
+            if back.thread == PyThread_get_thread_ident():      # a signal's handler, within the replay
                 raise RuntimeError(f"the way back through {self.graph.name()} was interrupted to go there again")
             with nogil:
                 sleep_ns(50000)
-        return back.replay(heads, self.run, None)
 
 cdef class Unfit(Exception):
     pass
@@ -800,7 +808,7 @@ cdef class Graph:
         for entry in self.entries:
             if (entry.mode == mode and entry.key == key and entry.tracked == tracked
                     and entry.forward.fits(arrays, READONLY | SCALAR)):
-                if entry.forward.busy or entry.suspects is not None and not self.cleared(entry):
+                if entry.suspects is not None and not self.cleared(entry):
                     return self.function(*args, **keywords)
                 return self.replay(entry, args, keywords, arrays)
         return self.note(args, keywords, arrays, key, others, mode, tracked)
@@ -815,6 +823,8 @@ cdef class Graph:
                 parents.append((node_at(arrays[node]) if type(node) is int else node, 1, i))
             run = Run.__new__(Run)
         outs = entry.forward.replay(arrays, None, run)
+        if outs is None:
+            return self.function(*args, **keywords)
         if entry.back is not None:
             held = Back.__new__(Back)
             held.graph = self

@@ -237,6 +237,20 @@ def test_what_cannot_be_replayed_runs_as_written(name):
     assert "test_graphs.py" in str(caught[0].message) or name.endswith("elsewhere")
 
 
+def test_the_warning_points_at_the_program():
+    class Reads(nn.HybridBlock):
+        def forward(self, x):
+            return x + 1 if x.sum() > 0 else x
+
+    net = nn.HybridSequential()
+    net.add(Reads())
+    net.hybridize()
+    with pytest.warns(RuntimeWarning, match="is not replayed") as caught:
+        for _ in range(3):
+            net(np.ones(2))
+    assert caught[0].filename == __file__
+
+
 def test_numpy_arrays_as_arguments_are_not_taken_for_constants():
     graph = dflow.graph(lambda x, y: x + y)
     with pytest.warns(RuntimeWarning, match="NumPy array"):

@@ -3,6 +3,7 @@
 import copy
 import gc
 import os
+import signal
 import threading
 import warnings
 
@@ -352,6 +353,57 @@ def test_threads_go_back_through_one_graph():
             numpy.testing.assert_allclose(x.grad.asnumpy(), (w * np.exp(x * w)).asnumpy(), 1e-14)
 
     in_threads(*(lambda k=k: use(k) for k in range(4)))
+
+
+def test_another_thread_changes_the_shape_of_an_argument(any_engine):
+    """The function sees the one shape or the other: never the program of one and the array of the other."""
+    x, stop = np.arange(12.0), threading.Event()
+    graph = dflow.graph(lambda x: x + x.sum(axis=0))
+    expected = [(v + v.sum(axis=0)).reshape(-1).tolist() for v in (x.copy(), x.reshape(3, 4))]
+
+    def turn():
+        while not stop.is_set():
+            x.shape = (3, 4)
+            x.shape = (12,)
+
+    def use():
+        try:
+            for _ in range(1000):
+                y = graph(x)
+                assert y.reshape(-1).tolist() == expected[y.ndim - 1]
+        finally:
+            stop.set()
+
+    in_threads(turn, use)
+
+
+def test_a_signal_handler_replays_what_it_interrupts():
+    w = np.arange(1.0, 5)
+    w.attach_grad()
+    graph = dflow.graph(lambda x: np.exp(x * w).sum())
+    calls = []
+
+    def step(k):
+        x = np.full(4, k / 100)
+        x.attach_grad()
+        with autograd.record():
+            out = graph(x)
+        out.backward()
+        numpy.testing.assert_allclose(x.grad.asnumpy(), (w * np.exp(x * w)).asnumpy(), 1e-14)
+
+    def handler(number, frame):
+        calls.append(number)
+        step(len(calls) % 50)
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        for k in range(1500):
+            signal.setitimer(signal.ITIMER_REAL, 1e-5 + k % 30 * 1e-5)
+            step(k % 70)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert len(calls) > 10
 
 
 def test_a_fork_while_another_thread_notes():

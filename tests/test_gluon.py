@@ -113,6 +113,9 @@ FUNCTIONS = [
     ("group_norm", lambda *a: npx.group_norm(*a, num_groups=2), numbers(2, 4, 2), v4, v4),
     ("instance_norm", npx.instance_norm, numbers(2, 3, 4), v3, v3),
     ("l2_normalization", npx.l2_normalization, x34),
+    ("ctc_loss", lambda x: npx.ctc_loss(x, [[1, 2, 2], [3, 1, 0], [0, 0, 0]]), numbers(5, 3, 4)),
+    ("ctc_loss lengths", lambda x: npx.ctc_loss(
+        x, [[0, 1, 1], [2, 0, 9], [1, 1, 1]], [5, 3, 2], [3, 1, 3], True, True, "last"), numbers(5, 3, 4)),
     ("roi_pooling", lambda x: npx.roi_pooling(x, [[1, 0, 0, 2, 3], [0, 1, 1, 9, 2]], (2, 2), 1.0), numbers(2, 2, 4, 3)),
     ("convolution", lambda x, w, b: npx.convolution(x, w, b, (2, 3), num_filter=2),
      numbers(2, 3, 4, 4), numbers(2, 3, 2, 3), numbers(2)),
@@ -158,6 +161,15 @@ SECOND = "softmax log_softmax fully_connected erf sigmoid convolution deconvolut
 def test_gradients_of_gradients(function, values):
     check_gradients(function, *[x[:1, ..., :3] if x.ndim > 3 and "pool" in function.__qualname__ else x
                                 for x in values], second=True)
+
+
+def test_a_gradient_of_the_gradient_of_ctc_loss():
+    x = np.array(numbers(5, 3, 4))
+    x.attach_grad()
+    with autograd.record():
+        g = autograd.grad(npx.ctc_loss(x, np.ones((3, 1))), x, create_graph=True)
+    with pytest.raises(NotImplementedError, match=r"no gradient of the gradient of ctc_loss\(\)"):
+        g.backward()
 
 
 def test_the_first_of_equal_ones_has_the_gradient_of_a_pool():
@@ -519,6 +531,7 @@ CLASSES = numpy.array([0, 2, 1, 1])
 LOGITS = P - numpy.log(numpy.exp(P).sum(1, keepdims=True))
 SIGMOID = 1 / (1 + numpy.exp(-P))
 FAR = abs(P - L)
+WORDS = numpy.array([[0, 1, 1], [2, 0, -1], [-1, -1, -1]])          # and MXNet's numbers for them
 LOSSES = [
     (gluon.loss.L2Loss(), (P, L), (FAR**2 / 2).mean(1)), (gluon.loss.L2Loss(3, 1), (P, L), (FAR**2 * 1.5).mean(0)),
     (gluon.loss.L1Loss(), (P, L), FAR.mean(1)), (gluon.loss.L1Loss(), (P[:, 0], L[:, 0]), FAR[:, 0]),
@@ -543,6 +556,12 @@ LOSSES = [
     (gluon.loss.TripletLoss(2), (P, L, L[::-1]), numpy.maximum((FAR**2 - (P - L[::-1]) ** 2).sum(1) + 2, 0)),
     (gluon.loss.PoissonNLLLoss(), (P, CLASSES.repeat(3)), (numpy.exp(P) - CLASSES[:, None] * P).mean()),
     (gluon.loss.CosineEmbeddingLoss(), (P, L, numpy.array([1, -1, 1, -1])), None),
+    (gluon.loss.CTCLoss(), (numbers(3, 5, 4), WORDS), [16.10301, 9.407072, 17.6488]),
+    (gluon.loss.CTCLoss(), (numbers(3, 5, 4), WORDS, numpy.array([5, 4, 2])), [16.10301, 4.2767153, 6.3700595]),
+    (gluon.loss.CTCLoss(), (numbers(3, 5, 4), abs(WORDS), numpy.array([5, 4, 2]), numpy.array([3, 1, 2])),
+     [16.10301, 3.3113945, 0]),
+    (gluon.loss.CTCLoss("TNC", "TN", 2.0), (numbers(5, 3, 4), WORDS.T), [21.728918, 18.814144, 40.434822]),
+    (gluon.loss.CTCLoss(), (numbers(3, 5, 4), WORDS, None, None, numpy.array([0.5, 0, 1])), [8.051505, 0, 17.6488]),
 ]
 
 
@@ -566,8 +585,9 @@ def test_the_gradient_of_a_cross_entropy_at_zero():
 
 
 def test_arguments_of_losses():
-    for make in (lambda: gluon.loss.LogisticLoss(label_format="ternary"), lambda: gluon.loss.L2Loss("heavy")(P, L)):
-        with pytest.raises((ValueError, TypeError), match="ternary|heavy"):
+    for make in (lambda: gluon.loss.LogisticLoss(label_format="ternary"), lambda: gluon.loss.L2Loss("heavy")(P, L),
+                 lambda: gluon.loss.CTCLoss("CTN"), lambda: gluon.loss.CTCLoss(label_layout="TC")):
+        with pytest.raises((ValueError, TypeError), match="ternary|heavy|'CTN'|'TC'"):
             make()
 
 
@@ -883,7 +903,7 @@ def test_utils():
 
 
 def test_what_mxnet_has_besides():
-    for module, name in ((gluon, "SymbolBlock"), (nn, "SyncBatchNorm"), (gluon.loss, "CTCLoss"),
+    for module, name in ((gluon, "SymbolBlock"), (nn, "SyncBatchNorm"), (gluon.loss, "SDMLLoss"),
                          (gluon.utils, "download"), (optimizer, "LAMB"), (nn.Dense(1), "export")):
         with pytest.raises(AttributeError, match="MXNet has it"):
             getattr(module, name)

@@ -26,6 +26,11 @@ def as_loaded():
     _array.set_hook("mxnet", False)
 
 
+def numbers(*shape):
+    """Numbers from -4.6 to 4.7 without an order."""
+    return nd.array((numpy.arange(numpy.prod(shape)) * 37 % 101 - 50).reshape(shape) / 10.7)
+
+
 # Each call with its value as NumPy has it.
 CALLS = {
     "nd.array([1, 2])": [1, 2], "nd.array(numpy.arange(3))": [0, 1, 2], "nd.zeros((2, 2), mx.cpu())": [[0, 0], [0, 0]],
@@ -95,6 +100,15 @@ CALLS = {
     "nd.BatchNorm(x, nd.ones(3), nd.zeros(3), nd.zeros(3), nd.ones(3), eps=0)": X,
     "nd.LayerNorm(x, nd.ones(3), nd.zeros(3), eps=0)": (X - X.mean(1, keepdims=True)) / X.std(1, keepdims=True),
     "nd.SequenceMask(b, nd.array([1, 2, 0]), True, -1)[:, :, 0]": [[0, 4, -1], [-1, 16, -1]],
+    "nd.CTCLoss(numbers(5, 3, 4), nd.array([[1, 2, 2], [3, 1, 0], [0, 0, 0]]))": [14.391532, 11.821768, 15.451055],
+    "nd.ctc_loss(numbers(5, 3, 4), nd.array([[0, 1, 1], [2, 0, -1], [-1, -1, -1]]), blank_label='last')":
+    [10.864459, 9.407072, 20.217411],
+    "nd.RNN(numbers(3, 2, 3), numbers(84) / 5, numbers(2, 2, 2) / 5, mode='gru', state_size=2, num_layers=1, "
+    "bidirectional=True)[1]": [[-0.93450594, -0.93731856, 0.86710334, -0.7953909],
+                               [0.88932484, -0.9391989, 0.9974979, 0.16697541]],
+    "nd.RNN(numbers(3, 2, 3), numbers(112) / 5, *[numbers(2, 2, 2) / 5] * 2, state_size=2, num_layers=1, mode='lstm', "
+    "bidirectional=True, state_outputs=True)[0][1]": [[-0.20268422, -0.24494486, 0.00174237, 0.02188845],
+                                                      [0.2504554, -0.38233554, -0.00242423, -0.12114047]],
     "x.as_nd_ndarray().as_np_ndarray()": X, "x.as_in_context(x.context)": X, "x.slice_axis(1, 0, 2)": X[:, :2],
     "nd.reshape(b, (0, -1))": B.reshape(2, 12), "nd.reshape(b, shape=(-3, 0))": B.reshape(6, 4),
     "nd.reshape(b, (-2,))": B, "nd.reshape(b, (0, 0, -4, 2, -1))": B.reshape(2, 3, 2, 2),
@@ -137,7 +151,7 @@ REFUSED = {
     "b.reshape('a')": (TypeError, "'str' object cannot be"),
     "b.reshape(2, 12, order='x')": (ValueError, "order must be"),
     "x.asscalar()": (ValueError, "The current array is not a scalar"),
-    "nd.CTCLoss": (AttributeError, "no attribute 'CTCLoss': MXNet has it, dflow not yet"),
+    "nd.LRN": (AttributeError, "no attribute 'LRN': MXNet has it, dflow not yet"),
     "nd.nothing": (AttributeError, "module 'dflow.nd' has no attribute 'nothing'$"),
     "mx.sym": (AttributeError, "no attribute 'sym': MXNet has it"),
     "kv.create('dist_sync')": (ValueError, "name must be one of 'local', 'device'"),

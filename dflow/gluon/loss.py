@@ -9,11 +9,11 @@ from dflow import numpy as np
 from dflow.gluon._missing import missing
 from dflow.gluon.block import HybridBlock
 
-__all__ = ["CosineEmbeddingLoss", "HingeLoss", "HuberLoss", "KLDivLoss", "L1Loss", "L2Loss", "LogisticLoss", "Loss",
-           "PoissonNLLLoss", "SigmoidBCELoss", "SigmoidBinaryCrossEntropyLoss", "SoftmaxCELoss",
+__all__ = ["CTCLoss", "CosineEmbeddingLoss", "HingeLoss", "HuberLoss", "KLDivLoss", "L1Loss", "L2Loss", "LogisticLoss",
+           "Loss", "PoissonNLLLoss", "SigmoidBCELoss", "SigmoidBinaryCrossEntropyLoss", "SoftmaxCELoss",
            "SoftmaxCrossEntropyLoss", "SquaredHingeLoss", "TripletLoss"]
 
-__getattr__ = missing(__name__, "CTCLoss SDMLLoss")
+__getattr__ = missing(__name__, "SDMLLoss")
 
 
 def _softrelu(x):
@@ -224,6 +224,27 @@ class CosineEmbeddingLoss(Loss):
         cosine = np.sum(input1 * input2, axis=-1) / np.maximum(length(input1) * length(input2), 1e-12)
         loss = np.where(label.reshape(cosine.shape) == 1, 1 - cosine, npx.relu(cosine - self._margin))
         return self._mean(loss, sample_weight)
+
+
+class CTCLoss(Loss):
+    """Connectionist temporal classification: npx.ctc_loss() of predictions, not yet softmax; the last class is blank.
+
+    layout: "NTC", with the samples along the first axis, or "TNC". label_layout: "NT" or "TN". Labels end before the
+    first -1, or after so many as `label_lengths` says; pred_lengths: how many steps each sample has.
+    """
+
+    def __init__(self, layout="NTC", label_layout="NT", weight=None, **kwargs):
+        for name, value, choices in (("layout", layout, ("NTC", "TNC")), ("label_layout", label_layout, ("NT", "TN"))):
+            if value not in choices:
+                raise ValueError(f"{name} must be {choices[0]!r} or {choices[1]!r}, not {value!r}")
+        super().__init__(weight, label_layout.find("N"), **kwargs)
+        self._layout = layout
+
+    def forward(self, pred, label, pred_lengths=None, label_lengths=None, sample_weight=None):
+        pred = pred.swapaxes(0, 1) if self._layout == "NTC" else pred
+        loss = npx.ctc_loss(pred, label if self._batch_axis == 0 else label.T, pred_lengths, label_lengths,
+                            pred_lengths is not None, label_lengths is not None, "last")
+        return self._weighted(loss, sample_weight)
 
 
 SigmoidBCELoss = SigmoidBinaryCrossEntropyLoss

@@ -29,10 +29,10 @@ from dflow._tape import detach
 from dflow.nd import _table, linalg, random
 from dflow.ops.mxnet import load, save
 
-__getattr__ = missing(__name__, """BilinearSampler CTCLoss Correlation Crop Custom GridGenerator LRN
-    LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput RNN
+__getattr__ = missing(__name__, """BilinearSampler Correlation Crop Custom GridGenerator LRN
+    LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput
     ROIPooling SVMOutput SequenceLast SequenceReverse SpatialTransformer UpSampling
-    adam_update all_finite amp_cast batch_take col2im contrib ctc_loss
+    adam_update all_finite amp_cast batch_take col2im contrib
     depth_to_space fill_element_0index ftml_update ftrl_update hard_sigmoid
     histogram im2col image imdecode khatri_rao mp_sgd_update multi_sum_sq
     nag_mom_update onehot_encode ravel_multi_index rmsprop_update sgd_mom_update
@@ -80,6 +80,8 @@ BatchNorm   npx.batch_norm   data gamma beta moving_mean moving_var | eps moment
 LayerNorm   npx.layer_norm   data gamma beta | axis eps output_mean_var
 GroupNorm   npx.group_norm   data gamma beta | num_groups eps output_mean_var
 InstanceNorm npx.instance_norm data gamma beta | eps
+CTCLoss/ctc_loss npx.ctc_loss data label data_lengths label_lengths | use_data_lengths use_label_lengths blank_label
+RNN         npx.rnn          data parameters state state_cell sequence_length | state_size num_layers bidirectional mode p state_outputs projection_size use_sequence_length
 SequenceMask npx.sequence_mask data sequence_length | use_sequence_length value axis
 Pooling     npx.pooling      data | kernel pool_type global_pool -cudnn_off pooling_convention stride pad p_value count_include_pad layout
 Convolution npx.convolution  data weight bias | kernel stride dilate pad num_filter num_group -workspace no_bias -cudnn_tune -cudnn_off layout

@@ -708,6 +708,46 @@ def ftrl(lr, l1, beta=1.0, wd=0.0):
     return step
 
 
+def adamax(lr, b1=0.9, b2=0.999):
+    def step(g, w, state, t):
+        m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
+        u = state["u"] = numpy.maximum(b2 * state.get("u", 0), abs(g))
+        return -lr / (1 - b1**t) * m / u
+
+    return step
+
+
+def nadam(lr, b1=0.9, b2=0.999, eps=1e-8, schedule_decay=0.004):
+    def step(g, w, state, t):
+        m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
+        v = state["v"] = b2 * state.get("v", 0) + (1 - b2) * g**2
+        mus = [b1 * (1 - 0.96 ** (k * schedule_decay) / 2) for k in range(1, t + 2)]
+        ahead = (1 - mus[t - 1]) * g / (1 - math.prod(mus[:t])) + mus[t] * m / (1 - math.prod(mus))
+        return -lr * ahead / (numpy.sqrt(v / (1 - b2**t)) + eps)
+
+    return step
+
+
+def lamb(lr, wd, b1=0.9, b2=0.999, eps=1e-6, correct=True, bounds=(0, 99)):
+    def step(g, w, state, t):
+        m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
+        v = state["v"] = b2 * state.get("v", 0) + (1 - b2) * g**2
+        if correct:
+            m, v = m / (1 - b1**t), v / (1 - b2**t)
+        d = m / (numpy.sqrt(v) + eps) + wd * w
+        return -lr * numpy.clip(numpy.linalg.norm(w), *bounds) / numpy.linalg.norm(d) * d
+
+    return step
+
+
+def signum(lr, mu=0.9, apart=0.0):
+    def step(g, w, state, t):
+        m = state["m"] = mu * state.get("m", 0) + (1 - mu) * g
+        return -lr * apart * w - lr * numpy.sign(m)
+
+    return step
+
+
 OPTIMIZERS = [
     ("sgd", {"learning_rate": 0.05}, by_gradient(momentum(0.05, 0))),
     ("sgd", {"learning_rate": 0.05, "wd": 0.3, "momentum": 0.9}, by_gradient(momentum(0.05, 0.9), 0.3)),
@@ -723,6 +763,15 @@ OPTIMIZERS = [
      by_gradient(rmsprop(0.1, 0.8, 0.7, centered=True))),
     ("adadelta", {"rho": 0.8}, by_gradient(adadelta(0.8))),
     ("ftrl", {"learning_rate": 0.5, "lamda1": 0.3, "wd": 0.2}, by_gradient(ftrl(0.5, 0.3, wd=0.2))),
+    ("adamax", {"learning_rate": 0.1, "wd": 0.3}, by_gradient(adamax(0.1), 0.3)),
+    ("nadam", {"learning_rate": 0.1, "wd": 0.3}, by_gradient(nadam(0.1), 0.3)),
+    ("nadam", {"learning_rate": 0.1, "schedule_decay": 9.0}, by_gradient(nadam(0.1, schedule_decay=9.0))),
+    ("lamb", {"learning_rate": 0.1, "wd": 0.3}, by_gradient(lamb(0.1, 0.3))),
+    ("lamb", {"learning_rate": 0.1, "bias_correction": False, "lower_bound": 2.1, "upper_bound": 2.2},
+     by_gradient(lamb(0.1, 0, correct=False, bounds=(2.1, 2.2)))),
+    ("signum", {"learning_rate": 0.4, "wd": 0.3}, by_gradient(signum(0.4), 0.3)),
+    ("signum", {"learning_rate": 0.4, "wd_lh": 0.3, "momentum": 0.5}, by_gradient(signum(0.4, 0.5, 0.3))),
+    ("signum", {"learning_rate": 0.4, "wd": 0.3, "momentum": 0.0}, by_gradient(signum(0.4, 0, 0.3))),
 ]
 
 
@@ -904,7 +953,7 @@ def test_utils():
 
 def test_what_mxnet_has_besides():
     for module, name in ((gluon, "SymbolBlock"), (nn, "SyncBatchNorm"), (gluon.loss, "SDMLLoss"),
-                         (gluon.utils, "download"), (optimizer, "LAMB"), (nn.Dense(1), "export")):
+                         (gluon.utils, "download"), (optimizer, "FTML"), (nn.Dense(1), "export")):
         with pytest.raises(AttributeError, match="MXNet has it"):
             getattr(module, name)
 

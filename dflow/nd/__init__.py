@@ -26,17 +26,31 @@ from dflow._make import check_device
 from dflow._missing import missing
 from dflow._small import or_else
 from dflow._tape import detach
-from dflow.nd import _table, linalg, random
+from dflow.nd import _table, contrib, linalg, random
+from dflow.nd._networks import (  # noqa: F401
+    LRN,
+    SequenceLast,
+    SequenceReverse,
+    SoftmaxActivation,
+    UpSampling,
+    depth_to_space,
+    hard_sigmoid,
+    moments,
+    ravel_multi_index,
+    space_to_depth,
+    unravel_index,
+)
 from dflow.ops.mxnet import load, save
 
-__getattr__ = missing(__name__, """BilinearSampler Correlation Crop Custom GridGenerator LRN
-    LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput
-    ROIPooling SVMOutput SequenceLast SequenceReverse SpatialTransformer UpSampling
-    adam_update all_finite amp_cast batch_take col2im contrib
-    depth_to_space fill_element_0index ftml_update ftrl_update hard_sigmoid
-    histogram im2col image imdecode khatri_rao mp_sgd_update multi_sum_sq
-    nag_mom_update onehot_encode ravel_multi_index rmsprop_update sgd_mom_update
-    sgd_update signsgd_update space_to_depth sparse unravel_index""")
+__getattr__ = missing(__name__, """BatchNorm_v1 BilinearSampler Convolution_v1 Correlation Crop Custom GridGenerator
+    IdentityAttachKLSparseReg LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput Pooling_v1 SVMOutput
+    SpatialTransformer adam_update all_finite amp_cast amp_multicast cast_storage choose_element_0index col2im
+    fill_element_0index from_dlpack ftml_update ftrl_update im2col image imdecode khatri_rao lamb_update_phase1
+    lamb_update_phase2 load_frombuffer mp_nag_mom_update mp_sgd_mom_update mp_sgd_update multi_all_finite multi_lars
+    multi_mp_sgd_mom_update multi_mp_sgd_update multi_sgd_mom_update multi_sgd_update multi_sum_sq nag_mom_update
+    onehot_encode op reset_arrays rmsprop_update rmspropalex_update sample_exponential sample_gamma
+    sample_generalized_negative_binomial sample_negative_binomial sample_normal sample_poisson sample_uniform
+    sgd_mom_update sgd_update signsgd_update signum_update sparse to_dlpack_for_read to_dlpack_for_write""")
 
 NDArray = ndarray
 
@@ -62,6 +76,8 @@ where                               np.where             condition x y |
 broadcast_like                      npx.broadcast_like   lhs rhs | lhs_axes rhs_axes
 one_hot                             npx.one_hot          indices depth | on_value off_value dtype
 pick                                npx.pick             data index | axis keepdims mode
+batch_take                          npx.pick             a indices |
+ROIPooling                          npx.roi_pooling      data rois | pooled_size spatial_scale
 topk                                npx.topk             data | axis k ret_typ is_ascend dtype
 gather_nd                           npx.gather_nd        data indices |
 scatter_nd                          npx.scatter_nd       data indices shape |
@@ -123,6 +139,11 @@ def array(source_array, ctx=None, dtype=None):
     if dtype is None:
         dtype = source_array.dtype if isinstance(source_array, ndarray) else np.float32
     return np.array(source_array, dtype)
+
+
+def from_numpy(ndarray, zero_copy=True):
+    """A copy of an array of NumPy's, of its type."""
+    return np.array(ndarray)
 
 
 def _filled(name, function):
@@ -234,6 +255,9 @@ def dot(lhs, rhs, transpose_a=False, transpose_b=False, forward_stype=None, out=
 def add_n(*args, out=None):
     """The sum of arrays."""
     return _given(_total(args), out)
+
+
+ElementWiseSum = add_n
 
 
 def _total(arrays):
@@ -403,6 +427,13 @@ def size_array(data):
     return np.array([data.size], np.int64)
 
 
+# -- older names of what is in linalg and random ---------------------------------------------------
+
+globals().update({f"linalg_{_name}": getattr(linalg, _name) for _name in linalg.__all__})
+globals().update({f"random_{_name}": getattr(random, _name)
+                  for _name in "gamma negative_binomial normal poisson randint uniform".split()})
+normal, uniform, shuffle, sample_multinomial = random.normal, random.uniform, random.shuffle, random.multinomial
+
 # -- the others ------------------------------------------------------------------------------------
 
 def take(a, indices, axis=0, mode="clip", out=None):
@@ -422,6 +453,11 @@ def argsort(data, axis=-1, is_ascend=True, dtype="float32", out=None):
     return _given(np.argsort(x if is_ascend else -x, axis, kind="stable").astype(dtype), out)
 
 
+def histogram(a, bins=10, range=None):
+    """Counts in bins, and their edges. Waits where `bins` is an array."""
+    return list(np.histogram(as_array(a), bins, range))
+
+
 def cast(data, dtype, out=None):
     """A copy of another type."""
     return _given(as_array(data).astype(dtype), out)
@@ -433,6 +469,9 @@ Cast = cast
 def identity(data, out=None):
     """A copy."""
     return _given(as_array(data).copy(), out)
+
+
+make_loss = MakeLoss = identity
 
 
 def BlockGrad(data):
@@ -522,4 +561,4 @@ set_hook("mxnet", True)
 
 __all__ = [_name for _name, _value in globals().items() if _name[0] != "_" and (
     _name in _functions or getattr(_value, "__module__", "").startswith("dflow.nd"))]
-__all__ += ["NDArray", "linalg", "load", "random", "save", "waitall"]
+__all__ += ["NDArray", "contrib", "linalg", "load", "random", "save", "waitall"]

@@ -16,17 +16,26 @@ import dflow.numpy as np
 from dflow._missing import missing
 from dflow.gluon.data import _draws
 from dflow.gluon.data.vision import _pillow, transforms
-from dflow.gluon.data.vision.transforms import anywhere, crop, middle, part, random_part, resize, scale_down
+from dflow.gluon.data.vision.transforms import (
+    anywhere,
+    crop,
+    middle,
+    part,
+    random_part,
+    random_rotate,
+    resize,
+    rotate,
+    scale_down,
+)
 
 __all__ = ["Augmenter", "BrightnessJitterAug", "CastAug", "CenterCropAug", "ColorJitterAug", "ColorNormalizeAug",
            "ContrastJitterAug", "CreateAugmenter", "ForceResizeAug", "HorizontalFlipAug", "HueJitterAug", "LightingAug",
            "RandomCropAug", "RandomGrayAug", "RandomOrderAug", "RandomSizedCropAug", "ResizeAug", "SaturationJitterAug",
            "SequentialAug", "center_crop", "color_normalize", "fixed_crop", "imdecode", "imread", "imresize",
-           "random_crop", "random_size_crop", "resize_short", "scale_down"]
+           "imrotate", "random_crop", "random_rotate", "random_size_crop", "resize_short", "scale_down"]
 
 __getattr__ = missing(__name__, """CreateDetAugmenter CreateMultiRandCropAugmenter DetAugmenter DetBorrowAug
-    DetHorizontalFlipAug DetRandomCropAug DetRandomPadAug DetRandomSelectAug ImageDetIter ImageIter copyMakeBorder
-    imrotate random_rotate""")
+    DetHorizontalFlipAug DetRandomCropAug DetRandomPadAug DetRandomSelectAug ImageDetIter ImageIter copyMakeBorder""")
 
 
 # ---- files
@@ -104,6 +113,9 @@ def random_size_crop(src, size, area, ratio, interp=2):
     """
     area = (area, 1.0) if isinstance(area, (int, float)) else area
     return _cropped(src, random_part(src, size, area, ratio), size, interp)
+
+
+imrotate = rotate           # of tensors, whose channels are before height and width
 
 
 def color_normalize(src, mean, std=None):

@@ -11,6 +11,7 @@ import pytest
 from dflow import autograd, gluon, init, lr_scheduler, npx, optimizer
 from dflow import numpy as np
 from dflow.gluon import nn
+from dflow.ops.regions import sampled
 
 
 def numbers(*shape):
@@ -116,6 +117,7 @@ FUNCTIONS = [
     ("ctc_loss", lambda x: npx.ctc_loss(x, [[1, 2, 2], [3, 1, 0], [0, 0, 0]]), numbers(5, 3, 4)),
     ("ctc_loss lengths", lambda x: npx.ctc_loss(
         x, [[0, 1, 1], [2, 0, 9], [1, 1, 1]], [5, 3, 2], [3, 1, 3], True, True, "last"), numbers(5, 3, 4)),
+    ("sampled", sampled, numbers(2, 2, 3, 4), numbers(6, 5)[4:] / 2 + 1.8, numbers(2, 5) / 2 + 1.3),
     ("roi_pooling", lambda x: npx.roi_pooling(x, [[1, 0, 0, 2, 3], [0, 1, 1, 9, 2]], (2, 2), 1.0), numbers(2, 2, 4, 3)),
     ("convolution", lambda x, w, b: npx.convolution(x, w, b, (2, 3), num_filter=2),
      numbers(2, 3, 4, 4), numbers(2, 3, 2, 3), numbers(2)),
@@ -474,6 +476,17 @@ def test_pools():
     close(nn.GlobalAvgPool2D()(np.array(x)), x.mean((2, 3), keepdims=True))
     close(nn.GlobalMaxPool1D()(np.array(x[0])), x[0].max(2, keepdims=True))
     close(nn.GlobalMaxPool3D()(np.array(x[None])), x[None].max((2, 3, 4), keepdims=True))
+    volumes = numbers(2, 24, 1, 2, 3)
+    for block, inputs, factors in ((nn.PixelShuffle1D(3), volumes[:, :, 0, 0], (3,)),
+                                   (nn.PixelShuffle2D((2, 3)), volumes[:, :, 0], (2, 3)),
+                                   (nn.PixelShuffle3D(2), volumes, (2, 2, 2))):
+        y = block(np.array(inputs)).asnumpy()
+        assert y.shape == (2, 24 // math.prod(factors), *(k * n for k, n in zip(factors, inputs.shape[2:])))
+        for k, place in enumerate(numpy.ndindex(*factors)):
+            parts = tuple(slice(start, None, step) for start, step in zip(place, factors))
+            close(y[(..., *parts)], inputs[:, k::math.prod(factors)])
+    with pytest.raises(ValueError, match="factor must be 2 numbers"):
+        nn.PixelShuffle2D((2, 2, 2))
     close(nn.ReflectionPad2D(1)(np.array(x)), numpy.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)), "reflect"))
 
 
@@ -546,8 +559,9 @@ LOSSES = [
      -(3 * BITS * numpy.log(SIGMOID) + (1 - BITS) * numpy.log(1 - SIGMOID)).mean(1)),
     (gluon.loss.SigmoidBinaryCrossEntropyLoss(True), (SIGMOID, BITS, None, 3.0),
      -(3 * BITS * numpy.log(SIGMOID) + (1 - BITS) * numpy.log(1 - SIGMOID)).mean(1)),
-    (gluon.loss.KLDivLoss(), (LOGITS, SHARES), (SHARES * (numpy.log(SHARES) - LOGITS)).mean(1)),
-    (gluon.loss.KLDivLoss(False), (P, SHARES), (SHARES * (numpy.log(SHARES) - LOGITS)).mean(1)),
+    (gluon.loss.KLDivLoss(), (LOGITS, SHARES), (SHARES * (numpy.log(SHARES) - LOGITS)).sum(1)),
+    (gluon.loss.KLDivLoss(False), (P, SHARES), (SHARES * (numpy.log(SHARES) - LOGITS)).sum(1)),
+    (gluon.loss.SDMLLoss(), (numbers(3, 4) / 5, numbers(4, 4)[1:] / 5), [0.3917058, 2.372022, 2.2793238]),
     (gluon.loss.HuberLoss(2), (P, L), numpy.where(FAR > 2, FAR - 1, FAR**2 / 4).mean(1)),
     (gluon.loss.HingeLoss(2), (P, SIGNS), numpy.maximum(2 - P * SIGNS, 0).mean(1)),
     (gluon.loss.SquaredHingeLoss(), (P, SIGNS), (numpy.maximum(1 - P * SIGNS, 0) ** 2).mean(1)),
@@ -951,9 +965,29 @@ def test_utils():
         gluon.utils.clip_global_norm([np.array([numpy.nan])], 1)
 
 
+def test_files_that_are_fetched(tmp_path, monkeypatch):
+    (tmp_path / "source").mkdir()
+    source, target = tmp_path / "source" / "a.txt", tmp_path / "other" / "b.txt"
+    source.write_bytes(b"abc")
+    sha1 = "a9993e364706816aba3e25717850c26c9cd0d89d"
+    assert gluon.utils.check_sha1(source, sha1) and not gluon.utils.check_sha1(source, sha1[::-1])
+    assert gluon.utils.download(source.as_uri(), str(target), sha1_hash=sha1) == str(target)
+    monkeypatch.chdir(tmp_path)
+    assert gluon.utils.download(source.as_uri()) == "a.txt"
+    source.write_bytes(b"new")
+    for arguments, text in (({}, b"abc"), ({"sha1_hash": sha1}, b"abc"), ({"overwrite": True}, b"new")):
+        assert gluon.utils.download(source.as_uri(), tmp_path, **arguments) == str(tmp_path / "a.txt")
+        assert (tmp_path / "a.txt").read_bytes() == text
+    with pytest.raises(OSError, match="has not the SHA-1"):
+        gluon.utils.download(source.as_uri(), tmp_path, sha1_hash=sha1, retries=1)
+    with pytest.raises(OSError, match="nothing"):
+        gluon.utils.download((tmp_path / "nothing").as_uri(), retries=0)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "other", "source"]
+
+
 def test_what_mxnet_has_besides():
-    for module, name in ((gluon, "SymbolBlock"), (nn, "SyncBatchNorm"), (gluon.loss, "SDMLLoss"),
-                         (gluon.utils, "download"), (optimizer, "FTML"), (nn.Dense(1), "export")):
+    for module, name in ((gluon, "SymbolBlock"), (nn, "SyncBatchNorm"), (gluon.metric, "PCC"),
+                         (gluon.utils, "HookHandle"), (optimizer, "FTML"), (nn.Dense(1), "export")):
         with pytest.raises(AttributeError, match="MXNet has it"):
             getattr(module, name)
 

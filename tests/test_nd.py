@@ -125,6 +125,12 @@ CALLS = {
     "nd.moments(b, axes=(0, 2))[1]": B.var((0, 2)), "nd.moments(x, 1, True)[0]": X.mean(1, keepdims=True),
     "nd.SoftmaxActivation(b).sum()": 2, "nd.SoftmaxActivation(b, mode='channel').sum(1)": numpy.ones((2, 4)),
     "nd.unravel_index(nd.array([5, 11, 0]), shape=(3, 4))": [[1, 2, 0], [1, 3, 0]],
+    "nd.BilinearSampler(b[None], nd.array([[[[-1, 0.5]], [[0, -1.5]]]]))":
+    numpy.stack([B[:, 1, 0], (B[:, 0, 2] * 0.75 + B[:, 0, 3] * 0.25) / 2], 1)[None, :, None],
+    "nd.GridGenerator(nd.array([[1, 0, 0.5, 0, 2, 0]]), transform_type='affine', target_shape=(2, 3))":
+    [[[[-0.5, 0.5, 1.5]] * 2, [[-2] * 3, [2] * 3]]],
+    "nd.GridGenerator(nd.ones((1, 2, 3, 2)), 'warp')": [[[[1, 3]] * 3, [[0] * 2, [1] * 2, [2] * 2]]],
+    "nd.SpatialTransformer(b[None], nd.array([[1, 0, 0, 0, -1, 0]]))": B[None, :, ::-1],
     "nd.ravel_multi_index(nd.array([[1, 2], [3, 0]]), shape=(3, 4))": [7, 8],
     "nd.histogram(x, bins=4, range=(-6, 6))[1]": [-6, -3, 0, 3, 6],
     "nd.ElementWiseSum(x, y) + nd.make_loss(x)": X + Y + X, "nd.linalg_gemm2(x, y, transpose_b=True)": X @ Y.T,

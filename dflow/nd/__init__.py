@@ -29,9 +29,12 @@ from dflow._tape import detach
 from dflow.nd import _table, contrib, linalg, random
 from dflow.nd._networks import (  # noqa: F401
     LRN,
+    BilinearSampler,
+    GridGenerator,
     SequenceLast,
     SequenceReverse,
     SoftmaxActivation,
+    SpatialTransformer,
     UpSampling,
     depth_to_space,
     hard_sigmoid,
@@ -42,9 +45,9 @@ from dflow.nd._networks import (  # noqa: F401
 )
 from dflow.ops.mxnet import load, save
 
-__getattr__ = missing(__name__, """BatchNorm_v1 BilinearSampler Convolution_v1 Correlation Crop Custom GridGenerator
+__getattr__ = missing(__name__, """BatchNorm_v1 Convolution_v1 Correlation Crop Custom
     IdentityAttachKLSparseReg LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput Pooling_v1 SVMOutput
-    SpatialTransformer adam_update all_finite amp_cast amp_multicast cast_storage choose_element_0index col2im
+    adam_update all_finite amp_cast amp_multicast cast_storage choose_element_0index col2im
     fill_element_0index from_dlpack ftml_update ftrl_update im2col image imdecode khatri_rao lamb_update_phase1
     lamb_update_phase2 load_frombuffer mp_nag_mom_update mp_sgd_mom_update mp_sgd_update multi_all_finite multi_lars
     multi_mp_sgd_mom_update multi_mp_sgd_update multi_sgd_mom_update multi_sgd_update multi_sum_sq nag_mom_update

@@ -7,9 +7,11 @@ from dflow import numpy as np
 from dflow._array import array as as_array
 from dflow.ops.nn import check_choice, lying_along
 from dflow.ops.recurrent import at, lengths_of, turned
+from dflow.ops.regions import sampled
 
-__all__ = ["LRN", "SequenceLast", "SequenceReverse", "SoftmaxActivation", "UpSampling", "depth_to_space",
-           "hard_sigmoid", "moments", "ravel_multi_index", "space_to_depth", "unravel_index"]
+__all__ = ["LRN", "BilinearSampler", "GridGenerator", "SequenceLast", "SequenceReverse", "SoftmaxActivation",
+           "SpatialTransformer", "UpSampling", "depth_to_space", "hard_sigmoid", "moments", "ravel_multi_index",
+           "space_to_depth", "unravel_index"]
 
 
 # ---- sequences
@@ -69,6 +71,38 @@ def moments(data, axes=None, keepdims=False):
 
 
 # ---- images
+
+
+def GridGenerator(data, transform_type, target_shape=(0, 0)):
+    """Where an image of target_shape, (height, width), finds its pixels: (n, 2, height, width), across and down.
+
+    From -1 to 1 are the first and last pixel. "affine": data are matrices of 2 by 3 in rows, (n, 6); "warp": data are
+    (n, 2, height, width), by how many pixels places differ.
+    """
+    check_choice("transform_type", transform_type, ("affine", "warp"))
+    x = as_array(data)
+    height, width = x.shape[2:] if transform_type == "warp" else target_shape
+    down, across = (np.linspace(-1, 1, n, dtype=x.dtype) for n in (height, width))
+    places = np.stack(np.broadcast_arrays(across, down[:, None]))
+    if transform_type == "warp":
+        return places + x / np.array([(width - 1) / 2, (height - 1) / 2], x.dtype).reshape(2, 1, 1)
+    places = np.concatenate([places.reshape(2, -1), np.ones((1, height * width), x.dtype)])
+    return np.matmul(x.reshape(-1, 2, 3), places).reshape(-1, 2, height, width)
+
+
+def BilinearSampler(data, grid, cudnn_off=None):
+    """Images (n, channels, height, width) at the places of a GridGenerator(): bilinear means, 0 is around them."""
+    x, grid = as_array(data), as_array(grid)
+    across, down = ((grid[:, k] + 1) * ((n - 1) / 2) for k, n in ((0, x.shape[3]), (1, x.shape[2])))
+    return sampled(x, across, down)
+
+
+def SpatialTransformer(data, loc, target_shape=(0, 0), transform_type="affine", sampler_type="bilinear",
+                       cudnn_off=None):
+    """Images transformed by matrices of 2 by 3, loc, in rows: BilinearSampler() at the places of a GridGenerator()."""
+    check_choice("sampler_type", sampler_type, ("bilinear",))
+    target_shape = tuple(n or m for n, m in zip(target_shape, data.shape[2:]))
+    return BilinearSampler(data, GridGenerator(loc, transform_type, target_shape))
 
 
 def UpSampling(data, scale, sample_type="nearest", num_args=1):

@@ -1,14 +1,9 @@
-"""Parts of batches, norms of gradients."""
+"""Parts of batches, norms of gradients, files that are fetched."""
 
-import hashlib
-import importlib
 import math
 import os
-import pathlib
-import shutil
-import ssl
-import tempfile
 import warnings
+from pathlib import Path
 
 from dflow import numpy as np
 from dflow._array import ndarray
@@ -63,6 +58,8 @@ def clip_global_norm(arrays, max_norm, check_isfinite=True):
 
 def check_sha1(filename, sha1_hash):
     """Whether a file has this SHA-1, as hexadecimal digits; of shortened ones, as many as there are."""
+    import hashlib  # slow to load, as are those of _fetch()
+
     with open(filename, "rb") as file:
         return hashlib.file_digest(file, "sha1").hexdigest().startswith(sha1_hash.lower())
 
@@ -74,7 +71,7 @@ def download(url, path=None, overwrite=False, sha1_hash=None, retries=5, verify_
     verify_ssl=False: whoever the server is.
     """
     name = url.split("?")[0].rsplit("/", 1)[-1]
-    path = pathlib.Path(os.path.expanduser(path or "."))
+    path = Path(os.path.expanduser(path or "."))
     path = path / name if path.is_dir() else path
     if not overwrite and path.exists() and (not sha1_hash or check_sha1(path, sha1_hash)):
         return str(path)
@@ -83,18 +80,23 @@ def download(url, path=None, overwrite=False, sha1_hash=None, retries=5, verify_
     path.parent.mkdir(parents=True, exist_ok=True)
     for attempt in range(retries + 1):
         try:
-            _fetch(url, path, sha1_hash, None if verify_ssl else ssl._create_unverified_context())
+            _fetch(url, path, sha1_hash, verify_ssl)
             return str(path)
         except OSError:
             if attempt == retries:
                 raise
 
 
-def _fetch(url, path, sha1_hash, context):
+def _fetch(url, path, sha1_hash, verify_ssl):
     """A file beside `path` takes what comes, and its name when it is whole."""
-    request = importlib.import_module("urllib.request")        # slow to load
+    import shutil
+    import ssl
+    import tempfile
+    from urllib import request
+
+    context = None if verify_ssl else ssl._create_unverified_context()
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        part = pathlib.Path(folder, path.name)
+        part = Path(folder, path.name)
         with request.urlopen(url, context=context) as response, open(part, "wb") as file:
             shutil.copyfileobj(response, file)
         if sha1_hash and not check_sha1(part, sha1_hash):

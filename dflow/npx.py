@@ -26,7 +26,7 @@ __all__ = ["Context", "Device", "cond", "cpu", "cpu_pinned", "current_context", 
 # MXNet's names that are not here.
 _MISSING = frozenset("""bernoulli box_decode box_encode box_iou box_nms cast deformable_convolution from_dlpack
     from_numpy get_cuda_compute_capability gpu_memory_info image modulated_deformable_convolution multibox_detection
-    multibox_target normal_n random savez slice stop_gradient sync_batch_norm
+    multibox_target normal_n random reshape_like savez shape_array slice stop_gradient sync_batch_norm
     to_dlpack_for_read to_dlpack_for_write uniform_n""".split())
 
 

@@ -1,8 +1,11 @@
 """dflow.npx: each row's samples against plain NumPy; what is refused; the switches, control flow, files and devices."""
 
+import base64
+import io
 import itertools
 import math
 import re
+import zlib
 
 import numpy
 import pytest
@@ -11,7 +14,7 @@ from engines import Gate, configured
 
 import dflow
 import dflow.numpy as np
-from dflow import autograd, npx
+from dflow import autograd, gluon, npx
 from dflow.ops import defaults
 from dflow.ops.table import TABLE
 
@@ -671,6 +674,40 @@ def test_files_of_one_array_and_of_numpys(tmp_path):
     with pytest.raises(TypeError, match="arr must be arrays, with names that are texts, not 'x': int"):
         npx.save(tmp_path / "none", {"x": 3})
     assert not (tmp_path / "none").exists()
+
+
+# What MXNet 1.9.1's nd.save() and npx.save() wrote, compressed.
+MXNETS = {
+    "nd": (
+        'c-j+UWIzGTQ2OMr$v;6f6A;6cFhOZlEeGsD1WY|6l02$92M1&|=w`73@lQ^e?Ho|rK(9PCGd-'
+        'h(3(8L{O1Co5OUg_vhN;ZVD**u2Hx&^'),
+    "list": (
+        'c-j+UWIzEh?#W-1f5P}oXmSwHU=Ji5U_1b<n*?V'),
+    "np": (
+        'c-j+UWIzE-Q2Nxb$v<IYs7e$ZU~)`IqRd#-GNFl8!59?)GE4{)'),
+}
+
+
+def test_files_of_mxnets(tmp_path):
+    found = {}
+    for name, content in MXNETS.items():
+        content = zlib.decompress(base64.b85decode(content))
+        (tmp_path / name).write_bytes(content)
+        found[name] = npx.load(tmp_path / name)
+        with pytest.raises(ValueError, match="the file ends too early"):
+            npx.load(io.BytesIO(content[:-1]))
+    assert {name: (str(x.dtype), x.tolist()) for name, x in found["nd"].items()} == {
+        "0.weight": ("float32", [[1.5, -2]]), "arg:0.bias": ("float32", [3]), "int": ("int8", [-7, 9])}
+    x, = found["list"]
+    assert x.tolist() == [1, 2] and found["np"]["z"].tolist() == 2.5 and found["np"]["x"].shape == (0, 3)
+    x += 1
+    sparse = (tmp_path / "list").read_bytes()
+    with pytest.raises(ValueError, match="arrays that are sparse"):
+        npx.load(io.BytesIO(sparse[:28] + bytes([2]) + sparse[29:]))
+    net = gluon.nn.Sequential()
+    net.add(gluon.nn.Dense(1))
+    net.load_parameters(tmp_path / "nd", ignore_extra=True)
+    assert net(np.array([[1, 1]], np.float32)).tolist() == [[2.5]]
 
 
 # -- the default type ------------------------------------------------------------------------------

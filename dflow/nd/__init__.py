@@ -45,13 +45,14 @@ from dflow.nd._networks import (  # noqa: F401
 )
 from dflow.ops.mxnet import load, save
 
-__getattr__ = missing(__name__, """BatchNorm_v1 Convolution_v1 Correlation Crop Custom
-    IdentityAttachKLSparseReg LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput Pooling_v1 SVMOutput
-    adam_update all_finite amp_cast amp_multicast cast_storage choose_element_0index col2im
-    fill_element_0index from_dlpack ftml_update ftrl_update im2col image imdecode khatri_rao lamb_update_phase1
-    lamb_update_phase2 load_frombuffer mp_nag_mom_update mp_sgd_mom_update mp_sgd_update multi_all_finite multi_lars
-    multi_mp_sgd_mom_update multi_mp_sgd_update multi_sgd_mom_update multi_sgd_update multi_sum_sq nag_mom_update
-    onehot_encode op reset_arrays rmsprop_update rmspropalex_update sample_exponential sample_gamma
+__getattr__ = missing(__name__, """BatchNorm_v1 Convolution_v1 Correlation Crop Custom IdentityAttachKLSparseReg
+    LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput Pooling_v1 SVMOutput adam_update all_finite
+    amp_cast amp_multicast cast_storage choose_element_0index col2im fill_element_0index from_dlpack ftml_update
+    ftrl_update im2col image imdecode khatri_rao lamb_update_phase1 lamb_update_phase2 linalg_extracttrian linalg_gelqf
+    linalg_maketrian linalg_syevd load_frombuffer mp_lamb_update_phase1 mp_lamb_update_phase2 mp_nag_mom_update
+    mp_sgd_mom_update mp_sgd_update multi_all_finite multi_lars multi_mp_sgd_mom_update multi_mp_sgd_update
+    multi_sgd_mom_update multi_sgd_update multi_sum_sq nag_mom_update onehot_encode op random_exponential
+    random_generalized_negative_binomial reset_arrays rmsprop_update rmspropalex_update sample_exponential sample_gamma
     sample_generalized_negative_binomial sample_negative_binomial sample_normal sample_poisson sample_uniform
     sgd_mom_update sgd_update signsgd_update signum_update sparse to_dlpack_for_read to_dlpack_for_write""")
 

@@ -10,9 +10,8 @@ It is one task of NumPy's functions, over all sequences and states at once, on l
 import numpy
 
 from dflow._array import array as as_array
-from dflow._make import empty
 from dflow._tape import is_recording
-from dflow.ops.fallback import tasks
+from dflow.ops.fallback import stand_in, tasks
 from dflow.ops.nn import check_choice, check_shape, floating, log_softmax_along
 from dflow.ops.recurrent import check_sequences
 from dflow.ops.table import op, recorded
@@ -59,6 +58,7 @@ def _aligned(logs, label, data_lengths, label_lengths, blank_first, sloped):
     lengths = label_lengths.astype(numpy.intp).clip(0, most)[:, None]
     label = numpy.where(numpy.arange(most) < lengths, label, 0)
     states, leaps, ends = _states(label, lengths, classes, 0 if blank_first else classes - 1)
+    # Of each step and state, logarithms: its own; of the paths that lead there; `rest`, of those from there to an end.
     own = numpy.take_along_axis(logs, states[None], 2).astype(float)
     paths = own.copy()
     paths[0, :, 2:] = NEVER
@@ -83,8 +83,8 @@ def _aligned(logs, label, data_lengths, label_lengths, blank_first, sloped):
 
 @recorded
 def aligned(logs, label, data_lengths, label_lengths, blank_first, sloped):
-    like = [empty(logs.shape[1:2], logs.dtype), empty(logs.shape, logs.dtype)]
-    return tasks(_aligned, logs, label, data_lengths, label_lengths, blank_first, sloped, like=like[:1 + sloped])
+    like = [stand_in(logs, logs.shape[1:2]), stand_in(logs)][:1 + sloped]
+    return tasks(_aligned, logs, label, data_lengths, label_lengths, blank_first, sloped, like=like)
 
 
 def _of_lengths(name, lengths, used, n):
@@ -107,7 +107,8 @@ def ctc_loss(data, label, data_lengths=None, label_lengths=None, use_data_length
 
     data, before its softmax, of shape (time, batch, classes). label (batch, labels): classes, padded with 0, the blank,
     or with blank_label="last" with -1, where the last class is the blank. The lengths, of shape (batch,), say how many
-    steps and labels are a sequence's. 0, without a gradient, of what is too short for its labels.
+    steps and labels are a sequence's. 0, without a gradient, of what is too short for its labels. It is a Python
+    function, so no graph() of it is replayed.
     """
     check_choice("blank_label", blank_label, ("first", "last"))
     x, label = floating(data), as_array(label)

@@ -171,31 +171,33 @@ class RandomOrderAug(SequentialAug):
         return [self.ts[i] for i in _draws.stream().permutation(len(self.ts)).tolist()]
 
 
-class ResizeAug(Augmenter):
-    """resize_short(): the shorter edge becomes `size`."""
-
+class _Sized(Augmenter):
     def __init__(self, size, interp=2):
         super().__init__(size=size, interp=interp)
+
+
+class ResizeAug(_Sized):
+    """resize_short(): the shorter edge becomes `size`."""
 
     def __call__(self, src):
         return resize_short(src, self.size, self.interp)
 
 
-class ForceResizeAug(ResizeAug):
+class ForceResizeAug(_Sized):
     """imresize(): the size becomes (width, height), whatever the proportions were."""
 
     def __call__(self, src):
         return imresize(src, *self.size, self.interp)
 
 
-class CenterCropAug(ResizeAug):
+class CenterCropAug(_Sized):
     """center_crop(), of size (width, height)."""
 
     def __call__(self, src):
         return center_crop(src, self.size, self.interp)[0]
 
 
-class RandomCropAug(ResizeAug):
+class RandomCropAug(_Sized):
     """random_crop(), of size (width, height)."""
 
     def __call__(self, src):

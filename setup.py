@@ -18,6 +18,7 @@ from setuptools import Extension, setup
 # C files compiled into an extension besides its own. Each belongs to one extension only: the symbols are hidden, and
 # extensions are compiled at the same time.
 HELPERS = {
+    "_convolve": ["dflow/_windows.c"],
     "_graph": ["dflow/_site.c"],
     "_kernels": ["dflow/_sincos.c"],
     "_random": ["dflow/_distributions.c"],

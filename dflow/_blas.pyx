@@ -61,7 +61,7 @@ cdef enum:
     LEAST = 1 << 18             # multiplications from which tiles pay; OpenBLAS uses one thread below
     LEAST_VECTOR = 1 << 15      # the same for a matrix and a vector,
     VECTOR_TILE = 1 << 17       # whose tiles have about so many
-    TILE = 512                  # rows and columns of a tile, at most about so many,
+    TILE = 1024                 # rows and columns of a tile, at most about so many,
     LEAST_TILE = 96             # and at least so many
     ONE_THREAD = 8192           # elements up to which OpenBLAS never uses several
     ALONE = 900                 # rows of a matrix from which LAPACK gains by all threads: fewer are faster with one

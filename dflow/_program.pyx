@@ -14,7 +14,6 @@ the ones being filled.
 """
 
 from types import MethodType
-from warnings import warn
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from libc.string cimport memcmp, memcpy, memset
 from dflow cimport _graph, _launch, _recording
 from dflow._array cimport ndarray, ALIAS, READONLY, SCALAR, broadcast_same, copy_of, covers_storage, hooks, owned
 from dflow._engine cimport make_room, memory_budget, nudge, settings
-from dflow._fp cimport fp_strict, read_fp_policy
+from dflow._fp cimport fp_strict, read_fp_policy, warn_user
 from dflow._graph cimport (
     FULL, WRITE, Kernel, Region, Site, Storage, intp, bytes_live, describe, here, readable, storage_allocate,
     storage_new, storage_unref, writable)
@@ -952,7 +951,7 @@ cdef class Graph:
         if forever or self.refusals > 1:
             self.eager = True
             self.entries = []
-            warn(f"{self.name()} is not replayed, it runs as written each time: {why}", RuntimeWarning, stacklevel=1)
+            warn_user(f"{self.name()} is not replayed, it runs as written each time: {why}", RuntimeWarning)
         return 0
 
 cdef str obstacle_text():

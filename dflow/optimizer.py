@@ -123,34 +123,32 @@ class Optimizer:
             for each in zip(indices, weights, grads, states):
                 self.update(*each)
             return
-        scale, counted = self.rescale_grad, self._count(indices)
-        rates = [(scale, *self.rates(lr, wd, t)) for lr, wd, t in counted]
-        decays = [wd for _, wd, _ in counted]
-        groups = {}             # by the type of the weights, which is that of their rates
-        for k, w in enumerate(weights):
-            groups.setdefault(w.dtype.char, []).append(k)
-        if len(groups) == 1:
-            self._change_group(next(iter(groups)), weights, grads, states, decays, rates)
+        scale, rates, decays = self.rescale_grad, [], []
+        for lr, wd, t in self._count(indices):
+            rates.append((scale, *self.rates(lr, wd, t)))
+            decays.append(wd)
+        dtypes = [w.dtype for w in weights]             # those of their rates, too
+        if dtypes.count(dtypes[0]) == len(dtypes):
+            self._change_group(dtypes[0], weights, grads, states, decays, rates)
             return
-        for dtype, some in groups.items():
+        for dtype in dict.fromkeys(dtypes):
+            some = [k for k, other in enumerate(dtypes) if other == dtype]
             self._change_group(dtype, *([x[k] for k in some] for x in (weights, grads, states, decays, rates)))
 
     def _change_group(self, dtype, weights, grads, states, decays, rates):
-        if (dtype, rates) != self._last:
-            self._last, self._table = (dtype, rates), np.array(rates, dtype)
+        if rates != self._last or dtype != self._table.dtype:
+            self._last, self._table = rates, np.array(rates, dtype)
         self._change(weights, grads, states, tuple(decays), self._table, self.rescale_grad != 1)
 
     def _count(self, indices):
         """For the next update of these parameters: of each, learning rate, weight decay, its number."""
-        counts = self.counts
+        counts, params = self.counts, self.param_dict
         for i in indices:
             counts[i] = counts.get(i, self.begin_num_update) + 1
-        self.num_update = max([self.num_update, *[counts[i] for i in indices]])
-        lr, wd, found = self.learning_rate, self.wd, []
-        for i in indices:
-            p = self.param_dict.get(i)
-            found.append((lr, wd, counts[i]) if p is None else (lr * p.lr_mult, wd * p.wd_mult, counts[i]))
-        return found
+        self.num_update = max(self.num_update, max([counts[i] for i in indices]))
+        lr, wd = self.learning_rate, self.wd
+        return [(lr * params[i].lr_mult, wd * params[i].wd_mult, counts[i]) if i in params else (lr, wd, counts[i])
+                for i in indices]
 
     def _change_all(self, weights, grads, states, decays, rates, scaled):
         for k, (weight, g, state, wd) in enumerate(zip(weights, grads, states, decays)):

@@ -371,7 +371,7 @@ def test_hybridized_layers_give_the_same_bits(kind):
                 loss = (out * out).sum() + sum((s * s).sum() for s in states)
             loss.backward()
             trainer.step(1)
-        assert not hybrid or "noted" in repr(net._graph)
+        assert not hybrid or "noted" in repr(net._run)
         return [out, *states, *(p.data() for p in net.collect_params().values())]
 
     assert all((a == b).all() for a, b in zip(train(False), train(True), strict=True))

@@ -237,6 +237,20 @@ def test_what_cannot_be_replayed_runs_as_written(name):
     assert "test_graphs.py" in str(caught[0].message) or name.endswith("elsewhere")
 
 
+def test_the_warning_points_at_the_program():
+    class Reads(nn.HybridBlock):
+        def forward(self, x):
+            return x + 1 if x.sum() > 0 else x
+
+    net = nn.HybridSequential()
+    net.add(Reads())
+    net.hybridize()
+    with pytest.warns(RuntimeWarning, match="is not replayed") as caught:
+        for _ in range(3):
+            net(np.ones(2))
+    assert caught[0].filename == __file__
+
+
 def test_numpy_arrays_as_arguments_are_not_taken_for_constants():
     graph = dflow.graph(lambda x, y: x + y)
     with pytest.warns(RuntimeWarning, match="NumPy array"):
@@ -593,7 +607,7 @@ def train(hybrid, steps=4, make=convolutions, optimizer="adam"):
 def test_a_hybridized_network_trains_to_the_same_bits(mxnet):
     (_, plain), (net, replayed) = train(False), train(True)
     equal(plain, replayed)
-    assert "2 noted" in repr(net._graph)                        # training, and not
+    assert "2 noted" in repr(net._run)                        # training, and not
 
 
 def test_parameters_that_change_are_noted_anew(mxnet):
@@ -615,7 +629,7 @@ def test_parameters_that_change_are_noted_anew(mxnet):
     other = copy.deepcopy(net)
     equal(other(x.astype("float64")), net(x.astype("float64")))
     net.hybridize(False)
-    assert net(x.astype("float64")).shape == (2, 1) and net._graph is None
+    assert net(x.astype("float64")).shape == (2, 1) and "_run" not in vars(net)
 
 
 def test_hooks_of_a_hybridized_block_are_called(mxnet):
@@ -666,7 +680,7 @@ def test_networks_with_embeddings_are_replayed(mxnet, kind):
         found.append([p.grad().copy() for p in net.collect_params().values()])
     equal(found[1], found[0])
     equal(found[2], found[0])
-    assert replays(net._graph)
+    assert replays(net._run)
 
 
 @pytest.mark.parametrize("mode", ["clip", "wrap"])

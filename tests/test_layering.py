@@ -25,7 +25,7 @@ LAYERS = [
     ["ops", "engine", "devices", "profiler"],
     ["_index", "_make", "_operators", "_order"],
     ["_ufunc"],
-    ["_quick", "_subscript", "_views", "_random", "_host", "_small", "_out"],
+    ["_quick", "_subscript", "_views", "_random", "_host", "_small", "_out", "_convolve"],
     ["_share", "_foreign", "_program"],
     ["_tape"],
     ["_array"],

@@ -201,6 +201,8 @@ class Block:
     # -- running -------------------------------------------------------------------------------
 
     def __call__(self, *args, **kwargs):
+        if not self._forward_pre_hooks and not self._forward_hooks:
+            return self._run(*args, **kwargs)
         for hook in list(self._forward_pre_hooks.values()):
             hook(self, args)
         out = self._run(*args, **kwargs)
@@ -272,26 +274,16 @@ class HybridBlock(Block):
     of the blocks below with it.
     """
 
-    def __init__(self, prefix=None, params=None):
-        super().__init__(prefix, params)
-        self._graph = None
-
     def __getstate__(self):
-        return {**self.__dict__, "_graph": None}
+        return {name: value for name, value in self.__dict__.items() if name != "_run"}
 
     def hybridize(self, active=True, **kwargs):
         """Replay forward() from now on, or no more, here and below. The keywords, as static_alloc, are MXNet's."""
-        self._graph = Graph(super()._run, self._surroundings, f"block {self.name}", True) if active else None
+        self.__dict__.pop("_run", None)
+        if active:
+            self._run = Graph(self._run, self._surroundings, f"block {self.name}", True)
         self._initialized_at = None
         super().hybridize(active, **kwargs)
-
-    def __call__(self, *args, **kwargs):
-        if self._graph is None or self._forward_hooks or self._forward_pre_hooks:
-            return super().__call__(*args, **kwargs)
-        return self._graph(*args, **kwargs)
-
-    def _run(self, *args, **kwargs):
-        return (super()._run if self._graph is None else self._graph)(*args, **kwargs)
 
     def _surroundings(self):
         """When the parameters were last changed; None while there are some without values."""

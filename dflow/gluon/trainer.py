@@ -74,7 +74,7 @@ class Trainer:
         if self._known_at != parameter.changes:
             self._look()
         trained = self._trained
-        if not all(leaf.fresh for _, _, _, leaf, _ in trained):
+        if not all([leaf.fresh for _, _, _, leaf, _ in trained]):
             if not ignore_stale_grad:
                 p = next(p for _, p, _, leaf, _ in trained if not leaf.fresh)
                 raise UserWarning(f"the gradient of {p.name}, of shape {p.shape}, has not been updated by backward() "

@@ -8,9 +8,12 @@ import math
 import re
 
 from dflow import numpy as np
+from dflow._missing import missing
 
 __all__ = ["Bilinear", "Constant", "Initializer", "LSTMBias", "MSRAPrelu", "Mixed", "Normal", "One", "Orthogonal",
            "TruncNorm", "Uniform", "Xavier", "Zero", "create", "register"]
+
+__getattr__ = missing(__name__, "FusedRNN InitDesc Load RNNFused")
 
 _registry: dict[str, type] = {}
 

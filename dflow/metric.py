@@ -1,5 +1,6 @@
 """gluon.metric as MXNet 1 has it, with the name that CrossEntropy had then."""
 
+from dflow._missing import missing
 from dflow.gluon.metric import (
     F1,
     MAE,
@@ -24,6 +25,8 @@ from dflow.gluon.metric import (
 __all__ = ["Accuracy", "CompositeEvalMetric", "CrossEntropy", "CustomMetric", "EvalMetric", "F1", "Loss", "MAE", "MCC",
            "MSE", "NegativeLogLikelihood", "PearsonCorrelation", "Perplexity", "RMSE", "TopKAccuracy", "alias",
            "create", "np", "register"]
+
+__getattr__ = missing(__name__, "Caffe PCC Torch")
 
 
 class NegativeLogLikelihood(CrossEntropy):

@@ -1,10 +1,11 @@
 """MXNet's `npx` over dflow arrays: what neural networks need beside NumPy. `from dflow import np, npx; npx.set_np()`
 
-The functions are rows of the table (dflow/ops/nn.py, convolution.py, gathering.py, recurrent.py, regions.py) and those
-of dflow/ops/defaults.py and mxnet.py.
+The functions are rows of the table (dflow/ops/nn.py, alignment.py, convolution.py, gathering.py, recurrent.py,
+regions.py) and those of dflow/ops/defaults.py and mxnet.py.
 """
 
-import dflow.ops.convolution  # noqa: F401  (makes the rows, as the next)
+import dflow.ops.alignment  # noqa: F401  (makes the rows, as the next)
+import dflow.ops.convolution
 import dflow.ops.gathering
 import dflow.ops.nn
 import dflow.ops.recurrent
@@ -23,9 +24,9 @@ __all__ = ["Context", "Device", "cond", "cpu", "cpu_pinned", "current_context", 
            "set_np", "waitall", "while_loop"] + list(_rows)
 
 # MXNet's names that are not here.
-_MISSING = frozenset("""bernoulli box_decode box_encode box_iou box_nms cast ctc_loss deformable_convolution from_dlpack
+_MISSING = frozenset("""bernoulli box_decode box_encode box_iou box_nms cast deformable_convolution from_dlpack
     from_numpy get_cuda_compute_capability gpu_memory_info image modulated_deformable_convolution multibox_detection
-    multibox_target normal_n random savez slice stop_gradient sync_batch_norm
+    multibox_target normal_n random reshape_like savez shape_array slice stop_gradient sync_batch_norm
     to_dlpack_for_read to_dlpack_for_write uniform_n""".split())
 
 

@@ -8,10 +8,11 @@ import math
 from dflow import numpy as np
 from dflow._graphs import Graph
 
-__all__ = ["NAG", "SGD", "AdaDelta", "AdaGrad", "Adam", "AdamW", "Ftrl", "Optimizer", "RMSProp", "create", "register"]
+__all__ = ["LAMB", "NAG", "SGD", "AdaDelta", "AdaGrad", "Adam", "AdamW", "Adamax", "Ftrl", "Nadam", "Optimizer",
+           "RMSProp", "Signum", "create", "register"]
 
 # MXNet's names that are not here.
-_MISSING = frozenset("DCASGD FTML LAMB LANS LARS Nadam Adamax SGLD Signum Test Updater contrib get_updater".split())
+_MISSING = frozenset("DCASGD FTML LANS LARS LBSGD SGLD Test Updater ccSGD contrib get_updater".split())
 
 _registry: dict[str, type] = {}
 
@@ -275,6 +276,104 @@ class AdamW(Adam):
         if wd:
             weight *= decay
         super().change(weight, grad, state, 0, rate)
+
+
+@register
+class Adamax(Adam):
+    """A running mean m of gradients, the largest u of gradients of late: weight -= lr * m / u."""
+
+    rate = 0.002
+
+    def __init__(self, learning_rate=None, beta1=0.9, beta2=0.999, **kwargs):
+        super().__init__(learning_rate, beta1, beta2, **kwargs)
+
+    def rates(self, lr, wd, t):
+        return (lr / (1 - self.beta1**t),)
+
+    def change(self, weight, grad, state, wd, rate):
+        mean, largest = state
+        g = _decayed(weight, grad, wd)
+        _average(mean, g, self.beta1)
+        np.maximum(self.beta2 * largest, np.abs(g), out=largest)
+        weight -= rate * mean / largest
+
+
+@register
+class Nadam(Adam):
+    """Adam with Nesterov's momentum, which grows from beta1 / 2 to beta1 as schedule_decay says."""
+
+    def __init__(self, learning_rate=None, beta1=0.9, beta2=0.999, epsilon=1e-8, schedule_decay=0.004, **kwargs):
+        super().__init__(learning_rate, beta1, beta2, epsilon, **kwargs)
+        self.schedule_decay = schedule_decay
+
+    def _momentum(self, t):
+        return self.beta1 * (1 - 0.5 * 0.96 ** (t * self.schedule_decay))
+
+    def rates(self, lr, wd, t):
+        now, following, product, k = self._momentum(t), self._momentum(t + 1), 1.0, 0
+        while k < t and product > 1e-20:        # beside 1, smaller ones are nothing
+            k += 1
+            product *= self._momentum(k)
+        return lr * (1 - now) / (1 - product), lr * following / (1 - product * following), 1 / (1 - self.beta2**t)
+
+    def change(self, weight, grad, state, wd, of_grad, of_mean, of_var):
+        mean, var = state
+        g = _decayed(weight, grad, wd)
+        _average(mean, g, self.beta1)
+        _average(var, g * g, self.beta2)
+        weight -= (of_grad * g + of_mean * mean) / (np.sqrt(var * of_var) + self.epsilon)
+
+
+@register
+class LAMB(Adam):
+    """Adam's step, with wd * weight, scaled to the norm of the weight, which counts as within the bounds.
+
+    bias_correction=False: the running means are taken as they are.
+    """
+
+    def __init__(self, learning_rate=None, beta1=0.9, beta2=0.999, epsilon=1e-6, lower_bound=None, upper_bound=None,
+                 bias_correction=True, **kwargs):
+        super().__init__(learning_rate, beta1, beta2, epsilon, **kwargs)
+        self.lower_bound = lower_bound
+        self.upper_bound = upper_bound
+        self.bias_correction = bias_correction
+
+    def rates(self, lr, wd, t):
+        return (lr, *(1 / (1 - beta**t) if self.bias_correction else 1 for beta in (self.beta1, self.beta2)))
+
+    def change(self, weight, grad, state, wd, lr, of_mean, of_var):
+        mean, var = state
+        _average(mean, grad, self.beta1)
+        _average(var, grad * grad, self.beta2)
+        step = _decayed(weight, of_mean * mean / (np.sqrt(of_var * var) + self.epsilon), wd)
+        size, length = (np.sqrt(np.sum(x * x)) for x in (weight, step))
+        if self.lower_bound is not None or self.upper_bound is not None:
+            size = np.clip(size, self.lower_bound, self.upper_bound)
+        weight -= lr * np.where(size * length > 0, size / np.where(length > 0, length, 1), 1) * step
+
+
+@register
+class Signum(SGD):
+    """By the sign of a running mean m of gradients: weight -= lr * sign(m). wd_lh: a weight decay apart from them.
+
+    momentum=0: by the sign of the gradient, with all weight decay apart from it.
+    """
+
+    rate = 0.01
+
+    def __init__(self, learning_rate=None, momentum=0.9, wd_lh=0.0, **kwargs):
+        super().__init__(learning_rate, momentum, **kwargs)
+        self.wd_lh = wd_lh
+
+    def change(self, weight, grad, state, wd, lr):
+        if state is None:
+            apart, mean = wd, grad
+        else:
+            apart, mean = self.wd_lh, state
+            _average(mean, _decayed(weight, grad, wd), self.momentum)
+        if apart:
+            weight *= 1 - lr * apart
+        weight -= lr * np.sign(mean)
 
 
 @register

@@ -11,6 +11,7 @@ import pytest
 from dflow import autograd, gluon, init, lr_scheduler, npx, optimizer
 from dflow import numpy as np
 from dflow.gluon import nn
+from dflow.ops.regions import sampled
 
 
 def numbers(*shape):
@@ -113,6 +114,10 @@ FUNCTIONS = [
     ("group_norm", lambda *a: npx.group_norm(*a, num_groups=2), numbers(2, 4, 2), v4, v4),
     ("instance_norm", npx.instance_norm, numbers(2, 3, 4), v3, v3),
     ("l2_normalization", npx.l2_normalization, x34),
+    ("ctc_loss", lambda x: npx.ctc_loss(x, [[1, 2, 2], [3, 1, 0], [0, 0, 0]]), numbers(5, 3, 4)),
+    ("ctc_loss lengths", lambda x: npx.ctc_loss(
+        x, [[0, 1, 1], [2, 0, 9], [1, 1, 1]], [5, 3, 2], [3, 1, 3], True, True, "last"), numbers(5, 3, 4)),
+    ("sampled", sampled, numbers(2, 2, 3, 4), numbers(6, 5)[4:] / 2 + 1.8, numbers(2, 5) / 2 + 1.3),
     ("roi_pooling", lambda x: npx.roi_pooling(x, [[1, 0, 0, 2, 3], [0, 1, 1, 9, 2]], (2, 2), 1.0), numbers(2, 2, 4, 3)),
     ("convolution", lambda x, w, b: npx.convolution(x, w, b, (2, 3), num_filter=2),
      numbers(2, 3, 4, 4), numbers(2, 3, 2, 3), numbers(2)),
@@ -158,6 +163,15 @@ SECOND = "softmax log_softmax fully_connected erf sigmoid convolution deconvolut
 def test_gradients_of_gradients(function, values):
     check_gradients(function, *[x[:1, ..., :3] if x.ndim > 3 and "pool" in function.__qualname__ else x
                                 for x in values], second=True)
+
+
+def test_a_gradient_of_the_gradient_of_ctc_loss():
+    x = np.array(numbers(5, 3, 4))
+    x.attach_grad()
+    with autograd.record():
+        g = autograd.grad(npx.ctc_loss(x, np.ones((3, 1))), x, create_graph=True)
+    with pytest.raises(NotImplementedError, match=r"no gradient of the gradient of ctc_loss\(\)"):
+        g.backward()
 
 
 def test_the_first_of_equal_ones_has_the_gradient_of_a_pool():
@@ -462,6 +476,17 @@ def test_pools():
     close(nn.GlobalAvgPool2D()(np.array(x)), x.mean((2, 3), keepdims=True))
     close(nn.GlobalMaxPool1D()(np.array(x[0])), x[0].max(2, keepdims=True))
     close(nn.GlobalMaxPool3D()(np.array(x[None])), x[None].max((2, 3, 4), keepdims=True))
+    volumes = numbers(2, 24, 1, 2, 3)
+    for block, inputs, factors in ((nn.PixelShuffle1D(3), volumes[:, :, 0, 0], (3,)),
+                                   (nn.PixelShuffle2D((2, 3)), volumes[:, :, 0], (2, 3)),
+                                   (nn.PixelShuffle3D(2), volumes, (2, 2, 2))):
+        y = block(np.array(inputs)).asnumpy()
+        assert y.shape == (2, 24 // math.prod(factors), *(k * n for k, n in zip(factors, inputs.shape[2:])))
+        for k, place in enumerate(numpy.ndindex(*factors)):
+            parts = tuple(slice(start, None, step) for start, step in zip(place, factors))
+            close(y[(..., *parts)], inputs[:, k::math.prod(factors)])
+    with pytest.raises(ValueError, match="factor must be 2 numbers"):
+        nn.PixelShuffle2D((2, 2, 2))
     close(nn.ReflectionPad2D(1)(np.array(x)), numpy.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)), "reflect"))
 
 
@@ -519,6 +544,7 @@ CLASSES = numpy.array([0, 2, 1, 1])
 LOGITS = P - numpy.log(numpy.exp(P).sum(1, keepdims=True))
 SIGMOID = 1 / (1 + numpy.exp(-P))
 FAR = abs(P - L)
+WORDS = numpy.array([[0, 1, 1], [2, 0, -1], [-1, -1, -1]])          # and MXNet's numbers for them
 LOSSES = [
     (gluon.loss.L2Loss(), (P, L), (FAR**2 / 2).mean(1)), (gluon.loss.L2Loss(3, 1), (P, L), (FAR**2 * 1.5).mean(0)),
     (gluon.loss.L1Loss(), (P, L), FAR.mean(1)), (gluon.loss.L1Loss(), (P[:, 0], L[:, 0]), FAR[:, 0]),
@@ -533,8 +559,9 @@ LOSSES = [
      -(3 * BITS * numpy.log(SIGMOID) + (1 - BITS) * numpy.log(1 - SIGMOID)).mean(1)),
     (gluon.loss.SigmoidBinaryCrossEntropyLoss(True), (SIGMOID, BITS, None, 3.0),
      -(3 * BITS * numpy.log(SIGMOID) + (1 - BITS) * numpy.log(1 - SIGMOID)).mean(1)),
-    (gluon.loss.KLDivLoss(), (LOGITS, SHARES), (SHARES * (numpy.log(SHARES) - LOGITS)).mean(1)),
-    (gluon.loss.KLDivLoss(False), (P, SHARES), (SHARES * (numpy.log(SHARES) - LOGITS)).mean(1)),
+    (gluon.loss.KLDivLoss(), (LOGITS, SHARES), (SHARES * (numpy.log(SHARES) - LOGITS)).sum(1)),
+    (gluon.loss.KLDivLoss(False), (P, SHARES), (SHARES * (numpy.log(SHARES) - LOGITS)).sum(1)),
+    (gluon.loss.SDMLLoss(), (numbers(3, 4) / 5, numbers(4, 4)[1:] / 5), [0.3917058, 2.372022, 2.2793238]),
     (gluon.loss.HuberLoss(2), (P, L), numpy.where(FAR > 2, FAR - 1, FAR**2 / 4).mean(1)),
     (gluon.loss.HingeLoss(2), (P, SIGNS), numpy.maximum(2 - P * SIGNS, 0).mean(1)),
     (gluon.loss.SquaredHingeLoss(), (P, SIGNS), (numpy.maximum(1 - P * SIGNS, 0) ** 2).mean(1)),
@@ -543,6 +570,12 @@ LOSSES = [
     (gluon.loss.TripletLoss(2), (P, L, L[::-1]), numpy.maximum((FAR**2 - (P - L[::-1]) ** 2).sum(1) + 2, 0)),
     (gluon.loss.PoissonNLLLoss(), (P, CLASSES.repeat(3)), (numpy.exp(P) - CLASSES[:, None] * P).mean()),
     (gluon.loss.CosineEmbeddingLoss(), (P, L, numpy.array([1, -1, 1, -1])), None),
+    (gluon.loss.CTCLoss(), (numbers(3, 5, 4), WORDS), [16.10301, 9.407072, 17.6488]),
+    (gluon.loss.CTCLoss(), (numbers(3, 5, 4), WORDS, numpy.array([5, 4, 2])), [16.10301, 4.2767153, 6.3700595]),
+    (gluon.loss.CTCLoss(), (numbers(3, 5, 4), abs(WORDS), numpy.array([5, 4, 2]), numpy.array([3, 1, 2])),
+     [16.10301, 3.3113945, 0]),
+    (gluon.loss.CTCLoss("TNC", "TN", 2.0), (numbers(5, 3, 4), WORDS.T), [21.728918, 18.814144, 40.434822]),
+    (gluon.loss.CTCLoss(), (numbers(3, 5, 4), WORDS, None, None, numpy.array([0.5, 0, 1])), [8.051505, 0, 17.6488]),
 ]
 
 
@@ -566,8 +599,9 @@ def test_the_gradient_of_a_cross_entropy_at_zero():
 
 
 def test_arguments_of_losses():
-    for make in (lambda: gluon.loss.LogisticLoss(label_format="ternary"), lambda: gluon.loss.L2Loss("heavy")(P, L)):
-        with pytest.raises((ValueError, TypeError), match="ternary|heavy"):
+    for make in (lambda: gluon.loss.LogisticLoss(label_format="ternary"), lambda: gluon.loss.L2Loss("heavy")(P, L),
+                 lambda: gluon.loss.CTCLoss("CTN"), lambda: gluon.loss.CTCLoss(label_layout="TC")):
+        with pytest.raises((ValueError, TypeError), match="ternary|heavy|'CTN'|'TC'"):
             make()
 
 
@@ -688,6 +722,46 @@ def ftrl(lr, l1, beta=1.0, wd=0.0):
     return step
 
 
+def adamax(lr, b1=0.9, b2=0.999):
+    def step(g, w, state, t):
+        m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
+        u = state["u"] = numpy.maximum(b2 * state.get("u", 0), abs(g))
+        return -lr / (1 - b1**t) * m / u
+
+    return step
+
+
+def nadam(lr, b1=0.9, b2=0.999, eps=1e-8, schedule_decay=0.004):
+    def step(g, w, state, t):
+        m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
+        v = state["v"] = b2 * state.get("v", 0) + (1 - b2) * g**2
+        mus = [b1 * (1 - 0.96 ** (k * schedule_decay) / 2) for k in range(1, t + 2)]
+        ahead = (1 - mus[t - 1]) * g / (1 - math.prod(mus[:t])) + mus[t] * m / (1 - math.prod(mus))
+        return -lr * ahead / (numpy.sqrt(v / (1 - b2**t)) + eps)
+
+    return step
+
+
+def lamb(lr, wd, b1=0.9, b2=0.999, eps=1e-6, correct=True, bounds=(0, 99)):
+    def step(g, w, state, t):
+        m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
+        v = state["v"] = b2 * state.get("v", 0) + (1 - b2) * g**2
+        if correct:
+            m, v = m / (1 - b1**t), v / (1 - b2**t)
+        d = m / (numpy.sqrt(v) + eps) + wd * w
+        return -lr * numpy.clip(numpy.linalg.norm(w), *bounds) / numpy.linalg.norm(d) * d
+
+    return step
+
+
+def signum(lr, mu=0.9, apart=0.0):
+    def step(g, w, state, t):
+        m = state["m"] = mu * state.get("m", 0) + (1 - mu) * g
+        return -lr * apart * w - lr * numpy.sign(m)
+
+    return step
+
+
 OPTIMIZERS = [
     ("sgd", {"learning_rate": 0.05}, by_gradient(momentum(0.05, 0))),
     ("sgd", {"learning_rate": 0.05, "wd": 0.3, "momentum": 0.9}, by_gradient(momentum(0.05, 0.9), 0.3)),
@@ -703,6 +777,15 @@ OPTIMIZERS = [
      by_gradient(rmsprop(0.1, 0.8, 0.7, centered=True))),
     ("adadelta", {"rho": 0.8}, by_gradient(adadelta(0.8))),
     ("ftrl", {"learning_rate": 0.5, "lamda1": 0.3, "wd": 0.2}, by_gradient(ftrl(0.5, 0.3, wd=0.2))),
+    ("adamax", {"learning_rate": 0.1, "wd": 0.3}, by_gradient(adamax(0.1), 0.3)),
+    ("nadam", {"learning_rate": 0.1, "wd": 0.3}, by_gradient(nadam(0.1), 0.3)),
+    ("nadam", {"learning_rate": 0.1, "schedule_decay": 9.0}, by_gradient(nadam(0.1, schedule_decay=9.0))),
+    ("lamb", {"learning_rate": 0.1, "wd": 0.3}, by_gradient(lamb(0.1, 0.3))),
+    ("lamb", {"learning_rate": 0.1, "bias_correction": False, "lower_bound": 2.1, "upper_bound": 2.2},
+     by_gradient(lamb(0.1, 0, correct=False, bounds=(2.1, 2.2)))),
+    ("signum", {"learning_rate": 0.4, "wd": 0.3}, by_gradient(signum(0.4), 0.3)),
+    ("signum", {"learning_rate": 0.4, "wd_lh": 0.3, "momentum": 0.5}, by_gradient(signum(0.4, 0.5, 0.3))),
+    ("signum", {"learning_rate": 0.4, "wd": 0.3, "momentum": 0.0}, by_gradient(signum(0.4, 0, 0.3))),
 ]
 
 
@@ -882,9 +965,29 @@ def test_utils():
         gluon.utils.clip_global_norm([np.array([numpy.nan])], 1)
 
 
+def test_files_that_are_fetched(tmp_path, monkeypatch):
+    (tmp_path / "source").mkdir()
+    source, target = tmp_path / "source" / "a.txt", tmp_path / "other" / "b.txt"
+    source.write_bytes(b"abc")
+    sha1 = "a9993e364706816aba3e25717850c26c9cd0d89d"
+    assert gluon.utils.check_sha1(source, sha1) and not gluon.utils.check_sha1(source, sha1[::-1])
+    assert gluon.utils.download(source.as_uri(), str(target), sha1_hash=sha1) == str(target)
+    monkeypatch.chdir(tmp_path)
+    assert gluon.utils.download(source.as_uri()) == "a.txt"
+    source.write_bytes(b"new")
+    for arguments, text in (({}, b"abc"), ({"sha1_hash": sha1}, b"abc"), ({"overwrite": True}, b"new")):
+        assert gluon.utils.download(source.as_uri(), tmp_path, **arguments) == str(tmp_path / "a.txt")
+        assert (tmp_path / "a.txt").read_bytes() == text
+    with pytest.raises(OSError, match="has not the SHA-1"):
+        gluon.utils.download(source.as_uri(), tmp_path, sha1_hash=sha1, retries=1)
+    with pytest.raises(OSError, match="nothing"):
+        gluon.utils.download((tmp_path / "nothing").as_uri(), retries=0)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "other", "source"]
+
+
 def test_what_mxnet_has_besides():
-    for module, name in ((gluon, "SymbolBlock"), (nn, "SyncBatchNorm"), (gluon.loss, "CTCLoss"),
-                         (gluon.utils, "download"), (optimizer, "LAMB"), (nn.Dense(1), "export")):
+    for module, name in ((gluon, "SymbolBlock"), (nn, "SyncBatchNorm"), (gluon.metric, "PCC"),
+                         (gluon.utils, "HookHandle"), (optimizer, "FTML"), (nn.Dense(1), "export")):
         with pytest.raises(AttributeError, match="MXNet has it"):
             getattr(module, name)
 

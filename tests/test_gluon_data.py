@@ -493,6 +493,47 @@ def test_lighting_adds_one_colour():
     assert numpy.ptp(noise, axis=(0, 1)).max() < 1e-4 and abs(noise).max() > 0.1
 
 
+def test_tensors_that_are_turned():
+    x = transforms.ToTensor()(IMAGE[:20, :20])
+    for turns in (1, 2, 3):
+        numpy.testing.assert_allclose(transforms.Rotate(90 * turns)(x), numpy.rot90(x, turns, (1, 2)), atol=1e-3)
+    row = (numpy.arange(35, dtype="f4") * 37 % 101 - 50).reshape(1, 5, 7) / 10.7
+    for arguments, expected in (                # MXNet's numbers
+            ({}, [0, 0.1716, -2.5151, -1.3822, -0.4436, 1.1727, -0.255]),
+            ({"zoom_in": True}, [2.0335, -0.7087, -0.8451, -2.1564, -2.594, 1.0191, 2.2394]),
+            ({"zoom_out": True}, [0, 0, 0, 0.4822, -2.0145, 0, 0])):
+        numpy.testing.assert_allclose(transforms.Rotate(30, **arguments)(row)[0, 0], expected, atol=1e-4)
+    both = transforms.rotate(np.stack([x, x]), [0, 90])
+    numpy.testing.assert_allclose(both[1], transforms.Rotate(90)(x), atol=1e-5)
+    some = transforms.RandomRotation((-40, 40))
+    assert (seeded(some, x, 1) != seeded(some, x, 2)).any()
+    numpy.testing.assert_array_equal(seeded(some, x, 3), transforms.Rotate(drawn_second(-40, 40, seed=3))(x))
+    numpy.testing.assert_array_equal(transforms.RandomRotation((-40, 40), rotate_with_proba=0)(x), x)
+    pair = some(np.stack([x, x])).asnumpy()
+    assert (pair[0] != pair[1]).any()
+    for make, kind in ((lambda: transforms.RandomRotation((1, -1)), ValueError),
+                       (lambda: transforms.RandomRotation((-1, 1), rotate_with_proba=2), ValueError),
+                       (lambda: transforms.Rotate(9, True, True)(x), ValueError),
+                       (lambda: transforms.Rotate([9, 9])(x), ValueError),
+                       (lambda: transforms.Rotate(9)(IMAGE), TypeError)):
+        with pytest.raises(kind):
+            make()
+
+
+def drawn_second(*range_, seed):
+    np.random.seed(seed)
+    np.random.uniform()
+    return np.random.uniform(*range_)
+
+
+def test_transforms_that_are_applied_at_random():
+    flip = transforms.RandomFlipLeftRight(1)
+    numpy.testing.assert_array_equal(transforms.RandomApply(flip, 0)(IMAGE), IMAGE)
+    both = transforms.RandomApply([flip, transforms.CenterCrop(4)], 1)
+    numpy.testing.assert_array_equal(both(IMAGE), IMAGE[8:12, 13:17][:, ::-1])
+    assert {transforms.RandomApply(flip)(IMAGE)[0, 0, 0].item() for _ in range(20)} == {IMAGE[0, 0, 0], IMAGE[0, -1, 0]}
+
+
 # ---- files
 
 
@@ -567,7 +608,7 @@ def test_image_folders(tmp_path):
 
 
 def test_what_mxnet_has_besides():
-    for module, name in ((gluon, "SymbolBlock"), (data, "RecordFileDataset"), (transforms, "Rotate"),
+    for module, name in ((gluon, "SymbolBlock"), (data, "RecordFileDataset"), (transforms, "RandomGray"),
                          (gluon.metric, "PCC")):
         with pytest.raises(AttributeError, match=f"{module.__name__}' has no attribute '{name}': MXNet has it"):
             getattr(module, name)

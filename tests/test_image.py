@@ -85,8 +85,8 @@ def test_without_pillow():
 
 def test_names():
     assert dflow.image is image and dflow.img is image
-    with pytest.raises(AttributeError, match="'dflow.image' has no attribute 'CreateAugmenter': MXNet has it"):
-        image.CreateAugmenter  # noqa: B018
+    with pytest.raises(AttributeError, match="'dflow.image' has no attribute 'ImageIter': MXNet has it"):
+        image.ImageIter  # noqa: B018
 
 
 # ---- sizes
@@ -186,3 +186,73 @@ def test_colours():
     numpy.testing.assert_allclose(found, (IMAGE - mean) / std, rtol=1e-6)
     numpy.testing.assert_array_equal(image.color_normalize(x, None, [1, 2, 4]), IMAGE / numpy.array([1, 2, 4]))
     numpy.testing.assert_array_equal(x, IMAGE)
+
+
+# ---- augmenters
+
+
+def test_augmenters_of_sizes_and_places():
+    np.random.seed(3)
+    x = np.array(IMAGE)
+    for augmenter, expected in (
+            (image.ResizeAug(10), image.resize_short(x, 10)),
+            (image.ForceResizeAug((7, 5), 1), image.imresize(x, 7, 5)),
+            (image.CenterCropAug((8, 6)), IMAGE[7:13, 11:19]), (image.RandomCropAug((30, 20)), IMAGE),
+            (image.RandomSizedCropAug((20, 20), 1.0, (9, 9)), IMAGE[:, 5:25]),
+            (image.HorizontalFlipAug(1), IMAGE[:, ::-1]), (image.HorizontalFlipAug(0), IMAGE)):
+        numpy.testing.assert_array_equal(augmenter(x), expected)
+    assert {image.HorizontalFlipAug(0.5)(x)[0, 0, 0].item() for _ in range(20)} == {IMAGE[0, 0, 0], IMAGE[0, -1, 0]}
+    assert image.CastAug()(x).dtype == numpy.float32
+
+
+def drawn(draw, augmenter, x):
+    """What an augmenter makes of an image, and what it has drawn."""
+    np.random.seed(3)
+    found = augmenter(x).asnumpy()
+    np.random.seed(3)
+    return found, draw()
+
+
+def test_augmenters_of_colours():
+    x = np.array(IMAGE, np.float32)
+    grey = IMAGE @ [0.299, 0.587, 0.114]
+    for kind, expected in (
+            (image.BrightnessJitterAug, lambda a: a * IMAGE),
+            (image.ContrastJitterAug, lambda a: a * IMAGE + (1 - a) * grey.mean()),
+            (image.SaturationJitterAug, lambda a: a * IMAGE + (1 - a) * grey[..., None])):
+        found, a = drawn(lambda: 1 + float(np.random.uniform(-0.4, 0.4)), kind(0.4), x)
+        numpy.testing.assert_allclose(found, expected(a), 1e-4, 1e-3)
+    found, a = drawn(lambda: math.pi * float(np.random.uniform(-0.4, 0.4)), image.HueJitterAug(0.4), x)
+    y, i, q = image.YIQ @ IMAGE.reshape(-1, 3).T
+    turned = (i + 1j * q) * numpy.exp(1j * a)
+    numpy.testing.assert_allclose(found.reshape(-1, 3).T, image.RGB @ [y, turned.real, turned.imag], 1e-4, 1e-3)
+    numpy.testing.assert_array_equal(image.RandomGrayAug(0)(x), IMAGE)
+    numpy.testing.assert_allclose(image.RandomGrayAug(1)(x), (IMAGE @ [0.21, 0.72, 0.07])[..., None].repeat(3, 2), 1e-5)
+    values, vectors = numpy.array([3.0, 2, 1]), numpy.array([[1, 0, 0], [0, 0, 1], [0, 1, 1]])
+    found, a = drawn(lambda: np.random.normal(0, 0.5, 3).asnumpy(), image.LightingAug(0.5, values, vectors), x)
+    numpy.testing.assert_allclose(found, IMAGE + vectors @ (a * values), 1e-4)
+
+
+def test_lists_of_augmenters():
+    def kinds(**kwargs):
+        return [type(a).__name__.removesuffix("Aug") for a in image.CreateAugmenter((3, 8, 6), **kwargs)]
+
+    assert kinds() == ["CenterCrop", "Cast"]
+    assert kinds(resize=9, rand_crop=True, rand_mirror=True, std=True) == [
+        "Resize", "RandomCrop", "HorizontalFlip", "Cast", "ColorNormalize"]
+    assert kinds(rand_crop=True, rand_resize=True, contrast=1, hue=0.1, pca_noise=0.1, rand_gray=0.5, mean=True) == [
+        "RandomSizedCrop", "Cast", "ColorJitter", "HueJitter", "Lighting", "RandomGray", "ColorNormalize"]
+    with pytest.raises(ValueError, match="rand_resize needs rand_crop"):
+        kinds(rand_resize=True)
+    augment = image.SequentialAug(image.CreateAugmenter((3, 8, 6), 10, mean=numpy.array([1.0, 2, 3]), std=True))
+    middle = image.center_crop(image.resize_short(IMAGE, 10), (6, 8))[0].asnumpy()
+    numpy.testing.assert_allclose(augment(np.array(IMAGE)), (middle - [1.0, 2, 3]) / [58.395, 57.12, 57.375], 1e-5)
+    name, parts = augment.dumps()
+    assert name == "sequentialaug" and parts[0] == '["resizeaug", {"size": 10, "interp": 2}]'
+    assert parts[3].startswith('["colornormalizeaug", {"mean": [1.0, 2.0, 3.0]')
+    assert [a.dumps() for a in image.ColorJitterAug(0.1, 0, 0.2).ts] == [
+        '["brightnessjitteraug", {"brightness": 0.1}]', '["saturationjitteraug", {"saturation": 0.2}]']
+    marks = [image.CastAug(kind) for kind in ("float16", "float32", "float64")]
+    assert len({image.RandomOrderAug(marks)(np.array(IMAGE)).dtype for _ in range(40)}) == 3
+    with pytest.raises(NotImplementedError, match="Augmenter needs"):
+        image.Augmenter()(IMAGE)

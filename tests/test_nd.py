@@ -26,9 +26,15 @@ def as_loaded():
     _array.set_hook("mxnet", False)
 
 
+def numbers(*shape):
+    """Numbers from -4.6 to 4.7 without an order."""
+    return nd.array((numpy.arange(numpy.prod(shape)) * 37 % 101 - 50).reshape(shape) / 10.7)
+
+
 # Each call with its value as NumPy has it.
 CALLS = {
-    "nd.array([1, 2])": [1, 2], "nd.array(numpy.arange(3))": [0, 1, 2], "nd.zeros((2, 2), mx.cpu())": [[0, 0], [0, 0]],
+    "nd.array([1, 2])": [1, 2], "nd.array(numpy.arange(3))": [0, 1, 2], "nd.from_numpy(X)": X,
+    "nd.zeros((2, 2), mx.cpu())": [[0, 0], [0, 0]],
     "nd.ones(2, dtype='float32')": [1, 1], "nd.full((2,), 7)": [7, 7], "nd.arange(3)": [0, 1, 2],
     "nd.arange(1, 4, repeat=2)": [1, 1, 2, 2, 3, 3], "nd.eye(2, 3, 1)": numpy.eye(2, 3, 1), "nd.eye(2)": numpy.eye(2),
     "nd.linspace(0, 1, 3)": [0, 0.5, 1], "nd.zeros_like(x)": X * 0, "nd.ones_like(data=x)": X * 0 + 1,
@@ -95,6 +101,51 @@ CALLS = {
     "nd.BatchNorm(x, nd.ones(3), nd.zeros(3), nd.zeros(3), nd.ones(3), eps=0)": X,
     "nd.LayerNorm(x, nd.ones(3), nd.zeros(3), eps=0)": (X - X.mean(1, keepdims=True)) / X.std(1, keepdims=True),
     "nd.SequenceMask(b, nd.array([1, 2, 0]), True, -1)[:, :, 0]": [[0, 4, -1], [-1, 16, -1]],
+    "nd.CTCLoss(numbers(5, 3, 4), nd.array([[1, 2, 2], [3, 1, 0], [0, 0, 0]]))": [14.391532, 11.821768, 15.451055],
+    "nd.ctc_loss(numbers(5, 3, 4), nd.array([[0, 1, 1], [2, 0, -1], [-1, -1, -1]]), blank_label='last')":
+    [10.864459, 9.407072, 20.217411],
+    "nd.RNN(numbers(3, 2, 3), numbers(84) / 5, numbers(2, 2, 2) / 5, mode='gru', state_size=2, num_layers=1, "
+    "bidirectional=True)[1]": [[-0.93450594, -0.93731856, 0.86710334, -0.7953909],
+                               [0.88932484, -0.9391989, 0.9974979, 0.16697541]],
+    "nd.RNN(numbers(3, 2, 3), numbers(112) / 5, *[numbers(2, 2, 2) / 5] * 2, state_size=2, num_layers=1, mode='lstm', "
+    "bidirectional=True, state_outputs=True)[0][1]": [[-0.20268422, -0.24494486, 0.00174237, 0.02188845],
+                                                      [0.2504554, -0.38233554, -0.00242423, -0.12114047]],
+    "nd.SequenceLast(b, nd.array([1, 2, 2]), True)": B[[0, 1, 1], range(3)], "nd.SequenceLast(x)": X[-1],
+    "nd.SequenceLast(x, nd.array([3, 1]), True, axis=1)": [3, 4],
+    "nd.SequenceReverse(x.T, nd.array([2, 3]), use_sequence_length=True)": [[-2, -6], [1, 5], [3, 4]],
+    "nd.SequenceReverse(b)": B[::-1],
+    "nd.UpSampling(b.reshape((1, 2, 3, 4)), scale=2, sample_type='nearest')":
+    B.reshape(1, 2, 3, 4).repeat(2, 2).repeat(2, 3),
+    "nd.LRN(x.reshape((2, 3, 1, 1)), alpha=0.6, beta=0.5, knorm=1, nsize=3)":
+    (X / (1 + 0.2 * (X**2 @ [[1, 1, 0], [1, 1, 1], [0, 1, 1]])) ** 0.5).reshape(2, 3, 1, 1),
+    "nd.hard_sigmoid(x, alpha=0.1)": (X / 10 + 0.5).clip(0, 1), "nd.batch_take(x, nd.array([2, 0]))": [3, 4],
+    "nd.depth_to_space(b.reshape((1, 24, 1, 1)), 2)": B.reshape(2, 2, 6).transpose(2, 0, 1)[None],
+    "nd.space_to_depth(nd.depth_to_space(b.reshape((1, 8, 1, 3)), 2), 2)": B.reshape(1, 8, 1, 3),
+    "nd.space_to_depth(b.reshape((1, 1, 4, 6)), 2)[0, :, 0, 0]": [0, 1, 6, 7],
+    "nd.moments(b, axes=(0, 2))[1]": B.var((0, 2)), "nd.moments(x, 1, True)[0]": X.mean(1, keepdims=True),
+    "nd.SoftmaxActivation(b).sum()": 2, "nd.SoftmaxActivation(b, mode='channel').sum(1)": numpy.ones((2, 4)),
+    "nd.unravel_index(nd.array([5, 11, 0]), shape=(3, 4))": [[1, 2, 0], [1, 3, 0]],
+    "nd.BilinearSampler(b[None], nd.array([[[[-1, 0.5]], [[0, -1.5]]]]))":
+    numpy.stack([B[:, 1, 0], (B[:, 0, 2] * 0.75 + B[:, 0, 3] * 0.25) / 2], 1)[None, :, None],
+    "nd.GridGenerator(nd.array([[1, 0, 0.5, 0, 2, 0]]), transform_type='affine', target_shape=(2, 3))":
+    [[[[-0.5, 0.5, 1.5]] * 2, [[-2] * 3, [2] * 3]]],
+    "nd.GridGenerator(nd.ones((1, 2, 3, 2)), 'warp')": [[[[1, 3]] * 3, [[0] * 2, [1] * 2, [2] * 2]]],
+    "nd.SpatialTransformer(b[None], nd.array([[1, 0, 0, 0, -1, 0]]))": B[None, :, ::-1],
+    "nd.ravel_multi_index(nd.array([[1, 2], [3, 0]]), shape=(3, 4))": [7, 8],
+    "nd.histogram(x, bins=4, range=(-6, 6))[1]": [-6, -3, 0, 3, 6],
+    "nd.ElementWiseSum(x, y) + nd.make_loss(x)": X + Y + X, "nd.linalg_gemm2(x, y, transpose_b=True)": X @ Y.T,
+    "nd.ROIPooling(b[None], nd.array([[0, 1, 0, 2, 1]]), pooled_size=(1, 2), spatial_scale=1)": B[:, 1:2, 1:3][None],
+    "nd.contrib.AdaptiveAvgPooling2D(b[None], (2, 4))": numpy.stack([B[:, :2].mean(1), B[:, 1:].mean(1)], 1)[None],
+    "nd.contrib.AdaptiveAvgPooling2D(b[None])": B.mean((1, 2), keepdims=True)[None],
+    "nd.contrib.AdaptiveAvgPooling2D(b[None], 2)[0, :, 0, 1]": B[:, :2, 2:].mean((1, 2)),
+    "nd.contrib.box_iou(nd.array([[0, 0, 2, 2], [1, 1, 3, 3]]), nd.array([[1, 1, 2, 3], [9, 9, 9, 9]]))":
+    [[0.2, 0], [0.5, 0]],
+    "nd.contrib.box_iou(nd.array([1, 1, 2, 2]), nd.array([[2, 2, 2, 2]]), format='center')": [1 / 7],
+    "nd.contrib.div_sqrt_dim(b)": B / 2, "nd.contrib.isnan(x)": X * 0, "nd.contrib.isfinite(x)": X * 0 + 1,
+    "nd.contrib.index_copy(x, nd.array([1]), y[:1])": [X[0], Y[0]],
+    "nd.contrib.boolean_mask(x, nd.array([0, 1]))": X[1:],
+    "nd.contrib.MultiBoxPrior(b[None], sizes=[0.5])[0, 0]": [-1 / 16, -1 / 12, 5 / 16, 5 / 12],
+    "nd.contrib.foreach(lambda x, s: (x + s, x + s), x, y[0])[0]": [X[0] + Y[0], X.sum(0) + Y[0]],
     "x.as_nd_ndarray().as_np_ndarray()": X, "x.as_in_context(x.context)": X, "x.slice_axis(1, 0, 2)": X[:, :2],
     "nd.reshape(b, (0, -1))": B.reshape(2, 12), "nd.reshape(b, shape=(-3, 0))": B.reshape(6, 4),
     "nd.reshape(b, (-2,))": B, "nd.reshape(b, (0, 0, -4, 2, -1))": B.reshape(2, 3, 2, 2),
@@ -137,7 +188,11 @@ REFUSED = {
     "b.reshape('a')": (TypeError, "'str' object cannot be"),
     "b.reshape(2, 12, order='x')": (ValueError, "order must be"),
     "x.asscalar()": (ValueError, "The current array is not a scalar"),
-    "nd.CTCLoss": (AttributeError, "no attribute 'CTCLoss': MXNet has it, dflow not yet"),
+    "nd.SequenceLast(x, axis=2)": (ValueError, "axis must be one of 0, 1, not 2"),
+    "nd.SequenceReverse(x, nd.ones(3))": (ValueError, "sequence_length is given, and not used"),
+    "nd.UpSampling(b, 2, 'bilinear')": (ValueError, "sample_type must be one of 'nearest', not 'bilinear'"),
+    "nd.contrib.ROIAlign": (AttributeError, "module 'dflow.nd.contrib' has no attribute 'ROIAlign': MXNet has it"),
+    "nd.Custom": (AttributeError, "no attribute 'Custom': MXNet has it, dflow not yet"),
     "nd.nothing": (AttributeError, "module 'dflow.nd' has no attribute 'nothing'$"),
     "mx.sym": (AttributeError, "no attribute 'sym': MXNet has it"),
     "kv.create('dist_sync')": (ValueError, "name must be one of 'local', 'device'"),

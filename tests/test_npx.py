@@ -1,8 +1,11 @@
 """dflow.npx: each row's samples against plain NumPy; what is refused; the switches, control flow, files and devices."""
 
+import base64
+import io
 import itertools
 import math
 import re
+import zlib
 
 import numpy
 import pytest
@@ -11,7 +14,7 @@ from engines import Gate, configured
 
 import dflow
 import dflow.numpy as np
-from dflow import autograd, npx
+from dflow import autograd, gluon, npx
 from dflow.ops import defaults
 from dflow.ops.table import TABLE
 
@@ -30,10 +33,11 @@ FLOATS = {
     "t": numbers(2, 2, 7), "c3": numbers(1, 2, 4, 5, 4), "t1": numbers(3, 2, 3), "d1": numbers(2, 3, 2, 3),
     "g1": numbers(4, 2, 2, 2), "g4": numbers(4, 1, 3, 3), "c31": numbers(2, 2, 2, 2, 2), "t2": numbers(2, 2, 3),
     "d2": numbers(3, 2, 2, 3), "g2": numbers(4, 2, 2, 2), "c32": numbers(2, 3, 2, 2, 2),
-    "q": numbers(180) / 5, "s": numbers(4, 2, 2) / 5,
+    "q": numbers(180) / 5, "a": numbers(5, 3, 4), "s": numbers(4, 2, 2) / 5,
     "b": numpy.array([[0, 0, 0, 3, 4], [1, 1, 2, 2, 2], [1, 2, 1, 9, 7], [0, 3, 3, 1, 1], [1, 7, 0, 8, 3.0]])}
 INTEGERS = {"i": (numpy.arange(12) * 5 % 12).reshape(3, 4), "j": numpy.array([0, 2, 1, 3]),
-            "k": numpy.array([1, 0, 2, 2]), "l": numpy.array([3, 0, 2])}
+            "k": numpy.array([1, 0, 2, 2]), "l": numpy.array([3, 0, 2]),
+            "y": numpy.array([[1, 2, 2], [3, 1, 0], [2, 3, 1]])}
 
 
 def arrays_of(text, dtype):
@@ -373,6 +377,19 @@ class Reference:
         return result
 
     @staticmethod
+    def ctc_loss(data, label, data_lengths=None, label_lengths=None, use_data_lengths=False, use_label_lengths=False,
+                 blank_label="first"):
+        """Path by path."""
+        blank, result = 0 if blank_label == "first" else data.shape[2] - 1, numpy.zeros(data.shape[1])
+        for n, p in enumerate(scipy.special.softmax(data, 2).swapaxes(0, 1)):
+            p, ends = p[:data_lengths[n]] if use_data_lengths else p, label[n] == (-1 if blank else 0)
+            wanted = label[n][:label_lengths[n] if use_label_lengths else [*ends, True].index(True)].tolist()
+            for path in itertools.product(range(data.shape[2]), repeat=len(p)):
+                if [c for c, _ in itertools.groupby(path) if c != blank] == wanted:
+                    result[n] += numpy.prod(p[range(len(p)), path])
+        return numpy.where(result == 0, 0, -numpy.log(numpy.where(result == 0, 1, result)))
+
+    @staticmethod
     def rnn_step(mode, x, h, c, w, v, projection, b, d):
         x, hidden = w @ x + b, v @ h + d
         if mode == "gru":
@@ -533,6 +550,14 @@ scatter_nd(w, [[0], [1]], (2, 2))                   ValueError  data must have t
 index_update(x, [[7]], 1)                           IndexError  index 7 is out of bounds for axis 0
 index_add(x, [[0, 0]], v[:2])                       ValueError  val must broadcast to the shape (2, 4), not (2,)
 boolean_mask(x, k)                                  ValueError  index must have the shape (3,), not (4,)
+ctc_loss(a, y[:2])                                  ValueError  label must have the shape (3, labels), ..., not (2, 3)
+ctc_loss(a[:2], y)                                  ValueError  with at most 2 labels, not (3, 3)
+ctc_loss(x, y)                                      ValueError  data must have three axes
+ctc_loss(a, y, blank_label='no')                    ValueError  blank_label must be one of 'first', 'last', not 'no'
+ctc_loss(a, y, k[1:])                               ValueError  data_lengths is given, but use_data_lengths is False
+ctc_loss(a, y, None, k, False, True)                ValueError  label_lengths must have the shape (3,), not (4,)
+ctc_loss(a, y, use_label_lengths=True)              ValueError  label_lengths is missing
+ctc_loss(a, y + 2)                                  IndexError  label 4 is out of bounds for 4 classes
 constraint_check(x < 0, 'too large')                ValueError  too large
 reshape(d, (-3, -4))                                ValueError  newshape skips an axis of length 2 with -3
 reshape(d, (-6, 7, -1, -4))                         ValueError  newshape splits an axis of length 2 into (7, 0)
@@ -649,6 +674,40 @@ def test_files_of_one_array_and_of_numpys(tmp_path):
     with pytest.raises(TypeError, match="arr must be arrays, with names that are texts, not 'x': int"):
         npx.save(tmp_path / "none", {"x": 3})
     assert not (tmp_path / "none").exists()
+
+
+# What MXNet 1.9.1's nd.save() and npx.save() wrote, compressed.
+MXNETS = {
+    "nd": (
+        'c-j+UWIzGTQ2OMr$v;6f6A;6cFhOZlEeGsD1WY|6l02$92M1&|=w`73@lQ^e?Ho|rK(9PCGd-'
+        'h(3(8L{O1Co5OUg_vhN;ZVD**u2Hx&^'),
+    "list": (
+        'c-j+UWIzEh?#W-1f5P}oXmSwHU=Ji5U_1b<n*?V'),
+    "np": (
+        'c-j+UWIzE-Q2Nxb$v<IYs7e$ZU~)`IqRd#-GNFl8!59?)GE4{)'),
+}
+
+
+def test_files_of_mxnets(tmp_path):
+    found = {}
+    for name, content in MXNETS.items():
+        content = zlib.decompress(base64.b85decode(content))
+        (tmp_path / name).write_bytes(content)
+        found[name] = npx.load(tmp_path / name)
+        with pytest.raises(ValueError, match="the file ends too early"):
+            npx.load(io.BytesIO(content[:-1]))
+    assert {name: (str(x.dtype), x.tolist()) for name, x in found["nd"].items()} == {
+        "0.weight": ("float32", [[1.5, -2]]), "arg:0.bias": ("float32", [3]), "int": ("int8", [-7, 9])}
+    x, = found["list"]
+    assert x.tolist() == [1, 2] and found["np"]["z"].tolist() == 2.5 and found["np"]["x"].shape == (0, 3)
+    x += 1
+    sparse = (tmp_path / "list").read_bytes()
+    with pytest.raises(ValueError, match="arrays that are sparse"):
+        npx.load(io.BytesIO(sparse[:28] + bytes([2]) + sparse[29:]))
+    net = gluon.nn.Sequential()
+    net.add(gluon.nn.Dense(1))
+    net.load_parameters(tmp_path / "nd", ignore_extra=True)
+    assert net(np.array([[1, 1]], np.float32)).tolist() == [[2.5]]
 
 
 # -- the default type ------------------------------------------------------------------------------

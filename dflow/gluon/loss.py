@@ -6,14 +6,11 @@ import numpy
 
 from dflow import npx
 from dflow import numpy as np
-from dflow.gluon._missing import missing
 from dflow.gluon.block import HybridBlock
 
-__all__ = ["CosineEmbeddingLoss", "HingeLoss", "HuberLoss", "KLDivLoss", "L1Loss", "L2Loss", "LogisticLoss", "Loss",
-           "PoissonNLLLoss", "SigmoidBCELoss", "SigmoidBinaryCrossEntropyLoss", "SoftmaxCELoss",
+__all__ = ["CTCLoss", "CosineEmbeddingLoss", "HingeLoss", "HuberLoss", "KLDivLoss", "L1Loss", "L2Loss", "LogisticLoss",
+           "Loss", "PoissonNLLLoss", "SDMLLoss", "SigmoidBCELoss", "SigmoidBinaryCrossEntropyLoss", "SoftmaxCELoss",
            "SoftmaxCrossEntropyLoss", "SquaredHingeLoss", "TripletLoss"]
-
-__getattr__ = missing(__name__, "CTCLoss SDMLLoss")
 
 
 def _softrelu(x):
@@ -116,7 +113,7 @@ class SoftmaxCrossEntropyLoss(Loss):
 
 
 class KLDivLoss(Loss):
-    """label * (log(label) - pred), where pred is the logarithm of probabilities, or with from_logits=False no such."""
+    """The sum of label * (log(label) - pred). pred: the logarithm of probabilities, or if not from_logits, no such."""
 
     def __init__(self, from_logits=True, axis=-1, weight=None, batch_axis=0, **kwargs):
         super().__init__(weight, batch_axis, **kwargs)
@@ -126,7 +123,25 @@ class KLDivLoss(Loss):
     def forward(self, pred, label, sample_weight=None):
         if not self._from_logits:
             pred = npx.log_softmax(pred, axis=self._axis)
-        return self._mean(label * (np.log(label + 1e-12) - pred), sample_weight)
+        return self._of_samples(np.sum, self._weighted(label * (np.log(label + 1e-12) - pred), sample_weight))
+
+
+class SDMLLoss(KLDivLoss):
+    """Of pairs x1[i], x2[i] that belong together: which x2 is the nearest of each x1 (Bonadiman et al., 2019).
+
+    KLDivLoss of softmax(-|x1 - x2|^2), over all x2, and labels that give smoothing_parameter to the others.
+    """
+
+    def __init__(self, smoothing_parameter=0.3, weight=1.0, batch_axis=0, **kwargs):
+        super().__init__(weight=weight, batch_axis=batch_axis, **kwargs)
+        self.smoothing_parameter = smoothing_parameter
+
+    def forward(self, x1, x2):
+        n = len(x1)
+        distance = np.sum(np.square(x1[:, None] - x2), axis=2)
+        other = self.smoothing_parameter / (n - 1)
+        label = other + (1 - self.smoothing_parameter - other) * np.eye(n, dtype=x1.dtype)
+        return super().forward(npx.log_softmax(-distance), label)
 
 
 class HuberLoss(Loss):
@@ -224,6 +239,27 @@ class CosineEmbeddingLoss(Loss):
         cosine = np.sum(input1 * input2, axis=-1) / np.maximum(length(input1) * length(input2), 1e-12)
         loss = np.where(label.reshape(cosine.shape) == 1, 1 - cosine, npx.relu(cosine - self._margin))
         return self._mean(loss, sample_weight)
+
+
+class CTCLoss(Loss):
+    """Connectionist temporal classification: npx.ctc_loss() of predictions, not yet softmax; the last class is blank.
+
+    layout: "NTC", with the samples along the first axis, or "TNC". label_layout: "NT" or "TN". Labels end before the
+    first -1, or after so many as `label_lengths` says; pred_lengths: how many steps each sample has.
+    """
+
+    def __init__(self, layout="NTC", label_layout="NT", weight=None, **kwargs):
+        for name, value, choices in (("layout", layout, ("NTC", "TNC")), ("label_layout", label_layout, ("NT", "TN"))):
+            if value not in choices:
+                raise ValueError(f"{name} must be {choices[0]!r} or {choices[1]!r}, not {value!r}")
+        super().__init__(weight, label_layout.find("N"), **kwargs)
+        self._layout = layout
+
+    def forward(self, pred, label, pred_lengths=None, label_lengths=None, sample_weight=None):
+        pred = pred.swapaxes(0, 1) if self._layout == "NTC" else pred
+        loss = npx.ctc_loss(pred, label if self._batch_axis == 0 else label.T, pred_lengths, label_lengths,
+                            pred_lengths is not None, label_lengths is not None, "last")
+        return self._weighted(loss, sample_weight)
 
 
 SigmoidBCELoss = SigmoidBinaryCrossEntropyLoss

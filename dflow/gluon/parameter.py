@@ -295,11 +295,11 @@ class ParameterDict(dict):
 
     def load(self, filename, ctx=None, allow_missing=False, ignore_extra=False, restore_prefix="", cast_dtype=False,
              dtype_source="current", device=None):
-        """Take values from a file; ValueError where it has other names, unless told to allow that."""
+        """Take values from a file, MXNet's too; ValueError where it has other names, unless told to allow that."""
         loaded = npx.load(filename)
         if not isinstance(loaded, dict):
             raise ValueError(f"{filename} has no names of parameters in it")
-        loaded = {restore_prefix + name: x for name, x in loaded.items()}
+        loaded = {restore_prefix + name.removeprefix("arg:").removeprefix("aux:"): x for name, x in loaded.items()}
         self._load(loaded, filename, ctx if device is None else device, allow_missing, ignore_extra, cast_dtype,
                    dtype_source)
 

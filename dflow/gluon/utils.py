@@ -1,15 +1,17 @@
-"""Parts of batches, norms of gradients."""
+"""Parts of batches, norms of gradients, files that are fetched."""
 
 import math
+import os
 import warnings
+from pathlib import Path
 
 from dflow import numpy as np
 from dflow._array import ndarray
 from dflow.gluon._missing import missing
 
-__all__ = ["clip_global_norm", "split_and_load", "split_data"]
+__all__ = ["check_sha1", "clip_global_norm", "download", "split_and_load", "split_data"]
 
-__getattr__ = missing(__name__, "check_sha1 download replace_file HookHandle shape_is_known")
+__getattr__ = missing(__name__, "replace_file HookHandle shape_is_known")
 
 
 def split_data(data, num_slice, batch_axis=0, even_split=True):
@@ -52,3 +54,51 @@ def clip_global_norm(arrays, max_norm, check_isfinite=True):
     if not math.isfinite(norm):
         warnings.warn("nan or inf is detected. Clipping results will be undefined.", stacklevel=2)
     return norm
+
+
+def check_sha1(filename, sha1_hash):
+    """Whether a file has this SHA-1, as hexadecimal digits; of shortened ones, as many as there are."""
+    import hashlib  # slow to load, as are those of _fetch()
+
+    with open(filename, "rb") as file:
+        return hashlib.file_digest(file, "sha1").hexdigest().startswith(sha1_hash.lower())
+
+
+def download(url, path=None, overwrite=False, sha1_hash=None, retries=5, verify_ssl=True):
+    """Fetch a file into `path`, a file or a folder, unless it is there; returns where it is.
+
+    sha1_hash: what the file must have; one that has it not is fetched again. retries: how often, after an error.
+    verify_ssl=False: whoever the server is.
+    """
+    name = url.split("?")[0].rsplit("/", 1)[-1]
+    path = Path(os.path.expanduser(path or "."))
+    path = path / name if path.is_dir() else path
+    if not overwrite and path.exists() and (not sha1_hash or check_sha1(path, sha1_hash)):
+        return str(path)
+    if not name:
+        raise ValueError(f"url must name a file, not {url!r}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for attempt in range(retries + 1):
+        try:
+            _fetch(url, path, sha1_hash, verify_ssl)
+            return str(path)
+        except OSError:
+            if attempt == retries:
+                raise
+
+
+def _fetch(url, path, sha1_hash, verify_ssl):
+    """A file beside `path` takes what comes, and its name when it is whole."""
+    import shutil
+    import ssl
+    import tempfile
+    from urllib import request
+
+    context = None if verify_ssl else ssl._create_unverified_context()
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        part = Path(folder, path.name)
+        with request.urlopen(url, context=context) as response, open(part, "wb") as file:
+            shutil.copyfileobj(response, file)
+        if sha1_hash and not check_sha1(part, sha1_hash):
+            raise OSError(f"what came from {url} has not the SHA-1 {sha1_hash}")
+        os.replace(part, path)

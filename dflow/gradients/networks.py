@@ -11,7 +11,7 @@ import numpy
 from dflow import numpy as np
 from dflow._tape import is_recording
 from dflow.gradients import added_inside, has_gradient
-from dflow.ops import convolution, gathering, nn
+from dflow.ops import alignment, convolution, gathering, nn
 
 
 def gradients_of(function, *gradients, joint=None):
@@ -85,6 +85,17 @@ def _of_by_channel(g, x, gamma, eps, axis, ans):
 
 
 gradients_of(nn.by_channel, joint=_of_by_channel)
+
+# -- alignment -------------------------------------------------------------------------------------
+
+
+def _of_aligned(g, ans):
+    if g[1] is not None:
+        raise NotImplementedError("there is no gradient of the gradient of ctc_loss()")
+    return g[0][:, None] * ans[1]
+
+
+gradients_of(alignment.aligned, _of_aligned)
 
 # -- choice ----------------------------------------------------------------------------------------
 

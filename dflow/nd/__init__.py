@@ -26,17 +26,35 @@ from dflow._make import check_device
 from dflow._missing import missing
 from dflow._small import or_else
 from dflow._tape import detach
-from dflow.nd import _table, linalg, random
+from dflow.nd import _table, contrib, linalg, random
+from dflow.nd._networks import (  # noqa: F401
+    LRN,
+    BilinearSampler,
+    GridGenerator,
+    SequenceLast,
+    SequenceReverse,
+    SoftmaxActivation,
+    SpatialTransformer,
+    UpSampling,
+    depth_to_space,
+    hard_sigmoid,
+    moments,
+    ravel_multi_index,
+    space_to_depth,
+    unravel_index,
+)
 from dflow.ops.mxnet import load, save
 
-__getattr__ = missing(__name__, """BilinearSampler CTCLoss Correlation Crop Custom GridGenerator LRN
-    LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput RNN
-    ROIPooling SVMOutput SequenceLast SequenceReverse SpatialTransformer UpSampling
-    adam_update all_finite amp_cast batch_take col2im contrib ctc_loss
-    depth_to_space fill_element_0index ftml_update ftrl_update hard_sigmoid
-    histogram im2col image imdecode khatri_rao mp_sgd_update multi_sum_sq
-    nag_mom_update onehot_encode ravel_multi_index rmsprop_update sgd_mom_update
-    sgd_update signsgd_update space_to_depth sparse unravel_index""")
+__getattr__ = missing(__name__, """BatchNorm_v1 Convolution_v1 Correlation Crop Custom IdentityAttachKLSparseReg
+    LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput Pooling_v1 SVMOutput adam_update all_finite
+    amp_cast amp_multicast cast_storage choose_element_0index col2im fill_element_0index from_dlpack ftml_update
+    ftrl_update im2col image imdecode khatri_rao lamb_update_phase1 lamb_update_phase2 linalg_extracttrian linalg_gelqf
+    linalg_maketrian linalg_syevd load_frombuffer mp_lamb_update_phase1 mp_lamb_update_phase2 mp_nag_mom_update
+    mp_sgd_mom_update mp_sgd_update multi_all_finite multi_lars multi_mp_sgd_mom_update multi_mp_sgd_update
+    multi_sgd_mom_update multi_sgd_update multi_sum_sq nag_mom_update onehot_encode op random_exponential
+    random_generalized_negative_binomial reset_arrays rmsprop_update rmspropalex_update sample_exponential sample_gamma
+    sample_generalized_negative_binomial sample_negative_binomial sample_normal sample_poisson sample_uniform
+    sgd_mom_update sgd_update signsgd_update signum_update sparse to_dlpack_for_read to_dlpack_for_write""")
 
 NDArray = ndarray
 
@@ -62,6 +80,8 @@ where                               np.where             condition x y |
 broadcast_like                      npx.broadcast_like   lhs rhs | lhs_axes rhs_axes
 one_hot                             npx.one_hot          indices depth | on_value off_value dtype
 pick                                npx.pick             data index | axis keepdims mode
+batch_take                          npx.pick             a indices |
+ROIPooling                          npx.roi_pooling      data rois | pooled_size spatial_scale
 topk                                npx.topk             data | axis k ret_typ is_ascend dtype
 gather_nd                           npx.gather_nd        data indices |
 scatter_nd                          npx.scatter_nd       data indices shape |
@@ -80,6 +100,8 @@ BatchNorm   npx.batch_norm   data gamma beta moving_mean moving_var | eps moment
 LayerNorm   npx.layer_norm   data gamma beta | axis eps output_mean_var
 GroupNorm   npx.group_norm   data gamma beta | num_groups eps output_mean_var
 InstanceNorm npx.instance_norm data gamma beta | eps
+CTCLoss/ctc_loss npx.ctc_loss data label data_lengths label_lengths | use_data_lengths use_label_lengths blank_label
+RNN         npx.rnn          data parameters state state_cell sequence_length | state_size num_layers bidirectional mode p state_outputs projection_size use_sequence_length
 SequenceMask npx.sequence_mask data sequence_length | use_sequence_length value axis
 Pooling     npx.pooling      data | kernel pool_type global_pool -cudnn_off pooling_convention stride pad p_value count_include_pad layout
 Convolution npx.convolution  data weight bias | kernel stride dilate pad num_filter num_group -workspace no_bias -cudnn_tune -cudnn_off layout
@@ -121,6 +143,11 @@ def array(source_array, ctx=None, dtype=None):
     if dtype is None:
         dtype = source_array.dtype if isinstance(source_array, ndarray) else np.float32
     return np.array(source_array, dtype)
+
+
+def from_numpy(ndarray, zero_copy=True):
+    """A copy of an array of NumPy's, of its type."""
+    return np.array(ndarray)
 
 
 def _filled(name, function):
@@ -232,6 +259,9 @@ def dot(lhs, rhs, transpose_a=False, transpose_b=False, forward_stype=None, out=
 def add_n(*args, out=None):
     """The sum of arrays."""
     return _given(_total(args), out)
+
+
+ElementWiseSum = add_n
 
 
 def _total(arrays):
@@ -401,6 +431,13 @@ def size_array(data):
     return np.array([data.size], np.int64)
 
 
+# -- older names of what is in linalg and random ---------------------------------------------------
+
+globals().update({f"linalg_{_name}": getattr(linalg, _name) for _name in linalg.__all__})
+globals().update({f"random_{_name}": getattr(random, _name)
+                  for _name in "gamma negative_binomial normal poisson randint uniform".split()})
+normal, uniform, shuffle, sample_multinomial = random.normal, random.uniform, random.shuffle, random.multinomial
+
 # -- the others ------------------------------------------------------------------------------------
 
 def take(a, indices, axis=0, mode="clip", out=None):
@@ -420,6 +457,11 @@ def argsort(data, axis=-1, is_ascend=True, dtype="float32", out=None):
     return _given(np.argsort(x if is_ascend else -x, axis, kind="stable").astype(dtype), out)
 
 
+def histogram(a, bins=10, range=None):
+    """Counts in bins, and their edges. Waits where `bins` is an array."""
+    return list(np.histogram(as_array(a), bins, range))
+
+
 def cast(data, dtype, out=None):
     """A copy of another type."""
     return _given(as_array(data).astype(dtype), out)
@@ -431,6 +473,9 @@ Cast = cast
 def identity(data, out=None):
     """A copy."""
     return _given(as_array(data).copy(), out)
+
+
+make_loss = MakeLoss = identity
 
 
 def BlockGrad(data):
@@ -520,4 +565,4 @@ set_hook("mxnet", True)
 
 __all__ = [_name for _name, _value in globals().items() if _name[0] != "_" and (
     _name in _functions or getattr(_value, "__module__", "").startswith("dflow.nd"))]
-__all__ += ["NDArray", "linalg", "load", "random", "save", "waitall"]
+__all__ += ["NDArray", "contrib", "linalg", "load", "random", "save", "waitall"]

@@ -15,7 +15,8 @@ from dflow.numpy import random as draws
 __all__ = ["exponential", "gamma", "multinomial", "negative_binomial", "normal", "poisson", "randint", "randn",
            "shuffle", "uniform"]
 
-__getattr__ = missing(__name__, "binomial categorical generalized_negative_binomial")
+__getattr__ = missing(__name__, """binomial categorical exponential_like gamma_like generalized_negative_binomial
+    generalized_negative_binomial_like negative_binomial_like normal_like poisson_like uniform_like""")
 
 
 def _single(draw):

@@ -1,6 +1,9 @@
 """What programs of MXNet's call beside mathematics: control flow, files, the seed."""
 
+import contextlib
 import importlib
+import math
+import struct
 import zipfile
 
 import numpy
@@ -100,8 +103,50 @@ def save(file, arr):
 
 
 def load(file):
-    """What save() wrote: a dictionary, or a list (of one, for an array). Also what numpy.savez wrote."""
-    with zipfile.ZipFile(file) as archive:
+    """What save() wrote: a dictionary, or a list (of one, for an array). Also numpy.savez's files, and MXNet's own."""
+    with contextlib.nullcontext(file) if hasattr(file, "read") else open(file, "rb") as stream:
+        begin = stream.tell()
+        if stream.read(len(MXNETS)) == MXNETS:
+            return _mxnets(stream)
+        stream.seek(begin)
+        return _archived(stream)
+
+
+MXNETS = struct.pack("<2Q", 0x112, 0)           # how its files begin
+DENSE = 0xF993FAC9, 0xF993FACA                  # how its arrays do; the later ones may have no axes
+TYPES = "f4 f8 f2 u1 i4 i1 i8 ?".split()        # by MXNet's numbers
+
+
+def _mxnets(stream):
+    """The rest of a file of MXNet's: how many arrays, the arrays, how many names, the names."""
+    def read(length):
+        found = stream.read(length)
+        if len(found) < length:
+            raise ValueError("the file ends too early")
+        return found
+
+    def numbers(kinds):
+        return struct.unpack(f"<{kinds}", read(struct.calcsize(f"<{kinds}")))
+
+    def array():
+        magic, storage, ndim = numbers("I2i")
+        if magic not in DENSE or storage or ndim < (magic == DENSE[0]):
+            raise ValueError("the file has arrays that are sparse, or of another version")
+        shape = numbers(f"{ndim}q")
+        *_, kind = numbers("3i")                # behind a device
+        if not 0 <= kind < len(TYPES):
+            raise ValueError(f"the file has arrays of the type {kind}")
+        dtype = numpy.dtype(TYPES[kind]).newbyteorder("<")
+        x = numpy.frombuffer(read(math.prod(shape) * dtype.itemsize), dtype)
+        return as_array(x.reshape(shape).astype(dtype.newbyteorder("=")))
+
+    arrays = [array() for _ in range(*numbers("Q"))]
+    names = [read(*numbers("Q")).decode() for _ in range(*numbers("Q"))]
+    return dict(zip(names, arrays, strict=True)) if names else arrays
+
+
+def _archived(stream):
+    with zipfile.ZipFile(stream) as archive:
         named = {}
         for name in archive.namelist():
             with archive.open(name) as part:

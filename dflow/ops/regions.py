@@ -6,12 +6,14 @@ import numpy
 
 from dflow._array import array as as_array
 from dflow._index import take, where
+from dflow._tape import detach
 from dflow._ufunc import wrap_ufunc
 from dflow.ops.creation import arange
-from dflow.ops.elementwise import maximum
+from dflow.ops.elementwise import absolute, maximum
 from dflow.ops.nn import check_shape, floating
 from dflow.ops.reductions import any as any_of
 from dflow.ops.reductions import max as largest
+from dflow.ops.shape import moveaxis
 from dflow.ops.table import op
 
 floor = wrap_ufunc(numpy.floor)
@@ -42,6 +44,20 @@ def multibox_prior(data, sizes=(1.0,), ratios=(1.0,), clip=False, steps=(-1.0, -
     centres = numpy.stack(numpy.meshgrid(across, down), axis=-1).reshape(-1, 1, 2)
     boxes = numpy.concatenate([centres - half, centres + half], axis=-1).reshape(1, -1, 4)
     return as_array((boxes.clip(0, 1) if clip else boxes).astype(x.dtype))
+
+
+def sampled(data, across, down):
+    """Images (n, channels, height, width) at places (n, ...), in pixels: bilinear means of four; 0 is around them."""
+    n, channels, height, width = data.shape
+    pixels = data.transpose(0, 2, 3, 1).reshape(-1, channels)
+    sample = arange(n).reshape(-1, *[1] * (across.ndim - 1))
+    result, left, top = 0, floor(detach(across)), floor(detach(down))
+    for column, row in ((left, top), (left + 1, top), (left, top + 1), (left + 1, top + 1)):
+        inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
+        weight = where(inside, (1 - absolute(across - column)) * (1 - absolute(down - row)), 0)
+        index = sample * (height * width) + where(inside, row * width + column, 0).astype(numpy.intp)
+        result = result + take(pixels, index, 0, mode="clip") * weight[..., None]
+    return moveaxis(result, -1, 1)
 
 
 def _inside(begin, end, bins, length):

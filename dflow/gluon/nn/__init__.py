@@ -44,21 +44,25 @@ from dflow.gluon.nn.conv_layers import (
     MaxPool1D,
     MaxPool2D,
     MaxPool3D,
+    PixelShuffle1D,
+    PixelShuffle2D,
+    PixelShuffle3D,
     ReflectionPad2D,
 )
 from dflow.gluon.nn.normalization import (
     BatchNorm,
+    BatchNormReLU,
     GroupNorm,
     InstanceNorm,
     LayerNorm,
 )
 
-__all__ = ["Activation", "AvgPool1D", "AvgPool2D", "AvgPool3D", "BatchNorm", "Block", "Concatenate", "Conv1D",
-           "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "Dense", "Dropout", "ELU",
-           "Embedding", "Flatten", "GELU", "GlobalAvgPool1D", "GlobalAvgPool2D", "GlobalAvgPool3D", "GlobalMaxPool1D",
-           "GlobalMaxPool2D", "GlobalMaxPool3D", "GroupNorm", "HybridBlock", "HybridConcatenate", "HybridLambda",
-           "HybridSequential", "Identity", "InstanceNorm", "Lambda", "LayerNorm", "LeakyReLU", "MaxPool1D", "MaxPool2D",
-           "MaxPool3D", "PReLU", "ReflectionPad2D", "SELU", "Sequential", "SiLU", "Swish"]
+__all__ = ["Activation", "AvgPool1D", "AvgPool2D", "AvgPool3D", "BatchNorm", "BatchNormReLU", "Block", "Concatenate",
+           "Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "Dense", "Dropout",
+           "ELU", "Embedding", "Flatten", "GELU", "GlobalAvgPool1D", "GlobalAvgPool2D", "GlobalAvgPool3D",
+           "GlobalMaxPool1D", "GlobalMaxPool2D", "GlobalMaxPool3D", "GroupNorm", "HybridBlock", "HybridConcatenate",
+           "HybridLambda", "HybridSequential", "Identity", "InstanceNorm", "Lambda", "LayerNorm", "LeakyReLU",
+           "MaxPool1D", "MaxPool2D", "MaxPool3D", "PixelShuffle1D", "PixelShuffle2D", "PixelShuffle3D", "PReLU",
+           "ReflectionPad2D", "SELU", "Sequential", "SiLU", "Swish"]
 
-__getattr__ = missing(__name__, """DeformableConvolution ModulatedDeformableConvolution PixelShuffle1D PixelShuffle2D
-    PixelShuffle3D SymbolBlock SyncBatchNorm""")
+__getattr__ = missing(__name__, """DeformableConvolution ModulatedDeformableConvolution SymbolBlock SyncBatchNorm""")

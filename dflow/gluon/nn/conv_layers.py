@@ -7,7 +7,8 @@ from dflow.gluon.nn.activations import Activation
 
 __all__ = ["AvgPool1D", "AvgPool2D", "AvgPool3D", "Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D",
            "Conv3DTranspose", "GlobalAvgPool1D", "GlobalAvgPool2D", "GlobalAvgPool3D", "GlobalMaxPool1D",
-           "GlobalMaxPool2D", "GlobalMaxPool3D", "MaxPool1D", "MaxPool2D", "MaxPool3D", "ReflectionPad2D"]
+           "GlobalMaxPool2D", "GlobalMaxPool3D", "MaxPool1D", "MaxPool2D", "MaxPool3D", "PixelShuffle1D",
+           "PixelShuffle2D", "PixelShuffle3D", "ReflectionPad2D"]
 
 
 def _numbers(value, n):
@@ -235,6 +236,44 @@ class GlobalAvgPool3D(GlobalMaxPool3D):
     """The mean of each channel of volumes."""
 
     pool_type = "avg"
+
+
+class _PixelShuffle(HybridBlock):
+    """The parameter `factor`: one number, or one for each axis of space."""
+
+    def __init__(self, factor, **kwargs):
+        super().__init__(**kwargs)
+        self._factors = (factor,) * self.ndim if isinstance(factor, int) else tuple(factor)
+        if len(self._factors) != self.ndim:
+            raise ValueError(f"factor must be {self.ndim} numbers, not {factor}")
+
+    def forward(self, x):
+        n = self.ndim
+        x = x.reshape(len(x), -1, *self._factors, *x.shape[2:])
+        order = [k for axis in range(n) for k in (2 + n + axis, 2 + axis)]
+        sizes = [k * size for k, size in zip(self._factors, x.shape[2 + n:])]
+        return x.transpose(0, 1, *order).reshape(len(x), -1, *sizes)
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self._factors if self.ndim > 1 else self._factors[0]})"
+
+
+class PixelShuffle1D(_PixelShuffle):
+    """(n, factor * channels, w) as (n, channels, factor * w)."""
+
+    ndim = 1
+
+
+class PixelShuffle2D(_PixelShuffle):
+    """(n, factors * channels, h, w) as (n, channels, factor * h, factor * w)."""
+
+    ndim = 2
+
+
+class PixelShuffle3D(_PixelShuffle):
+    """(n, factors * channels, d, h, w) as (n, channels, factor * d, factor * h, factor * w)."""
+
+    ndim = 3
 
 
 class ReflectionPad2D(HybridBlock):

@@ -3,7 +3,7 @@
 from dflow import npx
 from dflow.gluon.block import HybridBlock
 
-__all__ = ["BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm"]
+__all__ = ["BatchNorm", "BatchNormReLU", "GroupNorm", "InstanceNorm", "LayerNorm"]
 
 
 class _Normalization(HybridBlock):
@@ -53,6 +53,13 @@ class BatchNorm(_Normalization):
             x, self.gamma.data(), self.beta.data(), self.running_mean.data(), self.running_var.data(),
             eps=self._epsilon, momentum=self._momentum, fix_gamma=not self._scale,
             use_global_stats=self._use_global_stats, axis=self._axis)
+
+
+class BatchNormReLU(BatchNorm):
+    """BatchNorm, then max(x, 0)."""
+
+    def forward(self, x):
+        return npx.relu(super().forward(x))
 
 
 class LayerNorm(_Normalization):

@@ -18,12 +18,13 @@ import dflow.numpy as np
 from dflow.gluon._missing import missing
 from dflow.gluon.data import _draws
 from dflow.gluon.data.dataset import takes_batches
+from dflow.ops.regions import sampled
 
 __all__ = ["Cast", "CenterCrop", "Compose", "CropResize", "Normalize", "RandomBrightness", "RandomColorJitter",
            "RandomContrast", "RandomCrop", "RandomFlipLeftRight", "RandomFlipTopBottom", "RandomHue", "RandomLighting",
-           "RandomResizedCrop", "RandomSaturation", "Resize", "ToTensor"]
+           "RandomResizedCrop", "RandomRotation", "RandomSaturation", "RandomApply", "Resize", "Rotate", "ToTensor"]
 
-__getattr__ = missing(__name__, "HybridCompose HybridRandomApply RandomApply RandomGray RandomRotation Rotate")
+__getattr__ = missing(__name__, "HybridCompose HybridRandomApply RandomGray")
 
 GREY = numpy.array([0.299, 0.587, 0.114], numpy.float32)    # what red, green and blue weigh
 
@@ -63,6 +64,17 @@ class Compose:
 
     def of_batches(self):
         return all(map(takes_batches, self._transforms))
+
+
+class RandomApply(Transform):
+    """A transform, or a list of them, with probability p."""
+
+    def __init__(self, transforms, p=0.5):
+        self._transform = Compose(transforms) if isinstance(transforms, (list, tuple)) else transforms
+        self.p = p
+
+    def forward(self, x):
+        return self._transform(x) if _draws.uniform() < self.p else x
 
 
 class Cast(Transform):
@@ -225,6 +237,67 @@ def random_part(x, size, scale, ratio):
         if 0 < width <= w and 0 < height <= h:
             return anywhere(w - width), anywhere(h - height), width, height
     return part(x, size, middle)
+
+
+def rotate(x, degrees, zoom_in=False, zoom_out=False):
+    """Tensors (channels, height, width), of floats, or several of them, turned to the left; 0 is around them.
+
+    degrees: a number, or of several tensors one for each. zoom_in: nothing of what is around is seen; zoom_out: all of
+    the tensor is.
+    """
+    x = np.asarray(x)
+    if zoom_in and zoom_out:
+        raise ValueError("`zoom_in` and `zoom_out` cannot be both True")
+    if x.dtype.kind != "f":
+        raise TypeError(f"tensors must be of a floating point type, not {x.dtype}: ToTensor() makes them so")
+    _check_image(x)
+    if x.ndim == 3:
+        return rotate(x[None], degrees, zoom_in, zoom_out)[0]
+    angles = np.asarray(degrees, x.dtype) * (math.pi / 180)
+    if angles.shape not in ((), (len(x),)):
+        raise ValueError(f"degrees must be a number, or {len(x)}, not of shape {angles.shape}")
+    angles = np.broadcast_to(angles, (len(x),)).reshape(-1, 1, 1)
+    cos, sin, (height, width) = np.cos(angles), np.sin(angles), x.shape[2:]
+    if zoom_in or zoom_out:
+        c, s = np.abs(cos), np.abs(sin)
+        scale = np.maximum(c + s * (height / width), c + s * (width / height))
+        cos, sin = (cos * scale, sin * scale) if zoom_out else (cos / scale, sin / scale)
+    middle = (height - 1) / 2, (width - 1) / 2
+    down, across = np.arange(height, dtype=x.dtype)[:, None] - middle[0], np.arange(width, dtype=x.dtype) - middle[1]
+    return sampled(x, across * cos - down * sin + middle[1], across * sin + down * cos + middle[0])
+
+
+class Rotate(Transform):
+    """Tensors turned to the left by an angle, in degrees: see rotate()."""
+
+    def __init__(self, rotation_degrees, zoom_in=False, zoom_out=False):
+        self._arguments = rotation_degrees, zoom_in, zoom_out
+
+    def forward(self, x):
+        return rotate(x, *self._arguments)
+
+
+class RandomRotation(Transform):
+    """Tensors turned by an angle from angle_limits, in degrees, with probability rotate_with_proba: see rotate()."""
+
+    def __init__(self, angle_limits, zoom_in=False, zoom_out=False, rotate_with_proba=1.0):
+        lower, upper = angle_limits
+        if lower >= upper:
+            raise ValueError("`angle_limits` must be an ordered tuple")
+        if not 0 <= rotate_with_proba <= 1:
+            raise ValueError("Probability of rotating the image should be between 0 and 1")
+        self._arguments = angle_limits, zoom_in, zoom_out
+        self._p = rotate_with_proba
+
+    def forward(self, x):
+        return random_rotate(x, *self._arguments) if _draws.uniform() < self._p else x
+
+
+def random_rotate(x, angle_limits, zoom_in=False, zoom_out=False):
+    """rotate() by an angle from angle_limits, another one for each of several tensors."""
+    x = np.asarray(x)
+    count = None if x.ndim == 3 else len(x)
+    return rotate(x, _draws.stream().uniform(*angle_limits, count), zoom_in, zoom_out)
 
 
 class Resize(Transform):

@@ -14,7 +14,7 @@ from dflow import autograd, gluon, npx
 from dflow import numpy as np
 
 torch = pytest.importorskip("torch")
-F = torch.nn.functional
+F, sequences = torch.nn.functional, torch.nn.utils.rnn
 
 
 def _points():
@@ -93,7 +93,7 @@ def random_like(x, rng):
     return numpy.asarray(rng.standard_normal(shape) + imaginary * rng.standard_normal(shape))
 
 
-def derivatives(library, function, points, orders=2):
+def derivatives(library, function, points):
     """What a function of arrays gives at points, then the products with its derivatives, order by order."""
     rng = numpy.random.default_rng(5)
     arrays = {name: library.array(x) for name, x in points.items()}
@@ -101,7 +101,7 @@ def derivatives(library, function, points, orders=2):
     with autograd.record(train_mode=False):
         nothing = sum((0 * x).real.sum() for x in variables)        # so all depends on all of them
         found = [[x + nothing for x in listed(function(library, **arrays))]]
-        for _ in range(orders):
+        for _ in range(2):
             weights = [library.array(random_like(x, rng)) for x in found[-1]]
             found.append([x + nothing for x in library.grad(found[-1], variables, weights, create_graph=True)])
     return [[numpy.asarray(x.detach()) for x in some] for some in found]
@@ -113,9 +113,9 @@ def assert_close(ours, theirs, what):
     numpy.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9 * scale, err_msg=what)
 
 
-def compare(ours, theirs, points, orders=2):
+def compare(ours, theirs, points):
     """Compares two functions, each of its library and arrays."""
-    results = [derivatives(*each, points, orders) for each in ((Ours, ours), (Theirs, theirs))]
+    results = [derivatives(*each, points) for each in ((Ours, ours), (Theirs, theirs))]
     for name, mine, others in zip(("value", "first order", "second order"), *results):
         for k, (x, y) in enumerate(zip(mine, others, strict=True)):
             assert_close(x, y, f"{name}, {k}")
@@ -513,21 +513,24 @@ def test_pooling(text):
 
 # -- recurrent networks ----------------------------------------------------------------------------
 
-# mode, layers, directions, projection
-RECURRENT = [("rnn_relu", 1, 1, 0), ("rnn_tanh", 2, 2, 0), ("lstm", 1, 1, 0), ("lstm", 2, 2, 0), ("lstm", 2, 1, 2),
-             ("gru", 1, 1, 0), ("gru", 2, 2, 0)]
+# mode, layers, directions, projection, lengths of the sequences
+RECURRENT = [
+    ("rnn_relu", 1, 1, 0, None), ("rnn_tanh", 2, 2, 0, None), ("lstm", 1, 1, 0, None), ("lstm", 2, 2, 0, None),
+    ("lstm", 2, 1, 2, None), ("gru", 1, 1, 0, None), ("gru", 2, 2, 0, None), ("rnn_tanh", 1, 1, 0, [2, 4]),
+    ("lstm", 2, 2, 0, [1, 4]), ("gru", 2, 2, 0, [4, 3])]
 
 
 def module_of(mode, layers, directions, projection):
     options = {"num_layers": layers, "bidirectional": directions == 2, "dtype": torch.float64}
-    if mode in ("lstm", "gru"):
-        return getattr(torch.nn, mode.upper())(2, 3, proj_size=projection, **options) if projection else getattr(
-            torch.nn, mode.upper())(2, 3, **options)
+    if mode == "lstm":
+        return torch.nn.LSTM(2, 3, proj_size=projection, **options)
+    if mode == "gru":
+        return torch.nn.GRU(2, 3, **options)
     return torch.nn.RNN(2, 3, nonlinearity=mode.removeprefix("rnn_"), **options)
 
 
-@pytest.mark.parametrize("mode, layers, directions, projection", RECURRENT)
-def test_rnn(mode, layers, directions, projection):
+@pytest.mark.parametrize("mode, layers, directions, projection, lengths", RECURRENT)
+def test_rnn(mode, layers, directions, projection, lengths):
     """Of one vector of weights: all layers' weights, then all their biases."""
     module = module_of(mode, layers, directions, projection)
     shapes = [(name, p.shape) for kind in ("weight", "bias") for name, p in module.named_parameters() if kind in name]
@@ -538,14 +541,16 @@ def test_rnn(mode, layers, directions, projection):
         points["c"] = rng.standard_normal((places, 2, 3))
 
     def ours(library, x, weights, h, c=None):
-        return npx.rnn(x, weights, h, c, mode=mode, state_size=3, num_layers=layers, bidirectional=directions == 2,
-                       state_outputs=True, projection_size=projection or None)
+        return npx.rnn(x, weights, h, c, None if lengths is None else np.array(lengths), mode, 3, layers,
+                       directions == 2, True, use_sequence_length=lengths is not None,
+                       projection_size=projection or None)
 
     def theirs(library, x, weights, h, c=None):
         parts = weights.split([shape.numel() for _, shape in shapes])
         named = {name: part.reshape(shape) for (name, shape), part in zip(shapes, parts)}
+        x = x if lengths is None else sequences.pack_padded_sequence(x, lengths, enforce_sorted=False)
         y, ends = torch.func.functional_call(module, named, (x, h if c is None else (h, c)))
-        return [y, *listed(ends)]
+        return [y if lengths is None else sequences.pad_packed_sequence(y)[0], *listed(ends)]
 
     compare(ours, theirs, points)
 

@@ -389,8 +389,6 @@ OTHER = {
 }
 
 CALLS = {**{text: text for text in re.split(r"; |\n+", SAME.strip())}, **OTHER}
-
-
 SHARED = {"stored": stored, "changed": changed, "after": after, "s_": numpy.s_, "inf": numpy.inf}
 
 
@@ -422,7 +420,7 @@ def test_running_statistics():
 
 # -- convolutions and pooling ----------------------------------------------------------------------
 
-# By kind: the shapes of data and weight, and strides, dilation, padding, groups, of a transposed one the rest.
+# The shapes of data and weight, and what convolution() is told besides.
 CONVOLUTIONS = [
     ((2, 3, 9), (4, 3, 3), {}),
     ((2, 3, 9), (4, 3, 3), {"stride": 2, "pad": 1}),

@@ -152,7 +152,7 @@ cdef object record_operator(int op, object a, object b):
         result = binary_operator(op, a, b)
     finally:
         set_recording(before)
-    return recorded((<ufunc>(<list>operator_list)[op]).numpy, (a, b), result) if type(result) is ndarray else result
+    return recorded((<ufunc>(<list>operator_list)[op]).numpy, (a, b), result) if type(result) is ndarray or type(result) is tuple else result
 
 cdef object record_inplace(int op, ndarray a, object b):
     """a op= b: the result is computed apart, and written to a, which stands for it from then on."""

@@ -362,10 +362,14 @@ cdef object version_of(object x):
 
 # ---- writing ---------------------------------------------------------------------------------------------------
 
+cdef bint is_asked_for(ndarray a):
+    """Whether an array's own gradient is asked for, or that of what it stands in for."""
+    return a.node != NULL and (type(<object>a.node) is Leaf or (<Node>a.node).rule is leaf_rule)
+
 cdef tuple before_write(ndarray a, tuple slots):
     """The parents of what an array will be. ValueError for one whose own gradient is asked for."""
     cdef ndarray whole = <ndarray>a.base if a.base != NULL else a
-    if whole.node != NULL and type(<object>whole.node) is Leaf or a.node != NULL and type(<object>a.node) is Leaf:
+    if is_asked_for(whole) or is_asked_for(a):
         raise ValueError("an array with a gradient cannot be written to while autograd.record() is on")
     if whole is not a and whole.node != NULL:
         (<Node>whole.node).written = (<Node>whole.node).version == a.st.version
@@ -606,7 +610,7 @@ cdef ndarray stand_in(ndarray a):
     """The same value, which is recorded as one that came after it; without a record, what is written to is not a's affair."""
     cdef ndarray v = alias(a, None)
     if a.node != NULL:
-        note_copy(a, v)
+        recorded(leaf_rule if type(<object>a.node) is Leaf else copy_rule, (a,), v)
     return v
 
 cdef int return_to(ndarray a, ndarray v) except -1:
@@ -713,7 +717,9 @@ def _itself(g):
     return g
 
 cdef Rule copy_rule = Rule("copy", ("a",), (_itself,), over_complex="own")
+cdef Rule leaf_rule = Rule("copy", ("a",), (_itself,), over_complex="own")       # of what stands in for a leaf
 rules[copy_rule] = copy_rule
+rules[leaf_rule] = leaf_rule
 
 cdef void connect():
     global record_view, record_copy

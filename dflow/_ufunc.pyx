@@ -711,6 +711,10 @@ cdef bint overridden(tuple inputs, object out, object where):
             return True
     return where is not True and foreign(where) or out is not None and (any([foreign(x) for x in out]) if type(out) is tuple else foreign(out))
 
+cdef object give_slices(ndarray result, object out):
+    """What reduceat() made, in out if there is one."""
+    return give(result, out, f"non-broadcastable output operand doesn't match the broadcast shape {shape_text(result)}")
+
 # What their methods may be given, and what is usual: an override is told of the rest.
 CALL = dict(out=None, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None, axes=None, axis=None,
             keepdims=NO_VALUE)
@@ -867,6 +871,9 @@ cdef class ufunc:
 
     def reduceat(self, array, indices, axis=0, dtype=None, out=None):
         """reduce() of the slices from each index to the next, or of one element where that is not larger. Waits for indices."""
+        if records(array, None):
+            given = (array, indices, axis, dtype)
+            return give_slices(record((self.numpy, "reduceat"), given, self.reduceat, given, {}), only_output(out))
         if out is None and type(array) is ndarray:
             quick = at_once(self.numpy.reduceat, (array, indices, axis, dtype), final=True)
             if quick is not LATER:
@@ -892,7 +899,7 @@ cdef class ufunc:
         shape[k] = index.shape[0]
         result = new_array(p.codes[2], a.ndim, shape)
         along_axis(reduceat_kernel(p.kernel, p.codes[0]), a, index, result, k)
-        return give(result, out, f"non-broadcastable output operand doesn't match the broadcast shape {shape_text(result)}")
+        return give_slices(result, out)
 
     def outer(self, a, b, **keywords):
         """Each element of a with each of b: of shape a.shape + b.shape."""

@@ -563,6 +563,19 @@ def test_gradients_of_gradients():
         numpy.testing.assert_allclose(x.grad.asnumpy(), 2 * numpy.cos(v) - v * numpy.sin(v))
 
 
+@pytest.mark.parametrize("function", [
+    lambda x: x.__imul__(2), lambda x: x[1:].__iadd__(1), lambda x: x.__setitem__(0, 7) or x * 1])
+def test_an_argument_with_a_gradient_is_not_written_to(function):
+    graph, x = dflow.graph(function), np.ones(3)
+    graph(x)
+    before = x.tolist()
+    x.attach_grad()
+    for _ in range(3):
+        with autograd.record(), pytest.raises(ValueError, match="an array with a gradient cannot be written to"):
+            graph(x)
+    assert x.tolist() == before and x.grad.tolist() == [0, 0, 0]
+
+
 def test_what_was_written_to_since_is_an_error():
     w = np.ones(3)
     w.attach_grad()

@@ -350,6 +350,15 @@ def _of_extreme(g, array, axis, keepdims, where, ans):
     return np.where(found, _widened(g, shape, axis, keepdims) / count, 0)
 
 
+def _of_log_sum(exp):
+    def gradient(g, array, axis, keepdims, where, ans):
+        g, ans = (_widened(x, array.shape, axis, keepdims) for x in (g, ans))
+        g = g * exp(array - ans)
+        return g if where is True else np.where(where, g, 0)
+
+    return gradient
+
+
 def _others(x, axis):
     """Of each element along an axis, the product of the others."""
     ones = np.ones_like(x[(slice(None),) * axis + (slice(0, 1),)])
@@ -393,14 +402,36 @@ def _of_running_product(g, array, axis):
     return g * before
 
 
+def _of_running_extreme(g, array, axis, ans):
+    """For the last of those that are the largest, or smallest, so far."""
+    axis = (axis or 0) % array.ndim
+    places = list(np.ogrid[tuple(map(slice, array.shape))])
+    places[axis] = np.maximum.accumulate(np.where(np.equal(array, ans), places[axis], 0), axis)
+    return added(g, array.shape, tuple(places))
+
+
+def _of_sums_between(g, array_shape, indices, axis):
+    starts, axis = numpy.asarray(indices), (axis or 0) % len(array_shape)
+    ends = numpy.maximum(numpy.append(starts[1:], array_shape[axis]), starts + 1)
+    which = numpy.repeat(numpy.arange(len(starts)), ends - starts)
+    places = numpy.concatenate([numpy.arange(*span) for span in zip(starts, ends)])
+    return added_inside(np.take(g, which, axis), array_shape, places, axis)
+
+
 for _name, _gradient in {"add": _of_sum, "multiply": _of_product, "maximum": _of_extreme, "minimum": _of_extreme,
-                         "fmax": _of_extreme, "fmin": _of_extreme}.items():
+                         "fmax": _of_extreme, "fmin": _of_extreme, "logaddexp": _of_log_sum(np.exp),
+                         "logaddexp2": _of_log_sum(np.exp2)}.items():
     _complex = "conjugate" if _name == "multiply" else "own"
     add_rule((getattr(numpy, _name), "reduce"), Rule(_name + ".reduce", REDUCE, (_gradient,), over_complex=_complex))
 add_rule((numpy.add, "accumulate"), Rule("add.accumulate", REDUCE[:4], (
     lambda g, axis: _backwards(g, axis or 0),), over_complex="own"))
+add_rule((numpy.add, "reduceat"), Rule("add.reduceat", ("array", "indices", "axis", "dtype"), (
+    _of_sums_between,), over_complex="own"))
 add_rule((numpy.multiply, "accumulate"), Rule("multiply.accumulate", REDUCE[:4], (
     _of_running_product,), over_complex="conjugate"))
+for _name in ("maximum", "minimum", "fmax", "fmin"):
+    add_rule((getattr(numpy, _name), "accumulate"), Rule(_name + ".accumulate", REDUCE[:4], (
+        _of_running_extreme,), over_complex="own"))
 
 # -- selection -------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ A convolution, its transpose and the gradient of its weights are the derivatives
 arrays; so each one's gradients are the other two.
 """
 
+import importlib
 import math
 
 import numpy
@@ -12,6 +13,7 @@ from dflow import numpy as np
 from dflow._tape import is_recording
 from dflow.gradients import added_inside, has_gradient
 from dflow.ops import alignment, convolution, gathering, nn
+from dflow.ops.fallback import task
 
 
 def gradients_of(function, *gradients, joint=None):
@@ -28,6 +30,15 @@ gradients_of(nn.erf, lambda g, data: g * (2 / math.sqrt(math.pi)) * np.exp(-data
 gradients_of(nn.erfinv, lambda g, ans: g * (math.sqrt(math.pi) / 2) * np.exp(ans * ans))
 gradients_of(nn.gamma, lambda g, data, ans: g * ans * nn.digamma(data))
 gradients_of(nn.gammaln, lambda g, data: g * nn.digamma(data))
+gradients_of(nn.digamma, lambda g, data: g * polygamma(1, data))
+
+
+@has_gradient(None, lambda g, n, x: g * polygamma(n + 1, x))
+def polygamma(n, x):
+    """The n-th derivative of digamma, n > 0, by Hurwitz's zeta function."""
+    zeta = importlib.import_module("scipy.special").zeta
+    return (-1) ** (n + 1) * math.factorial(n) * task(zeta, n + 1, x, shape=x.shape, dtype=x.dtype)
+
 
 # -- softmax ---------------------------------------------------------------------------------------
 
@@ -114,6 +125,17 @@ def _of_pick(g, data_shape, index, axis, mode, keepdims):
 
 
 gradients_of(gathering.pick, _of_pick)
+
+
+def _at_indices(g, indices):
+    return gathering.gather_nd(g, indices)
+
+
+gradients_of(gathering.gather_nd, lambda g, data_shape, indices: gathering.index_add(
+    np.zeros(data_shape, g.dtype), indices, g))
+gradients_of(gathering.scatter_nd, _at_indices)
+gradients_of(gathering.index_update, lambda g, indices: gathering.index_update(g, indices, 0), None, _at_indices)
+gradients_of(gathering.index_add, lambda g: g, None, _at_indices)
 
 # -- convolution -----------------------------------------------------------------------------------
 

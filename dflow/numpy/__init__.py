@@ -145,7 +145,8 @@ class vectorize(_numpy.vectorize):
     """numpy.vectorize; waits for its arguments."""
 
     def __call__(self, *args, **kwargs):
-        return _fallback.wrap(super().__call__(*_fallback.unwrap(args), **_fallback.unwrap(kwargs)))
+        result = _fallback.wrap(super().__call__(*_fallback.unwrap(args), **_fallback.unwrap(kwargs)))
+        return _fallback.note_lost(self.pyfunc, [*args, *kwargs.values()], result)
 
 
 class _Iterators(type):

@@ -149,7 +149,8 @@ def _gather(x, index):
     return x[tuple(index)]
 
 
-@op("x, [[0, 1, 2], [2, 0, 3]]", "d, [[0, 1]]", "x, j[None, :3]", "x, [[0, -1], [1, -2]]", kind="host", module="npx")
+@op("x, [[0, 1, 2], [2, 0, 3]]", "d, [[0, 1]]", "x, j[None, :3]", "x, [[0, -1], [1, -2]]", kind="host", module="npx",
+    gradient=True)
 def gather_nd(data, indices):
     """Elements, or parts: indices[k] are those of axis k. IndexError on reading for what is out of bounds."""
     x = as_array(data)
@@ -163,7 +164,8 @@ def _scatter(shape, x, index):
     return result
 
 
-@op("w, [[0, 1, 2, 2], [2, 0, 3, 1]], (3, 4)", "x, j[None, :3], shape=(4, 4)", kind="host", module="npx")
+@op("w, [[0, 1, 2, 2], [2, 0, 3, 1]], (3, 4)", "x, j[None, :3], shape=(4, 4)", kind="host", module="npx",
+    gradient=True)
 def scatter_nd(data, indices, shape):
     """Zeros of a shape with data at places: see gather_nd. Of data for one place the last stays."""
     x, shape = as_array(data), tuple(shape)
@@ -195,13 +197,14 @@ def _changed(change, data, indices, val):
     return task(change, x, index, val, shape=x.shape, dtype=x.dtype)
 
 
-@op("x, [[0, 1, 2], [2, 0, 3]], v", "d, [[0, 1]], 2.5", kind="host", module="npx")
+@op("x, [[0, 1, 2], [2, 0, 3]], v", "d, [[0, 1]], 2.5", kind="host", module="npx", gradient=True)
 def index_update(data, indices, val):
     """A copy of data with values at places: see gather_nd. Of values for one place the last stays."""
     return _changed(_update, data, indices, val)
 
 
-@op("x, [[0, 1, 0], [2, 0, 2]], v", "d, [[0, 0]], 2.5", "i, [[0, 1], [1, 1]], j[:2]", kind="host", module="npx")
+@op("x, [[0, 1, 0], [2, 0, 2]], v", "d, [[0, 0]], 2.5", "i, [[0, 1], [1, 1]], j[:2]", kind="host", module="npx",
+    gradient=True)
 def index_add(data, indices, val):
     """A copy of data with values added at places: see gather_nd. Values for one place are all added."""
     return _changed(_add, data, indices, val)

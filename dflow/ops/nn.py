@@ -202,7 +202,7 @@ def gammaln(data):
     return _special("gammaln")(data)
 
 
-@op("x + 5.5", module="npx")
+@op("x + 5.5", module="npx", gradient=True)
 def digamma(data):
     """The derivative of gammaln."""
     return _special("psi")(data)

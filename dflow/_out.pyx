@@ -32,6 +32,10 @@ def give(result, out, str mismatch, error=ValueError, bint exchange=False):
     out[...] = no_scalars(result)           # whose numbers would be checked, and not cast
     return out
 
+def give_slices(result, out):
+    """What reduceat() made, or `out` with a copy of it."""
+    return give(result, out, f"non-broadcastable output operand doesn't match the broadcast shape {shape_text(as_array(result))}")
+
 def give_reduced(str name, result, out):
     """The result of a reduction by a ufunc of that name, or `out` with a copy of it."""
     if out is None:

@@ -18,7 +18,7 @@ from dflow._quick cimport *
 from dflow._small import LATER, SMALL, at_once
 from dflow._out cimport assign_where, check_mask, in_memory_order
 from dflow._signature import computed_size, try_sizes
-from dflow._out import check_out, fill_numpy, give, give_reduced, last_axes, no_scalars, only_output, to_end
+from dflow._out import check_out, fill_numpy, give, give_reduced, give_slices, last_axes, no_scalars, only_output, to_end
 from dflow._views import open_window
 
 from numpy._core._exceptions import _UFuncOutputCastingError
@@ -711,10 +711,6 @@ cdef bint overridden(tuple inputs, object out, object where):
             return True
     return where is not True and foreign(where) or out is not None and (any([foreign(x) for x in out]) if type(out) is tuple else foreign(out))
 
-cdef object give_slices(ndarray result, object out):
-    """What reduceat() made, in out if there is one."""
-    return give(result, out, f"non-broadcastable output operand doesn't match the broadcast shape {shape_text(result)}")
-
 # What their methods may be given, and what is usual: an override is told of the rest.
 CALL = dict(out=None, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None, axes=None, axis=None,
             keepdims=NO_VALUE)
@@ -883,11 +879,9 @@ cdef class ufunc:
         out = only_output(out)
         if isinstance(out, np.ndarray):
             return fill_numpy(self.reduceat, out, array, indices, axis, dtype)
-        cdef Plan* p
         cdef intp shape[MAXDIMS]
-        cdef ndarray a, index, result
-        a, index = as_array(array), contiguous(as_array_code(indices, code_of(INTP)))
-        p = reduction_plan(self, a.code, dtype, "reduceat")
+        cdef ndarray a = as_array(array), index = contiguous(as_array_code(indices, code_of(INTP))), result
+        cdef Plan* p = reduction_plan(self, a.code, dtype, "reduceat")
         if axis is None and a.ndim > 1:
             raise ValueError("reduceat does not allow multiple axes")
         cdef int k = c_axis(0 if axis is None else axis, a.ndim, "an integer is required")

@@ -253,7 +253,12 @@ def test_lengths_that_no_index_reaches(shape):
     assert_same_outcome(*(outcome(lambda module=module: module.zeros(eval(shape))) for module in (np, numpy)))
 
 
-def test_a_deprecated_name_warns_whenever_it_is_used():
+def test_a_deprecated_name_warns_whenever_it_is_used(monkeypatch):
+    def made_when_asked(name):
+        warnings.warn(f"numpy.{name} is deprecated", DeprecationWarning, stacklevel=3)
+        return numpy.matrix
+
+    monkeypatch.setattr(numpy, "__getattr__", made_when_asked)
     for _ in range(2):
-        with pytest.warns(DeprecationWarning, match="chararray"):
-            assert np.chararray is numpy.char.chararray
+        with pytest.warns(DeprecationWarning, match="old_matrix"):
+            assert np.old_matrix is numpy.matrix

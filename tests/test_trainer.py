@@ -1,0 +1,341 @@
+"""Optimizers against plain NumPy, the trainer, gluon's utilities."""
+
+import math
+
+import numpy
+import pytest
+from test_gluon import close, numbers
+
+from dflow import autograd, gluon, init, lr_scheduler, npx, optimizer
+from dflow import numpy as np
+from dflow.gluon import nn
+
+
+def by_gradient(step, wd=0.0):
+    """The values that a rule gives a weight, whose gradient is 2 * w + 1."""
+    w, state, found = numpy.array([1.0, -2, 0.5]), {}, []
+    for t in range(1, 6):
+        w = w + step(2 * w + 1 + wd * w, w, state, t)
+        found.append(w)
+    return found
+
+
+def momentum(lr, mu, nesterov=False):
+    def step(g, w, state, t):
+        v = state["v"] = mu * state.get("v", 0) - lr * g
+        return mu * v - lr * g if nesterov else v
+
+    return step
+
+
+def adam(lr, b1=0.9, b2=0.999, eps=1e-8, correct=True, decay=0.0):
+    def step(g, w, state, t):
+        m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
+        v = state["v"] = b2 * state.get("v", 0) + (1 - b2) * g**2
+        rate = lr * math.sqrt(1 - b2**t) / (1 - b1**t) if correct else lr
+        return -rate * m / (numpy.sqrt(v) + eps) - lr * decay * w
+
+    return step
+
+
+def adagrad(lr, eps=1e-6):
+    def step(g, w, state, t):
+        h = state["h"] = state.get("h", 0) + g**2
+        return -lr * g / (numpy.sqrt(h) + eps)
+
+    return step
+
+
+def rmsprop(lr, rho, mu=0.9, eps=1e-8, centered=False):
+    def step(g, w, state, t):
+        n = state["n"] = rho * state.get("n", 0) + (1 - rho) * g**2
+        if not centered:
+            return -lr * g / (numpy.sqrt(n) + eps)
+        m = state["m"] = rho * state.get("m", 0) + (1 - rho) * g
+        v = state["v"] = mu * state.get("v", 0) - lr * g / numpy.sqrt(n - m**2 + eps)
+        return v
+
+    return step
+
+
+def adadelta(rho, eps=1e-6):
+    def step(g, w, state, t):
+        n = state["n"] = rho * state.get("n", 0) + (1 - rho) * g**2
+        d = numpy.sqrt((state.get("d", 0) + eps) / (n + eps)) * g
+        state["d"] = rho * state.get("d", 0) + (1 - rho) * d**2
+        return -d
+
+    return step
+
+
+def ftrl(lr, l1, beta=1.0, wd=0.0):
+    def step(g, w, state, t):
+        n = state.get("n", 0)
+        state["n"] = n + g**2
+        z = state["z"] = state.get("z", 0) + g - (numpy.sqrt(n + g**2) - numpy.sqrt(n)) / lr * w
+        return -numpy.sign(z) * numpy.maximum(abs(z) - l1, 0) / ((beta + numpy.sqrt(n + g**2)) / lr + wd) - w
+
+    return step
+
+
+def adamax(lr, b1=0.9, b2=0.999):
+    def step(g, w, state, t):
+        m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
+        u = state["u"] = numpy.maximum(b2 * state.get("u", 0), abs(g))
+        return -lr / (1 - b1**t) * m / u
+
+    return step
+
+
+def nadam(lr, b1=0.9, b2=0.999, eps=1e-8, schedule_decay=0.004):
+    def step(g, w, state, t):
+        m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
+        v = state["v"] = b2 * state.get("v", 0) + (1 - b2) * g**2
+        mus = [b1 * (1 - 0.96 ** (k * schedule_decay) / 2) for k in range(1, t + 2)]
+        ahead = (1 - mus[t - 1]) * g / (1 - math.prod(mus[:t])) + mus[t] * m / (1 - math.prod(mus))
+        return -lr * ahead / (numpy.sqrt(v / (1 - b2**t)) + eps)
+
+    return step
+
+
+def lamb(lr, wd, b1=0.9, b2=0.999, eps=1e-6, correct=True, bounds=(0, 99)):
+    def step(g, w, state, t):
+        m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
+        v = state["v"] = b2 * state.get("v", 0) + (1 - b2) * g**2
+        if correct:
+            m, v = m / (1 - b1**t), v / (1 - b2**t)
+        d = m / (numpy.sqrt(v) + eps) + wd * w
+        return -lr * numpy.clip(numpy.linalg.norm(w), *bounds) / numpy.linalg.norm(d) * d
+
+    return step
+
+
+def signum(lr, mu=0.9, apart=0.0):
+    def step(g, w, state, t):
+        m = state["m"] = mu * state.get("m", 0) + (1 - mu) * g
+        return -lr * apart * w - lr * numpy.sign(m)
+
+    return step
+
+
+OPTIMIZERS = [
+    ("sgd", {"learning_rate": 0.05}, by_gradient(momentum(0.05, 0))),
+    ("sgd", {"learning_rate": 0.05, "wd": 0.3, "momentum": 0.9}, by_gradient(momentum(0.05, 0.9), 0.3)),
+    ("nag", {"learning_rate": 0.05, "momentum": 0.9}, by_gradient(momentum(0.05, 0.9, True))),
+    ("sgd", {"learning_rate": 0.05, "clip_gradient": 2},
+     by_gradient(lambda g, *_: -0.05 * numpy.clip(g, -2, 2))),
+    ("adam", {"learning_rate": 0.1, "wd": 0.3}, by_gradient(adam(0.1), 0.3)),
+    ("adamw", {"learning_rate": 0.1, "wd": 0.3}, by_gradient(adam(0.1, eps=1e-6, decay=0.3))),
+    ("adamw", {"correct_bias": False}, by_gradient(adam(0.001, eps=1e-6, correct=False))),
+    ("adagrad", {"learning_rate": 0.1}, by_gradient(adagrad(0.1))),
+    ("rmsprop", {"learning_rate": 0.1, "rho": 0.8}, by_gradient(rmsprop(0.1, 0.8))),
+    ("rmsprop", {"learning_rate": 0.1, "gamma1": 0.8, "gamma2": 0.7, "centered": True},
+     by_gradient(rmsprop(0.1, 0.8, 0.7, centered=True))),
+    ("adadelta", {"rho": 0.8}, by_gradient(adadelta(0.8))),
+    ("ftrl", {"learning_rate": 0.5, "lamda1": 0.3, "wd": 0.2}, by_gradient(ftrl(0.5, 0.3, wd=0.2))),
+    ("adamax", {"learning_rate": 0.1, "wd": 0.3}, by_gradient(adamax(0.1), 0.3)),
+    ("nadam", {"learning_rate": 0.1, "wd": 0.3}, by_gradient(nadam(0.1), 0.3)),
+    ("nadam", {"learning_rate": 0.1, "schedule_decay": 9.0}, by_gradient(nadam(0.1, schedule_decay=9.0))),
+    ("lamb", {"learning_rate": 0.1, "wd": 0.3}, by_gradient(lamb(0.1, 0.3))),
+    ("lamb", {"learning_rate": 0.1, "bias_correction": False, "lower_bound": 2.1, "upper_bound": 2.2},
+     by_gradient(lamb(0.1, 0, correct=False, bounds=(2.1, 2.2)))),
+    ("signum", {"learning_rate": 0.4, "wd": 0.3}, by_gradient(signum(0.4), 0.3)),
+    ("signum", {"learning_rate": 0.4, "wd_lh": 0.3, "momentum": 0.5}, by_gradient(signum(0.4, 0.5, 0.3))),
+    ("signum", {"learning_rate": 0.4, "wd": 0.3, "momentum": 0.0}, by_gradient(signum(0.4, 0, 0.3))),
+]
+
+
+def parameter(value=(1.0, -2, 0.5)):
+    p = gluon.Parameter("w", shape=(len(value),), dtype="float64")
+    p.initialize(init.Constant(numpy.array(value)))
+    return p
+
+
+def back(p):
+    """Gradients 2 * w + 1."""
+    with autograd.record():
+        y = (p.data() * (p.data() + 1)).sum()
+    y.backward()
+
+
+@pytest.mark.parametrize("name, arguments, expected", OPTIMIZERS)
+def test_optimizers(name, arguments, expected, tmp_path):
+    p = parameter()
+    trainer = gluon.Trainer([p], name, arguments)
+    for values in expected[:3]:
+        back(p)
+        trainer.step(1)
+        close(p.data(), values, 1e-9)
+    trainer.save_states(tmp_path / "states")
+    trainer = gluon.Trainer([p], optimizer.create(name, **arguments))
+    trainer.load_states(tmp_path / "states")
+    for values in expected[3:]:
+        back(p)
+        trainer.step(1)
+        close(p.data(), values, 1e-9)
+
+
+def test_states_of_something_else(tmp_path):
+    p = parameter()
+    trainer = gluon.Trainer([p], "adam")
+    back(p)
+    trainer.step(1)
+    trainer.save_states(tmp_path / "states")
+    for other, name in ((gluon.Trainer([p], "sgd"), "SGD"), (gluon.Trainer([parameter((1.0, 2))], "adam"), "Adam")):
+        with pytest.raises(ValueError, match=f"does not have the states of {name}"):
+            other.load_states(tmp_path / "states")
+
+
+@pytest.mark.parametrize("precise", [False, True])
+def test_half_precision_adds_up_small_steps(precise, tmp_path):
+    p = parameter((1.0, -2, 0.5))
+    p.cast("float16")
+    for _ in range(2):                          # the second goes on where the first has ended
+        trainer = gluon.Trainer([p], "sgd", {"learning_rate": 1e-4, "momentum": 0.0, "multi_precision": precise})
+        if (tmp_path / "states").exists():
+            trainer.load_states(tmp_path / "states")
+        for _ in range(20):
+            back(p)
+            p.grad()[:] = -1
+            trainer.step(1)
+        trainer.save_states(tmp_path / "states")
+    assert p.data().dtype == "float16"
+    close(p.data()[0], 1.004 if precise else 1.0, 1e-3 / 2)
+
+
+def test_rates():
+    p, q = parameter(), parameter()
+    p.lr_mult, p.wd_mult = 0.5, 0
+    trainer = gluon.Trainer({"p": p, "q": q}, "sgd", {"learning_rate": 0.1, "wd": 1.0})
+    trainer.set_learning_rate(0.2)
+    assert trainer.learning_rate == 0.2
+    for each in (p, q):
+        back(each)
+    trainer.step(2)
+    w = numpy.array([1, -2, 0.5])
+    close(p.data(), w - 0.1 * (w + 0.5))
+    close(q.data(), w - 0.2 * (w + 0.5 + w))
+    rates = lr_scheduler.FactorScheduler(1, 0.5, base_lr=0.8)
+    trainer = gluon.Trainer([p], "sgd", {"lr_scheduler": rates})
+    found = []
+    for _ in range(3):
+        back(p)
+        trainer.step(1)
+        found.append(trainer.learning_rate)
+    assert found == [0.8, 0.4, 0.2]
+    with pytest.raises(UserWarning, match="has already been defined"):
+        trainer.set_learning_rate(1)
+
+
+def test_stale_gradients():
+    p, q = parameter(), parameter()
+    trainer = gluon.Trainer([p, q], "sgd", {"learning_rate": 0.5})
+    back(p)
+    with pytest.raises(UserWarning, match=r"the gradient of w, of shape \(3,\), has not been updated"):
+        trainer.step(1)
+    trainer.step(1, ignore_stale_grad=True)
+    assert p.data().tolist() == [-0.5] * 3 and q.data().tolist() == [1, -2, 0.5]
+    with pytest.raises(UserWarning):
+        trainer.step(1)
+    q.grad_req = "null"
+    back(p)
+    trainer.allreduce_grads()
+    trainer.update(1)
+
+
+def test_added_gradients():
+    p = parameter()
+    p.grad_req = "add"
+    back(p)
+    back(p)
+    assert p.grad().tolist() == [6, -6, 4]
+    gluon.Trainer([p], "sgd", {"learning_rate": 0.5}).step(2)
+    assert p.data().tolist() == [-0.5, -0.5, -0.5] and p.grad().tolist() == [6, -6, 4]
+    p.zero_grad()
+    assert p.grad().tolist() == [0] * 3
+
+
+def test_several_devices():
+    x, y = np.array(numbers(7, 4)), np.array(numbers(7))
+    loss, found = gluon.loss.L2Loss(), []
+    for devices in ([npx.cpu()], [npx.cpu(0), npx.cpu(1)]):
+        net = nn.Dense(1)
+        net.initialize(init.One(), ctx=devices)
+        trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+        for _ in range(3):
+            with autograd.record():
+                parts = zip(gluon.utils.split_and_load(x, devices, even_split=False),
+                            gluon.utils.split_and_load(y, devices, even_split=False))
+                losses = [loss(net(a), b) for a, b in parts]
+            for each in losses:
+                each.backward()
+            trainer.step(7)
+        found.append(net.weight.data().asnumpy())
+        assert net.weight.list_ctx() == devices and len(net.weight.list_grad()) == len(devices)
+    close(*found)
+    with pytest.raises(ValueError):
+        net.reset_ctx(npx.gpu())
+
+
+def test_arguments_of_trainers():
+    p = parameter()
+    for arguments, text in (((p.data(), "sgd"), "params must be parameters"), (([p], "gsd"), "no optimizer is called"),
+                            (([p], "sgd", {}, "dist"), "kvstore must be"),
+                            (([p], optimizer.SGD(), {"wd": 1}), "optimizer_params must be None")):
+        with pytest.raises((TypeError, ValueError), match=text):
+            gluon.Trainer(*arguments)
+
+    @optimizer.register
+    class Mine(optimizer.Optimizer):
+        def rates(self, lr, wd, t):
+            return lr, t
+
+        def change(self, weight, grad, state, wd, lr, t):
+            weight[:] = t
+
+    @optimizer.register
+    class Older(optimizer.Optimizer):
+        def update(self, index, weight, grad, state):
+            weight[:] = 10 + index
+
+    for name, expected in (("mine", [1, 2, 3]), ("older", [10, 10, 10])):
+        trainer = gluon.Trainer([p], name)
+        for value in expected:
+            back(p)
+            trainer.step(1)
+            assert p.data().tolist() == [value] * 3 and trainer.learning_rate == 0.01
+
+
+def test_utils():
+    x = np.arange(10).reshape(5, 2)
+    assert [part.shape for part in gluon.utils.split_data(x, 2, even_split=False)] == [(3, 2), (2, 2)]
+    for count, text in ((2, "even_split=False"), (6, "cannot be cut into 6")):
+        with pytest.raises(ValueError, match=text):
+            gluon.utils.split_data(x, count, even_split=count == 2)
+    arrays = [np.array([3.0, 0]), np.array([[4.0]], np.float32)]
+    assert gluon.utils.clip_global_norm(arrays, 10) == 5.0
+    assert gluon.utils.clip_global_norm(arrays, 1, check_isfinite=False).tolist() == 5
+    close(arrays[0], [0.6, 0])
+    close(arrays[1], [[0.8]])
+    with pytest.warns(UserWarning, match="nan or inf"):
+        gluon.utils.clip_global_norm([np.array([numpy.nan])], 1)
+
+
+def test_files_that_are_fetched(tmp_path, monkeypatch):
+    (tmp_path / "source").mkdir()
+    source, target = tmp_path / "source" / "a.txt", tmp_path / "other" / "b.txt"
+    source.write_bytes(b"abc")
+    sha1 = "a9993e364706816aba3e25717850c26c9cd0d89d"
+    assert gluon.utils.check_sha1(source, sha1) and not gluon.utils.check_sha1(source, sha1[::-1])
+    assert gluon.utils.download(source.as_uri(), str(target), sha1_hash=sha1) == str(target)
+    monkeypatch.chdir(tmp_path)
+    assert gluon.utils.download(source.as_uri()) == "a.txt"
+    source.write_bytes(b"new")
+    for arguments, text in (({}, b"abc"), ({"sha1_hash": sha1}, b"abc"), ({"overwrite": True}, b"new")):
+        assert gluon.utils.download(source.as_uri(), tmp_path, **arguments) == str(tmp_path / "a.txt")
+        assert (tmp_path / "a.txt").read_bytes() == text
+    with pytest.raises(OSError, match="has not the SHA-1"):
+        gluon.utils.download(source.as_uri(), tmp_path, sha1_hash=sha1, retries=1)
+    with pytest.raises(OSError, match="nothing"):
+        gluon.utils.download((tmp_path / "nothing").as_uri(), retries=0)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "other", "source"]

@@ -38,12 +38,12 @@ cdef void add_steps(Core* core, ndarray a, int first, int last, tuple factors=No
         core.steps[core.nsteps] = strides_of(a)[i] * (1 if factors is None else <intp>factors[i - first])
         core.nsteps += 1
 
-cdef void outer(Operand* o, ndarray a, int samples, bint write=False) noexcept:
-    """An operand whose loops are over its first axes only: the samples (0 or 1 of them), and the groups, or one for all."""
+cdef void looped(Operand* o, ndarray a, int samples, int groups, bint write=False) noexcept:
+    """An operand whose loops are over these two axes only: of samples, -1 where all have the same, and of groups, or one for all."""
     cdef intp* strides = strides_of(a)
     fill_operand(o, a, a.ndim, a.shape, write)
-    o.strides[0] = strides[0] if samples else 0
-    o.strides[1] = strides[samples] if a.shape[samples] > 1 else 0
+    o.strides[0] = strides[samples] if samples >= 0 else 0
+    o.strides[1] = strides[groups] if a.shape[groups] > 1 else 0
 
 def convolve(ndarray x, ndarray w, ndarray bias, tuple stride, tuple dilate, ndarray out):
     """out[n, g, o, z, y, x] = bias[g, o] + the sum of x[n, g, c, ...] * w[g, o, c, ...] over windows, one for each element.
@@ -65,16 +65,16 @@ def convolve(ndarray x, ndarray w, ndarray bias, tuple stride, tuple dilate, nda
     add_steps(&core, x, 3, 6, stride)
     add_steps(&core, x, 3, 6, dilate)
     add_steps(&core, w, 1, 6)
-    outer(&ops[0], x, 1)
-    outer(&ops[1], w, 0)
+    looped(&ops[0], x, 0, 1)
+    looped(&ops[1], w, -1, 0)
     if bias is None:
         fill_constant(&ops[2], <char*>&zero, x.itemsize)
         core.steps[core.nsteps] = 0
         core.nsteps += 1
     else:
-        outer(&ops[2], bias, 0)
+        looped(&ops[2], bias, -1, 0)
         add_steps(&core, bias, 1, 2)
-    outer(&ops[3], out, 1, True)
+    looped(&ops[3], out, 0, 1, True)
     add_steps(&core, out, 2, 6)
     launch(convolve_kernels[x.code == DOUBLE], ops, 4, 2, shape, &core)
 
@@ -100,9 +100,7 @@ def correlate(ndarray x, ndarray g, tuple stride, tuple dilate, ndarray out):
     add_steps(&core, g, 1, 2)
     add_steps(&core, g, 3, 7)
     add_steps(&core, out, 2, 3)
-    fill_operand(&ops[0], x, x.ndim, x.shape, False)
-    ops[0].strides[1] = strides_of(x)[2]
-    fill_operand(&ops[1], g, g.ndim, g.shape, False)
-    ops[1].strides[1] = strides_of(g)[2]
-    fill_operand(&ops[2], out, out.ndim, out.shape, True)
+    looped(&ops[0], x, 0, 2)
+    looped(&ops[1], g, 0, 2)
+    looped(&ops[2], out, 0, 1, True)
     launch(correlate_kernels[x.code == DOUBLE], ops, 3, 2, shape, &core)

@@ -82,11 +82,6 @@ def op(*samples, name=None, aliases=(), kind="kernel", method=False, module="num
     return add
 
 
-def recordable(function):
-    """Decorates a function that is no row's but has a gradient of its own (see dflow/gradients)."""
-    return small_first(function, None, 0)
-
-
 def method(name, small=0, writes=False):
     """Decorates a function that is a method of ndarray only, or whose arguments differ from the namespace's."""
 

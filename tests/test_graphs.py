@@ -369,7 +369,11 @@ def test_another_thread_changes_the_shape_of_an_argument(any_engine):
     def use():
         try:
             for _ in range(1000):
-                y = graph(x)
+                try:
+                    y = graph(x)
+                except RuntimeError as error:  # if a collection of garbage lets the other one run within the call
+                    assert "another shape by another thread" in str(error)
+                    continue
                 assert y.reshape(-1).tolist() == expected[y.ndim - 1]
         finally:
             stop.set()

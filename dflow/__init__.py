@@ -4,7 +4,11 @@ import importlib
 import os
 
 import dflow._openblas  # noqa: F401, I001  # before what imports NumPy
-from dflow import _graph, _operators, _subscript
+
+try:
+    from dflow import _graph, _operators, _subscript
+except ImportError as error:
+    raise ImportError(f"{error}\nAre dflow's extensions built for this Python? `make build` does it.") from error
 
 _graph.configure(os.path.dirname(os.path.abspath(__file__)) + os.sep)
 _operators.connect_operators()

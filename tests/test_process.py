@@ -1,12 +1,16 @@
 """What only a whole process shows: exit, signals, fork and the environment, each in a subprocess with work pending."""
 
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 from engines import clean_environment
+
+import dflow
 
 TIMEOUT = 60            # seconds; a process that needs them hangs
 
@@ -758,3 +762,10 @@ def test_an_unhandled_read_of_a_poisoned_array_names_the_line(run):
     code, out, err = run(program)
     assert (code, out) == (1, "")
     assert err.count("Traceback") == 1 and f"program.py:{line_of(program, 'bad =')} " in err
+
+
+def test_extensions_that_are_not_built(run, tmp_path):
+    ignored = shutil.ignore_patterns("*.so", "__pycache__")
+    shutil.copytree(Path(dflow.__file__).parent, tmp_path / "dflow", ignore=ignored)
+    code, _, errors = run("import dflow", before="", PYTHONPATH=str(tmp_path))
+    assert code == 1 and "ImportError" in errors and "`make build` does it" in errors

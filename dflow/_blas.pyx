@@ -21,6 +21,7 @@ from dflow._openblas import environment
 from dflow._scipy import extension, linked
 
 import numpy as np           # in the environment of _openblas
+from dflow._lapack import qr
 
 cdef extern from "Python.h":
     void* PyCapsule_GetPointer(object, const char*) except? NULL
@@ -473,7 +474,7 @@ cdef int guard_blas(Kernel* k, object ufunc) except -1:
     """Let the kernel enter NumPy's BLAS as it has to, if it is one of its linear algebra."""
     cdef Guarded* w
     name = ufunc.__name__
-    if ufunc not in VECTORS and getattr(np.linalg._umath_linalg, name, None) is not ufunc:
+    if ufunc not in VECTORS and ufunc not in qr.values() and getattr(np.linalg._umath_linalg, name, None) is not ufunc:
         return 0
     find_numpy_blas()
     w = <Guarded*>calloc(1, sizeof(Guarded))

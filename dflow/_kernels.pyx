@@ -364,12 +364,13 @@ cdef int use_blas(Kernel* k, int code) except -1:
     return 0
 
 cdef Kernel* failing_kernel(Kernel* k, bytes failure) except NULL:
-    """k, but an invalid result is a LinAlgError: NumPy's linalg loops tell of a singular matrix so."""
+    """k, but an invalid result is a LinAlgError: so NumPy's linalg loops tell of a singular matrix. Empty text: a MemoryError."""
     key = ("failing", <size_t>k, failure)
     cdef Kernel* f = recall(key)
     if f == NULL:
         f = remember(key, kernel_new(k.name, k.nin, k.nops, k.loop, k.data, INVALID_FAILS | ROWS | k.flags & BLAS, k.cost))
-        f.failure = failure
+        if failure:
+            f.failure = failure
     return f
 
 cdef Kernel casts[18][18]

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.fft import _pocketfft_umath
 from numpy.linalg import _umath_linalg
+from dflow._lapack import qr
 
 cdef object parse_signature(str text):
     """"(n?,k),(k,m?)->(n?,m?)" as (inputs, outputs, all): lists of lists of names, and each name once, in their order."""
@@ -15,7 +16,7 @@ cdef object parse_signature(str text):
     return (*sides, list(dict.fromkeys([name for names in sides[0] + sides[1] for name in names])))
 
 # Of all others, a function of their own may compute or check lengths.
-NUMPYS = frozenset([x for module in (_umath_linalg, _pocketfft_umath) for x in vars(module).values() if isinstance(x, np.ufunc)])
+NUMPYS = frozenset([x for module in (vars(_umath_linalg), vars(_pocketfft_umath), qr) for x in module.values() if isinstance(x, np.ufunc)])
 
 def samples(list groups, kinds, dict sizes):
     """Zeros for operands with these core dimensions, None for one of unknown length."""

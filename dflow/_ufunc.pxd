@@ -14,7 +14,7 @@ cdef class ufunc:
     cdef Plan* binary[21 * 21]  # the same for two inputs
     cdef Plan* unary[18]        # and for one
     cdef void* reductions[18]   # Reduction*, by type code
-    cdef public object failure  # text of the LinAlgError that an invalid result means
+    cdef public object failure  # text of the LinAlgError that an invalid result means; empty: a MemoryError
 
     cdef Plan* plan(self, tuple kinds) except NULL
     cdef int at_offsets(self, Plan* p, ndarray target, ndarray offsets, ndarray values) except -1

@@ -34,7 +34,9 @@ LAYERS = [
     ["_kernels", "_engine"],
     ["_workers"],
     ["_group"],
-    ["_fp", "_fold", "_blas"],
+    ["_fold", "_blas"],
+    ["_lapack"],
+    ["_fp"],
     ["_graph"],
     ["_memory", "_missing", "_openblas", "_recording", "_scipy"],
 ]

@@ -9,7 +9,7 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.linalg import LinAlgError, _umath_linalg
 
-from dflow import _array, _order
+from dflow import _array, _lapack, _order
 from dflow._array import array as as_array
 from dflow._index import where
 from dflow._small import SMALL, as_scalar
@@ -61,6 +61,9 @@ _eigvalsh = {x: _loop(f"eigvalsh_{x}", b"Eigenvalues did not converge") for x in
 # Before NumPy 2.1 there are two of each, for fewer rows than columns and for others.
 _svd = {x: [_loop(x if hasattr(_umath_linalg, x) else x.replace("svd", side), b"SVD did not converge")
             for side in ("svd_m", "svd_n")] for x in ("svd", "svd_f", "svd_s")}
+_qr = {mode: ufunc(function) for mode, function in _lapack.qr.items()}
+for _function in _qr.values():
+    _function.failure = b""             # only memory can be missing
 
 
 def _computed(loop, *arrays):
@@ -202,7 +205,8 @@ def svdvals(x, /):
 
 
 @op("m", "a", "a.T", "a.T, 'complete'", "a, 'r'", "np.stack([a, a + 1])", "a, 'x'", "v", "c", "a.astype('f4')",
-    kind="host", small=FEW)
+    "a.T * 1j", "np.zeros((0, 3))", "np.zeros((3, 0)), 'complete'", "np.stack([a.T, a.T + 1]), 'r'",
+    SINGLE, small=FEW)
 def qr(a, mode="reduced"):
     """The QR factorization of (..., m, n): Q and R, or with mode 'r' R alone.
 
@@ -211,12 +215,10 @@ def qr(a, mode="reduced"):
     if mode not in ("reduced", "complete", "r"):
         return fallback.call(numpy.linalg.qr, (a, mode), {})
     a = _matrices(a)
-    m, n = a.shape[-2:]
-    k = m if mode == "complete" else min(m, n)
-    shapes = [(k, n)] if mode == "r" else [(m, k), (k, n)]
-    results = fallback.tasks(numpy.linalg.qr, a, mode, flat=tuple if mode != "r" else lambda r: (r,),
-                             like=[_array.empty((*a.shape[:-2], *shape), a.dtype) for shape in shapes])
-    return QRResult(*results) if mode != "r" else results[0]
+    if mode == "complete" and a.shape[-2] <= a.shape[-1]:
+        mode = "reduced"
+    found = _computed(_qr[mode], a)
+    return found if mode == "r" else QRResult(*found)
 
 
 @op("a.T, v", "a.T, a.T, None", "a, v", "m, v[:3]", kind="blocking", small=SMALL)

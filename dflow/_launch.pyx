@@ -13,7 +13,10 @@ from dflow._graph cimport (
 from dflow._group cimport run_kernel
 from dflow._memory cimport add_int
 from dflow._recording cimport captures, capturing
-from dflow._workers cimport inside_host_task, invalid_error, sleep_ns
+from dflow._workers cimport inside_host_task, invalid_error, pending, sleep_ns
+
+cdef enum:
+    LARGE = 1 << 18         # bytes of which it matters whether they are fresh memory
 
 # ---- launching kernels -----------------------------------------------------------------------------------------
 
@@ -99,6 +102,15 @@ cdef bint operands_ready(Operand* ops, int nops) noexcept:
             return False
     return True
 
+cdef inline bint ahead_of_workers(Operand* ops, int nops) noexcept:
+    """Whether an output, of which it writes a part, would get its memory long before its other tasks run, which shall take what
+    earlier ones let go."""
+    cdef int i
+    for i in range(nops):
+        if ops[i].flags & (WRITE | FULL) == WRITE and ops[i].s.data == NULL and ops[i].s.nbytes > LARGE and pending() > 0:
+            return True
+    return False
+
 cdef bint caught_up(Operand* ops, int nops) noexcept:
     cdef int i
     for i in range(nops):
@@ -141,7 +153,8 @@ cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core
     strict = fp_strict != 0 and (k.flags & REPORTS_FP) != 0
     if not strict and cost <= (settings.tiny_cost if elementwise else settings.inline_cost) and (
             operands_ready(ops, nops)
-            or (cost <= settings.tiny_cost and not (elementwise and would_join(elements, False)) and caught_up(ops, nops))):
+            or (cost <= settings.tiny_cost and not (elementwise and would_join(elements, False)) and caught_up(ops, nops))) and (
+            not ahead_of_workers(ops, nops)):
         if run_here(k, ops, nops, ndim, shape, core):
             return 0
     if strict or settings.naive or inside_host_task():

@@ -436,6 +436,20 @@ def test_ctrl_c_while_waiting_for_room():
 
 # -- controls --------------------------------------------------------------------------------------
 
+@pytest.mark.parametrize("join", [lambda x: np.roll(x, 1), lambda x: np.append(x, 1.0), lambda x: np.append([1.0], x)])
+def test_fresh_memory_is_not_taken_long_before_the_work(join):
+    """Else each of many results that are let go has memory of its own, where they could take turns."""
+    x = np.arange(float(N))
+    with configured(workers=1), Gate() as gate:
+        held = gate.hold()
+        before = dflow.engine.statistics()["inline"]
+        joined = join(x)
+        assert dflow.engine.statistics()["inline"] == before
+        gate.open()
+        numpy.testing.assert_array_equal(joined.asnumpy(), join(x.asnumpy()))
+        held.wait_to_read()
+
+
 def test_the_default_comes_from_the_machines_memory():
     program = "import dflow; print(dflow.engine.memory_stats()['budget'], dflow.engine.config()['memory_budget'])"
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,

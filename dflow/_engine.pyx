@@ -400,7 +400,8 @@ cdef Task* help(Runner* me, Wait* w) noexcept nogil:
         t = claim_needed(w.s, &visits, 0)
     if t == NULL:
         start_group()               # it may be needed, or nobody else may come for it
-        join_wide(me)
+        if core_free():             # else a part of a kernel would wait for the core that it shares with a worker's part
+            join_wide(me)
     if t == NULL and core_free():
         t = find(me)
         if t != NULL and left_to_workers(t, w):

@@ -14,10 +14,10 @@ from dflow._engine cimport submit, wait_storage, region_ready, settings, nudge, 
 from dflow._workers cimport inside_host_task
 from dflow._fp cimport read_fp_policy, fp_warn, fp_strict, warn_user
 from dflow._graph cimport (
-    Task, WRITE, FULL, TRACKED, HAS_REGIONS, FLAT, REPORTS_FP, Region, storage_new, storage_unref, storage_rest,
+    Task, WRITE, FULL, TRACKED, HAS_REGIONS, FLAT, MAY_RAISE, REPORTS_FP, Region, storage_new, storage_unref, storage_rest,
     storage_resume, storage_allocate, bytes_live, readable, task_new, task_operand, task_constant, task_region, task_dims,
     regions_overlap)
-from dflow._launch cimport Operand, MAXDIMS, launch, copy_out, size_bits
+from dflow._launch cimport Operand, MAXDIMS, launch, copy_out, joins, run_unary, size_bits
 from dflow._memory cimport add_int, before_trimming
 from dflow._shape cimport parse_shape, check_dimensions
 from dflow._kernels cimport (
@@ -511,19 +511,26 @@ cdef int copy_elements(ndarray target, ndarray source) except -1:
     fill_operand(&ops[1], target, ndim, shape, True)
     return launch(cast_kernel(source.code, target.code), ops, 2, ndim, shape, NULL)
 
+cdef int copy_into(ndarray out, ndarray a) except -1:
+    """copy_elements() to a new array of the same shape; in C order, if a is."""
+    cdef Kernel* k = cast_kernel(a.code, out.code)
+    if not a.flags & C_CONTIGUOUS or k.flags & MAY_RAISE or joins(a.size, k, True) or out.st.data == NULL or not is_here(a):
+        return copy_elements(out, a)
+    return run_unary(k, data_of(a), a.itemsize, out.st.data, out.itemsize, a.size)
+
 cdef ndarray cast(ndarray a, int code):
     cdef ndarray out
     if a.code == code:
         return a
     out = new_array(code, a.ndim, a.shape) if a.flags & C_CONTIGUOUS else new_like([a], code, a.ndim, a.shape)
-    copy_elements(out, a)
+    copy_into(out, a)
     if records(a, None):
         record_copy(a, out)
     return out
 
 cdef ndarray copy_of(ndarray a):
     cdef ndarray out = new_array(a.code, a.ndim, a.shape)
-    copy_elements(out, a)
+    copy_into(out, a)
     if records(a, None):
         record_copy(a, out)
     return out

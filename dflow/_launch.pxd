@@ -1,9 +1,12 @@
 """launch(), through which every kernel runs: in the caller or as a task."""
 
-from dflow._graph cimport Storage, Region, Kernel, Site, SIZE_SHIFT, intp
+from dflow._engine cimport settings, would_join
+from dflow._fp cimport fp_clear, fp_event, fp_flags
+from dflow._graph cimport REPORTS_FP, Storage, Region, Kernel, Site, SIZE_SHIFT, intp
 
 cdef enum:
     MAXDIMS = 64
+    SMALLEST = 50           # nanoseconds of an operation that joins a group rather than run at once
 
 cdef struct Operand:        # of a launch: a view broadcast to the iteration space
     Storage* s              # borrowed; NULL: a constant of at most 64 bytes, or, when that is NULL too, an index:
@@ -38,3 +41,28 @@ cdef inline int size_bits(int itemsize) noexcept:           # the item size as a
     while 1 << log < itemsize:
         log += 1
     return log << SIZE_SHIFT
+
+# ---- past launch(), for what is small, ready and in C order
+cdef inline int run_now(Kernel* k, char** args, intp* n, intp* steps) except -1:
+    """Run a kernel in its caller, and warn of the floating point flags that it raises."""
+    cdef int flags
+    settings.inlined += 1
+    if not k.flags & REPORTS_FP:
+        k.loop(args, n, steps, k.data)
+        return 0
+    fp_clear()
+    k.loop(args, n, steps, k.data)
+    flags = fp_flags()
+    return fp_event(flags, k) if flags else 0
+
+cdef inline int run_unary(Kernel* k, char* x, intp size, char* out, intp out_size, intp n) except -1:
+    cdef char* args[2]
+    cdef intp steps[2]
+    args[0], args[1] = x, out
+    steps[0], steps[1] = size, out_size
+    return run_now(k, args, &n, steps)
+
+cdef inline bint joins(intp n, Kernel* k, bint ready) noexcept:
+    """Whether an elementwise operation is large enough to join a group, or not too small for the one that is open."""
+    cdef float cost = n * k.cost
+    return cost > settings.tiny_cost or (cost > SMALLEST and would_join(n, ready))

@@ -7,13 +7,10 @@ from dflow._engine cimport try_to_catch_up, would_join, settings
 from dflow._fold cimport fold
 from dflow._fp cimport fp_flags, fp_clear, fp_event
 from dflow._graph cimport Kernel, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, readable, storage_allocate
-from dflow._launch cimport Operand, Core, fill_constant, launch
+from dflow._launch cimport Operand, Core, fill_constant, joins, launch, run_now, run_unary
 from dflow._kernels cimport BOOL, DOUBLE, FLOAT, Scalar, itemsizes, write_scalar, dot_kernel
 from dflow._array cimport (
     ndarray, C_CONTIGUOUS, SCALAR, new_array, new_view, close_view, strides_of, data_of, is_here, fill_operand, launch_flat)
-
-cdef enum:
-    SMALLEST = 50           # nanoseconds of an operation that joins a group rather than run at once
 
 cdef int quick_kind(object x) noexcept:
     """As kind_of, for exact types; -1 for anything else."""
@@ -51,23 +48,6 @@ cdef inline bint give_memory(ndarray out, ndarray x, ndarray y) noexcept:
     if out.ndim == 0:
         out.flags |= SCALAR
     return True
-
-cdef inline int run_now(Kernel* k, char** args, intp* n, intp* steps) except -1:
-    """Run a kernel in its caller, and warn of the floating point flags that it raises."""
-    cdef int flags
-    settings.inlined += 1
-    if not k.flags & REPORTS_FP:
-        k.loop(args, n, steps, k.data)
-        return 0
-    fp_clear()
-    k.loop(args, n, steps, k.data)
-    flags = fp_flags()
-    return fp_event(flags, k) if flags else 0
-
-cdef inline bint joins(intp n, Kernel* k, bint ready) noexcept:
-    """Whether an elementwise operation is large enough to join a group, or not too small for the one that is open."""
-    cdef float cost = n * k.cost
-    return cost > settings.tiny_cost or (cost > SMALLEST and would_join(n, ready))
 
 cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
     """a op b, when it can run here and now without any arrangement; else None. out: where to, or None for a new array."""
@@ -163,20 +143,13 @@ cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
 cdef ndarray quick_unary(Plan* p, ndarray x):
     """As quick_binary."""
     cdef Kernel* k = p.kernel
-    cdef char* args[2]
-    cdef intp steps[2]
-    cdef intp n = x.size
     cdef ndarray out
-    if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct or not quick_ready(x) or joins(n, k, True):
+    if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct or not quick_ready(x) or joins(x.size, k, True):
         return None
     out = new_array(p.codes[1], x.ndim, x.shape)
     if not give_memory(out, x, None):
         return None
-    args[0] = x.st.data + x.offset
-    args[1] = out.st.data
-    steps[0] = x.itemsize
-    steps[1] = out.itemsize
-    run_now(k, args, &n, steps)
+    run_unary(k, data_of(x), x.itemsize, out.st.data, out.itemsize, x.size)
     return out
 
 cdef ndarray queue_unary(Plan* p, ndarray x):

@@ -464,7 +464,7 @@ def astype(ndarray self, /, dtype, order="K", casting="unsafe", subok=True, copy
     """
     cdef int code = code_of(dtype)
     cdef ndarray out
-    if isinstance(copy, np._CopyMode):
+    if copy is not True and isinstance(copy, np._CopyMode):
         raise ValueError("_CopyMode enum is not allowed for astype function. Use true/false instead.")
     if order != "K":
         order = known_order(order)

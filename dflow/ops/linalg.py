@@ -68,9 +68,12 @@ for _function in _qr.values():
 
 def _computed(loop, *arrays):
     """What a loop makes of the arrays: computed in double precision, as NumPy does, and given in their type."""
-    dtype = arrays[0].dtype if len(arrays) == 1 else numpy.result_type(*[x.dtype for x in arrays])
+    dtype = arrays[0].dtype
+    if dtype is not arrays[-1].dtype:
+        dtype = numpy.result_type(dtype, arrays[-1].dtype)
+        arrays = [x.astype(dtype, copy=False) for x in arrays]
     if dtype.char in "dD":
-        return loop(*[x.astype(dtype, copy=False) for x in arrays])
+        return loop(*arrays)
     wide = loop(*[x.astype("D" if dtype.kind == "c" else "d") for x in arrays])
     parts = [x.astype("F" if x.dtype.kind == "c" else "f") for x in (wide if type(wide) is tuple else (wide,))]
     return tuple(parts) if type(wide) is tuple else parts[0]
@@ -81,15 +84,20 @@ def _matrices(a, square=False):
     a = as_array(a)
     if a.ndim < 2:
         raise LinAlgError(f"{a.ndim}-dimensional array given. Array must be at least two-dimensional")
-    if square and a.shape[-1] != a.shape[-2]:
-        raise LinAlgError("Last 2 dimensions of the array must be square")
+    if square:
+        *_, m, n = a.shape
+        if m != n:
+            raise LinAlgError("Last 2 dimensions of the array must be square")
     return _supported(a)
 
 
 def _supported(a):
-    if a.dtype.char in "egG":
+    code = a.dtype.char
+    if code in "dfDF":
+        return a
+    if code in "egG":
         raise TypeError(f"array type {a.dtype.name} is unsupported in linalg")
-    return a.astype(float) if a.dtype.kind in "iub" else a
+    return a.astype(float)
 
 
 @op("m", "a", "v", "np.stack([m, m + 1])", "m.astype('f4')", "i[:, :3]", "m * 1j", "m.astype('f2')", "np.zeros((0, 0))",
@@ -108,7 +116,7 @@ def solve(a, b):
 
 
 @op("m", "a", "np.stack([m, m + 1])", "m.astype('f4')", "i[:, :3]", "m * 1j", "np.ones((2, 2))", "np.zeros((0, 0))",
-    SINGLE, small=64)
+    SINGLE)
 def det(a):
     """The determinant of square matrices (..., n, n): of shape (...)."""
     return _computed(_det, _matrices(a, True))

@@ -107,6 +107,10 @@ FEW_NEEDLES = 64
 @functools.partial(small_first, theirs=numpy.ndarray.searchsorted)
 def searchsorted(a, v, side="left", sorter=None):
     """Where to insert elements v into a sorted 1-d array to keep it sorted."""
+    if sorter is None and (type(v) is float or type(v) is int):
+        result = _now(a, v, side)
+        if result is not LATER:
+            return result
     a, wanted = as_array(a), as_array(v)
     if a.ndim != 1 or side not in ("left", "right"):
         numpy.searchsorted(numpy.zeros((0,) * a.ndim), 0, side)             # its errors
@@ -115,11 +119,16 @@ def searchsorted(a, v, side="left", sorter=None):
         keywords["sorter"] = order = as_array(sorter)
         shape = (0,) if order.shape == a.shape else (1,) * order.ndim
         numpy.searchsorted(numpy.zeros(0), 0, sorter=numpy.zeros(shape, order.dtype))       # its errors
-    elif wanted.size <= FEW_NEEDLES:            # however long the haystack is
-        result = at_once(numpy.ndarray.searchsorted, (a, wanted, side), small=sys.maxsize)
+    elif wanted.size <= FEW_NEEDLES:
+        result = _now(a, wanted, side)
         if result is not LATER:
             return result
     return task(numpy.ndarray.searchsorted, a, wanted, shape=wanted.shape, dtype=numpy.intp, side=side, **keywords)
+
+
+def _now(a, v, side):
+    """However long the haystack is; LATER where it is not there, or what is given is wrong."""
+    return at_once(numpy.ndarray.searchsorted, (a, v, side), small=sys.maxsize)
 
 
 @op("v, [-1, 0, 1]", "a, [0.0, 1.0], True", "v, [1, 0, -1]", "v, [1, 3, 2]", "a, np.cumsum(j)", "a, j",

@@ -332,7 +332,7 @@ cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL:
     ours = getattr(np, name, None) is ufunc
     if not ours or name in INTEGERS_TOO or (inexact and name not in SILENT):
         flags |= REPORTS_FP
-    if not ours or (name == "power" and not inexact):
+    if (not ours and getattr(np.linalg._umath_linalg, name, None) is not ufunc) or (name == "power" and not inexact):
         flags |= MAY_RAISE
     if ufunc.signature is None and not flags & MAY_RAISE:
         flags |= ELEMENTWISE
@@ -596,10 +596,22 @@ cdef int fill_fold(Fold* w, Kernel* k, int code, bint blocked) except -1:
         w.total = <total_t>total_float if code == FLOAT else <total_t>total_double
     return 0
 
+cdef struct Recent:             # GIL
+    Kernel* k
+    int naxes
+    bint initial
+    Kernel* made
+
+cdef Recent recent[64]
+
 cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial, bint blocked) except NULL:
-    key = ("reduce", <size_t>k, naxes, initial)
-    cdef Kernel* r = recall(key)
+    cdef Recent* last = &recent[(<size_t>k // sizeof(Kernel) + 2 * naxes + initial) % 64]
+    cdef Kernel* r
     cdef Fold* w
+    if last.k == k and last.naxes == naxes and last.initial == initial:
+        return last.made
+    key = ("reduce", <size_t>k, naxes, initial)
+    r = recall(key)
     if r == NULL:
         w = <Fold*>calloc(1, sizeof(Fold))
         if w == NULL:
@@ -610,6 +622,7 @@ cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial, bint bl
         r = remember(key, kernel_new(b"reduce", 2 if initial else 1, 3 if initial else 2,
                                      <loop_t>reduce_initial_loop if initial else <loop_t>reduce_loop, w,
                                      k.flags & ~ELEMENTWISE | REDUCES | ROWS, k.cost))
+    last.k, last.naxes, last.initial, last.made = k, naxes, initial, r
     return r
 
 cdef void accumulate_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:

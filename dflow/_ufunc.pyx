@@ -540,7 +540,7 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
     if where is not True and (initial is None or initial is NO_VALUE and u.numpy.identity is None):
         raise ValueError(f"reduction operation '{u.name}' does not have an identity, so to use a where mask one has to specify 'initial'")
     axes = axis_set(axis, a.ndim)
-    p = reduction_plan(u, a.code, dtype)
+    p = reduction_of(u, a.code, "reduce").plan if dtype is None else reduction_plan(u, a.code, dtype)
     if len(axes) > 1 and u.numpy.identity is None and u.name not in REORDERABLE:
         raise ValueError(f"reduction operation '{u.name}' is not reorderable, so at most one axis may be specified")
     a = cast(a, p.codes[1])

@@ -40,14 +40,15 @@ class Loss(HybridBlock):
             raise TypeError(f"weight must be a number, not {self._weight!r}")
         return loss * self._weight
 
-    def _of_samples(self, function, loss):
-        """The mean, or sum, over all axes but that of samples."""
-        batch = self._batch_axis % loss.ndim if loss.ndim else 0
-        axes = tuple(axis for axis in range(loss.ndim) if axis != batch)
-        return function(loss, axis=axes) if axes else loss
+    def _of_samples(self, how, loss):
+        """Its mean, or sum, over all axes but that of samples."""
+        n = loss.ndim
+        batch = self._batch_axis % n if n else 0
+        axes = (*range(batch), *range(batch + 1, n))
+        return getattr(loss, how)(axes) if axes else loss
 
     def _mean(self, loss, sample_weight):
-        return self._of_samples(np.mean, self._weighted(loss, sample_weight))
+        return self._of_samples("mean", self._weighted(loss, sample_weight))
 
 
 class L2Loss(Loss):
@@ -123,7 +124,7 @@ class KLDivLoss(Loss):
     def forward(self, pred, label, sample_weight=None):
         if not self._from_logits:
             pred = npx.log_softmax(pred, axis=self._axis)
-        return self._of_samples(np.sum, self._weighted(label * (np.log(label + 1e-12) - pred), sample_weight))
+        return self._of_samples("sum", self._weighted(label * (np.log(label + 1e-12) - pred), sample_weight))
 
 
 class SDMLLoss(KLDivLoss):
@@ -199,7 +200,7 @@ class TripletLoss(Loss):
 
     def forward(self, pred, positive, negative, sample_weight=None):
         positive, negative = positive.reshape(pred.shape), negative.reshape(pred.shape)
-        nearer = self._of_samples(np.sum, np.square(positive - pred) - np.square(negative - pred))
+        nearer = self._of_samples("sum", np.square(positive - pred) - np.square(negative - pred))
         return self._weighted(npx.relu(nearer + self._margin), sample_weight)
 
 

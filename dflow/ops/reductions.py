@@ -8,7 +8,7 @@ from dflow import _index, _order
 from dflow._array import array as as_array
 from dflow._array import ndarray
 from dflow._out import check_out, give_reduced
-from dflow._small import as_scalar
+from dflow._small import SMALL, as_scalar
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to
 from dflow.ops.fallback import checked
@@ -76,10 +76,9 @@ def all(a, axis=None, out=None, keepdims=False, *, where=True):
 
 # -- means -----------------------------------------------------------------------------------------
 
-_SUM_TYPE = {numpy.dtype(t): numpy.dtype("f8") for t in "?bBhHiIlLqQ"}
-_SUM_TYPE[numpy.dtype("f2")] = numpy.dtype("f4")
-_EXACT_COUNT = {numpy.dtype(t): 1 << 53 for t in "dDgG"}  # the type counts exactly up to here
-_EXACT_COUNT[numpy.dtype("f4")] = 1 << 24
+# By the character of a type.
+_SUM_TYPE = dict.fromkeys("?bBhHiIlLqQ", numpy.dtype("f8")) | {"e": numpy.dtype("f4")}
+_EXACT_COUNT = dict.fromkeys("dDgG", 1 << 53) | {"f": 1 << 24}          # the type counts exactly up to here
 
 
 def _count(a, total, axis, keepdims, where):
@@ -100,7 +99,9 @@ def _count(a, total, axis, keepdims, where):
 def _divided(total, count):
     """total / count, in place and in total's type."""
     if type(count) is int:
-        if count < _EXACT_COUNT.get(total.dtype, 0):
+        if count < _EXACT_COUNT.get(total.dtype.char, 0):
+            if total.size < SMALL:              # to record a division in place takes longer than a new array
+                return total / count
             total /= count
             return total
         count = as_array(count)
@@ -122,9 +123,13 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
         a = as_array(a)
     half = False
     if dtype is None:
-        dtype = _SUM_TYPE.get(a.dtype)
-        half = dtype is not None and a.dtype.char == "e"
-    total = add_reduce(a, axis, dtype, out, keepdims, NO_VALUE, where)
+        code = a.dtype.char
+        dtype = _SUM_TYPE.get(code)
+        half = code == "e"
+    if where is True and out is None and dtype is None:
+        total = add_reduce(a, axis, keepdims=True) if keepdims else add_reduce(a, axis)
+    else:
+        total = add_reduce(a, axis, dtype, out, keepdims, NO_VALUE, where)
     count = _count(a, total, axis, keepdims, where)
     if type(count) is not int or count == 0:
         warn_where(count == 0, "Mean of empty slice", total)

@@ -15,7 +15,7 @@ from libc.limits cimport INT_MAX
 from libc.math cimport sqrt
 from libc.stdlib cimport calloc
 from libc.string cimport memcpy
-from dflow._graph cimport BLAS
+from dflow._graph cimport BLAS, CUBIC
 from dflow._memory cimport spin_lock, spin_unlock
 from dflow._openblas import environment
 from dflow._scipy import extension, linked
@@ -468,6 +468,7 @@ cdef struct Guarded:            # the data of a kernel whose loop calls NumPy's 
     intp small                  # up to which core dimensions OpenBLAS has one thread
 
 RECTANGULAR = ("svd", "qr", "lstsq")
+TRIANGLES = (*RECTANGULAR, "eig")       # have products with triangles, which use all of OpenBLAS's threads, however small
 VECTORS = {np.vecdot: 10_000, np.matvec: 90, np.vecmat: 90} if hasattr(np, "vecmat") else {}
 
 cdef int guard_blas(Kernel* k, object ufunc) except -1:
@@ -483,14 +484,14 @@ cdef int guard_blas(Kernel* k, object ufunc) except -1:
     w.loop = k.loop
     w.data = k.data
     w.ndims = len(set(re.findall(r"\w+", ufunc.signature)))
-    w.small = VECTORS.get(ufunc, 90)
+    w.small = VECTORS.get(ufunc, 8 if name.startswith(TRIANGLES) else 90)
     w.first = w.last = ufunc not in VECTORS
     if name.startswith(RECTANGULAR):
         w.last = 2
     w.columns = 1 if name == "inv" else 2 if name == "solve" else 0
     k.loop = guarded_loop
     k.data = w
-    k.flags |= BLAS
+    k.flags |= BLAS if ufunc in VECTORS else BLAS | CUBIC
     return 0
 
 cdef void guarded_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:

@@ -49,6 +49,10 @@ cdef enum KernelFlag:
     PRODUCT = 512           # of matrices: its core dimensions are (m, n) and (n, p)
     BLAS = 1024             # may enter NumPy's BLAS, which others may be using: see _blas.pxd
     COPIES = 2048           # moves elements of `data` bytes as they are
+    CUBIC = 4096            # takes time by the third power of its core dimensions, even where it has fewer
+
+cdef enum:
+    FIRST_STEPS = 6         # of an algorithm of LAPACK: by so many rows more its time for a small matrix is as if it were larger
 
 cdef struct Kernel:         # immortal
     loop_t loop
@@ -61,6 +65,17 @@ cdef struct Kernel:         # immortal
     float cost              # nanoseconds for one innermost element, roughly
     intp (*pieces)(intp* dims) noexcept nogil   # into how many parts the loop may be cut; NULL: see ROWS
     piece_t piece           # runs some of them
+
+cdef inline double core_cost(Kernel* k, intp* dims, int ncore) noexcept nogil:
+    """What its cost for an element is to be multiplied by, of core dimensions `dims`."""
+    cdef double cost = 1
+    cdef int i
+    for i in range(ncore):
+        cost *= (dims[i] + FIRST_STEPS if k.flags & CUBIC else dims[i] if dims[i] else 1)
+    if k.flags & CUBIC:
+        for i in range(ncore, 3):
+            cost *= dims[0] + FIRST_STEPS
+    return cost
 
 cdef struct Poison:         # an error, shared by the storages it reached
     int refs                # atomic

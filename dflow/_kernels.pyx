@@ -13,7 +13,7 @@ from dflow._blas cimport (
 from dflow._memory cimport block_alloc, block_free
 from dflow._fold cimport Fold, total_t, reduce_loop, reduce_initial_loop
 from dflow._fp cimport FP_INVALID, fp_clear, fp_flags, fp_raise
-from dflow._graph cimport BLAS, COPIES, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, PARTIAL, REDUCES, ROWS
+from dflow._graph cimport BLAS, COPIES, CUBIC, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, PARTIAL, REDUCES, ROWS
 
 cnp.import_array()
 cnp.import_umath()
@@ -278,6 +278,11 @@ COSTS = {name: cost for cost, group in (
     (2, "power float_power arctan2 arcsin arccos arcsinh arccosh"),
     (4, "floor_divide remainder fmod divmod hypot gcd lcm modf frexp ldexp nextafter"),
     (8, "sin cos logaddexp logaddexp2"),
+    # CUBIC: for one multiplication.
+    (0.07, "det slogdet solve1 cholesky_lo cholesky_up"),
+    (0.2, "inv solve qr_reduced qr_complete qr_r"),
+    (1.5, "eigh_lo eigh_up eigvalsh_lo eigvalsh_up"),
+    (3, "svd svd_f svd_s svd_m svd_n svd_m_f svd_n_f svd_m_s svd_n_s lstsq eig eigvals"),
 ) for name in group.split()}
 
 cdef float cost_of(str name, bint ours, tuple codes):
@@ -368,7 +373,7 @@ cdef Kernel* failing_kernel(Kernel* k, bytes failure) except NULL:
     key = ("failing", <size_t>k, failure)
     cdef Kernel* f = recall(key)
     if f == NULL:
-        f = remember(key, kernel_new(k.name, k.nin, k.nops, k.loop, k.data, INVALID_FAILS | ROWS | k.flags & BLAS, k.cost))
+        f = remember(key, kernel_new(k.name, k.nin, k.nops, k.loop, k.data, INVALID_FAILS | ROWS | k.flags & (BLAS | CUBIC), k.cost))
         if failure:
             f.failure = failure
     return f

@@ -8,7 +8,7 @@ from dflow._blas cimport blas_loaded, blas_refused, load_blas, try_blas, worth_b
 from dflow._engine cimport submit, try_to_catch_up, would_join, wait_storage, region_ready, settings
 from dflow._fp cimport FP_INVALID, fp_flags, fp_clear, fp_event, read_fp_policy, fp_warn, fp_strict
 from dflow._graph cimport (
-    Kernel, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, BLAS, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, Region, Site, storage_allocate,
+    Kernel, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, BLAS, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, Region, Site, core_cost, storage_allocate,
     storage_unref, task_new, task_operand, task_constant, task_index, task_region, task_dims, task_strides, poison_storage, intp)
 from dflow._group cimport run_kernel
 from dflow._memory cimport add_int
@@ -133,8 +133,7 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
         return 0
     cost = k.cost * elements
     if core != NULL:
-        for i in range(core.ndim):
-            cost *= core.dims[i] if core.dims[i] else 1
+        cost *= core_cost(k, core.dims, core.ndim)
     if k.flags & PRODUCT and not blas_loaded() and worth_blas(core.dims[0], core.dims[1], core.dims[2]):
         with_references(LOAD, k, ops, nops, ndim, shape, core, NULL)
     ndim = simplify(ops, nops, ndim, shape)

@@ -292,8 +292,9 @@ cdef double cost_of(Task* t) noexcept nogil:
     cdef double cost = t.kernel.cost
     cdef intp* dims = task_dims(t)
     cdef int i
-    for i in range(t.ndim + t.ncore):
+    for i in range(t.ndim):
         cost *= dims[i]
+    cost *= core_cost(t.kernel, dims + t.ndim, t.ncore)
     if t.kernel.flags & PRODUCT and (dims[t.ndim] == 1 or dims[t.ndim + 2] == 1):
         cost *= VECTOR_PRODUCT
     return cost

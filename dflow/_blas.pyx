@@ -15,7 +15,7 @@ from libc.limits cimport INT_MAX
 from libc.math cimport sqrt
 from libc.stdlib cimport calloc
 from libc.string cimport memcpy
-from dflow._graph cimport BLAS, CUBIC
+from dflow._graph cimport BLAS, CUBIC, LOCKS
 from dflow._memory cimport spin_lock, spin_unlock
 from dflow._openblas import environment
 from dflow._scipy import extension, linked
@@ -491,7 +491,7 @@ cdef int guard_blas(Kernel* k, object ufunc) except -1:
     w.columns = 1 if name == "inv" else 2 if name == "solve" else 0
     k.loop = guarded_loop
     k.data = w
-    k.flags |= BLAS if ufunc in VECTORS else BLAS | CUBIC
+    k.flags |= BLAS if ufunc in VECTORS else BLAS | CUBIC if name.startswith(TRIANGLES) else BLAS | CUBIC | LOCKS
     return 0
 
 cdef void guarded_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:

@@ -50,6 +50,7 @@ cdef enum KernelFlag:
     BLAS = 1024             # may enter NumPy's BLAS, which others may be using: see _blas.pxd
     COPIES = 2048           # moves elements of `data` bytes as they are
     CUBIC = 4096            # takes time by the third power of its core dimensions, even where it has fewer
+    LOCKS = 8192            # takes a lock of OpenBLAS for each matrix, which small ones do nothing but wait for
 
 cdef enum:
     FIRST_STEPS = 6         # of an algorithm of LAPACK: by so many rows more its time for a small matrix is as if it were larger

@@ -13,7 +13,7 @@ from dflow._blas cimport (
 from dflow._memory cimport block_alloc, block_free
 from dflow._fold cimport Fold, total_t, reduce_loop, reduce_initial_loop
 from dflow._fp cimport FP_INVALID, fp_clear, fp_flags, fp_raise
-from dflow._graph cimport BLAS, COPIES, CUBIC, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, PARTIAL, REDUCES, ROWS
+from dflow._graph cimport BLAS, COPIES, CUBIC, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, LOCKS, PRODUCT, PARTIAL, REDUCES, ROWS
 
 cnp.import_array()
 cnp.import_umath()
@@ -373,7 +373,7 @@ cdef Kernel* failing_kernel(Kernel* k, bytes failure) except NULL:
     key = ("failing", <size_t>k, failure)
     cdef Kernel* f = recall(key)
     if f == NULL:
-        f = remember(key, kernel_new(k.name, k.nin, k.nops, k.loop, k.data, INVALID_FAILS | ROWS | k.flags & (BLAS | CUBIC), k.cost))
+        f = remember(key, kernel_new(k.name, k.nin, k.nops, k.loop, k.data, INVALID_FAILS | ROWS | k.flags & (BLAS | CUBIC | LOCKS), k.cost))
         if failure:
             f.failure = failure
     return f

@@ -3,8 +3,8 @@
 import numpy as np
 cimport cython
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy
-from dflow._graph cimport ELEMENTWISE, Kernel, intp
+from libc.string cimport memcpy, memset
+from dflow._graph cimport ELEMENTWISE, Kernel, intp, storage_allocate
 from dflow._launch cimport Operand, MAXDIMS, fill_constant, fill_index, launch
 from dflow._kernels cimport LONG, DOUBLE, DTYPES, code_of, kernel_new, native, numpy_array, sleep_kernel
 from dflow._array cimport *
@@ -275,10 +275,16 @@ def empty(shape, dtype=None, order="C", *, device=None, like=None):
     """An array with no particular values. The shape is a length or a tuple of them; order: "C" or "F"."""
     return uninitialized(shape, dtype, order, device)
 
+cdef enum:
+    FEW_BYTES = 1 << 17     # that are sooner set to zero than asked for as zeros
+
 def zeros(shape, dtype=None, order="C", *, device=None, like=None):
     """Zeros, of a shape and type; see empty(). Waits for a shape that is an array."""
     cdef ndarray result = uninitialized(shape, dtype, order, device)
-    fill_with(result, 0)
+    if result.st.nbytes <= FEW_BYTES and not captures and storage_allocate(result.st):
+        memset(result.st.data, 0, result.st.nbytes)
+    else:
+        fill_with(result, 0)
     return result
 
 def ones(shape, dtype=None, order="C", *, device=None, like=None):

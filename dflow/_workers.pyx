@@ -68,6 +68,7 @@ cdef enum:
     RIPE_PART = 32          # and for this part of its cost: to be joined may save more
     SPLIT_NS = 40000        # estimated cost from which a kernel is split for those who are awake,
     GRAIN_NS = 20000        # into pieces of about so much
+    LEAST_BESIDE = 5        # rows of matrices that gain by two threads although each takes a lock
     VECTOR_PRODUCT = 3      # a matrix times a vector: each multiplication reads an element
 
 # What became ready when it was submitted is dealt out among the inboxes, one for each worker, so that no lock is everybody's;
@@ -441,6 +442,8 @@ cdef int spread_rows(Task* t, char** args) noexcept nogil:
     if t.kernel.pieces != NULL and t.ndim == 1:
         rows = t.kernel.pieces(task_dims(t))
         least = 1
+    if t.kernel.flags & LOCKS and task_dims(t)[t.ndim] < LEAST_BESIDE:
+        least = rows
     if t.kernel.flags & REDUCES and t.ndim == 1 and (
             plan_across(<Fold*>t.kernel.data, args, task_dims(t), task_strides(t), &a)):
         spread(run_across, &a, a.bands, 1, cost_of(t))

@@ -288,6 +288,8 @@ op("(k * k for k in range(5)), int", "range(3), 'f4', 2")(_make.fromiter)
 def tile(A, reps):
     """A repeated along each axis."""
     a = as_array(A)
+    if a.ndim == 1 and type(reps) is int and reps > 1:
+        return broadcast_to(a, (reps, a.size)).copy().reshape(reps * a.size)
     reps = tuple(reps) if hasattr(reps, "__iter__") else (reps,)
     n = max(a.ndim, len(reps))
     reps = (1,) * (n - len(reps)) + reps

@@ -513,3 +513,46 @@ def test_the_same_bits_in_another_process_with_another_number_of_workers():
                "x, y = np.array(r.normal(size=(1300, 150))), np.array(r.normal(size=(150, 1300)))\n"
                "z = hashlib.sha256((x @ y).asnumpy().tobytes()).hexdigest()\nprint(repr({'z': z}))\n")
     assert len({run(program, DFLOW_NUM_WORKERS=str(n))[0]["z"] for n in (1, 2, 7)}) == 1
+
+
+# -- linear algebra: a loop of NumPy's for each matrix --------------------------------------------------------------
+
+OF_MATRICES = {
+    "inv": lambda np, m: np.linalg.inv(m),
+    "det": lambda np, m: np.linalg.det(m),
+    "slogdet": lambda np, m: np.stack(np.linalg.slogdet(m), -1),
+    "solve": lambda np, m: np.linalg.solve(m, m[..., :1] + m),
+    "cholesky": lambda np, m: np.linalg.cholesky(m @ np.swapaxes(m, -1, -2) + np.eye(m.shape[-1])),
+    "svd": lambda np, m: np.linalg.svd(m)[1],
+    "eigvalsh": lambda np, m: np.linalg.eigvalsh(m + np.swapaxes(m, -1, -2)),
+    "reduced": lambda np, m: np.concatenate(np.linalg.qr(m[..., :-1]), -2),
+    "complete": lambda np, m: np.concatenate(np.linalg.qr(m[..., :-1, :], "complete"), -1),
+    "r": lambda np, m: np.linalg.qr(m, "r"),
+}
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 20, 40])
+@pytest.mark.parametrize("name", OF_MATRICES)
+def test_linear_algebra_of_stacks_and_of_matrices_beside_each_other(name, n):
+    function, stack = OF_MATRICES[name], draw((200, n, n), "float64") + n * numpy.eye(n)
+    expected = function(numpy, stack)
+    results = []
+    for workers in (1, 4):
+        with configured(workers=workers):
+            results.append(function(np, np.array(stack)).asnumpy())
+            numpy.testing.assert_allclose(results[-1], expected, rtol=1e-9, atol=1e-11)
+            matrices = [function(np, np.array(m)) for m in stack[:50]]
+            numpy.testing.assert_allclose([m.asnumpy() for m in matrices], expected[:50], rtol=1e-9, atol=1e-11)
+    numpy.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize("name, text", [("inv", "Singular matrix"), ("cholesky", "Matrix is not positive definite")])
+@pytest.mark.parametrize("n", [3, 40])
+def test_one_bad_matrix_in_a_stack(name, text, n):
+    """Whoever comes across it in a split kernel."""
+    stack = np.array(numpy.tile(numpy.eye(n), (300, 1, 1)))
+    stack[170] = -numpy.eye(n) if name == "cholesky" else 0
+    with configured(workers=4):
+        found = getattr(np.linalg, name)(stack)
+        with pytest.raises(numpy.linalg.LinAlgError, match=text):
+            found.asnumpy()

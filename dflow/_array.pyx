@@ -754,7 +754,7 @@ cdef class ndarray:
 
     def __bool__(self):
         if self.size == 1:
-            return bool(first_element(self))
+            return data_of(self)[0] != 0 if self.code == BOOL and is_here(self) else bool(first_element(self))
         return bool(np.empty(shape_tuple(self), np.bool))      # NumPy's own words for the error
 
     def __int__(self):

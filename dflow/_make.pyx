@@ -2,6 +2,8 @@
 
 import numpy as np
 cimport cython
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 from dflow._graph cimport ELEMENTWISE, Kernel, intp, storage_allocate
@@ -16,6 +18,16 @@ from dflow._subscript cimport fill_with, stored
 from dflow._array import set_hook
 
 cdef extern from "Python.h":
+    ctypedef struct PyMethodDef:
+        const char* ml_name
+        void* ml_meth
+        int ml_flags
+        const char* ml_doc
+    enum:
+        METH_FASTCALL
+        METH_KEYWORDS
+    object PyCFunction_NewEx(PyMethodDef*, PyObject*, object)
+    PyObject* PyObject_Vectorcall(PyObject*, PyObject**, size_t, PyObject*) except NULL
     bint PyList_CheckExact(object)
     double PyFloat_AS_DOUBLE(object)
     long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
@@ -184,6 +196,23 @@ def asanyarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
     if foreign_like(like) or type(a) is not ndarray and isinstance(a, np.ndarray) and foreign(a):
         return made_like(np.asanyarray, like, a, dtype, order, device, copy)
     return array_of(a, dtype, order, device, copy)
+
+cdef PyObject* asarray_of_one(PyObject* module, PyObject** args, Py_ssize_t nargs, PyObject* names) except NULL:
+    """asarray(), but an array alone is given back before the other arguments, which take longer, are looked at."""
+    if nargs == 1 and names == NULL and type(<object>args[0]) is ndarray and not (<ndarray>args[0]).flags & SCALAR:
+        Py_INCREF(<object>args[0])
+        return args[0]
+    return PyObject_Vectorcall(<PyObject*>whole_asarray, args, nargs, names)
+
+cdef PyMethodDef asarray_method
+cdef object whole_asarray
+whole_asarray = asarray
+_text = f"asarray{asarray.__text_signature__}\n--\n\n{asarray.__doc__}".encode()
+asarray_method.ml_name = b"asarray"
+asarray_method.ml_meth = <void*>asarray_of_one
+asarray_method.ml_flags = METH_FASTCALL | METH_KEYWORDS
+asarray_method.ml_doc = _text
+asarray = PyCFunction_NewEx(&asarray_method, <PyObject*>NULL, asarray.__module__)
 
 cdef inline ndarray array_of(a, dtype, order, device, copy):
     if dtype is None and order is None and copy is None and device is None:

@@ -53,7 +53,7 @@ cdef enum KernelFlag:
     LOCKS = 8192            # takes a lock of OpenBLAS for each matrix, which small ones do nothing but wait for
 
 cdef enum:
-    FIRST_STEPS = 6         # of an algorithm of LAPACK: by so many rows more its time for a small matrix is as if it were larger
+    FIRST_STEPS = 6         # of an algorithm of LAPACK: a small matrix takes the time of one with so many rows more
 
 cdef struct Kernel:         # immortal
     loop_t loop

@@ -77,6 +77,8 @@ def _limit(a, low, high, out, keywords):
         return minimum(a, high, out=out, **keywords)
     if high is None:
         return maximum(a, low, out=out, **keywords)
+    if out is None and not keywords:
+        return _clip(a, low, high)
     return _clip(a, low, high, out=out, **keywords)
 
 

@@ -407,7 +407,7 @@ def _and(mask, where):
     return mask if where is True else mask & as_array(where).astype(bool, copy=False)
 
 
-@op(*NANS, "n, 0, where=b", "n, dtype=int", "n, 0, out=i[0]", close=True)
+@op(*NANS, "n, 0, where=b", "n, dtype=int", "n, 0, out=i[0]", close=True, small=1 << 14)
 def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
     """The mean along axes of what is not NaN; NaN, and a warning, where nothing is left."""
     a, mask = _without_nan(a, 0)

@@ -325,6 +325,7 @@ def _throw(batches):
 
 @pytest.mark.parametrize("leave", [_close, _forget, _throw])
 def test_no_thread_outlives_its_iteration(leave):
+    assert poll(lambda: not loaders())      # those of the test before have nothing to do, but may not be gone
     with Gate() as gate:                # one batch is given, others are there or being loaded, and many are to come
         dataset = data.SimpleDataset(list(range(1000))).transform(lambda x: x < 3 or gate.opened.wait(HANG))
         batches = iter(data.DataLoader(dataset, 1, num_workers=3))

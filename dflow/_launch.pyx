@@ -104,7 +104,7 @@ cdef bint operands_ready(Operand* ops, int nops) noexcept:
 
 cdef inline bint ahead_of_workers(Operand* ops, int nops) noexcept:
     """Whether an output, of which it writes a part, would get its memory long before its other tasks run, which shall take what
-    earlier ones let go."""
+    earlier ones let go. Reads `data` without the lock: whichever way, the write is right, here or as a task."""
     cdef int i
     for i in range(nops):
         if ops[i].flags & (WRITE | FULL) == WRITE and ops[i].s.data == NULL and ops[i].s.nbytes > LARGE and pending() > 0:

@@ -24,9 +24,13 @@ cdef struct Fold:           # the data of a reduction's kernel
     bint initial            # the operand before the output is a value to start from
     bint blocked            # the order may be changed; else it is NumPy's, element after element
     bint idempotent         # an element may count twice
+    bint exact              # no order changes the result: integers, bools
 
 cdef inline intp fold_block(Fold* w) noexcept nogil:        # elements
     return FOLD_BYTES // w.itemsize
+
+cdef inline intp group_block(Fold* w) noexcept nogil:       # of a block within a group, whose registers may have larger elements
+    return min(fold_block(w), <intp>512) if w.exact else fold_block(w)
 
 # out = out op p[0] op .. op p[n - 1]; `fresh`: out holds no value yet. n > 0.
 cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh) noexcept nogil      # as one block

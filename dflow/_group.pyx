@@ -2,7 +2,7 @@
 
 from libc.stdlib cimport malloc, labs, free as release
 from libc.string cimport memcpy, memset
-from dflow._fold cimport Fold, FOLD_BYTES, fold, fold_one, fold_block
+from dflow._fold cimport Fold, FOLD_BYTES, fold, fold_one, group_block
 from dflow._fp cimport fp_flags, fp_clear
 from dflow._graph cimport *
 from dflow._memory cimport load_ptr, load_int, spin_lock, spin_unlock
@@ -140,7 +140,7 @@ cdef intp row_of(Task* t) noexcept nogil:
     cdef int i
     for i in range(t.ncore):
         n *= task_dims(t)[t.ndim + i]
-    return n if n <= fold_block(<Fold*>t.kernel.data) else 0
+    return n if n <= group_block(<Fold*>t.kernel.data) else 0
 
 cdef int waits_of(Task* t, Waits* waits) noexcept nogil:
     cdef int i
@@ -482,7 +482,7 @@ cdef void choose_block(GroupPlan* g, Table* table) noexcept nogil:
     cdef int i
     cdef intp inner = g.dims[g.ndim - 1], block = ALONE, most, width = 0
     if g.tail != NULL:                  # a fixed number, on which the result depends
-        block = fold_block(g.tail)
+        block = group_block(g.tail)
     else:
         if g.members > 1:
             for i in range(table.n):

@@ -597,6 +597,7 @@ cdef int fill_fold(Fold* w, Kernel* k, int code, bint blocked) except -1:
     w.itemsize = itemsizes[code]
     w.blocked = blocked
     w.idempotent = <bytes>k.name in IDEMPOTENT
+    w.exact = is_integer(code)
     if (code == FLOAT or code == DOUBLE) and k == ufunc_kernel(np.add, (code, code, code)):
         w.total = <total_t>total_float if code == FLOAT else <total_t>total_double
     return 0

@@ -451,6 +451,20 @@ def test_a_softmax_is_one_group(held_group):
     assert counted.moved() == {"groups": 1, "fused": 5, "bytes_never_stored": 2 * 40_000, "queued": 5}
 
 
+@pytest.mark.parametrize("end", ["all", "any", "sum"])
+def test_a_comparison_and_what_is_asked_of_it_are_one_group(held_group, end):
+    """Blocks of bools, a byte each, hold so few of them that the floats behind them have room in registers."""
+    x, y = numpy.random.default_rng(6).random((2, 5000))
+    h = held_group.hold(np.array(x))
+    w = np.array(y)
+    counted = Counted()
+    z = getattr(abs(h - w) <= 0.5 + 1e-5 * abs(h), end)()
+    held_group.open()
+    assert_same(z, getattr(abs(x - y) <= 0.5 + 1e-5 * abs(x), end)())
+    moved = counted.moved()
+    assert moved["groups"] == 1 and moved["bytes_never_stored"] >= 5 * 40_000
+
+
 def test_small_operations_join_a_large_group_and_no_other():
     with configured(workers=1):
         x, y = np.arange(2000.0), np.ones(2000)

@@ -13,6 +13,7 @@ from .timing import Side, calibrate, interleaved
 SIZES = tuple(10 ** power for power in range(8))
 LIMIT = 1.1             # of NumPy's time, for what programs use most
 SECONDS = 0.15          # about, for one statement at one size
+SETTLE = 0.0005         # NumPy's BLAS threads still spin after their last product, on a core that dflow would use
 
 TABLE = dict(statements(OTHERS)) | dict(statements(MOST))
 FREQUENT = frozenset(dict(statements(MOST)))
@@ -64,7 +65,8 @@ def _timed(run, stmt, size):
             return None
         try:
             took = max(sum(side.run(number)) for side in sides.values())
-            timings = interleaved(sides, run.repeat(max(3, min(9, round(SECONDS / (2 * took))))), number)
+            repeat = run.repeat(max(3, min(9, round(SECONDS / (2 * took)))))
+            timings = interleaved(sides, repeat, number, settle=SETTLE if size >= 10 ** 5 else 0)
         except Exception as error:
             return Row(label, error=f"{type(error).__name__}: {error}".splitlines()[0], size=size)
     return row_of(label, timings["dflow"], timings["numpy"], limit=LIMIT if stmt in FREQUENT else None, size=size)

@@ -45,7 +45,7 @@ cdef int line_of(Site* site) noexcept:
 # ---- storages and poison ----------------------------------------------------------------------------------------------
 
 cdef enum:
-    TINY = 512              # data up to here lies in the storage's own cell
+    TINY = 1024             # data up to here lies in the storage's own cell
 
 cdef inline size_t header() noexcept nogil:
     """Where a storage's data begins in its cell: aligned for every type."""

@@ -14,7 +14,7 @@ cdef extern from "<sys/mman.h>" nogil:
 
 cdef enum:
     UNIT = 8                    # sizes are counted in units
-    CLASSES = 129               # cells of 1 to 128 units; larger ones come from malloc
+    CLASSES = 161               # cells of 1 to 160 units; larger ones come from malloc
     SLAB = 1 << 16              # the first slabs of a pool; from GROWN bytes on they are huge pages
     GROWN = 1 << 20
     TRIM = 64 << 20             # slabs kept for good

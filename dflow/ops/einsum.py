@@ -6,6 +6,7 @@ with the axes to sum over, permutations and shapes filled in, and kept.
 
 import functools
 import math
+import string
 from collections import namedtuple
 
 import numpy
@@ -24,6 +25,7 @@ Step = namedtuple("Step", "i j left right sums shape")  # i and j are taken out,
 Prepare = namedtuple("Prepare", "axes order spread shape")  # sum, transpose, broadcast, reshape: None if not needed;
                                                                 # None for a Prepare with nothing to do
 
+INNER = frozenset(f"{k},{k}{arrow}" for k in string.ascii_letters for arrow in ("", "->"))  # products of two vectors
 FEW = 256               # elements of an operand: NumPy's loop over all labels is quicker on fewer
 _c_einsum = bare(numpy.einsum).__globals__["c_einsum"]      # what numpy.einsum is without `optimize`
 
@@ -58,6 +60,10 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
         order = known_order(order)
     plain = out is None and dtype is None and order == "K" and casting == "safe" and not optimize
     if plain and type(operands[0]) is str and len(operands) > 1:
+        if operands[0] in INNER and len(operands) == 3:
+            _, x, y = operands
+            if type(x) is ndarray is type(y) and x.ndim == 1 and x.shape == y.shape:
+                return x @ y
         result = at_once(_c_einsum, operands, small=_few(operands[0]))
         if result is not LATER:
             return result

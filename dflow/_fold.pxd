@@ -29,7 +29,7 @@ cdef struct Fold:           # the data of a reduction's kernel
 cdef inline intp fold_block(Fold* w) noexcept nogil:        # elements
     return FOLD_BYTES // w.itemsize
 
-cdef inline intp group_block(Fold* w) noexcept nogil:       # of a block within a group, whose registers may have larger elements
+cdef inline intp group_block(Fold* w) noexcept nogil:       # that a group's blocks hold at least: its registers may have larger elements
     return min(fold_block(w), <intp>512) if w.exact else fold_block(w)
 
 # out = out op p[0] op .. op p[n - 1]; `fresh`: out holds no value yet. n > 0.

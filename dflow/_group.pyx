@@ -2,7 +2,7 @@
 
 from libc.stdlib cimport malloc, labs, free as release
 from libc.string cimport memcpy, memset
-from dflow._fold cimport Fold, FOLD_BYTES, fold, fold_one, group_block
+from dflow._fold cimport Fold, FOLD_BYTES, fold, fold_one, fold_block, group_block
 from dflow._fp cimport fp_flags, fp_clear
 from dflow._graph cimport *
 from dflow._memory cimport load_ptr, load_int, spin_lock, spin_unlock
@@ -481,8 +481,10 @@ cdef void choose_block(GroupPlan* g, Table* table) noexcept nogil:
     """How many elements run at once: what is in use of them fits the first-level cache."""
     cdef int i
     cdef intp inner = g.dims[g.ndim - 1], block = ALONE, most, width = 0
-    if g.tail != NULL:                  # a fixed number, on which the result depends
-        block = group_block(g.tail)
+    if g.tail != NULL:                  # a fixed number, on which the result depends, unless it is exact
+        block = fold_block(g.tail)
+        while block > group_block(g.tail) and g.nregisters * <intp>g.register_bytes * block > L1_BYTES:
+            block //= 2
     else:
         if g.members > 1:
             for i in range(table.n):

@@ -71,9 +71,13 @@ INLINE void move_each(char *out, npy_intp out_step, char const *in, npy_intp in_
                       npy_intp index_step, npy_intp n, npy_intp length, npy_intp stride, int kind, int scatter,
                       npy_intp size) {
     npy_intp each = 1 << (kind & 3);
-    if (!scatter && in_step == 0 && stride == size && out_step == size && index_step == each) {
-        for (npy_intp i = 0; i < n; i++)                        /* steps that the compiler knows */
-            memcpy(out + i * size, in + place_at(index + i * each, kind, length, size), size);
+    if (stride == size && index_step == each && (scatter ? out_step == 0 : in_step == 0 && out_step == size)) {
+        if (!scatter)                                           /* steps that the compiler knows */
+            for (npy_intp i = 0; i < n; i++)
+                memcpy(out + i * size, in + place_at(index + i * each, kind, length, size), size);
+        else
+            for (npy_intp i = 0; i < n; i++, in += in_step)
+                memcpy(out + place_at(index + i * each, kind, length, size), in, size);
         return;
     }
     for (npy_intp i = 0; i < n; i++) {
@@ -98,13 +102,28 @@ INLINE void by_index(char **args, npy_intp const *dims, npy_intp const *steps, v
 #undef MOVE
 }
 
+#if defined(__x86_64__)
+TARGET("avx2")
+#define FOR_KIND(kind, size) \
+    static int inside_avx2_##kind(char const *p, npy_intp n, npy_intp length) { \
+        return all_inside(p, n, length, kind, size); }
+FOR_KIND(I1, 1) FOR_KIND(I2, 2) FOR_KIND(I4, 4) FOR_KIND(I8, 8)
+FOR_KIND(U1, 1) FOR_KIND(U2, 2) FOR_KIND(U4, 4) FOR_KIND(U8, 8)
+#undef FOR_KIND
+END_TARGET
+#define INSIDE(kind, size) \
+    __builtin_cpu_supports("avx2") ? inside_avx2_##kind(p, n, length) : all_inside(p, n, length, kind, size)
+#else
+#define INSIDE(kind, size) all_inside(p, n, length, kind, size)
+#endif
+
 #define FOR_KIND(kind, size) \
     static void gather_##kind(char **args, npy_intp const *dims, npy_intp const *steps, void *data) { \
         by_index(args, dims, steps, data, kind, 0); } \
     static void scatter_##kind(char **args, npy_intp const *dims, npy_intp const *steps, void *data) { \
         by_index(args, dims, steps, data, kind, 1); } \
     static int inside_##kind(char const *p, npy_intp n, npy_intp length) { \
-        return all_inside(p, n, length, kind, size); } \
+        return INSIDE(kind, size); } \
     static void add_##kind(npy_intp *total, char const *p, npy_intp step, npy_intp n, npy_intp length, npy_intp stride) { \
         add_places(total, p, step, n, length, stride, kind, size); }
 FOR_KIND(I1, 1) FOR_KIND(I2, 2) FOR_KIND(I4, 4) FOR_KIND(I8, 8)

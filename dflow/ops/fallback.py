@@ -18,18 +18,18 @@ from dflow.ops.warn import called, told
 AS_IT_IS = frozenset((int, float, bool, str, type(None)))
 
 
-def unwrap(x):
+def unwrap(x, read=ndarray.asnumpy):
     """Our arrays, also inside lists and the like, as NumPy's arrays or scalars. Waits."""
     if type(x) in AS_IT_IS:
         return x
     if isinstance(x, ndarray):
-        return x.asnumpy()[()] if is_scalar(x) else x.asnumpy()
+        return read(x)[()] if is_scalar(x) else read(x)
     if type(x) in (list, tuple):
-        return type(x)(map(unwrap, x))
+        return type(x)(unwrap(item, read) for item in x)
     if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return type(x)(*map(unwrap, x))
+        return type(x)(*(unwrap(item, read) for item in x))
     if type(x) is dict:
-        return {key: unwrap(value) for key, value in x.items()}
+        return {key: unwrap(value, read) for key, value in x.items()}
     return plain(given(x))
 
 
@@ -70,6 +70,9 @@ def wrap(x):
 
 
 set_hook("wrap", wrap)
+READ_ONLY = frozenset((                     # they neither write nor return what they are given
+    numpy.unique, numpy.unique_values, numpy.unique_counts, numpy.unique_inverse, numpy.unique_all, numpy.union1d,
+    numpy.intersect1d, numpy.setdiff1d, numpy.setxor1d))
 READERS = (numpy.load, numpy.fromfile)      # convert other byte orders
 
 
@@ -83,8 +86,9 @@ class NpzFile(numpy.lib.npyio.NpzFile):
 def call(function, args, keywords):
     """function on NumPy's copies; what it wrote into `out` is copied back."""
     out = keywords.get("out")
-    copies = unwrap(keywords)
-    result = called(function, unwrap(args), copies)
+    read = window_of if function in READ_ONLY else ndarray.asnumpy
+    copies = unwrap(keywords, read)
+    result = called(function, unwrap(args, read), copies)
     if type(result) is numpy.ndarray and function not in READERS:
         native(result.dtype)                        # or its bytes would be others, unnoticed
     if not isinstance(out, ndarray):

@@ -38,7 +38,7 @@ _OWN = "autograd context d2l gluon image init kvstore lr_scheduler metric nd npx
 _MODULES = {name: f"dflow.{name}" for name in _OWN.split()}
 _MODULES |= {"np": "dflow.numpy", "numpy_extension": "dflow.npx", "img": "dflow.image", "initializer": "dflow.init",
              "kv": "dflow.kvstore", "rnd": "dflow.random"}
-_DEVICES = frozenset("Context Device cpu cpu_pinned current_context current_device gpu num_gpus".split())
+_DEVICES = frozenset("Context Device cpu cpu_pinned current_context current_device gpu num_gpus synchronize".split())
 _names = missing(__name__, """AttrScope callback contrib io mod module monitor name operator profiler recordio
     rtc sym symbol test_utils util visualization viz""")
 

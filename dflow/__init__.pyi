@@ -15,6 +15,7 @@ from dflow.devices import current_context as current_context
 from dflow.devices import current_device as current_device
 from dflow.devices import gpu as gpu
 from dflow.devices import num_gpus as num_gpus
+from dflow.devices import synchronize as synchronize
 
 __all__ = ["Future", "devices", "engine", "graph", "ndarray", "show_config", "submit", "waitall"]
 __version__: str

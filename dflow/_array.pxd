@@ -4,7 +4,7 @@ from libc.stdint cimport uint8_t
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from dflow._launch cimport Operand, MAXDIMS
-from dflow._recording cimport captures, recorders, recording, set_recording
+from dflow._recording cimport captures, direct, recorders, recording, set_recording
 from dflow._graph cimport Storage, Region, Kernel, intp, readable, writable
 from dflow._memory cimport load_i64
 from dflow._workers cimport shared
@@ -42,10 +42,12 @@ cdef enum Op:               # of the operator hooks; comparisons from LESS on as
 cdef inline intp* strides_of(ndarray a) noexcept:
     return a.shape + a.ndim
 
+cdef inline bint is_direct(ndarray a) noexcept:             # it may take a way past launch()
+    return a is None or a.st.device <= direct
 cdef inline bint is_here(ndarray a) noexcept:               # its values may be read: allocated, no error, no pending write
-    return captures == 0 and readable(a.st) and a.st.poison == NULL and a.st.data != NULL
+    return a.st.device <= direct and readable(a.st) and a.st.poison == NULL and a.st.data != NULL
 cdef inline bint is_free(ndarray a) noexcept:               # nobody reads or writes it: it may be written to at once
-    return captures == 0 and writable(a.st)
+    return a.st.device <= direct and writable(a.st)
 
 # ---- recording, for gradients
 cdef inline bint tracked(object x) noexcept:

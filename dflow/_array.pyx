@@ -435,7 +435,7 @@ cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where
     cdef ndarray x
     cdef int i, nops = k.nops, flags = FLAT, access
     read_fp_policy()
-    if captures or settings.naive or inside_host_task() or (fp_strict and k.flags & REPORTS_FP) or a.size == 0 or k.nin > 2 or nops != k.nin + 1:
+    if not (is_direct(a) and is_direct(b) and is_direct(out)) or settings.naive or inside_host_task() or (fp_strict and k.flags & REPORTS_FP) or a.size == 0 or k.nin > 2 or nops != k.nin + 1:
         return False
     for i in range(nops):
         x = out if i == k.nin else a if i == 0 else b

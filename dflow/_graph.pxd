@@ -122,6 +122,7 @@ cdef struct Storage:
     size_t nbytes
     Poison* poison          # changed under lock
     unsigned int version    # GIL; changes with each write by a program to what a node of _tape.pyx may stand for
+    uint8_t device          # GIL; where it is: see _recording.pxd
 
 cdef enum TaskFlag:
     HAS_REGIONS = 1

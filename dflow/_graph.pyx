@@ -125,6 +125,7 @@ cdef void storage_resume(Storage* s) noexcept:
     storages_made += 1
     bytes_made += s.nbytes
     s.era = era
+    s.device = 0
 
 cdef void storage_unref_nogil(Storage* s) noexcept nogil:
     if load_int(&s.refs) != 1 and add_int(&s.refs, -1):

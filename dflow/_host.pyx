@@ -10,6 +10,7 @@ from dflow._kernels cimport kernel_new
 from dflow._launch cimport Operand
 from dflow._recording cimport cannot_replay, captures
 from dflow._tape cimport any_records, recorded
+from dflow._device import follow
 
 cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object)
@@ -27,6 +28,7 @@ def host(payload, list reads, list writes, bint always=False):
     cdef Task* t
     if captures:
         cannot_replay(b"a Python function runs on a worker", here())
+    follow(reads, writes)
     for a in writes:
         check_writable(a)
     if any_records(PySequence_Fast_ITEMS(reads), len(reads)):

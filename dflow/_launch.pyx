@@ -8,11 +8,11 @@ from dflow._blas cimport blas_loaded, blas_refused, load_blas, try_blas, worth_b
 from dflow._engine cimport submit, try_to_catch_up, would_join, wait_storage, region_ready, settings
 from dflow._fp cimport FP_INVALID, fp_flags, fp_clear, fp_event, read_fp_policy, fp_warn, fp_strict
 from dflow._graph cimport (
-    Kernel, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, BLAS, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, Region, Site, core_cost, storage_allocate,
-    storage_unref, task_new, task_operand, task_constant, task_index, task_region, task_dims, task_strides, poison_storage, intp)
+    Kernel, Storage, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, BLAS, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, Region, Site, core_cost, storage_allocate,
+    storage_unref, task_new, task_operand, task_constant, task_index, task_region, task_dims, task_strides, poison_storage, intp, writable)
 from dflow._group cimport run_kernel
 from dflow._memory cimport add_int
-from dflow._recording cimport captures, capturing
+from dflow._recording cimport FIXED, captures, capturing, crossing, current_device, many_devices
 from dflow._workers cimport inside_host_task, invalid_error, pending, sleep_ns
 
 cdef enum:
@@ -118,6 +118,37 @@ cdef bint caught_up(Operand* ops, int nops) noexcept:
             try_to_catch_up(ops[i].s)
     return operands_ready(ops, nops)
 
+cdef int settle_devices(Kernel* k, Operand* ops, int nops) except -1:
+    """Outputs are where an array was put, or new ones else where this thread is. ValueError for several such devices."""
+    cdef Storage* s
+    cdef int i, fixed = -1, loose = -1
+    if crossing():
+        return 0
+    for i in range(nops):
+        s = ops[i].s
+        if s == NULL:
+            continue
+        if s.device & FIXED:
+            if fixed >= 0 and s.device != fixed:
+                raise several(k.name.decode(), fixed, s.device)
+            fixed = s.device
+        elif loose <= 0 and not ops[i].flags & WRITE:
+            loose = s.device
+    if fixed < 0:
+        fixed = loose if loose > 0 else 2 * current_device()
+    for i in range(nops):
+        s = ops[i].s
+        if s != NULL and ops[i].flags & WRITE and (fixed & FIXED or (s.data == NULL and writable(s))):
+            s.device = <uint8_t>fixed
+    return 0
+
+cdef str device_name(int device):
+    return f"cpu({device >> 1})"
+
+cdef object several(name, int device, int other):
+    return ValueError(f"{name}: its arrays are on {device_name(device)} and {device_name(other)}; as_in_ctx() brings an array to "
+                      "another device")
+
 cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1:
     """Run k over a space of ndim axes: now, when its operands are ready and it is cheap, or else as a task.
 
@@ -127,6 +158,8 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
     cdef double cost
     cdef intp elements = 1
     cdef int i
+    if many_devices:
+        settle_devices(k, ops, nops)
     for i in range(ndim):
         elements *= shape[i]
     if elements == 0:

@@ -13,6 +13,7 @@ from dflow._array cimport *
 from dflow._quick cimport allocated
 from dflow._foreign cimport foreign, foreign_like
 from dflow._shape cimport parse_shape, check_dimensions
+from dflow._device cimport device_number, put, put_new
 from dflow._views import known_order
 from dflow._subscript cimport fill_with, stored
 from dflow._array import set_hook
@@ -37,12 +38,6 @@ NO_COPY = (
     "If using `np.array(obj, copy=False)` replace it with `np.asarray(obj)` to allow a copy when needed "
     "(no behavior change in NumPy 1.x).\nFor more details, see https://numpy.org/devdocs/numpy_2_0_migration_guide.html"
     "#adapting-to-changes-in-the-copy-keyword.")
-
-cpdef int check_device(object device) except -1:
-    """All arrays are the CPU's: ValueError for any other device, by name or as an object of dflow.devices."""
-    if device is not None and getattr(device, "device_type", device) != "cpu":
-        raise ValueError(f'Device not understood. Only "cpu" is allowed, but received: {device}')
-    return 0
 
 # ---- from what there is ----------------------------------------------------------------------------------------
 
@@ -166,7 +161,7 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndm
     object = asked(object)              # an array of ours is copied, too
     if dtype is None and copy is True and order is "K" and ndmin == 0 and ndmax is None:
         result = made(object)
-        return copy_order(result, "K") if result is object else result
+        return copy_order(result, "K") if result is object else put_new(result, -1)
     copy = copy_mode(copy, object)
     if ndmin > 1 or ndmax is not None:
         np.array(0, ndmin=ndmin, **({} if ndmax is None else {"ndmax": ndmax}))        # its errors
@@ -174,6 +169,8 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndm
     if ndmax is not None and result.ndim > ndmax and isinstance(object, (list, tuple)):
         raise ValueError("setting an array element with a sequence. The requested array would exceed the maximum number of "
                          f"dimension of {ndmax}.")
+    if result is not object and not isinstance(object, ndarray):
+        put_new(result, -1)
     if copy and result is object:
         result = copy_order(result, order)
     result = without_copy(in_order(variable(result), order), object, copy)
@@ -216,13 +213,12 @@ asarray = PyCFunction_NewEx(&asarray_method, <PyObject*>NULL, asarray.__module__
 
 cdef inline ndarray array_of(a, dtype, order, device, copy):
     if dtype is None and order is None and copy is None and device is None:
-        return variable(<ndarray>a) if type(a) is ndarray else made(a)
-    check_device(device)
+        return variable(<ndarray>a) if type(a) is ndarray else put_new(made(a), -1)
+    cdef int number = device_number(device)
     a = asked(a)
     copy = copy_mode(copy, a)
-    if copy:
-        return array(a, dtype, order=order or "K")
-    return without_copy(in_order(variable(converted(a, dtype)), order), a, copy)
+    result = array(a, dtype, order=order or "K") if copy else without_copy(in_order(variable(converted(a, dtype)), order), a, copy)
+    return result if number < 0 else put(result, number) if result is not a else hooks["to_device"](result, number)
 
 cdef object made_like(function, like, a, dtype, order, device, copy):
     """What NumPy's function makes, or the library of `like`."""
@@ -277,17 +273,16 @@ def sleep(ndarray a, double seconds):
 cdef ndarray uninitialized(object shape, object dtype, object order, object device=None):
     """A new array; ValueError for a negative dimension, TypeError for a type that is no number."""
     cdef intp dims[MAXDIMS]
-    cdef int ndim, code = DOUBLE
-    check_device(device)
+    cdef int ndim, code = DOUBLE, number = -1 if device is None else device_number(device)
     ndim = parse_shape(shape, dims)
     check_dimensions(ndim, dims)
     if dtype is not None and dtype is not float:
         code = code_of(dtype)
     if order == "C":
-        return new_array(code, ndim, dims)
+        return put_new(new_array(code, ndim, dims), number)
     if order != "F":
         raise ValueError(f"only 'C' or 'F' order is permitted (got {order!r})")
-    return in_fortran_order(code, ndim, dims)
+    return put_new(in_fortran_order(code, ndim, dims), number)
 
 cdef ndarray in_fortran_order(int code, int ndim, intp* shape):
     cdef ndarray a = new_array(code, ndim, shape)
@@ -342,11 +337,10 @@ cdef ndarray filled(ndarray a, object value):
     return a
 
 cdef ndarray like(object a, object dtype, object order, object shape, object device):
-    """An array of the same shape, type and memory order, but for what is given."""
+    """An array of the same shape, type, memory order and device, but for what is given."""
     cdef intp dims[MAXDIMS]
-    cdef ndarray x = <ndarray>a if isinstance(a, ndarray) else as_array(np.empty_like(a, order="K"))
-    cdef int code = x.code if dtype is None else code_of(dtype), ndim = x.ndim
-    check_device(device)
+    cdef ndarray x = <ndarray>a if isinstance(a, ndarray) else as_array(np.empty_like(a, order="K")), out
+    cdef int code = x.code if dtype is None else code_of(dtype), ndim = x.ndim, number = device_number(device)
     if shape is None:
         memcpy(dims, x.shape, ndim * sizeof(intp))
     else:
@@ -354,10 +348,13 @@ cdef ndarray like(object a, object dtype, object order, object shape, object dev
         check_dimensions(ndim, dims)
     order = known_order(order)
     if order == "K" and ndim == x.ndim and not x.flags & C_CONTIGUOUS:
-        return new_like([x], code, ndim, dims)
-    if order == "F" or (order == "A" and x.flags & F_CONTIGUOUS and not x.flags & C_CONTIGUOUS):
-        return in_fortran_order(code, ndim, dims)
-    return new_array(code, ndim, dims)
+        out = new_like([x], code, ndim, dims)
+    elif order == "F" or (order == "A" and x.flags & F_CONTIGUOUS and not x.flags & C_CONTIGUOUS):
+        out = in_fortran_order(code, ndim, dims)
+    else:
+        out = new_array(code, ndim, dims)
+    out.st.device = x.st.device
+    return put(out, number) if number >= 0 else out
 
 def empty_like(prototype, dtype=None, order="K", subok=True, shape=None, *, device=None):
     """An array of the same shape and type, with no particular values."""
@@ -434,7 +431,7 @@ def number_range(start, stop, step):
     if step is None:
         step = 1
     if type(start) is int and type(stop) is int and type(step) is int:
-        return integer_range(start, stop, step)
+        return put_new(integer_range(start, stop, step), -1)
     if (type(start) is not float and type(start) is not int or type(stop) is not float and type(stop) is not int
             or type(step) is not float and type(step) is not int):
         return None
@@ -442,7 +439,7 @@ def number_range(start, stop, step):
         first, last, by = start, stop, step
     except OverflowError:
         return None
-    return float_range(first, last, by)
+    return put_new(float_range(first, last, by), -1)
 
 cdef inline bint far_in(int64_t i) noexcept:
     """Whether sums of a few such numbers do not overflow."""

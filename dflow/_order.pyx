@@ -10,6 +10,7 @@ from dflow._graph cimport ROWS, Kernel, intp, loop_t, writable, storage_allocate
 from dflow._launch cimport MAXDIMS, Core, Operand, fill_constant, launch
 from dflow._kernels cimport (
     BOOL, DOUBLE, DTYPES, INTP, code_of, kernel_new, write_scalar, sort_kernel, long_sort_kernels, argextreme_kernel)
+from dflow._device import follow
 from dflow._array cimport *
 from dflow._recording cimport recorders
 from dflow._tape cimport any_records, record
@@ -477,8 +478,8 @@ def nonzero(a):
     if x.ndim == 0:
         return np.nonzero(numpy_window(x))      # its error
     if x.ndim == 1 and x.code == BOOL and x.flags & C_CONTIGUOUS:
-        return (places_of(wait_read(x)),)
-    return tuple([as_array(found) for found in <tuple>cnp.PyArray_Nonzero(numpy_window(wait_read(x), False))])
+        return follow(x, (places_of(wait_read(x)),))
+    return follow(x, tuple([as_array(found) for found in <tuple>cnp.PyArray_Nonzero(numpy_window(wait_read(x), False))]))
 
 cdef ndarray places_of(ndarray mask):
     """The indices of what is true in a mask of one axis, which is here."""

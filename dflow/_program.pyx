@@ -29,9 +29,9 @@ from dflow._graph cimport (
     FULL, WRITE, Kernel, Region, Site, Storage, intp, bytes_live, describe, here, readable, storage_allocate,
     storage_new, storage_unref, writable)
 from dflow._kernels cimport cast_kernel, code_of
-from dflow._launch cimport Core, Operand, dispatch
+from dflow._launch cimport Core, Operand, dispatch, settle_devices
 from dflow._memory cimport add_int, load_int
-from dflow._recording cimport cannot_replay, captures, capturing, recording, set_capturing, set_recording
+from dflow._recording cimport cannot_replay, captures, capturing, many_devices, recording, set_capturing, set_recording
 from dflow._workers cimport now_ns, sleep_ns
 from dflow._tape cimport (
     Rule, back_to, is_leaf, leaves_replaced, newest_node, node_at, record_heads, return_to, set_noted_leaves, stand_in)
@@ -616,6 +616,8 @@ cdef class Program:
                 step.ops[i].region.start += held.shift
         if step.source != NULL:
             _recording.redraw(step.source, step.ops[step.drawn].constant)
+        if many_devices:
+            settle_devices(step.k, step.ops, step.nops)
         dispatch(step.k, step.ops, step.nops, step.ndim, step.shape, step.core, step.cost, step.elements, step.site)
         i = step.ends
         while i >= 0:
@@ -705,7 +707,7 @@ cdef object describe_argument(object x, list arrays, list others):
     """What of an argument decides what a function does; arrays are collected."""
     if type(x) is ndarray:
         arrays.append(x)
-        return ndarray
+        return (ndarray, (<ndarray>x).st.device) if many_devices else ndarray
     if x is None or type(x) is bool or type(x) is int or type(x) is str:
         return type(x), x
     if type(x) is float:

@@ -1,17 +1,28 @@
-"""Devices as MXNet names them. There is one kind, the CPU, whose arrays all share its memory, whatever their number."""
+"""Devices as MXNet names them: cpu(0), cpu(1), ..., over one memory.
+
+An array is where it was put (`ctx=`, `device=`, as_in_ctx()), and results are where their arguments are. Arrays that
+were put on different devices do not mix. One that was made without saying where, also in `with cpu(1):`, goes along.
+"""
 
 import operator
+import threading
 
-from dflow._array import attach, ndarray
-from dflow._make import check_device
+from dflow import _device
+from dflow._array import attach
+from dflow._engine import waitall
 
-__all__ = ["Context", "Device", "cpu", "cpu_pinned", "current_context", "current_device", "gpu", "num_gpus"]
+__all__ = ["Context", "Device", "cpu", "cpu_pinned", "current_context", "current_device", "gpu", "num_gpus",
+           "synchronize"]
 
 _TYPES = ("cpu", "gpu", "cpu_pinned")
+_entered = threading.local()        # stack: the devices before each `with` block that this thread is in
 
 
 class Device:
-    """A device: its type and number. It may be one that is not there; arrays cannot be made on it then."""
+    """A device: its type and number. It may be one that is not there; arrays cannot be made on it then.
+
+    `with device:` has what this thread makes there, unless it is told, or made of arrays that were put elsewhere.
+    """
 
     __slots__ = ("device_type", "device_id")
 
@@ -37,18 +48,18 @@ class Device:
         return f"{self.device_type}({self.device_id})"
 
     def __enter__(self):
-        check_device(self)
+        _entered.stack = [*getattr(_entered, "stack", ()), _device.set_current(_device.device_number(self))]
         return self
 
     def __exit__(self, *error):
-        pass
+        _device.set_current(_entered.stack.pop())
 
 
 Context = Device            # its older name
 
 
 def cpu(device_id=0):
-    """The CPU. All numbers are the same memory."""
+    """A share of the CPU; all of them are over one memory."""
     return Device("cpu", device_id)
 
 
@@ -68,33 +79,28 @@ def num_gpus():
 
 
 def current_device():
-    """Where arrays are made that are not told: the CPU."""
-    return cpu()
+    """Where this thread makes arrays that are not told: the device of the innermost `with` block, or cpu(0)."""
+    return cpu(_device.current())
 
 
 current_context = current_device
 
 
+def synchronize(device=None):
+    """Wait until nothing is pending, on the device or, as now, on any. Raises the errors that nobody has seen."""
+    _device.device_number(device)
+    waitall()
+
+
 def _context(self):
-    """The device of the array: cpu(0)."""
-    return cpu()
+    """The device that the array is on."""
+    return cpu(_device.number_of(self))
 
 
-def as_in_ctx(self, device):
-    """The array itself: it is where it can be. ValueError for another device than the CPU."""
-    check_device(device)
-    return self
+def _name_or_device(self):
+    """The device that the array is on: "cpu", as NumPy says it, for cpu(0)."""
+    return cpu(_device.number_of(self)) if _device.number_of(self) else "cpu"
 
 
-def copyto(self, other):
-    """A copy on a device, or into another array, which is returned."""
-    if isinstance(other, ndarray):
-        other[...] = self
-        return other
-    check_device(other)
-    return self.copy()
-
-
-for _name, _value in {"ctx": property(_context), "context": property(_context), "as_in_ctx": as_in_ctx,
-                      "as_in_context": as_in_ctx, "copyto": copyto}.items():
-    attach(_name, _value)
+for _name, _value in {"ctx": _context, "context": _context, "device": _name_or_device}.items():
+    attach(_name, property(_value))

@@ -14,7 +14,7 @@ TYPES = ("local", "device", "nccl", "local_allreduce_cpu", "local_allreduce_devi
 
 
 def create(name="local"):
-    """A store within this process: "local" and "device" are the same, as all devices share memory."""
+    """A store within this process: "local" and "device" are the same."""
     if name not in TYPES:
         raise ValueError(f"name must be one of {', '.join(map(repr, TYPES))}, not {name!r}")
     return KVStore(name)
@@ -36,7 +36,7 @@ def _pairs(keys, values):
 def _sum(arrays):
     total, *others = arrays
     for x in others:
-        total = total + x
+        total = total + x.as_in_ctx(total.ctx)
     return total
 
 
@@ -65,7 +65,8 @@ class KVStore:
     def push(self, key, value, priority=0):
         """Hand over an array, or a list of them, which are summed; for more than one key, one of these for each."""
         for each, arrays in _pairs(key, value):
-            stored, total = self._stored(each), _sum(arrays)
+            stored = self._stored(each)
+            total = _sum(arrays).as_in_ctx(stored.ctx)
             if self._updater is None:
                 stored[...] = total
             else:
@@ -77,7 +78,7 @@ class KVStore:
             raise ValueError("out is missing: the arrays to write to")
         for each, arrays in _pairs(key, out):
             for x in arrays:
-                x[...] = self._stored(each)
+                self._stored(each).copyto(x)
 
     def pushpull(self, key, value, out=None, priority=0):
         """push(), then pull() into `out`, or into what was pushed."""

@@ -7,8 +7,10 @@ from collections import defaultdict
 from dflow import init
 from dflow._array import ndarray
 from dflow._graphs import Graph
+from dflow.devices import current_device
 from dflow.gluon import parameter
 from dflow.gluon.parameter import DeferredInitializationError, Parameter, ParameterDict
+from dflow.ops.fallback import arrays_in
 
 __all__ = ["Block", "HybridBlock"]
 
@@ -201,6 +203,11 @@ class Block:
     # -- running -------------------------------------------------------------------------------
 
     def __call__(self, *args, **kwargs):
+        if parameter.replicated:
+            arrays = arrays_in(args)
+            if arrays and arrays[0].ctx != current_device():
+                with arrays[0].ctx:             # which decides what data() of its parameters gives
+                    return self(*args, **kwargs)
         if not self._forward_pre_hooks and not self._forward_hooks:
             return self._run(*args, **kwargs)
         for hook in list(self._forward_pre_hooks.values()):

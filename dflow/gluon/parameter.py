@@ -5,12 +5,14 @@ import warnings
 
 from dflow import autograd, init, npx
 from dflow import numpy as np
+from dflow._device import put_on
 from dflow.devices import current_device
 
 __all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict"]
 
 
 changes = 0     # how often a parameter got another array, or a block another part: then what was noted is out of date
+replicated = False          # there has been a parameter on several devices: blocks look where their arguments are
 
 
 def changed():
@@ -41,8 +43,8 @@ class Parameter:
     grad_req: "write", "add" (to the gradient, until zero_grad()) or "null" (none). lr_mult, wd_mult: what the trainer's
     learning rate and weight decay are multiplied by. init: an initializer that goes before the one of initialize().
 
-    Devices share one memory, so there is one array for all of them. A gradient of a parameter on several devices is
-    added to, until the trainer has used it, as each device has its own backward().
+    On several devices it is an array on each, with a gradient of its own. data() is that of the current device, which
+    for a block's forward() is the one that its arguments are on. Without a device it is where other arrays are.
     """
 
     def __init__(self, name="weight", grad_req="write", shape=None, dtype="float32", lr_mult=1.0, wd_mult=1.0,
@@ -58,8 +60,10 @@ class Parameter:
         self.allow_deferred_init = allow_deferred_init
         self._differentiable = differentiable
         self._data = None
+        self._replicas = {}             # the arrays by device, if there are several; the first is `_data`
         self._pending = None            # the initializer, until the shape is known
         self._devices = ()
+        self._placed = False            # whether these were asked for
         self._shape = None
         self.shape = shape
         self.grad_req = grad_req
@@ -108,7 +112,7 @@ class Parameter:
         if self._data is not None and not force_reinit:
             warnings.warn(f"{self.name} is initialized already: force_reinit=True does it again", stacklevel=2)
             return
-        self._devices = _devices(ctx if device is None else device)
+        self._place(ctx if device is None else device)
         self._data = None
         changed()
         self._pending = next(choice for choice in (init, self.init, default_init) if choice is not None)
@@ -126,11 +130,25 @@ class Parameter:
             init.create(self._pending)._init_weight(self.name, data)
         self._hold(data)
 
+    def _place(self, ctx):
+        self._devices = _devices(ctx)
+        self._placed = ctx is not None
+
     def _hold(self, data):
+        """Have values from now on, on all devices."""
+        global replicated
         changed()
+        if self._placed:
+            data = put_on(data.as_in_ctx(self._devices[0]), self._devices[0])
         self._data, self._pending = data, None
+        self._replicas = {}
+        if len(self._devices) > 1:
+            replicated = True
+            self._replicas = {device: data.copyto(device) for device in self._devices[1:]}
+            self._replicas = {self._devices[0]: data, **self._replicas}
         if self.grad_req != "null":
-            data.attach_grad("add" if len(self._devices) > 1 else self.grad_req)
+            for array in self.list_data():
+                array.attach_grad(self.grad_req)
 
     def _missing(self):
         """The error for who asks for data that are not there."""
@@ -142,29 +160,49 @@ class Parameter:
     # -- data ----------------------------------------------------------------------------------
 
     def data(self, ctx=None, device=None):
-        """The array."""
+        """The array: of several, that on a device, or else on the current one. RuntimeError if it is not there."""
         if self._data is None:
             raise self._missing()
-        return self._data
+        wanted = ctx if device is None else device
+        if wanted is None and not self._replicas:
+            return self._data
+        wanted = current_device() if wanted is None else wanted
+        found = self._replicas.get(wanted) if self._replicas or wanted not in self._devices else self._data
+        if found is None and (self._replicas or self._placed):
+            raise RuntimeError(f"{self.name} has not been initialized on {wanted}: it is on {str(self._devices)[1:-1]}")
+        return self._data if found is None else found
 
     def list_data(self):
-        """The array, once for each device."""
-        return [self.data()] * len(self._devices)
+        """The arrays on all devices."""
+        if self._data is None:
+            raise self._missing()
+        return list(self._replicas.values()) or [self._data]
 
     def grad(self, ctx=None, device=None):
-        """The array of the gradient."""
+        """The array of the gradient, on a device as data()."""
         if self.grad_req == "null":
             raise RuntimeError(f"{self.name} has no gradient: its grad_req is 'null'")
-        return self.data().grad
+        return self.data(ctx, device).grad
 
     def list_grad(self):
-        """The gradient, once for each device."""
-        return [self.grad()] * len(self._devices)
+        """The gradients on all devices."""
+        if self.grad_req == "null":
+            raise RuntimeError(f"{self.name} has no gradient: its grad_req is 'null'")
+        return [array.grad for array in self.list_data()]
 
     def zero_grad(self):
-        """Set the gradient to zero."""
+        """Set the gradients to zero."""
         if self._data is not None:
-            self._data.zero_grad()
+            for array in self.list_data():
+                array.zero_grad()
+
+    def mean(self):
+        """The mean of the arrays on all devices, which may have seen different samples; on the first of them."""
+        first, *others = self.list_data()
+        if not others:
+            return first
+        with autograd.pause():
+            return (sum((x.as_in_ctx(first.ctx) for x in others), first) / (len(others) + 1)).astype(self.dtype)
 
     def set_data(self, data):
         """Put these values into the array."""
@@ -175,7 +213,11 @@ class Parameter:
             self._hold(np.array(data, self.dtype))
             return
         with autograd.pause():
-            self._data[...] = data
+            for array in self.list_data():
+                if isinstance(data, np.ndarray):
+                    data.copyto(array)
+                else:
+                    array[...] = data
 
     def load(self, data, cast_dtype=False, dtype_source="current"):
         """Take values of a file: initializes. Types must be the same; with cast_dtype one becomes the other."""
@@ -190,7 +232,8 @@ class Parameter:
                 raise TypeError(f"{self.name} is {self.dtype}, in the file {data.dtype}: cast_dtype=True casts")
             if dtype_source == "saved":
                 self.cast(data.dtype)
-        self._devices = self._devices or _devices(None)
+        if not self._devices:
+            self._place(None)
         if self._data is None:
             self._pending = self._pending or init.Zero()
         self.set_data(data)
@@ -203,8 +246,10 @@ class Parameter:
 
     def reset_ctx(self, ctx):
         """Move it to other devices."""
-        self._devices = _devices(ctx)
-        self.grad_req = self.grad_req
+        data = None if self._data is None else self.mean().detach()
+        self._place(ctx)
+        if data is not None:
+            self._hold(data)
 
     list_device, reset_device = list_ctx, reset_ctx
 
@@ -291,7 +336,7 @@ class ParameterDict(dict):
 
     def save(self, filename, strip_prefix=""):
         """Write them to a file, in NumPy's .npz format: waits for them."""
-        npx.save(filename, {name.removeprefix(strip_prefix): p.data() for name, p in self.items()})
+        npx.save(filename, {name.removeprefix(strip_prefix): p.mean() for name, p in self.items()})
 
     def load(self, filename, ctx=None, allow_missing=False, ignore_extra=False, restore_prefix="", cast_dtype=False,
              dtype_source="current", device=None):

@@ -16,7 +16,8 @@ class Trainer:
     """Changes parameters by their gradients: after each backward() call step(batch_size).
 
     params: a dictionary as of collect_params(), or a list. optimizer: its name, and optimizer_params its arguments; or
-    the optimizer itself. Devices share memory, so there is nothing to exchange between them: `kvstore` is MXNet's.
+    the optimizer itself. Of a parameter on several devices the first is changed, by the sum of the gradients, and the
+    others become like it. `kvstore` is MXNet's: nothing leaves the process.
     """
 
     def __init__(self, params, optimizer, optimizer_params=None, kvstore="device", compression_params=None,
@@ -65,7 +66,15 @@ class Trainer:
         self.update(batch_size, ignore_stale_grad)
 
     def allreduce_grads(self):
-        """Sum gradients over devices: they are, as all devices share one."""
+        """Sum the gradients of parameters on several devices: each has the sum then."""
+        for p in self._params:
+            if p.grad_req != "null" and len(p.list_data()) > 1:
+                first, *others = p.list_grad()
+                with autograd.pause():
+                    for g in others:
+                        first += g.as_in_ctx(first.ctx)
+                    for g in others:
+                        first.copyto(g)
 
     def update(self, batch_size, ignore_stale_grad=False):
         """The same as step(), for gradients that have been summed."""
@@ -89,23 +98,23 @@ class Trainer:
                 autograd.set_recording(recording)
             for leaf in leaves:
                 leaf.fresh = False
-        for data in self._added:
-            data.zero_grad()
+        for data, array, leaf in self._copies:
+            data.copyto(array)
+            leaf.fresh = False
 
     def _look(self):
         """Find what is trained: of each parameter its number, itself, its array, leaf and state."""
         self._known_at = parameter.changes
-        self._trained, self._added = [], []
+        self._trained, self._copies = [], []
         for i, p in enumerate(self._params):
             if p.grad_req != "null":
-                data = p.data()
+                data, *others = p.list_data()
                 leaf = leaf_of(data)
                 if i not in self._states:
                     with autograd.pause():
                         self._states[i] = self._optimizer.create_state_multi_precision(i, data)
                 self._trained.append((i, p, data, leaf, self._states[i]))
-                if leaf.request != p.grad_req:      # added to, only as each device has a backward() of its own
-                    self._added.append(data)
+                self._copies += [(data, array, leaf_of(array)) for array in others]
 
     # -- files ---------------------------------------------------------------------------------
 
@@ -124,7 +133,7 @@ class Trainer:
         made = {}
         for i, p in enumerate(self._params):
             if f"{i}.count" in found:
-                made[i] = self._optimizer.create_state_multi_precision(i, p.data())
+                made[i] = self._optimizer.create_state_multi_precision(i, p.list_data()[0])
         wanted = {f"{i}.{k}": x for i, state in made.items() for k, x in enumerate(_listed(state))}
         wanted |= {f"{i}.count": None for i in made} | {"num_update": None}
         if wanted.keys() != found.keys() or any(x is not None and x.shape != found[name].shape

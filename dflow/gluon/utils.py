@@ -44,10 +44,10 @@ def clip_global_norm(arrays, max_norm, check_isfinite=True):
     """
     if not arrays:
         raise ValueError("arrays must have at least one")
-    norm = np.sqrt(sum(np.sum(np.square(x)) for x in arrays))
+    norm = np.sqrt(sum(np.sum(np.square(x)).as_in_ctx(arrays[0].ctx) for x in arrays))
     scale = np.minimum(max_norm / (norm + 1e-8), 1)
     for x in arrays:
-        x *= scale.astype(x.dtype, copy=False)
+        x *= scale.astype(x.dtype, copy=False).as_in_ctx(x.ctx)
     if not check_isfinite:
         return norm
     norm = float(norm)

@@ -21,8 +21,8 @@ from dflow import npx
 from dflow import numpy as np
 from dflow._array import array as as_array
 from dflow._array import attach, ndarray, set_hook
+from dflow._device import put_on
 from dflow._engine import waitall
-from dflow._make import check_device
 from dflow._missing import missing
 from dflow._small import or_else
 from dflow._tape import detach
@@ -139,10 +139,9 @@ globals().update(_functions)
 
 def array(source_array, ctx=None, dtype=None):
     """A new array: float32, but of the type of another array of ours."""
-    check_device(ctx)
     if dtype is None:
         dtype = source_array.dtype if isinstance(source_array, ndarray) else np.float32
-    return np.array(source_array, dtype)
+    return put_on(np.array(source_array, dtype), ctx)
 
 
 def from_numpy(ndarray, zero_copy=True):
@@ -152,8 +151,7 @@ def from_numpy(ndarray, zero_copy=True):
 
 def _filled(name, function):
     def make(shape, ctx=None, dtype=None, **_ignored):
-        check_device(ctx)
-        return function(shape, dtype=dtype or np.float32)
+        return put_on(function(shape, dtype=dtype or np.float32), ctx)
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"np.{name}(), float32 unless asked for."
@@ -165,8 +163,7 @@ empty, zeros, ones = (_filled(_name, getattr(np, _name)) for _name in ("empty", 
 
 def full(shape, val, ctx=None, dtype=np.float32, out=None):
     """One value everywhere."""
-    check_device(ctx)
-    return _given(np.full(shape, val, dtype), out)
+    return _given(put_on(np.full(shape, val, dtype), ctx), out)
 
 
 def _given(result, out):
@@ -188,21 +185,18 @@ def ones_like(data, out=None):
 
 def arange(start, stop=None, step=1.0, repeat=1, infer_range=None, ctx=None, dtype=np.float32):
     """start, start + step, ... below stop, each number `repeat` times."""
-    check_device(ctx)
     result = np.arange(*((0, start) if stop is None else (start, stop)), step, dtype=dtype)
-    return result if repeat == 1 else np.repeat(result, repeat)
+    return put_on(result if repeat == 1 else np.repeat(result, repeat), ctx)
 
 
 def linspace(start, stop, num, endpoint=True, ctx=None, dtype=np.float32):
     """So many numbers at equal distances."""
-    check_device(ctx)
-    return np.linspace(start, stop, num, endpoint, dtype=dtype)
+    return put_on(np.linspace(start, stop, num, endpoint, dtype=dtype), ctx)
 
 
 def eye(N, M=0, k=0, ctx=None, dtype=np.float32):
     """Ones on a diagonal, of N rows and M columns, which are as many for 0."""
-    check_device(ctx)
-    return np.eye(N, M or None, k, dtype=dtype or np.float32)
+    return put_on(np.eye(N, M or None, k, dtype=dtype or np.float32), ctx)
 
 
 # -- reductions ------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import functools
 from dflow import numpy as np
 from dflow._array import array as as_array
 from dflow._array import ndarray
-from dflow._make import check_device
+from dflow._device import put_on
 from dflow._missing import missing
 from dflow.numpy import random as draws
 
@@ -26,7 +26,6 @@ def _single(draw):
 
 def _drawn(draw, parameters, shape, dtype, ctx, out):
     """draw(*parameters, size) of a type, into `out` if that is given."""
-    check_device(ctx)
     if out is not None:
         shape = out.shape
     arrays = [x for x in parameters if isinstance(x, ndarray)]
@@ -37,7 +36,7 @@ def _drawn(draw, parameters, shape, dtype, ctx, out):
         shape = shape if out is not None else lead + shape
     result = as_array(draw(*parameters, shape)).astype(dtype or np.float32, copy=False)
     if out is None:
-        return result
+        return put_on(result, ctx)
     out[...] = result
     return out
 

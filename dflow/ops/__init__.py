@@ -10,6 +10,7 @@ from dflow.ops import (
     host,
     linear,
     methods,
+    placement,
     reductions,
     selection,
     shape,

@@ -10,9 +10,10 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from dflow import _make
 from dflow._array import array as as_array
 from dflow._array import ndarray
+from dflow._device import device_number, put_on
 from dflow._index import take
 from dflow._kernels import native
-from dflow._make import check_device, empty, empty_like, full, zeros
+from dflow._make import empty, empty_like, full, zeros
 from dflow._order import small_repeat
 from dflow._small import SMALL
 from dflow._ufunc import wrap_ufunc
@@ -45,10 +46,11 @@ def copy(a, order="K", subok=False):
 @op("a, 'f4'", "i, bool", "np.int64(3), float", "[1], float", "a, int, device='gpu'")
 def astype(x, dtype, /, *, copy=True, device=None):
     """A copy of another type. TypeError for what is neither an array nor a scalar of NumPy's."""
-    check_device(device)
+    device_number(device)
     if not isinstance(x, (ndarray, numpy.ndarray, numpy.generic)):
         raise TypeError(f"Input should be a NumPy array or scalar. It is a {type(x)} instead.")
-    return as_array(x).astype(dtype, copy=copy)
+    result = as_array(x).astype(dtype, copy=copy)
+    return result if device is None else result.to_device(device)
 
 
 # -- filled ----------------------------------------------------------------------------------------
@@ -81,7 +83,8 @@ FEW = 256                   # elements
     "3, device='cpu'", "3, device='gpu'")
 def arange(start_or_stop=None, /, stop=None, step=None, dtype=None, *, device=None, like=None, start=None):
     """start, start + step, ... below stop."""
-    check_device(device)
+    if device is not None:
+        return put_on(arange(start_or_stop, stop, step, dtype, like=like, start=start), device)
     if start is None:
         start = start_or_stop
     elif stop is None or start_or_stop is not None:
@@ -149,7 +152,8 @@ def _long_range(start, stop, step, dtype):
     kind="host")
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
     """`num` numbers from start to stop, evenly spaced. Bounds that are arrays are those of as many ranges."""
-    check_device(device)
+    if device is not None:
+        return put_on(linspace(start, stop, num, endpoint, retstep, dtype, axis), device)
     native(dtype)
     number = operator.index(num)
     scalars = isinstance(start, (int, float)) and isinstance(stop, (int, float))
@@ -173,7 +177,7 @@ def _spaced(function, start, stop, num, axis, **keywords):
     """function(start, stop, num, ...) of bounds that may be arrays: a task then, of the types of three numbers."""
     if not any_of_ours(start, stop, keywords.get("base")):
         result = function(start, stop, num, axis=axis, **keywords)
-        return tuple(map(as_array, result)) if type(result) is tuple else as_array(result)
+        return put_on(tuple(map(as_array, result)) if type(result) is tuple else as_array(result), None)
     start, stop = (as_array(x) if type(x) in (list, tuple) else x for x in (start, stop))
     few = min(num, 3)
     with numpy.errstate(all="ignore"):

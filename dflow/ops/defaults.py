@@ -8,7 +8,7 @@ import numpy
 
 from dflow._array import array as as_array
 from dflow._array import ndarray, set_hook
-from dflow._make import check_device
+from dflow._device import device_number, put_on
 from dflow._small import divert, own_way
 
 # What makes such numbers. The first are told the type; results of the others are cast, which fuses, where no type was
@@ -49,8 +49,11 @@ def _single(name, function):
 
     @functools.wraps(function)
     def wrapper(*args, ctx=None, device=None, **keywords):
-        check_device(ctx)
-        check_device(device)
+        if ctx is not None or device is not None:
+            where = device if ctx is None else ctx
+            device_number(where)
+            made = wrapper(*args, **keywords)
+            return made.to_device(where) if name == "asarray" else put_on(made, where)
         if name in PLACED or len(args) > place:
             return function(*args, **keywords)
         dtype = keywords.pop("dtype", None)

@@ -4,7 +4,7 @@ import numpy
 
 from dflow._array import array as as_array
 from dflow._array import attach, ndarray
-from dflow._make import check_device
+from dflow._device import device_number
 from dflow._share import share, share_for_good
 from dflow.ops.fallback import wrap
 from dflow.ops.table import method, op
@@ -43,9 +43,10 @@ def from_dlpack(x, /, *, device=None, copy=None):
     BufferError for copy=False, unless the array is ours, and for what DLPack or NumPy cannot hold; ValueError for any
     device but "cpu".
     """
-    check_device(device)
+    device_number(device)
     if isinstance(x, ndarray):
-        return x.copy("K") if copy else x.view()
+        result = x.copy("K") if copy else x.view()
+        return result if device is None else result.to_device(device)
     if not (copy is None or copy):
         raise BufferError("Unable to avoid copy: a dflow array has memory of its own, which belongs to the engine")
     return as_array(numpy.from_dlpack(x, device=device))

@@ -7,6 +7,7 @@ import numpy
 
 from dflow._array import array as as_array
 from dflow._array import empty, ndarray, set_hook, window
+from dflow._device import follow
 from dflow._host import at_hand, host
 from dflow._kernels import native
 from dflow._small import LATER, SMALL, as_scalar, at_once, public, small_first
@@ -92,7 +93,7 @@ def call(function, args, keywords):
     if type(result) is numpy.ndarray and function not in READERS:
         native(result.dtype)                        # or its bytes would be others, unnoticed
     if not isinstance(out, ndarray):
-        return out if result is out else note_lost(function, [*args, *keywords.values()], wrap(result))
+        return out if result is out else _of([*args, *keywords.values()], function, wrap(result))
     out[...] = copies["out"]
     return out
 
@@ -135,7 +136,7 @@ def task(function, *arrays, shape, dtype, **keywords):
     else:
         shape = shape() if isinstance(shape, FunctionType) else shape
         result = as_scalar(submit(function, *arrays, shape=shape, dtype=dtype() if asked else dtype, **keywords))
-    return note_lost(theirs, arrays, result)
+    return _of(arrays, theirs, result)
 
 
 def tasks(function, *args, like, flat=tuple, **keywords):
@@ -146,7 +147,7 @@ def tasks(function, *args, like, flat=tuple, **keywords):
     theirs, function = function, told(function)
     result = at_once(function, args, keywords, final=True) if all(x.size <= SMALL for x in like) else LATER
     if result is not LATER:
-        return note_lost(theirs, args, list(flat(result)))
+        return _of(args, theirs, list(flat(result)))
     outputs = [as_scalar(empty(x.shape, x.dtype)) for x in like]
 
     def run(_error):
@@ -155,7 +156,12 @@ def tasks(function, *args, like, flat=tuple, **keywords):
             window(out, write=True)[...] = result
 
     host(run, arrays_in((args, list(keywords.values()))), outputs)
-    return note_lost(theirs, args, outputs)
+    return _of(args, theirs, outputs)
+
+
+def _of(args, function, result):
+    """What NumPy's function made of arguments: where they are, and without a gradient."""
+    return follow(args, note_lost(function, args, result), function)
 
 
 def seen(x, to=window):

@@ -15,6 +15,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array import array as as_array
 from dflow._array import empty, window
+from dflow._device import put_on
 from dflow._host import host
 from dflow._out import check_out
 from dflow._scipy import extension, find
@@ -231,13 +232,13 @@ for _name in "fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn".split():
 @op("5", "6, 0.5", "2.5", "5, device='gpu'", module="numpy.fft")
 def fftfreq(n, d=1.0, device=None):
     """The frequencies of a transform's points."""
-    return as_array(numpy.fft.fftfreq(n, d, device))
+    return put_on(as_array(numpy.fft.fftfreq(n, d)), device)
 
 
 @op("5", "6, 0.5", "5, device='gpu'", module="numpy.fft")
 def rfftfreq(n, d=1.0, device=None):
     """The frequencies of a real transform's points."""
-    return as_array(numpy.fft.rfftfreq(n, d, device))
+    return put_on(as_array(numpy.fft.rfftfreq(n, d)), device)
 
 
 def _shift(x, axes, sign):

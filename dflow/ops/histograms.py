@@ -5,6 +5,7 @@ import numpy
 from dflow import _order
 from dflow._array import array as as_array
 from dflow._array import ndarray
+from dflow._device import follow
 from dflow._small import SMALL
 from dflow.ops.fallback import any_of_ours, call, plain, seen, stand_in, tasks, window_of
 from dflow.ops.table import op
@@ -99,4 +100,4 @@ def bincount(x, /, weights=None, minlength=0):
         counts = _order.count_each(x, weights, minlength)
         if counts is not None:
             return counts
-    return as_array(numpy.bincount(window_of(x), window_of(weights), minlength))
+    return follow([x, weights], as_array(numpy.bincount(window_of(x), window_of(weights), minlength)), numpy.bincount)

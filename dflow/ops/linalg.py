@@ -11,6 +11,7 @@ from numpy.linalg import LinAlgError, _umath_linalg
 
 from dflow import _array, _lapack, _order
 from dflow._array import array as as_array
+from dflow._device import follow
 from dflow._index import where
 from dflow._small import SMALL, as_scalar
 from dflow._ufunc import ufunc, wrap_ufunc
@@ -237,7 +238,7 @@ def lstsq(a, b, rcond=None):
     a is (m, n), b (m,) or (m, k), x (n,) or (n, k).
     """
     x, residuals, rank, s = numpy.linalg.lstsq(fallback.unwrap(a), fallback.unwrap(b), rcond)
-    return as_array(x), as_array(residuals), rank, as_array(s)
+    return follow([a, b], (as_array(x), as_array(residuals), rank, as_array(s)), lstsq)
 
 
 @op("a", "m", "np.ones((3, 3))", "m, 1e-3", "np.stack([a, np.zeros((3, 4))])", "a, rtol=0.5", "v",

@@ -64,19 +64,6 @@ def _byteswap(self, /, inplace=False):
     return result
 
 
-@method("to_device")
-def _to_device(self, device, /, *, stream=None):
-    """The array itself: all of its memory is the CPU's. ValueError for any device but "cpu", and for a stream."""
-    name = getattr(device, "device_type", device)           # of an object of dflow.devices
-    if not isinstance(name, str):
-        raise TypeError(f"to_device() argument 1 must be str, not {type(device).__name__}")
-    if stream is not None:
-        raise ValueError("The stream argument in to_device() is not supported")
-    if name != "cpu":
-        raise ValueError(f"Unsupported device: {device}. Only 'cpu' is accepted.")
-    return self
-
-
 # -- flat and flags --------------------------------------------------------------------------------
 
 class Flat(FlatIterator):
@@ -226,7 +213,6 @@ class Flags:
 
 
 attach("flags", property(Flags, doc="Memory layout: c_contiguous, f_contiguous, writeable."))
-attach("device", "cpu")
 
 
 @method("__sizeof__")

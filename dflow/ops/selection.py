@@ -10,6 +10,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from dflow import _index, _order
 from dflow._array import array as as_array
 from dflow._array import ndarray
+from dflow._device import follow
 from dflow._make import converted, empty
 from dflow._out import give
 from dflow._small import SMALL, as_scalar
@@ -45,7 +46,8 @@ op("b", "a > 0", "v", "e", "s", "[0, 3]", "f > 1", kind="blocking", method=True)
 @op("b", "a > 0", "v", "e", kind="blocking", small=SMALL)
 def argwhere(a):
     """The indices of what is not zero, one a row. Waits."""
-    return as_array(numpy.argwhere(window_of(as_array(a))))
+    a = as_array(a)
+    return follow(a, as_array(numpy.argwhere(window_of(a))))
 
 
 @op("b", "a > 0", "v", kind="blocking")

@@ -1,0 +1,100 @@
+"""Where arrays are: devices by their numbers, of which cpu(i) has i. See _recording.pxd."""
+
+from dflow._array cimport ndarray, copy_of
+from dflow._launch cimport device_name, several
+from dflow._recording cimport FIXED, crossing, current_device, many_devices, set_crossing, set_current_device, use_devices
+
+CPUS = 16                       # cpu(0), cpu(1), ...
+
+cpdef int device_number(object device) except -2:
+    """The number of a device that is named, or an object of dflow.devices; -1: of None. ValueError for one that there is not."""
+    if device is None:
+        return -1
+    kind = getattr(device, "device_type", None)
+    if kind is None:
+        if device != "cpu":
+            raise ValueError(f'Device not understood. Only "cpu" is allowed, but received: {device}')
+        return 0
+    if kind != "cpu" or device.device_id >= CPUS:
+        raise ValueError(f"{device} does not exist: there are {device_name(0)} to {device_name(2 * (CPUS - 1))}, and no GPU")
+    return device.device_id
+
+cpdef ndarray put(ndarray a, int number):
+    """A new array, on a device from now on; -1: the current one."""
+    if number > 0:
+        use_devices()
+    if number >= 0:
+        a.st.device = <unsigned char>(2 * number | FIXED)
+    elif many_devices:
+        a.st.device = <unsigned char>(2 * current_device())
+    return a
+
+def put_on(made, device):
+    """What was just made, an array or a tuple, on a device; None: where it is."""
+    cdef int number = device_number(device)
+    if type(made) is tuple:
+        return tuple([put_on(x, device) for x in made])
+    return put(made, number) if isinstance(made, ndarray) else made
+
+def follow(args, made, function=None):
+    """What was made of arrays, maybe in lists, is where they are. Were they put on several devices, ValueError, if there is a
+    function to name; else nowhere."""
+    cdef int device
+    if many_devices:
+        device = common(args, function, 0)
+        go(made, device if device > 0 else 2 * current_device())
+    return made
+
+cdef int common(x, function, int known) except -2:
+    """What is known of their device, and of those of arrays in x: 0 at first; -1: several."""
+    cdef int device
+    if type(x) is ndarray:
+        device = (<ndarray>x).st.device
+        if known == 0 or known == device or not device & FIXED:
+            return device if known == 0 and device & FIXED else known
+        if known > 0 and function is not None:
+            raise several(getattr(function, "__name__", "this function"), known, device)
+        return -1
+    if type(x) is list or type(x) is tuple:
+        for item in x:
+            known = common(item, function, known)
+    return known
+
+cdef int go(made, int device) except -1:
+    if type(made) is ndarray:
+        if not (<ndarray>made).st.device & FIXED:
+            (<ndarray>made).st.device = <unsigned char>device
+    elif isinstance(made, (list, tuple)):
+        for item in made:
+            go(item, device)
+    return 0
+
+def number_of(ndarray a):
+    """Of the device that it is on."""
+    return a.st.device >> 1
+
+def copy_to(ndarray a, int number):
+    """A copy on a device."""
+    cdef bint before = crossing()
+    set_crossing(True)
+    try:
+        return put(copy_of(a), number)
+    finally:
+        set_crossing(before)
+
+def write_to(ndarray target, source):
+    """target[...] = source, from whatever device."""
+    cdef bint before = crossing()
+    set_crossing(True)
+    try:
+        target[...] = source
+    finally:
+        set_crossing(before)
+
+def current():
+    """The number of the device that this thread makes arrays on."""
+    return current_device()
+
+def set_current(int number):
+    """Make arrays on it from now on; the one before."""
+    return set_current_device(number)

@@ -1,0 +1,60 @@
+"""Where arrays are, and how they come to another device."""
+
+from dflow._array import attach, ndarray, set_hook
+from dflow._device import copy_to, device_number, number_of, write_to
+from dflow._small import small_first
+from dflow._tape import Rule, add_rule
+from dflow.ops.table import method
+
+
+def _copied(x, number, source):
+    """A copy on a device; source: where its gradient goes to."""
+    return copy_to(x, number)
+
+
+def _back(g, number, source):
+    return copied(g, source, number)
+
+
+add_rule(_copied, Rule("as_in_ctx", ("x", "number", "source"), (_back, None, None), over_complex="own"))
+copied = small_first(_copied, None, 0)
+
+
+def moved(x, number):
+    """The array itself, if it is there, or a copy that is."""
+    return x if number_of(x) == number else copied(x, number, number_of(x))
+
+
+set_hook("to_device", moved)
+
+
+@method("to_device")
+def _to_device(self, device, /, *, stream=None):
+    """The array itself if it is there, else a copy on the device: "cpu", or one of dflow.devices.
+
+    ValueError for a device that there is not, and for a stream.
+    """
+    if not isinstance(device, str) and not hasattr(device, "device_type"):
+        raise TypeError(f"to_device() argument 1 must be str, not {type(device).__name__}")
+    if stream is not None:
+        raise ValueError("The stream argument in to_device() is not supported")
+    if isinstance(device, str) and device != "cpu":
+        raise ValueError(f"Unsupported device: {device}. Only 'cpu' is accepted.")
+    return moved(self, device_number(device))
+
+
+def as_in_ctx(self, ctx):
+    """The array itself if it is there, else a copy on the device. ValueError for one that there is not."""
+    return moved(self, device_number(ctx))
+
+
+def copyto(self, other):
+    """A copy on a device, or into another array, wherever that is, which is returned."""
+    if not isinstance(other, ndarray):
+        return copied(self, device_number(other), number_of(self))
+    write_to(other, self)
+    return other
+
+
+for _name, _value in {"as_in_ctx": as_in_ctx, "as_in_context": as_in_ctx, "copyto": copyto}.items():
+    attach(_name, _value)

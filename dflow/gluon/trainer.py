@@ -67,7 +67,7 @@ class Trainer:
 
     def allreduce_grads(self):
         """Sum the gradients of parameters on several devices: each has the sum then."""
-        for p in self._params:
+        for p in self._params if parameter.replicated else ():
             if p.grad_req != "null" and len(p.list_data()) > 1:
                 first, *others = p.list_grad()
                 with autograd.pause():

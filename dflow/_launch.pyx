@@ -9,7 +9,7 @@ from dflow._engine cimport submit, try_to_catch_up, would_join, wait_storage, re
 from dflow._fp cimport FP_INVALID, fp_flags, fp_clear, fp_event, read_fp_policy, fp_warn, fp_strict
 from dflow._graph cimport (
     Kernel, Storage, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, BLAS, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, Region, Site, core_cost, storage_allocate,
-    storage_unref, task_new, task_operand, task_constant, task_index, task_region, task_dims, task_strides, poison_storage, intp, writable)
+    storage_unref, task_new, task_operand, task_constant, task_index, task_region, task_dims, task_strides, poison_storage, intp)
 from dflow._group cimport run_kernel
 from dflow._memory cimport add_int
 from dflow._recording cimport FIXED, captures, capturing, crossing, current_device, many_devices
@@ -119,7 +119,7 @@ cdef bint caught_up(Operand* ops, int nops) noexcept:
     return operands_ready(ops, nops)
 
 cdef int settle_devices(Kernel* k, Operand* ops, int nops) except -1:
-    """Outputs are where an array was put, or new ones else where this thread is. ValueError for several such devices."""
+    """Outputs are where an array was put, else, if they are nowhere yet, where this thread is. ValueError for several such devices."""
     cdef Storage* s
     cdef int i, fixed = -1, loose = -1
     if crossing():
@@ -138,7 +138,7 @@ cdef int settle_devices(Kernel* k, Operand* ops, int nops) except -1:
         fixed = loose if loose > 0 else 2 * current_device()
     for i in range(nops):
         s = ops[i].s
-        if s != NULL and ops[i].flags & WRITE and (fixed & FIXED or (s.data == NULL and writable(s))):
+        if s != NULL and ops[i].flags & WRITE and (fixed & FIXED or s.device == 0):
             s.device = <uint8_t>fixed
     return 0
 

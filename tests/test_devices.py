@@ -1,10 +1,13 @@
 """Devices: arrays are where they were put, results where their arguments are, and arrays on several do not mix."""
 
+import os
+import sys
 import threading
 
 import numpy
 import pytest
 from compare import assert_same
+from engines import in_threads
 
 import dflow
 from dflow import autograd, cpu, gluon, gpu, init, kvstore, np, npx
@@ -128,6 +131,18 @@ def test_coming_to_another_device():
     with pytest.raises(ValueError, match="could not broadcast"):
         x.copyto(np.zeros(2, device=THERE))
     assert numpy.asarray(y).tolist() == [2, 3, 4]
+    for move in (x.as_in_ctx, x.copyto):
+        for device in (None, 1, numpy.ones(3)):
+            with pytest.raises(TypeError, match=f"must be a device, not {type(device).__name__}"):
+                move(device)
+
+
+def test_what_is_written_to_stays_where_that_is():
+    x, y = np.zeros(3), np.ones(3, device=HERE)
+    x += y
+    assert x.ctx == HERE and x.tolist() == [1, 1, 1]
+    with pytest.raises(ValueError, match=r"add: its arrays are on cpu\(1\) and cpu\(2\)"):
+        x + np.ones(3, device=THERE)
 
 
 @pytest.mark.parametrize("text", ["np.zeros(2, device={})", "np.ones(2).as_in_ctx({})", "np.ones(2).copyto({})",
@@ -161,6 +176,51 @@ def test_where_arrays_are_made():
     with pytest.raises(KeyError), HERE:
         raise KeyError
     assert npx.current_device() == cpu(0) and {x.ctx for x in made()} == {cpu(0)}
+
+
+def test_threads_on_devices_of_their_own():
+    """All at once, with one that is nowhere: what a thread makes, and moves, never takes another one's device."""
+    def run(device, other):
+        for _ in range(150):
+            with device:
+                x = np.arange(6.0) + 1
+                assert x.ctx == np.ones(2).ctx == (x[:3] * 2).sum().ctx == device
+            y = x.as_in_ctx(other) if other != device else np.asarray(x, device=device)
+            z = np.zeros(6, device=device)
+            y.copyto(z)
+            assert (z.ctx, z.tolist()) == (device, [1, 2, 3, 4, 5, 6])
+            with pytest.raises(ValueError, match="its arrays are on"):
+                z + np.ones(6, device=cpu(9))
+            assert np.ones(2).ctx == cpu(0)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        in_threads(*(lambda device=device: run(device, HERE) for device in (cpu(0), HERE, THERE, cpu(3))))
+    finally:
+        sys.setswitchinterval(interval)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_is_where_its_thread_was():
+    inside, done = threading.Event(), threading.Event()
+
+    def elsewhere():
+        with THERE:
+            inside.set()
+            done.wait(60)
+
+    def child():
+        with HERE:
+            pid = os.fork()
+            if pid == 0:
+                os._exit(not np.ones(2).ctx == npx.current_device() == HERE)
+            assert os.waitpid(pid, 0)[1] == 0
+        assert np.ones(2).ctx == cpu(0)
+        done.set()
+
+    in_threads(elsewhere, lambda: inside.wait(60) and child())
 
 
 def test_with_mxnets_types():

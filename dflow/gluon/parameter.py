@@ -60,7 +60,7 @@ class Parameter:
         self.allow_deferred_init = allow_deferred_init
         self._differentiable = differentiable
         self._data = None
-        self._replicas = {}             # the arrays by device, if there are several; the first is `_data`
+        self._replicas = {}             # the arrays by device; the first is `_data`
         self._pending = None            # the initializer, until the shape is known
         self._devices = ()
         self._placed = False            # whether these were asked for
@@ -140,12 +140,10 @@ class Parameter:
         changed()
         if self._placed:
             data = put_on(data.as_in_ctx(self._devices[0]), self._devices[0])
+        first, *others = self._devices
         self._data, self._pending = data, None
-        self._replicas = {}
-        if len(self._devices) > 1:
-            replicated = True
-            self._replicas = {device: data.copyto(device) for device in self._devices[1:]}
-            self._replicas = {self._devices[0]: data, **self._replicas}
+        self._replicas = {first: data, **{device: data.copyto(device) for device in others}}
+        replicated = replicated or bool(others)
         if self.grad_req != "null":
             for array in self.list_data():
                 array.attach_grad(self.grad_req)
@@ -164,19 +162,19 @@ class Parameter:
         if self._data is None:
             raise self._missing()
         wanted = ctx if device is None else device
-        if wanted is None and not self._replicas:
+        if not self._placed or wanted is None and len(self._devices) == 1:
             return self._data
         wanted = current_device() if wanted is None else wanted
-        found = self._replicas.get(wanted) if self._replicas or wanted not in self._devices else self._data
-        if found is None and (self._replicas or self._placed):
-            raise RuntimeError(f"{self.name} has not been initialized on {wanted}: it is on {str(self._devices)[1:-1]}")
-        return self._data if found is None else found
+        if wanted not in self._replicas:
+            raise RuntimeError(f"{self.name} has not been initialized on {wanted}: "
+                               f"it is on {', '.join(map(str, self._devices))}")
+        return self._replicas[wanted]
 
     def list_data(self):
         """The arrays on all devices."""
         if self._data is None:
             raise self._missing()
-        return list(self._replicas.values()) or [self._data]
+        return list(self._replicas.values())
 
     def grad(self, ctx=None, device=None):
         """The array of the gradient, on a device as data()."""

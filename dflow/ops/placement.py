@@ -43,15 +43,22 @@ def _to_device(self, device, /, *, stream=None):
     return moved(self, device_number(device))
 
 
+def _asked(name, device):
+    """The number of a device. TypeError for what is none."""
+    if not isinstance(device, str) and not hasattr(device, "device_type"):
+        raise TypeError(f"{name} must be a device, not {type(device).__name__}")
+    return device_number(device)
+
+
 def as_in_ctx(self, ctx):
     """The array itself if it is there, else a copy on the device. ValueError for one that there is not."""
-    return moved(self, device_number(ctx))
+    return moved(self, _asked("ctx", ctx))
 
 
 def copyto(self, other):
     """A copy on a device, or into another array, wherever that is, which is returned."""
     if not isinstance(other, ndarray):
-        return copied(self, device_number(other), number_of(self))
+        return copied(self, _asked("other", other), number_of(self))
     write_to(other, self)
     return other
 

@@ -7,7 +7,7 @@ from dflow._launch cimport Operand, MAXDIMS
 from dflow._recording cimport captures, direct, recorders, recording, set_recording
 from dflow._graph cimport Storage, Region, Kernel, intp, readable, writable
 from dflow._memory cimport load_i64
-from dflow._workers cimport shared
+from dflow._lanes cimport shared
 
 cdef enum Flag:
     C_CONTIGUOUS = 1

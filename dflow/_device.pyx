@@ -76,20 +76,24 @@ def number_of(ndarray a):
 def copy_to(ndarray a, int number):
     """A copy on a device."""
     cdef bint before = crossing()
+    cdef int here = set_current_device(number)
     set_crossing(True)
     try:
         return put(copy_of(a), number)
     finally:
         set_crossing(before)
+        set_current_device(here)
 
 def write_to(ndarray target, source):
     """target[...] = source, from whatever device."""
     cdef bint before = crossing()
+    cdef int here = set_current_device(target.st.device >> 1)
     set_crossing(True)
     try:
         target[...] = source
     finally:
         set_crossing(before)
+        set_current_device(here)
 
 def current():
     """The number of the device that this thread makes arrays on."""

@@ -15,6 +15,7 @@ from dflow._blas cimport blas_after_fork, blas_after_fork_in_parent, blas_before
 from dflow._fp cimport warnings_wait, give_warnings
 from dflow._graph cimport *
 from dflow._group cimport *
+from dflow._lanes cimport *
 from dflow._memory cimport *
 from dflow._recording cimport captures, recording_after_fork, value_read
 from dflow._workers cimport *
@@ -42,6 +43,7 @@ memory_budget = 1 << 62
 cdef int longest_group = 32         # GIL
 cdef long long waits = 0            # GIL
 cdef double unannounced = -1        # GIL; the cost of ready tasks for which no worker was woken; below 0: there are none
+cdef Lane* quiet = &lanes[0]        # GIL; whose they are
 cdef long long memory_waits = 0     # GIL
 cdef long long next_look = 0        # GIL; after how many submissions to look at how many of them are pending
 
@@ -73,8 +75,10 @@ cdef int submit(Task* t) except -1:
     cdef Task* open = opening.leader    # another thread may close it at any time: then it is but an address
     cdef bint met = False, quiet, host = (t.kernel.flags & HOST) != 0, fences = (t.kernel.flags & FENCE) != 0
     cdef int i
-    if not shared.started:
-        start_workers()
+    if choices:
+        choose_lane(t)
+    if not lanes[t.lane].started:
+        start_workers(&lanes[t.lane])
     if shared.submitted > next_look and not fences:
         bound_tasks(t)
     for i in range(t.nops):
@@ -89,6 +93,7 @@ cdef int submit(Task* t) except -1:
     if t.site == NULL:
         t.site = here()
     shared.submitted += 1
+    lanes[t.lane].submitted += shared.nlanes > 1
     t.order = <unsigned int>shared.submitted
     if longest_group > 1 and t.nops <= MAX_ARGUMENTS and (
             t.kernel.flags & ELEMENTWISE or (t.kernel.flags & REDUCES and may_tail(t) and row_of(t))):
@@ -148,7 +153,11 @@ cdef int complete(Storage* s) except -1:
 
 cdef void queue(Task* t, double cost) noexcept:
     """Queue what is ready. A worker is woken once the work is worth it: before, who waits for it does it as fast."""
-    global unannounced
+    global unannounced, quiet
+    cdef Lane* lane = &lanes[t.lane]
+    if lane != quiet:
+        announce(False)
+        quiet = lane
     push(t)
     unannounced = cost + (unannounced if unannounced > 0 else 0)
     if unannounced > CALL_NS:
@@ -159,7 +168,7 @@ cdef void announce(bint surely) noexcept:
     global unannounced
     if unannounced >= 0:
         unannounced = -1
-        wake_worker(surely)
+        wake_worker(quiet, surely)
 
 # ---- the open group ---------------------------------------------------------------------------------------------------
 
@@ -170,10 +179,11 @@ cdef int group(Task* t) except -1:
     cdef bint call = False
     cdef int inputs = -1
     cdef intp row = row_of(t) if t.kernel.flags & REDUCES else 0
+    cdef Lane* lane = &lanes[t.lane]
     spin_lock(&opening.lock)
     try:
         if opening.leader != NULL:
-            if opening.members < longest_group and opening.operands + t.nops <= MAX_OPERANDS and (
+            if opening.leader.lane == t.lane and opening.members < longest_group and opening.operands + t.nops <= MAX_OPERANDS and (
                     row == 0 or opening.row == 0 or row == opening.row):
                 inputs = may_join(opening.leader, &opening.space, &opening.waits, opening.cost + cost_of(t) > CALL_NS, t)
             if inputs < 0 or (inputs == 0 and opening.loose >= MAX_LOOSE):
@@ -205,7 +215,7 @@ cdef int group(Task* t) except -1:
         if closed != NULL:
             queue(closed, cost)
     if call:
-        wake_worker(False)
+        wake_worker(lane, False)
     return 0
 
 cdef int connect_all(Task* t) except -1:
@@ -235,7 +245,7 @@ cdef bint end_group(Task* t) except -1:
     cdef bint joined = False
     spin_lock(&opening.lock)
     try:
-        if opening.leader != NULL and opening.row == 0 and opening.operands + t.nops <= MAX_OPERANDS and (
+        if opening.leader != NULL and opening.leader.lane == t.lane and opening.row == 0 and opening.operands + t.nops <= MAX_OPERANDS and (
                 may_join(opening.leader, &opening.space, &opening.waits, opening.cost + cost_of(t) > CALL_NS, t) >= 0):
             append(t)
             joined = True
@@ -257,11 +267,15 @@ cdef Task* take_group(Storage* s) noexcept:
     spin_unlock(&opening.lock)
     if t == NULL or not take(t):        # a thread that helps may have claimed it
         return NULL
-    if s != NULL and not writes(t, s):
+    if s != NULL and not writes(t, s) or not may_help(t):
         store_int(&t.state, IDLE)
         queue(t, opening.cost)          # others may run it
         return NULL
     return t
+
+cdef bint may_help(Task* t) noexcept nogil:
+    """Whether a waiting thread may run t, which could leave a lane more threads than it has workers."""
+    return shared.nlanes == 1 or core_free(&lanes[t.lane]) or is_small(t, CALL_NS)
 
 cdef bint writes(Task* t, Storage* s) noexcept nogil:
     """Whether t or a member of its group does."""
@@ -354,7 +368,7 @@ cdef Task* claim_needed(Storage* s, int* visits, double most) noexcept nogil:
     while e != NULL and found == NULL and visits[0] > 0:
         t = head_of(task_of(e))             # lives while the lock is held: it has yet to leave this frontier
         if load_int(&t.npending) == 0:
-            if (most == 0 or is_small(t, most)) and cas_int(&t.state, IDLE, CLAIMED):
+            if (may_help(t) if most == 0 else is_small(t, most)) and cas_int(&t.state, IDLE, CLAIMED):
                 found = t
             t = NULL
         while t != NULL and found == NULL and visits[0] > 0:
@@ -371,13 +385,17 @@ cdef Task* claim_needed(Storage* s, int* visits, double most) noexcept nogil:
     spin_unlock(&s.lock)
     return found
 
-cdef inline bint core_free() noexcept nogil:
-    """Whether a thread that waits may run tasks: with all workers at work it would only share their cores."""
-    return (load_int(&shared.sleeping) > 0 or load_int(&shared.coming) > 0 or load_int(&shared.hosting) > 0
-            or shared.started == 0)
+cdef bint any_core_free() noexcept nogil:
+    """Whether a thread that waits may run tasks of some lane."""
+    cdef int i
+    for i in range(load_int(&shared.nlanes)):
+        if core_free(used[i]):
+            return True
+    return False
 
 cdef struct Wait:           # what a thread waits for
-    Storage* s              # that it can be read or written; NULL: that nothing is pending,
+    Storage* s              # that it can be read or written; NULL: that nothing is pending
+    Lane* lane              # in this lane, or, if this is NULL too, anywhere,
     Region* r
     bint write
     bint once               # or that others have submitted writes to it
@@ -389,26 +407,25 @@ cdef struct Wait:           # what a thread waits for
 
 cdef inline bint left_to_workers(Task* t, Wait* w) noexcept nogil:
     """Somebody's Python code, which may block until the very thread that waits goes on."""
-    return t.kernel.flags & HOST and (w.s != NULL or w.room) and shared.started
+    return t.kernel.flags & HOST and (w.s != NULL or w.room) and lanes[t.lane].started
 
 cdef Task* help(Runner* me, Wait* w) noexcept nogil:
     """A task for a waiting thread: one that it needs; else any."""
     cdef int visits = 128
     cdef Task* t = me.current       # the group that it has taken
     enter(me)
-    if t == NULL and w.s != NULL and (w.late or core_free()):
+    if t == NULL and w.s != NULL and (w.late or any_core_free()):
         t = claim_needed(w.s, &visits, 0)
     if t == NULL:
         start_group()               # it may be needed, or nobody else may come for it
-        if core_free():             # else a part of a kernel would wait for the core that it shares with a worker's part
-            join_wide(me)
-    if t == NULL and core_free():
+        join_wide(me)               # where a core is free: else a part of a kernel would share that of a worker's part
+    if t == NULL:
         t = find(me)
         if t != NULL and left_to_workers(t, w):
             give_back(t)
             t = NULL
-    if t != NULL and any_ready():
-        wake_worker(False)
+    if t != NULL and any_ready(&lanes[t.lane]):
+        wake_worker(&lanes[t.lane], False)
     me.current = t
     leave(me)
     return t
@@ -416,6 +433,8 @@ cdef Task* help(Runner* me, Wait* w) noexcept nogil:
 cdef bint finished(Wait* w) noexcept nogil:
     if w.s != NULL:
         return region_ready(w.s, w.r, w.write) or (w.once and overtaken(w))
+    if w.lane != NULL:
+        return load_i64(&w.lane.submitted) == load_i64(&w.lane.ended)
     return pending() <= w.tasks or (w.room and enough(w))
 
 cdef bint overtaken(Wait* w) noexcept nogil:
@@ -489,7 +508,7 @@ cdef int block(Wait* w, bint once=False) except -1:
         catch_up(s, CALL_NS)
         while not finished(w):
             visits = 64
-            t = claim_needed(s, &visits, 0) if core_free() else NULL
+            t = claim_needed(s, &visits, 0) if any_core_free() else NULL
             if t == NULL:
                 break
             run_without_gil(t)                # nobody need be woken for it
@@ -593,19 +612,20 @@ cdef int passed = 0                 # and how many were passed over since the la
 cdef void try_to_catch_up(Storage* s) noexcept:
     """The same before something small is submitted: rarely, while what it waits for cannot be run for long."""
     global futile, passed, alone
+    cdef Lane* lane = lane_of(s.device >> 1)
     if load_ptr(&s.writes) == NULL:
         return
     if futile > MAX_FUTILE and passed < MAX_FUTILE:
         passed += 1
         return
-    if load_int(&shared.searching):
+    if load_int(&lane.searching):
         alone = 0
         catch_up(s, WORTH_NS)
     else:
         alone += catch_up(s, CALL_NS)
         if alone > 2 * CALL_NS:         # this goes on: share it
             alone = 0
-            wake_worker(False)
+            wake_worker(lane, False)
     passed = 0
     futile = 0 if load_ptr(&s.writes) == NULL else min(futile + 1, MAX_FUTILE + 1)
 
@@ -688,8 +708,12 @@ cdef int wait_all() except -1:
     """Until nothing is pending. Raises the errors that nobody has seen."""
     settle()
     purge()
-    drain()
     trim_cells()
+    return tell_errors()
+
+cdef int tell_errors() except -1:
+    """Give warnings, and raise the errors that nobody has seen."""
+    drain()
     if warnings_wait():
         give_warnings()
     errors = unseen_errors()
@@ -814,7 +838,7 @@ def shutdown():
     """At exit: run the host tasks, for their effects; drop the rest; report errors that nobody saw."""
     cdef long long before = -1, left = pending()
     cdef long long last = shared.submitted
-    cdef int slices = 0
+    cdef int slices = 0, i
     try:
         # As many as there are now have to end: daemon threads may submit more for ever.
         while load_i64(&shared.host_tasks) and shared.submitted - left < last and slices < STUCK:
@@ -824,9 +848,10 @@ def shutdown():
             left = pending()
     except BaseException:           # Ctrl-C again
         pass
-    await_change()
-    if shared.started:
-        stop_workers(True)
+    for i in range(shared.nlanes):
+        await_change(used[i])
+        if used[i].started:
+            stop_workers(used[i], True)
     drain()
     for error in unseen_errors():
         report_unseen(error)
@@ -839,28 +864,53 @@ def waitall():
         raise RuntimeError("a task would wait for all others, itself among them")
     wait_all()
 
-cdef void await_change() noexcept:
+def synchronize(int device):
+    """Wait until nothing is pending for the workers of a device. Raises the errors nobody has read, of whatever device."""
+    cdef Wait w
+    if inside_host_task():
+        raise RuntimeError("a task would wait for all others, itself among them")
+    if shared.nlanes == 1:
+        wait_all()
+        return
+    memset(&w, 0, sizeof(w))
+    start_group()
+    w.lane = lane_to(device)
+    while w.lane != NULL and not finished(&w):
+        block(&w)
+    w.lane = lane_of(device)
+    while not finished(&w):
+        block(&w)
+    tell_errors()
+
+cdef void await_change(Lane* lane) noexcept:
     """Another thread may be about to change the number of workers."""
-    while shared.started and load_int(&shared.stopping):
+    while lane.started and load_int(&lane.stopping):
         with nogil:
             sleep_ns(1000000)
 
-def set_num_workers(int n):
-    """Use n worker threads from now on; waits for pending work first."""
-    if not 1 <= n <= MAX_WORKERS:
-        raise ValueError(f"n must be between 1 and {MAX_WORKERS}, not {n}")
+def set_num_workers(int n, int device=0, cores=None):
+    """Use n worker threads for a device from now on; 0: those of cpu(0). Waits for pending work first."""
+    cdef Lane* lane = &lanes[device]
+    if not (device == 0) <= n <= MAX_WORKERS:
+        raise ValueError(f"n must be between {0 if device else 1} and {MAX_WORKERS}, not {n}")
     settle()
-    await_change()
-    if shared.started:
-        stop_workers(False)
-    store_int(&shared.inboxes, max(n, shared.inboxes))
-    store_int(&shared.nworkers, n)
-    if any_ready() or opening.leader != NULL:
-        start_workers()             # submitted by other threads meanwhile
+    give_lane(device, n > 0)
+    await_change(lane)
+    if lane.started:
+        stop_workers(lane, False)
+    if n:
+        store_int(&lane.widest, max(n, lane.widest))
+        store_int(&lane.nworkers, n)
+        lane.bound = cores is not None
+        cores_none(&lane.cores)
+        for core in cores or ():
+            cores_with(&lane.cores, core)
+    if any_ready(lane) or opening.leader != NULL and opening.leader.lane == lane.number:
+        start_workers(lane)         # submitted by other threads meanwhile
 
-def num_workers():
-    """How many worker threads the engine uses."""
-    return shared.nworkers
+def num_workers(int device=0):
+    """How many worker threads a device uses: its own, or cpu(0)'s."""
+    return lane_of(device).nworkers
 
 def naive(on=None):
     """Run every operation at its call (True) or asynchronously (False). Returns the previous setting."""
@@ -941,7 +991,7 @@ def statistics():
     return {"pending": pending(), "inline": settings.inlined, "queued": shared.submitted, "fused": shared.grouped, "groups": shared.groups,
             "bytes_never_stored": shared.bytes_never_stored, "stolen": stolen,
             "waits": waits, "waits_at": _graph.waits_by_site(), "storages": counts["storages"], "bytes": counts["bytes"],
-            "workers": shared.nworkers}
+            "workers": lanes[0].nworkers}
 
 def live():
     """Storages, unfinished tasks and bytes of array data that exist now."""
@@ -950,9 +1000,11 @@ def live():
 def check_idle():
     """Assert that nothing is pending, queued or running."""
     cdef Runner* r = shared.runners
+    cdef int i
     assert opening.leader == NULL, "a group is open"
     assert pending() == 0, f"{pending()} tasks are pending"
-    assert not any_ready(), "a queue is not empty"
+    for i in range(shared.nlanes):
+        assert not any_ready(used[i]), f"a queue of lane {used[i].number} is not empty"
     assert load_i64(&shared.host_tasks) == 0, "a host task is pending"
     assert load_int(&shared.helping) == shared.waiting_all == shared.waiting_room == 0, "a thread waits"
     while r != NULL:

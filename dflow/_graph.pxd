@@ -20,7 +20,7 @@ Invariants, checked in the debug build:
     I4  poison is set before the failing write leaves the frontier: who finds a storage readable finds its poison.
 """
 
-from libc.stdint cimport int32_t, uint16_t, uint8_t, int64_t, uintptr_t
+from libc.stdint cimport int16_t, int32_t, uint16_t, uint8_t, int64_t, uintptr_t
 from libc.stddef cimport size_t
 from cpython.object cimport PyObject
 from dflow._memory cimport load_ptr
@@ -155,6 +155,8 @@ cdef struct Task:
     uint8_t ndim            # loop dimensions, at least 1
     uint8_t ncore           # core dimensions after them
     uint8_t constants       # their size, in units of 8 bytes
+    uint8_t lane            # whose workers run it
+    int16_t priority        # of those that are ready in a queue, the highest runs first
     # Access[nops], Region[nops] if HAS_REGIONS, intp dims[ndim + ncore],
     # intp strides[ndim][nops] unless FLAT, core strides, constants
 

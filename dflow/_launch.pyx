@@ -13,7 +13,8 @@ from dflow._graph cimport (
 from dflow._group cimport run_kernel
 from dflow._memory cimport add_int
 from dflow._recording cimport FIXED, captures, capturing, crossing, current_device, many_devices
-from dflow._workers cimport inside_host_task, invalid_error, pending, sleep_ns
+from dflow._lanes cimport sleep_ns
+from dflow._workers cimport inside_host_task, invalid_error, pending
 
 cdef enum:
     LARGE = 1 << 18         # bytes of which it matters whether they are fresh memory
@@ -122,11 +123,9 @@ cdef int settle_devices(Kernel* k, Operand* ops, int nops) except -1:
     """Outputs are where an array was put, else, if they are nowhere yet, where this thread is. ValueError for several such devices."""
     cdef Storage* s
     cdef int i, fixed = -1, loose = -1
-    if crossing():
-        return 0
     for i in range(nops):
         s = ops[i].s
-        if s == NULL:
+        if s == NULL or (not ops[i].flags & WRITE and crossing()):
             continue
         if s.device & FIXED:
             if fixed >= 0 and s.device != fixed:

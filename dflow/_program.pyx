@@ -32,7 +32,7 @@ from dflow._kernels cimport cast_kernel, code_of
 from dflow._launch cimport Core, Operand, dispatch, settle_devices
 from dflow._memory cimport add_int, load_int
 from dflow._recording cimport cannot_replay, captures, capturing, many_devices, recording, set_capturing, set_recording
-from dflow._workers cimport now_ns, sleep_ns
+from dflow._lanes cimport now_ns, sleep_ns
 from dflow._tape cimport (
     Rule, back_to, is_leaf, leaves_replaced, newest_node, node_at, record_heads, return_to, set_noted_leaves, stand_in)
 

@@ -196,8 +196,14 @@ static inline void cores_release(long thread) {
     cores_all(&c);
     if (CPU_COUNT(&c.free)) sched_setaffinity((pid_t)thread, sizeof c.free, &c.free);
 }
+static inline void cores_none(Cores *c) { CPU_ZERO(&c->free); }
+static inline void cores_with(Cores *c, int core) { CPU_SET(core, &c->free); }
+static inline void cores_keep(Cores *c, long thread) { sched_setaffinity((pid_t)thread, sizeof c->free, &c->free); }
 #else
 typedef struct { int unused; } Cores;
+static inline void cores_none(Cores *c) { (void)c; }
+static inline void cores_with(Cores *c, int core) { (void)c; (void)core; }
+static inline void cores_keep(Cores *c, long thread) { (void)c; (void)thread; }
 static inline void cores_release(long thread) { (void)thread; }
 static inline int this_core(void) { return -1; }
 static inline long this_thread(void) { return 0; }

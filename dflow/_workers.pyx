@@ -1,4 +1,4 @@
-"""Queues, runners and workers: see _workers.pxd."""
+"""Runners and workers: see _workers.pxd."""
 
 from cpython.exc cimport PyErr_Occurred
 from cpython.ref cimport Py_DECREF
@@ -8,6 +8,7 @@ from dflow._fold cimport Across, Fold, plan_across, run_across, end_across
 from dflow._fp cimport fp_flags, fp_clear, FP_INVALID, warn_later
 from dflow._graph cimport *
 from dflow._group cimport *
+from dflow._lanes cimport *
 from dflow._memory cimport *
 
 cdef extern from "Python.h" nogil:
@@ -20,12 +21,11 @@ cdef extern from "_sync.h" nogil:
     bint thread_state_has_error(PyThreadState*)
     int this_core()
     long this_thread()
-    ctypedef struct Cores:
-        pass
     void cores_all(Cores*)
     void cores_without(Cores*, int)
     int cores_place(Cores*, long, int, int)
     void cores_release(long)
+    void cores_keep(Cores*, long)
 
 cdef extern from "<pthread.h>" nogil:
     int pthread_create(pthread_t*, void*, void* (*)(void*) noexcept nogil, void*)
@@ -42,25 +42,18 @@ cdef extern from *:
 
 # ---- state ------------------------------------------------------------------------------------------------------------
 
-cdef struct Queue:          # first in, first out; linked through Task.next
-    int lock
-    unsigned int first      # the head's order: changed under the lock, glanced at without
-    Task* head              # NULL test without the lock
-    Task* tail
-    char pad[40]            # a cache line each
-
 cdef struct Wide:           # a kernel that several runners run, piece by piece
     int lock
     int taken               # atomic: by an owner, who alone writes the rest
     int open                # others may join; lock
     int lasting             # it takes long: who joins will not look at the queues soon
     int helpers             # atomic: runners in it besides its owner; up only under the lock, while it is open
+    int lane                # whose workers, and who helps them, may join
     void (*run)(void*, intp, intp) noexcept nogil
     void* plan
     long long next          # atomic: first piece that nobody took
     long long total
     long long grain         # pieces taken at once
-    char pad[4]             # a cache line
 
 cdef enum:
     NWIDES = 8              # kernels that are split at a time
@@ -71,17 +64,7 @@ cdef enum:
     LEAST_BESIDE = 5        # rows of matrices that gain by two threads although each takes a lock
     VECTOR_PRODUCT = 3      # a matrix times a vector: each multiplication reads an element
 
-# What became ready when it was submitted is dealt out among the inboxes, one for each worker, so that no lock is everybody's;
-# what becomes ready when a worker finishes a task lies in that worker's own queue, where its operands are at hand. Anyone takes
-# from any of them.
-cdef Queue inboxes[MAX_WORKERS + 1]
-cdef Queue queues[MAX_WORKERS + 1]          # from 1 on, as workers are numbered
-cdef Runner* workers[MAX_WORKERS + 1]
 cdef Wide wides[NWIDES]
-
-shared.nworkers = shared.inboxes = 1
-bell_init(&shared.idle_bell)
-bell_init(&shared.done_bell)
 
 cdef bint inside_host_task() noexcept nogil:
     return tls_host != 0
@@ -95,136 +78,14 @@ cdef void set_runner(Runner* me) noexcept nogil:
 
 # ---- queues -----------------------------------------------------------------------------------------------------------
 
-cdef void enqueue(Queue* q, Task* t) noexcept nogil:
-    t.next = NULL
-    spin_lock(&q.lock)
-    if q.head == NULL:
-        q.first = t.order
-        store_ptr(&q.head, t)
-    else:
-        q.tail.next = t
-    q.tail = t
-    spin_unlock(&q.lock)
-
-cdef Task* pop(Queue* q) noexcept nogil:
-    cdef Task* t
-    if load_ptr(&q.head) == NULL:
-        return NULL
-    spin_lock(&q.lock)
-    t = q.head
-    if t != NULL:
-        behead(q)
-    spin_unlock(&q.lock)
-    return t
-
-cdef inline void behead(Queue* q) noexcept nogil:
-    """Drop the first entry. Needs the lock."""
-    if q.head.next != NULL:
-        store_int(<int*>&q.first, <int>q.head.next.order)
-    store_ptr(&q.head, q.head.next)
-
-cdef void push(Task* t) noexcept nogil:
-    """Queue what no worker made ready."""
-    enqueue(&inboxes[1 + t.order % <unsigned int>load_int(&shared.nworkers)], t)
-
-cdef bint take(Task* t) noexcept nogil:
-    """Whether the caller, who holds t's queue entry, is to run t."""
-    if cas_int(&t.state, IDLE, TAKEN):
-        return True
-    if add_int(&t.state, POPPED) & FINISHED:
-        cell_free_nogil(TASKS, t, t.size)
-    return False
-
-cdef Task* pop_taken(Queue* q) noexcept nogil:
-    """The first one that nobody has claimed, for the caller to run."""
-    cdef Task* t = pop(q)
-    while t != NULL and not take(t):
-        t = pop(q)
-    return t
-
-cdef Queue* older(Queue* a, Queue* b) noexcept nogil:
-    """The one whose first task was submitted earlier, at a glance; NULL: both are empty."""
-    if load_ptr(&a.head) == NULL:
-        return b if load_ptr(&b.head) != NULL else NULL
-    if load_ptr(&b.head) == NULL:
-        return a
-    return a if <int>(<unsigned int>load_int(<int*>&a.first) - <unsigned int>load_int(<int*>&b.first)) <= 0 else b
-
-cdef Task* find(Runner* me) noexcept nogil:
-    """A ready task: of its own queue, of the inboxes, of another worker's queue.
-
-    Of two inboxes it takes the older task, and looks at another pair the next time. With two workers that is the oldest of
-    all; with many it is an old one, as in a MultiQueue (Rihani, Sanders, Dementiev 2015), for the price of two glances.
-    """
-    cdef unsigned int n = shared.nworkers, all = shared.inboxes, turn = me.turn, i
-    cdef Queue* q
-    cdef Task* t = pop_taken(&queues[me.index])
-    if t != NULL:
-        return t
-    me.turn = turn + 1
-    q = older(&inboxes[1 + turn % n], &inboxes[1 + (turn + 1 + turn // n % max(n - 1, 1)) % n])
-    if q != NULL:
-        t = pop_taken(q)
-    i = 0
-    while t == NULL and i < all:
-        t = pop_taken(&inboxes[1 + (turn + i) % all])
-        i += 1
-    i = 0
-    while t == NULL and i < all:
-        t = pop_taken(&queues[1 + (me.index + i) % all])
-        me.stolen += t != NULL
-        i += 1
-    return t
-
-cdef Task* take_any() noexcept nogil:
-    """Something that is queued, in no order."""
-    cdef int i
-    cdef Task* t = NULL
-    for i in range(1, shared.inboxes + 1):
-        t = pop_taken(&queues[i])
-        if t == NULL:
-            t = pop_taken(&inboxes[i])
-        if t != NULL:
-            break
-    return t
-
 cdef void purge() noexcept nogil:
     """Drop the stale entries of tasks that waiting threads claimed. For when nothing is pending."""
     cdef Task* t = take_any()
     if t != NULL:
         give_back(t)                        # submitted by another thread just now
 
-cdef bint sweep() noexcept nogil:
-    """Drop stale entries from the front of the inboxes. Whether they are empty then."""
-    cdef int i
-    cdef Queue* q
-    cdef Task* t
-    for i in range(1, shared.inboxes + 1):
-        q = &inboxes[i]
-        while load_ptr(&q.head) != NULL:
-            spin_lock(&q.lock)
-            t = q.head
-            if t != NULL and load_int(&t.state) & CLAIMED:
-                behead(q)
-            else:
-                t = NULL
-            spin_unlock(&q.lock)
-            if t == NULL:
-                break
-            take(t)                         # fails, and frees the cell if t is done
-        if load_ptr(&q.head) != NULL:
-            return False
-    return True
-
-cdef bint any_queued() noexcept nogil:
-    cdef int i
-    for i in range(1, shared.inboxes + 1):
-        if load_ptr(&inboxes[i].head) != NULL or load_ptr(&queues[i].head) != NULL:
-            return True
-    return False
-
-cdef bint any_ready() noexcept nogil:
-    return any_queued() or any_wide()
+cdef bint any_ready(Lane* lane) noexcept nogil:
+    return any_queued(lane) or any_wide(lane)
 
 cdef bint submitting() noexcept nogil:
     """Whether a thread has submitted something in the last moments: it has a core, and is likely to go on."""
@@ -234,14 +95,14 @@ cdef bint submitting() noexcept nogil:
         store_i64(&shared.seen_at, now)
     return now - load_i64(&shared.seen_at) < LULL_NS
 
-cdef bint crowded() noexcept nogil:
+cdef bint crowded(Lane* lane) noexcept nogil:
     """Whether as many threads are at work as there are workers: one more would share the core of one of them. But there must
     be a worker that will soon look at the queues: one that begins something long, or Python code, has done so for the last time.
     """
-    cdef int awake = shared.started - load_int(&shared.sleeping) - load_int(&shared.hosting) - load_int(&shared.engaged)
-    return awake > 0 and awake + load_int(&shared.helping) + submitting() >= shared.nworkers
+    cdef int awake = lane.started - load_int(&lane.sleeping) - load_int(&lane.hosting) - load_int(&lane.engaged)
+    return awake > 0 and awake + load_int(&shared.helping) + submitting() >= lane.nworkers
 
-cdef void wake_worker(bint surely) noexcept nogil:
+cdef void wake_worker(Lane* lane, bint surely) noexcept nogil:
     """After a push: make sure that somebody looks. One worker that searches, or was woken to, is enough: it wakes the next.
     But the system may keep it waiting for a core for milliseconds, behind the very thread that relies on it.
 
@@ -249,41 +110,52 @@ cdef void wake_worker(bint surely) noexcept nogil:
     """
     cdef long long since, now
     full_fence()                    # the push above, before the look at `searching`; pairs with idle()
-    if load_int(&shared.sleeping) == 0:
+    if load_int(&lane.sleeping) == 0:
         return
-    if load_int(&shared.searching) or load_int(&shared.coming):
-        since = load_i64(&shared.relied)
+    if load_int(&lane.searching) or load_int(&lane.coming):
+        since = load_i64(&lane.relied)
         now = now_ns()
         if since == 0 or now - since > WATCH_NS:
-            store_i64(&shared.relied, now)
+            store_i64(&lane.relied, now)
         if since == 0 or now - since <= WATCH_NS:
             return
-    elif not surely and crowded():
+    elif not surely and crowded(lane):
         return
-    wake_one()
+    wake_one(lane)
 
-cdef void wake_one() noexcept nogil:
-    """Wake a worker, on a core where none runs if there is one."""
-    cdef Cores cores
-    cdef int i
+cdef void wake_one(Lane* lane) noexcept nogil:
+    """Wake a worker of the lane, on a core where no worker runs if there is one."""
+    cdef Runner* r
     bell_lock(&shared.idle_bell)
-    if shared.sleepers != NULL:
-        cores_all(&cores)
-        for i in range(1, shared.started + 1):
-            if workers[i] != NULL and not workers[i].asleep:
-                cores_without(&cores, workers[i].core)
-        shared.sleepers.core = cores_place(&cores, shared.sleepers.number, this_core(), shared.sleepers.core)
-        shared.sleepers.placed = shared.sleepers.called = True
-        add_int(&shared.coming, 1)
-        rouse(&shared.sleepers)
+    r = lane.sleepers
+    if r != NULL:
+        if not lane.bound:
+            place(r)
+        r.called = True
+        add_int(&lane.coming, 1)
+        rouse(lane)
     bell_unlock(&shared.idle_bell)
 
-cdef void rouse(Runner** r) noexcept nogil:
+cdef void place(Runner* r) noexcept nogil:
+    """Let a sleeper run where no other worker does. Needs idle_bell."""
+    cdef Cores cores
+    cdef Runner* other
+    cdef int i, k
+    cores_all(&cores)
+    for k in range(load_int(&shared.nlanes)):
+        for i in range(1, used[k].started + 1):
+            other = used[k].workers[i]
+            if other != NULL and not other.asleep:
+                cores_without(&cores, other.core)
+    r.core = cores_place(&cores, r.number, this_core(), r.core)
+    r.placed = True
+
+cdef void rouse(Lane* lane) noexcept nogil:
     """Take a sleeper from the list and let it go on. Needs idle_bell."""
-    cdef Runner* me = r[0]
-    r[0] = me.below
+    cdef Runner* me = lane.sleepers
+    lane.sleepers = me.below
     me.asleep = False
-    add_int(&shared.sleeping, -1)
+    add_int(&lane.sleeping, -1)
     bell_ring_one(&me.bell)
 
 # ---- the open group ---------------------------------------------------------------------------------------------------
@@ -319,26 +191,29 @@ cdef Task* close_group() noexcept nogil:
 cdef void start_group() noexcept nogil:
     """Close the open group, if there is one, and queue it."""
     cdef Task* t
+    cdef Lane* lane
     if load_ptr(&opening.leader) == NULL:
         return
     spin_lock(&opening.lock)
     t = close_group()
     spin_unlock(&opening.lock)
     if t != NULL:
+        lane = &lanes[t.lane]       # from the next line on t may be gone
         push(t)
-        wake_worker(False)
+        wake_worker(lane, False)
 
-cdef inline bint group_waits() noexcept nogil:
-    """Whether an open group waits for nothing but to be closed, and is worth a worker's time."""
+cdef inline Lane* group_waits() noexcept nogil:
+    """Whose workers an open group waits for, if for nothing but to be closed, and it is worth their time; NULL: there is none."""
     cdef Task* leader
-    cdef bint waits = False
+    cdef Lane* lane = NULL
     if load_ptr(&opening.leader) == NULL:
-        return False
+        return NULL
     spin_lock(&opening.lock)
     leader = opening.leader
-    waits = leader != NULL and opening.cost > CALL_NS and load_int(&leader.npending) == 1
+    if leader != NULL and opening.cost > CALL_NS and load_int(&leader.npending) == 1:
+        lane = &lanes[leader.lane]
     spin_unlock(&opening.lock)
-    return waits
+    return lane
 
 # ---- running ----------------------------------------------------------------------------------------------------------
 
@@ -438,7 +313,7 @@ cdef int spread_rows(Task* t, char** args) noexcept nogil:
     """Run t in pieces: its own, or of the outermost loop dimension. The floating point flags."""
     cdef RowsPlan r
     cdef Across a
-    cdef intp rows = task_dims(t)[0], least = (rows + 4 * shared.nworkers - 1) // (4 * shared.nworkers)
+    cdef intp rows = task_dims(t)[0], workers = 4 * lanes[t.lane].nworkers, least = (rows + workers - 1) // workers
     if t.kernel.pieces != NULL and t.ndim == 1:
         rows = t.kernel.pieces(task_dims(t))
         least = 1
@@ -446,7 +321,7 @@ cdef int spread_rows(Task* t, char** args) noexcept nogil:
         least = rows
     if t.kernel.flags & REDUCES and t.ndim == 1 and (
             plan_across(<Fold*>t.kernel.data, args, task_dims(t), task_strides(t), &a)):
-        spread(run_across, &a, a.bands, 1, cost_of(t))
+        spread(t, run_across, &a, a.bands, 1, cost_of(t))
         end_across(&a)
         return a.flags
     r.kernel = t.kernel
@@ -457,7 +332,7 @@ cdef int spread_rows(Task* t, char** args) noexcept nogil:
     r.strides = task_strides(t)
     r.flags = 0
     memcpy(r.args, args, t.nops * sizeof(args[0]))
-    spread(run_rows, &r, rows, least, cost_of(t))
+    spread(t, run_rows, &r, rows, least, cost_of(t))
     return r.flags
 
 cdef Poison* memory_poison(Task* t, size_t nbytes) noexcept with gil:
@@ -504,27 +379,28 @@ cdef Poison* run_host(Task* t, Poison* reason) noexcept with gil:
         tls_host -= 1
     return NULL
 
-cdef inline void look_back() noexcept nogil:
+cdef inline void look_back(Lane* lane) noexcept nogil:
     """Before a runner turns to what it has found: others may have relied on it to find more."""
     full_fence()                    # after `hosting` or `engaged`, before the look; pairs with wake_worker()
-    if any_ready() or group_waits():
-        wake_worker(False)
+    if any_ready(lane) or group_waits() == lane:
+        wake_worker(lane, False)
 
 cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     """Run and finish t, me.current; a task to run next, or NULL. Enters with me outside, leaves it inside."""
     cdef bint lasting = me.index > 0 and cost_of_all(t) > LONG_NS
+    cdef Lane* lane = &lanes[t.lane]
     if shared.delay_us:
         random_delay(me)
     if lasting:
-        add_int(&shared.engaged, 1)
-        look_back()
+        add_int(&lane.engaged, 1)
+        look_back(lane)
     if t.group != NULL or (t.kernel.flags & (ELEMENTWISE | REDUCES) and cost_of(t) > SPLIT_NS and (
             t.kernel.flags & ELEMENTWISE or may_tail(t))):
         run_group(me, t)
     else:
         run_one(me, t)
     if lasting:
-        add_int(&shared.engaged, -1)
+        add_int(&lane.engaged, -1)
     enter(me)
     me.current = NULL
     me.current = retire(me.index, t, &me.done)
@@ -537,15 +413,15 @@ cdef void run_one(Runner* me, Task* t) noexcept nogil:
     if not t.kernel.flags & FENCE:
         reason = find_poison(t)
         if t.kernel.flags & HOST and (reason == NULL or t.flags & ALWAYS):
-            add_int(&shared.hosting, 1)
-            look_back()
+            add_int(&lanes[t.lane].hosting, 1)
+            look_back(&lanes[t.lane])
             if me.placed:
                 me.placed = False
                 cores_release(me.number)
             take_gil(me)
             error = run_host(t, reason)
             drop_gil(me)
-            add_int(&shared.hosting, -1)
+            add_int(&lanes[t.lane].hosting, -1)
         elif reason == NULL:
             error = run_loop(me, t)
     mark(t, error if error != NULL else reason)
@@ -568,7 +444,7 @@ cdef void run_plan(Task* leader, void* plan) noexcept nogil:
     cdef GroupPlan* g = <GroupPlan*>plan
     cdef Task* m = leader
     cdef int j = 0
-    spread(run_blocks, g, pieces_of(g), 1, g.cost)
+    spread(leader, run_blocks, g, pieces_of(g), 1, g.cost)
     end_blocks(g)
     while m != NULL:
         if g.flags[j] & m.fp_warn:
@@ -582,15 +458,17 @@ cdef void run_plan(Task* leader, void* plan) noexcept nogil:
 
 # ---- wide kernels -----------------------------------------------------------------------------------------------------
 
-cdef void spread(void (*run)(void*, intp, intp) noexcept nogil, void* plan, intp total, intp least, double cost) noexcept nogil:
-    """run(plan, start, stop) for pieces that make up [0, total), by all runners that have nothing else to do.
+cdef void spread(Task* t, void (*run)(void*, intp, intp) noexcept nogil, void* plan, intp total, intp least,
+                 double cost) noexcept nogil:
+    """run(plan, start, stop) for pieces that make up [0, total), by all runners of t's lane that have nothing else to do.
 
     least: of a piece. cost: of all of it, in nanoseconds.
     """
     cdef Wide* w
+    cdef Lane* lane = &lanes[t.lane]
     cdef intp pieces = <intp>(cost / GRAIN_NS) + 1
     cdef int i
-    if cost >= SPLIT_NS and total > least and shared.nworkers > 1:
+    if cost >= SPLIT_NS and total > least and lane.nworkers > 1:
         for i in range(NWIDES):
             if cas_int(&wides[i].taken, 0, 1):
                 break
@@ -604,6 +482,7 @@ cdef void spread(void (*run)(void*, intp, intp) noexcept nogil, void* plan, intp
     w = &wides[i]
     w.run = run
     w.plan = plan
+    w.lane = lane.number
     w.next = 0
     w.lasting = cost > LONG_NS
     w.total = total
@@ -615,10 +494,10 @@ cdef void spread(void (*run)(void*, intp, intp) noexcept nogil, void* plan, intp
     if cost * w.grain < 2 * GRAIN_NS * total:
         work_once(w)                    # meanwhile those who look around, and who waits for this, come by themselves
     pieces = (total - w.next + w.grain - 1) // w.grain + load_int(&w.helpers)
-    for i in range(load_int(&w.helpers) + load_int(&shared.searching) + load_int(&shared.coming), shared.nworkers - 1):
-        if i + 1 >= pieces or cost < CALL_NS or load_int(&shared.sleeping) == 0 or (cost < LONG_NS and crowded()):
+    for i in range(load_int(&w.helpers) + load_int(&lane.searching) + load_int(&lane.coming), lane.nworkers - 1):
+        if i + 1 >= pieces or cost < CALL_NS or load_int(&lane.sleeping) == 0 or (cost < LONG_NS and crowded(lane)):
             break
-        wake_one()
+        wake_one(lane)
     work(w)
     spin_lock(&w.lock)
     w.open = 0
@@ -640,18 +519,19 @@ cdef void work(Wide* w) noexcept nogil:
         pass
 
 cdef inline bint joinable(Wide* w) noexcept nogil:
-    return load_int(&w.open) and load_i64(&w.next) < w.total and load_int(&w.helpers) < shared.nworkers - 1
+    return load_int(&w.open) and load_i64(&w.next) < w.total and load_int(&w.helpers) < lanes[w.lane].nworkers - 1
 
-cdef bint any_wide() noexcept nogil:
+cdef bint any_wide(Lane* lane) noexcept nogil:
     cdef int i
     for i in range(NWIDES):
-        if joinable(&wides[i]):
+        if joinable(&wides[i]) and wides[i].lane == lane.number:
             return True
     return False
 
 cdef bint join_wide(Runner* me) noexcept nogil:
     """Take part in kernels that are being split. Whether there was one. Enters and leaves with me inside."""
     cdef Wide* w
+    cdef Lane* lane
     cdef bint joined, lasting, any = False
     cdef int i
     for i in range(NWIDES):
@@ -659,7 +539,8 @@ cdef bint join_wide(Runner* me) noexcept nogil:
         if not joinable(w):
             continue
         spin_lock(&w.lock)
-        joined = joinable(w)
+        lane = &lanes[w.lane]
+        joined = joinable(w) and (me.lane == lane if me.lane != NULL else core_free(lane))
         if joined:
             add_int(&w.helpers, 1)
         spin_unlock(&w.lock)
@@ -667,11 +548,11 @@ cdef bint join_wide(Runner* me) noexcept nogil:
             leave(me)
             lasting = w.lasting and me.index > 0
             if lasting:
-                add_int(&shared.engaged, 1)
-                look_back()
+                add_int(&lane.engaged, 1)
+                look_back(lane)
             work(w)
             if lasting:
-                add_int(&shared.engaged, -1)
+                add_int(&lane.engaged, -1)
             add_int(&w.helpers, -1)
             enter(me)
             any = True
@@ -681,6 +562,8 @@ cdef Task* retire(int index, Task* t, long long* done) noexcept nogil:
     """Finish t; queue what became ready but for one task, which the caller takes (or NULL)."""
     cdef bint ring = False
     cdef bint host = (t.kernel.flags & HOST) != 0, surely
+    cdef Lane* lane = &lanes[t.lane]
+    cdef Lane* other
     cdef long long members = 0
     cdef Task* following = t
     cdef Task* ready
@@ -693,22 +576,26 @@ cdef Task* retire(int index, Task* t, long long* done) noexcept nogil:
         add_i64(&shared.host_tasks, -1)
     while ready != NULL:
         following = ready.next
-        if chosen == NULL:
+        other = &lanes[ready.lane]
+        if chosen == NULL and other == lane:
             if take(ready):
                 chosen = ready
         else:
             surely = cost_of(ready) > LONG_NS or ready.kernel.flags & HOST
-            if index:
-                enqueue(&queues[index], ready)
+            if index and other == lane:
+                enqueue(&lane.queues[index], ready)
             else:
                 push(ready)
-            wake_worker(surely)
+            wake_worker(other, surely)
         ready = following
     done[0] += members
+    if shared.nlanes > 1:
+        add_i64(&lane.ended, members)
     if ring or load_int(&shared.waiting_room):
         ring_done()
-    if group_waits():
-        wake_worker(False)              # t may have been what it waited for
+    other = group_waits()
+    if other != NULL:
+        wake_worker(other, False)       # t may have been what it waited for
     return chosen
 
 cdef void ring_done() noexcept nogil:
@@ -751,9 +638,12 @@ cdef void* worker_main(void* arg) noexcept nogil:
     cdef Runner* me = <Runner*>arg
     cdef Task* t
     cdef long long behind           # since when a chain of tasks has kept this worker from others that are queued
+    cdef Lane* lane = me.lane
     tls_runner = me
     me.number = this_thread()
-    while not load_int(&shared.stopping):
+    if lane.bound:
+        cores_keep(&lane.cores, me.number)
+    while not load_int(&lane.stopping):
         me.core = this_core()
         enter(me)
         t = find(me)
@@ -768,16 +658,16 @@ cdef void* worker_main(void* arg) noexcept nogil:
         behind = 0
         while t != NULL:
             t = execute(me, t)
-            if t == NULL and not load_int(&shared.stopping):
+            if t == NULL and not load_int(&lane.stopping):
                 t = me.current = find(me)
                 behind = 0
-            elif t != NULL and load_int(&shared.stopping):
+            elif t != NULL and load_int(&lane.stopping):
                 give_back(t)
                 t = me.current = NULL
-            if load_int(&shared.sleeping) and any_queued():
+            if load_int(&lane.sleeping) and any_queued(lane):
                 if behind == 0:
                     behind = now_ns()
-                wake_worker(now_ns() - behind > LONG_NS)    # who submitted those may be gone from its core
+                wake_worker(lane, now_ns() - behind > LONG_NS)    # who submitted those may be gone from its core
             leave(me)
     if me.tstate != NULL:
         end_thread_state(me)
@@ -785,9 +675,10 @@ cdef void* worker_main(void* arg) noexcept nogil:
 
 cdef void give_back(Task* t) noexcept nogil:
     """Queue a task that was taken and not run."""
+    cdef Lane* lane = &lanes[t.lane]
     store_int(&t.state, IDLE)
     push(t)
-    wake_worker(True)
+    wake_worker(lane, True)
 
 cdef extern from *:
     """
@@ -807,10 +698,10 @@ cdef void look_around(Runner* me) noexcept nogil:
     cdef long long now = now_ns(), until = now + WATCH_NS, ripe = now + RIPE_NS
     cdef Task* seen = NULL
     cdef int members = 0
-    while not any_ready() and not load_int(&shared.stopping):
+    while not any_ready(me.lane) and not load_int(&me.lane.stopping):
         cpu_pause()
         now = now_ns()
-        if group_waits():
+        if group_waits() == me.lane:
             if seen != load_ptr(&opening.leader) or members != load_int(&opening.members):
                 seen = <Task*>load_ptr(&opening.leader)
                 members = load_int(&opening.members)
@@ -827,38 +718,39 @@ cdef Task* idle(Runner* me) noexcept nogil:
     or is to stop."""
     cdef Task* t = NULL
     cdef bint counted = False, helped = False
-    if cas_int(&shared.searching, 0, 1):
+    cdef Lane* lane = me.lane
+    if cas_int(&lane.searching, 0, 1):
         counted = True
         look_around(me)
-    while t == NULL and not helped and not load_int(&shared.stopping):
+    while t == NULL and not helped and not load_int(&lane.stopping):
         if not counted:
             # Asleep is announced before the last look around; a push is made before its look for sleepers. One of
             # both sees the other: `sleeping` changes under the bell, a full barrier, and wake_worker() has a fence.
             bell_lock(&shared.idle_bell)
-            add_int(&shared.sleeping, 1)
+            add_int(&lane.sleeping, 1)
             full_fence()
-            if not any_ready() and not group_waits() and not load_int(&shared.stopping):
+            if not any_ready(lane) and group_waits() != lane and not load_int(&lane.stopping):
                 me.asleep = True
-                me.below = shared.sleepers
-                shared.sleepers = me
+                me.below = lane.sleepers
+                lane.sleepers = me
                 while me.asleep:
                     bell_wait_on(&shared.idle_bell, &me.bell)
                 me.core = this_core()
-                counted = not load_int(&shared.stopping)
+                counted = not load_int(&lane.stopping)
                 if counted:
-                    add_int(&shared.searching, 1)               # before it is no longer coming: wake_worker() relies on either
+                    add_int(&lane.searching, 1)               # before it is no longer coming: wake_worker() relies on either
                 if me.called:
                     me.called = False
-                    add_int(&shared.coming, -1)
+                    add_int(&lane.coming, -1)
             else:
-                add_int(&shared.sleeping, -1)
+                add_int(&lane.sleeping, -1)
             bell_unlock(&shared.idle_bell)
-            if counted or group_waits():
+            if counted or group_waits() == lane:
                 look_around(me)
         enter(me)
         t = find(me)
         if counted:
-            add_int(&shared.searching, -1)
+            add_int(&lane.searching, -1)
             counted = False
             full_fence()            # pairs with wake_worker: who pushed while we were searching relied on us
             if t == NULL:
@@ -868,59 +760,62 @@ cdef Task* idle(Runner* me) noexcept nogil:
         me.current = t
         leave(me)
     if counted:
-        add_int(&shared.searching, -1)     # it is time to stop
+        add_int(&lane.searching, -1)     # it is time to stop
     if t != NULL:
-        store_i64(&shared.relied, 0)
-        look_back()
+        store_i64(&lane.relied, 0)
+        look_back(lane)
     return t
 
-cdef int start_workers() except -1:
+cdef int start_workers(Lane* lane) except -1:
     cdef int i
     cdef Runner* r
-    store_int(&shared.stopping, 0)
-    shared.sleeping = shared.searching = shared.coming = 0      # no worker is there
-    shared.sleepers = NULL
-    for i in range(1, shared.nworkers + 1):
+    store_int(&lane.stopping, 0)
+    lane.sleeping = lane.searching = lane.coming = 0            # no worker is there
+    lane.sleepers = NULL
+    for i in range(1, lane.nworkers + 1):
         r = <Runner*>calloc(1, sizeof(Runner))
         if r == NULL:
             raise MemoryError("no memory for a worker")
+        r.lane = lane
         r.index = r.turn = i
         r.random = shared.delay_seed + 77 * i + 1
         bell_init(&r.bell)
-        workers[i] = r
+        lane.workers[i] = r
         register(r)
         if pthread_create(&r.thread, NULL, worker_main, r):
+            lane.workers[i] = NULL
             unregister(r)
             free(r)
             if i == 1:
                 raise RuntimeError("cannot start a worker thread")
             break                   # fewer workers than wanted: queues of the others stay empty
-        shared.started = i
+        lane.started = i
     return 0
 
-cdef void stop_workers(bint leaving) noexcept:
+cdef void stop_workers(Lane* lane, bint leaving) noexcept:
     """Let each finish what it runs, and join it; when leaving the process, wait a second for all of them at most."""
     cdef int i, late
     cdef long long until = now_ns() + 1000000000, left
     cdef Runner* gone
-    store_int(&shared.stopping, 1)
+    store_int(&lane.stopping, 1)
     bell_lock(&shared.idle_bell)
-    while shared.sleepers != NULL:
-        rouse(&shared.sleepers)
+    while lane.sleepers != NULL:
+        rouse(lane)
     bell_unlock(&shared.idle_bell)
-    for i in range(1, shared.started + 1):
+    for i in range(1, lane.started + 1):
         with nogil:
             left = until - now_ns()
-            late = join_within(workers[i].thread, left if left > 0 else 0) if leaving else pthread_join(workers[i].thread, NULL)
+            late = (join_within(lane.workers[i].thread, left if left > 0 else 0) if leaving
+                    else pthread_join(lane.workers[i].thread, NULL))
         if late:
             continue
-        unregister(workers[i])
-        gone = workers[i]
-        bell_lock(&shared.idle_bell)        # wake_one() looks at all workers
-        workers[i] = NULL
+        unregister(lane.workers[i])
+        gone = lane.workers[i]
+        bell_lock(&shared.idle_bell)        # place() looks at all workers
+        lane.workers[i] = NULL
         bell_unlock(&shared.idle_bell)
         free(gone)
-    shared.started = 0
+    lane.started = 0
 
 cdef void random_delay(Runner* me) noexcept nogil:
     me.random = me.random * 6364136223846793005ULL + 1442695040888963407ULL
@@ -929,15 +824,21 @@ cdef void random_delay(Runner* me) noexcept nogil:
 
 cdef void reset_workers() noexcept:
     """No worker has survived the fork, and no lock is held."""
-    cdef int i
-    shared.runners = shared.sleepers = NULL
-    shared.runners_lock = shared.forking = shared.sleeping = shared.searching = shared.coming = shared.started = 0
-    shared.waiting_all = shared.waiting_room = shared.helping = shared.engaged = 0
-    shared.hosting = 1 if tls_host else 0
+    cdef int i, k
+    cdef Lane* lane
+    shared.runners = NULL
+    shared.runners_lock = shared.forking = shared.waiting_all = shared.waiting_room = shared.helping = 0
     bell_init(&shared.idle_bell)
     bell_init(&shared.done_bell)
     for i in range(NWIDES):
         memset(&wides[i], 0, sizeof(Wide))
-    for i in range(MAX_WORKERS + 1):
-        inboxes[i].lock = queues[i].lock = 0
+    for k in range(shared.nlanes):
+        lane = used[k]
+        lane.sleepers = NULL
+        lane.sleeping = lane.searching = lane.coming = lane.started = lane.engaged = lane.hosting = 0
+        for i in range(MAX_WORKERS + 1):
+            lane.inboxes[i].lock = lane.queues[i].lock = 0
+            lane.workers[i] = NULL
+    if tls_host:
+        lanes[this_runner().current.lane].hosting = 1
     opening.lock = 0

@@ -7,7 +7,7 @@ were put on different devices do not mix. One that was made without saying where
 import operator
 import threading
 
-from dflow import _device
+from dflow import _device, _engine
 from dflow._array import attach
 from dflow._engine import waitall
 
@@ -87,9 +87,11 @@ current_context = current_device
 
 
 def synchronize(device=None):
-    """Wait until nothing is pending, on the device or, as now, on any. Raises the errors that nobody has seen."""
-    _device.device_number(device)
-    waitall()
+    """Wait until nothing is pending for the workers of the device; None: of any. Raises the errors that nobody has seen."""
+    if device is None:
+        waitall()
+    else:
+        _engine.synchronize(_device.device_number(device))
 
 
 def _context(self):

@@ -5,21 +5,20 @@ The environment sets them at import: DFLOW_NUM_WORKERS (default: the cores this 
 
 import atexit
 import os
+from contextlib import contextmanager
 
-from dflow import _array, _blas, _engine, _make
+from dflow import _array, _blas, _device, _engine, _lanes, _make
 from dflow._engine import (
     bulk,
     inline_limit,
     memory_stats,
     naive,
-    num_workers,
     set_memory_budget,
-    set_num_workers,
     statistics,
 )
 
-__all__ = ["bulk", "config", "inline_limit", "memory_stats", "naive", "num_workers", "set_memory_budget",
-           "set_num_workers", "sleep", "statistics"]
+__all__ = ["bulk", "config", "inline_limit", "memory_stats", "naive", "num_workers", "priority",
+           "set_memory_budget", "set_num_workers", "sleep", "statistics"]
 
 
 def _cores():
@@ -59,6 +58,37 @@ def _number_of_workers():
     if not text.strip().isdigit() or not 1 <= int(text) <= 256:
         raise ValueError(f"DFLOW_NUM_WORKERS must be a number between 1 and 256, not {text!r}")
     return int(text)
+
+
+def set_num_workers(n, device=None, cores=None):
+    """Use n worker threads from now on. Waits for pending work first.
+
+    device: of a device other than cpu(0), which then has workers of its own: they run what writes to its arrays, and nothing
+    else does but a thread that waits while one of them is idle. 0: it has none, and shares those of cpu(0), as at first.
+    What is copied between devices that do not share workers is done by one more thread for each target.
+    cores: numbers of those that the workers may run on, and no others; None: of all that this process may use.
+    """
+    if cores is not None:
+        cores = sorted(cores)
+        allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+        if not cores or not set(cores) <= set(allowed):
+            raise ValueError(f"cores must be some of {allowed}, not {cores}")
+    _engine.set_num_workers(n, max(_device.device_number(device), 0), cores)
+
+
+def num_workers(device=None):
+    """How many worker threads a device has, or shares: cpu(0), if none is named."""
+    return _engine.num_workers(max(_device.device_number(device), 0))
+
+
+@contextmanager
+def priority(level):
+    """Within it, this thread submits what goes before all that is ready on its device at a lower level; else that is 0."""
+    before = _lanes.priority(level)
+    try:
+        yield
+    finally:
+        _lanes.priority(before)
 
 
 def sleep(array, seconds):

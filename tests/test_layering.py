@@ -34,7 +34,7 @@ LAYERS = [
     ["_launch"],
     ["_kernels", "_engine"],
     ["_workers"],
-    ["_group"],
+    ["_group", "_lanes"],
     ["_fold", "_blas"],
     ["_lapack"],
     ["_fp"],

@@ -8,7 +8,7 @@ import numpy
 
 from dflow._array import array as as_array
 from dflow._array import ndarray, set_hook
-from dflow._device import device_number, put_on
+from dflow._device import device_number, put_on, set_current
 from dflow._small import divert, own_way
 
 # What makes such numbers. The first are told the type; results of the others are cast, which fuses, where no type was
@@ -51,8 +51,11 @@ def _single(name, function):
     def wrapper(*args, ctx=None, device=None, **keywords):
         if ctx is not None or device is not None:
             where = device if ctx is None else ctx
-            device_number(where)
-            made = wrapper(*args, **keywords)
+            before = set_current(device_number(where))       # so that its workers make it
+            try:
+                made = wrapper(*args, **keywords)
+            finally:
+                set_current(before)
             return made.to_device(where) if name == "asarray" else put_on(made, where)
         if name in PLACED or len(args) > place:
             return function(*args, **keywords)

@@ -10,6 +10,7 @@ from dflow._graph cimport *
 from dflow._group cimport *
 from dflow._lanes cimport *
 from dflow._memory cimport *
+from dflow._timeline cimport note, watched
 
 cdef extern from "Python.h" nogil:
     PyThreadState* PyEval_SaveThread()
@@ -49,6 +50,7 @@ cdef struct Wide:           # a kernel that several runners run, piece by piece
     int lasting             # it takes long: who joins will not look at the queues soon
     int helpers             # atomic: runners in it besides its owner; up only under the lock, while it is open
     int lane                # whose workers, and who helps them, may join
+    const char* name
     void (*run)(void*, intp, intp) noexcept nogil
     void* plan
     long long next          # atomic: first piece that nobody took
@@ -389,8 +391,11 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     """Run and finish t, me.current; a task to run next, or NULL. Enters with me outside, leaves it inside."""
     cdef bint lasting = me.index > 0 and cost_of_all(t) > LONG_NS
     cdef Lane* lane = &lanes[t.lane]
+    cdef long long start = 0
     if shared.delay_us:
         random_delay(me)
+    if load_int(&watched):
+        start = now_ns()
     if lasting:
         add_int(&lane.engaged, 1)
         look_back(lane)
@@ -401,10 +406,19 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
         run_one(me, t)
     if lasting:
         add_int(&lane.engaged, -1)
+    if start:
+        note(t.kernel.name, members_of(t), t.lane, me.index, start)
     enter(me)
     me.current = NULL
     me.current = retire(me.index, t, &me.done)
     return me.current
+
+cdef int members_of(Task* t) noexcept nogil:
+    cdef int n = 0
+    while t != NULL:
+        n += 1
+        t = next_member(t)
+    return n
 
 cdef void run_one(Runner* me, Task* t) noexcept nogil:
     """Run t, not its group, unless what it reads is poisoned."""
@@ -483,6 +497,7 @@ cdef void spread(Task* t, void (*run)(void*, intp, intp) noexcept nogil, void* p
     w.run = run
     w.plan = plan
     w.lane = lane.number
+    w.name = t.kernel.name
     w.next = 0
     w.lasting = cost > LONG_NS
     w.total = total
@@ -533,6 +548,7 @@ cdef bint join_wide(Runner* me) noexcept nogil:
     cdef Wide* w
     cdef Lane* lane
     cdef bint joined, lasting, any = False
+    cdef long long start
     cdef int i
     for i in range(NWIDES):
         w = &wides[i]
@@ -550,7 +566,10 @@ cdef bint join_wide(Runner* me) noexcept nogil:
             if lasting:
                 add_int(&lane.engaged, 1)
                 look_back(lane)
+            start = now_ns() if load_int(&watched) else 0
             work(w)
+            if start:
+                note(w.name, 1, lane.number, me.index, start)
             if lasting:
                 add_int(&lane.engaged, -1)
             add_int(&w.helpers, -1)
@@ -564,13 +583,10 @@ cdef Task* retire(int index, Task* t, long long* done) noexcept nogil:
     cdef bint host = (t.kernel.flags & HOST) != 0, surely
     cdef Lane* lane = &lanes[t.lane]
     cdef Lane* other
-    cdef long long members = 0
-    cdef Task* following = t
+    cdef long long members = members_of(t)
+    cdef Task* following
     cdef Task* ready
     cdef Task* chosen = NULL
-    while following != NULL:
-        members += 1
-        following = next_member(following)
     ready = finish(t, &ring)
     if host:
         add_i64(&shared.host_tasks, -1)

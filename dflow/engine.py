@@ -6,8 +6,9 @@ The environment sets them at import: DFLOW_NUM_WORKERS (default: the cores this 
 import atexit
 import os
 from contextlib import contextmanager
+from typing import NamedTuple
 
-from dflow import _array, _blas, _device, _engine, _lanes, _make
+from dflow import _array, _blas, _device, _engine, _lanes, _make, _timeline
 from dflow._engine import (
     bulk,
     inline_limit,
@@ -17,8 +18,8 @@ from dflow._engine import (
     statistics,
 )
 
-__all__ = ["bulk", "config", "inline_limit", "memory_stats", "naive", "num_workers", "priority",
-           "set_memory_budget", "set_num_workers", "sleep", "statistics"]
+__all__ = ["Event", "bulk", "config", "inline_limit", "memory_stats", "naive", "num_workers", "priority",
+           "set_memory_budget", "set_num_workers", "sleep", "statistics", "timeline"]
 
 
 def _cores():
@@ -89,6 +90,35 @@ def priority(level):
         yield
     finally:
         _lanes.priority(before)
+
+
+class Event(NamedTuple):
+    """What a thread did for a while, in seconds since the timeline began."""
+
+    lane: str               # "cpu(0)"; "to cpu(1)": of copies
+    worker: int             # from 1 on; 0: a thread that waited
+    name: str               # of the operation; of a group: its first, and how many more there are
+    start: float
+    stop: float
+
+
+@contextmanager
+def timeline():
+    """A list of an Event for each task that runs within: there at its end, when nothing is pending. 65,536 at most.
+
+    What runs at once where it is called is no task. A kernel that is split has an event for each thread that takes part.
+    """
+    events = []
+    _engine.waitall()
+    if not _timeline.watch():
+        raise RuntimeError("a timeline is being noted already")
+    try:
+        yield events
+        _engine.waitall()
+    finally:
+        for lane, worker, name, members, start, stop in _timeline.end():
+            lane = f"cpu({lane})" if lane < _device.CPUS else f"to cpu({lane - _device.CPUS})"
+            events.append(Event(lane, worker, f"{name} and {members - 1} more" if members > 1 else name, start, stop))
 
 
 def sleep(array, seconds):

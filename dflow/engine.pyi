@@ -1,14 +1,21 @@
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
 from dflow._array import ndarray
 from dflow.devices import Device
 
-__all__ = ["bulk", "config", "inline_limit", "memory_stats", "naive", "num_workers", "priority",
-           "set_memory_budget", "set_num_workers", "sleep", "statistics"]
+__all__ = ["Event", "bulk", "config", "inline_limit", "memory_stats", "naive", "num_workers", "priority",
+           "set_memory_budget", "set_num_workers", "sleep", "statistics", "timeline"]
+
+class Event(NamedTuple):
+    lane: str
+    worker: int
+    name: str
+    start: float
+    stop: float
 
 def bulk(n: int | None = None) -> int: ...
 def config() -> dict[str, Any]: ...
@@ -21,3 +28,4 @@ def set_memory_budget(nbytes: int) -> int: ...
 def set_num_workers(n: int, device: Device | str | None = None, cores: Iterable[int] | None = None) -> None: ...
 def sleep(array: ArrayLike, seconds: float) -> ndarray: ...
 def statistics() -> dict[str, Any]: ...
+def timeline() -> AbstractContextManager[list[Event]]: ...

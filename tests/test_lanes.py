@@ -302,3 +302,20 @@ def test_exit_runs_host_tasks_of_all_devices():
     """
     done = subprocess.run([sys.executable, "-c", text], env=clean_environment(), capture_output=True, text=True, timeout=HANG)
     assert (done.returncode, done.stdout) == (0, "written 100000.0\n"), done.stderr
+
+
+def test_timeline():
+    with workers(1, 1):
+        x, y = on(HERE), on(THERE)
+        with dflow.engine.timeline() as events:
+            kept = np.sin(np.sin(x)) * 2, np.sort(-y), np.argsort(x).to_device(THERE)
+            with pytest.raises(RuntimeError, match="being noted already"), dflow.engine.timeline():
+                pass
+        assert all(0 <= e.start < e.stop for e in events) and {e.worker for e in events} <= {0, 1}
+        seen = {(e.lane, e.name) for e in events}
+        assert {("cpu(0)", "sin and 2 more"), ("cpu(1)", "sort"), ("cpu(0)", "argsort")} <= seen
+        assert any(lane == "to cpu(1)" for lane, name in seen)
+        kept[0].wait_to_read()
+        with pytest.raises(KeyError), dflow.engine.timeline() as none:
+            raise KeyError
+        assert none == []

@@ -39,6 +39,7 @@ LAYERS = [
     ["_lapack"],
     ["_fp"],
     ["_graph"],
+    ["_timeline"],
     ["_memory", "_missing", "_openblas", "_recording", "_scipy"],
 ]
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}

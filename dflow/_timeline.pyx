@@ -1,0 +1,56 @@
+"""What ran where and when: see _timeline.pxd."""
+
+from libc.stdlib cimport calloc
+from dflow._memory cimport add_i64, load_i64, store_i64, store_int
+
+cdef extern from "_sync.h" nogil:
+    long long now_ns()
+
+cdef struct Event:
+    const char* name            # of an immortal kernel
+    int members                 # of its group
+    int lane
+    int worker                  # 0: a thread that waited
+    long long start             # nanoseconds
+    long long stop              # written last; 0: it is still being written
+
+cdef enum:
+    ROOM = 1 << 16
+
+cdef Event* events = NULL       # kept once made: a runner may be about to write
+cdef long long noted = 0        # atomic: how many there are, or would be if there were room
+cdef long long since = 0
+
+cdef void note(const char* name, int members, int lane, int worker, long long start) noexcept nogil:
+    cdef long long i = add_i64(&noted, 1) - 1
+    if i < ROOM:
+        events[i].name = name
+        events[i].members = members
+        events[i].lane = lane
+        events[i].worker = worker
+        events[i].start = start
+        store_i64(&events[i].stop, now_ns())
+
+def watch():
+    """Note what runs from now on. Whether nobody did so already."""
+    global events, noted, since
+    cdef int i
+    if watched:
+        return False
+    if events == NULL:
+        events = <Event*>calloc(ROOM, sizeof(Event))
+        if events == NULL:
+            raise MemoryError("no memory for events")
+    for i in range(ROOM):
+        events[i].stop = 0
+    noted = 0
+    since = now_ns()
+    store_int(&watched, 1)
+    return True
+
+def end():
+    """Note no more. What was noted: (lane, worker, name, members, start, stop), in seconds since watch()."""
+    cdef int i
+    store_int(&watched, 0)
+    return [(events[i].lane, events[i].worker, events[i].name.decode(), events[i].members, 1e-9 * (events[i].start - since),
+             1e-9 * (events[i].stop - since)) for i in range(min(load_i64(&noted), ROOM)) if load_i64(&events[i].stop)]

@@ -905,8 +905,8 @@ def set_num_workers(int n, int device=0, cores=None):
         cores_none(&lane.cores)
         for core in cores or ():
             cores_with(&lane.cores, core)
-    if any_ready(lane) or opening.leader != NULL and opening.leader.lane == lane.number:
-        start_workers(lane)         # submitted by other threads meanwhile
+    if pending():
+        start_workers(lane)         # submitted by other threads meanwhile, maybe for this lane
 
 def num_workers(int device=0):
     """How many worker threads a device uses: its own, or cpu(0)'s."""

@@ -1,7 +1,8 @@
 """Lanes: what is ready waits in their queues, for their workers.
 
 A lane's workers run its tasks and no others. There is one, that of cpu(0), until a device gets workers of its own: then it
-has a lane, and another one for what is copied to it. A thread that waits may help a lane in which a worker sleeps.
+has a lane, and another one for what is copied to it. A thread that waits may help while there is but one, and a worker
+sleeps; of several, only those whose workers are in Python code, which may wait for that very thread.
 
 A task is of the lane of what it writes; a group is of one lane.
 """

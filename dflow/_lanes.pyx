@@ -226,8 +226,9 @@ cdef bint any_queued(Lane* lane) noexcept nogil:
     return False
 
 cdef bint core_free(Lane* lane) noexcept nogil:
-    """With all of its workers at work, one more thread would only share their cores, or run where they are not to."""
-    return (not lane.bound and (load_int(&lane.sleeping) > 0 or load_int(&lane.coming) > 0) or load_int(&lane.hosting) > 0
+    """With all of its workers at work, one more thread would only share their cores; and where there are several lanes, it would
+    be one more than the lane was given."""
+    return (shared.nlanes == 1 and (load_int(&lane.sleeping) > 0 or load_int(&lane.coming) > 0) or load_int(&lane.hosting) > 0
             or lane.started == 0)
 
 use_lane(&lanes[0])

@@ -711,7 +711,8 @@ cdef void end_thread_state(Runner* me) noexcept nogil:
 
 cdef void look_around(Runner* me) noexcept nogil:
     """Until there is work, for a while. An open group is watched until it fills, or is taken when nobody joins it any more."""
-    cdef long long now = now_ns(), until = now + WATCH_NS, ripe = now + RIPE_NS
+    cdef long long now = now_ns(), ripe = now + RIPE_NS
+    cdef long long until = now + (WATCH_NS if me.lane.number < COPIES_TO else 0)    # copies leave the cores to others
     cdef Task* seen = NULL
     cdef int members = 0
     while not any_ready(me.lane) and not load_int(&me.lane.stopping):

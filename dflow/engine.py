@@ -65,8 +65,8 @@ def set_num_workers(n, device=None, cores=None):
     """Use n worker threads from now on. Waits for pending work first.
 
     device: of a device other than cpu(0), which then has workers of its own: they run what writes to its arrays, and nothing
-    else does but a thread that waits while one of them is idle. 0: it has none, and shares those of cpu(0), as at first.
-    What is copied between devices that do not share workers is done by one more thread for each target.
+    else does. 0: it has none, and shares those of cpu(0), as at first. What is copied between devices that do not share workers
+    is done by one more thread for each target.
     cores: numbers of those that the workers may run on, and no others; None: of all that this process may use.
     """
     if cores is not None:

@@ -1,4 +1,4 @@
-"""Submitting, waiting, fork and exit. The contract is in _engine.pxd.
+"""Submitting, waiting and exit. The contract is in _engine.pxd.
 
 The life of a task: task_new and task_operand fill it, submit() connects it to its predecessors; who brings `npending` to
 0 queues it; a runner (a worker, or a thread that waits) takes it, runs its kernel, finishes it, and queues what became
@@ -11,13 +11,12 @@ from dflow import _graph
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.string cimport memset
-from dflow._blas cimport blas_after_fork, blas_after_fork_in_parent, blas_before_fork
 from dflow._fp cimport warnings_wait, give_warnings
 from dflow._graph cimport *
 from dflow._group cimport *
 from dflow._lanes cimport *
 from dflow._memory cimport *
-from dflow._recording cimport captures, recording_after_fork, value_read
+from dflow._recording cimport captures, value_read
 from dflow._workers cimport *
 
 
@@ -725,114 +724,7 @@ cdef int tell_errors() except -1:
         raise BaseExceptionGroup("several operations failed", errors)
     return 0
 
-# ---- fork and exit ----------------------------------------------------------------------------------------------------
-
-def before_fork():
-    """Bring every runner to a point where it holds no lock, and keep it there. Kernels run on.
-
-    Holds no lock that anybody waits for with the GIL: other hooks, and so other threads, may run before the fork and after it.
-    """
-    cdef Runner* r
-    add_int(&shared.forking, 1)
-    full_fence()                    # pairs with enter()
-    blas_before_fork()
-    while True:
-        r = shared.runners
-        while r != NULL and not load_int(&r.inside):
-            r = r.next
-        if r == NULL:
-            return
-        with nogil:                 # who is inside may want the GIL, to make its thread state
-            sleep_ns(1000)
-
-def after_fork_in_parent():
-    blas_after_fork_in_parent()
-    add_int(&shared.forking, -1)
-
-def after_fork_in_child():
-    """No worker has survived. What was pending is poisoned, what was ready stays."""
-    cdef Runner* runners = shared.runners
-    cdef Runner* r
-    cdef Task* t
-    cdef Poison* p = NULL
-    reset_workers()
-    memory_after_fork()
-    blas_after_fork()
-    recording_after_fork()
-    start_group()                   # it lies in a queue now, or waits for what ends below
-    if pending_after_fork(runners):
-        p = poison_new(RuntimeError("this array was pending when the process forked: only the parent computes it"),
-                       NULL, b"fork")
-        p.seen = 1
-    r = runners
-    while r != NULL:                # who runs a task may hold the lock of an operand, to look for poison or to allocate
-        if r.current != NULL and not mine(r):
-            unlock_operands(r.current)
-        r = r.next
-    r = runners
-    while r != NULL:
-        if r.current != NULL and not mine(r):
-            end_task(r.current, p)
-        r = r.next
-    t = take_any()
-    while t != NULL:
-        end_task(t, p)
-        t = take_any()
-    if p != NULL:
-        poison_unref(p)
-    settle_after_fork()
-    drain()
-
-cdef bint pending_after_fork(Runner* r) noexcept:
-    cdef long long n = shared.submitted - shared.retired
-    while r != NULL:
-        n -= r.done
-        r = r.next
-    return n != 0
-
-cdef bint mine(Runner* r) noexcept:
-    """Whether this thread is r."""
-    cdef Runner* me = this_runner()
-    while me != NULL and me != r:
-        me = me.outer
-    return me != NULL
-
-cdef void settle_after_fork() noexcept:
-    """Count nothing as pending, but what this thread has taken: the task that forked, if one did."""
-    cdef Runner* me = this_runner()
-    cdef Task* t
-    shared.retired = shared.submitted
-    while me != NULL:
-        me.next = shared.runners
-        me.done = 0
-        shared.runners = me
-        shared.helping += me.helping        # it forked in a signal handler, and will wait on
-        if me.waiting != NULL:
-            me.waiting[0] += 1
-        t = me.current
-        while t != NULL:
-            shared.retired -= 1
-            t = next_member(t)
-        me = me.outer
-
-cdef void unlock_operands(Task* t) noexcept nogil:
-    cdef int i
-    while t != NULL:
-        for i in range(t.nops):
-            if accesses(t)[i].storage != NULL:
-                accesses(t)[i].storage.lock = 0
-        t = next_member(t)
-
-cdef void end_task(Task* t, Poison* p) noexcept nogil:
-    """Finish t without running it, and all that depends on it."""
-    cdef long long done = 0
-    cdef Task* m
-    while t != NULL:
-        m = t
-        while m != NULL:
-            mark(m, p)
-            m = next_member(m)
-        t = retire(0, t, &done)
+# ---- exit -------------------------------------------------------------------------------------------------------------
 
 def shutdown():
     """At exit: run the host tasks, for their effects; drop the rest; report errors that nobody saw."""

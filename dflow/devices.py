@@ -87,7 +87,7 @@ current_context = current_device
 
 
 def synchronize(device=None):
-    """Wait until nothing is pending for the workers of the device; None: of any. Raises the errors that nobody has seen."""
+    """Wait until nothing is pending for a device's workers; None: for any. Raises the errors that nobody has seen."""
     if device is None:
         waitall()
     else:

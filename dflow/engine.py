@@ -8,7 +8,7 @@ import os
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from dflow import _array, _blas, _device, _engine, _lanes, _make, _timeline
+from dflow import _array, _blas, _device, _engine, _fork, _lanes, _make, _timeline
 from dflow._engine import (
     bulk,
     inline_limit,
@@ -64,9 +64,9 @@ def _number_of_workers():
 def set_num_workers(n, device=None, cores=None):
     """Use n worker threads from now on. Waits for pending work first.
 
-    device: of a device other than cpu(0), which then has workers of its own: they run what writes to its arrays, and nothing
-    else does. 0: it has none, and shares those of cpu(0), as at first. What is copied between devices that do not share workers
-    is done by one more thread for each target.
+    device: of a device other than cpu(0), which then has workers of its own: they run what writes to its arrays, and
+    nothing else does. n = 0: it has none, and shares those of cpu(0), as at first. What is copied between devices that
+    do not share workers is done by one more thread for each target.
     cores: numbers of those that the workers may run on, and no others; None: of all that this process may use.
     """
     if cores is not None:
@@ -84,7 +84,7 @@ def num_workers(device=None):
 
 @contextmanager
 def priority(level):
-    """Within it, this thread submits what goes before all that is ready on its device at a lower level; else that is 0."""
+    """Within it, what this thread submits goes before all that is ready on its device at a lower level, such as 0."""
     before = _lanes.priority(level)
     try:
         yield
@@ -106,7 +106,7 @@ class Event(NamedTuple):
 def timeline():
     """A list of an Event for each task that runs within: there at its end, when nothing is pending. 65,536 at most.
 
-    What runs at once where it is called is no task. A kernel that is split has an event for each thread that takes part.
+    What runs at once where it is called is no task. A kernel that is split has an event for each thread in it.
     """
     events = []
     _engine.waitall()
@@ -141,5 +141,5 @@ set_memory_budget(_memory() // 5 * 4)
 
 atexit.register(_engine.shutdown)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_engine.before_fork, after_in_parent=_engine.after_fork_in_parent,
-                        after_in_child=_engine.after_fork_in_child)
+    os.register_at_fork(before=_fork.before_fork, after_in_parent=_fork.after_fork_in_parent,
+                        after_in_child=_fork.after_fork_in_child)

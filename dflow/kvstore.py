@@ -3,6 +3,7 @@
 Nothing waits: what is pulled is pending as long as what was pushed.
 """
 
+from dflow import engine
 from dflow import optimizer as optimizers
 from dflow._missing import missing
 
@@ -64,21 +65,23 @@ class KVStore:
 
     def push(self, key, value, priority=0):
         """Hand over an array, or a list of them, which are summed; for more than one key, one of these for each."""
-        for each, arrays in _pairs(key, value):
-            stored = self._stored(each)
-            total = _sum(arrays).as_in_ctx(stored.ctx)
-            if self._updater is None:
-                stored[...] = total
-            else:
-                self._updater(each, total, stored)
+        with engine.priority(priority):
+            for each, arrays in _pairs(key, value):
+                stored = self._stored(each)
+                total = _sum(arrays).as_in_ctx(stored.ctx)
+                if self._updater is None:
+                    stored[...] = total
+                else:
+                    self._updater(each, total, stored)
 
     def pull(self, key, out=None, priority=0, ignore_sparse=True):
         """Copy what is stored into an array or each of a list; for more than one key, one of these for each."""
         if out is None:
             raise ValueError("out is missing: the arrays to write to")
-        for each, arrays in _pairs(key, out):
-            for x in arrays:
-                self._stored(each).copyto(x)
+        with engine.priority(priority):
+            for each, arrays in _pairs(key, out):
+                for x in arrays:
+                    self._stored(each).copyto(x)
 
     def pushpull(self, key, value, out=None, priority=0):
         """push(), then pull() into `out`, or into what was pushed."""

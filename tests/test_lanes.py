@@ -1,4 +1,4 @@
-"""Devices with workers of their own: these run what is theirs and nothing else, and copies between devices have a thread."""
+"""Devices with workers of their own, who run what is theirs and nothing else; copies between them have a thread."""
 
 import contextlib
 import os
@@ -159,7 +159,7 @@ def test_priorities():
         dflow.waitall()
     assert "".join(done) == "fbdgacieh"
     for level in (2**15, -2**15 - 1):
-        with pytest.raises(ValueError, match=f"level must be between -32768 and 32767, not {level}"), dflow.engine.priority(level):
+        with pytest.raises(ValueError, match=f"between -32768 and 32767, not {level}"), dflow.engine.priority(level):
             pass
 
 
@@ -300,7 +300,8 @@ def test_exit_runs_host_tasks_of_all_devices():
         dflow.submit(late, np.sin(x) * 0 + 1)
         dflow.engine.sleep(x, 30)
     """
-    done = subprocess.run([sys.executable, "-c", text], env=clean_environment(), capture_output=True, text=True, timeout=HANG)
+    done = subprocess.run([sys.executable, "-c", text], env=clean_environment(), capture_output=True, text=True,
+                          timeout=HANG)
     assert (done.returncode, done.stdout) == (0, "written 100000.0\n"), done.stderr
 
 

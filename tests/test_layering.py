@@ -32,7 +32,7 @@ LAYERS = [
     ["_array"],
     ["_shape", "_signature"],
     ["_launch"],
-    ["_kernels", "_engine"],
+    ["_kernels", "_engine", "_fork"],
     ["_workers"],
     ["_group", "_lanes"],
     ["_fold", "_blas"],

@@ -1,6 +1,6 @@
 """The trainer: an optimizer over a network's parameters."""
 
-from dflow import autograd, npx, optimizer
+from dflow import autograd, engine, npx, optimizer
 from dflow import numpy as np
 from dflow._program import refuse_to_replay
 from dflow._tape import leaf_of
@@ -67,10 +67,10 @@ class Trainer:
 
     def allreduce_grads(self):
         """Sum the gradients of parameters on several devices: each has the sum then."""
-        for p in self._params if parameter.replicated else ():
+        for i, p in enumerate(self._params if parameter.replicated else ()):
             if p.grad_req != "null" and len(p.list_data()) > 1:
                 first, *others = p.list_grad()
-                with autograd.pause():
+                with autograd.pause(), engine.priority(-min(i, 2**15)):     # first what the next step needs first
                     for g in others:
                         first += g.as_in_ctx(first.ctx)
                     for g in others:

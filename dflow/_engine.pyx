@@ -274,7 +274,7 @@ cdef Task* take_group(Storage* s) noexcept:
 
 cdef bint may_help(Task* t) noexcept nogil:
     """Whether a waiting thread may run t, which could leave a lane more threads than it has workers."""
-    return shared.nlanes == 1 or core_free(&lanes[t.lane]) or is_small(t, CALL_NS)
+    return load_int(&shared.apart) == 0 or core_free(&lanes[t.lane]) or is_small(t, CALL_NS)
 
 cdef bint writes(Task* t, Storage* s) noexcept nogil:
     """Whether t or a member of its group does."""

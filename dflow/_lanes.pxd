@@ -1,8 +1,8 @@
 """Lanes: what is ready waits in their queues, for their workers.
 
 A lane's workers run its tasks and no others. There is one, that of cpu(0), until a device gets workers of its own: then it
-has a lane, and another one for what is copied to it. A thread that waits may help while there is but one, and a worker
-sleeps; of several, only those whose workers are in Python code, which may wait for that very thread.
+has a lane, and another one for what is copied to it. A thread that waits may help while no device has its own, and
+a worker sleeps; else only lanes whose workers are in Python code, which may wait for that very thread.
 
 A task is of the lane of what it writes; a group is of one lane.
 """
@@ -92,7 +92,8 @@ cdef struct Lane:
     Runner* workers[257]
 
 cdef struct Shared:
-    int nlanes              # in use; only ever more: GIL, atomic
+    int nlanes              # that there have been; GIL, atomic
+    int apart               # devices other than cpu(0) that have workers of their own; GIL, atomic
     int forking             # atomic: threads between before_fork() and after_fork_in_parent()
     Runner* runners         # all of them: runners_lock
     int runners_lock
@@ -115,7 +116,7 @@ cdef struct Shared:
 
 cdef Shared shared
 cdef Lane lanes[MAX_LANES]
-cdef Lane* used[MAX_LANES]              # those in use, that of cpu(0) first
+cdef Lane* used[MAX_LANES]              # those that there have been, that of cpu(0) first
 
 # ---- which lane. All need the GIL.
 cdef bint choices                       # whether there is one to be made, for submit(): several lanes, or a priority

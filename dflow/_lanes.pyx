@@ -36,10 +36,12 @@ cdef Lane* lane_to(int device) noexcept:
 
 cdef void give_lane(int device, bint own_one) noexcept:
     global choices
+    cdef int i
     if own_one:
         use_lane(&lanes[device])
         choices = True
     own[device] = &lanes[device if own_one else 0]
+    store_int(&shared.apart, sum([own[i] != &lanes[0] for i in range(COPIES_TO)]))
 
 cdef void choose_lane(Task* t) noexcept:
     """That of the device to which it writes; where it brings something there from one with other workers, that of copies."""
@@ -228,7 +230,7 @@ cdef bint any_queued(Lane* lane) noexcept nogil:
 cdef bint core_free(Lane* lane) noexcept nogil:
     """With all of its workers at work, one more thread would only share their cores; and where there are several lanes, it would
     be one more than the lane was given."""
-    return (shared.nlanes == 1 and (load_int(&lane.sleeping) > 0 or load_int(&lane.coming) > 0) or load_int(&lane.hosting) > 0
+    return (load_int(&shared.apart) == 0 and (load_int(&lane.sleeping) > 0 or load_int(&lane.coming) > 0) or load_int(&lane.hosting) > 0
             or lane.started == 0)
 
 use_lane(&lanes[0])

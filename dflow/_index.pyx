@@ -444,8 +444,9 @@ cdef ndarray under_mask(ndarray a, ndarray mask):
     memcpy(shape, a.shape + mask.ndim - 1, ndim * sizeof(intp))
     shape[0] = count_true(mask)
     out = new_array(a.code, ndim, shape)
-    if out.size:
-        move_masked(select_kernel, contiguous(a), mask, out, out.itemsize * (out.size // shape[0]))
+    if out.size == 0:
+        return None                         # launch() sees where it is; there is nothing to launch here
+    move_masked(select_kernel, contiguous(a), mask, out, out.itemsize * (out.size // shape[0]))
     return out
 
 cdef bint put_under_mask(ndarray a, ndarray mask, ndarray values) except -1:
@@ -613,7 +614,7 @@ cdef ndarray gather(ndarray a, Selection s):
     fill_operand(&ops[2], out, ndim, shape, True)
     if out.size:
         ndim = fill_core(&core, s, &ops[0], &ops[2], s.index.ndim, ndim, shape)
-        launch(gathers[a.itemsize][index_kinds[s.index.code]], ops, 3, ndim, shape, &core)
+    launch(gathers[a.itemsize][index_kinds[s.index.code]], ops, 3, ndim, shape, &core)
     return placed(s, out, s.index.ndim)
 
 def of_bytes(ndarray table, ndarray a):

@@ -259,8 +259,6 @@ def sleep(ndarray a, double seconds):
     cdef intp length[1]
     cdef ndarray source = contiguous(a), out = new_array(a.code, a.ndim, a.shape)
     length[0] = source.size * source.itemsize
-    if source.size == 0:
-        return out
     fill_operand(&ops[0], source, source.ndim, source.shape, False)
     fill_constant(&ops[1], <char*>&seconds, sizeof(double))
     fill_operand(&ops[2], out, out.ndim, out.shape, True)

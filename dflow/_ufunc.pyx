@@ -565,10 +565,9 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
         fill_constant(&ops[1], <char*>&constant, itemsizes[p.codes[0]])
         n = 2
     fill_operand(&ops[n], result, kept.ndim, shape, True)
-    if result.size:
-        if total == 0:
-            core.dims[0] = 0                # any axis of length 0 will do
-        launch(k, ops, n + 1, kept.ndim, shape, &core)
+    if result.size and total == 0:
+        core.dims[0] = 0                    # any axis of length 0 will do
+    launch(k, ops, n + 1, kept.ndim, shape, &core)
     if keepdims:
         result = with_ones(result, axes, a.ndim)
     elif result.ndim == 0:

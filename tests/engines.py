@@ -12,10 +12,11 @@ HANG = 60       # seconds after which a test takes what it waits for as hung; ne
 
 
 @contextlib.contextmanager
-def configured(naive=False, workers=None, limit=None, bulk=None, budget=None):
+def configured(naive=False, workers=None, limit=None, bulk=None, budget=None, pools=()):
     """The engine set up so, then put back; what is None stays as it is.
 
-    limit: the inline limit in ns, 0 queues everything; bulk: members of a group, 0 turns fusion off; budget: bytes.
+    limit: the inline limit in ns, 0 queues everything; bulk: members of a group, 0 turns fusion off; budget: bytes;
+    pools: workers of cpu(1), cpu(2), ... of their own.
     """
     before_workers = dflow.engine.num_workers()
     before_naive = dflow.engine.naive(naive)
@@ -28,6 +29,8 @@ def configured(naive=False, workers=None, limit=None, bulk=None, budget=None):
         dflow.engine.bulk(bulk)
     if workers is not None:
         dflow.engine.set_num_workers(workers)
+    for number, n in enumerate(pools, 1):
+        dflow.engine.set_num_workers(n, dflow.cpu(number))
     if budget is not None:
         dflow.engine.set_memory_budget(budget)
     try:
@@ -36,6 +39,8 @@ def configured(naive=False, workers=None, limit=None, bulk=None, budget=None):
         dflow.engine.set_memory_budget(before_budget)
         dflow.engine.bulk(before_bulk)
         dflow.engine.inline_limit(before_limit)
+        for number in range(1, len(pools) + 1):
+            dflow.engine.set_num_workers(0, dflow.cpu(number))
         dflow.engine.set_num_workers(before_workers)
         dflow.engine.naive(before_naive)
 

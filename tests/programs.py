@@ -5,16 +5,22 @@ arrays: views, writes, in-place operations, reductions, reads, copies, deletions
 makes one, running each statement with NumPy as it goes: that gives the shapes the next statement
 needs, the values its guards look at, and the results every engine must reproduce bit for bit.
 
-`python programs.py SEED` prints program SEED as a script.
+With devices, names say where arrays are: v3_1 is on cpu(1), v3 where nobody put it. Statements bring their operands to
+one device; NumPy runs a move as the copy that it is.
+
+`python programs.py SEED [DEVICES]` prints program SEED as a script.
 """
 
 import itertools
 import random
+import re
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy
+
+from dflow import cpu
 
 DTYPES = ("float64", "int64", "float32", "complex128", "bool")
 ARITHMETIC = ("+", "-", "*")
@@ -25,6 +31,7 @@ UNARY = ("-{}", "abs({})", "~{}", "np.square({})", "np.sign({})", "{} / 4", "{} 
 INPLACE_CONSTANT = ("+= 3", "-= 1", "*= 2", "*= -1", "//= 2", "%= 5", "/= 2", "&= 6", "|= 1", "**= 2")
 REDUCTIONS = ("sum", "max", "min", "any", "all", "argmax", "prod")
 LARGEST = 2 ** 16          # magnitudes that `settle` lets live: sums of them are exact, even in float32 when small
+OPERAND = r"v\d+(?:_\d)?(?:\.T|\[[^][]*\])?"      # a variable, or a simple part of one
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,7 @@ class Program:
 
     def script(self, header=(), hold=None):
         """The program as a runnable script. `header`: lines to put first; `hold`: a format to wrap the first arrays."""
-        lines = [f"# random program {self.seed}", *header, "import dflow.numpy as np", *self.setup]
+        lines = [f"# random program {self.seed}", *header, "from dflow import cpu, numpy as np", *self.setup]
         if hold is not None:
             lines += [f"{name} = {hold.format(name)}" for name in first_arrays(self)]
         lines += self.steps
@@ -46,25 +53,38 @@ class Program:
         return "\n".join(lines) + "\n"
 
 
-def generate(seed):
-    """The program of this seed; the same on every machine."""
-    return _Generator(seed).program()
+def generate(seed, devices=0):
+    """The program of this seed, over so many devices; the same on every machine."""
+    return _Generator(seed, devices).program()
 
 
 def execute(program, np, hold=None):
     """Run the program with `np`; returns its variables. `hold`, if given, maps each first array to the one to use."""
-    variables = {"np": np}
+    variables = {"np": np, "cpu": cpu}
     filename = f"<random program {program.seed}>"    # tracebacks and a hang's stack dump then name the seed
-    exec(compile("\n".join(program.setup), filename, "exec"), variables)
+    setup, steps = ("\n".join(map(_in_numpy, part) if np is numpy else part) for part in (program.setup, program.steps))
+    exec(compile(setup, filename, "exec"), variables)
     if hold is not None:
         for name in first_arrays(program):
             variables[name] = hold(variables[name])
-    exec(compile("\n".join(program.steps), filename, "exec"), variables)
+    exec(compile(steps, filename, "exec"), variables)
     return variables
 
 
 def first_arrays(program):
     return [statement.split(" ", 1)[0] for statement in program.setup]
+
+
+def device(name):
+    """The number of the device that a variable is on, as text; empty if nobody put it somewhere."""
+    return name.partition("_")[2]
+
+
+def _in_numpy(statement):
+    """The statement as NumPy runs it, where a move is a copy."""
+    statement = re.sub(r"\.(as_in_ctx|to_device|copyto)\(cpu\(\d\)\)", ".copy()", statement)
+    statement = re.sub(r", device=cpu\(\d\)", "", statement)
+    return re.sub(r"^(.*)\.copyto\((v.*)\)$", r"\2 = \1", statement)
 
 
 def differences(program, variables, to_numpy):
@@ -86,14 +106,13 @@ def without(program, position):
     statements = program.setup + program.steps
     statements = statements[:position] + statements[position + 1:]
     first = len(program.setup) - (position < len(program.setup))
-    variables = {"np": numpy}
+    smaller = Program(program.seed, statements[:first], statements[first:], {})
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")          # a warning here means values outside what the guards allow
-            exec("\n".join(statements), variables)
+            return replace(smaller, expected=_results(execute(smaller, numpy)))
     except Exception:
         return None
-    return Program(program.seed, statements[:first], statements[first:], _results(variables))
 
 
 def shrink(program, fails, attempts=200):
@@ -152,9 +171,14 @@ def _numpy_mixes_up(target, source):
     return target.ndim == 1 and source.strides[-1:] != target.strides and numpy.shares_memory(target, source)
 
 
+def _devices(text):
+    """The devices of the variables in it."""
+    return sorted({device(name) for name in re.findall(r"v\d+_\d", text)})
+
+
 class _Generator:
-    def __init__(self, seed):
-        self.seed = seed
+    def __init__(self, seed, devices):
+        self.seed, self.devices = seed, devices
         self.random = random.Random(seed)
         self.variables = {"np": numpy}
         self.counter = itertools.count()
@@ -179,10 +203,13 @@ class _Generator:
 
     def perform(self, statement, into):
         """Run the statement with NumPy and keep it; one that NumPy refuses (a dtype, a warning) is dropped."""
+        statement = self.placed(statement)
+        if statement is None:
+            return
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                exec(statement, self.variables)
+                exec(_in_numpy(statement), self.variables)
         except (TypeError, ValueError, RuntimeWarning, numpy.exceptions.ComplexWarning):
             return
         into.append(statement)
@@ -203,6 +230,48 @@ class _Generator:
 
     def value(self, expression):
         return eval(expression, self.variables)
+
+    # -- devices ---------------------------------------------------------------------------------
+
+    def placed(self, statement):
+        """The statement with its operands brought to one device; its result is moved to where the name says."""
+        name, _, expression = statement.partition(" = ")
+        if not self.devices or re.fullmatch(r"v\w+", name) is None:
+            return self.written(statement)
+        at = self.random.choice(_devices(expression) or [""])
+        if not device(name) and (at or name not in self.variables):
+            there = self.random.choice((at, at, *map(str, range(self.devices))))
+            name += f"_{there}" * bool(there)
+        there = device(name)
+        if at and self.random.random() < 0.5:
+            at = there
+        expression = self.brought(expression, at)
+        if at == there:
+            return f"{name} = {expression}"
+        if expression.startswith(("np.zeros(", "np.ones(")):
+            return f"{name} = {expression[:-1]}, device=cpu({there}))"
+        return f"{name} = ({expression}){self.move(at, there)}"
+
+    def written(self, statement):
+        """As `placed`, of a statement that binds no variable. None where it would put a loose array somewhere."""
+        copied = re.fullmatch(f"({OPERAND}) = ({OPERAND})", statement)
+        if copied and len(_devices(statement)) == 2 and isinstance(self.value(copied[1]), numpy.ndarray):
+            return f"{copied[2]}.copyto({copied[1]})"
+        target = re.search(r"^v\w+|(?<=out=)v\w+", statement)
+        if target is None or not _devices(statement):
+            return statement
+        return self.brought(statement, device(target[0])) if device(target[0]) else None
+
+    def brought(self, text, to):
+        """Python code with all its operands on a device. What nobody put somewhere goes along."""
+        def bring(operand):
+            at = _devices(operand[0])
+            return operand[0] if at in ([], [to]) else operand[0] + self.move(*at, to)
+        return re.sub(OPERAND, bring, text)
+
+    def move(self, at, to):
+        """A call that copies for sure: as_in_ctx() gives an array that nobody put somewhere itself on cpu(0)."""
+        return f".{self.random.choice(('as_in_ctx', 'to_device', 'copyto')) if at else 'copyto'}(cpu({to}))"
 
     # -- choosing --------------------------------------------------------------------------------
 
@@ -508,4 +577,4 @@ STEPS = ((_Generator.view, 16), (_Generator.write, 18), (_Generator.inplace, 12)
 
 
 if __name__ == "__main__":
-    print(generate(int(sys.argv[1])).script(), end="")
+    print(generate(*map(int, sys.argv[1:])).script(), end="")

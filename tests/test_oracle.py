@@ -27,6 +27,8 @@ class Configuration:
     delays: int = 0                         # longest random delay before a task, in microseconds
     hold: float = 0.0                       # seconds the first arrays stay pending, so that the whole program piles up
     bulk: int | None = None                 # most members of a group; 0: no fusion
+    devices: int = 0                        # how many devices arrays are put on
+    pools: tuple[int, ...] = ()             # workers of cpu(1), cpu(2), ... of their own
 
     def header(self, seed):
         """The statements that set this configuration up, for a printed script."""
@@ -35,6 +37,7 @@ class Configuration:
             lines.append("dflow.engine.naive(True)")
         if self.workers is not None:
             lines.append(f"dflow.engine.set_num_workers({self.workers})")
+        lines += [f"dflow.engine.set_num_workers({n}, dflow.cpu({i}))" for i, n in enumerate(self.pools, 1)]
         if self.limit is not None:
             lines.append(f"dflow.engine.inline_limit({self.limit})")
         if self.bulk is not None:
@@ -69,6 +72,10 @@ CONFIGURATIONS = {
     "three-long": Configuration(workers=3, limit=0, bulk=64, hold=3e-4),
     "sixteen-queued": Configuration(workers=16, limit=0),
     "sixteen-long-delays": Configuration(workers=16, limit=0, bulk=64, delays=50),
+    "devices": Configuration(devices=3),
+    "devices-queued-delays": Configuration(workers=4, limit=0, delays=50, devices=3),
+    "devices-held": Configuration(workers=2, limit=0, hold=3e-4, devices=3),
+    "devices-unfused-held-delays": Configuration(workers=8, limit=0, bulk=0, delays=50, hold=3e-4, devices=3),
 }
 
 
@@ -79,13 +86,25 @@ def run(program, configuration):
     hold = (lambda x: dflow.engine.sleep(x, configuration.hold)) if configuration.hold else None
     try:
         variables = programs.execute(program, np, hold)
-        return programs.differences(program, variables, to_numpy)
+        return programs.differences(program, variables, to_numpy) + misplaced(program, variables)
     except Exception as error:
         return [f"{type(error).__name__}: {error}"]
 
 
 def to_numpy(x):
     return x.asnumpy()
+
+
+def misplaced(program, variables):
+    """Arrays that are not on the device that their names say, as lines of text."""
+    lines = []
+    for name in program.expected:
+        if name.startswith("r"):
+            continue
+        x, place = variables[name], dflow.cpu(int(programs.device(name) or 0))
+        if (x.ctx, x.device) != (place, place if place.device_id else "cpu"):
+            lines.append(f"{name}: on {x.ctx}, its device is {x.device}")
+    return lines
 
 
 def explain(program, lines, configuration):
@@ -107,10 +126,11 @@ def spread():
 @pytest.mark.parametrize("name, first", spread())
 def test_random_programs_give_numpys_results(name, first):
     configuration = CONFIGURATIONS[name]
-    with configured(configuration.naive, configuration.workers, configuration.limit, configuration.bulk):
+    with configured(configuration.naive, configuration.workers, configuration.limit, configuration.bulk,
+                    pools=configuration.pools):
         try:
             for seed in range(first, first + CHUNK):
-                program = programs.generate(seed)
+                program = programs.generate(seed, configuration.devices)
                 lines = run(program, configuration)
                 if lines:
                     pytest.fail(explain(program, lines, configuration), pytrace=False)
@@ -118,16 +138,18 @@ def test_random_programs_give_numpys_results(name, first):
             dflow._engine.set_delays(0, 0)
 
 
-def test_the_generator_repeats_itself():
-    first, again = programs.generate(20), programs.generate(20)
+@pytest.mark.parametrize("devices", [0, 3])
+def test_the_generator_repeats_itself(devices):
+    first, again = programs.generate(20, devices), programs.generate(20, devices)
     assert first.script() == again.script()
 
 
-def test_the_oracle_notices_lost_steps():
+@pytest.mark.parametrize("devices", [0, 3])
+def test_the_oracle_notices_lost_steps(devices):
     """An engine that loses one step must show as a difference, or the oracle sees nothing."""
     noticed = lost = 0
     for seed in range(1, 20):
-        program = programs.generate(seed)
+        program = programs.generate(seed, devices)
         for position in range(len(program.setup), len(program.setup + program.steps)):
             smaller = programs.without(program, position)
             if smaller is not None and set(smaller.expected) == set(program.expected):

@@ -718,6 +718,7 @@ UNSEEN = {
     "kept by dependents": "bad = np.array([2, 3]) ** negative\nmore = bad + 1\nless = more[:1]",
     "dropped": "bad = np.array([2, 3]) ** negative\ndel bad",
     "a host task's": "bad = dflow.submit(lambda a: 2 ** a, negative)",
+    "copied to another device": "bad = np.asarray([2], device=dflow.cpu(1)) ** negative\ny = bad.copyto(dflow.cpu(2))",
 }
 
 
@@ -762,6 +763,83 @@ def test_an_unhandled_read_of_a_poisoned_array_names_the_line(run):
     code, out, err = run(program)
     assert (code, out) == (1, "")
     assert err.count("Traceback") == 1 and f"program.py:{line_of(program, 'bad =')} " in err
+
+
+# -- devices ---------------------------------------------------------------------------------------
+
+DEVICES = PENDING + """
+    from dflow import cpu, gpu
+
+    def refused(make):
+        try:
+            make().wait_to_read()
+        except (ValueError, MemoryError) as error:
+            return str(error)
+"""
+
+
+def test_an_error_comes_along_to_another_device(run):
+    program = """
+        x = np.asarray([2, 3], device=cpu(1))
+        bad = dflow.engine.sleep(x, 0.01) ** np.array([-1, -1])
+        there = bad.as_in_ctx(cpu(0))
+        written = np.zeros(2, "int64", device=cpu(0))
+        bad.copyto(written)
+        print({refused(lambda: y) for y in (there, there + 1, written, written[:1], there.as_in_ctx(cpu(1)), bad)})
+        written[...] = 5
+        print(written, (x + 1).ctx, x + 1, x.as_in_ctx(cpu(0)))
+        print(there)
+    """
+    code, out, err = run(program, before=DEVICES)
+    assert (code, out) == (1, "{'Integers to negative integer powers are not allowed.'}\n[5 5] cpu(1) [3 4] [2 3]\n")
+    assert err.count("Traceback") == 1
+    assert re.findall(r"submitted at .*program\.py:(\d+)", err) == [str(line_of(program, "bad =", DEVICES))]
+
+
+def test_no_memory_on_another_device(run):
+    """As on the first; what was there stays, and there is room again when some of it goes."""
+    code, out, err = run("""
+        x, far = np.ones((2, 40_000)), np.ones(80_000, device=cpu(3))
+        dflow.engine.set_memory_budget(dflow.engine.memory_stats()["live"] + 500_000)
+        texts = []
+        for device in (cpu(0), cpu(1)):
+            there = np.ones((2, 1), device=device)
+            texts.append([refused(lambda: np.ones(80_000, device=device)),
+                          refused(lambda: np.broadcast_to(there, (2, 40_000)) + 1),
+                          refused(lambda: np.concatenate([there, x], axis=1)),
+                          refused(lambda: far.as_in_ctx(device)), refused(lambda: far.copyto(device))])
+            assert (there + 1).tolist() == [[2], [2]] and (there + 1).ctx == device
+        assert texts[0] == texts[1] and all("of a budget of" in text for text in texts[0])
+        x = None
+        near = far.as_in_ctx(cpu(1))
+        print(near.ctx, near.sum(), far.sum())
+        far.as_in_ctx(cpu(1))
+    """, before=DEVICES)
+    assert (code, out) == (1, "cpu(1) 80000.0 80000.0\n")
+    assert re.fullmatch(r"MemoryError: Unable to allocate 640000 bytes for an array with shape \(80000,\).*",
+                        err.splitlines()[-1])
+
+
+def test_a_device_that_is_not_there_leaves_nothing_behind(run):
+    assert run("""
+        x = np.ones(2, device=cpu(1))
+        before = dflow._engine.live(), dflow.engine.memory_stats()["live"]
+        for device in (gpu(0), cpu(99)):
+            print({refused(lambda: np.ones(100_000, device=device)), refused(lambda: x.as_in_ctx(device)),
+                   refused(lambda: x.to_device(device)), refused(lambda: x.copyto(device)), refused(device.__enter__)})
+        dflow.waitall()
+        print((dflow._engine.live(), dflow.engine.memory_stats()["live"]) == before, np.ones(2).device, x.ctx, x + 1)
+    """, before=DEVICES) == (0, """\
+{'gpu(0) does not exist: there are cpu(0) to cpu(15), and no GPU'}
+{'cpu(99) does not exist: there are cpu(0) to cpu(15), and no GPU'}
+True cpu cpu(1) [2. 2.]
+""", "")
+
+
+def test_an_unhandled_use_of_a_device_that_is_not_there(run):
+    code, out, err = run("x = np.ones(2, device=gpu(0))", before=DEVICES)
+    assert (code, out, err.count("Traceback")) == (1, "", 1)
+    assert err.splitlines()[-1] == "ValueError: gpu(0) does not exist: there are cpu(0) to cpu(15), and no GPU"
 
 
 def test_extensions_that_are_not_built(run, tmp_path):

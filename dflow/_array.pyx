@@ -701,6 +701,7 @@ cdef class ndarray:
             return part(self, 1)
         zeros = new_array(self.code, self.ndim, self.shape)
         index_set(zeros, Ellipsis, 0)
+        (<ndarray>zeros).st.device = self.st.device
         (<ndarray>zeros).flags |= READONLY
         return zeros
 

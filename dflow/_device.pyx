@@ -20,12 +20,12 @@ cpdef int device_number(object device) except -2:
     return device.device_id
 
 cpdef ndarray put(ndarray a, int number):
-    """A new array, on a device from now on; -1: the current one."""
+    """A new array, on a device from now on; -1: the current one, unless it was made of arrays that were put somewhere."""
     if number > 0:
         use_devices()
     if number >= 0:
         a.st.device = <unsigned char>(2 * number | FIXED)
-    elif many_devices:
+    elif many_devices and not a.st.device & FIXED:
         a.st.device = <unsigned char>(2 * current_device())
     return a
 

@@ -99,5 +99,5 @@ def bincount(x, /, weights=None, minlength=0):
     if isinstance(x, ndarray) and type(minlength) is int:
         counts = _order.count_each(x, weights, minlength)
         if counts is not None:
-            return counts
+            return follow([x, weights], counts)
     return follow([x, weights], as_array(numpy.bincount(window_of(x), window_of(weights), minlength)), numpy.bincount)

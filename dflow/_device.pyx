@@ -1,6 +1,6 @@
 """Where arrays are: devices by their numbers, of which cpu(i) has i. See _recording.pxd."""
 
-from dflow._array cimport ndarray, copy_of
+from dflow._array cimport SCALAR, ndarray, copy_of
 from dflow._launch cimport device_name, several
 from dflow._recording cimport FIXED, crossing, current_device, many_devices, set_crossing, set_current_device, use_devices
 
@@ -74,15 +74,18 @@ def number_of(ndarray a):
     return a.st.device >> 1
 
 def copy_to(ndarray a, int number):
-    """A copy on a device."""
+    """A copy on a device; of a scalar, one."""
     cdef bint before = crossing()
     cdef int here = set_current_device(number)
+    cdef ndarray result
     set_crossing(True)
     try:
-        return put(copy_of(a), number)
+        result = put(copy_of(a), number)
     finally:
         set_crossing(before)
         set_current_device(here)
+    result.flags |= a.flags & SCALAR
+    return result
 
 def write_to(ndarray target, source):
     """target[...] = source, from whatever device."""

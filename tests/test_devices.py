@@ -137,6 +137,9 @@ def test_coming_to_another_device():
     with pytest.raises(ValueError, match="could not broadcast"):
         x.copyto(np.zeros(2, device=THERE))
     assert numpy.asarray(y).tolist() == [2, 3, 4]
+    before = total = x.sum().as_in_ctx(THERE)           # a number, not an array, as in NumPy
+    total += 1
+    assert (before, total) == (9, 10) and total.ctx == THERE
     for move in (x.as_in_ctx, x.copyto):
         for device in (None, 1, numpy.ones(3)):
             with pytest.raises(TypeError, match=f"must be a device, not {type(device).__name__}"):

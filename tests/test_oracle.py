@@ -76,6 +76,9 @@ CONFIGURATIONS = {
     "devices-queued-delays": Configuration(workers=4, limit=0, delays=50, devices=3),
     "devices-held": Configuration(workers=2, limit=0, hold=3e-4, devices=3),
     "devices-unfused-held-delays": Configuration(workers=8, limit=0, bulk=0, delays=50, hold=3e-4, devices=3),
+    "pools": Configuration(devices=3, pools=(1, 1)),
+    "pools-queued": Configuration(workers=1, limit=0, devices=3, pools=(1, 1)),
+    "pools-held-delays": Configuration(workers=2, limit=0, delays=50, hold=3e-4, devices=3, pools=(2, 2)),
 }
 
 

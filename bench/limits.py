@@ -148,15 +148,20 @@ def task_memory(run):
 
 
 @contextmanager
-def workers(count):
-    """The engine has `count` workers inside the block."""
+def workers(count, others=None):
+    """The engine has `count` workers inside the block; each of `others`, a dictionary, is a device with as many of its own."""
     before = dflow.engine.num_workers()
-    dflow.engine.set_num_workers(count)
+    others = others or {}
     try:
+        dflow.engine.set_num_workers(count)
+        for device, number in others.items():
+            dflow.engine.set_num_workers(number, device)
         yield
     finally:
-        dflow.waitall()
+        for device in others:
+            dflow.engine.set_num_workers(0, device)
         dflow.engine.set_num_workers(before)
+        dflow.waitall()
 
 
 @experiment("host_tasks", "two host tasks that release the GIL on 2 workers, against one of them", limit="1.1 x one")

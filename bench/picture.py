@@ -17,7 +17,8 @@ def draw(rows, machine, folder):
     rows = [row for row in rows if not row.error]
     pictures = {"latest.png": (_overview, [row for row in rows if row.experiment not in LARGE]),
                 "sweep.png": (_sweep, [row for row in rows if row.experiment == "sweep"]),
-                "scheduling.png": (_scheduling, [row for row in rows if row.experiment == "scheduling"])}
+                "scheduling.png": (_scheduling, [row for row in rows if row.experiment == "scheduling"]),
+                "devices.png": (_lanes, [row for row in rows if row.events])}
     drawn = []
     for name, (draw_it, some) in pictures.items():
         figure = draw_it(some) if some else None
@@ -161,4 +162,31 @@ def _scheduling(rows):
         axis.set_xlabel("workers", fontsize=8)
     axes[0].set_ylabel("efficiency, % of max(critical path, total / workers)", fontsize=8)
     axes[-1].legend(fontsize=8, frameon=False)
+    return figure
+
+
+def _lanes(rows):
+    """What ran when in one run of each row: a line for each worker of each lane, a bar for each task."""
+    lines = [sorted({(event.lane.startswith("to "), event.lane, event.worker or 257) for event in row.events})
+             for row in rows]
+    heights = [0.9 + 0.3 * len(some) for some in lines]
+    figure = _figure(9, sum(heights) + 0.3)
+    axes = figure.subplots(len(rows), 1, height_ratios=heights, squeeze=False)[:, 0]
+    for axis, row, some in zip(axes, rows, lines, strict=True):
+        span = max(event.stop for event in row.events)
+        for place, (copies, lane, worker) in enumerate(some):
+            events = [event for event in row.events if (event.lane, event.worker or 257) == (lane, worker)]
+            for i, event in enumerate(events):
+                length = event.stop - event.start
+                # Two shades by turns, as edges would hide the shortest.
+                axis.barh(place, 1e3 * length, left=1e3 * event.start, height=0.8, color=SUBMIT if copies else WAIT,
+                          alpha=1 - 0.3 * (i % 2), linewidth=0)
+                if length > 0.009 * len(event.name) * span:
+                    axis.text(1e3 * (event.start + length / 2), place, event.name, fontsize=7, ha="center", va="center")
+        _labels(axis, [f"{lane}, {'a thread that waits' if worker == 257 else f'worker {worker}'}"
+                       for _, lane, worker in some])
+        axis.set_xlim(0, 1e3 * span)
+        axis.set_title(row.label, fontsize=9, loc="left")
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[-1].set_xlabel("ms", fontsize=8)
     return figure

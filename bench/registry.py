@@ -68,6 +68,7 @@ class Row:
     size: int | None = None
     error: str = ""
     beside: list = field(default_factory=list)
+    events: list = field(default_factory=list)      # what ran on which lane in one run, for its picture
 
     @property
     def verdict(self):

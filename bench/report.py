@@ -91,6 +91,6 @@ def _document(row):
 def _short(value):
     if isinstance(value, dict):
         return {key: _short(inner) for key, inner in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return [_short(inner) for inner in value]
     return float(f"{value:.6g}") if isinstance(value, float) else value

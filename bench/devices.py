@@ -1,8 +1,8 @@
 """Automatic parallelism, of the seed documents: two devices at once, copies under products, a training step over both.
 
-Devices of the CPU have workers of their own here: one each for cpu(0) and cpu(1), and two for cpu(2), which trains alone.
-Where there is a GPU, it takes its turn. What the device layer costs small operations shows in `increment`, `small` and
-`views`. bench/results/devices.png has what ran on which lane, and when.
+Devices of the CPU have workers of their own here: one each for cpu(0) and cpu(1), and two for cpu(2), which trains
+alone. Where there is a GPU, it takes its turn. What the device layer costs small operations shows in `increment`,
+`small` and `views`. bench/results/devices.png has what ran on which lane, and when.
 """
 import dflow
 import dflow.numpy

@@ -149,7 +149,7 @@ def task_memory(run):
 
 @contextmanager
 def workers(count, others=None):
-    """The engine has `count` workers inside the block; each of `others`, a dictionary, is a device with as many of its own."""
+    """The engine has `count` workers inside the block; `others`: devices with workers of their own, and how many."""
     before = dflow.engine.num_workers()
     others = others or {}
     try:

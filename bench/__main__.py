@@ -12,8 +12,7 @@ from . import picture, report
 from .machine import machine
 from .registry import EXPERIMENTS, Row, Run
 
-# The modules that register experiments, in the order of the table. Devices come last: once one has had workers of its
-# own, threads that wait no longer help.
+# The modules that register experiments, in the order of the table.
 for module in ("fast", "seed", "limits", "namespace", "whole", "sweep", "scheduling", "training", "devices"):
     import_module(f".{module}", __package__)
 

@@ -435,7 +435,7 @@ cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where
     cdef ndarray x
     cdef int i, nops = k.nops, flags = FLAT, access
     read_fp_policy()
-    if not (is_direct(a) and is_direct(b) and is_direct(out)) or settings.naive or inside_host_task() or (fp_strict and k.flags & REPORTS_FP) or a.size == 0 or k.nin > 2 or nops != k.nin + 1:
+    if a.st.device > near or not together(a, out) or b is not None and not together(a, b) or settings.naive or inside_host_task() or (fp_strict and k.flags & REPORTS_FP) or a.size == 0 or k.nin > 2 or nops != k.nin + 1:
         return False
     for i in range(nops):
         x = out if i == k.nin else a if i == 0 else b
@@ -755,7 +755,7 @@ cdef class ndarray:
 
     def __bool__(self):
         if self.size == 1:
-            return data_of(self)[0] != 0 if self.code == BOOL and is_here(self) else bool(first_element(self))
+            return data_of(self)[0] != 0 if self.code == BOOL and is_near(self) else bool(first_element(self))
         return bool(np.empty(shape_tuple(self), np.bool))      # NumPy's own words for the error
 
     def __int__(self):

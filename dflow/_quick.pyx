@@ -10,7 +10,7 @@ from dflow._graph cimport Kernel, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, re
 from dflow._launch cimport Operand, Core, fill_constant, joins, launch, run_now, run_unary
 from dflow._kernels cimport BOOL, DOUBLE, FLOAT, Scalar, itemsizes, write_scalar, dot_kernel
 from dflow._array cimport (
-    ndarray, C_CONTIGUOUS, SCALAR, new_array, new_view, close_view, strides_of, data_of, is_here, fill_operand, launch_flat)
+    ndarray, C_CONTIGUOUS, SCALAR, new_array, new_view, close_view, strides_of, data_of, is_here, is_near, together, fill_operand, launch_flat)
 
 cdef int quick_kind(object x) noexcept:
     """As kind_of, for exact types; -1 for anything else."""
@@ -29,6 +29,9 @@ cdef int quick_kind(object x) noexcept:
 cdef bint quick_ready(ndarray a) noexcept:
     return a.flags & C_CONTIGUOUS and is_here(a)
 
+cdef inline bint ready_near(ndarray a) noexcept:
+    return a.flags & C_CONTIGUOUS and is_near(a)
+
 cdef bint same_shape(ndarray a, ndarray b) noexcept:
     cdef int i
     if a.ndim != b.ndim:
@@ -39,12 +42,13 @@ cdef bint same_shape(ndarray a, ndarray b) noexcept:
     return True
 
 cdef inline bint give_memory(ndarray out, ndarray x, ndarray y) noexcept:
-    """Memory for a fresh result, which is a SCALAR when it has no axes; False when there is none.
+    """Memory for a fresh result, where x is; a SCALAR when it has no axes. False when there is none.
 
     False too when x or y is no longer here: room for a large result may have been waited for, while others submitted.
     """
-    if out.st.data == NULL and not (storage_allocate(out.st) and is_here(x) and (y is None or is_here(y))):
+    if out.st.data == NULL and not (storage_allocate(out.st) and is_near(x) and (y is None or is_near(y))):
         return False
+    out.st.device = x.st.device
     if out.ndim == 0:
         out.flags |= SCALAR
     return True
@@ -62,13 +66,13 @@ cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
         return None
     if type(a) is ndarray:
         x = <ndarray>a
-        if not quick_ready(x):
+        if not ready_near(x):
             return None
         args[0] = x.st.data + x.offset
         steps[0] = x.itemsize
         if type(b) is ndarray:
             y = <ndarray>b
-            if not quick_ready(y) or not same_shape(x, y):
+            if not ready_near(y) or not together(x, y) or not same_shape(x, y):
                 return None
             args[1] = y.st.data + y.offset
             steps[1] = y.itemsize
@@ -78,7 +82,7 @@ cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
             steps[1] = 0
     else:
         x = <ndarray>b
-        if not quick_ready(x):
+        if not ready_near(x):
             return None
         write_scalar(a, p.codes[0], number)
         args[0] = number
@@ -114,7 +118,7 @@ cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
     like = x if x is not None else y
     if not like.flags & C_CONTIGUOUS or like.size == 0:
         return None
-    ready = (x is None or is_here(x)) and (y is None or is_here(y))
+    ready = (x is None or is_near(x)) and (y is None or is_near(y))
     if not joins(like.size, p.kernel, ready):
         if ready:
             return None                         # quick_binary had its reasons
@@ -134,6 +138,7 @@ cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
         return None
     if fresh:
         out = new_array(p.codes[2], like.ndim, like.shape, True)
+        out.st.device = like.st.device
         if like.ndim == 0:
             out.flags |= SCALAR
     if launch_flat(p.kernel, x if x is not None else like, y, constant if x is None or y is None else NULL, where, out):
@@ -144,7 +149,7 @@ cdef ndarray quick_unary(Plan* p, ndarray x):
     """As quick_binary."""
     cdef Kernel* k = p.kernel
     cdef ndarray out
-    if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct or not quick_ready(x) or joins(x.size, k, True):
+    if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct or not ready_near(x) or joins(x.size, k, True):
         return None
     out = new_array(p.codes[1], x.ndim, x.shape)
     if not give_memory(out, x, None):
@@ -155,9 +160,10 @@ cdef ndarray quick_unary(Plan* p, ndarray x):
 cdef ndarray queue_unary(Plan* p, ndarray x):
     """As queue_binary."""
     cdef ndarray out
-    if not p.direct or p.nargs != 2 or not x.flags & C_CONTIGUOUS or not joins(x.size, p.kernel, is_here(x)):
+    if not p.direct or p.nargs != 2 or not x.flags & C_CONTIGUOUS or not joins(x.size, p.kernel, is_near(x)):
         return None
     out = new_array(p.codes[1], x.ndim, x.shape, True)
+    out.st.device = x.st.device
     if x.ndim == 0:
         out.flags |= SCALAR
     return out if launch_flat(p.kernel, x, None, NULL, 0, out) else None
@@ -176,7 +182,7 @@ cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
     cdef intp shape[2]
     cdef int ndim = 0, flags
     cdef ndarray out
-    if not multiplies(p, x, y) or not is_here(x) or not is_here(y):
+    if not multiplies(p, x, y) or not is_near(x) or not is_near(y) or not together(x, y):
         return None
     dims[0] = 1
     memset(steps, 0, sizeof(steps))
@@ -323,11 +329,12 @@ cdef ndarray quick_reduce(Reduction* r, ndarray a):
     cdef Kernel* k
     cdef ndarray out
     cdef int flags
-    if a.size == 0 or not quick_ready(a):
+    if a.size == 0 or not ready_near(a):
         return None
     k = r.plan.kernel
     if r.deciding >= 0 and memchr(a.st.data + a.offset, r.deciding, min(a.size, FIRST)) != NULL:
         out = new_array(BOOL, 0, NULL)
+        out.st.device = a.st.device
         out.flags |= SCALAR
         out.st.data[0] = <char>r.deciding
         settings.inlined += 1
@@ -335,6 +342,7 @@ cdef ndarray quick_reduce(Reduction* r, ndarray a):
     if r.plan.codes[1] != a.code or a.size * k.cost > settings.inline_cost or k.flags & (MAY_RAISE | INVALID_FAILS):
         return None
     out = new_array(r.plan.codes[2], 0, NULL)
+    out.st.device = a.st.device
     out.flags |= SCALAR
     if r.has_initial:
         memcpy(out.st.data, &r.initial, out.itemsize)
@@ -358,10 +366,11 @@ cdef ndarray quick_accumulate(Reduction* r, ndarray a):
     cdef intp steps[3]
     cdef intp n = a.size - 1
     cdef int flags
-    if n < 0 or not quick_ready(a) or r.plan.codes[1] != a.code or k.flags & (MAY_RAISE | INVALID_FAILS) or (
+    if n < 0 or not ready_near(a) or r.plan.codes[1] != a.code or k.flags & (MAY_RAISE | INVALID_FAILS) or (
             a.size * (k.cost + 1) > settings.inline_cost):
         return None
     out = allocated(a.code, 1, a.shape)
+    out.st.device = a.st.device
     args[0] = data_of(out)
     args[1] = data_of(a) + a.itemsize
     args[2] = args[0] + a.itemsize

@@ -28,6 +28,7 @@ cdef void cannot_replay(const char* why, void* site) noexcept       # if this th
 cdef enum:
     FIXED = 1
 cdef int direct                                 # GIL: a storage whose device is more than this is for launch() alone; see above
+cdef int near                                   # GIL: the same for what sees to it that its result is where all of its operands are
 cdef int many_devices                           # GIL: 1 from when on there may be arrays on another device than cpu(0)
 cdef void use_devices() noexcept
 cdef int current_device() noexcept              # the number of that on which this thread makes what nothing else decides about

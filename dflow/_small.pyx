@@ -9,12 +9,13 @@ cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_DECREF
 from cpython.tuple cimport PyTuple_GET_SIZE
-from dflow._array cimport ndarray, READONLY, SCALAR, as_array, from_numpy, is_here, numpy_window, records
+from dflow._array cimport ndarray, READONLY, SCALAR, as_array, from_numpy, is_near, numpy_window, records
 from dflow._foreign cimport any_foreign, any_like, ask_by_vector
 from dflow._graph cimport intp, writable
 from dflow._kernels cimport code_of_num, native
-from dflow._recording cimport recorders
+from dflow._recording cimport many_devices, recorders
 from dflow._tape cimport any_records, record_row
+from dflow._device import follow
 
 cdef extern from "Python.h":
     ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject**, size_t, PyObject*)
@@ -47,7 +48,7 @@ cdef object seen(object x, intp small, bint inner=False):
     """x as NumPy is to see it, arrays as windows; LATER if it cannot be given at once."""
     cdef list items
     if type(x) is ndarray:
-        if (<ndarray>x).size > small or not is_here(<ndarray>x) or records(x, None):
+        if (<ndarray>x).size > small or not is_near(<ndarray>x) or records(x, None):
             return LATER
         # Writeable, though nobody writes: some functions copy what they could not write to.
         return numpy_window(<ndarray>x)[()] if (<ndarray>x).flags & SCALAR else numpy_window(<ndarray>x)
@@ -103,7 +104,13 @@ cdef object attempt(object theirs, PyObject** args, Py_ssize_t nargs, PyObject* 
             Py_INCREF(value)
             values[n] = <PyObject*>value
             n += 1
-        return ours(PyObject_Vectorcall(theirs, values, nargs, names)) if any_of_ours else LATER
+        if not any_of_ours:
+            return LATER
+        if not many_devices:
+            return ours(PyObject_Vectorcall(theirs, values, nargs, names))
+        given = [<object>args[i] for i in range(count)]
+        follow(given, None, theirs)             # before anything is written
+        return follow(given, ours(PyObject_Vectorcall(theirs, values, nargs, names)), theirs)
     except (FloatingPointError, Warning):       # np.errstate's, and the filters', wish
         raise
     except Exception:
@@ -122,6 +129,8 @@ def at_once(theirs, tuple args, dict keywords=None, intp small=SMALL, bint write
     """
     if writes and not free(args[0]):
         return LATER
+    if writes and many_devices:
+        follow(args, args[0], theirs)           # what is written to goes along
     if not keywords:
         return attempt(theirs, PySequence_Fast_ITEMS(args), len(args), NULL, small, final or writes or draws, draws)
     names = tuple(keywords)

@@ -12,7 +12,7 @@ from dflow._kernels cimport (
     Scalar, BOOL, DOUBLE, DTYPES, itemsizes, is_complex, is_integer, cast_kernel, number_kernel, write_number,
     write_scalar, read_scalar)
 from dflow._array cimport *
-from dflow._recording cimport set_recording
+from dflow._recording cimport near, set_recording
 from dflow._tape cimport after_write, before_write, recorded, settle
 from dflow._array import attach, set_hook
 
@@ -42,7 +42,8 @@ cdef ndarray element(ndarray a, intp offset):
         out = copy_of(close_view(v))
         out.flags |= SCALAR
         return out
-    if is_here(a):
+    if is_near(a):
+        out.st.device = a.st.device
         if a.itemsize == 8:
             (<int64_t*>out.st.data)[0] = (<int64_t*>(a.st.data + offset))[0]
         else:
@@ -224,7 +225,7 @@ cdef int set_element(ndarray a, intp offset, object value) except -1:
     """One Python number into one place: at once when nobody is using the storage."""
     cdef Scalar room
     cdef char* buffer = <char*>&room
-    if writable(a.st) and is_here(a):
+    if writable(a.st) and is_near(a):
         write_scalar(value, a.code, a.st.data + offset)
         return 0
     cdef Operand ops[2]
@@ -340,8 +341,8 @@ cdef int fill_with(ndarray v, object value) except -1:
     write_scalar(value, v.code, args[0])
     if v.st.data == NULL and all_zeros(v, args[0]):
         return 0
-    if (v.flags & C_CONTIGUOUS and v.size * k.cost <= settings.inline_cost and v.st.poison == NULL and is_free(v)
-            and storage_allocate(v.st)):
+    if (v.flags & C_CONTIGUOUS and v.size * k.cost <= settings.inline_cost and v.st.poison == NULL and v.st.device <= near
+            and writable(v.st) and storage_allocate(v.st)):
         args[1] = data_of(v)
         steps[0] = 0
         steps[1] = v.itemsize
@@ -365,14 +366,14 @@ def item(ndarray self, index=(), /, *more):             # not *args: a tuple tak
     """One element as a Python scalar. Waits for it."""
     cdef ndarray a = self
     cdef intp offset, i
-    if type(index) is int and self.flags & C_CONTIGUOUS and is_here(self) and not more:
+    if type(index) is int and self.flags & C_CONTIGUOUS and is_near(self) and not more:
         i = small_index(index)
         if 0 <= i < self.size:
             wait_storage(self.st, NULL, False, False)       # to give warnings that are due
             return read_scalar(self.code, data_of(self) + i * self.itemsize)
     if type(index) is not tuple or index or more:
         offset = item_offset(self, (index, *more))
-        if is_here(self):
+        if is_near(self):
             wait_storage(self.st, NULL, False, False)
             return read_scalar(self.code, self.st.data + offset)
         a = element(self, offset)

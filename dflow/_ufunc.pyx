@@ -657,12 +657,12 @@ cdef bint quick_out(Plan* p, tuple inputs, ndarray out):
     """Whether quick_binary may write to out: of the result's type and shape, free, and none of the inputs but for all of it."""
     cdef ndarray a
     if out.code != p.codes[2] or out.flags & (READONLY | SCALAR) or not out.flags & C_CONTIGUOUS or (
-            not is_here(out) or not writable(out.st)):
+            not is_near(out) or not writable(out.st)):
         return False
     for x in inputs:
         if isinstance(x, ndarray):
             a = <ndarray>x
-            if a.ndim != out.ndim or memcmp(a.shape, out.shape, a.ndim * sizeof(intp)) or a.st == out.st and not same_elements(a, out):
+            if not together(a, out) or a.ndim != out.ndim or memcmp(a.shape, out.shape, a.ndim * sizeof(intp)) or a.st == out.st and not same_elements(a, out):
                 return False
     out.st.version += 1
     return True

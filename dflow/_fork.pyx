@@ -81,7 +81,10 @@ cdef void settle_after_fork() noexcept:
     """Count nothing as pending, but what this thread has taken: the task that forked, if one did."""
     cdef Runner* me = this_runner()
     cdef Task* t
+    cdef int i
     shared.retired = shared.submitted
+    for i in range(shared.nlanes):
+        used[i].ended = used[i].submitted
     while me != NULL:
         me.next = shared.runners
         me.done = 0
@@ -92,6 +95,7 @@ cdef void settle_after_fork() noexcept:
         t = me.current
         while t != NULL:
             shared.retired -= 1
+            lanes[t.lane].ended -= shared.nlanes > 1
             t = next_member(t)
         me = me.outer
 

@@ -280,6 +280,7 @@ def test_fork(pending):
             try:
                 total = (np.sin(on(THERE)).to_device(HERE) + np.sin(on(HERE))).sum().item()
                 ok = abs(total - 2 * numpy.sin(numpy.linspace(0, 1, LARGE)).sum()) < 1e-6
+                dflow.synchronize(THERE)
                 dflow.waitall()
                 status = 0 if ok and dflow.engine.num_workers(THERE) == 2 else 2
             finally:

@@ -444,7 +444,7 @@ def resize(a, new_shape):
         raise ValueError("all elements of `new_shape` must be non-negative")
     a, size = as_array(a).ravel(), math.prod(shape)
     if not a.size or not size:
-        return zeros(shape, a.dtype)
+        return _make.zeros_like(a, order="C", shape=shape)
     times = -(-size // a.size)
     return broadcast_to(a, (times, a.size)).copy().reshape(-1)[:size].reshape(shape)
 

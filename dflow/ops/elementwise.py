@@ -6,9 +6,9 @@ import operator
 import numpy
 
 from dflow._array import array as as_array
-from dflow._array import empty, ndarray, set_hook
+from dflow._array import ndarray, set_hook
 from dflow._index import where
-from dflow._make import array
+from dflow._make import array, zeros_like
 from dflow._out import check_out
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to
@@ -164,13 +164,7 @@ def isreal(x):
 def iscomplex(x):
     """Where the imaginary part is not zero."""
     x = as_array(x)
-    return x.imag != 0 if x.dtype.kind == "c" else x != x if x.dtype.kind != "f" else _zeros(x)
-
-
-def _zeros(x):
-    result = empty(x.shape, bool)
-    result[...] = False
-    return result
+    return x.imag != 0 if x.dtype.kind == "c" else x != x if x.dtype.kind != "f" else zeros_like(x, bool)
 
 
 @op("a", "c", "[1]")

@@ -50,7 +50,7 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
 def histogram_bin_edges(a, bins=10, range=None, weights=None):
     """The edges of the bins of histogram(). Waits where data decide how many there are: with a rule's name."""
     if type(bins) is int and type(range) is tuple and weights is None and not any_of_ours(range):
-        return call(numpy.histogram_bin_edges, (numpy.zeros(1, as_array(a).dtype), bins, range), {})
+        return follow([a], call(numpy.histogram_bin_edges, (numpy.zeros(1, as_array(a).dtype), bins, range), {}))
     result = _weighed(numpy.histogram_bin_edges, a, bins, range, weights, flat=lambda edges: [edges])
     return result[0] if type(result) is tuple else result
 

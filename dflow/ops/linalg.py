@@ -9,10 +9,11 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.linalg import LinAlgError, _umath_linalg
 
-from dflow import _array, _lapack, _order
+from dflow import _lapack, _order
 from dflow._array import array as as_array
 from dflow._device import follow
 from dflow._index import where
+from dflow._make import empty_like
 from dflow._small import SMALL, as_scalar
 from dflow._ufunc import ufunc, wrap_ufunc
 from dflow.ops import fallback, linear, selection
@@ -290,7 +291,7 @@ def matrix_power(a, n):
     except TypeError as error:
         raise TypeError("exponent must be an integer") from error
     if n == 0:
-        result = _array.empty(a.shape, a.dtype)
+        result = empty_like(a)
         result[...] = numpy.eye(a.shape[-1], dtype=a.dtype)
         return result
     if n < 0:

@@ -11,12 +11,12 @@ from dflow import _index, _order
 from dflow._array import array as as_array
 from dflow._array import ndarray
 from dflow._device import follow
-from dflow._make import converted, empty
+from dflow._make import converted, empty, zeros_like
 from dflow._out import give
 from dflow._small import SMALL, as_scalar
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to, diagonal, diagonal_of, is_scalar
-from dflow.ops.creation import arange, tri, zeros
+from dflow.ops.creation import arange, tri
 from dflow.ops.fallback import call, plain, stand_in, task, tasks, window_of
 from dflow.ops.reductions import add_reduce, any_reduce
 from dflow.ops.shape import moveaxis
@@ -402,7 +402,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
     elif len(conditions) != count:
         n = len(conditions)
         raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
-    result = zeros(x.shape, x.dtype)
+    result = zeros_like(x)
     for condition, function in zip(conditions, funclist):
         if not callable(function):
             result[condition] = function
@@ -524,7 +524,7 @@ def diag(v, k=0):
     if v.ndim != 1:
         raise ValueError("Input must be 1- or 2-d.")
     n = v.size + abs(k)
-    result = zeros((n, n), v.dtype)
+    result = zeros_like(v, order="C", shape=(n, n))
     if v.size:
         diagonal_of(result, k)[...] = v
     return result

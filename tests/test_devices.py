@@ -7,7 +7,7 @@ import threading
 import numpy
 import pytest
 from compare import assert_same
-from engines import in_threads
+from engines import configured, in_threads
 
 import dflow
 from dflow import autograd, cpu, gluon, gpu, init, kvstore, np, npx
@@ -267,9 +267,9 @@ def test_gradients_come_back():
 
 # -- networks on several devices -------------------------------------------------------------------
 
-def trained(devices, optimizer, hybridize):
+def trained(devices, optimizer, hybridize, n=12):
     random = numpy.random.default_rng(1)
-    x, y = np.array(random.random((12, 3), "float32")), np.array(random.random((12, 1), "float32"))
+    x, y = np.array(random.random((n, 3), "float32")), np.array(random.random((n, 1), "float32"))
     net = nn.HybridSequential()
     net.add(nn.Dense(4, activation="tanh"), nn.Dense(1))
     net.initialize(init.Constant(0.3), ctx=devices)
@@ -293,10 +293,12 @@ def trained(devices, optimizer, hybridize):
 
 @pytest.mark.parametrize("hybridize", [False, True])
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_training_on_several_devices(optimizer, hybridize):
-    alone, score = trained([cpu(0)], optimizer, hybridize)
+@pytest.mark.parametrize("n, pools", [(12, ()), (6000, ()), (6000, (1, 1))], ids=["few", "many", "own workers"])
+def test_training_on_several_devices(optimizer, hybridize, n, pools):
+    alone, score = trained([cpu(0)], optimizer, hybridize, n)
     for devices in ([HERE], [HERE, THERE], [cpu(0), HERE, THERE]):
-        net, same = trained(devices, optimizer, hybridize)
+        with configured(pools=pools):
+            net, same = trained(devices, optimizer, hybridize, n)
         assert same == pytest.approx(score, rel=1e-5)
         for p, q in zip(net.collect_params().values(), alone.collect_params().values(), strict=True):
             assert p.list_ctx() == devices == [x.ctx for x in p.list_data()] == [g.ctx for g in p.list_grad()]

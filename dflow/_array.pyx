@@ -12,7 +12,7 @@ from libc.stdlib cimport malloc, free
 from libc.string cimport memcpy
 from dflow._engine cimport submit, wait_storage, region_ready, settings, nudge, make_room, memory_budget
 from dflow._workers cimport inside_host_task
-from dflow._fp cimport read_fp_policy, fp_warn, fp_strict, warn_user
+from dflow._fp cimport read_fp_policy, fp_warn, fp_strict, warn_user, warnings_wait
 from dflow._graph cimport (
     Task, WRITE, FULL, TRACKED, HAS_REGIONS, FLAT, MAY_RAISE, REPORTS_FP, Region, storage_new, storage_unref, storage_rest,
     storage_resume, storage_allocate, bytes_live, readable, task_new, task_operand, task_constant, task_region, task_dims,
@@ -755,7 +755,7 @@ cdef class ndarray:
 
     def __bool__(self):
         if self.size == 1:
-            return data_of(self)[0] != 0 if self.code == BOOL and is_near(self) else bool(first_element(self))
+            return data_of(self)[0] != 0 if self.code == BOOL and is_near(self) and not warnings_wait() else bool(first_element(self))
         return bool(np.empty(shape_tuple(self), np.bool))      # NumPy's own words for the error
 
     def __int__(self):

@@ -8,7 +8,7 @@ import warnings
 import numpy
 import pytest
 from compare import assert_same_outcome, outcome
-from engines import Gate, configured
+from engines import Gate, configured, poll
 
 import dflow
 import dflow.numpy as np
@@ -359,6 +359,15 @@ def test_warnings_inside_functions_written_in_python_name_the_users_line(name, q
         caught = recorded(lambda module=module: repr(getattr(module, name)(module.zeros((2, 0)), axis=1)))
         assert "invalid value encountered in divide" in [str(w.message) for w in caught]
         assert {(w.filename, w.lineno) for w in caught if module is np} <= {(__file__, line() - 2)}
+
+
+def test_the_truth_of_what_is_there_gives_warnings_that_wait():
+    with configured(limit=0):
+        x = np.log(np.zeros(3)) < 0
+        same = x[0]
+        with pytest.warns(RuntimeWarning, match="divide by zero encountered in log"):
+            assert poll(same.is_ready)
+            assert bool(same)
 
 
 def test_a_mask_without_out_warns_as_in_numpy():

@@ -74,10 +74,6 @@ cdef int submit(Task* t) except -1:
     cdef Task* open = opening.leader    # another thread may close it at any time: then it is but an address
     cdef bint met = False, quiet, host = (t.kernel.flags & HOST) != 0, fences = (t.kernel.flags & FENCE) != 0
     cdef int i
-    if choices:
-        choose_lane(t)
-    if not lanes[t.lane].started:
-        start_workers(&lanes[t.lane])
     if shared.submitted > next_look and not fences:
         bound_tasks(t)
     for i in range(t.nops):
@@ -87,6 +83,10 @@ cdef int submit(Task* t) except -1:
             pinned = a[i].storage
         if (a[i].key & (WRITE | FULL)) == WRITE and a[i].storage.nfront >= FENCE_AFTER:
             fence(a[i].storage)
+    if choices:                         # what is above may give the GIL away, and others change the workers
+        choose_lane(t)
+    if not lanes[t.lane].started:
+        start_workers(&lanes[t.lane])
     if pinned != NULL:
         add_int(&pinned.refs, 1)
     if t.site == NULL:
@@ -412,6 +412,9 @@ cdef Task* help(Runner* me, Wait* w) noexcept nogil:
     """A task for a waiting thread: one that it needs; else any."""
     cdef int visits = 128
     cdef Task* t = me.current       # the group that it has taken
+    cdef Task* left = NULL          # in the order in which they were found, linked through next
+    cdef Task** end = &left
+    cdef Task* following
     enter(me)
     if t == NULL and w.s != NULL and (w.late or any_core_free()):
         t = claim_needed(w.s, &visits, 0)
@@ -420,9 +423,15 @@ cdef Task* help(Runner* me, Wait* w) noexcept nogil:
         join_wide(me)               # where a core is free: else a part of a kernel would share that of a worker's part
     if t == NULL:
         t = find(me)
-        if t != NULL and left_to_workers(t, w):
-            give_back(t)
-            t = NULL
+        while t != NULL and left_to_workers(t, w):      # kept meanwhile: given back, it might be the first again
+            end[0] = t
+            end = &t.next
+            t = find(me)
+        end[0] = NULL
+        while left != NULL:
+            following = left.next
+            give_back(left)
+            left = following
     if t != NULL and any_ready(&lanes[t.lane]):
         wake_worker(&lanes[t.lane], False)
     me.current = t
@@ -475,7 +484,7 @@ cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
         if t != NULL:
             while t != NULL:
                 t = execute(me, t)
-                if t != NULL and (now_ns() - start > SLICE_NS or finished(w) or left_to_workers(t, w)):
+                if t != NULL and (now_ns() - start > SLICE_NS or finished(w) or left_to_workers(t, w) or not may_help(t)):
                     give_back(t)
                     t = me.current = NULL
                 leave(me)
@@ -742,8 +751,7 @@ def shutdown():
         pass
     for i in range(shared.nlanes):
         await_change(used[i])
-        if used[i].started:
-            stop_workers(used[i], True)
+    leave_process()
     drain()
     for error in unseen_errors():
         report_unseen(error)
@@ -789,7 +797,7 @@ def set_num_workers(int n, int device=0, cores=None):
     give_lane(device, n > 0)
     await_change(lane)
     if lane.started:
-        stop_workers(lane, False)
+        stop_workers(lane, 0)
     if n:
         store_int(&lane.widest, max(n, lane.widest))
         store_int(&lane.nworkers, n)

@@ -39,7 +39,7 @@ cdef void give_lane(int device, bint own_one) noexcept:
     cdef int i
     if own_one:
         use_lane(&lanes[device])
-        choices = True
+        choices = choices or device > 0
     own[device] = &lanes[device if own_one else 0]
     store_int(&shared.apart, sum([own[i] != &lanes[0] for i in range(COPIES_TO)]))
 

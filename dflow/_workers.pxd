@@ -64,5 +64,6 @@ cdef long long pending() noexcept nogil
 cdef Runner* this_runner() noexcept nogil                               # NULL: this thread is none
 cdef void set_runner(Runner* me) noexcept nogil
 cdef int start_workers(Lane* lane) except -1
-cdef void stop_workers(Lane* lane, bint leaving) noexcept
+cdef void stop_workers(Lane* lane, long long until) noexcept
+cdef void leave_process() noexcept
 cdef void reset_workers() noexcept                                      # in a forked child

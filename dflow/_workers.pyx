@@ -604,9 +604,9 @@ cdef Task* retire(int index, Task* t, long long* done) noexcept nogil:
                 push(ready)
             wake_worker(other, surely)
         ready = following
-    done[0] += members
-    if shared.nlanes > 1:
+    if shared.nlanes > 1:               # before these count as done: then another lane may begin
         add_i64(&lane.ended, members)
+    done[0] += members
     if ring or load_int(&shared.waiting_room):
         ring_done()
     other = group_waits()
@@ -786,6 +786,8 @@ cdef Task* idle(Runner* me) noexcept nogil:
 cdef int start_workers(Lane* lane) except -1:
     cdef int i
     cdef Runner* r
+    if leaving:                     # a daemon thread goes on
+        return 0
     store_int(&lane.stopping, 0)
     lane.sleeping = lane.searching = lane.coming = 0            # no worker is there
     lane.sleepers = NULL
@@ -809,10 +811,23 @@ cdef int start_workers(Lane* lane) except -1:
         lane.started = i
     return 0
 
-cdef void stop_workers(Lane* lane, bint leaving) noexcept:
-    """Let each finish what it runs, and join it; when leaving the process, wait a second for all of them at most."""
+cdef bint leaving = False           # GIL; the process ends
+
+cdef void leave_process() noexcept:
+    """Stop the workers of all lanes for good; wait a second for them at most."""
+    global leaving
+    cdef long long until = now_ns() + 1000000000
+    cdef int i
+    leaving = True
+    for i in range(shared.nlanes):
+        store_int(&used[i].stopping, 1)
+    for i in range(shared.nlanes):
+        stop_workers(used[i], until)
+
+cdef void stop_workers(Lane* lane, long long until) noexcept:
+    """Let each finish what it runs, and join it, before a time, if that is not 0."""
     cdef int i, late
-    cdef long long until = now_ns() + 1000000000, left
+    cdef long long left
     cdef Runner* gone
     store_int(&lane.stopping, 1)
     bell_lock(&shared.idle_bell)
@@ -822,7 +837,7 @@ cdef void stop_workers(Lane* lane, bint leaving) noexcept:
     for i in range(1, lane.started + 1):
         with nogil:
             left = until - now_ns()
-            late = (join_within(lane.workers[i].thread, left if left > 0 else 0) if leaving
+            late = (join_within(lane.workers[i].thread, left if left > 0 else 0) if until
                     else pthread_join(lane.workers[i].thread, NULL))
         if late:
             continue

@@ -1,10 +1,11 @@
 """Where arrays are: devices by their numbers, of which cpu(i) has i. See _recording.pxd."""
 
 from dflow._array cimport SCALAR, ndarray, copy_of
+from dflow._lanes cimport COPIES_TO
 from dflow._launch cimport device_name, several
 from dflow._recording cimport FIXED, crossing, current_device, many_devices, set_crossing, set_current_device, use_devices
 
-CPUS = 16                       # cpu(0), cpu(1), ...
+CPUS = COPIES_TO                # cpu(0), cpu(1), ...
 
 cpdef int device_number(object device) except -2:
     """The number of a device that is named, or an object of dflow.devices; -1: of None. ValueError for one that there is not."""

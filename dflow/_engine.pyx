@@ -17,6 +17,7 @@ from dflow._group cimport *
 from dflow._lanes cimport *
 from dflow._memory cimport *
 from dflow._recording cimport captures, value_read
+from dflow._timeline cimport note, watched
 from dflow._workers cimport *
 
 
@@ -182,7 +183,7 @@ cdef int group(Task* t) except -1:
     spin_lock(&opening.lock)
     try:
         if opening.leader != NULL:
-            if opening.leader.lane == t.lane and opening.members < longest_group and opening.operands + t.nops <= MAX_OPERANDS and (
+            if alike(opening.leader, t) and opening.members < longest_group and opening.operands + t.nops <= MAX_OPERANDS and (
                     row == 0 or opening.row == 0 or row == opening.row):
                 inputs = may_join(opening.leader, &opening.space, &opening.waits, opening.cost + cost_of(t) > CALL_NS, t)
             if inputs < 0 or (inputs == 0 and opening.loose >= MAX_LOOSE):
@@ -217,6 +218,10 @@ cdef int group(Task* t) except -1:
         wake_worker(lane, False)
     return 0
 
+cdef inline bint alike(Task* t, Task* u) noexcept nogil:
+    """Whether they could be one entry of a queue."""
+    return t.lane == u.lane and t.priority == u.priority
+
 cdef int connect_all(Task* t) except -1:
     cdef Access* a = accesses(t)
     cdef int i
@@ -244,7 +249,7 @@ cdef bint end_group(Task* t) except -1:
     cdef bint joined = False
     spin_lock(&opening.lock)
     try:
-        if opening.leader != NULL and opening.leader.lane == t.lane and opening.row == 0 and opening.operands + t.nops <= MAX_OPERANDS and (
+        if opening.leader != NULL and alike(opening.leader, t) and opening.row == 0 and opening.operands + t.nops <= MAX_OPERANDS and (
                 may_join(opening.leader, &opening.space, &opening.waits, opening.cost + cost_of(t) > CALL_NS, t) >= 0):
             append(t)
             joined = True
@@ -300,13 +305,18 @@ cdef bint is_small(Task* t, double most) noexcept nogil:
 cdef bint run_small(Task* t) noexcept:
     """Run what is small and elementwise, and its group, without a Runner. False when that cannot be."""
     cdef GroupPlan g
+    cdef long long start = now_ns() if load_int(&watched) else 0
     if not is_small(t, CALL_NS):
         return False
     if t.group == NULL and t.kernel.flags & ELEMENTWISE:
-        return run_alone(t)
-    if not plan_group(t, &g):
+        if not run_alone(t):
+            return False
+    elif plan_group(t, &g):
+        run_plan(t, &g)
+    else:
         return False
-    run_plan(t, &g)
+    if start:
+        note(t.kernel.name, members_of(t), t.lane, 0, start)
     return True
 
 cdef bint run_with_gil(Task* t) noexcept:
@@ -385,9 +395,9 @@ cdef Task* claim_needed(Storage* s, int* visits, double most) noexcept nogil:
     return found
 
 cdef bint any_core_free() noexcept nogil:
-    """Whether a thread that waits may run tasks of some lane."""
+    """Whether a thread that waits may run tasks of some lane. While no device has workers of its own, the others have none to run."""
     cdef int i
-    for i in range(load_int(&shared.nlanes)):
+    for i in range(load_int(&shared.nlanes) if load_int(&shared.apart) else 1):
         if core_free(used[i]):
             return True
     return False
@@ -805,7 +815,7 @@ def set_num_workers(int n, int device=0, cores=None):
         cores_none(&lane.cores)
         for core in cores or ():
             cores_with(&lane.cores, core)
-    if pending():
+    if n and pending():
         start_workers(lane)         # submitted by other threads meanwhile, maybe for this lane
 
 def num_workers(int device=0):

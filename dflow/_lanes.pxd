@@ -34,7 +34,7 @@ cdef extern from "<pthread.h>" nogil:
 cdef enum:
     MAX_WORKERS = 256       # of a lane
     MAX_LANES = 32
-    COPIES_TO = 16          # and a device's number is that of the lane of copies to it; its own lane has its number
+    COPIES_TO = 16          # devices, whose lanes have their numbers; this and the number: the lane of copies to one
 
 cdef struct Runner:         # a worker, or a thread that helps while it waits
     int inside              # 1 while it touches shared structures: fork() waits for 0
@@ -65,7 +65,8 @@ cdef struct Queue:          # by priority, then first in, first out; linked thro
     int rank                # its priority: changed under the lock, glanced at without
     Task* head              # NULL test without the lock
     Task* tail
-    char pad[32]            # a cache line each
+    Task* last              # inserted before the tail, and still there: others of its priority follow it
+    char pad[24]            # a cache line each
 
 # What became ready when it was submitted is dealt out among the inboxes, one for each worker, so that no lock is everybody's;
 # what becomes ready when a worker finishes a task lies in that worker's own queue, where its operands are at hand. Any worker
@@ -120,6 +121,7 @@ cdef Lane* used[MAX_LANES]              # those that there have been, that of cp
 
 # ---- which lane. All need the GIL.
 cdef bint choices                       # whether there is one to be made, for submit(): several lanes, or a priority
+cdef int prioritized                    # atomic: whether any priority but 0 has been asked for
 cdef Lane* lane_of(int device) noexcept
 cdef Lane* lane_to(int device) noexcept                                 # of copies to it; NULL: there were none
 cdef void give_lane(int device, bint own) noexcept                      # of its own, or that of cpu(0); when nothing is pending
@@ -133,4 +135,5 @@ cdef Task* find(Runner* me) noexcept nogil
 cdef Task* take_any() noexcept nogil                                    # in no order
 cdef bint sweep() noexcept nogil                                        # whether the inboxes are empty
 cdef bint any_queued(Lane* lane) noexcept nogil
+cdef bint outranked(Lane* lane, int rank) noexcept nogil                # whether something of a higher priority lies in an inbox
 cdef bint core_free(Lane* lane) noexcept nogil                          # whether a thread that waits may run its tasks

@@ -1,5 +1,7 @@
 """Lanes and their queues: see _lanes.pxd."""
 
+from operator import index
+
 from libc.stdint cimport int16_t, uint8_t
 from dflow._graph cimport *
 from dflow._memory cimport *
@@ -62,14 +64,16 @@ cdef void choose_lane(Task* t) noexcept:
         t.lane = <uint8_t>own[target].number
     t.priority = <int16_t>thread_priority
 
-def priority(int level):
+def priority(level):
     """Let what this thread submits from now on go before what is queued with a lower level; the level before."""
     global thread_priority, choices
     before = thread_priority
     if not -32768 <= level <= 32767:
         raise ValueError(f"level must be between -32768 and 32767, not {level}")
-    thread_priority = level
-    choices = choices or level != 0
+    thread_priority = index(level)
+    if thread_priority:
+        choices = True
+        store_int(&prioritized, 1)
     return before
 
 # ---- queues -----------------------------------------------------------------------------------------------------------
@@ -88,10 +92,11 @@ cdef void enqueue(Queue* q, Task* t) noexcept nogil:
     else:
         before = q.tail
         if before.priority < t.priority:
-            before = q.head
+            before = q.last if q.last != NULL and q.last.priority >= t.priority else q.head
             while before.next.priority >= t.priority:
                 before = before.next
             t.next = before.next
+            q.last = t
         else:
             q.tail = t
         before.next = t
@@ -110,6 +115,8 @@ cdef Task* pop(Queue* q) noexcept nogil:
 
 cdef inline void behead(Queue* q) noexcept nogil:
     """Drop the first entry. Needs the lock."""
+    if q.head == q.last:
+        q.last = NULL
     if q.head.next != NULL:
         store_int(<int*>&q.first, <int>q.head.next.order)
         store_int(&q.rank, q.head.next.priority)
@@ -165,8 +172,10 @@ cdef Task* find_in(Runner* me, Lane* lane) noexcept nogil:
     all; with many it is an old one, as in a MultiQueue (Rihani, Sanders, Dementiev 2015), for the price of two glances.
     """
     cdef unsigned int n = lane.nworkers, all = lane.widest, turn = me.turn, i
-    cdef Queue* q
-    cdef Task* t = pop_taken(&lane.queues[me.index])
+    cdef Queue* q = &lane.queues[me.index]
+    cdef Task* t = NULL
+    if load_int(&prioritized) == 0 or load_ptr(&q.head) == NULL or not outranked(lane, load_int(&q.rank)):
+        t = pop_taken(q)
     if t != NULL:
         return t
     me.turn = turn + 1
@@ -224,6 +233,13 @@ cdef bint any_queued(Lane* lane) noexcept nogil:
     cdef int i
     for i in range(1, lane.widest + 1):
         if load_ptr(&lane.inboxes[i].head) != NULL or load_ptr(&lane.queues[i].head) != NULL:
+            return True
+    return False
+
+cdef bint outranked(Lane* lane, int rank) noexcept nogil:
+    cdef int i
+    for i in range(1, lane.widest + 1):
+        if load_ptr(&lane.inboxes[i].head) != NULL and load_int(&lane.inboxes[i].rank) > rank:
             return True
     return False
 

@@ -41,6 +41,7 @@ cdef bint join_wide(Runner* me) noexcept nogil
 # ---- the open group
 cdef double cost_of(Task* t) noexcept nogil                             # in nanoseconds, roughly
 cdef double cost_of_all(Task* t) noexcept nogil
+cdef int members_of(Task* t) noexcept nogil
 cdef Task* close_group() noexcept nogil                                 # needs its lock; the leader, if it can run
 cdef void start_group() noexcept nogil                                  # close it, if there is one, and queue it
 cdef void run_plan(Task* leader, void* plan) noexcept nogil

@@ -67,6 +67,7 @@ cdef enum:
     VECTOR_PRODUCT = 3      # a matrix times a vector: each multiplication reads an element
 
 cdef Wide wides[NWIDES]
+cdef bint leaving = False       # GIL; the process ends
 
 cdef bint inside_host_task() noexcept nogil:
     return tls_host != 0
@@ -659,6 +660,8 @@ cdef void* worker_main(void* arg) noexcept nogil:
     me.number = this_thread()
     if lane.bound:
         cores_keep(&lane.cores, me.number)
+    else:
+        cores_release(me.number)        # where who starts it may run is no matter
     while not load_int(&lane.stopping):
         me.core = this_core()
         enter(me)
@@ -674,12 +677,12 @@ cdef void* worker_main(void* arg) noexcept nogil:
         behind = 0
         while t != NULL:
             t = execute(me, t)
+            if t != NULL and (load_int(&lane.stopping) or load_int(&prioritized) and outranked(lane, t.priority)):
+                give_back(t)
+                t = me.current = NULL
             if t == NULL and not load_int(&lane.stopping):
                 t = me.current = find(me)
                 behind = 0
-            elif t != NULL and load_int(&lane.stopping):
-                give_back(t)
-                t = me.current = NULL
             if load_int(&lane.sleeping) and any_queued(lane):
                 if behind == 0:
                     behind = now_ns()
@@ -811,8 +814,6 @@ cdef int start_workers(Lane* lane) except -1:
         lane.started = i
     return 0
 
-cdef bint leaving = False           # GIL; the process ends
-
 cdef void leave_process() noexcept:
     """Stop the workers of all lanes for good; wait a second for them at most."""
     global leaving
@@ -856,8 +857,10 @@ cdef void random_delay(Runner* me) noexcept nogil:
 
 cdef void reset_workers() noexcept:
     """No worker has survived the fork, and no lock is held."""
+    global leaving
     cdef int i, k
     cdef Lane* lane
+    leaving = False
     shared.runners = NULL
     shared.runners_lock = shared.forking = shared.waiting_all = shared.waiting_room = shared.helping = 0
     bell_init(&shared.idle_bell)

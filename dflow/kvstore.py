@@ -65,7 +65,7 @@ class KVStore:
 
     def push(self, key, value, priority=0):
         """Hand over an array, or a list of them, which are summed; for more than one key, one of these for each."""
-        with engine.priority(priority):
+        with engine.priority(min(max(priority, -2**15), 2**15 - 1)):
             for each, arrays in _pairs(key, value):
                 stored = self._stored(each)
                 total = _sum(arrays).as_in_ctx(stored.ctx)
@@ -78,7 +78,7 @@ class KVStore:
         """Copy what is stored into an array or each of a list; for more than one key, one of these for each."""
         if out is None:
             raise ValueError("out is missing: the arrays to write to")
-        with engine.priority(priority):
+        with engine.priority(min(max(priority, -2**15), 2**15 - 1)):
             for each, arrays in _pairs(key, out):
                 for x in arrays:
                     self._stored(each).copyto(x)

@@ -7,6 +7,9 @@ from dflow._graph cimport *
 from dflow._memory cimport *
 from dflow._recording cimport crossing
 
+cdef extern from "_sync.h" nogil:
+    void invariant(bint, const char*)
+
 cdef extern from *:
     """
     static _Thread_local int thread_priority;
@@ -100,6 +103,7 @@ cdef void enqueue(Queue* q, Task* t) noexcept nogil:
         else:
             q.tail = t
         before.next = t
+        invariant(before.priority >= t.priority and (t.next == NULL or t.next.priority < t.priority), "a queue is sorted by priority")
     spin_unlock(&q.lock)
 
 cdef Task* pop(Queue* q) noexcept nogil:

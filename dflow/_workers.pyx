@@ -20,6 +20,7 @@ cdef extern from "Python.h" nogil:
 
 cdef extern from "_sync.h" nogil:
     bint thread_state_has_error(PyThreadState*)
+    void invariant(bint, const char*)
     int this_core()
     long this_thread()
     void cores_all(Cores*)
@@ -393,6 +394,7 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     cdef bint lasting = me.index > 0 and cost_of_all(t) > LONG_NS
     cdef Lane* lane = &lanes[t.lane]
     cdef long long start = 0
+    invariant(me.lane == NULL or me.lane == lane, "a worker runs the tasks of its lane")
     if shared.delay_us:
         random_delay(me)
     if load_int(&watched):

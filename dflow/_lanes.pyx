@@ -103,7 +103,7 @@ cdef void enqueue(Queue* q, Task* t) noexcept nogil:
         else:
             q.tail = t
         before.next = t
-        invariant(before.priority >= t.priority and (t.next == NULL or t.next.priority < t.priority), "a queue is sorted by priority")
+        invariant(before.priority >= t.priority and (t.next == NULL or t.next.priority < t.priority), b"a queue is sorted by priority")
     spin_unlock(&q.lock)
 
 cdef Task* pop(Queue* q) noexcept nogil:

@@ -394,7 +394,7 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     cdef bint lasting = me.index > 0 and cost_of_all(t) > LONG_NS
     cdef Lane* lane = &lanes[t.lane]
     cdef long long start = 0
-    invariant(me.lane == NULL or me.lane == lane, "a worker runs the tasks of its lane")
+    invariant(me.lane == NULL or me.lane == lane, b"a worker runs the tasks of its lane")
     if shared.delay_us:
         random_delay(me)
     if load_int(&watched):

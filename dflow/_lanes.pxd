@@ -8,7 +8,7 @@ A task is of the lane of what it writes; a group is of one lane.
 """
 
 from cpython.pystate cimport PyThreadState
-from dflow._graph cimport Storage, Task
+from dflow._graph cimport Task
 
 cdef extern from "_sync.h" nogil:
     ctypedef struct Bell:
@@ -33,8 +33,8 @@ cdef extern from "<pthread.h>" nogil:
 
 cdef enum:
     MAX_WORKERS = 256       # of a lane
-    MAX_LANES = 32
     COPIES_TO = 16          # devices, whose lanes have their numbers; this and the number: the lane of copies to one
+    MAX_LANES = 2 * COPIES_TO
 
 cdef struct Runner:         # a worker, or a thread that helps while it waits
     int inside              # 1 while it touches shared structures: fork() waits for 0
@@ -121,7 +121,9 @@ cdef Lane* used[MAX_LANES]              # those that there have been, that of cp
 
 # ---- which lane. All need the GIL.
 cdef bint choices                       # whether there is one to be made, for submit(): several lanes, or a priority
-cdef int prioritized                    # atomic: whether any priority but 0 has been asked for
+# atomic: whether any priority but 0 has been asked for. A worker that reads an older value, or of an inbox an older rank, runs one
+# more task before what is urgent: priorities are no dependencies.
+cdef int prioritized
 cdef Lane* lane_of(int device) noexcept
 cdef Lane* lane_to(int device) noexcept                                 # of copies to it; NULL: there were none
 cdef void give_lane(int device, bint own) noexcept                      # of its own, or that of cpu(0); when nothing is pending

@@ -1,4 +1,8 @@
-"""What ran where and when, noted while somebody looks."""
+"""What ran where and when, noted while somebody looks.
+
+Who takes part claims a place by an atomic counter, and writes `stop` there last: what a runner is still writing when the list is
+read is left out. The places are never freed, so one that is late writes into memory that is there.
+"""
 
 cdef int watched                                # atomic: whether somebody does
 cdef void note(const char* name, int members, int lane, int worker, long long start) noexcept nogil     # it has just ended

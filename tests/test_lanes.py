@@ -223,15 +223,20 @@ def test_workers_that_come_and_go():
             y = np.sin(x).to_device(other)
             assert abs(y.sum().item() - expected) < 1e-9 and y.ctx == other
 
-    def change():
-        choice = random.Random(3)
+    def change(seed):
+        choice = random.Random(seed)
         for _ in range(60):
             dflow.engine.set_num_workers(choice.randint(0, 3), THERE)
             dflow.engine.set_num_workers(choice.randint(1, 3))
-        stop.set()
+
+    def change_at_once():
+        try:
+            in_threads(lambda: change(3), lambda: change(4))
+        finally:
+            stop.set()
 
     with workers(2, 1):
-        in_threads(change, lambda: use(HERE, THERE), lambda: use(THERE, HERE), lambda: use(SHARED, THERE))
+        in_threads(change_at_once, lambda: use(HERE, THERE), lambda: use(THERE, HERE), lambda: use(SHARED, THERE))
         dflow.waitall()
         dflow._engine.check_idle()
 

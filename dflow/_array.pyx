@@ -11,12 +11,13 @@ from libc.stdint cimport uint8_t
 from libc.stdlib cimport malloc, free
 from libc.string cimport memcpy
 from dflow._engine cimport submit, wait_storage, region_ready, settings, nudge, make_room, memory_budget
+from dflow._twin cimport bring_here
 from dflow._workers cimport inside_host_task
 from dflow._fp cimport read_fp_policy, fp_warn, fp_strict, warn_user, warnings_wait
 from dflow._graph cimport (
     Task, WRITE, FULL, TRACKED, HAS_REGIONS, FLAT, MAY_RAISE, REPORTS_FP, Region, storage_new, storage_unref, storage_rest,
     storage_resume, storage_allocate, bytes_live, readable, task_new, task_operand, task_constant, task_region, task_dims,
-    regions_overlap)
+    abroad, regions_overlap)
 from dflow._launch cimport Operand, MAXDIMS, launch, copy_out, joins, run_unary, size_bits
 from dflow._memory cimport add_int, before_trimming
 from dflow._shape cimport parse_shape, check_dimensions
@@ -481,7 +482,9 @@ cdef ndarray wait_read(ndarray a):
     if not wait_storage(a.st, NULL if whole else &r, False, True):
         a = copy_of(a)
         wait_storage(a.st, NULL, False, False)
-    if a.st.data == NULL and not storage_allocate(a.st):
+    if abroad(a.st):
+        bring_here(a.st, True, False)
+    elif a.st.data == NULL and not storage_allocate(a.st):
         raise MemoryError(f"Unable to allocate {a.st.nbytes} bytes")
     return a
 
@@ -495,7 +498,9 @@ cdef int wait_write(ndarray a) except -1:
     cdef Region r
     region_of_view(a, &r)
     wait_storage(a.st, NULL if covers_storage(a) else &r, True, False)
-    if not storage_allocate(a.st):
+    if abroad(a.st):
+        bring_here(a.st, True, True)
+    elif not storage_allocate(a.st):
         raise MemoryError(f"Unable to allocate {a.st.nbytes} bytes")
     return 0
 
@@ -981,7 +986,9 @@ cdef object new_by_class(type cls, PyObject* args, PyObject* keywords):
 
 def window(ndarray a, write=False):
     """A NumPy array over the memory of a, without waiting: for code that runs where a is ready."""
-    if not storage_allocate(a.st):
+    if abroad(a.st):
+        bring_here(a.st, True, write)
+    elif not storage_allocate(a.st):
         raise MemoryError(f"Unable to allocate {a.st.nbytes} bytes")
     return numpy_window(a, write)
 

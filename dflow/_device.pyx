@@ -1,11 +1,13 @@
 """Where arrays are: devices by their numbers, of which cpu(i) has i. See _recording.pxd."""
 
-from dflow._array cimport SCALAR, ndarray, copy_of
-from dflow._lanes cimport COPIES_TO
+from dflow import _cuda
+from dflow._array cimport SCALAR, become, copy_of, ndarray
 from dflow._launch cimport device_name, several
-from dflow._recording cimport FIXED, crossing, current_device, many_devices, set_crossing, set_current_device, use_devices
+from dflow._graph cimport abroad
+from dflow._recording cimport CPUS as FIRST_GPU, DEVICES, FIXED, crossing, current_device, many_devices, set_crossing, set_current_device, use_devices
 
-CPUS = COPIES_TO                # cpu(0), cpu(1), ...
+CPUS = FIRST_GPU                # cpu(0), cpu(1), ...; gpu(0) has this number, gpu(1) the next
+GPUS = DEVICES - FIRST_GPU
 
 cpdef int device_number(object device) except -2:
     """The number of a device that is named, or an object of dflow.devices; -1: of None. ValueError for one that there is not."""
@@ -16,19 +18,41 @@ cpdef int device_number(object device) except -2:
         if device != "cpu":
             raise ValueError(f'Device not understood. Only "cpu" is allowed, but received: {device}')
         return 0
-    if kind != "cpu" or device.device_id >= CPUS:
-        raise ValueError(f"{device} does not exist: there are {device_name(0)} to {device_name(2 * (CPUS - 1))}, and no GPU")
-    return device.device_id
+    if device.device_id >= (CPUS if kind == "cpu" else num_gpus()):
+        raise ValueError(f"{device} does not exist: there are {name_of(0)} to {name_of(CPUS - 1)}, and {gpu_names()}")
+    if kind == "cpu":
+        return device.device_id
+    from dflow import _gpu
+    _gpu.open_gpu(device.device_id)
+    return CPUS + device.device_id
+
+def num_gpus():
+    """How many GPUs arrays can be on."""
+    return min(_cuda.count(), GPUS)
+
+cdef str gpu_names():
+    cdef int n = num_gpus()
+    return f"no GPU: {_cuda.missing()}" if n == 0 else name_of(CPUS) if n == 1 else f"{name_of(CPUS)} to {name_of(CPUS + n - 1)}"
+
+def name_of(int number):
+    """Of a device."""
+    return device_name(2 * number)
 
 cpdef ndarray put(ndarray a, int number):
     """A new array, on a device from now on; -1: the current one, unless it was made of arrays that were put somewhere."""
     if number > 0:
         use_devices()
-    if number >= 0:
-        a.st.device = <unsigned char>(2 * number | FIXED)
-    elif many_devices and not a.st.device & FIXED:
-        a.st.device = <unsigned char>(2 * current_device())
+    if number >= 0 or many_devices and not a.st.device & FIXED:
+        settle(a, 2 * number | FIXED if number >= 0 else 2 * current_device())
     return a
+
+cdef int settle(ndarray a, int device) except -1:
+    """Let a be on a device. What is on a GPU stays there: then a becomes a copy."""
+    if abroad(a.st) and device >> 1 != a.st.device >> 1:
+        become(a, copy_to(a, device >> 1))
+    if not (a.st.pins and device >> 1 >= CPUS):
+        a.st.device = <unsigned char>device
+    return 0
 
 def put_on(made, device):
     """What was just made, an array or a tuple, on a device; None: where it is."""
@@ -64,7 +88,7 @@ cdef int common(x, function, int known) except -2:
 cdef int go(made, int device) except -1:
     if type(made) is ndarray:
         if not (<ndarray>made).st.device & FIXED:
-            (<ndarray>made).st.device = <unsigned char>device
+            settle(<ndarray>made, device)
     elif isinstance(made, (list, tuple)):
         for item in made:
             go(item, device)

@@ -82,6 +82,8 @@ cdef int submit(Task* t) except -1:
             continue
         if a[i].storage.pins and not fences:
             pinned = a[i].storage
+        if abroad(a[i].storage):
+            go_abroad(t, i)
         if (a[i].key & (WRITE | FULL)) == WRITE and a[i].storage.nfront >= FENCE_AFTER:
             fence(a[i].storage)
     if choices:                         # what is above may give the GIL away, and others change the workers
@@ -96,9 +98,9 @@ cdef int submit(Task* t) except -1:
     lanes[t.lane].submitted += shared.nlanes > 1
     t.order = <unsigned int>shared.submitted
     if longest_group > 1 and t.nops <= MAX_ARGUMENTS and (
-            t.kernel.flags & ELEMENTWISE or (t.kernel.flags & REDUCES and may_tail(t) and row_of(t))):
+            t.kernel.flags & ELEMENTWISE or (t.kernel.flags & REDUCES and not t.flags & ABROAD and may_tail(t) and row_of(t))):
         group(t)
-    elif not (t.kernel.flags & REDUCES and open != NULL and may_tail(t) and end_group(t)):
+    elif not (t.kernel.flags & REDUCES and open != NULL and not t.flags & ABROAD and may_tail(t) and end_group(t)):
         t.npending = 1
         for i in range(t.nops):
             if a[i].key & TRACKED and connect(t, a + i, open):
@@ -119,6 +121,15 @@ cdef int submit(Task* t) except -1:
     if pinned != NULL:
         complete(pinned)
     return 0
+
+cdef void go_abroad(Task* t, int i) noexcept:
+    """Operand i is on a GPU: see _twin.pxd."""
+    cdef Region* r
+    t.flags |= ABROAD
+    if t.flags & HAS_REGIONS:
+        r = task_region(t, i)
+        r.lo = r.start = r.pitch = 0
+        r.hi = r.length = accesses(t)[i].storage.nbytes
 
 cdef int bound_tasks(Task* t) except -1:
     """Tasks take memory, too, though who only writes in place never asks for room: they may take half of the budget.
@@ -220,7 +231,7 @@ cdef int group(Task* t) except -1:
 
 cdef inline bint alike(Task* t, Task* u) noexcept nogil:
     """Whether they could be one entry of a queue."""
-    return t.lane == u.lane and t.priority == u.priority
+    return t.lane == u.lane and t.priority == u.priority and (t.flags ^ u.flags) & ABROAD == 0
 
 cdef int connect_all(Task* t) except -1:
     cdef Access* a = accesses(t)
@@ -279,7 +290,7 @@ cdef Task* take_group(Storage* s) noexcept:
 
 cdef bint may_help(Task* t) noexcept nogil:
     """Whether a waiting thread may run t, which could leave a lane more threads than it has workers."""
-    return load_int(&shared.apart) == 0 or core_free(&lanes[t.lane]) or is_small(t, CALL_NS)
+    return core_free(&lanes[t.lane]) or not of_gpu(&lanes[t.lane]) and (load_int(&shared.apart) == 0 or is_small(t, CALL_NS))
 
 cdef bint writes(Task* t, Storage* s) noexcept nogil:
     """Whether t or a member of its group does."""
@@ -297,7 +308,7 @@ cdef bint is_small(Task* t, double most) noexcept nogil:
     """Whether t and its group run in a moment, of less than so many nanoseconds, without Python."""
     cdef Task* m = t
     while m != NULL:
-        if not m.kernel.flags & ELEMENTWISE and not (m.kernel.flags & REDUCES and may_tail(m)):
+        if m.flags & ABROAD or not m.kernel.flags & ELEMENTWISE and not (m.kernel.flags & REDUCES and may_tail(m)):
             return False
         m = next_member(m)
     return cost_of_all(t) < most

@@ -24,6 +24,7 @@ from libc.stdint cimport int16_t, int32_t, uint16_t, uint8_t, int64_t, uintptr_t
 from libc.stddef cimport size_t
 from cpython.object cimport PyObject
 from dflow._memory cimport load_ptr
+from dflow._recording cimport NEAR
 
 ctypedef Py_ssize_t intp
 ctypedef void (*loop_t)(char** args, intp* dims, intp* steps, void* data) noexcept nogil
@@ -123,6 +124,8 @@ cdef struct Storage:
     Poison* poison          # changed under lock
     unsigned int version    # GIL; changes with each write by a program to what a node of _tape.pyx may stand for
     uint8_t device          # GIL; where it is: see _recording.pxd
+    uint8_t stale           # GIL; of one on a GPU: see _twin.pxd
+    PyObject* twin          # GIL; owned: its memory on a GPU; NULL: it has none
 
 cdef enum TaskFlag:
     HAS_REGIONS = 1
@@ -131,6 +134,7 @@ cdef enum TaskFlag:
     MEMBER = 8              # of another task's group
     BEHIND_HOST = 16        # waits, or did, for a host task, maybe by way of others. Of a leader: its group does
     BEHIND_SLOW = 32        # the same for what is neither elementwise nor a reduction
+    ABROAD = 64             # an operand is on a GPU. A group has such members only, or none
 
 cdef enum TaskState:
     IDLE = 0                # not yet taken
@@ -168,6 +172,8 @@ cdef bint storage_rest(Storage* s) noexcept                          # GIL; ende
 cdef void storage_resume(Storage* s) noexcept                        # GIL; new again
 cdef long long bytes_live() noexcept nogil                           # allocated or promised
 cdef bint storage_allocate(Storage* s) noexcept nogil                # False: no memory
+cdef inline bint abroad(Storage* s) noexcept:                        # GIL; on a GPU, where it stays
+    return s.device > NEAR
 cdef inline bint readable(Storage* s) noexcept nogil:
     return load_ptr(&s.writes) == NULL
 cdef inline bint writable(Storage* s) noexcept nogil:

@@ -108,12 +108,14 @@ cdef void storage_unref(Storage* s) noexcept:
     storage_free_data(s)
     if s.poison != NULL:
         poison_unref(s.poison)
+    if s.twin != NULL:
+        bury(s.twin, NULL)
     cell_free(STORAGES, s, cell_size(s))
 
 cdef bint storage_rest(Storage* s) noexcept:
     """Whether the last reference was to a small storage in good order, which then waits for storage_resume."""
     global storages_ended, bytes_ended
-    if load_int(&s.refs) != 1 or s.poison != NULL or not data_inside(s) or DFLOW_PLAIN_MALLOC:
+    if load_int(&s.refs) != 1 or s.poison != NULL or abroad(s) or not data_inside(s) or DFLOW_PLAIN_MALLOC:
         return False
     invariant(s.writes == NULL and s.reads == NULL and s.waited == 0, b"a storage in use was laid to rest")
     storages_ended += 1
@@ -135,6 +137,8 @@ cdef void storage_unref_nogil(Storage* s) noexcept nogil:
     storage_free_data(s)
     if s.poison != NULL:
         poison_unref(s.poison)
+    if s.twin != NULL:
+        bury(s.twin, NULL)
     cell_free_nogil(STORAGES, s, cell_size(s))
 
 cdef void bury(PyObject* obj, Poison* poison) noexcept nogil:

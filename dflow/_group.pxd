@@ -83,6 +83,7 @@ cdef intp space_of(Task* t, Space* space) noexcept nogil
 cdef int waits_of(Task* t, Waits* waits) noexcept nogil                        # of one that is not submitted yet
 cdef int may_join(Task* leader, Space* space, Waits* waits, bint large, Task* t) noexcept nogil    # GIL; refines the space
 cdef bint plan_group(Task* leader, GroupPlan* g) noexcept nogil                # False: its members must run one by one
+cdef bint lay_out_group(Task* leader, GroupPlan* g) noexcept nogil             # its axes and strides alone, for who runs it elsewhere
 cdef intp pieces_of(GroupPlan* g) noexcept nogil
 cdef void run_blocks(void* plan, intp start, intp stop) noexcept nogil         # some of the pieces
 cdef void end_blocks(GroupPlan* g) noexcept nogil                              # when all have run, or none will

@@ -328,6 +328,20 @@ cdef bint plan_group(Task* leader, GroupPlan* g) noexcept nogil:
     g.cost *= g.total
     return (g.tail == NULL and g.row == 0) or plan_rows(g)
 
+cdef bint lay_out_group(Task* leader, GroupPlan* g) noexcept nogil:
+    """The dims and strides of a group that runs elsewhere. False when an operand is poisoned."""
+    cdef Table table
+    cdef Space space
+    cdef bint flat = True
+    memset(table.slots, 0, sizeof(table.slots))
+    table.n = 0
+    g.partials = NULL
+    if not survey(leader, g, &table, &flat):
+        return False
+    space_of(leader, &space)
+    lay_out(leader, g, &space)
+    return True
+
 cdef bint survey(Task* leader, GroupPlan* g, Table* table, bint* flat) noexcept nogil:
     """List members and the storages they use. False when one is poisoned."""
     cdef Task* m = leader

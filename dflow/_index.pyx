@@ -15,7 +15,7 @@ from dflow._fp cimport warn_user
 from dflow._graph cimport Kernel, intp, loop_t, FULL, WRITE, ELEMENTWISE, PARTIAL, ROWS, writable
 from dflow._launch cimport Operand, Core, MAXDIMS, fill_constant, launch
 from dflow._kernels cimport (
-    Scalar, BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, numpy_array, write_scalar, is_complex, is_integer)
+    Scalar, BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, name_kernel, numpy_array, write_scalar, is_complex, is_integer)
 from dflow._array cimport *
 from dflow._tape cimport record
 from dflow._subscript cimport advanced_get, advanced_set, base_index, stored
@@ -65,6 +65,8 @@ def _make_kernels():
     for size in (1, 2, 4, 8, 16, 32):
         wheres[size] = kernel_new(b"where", 3, 4, <loop_t>where_loop, <void*><size_t>size, ELEMENTWISE, 0.5)
         assigns[size] = kernel_new(b"copy", 2, 3, <loop_t>assign_loop, <void*><size_t>size, ELEMENTWISE | PARTIAL, 1)
+        name_kernel(("where", size), <size_t>wheres[size])
+        name_kernel(("assign", size), <size_t>assigns[size])
         for kind in range(INDEX_KINDS):
             gathers[size][kind] = kernel_new(b"take", 2, 3, <loop_t>gather_loops[kind], <void*><size_t>size, ROWS, 0.5)
             scatters[size][kind] = kernel_new(b"put", 2, 3, <loop_t>scatter_loops[kind], <void*><size_t>size, 0, 1)

@@ -41,6 +41,8 @@ cdef inline int real_code(int code) noexcept nogil:
     return code - 3 if is_complex(code) else code
 
 cdef Kernel* kernel_new(const char* name, int nin, int nops, loop_t loop, void* data, int flags, float cost) except NULL
+cpdef int name_kernel(object key, size_t k) except -1
+cdef object key_of(Kernel* k)
 cdef Kernel* cast_kernel(int source, int target) noexcept
 cdef int write_number(int source, char* p, int target, char* q) except -1   # what NumPy makes of a scalar for an integer type
 cdef Kernel* number_kernel(int source, int target) except NULL

@@ -268,6 +268,26 @@ cdef Kernel* remember(object key, Kernel* k) except NULL:
     known[key] = <size_t>k
     return k
 
+cpdef int name_kernel(object key, size_t k) except -1:
+    """Tell others what a kernel is that was not made here."""
+    known[key] = k
+    return 0
+
+cdef dict keys = {}                     # of kernels, by address
+
+cdef object key_of(Kernel* k):
+    """What k is: a ufunc and type codes, a name and what else there is to know, with kernels as their own keys; or None."""
+    cdef size_t first = <size_t>&casts[0][0]
+    if first <= <size_t>k < first + sizeof(casts):
+        return "cast", ((<size_t>k - first) // sizeof(Kernel) // 18, (<size_t>k - first) // sizeof(Kernel) % 18)
+    if <size_t>k not in keys:
+        keys.update({address: key for key, address in known.items()})
+    key = keys.get(<size_t>k)
+    if key is not None and key[0] in ("reduce", "masked", "accumulate"):
+        of = key_of(<Kernel*><size_t>key[1])
+        return None if of is None else (key[0], of, *key[2:])
+    return key
+
 # What one element of eight bytes costs, in nanoseconds, when all is in the first-level cache (measured on a Zen 4); what is
 # not listed costs about as much as an addition. Only the order of magnitude counts.
 COSTS = {name: cost for cost, group in (

@@ -9,6 +9,7 @@ A task is of the lane of what it writes; a group is of one lane.
 
 from cpython.pystate cimport PyThreadState
 from dflow._graph cimport Task
+from dflow._recording cimport CPUS, DEVICES
 
 cdef extern from "_sync.h" nogil:
     ctypedef struct Bell:
@@ -33,8 +34,8 @@ cdef extern from "<pthread.h>" nogil:
 
 cdef enum:
     MAX_WORKERS = 256       # of a lane
-    COPIES_TO = 16          # devices, whose lanes have their numbers; this and the number: the lane of copies to one
-    MAX_LANES = 2 * COPIES_TO
+    COPIES_TO = DEVICES     # a device's lane has its number; this and the number: the lane of copies to it
+    MAX_LANES = 2 * DEVICES
 
 cdef struct Runner:         # a worker, or a thread that helps while it waits
     int inside              # 1 while it touches shared structures: fork() waits for 0
@@ -128,6 +129,9 @@ cdef Lane* lane_of(int device) noexcept
 cdef Lane* lane_to(int device) noexcept                                 # of copies to it; NULL: there were none
 cdef void give_lane(int device, bint own) noexcept                      # of its own, or that of cpu(0); when nothing is pending
 cdef void choose_lane(Task* t) noexcept
+
+cdef inline bint of_gpu(Lane* lane) noexcept nogil:                     # of what it computes
+    return CPUS <= lane.number < DEVICES
 
 # ---- queues
 cdef void enqueue(Queue* q, Task* t) noexcept nogil

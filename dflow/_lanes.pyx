@@ -46,7 +46,7 @@ cdef void give_lane(int device, bint own_one) noexcept:
         use_lane(&lanes[device])
         choices = choices or device > 0
     own[device] = &lanes[device if own_one else 0]
-    store_int(&shared.apart, sum([own[i] != &lanes[0] for i in range(COPIES_TO)]))
+    store_int(&shared.apart, sum([own[i] != &lanes[0] for i in range(CPUS)]))
 
 cdef void choose_lane(Task* t) noexcept:
     """That of the device to which it writes; where it brings something there from one with other workers, that of copies."""
@@ -249,8 +249,8 @@ cdef bint outranked(Lane* lane, int rank) noexcept nogil:
 
 cdef bint core_free(Lane* lane) noexcept nogil:
     """With all of its workers at work, one more thread would only share their cores; and where there are several lanes, it would
-    be one more than the lane was given."""
-    return (load_int(&shared.apart) == 0 and (load_int(&lane.sleeping) > 0 or load_int(&lane.coming) > 0) or load_int(&lane.hosting) > 0
+    be one more than the lane was given. A GPU computes by itself."""
+    return not of_gpu(lane) and (load_int(&shared.apart) == 0 and (load_int(&lane.sleeping) > 0 or load_int(&lane.coming) > 0) or load_int(&lane.hosting) > 0
             or lane.started == 0)
 
 use_lane(&lanes[0])

@@ -8,12 +8,13 @@ from dflow._blas cimport blas_loaded, blas_refused, load_blas, try_blas, worth_b
 from dflow._engine cimport submit, try_to_catch_up, would_join, wait_storage, region_ready, settings
 from dflow._fp cimport FP_INVALID, fp_flags, fp_clear, fp_event, read_fp_policy, fp_warn, fp_strict
 from dflow._graph cimport (
-    Kernel, Storage, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, BLAS, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, Region, Site, core_cost, storage_allocate,
+    Kernel, Storage, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, BLAS, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, Region, Site, abroad, core_cost, storage_allocate,
     storage_unref, task_new, task_operand, task_constant, task_index, task_region, task_dims, task_strides, poison_storage, intp)
 from dflow._group cimport run_kernel
 from dflow._memory cimport add_int
-from dflow._recording cimport FIXED, captures, capturing, crossing, current_device, many_devices
+from dflow._recording cimport CPUS, FIXED, NEAR, captures, capturing, crossing, current_device, many_devices
 from dflow._lanes cimport sleep_ns
+from dflow._twin cimport bring_here, gpus
 from dflow._workers cimport inside_host_task, invalid_error, pending
 
 cdef enum:
@@ -103,6 +104,13 @@ cdef bint operands_ready(Operand* ops, int nops) noexcept:
             return False
     return True
 
+cdef bint any_abroad(Operand* ops, int nops) noexcept:
+    cdef int i
+    for i in range(nops):
+        if ops[i].s != NULL and abroad(ops[i].s):
+            return True
+    return False
+
 cdef inline bint ahead_of_workers(Operand* ops, int nops) noexcept:
     """Whether an output, of which it writes a part, would get its memory long before its other tasks run, which shall take what
     earlier ones let go. Reads `data` without the lock: whichever way, the write is right, here or as a task."""
@@ -137,12 +145,12 @@ cdef int settle_devices(Kernel* k, Operand* ops, int nops) except -1:
         fixed = loose if loose > 0 else 2 * current_device()
     for i in range(nops):
         s = ops[i].s
-        if s != NULL and ops[i].flags & WRITE and (fixed & FIXED or s.device == 0):
+        if s != NULL and ops[i].flags & WRITE and (fixed & FIXED or s.device == 0) and not abroad(s) and not (s.pins and fixed > NEAR):
             s.device = <uint8_t>fixed
     return 0
 
 cdef str device_name(int device):
-    return f"cpu({device >> 1})"
+    return f"cpu({device >> 1})" if device <= NEAR else f"gpu({(device >> 1) - CPUS})"
 
 cdef object several(name, int device, int other):
     return ValueError(f"{name}: its arrays are on {device_name(device)} and {device_name(other)}; as_in_ctx() brings an array to "
@@ -180,6 +188,10 @@ cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core
                   Site* site) except -1:
     """launch() once cost and loops are known. Changes nothing of what it is given. site: where it was submitted; NULL: here."""
     cdef bint strict, elementwise = (k.flags & ELEMENTWISE) != 0
+    if gpus and any_abroad(ops, nops) and not inside_host_task():
+        if settings.naive:
+            return with_references(FINISH, k, ops, nops, ndim, shape, core, site)
+        return run_later(k, ops, nops, ndim, shape, core, site)
     read_fp_policy()
     strict = fp_strict != 0 and (k.flags & REPORTS_FP) != 0
     if not strict and cost <= (settings.tiny_cost if elementwise else settings.inline_cost) and (
@@ -196,6 +208,7 @@ cdef enum Purpose:
     LOAD                # SciPy's BLAS
     TRY                 # to run at once what is ready
     WAIT                # until it is: what np.errstate raises is raised at the call
+    FINISH              # to let a GPU do it, and wait for that
 
 cdef int with_references(Purpose purpose, Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, Site* site) except -1:
     """What gives up the GIL before a task refers to the storages: another thread may resize an array of theirs (become())."""
@@ -210,6 +223,11 @@ cdef int with_references(Purpose purpose, Kernel* k, Operand* ops, int nops, int
             for i in range(nops):
                 if ops[i].s != NULL:
                     wait_storage(ops[i].s, NULL if ops[i].flags & FULL else &ops[i].region, ops[i].flags & WRITE, False)
+        if purpose == FINISH:
+            run_later(k, ops, nops, ndim, shape, core, site)
+            for i in range(k.nin, nops):
+                wait_storage(ops[i].s, NULL, False, False)
+            return 0
         while operands_ready(ops, nops):
             if run_here(k, ops, nops, ndim, shape, core):
                 return 0
@@ -252,7 +270,9 @@ cdef bint run_here(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Cor
         if ops[i].s == NULL:
             args[i] = ops[i].constant
         else:
-            if not storage_allocate(ops[i].s):
+            if abroad(ops[i].s):
+                bring_here(ops[i].s, ops[i].flags & (WRITE | FULL) != WRITE | FULL, ops[i].flags & WRITE)
+            elif not storage_allocate(ops[i].s):
                 raise MemoryError(f"Unable to allocate {ops[i].s.nbytes} bytes for the result of {k.name.decode()}")
             args[i] = ops[i].s.data + ops[i].offset
     for i in range(ndim):

@@ -26,13 +26,14 @@ from dflow._array cimport ndarray, ALIAS, READONLY, SCALAR, broadcast_same, copy
 from dflow._engine cimport make_room, memory_budget, nudge, settings
 from dflow._fp cimport fp_strict, read_fp_policy, warn_user
 from dflow._graph cimport (
-    FULL, WRITE, Kernel, Region, Site, Storage, intp, bytes_live, describe, here, readable, storage_allocate,
+    FULL, WRITE, Kernel, Region, Site, Storage, abroad, intp, bytes_live, describe, here, readable, storage_allocate,
     storage_new, storage_unref, writable)
 from dflow._kernels cimport cast_kernel, code_of
 from dflow._launch cimport Core, Operand, dispatch, settle_devices
 from dflow._memory cimport add_int, load_int
 from dflow._recording cimport cannot_replay, captures, capturing, many_devices, recording, set_capturing, set_recording
 from dflow._lanes cimport now_ns, sleep_ns
+from dflow._twin cimport bring_here
 from dflow._tape cimport (
     Rule, back_to, is_leaf, leaves_replaced, newest_node, node_at, record_heads, return_to, set_noted_leaves, stand_in)
 
@@ -269,10 +270,13 @@ cdef class Program:
                 slot.depends = self.earlier.slots[earlier].depends
                 self.earlier.slots[earlier].kept = True
         if slot.kind == FRESH and s.data != NULL and access & (WRITE | FULL) != WRITE | FULL:
+            if abroad(s):
+                bring_here(s, True, False)
             slot.before = storage_new(s.nbytes, False)
             if slot.before == NULL or not storage_allocate(slot.before):
                 raise MemoryError(f"Unable to allocate {s.nbytes} bytes")
             memcpy(slot.before.data, s.data, s.nbytes)
+            slot.before.device = s.device
         self.by_storage[<size_t>s] = self.nslots - 1
         return self.nslots - 1
 

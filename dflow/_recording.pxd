@@ -23,10 +23,13 @@ ctypedef void (*redrawer)(void* counter, char* draw) noexcept
 cdef redrawer redraw                            # makes a draw that was launched before the next one
 cdef void cannot_replay(const char* why, void* site) noexcept       # if this thread notes what it does
 
-# Devices have numbers, of which cpu(i) has i; a storage keeps twice that, and FIXED if somebody has put it there. What nobody
+# Devices have numbers; a storage keeps twice that of its own, and FIXED if somebody has put it there. What nobody
 # has put somewhere goes along with what is.
 cdef enum:
+    CPUS = 16                                   # cpu(i) has number i,
+    DEVICES = 32                                # gpu(i) has CPUS + i
     FIXED = 1
+    NEAR = 2 * CPUS - 1                         # those that are more are on a GPU
 cdef int direct                                 # GIL: a storage whose device is more than this is for launch() alone; see above
 cdef int near                                   # GIL: the same for what sees to it that its result is where all of its operands are
 cdef int many_devices                           # GIL: 1 from when on there may be arrays on another device than cpu(0)

@@ -16,7 +16,7 @@ recorders = 0
 captures = 0
 many_devices = 0
 direct = FIXED
-near = 255
+near = NEAR
 cdef int away = 0                                # GIL: threads whose current device is not cpu(0)
 
 cdef bint recording() noexcept:
@@ -43,7 +43,7 @@ cdef void tell_captures(bint on) noexcept:
     captures = on
     # Where there are many devices, launch() sees to it that results are where their arguments were put, or the thread is.
     direct = -1 if on or away else 0 if many_devices else FIXED
-    near = -1 if on or away else 255
+    near = -1 if on or away else NEAR
 
 cdef void set_capturing(bint on) noexcept:
     global obstacle, thread_captures

@@ -7,7 +7,7 @@ its call returns, as in NumPy. So both sides see what the other has written, in 
 from dflow._array cimport READONLY, SCALAR, copy_of, ndarray, numpy_window, wait_read
 from dflow._array import set_hook
 from dflow._engine cimport wait_storage
-from dflow._graph cimport Storage, storage_unref
+from dflow._graph cimport Storage, abroad, storage_unref
 from dflow._memory cimport add_int
 
 cdef class Pin:
@@ -26,15 +26,19 @@ cdef class Pin:
 def share(ndarray a):
     """A NumPy array over the memory of a. Waits for all that is pending on it; raises its error.
 
-    What NumPy has as a scalar is a value: then it is a copy.
+    What NumPy has as a scalar is a value: then it is a copy, and so is what is on a GPU.
     """
+    if abroad(a.st):
+        return a.asnumpy()
     if a.flags & SCALAR:
         a = copy_of(a)
     wait_storage(a.st, NULL, True, False)       # those who read it, too: the other side may write
     return numpy_window(wait_read(a), not a.flags & READONLY, Pin(a))
 
 def share_for_good(ndarray a):
-    """The same, when nobody will say that he no longer looks: for addresses."""
+    """The same, when nobody will say that he no longer looks: for addresses. ValueError for what is on a GPU."""
+    if abroad(a.st):
+        raise ValueError("an array on a GPU has no address here: as_in_ctx(cpu()) brings it")
     window = share(a)
     a.st.pins += 1
     return window

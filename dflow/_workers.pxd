@@ -52,6 +52,9 @@ cdef void enter(Runner* me) noexcept nogil
 cdef void leave(Runner* me) noexcept nogil
 cdef void take_gil(Runner* me) noexcept nogil
 cdef void drop_gil(Runner* me) noexcept nogil
+cdef void run_one(Runner* me, Task* t) noexcept nogil                    # not its group, unless what it reads is poisoned
+ctypedef void (*runner_t)(Runner* me, Task* t) noexcept nogil
+cdef runner_t run_abroad                                                # a task, and its group, that is ABROAD (_gpu.pyx)
 cdef Task* execute(Runner* me, Task* t) noexcept nogil
 cdef Task* retire(int index, Task* t, long long* done) noexcept nogil    # index: of the worker who ran it; 0: another thread did
 cdef void ring_done() noexcept nogil

@@ -402,7 +402,9 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     if lasting:
         add_int(&lane.engaged, 1)
         look_back(lane)
-    if t.group != NULL or (t.kernel.flags & (ELEMENTWISE | REDUCES) and cost_of(t) > SPLIT_NS and (
+    if t.flags & ABROAD:
+        run_abroad(me, t)
+    elif t.group != NULL or (t.kernel.flags & (ELEMENTWISE | REDUCES) and cost_of(t) > SPLIT_NS and (
             t.kernel.flags & ELEMENTWISE or may_tail(t))):
         run_group(me, t)
     else:

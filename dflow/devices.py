@@ -1,4 +1,4 @@
-"""Devices as MXNet names them: cpu(0), cpu(1), ..., over one memory.
+"""Devices as MXNet names them: cpu(0), cpu(1), ..., over one memory, and gpu(0), gpu(1), ..., each with its own.
 
 An array is where it was put (`ctx=`, `device=`, as_in_ctx()), and results are where their arguments are. Arrays that
 were put on different devices do not mix. One that was made without saying where, also in `with cpu(1):`, goes along.
@@ -69,18 +69,22 @@ def cpu_pinned(device_id=0):
 
 
 def gpu(device_id=0):
-    """A GPU. There is none: ValueError where an array is to be made on it."""
+    """A GPU, through CuPy (the extra dflow[cuda]). ValueError where an array is to be made on one that is not there."""
     return Device("gpu", device_id)
 
 
 def num_gpus():
-    """How many GPUs arrays can be on: none."""
-    return 0
+    """How many GPUs arrays can be on: none without CuPy."""
+    return _device.num_gpus()
+
+
+def _numbered(number):
+    return cpu(number) if number < _device.CPUS else gpu(number - _device.CPUS)
 
 
 def current_device():
     """Where this thread makes arrays that are not told: the device of the innermost `with` block, or cpu(0)."""
-    return cpu(_device.current())
+    return _numbered(_device.current())
 
 
 current_context = current_device
@@ -96,12 +100,12 @@ def synchronize(device=None):
 
 def _context(self):
     """The device that the array is on."""
-    return cpu(_device.number_of(self))
+    return _numbered(_device.number_of(self))
 
 
 def _name_or_device(self):
     """The device that the array is on: "cpu", as NumPy says it, for cpu(0)."""
-    return cpu(_device.number_of(self)) if _device.number_of(self) else "cpu"
+    return _numbered(_device.number_of(self)) if _device.number_of(self) else "cpu"
 
 
 for _name, _value in {"ctx": _context, "context": _context, "device": _name_or_device}.items():

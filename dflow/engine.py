@@ -117,7 +117,8 @@ def timeline():
         _engine.waitall()
     finally:
         for lane, worker, name, members, start, stop in _timeline.end():
-            lane = f"cpu({lane})" if lane < _device.CPUS else f"to cpu({lane - _device.CPUS})"
+            devices = _device.CPUS + _device.GPUS
+            lane = _device.name_of(lane) if lane < devices else f"to {_device.name_of(lane - devices)}"
             events.append(Event(lane, worker, f"{name} and {members - 1} more" if members > 1 else name, start, stop))
 
 

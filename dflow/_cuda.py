@@ -1,0 +1,179 @@
+"""GPUs by way of CUDA, and that by way of CuPy, which no other file knows: devices, their memory, what moves it.
+
+A GPU has three streams: one computes, one brings memory up to it and one down. Nobody but who needs the values on the host
+waits for the device: a twin knows the event after which it may be used, and another stream waits for that.
+"""
+
+import ctypes
+import functools
+import os
+import threading
+
+from dflow import _translate
+
+CHUNK = 4 << 20         # bytes that are moved at once: while some cross the bus, the host copies the next
+
+
+@functools.cache
+def load():
+    """CuPy. ImportError that says how to get it."""
+    try:
+        import cupy
+        import cupy.cuda.memory
+    except ImportError as error:
+        raise ImportError('it takes CuPy (pip install "dflow[cuda]")') from error
+    return cupy
+
+
+def count():
+    """How many GPUs there are."""
+    return 0 if missing() else load().cuda.runtime.getDeviceCount()
+
+
+def missing():
+    """Why there is no GPU, or None."""
+    try:
+        cupy = load()
+        return None if cupy.cuda.runtime.getDeviceCount() else "CUDA finds no device"
+    except ImportError as error:
+        return str(error)
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        return f"CUDA finds no device: {error}"
+
+
+class Gpu:
+    """A device: its streams, memory and locks."""
+
+    def __init__(self, index):
+        self.cupy = cupy = load()
+        self.index = index
+        self.process = os.getpid()
+        self.device = cupy.cuda.Device(index)
+        self.upward, self.downward = threading.Lock(), threading.Lock()     # who holds one moves memory that way
+        with self.device:
+            self.compute, self.up, self.down = (cupy.cuda.Stream(non_blocking=True) for _ in range(3))
+            self.pool = cupy.get_default_memory_pool()       # as of what CuPy allocates itself
+        self.pinned = {}                            # stream: buffers, and for each the event after which it is free
+        self.kernels = {}
+
+    def elementwise(self, inputs, outputs, body, codes):
+        """A kernel of CuPy's with the functions of _elementwise.cuh, and the type codes of its outputs."""
+        made = self.cupy.ElementwiseKernel(inputs, outputs, body, "dflow_group", preamble=_translate.functions(),
+                                           options=("--fmad=false",))       # a product is rounded before it is added to
+        return made, codes
+
+    def check(self):
+        """A child of fork() cannot use CUDA."""
+        if self.process != os.getpid():
+            raise RuntimeError(f"what is on gpu({self.index}) stays with the process that brought it there: this one was forked")
+
+    def event(self, stream):
+        """An event of what is now in a stream."""
+        event = self.cupy.cuda.Event(disable_timing=True)
+        event.record(stream)
+        return event
+
+    def allocate(self, nbytes, stream, let_go):
+        """Memory that a stream may use at once. let_go ends what may be garbage, before the second try."""
+        full = self.cupy.cuda.memory.OutOfMemoryError
+        with self.device, stream:
+            try:
+                return self.pool.malloc(max(nbytes, 1))
+            except full:
+                pass
+            let_go()
+            self.device.synchronize()
+            self.pool.free_all_blocks()
+            try:
+                return self.pool.malloc(max(nbytes, 1))
+            except full:
+                raise MemoryError(f"Unable to allocate {nbytes} bytes on gpu({self.index})") from None
+
+    def twin(self, nbytes, from_host, let_go):
+        """Memory for a storage, about to be written by the host, or computed."""
+        self.check()
+        return Twin(self, nbytes, self.up if from_host else self.compute, let_go)
+
+    def buffers(self, stream):
+        """Two pinned buffers of a stream. Needs the lock."""
+        if stream not in self.pinned:
+            self.pinned[stream] = [[self.cupy.cuda.alloc_pinned_memory(CHUNK), None] for _ in range(2)]
+        return self.pinned[stream]
+
+    def synchronize(self):
+        """Until the device has done all that it was told. Raises its errors."""
+        self.check()
+        with self.device:
+            for stream in (self.up, self.compute, self.down):
+                stream.synchronize()
+
+    def free_memory(self):
+        """Bytes of the device: those that anybody could have, and all."""
+        with self.device:
+            free, total = self.cupy.cuda.runtime.memGetInfo()
+        return free + self.pool.free_bytes(), total
+
+
+class Twin:
+    """The memory of a storage on a GPU."""
+
+    __slots__ = ("event", "gpu", "home", "memory", "nbytes", "stream")
+
+    def __init__(self, gpu, nbytes, home, let_go):
+        self.gpu = gpu
+        self.nbytes = nbytes
+        self.memory = gpu.allocate(nbytes, home, let_go)
+        self.home = self.stream = home              # `home` gets the memory back; `stream` has used it last,
+        self.event = None                           # until this; None: what it does comes after it anyway
+
+    def __del__(self):
+        if self.stream is not self.home and self.gpu.process == os.getpid():
+            self.home.wait_event(self.event)        # who gets the memory next may write to it
+
+    def ready(self, stream):
+        """What a stream is told from now on comes after all that has used this."""
+        if self.stream is not stream and self.event is not None:
+            stream.wait_event(self.event)
+
+    def used(self, stream, event):
+        """What has been told to a stream until an event uses this."""
+        self.stream = stream
+        self.event = event
+
+    def upload(self, address):
+        """Bring the host's memory at an address here. It may change when this returns. Needs gpu.upward."""
+        gpu, runtime, stream = self.gpu, self.gpu.cupy.cuda.runtime, self.gpu.up
+        gpu.check()
+        with gpu.device:
+            self.ready(stream)
+            buffers = gpu.buffers(stream)
+            for start in range(0, self.nbytes, CHUNK):
+                size = min(CHUNK, self.nbytes - start)
+                buffer = buffers[start // CHUNK % 2]
+                if buffer[1] is not None:
+                    buffer[1].synchronize()
+                ctypes.memmove(buffer[0].ptr, address + start, size)
+                runtime.memcpyAsync(self.memory.ptr + start, buffer[0].ptr, size, runtime.memcpyHostToDevice, stream.ptr)
+                buffer[1] = gpu.event(stream)
+            self.used(stream, gpu.event(stream))
+
+    def download(self, address):
+        """Bring this to the host's memory at an address. Needs gpu.downward."""
+        gpu, runtime, stream = self.gpu, self.gpu.cupy.cuda.runtime, self.gpu.down
+        gpu.check()
+        with gpu.device:
+            self.ready(stream)
+            buffers = gpu.buffers(stream)
+            starts = range(0, self.nbytes, CHUNK)
+            for start in [*starts, None]:           # the copy of one chunk to the host, while the next crosses the bus
+                if start is not None:
+                    buffer = buffers[start // CHUNK % 2]
+                    runtime.memcpyAsync(buffer[0].ptr, self.memory.ptr + start, min(CHUNK, self.nbytes - start),
+                                        runtime.memcpyDeviceToHost, stream.ptr)
+                    buffer[1] = gpu.event(stream)
+                before = starts[-1] if start is None and starts else start - CHUNK if start else None
+                if before is not None:
+                    buffer = buffers[before // CHUNK % 2]
+                    buffer[1].synchronize()
+                    ctypes.memmove(address + before, buffer[0].ptr, min(CHUNK, self.nbytes - before))
+            # All of it has been awaited: who writes to this memory next waits for no event.

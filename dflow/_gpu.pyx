@@ -1,0 +1,440 @@
+"""Tasks whose operands are on a GPU: what becomes of them, and where.
+
+A GPU's worker gives its device what kernels are there (_translate.py), one after the other into one stream, and ends a task as
+soon as that is told: what comes after it in the stream finds it done, others wait for the event that a twin keeps. A group is
+one kernel, made for it. What has no translation runs here, between two transfers. Copies between devices are the work of other
+threads (_lanes), which have a stream for each way.
+"""
+
+import numpy as np
+cimport numpy as cnp
+from cpython.object cimport PyObject
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+from dflow._graph cimport *
+from dflow._group cimport GroupPlan, MAX_AXES, lay_out_group
+from dflow._kernels cimport DTYPES, cast_kernel, itemsizes, key_of
+from dflow._lanes cimport Lane, Runner, lanes, of_gpu
+from dflow._memory cimport DFLOW_DEBUG, add_i64, load_int, load_ptr
+from dflow._recording cimport CPUS, DEVICES, NEAR
+from dflow._timeline cimport watched
+from dflow._twin cimport HOST_STALE, bring_here, bring_there, gpu_of
+from dflow._workers cimport drop_gil, run_abroad, run_one, take_gil
+from dflow._lanes cimport shared
+from dflow import _translate, _twin
+
+cnp.import_array()
+
+cdef enum:
+    ARGUMENT_BYTES = 4000       # of a kernel; an array takes 16, and 16 for each axis
+
+# ---- views ------------------------------------------------------------------------------------------------------------
+
+cdef object view(object twin, intp offset, int ndim, intp* dims, intp* strides, int step, int code):
+    """A CuPy array over the memory of a twin; its strides are so many numbers apart."""
+    cdef int i
+    cdef object gpu = twin.gpu
+    return gpu.cupy.ndarray(tuple([dims[i] for i in range(ndim)]), DTYPES[code], twin.memory + offset,
+                            tuple([strides[i * step] for i in range(ndim)]))
+
+cdef object number(Task* t, int i, int code):
+    """A constant operand."""
+    cdef object x = np.empty((), DTYPES[code])
+    memcpy(cnp.PyArray_DATA(x), constant_of(t, i), itemsizes[code])
+    return x[()]
+
+cdef object guest(Storage* s, object gpu):
+    """The memory of an array that is not on a GPU, there for the while."""
+    twin = gpu.twin(s.nbytes, True, _twin.drain_all)
+    with gpu.upward:
+        twin.upload(<size_t>s.data)
+    return twin
+
+cdef object operand_twin(Task* t, int i, object gpu, list used):
+    """Where operand i is on the device, current if it is read."""
+    cdef Access* a = accesses(t) + i
+    cdef bint full = (a.key & (WRITE | FULL)) == (WRITE | FULL)
+    if not abroad(a.storage):
+        twin = guest(a.storage, gpu)
+    else:
+        twin = bring_there(a.storage, not full or t.kernel.flags & PARTIAL, False)
+    twin.ready(gpu.compute)
+    used.append(twin)
+    return twin
+
+# ---- what a kernel is there -------------------------------------------------------------------------------------------
+
+cdef dict recipes = {}                  # by the address of a kernel
+
+cdef object recipe_of(Kernel* k):
+    cdef object found = recipes.get(<size_t>k, recipes)
+    if found is recipes:
+        key = key_of(k)
+        found = _translate.recipe(key) if key is not None else None
+        recipes[<size_t>k] = found
+    return found
+
+cdef bint translates(Task* t):
+    """Whether the device can run t, not its group: it has the kernel, and the memory is there or may be brought."""
+    cdef Access* a = accesses(t)
+    cdef int i
+    recipe = recipe_of(t.kernel)
+    if recipe is None or recipe.call is None and recipe.function is None:
+        return False
+    for i in range(t.ndim + t.ncore):
+        if task_dims(t)[i] == 0:
+            return False
+    for i in range(t.nops):
+        if a[i].storage == NULL:
+            if a[i].key & INDEX:
+                return False
+        elif not abroad(a[i].storage) and (a[i].key & WRITE or a[i].storage.data == NULL):
+            return False
+        elif abroad(a[i].storage) and a[i].storage.device >> 1 != t.lane:
+            return False
+    return True
+
+cdef bint call(Task* t, object recipe, object gpu, list used) except -1:
+    """Run t by a function of CuPy's: its operands have the axes of the loop, then those of the core."""
+    cdef Access* a = accesses(t)
+    cdef intp dims[MAX_AXES + 8]
+    cdef intp strides[MAX_AXES + 8]
+    cdef intp* core = task_strides(t) + t.ndim * t.nops
+    cdef int i, d, n
+    cdef list arrays = []
+    for i in range(t.nops):
+        code = recipe.codes[i]
+        signature = recipe.signature[i]
+        if a[i].storage == NULL:
+            arrays.append(number(t, i, code))
+            core += len(signature)
+            continue
+        n = t.ndim
+        for d in range(n):
+            dims[d] = task_dims(t)[d]
+            strides[d] = task_strides(t)[d * t.nops + i]
+        for axis in signature:
+            dims[n] = task_dims(t)[t.ndim + <int>axis]
+            strides[n] = core[0]
+            core += 1
+            n += 1
+        arrays.append(view(operand_twin(t, i, gpu, used), a[i].key >> ACCESS_BITS, n, dims, strides, 1, code))
+    recipe.call(gpu.cupy, *arrays)
+    return True
+
+# ---- groups -----------------------------------------------------------------------------------------------------------
+
+cdef class Value:               # of a storage, as a group uses it
+    cdef Storage* s
+    cdef int uses               # accesses
+    cdef bint fresh             # the first one writes all of it
+    cdef object result          # number of the one that it is, once the group has written to it
+    cdef Task* task             # who wrote it,
+    cdef int operand            # of all of the group's
+
+cdef class Fusion:
+    """A group as one kernel: what it reads, computes and stores."""
+    cdef dict values            # by address of the storage
+    cdef dict numbers           # of the inputs, by what they are
+    cdef list inputs            # CuPy arrays and numbers
+    cdef list codes             # their types
+    cdef list members           # recipe and arguments of each result
+    cdef list key               # what the code depends on
+
+    def __cinit__(self):
+        self.values, self.numbers, self.inputs, self.codes, self.members, self.key = {}, {}, [], [], [], []
+
+    cdef int survey(self, Task* leader):
+        """Count who uses what."""
+        cdef Task* m = leader
+        cdef Access* a
+        cdef Value v
+        cdef int i
+        while m != NULL:
+            a = accesses(m)
+            for i in range(m.nops):
+                if a[i].storage == NULL:
+                    continue
+                v = self.values.get(<size_t>a[i].storage)
+                if v is None:
+                    v = Value()
+                    v.s = a[i].storage
+                    v.fresh = (a[i].key & (WRITE | FULL)) == (WRITE | FULL) and not m.kernel.flags & PARTIAL
+                    self.values[<size_t>v.s] = v
+                v.uses += 1
+            m = next_member(m)
+        return 0
+
+    cdef int argument(self, Task* m, int i, int n, int code, GroupPlan* g, object gpu, list used) except? -1:
+        """Operand i of m, which is n of the group's, as it is read: the number of an input, or ~ that of a result."""
+        cdef Access* a = accesses(m) + i
+        cdef Value v
+        cdef int d
+        if a.storage == NULL:
+            self.inputs.append(number(m, i, code))
+            self.codes.append(code)
+            return <int>len(self.inputs) - 1
+        v = self.values[<size_t>a.storage]
+        if v.result is not None:
+            return ~<int>v.result
+        offset = a.key >> ACCESS_BITS
+        what = (<size_t>a.storage, offset, code, *[g.strides[d][n] for d in range(g.ndim)])
+        if what not in self.numbers:
+            self.numbers[what] = len(self.inputs)
+            self.inputs.append(view(operand_twin(m, i, gpu, used), offset, g.ndim, g.dims, &g.strides[0][n], OPERANDS, code))
+            self.codes.append(code)
+        return self.numbers[what]
+
+    cdef int member(self, Task* m, object recipe, int first, GroupPlan* g, object gpu, list used) except -1:
+        cdef list arguments = []
+        cdef Access* a = accesses(m)
+        cdef Value v
+        cdef int i, out = m.nops - 1
+        for i in range(m.nops if recipe.partial else out):
+            code = recipe.codes[i]
+            if code is None:
+                code = _translate.PLAIN[1 << ((a[i].key >> SIZE_SHIFT) & 15)] if a[i].storage != NULL else recipe_size(m)
+            arguments.append(self.argument(m, i, first + i, code, g, gpu, used))
+        v = self.values[<size_t>a[out].storage]
+        v.result = len(self.members)
+        v.task = m
+        v.operand = first + out
+        self.members.append((recipe, arguments))
+        self.key.append(<size_t>m.kernel)
+        self.key.extend(arguments)
+        return 0
+
+cdef enum:
+    OPERANDS = 160              # in a row of GroupPlan.strides
+
+cdef int recipe_size(Task* m) except -1:
+    """The type of a constant that only its output tells the size of."""
+    return _translate.PLAIN[1 << ((accesses(m)[m.nops - 1].key >> SIZE_SHIFT) & 15)]
+
+cdef bint fuse(Task* leader, object gpu, list used):
+    """Run a group, or a task alone, as one elementwise kernel. False when its members must run one by one."""
+    cdef GroupPlan g
+    cdef Task* m = leader
+    cdef Fusion f = Fusion()
+    cdef Value v
+    cdef int first = 0
+    while m != NULL:
+        if not translates(m) or recipe_of(m.kernel).function is None:
+            return False
+        m = next_member(m)
+    if not lay_out_group(leader, &g):
+        return False
+    f.survey(leader)
+    m = leader
+    while m != NULL:
+        f.member(m, recipe_of(m.kernel), first, &g, gpu, used)
+        first += m.nops
+        m = next_member(m)
+    stored = [v for v in f.values.values() if v.result is not None and not (v.fresh and load_int(&v.s.refs) == v.uses)]
+    add_i64(&shared.bytes_never_stored, sum([(<Value>v).s.nbytes for v in f.values.values() if v.result is not None and v not in stored]))
+    if not stored:
+        return True
+    if len(f.inputs) + len(stored) > ARGUMENT_BYTES // (16 + 16 * g.ndim):
+        return False
+    key = (*f.key, -1, *f.codes, -1, *[(<Value>v).result for v in stored])
+    kernel = gpu.kernels.get(key)
+    if kernel is None:
+        kernel = gpu.elementwise(*_translate.code(f.members, f.codes, [(<Value>v).result for v in stored]))
+        gpu.kernels[key] = kernel
+    outputs = []
+    for v, code in zip(stored, kernel[1]):
+        twin = bring_there(v.s, not v.fresh, False)
+        twin.ready(gpu.compute)
+        used.append(twin)
+        offset = accesses(v.task)[v.task.nops - 1].key >> ACCESS_BITS
+        outputs.append(view(twin, offset, g.ndim, g.dims, &g.strides[0][v.operand], OPERANDS, code))
+    kernel[0](*f.inputs, *outputs)
+    return True
+
+# ---- running ----------------------------------------------------------------------------------------------------------
+
+cdef int written(Task* t) noexcept:
+    """The device has been told to write what t, not its group, writes."""
+    cdef Access* a = accesses(t)
+    cdef int i
+    for i in range(t.nops):
+        if a[i].storage != NULL and a[i].key & WRITE:
+            if a[i].storage.twin != NULL:
+                a[i].storage.stale = HOST_STALE
+    return 0
+
+cdef bint poisoned(Task* t) noexcept:
+    """Whether something that t or its group uses is."""
+    cdef int i
+    while t != NULL:
+        for i in range(t.nops):
+            if accesses(t)[i].storage != NULL and load_ptr(&accesses(t)[i].storage.poison) != NULL:
+                return True
+        t = next_member(t)
+    return False
+
+cdef int fail(Task* t, object error) noexcept:
+    cdef Poison* p = poison_new(error, t.site, t.kernel.name)
+    mark(t, p)
+    poison_unref(p)
+    return 0
+
+cdef int tell(Runner* me, Task* t, object gpu) except -1:
+    """Have the device run t and its group, or what it can of it."""
+    cdef Task* m = t
+    cdef list used = []
+    cdef bint whole = False
+    if not poisoned(t):
+        try:
+            whole = fuse(t, gpu, used)
+        except MemoryError:                 # there may be enough for some of them
+            pass
+    if whole:
+        while m != NULL:
+            written(m)
+            mark(m, NULL)
+            m = next_member(m)
+        if t.group != NULL:
+            add_i64(&shared.groups, 1)
+            add_i64(&shared.grouped, members(t))
+        end(gpu, used)
+        return 0
+    while m != NULL:
+        try:
+            one(me, m, gpu)
+        except BaseException as error:
+            fail(m, error)
+        m = next_member(m)
+    return 0
+
+cdef int members(Task* t) noexcept:
+    cdef int n = 0
+    while t != NULL:
+        n += 1
+        t = next_member(t)
+    return n
+
+cdef int end(object gpu, list used) except -1:
+    """What uses these twins has been told."""
+    event = gpu.event(gpu.compute)
+    for twin in used:
+        twin.used(gpu.compute, event)
+    if load_int(&watched):              # a timeline shows what the device does, not what it was told
+        event.synchronize()
+    return 0
+
+cdef int one(Runner* me, Task* t, object gpu) except -1:
+    """Run t, not its group: there, if it is known there and nothing that it reads is poisoned, else here."""
+    cdef Poison* reason = find_poison(t)
+    cdef list used = []
+    recipe = recipe_of(t.kernel)
+    if reason != NULL:
+        poison_unref(reason)
+    elif translates(t) and (fuse_alone(t, gpu, used) if recipe.call is None else call(t, recipe, gpu, used)):
+        end(gpu, used)
+        written(t)
+        mark(t, NULL)
+        return 0
+    run_home(me, t)
+    return 0
+
+cdef bint fuse_alone(Task* t, object gpu, list used):
+    """Run one of a group by itself. Others look at the group meanwhile: so it is a copy that has none."""
+    cdef Task* alone = <Task*>malloc(t.size)
+    if alone == NULL:
+        raise MemoryError("no memory for an operation")
+    memcpy(alone, t, t.size)
+    alone.group = NULL
+    alone.flags &= ~MEMBER
+    try:
+        return fuse(alone, gpu, used)
+    finally:
+        free(alone)
+
+cdef int run_home(Runner* me, Task* t) except -1:
+    """Run t, not its group, on the host."""
+    cdef Access* a = accesses(t)
+    cdef int i
+    cdef bint full
+    if not t.kernel.flags & (HOST | FENCE):         # Python functions bring what they look at
+        for i in range(t.nops):
+            if a[i].storage != NULL and abroad(a[i].storage):
+                full = (a[i].key & (WRITE | FULL)) == (WRITE | FULL) and not t.kernel.flags & PARTIAL
+                bring_here(a[i].storage, not full, (a[i].key & WRITE) != 0)
+    drop_gil(me)
+    run_one(me, t)
+    take_gil(me)
+    return 0
+
+# ---- copies between devices -------------------------------------------------------------------------------------------
+
+cdef bint plain_copy(Task* t) noexcept:
+    """Whether t copies all of a storage to all of another, as it is."""
+    cdef Access* a = accesses(t)
+    return (t.kernel.flags & COPIES and t.nops == 2 and t.flags & FLAT == 0 and a[0].storage != NULL and a[0].storage != a[1].storage
+            and a[0].key & FULL and a[1].key & FULL and a[0].storage.nbytes == a[1].storage.nbytes
+            and t.ndim == 1 and task_strides(t)[0] == task_strides(t)[1] == <intp>t.kernel.data)
+
+cdef int move(Runner* me, Task* t) except -1:
+    """A copy to or from a GPU, by the thread that does such copies."""
+    cdef Access* a = accesses(t)
+    cdef Storage* source
+    cdef Storage* target
+    cdef int i
+    if not poisoned(t) and plain_copy(t):
+        source, target = a[0].storage, a[1].storage
+        if abroad(source) and not abroad(target) and source.stale & HOST_STALE:
+            if not storage_allocate(target):
+                raise MemoryError(f"Unable to allocate {target.nbytes} bytes")
+            twin = <object>source.twin
+            with twin.gpu.downward:
+                twin.download(<size_t>target.data)
+            mark(t, NULL)
+            return 0
+        if abroad(target) and not abroad(source) and source.data != NULL:
+            twin = bring_there(target, False, False)
+            with twin.gpu.upward:
+                twin.upload(<size_t>source.data)
+            target.stale = HOST_STALE
+            mark(t, NULL)
+            return 0
+    run_home(me, t)
+    for i in range(t.nops):
+        if a[i].storage != NULL and a[i].key & WRITE and abroad(a[i].storage) and load_ptr(&a[i].storage.poison) == NULL:
+            bring_there(a[i].storage, True, False)
+    return 0
+
+cdef void run(Runner* me, Task* t) noexcept nogil:
+    take_gil(me)
+    run_with_gil(me, t)
+    drop_gil(me)
+
+cdef void run_with_gil(Runner* me, Task* t) noexcept with gil:
+    cdef Task* m = t
+    cdef Lane* lane = &lanes[t.lane]
+    try:
+        if of_gpu(lane):
+            gpu = _twin.open_gpus[lane.number - CPUS]
+            with gpu.device, gpu.compute:
+                tell(me, t, gpu)
+            return
+    except BaseException as error:
+        while m != NULL:
+            fail(m, error)
+            m = next_member(m)
+        return
+    while m != NULL:
+        try:
+            if lane.number >= DEVICES:
+                move(me, m)
+            else:
+                run_home(me, m)
+        except BaseException as error:
+            fail(m, error)
+        m = next_member(m)
+
+run_abroad = run
+
+def open_gpu(int index):
+    """Have gpu(index) ready. ValueError if there is none."""
+    _twin.open_gpu(index)

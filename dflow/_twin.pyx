@@ -1,0 +1,62 @@
+"""Storages on a GPU: see _twin.pxd."""
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from dflow._graph cimport Storage, drain, storage_allocate
+from dflow._lanes cimport give_lane
+from dflow._recording cimport CPUS, DEVICES, use_devices
+
+gpus = 0
+open_gpus = [None] * (DEVICES - CPUS)
+
+cdef object gpu_of(Storage* s):
+    return open_gpus[(s.device >> 1) - CPUS]
+
+cdef int bring_here(Storage* s, bint read, bint write) except -1:
+    """Let the host's memory be there and, if it is to be read, current."""
+    if not storage_allocate(s):
+        raise MemoryError(f"Unable to allocate {s.nbytes} bytes")
+    if s.stale & HOST_STALE:
+        if read:
+            twin = <object>s.twin
+            with twin.gpu.downward:             # of several who want to read it, one brings it
+                if s.stale & HOST_STALE:
+                    twin.download(<size_t>s.data)
+                    s.stale &= ~HOST_STALE
+        else:
+            s.stale &= ~HOST_STALE
+    if write:
+        s.stale = TWIN_STALE
+    return 0
+
+cdef object bring_there(Storage* s, bint read, bint write):
+    """Let the device's memory be there and, if it is to be read, current. MemoryError."""
+    if s.twin == NULL:
+        twin = gpu_of(s).twin(s.nbytes, read and s.data != NULL, drain_all)
+        Py_INCREF(twin)
+        s.twin = <PyObject*>twin
+        s.stale = TWIN_STALE
+    twin = <object>s.twin
+    if s.stale & TWIN_STALE:
+        if read and s.data != NULL:
+            with twin.gpu.upward:
+                if s.stale & TWIN_STALE:
+                    twin.upload(<size_t>s.data)
+        s.stale &= ~TWIN_STALE
+    if write:
+        s.stale = HOST_STALE
+    return twin
+
+def drain_all():
+    """End what workers could not."""
+    drain()
+
+def open_gpu(int index):
+    """Have gpu(index) ready, with workers of its own. ValueError if there is none."""
+    global gpus
+    if open_gpus[index] is None:
+        from dflow import _cuda
+        open_gpus[index] = _cuda.Gpu(index)
+        give_lane(CPUS + index, True)
+        use_devices()
+        gpus = 1

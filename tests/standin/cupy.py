@@ -1,0 +1,441 @@
+"""A stand-in for CuPy on machines without a GPU: the part of its interface that dflow uses, over NumPy.
+
+What makes a GPU hard to use right is real here: memory of a device is not the host's, holds garbage at first and again when it is
+freed, and is given to the next allocation of its stream at once; streams run by themselves, late, at random times
+(STANDIN_DELAY, seconds at most), and wait for each other only where they are told to; copies need pinned memory to be
+asynchronous; a kernel may only touch memory of the current device.
+"""
+
+import builtins
+import collections
+import ctypes
+import os
+import random
+import re
+import sys
+import threading
+import time
+import types
+
+import numpy
+import scipy.special
+
+DELAY = float(os.environ.get("STANDIN_DELAY", "0"))
+DEVICES = int(os.environ.get("STANDIN_DEVICES", "2"))
+LIMIT = int(os.environ.get("STANDIN_BYTES", str(1 << 34)))      # of a device
+chance = random.Random(int(os.environ.get("STANDIN_SEED", "1")))
+local = threading.local()
+faults = []             # of what ran in streams: a test that leaves some has failed
+launches = collections.Counter()        # by the name of what was launched
+
+
+# ---- devices, streams, events ----------------------------------------------------------------------------------------
+
+class Device:
+    all_streams = collections.defaultdict(list)
+
+    def __init__(self, device=0):
+        self.id = device
+
+    def __enter__(self):
+        local.devices = [*getattr(local, "devices", ()), self.id]
+        return self
+
+    def __exit__(self, *error):
+        local.devices = local.devices[:-1]
+
+    def synchronize(self):
+        for stream in self.all_streams[self.id]:
+            stream.synchronize()
+
+
+def current_device():
+    devices = getattr(local, "devices", ())
+    return devices[-1] if devices else 0
+
+
+class Stream:
+    by_pointer = {}
+
+    def __init__(self, null=False, non_blocking=False):
+        self.device = current_device()
+        self.work = collections.deque()
+        self.change = threading.Condition()
+        self.busy = False
+        self.ptr = id(self)
+        self.by_pointer[self.ptr] = self
+        Device.all_streams[self.device].append(self)
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def __enter__(self):
+        local.streams = [*getattr(local, "streams", ()), self]
+        return self
+
+    def __exit__(self, *error):
+        local.streams = local.streams[:-1]
+
+    def tell(self, function):
+        with self.change:
+            self.work.append(function)
+            self.change.notify_all()
+
+    def run(self):
+        while True:
+            with self.change:
+                while not self.work:
+                    self.busy = False
+                    self.change.notify_all()
+                    self.change.wait()
+                self.busy = True
+                function = self.work.popleft()
+            if DELAY and chance.random() < 0.3:
+                time.sleep(DELAY * chance.random())
+            try:
+                with numpy.errstate(all="ignore"):
+                    function()
+            except BaseException as error:
+                faults.append(error)
+                print("stand-in:", repr(error), file=sys.stderr)
+            function = None
+
+    def synchronize(self):
+        with self.change:
+            while self.work or self.busy:
+                self.change.wait()
+        if faults:
+            raise CUDARuntimeError(repr(faults[-1]))
+
+    def wait_event(self, event):
+        done = event.done
+        self.tell(lambda: done is None or done.wait())
+
+    def record(self, event=None):
+        event = event or Event()
+        event.record(self)
+        return event
+
+
+null = Stream(null=True)
+
+
+def current_stream():
+    streams = getattr(local, "streams", ())
+    return streams[-1] if streams else null
+
+
+class Event:
+    def __init__(self, block=False, disable_timing=False, interprocess=False):
+        self.done = None            # nothing was recorded
+
+    def record(self, stream=None):
+        self.done = done = threading.Event()
+        (stream or current_stream()).tell(done.set)
+
+    def synchronize(self):
+        if self.done is not None:
+            self.done.wait()
+
+
+class CUDARuntimeError(RuntimeError):
+    pass
+
+
+class OutOfMemoryError(MemoryError):
+    pass
+
+
+# ---- memory ----------------------------------------------------------------------------------------------------------
+
+def bytes_at(address, size):
+    return numpy.ctypeslib.as_array((ctypes.c_ubyte * size).from_address(address)) if size else numpy.empty(0, numpy.uint8)
+
+
+class Block:
+    """Memory of a device, as the system has it."""
+    regions = {}
+
+    def __init__(self, size, device, stream):
+        self.memory = numpy.full(size, 0xFF, numpy.uint8)
+        self.ptr, self.size, self.device, self.stream = self.memory.ctypes.data, size, device, stream
+        self.regions[self.ptr] = self
+
+
+def device_of(address, size):
+    for block in list(Block.regions.values()):
+        if block.ptr <= address and address + size <= block.ptr + block.size:
+            return block.device
+    return None
+
+
+class Memory:
+    """A block in use; it goes back to its arena, and is scribbled over in its stream."""
+
+    def __init__(self, pool, block):
+        self.pool, self.block = pool, block
+
+    def __del__(self):
+        block, pool = self.block, self.pool
+        block.stream.tell(lambda: block.memory.fill(0xFF))
+        pool.free[block.device, block.stream, block.size].append(block)
+        pool.used[block.device] -= block.size
+
+
+class MemoryPointer:
+    def __init__(self, mem, offset):
+        self.mem, self.offset = mem, offset
+        self.ptr = mem.block.ptr + offset
+        self.device_id = mem.block.device
+
+    def __add__(self, offset):
+        return MemoryPointer(self.mem, self.offset + int(offset))
+
+
+class MemoryPool:
+    def __init__(self):
+        self.free = collections.defaultdict(list)
+        self.used = collections.Counter()
+        self.kept = collections.Counter()
+        self.freed_all = 0
+
+    def malloc(self, size):
+        size = (size + 511) // 512 * 512
+        device, stream = current_device(), current_stream()
+        assert stream is null or stream.device == device, "memory of a stream on another device"
+        free = self.free[device, stream, size]
+        if free:
+            block = free.pop()
+        else:
+            if self.kept[device] + size > LIMIT:
+                raise OutOfMemoryError(f"Out of memory allocating {size} bytes")
+            block = Block(size, device, stream)
+            self.kept[device] += size
+        self.used[device] += size
+        return MemoryPointer(Memory(self, block), 0)
+
+    def free_all_blocks(self, stream=None):
+        self.freed_all += 1
+        for blocks in self.free.values():
+            for block in blocks:
+                del Block.regions[block.ptr]
+                self.kept[block.device] -= block.size
+            blocks.clear()
+
+    def free_bytes(self):
+        return self.kept[current_device()] - self.used[current_device()]
+
+
+pool = MemoryPool()
+
+
+def get_default_memory_pool():
+    return pool
+
+
+class Pinned:
+    regions = {}
+
+    def __init__(self, size):
+        self.memory = numpy.full(size, 0xFF, numpy.uint8)
+        self.ptr = self.memory.ctypes.data
+        self.regions[self.ptr] = size
+
+
+def check_place(address, size, on_device):
+    device = device_of(address, size)
+    if on_device:
+        assert device is not None, "no memory of a device"
+    else:
+        assert device is None, "memory of a device, not of the host"
+        assert builtins.any(start <= address and address + size <= start + room for start, room in Pinned.regions.items()), "not pinned"
+
+
+HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE, DEFAULT = 1, 2, 3, 4
+
+
+def memcpy_async(target, source, size, kind, stream):
+    if kind != DEFAULT:
+        check_place(target, size, kind != DEVICE_TO_HOST)
+        check_place(source, size, kind != HOST_TO_DEVICE)
+    launches["memcpy"] += 1
+    Stream.by_pointer[stream].tell(lambda: ctypes.memmove(target, source, size))
+
+
+# ---- arrays ----------------------------------------------------------------------------------------------------------
+
+class ndarray:
+    def __init__(self, shape, dtype=float, memptr=None, strides=None, order="C"):
+        self.shape, self.dtype = tuple(shape), numpy.dtype(dtype)
+        plain = numpy.empty(self.shape, numpy.int8).strides
+        self.strides = tuple(s * self.dtype.itemsize for s in plain) if strides is None else tuple(strides)
+        self.size = int(numpy.prod(self.shape))
+        self.ndim = len(self.shape)
+        self.data = pool.malloc(max(self.size * self.dtype.itemsize, 1)) if memptr is None else memptr
+        low = builtins.sum(min(0, (n - 1) * s) for n, s in zip(self.shape, self.strides))
+        high = builtins.sum(max(0, (n - 1) * s) for n, s in zip(self.shape, self.strides)) + self.dtype.itemsize
+        if self.size:
+            block = self.data.mem.block
+            assert block.ptr <= self.data.ptr + low and self.data.ptr + high <= block.ptr + block.size, "outside of its memory"
+
+    def host(self):
+        """As NumPy sees it. For what runs in a stream."""
+        if not self.size:
+            return numpy.empty(self.shape, self.dtype)
+        array = numpy.ndarray(1, self.dtype, (ctypes.c_ubyte * self.dtype.itemsize).from_address(self.data.ptr))
+        return numpy.lib.stride_tricks.as_strided(array, self.shape, self.strides)
+
+    @property
+    def flags(self):
+        return types.SimpleNamespace(c_contiguous=self.strides == numpy.empty(self.shape, self.dtype).strides)
+
+    def __getitem__(self, key):
+        key = key if isinstance(key, tuple) else (key,)
+        fake = numpy.lib.stride_tricks.as_strided(numpy.empty(1, self.dtype), self.shape, self.strides)
+        view = fake[key]
+        offset = view.__array_interface__["data"][0] - fake.__array_interface__["data"][0] if view.size else 0
+        return ndarray(view.shape, self.dtype, self.data + offset, view.strides)
+
+    def conj(self):
+        return call("conjugate", numpy.conjugate, (self,), {})
+
+
+def device_arrays(values):
+    return [x for x in values if isinstance(x, ndarray)]
+
+
+def launch(name, arrays, function):
+    """function() in the current stream, which uses these arrays."""
+    for x in arrays:
+        assert x.data.device_id == current_device() == current_stream().device, "an array on another device"
+    launches[name] += 1
+    current_stream().tell(lambda: (function(), arrays))
+
+
+def value(x):
+    return x.host() if isinstance(x, ndarray) else x
+
+
+def call(name, function, args, keywords):
+    out = keywords.pop("out", None)
+    if out is None:
+        fakes = [numpy.zeros(x.shape, x.dtype) if isinstance(x, ndarray) else x for x in args]
+        made = function(*fakes, **keywords)
+        out = ndarray(made.shape, made.dtype)
+
+    def run():
+        out.host()[...] = function(*map(value, args), **keywords)
+
+    launch(name, [*device_arrays(args), out], run)
+    return out
+
+
+def wrapped(name, function):
+    def wrapper(*args, **keywords):
+        return call(name, function, args, keywords)
+    return wrapper
+
+
+for _name in ("sum prod amax amin all any matmul dot cumsum cumprod argmax argmin sort argsort add multiply maximum minimum "
+              "logical_and logical_or take").split():
+    globals()[_name] = wrapped(_name, getattr(numpy, _name))
+
+
+def copyto(target, source, casting="same_kind"):
+    def run():
+        numpy.copyto(target.host(), value(source), casting=casting)
+    launch("copyto", device_arrays((target, source)), run)
+
+
+# ---- kernels ---------------------------------------------------------------------------------------------------------
+
+C_TYPES = {"bool": "?", "signed char": "b", "unsigned char": "B", "short": "h", "unsigned short": "H", "int": "i",
+           "unsigned int": "I", "long long": "q", "unsigned long long": "Q", "float": "f", "double": "d",
+           "complex<float>": "F", "complex<double>": "D", "float16": "e"}
+TOKEN = re.compile(r"op_(\w+)<((?:complex<\w+>)|[\w ]+)>\(|([xv]\d+)|[,)]")
+
+
+class Body:
+    """The lines that dflow writes: assignments of calls of op_NAME<TYPE>(...)."""
+
+    def __init__(self, text):
+        self.lines = []
+        for line in text.splitlines():
+            match = re.fullmatch(r"(?:const (.+) (v\d+)|(y\d+)) = (.+);", line)
+            assert match, f"what is {line!r}?"
+            self.lines.append((match[2] or match[3], match[1], match[4]))
+
+    def run(self, names):
+        for target, kind, text in self.lines:
+            made, rest = self.term(text, names)
+            assert not rest, f"what is {rest!r}?"
+            if kind:
+                dtype = numpy.dtype(C_TYPES[kind])
+                assert made.dtype == dtype, f"{text} is no {kind}"
+                names[target] = made
+            else:
+                assert names[target].dtype == made.dtype, f"{target} is no {made.dtype}"
+                names[target][...] = made
+
+    def term(self, text, names):
+        match = TOKEN.match(text)
+        assert match, f"what is {text!r}?"
+        rest = text[match.end():]
+        if match[3]:
+            return names[match[3]], rest
+        name, dtype = match[1], numpy.dtype(C_TYPES[match[2]])
+        args = []
+        while not rest.startswith(")"):
+            made, rest = self.term(rest.lstrip(", "), names)
+            args.append(made)
+        if name == "bits":
+            made = numpy.ascontiguousarray(args[0]).view(dtype).reshape(numpy.shape(args[0]))
+        elif name == "cast":
+            made = numpy.asarray(args[0]).astype(dtype)
+        elif name == "where":
+            assert args[0].dtype == bool and args[1].dtype == args[2].dtype
+            made = numpy.where(*args)
+        else:
+            function = getattr(numpy, name, None) or getattr(scipy.special, name)
+            made = numpy.asarray(function(*args)).astype(dtype)
+        return numpy.asarray(made), rest[1:]
+
+
+class ElementwiseKernel:
+    def __init__(self, in_params, out_params, operation, name="kernel", preamble="", options=()):
+        self.ins = [p.split() for p in in_params.split(", ") if p]
+        self.outs = [p.split() for p in out_params.split(", ")]
+        self.name, self.body = name, Body(operation)
+
+    def __call__(self, *args):
+        assert len(args) == len(self.ins) + len(self.outs)
+        named = list(zip([*self.ins, *self.outs], args))
+        for (kind, name), x in named:
+            assert numpy.dtype(kind) == x.dtype, f"{name} is {x.dtype}, not {kind}"
+        shape = args[-1].shape
+        for _, x in named:
+            assert not isinstance(x, ndarray) or x.shape == shape, "of another shape"
+        assert builtins.all(isinstance(x, ndarray) for _, x in named[len(self.ins):])
+
+        def run():
+            with numpy.errstate(all="ignore"):
+                names = {name: value(x) for (_, name), x in named}
+                # Each element is read before any is written, as by its own thread: so inputs are copied.
+                for (_, name), x in named[:len(self.ins)]:
+                    names[name] = numpy.array(names[name])
+                self.body.run(names)
+        launch(self.name, device_arrays(args), run)
+
+
+# ---- modules ---------------------------------------------------------------------------------------------------------
+
+__version__ = "14.2.0"
+__path__ = []
+cuda = types.ModuleType("cupy.cuda")
+cuda.Device, cuda.Stream, cuda.Event, cuda.MemoryPool = Device, Stream, Event, MemoryPool
+cuda.alloc_pinned_memory = Pinned
+cuda.runtime = types.SimpleNamespace(
+    CUDARuntimeError=CUDARuntimeError, getDeviceCount=lambda: DEVICES, memcpyAsync=memcpy_async,
+    memcpyHostToDevice=HOST_TO_DEVICE, memcpyDeviceToHost=DEVICE_TO_HOST, memcpyDefault=DEFAULT,
+    memGetInfo=lambda: (LIMIT - pool.kept[current_device()], LIMIT))
+cuda.memory = types.ModuleType("cupy.cuda.memory")
+cuda.memory.OutOfMemoryError = OutOfMemoryError
+sys.modules["cupy.cuda"], sys.modules["cupy.cuda.memory"] = cuda, cuda.memory

@@ -17,7 +17,7 @@ from dflow._fp cimport read_fp_policy, fp_warn, fp_strict, warn_user, warnings_w
 from dflow._graph cimport (
     Task, WRITE, FULL, TRACKED, HAS_REGIONS, FLAT, MAY_RAISE, REPORTS_FP, Region, storage_new, storage_unref, storage_rest,
     storage_resume, storage_allocate, bytes_live, readable, task_new, task_operand, task_constant, task_region, task_dims,
-    abroad, regions_overlap)
+    regions_overlap)
 from dflow._launch cimport Operand, MAXDIMS, launch, copy_out, joins, run_unary, size_bits
 from dflow._memory cimport add_int, before_trimming
 from dflow._shape cimport parse_shape, check_dimensions
@@ -482,10 +482,8 @@ cdef ndarray wait_read(ndarray a):
     if not wait_storage(a.st, NULL if whole else &r, False, True):
         a = copy_of(a)
         wait_storage(a.st, NULL, False, False)
-    if abroad(a.st):
+    if a.st.data == NULL or a.st.stale:
         bring_here(a.st, True, False)
-    elif a.st.data == NULL and not storage_allocate(a.st):
-        raise MemoryError(f"Unable to allocate {a.st.nbytes} bytes")
     return a
 
 cdef object first_element(ndarray a):
@@ -498,11 +496,7 @@ cdef int wait_write(ndarray a) except -1:
     cdef Region r
     region_of_view(a, &r)
     wait_storage(a.st, NULL if covers_storage(a) else &r, True, False)
-    if abroad(a.st):
-        bring_here(a.st, True, True)
-    elif not storage_allocate(a.st):
-        raise MemoryError(f"Unable to allocate {a.st.nbytes} bytes")
-    return 0
+    return bring_here(a.st, True, True)
 
 # ---- copies ----------------------------------------------------------------------------------------------------
 
@@ -986,10 +980,7 @@ cdef object new_by_class(type cls, PyObject* args, PyObject* keywords):
 
 def window(ndarray a, write=False):
     """A NumPy array over the memory of a, without waiting: for code that runs where a is ready."""
-    if abroad(a.st):
-        bring_here(a.st, True, write)
-    elif not storage_allocate(a.st):
-        raise MemoryError(f"Unable to allocate {a.st.nbytes} bytes")
+    bring_here(a.st, True, write)
     return numpy_window(a, write)
 
 def empty(shape, dtype=float):

@@ -56,6 +56,10 @@ class Gpu:
         self.pinned = {}                            # stream: buffers, and for each the event after which it is free
         self.kernels = {}
 
+    def view(self, twin, offset, axes, dtype):
+        """An array over the memory of a twin; axes: length and stride of each."""
+        return self.cupy.ndarray([n for n, _ in axes], dtype, twin.memory + offset, [stride for _, stride in axes])
+
     def elementwise(self, inputs, outputs, body, codes):
         """A kernel of CuPy's with the functions of _elementwise.cuh, and the type codes of its outputs."""
         made = self.cupy.ElementwiseKernel(inputs, outputs, body, "dflow_group", preamble=_translate.functions(),
@@ -122,9 +126,9 @@ class Twin:
     def __init__(self, gpu, nbytes, home, let_go):
         self.gpu = gpu
         self.nbytes = nbytes
-        self.memory = gpu.allocate(nbytes, home, let_go)
         self.home = self.stream = home              # `home` gets the memory back; `stream` has used it last,
-        self.event = None                           # until this; None: what it does comes after it anyway
+        self.event = None                           # until this; None: who had the memory before
+        self.memory = gpu.allocate(nbytes, home, let_go)
 
     def __del__(self):
         if self.stream is not self.home and self.gpu.process == os.getpid():
@@ -132,8 +136,8 @@ class Twin:
 
     def ready(self, stream):
         """What a stream is told from now on comes after all that has used this."""
-        if self.stream is not stream and self.event is not None:
-            stream.wait_event(self.event)
+        if self.stream is not stream:
+            stream.wait_event(self.event or self.gpu.event(self.stream))
 
     def used(self, stream, event):
         """What has been told to a stream until an event uses this."""

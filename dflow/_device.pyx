@@ -94,6 +94,10 @@ cdef int go(made, int device) except -1:
             go(item, device)
     return 0
 
+def on_gpu(ndarray a):
+    """Whether a GPU computes what is made of it."""
+    return abroad(a.st)
+
 def number_of(ndarray a):
     """Of the device that it is on."""
     return a.st.device >> 1

@@ -1,11 +1,11 @@
 /* The functions of elementwise operations on a GPU, as NumPy defines them: op_NAME<R>(arguments) is element of type R.
  *
- * It is C++ that CUDA's compiler takes, and any other, once complex<T>, float16 and FUNCTION are defined. Half floats are
+ * It is C++ that CUDA's compiler takes, and any other, once there are complex<T>, float16 and __device__. Half floats are
  * computed as floats, as NumPy does. Integers wrap around: their arithmetic is that of unsigned ones. */
-#ifndef FUNCTION
-#define FUNCTION template <class R, class... Types> __device__ static inline
-#define HELPER __device__ static inline
+#if defined(__CUDACC_RTC__) && __has_include(<cupy/float16.cuh>)         /* before CuPy 14, carray.cuh has it */
+#include <cupy/float16.cuh>
 #endif
+#define HELPER __device__ static inline
 
 /* ---- types ------------------------------------------------------------------------------------------------------- */
 
@@ -51,7 +51,21 @@ BINARY(multiply, G(x) * G(y))
 UNARY(negative, -G(x))
 UNARY(positive, x)
 UNARY(square, G(x) * G(x))
-BINARY(divide, Cast<typename wide<R>::type, A>::of(x) / Cast<typename wide<R>::type, B>::of(y))
+template <class R> struct Quotient { HELPER R of(R x, R y) { return x / y; } };
+template <class T> struct Quotient<complex<T> > {           /* Smith's way, as NumPy has it */
+    HELPER complex<T> of(complex<T> x, complex<T> y) {
+        T a = y.real(), b = y.imag();
+        if (fabs(a) >= fabs(b)) {
+            if (a == 0 && b == 0)
+                return complex<T>(x.real() / fabs(a), x.imag() / fabs(a));
+            T ratio = b / a, scale = T(1) / (a + b * ratio);
+            return complex<T>((x.real() + x.imag() * ratio) * scale, (x.imag() - x.real() * ratio) * scale);
+        }
+        T ratio = a / b, scale = T(1) / (b + a * ratio);
+        return complex<T>((x.real() * ratio + x.imag()) * scale, (x.imag() * ratio - x.real()) * scale);
+    }
+};
+BINARY(divide, Quotient<typename wide<R>::type>::of(Cast<typename wide<R>::type, A>::of(x), Cast<typename wide<R>::type, B>::of(y)))
 
 template <class T> HELPER T python_fmod(T x, T y) {
     T m = fmod(x, y);
@@ -120,12 +134,27 @@ UNARY(reciprocal, typename wide<T>::type(1) / W(x))
 
 /* ---- comparison, logic, bits ------------------------------------------------------------------------------------- */
 
-BINARY(equal, W(x) == W(y))
-BINARY(not_equal, !(W(x) == W(y)))
-BINARY(less, W(x) < W(y))
-BINARY(less_equal, W(x) <= W(y))
-BINARY(greater, W(x) > W(y))
-BINARY(greater_equal, W(x) >= W(y))
+template <class A, class B> struct Order {
+    HELPER bool same(A x, B y) { return W(x) == W(y); }
+    HELPER bool less(A x, B y) { return W(x) < W(y); }
+    HELPER bool most(A x, B y) { return W(x) <= W(y); }
+};
+template <> struct Order<long long, unsigned long long> {
+    HELPER bool same(long long x, unsigned long long y) { return x >= 0 && (unsigned long long)x == y; }
+    HELPER bool less(long long x, unsigned long long y) { return x < 0 || (unsigned long long)x < y; }
+    HELPER bool most(long long x, unsigned long long y) { return x < 0 || (unsigned long long)x <= y; }
+};
+template <> struct Order<unsigned long long, long long> {
+    HELPER bool same(unsigned long long x, long long y) { return y >= 0 && x == (unsigned long long)y; }
+    HELPER bool less(unsigned long long x, long long y) { return y >= 0 && x < (unsigned long long)y; }
+    HELPER bool most(unsigned long long x, long long y) { return y >= 0 && x <= (unsigned long long)y; }
+};
+BINARY(equal, Order<A, B>::same(x, y))
+BINARY(not_equal, !Order<A, B>::same(x, y))
+BINARY(less, Order<A, B>::less(x, y))
+BINARY(less_equal, Order<A, B>::most(x, y))
+BINARY(greater, Order<B, A>::less(y, x))
+BINARY(greater_equal, Order<B, A>::most(y, x))
 BINARY(logical_and, truth(x) && truth(y))
 BINARY(logical_or, truth(x) || truth(y))
 BINARY(logical_xor, truth(x) != truth(y))

@@ -18,7 +18,7 @@ from dflow._lanes cimport Lane, Runner, lanes, of_gpu
 from dflow._memory cimport DFLOW_DEBUG, add_i64, load_int, load_ptr
 from dflow._recording cimport CPUS, DEVICES, NEAR
 from dflow._timeline cimport watched
-from dflow._twin cimport HOST_STALE, bring_here, bring_there, gpu_of
+from dflow._twin cimport HOST_STALE, bring_here, bring_there, gpu_of, make_twin
 from dflow._workers cimport drop_gil, run_abroad, run_one, take_gil
 from dflow._lanes cimport shared
 from dflow import _translate, _twin
@@ -79,7 +79,7 @@ cdef bint translates(Task* t):
     cdef Access* a = accesses(t)
     cdef int i
     recipe = recipe_of(t.kernel)
-    if recipe is None or recipe.call is None and recipe.function is None:
+    if recipe is None:
         return False
     for i in range(t.ndim + t.ncore):
         if task_dims(t)[i] == 0:
@@ -120,6 +120,40 @@ cdef bint call(Task* t, object recipe, object gpu, list used) except -1:
             n += 1
         arrays.append(view(operand_twin(t, i, gpu, used), a[i].key >> ACCESS_BITS, n, dims, strides, 1, code))
     recipe.call(gpu.cupy, *arrays)
+    return True
+
+cdef bint take(Task* t, object recipe, object gpu, list used) except -1:
+    """Run t, which takes items by an index of one axis: see by_index() in _select.h. False when its loops are no such thing."""
+    cdef Access* a = accesses(t)
+    cdef intp* strides = task_strides(t)
+    cdef intp* core = strides + 3 * t.ndim              # between the elements of that axis, and its length
+    cdef intp size = <intp>t.kernel.data, items = task_dims(t)[t.ndim], length
+    cdef int code = _translate.PLAIN[size], d, i
+    cdef list outer = [d for d in range(t.ndim) if strides[3 * d] != 0]
+    cdef list inner = [d for d in range(t.ndim) if strides[3 * d] == 0]
+    if core[1] == 0 or any([strides[3 * <int>d + 1] != 0 for d in outer]):
+        return False
+    axes = ([(task_dims(t)[<int>d], strides[3 * <int>d]) for d in outer] + [(core[1], core[0]), (items, size)],
+            [(task_dims(t)[<int>d], strides[3 * <int>d + 1]) for d in inner],
+            [(task_dims(t)[<int>d], strides[3 * <int>d + 2]) for d in outer + inner] + [(items, size)])
+    arrays = []
+    for i in range(3):
+        arrays.append(gpu.view(operand_twin(t, i, gpu, used), a[i].key >> ACCESS_BITS, axes[i], DTYPES[recipe.codes[i] if i == 1 else code]))
+    gpu.cupy.take(arrays[0], arrays[1], axis=len(outer), out=arrays[2])
+    return True
+
+cdef bint add_at(Task* t, object recipe, object gpu, list used) except -1:
+    """Run t, which adds each value where a byte offset says."""
+    cdef Access* a = accesses(t)
+    cdef intp size = itemsizes[recipe.codes[1]], start = a[2].key >> ACCESS_BITS
+    cdef int d, i
+    if start % size:
+        return False
+    axes = [[(task_dims(t)[d], task_strides(t)[3 * d + i]) for d in range(t.ndim)] for i in range(2)]
+    arrays = [gpu.view(operand_twin(t, i, gpu, used), a[i].key >> ACCESS_BITS, axes[i], DTYPES[recipe.codes[i]]) if a[i].storage != NULL
+              else number(t, i, recipe.codes[i]) for i in range(2)]
+    target = gpu.view(operand_twin(t, 2, gpu, used), 0, [(a[2].storage.nbytes // size, size)], DTYPES[recipe.codes[2]])
+    gpu.cupy.add.at(target, (arrays[0] + start) // size, arrays[1])     # in no order, where an index is repeated
     return True
 
 # ---- groups -----------------------------------------------------------------------------------------------------------
@@ -330,7 +364,9 @@ cdef int one(Runner* me, Task* t, object gpu) except -1:
     recipe = recipe_of(t.kernel)
     if reason != NULL:
         poison_unref(reason)
-    elif translates(t) and (fuse_alone(t, gpu, used) if recipe.call is None else call(t, recipe, gpu, used)):
+    elif translates(t) and (fuse_alone(t, gpu, used) if recipe.function is not None else
+                            take(t, recipe, gpu, used) if recipe.call == "take" else
+                            add_at(t, recipe, gpu, used) if recipe.call == "add_at" else call(t, recipe, gpu, used)):
         end(gpu, used)
         written(t)
         mark(t, NULL)
@@ -392,7 +428,9 @@ cdef int move(Runner* me, Task* t) except -1:
             mark(t, NULL)
             return 0
         if abroad(target) and not abroad(source) and source.data != NULL:
-            twin = bring_there(target, False, False)
+            if target.twin == NULL:
+                make_twin(target, True)
+            twin = <object>target.twin
             with twin.gpu.upward:
                 twin.upload(<size_t>source.data)
             target.stale = HOST_STALE

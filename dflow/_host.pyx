@@ -17,10 +17,11 @@ cdef extern from "Python.h":
 
 cdef Kernel* HOST_KERNEL = kernel_new(b"host task", 0, 0, NULL, NULL, HOST, 0)
 
-def host(payload, list reads, list writes, bint always=False):
+def host(payload, list reads, list writes, bint always=False, bint looks=False):
     """Call payload(error) on a worker once the arrays in `reads` are there and those in `writes` are free.
 
-    error is None, or with `always` the exception that an input carries. In naive mode, at once.
+    error is None, or with `always` the exception that an input carries. looks: nothing is written, but who reads `writes` waits.
+    In naive mode, at once.
     """
     cdef Operand o
     cdef int i = 0, nops = <int>(len(reads) + len(writes))
@@ -29,9 +30,10 @@ def host(payload, list reads, list writes, bint always=False):
     if captures:
         cannot_replay(b"a Python function runs on a worker", here())
     follow(reads, writes)
-    for a in writes:
-        check_writable(a)
-    if any_records(PySequence_Fast_ITEMS(reads), len(reads)):
+    if not looks:
+        for a in writes:
+            check_writable(a)
+    if not looks and any_records(PySequence_Fast_ITEMS(reads), len(reads)):
         for a in writes:
             recorded("a Python function on a worker", (reads,), a)
     if settings.naive:

@@ -69,6 +69,7 @@ def _make_kernels():
         name_kernel(("assign", size), <size_t>assigns[size])
         for kind in range(INDEX_KINDS):
             gathers[size][kind] = kernel_new(b"take", 2, 3, <loop_t>gather_loops[kind], <void*><size_t>size, ROWS, 0.5)
+            name_kernel(("take", size, kind), <size_t>gathers[size][kind])
             scatters[size][kind] = kernel_new(b"put", 2, 3, <loop_t>scatter_loops[kind], <void*><size_t>size, 0, 1)
     for code in range(NCODES):
         dtype = DTYPES[code]

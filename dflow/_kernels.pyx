@@ -283,7 +283,7 @@ cdef object key_of(Kernel* k):
     if <size_t>k not in keys:
         keys.update({address: key for key, address in known.items()})
     key = keys.get(<size_t>k)
-    if key is not None and key[0] in ("reduce", "masked", "accumulate"):
+    if key is not None and key[0] in ("reduce", "masked", "accumulate", "at"):
         of = key_of(<Kernel*><size_t>key[1])
         return None if of is None else (key[0], of, *key[2:])
     return key

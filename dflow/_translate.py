@@ -43,7 +43,7 @@ class Recipe:
     """What a kernel is on a GPU.
 
     codes: of its operands; None: anything of that size. function: of _elementwise.cuh; None: `call` takes CuPy and arrays of
-    the loop's axes and then the core axes that `signature` lists for each operand.
+    the loop's axes and then the core axes that `signature` lists for each operand; or it is the name of one in _gpu.pyx.
     partial: the operand before the output says where it is written.
     """
 
@@ -62,7 +62,7 @@ def recipe(key):
     if isinstance(first, numpy.ufunc):
         return ufunc(first, codes)
     make = {"cast": cast, "where": where, "assign": assign, "masked": masked, "reduce": reduction, "accumulate": accumulation,
-            "argmax": extreme, "argmin": extreme, "sort": sort, "argsort": sort}.get(first)
+            "argmax": extreme, "argmin": extreme, "sort": sort, "argsort": sort, "take": take, "at": add_at}.get(first)
     return make and make(*key)
 
 
@@ -78,7 +78,9 @@ def ufunc(function, codes):
     if not ours or function.nout != 1 or name not in KNOWN[kind] and not (
             name in ("divide", "absolute") and kind == "integer"):
         return None
-    return Recipe(codes, "absolute" if name == "fabs" else name)
+    if kind == "integer" and name in ("floor", "ceil", "trunc", "rint"):
+        name = "copy"
+    return Recipe(codes, name)
 
 
 def cast(_, codes):
@@ -168,6 +170,16 @@ def sort(name, code, kind):
 
 def sort_rows(name, cupy, x, out):
     cupy.copyto(out, getattr(cupy, name)(x, axis=-1))
+
+
+def take(_, size, kind):
+    return Recipe((None, (1, 3, 5, 7, 2, 4, 6, 8)[kind], None), call="take") if size in PLAIN else None
+
+
+def add_at(_, key):
+    of = recipe(key)
+    known = of is not None and of.function == "add" and of.codes[0] in (HALF, 11, 12, *COMPLEX)
+    return Recipe((7, *of.codes[1:]), call="add_at") if known else None
 
 
 # ---- code -------------------------------------------------------------------------------------------------------------

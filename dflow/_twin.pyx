@@ -2,7 +2,7 @@
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
-from dflow._graph cimport Storage, drain, storage_allocate
+from dflow._graph cimport Storage, abroad, drain, storage_allocate
 from dflow._lanes cimport give_lane
 from dflow._recording cimport CPUS, DEVICES, use_devices
 
@@ -13,7 +13,7 @@ cdef object gpu_of(Storage* s):
     return open_gpus[(s.device >> 1) - CPUS]
 
 cdef int bring_here(Storage* s, bint read, bint write) except -1:
-    """Let the host's memory be there and, if it is to be read, current."""
+    """Let the host's memory be there, of any storage, and, if it is to be read, current."""
     if not storage_allocate(s):
         raise MemoryError(f"Unable to allocate {s.nbytes} bytes")
     if s.stale & HOST_STALE:
@@ -25,17 +25,22 @@ cdef int bring_here(Storage* s, bint read, bint write) except -1:
                     s.stale &= ~HOST_STALE
         else:
             s.stale &= ~HOST_STALE
-    if write:
+    if write and abroad(s):
         s.stale = TWIN_STALE
+    return 0
+
+cdef int make_twin(Storage* s, bint from_host) except -1:
+    """Give s memory on its device, for what comes from the host or what is computed. MemoryError."""
+    twin = gpu_of(s).twin(s.nbytes, from_host, drain_all)
+    Py_INCREF(twin)
+    s.twin = <PyObject*>twin
+    s.stale = TWIN_STALE
     return 0
 
 cdef object bring_there(Storage* s, bint read, bint write):
     """Let the device's memory be there and, if it is to be read, current. MemoryError."""
     if s.twin == NULL:
-        twin = gpu_of(s).twin(s.nbytes, read and s.data != NULL, drain_all)
-        Py_INCREF(twin)
-        s.twin = <PyObject*>twin
-        s.stale = TWIN_STALE
+        make_twin(s, read and s.data != NULL)
     twin = <object>s.twin
     if s.stale & TWIN_STALE:
         if read and s.data != NULL:

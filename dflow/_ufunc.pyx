@@ -881,9 +881,11 @@ cdef class ufunc:
         cdef intp shape[MAXDIMS]
         cdef ndarray a = as_array(array), index = contiguous(as_array_code(indices, code_of(INTP))), result
         cdef Plan* p = reduction_plan(self, a.code, dtype, "reduceat")
+        cdef int k = c_axis(0 if axis is None else axis, a.ndim, "an integer is required")
         if axis is None and a.ndim > 1:
             raise ValueError("reduceat does not allow multiple axes")
-        cdef int k = c_axis(0 if axis is None else axis, a.ndim, "an integer is required")
+        if index.ndim != 1:
+            raise ValueError(f"object {'too deep' if index.ndim else 'of too small depth'} for desired array")
         for i in index.tolist():
             if not 0 <= i < a.shape[k]:
                 raise IndexError(f"index {i} out-of-bounds in {self.name}.reduceat [0, {a.shape[k]})")
@@ -950,11 +952,10 @@ cdef class ufunc:
 
     cdef int at_offsets(self, Plan* p, ndarray target, ndarray offsets, ndarray values) except -1:
         cdef Operand ops[3]
-        cdef int n
+        cdef int n = 1
         cdef intp shape[MAXDIMS]
         memcpy(shape, offsets.shape, offsets.ndim * sizeof(intp))
         fill_operand(&ops[0], offsets, offsets.ndim, shape, False)
-        n = 1
         if values is not None:
             values = broadcast_view(cast(values, p.codes[1]), offsets.ndim, offsets.shape)
             if values.st == target.st:

@@ -466,6 +466,20 @@ def _in_place(x, y):
     return z
 
 
+@pytest.mark.parametrize("text", ["np.mean(x, axis=0, where=x > 2)", "np.nanmax(x, 0)", "np.nanmean(x)"])
+def test_what_a_host_task_looks_at_is_not_written_to(text):
+    """Whether to warn of a mean of nothing is seen once the elements are there: before they are, the mean is recorded."""
+    gradients = []
+    for hold in (lambda x: x, lambda x: sleep(x, 0.05)):
+        x = hold(np.arange(6.0).reshape(2, 3) + 1)
+        x.attach_grad()
+        with autograd.record():
+            y = eval(text, {"np": np, "x": x})
+        y.backward()
+        gradients.append(x.grad.tolist())
+    assert gradients[0] == gradients[1]
+
+
 def test_in_place():
     x, y = [1.0, 2, 3, 4], [0.5, 0.25, 2, -1]
     assert gradient(_in_place, x, y) == [[-1, 5 + 4.5 - 1, 0, 0], [1, 4.5, 7, 7]]

@@ -104,8 +104,8 @@ def misplaced(program, variables):
     for name in program.expected:
         if name.startswith("r"):
             continue
-        x, place = variables[name], dflow.cpu(int(programs.device(name) or 0))
-        if (x.ctx, x.device) != (place, place if place.device_id else "cpu"):
+        x, place = variables[name], programs.cpu(int(programs.device(name) or 0))
+        if (x.ctx, x.device) != (place, place if place != dflow.cpu(0) else "cpu"):
             lines.append(f"{name}: on {x.ctx}, its device is {x.device}")
     return lines
 

@@ -188,6 +188,13 @@ def test_errors_of_values_come_on_reading(call):
         assert_same_outcome(outcome(result.asnumpy), expected)
 
 
+def test_indices_of_slices_have_one_axis():
+    a = dflow.engine.sleep(np.arange(3.0), 0.05)
+    for indices, text in ([[0]], "too deep"), (0, "of too small depth"):
+        with pytest.raises(ValueError, match=f"object {text} for desired array"):
+            np.add.reduceat(a, np.array(indices))
+
+
 @pytest.mark.skipif(numpy.lib.NumpyVersion(numpy.__version__) < "2.4.0", reason="NumPy has no such rule")
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 @pytest.mark.parametrize("text, dtype", [("f.T", "f4"), ("a[:, ::2]", "c8"), ("c", float), ("c.real.round() + 0j", int),

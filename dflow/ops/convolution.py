@@ -13,6 +13,7 @@ import numpy
 from dflow._array import array as as_array
 from dflow._array import empty
 from dflow._convolve import convolve, correlate
+from dflow._device import on_gpu
 from dflow._make import full, zeros
 from dflow._views import sliding_windows
 from dflow.ops.elementwise import absolute, add, maximum
@@ -138,7 +139,8 @@ def convolution(data, weight, bias=None, kernel=None, stride=None, dilate=None, 
 
 
 def _lie_side_by_side(x, other, stride):
-    return stride[-1] == 1 and x.dtype == other.dtype and x.dtype.char in "fd"
+    """Whether the CPU can take windows from where they lie. A GPU makes products of copies."""
+    return not on_gpu(x) and stride[-1] == 1 and x.dtype == other.dtype and x.dtype.char in "fd"
 
 
 def _many_windows(out, weight):

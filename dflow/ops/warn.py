@@ -52,7 +52,7 @@ def _where(condition, prepare, result):
         if _array.window(found):
             act()
 
-    host(look, [found], [result])
+    host(look, [found], [result], looks=True)
 
 
 def watched(name, function):

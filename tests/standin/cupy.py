@@ -345,6 +345,22 @@ def copyto(target, source, casting="same_kind"):
     launch("copyto", device_arrays((target, source)), run)
 
 
+def _plus(a, b):
+    return call("add", numpy.add, (a, b), {})
+
+
+ndarray.__add__ = _plus
+ndarray.__floordiv__ = lambda a, b: call("floor_divide", numpy.floor_divide, (a, b), {})
+
+
+def add_at(target, index, values):
+    launch("add.at", device_arrays((target, index, values)),
+           lambda: numpy.add.at(target.host(), value(index), value(values)))
+
+
+add.at = add_at         # noqa: F821 (one of the functions above)
+
+
 # ---- kernels ---------------------------------------------------------------------------------------------------------
 
 C_TYPES = {"bool": "?", "signed char": "b", "unsigned char": "B", "short": "h", "unsigned short": "H", "int": "i",

@@ -1,0 +1,37 @@
+"""Random programs over the CPU and GPUs give NumPy's results, bit for bit, whatever is late."""
+
+import programs
+import pytest
+from engines import configured
+from test_oracle import Configuration, explain, run
+
+import dflow
+from dflow import cpu, gpu
+
+CONFIGURATIONS = {
+    "default": Configuration(devices=3),
+    "queued-delays": Configuration(workers=4, limit=0, delays=50, devices=3),
+    "held": Configuration(workers=2, limit=0, hold=3e-4, devices=3),
+    "unfused-held": Configuration(workers=2, limit=0, bulk=0, hold=3e-4, devices=3),
+    "pairs": Configuration(workers=1, limit=0, bulk=2, devices=3),
+    "naive": Configuration(naive=True, devices=3),
+}
+EACH = 60
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_random_programs_give_numpys_results(name, monkeypatch):
+    """As tests/test_oracle.py has them, but cpu(1) is gpu(0), and cpu(2) the next GPU, if there is one."""
+    last = dflow.num_gpus() - 1
+    monkeypatch.setattr(programs, "cpu", lambda i: gpu(min(i - 1, last)) if i else cpu(0))
+    configuration = CONFIGURATIONS[name]
+    first = 1000 * list(CONFIGURATIONS).index(name)
+    with configured(configuration.naive, configuration.workers, configuration.limit, configuration.bulk):
+        try:
+            for seed in range(first, first + EACH):
+                program = programs.generate(seed, configuration.devices)
+                lines = run(program, configuration)
+                if lines:
+                    pytest.fail(explain(program, lines, configuration), pytrace=False)
+        finally:
+            dflow._engine.set_delays(0, 0)

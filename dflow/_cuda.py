@@ -9,6 +9,8 @@ import functools
 import os
 import threading
 
+import numpy
+
 from dflow import _translate
 
 CHUNK = 4 << 20         # bytes that are moved at once: while some cross the bus, the host copies the next
@@ -54,7 +56,7 @@ class Gpu:
             self.compute, self.up, self.down = (cupy.cuda.Stream(non_blocking=True) for _ in range(3))
             self.pool = cupy.get_default_memory_pool()       # as of what CuPy allocates itself
         self.pinned = {}                            # stream: buffers, and for each the event after which it is free
-        self.kernels = {}
+        self.kernels, self.tables = {}, {}
 
     def view(self, twin, offset, axes, dtype):
         """An array over the memory of a twin; axes: length and stride of each."""
@@ -65,6 +67,22 @@ class Gpu:
         made = self.cupy.ElementwiseKernel(inputs, outputs, body, "dflow_group", preamble=_translate.functions(),
                                            options=("--fmad=false",))       # a product is rounded before it is added to
         return made, codes
+
+    def draw(self, recipe, words, out):
+        """Fill an array with random numbers; words: the beginning of a Draw (_philox.h)."""
+        function, dtype, which, tables_of = recipe.signature
+        kernel = self.kernels.get(recipe)
+        if kernel is None:
+            params, body = _translate.draw_code(function, dtype, which)
+            kernel = self.kernels[recipe] = self.cupy.ElementwiseKernel(
+                params, f"{dtype} y", body, "dflow_draw", preamble=_translate.functions("_random.cuh"),
+                options=("--fmad=false",))
+        if which is not None and which not in self.tables:          # of the ziggurat
+            *arrays, r = tables_of(*which)
+            self.tables[which] = (*map(self.cupy.asarray, arrays), numpy.float64(r))
+        whole = function.startswith("bounded")
+        numbers = numpy.frombuffer(words, [("keys", "u4", 2), ("draw", "u8"), ("numbers", "u8" if whole else "f8", 3)])[0]
+        kernel(*numbers["keys"], numbers["draw"], *numbers["numbers"], *self.tables.get(which, ()), out)
 
     def check(self):
         """A child of fork() cannot use CUDA."""

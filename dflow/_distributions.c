@@ -321,6 +321,19 @@ void random_setup(void)
     random_use(random_sets() - 1);
 }
 
+int random_tables(int is_normal, int bits, uint64_t *inside, double *width, double *density, double *r)
+{
+    const Ziggurat *z = is_normal ? &normal : &exponential;
+    int n = bits == 64 ? LAYERS64 : LAYERS32;
+    for (int i = 0; i < n; i++) {
+        inside[i] = n == LAYERS64 ? z->wide[i].inside : z->narrow[i].inside;
+        width[i] = n == LAYERS64 ? z->wide[i].width : z->narrow[i].width;
+    }
+    memcpy(density, n == LAYERS64 ? z->density64 : z->density32, (size_t)(n + 1) * sizeof *density);
+    *r = is_normal ? n == LAYERS64 ? NORMAL_R64 : NORMAL_R32 : n == LAYERS64 ? EXPONENTIAL_R64 : EXPONENTIAL_R32;
+    return n;
+}
+
 static inline double signed_by(double x, uint64_t bit)
 {
     union { double d; uint64_t i; } u = {x};

@@ -18,6 +18,8 @@ extern const Distribution distributions[];      /* the last has no name */
 
 void random_loop(char **args, ptrdiff_t *dims, ptrdiff_t *steps, void *distribution);
 void random_setup(void);            /* makes the tables, and chooses the instructions; before anything else, once */
+/* The ziggurat's: returns how many layers there are, of which there is one density more. r: where the tail begins. */
+int random_tables(int is_normal, int bits, uint64_t *inside, double *width, double *density, double *r);
 int random_sets(void);              /* how many sets of instructions this machine has; the last is in use, */
 void random_use(int set);           /* until a test chooses another */
 

@@ -9,13 +9,12 @@ threads (_lanes), which have a stream for each way.
 import numpy as np
 cimport numpy as cnp
 from cpython.object cimport PyObject
-from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 from dflow._graph cimport *
 from dflow._group cimport GroupPlan, MAX_AXES, lay_out_group
 from dflow._kernels cimport DTYPES, cast_kernel, itemsizes, key_of
 from dflow._lanes cimport Lane, Runner, lanes, of_gpu
-from dflow._memory cimport DFLOW_DEBUG, add_i64, load_int, load_ptr
+from dflow._memory cimport add_i64, load_int, load_ptr
 from dflow._recording cimport CPUS, DEVICES, NEAR
 from dflow._timeline cimport watched
 from dflow._twin cimport HOST_STALE, bring_here, bring_there, gpu_of, make_twin
@@ -26,6 +25,7 @@ from dflow import _translate, _twin
 cnp.import_array()
 
 cdef enum:
+    DRAW_BYTES = 40             # of a Draw (_philox.h): the stream, and three numbers
     ARGUMENT_BYTES = 4000       # of a kernel; an array takes 16, and 16 for each axis
 
 # ---- views ------------------------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ cdef bint translates(Task* t):
             return False
     for i in range(t.nops):
         if a[i].storage == NULL:
-            if a[i].key & INDEX:
+            if a[i].key & INDEX and recipe.call != "draw":
                 return False
         elif not abroad(a[i].storage) and (a[i].key & WRITE or a[i].storage.data == NULL):
             return False
@@ -156,6 +156,21 @@ cdef bint add_at(Task* t, object recipe, object gpu, list used) except -1:
     gpu.cupy.add.at(target, (arrays[0] + start) // size, arrays[1])     # in no order, where an index is repeated
     return True
 
+cdef bint draw(Task* t, object recipe, object gpu, list used) except -1:
+    """Run t, which fills with random numbers. False when the elements do not lie in some order of their numbers."""
+    cdef intp* strides = task_strides(t)
+    cdef intp size = 1
+    cdef int d
+    cdef list order = sorted(range(t.ndim), key=[strides[3 * d] for d in range(t.ndim)].__getitem__)
+    for d in order:
+        if strides[3 * d] != size and task_dims(t)[d] != 1:
+            return False
+        size *= task_dims(t)[d]
+    axes = [(task_dims(t)[<int>k], strides[3 * <int>k + 2]) for k in reversed(order)]
+    out = gpu.view(operand_twin(t, 2, gpu, used), accesses(t)[2].key >> ACCESS_BITS, axes, recipe.codes[2])
+    gpu.draw(recipe, constant_of(t, 1)[:DRAW_BYTES], out)
+    return True
+
 # ---- groups -----------------------------------------------------------------------------------------------------------
 
 cdef class Value:               # of a storage, as a group uses it
@@ -178,13 +193,12 @@ cdef class Fusion:
     def __cinit__(self):
         self.values, self.numbers, self.inputs, self.codes, self.members, self.key = {}, {}, [], [], [], []
 
-    cdef int survey(self, Task* leader):
+    cdef int survey(self, Task* m, Task* end):
         """Count who uses what."""
-        cdef Task* m = leader
         cdef Access* a
         cdef Value v
         cdef int i
-        while m != NULL:
+        while m != end:
             a = accesses(m)
             for i in range(m.nops):
                 if a[i].storage == NULL:
@@ -245,36 +259,39 @@ cdef int recipe_size(Task* m) except -1:
     """The type of a constant that only its output tells the size of."""
     return _translate.PLAIN[1 << ((accesses(m)[m.nops - 1].key >> SIZE_SHIFT) & 15)]
 
-cdef bint fuse(Task* leader, object gpu, list used):
-    """Run a group, or a task alone, as one elementwise kernel. False when its members must run one by one."""
+cdef bint fuses(Task* m):
+    """Whether m can be part of an elementwise kernel."""
+    recipe = recipe_of(m.kernel)
+    return recipe is not None and recipe.function is not None and translates(m)
+
+cdef bint fuse(Task* leader, Task* begin, Task* end, object gpu, list used):
+    """Run members of a group, from one up to another, as one elementwise kernel. False when they must run one by one."""
     cdef GroupPlan g
     cdef Task* m = leader
     cdef Fusion f = Fusion()
     cdef Value v
     cdef int first = 0
-    while m != NULL:
-        if not translates(m) or recipe_of(m.kernel).function is None:
-            return False
-        m = next_member(m)
     if not lay_out_group(leader, &g):
         return False
-    f.survey(leader)
-    m = leader
-    while m != NULL:
+    while m != begin:
+        first += m.nops
+        m = next_member(m)
+    f.survey(begin, end)
+    while m != end:
         f.member(m, recipe_of(m.kernel), first, &g, gpu, used)
         first += m.nops
         m = next_member(m)
     stored = [v for v in f.values.values() if v.result is not None and not (v.fresh and load_int(&v.s.refs) == v.uses)]
+    if len(f.inputs) + len(stored) > ARGUMENT_BYTES // (16 + 16 * g.ndim):
+        return False
     add_i64(&shared.bytes_never_stored, sum([(<Value>v).s.nbytes for v in f.values.values() if v.result is not None and v not in stored]))
     if not stored:
         return True
-    if len(f.inputs) + len(stored) > ARGUMENT_BYTES // (16 + 16 * g.ndim):
-        return False
-    key = (*f.key, -1, *f.codes, -1, *[(<Value>v).result for v in stored])
+    results = [(<Value>v).result for v in stored]
+    key = (*f.key, -1, *f.codes, -1, *results)
     kernel = gpu.kernels.get(key)
     if kernel is None:
-        kernel = gpu.elementwise(*_translate.code(f.members, f.codes, [(<Value>v).result for v in stored]))
-        gpu.kernels[key] = kernel
+        kernel = gpu.kernels[key] = gpu.elementwise(*_translate.code(f.members, f.codes, results))
     outputs = []
     for v, code in zip(stored, kernel[1]):
         twin = bring_there(v.s, not v.fresh, False)
@@ -287,105 +304,95 @@ cdef bint fuse(Task* leader, object gpu, list used):
 
 # ---- running ----------------------------------------------------------------------------------------------------------
 
-cdef int written(Task* t) noexcept:
-    """The device has been told to write what t, not its group, writes."""
-    cdef Access* a = accesses(t)
-    cdef int i
-    for i in range(t.nops):
-        if a[i].storage != NULL and a[i].key & WRITE:
-            if a[i].storage.twin != NULL:
-                a[i].storage.stale = HOST_STALE
-    return 0
-
-cdef bint poisoned(Task* t) noexcept:
-    """Whether something that t or its group uses is."""
-    cdef int i
-    while t != NULL:
-        for i in range(t.nops):
-            if accesses(t)[i].storage != NULL and load_ptr(&accesses(t)[i].storage.poison) != NULL:
-                return True
-        t = next_member(t)
-    return False
-
 cdef int fail(Task* t, object error) noexcept:
     cdef Poison* p = poison_new(error, t.site, t.kernel.name)
     mark(t, p)
     poison_unref(p)
     return 0
 
-cdef int tell(Runner* me, Task* t, object gpu) except -1:
-    """Have the device run t and its group, or what it can of it."""
-    cdef Task* m = t
-    cdef list used = []
-    cdef bint whole = False
-    if not poisoned(t):
-        try:
-            whole = fuse(t, gpu, used)
-        except MemoryError:                 # there may be enough for some of them
-            pass
-    if whole:
-        while m != NULL:
-            written(m)
-            mark(m, NULL)
-            m = next_member(m)
-        if t.group != NULL:
-            add_i64(&shared.groups, 1)
-            add_i64(&shared.grouped, members(t))
-        end(gpu, used)
-        return 0
-    while m != NULL:
-        try:
-            one(me, m, gpu)
-        except BaseException as error:
-            fail(m, error)
-        m = next_member(m)
-    return 0
-
-cdef int members(Task* t) noexcept:
-    cdef int n = 0
-    while t != NULL:
-        n += 1
-        t = next_member(t)
-    return n
-
-cdef int end(object gpu, list used) except -1:
-    """What uses these twins has been told."""
+cdef int told(Task* m, Task* end, object gpu, list used) except -1:
+    """The device has been told to run members of a group, from one up to another."""
+    cdef Access* a
+    cdef int i
     event = gpu.event(gpu.compute)
     for twin in used:
         twin.used(gpu.compute, event)
+    while m != end:
+        a = accesses(m)
+        for i in range(m.nops):
+            if a[i].storage != NULL and a[i].key & WRITE and a[i].storage.twin != NULL:
+                a[i].storage.stale = HOST_STALE
+        mark(m, NULL)
+        m = next_member(m)
     if load_int(&watched):              # a timeline shows what the device does, not what it was told
         event.synchronize()
     return 0
 
-cdef int one(Runner* me, Task* t, object gpu) except -1:
-    """Run t, not its group: there, if it is known there and nothing that it reads is poisoned, else here."""
-    cdef Poison* reason = find_poison(t)
-    cdef list used = []
-    recipe = recipe_of(t.kernel)
-    if reason != NULL:
-        poison_unref(reason)
-    elif translates(t) and (fuse_alone(t, gpu, used) if recipe.function is not None else
-                            take(t, recipe, gpu, used) if recipe.call == "take" else
-                            add_at(t, recipe, gpu, used) if recipe.call == "add_at" else call(t, recipe, gpu, used)):
-        end(gpu, used)
-        written(t)
-        mark(t, NULL)
-        return 0
-    run_home(me, t)
+cdef int tell(Runner* me, Task* t, object gpu) except -1:
+    """Have the device run t and its group, or what it can of it."""
+    cdef Task* m = t
+    cdef Task* end
+    cdef int n
+    while m != NULL:
+        n = 0
+        end = m
+        while end != NULL and fuses(end) and not poisoned(end):
+            end = next_member(end)
+            n += 1
+        if n > 1 and run_fused(t, m, end, gpu):
+            add_i64(&shared.groups, 1)
+            add_i64(&shared.grouped, n)
+            m = end
+            continue
+        if n == 0:
+            end = next_member(m)
+        while m != end:
+            try:
+                one(me, t, m, gpu)
+            except BaseException as error:
+                fail(m, error)
+            m = next_member(m)
     return 0
 
-cdef bint fuse_alone(Task* t, object gpu, list used):
-    """Run one of a group by itself. Others look at the group meanwhile: so it is a copy that has none."""
-    cdef Task* alone = <Task*>malloc(t.size)
-    if alone == NULL:
-        raise MemoryError("no memory for an operation")
-    memcpy(alone, t, t.size)
-    alone.group = NULL
-    alone.flags &= ~MEMBER
+cdef bint run_fused(Task* leader, Task* begin, Task* end, object gpu):
+    """Whether that could be."""
+    cdef list used = []
     try:
-        return fuse(alone, gpu, used)
-    finally:
-        free(alone)
+        if not fuse(leader, begin, end, gpu, used):
+            return False
+    except MemoryError:                 # there may be enough for some of them
+        return False
+    told(begin, end, gpu, used)
+    return True
+
+cdef bint poisoned(Task* t) noexcept:
+    """Whether something that it uses is."""
+    cdef Poison* p = find_poison(t)
+    if p != NULL:
+        poison_unref(p)
+    return p != NULL
+
+cdef int one(Runner* me, Task* leader, Task* t, object gpu) except -1:
+    """Run t, one of a group, maybe alone: there, if it is known there and nothing that it reads is poisoned, else here."""
+    cdef list used = []
+    cdef bint done = False
+    if not poisoned(t) and translates(t):
+        recipe = recipe_of(t.kernel)
+        if recipe.function is not None:
+            done = fuse(leader, t, next_member(t), gpu, used)
+        elif recipe.call == "take":
+            done = take(t, recipe, gpu, used)
+        elif recipe.call == "add_at":
+            done = add_at(t, recipe, gpu, used)
+        elif recipe.call == "draw":
+            done = draw(t, recipe, gpu, used)
+        else:
+            done = call(t, recipe, gpu, used)
+    if done:
+        told(t, next_member(t), gpu, used)
+    else:
+        run_home(me, t)
+    return 0
 
 cdef int run_home(Runner* me, Task* t) except -1:
     """Run t, not its group, on the host."""

@@ -1,11 +1,13 @@
 """Streams of draws: what makes the kernels of _distributions.c, and counts the draws."""
 
+import numpy as np
+
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
 from dflow._array cimport ndarray, new_array, fill_operand, check_writable, shape_tuple, wait_write
 from dflow cimport _recording
 from dflow._graph cimport Kernel, here, intp, loop_t, ELEMENTWISE
-from dflow._kernels cimport DOUBLE, itemsizes, kernel_new, read_scalar
+from dflow._kernels cimport DOUBLE, itemsizes, kernel_new, name_kernel, read_scalar
 from dflow._launch cimport Operand, launch, fill_constant, fill_index
 from dflow._recording cimport cannot_replay, captures, capturing
 from dflow._shape cimport parse_shape, check_dimensions
@@ -27,6 +29,7 @@ cdef extern from "_distributions.h" nogil:
         int itemsize
         float cost
     const Distribution distributions[1]
+    int random_tables(int, int, uint64_t*, double*, double*, double*)
     void random_loop(char**, intp*, intp*, void*)
     void random_setup()
     int random_sets()
@@ -46,6 +49,19 @@ cdef inline void prepare() noexcept:
         random_setup()
         ready = True
 
+def ziggurat(bint normal, int bits):
+    """Of normals or exponentials, from so many bits: which numbers are inside of a layer, its width, densities, and where the
+    tail begins; as NumPy's arrays."""
+    cdef uint64_t inside[1024]
+    cdef double width[1024]
+    cdef double density[1025]
+    cdef double r
+    cdef int n, i
+    prepare()
+    n = random_tables(normal, bits, inside, width, density, &r)
+    return (np.array([inside[i] for i in range(n)], "u8"), np.array([width[i] for i in range(n)]),
+            np.array([density[i] for i in range(n + 1)]), r)
+
 def _make_kernels():
     """Numbers of the kernels by name and item size."""
     cdef const Distribution* d = distributions
@@ -54,6 +70,7 @@ def _make_kernels():
     while d.name != NULL:
         kernels[i] = kernel_new(d.name, 2, 3, <loop_t>random_loop, <void*>d, ELEMENTWISE, d.cost)
         numbers[d.name.decode(), d.itemsize] = i
+        name_kernel(("draw", d.name.decode(), d.itemsize, ziggurat), <size_t>kernels[i])
         d += 1
         i += 1
     return numbers

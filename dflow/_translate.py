@@ -62,7 +62,8 @@ def recipe(key):
     if isinstance(first, numpy.ufunc):
         return ufunc(first, codes)
     make = {"cast": cast, "where": where, "assign": assign, "masked": masked, "reduce": reduction, "accumulate": accumulation,
-            "argmax": extreme, "argmin": extreme, "sort": sort, "argsort": sort, "take": take, "at": add_at}.get(first)
+            "argmax": extreme, "argmin": extreme, "sort": sort, "argsort": sort, "take": take, "at": add_at,
+            "draw": draw}.get(first)
     return make and make(*key)
 
 
@@ -182,12 +183,42 @@ def add_at(_, key):
     return Recipe((7, *of.codes[1:]), call="add_at") if known else None
 
 
+# Of _random.cuh: by name and item size, the function, the type of what it gives, and the tables that it needs.
+DRAWS = {
+    ("random", 4): ("uniform32", "float32", None), ("random", 8): ("uniform64", "float64", None),
+    ("standard_normal", 4): ("normal32", "float32", (True, 32)), ("standard_normal", 8): ("normal64", "float64", (True, 64)),
+    ("standard_exponential", 4): ("exponential32", "float32", (False, 32)),
+    ("standard_exponential", 8): ("exponential64", "float64", (False, 64)), ("laplace", 8): ("laplace", "float64", (False, 64)),
+    ("integers8", 1): ("bounded", "uint8", None), ("integers16", 2): ("bounded", "uint16", None),
+    ("integers32", 4): ("bounded", "uint32", None), ("integers64", 8): ("bounded", "uint64", None),
+    ("integers", 8): ("bounded_wide", "uint64", None)}
+
+
+def draw(_, name, size, tables_of):
+    row = DRAWS.get((name, size))
+    return row and Recipe((None, None, row[1]), call="draw", signature=(*row, tables_of))
+
+
+def draw_code(function, dtype, tables):
+    """The parameters, after those of the stream, and the body of a kernel that draws."""
+    whole = function.startswith("bounded")
+    params = "uint64 a, uint64 b, uint64 c" if whole else "float64 a, float64 b, float64 c"
+    name = f"{function}<{TYPES[numpy.dtype(dtype).num]}>" if function == "bounded" else function
+    arguments = "s, i, a, b, c" if whole else "s, i, a, b"
+    lines = ["const Stream s = {key0, key1, draw};"]
+    if tables:
+        params += ", raw uint64 inside, raw float64 width, raw float64 density, float64 r"
+        lines.append("const Layers l = {&inside[0], &width[0], &density[0], r};")
+        arguments += ", l"
+    return f"uint32 key0, uint32 key1, uint64 draw, {params}", "\n".join([*lines, f"y = random_{name}({arguments});"])
+
+
 # ---- code -------------------------------------------------------------------------------------------------------------
 
 @functools.cache
-def functions():
-    """What the code below calls."""
-    return resources.files("dflow").joinpath("_elementwise.cuh").read_text()
+def functions(name="_elementwise.cuh"):
+    """What the code calls."""
+    return resources.files("dflow").joinpath(name).read_text()
 
 
 def code(members, params, outputs):

@@ -3,6 +3,7 @@
 import ctypes
 import importlib
 import itertools
+import re
 import shutil
 import subprocess
 import sys
@@ -47,9 +48,14 @@ def test_cudas_compiler_takes_them(tmp_path):
     include = Path(sys.modules["cupy"].__file__).parent / "_core" / "include"
     places = [include, *(include / "cupy" / "_cccl" / name for name in ("thrust", "cub", "libcudacxx"))]
     places += [Path(place) / "cuda_runtime" / "include" for place in importlib.import_module("nvidia").__path__]
-    source = ["#include <cupy/complex.cuh>", "#include <cupy/carray.cuh>", _translate.functions()]
+    source = ["#include <cupy/complex.cuh>", "#include <cupy/carray.cuh>", _translate.functions(),
+              _translate.functions("_random.cuh")]
     source += [f"__device__ void loop{k}({parameters(codes, '&')}) {{ {body(ufunc, codes)} x{len(codes) - 1} = v0; }}"
                for k, (_, ufunc, _, codes) in enumerate(loops())]
+    for k, (function, dtype, tables) in enumerate(_translate.DRAWS.values()):
+        params, lines = _translate.draw_code(function, dtype, tables)
+        params = re.sub(r"raw (\w+) ", r"const \1* ", params)
+        source.append(f"__device__ void draw{k}(long long i, {params}, {dtype}& y) {{ {lines} }}")
     program = nvrtc.createProgram("\n".join(source), "loops.cu", [], [])
     try:
         nvrtc.compileProgram(program, ["--std=c++17", "-arch=sm_90", *(f"-I{place}" for place in places)])

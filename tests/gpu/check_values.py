@@ -26,6 +26,10 @@ def used(text):
     return [name for name in ARRAYS if name in compile(text, "", "eval").co_names]
 
 
+def texts(rows):
+    return [text.strip() for line in rows.strip().splitlines() for text in line.split(" | ")]
+
+
 def close(got, expected, tolerance=1e-12):
     got = got.asnumpy()
     assert (got.shape, got.dtype) == (expected.shape, expected.dtype)
@@ -69,8 +73,7 @@ EXPRESSIONS = """
 """
 
 
-@pytest.mark.parametrize("text", [text.strip() for line in EXPRESSIONS.strip().splitlines() for text in line.split("|")
-                                  if text.strip()])
+@pytest.mark.parametrize("text", texts(EXPRESSIONS))
 def test_expressions(text):
     arrays = on(GPU, used(text))
     got = eval(text, {"np": np}, arrays)
@@ -86,7 +89,7 @@ WRITES = """
 """
 
 
-@pytest.mark.parametrize("text", [text.strip() for line in WRITES.strip().splitlines() for text in line.split("|")])
+@pytest.mark.parametrize("text", texts(WRITES))
 def test_writes(text):
     arrays = on(GPU, ARRAYS)
     expected = {name: x.copy() for name, x in ARRAYS.items()}
@@ -152,6 +155,28 @@ def test_gradients_are_the_cpus():
         assert w.grad.ctx == device
         grads.append(w.grad.asnumpy())
     assert numpy.allclose(*grads)
+
+
+DRAWS = """
+    np.random.uniform(2, 5, size=(37, 29)) | np.random.normal(1, 2, size=(300, 40)) | np.random.exponential(2, size=5000)
+    np.random.laplace(0, 1, size=777) | np.random.randint(0, 10, size=1000) | np.random.randint(-9, 2**40, size=1000)
+    np.random.randint(0, 200, size=1000, dtype='uint8') | np.random.default_rng(3).random(1000, dtype='f4')
+    np.random.default_rng(3).standard_normal(9000, dtype='f4') | np.random.default_rng(3).standard_exponential(9000, dtype='f4')
+    np.random.gamma(2, size=100) | np.random.uniform(size=(3, 4)).T + 1 | npx.dropout(np.ones((20, 30)), p=0.3)
+"""
+
+
+@pytest.mark.parametrize("text", texts(DRAWS))
+def test_draws_are_the_cpus(text):
+    """Bit for bit: an element's random bits depend on the seed and its place alone."""
+    drawn = []
+    for device in (dflow.cpu(), GPU):
+        np.random.seed(5)
+        with device, autograd.record():
+            drawn.append(eval(text, {"np": np, "npx": npx}))
+        assert drawn[-1].ctx == device
+    one, other = (x.asnumpy() for x in drawn)
+    assert one.dtype == other.dtype and one.tobytes() == other.tobytes()
 
 
 def test_convolutions():

@@ -11,7 +11,7 @@ from libc.stdint cimport uint8_t
 from libc.stdlib cimport malloc, free
 from libc.string cimport memcpy
 from dflow._engine cimport submit, wait_storage, region_ready, settings, nudge, make_room, memory_budget
-from dflow._twin cimport bring_here
+from dflow._twin cimport bring_here, done_there, wait_there
 from dflow._workers cimport inside_host_task
 from dflow._fp cimport read_fp_policy, fp_warn, fp_strict, warn_user, warnings_wait
 from dflow._graph cimport (
@@ -473,8 +473,9 @@ cdef bint ready(ndarray a) noexcept:
     region_of_view(a, &r)
     return region_ready(a.st, &r, False)
 
-cdef ndarray wait_read(ndarray a):
-    """a, once its elements are in memory, or a copy of it, if another thread writes to a meanwhile. Raises their error."""
+cdef ndarray wait_read(ndarray a, bint there=False):
+    """a, once its elements are in memory, or a copy of it, if another thread writes to a meanwhile. Raises their error.
+    there: a GPU's will do."""
     cdef Region r
     cdef bint whole = covers_storage(a)
     if not whole:
@@ -483,7 +484,7 @@ cdef ndarray wait_read(ndarray a):
         a = copy_of(a)
         wait_storage(a.st, NULL, False, False)
     if a.st.data == NULL or a.st.stale:
-        bring_here(a.st, True, False)
+        wait_there(a.st) if there else bring_here(a.st, True, False)
     return a
 
 cdef object first_element(ndarray a):
@@ -732,11 +733,11 @@ cdef class ndarray:
 
     def wait_to_read(self):
         """Wait until the elements are computed. Raises the error of whatever failed on the way to them."""
-        wait_read(self)
+        wait_read(self, True)
 
     def is_ready(self):
         """Whether reading would not wait."""
-        return ready(self)
+        return ready(self) and done_there(self.st)
 
     def asnumpy(self):
         """A NumPy array: a copy, in Fortran order if the array is. Waits."""

@@ -162,6 +162,16 @@ class Twin:
         self.stream = stream
         self.event = event
 
+    def wait(self):
+        """Until what uses this has been done."""
+        self.gpu.check()
+        if self.event is not None:
+            with self.gpu.device:
+                self.event.synchronize()
+
+    def done(self):
+        return self.event is None or self.event.done
+
     def upload(self, address):
         """Bring the host's memory at an address here. It may change when this returns. Needs gpu.upward."""
         gpu, runtime, stream = self.gpu, self.gpu.cupy.cuda.runtime, self.gpu.up

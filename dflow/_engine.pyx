@@ -16,8 +16,9 @@ from dflow._graph cimport *
 from dflow._group cimport *
 from dflow._lanes cimport *
 from dflow._memory cimport *
-from dflow._recording cimport captures, value_read
+from dflow._recording cimport CPUS, captures, value_read
 from dflow._timeline cimport note, watched
+from dflow._twin cimport finish_gpus, gpus
 from dflow._workers cimport *
 
 
@@ -736,6 +737,8 @@ cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1:
 cdef int wait_all() except -1:
     """Until nothing is pending. Raises the errors that nobody has seen."""
     settle()
+    if gpus:
+        finish_gpus()
     purge()
     trim_cells()
     return tell_errors()
@@ -801,6 +804,8 @@ def synchronize(int device):
     w.lane = lane_of(device)
     while not finished(&w):
         block(&w)
+    if device >= CPUS:
+        finish_gpus(device)
     tell_errors()
 
 cdef void await_change(Lane* lane) noexcept:

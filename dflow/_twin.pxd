@@ -19,5 +19,8 @@ cdef enum Stale:
 cdef int gpus                                               # GIL: 1 from when on an array may be on a GPU
 cdef object gpu_of(Storage* s)                              # a dflow._cuda.Gpu
 cdef int bring_here(Storage* s, bint read, bint write) except -1        # MemoryError, or what the device has to say
+cdef int wait_there(Storage* s) except -1
+cdef bint done_there(Storage* s) except -1
+cdef int finish_gpus(int device=*) except -1
 cdef int make_twin(Storage* s, bint from_host) except -1                # which it must not have
 cdef object bring_there(Storage* s, bint read, bint write)              # its twin. read: what is in it is wanted

@@ -52,6 +52,22 @@ cdef object bring_there(Storage* s, bint read, bint write):
         s.stale = HOST_STALE
     return twin
 
+cdef int wait_there(Storage* s) except -1:
+    """Until the device has computed what is in it. Raises its errors."""
+    if s.twin != NULL and s.stale & HOST_STALE:
+        (<object>s.twin).wait()
+    return 0
+
+cdef bint done_there(Storage* s) except -1:
+    return s.twin == NULL or not s.stale & HOST_STALE or (<object>s.twin).done()
+
+cdef int finish_gpus(int device=-1) except -1:
+    """Until one of them, or -1: all, has done what it was told. Raises its errors."""
+    for index, gpu in enumerate(open_gpus):
+        if gpu is not None and (device < 0 or index == device - CPUS):
+            gpu.synchronize()
+    return 0
+
 def drain_all():
     """End what workers could not."""
     drain()

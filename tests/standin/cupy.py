@@ -108,8 +108,8 @@ class Stream:
             raise CUDARuntimeError(repr(faults[-1]))
 
     def wait_event(self, event):
-        done = event.done
-        self.tell(lambda: done is None or done.wait())
+        told = event.told
+        self.tell(lambda: told is None or told.wait())
 
     def record(self, event=None):
         event = event or Event()
@@ -127,15 +127,19 @@ def current_stream():
 
 class Event:
     def __init__(self, block=False, disable_timing=False, interprocess=False):
-        self.done = None            # nothing was recorded
+        self.told = None            # nothing was recorded
 
     def record(self, stream=None):
-        self.done = done = threading.Event()
-        (stream or current_stream()).tell(done.set)
+        self.told = threading.Event()
+        (stream or current_stream()).tell(self.told.set)
 
     def synchronize(self):
-        if self.done is not None:
-            self.done.wait()
+        if self.told is not None:
+            self.told.wait()
+
+    @property
+    def done(self):
+        return self.told is None or self.told.is_set()
 
 
 class CUDARuntimeError(RuntimeError):

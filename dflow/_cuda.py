@@ -4,6 +4,7 @@ A GPU has three streams: one computes, one brings memory up to it and one down. 
 waits for the device: a twin knows the event after which it may be used, and another stream waits for that.
 """
 
+import copy
 import ctypes
 import functools
 import os
@@ -57,6 +58,7 @@ class Gpu:
             self.pool = cupy.get_default_memory_pool()       # as of what CuPy allocates itself
         self.pinned = {}                            # stream: buffers, and for each the event after which it is free
         self.kernels, self.tables = {}, {}
+        self.capturing = False                      # of one whose compute stream keeps what it is told, rather than do it
 
     def view(self, twin, offset, axes, dtype):
         """An array over the memory of a twin; axes: length and stride of each."""
@@ -88,6 +90,21 @@ class Gpu:
         """A child of fork() cannot use CUDA."""
         if self.process != os.getpid():
             raise RuntimeError(f"what is on gpu({self.index}) stays with the process that brought it there: this one was forked")
+
+    def capture(self, tell):
+        """What tell(gpu) tells a device, kept as a whole: a CUDA graph, and the memory that it takes besides."""
+        cupy = self.cupy
+        keeper = copy.copy(self)
+        pool = cupy.cuda.MemoryPool()               # others must not get what the graph will write to
+        with self.device:
+            keeper.compute, keeper.capturing = cupy.cuda.Stream(non_blocking=True), True
+            with keeper.compute, cupy.cuda.using_allocator(pool.malloc):
+                keeper.compute.begin_capture()
+                try:
+                    tell(keeper)
+                finally:
+                    graph = keeper.compute.end_capture()
+        return graph, pool
 
     def event(self, stream):
         """An event of what is now in a stream."""
@@ -139,45 +156,48 @@ class Gpu:
 class Twin:
     """The memory of a storage on a GPU."""
 
-    __slots__ = ("event", "gpu", "home", "memory", "nbytes", "stream")
+    __slots__ = ("event", "gpu", "home", "memory", "nbytes", "stream", "writer", "written")
 
     def __init__(self, gpu, nbytes, home, let_go):
         self.gpu = gpu
         self.nbytes = nbytes
-        self.home = self.stream = home              # `home` gets the memory back; `stream` has used it last,
-        self.event = None                           # until this; None: who had the memory before
+        self.home = self.stream = self.writer = home        # `home` gets the memory back; `stream` has used it last,
+        self.event = self.written = None                    # until this; `writer` has written to it, until that
         self.memory = gpu.allocate(nbytes, home, let_go)
 
     def __del__(self):
         if self.stream is not self.home and self.gpu.process == os.getpid():
             self.home.wait_event(self.event)        # who gets the memory next may write to it
 
-    def ready(self, stream):
-        """What a stream is told from now on comes after all that has used this."""
-        if self.stream is not stream:
-            stream.wait_event(self.event or self.gpu.event(self.stream))
+    def ready(self, stream, write):
+        """What a stream is told from now on, to read or write, comes after what it must not overtake."""
+        if write and self.stream is not stream:
+            stream.wait_event(self.event or self.gpu.event(self.stream))    # who had the memory before, if nobody has it yet
+        elif not write and self.writer is not stream and self.written is not None:
+            stream.wait_event(self.written)
 
-    def used(self, stream, event):
+    def used(self, stream, event, write):
         """What has been told to a stream until an event uses this."""
-        self.stream = stream
-        self.event = event
+        self.stream, self.event = stream, event
+        if write:
+            self.writer, self.written = stream, event
 
     def wait(self):
-        """Until what uses this has been done."""
+        """Until it has been written."""
         self.gpu.check()
-        if self.event is not None:
+        if self.written is not None:
             with self.gpu.device:
-                self.event.synchronize()
+                self.written.synchronize()
 
     def done(self):
-        return self.event is None or self.event.done
+        return self.written is None or self.written.done
 
     def upload(self, address):
         """Bring the host's memory at an address here. It may change when this returns. Needs gpu.upward."""
         gpu, runtime, stream = self.gpu, self.gpu.cupy.cuda.runtime, self.gpu.up
         gpu.check()
         with gpu.device:
-            self.ready(stream)
+            self.ready(stream, True)
             buffers = gpu.buffers(stream)
             for start in range(0, self.nbytes, CHUNK):
                 size = min(CHUNK, self.nbytes - start)
@@ -187,14 +207,14 @@ class Twin:
                 ctypes.memmove(buffer[0].ptr, address + start, size)
                 runtime.memcpyAsync(self.memory.ptr + start, buffer[0].ptr, size, runtime.memcpyHostToDevice, stream.ptr)
                 buffer[1] = gpu.event(stream)
-            self.used(stream, gpu.event(stream))
+            self.used(stream, gpu.event(stream), True)
 
     def download(self, address):
         """Bring this to the host's memory at an address. Needs gpu.downward."""
         gpu, runtime, stream = self.gpu, self.gpu.cupy.cuda.runtime, self.gpu.down
         gpu.check()
         with gpu.device:
-            self.ready(stream)
+            self.ready(stream, False)
             buffers = gpu.buffers(stream)
             starts = range(0, self.nbytes, CHUNK)
             for start in [*starts, None]:           # the copy of one chunk to the host, while the next crosses the bus

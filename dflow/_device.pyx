@@ -22,7 +22,7 @@ cpdef int device_number(object device) except -2:
         raise ValueError(f"{device} does not exist: there are {name_of(0)} to {name_of(CPUS - 1)}, and {gpu_names()}")
     if kind == "cpu":
         return device.device_id
-    from dflow import _gpu
+    from dflow import _capture, _gpu
     _gpu.open_gpu(device.device_id)
     return CPUS + device.device_id
 

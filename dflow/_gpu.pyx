@@ -28,6 +28,9 @@ cdef enum:
     DRAW_BYTES = 40             # of a Draw (_philox.h): the stream, and three numbers
     ARGUMENT_BYTES = 4000       # of a kernel; an array takes 16, and 16 for each axis
 
+class Uncaptured(Exception):
+    """The device cannot run all of what it is to keep as one."""
+
 # ---- views ------------------------------------------------------------------------------------------------------------
 
 cdef object view(object twin, intp offset, int ndim, intp* dims, intp* strides, int step, int code):
@@ -45,6 +48,8 @@ cdef object number(Task* t, int i, int code):
 
 cdef object guest(Storage* s, object gpu):
     """The memory of an array that is not on a GPU, there for the while."""
+    if gpu.capturing:
+        raise Uncaptured("an array is not on the GPU")
     twin = gpu.twin(s.nbytes, True, _twin.drain_all)
     with gpu.upward:
         twin.upload(<size_t>s.data)
@@ -58,8 +63,13 @@ cdef object operand_twin(Task* t, int i, object gpu, list used):
         twin = guest(a.storage, gpu)
     else:
         twin = bring_there(a.storage, not full or t.kernel.flags & PARTIAL, False)
-    twin.ready(gpu.compute)
-    used.append(twin)
+    return told_of(twin, gpu, (a.key & WRITE) != 0, used)
+
+cdef inline object told_of(object twin, object gpu, bint write, list used):
+    """A twin that what the device is told next will use."""
+    if not gpu.capturing:
+        twin.ready(gpu.compute, write)
+    used.append((twin, write))
     return twin
 
 # ---- what a kernel is there -------------------------------------------------------------------------------------------
@@ -294,9 +304,7 @@ cdef bint fuse(Task* leader, Task* begin, Task* end, object gpu, list used):
         kernel = gpu.kernels[key] = gpu.elementwise(*_translate.code(f.members, f.codes, results))
     outputs = []
     for v, code in zip(stored, kernel[1]):
-        twin = bring_there(v.s, not v.fresh, False)
-        twin.ready(gpu.compute)
-        used.append(twin)
+        twin = told_of(bring_there(v.s, not v.fresh, False), gpu, True, used)
         offset = accesses(v.task)[v.task.nops - 1].key >> ACCESS_BITS
         outputs.append(view(twin, offset, g.ndim, g.dims, &g.strides[0][v.operand], OPERANDS, code))
     kernel[0](*f.inputs, *outputs)
@@ -314,9 +322,11 @@ cdef int told(Task* m, Task* end, object gpu, list used) except -1:
     """The device has been told to run members of a group, from one up to another."""
     cdef Access* a
     cdef int i
+    if gpu.capturing:                   # it has not
+        return 0
     event = gpu.event(gpu.compute)
-    for twin in used:
-        twin.used(gpu.compute, event)
+    for twin, write in used:
+        twin.used(gpu.compute, event, write)
     while m != end:
         a = accesses(m)
         for i in range(m.nops):
@@ -350,6 +360,8 @@ cdef int tell(Runner* me, Task* t, object gpu) except -1:
             try:
                 one(me, t, m, gpu)
             except BaseException as error:
+                if gpu.capturing:
+                    raise
                 fail(m, error)
             m = next_member(m)
     return 0
@@ -390,6 +402,8 @@ cdef int one(Runner* me, Task* leader, Task* t, object gpu) except -1:
             done = call(t, recipe, gpu, used)
     if done:
         told(t, next_member(t), gpu, used)
+    elif gpu.capturing:
+        raise Uncaptured(t.kernel.name.decode())
     else:
         run_home(me, t)
     return 0

@@ -82,6 +82,7 @@ cdef intp row_of(Task* t) noexcept nogil                                       #
 cdef intp space_of(Task* t, Space* space) noexcept nogil
 cdef int waits_of(Task* t, Waits* waits) noexcept nogil                        # of one that is not submitted yet
 cdef int may_join(Task* leader, Space* space, Waits* waits, bint large, Task* t) noexcept nogil    # GIL; refines the space
+cdef bint may_follow(Task* leader, Space* space, Task* t) noexcept nogil
 cdef bint plan_group(Task* leader, GroupPlan* g) noexcept nogil                # False: its members must run one by one
 cdef bint lay_out_group(Task* leader, GroupPlan* g) noexcept nogil             # its axes and strides alone, for who runs it elsewhere
 cdef intp pieces_of(GroupPlan* g) noexcept nogil

@@ -251,6 +251,26 @@ cdef int meet(Task* leader, Task* t, int i, Waits* waits) noexcept nogil:
     spin_unlock(&s.lock)
     return found
 
+cdef bint may_follow(Task* leader, Space* space, Task* t) noexcept nogil:
+    """Whether t could be the next member of a group that is in no frontier, and sees each element of what they share at one place.
+
+    Then the space is refined.
+    """
+    cdef Task* m = leader
+    cdef Access* a
+    cdef Access* b
+    cdef int i, k, n = t.nops
+    while m != NULL:
+        a = accesses(m)
+        n += m.nops
+        for i in range(m.nops):
+            for k in range(t.nops):
+                b = accesses(t) + k
+                if a[i].storage != NULL and a[i].storage == b.storage and (a[i].key | b.key) & WRITE and not same_map(t, k, m, i):
+                    return False
+        m = next_member(m)
+    return n <= MAX_OPERANDS and refine(space, t)
+
 cdef inline void note_wait(Waits* waits, unsigned int order, int behind) noexcept nogil:
     cdef int i
     waits.behind |= behind

@@ -10,6 +10,7 @@ from dflow._kernels cimport kernel_new
 from dflow._launch cimport Operand
 from dflow._recording cimport cannot_replay, captures
 from dflow._tape cimport any_records, recorded
+from dflow._array import set_hook
 from dflow._device import follow
 
 cdef extern from "Python.h":
@@ -51,6 +52,8 @@ def host(payload, list reads, list writes, bint always=False, bint looks=False):
     Py_INCREF(payload)
     (<PyObject**>task_constants(t))[0] = <PyObject*>payload
     submit(t)
+
+set_hook("host", host)
 
 cdef enum:
     HOST_NS = 20000             # that a host task takes at least

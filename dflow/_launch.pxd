@@ -2,7 +2,7 @@
 
 from dflow._engine cimport settings, would_join
 from dflow._fp cimport fp_clear, fp_event, fp_flags
-from dflow._graph cimport REPORTS_FP, Storage, Region, Kernel, Site, SIZE_SHIFT, intp
+from dflow._graph cimport REPORTS_FP, Storage, Region, Kernel, Site, SIZE_SHIFT, Task, intp
 
 cdef enum:
     MAXDIMS = 64
@@ -35,6 +35,7 @@ cdef str device_name(int device)
 cdef object several(name, int device, int other)        # the error that arrays are on both
 cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, double cost, intp elements,
                   Site* site) except -1
+cdef Task* make_task(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, Site* site) except NULL
 ctypedef int (*observer)(Kernel*, Operand*, int, int, intp*, Core*, double, intp) except -1
 cdef observer observe       # what a thread that notes its operations launches (_program.pyx)
 cdef int copy_out(Kernel* k, Operand* source, int ndim, intp* shape, char* to) except -1

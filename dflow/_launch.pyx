@@ -14,7 +14,7 @@ from dflow._group cimport run_kernel
 from dflow._memory cimport add_int
 from dflow._recording cimport CPUS, FIXED, NEAR, captures, capturing, crossing, current_device, many_devices
 from dflow._lanes cimport sleep_ns
-from dflow._twin cimport bring_here, gpus
+from dflow._twin cimport bring_here, gpus, wait_there
 from dflow._workers cimport inside_host_task, invalid_error, pending
 
 cdef enum:
@@ -227,6 +227,7 @@ cdef int with_references(Purpose purpose, Kernel* k, Operand* ops, int nops, int
             run_later(k, ops, nops, ndim, shape, core, site)
             for i in range(k.nin, nops):
                 wait_storage(ops[i].s, NULL, False, False)
+                wait_there(ops[i].s)
             return 0
         while operands_ready(ops, nops):
             if run_here(k, ops, nops, ndim, shape, core):
@@ -324,6 +325,10 @@ cdef int propagate() except -1:
     return -1
 
 cdef int run_later(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, Site* site) except -1:
+    return submit(make_task(k, ops, nops, ndim, shape, core, site))
+
+cdef Task* make_task(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, Site* site) except NULL:
+    """What dispatch() submits."""
     cdef int i, j, flags = 0, access
     cdef int ncore = core.ndim if core != NULL else 0
     cdef size_t constants = 0
@@ -364,7 +369,7 @@ cdef int run_later(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Cor
         task_operand(t, i, ops[i].s, ops[i].offset, access)
         if flags:
             task_region(t, i)[0] = ops[i].region
-    return submit(t)
+    return t
 
 cdef int merge_axes(Core* core, int m) noexcept:
     """Reduced axes, longest stride first, joined where one continues the other. The new number of them."""

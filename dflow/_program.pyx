@@ -33,7 +33,7 @@ from dflow._launch cimport Core, Operand, dispatch, settle_devices
 from dflow._memory cimport add_int, load_int
 from dflow._recording cimport cannot_replay, captures, capturing, many_devices, recording, set_capturing, set_recording
 from dflow._lanes cimport now_ns, sleep_ns
-from dflow._twin cimport bring_here
+from dflow._twin cimport bring_here, gpus
 from dflow._tape cimport (
     Rule, back_to, is_leaf, leaves_replaced, newest_node, node_at, record_heads, return_to, set_noted_leaves, stand_in)
 
@@ -49,55 +49,12 @@ cdef enum:
     MOST_BEHIND = 50            # up to so many
     MIN_ROOM = 4096             # bytes up to which a storage need not ask for room
 
-cdef enum Kind:
-    INPUT                   # the storage of an argument
-    OUTER                   # of an array from outside the function: always the same
-    FRESH                   # made by the function, and so at each replay anew
-    GIVEN                   # a slot of the program that this one is the way back of
-
-cdef struct Slot:           # a storage, by the part that it plays
-    Kind kind
-    int which               # of the arguments, or of the earlier program's slots
-    Storage* s              # as it was noted; owned by the program while that notes, and if OUTER
-    Storage* before         # FRESH: what it held before the first step that uses it; owned, or NULL
-    size_t nbytes
-    int last                # the step that uses it last
-    int next                # another slot that this step uses last; -1: none
-    bint written
-    bint depends            # on arguments, arrays from outside or random numbers
-    bint kept               # beyond the last step
-
-cdef struct Place:          # an operand
-    int slot                # -1: a constant
-    intp offset
-    Region region
-
-cdef struct Step:           # a launch
-    Kernel* k
-    Site* site
-    double cost
-    intp elements
-    int nops
-    int ndim
-    int ends                # the first slot that it uses last; -1: none
-    int drawn               # the operand that is a draw, from
-    void* source            # this Counter: owned
-    Place* places
-    Operand* ops
-    intp* shape
-    Core* core
-
-cdef struct Input:          # an argument
-    Storage* s              # as it is compared
-    int first               # the first argument of the same storage
-    bint whole              # covers that
-
-cdef struct Held:           # a slot during a replay
-    Storage* s              # owned if FRESH or INPUT, and in a Run
-    intp shift              # of its operands' offsets, in bytes
-    unsigned int version    # of the storage, after the replay
-
 cdef int UBYTE = code_of("u1")
+
+cdef list no_capture(Program program, list arrays):
+    return None
+
+replay_captured = no_capture
 
 
 cdef void* room_for(void* items, int n, int* room, size_t size) except NULL:
@@ -166,8 +123,6 @@ cdef int same_in(list arrays, ndarray a) except 1:
 
 cdef class Run:
     """The storages of a replay, for the way back."""
-    cdef Held* held
-    cdef int n
 
     def __dealloc__(self):
         cdef int i
@@ -197,25 +152,6 @@ cdef class Run:
 
 cdef class Program:
     """Steps and slots. begin() ... end(), then finish() or nothing; after that replay(), often."""
-    cdef Slot* slots
-    cdef int nslots, room_slots
-    cdef Step* steps
-    cdef int nsteps, room_steps
-    cdef dict by_storage            # while it notes: numbers of slots
-    cdef Program earlier            # while it notes: what this is the way back of
-    cdef list inputs                # arrays like the arguments, of no storage
-    cdef Input* arguments
-    cdef Storage** outer            # those from outside that steps write to
-    cdef int nouter
-    cdef list outputs               # arrays like the results, of no storage; None
-    cdef list places                # of each: its slot, or -1 - the number of the argument that it is
-    cdef list leaves                # whose gradients are written
-    cdef Held* held                 # during a replay
-    cdef bint draws                 # random numbers
-    cdef double cost                # of all steps, in nanoseconds, roughly
-    cdef int behind                 # replays in a row that found something pending, up to MOST_BEHIND
-    cdef bint busy                  # GIL: in a replay, whose operands these are
-    cdef unsigned long thread       # which replays
 
     def __cinit__(self):
         self.by_storage = {}
@@ -531,6 +467,10 @@ cdef class Program:
                     held[i].s = slot.s
                 elif slot.kind == GIVEN:
                     held[i] = given.held[slot.which]
+            if gpus and given is None and kept is None:
+                made = replay_captured(self, arrays)
+                if made is not None:
+                    return made
             if self.cost < SMALL_NS:
                 self.let_workers_catch_up()
             for i in range(self.nsteps):
@@ -600,7 +540,8 @@ cdef class Program:
                 cpu_pause()
         return 0
 
-    cdef int dispatch_step(self, Step* step) except -1:
+    cdef int fill_operands(self, Step* step) except -1:
+        """Where they are in this replay."""
         cdef Place* place
         cdef Held* held
         cdef int i
@@ -618,17 +559,25 @@ cdef class Program:
                 step.ops[i].region.lo += held.shift
                 step.ops[i].region.hi += held.shift
                 step.ops[i].region.start += held.shift
-        if step.source != NULL:
-            _recording.redraw(step.source, step.ops[step.drawn].constant)
         if many_devices:
             settle_devices(step.k, step.ops, step.nops)
-        dispatch(step.k, step.ops, step.nops, step.ndim, step.shape, step.core, step.cost, step.elements, step.site)
-        i = step.ends
+        return 0
+
+    cdef int end_slots(self, Step* step) noexcept:
+        """Let go of what this step uses last."""
+        cdef int i = step.ends
         while i >= 0:
             storage_unref(self.held[i].s)
             self.held[i].s = NULL
             i = self.slots[i].next
         return 0
+
+    cdef int dispatch_step(self, Step* step) except -1:
+        if step.source != NULL:
+            _recording.redraw(step.source, step.ops[step.drawn].constant)
+        self.fill_operands(step)
+        dispatch(step.k, step.ops, step.nops, step.ndim, step.shape, step.core, step.cost, step.elements, step.site)
+        return self.end_slots(step)
 
 cdef Program current = None          # which notes now
 

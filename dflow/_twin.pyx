@@ -19,6 +19,7 @@ cdef int bring_here(Storage* s, bint read, bint write) except -1:
     if s.stale & HOST_STALE:
         if read:
             twin = <object>s.twin
+            twin.wait()                             # before others who want to bring something wait for this one
             with twin.gpu.downward:             # of several who want to read it, one brings it
                 if s.stale & HOST_STALE:
                     twin.download(<size_t>s.data)

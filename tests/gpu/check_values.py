@@ -188,9 +188,47 @@ def test_convolutions():
         assert numpy.allclose(*(x.asnumpy() for x in results))
 
 
+def test_a_training_step_is_one_cuda_graph(standin):
+    """From its third replay on: arguments are copied in, results out, and what lies between is told to the device at once."""
+    data = numpy.random.default_rng(2)
+    start, batches = data.random((8, 3)), [(data.random((16, 8)), data.random((16, 3))) for _ in range(7)]
+
+    def trained(device, graphed):
+        w = np.asarray(start, device=device)
+        w.attach_grad()
+
+        def step(x, y):
+            with autograd.record():
+                loss = ((np.tanh(x @ w) - y) ** 2).mean()
+            loss.backward()
+            w[...] -= 0.5 * w.grad
+            return loss, w * 1
+
+        run = dflow.graph(step) if graphed else step
+        results = [run(*(np.asarray(a, device=device) for a in batch)) for batch in batches]
+        return [x.asnumpy() for pair in results for x in pair] + [w.asnumpy()]
+
+    got = trained(GPU, True)
+    assert standin.launches["graph"] >= 3
+    for one, other in zip(got, trained(dflow.cpu(), False), strict=True):
+        assert numpy.allclose(one, other, 1e-12, 1e-15)
+
+
+def test_graphs_that_cannot_be_one(standin):
+    """Random numbers, and what the device has no kernel for: step by step."""
+    noise = dflow.graph(lambda x: x + np.random.uniform(size=(6, 8), device=GPU))
+    inverse = dflow.graph(lambda s: np.linalg.inv(s) + 1)
+    x, s = on(GPU, "xs").values()
+    seen = [noise(x).sum().item() for _ in range(5)]
+    assert len(set(seen)) == 5
+    for _ in range(5):
+        close(inverse(s), numpy.linalg.inv(ARRAYS["s"]) + 1)
+    assert standin.launches["graph"] == 0
+
+
 def test_graphs():
     graph = dflow.graph(lambda x, y: (np.exp(x) @ y.T).sum(axis=0) + np.arange(6.0))
-    for _ in range(3):
+    for _ in range(6):
         x, y = on(GPU, "xy").values()
         got = graph(x, y)
         assert got.ctx == GPU

@@ -8,6 +8,7 @@ asynchronous; a kernel may only touch memory of the current device.
 
 import builtins
 import collections
+import contextlib
 import ctypes
 import os
 import random
@@ -64,6 +65,7 @@ class Stream:
         self.work = collections.deque()
         self.change = threading.Condition()
         self.busy = False
+        self.kept = None            # while it captures: what it was told
         self.ptr = id(self)
         self.by_pointer[self.ptr] = self
         Device.all_streams[self.device].append(self)
@@ -77,6 +79,9 @@ class Stream:
         local.streams = local.streams[:-1]
 
     def tell(self, function):
+        if self.kept is not None:
+            self.kept.append(function)
+            return
         with self.change:
             self.work.append(function)
             self.change.notify_all()
@@ -100,7 +105,19 @@ class Stream:
                 print("stand-in:", repr(error), file=sys.stderr)
             function = None
 
+    def begin_capture(self, mode=None):
+        assert self.kept is None
+        self.kept = []
+
+    def end_capture(self):
+        graph, self.kept = Graph(self.kept), None
+        return graph
+
+    def is_capturing(self):
+        return self.kept is not None
+
     def synchronize(self):
+        assert self.kept is None, "a stream that captures is awaited"
         with self.change:
             while self.work or self.busy:
                 self.change.wait()
@@ -108,6 +125,7 @@ class Stream:
             raise CUDARuntimeError(repr(faults[-1]))
 
     def wait_event(self, event):
+        assert self.kept is None, "a stream that captures waits for another"
         told = event.told
         self.tell(lambda: told is None or told.wait())
 
@@ -115,6 +133,16 @@ class Stream:
         event = event or Event()
         event.record(self)
         return event
+
+
+class Graph:
+    def __init__(self, functions):
+        self.functions = functions
+
+    def launch(self, stream=None):
+        launches["graph"] += 1
+        for function in self.functions:
+            (stream or current_stream()).tell(function)
 
 
 null = Stream(null=True)
@@ -233,6 +261,18 @@ class MemoryPool:
 pool = MemoryPool()
 
 
+def allocator():
+    allocators = getattr(local, "allocators", ())
+    return allocators[-1] if allocators else pool.malloc
+
+
+@contextlib.contextmanager
+def using_allocator(allocate=None):
+    local.allocators = [*getattr(local, "allocators", ()), allocate]
+    yield
+    local.allocators = local.allocators[:-1]
+
+
 def get_default_memory_pool():
     return pool
 
@@ -275,7 +315,7 @@ class ndarray:
         self.strides = tuple(s * self.dtype.itemsize for s in plain) if strides is None else tuple(strides)
         self.size = int(numpy.prod(self.shape))
         self.ndim = len(self.shape)
-        self.data = pool.malloc(max(self.size * self.dtype.itemsize, 1)) if memptr is None else memptr
+        self.data = allocator()(max(self.size * self.dtype.itemsize, 1)) if memptr is None else memptr
         low = builtins.sum(min(0, (n - 1) * s) for n, s in zip(self.shape, self.strides))
         high = builtins.sum(max(0, (n - 1) * s) for n, s in zip(self.shape, self.strides)) + self.dtype.itemsize
         if self.size:
@@ -502,7 +542,7 @@ __version__ = "14.2.0"
 __path__ = []
 cuda = types.ModuleType("cupy.cuda")
 cuda.Device, cuda.Stream, cuda.Event, cuda.MemoryPool = Device, Stream, Event, MemoryPool
-cuda.alloc_pinned_memory = Pinned
+cuda.alloc_pinned_memory, cuda.using_allocator, cuda.Graph = Pinned, using_allocator, Graph
 cuda.runtime = types.SimpleNamespace(
     CUDARuntimeError=CUDARuntimeError, getDeviceCount=lambda: DEVICES, memcpyAsync=memcpy_async,
     memcpyHostToDevice=HOST_TO_DEVICE, memcpyDeviceToHost=DEVICE_TO_HOST, memcpyDefault=DEFAULT,

@@ -130,7 +130,6 @@ cdef class Captured:
             elif p.slots[i].kind == INPUT:
                 p.make(i)                           # in place of the argument's
                 storage_unref(s)
-                p.held[i].s.device = <unsigned char>device
                 p.held[i].shift = 0
                 self.inputs[i] = bytes_of(p.held[i].s)
         for i in range(p.nsteps):
@@ -209,7 +208,6 @@ cdef list replay(Program p, list arrays):
         else:
             if p.held[i].s == NULL:
                 p.make(i)
-                p.held[i].s.device = (<ndarray>captured.results[i]).st.device
                 copy_bytes(captured.results[i], bytes_of(p.held[i].s))
             results.append(over(template, p.held[i].s, p.held[i].shift))
     return results

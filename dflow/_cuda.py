@@ -16,6 +16,8 @@ from dflow import _translate
 
 CHUNK = 4 << 20         # bytes that are moved at once: while some cross the bus, the host copies the next
 
+LOST = []               # what a child of fork() cannot end
+
 
 @functools.cache
 def load():
@@ -108,25 +110,29 @@ class Gpu:
 
     def event(self, stream):
         """An event of what is now in a stream."""
-        event = self.cupy.cuda.Event(disable_timing=True)
+        event = self.cupy.cuda.Event(block=True, disable_timing=True)       # who waits for it leaves his core to others
         event.record(stream)
         return event
 
     def allocate(self, nbytes, stream, let_go):
         """Memory that a stream may use at once. let_go ends what may be garbage, before the second try."""
-        full = self.cupy.cuda.memory.OutOfMemoryError
         with self.device, stream:
-            try:
-                return self.pool.malloc(max(nbytes, 1))
-            except full:
-                pass
-            let_go()
-            self.device.synchronize()
-            self.pool.free_all_blocks()
-            try:
-                return self.pool.malloc(max(nbytes, 1))
-            except full:
-                raise MemoryError(f"Unable to allocate {nbytes} bytes on gpu({self.index})") from None
+            return self.with_room(lambda: self.pool.malloc(max(nbytes, 1)), let_go, f"{nbytes} bytes")
+
+    def with_room(self, take, let_go, what="temporary memory"):
+        """take(), and once more with all that can be freed, if the device has no memory left. MemoryError."""
+        full = self.cupy.cuda.memory.OutOfMemoryError
+        try:
+            return take()
+        except full:
+            pass
+        let_go()
+        self.device.synchronize()
+        self.pool.free_all_blocks()
+        try:
+            return take()
+        except full:
+            raise MemoryError(f"Unable to allocate {what} on gpu({self.index})") from None
 
     def twin(self, nbytes, from_host, let_go):
         """Memory for a storage, about to be written by the host, or computed."""
@@ -166,7 +172,9 @@ class Twin:
         self.memory = gpu.allocate(nbytes, home, let_go)
 
     def __del__(self):
-        if self.stream is not self.home and self.gpu.process == os.getpid():
+        if self.gpu.process != os.getpid():
+            LOST.append((self.event, self.written, getattr(self, "memory", None)))
+        elif self.stream is not self.home:
             self.home.wait_event(self.event)        # who gets the memory next may write to it
 
     def ready(self, stream, write):

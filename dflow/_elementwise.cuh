@@ -20,7 +20,15 @@ template <class T> struct ring<complex<T> > { typedef complex<T> type; };
 template <class T> HELPER typename wide<T>::type W(T x) { return (typename wide<T>::type)x; }
 template <class T> HELPER typename ring<T>::type G(T x) { return (typename ring<T>::type)x; }
 
-template <class R, class T> struct Cast { HELPER R of(T x) { return (R)W(x); } };
+template <class T> struct is_floating { enum { value = 0 }; };
+template <> struct is_floating<float> { enum { value = 1 }; };
+template <> struct is_floating<double> { enum { value = 1 }; };
+
+template <class R, class T> struct Cast {
+    HELPER R of(T x) {                          /* negative numbers wrap around in unsigned types, as they do on CPUs */
+        return is_floating<typename wide<T>::type>::value && R(-1) > R(0) && (sizeof(R) < 8 || W(x) < 0) ? (R)(long long)W(x) : (R)W(x);
+    }
+};
 template <class R, class T> struct Cast<complex<R>, T> { HELPER complex<R> of(T x) { return complex<R>((R)W(x), 0); } };
 template <class R, class T> struct Cast<R, complex<T> > { HELPER R of(complex<T> x) { return (R)x.real(); } };
 template <class R, class T> struct Cast<complex<R>, complex<T> > {

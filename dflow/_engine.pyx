@@ -819,6 +819,8 @@ def set_num_workers(int n, int device=0, cores=None):
     cdef Lane* lane = &lanes[device]
     if not (device == 0) <= n <= MAX_WORKERS:
         raise ValueError(f"n must be between {0 if device else 1} and {MAX_WORKERS}, not {n}")
+    if device >= CPUS and n != 1:
+        raise ValueError(f"n must be 1 for a GPU, not {n}: its worker tells the device what to do")
     settle()
     give_lane(device, n > 0)
     await_change(lane)

@@ -6,6 +6,8 @@ one kernel, made for it. What has no translation runs here, between two transfer
 threads (_lanes), which have a stream for each way.
 """
 
+import functools
+
 import numpy as np
 cimport numpy as cnp
 from cpython.object cimport PyObject
@@ -89,7 +91,7 @@ cdef bint translates(Task* t):
     cdef Access* a = accesses(t)
     cdef int i
     recipe = recipe_of(t.kernel)
-    if recipe is None:
+    if recipe is None or t.ndim + t.ncore > MAX_AXES:
         return False
     for i in range(t.ndim + t.ncore):
         if task_dims(t)[i] == 0:
@@ -129,7 +131,7 @@ cdef bint call(Task* t, object recipe, object gpu, list used) except -1:
             core += 1
             n += 1
         arrays.append(view(operand_twin(t, i, gpu, used), a[i].key >> ACCESS_BITS, n, dims, strides, 1, code))
-    recipe.call(gpu.cupy, *arrays)
+    gpu.with_room(functools.partial(recipe.call, gpu.cupy, *arrays), _twin.drain_all)
     return True
 
 cdef bint take(Task* t, object recipe, object gpu, list used) except -1:
@@ -444,6 +446,7 @@ cdef int move(Runner* me, Task* t) except -1:
             if not storage_allocate(target):
                 raise MemoryError(f"Unable to allocate {target.nbytes} bytes")
             twin = <object>source.twin
+            twin.wait()
             with twin.gpu.downward:
                 twin.download(<size_t>target.data)
             mark(t, NULL)
@@ -452,6 +455,7 @@ cdef int move(Runner* me, Task* t) except -1:
             if target.twin == NULL:
                 make_twin(target, True)
             twin = <object>target.twin
+            twin.gpu.check()
             with twin.gpu.upward:
                 twin.upload(<size_t>source.data)
             target.stale = HOST_STALE

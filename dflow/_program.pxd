@@ -1,5 +1,6 @@
 """Programs: what _capture.pyx sees of them."""
 
+from libc.stdint cimport uint8_t
 from dflow._array cimport ndarray
 from dflow._graph cimport Kernel, Region, Site, Storage, intp
 from dflow._launch cimport Core, Operand
@@ -21,6 +22,7 @@ cdef struct Slot:           # a storage, by the part that it plays
     bint written
     bint depends            # on arguments, arrays from outside or random numbers
     bint kept               # beyond the last step
+    uint8_t device          # FRESH: where it was in the end, and is made at each replay
 
 cdef struct Place:          # an operand
     int slot                # -1: a constant

@@ -354,6 +354,7 @@ cdef class Program:
         self.earlier = None
         for i in range(self.nslots):        # other storages may get these addresses
             if self.slots[i].kind != OUTER:
+                self.slots[i].device = self.slots[i].s.device
                 storage_unref(self.slots[i].s)
                 self.slots[i].s = NULL
         self.held = <Held*>memory(self.nslots * sizeof(Held))
@@ -516,6 +517,7 @@ cdef class Program:
         self.held[i].s = storage_new(n, False)
         if self.held[i].s == NULL:
             raise MemoryError(f"Unable to allocate {n} bytes for a value of a graph")
+        self.held[i].s.device = self.slots[i].device
         return 0
 
     cdef bint late(self) noexcept nogil:

@@ -120,10 +120,12 @@ def reduce(name, combine, naxes, cupy, x, *rest):
     if len(rest) == 2 and rest[0] != IDENTITY.get(name):
         made = getattr(cupy, name)(x, axis=axes)
         cupy.copyto(out, getattr(cupy, combine)(rest[0], made), casting="unsafe")
-    elif name in ("sum", "prod"):
-        getattr(cupy, name)(x, axis=axes, dtype=x.dtype, out=out)
+    elif name not in ("sum", "prod"):
+        cupy.copyto(out, getattr(cupy, name)(x, axis=axes))
+    elif x.dtype.char == "e":           # added as floats, as NumPy does
+        cupy.copyto(out, getattr(cupy, name)(x, axis=axes, dtype="f4"), casting="unsafe")
     else:
-        getattr(cupy, name)(x, axis=axes, out=out)
+        getattr(cupy, name)(x, axis=axes, dtype=x.dtype, out=out)
 
 
 def product(name, cupy, a, b, out):
@@ -137,16 +139,20 @@ def product(name, cupy, a, b, out):
         a = a.conj() if a.dtype.kind == "c" else a
     while out.ndim > 2 and out.shape[0] == a.shape[0] == b.shape[0] == 1:
         a, b, out = a[0], b[0], out[0]
-    if out.ndim == 2 and out.flags.c_contiguous and out.dtype.kind in "fc":
+    if out.ndim == 2 and out.flags.c_contiguous and out.dtype.char in "fdFD":
         cupy.dot(a, b, out=out)
-    else:
-        cupy.copyto(out, cupy.matmul(a, b))
+        return
+    if out.ndim == 2 and out.dtype.char == "e":         # a stack: its products are added up as floats, whatever their shape
+        a, b, out = a[None], b[None], out[None]
+    # What is the same for all of a stack is read once: CuPy would copy it for each.
+    a, b = (x[tuple([slice(0, 1) if stride == 0 else slice(None) for stride in x.strides[:-2]])] for x in (a, b))
+    cupy.copyto(out, cupy.matmul(a, b))
 
 
 def accumulation(_, key):
     of = recipe(key)
     name = of and ACCUMULATIONS.get(of.function)
-    if name is None or of.codes[0] == BOOL:
+    if name is None or of.codes[0] in (BOOL, HALF):
         return None
     return Recipe(of.codes[:2], call=functools.partial(accumulate, name), signature=((0,), (0,)))
 
@@ -181,7 +187,7 @@ def take(_, size, kind):
 
 def add_at(_, key):
     of = recipe(key)
-    known = of is not None and of.function == "add" and of.codes[0] in (HALF, 11, 12, *COMPLEX)
+    known = of is not None and of.function == "add" and of.codes[0] in (HALF, 11, 12)
     return Recipe((7, *of.codes[1:]), call="add_at") if known else None
 
 

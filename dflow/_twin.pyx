@@ -45,6 +45,7 @@ cdef object bring_there(Storage* s, bint read, bint write):
     twin = <object>s.twin
     if s.stale & TWIN_STALE:
         if read and s.data != NULL:
+            twin.gpu.check()
             with twin.gpu.upward:
                 if s.stale & TWIN_STALE:
                     twin.upload(<size_t>s.data)

@@ -380,6 +380,16 @@ def wrapped(name, function):
     return wrapper
 
 
+def refuses_out(name):
+    """CuPy's amin() of a contiguous array confuses its arguments."""
+    function = globals()[name]
+
+    def wrapper(*args, out=None, **keywords):
+        assert out is None, f"{name}() with out="
+        return function(*args, **keywords)
+    globals()[name] = wrapper
+
+
 for _name in ("sum prod amax amin all any matmul dot cumsum cumprod argmax argmin sort argsort add multiply maximum minimum "
               "logical_and logical_or take").split():
     globals()[_name] = wrapped(_name, getattr(numpy, _name))
@@ -400,6 +410,9 @@ def copyto(target, source, casting="same_kind"):
     launch("copyto", device_arrays((target, source)), run)
 
 
+refuses_out("amin")
+
+
 def _plus(a, b):
     return call("add", numpy.add, (a, b), {})
 
@@ -409,6 +422,8 @@ ndarray.__floordiv__ = lambda a, b: call("floor_divide", numpy.floor_divide, (a,
 
 
 def add_at(target, index, values):
+    if target.dtype.kind == "c":
+        raise TypeError("`scatter_add` only supports ...")
     launch("add.at", device_arrays((target, index, values)),
            lambda: numpy.add.at(target.host(), value(index), value(values)))
 

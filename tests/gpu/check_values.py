@@ -220,7 +220,11 @@ def test_a_training_step_is_one_cuda_graph(standin):
 
 def test_graphs_that_cannot_be_one(standin):
     """Random numbers, and what the device has no kernel for: step by step."""
-    noise = dflow.graph(lambda x: x + np.random.uniform(size=(6, 8), device=GPU))
+    def noisy(x):
+        with GPU:
+            return x + np.random.uniform(size=(6, 8))
+
+    noise = dflow.graph(noisy)
     inverse = dflow.graph(lambda s: np.linalg.inv(s) + 1)
     x, s = on(GPU, "xs").values()
     seen = [noise(x).sum().item() for _ in range(5)]

@@ -13,7 +13,7 @@ from .machine import machine
 from .registry import EXPERIMENTS, Row, Run
 
 # The modules that register experiments, in the order of the table.
-for module in ("fast", "seed", "limits", "namespace", "whole", "sweep", "scheduling", "training", "devices"):
+for module in ("fast", "seed", "limits", "namespace", "whole", "sweep", "scheduling", "training", "devices", "gpu"):
     import_module(f".{module}", __package__)
 
 

@@ -40,7 +40,7 @@ def copies(arrays, device):
 
 def computation(run, size):
     for first, second in pairs():
-        yield from _at_once(run, size, 1.1, f"10 dots of {size} x {size}", {
+        yield from at_once(run, size, 1.1, f"10 dots of {size} x {size}", {
             f"{first}": "products(x)",
             f"{second}": "products(y)",
             f"{first} and {second}": "products(x), products(y)",
@@ -50,16 +50,16 @@ def computation(run, size):
 def communication(run, size):
     for first, second in pairs():
         x = matrix(size, first)
-        yield from _at_once(run, size, 1.15, f"10 dots of {size} x {size}", {
+        yield from at_once(run, size, 1.15, f"10 dots of {size} x {size}", {
             f"computed on {first}": "products(x)",
             f"copied to {second}": "copies(done, second)",
             "computed and copied": "(made := products(x)), copies(made, second)",
         }, x=x, done=products(x), second=second, products=products, copies=copies)
 
 
-def _at_once(run, size, limit, label, works, **names):
+def at_once(run, size, limit, label, works, finish="waitall()", **names):
     """Rows of two works, and of both without a wait in between, which should take no longer than the longer one."""
-    sides = {work: Side(f"kept = {stmt}", "waitall()", waitall=dflow.waitall, **names) for work, stmt in works.items()}
+    sides = {work: Side(f"kept = {stmt}", finish, waitall=dflow.waitall, **names) for work, stmt in works.items()}
     timings = interleaved(sides, run.repeat(7), 1)
     *alone, both = works
     for work in alone:

@@ -1,4 +1,4 @@
-"""A stand-in for CuPy on machines without a GPU: the part of its interface that dflow uses, over NumPy.
+"""A stand-in for CuPy on machines without a GPU: the part of its interface that dflow and its bench use, over NumPy.
 
 What makes a GPU hard to use right is real here: memory of a device is not the host's, holds garbage at first and again when it is
 freed, and is given to the next allocation of its stream at once; streams run by themselves, late, at random times

@@ -20,7 +20,7 @@ from dflow._memory cimport add_i64, load_int, load_ptr
 from dflow._recording cimport CPUS, DEVICES, NEAR
 from dflow._timeline cimport watched
 from dflow._twin cimport HOST_STALE, bring_here, bring_there, gpu_of, make_twin
-from dflow._workers cimport drop_gil, run_abroad, run_one, take_gil
+from dflow._workers cimport drop_gil, keep_gil, run_abroad, run_one, take_gil
 from dflow._lanes cimport shared
 from dflow import _translate, _twin
 
@@ -470,11 +470,13 @@ cdef int move(Runner* me, Task* t) except -1:
 cdef void run(Runner* me, Task* t) noexcept nogil:
     take_gil(me)
     run_with_gil(me, t)
-    drop_gil(me)
+    keep_gil(me)
 
 cdef void run_with_gil(Runner* me, Task* t) noexcept with gil:
     cdef Task* m = t
     cdef Lane* lane = &lanes[t.lane]
+    if graves():
+        drain()
     try:
         if of_gpu(lane):
             gpu = _twin.open_gpus[lane.number - CPUS]

@@ -44,6 +44,7 @@ cdef struct Runner:         # a worker, or a thread that helps while it waits
     unsigned int turn       # which inboxes it looks at next
     Task* current           # what it runs, or has taken to run: set while inside, so that a fork finds it
     PyThreadState* tstate   # its saved thread state, when it has one
+    bint holds              # the GIL: a worker between two tasks of a GPU's
     Runner* next            # list of all: changed with the GIL and runners_lock
     Runner* outer           # the Runner this thread was before: a signal handler may wait within a wait
     bint helping            # it is counted in Shared.helping while it is awake,

@@ -52,6 +52,7 @@ cdef void enter(Runner* me) noexcept nogil
 cdef void leave(Runner* me) noexcept nogil
 cdef void take_gil(Runner* me) noexcept nogil
 cdef void drop_gil(Runner* me) noexcept nogil
+cdef void keep_gil(Runner* me) noexcept nogil                           # in place of drop_gil, for a worker whose next task may need it
 cdef void run_one(Runner* me, Task* t) noexcept nogil                    # not its group, unless what it reads is poisoned
 ctypedef void (*runner_t)(Runner* me, Task* t) noexcept nogil
 cdef runner_t run_abroad                                                # a task, and its group, that is ABROAD (_gpu.pyx)

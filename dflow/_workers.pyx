@@ -225,6 +225,7 @@ cdef void enter(Runner* me) noexcept nogil:
     swap_int(&me.inside, 1)         # a full barrier: before the look at `forking`
     while load_int(&shared.forking):
         store_int(&me.inside, 0)
+        let_gil_go(me)              # who forks needs it
         sleep_ns(50000)
         swap_int(&me.inside, 1)
 
@@ -233,7 +234,9 @@ cdef void leave(Runner* me) noexcept nogil:
 
 cdef void take_gil(Runner* me) noexcept nogil:
     """The thread state is kept between calls, so that an error that a loop set under the GIL is still there."""
-    if me.tstate == NULL:
+    if me.holds:
+        me.holds = False
+    elif me.tstate == NULL:
         enter(me)                   # making one takes a lock of the interpreter's that a forked child would need
         PyGILState_Ensure()
         leave(me)
@@ -242,6 +245,19 @@ cdef void take_gil(Runner* me) noexcept nogil:
 
 cdef void drop_gil(Runner* me) noexcept nogil:
     me.tstate = PyEval_SaveThread()
+
+cdef void keep_gil(Runner* me) noexcept nogil:
+    """A worker goes on with the GIL, which its next task needs, too: to ask for it again, while others run Python code, takes as
+    long as they may keep it."""
+    if me.index:
+        me.holds = True
+    else:
+        drop_gil(me)
+
+cdef inline void let_gil_go(Runner* me) noexcept nogil:
+    if me.holds:
+        me.holds = False
+        drop_gil(me)
 
 cdef Storage* find_operands(Task* t, char** args, intp* steps) noexcept nogil:
     """Where the operands lie, and the steps of a FLAT task. The storage for which there is no memory, or NULL."""
@@ -396,6 +412,7 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     cdef long long start = 0
     invariant(me.lane == NULL or me.lane == lane, b"a worker runs the tasks of its lane")
     if shared.delay_us:
+        let_gil_go(me)
         random_delay(me)
     if load_int(&watched):
         start = now_ns()
@@ -687,6 +704,8 @@ cdef void* worker_main(void* arg) noexcept nogil:
             if t == NULL and not load_int(&lane.stopping):
                 t = me.current = find(me)
                 behind = 0
+            if t == NULL or not t.flags & ABROAD:
+                let_gil_go(me)
             if load_int(&lane.sleeping) and any_queued(lane):
                 if behind == 0:
                     behind = now_ns()

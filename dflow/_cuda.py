@@ -1,7 +1,8 @@
 """GPUs by way of CUDA, and that by way of CuPy, which no other file knows: devices, their memory, what moves it.
 
-A GPU has three streams: one computes, one brings memory up to it and one down. Nobody but who needs the values on the host
-waits for the device: a twin knows the event after which it may be used, and another stream waits for that.
+A GPU has three streams: one computes, one brings memory up to it and one down. Nobody but who needs the values on the
+host waits for the device: a twin knows the events after which it may be read or written, and other streams wait for
+these.
 """
 
 import copy
@@ -60,7 +61,7 @@ class Gpu:
             self.pool = cupy.get_default_memory_pool()       # as of what CuPy allocates itself
         self.pinned = {}                            # stream: buffers, and for each the event after which it is free
         self.kernels, self.tables = {}, {}
-        self.capturing = False                      # of one whose compute stream keeps what it is told, rather than do it
+        self.capturing = False                      # one whose compute stream keeps what it is told, and does not do it
 
     def view(self, twin, offset, axes, dtype):
         """An array over the memory of a twin; axes: length and stride of each."""
@@ -85,13 +86,15 @@ class Gpu:
             *arrays, r = tables_of(*which)
             self.tables[which] = (*map(self.cupy.asarray, arrays), numpy.float64(r))
         whole = function.startswith("bounded")
-        numbers = numpy.frombuffer(words, [("keys", "u4", 2), ("draw", "u8"), ("numbers", "u8" if whole else "f8", 3)])[0]
+        parts = [("keys", "u4", 2), ("draw", "u8"), ("numbers", "u8" if whole else "f8", 3)]
+        numbers = numpy.frombuffer(words, parts)[0]
         kernel(*numbers["keys"], numbers["draw"], *numbers["numbers"], *self.tables.get(which, ()), out)
 
     def check(self):
         """A child of fork() cannot use CUDA."""
         if self.process != os.getpid():
-            raise RuntimeError(f"what is on gpu({self.index}) stays with the process that brought it there: this one was forked")
+            raise RuntimeError(f"what is on gpu({self.index}) stays with the process that brought it there: this one "
+                               "was forked")
 
     def capture(self, tell):
         """What tell(gpu) tells a device, kept as a whole: a CUDA graph, and the memory that it takes besides."""
@@ -152,11 +155,12 @@ class Gpu:
             for stream in (self.up, self.compute, self.down):
                 stream.synchronize()
 
-    def free_memory(self):
-        """Bytes of the device: those that anybody could have, and all."""
+    def memory(self):
+        """Bytes of the device: those that are free, also in the pool, and all."""
+        self.check()
         with self.device:
             free, total = self.cupy.cuda.runtime.memGetInfo()
-        return free + self.pool.free_bytes(), total
+            return free + self.pool.free_bytes(), total
 
 
 class Twin:
@@ -180,7 +184,7 @@ class Twin:
     def ready(self, stream, write):
         """What a stream is told from now on, to read or write, comes after what it must not overtake."""
         if write and self.stream is not stream:
-            stream.wait_event(self.event or self.gpu.event(self.stream))    # who had the memory before, if nobody has it yet
+            stream.wait_event(self.event or self.gpu.event(self.stream))    # the latter: who had the memory before
         elif not write and self.writer is not stream and self.written is not None:
             stream.wait_event(self.written)
 
@@ -213,9 +217,23 @@ class Twin:
                 if buffer[1] is not None:
                     buffer[1].synchronize()
                 ctypes.memmove(buffer[0].ptr, address + start, size)
-                runtime.memcpyAsync(self.memory.ptr + start, buffer[0].ptr, size, runtime.memcpyHostToDevice, stream.ptr)
+                runtime.memcpyAsync(self.memory.ptr + start, buffer[0].ptr, size,
+                                    runtime.memcpyHostToDevice, stream.ptr)
                 buffer[1] = gpu.event(stream)
             self.used(stream, gpu.event(stream), True)
+
+    def receive(self, source):
+        """Bring what is in the twin of another device here. Waits for it. Needs gpu.upward."""
+        gpu, stream = self.gpu, self.gpu.up
+        gpu.check()
+        with gpu.device:
+            self.ready(stream, True)
+            source.ready(stream, False)
+            runtime = gpu.cupy.cuda.runtime
+            runtime.memcpyAsync(self.memory.ptr, source.memory.ptr, self.nbytes, runtime.memcpyDefault, stream.ptr)
+            event = gpu.event(stream)
+            self.used(stream, event, True)
+            event.synchronize()                     # then nobody need know that the other one was read
 
     def download(self, address):
         """Bring this to the host's memory at an address. Needs gpu.downward."""

@@ -26,6 +26,11 @@ cpdef int device_number(object device) except -2:
     _gpu.open_gpu(device.device_id)
     return CPUS + device.device_id
 
+def gpu_memory(int number):
+    """Bytes of a GPU that is ready: free, and all."""
+    from dflow import _twin
+    return _twin.open_gpus[number - CPUS].memory()
+
 def num_gpus():
     """How many GPUs arrays can be on."""
     return min(_cuda.count(), GPUS)

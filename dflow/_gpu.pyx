@@ -434,33 +434,36 @@ cdef bint plain_copy(Task* t) noexcept:
             and a[0].key & FULL and a[1].key & FULL and a[0].storage.nbytes == a[1].storage.nbytes
             and t.ndim == 1 and task_strides(t)[0] == task_strides(t)[1] == <intp>t.kernel.data)
 
+cdef bint carry(Storage* source, Storage* target) except -1:
+    """Bring all of a storage to another, if one transfer can: False."""
+    if abroad(target):
+        if source.stale & HOST_STALE == 0 and source.data == NULL:
+            return False
+        if target.twin == NULL:
+            make_twin(target, True)
+        twin = <object>target.twin
+        twin.gpu.check()
+        with twin.gpu.upward:
+            twin.receive(<object>source.twin) if source.stale & HOST_STALE else twin.upload(<size_t>source.data)
+        target.stale = HOST_STALE
+        return True
+    if not source.stale & HOST_STALE:
+        return False
+    if not storage_allocate(target):
+        raise MemoryError(f"Unable to allocate {target.nbytes} bytes")
+    twin = <object>source.twin
+    twin.wait()
+    with twin.gpu.downward:
+        twin.download(<size_t>target.data)
+    return True
+
 cdef int move(Runner* me, Task* t) except -1:
     """A copy to or from a GPU, by the thread that does such copies."""
     cdef Access* a = accesses(t)
-    cdef Storage* source
-    cdef Storage* target
     cdef int i
-    if not poisoned(t) and plain_copy(t):
-        source, target = a[0].storage, a[1].storage
-        if abroad(source) and not abroad(target) and source.stale & HOST_STALE:
-            if not storage_allocate(target):
-                raise MemoryError(f"Unable to allocate {target.nbytes} bytes")
-            twin = <object>source.twin
-            twin.wait()
-            with twin.gpu.downward:
-                twin.download(<size_t>target.data)
-            mark(t, NULL)
-            return 0
-        if abroad(target) and not abroad(source) and source.data != NULL:
-            if target.twin == NULL:
-                make_twin(target, True)
-            twin = <object>target.twin
-            twin.gpu.check()
-            with twin.gpu.upward:
-                twin.upload(<size_t>source.data)
-            target.stale = HOST_STALE
-            mark(t, NULL)
-            return 0
+    if not poisoned(t) and plain_copy(t) and carry(a[0].storage, a[1].storage):
+        mark(t, NULL)
+        return 0
     run_home(me, t)
     for i in range(t.nops):
         if a[i].storage != NULL and a[i].key & WRITE and abroad(a[i].storage) and load_ptr(&a[i].storage.poison) == NULL:

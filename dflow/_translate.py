@@ -1,7 +1,7 @@
 """Kernels in CUDA's language: which functions of _elementwise.cuh, or of CuPy, they are.
 
-A kernel is known by its key (_kernels.key_of): a ufunc and the type codes of its operands, a cast, a reduction of another, ...
-What has no row here runs on the CPU, as everything else that no GPU is told of.
+A kernel is known by its key (_kernels.key_of): a ufunc and the type codes of its operands, a cast, a reduction of
+another, and so on. What has no row here runs on the CPU.
 """
 
 import functools
@@ -20,19 +20,22 @@ NAMES = {0: "bool", 1: "int8", 2: "uint8", 3: "int16", 4: "uint16", 5: "int32", 
          9: "int64", 10: "uint64", 11: "float32", 12: "float64", 14: "complex64", 15: "complex128", HALF: "float16"}
 
 # Functions of _elementwise.cuh, by the kinds of their first argument.
-EVERY = "add subtract multiply negative positive square conjugate equal not_equal logical_and logical_or logical_xor logical_not"
+EVERY = """add subtract multiply negative positive square conjugate equal not_equal logical_and logical_or logical_xor
+    logical_not"""
 NUMBERS = "absolute isnan isinf isfinite"
 ORDERED = "less less_equal greater greater_equal maximum minimum fmax fmin sign"
-INTEGERS = "bitwise_and bitwise_or bitwise_xor invert left_shift right_shift remainder floor_divide fmod floor ceil trunc rint"
-FLOATING = """divide fabs reciprocal signbit exp log sqrt sin cos tan sinh cosh tanh exp2 expm1 log2 log10 log1p cbrt arcsin arccos
-    arctan arcsinh arccosh arctanh floor ceil trunc rint radians deg2rad degrees rad2deg erf erfc expit power float_power arctan2
-    hypot copysign heaviside logaddexp logaddexp2 remainder floor_divide fmod"""
+INTEGERS = """bitwise_and bitwise_or bitwise_xor invert left_shift right_shift remainder floor_divide fmod floor ceil
+    trunc rint"""
+FLOATING = """divide fabs reciprocal signbit exp log sqrt sin cos tan sinh cosh tanh exp2 expm1 log2 log10 log1p cbrt
+    arcsin arccos arctan arcsinh arccosh arctanh floor ceil trunc rint radians deg2rad degrees rad2deg erf erfc expit
+    power float_power arctan2 hypot copysign heaviside logaddexp logaddexp2 remainder floor_divide fmod"""
 ANALYTIC = "divide exp log sqrt sin cos tan sinh cosh tanh power"
 KNOWN = {"integer": frozenset(f"{EVERY} {NUMBERS} {ORDERED} {INTEGERS}".split()),
          "real": frozenset(f"{EVERY} {NUMBERS} {ORDERED} {FLOATING}".split()),
          "complex": frozenset(f"{EVERY} {NUMBERS} {ANALYTIC}".split())}
 
-REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "amax", "minimum": "amin", "logical_and": "all", "logical_or": "any"}
+REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "amax", "minimum": "amin", "logical_and": "all",
+              "logical_or": "any"}
 IDENTITY = {"sum": 0, "prod": 1}
 PRODUCTS = {"matmul": ((0, 1), (1, 2), (0, 2)), "matvec": ((0, 1), (1,), (0,)), "vecmat": ((0,), (0, 1), (1,)),
             "vecdot": ((0,), (0,), ())}
@@ -42,8 +45,9 @@ ACCUMULATIONS = {"add": "cumsum", "multiply": "cumprod"}
 class Recipe:
     """What a kernel is on a GPU.
 
-    codes: of its operands; None: anything of that size. function: of _elementwise.cuh; None: `call` takes CuPy and arrays of
-    the loop's axes and then the core axes that `signature` lists for each operand; or it is the name of one in _gpu.pyx.
+    codes: of its operands; None: anything of that size. function: of _elementwise.cuh; None: `call` takes CuPy and
+    arrays of the loop's axes and then the core axes that `signature` lists for each operand; or it is the name of a
+    function of _gpu.pyx.
     partial: the operand before the output says where it is written.
     """
 
@@ -61,8 +65,9 @@ def recipe(key):
         return None
     if isinstance(first, numpy.ufunc):
         return ufunc(first, codes)
-    make = {"cast": cast, "where": where, "assign": assign, "masked": masked, "reduce": reduction, "accumulate": accumulation,
-            "argmax": extreme, "argmin": extreme, "sort": sort, "argsort": sort, "take": take, "at": add_at,
+    make = {"cast": cast, "where": where, "assign": assign, "masked": masked, "reduce": reduction,
+            "accumulate": accumulation, "argmax": extreme, "argmin": extreme, "sort": sort, "argsort": sort,
+            "take": take, "at": add_at,
             "draw": draw}.get(first)
     return make and make(*key)
 
@@ -142,7 +147,7 @@ def product(name, cupy, a, b, out):
     if out.ndim == 2 and out.flags.c_contiguous and out.dtype.char in "fdFD":
         cupy.dot(a, b, out=out)
         return
-    if out.ndim == 2 and out.dtype.char == "e":         # a stack: its products are added up as floats, whatever their shape
+    if out.ndim == 2 and out.dtype.char == "e":         # a stack: added up as floats, whatever the shape
         a, b, out = a[None], b[None], out[None]
     # What is the same for all of a stack is read once: CuPy would copy it for each.
     a, b = (x[tuple([slice(0, 1) if stride == 0 else slice(None) for stride in x.strides[:-2]])] for x in (a, b))
@@ -174,7 +179,8 @@ def arg_extreme(name, cupy, x, out):
 def sort(name, code, kind):
     if code in COMPLEX or code in (BOOL, HALF, LONGDOUBLE, CLONGDOUBLE) or isinstance(kind, tuple):
         return None
-    return Recipe((code, code if name == "sort" else 7), call=functools.partial(sort_rows, name), signature=((0,), (0,)))
+    return Recipe((code, code if name == "sort" else 7), call=functools.partial(sort_rows, name),
+                  signature=((0,), (0,)))
 
 
 def sort_rows(name, cupy, x, out):
@@ -194,9 +200,11 @@ def add_at(_, key):
 # Of _random.cuh: by name and item size, the function, the type of what it gives, and the tables that it needs.
 DRAWS = {
     ("random", 4): ("uniform32", "float32", None), ("random", 8): ("uniform64", "float64", None),
-    ("standard_normal", 4): ("normal32", "float32", (True, 32)), ("standard_normal", 8): ("normal64", "float64", (True, 64)),
+    ("standard_normal", 4): ("normal32", "float32", (True, 32)),
+    ("standard_normal", 8): ("normal64", "float64", (True, 64)),
     ("standard_exponential", 4): ("exponential32", "float32", (False, 32)),
-    ("standard_exponential", 8): ("exponential64", "float64", (False, 64)), ("laplace", 8): ("laplace", "float64", (False, 64)),
+    ("standard_exponential", 8): ("exponential64", "float64", (False, 64)),
+    ("laplace", 8): ("laplace", "float64", (False, 64)),
     ("integers8", 1): ("bounded", "uint8", None), ("integers16", 2): ("bounded", "uint16", None),
     ("integers32", 4): ("bounded", "uint32", None), ("integers64", 8): ("bounded", "uint64", None),
     ("integers", 8): ("bounded_wide", "uint64", None)}
@@ -221,7 +229,7 @@ def draw_code(function, dtype, tables):
     return f"uint32 key0, uint32 key1, uint64 draw, {params}", "\n".join([*lines, f"y = random_{name}({arguments});"])
 
 
-# ---- code -------------------------------------------------------------------------------------------------------------
+# ---- code ------------------------------------------------------------------------------------------------------------
 
 @functools.cache
 def functions(name="_elementwise.cuh"):
@@ -232,8 +240,8 @@ def functions(name="_elementwise.cuh"):
 def code(members, params, outputs):
     """The parameters and the body of an elementwise kernel.
 
-    members: a recipe and its arguments for each result: n for parameter n, ~n for result n; of a partial one, the mask and the
-    old value at the end. params: type codes of the inputs; outputs: numbers of the results that are stored.
+    members: a recipe and its arguments for each result: n for parameter n, ~n for result n; of a partial one, the mask
+    and the old value at the end. params: type codes of the inputs; outputs: numbers of the results that are stored.
     """
     lines, kinds = [], []
 
@@ -259,4 +267,5 @@ def code(members, params, outputs):
     for i, n in enumerate(outputs):
         lines.append(f"y{i} = v{n};")
     return (", ".join(f"{NAMES[c]} x{i}" for i, c in enumerate(params)),
-            ", ".join(f"{NAMES[kinds[n]]} y{i}" for i, n in enumerate(outputs)), "\n".join(lines), [kinds[n] for n in outputs])
+            ", ".join(f"{NAMES[kinds[n]]} y{i}" for i, n in enumerate(outputs)), "\n".join(lines),
+            [kinds[n] for n in outputs])

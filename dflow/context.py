@@ -1,5 +1,16 @@
 """Devices by the names of mxnet.context."""
 
-from dflow.devices import Context, Device, cpu, cpu_pinned, current_context, current_device, gpu, num_gpus
+from dflow.devices import (
+    Context,
+    Device,
+    cpu,
+    cpu_pinned,
+    current_context,
+    current_device,
+    gpu,
+    gpu_memory_info,
+    num_gpus,
+)
 
-__all__ = ["Context", "Device", "cpu", "cpu_pinned", "current_context", "current_device", "gpu", "num_gpus"]
+__all__ = ["Context", "Device", "cpu", "cpu_pinned", "current_context", "current_device", "gpu", "gpu_memory_info",
+           "num_gpus"]

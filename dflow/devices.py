@@ -11,8 +11,8 @@ from dflow import _device, _engine
 from dflow._array import attach
 from dflow._engine import waitall
 
-__all__ = ["Context", "Device", "cpu", "cpu_pinned", "current_context", "current_device", "gpu", "num_gpus",
-           "synchronize"]
+__all__ = ["Context", "Device", "cpu", "cpu_pinned", "current_context", "current_device", "gpu",
+           "gpu_memory_info", "num_gpus", "synchronize"]
 
 _TYPES = ("cpu", "gpu", "cpu_pinned")
 _entered = threading.local()        # stack: the devices before each `with` block that this thread is in
@@ -76,6 +76,11 @@ def gpu(device_id=0):
 def num_gpus():
     """How many GPUs arrays can be on: none without CuPy."""
     return _device.num_gpus()
+
+
+def gpu_memory_info(device_id=0):
+    """Bytes of a GPU: (free, also in the pool that arrays come from; all). ValueError for one that is not there."""
+    return _device.gpu_memory(_device.device_number(gpu(device_id)))
 
 
 def _numbered(number):

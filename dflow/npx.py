@@ -11,7 +11,17 @@ import dflow.ops.nn
 import dflow.ops.recurrent
 import dflow.ops.regions  # noqa: F401
 from dflow._engine import waitall
-from dflow.devices import Context, Device, cpu, cpu_pinned, current_context, current_device, gpu, num_gpus
+from dflow.devices import (
+    Context,
+    Device,
+    cpu,
+    cpu_pinned,
+    current_context,
+    current_device,
+    gpu,
+    gpu_memory_info,
+    num_gpus,
+)
 from dflow.ops.defaults import is_np_array, is_np_default_dtype, is_np_shape, reset_np, set_np
 from dflow.ops.mxnet import cond, foreach, load, save, seed, while_loop
 from dflow.ops.table import namespace as _namespace
@@ -20,12 +30,12 @@ _rows = _namespace("npx")
 globals().update(_rows)
 
 __all__ = ["Context", "Device", "cond", "cpu", "cpu_pinned", "current_context", "current_device", "foreach", "gpu",
-           "is_np_array", "is_np_default_dtype", "is_np_shape", "load", "num_gpus", "reset_np", "save", "seed",
-           "set_np", "waitall", "while_loop"] + list(_rows)
+           "gpu_memory_info", "is_np_array", "is_np_default_dtype", "is_np_shape", "load", "num_gpus", "reset_np",
+           "save", "seed", "set_np", "waitall", "while_loop"] + list(_rows)
 
 # MXNet's names that are not here.
 _MISSING = frozenset("""bernoulli box_decode box_encode box_iou box_nms cast deformable_convolution from_dlpack
-    from_numpy get_cuda_compute_capability gpu_memory_info image modulated_deformable_convolution multibox_detection
+    from_numpy get_cuda_compute_capability image modulated_deformable_convolution multibox_detection
     multibox_target normal_n random reshape_like savez shape_array slice stop_gradient sync_batch_norm
     to_dlpack_for_read to_dlpack_for_write uniform_n""".split())
 

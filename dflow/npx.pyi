@@ -10,6 +10,7 @@ from dflow.devices import cpu_pinned as cpu_pinned
 from dflow.devices import current_context as current_context
 from dflow.devices import current_device as current_device
 from dflow.devices import gpu as gpu
+from dflow.devices import gpu_memory_info as gpu_memory_info
 from dflow.devices import num_gpus as num_gpus
 
 _Array = Any                # what dflow.numpy.asarray takes

@@ -468,7 +468,7 @@ def _in_place(x, y):
 
 @pytest.mark.parametrize("text", ["np.mean(x, axis=0, where=x > 2)", "np.nanmax(x, 0)", "np.nanmean(x)"])
 def test_what_a_host_task_looks_at_is_not_written_to(text):
-    """Whether to warn of a mean of nothing is seen once the elements are there: before they are, the mean is recorded."""
+    """Whether to warn of a mean of nothing shows once the elements are there; before they are, the mean is recorded."""
     gradients = []
     for hold in (lambda x: x, lambda x: sleep(x, 0.05)):
         x = hold(np.arange(6.0).reshape(2, 3) + 1)

@@ -840,7 +840,8 @@ def test_an_unhandled_use_of_a_device_that_is_not_there(run):
     code, out, err = run("x = np.ones(2, device=gpu(0))", before=DEVICES)
     assert (code, out, err.count("Traceback")) == (1, "", 1)
     assert re.fullmatch(r"ValueError: gpu\(0\) does not exist: there are cpu\(0\) to cpu\(15\), and no GPU: "
-                        r"(it takes CuPy \(pip install \"dflow\[cuda\]\"\)|CUDA finds no device.*)", err.splitlines()[-1])
+                        r"(it takes CuPy \(pip install \"dflow\[cuda\]\"\)|CUDA finds no device.*)",
+                        err.splitlines()[-1])
 
 
 def test_extensions_that_are_not_built(run, tmp_path):

@@ -57,16 +57,21 @@ def test_functions(name):
 
 
 EXPRESSIONS = """
-    x.sum(axis=0) | x.sum() | i.sum(axis=1) | x.prod(axis=1) | x.max(axis=0) | f.min() | b.any(axis=0) | b.all() | x.mean(axis=1)
+    x.sum(axis=0) | x.sum() | i.sum(axis=1) | x.prod(axis=1)
+    x.max(axis=0) | f.min() | b.any(axis=0) | b.all() | x.mean(axis=1)
     np.sum(x, axis=(0, 1), keepdims=True) | x.T.sum(axis=0) | x[::2, ::-1].sum(axis=1) | np.sum(f, initial=3)
     x.std(axis=0) | x.argmax(axis=1) | f.argmin() | np.cumsum(x, axis=0) | np.cumprod(i, axis=1) | np.sort(x, axis=0)
-    x @ s | s @ x.T | f @ f.T | x @ v | v @ v | z @ z.T | i @ i.T | np.einsum('ij,kj->ik', x, y) | np.matmul(d, d) | h @ h.T
+    x @ s | s @ x.T | f @ f.T | x @ v | v @ v
+    z @ z.T | i @ i.T | np.einsum('ij,kj->ik', x, y) | np.matmul(d, d) | h @ h.T
     np.where(b, x, y) | np.where(x > 0.5, x, 0) | np.where(b, f, 1) | x.astype('f4') | i.astype(float) | x.astype(int)
     z.real | z.imag | abs(z) | z.conj() | x.astype(bool) | b.astype('f4') | h.astype(float) | f.astype('f2')
-    x[k] | np.take(x, k, axis=1) | x[:, k] | x[k, k] | x[x > 0.5] | x[1:4, ::2] | x.T.reshape(4, 12) | x.T.copy() | x[::-1]
+    x[k] | np.take(x, k, axis=1) | x[:, k] | x[k, k]
+    x[x > 0.5] | x[1:4, ::2] | x.T.reshape(4, 12) | x.T.copy() | x[::-1]
     np.concatenate([x, y]) | np.stack([x, y], axis=1) | np.pad(x, 1) | np.tile(v, 3) | np.roll(x, 2) | np.flip(x)
-    np.exp(x) * 2 + y / (x - 3) | (x - x.mean(axis=0)) / x.std(axis=0) | np.maximum(x, v).sum() | x // 0.3 | -x % 0.7 | x ** 2
-    np.sqrt(x * x + y * y) | np.clip(x, 0.3, 0.6) | np.logical_and(b, x > 0.5) | ~b | i << 2 | i & 3 | 1 / x | 2 - i | x < y
+    np.exp(x) * 2 + y / (x - 3) | (x - x.mean(axis=0)) / x.std(axis=0) | np.maximum(x, v).sum()
+    x // 0.3 | -x % 0.7 | x ** 2
+    np.sqrt(x * x + y * y) | np.clip(x, 0.3, 0.6) | np.logical_and(b, x > 0.5) | ~b
+    i << 2 | i & 3 | 1 / x | 2 - i | x < y
     np.linalg.inv(s) | np.linalg.solve(s, v) | np.fft.rfft(x) | np.median(x, axis=0) | np.unique(i) | np.histogram(x)[0]
     np.arange(6) + c | x + np.ones(8) | np.interp(v, np.sort(v), v) | np.outer(v, v) | np.diff(x) | np.var(x, axis=1)
     np.full_like(x, 7) | np.zeros_like(i) | np.add.outer(v, v) | np.subtract(x, v, where=b, out=y * 1) | x.T @ y
@@ -83,8 +88,10 @@ def test_expressions(text):
 
 
 WRITES = """
-    x[2] = 7 | x[1:3, ::2] = y[:2, :4] | x[:] = v | x[b] = 0 | x[k] = 1 | x += y | x *= 2 | x[0, 0] = 5 | x.fill(3) | x.sort(axis=0)
-    x[...] = f | np.add.at(x, k, y[:4]) | np.add(x, y, out=x, where=b) | np.copyto(x, y, where=b) | x[k, k] += 1 | x.T[1] -= v[:6]
+    x[2] = 7 | x[1:3, ::2] = y[:2, :4] | x[:] = v | x[b] = 0 | x[k] = 1
+    x += y | x *= 2 | x[0, 0] = 5 | x.fill(3) | x.sort(axis=0)
+    x[...] = f | np.add.at(x, k, y[:4]) | np.add(x, y, out=x, where=b)
+    np.copyto(x, y, where=b) | x[k, k] += 1 | x.T[1] -= v[:6]
     x[1:] += x[:-1] | x[:, 0] = c | np.put(x, k, 9) | x[:2], x[2:4] = y[:2] + 1, y[2:4] - 1 | np.random.shuffle(c[:0])
 """
 
@@ -158,10 +165,12 @@ def test_gradients_are_the_cpus():
 
 
 DRAWS = """
-    np.random.uniform(2, 5, size=(37, 29)) | np.random.normal(1, 2, size=(300, 40)) | np.random.exponential(2, size=5000)
+    np.random.uniform(2, 5, size=(37, 29))
+    np.random.normal(1, 2, size=(300, 40)) | np.random.exponential(2, size=5000)
     np.random.laplace(0, 1, size=777) | np.random.randint(0, 10, size=1000) | np.random.randint(-9, 2**40, size=1000)
     np.random.randint(0, 200, size=1000, dtype='uint8') | np.random.default_rng(3).random(1000, dtype='f4')
-    np.random.default_rng(3).standard_normal(9000, dtype='f4') | np.random.default_rng(3).standard_exponential(9000, dtype='f4')
+    np.random.default_rng(3).standard_normal(9000, dtype='f4')
+    np.random.default_rng(3).standard_exponential(9000, dtype='f4')
     np.random.gamma(2, size=100) | np.random.uniform(size=(3, 4)).T + 1 | npx.dropout(np.ones((20, 30)), p=0.3)
 """
 
@@ -182,14 +191,13 @@ def test_draws_are_the_cpus(text):
 def test_convolutions():
     for stride in (1, 2):
         arguments = {"kernel": (3, 3), "num_filter": 3, "stride": (stride, stride), "no_bias": True}
-        results = [npx.convolution(np.asarray(ARRAYS["d"], device=device), np.asarray(ARRAYS["w"], device=device), **arguments)
-                   for device in (dflow.cpu(), GPU)]
+        results = [npx.convolution(*on(device, "dw").values(), **arguments) for device in (dflow.cpu(), GPU)]
         assert results[1].ctx == GPU
         assert numpy.allclose(*(x.asnumpy() for x in results))
 
 
 def test_a_training_step_is_one_cuda_graph(standin):
-    """From its third replay on: arguments are copied in, results out, and what lies between is told to the device at once."""
+    """From its third replay on: arguments are copied in, results out; the device is told at once what lies between."""
     data = numpy.random.default_rng(2)
     start, batches = data.random((8, 3)), [(data.random((16, 8)), data.random((16, 3))) for _ in range(9)]
 

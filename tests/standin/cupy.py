@@ -1,9 +1,9 @@
 """A stand-in for CuPy on machines without a GPU: the part of its interface that dflow and its bench use, over NumPy.
 
-What makes a GPU hard to use right is real here: memory of a device is not the host's, holds garbage at first and again when it is
-freed, and is given to the next allocation of its stream at once; streams run by themselves, late, at random times
-(STANDIN_DELAY, seconds at most), and wait for each other only where they are told to; copies need pinned memory to be
-asynchronous; a kernel may only touch memory of the current device.
+What makes a GPU hard to use right is real here: memory of a device is not the host's, holds garbage at first and again
+when it is freed, and is given to the next allocation of its stream at once; streams run by themselves, late, at random
+times (STANDIN_DELAY, seconds at most), and wait for each other only where they are told to; copies need pinned memory;
+a kernel may only touch memory of the current device.
 """
 
 import builtins
@@ -180,10 +180,6 @@ class OutOfMemoryError(MemoryError):
 
 # ---- memory ----------------------------------------------------------------------------------------------------------
 
-def bytes_at(address, size):
-    return numpy.ctypeslib.as_array((ctypes.c_ubyte * size).from_address(address)) if size else numpy.empty(0, numpy.uint8)
-
-
 class Block:
     """Memory of a device, as the system has it."""
     regions = {}
@@ -292,7 +288,8 @@ def check_place(address, size, on_device):
         assert device is not None, "no memory of a device"
     else:
         assert device is None, "memory of a device, not of the host"
-        assert builtins.any(start <= address and address + size <= start + room for start, room in Pinned.regions.items()), "not pinned"
+        inside = [start <= address and address + size <= start + room for start, room in Pinned.regions.items()]
+        assert True in inside, "not pinned"
 
 
 HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE, DEFAULT = 1, 2, 3, 4
@@ -320,7 +317,8 @@ class ndarray:
         high = builtins.sum(max(0, (n - 1) * s) for n, s in zip(self.shape, self.strides)) + self.dtype.itemsize
         if self.size:
             block = self.data.mem.block
-            assert block.ptr <= self.data.ptr + low and self.data.ptr + high <= block.ptr + block.size, "outside of its memory"
+            first, last = self.data.ptr + low, self.data.ptr + high
+            assert block.ptr <= first and last <= block.ptr + block.size, "outside of its memory"
 
     def host(self):
         """As NumPy sees it. For what runs in a stream."""
@@ -390,8 +388,8 @@ def refuses_out(name):
     globals()[name] = wrapper
 
 
-for _name in ("sum prod amax amin all any matmul dot cumsum cumprod argmax argmin sort argsort add multiply maximum minimum "
-              "logical_and logical_or take").split():
+for _name in ("sum prod amax amin all any matmul dot cumsum cumprod argmax argmin sort argsort add multiply maximum "
+              "minimum logical_and logical_or take").split():
     globals()[_name] = wrapped(_name, getattr(numpy, _name))
 
 
@@ -545,8 +543,7 @@ class ElementwiseKernel:
             with numpy.errstate(all="ignore"):
                 names = {name: value(x) for (_, name), x in named}
                 # Each element is read before any is written, as by its own thread: so inputs are copied.
-                for (_, name), x in named[:len(self.ins)]:
-                    names[name] = numpy.array(names[name])
+                names.update({name: numpy.array(names[name]) for _, name in self.ins})
                 self.body.run(names)
         launch(self.name, device_arrays(args), run)
 

@@ -7,7 +7,6 @@ these.
 
 import copy
 import ctypes
-import functools
 import os
 import threading
 
@@ -17,15 +16,14 @@ from dflow import _translate
 
 CHUNK = 4 << 20         # bytes that are moved at once: while some cross the bus, the host copies the next
 
-LOST = []               # what a child of fork() cannot end
+LOST: list = []         # what a child of fork() cannot end
 
 
-@functools.cache
 def load():
     """CuPy. ImportError that says how to get it."""
     try:
-        import cupy
-        import cupy.cuda.memory
+        import cupy  # type: ignore[import-not-found,unused-ignore]
+        import cupy.cuda.memory  # type: ignore[import-not-found,unused-ignore]
     except ImportError as error:
         raise ImportError('it takes CuPy (pip install "dflow[cuda]")') from error
     return cupy

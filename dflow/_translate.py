@@ -231,7 +231,6 @@ def draw_code(function, dtype, tables):
 
 # ---- code ------------------------------------------------------------------------------------------------------------
 
-@functools.cache
 def functions(name="_elementwise.cuh"):
     """What the code calls."""
     return resources.files("dflow").joinpath(name).read_text()

@@ -332,9 +332,9 @@ cdef bint plan_group(Task* leader, GroupPlan* g) noexcept nogil:
     memset(table.slots, 0, sizeof(table.slots))
     table.n = 0
     g.partials = NULL
-    if not survey(leader, g, &table, &flat) or not settle_storages(g, leader, &table):
-        return False
     space_of(leader, &space)
+    if space.ndim > MAX_AXES or not survey(leader, g, &table, &flat) or not settle_storages(g, leader, &table):
+        return False
     if flat:
         g.ndim = 1
         g.dims[0] = g.total = task_dims(leader)[0]
@@ -356,9 +356,9 @@ cdef bint lay_out_group(Task* leader, GroupPlan* g) noexcept nogil:
     memset(table.slots, 0, sizeof(table.slots))
     table.n = 0
     g.partials = NULL
-    if not survey(leader, g, &table, &flat):
-        return False
     space_of(leader, &space)
+    if space.ndim > MAX_AXES or not survey(leader, g, &table, &flat):
+        return False
     lay_out(leader, g, &space)
     return True
 

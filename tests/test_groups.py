@@ -545,6 +545,16 @@ def test_no_group_is_longer_than_the_limit(held_group, n):
     assert moved["groups"] >= -(-200 // n) - 1 and moved["fused"] <= n * moved["groups"]
 
 
+def test_more_axes_than_a_group_has(two_workers):
+    """Where none can be joined with the next, and it is worth more than one worker."""
+    values = numpy.random.default_rng(1).random((3,) * 13)
+    order = numpy.random.default_rng(1).permutation(13)
+    parts = (slice(None, None, 2), slice(None)) * 6 + (slice(None, None, 2),)
+    expected = values.transpose(order)[parts]
+    x = np.asarray(values).transpose(order)[parts]
+    assert_same(np.sin(x) + x, numpy.sin(expected) + expected)
+
+
 def test_different_shapes_do_not_share_a_group(held_group):
     h = held_group.hold(np.ones(6))
     counted = Counted()

@@ -6,7 +6,6 @@ import itertools
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy
@@ -44,14 +43,17 @@ def loops():
 
 def test_cudas_compiler_takes_them(tmp_path):
     """With CuPy's own complex numbers and halves. It needs CuPy and NVIDIA's runtime compiler, but no GPU."""
-    nvrtc = pytest.importorskip("cupy.cuda.nvrtc", reason="needs CuPy")
-    include = Path(sys.modules["cupy"].__file__).parent / "_core" / "include"
+    cupy = pytest.importorskip("cupy", reason="needs CuPy")
+    nvrtc = cupy.cuda.nvrtc
+    include = Path(cupy.__file__).parent / "_core" / "include"
     places = [include, *(include / "cupy" / "_cccl" / name for name in ("thrust", "cub", "libcudacxx"))]
     places += [Path(place) / "cuda_runtime" / "include" for place in importlib.import_module("nvidia").__path__]
     source = ["#include <cupy/complex.cuh>", "#include <cupy/carray.cuh>", _translate.functions(),
               _translate.functions("_random.cuh")]
     source += [f"__device__ void loop{k}({parameters(codes, '&')}) {{ {body(ufunc, codes)} x{len(codes) - 1} = v0; }}"
                for k, (_, ufunc, _, codes) in enumerate(loops())]
+    names = {name: _translate.TYPES[code] for code, name in _translate.NAMES.items() if name[-1] in "8246"}
+    source += [f"typedef {kind} {name};" for name, kind in names.items() if "complex" not in name and name != "float16"]
     for k, (function, dtype, tables) in enumerate(_translate.DRAWS.values()):
         params, lines = _translate.draw_code(function, dtype, tables)
         params = re.sub(r"raw (\w+) ", r"const \1* ", params)

@@ -10,18 +10,16 @@ import functools
 
 import numpy as np
 cimport numpy as cnp
-from cpython.object cimport PyObject
 from libc.string cimport memcpy
 from dflow._graph cimport *
 from dflow._group cimport GroupPlan, MAX_AXES, lay_out_group
-from dflow._kernels cimport DTYPES, cast_kernel, itemsizes, key_of
-from dflow._lanes cimport Lane, Runner, lanes, of_gpu
+from dflow._kernels cimport DTYPES, itemsizes, key_of
+from dflow._lanes cimport Lane, Runner, lanes, of_gpu, shared
 from dflow._memory cimport add_i64, load_int, load_ptr
-from dflow._recording cimport CPUS, DEVICES, NEAR
+from dflow._recording cimport CPUS, DEVICES
 from dflow._timeline cimport watched
-from dflow._twin cimport HOST_STALE, bring_here, bring_there, gpu_of, make_twin
+from dflow._twin cimport HOST_STALE, bring_here, bring_there, make_twin
 from dflow._workers cimport drop_gil, keep_gil, run_abroad, run_one, take_gil
-from dflow._lanes cimport shared
 from dflow import _translate, _twin
 
 cnp.import_array()
@@ -109,8 +107,8 @@ cdef bint translates(Task* t):
 cdef bint call(Task* t, object recipe, object gpu, list used) except -1:
     """Run t by a function of CuPy's: its operands have the axes of the loop, then those of the core."""
     cdef Access* a = accesses(t)
-    cdef intp dims[MAX_AXES + 8]
-    cdef intp strides[MAX_AXES + 8]
+    cdef intp dims[MAX_AXES]
+    cdef intp strides[MAX_AXES]
     cdef intp* core = task_strides(t) + t.ndim * t.nops
     cdef int i, d, n
     cdef list arrays = []
@@ -139,18 +137,19 @@ cdef bint take(Task* t, object recipe, object gpu, list used) except -1:
     cdef Access* a = accesses(t)
     cdef intp* strides = task_strides(t)
     cdef intp* core = strides + 3 * t.ndim              # between the elements of that axis, and its length
-    cdef intp size = <intp>t.kernel.data, items = task_dims(t)[t.ndim], length
+    cdef intp size = <intp>t.kernel.data, items = task_dims(t)[t.ndim]
     cdef int code = _translate.PLAIN[size], d, i
     cdef list outer = [d for d in range(t.ndim) if strides[3 * d] != 0]
     cdef list inner = [d for d in range(t.ndim) if strides[3 * d] == 0]
-    if core[1] == 0 or any([strides[3 * <int>d + 1] != 0 for d in outer]):
+    if a[0].storage == NULL or a[1].storage == NULL or core[1] == 0 or any([strides[3 * <int>d + 1] != 0 for d in outer]):
         return False
     axes = ([(task_dims(t)[<int>d], strides[3 * <int>d]) for d in outer] + [(core[1], core[0]), (items, size)],
             [(task_dims(t)[<int>d], strides[3 * <int>d + 1]) for d in inner],
             [(task_dims(t)[<int>d], strides[3 * <int>d + 2]) for d in outer + inner] + [(items, size)])
     arrays = []
     for i in range(3):
-        arrays.append(gpu.view(operand_twin(t, i, gpu, used), a[i].key >> ACCESS_BITS, axes[i], DTYPES[recipe.codes[i] if i == 1 else code]))
+        dtype = DTYPES[recipe.codes[i] if i == 1 else code]
+        arrays.append(gpu.view(operand_twin(t, i, gpu, used), a[i].key >> ACCESS_BITS, axes[i], dtype))
     gpu.cupy.take(arrays[0], arrays[1], axis=len(outer), out=arrays[2])
     return True
 
@@ -159,11 +158,15 @@ cdef bint add_at(Task* t, object recipe, object gpu, list used) except -1:
     cdef Access* a = accesses(t)
     cdef intp size = itemsizes[recipe.codes[1]], start = a[2].key >> ACCESS_BITS
     cdef int d, i
-    if start % size:
+    if start % size or a[0].storage == NULL:
         return False
-    axes = [[(task_dims(t)[d], task_strides(t)[3 * d + i]) for d in range(t.ndim)] for i in range(2)]
-    arrays = [gpu.view(operand_twin(t, i, gpu, used), a[i].key >> ACCESS_BITS, axes[i], DTYPES[recipe.codes[i]]) if a[i].storage != NULL
-              else number(t, i, recipe.codes[i]) for i in range(2)]
+    arrays = []
+    for i in range(2):
+        if a[i].storage == NULL:
+            arrays.append(number(t, i, recipe.codes[i]))
+            continue
+        axes = [(task_dims(t)[d], task_strides(t)[3 * d + i]) for d in range(t.ndim)]
+        arrays.append(gpu.view(operand_twin(t, i, gpu, used), a[i].key >> ACCESS_BITS, axes, DTYPES[recipe.codes[i]]))
     target = gpu.view(operand_twin(t, 2, gpu, used), 0, [(a[2].storage.nbytes // size, size)], DTYPES[recipe.codes[2]])
     gpu.cupy.add.at(target, (arrays[0] + start) // size, arrays[1])     # in no order, where an index is repeated
     return True

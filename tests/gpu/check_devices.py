@@ -143,6 +143,24 @@ def test_host_tasks():
     assert dflow.submit(inside, np.arange(3.0), shape=(3,)).tolist() == [1, 3, 5]
 
 
+def test_what_other_threads_write_to_stays_where_it_is():
+    """A thread makes arrays on the CPU, and writes, by Python functions and graphs, to those that are on a GPU."""
+    with GPU:
+        x = np.arange(12.0)
+    graph = dflow.graph(lambda x: x + x.sum(axis=0))
+    seen = []
+
+    def use():
+        x[::-1].sort()
+        np.random.shuffle(x)
+        x.partition(3)
+        seen.extend(graph(x).asnumpy() for _ in range(6))
+
+    in_threads(use)
+    assert x.ctx == GPU and sorted(x.tolist()) == list(range(12))
+    assert all((y == x.asnumpy() + 66).all() for y in seen)
+
+
 def test_a_child_process_has_what_is_on_the_host():
     x, y = np.arange(3.0).as_in_ctx(GPU), np.ones(3, device=GPU) * 2
     x.asnumpy()

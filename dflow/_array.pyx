@@ -11,13 +11,13 @@ from libc.stdint cimport uint8_t
 from libc.stdlib cimport malloc, free
 from libc.string cimport memcpy
 from dflow._engine cimport submit, wait_storage, region_ready, settings, nudge, make_room, memory_budget
-from dflow._twin cimport bring_here, done_there, wait_there
+from dflow._twin cimport HOST_STALE, bring_here, done_there, wait_there
 from dflow._workers cimport inside_host_task
 from dflow._fp cimport read_fp_policy, fp_warn, fp_strict, warn_user, warnings_wait
 from dflow._graph cimport (
     Task, WRITE, FULL, TRACKED, HAS_REGIONS, FLAT, MAY_RAISE, REPORTS_FP, Region, storage_new, storage_unref, storage_rest,
     storage_resume, storage_allocate, bytes_live, readable, task_new, task_operand, task_constant, task_region, task_dims,
-    regions_overlap)
+    abroad, regions_overlap)
 from dflow._launch cimport Operand, MAXDIMS, launch, copy_out, joins, run_unary, size_bits
 from dflow._memory cimport add_int, before_trimming
 from dflow._shape cimport parse_shape, check_dimensions
@@ -474,8 +474,7 @@ cdef bint ready(ndarray a) noexcept:
     return region_ready(a.st, &r, False)
 
 cdef ndarray wait_read(ndarray a, bint there=False):
-    """a, once its elements are in memory, or a copy of it, if another thread writes to a meanwhile. Raises their error.
-    there: a GPU's will do."""
+    """a, once its elements are in memory (there: a GPU's will do), or a copy, if others write to a meanwhile. Raises their error."""
     cdef Region r
     cdef bint whole = covers_storage(a)
     if not whole:
@@ -483,8 +482,9 @@ cdef ndarray wait_read(ndarray a, bint there=False):
     if not wait_storage(a.st, NULL if whole else &r, False, True):
         a = copy_of(a)
         wait_storage(a.st, NULL, False, False)
-    if a.st.data == NULL or a.st.stale:
-        wait_there(a.st) if there else bring_here(a.st, True, False)
+    if a.st.stale & HOST_STALE and not there:
+        return wait_read(hooks["brought"](a))
+    wait_there(a.st) if there else bring_here(a.st, True, False)
     return a
 
 cdef object first_element(ndarray a):
@@ -492,12 +492,14 @@ cdef object first_element(ndarray a):
     a = wait_read(a)
     return read_scalar(a.code, data_of(a))
 
-cdef int wait_write(ndarray a) except -1:
-    """Until nobody reads or writes the elements of a."""
+cdef int wait_write(ndarray a) except -1:       # until nobody reads or writes its elements
     cdef Region r
     region_of_view(a, &r)
     wait_storage(a.st, NULL if covers_storage(a) else &r, True, False)
-    return bring_here(a.st, True, True)
+    bring_here(a.st, True, True)
+    while abroad(a.st) and not writable(a.st):      # others may have submitted something meanwhile
+        wait_storage(a.st, NULL, True, False)
+        bring_here(a.st, True, True)
 
 # ---- copies ----------------------------------------------------------------------------------------------------
 
@@ -907,9 +909,8 @@ cdef class ndarray:
         return operator_inplace(MATMUL, self, b)
 
 def _made(shape, dtype=float, buffer=None, offset=0, strides=None, order=None):
-    if buffer is not None or strides is not None or offset or order is not None:
-        return as_array(np.ndarray(shape, dtype, buffer, offset, strides, order))
-    return empty(shape, dtype)
+    return (empty(shape, dtype) if buffer is strides is order is None and not offset
+            else as_array(np.ndarray(shape, dtype, buffer, offset, strides, order)))
 
 # ---- parts of the class ----------------------------------------------------------------------------------------
 

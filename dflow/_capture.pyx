@@ -8,7 +8,8 @@ What cannot be kept so is replayed step by step: random numbers, the way back of
 or are parts of larger ones, and whatever the GPU has no kernel for.
 """
 
-from dflow import _gpu, _twin
+cimport cython
+from dflow import _twin
 from dflow._array cimport hooks, ndarray, new_array
 from dflow._engine cimport settings
 from dflow._gpu cimport recipe_of, tell
@@ -56,6 +57,7 @@ cdef int copy_bytes(ndarray source, ndarray target) except -1:
     dispatch(cast_kernel(code, code), ops, 2, 1, &n, NULL, 0, n, NULL)
     return 0
 
+@cython.no_gc_clear                  # it gives back what it owns as it ends
 cdef class Captured:
     """A program's graph, and what it works on."""
     cdef list tasks                 # addresses, of leaders and those alone; owned
@@ -126,7 +128,6 @@ cdef class Captured:
             s = p.held[i].s
             if p.slots[i].kind == OUTER:
                 self.outer.append((bytes_of(s), bool(p.slots[i].written)))
-                bring_there(s, True, False)
             elif p.slots[i].kind == INPUT:
                 p.make(i)                           # in place of the argument's
                 storage_unref(s)
@@ -146,7 +147,7 @@ cdef class Captured:
                 self.results[i] = bytes_of(p.held[i].s)
         try:
             self.graph, self.pool = self.gpu.capture(self.tell)
-        except (_gpu.Uncaptured, MemoryError, self.gpu.cupy.cuda.runtime.CUDARuntimeError):
+        except Exception:                           # of CuPy's, too, which keeps cuBLAS out of graphs
             return False
         return True
 

@@ -88,9 +88,13 @@ class Gpu:
         numbers = numpy.frombuffer(words, parts)[0]
         kernel(*numbers["keys"], numbers["draw"], *numbers["numbers"], *self.tables.get(which, ()), out)
 
-    def check(self):
+    def ours(self):
         """A child of fork() cannot use CUDA."""
-        if self.process != os.getpid():
+        return self.process == os.getpid()
+
+    def check(self):
+        """RuntimeError in a child of fork()."""
+        if not self.ours():
             raise RuntimeError(f"what is on gpu({self.index}) stays with the process that brought it there: this one "
                                "was forked")
 
@@ -101,6 +105,7 @@ class Gpu:
         pool = cupy.cuda.MemoryPool()               # others must not get what the graph will write to
         with self.device:
             keeper.compute, keeper.capturing = cupy.cuda.Stream(non_blocking=True), True
+            keeper.cupy = Captive(self)
             with keeper.compute, cupy.cuda.using_allocator(pool.malloc):
                 keeper.compute.begin_capture()
                 try:
@@ -161,6 +166,30 @@ class Gpu:
             return free + self.pool.free_bytes(), total
 
 
+class Captive:
+    """CuPy while a stream captures: it keeps cuBLAS out of graphs, so small products have a kernel of ours."""
+
+    LARGEST = 1 << 22       # multiplications from which a product is left to cuBLAS: launching it costs less than it does
+
+    def __init__(self, gpu):
+        self.gpu = gpu
+
+    def __getattr__(self, name):
+        return getattr(self.gpu.cupy, name)
+
+    def dot(self, a, b, out):
+        (rows, depth), columns = a.shape, b.shape[1]
+        if rows * depth * columns > self.LARGEST or out.dtype.kind == "c":
+            raise NotImplementedError("a product by cuBLAS")
+        kind = out.dtype.name
+        kernel = self.gpu.kernels.get(("product", kind))
+        if kernel is None:
+            kernel = self.gpu.kernels["product", kind] = self.gpu.cupy.ElementwiseKernel(
+                f"raw {kind} a, raw {kind} b, int64 depth, int64 columns", f"{kind} y",
+                _translate.PRODUCT.replace("TYPE", _translate.TYPES[out.dtype.num]), "dflow_product")
+        kernel(a, b, numpy.int64(depth), numpy.int64(columns), out)
+
+
 class Twin:
     """The memory of a storage on a GPU."""
 
@@ -174,7 +203,7 @@ class Twin:
         self.memory = gpu.allocate(nbytes, home, let_go)
 
     def __del__(self):
-        if self.gpu.process != os.getpid():
+        if not self.gpu.ours():
             LOST.append((self.event, self.written, getattr(self, "memory", None)))
         elif self.stream is not self.home:
             self.home.wait_event(self.event)        # who gets the memory next may write to it

@@ -1,10 +1,11 @@
 """Where arrays are: devices by their numbers, of which cpu(i) has i. See _recording.pxd."""
 
 from dflow import _cuda
+from dflow._array import set_hook
 from dflow._array cimport SCALAR, become, copy_of, ndarray
 from dflow._launch cimport device_name, several
 from dflow._graph cimport abroad
-from dflow._recording cimport CPUS as FIRST_GPU, DEVICES, FIXED, crossing, current_device, many_devices, set_crossing, set_current_device, use_devices
+from dflow._recording cimport CPUS as FIRST_GPU, DEVICES, FIXED, crossing, current_device, many_devices, set_crossing, set_current_device, set_recording, use_devices
 
 CPUS = FIRST_GPU                # cpu(0), cpu(1), ...; gpu(0) has this number, gpu(1) the next
 GPUS = DEVICES - FIRST_GPU
@@ -92,7 +93,7 @@ cdef int common(x, function, int known) except -2:
 
 cdef int go(made, int device) except -1:
     if type(made) is ndarray:
-        if not (<ndarray>made).st.device & FIXED:
+        if not (<ndarray>made).st.device & FIXED and not abroad((<ndarray>made).st):
             settle(<ndarray>made, device)
     elif isinstance(made, (list, tuple)):
         for item in made:
@@ -120,6 +121,20 @@ def copy_to(ndarray a, int number):
         set_current_device(here)
     result.flags |= a.flags & SCALAR
     return result
+
+def brought(ndarray a):
+    """A copy of what is on a GPU, on the CPU, put nowhere."""
+    cdef bint records = set_recording(False), crosses = crossing()
+    cdef int here = set_current_device(0)
+    set_crossing(True)
+    try:
+        return copy_of(a)
+    finally:
+        set_crossing(crosses)
+        set_current_device(here)
+        set_recording(records)
+
+set_hook("brought", brought)
 
 def write_to(ndarray target, source):
     """target[...] = source, from whatever device."""

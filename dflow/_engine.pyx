@@ -291,7 +291,7 @@ cdef Task* take_group(Storage* s) noexcept:
 
 cdef bint may_help(Task* t) noexcept nogil:
     """Whether a waiting thread may run t, which could leave a lane more threads than it has workers."""
-    return core_free(&lanes[t.lane]) or not of_gpu(&lanes[t.lane]) and (load_int(&shared.apart) == 0 or is_small(t, CALL_NS))
+    return core_free(&lanes[t.lane]) or t.lane < CPUS and load_int(&shared.apart) == 0 or is_small(t, CALL_NS)
 
 cdef bint writes(Task* t, Storage* s) noexcept nogil:
     """Whether t or a member of its group does."""
@@ -407,9 +407,9 @@ cdef Task* claim_needed(Storage* s, int* visits, double most) noexcept nogil:
     return found
 
 cdef bint any_core_free() noexcept nogil:
-    """Whether a thread that waits may run tasks of some lane. While no device has workers of its own, the others have none to run."""
+    """Whether a thread that waits may run tasks of some lane."""
     cdef int i
-    for i in range(load_int(&shared.nlanes) if load_int(&shared.apart) else 1):
+    for i in range(load_int(&shared.nlanes)):
         if core_free(used[i]):
             return True
     return False

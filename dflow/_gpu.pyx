@@ -62,8 +62,16 @@ cdef object operand_twin(Task* t, int i, object gpu, list used):
     if not abroad(a.storage):
         twin = guest(a.storage, gpu)
     else:
-        twin = bring_there(a.storage, not full or t.kernel.flags & PARTIAL, False)
+        twin = there(a.storage, not full or t.kernel.flags & PARTIAL, gpu)
     return told_of(twin, gpu, (a.key & WRITE) != 0, used)
+
+cdef object there(Storage* s, bint read, object gpu):
+    """Its twin, current if it is read. What is captured brings nothing: it does not run now."""
+    if not gpu.capturing:
+        return bring_there(s, read, False)
+    if s.twin == NULL:
+        make_twin(s, False)
+    return <object>s.twin
 
 cdef inline object told_of(object twin, object gpu, bint write, list used):
     """A twin that what the device is told next will use."""
@@ -309,7 +317,7 @@ cdef bint fuse(Task* leader, Task* begin, Task* end, object gpu, list used):
         kernel = gpu.kernels[key] = gpu.elementwise(*_translate.code(f.members, f.codes, results))
     outputs = []
     for v, code in zip(stored, kernel[1]):
-        twin = told_of(bring_there(v.s, not v.fresh, False), gpu, True, used)
+        twin = told_of(there(v.s, not v.fresh, gpu), gpu, True, used)
         offset = accesses(v.task)[v.task.nops - 1].key >> ACCESS_BITS
         outputs.append(view(twin, offset, g.ndim, g.dims, &g.strides[0][v.operand], OPERANDS, code))
     kernel[0](*f.inputs, *outputs)

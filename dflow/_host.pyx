@@ -5,7 +5,7 @@ from cpython.ref cimport Py_INCREF
 from dflow._array cimport ndarray, check_writable, fill_operand, wait_read
 from dflow._engine cimport catch_up, settings, submit
 from dflow._graph cimport (
-    ALWAYS, HAS_REGIONS, HOST, TRACKED, Kernel, Task, abroad, here, readable, task_constants, task_dims, task_new, task_operand, task_region)
+    ALWAYS, HAS_REGIONS, HOST, TRACKED, Kernel, Task, here, readable, task_constants, task_dims, task_new, task_operand, task_region)
 from dflow._kernels cimport kernel_new
 from dflow._launch cimport Operand
 from dflow._recording cimport cannot_replay, captures
@@ -30,7 +30,7 @@ def host(payload, list reads, list writes, bint always=False, bint looks=False):
     cdef Task* t
     if captures:
         cannot_replay(b"a Python function runs on a worker", here())
-    follow(reads, [a for a in writes if not abroad(a.st)])
+    follow(reads, writes)
     if not looks:
         for a in writes:
             check_writable(a)

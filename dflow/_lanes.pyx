@@ -249,9 +249,9 @@ cdef bint outranked(Lane* lane, int rank) noexcept nogil:
 
 cdef bint core_free(Lane* lane) noexcept nogil:
     """With all of its workers at work, one more thread would only share their cores; and where there are several lanes, it would
-    be one more than the lane was given. A GPU computes by itself."""
-    return not of_gpu(lane) and (load_int(&shared.apart) == 0 and (load_int(&lane.sleeping) > 0 or load_int(&lane.coming) > 0) or load_int(&lane.hosting) > 0
-            or lane.started == 0)
+    be one more than the lane was given. A GPU computes by itself, and copies have threads of their own."""
+    return (load_int(&lane.hosting) > 0 or lane.started == 0 or lane.number < CPUS and load_int(&shared.apart) == 0
+            and (load_int(&lane.sleeping) > 0 or load_int(&lane.coming) > 0))
 
 use_lane(&lanes[0])
 for i in range(COPIES_TO):

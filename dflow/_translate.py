@@ -197,6 +197,12 @@ def add_at(_, key):
     return Recipe((7, *of.codes[1:]), call="add_at") if known else None
 
 
+# An element i of a product of matrices.
+PRODUCT = """TYPE sum = 0;
+for (long long k = 0; k < depth; k++)
+    sum += a[i / columns * depth + k] * b[k * columns + i % columns];
+y = sum;"""
+
 # Of _random.cuh: by name and item size, the function, the type of what it gives, and the tables that it needs.
 DRAWS = {
     ("random", 4): ("uniform32", "float32", None), ("random", 8): ("uniform64", "float64", None),

@@ -2,8 +2,9 @@
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
-from dflow._graph cimport Storage, abroad, drain, storage_allocate
+from dflow._graph cimport Storage, abroad, drain, storage_allocate, storage_unref
 from dflow._lanes cimport give_lane
+from dflow._memory cimport add_int
 from dflow._recording cimport CPUS, DEVICES, use_devices
 
 gpus = 0
@@ -16,26 +17,41 @@ cdef int bring_here(Storage* s, bint read, bint write) except -1:
     """Let the host's memory be there, of any storage, and, if it is to be read, current."""
     if not storage_allocate(s):
         raise MemoryError(f"Unable to allocate {s.nbytes} bytes")
-    if s.stale & HOST_STALE:
-        if read:
-            twin = <object>s.twin
-            twin.wait()                             # before others who want to bring something wait for this one
-            with twin.gpu.downward:             # of several who want to read it, one brings it
-                if s.stale & HOST_STALE:
-                    twin.download(<size_t>s.data)
-                    s.stale &= ~HOST_STALE
-        else:
-            s.stale &= ~HOST_STALE
-    if write and abroad(s):
-        s.stale = TWIN_STALE
+    if s.twin == NULL:
+        if write and abroad(s):
+            s.stale = TWIN_STALE
+        return 0
+    add_int(&s.refs, 1)                             # another thread may give the array another storage meanwhile
+    try:
+        while not brought(s, <object>s.twin, read, write):
+            pass
+    finally:
+        storage_unref(s)
     return 0
+
+cdef bint brought(Storage* s, object twin, bint read, bint write) except -1:
+    """Whether the device has not written to it meanwhile: who asks may be no task, which would keep it from that."""
+    if read and s.stale & HOST_STALE:
+        twin.wait()                                 # before others who want to bring something wait for this one
+    twin.gpu.check()
+    with twin.gpu.downward:                         # of several who want it, one brings it; and nobody writes to it meanwhile
+        if s.stale & HOST_STALE and read:
+            written = twin.written
+            twin.download(<size_t>s.data)
+            if twin.written is not written:
+                return False
+        s.stale &= ~HOST_STALE
+        if write:
+            s.stale = TWIN_STALE
+        return True
 
 cdef int make_twin(Storage* s, bint from_host) except -1:
     """Give s memory on its device, for what comes from the host or what is computed. MemoryError."""
     twin = gpu_of(s).twin(s.nbytes, from_host, drain_all)
-    Py_INCREF(twin)
-    s.twin = <PyObject*>twin
-    s.stale = TWIN_STALE
+    if s.twin == NULL:                              # another thread may have, meanwhile
+        Py_INCREF(twin)
+        s.twin = <PyObject*>twin
+        s.stale = TWIN_STALE
     return 0
 
 cdef object bring_there(Storage* s, bint read, bint write):
@@ -66,7 +82,7 @@ cdef bint done_there(Storage* s) except -1:
 cdef int finish_gpus(int device=-1) except -1:
     """Until one of them, or -1: all, has done what it was told. Raises its errors."""
     for index, gpu in enumerate(open_gpus):
-        if gpu is not None and (device < 0 or index == device - CPUS):
+        if gpu is not None and (device < 0 and gpu.ours() or index == device - CPUS):
             gpu.synchronize()
     return 0
 

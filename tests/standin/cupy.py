@@ -374,6 +374,8 @@ def call(name, function, args, keywords):
 
 def wrapped(name, function):
     def wrapper(*args, **keywords):
+        if name in ("dot", "matmul") and current_stream().is_capturing():
+            raise NotImplementedError("calling cuBLAS API during stream capture is currently unsupported")
         return call(name, function, args, keywords)
     return wrapper
 
@@ -509,7 +511,7 @@ class Compiled:
                             f"{folder}/kernel.so"], check=True)
             function = self.made[self.source] = ctypes.CDLL(f"{folder}/kernel.so").run
         made = numpy.empty(out.shape, out.dtype)
-        kinds = {"u": {4: ctypes.c_uint32, 8: ctypes.c_uint64}, "f": {8: ctypes.c_double}}
+        kinds = {"u": {4: ctypes.c_uint32, 8: ctypes.c_uint64}, "i": {8: ctypes.c_int64}, "f": {8: ctypes.c_double}}
         function(ctypes.c_longlong(made.size), ctypes.c_void_p(made.ctypes.data),
                  *(ctypes.c_void_p(x.ctypes.data) if numpy.ndim(x) else kinds[x.dtype.kind][x.dtype.itemsize](x.item())
                    for x in names))
@@ -521,7 +523,8 @@ class ElementwiseKernel:
         self.ins = [p.split() for p in in_params.split(", ") if p]
         self.outs = [p.split() for p in out_params.split(", ")]
         self.name = name
-        self.compiled = Compiled(self.ins, self.outs, operation, preamble) if "\nstruct " in preamble else None
+        self.compiled = Compiled(self.ins, self.outs, operation, preamble) if "raw" in in_params or preamble.count(
+            "struct Stream") else None
         self.body = None if self.compiled else Body(operation)
 
     def __call__(self, *args):
@@ -529,7 +532,8 @@ class ElementwiseKernel:
             for p, x in zip([*self.ins, *self.outs], args, strict=True):
                 assert numpy.dtype(p[-2]) == x.dtype, f"{p[-1]} is {x.dtype}"
             return launch(self.name, device_arrays(args),
-                          lambda: self.compiled.run([value(x) for x in args[:-1]], args[-1].host()))
+                          lambda: self.compiled.run([numpy.ascontiguousarray(value(x)) if numpy.ndim(value(x)) else x
+                                                     for x in args[:-1]], args[-1].host()))
         assert len(args) == len(self.ins) + len(self.outs)
         named = list(zip([*self.ins, *self.outs], args))
         for (kind, name), x in named:

@@ -169,7 +169,7 @@ class Gpu:
 class Captive:
     """CuPy while a stream captures: it keeps cuBLAS out of graphs, so small products have a kernel of ours."""
 
-    LARGEST = 1 << 22       # multiplications from which a product is left to cuBLAS: launching it costs less than it does
+    LARGEST = 1 << 22       # multiplications from which a product is left to cuBLAS, and there is no graph
 
     def __init__(self, gpu):
         self.gpu = gpu
@@ -211,7 +211,7 @@ class Twin:
     def ready(self, stream, write):
         """What a stream is told from now on, to read or write, comes after what it must not overtake."""
         if write and self.stream is not stream:
-            stream.wait_event(self.event or self.gpu.event(self.stream))    # the latter: who had the memory before
+            stream.wait_event(self.event or self.gpu.event(self.stream))    # or else: who had the memory before
         elif not write and self.writer is not stream and self.written is not None:
             stream.wait_event(self.written)
 

@@ -120,6 +120,20 @@ def explain(program, lines, configuration):
                       "", "in full:", configuration.script(program)])
 
 
+def check(configuration, seeds):
+    """Run the programs of these seeds; the first that differs from NumPy fails the test."""
+    with configured(configuration.naive, configuration.workers, configuration.limit, configuration.bulk,
+                    pools=configuration.pools):
+        try:
+            for seed in seeds:
+                program = programs.generate(seed, configuration.devices)
+                lines = run(program, configuration)
+                if lines:
+                    pytest.fail(explain(program, lines, configuration), pytrace=False)
+        finally:
+            dflow._engine.set_delays(0, 0)
+
+
 def spread():
     """(configuration's name, first seed) of each test: all seeds once, chunk after chunk over the configurations."""
     names = itertools.cycle(CONFIGURATIONS)
@@ -128,17 +142,7 @@ def spread():
 
 @pytest.mark.parametrize("name, first", spread())
 def test_random_programs_give_numpys_results(name, first):
-    configuration = CONFIGURATIONS[name]
-    with configured(configuration.naive, configuration.workers, configuration.limit, configuration.bulk,
-                    pools=configuration.pools):
-        try:
-            for seed in range(first, first + CHUNK):
-                program = programs.generate(seed, configuration.devices)
-                lines = run(program, configuration)
-                if lines:
-                    pytest.fail(explain(program, lines, configuration), pytrace=False)
-        finally:
-            dflow._engine.set_delays(0, 0)
+    check(CONFIGURATIONS[name], range(first, first + CHUNK))
 
 
 @pytest.mark.parametrize("devices", [0, 3])

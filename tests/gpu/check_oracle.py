@@ -2,8 +2,7 @@
 
 import programs
 import pytest
-from engines import configured
-from test_oracle import Configuration, explain, run
+from test_oracle import Configuration, check
 
 import dflow
 from dflow import cpu, gpu
@@ -24,14 +23,5 @@ def test_random_programs_give_numpys_results(name, monkeypatch):
     """As tests/test_oracle.py has them, but cpu(1) is gpu(0), and cpu(2) the next GPU, if there is one."""
     last = dflow.num_gpus() - 1
     monkeypatch.setattr(programs, "cpu", lambda i: gpu(min(i - 1, last)) if i else cpu(0))
-    configuration = CONFIGURATIONS[name]
     first = 1000 * list(CONFIGURATIONS).index(name)
-    with configured(configuration.naive, configuration.workers, configuration.limit, configuration.bulk):
-        try:
-            for seed in range(first, first + EACH):
-                program = programs.generate(seed, configuration.devices)
-                lines = run(program, configuration)
-                if lines:
-                    pytest.fail(explain(program, lines, configuration), pytrace=False)
-        finally:
-            dflow._engine.set_delays(0, 0)
+    check(CONFIGURATIONS[name], range(first, first + EACH))

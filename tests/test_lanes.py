@@ -314,6 +314,7 @@ def test_timeline():
     with workers(1, 1):
         x, y = on(HERE), on(THERE)
         with dflow.engine.timeline() as events:
+            x = dflow.engine.sleep(x, 0.05)             # nobody takes a group that waits before it is complete
             kept = np.sin(np.sin(x)) * 2, np.sort(-y), np.argsort(x).to_device(THERE)
             with pytest.raises(RuntimeError, match="being noted already"), dflow.engine.timeline():
                 pass

@@ -9,9 +9,28 @@ cdef extern from "_sync.h" nogil:
     void fp_raise(int)
     void or_int(int*, int)
 
+cdef inline void gather(char* to, char* p, intp n, intp step, int size) noexcept nogil:
+    cdef intp i
+    if step == size:
+        memcpy(to, p, n * size)
+    elif size == 8:
+        for i in range(n):
+            (<double*>to)[i] = (<double*>(p + i * step))[0]
+    elif size == 4:
+        for i in range(n):
+            (<float*>to)[i] = (<float*>(p + i * step))[0]
+    else:
+        for i in range(n):
+            memcpy(to + i * size, p + i * step, size)
+
 cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh) noexcept nogil:
     cdef char* args[3]
     cdef intp steps[3]
+    cdef char block[FOLD_BYTES]
+    if w.total != NULL and step != w.itemsize and n <= fold_block(w):      # the loop would begin with the second one
+        gather(block, p, n, step, w.itemsize)
+        p = block
+        step = w.itemsize
     if w.total != NULL and step == w.itemsize:
         w.total(out, p, n, fresh)
         return
@@ -102,20 +121,6 @@ cdef void fold_axes(Fold* w, char* out, char* p, intp* dims, intp* steps, bint f
             made += 1
         fold(w, out, partial, made, w.itemsize, fresh)
     free(partial)
-
-cdef inline void gather(char* to, char* p, intp n, intp step, int size) noexcept nogil:
-    cdef intp i
-    if step == size:
-        memcpy(to, p, n * size)
-    elif size == 8:
-        for i in range(n):
-            (<double*>to)[i] = (<double*>(p + i * step))[0]
-    elif size == 4:
-        for i in range(n):
-            (<float*>to)[i] = (<float*>(p + i * step))[0]
-    else:
-        for i in range(n):
-            memcpy(to + i * size, p + i * step, size)
 
 cdef void fold_across(Fold* w, char* out, char* p, intp n, intp out_step, intp step, intp* dims, intp* steps, bint fresh) noexcept nogil:
     """n outputs beside each other, whose elements are closer in memory than those of one output: row after row."""

@@ -519,6 +519,7 @@ cdef void choose_block(GroupPlan* g, Table* table) noexcept nogil:
         block = fold_block(g.tail)
         while block > group_block(g.tail) and g.nregisters * <intp>g.register_bytes * block > L1_BYTES:
             block //= 2
+        block = min(block, g.length)    # and of one row: it becomes one partial result
     else:
         if g.members > 1:
             for i in range(table.n):

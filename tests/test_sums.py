@@ -25,6 +25,15 @@ def test_every_length(dtype):
 
 
 @pytest.mark.parametrize("dtype", BLOCK)
+def test_every_length_with_gaps(dtype):
+    """The same tree: what lies in gaps is brought together, here or in a group, and its sum may not tell."""
+    values = numbers(3 * BLOCK[dtype], dtype, 4)
+    array = np.array(values)
+    for n in range(0, BLOCK[dtype] + 1, 7):
+        assert array[:3 * n:3].sum().asnumpy().tobytes() == values[:3 * n:3].sum().tobytes(), n
+
+
+@pytest.mark.parametrize("dtype", BLOCK)
 def test_every_start(dtype):
     """Where an array begins is no multiple of a vector's size."""
     values = numbers(300, dtype, 2)

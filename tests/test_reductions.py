@@ -1,0 +1,143 @@
+"""Reductions of rows of every length, whatever a block, a group or a worker takes of them.
+
+Lengths and counts of rows are drawn evenly in their logarithms, so each threshold has tests on both of its sides. Float
+sums, whose order is not NumPy's, are compared among the engine's ways, and with the error that any order may have.
+"""
+
+import numpy
+import pytest
+from compare import assert_same
+from engines import Gate, configured
+
+import dflow.numpy as np
+
+pytestmark = [pytest.mark.core, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
+
+EXACT = ("max", "min", "any", "all", "bitwise_or", "bitwise_xor", "logical_xor", "sum", "prod")
+DTYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "int64", "float16", "float32", "float64", "complex64")
+FUNCTIONS = {
+    "bitwise_or": lambda np, a, **how: np.bitwise_or.reduce(a, **how),
+    "bitwise_xor": lambda np, a, **how: np.bitwise_xor.reduce(a, **how),
+    "logical_xor": lambda np, a, **how: np.logical_xor.reduce(a, **how),
+}
+
+
+def reduce(np, name, a, **how):
+    return FUNCTIONS[name](np, a, **how) if name in FUNCTIONS else getattr(np, name)(a, **how)
+
+
+def exact(name, dtype):
+    """Whether no order of the elements changes the result, which NumPy has, too."""
+    kind = numpy.dtype(dtype).kind
+    if name.startswith("bitwise"):
+        return kind in "biu"
+    return kind in "biu" or name not in ("sum", "prod")
+
+
+def rows(random, dtype):
+    """Some rows of some length, few of them alike: at most one in eight has an element that decides any() or all()."""
+    length = int(2 ** random.uniform(0, 15))
+    count = int(2 ** random.uniform(0, max(0.1, 18 - numpy.log2(length))))
+    a = random.integers(0, 2, (count, length)) if dtype == "bool" else random.integers(1, 120, (count, length))
+    for value in (0, 1):
+        chosen = random.random(count) < 0.4
+        a[chosen] = value
+        a[chosen, random.integers(0, length, chosen.sum())] = 1 - value
+    return a.astype(dtype)
+
+
+WAYS = {
+    "the last axis": (lambda a: a, -1),
+    "several axes": (lambda a: a.reshape(len(a), *(
+        (2, -1) if a.shape[1] % 2 == 0 else (3, -1) if a.shape[1] % 3 == 0 else (1, -1))), (1, 2)),
+    "an axis from behind": (lambda a: a[:, ::-1], 1),
+    "every other element": (lambda a: a[:, ::2], 1),
+    "parts of rows": (lambda a: a[:, : a.shape[1] * 3 // 4 + 1], 1),
+    "columns": (lambda a: a.T, 0),
+    "all": (lambda a: a, None),
+}
+
+
+def chains(dtype):
+    """What may come before a reduction, and be one group with it."""
+    one = numpy.dtype(dtype).type(1)
+    yield "nothing", lambda np, a: a
+    yield "a copy", lambda np, a: np.positive(a) if dtype != "bool" else np.logical_not(np.logical_not(a))
+    if dtype != "bool":
+        yield "a sum", lambda np, a: a + one - one
+        yield "a comparison", lambda np, a: a > 60
+    yield "a cast", lambda np, a: a.astype("float64" if dtype != "complex64" else "complex128")
+    yield "a cast down", lambda np, a: (a != 0).astype("int16")
+
+
+ENGINES = {
+    "default": {},
+    "queued": {"limit": 0},
+    "one worker": {"limit": 0, "workers": 1},
+    "unfused": {"limit": 0, "bulk": 0},
+    "naive": {"naive": True},
+    "sixteen workers": {"workers": 16},
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_of_every_length(dtype, engine):
+    random = numpy.random.default_rng([len(dtype), *map(ord, dtype)])
+    with configured(**ENGINES[engine]):
+        for _ in range(12):
+            a = rows(random, dtype)
+            for label, before in chains(dtype):
+                way = list(WAYS)[random.integers(len(WAYS))]
+                view, axis = WAYS[way]
+                theirs = view(before(numpy, a))
+                for name in random.choice(EXACT, 4, replace=False):
+                    if not exact(name, theirs.dtype):
+                        continue
+                    with Gate() as gate:
+                        pending = engine != "naive" and random.random() < 0.5
+                        x = gate.hold(np.array(a)) if pending else np.array(a)
+                        got = reduce(np, name, view(before(np, x)), axis=axis)
+                        gate.open()
+                        try:
+                            assert_same(got, reduce(numpy, name, theirs, axis=axis))
+                        except AssertionError as error:
+                            case = f"{name} of {a.shape} after {label}, {way}, pending {pending}"
+                            raise AssertionError(case) from error
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64"])
+def test_float_sums_are_the_same_in_every_way(dtype):
+    random = numpy.random.default_rng(17)
+    for _ in range(25):
+        a = (rows(random, dtype) * random.uniform(0.5, 2)).astype(dtype)
+        way = list(WAYS)[random.integers(len(WAYS))]
+        view, axis = WAYS[way]
+        seen = None
+        for engine in ENGINES.values():
+            with configured(**engine):
+                got = view(np.array(a) + 0).sum(axis=axis).asnumpy()
+            if seen is None:
+                seen = got
+                wide = view(a).astype("complex256" if dtype == "complex64" else "longdouble")
+                bound = wide.size / got.size * numpy.finfo(dtype).eps * abs(wide).sum(axis=axis)
+                fits = numpy.isfinite(got)          # half precision ends at 65,504
+                assert (abs(got - wide.sum(axis=axis)) <= bound)[fits].all() and (dtype == "float16" or fits.all())
+            assert_same(got, seen)
+
+
+THRESHOLDS = sorted({2 ** k + d for k in range(14) for d in (-1, 0, 1)} - {0})
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int16", "float32"])
+def test_rows_around_thresholds(dtype):
+    random = numpy.random.default_rng(5)
+    with configured(limit=0):
+        for length in THRESHOLDS:
+            for count in (1, 2, 3, 31, 32, 33):
+                a = random.integers(0, 2, (count, length)).astype(dtype)
+                a[:: 2] = 0
+                for name in ("any", "all", "max", "min"):
+                    assert_same(reduce(np, name, np.array(a) != 0, axis=1), reduce(numpy, name, a != 0, axis=1))
+                    assert_same(reduce(np, name, np.logical_or(np.array(a), False).astype(dtype), axis=1),
+                                reduce(numpy, name, a, axis=1))

@@ -14,12 +14,15 @@ cdef int load_blas() except -1                                              # GI
 cdef intp product_pieces(intp* dims) noexcept nogil
 cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp start, intp stop) noexcept nogil
 cdef void product_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil
-cdef int guard_blas(Kernel* k, object ufunc) except -1                       # of NumPy's linear algebra: one thread each
-cdef int find_numpy_blas() except -1                                       # GIL; for a kernel that will enter it
-cdef void try_blas() noexcept nogil                                         # from here on this thread does not wait to enter
-cdef bint blas_refused() noexcept nogil                                     # whether it was refused since; it waits again
-cdef bint enter_numpy_blas(bint alone) noexcept nogil                       # False: refused
-cdef void leave_numpy_blas(bint alone) noexcept nogil
-cdef void blas_before_fork() noexcept                                       # waits; then nobody is in there alone,
-cdef void blas_after_fork_in_parent() noexcept                              # until here
+cdef int guard_blas(Kernel* k, object ufunc) except -1                       # if it is of NumPy's linear algebra
+cdef int find_numpy_blas() except -1                                       # GIL; for a kernel with BLAS
+
+cdef enum BlasUse:              # how a loop uses NumPy's BLAS: see _gate.pxd
+    UNUSED
+    SHARED                      # with one thread, beside others
+    ALONE                       # with all threads
+
+cdef int blas_use(Kernel* k, intp* dims, intp* steps) noexcept nogil       # of a kernel with BLAS; dims and steps of a call of its loop
+cdef void one_thread_each() noexcept nogil                                  # NumPy's BLAS, from here on,
+cdef void threads_again() noexcept nogil                                    # until as many calls of this
 cdef void blas_after_fork() noexcept                                        # in the child

@@ -27,25 +27,6 @@ cdef extern from "Python.h":
     void* PyCapsule_GetPointer(object, const char*) except? NULL
     const char* PyCapsule_GetName(object) except? NULL
 
-cdef extern from "<pthread.h>" nogil:
-    ctypedef struct pthread_rwlock_t:
-        pass
-    int pthread_rwlock_init(pthread_rwlock_t*, void*)
-    int pthread_rwlock_rdlock(pthread_rwlock_t*)
-    int pthread_rwlock_wrlock(pthread_rwlock_t*)
-    int pthread_rwlock_tryrdlock(pthread_rwlock_t*)
-    int pthread_rwlock_trywrlock(pthread_rwlock_t*)
-    int pthread_rwlock_unlock(pthread_rwlock_t*)
-
-cdef extern from "_sync.h" nogil:
-    void sleep_ns(long long)
-
-cdef extern from *:
-    """
-    static __thread int patience;
-    """
-    int patience
-
 cdef extern from "<dlfcn.h>" nogil:
     ctypedef struct Dl_info:
         const char* dli_fname
@@ -65,8 +46,9 @@ cdef enum:
     TILE = 1024                 # rows and columns of a tile, at most about so many,
     LEAST_TILE = 96             # and at least so many
     ONE_THREAD = 8192           # elements up to which OpenBLAS never uses several
-    ALONE = 900                 # rows of a matrix from which LAPACK gains by all threads: fewer are faster with one
-    ALONE_PRODUCTS = 256        # the same where most of the work is products: an inverse, many right-hand sides
+    ALL_THREADS = 900           # rows of a matrix from which LAPACK gains by all threads: fewer are faster with one
+    ALL_PRODUCTS = 256          # the same where most of the work is products: an inverse, many right-hand sides
+    LONG_DOT = 10_000           # elements from which OpenBLAS takes several threads for the product of two vectors
     OPENMP = 2                  # what OpenBLAS's get_parallel() says when it is built on OpenMP
 
 cdef gemm_t gemms[4]            # sgemm, dgemm, cgemm, zgemm; NULL before load_blas()
@@ -84,8 +66,6 @@ cdef struct Library:            # a copy of OpenBLAS; zeros: it is another BLAS
     int threads_before          # what is to be restored when the last of them leaves
 
 cdef Library scipy_blas, numpy_blas
-cdef pthread_rwlock_t numpy_lock        # exclusive for whoever uses all of its threads
-pthread_rwlock_init(&numpy_lock, NULL)
 
 cdef bint worth_blas(intp m, intp n, intp p) noexcept nogil:
     if m == 1 or p == 1:
@@ -198,56 +178,14 @@ cdef int find_numpy_blas() except -1:
         _find_threads(&numpy_blas, ctypes.CDLL(np.linalg._umath_linalg.__file__))
     return 0
 
-cdef enum Patience:             # of a thread, before NumPy's BLAS
-    WAITS
-    TRIES                       # it holds the GIL, which whoever is inside may need to get out
-    REFUSED                     # it has tried in vain, and its loop has done nothing, or not all
+cdef void one_thread_each() noexcept nogil:
+    enter(&numpy_blas)
 
-cdef void try_blas() noexcept nogil:
-    global patience
-    patience = TRIES
-
-cdef bint blas_refused() noexcept nogil:
-    global patience
-    cdef bint refused = patience == REFUSED
-    patience = WAITS
-    return refused
-
-cdef bint enter_numpy_blas(bint alone) noexcept nogil:
-    """NumPy's BLAS: for many callers that have one thread each, or alone, for one that has all of them.
-
-    Which of both must not depend on what else runs, for the last bits do on the threads.
-    """
-    global patience
-    if patience == WAITS:
-        if alone:
-            pthread_rwlock_wrlock(&numpy_lock)
-        else:
-            pthread_rwlock_rdlock(&numpy_lock)
-    elif patience == REFUSED or (pthread_rwlock_trywrlock(&numpy_lock) if alone else pthread_rwlock_tryrdlock(&numpy_lock)):
-        patience = REFUSED
-        return False
-    if not alone:
-        enter(&numpy_blas)
-    return True
-
-cdef void leave_numpy_blas(bint alone) noexcept nogil:
-    if not alone:
-        leave(&numpy_blas)
-    pthread_rwlock_unlock(&numpy_lock)
-
-cdef void blas_before_fork() noexcept:
-    """OpenBLAS ends its threads at a fork, and a call that uses them would wait for ever for what they had not done."""
-    while pthread_rwlock_tryrdlock(&numpy_lock):
-        with nogil:
-            sleep_ns(50000)
-
-cdef void blas_after_fork_in_parent() noexcept:
-    pthread_rwlock_unlock(&numpy_lock)
+cdef void threads_again() noexcept nogil:
+    leave(&numpy_blas)
 
 cdef void blas_after_fork() noexcept:
     """In the child nobody is inside."""
-    pthread_rwlock_init(&numpy_lock, NULL)
     empty(&scipy_blas)
     empty(&numpy_blas)
 
@@ -317,7 +255,7 @@ cdef bint symmetric(char** args, intp* dims, intp* core) noexcept nogil:
     """x @ x.T: half of it is the other half's mirror image."""
     return args[0] == args[1] and dims[1] == dims[3] and core[0] == core[3] and core[1] == core[2]
 
-cdef bint blas_takes(Product* w, char** args, intp* dims, intp* core, char* how_a, int* lead_a, char* how_b, int* lead_b) noexcept nogil:
+cdef bint blas_takes(Product* w, intp* dims, intp* core, char* how_a, int* lead_a, char* how_b, int* lead_b) noexcept nogil:
     """Whether tiles of the product are worth BLAS, and their memory is as it wants it; then how a and b look to it."""
     cdef intp m = dims[1], n = dims[2], p = dims[3]
     if gemms[0] == NULL or not worth_blas(m, n, p) or n >= INT_MAX:
@@ -343,14 +281,14 @@ cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp s
     cdef intp rows, columns, matrix, tile, i, k, top, left
     cdef char how_a = c"N", how_b = c"N"
     cdef int lead_a = 0, lead_b = 0
-    cdef bint by_blas = blas_takes(w, args, dims, core, &how_a, &lead_a, &how_b, &lead_b)
+    cdef bint by_blas = blas_takes(w, dims, core, &how_a, &lead_a, &how_b, &lead_b)
     cut(dims, &rows, &columns)
     memcpy(part, dims, sizeof(part))
     if not by_blas and rows == columns == 1:
         for i in range(3):
             at[i] = args[i] + start * steps[i]
         part[0] = stop - start
-        numpy_product(w, at, part, steps)
+        w.loop(at, part, steps, w.data)
         return
     part[0] = 1
     for k in range(start, stop):
@@ -376,15 +314,7 @@ cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp s
         elif by_blas:
             multiply(w.code, at, part, how_a, lead_a, how_b, lead_b, <int>(core[4] // w.itemsize))
         else:
-            numpy_product(w, at, part, steps)
-
-cdef inline void numpy_product(Product* w, char** args, intp* dims, intp* steps) noexcept nogil:
-    cdef bint threads = dims[1] * dims[2] * dims[3] > ONE_THREAD
-    if threads and not enter_numpy_blas(False):
-        return
-    w.loop(args, dims, steps, w.data)
-    if threads:
-        leave_numpy_blas(False)
+            w.loop(at, part, steps, w.data)
 
 cdef float[4] single_one = [1, 0, 0, 0]             # one and zero, real or complex
 cdef double[4] double_one = [1, 0, 0, 0]
@@ -459,7 +389,7 @@ cdef void product_loop(char** args, intp* dims, intp* steps, void* data) noexcep
 
 # ---- NumPy's linear algebra ---------------------------------------------------------------------------------------------
 
-cdef struct Guarded:            # the data of a kernel whose loop calls NumPy's BLAS
+cdef struct Guarded:            # the data of a kernel whose loop calls NumPy's BLAS, so that it is known by this loop
     loop_t loop
     void* data
     int ndims                   # core dimensions
@@ -472,7 +402,7 @@ TRIANGLES = (*RECTANGULAR, "eig")       # have products with triangles, which us
 VECTORS = {np.vecdot: 10_000, np.matvec: 90, np.vecmat: 90} if hasattr(np, "vecmat") else {}
 
 cdef int guard_blas(Kernel* k, object ufunc) except -1:
-    """Let the kernel enter NumPy's BLAS as it has to, if it is one of its linear algebra."""
+    """Note how the kernel uses NumPy's BLAS, if it is one of its linear algebra."""
     cdef Guarded* w
     name = ufunc.__name__
     if ufunc not in VECTORS and ufunc not in qr.values() and getattr(np.linalg._umath_linalg, name, None) is not ufunc:
@@ -495,14 +425,27 @@ cdef int guard_blas(Kernel* k, object ufunc) except -1:
     return 0
 
 cdef void guarded_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    cdef Guarded* w = <Guarded*>data
+    (<Guarded*>data).loop(args, dims, steps, (<Guarded*>data).data)
+
+cdef int guarded_use(Guarded* w, intp* dims) noexcept nogil:
     cdef intp n = min(dims[w.first], dims[w.last]) if w.first else 0, largest = 0
-    cdef bint alone = n >= (ALONE_PRODUCTS if w.columns and dims[w.columns] >= n // 2 else ALONE)
     cdef int i
     for i in range(w.ndims):
         largest = max(largest, dims[1 + i])
-    if largest > w.small and not enter_numpy_blas(alone):
-        return
-    w.loop(args, dims, steps, w.data)
-    if largest > w.small:
-        leave_numpy_blas(alone)
+    if largest <= w.small:
+        return UNUSED
+    return ALONE if n >= (ALL_PRODUCTS if w.columns and dims[w.columns] >= n // 2 else ALL_THREADS) else SHARED
+
+cdef int product_use(Product* w, intp* dims, intp* core) noexcept nogil:
+    """Tiles are SciPy's."""
+    cdef char how_a, how_b
+    cdef int lead_a, lead_b
+    return UNUSED if dims[1] * dims[2] * dims[3] <= ONE_THREAD or (
+        blas_takes(w, dims, core, &how_a, &lead_a, &how_b, &lead_b)) else SHARED
+
+cdef int blas_use(Kernel* k, intp* dims, intp* steps) noexcept nogil:
+    if k.loop == guarded_loop:
+        return guarded_use(<Guarded*>k.data, dims)
+    if k.loop == product_loop:
+        return product_use(<Product*>k.data, dims, steps + 3)
+    return SHARED if dims[1] > LONG_DOT else UNUSED

@@ -12,6 +12,7 @@ from dflow import _graph
 from cpython.exc cimport PyErr_CheckSignals
 from libc.string cimport memset
 from dflow._fp cimport warnings_wait, give_warnings
+from dflow._gate cimport gate_closed, use_of
 from dflow._graph cimport *
 from dflow._group cimport *
 from dflow._lanes cimport *
@@ -291,6 +292,8 @@ cdef Task* take_group(Storage* s) noexcept:
 
 cdef bint may_help(Task* t) noexcept nogil:
     """Whether a waiting thread may run t, which could leave a lane more threads than it has workers."""
+    if gate_closed(use_of(t)):
+        return False
     return core_free(&lanes[t.lane]) or t.lane < CPUS and load_int(&shared.apart) == 0 or is_small(t, CALL_NS)
 
 cdef bint writes(Task* t, Storage* s) noexcept nogil:

@@ -1,6 +1,6 @@
 """Forks: the parent goes on, and the child has what was done, and errors in place of what was pending."""
 
-from dflow._blas cimport blas_after_fork, blas_after_fork_in_parent, blas_before_fork
+from dflow._gate cimport gate_after_fork, gate_after_fork_in_parent, gate_before_fork, take_parked
 from dflow._graph cimport *
 from dflow._lanes cimport *
 from dflow._memory cimport *
@@ -15,7 +15,7 @@ def before_fork():
     cdef Runner* r
     add_int(&shared.forking, 1)
     full_fence()                    # pairs with enter()
-    blas_before_fork()
+    gate_before_fork()
     while True:
         r = shared.runners
         while r != NULL and not load_int(&r.inside):
@@ -26,7 +26,8 @@ def before_fork():
             sleep_ns(1000)
 
 def after_fork_in_parent():
-    blas_after_fork_in_parent()
+    gate_after_fork_in_parent()
+    resume_parked(NULL)
     add_int(&shared.forking, -1)
 
 def after_fork_in_child():
@@ -37,7 +38,7 @@ def after_fork_in_child():
     cdef Poison* p = NULL
     reset_workers()
     memory_after_fork()
-    blas_after_fork()
+    gate_after_fork()
     recording_after_fork()
     start_group()                   # it lies in a queue now, or waits for what ends below
     if pending_after_fork(runners):
@@ -58,6 +59,10 @@ def after_fork_in_child():
     while t != NULL:
         end_task(t, p)
         t = take_any()
+    t = take_parked()
+    while t != NULL:
+        end_task(t, p)
+        t = take_parked()
     if p != NULL:
         poison_unref(p)
     settle_after_fork()

@@ -19,7 +19,7 @@ from dflow._memory cimport add_i64, load_int, load_ptr
 from dflow._recording cimport CPUS, DEVICES
 from dflow._timeline cimport watched
 from dflow._twin cimport HOST_STALE, bring_here, bring_there, make_twin
-from dflow._workers cimport drop_gil, keep_gil, run_abroad, run_one, take_gil
+from dflow._workers cimport drop_gil, keep_gil, run_abroad, run_at_gate, run_one, take_gil
 from dflow import _translate, _twin
 
 cnp.import_array()
@@ -432,7 +432,7 @@ cdef int run_home(Runner* me, Task* t) except -1:
                 full = (a[i].key & (WRITE | FULL)) == (WRITE | FULL) and not t.kernel.flags & PARTIAL
                 bring_here(a[i].storage, not full, (a[i].key & WRITE) != 0)
     drop_gil(me)
-    run_one(me, t)
+    run_at_gate(me, t)
     take_gil(me)
     return 0
 

@@ -9,7 +9,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 from libc.stdint cimport int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, uint64_t
 from dflow._blas cimport (
-    Product, enter_numpy_blas, find_numpy_blas, guard_blas, leave_numpy_blas, product_loop, product_piece, product_pieces)
+    Product, find_numpy_blas, guard_blas, product_loop, product_piece, product_pieces)
 from dflow._memory cimport block_alloc, block_free
 from dflow._fold cimport Fold, total_t, reduce_loop, reduce_initial_loop
 from dflow._fp cimport FP_INVALID, fp_clear, fp_flags, fp_raise
@@ -844,13 +844,8 @@ cdef void dot_loop(char** args, intp* dims, intp* steps, void* data) noexcept no
     """a (r), b (r), out ()."""
     cdef Sorting* s = <Sorting*>data
     cdef intp i
-    cdef bint threads = dims[1] > 10_000        # OpenBLAS's own limit
-    if threads and not enter_numpy_blas(False):
-        return
     for i in range(dims[0]):
         s.dot(args[0] + i * steps[0], steps[3], args[1] + i * steps[1], steps[4], args[2] + i * steps[2], dims[1], NULL)
-    if threads:
-        leave_numpy_blas(False)
 
 cdef Kernel* sorting_kernel(str name, int code, object kind, bint which, int nin, loop_t loop, float cost,
                             int flags=INVALID_FAILS) except NULL:

@@ -36,6 +36,7 @@ cdef enum:
     MAX_WORKERS = 256       # of a lane
     COPIES_TO = DEVICES     # a device's lane has its number; this and the number: the lane of copies to it
     MAX_LANES = 2 * DEVICES
+    LAST = -32768           # priority of what nobody sees
 
 cdef struct Runner:         # a worker, or a thread that helps while it waits
     int inside              # 1 while it touches shared structures: fork() waits for 0
@@ -138,6 +139,7 @@ cdef inline bint of_gpu(Lane* lane) noexcept nogil:                     # of wha
 cdef void enqueue(Queue* q, Task* t) noexcept nogil
 cdef void push(Task* t) noexcept nogil                                  # what no worker made ready
 cdef bint take(Task* t) noexcept nogil                                  # whether the caller, who holds its queue entry, is to run it
+cdef Task* pop_taken(Queue* q) noexcept nogil                           # the first one that nobody has claimed, for the caller to run
 cdef Task* find(Runner* me) noexcept nogil
 cdef Task* take_any() noexcept nogil                                    # in no order
 cdef bint sweep() noexcept nogil                                        # whether the inboxes are empty

@@ -71,8 +71,8 @@ def priority(level):
     """Let what this thread submits from now on go before what is queued with a lower level; the level before."""
     global thread_priority, choices
     before = thread_priority
-    if not -32768 <= level <= 32767:
-        raise ValueError(f"level must be between -32768 and 32767, not {level}")
+    if not LAST < level <= 32767:
+        raise ValueError(f"level must be between -32767 and 32767, not {level}")
     thread_priority = index(level)
     if thread_priority:
         choices = True

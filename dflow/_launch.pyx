@@ -4,9 +4,10 @@ import numpy as np
 from cpython.exc cimport PyErr_Occurred
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
-from dflow._blas cimport blas_loaded, blas_refused, load_blas, try_blas, worth_blas
+from dflow._blas cimport UNUSED, blas_loaded, blas_use, load_blas, worth_blas
 from dflow._engine cimport submit, try_to_catch_up, would_join, wait_storage, region_ready, settings
 from dflow._fp cimport FP_INVALID, fp_flags, fp_clear, fp_event, read_fp_policy, fp_warn, fp_strict
+from dflow._gate cimport enter_gate, leave_gate
 from dflow._graph cimport (
     Kernel, Storage, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, BLAS, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, Region, Site, abroad, core_cost, storage_allocate,
     storage_unref, task_new, task_operand, task_constant, task_index, task_region, task_dims, task_strides, poison_storage, intp)
@@ -15,7 +16,7 @@ from dflow._memory cimport add_int
 from dflow._recording cimport CPUS, FIXED, NEAR, captures, capturing, crossing, current_device, many_devices
 from dflow._lanes cimport sleep_ns
 from dflow._twin cimport bring_here, gpus, wait_there
-from dflow._workers cimport inside_host_task, invalid_error, pending
+from dflow._workers cimport inside_host_task, invalid_error, pending, resume_parked
 
 cdef enum:
     LARGE = 1 << 18         # bytes of which it matters whether they are fresh memory
@@ -263,7 +264,7 @@ cdef bint run_here(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Cor
     cdef intp dims[MAXDIMS + 70]
     cdef intp steps[1600]
     cdef intp* step = steps
-    cdef int i, j, flags
+    cdef int i, j, flags, use = UNUSED
     if ndim * nops > 1400 or nops > 255:
         run_later(k, ops, nops, ndim, shape, core, NULL)
         return True
@@ -290,10 +291,13 @@ cdef bint run_here(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Cor
         return True
     fp_clear()
     if k.flags & BLAS:
-        try_blas()
+        use = blas_use(k, dims + ndim - 1, steps + (ndim - 1) * nops)
+        if not enter_gate(use):
+            return False
     run_kernel(k, args, nops, ndim, dims, steps)
-    if k.flags & BLAS and blas_refused():
-        return False
+    if use != UNUSED:
+        leave_gate(use)
+        resume_parked(NULL)
     if k.flags & MAY_RAISE and PyErr_Occurred():
         fail_here(k, ops, nops)
         return True

@@ -2,12 +2,14 @@
 
 from libc.stdint cimport uint8_t
 from libc.string cimport memchr, memcpy, memset
-from dflow._blas cimport blas_refused, try_blas
+from dflow._blas cimport UNUSED, blas_use
 from dflow._engine cimport try_to_catch_up, would_join, settings
 from dflow._fold cimport fold
 from dflow._fp cimport fp_flags, fp_clear, fp_event
-from dflow._graph cimport Kernel, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, readable, storage_allocate
+from dflow._gate cimport enter_gate, leave_gate
+from dflow._graph cimport BLAS, Kernel, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, readable, storage_allocate
 from dflow._launch cimport Operand, Core, fill_constant, joins, launch, run_now, run_unary
+from dflow._workers cimport resume_parked
 from dflow._kernels cimport BOOL, DOUBLE, FLOAT, Scalar, itemsizes, write_scalar, dot_kernel
 from dflow._array cimport (
     ndarray, C_CONTIGUOUS, SCALAR, new_array, new_view, close_view, strides_of, data_of, is_here, is_near, together, fill_operand, launch_flat)
@@ -180,7 +182,7 @@ cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
     cdef intp dims[4]
     cdef intp steps[9]
     cdef intp shape[2]
-    cdef int ndim = 0, flags
+    cdef int ndim = 0, flags, use
     cdef ndarray out
     if not multiplies(p, x, y) or not is_near(x) or not is_near(y) or not together(x, y):
         return None
@@ -218,10 +220,13 @@ cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
         dims[1] = dims[2]
         steps[3] = steps[4]
         steps[4] = steps[5]
-    try_blas()
-    k.loop(args, dims, steps, k.data)
-    if blas_refused():
+    use = blas_use(k, dims, steps) if k.flags & BLAS else UNUSED
+    if not enter_gate(use):
         return None
+    k.loop(args, dims, steps, k.data)
+    if use != UNUSED:
+        leave_gate(use)
+        resume_parked(NULL)
     flags = fp_flags()
     if flags:
         fp_event(flags, p.kernel)

@@ -54,6 +54,8 @@ cdef void take_gil(Runner* me) noexcept nogil
 cdef void drop_gil(Runner* me) noexcept nogil
 cdef void keep_gil(Runner* me) noexcept nogil                           # in place of drop_gil, for a worker whose next task may need it
 cdef void run_one(Runner* me, Task* t) noexcept nogil                    # not its group, unless what it reads is poisoned
+cdef void run_at_gate(Runner* me, Task* t) noexcept nogil                # the same, once it may enter NumPy's BLAS
+cdef void resume_parked(Runner* me) noexcept nogil                       # queue what may go on at the gate; NULL: by no worker
 ctypedef void (*runner_t)(Runner* me, Task* t) noexcept nogil
 cdef runner_t run_abroad                                                # a task, and its group, that is ABROAD (_gpu.pyx)
 cdef Task* execute(Runner* me, Task* t) noexcept nogil

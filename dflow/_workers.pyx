@@ -6,6 +6,8 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 from dflow._fold cimport Across, Fold, plan_across, run_across, end_across
 from dflow._fp cimport fp_flags, fp_clear, FP_INVALID, warn_later
+from dflow._blas cimport ALONE, UNUSED
+from dflow._gate cimport enter_gate, leave_gate, park, release_parked, take_parked, use_of
 from dflow._graph cimport *
 from dflow._group cimport *
 from dflow._lanes cimport *
@@ -85,6 +87,8 @@ cdef void set_runner(Runner* me) noexcept nogil:
 cdef void purge() noexcept nogil:
     """Drop the stale entries of tasks that waiting threads claimed. For when nothing is pending."""
     cdef Task* t = take_any()
+    if t == NULL:
+        t = take_parked()
     if t != NULL:
         give_back(t)                        # submitted by another thread just now
 
@@ -337,7 +341,7 @@ cdef int spread_rows(Task* t, char** args) noexcept nogil:
     if t.kernel.pieces != NULL and t.ndim == 1:
         rows = t.kernel.pieces(task_dims(t))
         least = 1
-    if t.kernel.flags & LOCKS and task_dims(t)[t.ndim] < LEAST_BESIDE:
+    if use_of(t) == ALONE or t.kernel.flags & LOCKS and task_dims(t)[t.ndim] < LEAST_BESIDE:
         least = rows
     if t.kernel.flags & REDUCES and t.ndim == 1 and (
             plan_across(<Fold*>t.kernel.data, args, task_dims(t), task_strides(t), &a)):
@@ -407,10 +411,15 @@ cdef inline void look_back(Lane* lane) noexcept nogil:
 
 cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     """Run and finish t, me.current; a task to run next, or NULL. Enters with me outside, leaves it inside."""
-    cdef bint lasting = me.index > 0 and cost_of_all(t) > LONG_NS
+    cdef bint long = cost_of_all(t) > LONG_NS, lasting = me.index > 0 and long
     cdef Lane* lane = &lanes[t.lane]
     cdef long long start = 0
+    cdef int use = use_of(t) if t.kernel.flags & BLAS and not t.flags & ABROAD else UNUSED
     invariant(me.lane == NULL or me.lane == lane, b"a worker runs the tasks of its lane")
+    if long and t.priority > LAST and unseen(t):
+        return put_last(me, t)
+    if not enter_gate(use):
+        return step_aside(me, t, use)
     if shared.delay_us:
         let_gil_go(me)
         random_delay(me)
@@ -426,14 +435,89 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
         run_group(me, t)
     else:
         run_one(me, t)
+    leave_gate(use)
     if lasting:
         add_int(&lane.engaged, -1)
     if start:
         note(t.kernel.name, members_of(t), t.lane, me.index, start)
     enter(me)
+    if use != UNUSED:
+        resume_parked(me)
     me.current = NULL
     me.current = retire(me.index, t, &me.done)
     return me.current
+
+cdef bint unseen(Task* t) noexcept nogil:
+    """Whether nothing but t and its group refers to what they write: no array, no other task. Then none ever will."""
+    cdef Task* m = t
+    cdef Task* other
+    cdef Access* a
+    cdef Access* b
+    cdef int i, k, own
+    if load_ptr(<void**>&t.waiters) != NULL or load_int(&t.state) != TAKEN or t.flags & ABROAD or t.kernel.flags & (HOST | FENCE):
+        return False
+    while m != NULL:
+        a = accesses(m)
+        for i in range(m.nops):
+            if not a[i].key & WRITE:
+                continue
+            own = 0
+            other = t
+            while other != NULL:
+                b = accesses(other)
+                for k in range(other.nops):
+                    own += b[k].storage == a[i].storage
+                other = next_member(other)
+            if load_int(&a[i].storage.refs) != own:
+                return False
+        m = next_member(m)
+    return True
+
+cdef Task* put_last(Runner* me, Task* t) noexcept nogil:
+    """Nobody sees what t is for, but who waits for everything: so it comes after all that somebody does. NULL; me is inside."""
+    enter(me)
+    me.current = NULL
+    t.priority = LAST
+    store_int(&prioritized, 1)
+    give_back(t)
+    return NULL
+
+cdef Task* step_aside(Runner* me, Task* t, int use) noexcept nogil:
+    """Others are in NumPy's BLAS: t waits at the gate, and the runner goes on with something else. NULL; me is inside."""
+    enter(me)
+    me.current = NULL
+    if not cas_int(&t.state, CLAIMED, IDLE) and not park(t, use):      # claimed: its entry, in a queue or at the gate, stands for it
+        give_back(t)
+    return NULL
+
+cdef void resume_parked(Runner* me) noexcept nogil:
+    cdef Task* t = release_parked()
+    cdef Task* following
+    cdef Lane* lane
+    cdef bint any = t != NULL
+    while t != NULL:
+        following = t.next
+        lane = &lanes[t.lane]
+        store_int(&t.state, IDLE)
+        if me != NULL and me.lane == lane:
+            enqueue(&lane.queues[me.index], t)      # the next thing that this worker does
+        else:
+            push(t)
+        wake_worker(lane, True)
+        t = following
+    if any:
+        ring_done()                     # a thread that waits may claim what it needs
+
+cdef void run_at_gate(Runner* me, Task* t) noexcept nogil:
+    """run_one() for who cannot step aside."""
+    cdef int use = use_of(t)
+    while not enter_gate(use):
+        sleep_ns(50000)
+    run_one(me, t)
+    leave_gate(use)
+    enter(me)
+    resume_parked(NULL)
+    leave(me)
 
 cdef int members_of(Task* t) noexcept nogil:
     cdef int n = 0

@@ -37,7 +37,7 @@ LAYERS = [
     ["_launch"],
     ["_kernels", "_engine", "_fork"],
     ["_workers"],
-    ["_twin"],
+    ["_gate", "_twin"],
     ["_group", "_lanes"],
     ["_fold", "_blas"],
     ["_lapack"],

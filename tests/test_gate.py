@@ -1,0 +1,146 @@
+"""The gate of NumPy's BLAS: what may not enter keeps no worker; and what nobody sees comes last."""
+
+import threading
+
+import numpy
+import pytest
+from compare import assert_same
+from engines import Gate, configured, in_threads
+
+import dflow
+import dflow.numpy as np
+
+pytestmark = pytest.mark.core
+
+ALONE = 900         # rows of a matrix from which a singular value decomposition has all threads of NumPy's BLAS
+WORK = 700          # rows of a matrix whose product takes milliseconds
+
+
+def matrix(n, seed):
+    return numpy.random.default_rng(seed).normal(size=(n, n))
+
+
+def starts(events, name):
+    return [event.start for event in events if event.name.startswith(name)]
+
+
+def test_what_waits_for_blas_keeps_no_worker():
+    """Other work goes on beside the first large matrix, and a small one waits for no more than that."""
+    large = [np.array(matrix(ALONE, seed)) for seed in range(4)]
+    small, other = np.array(matrix(40, 9)), np.array(matrix(150, 8)).ravel()
+    with configured(workers=2, limit=0), dflow.engine.timeline() as events:
+        results = [np.linalg.svd(a, compute_uv=False) for a in large]
+        results += [np.linalg.eigvalsh(small), np.sort(other)]
+        dflow.waitall()
+    first, second = sorted(starts(events, "svd"))[:2]
+    assert starts(events, "sort")[0] < second
+    assert starts(events, "eigvalsh")[0] < second
+    ends = sorted(event.stop for event in events if event.name.startswith("svd"))
+    assert ends[0] <= second, "each has all threads of BLAS, alone"
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 8])
+def test_results_are_right_however_many_are_at_the_gate(workers):
+    """Some have all threads, some share, from several threads that submit and wait; each result is NumPy's."""
+    sizes = (3, 12, 60, 130, 300)
+    expected = {n: (numpy.linalg.inv(matrix(n, n)), numpy.linalg.svd(matrix(n, n), compute_uv=False)) for n in sizes}
+    vectors = numpy.random.default_rng(3).normal(size=(2, 20_000))
+
+    def submit():
+        for turn in range(6):
+            kept = []
+            for n in sizes:
+                a = np.array(matrix(n, n)) + 0
+                kept.append((n, np.linalg.inv(a), np.linalg.svd(a, compute_uv=False), np.dot(*map(np.array, vectors))))
+            for n, inverse, values, dot in kept if turn % 2 else reversed(kept):
+                assert numpy.allclose(inverse.asnumpy(), expected[n][0], rtol=1e-6, atol=1e-8)
+                assert numpy.allclose(values.asnumpy(), expected[n][1])
+                assert numpy.isclose(dot.item(), vectors[0] @ vectors[1])
+
+    with configured(workers=workers):
+        in_threads(submit, submit, submit)
+
+
+@pytest.mark.parametrize("engine", [{"limit": 0}, {"limit": 0, "workers": 1}, {"limit": 0, "workers": 16}])
+def test_bits_do_not_depend_on_who_is_at_the_gate(engine):
+    a = matrix(320, 5)
+    alone = np.linalg.inv(np.array(a)).asnumpy()
+    with configured(**engine):
+        kept = [np.linalg.inv(np.array(a)) for _ in range(4)]
+        others = [np.linalg.svd(np.array(matrix(50, n))) for n in range(8)]
+        for inverse in kept:
+            assert_same(inverse, alone)
+    del others
+
+
+def test_a_fork_while_tasks_are_at_the_gate():
+    """The child has what was done, and enters; the parent goes on."""
+    import os
+
+    large = [np.linalg.svd(np.array(matrix(ALONE, seed)), compute_uv=False) for seed in range(3)]
+    child = os.fork()
+    if child == 0:
+        right = numpy.allclose(np.linalg.inv(np.array(matrix(300, 1))).asnumpy(), numpy.linalg.inv(matrix(300, 1)))
+        os._exit(0 if right else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    for seed, values in enumerate(large):
+        assert numpy.allclose(values.asnumpy(), numpy.linalg.svd(matrix(ALONE, seed), compute_uv=False))
+
+
+def test_what_nobody_sees_comes_last():
+    """Products whose results were dropped wait for what somebody reads; who waits for everything waits for them too."""
+    with configured(workers=1), dflow.engine.timeline() as events:
+        with Gate() as gate:
+            x = gate.hold(np.array(matrix(WORK, 0)))
+            for _ in range(5):
+                x @ x
+            seen = np.sort(x, axis=None)
+            for _ in range(5):
+                x @ x
+            gate.open()
+            seen.wait_to_read()
+        dflow.waitall()
+    order = [event.name for event in sorted(events, key=lambda event: event.start)]
+    assert order.count("matmul") == 10, "who waits for everything gets everything"
+    assert "matmul" not in order[:order.index("sort")]
+
+
+def test_what_is_read_by_a_later_task_is_seen():
+    with configured(workers=1), Gate() as gate:
+        x = gate.hold(np.array(matrix(WORK, 0)))
+        results = [(x @ x).sum() for _ in range(3)]
+        gate.open()
+        assert len({result.item() for result in results}) == 1
+
+
+def test_a_write_that_nobody_sees_in_part_is_seen():
+    """A view of an array that somebody holds."""
+    whole = np.zeros((2, WORK, WORK))
+    with configured(workers=1), Gate() as gate:
+        x = gate.hold(np.array(matrix(WORK, 0)))
+        np.matmul(x, x, out=whole[1])
+        gate.open()
+        assert numpy.allclose(whole.asnumpy()[1], matrix(WORK, 0) @ matrix(WORK, 0))
+
+
+def test_threads_that_drop_and_threads_that_read():
+    """Results that end while their task is looked at."""
+    a = np.array(matrix(WORK, 1))
+    stop = threading.Event()
+
+    def drop():
+        while not stop.is_set():
+            for _ in range(4):
+                a @ a
+            dflow.waitall()
+
+    def read():
+        try:
+            first = (a @ a).asnumpy()
+            for _ in range(6):
+                assert_same(a @ a, first)
+        finally:
+            stop.set()
+
+    with configured(workers=2):
+        in_threads(drop, read)

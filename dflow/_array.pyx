@@ -690,7 +690,7 @@ cdef class ndarray:
 
     @real.setter
     def real(self, value):
-        index_set(part(self, 0) if is_complex(self.code) else self, Ellipsis, value)
+        hooks["set_part"](self, 0, value)
 
     @real.deleter
     def real(self):
@@ -709,9 +709,7 @@ cdef class ndarray:
 
     @imag.setter
     def imag(self, value):
-        if not is_complex(self.code):
-            raise TypeError("array does not have imaginary part to set")
-        index_set(part(self, 1), Ellipsis, value)
+        hooks["set_part"](self, 1, value)
 
     @imag.deleter
     def imag(self):
@@ -908,9 +906,11 @@ cdef class ndarray:
     def __imatmul__(self, b):
         return operator_inplace(MATMUL, self, b)
 
-def _made(shape, dtype=float, buffer=None, offset=0, strides=None, order=None):
-    return (empty(shape, dtype) if buffer is strides is order is None and not offset
-            else as_array(np.ndarray(shape, dtype, buffer, offset, strides, order)))
+def _made(*given, **named):
+    """ndarray(shape, dtype=float, buffer=None, offset=0, strides=None, order=None); what is wrong is said by NumPy's."""
+    if named or not 0 < len(given) < 3:
+        return as_array(np.ndarray(*given, **named))
+    return empty(given[0], float if len(given) == 1 or given[1] is None else given[1])
 
 # ---- parts of the class ----------------------------------------------------------------------------------------
 

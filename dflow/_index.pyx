@@ -18,7 +18,7 @@ from dflow._kernels cimport (
     Scalar, BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, name_kernel, numpy_array, write_scalar, is_complex, is_integer)
 from dflow._array cimport *
 from dflow._tape cimport record
-from dflow._subscript cimport advanced_get, advanced_set, base_index, stored
+from dflow._subscript cimport advanced_get, advanced_set, base_index, refuse_index, refuse_store, stored
 from dflow._views cimport *
 from dflow._out import give
 from dflow._small import bare
@@ -260,7 +260,8 @@ cdef int join_parts(Selection s, list parts) except -1:
             index = part.index
             if (index.ndim == 0) != single:
                 continue
-            check_bounds(part)
+            if single or s.index.size:      # what is broadcast away is not looked at
+                check_bounds(part)
             if index.size != 1 and not same_shape(index, s.index):
                 index = wait_read(copy_of(broadcast_view(index, ndim, shape)))
             add_loops[index_kinds[index.code]](total, data_of(index), index.itemsize if index.size != 1 else 0, s.index.size,
@@ -591,6 +592,13 @@ cdef int result_shape(Selection s, intp* shape) except -1:
 
 cdef object get_selected(ndarray a, object key):
     """a[key] with arrays or booleans in key: a copy."""
+    try:
+        return chosen(a, key)
+    except (IndexError, TypeError, ValueError):
+        refuse_index(a, key)
+        raise
+
+cdef object chosen(ndarray a, object key):
     cdef ndarray out
     if type(key) is list and len(<list>key) and type((<list>key)[0]) is int:
         key = as_array(key)
@@ -651,6 +659,13 @@ cdef ndarray placed(Selection s, ndarray out, int m):
 
 cdef int set_selected(ndarray a, object key, object value) except -1:
     """a[key] = value with arrays or booleans in key."""
+    try:
+        return store_selected(a, key, value)
+    except (IndexError, TypeError, ValueError, OverflowError):
+        refuse_store(a, key, value)
+        raise
+
+cdef int store_selected(ndarray a, object key, object value) except -1:
     cdef ndarray values
     if type(key) is ndarray and a.ndim == 1 and type(value) in (int, float, ndarray) and quick_put(a, <ndarray>key, value):
         return 0

@@ -8,10 +8,11 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 from dflow._graph cimport ELEMENTWISE, Kernel, intp, storage_allocate
 from dflow._launch cimport Operand, MAXDIMS, fill_constant, fill_index, launch
-from dflow._kernels cimport LONG, DOUBLE, DTYPES, code_of, kernel_new, native, numpy_array, sleep_kernel
+from dflow._kernels cimport BOOL, LONG, DOUBLE, DTYPES, code_of, is_integer, kernel_new, native, numpy_array, sleep_kernel
 from dflow._array cimport *
 from dflow._quick cimport allocated
 from dflow._foreign cimport foreign, foreign_like
+from dflow._numbers cimport cast_into, numbers_for
 from dflow._shape cimport parse_shape, check_dimensions
 from dflow._device cimport device_number, put, put_new
 from dflow._views import known_order
@@ -328,10 +329,11 @@ cdef object type_of(object x):
     return type(x) if type(x) in (float, bool, complex) else np.asarray(x).dtype.newbyteorder("=")
 
 cdef ndarray filled(ndarray a, object value):
-    if type(value) is float or type(value) is int:
+    """a, full of a value that is cast: only a Python integer must fit."""
+    if type(value) is int and a.code != BOOL or type(value) is float and not is_integer(a.code):
         fill_with(a, value)
     else:
-        index_set(a, Ellipsis, as_array_code(value, a.code))
+        cast_into(a, numbers_for(value, DTYPES[a.code]))
     return a
 
 cdef ndarray like(object a, object dtype, object order, object shape, object device):

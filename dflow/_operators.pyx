@@ -6,7 +6,7 @@ import numpy as np
 from libc.float cimport DBL_MIN
 from libc.math cimport fabs
 from dflow._engine cimport settings
-from dflow._kernels cimport BOOL, DOUBLE, DTYPES, NCODES, is_integer
+from dflow._kernels cimport BOOL, DOUBLE, DTYPES, NCODES, Scalar, is_integer, write_scalar
 from dflow._array cimport *
 from dflow._recording cimport set_recording
 from dflow._foreign cimport ask, foreign
@@ -14,7 +14,8 @@ from dflow._views cimport *
 from dflow._quick cimport *
 from dflow._small import LATER
 from dflow._tape cimport earlier, record, recorded, take_over
-from dflow._ufunc cimport ufunc, wrap, call, compare_out_of_range, cast_error
+from dflow._numbers cimport holds_no_numbers
+from dflow._ufunc cimport ufunc, wrap, call, cast_error
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
@@ -107,10 +108,8 @@ cdef object binary_operator(int op, object a, object b):
                 out = quick_binary(p, a, b, None)
                 if out is None:
                     out = queue_binary(p, a, b, None)
-            except OverflowError:
-                if not LESS <= op <= GREATER_EQUAL:
-                    raise
-                return compare_out_of_range(u, a, b)
+            except OverflowError:           # a comparison beyond the range: call() knows the answer
+                out = None
             if out is not None:
                 return out
     elif op == MATMUL and type(a) is ndarray and type(b) is ndarray:
@@ -123,23 +122,28 @@ cdef object binary_operator(int op, object a, object b):
         return b * int(a) if type(a) is ndarray else a * int(b)
     elif foreign(b if isinstance(a, ndarray) else a):
         return with_foreign(op, u, a, b)
-    elif holds_no_numbers(a) or holds_no_numbers(b):
+    elif unlike(b if isinstance(a, ndarray) else a):
+        return compare_unlike(op, a, b) if op == EQUAL or op == NOT_EQUAL else refuse(u, a, b, None)
+    if i >= 0 and j >= 0:
+        return call(u, (a, b), None, True, None, "same_kind", None)
+    try:
+        return call(u, (a, b), None, True, None, "same_kind", None)
+    except TypeError:
+        if not holds_no_numbers(a) and not holds_no_numbers(b):
+            raise
         return with_no_numbers(op, u, a, b)
-    elif not operand(a) or not operand(b):
-        if op == EQUAL or op == NOT_EQUAL:
-            return compare_unlike(op, a, b)
-        return refuse(u, a, b, None)
-    return call(u, (a, b), None, True, None, "same_kind", None)
 
-cdef bint holds_no_numbers(object x):
-    """Whether x is an array or a scalar of NumPy's of texts, dates, records or objects: operators with those are NumPy's."""
-    return isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind not in "biufc"
+cdef bint unlike(object x):
+    """Whether x is nothing that NumPy has numbers for, without a look at those of an array beside it."""
+    return x is None or isinstance(x, (str, bytes, dict, set, frozenset))
 
 cdef object with_no_numbers(int op, ufunc u, object a, object b):
-    """NumPy's result, of its arrays. TypeError where it has none, in its words if those name the types."""
+    """NumPy's result, of its arrays: ours if it is numbers. TypeError where it has none, in its words if those name the types."""
+    if (op == EQUAL or op == NOT_EQUAL) and type(b if isinstance(a, ndarray) else a).__eq__ is object.__eq__:
+        return compare_unlike(op, a, b)
     a, b = [x.asnumpy() if isinstance(x, ndarray) else x for x in (a, b)]
     try:
-        return a == b if op == EQUAL else a != b if op == NOT_EQUAL else u.numpy(a, b)
+        return hooks["wrap"](a == b if op == EQUAL else a != b if op == NOT_EQUAL else u.numpy(a, b))
     except TypeError as error:
         for x in (a, b):
             if getattr(x, "dtype", None) == object:
@@ -199,20 +203,9 @@ cdef object inplace_with_foreign(ufunc u, ndarray a, object b):
         return NotImplemented
     return u(a, b, out=a)
 
-cdef bint operand(object x):
-    """Whether an operator takes x."""
-    if isinstance(x, (ndarray, int, float, complex, list, tuple, np.ndarray, np.generic)):
-        return True
-    if isinstance(x, (str, bytes)) or x is None:
-        return False
-    return hasattr(x, "__array__") or hasattr(x, "__array_interface__") or hasattr(x, "__buffer__")
-
 cdef object compare_unlike(int op, object a, object b):
-    """With None or another thing that is no number: never equal, unless it has its own way to compare."""
+    """With None or another thing that is no number, and has no way to compare: never equal."""
     cdef ndarray x = a if isinstance(a, ndarray) else b
-    other = b if isinstance(a, ndarray) else a
-    if not (other is None or isinstance(other, (str, bytes, dict, set, frozenset)) or type(other).__eq__ is object.__eq__):
-        return NotImplemented
     out = new_array(BOOL, x.ndim, x.shape)
     out[...] = op == NOT_EQUAL
     if x.ndim == 0:
@@ -220,16 +213,15 @@ cdef object compare_unlike(int op, object a, object b):
     return out
 
 cdef object refuse(ufunc u, object a, object b, object out):
-    """NumPy's error for None and text, of one element; any other thing may know what to do with an array."""
-    other = b if isinstance(a, ndarray) else a
-    if other is None or isinstance(other, (str, bytes)):
-        a, b, out = [np.ones((1,) * (<ndarray>x).ndim, x.dtype) if isinstance(x, ndarray) else x for x in (a, b, out)]
-        u.numpy(a, b, **({} if out is None else {"out": out}))
+    """NumPy's error for what holds no numbers, of one element; what gives none may know what to do with an array."""
+    a, b, out = [np.ones((1,) * (<ndarray>x).ndim, x.dtype) if isinstance(x, ndarray) else x for x in (a, b, out)]
+    u.numpy(a, b, **({} if out is None else {"out": out}))
     return NotImplemented
 
 cdef object simple_power(object a, object exponent):
     """NumPy's shortcuts for x ** 2 and the like, which also fix the last bits; None when there is none."""
     cdef ndarray x
+    cdef Scalar room
     cdef double e
     if not isinstance(a, ndarray) or isinstance(exponent, complex):
         return None
@@ -237,6 +229,7 @@ cdef object simple_power(object a, object exponent):
     if is_integer(x.code):
         if type(exponent) is int:
             if exponent < 0 and x.code != BOOL:
+                write_scalar(exponent, x.code, <char*>&room)        # unless they cannot hold it
                 raise ValueError("Integers to negative integer powers are not allowed.")
             if exponent == 2 and not (x.code == BOOL and x.flags & SCALAR):
                 return unary(square, x)
@@ -285,7 +278,7 @@ cdef object inplace_operator(int op, object a, object b):
                 return x
     elif foreign(b):
         return inplace_with_foreign(u, x, b)
-    elif not operand(b):
+    elif unlike(b):
         return refuse(u, a, b, a)
     if op == MATMUL and x.ndim and as_array(b).ndim == 1:
         raise ValueError("inplace matrix multiplication requires the first operand to have at least one and the second at "
@@ -297,7 +290,12 @@ cdef object inplace_operator(int op, object a, object b):
                 raise cast_error(u, (<ndarray>fast).code, x.code, "same_kind")
             assign(x, <ndarray>fast)
             return x
-    call(u, (a, b), (x,), True, None, "same_kind", None)
+    try:
+        call(u, (a, b), (x,), True, None, "same_kind", None)
+    except TypeError:
+        if j >= 0 or not holds_no_numbers(b):
+            raise
+        return refuse(u, a, b, a)
     return x
 
 cdef object unary_operator(int op, object a):

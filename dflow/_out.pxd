@@ -5,3 +5,4 @@ from dflow._array cimport ndarray
 cdef int check_mask(ndarray mask, ndarray a) except -1                  # a reduction's `where`
 cdef int assign_where(ndarray target, ndarray source, object where) except -1
 cdef object in_memory_order(object result, object order)
+cdef ndarray as_mask(object where)

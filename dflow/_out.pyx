@@ -4,14 +4,14 @@ import numpy as np
 from libc.string cimport memcpy
 from dflow._graph cimport intp
 from dflow._launch cimport MAXDIMS, Operand, launch
-from dflow._kernels cimport cast_kernel, masked_kernel
+from dflow._kernels cimport BOOL, DTYPES, cast_kernel, masked_kernel
 from dflow._array cimport *
 
 cpdef int check_out(object out, str kind="return arrays must be of ArrayType") except -1:
     """TypeError for what is no array, ValueError for one that cannot be written to."""
     if out is Ellipsis:
         raise TypeError("must use `...` as `out=...` and not per-operand/in a tuple")
-    if not isinstance(out, (ndarray, np.ndarray)):
+    if not isinstance(out, (ndarray, np.ndarray)) or isinstance(out, ndarray) and (<ndarray>out).flags & SCALAR:
         raise TypeError(kind)
     if not out.flags.writeable:
         raise ValueError("output array is read-only")
@@ -74,6 +74,13 @@ cpdef object only_output(object out):
     if out is not None:
         check_out(out)
     return out
+
+cdef ndarray as_mask(object where):
+    """What `where=` was given, as an array of truth values."""
+    cdef ndarray mask = as_array(where) if isinstance(where, (ndarray, np.ndarray)) else as_array_code(where, BOOL)
+    if mask.code != BOOL:
+        raise TypeError(f"Cannot cast array data from {DTYPES[mask.code]!r} to dtype('bool') according to the rule 'safe'")
+    return mask
 
 cdef int check_mask(ndarray mask, ndarray a) except -1:
     """A reduction's `where` must not have more elements than what is reduced."""

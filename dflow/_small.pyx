@@ -12,6 +12,7 @@ from cpython.tuple cimport PyTuple_GET_SIZE
 from dflow._array cimport ndarray, READONLY, SCALAR, as_array, from_numpy, is_near, numpy_window, records
 from dflow._foreign cimport any_foreign, any_like, ask_by_vector
 from dflow._graph cimport intp, writable
+from dflow._numbers cimport holds_no_numbers, numpys_answer
 from dflow._kernels cimport code_of_num, native
 from dflow._recording cimport many_devices, recorders
 from dflow._tape cimport any_records, record_row
@@ -37,6 +38,8 @@ cdef enum:
 
 LATER = object()                # in place of what is not there, or not small
 cdef tuple PLAIN = (int, float, complex, bool, str, slice, type(None), np.generic, np.dtype, type, type(np._NoValue))
+
+cdef tuple OPTIONS = (str, type, np.dtype, type(None), type(np._NoValue))         # what else stands beside values
 
 cpdef ndarray as_scalar(ndarray a):
     """A fresh array, as a value from now on if it has no axes: for what is a scalar in NumPy."""
@@ -194,7 +197,7 @@ cdef class small_first(builtin):
         return self if instance is None else PyMethod_New(self, instance)
 
 cdef object call_small(builtin self, PyObject** args, size_t flags, PyObject* names):
-    cdef Py_ssize_t nargs = PyVectorcall_NARGS(flags)
+    cdef Py_ssize_t i, nargs = PyVectorcall_NARGS(flags)
     if self.instead is not None:
         return PyObject_Vectorcall(self.instead, args, nargs, names)
     if recorders and any_records(args, nargs + (0 if names == NULL else PyTuple_GET_SIZE(<object>names))):
@@ -206,7 +209,16 @@ cdef object call_small(builtin self, PyObject** args, size_t flags, PyObject* na
     if (self.dispatches and any_foreign(args, nargs + (0 if names == NULL else PyTuple_GET_SIZE(<object>names)))
             or self.creates and names != NULL and any_like(args + nargs, names)):
         return ask_by_vector(self.numpys, args, nargs, names)
-    return PyObject_Vectorcall(self.function, args, nargs, names)
+    try:
+        return PyObject_Vectorcall(self.function, args, nargs, names)
+    except TypeError as error:
+        theirs = self.theirs if self.numpys is None else self.numpys
+        given = [<object>args[i] for i in range(nargs if names == NULL else nargs + PyTuple_GET_SIZE(<object>names))]
+        if theirs is None or self.writes or not str(error).startswith("dflow arrays hold numbers") or not any(
+                [holds_no_numbers(x) for x in given if not isinstance(x, OPTIONS)]):
+            raise
+        keywords = {} if names == NULL else dict(zip(<tuple><object>names, given[nargs:]))
+        return numpys_answer(theirs, tuple(given[:nargs]), keywords, error)
 
 cdef class or_else:
     """A method like `function`. What fails with one of `errors` is other(error, self, args, keywords)'s affair."""

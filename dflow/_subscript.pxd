@@ -3,6 +3,8 @@
 from dflow._array cimport ndarray, index_hook, store_hook
 
 cdef object base_index(ndarray a, object key)                           # basic indexing, or NotImplemented
+cdef int refuse_index(ndarray a, object key) except -1                  # NumPy's error for a key, if it has one
+cdef int refuse_store(ndarray a, object key, object value) except -1    # for a[key] = value
 cdef int fill_with(ndarray v, object value) except -1                   # v[...] = number
 cdef ndarray stored(object x, int code)                                 # what is no array, as it is stored in one of that type
 

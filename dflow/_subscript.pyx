@@ -18,6 +18,7 @@ from dflow._array import attach, set_hook
 
 cdef extern from "Python.h":
     Py_ssize_t PyNumber_AsSsize_t(object, object) except? -1
+    Py_ssize_t clipped "PyNumber_AsSsize_t"(object, PyObject*) except? -1      # with NULL: to what an index can be
     int PySlice_Unpack(object, Py_ssize_t*, Py_ssize_t*, Py_ssize_t*) except -1
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t, Py_ssize_t*, Py_ssize_t*, Py_ssize_t)
     bint PyLong_CheckExact(object)
@@ -63,11 +64,31 @@ cdef inline intp check_index(intp i, intp n, int axis) except -1:
         raise IndexError(f"index {i} is out of bounds for axis {axis} with size {n}")
     return i
 
-cdef inline intp int_index(object key) except? -1:
-    """The value of an exact int."""
+cdef int refuse_index(ndarray a, object key) except -1:
+    """NumPy's error for a key, if it has one: of several the one that it finds first."""
+    if not hooks.get("mxnet"):
+        np.broadcast_to(np.zeros((), DTYPES[a.code]), shape_tuple(a))[hooks["unwrap"](key)]
+    return 0
+
+cdef int refuse_store(ndarray a, object key, object value) except -1:
+    """The same of a[key] = value."""
+    if hooks.get("mxnet"):
+        return 0
+    if isinstance(value, ndarray):
+        number = np.zeros((), DTYPES[(<ndarray>value).code])
+        value = number[()] if (<ndarray>value).flags & SCALAR else np.broadcast_to(number, shape_tuple(<ndarray>value))
+    stand_in = np.lib.stride_tricks.as_strided(np.zeros((), DTYPES[a.code]), shape_tuple(a), (0,) * a.ndim)
+    stand_in[hooks["unwrap"](key)] = hooks["unwrap"](value)
+    return 0
+
+cdef inline intp int_index(ndarray a, object key) except? -1:
+    """The value of an exact int, which may be a key of a."""
     cdef int overflow
     cdef long long i = PyLong_AsLongLongAndOverflow(key, &overflow)
-    return PyNumber_AsSsize_t(key, IndexError) if overflow else i       # which raises
+    if overflow:
+        refuse_index(a, key)
+        raise IndexError("cannot fit 'int' into an index-sized integer")
+    return i
 
 cdef int too_many(ndarray a, int n) except -1:
     raise IndexError(f"too many indices for array: array is {a.ndim}-dimensional, but {n} were indexed")
@@ -107,7 +128,7 @@ cdef object base_index(ndarray a, object key):
     cdef intp shape[2 * MAXDIMS]
     cdef intp strides[2 * MAXDIMS]
     cdef intp* s = strides_of(a)
-    cdef intp offset = a.offset
+    cdef intp offset = a.offset, at
     cdef Py_ssize_t start, stop, step, length
     for item in items:
         if item is Ellipsis:
@@ -119,6 +140,7 @@ cdef object base_index(ndarray a, object key):
                 return NotImplemented
             used += 1
     if used > a.ndim:
+        refuse_index(a, key)
         too_many(a, used)
     if n - used > MAXDIMS:
         made = a.ndim + sum([1 if item is None else 0 if item is Ellipsis or PySlice_Check(item) else -1 for item in items])
@@ -144,7 +166,10 @@ cdef object base_index(ndarray a, object key):
                 made += 1
                 axis += 1
         else:
-            offset += check_index(PyNumber_AsSsize_t(item, IndexError), a.shape[axis], axis) * s[axis]
+            at = clipped(item, NULL)
+            if at < -a.shape[axis] or at >= a.shape[axis]:
+                refuse_index(a, key)
+            offset += check_index(at, a.shape[axis], axis) * s[axis]
             axis += 1
     while axis < a.ndim:
         shape[made] = a.shape[axis]
@@ -160,19 +185,21 @@ cdef object base_index(ndarray a, object key):
     return close_view(v)
 
 cdef inline intp integers_offset(ndarray a, tuple key) except -1:
-    """Where the element of a lies that a key of one exact int an axis names; -2 for any other key."""
+    """Where the element of a lies that a key of one exact int an axis names; -2 for any other key, and where there is none."""
     cdef intp* strides = strides_of(a)
     cdef intp offset = a.offset, i
-    cdef int axis
+    cdef int axis, overflow
     if PyTuple_GET_SIZE(key) != a.ndim or a.ndim == 0:
         return -2
     for axis in range(a.ndim):
         item = <object>PyTuple_GET_ITEM(key, axis)
         if not PyLong_CheckExact(item):
             return -2
-        i = int_index(item)
+        i = PyLong_AsLongLongAndOverflow(item, &overflow)
+        if i < 0 and not overflow:
+            i += a.shape[axis]
         if i < 0 or i >= a.shape[axis]:
-            i = check_index(i, a.shape[axis], axis)
+            return -2
         offset += i * strides[axis]
     return offset
 
@@ -186,7 +213,7 @@ cdef inline intp element_offset(ndarray a, tuple key) except -1:
 cdef object get_index(ndarray a, object key):
     cdef intp offset
     if PyLong_CheckExact(key):
-        return index_first(a, int_index(key))
+        return index_first(a, int_index(a, key))
     if type(key) is ndarray and (<ndarray>key).ndim:
         return selected(a, key)
     if PyTuple_CheckExact(key):
@@ -260,9 +287,9 @@ cdef int set_index(ndarray a, object key, object value) except -1:
         if offset >= 0:
             return set_element(a, offset, value)
     if number and PyLong_CheckExact(key) and a.ndim == 1:
-        return set_element(a, a.offset + check_index(int_index(key), a.shape[0], 0) * strides_of(a)[0], value)
+        return set_element(a, a.offset + check_index(int_index(a, key), a.shape[0], 0) * strides_of(a)[0], value)
     if type(value) is ndarray and PyLong_CheckExact(key) and a.ndim == 1 and copy_element(
-            a, a.offset + check_index(int_index(key), a.shape[0], 0) * strides_of(a)[0], <ndarray>value):
+            a, a.offset + check_index(int_index(a, key), a.shape[0], 0) * strides_of(a)[0], <ndarray>value):
         return 0
     if type(key) is ndarray and (<ndarray>key).ndim:
         return advanced_set(a, key, value)

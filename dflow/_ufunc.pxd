@@ -9,6 +9,7 @@ cdef class ufunc:
     cdef readonly int nin
     cdef readonly int nout
     cdef object name
+    cdef bint reorderable       # it may be reduced along several axes
     cdef object core            # parsed signature of a gufunc, or None
     cdef dict plans             # tuple of kinds: address of a Plan
     cdef Plan* binary[21 * 21]  # the same for two inputs
@@ -25,5 +26,4 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
 cdef int along_axis(Kernel* kernel, ndarray a, ndarray b, ndarray out, int axis) except -1
 cdef int broadcast_shape(tuple inputs, intp* shape, int ndim) except -1
 cdef int take_whole_region(Operand* o, ndarray a) except -1
-cdef object compare_out_of_range(ufunc u, object a, object b)
 cdef object cast_error(ufunc u, int source, int target, casting, index=*)

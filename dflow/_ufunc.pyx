@@ -15,8 +15,9 @@ from dflow._tape cimport any_records, earlier, record, recorders
 from dflow._foreign cimport foreign, override
 from dflow._views cimport *
 from dflow._quick cimport *
+from dflow._numbers cimport compared_by_range, compares_by_range, holds_no_numbers, numpys_answer, small_number
 from dflow._small import LATER, SMALL, at_once
-from dflow._out cimport assign_where, check_mask, in_memory_order
+from dflow._out cimport as_mask, assign_where, check_mask, in_memory_order
 from dflow._signature import computed_size, try_sizes
 from dflow._out import check_out, fill_numpy, give, give_reduced, give_slices, last_axes, no_scalars, only_output, to_end
 from dflow._views import open_window
@@ -76,7 +77,7 @@ cdef Plan* make_plan(ufunc u, tuple kinds, object signature, object casting) exc
         p.codes[i] = codes[i]
         if i < u.nin:
             kind = kinds[i]
-            if kind < NCODES and kind != p.codes[i]:
+            if kind < NCODES and kind != p.codes[i] or kind == WEAK_INT and p.codes[i] == BOOL:
                 p.direct = False
     return p
 
@@ -127,10 +128,15 @@ cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, o
         return call_and_record(u, prepare(inputs), out, where, dtype, casting, signature)
     cdef Plan* p
     cdef tuple kinds
+    cdef Scalar constants[32]
     cdef intp shape[MAXDIMS]
     cdef int ndim, i
+    cdef bint by_range = False
     if u.core is not None:
         return call_core(u, inputs, out, dtype, casting, signature)
+    for o in out or ():
+        if o is not None and (not isinstance(o, ndarray) or (<ndarray>o).flags & (READONLY | SCALAR)):
+            check_out(o)                    # raises
     inputs = prepare(inputs)
     if all_weak(inputs):
         inputs = (as_array(inputs[0]),) + inputs[1:]
@@ -139,20 +145,26 @@ cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, o
         p = u.plan(kinds)
     else:
         p = make_plan(u, kinds, output_signature(u, dtype) if signature is None else signature, casting)
+    try:
+        write_numbers(p, inputs, constants)
+    except OverflowError:
+        if not compares_by_range(u.name, inputs):
+            raise
+        by_range = True
+    if out is not None:
+        check_casts(u, p, out, casting)
     ndim = broadcast_shape(inputs if out is None else inputs + out, shape, 0)
     if where is not True:
-        where = as_array(where) if isinstance(where, (ndarray, np.ndarray)) else as_array_code(where, BOOL)
-        if (<ndarray>where).code != BOOL:
-            raise TypeError(f"Cannot cast array data from {where.dtype!r} to dtype('bool') according to the rule 'safe'")
+        where = as_mask(where)
         ndim = broadcast_shape((where,), shape, ndim)
     if out is not None:
-        ndim = check_outputs(u, p, out, shape, ndim, casting)
-    try:
-        return run(u, p, inputs, out, where, shape, ndim)
-    except OverflowError:
-        if u.name in COMPARISONS and out is None:
-            return compare_out_of_range(u, inputs[0], inputs[1])
-        raise
+        check_outputs(u, out, shape, ndim)
+    if by_range:
+        result = compared_by_range(u.name, inputs, ndim, shape)
+        if out is not None:
+            assign_where(<ndarray>out[0], result, where)
+        return result if out is None else out[0]
+    return run(u, p, inputs, constants, out, where, shape, ndim)
 
 cdef object call_and_record(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting, object signature):
     """The same, recorded: the results are computed apart, and written to `out` by assignments, which are recorded too."""
@@ -177,29 +189,6 @@ cdef object call_and_record(ufunc u, tuple inputs, tuple out, object where, obje
 def call_again(ufunc u, inputs, dtype, casting, signature):
     return call(u, inputs, None, True, dtype, casting, signature)
 
-COMPARISONS = frozenset("less less_equal equal not_equal greater greater_equal".split())
-
-cdef object compare_out_of_range(ufunc u, object a, object b):
-    """With a Python integer beyond the range of the array's type: the answer is the same for all elements."""
-    cdef bint swapped = not isinstance(a, ndarray)
-    cdef ndarray x = b if swapped else a
-    number = a if swapped else b
-    above = (number > 0) != swapped         # the right operand is the larger
-    out = new_array(BOOL, x.ndim, x.shape)
-    out[...] = {"less": above, "less_equal": above, "equal": False, "not_equal": True}.get(u.name, not above)
-    if x.ndim == 0:
-        (<ndarray?>out).flags |= SCALAR
-    return out
-
-cdef ndarray small_number(object x):
-    """A Python float, or an integer of 64 bits, as an array; None for other integers."""
-    cdef ndarray out
-    if type(x) is int and not -(1 << 62) < x < 1 << 62:
-        return None
-    out = new_array(code_of(type(x)), 0, NULL)
-    write_scalar(x, out.code, data_of(out))
-    return out
-
 cdef bint all_weak(tuple inputs):
     for x in inputs:
         if isinstance(x, ndarray):
@@ -212,18 +201,20 @@ cdef tuple output_signature(ufunc u, object dtype):
         return None
     return (None,) * u.nin + (descr_of(dtype),) * u.nout
 
-cdef int check_outputs(ufunc u, Plan* p, tuple out, intp* shape, int ndim, object casting) except -1:
-    """Outputs take part in broadcasting, but are not broadcast themselves."""
+cdef int check_casts(ufunc u, Plan* p, tuple out, object casting) except -1:
+    """Whether outputs take the results."""
+    cdef ndarray o
+    cdef int k
+    for k in range(u.nout):
+        o = <ndarray>out[k]
+        if o is not None and o.code != p.codes[u.nin + k] and not np.can_cast(DTYPES[p.codes[u.nin + k]], DTYPES[o.code], casting):
+            raise cast_error(u, p.codes[u.nin + k], o.code, casting, u.nin + k)
+    return 0
+
+cdef int check_outputs(ufunc u, tuple out, intp* shape, int ndim) except -1:
+    """Outputs take part in broadcasting, but are not broadcast themselves. They are about to be written to."""
     cdef ndarray o
     cdef int i, k
-    for k in range(u.nout):
-        if out[k] is None:
-            continue
-        if not isinstance(out[k], ndarray) or (<ndarray>out[k]).flags & READONLY:
-            check_out(out[k])               # raises
-        o = <ndarray>out[k]
-        if o.code != p.codes[u.nin + k] and not np.can_cast(DTYPES[p.codes[u.nin + k]], DTYPES[o.code], casting):
-            raise cast_error(u, p.codes[u.nin + k], o.code, casting, u.nin + k)
     for k in range(u.nout):
         if out[k] is None:
             continue
@@ -235,18 +226,17 @@ cdef int check_outputs(ufunc u, Plan* p, tuple out, intp* shape, int ndim, objec
         if bad:
             target = str(tuple([shape[i] for i in range(ndim)])).replace(" ", "")
             raise ValueError(f"non-broadcastable output operand with shape {shape_text(o)} doesn't match the broadcast shape {target}")
-    return ndim
+    return 0
 
-cdef object run(ufunc u, Plan* p, tuple inputs, tuple out, object where, intp* shape, int ndim):
+cdef object run(ufunc u, Plan* p, tuple inputs, Scalar* constants, tuple out, object where, intp* shape, int ndim):
     """Broadcast, cast, guard against overlap, launch."""
     cdef Operand ops[33]
-    cdef Scalar constants[32]
     cdef intp space[MAXDIMS]
     cdef list arrays, results       # keep casts and copies alive until they are launched
     cdef ndarray mask, a, o
     cdef Kernel* k = p.kernel
     cdef int i, n = u.nin
-    arrays = cast_inputs(p, inputs, constants)
+    arrays = [cast(<ndarray>x, p.codes[i]) if isinstance(x, ndarray) else None for i, x in enumerate(inputs)]
     results = loop_outputs(u, p, arrays, out, shape, ndim)
     for i in range(u.nin):
         if arrays[i] is None:
@@ -281,17 +271,16 @@ cdef object run(ufunc u, Plan* p, tuple inputs, tuple out, object where, intp* s
                 results[i] = out[i]
     return results[0] if u.nout == 1 else tuple(results)
 
-cdef list cast_inputs(Plan* p, tuple inputs, Scalar* constants):
-    """The arrays in the types of the loop; None for a number, which goes to its place among the constants."""
-    cdef list arrays = []
+cdef int write_numbers(Plan* p, tuple inputs, Scalar* constants) except -1:
+    """The numbers among the inputs, in the types of the loop. OverflowError for an integer that its type does not hold."""
+    cdef Scalar room
     cdef int i
     for i, x in enumerate(inputs):
-        if isinstance(x, ndarray):
-            arrays.append(cast(<ndarray>x, p.codes[i]))
-        else:
+        if not isinstance(x, ndarray):
+            if p.codes[i] == BOOL and type(x) is int:
+                write_scalar(x, LONG, <char*>&room)         # which a truth value is made of
             write_scalar(x, p.codes[i], <char*>&constants[i])
-            arrays.append(None)
-    return arrays
+    return 0
 
 cdef list loop_outputs(ufunc u, Plan* p, list arrays, tuple out, intp* shape, int ndim):
     """An array for each output: the one in `out` if it has the type of the loop, else a new one."""
@@ -494,7 +483,7 @@ cdef Plan* reduction_plan(ufunc u, int code, object dtype, str how="reduce") exc
     if u.nin != 2 or u.nout != 1:
         raise ValueError(f"{how} only supported for {'binary functions' if u.nin != 2 else 'functions returning a single value'}")
     wanted = descr_of(dtype) if dtype is not None else reduction_dtype(u, code)
-    if u.name in LOGICAL:
+    if u.name in LOGICAL and dtype is None:
         resolved = (np.dtype(bool),) * 3
     else:
         keywords = {} if wanted is None else {"signature": (wanted, wanted, None), "casting": "unsafe"}
@@ -541,7 +530,7 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
         raise ValueError(f"reduction operation '{u.name}' does not have an identity, so to use a where mask one has to specify 'initial'")
     axes = axis_set(axis, a.ndim)
     p = reduction_of(u, a.code, "reduce").plan if dtype is None else reduction_plan(u, a.code, dtype)
-    if len(axes) > 1 and u.numpy.identity is None and u.name not in REORDERABLE:
+    if len(axes) > 1 and not u.reorderable:
         raise ValueError(f"reduction operation '{u.name}' is not reorderable, so at most one axis may be specified")
     a = cast(a, p.codes[1])
     if where is not True:
@@ -567,7 +556,10 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
     fill_operand(&ops[n], result, kept.ndim, shape, True)
     if result.size and total == 0:
         core.dims[0] = 0                    # any axis of length 0 will do
-    launch(k, ops, n + 1, kept.ndim, shape, &core)
+    if total == 1 and initial is None:
+        copy_elements(result, kept)         # also what no operation keeps, the sign of a NaN
+    else:
+        launch(k, ops, n + 1, kept.ndim, shape, &core)
     if keepdims:
         result = with_ones(result, axes, a.ndim)
     elif result.ndim == 0:
@@ -600,14 +592,9 @@ cdef bint starts_from_identity(ufunc u):
     return u.name in ("add", "multiply", "logical_and", "logical_or", "logical_xor", "bitwise_or", "bitwise_xor", "bitwise_and")
 
 cdef object accumulate(ufunc u, ndarray a, object axis, object dtype, object out):
+    cdef int k = one_axis(a, axis, "accumulate")
     cdef Plan* p = reduction_plan(u, a.code, dtype, "accumulate")
-    cdef int k
     cdef ndarray result
-    if a.ndim == 0:
-        raise TypeError("cannot accumulate on a scalar")
-    if axis is None and a.ndim > 1:
-        raise ValueError("accumulate does not allow multiple axes")
-    k = c_axis(0 if axis is None else axis, a.ndim, "an integer is required")
     a = cast(a, p.codes[1])
     if out is not None and shape_tuple(out) != shape_tuple(a):
         raise ValueError("provided out is the wrong size for the accumulation.")
@@ -726,6 +713,7 @@ cdef class ufunc:
         self.nout = numpy_ufunc.nout
         self.name = numpy_ufunc.__name__
         self.core = parse_signature(numpy_ufunc.signature)
+        self.reorderable = numpy_ufunc.identity is not None or self.name in REORDERABLE
         self.plans = {}
 
     cdef Plan* plan(self, tuple kinds) except NULL:
@@ -794,7 +782,12 @@ cdef class ufunc:
                                   axis=axis, keepdims=keepdims)
         if axes is not None or axis is not None or keepdims is not NO_VALUE:
             return self.call_with_axes(inputs, out, axes, axis, keepdims, dtype, casting, signature)
-        result = call(self, inputs, out, where, dtype, casting, signature)
+        try:
+            result = call(self, inputs, out, where, dtype, casting, signature)
+        except TypeError as error:
+            if out is not None or not any([holds_no_numbers(x) for x in inputs]):
+                raise
+            return numpys_answer(self.numpy, inputs, {"where": where, "dtype": dtype, "casting": casting}, error)
         return result if order == "K" or out is not None else in_memory_order(result, order)
 
     def call_with_axes(self, inputs, out, axes, axis, keepdims, dtype, casting, signature):
@@ -835,7 +828,7 @@ cdef class ufunc:
             given = (array, axis, dtype, None, keepdims, initial, where)
             return give_reduced(self.name, record((self.numpy, "reduce"), given, self.reduce, given, {}), only_output(out))
         if type(array) is ndarray and dtype is None and out is None and not keepdims and initial is NO_VALUE and where is True and (
-                axis is None or type(axis) is int and (<ndarray>array).ndim == 1 and -1 <= axis <= 0):
+                axis is None and (self.reorderable or (<ndarray>array).ndim < 2) or type(axis) is int and (<ndarray>array).ndim == 1 and -1 <= axis <= 0):
             quick = quick_reduce(reduction_of(self, (<ndarray>array).code, "reduce"), <ndarray>array)
             if quick is not None:
                 return quick
@@ -880,12 +873,10 @@ cdef class ufunc:
             return fill_numpy(self.reduceat, out, array, indices, axis, dtype)
         cdef intp shape[MAXDIMS]
         cdef ndarray a = as_array(array), index = contiguous(as_array_code(indices, code_of(INTP))), result
-        cdef Plan* p = reduction_plan(self, a.code, dtype, "reduceat")
-        cdef int k = c_axis(0 if axis is None else axis, a.ndim, "an integer is required")
-        if axis is None and a.ndim > 1:
-            raise ValueError("reduceat does not allow multiple axes")
         if index.ndim != 1:
             raise ValueError(f"object {'too deep' if index.ndim else 'of too small depth'} for desired array")
+        cdef int k = one_axis(a, axis, "reduceat")
+        cdef Plan* p = reduction_plan(self, a.code, dtype, "reduceat")
         for i in index.tolist():
             if not 0 <= i < a.shape[k]:
                 raise IndexError(f"index {i} out-of-bounds in {self.name}.reduceat [0, {a.shape[k]})")
@@ -906,8 +897,11 @@ cdef class ufunc:
             return override(self.numpy.outer, (a, b), dict.fromkeys(keywords), list(keywords.values()))
         if self.nin != 2:
             raise ValueError("outer product only supported for binary functions")
-        x = as_array(a)
-        y = as_array(b)
+        try:
+            x = as_array(a)
+            y = as_array(b)
+        except TypeError as error:
+            return numpys_answer(self.numpy.outer, (a, b), keywords, error)
         n = x.ndim + y.ndim
         if n > MAXDIMS:
             raise ValueError(f"maximum supported dimension for an ndarray is {MAXDIMS}, but `{self.__name__}.outer()` result would have {n}.")

@@ -11,5 +11,6 @@ cdef ndarray without_axis(ndarray a, int axis)                          # at ind
 cdef ndarray outer_part(ndarray a, int ncore)                           # without the last ncore axes
 cdef ndarray with_ones(ndarray a, list axes, int ndim)                  # axes of length 1 put in
 cdef int c_axis(object axis, int ndim, str text=*) except -1            # normalize_axis, which takes no booleans
+cdef int one_axis(ndarray a, object axis, str how) except -1
 cdef object axis_set(object axis, int ndim)                              # sorted; all for None
 cdef ndarray take_axes(ndarray a, list axes, Core* core)                # without these, which become the core

@@ -181,10 +181,19 @@ cdef object axis_set(object axis, int ndim):
     if type(axis) is list and hooks.get("mxnet"):
         axis = tuple(axis)
     axes = [c_axis(i, ndim, "an integer is required") for i in (axis if isinstance(axis, tuple) else (axis,))
-            if ndim or i not in (0, -1)]            # NumPy takes these two for a 0-d array as well
+            if ndim or isinstance(axis, tuple) or i not in (0, -1)]     # NumPy takes these two for a 0-d array as well
     if len(set(axes)) != len(axes):
         raise ValueError("duplicate value in 'axis'")
     return sorted(axes)
+
+cdef int one_axis(ndarray a, object axis, str how) except -1:
+    """The axis along which a method of ufuncs works that takes one only."""
+    if axis is None and a.ndim > 1:
+        raise ValueError(f"{how} does not allow multiple axes")
+    axis = 0 if axis is None else axis
+    if a.ndim == 0 and axis in (0, -1):
+        raise TypeError(f"cannot {how} on a scalar")
+    return c_axis(axis, a.ndim, "an integer is required")
 
 cdef ndarray still_scalar(ndarray self, ndarray result):
     """What a method gives: without axes, a value if that was one whose method it is."""
@@ -549,6 +558,12 @@ def __deepcopy__(ndarray self, /, memo):
 def __reduce__(ndarray self, /):
     return array, (self.asnumpy(),)         # array() keeps the order
 
+def __setstate__(ndarray self, /, *state):
+    """Become what a pickled array of NumPy's was, whose state this is."""
+    made = np.empty(0)
+    made.__setstate__(*state)
+    become(self, as_array(made))
+
 def tobytes(ndarray self, /, order="C"):
     """The bytes of the elements in C order, or "F". Waits."""
     cdef ndarray a = wait_read(self)
@@ -607,7 +622,7 @@ cdef bint sees_twice(ndarray v):
             reach += step * (length - 1)
     return False
 
-for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, resize, setflags, __copy__, __deepcopy__, __reduce__, tobytes, getfield, setfield):
+for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, resize, setflags, __copy__, __deepcopy__, __reduce__, __setstate__, tobytes, getfield, setfield):
     attach(_method.__name__, _method)
 set_hook("reshape", reshape)
 set_hook("view", view)

@@ -27,7 +27,7 @@ LAYERS = [
     ["_index", "_make", "_operators", "_order"],
     ["_ufunc"],
     ["_quick", "_subscript", "_views", "_random", "_host", "_small", "_out", "_convolve"],
-    ["_device", "_share", "_foreign"],
+    ["_device", "_share", "_foreign", "_numbers"],
     ["_capture"],
     ["_program"],
     ["_gpu"],

@@ -345,6 +345,8 @@ def roll(a, shift, axis=None):
         axes = normalize_axis_tuple(axis, a.ndim, allow_duplicate=True)
         for s, k in numpy.broadcast(numpy.asarray(plain(shift)), numpy.asarray(axes)):
             shifts[int(k)] = shifts.get(int(k), 0) + int(s)
+    if not a.ndim:
+        raise ValueError("not enough values to unpack (expected 2, got 0)")         # NumPy's, of what has no axes
     result = empty_like(a)
     for places in itertools.product(*(_rolled(a.shape[k], shifts.get(k, 0)) for k in range(a.ndim))):
         result[tuple(to for to, _ in places)] = a[tuple(source for _, source in places)]

@@ -35,7 +35,10 @@ def interp(x, xp, fp, left=None, right=None, period=None):
         result = at_once(_interp, (x, xp, fp, left, right))
         if result is not LATER:
             return result
-    x, xp, fp = as_array(x), as_array(xp), as_array(fp)
+    given = x, xp, fp
+    x, xp, fp = map(as_array, given)
+    if period is None and any(a.dtype.char in "gFDG" for a in (x, xp, fp)):
+        numpy.interp(*map(stand_in, given), left, right)        # its errors
     if xp.shape != fp.shape or xp.ndim != 1 or not xp.size or period == 0:
         return as_array(numpy.interp(x.asnumpy(), xp.asnumpy(), fp.asnumpy(), left, right, period))
     if period is None and all(array.dtype.kind in "biuf" for array in (x, xp, fp)) and (

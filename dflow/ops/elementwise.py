@@ -257,8 +257,7 @@ def array_equiv(a1, a2):
 @op("n", "n, nan=5.0", "n, posinf=1.0, neginf=-1.0", "i", "c", "f")
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     """NaN, inf and -inf replaced by numbers: 0 and the largest of the type, unless given."""
-    x = as_array(x)
-    x = x.copy("K") if copy else x
+    x = array(x, copy=copy)                             # not a scalar, which stays as it is
     if x.dtype.kind not in "fc":
         return x if x.ndim else x[()]
     for part in (x.real, x.imag) if x.dtype.kind == "c" else (x,):

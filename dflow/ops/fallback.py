@@ -71,6 +71,7 @@ def wrap(x):
 
 
 set_hook("wrap", wrap)
+set_hook("unwrap", unwrap)
 READ_ONLY = frozenset((                     # they neither write nor return what they are given
     numpy.unique, numpy.unique_values, numpy.unique_counts, numpy.unique_inverse, numpy.unique_all, numpy.union1d,
     numpy.intersect1d, numpy.setdiff1d, numpy.setxor1d))

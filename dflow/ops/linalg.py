@@ -263,16 +263,17 @@ def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):
 @op("a", "a.T", "m", "np.stack([a, a + 1])", "np.ones((3, 2))", "c", "a, 0.5", "a, 0.5, rtol=0.5")
 def pinv(a, rcond=None, hermitian=False, *, rtol=numpy._NoValue):
     """The pseudo-inverse (..., n, m) of (..., m, n). Singular values up to rcond times the largest count as zero."""
-    a = _matrices(a)
+    a = as_array(a)
     if rcond is not None and rtol is not numpy._NoValue:
         raise ValueError("`rtol` and `rcond` can't be both set.")
     if rcond is None:
         if rtol is None:
             rtol = max(a.shape[-2:]) * numpy.finfo(a.dtype).eps
         rcond = 1e-15 if rtol is numpy._NoValue else rtol
-    if not a.size:
-        return as_array(numpy.empty((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype))
-    u, s, vh = svd(a.conj(), False, hermitian=hermitian)
+    if 0 in a.shape[-2:]:
+        m, n = a.shape[-2:]
+        return as_array(numpy.empty((*a.shape[:-2], n, m), a.dtype))
+    u, s, vh = svd(_matrices(a).conj(), False, hermitian=hermitian)
     cutoff = as_array(rcond)[..., None] * maximum_reduce(s, -1, None, None, True)
     large = s > cutoff
     s = where(large, 1 / where(large, s, numpy.ones((), s.dtype)), numpy.zeros((), s.dtype))

@@ -98,6 +98,8 @@ class Flat(FlatIterator):
 
     def __setitem__(self, key, value):
         base, places = self.base, self._places(key)
+        if isinstance(value, ndarray) and type(key) is not int:
+            value = value[...]                          # a scalar is cast, whatever fits
         if type(key) is tuple and not key:
             numpy.zeros(1).flat[()] = 0                 # raises
         try:
@@ -129,6 +131,8 @@ class Flat(FlatIterator):
 
 
 def _set_flat(self, value):
+    if is_scalar(self):
+        raise AttributeError("attribute 'flat' of 'numpy.generic' objects is not writable")
     Flat(self)[:] = value
 
 

@@ -12,6 +12,7 @@ from dflow._array import array as as_array
 from dflow._array import ndarray
 from dflow._device import follow
 from dflow._make import converted, empty, zeros_like
+from dflow._numbers import cast_into, numbers_for
 from dflow._out import give
 from dflow._small import SMALL, as_scalar
 from dflow._ufunc import wrap_ufunc
@@ -199,7 +200,8 @@ def put(a, ind, v, mode="raise"):
     """Set elements of the flattened array, in place; values are repeated as needed. Waits for the indices only."""
     if not isinstance(a, ndarray):
         raise TypeError(f"argument 1 must be numpy.ndarray, not {type(a).__name__}")
-    index, values = _safe_values(ind, _INTP).ravel(), as_array(v).ravel()
+    values = as_array(v if isinstance(v, (ndarray, numpy.ndarray)) else converted(v, a.dtype)).ravel()
+    index = _safe_values(ind, _INTP).ravel()
     if index.size and not a.size:
         raise IndexError("cannot replace elements of an empty array")
     if not index.size or not values.size:
@@ -227,14 +229,24 @@ def _put_method(self, /, indices, values, mode="raise"):
     put(self, indices, values, mode)
 
 
+def _what(array):
+    return "array data" if array.ndim else "scalar"
+
+
+def _check_target(x, words):
+    """TypeError for what is no array to write to, as a scalar, whose type follows the words."""
+    if not isinstance(x, ndarray) or is_scalar(x):
+        kind = f"numpy.{x.dtype.type.__name__}" if isinstance(x, ndarray) else type(x).__name__
+        raise TypeError(f"{words}, not {kind}")
+
+
 def _safe_values(values, dtype):
     """An array of values for one of this type. TypeError where arrays could not be cast to it safely."""
     if not isinstance(values, (ndarray, numpy.ndarray)):
         return converted(values, dtype)                 # lists and numbers, in any way
     array = as_array(values)
     if not is_scalar(array) and not numpy.can_cast(array.dtype, dtype):
-        what = "array data" if array.ndim else "scalar"
-        raise TypeError(f"Cannot cast {what} from {array.dtype!r} to {dtype!r} according to the rule 'safe'")
+        raise TypeError(f"Cannot cast {_what(array)} from {array.dtype!r} to {dtype!r} according to the rule 'safe'")
     return array
 
 
@@ -242,8 +254,7 @@ def _safe_values(values, dtype):
     "a, b, []", "a, a > 99, []", "[1], [1], 2", "a, b[0], 1", "i, b, v", small=SMALL, writes=True)
 def place(arr, mask, vals):
     """Set the elements under a mask to successive values, repeated as needed. Waits for the mask without values."""
-    if not isinstance(arr, ndarray):
-        raise TypeError(f"place() argument 1 must be numpy.ndarray, not {type(arr).__name__}")
+    _check_target(arr, "place() argument 1 must be numpy.ndarray")
     mask, values = as_array(mask), _safe_values(vals, arr.dtype).ravel()
     if mask.size != arr.size:
         raise ValueError("place: mask and data must be the same size")
@@ -256,7 +267,7 @@ def place(arr, mask, vals):
     "i, i, 2.5", "a, i, v[:3]", small=SMALL, writes=True)
 def putmask(a, mask, values):
     """Set a where the mask is true to the values at the same places of the flattened array, repeated as needed."""
-    if not isinstance(a, ndarray):
+    if not isinstance(a, ndarray) or is_scalar(a):
         raise TypeError("putmask: first argument must be an array")
     mask = as_array(mask)
     if mask.size != a.size:
@@ -267,26 +278,25 @@ def putmask(a, mask, values):
         return
     if values.size > 1 and values.shape != a.shape:
         values = _repeated(values.ravel(), a.size).reshape(a.shape)
-    copyto(a, values.reshape(()) if values.size == 1 else values, "unsafe", mask)
+    copyto(a, values.reshape(()) if values.size == 1 else values, "unsafe", mask.astype(bool, copy=False))
 
 
 @op("a, v", "a, 1, where=b", "i, 1.5", "i, 2.5, 'unsafe'", "[1], 2", "a, v[:3]", "a, 2, 'no'", small=SMALL, writes=True)
 def copyto(dst, src, casting="same_kind", where=True):
     """Copy src, broadcast, into dst; where a mask is true."""
-    if not isinstance(dst, ndarray):
-        raise TypeError(f"copyto() argument 1 must be a numpy.ndarray, not {type(dst).__name__}")
-    if type(src) in (bool, *_SCALARS):
-        numpy.copyto(numpy.empty(1, dst.dtype), src, casting)       # its errors
-    else:
-        src = as_array(src)[...]                # no scalar: those must fit
-        if not numpy.can_cast(src.dtype, dst.dtype, casting):
-            raise TypeError(f"Cannot cast array data from {src.dtype!r} to {dst.dtype!r} "
-                            f"according to the rule '{casting}'")
+    _check_target(dst, "copyto() argument 1 must be a numpy.ndarray")
+    src = numbers_for(src, dst.dtype, casting)
+    if src.dtype != dst.dtype and not numpy.can_cast(src.dtype, dst.dtype, casting):
+        raise TypeError(f"Cannot cast {_what(src)} from {src.dtype!r} to {dst.dtype!r} "
+                        f"according to the rule '{casting}'")
     if where is True:
-        dst[...] = src
+        cast_into(dst, src)
         return
-    source = src.astype(dst.dtype, copy=False) if isinstance(src, ndarray) else numpy.asarray(src).astype(dst.dtype)
-    dst[...] = _index.where(broadcast_to(as_array(where).astype(bool, copy=False), dst.shape), source, dst)
+    mask = _safe_values(where, numpy.dtype(bool))
+    if mask.ndim > dst.ndim or any(m not in (1, n) for m, n in zip(mask.shape[::-1], dst.shape[::-1])):
+        shapes = " into shape ".join(str(x.shape).replace(" ", "") for x in (mask, dst))
+        raise ValueError(f"could not broadcast where mask from shape {shapes}")
+    dst[...] = _index.where(broadcast_to(mask, dst.shape), src.astype(dst.dtype, copy=False), dst)
 
 
 @op("a, 1", "a, [0, 2], 0", "v, slice(1, 3)", "a, 5, 0", "a, -1, axis=1", "v, [True, False, True, False]", "a, 1, 3",

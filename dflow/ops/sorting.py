@@ -84,6 +84,7 @@ def _partition_in_place(self, /, kth, axis=-1, kind="introselect", order=None):
 def argpartition(a, kth, axis=-1, kind="introselect", order=None):
     """The indices that partition() would move the elements by."""
     a, axis = _flattened(a, axis)
+    a = a if a.ndim else a.reshape(1)
     kth = _checked_kth(a, kth, axis, kind)
     return task(numpy.argpartition, a, shape=a.shape, dtype=numpy.intp, kth=kth, axis=axis)
 

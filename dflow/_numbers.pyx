@@ -1,0 +1,90 @@
+"""What stands beside arrays in a call: Python's numbers, and things that hold none, as NumPy takes them."""
+
+import numpy as np
+from dflow._array cimport (
+    ndarray, SCALAR, as_array, broadcast_same, contains_arrays, data_of, hooks, index_set, new_array, part)
+from dflow._graph cimport intp
+from dflow._kernels cimport BOOL, DTYPES, code_of, is_complex, is_integer, write_scalar
+from dflow._array import set_hook
+
+# ---- Python's numbers --------------------------------------------------------------------------------------------
+
+cdef ndarray small_number(object x):
+    """A Python float, or an integer of 64 bits, as an array; None for other integers."""
+    cdef ndarray out
+    if type(x) is int and not -(1 << 62) < x < 1 << 62:
+        return None
+    out = new_array(code_of(type(x)), 0, NULL)
+    write_scalar(x, out.code, data_of(out))
+    return out
+
+COMPARISONS = frozenset("less less_equal equal not_equal greater greater_equal".split())
+
+cdef bint compares_by_range(str name, tuple inputs):
+    """Whether a ufunc of that name compares integers with a Python number: any may be told apart, also one beyond their type."""
+    if name not in COMPARISONS:
+        return False
+    for x in inputs:
+        if isinstance(x, ndarray):
+            return is_integer((<ndarray>x).code) and (<ndarray>x).code != BOOL
+    return False
+
+cdef ndarray compared_by_range(str name, tuple inputs, int ndim, intp* shape):
+    """The comparison with a Python integer beyond the range of the array's type: the answer is the same for all elements."""
+    cdef bint swapped = not isinstance(inputs[0], ndarray)
+    cdef bint above = (inputs[0 if swapped else 1] > 0) != swapped      # the right operand is the larger
+    cdef ndarray out = new_array(BOOL, ndim, shape)
+    index_set(out, Ellipsis, {"less": above, "less_equal": above, "equal": False, "not_equal": True}.get(name, not above))
+    if ndim == 0:
+        out.flags |= SCALAR
+    return out
+
+cpdef ndarray numbers_for(object x, object dtype, object casting="unsafe"):
+    """What NumPy's copyto() takes x for, into an array of that type: an array of ours as it is, all else cast."""
+    if isinstance(x, ndarray):
+        return x
+    if isinstance(x, (list, tuple)) and contains_arrays(x):
+        return as_array(x)
+    numbers = np.empty(np.shape(x), dtype)
+    np.copyto(numbers, x, casting)
+    return as_array(numbers)
+
+cpdef int cast_into(ndarray a, ndarray numbers) except -1:
+    """a[...] = numbers by casts, whatever fits: a scalar, too, which is else refused if it does not."""
+    return index_set(a, Ellipsis, broadcast_same(numbers))
+
+def set_part(ndarray a, int which, value):
+    """Set the real (0) or imaginary part: by a cast of what the value is by itself."""
+    cdef str name = "imag" if which else "real"
+    if a.flags & SCALAR:
+        raise AttributeError(f"attribute '{name}' of 'numpy.generic' objects is not writable")
+    if which and not is_complex(a.code):
+        raise TypeError("array does not have imaginary part to set")
+    cdef ndarray target = part(a, which) if is_complex(a.code) else a
+    if not isinstance(value, (ndarray, list, tuple)) or not isinstance(value, ndarray) and not contains_arrays(value):
+        numbers = np.empty(np.shape(value), DTYPES[target.code])
+        numbers.real = value
+        value = numbers
+    cast_into(target, as_array(value))
+
+set_hook("set_part", set_part)
+
+# ---- what holds no numbers ---------------------------------------------------------------------------------------
+
+cdef bint holds_no_numbers(object x):
+    """Whether NumPy's array of x is one of texts, dates, records or objects: so are integers beyond 64 bits."""
+    if isinstance(x, (ndarray, float, complex)):
+        return False
+    if isinstance(x, (list, tuple)) and contains_arrays(x):
+        return any([holds_no_numbers(item) for item in x])
+    return np.asarray(x).dtype.kind not in "biufc"
+
+cdef object numpys_answer(object function, tuple args, dict keywords, object error):
+    """What NumPy's function makes of copies of arrays beside things that hold no numbers; the error, if that holds none either."""
+    result = function(*hooks["unwrap"](args), **hooks["unwrap"](keywords))
+    if result is None:                      # it wrote to the copies
+        raise error
+    for x in result if isinstance(result, (tuple, list)) else (result,):
+        if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind not in "biufc":
+            raise error
+    return hooks["wrap"](result)

@@ -17,7 +17,7 @@ using = PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/$(1)/lib
 # The Python files of such a build are copied afresh each time, or one that is deleted in dflow/ would live on there.
 forget_python = @if [ -d build/$(1)/lib ]; then find build/$(1)/lib \( -name '*.py' -o -name '*.pyi' \) -delete; fi
 
-.PHONY: help build test numpy-suite bench bench-peers examples docs debug lint asan clean
+.PHONY: help build test numpy-suite bench bench-peers examples docs debug lint asan tsan clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s  %s\n", $$1, $$2}' Makefile
@@ -80,6 +80,18 @@ asan: .venv/installed ## run the core tests under AddressSanitizer and UBSan (Li
 	@LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) libstdc++.so.6" PYTHONMALLOC=malloc \
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
 	$(call using,asan) $(PY) -m pytest --capture=sys -m core $(ARGS)
+
+# Where threads meet. Of the oracle's programs those with random delays: some thousands. ThreadSanitizer knows nothing of libraries
+# that are not compiled for it: what CPython and NumPy write is not checked (their locks are), and of NumPy's loops it is told.
+CONCURRENT = threads oracle groups lanes waking budget sharing devices
+
+tsan: .venv/installed ## run the tests of what threads share under ThreadSanitizer (Linux, GCC)
+	$(call forget_python,tsan)
+	CC=$(CC) DFLOW_SANITIZE=thread $(PY) setup.py -q build
+	@LD_PRELOAD="$$($(CC) -print-file-name=libtsan.so) libstdc++.so.6" \
+	TSAN_OPTIONS=ignore_noninstrumented_modules=1:history_size=6 \
+	$(call using,tsan) $(PY) -m pytest --capture=sys $(CONCURRENT:%=tests/test_%.py) \
+	-k "not random_programs or delays" $(ARGS)
 
 lint: .venv/installed ## check style, Cython's hints, the length of files, and who imports whom
 	@$(PY) -m ruff check .

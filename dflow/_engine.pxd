@@ -12,7 +12,7 @@ cdef int submit(Task* t) except -1
 cdef void nudge() noexcept                                           # somebody asks whether something is ready
 # GIL; r NULL: all of it. Raises its poison. False: `once`, and other threads have submitted writes meanwhile.
 cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1
-cdef long long memory_budget                                        # GIL
+cdef long long memory_budget                                        # changed with the GIL, read without
 cdef void try_to_catch_up(Storage* s) noexcept                       # GIL; runs small work that s waits for, if it can
 cdef double catch_up(Storage* s, double most) noexcept               # GIL; the same, of up to so many nanoseconds each, always
 cdef bint would_join(intp elements, bint ready) noexcept             # GIL; whether the open group is large, and of such operations

@@ -74,7 +74,7 @@ cdef int submit(Task* t) except -1:
     """Hand t to the engine, which frees it when it is done. Needs the GIL."""
     cdef Access* a = accesses(t)
     cdef Storage* pinned = NULL
-    cdef Task* open = opening.leader    # another thread may close it at any time: then it is but an address
+    cdef Task* open = <Task*>load_ptr(&opening.leader)      # another thread may close it at any time: then it is but an address
     cdef bint met = False, quiet, host = (t.kernel.flags & HOST) != 0, fences = (t.kernel.flags & FENCE) != 0
     cdef int i
     if shared.submitted > next_look and not fences:
@@ -86,7 +86,7 @@ cdef int submit(Task* t) except -1:
             pinned = a[i].storage
         if abroad(a[i].storage):
             go_abroad(t, i)
-        if (a[i].key & (WRITE | FULL)) == WRITE and a[i].storage.nfront >= FENCE_AFTER:
+        if (a[i].key & (WRITE | FULL)) == WRITE and glance_int(&a[i].storage.nfront) >= FENCE_AFTER:
             fence(a[i].storage)
     if choices:                         # what is above may give the GIL away, and others change the workers
         choose_lane(t)
@@ -96,8 +96,9 @@ cdef int submit(Task* t) except -1:
         add_int(&pinned.refs, 1)
     if t.site == NULL:
         t.site = here()
-    shared.submitted += 1
-    lanes[t.lane].submitted += shared.nlanes > 1
+    store_i64(&shared.submitted, shared.submitted + 1)
+    if shared.nlanes > 1:
+        store_i64(&lanes[t.lane].submitted, lanes[t.lane].submitted + 1)
     t.order = <unsigned int>shared.submitted
     if longest_group > 1 and t.nops <= MAX_ARGUMENTS and (
             t.kernel.flags & ELEMENTWISE or (t.kernel.flags & REDUCES and not t.flags & ABROAD and may_tail(t) and row_of(t))):
@@ -204,23 +205,25 @@ cdef int group(Task* t) except -1:
                 closed = close_group()
         if opening.leader == NULL:
             t.npending = 2              # one is given back below, one when the group is closed
-            opening.operands = opening.members = opening.loose = 0
-            opening.cost = 0
+            opening.operands = opening.loose = 0
+            hint_int(&opening.members, 0)
+            store_double(&opening.cost, 0)
             opening.called = False
             opening.elements = space_of(t, &opening.space)
             opening.row = 0
             waits_of(t, &opening.waits)
             connect_all(t)
-            opening.leader = opening.last = t
+            opening.last = t
+            store_ptr(&opening.leader, t)
             add_int(&t.npending, -1)
         else:
             append(t)
         if row:
             opening.row = row
-        opening.members += 1
+        hint_int(&opening.members, opening.members + 1)
         opening.operands += t.nops
         opening.loose += 1 - inputs if inputs > 0 else 1
-        opening.cost += cost_of(t)
+        store_double(&opening.cost, opening.cost + cost_of(t))
         if opening.cost > CALL_NS and not opening.called:
             call = opening.called = True
     finally:
@@ -277,7 +280,7 @@ cdef bint end_group(Task* t) except -1:
 cdef Task* take_group(Storage* s) noexcept:
     """Close the open group for a thread that waits for s (NULL: for everything), and take it if it can run. Needs the GIL."""
     cdef Task* t
-    if opening.leader == NULL:
+    if load_ptr(&opening.leader) == NULL:
         return NULL
     spin_lock(&opening.lock)
     t = close_group()
@@ -323,6 +326,8 @@ cdef bint run_small(Task* t) noexcept:
     cdef long long start = now_ns() if load_int(&watched) else 0
     if not is_small(t, CALL_NS):
         return False
+    if DFLOW_TSAN:
+        tell_operands(t)
     if t.group == NULL and t.kernel.flags & ELEMENTWISE:
         if not run_alone(t):
             return False
@@ -330,6 +335,8 @@ cdef bint run_small(Task* t) noexcept:
         run_plan(t, &g)
     else:
         return False
+    if DFLOW_TSAN:
+        tell_operands(t)
     if start:
         note(t.kernel.name, members_of(t), t.lane, 0, start)
     return True
@@ -338,7 +345,7 @@ cdef bint run_with_gil(Task* t) noexcept:
     """Run what is small and was taken, with the GIL, and what follows from it. False when that cannot be."""
     cdef long long done = 0
     cdef int turns = 64
-    if shared.delay_us or not run_small(t):
+    if glance_int(&shared.delay_us) or not run_small(t):
         return False
     while True:
         t = retire(0, t, &done)
@@ -484,8 +491,8 @@ cdef bint overtaken(Wait* w) noexcept nogil:
 
 cdef bint enough(Wait* w) noexcept nogil:
     """Not for every block that is freed a wake-up; but what is pending may be long, and need this very thread to end."""
-    cdef long long spare = memory_budget - bytes_live() - w.room
-    return spare >= memory_budget // 8 or (spare >= 0 and now_ns() > w.patience)
+    cdef long long budget = load_i64(&memory_budget), spare = budget - bytes_live() - w.room
+    return spare >= budget // 8 or (spare >= 0 and now_ns() > w.patience)
 
 cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
     """Help, or sleep, until what is waited for is ready (True) or it is time to look at signals (False).
@@ -598,13 +605,13 @@ cdef bint would_join(intp elements, bint ready) noexcept:
     Only if that is large: then a value less in memory, and no wait for it, are worth more than to run at once.
     A glance without the lock, at what only a thread with the GIL begins.
     """
-    return opening.leader != NULL and opening.elements == elements and opening.cost > JOIN_NS and (
+    return load_ptr(&opening.leader) != NULL and opening.elements == elements and opening.cost > JOIN_NS and (
         not ready or opening.loose < MAX_LOOSE)
 
 cdef bint small_group(double most) noexcept:
     """Whether the open group waits for nothing, and is no work for another thread."""
     cdef bint small
-    if opening.leader == NULL:
+    if load_ptr(&opening.leader) == NULL:
         return False
     spin_lock(&opening.lock)
     small = opening.leader != NULL and opening.cost < most and load_int(&opening.leader.npending) == 1
@@ -732,6 +739,8 @@ cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1:
             break
         give_warnings()                 # these run Python code: others may submit something meanwhile
         drain()
+    if DFLOW_TSAN:
+        tell_region(s, r, write)
     poison = <Poison*>load_ptr(&s.poison)
     if poison != NULL and not write:
         raise_poison(poison)
@@ -881,11 +890,10 @@ def set_memory_budget(nbytes):
     nothing pending can. So does one that finds as many pending tasks as take half as much. Work that waits for something
     that the very thread is yet to do would then keep it for ever.
     """
-    global memory_budget
     before = memory_budget
     if not isinstance(nbytes, int) or isinstance(nbytes, bool) or nbytes <= 0:
         raise ValueError(f"nbytes must be a positive int, not {nbytes!r}")
-    memory_budget = min(nbytes, 1 << 62)
+    store_i64(&memory_budget, min(nbytes, 1 << 62))
     set_block_limit(memory_budget)
     return before
 
@@ -900,7 +908,7 @@ def memory_stats():
 def set_delays(unsigned long long seed, int max_us):
     """For tests: sleep up to max_us microseconds before about every fourth task. seed 0 turns it off."""
     shared.delay_seed = seed
-    shared.delay_us = max_us if seed else 0
+    store_int(&shared.delay_us, max_us if seed else 0)
 
 def statistics():
     """Counters since the process started, and what is pending now.
@@ -916,11 +924,11 @@ def statistics():
     nudge()
     r = shared.runners
     while r != NULL:
-        stolen += r.stolen
+        stolen += load_i64(&r.stolen)
         r = r.next
     counts = live()
-    return {"pending": pending(), "inline": settings.inlined, "queued": shared.submitted, "fused": shared.grouped, "groups": shared.groups,
-            "bytes_never_stored": shared.bytes_never_stored, "stolen": stolen,
+    return {"pending": pending(), "inline": settings.inlined, "queued": shared.submitted, "fused": load_i64(&shared.grouped),
+            "groups": load_i64(&shared.groups), "bytes_never_stored": load_i64(&shared.bytes_never_stored), "stolen": stolen,
             "waits": waits, "waits_at": _graph.waits_by_site(), "storages": counts["storages"], "bytes": counts["bytes"],
             "workers": lanes[0].nworkers}
 
@@ -930,14 +938,32 @@ def live():
 
 def check_idle():
     """Assert that nothing is pending, queued or running."""
-    cdef Runner* r = shared.runners
     cdef int i
-    assert opening.leader == NULL, "a group is open"
+    assert load_ptr(&opening.leader) == NULL, "a group is open"
     assert pending() == 0, f"{pending()} tasks are pending"
     for i in range(shared.nlanes):
         assert not any_ready(used[i]), f"a queue of lane {used[i].number} is not empty"
     assert load_i64(&shared.host_tasks) == 0, "a host task is pending"
     assert load_int(&shared.helping) == shared.waiting_all == shared.waiting_room == 0, "a thread waits"
+    assert all_at_rest(), "a worker is running"
+
+cdef bint all_at_rest() noexcept:
+    """Whether no runner has a task. As for a fork, each is kept outside meanwhile: inside it may change what it has."""
+    cdef Runner* r
+    cdef bint rest = True
+    add_int(&shared.forking, 1)
+    full_fence()                    # pairs with enter()
+    while True:
+        r = shared.runners
+        while r != NULL and not load_int(&r.inside):
+            r = r.next
+        if r == NULL:
+            break
+        with nogil:
+            sleep_ns(1000)
+    r = shared.runners
     while r != NULL:
-        assert r.current == NULL, "a worker is running"
+        rest = rest and r.current == NULL
         r = r.next
+    add_int(&shared.forking, -1)
+    return rest

@@ -97,7 +97,6 @@ cdef enum AccessFlag:
     WRITE = 1
     FULL = 2                # covers the whole storage
     TRACKED = 4             # takes part in dependencies; fixed at submission
-    LINKED = 8              # in the frontier; storage lock
     IN_TAIL = 16            # a constant of more than 8 bytes, at this offset of the task's constants
     INDEX = 32              # no memory: the pointer itself is the index of an element
     SIZE_SHIFT = 16         # four bits: the binary logarithm of the item size, which is the step in a FLAT task
@@ -105,9 +104,9 @@ cdef enum AccessFlag:
 
 cdef struct Access:
     Storage* storage        # owned reference; NULL for a constant
-    int64_t key             # offset << 20 | log2(item size) << 16 | index << 6 | flags
+    int64_t key             # offset << 20 | log2(item size) << 16 | index << 6 | flags; fixed before others see it
     Access* next            # frontier links: storage lock. A constant's value is stored here
-    Access* prev
+    Access* prev            # this very access: it is not in the frontier
     uintptr_t waiter        # next in the predecessor's waiters: I3
 
 cdef struct Storage:
@@ -115,7 +114,7 @@ cdef struct Storage:
     int lock                # spin lock over the frontier, poison and allocation
     Access* writes          # changed under lock; NULL test without
     Access* reads
-    int nfront              # length of both lists
+    int nfront              # length of both lists; changed under lock, glanced at without
     int waited              # threads blocked on it; lock
     unsigned int era        # GIL; of its making: see there
     int pins                # GIL; how many see its memory from outside: then operations on it are done when their call returns
@@ -132,9 +131,11 @@ cdef enum TaskFlag:
     ALWAYS = 2              # a host task that runs though an input is poisoned
     FLAT = 4                # one loop over contiguous operands and constants: steps are in the accesses, not listed
     MEMBER = 8              # of another task's group
-    BEHIND_HOST = 16        # waits, or did, for a host task, maybe by way of others. Of a leader: its group does
-    BEHIND_SLOW = 32        # the same for what is neither elementwise nor a reduction
-    ABROAD = 64             # an operand is on a GPU. A group has such members only, or none
+    ABROAD = 16             # an operand is on a GPU. A group has such members only, or none
+
+cdef enum Behind:           # what a task waits for, or did, maybe by way of others:
+    BEHIND_HOST = 1         # a host task;
+    BEHIND_SLOW = 2         # what is neither elementwise nor a reduction
 
 cdef enum TaskState:
     IDLE = 0                # not yet taken
@@ -144,22 +145,23 @@ cdef enum TaskState:
     FINISHED = 8            # added when a claimed task is done; who adds the second of the two frees the cell
 
 cdef struct Task:
-    Task* next              # ready queue: its lock. Of a member: the next member
-    uintptr_t waiters       # tagged list of Access* (bit 0 clear) and Edge* (bit 0 set)
+    Task* next              # ready queue: its lock. Of a member: the next member, atomic
+    uintptr_t waiters       # tagged list of Access* (bit 0 clear) and Edge* (bit 0 set): I3
     Kernel* kernel
     Site* site              # where it was submitted; may be NULL
-    Task* group             # of a leader: its first member; of a member: its leader. Fixed once the group is closed
+    Task* group             # of a leader: its first member, atomic; of a member: its leader. Fixed once the group is closed
     int npending            # atomic
     int state               # atomic: see TaskState
     unsigned int order      # of submission; wraps around
     uint16_t size           # bytes of this cell
     uint8_t fp_warn         # floating point flags to warn of
-    uint8_t flags
+    uint8_t flags           # fixed before others see it
     uint8_t nops
     uint8_t ndim            # loop dimensions, at least 1
     uint8_t ncore           # core dimensions after them
     uint8_t constants       # their size, in units of 8 bytes
     uint8_t lane            # whose workers run it
+    uint8_t behind          # GIL; see Behind. Of a leader: what its group is behind
     int16_t priority        # of those that are ready in a queue, the highest runs first
     # Access[nops], Region[nops] if HAS_REGIONS, intp dims[ndim + ncore],
     # intp strides[ndim][nops] unless FLAT, core strides, constants
@@ -207,6 +209,8 @@ cdef bint connect(Task* t, Access* a, Task* watched) except -1         # GIL; wh
 cdef Poison* find_poison(Task* t) noexcept nogil                        # a reference
 cdef void mark(Task* t, Poison* p) noexcept nogil                       # poison the outputs, or clear them when p is NULL
 cdef Task* finish(Task* t, bint* ring) noexcept nogil
+cdef void tell_region(Storage* s, Region* r, bint write) noexcept nogil  # ThreadSanitizer, if DFLOW_TSAN: it is read or written now;
+cdef void tell_operands(Task* t) noexcept nogil                          # so are those of a task and its group
 
 # ---- small change
 cdef inline Access* accesses(Task* t) noexcept nogil:
@@ -216,12 +220,12 @@ cdef inline Task* task_of(Access* a) noexcept nogil:
 cdef inline Task* head_of(Task* t) noexcept nogil:                      # what is queued and waited for in its place
     return t.group if t.flags & MEMBER else t
 cdef inline Task* next_member(Task* t) noexcept nogil:                  # from the leader on; NULL after the last
-    return t.next if t.flags & MEMBER else t.group
-cdef inline int behind(Task* head) noexcept nogil:                      # what those who wait for it are behind
+    return <Task*>load_ptr(&t.next if t.flags & MEMBER else &t.group)
+cdef inline int behind(Task* head) noexcept nogil:                      # GIL; what those who wait for it are behind
     cdef int kind = head.kernel.flags
     if kind & HOST:
         return BEHIND_HOST | BEHIND_SLOW
-    return head.flags & (BEHIND_HOST | BEHIND_SLOW) | (0 if kind & (ELEMENTWISE | REDUCES | FENCE) else BEHIND_SLOW)
+    return head.behind | (0 if kind & (ELEMENTWISE | REDUCES | FENCE) else BEHIND_SLOW)
 cdef Site* here() noexcept
 cdef int line_of(Site* site) noexcept
 cdef str describe(Site* site)

@@ -30,7 +30,8 @@ cdef struct Grave:          # something whose end needs the GIL
     PyObject* object
     Poison* poison
 
-cdef long long storages_made = 0, bytes_made = 0, storages_ended = 0, bytes_ended = 0       # GIL
+cdef long long storages_made = 0, storages_ended = 0                                         # GIL
+cdef long long bytes_made = 0, bytes_ended = 0               # changed with the GIL, read without
 cdef long long storages_ended_nogil = 0, bytes_ended_nogil = 0                               # atomic
 cdef Grave* graveyard = NULL        # atomic stack
 cdef Poison* poisons = NULL         # GIL
@@ -58,7 +59,7 @@ cdef inline size_t cell_size(Storage* s) noexcept nogil:
     return header() + s.nbytes if data_inside(s) else sizeof(Storage)
 
 cdef Storage* storage_new(size_t nbytes, bint pending) noexcept:
-    global storages_made, bytes_made
+    global storages_made
     cdef bint tiny = nbytes <= TINY and not pending
     cdef Storage* s = <Storage*>cell_alloc(STORAGES, header() + nbytes if tiny else sizeof(Storage))
     if s == NULL:
@@ -70,7 +71,7 @@ cdef Storage* storage_new(size_t nbytes, bint pending) noexcept:
     if tiny:
         s.data = <char*>s + header()
     storages_made += 1
-    bytes_made += nbytes
+    store_i64(&bytes_made, bytes_made + nbytes)
     return s
 
 cdef long long bytes_live() noexcept nogil:
@@ -99,12 +100,12 @@ cdef inline void storage_free_data(Storage* s) noexcept nogil:
 
 cdef void storage_unref(Storage* s) noexcept:
     """With the GIL held."""
-    global storages_ended, bytes_ended
+    global storages_ended
     if load_int(&s.refs) != 1 and add_int(&s.refs, -1):     # a last reference needs no atomic: nobody can add one
         return
     invariant(s.writes == NULL and s.reads == NULL, b"a storage with pending accesses lost its last reference")
     storages_ended += 1
-    bytes_ended += s.nbytes
+    store_i64(&bytes_ended, bytes_ended + s.nbytes)
     storage_free_data(s)
     if s.poison != NULL:
         poison_unref(s.poison)
@@ -114,18 +115,18 @@ cdef void storage_unref(Storage* s) noexcept:
 
 cdef bint storage_rest(Storage* s) noexcept:
     """Whether the last reference was to a small storage in good order, which then waits for storage_resume."""
-    global storages_ended, bytes_ended
+    global storages_ended
     if load_int(&s.refs) != 1 or s.poison != NULL or abroad(s) or not data_inside(s) or DFLOW_PLAIN_MALLOC:
         return False
     invariant(s.writes == NULL and s.reads == NULL and s.waited == 0, b"a storage in use was laid to rest")
     storages_ended += 1
-    bytes_ended += s.nbytes
+    store_i64(&bytes_ended, bytes_ended + s.nbytes)
     return True
 
 cdef void storage_resume(Storage* s) noexcept:
-    global storages_made, bytes_made
+    global storages_made
     storages_made += 1
-    bytes_made += s.nbytes
+    store_i64(&bytes_made, bytes_made + s.nbytes)
     s.era = era
     s.device = 0
 
@@ -286,7 +287,7 @@ cdef void set_poison(Storage* s, Poison* p) noexcept nogil:
         return
     if p != NULL:
         add_int(&p.refs, 1)
-    s.poison = p
+    store_ptr(&s.poison, p)
     if old != NULL:
         poison_unref(old)
 
@@ -345,6 +346,7 @@ cdef void task_operand(Task* t, int i, Storage* s, intp offset, int flags) noexc
     cdef Access* a = accesses(t) + i
     add_int(&s.refs, 1)
     a.storage = s
+    a.prev = a
     a.key = (<int64_t>offset << ACCESS_BITS) | (i << 6) | flags
 
 cdef char* task_constant(Task* t, int i, int itemsize, intp tail) noexcept:
@@ -412,8 +414,7 @@ cdef inline void link_access(Access** head, Access* a, Storage* s) noexcept nogi
     a.next = head[0]
     if a.next != NULL:
         a.next.prev = a
-    a.key |= LINKED
-    s.nfront += 1
+    hint_int(&s.nfront, s.nfront + 1)
     store_ptr(head, a)
 
 cdef inline void unlink_access(Access* a, Storage* s) noexcept nogil:
@@ -424,8 +425,8 @@ cdef inline void unlink_access(Access* a, Storage* s) noexcept nogil:
         a.prev.next = a.next
     else:
         store_ptr(head, a.next)
-    a.key &= ~<int64_t>LINKED
-    s.nfront -= 1
+    a.prev = a
+    hint_int(&s.nfront, s.nfront - 1)
 
 cdef int add_edge(Task* before, Access* a, bint* inline_used) except -1:
     """The head of a's task waits for the head `before`. Needs the lock of a storage whose frontier holds `before`: I3."""
@@ -465,7 +466,7 @@ cdef bint connect(Task* t, Access* a, Task* watched) except -1:
                     before = head_of(task_of(e))
                     if before != head_of(t):
                         add_edge(before, a, &used)
-                        head_of(t).flags |= <uint8_t>behind(before)
+                        head_of(t).behind |= <uint8_t>behind(before)
                         met = met or before == watched
                     if write and covered(e, r):
                         unlink_access(e, s)
@@ -488,14 +489,45 @@ cdef void check_storage(Storage* s) noexcept nogil:
         n = 0
         while e != NULL and n < 100:
             invariant(e.storage == s and e.prev == before, b"the frontier is a list")
-            invariant(e.key & LINKED and e.key & TRACKED, b"who is in the frontier knows it")
+            invariant(e.key & TRACKED, b"who is in the frontier is tracked")
             invariant(((e.key & WRITE) != 0) == (i == 0), b"reads and writes are apart")
             before = e
             e = e.next
             n += 1
         total += n
     invariant(s.nfront >= total, b"nfront counts the frontier")
-    invariant(s.refs > 0, b"a storage in use has references")
+    invariant(load_int(&s.refs) > 0, b"a storage in use has references")
+
+# ---- what ThreadSanitizer is told --------------------------------------------------------------------------------------
+#
+# It does not see what NumPy's loops do. So who is about to run a task, and who has run it, says so; then any two that meet in
+# memory must be in order by what the engine did, or that is a report, whenever they ran: a lost dependency shows at once.
+
+cdef void tell_region(Storage* s, Region* r, bint write) noexcept nogil:
+    cdef char* data = <char*>load_ptr(&s.data)
+    cdef intp at
+    if data == NULL:
+        return
+    if r == NULL:
+        told(data, s.nbytes, write)
+    elif r.pitch == 0:
+        told(data + r.lo, r.hi - r.lo, write)
+    else:
+        at = r.start % r.pitch
+        while at < r.hi:
+            if at + r.length > r.lo:
+                told(data + max(at, r.lo), min(at + r.length, r.hi) - max(at, r.lo), write)
+            at += r.pitch
+
+cdef void tell_operands(Task* t) noexcept nogil:
+    cdef Access* a
+    cdef int i
+    while t != NULL:
+        a = accesses(t)
+        for i in range(t.nops):
+            if a[i].key & TRACKED:
+                tell_region(a[i].storage, region_of(a + i), (a[i].key & WRITE) != 0)
+        t = next_member(t)
 
 # ---- the end of a task ------------------------------------------------------------------------------------------------
 
@@ -584,7 +616,7 @@ cdef void leave_frontiers(Task* t, bint* ring) noexcept nogil:
         if s == NULL or not a[i].key & TRACKED:
             continue
         spin_lock(&s.lock)
-        if a[i].key & LINKED:
+        if a[i].prev != a + i:
             unlink_access(a + i, s)
         if s.waited:
             ring[0] = True

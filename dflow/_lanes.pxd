@@ -50,12 +50,12 @@ cdef struct Runner:         # a worker, or a thread that helps while it waits
     Runner* outer           # the Runner this thread was before: a signal handler may wait within a wait
     bint helping            # it is counted in Shared.helping while it is awake,
     int* waiting            # and in this count of threads that wait; NULL: in none
-    long long done          # written by its owner
-    long long stolen
+    long long done          # written by its owner, read by all: who finds that nothing is pending sees what was done
+    long long stolen        # written by its owner, read by all
     unsigned long long random
     pthread_t thread
     long number             # of the thread, to the system
-    int core                # where it ran last
+    int core                # where it ran last: written by its owner, or under idle_bell while it is asleep; glanced at
     bint placed             # it may run on some cores only
     bint called             # idle_bell: it is one of those that are coming
     bint asleep             # idle_bell: it waits for its own bell, and is
@@ -76,9 +76,9 @@ cdef struct Queue:          # by priority, then first in, first out; linked thro
 # of the lane takes from any of them.
 cdef struct Lane:
     int number
-    int nworkers            # wanted; GIL
-    int widest              # the most workers wanted so far; GIL. What was dealt out among more than there are now is still found
-    int started             # running; GIL
+    int nworkers            # wanted; changed with the GIL, read without
+    int widest              # the most workers wanted so far; the same. What was dealt out among more than there are now is still found
+    int started             # running: those in `workers`; the same
     int stopping            # atomic
     int sleeping            # how many workers are asleep, and
     Runner* sleepers        # which; idle_bell
@@ -87,7 +87,7 @@ cdef struct Lane:
     long long relied        # atomic: since when a push relies on one of both; 0: none does
     int hosting             # atomic: runners inside its host tasks
     int engaged             # atomic: workers inside something that takes long
-    long long submitted     # GIL; while there are several lanes,
+    long long submitted     # changed with the GIL, read without; while there are several lanes,
     long long ended         # and how many of these are finished; atomic
     bint bound              # its workers run on
     Cores cores             # and nowhere else
@@ -109,14 +109,14 @@ cdef struct Shared:
     int rings               # of done_bell, under it: who saw an older count must look again
     int waiting_all         # atomic: threads that wait for everything
     int waiting_room        # atomic: threads that wait for memory
-    long long submitted     # GIL
+    long long submitted     # changed with the GIL, read without
     long long retired       # atomic: tasks finished by runners that are gone
     long long host_tasks    # atomic: host tasks not yet finished
     long long groups        # atomic: that ran,
     long long grouped       # their members,
     long long bytes_never_stored    # and what they kept in registers
     unsigned long long delay_seed
-    int delay_us            # for tests: random sleeps before tasks
+    int delay_us            # for tests: random sleeps before tasks; atomic
 
 cdef Shared shared
 cdef Lane lanes[MAX_LANES]

@@ -28,7 +28,8 @@ cdef void use_lane(Lane* lane) noexcept:
         if used[i] == lane:
             return
     lane.number = <int>(lane - lanes)
-    lane.nworkers = lane.widest = 1
+    store_int(&lane.widest, 1)
+    store_int(&lane.nworkers, 1)
     used[shared.nlanes] = lane
     store_int(&shared.nlanes, shared.nlanes + 1)
 
@@ -89,8 +90,8 @@ cdef void enqueue(Queue* q, Task* t) noexcept nogil:
         t.next = q.head
         if q.head == NULL:
             q.tail = t
-        q.first = t.order
-        q.rank = t.priority
+        store_int(<int*>&q.first, <int>t.order)
+        store_int(&q.rank, t.priority)
         store_ptr(&q.head, t)
     else:
         before = q.tail
@@ -175,7 +176,7 @@ cdef Task* find_in(Runner* me, Lane* lane) noexcept nogil:
     Of two inboxes it takes the older task, and looks at another pair the next time. With two workers that is the oldest of
     all; with many it is an old one, as in a MultiQueue (Rihani, Sanders, Dementiev 2015), for the price of two glances.
     """
-    cdef unsigned int n = lane.nworkers, all = lane.widest, turn = me.turn, i
+    cdef unsigned int n = load_int(&lane.nworkers), all = load_int(&lane.widest), turn = me.turn, i
     cdef Queue* q = &lane.queues[me.index]
     cdef Task* t = NULL
     if load_int(&prioritized) == 0 or load_ptr(&q.head) == NULL or not outranked(lane, load_int(&q.rank)):
@@ -193,7 +194,8 @@ cdef Task* find_in(Runner* me, Lane* lane) noexcept nogil:
     i = 0
     while t == NULL and i < all:
         t = pop_taken(&lane.queues[1 + (me.index + i) % all])
-        me.stolen += t != NULL
+        if t != NULL:
+            store_i64(&me.stolen, me.stolen + 1)
         i += 1
     return t
 
@@ -201,8 +203,8 @@ cdef Task* take_any() noexcept nogil:
     """Something that is queued, in no order."""
     cdef int i, k
     cdef Task* t = NULL
-    for k in range(shared.nlanes):
-        for i in range(1, used[k].widest + 1):
+    for k in range(load_int(&shared.nlanes)):
+        for i in range(1, load_int(&used[k].widest) + 1):
             t = pop_taken(&used[k].queues[i])
             if t == NULL:
                 t = pop_taken(&used[k].inboxes[i])
@@ -215,8 +217,8 @@ cdef bint sweep() noexcept nogil:
     cdef int i, k
     cdef Queue* q
     cdef Task* t
-    for k in range(shared.nlanes):
-        for i in range(1, used[k].widest + 1):
+    for k in range(load_int(&shared.nlanes)):
+        for i in range(1, load_int(&used[k].widest) + 1):
             q = &used[k].inboxes[i]
             while load_ptr(&q.head) != NULL:
                 spin_lock(&q.lock)
@@ -235,14 +237,14 @@ cdef bint sweep() noexcept nogil:
 
 cdef bint any_queued(Lane* lane) noexcept nogil:
     cdef int i
-    for i in range(1, lane.widest + 1):
+    for i in range(1, load_int(&lane.widest) + 1):
         if load_ptr(&lane.inboxes[i].head) != NULL or load_ptr(&lane.queues[i].head) != NULL:
             return True
     return False
 
 cdef bint outranked(Lane* lane, int rank) noexcept nogil:
     cdef int i
-    for i in range(1, lane.widest + 1):
+    for i in range(1, load_int(&lane.widest) + 1):
         if load_ptr(&lane.inboxes[i].head) != NULL and load_int(&lane.inboxes[i].rank) > rank:
             return True
     return False
@@ -250,7 +252,7 @@ cdef bint outranked(Lane* lane, int rank) noexcept nogil:
 cdef bint core_free(Lane* lane) noexcept nogil:
     """With all of its workers at work, one more thread would only share their cores; and where there are several lanes, it would
     be one more than the lane was given. A GPU computes by itself, and copies have threads of their own."""
-    return (load_int(&lane.hosting) > 0 or lane.started == 0 or lane.number < CPUS and load_int(&shared.apart) == 0
+    return (load_int(&lane.hosting) > 0 or load_int(&lane.started) == 0 or lane.number < CPUS and load_int(&shared.apart) == 0
             and (load_int(&lane.sleeping) > 0 or load_int(&lane.coming) > 0))
 
 use_lane(&lanes[0])

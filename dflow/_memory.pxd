@@ -7,9 +7,13 @@ the next allocation takes over whole. One consumer that takes everything needs n
 
 cdef extern from "_sync.h" nogil:
     int DFLOW_DEBUG
+    int DFLOW_TSAN
     int DFLOW_PLAIN_MALLOC
     int load_int(int*)
+    int load_int_after(int*)
     void store_int(int*, int)
+    int glance_int(int*)
+    void hint_int(int*, int)
     int add_int(int*, int)
     int swap_int(int*, int)
     int cas_int(int*, int, int)
@@ -17,9 +21,15 @@ cdef extern from "_sync.h" nogil:
     void* load_ptr(void*)
     void store_ptr(void*, void*)
     void* swap_ptr(void*, void*)
+    void told(void*, size_t, bint)
+    void given_back(void*, size_t)
     long long load_i64(long long*)
     void store_i64(long long*, long long)
     long long add_i64(long long*, long long)
+    void publish_i64(long long*, long long)
+    long long collect_i64(long long*)
+    double load_double(double*)
+    void store_double(double*, double)
     void full_fence()
     void cpu_pause()
     void spin_lock(int*)

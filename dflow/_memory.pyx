@@ -35,7 +35,7 @@ cdef struct CellPool:
     char* fresh_end
     long long allocated         # GIL
     long long freed             # GIL
-    long long freed_remote      # atomic
+    long long freed_remote      # atomic: counted when the cell is on the stack
 
 cdef CellPool pools[2][CLASSES]
 cdef size_t slab_bytes = 0
@@ -101,6 +101,7 @@ cdef void cell_free(Pool kind, void* p, size_t n) noexcept:
         free(p)
         return
     pool = &pools[<int>kind][units]
+    given_back(p, n)
     (<Cell*>p).next = pool.ready
     pool.ready = <Cell*>p
     pool.freed += 1
@@ -113,6 +114,7 @@ cdef void cell_free_nogil(Pool kind, void* p, size_t n) noexcept nogil:
         free(p)
         return
     pool = &pools[<int>kind][units]
+    given_back(p, n)
     while True:
         head = <Cell*>load_ptr(&pool.remote)
         (<Cell*>p).next = head
@@ -136,7 +138,7 @@ cdef void trim_cells() noexcept:
     for kind in range(2):
         for i in range(CLASSES):
             pool = &pools[kind][i]
-            if pool.allocated != pool.freed + load_i64(&pool.freed_remote):
+            if pool.allocated != pool.freed + collect_i64(&pool.freed_remote):
                 continue
             swap_ptr(&pool.remote, NULL)
             pool.ready = NULL
@@ -169,8 +171,8 @@ cdef struct Bin:
 cdef Bin bins[BINS]
 cdef long long held = 0                 # atomic: bytes of blocks from the system
 cdef long long cached = 0               # atomic: of these, bytes that no array uses
-cdef long long peak = 0                 # of held; nearly exact
-cdef long long held_limit = 1 << 62     # from which nothing is kept
+cdef long long peak = 0                 # atomic: of held; nearly exact
+cdef long long held_limit = 1 << 62     # atomic: from which nothing is kept
 
 cdef int bin_of(size_t n, size_t* size) noexcept nogil:
     """Index of the class that holds n bytes, and its block size."""
@@ -220,7 +222,6 @@ cdef bint push_block(Bin* bin, char* p) noexcept nogil:
 
 cdef char* block_alloc(size_t n) noexcept nogil:
     """n bytes for array data, 64-byte aligned (16 when small), or NULL."""
-    global peak
     cdef size_t size
     cdef int i
     cdef char* p
@@ -233,14 +234,14 @@ cdef char* block_alloc(size_t n) noexcept nogil:
     if p != NULL:
         add_i64(&cached, -<long long>size)
         return p
-    if load_i64(&held) + <long long>size > held_limit:
+    if load_i64(&held) + <long long>size > load_i64(&held_limit):
         release_blocks()
     p = fresh_block(size)
     if p == NULL:
         release_blocks()
         p = fresh_block(size)
-    if p != NULL and add_i64(&held, size) > peak:
-        peak = load_i64(&held)
+    if p != NULL and add_i64(&held, size) > load_i64(&peak):
+        store_i64(&peak, load_i64(&held))
     return p
 
 cdef char* fresh_block(size_t size) noexcept nogil:
@@ -270,9 +271,10 @@ cdef void block_free(char* p, size_t n) noexcept nogil:
     if n <= SMALL or DFLOW_PLAIN_MALLOC:
         free(p)
         return
+    given_back(p, n)
     i = bin_of(n, &size)
     add_i64(&cached, size)
-    if load_i64(&held) > held_limit or not push_block(&bins[i], p):
+    if load_i64(&held) > load_i64(&held_limit) or not push_block(&bins[i], p):
         add_i64(&cached, -<long long>size)
         add_i64(&held, -<long long>size)
         free(p)
@@ -290,14 +292,13 @@ cdef void release_blocks() noexcept nogil:
             p = pop_block(&bins[i])
 
 cdef void set_block_limit(long long n) noexcept:
-    global held_limit
-    held_limit = n
+    store_i64(&held_limit, n)
 
 cdef BlockBytes block_bytes() noexcept nogil:
     cdef BlockBytes b
     b.held = load_i64(&held)
     b.cached = load_i64(&cached)
-    b.peak = peak
+    b.peak = load_i64(&peak)
     return b
 
 cdef void memory_after_fork() noexcept nogil:

@@ -1,7 +1,7 @@
 """What ran where and when: see _timeline.pxd."""
 
 from libc.stdlib cimport calloc
-from dflow._memory cimport add_i64, load_i64, store_i64, store_int
+from dflow._memory cimport add_i64, collect_i64, load_i64, publish_i64, store_i64, store_int
 
 cdef extern from "_sync.h" nogil:
     long long now_ns()
@@ -12,7 +12,7 @@ cdef struct Event:
     int lane
     int worker                  # 0: a thread that waited
     long long start             # nanoseconds
-    long long stop              # written last; 0: it is still being written
+    long long stop              # published last; 0: it is still being written
 
 cdef enum:
     ROOM = 1 << 16
@@ -29,11 +29,11 @@ cdef void note(const char* name, int members, int lane, int worker, long long st
         events[i].lane = lane
         events[i].worker = worker
         events[i].start = start
-        store_i64(&events[i].stop, now_ns())
+        publish_i64(&events[i].stop, now_ns())
 
 def watch():
     """Note what runs from now on. Whether nobody did so already."""
-    global events, noted, since
+    global events, since
     cdef int i
     if watched:
         return False
@@ -42,8 +42,8 @@ def watch():
         if events == NULL:
             raise MemoryError("no memory for events")
     for i in range(ROOM):
-        events[i].stop = 0
-    noted = 0
+        store_i64(&events[i].stop, 0)
+    store_i64(&noted, 0)
     since = now_ns()
     store_int(&watched, 1)
     return True
@@ -53,4 +53,4 @@ def end():
     cdef int i
     store_int(&watched, 0)
     return [(events[i].lane, events[i].worker, events[i].name.decode(), events[i].members, 1e-9 * (events[i].start - since),
-             1e-9 * (events[i].stop - since)) for i in range(min(load_i64(&noted), ROOM)) if load_i64(&events[i].stop)]
+             1e-9 * (events[i].stop - since)) for i in range(min(load_i64(&noted), ROOM)) if collect_i64(&events[i].stop)]

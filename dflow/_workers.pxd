@@ -17,9 +17,9 @@ cdef enum:
 
 cdef struct Opening:        # the group that tasks may join; see _group.pxd
     int lock                # over all of this. Members are added under it and the GIL; anyone may close
-    Task* leader            # NULL: none is open. While it is, the leader counts it as one more predecessor
+    Task* leader            # atomic; NULL: none is open. While it is, the leader counts it as one more predecessor
     Task* last
-    int members
+    int members             # glanced at by workers, as is `cost`: written under the lock and the GIL
     int operands
     int loose               # results that no member has read yet, roughly
     bint called             # a worker was woken for it

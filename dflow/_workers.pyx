@@ -48,11 +48,11 @@ cdef extern from *:
 
 cdef struct Wide:           # a kernel that several runners run, piece by piece
     int lock
-    int taken               # atomic: by an owner, who alone writes the rest
-    int open                # others may join; lock
+    int taken               # atomic: by an owner, who alone writes the rest, before others may join
+    int open                # atomic: they may; taken back under the lock, by which who joins has it that all of this stays
     int lasting             # it takes long: who joins will not look at the queues soon
     int helpers             # atomic: runners in it besides its owner; up only under the lock, while it is open
-    int lane                # whose workers, and who helps them, may join
+    int lane                # whose workers, and who helps them, may join; glanced at without the lock, as is `total`
     const char* name
     void (*run)(void*, intp, intp) noexcept nogil
     void* plan
@@ -107,8 +107,8 @@ cdef bint crowded(Lane* lane) noexcept nogil:
     """Whether as many threads are at work as there are workers: one more would share the core of one of them. But there must
     be a worker that will soon look at the queues: one that begins something long, or Python code, has done so for the last time.
     """
-    cdef int awake = lane.started - load_int(&lane.sleeping) - load_int(&lane.hosting) - load_int(&lane.engaged)
-    return awake > 0 and awake + load_int(&shared.helping) + submitting() >= lane.nworkers
+    cdef int awake = load_int(&lane.started) - load_int(&lane.sleeping) - load_int(&lane.hosting) - load_int(&lane.engaged)
+    return awake > 0 and awake + load_int(&shared.helping) + submitting() >= load_int(&lane.nworkers)
 
 cdef void wake_worker(Lane* lane, bint surely) noexcept nogil:
     """After a push: make sure that somebody looks. One worker that searches, or was woken to, is enough: it wakes the next.
@@ -120,7 +120,7 @@ cdef void wake_worker(Lane* lane, bint surely) noexcept nogil:
     full_fence()                    # the push above, before the look at `searching`; pairs with idle()
     if load_int(&lane.sleeping) == 0:
         return
-    if load_int(&lane.searching) or load_int(&lane.coming):
+    if load_int(&lane.coming) or load_int(&lane.searching):     # as who comes goes from the one to the other
         since = load_i64(&lane.relied)
         now = now_ns()
         if since == 0 or now - since > WATCH_NS:
@@ -151,11 +151,11 @@ cdef void place(Runner* r) noexcept nogil:
     cdef int i, k
     cores_all(&cores)
     for k in range(load_int(&shared.nlanes)):
-        for i in range(1, used[k].started + 1):
+        for i in range(1, load_int(&used[k].started) + 1):
             other = used[k].workers[i]
             if other != NULL and not other.asleep:
-                cores_without(&cores, other.core)
-    r.core = cores_place(&cores, r.number, this_core(), r.core)
+                cores_without(&cores, glance_int(&other.core))
+    hint_int(&r.core, cores_place(&cores, r.number, this_core(), r.core))
     r.placed = True
 
 cdef void rouse(Lane* lane) noexcept nogil:
@@ -191,7 +191,7 @@ cdef double cost_of_all(Task* t) noexcept nogil:
 cdef Task* close_group() noexcept nogil:
     """Nobody joins the open group any more. Its leader, if it can run, for the caller to queue. Needs the lock."""
     cdef Task* leader = opening.leader
-    opening.leader = NULL
+    store_ptr(&opening.leader, NULL)
     if leader != NULL and add_int(&leader.npending, -1) == 0:
         return leader
     return NULL
@@ -227,7 +227,7 @@ cdef inline Lane* group_waits() noexcept nogil:
 
 cdef void enter(Runner* me) noexcept nogil:
     swap_int(&me.inside, 1)         # a full barrier: before the look at `forking`
-    while load_int(&shared.forking):
+    while load_int_after(&shared.forking):
         store_int(&me.inside, 0)
         let_gil_go(me)              # who forks needs it
         sleep_ns(50000)
@@ -337,7 +337,7 @@ cdef int spread_rows(Task* t, char** args) noexcept nogil:
     """Run t in pieces: its own, or of the outermost loop dimension. The floating point flags."""
     cdef RowsPlan r
     cdef Across a
-    cdef intp rows = task_dims(t)[0], workers = 4 * lanes[t.lane].nworkers, least = (rows + workers - 1) // workers
+    cdef intp rows = task_dims(t)[0], workers = 4 * load_int(&lanes[t.lane].nworkers), least = (rows + workers - 1) // workers
     if t.kernel.pieces != NULL and t.ndim == 1:
         rows = t.kernel.pieces(task_dims(t))
         least = 1
@@ -415,19 +415,22 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     cdef Lane* lane = &lanes[t.lane]
     cdef long long start = 0
     cdef int use = use_of(t) if t.kernel.flags & BLAS and not t.flags & ABROAD else UNUSED
+    cdef int delay = glance_int(&shared.delay_us)
     invariant(me.lane == NULL or me.lane == lane, b"a worker runs the tasks of its lane")
     if long and t.priority > LAST and unseen(t):
         return put_last(me, t)
     if not enter_gate(use):
         return step_aside(me, t, use)
-    if shared.delay_us:
+    if delay:
         let_gil_go(me)
-        random_delay(me)
+        random_delay(me, delay)
     if load_int(&watched):
         start = now_ns()
     if lasting:
         add_int(&lane.engaged, 1)
         look_back(lane)
+    if DFLOW_TSAN:
+        tell_operands(t)
     if t.flags & ABROAD:
         run_abroad(me, t)
     elif t.group != NULL or (t.kernel.flags & (ELEMENTWISE | REDUCES) and cost_of(t) > SPLIT_NS and (
@@ -436,6 +439,8 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     else:
         run_one(me, t)
     leave_gate(use)
+    if DFLOW_TSAN:
+        tell_operands(t)
     if lasting:
         add_int(&lane.engaged, -1)
     if start:
@@ -587,8 +592,8 @@ cdef void spread(Task* t, void (*run)(void*, intp, intp) noexcept nogil, void* p
     cdef Wide* w
     cdef Lane* lane = &lanes[t.lane]
     cdef intp pieces = <intp>(cost / GRAIN_NS) + 1
-    cdef int i
-    if cost >= SPLIT_NS and total > least and lane.nworkers > 1:
+    cdef int i, workers = load_int(&lane.nworkers)
+    if cost >= SPLIT_NS and total > least and workers > 1:
         for i in range(NWIDES):
             if cas_int(&wides[i].taken, 0, 1):
                 break
@@ -602,11 +607,11 @@ cdef void spread(Task* t, void (*run)(void*, intp, intp) noexcept nogil, void* p
     w = &wides[i]
     w.run = run
     w.plan = plan
-    w.lane = lane.number
+    hint_int(&w.lane, lane.number)
     w.name = t.kernel.name
-    w.next = 0
+    store_i64(&w.next, 0)
     w.lasting = cost > LONG_NS
-    w.total = total
+    store_i64(&w.total, total)
     w.grain = (total + pieces - 1) // pieces
     if w.grain < least:
         w.grain = least
@@ -614,14 +619,14 @@ cdef void spread(Task* t, void (*run)(void*, intp, intp) noexcept nogil, void* p
     full_fence()                        # before the look at `sleeping`; pairs with idle()
     if cost * w.grain < 2 * GRAIN_NS * total:
         work_once(w)                    # meanwhile those who look around, and who waits for this, come by themselves
-    pieces = (total - w.next + w.grain - 1) // w.grain + load_int(&w.helpers)
-    for i in range(load_int(&w.helpers) + load_int(&lane.searching) + load_int(&lane.coming), lane.nworkers - 1):
+    pieces = (total - load_i64(&w.next) + w.grain - 1) // w.grain + load_int(&w.helpers)
+    for i in range(load_int(&w.helpers) + load_int(&lane.searching) + load_int(&lane.coming), workers - 1):
         if i + 1 >= pieces or cost < CALL_NS or load_int(&lane.sleeping) == 0 or (cost < LONG_NS and crowded(lane)):
             break
         wake_one(lane)
     work(w)
     spin_lock(&w.lock)
-    w.open = 0
+    store_int(&w.open, 0)
     spin_unlock(&w.lock)
     while load_int(&w.helpers):         # the rest of a piece
         cpu_pause()
@@ -640,12 +645,13 @@ cdef void work(Wide* w) noexcept nogil:
         pass
 
 cdef inline bint joinable(Wide* w) noexcept nogil:
-    return load_int(&w.open) and load_i64(&w.next) < w.total and load_int(&w.helpers) < lanes[w.lane].nworkers - 1
+    return load_int(&w.open) and load_i64(&w.next) < load_i64(&w.total) and (
+        load_int(&w.helpers) < load_int(&lanes[glance_int(&w.lane)].nworkers) - 1)
 
 cdef bint any_wide(Lane* lane) noexcept nogil:
     cdef int i
     for i in range(NWIDES):
-        if joinable(&wides[i]) and wides[i].lane == lane.number:
+        if joinable(&wides[i]) and glance_int(&wides[i].lane) == lane.number:
             return True
     return False
 
@@ -710,9 +716,9 @@ cdef Task* retire(int index, Task* t, long long* done) noexcept nogil:
                 push(ready)
             wake_worker(other, surely)
         ready = following
-    if shared.nlanes > 1:               # before these count as done: then another lane may begin
+    if load_int(&shared.nlanes) > 1:    # before these count as done: then another lane may begin
         add_i64(&lane.ended, members)
-    done[0] += members
+    publish_i64(done, done[0] + members)
     if ring or load_int(&shared.waiting_room):
         ring_done()
     other = group_waits()
@@ -722,7 +728,7 @@ cdef Task* retire(int index, Task* t, long long* done) noexcept nogil:
 
 cdef void ring_done() noexcept nogil:
     bell_lock(&shared.done_bell)
-    shared.rings += 1
+    store_int(&shared.rings, shared.rings + 1)
     bell_ring_all(&shared.done_bell)
     bell_unlock(&shared.done_bell)
 
@@ -744,13 +750,13 @@ cdef void unregister(Runner* me) noexcept nogil:
     spin_unlock(&shared.runners_lock)
 
 cdef long long pending() noexcept nogil:
-    cdef long long n = shared.submitted
+    cdef long long n = load_i64(&shared.submitted)
     cdef Runner* r
     spin_lock(&shared.runners_lock)
-    n -= shared.retired
+    n -= collect_i64(&shared.retired)
     r = shared.runners
     while r != NULL:
-        n -= load_i64(&r.done)
+        n -= collect_i64(&r.done)
         r = r.next
     spin_unlock(&shared.runners_lock)
     return n
@@ -768,7 +774,7 @@ cdef void* worker_main(void* arg) noexcept nogil:
     else:
         cores_release(me.number)        # where who starts it may run is no matter
     while not load_int(&lane.stopping):
-        me.core = this_core()
+        hint_int(&me.core, this_core())
         enter(me)
         t = find(me)
         if t == NULL and join_wide(me):
@@ -832,7 +838,7 @@ cdef void look_around(Runner* me) noexcept nogil:
             if seen != load_ptr(&opening.leader) or members != load_int(&opening.members):
                 seen = <Task*>load_ptr(&opening.leader)
                 members = load_int(&opening.members)
-                ripe = now + RIPE_NS + <long long>(opening.cost / RIPE_PART)
+                ripe = now + RIPE_NS + <long long>(load_double(&opening.cost) / RIPE_PART)
             elif now > ripe:
                 enter(me)
                 start_group()
@@ -862,7 +868,7 @@ cdef Task* idle(Runner* me) noexcept nogil:
                 lane.sleepers = me
                 while me.asleep:
                     bell_wait_on(&shared.idle_bell, &me.bell)
-                me.core = this_core()
+                hint_int(&me.core, this_core())
                 counted = not load_int(&lane.stopping)
                 if counted:
                     add_int(&lane.searching, 1)               # before it is no longer coming: wake_worker() relies on either
@@ -899,8 +905,9 @@ cdef int start_workers(Lane* lane) except -1:
     if leaving:                     # a daemon thread goes on
         return 0
     store_int(&lane.stopping, 0)
-    lane.sleeping = lane.searching = lane.coming = 0            # no worker is there
-    lane.sleepers = NULL
+    store_int(&lane.sleeping, 0)        # no worker is there
+    store_int(&lane.searching, 0)
+    store_int(&lane.coming, 0)
     for i in range(1, lane.nworkers + 1):
         r = <Runner*>calloc(1, sizeof(Runner))
         if r == NULL:
@@ -918,7 +925,7 @@ cdef int start_workers(Lane* lane) except -1:
             if i == 1:
                 raise RuntimeError("cannot start a worker thread")
             break                   # fewer workers than wanted: queues of the others stay empty
-        lane.started = i
+        store_int(&lane.started, i)
     return 0
 
 cdef void leave_process() noexcept:
@@ -955,12 +962,12 @@ cdef void stop_workers(Lane* lane, long long until) noexcept:
         lane.workers[i] = NULL
         bell_unlock(&shared.idle_bell)
         free(gone)
-    lane.started = 0
+    store_int(&lane.started, 0)
 
-cdef void random_delay(Runner* me) noexcept nogil:
+cdef void random_delay(Runner* me, int most) noexcept nogil:
     me.random = me.random * 6364136223846793005ULL + 1442695040888963407ULL
     if (me.random >> 62) == 0:
-        sleep_ns(1000 * <long long>((me.random >> 33) % <unsigned long long>shared.delay_us))
+        sleep_ns(1000 * <long long>((me.random >> 33) % <unsigned long long>most))
 
 cdef void reset_workers() noexcept:
     """No worker has survived the fork, and no lock is held."""

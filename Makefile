@@ -89,7 +89,7 @@ tsan: .venv/installed ## run the tests of what threads share under ThreadSanitiz
 	$(call forget_python,tsan)
 	CC=$(CC) DFLOW_SANITIZE=thread $(PY) setup.py -q build
 	@LD_PRELOAD="$$($(CC) -print-file-name=libtsan.so) libstdc++.so.6" \
-	TSAN_OPTIONS=ignore_noninstrumented_modules=1:history_size=6 \
+	TSAN_OPTIONS=ignore_noninstrumented_modules=1:die_after_fork=0:allocator_may_return_null=1:history_size=6 DFLOW_TEST_HANG=240 \
 	$(call using,tsan) $(PY) -m pytest --capture=sys $(CONCURRENT:%=tests/test_%.py) \
 	-k "not random_programs or delays" $(ARGS)
 

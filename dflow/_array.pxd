@@ -6,7 +6,7 @@ from cpython.ref cimport Py_XDECREF
 from dflow._launch cimport Operand, MAXDIMS
 from dflow._recording cimport captures, direct, near, recorders, recording, set_recording
 from dflow._graph cimport Storage, Region, Kernel, intp, readable, writable
-from dflow._memory cimport load_i64
+from dflow._memory cimport load_i64, load_ptr
 from dflow._lanes cimport shared
 
 cdef enum Flag:
@@ -43,9 +43,9 @@ cdef inline intp* strides_of(ndarray a) noexcept:
     return a.shape + a.ndim
 
 cdef inline bint is_here(ndarray a) noexcept:               # its values may be read: allocated, no error, no pending write
-    return a.st.device <= direct and readable(a.st) and a.st.poison == NULL and a.st.data != NULL
+    return a.st.device <= direct and readable(a.st) and a.st.poison == NULL and load_ptr(&a.st.data) != NULL
 cdef inline bint is_near(ndarray a) noexcept:               # the same, if what is made of it alone is put where it is
-    return a.st.device <= near and readable(a.st) and a.st.poison == NULL and a.st.data != NULL
+    return a.st.device <= near and readable(a.st) and a.st.poison == NULL and load_ptr(&a.st.data) != NULL
 cdef inline bint together(ndarray a, ndarray b) noexcept:   # whether they are on one device, as launch() would have it
     return a.st.device == b.st.device or (a.st.device | b.st.device) <= direct
 cdef inline bint is_free(ndarray a) noexcept:               # nobody reads or writes it: it may be written to at once

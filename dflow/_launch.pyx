@@ -12,7 +12,7 @@ from dflow._graph cimport (
     Kernel, Storage, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, BLAS, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, Region, Site, abroad, core_cost, storage_allocate,
     storage_unref, task_new, task_operand, task_constant, task_index, task_region, task_dims, task_strides, poison_storage, intp)
 from dflow._group cimport run_kernel
-from dflow._memory cimport add_int
+from dflow._memory cimport add_int, load_ptr
 from dflow._recording cimport CPUS, FIXED, NEAR, captures, capturing, crossing, current_device, many_devices
 from dflow._lanes cimport sleep_ns
 from dflow._twin cimport bring_here, gpus, wait_there
@@ -101,7 +101,7 @@ cdef bint operands_ready(Operand* ops, int nops) noexcept:
         if ops[i].s == NULL:
             continue
         r = NULL if ops[i].flags & FULL else &ops[i].region
-        if not region_ready(ops[i].s, r, ops[i].flags & WRITE) or ops[i].s.poison != NULL:
+        if not region_ready(ops[i].s, r, ops[i].flags & WRITE) or load_ptr(&ops[i].s.poison) != NULL:
             return False
     return True
 
@@ -117,7 +117,7 @@ cdef inline bint ahead_of_workers(Operand* ops, int nops) noexcept:
     earlier ones let go. Reads `data` without the lock: whichever way, the write is right, here or as a task."""
     cdef int i
     for i in range(nops):
-        if ops[i].flags & (WRITE | FULL) == WRITE and ops[i].s.data == NULL and ops[i].s.nbytes > LARGE and pending() > 0:
+        if ops[i].flags & (WRITE | FULL) == WRITE and load_ptr(&ops[i].s.data) == NULL and ops[i].s.nbytes > LARGE and pending() > 0:
             return True
     return False
 

@@ -8,6 +8,7 @@ from libc.math cimport fabs
 from dflow._engine cimport settings
 from dflow._kernels cimport BOOL, DOUBLE, DTYPES, NCODES, Scalar, is_integer, write_scalar
 from dflow._array cimport *
+from dflow._memory cimport load_ptr
 from dflow._recording cimport set_recording
 from dflow._foreign cimport ask, foreign
 from dflow._views cimport *
@@ -270,7 +271,7 @@ cdef object inplace_operator(int op, object a, object b):
     check_writable(x)
     if j >= 0 and op < MATMUL and op != POWER:
         p = u.binary[x.code * NKINDS + j]
-        if p != NULL and p.codes[2] == x.code and x.st.reads == NULL and (
+        if p != NULL and p.codes[2] == x.code and load_ptr(&x.st.reads) == NULL and (
                 type(b) is not ndarray or (<ndarray>b).st != x.st or same_elements(x, <ndarray>b)):
             if quick_binary(p, x, b, x) is not None:
                 return x

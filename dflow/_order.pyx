@@ -319,7 +319,7 @@ cdef bint quick_rows(Kernel* k, ndarray a, ndarray out) noexcept:
     cdef intp steps[4]
     cdef intp n = a.shape[a.ndim - 1]
     if (a.size == 0 or a.size * k.cost > settings.inline_cost or not quick_ready(a) or not out.flags & C_CONTIGUOUS
-            or out.st.poison != NULL or out.st.device > near or not writable(out.st) or not storage_allocate(out.st)):
+            or out.st.device > near or not writable(out.st) or out.st.poison != NULL or not storage_allocate(out.st)):
         return False
     args[0] = data_of(a)
     args[1] = data_of(out)

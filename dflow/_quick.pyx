@@ -8,6 +8,7 @@ from dflow._fold cimport fold
 from dflow._fp cimport fp_flags, fp_clear, fp_event
 from dflow._gate cimport enter_gate, leave_gate
 from dflow._graph cimport BLAS, Kernel, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, readable, storage_allocate
+from dflow._memory cimport load_ptr
 from dflow._launch cimport Operand, Core, fill_constant, joins, launch, run_now, run_unary
 from dflow._workers cimport resume_parked
 from dflow._kernels cimport BOOL, DOUBLE, FLOAT, Scalar, itemsizes, write_scalar, dot_kernel
@@ -124,12 +125,12 @@ cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
     if not joins(like.size, p.kernel, ready):
         if ready:
             return None                         # quick_binary had its reasons
-        if fresh or out.st.reads == NULL:
+        if fresh or load_ptr(&out.st.reads) == NULL:
             if x is not None:
                 try_to_catch_up(x.st)
             if y is not None:
                 try_to_catch_up(y.st)
-            if (x is None or readable(x.st)) and (y is None or readable(y.st)) and (fresh or out.st.reads == NULL):
+            if (x is None or readable(x.st)) and (y is None or readable(y.st)) and (fresh or load_ptr(&out.st.reads) == NULL):
                 return quick_binary(p, a, b, out)
     if x is None:
         write_scalar(a, p.codes[0], constant)

@@ -4,7 +4,7 @@ import numpy as np
 from cpython.slice cimport PySlice_Check
 from libc.string cimport memcmp, memcpy, memset
 from libc.stdint cimport int64_t
-from dflow._memory cimport block_zeros
+from dflow._memory cimport block_zeros, load_ptr
 from dflow._engine cimport settings, wait_storage
 from dflow._graph cimport Kernel, intp, storage_allocate, writable
 from dflow._launch cimport Operand, MAXDIMS, fill_constant, launch
@@ -366,10 +366,10 @@ cdef int fill_with(ndarray v, object value) except -1:
     cdef Scalar room
     args[0] = <char*>&room
     write_scalar(value, v.code, args[0])
-    if v.st.data == NULL and all_zeros(v, args[0]):
+    if load_ptr(&v.st.data) == NULL and all_zeros(v, args[0]):
         return 0
-    if (v.flags & C_CONTIGUOUS and v.size * k.cost <= settings.inline_cost and v.st.poison == NULL and v.st.device <= near
-            and writable(v.st) and storage_allocate(v.st)):
+    if (v.flags & C_CONTIGUOUS and v.size * k.cost <= settings.inline_cost and v.st.device <= near and writable(v.st)
+            and v.st.poison == NULL and storage_allocate(v.st)):
         args[1] = data_of(v)
         steps[0] = 0
         steps[1] = v.itemsize

@@ -8,7 +8,8 @@ import time
 import dflow
 import dflow.numpy as np
 
-HANG = 60       # seconds after which a test takes what it waits for as hung; never reached when all is well
+# Seconds after which a test takes what it waits for as hung; never reached when all is well. More under a sanitizer.
+HANG = int(os.environ.get("DFLOW_TEST_HANG", "60"))
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ import numpy as np
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from libc.stdlib cimport malloc, free
-from dflow._graph cimport Site, Kernel, line_of
+from dflow._graph cimport Site, Kernel
 from dflow._memory cimport load_ptr, swap_ptr, cas_ptr
 
 cdef extern from "Python.h":
@@ -129,9 +129,9 @@ cdef int report_fp(int flags, Site* site, Kernel* kernel) except -1:
         if site == NULL:
             warn_user(message, RuntimeWarning)
         else:
-            code = <object>site.code
-            registry = warning_registries.setdefault(code.co_filename, {})
-            warnings.warn_explicit(message, RuntimeWarning, code.co_filename, line_of(site), registry=registry)
+            file = <object>site.file
+            registry = warning_registries.setdefault(file, {})
+            warnings.warn_explicit(message, RuntimeWarning, file, site.line, registry=registry)
     return 0
 
 cdef int give_warnings() except -1:

@@ -32,8 +32,9 @@ ctypedef void (*piece_t)(char** args, intp* dims, intp* steps, void* data, intp 
 
 cdef extern from "_site.h":
     ctypedef struct Site:
-        PyObject* code
-        int lasti
+        PyObject* file
+        PyObject* name
+        int line
         int internal
         long waits
 
@@ -227,5 +228,4 @@ cdef inline int behind(Task* head) noexcept nogil:                      # GIL; w
         return BEHIND_HOST | BEHIND_SLOW
     return head.behind | (0 if kind & (ELEMENTWISE | REDUCES | FENCE) else BEHIND_SLOW)
 cdef Site* here() noexcept
-cdef int line_of(Site* site) noexcept
 cdef str describe(Site* site)

@@ -14,7 +14,6 @@ cdef extern from "Python.h" nogil:
 cdef extern from "_site.h":
     void site_set_package(object directory)
     Site* site_here()
-    int site_line(Site*)
     Py_ssize_t site_count()
     Site* site_at(Py_ssize_t)
 
@@ -39,9 +38,6 @@ cdef Poison* poisons = NULL         # GIL
 cdef Site* here() noexcept:
     """Where the user's program is now. Needs the GIL."""
     return site_here()
-
-cdef int line_of(Site* site) noexcept:
-    return site_line(site)
 
 # ---- storages and poison ----------------------------------------------------------------------------------------------
 
@@ -231,8 +227,7 @@ no_memory.refs = 1 << 30
 no_memory.seen = 1
 
 cdef str describe(Site* site):
-    code = <object>site.code
-    return f"{code.co_filename}:{site_line(site)} in {code.co_name}"
+    return f"{<object>site.file}:{site.line} in {<object>site.name}"
 
 cdef void end_poison(Poison* p) noexcept:
     global poisons

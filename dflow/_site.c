@@ -4,10 +4,24 @@
 #undef Py_BUILD_CORE
 #include "_site.h"
 
+#include <limits.h>
 #include <stdint.h>
 
-/* Open addressing; grown at three quarters full, never shrunk. */
-static Site **table;
+/* The sites, by what they say: open addressing, doubled at three quarters full. */
+static Site **sites;
+static size_t places, nsites;
+
+/* The site of each instruction met: open addressing, too. For each code there is one more entry, ITSELF, with a
+ * reference to it; when the table is full, code that nobody else has any more is forgotten. */
+typedef struct Entry {
+    PyCodeObject *code;
+    int lasti;          /* byte offset of the instruction */
+    Site *site;
+} Entry;
+
+enum { ITSELF = INT_MIN };
+
+static Entry *entries;
 static size_t capacity, used;
 static PyObject *package;
 
@@ -18,38 +32,91 @@ static int is_internal(PyCodeObject *code) {
     return PyUnicode_Tailmatch(code->co_filename, package, 0, PY_SSIZE_T_MAX, -1) == 1;
 }
 
-static size_t slot_of(PyObject *code, int lasti) {
-    uint64_t h = ((uint64_t)(uintptr_t)code >> 4) * 0x9E3779B97F4A7C15u + (uint64_t)lasti * 0xC2B2AE3D27D4EB4Fu;
-    size_t i = (size_t)(h >> 20) & (capacity - 1);
-    while (table[i] && (table[i]->code != code || table[i]->lasti != lasti)) i = (i + 1) & (capacity - 1);
+static int same(PyObject *a, PyObject *b) { return a == b || PyUnicode_Compare(a, b) == 0; }
+
+static size_t place_of(PyObject *file, PyObject *name, int line) {
+    uint64_t h = (uint64_t)PyUnicode_Type.tp_hash(file) * 0x9E3779B97F4A7C15u
+               + (uint64_t)PyUnicode_Type.tp_hash(name) * 0xC2B2AE3D27D4EB4Fu + (uint64_t)line * 0x165667B19E3779F9u;
+    size_t i = (size_t)(h >> 20) & (places - 1);
+    while (sites[i] && !(sites[i]->line == line && same(sites[i]->file, file) && same(sites[i]->name, name)))
+        i = (i + 1) & (places - 1);
     return i;
 }
 
-static int grow(void) {
-    size_t old = capacity;
-    Site **from = table;
-    Site **to = calloc(old ? old * 2 : 1024, sizeof *to);
+static int more_places(void) {
+    size_t old = places;
+    Site **from = sites, **to = calloc(old ? old * 2 : 1024, sizeof *to);
     if (!to) return -1;
-    table = to;
-    capacity = old ? old * 2 : 1024;
+    sites = to;
+    places = old ? old * 2 : 1024;
     for (size_t i = 0; i < old; i++)
-        if (from[i]) table[slot_of(from[i]->code, from[i]->lasti)] = from[i];
+        if (from[i]) sites[place_of(from[i]->file, from[i]->name, from[i]->line)] = from[i];
+    free(from);
+    return 0;
+}
+
+static Site *site_of(PyCodeObject *code, int lasti) {
+    if (nsites * 4 >= places * 3 && more_places() < 0) return NULL;
+    int line = PyCode_Addr2Line(code, lasti);
+    size_t i = place_of(code->co_filename, code->co_name, line);
+    if (sites[i]) return sites[i];
+    Site *s = malloc(sizeof *s);
+    if (!s) return NULL;
+    s->file = Py_NewRef(code->co_filename);
+    s->name = Py_NewRef(code->co_name);
+    s->line = line;
+    s->internal = is_internal(code);
+    s->waits = 0;
+    nsites++;
+    return sites[i] = s;
+}
+
+static Entry *entry_of(PyCodeObject *code, int lasti) {
+    uint64_t h = ((uint64_t)(uintptr_t)code >> 4) * 0x9E3779B97F4A7C15u + (uint64_t)lasti * 0xC2B2AE3D27D4EB4Fu;
+    size_t i = (size_t)(h >> 20) & (capacity - 1);
+    while (entries[i].code && (entries[i].code != code || entries[i].lasti != lasti)) i = (i + 1) & (capacity - 1);
+    return &entries[i];
+}
+
+/* A weak reference may have a callback, which must not run amid a submission: such code stays. */
+static int is_alive(PyCodeObject *code) { return Py_REFCNT(code) > 1 || code->co_weakreflist != NULL; }
+
+/* Forget code that has ended; twice the room, unless that gave half of it. */
+static int make_room(void) {
+    size_t old = capacity, alive = 0, ended = 0;
+    Entry *from = entries;
+    for (size_t i = 0; i < old; i++) alive += from[i].code != NULL && is_alive(from[i].code);
+    size_t room = !old ? 1024 : alive * 2 < old ? old : old * 2;
+    Entry *to = calloc(room, sizeof *to);
+    if (!to) return -1;
+    entries = to;
+    capacity = room;
+    used = alive;
+    for (size_t i = 0; i < old; i++) {
+        Entry e = from[i];
+        if (e.code == NULL) continue;
+        if (is_alive(e.code)) *entry_of(e.code, e.lasti) = e;
+        else if (e.lasti == ITSELF) from[ended++].code = e.code;
+    }
+    for (size_t i = 0; i < ended; i++) Py_DECREF(from[i].code);
     free(from);
     return 0;
 }
 
 static Site *intern(PyCodeObject *code, int lasti) {
-    if (used * 4 >= capacity * 3 && grow() < 0) return NULL;
-    size_t i = slot_of((PyObject *)code, lasti);
-    if (table[i]) return table[i];
-    Site *s = malloc(sizeof *s);
+    Entry *e = capacity ? entry_of(code, lasti) : NULL;
+    if (e && e->code) return e->site;
+    Site *s = site_of(code, lasti);
     if (!s) return NULL;
-    s->code = Py_NewRef((PyObject *)code);
-    s->lasti = lasti;
-    s->internal = is_internal(code);
-    s->waits = 0;
+    if ((used + 2) * 4 >= capacity * 3 && make_room() < 0) return s;
+    e = entry_of(code, ITSELF);
+    if (!e->code) {
+        *e = (Entry){(PyCodeObject *)Py_NewRef((PyObject *)code), ITSELF, NULL};
+        used++;
+    }
+    *entry_of(code, lasti) = (Entry){code, lasti, s};
     used++;
-    return table[i] = s;
+    return s;
 }
 
 #if PY_VERSION_HEX < 0x030E0000
@@ -98,6 +165,5 @@ Site *site_here(void) {          /* a slower way that needs no internal layout *
 }
 #endif
 
-int site_line(Site *site) { return PyCode_Addr2Line((PyCodeObject *)site->code, site->lasti); }
-Py_ssize_t site_count(void) { return (Py_ssize_t)capacity; }
-Site *site_at(Py_ssize_t index) { return table[index]; }
+Py_ssize_t site_count(void) { return (Py_ssize_t)places; }
+Site *site_at(Py_ssize_t index) { return sites[index]; }

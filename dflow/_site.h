@@ -1,7 +1,8 @@
 /* Where in the user's program an operation was submitted.
  *
- * A Site is one instruction of one code object, kept once for the life of the process, so that a pending task
- * holds a plain pointer and workers touch no reference count.  All calls need the GIL.
+ * A Site is a line of a function, by its names, kept once for the life of the process, so that a pending task holds a
+ * plain pointer and workers touch no reference count. Code is not kept: what evaluates texts makes new code for ever.
+ * All calls need the GIL.
  */
 #ifndef DFLOW_SITE_H
 #define DFLOW_SITE_H
@@ -9,16 +10,16 @@
 #include <Python.h>
 
 typedef struct Site {
-    PyObject *code;     /* owned */
-    int lasti;          /* byte offset of the instruction */
+    PyObject *file;     /* owned, as the next: the code's co_filename and co_name */
+    PyObject *name;
+    int line;
     int internal;       /* the code is dflow's own */
     long waits;         /* how often a thread blocked here */
 } Site;
 
 void site_set_package(PyObject *directory);   /* code from files under it is skipped */
 Site *site_here(void);                        /* the innermost frame outside dflow; NULL when there is none */
-int site_line(Site *site);
-Py_ssize_t site_count(void);
+Py_ssize_t site_count(void);                  /* places in the table of them */
 Site *site_at(Py_ssize_t index);              /* for statistics: NULL where the table is empty */
 
 #endif

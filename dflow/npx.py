@@ -23,7 +23,8 @@ from dflow.devices import (
     num_gpus,
 )
 from dflow.ops.defaults import is_np_array, is_np_default_dtype, is_np_shape, reset_np, set_np
-from dflow.ops.mxnet import cond, foreach, load, save, seed, while_loop
+from dflow.ops.files import load, save
+from dflow.ops.mxnet import cond, foreach, seed, while_loop
 from dflow.ops.table import namespace as _namespace
 
 _rows = _namespace("npx")

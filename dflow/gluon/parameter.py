@@ -7,6 +7,7 @@ from dflow import autograd, init, npx
 from dflow import numpy as np
 from dflow._device import put_on
 from dflow.devices import current_device
+from dflow.ops.files import reading
 
 __all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict"]
 
@@ -341,10 +342,11 @@ class ParameterDict(dict):
         """Take values from a file, MXNet's too; ValueError where it has other names, unless told to allow that."""
         loaded = npx.load(filename)
         if not isinstance(loaded, dict):
-            raise ValueError(f"{filename} has no names of parameters in it")
+            raise ValueError(f"{filename}: named parameters are expected, and the file has {len(loaded)} without names")
         loaded = {restore_prefix + name.removeprefix("arg:").removeprefix("aux:"): x for name, x in loaded.items()}
-        self._load(loaded, filename, ctx if device is None else device, allow_missing, ignore_extra, cast_dtype,
-                   dtype_source)
+        with reading(filename, lambda: Exception):
+            self._load(loaded, filename, ctx if device is None else device, allow_missing, ignore_extra, cast_dtype,
+                       dtype_source)
 
     def _load(self, loaded, source, ctx, allow_missing, ignore_extra, cast_dtype, dtype_source):
         there = {id(self[name]) for name in loaded if name in self}

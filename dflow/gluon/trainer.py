@@ -130,19 +130,20 @@ class Trainer:
     def load_states(self, fname):
         """Take what the optimizer keeps from a file. ValueError for one of another optimizer, or other parameters."""
         found = npx.load(fname)
+        found = found if isinstance(found, dict) else {}
         made = {}
         for i, p in enumerate(self._params):
             if f"{i}.count" in found:
                 made[i] = self._optimizer.create_state_multi_precision(i, p.list_data()[0])
         wanted = {f"{i}.{k}": x for i, state in made.items() for k, x in enumerate(_listed(state))}
-        wanted |= {f"{i}.count": None for i in made} | {"num_update": None}
-        if wanted.keys() != found.keys() or any(x is not None and x.shape != found[name].shape
-                                                for name, x in wanted.items()):
+        counts = {"num_update"} | {f"{i}.count" for i in made}
+        if wanted.keys() | counts != found.keys() or not (
+                all(x.shape == found[name].shape and x.dtype == found[name].dtype for name, x in wanted.items())
+                and all(found[name].shape == () and found[name].dtype.kind == "i" for name in counts)):
             raise ValueError(
                 f"{fname} does not have the states of {type(self._optimizer).__name__} for these parameters")
         for name, x in wanted.items():
-            if x is not None:
-                x[...] = found[name]
+            x[...] = found[name]
         self._states, self._known_at = made, None
         self._optimizer.counts = {i: int(found[f"{i}.count"]) for i in made}
         self._optimizer.num_update = int(found["num_update"])

@@ -43,7 +43,7 @@ from dflow.nd._networks import (  # noqa: F401
     space_to_depth,
     unravel_index,
 )
-from dflow.ops.mxnet import load, save
+from dflow.ops.files import load, save
 
 __getattr__ = missing(__name__, """BatchNorm_v1 Convolution_v1 Correlation Crop Custom IdentityAttachKLSparseReg
     LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput Pooling_v1 SVMOutput adam_update all_finite

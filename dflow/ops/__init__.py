@@ -6,6 +6,7 @@ from dflow.ops import (
     einsum,
     elementwise,
     export,
+    files,
     histograms,
     host,
     linear,

@@ -65,8 +65,6 @@ def wrap(x):
         return type(x)(*map(wrap, x))
     if type(x) in (list, tuple):
         return type(x)(map(wrap, x))
-    if type(x) is numpy.lib.npyio.NpzFile:
-        x.__class__ = NpzFile
     return x
 
 
@@ -76,13 +74,6 @@ READ_ONLY = frozenset((                     # they neither write nor return what
     numpy.unique, numpy.unique_values, numpy.unique_counts, numpy.unique_inverse, numpy.unique_all, numpy.union1d,
     numpy.intersect1d, numpy.setdiff1d, numpy.setxor1d))
 READERS = (numpy.load, numpy.fromfile)      # convert other byte orders
-
-
-class NpzFile(numpy.lib.npyio.NpzFile):
-    """numpy.lib.npyio.NpzFile, which reads each array when it is asked for; then it is one of ours."""
-
-    def __getitem__(self, key):
-        return wrap(super().__getitem__(key))
 
 
 def call(function, args, keywords):

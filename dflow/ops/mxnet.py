@@ -1,16 +1,10 @@
-"""What programs of MXNet's call beside mathematics: control flow, files, the seed."""
+"""What programs of MXNet's call beside mathematics: control flow, the seed."""
 
-import contextlib
 import importlib
-import math
-import struct
-import zipfile
-
-import numpy
 
 from dflow import _order
 from dflow._array import array as as_array
-from dflow._array import attach, ndarray
+from dflow._array import attach
 from dflow._make import zeros
 from dflow.ops.table import TABLE
 
@@ -83,76 +77,7 @@ def _itself(self):
 attach("as_nd_ndarray", _itself)
 attach("as_np_ndarray", _itself)
 
-# -- files, the seed -------------------------------------------------------------------------------
-
-LIST = b"list"              # the comment of an archive that was a list
-
-
-def save(file, arr):
-    """Write an array, a list of them or a dictionary to a file, in NumPy's .npz format: waits for them."""
-    named = arr if isinstance(arr, dict) else {str(i): x for i, x in enumerate(_listed(arr))}
-    for name, x in named.items():
-        if not isinstance(name, str) or not isinstance(x, (ndarray, numpy.ndarray)):
-            raise TypeError(f"arr must be arrays, with names that are texts, not {name!r}: {type(x).__name__}")
-    named = {name: numpy.asarray(x) for name, x in named.items()}       # what has failed raises before there is a file
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.comment = b"" if isinstance(arr, dict) else LIST
-        for name, x in named.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as part:
-                numpy.lib.format.write_array(part, x, allow_pickle=False)
-
-
-def load(file):
-    """What save() wrote: a dictionary, or a list (of one, for an array). Also numpy.savez's files, and MXNet's own."""
-    with contextlib.nullcontext(file) if hasattr(file, "read") else open(file, "rb") as stream:
-        begin = stream.tell()
-        if stream.read(len(MXNETS)) == MXNETS:
-            return _mxnets(stream)
-        stream.seek(begin)
-        return _archived(stream)
-
-
-MXNETS = struct.pack("<2Q", 0x112, 0)           # how its files begin
-DENSE = 0xF993FAC9, 0xF993FACA                  # how its arrays do; the later ones may have no axes
-TYPES = "f4 f8 f2 u1 i4 i1 i8 ?".split()        # by MXNet's numbers
-
-
-def _mxnets(stream):
-    """The rest of a file of MXNet's: how many arrays, the arrays, how many names, the names."""
-    def read(length):
-        found = stream.read(length)
-        if len(found) < length:
-            raise ValueError("the file ends too early")
-        return found
-
-    def numbers(kinds):
-        return struct.unpack(f"<{kinds}", read(struct.calcsize(f"<{kinds}")))
-
-    def array():
-        magic, storage, ndim = numbers("I2i")
-        if magic not in DENSE or storage or ndim < (magic == DENSE[0]):
-            raise ValueError("the file has arrays that are sparse, or of another version")
-        shape = numbers(f"{ndim}q")
-        *_, kind = numbers("3i")                # behind a device
-        if not 0 <= kind < len(TYPES):
-            raise ValueError(f"the file has arrays of the type {kind}")
-        dtype = numpy.dtype(TYPES[kind]).newbyteorder("<")
-        x = numpy.frombuffer(read(math.prod(shape) * dtype.itemsize), dtype)
-        return as_array(x.reshape(shape).astype(dtype.newbyteorder("=")))
-
-    arrays = [array() for _ in range(*numbers("Q"))]
-    names = [read(*numbers("Q")).decode() for _ in range(*numbers("Q"))]
-    return dict(zip(names, arrays, strict=True)) if names else arrays
-
-
-def _archived(stream):
-    with zipfile.ZipFile(stream) as archive:
-        named = {}
-        for name in archive.namelist():
-            with archive.open(name) as part:
-                named[name.removesuffix(".npy")] = as_array(numpy.lib.format.read_array(part, allow_pickle=False))
-        return list(named.values()) if archive.comment == LIST else named
-
+# -- the seed -------------------------------------------------------------------------------------
 
 def seed(seed, ctx="all"):
     """Start the numbers of dflow.numpy.random from a seed; there is one stream for all devices."""

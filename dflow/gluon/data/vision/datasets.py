@@ -5,6 +5,7 @@ import math
 import os
 import tarfile
 import warnings
+from pathlib import Path
 
 import numpy
 
@@ -12,6 +13,7 @@ from dflow.gluon._missing import missing
 from dflow.gluon.data.batchify import as_array
 from dflow.gluon.data.dataset import ArrayDataset, Dataset
 from dflow.gluon.data.vision import _pillow
+from dflow.ops.files import CHUNK, reading, up_to
 
 __all__ = ["CIFAR10", "CIFAR100", "FashionMNIST", "ImageFolderDataset", "MNIST"]
 
@@ -38,7 +40,8 @@ class _Standard(ArrayDataset):
             root = os.path.join(os.environ.get("MXNET_HOME", "~/.mxnet"), "datasets", self._name)
         self._root = os.path.expanduser(root)
         images, labels = self._read(train)
-        super().__init__(as_array(images), as_array(labels.astype(numpy.int32)))
+        with reading(self._root):
+            super().__init__(as_array(images), as_array(labels.astype(numpy.int32)))
 
     def _read(self, train):
         """Its images and labels, NumPy's arrays of uint8."""
@@ -65,13 +68,15 @@ class MNIST(_Standard):
     def _idx(self, name, ndim):
         """The array of a file in the IDX format, as it is or compressed: magic number, lengths, bytes."""
         path = self._path(f"{name}.gz", name)
-        with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
-            data = file.read()
-        begin = 4 + 4 * ndim
-        magic, *shape = numpy.frombuffer(data[:begin].ljust(begin, b"\0"), ">u4").tolist()
-        if magic != 0x0800 + ndim or len(data) - begin != math.prod(shape):
-            raise ValueError(f"{path} is no complete IDX file of {ndim} axes of bytes")
-        return numpy.frombuffer(data, numpy.uint8, offset=begin).reshape(shape)
+        wrong = ValueError(f"{path} is no complete IDX file of {ndim} axes of bytes")
+        with reading(path), (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
+            magic, *shape = numpy.frombuffer(file.read(4 + 4 * ndim).ljust(4 + 4 * ndim, b"\0"), ">u4").tolist()
+            if magic != 0x0800 + ndim:
+                raise wrong
+            data = up_to(file, math.prod(shape) + 1)
+            if len(data) != math.prod(shape):
+                raise wrong
+            return numpy.frombuffer(data, numpy.uint8).reshape(shape)
 
 
 class FashionMNIST(MNIST):
@@ -95,17 +100,27 @@ class CIFAR10(_Standard):
         """A file, as it is, unpacked with its folder, or in the archive: a row for each image."""
         inside = f"{self._folder}/{name}"
         path = self._path(self._archive, name, inside)
-        if path.endswith(self._archive):
-            with tarfile.open(path) as archive:
-                data = archive.extractfile(inside).read()
-        else:
-            with open(path, "rb") as file:
-                data = file.read()
+        with reading(path):
+            data = self._inside(path, inside) if path.endswith(self._archive) else Path(path).read_bytes()
         length = self._labels + 3 * 32 * 32
         if not data or len(data) % length:
             raise ValueError(f"{name} in {self._root} is no file of {type(self).__name__}: its rows have {length} "
                              f"bytes, the file has {len(data)}")
         return numpy.frombuffer(data, numpy.uint8).reshape(-1, length)
+
+    def _inside(self, path, name):
+        """The bytes of a file in an archive, which is read from front to back: no length in it is believed."""
+        found = None
+        with gzip.open(path) as stream:
+            with tarfile.open(fileobj=stream, mode="r|") as archive:
+                for member in archive:
+                    if member.name == name and member.isfile():
+                        found = up_to(archive.extractfile(member), member.size)
+            while stream.read(CHUNK):           # at its end is the checksum
+                pass
+        if found is None:
+            raise ValueError(f"there is no file {name} in the archive")
+        return found
 
 
 class CIFAR100(CIFAR10):

@@ -103,6 +103,12 @@ def picture(form, **keywords):
     return saved(Image.fromarray(pixels).save, form, **keywords)
 
 
+def long_chunk():
+    """An image whose one part of pixels says that it goes on for gigabytes, behind the last pixel."""
+    png = picture("PNG")
+    return png[:33] + struct.pack(">I", 2 ** 31 - 1) + png[37:]
+
+
 def network():
     net = gluon.nn.Dense(2, in_units=3)
     net.initialize()
@@ -228,7 +234,8 @@ def make():
             errors=(ValueError,)),
         "image": Reader(image.imread, [
             *map(picture, ("PNG", "JPEG", "BMP", "GIF", "TIFF", "PPM", "WEBP", "EPS")),
-            picture("TIFF", compression="tiff_lzw"), picture("PNG", optimize=True)], errors=(ValueError, OSError)),
+            picture("TIFF", compression="tiff_lzw"), picture("PNG", optimize=True), long_chunk()],
+            errors=(ValueError, OSError)),
         "idx": Reader(read_mnist, [(idx, gzip.compress)], name="train-images-idx3-ubyte.gz", errors=(ValueError,)),
         "cifar": Reader(lambda path: vision.CIFAR10(path.parent, train=False), [(bytes(2 * row), tarred)],
                         name="cifar-10-binary.tar.gz", errors=(ValueError,)),

@@ -1,11 +1,12 @@
 """Files of images: Pillow reads them, where it is installed."""
 
+import io
 import math
 
 import numpy
 
 from dflow.gluon.data.batchify import as_array
-from dflow.ops.files import opened, reading, size_left
+from dflow.ops.files import opened, reading
 
 # Pillow reads other things, too, some by running other programs.
 FORMATS = "AVIF BMP GIF JPEG JPEG2000 PNG PPM SUN TIFF WEBP".split()
@@ -23,9 +24,9 @@ def read(file, flag=1):
     except ImportError as error:
         raise ImportError("images are read with Pillow, which is not installed: pip install dflow[image]") from error
     with reading(file, lambda: OSError), opened(file) as stream:
-        size = size_left(stream)
-        with Image.open(stream, formats=FORMATS) as image:
-            if math.prod(image.size) > max(ANY, size * RATIO):
-                raise ValueError(f"an image of {image.size} pixels is not in a file of {size} bytes")
+        data = stream.read()                # for a stream in memory never makes room for more than it has
+        with Image.open(io.BytesIO(data), formats=FORMATS) as image:
+            if math.prod(image.size) > max(ANY, len(data) * RATIO):
+                raise ValueError(f"an image of {image.size} pixels is not in a file of {len(data)} bytes")
             pixels = numpy.asarray(ImageOps.exif_transpose(image).convert("RGB" if flag else "L"))
     return as_array(pixels.reshape(*pixels.shape[:2], -1))

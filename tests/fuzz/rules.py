@@ -1,0 +1,122 @@
+"""What may differ from NumPy, each with its reason, and what is not asked. Nothing else may."""
+
+import re
+
+import numpy
+
+# -- the order of a sum --------------------------------------------------------------------------
+# README: "The order of a floating-point sum, the last bits of a matrix product, and, with SciPy 1.18, of a transform."
+# Integers that stay small are exact in any order: there the same bits are due.
+
+SUMS = {"sum", "mean", "nansum", "nanmean", "average", "std", "var", "nanstd", "nanvar", "trace", "prod", "nanprod",
+        "add.reduce", "multiply.reduce", "add.reduceat", "multiply.reduceat", "subtract.reduce", "divide.reduce",
+        "true_divide.reduce", "logaddexp.reduce", "logaddexp2.reduce", "hypot.reduce", "cov", "corrcoef", "trapezoid",
+        "histogram", "histogram2d", "histogramdd", "bincount"}
+PRODUCTS = {"matmul", "dot", "inner", "vdot", "tensordot", "einsum", "vecdot", "matvec", "vecmat", "convolve", "correlate",
+            "linalg.matmul", "linalg.vecdot", "linalg.tensordot", "linalg.outer", "linalg.trace"}
+REDUCERS = {"sum", "prod", "max", "min", "amax", "amin", "any", "all", "mean", "std", "var", "nansum", "nanprod", "nanmax",
+            "nanmin", "nanmean", "nanstd", "nanvar"}
+CALL = re.compile(r"(?:np\.|\.)((?:linalg\.|fft\.|\w+\.(?=reduce|accumulate|at\b|outer))?\w+)\(")
+
+
+def called(statement):
+    """The names of what a statement calls."""
+    names = set(CALL.findall(statement))
+    if " @" in statement:
+        names.add("matmul")
+    return names
+
+
+def close_rows():
+    from dflow.ops.table import TABLE
+    return {f"{row.module}.{row.name}".removeprefix("numpy.") for row in TABLE.values() if row.close}
+
+
+_close = None
+
+
+def level(statement, names, variables):
+    """0 where dflow must give NumPy's bits, 1 where the last ones may differ."""
+    global _close
+    if _close is None:
+        _close = close_rows()
+    calls = called(statement)
+    if not calls & SUMS and not calls & PRODUCTS and not calls & _close:
+        return 0
+    operands = [x for name in names if isinstance(x := variables.get(name), (numpy.ndarray, numpy.generic))]
+    if calls & (SUMS | PRODUCTS) and not calls & {"mean", "std", "var", "nanmean", "nanstd", "nanvar", "average", "prod",
+                                                  "multiply.reduce", "nanprod", "cov", "corrcoef"}:
+        if exact(operands, "+ 0" in statement or not calls & PRODUCTS):
+            return 0
+    return 1
+
+
+def exact(operands, signs):
+    """Whether all sums of products of these are exact: they are small integers, and no zero is negative."""
+    bound, digits = 1, 53
+    for x in operands:
+        kind = x.dtype.kind
+        if kind in "biu":
+            if not signs:
+                return False
+            if x.size and kind != "b":
+                bound *= max(abs(int(x.max())), abs(int(x.min())), 1)
+            continue
+        parts = (x.real, x.imag) if kind == "c" else (x,)
+        digits = min(digits, numpy.finfo(x.dtype).nmant)
+        for part in parts:
+            if not part.size:
+                continue
+            if not numpy.isfinite(part).all() or (part != numpy.trunc(part)).any() or (numpy.signbit(part) & (part == 0)).any():
+                return False
+            bound *= max(float(abs(part).max()), 1)
+    if not signs:
+        return False
+    return bound * max((x.size for x in operands), default=1) < 2 ** digits
+
+
+# -- not asked ----------------------------------------------------------------------------------
+
+AVOIDED = []                    # (pattern of the statement, condition on the variables or None, reason)
+
+
+def avoid(pattern, reason, condition=None):
+    AVOIDED.append((re.compile(pattern), condition, reason))
+
+
+avoid(r"\bempty(_like)?\(|np\.ndarray\(", "what is not initialised has no value")
+avoid(r"where=", "what is left out has no value", lambda statement, variables: "out=" not in statement and not called(
+    statement) & REDUCERS and ".reduce(" not in statement and not statement.startswith("np."))
+avoid(r"device=|\bctx\b", "devices have tests of their own")
+avoid(r"\b(tofile|dump|dumps|save|savez|load|open|fromfile|savetxt|loadtxt|genfromtxt|fromregex)\(", "files")
+avoid(r"object|'[SUMmO]\d*'|\bstr\b", "README: arrays hold numbers")
+avoid(r"get_include|show_config|__array_function__|getbufsize|printoptions", "not of arrays")
+
+
+avoid(r"tolist|list\(|repr\(|apply_along|fromiter|vectorize|piecewise|\+ range|\bfor\b", "too slow where arrays are large",
+      lambda statement, variables: any(getattr(variables.get(name), "size", 0) > 20000 for name in re.findall(r"v\d+", statement)))
+
+
+def avoided(statement, variables):
+    for pattern, condition, _ in AVOIDED:
+        if pattern.search(statement) and (condition is None or condition(statement, variables)):
+            return True
+    return False
+
+
+# -- errors and objects ---------------------------------------------------------------------------
+
+def same_error(statement, ours, theirs):
+    """Whether an error of dflow's may stand for NumPy's (None: no error)."""
+    return False
+
+
+def same_object(ours, theirs):
+    return False
+
+
+def flags_differ(ours, theirs):
+    """How an array may be used otherwise than NumPy's."""
+    if isinstance(theirs, numpy.ndarray) and hasattr(ours, "flags") and ours.flags.writeable != theirs.flags.writeable:
+        return f"flags.writeable is {ours.flags.writeable}, NumPy's {theirs.flags.writeable}"
+    return None

@@ -1,0 +1,231 @@
+"""Running a program with dflow, and comparing it with NumPy's run and with other settings of the engine."""
+
+import re
+import time
+import warnings
+from dataclasses import replace
+from functools import partial
+
+import numpy
+from compare import same_bits
+
+import dflow
+import dflow.numpy as np
+from tests.fuzz import programs, rules, statements
+
+ABSENT = object()
+
+
+def generate(seed, only=None, largest=None):
+    """(program, NumPy's run of it) of a seed. only: the names of the families that statements are of."""
+    families = [family for name, family in statements.FAMILIES.items() if not only or name in only]
+    options = {} if largest is None else {"largest": largest}
+    with quiet():
+        return programs.Generator(seed, families, workers(seed), **options).program()
+
+
+def workers(seed):
+    """Started for 64 programs at a time, as it costs more than most of them."""
+    return (2, 1, 3, 16, 2)[seed // 64 % 5]
+
+
+def quiet():
+    """No warnings, and no floating point errors."""
+    context = warnings.catch_warnings()
+    context.__enter__()
+    warnings.simplefilter("ignore")
+    return _Quiet(context, numpy.errstate(all="ignore"))
+
+
+class _Quiet:
+    def __init__(self, context, state):
+        self.context, self.state = context, state
+
+    def __enter__(self):
+        self.state.__enter__()
+
+    def __exit__(self, *error):
+        self.state.__exit__(*error)
+        self.context.__exit__(*error)
+
+
+def reference(program):
+    """NumPy's run of a program."""
+    run = programs.Reference()
+    with quiet():
+        for statement in program.statements:
+            run.run(statement)
+    return run
+
+
+def apply(settings):
+    """Set the engine up."""
+    engine = dflow.engine
+    if engine.num_workers() != settings.workers:
+        engine.set_num_workers(settings.workers)
+    engine.bulk(settings.bulk)
+    engine.inline_limit(DEFAULT_LIMIT if settings.inline_limit is None else settings.inline_limit)
+    engine.naive(settings.naive)
+
+
+DEFAULT_LIMIT = dflow.engine.inline_limit()
+
+
+def holding(settings):
+    if settings.hold == "submit":
+        def later(x):
+            time.sleep(settings.seconds)
+            return x
+        return lambda x: dflow.submit(later, x, shape=x.shape, dtype=x.dtype)
+    return lambda x: dflow.engine.sleep(x, settings.seconds)
+
+
+def run(program, run_of_numpy, settings=None):
+    """dflow's run: what each statement raised, and the variables that are alive at the end."""
+    settings = settings or program.settings
+    apply(settings)
+    variables = programs.namespace(np, holding(settings))
+    errors = []
+    for statement, code, (error, level) in zip(program.statements, run_of_numpy.codes, run_of_numpy.errors):
+        try:
+            exec(code, variables)
+            if error is not None:               # what NumPy raises at once may show when it is read
+                read(statement, variables)
+        except Exception as caught:
+            errors.append(caught)
+        else:
+            errors.append(None)
+        if error is not None and level == 0:
+            target = programs.ASSIGNED.match(statement)
+            if target:
+                variables.pop(target[1], None)
+    return errors, variables
+
+
+def read(statement, variables):
+    for name in programs.NAME.findall(statement):
+        if name in variables:
+            plain(variables[name])
+
+
+def plain(x):
+    """What a variable holds, with NumPy's arrays for ours."""
+    if isinstance(x, dflow.ndarray):
+        return x.asnumpy()
+    if isinstance(x, (tuple, list)):
+        return [plain(item) for item in x]
+    return x
+
+
+def different(program, run_of_numpy):
+    """What differs: None, or a line of text that begins with the number of a statement."""
+    with quiet():
+        ours, variables = run(program, run_of_numpy)
+        line = compared(program, run_of_numpy, ours, variables)
+        if line is None and (any(run_of_numpy.levels.values()) or program.seed % 8 == 0):
+            line = otherwise(program, run_of_numpy, ours, variables)
+        try:
+            dflow.waitall()                     # errors that nobody read
+        except Exception as error:
+            if line is None and not any(kind for kind, _ in run_of_numpy.errors) and not any(ours):
+                line = f"{len(program.statements)}: nobody saw {type(error).__name__}: {error}"
+    return line
+
+
+def compared(program, run_of_numpy, errors, variables):
+    for i, (statement, ours, (theirs, level)) in enumerate(zip(program.statements, errors, run_of_numpy.errors)):
+        if level == 0 and type(ours) is not theirs and not (ours is None and theirs is None) \
+                and not rules.same_error(statement, ours, theirs):
+            return f"{i}: dflow: {describe(ours)}, NumPy: {theirs.__name__ if theirs else 'no error'}"
+    for name in run_of_numpy.live():
+        level, theirs = run_of_numpy.levels[name], run_of_numpy.variables[name]
+        at = position(program, name)
+        if name not in variables:
+            if level == programs.FREE:
+                continue
+            return f"{at}: dflow has no {name}"
+        if level == programs.FREE:
+            continue
+        try:
+            ours = plain(variables[name])
+        except Exception as error:
+            return f"{at}: reading {name} raises {describe(error)}"
+        line = apart(ours, theirs, level, program.statements[at])
+        if line:
+            return f"{at}: {name}: {line}"
+        line = rules.flags_differ(variables[name], theirs)
+        if line:
+            return f"{at}: {name}: {line}"
+    return None
+
+
+def position(program, name):
+    """The number of the statement that made a variable."""
+    return next((i for i, text in enumerate(program.statements) if text.startswith(f"{name} = ")), 0)
+
+
+def apart(ours, theirs, level, statement):
+    """How two values differ, or None."""
+    if isinstance(theirs, (list, tuple)):
+        if not isinstance(ours, (list, tuple)) or len(ours) != len(theirs):
+            return f"dflow: {short(ours)}, NumPy: {short(theirs)}"
+        return next((line for x, y in zip(ours, theirs) if (line := apart(x, y, level, statement))), None)
+    if isinstance(theirs, (numpy.ndarray, numpy.generic)):
+        theirs = numpy.asarray(theirs)
+        if not isinstance(ours, (numpy.ndarray, numpy.generic)):
+            return f"dflow: {short(ours)}, NumPy: {short(theirs)}"
+        ours = numpy.asarray(ours)
+        if (ours.dtype, ours.shape) != (theirs.dtype, theirs.shape):
+            return f"dflow: {ours.dtype} {ours.shape}, NumPy: {theirs.dtype} {theirs.shape}"
+        if level == programs.CLOSE:
+            return None
+        if ours.tobytes() == theirs.tobytes() or same_bits(ours, theirs):
+            return None
+        return f"dflow: {short(ours)}, NumPy: {short(theirs)}{where(ours, theirs)}"
+    if level == programs.EXACT and repr(ours) != repr(theirs) and not rules.same_object(ours, theirs):
+        return f"dflow: {short(ours)}, NumPy: {short(theirs)}"
+    return None
+
+
+def where(ours, theirs):
+    """The first place at which two arrays differ."""
+    if not ours.ndim or ours.size < 8:
+        return ""
+    for at in numpy.ndindex(ours.shape):
+        if not same_bits(numpy.asarray(ours[at]), numpy.asarray(theirs[at])):
+            return f", at {at}: {ours[at]!r}, NumPy: {theirs[at]!r}"
+    return ""
+
+
+def short(x):
+    with numpy.printoptions(threshold=12, edgeitems=3, linewidth=1000):
+        text = " ".join(repr(x).split())
+    return text if len(text) < 200 else text[:200] + " ..."
+
+
+def describe(error):
+    return f"{type(error).__name__}: {str(error)[:150]}" if error is not None else "no error"
+
+
+def otherwise(program, run_of_numpy, errors, variables):
+    """The same program with other settings: the same bits, whatever they are."""
+    other = replace(program.settings, bulk=0 if program.settings.bulk else 32, naive=not program.settings.naive and
+                    program.seed % 3 == 0, inline_limit=None if program.settings.inline_limit is not None else 0)
+    again, those = run(program, run_of_numpy, other)
+    for i, (first, second) in enumerate(zip(errors, again)):
+        if type(first) is not type(second) and run_of_numpy.errors[i][1]:
+            return f"{i}: with other settings: {describe(second)}, not {describe(first)}"
+    for name in run_of_numpy.live():
+        if name in variables and name in those:
+            first, second = outcome(variables[name]), outcome(those[name])
+            line = apart(second, first, programs.EXACT, "")
+            if line and not isinstance(first, str):
+                return f"{position(program, name)}: {name}: with other settings: {line}"
+    return None
+
+
+def outcome(x):
+    try:
+        return plain(x)
+    except Exception as error:
+        return type(error).__name__

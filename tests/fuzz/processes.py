@@ -49,8 +49,11 @@ def child(progress, only):
 
 def examine(seed, only, seen):
     """What differs in the program of a seed, made smaller unless alike was seen often; or None."""
-    program, numpys = running.generate(seed, only)
-    line = running.different(program, numpys)
+    try:
+        program, numpys = running.generate(seed, only)
+        line = running.different(program, numpys)
+    except MemoryError:                         # of the fuzzer itself
+        return None
     if line is None:
         return None
     names = signature(program, line)

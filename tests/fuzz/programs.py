@@ -10,6 +10,7 @@ from tests.fuzz import rules, values
 
 NAME = re.compile(r"\bv\d+\b")
 ASSIGNED = re.compile(r"(v\d+) = ")
+FOREIGN = re.compile(r"v\d+ = \(*numpy\.(?!\w+\(.*\bv\d)")
 EXACT, CLOSE, FREE = 0, 1, 2        # how a variable compares with NumPy's: same bits; nearly; dtype and shape not even
 
 
@@ -56,6 +57,7 @@ class Reference:
         self.levels = {}
         self.errors = []
         self.codes = []
+        self.foreign = []                       # names of arrays that are NumPy's own in both runs
 
     def run(self, statement):
         """Run one statement. The type of what it raised, or None."""
@@ -70,11 +72,28 @@ class Reference:
         target = ASSIGNED.match(statement)
         if target and target[1] in self.variables:
             self.levels[target[1]] = level
+            if FOREIGN.match(statement):
+                self.foreign.append(target[1])
         if (level or error) and (not target or "out=" in statement):
             self.spread(names)                  # what fails may have written a part before
         self.errors.append((error, level))
         self.codes.append(code)
         return error
+
+    def adopts(self, statement):
+        """Whether the result is a view of an array that is NumPy's own in dflow's run, too, and is copied there."""
+        target = ASSIGNED.match(statement)
+        value = self.variables.get(target[1]) if target else None
+        if FOREIGN.match(statement):
+            return False
+        if not isinstance(value, numpy.ndarray):
+            return bool(self.foreign) and isinstance(value, (list, tuple))
+        if not any(numpy.may_share_memory(value, self.variables[name]) for name in self.foreign if name in self.variables):
+            return False
+        if "out=" not in statement:
+            return True
+        self.foreign.append(target[1])          # it is that very array
+        return False
 
     def spread(self, names):
         """What was written with inexact values, and what shares its memory, is not compared."""
@@ -101,7 +120,6 @@ class Generator:
         self.variables = self.reference.variables
         self.statements = []
         self.arrays = {}                        # name: array, of what operands may be
-        self.foreign = []                       # names of arrays that are NumPy's own in both runs
         self.counter = 0
         self.families, self.weights = zip(*families)
         self.pending = self.random.choice((0, 0, 0.3, 1))
@@ -122,23 +140,10 @@ class Generator:
             return False
         before = set(self.variables)
         error = self.perform(statement)
-        if error is not None and self.random.random() < 0.85 or error is MemoryError or self.adopts(statement):
+        if error is not None and self.random.random() < 0.85 or error is MemoryError or self.reference.adopts(statement):
             self.forget(before)
             return False
         return True
-
-    def adopts(self, statement):
-        """Whether NumPy's result is a view of an array that is NumPy's own in dflow's run, too, and copied there."""
-        target = ASSIGNED.match(statement)
-        value = self.variables.get(target[1]) if target else None
-        if not isinstance(value, numpy.ndarray):
-            return bool(self.foreign) and isinstance(value, (list, tuple))
-        if not any(numpy.may_share_memory(value, self.variables[name]) for name in self.foreign):
-            return False
-        if "out=" not in statement:
-            return True
-        self.foreign.append(target[1])          # it is that very array
-        return False
 
     def forget(self, before):
         self.statements.pop()
@@ -225,7 +230,6 @@ class Generator:
         name = self.target()
         if rng.random() < 0.08 and not owned:   # NumPy's own, in both
             self.perform(f"{name} = {text}")
-            self.foreign.append(name)
             return name
         self.perform(f"{name} = np.array({text})")
         return self.held(name)

@@ -50,11 +50,15 @@ class _Quiet:
 
 
 def reference(program):
-    """NumPy's run of a program."""
+    """NumPy's run of a program; None if it has statements that are not asked."""
     run = programs.Reference()
     with quiet():
         for statement in program.statements:
+            if rules.avoided(statement, run.variables):
+                return None
             run.run(statement)
+            if run.adopts(statement):
+                return None
     return run
 
 

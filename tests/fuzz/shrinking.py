@@ -33,7 +33,7 @@ def differs(program, errors=None, times=2):
     errors: how many statements NumPy may refuse.
     """
     numpys = running.reference(program)
-    if errors is not None and sum(error is not None for error, _ in numpys.errors) > errors:
+    if numpys is None or errors is not None and sum(error is not None for error, _ in numpys.errors) > errors:
         return None
     for _ in range(times):
         line = running.different(program, numpys)
@@ -87,6 +87,8 @@ def settings(program):
 def plainer(program):
     """Statements whose expressions are parts of what they were, or the value itself."""
     numpys = running.reference(program)
+    if numpys is None:
+        return
     for position, statement in reversed(list(enumerate(program.statements))):
         target = programs.ASSIGNED.match(statement)
         if "= hold(" in statement:

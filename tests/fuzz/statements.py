@@ -110,7 +110,7 @@ def operator(g):
 
 def unary(g):
     x = g.array()
-    return f"{g.target()} = " + g.random.choice(("-{}", "abs({})", "~{}", "+{}", "divmod({}, 3)", "round({})", "{} ** 2",
+    return f"{g.target()} = " + g.random.choice(("-{}", "abs({})", "~{}", "+{}", "divmod({}, 3)", "{} ** 2",
                                                  "{} ** 0.5", "{} ** -1", "2 ** {}", "{} % 0", "{} // 0", "1 / {}")).format(x)
 
 
@@ -220,9 +220,9 @@ def effect(g):
 
 
 READS = ("{0}.tolist()", "{0}.item(0)", "{0}.item()", "float({0})", "int({0})", "bool({0})", "len({0})", "{0}.shape", "{0}.size",
-         "{0}.nbytes", "{0}.dtype", "{0}.strides", "list({0}[:2])", "{0}.flags.c_contiguous", "{0}.flags.f_contiguous", "1 in {0}",
+         "{0}.nbytes", "{0}.dtype", "list({0}[:2])", "{0}.flags.c_contiguous", "{0}.flags.f_contiguous", "1 in {0}",
          "{0}.any().item()", "{0}.tobytes()", "repr({0}[:2])", "{0}.flags.writeable", "{0}.ndim", "complex({0})", "[w.dtype for w in {0}[:2]]",
-         "np.result_type({0}, {1})", "{0}.T.strides", "{0}.flags.owndata", "np.array_equal({0}, {1})", "np.allclose({0}, {1})",
+         "np.result_type({0}, {1})", "{0}.flags.owndata", "np.array_equal({0}, {1})", "np.allclose({0}, {1})",
          "np.shares_memory({0}, {1})", "np.may_share_memory({0}, {1})", "hash({0}.shape)", "str({0}[:1])", "np.ndim({0})", "{0}.base is None",
          "np.can_cast({0}.dtype, {1}.dtype)", "np.isscalar({0})", "{0}.__index__()", "{0} is {1}", "np.broadcast_shapes({0}.shape, {1}.shape)",
          "np.size({0}, 0)", "np.iscomplexobj({0})", "np.array_equiv({0}, {1})", "np.min_scalar_type({0})", "next(iter({0}))",

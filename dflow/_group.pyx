@@ -297,12 +297,32 @@ cdef enum:
 
 cdef enum:
     SLOTS = 256                     # of the hash table; a power of two over MAX_OPERANDS
-    L1_BYTES = 24576                # of the first-level cache that a block may take
     STACK_BYTES = 65536             # for registers
-    MIN_BLOCK = 128
-    ALONE = 1 << 15                 # elements of a block of one task: nothing is used twice
-    MANY_ROWS = 32
-    NARROW = 16                     # rows shorter than this are run down their columns
+
+# Results do not depend on these: the fuzzer sets them, while nothing is pending.
+cdef intp L1_BYTES = 24576          # of the first-level cache that a block may take
+cdef intp MIN_BLOCK = 128
+cdef intp ALONE = 1 << 15           # elements of a block of one task: nothing is used twice
+cdef intp MANY_ROWS = 32
+cdef intp NARROW = 16               # rows shorter than this are run down their columns
+
+def set_threshold(str name, intp value):
+    """Set one of these. Returns what it was."""
+    cdef intp* place = NULL
+    if name == "L1_BYTES":
+        place = &L1_BYTES
+    elif name == "MIN_BLOCK":
+        place = &MIN_BLOCK
+    elif name == "ALONE":
+        place = &ALONE
+    elif name == "MANY_ROWS":
+        place = &MANY_ROWS
+    elif name == "NARROW":
+        place = &NARROW
+    if place == NULL or value < 1:
+        raise ValueError(f"{name} = {value}")
+    before, place[0] = place[0], value
+    return before
 
 cdef struct Table:                  # of storages, hashed by their addresses
     unsigned char slots[256]        # number in `used`, plus 1; 0: free

@@ -64,10 +64,19 @@ cdef enum:
     NWIDES = 8              # kernels that are split at a time
     RIPE_NS = 8000          # an idle worker takes an open group that nobody has joined for so long,
     RIPE_PART = 32          # and for this part of its cost: to be joined may save more
-    SPLIT_NS = 40000        # estimated cost from which a kernel is split for those who are awake,
-    GRAIN_NS = 20000        # into pieces of about so much
     LEAST_BESIDE = 5        # rows of matrices that gain by two threads although each takes a lock
     VECTOR_PRODUCT = 3      # a matrix times a vector: each multiplication reads an element
+
+# Results do not depend on these: the fuzzer sets them, while nothing is pending.
+cdef double SPLIT_NS = 40000        # estimated cost from which a kernel is split for those who are awake,
+cdef double GRAIN_NS = 20000        # into pieces of about so much
+
+def set_split(double least, double grain):
+    """Set both. Returns what they were."""
+    global SPLIT_NS, GRAIN_NS
+    before = SPLIT_NS, GRAIN_NS
+    SPLIT_NS, GRAIN_NS = least, grain
+    return before
 
 cdef Wide wides[NWIDES]
 cdef bint leaving = False       # GIL; the process ends

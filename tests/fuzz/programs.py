@@ -14,6 +14,11 @@ FOREIGN = re.compile(r"v\d+ = \(*numpy\.(?!\w+\(.*\bv\d)")
 EXACT, CLOSE, FREE = 0, 1, 2        # how a variable compares with NumPy's: same bits; nearly; dtype and shape not even
 
 
+# What else the engine's thresholds may be: blocks of some elements, so that small arrays have many.
+THRESHOLDS = {"L1_BYTES": (16, 200, 1000, 4096, 1 << 17), "MIN_BLOCK": (1, 2, 3, 5, 16, 100), "ALONE": (1, 7, 100, 4096),
+              "MANY_ROWS": (1, 2, 5, 1 << 20), "NARROW": (1, 3, 64, 1 << 20), "SPLIT_NS": (1, 100, 1e9), "GRAIN_NS": (1, 50, 1e6)}
+
+
 @dataclass(frozen=True)
 class Settings:
     """The engine's, for one program. Results depend on none of them."""
@@ -28,8 +33,10 @@ class Settings:
 
     @classmethod
     def draw(cls, rng, workers):
+        often = rng.choice((0, 0, 0.3, 0.8))
         return cls(workers, rng.choice((32, 32, 0, 1, 2, 5, 64)), rng.choice((None, None, 0, 0, 200, 10 ** 6)),
-                   rng.random() < 0.06, rng.choice(("sleep", "sleep", "submit")), rng.choice((1e-4, 3e-4, 1e-3)))
+                   rng.random() < 0.06, rng.choice(("sleep", "sleep", "submit")), rng.choice((1e-4, 3e-4, 1e-3)),
+                   tuple((name, rng.choice(some)) for name, some in THRESHOLDS.items() if rng.random() < often))
 
 
 @dataclass(frozen=True)
@@ -55,9 +62,10 @@ class Reference:
     def __init__(self):
         self.variables = namespace(numpy, lambda x: x.copy())
         self.levels = {}
+        self.bounds = {}                        # by how much those that are CLOSE may differ
         self.errors = []
         self.codes = []
-        self.foreign = []                       # names of arrays that are NumPy's own in both runs
+        self.foreign = self.variables["foreign"] = []       # names of arrays that are NumPy's own in both runs
 
     def run(self, statement):
         """Run one statement. The type of what it raised, or None."""
@@ -72,6 +80,8 @@ class Reference:
         target = ASSIGNED.match(statement)
         if target and target[1] in self.variables:
             self.levels[target[1]] = level
+            if level == CLOSE:
+                self.bounds[target[1]] = rules.bound(statement, names, self.variables, self.variables[target[1]])
             if FOREIGN.match(statement):
                 self.foreign.append(target[1])
         if (level or error) and (not target or "out=" in statement):

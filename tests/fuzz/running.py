@@ -11,6 +11,7 @@ from compare import same_bits
 
 import dflow
 import dflow.numpy as np
+from dflow import _group, _workers
 from tests.fuzz import programs, rules, statements
 
 ABSENT = object()
@@ -63,15 +64,26 @@ def reference(program):
 
 
 def apply(settings):
-    """Set the engine up."""
+    """Set the engine up. Nothing is pending."""
     engine = dflow.engine
     if engine.num_workers() != settings.workers:
         engine.set_num_workers(settings.workers)
     engine.bulk(settings.bulk)
     engine.inline_limit(DEFAULT_LIMIT if settings.inline_limit is None else settings.inline_limit)
     engine.naive(settings.naive)
+    set_thresholds(dict(settings.thresholds))
 
 
+def set_thresholds(chosen):
+    """Set those of `programs.THRESHOLDS`; the others are as they were at first."""
+    for name, value in BLOCKS.items():
+        _group.set_threshold(name, chosen.get(name, value))
+    _workers.set_split(chosen.get("SPLIT_NS", SPLIT[0]), chosen.get("GRAIN_NS", SPLIT[1]))
+
+
+BLOCKS = {name: _group.set_threshold(name, 64) for name in programs.THRESHOLDS if not name.endswith("NS")}
+SPLIT = _workers.set_split(1, 1)
+set_thresholds({})
 DEFAULT_LIMIT = dflow.engine.inline_limit()
 
 
@@ -154,7 +166,7 @@ def compared(program, run_of_numpy, errors, variables):
             ours = plain(variables[name])
         except Exception as error:
             return f"{at}: reading {name} raises {describe(error)}"
-        line = apart(ours, theirs, level, program.statements[at])
+        line = apart(ours, theirs, level, run_of_numpy.bounds.get(name))
         if line:
             return f"{at}: {name}: {line}"
         line = rules.flags_differ(variables[name], theirs)
@@ -168,12 +180,12 @@ def position(program, name):
     return next((i for i, text in enumerate(program.statements) if text.startswith(f"{name} = ")), 0)
 
 
-def apart(ours, theirs, level, statement):
-    """How two values differ, or None."""
+def apart(ours, theirs, level, bound=None):
+    """How two values differ, or None. bound: by how much they may, where they need not be the same."""
     if isinstance(theirs, (list, tuple)):
         if not isinstance(ours, (list, tuple)) or len(ours) != len(theirs):
             return f"dflow: {short(ours)}, NumPy: {short(theirs)}"
-        return next((line for x, y in zip(ours, theirs) if (line := apart(x, y, level, statement))), None)
+        return next((line for x, y in zip(ours, theirs) if (line := apart(x, y, level, bound))), None)
     if isinstance(theirs, (numpy.ndarray, numpy.generic)):
         theirs = numpy.asarray(theirs)
         if not isinstance(ours, (numpy.ndarray, numpy.generic)):
@@ -182,13 +194,26 @@ def apart(ours, theirs, level, statement):
         if (ours.dtype, ours.shape) != (theirs.dtype, theirs.shape):
             return f"dflow: {ours.dtype} {ours.shape}, NumPy: {theirs.dtype} {theirs.shape}"
         if level == programs.CLOSE:
-            return None
+            return beyond(ours, theirs, bound)
         if ours.tobytes() == theirs.tobytes() or same_bits(ours, theirs):
             return None
         return f"dflow: {short(ours)}, NumPy: {short(theirs)}{where(ours, theirs)}"
     if level == programs.EXACT and repr(ours) != repr(theirs) and not rules.same_object(ours, theirs):
         return f"dflow: {short(ours)}, NumPy: {short(theirs)}"
     return None
+
+
+def beyond(ours, theirs, bound):
+    """How two arrays differ by more than the bound, or None."""
+    if bound is None or theirs.dtype.kind not in "fc":
+        return None
+    with numpy.errstate(all="ignore"):
+        distance = numpy.abs(ours - theirs)
+        wrong = numpy.where(numpy.isfinite(theirs), ~(distance <= bound), numpy.isfinite(ours))
+    if not wrong.any():
+        return None
+    at = tuple(int(k) for k in numpy.argwhere(wrong)[0])
+    return f"dflow: {short(ours)}, NumPy: {short(theirs)}, at {at}: {ours[at]!r}, NumPy: {theirs[at]!r}, bound {bound:g}"
 
 
 def where(ours, theirs):
@@ -214,7 +239,8 @@ def describe(error):
 def otherwise(program, run_of_numpy, errors, variables):
     """The same program with other settings: the same bits, whatever they are."""
     other = replace(program.settings, bulk=0 if program.settings.bulk else 32, naive=not program.settings.naive and
-                    program.seed % 3 == 0, inline_limit=None if program.settings.inline_limit is not None else 0)
+                    program.seed % 3 == 0, thresholds=(), inline_limit=None if program.settings.inline_limit is not None else 0)
+    settle()
     again, those = run(program, run_of_numpy, other)
     for i, (first, second) in enumerate(zip(errors, again)):
         if type(first) is not type(second) and run_of_numpy.errors[i][1]:
@@ -222,10 +248,18 @@ def otherwise(program, run_of_numpy, errors, variables):
     for name in run_of_numpy.live():
         if name in variables and name in those:
             first, second = outcome(variables[name]), outcome(those[name])
-            line = apart(second, first, programs.EXACT, "")
+            line = apart(second, first, programs.EXACT)
             if line and not isinstance(first, str):
                 return f"{position(program, name)}: {name}: with other settings: {line}"
     return None
+
+
+def settle():
+    """Wait for all; errors are seen where they are read."""
+    try:
+        dflow.waitall()
+    except Exception:
+        pass
 
 
 def outcome(x):

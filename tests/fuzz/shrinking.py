@@ -82,6 +82,9 @@ def settings(program):
     for field in fields(default):
         if getattr(program.settings, field.name) != getattr(default, field.name):
             yield replace(program, settings=replace(program.settings, **{field.name: getattr(default, field.name)}))
+    for pair in program.settings.thresholds:
+        rest = tuple(other for other in program.settings.thresholds if other != pair)
+        yield replace(program, settings=replace(program.settings, thresholds=rest))
 
 
 def plainer(program):
@@ -185,8 +188,8 @@ def script(program, line):
     for name in ("bulk", "inline_limit", "naive"):
         if getattr(s, name) != getattr(default, name):
             lines.append(f"dflow.engine.{name}({getattr(s, name)})")
-    for name, value in s.thresholds:
-        lines.append(f"dflow._engine.set_threshold({name!r}, {value})")
+    if s.thresholds:
+        lines.append(f"from tests.fuzz.running import set_thresholds; set_thresholds({dict(s.thresholds)})")
     if any("hold(" in statement for statement in program.statements):
         lines.append(f"hold = lambda x: dflow.engine.sleep(x, {s.seconds})" if s.hold != "submit" else
                      f"hold = lambda x: dflow.submit(lambda x: (time.sleep({s.seconds}), x)[1], x, shape=x.shape, dtype=x.dtype)")

@@ -9,4 +9,4 @@ those that were mended, which are tests, and those that are not yet.
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parent.parent))      # tests/, for `compare`
+sys.path.append(str(Path(__file__).resolve().parent.parent))  # tests/, for `compare`

@@ -10,7 +10,9 @@ from tests.fuzz import processes, running, shrinking, statements
 
 
 def options():
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="Random programs, run by NumPy and by dflow.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.fuzz", description="Random programs, run by NumPy and by dflow."
+    )
     parser.add_argument("--seed", type=int, help="the program of this seed alone, as it is and made smaller")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--count", type=int, help="so many programs")
@@ -64,8 +66,10 @@ def main():
     report, start = Report(), time.monotonic()
     count = given.count or (None if given.seconds else 1000)
     ran = processes.fuzz(given.first, count, given.seconds, given.jobs, given.only, report)
-    print(f"\n{ran} programs from seed {given.first}, {ran / (time.monotonic() - start):.0f} a second: "
-          f"{sum(report.counts.values())} finds of {len(report.counts)} kinds")
+    print(
+        f"\n{ran} programs from seed {given.first}, {ran / (time.monotonic() - start):.0f} a second: "
+        f"{sum(report.counts.values())} finds of {len(report.counts)} kinds"
+    )
     report.summary()
     return bool(report.counts)
 

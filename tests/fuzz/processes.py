@@ -17,13 +17,14 @@ from pathlib import Path
 from tests.fuzz import programs, rules, running, shrinking
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-BATCH = 64                          # seeds that have the same number of workers
-HANG = 120                          # seconds without the next program
-MEMORY = 2 << 30                    # bytes of address space
-REPEATS = 2                         # finds by a statement of the same names that a child makes smaller
+BATCH = 64  # seeds that have the same number of workers
+HANG = 120  # seconds without the next program
+MEMORY = 2 << 30  # bytes of address space
+REPEATS = 2  # finds by a statement of the same names that a child makes smaller
 
 
 # -- the child -------------------------------------------------------------------------------------
+
 
 def limit_memory():
     """What asks for more fails, so that a generator need not foresee how large results are."""
@@ -52,7 +53,7 @@ def examine(seed, only, seen):
     try:
         program, numpys = running.generate(seed, only)
         line = running.different(program, numpys)
-    except MemoryError:                         # of the fuzzer itself
+    except MemoryError:  # of the fuzzer itself
         return None
     if line is None:
         return None
@@ -61,8 +62,11 @@ def examine(seed, only, seen):
     find = {"seed": seed, "line": line, "signature": names}
     if seen[names] <= REPEATS:
         small, what = shrinking.shrink(program)
-        find |= {"line": what or line, "script": shrinking.script(small, what or f"{line} (not when it is run again)"),
-                 "signature": signature(small, what or line)}
+        find |= {
+            "line": what or line,
+            "script": shrinking.script(small, what or f"{line} (not when it is run again)"),
+            "signature": signature(small, what or line),
+        }
     return find
 
 
@@ -84,6 +88,7 @@ def replay(path):
 
 # -- the parent ------------------------------------------------------------------------------------
 
+
 def command(*arguments):
     return [sys.executable, "-m", "tests.fuzz", *map(str, arguments)]
 
@@ -95,8 +100,15 @@ class Child:
         self.progress.flush()
         self.errors = tempfile.TemporaryFile()
         options = ["--only", ",".join(only)] if only else []
-        self.process = subprocess.Popen(command("--child", self.progress.name, *options), cwd=ROOT, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=self.errors, text=True, bufsize=1)
+        self.process = subprocess.Popen(
+            command("--child", self.progress.name, *options),
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
+            bufsize=1,
+        )
         self.moved = time.monotonic()
         self.last = None
         self.order = None

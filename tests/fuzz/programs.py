@@ -11,12 +11,19 @@ from tests.fuzz import rules, values
 NAME = re.compile(r"\bv\d+\b")
 ASSIGNED = re.compile(r"(v\d+) = ")
 FOREIGN = re.compile(r"v\d+ = \(*numpy\.(?!\w+\(.*\bv\d)")
-EXACT, CLOSE, FREE = 0, 1, 2        # how a variable compares with NumPy's: same bits; nearly; dtype and shape not even
+EXACT, CLOSE, FREE = 0, 1, 2  # how a variable compares with NumPy's: same bits; nearly; dtype and shape not even
 
 
 # What else the engine's thresholds may be: blocks of some elements, so that small arrays have many.
-THRESHOLDS = {"L1_BYTES": (16, 200, 1000, 4096, 1 << 17), "MIN_BLOCK": (1, 2, 3, 5, 16, 100), "ALONE": (1, 7, 100, 4096),
-              "MANY_ROWS": (1, 2, 5, 1 << 20), "NARROW": (1, 3, 64, 1 << 20), "SPLIT_NS": (1, 100, 1e9), "GRAIN_NS": (1, 50, 1e6)}
+THRESHOLDS = {
+    "L1_BYTES": (16, 200, 1000, 4096, 1 << 17),
+    "MIN_BLOCK": (1, 2, 3, 5, 16, 100),
+    "ALONE": (1, 7, 100, 4096),
+    "MANY_ROWS": (1, 2, 5, 1 << 20),
+    "NARROW": (1, 3, 64, 1 << 20),
+    "SPLIT_NS": (1, 100, 1e9),
+    "GRAIN_NS": (1, 50, 1e6),
+}
 
 
 @dataclass(frozen=True)
@@ -25,18 +32,24 @@ class Settings:
 
     workers: int = 2
     bulk: int = 32
-    inline_limit: float | None = None           # ns; None: as it is
+    inline_limit: float | None = None  # ns; None: as it is
     naive: bool = False
-    hold: str = ""                              # what `hold` does: "sleep", in a kernel, or "submit", in Python
-    seconds: float = 3e-4                       # for which
-    thresholds: tuple = ()                      # of the engine: pairs of name and value
+    hold: str = ""  # what `hold` does: "sleep", in a kernel, or "submit", in Python
+    seconds: float = 3e-4  # for which
+    thresholds: tuple = ()  # of the engine: pairs of name and value
 
     @classmethod
     def draw(cls, rng, workers):
         often = rng.choice((0, 0, 0.3, 0.8))
-        return cls(workers, rng.choice((32, 32, 0, 1, 2, 5, 64)), rng.choice((None, None, 0, 0, 200, 10 ** 6)),
-                   rng.random() < 0.06, rng.choice(("sleep", "sleep", "submit")), rng.choice((1e-4, 3e-4, 1e-3)),
-                   tuple((name, rng.choice(some)) for name, some in THRESHOLDS.items() if rng.random() < often))
+        return cls(
+            workers,
+            rng.choice((32, 32, 0, 1, 2, 5, 64)),
+            rng.choice((None, None, 0, 0, 200, 10**6)),
+            rng.random() < 0.06,
+            rng.choice(("sleep", "sleep", "submit")),
+            rng.choice((1e-4, 3e-4, 1e-3)),
+            tuple((name, rng.choice(some)) for name, some in THRESHOLDS.items() if rng.random() < often),
+        )
 
 
 @dataclass(frozen=True)
@@ -46,10 +59,10 @@ class Program:
     statements: tuple
 
     def without(self, position):
-        return replace(self, statements=self.statements[:position] + self.statements[position + 1:])
+        return replace(self, statements=self.statements[:position] + self.statements[position + 1 :])
 
     def instead(self, position, statement):
-        return replace(self, statements=self.statements[:position] + (statement,) + self.statements[position + 1:])
+        return replace(self, statements=self.statements[:position] + (statement,) + self.statements[position + 1 :])
 
 
 def namespace(np, hold):
@@ -62,10 +75,10 @@ class Reference:
     def __init__(self):
         self.variables = namespace(numpy, lambda x: x.copy())
         self.levels = {}
-        self.bounds = {}                        # by how much those that are CLOSE may differ
+        self.bounds = {}  # by how much those that are CLOSE may differ
         self.errors = []
         self.codes = []
-        self.foreign = self.variables["foreign"] = []       # names of arrays that are NumPy's own in both runs
+        self.foreign = self.variables["foreign"] = []  # names of arrays that are NumPy's own in both runs
 
     def run(self, statement):
         """Run one statement. The type of what it raised, or None."""
@@ -85,7 +98,7 @@ class Reference:
             if FOREIGN.match(statement):
                 self.foreign.append(target[1])
         if (level or error) and (not target or "out=" in statement):
-            self.spread(names)                  # what fails may have written a part before
+            self.spread(names)  # what fails may have written a part before
         self.errors.append((error, level))
         self.codes.append(code)
         return error
@@ -98,11 +111,13 @@ class Reference:
             return False
         if not isinstance(value, numpy.ndarray):
             return bool(self.foreign) and isinstance(value, (list, tuple))
-        if not any(numpy.may_share_memory(value, self.variables[name]) for name in self.foreign if name in self.variables):
+        if not any(
+            numpy.may_share_memory(value, self.variables[name]) for name in self.foreign if name in self.variables
+        ):
             return False
         if "out=" not in statement:
             return True
-        self.foreign.append(target[1])          # it is that very array
+        self.foreign.append(target[1])  # it is that very array
         return False
 
     def spread(self, names):
@@ -129,13 +144,13 @@ class Generator:
         self.reference = Reference()
         self.variables = self.reference.variables
         self.statements = []
-        self.arrays = {}                        # name: array, of what operands may be
+        self.arrays = {}  # name: array, of what operands may be
         self.counter = 0
         self.families, self.weights = zip(*families)
         self.pending = self.random.choice((0, 0, 0.3, 1))
 
     def program(self):
-        few = self.world.size >> 14             # what is large takes time
+        few = self.world.size >> 14  # what is large takes time
         for _ in range(self.random.choice((1, 2) if few > 8 else (1, 2, 3, 4) if few else (1, 2, 3, 4, 6, 8, 10))):
             for _ in range(3):
                 if self.attempt(self.random.choices(self.families, self.weights)[0]):
@@ -150,7 +165,12 @@ class Generator:
             return False
         before = set(self.variables)
         error = self.perform(statement)
-        if error is not None and self.random.random() < 0.85 or error is MemoryError or self.reference.adopts(statement):
+        if (
+            error is not None
+            and self.random.random() < 0.85
+            or error is MemoryError
+            or self.reference.adopts(statement)
+        ):
             self.forget(before)
             return False
         return True
@@ -181,7 +201,12 @@ class Generator:
             return
         for name in self.random.sample(list(self.arrays), min(len(self.arrays), 4)):
             x = self.variables.get(name)
-            if isinstance(x, numpy.ndarray) and x.size and x.flags.writeable and self.reference.levels.get(name) != FREE:
+            if (
+                isinstance(x, numpy.ndarray)
+                and x.size
+                and x.flags.writeable
+                and self.reference.levels.get(name) != FREE
+            ):
                 form = self.random.choice(("{0}[...] = {1}", "{0} += {0}", "{0}[..., :1] = {1}", "{0}.fill({1})"))
                 statement = form.format(name, self.random.choice((0, 1, 5)))
                 if not rules.avoided(statement, self.variables):
@@ -201,8 +226,13 @@ class Generator:
         """The name of an array of this shape (None: any), if possible of this kind. owned: dflow's, and writeable."""
         shape = self.world.shape() if shape is None else shape
         if self.random.random() > fresh:
-            name = self.pick(lambda x: x.shape == shape and (not owned or isinstance(x, numpy.ndarray))
-                             and (kind == "x" or x.dtype.char in values.KINDS.get(kind, "")))
+            name = self.pick(
+                lambda x: (
+                    x.shape == shape
+                    and (not owned or isinstance(x, numpy.ndarray))
+                    and (kind == "x" or x.dtype.char in values.KINDS.get(kind, ""))
+                )
+            )
             if name:
                 return name
         return self.make(kind, shape, owned)
@@ -217,14 +247,18 @@ class Generator:
         else:
             code = values.dtype(rng, kind)
             layout = rng.random()
-            if layout < 0.15 and shape:         # part of a larger one
+            if layout < 0.15 and shape:  # part of a larger one
                 larger = tuple(n * 2 if rng.random() < 0.5 else n + 1 for n in shape)
                 if len(shape) > 6:
                     larger = (shape[0] + 1, *shape[1:])
                 base = self.target()
                 self.perform(f"{base} = np.array({values.contents(rng, code, larger)})")
-                steps = ", ".join(rng.choice((f"-1:{-n - 1}:-1", f":{n}", f"{m - n}:")) if m != 2 * n else
-                                  rng.choice(("::2", "1::2", "::-2", f":{n}")) for n, m in zip(shape, larger))
+                steps = ", ".join(
+                    rng.choice((f"-1:{-n - 1}:-1", f":{n}", f"{m - n}:"))
+                    if m != 2 * n
+                    else rng.choice(("::2", "1::2", "::-2", f":{n}"))
+                    for n, m in zip(shape, larger)
+                )
                 name = self.target()
                 self.perform(f"{name} = {base}[{steps}]")
                 return self.held(name)
@@ -238,7 +272,7 @@ class Generator:
                 return name
             text = values.contents(rng, code, shape)
         name = self.target()
-        if rng.random() < 0.08 and not owned:   # NumPy's own, in both
+        if rng.random() < 0.08 and not owned:  # NumPy's own, in both
             self.perform(f"{name} = {text}")
             return name
         self.perform(f"{name} = np.array({text})")
@@ -261,7 +295,7 @@ class Generator:
             return self.view(self.array(kind, shape))
         if form < 0.9:
             shape = tuple(n if rng.random() < 0.6 else 1 for n in shape)
-            return self.array(kind, shape[rng.randint(0, len(shape) - 1):] if rng.random() < 0.5 else shape)
+            return self.array(kind, shape[rng.randint(0, len(shape) - 1) :] if rng.random() < 0.5 else shape)
         if form < 0.95:
             return self.array(kind, ())
         name = self.pick(lambda x: x.shape == shape and x.size < 50)
@@ -273,5 +307,14 @@ class Generator:
         ndim = self.variables[name].ndim
         if form < 0.85 or not ndim:
             return name
-        return self.random.choice((f"{name}[::-1]", f"{name}[..., ::-1]", f"-{name}", f"{name}.copy()", f"({name} + 1)",
-                                   f"{name}.T.copy().T", f"{name}.astype('{values.dtype(self.random)}')"))
+        return self.random.choice(
+            (
+                f"{name}[::-1]",
+                f"{name}[..., ::-1]",
+                f"-{name}",
+                f"{name}.copy()",
+                f"({name} + 1)",
+                f"{name}.T.copy().T",
+                f"{name}.astype('{values.dtype(self.random)}')",
+            )
+        )

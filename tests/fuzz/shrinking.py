@@ -74,7 +74,7 @@ def fewer(program):
     n = len(program.statements)
     for size in (n // 2, n // 4, 1):
         for start in range(n - size, -1, -max(size, 1)) if size else ():
-            yield replace(program, statements=program.statements[:start] + program.statements[start + size:])
+            yield replace(program, statements=program.statements[:start] + program.statements[start + size :])
 
 
 def settings(program):
@@ -98,10 +98,18 @@ def plainer(program):
             yield program.instead(position, re.sub(r"hold\((\w+)\)", r"\1", statement))
         value = numpys.variables.get(target[1]) if target else None
         if isinstance(value, numpy.ndarray) and value.dtype.char not in "gG":
-            for text in (f"np.zeros({value.shape}, '{value.dtype.char}')", f"np.ones({value.shape}, '{value.dtype.char}')",
-                         f"np.array({' '.join(repr(value.tolist()).split())}, '{value.dtype.char}')"):
+            for text in (
+                f"np.zeros({value.shape}, '{value.dtype.char}')",
+                f"np.ones({value.shape}, '{value.dtype.char}')",
+                f"np.array({' '.join(repr(value.tolist()).split())}, '{value.dtype.char}')",
+            ):
                 new = f"{target[1]} = {text}"
-                if len(new) < len(statement) and value.size < 40 or "np.array" not in text and len(new) < len(statement):
+                if (
+                    len(new) < len(statement)
+                    and value.size < 40
+                    or "np.array" not in text
+                    and len(new) < len(statement)
+                ):
                     yield program.instead(position, new)
         for text in parts(statement):
             yield program.instead(position, text)
@@ -128,10 +136,10 @@ def instead(node):
         if isinstance(node.func, ast.Attribute) and not isinstance(node.func.value, ast.Name):
             yield node.func.value
         for i in range(len(node.keywords)):
-            yield ast.Call(node.func, node.args, node.keywords[:i] + node.keywords[i + 1:])
+            yield ast.Call(node.func, node.args, node.keywords[:i] + node.keywords[i + 1 :])
         for i in range(len(node.args)):
             if len(node.args) > 1:
-                yield ast.Call(node.func, node.args[:i] + node.args[i + 1:], node.keywords)
+                yield ast.Call(node.func, node.args[:i] + node.args[i + 1 :], node.keywords)
     elif isinstance(node, ast.BinOp):
         yield from (node.left, node.right)
     elif isinstance(node, ast.UnaryOp):
@@ -142,7 +150,7 @@ def instead(node):
         yield node.left
     elif isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) > 1:
         for i in range(len(node.elts)):
-            yield type(node)(node.elts[:i] + node.elts[i + 1:], node.ctx)
+            yield type(node)(node.elts[:i] + node.elts[i + 1 :], node.ctx)
     elif isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and node.value not in (0, 1):
         yield ast.Constant(0)
         yield ast.Constant(1)
@@ -181,8 +189,14 @@ def _fitted(match):
 def script(program, line):
     """A find as a program that runs by itself."""
     s, default = program.settings, programs.Settings()
-    lines = [f"# python -m tests.fuzz --seed {program.seed}", "import time", "import dflow, numpy", "from numpy import inf, nan",
-             "import dflow.numpy as np             # or: import numpy as np; hold = numpy.copy", "numpy.seterr(all='ignore')"]
+    lines = [
+        f"# python -m tests.fuzz --seed {program.seed}",
+        "import time",
+        "import dflow, numpy",
+        "from numpy import inf, nan",
+        "import dflow.numpy as np             # or: import numpy as np; hold = numpy.copy",
+        "numpy.seterr(all='ignore')",
+    ]
     if s.workers != default.workers:
         lines.append(f"dflow.engine.set_num_workers({s.workers})")
     for name in ("bulk", "inline_limit", "naive"):
@@ -191,8 +205,11 @@ def script(program, line):
     if s.thresholds:
         lines.append(f"from tests.fuzz.running import set_thresholds; set_thresholds({dict(s.thresholds)})")
     if any("hold(" in statement for statement in program.statements):
-        lines.append(f"hold = lambda x: dflow.engine.sleep(x, {s.seconds})" if s.hold != "submit" else
-                     f"hold = lambda x: dflow.submit(lambda x: (time.sleep({s.seconds}), x)[1], x, shape=x.shape, dtype=x.dtype)")
+        lines.append(
+            f"hold = lambda x: dflow.engine.sleep(x, {s.seconds})"
+            if s.hold != "submit"
+            else f"hold = lambda x: dflow.submit(lambda x: (time.sleep({s.seconds}), x)[1], x, shape=x.shape, dtype=x.dtype)"
+        )
     at, _, rest = line.partition(": ")
     for i, statement in enumerate(program.statements):
         lines.append(statement + (f"     # {rest}" if str(i) == at else ""))

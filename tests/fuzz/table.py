@@ -11,17 +11,76 @@ import numpy
 from dflow.ops.table import TABLE
 from tests.fuzz import values
 
-for _name in ("linalg", "fft", "random"):       # their rows are made when they are first used
+for _name in ("linalg", "fft", "random"):  # their rows are made when they are first used
     importlib.import_module(f"dflow.numpy.{_name}")
 
 ROLES = set(values.ROLES)
 # Results as large as the product of their operands' sizes.
-SQUARE = {"outer", "kron", "meshgrid", "ix_", "tensordot", "einsum", "convolve", "correlate", "vander", "tri", "diag",
-          "diagflat", "cov", "corrcoef", "indices", "inner", "dot", "matmul", "vdot", "cross", "polyfit", "poly", "roots",
-          "histogram2d", "histogramdd", "tile", "repeat", "pad", "identity", "eye", "broadcast_to", "lexsort", "interp",
-          "isin", "in1d", "setdiff1d", "piecewise", "select", "apply_along_axis", "apply_over_axes", "unwrap", "tensorinv",
-          "tensorsolve", "multi_dot", "matrix_power", "svd", "eig", "eigh", "eigvals", "eigvalsh", "inv", "pinv", "det",
-          "slogdet", "qr", "cholesky", "solve", "lstsq", "cond", "matrix_rank", "norm", "matrix_norm", "svdvals"}
+SQUARE = {
+    "outer",
+    "kron",
+    "meshgrid",
+    "ix_",
+    "tensordot",
+    "einsum",
+    "convolve",
+    "correlate",
+    "vander",
+    "tri",
+    "diag",
+    "diagflat",
+    "cov",
+    "corrcoef",
+    "indices",
+    "inner",
+    "dot",
+    "matmul",
+    "vdot",
+    "cross",
+    "polyfit",
+    "poly",
+    "roots",
+    "histogram2d",
+    "histogramdd",
+    "tile",
+    "repeat",
+    "pad",
+    "identity",
+    "eye",
+    "broadcast_to",
+    "lexsort",
+    "interp",
+    "isin",
+    "in1d",
+    "setdiff1d",
+    "piecewise",
+    "select",
+    "apply_along_axis",
+    "apply_over_axes",
+    "unwrap",
+    "tensorinv",
+    "tensorsolve",
+    "multi_dot",
+    "matrix_power",
+    "svd",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "inv",
+    "pinv",
+    "det",
+    "slogdet",
+    "qr",
+    "cholesky",
+    "solve",
+    "lstsq",
+    "cond",
+    "matrix_rank",
+    "norm",
+    "matrix_norm",
+    "svdvals",
+}
 
 
 @cache
@@ -69,7 +128,11 @@ def keywords(path):
 
 
 def _dtype(g):
-    return f"'{values.dtype(g.random)}'" if g.random.random() < 0.8 else g.random.choice(("int", "float", "bool", "complex"))
+    return (
+        f"'{values.dtype(g.random)}'"
+        if g.random.random() < 0.8
+        else g.random.choice(("int", "float", "bool", "complex"))
+    )
 
 
 KEYWORDS = {
@@ -153,17 +216,38 @@ def paths():
 
 
 ROWS = list(paths())
-METHODS = [(row.name, match[1], match[2] or "") for row in TABLE.values() if row.method for sample in row.samples
-           if (match := re.match(r"(\w+)(?:, (.*))?$", sample)) and match[1] in ROLES and "correction" not in sample]
-SIGNATURES = {name: tuple(k for k in keys if k in KEYWORDS) for name, keys in {
-    "sum": ("axis", "dtype", "out", "keepdims", "initial", "where"), "prod": ("axis", "dtype", "keepdims", "initial", "where"),
-    "max": ("axis", "out", "keepdims", "initial", "where"), "min": ("axis", "out", "keepdims", "initial", "where"),
-    "any": ("axis", "out", "keepdims", "where"), "all": ("axis", "out", "keepdims", "where"),
-    "mean": ("axis", "dtype", "keepdims", "where"), "std": ("axis", "dtype", "ddof", "keepdims", "where"),
-    "var": ("axis", "dtype", "ddof", "keepdims", "where"), "cumsum": ("axis", "dtype", "out"),
-    "cumprod": ("axis", "dtype", "out"), "argmax": ("axis", "keepdims"), "argmin": ("axis", "keepdims"),
-    "round": ("decimals", "out"), "take": ("axis", "mode"), "argsort": ("axis", "kind"), "trace": ("offset", "dtype"),
-    "diagonal": ("offset",), "clip": ("out",), "repeat": ("axis",)}.items()}
+METHODS = [
+    (row.name, match[1], match[2] or "")
+    for row in TABLE.values()
+    if row.method
+    for sample in row.samples
+    if (match := re.match(r"(\w+)(?:, (.*))?$", sample)) and match[1] in ROLES and "correction" not in sample
+]
+SIGNATURES = {
+    name: tuple(k for k in keys if k in KEYWORDS)
+    for name, keys in {
+        "sum": ("axis", "dtype", "out", "keepdims", "initial", "where"),
+        "prod": ("axis", "dtype", "keepdims", "initial", "where"),
+        "max": ("axis", "out", "keepdims", "initial", "where"),
+        "min": ("axis", "out", "keepdims", "initial", "where"),
+        "any": ("axis", "out", "keepdims", "where"),
+        "all": ("axis", "out", "keepdims", "where"),
+        "mean": ("axis", "dtype", "keepdims", "where"),
+        "std": ("axis", "dtype", "ddof", "keepdims", "where"),
+        "var": ("axis", "dtype", "ddof", "keepdims", "where"),
+        "cumsum": ("axis", "dtype", "out"),
+        "cumprod": ("axis", "dtype", "out"),
+        "argmax": ("axis", "keepdims"),
+        "argmin": ("axis", "keepdims"),
+        "round": ("decimals", "out"),
+        "take": ("axis", "mode"),
+        "argsort": ("axis", "kind"),
+        "trace": ("offset", "dtype"),
+        "diagonal": ("offset",),
+        "clip": ("out",),
+        "repeat": ("axis",),
+    }.items()
+}
 
 
 def row(g):

@@ -246,4 +246,6 @@ static inline void cores_without(Cores *c, int core) { (void)c; (void)core; }
 static inline int cores_place(Cores *c, long thread, int waker, int core) { (void)c; (void)thread; (void)waker; return core; }
 #endif
 
+#include "_schedule.h"
+
 #endif

@@ -839,9 +839,10 @@ cdef class Graph:
 
     cdef bint cleared(self, Entry entry) except -1:
         """Whether nobody keeps an array that the function made: a replay makes others. False while that cannot be told."""
-        if entry.suspects.pending():
+        cdef Run suspects = entry.suspects      # which another thread may drop, as the next line but one gives up the GIL
+        if suspects.pending():
             return False
-        if entry.suspects.kept_elsewhere():
+        if suspects.kept_elsewhere():
             self.entries = [other for other in self.entries if other is not entry]
             self.refuse("an array that it makes is kept elsewhere than in what it returns", False)
             return False

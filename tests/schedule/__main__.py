@@ -3,38 +3,36 @@
     python -m tests.schedule --seeds 0:10000                    all programs in turn; prints the seeds that fail
     python -m tests.schedule --programs forks --seed 17 --trace     one of them again, with its last points
 
-Needs the debug build (`DFLOW_DEBUG=1 python setup.py build`), whose atomics are marked points: see dflow/_schedule.h. Each
-run is a process of its own, forked from this one, in which time is virtual and addresses are always the same.
+Needs the debug build (`DFLOW_DEBUG=1 python setup.py build`), whose atomics are marked points: see dflow/_schedule.h.
+Each run is a process of its own, forked from this one, in which time is virtual and addresses are always the same.
 """
 
 import argparse
+import contextlib
 import ctypes
-import gc
 import os
-import random
 import select
 import signal
 import subprocess
 import sys
 import time
-import traceback
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 LIBRARY = ROOT / "build" / "schedule" / "preload.so"
 ADDR_NO_RANDOMIZE = 0x0040000
-LIMIT = 60              # seconds of real time after which a run hangs: in a call that the scheduler does not know, or for ever
+LIMIT = 60              # seconds of real time: then a run is in a call that the scheduler does not know
 SETTINGS = {"PYTHONHASHSEED": "0", "PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1",
-            "MALLOC_ARENA_MAX": "1", "DFLOW_SCHEDULED": "1"}
+            "MALLOC_ARENA_MAX": "1", "STANDIN_DELAY": "0.0003", "DFLOW_SCHEDULED": "1"}
 
 
 def compile_library():
     sources = [HERE / "preload.c", ROOT / "dflow" / "_schedule.h"]
     if not LIBRARY.exists() or LIBRARY.stat().st_mtime < max(source.stat().st_mtime for source in sources):
         LIBRARY.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run([*os.environ.get("CC", "cc").split(), "-O2", "-g", "-Wall", "-fPIC", "-shared", "-fvisibility=hidden",
-                        "-o", LIBRARY, sources[0], "-ldl"], check=True)
+        flags = ["-O2", "-g", "-Wall", "-fPIC", "-shared", "-fvisibility=hidden"]
+        subprocess.run([*os.environ.get("CC", "cc").split(), *flags, "-o", LIBRARY, sources[0], "-ldl"], check=True)
 
 
 def start_again(build):
@@ -42,7 +40,7 @@ def start_again(build):
     compile_library()
     ctypes.CDLL(None).personality(ADDR_NO_RANDOMIZE)
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    paths = [str(build), str(ROOT / "tests")]
+    paths = [str(build), str(ROOT / "tests"), str(ROOT / "tests" / "standin")]
     environment = os.environ | SETTINGS | {"LD_PRELOAD": str(LIBRARY), "PYTHONPATH": os.pathsep.join(paths)}
     os.execve(sys.executable, [sys.executable, "-m", "schedule", *sys.argv[1:]], environment)
 
@@ -52,7 +50,7 @@ def arguments():
     parser.add_argument("--seeds", default="0:200", help="FIRST:LAST, the last not among them")
     parser.add_argument("--seed", type=int, help="one alone")
     parser.add_argument("--programs", help="names, separated by commas; seeds are dealt out among them")
-    parser.add_argument("--policy", choices=("seed", "walk", "pct"), default="seed", help="instead of what the seed says")
+    parser.add_argument("--policy", choices=("seed", "walk", "pct"), default="seed", help="not what the seed says")
     parser.add_argument("--trace", action="store_true", help="print the last points also where all is well")
     parser.add_argument("--last", type=int, default=60, help="how many points to print")
     parser.add_argument("--twice", action="store_true", help="run each seed twice and compare")
@@ -77,6 +75,7 @@ class Run:
         child = os.fork()
         if child:
             return child
+        os.setpgid(0, 0)
         for descriptor in 1, 2:
             os.dup2(self.output, descriptor)
         from schedule import worker
@@ -91,12 +90,13 @@ class Run:
         if hangs:
             os.kill(child, signal.SIGABRT)
             time.sleep(1)
-            os.kill(child, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)            # what it has forked, and did not wait for
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         if hangs:
             return f"did not end within {LIMIT} seconds"
-        if self.report.state == control.DEADLOCK:
-            return "deadlock"
+        if self.report.state in (control.DEADLOCK, control.ENDLESS):
+            return "deadlock" if self.report.state == control.DEADLOCK else "does not end"
         if status:
             return f"ended with {status}"
         return self.judge()

@@ -2,6 +2,7 @@
 
 import ctypes
 import mmap
+import os
 import re
 
 MAX_THREADS = 512
@@ -9,16 +10,17 @@ POINTS = ("read", "write", "change", "fence", "pause", "lock", "unlock", "call",
           "signal", "jump", "STALL", "stale")
 STATES = ("runnable", "blocked", "done")
 NEVER = 2 ** 63 - 1
-RUNNING, DEADLOCK, ENDED = range(3)
+RUNNING, DEADLOCK, ENDLESS, ENDED = range(4)
 
 _library = ctypes.CDLL(None)
+_memory = os.open("/proc/self/mem", os.O_RDONLY)
 
 results = mmap.mmap(-1, 4096)           # shared: of a program that ends its process
 
 
 class At(ctypes.Structure):
-    _fields_ = [("state", ctypes.c_int32), ("kind", ctypes.c_int32), ("where", ctypes.c_void_p), ("on", ctypes.c_void_p),
-                ("until", ctypes.c_int64)]
+    _fields_ = [("state", ctypes.c_int32), ("kind", ctypes.c_int32), ("where", ctypes.c_void_p),
+                ("on", ctypes.c_void_p), ("until", ctypes.c_int64)]
 
 
 class Event(ctypes.Structure):
@@ -27,7 +29,8 @@ class Event(ctypes.Structure):
 
 
 class Report(ctypes.Structure):
-    _fields_ = [*((name, ctypes.c_uint64) for name in ("hash", "steps", "switches", "jumps", "stalls", "stale", "signals")),
+    _fields_ = [*((name, ctypes.c_uint64)
+                  for name in ("hash", "steps", "switches", "jumps", "stalls", "stale", "signals")),
                 ("now", ctypes.c_int64),
                 *((name, ctypes.c_int32) for name in ("state", "threads", "pct", "weak", "period", "tick")),
                 ("size", ctypes.c_uint64), ("events", ctypes.c_uint64), ("at", At * MAX_THREADS)]
@@ -35,9 +38,9 @@ class Report(ctypes.Structure):
     def describe(self):
         """The run in a line."""
         policy = "PCT" if self.pct else "walk"
-        return (f"{policy}, a change about every {self.period} points of {self.tick} ns{', stale loads' * bool(self.weak)}: "
-                f"{self.steps} points, {self.switches} switches, {self.jumps} jumps, {self.stale} stale, {self.stalls} stalls, "
-                f"hash {self.hash:016x}")
+        return (f"{policy}, a change about every {self.period} points of {self.tick} ns"
+                f"{', stale loads' * bool(self.weak)}: {self.steps} points, {self.switches} switches, "
+                f"{self.jumps} jumps, {self.stale} stale, {self.stalls} stalls, hash {self.hash:016x}")
 
     def where_threads_are(self):
         """Each thread's last point, as lines: of a deadlock, or of the first stall."""
@@ -55,8 +58,11 @@ class Report(ctypes.Structure):
 
 
 def name(where):
-    """The function of a point, of any module that was loaded before the run. Cython's have lengths between their parts."""
-    text = ctypes.string_at(where).decode() if where else ""
+    """The function of a point. Cython's have lengths between their parts."""
+    try:
+        text = os.pread(_memory, 100, where or 0).partition(b"\0")[0].decode()
+    except OSError:                     # of a module that only the run has loaded
+        return "?"
     return re.sub(r"^__pyx_\w+?_5dflow_\d+_", "", text)
 
 

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
@@ -29,13 +30,16 @@
 #define REALTIME_BASE 1700000000000000000LL
 #define NEVER INT64_MAX
 #define SLICE 20000000LL                        /* who sleeps on a bell for longer than that hoped to be woken */
+#define PATIENCE 10000000LL                     /* a thread is kept from its core for as long at most: longer than the GIL is kept */
+#define GLANCE 20000LL                          /* between looks at descriptors */
 #define DESTRUCTIONS 4                          /* rounds that a thread's destructors get */
+#define MOST 20000000                           /* points of a run: a hundred times what one needs */
 #define TURN 200000                             /* points after which a thread gives way, whatever its priority */
 
 enum { MAX_THREADS = 512, WRITES = 256 };
 enum { RUNNABLE, BLOCKED, DONE };
 enum { WAIT = POINT_CALL + 1, WAKE, SLEEP, SWITCH, SIGNAL, JUMP, STALL, STALE };     /* in the trace */
-enum { RUNNING, DEADLOCK, ENDED };
+enum { RUNNING, DEADLOCK, ENDLESS, ENDED };
 
 typedef struct {
     int state, woken;               /* woken: 0, ETIMEDOUT or EINTR */
@@ -109,6 +113,13 @@ static void show_threads(void) {
     }
 }
 
+static void give_up(int why) {
+    report->state = why;
+    show_threads();
+    on = 0;
+    abort();
+}
+
 static void wake(Thread *t, int why) {
     t->state = RUNNABLE;
     t->woken = why;
@@ -136,12 +147,7 @@ static void jump(void) {
         sleeps |= t->kind == SLEEP;
         slice |= t->until == next_deadline && t->kind == POINT_CALL && t->until - t->since > SLICE;
     }
-    if (next_deadline == NEVER) {
-        report->state = DEADLOCK;
-        show_threads();
-        on = 0;
-        abort();
-    }
+    if (next_deadline == NEVER) give_up(DEADLOCK);
     if (slice && !sleeps) {
         if (!report->stalls++) show_threads();
         log_event(0, STALL, "nobody was woken", NULL);
@@ -205,14 +211,18 @@ static void deliver(void) {
 static void step(int kind, const void *p, const char *where) {
     Thread *t = &threads[self - 1];
     uint64_t r = draw();
-    report->steps++;
+    if (++report->steps > MOST) give_up(ENDLESS);
     now += kind == POINT_PAUSE ? 8 * tick : tick;
     t->where = where;
     log_event(self - 1, kind, where, p);
-    if ((r >> 48) % 4096 == 0) now += 1LL << (6 + (r >> 40) % 18);          /* the system keeps it from its core */
     if (signals_left && (r >> 20) % signal_period == 0) deliver();
+    int change = (uint32_t)r % (uint32_t)period == 0;
+    if (change || (r >> 52) == 0) {                                         /* the system keeps it from its core for long, */
+        if (r >> 32 & 1) now += 1LL << (6 + (r >> 40) % 18);
+        else if (r >> 33 & 1 && next_deadline < now + PATIENCE) now = next_deadline;    /* or until somebody's time comes */
+    }
     if (now >= next_deadline) pass_deadlines();
-    int change = (uint32_t)r % (uint32_t)period == 0 || kind == POINT_PAUSE || ++turn > TURN;
+    change |= kind == POINT_PAUSE || ++turn > TURN;
     if (change && pct) t->priority = --lowest;
     if (change || (pct && dirty)) go_on(turn > TURN ? POINT_PAUSE : kind);
 }
@@ -306,7 +316,7 @@ EXPORT void schedule_begin(uint64_t seed, int policy, Report *shared, Report *of
     for (int i = 0; i < 8; i++) draw();
     pct = policy ? policy == 2 : draw() % 3 > 0;
     weak = draw() % 2;
-    period = 1 << (pct ? 4 + draw() % 10 : draw() % 8);
+    period = 1 << (pct ? 2 + draw() % 11 : draw() % 8);
     tick = ticks[draw() % 4];
     now = lowest = 0, nthreads = 1, nwrites = 0;
     next_deadline = NEVER;
@@ -542,6 +552,18 @@ EXPORT int clock_gettime(clockid_t clock, struct timespec *t) {
     int64_t ns = now + (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE ? REALTIME_BASE : MONOTONIC_BASE);
     *t = (struct timespec){ns / 1000000000, ns % 1000000000};
     return 0;
+}
+
+/* What waits for descriptors looks at them now and then: who writes to one may be a thread. */
+EXPORT int epoll_wait(int epoll, struct epoll_event *events, int most, int ms) {
+    int64_t until = ms < 0 ? NEVER : now + ms * 1000000LL;
+    if (!here()) return REAL(epoll_wait)(epoll, events, most, ms);
+    step(POINT_CALL, NULL, "epoll_wait");
+    for (;;) {
+        int found = REAL(epoll_wait)(epoll, events, most, 0);
+        if (found || now >= until) return found;
+        block(NULL, until - now < GLANCE ? until : now + GLANCE, SLEEP, "epoll_wait");
+    }
 }
 
 /* ---- cores: any of them is as good ---- */

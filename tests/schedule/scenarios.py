@@ -1,8 +1,9 @@
-"""The programs: each takes a random generator, and raises where something is wrong. They are small; what varies is when.
+"""The programs: each takes a random generator, and raises where something is wrong. Small ones; what varies is when.
 
 Python's threads, locks and sleeps are under the scheduler, too. Time is virtual, so a long sleep costs nothing.
 """
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -35,7 +36,6 @@ def set_up(draw, workers=(1, 2, 2, 3, 4)):
     dflow.engine.set_num_workers(n)
     dflow.engine.inline_limit(draw.choice((0, 0, 2000)))
     dflow.engine.bulk(draw.choice((0, 2, 32, 32)))
-    sys.setswitchinterval(draw.choice((5e-3, 1e-4, 1e-6)))
     return n
 
 
@@ -60,7 +60,11 @@ def oracle(draw):
     pools = draw.choice(((), (), (1, 1), (2, 1)))
     for number, n in enumerate(pools, 1):
         dflow.engine.set_num_workers(n, cpu(number))
-    program = programs.generate(draw.randrange(10_000), 3 if pools or draw.random() < 0.3 else 0)
+    run_program(draw, 3 if pools or draw.random() < 0.3 else 0)
+
+
+def run_program(draw, devices):
+    program = programs.generate(draw.randrange(10_000), devices)
     hold = draw.choice((0, 0, 3e-5, 3e-4))
     variables = programs.execute(program, np, (lambda x: dflow.engine.sleep(x, hold)) if hold else None)
     different = programs.differences(program, variables, lambda x: x.asnumpy())
@@ -93,7 +97,8 @@ def readers(draw):
     """One thread counts all elements up, others read: never a step back, never elements of different steps."""
     set_up(draw)
     x, steps = np.zeros(draw.choice((2, 300, 5000)), dtype="int64"), draw.randint(3, 15)
-    ways = (lambda: x.asnumpy(), lambda: numpy.array(x.tolist()), lambda: (x + 0).asnumpy(), lambda: numpy.array(x[::-1]))
+    ways = (lambda: x.asnumpy(), lambda: numpy.array(x.tolist()), lambda: (x + 0).asnumpy(),
+            lambda: numpy.array(x[::-1]))
 
     def write():
         for _ in range(steps):
@@ -242,7 +247,7 @@ def workers(draw):
         for _ in range(3):
             x = np.zeros(3)
             results = [(x := x + 1) * k for _ in range(3) for k in range(3)]
-            assert poll(lambda: all([r.is_ready() for r in results]))
+            assert poll(lambda results=results: all([result.is_ready() for result in results]))
 
     def change():
         for _ in range(3):
@@ -308,20 +313,56 @@ def devices(draw):
 
 
 @scenario
-def replays(draw):
-    """Functions that are recorded and launched again, by several threads."""
+def gpus(draw):
+    """A random program over the CPU and two GPUs of the stand-in, whose streams are threads and run late."""
+    import cupy
     set_up(draw)
+    before, programs.cpu = programs.cpu, lambda i: dflow.gpu(i - 1) if i else cpu(0)
+    run_program(draw, 3)
+    programs.cpu = before
+    assert not cupy.faults
+
+
+@scenario
+def loops(draw):
+    """Coroutines that await arrays while others run."""
+    set_up(draw)
+
+    async def go_on(k):
+        x = dflow.engine.sleep(np.full(2, k), draw.choice((0, 1e-5, 1e-3))) * 2
+        await asyncio.sleep(draw.choice((0, 1e-4)))
+        assert (await x).tolist() == [2 * k, 2 * k]
+        return (await (x + np.cumsum(x))).tolist()
+
+    async def main():
+        return await asyncio.gather(*map(go_on, range(draw.randint(1, 5))))
+
+    assert all(b == [4 * k, 6 * k] for k, b in enumerate(asyncio.run(main())))
+
+
+@scenario
+def replays(draw):
+    """Functions that are noted and launched again, by several threads, unless somebody keeps an array of the noted call."""
+    set_up(draw)
+    keeps = draw.random() < 0.5
+
+    kept = []
 
     @dflow.graph
     def f(x, y):
         z = x * y + 1
+        if keeps and not kept:
+            kept.append(z)
         return z.sum(axis=0), np.maximum(z, x)
 
     def work(k):
-        for step in range(3):
+        for step in range(4):
             a, b = numpy.full((3, 4), float(k)), numpy.full((3, 4), float(step))
+            if step == 2:
+                kept.clear()
             total, most = f(np.array(a), np.array(b))
-            assert total.tolist() == (a * b + 1).sum(axis=0).tolist() and most.tolist() == numpy.maximum(a * b + 1, a).tolist()
+            z = a * b + 1
+            assert total.tolist() == z.sum(axis=0).tolist() and most.tolist() == numpy.maximum(z, a).tolist()
 
     run_threads(draw, *(lambda k=k: work(k) for k in range(draw.randint(1, 3))))
 
@@ -439,7 +480,7 @@ def interrupts(draw):
         x += 1
         y = np.cumsum(np.sin(large))
         done = dflow.submit(lambda a: a.sum(), x)
-        attempt(draw.choice((x.wait_to_read, y.wait_to_read, dflow.waitall, done.result, lambda: (x + 1).tolist())))
+        attempt(draw.choice((x.wait_to_read, y.wait_to_read, dflow.waitall, done.result, (x + 1).tolist)))
         assert done.result() == 3 * (k + 1)
     armed[0] = False
     control.signals(signal.SIGALRM, 0, 1)
@@ -451,7 +492,7 @@ def interrupts(draw):
 
 @scenario
 def exits(draw):
-    """The process ends by itself with work pending: host tasks run, the rest is dropped, daemon threads go on meanwhile."""
+    """The process ends with work pending: host tasks run, the rest is dropped, daemon threads go on meanwhile."""
     set_up(draw)
     x = dflow.engine.sleep(np.zeros(3), draw.choice((0, 1e-5, 1e-3)))
     for _ in range(20):
@@ -486,3 +527,51 @@ def exits(draw):
         threading.Thread(target=forever, daemon=True).start()
     sleep(draw.choice((0, 1e-6, 1e-4)))
     raise SystemExit
+
+
+# ---- what is wrong on purpose, for the test of the scheduler ----
+
+WRONG = {}
+
+
+def wrong(function):
+    WRONG[function.__name__] = function
+    return function
+
+
+@wrong
+def lost_update(draw):
+    """Reading and writing back are two steps."""
+    count, lock = [0], threading.Lock()
+
+    def add():
+        with lock:
+            before = count[0]
+        with lock:
+            count[0] = before + 1
+
+    in_threads(add, add)
+    assert count[0] == 2, "a step was lost"
+
+
+@wrong
+def two_locks(draw):
+    first, second = threading.Lock(), threading.Lock()
+
+    def take(a, b):
+        a.acquire()
+        b.acquire()
+        b.release()
+        a.release()
+
+    thread = threading.Thread(target=take, args=(first, second))
+    thread.start()
+    take(second, first)
+    thread.join()
+
+
+@wrong
+def order_of_threads(draw):
+    came = []
+    in_threads(lambda: came.append(1), lambda: came.append(2))
+    assert came == [1, 2], "the second came first"

@@ -2,6 +2,7 @@
 
 import faulthandler
 import gc
+import importlib
 import os
 import random
 import sys
@@ -11,13 +12,15 @@ import dflow
 import dflow.numpy as np
 from dflow import _engine
 from schedule import control
-from schedule.scenarios import SCENARIOS
+from schedule.scenarios import SCENARIOS, WRONG
 
 MAY_STALL = {"interrupts", "exits"}     # Ctrl-C waits for the end of a slice; nobody is woken for the process's end
 
 
 def warm_up():
     """What is done once in a process, in the one that all others are forked from. Starts no thread."""
+    for module in "asyncio", "scipy.special", "dflow._capture", "dflow._program":
+        importlib.import_module(module)
     dflow.engine.naive(True)
     x = np.array([[2.0, 1], [1, 3]])
     for value in (np.sin(x), x @ x, np.linalg.inv(x), np.sort(x), np.cumsum(x), x.sum(axis=0), np.linalg.eigvalsh(x)):
@@ -34,7 +37,9 @@ def work(name, seed, policy, report, of_forks):
     try:
         control.begin(seed, policy, report, of_forks)
         before = _engine.live()
-        SCENARIOS[name](random.Random(seed))
+        draw = random.Random(seed)
+        sys.setswitchinterval(draw.choice((5e-3, 1e-4, 1e-6)))
+        (SCENARIOS | WRONG)[name](draw)
         dflow.waitall()
         _engine.check_idle()
         gc.collect()

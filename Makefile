@@ -17,7 +17,7 @@ using = PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/$(1)/lib
 # The Python files of such a build are copied afresh each time, or one that is deleted in dflow/ would live on there.
 forget_python = @if [ -d build/$(1)/lib ]; then find build/$(1)/lib \( -name '*.py' -o -name '*.pyi' \) -delete; fi
 
-.PHONY: help build test numpy-suite bench bench-peers examples docs debug lint asan tsan clean
+.PHONY: help build test numpy-suite bench bench-peers examples docs debug schedule lint asan tsan clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s  %s\n", $$1, $$2}' Makefile
@@ -71,6 +71,11 @@ debug: .venv/installed ## run the tests on a build that asserts its invariants
 	$(call forget_python,debug)
 	DFLOW_DEBUG=1 $(PY) setup.py -q build
 	@$(call using,debug) $(PY) -m pytest -m "not once" $(ARGS)
+
+schedule: .venv/installed ## run small concurrent programs under seeded schedules (make schedule ARGS="--seeds 0:10000")
+	$(call forget_python,debug)
+	DFLOW_DEBUG=1 $(PY) setup.py -q build
+	@$(PY) -m tests.schedule $(ARGS)
 
 # The sanitizers' runtime comes before Python's, and C++'s before NumPy loads it. A request for too much memory is to
 # fail, as it does elsewhere, not to abort. pytest captures sys.stderr, not file 2: the report of a dying process shows.

@@ -342,7 +342,7 @@ def loops(draw):
 
 @scenario
 def replays(draw):
-    """Functions that are noted and launched again, by several threads, unless somebody keeps an array of the noted call."""
+    """Functions noted and launched again, by several threads, unless somebody keeps an array of the noted call."""
     set_up(draw)
     keeps = draw.random() < 0.5
 

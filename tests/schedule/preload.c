@@ -32,6 +32,7 @@
 #define SLICE 20000000LL                        /* who sleeps on a bell for longer than that hoped to be woken */
 #define PATIENCE 10000000LL                     /* a thread is kept from its core for as long at most: longer than the GIL is kept */
 #define GLANCE 20000LL                          /* between looks at descriptors */
+#define LATE 16                                 /* one store of so many comes late: its thread is preempted before it */
 #define DESTRUCTIONS 4                          /* rounds that a thread's destructors get */
 #define MOST 20000000                           /* points of a run: a hundred times what one needs */
 #define TURN 200000                             /* points after which a thread gives way, whatever its priority */
@@ -80,6 +81,7 @@ static int64_t now, next_deadline, lowest;
 static int signal_number;
 static uint64_t signal_period, signals_left;
 static pthread_key_t ending;
+static pid_t leaving;               /* has handed the token on for good, and still gives its memory back */
 static Write writes[WRITES];
 static uint64_t nwrites;
 
@@ -190,6 +192,8 @@ static void hand_to(int next) {
 static void await_token(Thread *t) {
     while (!__atomic_load_n(&t->go, __ATOMIC_ACQUIRE)) syscall(SYS_futex, &t->go, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
     t->go = 0;
+    while (leaving && syscall(SYS_tgkill, getpid(), leaving, 0) == 0) REAL(sched_yield)();
+    leaving = 0;
 }
 
 static void go_on(int kind) {
@@ -216,7 +220,7 @@ static void step(int kind, const void *p, const char *where) {
     t->where = where;
     log_event(self - 1, kind, where, p);
     if (signals_left && (r >> 20) % signal_period == 0) deliver();
-    int change = (uint32_t)r % (uint32_t)period == 0;
+    int change = (uint32_t)r % (uint32_t)period == 0 || (weak && kind == POINT_WRITE && (r >> 16) % LATE == 0);
     if (change || (r >> 52) == 0) {                                         /* the system keeps it from its core for long, */
         if (r >> 32 & 1) now += 1LL << (6 + (r >> 40) % 18);
         else if (r >> 33 & 1 && next_deadline < now + PATIENCE) now = next_deadline;    /* or until somebody's time comes */
@@ -350,6 +354,7 @@ static void end_thread(void *arg) {
     }
     t->state = DONE;
     wake_all(t);
+    leaving = (pid_t)syscall(SYS_gettid);
     hand_to(pick(-1, POINT_CALL));
     self = 0;
 }

@@ -22,8 +22,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reas
 def schedule(*options):
     """The exit code and the output."""
     build = os.path.dirname(os.path.dirname(dflow.__file__))
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONSAFEPATH")}
     done = subprocess.run([sys.executable, "-m", "tests.schedule", "--build", build, *options], cwd=ROOT, text=True,
-                          capture_output=True, timeout=280)
+                          capture_output=True, timeout=280, env=environment)
     assert not done.stderr
     return done.returncode, done.stdout
 
@@ -44,4 +45,4 @@ def test_it_finds_what_is_wrong(name):
     code, out = schedule("--programs", name, "--seeds", "0:200", "--last", "5")
     assert code == 1 and WRONG[name] in out
     again = re.search(r"python -m tests.schedule (.*)", out)[1].split()
-    assert schedule(*again, "--last", "5")[1].splitlines()[:8] == out.splitlines()[:8]
+    assert schedule(*again)[1].splitlines()[:2] == out.splitlines()[:2]         # the problem, and the hash of all points

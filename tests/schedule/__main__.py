@@ -13,6 +13,7 @@ import ctypes
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -59,47 +60,69 @@ def arguments():
     return parser.parse_args()
 
 
-class Run:
-    """A program under a seed, in a process of its own, and how it ended."""
+class Source:
+    """A process that only forks others, one for each run, so that all of them begin with the same memory."""
 
-    def __init__(self, name, seed, policy, ring):
+    def __init__(self, ring):
         from schedule import control
-        self.name, self.seed, self.policy = name, seed, policy
         self.report, self.of_forks = control.shared_report(ring), control.shared_report(64)
         self.output = os.memfd_create("output")
-        self.problem = self.wait(self.start())
-        self.text = os.pread(self.output, 1 << 20, 0).decode(errors="replace")
-        os.close(self.output)
+        self.socket, other = socket.socketpair()
+        if os.fork() == 0:
+            self.socket.close()
+            self.serve(other)
+        other.close()
 
-    def start(self):
-        child = os.fork()
-        if child:
-            return child
-        os.setpgid(0, 0)
-        for descriptor in 1, 2:
-            os.dup2(self.output, descriptor)
+    def serve(self, commands):
         from schedule import worker
-        worker.work(self.name, self.seed, self.policy, self.report, self.of_forks)
+        while command := commands.recv(100):
+            name, seed, policy = command.decode().split()
+            child = os.fork()
+            if child == 0:
+                os.setpgid(0, 0)
+                for descriptor in 1, 2:
+                    os.dup2(self.output, descriptor)
+                worker.work(name, int(seed), int(policy), self.report, self.of_forks)
+            commands.send(b"%d" % child)
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGKILL)        # what it has forked, and did not wait for
+            commands.send(b"%d" % status)
+        os._exit(0)
 
-    def wait(self, child):
-        """What went wrong, or None."""
-        from schedule import control
-        descriptor = os.pidfd_open(child)
-        hangs = not select.select([descriptor], [], [], LIMIT)[0]
-        os.close(descriptor)
+    def run(self, name, seed, policy):
+        """The exit status, or None if it did not end."""
+        self.report.clear()
+        os.ftruncate(self.output, 0)
+        os.lseek(self.output, 0, os.SEEK_SET)
+        self.socket.send(f"{name} {seed} {policy}".encode())
+        child = int(self.socket.recv(20))
+        hangs = not select.select([self.socket], [], [], LIMIT)[0]
         if hangs:
             os.kill(child, signal.SIGABRT)
-            time.sleep(1)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child, signal.SIGKILL)            # what it has forked, and did not wait for
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        if hangs:
+            if not select.select([self.socket], [], [], 2)[0]:
+                os.kill(child, signal.SIGKILL)
+        status = int(self.socket.recv(20))
+        return None if hangs else status
+
+
+class Run:
+    """A program under a seed, and how it ended."""
+
+    def __init__(self, source, name, seed, policy):
+        self.name, self.seed, self.report = name, seed, source.report
+        self.problem = self.problem_of(source.run(name, seed, policy))
+        self.text = os.pread(source.output, 1 << 20, 0).decode(errors="replace")
+        self.hash, self.points = self.report.hash, self.report.steps
+
+    def problem_of(self, status):
+        """What went wrong, or None."""
+        from schedule import control
+        if status is None:
             return f"did not end within {LIMIT} seconds"
         if self.report.state in (control.DEADLOCK, control.ENDLESS):
             return "deadlock" if self.report.state == control.DEADLOCK else "does not end"
-        if status:
-            return f"ended with {status}"
-        return self.judge()
+        return f"ended with {status}" if status else self.judge()
 
     def judge(self):
         """What is wrong with a run that ended well."""
@@ -126,13 +149,12 @@ def main():
     policy = ("seed", "walk", "pct").index(options.policy)
     first, last = (options.seed, options.seed + 1) if options.seed is not None else map(int, options.seeds.split(":"))
     began, failed, points = time.monotonic(), 0, 0
+    source = Source(1 << 16)
     for seed in range(first, last):
-        run = Run(names[seed % len(names)], seed, policy, max(options.last, 1024))
-        points += run.report.steps
-        if options.twice and run.problem is None:
-            again = Run(run.name, seed, policy, 1024)
-            if again.report.hash != run.report.hash:
-                run.problem = f"not the same the second time: {again.report.describe()}"
+        run = Run(source, names[seed % len(names)], seed, policy)
+        points += run.points
+        if options.twice and run.problem is None and Run(source, run.name, seed, policy).hash != run.hash:
+            run.problem = f"not the same the second time: the hash was {run.hash:016x}"
         if run.problem or options.trace:
             run.show(options.last)
         if run.problem:

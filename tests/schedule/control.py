@@ -35,6 +35,11 @@ class Report(ctypes.Structure):
                 *((name, ctypes.c_int32) for name in ("state", "threads", "pct", "weak", "period", "tick")),
                 ("size", ctypes.c_uint64), ("events", ctypes.c_uint64), ("at", At * MAX_THREADS)]
 
+    def clear(self):
+        size = self.size
+        ctypes.memset(ctypes.addressof(self), 0, ctypes.sizeof(self))
+        self.size = size
+
     def describe(self):
         """The run in a line."""
         policy = "PCT" if self.pct else "walk"

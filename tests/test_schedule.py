@@ -45,4 +45,4 @@ def test_it_finds_what_is_wrong(name):
     code, out = schedule("--programs", name, "--seeds", "0:200", "--last", "5")
     assert code == 1 and WRONG[name] in out
     again = re.search(r"python -m tests.schedule (.*)", out)[1].split()
-    assert schedule(*again)[1].splitlines()[:2] == out.splitlines()[:2]         # the problem, and the hash of all points
+    assert schedule(*again)[1].splitlines()[:2] == out.splitlines()[:2]         # the hash of all points among them

@@ -4,11 +4,16 @@ What is shared is pinned: from then on until the last of those who see it lets g
 its call returns, as in NumPy. So both sides see what the other has written, in the order of the program.
 """
 
-from dflow._array cimport READONLY, SCALAR, copy_of, ndarray, numpy_window, wait_read
+from dflow._array cimport READONLY, SCALAR, copy_of, ndarray, numpy_window, shape_tuple, wait_read
 from dflow._array import set_hook
 from dflow._engine cimport wait_storage
 from dflow._graph cimport Storage, abroad, storage_unref
 from dflow._memory cimport add_int
+
+import numpy as np
+
+cdef enum:
+    NOWHERE = 1 << 12           # an address
 
 cdef class Pin:
     """While it lives, somebody outside sees the memory of an array."""
@@ -40,11 +45,28 @@ def share_for_good(ndarray a):
     if abroad(a.st):
         raise ValueError("an array on a GPU has no address here: as_in_ctx(cpu()) brings it")
     window = share(a)
-    a.st.pins += 1
+    if not a.flags & SCALAR:                    # whose copy the window keeps
+        a.st.pins += 1
     return window
 
 def apart(ndarray a, ndarray b):
-    """Whether two arrays are views of different memory."""
-    return a.st != b.st
+    """Whether two arrays are views of different memory; what NumPy has as a scalar is a value, which is nobody's view."""
+    return a.st != b.st or (a.flags | b.flags) & SCALAR != 0
+
+cdef class Place:
+    """What NumPy takes for an array at an address."""
+    cdef readonly dict __array_interface__
+
+def placed(ndarray a):
+    """A NumPy array that lies to those of other views of the same memory as a does; nobody may look into it.
+
+    The memory may not be there yet: then it lies where nothing is.
+    """
+    cdef Place p
+    if a.st.data != NULL:
+        return numpy_window(a, False)
+    p = Place()
+    p.__array_interface__ = {"version": 3, "shape": shape_tuple(a), "strides": a.strides, "typestr": a.dtype.str, "data": (NOWHERE + a.offset, True)}
+    return np.asarray(p)
 
 set_hook("share", share)

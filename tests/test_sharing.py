@@ -174,3 +174,88 @@ def test_a_host_task_that_submits_on_shared_memory_does_not_wait():
     dflow.submit(task)
     assert done.wait(HANG) and poll(lambda: seen[0] == 1)
     dflow.waitall()
+
+
+PARTS = {"all": lambda x: x, "part": lambda x: x[1:, ::2], "other part": lambda x: x[:1], "beside": lambda x: x[1:, 1::2],
+         "transpose": lambda x: x.T, "backwards": lambda x: x[::-1], "row": lambda x: x[2], "0-d": lambda x: x[2, 3, ...],
+         "number": lambda x: x[2, 3], "nothing": lambda x: x[:0], "copy": lambda x: x.copy()}
+SEEN = {"ours": lambda x: x, "numpy.asarray": numpy.asarray, "memoryview": memoryview,
+        "numpy.frombuffer": lambda x: numpy.frombuffer(x, x.dtype) if x.flags.c_contiguous and x.size else x,
+        "__array_interface__": lambda x: numpy.asarray(type("Other", (), {"__array_interface__": x.__array_interface__})()),
+        "DLPack": lambda x: numpy.from_dlpack(x) if type(x) is np.ndarray else x}
+
+
+@pytest.mark.parametrize("asked", [np, numpy], ids=["np", "numpy"])
+@pytest.mark.parametrize("seen", SEEN)
+def test_whether_memory_is_shared(seen, asked):
+    """Others ask NumPy this before they write into what they have made: of arrays of ours the answers are the same."""
+    array = numpy.arange(20.0).reshape(4, 5)
+    for first in PARTS:
+        for second in PARTS:
+            answers = []
+            for x in (np.array(array), array):
+                given = PARTS[first](x)                 # kept: an address does not
+                pair = SEEN[seen](given), PARTS[second](x)
+                module = asked if x is not array else numpy
+                answers.append([f(*pair[::step]) for f in (module.shares_memory, module.may_share_memory)
+                                for step in (1, -1)])
+            assert answers[0] == answers[1], (first, second)
+
+
+def test_whether_pending_arrays_share_memory():
+    """Which need not be there for it."""
+    array = numpy.zeros((4, 5))
+    with configured(limit=0), Gate() as gate:
+        x = gate.hold(np.array(array)) + 1
+        for first in PARTS.values():
+            for second in PARTS.values():
+                for name in ("shares_memory", "may_share_memory"):
+                    answer = getattr(numpy, name)(first(array), second(array))
+                    assert getattr(numpy, name)(first(x), second(x)) == answer
+        assert not x.is_ready()
+
+
+def test_a_number_whose_address_was_asked_for():
+    """A number's memory is used again for the next one, of which nobody sees anything."""
+    for ask in (lambda x: x.ctypes, lambda x: x.__array_interface__):
+        x = np.ones(4)
+        for _ in range(100):
+            ask(x[1])
+        with configured(limit=0), Gate() as gate:
+            held = gate.hold(x)
+            later = [held[0] + k for k in range(100)]
+            assert not later[-1].is_ready()
+        assert later[-1] == 100
+        seen = numpy.asarray(type("Other", (), {"__array_interface__": x[1].__array_interface__})())
+        others = [np.arange(8.0)[k] for k in range(8)]
+        assert seen == 1 and len(others) == 8
+
+
+@pytest.mark.filterwarnings("ignore:you are shuffling:UserWarning")         # see README: where it differs
+@pytest.mark.parametrize("shape", [(10,), (6, 3), (1,), (0, 2)])
+@pytest.mark.parametrize("make", [numpy.random.default_rng, numpy.random.RandomState])
+def test_numpys_generators_leave_what_they_permute(make, shape):
+    array = numpy.arange(float(numpy.prod(shape))).reshape(shape)
+    x = np.array(array)
+    assert (numpy.asarray(make(3).permutation(x)) == make(3).permutation(array)).all()
+    assert (x == array).all()
+    make(3).shuffle(numpy.asarray(x))
+    make(3).shuffle(array)
+    assert (x == array).all()
+    if len(shape) == 1:
+        make(3).shuffle(x)
+        make(3).shuffle(array)
+        assert (x == array).all()
+
+
+@pytest.mark.parametrize("name", ["preprocessing.StandardScaler", "preprocessing.MinMaxScaler", "preprocessing.Normalizer",
+                                  "cluster.KMeans", "decomposition.PCA", "linear_model.LinearRegression",
+                                  "impute.SimpleImputer"])
+def test_scikit_learn_leaves_its_input(name):
+    module, name = name.split(".")
+    estimator = getattr(pytest.importorskip(f"sklearn.{module}"), name)
+    array = numpy.random.default_rng(0).normal(size=(40, 5)) + 3
+    for order in "CF":
+        x, y = np.array(array, order=order), np.array(array[:, 0])
+        estimator().fit(x, y)
+        assert (x == array).all() and (y == array[:, 0]).all()

@@ -51,8 +51,7 @@ LARGE = 100_000                                      # N in calls: of what makes
 
 # Calls of what has no row with samples: their arrays are those of tests/test_namespace.py.
 CALLS = {
-    "np": """can_cast(a, 'f4')  result_type(a, i)  isscalar(s)  shares_memory(a, a.T)  may_share_memory(a, a.T)
-        mgrid[:2, :3]  ogrid[:2, :3]  r_[1:3, 5]  r_[v, 1.0]  c_[v, v]  nditer(a)  vectorize(float)(v)
+    "np": """isscalar(s)  mgrid[:2, :3]  ogrid[:2, :3]  r_[1:3, 5]  r_[v, 1.0]  c_[v, v]  nditer(a)  vectorize(float)(v)
         empty_like(a)  put(a, [0, 1], v[:2])  put(v, j, a[0])  put_along_axis(a, j[None], 0.0, 1)  place(a, b, v)
         putmask(a, b, 0.0)  putmask(a, b, v[:3])  copyto(a, 2 * a)  copyto(a, 2 * a, where=b)  ndarray((2, 3))
         ufunc.__name__  nested_iters(a, [[0], [1]])  common_type(a, f)  diag_indices_from(m)  einsum_path('ij,j', a, v)

@@ -12,13 +12,10 @@ import numpy as _numpy
 
 from dflow import ops
 from dflow._array import ndarray
-from dflow._index import result_type as _result_type
-from dflow._small import bare as _bare
 from dflow._small import public as _public
 from dflow._ufunc import ufunc as _ufunc
 from dflow._views import is_scalar
 from dflow.ops import fallback as _fallback
-from dflow.ops import methods as _methods
 from dflow.ops.defaults import follow as _follow
 from dflow.ops.table import method as _method
 from dflow.ops.table import namespace as _namespace
@@ -43,7 +40,6 @@ for _name in ("float128", "complex256", "__array_api_version__", "__array_namesp
         globals()[_sys.intern(_name)] = getattr(_numpy, _name)
 __version__ = _numpy.__version__                    # of the NumPy whose interface this is
 __all__ = [name for name in _numpy.__all__ if name[0] != "_"]
-shares_memory, may_share_memory, result_type = _methods.shares_memory, _methods.may_share_memory, _result_type
 
 _SUBMODULES = ("linalg", "fft", "lib", "polynomial", "random", "testing", "typing")
 
@@ -55,17 +51,9 @@ def _array_namespace(self, /, *, api_version=None):
     return _sys.modules[__name__]
 
 
-_numpy_can_cast = _bare(_numpy.can_cast)
-
-
 def isscalar(element):
     """Whether it is a number, not an array; elements and full reductions count as numbers."""
     return is_scalar(element) if isinstance(element, ndarray) else _numpy.isscalar(element)
-
-
-def can_cast(from_, to, casting="safe"):
-    """Whether a cast is allowed by a casting rule."""
-    return _numpy_can_cast(from_.dtype if isinstance(from_, ndarray) else from_, to, casting)
 
 
 class _Ufuncs(type):
@@ -185,7 +173,7 @@ def asmatrix(data, dtype=None):
     return _numpy.asmatrix(data if isinstance(data, ndarray) else _fallback.unwrap(data), dtype)
 
 
-_HERE = "asmatrix bmat can_cast may_share_memory nested_iters result_type shares_memory"
+_HERE = "asmatrix bmat nested_iters"
 globals().update({name: _public(globals()[name], getattr(_numpy, name), __name__) for name in _HERE.split()})
 
 

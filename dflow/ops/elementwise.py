@@ -7,9 +7,10 @@ import numpy
 
 from dflow._array import array as as_array
 from dflow._array import ndarray, set_hook
-from dflow._index import where
+from dflow._index import result_type, where
 from dflow._make import array, zeros_like
 from dflow._out import check_out
+from dflow._small import bare
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to
 from dflow.ops.table import add_row, method, op
@@ -184,6 +185,16 @@ def _type(x):
         return x.dtype.type
     except AttributeError:
         return numpy.asarray(x).dtype.type
+
+
+op("a, i", "f, 1.5", "i, 'f2', True", "")(result_type)
+_can_cast = bare(numpy.can_cast)
+
+
+@op("a, 'f4'", "i, float", "'i2', int, 'equiv'", "3, int", "a, int, 'any'")
+def can_cast(from_, to, casting="safe"):
+    """Whether a cast is allowed by a casting rule."""
+    return _can_cast(from_.dtype if isinstance(from_, ndarray) else from_, to, casting)
 
 
 @op("a, a + 1e-9", "a, v", "n, n, equal_nan=True", "n, n", "i, i + 1, 0.5", "a, a * 1.1, 1e-1")

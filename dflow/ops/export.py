@@ -6,6 +6,7 @@ from dflow._array import array as as_array
 from dflow._array import attach, ndarray
 from dflow._device import device_number
 from dflow._share import share, share_for_good
+from dflow._views import is_scalar
 from dflow.ops.fallback import wrap
 from dflow.ops.table import method, op
 
@@ -61,9 +62,15 @@ def _array_wrap(self, array, context=None, return_scalar=False, /):
     return array[()] if return_scalar and array.ndim == 0 else array
 
 
+def _interface(self):
+    window = share_for_good(self)
+    kept = {"__ref": window} if is_scalar(self) else {}         # a copy, as in that of NumPy's scalars
+    return window.__array_interface__ | kept
+
+
 for _name, _give, _doc in (
         ("data", memoryview, "A memoryview. Waits."),
         ("ctypes", lambda self: share_for_good(self).ctypes, "The address and more, for ctypes. Waits."),
-        ("__array_interface__", lambda self: share_for_good(self).__array_interface__, "The address and more. Waits."),
+        ("__array_interface__", _interface, "The address and more. Waits."),
         ("__array_struct__", lambda self: share(self).__array_struct__, "The address and more, in a capsule. Waits.")):
     attach(_name, property(_give, doc=_doc))

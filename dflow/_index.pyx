@@ -21,7 +21,7 @@ from dflow._tape cimport record
 from dflow._subscript cimport advanced_get, advanced_set, base_index, refuse_index, refuse_store, stored
 from dflow._views cimport *
 from dflow._out import give
-from dflow._small import bare
+from dflow._small import as_scalar, bare
 from dflow._array import set_hook
 from dflow._quick cimport allocated, count_bytes, count_true, quick_kind, quick_ready, same_shape, NKINDS
 from dflow._ufunc cimport broadcast_shape, take_whole_region
@@ -242,13 +242,16 @@ cdef int join_parts(Selection s, list parts) except -1:
     cdef intp* total
     cdef Part part = <Part>parts[0]
     cdef ndarray index
-    cdef int ndim, single
+    cdef int ndim
     if len(parts) == 1:
         check_bounds(part)
         s.index = part.index
         s.stride = part.stride
         s.length = part.length
         return 0
+    for part in parts:                      # NumPy's order: errors of single numbers come first
+        if part.index.ndim == 0:
+            check_bounds(part)
     ndim = shape_of_parts(parts, shape)
     s.index = allocated(code_of_index, ndim, shape)
     s.stride = 1
@@ -287,7 +290,7 @@ cdef int shape_of_parts(list parts, intp* shape) except -1:
     except ValueError as error:
         if "too large" in str(error):
             raise ValueError("iterator is too large") from None
-        shapes = " ".join([" ".join([str(shape_tuple(part.index)).replace(" ", "")] * max(part.ndim, 1)) for part in parts])
+        shapes = " ".join([" ".join([str(shape_tuple(part.index)).replace(" ", "")] * max(part.ndim, 1)) for part in parts if part.index.ndim])
         raise IndexError(f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes} ") from None
     for i in range(<int>len(wanted)):
         shape[i] = wanted[i]
@@ -906,34 +909,33 @@ def take(a, indices, axis=None, out=None, mode="raise"):
             source = source.ravel()
         k = 0
     else:
-        k = c_axis(axis, source.ndim) if source.ndim else 0
-    if out is None and mode == "raise" and type(indices) in (ndarray, list, int):
-        result = quick_take(source, as_array(indices), k)
+        if source.ndim == 0:
+            source = source.reshape(1)
+        k = c_axis(axis, source.ndim)
+    if not isinstance(indices, (ndarray, np.ndarray)):
+        indices = as_array_code(indices, code_of_index)         # of any numbers
+    if out is None and mode == "raise" and type(indices) is ndarray:
+        result = quick_take(source, <ndarray>indices, k)
         if result is not None:
-            if result.ndim == 0:
-                result.flags |= SCALAR
-            return result
-    values = indices if isinstance(indices, ndarray) else numpy_array(indices, None)
-    if values.dtype.kind not in "iub":
-        if values.size:
-            raise TypeError(f"Cannot cast array data from {values.dtype!r} to {INTP!r} according to the rule 'same_kind'")
-        values = values.astype(np.intp)
-    if values.dtype.kind == "b" or mode != "raise":
+            return as_scalar(result)
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
+    if indices.dtype.kind not in "iub" and not (isinstance(indices, ndarray) and (<ndarray>indices).flags & SCALAR):
+        what = "array data" if indices.ndim else "scalar"
+        raise TypeError(f"Cannot cast {what} from {indices.dtype!r} to {INTP!r} according to the rule 'same_kind'")
+    values = indices
+    if values.dtype.kind not in "iu" or mode != "raise":
         values = values.astype(np.intp, copy=False)
-    n = source.shape[k] if source.ndim else 1
+    n = source.shape[k]
     if n == 0 and values.size:
         raise IndexError("cannot do a non-empty take from an empty axes.")
-    if source.ndim == 0:
-        source = source.reshape(1)
     if mode == "raise":
         result = get_selected(source, (slice(None),) * k + (values,))
     elif mode == "wrap":
         result = take_inside(source, k, as_array(values % max(n, 1)))
-    elif mode == "clip":
-        result = take_inside(source, k, as_array(values.clip(0, n - 1)))
     else:
-        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
-    return give(result, out, "output array does not match result of ndarray.take", exchange=takes_to_few)
+        result = take_inside(source, k, as_array(values.clip(0, n - 1)))
+    return give(as_scalar(result), out, "output array does not match result of ndarray.take", exchange=takes_to_few)
 
 cdef ndarray take_inside(ndarray a, int axis, ndarray index):
     """a's subarrays along an axis at indices that are right, whether they are there or not; nobody else sees them."""

@@ -1,5 +1,7 @@
 """Making arrays, from what there is and filled. Sources are always copied: an array's memory belongs to the engine."""
 
+import operator
+
 import numpy as np
 cimport cython
 from cpython.object cimport PyObject
@@ -15,6 +17,7 @@ from dflow._foreign cimport foreign, foreign_like
 from dflow._numbers cimport cast_into, numbers_for
 from dflow._shape cimport parse_shape, check_dimensions
 from dflow._device cimport device_number, put, put_new
+from dflow._share import placed
 from dflow._views import known_order
 from dflow._subscript cimport fill_with, stored
 from dflow._array import set_hook
@@ -245,7 +248,11 @@ cdef ndarray with_axis(a, dtype, order):
     return result if result.ndim else result.reshape(1)
 
 def frombuffer(buffer, dtype=float, count=-1, offset=0, *, like=None):
-    """The numbers in a buffer, copied; those in another byte order are converted."""
+    """The numbers in a buffer, copied; those in another byte order are converted. Of an array of ours a view."""
+    if type(buffer) is ndarray and np.dtype(dtype).isnative:
+        like = np.frombuffer(placed(buffer), dtype, count, offset)
+        start = operator.index(offset)
+        return variable(buffer).reshape(-1).view(np.uint8)[start:start + like.nbytes].view(dtype)
     return as_array(np.frombuffer(buffer, dtype, count, offset))
 
 def fromiter(iter, dtype, count=-1, *, like=None):

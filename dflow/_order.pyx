@@ -367,9 +367,10 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None, descending=None):
     if axis is None:
         source = source.ravel()
         axis = 0
+    kernel = sorter(source.code, kind, stable, order, False)
     k = normalize_axis(axis, source.ndim)
     out = new_like([source], source.code, source.ndim, source.shape)
-    sort_into(sorter(source.code, kind, stable, order, False), kind_of_sort(kind, stable), source, out, k)
+    sort_into(kernel, kind_of_sort(kind, stable), source, out, k)
     return out
 
 def sort_in_place(ndarray self, /, axis=-1, kind=None, order=None, *, stable=None, descending=None):

@@ -1,6 +1,7 @@
 """Basic subscripts: reading and writing elements and parts, and going through the elements one by one."""
 
 import numpy as np
+cimport numpy as cnp
 from cpython.slice cimport PySlice_Check
 from libc.string cimport memcmp, memcpy, memset
 from libc.stdint cimport int64_t
@@ -110,13 +111,15 @@ cdef object index_first(ndarray a, intp i):
     return close_view(v)
 
 cdef inline bint is_basic(object item):
-    """Whether an index item asks for a view."""
+    """Whether an index item is a number, a slice or the like. An array without axes is a number; see takes_copy()."""
     if PyLong_CheckExact(item) or PySlice_Check(item) or item is None or item is Ellipsis:
         return True
-    if isinstance(item, (bool, np.bool, list, np.ndarray)):
+    if isinstance(item, (bool, np.bool, list)):
         return False
     if isinstance(item, ndarray):
         return (<ndarray>item).ndim == 0 and is_integer((<ndarray>item).code) and (<ndarray>item).code != BOOL
+    if isinstance(item, cnp.ndarray):
+        return item.ndim == 0 and item.dtype.kind in "iu"
     return PyIndex_Check(item) and not getattr(item, "ndim", 0)
 
 cdef object base_index(ndarray a, object key):
@@ -226,7 +229,19 @@ cdef object get_index(ndarray a, object key):
         return selected(a, key)
     if (<ndarray>view).ndim == 0 and not has_ellipsis(key):
         return element(a, (<ndarray>view).offset)
-    return view
+    return hooks["copy_order"](view, "K") if takes_copy(key) else view
+
+cdef inline bint is_array(object item):
+    return isinstance(item, cnp.ndarray) or isinstance(item, ndarray) and not (<ndarray>item).flags & SCALAR
+
+cdef bint takes_copy(object key):
+    """Whether an array is among the indices: what it chooses is a copy in NumPy, also if it counts as a number."""
+    if not isinstance(key, tuple):
+        return is_array(key)
+    for item in <tuple>key:
+        if is_array(item):
+            return True
+    return False
 
 cdef object selected(ndarray a, object key):
     """a[key] with arrays or booleans in key."""

@@ -3,6 +3,7 @@
 import operator
 
 import numpy as np
+cimport numpy as cnp
 from cpython.type cimport PyType_Check
 from libc.string cimport memcpy
 from libc.stdint cimport uint8_t
@@ -159,6 +160,13 @@ cdef ndarray fortran_copy(ndarray a):
     """A copy whose first axis is the fastest."""
     return owned(copy_of(a.T).T)
 
+def spread(ndarray a, tuple shape):
+    """broadcast_to(), but read-only only where an element has several places."""
+    cdef ndarray v = broadcast_to(a, shape)
+    if not a.flags & READONLY and not sees_twice(v):
+        v.flags &= ~READONLY
+    return v
+
 def broadcast_to(a, shape):
     """A read-only view of a in a shape that it broadcasts to; ValueError when it does not."""
     cdef intp dims[MAXDIMS]
@@ -215,10 +223,10 @@ def transpose(ndarray self, /, *axes):
     """A view with the axes in another order: reversed, or as given (a sequence, or one argument each)."""
     cdef int order[MAXDIMS]
     cdef int i
-    if len(axes) == 1 and (axes[0] is None or hasattr(axes[0], "__len__") and getattr(axes[0], "ndim", 1)):
-        axes = None if axes[0] is None else tuple(axes[0])
-    if not axes and (axes is None or self.ndim != 0):
+    if not axes and self.ndim or len(axes) == 1 and axes[0] is None:
         return self.T
+    if len(axes) == 1 and hasattr(axes[0], "__len__") and getattr(axes[0], "ndim", 1):
+        axes = tuple(axes[0])
     if len(axes) != self.ndim:
         raise ValueError("axes don't match array")
     for i in range(self.ndim):
@@ -576,6 +584,27 @@ def open_window(ndarray a):
     wait_read(a)
     wait_write(a)
     return numpy_window(a, not a.flags & READONLY)
+
+def seen_by(x):
+    """The array of ours that a NumPy array over the memory of one shows, or the view of it; None for any other."""
+    cdef ndarray a, v
+    cdef int i
+    base = x
+    while isinstance(base, cnp.ndarray):
+        base = base.base
+    if type(base) is not ndarray:
+        return None
+    if x.base is base:
+        return base
+    a = <ndarray>base
+    v = new_view(a, cnp.PyArray_NDIM(x))
+    for i in range(v.ndim):
+        v.shape[i] = cnp.PyArray_DIMS(x)[i]
+        v.shape[v.ndim + i] = cnp.PyArray_STRIDES(x)[i]
+    v.code = <uint8_t>code_of(x.dtype)
+    v.itemsize = <uint8_t>itemsizes[v.code]
+    v.offset += <char*>cnp.PyArray_DATA(x) - data_of(a)
+    return aligned(v)
 
 def sliding_windows(ndarray a, tuple shape, tuple axes):
     """The read-only view of a with new axes at its end, along windows of that shape over the axes."""

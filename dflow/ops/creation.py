@@ -15,9 +15,9 @@ from dflow._index import take
 from dflow._kernels import native
 from dflow._make import empty, empty_like, full, zeros
 from dflow._order import small_repeat
-from dflow._small import SMALL
+from dflow._small import SMALL, as_scalar
 from dflow._ufunc import wrap_ufunc
-from dflow._views import broadcast_to, diagonal_of
+from dflow._views import broadcast_to, diagonal_of, spread
 from dflow.ops.fallback import any_of_ours, call, plain, stand_in, task, tasks, unwrap
 from dflow.ops.table import op
 
@@ -49,7 +49,7 @@ def astype(x, dtype, /, *, copy=True, device=None):
     device_number(device)
     if not isinstance(x, (ndarray, numpy.ndarray, numpy.generic)):
         raise TypeError(f"Input should be a NumPy array or scalar. It is a {type(x)} instead.")
-    result = as_array(x).astype(dtype, copy=copy)
+    result = (as_scalar(as_array(x)) if isinstance(x, numpy.generic) else as_array(x)).astype(dtype, copy=copy)
     return result if device is None else result.to_device(device)
 
 
@@ -157,7 +157,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     native(dtype)
     number = operator.index(num)
     scalars = isinstance(start, (int, float)) and isinstance(stop, (int, float))
-    if number < 0 or not scalars or dtype is not None or not (abs(start) < 1e300 and abs(stop) < 1e300):
+    if number < 0 or not scalars or dtype is not None or axis not in (0, -1) or not (abs(start) < 1e300 and abs(stop) < 1e300):
         return _spaced(numpy.linspace, start, stop, number, axis, endpoint=endpoint, retstep=retstep, dtype=dtype)
     start, stop = float(start), float(stop)
     delta = stop - start
@@ -170,7 +170,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     result += start
     if endpoint and number > 1:
         result[-1] = stop
-    return (result, as_array(step)) if retstep else result
+    return (result, as_scalar(as_array(step))) if retstep else result
 
 
 def _spaced(function, start, stop, num, axis, **keywords):
@@ -185,7 +185,7 @@ def _spaced(function, start, stop, num, axis, **keywords):
     result, *step = like if type(like) is tuple else (like,)
     shape = list(result.shape)
     shape[normalize_axis_index(axis, len(shape))] = num
-    known = [x for x in step if isinstance(x, float)]           # nan, of one number
+    known = [x for x in step if type(x) is float]               # nan, of one number
     parts = [numpy.broadcast_to(result.dtype.type(0), shape), *(() if known else step)]
     parts = tasks(function, start, stop, num, axis=axis, like=parts, **keywords,
                   flat=lambda found: found[:len(parts)] if step else (found,))
@@ -265,7 +265,7 @@ def fromfunction(function, shape, *, dtype=float, like=None, **kwargs):
 
 @op("v, [1, 2]", "[1, 2], [3, 4, 5], indexing='ij'", "v, v, sparse=True", "[1, 2], [3, 4], indexing='x'", "v")
 def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
-    """Coordinate matrices of coordinate vectors."""
+    """Coordinate matrices of coordinate vectors; views with copy=False, read-only where they repeat an element."""
     if indexing not in ("xy", "ij"):
         raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
     n = len(xi)
@@ -276,13 +276,13 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
         x = as_array(x)
         out.append(x.reshape((1,) * axis + (-1,) + (1,) * (n - 1 - axis)))
         shape[axis] = x.size
-    if sparse:
-        return tuple(x.copy() for x in out) if copy else tuple(out)
-    grids = (broadcast_to(x, shape) for x in out)
-    return tuple(x.copy() for x in grids) if copy else tuple(grids)
+    if not sparse:
+        out = tuple(x if x.shape == tuple(shape) else spread(x, tuple(shape)) for x in out)
+    return tuple(x.copy() for x in out) if copy else out
 
 
-op("b'\\x00\\x01\\x02\\x03', 'u1'", "bytes(16)", "bytes(15)", "bytes(16), 'i4', 2, 4")(_make.frombuffer)
+op("b'\\x00\\x01\\x02\\x03', 'u1'", "bytes(16)", "bytes(15)", "bytes(16), 'i4', 2, 4",
+   "v", "a[1:], 'i2', 5, 16", "a.T", "a[:, 1:]", "a, 'f4', 99", "a, 'f4', -1, 3", "s", "b, 'u1'", "a, offset=8")(_make.frombuffer)
 op("(k * k for k in range(5)), int", "range(3), 'f4', 2")(_make.fromiter)
 
 
@@ -316,8 +316,7 @@ def repeat(a, repeats, axis=None):
     a = as_array(a)
     if isinstance(axis, bool):
         raise TypeError("an integer is required for the axis")
-    if axis is None or not a.ndim and axis in (0, -1):
-        a, axis = a.ravel(), 0
+    a, axis = a if axis is not None and a.ndim else a.ravel(), axis or 0
     axis = normalize_axis_index(axis, a.ndim)
     if type(repeats) is int:
         result = small_repeat(a, repeats, axis)

@@ -62,6 +62,8 @@ def gradient(f, *varargs, axis=None, edge_order=1):
     """
     f = as_array(f)
     axes = tuple(range(f.ndim)) if axis is None else normalize_axis_tuple(axis, f.ndim)
+    if edge_order > 2:
+        raise ValueError("'edge_order' greater than 2 not supported")
     steps = [x if isinstance(x, (int, float)) else as_array(x) for x in varargs or (1.0,)]
     if len(steps) == 1 and (not isinstance(steps[0], ndarray) or not steps[0].ndim):
         steps *= len(axes)

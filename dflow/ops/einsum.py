@@ -83,7 +83,7 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
         arrays.append(product if shape is None else product.reshape(shape))
     result = arrays[0] if plan.last is None else _prepared(arrays[0], plan.last)
     if out is None:
-        return in_order(result, order)
+        return in_order(result.view() if any(result is x for x in operands) else result, order)
     _check_output(result, out, casting, count)
     out[...] = result
     return out

@@ -1,16 +1,18 @@
 """Every ufunc of NumPy, and the functions that are a few of them put together."""
 
 import cmath
+import math
 import operator
+import sys
 
 import numpy
 
 from dflow._array import array as as_array
 from dflow._array import ndarray, set_hook
 from dflow._index import result_type, where
-from dflow._make import array, zeros_like
+from dflow._make import array, empty_like, zeros_like
 from dflow._out import check_out
-from dflow._small import bare
+from dflow._small import as_scalar, bare
 from dflow._ufunc import wrap_ufunc
 from dflow._views import broadcast_to
 from dflow.ops.table import add_row, method, op
@@ -89,7 +91,8 @@ def _clip_method(self, /, min=None, max=None, out=None, **kwargs):
     return _limit(self, min, max, out, kwargs)
 
 
-@op("a", "a, 1", "a * 100, -1", "i, -1", "i, 2", "c, 1", "h", "b", "a, 2, out=np.zeros((3, 4))", "i.T, 1",
+@op("a", "a, 1", "a * 100, -1", "i, -1", "i, 2", "c, 1", "c64 / 3, 2", "c * 10, -1", "c / 3, 1, np.zeros((3, 4), 'c8')", "c[0, 0], 1",
+    "c, 1, np.zeros((3, 4))", "h", "b", "a, 2, out=np.zeros((3, 4))", "i.T, 1",
     aliases=("around",),
     method=True)
 def round(a, decimals=0, out=None):
@@ -101,17 +104,25 @@ def round(a, decimals=0, out=None):
         if out.size != a.size:
             raise ValueError("invalid output shape")
     kind = a.dtype.kind
+    if kind == "c":                 # each part by itself: a complex division would mix them
+        result = empty_like(a) if out is None else out
+        result.real, result.imag = round(a.real, decimals), round(a.imag, decimals)
+        return as_scalar(result) if out is None else out
     if kind in "iu":
         return _round_integers(a, decimals, out)
     if kind == "b":
         a = a.astype("f2")
     if decimals == 0:
         return rint(a, out=out)
-    scale = 10.0 ** abs(decimals)
+    scale = _power_of_ten(abs(decimals))
     first, last = (multiply, true_divide) if decimals > 0 else (true_divide, multiply)
     result = first(a, scale, out=out)
     rint(result, out=result)
     return last(result, scale, out=result)
+
+
+def _power_of_ten(n):
+    return 10.0 ** n if n <= sys.float_info.max_10_exp else math.inf
 
 
 def _round_integers(a, decimals, out):
@@ -119,7 +130,7 @@ def _round_integers(a, decimals, out):
     if decimals >= 0:
         result = a.copy("K")
     else:
-        scale = 10.0 ** -decimals
+        scale = _power_of_ten(-decimals)
         result = (rint(a / scale) * scale).astype(a.dtype)
     if out is None:
         return result

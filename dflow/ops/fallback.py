@@ -12,7 +12,7 @@ from dflow._host import at_hand, host
 from dflow._kernels import native
 from dflow._small import LATER, SMALL, as_scalar, at_once, public, small_first
 from dflow._tape import note_lost
-from dflow._views import is_scalar, open_window
+from dflow._views import is_scalar, open_window, seen_by
 from dflow.ops.host import submit
 from dflow.ops.warn import called, told
 
@@ -73,17 +73,21 @@ set_hook("unwrap", unwrap)
 READ_ONLY = frozenset((                     # they neither write nor return what they are given
     numpy.unique, numpy.unique_values, numpy.unique_counts, numpy.unique_inverse, numpy.unique_all, numpy.union1d,
     numpy.intersect1d, numpy.setdiff1d, numpy.setxor1d))
+VIEWING = frozenset((numpy.trim_zeros, numpy.real_if_close, numpy.asarray_chkfinite))    # return it, or a view of it
 READERS = (numpy.load, numpy.fromfile)      # convert other byte orders
 
 
 def call(function, args, keywords):
     """function on NumPy's copies; what it wrote into `out` is copied back."""
     out = keywords.get("out")
-    read = window_of if function in READ_ONLY else ndarray.asnumpy
+    read = window_of if function in READ_ONLY | VIEWING else ndarray.asnumpy
     copies = unwrap(keywords, read)
     result = called(function, unwrap(args, read), copies)
     if type(result) is numpy.ndarray and function not in READERS:
         native(result.dtype)                        # or its bytes would be others, unnoticed
+    view = seen_by(result) if function in VIEWING and type(result) is numpy.ndarray else None
+    if view is not None:
+        return view
     if not isinstance(out, ndarray):
         return out if result is out else _of([*args, *keywords.values()], function, wrap(result))
     out[...] = copies["out"]
@@ -112,7 +116,7 @@ def blocking(function):
     text = f"Blocking: waits for its arguments, calls numpy.{function.__name__} on copies."
     wrapper.__doc__ = f"{text}\n\n{function.__doc__ or ''}"
     wrapper.__wrapped__ = function
-    return public(small_first(wrapper, function), function, "dflow.numpy")
+    return public(small_first(wrapper, function, -1 if function in VIEWING else SMALL), function, "dflow.numpy")
 
 
 def task(function, *arrays, shape, dtype, **keywords):

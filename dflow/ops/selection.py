@@ -476,6 +476,7 @@ def ix_(*args):
 def _bits(function, a, axis, bitorder, length, **options):
     """packbits() or unpackbits() as a task; `length` says how long an axis becomes."""
     a, options["bitorder"] = as_array(a), bitorder
+    a = a.reshape(1) if axis is not None and a.ndim == 0 else a
     like = function(stand_in(a, (1,) * a.ndim), axis, bitorder=bitorder)            # or its errors
     shape = [length(a.size)] if axis is None else list(a.shape)
     if axis is not None:

@@ -11,6 +11,7 @@ from dflow._array import empty, ndarray, set_hook
 from dflow._order import concatenate as _concatenate
 from dflow._order import stack
 from dflow._views import broadcast_to as _broadcast_to
+from dflow._views import spread
 from dflow._views import flag_bits, is_scalar, sliding_windows, strided
 from dflow.ops.fallback import call, stand_in
 from dflow.ops.table import add_row, op
@@ -153,7 +154,7 @@ def broadcast_arrays(*args, subok=False):
     """All arrays broadcast to one shape: a tuple of views."""
     arrays = [as_array(x) for x in args]
     common = _common_shape(arrays)
-    return tuple(x if x.shape == common else _broadcast_to(x, common) for x in arrays)
+    return tuple(x if x.shape == common else spread(x, common) for x in arrays)
 
 
 def _common_shape(arrays):
@@ -291,8 +292,8 @@ def append(arr, values, axis=None):
 def array_split(ary, indices_or_sections, axis=0):
     """Views of consecutive parts: of nearly equal length, or between given indices."""
     ary = as_array(ary)
-    axis = axis if ary.ndim == 0 else normalize_axis_index(axis, ary.ndim) if axis < 0 else axis
     total = ary.shape[axis]
+    axis = operator.index(axis) % ary.ndim
     try:
         n = len(indices_or_sections) + 1
         ends = [0, *(operator.index(k) for k in indices_or_sections), total]

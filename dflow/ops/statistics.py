@@ -9,7 +9,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from dflow import _order
 from dflow._array import array as as_array
 from dflow._array import empty, ndarray
-from dflow._out import give_reduced
+from dflow._out import give_reduced, no_scalars
 from dflow._small import LATER, SMALL, at_once
 from dflow._ufunc import wrap_ufunc
 from dflow.ops.fallback import plain, stand_in, task
@@ -172,8 +172,8 @@ def _weighted_cov(m, y, x, rowvar, dtype, **options):
     kind = dtype or numpy.result_type(float, *[arrays[name].dtype for name in ("m", "y") if arrays[name] is not None])
     ones = {key: numpy.ones(3, x.dtype) for key, x in arrays.items() if "weights" in key}
     like = numpy.cov(numpy.ones((1, 3), kind), dtype=dtype, **ones)
-    return task(partial(numpy.cov, dtype=dtype), arrays["m"], y=arrays["y"], rowvar=rowvar, **options,
-                shape=(n, n) if n > 1 else (), dtype=like.dtype)
+    return no_scalars(task(partial(numpy.cov, dtype=dtype), arrays["m"], y=arrays["y"], rowvar=rowvar, **options,
+                           shape=(n, n) if n > 1 else (), dtype=like.dtype))
 
 
 def _variables(m, rowvar, dtype, first=True):

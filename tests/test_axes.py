@@ -18,7 +18,8 @@ from test_namespace import CASES, SOURCES, assert_same, call_of, plain
 import dflow.numpy as np
 
 SHAPES = {"0-d": lambda x: x.reshape(-1)[:1].reshape(()), "one": lambda x: x.reshape(-1)[:1],
-          "none": lambda x: x.reshape(-1)[:0], "1-d": lambda x: x.reshape(-1), "1 x 0": lambda x: x.reshape(1, -1)[:, :0]}
+          "none": lambda x: x.reshape(-1)[:0], "1-d": lambda x: x.reshape(-1),
+          "1 x 0": lambda x: x.reshape(1, -1)[:, :0]}
 AXES = (0, -1, 1, -2, None)
 NAMES = ("axis", "axes", "axis1")
 

@@ -176,12 +176,15 @@ def test_a_host_task_that_submits_on_shared_memory_does_not_wait():
     dflow.waitall()
 
 
-PARTS = {"all": lambda x: x, "part": lambda x: x[1:, ::2], "other part": lambda x: x[:1], "beside": lambda x: x[1:, 1::2],
-         "transpose": lambda x: x.T, "backwards": lambda x: x[::-1], "row": lambda x: x[2], "0-d": lambda x: x[2, 3, ...],
+PARTS = {"all": lambda x: x, "part": lambda x: x[1:, ::2], "other part": lambda x: x[:1],
+         "beside": lambda x: x[1:, 1::2],
+         "transpose": lambda x: x.T, "backwards": lambda x: x[::-1], "row": lambda x: x[2],
+         "0-d": lambda x: x[2, 3, ...],
          "number": lambda x: x[2, 3], "nothing": lambda x: x[:0], "copy": lambda x: x.copy()}
 SEEN = {"ours": lambda x: x, "numpy.asarray": numpy.asarray, "memoryview": memoryview,
         "numpy.frombuffer": lambda x: numpy.frombuffer(x, x.dtype) if x.flags.c_contiguous and x.size else x,
-        "__array_interface__": lambda x: numpy.asarray(type("Other", (), {"__array_interface__": x.__array_interface__})()),
+        "__array_interface__": lambda x: numpy.asarray(
+             type("Other", (), {"__array_interface__": x.__array_interface__})()),
         "DLPack": lambda x: numpy.from_dlpack(x) if type(x) is np.ndarray else x}
 
 
@@ -248,7 +251,8 @@ def test_numpys_generators_leave_what_they_permute(make, shape):
         assert (x == array).all()
 
 
-@pytest.mark.parametrize("name", ["preprocessing.StandardScaler", "preprocessing.MinMaxScaler", "preprocessing.Normalizer",
+@pytest.mark.parametrize("name", ["preprocessing.StandardScaler", "preprocessing.MinMaxScaler",
+                                  "preprocessing.Normalizer",
                                   "cluster.KMeans", "decomposition.PCA", "linear_model.LinearRegression",
                                   "impute.SimpleImputer"])
 def test_scikit_learn_leaves_its_input(name):

@@ -157,7 +157,8 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     native(dtype)
     number = operator.index(num)
     scalars = isinstance(start, (int, float)) and isinstance(stop, (int, float))
-    if number < 0 or not scalars or dtype is not None or axis not in (0, -1) or not (abs(start) < 1e300 and abs(stop) < 1e300):
+    if number < 0 or not scalars or dtype is not None or axis not in (0, -1) or not (
+            abs(start) < 1e300 and abs(stop) < 1e300):
         return _spaced(numpy.linspace, start, stop, number, axis, endpoint=endpoint, retstep=retstep, dtype=dtype)
     start, stop = float(start), float(stop)
     delta = stop - start
@@ -282,7 +283,8 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
 
 
 op("b'\\x00\\x01\\x02\\x03', 'u1'", "bytes(16)", "bytes(15)", "bytes(16), 'i4', 2, 4",
-   "v", "a[1:], 'i2', 5, 16", "a.T", "a[:, 1:]", "a, 'f4', 99", "a, 'f4', -1, 3", "s", "b, 'u1'", "a, offset=8")(_make.frombuffer)
+   "v", "a[1:], 'i2', 5, 16", "a.T", "a[:, 1:]", "a, 'f4', 99", "a, 'f4', -1, 3", "s", "b, 'u1'",
+    "a, offset=8")(_make.frombuffer)
 op("(k * k for k in range(5)), int", "range(3), 'f4', 2")(_make.fromiter)
 
 

@@ -91,7 +91,8 @@ def _clip_method(self, /, min=None, max=None, out=None, **kwargs):
     return _limit(self, min, max, out, kwargs)
 
 
-@op("a", "a, 1", "a * 100, -1", "i, -1", "i, 2", "c, 1", "c64 / 3, 2", "c * 10, -1", "c / 3, 1, np.zeros((3, 4), 'c8')", "c[0, 0], 1",
+@op("a", "a, 1", "a * 100, -1", "i, -1", "i, 2", "c, 1", "c64 / 3, 2", "c * 10, -1", "c / 3, 1, np.zeros((3, 4), 'c8')",
+    "c[0, 0], 1",
     "c, 1, np.zeros((3, 4))", "h", "b", "a, 2, out=np.zeros((3, 4))", "i.T, 1",
     aliases=("around",),
     method=True)

@@ -11,8 +11,7 @@ from dflow._array import empty, ndarray, set_hook
 from dflow._order import concatenate as _concatenate
 from dflow._order import stack
 from dflow._views import broadcast_to as _broadcast_to
-from dflow._views import spread
-from dflow._views import flag_bits, is_scalar, sliding_windows, strided
+from dflow._views import flag_bits, is_scalar, sliding_windows, spread, strided
 from dflow.ops.fallback import call, stand_in
 from dflow.ops.table import add_row, op
 

@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.fuzz import programs, rules, running, shrinking
+from tests.fuzz import rules, running, shrinking
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BATCH = 64  # seeds that have the same number of workers

@@ -158,7 +158,7 @@ def level(statement, names, variables):
 
 
 def bound(statement, names, variables, result):
-    """By how much a result of level 1 may differ: the bound of the error of its sums. None: there is none that holds."""
+    """By how much a result of level 1 may differ: the bound of the error of its sums. None: there is none."""
     calls = called(statement)
     operands = [x for x in operands_of(names, variables) if x.size and x.dtype.kind in "biufc"]
     if (

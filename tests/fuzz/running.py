@@ -1,10 +1,8 @@
 """Running a program with dflow, and comparing it with NumPy's run and with other settings of the engine."""
 
-import re
 import time
 import warnings
 from dataclasses import replace
-from functools import partial
 
 import numpy
 from compare import same_bits

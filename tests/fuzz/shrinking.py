@@ -208,7 +208,8 @@ def script(program, line):
         lines.append(
             f"hold = lambda x: dflow.engine.sleep(x, {s.seconds})"
             if s.hold != "submit"
-            else f"hold = lambda x: dflow.submit(lambda x: (time.sleep({s.seconds}), x)[1], x, shape=x.shape, dtype=x.dtype)"
+            else f"hold = lambda x: dflow.submit(lambda x: (time.sleep({s.seconds}), x)[1], x, "
+                 "shape=x.shape, dtype=x.dtype)"
         )
     at, _, rest = line.partition(": ")
     for i, statement in enumerate(program.statements):

@@ -212,7 +212,7 @@ def contents(random, code, shape):
         return f"{text}.reshape({shape})" if period == n else f"{text}[numpy.arange({n}) % {period}].reshape({shape})"
     if form < 0.4 and code not in "gG":  # any bits
         seed = random.randrange(1000)
-        itemsize = "numpy.dtype('%s').itemsize" % code
+        itemsize = f"numpy.dtype('{code}').itemsize"
         if code == "?":
             return f"(numpy.frombuffer(numpy.random.RandomState({seed}).bytes({n}), 'B') > 99).reshape({shape})"
         return (
@@ -243,9 +243,10 @@ def contents(random, code, shape):
 def matrix(random, n):
     """A matrix that is not near a singular one."""
     code = random.choice("ddfdFD")
-    extra = " + 0.5j * numpy.eye({0})".format(n) if code in "FD" else ""
+    extra = f" + 0.5j * numpy.eye({n})" if code in "FD" else ""
     factor = random.choice((3, 5, 7))
-    return f"((numpy.arange({n * n}) * {factor} % 11).reshape({n}, {n}) / 4 + {3 * n} * numpy.eye({n}){extra}).astype('{code}')"
+    square = f"(numpy.arange({n * n}) * {factor} % 11).reshape({n}, {n}) / 4"
+    return f"({square} + {3 * n} * numpy.eye({n}){extra}).astype('{code}')"
 
 
 def indices(random, shape, limit):

@@ -147,12 +147,12 @@ cdef enum:
     MIN_ROOM = 4096             # bytes up to which an array need not ask for room
 
 cdef int too_big(int code, int ndim, intp* shape) except -1:
-    """As NumPy says it; also when the bytes overflow."""
+    """As NumPy says it; also when the bytes overflow, or would, were there elements."""
     sizes = tuple([shape[i] for i in range(ndim)])
     nbytes = itemsizes[code]
     for n in sizes:
         nbytes *= n
-    if nbytes >= 1 << 63:
+    if nbytes >= 1 << 63 or nbytes == 0:
         raise ValueError("array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size.")
     text = f"Unable to allocate {nbytes} bytes for an array with shape {sizes} and data type {DTYPES[code]}"
     if bytes_live() + nbytes > memory_budget:

@@ -166,7 +166,8 @@ def _row(theirs, function):
     """The row of a function that calls NumPy's, which does not know our arrays."""
     functools.update_wrapper(function, theirs)
     function.__module__ = "dflow.numpy"
-    function.__doc__ = f"Blocking: calls numpy.{theirs.__name__}; errors name the file.\n\n{theirs.__doc__}"
+    function.__doc__ = (f"Blocking: waits for its arguments, calls numpy.{theirs.__name__}; errors name the file."
+                        f"\n\n{theirs.__doc__}")
     add_row(theirs.__name__, function, kind="blocking")
 
 

@@ -676,8 +676,9 @@ cdef bint join_wide(Runner* me) noexcept nogil:
         if not joinable(w):
             continue
         spin_lock(&w.lock)
-        lane = &lanes[w.lane]
-        joined = joinable(w) and (me.lane == lane if me.lane != NULL else core_free(lane))
+        joined = joinable(w)
+        lane = &lanes[glance_int(&w.lane)]              # if joinable, from here on that of who opened it
+        joined = joined and (me.lane == lane if me.lane != NULL else core_free(lane))
         if joined:
             add_int(&w.helpers, 1)
         spin_unlock(&w.lock)

@@ -53,21 +53,18 @@ def examine(seed, only, seen):
     try:
         program, numpys = running.generate(seed, only)
         line = running.different(program, numpys)
+        if line is None:
+            return None
+        names = signature(program, line)
+        seen[names] = seen.get(names, 0) + 1
+        find = {"seed": seed, "line": line, "signature": names}
+        if seen[names] <= REPEATS:
+            small, what = shrinking.shrink(program)
+            what = what or f"{line} (not when it is run again)"
+            find |= {"script": shrinking.script(small, what), "signature": signature(small, what)}
+        return find
     except MemoryError:  # of the fuzzer itself
         return None
-    if line is None:
-        return None
-    names = signature(program, line)
-    seen[names] = seen.get(names, 0) + 1
-    find = {"seed": seed, "line": line, "signature": names}
-    if seen[names] <= REPEATS:
-        small, what = shrinking.shrink(program)
-        find |= {
-            "line": what or line,
-            "script": shrinking.script(small, what or f"{line} (not when it is run again)"),
-            "signature": signature(small, what or line),
-        }
-    return find
 
 
 def signature(program, line):
@@ -83,7 +80,8 @@ def replay(path):
     faulthandler.enable()
     limit_memory()
     program = pickle.loads(Path(path).read_bytes())
-    print("line", shrinking.differs(program))
+    for _ in range(2):
+        print(running.different(program, running.reference(program, strict=False)))
 
 
 # -- the parent ------------------------------------------------------------------------------------
@@ -198,6 +196,8 @@ def crash(seed, order, how, errors, only):
     program, _ = running.generate(seed, only)
 
     def ends(candidate):
+        if running.reference(candidate) is None:
+            return None
         for _ in range(2):
             what = ending(candidate)
             if what:

@@ -159,7 +159,7 @@ class Generator:
         return Program(self.seed, self.settings, tuple(self.statements)), self.reference
 
     def attempt(self, family):
-        """A statement of the family, unless NumPy refuses it; one in ten of those stays: dflow must refuse it, too."""
+        """A statement of the family, unless NumPy refuses it; some of those stay, as dflow must refuse them, too."""
         statement = family(self)
         if statement is None or rules.avoided(statement, self.variables):
             return False

@@ -149,6 +149,8 @@ def different(program, run_of_numpy):
 
 
 def compared(program, run_of_numpy, errors, variables):
+    if any(isinstance(error, MemoryError) for error in errors):
+        return None  # the fuzzer's process has little
     for i, (statement, ours, (theirs, level)) in enumerate(zip(program.statements, errors, run_of_numpy.errors)):
         if (
             level == 0
@@ -168,6 +170,8 @@ def compared(program, run_of_numpy, errors, variables):
             continue
         try:
             ours = plain(variables[name])
+        except MemoryError:
+            return None
         except Exception as error:
             return f"{at}: reading {name} raises {describe(error)}"
         line = apart(ours, theirs, level, run_of_numpy.bounds.get(name))
@@ -202,7 +206,7 @@ def apart(ours, theirs, level, bound=None):
         if ours.tobytes() == theirs.tobytes() or same_bits(ours, theirs):
             return None
         return f"dflow: {short(ours)}, NumPy: {short(theirs)}{where(ours, theirs)}"
-    if level == programs.EXACT and repr(ours) != repr(theirs) and not rules.same_object(ours, theirs):
+    if level == programs.EXACT and repr(ours) != repr(theirs):
         return f"dflow: {short(ours)}, NumPy: {short(theirs)}"
     return None
 
@@ -260,7 +264,7 @@ def otherwise(program, run_of_numpy, errors, variables):
         if name in variables and name in those:
             first, second = outcome(variables[name]), outcome(those[name])
             line = apart(second, first, programs.EXACT)
-            if line and not isinstance(first, str):
+            if line and not isinstance(first, str) and not isinstance(second, str):  # an error poisons what was pending
                 return f"{position(program, name)}: {name}: with other settings: {line}"
     return None
 

@@ -13,6 +13,7 @@ from tests.fuzz import programs, running
 
 SIZES = re.compile(r"numpy\.arange\(\d+\)(?P<rest>[^\n]*?)\.reshape\(\((?P<shape>[\d, ]*)\)\)")
 ERRORS = re.compile(r"^\d+: dflow: (\w+ ?error).*, NumPy: (\w+ ?error)", re.IGNORECASE | re.DOTALL)
+ALIAS = re.compile(r"(v\d+) = (v\d+)")
 NUMBER = re.compile(r"(?<![\w.'])\d+(?![\w.'])")
 
 
@@ -94,6 +95,10 @@ def plainer(program):
         return
     for position, statement in reversed(list(enumerate(program.statements))):
         target = programs.ASSIGNED.match(statement)
+        alias = ALIAS.fullmatch(statement)
+        if alias:
+            rest = (re.sub(rf"\b{alias[1]}\b", alias[2], text) for text in program.without(position).statements)
+            yield replace(program, statements=tuple(rest))
         if "= hold(" in statement:
             yield program.instead(position, re.sub(r"hold\((\w+)\)", r"\1", statement))
         value = numpys.variables.get(target[1]) if target else None
@@ -208,8 +213,8 @@ def script(program, line):
         lines.append(
             f"hold = lambda x: dflow.engine.sleep(x, {s.seconds})"
             if s.hold != "submit"
-            else f"hold = lambda x: dflow.submit(lambda x: (time.sleep({s.seconds}), x)[1], x, "
-                 "shape=x.shape, dtype=x.dtype)"
+            else f"later = lambda x: (time.sleep({s.seconds}), x)[1]\n"
+            "hold = lambda x: dflow.submit(later, x, shape=x.shape, dtype=x.dtype)"
         )
     at, _, rest = line.partition(": ")
     for i, statement in enumerate(program.statements):

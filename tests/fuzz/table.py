@@ -85,7 +85,7 @@ SQUARE = {
 
 @cache
 def pattern(sample):
-    """The text of a sample in parts: strings as they are, arrays and numbers as ("name", ...), (number, ...)."""
+    """The text of a sample in parts: strings as they are, names of arrays and numbers as tuples of one."""
     text = f"f({sample})"
     try:
         tree = ast.parse(text, mode="eval")
@@ -168,7 +168,7 @@ KEYWORDS = {
 
 
 def arguments(g, sample, path=""):
-    """A sample with the program's arrays for its own, now and then other numbers; None where that is not possible."""
+    """A sample with the program's arrays for its own, and some other numbers; None where that is not possible."""
     parts = pattern(sample)
     if parts is None:
         return None

@@ -245,8 +245,8 @@ def matrix(random, n):
     code = random.choice("ddfdFD")
     extra = f" + 0.5j * numpy.eye({n})" if code in "FD" else ""
     factor = random.choice((3, 5, 7))
-    square = f"(numpy.arange({n * n}) * {factor} % 11).reshape({n}, {n}) / 4"
-    return f"({square} + {3 * n} * numpy.eye({n}){extra}).astype('{code}')"
+    small = f"(numpy.arange({n * n}) * {factor} % 11).reshape({n}, {n}) / 4"
+    return f"({small} + {3 * n} * numpy.eye({n}){extra}).astype('{code}')"
 
 
 def indices(random, shape, limit):

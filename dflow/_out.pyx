@@ -32,6 +32,18 @@ def give(result, out, str mismatch, error=ValueError, bint exchange=False):
     out[...] = no_scalars(result)           # whose numbers would be checked, and not cast
     return out
 
+# In ufunc.at() no number is weak: NumPy computes in the type of its array, and casts. These give the same in the target's type.
+ROUND_ONCE = frozenset("add subtract multiply divide maximum minimum fmax fmin".split())
+
+def as_weak(str name, ndarray target, number):
+    """Whether a ufunc of that name, at() places of the target, may take a Python number for one of the target's type."""
+    dtype, theirs = DTYPES[target.code], np.asarray(number)
+    kinds = {"i": "i", "u": "iu", "f": "f"}.get(dtype.kind, "")         # uint64 and an integer are float64
+    if name not in ROUND_ONCE or np.result_type(dtype, theirs.dtype).kind not in kinds:
+        return False
+    with np.errstate(all="ignore"):
+        return bool(theirs.astype(dtype) == theirs)
+
 def give_slices(result, out):
     """What reduceat() made, or `out` with a copy of it."""
     return give(result, out, f"non-broadcastable output operand doesn't match the broadcast shape {shape_text(as_array(result))}")

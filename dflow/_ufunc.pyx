@@ -19,7 +19,7 @@ from dflow._numbers cimport compared_by_range, compares_by_range, holds_no_numbe
 from dflow._small import LATER, SMALL, at_once
 from dflow._out cimport as_mask, assign_where, check_mask, in_memory_order
 from dflow._signature import computed_size, try_sizes
-from dflow._out import check_out, fill_numpy, give, give_reduced, give_slices, last_axes, no_scalars, only_output, to_end
+from dflow._out import as_weak, check_out, fill_numpy, give, give_reduced, give_slices, last_axes, no_scalars, only_output, to_end
 from dflow._views import open_window
 
 from numpy._core._exceptions import _UFuncOutputCastingError
@@ -933,9 +933,11 @@ cdef class ufunc:
             return
         if b is None:
             p = self.plan((target.code,))
+        elif type(b) is int and not -1 << 63 <= b < 1 << 64:
+            return self.at_with_casts(target, indices, b)       # by NumPy's loop over objects
         else:
             values = as_array(b)
-            p = self.plan((target.code, kind_of(b if type(b) in (int, float, complex) else values)))
+            p = self.plan((target.code, kind_of(b) if type(b) in (int, float) and as_weak(self.name, target, b) else values.code))
         if p.codes[0] != target.code or p.codes[self.nin] != target.code:       # a cast at each step: NumPy does it
             return self.at_with_casts(target, indices, b if type(b) in (int, float, complex) else values)
         self.at_offsets(p, target, hooks["offsets"](target, indices), values)

@@ -221,3 +221,25 @@ def test_an_error_of_a_draw_is_not_that_of_the_next():
     assert ours.poisson(dflow.engine.sleep(np.array([9.0, 4.0]), 1e-3)).tolist() == theirs.poisson([9.0, 4.0]).tolist()
     with pytest.raises(ValueError, match="lam < 0"):
         wrong.tolist()
+
+
+PARTS = numpy.array([0, -0.0, 1.26, -1.25, 0.05, -0.04, 2.5, 1e22, 1e300, 5e-324, numpy.inf, -numpy.inf, numpy.nan])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", "FDG")
+@pytest.mark.parametrize("decimals", [0, 1, 2, 17, 400, -1, -3, -400])
+def test_rounding_of_complex_numbers(dtype, decimals):
+    """Each part by itself, with the sign of its zero and no nan of the other's infinity."""
+    each = numpy.empty((len(PARTS), len(PARTS)), complex)
+    each.real, each.imag = PARTS[:, None], PARTS
+    many = numpy.random.default_rng(0).normal(size=(70, 300)) * (100 + 3j)
+    calls = (lambda m, x: m.round(x, decimals), lambda m, x: x.round(decimals),
+             lambda m, x: m.around(x * 2 - 1, decimals) + 1, lambda m, x: m.round(x, decimals, m.zeros(x.shape, "D")),
+             lambda m, x: m.round(x, decimals, x), lambda m, x: m.round(x, decimals, m.zeros(x.shape)))
+    for source in (each, many, each.T[::2], numpy.zeros((0, 3)), numpy.array(1.26 + 2.5j)):
+        source = source.astype(dtype)
+        for limit, bulk in ((None, None), (0, None), (0, 0)):
+            with configured(limit=limit, bulk=bulk, workers=2):
+                for call in calls:
+                    assert_same_outcome(*(outcome(lambda: call(m, m.array(source))) for m in (np, numpy)))  # noqa: B023

@@ -5,6 +5,7 @@ import weakref
 import numpy
 import pytest
 from compare import assert_same_outcome, outcome
+from engines import configured
 
 import dflow
 import dflow.numpy as np
@@ -264,3 +265,25 @@ def test_copies_of_numpy_s_arrays_have_the_order_of_theirs(make):
         a = numpy.asfortranarray(numpy.ones((2, 3)))
         b = (a[0] if "k" in subscripts and "l" not in subscripts else a)
         assert np.einsum(subscripts, np.array(a), np.array(b)).strides == numpy.einsum(subscripts, a, b).strides
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", """add subtract multiply divide fmax minimum bitwise_and left_shift floor_divide
+                                 remainder power logical_or less hypot copysign ldexp""".split())
+def test_at_with_python_numbers(name):
+    """No number is weak there: one beyond the type, or between its numbers, counts as what it is."""
+    numbers = (-129, 300, -1, 3, True, 2 ** 31, 2 ** 63, -2 ** 63, 2 ** 64, 2 ** 70, 1.5, 0.1, 1e300, 1j, [1, 300],
+               [-1, 2])
+    for dtype in "?bBhHiIlLefdgFD":
+        source = numpy.array([1, 0, 1, 2, 3]).astype(dtype)
+        for index, number in ((i, x) for i in ([0, 1], [0, 0], [], 0, slice(0, 2)) for x in numbers):
+            if isinstance(number, list) and index not in ([0, 1], [0, 0]):
+                continue
+            results = []
+            for module, pending in ((np, False), (np, True), (numpy, False)):
+                x = module.array(source)
+                with configured(limit=0 if pending else None, workers=2):
+                    x = dflow.engine.sleep(x, 1e-5) if pending else x
+                    results.append(outcome(lambda: getattr(module, name).at(x, index, number) or x))    # noqa: B023
+            assert_same_outcome(results[0], results[1])
+            assert_same_outcome(results[1], results[2])

@@ -251,8 +251,10 @@ def frombuffer(buffer, dtype=float, count=-1, offset=0, *, like=None):
     """The numbers in a buffer, copied; those in another byte order are converted. Of an array of ours a view."""
     if type(buffer) is ndarray and np.dtype(dtype).isnative:
         like = np.frombuffer(placed(buffer), dtype, count, offset)
-        start = operator.index(offset)
-        return variable(buffer).reshape(-1).view(np.uint8)[start:start + like.nbytes].view(dtype)
+        flat, start = variable(buffer).reshape(-1), operator.index(offset)
+        if like.dtype == flat.dtype and start % like.itemsize == 0:     # which has a gradient
+            return flat[start // like.itemsize:][:like.size]
+        return flat.view(np.uint8)[start:start + like.nbytes].view(dtype)
     return as_array(np.frombuffer(buffer, dtype, count, offset))
 
 def fromiter(iter, dtype, count=-1, *, like=None):

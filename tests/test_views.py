@@ -14,21 +14,22 @@ import dflow.numpy as np
 importlib.import_module("dflow.numpy.linalg")
 
 # Of what has no row: functions that wait, attributes, methods of ndarray alone, subscripts.
-CALLS = """np.trim_zeros(v)  np.trim_zeros(v[v>9])  np.trim_zeros(s)  np.real_if_close(c)  np.real_if_close(c.real+0j)
+CALLS = """
+    np.trim_zeros(v)  np.trim_zeros(v[v>9])  np.trim_zeros(s)  np.real_if_close(c)  np.real_if_close(c.real+0j)
     np.real_if_close(a)  np.asarray_chkfinite(a)  np.asarray_chkfinite(a,'f4')  np.frombuffer(a)
-    np.frombuffer(v,'i4',2,8)  np.meshgrid(v,copy=False)  np.meshgrid(v,j,copy=False,sparse=True)  np.array(a,copy=None)  np.array(a,copy=False)
-    np.ascontiguousarray(a.T)  np.asfortranarray(a)  np.ravel(a.T)  np.ravel(a,'F')  np.ravel(a.T,'K')
-    np.round(i)  np.round(i,1)  np.round(c,1)  np.nan_to_num(a,copy=False)  np.squeeze(a)  np.squeeze(a[:1])
-    np.delete(v,[])  np.append(v,[])  np.concatenate([v])  np.block(a)  np.vstack([a])  np.tile(v,1)  np.repeat(v,1)
-    np.roll(v,0)  np.diff(v,0)  np.clip(v,None,None)  np.pad(v,0)  np.einsum('ij->ij',a)  np.einsum('ij->ji',a)
-    np.einsum('...->...',v)  np.einsum('ii->i',m)  np.rot90(m,0)  np.sum(a,())  np.take(v,[0])  np.take(a,np.array(0),0)
-    np.broadcast_arrays(v)  np.broadcast_arrays(v,v)  np.broadcast_arrays(v,v[None])  np.broadcast_to(v,(4,))
-    np.unstack(a)  np.poly1d(v).coeffs  np.sort(v)  np.astype(a,float,copy=False)  np.linalg.matrix_power(m,1)  np.average(v,weights=v)
-    np.cov(v)  np.cov(v,fweights=j)
-    a.T  a.mT  a.real  a.imag  c.real  c.imag  a.flat[:]  a.view()  a.view('i8')  a.astype(float,copy=False)  a.copy()
-    a.conj()  c.conj()  a.byteswap(True)  a.byteswap()  a.getfield('f4')  a.round()  a.flatten()  a.reshape(4,3)
-    a.T.reshape(-1)  a[...]  a[()]  a[:]  a[0]  a[None]  a[[0]]  a[True]  a[b]  a[0,...]  a[0,0,...]  s[()]  s[...]  s.T
-    s.real  s.view()  v[::-1]  +a  list(a)[0]"""
+    np.frombuffer(v,'i4',2,8)  np.meshgrid(v,copy=False)  np.meshgrid(v,j,copy=False,sparse=True)
+    np.array(a,copy=None)  np.array(a,copy=False)  np.ascontiguousarray(a.T)  np.asfortranarray(a)  np.ravel(a.T)
+    np.ravel(a,'F')  np.ravel(a.T,'K')  np.round(i)  np.round(i,1)  np.round(c,1)  np.nan_to_num(a,copy=False)
+    np.squeeze(a)  np.squeeze(a[:1])  np.delete(v,[])  np.append(v,[])  np.concatenate([v])  np.block(a)
+    np.vstack([a])  np.tile(v,1)  np.repeat(v,1)  np.roll(v,0)  np.diff(v,0)  np.clip(v,None,None)  np.pad(v,0)
+    np.einsum('ij->ij',a)  np.einsum('ij->ji',a)  np.einsum('...->...',v)  np.einsum('ii->i',m)  np.rot90(m,0)
+    np.sum(a,())  np.take(v,[0])  np.take(a,np.array(0),0)  np.broadcast_arrays(v)  np.broadcast_arrays(v,v)
+    np.broadcast_arrays(v,v[None])  np.broadcast_to(v,(4,))  np.unstack(a)  np.poly1d(v).coeffs  np.sort(v)
+    np.astype(a,float,copy=False)  np.linalg.matrix_power(m,1)  np.average(v,weights=v)  np.cov(v)
+    np.cov(v,fweights=j)  a.T  a.mT  a.real  a.imag  c.real  c.imag  a.flat[:]  a.view()  a.view('i8')
+    a.astype(float,copy=False)  a.copy()  a.conj()  c.conj()  a.byteswap(True)  a.byteswap()  a.getfield('f4')
+    a.round()  a.flatten()  a.reshape(4,3)  a.T.reshape(-1)  a[...]  a[()]  a[:]  a[0]  a[None]  a[[0]]  a[True]
+    a[b]  a[0,...]  a[0,0,...]  s[()]  s[...]  s.T  s.real  s.view()  v[::-1]  +a  list(a)[0]"""
 
 # Where dflow differs, as README says.
 INTENDED = {

@@ -8,7 +8,7 @@ import sys
 import numpy
 
 from dflow._array import array as as_array
-from dflow._array import ndarray, set_hook
+from dflow._array import empty, ndarray, set_hook
 from dflow._index import result_type, where
 from dflow._make import array, empty_like, zeros_like
 from dflow._out import check_out
@@ -106,7 +106,7 @@ def round(a, decimals=0, out=None):
             raise ValueError("invalid output shape")
     kind = a.dtype.kind
     if kind == "c":                 # each part by itself: a complex division would mix them
-        result = empty_like(a) if out is None else out
+        result = out if out is not None else empty_like(a) if a.ndim else empty((), a.dtype)    # no scalar: it is written to
         result.real, result.imag = round(a.real, decimals), round(a.imag, decimals)
         return as_scalar(result) if out is None else out
     if kind in "iu":

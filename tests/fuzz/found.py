@@ -70,4 +70,11 @@ FOUND = [
     (Settings(), "v0 = np.minimum.reduceat(np.array(1.0), [0])"),
     # Round() of complex numbers.
     (Settings(), "v0 = np.round(np.array([numpy.inf + 1.26j]), 1)"),
+    # At() with numbers outside the type.
+    (
+        Settings(),
+        "v0 = np.ones(3, 'b')\n"
+        "v1 = hold(v0)\n"
+        "np.fmax.at(v1, [0, 1, 1], -129)",
+    ),
 ]

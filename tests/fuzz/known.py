@@ -47,11 +47,6 @@ KNOWN = [
         lambda statement, variables: True,
     ),
     Known(
-        "at() with numbers outside the type",
-        r"\.at\(",
-        "v0 = np.ones(3, 'b')\nv1 = hold(v0)\nnp.fmax.at(v1, [0, 1, 1], -129)",
-    ),
-    Known(
         "initial= of another type than the array's",
         r"initial=",
         "v0 = np.ones(3)\nv1 = np.sum(np.ones((3, 2), 'l'), axis=1, initial=0.5, out=v0)",

@@ -203,10 +203,10 @@ def test_casts_to_the_same_value(text, dtype):
     def cast(names):
         return eval(text, names).astype(dtype, casting="same_value")
 
-    (name,), expected = used_in(text), outcome(lambda: cast(SOURCES))
+    (name,), expected = used_in(text), outcome(lambda: cast({**SOURCES}))
     with configured(workers=3), Gate() as gate:
         result = cast({name: behind(gate.hold(), np.array(SOURCES[name]))})
-        assert not result.is_ready() and result.strides == eval(text, SOURCES).astype(dtype).strides
+        assert not result.is_ready() and result.strides == eval(text, {**SOURCES}).astype(dtype).strides
         gate.open()
         assert_same_outcome(outcome(result.asnumpy), expected)
         assert_same_outcome(outcome(lambda: cast({name: np.array(SOURCES[name])}).asnumpy()), expected)

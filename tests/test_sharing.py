@@ -177,14 +177,21 @@ def test_a_host_task_that_submits_on_shared_memory_does_not_wait():
 
 
 PARTS = {"all": lambda x: x, "part": lambda x: x[1:, ::2], "other part": lambda x: x[:1],
-         "beside": lambda x: x[1:, 1::2],
-         "transpose": lambda x: x.T, "backwards": lambda x: x[::-1], "row": lambda x: x[2],
-         "0-d": lambda x: x[2, 3, ...],
-         "number": lambda x: x[2, 3], "nothing": lambda x: x[:0], "copy": lambda x: x.copy()}
+         "beside": lambda x: x[1:, 1::2], "transpose": lambda x: x.T, "backwards": lambda x: x[::-1],
+         "row": lambda x: x[2], "0-d": lambda x: x[2, 3, ...], "number": lambda x: x[2, 3],
+         "nothing": lambda x: x[:0], "copy": lambda x: x.copy()}
+
+
+class Other:
+    """What has the address of an array alone."""
+
+    def __init__(self, x):
+        self.__array_interface__ = x.__array_interface__
+
+
 SEEN = {"ours": lambda x: x, "numpy.asarray": numpy.asarray, "memoryview": memoryview,
         "numpy.frombuffer": lambda x: numpy.frombuffer(x, x.dtype) if x.flags.c_contiguous and x.size else x,
-        "__array_interface__": lambda x: numpy.asarray(
-             type("Other", (), {"__array_interface__": x.__array_interface__})()),
+        "__array_interface__": lambda x: numpy.asarray(Other(x)),
         "DLPack": lambda x: numpy.from_dlpack(x) if type(x) is np.ndarray else x}
 
 
@@ -252,9 +259,8 @@ def test_numpys_generators_leave_what_they_permute(make, shape):
 
 
 @pytest.mark.parametrize("name", ["preprocessing.StandardScaler", "preprocessing.MinMaxScaler",
-                                  "preprocessing.Normalizer",
-                                  "cluster.KMeans", "decomposition.PCA", "linear_model.LinearRegression",
-                                  "impute.SimpleImputer"])
+                                  "preprocessing.Normalizer", "cluster.KMeans", "decomposition.PCA",
+                                  "linear_model.LinearRegression", "impute.SimpleImputer"])
 def test_scikit_learn_leaves_its_input(name):
     module, name = name.split(".")
     estimator = getattr(pytest.importorskip(f"sklearn.{module}"), name)

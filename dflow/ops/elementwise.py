@@ -106,7 +106,8 @@ def round(a, decimals=0, out=None):
             raise ValueError("invalid output shape")
     kind = a.dtype.kind
     if kind == "c":                 # each part by itself: a complex division would mix them
-        result = out if out is not None else empty_like(a) if a.ndim else empty((), a.dtype)    # no scalar: it is written to
+        result = empty_like(a) if a.ndim else empty((), a.dtype)        # no scalar, as it is written to
+        result = result if out is None else out
         result.real, result.imag = round(a.real, decimals), round(a.imag, decimals)
         return as_scalar(result) if out is None else out
     if kind in "iu":
@@ -117,9 +118,7 @@ def round(a, decimals=0, out=None):
         return rint(a, out=out)
     scale = _power_of_ten(abs(decimals))
     first, last = (multiply, true_divide) if decimals > 0 else (true_divide, multiply)
-    result = first(a, scale, out=out)
-    rint(result, out=result)
-    return last(result, scale, out=result)
+    return last(rint(first(a, scale, out=out), out=out), scale, out=out)
 
 
 def _power_of_ten(n):

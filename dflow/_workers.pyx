@@ -122,7 +122,6 @@ cdef bint crowded(Lane* lane) noexcept nogil:
 cdef void wake_worker(Lane* lane, bint surely) noexcept nogil:
     """After a push: make sure that somebody looks. One worker that searches, or was woken to, is enough: it wakes the next.
     But the system may keep it waiting for a core for milliseconds, behind the very thread that relies on it.
-
     surely: the work is long, or Python code that may block; else it may wait for those who are at work.
     """
     cdef long long since, now
@@ -595,7 +594,6 @@ cdef void run_plan(Task* leader, void* plan) noexcept nogil:
 cdef void spread(Task* t, void (*run)(void*, intp, intp) noexcept nogil, void* plan, intp total, intp least,
                  double cost) noexcept nogil:
     """run(plan, start, stop) for pieces that make up [0, total), by all runners of t's lane that have nothing else to do.
-
     least: of a piece. cost: of all of it, in nanoseconds.
     """
     cdef Wide* w
@@ -857,8 +855,7 @@ cdef void look_around(Runner* me) noexcept nogil:
             return
 
 cdef Task* idle(Runner* me) noexcept nogil:
-    """Look around for a while, one worker at a time, then sleep. A task that was found, or NULL: it helped with a wide kernel,
-    or is to stop."""
+    """Look around for a while, one worker at a time, then sleep. A task, or NULL: it helped with a wide kernel, or is to stop."""
     cdef Task* t = NULL
     cdef bint counted = False, helped = False
     cdef Lane* lane = me.lane

@@ -36,7 +36,10 @@ def test_programs_of_today(capsys):
     command = [sys.executable, "-m", "tests.fuzz", "--first", str(first), "--seconds", str(SECONDS)]
     environment = clean_environment()
     environment["PYTHONPATH"] += f":{ROOT}"
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    try:
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=3 * SECONDS)
+    except subprocess.TimeoutExpired:       # making many finds smaller takes time
+        pytest.xfail(f"not at its end after {3 * SECONDS} s: {' '.join(command[1:])}")
     with capsys.disabled():
         print(f"\n{' '.join(command[1:])}\n{done.stdout if done.returncode else done.stdout.strip()}")
     if done.returncode:

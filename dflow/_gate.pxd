@@ -8,9 +8,12 @@ Nobody waits at the gate. A task that may not enter is parked, and its worker go
 the GIL makes its operation a task. Who leaves lets parked ones go on, by turns: all that share, or one that is alone. So a
 small matrix waits for one large one, however many are queued, and a large one for those inside.
 
+Who cannot be parked, as an operation inside a Python function on a worker, tries again and again, and so keeps that worker. It passes
+those that wait to be alone: one of them may lie in the queue of that very worker, let go on, and would never come.
+
 Invariants, under `lock`:
     G1  nobody is inside beside one who is alone;
-    G2  while tasks are parked, somebody is inside, or has left and is about to call release_parked().
+    G2  while tasks are parked, somebody is inside, has left and is about to call release_parked(), or was let go on and will enter.
 """
 
 from dflow._graph cimport Task
@@ -27,7 +30,7 @@ cdef struct Gate:
 cdef Gate gate
 cdef int use_of(Task* t) noexcept nogil                     # how t uses NumPy's BLAS: a BlasUse
 cdef bint gate_closed(int use) noexcept nogil               # at a glance
-cdef bint enter_gate(int use) noexcept nogil                # False: it may not, and is not inside
+cdef bint enter_gate(int use, bint parks) noexcept nogil    # False: it may not, and is not inside. parks: then it is a task to be parked
 cdef void leave_gate(int use) noexcept nogil                # then release_parked(), inside or with the GIL
 cdef bint park(Task* t, int use) noexcept nogil             # False: it may enter now. Needs a runner that is inside
 cdef Task* release_parked() noexcept nogil                  # tasks to be queued, linked through next

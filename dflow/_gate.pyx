@@ -22,17 +22,17 @@ cdef bint gate_closed(int use) noexcept nogil:
         return load_int(&gate.alone) or load_int(&gate.inside)
     return load_int(&gate.alone) or (load_ptr(&gate.lonely.head) != NULL and load_int(&gate.welcome) == 0)
 
-cdef bint enter_gate(int use) noexcept nogil:
+cdef bint enter_gate(int use, bint parks) noexcept nogil:
     cdef bint may
     if use == UNUSED:
         return True
     spin_lock(&gate.lock)
-    may = not gate_closed(use)
+    may = not gate_closed(use) if parks else not gate.alone and (use == SHARED or gate.inside == 0)
     if may and use == ALONE:
         store_int(&gate.alone, 1)
     elif may:
         store_int(&gate.inside, gate.inside + 1)
-        if gate.welcome:
+        if parks and gate.welcome:
             store_int(&gate.welcome, gate.welcome - 1)
     invariant(not (gate.alone and gate.inside), b"G1: nobody is inside beside one who is alone")
     spin_unlock(&gate.lock)
@@ -65,6 +65,7 @@ cdef bint park(Task* t, int use) noexcept nogil:
 cdef Task* release_parked() noexcept nogil:
     cdef Task* released = NULL
     cdef Task* t
+    # Who parked while the caller was inside did so under the lock, before the caller left under it: so it is seen here.
     if load_ptr(&gate.sharing.head) == NULL and load_ptr(&gate.lonely.head) == NULL:
         return NULL
     spin_lock(&gate.lock)

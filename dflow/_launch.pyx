@@ -292,7 +292,7 @@ cdef bint run_here(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Cor
     fp_clear()
     if k.flags & BLAS:
         use = blas_use(k, dims + ndim - 1, steps + (ndim - 1) * nops)
-        if not enter_gate(use):
+        if not enter_gate(use, False):
             return False
     run_kernel(k, args, nops, ndim, dims, steps)
     if use != UNUSED:

@@ -222,7 +222,7 @@ cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
         steps[3] = steps[4]
         steps[4] = steps[5]
     use = blas_use(k, dims, steps) if k.flags & BLAS else UNUSED
-    if not enter_gate(use):
+    if not enter_gate(use, False):
         return None
     k.loop(args, dims, steps, k.data)
     if use != UNUSED:

@@ -427,7 +427,7 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     invariant(me.lane == NULL or me.lane == lane, b"a worker runs the tasks of its lane")
     if long and t.priority > LAST and unseen(t):
         return put_last(me, t)
-    if not enter_gate(use):
+    if not enter_gate(use, True):
         return step_aside(me, t, use)
     if delay:
         let_gil_go(me)
@@ -524,7 +524,7 @@ cdef void resume_parked(Runner* me) noexcept nogil:
 cdef void run_at_gate(Runner* me, Task* t) noexcept nogil:
     """run_one() for who cannot step aside."""
     cdef int use = use_of(t)
-    while not enter_gate(use):
+    while not enter_gate(use, False):
         sleep_ns(50000)
     run_one(me, t)
     leave_gate(use)

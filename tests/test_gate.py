@@ -5,7 +5,7 @@ import threading
 import numpy
 import pytest
 from compare import assert_same
-from engines import Gate, configured, in_threads
+from engines import Gate, configured, in_threads, poll
 
 import dflow
 import dflow.numpy as np
@@ -85,6 +85,21 @@ def test_a_fork_while_tasks_are_at_the_gate():
     assert os.waitpid(child, 0)[1] == 0
     for seed, values in enumerate(large):
         assert numpy.allclose(values.asnumpy(), numpy.linalg.svd(matrix(ALONE, seed), compute_uv=False))
+
+
+def test_functions_on_workers_pass_what_waits_to_be_alone():
+    """Their functions compute here and now, and keep trying; what was let go on may lie in the queue of one of them."""
+    a = matrix(60, 1)
+
+    def function(x):
+        return numpy.sum([np.linalg.svd(np.array(a), compute_uv=False)[0].item() for _ in range(3)])
+
+    with configured(workers=2, limit=0):
+        large = [np.linalg.svd(np.array(matrix(ALONE, seed)), compute_uv=False) for seed in range(3)]
+        sums = [dflow.submit(function, x) for x in (large[0], large[0], np.ones(1), np.ones(1))]
+        assert poll(lambda: all(future.done() for future in sums) and all(values.is_ready() for values in large))
+        first = numpy.linalg.svd(a, compute_uv=False)[0]
+        assert all(numpy.isclose(future.result(), 3 * first) for future in sums)
 
 
 def test_what_nobody_sees_comes_last():

@@ -530,6 +530,10 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
         raise ValueError(f"reduction operation '{u.name}' does not have an identity, so to use a where mask one has to specify 'initial'")
     axes = axis_set(axis, a.ndim)
     p = reduction_of(u, a.code, "reduce").plan if dtype is None else reduction_plan(u, a.code, dtype)
+    if dtype is None and out is not None and out.dtype is not DTYPES[p.codes[2]] and u.name not in LOGICAL:
+        # NumPy lets the types of both decide in which it computes.
+        p = reduction_plan(u, a.code, u.numpy.resolve_dtypes(
+            (out.dtype, DTYPES[a.code], None), reduction=True, casting="unsafe")[0])
     if len(axes) > 1 and not u.reorderable:
         raise ValueError(f"reduction operation '{u.name}' is not reorderable, so at most one axis may be specified")
     a = cast(a, p.codes[1])

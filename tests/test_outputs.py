@@ -235,3 +235,24 @@ def test_lengths_that_a_ufunc_computes_itself():
     for wrong in ({"out": np.zeros((2, 16))}, {"out": np.zeros((2, 18))}):
         with pytest.raises(ValueError, match="does not equal m . n - 1"):
             convolve(x, y, **wrong)
+
+
+@pytest.mark.parametrize("initial", [None, 0.5, 3])
+@pytest.mark.parametrize("name", ["add", "multiply", "maximum", "minimum", "hypot", "logical_or"])
+def test_reductions_compute_in_what_holds_the_array_and_out(name, initial):
+    """A sum of integers into floats starts from 0.5, a product of small ones into floats does not wrap."""
+    how = {} if initial is None else {"initial": initial}
+    values = numpy.random.default_rng(1).integers(1, 9, (3, 40))
+    for kinds in ("?bhilefdgFD", "?BHILefdgFD"):        # not mixed: NumPy steps by way of out, where a sign is lost
+        for source in kinds:
+            for target in kinds:
+                if numpy.can_cast(source, target, "same_kind"):
+                    def reduced(np, source=source, target=target):
+                        out = np.zeros(3, target)
+                        getattr(np, name).reduce(np.array(values.astype(source)), axis=1, out=out, **how)
+                        return out
+                    actual, expected = (outcome(lambda m=m: reduced(m)) for m in (np, numpy))
+                    assert actual[0] == expected[0], (source, target, actual, expected)
+                    if expected[0] == "value":
+                        close = numpy.isclose(actual[1], expected[1], rtol=1e-3 if "e" in source + target else 1e-6)
+                        assert close.all(), (source, target, actual, expected)

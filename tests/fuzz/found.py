@@ -77,4 +77,10 @@ FOUND = [
         "v1 = hold(v0)\n"
         "np.fmax.at(v1, [0, 1, 1], -129)",
     ),
+    # Initial= of another type than the array's.
+    (
+        Settings(),
+        "v0 = np.ones(3)\n"
+        "v1 = np.sum(np.ones((3, 2), 'l'), axis=1, initial=0.5, out=v0)",
+    ),
 ]

@@ -47,11 +47,6 @@ KNOWN = [
         lambda statement, variables: True,
     ),
     Known(
-        "initial= of another type than the array's",
-        r"initial=",
-        "v0 = np.ones(3)\nv1 = np.sum(np.ones((3, 2), 'l'), axis=1, initial=0.5, out=v0)",
-    ),
-    Known(
         "a scalar of NumPy's beyond the type of the array it is stored to",
         r"\] = .*numpy\.\w+\(",
         "v0 = np.ones(2, 'b')\nv0[...] = numpy.uint8(128)",

@@ -281,6 +281,11 @@ avoid(
     ),
 )
 avoid(
+    r"\b(equal|not_equal|less|less_equal|greater|greater_equal)\(.*-?\b\d+\b.*(where|out)=",
+    "NumPy 2.4 ends the process where an integer lies beyond the type of the other operand",
+)
+avoid(r"random\.bytes", "there is no seed")
+avoid(
     r"byteswap|view\(|tobytes|frombuffer",
     "long doubles have bytes that mean nothing",
     lambda statement, variables: any(

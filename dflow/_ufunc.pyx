@@ -473,21 +473,23 @@ cdef object reduction_dtype(ufunc u, int code):
         return DTYPES[ULONG] if code in (2, 4, 6) else DTYPES[LONG]
     return None
 
-cdef Plan* reduction_plan(ufunc u, int code, object dtype, str how="reduce") except NULL:
+cdef Plan* reduction_plan(ufunc u, int code, object dtype, str how="reduce", object out=None) except NULL:
+    """In which types it computes: in `dtype`, else in what those of the array and of `out` decide."""
     cdef Plan* p
-    key = ("reduce", code, dtype)
+    given = out.dtype if dtype is None and out is not None else None
+    key = ("reduce", code, dtype, given)
     if key in u.plans:
         return <Plan*><size_t>u.plans[key]
     if u.core is not None:
         raise RuntimeError("Reduction not defined on ufunc with signature")
     if u.nin != 2 or u.nout != 1:
         raise ValueError(f"{how} only supported for {'binary functions' if u.nin != 2 else 'functions returning a single value'}")
-    wanted = descr_of(dtype) if dtype is not None else reduction_dtype(u, code)
+    wanted = descr_of(dtype) if dtype is not None else reduction_dtype(u, code) if given is None else None
     if u.name in LOGICAL and dtype is None:
         resolved = (np.dtype(bool),) * 3
     else:
-        keywords = {} if wanted is None else {"signature": (wanted, wanted, None), "casting": "unsafe"}
-        resolved = u.numpy.resolve_dtypes((None, DTYPES[code], None), reduction=True, **keywords)
+        keywords = {} if wanted is None else {"signature": (wanted, wanted, None)}
+        resolved = u.numpy.resolve_dtypes((given, DTYPES[code], None), reduction=True, casting="unsafe", **keywords)
     p = <Plan*>calloc(1, sizeof(Plan))
     if p == NULL:
         raise MemoryError("no memory for a ufunc")
@@ -529,11 +531,7 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
     if where is not True and (initial is None or initial is NO_VALUE and u.numpy.identity is None):
         raise ValueError(f"reduction operation '{u.name}' does not have an identity, so to use a where mask one has to specify 'initial'")
     axes = axis_set(axis, a.ndim)
-    p = reduction_of(u, a.code, "reduce").plan if dtype is None else reduction_plan(u, a.code, dtype)
-    if dtype is None and out is not None and out.dtype is not DTYPES[p.codes[2]] and u.name not in LOGICAL:
-        # NumPy lets the types of both decide in which it computes.
-        p = reduction_plan(u, a.code, u.numpy.resolve_dtypes(
-            (out.dtype, DTYPES[a.code], None), reduction=True, casting="unsafe")[0])
+    p = reduction_of(u, a.code, "reduce").plan if dtype is None and out is None else reduction_plan(u, a.code, dtype, "reduce", out)
     if len(axes) > 1 and not u.reorderable:
         raise ValueError(f"reduction operation '{u.name}' is not reorderable, so at most one axis may be specified")
     a = cast(a, p.codes[1])
@@ -597,7 +595,7 @@ cdef bint starts_from_identity(ufunc u):
 
 cdef object accumulate(ufunc u, ndarray a, object axis, object dtype, object out):
     cdef int k = one_axis(a, axis, "accumulate")
-    cdef Plan* p = reduction_plan(u, a.code, dtype, "accumulate")
+    cdef Plan* p = reduction_plan(u, a.code, dtype, "accumulate", out)
     cdef ndarray result
     a = cast(a, p.codes[1])
     if out is not None and shape_tuple(out) != shape_tuple(a):
@@ -880,7 +878,7 @@ cdef class ufunc:
         if index.ndim != 1:
             raise ValueError(f"object {'too deep' if index.ndim else 'of too small depth'} for desired array")
         cdef int k = one_axis(a, axis, "reduceat")
-        cdef Plan* p = reduction_plan(self, a.code, dtype, "reduceat")
+        cdef Plan* p = reduction_plan(self, a.code, dtype, "reduceat", out)
         for i in index.tolist():
             if not 0 <= i < a.shape[k]:
                 raise IndexError(f"index {i} out-of-bounds in {self.name}.reduceat [0, {a.shape[k]})")

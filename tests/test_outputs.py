@@ -237,19 +237,26 @@ def test_lengths_that_a_ufunc_computes_itself():
             convolve(x, y, **wrong)
 
 
-@pytest.mark.parametrize("initial", [None, 0.5, 3])
+REDUCTIONS = {
+    "reduce": lambda u, a, out: u.reduce(a, axis=1, out=out[:, 0]),
+    "reduce from 0.5": lambda u, a, out: u.reduce(a, axis=1, out=out[:, 0], initial=0.5),
+    "accumulate": lambda u, a, out: u.accumulate(a, axis=1, out=out),
+    "reduceat": lambda u, a, out: u.reduceat(a, [0, 11], axis=1, out=out[:, :2]),
+}
+
+
+@pytest.mark.parametrize("way", REDUCTIONS)
 @pytest.mark.parametrize("name", ["add", "multiply", "maximum", "minimum", "hypot", "logical_or"])
-def test_reductions_compute_in_what_holds_the_array_and_out(name, initial):
+def test_reductions_compute_in_what_holds_the_array_and_out(name, way):
     """A sum of integers into floats starts from 0.5, a product of small ones into floats does not wrap."""
-    how = {} if initial is None else {"initial": initial}
     values = numpy.random.default_rng(1).integers(1, 9, (3, 40))
     for kinds in ("?bhilefdgFD", "?BHILefdgFD"):        # not mixed: NumPy steps by way of out, where a sign is lost
         for source in kinds:
             for target in kinds:
                 if numpy.can_cast(source, target, "same_kind"):
                     def reduced(np, source=source, target=target):
-                        out = np.zeros(3, target)
-                        getattr(np, name).reduce(np.array(values.astype(source)), axis=1, out=out, **how)
+                        out = np.zeros((3, 40), target)
+                        REDUCTIONS[way](getattr(np, name), np.array(values.astype(source)), out)
                         return out
                     actual, expected = (outcome(lambda m=m: reduced(m)) for m in (np, numpy))
                     assert actual[0] == expected[0], (source, target, actual, expected)

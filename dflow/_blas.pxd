@@ -22,7 +22,7 @@ cdef enum BlasUse:              # how a loop uses NumPy's BLAS: see _gate.pxd
     SHARED                      # with one thread, beside others
     ALONE                       # with all threads
 
-cdef int blas_use(Kernel* k, intp* dims, intp* steps) noexcept nogil       # of a kernel with BLAS; dims and steps of a call of its loop
+cdef int blas_use(Kernel* k, intp* dims, intp* steps) noexcept nogil       # of a kernel with BLAS: of a call of its loop
 cdef void one_thread_each() noexcept nogil                                  # NumPy's BLAS, from here on,
 cdef void threads_again() noexcept nogil                                    # until as many calls of this
 cdef void blas_after_fork() noexcept                                        # in the child

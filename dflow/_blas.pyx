@@ -255,7 +255,8 @@ cdef bint symmetric(char** args, intp* dims, intp* core) noexcept nogil:
     """x @ x.T: half of it is the other half's mirror image."""
     return args[0] == args[1] and dims[1] == dims[3] and core[0] == core[3] and core[1] == core[2]
 
-cdef bint blas_takes(Product* w, intp* dims, intp* core, char* how_a, int* lead_a, char* how_b, int* lead_b) noexcept nogil:
+cdef bint blas_takes(Product* w, intp* dims, intp* core,
+                     char* how_a, int* lead_a, char* how_b, int* lead_b) noexcept nogil:
     """Whether tiles of the product are worth BLAS, and their memory is as it wants it; then how a and b look to it."""
     cdef intp m = dims[1], n = dims[2], p = dims[3]
     if gemms[0] == NULL or not worth_blas(m, n, p) or n >= INT_MAX:

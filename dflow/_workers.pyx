@@ -487,7 +487,7 @@ cdef bint unseen(Task* t) noexcept nogil:
     return True
 
 cdef Task* put_last(Runner* me, Task* t) noexcept nogil:
-    """Nobody sees what t is for, but who waits for everything: so it comes after all that somebody does. NULL; me is inside."""
+    """Nobody sees what t is for, but who waits for everything: so it comes after all else. NULL; me is inside."""
     enter(me)
     me.current = NULL
     t.priority = LAST
@@ -496,10 +496,10 @@ cdef Task* put_last(Runner* me, Task* t) noexcept nogil:
     return NULL
 
 cdef Task* step_aside(Runner* me, Task* t, int use) noexcept nogil:
-    """Others are in NumPy's BLAS: t waits at the gate, and the runner goes on with something else. NULL; me is inside."""
+    """Others are in NumPy's BLAS: t waits at the gate, the runner goes on with something else. NULL; me is inside."""
     enter(me)
     me.current = NULL
-    if not cas_int(&t.state, CLAIMED, IDLE) and not park(t, use):      # claimed: its entry, in a queue or at the gate, stands for it
+    if not cas_int(&t.state, CLAIMED, IDLE) and not park(t, use):      # claimed: an entry in a queue stands for it
         give_back(t)
     return NULL
 

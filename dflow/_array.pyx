@@ -163,8 +163,7 @@ cdef ndarray new_like(list arrays, int code, int ndim, intp* shape, bint pending
     """A new array in NumPy's order "K": its axes lie in memory as those of the arrays do; where they disagree, as in C."""
     cdef ndarray out = new_array(code, ndim, shape, pending)
     cdef intp* t = strides_of(out)
-    cdef int order[MAXDIMS]
-    cdef int i, j, axis
+    cdef int i, j, axis, order[MAXDIMS]
     cdef intp stride = out.itemsize
     if ndim < 2:
         return out
@@ -428,7 +427,6 @@ cdef int not_full(Operand* o, ndarray a) noexcept:
 
 cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where, ndarray out) except -1:
     """Queue an elementwise kernel over C-contiguous arrays of one shape: run_later without its generality.
-
     a, b: inputs, of which one may be None: then `constant` is its value, and `where` its place. out: new, or a itself.
     False when launch() must decide.
     """
@@ -752,6 +750,8 @@ cdef class ndarray:
 
     def __getbuffer__(self, Py_buffer* view, int flags):
         PyObject_GetBuffer(hooks["share"](self), view, flags)
+
+    def __releasebuffer__(self, Py_buffer* view): pass      # where there is one, NumPy's frombuffer() keeps the view, too
 
     def __bool__(self):
         if self.size == 1:

@@ -126,7 +126,7 @@ def test_errors_and_values():
     x = np.arange(3.0)
     x.flags.writeable = False
     assert not numpy.asarray(x).flags.writeable and memoryview(x).readonly
-    with pytest.raises(ValueError, match="not C-contiguous"):
+    with pytest.raises(BufferError, match="not C-contiguous"):      # a memoryview's words: of NumPy's arrays a ValueError
         numpy.frombuffer(np.ones(9)[::3])
     one = x[1]                                  # a value, as NumPy's scalars are
     numpy.asarray(one)[...] = 9
@@ -210,6 +210,21 @@ def test_whether_memory_is_shared(seen, asked):
                 answers.append([f(*pair[::step]) for f in (module.shares_memory, module.may_share_memory)
                                 for step in (1, -1)])
             assert answers[0] == answers[1], (first, second)
+
+
+@pytest.mark.parametrize("engine", [{}, {"limit": 0}, {"limit": 10 ** 12}])
+def test_what_frombuffer_sees_stays(engine):
+    """NumPy keeps the array alone, unless that wants its buffers back: those of a number are copies, which end."""
+    with configured(**engine):
+        x = np.arange(12.0)
+        for k in range(200):
+            seen = numpy.frombuffer(x[5], "d")
+            others = [x[k % 12] + j for j in range(4)]
+            assert seen[0] == 5 and not any(numpy.shares_memory(seen, other) for other in others)
+        window = numpy.frombuffer(x, "d")
+        for k in range(20):
+            x += 1
+            assert (window == numpy.arange(12.0) + k + 1).all(), "what is seen is done when its call returns"
 
 
 def test_whether_pending_arrays_share_memory():

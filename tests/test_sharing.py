@@ -126,7 +126,7 @@ def test_errors_and_values():
     x = np.arange(3.0)
     x.flags.writeable = False
     assert not numpy.asarray(x).flags.writeable and memoryview(x).readonly
-    with pytest.raises(BufferError, match="not C-contiguous"):      # a memoryview's words: of NumPy's arrays a ValueError
+    with pytest.raises(BufferError, match="not C-contiguous"):      # of arrays of NumPy: ValueError
         numpy.frombuffer(np.ones(9)[::3])
     one = x[1]                                  # a value, as NumPy's scalars are
     numpy.asarray(one)[...] = 9

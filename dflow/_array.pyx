@@ -8,7 +8,7 @@ from cpython.buffer cimport PyObject_GetBuffer
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE, destructor, newfunc
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint8_t
-from libc.stdlib cimport malloc, free
+from libc.stdlib cimport labs
 from libc.string cimport memcpy
 from dflow._engine cimport submit, wait_storage, region_ready, settings, nudge, make_room, memory_budget
 from dflow._twin cimport HOST_STALE, bring_here, done_there, wait_there
@@ -19,7 +19,7 @@ from dflow._graph cimport (
     storage_resume, storage_allocate, bytes_live, readable, task_new, task_operand, task_constant, task_region, task_dims,
     abroad, regions_overlap)
 from dflow._launch cimport Operand, MAXDIMS, launch, copy_out, joins, run_unary, size_bits
-from dflow._memory cimport add_int, before_trimming
+from dflow._memory cimport add_int, before_trimming, memory_free, memory_new
 from dflow._shape cimport parse_shape, check_dimensions
 from dflow._kernels cimport (
     BOOL, NCODES, DTYPES, itemsizes, code_of, code_of_num, numpy_array, is_complex, is_integer, real_code, cast_kernel, read_scalar)
@@ -46,7 +46,7 @@ cdef inline int make_dims(ndarray a, int ndim) except -1:
     if ndim <= INLINE_DIMS:
         a.shape = a.inline_dims
     else:
-        a.shape = <intp*>malloc(2 * ndim * sizeof(intp))
+        a.shape = <intp*>memory_new(2 * ndim * sizeof(intp))
         if a.shape == NULL:
             raise MemoryError("no memory for an array's shape")
     return 0
@@ -110,7 +110,7 @@ cdef void release_spares() noexcept:
 cdef void end_array(ndarray a) noexcept:
     """tp_dealloc of ndarray, with no reference left to a. Nothing here can raise, so unlike in a __dealloc__ of Cython's
     the exception that is set need not be put aside."""
-    if (a.flags == C_CONTIGUOUS | F_CONTIGUOUS | SCALAR and a.ndim == 0 and a.base == NULL and a.offset == 0
+    if (a.flags == C_CONTIGUOUS | F_CONTIGUOUS | SCALAR and a.ndim == 0 and a.base == NULL and a.offset == 0 and a.st != NULL
             and a.st.nbytes == a.itemsize and Py_TYPE(a) == <PyTypeObject*>ndarray and PyObject_GET_WEAKREFS_LISTPTR(a)[0] == NULL
             and a.node == NULL and nspares[a.code] < MOST_SPARES and keep_spares and storage_rest(a.st)):
         a.base = spares[a.code]
@@ -120,7 +120,7 @@ cdef void end_array(ndarray a) noexcept:
     if a.st != NULL:
         storage_unref(a.st)
     if a.shape != a.inline_dims:
-        free(a.shape)
+        memory_free(a.shape)
     Py_XDECREF(a.base)
     Py_XDECREF(a.node)
     cython_dealloc(<PyObject*>a)
@@ -212,7 +212,7 @@ cdef int wants_inside(list arrays, int ndim, int axis, int other):
 cdef inline intp stride_along(ndarray a, int axis) noexcept:
     """Of an axis counted from the end, in absolute value; 0 where a broadcasts."""
     axis += a.ndim
-    return abs(strides_of(a)[axis]) if axis >= 0 and a.shape[axis] != 1 else 0
+    return labs(strides_of(a)[axis]) if axis >= 0 and a.shape[axis] != 1 else 0
 
 cdef inline void set_contiguity(ndarray a) noexcept:
     """C and F flags, as NumPy: axes of length 1 do not count, empty arrays are both."""
@@ -364,13 +364,13 @@ cdef void region_of_view(ndarray a, Region* r) noexcept:
         else:
             r.hi += extent
         j = n
-        while j > 0 and abs(strides[order[j - 1]]) > abs(strides[i]):
+        while j > 0 and labs(strides[order[j - 1]]) > labs(strides[i]):
             order[j] = order[j - 1]
             j -= 1
         order[j] = i
         n += 1
     for i in range(n):
-        s = abs(strides[order[i]])
+        s = labs(strides[order[i]])
         if r.pitch == 0:
             if s <= run:
                 run += s * (a.shape[order[i]] - 1)
@@ -919,7 +919,7 @@ cdef int become(ndarray self, ndarray other) except -1:
     if watched(self):
         wait_write(self)
     if self.shape != self.inline_dims:
-        free(self.shape)
+        memory_free(self.shape)
     self.shape = NULL
     make_dims(self, other.ndim)
     memcpy(self.shape, other.shape, 2 * other.ndim * sizeof(intp))
@@ -951,9 +951,9 @@ cdef ndarray part(ndarray a, int which):
     return close_view(v)
 
 cdef object scalar(ndarray a):
-    """For float(), int(), complex(): a number; where there are axes NumPy's array, for what NumPy says of those."""
-    one = a.ndim == 0 or a.size == 1 and hooks.get("mxnet")
-    return first_element(a) if one else numpy_window(wait_read(a), False)
+    """For float(), int(), complex(): a number; what NumPy has words for as NumPy's: complex scalars, and where there are axes."""
+    one = a.ndim == 0 and not (a.flags & SCALAR and is_complex(a.code)) or a.size == 1 and hooks.get("mxnet")
+    return first_element(a) if one else numpy_window(wait_read(a), False)[() if a.flags & SCALAR else ...]
 
 # ---- for the layers above --------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ cdef int load_blas() except -1                                              # GI
 cdef intp product_pieces(intp* dims) noexcept nogil
 cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp start, intp stop) noexcept nogil
 cdef void product_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil
-cdef int guard_blas(Kernel* k, object ufunc) except -1                       # if it is of NumPy's linear algebra
+cdef int guard_blas(Kernel* k, object ufunc, int itemsize) except -1                       # if it is of NumPy's linear algebra
 cdef int find_numpy_blas() except -1                                       # GIL; for a kernel with BLAS
 
 cdef enum BlasUse:              # how a loop uses NumPy's BLAS: see _gate.pxd
@@ -26,3 +26,4 @@ cdef int blas_use(Kernel* k, intp* dims, intp* steps) noexcept nogil       # of 
 cdef void one_thread_each() noexcept nogil                                  # NumPy's BLAS, from here on,
 cdef void threads_again() noexcept nogil                                    # until as many calls of this
 cdef void blas_after_fork() noexcept                                        # in the child
+cdef void blas_after_fork_in_parent() noexcept                          # GIL; its threads are to start again

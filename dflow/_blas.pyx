@@ -13,10 +13,9 @@ import threading
 
 from libc.limits cimport INT_MAX
 from libc.math cimport sqrt
-from libc.stdlib cimport calloc
 from libc.string cimport memcpy
-from dflow._graph cimport BLAS, CUBIC, LOCKS
-from dflow._memory cimport spin_lock, spin_unlock
+from dflow._graph cimport BLAS, CUBIC, LOCKS, MAY_RAISE, raise_current
+from dflow._memory cimport add_int, load_int, memory_zeros, out_of_memory, spin_lock, spin_unlock, store_int
 from dflow._openblas import environment
 from dflow._scipy import extension, linked
 
@@ -26,6 +25,27 @@ from dflow._lapack import qr
 cdef extern from "Python.h":
     void* PyCapsule_GetPointer(object, const char*) except? NULL
     const char* PyCapsule_GetName(object) except? NULL
+
+cdef extern from *:
+    """
+    #include <sys/resource.h>
+    #include <unistd.h>
+    /* The first thread's stack grows as it is used: where it may not, the process dies. OpenBLAS puts half a megabyte on it. */
+    static void __attribute__((noinline)) grow_stack(void) {
+        struct rlimit r;
+        if (this_thread() == getpid() && getrlimit(RLIMIT_STACK, &r) == 0 && r.rlim_cur >= (8 << 20)) {
+            volatile char deep[2 << 20];
+            deep[0] = 0;
+        }
+    }
+    """
+    void grow_stack()
+
+cdef extern from "<sys/mman.h>" nogil:
+    void* mmap(void*, size_t, int, int, int, long)
+    int munmap(void*, size_t)
+    int PROT_READ, PROT_WRITE, MAP_PRIVATE, MAP_ANONYMOUS, MAP_NORESERVE
+    void* MAP_FAILED
 
 cdef extern from "<dlfcn.h>" nogil:
     ctypedef struct Dl_info:
@@ -38,6 +58,8 @@ ctypedef void (*gemv_t)(char*, int*, int*, void*, void*, int*, void*, int*, void
 ctypedef void (*syrk_t)(char*, char*, int*, int*, void*, void*, int*, void*, void*, int*) noexcept nogil
 ctypedef int (*get_t)() noexcept nogil
 ctypedef void (*set_t)(int) noexcept nogil
+ctypedef void* (*take_t)(int) noexcept nogil
+ctypedef void (*give_t)(void*) noexcept nogil
 
 cdef enum:
     LEAST = 1 << 18             # multiplications from which tiles pay; OpenBLAS uses one thread below
@@ -49,6 +71,11 @@ cdef enum:
     ALL_THREADS = 900           # rows of a matrix from which LAPACK gains by all threads: fewer are faster with one
     ALL_PRODUCTS = 256          # the same where most of the work is products: an inverse, many right-hand sides
     LONG_DOT = 10_000           # elements from which OpenBLAS takes several threads for the product of two vectors
+    BUFFER = 32 << 20           # bytes of one of OpenBLAS's buffers, as NumPy's and SciPy's wheels have it; it keeps them
+    OF_THREAD = 2 * BUFFER      # of one of its threads, with a buffer of its own
+    LIBRARY = 2 * BUFFER        # of the library itself, at most about so many
+    SPARE = 4 << 20             # bytes that OpenBLAS asks for besides, with all its threads,
+    MATRICES = 8                # and NumPy for LAPACK: so many of the operand's size, about
     OPENMP = 2                  # what OpenBLAS's get_parallel() says when it is built on OpenMP
 
 cdef gemm_t gemms[4]            # sgemm, dgemm, cgemm, zgemm; NULL before load_blas()
@@ -64,8 +91,14 @@ cdef struct Library:            # a copy of OpenBLAS; zeros: it is another BLAS
     int lock                    # over:
     int callers                 # threads inside, that are to have one thread each
     int threads_before          # what is to be restored when the last of them leaves
+    take_t take_buffer          # a caller has one meanwhile; NULL: the library does not show how
+    give_t give_buffer
+    int inside                  # atomic: callers
+    int buffers                 # lock, atomic: that are there, at least, for callers
+    bint forked                 # lock: its threads, which it ends before a fork, are to start again
 
 cdef Library scipy_blas, numpy_blas
+cdef bint forked = False        # the process was, or is a child
 
 cdef bint worth_blas(intp m, intp n, intp p) noexcept nogil:
     if m == 1 or p == 1:
@@ -87,6 +120,8 @@ cdef bint blas_loaded() noexcept:
 
 cdef int load_blas() except -1:
     if not loaded:
+        if not any_room(LIBRARY + <size_t>OF_THREAD * tiles_wanted):
+            raise MemoryError("no memory to load SciPy's BLAS")     # which would end the process as it finds none for its threads
         with _loading:              # another thread may be importing SciPy: nobody submits a product before it is there
             _load()
     return 0
@@ -137,6 +172,9 @@ cdef object _find_threads(Library* b, library):
         if hasattr(library, name.format("set_num_threads")) and getattr(library, name.format("get_parallel"))() != OPENMP:
             b.get_threads = <get_t>_address(library, name.format("get_num_threads"))
             b.set_threads = <set_t>_address(library, name.format("set_num_threads"))
+            b.take_buffer = <take_t>_address(library, "blas_memory_alloc")
+            b.forked = forked
+            b.give_buffer = <give_t>_address(library, "blas_memory_free")
             return name
     return None
 
@@ -158,7 +196,7 @@ cdef void enter(Library* b) noexcept nogil:
         return
     spin_lock(&b.lock)
     if b.callers == 0:
-        b.threads_before = b.get_threads()
+        b.threads_before = b.get_threads() if awake(b) else 1
         if b.threads_before != 1:
             b.set_threads(1)
     b.callers += 1
@@ -173,6 +211,62 @@ cdef void leave(Library* b) noexcept nogil:
         b.set_threads(b.threads_before)
     spin_unlock(&b.lock)
 
+cdef bint begin(Library* b, size_t size) noexcept nogil:
+    """Before each call, in a loop that MAY_RAISE. False, and a MemoryError, when there is no buffer for one more caller, or not so
+    much memory: OpenBLAS would end the process."""
+    cdef int callers = add_int(&b.inside, 1)
+    if b.take_buffer == NULL or b.give_buffer == NULL or (
+            (callers <= load_int(&b.buffers) or reserve(b, callers)) and (size == 0 or any_room(size + SPARE))):
+        return True
+    add_int(&b.inside, -1)
+    out_of_memory()
+    return False
+
+cdef void end(Library* b) noexcept nogil:
+    add_int(&b.inside, -1)
+
+cdef bint awake(Library* b) noexcept nogil:
+    """Whether its threads are there, also after a fork, when they start as soon as there is memory for them. Needs the lock."""
+    if b.forked and any_room(<size_t>OF_THREAD * tiles_wanted):
+        b.forked = False
+        b.set_threads(b.get_threads())
+    return not b.forked
+
+cdef bint any_room(size_t size) noexcept nogil:
+    """Whether the process may have so much memory."""
+    cdef void* p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+    return p != MAP_FAILED and munmap(p, size) == 0
+
+cdef class Caller:
+    """A context in which NumPy itself may call LAPACK, for a matrix of so many elements at most."""
+    cdef size_t size
+
+    def __init__(self, size):
+        find_numpy_blas()
+        self.size = MATRICES * 16 * <size_t>size
+
+    def __enter__(self):
+        if not begin(&numpy_blas, self.size):
+            raise_current()
+
+    def __exit__(self, *error):
+        end(&numpy_blas)
+
+cdef bint reserve(Library* b, int callers) noexcept nogil:
+    """Let OpenBLAS make as many buffers as there are callers, each once it is sure that there is memory."""
+    cdef void* taken[64]
+    cdef int n = 0, most = min(callers, 64)
+    spin_lock(&b.lock)
+    while n < most and awake(b) and any_room(BUFFER):
+        taken[n] = b.take_buffer(0)
+        n += 1
+    if n == most:
+        store_int(&b.buffers, callers)
+    for callers in range(n):
+        b.give_buffer(taken[callers])
+    spin_unlock(&b.lock)
+    return n == most
+
 cdef int find_numpy_blas() except -1:
     if numpy_blas.set_threads == NULL:
         _find_threads(&numpy_blas, ctypes.CDLL(np.linalg._umath_linalg.__file__))
@@ -185,12 +279,27 @@ cdef void threads_again() noexcept nogil:
     leave(&numpy_blas)
 
 cdef void blas_after_fork() noexcept:
+    global forked
     """In the child nobody is inside."""
+    forked = True
     empty(&scipy_blas)
     empty(&numpy_blas)
 
+cdef void blas_after_fork_in_parent() noexcept:
+    global forked
+    forked = True
+    restart(&scipy_blas)
+    restart(&numpy_blas)
+
+cdef void restart(Library* b) noexcept:
+    spin_lock(&b.lock)
+    b.forked = b.set_threads != NULL
+    store_int(&b.buffers, 0)
+    spin_unlock(&b.lock)
+
 cdef void empty(Library* b) noexcept:
-    b.lock = 0
+    b.lock = b.inside = b.buffers = 0
+    b.forked = b.set_threads != NULL
     if b.callers:
         b.callers = 1
         leave(b)
@@ -199,6 +308,8 @@ def config():
     """Which BLAS large matrix products use: its file, its version, and the CPU that its kernels are for. Loads it."""
     load_blas()
     return dict(_config)
+
+grow_stack()
 
 # ---- tiles ------------------------------------------------------------------------------------------------------------
 
@@ -289,7 +400,7 @@ cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp s
         for i in range(3):
             at[i] = args[i] + start * steps[i]
         part[0] = stop - start
-        w.loop(at, part, steps, w.data)
+        numpy_product(w, at, part, steps)
         return
     part[0] = 1
     for k in range(start, stop):
@@ -315,7 +426,12 @@ cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp s
         elif by_blas:
             multiply(w.code, at, part, how_a, lead_a, how_b, lead_b, <int>(core[4] // w.itemsize))
         else:
-            w.loop(at, part, steps, w.data)
+            numpy_product(w, at, part, steps)
+
+cdef void numpy_product(Product* w, char** args, intp* dims, intp* steps) noexcept nogil:
+    if begin(&numpy_blas, 0):
+        w.loop(args, dims, steps, w.data)
+        end(&numpy_blas)
 
 cdef float[4] single_one = [1, 0, 0, 0]             # one and zero, real or complex
 cdef double[4] double_one = [1, 0, 0, 0]
@@ -329,9 +445,12 @@ cdef inline char* zero_of(int code) noexcept nogil:
 cdef void multiply(int code, char** args, intp* dims, char how_a, int lead_a, char how_b, int lead_b, int lead_out) noexcept nogil:
     """out = a b. To Fortran each matrix is its transpose: out.T = b.T a.T."""
     cdef int m = <int>dims[1], n = <int>dims[2], p = <int>dims[3]
+    if not begin(&scipy_blas, 0):
+        return
     enter(&scipy_blas)
     gemms[code](&how_b, &how_a, &p, &m, &n, one_of(code), args[1], &lead_b, args[0], &lead_a, zero_of(code), args[2], &lead_out)
     leave(&scipy_blas)
+    end(&scipy_blas)
 
 cdef void product_band(int code, char** args, intp* dims, intp* core, char how_a, int lead_a, char how_b, int lead_b,
                        intp band, intp bands) noexcept nogil:
@@ -349,9 +468,12 @@ cdef void product_band(int code, char** args, intp* dims, intp* core, char how_a
     part[3] = top
     if top > 0:
         multiply(code, at, part, how_a, lead_a, how_b, lead_b, lead_out)
+    if not begin(&scipy_blas, 0):
+        return
     enter(&scipy_blas)
     syrks[code](&upper, &how, &rows, &n, one_of(code), at[0], &lead_a, zero_of(code), at[2] + top * core[5], &lead_out)
     leave(&scipy_blas)
+    end(&scipy_blas)
     if core[5] == 4:
         mirror(<float*>args[2], top, bottom, lead_out)
     elif core[5] == 8:
@@ -381,9 +503,12 @@ cdef void apply(int code, char* a, intp rows, intp n, char how, int lead, char* 
     cdef int first = <int>(n if how == c"N" else rows), second = <int>(rows if how == c"N" else n)
     cdef int x_inc = <int>x_step, y_inc = <int>y_step
     cdef char fortran = c"T" if how == c"N" else c"N"
+    if not begin(&scipy_blas, 0):
+        return
     enter(&scipy_blas)
     gemvs[code](&fortran, &first, &second, one_of(code), a, &lead, x, &x_inc, zero_of(code), y, &y_inc)
     leave(&scipy_blas)
+    end(&scipy_blas)
 
 cdef void product_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     product_piece(args, dims, steps, data, 0, product_pieces(dims))
@@ -394,6 +519,7 @@ cdef struct Guarded:            # the data of a kernel whose loop calls NumPy's 
     loop_t loop
     void* data
     int ndims                   # core dimensions
+    int itemsize
     int first, last             # those that the order of the matrix is the least of; none: it is never alone
     int columns                 # that of how many columns are solved for; 0: it solves nothing
     intp small                  # up to which core dimensions OpenBLAS has one thread
@@ -402,18 +528,19 @@ RECTANGULAR = ("svd", "qr", "lstsq")
 TRIANGLES = (*RECTANGULAR, "eig")       # have products with triangles, which use all of OpenBLAS's threads, however small
 VECTORS = {np.vecdot: 10_000, np.matvec: 90, np.vecmat: 90} if hasattr(np, "vecmat") else {}
 
-cdef int guard_blas(Kernel* k, object ufunc) except -1:
+cdef int guard_blas(Kernel* k, object ufunc, int itemsize) except -1:
     """Note how the kernel uses NumPy's BLAS, if it is one of its linear algebra."""
     cdef Guarded* w
     name = ufunc.__name__
     if ufunc not in VECTORS and ufunc not in qr.values() and getattr(np.linalg._umath_linalg, name, None) is not ufunc:
         return 0
     find_numpy_blas()
-    w = <Guarded*>calloc(1, sizeof(Guarded))
+    w = <Guarded*>memory_zeros(sizeof(Guarded))
     if w == NULL:
         raise MemoryError("no memory for a kernel")
     w.loop = k.loop
     w.data = k.data
+    w.itemsize = itemsize
     w.ndims = len(set(re.findall(r"\w+", ufunc.signature)))
     w.small = VECTORS.get(ufunc, 8 if name.startswith(TRIANGLES) else 90)
     w.first = w.last = ufunc not in VECTORS
@@ -422,18 +549,26 @@ cdef int guard_blas(Kernel* k, object ufunc) except -1:
     w.columns = 1 if name == "inv" else 2 if name == "solve" else 0
     k.loop = guarded_loop
     k.data = w
-    k.flags |= BLAS if ufunc in VECTORS else BLAS | CUBIC if name.startswith(TRIANGLES) else BLAS | CUBIC | LOCKS
+    k.flags |= MAY_RAISE | BLAS | (0 if ufunc in VECTORS else CUBIC if name.startswith(TRIANGLES) else CUBIC | LOCKS)
     return 0
 
 cdef void guarded_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    (<Guarded*>data).loop(args, dims, steps, (<Guarded*>data).data)
+    cdef Guarded* w = <Guarded*>data
+    cdef intp area = dims[1] * dims[2 if w.ndims > 1 else 1]
+    if begin(&numpy_blas, MATRICES * w.itemsize * area if w.first and largest_of(w, dims) > w.small else 0):
+        w.loop(args, dims, steps, w.data)
+        end(&numpy_blas)
 
-cdef int guarded_use(Guarded* w, intp* dims) noexcept nogil:
-    cdef intp n = min(dims[w.first], dims[w.last]) if w.first else 0, largest = 0
+cdef inline intp largest_of(Guarded* w, intp* dims) noexcept nogil:
+    cdef intp largest = 0
     cdef int i
     for i in range(w.ndims):
         largest = max(largest, dims[1 + i])
-    if largest <= w.small:
+    return largest
+
+cdef int guarded_use(Guarded* w, intp* dims) noexcept nogil:
+    cdef intp n = min(dims[w.first], dims[w.last]) if w.first else 0
+    if largest_of(w, dims) <= w.small:
         return UNUSED
     return ALONE if n >= (ALL_PRODUCTS if w.columns and dims[w.columns] >= n // 2 else ALL_THREADS) else SHARED
 

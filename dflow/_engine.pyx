@@ -20,6 +20,7 @@ from dflow._memory cimport *
 from dflow._recording cimport CPUS, captures, value_read
 from dflow._timeline cimport note, watched
 from dflow._twin cimport finish_gpus, gpus
+from dflow._threads cimport *
 from dflow._workers cimport *
 
 
@@ -33,6 +34,8 @@ cdef enum:
     WORTH_NS = 4000         # cost of what is left to a worker that looks for work, though something small waits for it
     MAX_FUTILE = 32         # attempts in a row to catch up that may find nothing; then as many are passed over between two
     STUCK = 60              # slices without progress after which the exit waits no longer for host tasks
+    ANY = 0                 # for claim_needed()
+    LOOPS = -1
     SLICE_NS = 50000000     # longest sleep of a waiting thread between looks at signals
     TASK_BYTES = 200        # of memory that a pending task takes, about
     COUNT_AFTER = 4096      # submissions between looks at how many are pending
@@ -77,8 +80,7 @@ cdef int submit(Task* t) except -1:
     cdef Task* open = <Task*>load_ptr(&opening.leader)      # another thread may close it at any time: then it is but an address
     cdef bint met = False, quiet, host = (t.kernel.flags & HOST) != 0, fences = (t.kernel.flags & FENCE) != 0
     cdef int i
-    if shared.submitted > next_look and not fences:
-        bound_tasks(t)
+    prepare(t)
     for i in range(t.nops):
         if a[i].storage == NULL:
             continue
@@ -86,12 +88,6 @@ cdef int submit(Task* t) except -1:
             pinned = a[i].storage
         if abroad(a[i].storage):
             go_abroad(t, i)
-        if (a[i].key & (WRITE | FULL)) == WRITE and glance_int(&a[i].storage.nfront) >= FENCE_AFTER:
-            fence(a[i].storage)
-    if choices:                         # what is above may give the GIL away, and others change the workers
-        choose_lane(t)
-    if not lanes[t.lane].started:
-        start_workers(&lanes[t.lane])
     if pinned != NULL:
         add_int(&pinned.refs, 1)
     if t.site == NULL:
@@ -108,7 +104,7 @@ cdef int submit(Task* t) except -1:
         for i in range(t.nops):
             if a[i].key & TRACKED and connect(t, a + i, open):
                 met = True
-        if host:
+        if host and not load_int(&shared.closing):
             add_i64(&shared.host_tasks, 1)
         if met:
             start_group()               # for what is not elementwise, it is complete
@@ -125,6 +121,28 @@ cdef int submit(Task* t) except -1:
         complete(pinned)
     return 0
 
+cdef int prepare(Task* t) except -1:
+    """All that can fail, for want of memory or by a signal: then t, yet to be submitted, is freed."""
+    cdef Access* a = accesses(t)
+    cdef int i
+    try:
+        if shared.submitted > next_look and not t.kernel.flags & FENCE:
+            bound_tasks()
+        for i in range(t.nops):
+            if a[i].storage != NULL and (a[i].key & (WRITE | FULL)) == WRITE and glance_int(&a[i].storage.nfront) >= FENCE_AFTER:
+                fence(a[i].storage)
+        if choices:                         # what is above may give the GIL away, and others change the workers
+            choose_lane(t)
+        while not load_int(&lanes[t.lane].started) and not over():
+            hire(&lanes[t.lane])
+            if choices:                     # this, too
+                choose_lane(t)
+        reserve_edges(t)
+    except BaseException:
+        discard(t)
+        raise
+    return 0
+
 cdef void go_abroad(Task* t, int i) noexcept:
     """Operand i is on a GPU: see _twin.pxd."""
     cdef Region* r
@@ -134,11 +152,8 @@ cdef void go_abroad(Task* t, int i) noexcept:
         r.lo = r.start = r.pitch = 0
         r.hi = r.length = accesses(t)[i].storage.nbytes
 
-cdef int bound_tasks(Task* t) except -1:
-    """Tasks take memory, too, though who only writes in place never asks for room: they may take half of the budget.
-
-    t is yet to be submitted. It is freed when the wait is interrupted.
-    """
+cdef int bound_tasks() except -1:
+    """Tasks take memory, too, though who only writes in place never asks for room: they may take half of the budget."""
     global next_look, memory_waits
     cdef Wait w
     memset(&w, 0, sizeof(w))
@@ -148,12 +163,8 @@ cdef int bound_tasks(Task* t) except -1:
     memory_waits += 1
     w.tasks = memory_budget // 2 // TASK_BYTES
     w.tasks -= w.tasks // 8
-    try:
-        while pending() > w.tasks:
-            block(&w)
-    except BaseException:
-        discard(t)
-        raise
+    while pending() > w.tasks:
+        block(&w)
     return 0
 
 cdef int complete(Storage* s) except -1:
@@ -238,15 +249,14 @@ cdef inline bint alike(Task* t, Task* u) noexcept nogil:
     """Whether they could be one entry of a queue."""
     return t.lane == u.lane and t.priority == u.priority and (t.flags ^ u.flags) & ABROAD == 0
 
-cdef int connect_all(Task* t) except -1:
+cdef void connect_all(Task* t) noexcept:
     cdef Access* a = accesses(t)
     cdef int i
     for i in range(t.nops):
         if a[i].key & TRACKED:
             connect(t, a + i, NULL)
-    return 0
 
-cdef int append(Task* t) except -1:
+cdef void append(Task* t) noexcept:
     """Make t the last member of the open group. Needs the lock."""
     t.group = opening.leader
     t.flags |= MEMBER
@@ -256,7 +266,6 @@ cdef int append(Task* t) except -1:
     else:
         store_ptr(&opening.last.next, t)
     opening.last = t
-    return 0
 
 cdef bint end_group(Task* t) except -1:
     """Let t, a reduction of long rows, be the end of the open group, if it may."""
@@ -294,10 +303,12 @@ cdef Task* take_group(Storage* s) noexcept:
     return t
 
 cdef bint may_help(Task* t) noexcept nogil:
-    """Whether a waiting thread may run t, which could leave a lane more threads than it has workers."""
-    if gate_closed(use_of(t)):
+    """Whether a waiting thread may run t, which could leave a lane more threads than it has workers; or, if it is a Python
+    function, have it run, as no worker comes for it."""
+    cdef Lane* lane = &lanes[t.lane]
+    if gate_closed(use_of(t)) or t.kernel.flags & HOST and looked_at(lane):
         return False
-    return core_free(&lanes[t.lane]) or t.lane < CPUS and load_int(&shared.apart) == 0 or is_small(t, CALL_NS)
+    return core_free(lane) or t.lane < CPUS and load_int(&shared.apart) == 0 or is_small(t, CALL_NS)
 
 cdef bint writes(Task* t, Storage* s) noexcept nogil:
     """Whether t or a member of its group does."""
@@ -382,7 +393,7 @@ cdef bint region_ready(Storage* s, Region* r, bint write) noexcept nogil:
     return ready
 
 cdef Task* claim_needed(Storage* s, int* visits, double most) noexcept nogil:
-    """A ready task that s waits for, taken out of turn, or NULL. most: one that is_small(), or 0: any.
+    """A ready task that s waits for, taken out of turn, or NULL. most: one that is_small(), or ANY, or LOOPS: no Python function.
 
     The path of locks is held by trylock, so it cannot deadlock, and a storage already on it is skipped. It is a search
     that may miss: then the queues' own order serves.
@@ -399,7 +410,7 @@ cdef Task* claim_needed(Storage* s, int* visits, double most) noexcept nogil:
     while e != NULL and found == NULL and visits[0] > 0:
         t = head_of(task_of(e))             # lives while the lock is held: it has yet to leave this frontier
         if load_int(&t.npending) == 0:
-            if (may_help(t) if most == 0 else is_small(t, most)) and cas_int(&t.state, IDLE, CLAIMED):
+            if (is_small(t, most) if most > 0 else may_help(t) and (most == ANY or not t.kernel.flags & HOST)) and cas_int(&t.state, IDLE, CLAIMED):
                 found = t
             t = NULL
         while t != NULL and found == NULL and visits[0] > 0:
@@ -433,30 +444,28 @@ cdef struct Wait:           # what a thread waits for
     unsigned int order      # since this task
     bint late               # it has waited long enough to share a core with a worker
     long long tasks         # but so many tasks,
+    long long ended         # or, when this is not 0, that so many tasks have ended since the start of the process,
     long long room          # or, when this is not 0, that so many bytes fit into the budget, with room to spare
     long long patience      # until this time
-
-cdef inline bint left_to_workers(Task* t, Wait* w) noexcept nogil:
-    """Somebody's Python code, which may block until the very thread that waits goes on."""
-    return t.kernel.flags & HOST and (w.s != NULL or w.room) and lanes[t.lane].started
 
 cdef Task* help(Runner* me, Wait* w) noexcept nogil:
     """A task for a waiting thread: one that it needs; else any."""
     cdef int visits = 128
+    cdef bint all = w.s == NULL and not w.room
     cdef Task* t = me.current       # the group that it has taken
     cdef Task* left = NULL          # in the order in which they were found, linked through next
     cdef Task** end = &left
     cdef Task* following
     enter(me)
     if t == NULL and w.s != NULL and (w.late or any_core_free()):
-        t = claim_needed(w.s, &visits, 0)
+        t = claim_needed(w.s, &visits, ANY if may_send(me) else LOOPS)
     if t == NULL:
         start_group()               # it may be needed, or nobody else may come for it
         join_wide(me)               # where a core is free: else a part of a kernel would share that of a worker's part
     if t == NULL:
         t = find(me)
-        while t != NULL and left_to_workers(t, w):      # kept meanwhile: given back, it might be the first again
-            end[0] = t
+        while t != NULL and t.kernel.flags & HOST and not (all and may_help(t) and may_send(me)):
+            end[0] = t                  # kept meanwhile: given back, it might be the first again
             end = &t.next
             t = find(me)
         end[0] = NULL
@@ -468,6 +477,13 @@ cdef Task* help(Runner* me, Wait* w) noexcept nogil:
         wake_worker(&lanes[t.lane], False)
     me.current = t
     leave(me)
+    if t != NULL and t.kernel.flags & HOST:
+        if not send_deputy(me, t, all):     # a worker will come for it, some time
+            enter(me)
+            give_back(t)
+            me.current = NULL
+            leave(me)
+        return NULL
     return t
 
 cdef bint finished(Wait* w) noexcept nogil:
@@ -475,6 +491,8 @@ cdef bint finished(Wait* w) noexcept nogil:
         return region_ready(w.s, w.r, w.write) or (w.once and overtaken(w))
     if w.lane != NULL:
         return load_i64(&w.lane.submitted) == load_i64(&w.lane.ended)
+    if w.ended:
+        return load_i64(&shared.submitted) - pending() >= w.ended
     return pending() <= w.tasks or (w.room and enough(w))
 
 cdef bint overtaken(Wait* w) noexcept nogil:
@@ -516,7 +534,7 @@ cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
         if t != NULL:
             while t != NULL:
                 t = execute(me, t)
-                if t != NULL and (now_ns() - start > SLICE_NS or finished(w) or left_to_workers(t, w) or not may_help(t)):
+                if t != NULL and (now_ns() - start > SLICE_NS or finished(w) or t.kernel.flags & HOST or not may_help(t)):
                     give_back(t)
                     t = me.current = NULL
                 leave(me)
@@ -528,7 +546,7 @@ cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
             add_int(&shared.helping, -1)
             bell_lock(&shared.done_bell)
             if shared.rings == seen:
-                bell_wait_ns(&shared.done_bell, PATIENCE_NS if w.room or w.tasks else SLICE_NS)
+                bell_wait_ns(&shared.done_bell, PATIENCE_NS if w.room or w.tasks or w.ended else SLICE_NS)
             bell_unlock(&shared.done_bell)
             add_int(&shared.helping, 1)
     take_gil(me)
@@ -548,7 +566,7 @@ cdef int block(Wait* w, bint once=False) except -1:
         catch_up(s, CALL_NS)
         while not finished(w):
             visits = 64
-            t = claim_needed(s, &visits, 0) if any_core_free() else NULL
+            t = claim_needed(s, &visits, LOOPS) if any_core_free() else NULL
             if t == NULL:
                 break
             run_without_gil(t)                # nobody need be woken for it
@@ -573,7 +591,7 @@ cdef int block(Wait* w, bint once=False) except -1:
         spin_lock(&s.lock)
         s.waited += 1
         spin_unlock(&s.lock)
-    elif w.tasks == 0:              # who waits for some of them to end does not want to hear of each
+    elif w.tasks == w.ended == 0:   # who waits for some of them to end does not want to hear of each
         me.waiting = &shared.waiting_room if w.room else &shared.waiting_all
         add_int(me.waiting, 1)
     me.helping = True
@@ -588,6 +606,7 @@ cdef int block(Wait* w, bint once=False) except -1:
         add_int(&shared.helping, -1)
         if me.current != NULL:
             give_back(me.current)
+        release_deputy(&me)
         unregister(&me)
         set_runner(me.outer)
         if s != NULL:
@@ -752,6 +771,7 @@ cdef int wait_all() except -1:
     if gpus:
         finish_gpus()
     purge()
+    release_edges()
     trim_cells()
     return tell_errors()
 
@@ -772,21 +792,21 @@ cdef int tell_errors() except -1:
 # ---- exit -------------------------------------------------------------------------------------------------------------
 
 def shutdown():
-    """At exit: run the host tasks, for their effects; drop the rest; report errors that nobody saw."""
-    cdef long long before = -1, left = pending()
-    cdef long long last = shared.submitted
-    cdef int slices = 0, i
+    """At exit: run the host tasks, for their effects; drop the rest; report errors that nobody saw.
+
+    Daemon threads may go on submitting: what they do from now on is not waited for.
+    """
+    cdef int slices = 0
+    cdef long long left, early
+    shared.last = <unsigned int>shared.submitted
+    store_int(&shared.closing, 1)
     try:
-        # As many as there are now have to end: daemon threads may submit more for ever.
-        while load_i64(&shared.host_tasks) and shared.submitted - left < last and slices < STUCK:
-            slices = slices + 1 if left == before else 0
-            before = left
+        while load_i64(&shared.host_tasks) and slices < STUCK:
+            left, early = load_i64(&shared.host_tasks), load_i64(&shared.early)
             settle(True)
-            left = pending()
+            slices = 0 if early != load_i64(&shared.early) or left != load_i64(&shared.host_tasks) or any_engaged() else slices + 1
     except BaseException:           # Ctrl-C again
         pass
-    for i in range(shared.nlanes):
-        await_change(used[i])
     leave_process()
     drain()
     for error in unseen_errors():
@@ -820,33 +840,49 @@ def synchronize(int device):
         finish_gpus(device)
     tell_errors()
 
-cdef void await_change(Lane* lane) noexcept:
-    """Another thread may be about to change the number of workers."""
-    while lane.started and load_int(&lane.stopping):
-        with nogil:
-            sleep_ns(1000000)
-
 def set_num_workers(int n, int device=0, cores=None):
-    """Use n worker threads for a device from now on; 0: those of cpu(0). Waits for pending work first."""
+    """Use n worker threads for a device from now on; 0: those of cpu(0).
+
+    Waits for pending work first: until as many tasks have ended as were submitted before, whatever other threads submit.
+    """
     cdef Lane* lane = &lanes[device]
+    cdef Cores chosen
+    cdef Wait w
     if not (device == 0) <= n <= MAX_WORKERS:
         raise ValueError(f"n must be between {0 if device else 1} and {MAX_WORKERS}, not {n}")
     if device >= CPUS and n != 1:
         raise ValueError(f"n must be 1 for a GPU, not {n}: its worker tells the device what to do")
-    settle()
+    cores_none(&chosen)
+    for core in cores or ():
+        cores_with(&chosen, core)
+    memset(&w, 0, sizeof(w))
+    w.ended = shared.submitted
+    while not finished(&w):
+        block(&w)
+    hold_runners()
+    if shared.nlanes == 1:          # with one lane nobody has counted: what is pending will end as of that one
+        store_i64(&lanes[0].submitted, shared.submitted)
+        store_i64(&lanes[0].ended, shared.submitted - pending())
     give_lane(device, n > 0)
-    await_change(lane)
-    if lane.started:
-        stop_workers(lane, 0)
+    let_runners_go()
+    if n == 0:
+        memset(&w, 0, sizeof(w))
+        w.lane = lane               # what comes from now on goes to cpu(0)
+        while not finished(&w):
+            block(&w)
+        if lane_of(device) == lane: # another thread has given it workers again
+            return
+    bell_lock(&shared.idle_bell)
     if n:
         store_int(&lane.widest, max(n, lane.widest))
         store_int(&lane.nworkers, n)
         lane.bound = cores is not None
-        cores_none(&lane.cores)
-        for core in cores or ():
-            cores_with(&lane.cores, core)
-    if n and pending():
-        start_workers(lane)         # submitted by other threads meanwhile, maybe for this lane
+        lane.cores = chosen
+        bind_workers(lane)
+    bell_unlock(&shared.idle_bell)
+    dismiss(lane, n)
+    if n and load_int(&lane.started):
+        hire(lane)
 
 def num_workers(int device=0):
     """How many worker threads a device uses: its own, or cpu(0)'s."""
@@ -951,19 +987,10 @@ cdef bint all_at_rest() noexcept:
     """Whether no runner has a task. As for a fork, each is kept outside meanwhile: inside it may change what it has."""
     cdef Runner* r
     cdef bint rest = True
-    add_int(&shared.forking, 1)
-    full_fence()                    # pairs with enter()
-    while True:
-        r = shared.runners
-        while r != NULL and not load_int(&r.inside):
-            r = r.next
-        if r == NULL:
-            break
-        with nogil:
-            sleep_ns(1000)
+    hold_runners()
     r = shared.runners
     while r != NULL:
         rest = rest and r.current == NULL
         r = r.next
-    add_int(&shared.forking, -1)
+    let_runners_go()
     return rest

@@ -1,7 +1,7 @@
 """Reductions in blocks of a fixed size: see _fold.pxd."""
 
-from libc.stdlib cimport malloc, free
 from libc.string cimport memcpy
+from dflow._memory cimport memory_free, memory_new
 
 cdef extern from "_sync.h" nogil:
     int fp_flags()
@@ -55,7 +55,7 @@ cdef void fold(Fold* w, char* out, char* p, intp n, intp step, bint fresh) noexc
         fold_one(w, out, p, n, step, fresh)
         return
     if blocks * w.itemsize > <intp>sizeof(few):
-        partial = <char*>malloc(blocks * w.itemsize)
+        partial = <char*>memory_new(blocks * w.itemsize)
         if partial == NULL:
             fold_one(w, out, p, n, step, fresh)     # another order, in a process without memory
             return
@@ -63,7 +63,7 @@ cdef void fold(Fold* w, char* out, char* p, intp n, intp step, bint fresh) noexc
         fold_one(w, partial + i * w.itemsize, p + i * block * step, block if i + 1 < blocks else n - i * block, step, True)
     fold(w, out, partial, blocks, w.itemsize, fresh)
     if partial != few:
-        free(partial)
+        memory_free(partial)
 
 cdef inline intp magnitude(intp x) noexcept nogil:
     return -x if x < 0 else x
@@ -92,7 +92,7 @@ cdef void fold_axes(Fold* w, char* out, char* p, intp* dims, intp* steps, bint f
     for d in range(w.naxes):
         counter[d] = dims[d]
         total *= dims[d]
-    partial = <char*>malloc((total + room - 1) // room * w.itemsize) if w.blocked else NULL
+    partial = <char*>memory_new((total + room - 1) // room * w.itemsize) if w.blocked else NULL
     while partial == NULL:              # another order, in a process without memory
         fold_one(w, out, p, dims[last], steps[last], fresh)
         fresh = False
@@ -120,7 +120,7 @@ cdef void fold_axes(Fold* w, char* out, char* p, intp* dims, intp* steps, bint f
             fold_one(w, partial + made * w.itemsize, block, filled, w.itemsize, True)
             made += 1
         fold(w, out, partial, made, w.itemsize, fresh)
-    free(partial)
+    memory_free(partial)
 
 cdef void fold_across(Fold* w, char* out, char* p, intp n, intp out_step, intp step, intp* dims, intp* steps, bint fresh) noexcept nogil:
     """n outputs beside each other, whose elements are closer in memory than those of one output: row after row."""
@@ -158,7 +158,7 @@ cdef bint plan_across(Fold* w, char** args, intp* dims, intp* steps, Across* a) 
     a.bands = (a.rows + a.band - 1) // a.band
     if a.bands == 1:
         return False
-    a.partial = <char*>malloc(a.bands * a.n * w.itemsize)
+    a.partial = <char*>memory_new(a.bands * a.n * w.itemsize)
     a.p = args[0]
     a.initial = args[1] if w.initial else NULL
     a.initial_step = steps[1] if w.initial else 0
@@ -191,7 +191,7 @@ cdef void end_across(Across* a) noexcept nogil:
     fp_clear()
     fold_across(a.w, a.out, a.partial, a.n, a.out_step, a.w.itemsize, &a.bands, &row_step, a.initial == NULL)
     or_int(&a.flags, fp_flags())
-    free(a.partial)
+    memory_free(a.partial)
 
 cdef void reduce(Fold* w, char* p, char* initial, char* out, intp* dims, intp step, intp initial_step, intp out_step, intp* core) noexcept nogil:
     cdef intp n = dims[0], i

@@ -9,3 +9,4 @@ cdef bint any_like(PyObject** args, PyObject* names)                            
 cdef object ask(function, tuple args, dict keywords)                             # a function of NumPy's, called
 cdef object ask_by_vector(function, PyObject** args, Py_ssize_t nargs, PyObject* names)  # the same
 cdef object override(function, tuple inputs, dict usual, list values)           # a method of a NumPy ufunc, called
+cdef bint overridden(tuple inputs, object out, object where)

@@ -36,6 +36,15 @@ cpdef bint foreign(object x):
             return True
     return False
 
+cdef bint overridden(tuple inputs, object out, object where):
+    """Whether another library's array is among the arguments: NumPy's ufunc knows what to do."""
+    for x in inputs:
+        if type(x) is not ndarray and foreign(x):
+            return True
+    if where is not True and foreign(where):
+        return True
+    return out is not None and (any([foreign(x) for x in out]) if type(out) is tuple else foreign(out))
+
 cdef bint among(object x, int depth=0):
     """Whether x is foreign, or something in it. A long list that begins with a number holds nothing else."""
     if type(x) is not list and type(x) is not tuple:

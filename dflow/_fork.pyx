@@ -5,30 +5,21 @@ from dflow._graph cimport *
 from dflow._lanes cimport *
 from dflow._memory cimport *
 from dflow._recording cimport recording_after_fork
+from dflow._threads cimport threads_after_fork
 from dflow._workers cimport *
 
 def before_fork():
-    """Bring every runner to a point where it holds no lock, and keep it there. Kernels run on.
+    """Let no runner hold a lock, and nobody be in the middle of NumPy's BLAS with all its threads. Kernels run on.
 
     Holds no lock that anybody waits for with the GIL: other hooks, and so other threads, may run before the fork and after it.
     """
-    cdef Runner* r
-    add_int(&shared.forking, 1)
-    full_fence()                    # pairs with enter()
     gate_before_fork()
-    while True:
-        r = shared.runners
-        while r != NULL and not load_int(&r.inside):
-            r = r.next
-        if r == NULL:
-            return
-        with nogil:                 # who is inside may want the GIL, to make its thread state
-            sleep_ns(1000)
+    hold_runners()
 
 def after_fork_in_parent():
     gate_after_fork_in_parent()
     resume_parked(NULL)
-    add_int(&shared.forking, -1)
+    let_runners_go()
 
 def after_fork_in_child():
     """No worker has survived. What was pending is poisoned, what was ready stays."""
@@ -37,6 +28,7 @@ def after_fork_in_child():
     cdef Task* t
     cdef Poison* p = NULL
     reset_workers()
+    threads_after_fork()
     memory_after_fork()
     gate_after_fork()
     recording_after_fork()
@@ -93,6 +85,7 @@ cdef void settle_after_fork() noexcept:
     while me != NULL:
         me.next = shared.runners
         me.done = 0
+        me.deputy = NULL                    # its thread has not come along
         shared.runners = me
         shared.helping += me.helping        # it forked in a signal handler, and will wait on
         if me.waiting != NULL:

@@ -6,9 +6,8 @@ import sys
 import numpy as np
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
-from libc.stdlib cimport malloc, free
 from dflow._graph cimport Site, Kernel
-from dflow._memory cimport load_ptr, swap_ptr, cas_ptr
+from dflow._memory cimport cas_ptr, load_ptr, memory_free, memory_new, swap_ptr
 
 cdef extern from "Python.h":
     int PyContextVar_Get(object, PyObject*, PyObject**) except -1
@@ -90,7 +89,7 @@ cdef struct FpEvent:        # floating point flags to warn of at the next sync
 cdef FpEvent* warnings_pending = NULL   # atomic stack
 
 cdef void warn_later(int flags, Site* site, Kernel* k) noexcept nogil:
-    cdef FpEvent* w = <FpEvent*>malloc(sizeof(FpEvent))
+    cdef FpEvent* w = <FpEvent*>memory_new(sizeof(FpEvent))
     if w == NULL:
         return
     w.flags = flags
@@ -152,7 +151,7 @@ cdef int give_warnings() except -1:
             report_fp(w.flags, w.site, w.kernel)
         except Exception as e:
             error = error or e
-        free(w)
+        memory_free(w)
     if error is not None:
         raise error
     return 0

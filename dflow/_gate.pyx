@@ -1,6 +1,6 @@
 """The gate of NumPy's BLAS: see _gate.pxd."""
 
-from dflow._blas cimport ALONE, SHARED, UNUSED, blas_after_fork, blas_use, one_thread_each, threads_again
+from dflow._blas cimport ALONE, SHARED, UNUSED, blas_after_fork, blas_after_fork_in_parent, blas_use, one_thread_each, threads_again
 from dflow._graph cimport *
 from dflow._lanes cimport Queue, enqueue, pop_taken
 from dflow._memory cimport load_int, load_ptr, spin_lock, spin_unlock, store_int
@@ -74,7 +74,7 @@ cdef Task* release_parked() noexcept nogil:
         while t != NULL:
             t.next = released
             released = t
-            gate.welcome += 1
+            store_int(&gate.welcome, gate.welcome + 1)
             t = pop_taken(&gate.sharing)
         if released == NULL and gate.inside == 0:
             store_int(&gate.welcome, 0)
@@ -102,6 +102,7 @@ cdef void gate_before_fork() noexcept:
                 sleep_ns(50000)
 
 cdef void gate_after_fork_in_parent() noexcept:
+    blas_after_fork_in_parent()
     spin_lock(&gate.lock)
     store_int(&gate.inside, gate.inside - 1)
     spin_unlock(&gate.lock)

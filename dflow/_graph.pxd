@@ -40,10 +40,10 @@ cdef extern from "_site.h":
 
 cdef enum KernelFlag:
     REPORTS_FP = 1          # floating point flags after it mean something
-    MAY_RAISE = 2           # may take the GIL and set a Python error
+    MAY_RAISE = 2           # may take the GIL and set a Python error: MemoryError, as a rule
     HOST = 4                # no loop: calls the Python object in its constants
     FENCE = 8               # runs nothing, orders everything
-    INVALID_FAILS = 16      # the invalid flag is an error: LinAlgError(failure), or MemoryError
+    INVALID_FAILS = 16      # the invalid flag is an error: LinAlgError(failure)
     ELEMENTWISE = 32        # may be called for any part of its iteration space
     PARTIAL = 64            # leaves some of its output as it was (a mask)
     REDUCES = 128           # its data is a Fold; see _fold.pxd
@@ -61,7 +61,7 @@ cdef struct Kernel:         # immortal
     loop_t loop
     void* data
     const char* name
-    const char* failure     # text of the error, with INVALID_FAILS; NULL: memory was missing
+    const char* failure     # text of the error, with INVALID_FAILS
     int flags
     int nin                 # operands nin.. are written
     int nops
@@ -84,8 +84,9 @@ cdef struct Poison:         # an error, shared by the storages it reached
     int refs                # atomic
     int seen                # GIL
     PyObject* error         # GIL
-    Poison* next            # GIL: list of all; after death, link in the graveyard
+    Poison* next            # GIL: list of all
     Poison* prev
+    Poison* grave           # of one that nobody refers to: the next of these
 
 cdef struct Region:         # a superset of the bytes a view touches: those
     intp lo                 # within [lo, hi) with (byte - start) mod pitch < length.
@@ -196,6 +197,8 @@ cdef char* task_constants(Task* t) noexcept nogil
 cdef void drain() noexcept                                              # end what workers could not: needs the GIL
 cdef bint graves() noexcept nogil                                       # whether there is any such thing
 cdef Poison* poison_new(object error, Site* site, const char* name) noexcept    # GIL; a reference
+cdef Poison* poison_raised(Site* site, const char* name) noexcept with gil      # what this thread's error indicator has: see MAY_RAISE
+cdef int raise_current() except -1                                      # the error that the indicator has
 cdef void poison_unref(Poison* p) noexcept nogil
 cdef int raise_poison(Poison* p) except -1
 cdef int poison_storage(Storage* s, object error, const char* name) except -1    # GIL; found by the submitting thread
@@ -206,7 +209,9 @@ cdef void report_unseen(object error) noexcept
 cdef bint regions_overlap(Region* a, Region* b) noexcept nogil
 cdef bint overlap(Access* e, Region* r) noexcept nogil                  # r NULL: everything
 cdef Region* region_of(Access* a) noexcept nogil                        # NULL: everything
-cdef bint connect(Task* t, Access* a, Task* watched) except -1         # GIL; whether it waits for `watched`
+cdef int reserve_edges(Task* t) except -1                              # GIL; before the first connect() of a task, which cannot fail
+cdef void release_edges() noexcept                                     # GIL; those that nobody needs
+cdef bint connect(Task* t, Access* a, Task* watched) noexcept          # GIL; whether it waits for `watched`
 cdef Poison* find_poison(Task* t) noexcept nogil                        # a reference
 cdef void mark(Task* t, Poison* p) noexcept nogil                       # poison the outputs, or clear them when p is NULL
 cdef Task* finish(Task* t, bint* ring) noexcept nogil

@@ -4,7 +4,6 @@ import copy
 import sys
 
 from cpython.ref cimport Py_INCREF, Py_DECREF, Py_XDECREF
-from libc.stdlib cimport malloc, calloc, free
 from libc.string cimport memset
 from dflow._memory cimport *
 
@@ -27,12 +26,12 @@ cdef struct Edge:           # one more predecessor of an operand that already wa
 cdef struct Grave:          # something whose end needs the GIL
     Grave* next
     PyObject* object
-    Poison* poison
 
 cdef long long storages_made = 0, storages_ended = 0                                         # GIL
 cdef long long bytes_made = 0, bytes_ended = 0               # changed with the GIL, read without
 cdef long long storages_ended_nogil = 0, bytes_ended_nogil = 0                               # atomic
 cdef Grave* graveyard = NULL        # atomic stack
+cdef Poison* dead = NULL            # atomic stack: poisons that nobody refers to
 cdef Poison* poisons = NULL         # GIL
 
 cdef Site* here() noexcept:
@@ -106,7 +105,7 @@ cdef void storage_unref(Storage* s) noexcept:
     if s.poison != NULL:
         poison_unref(s.poison)
     if s.twin != NULL:
-        bury(s.twin, NULL)
+        bury(s.twin)
     cell_free(STORAGES, s, cell_size(s))
 
 cdef bint storage_rest(Storage* s) noexcept:
@@ -135,17 +134,16 @@ cdef void storage_unref_nogil(Storage* s) noexcept nogil:
     if s.poison != NULL:
         poison_unref(s.poison)
     if s.twin != NULL:
-        bury(s.twin, NULL)
+        bury(s.twin)
     cell_free_nogil(STORAGES, s, cell_size(s))
 
-cdef void bury(PyObject* obj, Poison* poison) noexcept nogil:
-    """Leave obj or poison to the next thread that holds the GIL."""
-    cdef Grave* g = <Grave*>malloc(sizeof(Grave))
+cdef void bury(PyObject* obj) noexcept nogil:
+    """Leave obj to the next thread that holds the GIL."""
+    cdef Grave* g = <Grave*>memory_new(sizeof(Grave))
     cdef Grave* before
     if g == NULL:
         return                      # a leak, in a process without memory
     g.object = obj
-    g.poison = poison
     while True:
         before = g.next = <Grave*>load_ptr(&graveyard)
         if cas_ptr(&graveyard, before, g):
@@ -161,16 +159,21 @@ cdef void drain() noexcept:
     """End what was buried. Needs the GIL."""
     cdef Grave* g = <Grave*>swap_ptr(&graveyard, NULL)
     cdef Grave* following
+    cdef Poison* p
+    cdef Poison* q
     while g != NULL:
         following = g.next
         Py_XDECREF(g.object)
-        if g.poison != NULL:
-            end_poison(g.poison)
-        free(g)
+        memory_free(g)
         g = following
+    p = <Poison*>swap_ptr(&dead, NULL)
+    while p != NULL:
+        q = p.grave
+        end_poison(p)
+        p = q
 
 cdef bint graves() noexcept nogil:
-    return load_ptr(&graveyard) != NULL
+    return load_ptr(&graveyard) != NULL or load_ptr(&dead) != NULL
 
 cdef list unseen_errors():
     """The errors that nobody has seen, oldest first; they are seen now."""
@@ -185,13 +188,18 @@ cdef list unseen_errors():
     return [duplicate(error) for error in errors]
 
 cdef void poison_unref(Poison* p) noexcept nogil:
-    if add_int(&p.refs, -1) == 0:
-        bury(NULL, p)
+    if add_int(&p.refs, -1):
+        return
+    while True:                         # as bury(), but that needs memory
+        p.grave = <Poison*>load_ptr(&dead)
+        if cas_ptr(&dead, p.grave, p):
+            break
+    Py_AddPendingCall(drain_later, NULL)
 
 cdef Poison* poison_new(object error, Site* site, const char* name) noexcept:
     """A poison with one reference. Needs the GIL. The error gets a note that names the submitting line."""
     global poisons
-    cdef Poison* p = <Poison*>calloc(1, sizeof(Poison))
+    cdef Poison* p = <Poison*>memory_zeros(sizeof(Poison))
     if p == NULL:
         return &no_memory
     if site != NULL:
@@ -212,11 +220,23 @@ cdef Poison* poison_new(object error, Site* site, const char* name) noexcept:
     poisons = p
     return p
 
+cdef Poison* poison_raised(Site* site, const char* name) noexcept with gil:
+    try:
+        if this_thread_raised():
+            raise_current()
+    except BaseException as error:
+        error.__traceback__ = None
+        return poison_new(error, site, name)
+    return NULL
+
+cdef int raise_current() except -1:
+    return -1                       # the error indicator is set: let it propagate
+
 cdef void strip_frames(object error) noexcept:
     """Its traceback refers to frames, these to arrays that will carry the error: a cycle that nobody could collect."""
-    seen = []
-    while error is not None and not any([error is other for other in seen]):
-        seen.append(error)
+    cdef int most = 1000            # of a chain that may be a ring
+    while error is not None and most:
+        most -= 1
         error.__traceback__ = None
         error = error.__cause__ if error.__cause__ is not None else error.__context__
 
@@ -240,7 +260,7 @@ cdef void end_poison(Poison* p) noexcept:
     if not p.seen:                  # this and the next run Python code, where others may go through the list
         report_unseen(<object>p.error)
     Py_DECREF(<object>p.error)
-    free(p)
+    memory_free(p)
 
 cdef void report_unseen(object error) noexcept:
     """Through sys.unraisablehook, as Python reports what nobody can catch; its default does not print notes."""
@@ -423,25 +443,54 @@ cdef inline void unlink_access(Access* a, Storage* s) noexcept nogil:
     a.prev = a
     hint_int(&s.nfront, s.nfront - 1)
 
-cdef int add_edge(Task* before, Access* a, bint* inline_used) except -1:
+cdef Edge* spares = NULL            # GIL: edges for who is about to be connected,
+cdef int nspares = 0                # and how many
+
+cdef int reserve_edges(Task* t) except -1:
+    """So that connect() cannot fail half way. There are never more conflicts than accesses in the frontiers."""
+    global spares, nspares
+    cdef Access* a = accesses(t)
+    cdef Edge* edge
+    cdef int i, n = 0
+    for i in range(t.nops):
+        if a[i].key & TRACKED:
+            n += max(glance_int(&a[i].storage.nfront) - 1, 0)
+    while nspares < n:
+        edge = <Edge*>cell_alloc(TASKS, sizeof(Edge))
+        if edge == NULL:
+            raise MemoryError("no memory for a dependency")
+        edge.next = <uintptr_t>spares
+        spares = edge
+        nspares += 1
+    return 0
+
+cdef void release_edges() noexcept:
+    global spares, nspares
+    while spares != NULL:
+        edge = spares
+        spares = <Edge*>edge.next
+        cell_free(TASKS, edge, sizeof(Edge))
+    nspares = 0
+
+cdef void add_edge(Task* before, Access* a, bint* inline_used) noexcept:
     """The head of a's task waits for the head `before`. Needs the lock of a storage whose frontier holds `before`: I3."""
+    global spares, nspares
     cdef Edge* edge
     cdef Task* t = head_of(task_of(a))
     if not inline_used[0]:
         inline_used[0] = True
         a.waiter = before.waiters
-        before.waiters = <uintptr_t>a
+        store_ptr(<void**>&before.waiters, <void*>a)            # unseen() glances at it
     else:
-        edge = <Edge*>cell_alloc(TASKS, sizeof(Edge))
-        if edge == NULL:
-            raise MemoryError("no memory for a dependency")
+        edge = spares
+        spares = <Edge*>edge.next
+        nspares -= 1
         edge.task = t
         edge.next = before.waiters
-        before.waiters = <uintptr_t>edge | 1
+        store_ptr(<void**>&before.waiters, <void*>(<uintptr_t>edge | 1))
     add_int(&t.npending, 1)
-    return 0
 
-cdef bint connect(Task* t, Access* a, Task* watched) except -1:
+cdef bint connect(Task* t, Access* a, Task* watched) noexcept:
     """Wait for the accesses before a that conflict with it, and enter the frontier. Whether `watched` is among them."""
     cdef Storage* s = a.storage
     cdef Region* r = region_of(a)
@@ -452,25 +501,23 @@ cdef bint connect(Task* t, Access* a, Task* watched) except -1:
     cdef bint used = False, met = False
     cdef int i
     spin_lock(&s.lock)
-    try:
-        for i in range(2 if write else 1):
-            e = s.writes if i == 0 else s.reads
-            while e != NULL:
-                following = e.next
-                if task_of(e) != t and overlap(e, r):
-                    before = head_of(task_of(e))
-                    if before != head_of(t):
-                        add_edge(before, a, &used)
-                        head_of(t).behind |= <uint8_t>behind(before)
-                        met = met or before == watched
-                    if write and covered(e, r):
-                        unlink_access(e, s)
-                e = following
-        link_access(&s.writes if write else &s.reads, a, s)
-        if DFLOW_DEBUG:
-            check_storage(s)
-    finally:
-        spin_unlock(&s.lock)
+    for i in range(2 if write else 1):
+        e = s.writes if i == 0 else s.reads
+        while e != NULL:
+            following = e.next
+            if task_of(e) != t and overlap(e, r):
+                before = head_of(task_of(e))
+                if before != head_of(t):
+                    add_edge(before, a, &used)
+                    head_of(t).behind |= <uint8_t>behind(before)
+                    met = met or before == watched
+                if write and covered(e, r):
+                    unlink_access(e, s)
+            e = following
+    link_access(&s.writes if write else &s.reads, a, s)
+    if DFLOW_DEBUG:
+        check_storage(s)
+    spin_unlock(&s.lock)
     return met
 
 cdef void check_storage(Storage* s) noexcept nogil:
@@ -624,7 +671,7 @@ cdef void release(Task* t) noexcept nogil:
     cdef Access* a = accesses(t)
     cdef int i
     if t.kernel.flags & HOST and (<PyObject**>task_constants(t))[0] != NULL:
-        bury((<PyObject**>task_constants(t))[0], NULL)      # it never ran
+        bury((<PyObject**>task_constants(t))[0])    # it never ran
     for i in range(t.nops):
         if a[i].storage != NULL:
             storage_unref_nogil(a[i].storage)

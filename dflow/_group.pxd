@@ -18,7 +18,7 @@ A task may join when
 """
 
 from dflow._fold cimport Fold
-from dflow._graph cimport Task, Kernel, intp
+from dflow._graph cimport Task, Kernel, Poison, Site, intp
 
 cdef enum:
     MAX_MEMBERS = 64
@@ -76,6 +76,8 @@ cdef struct RowsPlan:           # a kernel whose loop dimension is cut into piec
     intp* strides
     char* args[64]
     int flags                   # atomic
+    Site* site
+    Poison* raised              # atomic; owned: the error of a piece, which whoever ran it found in his indicator. NULL: none
 
 cdef bint may_tail(Task* t) noexcept nogil                                     # a reduction that may join at all
 cdef intp row_of(Task* t) noexcept nogil                                       # its elements for one output; 0: more than a block

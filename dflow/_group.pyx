@@ -1,11 +1,11 @@
 """Groups of elementwise tasks: who may join, and how a group runs. The rules are in _group.pxd."""
 
-from libc.stdlib cimport malloc, labs, free as release
+from libc.stdlib cimport labs
 from libc.string cimport memcpy, memset
 from dflow._fold cimport Fold, FOLD_BYTES, fold, fold_one, fold_block, group_block
 from dflow._fp cimport fp_flags, fp_clear
 from dflow._graph cimport *
-from dflow._memory cimport load_ptr, load_int, spin_lock, spin_unlock
+from dflow._memory cimport cas_ptr, load_int, load_ptr, memory_free, memory_new, spin_lock, spin_unlock, this_thread_raised
 
 cdef extern from "_sync.h" nogil:
     void or_int(int*, int)
@@ -125,7 +125,7 @@ cdef bint may_tail(Task* t) noexcept nogil:
     cdef intp* steps
     cdef intp across, along
     cdef int i
-    if not (<Fold*>t.kernel.data).blocked or t.nops > MAX_ARGUMENTS:
+    if not (<Fold*>t.kernel.data).blocked or t.nops > MAX_ARGUMENTS or t.kernel.flags & MAY_RAISE:
         return False
     for i in range(t.ncore):
         if task_dims(t)[t.ndim + i] == 0:
@@ -591,7 +591,7 @@ cdef bint plan_rows(GroupPlan* g) noexcept nogil:
     if g.nregisters * g.block * <intp>g.register_bytes > STACK_BYTES:
         return False
     if g.tail != NULL:
-        g.partials = <char*>malloc(g.blocks * g.tail.itemsize)
+        g.partials = <char*>memory_new(g.blocks * g.tail.itemsize)
         if g.partials == NULL:
             return False
         g.by_rows = g.total // g.length >= MANY_ROWS
@@ -858,7 +858,7 @@ cdef void end_blocks(GroupPlan* g) noexcept nogil:
         flags = fp_flags()
         if flags:
             or_int(&g.flags[g.runs], flags)
-    release(g.partials)
+    memory_free(g.partials)
     g.partials = NULL
 
 cdef void run_rows(void* plan, intp start, intp stop) noexcept nogil:
@@ -867,6 +867,7 @@ cdef void run_rows(void* plan, intp start, intp stop) noexcept nogil:
     cdef intp dims[64 + 70]
     cdef int i
     cdef Kernel* k = r.kernel
+    cdef Poison* error
     for i in range(r.nops):
         args[i] = r.args[i] + (start * r.strides[i] if k.pieces == NULL or r.ndim > 1 else 0)
     memcpy(dims, r.dims, sizeof(intp) * r.ndims)
@@ -877,6 +878,10 @@ cdef void run_rows(void* plan, intp start, intp stop) noexcept nogil:
         dims[0] = stop - start
         run_kernel(k, args, r.nops, r.ndim, dims, r.strides)
     or_int(&r.flags, fp_flags())
+    if k.flags & MAY_RAISE and this_thread_raised():
+        error = poison_raised(r.site, k.name)
+        if not cas_ptr(&r.raised, NULL, error):
+            poison_unref(error)
 
 cdef int run_kernel(Kernel* k, char** args, int nops, int ndim, intp* dims, intp* strides) noexcept nogil:
     """Call the loop over the innermost of ndim dimensions, with the core dimensions after it. Spoils args."""

@@ -753,7 +753,7 @@ cdef bint masked_fill(ndarray a, ndarray mask, object value):
     cdef char* args[3]
     cdef intp dims[2]
     cdef intp steps[6]
-    if not isinstance(value, (int, float, complex)) or not same_shape(a, mask):
+    if not isinstance(value, (int, float, complex)) or isinstance(value, np.generic) or not same_shape(a, mask):
         return False
     if mask.st == a.st and may_overlap(mask, a):
         mask = copy_of(mask)
@@ -898,6 +898,8 @@ cdef int write_wrapped(object number, int code, char* p) except -1:
 
 cdef bint takes_to_few = np.lib.NumpyVersion(np.__version__) < "2.5.0"      # types of `out`; later ones cast
 
+TAKE_OUT = "output array does not match result of ndarray.take"
+
 def take(a, indices, axis=None, out=None, mode="raise"):
     """Elements, or subarrays along an axis, at the given indices. Waits for the indices only, and for none in other modes."""
     if records(a, None):
@@ -927,6 +929,9 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     if values.dtype.kind not in "iu" or mode != "raise":
         values = values.astype(np.intp, copy=False)
     n = source.shape[k]
+    if out is not None and isinstance(out, (ndarray, np.ndarray)) and out.shape != (
+            shape_tuple(source)[:k] + values.shape + shape_tuple(source)[k + 1:]):
+        raise ValueError(TAKE_OUT)
     if n == 0 and values.size:
         raise IndexError("cannot do a non-empty take from an empty axes.")
     if mode == "raise":
@@ -935,7 +940,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
         result = take_inside(source, k, as_array(values % max(n, 1)))
     else:
         result = take_inside(source, k, as_array(values.clip(0, n - 1)))
-    return give(as_scalar(result), out, "output array does not match result of ndarray.take", exchange=takes_to_few)
+    return give(as_scalar(result), out, TAKE_OUT, exchange=takes_to_few)
 
 cdef ndarray take_inside(ndarray a, int axis, ndarray index):
     """a's subarrays along an axis at indices that are right, whether they are there or not; nobody else sees them."""

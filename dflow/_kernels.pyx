@@ -5,14 +5,12 @@ cimport numpy as cnp
 from cpython.bytes cimport PyBytes_FromString
 from cpython.complex cimport PyComplex_FromDoubles
 from cpython.object cimport PyObject
-from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 from libc.stdint cimport int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, uint64_t
 from dflow._blas cimport (
     Product, find_numpy_blas, guard_blas, product_loop, product_piece, product_pieces)
-from dflow._memory cimport block_alloc, block_free
+from dflow._memory cimport block_alloc, block_free, memory_free, memory_zeros, out_of_memory
 from dflow._fold cimport Fold, total_t, reduce_loop, reduce_initial_loop
-from dflow._fp cimport FP_INVALID, fp_clear, fp_flags, fp_raise
 from dflow._graph cimport BLAS, COPIES, CUBIC, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, LOCKS, PRODUCT, PARTIAL, REDUCES, ROWS
 
 cnp.import_array()
@@ -248,7 +246,7 @@ cdef dict names = {}                    # keeps kernel names alive
 cdef dict known = {}                    # key: address of a kernel
 
 cdef Kernel* kernel_new(const char* name, int nin, int nops, loop_t loop, void* data, int flags, float cost) except NULL:
-    cdef Kernel* k = <Kernel*>calloc(1, sizeof(Kernel))
+    cdef Kernel* k = <Kernel*>memory_zeros(sizeof(Kernel))
     if k == NULL:
         raise MemoryError("no memory for a kernel")
     text = names.setdefault(name, PyBytes_FromString(name))
@@ -320,14 +318,21 @@ SILENT = frozenset("""equal not_equal less less_equal greater greater_equal logi
     conjugate maximum minimum fmax fmin""".split())
 INTEGERS_TOO = frozenset("floor_divide remainder fmod divmod divide power".split())    # report flags for integers
 
+COMPARISONS = frozenset("less less_equal equal not_equal greater greater_equal".split())
+
 cdef object loop_types(object u, int nin, tuple arguments, object casting, dict keywords):
-    """resolve_dtypes(), which in NumPy 2.4 kills the process where a cast is not "equiv" beside a Python number."""
-    if casting != "equiv":
+    """resolve_dtypes(), which in NumPy 2.4 kills the process where a cast is not "equiv" beside a Python number.
+
+    Logical functions take any type, and comparisons of integers any Python integer, without a cast.
+    """
+    if casting != "equiv" or u.__name__.startswith("logical_"):
         return u.resolve_dtypes(arguments, casting=casting, **keywords)
     resolved = u.resolve_dtypes(arguments, casting="unsafe", **keywords)
     pairs = list(zip(arguments[:nin], resolved))
+    if u.__name__ in COMPARISONS and resolved[0].kind in "iu":
+        pairs = [(wanted if given is int else given, wanted) for given, wanted in pairs]
     for given, wanted in pairs:
-        if isinstance(given, type) and np.dtype(given) != wanted and np.can_cast(given, wanted, "same_kind"):
+        if isinstance(given, type) and np.dtype(given) != wanted and wanted.kind in {int: "iufc", float: "fc", complex: "c"}[given]:
             raise TypeError(f"cannot cast Python {given.__name__} to {wanted} under the casting rule 'equiv'")
     for i, (given, wanted) in enumerate(pairs):
         if not np.can_cast(given, wanted, casting):
@@ -357,7 +362,7 @@ cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL:
     ours = getattr(np, name, None) is ufunc
     if not ours or name in INTEGERS_TOO or (inexact and name not in SILENT):
         flags |= REPORTS_FP
-    if (not ours and getattr(np.linalg._umath_linalg, name, None) is not ufunc) or (name == "power" and not inexact):
+    if not ours or (name == "power" and not inexact):       # LAPACK's loops find no memory for their work
         flags |= MAY_RAISE
     if ufunc.signature is None and not flags & MAY_RAISE:
         flags |= ELEMENTWISE
@@ -367,13 +372,13 @@ cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL:
     k = kernel_new(u.name, u.nin, nargs, <loop_t>(<void**>u.functions)[i], (<void**>u.data)[i], flags, cost)
     if ufunc is np.matmul and FLOAT <= <int>codes[0] <= CDOUBLE and codes[0] != LONGDOUBLE:
         use_blas(k, codes[0])
-    guard_blas(k, ufunc)
+    guard_blas(k, ufunc, itemsizes[<int>codes[0]])
     if (ufunc is np.sin or ufunc is np.cos) and codes[0] == DOUBLE:
         use_sincos(k)
     return remember(key, k)
 
 cdef int use_blas(Kernel* k, int code) except -1:
-    cdef Product* w = <Product*>calloc(1, sizeof(Product))
+    cdef Product* w = <Product*>memory_zeros(sizeof(Product))
     if w == NULL:
         raise MemoryError("no memory for a kernel")
     find_numpy_blas()
@@ -382,20 +387,19 @@ cdef int use_blas(Kernel* k, int code) except -1:
     w.code = {FLOAT: 0, DOUBLE: 1, CFLOAT: 2, CDOUBLE: 3}[code]
     w.itemsize = itemsizes[code]
     k.loop = product_loop
-    k.flags |= PRODUCT | BLAS
+    k.flags |= PRODUCT | BLAS | MAY_RAISE
     k.data = w
     k.pieces = product_pieces
     k.piece = product_piece
     return 0
 
 cdef Kernel* failing_kernel(Kernel* k, bytes failure) except NULL:
-    """k, but an invalid result is a LinAlgError: so NumPy's linalg loops tell of a singular matrix. Empty text: a MemoryError."""
+    """k, but an invalid result is a LinAlgError: so NumPy's linalg loops tell of a singular matrix."""
     key = ("failing", <size_t>k, failure)
     cdef Kernel* f = recall(key)
     if f == NULL:
-        f = remember(key, kernel_new(k.name, k.nin, k.nops, k.loop, k.data, INVALID_FAILS | ROWS | k.flags & (BLAS | CUBIC | LOCKS), k.cost))
-        if failure:
-            f.failure = failure
+        f = remember(key, kernel_new(k.name, k.nin, k.nops, k.loop, k.data, INVALID_FAILS | ROWS | k.flags & (BLAS | CUBIC | LOCKS | MAY_RAISE), k.cost))
+        f.failure = failure
     return f
 
 cdef Kernel casts[18][18]
@@ -441,7 +445,8 @@ cdef Kernel* cast_kernel(int source, int target) noexcept:
 
 cdef int write_number(int source, char* p, int target, char* q) except -1:
     """int() of a scalar, as NumPy stores one as a signed integer: OverflowError where it does not fit, ValueError for NaN."""
-    return write_scalar(int(read_scalar(source, p)), target, q)
+    number = read_scalar(source, p)
+    return write_scalar(int(number.real if is_complex(source) else number), target, q)
 
 cdef void number_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     with gil:
@@ -515,7 +520,7 @@ cdef int use_sincos(Kernel* k) except -1:
     if sincos_table[0][2] == 0:
         fill_sincos_table()
         sincos_use(sincos_ways() - 1)
-    theirs = <Theirs*>calloc(1, sizeof(Theirs))
+    theirs = <Theirs*>memory_zeros(sizeof(Theirs))
     if theirs == NULL:
         raise MemoryError("no memory for a kernel")
     theirs.loop = k.loop
@@ -525,7 +530,7 @@ cdef int use_sincos(Kernel* k) except -1:
         k.data = theirs
         k.cost = 3                  # measured like COSTS
     else:
-        free(theirs)
+        memory_free(theirs)
     return 0
 
 # For tests, once sin or cos has been used.
@@ -557,7 +562,7 @@ cdef struct Wrapped:
     int itemsize
 
 cdef Wrapped* wrap(Kernel* k, int itemsize) except NULL:
-    cdef Wrapped* w = <Wrapped*>calloc(1, sizeof(Wrapped))
+    cdef Wrapped* w = <Wrapped*>memory_zeros(sizeof(Wrapped))
     if w == NULL:
         raise MemoryError("no memory for a kernel")
     w.loop = k.loop
@@ -639,7 +644,7 @@ cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial, bint bl
     key = ("reduce", <size_t>k, naxes, initial)
     r = recall(key)
     if r == NULL:
-        w = <Fold*>calloc(1, sizeof(Fold))
+        w = <Fold*>memory_zeros(sizeof(Fold))
         if w == NULL:
             raise MemoryError("no memory for a kernel")
         fill_fold(w, k, code, blocked)
@@ -768,23 +773,16 @@ cdef struct Sorting:
     int itemsize
 
 cdef char* scratch(bint needed, intp n, bint* failed) noexcept nogil:
-    """n bytes, where a loop needs them. A loop that fails for want of memory ends with the invalid flag: see end_sorting()."""
+    """n bytes, where a loop needs them."""
     cdef char* p = block_alloc(n) if needed else NULL
     failed[0] |= needed and p == NULL
     return p
-
-cdef void end_sorting(bint failed) noexcept nogil:
-    """The invalid flag, which comparisons may have raised, says from now on whether memory was missing."""
-    fp_clear()
-    if failed:
-        fp_raise(FP_INVALID)
 
 cdef void sort_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     """in (r), out (r)."""
     cdef Sorting* s = <Sorting*>data
     cdef intp i, r = dims[1]
     cdef bint direct = steps[3] == s.itemsize, failed = False
-    cdef bint earlier = fp_flags() & FP_INVALID             # another run of the row failed
     cdef char* row = scratch(not direct and r > 0, r * s.itemsize, &failed)
     cdef char* out
     for i in range(dims[0] if r > 0 and not failed else 0):
@@ -797,7 +795,8 @@ cdef void sort_loop(char** args, intp* dims, intp* steps, void* data) noexcept n
             move_items(out, steps[3], row, s.itemsize, r, s.itemsize)
     if not direct and row != NULL:
         block_free(row, r * s.itemsize)
-    end_sorting(failed or earlier)
+    if failed:
+        out_of_memory()
 
 cdef void argsort_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     """in (r), out (r) of intp."""
@@ -822,7 +821,8 @@ cdef void argsort_loop(char** args, intp* dims, intp* steps, void* data) noexcep
         block_free(row, r * s.itemsize)
     if not direct_out and order != NULL:
         block_free(<char*>order, r * sizeof(intp))
-    end_sorting(failed)
+    if failed:
+        out_of_memory()
 
 cdef void argextreme_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     """in (r), out () of intp."""
@@ -838,7 +838,8 @@ cdef void argextreme_loop(char** args, intp* dims, intp* steps, void* data) noex
         s.arg(row, r, <intp*>(args[1] + i * steps[1]), NULL)
     if not direct and row != NULL:
         block_free(row, r * s.itemsize)
-    end_sorting(failed)
+    if failed:
+        out_of_memory()
 
 cdef void dot_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     """a (r), b (r), out ()."""
@@ -848,14 +849,14 @@ cdef void dot_loop(char** args, intp* dims, intp* steps, void* data) noexcept no
         s.dot(args[0] + i * steps[0], steps[3], args[1] + i * steps[1], steps[4], args[2] + i * steps[2], dims[1], NULL)
 
 cdef Kernel* sorting_kernel(str name, int code, object kind, bint which, int nin, loop_t loop, float cost,
-                            int flags=INVALID_FAILS) except NULL:
+                            int flags=MAY_RAISE) except NULL:
     """kind: NumPy's number of a way to sort, or that and what else tells the kernel from others of the name."""
     key = (name, code, kind)
     cdef Kernel* k = recall(key)
     cdef Sorting* s
     cdef ArrFuncs* f = functions[code]
     if k == NULL:
-        s = <Sorting*>calloc(1, sizeof(Sorting))
+        s = <Sorting*>memory_zeros(sizeof(Sorting))
         if s == NULL:
             raise MemoryError("no memory for a kernel")
         way = kind[0] if type(kind) is tuple else kind

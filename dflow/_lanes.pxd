@@ -44,7 +44,8 @@ cdef struct Runner:         # a worker, or a thread that helps while it waits
     int index               # and which one, from 1 on; 0
     unsigned int turn       # which inboxes it looks at next
     Task* current           # what it runs, or has taken to run: set while inside, so that a fork finds it
-    PyThreadState* tstate   # its saved thread state, when it has one
+    PyThreadState* tstate   # its saved thread state: made before anybody waits for the worker, so that loops find it
+    int begun               # atomic; of a worker: 1 once it has that; -1: there was no memory
     bint holds              # the GIL: a worker between two tasks of a GPU's
     Runner* next            # list of all: changed with the GIL and runners_lock
     Runner* outer           # the Runner this thread was before: a signal handler may wait within a wait
@@ -58,6 +59,10 @@ cdef struct Runner:         # a worker, or a thread that helps while it waits
     int core                # where it ran last: written by its owner, or under idle_bell while it is asleep; glanced at
     bint placed             # it may run on some cores only
     bint called             # idle_bell: it is one of those that are coming
+    int dismissed           # atomic: whether a worker is to leave; see _threads.pxd
+    Runner* deputy          # that who waits has sent last; NULL: none
+    int released            # atomic: of a deputy and the thread that sent it, one is through with the other
+    bint stays              # a deputy that looks for more to do until then
     bint asleep             # idle_bell: it waits for its own bell, and is
     Runner* below           # in the list of sleepers
     Bell bell               # idle_bell's mutex with a condition of its own
@@ -78,8 +83,7 @@ cdef struct Lane:
     int number
     int nworkers            # wanted; changed with the GIL, read without
     int widest              # the most workers wanted so far; the same. What was dealt out among more than there are now is still found
-    int started             # running: those in `workers`; the same
-    int stopping            # atomic
+    int started             # atomic: how many there are in `workers`
     int sleeping            # how many workers are asleep, and
     Runner* sleepers        # which; idle_bell
     int searching           # atomic: workers awake that look for work
@@ -93,7 +97,7 @@ cdef struct Lane:
     Cores cores             # and nowhere else
     Queue inboxes[257]      # from 1 on, as workers are numbered
     Queue queues[257]
-    Runner* workers[257]
+    Runner* workers[257]    # some may be NULL: GIL and idle_bell
 
 cdef struct Shared:
     int nlanes              # that there have been; GIL, atomic
@@ -111,7 +115,10 @@ cdef struct Shared:
     int waiting_room        # atomic: threads that wait for memory
     long long submitted     # changed with the GIL, read without
     long long retired       # atomic: tasks finished by runners that are gone
-    long long host_tasks    # atomic: host tasks not yet finished
+    long long host_tasks    # atomic: host tasks not yet finished, of those submitted before the exit began
+    int closing             # atomic: it has begun,
+    unsigned int last       # after this task;
+    long long early         # atomic: how many tasks from before have ended since
     long long groups        # atomic: that ran,
     long long grouped       # their members,
     long long bytes_never_stored    # and what they kept in registers
@@ -129,7 +136,7 @@ cdef bint choices                       # whether there is one to be made, for s
 cdef int prioritized
 cdef Lane* lane_of(int device) noexcept
 cdef Lane* lane_to(int device) noexcept                                 # of copies to it; NULL: there were none
-cdef void give_lane(int device, bint own) noexcept                      # of its own, or that of cpu(0); when nothing is pending
+cdef void give_lane(int device, bint own) noexcept                      # of its own, or that of cpu(0). No runner is inside
 cdef void choose_lane(Task* t) noexcept
 
 cdef inline bint of_gpu(Lane* lane) noexcept nogil:                     # of what it computes
@@ -146,3 +153,5 @@ cdef bint sweep() noexcept nogil                                        # whethe
 cdef bint any_queued(Lane* lane) noexcept nogil
 cdef bint outranked(Lane* lane, int rank) noexcept nogil                # whether something of a higher priority lies in an inbox
 cdef bint core_free(Lane* lane) noexcept nogil                          # whether a thread that waits may run its tasks
+cdef bint looked_at(Lane* lane) noexcept nogil                          # whether a worker looks for them, or can be woken to
+cdef bint any_engaged() noexcept nogil                                  # whether a worker is inside a loop that takes long

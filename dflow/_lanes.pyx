@@ -255,6 +255,16 @@ cdef bint core_free(Lane* lane) noexcept nogil:
     return (load_int(&lane.hosting) > 0 or load_int(&lane.started) == 0 or lane.number < CPUS and load_int(&shared.apart) == 0
             and (load_int(&lane.sleeping) > 0 or load_int(&lane.coming) > 0))
 
+cdef bint looked_at(Lane* lane) noexcept nogil:
+    return load_int(&lane.sleeping) > 0 or load_int(&lane.coming) > 0 or load_int(&lane.searching) > 0
+
+cdef bint any_engaged() noexcept nogil:
+    cdef int i
+    for i in range(load_int(&shared.nlanes)):
+        if load_int(&used[i].engaged):
+            return True
+    return False
+
 use_lane(&lanes[0])
 for i in range(COPIES_TO):
     own[i] = &lanes[0]

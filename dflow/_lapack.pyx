@@ -1,9 +1,8 @@
 """QR factorizations as generalized ufuncs: each is loops of numpy.linalg, of which the first writes into its operand."""
 
-from libc.stdlib cimport free, malloc
 from numpy cimport NPY_CDOUBLE, NPY_DOUBLE, PyUFunc_FromFuncAndDataAndSignature, PyUFuncGenericFunction, import_ufunc
-from dflow._fp cimport FP_INVALID, fp_raise
 from dflow._graph cimport intp, loop_t
+from dflow._memory cimport memory_free, memory_new, out_of_memory, this_thread_raised
 
 from dflow import _openblas     # NumPy is loaded in its environment
 from numpy.linalg import _umath_linalg
@@ -49,13 +48,13 @@ cdef void factor_loop(char** args, intp* dims, intp* steps, void* data) noexcept
     cdef intp* of_a = steps + 1 + outs
     cdef intp* of_q = of_a + 2
     cdef intp* of_r = of_a + 2 * outs
-    cdef char* work = <char*>malloc(lead * n + size * least + 1)
+    cdef char* work = <char*>memory_new(lead * n + size * least + 1)
     cdef char* at[3]
     cdef intp part[4]
     cdef intp factor_steps[5]
     cdef intp form_steps[8]
     if work == NULL:
-        fp_raise(FP_INVALID)            # so a failing kernel says that memory is missing
+        out_of_memory()
         return
     part[0], part[1], part[2], part[3] = 1, m, n, least
     factor_steps[0], factor_steps[1], factor_steps[2], factor_steps[3], factor_steps[4] = 0, 0, size, lead, size
@@ -65,12 +64,14 @@ cdef void factor_loop(char** args, intp* dims, intp* steps, void* data) noexcept
         at[0], at[1] = work, work + lead * n
         copy(work, size, lead, args[0] + i * steps[0], of_a[0], of_a[1], m, n, f.doubles, False)
         f.factor(at, part, factor_steps, f.factor_data)
+        if this_thread_raised():
+            break
         if outs == 2:
             at[2] = args[1] + i * steps[1]
             f.form(at, part, form_steps, f.form_data)
         copy(args[outs] + i * steps[outs], of_r[0], of_r[1], work, size, lead, m if f.which == COMPLETE else least, n,
              f.doubles, True)
-    free(work)
+    memory_free(work)
 
 cdef object factorization(int which, bytes name, bytes signature, form):
     """name, signature: literals, as the ufunc keeps no copy of them."""

@@ -1,8 +1,8 @@
 """launch(): how a kernel runs over its operands, in the caller or as a task."""
 
 import numpy as np
-from cpython.exc cimport PyErr_Occurred
 from libc.stdint cimport uint8_t
+from libc.stdlib cimport labs
 from libc.string cimport memcpy, memset
 from dflow._blas cimport UNUSED, blas_loaded, blas_use, load_blas, worth_blas
 from dflow._engine cimport submit, try_to_catch_up, would_join, wait_storage, region_ready, settings
@@ -10,9 +10,9 @@ from dflow._fp cimport FP_INVALID, fp_flags, fp_clear, fp_event, read_fp_policy,
 from dflow._gate cimport enter_gate, leave_gate
 from dflow._graph cimport (
     Kernel, Storage, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, BLAS, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, Region, Site, abroad, core_cost, storage_allocate,
-    storage_unref, task_new, task_operand, task_constant, task_index, task_region, task_dims, task_strides, poison_storage, intp)
+    storage_unref, task_new, task_operand, task_constant, task_index, task_region, task_dims, task_strides, poison_storage, raise_current, intp)
 from dflow._group cimport run_kernel
-from dflow._memory cimport add_int, load_ptr
+from dflow._memory cimport add_int, load_ptr, this_thread_raised
 from dflow._recording cimport CPUS, FIXED, NEAR, captures, capturing, crossing, current_device, many_devices
 from dflow._lanes cimport sleep_ns
 from dflow._twin cimport bring_here, gpus, wait_there
@@ -47,15 +47,14 @@ cdef int simplify(Operand* ops, int nops, int ndim, intp* shape) noexcept:
     Changes shape and strides; returns the new number of axes, at least 1.
     """
     cdef int i, j, n = 0, lead = nops - 1
-    cdef intp length, weight
+    cdef intp weight
     cdef bint joined
     for i in range(ndim):
         if shape[i] == 1:
             continue
-        length = shape[i]                   # insertion sort by the last operand's stride, an output's as a rule
-        weight = abs(ops[lead].strides[i])
+        weight = labs(ops[lead].strides[i])     # insertion sort by the last operand's stride, an output's as a rule
         j = n
-        while j > 0 and abs(ops[lead].strides[j - 1]) < weight:
+        while j > 0 and labs(ops[lead].strides[j - 1]) < weight:
             j -= 1
         move_axis(ops, nops, shape, i, j, n)
         n += 1
@@ -298,23 +297,22 @@ cdef bint run_here(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Cor
     if use != UNUSED:
         leave_gate(use)
         resume_parked(NULL)
-    if k.flags & MAY_RAISE and PyErr_Occurred():
+    if k.flags & MAY_RAISE and this_thread_raised():
         fail_here(k, ops, nops)
         return True
     flags = fp_flags()
-    if flags:
-        if not k.flags & INVALID_FAILS:
-            fp_event(flags, k)
-        elif flags & FP_INVALID:
-            fail_here(k, ops, nops)
+    if flags & FP_INVALID and k.flags & INVALID_FAILS:
+        fail_here(k, ops, nops)
+    elif flags and k.flags & REPORTS_FP:
+        fp_event(flags, k)
     return True
 
 cdef int fail_here(Kernel* k, Operand* ops, int nops) except -1:
     """The kernel failed in its caller: its outputs carry the error, as they would had it been a task."""
     cdef int i
     try:
-        if PyErr_Occurred():
-            return propagate()
+        if this_thread_raised():
+            return raise_current()
         raise invalid_error(k)
     except Exception as e:
         error = e.with_traceback(None)
@@ -323,10 +321,6 @@ cdef int fail_here(Kernel* k, Operand* ops, int nops) except -1:
     for i in range(k.nin, nops):
         poison_storage(ops[i].s, error, k.name)
     return 0
-
-cdef int propagate() except -1:
-    """The error indicator is set: let it be an exception."""
-    return -1
 
 cdef int run_later(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, Site* site) except -1:
     return submit(make_task(k, ops, nops, ndim, shape, core, site))
@@ -385,7 +379,7 @@ cdef int merge_axes(Core* core, int m) noexcept:
         if d == 1 and (n > 0 or i < m - 1):
             continue
         j = n
-        while j > 0 and abs(core.steps[j - 1]) < abs(s):
+        while j > 0 and labs(core.steps[j - 1]) < labs(s):
             core.dims[j] = core.dims[j - 1]
             core.steps[j] = core.steps[j - 1]
             j -= 1

@@ -35,6 +35,13 @@ cdef extern from "_sync.h" nogil:
     void spin_lock(int*)
     bint spin_trylock(int*)
     void spin_unlock(int*)
+    void out_of_memory()                # a loop that MAY_RAISE says so
+    bint this_thread_raised()           # its error indicator is set; needs no GIL
+
+cdef void* memory_new(size_t n) noexcept nogil          # NULL: there is none
+cdef void* memory_zeros(size_t n) noexcept nogil
+cdef void* memory_grow(void* p, size_t n) noexcept nogil
+cdef void memory_free(void* p) noexcept nogil           # NULL: nothing
 
 cdef enum Pool:
     STORAGES = 0

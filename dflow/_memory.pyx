@@ -1,6 +1,6 @@
 """Cells and blocks: see _memory.pxd for who may call what."""
 
-from libc.stdlib cimport malloc, realloc, free
+from libc.stdlib cimport calloc, malloc, realloc, free, getenv, atoll
 from libc.stddef cimport size_t
 
 cdef extern from "<stdlib.h>" nogil:
@@ -9,6 +9,55 @@ cdef extern from "<stdlib.h>" nogil:
 cdef extern from "<sys/mman.h>" nogil:
     int madvise(void*, size_t, int)
     int MADV_HUGEPAGE, MADV_DONTNEED
+
+# ---- requests ---------------------------------------------------------------------------------------------------------
+#
+# All memory of the engine comes by here, or as cells and blocks. The debug build can refuse one request, as a system without
+# memory would: the n-th, by DFLOW_FAIL_ALLOC or refuse().
+
+cdef long long refuse_after = 0         # atomic: requests until the one that is refused; 0 or less: none is any more
+cdef long long requests_live = 0        # atomic: counted in the debug build
+
+if DFLOW_DEBUG and getenv(b"DFLOW_FAIL_ALLOC") != NULL:
+    refuse_after = atoll(getenv(b"DFLOW_FAIL_ALLOC"))
+
+def refuse(long long n):
+    """Refuse the n-th request from now on; 0: none. Whether the one before was refused, or None in a build that cannot."""
+    before = load_i64(&refuse_after)
+    store_i64(&refuse_after, n)
+    return before < 0 if DFLOW_DEBUG else None
+
+def requested():
+    """How many requests, besides cells and blocks, are not given back; 0 but in the debug build."""
+    return load_i64(&requests_live)
+
+cdef bint refused() noexcept nogil:
+    """Whether this request is the one."""
+    if load_i64(&refuse_after) <= 0 or add_i64(&refuse_after, -1) != 0:
+        return False
+    store_i64(&refuse_after, -1)
+    return True
+
+cdef inline void* counted(void* p) noexcept nogil:
+    if DFLOW_DEBUG and p != NULL:
+        add_i64(&requests_live, 1)
+    return p
+
+cdef void* memory_new(size_t n) noexcept nogil:
+    return NULL if DFLOW_DEBUG and refused() else counted(malloc(n if n else 1))
+
+cdef void* memory_zeros(size_t n) noexcept nogil:
+    return NULL if DFLOW_DEBUG and refused() else counted(calloc(1, n if n else 1))
+
+cdef void* memory_grow(void* p, size_t n) noexcept nogil:
+    if DFLOW_DEBUG and refused():
+        return NULL
+    return realloc(p, n) if p != NULL else counted(malloc(n))
+
+cdef void memory_free(void* p) noexcept nogil:
+    if DFLOW_DEBUG and p != NULL:
+        add_i64(&requests_live, -1)
+    free(p)
 
 # ---- cells -----------------------------------------------------------------------------------------------------
 
@@ -81,6 +130,8 @@ cdef void* cell_alloc(Pool kind, size_t n) noexcept:
     cdef size_t units = (n + UNIT - 1) // UNIT
     cdef CellPool* pool
     cdef Cell* cell
+    if DFLOW_DEBUG and refused():
+        return NULL
     if DFLOW_PLAIN_MALLOC or units >= CLASSES:
         return malloc(n)
     pool = &pools[<int>kind][units]
@@ -209,7 +260,7 @@ cdef bint push_block(Bin* bin, char* p) noexcept nogil:
     cdef char** grown
     spin_lock(&bin.lock)
     if bin.count == bin.capacity:
-        grown = <char**>realloc(bin.blocks, 2 * (bin.capacity + 4) * sizeof(char*))
+        grown = <char**>memory_grow(bin.blocks, 2 * (bin.capacity + 4) * sizeof(char*))
         if grown == NULL:
             spin_unlock(&bin.lock)
             return False
@@ -225,6 +276,8 @@ cdef char* block_alloc(size_t n) noexcept nogil:
     cdef size_t size
     cdef int i
     cdef char* p
+    if DFLOW_DEBUG and refused():
+        return NULL
     if n <= SMALL or DFLOW_PLAIN_MALLOC:
         return <char*>malloc(n if n > 0 else 1)
     if n > <size_t>1 << 62:

@@ -6,6 +6,7 @@ from dflow._array cimport (
 from dflow._graph cimport intp
 from dflow._kernels cimport BOOL, DTYPES, code_of, is_complex, is_integer, write_scalar
 from dflow._array import set_hook
+from dflow._kernels import COMPARISONS
 
 # ---- Python's numbers --------------------------------------------------------------------------------------------
 
@@ -17,8 +18,6 @@ cdef ndarray small_number(object x):
     out = new_array(code_of(type(x)), 0, NULL)
     write_scalar(x, out.code, data_of(out))
     return out
-
-COMPARISONS = frozenset("less less_equal equal not_equal greater greater_equal".split())
 
 cdef bint compares_by_range(str name, tuple inputs):
     """Whether a ufunc of that name compares integers with a Python number: any may be told apart, also one beyond their type."""
@@ -61,6 +60,9 @@ def set_part(ndarray a, int which, value):
     if which and not is_complex(a.code):
         raise TypeError("array does not have imaginary part to set")
     cdef ndarray target = part(a, which) if is_complex(a.code) else a
+    if target.size == 0:
+        hooks["unwrap"](target).real = hooks["unwrap"](value)       # there is nothing to refuse
+        return
     if not isinstance(value, (ndarray, list, tuple)) or not isinstance(value, ndarray) and not contains_arrays(value):
         numbers = np.empty(np.shape(value), DTYPES[target.code])
         numbers.real = value
@@ -68,6 +70,32 @@ def set_part(ndarray a, int which, value):
     cast_into(target, as_array(value))
 
 set_hook("set_part", set_part)
+
+# ---- what reductions start from ------------------------------------------------------------------------------------
+
+cdef object identity_of(object function, int code):
+    """A ufunc's, in which -1 stands for all bits, also of an unsigned type."""
+    identity = function.identity
+    return np.array(-1).astype(DTYPES[code]).item() if type(identity) is int and identity == -1 else identity
+
+cdef object start_of(object function, object initial, int code, intp total, bint masked):
+    """What a reduction of `total` elements starts from, as that type holds it; None: from the first of them."""
+    if initial is np._NoValue:
+        initial = identity_of(function, code)
+    elif initial is not None:
+        initial = number_as(hooks["unwrap"](initial), DTYPES[code])
+    if masked and initial is None:
+        raise ValueError(f"reduction operation '{function.__name__}' does not have an identity, so to use a where mask one has to "
+                         "specify 'initial'")
+    if total == 0 and initial is None:
+        raise ValueError(f"zero-size array to reduction operation {function.__name__} which has no identity")
+    return initial
+
+cdef object number_as(object x, object dtype):
+    """A scalar of NumPy's: what it stores for x in an array of that type."""
+    place = np.empty((), dtype)
+    place[()] = x
+    return place[()]
 
 # ---- what holds no numbers ---------------------------------------------------------------------------------------
 

@@ -231,6 +231,8 @@ cdef object simple_power(object a, object exponent):
         if type(exponent) is int:
             if exponent < 0 and x.code != BOOL:
                 write_scalar(exponent, x.code, <char*>&room)        # unless they cannot hold it
+                if x.size == 0:
+                    return None
                 raise ValueError("Integers to negative integer powers are not allowed.")
             if exponent == 2 and not (x.code == BOOL and x.flags & SCALAR):
                 return unary(square, x)

@@ -6,6 +6,7 @@ from dflow._graph cimport intp
 from dflow._launch cimport MAXDIMS, Operand, launch
 from dflow._kernels cimport BOOL, DTYPES, cast_kernel, masked_kernel
 from dflow._array cimport *
+from dflow._device import follow
 
 cpdef int check_out(object out, str kind="return arrays must be of ArrayType") except -1:
     """TypeError for what is no array, ValueError for one that cannot be written to."""
@@ -53,13 +54,31 @@ def give_reduced(str name, result, out):
     if out is None:
         return result
     check_out(out)
-    if out.shape != result.shape:
-        raise ValueError(f"output parameter for reduction operation {name} has the wrong number of dimensions: "
-                         f"Found {out.ndim} but expected {result.ndim}" if out.ndim != result.ndim else
-                         f"output parameter for reduction operation {name} has shape {shape_text(as_array(out))}, expected "
-                         f"{shape_text(as_array(result))}")
+    check_reduced(name, (<ndarray?>result).shape, (<ndarray>result).ndim, as_array(out), [])
     out[...] = no_scalars(result)           # whose numbers would be checked, and not cast
     return out
+
+cdef int check_reduced(str name, intp* shape, int ndim, ndarray out, list kept) except -1:
+    """Whether `out` has the shape of what a reduction gives; kept: the axes that it has kept, of length 1."""
+    cdef list wanted = [shape[i] for i in range(ndim)]
+    for axis in sorted(kept):
+        wanted.insert(axis, 1)
+    if out.ndim != len(wanted):
+        raise ValueError(f"output parameter for reduction operation {name} has the wrong number of dimensions: "
+                         f"Found {out.ndim} but expected {len(wanted)}")
+    if shape_tuple(out) != tuple(wanted):
+        raise ValueError(f"output parameter for reduction operation {name} has shape {shape_text(out)}, expected "
+                         + str(tuple(wanted)).replace(" ", ""))
+    return 0
+
+def numpys_reduction(function, ndarray a, dict given, out):
+    """The reduction of copies by NumPy, which waits: where no value stands for what is masked out, or types are mixed."""
+    if out is not None:
+        given["out"] = out.asnumpy()
+    cdef ndarray result = follow(a, as_array(function.reduce(a.asnumpy(), **hooks["unwrap"](given))), function)
+    if out is None and result.ndim == 0:
+        result.flags |= SCALAR
+    return result if out is None else give_reduced(function.__name__, result, out)
 
 def no_scalars(result):
     """What out=... asks for: 0-d arrays where NumPy would have scalars."""
@@ -90,6 +109,8 @@ cpdef object only_output(object out):
 cdef ndarray as_mask(object where):
     """What `where=` was given, as an array of truth values."""
     cdef ndarray mask = as_array(where) if isinstance(where, (ndarray, np.ndarray)) else as_array_code(where, BOOL)
+    if mask.flags & SCALAR:
+        return cast(mask, BOOL)
     if mask.code != BOOL:
         raise TypeError(f"Cannot cast array data from {DTYPES[mask.code]!r} to dtype('bool') according to the rule 'safe'")
     return mask

@@ -19,7 +19,6 @@ import numpy as np
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
-from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 from dflow cimport _graph, _launch, _recording
 from dflow._array cimport ndarray, ALIAS, READONLY, SCALAR, broadcast_same, copy_of, covers_storage, hooks, owned
@@ -30,7 +29,7 @@ from dflow._graph cimport (
     storage_new, storage_unref, writable)
 from dflow._kernels cimport cast_kernel, code_of
 from dflow._launch cimport Core, Operand, dispatch, settle_devices
-from dflow._memory cimport add_int, load_int
+from dflow._memory cimport add_int, load_int, memory_free, memory_grow, memory_new, memory_zeros
 from dflow._recording cimport cannot_replay, captures, capturing, many_devices, recording, set_capturing, set_recording
 from dflow._lanes cimport now_ns, sleep_ns
 from dflow._twin cimport bring_here, gpus
@@ -60,16 +59,16 @@ replay_captured = no_capture
 cdef void* room_for(void* items, int n, int* room, size_t size) except NULL:
     """An array with room for one more item than n, which is cleared."""
     if n == room[0]:
-        room[0] = max(16, 2 * n)
-        grown = <size_t>realloc(items, room[0] * size)
+        grown = <size_t>memory_grow(items, max(16, 2 * n) * size)
         if grown == 0:
             raise MemoryError("no memory for a graph")
+        room[0] = max(16, 2 * n)
         items = <void*><size_t>grown
     memset(<char*>items + n * size, 0, size)
     return items
 
 cdef void* memory(size_t size) except NULL:
-    cdef void* p = calloc(1, size if size else 1)
+    cdef void* p = memory_zeros(size)
     if p == NULL:
         raise MemoryError("no memory for a graph")
     return p
@@ -129,7 +128,7 @@ cdef class Run:
         for i in range(self.n):
             if self.held[i].s != NULL:
                 storage_unref(self.held[i].s)
-        free(self.held)
+        memory_free(self.held)
 
     cdef bint pending(self) noexcept:
         cdef int i
@@ -165,21 +164,21 @@ cdef class Program:
                 storage_unref(self.slots[i].s)
             if self.slots[i].before != NULL:
                 storage_unref(self.slots[i].before)
-        free(self.steps)
-        free(self.slots)
-        free(self.held)
-        free(self.arguments)
-        free(self.outer)
+        memory_free(self.steps)
+        memory_free(self.slots)
+        memory_free(self.held)
+        memory_free(self.arguments)
+        memory_free(self.outer)
 
     cdef void end_step(self, Step* step) noexcept:
         cdef int i
         for i in range(step.nops):
             if step.places[i].slot < 0:
-                free(step.ops[i].constant)
-        free(step.places)
-        free(step.ops)
-        free(step.shape)
-        free(step.core)
+                memory_free(step.ops[i].constant)
+        memory_free(step.places)
+        memory_free(step.ops)
+        memory_free(step.shape)
+        memory_free(step.core)
         Py_XDECREF(<PyObject*>step.source)
 
     cdef int slot_of(self, Storage* s, int access) except -1:
@@ -226,6 +225,7 @@ cdef class Program:
         cdef Step* step
         self.steps = <Step*>room_for(self.steps, self.nsteps, &self.room_steps, sizeof(Step))
         step = &self.steps[self.nsteps]
+        self.nsteps += 1                # it ends with the others, whatever it has by then
         step.places = <Place*>memory(nops * sizeof(Place))
         step.ops = <Operand*>memory(nops * sizeof(Operand))
         step.shape = <intp*>memory(ndim * sizeof(intp))
@@ -233,7 +233,6 @@ cdef class Program:
         step.nops = nops
         step.ndim = ndim
         step.ends = -1
-        self.nsteps += 1
         return step
 
     cdef int note(self, Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, double cost, intp elements) except -1:
@@ -403,12 +402,12 @@ cdef class Program:
                 step.ops[<int>k].itemsize = 1
                 step.ops[<int>k].flags = FULL | (WRITE if k else 0)
                 step.ops[<int>k].strides[0] = 1
-        moved = <Step*>malloc(self.nsteps * sizeof(Step))
+        moved = <Step*>memory_new(self.nsteps * sizeof(Step))
         if moved == NULL:
             raise MemoryError("no memory for a graph")
         memcpy(moved, self.steps + self.nsteps - n, n * sizeof(Step))
         memcpy(moved + n, self.steps, (self.nsteps - n) * sizeof(Step))
-        free(self.steps)
+        memory_free(self.steps)
         self.steps = moved
         self.room_steps = self.nsteps
         return 0

@@ -7,13 +7,15 @@ from dflow._engine cimport try_to_catch_up, would_join, settings
 from dflow._fold cimport fold
 from dflow._fp cimport fp_flags, fp_clear, fp_event
 from dflow._gate cimport enter_gate, leave_gate
-from dflow._graph cimport BLAS, Kernel, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, readable, storage_allocate
-from dflow._memory cimport load_ptr
+from dflow._graph cimport (
+    BLAS, Kernel, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, raise_current, readable, storage_allocate, writable)
+from dflow._memory cimport load_ptr, this_thread_raised
 from dflow._launch cimport Operand, Core, fill_constant, joins, launch, run_now, run_unary
 from dflow._workers cimport resume_parked
 from dflow._kernels cimport BOOL, DOUBLE, FLOAT, Scalar, itemsizes, write_scalar, dot_kernel
 from dflow._array cimport (
-    ndarray, C_CONTIGUOUS, SCALAR, new_array, new_view, close_view, strides_of, data_of, is_here, is_near, together, fill_operand, launch_flat)
+    ndarray, C_CONTIGUOUS, READONLY, SCALAR, new_array, new_view, close_view, strides_of, data_of, is_here, is_near, same_elements,
+    together, fill_operand, launch_flat)
 
 cdef int quick_kind(object x) noexcept:
     """As kind_of, for exact types; -1 for anything else."""
@@ -103,6 +105,20 @@ cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
     steps[2] = out.itemsize
     run_now(k, args, &n, steps)
     return out
+
+cdef bint quick_out(Plan* p, tuple inputs, ndarray out):
+    """Whether quick_binary may write to out: of the result's type and shape, free, and none of the inputs but for all of it."""
+    cdef ndarray a
+    if out.code != p.codes[2] or out.flags & (READONLY | SCALAR) or not out.flags & C_CONTIGUOUS or (
+            not is_near(out) or not writable(out.st)):
+        return False
+    for x in inputs:
+        if isinstance(x, ndarray):
+            a = <ndarray>x
+            if not together(a, out) or not same_shape(a, out) or a.st == out.st and not same_elements(a, out):
+                return False
+    out.st.version += 1
+    return True
 
 cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
     """a op b as a task, when both are contiguous and of one shape or one is a number; else None."""
@@ -228,6 +244,8 @@ cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
     if use != UNUSED:
         leave_gate(use)
         resume_parked(NULL)
+    if k.flags & MAY_RAISE and this_thread_raised():
+        raise_current()
     flags = fp_flags()
     if flags:
         fp_event(flags, p.kernel)
@@ -345,7 +363,7 @@ cdef ndarray quick_reduce(Reduction* r, ndarray a):
         out.st.data[0] = <char>r.deciding
         settings.inlined += 1
         return out
-    if r.plan.codes[1] != a.code or a.size * k.cost > settings.inline_cost or k.flags & (MAY_RAISE | INVALID_FAILS):
+    if r.plan.codes[0] != a.code or a.size * k.cost > settings.inline_cost or k.flags & (MAY_RAISE | INVALID_FAILS):
         return None
     out = new_array(r.plan.codes[2], 0, NULL)
     out.st.device = a.st.device
@@ -372,7 +390,7 @@ cdef ndarray quick_accumulate(Reduction* r, ndarray a):
     cdef intp steps[3]
     cdef intp n = a.size - 1
     cdef int flags
-    if n < 0 or not ready_near(a) or r.plan.codes[1] != a.code or k.flags & (MAY_RAISE | INVALID_FAILS) or (
+    if n < 0 or not ready_near(a) or r.plan.codes[0] != a.code or k.flags & (MAY_RAISE | INVALID_FAILS) or (
             a.size * (k.cost + 1) > settings.inline_cost):
         return None
     out = allocated(a.code, 1, a.shape)

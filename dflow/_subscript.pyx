@@ -5,6 +5,7 @@ cimport numpy as cnp
 from cpython.slice cimport PySlice_Check
 from libc.string cimport memcmp, memcpy, memset
 from libc.stdint cimport int64_t
+from dflow._fp cimport warn_user
 from dflow._memory cimport block_zeros, load_ptr
 from dflow._engine cimport settings, wait_storage
 from dflow._graph cimport Kernel, intp, storage_allocate, writable
@@ -16,6 +17,8 @@ from dflow._array cimport *
 from dflow._recording cimport near, set_recording
 from dflow._tape cimport after_write, before_write, recorded, settle
 from dflow._array import attach, set_hook
+
+from numpy.exceptions import ComplexWarning
 
 cdef extern from "Python.h":
     Py_ssize_t PyNumber_AsSsize_t(object, object) except? -1
@@ -319,17 +322,23 @@ cdef int store(ndarray v, object key, object value) except -1:
         value = (<ndarray>value).reshape(())
     if v.ndim == 0 and not (isinstance(value, ndarray) and ((<ndarray>value).ndim == 0 or has_ellipsis(key))):
         value = one_element(v.code, Ellipsis if has_ellipsis(key) else (), value)
+    elif isinstance(value, cnp.generic):
+        value = one_element(v.code, (), value)
     if not isinstance(value, ndarray):
+        deep = isinstance(value, (list, tuple))
         value = stored(value, v.code)
+        if deep and (<ndarray>value).ndim > v.ndim:
+            raise ValueError("setting an array element with a sequence. The requested array would exceed the maximum number of "
+                             f"dimension of {v.ndim}.")
     elif may_not_fit(<ndarray>value, v.code):
-        if is_here(<ndarray>value):
-            return fill_with(v, int(read_scalar((<ndarray>value).code, data_of(<ndarray>value))))
+        if is_complex((<ndarray>value).code):
+            warn_user("Casting complex values to real discards the imaginary part", ComplexWarning)
         value = number_of(<ndarray>value, v.code)
     return assign(v, <ndarray>value)
 
 cdef bint may_not_fit(ndarray x, int code) noexcept:
     """Whether NumPy stores int(x), or refuses to: what is a scalar, and need not fit the type, one of signed integers."""
-    if not x.flags & SCALAR or not is_integer(code) or not code & 1 or x.code == BOOL or is_complex(x.code):
+    if not x.flags & SCALAR or not is_integer(code) or not code & 1 or x.code == BOOL:
         return False
     return not is_integer(x.code) or x.itemsize > itemsizes[code] or x.itemsize == itemsizes[code] and not x.code & 1
 
@@ -402,6 +411,9 @@ def fill(ndarray self, /, value):
     """Set every element to one number."""
     if not isinstance(value, (int, float, complex)) and not (isinstance(value, ndarray) and (<ndarray>value).ndim == 0):
         value = one_element(self.code, (), value)
+    if self.flags & SCALAR:                 # as NumPy's scalars, which fill an array made of them
+        self = copy_of(self)
+        self.flags &= ~SCALAR
     set_index(self, Ellipsis, value)
 
 def item(ndarray self, index=(), /, *more):             # not *args: a tuple takes a third of the time

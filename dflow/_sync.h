@@ -135,13 +135,29 @@ static inline void fp_raise(int flags) {
     if (raw) feraiseexcept(raw);
 }
 
-/* The error indicator of this thread's own state, readable without the GIL by the thread that owns it. */
-static inline int thread_state_has_error(PyThreadState *ts) {
+/* Whether a loop has set an error in this thread, which may read its own indicator without the GIL. */
+static inline int this_thread_raised(void) {
+    PyThreadState *ts = PyGILState_GetThisThreadState();
 #if PY_VERSION_HEX >= 0x030C0000
-    return ts->current_exception != NULL;
+    return ts && ts->current_exception;
 #else
-    return ts->curexc_type != NULL;
+    return ts && ts->curexc_type;
 #endif
+}
+
+/* For a loop: a MemoryError, which needs no memory, as NumPy's own loops set one. */
+static inline void out_of_memory(void) {
+    PyGILState_STATE before = PyGILState_Ensure();
+    PyErr_NoMemory();
+    PyGILState_Release(before);
+}
+
+/* The state of a thread that is not Python's, which loops find as their own; NULL: no memory. Needs no GIL. */
+static inline PyThreadState *begin_thread_state(void) { return PyThreadState_New(PyInterpreterState_Main()); }
+/* Needs the GIL, and gives it away. */
+static inline void end_thread_state(void) {
+    PyThreadState_Clear(PyThreadState_Get());
+    PyThreadState_DeleteCurrent();
 }
 
 static inline void sleep_ns(int64_t ns) {
@@ -153,21 +169,6 @@ static inline int64_t now_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-/* Join a thread, or give up after a while: 0 when joined. */
-static inline int join_within(pthread_t thread, int64_t ns) {
-#if defined(__linux__) && defined(__USE_GNU)
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    ns += t.tv_nsec;
-    t.tv_sec += (time_t)(ns / 1000000000);
-    t.tv_nsec = (long)(ns % 1000000000);
-    return pthread_timedjoin_np(thread, NULL, &t);
-#else
-    (void)ns;
-    return pthread_join(thread, NULL);
-#endif
 }
 
 /* A mutex and condition in one: what idle workers and blocked readers sleep on. */

@@ -4,5 +4,5 @@ Who takes part claims a place by an atomic counter, and writes `stop` there last
 read is left out. The places are never freed, so one that is late writes into memory that is there.
 """
 
-cdef int watched                                # atomic: whether somebody does
+cdef int watched                                # atomic: how many do; changed with the GIL
 cdef void note(const char* name, int members, int lane, int worker, long long start) noexcept nogil     # it has just ended

@@ -1,7 +1,6 @@
 """What ran where and when: see _timeline.pxd."""
 
-from libc.stdlib cimport calloc
-from dflow._memory cimport add_i64, collect_i64, load_i64, publish_i64, store_i64, store_int
+from dflow._memory cimport add_i64, collect_i64, load_i64, memory_zeros, publish_i64, store_i64, store_int
 
 cdef extern from "_sync.h" nogil:
     long long now_ns()
@@ -19,7 +18,6 @@ cdef enum:
 
 cdef Event* events = NULL       # kept once made: a runner may be about to write
 cdef long long noted = 0        # atomic: how many there are, or would be if there were room
-cdef long long since = 0
 
 cdef void note(const char* name, int members, int lane, int worker, long long start) noexcept nogil:
     cdef long long i = add_i64(&noted, 1) - 1
@@ -32,25 +30,24 @@ cdef void note(const char* name, int members, int lane, int worker, long long st
         publish_i64(&events[i].stop, now_ns())
 
 def watch():
-    """Note what runs from now on. Whether nobody did so already."""
-    global events, since
+    """Note what runs from now on, once more: several may look at a time. What end() is to be told."""
+    global events
     cdef int i
-    if watched:
-        return False
     if events == NULL:
-        events = <Event*>calloc(ROOM, sizeof(Event))
+        events = <Event*>memory_zeros(ROOM * sizeof(Event))
         if events == NULL:
             raise MemoryError("no memory for events")
-    for i in range(ROOM):
-        store_i64(&events[i].stop, 0)
-    store_i64(&noted, 0)
-    since = now_ns()
-    store_int(&watched, 1)
-    return True
+    if not watched:
+        for i in range(min(load_i64(&noted), ROOM)):
+            store_i64(&events[i].stop, 0)
+        store_i64(&noted, 0)
+    store_int(&watched, watched + 1)
+    return load_i64(&noted), now_ns()
 
-def end():
-    """Note no more. What was noted: (lane, worker, name, members, start, stop), in seconds since watch()."""
+def end(long long first, long long since):
+    """Look no more. What was noted: (lane, worker, name, members, start, stop), in seconds since watch()."""
     cdef int i
-    store_int(&watched, 0)
+    store_int(&watched, watched - 1)
     return [(events[i].lane, events[i].worker, events[i].name.decode(), events[i].members, 1e-9 * (events[i].start - since),
-             1e-9 * (events[i].stop - since)) for i in range(min(load_i64(&noted), ROOM)) if collect_i64(&events[i].stop)]
+             1e-9 * (events[i].stop - since)) for i in range(first, min(load_i64(&noted), ROOM))
+            if collect_i64(&events[i].stop) and events[i].start >= since]

@@ -2,27 +2,30 @@
 
 import numpy as np
 from cpython.object cimport PyObject
-from libc.stdlib cimport calloc
-from libc.string cimport memcmp, memcpy, memset
-from dflow._graph cimport Kernel, intp, WRITE, readable, writable
+from libc.string cimport memcpy, memset
+from dflow._graph cimport Kernel, intp, WRITE, readable
 from dflow._launch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch
 from dflow._kernels cimport (
-    Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, descr_of, is_integer, loop_types, ufunc_kernel, cast_kernel,
-    masked_kernel, failing_kernel, fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, write_scalar)
+    Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, descr_of, is_complex, is_integer, loop_types, ufunc_kernel,
+    cast_kernel, masked_kernel, failing_kernel, fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, write_scalar)
 from dflow._signature cimport parse_signature
 from dflow._array cimport *
 from dflow._tape cimport any_records, earlier, record, recorders
-from dflow._foreign cimport foreign, override
+from dflow._foreign cimport override, overridden
 from dflow._views cimport *
 from dflow._quick cimport *
-from dflow._numbers cimport compared_by_range, compares_by_range, holds_no_numbers, numpys_answer, small_number
+from dflow._numbers cimport (
+    compared_by_range, compares_by_range, holds_no_numbers, identity_of, numpys_answer, small_number, start_of)
+from dflow._kernels import COMPARISONS
 from dflow._small import LATER, SMALL, at_once
-from dflow._out cimport as_mask, assign_where, check_mask, in_memory_order
+from dflow._out cimport as_mask, assign_where, check_mask, check_reduced, in_memory_order
+from dflow._memory cimport memory_zeros
 from dflow._signature import computed_size, try_sizes
-from dflow._out import as_weak, check_out, fill_numpy, give, give_reduced, give_slices, last_axes, no_scalars, only_output, to_end
+from dflow._out import (
+    as_weak, check_out, fill_numpy, give, give_reduced, give_slices, last_axes, no_scalars, numpys_reduction, only_output, to_end)
 from dflow._views import open_window
 
-from numpy._core._exceptions import _UFuncOutputCastingError
+from numpy._core._exceptions import _UFuncCastingError, _UFuncOutputCastingError
 
 cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object)
@@ -63,7 +66,7 @@ cdef Plan* make_plan(ufunc u, tuple kinds, object signature, object casting) exc
     keywords = {} if signature is None else {"signature": signature}
     for dtype in loop_types(u.numpy, u.nin, arguments, casting, keywords):
         codes.append(code_of(dtype))
-    p = <Plan*>calloc(1, sizeof(Plan))
+    p = <Plan*>memory_zeros(sizeof(Plan))
     if p == NULL:
         raise MemoryError("no memory for a ufunc")
     p.kernel = ufunc_kernel(u.numpy, tuple(codes))
@@ -79,6 +82,26 @@ cdef Plan* make_plan(ufunc u, tuple kinds, object signature, object casting) exc
             kind = kinds[i]
             if kind < NCODES and kind != p.codes[i] or kind == WEAK_INT and p.codes[i] == BOOL:
                 p.direct = False
+    return p
+
+cdef Plan* plan_for(ufunc u, tuple kinds, tuple inputs, object dtype, object casting, object signature) except NULL:
+    """The plan of a call with these options, which is kept."""
+    cdef Scalar room[32]
+    cdef Plan* p
+    if dtype is None and signature is None and casting == "same_kind":
+        return u.plan(kinds)
+    signature = output_signature(u, dtype) if signature is None else signature
+    key = (kinds, signature, casting)
+    address = u.plans.get(key)
+    if address is not None:
+        return <Plan*><size_t>address
+    try:
+        p = make_plan(u, kinds, signature, casting)
+    except _UFuncCastingError:
+        if int in map(type, inputs) and u.name not in COMPARISONS:      # that its type does not hold it is found first
+            write_numbers(make_plan(u, kinds, signature, "unsafe"), inputs, room)
+        raise
+    u.plans[key] = <size_t>p
     return p
 
 # ---- elementwise calls -----------------------------------------------------------------------------------------
@@ -137,14 +160,13 @@ cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, o
     for o in out or ():
         if o is not None and (not isinstance(o, ndarray) or (<ndarray>o).flags & (READONLY | SCALAR)):
             check_out(o)                    # raises
+    if where is not True:
+        where = as_mask(where)
     inputs = prepare(inputs)
     if all_weak(inputs):
         inputs = (as_array(inputs[0]),) + inputs[1:]
     kinds = tuple([kind_of(x) for x in inputs])
-    if dtype is None and signature is None and casting == "same_kind":
-        p = u.plan(kinds)
-    else:
-        p = make_plan(u, kinds, output_signature(u, dtype) if signature is None else signature, casting)
+    p = plan_for(u, kinds, inputs, dtype, casting, signature)
     try:
         write_numbers(p, inputs, constants)
     except OverflowError:
@@ -155,7 +177,6 @@ cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, o
         check_casts(u, p, out, casting)
     ndim = broadcast_shape(inputs if out is None else inputs + out, shape, 0)
     if where is not True:
-        where = as_mask(where)
         ndim = broadcast_shape((where,), shape, ndim)
     if out is not None:
         check_outputs(u, out, shape, ndim)
@@ -279,6 +300,8 @@ cdef int write_numbers(Plan* p, tuple inputs, Scalar* constants) except -1:
         if not isinstance(x, ndarray):
             if p.codes[i] == BOOL and type(x) is int:
                 write_scalar(x, LONG, <char*>&room)         # which a truth value is made of
+            elif type(x) is complex and not is_complex(p.codes[i]) or type(x) is float and is_integer(p.codes[i]):
+                x = np.asarray(x).astype(DTYPES[p.codes[i]])[()]        # by casting="unsafe"
             write_scalar(x, p.codes[i], <char*>&constants[i])
     return 0
 
@@ -331,10 +354,7 @@ cdef object call_core(ufunc u, tuple inputs, tuple out, object dtype, object cas
     cdef set missing = set()            # optional dimensions that some input does not have
     arrays = [as_array(x) for x in inputs]
     kinds = tuple([(<ndarray>x).code for x in arrays])
-    if dtype is None and signature is None and casting == "same_kind":
-        p = u.plan(kinds)
-    else:
-        p = make_plan(u, kinds, output_signature(u, dtype) if signature is None else signature, casting)
+    p = plan_for(u, kinds, inputs, dtype, casting, signature)
     for i in range(u.nin):
         a = arrays[i] = cast(<ndarray>arrays[i], p.codes[i])
         groups.append(core_names(u, i, a, missing))
@@ -477,7 +497,7 @@ cdef Plan* reduction_plan(ufunc u, int code, object dtype, str how="reduce", obj
     """In which types it computes: in `dtype`, else in what those of the array and of `out` decide."""
     cdef Plan* p
     given = out.dtype if dtype is None and out is not None else None
-    key = ("reduce", code, dtype, given)
+    key = (how, code, dtype, given)
     if key in u.plans:
         return <Plan*><size_t>u.plans[key]
     if u.core is not None:
@@ -490,13 +510,13 @@ cdef Plan* reduction_plan(ufunc u, int code, object dtype, str how="reduce", obj
     else:
         keywords = {} if wanted is None else {"signature": (wanted, wanted, None)}
         resolved = u.numpy.resolve_dtypes((given, DTYPES[code], None), reduction=True, casting="unsafe", **keywords)
-    p = <Plan*>calloc(1, sizeof(Plan))
+    p = <Plan*>memory_zeros(sizeof(Plan))
     if p == NULL:
         raise MemoryError("no memory for a ufunc")
     for i, d in enumerate(resolved):
         p.codes[i] = code_of(d)
     p.kernel = ufunc_kernel(u.numpy, (p.codes[0], p.codes[1], p.codes[2]))
-    if p.kernel == NULL or p.codes[0] != p.codes[2] or p.codes[0] != p.codes[1]:
+    if p.kernel == NULL or p.codes[0] != p.codes[2] or p.codes[0] != p.codes[1] and how != "reduce":
         raise TypeError(f"ufunc {u.name!r} cannot reduce an array of {DTYPES[code]}")
     u.plans[key] = <size_t>p
     return p
@@ -505,13 +525,13 @@ cdef inline Reduction* reduction_of(ufunc u, int code, str how) except NULL:
     return <Reduction*>u.reductions[code] if u.reductions[code] != NULL else make_reduction(u, code, how)
 
 cdef Reduction* make_reduction(ufunc u, int code, str how) except NULL:
-    cdef Reduction* r = <Reduction*>calloc(1, sizeof(Reduction))
+    cdef Reduction* r = <Reduction*>memory_zeros(sizeof(Reduction))
     if r == NULL:
         raise MemoryError("no memory for a ufunc")
     r.plan = reduction_plan(u, code, None, how)
-    r.has_initial = starts_from_identity(u)
+    r.has_initial = u.numpy.identity is not None
     if r.has_initial:
-        write_scalar(identity_of(u, r.plan.codes[0]), r.plan.codes[0], <char*>&r.initial)
+        write_scalar(identity_of(u.numpy, r.plan.codes[0]), r.plan.codes[0], <char*>&r.initial)
     fill_fold(&r.fold, r.plan.kernel, r.plan.codes[0], any_order(u, r.plan.codes[0]))
     r.deciding = -1 if code != BOOL else {"logical_or": 1, "logical_and": 0}.get(u.name, -1)
     u.reductions[code] = r
@@ -528,24 +548,37 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
     cdef ndarray result, kept
     cdef int i, n = 1
     cdef intp total = 1
-    if where is not True and (initial is None or initial is NO_VALUE and u.numpy.identity is None):
-        raise ValueError(f"reduction operation '{u.name}' does not have an identity, so to use a where mask one has to specify 'initial'")
+    if where is not True:
+        where = as_mask(where)
     axes = axis_set(axis, a.ndim)
-    p = reduction_of(u, a.code, "reduce").plan if dtype is None and out is None else reduction_plan(u, a.code, dtype, "reduce", out)
+    given = dict(axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
+    try:
+        p = reduction_of(u, a.code, "reduce").plan if dtype is None and out is None else reduction_plan(u, a.code, dtype, "reduce", out)
+    except TypeError:
+        if dtype is not None:
+            code_of(descr_of(dtype).newbyteorder("="))          # raises where it is of no numbers
+        return numpys_reduction(u.numpy, a, given, out)         # what NumPy refuses, in its words
     if len(axes) > 1 and not u.reorderable:
         raise ValueError(f"reduction operation '{u.name}' is not reorderable, so at most one axis may be specified")
+    through_out = out is not None and (<ndarray>out).code != p.codes[0]     # of whose type NumPy makes what it starts from
+    if p.codes[0] != p.codes[1] or where is not True and not masked_by_value(u, p.codes[0]) or (
+            through_out and not u.reorderable):
+        return numpys_reduction(u.numpy, a, given, out)
     a = cast(a, p.codes[1])
     if where is not True:
-        where = as_array(where)
         check_mask(<ndarray>where, a)
-        initial = identity_of(u, p.codes[0]) if initial is NO_VALUE else initial
-        identity = identity_of(u, p.codes[0])       # what is masked out must not count; a maximum may see `initial` twice
-        a = hooks["where"](where, a, initial if identity is None else as_array_code(identity, a.code))
-        axes = axis_set(axis, a.ndim)
+    kept = take_axes(a, axes, &core)
+    if out is not None:
+        check_reduced(u.name, kept.shape, kept.ndim, out, axes if keepdims else [])
     for i in axes:
         total *= a.shape[i]
-    initial = start_of(u, initial, p.codes[0], total)
-    kept = take_axes(a, axes, &core)
+    initial = start_of(u.numpy, initial, p.codes[0], total, where is not True)
+    if through_out and initial is not None:
+        initial = np.asarray(initial, DTYPES[p.codes[0]]).astype(out.dtype).astype(DTYPES[p.codes[0]])[()]
+    if where is not True:
+        identity = identity_of(u.numpy, p.codes[0])     # what does not count
+        a = hooks["where"](where, a, as_array_code(initial if identity is None else identity, a.code))
+        kept = take_axes(a, axes, &core)
     result = new_like([kept], p.codes[2], kept.ndim, kept.shape)
     k = reduce_kernel(p.kernel, p.codes[0], core.ndim, initial is not None, any_order(u, p.codes[0]))
     memcpy(shape, kept.shape, kept.ndim * sizeof(intp))
@@ -568,20 +601,8 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
         result.flags |= SCALAR
     return result if out is None else give_reduced(u.name, result, out)
 
-cdef object identity_of(ufunc u, int code):
-    """In which -1 stands for all bits, also of an unsigned type."""
-    identity = u.numpy.identity
-    return np.array(-1).astype(DTYPES[code]).item() if type(identity) is int and identity == -1 else identity
-
-cdef object start_of(ufunc u, object initial, int code, intp total):
-    """What a reduction of `total` elements starts from; None: from the first of them."""
-    identity = identity_of(u, code) if initial is NO_VALUE else initial
-    if total == 0 and identity is None:
-        raise ValueError(f"zero-size array to reduction operation {u.name} which has no identity")
-    return identity if total == 0 or initial is not NO_VALUE or starts_from_identity(u) else None
-
 REORDERABLE = frozenset("add multiply maximum minimum fmax fmin logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor "
-                        "logaddexp logaddexp2 gcd lcm hypot".split())
+                        "logaddexp logaddexp2 gcd hypot".split())
 
 ANY_ORDER = REORDERABLE - frozenset(("multiply", "logaddexp", "logaddexp2", "hypot"))
 
@@ -589,9 +610,9 @@ cdef bint any_order(ufunc u, int code):
     """Whether elements may be reduced in blocks: where the order is of no consequence, and in sums."""
     return u.name in ANY_ORDER or (u.name == "multiply" and (is_integer(code) or code == BOOL))
 
-cdef bint starts_from_identity(ufunc u):
-    """NumPy starts sums from 0 and so on; a maximum from its first element."""
-    return u.name in ("add", "multiply", "logical_and", "logical_or", "logical_xor", "bitwise_or", "bitwise_xor", "bitwise_and")
+cdef bint masked_by_value(ufunc u, int code):
+    """Whether a reduction may see its identity, or once more its `initial`, in place of what is masked out."""
+    return u.name in REORDERABLE and not (u.name == "multiply" and is_complex(code))
 
 cdef object accumulate(ufunc u, ndarray a, object axis, object dtype, object out):
     cdef int k = one_axis(a, axis, "accumulate")
@@ -642,20 +663,6 @@ cdef int along_axis(Kernel* kernel, ndarray a, ndarray b, ndarray out, int axis)
         core.nsteps += 1
     return launch(kernel, ops, n + 1, rows.ndim, shape, &core)
 
-cdef bint quick_out(Plan* p, tuple inputs, ndarray out):
-    """Whether quick_binary may write to out: of the result's type and shape, free, and none of the inputs but for all of it."""
-    cdef ndarray a
-    if out.code != p.codes[2] or out.flags & (READONLY | SCALAR) or not out.flags & C_CONTIGUOUS or (
-            not is_near(out) or not writable(out.st)):
-        return False
-    for x in inputs:
-        if isinstance(x, ndarray):
-            a = <ndarray>x
-            if not together(a, out) or a.ndim != out.ndim or memcmp(a.shape, out.shape, a.ndim * sizeof(intp)) or a.st == out.st and not same_elements(a, out):
-                return False
-    out.st.version += 1
-    return True
-
 cdef inline object quick_call(ufunc u, tuple inputs, object out):
     """A call without options, when it can run here and now; else None."""
     cdef Plan* p
@@ -691,13 +698,6 @@ cdef inline object quick_call(ufunc u, tuple inputs, object out):
         return quick if quick is not None or out is not None else queue_binary(p, inputs[0], inputs[1], None)
     except OverflowError:
         return None                         # a comparison beyond the range: the long way knows the answer
-
-cdef bint overridden(tuple inputs, object out, object where):
-    """Whether another library's array is among the arguments: NumPy's ufunc knows what to do."""
-    for x in inputs:
-        if type(x) is not ndarray and foreign(x):
-            return True
-    return where is not True and foreign(where) or out is not None and (any([foreign(x) for x in out]) if type(out) is tuple else foreign(out))
 
 # What their methods may be given, and what is usual: an override is told of the rest.
 CALL = dict(out=None, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None, axes=None, axis=None,
@@ -878,10 +878,10 @@ cdef class ufunc:
         if index.ndim != 1:
             raise ValueError(f"object {'too deep' if index.ndim else 'of too small depth'} for desired array")
         cdef int k = one_axis(a, axis, "reduceat")
-        cdef Plan* p = reduction_plan(self, a.code, dtype, "reduceat", out)
         for i in index.tolist():
             if not 0 <= i < a.shape[k]:
                 raise IndexError(f"index {i} out-of-bounds in {self.name}.reduceat [0, {a.shape[k]})")
+        cdef Plan* p = reduction_plan(self, a.code, dtype, "reduceat", out)
         a = cast(a, p.codes[1])
         memcpy(shape, a.shape, a.ndim * sizeof(intp))
         shape[k] = index.shape[0]

@@ -1,4 +1,4 @@
-"""Workers: running, splitting, sleeping. What runs tasks; who submits them and who waits for them is in _engine.
+"""Running tasks: queueing, splitting, waking. The threads that do so are in _threads, and those that wait in _engine.
 
 A runner is a thread that runs tasks: a worker, or a thread that helps while it waits. It is `inside` while it touches
 shared structures, and outside while it runs a kernel, sleeps, or waits for the GIL; fork() waits until nobody is inside.
@@ -37,12 +37,14 @@ cdef void purge() noexcept nogil
 cdef bint any_ready(Lane* lane) noexcept nogil
 cdef void wake_worker(Lane* lane, bint surely) noexcept nogil
 cdef bint join_wide(Runner* me) noexcept nogil
+cdef void look_back(Lane* lane) noexcept nogil                          # before a runner turns to something long
 
 # ---- the open group
 cdef double cost_of(Task* t) noexcept nogil                             # in nanoseconds, roughly
 cdef double cost_of_all(Task* t) noexcept nogil
 cdef int members_of(Task* t) noexcept nogil
 cdef Task* close_group() noexcept nogil                                 # needs its lock; the leader, if it can run
+cdef Lane* group_waits() noexcept nogil                                 # for whose workers the open group does, if for nothing else
 cdef void start_group() noexcept nogil                                  # close it, if there is one, and queue it
 cdef void run_plan(Task* leader, void* plan) noexcept nogil
 cdef bint run_alone(Task* t) noexcept nogil
@@ -52,6 +54,7 @@ cdef void enter(Runner* me) noexcept nogil
 cdef void leave(Runner* me) noexcept nogil
 cdef void take_gil(Runner* me) noexcept nogil
 cdef void drop_gil(Runner* me) noexcept nogil
+cdef void let_gil_go(Runner* me) noexcept nogil
 cdef void keep_gil(Runner* me) noexcept nogil                           # in place of drop_gil, for a worker whose next task may need it
 cdef void run_one(Runner* me, Task* t) noexcept nogil                    # not its group, unless what it reads is poisoned
 cdef void run_at_gate(Runner* me, Task* t) noexcept nogil                # the same, once it may enter NumPy's BLAS
@@ -70,7 +73,7 @@ cdef void unregister(Runner* me) noexcept nogil
 cdef long long pending() noexcept nogil
 cdef Runner* this_runner() noexcept nogil                               # NULL: this thread is none
 cdef void set_runner(Runner* me) noexcept nogil
-cdef int start_workers(Lane* lane) except -1
-cdef void stop_workers(Lane* lane, long long until) noexcept
-cdef void leave_process() noexcept
 cdef void reset_workers() noexcept                                      # in a forked child
+cdef void hold_runners() noexcept                                       # GIL: outside, until let_runners_go()
+cdef void let_runners_go() noexcept nogil
+cdef void rouse(Lane* lane) noexcept nogil                              # a sleeper. Needs idle_bell

@@ -1,8 +1,6 @@
-"""Runners and workers: see _workers.pxd."""
+"""Running tasks: see _workers.pxd."""
 
-from cpython.exc cimport PyErr_Occurred
 from cpython.ref cimport Py_DECREF
-from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 from dflow._fold cimport Across, Fold, plan_across, run_across, end_across
 from dflow._fp cimport fp_flags, fp_clear, FP_INVALID, warn_later
@@ -17,24 +15,17 @@ from dflow._timeline cimport note, watched
 cdef extern from "Python.h" nogil:
     PyThreadState* PyEval_SaveThread()
     void PyEval_RestoreThread(PyThreadState*)
-    void PyErr_SetInterrupt()
-    int PyGILState_Ensure()
 
 cdef extern from "_sync.h" nogil:
-    bint thread_state_has_error(PyThreadState*)
     void invariant(bint, const char*)
     int this_core()
-    long this_thread()
     void cores_all(Cores*)
     void cores_without(Cores*, int)
     int cores_place(Cores*, long, int, int)
     void cores_release(long)
-    void cores_keep(Cores*, long)
 
-cdef extern from "<pthread.h>" nogil:
-    int pthread_create(pthread_t*, void*, void* (*)(void*) noexcept nogil, void*)
-    int pthread_join(pthread_t, void**)
-    bint join_within(pthread_t, long long)      # this and the next come through _sync.h
+cdef extern from "<unistd.h>" nogil:
+    int getpid()
 
 cdef extern from *:
     """
@@ -62,8 +53,6 @@ cdef struct Wide:           # a kernel that several runners run, piece by piece
 
 cdef enum:
     NWIDES = 8              # kernels that are split at a time
-    RIPE_NS = 8000          # an idle worker takes an open group that nobody has joined for so long,
-    RIPE_PART = 32          # and for this part of its cost: to be joined may save more
     LEAST_BESIDE = 5        # rows of matrices that gain by two threads although each takes a lock
     VECTOR_PRODUCT = 3      # a matrix times a vector: each multiplication reads an element
 
@@ -79,7 +68,6 @@ def set_split(double least, double grain):
     return before
 
 cdef Wide wides[NWIDES]
-cdef bint leaving = False       # GIL; the process ends
 
 cdef bint inside_host_task() noexcept nogil:
     return tls_host != 0
@@ -218,7 +206,7 @@ cdef void start_group() noexcept nogil:
         push(t)
         wake_worker(lane, False)
 
-cdef inline Lane* group_waits() noexcept nogil:
+cdef Lane* group_waits() noexcept nogil:
     """Whose workers an open group waits for, if for nothing but to be closed, and it is worth their time; NULL: there is none."""
     cdef Task* leader
     cdef Lane* lane = NULL
@@ -245,13 +233,8 @@ cdef void leave(Runner* me) noexcept nogil:
     store_int(&me.inside, 0)
 
 cdef void take_gil(Runner* me) noexcept nogil:
-    """The thread state is kept between calls, so that an error that a loop set under the GIL is still there."""
     if me.holds:
         me.holds = False
-    elif me.tstate == NULL:
-        enter(me)                   # making one takes a lock of the interpreter's that a forked child would need
-        PyGILState_Ensure()
-        leave(me)
     else:
         PyEval_RestoreThread(me.tstate)
 
@@ -266,7 +249,7 @@ cdef void keep_gil(Runner* me) noexcept nogil:
     else:
         drop_gil(me)
 
-cdef inline void let_gil_go(Runner* me) noexcept nogil:
+cdef void let_gil_go(Runner* me) noexcept nogil:
     if me.holds:
         me.holds = False
         drop_gil(me)
@@ -304,45 +287,36 @@ cdef bint run_alone(Task* t) noexcept nogil:
         warn_later(flags, t.site, t.kernel)
     return True
 
-cdef Poison* run_loop(Runner* me, Task* t) noexcept nogil:
+cdef Poison* run_loop(Task* t) noexcept nogil:
     """Run the kernel of t; the error, if any, as a new reference."""
     cdef Kernel* k = t.kernel
     cdef char* args[256]
     cdef intp steps[8]
     cdef int flags
+    cdef Poison* p = NULL
     cdef Storage* missing = find_operands(t, args, steps)
     if missing != NULL:
-        take_gil(me)
-        p = memory_poison(t, missing.nbytes)
-        drop_gil(me)
-        return p
-    if k.flags & MAY_RAISE and me.tstate == NULL:
-        take_gil(me)
-        drop_gil(me)
+        return memory_poison(t, missing.nbytes)
     if k.flags & (REPORTS_FP | INVALID_FAILS):
         fp_clear()
-    if k.flags & ROWS and not k.flags & MAY_RAISE and t.nops <= 64 and cost_of(t) > SPLIT_NS:
-        flags = spread_rows(t, args)
+    if k.flags & ROWS and t.nops <= 64 and cost_of(t) > SPLIT_NS:
+        flags = spread_rows(t, args, &p)
     else:
         run_kernel(k, args, t.nops, t.ndim, task_dims(t), &steps[0] if t.flags & FLAT else task_strides(t))
         flags = fp_flags()
+    if p == NULL and k.flags & MAY_RAISE and this_thread_raised():
+        p = poison_raised(t.site, k.name)
+    if p != NULL:
+        return p
     if k.flags & (REPORTS_FP | INVALID_FAILS):
         if flags & FP_INVALID and k.flags & INVALID_FAILS:
-            take_gil(me)
-            p = invalid_poison(t)
-            drop_gil(me)
-            return p
+            return invalid_poison(t)
         if flags & t.fp_warn:
             warn_later(flags & t.fp_warn, t.site, k)
-    if k.flags & MAY_RAISE and thread_state_has_error(me.tstate):
-        take_gil(me)
-        p = raised_poison(t)
-        drop_gil(me)
-        return p
     return NULL
 
-cdef int spread_rows(Task* t, char** args) noexcept nogil:
-    """Run t in pieces: its own, or of the outermost loop dimension. The floating point flags."""
+cdef int spread_rows(Task* t, char** args, Poison** raised) noexcept nogil:
+    """Run t in pieces: its own, or of the outermost loop dimension. The floating point flags, and the error of a piece."""
     cdef RowsPlan r
     cdef Across a
     cdef intp rows = task_dims(t)[0], workers = 4 * load_int(&lanes[t.lane].nworkers), least = (rows + workers - 1) // workers
@@ -363,38 +337,38 @@ cdef int spread_rows(Task* t, char** args) noexcept nogil:
     r.dims = task_dims(t)
     r.strides = task_strides(t)
     r.flags = 0
+    r.site = t.site
+    r.raised = NULL
     memcpy(r.args, args, t.nops * sizeof(args[0]))
     spread(t, run_rows, &r, rows, least, cost_of(t))
+    raised[0] = r.raised
     return r.flags
 
 cdef Poison* memory_poison(Task* t, size_t nbytes) noexcept with gil:
-    return poison_new(MemoryError(f"Unable to allocate {nbytes} bytes for the result of {t.kernel.name.decode()}"),
-                      t.site, t.kernel.name)
+    try:
+        error = MemoryError(f"Unable to allocate {nbytes} bytes for the result of {t.kernel.name.decode()}")
+    except MemoryError as e:
+        error = e
+    return poison_new(error, t.site, t.kernel.name)
 
 cdef Poison* invalid_poison(Task* t) noexcept with gil:
-    return poison_new(invalid_error(t.kernel), t.site, t.kernel.name)
+    try:
+        error = invalid_error(t.kernel)
+    except Exception as e:          # no memory for that
+        error = e
+    return poison_new(error, t.site, t.kernel.name)
 
 cdef object invalid_error(Kernel* k):
     """What it means that a kernel with INVALID_FAILS has raised the invalid flag."""
     from numpy.linalg import LinAlgError
-    return MemoryError(f"no memory for {k.name.decode()}") if k.failure == NULL else LinAlgError(k.failure.decode())
-
-cdef Poison* raised_poison(Task* t) noexcept with gil:
-    try:
-        if PyErr_Occurred():
-            raise_current()
-    except BaseException as error:
-        return poison_new(error.with_traceback(None), t.site, t.kernel.name)
-    return NULL
-
-cdef int raise_current() except -1:
-    return -1                       # the error indicator is set: let it propagate
+    return LinAlgError(k.failure.decode())
 
 cdef Poison* run_host(Task* t, Poison* reason) noexcept with gil:
     """Call the payload with the error that its inputs carry, or None."""
-    cdef PyObject** slot = <PyObject**>task_constants(t)
     global tls_host
-    cdef Poison* failure
+    cdef PyObject** slot = <PyObject**>task_constants(t)
+    cdef int process = getpid()
+    raised = None
     payload = <object>slot[0]
     Py_DECREF(payload)              # the task's own reference; the local one lives on
     slot[0] = NULL
@@ -402,16 +376,32 @@ cdef Poison* run_host(Task* t, Poison* reason) noexcept with gil:
     try:
         payload(None if reason == NULL else <object>reason.error)
     except BaseException as error:
-        interrupted = isinstance(error, KeyboardInterrupt)
-        failure = poison_new(error, t.site, t.kernel.name)
-        if interrupted:
-            PyErr_SetInterrupt()    # a waiting thread ran this task, and the user wants that thread
-        return failure
-    finally:
-        tls_host -= 1
-    return NULL
+        raised = error
+    tls_host -= 1
+    if getpid() != process:
+        end_child(raised)
+    return NULL if raised is None else poison_new(raised, t.site, t.kernel.name)
 
-cdef inline void look_back(Lane* lane) noexcept nogil:
+cdef void end_child(raised):
+    """A function forked, and has returned in the child, too, whose only thread is a worker's, say: the process ends.
+
+    So does a child that a threading.Thread has forked, without what is to be done at exit.
+    """
+    import os
+    import sys
+    status = 0
+    try:
+        if isinstance(raised, SystemExit) and (raised.code is None or isinstance(raised.code, int)):
+            status = raised.code or 0
+        elif raised is not None:
+            status = 1
+            sys.excepthook(type(raised), raised, raised.__traceback__)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(status)
+
+cdef void look_back(Lane* lane) noexcept nogil:
     """Before a runner turns to what it has found: others may have relied on it to find more."""
     full_fence()                    # after `hosting` or `engaged`, before the look; pairs with wake_worker()
     if any_ready(lane) or group_waits() == lane:
@@ -556,7 +546,7 @@ cdef void run_one(Runner* me, Task* t) noexcept nogil:
             drop_gil(me)
             add_int(&lanes[t.lane].hosting, -1)
         elif reason == NULL:
-            error = run_loop(me, t)
+            error = run_loop(t)
     mark(t, error if error != NULL else reason)
     if error != NULL:
         poison_unref(error)
@@ -704,11 +694,16 @@ cdef Task* retire(int index, Task* t, long long* done) noexcept nogil:
     cdef Lane* lane = &lanes[t.lane]
     cdef Lane* other
     cdef long long members = members_of(t)
+    cdef unsigned int order = t.order
     cdef Task* following
     cdef Task* ready
     cdef Task* chosen = NULL
     ready = finish(t, &ring)
-    if host:
+    if load_int(&shared.closing):
+        if <int>(order - shared.last) <= 0:
+            add_i64(&shared.early, members)
+            add_i64(&shared.host_tasks, -host)
+    elif host:
         add_i64(&shared.host_tasks, -1)
     while ready != NULL:
         following = ready.next
@@ -769,207 +764,30 @@ cdef long long pending() noexcept nogil:
     spin_unlock(&shared.runners_lock)
     return n
 
-cdef void* worker_main(void* arg) noexcept nogil:
-    global tls_runner
-    cdef Runner* me = <Runner*>arg
-    cdef Task* t
-    cdef long long behind           # since when a chain of tasks has kept this worker from others that are queued
-    cdef Lane* lane = me.lane
-    tls_runner = me
-    me.number = this_thread()
-    if lane.bound:
-        cores_keep(&lane.cores, me.number)
-    else:
-        cores_release(me.number)        # where who starts it may run is no matter
-    while not load_int(&lane.stopping):
-        hint_int(&me.core, this_core())
-        enter(me)
-        t = find(me)
-        if t == NULL and join_wide(me):
-            t = find(me)
-        me.current = t
-        leave(me)
-        if t == NULL:
-            if load_int(&shared.waiting_all):
-                ring_done()
-            t = idle(me)
-        behind = 0
-        while t != NULL:
-            t = execute(me, t)
-            if t != NULL and (load_int(&lane.stopping) or load_int(&prioritized) and outranked(lane, t.priority)):
-                give_back(t)
-                t = me.current = NULL
-            if t == NULL and not load_int(&lane.stopping):
-                t = me.current = find(me)
-                behind = 0
-            if t == NULL or not t.flags & ABROAD:
-                let_gil_go(me)
-            if load_int(&lane.sleeping) and any_queued(lane):
-                if behind == 0:
-                    behind = now_ns()
-                wake_worker(lane, now_ns() - behind > LONG_NS)    # who submitted those may be gone from its core
-            leave(me)
-    if me.tstate != NULL:
-        end_thread_state(me)
-    return NULL
-
 cdef void give_back(Task* t) noexcept nogil:
-    """Queue a task that was taken and not run."""
+    """Queue a task that was taken, or claimed, and not run."""
     cdef Lane* lane = &lanes[t.lane]
-    store_int(&t.state, IDLE)
-    push(t)
+    if not cas_int(&t.state, CLAIMED, IDLE):        # else its entry in a queue stands for it again
+        store_int(&t.state, IDLE)
+        push(t)
     wake_worker(lane, True)
 
-cdef extern from *:
-    """
-    static void end_thread_state(void *runner_tstate) {
-        PyEval_RestoreThread((PyThreadState *)runner_tstate);
-        PyGILState_Release(PyGILState_UNLOCKED);     /* undoes the PyGILState_Ensure that made it */
-    }
-    """
-    void end_thread_state_c "end_thread_state"(void*) nogil
-
-cdef void end_thread_state(Runner* me) noexcept nogil:
-    end_thread_state_c(me.tstate)
-    me.tstate = NULL
-
-cdef void look_around(Runner* me) noexcept nogil:
-    """Until there is work, for a while. An open group is watched until it fills, or is taken when nobody joins it any more."""
-    cdef long long now = now_ns(), ripe = now + RIPE_NS
-    cdef long long until = now + (WATCH_NS if me.lane.number < COPIES_TO else 0)    # copies leave the cores to others
-    cdef Task* seen = NULL
-    cdef int members = 0
-    while not any_ready(me.lane) and not load_int(&me.lane.stopping):
-        cpu_pause()
-        now = now_ns()
-        if group_waits() == me.lane:
-            if seen != load_ptr(&opening.leader) or members != load_int(&opening.members):
-                seen = <Task*>load_ptr(&opening.leader)
-                members = load_int(&opening.members)
-                ripe = now + RIPE_NS + <long long>(load_double(&opening.cost) / RIPE_PART)
-            elif now > ripe:
-                enter(me)
-                start_group()
-                leave(me)
-        elif now > until:
-            return
-
-cdef Task* idle(Runner* me) noexcept nogil:
-    """Look around for a while, one worker at a time, then sleep. A task, or NULL: it helped with a wide kernel, or is to stop."""
-    cdef Task* t = NULL
-    cdef bint counted = False, helped = False
-    cdef Lane* lane = me.lane
-    if cas_int(&lane.searching, 0, 1):
-        counted = True
-        look_around(me)
-    while t == NULL and not helped and not load_int(&lane.stopping):
-        if not counted:
-            # Asleep is announced before the last look around; a push is made before its look for sleepers. One of
-            # both sees the other: `sleeping` changes under the bell, a full barrier, and wake_worker() has a fence.
-            bell_lock(&shared.idle_bell)
-            add_int(&lane.sleeping, 1)
-            full_fence()
-            if not any_ready(lane) and group_waits() != lane and not load_int(&lane.stopping):
-                me.asleep = True
-                me.below = lane.sleepers
-                lane.sleepers = me
-                while me.asleep:
-                    bell_wait_on(&shared.idle_bell, &me.bell)
-                hint_int(&me.core, this_core())
-                counted = not load_int(&lane.stopping)
-                if counted:
-                    add_int(&lane.searching, 1)               # before it is no longer coming: wake_worker() relies on either
-                if me.called:
-                    me.called = False
-                    add_int(&lane.coming, -1)
-            else:
-                add_int(&lane.sleeping, -1)
-            bell_unlock(&shared.idle_bell)
-            if counted or group_waits() == lane:
-                look_around(me)
-        enter(me)
-        t = find(me)
-        if counted:
-            add_int(&lane.searching, -1)
-            counted = False
-            full_fence()            # pairs with wake_worker: who pushed while we were searching relied on us
-            if t == NULL:
-                t = find(me)
-        if t == NULL:
-            helped = join_wide(me)
-        me.current = t
-        leave(me)
-    if counted:
-        add_int(&lane.searching, -1)     # it is time to stop
-    if t != NULL:
-        store_i64(&lane.relied, 0)
-        look_back(lane)
-    return t
-
-cdef int start_workers(Lane* lane) except -1:
-    cdef int i
+cdef void hold_runners() noexcept:
+    """Bring every runner to a point where it holds no lock, and keep it there. Kernels run on. Needs the GIL."""
     cdef Runner* r
-    if leaving:                     # a daemon thread goes on
-        return 0
-    store_int(&lane.stopping, 0)
-    store_int(&lane.sleeping, 0)        # no worker is there
-    store_int(&lane.searching, 0)
-    store_int(&lane.coming, 0)
-    for i in range(1, lane.nworkers + 1):
-        r = <Runner*>calloc(1, sizeof(Runner))
+    add_int(&shared.forking, 1)
+    full_fence()                    # pairs with enter()
+    while True:
+        r = shared.runners
+        while r != NULL and not load_int(&r.inside):
+            r = r.next
         if r == NULL:
-            raise MemoryError("no memory for a worker")
-        r.lane = lane
-        r.index = r.turn = i
-        r.random = shared.delay_seed + 77 * i + 1
-        bell_init(&r.bell)
-        lane.workers[i] = r
-        register(r)
-        if pthread_create(&r.thread, NULL, worker_main, r):
-            lane.workers[i] = NULL
-            unregister(r)
-            free(r)
-            if i == 1:
-                raise RuntimeError("cannot start a worker thread")
-            break                   # fewer workers than wanted: queues of the others stay empty
-        store_int(&lane.started, i)
-    return 0
+            return
+        with nogil:                 # who is inside may want the GIL
+            sleep_ns(1000)
 
-cdef void leave_process() noexcept:
-    """Stop the workers of all lanes for good; wait a second for them at most."""
-    global leaving
-    cdef long long until = now_ns() + 1000000000
-    cdef int i
-    leaving = True
-    for i in range(shared.nlanes):
-        store_int(&used[i].stopping, 1)
-    for i in range(shared.nlanes):
-        stop_workers(used[i], until)
-
-cdef void stop_workers(Lane* lane, long long until) noexcept:
-    """Let each finish what it runs, and join it, before a time, if that is not 0."""
-    cdef int i, late
-    cdef long long left
-    cdef Runner* gone
-    store_int(&lane.stopping, 1)
-    bell_lock(&shared.idle_bell)
-    while lane.sleepers != NULL:
-        rouse(lane)
-    bell_unlock(&shared.idle_bell)
-    for i in range(1, lane.started + 1):
-        with nogil:
-            left = until - now_ns()
-            late = (join_within(lane.workers[i].thread, left if left > 0 else 0) if until
-                    else pthread_join(lane.workers[i].thread, NULL))
-        if late:
-            continue
-        unregister(lane.workers[i])
-        gone = lane.workers[i]
-        bell_lock(&shared.idle_bell)        # place() looks at all workers
-        lane.workers[i] = NULL
-        bell_unlock(&shared.idle_bell)
-        free(gone)
-    store_int(&lane.started, 0)
+cdef void let_runners_go() noexcept nogil:
+    add_int(&shared.forking, -1)
 
 cdef void random_delay(Runner* me, int most) noexcept nogil:
     me.random = me.random * 6364136223846793005ULL + 1442695040888963407ULL
@@ -978,10 +796,8 @@ cdef void random_delay(Runner* me, int most) noexcept nogil:
 
 cdef void reset_workers() noexcept:
     """No worker has survived the fork, and no lock is held."""
-    global leaving
     cdef int i, k
     cdef Lane* lane
-    leaving = False
     shared.runners = NULL
     shared.runners_lock = shared.forking = shared.waiting_all = shared.waiting_room = shared.helping = 0
     bell_init(&shared.idle_bell)

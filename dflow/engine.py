@@ -106,17 +106,17 @@ class Event(NamedTuple):
 def timeline():
     """A list of an Event for each task that runs within: there at its end, when nothing is pending. 65,536 at most.
 
+    Several may be noted at a time, by one thread or by many: each has all that runs within it, whoever submitted it.
     What runs at once where it is called is no task. A kernel that is split has an event for each thread in it.
     """
     events = []
     _engine.waitall()
-    if not _timeline.watch():
-        raise RuntimeError("a timeline is being noted already")
+    looks = _timeline.watch()
     try:
         yield events
         _engine.waitall()
     finally:
-        for lane, worker, name, members, start, stop in _timeline.end():
+        for lane, worker, name, members, start, stop in _timeline.end(*looks):
             devices = _device.CPUS + _device.GPUS
             lane = _device.name_of(lane) if lane < devices else f"to {_device.name_of(lane - devices)}"
             events.append(Event(lane, worker, f"{name} and {members - 1} more" if members > 1 else name, start, stop))

@@ -73,12 +73,21 @@ class Sample:
                 f"{self.rate:6.0f} programs/s  {self.setting}")
 
 
+def threads():
+    """How many there are, once those that are about to leave have left."""
+    counts = [len(os.listdir("/proc/self/task"))]
+    while len(counts) < 3 or len({*counts[-3:]}) > 1:
+        time.sleep(0.02)
+        counts.append(len(os.listdir("/proc/self/task")))
+    return counts[-1]
+
+
 def sample(seconds, setting, rate):
     gc.collect()
     live = _engine.live()
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return Sample(seconds, setting, rate, pages * os.sysconf("SC_PAGE_SIZE") / MB, len(os.listdir("/proc/self/fd")),
-                  len(os.listdir("/proc/self/task")), live["storages"], live["tasks"], live["bytes"])
+                  threads(), live["storages"], live["tasks"], live["bytes"])
 
 
 def thirds(samples):
@@ -231,8 +240,10 @@ def interrupt(soak, choose):
 def interrupt_all(soak, choose):
     """waitall() may raise the errors that other threads are about to read."""
     def wait():
-        with contextlib.suppress(*ERRORS):
+        try:
             dflow.waitall()
+        except* ERRORS:             # one, or several in a group
+            pass
 
     interrupted(dflow.engine.sleep(np.arange(3), choose.uniform(0, 0.02)) + 1, choose, wait)
 
@@ -248,7 +259,7 @@ def budget(soak, choose):
     large(soak, choose)
 
 
-DISTURBANCES = {interrupt: 20, interrupt_all: 20, budget: 8, workers: 1}
+DISTURBANCES = {interrupt: 20, interrupt_all: 20, budget: 8, workers: 5}
 
 
 # -- the soak ----------------------------------------------------------------------------------------------------------

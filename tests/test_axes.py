@@ -17,6 +17,8 @@ from test_namespace import CASES, SOURCES, assert_same, call_of, plain
 
 import dflow.numpy as np
 
+pytestmark = pytest.mark.once
+
 SHAPES = {"0-d": lambda x: x.reshape(-1)[:1].reshape(()), "one": lambda x: x.reshape(-1)[:1],
           "none": lambda x: x.reshape(-1)[:0], "1-d": lambda x: x.reshape(-1),
           "1 x 0": lambda x: x.reshape(1, -1)[:, :0]}

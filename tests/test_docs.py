@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from engines import clean_environment
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).resolve().parent.parent
 GENERATED = {"sync.md"}
 PAGES = sorted(path.relative_to(ROOT).as_posix() for folder in ("docs", "examples")

@@ -56,6 +56,24 @@ HERE = os.path.basename(__file__)
 
 # -- poison ----------------------------------------------------------------------------------------
 
+@pytest.mark.parametrize("function", [lambda x: np.divmod(x, 3), lambda x: np.frexp(x * 0.5)], ids=["divmod", "frexp"])
+def test_each_of_several_results_has_the_error(queued, function):
+    for result in function(failing()):
+        assert NEGATIVE_POWER in str(error_of(result))
+
+
+@pytest.mark.parametrize("bulk", [0, 32])
+def test_an_error_among_many_parts_stays(bulk):
+    """Where many parts are pending, the engine puts a fence between: it writes nothing, so it clears no error."""
+    with configured(workers=2, limit=0, bulk=bulk), Gate() as gate:
+        x, held = np.zeros((200, 2), "int64"), gate.hold(np.array([-1, 2]))
+        for k in range(200):
+            x[k] = np.array([2, 3]) ** (held if k == 3 else -held * held + 5)
+        gate.open()
+        with pytest.raises(ValueError, match=NEGATIVE_POWER):
+            x.tolist()
+
+
 def test_a_failure_does_not_raise_at_the_call_but_at_the_read():
     x = failing()
     error = error_of(x)
@@ -340,6 +358,7 @@ FLOATING = {
     "overflow encountered in multiply": lambda np: np.full(3, 1e300) * np.full(3, 1e300),
     "divide by zero encountered in log": lambda np: np.log(np.zeros(3)),
     "overflow encountered in exp": lambda np: np.exp(np.full(3, 1e5)),
+    "overflow encountered in reduce": lambda np: np.add.reduce(np.full(200_000, 1e304)),
     "overflow encountered in cast": lambda np: np.full(3, 100000).astype("f2"),
 }
 
@@ -351,6 +370,23 @@ def test_floating_point_warnings_name_the_users_line(queued, text):
     assert str(expected.message) == text
     assert (actual.category, str(actual.message)) == (RuntimeWarning, text)
     assert (actual.filename, actual.lineno) == (expected.filename, expected.lineno)
+
+
+PIECES = {"rows": lambda np, x: np.cumprod(x, axis=1), "blocks": lambda np, x: x * x + 1,
+          "reduction": lambda np, x: np.prod(x, axis=1), "columns": lambda np, x: np.prod(x, axis=0),
+          "all": lambda np, x: np.prod(x)}
+
+
+@pytest.mark.parametrize("name", PIECES)
+@pytest.mark.parametrize("row", [0, 1000, 1998])
+def test_of_a_kernel_in_pieces_each_may_warn(queued, name, row):
+    def call(module):
+        x = module.ones((2000, 600))
+        x[row:row + 2] = 1e200
+        PIECES[name](module, x).tolist()
+
+    expected, actual = recorded(lambda: call(numpy)), recorded(lambda: call(np))
+    assert {str(w.message) for w in actual} == {str(w.message) for w in expected} != set()
 
 
 @pytest.mark.parametrize("name", ["mean", "var", "std"])
@@ -780,3 +816,9 @@ def test_a_generalized_ufunc_does_not_write_to_a_read_only_array():
     with pytest.raises(ValueError, match="output array is read-only"):
         np.matmul(x, x, out=out)
     assert not out.asnumpy().any()
+
+
+def test_an_error_names_the_line_of_code_that_is_gone():
+    x = dflow.engine.sleep(np.array([1, 2]), 0.01)
+    y = eval(compile("\n\nx ** z", "a cell", "eval"), {"x": x, "z": np.array([-1, -1])})
+    assert site(error_of(y)) == ("a cell", 3, "<module>")

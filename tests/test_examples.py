@@ -17,6 +17,8 @@ sys.path.append(str(ROOT))
 from bench import programs  # noqa: E402
 from examples import __main__ as examples  # noqa: E402
 
+pytestmark = pytest.mark.once
+
 pytest.importorskip("matplotlib")       # has the files that they read, and writes their pictures
 
 

@@ -402,6 +402,26 @@ def test_files(tmp_path):
     shared.load_dict(npx.load(file))
 
 
+@pytest.mark.parametrize("change", [
+    lambda arrays, name: arrays | {name: np.zeros((7, 7))},
+    lambda arrays, name: arrays | {name: arrays[name].astype("int32")},
+    lambda arrays, name: {key: x for key, x in arrays.items() if key != name},
+], ids=["shape", "type", "missing"])
+def test_a_file_that_does_not_fit_changes_nothing(tmp_path, change):
+    """Whichever of its arrays does not: all are held against the parameters before one is taken."""
+    net, file = network(), tmp_path / "net.params"
+    net.initialize()
+    net(np.array(numbers(3, 4)))
+    before = {name: p.data().asnumpy() for name, p in net.collect_params().items()}
+    others = {name: np.array(x) + 1 for name, x in before.items()}
+    for name in before:
+        npx.save(str(file), change(others, name))
+        with pytest.raises((ValueError, TypeError), match=name.split(".")[-1]):
+            net.load_parameters(file)
+        for kept, p in net.collect_params().items():
+            assert (p.data().asnumpy() == before[kept]).all(), kept
+
+
 # ---- layers
 
 

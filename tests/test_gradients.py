@@ -587,3 +587,14 @@ def test_gradients_of_two_arrays_are_two():
     x.grad[...] = 7
     given[...] = 8
     assert (x.grad.tolist(), y.grad.tolist()) == ([7, 7], [5, 6])
+
+
+def test_who_shares_a_gradients_memory_sees_the_next():
+    x = tracked([1.0, 2])
+    for kept in (lambda: x.grad.detach(), lambda: x.grad[:], lambda: numpy.asarray(x.grad)):
+        for factor in (2.0, 5.0):
+            with autograd.record():
+                y = x * factor
+            shared = kept()
+            y.backward()
+            assert shared.tolist() == [factor] * 2

@@ -771,3 +771,18 @@ def test_gradients_of_take_without_a_look_at_the_indices(mode, axis):
         where = (slice(None),) * (0 if axis is None else axis % 3) + (inside,)
         numpy.add.at(expected, where, out.asnumpy())
         numpy.testing.assert_allclose(x.grad.asnumpy(), expected.reshape(x.shape))
+
+
+def test_a_replay_waits_for_the_columns_that_it_reads():
+    """And for no others: what was noted was over columns elsewhere."""
+    with configured(workers=2, limit=0), Gate() as gate:
+        double = dflow.graph(lambda x: x * 2)
+        x = np.zeros((5, 4))
+        for k in (0, 1):
+            assert double(x[:, k]).tolist() == [0] * 5
+        assert replays(double)
+        x[:, 2] = gate.hold(np.ones(5))
+        other, held = double(x[:, 1]), double(x[:, 2])
+        assert other.tolist() == [0] * 5 and not held.is_ready()
+        gate.open()
+        assert held.tolist() == [2] * 5 and replays(double)

@@ -594,6 +594,16 @@ def test_ready_work_beside_pending_work_finishes(two_workers, n):
         assert (pending[-1].asnumpy() == 2 * 1024 + sum(k * 2 ** (9 - k) for k in range(10))).all()
 
 
+def test_who_waits_for_python_code_does_not_join(two_workers):
+    with Gate() as gate:
+        h, x = gate.hold(np.ones(10 ** 6)), np.ones(10 ** 6)
+        y = x * 2 + 1
+        both = y + h
+        assert poll(y.is_ready) and not both.is_ready()
+        gate.open()
+        assert (both.asnumpy() == 4).all()
+
+
 def test_what_becomes_ready_first_is_not_held_up_by_the_rest(two_workers):
     with configured(workers=3), Gate() as first, Gate() as second:
         a, b = first.hold(np.ones(50)), second.hold(np.ones(50))

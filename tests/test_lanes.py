@@ -142,6 +142,33 @@ def test_a_thread_that_waits_does_not_join_a_device_at_work():
     assert threading.get_ident() not in seen
 
 
+def run_long_kernels(between):
+    """Three, one after the other, on cpu(0); between(): what this thread does meanwhile."""
+    for _ in range(3):
+        long = np.sin(on(HERE, 10 * LARGE))
+        assert poll(lambda long=long: between() or long.is_ready())
+
+
+def who_ran(events):
+    return [event.worker for event in events if (event.lane, event.name) == ("cpu(0)", "sin")]
+
+
+def test_a_device_at_work_gets_no_help_from_another():
+    """One of its workers is held, and the other is alone, though cpu(1)'s comes by from task to task."""
+    with workers(2, 1, limit=0), dflow.engine.timeline() as events, Gate() as gate:
+        held, x = gate.hold(), np.zeros(4, device=THERE)
+        run_long_kernels(lambda: np.cumsum(x).is_ready() and None)
+        gate.open()
+    assert len(who_ran(events)) == 3 and held.tolist() == [0, 0]
+
+
+def test_the_timeline_knows_who_helped():
+    with workers(2, 1), dflow.engine.timeline() as events:
+        for _ in range(5):
+            run_long_kernels(lambda: None)
+    assert {*who_ran(events)} == {1, 2} and len(who_ran(events)) > 15
+
+
 def test_priorities():
     def note(name):
         return lambda x: done.append(name)
@@ -161,6 +188,20 @@ def test_priorities():
     for level in (2**15, -2**15, 2**40):
         with pytest.raises(ValueError, match=f"between -32767 and 32767, not {level}"), dflow.engine.priority(level):
             pass
+
+
+def test_a_queue_that_ran_empty_sorts_as_before():
+    with workers(2, 1):
+        x = np.ones(4, device=THERE)
+        for _ in range(5):
+            done = []
+            with Gate() as gate:
+                gate.hold(x)
+                for level in (7, 0, 5, 5, 0, 5):
+                    with dflow.engine.priority(level):
+                        dflow.submit(lambda x, level=level, done=done: done.append(level), x)
+                gate.open()
+                assert poll(lambda done=done: len(done) == 6) and done == [7, 5, 5, 5, 0, 0]
 
 
 def test_priorities_are_the_threads_own():
@@ -316,8 +357,6 @@ def test_timeline():
         with dflow.engine.timeline() as events:
             x = dflow.engine.sleep(x, 0.05)             # nobody takes a group that waits before it is complete
             kept = np.sin(np.sin(x)) * 2, np.sort(-y), np.argsort(x).to_device(THERE)
-            with pytest.raises(RuntimeError, match="being noted already"), dflow.engine.timeline():
-                pass
         assert all(0 <= e.start < e.stop for e in events) and {e.worker for e in events} <= {0, 1}
         seen = {(e.lane, e.name) for e in events}
         assert {("cpu(0)", "sin and 2 more"), ("cpu(1)", "sort"), ("cpu(0)", "argsort")} <= seen
@@ -326,6 +365,36 @@ def test_timeline():
         with pytest.raises(KeyError), dflow.engine.timeline() as none:
             raise KeyError
         assert none == []
+
+
+def test_several_timelines_at_a_time():
+    """Each has what runs from its begin to its end, in seconds since its own begin."""
+    with configured(workers=1, limit=0):
+        with dflow.engine.timeline() as outer:
+            np.sort(np.ones(3)).wait_to_read()
+            with dflow.engine.timeline() as inner:
+                np.argsort(np.ones(3)).wait_to_read()
+            np.linalg.inv(np.eye(2)).wait_to_read()
+        with dflow.engine.timeline() as later:
+            pass
+    named = [[e.name for e in events if e.name in ("sort", "argsort", "inv")] for events in (outer, inner, later)]
+    assert named == [["sort", "argsort", "inv"], ["argsort"], []], named
+    assert [e.start for e in inner if e.name == "argsort"][0] < [e.start for e in outer if e.name == "argsort"][0]
+
+
+def test_timelines_of_several_threads():
+    meeting = threading.Barrier(3)
+
+    def note():
+        for _ in range(20):
+            meeting.wait(HANG)
+            with dflow.engine.timeline() as events:
+                x = dflow.engine.sleep(np.ones(3), 1e-4)
+                np.sort(x).wait_to_read()
+            assert "sort" in [e.name for e in events] and all(0 <= e.start < e.stop for e in events)
+
+    with configured(limit=0):
+        in_threads(note, note, note)
 
 
 @pytest.mark.parametrize("kind", ["chain", "fan"])

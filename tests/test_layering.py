@@ -36,6 +36,7 @@ LAYERS = [
     ["_shape", "_signature"],
     ["_launch"],
     ["_kernels", "_engine", "_fork"],
+    ["_threads"],
     ["_workers"],
     ["_gate", "_twin"],
     ["_group", "_lanes"],

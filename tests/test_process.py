@@ -131,6 +131,56 @@ def test_exit_while_a_daemon_thread_never_stops_submitting_host_tasks(run):
     assert (code, out, errors) == (0, "", "")
 
 
+def test_exit_runs_the_functions_that_are_pending_whatever_daemon_threads_submit(run):
+    """What others submit meanwhile, and have done, does not count for what was promised before."""
+    code, out, errors = run("""
+        import threading, time
+
+        def submit():
+            y = np.ones(3)
+            while True:
+                for _ in range(100):
+                    y = y + 1
+                    dflow.submit(abs, -1)
+                started.set()
+                time.sleep(0.001)
+
+        dflow.engine.set_num_workers(1)
+        started = threading.Event()
+        threading.Thread(target=submit, daemon=True).start()
+        started.wait()
+        x = dflow.engine.sleep(np.ones(2), 0.3)
+        for i in range(20):
+            x = dflow.engine.sleep(x, 0.001)
+            dflow.submit(lambda a, i=i: print(i, flush=True), x)
+    """)
+    assert (code, sorted(map(int, out.split())), errors) == (0, [*range(20)], "")
+
+
+@pytest.mark.once
+def test_exit_waits_for_a_long_kernel_before_a_function(run):
+    assert run("""
+        x = dflow.engine.sleep(np.ones(2), 3.3)
+        dflow.submit(lambda a: print(a.tolist()), x)
+    """) == (0, "[1.0, 1.0]\n", "")
+
+
+@pytest.mark.once
+def test_exit_does_not_wait_for_a_function_that_never_ends(run):
+    assert run("""
+        import threading
+
+        def submit():
+            while True:
+                dflow.submit(abs, -1)
+                threading.Event().wait(0.01)
+
+        dflow.engine.set_num_workers(2)
+        threading.Thread(target=submit, daemon=True).start()
+        dflow.submit(threading.Event().wait)
+    """) == (0, "", "")
+
+
 def test_exit_does_not_wait_for_each_of_many_kernels(run):
     assert run("""
         dflow.engine.set_num_workers(100)
@@ -274,9 +324,10 @@ def test_repeated_ctrl_c(run):
     """, before=INTERRUPT) == (0, "5 False\n[10000.0, 10000.0, 10000.0]\n", "")
 
 
-def test_ctrl_c_in_a_host_task_that_the_waiting_thread_runs(run):
-    """The thread in waitall may run host tasks itself: the interrupt belongs to the wait, and no task loses its end."""
-    code, out, err = run("""
+@pytest.mark.parametrize("wait", ["dflow.waitall()", "tasks[1].result()"])
+def test_ctrl_c_leaves_the_functions_alone(run, wait):
+    """With one worker, which is inside the first, the second is run for the thread that waits, but not by it."""
+    assert run(f"""
         dflow.engine.set_num_workers(1)
         stop, begun = threading.Event(), threading.Semaphore(0)
 
@@ -288,26 +339,66 @@ def test_ctrl_c_in_a_host_task_that_the_waiting_thread_runs(run):
 
         def interrupt():
             for _ in range(2):
-                begun.acquire(timeout=1)            # the worker's task; then the waiting thread's, if it takes one
+                print(begun.acquire(timeout=20))
             os.kill(os.getpid(), signal.SIGINT)
 
         tasks = [dflow.submit(task) for _ in range(2)]
         threading.Thread(target=interrupt, daemon=True).start()
         try:
-            dflow.waitall()
+            {wait}
             print("not interrupted")
         except KeyboardInterrupt:
             print("interrupted")
         stop.set()
         for future in tasks:
-            try:
-                print(future.result())
-            except KeyboardInterrupt:
-                print("done")                       # its error says what ended it
+            print(future.result())
         dflow.waitall()
         print((np.ones(2) + 1).tolist())
+    """, before=INTERRUPT) == (0, "True\nTrue\ninterrupted\ndone\ndone\n[2.0, 2.0]\n", "")
+
+
+def test_an_interrupt_that_a_function_raises_is_its_own(run):
+    """Who reads its result is told; no other wait is interrupted."""
+    code, out, err = run("""
+        def task():
+            raise KeyboardInterrupt("mine")
+
+        future = dflow.submit(task)
+        x = dflow.engine.sleep(np.ones(2), 0.05)
+        for wait in (x.tolist, x.tolist, future.result):
+            try:
+                print(wait())
+            except KeyboardInterrupt as error:
+                print(repr(error))
     """, before=INTERRUPT)
-    assert (code, out, err) == (0, "interrupted\ndone\ndone\n[2.0, 2.0]\n", "")
+    assert (code, out, err) == (0, "[1.0, 1.0]\n[1.0, 1.0]\nKeyboardInterrupt('mine')\n", "")
+
+
+HANDLER = INTERRUPT + """
+    def handle(*args):      # waits in every way, whatever the thread that is interrupted is at
+        handled.append((np.ones(2) + 1).tolist())
+        handled.append(dflow.submit(len, [1, 2]).result())
+        dflow.engine.sleep(np.ones(2), 0.01).wait_to_read()
+
+    handled = []
+    signal.signal(signal.SIGALRM, handle)
+"""
+
+
+@pytest.mark.parametrize("wait", ["dflow.waitall()", "last.result()"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_signal_handler_waits_within_a_wait(run, wait, workers):
+    """No function is told that it must not wait, as nobody runs one within the wait that is interrupted."""
+    assert run(f"""
+        dflow.engine.set_num_workers({workers})
+        signal.setitimer(signal.ITIMER_REAL, 0.02, 0.1)
+        tasks = [dflow.submit(threading.Event().wait, 0.02) for _ in range(20)]
+        last = dflow.submit(threading.Event().wait, 0.5)
+        {wait}
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        print([task.result() for task in tasks] == [False] * 20, last.result())
+        print(len(handled) >= 2, handled[::2] == [[2, 2]] * (len(handled) // 2), set(handled[1::2]) == {{2}})
+    """, before=HANDLER) == (0, "True False\nTrue True True\n", "")
 
 
 # -- fork ------------------------------------------------------------------------------------------
@@ -599,24 +690,56 @@ def test_other_fork_hooks_let_other_threads_run(run):
     """, before=HOOK + FORK, options=FORK_OPTIONS) == (0, "{0}\n", "")
 
 
-def test_a_host_task_that_a_waiting_thread_runs_may_fork_and_return(run):
-    assert run("""
+ENDS = {"return a + 1": 0, "sys.exit(3)": 3, "sys.exit()": 0, "os._exit(4)": 4,
+        "raise ValueError(os.getpid() == parent)": 1}
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("where", ["a worker", "a deputy"])
+def test_a_function_that_was_submitted_may_fork(run, where, end):
+    """Its thread goes on in the child, alone, and with the function the child ends; the parent has its result."""
+    code, out, err = run(f"""
         dflow.engine.set_num_workers(1)
-        gate, pids = threading.Event(), []
+        gate, held, parent, pids = threading.Event(), threading.Event(), os.getpid(), []
 
         def fork(a):
-            pids.append(os.fork())
+            pid = os.fork()
+            if pid == 0:
+                y = np.ones(2) + 1
+                print("child", a.tolist(), y.tolist(), flush='_exit' in '{end}')
+                {end}
+            pids.append(pid)
             return a + 1
 
-        busy = dflow.submit(lambda: gate.wait(0.3))
+        if {where == "a deputy"}:
+            dflow.submit(lambda: (held.set(), gate.wait()))
+            held.wait()
         y = dflow.submit(fork, np.ones(2), shape=(2,))
-        y.wait_to_read()
-        if pids[0] == 0:
-            code = y.tolist() != [2, 2] or (y + 1).tolist() != [3, 3]
-            dflow.waitall()
-            os._exit(code)
         print(y.tolist(), os.waitstatus_to_exitcode(os.waitpid(pids[0], 0)[1]))
-    """, before=FORK, options=FORK_OPTIONS) == (0, "[2.0, 2.0] 0\n", "")
+        gate.set()
+        dflow.waitall()
+    """, before=FORK, options=FORK_OPTIONS)
+    assert (code, out) == (0, f"child [1.0, 1.0] [2.0, 2.0]\n[2.0, 2.0] {ENDS[end]}\n")
+    assert "ValueError: False" in err if "raise" in end else err == ""
+
+
+def test_a_child_of_a_signal_handler_waits(run):
+    """The handler interrupts a wait that a function keeps going; its child may read what it computes."""
+    assert run("""
+        import signal
+        dflow.engine.set_num_workers(1)
+        pids, gate = [], threading.Event()
+
+        def fork(*args):
+            pids.append(in_child(lambda: print((np.ones(2) + 1).tolist(), dflow.submit(len, "ab").result(),
+                                               flush=True)))
+            gate.set()
+
+        signal.signal(signal.SIGALRM, fork)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        tasks = [dflow.submit(gate.wait) for _ in range(3)]
+        print([task.result() for task in tasks], pids)
+    """, before=FORK, options=FORK_OPTIONS) == (0, "[2.0, 2.0] 2\n[True, True, True] [0]\n", "")
 
 
 @pytest.mark.parametrize("wait", ["dflow.waitall()", "x.wait_to_read()"])
@@ -849,3 +972,18 @@ def test_extensions_that_are_not_built(run, tmp_path):
     shutil.copytree(Path(dflow.__file__).parent, tmp_path / "dflow", ignore=ignored)
     code, _, errors = run("import dflow", before="", PYTHONPATH=str(tmp_path))
     assert code == 1 and "ImportError" in errors and "`make build` does it" in errors
+
+
+@pytest.mark.once
+def test_code_that_is_evaluated_is_let_go(run):
+    """What is evaluated over and over, as cells of a notebook are, is not kept by the lines that operations name."""
+    assert run("""
+        import weakref
+        class Constant: pass
+        x, constants, cell = np.ones(2), weakref.WeakSet(), compile("x + 1", "<cell>", "eval")
+        for _ in range(5000):
+            constant = Constant()
+            constants.add(constant)
+            eval(cell.replace(co_consts=(*cell.co_consts, constant)), {"x": x})
+        print(len(constants) < 1000)
+    """) == (0, "True\n", "")

@@ -8,6 +8,8 @@ import pytest
 import dflow
 import dflow.numpy as np
 
+pytestmark = pytest.mark.once
+
 # Values to try for one parameter, the others being good: first a good one.
 NUMBERS = """0.5 | 1 | 2 | 3.0 | 0 | -1 | -0.5 | np.nan | True | None | 'a' | 1j | np.float32(0.5) | np.int8(3) | []
     [0.5, 2.0] | [[0.5, 0.5]] | ['a'] | [None] | {} | np.array([0.5, 0.25]) | np.array([-1.0, 2.0]) | np.array([1, 2])

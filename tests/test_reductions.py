@@ -141,3 +141,17 @@ def test_rows_around_thresholds(dtype):
                     assert_same(reduce(np, name, np.array(a) != 0, axis=1), reduce(numpy, name, a != 0, axis=1))
                     assert_same(reduce(np, name, np.logical_or(np.array(a), False).astype(dtype), axis=1),
                                 reduce(numpy, name, a, axis=1))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_last_block_of_one_element(engine):
+    """Of an array with gaps, over two axes; that element decides."""
+    for dtype in DTYPES:
+        block = 4096 // numpy.dtype(dtype).itemsize
+        for n in range(block + 1, 6 * block, block):
+            width = next((k for k in range(3, n // 2) if n % k == 0), None)
+            if width is not None:
+                a = numpy.zeros((n // width, 2 * width + 2), dtype)
+                a[-1, 2 * width - 2] = 1
+                with configured(**ENGINES[engine]):
+                    assert np.array(a)[:, :2 * width:2].max() == 1 == np.array(a)[:, :2 * width:2].sum()

@@ -11,6 +11,7 @@ import dflow
 import dflow.numpy as np
 from dflow import _engine
 
+pytestmark = pytest.mark.once
 
 def numbers():
     return np.arange(5.0)

@@ -6,13 +6,13 @@ import re
 import pytest
 import soak
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.once]
 
 
 @pytest.fixture(scope="module")
 def short():
     """A soak of some rounds."""
-    made = soak.Soak(1, frozenset({"interrupt_all"}), pool=20)
+    made = soak.Soak(1, pool=20)
     made.run(0.2, 0.3, 1000)
     return made
 

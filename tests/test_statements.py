@@ -17,6 +17,8 @@ from engines import configured
 import dflow
 import dflow.numpy as np
 
+pytestmark = pytest.mark.once
+
 ARRAYS = {
     "b": lambda np: np.array([True, False, True]),
     "b2": lambda np: np.array([[True, False, True], [False, False, True]]),

@@ -178,6 +178,75 @@ def test_changing_the_number_of_workers_while_others_submit():
         in_threads(change, work, work)
 
 
+@pytest.mark.parametrize("device", [0, 1], ids=["cpu(0)", "workers of its own"])
+def test_the_number_of_workers_changes_though_others_never_stop_submitting(device):
+    """There may be no moment at which nothing is pending."""
+    stop, done, begun = threading.Event(), [], threading.Event()
+
+    def work():
+        x = before = np.zeros(3, device=dflow.cpu(device))
+        while not stop.is_set():
+            before.wait_to_read()       # those that follow it are pending
+            before = x
+            for _ in range(20):
+                x = dflow.engine.sleep(x, 1e-4) + 1
+                dflow.submit(abs, -1)
+            begun.set()
+        done.append(x[0].item() > 0)
+
+    def change():
+        try:
+            begun.wait()
+            for n in (3, 1, 8, 2, 1 - device, 3):
+                dflow.engine.set_num_workers(n, dflow.cpu(device))
+                assert dflow.engine.num_workers(dflow.cpu(device)) == (n or dflow.engine.num_workers())
+        finally:
+            stop.set()
+
+    with configured(limit=0, workers=2, pools=(1,) * device):
+        in_threads(change, work, work)
+        dflow.waitall()
+    assert done == [True, True]
+
+
+def test_a_worker_is_dismissed_in_the_middle_of_a_function():
+    """It leaves at the end of that, or stays after all: nobody waits for it, which may wait for them."""
+    stop = threading.Event()
+
+    def work():
+        while not stop.is_set():
+            (dflow.engine.sleep(np.zeros(3), 1e-5) + 1).wait_to_read()
+
+    def change():
+        try:
+            with Gate() as gate:
+                held = gate.hold()
+                for n in (1, 3, 2, 1, 8, 1):
+                    dflow.engine.set_num_workers(n)
+                assert not held.is_ready()
+            assert held.tolist() == [0, 0]
+        finally:
+            stop.set()
+
+    with configured(limit=0, workers=3):
+        in_threads(change, work, work)
+
+
+def test_a_chain_without_an_end_leaves_a_worker_its_other_tasks():
+    """One worker, and a thread that submits faster than it runs: a function that was submitted has its turn."""
+    told = threading.Event()
+    with configured(workers=1, limit=0):
+        x = np.zeros(3)
+        for step in range(30_000):
+            x = dflow.engine.sleep(x, 1e-5)
+            if step == 100:
+                dflow.submit(told.set)
+            elif told.is_set():
+                break
+        else:
+            assert told.is_set(), "it waits for the end of the chain"
+
+
 # -- copies ----------------------------------------------------------------------------------------
 
 def test_the_source_may_change_right_after_the_call():

@@ -88,10 +88,13 @@ class Parameter:
         if shape is None:
             return
         shape = (shape,) if isinstance(shape, int) else tuple(n or -1 for n in shape)
+        self._check_shape(shape)
+        self._shape = shape
+
+    def _check_shape(self, shape):
         old = self._shape
         if old is not None and (len(old) != len(shape) or any(n not in (-1, m) for n, m in zip(old, shape))):
             raise ValueError(f"the shape of {self.name} is {old}, and cannot become {shape}")
-        self._shape = shape
 
     @property
     def grad_req(self):
@@ -220,22 +223,26 @@ class Parameter:
 
     def load(self, data, cast_dtype=False, dtype_source="current"):
         """Take values of a file: initializes. Types must be the same; with cast_dtype one becomes the other."""
-        if dtype_source not in ("current", "saved"):
-            raise ValueError(f"dtype_source must be 'current' or 'saved', not {dtype_source!r}")
-        try:
-            self.shape = data.shape
-        except ValueError as error:
-            raise ValueError(f"{self.name} cannot be loaded: {error}") from None
-        if self.dtype != data.dtype:
-            if not cast_dtype:
-                raise TypeError(f"{self.name} is {self.dtype}, in the file {data.dtype}: cast_dtype=True casts")
-            if dtype_source == "saved":
-                self.cast(data.dtype)
+        self.check_load(data, cast_dtype, dtype_source)
+        self.shape = data.shape
+        if self.dtype != data.dtype and dtype_source == "saved":
+            self.cast(data.dtype)
         if not self._devices:
             self._place(None)
         if self._data is None:
             self._pending = self._pending or init.Zero()
         self.set_data(data)
+
+    def check_load(self, data, cast_dtype=False, dtype_source="current"):
+        """Raise what load() would, and change nothing."""
+        if dtype_source not in ("current", "saved"):
+            raise ValueError(f"dtype_source must be 'current' or 'saved', not {dtype_source!r}")
+        try:
+            self._check_shape(data.shape)
+        except ValueError as error:
+            raise ValueError(f"{self.name} cannot be loaded: {error}") from None
+        if self.dtype != data.dtype and not cast_dtype:
+            raise TypeError(f"{self.name} is {self.dtype}, in the file {data.dtype}: cast_dtype=True casts")
 
     def list_ctx(self):
         """The devices that it is on."""
@@ -356,6 +363,9 @@ class ParameterDict(dict):
         extra = [name for name in loaded if name not in self]
         if extra and not ignore_extra:
             raise ValueError(f"{source} has {', '.join(extra)}, which is no parameter here: ignore_extra=True skips it")
+        for name, x in loaded.items():
+            if name in self:
+                self[name].check_load(x, cast_dtype, dtype_source)      # all of them, before any is changed
         for name, x in loaded.items():
             if name in self:
                 if ctx is not None:

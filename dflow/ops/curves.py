@@ -8,6 +8,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from dflow import _order
 from dflow._array import array as as_array
 from dflow._array import empty, ndarray
+from dflow._make import zeros_like
 from dflow._order import concatenate
 from dflow._small import LATER, SMALL, at_once, bare
 from dflow._ufunc import wrap_ufunc
@@ -126,8 +127,8 @@ def unwrap(p, discont=None, axis=-1, *, period=2 * numpy.pi):
 # -- polynomials -----------------------------------------------------------------------------------
 
 def _horner(p, x):
-    result = as_array(numpy.zeros((), numpy.result_type(p.dtype, x.dtype))) * x
-    for k in range(p.size):
+    result = zeros_like(x)
+    for k in range(len(p)):
         result = result * x + p[k]
     return result
 

@@ -11,6 +11,7 @@ from dflow._array import array as as_array
 from dflow._array import empty, ndarray, set_hook
 from dflow._index import result_type, where
 from dflow._make import array, empty_like, zeros_like
+from dflow._numbers import numbers_for
 from dflow._out import check_out
 from dflow._small import as_scalar, bare
 from dflow._ufunc import wrap_ufunc
@@ -112,8 +113,8 @@ def round(a, decimals=0, out=None):
         return as_scalar(result) if out is None else out
     if kind in "iu":
         return _round_integers(a, decimals, out)
-    if kind == "b":
-        a = a.astype("f2")
+    if kind == "b" and decimals and out is None:
+        out = empty_like(a)             # which does not take the product: NumPy's error
     if decimals == 0:
         return rint(a, out=out)
     scale = _power_of_ten(abs(decimals))
@@ -287,9 +288,9 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
         high = limits.max if posinf is None else posinf
         low = limits.min if neginf is None else neginf
         infinite = wrap_ufunc(numpy.isinf)(part)
-        fixed = where(isnan(part), numpy.asarray(nan, part.dtype), part)
-        fixed = where(infinite & (part > 0), numpy.asarray(high, part.dtype), fixed)
-        part[...] = where(infinite & (part < 0), numpy.asarray(low, part.dtype), fixed)
+        fixed = where(isnan(part), numbers_for(nan, part.dtype, "same_kind"), part)
+        fixed = where(infinite & (part > 0), numbers_for(high, part.dtype, "same_kind"), fixed)
+        part[...] = where(infinite & (part < 0), numbers_for(low, part.dtype, "same_kind"), fixed)
     return x if x.ndim else x[()]
 
 

@@ -106,6 +106,18 @@ def or_numpys(function, theirs):
     return wrapper
 
 
+def into_numpys(function, theirs):
+    """A function like `function`, writing into its first argument; NumPy's `theirs` where that is NumPy's array."""
+
+    @wraps(function)
+    def wrapper(*args, **keywords):
+        if args and isinstance(args[0], numpy.ndarray):
+            return call(theirs, args, keywords)
+        return function(*args, **keywords)
+
+    return wrapper
+
+
 def blocking(function):
     """A function over our arrays that waits for them and calls NumPy's."""
 

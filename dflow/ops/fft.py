@@ -243,7 +243,7 @@ def rfftfreq(n, d=1.0, device=None):
 
 def _shift(x, axes, sign):
     x = as_array(x)
-    axes = tuple(range(x.ndim)) if axes is None else (axes,) if isinstance(axes, int) else tuple(axes)
+    axes = tuple(range(x.ndim)) if axes is None else (axes,) if isinstance(axes, (int, numpy.integer)) else tuple(axes)
     return roll(x, [sign * (x.shape[k] // 2) for k in axes], axes)
 
 

@@ -9,7 +9,7 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.linalg import LinAlgError, _umath_linalg
 
-from dflow import _lapack, _order
+from dflow import _blas, _lapack, _order
 from dflow._array import array as as_array
 from dflow._device import follow
 from dflow._index import where
@@ -65,7 +65,7 @@ _svd = {x: [_loop(x if hasattr(_umath_linalg, x) else x.replace("svd", side), b"
             for side in ("svd_m", "svd_n")] for x in ("svd", "svd_f", "svd_s")}
 _qr = {mode: ufunc(function) for mode, function in _lapack.qr.items()}
 for _function in _qr.values():
-    _function.failure = b""             # only memory can be missing
+    _function.failure = b"Incorrect argument found while performing QR factorization"
 
 
 def _computed(loop, *arrays):
@@ -161,13 +161,17 @@ def eigvalsh(a, UPLO="L"):
 @op("m", "np.stack([m, m + np.eye(3)])", "a", "[[0, 1], [-1, 0]]", kind="blocking", small=SMALL)
 def eig(a):
     """Eigenvalues (..., n) and right eigenvectors (..., n, n). Waits: the values decide whether they are complex."""
-    return fallback.call(numpy.linalg.eig, (_matrices(a, True),), {})
+    a = _matrices(a, True)
+    with _blas.Caller(a.size):
+        return fallback.call(numpy.linalg.eig, (a,), {})
 
 
 @op("m", "np.stack([m, m + np.eye(3)])", "a", "[[0, 1], [-1, 0]]", kind="blocking", small=SMALL)
 def eigvals(a):
     """Eigenvalues (..., n). Waits: the values decide whether they are complex."""
-    return fallback.call(numpy.linalg.eigvals, (_matrices(a, True),), {})
+    a = _matrices(a, True)
+    with _blas.Caller(a.size):
+        return fallback.call(numpy.linalg.eigvals, (a,), {})
 
 
 @op("m", "a", "a, False", "a, compute_uv=False", "np.stack([a, a + 1]), False", "v",
@@ -223,7 +227,8 @@ def qr(a, mode="reduced"):
     With k = min(m, n) they are (..., m, k) and (..., k, n); with mode 'complete' k = m.
     """
     if mode not in ("reduced", "complete", "r"):
-        return fallback.call(numpy.linalg.qr, (a, mode), {})
+        with _blas.Caller(numpy.size(a)):
+            return fallback.call(numpy.linalg.qr, (a, mode), {})
     a = _matrices(a)
     if mode == "complete" and a.shape[-2] <= a.shape[-1]:
         mode = "reduced"
@@ -238,7 +243,9 @@ def lstsq(a, b, rcond=None):
     Waits: the rank, a number, decides how many residuals there are.
     a is (m, n), b (m,) or (m, k), x (n,) or (n, k).
     """
-    x, residuals, rank, s = numpy.linalg.lstsq(fallback.unwrap(a), fallback.unwrap(b), rcond)
+    copies = fallback.unwrap(a), fallback.unwrap(b)
+    with _blas.Caller(sum(map(numpy.size, copies))):
+        x, residuals, rank, s = numpy.linalg.lstsq(*copies, rcond)
     return follow([a, b], (as_array(x), as_array(residuals), rank, as_array(s)), lstsq)
 
 

@@ -167,7 +167,7 @@ class Flags:
 
     @property
     def writeable(self):
-        return not flag_bits(self._array) & 4
+        return not (flag_bits(self._array) & 4 or is_scalar(self._array))
 
     @writeable.setter
     def writeable(self, value):

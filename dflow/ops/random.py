@@ -415,12 +415,9 @@ class Stream:
 
     def choice(self, a, size=None, replace=True, p=None, axis=0, shuffle=True):
         """Random elements of a 1-d array, or of range(a); `p`: their probabilities, its errors may come on reading."""
-        a = plain(a)[()] if isinstance(a, ndarray) and a.ndim == 0 else a
-        source = a if isinstance(a, ndarray) or numpy.ndim(a) == 0 else as_array(a)
-        if not isinstance(source, (ndarray, int, numpy.integer)):
-            raise ValueError("a must be a sequence or an integer")
-        n = source.shape[axis] if isinstance(source, ndarray) else int(a)
-        numbers = source is a and not isinstance(a, ndarray)
+        a = _population(a)
+        numbers = not isinstance(a, ndarray)
+        n = int(a) if numbers else a.shape[axis]
         if replace and p is None and n > 0:
             index = self._integers(0, n, size, INTEGER, False)
         else:
@@ -428,9 +425,9 @@ class Stream:
         if numbers:
             return index
         if isinstance(p, ndarray) and not index.is_ready():     # of indices that need no check
-            shape = (*source.shape[:axis], *index.shape, *source.shape[axis:][1:])
-            return task(numpy.take, source, index, axis=axis, shape=shape, dtype=source.dtype)
-        return take(source, index, axis)
+            shape = (*a.shape[:axis], *index.shape, *a.shape[axis:][1:])
+            return task(numpy.take, a, index, axis=axis, shape=shape, dtype=a.dtype)
+        return take(a, index, axis)
 
     def _chosen(self, n, size, replace, p, shuffle):
         """Indices below n for choice()."""
@@ -808,7 +805,8 @@ class Shared(Stream):
 
     def choice(self, a, size=None, replace=True, p=None):
         """Random elements of a 1-d array, or of range(a); `p`: their probabilities, its errors may come on reading."""
-        if numpy.ndim(a) > 1:
+        a = _population(a)
+        if isinstance(a, ndarray) and a.ndim > 1:
             raise ValueError("a must be 1-dimensional")
         return Stream.choice(self, a, size, replace, p)
 
@@ -841,6 +839,17 @@ class Shared(Stream):
     def random(self, size=None):
         """Uniform in [0, 1)."""
         return self._counter.draw(RANDOM[DOUBLE], DOUBLE, size)
+
+
+def _population(a):
+    """What choice() draws from: an array, made once of a sequence, or an integer."""
+    if not isinstance(a, (ndarray, int, numpy.integer)) and not numpy.isscalar(a) and a is not None:
+        a = as_array(a)
+    if isinstance(a, ndarray) and a.ndim == 0:
+        a = plain(a)[()]
+    if not isinstance(a, (ndarray, int, numpy.integer)):
+        raise ValueError("a must be a sequence or an integer")
+    return a
 
 
 def _for_trial(self):

@@ -10,7 +10,7 @@ from dflow._array import ndarray
 from dflow._out import check_out, give_reduced
 from dflow._small import SMALL, as_scalar
 from dflow._ufunc import wrap_ufunc
-from dflow._views import broadcast_to
+from dflow._views import broadcast_to, is_scalar
 from dflow.ops.fallback import checked
 from dflow.ops.table import add_row, op
 from dflow.ops.warn import raise_where, warn_where
@@ -203,6 +203,8 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
         axis = normalize_axis_tuple(axis, a.ndim, argname="axis")
     if weights is None:
         result = mean(a, axis, keepdims=keepdims)
+        if not result.size and axis is not None:
+            raise ZeroDivisionError("division by zero")         # of how many elements each is made
         total = as_array(numpy.asarray(a.size / result.size if result.size else 0, result.dtype)) if returned else None
     else:
         weights = along_axes(a, as_array(weights), axis)
@@ -353,6 +355,8 @@ def _nan_extreme(name, ufunc, text):
 
     def function(a, axis=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
         result = reduction(a, axis, None, out, keepdims, initial, where)
+        if result.dtype.kind == "c" and (type(a) is not ndarray or is_scalar(a)):
+            result = as_scalar(_index.where(_isnan(result), numpy.asarray(numpy.nan, result.dtype), result))
         if result.dtype.kind in "fc":
             warn_where(_isnan(result), "All-NaN slice encountered", result)
         return result
@@ -407,10 +411,10 @@ def _and(mask, where):
     return mask if where is True else mask & as_array(where).astype(bool, copy=False)
 
 
-@op(*NANS, "n, 0, where=b", "n, dtype=int", "n, 0, out=i[0]", close=True, small=1 << 14)
+@op(*NANS, "n, 0, where=b", "n, dtype=int", "n, 0, out=i[0]", close=True, small=256)
 def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
     """The mean along axes of what is not NaN; NaN, and a warning, where nothing is left."""
-    a, mask = _without_nan(a, 0)
+    a, mask = _without_nan(a, 0)        # few are one block, in which sums are NumPy's
     if mask is None:
         return mean(a, axis, dtype, out, keepdims, where=where)
     _check_inexact(dtype, out)

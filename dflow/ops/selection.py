@@ -102,7 +102,7 @@ def select(condlist, choicelist, default=0):
     choices = [x if type(x) in _SCALARS else as_array(x) for x in choicelist]
     default = default if type(default) in _SCALARS else as_array(default)
     dtype = numpy.result_type(*[x if type(x) in _SCALARS else x.dtype for x in [*choices, default]])
-    arrays = [as_array(numpy.asarray(x, dtype)) if type(x) in _SCALARS else x.astype(dtype, copy=False)
+    arrays = [as_array(numpy.asarray(x).astype(dtype)) if type(x) in _SCALARS else x.astype(dtype, copy=False)
               for x in [*choices, default]]
     shape = numpy.broadcast_shapes(*[x.shape for x in conditions + arrays])
     result = broadcast_to(arrays[-1], shape).copy()
@@ -123,7 +123,7 @@ def choose(a, choices, out=None, mode="raise"):
     if len(arrays) > 63:
         raise ValueError("Need at least 0 and at most 64 array objects.")
     dtype = _order.common_type(choices, arrays)
-    if index.dtype.kind not in "iub":
+    if not numpy.can_cast(index.dtype, _INTP):
         raise TypeError(f"Cannot cast array data from {index.dtype!r} to {_INTP!r} according to the rule 'safe'")
     n = len(arrays)
     if mode == "raise":
@@ -182,7 +182,7 @@ def put_along_axis(arr, indices, values, axis):
     arr[_along(arr, indices, normalize_axis_index(axis, arr.ndim))] = values
 
 
-op(name="put_along_axis")(put_along_axis)
+op(name="put_along_axis", writes=True)(put_along_axis)
 
 
 def _along(arr, indices, axis):
@@ -200,6 +200,7 @@ def put(a, ind, v, mode="raise"):
     """Set elements of the flattened array, in place; values are repeated as needed. Waits for the indices only."""
     if not isinstance(a, ndarray):
         raise TypeError(f"argument 1 must be numpy.ndarray, not {type(a).__name__}")
+    _check_writeable(a)
     values = as_array(v if isinstance(v, (ndarray, numpy.ndarray)) else converted(v, a.dtype)).ravel()
     index = _safe_values(ind, _INTP).ravel()
     if index.size and not a.size:
@@ -240,6 +241,12 @@ def _check_target(x, words):
         raise TypeError(f"{words}, not {kind}")
 
 
+def _check_writeable(a):
+    """Before its values are looked at; a scalar's are written to a copy."""
+    if not a.flags.writeable and not is_scalar(a):
+        raise ValueError("output array is read-only")
+
+
 def _safe_values(values, dtype):
     """An array of values for one of this type. TypeError where arrays could not be cast to it safely."""
     if not isinstance(values, (ndarray, numpy.ndarray)):
@@ -255,6 +262,7 @@ def _safe_values(values, dtype):
 def place(arr, mask, vals):
     """Set the elements under a mask to successive values, repeated as needed. Waits for the mask without values."""
     _check_target(arr, "place() argument 1 must be numpy.ndarray")
+    _check_writeable(arr)
     mask, values = as_array(mask), _safe_values(vals, arr.dtype).ravel()
     if mask.size != arr.size:
         raise ValueError("place: mask and data must be the same size")
@@ -269,6 +277,7 @@ def putmask(a, mask, values):
     """Set a where the mask is true to the values at the same places of the flattened array, repeated as needed."""
     if not isinstance(a, ndarray) or is_scalar(a):
         raise TypeError("putmask: first argument must be an array")
+    _check_writeable(a)
     mask = as_array(mask)
     if mask.size != a.size:
         raise ValueError("putmask: mask and data must be the same size")

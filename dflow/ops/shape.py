@@ -53,10 +53,7 @@ def reshape(a, /, shape, order="C", *, copy=None):
 @op("a", "a.T", "a, 'F'", "s", "a.T, 'A'", "a[:, ::2]", "a.T, 'K'", kind="view")
 def ravel(a, order="C"):
     """One axis: a view when the memory is in order."""
-    a = as_array(a)
-    if order == "K":
-        a, order = a.transpose(sorted(range(a.ndim), key=lambda k: -abs(a.strides[k]))), "C"
-    return a.ravel(order)
+    return as_array(a).ravel(order)
 
 
 @op("a", "f, (2, 0, 1)", "f, (0, 1)", "f, (0, 0, 1)", "f, (0, 1, 3)", "v", "f, (-1, 0, 1)", kind="view",

@@ -10,6 +10,7 @@ from dflow import _order
 from dflow._array import array as as_array
 from dflow._array import attach, ndarray, set_hook, window
 from dflow._host import host
+from dflow._out import no_scalars
 from dflow._small import LATER, SMALL, at_once, small_first
 from dflow.ops.fallback import call, plain, stand_in, task
 from dflow.ops.table import method, op
@@ -93,7 +94,7 @@ def _checked_kth(a, kth, axis, kind):
     """kth, unless NumPy has an error for it: that depends on one row only, and on the values of none."""
     kth, n = plain(kth), a.shape[normalize_axis_index(axis, a.ndim)]
     index = numpy.asarray(kth)
-    inside = index.size and index.dtype.kind == "i" and -n <= index.min() and index.max() < n
+    inside = index.size and index.dtype.kind == "i" and (not a.size or -n <= index.min() and index.max() < n)
     numpy.partition(numpy.zeros(1 if inside else n, a.dtype), index * 0 if inside else kth, kind=kind)
     return kth
 
@@ -165,5 +166,5 @@ def isin(element, test_elements, assume_unique=False, invert=False, *, kind=None
     element, others = as_array(element), as_array(test_elements)
     nothing = [numpy.zeros(0, x.dtype) for x in (element, others)]
     numpy.isin(*nothing, kind=kind)                                 # its errors
-    return task(numpy.isin, element, others, assume_unique=assume_unique, invert=invert, kind=kind, shape=element.shape,
-                dtype=bool)
+    return no_scalars(task(numpy.isin, element, others, assume_unique=assume_unique, invert=invert, kind=kind,
+                           shape=element.shape, dtype=bool))

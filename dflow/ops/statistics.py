@@ -43,8 +43,9 @@ def _reduced(function, a, axis, keepdims, lead=(), **keywords):
         options = {key: stand_in(x, (1,) * x.ndim if key == "weights" else None) for key, x in keywords.items()}
         return numpy.asarray(function(tiny, axis=axis, **options)).dtype
 
-    return task(function, a, axis=axis, keepdims=keepdims, shape=lambda: lead + _kept(a, axis, keepdims), dtype=dtype,
-                **keywords)
+    result = task(function, a, axis=axis, keepdims=keepdims, shape=lambda: lead + _kept(a, axis, keepdims), dtype=dtype,
+                  **keywords)
+    return no_scalars(result) if keepdims else result
 
 
 FAST = 4 * SMALL            # elements of which a selection takes no longer than a task and its wait
@@ -224,7 +225,8 @@ def correlate(a, v, mode="valid"):
 @recorded
 def _sliding(function, a, v, mode):
     a, v = as_array(a), as_array(v)
-    if a.ndim > 1 or v.ndim > 1 or not a.size or not v.size or mode not in ("full", "same", "valid"):
+    scalar = function is numpy.correlate and not (a.ndim and v.ndim)
+    if scalar or a.ndim > 1 or v.ndim > 1 or not a.size or not v.size or mode not in ("full", "same", "valid"):
         return as_array(function(a.asnumpy(), v.asnumpy(), mode))
     if a.size * v.size <= AT_ONCE:
         result = at_once(function, (a, v, mode), small=sys.maxsize)

@@ -20,7 +20,7 @@ import numpy
 
 from dflow._array import attach
 from dflow._small import public, small_first
-from dflow.ops.fallback import or_numpys
+from dflow.ops.fallback import into_numpys, or_numpys
 
 KINDS = ("kernel", "view", "host", "blocking")
 TABLE = {}                  # (module, name): Row
@@ -62,14 +62,16 @@ def op(*samples, name=None, aliases=(), kind="kernel", method=False, module="num
     """Decorates the function of an operation: see the top of this file.
 
     `small`: with up to so many elements in each array, all of them there, it is NumPy's function of that name;
-    `writes`: which writes into its first argument. `foreign`: so it is without arrays of ours, others may hold texts.
-    `gradient`: it has one itself, not only the functions that it calls.
+    `writes`: into its first argument, also where that is NumPy's array. `foreign`: so it is without
+    arrays of ours, others may hold texts. `gradient`: it has one itself, not only the functions that it calls.
     """
 
     def add(function):
         theirs = getattr(sys.modules.get(module), name or function.__name__, None)
         if foreign:
             function = or_numpys(function, theirs)
+        if writes:
+            function = into_numpys(function, theirs)
         if small:
             function = small_first(function, theirs, small, writes)
         elif gradient:

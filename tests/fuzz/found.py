@@ -83,4 +83,168 @@ FOUND = [
         "v0 = np.ones(3)\n"
         "v1 = np.sum(np.ones((3, 2), 'l'), axis=1, initial=0.5, out=v0)",
     ),
+    # Where= that is not of booleans.
+    (Settings(), "v0 = np.ones(1).any(where=np.ones(1))"),
+    # Copyto() into an array of NumPy's.
+    (
+        Settings(),
+        "v0 = numpy.arange(1)\n"
+        "np.copyto(v0, v0)",
+    ),
+    # A scalar of NumPy's beyond the type of the array it is stored to.
+    (
+        Settings(),
+        "v0 = np.ones(2, 'b')\n"
+        "v0[...] = numpy.uint8(128)",
+    ),
+    # A sequence of more axes than where it is stored.
+    (
+        Settings(),
+        "v0 = np.ones(3)\n"
+        "v0[...] = [np.ones(3)]",
+    ),
+    # Casting= of logical functions.
+    (Settings(), "v0 = np.logical_and([1], np.ones(1), casting='equiv')"),
+    # Reduce() of a ufunc of mixed types.
+    (Settings(), "v0 = np.ldexp.reduce([1])"),
+    # Select() with a default outside the type.
+    (
+        Settings(),
+        "v0 = np.ones(1, 'h')\n"
+        "v1 = np.select([v0 > 1], [v0], 2**15)",
+    ),
+    # Putmask() into an array of NumPy's.
+    (
+        Settings(),
+        "v0 = numpy.zeros(3)\n"
+        "np.putmask(v0, v0, v0)",
+    ),
+    # Reduce() of one element where the identity changes it.
+    (Settings(), "v0 = np.hypot.reduce(np.array([[-5.0]]), axis=1)"),
+    # Float() of complex numbers.
+    (Settings(), "v0 = [*map(float, np.ones(1, 'D'))]"),
+    # Nanmean() of integers that are ready adds in another order than of those that are not.
+    (
+        Settings(),
+        "v0 = np.array(numpy.frombuffer(numpy.random.RandomState(113).bytes(13208), 'l').copy())\n"
+        "v1 = hold(v0)\n"
+        "v2 = (np.nanmean(v0) == np.nanmean(v1)).item()",
+    ),
+    # An integer times an infinite complex number, in place.
+    (
+        Settings(),
+        "v0 = np.ones(2, 'h')\n"
+        "v0[1] *= inf - 0j",
+    ),
+    # Ravel('K') of an array that is broadcast: in the order of its strides of zero.
+    (Settings(), "v0 = np.ravel(np.broadcast_to([1, 0], (2, 2)), 'K')"),
+    # Which of two errors: where= of comparisons, that have no identity.
+    (Settings(), "v0 = np.greater_equal.reduce((1,), where=[True])"),
+    # Which of two errors: take() into out.
+    (Settings(), "v0 = np.take(np.array([]), [0], out=np.array([]))"),
+    # Casting='equiv' and 'no' of comparisons with Python's numbers.
+    (Settings(), "v0 = np.equal(0, np.ones(1, 'L'), casting='equiv')"),
+    # The sign of a zero beside a nan.
+    (Settings(), "v0 = np.nanmax(complex(nan, -0.0))"),
+    # Initial= and masks of ufuncs that no value stands for.
+    (Settings(), "v0 = np.arctan2.reduce((0,), initial=numpy.True_, where=[False])"),
+    # Initial= in the type of the array.
+    (Settings(), "v0 = np.min(np.ones(1, 'h'), initial=1.5, where=(1,))"),
+    # What a reduction starts from passes through the type of out.
+    (
+        Settings(),
+        "v0 = np.ones(2, '?')\n"
+        "v1 = np.bitwise_and.reduce(np.array([[0], [2]]), axis=1, out=v0)",
+    ),
+    # As above, from the first element.
+    (Settings(), "v0 = np.subtract.reduce([[2.5, 1.2]], axis=1, out=np.ones(1, int))"),
+    # A reduction of mixed types of what is ready.
+    (Settings(), "v0 = np.ldexp.reduce(np.ones(1, 'l'))"),
+    # Integers beyond the type, before casts.
+    (Settings(), "v0 = np.fmod(np.ones(1), 2**15, dtype='h')"),
+    # No elements to a negative power.
+    (Settings(), "v0 = np.array([], 'l') ** -1"),
+    # Round() of booleans.
+    (Settings(), "v0 = np.round(np.array([], '?'), 1)"),
+    # Choose() by numbers that are not safely int64.
+    (Settings(), "v0 = np.choose(np.array([[0]], 'L'), [np.ones(1)])"),
+    # Fill() of a scalar.
+    (
+        Settings(),
+        "v0 = np.ones(1).min()\n"
+        "v0.fill(0)",
+    ),
+    # Fill_diagonal() and others of NumPy's own array.
+    (
+        Settings(),
+        "v0 = numpy.zeros((3, 3))\n"
+        "np.fill_diagonal(v0, v0)",
+    ),
+    # Isin() of no axes is an array.
+    (
+        Settings(),
+        "v0 = hold(np.ones(()))\n"
+        "v1 = np.isin(np.ones(()), v0)",
+    ),
+    # Polyval() by rows.
+    (Settings(), "v0 = np.polyval(np.ones((2, 2)), [1, 2])"),
+    # Average() of no elements along another axis.
+    (Settings(), "v0 = np.average(np.ones((1, 0)), axis=0)"),
+    # Correlate() of scalars.
+    (Settings(), "v0 = np.correlate(np.array(1.0), np.ones(3))"),
+    # Put() into what is read-only.
+    (
+        Settings(),
+        "v0 = np.broadcast_to((1,), (0,))\n"
+        "np.put(v0, [1], v0)",
+    ),
+    # Partition() of no elements has no bounds.
+    (
+        Settings(),
+        "v0 = hold(np.ones((0, 1)))\n"
+        "v0.partition(1)",
+    ),
+    # A scalar of NumPy's under a mask is cast.
+    (
+        Settings(),
+        "v0 = np.ones(2, 'l')\n"
+        "v0[v0 != 0] = numpy.float64('nan')",
+    ),
+    # Several axes of what is not reorderable.
+    (Settings(), "v0 = np.lcm.reduce(np.ones((2, 2), int), axis=None)"),
+    # Python's integers are not cast to another type of the same kind.
+    (Settings(), "v0 = np.bitwise_xor(np.array([], 'L'), 1, casting='equiv')"),
+    # Which of two errors: of the integer, or of its cast.
+    (Settings(), "v0 = np.lcm(np.array([], 'B'), 2**8, casting='equiv')"),
+    # A reduction of mixed types with dtype=.
+    (Settings(), "v0 = np.ldexp.reduce(np.ones(1, 'h'), dtype='d')"),
+    # Place() into what is read-only.
+    (
+        Settings(),
+        "v0 = np.broadcast_to((0,), (0,))\n"
+        "np.place(v0, v0, [2**63])",
+    ),
+    # As above, putmask().
+    (
+        Settings(),
+        "v0 = np.array([], 'L')\n"
+        "v0.setflags(write=False)\n"
+        "np.putmask(v0, v0, -1)",
+    ),
+    # Casts of floats to integers by casting='equiv'.
+    (Settings(), "v0 = np.add(np.ones(1, 'l'), 2.5, dtype=int, casting='equiv')"),
+    # Python's complex numbers in loops of integers.
+    (Settings(), "v0 = np.bitwise_or(np.ones(1), 2j, dtype='h', casting='unsafe')"),
+    # A number into the real parts of nothing.
+    (
+        Settings(),
+        "v0 = np.array([], 'i')\n"
+        "v0.real = 2**64",
+    ),
+    # Which of two errors: of indices, or of types.
+    (Settings(), "v0 = np.logical_and.reduceat(numpy.arange(0), [0], dtype='g')"),
+    # Nan_to_num() by numbers that the type has not.
+    (Settings(), "v0 = np.nan_to_num(np.ones(1), nan=numpy.complex64(1j))"),
+    # Median() with keepdims is an array.
+    (Settings(), "v0 = np.median(numpy.arange(1).reshape(()), keepdims=True)"),
 ]

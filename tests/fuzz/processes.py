@@ -14,6 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import dflow
 from tests.fuzz import rules, running, shrinking
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -35,6 +36,7 @@ def child(progress, only):
     """Runs the seeds that the lines of its input name, and tells what differs, a line of JSON each."""
     faulthandler.enable()
     limit_memory()
+    dflow.engine.set_memory_budget(MEMORY // 4)  # also bounds the blocks that are kept, which NumPy cannot use
     seen = {}
     descriptor = os.open(progress, os.O_WRONLY)
     for order in sys.stdin:
@@ -101,6 +103,7 @@ class Child:
         self.process = subprocess.Popen(
             command("--child", self.progress.name, *options),
             cwd=ROOT,
+            env={**os.environ, "MALLOC_ARENA_MAX": "4"},  # of which each takes 64 MB of addresses
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,

@@ -78,6 +78,7 @@ class Reference:
         self.bounds = {}  # by how much those that are CLOSE may differ
         self.errors = []
         self.codes = []
+        self.loose = set()  # names of what depends on what is ready: from rules.LOOSE, or two_zeros()
         self.foreign = self.variables["foreign"] = []  # names of arrays that are NumPy's own in both runs
 
     def run(self, statement):
@@ -92,21 +93,38 @@ class Reference:
             error = type(caught)
         target = ASSIGNED.match(statement)
         if target and target[1] in self.variables:
+            if level == EXACT and rules.two_zeros(statement, self.variables[target[1]]):
+                level = CLOSE
+                self.loose.add(target[1])
             self.levels[target[1]] = level
             if level == CLOSE:
                 self.bounds[target[1]] = rules.bound(statement, names, self.variables, self.variables[target[1]])
-            if FOREIGN.match(statement):
+            if FOREIGN.match(statement) or "np." not in statement and all(name in self.foreign for name in names[1:]):
                 self.foreign.append(target[1])
+        if level == EXACT and (not target or "out=" in statement):
+            if any(rules.two_zeros(statement, self.variables.get(name)) for name in names):
+                level = CLOSE
+                self.loose.update(names)
+        if level and (rules.called(statement) & rules.LOOSE or self.loose.intersection(names)):
+            self.loose.update(names)
+        if error:
+            self.loose.update(names)  # some functions of NumPy's write before they raise, and what they like
         if (level or error) and (not target or "out=" in statement):
             self.spread(names)  # what fails may have written a part before
         self.errors.append((error, level))
         self.codes.append(code)
         return error
 
-    def adopts(self, statement):
-        """Whether the result is a view of an array that is NumPy's own in dflow's run, too, and is copied there."""
+    def refused(self, statement):
+        """Whether the result is one of which README says that dflow has none: no numbers, or not aligned.
+
+        Or a view of an array that is NumPy's own in dflow's run, too, and is copied there.
+        """
         target = ASSIGNED.match(statement)
         value = self.variables.get(target[1]) if target else None
+        if isinstance(value, (numpy.ndarray, numpy.generic)):
+            if value.dtype.kind not in "biufc" or not value.flags.aligned:
+                return True
         if FOREIGN.match(statement):
             return False
         if not isinstance(value, numpy.ndarray):
@@ -169,7 +187,7 @@ class Generator:
             error is not None
             and self.random.random() < 0.85
             or error is MemoryError
-            or self.reference.adopts(statement)
+            or self.reference.refused(statement)
         ):
             self.forget(before)
             return False
@@ -194,6 +212,12 @@ class Generator:
                 if value.dtype.char in values.DTYPES + "qQ":
                     self.arrays[target[1]] = value
         return error
+
+    def must(self, statement):
+        """A statement that fails only where memory is short."""
+        error = self.perform(statement)
+        if error:
+            raise MemoryError(statement) if issubclass(error, MemoryError) else error(statement)
 
     def poke(self):
         """Writes at the end, so that what shares memory with what shows."""
@@ -252,7 +276,7 @@ class Generator:
                 if len(shape) > 6:
                     larger = (shape[0] + 1, *shape[1:])
                 base = self.target()
-                self.perform(f"{base} = np.array({values.contents(rng, code, larger)})")
+                self.must(f"{base} = np.array({values.contents(rng, code, larger)})")
                 steps = ", ".join(
                     rng.choice((f"-1:{-n - 1}:-1", f":{n}", f"{m - n}:"))
                     if m != 2 * n
@@ -260,28 +284,28 @@ class Generator:
                     for n, m in zip(shape, larger)
                 )
                 name = self.target()
-                self.perform(f"{name} = {base}[{steps}]")
+                self.must(f"{name} = {base}[{steps}]")
                 return self.held(name)
             if layout < 0.25 and len(shape) > 1:
                 name = self.target()
-                self.perform(f"{name} = np.array({values.contents(rng, code, shape[::-1])}).T")
+                self.must(f"{name} = np.array({values.contents(rng, code, shape[::-1])}).T")
                 return self.held(name)
             if layout < 0.3 and len(shape) > 1 and not owned:
                 name = self.target()
-                self.perform(f"{name} = np.broadcast_to(np.array({values.contents(rng, code, shape[-1:])}), {shape})")
+                self.must(f"{name} = np.broadcast_to(np.array({values.contents(rng, code, shape[-1:])}), {shape})")
                 return name
             text = values.contents(rng, code, shape)
         name = self.target()
         if rng.random() < 0.08 and not owned:  # NumPy's own, in both
-            self.perform(f"{name} = {text}")
+            self.must(f"{name} = {text}")
             return name
-        self.perform(f"{name} = np.array({text})")
+        self.must(f"{name} = np.array({text})")
         return self.held(name)
 
     def held(self, name):
         if self.random.random() < self.pending:
             new = self.target()
-            self.perform(f"{new} = hold({name})")
+            self.must(f"{new} = hold({name})")
             return new
         return name
 

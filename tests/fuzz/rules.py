@@ -119,6 +119,17 @@ STRIDED = {
     "atan2",
 }
 
+# The same of complex numbers, whose products and magnitudes are fused or not.
+OF_COMPLEX = {"abs", "absolute", "square", "multiply", "divide", "true_divide", "reciprocal", "multiply.accumulate"}
+OPERATORS = re.compile(r" [*/]=? |abs\(|\*\*")
+
+# What may also differ by whether operands are there, as those that are not may be copied: the above, and products that
+# NumPy's loops sum where they are small, dflow's otherwise.
+LOOSE = STRIDED | OF_COMPLEX | {"einsum", "vecdot", "matvec", "vecmat", "linalg.vecdot"}
+
+# Of two zeros of different signs, any may be the larger: which one NumPy takes depends on where they are in a vector.
+EXTREMES = {"max", "min", "amax", "amin", "nanmax", "nanmin", "maximum", "minimum", "fmax", "fmin", "clip"}
+
 CALL = re.compile(r"(?:np\.|\.)((?:linalg\.|fft\.|\w+\.(?=reduce|accumulate|at\b|outer))?\w+)\(")
 
 
@@ -137,20 +148,32 @@ def close_rows():
     return {f"{row.module}.{row.name}".removeprefix("numpy.") for row in TABLE.values() if row.close}
 
 
+def two_zeros(statement, result):
+    """Whether the result may have zeros of the other sign."""
+    chosen = {name.partition(".")[0] for name in called(statement)} & EXTREMES  # also of maximum.at
+    dtype = getattr(result, "dtype", None)
+    return bool(chosen) and dtype is not None and dtype.kind in "fc" and bool((result == 0).any())
+
+
 def operands_of(names, variables):
     return [x for name in names if isinstance(x := variables.get(name), (numpy.ndarray, numpy.generic))]
 
 
 def level(statement, names, variables):
     """0 where dflow must give NumPy's bits, 1 where the last ones may differ."""
-    calls = called(statement)
+    calls = {name.removesuffix(".at").removesuffix(".outer") for name in called(statement)}
     operands = operands_of(names, variables)
     if calls & STRIDED and by_strides(statement, calls, operands):
         return 1
+    if calls & OF_COMPLEX or OPERATORS.search(statement):
+        if any(isinstance(variables.get(name), complex) for name in names):
+            return 1  # scalars: see by_strides()
+        if any(x.dtype.kind == "c" for x in operands) and by_strides(statement, calls | STRIDED, operands):
+            return 1
     if not calls & SUMS and not calls & PRODUCTS and not calls & close_rows():
         return 0
     if calls & (SUMS | PRODUCTS) and not calls & (MEANS | FACTORS):
-        if exact(operands, "+ 0" in statement or not calls & PRODUCTS):
+        if exact(operands, "+ 0" in statement or not calls & PRODUCTS, narrow(statement)):
             return 0
     return 1
 
@@ -162,6 +185,8 @@ def by_strides(statement, calls, operands):
             return False  # integers
     return (
         "[" in statement
+        or ".at(" in statement
+        or any(not x.ndim for x in operands)  # NumPy's scalars have functions of their own
         or len({x.shape for x in operands}) > 1  # one exponent for a row: shortcuts for -1, 0, 0.5, 1 and 2
         or any(isinstance(x, numpy.ndarray) and not x.flags.c_contiguous for x in operands)
     )
@@ -171,6 +196,8 @@ def bound(statement, names, variables, result):
     """By how much a result of level 1 may differ: a bound of the error of its sums. None: none is known."""
     calls = called(statement)
     operands = [x for x in operands_of(names, variables) if x.size and x.dtype.kind in "biufc"]
+    if calls and not calls - EXTREMES:
+        return 0
     if (
         not isinstance(result, (numpy.ndarray, numpy.generic))
         or result.dtype.kind not in "fc"
@@ -194,9 +221,15 @@ def bound(statement, names, variables, result):
     return error**0.5 + error if calls & {"std", "nanstd"} else error
 
 
-def exact(operands, signs):
+def narrow(statement):
+    """The digits of the type that dtype= names, if it is a small one of floats."""
+    digits = {"e": 10, "f": 23, "F": 23}
+    return min((digits.get(name, 53) for name in re.findall(r"dtype='(\w+)'", statement)), default=53)
+
+
+def exact(operands, signs, digits):
     """Whether all sums of products of these are exact: they are small integers, and no zero is negative."""
-    bound, digits = 1, 53
+    bound = 1
     for x in operands:
         kind = x.dtype.kind
         if kind in "biu":
@@ -243,6 +276,56 @@ avoid(
         and not statement.startswith("np.")
     ),
 )
+avoid(
+    r"\b(mean|var|std|nanmean|nanvar|nanstd)\(.*where=",
+    "NumPy's means count the numbers of where=",
+    lambda statement, variables: (
+        bool(re.search(r"where=[^,)]*[\d.]", re.sub(r"v\d+", "v", statement)))
+        or any(
+            getattr(getattr(variables.get(name), "dtype", None), "char", "?") != "?"
+            for name in re.findall(r"where=\(?-?(v\d+)", statement)
+        )
+    ),
+)
+avoid(
+    r"(var|std)\(.*where=",
+    "NumPy's methods take other libraries' where= for NumPy's",
+    lambda statement, variables: any(name in variables.get("foreign", ()) for name in NAMES.findall(statement)),
+)
+avoid(r"meshgrid\(.*copy=False", "README: views that may show an element twice are read-only")
+avoid(r"\b(any|all)\(.*dtype=", "NumPy's methods take dtype=, which is not in their signatures")
+avoid(
+    r"\.at\(|\.real = |\bround\(.*out=|copyto\(",
+    "NumPy's functions do not look at whether they may write where they cast, nor to the array itself",
+    lambda statement, variables: any(
+        isinstance(x := variables.get(name), numpy.ndarray) and not x.flags.writeable
+        for name in NAMES.findall(statement)
+    ),
+)
+avoid(
+    r"nan(min|max)\(.*where=",
+    "NumPy's nanmin() and nanmax() of what is no array do not look at where= when they look for what is not nan",
+    lambda statement, variables: (
+        (first := re.search(r"nan(?:min|max)\((v\d+),", statement)) is None
+        or not isinstance(variables.get(first[1]), numpy.ndarray)
+    ),
+)
+avoid(
+    r"out=v\d+",
+    "what a cast makes of a float beyond the type of integers, C does not say",
+    lambda statement, variables: (
+        "'unsafe'" in statement
+        and getattr(variables.get(re.search(r"out=(v\d+)", statement)[1]), "dtype", numpy.dtype("d")).kind in "iu"
+    ),
+)
+avoid(
+    r"dtype='[bBhHiIlLqQ]'.*'unsafe'",
+    "as above, where memory is cast in another order",
+    lambda statement, variables: any(
+        isinstance(x, numpy.ndarray) and x.dtype.kind in "fc" and not (numpy.abs(x) < 2**31).all()
+        for x in operands_of(NAMES.findall(statement), variables)
+    ),
+)
 avoid(r"device=|\bctx\b", "devices have tests of their own")
 avoid(r"\b(tofile|dump|dumps|save|savez|load|open|fromfile|savetxt|loadtxt|genfromtxt|fromregex)\(", "files")
 avoid(r"object|'[SUMmO]\d*'|\bstr\b", "README: arrays hold numbers")
@@ -259,11 +342,23 @@ avoid(
 
 
 avoid(
-    r"v\d+\[.*v\d+|copy=False|require|putmask|copyto|place\(",
+    r"v\d+\[.*(v\d+|np\.)|copy=False|require|putmask|copyto|place\(",
     "NumPy's own arrays are written to as NumPy does, or copied",
     lambda statement, variables: any(name in variables.get("foreign", ()) for name in re.findall(r"v\d+", statement)),
 )
 avoid(r"\.flat\[.*\] = .*v\d", "NumPy reads elements that it has just written")
+avoid(
+    r"^v\d+\[.*v\d+.*\] = ",
+    "NumPy goes through indices in the order of their memory, and the last one counts where they repeat",
+    lambda statement, variables: any(
+        isinstance(x := variables.get(name), numpy.ndarray) and x.dtype.kind in "iu" and not x.flags.c_contiguous
+        for name in NAMES.findall(statement.partition("] = ")[0])
+    ),
+)
+avoid(
+    r"^(v\d+)\[.*(v\d|[<>=]).*\] = \1(\[[^v<>=]*\]|\.T)?$",
+    "under a mask, NumPy reads elements that it has just written",
+)
 avoid(r"resize\(.*refcheck=False", "in NumPy, views of what is resized see memory that was freed")
 avoid(
     r"flags|\.mT| in v|\.base\b|_\w+__",
@@ -283,6 +378,19 @@ avoid(
 avoid(
     r"\b(equal|not_equal|less|less_equal|greater|greater_equal)\(.*-?\b\d+\b.*(where|out)=",
     "NumPy 2.4 ends the process where an integer lies beyond the type of the other operand",
+)
+avoid(
+    r"(logical_\w+|equal|less|greater|is\w+|signbit)\(.*out=v",
+    "NumPy writes a truth value also where the mask of where= leaves an array of another type as it is",
+    lambda statement, variables: (
+        "where=" in statement
+        and getattr(variables.get(re.search(r"out=(v\d+)", statement)[1]), "dtype", numpy.dtype("?")).char != "?"
+    ),
+)
+avoid(r"(linspace|select)\(.*2 ?\*\* ?(6[3-9]|70)", "README: arrays hold numbers, not Python's")
+avoid(
+    r"^(?=.*2 ?\*\* ?(6[3-9]|70))(?=.*(v\d+\S* \*\* | \*\* v|\*\*=|pow(er)?\(|power\.))",
+    "powers of Python's integers, in arrays of objects, take for ever",
 )
 avoid(r"random\.bytes", "there is no seed")
 avoid(
@@ -317,13 +425,13 @@ def avoided(statement, variables):
 
 def same_error(statement, ours, theirs):
     """Whether an error of dflow's may stand for NumPy's (None: no error)."""
-    # NumPy's `at` casts a read-only array of another type than the loop's, and writes to the array all the same.
-    # Nor does `concatenate` look, where there is nothing to write.
-    return (".at(" in statement or "concatenate(" in statement) and "read-only" in str(ours)
+    # NumPy's `concatenate` does not look where there is nothing to write.
+    return "concatenate(" in statement and "read-only" in str(ours)
 
 
 def flags_differ(ours, theirs):
     """How an array may be used otherwise than NumPy's."""
-    if isinstance(theirs, numpy.ndarray) and hasattr(ours, "flags") and ours.flags.writeable != theirs.flags.writeable:
-        return f"flags.writeable is {ours.flags.writeable}, NumPy's {theirs.flags.writeable}"
+    if isinstance(theirs, numpy.ndarray) and theirs.size and hasattr(ours, "flags"):
+        if ours.flags.writeable != theirs.flags.writeable:
+            return f"flags.writeable is {ours.flags.writeable}, NumPy's {theirs.flags.writeable}"
     return None

@@ -93,6 +93,7 @@ class Source:
     def run(self, name, seed, policy):
         """The exit status, or None if it did not end."""
         self.report.clear()
+        self.of_forks.clear()
         os.ftruncate(self.output, 0)
         os.lseek(self.output, 0, os.SEEK_SET)
         self.socket.send(f"{name} {seed} {policy}".encode())
@@ -110,7 +111,7 @@ class Run:
     """A program under a seed, and how it ended."""
 
     def __init__(self, source, name, seed, policy):
-        self.name, self.seed, self.report = name, seed, source.report
+        self.name, self.seed, self.report, self.of_forks = name, seed, source.report, source.of_forks
         self.problem = self.problem_of(source.run(name, seed, policy))
         self.text = os.pread(source.output, 1 << 20, 0).decode(errors="replace")
         self.hash, self.points = self.report.hash, self.report.steps
@@ -120,8 +121,9 @@ class Run:
         from schedule import control
         if status is None:
             return f"did not end within {LIMIT} seconds"
-        if self.report.state in (control.DEADLOCK, control.ENDLESS):
-            return "deadlock" if self.report.state == control.DEADLOCK else "does not end"
+        for report, where in (self.report, ""), (self.of_forks, " in a forked child"):
+            if report.state in (control.DEADLOCK, control.ENDLESS):
+                return ("deadlock" if report.state == control.DEADLOCK else "does not end") + where
         return f"ended with {status}" if status else self.judge()
 
     def judge(self):
@@ -136,7 +138,7 @@ class Run:
     def show(self, last):
         print(f"{self.name}, seed {self.seed}: {self.problem or 'ok'}\n  {self.report.describe()}")
         if self.problem:
-            print(*self.report.where_threads_are(), sep="\n")
+            print(*self.report.where_threads_are(), *self.of_forks.where_threads_are(), sep="\n")
         print(*self.report.trace(last), self.text, sep="\n", flush=True)
 
 

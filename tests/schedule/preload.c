@@ -420,6 +420,8 @@ EXPORT pid_t fork(void) {
         report = of_children;
         report->hash = state += 0x9E3779B97F4A7C15ULL;
         report->state = RUNNING;
+        threads[self - 1].stored = threads[self - 1].floor = report->steps;     /* a fork is a fence, and steps are others */
+        nwrites = 0;
         next_deadline = NEVER;
         signals_left = 0;
     }

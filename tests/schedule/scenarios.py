@@ -21,7 +21,8 @@ from dflow import cpu
 from schedule import control
 
 SCENARIOS = {}
-LARGE = 20_000          # elements that are worth splitting
+LARGE = 20_000          # elements of which some work is worth splitting,
+HUGE = 400_000          # and of which an addition is
 WORTHY = 60_000         # of which the sines are worth waking a worker
 
 
@@ -139,6 +140,9 @@ def waits(draw):
                 assert dflow.submit(lambda a: a.sum(), total).result() == k * (step + 1) * 63 * 32
             elif way == 4:
                 total.is_ready(), dflow.engine.statistics()
+            elif way == 5:                  # until those who read it have done so
+                reader = np.cumsum(total)
+                assert memoryview(total)[63] == 63 * k * (step + 1) == reader[63].item() // 32
         assert total.tolist() == [6 * k * i for i in range(64)]
 
     run_threads(draw, *(lambda k=k: work(k) for k in range(draw.randint(1, 3))))
@@ -146,8 +150,13 @@ def waits(draw):
 
 @scenario
 def splits(draw):
+    """What several runners are in at once."""
+    set_up(draw, (1, 2, 2, 3, 4))
+    draw.choice((mixed, in_place, shared))(draw)
+
+
+def mixed(draw):
     """Kernels that are run in pieces, tasks in between, and several threads that do so."""
-    set_up(draw)
     base = numpy.arange(LARGE, dtype="float64") % 97
     x = np.array(base)
     kinds = (lambda v: v * 2 + 1, lambda v: v.reshape(100, -1).sum(axis=1), lambda v: v.max(), lambda v: v[::-1].copy(),
@@ -162,6 +171,38 @@ def splits(draw):
             assert (numpy.asarray(result) == expected[i]).all(), i
 
     run_threads(draw, *(lambda k=k: work(k) for k in range(draw.randint(1, 3))))
+
+
+def in_place(draw):
+    """In place, so that a piece shows which is run twice, or late. Flags are noted within a piece: a point."""
+
+    def work():
+        x, y, z = np.ones(HUGE), np.full(HUGE, 10.0), np.ones(HUGE)
+        for _ in range(3):
+            x += 1
+            z[:draw.randint(HUGE // 4, HUGE)] += 1
+        with numpy.errstate(over="ignore"):
+            y *= 1e308
+        assert (x.asnumpy() == 4).all() and (z.asnumpy()[:HUGE // 4] == 4).all()
+        assert numpy.isinf(y.asnumpy()).all()
+
+    before = dflow._workers.set_split(40_000, draw.choice((20_000, 20_000, 2000)))
+    run_threads(draw, *[work] * draw.randint(1, 2))
+    dflow.waitall()
+    dflow._workers.set_split(*before)
+
+
+def shared(draw):
+    """Tasks that read an array which nobody else has, or write parts of one result: they end, and begin, at once."""
+    n = draw.choice((12, 600, 3000))
+    for k in range(1, 6):
+        x = np.full(n, float(k))
+        sums = [np.cumsum(x) for _ in range(draw.randint(2, 4))]
+        del x
+        joined = np.concatenate([total[i:] for i, total in enumerate(sums)])
+        del sums
+        assert joined[-1].item() == k * n and joined[0].item() == k
+        assert (joined.asnumpy() % k == 0).all() and (joined.asnumpy() > 0).all()
 
 
 @scenario
@@ -373,12 +414,14 @@ def linear(draw):
     set_up(draw)
     a = numpy.eye(24) * 3 + numpy.arange(576).reshape(24, 24) % 5
     expected = numpy.linalg.inv(a), a @ a, numpy.linalg.eigvalsh(a + a.T)
+    alone, larger = draw.random() < 0.3, np.array(numpy.eye(256) * 2)
 
     def work():
-        x = np.array(a) + 0
+        x, halves = np.array(a) + 0, np.linalg.inv(larger) if alone else None
         for i in draw.sample(range(3), 2):
             actual = np.linalg.inv(x) if i == 0 else x @ x if i == 1 else np.linalg.eigvalsh(x + x.T)
             assert numpy.allclose(actual.asnumpy(), expected[i])
+        assert halves is None or halves[3, 3].item() == 0.5
 
     run_threads(draw, *[work] * draw.randint(1, 3))
 

@@ -318,6 +318,8 @@ SILENT = frozenset("""equal not_equal less less_equal greater greater_equal logi
     conjugate maximum minimum fmax fmin""".split())
 INTEGERS_TOO = frozenset("floor_divide remainder fmod divmod divide power".split())    # report flags for integers
 
+FORGETFUL = np.isnan, np.isinf, np.isfinite, np.signbit     # NumPy's AVX-512 loops leave results out that do not lie side by side
+
 COMPARISONS = frozenset("less less_equal equal not_equal greater greater_equal".split())
 
 cdef object loop_types(object u, int nin, tuple arguments, object casting, dict keywords):
@@ -375,6 +377,9 @@ cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL:
     guard_blas(k, ufunc, itemsizes[<int>codes[0]])
     if (ufunc is np.sin or ufunc is np.cos) and codes[0] == DOUBLE:
         use_sincos(k)
+    if ufunc in FORGETFUL and (codes[0] == FLOAT or codes[0] == DOUBLE):
+        k.data = wrap(k, 1)
+        k.loop = side_by_side_loop
     return remember(key, k)
 
 cdef int use_blas(Kernel* k, int code) except -1:
@@ -571,6 +576,27 @@ cdef Wrapped* wrap(Kernel* k, int itemsize) except NULL:
     w.nout = k.nops - k.nin
     w.itemsize = itemsize
     return w
+
+cdef void side_by_side_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """One input, one output of bytes: the loop gets contiguous memory for its results, whatever their step."""
+    cdef Wrapped* w = <Wrapped*>data
+    cdef char[512] results
+    cdef char* inner[2]
+    cdef intp inner_steps[2]
+    cdef intp i, count, start = 0, n = dims[0]
+    if steps[1] == 1:
+        w.loop(args, dims, steps, w.data)
+        return
+    inner_steps[0] = steps[0]
+    inner_steps[1] = 1
+    while start < n:
+        count = min(n - start, <intp>sizeof(results))
+        inner[0] = args[0] + start * steps[0]
+        inner[1] = results
+        w.loop(inner, &count, inner_steps, w.data)
+        for i in range(count):
+            args[1][(start + i) * steps[1]] = results[i]
+        start += count
 
 cdef void masked_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     """Inputs, mask, outputs: call the loop for each run of True."""

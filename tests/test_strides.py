@@ -1,0 +1,82 @@
+"""Every loop of every ufunc, its operands at any steps: what NumPy gives where all of them lie side by side.
+
+What NumPy itself gives at those steps is no reference: with AVX-512, its isnan, isinf, isfinite and signbit of floats
+leave out results that do not lie side by side (NumPy 2.4).
+"""
+
+import math
+import random
+
+import numpy
+import pytest
+from compare import same_bits
+from engines import Gate, configured
+
+import dflow
+import dflow.numpy as np
+from tests.fuzz.rules import EXTREMES, OF_COMPLEX, STRIDED
+
+UFUNCS = sorted({f.__name__ for f in vars(numpy).values() if isinstance(f, numpy.ufunc) and not f.signature} & set(dir(np)))
+
+LAYOUTS = [numpy.s_[:, :], numpy.s_[::-1], numpy.s_[::-1, ::-1], numpy.s_[1::2], numpy.s_[:, ::3], numpy.s_[-1:0:-2, 1:]]
+
+
+def strided(draw, x):
+    """A dflow array like x, a view of a larger one in one of the layouts."""
+    columns_first = draw.random() < 0.3
+    rows, columns = x.shape[::-1] if columns_first else x.shape
+    view = np.ones((3 * rows + 3, 3 * columns + 3), x.dtype)[draw.choice(LAYOUTS)][:rows, :columns]
+    view = view.T if columns_first else view
+    view[...] = x
+    dflow.waitall()
+    return view
+
+
+def numbers(draw, code, shape, zeros):
+    """Small numbers, which every function takes; of floats, some that are special."""
+    random = numpy.random.default_rng(draw.getrandbits(32))
+    if code == "?":
+        return random.integers(0, 2, shape).astype(bool)
+    if code in "bhilqBHILQ":
+        return random.integers(1 - zeros, 5, shape).astype(code)
+    x = random.normal(size=shape)
+    for special in (numpy.nan, numpy.inf, -numpy.inf, *[-0.0] * zeros):
+        x[random.random(shape) < 0.03] = special
+    return (x + 1j * random.normal(size=shape) if code in "FDG" else x).astype(code)
+
+
+def agrees(actual, expected, close):
+    if actual.dtype != expected.dtype or actual.shape != expected.shape:
+        return False
+    if not close or actual.dtype.kind not in "fc":
+        return same_bits(actual, expected)
+    return numpy.allclose(actual, expected, rtol=8 * numpy.finfo(actual.dtype).eps, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["ready", "in a group"])
+@pytest.mark.parametrize("name", UFUNCS)
+def test_any_steps(name, held):
+    """As a new array, and stored in a view; at once, or as members of a group."""
+    ours, theirs = getattr(np, name), getattr(numpy, name)
+    for types in dict.fromkeys(theirs.types):
+        if set(types) & set("OMm"):
+            continue
+        inputs = types.partition("->")[0]
+        draw = random.Random(f"{name} {types} {held}")
+        shape = round(math.exp(draw.uniform(0, 7))), draw.choice([1, 2, 3, 7, 15, 16, 17, 40])
+        whole = [numbers(draw, code, shape, name not in EXTREMES and "div" not in name) for code in inputs]
+        with numpy.errstate(all="ignore"):
+            want = theirs(*whole)
+        want = want if isinstance(want, tuple) else (want,)
+        views = [strided(draw, x) for x in whole]
+        stores = tuple(strided(draw, numpy.full_like(x, draw.random() < 0.5)) for x in want)
+        with numpy.errstate(all="ignore"), configured(workers=1, limit=0 if held else None), Gate() as gate:
+            if held:
+                gate.hold()
+            fresh = ours(*views)
+            ours(*views, out=stores)
+            again = ours(*views)
+        close = name in STRIDED or (name in OF_COMPLEX and set(inputs) & set("FDG"))
+        for got in (fresh, again, stores):
+            for actual, expected in zip(got if isinstance(got, tuple) else (got,), want):
+                assert agrees(actual.asnumpy(), expected, close), (types, shape)

@@ -16,9 +16,17 @@ import dflow
 import dflow.numpy as np
 from tests.fuzz.rules import EXTREMES, OF_COMPLEX, STRIDED
 
-UFUNCS = sorted({f.__name__ for f in vars(numpy).values() if isinstance(f, numpy.ufunc) and not f.signature} & set(dir(np)))
+ELEMENTWISE = {f.__name__ for f in vars(numpy).values() if isinstance(f, numpy.ufunc) and not f.signature}
+UFUNCS = sorted(ELEMENTWISE & set(dir(np)))
 
-LAYOUTS = [numpy.s_[:, :], numpy.s_[::-1], numpy.s_[::-1, ::-1], numpy.s_[1::2], numpy.s_[:, ::3], numpy.s_[-1:0:-2, 1:]]
+LAYOUTS = [
+    numpy.s_[:, :],
+    numpy.s_[::-1],
+    numpy.s_[::-1, ::-1],
+    numpy.s_[1::2],
+    numpy.s_[:, ::3],
+    numpy.s_[-1:0:-2, 1:],
+]
 
 
 def strided(draw, x):

@@ -247,6 +247,6 @@ FOUND = [
     (Settings(), "v0 = np.nan_to_num(np.ones(1), nan=numpy.complex64(1j))"),
     # Median() with keepdims is an array.
     (Settings(), "v0 = np.median(numpy.arange(1).reshape(()), keepdims=True)"),
-    # NumPy's AVX-512 loops of four functions leave results out that do not lie side by side, as those of short rows do here.
+    # NumPy's AVX-512 loops of four functions leave results out that do not lie side by side, as short rows' here.
     (Settings(), "v0 = np.ones((448, 7))[-1:0:-1]\nv1 = np.isinf(v0) & (v0 > 0)\nnp.nan_to_num(v0, copy=False)"),
 ]

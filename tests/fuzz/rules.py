@@ -140,6 +140,8 @@ def called(statement):
         names.add("matmul")
     if " **" in statement:
         names.add("power")
+    if re.search(r"(?<![\w.])abs\(", statement):
+        names.add("absolute")
     return names
 
 
@@ -162,6 +164,8 @@ def operands_of(names, variables):
 def level(statement, names, variables):
     """0 where dflow must give NumPy's bits, 1 where the last ones may differ."""
     calls = {name.removesuffix(".at").removesuffix(".outer") for name in called(statement)}
+    if calls & {"power.reduce", "pow.reduce"}:
+        calls.add("power")
     operands = operands_of(names, variables)
     if calls & STRIDED and by_strides(statement, calls, operands):
         return 1

@@ -110,11 +110,12 @@ cdef str PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 cdef int warn_user(str message, object category) except -1:
     """Warn at the running line of the user's program: the innermost frame outside dflow."""
     import warnings
-    frame = sys._getframe()
     level = 1
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        frame = frame.f_back
-        level += 1
+    try:                        # not by f_back: see _caller() in ops/warn.py
+        while sys._getframe(level - 1).f_code.co_filename.startswith(PACKAGE):
+            level += 1
+    except ValueError:
+        pass
     warnings.warn(message, category, stacklevel=level)
     return 0
 

@@ -198,6 +198,7 @@ cdef void drain() noexcept                                              # end wh
 cdef bint graves() noexcept nogil                                       # whether there is any such thing
 cdef Poison* poison_new(object error, Site* site, const char* name) noexcept    # GIL; a reference
 cdef Poison* poison_raised(Site* site, const char* name) noexcept with gil      # what this thread's error indicator has: see MAY_RAISE
+cdef object take_raised()                                               # what there is, taken from the indicator
 cdef int raise_current() except -1                                      # the error that the indicator has
 cdef void poison_unref(Poison* p) noexcept nogil
 cdef int raise_poison(Poison* p) except -1

@@ -9,6 +9,9 @@ from dflow._memory cimport *
 
 cdef extern from "Python.h" nogil:
     int Py_AddPendingCall(int (*func)(void*) noexcept, void* arg)
+    void PyErr_Fetch(PyObject**, PyObject**, PyObject**)
+    void PyErr_NormalizeException(PyObject**, PyObject**, PyObject**)
+    int PyException_SetTraceback(PyObject*, PyObject*)
 
 cdef extern from "_site.h":
     void site_set_package(object directory)
@@ -221,13 +224,26 @@ cdef Poison* poison_new(object error, Site* site, const char* name) noexcept:
     return p
 
 cdef Poison* poison_raised(Site* site, const char* name) noexcept with gil:
-    try:
-        if this_thread_raised():
-            raise_current()
-    except BaseException as error:
-        error.__traceback__ = None
-        return poison_new(error, site, name)
-    return NULL
+    if not this_thread_raised():
+        return NULL
+    error = take_raised()
+    error.__traceback__ = None
+    return poison_new(error, site, name)
+
+cdef object take_raised():
+    """The error that is set, and no longer. Not by an except clause: Cython's needs memory for a traceback."""
+    cdef PyObject* kind = NULL
+    cdef PyObject* error = NULL
+    cdef PyObject* traceback = NULL
+    PyErr_Fetch(&kind, &error, &traceback)
+    PyErr_NormalizeException(&kind, &error, &traceback)
+    if traceback != NULL:
+        PyException_SetTraceback(error, traceback)
+    taken = <object>error
+    Py_XDECREF(kind)
+    Py_XDECREF(error)
+    Py_XDECREF(traceback)
+    return taken
 
 cdef int raise_current() except -1:
     return -1                       # the error indicator is set: let it propagate

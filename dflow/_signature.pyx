@@ -5,6 +5,9 @@ from numpy.fft import _pocketfft_umath
 from numpy.linalg import _umath_linalg
 from dflow._lapack import qr
 
+cdef extern from "_cython.h":       # all others have it by _sync.h
+    pass
+
 cdef object parse_signature(str text):
     """"(n?,k),(k,m?)->(n?,m?)" as (inputs, outputs, all): lists of lists of names, and each name once, in their order."""
     if text is None:

@@ -25,6 +25,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "_cython.h"
 
 #ifndef DFLOW_DEBUG
 #define DFLOW_DEBUG 0

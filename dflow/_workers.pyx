@@ -1,6 +1,6 @@
 """Running tasks: see _workers.pxd."""
 
-from cpython.ref cimport Py_DECREF
+from cpython.ref cimport Py_DECREF, Py_XDECREF
 from libc.string cimport memcpy, memset
 from dflow._fold cimport Across, Fold, plan_across, run_across, end_across
 from dflow._fp cimport fp_flags, fp_clear, FP_INVALID, warn_later
@@ -15,6 +15,7 @@ from dflow._timeline cimport note, watched
 cdef extern from "Python.h" nogil:
     PyThreadState* PyEval_SaveThread()
     void PyEval_RestoreThread(PyThreadState*)
+    PyObject* PyObject_CallOneArg(PyObject*, PyObject*)
 
 cdef extern from "_sync.h" nogil:
     void invariant(bint, const char*)
@@ -367,16 +368,18 @@ cdef Poison* run_host(Task* t, Poison* reason) noexcept with gil:
     """Call the payload with the error that its inputs carry, or None."""
     global tls_host
     cdef PyObject** slot = <PyObject**>task_constants(t)
+    cdef PyObject* done
     cdef int process = getpid()
     raised = None
+    error = None if reason == NULL else <object>reason.error
     payload = <object>slot[0]
     Py_DECREF(payload)              # the task's own reference; the local one lives on
     slot[0] = NULL
     tls_host += 1
-    try:
-        payload(None if reason == NULL else <object>reason.error)
-    except BaseException as error:
-        raised = error
+    done = PyObject_CallOneArg(<PyObject*>payload, <PyObject*>error)
+    if done == NULL:
+        raised = take_raised()
+    Py_XDECREF(done)
     tls_host -= 1
     if getpid() != process:
         end_child(raised)

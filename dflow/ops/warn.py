@@ -134,9 +134,13 @@ def _posing(caller):
 
 def _caller():
     """What warn_explicit wants to know of the innermost frame outside dflow."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
-        frame = frame.f_back
+    frame, depth = sys._getframe(1), 1
+    try:
+        while frame.f_code.co_filename.startswith(_HERE):
+            depth += 1
+            frame = sys._getframe(depth)    # f_back, without memory, is None in CPython 3.11, and an error is set
+    except ValueError:
+        pass                                # there is no other
     return {"filename": frame.f_code.co_filename, "lineno": frame.f_lineno,
             "module": frame.f_globals.get("__name__", "<string>"),
             "registry": frame.f_globals.setdefault("__warningregistry__", {})}

@@ -1,6 +1,6 @@
 """Reductions in blocks of a fixed size: see _fold.pxd."""
 
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 from dflow._memory cimport memory_free, memory_new
 
 cdef extern from "_sync.h" nogil:
@@ -48,22 +48,17 @@ cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh) n
     w.loop(args, &n, steps, w.data)
 
 cdef void fold(Fold* w, char* out, char* p, intp n, intp step, bint fresh) noexcept nogil:
-    cdef char few[2048]
-    cdef char* partial = few
-    cdef intp i, block = fold_block(w), blocks = (n + block - 1) // block
-    if not w.blocked or blocks == 1:
+    cdef char partial[FOLD_BYTES]
+    cdef intp i = 0, block = fold_block(w), span = block
+    if not w.blocked or n <= block:
         fold_one(w, out, p, n, step, fresh)
         return
-    if blocks * w.itemsize > <intp>sizeof(few):
-        partial = <char*>memory_new(blocks * w.itemsize)
-        if partial == NULL:
-            fold_one(w, out, p, n, step, fresh)     # another order, in a process without memory
-            return
-    for i in range(blocks):
-        fold_one(w, partial + i * w.itemsize, p + i * block * step, block if i + 1 < blocks else n - i * block, step, True)
-    fold(w, out, partial, blocks, w.itemsize, fresh)
-    if partial != few:
-        memory_free(partial)
+    while span * block < n:
+        span *= block
+    while i * span < n:
+        fold(w, partial + i * w.itemsize, p + i * span * step, min(span, n - i * span), step, True)
+        i += 1
+    fold_one(w, out, partial, i, w.itemsize, fresh)
 
 cdef inline intp magnitude(intp x) noexcept nogil:
     return -x if x < 0 else x
@@ -81,46 +76,57 @@ cdef inline bint advance(char** p, intp* counter, intp* dims, intp* steps, int n
         d -= 1
     return False
 
+cdef enum:
+    LEVELS = 8              # of blocks of results of blocks; of 128 elements at least
+
+cdef struct Levels:         # elements, results of blocks of them, results of blocks of these, ...
+    char room[LEVELS][FOLD_BYTES]
+    intp filled[LEVELS]
+
+cdef void rise(Fold* w, Levels* x, int level) noexcept nogil:
+    """What is in a level becomes one result in the next."""
+    if x.filled[level + 1] == fold_block(w):
+        rise(w, x, level + 1)
+    fold_one(w, x.room[level + 1] + x.filled[level + 1] * w.itemsize, x.room[level], x.filled[level], w.itemsize, True)
+    x.filled[level + 1] += 1
+    x.filled[level] = 0
+
 cdef void fold_axes(Fold* w, char* out, char* p, intp* dims, intp* steps, bint fresh) noexcept nogil:
     """Over several axes, one run along the last after the other; what may be reordered is brought together block by block."""
-    cdef char block[FOLD_BYTES]
+    cdef Levels x
     cdef intp counter[64]
-    cdef intp total = 1, filled = 0, made = 0, n, left, room = fold_block(w)
+    cdef intp n, left, room = fold_block(w)
     cdef int d, last = w.naxes - 1
     cdef char* q
-    cdef char* partial
     for d in range(w.naxes):
         counter[d] = dims[d]
-        total *= dims[d]
-    partial = <char*>memory_new((total + room - 1) // room * w.itemsize) if w.blocked else NULL
-    while partial == NULL:              # another order, in a process without memory
+    while not w.blocked:
         fold_one(w, out, p, dims[last], steps[last], fresh)
         fresh = False
         if not advance(&p, counter, dims, steps, last):
             return
+    memset(x.filled, 0, sizeof(x.filled))
     while True:
         q = p
         left = dims[last]
         while left:
-            n = left if left < room - filled else room - filled
-            gather(block + filled * w.itemsize, q, n, steps[last], w.itemsize)
+            if x.filled[0] == room:
+                rise(w, &x, 0)
+            n = min(left, room - x.filled[0])
+            gather(x.room[0] + x.filled[0] * w.itemsize, q, n, steps[last], w.itemsize)
             q += n * steps[last]
             left -= n
-            filled += n
-            if filled == room and total > room:
-                fold_one(w, partial + made * w.itemsize, block, filled, w.itemsize, True)
-                made += 1
-                filled = 0
+            x.filled[0] += n
         if not advance(&p, counter, dims, steps, last):
             break
-    if made == 0:                       # one block is no more than that
-        fold_one(w, out, block, filled, w.itemsize, fresh)
-    else:
-        if filled:
-            fold_one(w, partial + made * w.itemsize, block, filled, w.itemsize, True)
-            made += 1
-        fold(w, out, partial, made, w.itemsize, fresh)
-    memory_free(partial)
+    d = 0
+    for last in range(1, LEVELS):
+        if x.filled[last]:
+            while d < last:
+                if x.filled[d]:
+                    rise(w, &x, d)
+                d += 1
+    fold_one(w, out, x.room[d], x.filled[d], w.itemsize, fresh)
 
 cdef void fold_across(Fold* w, char* out, char* p, intp n, intp out_step, intp step, intp* dims, intp* steps, bint fresh) noexcept nogil:
     """n outputs beside each other, whose elements are closer in memory than those of one output: row after row."""

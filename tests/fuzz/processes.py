@@ -113,6 +113,7 @@ class Child:
         self.moved = time.monotonic()
         self.last = None
         self.order = None
+        self.hung = False
 
     def give(self, first, count):
         self.order, self.moved = (first, count), time.monotonic()
@@ -126,7 +127,8 @@ class Child:
         seed = self.seed()
         if seed != self.last:
             self.last, self.moved = seed, time.monotonic()
-        return time.monotonic() - self.moved > HANG
+        self.hung = time.monotonic() - self.moved > HANG
+        return self.hung
 
     def end(self):
         """How it ended: "signal 11", with its stacks."""
@@ -137,7 +139,8 @@ class Child:
             self.process.send_signal(signal.SIGABRT)
             code = self.process.wait()
         self.errors.seek(0)
-        return f"signal {-code}" if code < 0 else f"exit {code}", self.errors.read().decode(errors="replace")[-3000:]
+        how = "hangs" if self.hung else f"signal {-code}" if code < 0 else f"exit {code}"
+        return how, self.errors.read().decode(errors="replace")[-3000:]
 
 
 def fuzz(first, count, seconds, jobs, only, report):
@@ -196,6 +199,8 @@ def crash(seed, order, how, errors, only):
     find = {"seed": seed, "line": how, "signature": how}
     if seed < 0:
         return find | {"script": f"at the end of seeds from {order[0]}: {how}\n{errors}"}
+    if how == "hangs":  # so may NumPy, and then this process
+        return find | {"script": f"seed {seed}: {how}\n{errors}"}
     program, _ = running.generate(seed, only)
 
     def ends(candidate):

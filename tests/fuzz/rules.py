@@ -190,7 +190,7 @@ def by_strides(statement, calls, operands):
     return (
         "[" in statement
         or ".at(" in statement
-        or any(not x.ndim for x in operands)  # NumPy's scalars have functions of their own
+        or any(x.size == 1 for x in operands)  # NumPy's scalars have functions of their own, one element has no strides
         or len({x.shape for x in operands}) > 1  # one exponent for a row: shortcuts for -1, 0, 0.5, 1 and 2
         or any(isinstance(x, numpy.ndarray) and not x.flags.c_contiguous for x in operands)
     )

@@ -15,7 +15,7 @@ import sys
 import warnings
 from pathlib import Path
 
-if __name__ == "__main__":
+if __name__ == "__main__" and "--python" not in sys.argv:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "build/debug/lib"))
 
 import numpy

@@ -1,7 +1,9 @@
 """Memory that runs out: a MemoryError, always, and nothing else changed."""
 
+import importlib.util
 import subprocess
 import sys
+from pathlib import Path
 
 import allocations
 import pytest
@@ -10,6 +12,7 @@ from engines import HANG, clean_environment
 from dflow import _memory
 
 pytestmark = pytest.mark.core
+ROOT = Path(__file__).resolve().parent.parent
 
 # The address space may grow by so many megabytes. A buffer of OpenBLAS's takes 32.
 LIMITED = """
@@ -92,3 +95,17 @@ def test_a_request_that_fails_at_the_import():
     done = subprocess.run([sys.executable, "-c", "import dflow"], capture_output=True, text=True, timeout=HANG,
                           env={**clean_environment(), "DFLOW_FAIL_ALLOC": "1"})
     assert done.returncode == 1 and "\nMemoryError: no memory for a kernel" in done.stderr
+
+
+# -- Python's own ----------------------------------------------------------------------------------
+
+@pytest.mark.once
+@pytest.mark.skipif(importlib.util.find_spec("_testcapi") is None, reason="CPython without its test modules")
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="a function for which there is no memory ends CPython 3.13.0 itself")
+@pytest.mark.parametrize("name", allocations.PROGRAMS)
+def test_requests_of_pythons_that_fail(name):
+    environment = clean_environment()
+    environment["PYTHONPATH"] += f":{ROOT}"
+    done = subprocess.run([sys.executable, "-m", "tests.allocations", "--python", "--programs", name, "--first", "150",
+                           "--every", "3"], capture_output=True, text=True, timeout=2 * HANG, cwd=ROOT, env=environment)
+    assert done.returncode == 0 and " requests, 0 wrong" in done.stdout, done.stdout + done.stderr[-3000:]

@@ -119,7 +119,7 @@ MUTANTS = (
            "        if block > 64:",
            "the registers of many results are larger than the stack that they lie on", (GROUPS,)),
     Mutant("last-of-a-fold", "dflow/_fold.pyx",
-           "        if filled:\n", "        if filled > 1:\n",
+           "                if x.filled[d]:\n", "                if x.filled[d] > 1:\n",
            "over several axes, a last block of one element is left out", (REDUCTIONS,)),
     Mutant("flags-of-one-piece", "dflow/_group.pyx",
            "or_int(&r.flags, fp_flags())", "r.flags = fp_flags()",

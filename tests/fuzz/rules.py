@@ -117,6 +117,7 @@ STRIDED = {
     "float_power",
     "arctan2",
     "atan2",
+    "angle",
 }
 
 # The same of complex numbers, whose products and magnitudes are fused or not.

@@ -4,8 +4,8 @@
     python -m tests.allocations --python
 
 The engine's requests on the debug build, which can refuse one (dflow/_memory.pyx); Python's on any, by CPython's own
-_testcapi. What must hold after each: the program raised a MemoryError or gave the right result; its operands are as they
-were; the engine is idle; nothing is alive that was not before; and the program, run again, is right.
+_testcapi. What must hold after each: the program raised a MemoryError or gave the right result; its operands are as
+they were; the engine is idle; nothing is alive that was not before; and the program, run again, is right.
 """
 
 import argparse
@@ -257,7 +257,10 @@ class Pythons:
 
 
 def run(function, operands, requests, n):
-    """What a program returns while its n-th request is refused, None for a MemoryError; function.refused: whether it was."""
+    """What a program returns while its n-th request is refused, None for a MemoryError.
+
+    function.refused: whether there was an n-th.
+    """
     try:
         requests.refuse(n)
         try:

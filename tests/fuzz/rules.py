@@ -331,6 +331,17 @@ avoid(
         for x in operands_of(NAMES.findall(statement), variables)
     ),
 )
+avoid(
+    r"^v\d+\S* = v\d+",
+    "as above, where it is stored",
+    lambda statement, variables: (
+        getattr(variables.get(re.match(r"v\d+", statement)[0]), "dtype", numpy.dtype("d")).kind in "iu"
+        and any(
+            isinstance(x, numpy.ndarray) and x.dtype.kind in "fc" and not (numpy.abs(x) < 2**31).all()
+            for x in operands_of(NAMES.findall(statement)[1:], variables)
+        )
+    ),
+)
 avoid(r"device=|\bctx\b", "devices have tests of their own")
 avoid(r"\b(tofile|dump|dumps|save|savez|load|open|fromfile|savetxt|loadtxt|genfromtxt|fromregex)\(", "files")
 avoid(r"object|'[SUMmO]\d*'|\bstr\b", "README: arrays hold numbers")

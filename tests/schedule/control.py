@@ -12,7 +12,7 @@ STATES = ("runnable", "blocked", "done")
 NEVER = 2 ** 63 - 1
 RUNNING, DEADLOCK, ENDLESS, ENDED = range(4)
 
-_library = ctypes.CDLL(None)
+_library = ctypes.PyDLL(None)      # the calls keep the GIL: whoever had it after the end would never run again
 _memory = os.open("/proc/self/mem", os.O_RDONLY)
 
 results = mmap.mmap(-1, 4096)           # shared: of a program that ends its process

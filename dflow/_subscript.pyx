@@ -326,15 +326,28 @@ cdef int store(ndarray v, object key, object value) except -1:
         value = one_element(v.code, (), value)
     if not isinstance(value, ndarray):
         deep = isinstance(value, (list, tuple))
+        if deep and depth_of(value) > v.ndim:       # before what is in it can fail to fit the type
+            raise_too_deep(v)
         value = stored(value, v.code)
         if deep and (<ndarray>value).ndim > v.ndim:
-            raise ValueError("setting an array element with a sequence. The requested array would exceed the maximum number of "
-                             f"dimension of {v.ndim}.")
+            raise_too_deep(v)
     elif may_not_fit(<ndarray>value, v.code):
         if is_complex((<ndarray>value).code):
             warn_user("Casting complex values to real discards the imaginary part", ComplexWarning)
         value = number_of(<ndarray>value, v.code)
     return assign(v, <ndarray>value)
+
+cdef int raise_too_deep(ndarray v) except -1:
+    raise ValueError("setting an array element with a sequence. The requested array would exceed the maximum number of "
+                     f"dimension of {v.ndim}.")
+
+cdef int depth_of(object x) except -1:
+    """How many lists its first element is in."""
+    cdef int depth = 0
+    while isinstance(x, (list, tuple)):
+        depth += 1
+        x = x[0] if x else None
+    return depth
 
 cdef bint may_not_fit(ndarray x, int code) noexcept:
     """Whether NumPy stores int(x), or refuses to: what is a scalar, and need not fit the type, one of signed integers."""

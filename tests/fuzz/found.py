@@ -251,4 +251,6 @@ FOUND = [
     (Settings(), "v0 = np.ones((448, 7))[-1:0:-1]\nv1 = np.isinf(v0) & (v0 > 0)\nnp.nan_to_num(v0, copy=False)"),
     # Of complex numbers that are all nan, NumPy's arrays have them as they are.
     (Settings(), "v0 = np.nanmax(numpy.array([complex(nan, inf)]))\nv1 = np.nanmin(numpy.array([complex(1, nan)]))"),
+    # Which of two errors: of lists that have more axes than where they go, or of numbers that do not fit.
+    (Settings(), "v0 = np.ones(1, 'H')\nv0[...] = [[-1]]"),
 ]

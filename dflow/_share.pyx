@@ -8,7 +8,7 @@ from dflow._array cimport READONLY, SCALAR, copy_of, ndarray, numpy_window, shap
 from dflow._array import set_hook
 from dflow._engine cimport wait_storage
 from dflow._graph cimport Storage, abroad, storage_unref
-from dflow._memory cimport add_int
+from dflow._memory cimport add_int, load_ptr
 
 import numpy as np
 
@@ -57,16 +57,18 @@ cdef class Place:
     """What NumPy takes for an array at an address."""
     cdef readonly dict __array_interface__
 
-def placed(ndarray a):
-    """A NumPy array that lies to those of other views of the same memory as a does; nobody may look into it.
-
-    The memory may not be there yet: then it lies where nothing is.
-    """
-    cdef Place p
-    if a.st.data != NULL:
-        return numpy_window(a, False)
-    p = Place()
+cdef object at_nowhere(ndarray a):
+    cdef Place p = Place()
     p.__array_interface__ = {"version": 3, "shape": shape_tuple(a), "strides": a.strides, "typestr": a.dtype.str, "data": (NOWHERE + a.offset, True)}
     return np.asarray(p)
+
+def placed(ndarray a, ndarray b):
+    """NumPy arrays that lie to each other as these views of one memory do; nobody may look into them.
+
+    The memory may not be there yet, and come at any time: then both lie where nothing is.
+    """
+    if load_ptr(&a.st.data) == NULL:
+        return at_nowhere(a), at_nowhere(b)
+    return numpy_window(a, False), numpy_window(b, False)
 
 set_hook("share", share)

@@ -284,3 +284,11 @@ def test_scikit_learn_leaves_its_input(name):
         x, y = np.array(array, order=order), np.array(array[:, 0])
         estimator().fit(x, y)
         assert (x == array).all() and (y == array[:, 0]).all()
+
+
+def test_memory_that_comes_while_it_is_asked_about():
+    """Where a view of pending memory lies is looked at once, for both."""
+    with configured(workers=2, limit=200):
+        for _ in range(1000):
+            x = dflow.engine.sleep(np.zeros(258), 1e-5)
+            assert np.may_share_memory(x, x[1:]) and np.shares_memory(x, x)

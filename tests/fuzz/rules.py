@@ -201,7 +201,7 @@ def bound(statement, names, variables, result):
     """By how much a result of level 1 may differ: a bound of the error of its sums. None: none is known."""
     calls = called(statement)
     operands = [x for x in operands_of(names, variables) if x.size and x.dtype.kind in "biufc"]
-    if calls and not calls - EXTREMES:
+    if calls and not calls - EXTREMES and not OPERATORS.search(statement):
         return 0
     if (
         not isinstance(result, (numpy.ndarray, numpy.generic))

@@ -177,7 +177,7 @@ def level(statement, names, variables):
             return 1
     if not calls & SUMS and not calls & PRODUCTS and not calls & close_rows():
         return 0
-    if calls & (SUMS | PRODUCTS) and not calls & (MEANS | FACTORS):
+    if calls & (SUMS | PRODUCTS) and not calls & (MEANS | FACTORS) and not re.search(r"\d\.\d|/ ?\d", statement):
         if exact(operands, "+ 0" in statement or not calls & PRODUCTS, narrow(statement)):
             return 0
     return 1

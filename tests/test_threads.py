@@ -12,6 +12,7 @@ from engines import HANG, Gate, configured, in_threads
 
 import dflow
 import dflow.numpy as np
+from dflow import _threads
 
 pytestmark = pytest.mark.core
 
@@ -231,6 +232,35 @@ def test_a_worker_is_dismissed_in_the_middle_of_a_function():
 
     with configured(limit=0, workers=3):
         in_threads(change, work, work)
+
+
+@pytest.mark.parametrize("refused", [0, 3, 10**6])
+def test_no_thread_for_the_function_that_a_wait_needs(refused, monkeypatch):
+    """The only worker is in a function: a thread runs what is waited for, as soon as one can be had, or the worker does."""
+    tried, begun, go, start = [], threading.Event(), threading.Event(), _threads.start_new_thread
+
+    def refusing(*args):
+        tried.append(args)
+        if len(tried) <= refused:
+            raise RuntimeError("can't start new thread")
+        return start(*args)
+
+    def first():
+        begun.set()
+        go.wait(0.5 if refused > 3 else HANG)
+        return numpy.zeros(2)
+
+    def second():
+        go.set()
+        return numpy.ones(2)
+
+    with configured(workers=1, limit=0):
+        held = dflow.submit(first, shape=(2,), dtype=float)
+        assert begun.wait(HANG)
+        monkeypatch.setattr(_threads, "start_new_thread", refusing)
+        assert dflow.submit(second, shape=(2,), dtype=float).tolist() == [1, 1]
+        assert held.tolist() == [0, 0]
+    assert tried
 
 
 def test_a_chain_without_an_end_leaves_a_worker_its_other_tasks():

@@ -236,7 +236,7 @@ def test_a_worker_is_dismissed_in_the_middle_of_a_function():
 
 @pytest.mark.parametrize("refused", [0, 3, 10**6])
 def test_no_thread_for_the_function_that_a_wait_needs(refused, monkeypatch):
-    """The only worker is in a function: a thread runs what is waited for, as soon as one can be had, or the worker does."""
+    """The only worker is in a function: a thread runs what is waited for, as soon as it can be had, or the worker."""
     tried, begun, go, start = [], threading.Event(), threading.Event(), _threads.start_new_thread
 
     def refusing(*args):

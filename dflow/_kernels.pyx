@@ -319,6 +319,7 @@ SILENT = frozenset("""equal not_equal less less_equal greater greater_equal logi
 INTEGERS_TOO = frozenset("floor_divide remainder fmod divmod divide power".split())    # report flags for integers
 
 FORGETFUL = np.isnan, np.isinf, np.isfinite, np.signbit     # NumPy's AVX-512 loops leave results out that do not lie side by side
+UNFOLDED = np.power, np.arctan2         # and others take a result that stays for one that moves: their reduce() is wrong
 
 COMPARISONS = frozenset("less less_equal equal not_equal greater greater_equal".split())
 
@@ -380,6 +381,9 @@ cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL:
     if ufunc in FORGETFUL and (codes[0] == FLOAT or codes[0] == DOUBLE):
         k.data = wrap(k, 1)
         k.loop = side_by_side_loop
+    if ufunc in UNFOLDED and (codes[0] == FLOAT or codes[0] == DOUBLE):
+        k.data = wrap(k, 1)
+        k.loop = one_by_one_loop
     return remember(key, k)
 
 cdef int use_blas(Kernel* k, int code) except -1:
@@ -597,6 +601,20 @@ cdef void side_by_side_loop(char** args, intp* dims, intp* steps, void* data) no
         for i in range(count):
             args[1][(start + i) * steps[1]] = results[i]
         start += count
+
+cdef void one_by_one_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """Two inputs, one output: into one that stays, element after element."""
+    cdef Wrapped* w = <Wrapped*>data
+    cdef char* inner[3]
+    cdef intp i, one = 1
+    if steps[2] != 0:
+        w.loop(args, dims, steps, w.data)
+        return
+    for i in range(dims[0]):
+        inner[0] = args[0] + i * steps[0]
+        inner[1] = args[1] + i * steps[1]
+        inner[2] = args[2]
+        w.loop(inner, &one, steps, w.data)
 
 cdef void masked_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     """Inputs, mask, outputs: call the loop for each run of True."""

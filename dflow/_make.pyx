@@ -250,7 +250,7 @@ cdef ndarray with_axis(a, dtype, order):
 def frombuffer(buffer, dtype=float, count=-1, offset=0, *, like=None):
     """The numbers in a buffer, copied; those in another byte order are converted. Of an array of ours a view."""
     if type(buffer) is ndarray and np.dtype(dtype).isnative:
-        like = np.frombuffer(placed(buffer), dtype, count, offset)
+        like = np.frombuffer(placed(buffer, buffer)[0], dtype, count, offset)
         flat, start = variable(buffer).reshape(-1), operator.index(offset)
         if like.dtype == flat.dtype and start % like.itemsize == 0:     # which has a gradient
             return flat[start // like.itemsize:][:like.size]

@@ -16,7 +16,7 @@ from dflow._views cimport *
 from dflow._quick cimport *
 from dflow._numbers cimport (
     compared_by_range, compares_by_range, holds_no_numbers, identity_of, numpys_answer, small_number, start_of)
-from dflow._kernels import COMPARISONS
+from dflow._kernels import COMPARISONS, UNFOLDED
 from dflow._small import LATER, SMALL, at_once
 from dflow._out cimport as_mask, assign_where, check_mask, check_reduced, in_memory_order
 from dflow._memory cimport memory_zeros
@@ -864,7 +864,7 @@ cdef class ufunc:
         if records(array, None):
             given = (array, indices, axis, dtype)
             return give_slices(record((self.numpy, "reduceat"), given, self.reduceat, given, {}), only_output(out))
-        if out is None and type(array) is ndarray:
+        if out is None and type(array) is ndarray and self.numpy not in UNFOLDED:
             quick = at_once(self.numpy.reduceat, (array, indices, axis, dtype), final=True)
             if quick is not LATER:
                 return quick

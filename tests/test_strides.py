@@ -4,6 +4,7 @@ What NumPy itself gives at those steps is no reference: with AVX-512, its isnan,
 leave out results that do not lie side by side (NumPy 2.4).
 """
 
+import functools
 import math
 import random
 
@@ -88,3 +89,19 @@ def test_any_steps(name, held):
         for got in (fresh, again, stores):
             for actual, expected in zip(got if isinstance(got, tuple) else (got,), want):
                 assert agrees(actual.asnumpy(), expected, close), (types, shape)
+
+
+@pytest.mark.parametrize("name", [name for name in UFUNCS if "dd->d" in getattr(numpy, name).types])
+def test_folds_at_any_steps(name):
+    """reduce(), accumulate(), reduceat() give what calls for one element after the other do, as NumPy's need not."""
+    ours, theirs = getattr(np, name), getattr(numpy, name)
+    draw = random.Random(name)
+    for code in "fd" if "ff->f" in theirs.types else "d":
+        for step in (1, -1, 2):
+            numbers = numpy.random.default_rng(draw.getrandbits(32))
+            x = numbers.uniform(0.5, 1.5, 2 * draw.choice([2, 3, 8, 17, 40, 99])).astype(code)
+            with numpy.errstate(all="ignore"):
+                want = functools.reduce(lambda a, b: theirs([a], [b], dtype=code)[0], x[::step])
+                for view in (np.array(x)[::step], (np.array(x) * 1)[::step]):
+                    got = [ours.reduce(view), ours.reduceat(view, [0])[0], ours.accumulate(view)[-1]]
+                    assert numpy.allclose([float(y) for y in got], want, rtol=1e-4, equal_nan=True), (code, step)

@@ -408,6 +408,14 @@ avoid(
     r"^(?=.*2 ?\*\* ?(6[3-9]|70))(?=.*(v\d+\S* \*\* | \*\* v|\*\*=|pow(er)?[.(]))",
     "powers of Python's integers, in arrays of objects, take for ever",
 )
+avoid(
+    r"\b(power|pow|float_power|arctan2|atan2)\.reduce",
+    "NumPy's AVX-512 loops take a result that stays where it is for one that moves: these are wrong",
+    lambda statement, variables: (
+        bool(re.search(r"\d\.\d|nan|inf", statement))
+        or any(x.dtype.kind not in "biu" for x in operands_of(NAMES.findall(statement), variables))
+    ),
+)
 avoid(r"random\.bytes", "there is no seed")
 avoid(
     r"byteswap|view\(|tobytes|frombuffer",

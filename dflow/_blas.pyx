@@ -215,8 +215,7 @@ cdef bint begin(Library* b, size_t size) noexcept nogil:
     """Before each call, in a loop that MAY_RAISE. False, and a MemoryError, when there is no buffer for one more caller, or not so
     much memory: OpenBLAS would end the process."""
     cdef int callers = add_int(&b.inside, 1)
-    if b.take_buffer == NULL or b.give_buffer == NULL or (
-            (callers <= load_int(&b.buffers) or reserve(b, callers)) and (size == 0 or any_room(size + SPARE))):
+    if b.set_threads == NULL or (callers <= load_int(&b.buffers) or reserve(b, callers, size)) and (size == 0 or any_room(size + SPARE)):
         return True
     add_int(&b.inside, -1)
     out_of_memory()
@@ -252,18 +251,25 @@ cdef class Caller:
     def __exit__(self, *error):
         end(&numpy_blas)
 
-cdef bint reserve(Library* b, int callers) noexcept nogil:
-    """Let OpenBLAS make as many buffers as there are callers, each once it is sure that there is memory."""
+cdef bint reserve(Library* b, int callers, size_t size) noexcept nogil:
+    """Let OpenBLAS make as many buffers as there are callers, each once it is sure that there is memory. One that does not show how
+    to (NumPy 2.5's) makes this caller's in the call that is to come: for sure if it needs memory besides."""
     cdef void* taken[64]
-    cdef int n = 0, most = min(callers, 64)
+    cdef int i, n = 0, most = min(callers, 64)
     spin_lock(&b.lock)
-    while n < most and awake(b) and any_room(BUFFER):
-        taken[n] = b.take_buffer(0)
-        n += 1
+    if b.take_buffer == NULL or b.give_buffer == NULL:
+        if awake(b) and any_room(BUFFER + SPARE + size):
+            n = most
+            if size == 0:
+                callers = b.buffers
+    else:
+        while n < most and awake(b) and any_room(BUFFER):
+            taken[n] = b.take_buffer(0)
+            n += 1
+        for i in range(n):
+            b.give_buffer(taken[i])
     if n == most:
         store_int(&b.buffers, callers)
-    for callers in range(n):
-        b.give_buffer(taken[callers])
     spin_unlock(&b.lock)
     return n == most
 

@@ -62,7 +62,7 @@ cdef copy_hook record_copy                                              # a copy
 
 # ---- making arrays
 cdef ndarray new_array(int code, int ndim, intp* shape, bint pending=*) # C order, not initialized; pending: allocated late
-cdef ndarray new_like(list arrays, int code, int ndim, intp* shape, bint pending=*)    # in their memory order
+cdef ndarray new_like(list arrays, int code, int ndim, intp* shape, bint pending=*, bint copies=*)    # in their memory order
 cdef ndarray new_scalar(int code)                                       # 0-d, allocated, a SCALAR
 cdef ndarray new_view(ndarray a, int ndim)                              # same storage; shape, strides, offset to be filled
 cdef ndarray close_view(ndarray v)                                      # computes size and flags

@@ -159,8 +159,8 @@ cdef int too_big(int code, int ndim, intp* shape) except -1:
         text += f": {bytes_live()} bytes are in use, of a budget of {memory_budget} (dflow.engine.set_memory_budget)"
     raise MemoryError(text)
 
-cdef ndarray new_like(list arrays, int code, int ndim, intp* shape, bint pending=False):
-    """A new array in NumPy's order "K": its axes lie in memory as those of the arrays do; where they disagree, as in C."""
+cdef ndarray new_like(list arrays, int code, int ndim, intp* shape, bint pending=False, bint copies=False):
+    """A new array in NumPy's order "K": as the axes of the arrays lie; where they disagree, as in C. copies: 0 is a stride, too."""
     cdef ndarray out = new_array(code, ndim, shape, pending)
     cdef intp* t = strides_of(out)
     cdef int i, j, axis, order[MAXDIMS]
@@ -169,7 +169,7 @@ cdef ndarray new_like(list arrays, int code, int ndim, intp* shape, bint pending
         return out
     for i in range(ndim):                   # insertion sort, innermost axis first, as NumPy's iterator does it
         axis = ndim - 1 - i
-        j = insertion_point(arrays, ndim, axis, order, i)
+        j = insertion_point(arrays, ndim, axis, order, i, copies)
         move_up(order, j, i)
         order[j] = axis
     for i in range(ndim):
@@ -184,18 +184,18 @@ cdef inline void move_up(int* order, int start, int end) noexcept:
     for i in range(end, start, -1):
         order[i] = order[i - 1]
 
-cdef int insertion_point(list arrays, int ndim, int axis, int* order, int i):
+cdef int insertion_point(list arrays, int ndim, int axis, int* order, int i, bint copies):
     """How far inside `axis` belongs among the i axes in order."""
     cdef int j, want, position = i
     for j in range(i - 1, -1, -1):
-        want = wants_inside(arrays, ndim, axis, order[j])
+        want = wants_inside(arrays, ndim, axis, order[j], copies)
         if want > 0:
             position = j
         elif want < 0:
             break
     return position
 
-cdef int wants_inside(list arrays, int ndim, int axis, int other):
+cdef int wants_inside(list arrays, int ndim, int axis, int other, bint copies):
     """1 when `axis` has the shorter strides and belongs inside `other`, -1 when not, 0 when no array tells."""
     cdef int want = 0
     cdef ndarray a
@@ -203,7 +203,7 @@ cdef int wants_inside(list arrays, int ndim, int axis, int other):
     for a in arrays:
         s = stride_along(a, axis - ndim)
         t = stride_along(a, other - ndim)
-        if s and t:
+        if s and t or copies:
             if t <= s:
                 return -1                   # one that wants C order decides
             want = 1

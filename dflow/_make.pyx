@@ -124,7 +124,7 @@ def copy_order(ndarray x, order):
     if order == "K":
         if x.flags & C_CONTIGUOUS:
             return copy_of(x)
-        out = new_like([x], x.code, x.ndim, x.shape)
+        out = new_like([x], x.code, x.ndim, x.shape, False, True)
         copy_elements(out, x)
         if records(x, None):
             record_copy(x, out)
@@ -357,7 +357,7 @@ cdef ndarray like(object a, object dtype, object order, object shape, object dev
         check_dimensions(ndim, dims)
     order = known_order(order)
     if order == "K" and ndim == x.ndim and not x.flags & C_CONTIGUOUS:
-        out = new_like([x], code, ndim, dims)
+        out = new_like([x], code, ndim, dims, False, True)
     elif order == "F" or (order == "A" and x.flags & F_CONTIGUOUS and not x.flags & C_CONTIGUOUS):
         out = in_fortran_order(code, ndim, dims)
     else:

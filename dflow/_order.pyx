@@ -369,7 +369,7 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None, descending=None):
         axis = 0
     kernel = sorter(source.code, kind, stable, order, False)
     k = normalize_axis(axis, source.ndim)
-    out = new_like([source], source.code, source.ndim, source.shape)
+    out = new_like([source], source.code, source.ndim, source.shape, False, True)
     sort_into(kernel, kind_of_sort(kind, stable), source, out, k)
     return out
 

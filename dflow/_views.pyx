@@ -384,14 +384,18 @@ cdef ndarray by_strides(ndarray a):
 
 def ravel(ndarray self, /, order="C"):
     """One axis: a view when the memory is in order, else a copy."""
-    cdef ndarray ordered
+    cdef ndarray ordered, copy
     if order is "C" and self.ndim == 1 and self.flags & C_CONTIGUOUS:
         return broadcast_same(self)
     order = known_order(order)
     if order == "K" and not self.flags & (C_CONTIGUOUS | F_CONTIGUOUS):
         ordered = by_strides(self)
         if not ordered.flags & C_CONTIGUOUS:
-            return owned(reshape_to(by_strides(hooks["copy_order"](self, "K")), -1))
+            copy = new_like([self], self.code, self.ndim, self.shape)       # as an operation's result, unlike copy("K")
+            copy_elements(copy, self)
+            if records(self, None):
+                record_copy(self, copy)
+            return owned(reshape_to(by_strides(copy), -1))
         return reshape_to(ordered, -1)
     if order == "C" or order == "A" and not self.flags & F_CONTIGUOUS or self.flags & C_CONTIGUOUS and order != "F":
         return reshape_to(self, -1) if self.flags & C_CONTIGUOUS else owned(reshape_to(copy_of(self), -1))
@@ -498,9 +502,9 @@ def astype(ndarray self, /, dtype, order="K", casting="unsafe", subok=True, copy
         return self
     if order == "F":
         return owned(astype(self.T, dtype, "C").T)
-    if code != self.code and order == "K":
+    if code != self.code and order == "K" and self.flags & C_CONTIGUOUS:
         return still_scalar(self, cast(self, code))
-    out = new_like([self], code, self.ndim, self.shape) if order == "K" else new_array(code, self.ndim, self.shape)
+    out = new_like([self], code, self.ndim, self.shape, False, True) if order == "K" else new_array(code, self.ndim, self.shape)
     copy_elements(out, self)
     if records(self, None):
         record_copy(self, out)

@@ -101,7 +101,7 @@ def test_a_request_that_fails_at_the_import():
 
 @pytest.mark.once
 @pytest.mark.skipif(importlib.util.find_spec("_testcapi") is None, reason="CPython without its test modules")
-@pytest.mark.skipif(sys.version_info >= (3, 12), reason="a function that finds no memory ends CPython 3.12.1, 3.13.0 itself")
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="a function without memory ends CPython 3.12.1, 3.13.0 itself")
 @pytest.mark.parametrize("name", allocations.PROGRAMS)
 def test_requests_of_pythons_that_fail(name):
     environment = clean_environment()

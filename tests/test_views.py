@@ -2,6 +2,7 @@
 
 import importlib
 import itertools
+import math
 import re
 
 import numpy
@@ -137,3 +138,34 @@ def test_index_arrays_that_meet_in_nothing_are_not_looked_at():
         assert module.zeros((1, 3))[beyond, nothing].shape == (2, 0)
         with pytest.raises(IndexError, match="index 5 is out of bounds for axis 0 with size 1"):
             module.zeros((1, 3))[5, nothing]
+
+
+BROADCAST = """x.astype('d')
+x.astype('i8')
+x.copy('K')
+np.copy(x)
+np.array(x)
+np.array(x, 'd')
+np.asarray(x, 'f')
+np.empty_like(x)
+np.full_like(x, 3, dtype='f')
+np.sort(x, 0)
+np.round(x)
+x.ravel('K')
+-x
+x + x
+np.sqrt(x)""".split("\n")
+
+
+@pytest.mark.parametrize("text", BROADCAST)
+def test_what_is_made_of_broadcast_arrays_lies_as_numpys(text):
+    """Axes without strides are innermost in copies, and as the others say in results of operations."""
+    for shape, part in (((2, 2), np.s_[:]), ((3, 4, 2), np.s_[:]), ((3, 4, 2), np.s_[:, None]), ((2,), np.s_[:, None])):
+        for axes in (0, 1), (1, 0):
+            made = []
+            for module in (np, numpy):
+                x = module.arange(math.prod(shape)).reshape(shape)[part]
+                x = module.broadcast_to(x, (5, *x.shape[:-1], 2 if x.shape[-1] == 1 else x.shape[-1])).swapaxes(*axes)
+                y = eval(text, {"np": module, "x": x})
+                made.append((y.shape, y.strides, [] if "like" in text else y.tolist()))
+            assert made[0] == made[1], (shape, part, axes)

@@ -253,4 +253,12 @@ FOUND = [
     (Settings(), "v0 = np.nanmax(numpy.array([complex(nan, inf)]))\nv1 = np.nanmin(numpy.array([complex(1, nan)]))"),
     # Which of two errors: of lists that have more axes than where they go, or of numbers that do not fit.
     (Settings(), "v0 = np.ones(1, 'H')\nv0[...] = [[-1]]"),
+    # Copies of arrays without strides along an axis lie as NumPy's, so that reshape() copies again or makes a view.
+    (
+        Settings(),
+        "v0 = np.broadcast_to(numpy.arange(2), (2, 2))\n"
+        "v1 = v0.astype('l')\n"
+        "v2 = v1.reshape(-1)\n"
+        "v1 += v1",
+    ),
 ]

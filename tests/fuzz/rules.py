@@ -332,10 +332,13 @@ avoid(
     ),
 )
 avoid(
-    r"^v\d+\S* = v\d+",
+    r"^v\d+(\[.*\])? = v\d+|^v\d+ = np\.\w*array\(v\d+, '[bBhHiIlLqQ]'",
     "as above, where it is stored",
     lambda statement, variables: (
-        getattr(variables.get(re.match(r"v\d+", statement)[0]), "dtype", numpy.dtype("d")).kind in "iu"
+        (
+            "array(" in statement
+            or getattr(variables.get(re.match(r"v\d+", statement)[0]), "dtype", numpy.dtype("d")).kind in "iu"
+        )
         and any(
             isinstance(x, numpy.ndarray) and x.dtype.kind in "fc" and not (numpy.abs(x) < 2**31).all()
             for x in operands_of(NAMES.findall(statement)[1:], variables)
@@ -416,6 +419,16 @@ avoid(
         or any(x.dtype.kind not in "biu" for x in operands_of(NAMES.findall(statement), variables))
     ),
 )
+avoid(r"ldexp\.reduce", "as above, where NumPy casts to its buffer")
+avoid(
+    r" [<>]=? ",
+    "NumPy's complex scalars compare their real parts also where the imaginary ones are nan, unlike its arrays",
+    lambda statement, variables: any(
+        x.dtype.kind == "c" and not x.ndim and numpy.isnan(x)
+        for x in operands_of(NAMES.findall(statement), variables)
+    ),
+)
+avoid(r"nan(max|min)\(.*initial=(numpy\.)?nan", "NumPy's scalars start from it, its arrays do not")
 avoid(r"random\.bytes", "there is no seed")
 avoid(
     r"byteswap|view\(|tobytes|frombuffer",

@@ -252,8 +252,11 @@ cdef class Caller:
         end(&numpy_blas)
 
 cdef bint reserve(Library* b, int callers, size_t size) noexcept nogil:
-    """Let OpenBLAS make as many buffers as there are callers, each once it is sure that there is memory. One that does not show how
-    to (NumPy 2.5's) makes this caller's in the call that is to come: for sure if it needs memory besides."""
+    """Let OpenBLAS make as many buffers as there are callers, each once it is sure that there is memory.
+
+    One that does not show how to (NumPy 2.5's) makes this caller's in the call that is to come: for sure if that needs memory
+    besides (size). Between this look and that call another thread may take the memory: then OpenBLAS ends the process.
+    """
     cdef void* taken[64]
     cdef int i, n = 0, most = min(callers, 64)
     spin_lock(&b.lock)

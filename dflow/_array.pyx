@@ -917,7 +917,7 @@ def _made(*given, **named):
 cdef int become(ndarray self, ndarray other) except -1:
     """Make self what other is, in place."""
     if watched(self):
-        wait_write(self)
+        wait_storage(self.st, NULL, True, False)        # all of it: what has no elements has a shape to look at
     if self.shape != self.inline_dims:
         memory_free(self.shape)
     self.shape = NULL

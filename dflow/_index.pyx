@@ -898,6 +898,17 @@ cdef int write_wrapped(object number, int code, char* p) except -1:
 
 cdef bint takes_to_few = np.lib.NumpyVersion(np.__version__) < "2.5.0"      # types of `out`; later ones cast
 
+MODES = "raise", "wrap", "clip"
+
+def index_mode(mode):
+    """What is done with indices out of bounds, by any name that NumPy has for it: one of MODES, or its error."""
+    if type(mode) is str and mode in MODES:
+        return mode
+    try:
+        return MODES[np.take([0, 1, 2], 4, mode=mode)]
+    except IndexError:
+        return MODES[0]
+
 TAKE_OUT = "output array does not match result of ndarray.take"
 
 def take(a, indices, axis=None, out=None, mode="raise"):
@@ -920,8 +931,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
         result = quick_take(source, <ndarray>indices, k)
         if result is not None:
             return as_scalar(result)
-    if mode not in ("raise", "wrap", "clip"):
-        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
+    mode = index_mode(mode)
     if indices.dtype.kind not in "iub" and not (isinstance(indices, ndarray) and (<ndarray>indices).flags & SCALAR):
         what = "array data" if indices.ndim else "scalar"
         raise TypeError(f"Cannot cast {what} from {indices.dtype!r} to {INTP!r} according to the rule 'same_kind'")

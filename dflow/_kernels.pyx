@@ -318,7 +318,7 @@ SILENT = frozenset("""equal not_equal less less_equal greater greater_equal logi
     conjugate maximum minimum fmax fmin""".split())
 INTEGERS_TOO = frozenset("floor_divide remainder fmod divmod divide power".split())    # report flags for integers
 
-FORGETFUL = np.isnan, np.isinf, np.isfinite, np.signbit     # NumPy's AVX-512 loops leave results out that do not lie side by side
+FORGETFUL = np.isnan, np.isinf, np.isfinite, np.signbit, np.negative        # NumPy's AVX-512 loops err where results lie apart
 UNFOLDED = np.power, np.arctan2         # and others take a result that stays for one that moves: their reduce() is wrong
 
 COMPARISONS = frozenset("less less_equal equal not_equal greater greater_equal".split())
@@ -378,8 +378,8 @@ cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL:
     guard_blas(k, ufunc, itemsizes[<int>codes[0]])
     if (ufunc is np.sin or ufunc is np.cos) and codes[0] == DOUBLE:
         use_sincos(k)
-    if ufunc in FORGETFUL and (codes[0] == FLOAT or codes[0] == DOUBLE):
-        k.data = wrap(k, 1)
+    if ufunc in FORGETFUL and not is_complex(codes[0]) and (itemsizes[<int>codes[0]] == 4 or itemsizes[<int>codes[0]] == 8):
+        k.data = wrap(k, itemsizes[<int>codes[1]])
         k.loop = side_by_side_loop
     if ufunc in UNFOLDED and (codes[0] == FLOAT or codes[0] == DOUBLE):
         k.data = wrap(k, 1)
@@ -582,24 +582,26 @@ cdef Wrapped* wrap(Kernel* k, int itemsize) except NULL:
     return w
 
 cdef void side_by_side_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """One input, one output of bytes: the loop gets contiguous memory for its results, whatever their step."""
+    """One input, one output: the loop gets contiguous memory for its results, whatever their step."""
     cdef Wrapped* w = <Wrapped*>data
-    cdef char[512] results
+    cdef double[64] results
     cdef char* inner[2]
+    cdef char* target = args[1]
     cdef intp inner_steps[2]
     cdef intp i, count, start = 0, n = dims[0]
-    if steps[1] == 1:
+    if steps[1] == w.itemsize:
         w.loop(args, dims, steps, w.data)
         return
     inner_steps[0] = steps[0]
-    inner_steps[1] = 1
+    inner_steps[1] = w.itemsize
+    inner[1] = <char*>results
     while start < n:
-        count = min(n - start, <intp>sizeof(results))
+        count = min(n - start, <intp>sizeof(results) // w.itemsize)
         inner[0] = args[0] + start * steps[0]
-        inner[1] = results
         w.loop(inner, &count, inner_steps, w.data)
         for i in range(count):
-            args[1][(start + i) * steps[1]] = results[i]
+            memcpy(target, inner[1] + i * w.itemsize, w.itemsize)
+            target += steps[1]
         start += count
 
 cdef void one_by_one_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:

@@ -8,6 +8,7 @@ cdef ndarray compared_by_range(str name, tuple inputs, int ndim, Py_ssize_t* sha
 cpdef ndarray numbers_for(object x, object dtype, object casting=*)
 cpdef int cast_into(ndarray a, ndarray numbers) except -1
 cdef object identity_of(object function, int code)
+cdef object neutral_of(object function, int code)                       # which changes nothing, not the sign of a zero
 cdef object start_of(object function, object initial, int code, Py_ssize_t total, bint masked)
 cdef bint holds_no_numbers(object x)
 cdef object numpys_answer(object function, tuple args, dict keywords, object error)

@@ -2,7 +2,7 @@
 
 import numpy as np
 from dflow._array cimport (
-    ndarray, SCALAR, as_array, broadcast_same, contains_arrays, data_of, hooks, index_set, new_array, part)
+    ndarray, SCALAR, as_array, broadcast_same, check_writable, contains_arrays, data_of, hooks, index_set, new_array, part)
 from dflow._graph cimport intp
 from dflow._kernels cimport BOOL, DTYPES, code_of, is_complex, is_integer, write_scalar
 from dflow._array import set_hook
@@ -60,6 +60,7 @@ def set_part(ndarray a, int which, value):
     if which and not is_complex(a.code):
         np.empty(1).imag = value            # its version's error
     cdef ndarray target = part(a, which) if is_complex(a.code) else a
+    check_writable(target)
     if target.size == 0:
         hooks["unwrap"](target).real = hooks["unwrap"](value)       # there is nothing to refuse
         return
@@ -77,6 +78,10 @@ cdef object identity_of(object function, int code):
     """A ufunc's, in which -1 stands for all bits, also of an unsigned type."""
     identity = function.identity
     return np.array(-1).astype(DTYPES[code]).item() if type(identity) is int and identity == -1 else identity
+
+cdef object neutral_of(object function, int code):
+    return complex(-0.0, -0.0) if is_complex(code) and function is np.add else (
+        -0.0 if function is np.add and not is_integer(code) and code != BOOL else identity_of(function, code))
 
 cdef object start_of(object function, object initial, int code, intp total, bint masked):
     """What a reduction of `total` elements starts from, as that type holds it; None: from the first of them."""

@@ -17,7 +17,7 @@ from dflow._tape cimport any_records, record
 from dflow._shape cimport normalize_axis
 from dflow._quick cimport allocated, count_bytes, count_true, quick_ready, same_shape
 from dflow._subscript cimport base_index
-from dflow._views cimport c_axis
+from dflow._views cimport c_axis, own
 from dflow._views import sliding_windows
 from dflow._array import set_hook
 from dflow._out import fill_numpy, give
@@ -375,8 +375,11 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None, descending=None):
 
 def sort_in_place(ndarray self, /, axis=-1, kind=None, order=None, *, stable=None, descending=None):
     """Sort along an axis, in place."""
-    cdef int k = self.ndim - 1 if axis is LAST and self.ndim else normalize_axis(axis, self.ndim)
+    cdef int k
     cdef Kernel* usual = sorts[False][0][self.code]
+    if kind is not None:
+        kind_of_sort(kind, stable)          # its error comes first
+    k = self.ndim - 1 if axis is LAST and self.ndim else normalize_axis(axis, self.ndim)
     check_writable(self)
     if kind is None and stable is None and order is None and k == self.ndim - 1 and not descending and (
             self.size < 2 or usual != NULL and quick_rows(usual, self, self)):
@@ -433,9 +436,8 @@ cdef object argextreme(object a, object axis, bint largest, bint keepdims, objec
         result.flags |= SCALAR
     if k != source.ndim - 1 or not quick_rows(kernel, source, result):
         along_axis(kernel, source, None, result, k)
-    if keepdims:
-        result = result.reshape((1,) * ndim if axis is None or ndim == 0 else
-                                shape_tuple(source)[:k] + (1,) + shape_tuple(source)[k + 1:])
+    if keepdims and ndim:
+        result = own(result.reshape((1,) * ndim if axis is None else shape_tuple(source)[:k] + (1,) + shape_tuple(source)[k + 1:]))
     return give(result, out, f"output array does not match result of np.{'argmax' if largest else 'argmin'}.", exchange=True)
 
 cdef int code_of_index = code_of(INTP)

@@ -422,6 +422,8 @@ cdef int fill_with(ndarray v, object value) except -1:
 
 def fill(ndarray self, /, value):
     """Set every element to one number."""
+    if not self.flags & SCALAR:
+        check_writable(self)                # before the value is looked at
     if not isinstance(value, (int, float, complex)) and not (isinstance(value, ndarray) and (<ndarray>value).ndim == 0):
         value = one_element(self.code, (), value)
     if self.flags & SCALAR:                 # as NumPy's scalars, which fill an array made of them

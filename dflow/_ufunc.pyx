@@ -15,7 +15,7 @@ from dflow._foreign cimport override, overridden
 from dflow._views cimport *
 from dflow._quick cimport *
 from dflow._numbers cimport (
-    compared_by_range, compares_by_range, holds_no_numbers, identity_of, numpys_answer, small_number, start_of)
+    compared_by_range, compares_by_range, holds_no_numbers, identity_of, neutral_of, numpys_answer, small_number, start_of)
 from dflow._kernels import COMPARISONS, UNFOLDED
 from dflow._small import LATER, SMALL, at_once
 from dflow._out cimport as_mask, assign_where, check_mask, check_reduced, in_memory_order
@@ -561,7 +561,7 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
     if len(axes) > 1 and not u.reorderable:
         raise ValueError(f"reduction operation '{u.name}' is not reorderable, so at most one axis may be specified")
     through_out = out is not None and (<ndarray>out).code != p.codes[0]     # of whose type NumPy makes what it starts from
-    if p.codes[0] != p.codes[1] or where is not True and not masked_by_value(u, p.codes[0]) or (
+    if p.codes[0] != p.codes[1] or where is not True and not masked_by_value(u, p.codes[0], initial) or (
             through_out and not u.reorderable):
         return numpys_reduction(u.numpy, a, given, out)
     a = cast(a, p.codes[1])
@@ -576,7 +576,7 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
     if through_out and initial is not None:
         initial = np.asarray(initial, DTYPES[p.codes[0]]).astype(out.dtype).astype(DTYPES[p.codes[0]])[()]
     if where is not True:
-        identity = identity_of(u.numpy, p.codes[0])     # what does not count
+        identity = neutral_of(u.numpy, p.codes[0])      # what does not count
         a = hooks["where"](where, a, as_array_code(initial if identity is None else identity, a.code))
         kept = take_axes(a, axes, &core)
     result = new_like([kept], p.codes[2], kept.ndim, kept.shape)
@@ -595,8 +595,8 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
         copy_elements(result, kept)         # also what no operation keeps, the sign of a NaN
     else:
         launch(k, ops, n + 1, kept.ndim, shape, &core)
-    if keepdims:
-        result = with_ones(result, axes, a.ndim)
+    if keepdims and a.ndim:
+        result = own(with_ones(result, axes, a.ndim))
     elif result.ndim == 0:
         result.flags |= SCALAR
     return result if out is None else give_reduced(u.name, result, out)
@@ -604,15 +604,16 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
 REORDERABLE = frozenset("add multiply maximum minimum fmax fmin logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor "
                         "logaddexp logaddexp2 gcd hypot".split())
 
+UNSIGNED = frozenset("hypot gcd logaddexp logaddexp2".split())       # with their identity, these lose the sign of a number, or of a zero
 ANY_ORDER = REORDERABLE - frozenset(("multiply", "logaddexp", "logaddexp2", "hypot"))
 
 cdef bint any_order(ufunc u, int code):
     """Whether elements may be reduced in blocks: where the order is of no consequence, and in sums."""
     return u.name in ANY_ORDER or (u.name == "multiply" and (is_integer(code) or code == BOOL))
 
-cdef bint masked_by_value(ufunc u, int code):
+cdef bint masked_by_value(ufunc u, int code, object initial):
     """Whether a reduction may see its identity, or once more its `initial`, in place of what is masked out."""
-    return u.name in REORDERABLE and not (u.name == "multiply" and is_complex(code))
+    return u.name in REORDERABLE and (initial is NO_VALUE if u.name in UNSIGNED else not (u.name == "multiply" and is_complex(code)))
 
 cdef object accumulate(ufunc u, ndarray a, object axis, object dtype, object out):
     cdef int k = one_axis(a, axis, "accumulate")

@@ -4,6 +4,7 @@ import operator
 
 import numpy as np
 cimport numpy as cnp
+from cpython.ref cimport Py_CLEAR
 from cpython.type cimport PyType_Check
 from libc.string cimport memcpy
 from libc.stdint cimport uint8_t
@@ -349,6 +350,11 @@ cdef ndarray outer_part(ndarray a, int ncore):
     memcpy(v.shape, a.shape, v.ndim * sizeof(intp))
     memcpy(v.shape + v.ndim, strides_of(a), v.ndim * sizeof(intp))
     return close_view(v)
+
+cdef ndarray own(ndarray v):
+    """The view of a result that nobody else holds, as an array of its own: with no base, as NumPy's results are."""
+    Py_CLEAR(v.base)
+    return v
 
 cdef ndarray with_ones(ndarray a, list axes, int ndim):
     """The view of a with axes of length 1 put in at these places."""

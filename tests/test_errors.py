@@ -822,3 +822,79 @@ def test_an_error_names_the_line_of_code_that_is_gone():
     x = dflow.engine.sleep(np.array([1, 2]), 0.01)
     y = eval(compile("\n\nx ** z", "a cell", "eval"), {"x": x, "z": np.array([-1, -1])})
     assert site(error_of(y)) == ("a cell", 3, "<module>")
+
+
+# -- which of two errors -----------------------------------------------------------------------------
+
+TARGETS = {
+    "empty": lambda module: module.zeros(0, "B"),
+    "bytes": lambda module: module.zeros(3, "B"),
+    "read-only": lambda module: module.broadcast_to(module.zeros(1, "B"), (3,)),
+    "empty, read-only": lambda module: module.broadcast_to(module.zeros(0, "B"), (0,)),
+    "no axes": lambda module: module.zeros((), "B"),
+    "no axes, read-only": lambda module: module.broadcast_to(module.zeros((), "B"), ()),
+    "matrix": lambda module: module.zeros((2, 2)),
+    "matrix, read-only": lambda module: module.broadcast_to(module.zeros((1, 2), "D"), (2, 2)),
+}
+WRITES = [
+    "x.put([1], 256)",
+    "x.put([], 256)",
+    "x.put([7], 256)",
+    "x.put([1], 1j)",
+    "x.put([1.5], 256)",
+    "x.put([1], 1, mode='none')",
+    "x.put([1], 1, mode=2)",
+    "x.put([1], 1, mode='CLIP')",
+    "x.put([1], [], mode='wrap')",
+    "x.put('a', 1)",
+    "x.put(1, 'a')",
+    "x.fill([1, 2])",
+    "x.fill('a')",
+    "np.place(x, [1, 1], [])",
+    "np.putmask(x, [1, 1, 1], [])",
+    "np.copyto(x, [1, 2, 3, 4])",
+    "np.copyto(x, 'a')",
+    "np.copyto(x, 1, where='a')",
+    "x.sort(axis=7)",
+    "x.sort(kind='w')",
+    "x.partition(9)",
+    "x.partition(0, axis=8)",
+    "x.__setitem__(7, 'a')",
+    "x.__setitem__('a', 'a')",
+    "x.__setitem__(slice(None), [1, 2, 3, 4])",
+    "x.flat.__setitem__(9, 'a')",
+    "x.flat.__setitem__(9, 1)",
+    "setattr(x, 'real', 'a')",
+    "setattr(x, 'real', [1, 2, 3, 4])",
+    "setattr(x, 'imag', 1)",
+    "setattr(x, 'flat', [1])",
+    "x.byteswap(inplace=True)",
+    "x.__iadd__([1, 2, 3, 4])",
+    "x.__iadd__(1j)",
+    "np.add(x, 1j, out=x)",
+    "np.sum(x, axis=4, out=x)",
+    "np.take(x, [9], out=x)",
+    "np.take(x, [9], mode=2)",
+    "np.take(x, [9], mode=None)",
+    "np.choose([9], [x], out=x)",
+    "np.choose([[9]], [x], mode=1)",
+]
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("pending", [False, True], ids=["ready", "pending"])
+def test_which_of_two_errors(kind, write, pending):
+    """Writes that are wrong in two ways raise what NumPy raises, and write as little."""
+    ends = []
+    for module in (numpy, np):
+        x = TARGETS[kind](module)
+        if pending and module is np and x.flags.writeable:
+            x = dflow.engine.sleep(x, 3e-4)
+        try:
+            eval(write, {"np": module, "x": x})
+            ends.append(None)
+        except Exception as error:
+            ends.append(type(error))
+        ends.append(numpy.asarray(x).tolist())
+    assert ends[:2] == ends[2:]

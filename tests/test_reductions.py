@@ -6,7 +6,7 @@ sums, whose order is not NumPy's, are compared among the engine's ways, and with
 
 import numpy
 import pytest
-from compare import assert_same
+from compare import assert_same, assert_same_outcome, outcome
 from engines import Gate, configured
 
 import dflow.numpy as np
@@ -155,3 +155,17 @@ def test_a_last_block_of_one_element(engine):
                 a[-1, 2 * width - 2] = 1
                 with configured(**ENGINES[engine]):
                     assert np.array(a)[:, :2 * width:2].max() == 1 == np.array(a)[:, :2 * width:2].sum()
+
+
+@pytest.mark.parametrize("name", ["add", "multiply", "maximum", "fmin", "logical_and", "logical_xor", "bitwise_or",
+                                  "logaddexp", "logaddexp2", "gcd", "hypot", "subtract"])
+def test_what_a_mask_leaves_out_changes_nothing(name):
+    """Not the sign of a number that a reduction starts from, nor of a zero."""
+    for code in "bBifdgF?":
+        for initial in (-4, 0, -0.0, 7.5, numpy.nan, -numpy.inf):
+            for mask in ([False], [False, False, False], [True, False, False], [False, True, True]):
+                x = numpy.array([3 if code == "B" else -3, 2, 0][:len(mask)], code)
+                with numpy.errstate(all="ignore"):
+                    assert_same_outcome(*(
+                        outcome(lambda: getattr(module, name).reduce(module.array(x), initial=initial, where=mask))
+                        for module in (np, numpy)))

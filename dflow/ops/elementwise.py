@@ -134,7 +134,7 @@ def _round_integers(a, decimals, out):
         scale = _power_of_ten(-decimals)
         result = (rint(a / scale) * scale).astype(a.dtype)
     if out is None:
-        return result
+        return as_scalar(result)
     out[...] = result
     return out
 

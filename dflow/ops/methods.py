@@ -97,7 +97,10 @@ class Flat(FlatIterator):
         return result.copy() if isinstance(key, slice) else result
 
     def __setitem__(self, key, value):
-        base, places = self.base, self._places(key)
+        base = self.base
+        if flag_bits(base) & 4:
+            raise ValueError("underlying array is read-only")
+        places = self._places(key)
         if isinstance(value, ndarray) and type(key) is not int:
             value = value[...]                          # a scalar is cast, whatever fits
         if type(key) is tuple and not key:

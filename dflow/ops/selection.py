@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import math
 import operator
 
 import numpy
@@ -125,18 +126,18 @@ def choose(a, choices, out=None, mode="raise"):
     dtype = _order.common_type(choices, arrays)
     if not numpy.can_cast(index.dtype, _INTP):
         raise TypeError(f"Cannot cast array data from {index.dtype!r} to {_INTP!r} according to the rule 'safe'")
-    n = len(arrays)
+    n, mode = len(arrays), _index.index_mode(mode)
+    shape = numpy.broadcast_shapes(index.shape, *[x.shape for x in arrays])
+    if isinstance(out, (ndarray, numpy.ndarray)) and out.shape != shape:
+        raise TypeError("choose: invalid shape for output array.")
     if mode == "raise":
         values = window_of(index)
-        if values.size and not (0 <= values.min() and values.max() < n):
+        if math.prod(shape) and not (0 <= values.min() and values.max() < n):
             raise ValueError("invalid entry in choice array")
     elif mode == "clip":
         index = wrap_ufunc(numpy.minimum)(wrap_ufunc(numpy.maximum)(index, 0), n - 1)
-    elif mode == "wrap":
-        index = index % n
     else:
-        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
-    shape = numpy.broadcast_shapes(index.shape, *[x.shape for x in arrays])
+        index = index % n
     result = broadcast_to(arrays[-1].astype(dtype, copy=False), shape).copy()
     for k in range(n - 1):
         result = _index.where(index == k, arrays[k].astype(dtype, copy=False), result)
@@ -200,11 +201,12 @@ def put(a, ind, v, mode="raise"):
     """Set elements of the flattened array, in place; values are repeated as needed. Waits for the indices only."""
     if not isinstance(a, ndarray):
         raise TypeError(f"argument 1 must be numpy.ndarray, not {type(a).__name__}")
+    mode = _index.index_mode(mode)
     _check_writeable(a)
-    values = as_array(v if isinstance(v, (ndarray, numpy.ndarray)) else converted(v, a.dtype)).ravel()
     index = _safe_values(ind, _INTP).ravel()
     if index.size and not a.size:
         raise IndexError("cannot replace elements of an empty array")
+    values = as_array(v if isinstance(v, (ndarray, numpy.ndarray)) else converted(v, a.dtype)).ravel()
     if not index.size or not values.size:
         return
     if mode == "wrap":
@@ -241,10 +243,10 @@ def _check_target(x, words):
         raise TypeError(f"{words}, not {kind}")
 
 
-def _check_writeable(a):
+def _check_writeable(a, words="output array is read-only"):
     """Before its values are looked at; a scalar's are written to a copy."""
     if not a.flags.writeable and not is_scalar(a):
-        raise ValueError("output array is read-only")
+        raise ValueError(words)
 
 
 def _safe_values(values, dtype):
@@ -294,6 +296,7 @@ def putmask(a, mask, values):
 def copyto(dst, src, casting="same_kind", where=True):
     """Copy src, broadcast, into dst; where a mask is true."""
     _check_target(dst, "copyto() argument 1 must be a numpy.ndarray")
+    _check_writeable(dst, "assignment destination is read-only")
     src = numbers_for(src, dst.dtype, casting)
     if src.dtype != dst.dtype and not numpy.can_cast(src.dtype, dst.dtype, casting):
         raise TypeError(f"Cannot cast {_what(src)} from {src.dtype!r} to {dst.dtype!r} "

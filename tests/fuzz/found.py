@@ -261,4 +261,31 @@ FOUND = [
         "v2 = v1.reshape(-1)\n"
         "v1 += v1",
     ),
+    # NumPy's AVX-512 loop of negative() takes elements 16 or 64 bytes apart for neighbours where results lie apart.
+    (
+        Settings(inline_limit=0),
+        "v0 = np.array(numpy.arange(128).reshape((32, 4)))\n"
+        "v1 = v0[1::2]\n"
+        "v2 = v1 * v1\n"
+        "v3 = -v1",
+    ),
+    # Results of reductions with keepdims own their memory, and are scalars where they have no axes.
+    (Settings(), "v0 = np.logical_or.reduce(np.ones(1), keepdims=True).flags.owndata"),
+    (Settings(), "v0 = np.isscalar(np.count_nonzero(np.ones(()), keepdims=True))"),
+    (Settings(), "v0 = np.isscalar(np.max(np.ones(()), keepdims=True))\nv1 = np.isscalar(np.round(1))"),
+    # A function on a worker sees the shape that an array without elements had.
+    (
+        Settings(hold="submit"),
+        "v0 = np.ones((1, 1))\n"
+        "v1 = v0[1:,]\n"
+        "v2 = hold(v1)\n"
+        "v1.shape = -1",
+    ),
+    # Which of two errors: of what is read-only, or of the value; of what has no elements, or of the value.
+    (Settings(), "v0 = np.broadcast_to(1j, (1,))\nv0.fill(np.array([[1.0]]))"),
+    (Settings(), "v0 = hold(np.array([], 'B'))\nv0.put([1], 2 ** 8)"),
+    # Masks of reductions: what they leave out changes nothing, not the sign either.
+    (Settings(), "v0 = np.hypot.reduce(np.ones(1), initial=-1, where=np.zeros((), '?'))"),
+    (Settings(), "v0 = np.gcd.reduce(np.ones(1, int), initial=-4, where=False)"),
+    (Settings(), "v0 = np.add.reduce(np.ones(1), initial=-0.0, where=False)"),
 ]

@@ -79,6 +79,7 @@ class Reference:
         self.errors = []
         self.codes = []
         self.loose = set()  # names of what depends on what is ready: from rules.LOOSE, or two_zeros()
+        self.failed = set()  # names in statements that raised, and in what used them later: dflow may raise there
         self.foreign = self.variables["foreign"] = []  # names of arrays that are NumPy's own in both runs
 
     def run(self, statement):
@@ -107,6 +108,8 @@ class Reference:
                 self.loose.update(names)
         if level and (rules.called(statement) & rules.LOOSE or self.loose.intersection(names)):
             self.loose.update(names)
+        if error or self.failed.intersection(names):
+            self.failed.update(names)
         if error:
             self.loose.update(names)  # some functions of NumPy's write before they raise, and what they like
         if (level or error) and (not target or "out=" in statement):
@@ -141,14 +144,22 @@ class Reference:
     def spread(self, names):
         """What was written with inexact values, and what shares its memory, is not compared."""
         arrays = [self.variables[name] for name in names if isinstance(self.variables.get(name), numpy.ndarray)]
+        loose = self.loose.intersection(names)
         for name in self.levels:
             x = self.variables.get(name)
-            if isinstance(x, numpy.ndarray) and any(numpy.may_share_memory(x, y) for y in arrays):
+            if isinstance(x, numpy.ndarray) and any(may_show(x, y) for y in arrays):
                 self.levels[name] = FREE
+                if loose:
+                    self.loose.add(name)
 
     def live(self):
         """The names of the program's variables that are alive, in the order of their numbers."""
         return [name for name in self.levels if name in self.variables]
+
+
+def may_show(x, y):
+    """Whether reading x may show what was written to y, or the error of it: no elements show that, too."""
+    return numpy.may_share_memory(x, y) or not x.size and (x if x.base is None else x.base) is (y if y.base is None else y.base)
 
 
 class Generator:

@@ -5,6 +5,7 @@ import re
 
 import numpy
 
+import dflow.numpy as np
 from dflow.ops.table import TABLE
 from tests.fuzz.known import known
 
@@ -128,8 +129,9 @@ OPERATORS = re.compile(r" [*/]=? |abs\(|\*\*")
 # NumPy's loops sum where they are small, dflow's otherwise.
 LOOSE = STRIDED | OF_COMPLEX | {"einsum", "vecdot", "matvec", "vecmat", "linalg.vecdot"}
 
-# Of two zeros of different signs, any may be the larger: which one NumPy takes depends on where they are in a vector.
-EXTREMES = {"max", "min", "amax", "amin", "nanmax", "nanmin", "maximum", "minimum", "fmax", "fmin", "clip"}
+# Of two zeros of different signs, any may be the larger, or the first of what is sorted: which one NumPy takes depends
+# on where they are in a vector.
+EXTREMES = {"max", "min", "amax", "amin", "nanmax", "nanmin", "maximum", "minimum", "fmax", "fmin", "clip", "sort"}
 
 CALL = re.compile(r"(?:np\.|\.)((?:linalg\.|fft\.|\w+\.(?=reduce|accumulate|at\b|outer))?\w+)\(")
 
@@ -214,6 +216,8 @@ def bound(statement, names, variables, result):
         return None  # that depends on how near a matrix is to a singular one
     eps = max(float(numpy.finfo(x.dtype).eps) for x in (result, *operands) if x.dtype.kind in "fc")
     largest = [float(numpy.abs(x.astype("g" if x.dtype.kind != "c" else "G")).max(initial=1)) for x in operands]
+    largest += [max(abs(float(text)), 1.0) for text in re.findall(r"(?<!\w)\d+\.?\d*(?:e[+-]?\d+)?(?!\w)", statement)]
+    largest += [2.0 ** int(text) for text in re.findall(r"\b2 ?\*\* ?(\d+)", statement)]
     if not numpy.isfinite(largest).all() or numpy.prod(largest) ** 2 > float(numpy.finfo(result.dtype).max) / 1e6:
         return None  # what overflows depends on the order, too
     terms = max(x.size for x in operands)
@@ -324,20 +328,31 @@ avoid(
     ),
 )
 avoid(
-    r"dtype='[bBhHiIlLqQ]'.*'unsafe'",
-    "as above, where memory is cast in another order",
-    lambda statement, variables: any(
-        isinstance(x, numpy.ndarray) and x.dtype.kind in "fc" and not (numpy.abs(x) < 2**31).all()
-        for x in operands_of(NAMES.findall(statement), variables)
+    r"out=v\d+",
+    "as above: with numbers that have a sign, those of out, which have none, are computed as floats",
+    lambda statement, variables: (
+        getattr(variables.get(re.search(r"out=(v\d+)", statement)[1]), "dtype", numpy.dtype("d")).char in "LQ"
+        and any(x.dtype.kind == "i" and (x < 0).any() for x in operands_of(NAMES.findall(statement), variables))
     ),
 )
 avoid(
-    r"^v\d+(\[.*\])? = v\d+|^v\d+ = np\.\w*array\(v\d+, '[bBhHiIlLqQ]'",
+    r"dtype='[bBhHiIlLqQ]'",
+    "as above, where memory is cast in another order",
+    lambda statement, variables: (
+        ("'unsafe'" in statement or bool(called(statement) & REDUCERS))
+        and any(
+            x.dtype.kind in "fc" and not (numpy.abs(x) < (2**31 if "'unsafe'" in statement else 2**15)).all()
+            for x in operands_of(NAMES.findall(statement), variables)
+        )
+    ),
+)
+avoid(
+    r"^v\d+(\[.*\])? = v\d+|^v\d+ = np\.\w*array\(v\d+, '[bBhHiIlLqQ]'|\bput\(|\.fill\(",
     "as above, where it is stored",
     lambda statement, variables: (
         (
             "array(" in statement
-            or getattr(variables.get(re.match(r"v\d+", statement)[0]), "dtype", numpy.dtype("d")).kind in "iu"
+            or getattr(variables.get(re.search(r"v\d+", statement)[0]), "dtype", numpy.dtype("d")).kind in "iu"
         )
         and any(
             isinstance(x, numpy.ndarray) and x.dtype.kind in "fc" and not (numpy.abs(x) < 2**31).all()
@@ -361,7 +376,7 @@ avoid(
 
 
 avoid(
-    r"v\d+\[.*(v\d+|np\.)|copy=False|require|putmask|copyto|place\(",
+    r"v\d+\[.*(v\d+|np\.)|copy=False|require|putmask|copyto|place\(|\.fill\(v",
     "NumPy's own arrays are written to as NumPy does, or copied",
     lambda statement, variables: any(name in variables.get("foreign", ()) for name in re.findall(r"v\d+", statement)),
 )
@@ -419,7 +434,11 @@ avoid(
         or any(x.dtype.kind not in "biu" for x in operands_of(NAMES.findall(statement), variables))
     ),
 )
-avoid(r"ldexp\.reduce", "as above, where NumPy casts to its buffer")
+avoid(r"ldexp\.reduce|\b(arctan2|atan2)\.at\(", "as above, where NumPy casts to its buffer")
+avoid(
+    r"\b(equal|not_equal|less|less_equal|greater|greater_equal)\.accumulate\(.*dtype=(bool|'\?')",
+    "NumPy reads truth values where its buffer holds numbers",
+)
 avoid(
     r" [<>]=? ",
     "NumPy's complex scalars compare their real parts also where the imaginary ones are nan, unlike its arrays",
@@ -468,6 +487,8 @@ def same_error(statement, ours, theirs):
 
 def flags_differ(ours, theirs):
     """How an array may be used otherwise than NumPy's."""
+    if isinstance(theirs, numpy.generic) and not np.isscalar(ours):
+        return f"{type(ours).__name__} is no scalar, as NumPy's is"
     if isinstance(theirs, numpy.ndarray) and theirs.size and hasattr(ours, "flags"):
         if ours.flags.writeable != theirs.flags.writeable:
             return f"flags.writeable is {ours.flags.writeable}, NumPy's {theirs.flags.writeable}"

@@ -266,6 +266,8 @@ def otherwise(program, run_of_numpy, errors, variables):
     if any(isinstance(error, MemoryError) for error in again):
         return None
     for i, (first, second) in enumerate(zip(errors, again)):
+        if run_of_numpy.failed.intersection(programs.NAME.findall(program.statements[i])):
+            continue  # an error shows where it is read
         if type(first) is not type(second) and run_of_numpy.errors[i][1]:
             return f"{i}: with other settings: {describe(second)}, not {describe(first)}"
     for name in run_of_numpy.live():

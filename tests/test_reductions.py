@@ -4,6 +4,8 @@ Lengths and counts of rows are drawn evenly in their logarithms, so each thresho
 sums, whose order is not NumPy's, are compared among the engine's ways, and with the error that any order may have.
 """
 
+import functools
+
 import numpy
 import pytest
 from compare import assert_same, assert_same_outcome, outcome
@@ -166,6 +168,7 @@ def test_what_a_mask_leaves_out_changes_nothing(name):
             for mask in ([False], [False, False, False], [True, False, False], [False, True, True]):
                 x = numpy.array([3 if code == "B" else -3, 2, 0][:len(mask)], code)
                 with numpy.errstate(all="ignore"):
-                    assert_same_outcome(*(
-                        outcome(lambda: getattr(module, name).reduce(module.array(x), initial=initial, where=mask))
-                        for module in (np, numpy)))
+                    def reduce(module, x=x, initial=initial, mask=mask):
+                        return getattr(module, name).reduce(module.array(x), initial=initial, where=mask)
+
+                    assert_same_outcome(*(outcome(functools.partial(reduce, module)) for module in (np, numpy)))

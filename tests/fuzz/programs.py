@@ -159,7 +159,8 @@ class Reference:
 
 def may_show(x, y):
     """Whether reading x may show what was written to y, or the error of it: no elements show that, too."""
-    return numpy.may_share_memory(x, y) or not x.size and (x if x.base is None else x.base) is (y if y.base is None else y.base)
+    whole, other = (a if a.base is None else a.base for a in (x, y))
+    return numpy.may_share_memory(x, y) or not x.size and whole is other
 
 
 class Generator:

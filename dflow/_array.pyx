@@ -203,16 +203,16 @@ cdef int wants_inside(list arrays, int ndim, int axis, int other, bint copies):
     for a in arrays:
         s = stride_along(a, axis - ndim)
         t = stride_along(a, other - ndim)
-        if s and t or copies:
-            if t <= s:
+        if s > 0 and t > 0 or copies and (s >= 0 and t >= 0 or len(arrays) == 1):
+            if max(t, 0) <= max(s, 0):
                 return -1                   # one that wants C order decides
             want = 1
     return want
 
 cdef inline intp stride_along(ndarray a, int axis) noexcept:
-    """Of an axis counted from the end, in absolute value; 0 where a broadcasts."""
+    """Of an axis counted from the end, in absolute value; -1 where a broadcasts."""
     axis += a.ndim
-    return labs(strides_of(a)[axis]) if axis >= 0 and a.shape[axis] != 1 else 0
+    return labs(strides_of(a)[axis]) if axis >= 0 and a.shape[axis] != 1 else -1
 
 cdef inline void set_contiguity(ndarray a) noexcept:
     """C and F flags, as NumPy: axes of length 1 do not count, empty arrays are both."""
@@ -659,7 +659,6 @@ cdef class ndarray:
         return self.shape[0]
 
     # ---- views
-
     @property
     def base(self):
         """The array whose memory this one views, None for that one itself."""
@@ -702,7 +701,7 @@ cdef class ndarray:
         zeros = new_array(self.code, self.ndim, self.shape)
         index_set(zeros, Ellipsis, 0)
         (<ndarray>zeros).st.device = self.st.device
-        (<ndarray>zeros).flags |= READONLY
+        (<ndarray>zeros).flags |= SCALAR if self.flags & SCALAR else READONLY
         return zeros
 
     @imag.setter
@@ -948,7 +947,8 @@ cdef ndarray part(ndarray a, int which):
     v.code = <uint8_t>real_code(a.code)
     v.itemsize = a.itemsize // 2
     v.offset += which * v.itemsize
-    return close_view(v)
+    (<ndarray>close_view(v)).flags |= a.flags & SCALAR
+    return v
 
 cdef object scalar(ndarray a):
     """For float(), int(), complex(): a number; what NumPy has words for as NumPy's: complex scalars, and where there are axes."""

@@ -616,20 +616,27 @@ cdef object chosen(ndarray a, object key):
             return out
     return gather(a, select(a, key))
 
-cdef ndarray gather(ndarray a, Selection s):
-    """a[key]; s: the key taken apart."""
-    cdef ndarray out
+cdef ndarray gather(ndarray a, Selection s, bint in_order=False):
+    """a[key]; s: the key taken apart. in_order: the result in C order, else as the axes of a lie, behind those of indices."""
+    cdef ndarray out, whole = None
     cdef Operand ops[3]
     cdef Core core
     cdef intp shape[2 * MAXDIMS]
+    cdef intp dims[MAXDIMS]
     cdef int ndim = fill_selection(s, s.index, &ops[0], &ops[1], shape)
     take_whole_region(&ops[0], a)
-    out = new_like([base_over_space(s, s.index)], a.code, ndim, shape)
+    if in_order and s.position:
+        whole = new_array(a.code, result_shape(s, dims), dims)
+        out = arranged(s, whole, s.index.ndim)
+    elif in_order:
+        out = new_array(a.code, ndim, shape)
+    else:
+        out = new_like([base_over_space(s, s.index)], a.code, ndim, shape, False, True)
     fill_operand(&ops[2], out, ndim, shape, True)
     if out.size:
         ndim = fill_core(&core, s, &ops[0], &ops[2], s.index.ndim, ndim, shape)
     launch(gathers[a.itemsize][index_kinds[s.index.code]], ops, 3, ndim, shape, &core)
-    return placed(s, out, s.index.ndim)
+    return placed(s, out, s.index.ndim) if whole is None else whole
 
 def of_bytes(ndarray table, ndarray a):
     """table[a], for bytes and a table of 256: waits for nothing, as none of them is out of bounds."""
@@ -642,11 +649,12 @@ def of_bytes(ndarray table, ndarray a):
 
 cdef ndarray base_over_space(Selection s, ndarray index):
     """The base over the space of fill_selection, for the memory order of its axes."""
-    cdef int m = index.ndim, n = s.base.ndim
+    cdef int i, m = index.ndim, n = s.base.ndim
     cdef ndarray v = new_view(s.base, m + n)
     memcpy(v.shape, index.shape, m * sizeof(intp))
     memcpy(v.shape + m, s.base.shape, n * sizeof(intp))
-    memset(strides_of(v), 0, m * sizeof(intp))
+    for i in range(m):
+        strides_of(v)[i] = (<intp>1 << 62) - i              # outermost
     memcpy(strides_of(v) + m, strides_of(s.base), n * sizeof(intp))
     return close_view(v)
 
@@ -945,7 +953,12 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     if n == 0 and values.size:
         raise IndexError("cannot do a non-empty take from an empty axes.")
     if mode == "raise":
-        result = get_selected(source, (slice(None),) * k + (values,))
+        key = (slice(None),) * k + (values,)
+        try:
+            result = gather(source, select(source, key), True)
+        except (IndexError, TypeError, ValueError):
+            refuse_index(source, key)
+            raise
     elif mode == "wrap":
         result = take_inside(source, k, as_array(values % max(n, 1)))
     else:
@@ -963,7 +976,7 @@ cdef ndarray take_inside(ndarray a, int axis, ndarray index):
         s.stride = strides_of(a)[axis]
         s.length = a.shape[axis]
         s.position = axis
-        out = gather(a, s)
+        out = gather(a, s, True)
     return out
 
 cdef void connect_selection():

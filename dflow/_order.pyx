@@ -118,7 +118,7 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
         result = quick_join(parts, k, code, first.ndim, shape)
         if result is not None:
             return result
-        result = new_like(parts, code, first.ndim, shape)
+        result = new_like(parts, code, first.ndim, shape, False, True)
     else:
         result = <ndarray>out
     for part in parts:

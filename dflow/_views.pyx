@@ -466,7 +466,7 @@ def getfield(ndarray self, /, dtype, offset=0):
     v.offset += start
     v.code = <uint8_t>code
     v.itemsize = <uint8_t>itemsizes[code]
-    return aligned(v)
+    return still_scalar(self, aligned(v))
 
 def setfield(ndarray self, /, val, dtype, offset=0):
     """Store into a part of each element, as another type: see getfield()."""
@@ -528,6 +528,8 @@ def resize(ndarray self, /, *new_shape, refcheck=True):
     if not new_shape or new_shape[0] is None and len(new_shape) == 1:
         return
     ndim = parse_shape(new_shape[0] if len(new_shape) == 1 else new_shape, dims)
+    if self.flags & SCALAR:
+        return                              # NumPy's resize an array that is made of them
     if not self.flags & (C_CONTIGUOUS | F_CONTIGUOUS):
         raise ValueError("resize only works on single-segment arrays")
     for n in dims[:ndim]:

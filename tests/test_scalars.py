@@ -288,3 +288,29 @@ def test_at_with_python_numbers(name):
                     results.append(outcome(lambda: getattr(module, name).at(x, index, number) or x))    # noqa: B023
             assert_same_outcome(results[0], results[1])
             assert_same_outcome(results[1], results[2])
+
+
+UNASKED = "dump", "dumps", "fromhex", "tofile"
+NAMES = [name for name in dir(numpy.float64) if not name.startswith("__") and name not in UNASKED]
+
+
+@pytest.mark.parametrize("code", "dDlB?eg")
+@pytest.mark.parametrize("name", NAMES)
+def test_what_scalars_give(code, name):
+    """Attributes and methods of scalars give scalars where NumPy's do, and none of these shows in the scalar itself."""
+    for arguments in ((), (0,), ("d",), ([0],), (1,)):
+        theirs, ours = numpy.ones((), code)[()], np.ones((), code)[...].max()
+        before = ours.item()
+        ends = []
+        for module, scalar in ((numpy, theirs), (np, ours)):
+            try:
+                result = getattr(scalar, name)
+                result = result(*arguments) if callable(result) else result
+            except Exception:
+                ends.append(None)
+            else:
+                ends.append(module.isscalar(result) if hasattr(result, "dtype") else None)
+        if ends[0]:
+            assert ends[1], (code, name, arguments)
+            result += 1
+        assert ours.item() == before and np.isscalar(ours)

@@ -8,7 +8,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from dflow import _order
 from dflow._array import array as as_array
 from dflow._array import empty, ndarray
-from dflow._make import zeros_like
+from dflow._make import empty_like, zeros_like
 from dflow._order import concatenate
 from dflow._small import LATER, SMALL, at_once, bare
 from dflow._ufunc import wrap_ufunc
@@ -81,7 +81,7 @@ def _slope(f, step, axis, edge_order):
         return _uneven(f, step, axis, edge_order)
     f = f.astype(float) if f.dtype.kind in "iu" else f
     lead = (slice(None),) * axis
-    result = empty(f.shape, f.dtype)
+    result = empty_like(f)
     for to, left, right, width in ((slice(1, -1), slice(None, -2), slice(2, None), 2.0 * step),
                                    (0, 0, 1, step), (-1, -2, -1, step)):
         result[(*lead, to)] = (f[(*lead, right)] - f[(*lead, left)]) / width

@@ -117,6 +117,8 @@ def round(a, decimals=0, out=None):
         out = empty_like(a)             # which does not take the product: NumPy's error
     if decimals == 0:
         return rint(a, out=out)
+    if out is None and not (a.flags.c_contiguous or a.flags.f_contiguous):
+        out = empty(a.shape, a.dtype)   # in C order, as NumPy's
     scale = _power_of_ten(abs(decimals))
     first, last = (multiply, true_divide) if decimals > 0 else (true_divide, multiply)
     return last(rint(first(a, scale, out=out), out=out), scale, out=out)

@@ -14,9 +14,10 @@ from numpy.fft._pocketfft import _cook_nd_args
 from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array import array as as_array
-from dflow._array import empty, window
+from dflow._array import window
 from dflow._device import put_on
 from dflow._host import host
+from dflow._make import empty_like
 from dflow._out import check_out
 from dflow._scipy import extension, find
 from dflow._small import LATER, at_once
@@ -119,7 +120,7 @@ class Plan:
 
     def make(self, x):
         """The transform of a NumPy array."""
-        return watch(self.name, self.fill, x, numpy.empty(self.shape, self.dtype))
+        return watch(self.name, self.fill, x, numpy.empty_like(x, self.dtype, shape=self.shape))
 
 
 _plan = functools.lru_cache(1000)(Plan)
@@ -133,7 +134,7 @@ def _transformed(name, a, n, axis, norm, out=None):
         plan.check(out)
     result = at_once(plan.make, (a,))
     if result is LATER:
-        result = empty(plan.shape, plan.dtype)
+        result = empty_like(a, plan.dtype, shape=plan.shape)
         for part in _parts(a.size, plan.shape, plan.axis):
             _submit(watched(plan.name, plan.fill), a[part], result[part])
     return result

@@ -57,6 +57,8 @@ def _dump(self, /, file):
 @method("byteswap")
 def _byteswap(self, /, inplace=False):
     """A copy, or the array itself, with the bytes of each number in the opposite order: a task."""
+    if inplace and is_scalar(self):
+        raise ValueError("cannot byteswap a scalar in-place")
     if inplace and flag_bits(self) & 4:
         raise ValueError("array to be byte-swapped is read-only")
     result = self if inplace else self.copy("K")

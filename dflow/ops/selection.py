@@ -75,7 +75,8 @@ def compress(condition, a, axis=None, out=None):
     if condition.ndim != 1:
         raise ValueError("condition must be a 1-d array")
     a = as_array(a)
-    if out is None and a.ndim and (axis == 0 or a.ndim == 1 and axis is None) and len(condition) == len(a):
+    if out is None and a.flags.c_contiguous and a.ndim and (axis == 0 or a.ndim == 1 and axis is None) and (
+            len(condition) == len(a)):
         return a[condition.astype(bool, copy=False)]
     return _index.take(a, _order.nonzero(condition)[0], axis, out)
 
@@ -324,7 +325,8 @@ def delete(arr, obj, axis=None):
         gone = gone[::-1] if gone.step < 0 else gone
         if gone.step == 1 or len(gone) < 2:
             ends = slice(gone.start), slice(gone.start + len(gone), None)
-            return _order.concatenate([arr[_after(axis, end)] for end in ends], axis)
+            kept = _order.concatenate([arr[_after(axis, end)] for end in ends], axis)
+            return kept if arr.flags.c_contiguous or arr.flags.f_contiguous else kept.copy()    # in C order, as NumPy's
         gone = slice(gone.start, gone.stop, gone.step)
     elif gone.dtype == bool and gone.shape != (n,):
         raise ValueError("boolean array argument obj to delete must be one dimensional and match the axis length of "

@@ -284,6 +284,8 @@ FOUND = [
     # Which of two errors: of what is read-only, or of the value; of what has no elements, or of the value.
     (Settings(), "v0 = np.broadcast_to(1j, (1,))\nv0.fill(np.array([[1.0]]))"),
     (Settings(), "v0 = hold(np.array([], 'B'))\nv0.put([1], 2 ** 8)"),
+    # The parts of scalars are scalars.
+    (Settings(), "v0 = np.ones(()) // np.ones(())\nv1 = v0.imag\nv2 = (np.ones(2) * 1j).sum()\nv3 = v2.imag\nv3 += 1"),
     # Masks of reductions: what they leave out changes nothing, not the sign either.
     (Settings(), "v0 = np.hypot.reduce(np.ones(1), initial=-1, where=np.zeros((), '?'))"),
     (Settings(), "v0 = np.gcd.reduce(np.ones(1, int), initial=-4, where=False)"),

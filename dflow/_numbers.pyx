@@ -52,8 +52,10 @@ cpdef int cast_into(ndarray a, ndarray numbers) except -1:
     """a[...] = numbers by casts, whatever fits: a scalar, too, which is else refused if it does not."""
     return index_set(a, Ellipsis, broadcast_same(numbers))
 
+cdef bint parts_are_stored = np.lib.NumpyVersion(np.__version__) >= "2.5.0"     # as elements are; before, cast
+
 def set_part(ndarray a, int which, value):
-    """Set the real (0) or imaginary part: by a cast of what the value is by itself."""
+    """Set the real (0) or imaginary part: by a cast of what the value is by itself, or as elements, as NumPy does."""
     cdef str name = "imag" if which else "real"
     if a.flags & SCALAR:
         raise AttributeError(f"attribute '{name}' of 'numpy.generic' objects is not writable")
@@ -63,6 +65,9 @@ def set_part(ndarray a, int which, value):
     check_writable(target)
     if target.size == 0:
         hooks["unwrap"](target).real = hooks["unwrap"](value)       # there is nothing to refuse
+        return
+    if parts_are_stored:
+        index_set(target, Ellipsis, value)
         return
     if not isinstance(value, (ndarray, list, tuple)) or not isinstance(value, ndarray) and not contains_arrays(value):
         numbers = np.empty(np.shape(value), DTYPES[target.code])

@@ -153,7 +153,7 @@ CASTS = """
     np.copyto(i, i + 1, where=None) | np.copyto(i, i[::-1], where=b) | np.copyto(f4, np.array(2), "safe")
     np.copyto(f4, 2, "safe") | np.copyto(f4, 2.0, "equiv") | np.copyto(f4, 2, "bad") | np.copyto(x, f)
     np.copyto(f, x) | np.copyto(number, 1) | np.place(number, True, [1]) | np.putmask(number, True, 1)
-    np.putmask(f, i, 7) | np.putmask(f, f, [7, 8]) | i.real = nan | i.real = 1j | i.real = [1.5, 2.5, nan]
+    np.putmask(f, i, 7) | np.putmask(f, f, [7, 8]) | i.real = nan | i.real = 1j | i.real = [nan, 1.5, 2.5]
     f.real = 1j | c.real = 1j | c.imag = 1j | i.real = 2**63 | i1.real = 300 | i1.real = [300, 1, 2] | u1.real = -1
     u1.real = -1.0 | c.real = nan | c.real = "1" | f.real = None | i.real = None | f.real = "a" | c.real = c
     c.imag = c | c.real = x | c64.imag = 1e300 | c64.real = 2**2000 | f.imag = 1 | b.real = 2**70 | i.real = n[1]

@@ -279,9 +279,10 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
         shape[axis] = x.size
     if not sparse:
         out = tuple(x if x.shape == tuple(shape) else spread(x, tuple(shape)) for x in out)
-    return tuple(x.copy() for x in out) if copy else out
+    return tuple(x.copy() for x in out) if copy else out if type(out) is tuple else _SPARSE(out)
 
 
+_SPARSE = type(numpy.meshgrid(0, sparse=True, copy=False))      # before NumPy 2.5 a list
 op("b'\\x00\\x01\\x02\\x03', 'u1'", "bytes(16)", "bytes(15)", "bytes(16), 'i4', 2, 4",
    "v", "a[1:], 'i2', 5, 16", "a.T", "a[:, 1:]", "a, 'f4', 99", "a, 'f4', -1, 3", "s", "b, 'u1'",
     "a, offset=8")(_make.frombuffer)

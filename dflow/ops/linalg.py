@@ -524,8 +524,8 @@ def outer(x1, x2, /):
 def cross(x1, x2, /, *, axis=-1):
     """The cross product of vectors of length 3."""
     x1, x2 = as_array(x1), as_array(x2)
-    if x1.ndim == 0 or x2.ndim == 0:
-        return as_array(numpy.linalg.cross(x1.asnumpy(), x2.asnumpy(), axis=axis))      # its version's error
+    if x1.ndim == 0 or x2.ndim == 0 or axis is None:
+        return as_array(numpy.linalg.cross(x1.asnumpy(), x2.asnumpy(), axis=axis))      # what its version says
     if x1.shape[axis] != 3 or x2.shape[axis] != 3:
         raise ValueError("Both input arrays must be (arrays of) 3-dimensional vectors, "
                          f"but they are {x1.shape[axis]} and {x2.shape[axis]} dimensional instead.")

@@ -271,6 +271,7 @@ FOUND = [
     ),
     # Results of reductions with keepdims own their memory, and are scalars where they have no axes.
     (Settings(), "v0 = np.logical_or.reduce(np.ones(1), keepdims=True).flags.owndata"),
+    (Settings(), "v0 = np.max(np.ones((1, 2)), 1, keepdims=True).base is None"),
     (Settings(), "v0 = np.isscalar(np.count_nonzero(np.ones(()), keepdims=True))"),
     (Settings(), "v0 = np.isscalar(np.max(np.ones(()), keepdims=True))\nv1 = np.isscalar(np.round(1))"),
     # A function on a worker sees the shape that an array without elements had.

@@ -448,6 +448,7 @@ avoid(
     ),
 )
 avoid(r"nan(max|min)\(.*initial=(numpy\.)?nan", "NumPy's scalars start from it, its arrays do not")
+avoid(r"\.owndata|\.base is", "what NumPy writes in Python returns views of results that nobody else has")
 avoid(r"random\.bytes", "there is no seed")
 avoid(
     r"byteswap|view\(|tobytes|frombuffer",

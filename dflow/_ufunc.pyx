@@ -562,7 +562,7 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
         raise ValueError(f"reduction operation '{u.name}' is not reorderable, so at most one axis may be specified")
     through_out = out is not None and (<ndarray>out).code != p.codes[0]     # of whose type NumPy makes what it starts from
     if p.codes[0] != p.codes[1] or where is not True and not masked_by_value(u, p.codes[0], initial) or (
-            through_out and not u.reorderable):
+            through_out and (not u.reorderable or u.numpy.identity is None)):
         return numpys_reduction(u.numpy, a, given, out)
     a = cast(a, p.codes[1])
     if where is not True:

@@ -12,6 +12,7 @@ from dflow._make import empty_like, zeros_like
 from dflow._order import concatenate
 from dflow._small import LATER, SMALL, at_once, bare
 from dflow._ufunc import wrap_ufunc
+from dflow._views import is_scalar
 from dflow.ops.creation import zeros
 from dflow.ops.fallback import call, plain, stand_in, task, tasks
 from dflow.ops.reductions import cumsum
@@ -32,6 +33,8 @@ _interp = bare(numpy.interp).__globals__["compiled_interp"]         # of real nu
     kind="host")
 def interp(x, xp, fp, left=None, right=None, period=None):
     """Linear interpolation between the points (xp, fp), at x."""
+    if isinstance(x, ndarray) and is_scalar(x) and x.dtype.kind == "c":
+        x = x.astype(float)             # of NumPy's scalars it takes the real part, with a warning
     if period is None:
         result = at_once(_interp, (x, xp, fp, left, right))
         if result is not LATER:

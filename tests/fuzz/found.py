@@ -285,6 +285,15 @@ FOUND = [
     # Which of two errors: of what is read-only, or of the value; of what has no elements, or of the value.
     (Settings(), "v0 = np.broadcast_to(1j, (1,))\nv0.fill(np.array([[1.0]]))"),
     (Settings(), "v0 = hold(np.array([], 'B'))\nv0.put([1], 2 ** 8)"),
+    # What a reduction without an identity starts from is of the type of out.
+    (
+        Settings(),
+        "v0 = numpy.frombuffer(numpy.random.RandomState(0).bytes(320), 'l').reshape((8, 5))\n"
+        "v1 = np.ones(8, 'i')\n"
+        "np.maximum.reduce(np.array(v0), axis=1, out=v1)",
+    ),
+    # Complex scalars are cast to real ones by interp().
+    (Settings(inline_limit=0), "v0 = np.interp(hold(np.ones(1) * (1+2j)).sum(), [0, 1, 4], [0, 2, 3])"),
     # The parts of scalars are scalars.
     (Settings(), "v0 = np.ones(()) // np.ones(())\nv1 = v0.imag\nv2 = (np.ones(2) * 1j).sum()\nv3 = v2.imag\nv3 += 1"),
     # Masks of reductions: what they leave out changes nothing, not the sign either.

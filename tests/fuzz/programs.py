@@ -106,7 +106,7 @@ class Reference:
             if any(rules.two_zeros(statement, self.variables.get(name)) for name in names):
                 level = CLOSE
                 self.loose.update(names)
-        if level and (rules.called(statement) & rules.LOOSE or self.loose.intersection(names)):
+        if level and (rules.is_loose(statement, names, self.variables) or self.loose.intersection(names)):
             self.loose.update(names)
         if error or self.failed.intersection(names):
             self.failed.update(names)

@@ -123,6 +123,7 @@ STRIDED = {
 
 # The same of complex numbers, whose products and magnitudes are fused or not.
 OF_COMPLEX = {"abs", "absolute", "square", "multiply", "divide", "true_divide", "reciprocal", "multiply.accumulate"}
+COMPLEX = re.compile(r"\d[jJ]\b")
 OPERATORS = re.compile(r" [*/]=? |abs\(|\*\*")
 
 # What may also differ by whether operands are there, as those that are not may be copied: the above, and products that
@@ -173,13 +174,14 @@ def level(statement, names, variables):
     if calls & STRIDED and by_strides(statement, calls, operands):
         return 1
     if calls & OF_COMPLEX or OPERATORS.search(statement):
-        if any(isinstance(variables.get(name), complex) for name in names):
+        if any(isinstance(variables.get(name), complex) for name in names) or COMPLEX.search(statement):
             return 1  # scalars: see by_strides()
         if any(x.dtype.kind == "c" for x in operands) and by_strides(statement, calls | STRIDED, operands):
             return 1
     if not calls & SUMS and not calls & PRODUCTS and not calls & close_rows():
         return 0
-    if calls & (SUMS | PRODUCTS) and not calls & (MEANS | FACTORS) and not re.search(r"\d\.\d|/ ?\d", statement):
+    fractions = re.search(r"\d\.\d|/ ?\d|\de[+-]?\d", statement)
+    if calls & (SUMS | PRODUCTS) and not calls & (MEANS | FACTORS) and not fractions:
         if exact(operands, "+ 0" in statement or not calls & PRODUCTS, narrow(statement)):
             return 0
     return 1
@@ -197,6 +199,13 @@ def by_strides(statement, calls, operands):
         or len({x.shape for x in operands}) > 1  # one exponent for a row: shortcuts for -1, 0, 0.5, 1 and 2
         or any(isinstance(x, numpy.ndarray) and not x.flags.c_contiguous for x in operands)
     )
+
+
+def is_loose(statement, names, variables):
+    """Whether its last bits may differ by whether operands are there."""
+    if called(statement) & LOOSE:
+        return True
+    return bool(OPERATORS.search(statement)) and any(x.dtype.kind == "c" for x in operands_of(names, variables))
 
 
 def bound(statement, names, variables, result):
@@ -312,8 +321,8 @@ avoid(
     ),
 )
 avoid(
-    r"nan(min|max)\(.*where=",
-    "NumPy's nanmin() and nanmax() of what is no array do not look at where= when they look for what is not nan",
+    r"nan(min|max)\(.*(where|initial)=",
+    "NumPy's nanmin() and nanmax() of what is no array look for what is not nan without where= and initial=",
     lambda statement, variables: (
         (first := re.search(r"nan(?:min|max)\((v\d+),", statement)) is None
         or not isinstance(variables.get(first[1]), numpy.ndarray)
@@ -329,10 +338,14 @@ avoid(
 )
 avoid(
     r"out=v\d+",
-    "as above: with numbers that have a sign, those of out, which have none, are computed as floats",
+    "as above: reductions cast so; with numbers that have a sign, those of 64 bits without one are computed as floats",
     lambda statement, variables: (
-        getattr(variables.get(re.search(r"out=(v\d+)", statement)[1]), "dtype", numpy.dtype("d")).char in "LQ"
-        and any(x.dtype.kind == "i" and (x < 0).any() for x in operands_of(NAMES.findall(statement), variables))
+        (to := getattr(variables.get(re.search(r"out=(v\d+)", statement)[1]), "dtype", numpy.dtype("d"))).kind in "iu"
+        and any(
+            x.dtype.kind == "i" and to.char in "LQ" and (x < 0).any()
+            or x.dtype.kind in "fc" and not (numpy.abs(x) < 2**15).all()
+            for x in operands_of(NAMES.findall(statement), variables)
+        )
     ),
 )
 avoid(
@@ -376,7 +389,7 @@ avoid(
 
 
 avoid(
-    r"v\d+\[.*(v\d+|np\.)|copy=False|require|putmask|copyto|place\(|\.fill\(v",
+    r"v\d+\[.*(v\d+|np\.)|copy=False|require|putmask|copyto|place\(|\.fill\(v|__setitem__\(.*v",
     "NumPy's own arrays are written to as NumPy does, or copied",
     lambda statement, variables: any(name in variables.get("foreign", ()) for name in re.findall(r"v\d+", statement)),
 )
@@ -436,8 +449,8 @@ avoid(
 )
 avoid(r"ldexp\.reduce|\b(arctan2|atan2)\.at\(", "as above, where NumPy casts to its buffer")
 avoid(
-    r"\b(equal|not_equal|less|less_equal|greater|greater_equal)\.accumulate\(.*dtype=(bool|'\?')",
-    "NumPy reads truth values where its buffer holds numbers",
+    r"\b(equal|not_equal|less|less_equal|greater|greater_equal)\.(accumulate|reduce|reduceat)\(.*dtype=(bool|'\?')",
+    "NumPy reads truth values where its buffer holds numbers, or finds no loop, by what was called before",
 )
 avoid(
     r" [<>]=? ",
@@ -448,6 +461,11 @@ avoid(
     ),
 )
 avoid(r"nan(max|min)\(.*initial=(numpy\.)?nan", "NumPy's scalars start from it, its arrays do not")
+avoid(
+    r"numpy\.float(16|32)\(",
+    "Python's complex numbers and NumPy's scalars make Python's, which are weak",
+    lambda statement, variables: bool(COMPLEX.search(statement)),
+)
 avoid(r"\.owndata|\.base is", "what NumPy writes in Python returns views of results that nobody else has")
 avoid(r"random\.bytes", "there is no seed")
 avoid(

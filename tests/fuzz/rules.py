@@ -360,11 +360,11 @@ avoid(
     ),
 )
 avoid(
-    r"^v\d+(\[.*\])? = v\d+|^v\d+ = np\.\w*array\(v\d+, '[bBhHiIlLqQ]'|\bput\(|\.fill\(",
+    r"^v\d+(\[.*\])? = v\d+|(array\(v\d+, |astype\()'[bBhHiIlLqQ]'|\bput\(|\.fill\(",
     "as above, where it is stored",
     lambda statement, variables: (
         (
-            "array(" in statement
+            bool(re.search(r"(array\(v\d+, |astype\()'[bBhHiIlLqQ]'", statement))
             or getattr(variables.get(re.search(r"v\d+", statement)[0]), "dtype", numpy.dtype("d")).kind in "iu"
         )
         and any(

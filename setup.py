@@ -19,10 +19,10 @@ from setuptools import Extension, setup
 # C files compiled into an extension besides its own. Each belongs to one extension only: the symbols are hidden, and
 # extensions are compiled at the same time.
 HELPERS = {
-    "_convolve": ["dflow/_windows.c"],
-    "_graph": ["dflow/_site.c"],
-    "_kernels": ["dflow/_sincos.c"],
-    "_random": ["dflow/_distributions.c"],
+    "_convolve": ["dflow/_kernels/c/conv.c"],
+    "_graph": ["dflow/_runtime/site.c"],
+    "_kernels": ["dflow/_kernels/c/sincos.c"],
+    "_random": ["dflow/_kernels/c/distributions.c"],
 }
 
 LIBRARIES = {
@@ -62,7 +62,7 @@ if SANITIZE:
 if VARIANT == "asan":
     FLAGS += ["-DDFLOW_PLAIN_MALLOC=1"]  # each object an allocation of its own, which it can watch
 if VARIANT == "tsan":
-    FLAGS += ["-Wno-tsan"]  # it does not know fences; none of ours publishes anything (see _sync.h)
+    FLAGS += ["-Wno-tsan"]  # it does not know fences; none of ours publishes anything (see _base/sync.h)
 
 
 def cores():

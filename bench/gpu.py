@@ -4,7 +4,8 @@ Limits are for an NVIDIA H200 and the default size. CuPy's side is on its null s
 """
 import dflow
 import dflow.numpy
-from dflow import _cuda, cpu
+from dflow import cpu
+from dflow._gpu import cuda
 
 from .devices import at_once, copies, products
 from .registry import Row, experiment, row_of
@@ -29,7 +30,7 @@ def uniform(*shape, dtype="float32"):
 
 def beside_cupy(run, stmt, ours, call, theirs, number):
     """The Timings of a statement that makes z, and of a call of CuPy's."""
-    cupy = _cuda.load()
+    cupy = cuda.load()
     sides = {"dflow": Side(stmt, "wait_for(z)", "kept = []", np=dflow.numpy, wait_for=wait_for, **ours),
              "cupy": Side(call, "there.synchronize()", cupy=cupy, there=cupy.cuda.Device(0), **theirs)}
     timings = interleaved(sides, run.repeat(9), number)
@@ -40,7 +41,7 @@ def chain(run, size, limit):
     n = 4 * size ** 2
     x, y = (uniform(n).as_in_ctx(DEVICE) for _ in range(2))
     # What is read and written is as many bytes as two arrays read and one written.
-    source, target = (_cuda.load().ndarray((3 * n // 2,), "float32") for _ in range(2))
+    source, target = (cuda.load().ndarray((3 * n // 2,), "float32") for _ in range(2))
     # One kernel for each: several statements in one group would read x and y once, and what nobody keeps is not stored.
     before = dflow.engine.bulk(5)
     try:
@@ -57,7 +58,7 @@ def product(run, size, limit):
     for dtype in ("float32", "float16"):
         x = uniform(size, size, dtype=dtype)
         ours, theirs = beside_cupy(run, "z = x @ x", {"x": x.as_in_ctx(DEVICE)}, "z = cupy.matmul(x, x)",
-                                   {"x": _cuda.load().asarray(x.asnumpy())}, 10)
+                                   {"x": cuda.load().asarray(x.asnumpy())}, 10)
         speed = 2 * size ** 3 / ours.total / 1e12
         yield row_of(f"x @ x, {size} x {size} {dtype}", ours, theirs, limit=limit, size=size,
                      note=f"{speed:.3g} TFLOP/s; base: cupy.matmul")
@@ -121,7 +122,7 @@ PARTS = {"chain": (chain, 1 / 0.85), "product": (product, 1 / 0.95), "submission
             size_is="rows of matrices (elements of a chain: four times its square)", parts=PARTS)
 def gpu(run):
     if not dflow.num_gpus():
-        yield Row(f"nothing to measure without a GPU: {_cuda.missing()}", unit="")
+        yield Row(f"nothing to measure without a GPU: {cuda.missing()}", unit="")
         return
     for size in (QUICK,) if run.quick and run.sizes == (SIZE,) else run.sizes:
         for name in run.only or PARTS:

@@ -122,7 +122,7 @@ _PROBE = """\
 import dflow
 from bench.limits import Gate
 from bench.memory import resident
-from dflow._graph import storage_header_bytes
+from dflow._runtime.graph import storage_header_bytes
 gate = Gate()
 x = gate.array((1, 2))
 y = x * 0.5 + x

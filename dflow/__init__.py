@@ -3,21 +3,22 @@
 import importlib
 import os
 
-import dflow._openblas  # noqa: F401, I001  # before what imports NumPy
+import dflow._kernels.openblas  # noqa: F401, I001  # before what imports NumPy
 
 try:
-    from dflow import _graph, _operators, _subscript
+    from dflow._functions import basic_indexing, operators
+    from dflow._runtime import graph as _graph
 except ImportError as error:
     raise ImportError(f"{error}\nAre dflow's extensions built for this Python? `make build` does it.") from error
 
 _graph.configure(os.path.dirname(os.path.abspath(__file__)) + os.sep)
-_operators.connect_operators()
-_subscript.connect_indexing()
+operators.connect_operators()
+basic_indexing.connect_indexing()
 
-from dflow import _differentiation, devices, engine  # noqa: E402, F401
-from dflow._array import ndarray  # noqa: E402
+from dflow import _gradient_methods, devices, engine  # noqa: E402, F401
+from dflow._array.core import ndarray  # noqa: E402
 from dflow._engine import waitall  # noqa: E402
-from dflow._missing import missing  # noqa: E402
+from dflow._base.missing import missing  # noqa: E402
 from dflow.ops.host import Future, submit  # noqa: E402
 
 __all__ = ["Future", "devices", "engine", "graph", "ndarray", "show_config", "submit", "waitall"]
@@ -45,7 +46,7 @@ _names = missing(__name__, """AttrScope callback contrib io mod module monitor n
 
 def __getattr__(name):
     if name == "graph":
-        return importlib.import_module("dflow._graphs").graph
+        return importlib.import_module("dflow._graph_decorator").graph
     if name in _MODULES:
         return importlib.import_module(_MODULES[name])
     return getattr(devices, name) if name in _DEVICES else _names(name)

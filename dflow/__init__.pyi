@@ -5,8 +5,8 @@ from typing import Any, Generic, TypeVar, overload
 from dflow import devices as devices
 from dflow import engine as engine
 from dflow import numpy as _numpy
-from dflow._array import _DType, _Shape
-from dflow._array import ndarray as ndarray
+from dflow._array.core import _DType, _Shape
+from dflow._array.core import ndarray as ndarray
 from dflow.devices import Context as Context
 from dflow.devices import Device as Device
 from dflow.devices import cpu as cpu

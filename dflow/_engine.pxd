@@ -1,10 +1,10 @@
-"""The engine's contract: submit tasks, wait for storages. What tasks and storages are is in _graph.pxd.
+"""The engine's contract: submit tasks, wait for storages. What tasks and storages are is in _runtime/graph.pxd.
 
 Submission is one total order: only a thread that holds the GIL submits. Workers finish tasks without it.
-Elementwise tasks join the open group instead of a queue: see _group.pxd.
+Elementwise tasks join the open group instead of a queue: see _runtime/fusion.pxd.
 """
 
-from dflow._graph cimport Storage, Region, Task, intp
+from dflow._runtime.graph cimport Storage, Region, Task, intp
 
 cdef int submit(Task* t) except -1
 

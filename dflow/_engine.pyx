@@ -7,21 +7,21 @@ ready.
 
 from operator import index
 
-from dflow import _graph
+from dflow._runtime import graph
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.string cimport memset
-from dflow._fp cimport warnings_wait, give_warnings
-from dflow._gate cimport gate_closed, use_of
-from dflow._graph cimport *
-from dflow._group cimport *
-from dflow._lanes cimport *
-from dflow._memory cimport *
-from dflow._recording cimport CPUS, captures, value_read
-from dflow._timeline cimport note, watched
-from dflow._twin cimport finish_gpus, gpus
-from dflow._threads cimport *
-from dflow._workers cimport *
+from dflow._runtime.fp_errors cimport warnings_wait, give_warnings
+from dflow._runtime.gate cimport gate_closed, use_of
+from dflow._runtime.graph cimport *
+from dflow._runtime.fusion cimport *
+from dflow._runtime.queues cimport *
+from dflow._base.allocator cimport *
+from dflow._base.thread_state cimport CPUS, captures, value_read
+from dflow._runtime.timeline cimport note, watched
+from dflow._gpu.mirror cimport finish_gpus, gpus
+from dflow._runtime.threads cimport *
+from dflow._runtime.executor cimport *
 
 
 cdef extern from "<sched.h>" nogil:
@@ -144,7 +144,7 @@ cdef int prepare(Task* t) except -1:
     return 0
 
 cdef void go_abroad(Task* t, int i) noexcept:
-    """Operand i is on a GPU: see _twin.pxd."""
+    """Operand i is on a GPU: see _gpu/mirror.pxd."""
     cdef Region* r
     t.flags |= ABROAD
     if t.flags & HAS_REGIONS:
@@ -965,12 +965,12 @@ def statistics():
     counts = live()
     return {"pending": pending(), "inline": settings.inlined, "queued": shared.submitted, "fused": load_i64(&shared.grouped),
             "groups": load_i64(&shared.groups), "bytes_never_stored": load_i64(&shared.bytes_never_stored), "stolen": stolen,
-            "waits": waits, "waits_at": _graph.waits_by_site(), "storages": counts["storages"], "bytes": counts["bytes"],
+            "waits": waits, "waits_at": graph.waits_by_site(), "storages": counts["storages"], "bytes": counts["bytes"],
             "workers": lanes[0].nworkers}
 
 def live():
     """Storages, unfinished tasks and bytes of array data that exist now."""
-    return {**_graph.live(), "tasks": pending()}
+    return {**graph.live(), "tasks": pending()}
 
 def check_idle():
     """Assert that nothing is pending, queued or running."""

@@ -7,9 +7,9 @@ in this thread, is recorded; backward() carries gradients back. It only submits:
 import threading
 
 import dflow.gradients  # noqa: F401  (makes the rules)
-from dflow import _tape
+from dflow._tracing import tape
 from dflow import numpy as np
-from dflow._array import ndarray
+from dflow._array.core import ndarray
 
 __all__ = ["record", "pause", "train_mode", "predict_mode", "is_recording", "is_training", "set_recording",
            "set_training", "backward", "grad", "mark_variables", "Function"]
@@ -19,7 +19,7 @@ _mode = threading.local()
 
 def is_recording():
     """Whether this thread records operations."""
-    return _tape.is_recording()
+    return tape.is_recording()
 
 
 def is_training():
@@ -29,7 +29,7 @@ def is_training():
 
 def set_recording(is_record):
     """Record in this thread, or not; returns whether it did."""
-    return _tape.switch_recording(bool(is_record))
+    return tape.switch_recording(bool(is_record))
 
 
 def set_training(train_mode):
@@ -47,13 +47,13 @@ class _State:
 
     def __enter__(self):
         recording, training = self._wanted
-        self._before.append((None if recording is None else _tape.switch_recording(recording),
+        self._before.append((None if recording is None else tape.switch_recording(recording),
                              None if training is None else set_training(training)))
 
     def __exit__(self, *error):
         recording, training = self._before.pop()
         if recording is not None:
-            _tape.switch_recording(recording)
+            tape.switch_recording(recording)
         if training is not None:
             _mode.training = training
 
@@ -108,7 +108,7 @@ def backward(heads, head_grads=None, retain_graph=False, train_mode=True):
     heads = _listed("heads", heads)
     before = set_training(train_mode)
     try:
-        _tape.backward(heads, _head_gradients(heads, head_grads), retain_graph)
+        tape.backward(heads, _head_gradients(heads, head_grads), retain_graph)
     finally:
         set_training(before)
 
@@ -122,7 +122,7 @@ def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=Fals
     before = set_training(train_mode)
     try:
         retain = create_graph if retain_graph is None else retain_graph
-        found = _tape.backward(heads, _head_gradients(heads, head_grads), retain, create_graph, wanted)
+        found = tape.backward(heads, _head_gradients(heads, head_grads), retain, create_graph, wanted)
     finally:
         set_training(before)
     for x, g in zip(wanted, found):
@@ -146,7 +146,7 @@ def mark_variables(variables, gradients, grad_reqs="write"):
         if g.shape != x.shape or g.dtype != x.dtype:
             raise ValueError(f"a gradient of shape {g.shape} and dtype {g.dtype} "
                              f"for an array of shape {x.shape} and dtype {x.dtype}")
-        _tape.attach_leaf(x, g, request)
+        tape.attach_leaf(x, g, request)
 
 
 class Function:
@@ -190,5 +190,5 @@ class Function:
             return found
 
         slots = [f"argument {i}" for i in range(len(inputs))]
-        rule = _tape.Rule(type(self).__name__, slots, (), joint, (), "own")
-        return _tape.record_custom(tuple(outputs) if several else outputs, inputs, rule)
+        rule = tape.Rule(type(self).__name__, slots, (), joint, (), "own")
+        return tape.record_custom(tuple(outputs) if several else outputs, inputs, rule)

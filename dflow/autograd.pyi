@@ -2,7 +2,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal, overload
 
-from dflow._array import ndarray
+from dflow._array.core import ndarray
 
 __all__ = ["record", "pause", "train_mode", "predict_mode", "is_recording", "is_training", "set_recording",
            "set_training", "backward", "grad", "mark_variables", "Function"]

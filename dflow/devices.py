@@ -7,8 +7,9 @@ were put on different devices do not mix. One that was made without saying where
 import operator
 import threading
 
-from dflow import _device, _engine
-from dflow._array import attach
+from dflow import _engine
+from dflow._functions import placement
+from dflow._array.core import attach
 from dflow._engine import waitall
 
 __all__ = ["Context", "Device", "cpu", "cpu_pinned", "current_context", "current_device", "gpu",
@@ -48,11 +49,11 @@ class Device:
         return f"{self.device_type}({self.device_id})"
 
     def __enter__(self):
-        _entered.stack = [*getattr(_entered, "stack", ()), _device.set_current(_device.device_number(self))]
+        _entered.stack = [*getattr(_entered, "stack", ()), placement.set_current(placement.device_number(self))]
         return self
 
     def __exit__(self, *error):
-        _device.set_current(_entered.stack.pop())
+        placement.set_current(_entered.stack.pop())
 
 
 Context = Device            # its older name
@@ -75,21 +76,21 @@ def gpu(device_id=0):
 
 def num_gpus():
     """How many GPUs arrays can be on: none without CuPy."""
-    return _device.num_gpus()
+    return placement.num_gpus()
 
 
 def gpu_memory_info(device_id=0):
     """Bytes of a GPU: (free, also in the pool that arrays come from; all). ValueError for one that is not there."""
-    return _device.gpu_memory(_device.device_number(gpu(device_id)))
+    return placement.gpu_memory(placement.device_number(gpu(device_id)))
 
 
 def _numbered(number):
-    return cpu(number) if number < _device.CPUS else gpu(number - _device.CPUS)
+    return cpu(number) if number < placement.CPUS else gpu(number - placement.CPUS)
 
 
 def current_device():
     """Where this thread makes arrays that are not told: the device of the innermost `with` block, or cpu(0)."""
-    return _numbered(_device.current())
+    return _numbered(placement.current())
 
 
 current_context = current_device
@@ -100,17 +101,17 @@ def synchronize(device=None):
     if device is None:
         waitall()
     else:
-        _engine.synchronize(_device.device_number(device))
+        _engine.synchronize(placement.device_number(device))
 
 
 def _context(self):
     """The device that the array is on."""
-    return _numbered(_device.number_of(self))
+    return _numbered(placement.number_of(self))
 
 
 def _name_or_device(self):
     """The device that the array is on: "cpu", as NumPy says it, for cpu(0)."""
-    return _numbered(_device.number_of(self)) if _device.number_of(self) else "cpu"
+    return _numbered(placement.number_of(self)) if placement.number_of(self) else "cpu"
 
 
 for _name, _value in {"ctx": _context, "context": _context, "device": _name_or_device}.items():

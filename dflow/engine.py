@@ -8,7 +8,11 @@ import os
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from dflow import _array, _blas, _device, _engine, _fork, _lanes, _make, _timeline
+from dflow import _engine
+from dflow._array import core
+from dflow._functions import constructors, placement
+from dflow._kernels import matmul
+from dflow._runtime import fork, queues, timeline as _timeline
 from dflow._engine import (
     bulk,
     inline_limit,
@@ -74,22 +78,22 @@ def set_num_workers(n, device=None, cores=None):
         allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
         if not cores or not set(cores) <= set(allowed):
             raise ValueError(f"cores must be some of {allowed}, not {cores}")
-    _engine.set_num_workers(n, max(_device.device_number(device), 0), cores)
+    _engine.set_num_workers(n, max(placement.device_number(device), 0), cores)
 
 
 def num_workers(device=None):
     """How many worker threads a device has, or shares: cpu(0), if none is named."""
-    return _engine.num_workers(max(_device.device_number(device), 0))
+    return _engine.num_workers(max(placement.device_number(device), 0))
 
 
 @contextmanager
 def priority(level):
     """Within it, what this thread submits goes before all that is ready on its device at a lower level, such as 0."""
-    before = _lanes.priority(level)
+    before = queues.priority(level)
     try:
         yield
     finally:
-        _lanes.priority(before)
+        queues.priority(before)
 
 
 class Event(NamedTuple):
@@ -117,20 +121,20 @@ def timeline():
         _engine.waitall()
     finally:
         for lane, worker, name, members, start, stop in _timeline.end(*looks):
-            devices = _device.CPUS + _device.GPUS
-            lane = _device.name_of(lane) if lane < devices else f"to {_device.name_of(lane - devices)}"
+            devices = placement.CPUS + placement.GPUS
+            lane = placement.name_of(lane) if lane < devices else f"to {placement.name_of(lane - devices)}"
             events.append(Event(lane, worker, f"{name} and {members - 1} more" if members > 1 else name, start, stop))
 
 
 def sleep(array, seconds):
     """A copy of array, finished `seconds` later: a kernel that sleeps without the GIL, to watch the scheduler with."""
-    return _make.sleep(_array.array(array), float(seconds))
+    return constructors.sleep(core.array(array), float(seconds))
 
 
 def config():
     """What the engine runs with: its workers, its mode, its memory budget, and the BLAS of large matrix products."""
     return {"workers": num_workers(), "naive": naive(), "bulk": bulk(), "memory_budget": memory_stats()["budget"],
-            "blas": _blas.config()}
+            "blas": matmul.config()}
 
 
 _mode = os.environ.get("DFLOW_ENGINE", "")
@@ -142,5 +146,5 @@ set_memory_budget(_memory() // 5 * 4)
 
 atexit.register(_engine.shutdown)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_fork.before_fork, after_in_parent=_fork.after_fork_in_parent,
-                        after_in_child=_fork.after_fork_in_child)
+    os.register_at_fork(before=fork.before_fork, after_in_parent=fork.after_fork_in_parent,
+                        after_in_child=fork.after_fork_in_child)

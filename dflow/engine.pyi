@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
-from dflow._array import ndarray
+from dflow._array.core import ndarray
 from dflow.devices import Device
 
 __all__ = ["Event", "bulk", "config", "inline_limit", "memory_stats", "naive", "num_workers", "priority",

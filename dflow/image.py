@@ -13,7 +13,7 @@ import math
 import numpy
 
 import dflow.numpy as np
-from dflow._missing import missing
+from dflow._base.missing import missing
 from dflow.gluon.data import _draws
 from dflow.gluon.data.vision import _pillow, transforms
 from dflow.gluon.data.vision.transforms import (

@@ -8,7 +8,7 @@ import math
 import re
 
 from dflow import numpy as np
-from dflow._missing import missing
+from dflow._base.missing import missing
 
 __all__ = ["Bilinear", "Constant", "Initializer", "LSTMBias", "MSRAPrelu", "Mixed", "Normal", "One", "Orthogonal",
            "TruncNorm", "Uniform", "Xavier", "Zero", "create", "register"]

@@ -5,7 +5,7 @@ Nothing waits: what is pulled is pending as long as what was pushed.
 
 from dflow import engine
 from dflow import optimizer as optimizers
-from dflow._missing import missing
+from dflow._base.missing import missing
 
 __all__ = ["KVStore", "create"]
 

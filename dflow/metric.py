@@ -1,6 +1,6 @@
 """gluon.metric as MXNet 1 has it, with the name that CrossEntropy had then."""
 
-from dflow._missing import missing
+from dflow._base.missing import missing
 from dflow.gluon.metric import (
     F1,
     MAE,

@@ -2,7 +2,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dflow import waitall as waitall
-from dflow._array import ndarray
+from dflow._array.core import ndarray
 from dflow.devices import Context as Context
 from dflow.devices import Device as Device
 from dflow.devices import cpu as cpu

@@ -6,7 +6,7 @@ Arrays are changed in place, and nothing waits: a step is elementwise operations
 import math
 
 from dflow import numpy as np
-from dflow._graphs import Graph
+from dflow._graph_decorator import Graph
 
 __all__ = ["LAMB", "NAG", "SGD", "AdaDelta", "AdaGrad", "Adam", "AdamW", "Adamax", "Ftrl", "Nadam", "Optimizer",
            "RMSProp", "Signum", "create", "register"]

@@ -3,7 +3,7 @@
     python -m tests.allocations         # `--programs NAME ...`: some of them; `--first N`: so many requests of each
     python -m tests.allocations --python
 
-The engine's requests on the debug build, which can refuse one (dflow/_memory.pyx); Python's on any, by CPython's own
+The engine's requests on the debug build, which can refuse one (dflow/_base/allocator.pyx); Python's on any, by CPython's own
 _testcapi. What must hold after each: the program raised a MemoryError or gave the right result; its operands are as
 they were; the engine is idle; nothing is alive that was not before; and the program, run again, is right.
 """
@@ -22,7 +22,8 @@ import numpy
 
 import dflow
 import dflow.numpy as np
-from dflow import _engine, _memory, autograd, npx
+from dflow import _engine, autograd, npx
+from dflow._base import allocator
 
 with contextlib.suppress(ImportError):      # a test module of CPython's, which some distributions leave out
     import _testcapi
@@ -227,8 +228,8 @@ def settle():
 class Engines:
     """The engine's requests."""
 
-    refuse = staticmethod(_memory.refuse)
-    end = staticmethod(lambda n: _memory.refuse(0))
+    refuse = staticmethod(allocator.refuse)
+    end = staticmethod(lambda n: allocator.refuse(0))
     leaks = False
 
 
@@ -286,7 +287,7 @@ def check(name, first=None, report=print, requests=Engines, every=1):
     n, wrong = 0, 0
     gc.collect()
     _engine.waitall()
-    alive = _engine.live(), _memory.requested()
+    alive = _engine.live(), allocator.requested()
     while n != first:
         n += every
         got = run(function, operands, requests, n)
@@ -305,7 +306,7 @@ def check(name, first=None, report=print, requests=Engines, every=1):
             found.append("wrong afterwards")
         gc.collect()
         _engine.waitall()
-        now = _engine.live(), _memory.requested()
+        now = _engine.live(), allocator.requested()
         if now != alive and not requests.leaks:
             found.append(f"alive: {now}, before: {alive}")
         alive = now
@@ -324,7 +325,7 @@ def main():
     parser.add_argument("--python", action="store_true")
     parser.add_argument("--every", type=int, default=1, help="every so manieth request")
     arguments = parser.parse_args()
-    if not arguments.python and _memory.refuse(0) is None:
+    if not arguments.python and allocator.refuse(0) is None:
         sys.exit("only the debug build can refuse a request: make debug")
     bad = 0
     for name in arguments.programs:

@@ -9,7 +9,7 @@ import allocations
 import pytest
 from engines import HANG, clean_environment
 
-from dflow import _memory
+from dflow._base import allocator
 
 pytestmark = pytest.mark.core
 ROOT = Path(__file__).resolve().parent.parent
@@ -78,7 +78,7 @@ def test_what_a_loop_finds_no_memory_for(process, operations):
 
 # -- each request of the engine's ------------------------------------------------------------------
 
-refusing = pytest.mark.skipif(_memory.refuse(0) is None, reason="the debug build alone can refuse a request")
+refusing = pytest.mark.skipif(allocator.refuse(0) is None, reason="the debug build alone can refuse a request")
 
 
 @refusing

@@ -3,7 +3,8 @@
 import numpy
 import pytest
 
-from dflow import _convolve, autograd, np, npx
+from dflow import autograd, np, npx
+from dflow._functions import convolve
 from dflow.ops import convolution
 
 # data, weight, and what convolution() is told besides
@@ -47,15 +48,15 @@ def in_place(monkeypatch):
     monkeypatch.setattr(convolution, "WINDOWS", 1)
     monkeypatch.setattr(convolution, "_worth_summing", lambda samples, *_: samples > 0)
     yield
-    _convolve.use(_convolve.WAYS - 1)
+    convolve.use(convolve.WAYS - 1)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("way", range(_convolve.WAYS))
+@pytest.mark.parametrize("way", range(convolve.WAYS))
 @pytest.mark.parametrize("name", SHAPES)
 def test_values_and_gradients(name, way, dtype, in_place, monkeypatch):
     shape, weight_shape, options = SHAPES[name]
-    _convolve.use(way)
+    convolve.use(way)
     rng = numpy.random.default_rng(5)
     x, w, b = (rng.integers(-9, 9, s).astype(dtype) for s in (shape, weight_shape, weight_shape[:1]))
     monkeypatch.setattr(convolution, "_columns", None)
@@ -78,10 +79,10 @@ def test_values_and_gradients(name, way, dtype, in_place, monkeypatch):
         assert (slope.asnumpy() * change).sum(dtype=float) == (g * moved).sum(dtype=float)
 
 
-@pytest.mark.parametrize("way", range(_convolve.WAYS))
+@pytest.mark.parametrize("way", range(convolve.WAYS))
 def test_what_windows_do_not_reach_does_not_count(way, in_place):
     """Between two rows' windows vectors see what none of those has: infinity there must not make a sum nan."""
-    _convolve.use(way)
+    convolve.use(way)
     x, w = numpy.ones((2, 1, 6, 10), "f"), numpy.ones((1, 1, 3, 3), "f")
     x[:, :, :, -1] = numpy.inf
     a, weight = np.array(x), np.array(w)

@@ -11,7 +11,7 @@ from scipy import stats
 
 import dflow
 import dflow.numpy as np
-from dflow import _random
+from dflow._functions import random as _random
 from dflow.ops import random as streams
 
 N = 100_000
@@ -83,7 +83,7 @@ def cut(name, itemsize, pieces, n=5000):
 
 
 def _random_dtype(name, itemsize):
-    from dflow._kernels import dtypes
+    from dflow._kernels.registry import dtypes
     return dtypes[code_of(name, itemsize)]
 
 

@@ -141,7 +141,7 @@ def found(module, call, o):
         text = str(plain(eval(call, names)))
     except Exception as error:
         text = f"{type(error).__name__}: {error}"
-    return re.sub("0x[0-9a-f]+", "", text).replace("dflow._array.ndarray", "numpy.ndarray")
+    return re.sub("0x[0-9a-f]+", "", text).replace("dflow._array.core.ndarray", "numpy.ndarray")
 
 
 @pytest.mark.parametrize("call", CALLS)

@@ -211,8 +211,8 @@ def test_priorities_are_the_threads_own():
             pass
         with pytest.raises(KeyError), dflow.engine.priority(4):
             raise KeyError
-        assert dflow._lanes.priority(3) == 3
-    assert dflow._lanes.priority(0) == 0
+        assert dflow._runtime.queues.priority(3) == 3
+    assert dflow._runtime.queues.priority(0) == 0
 
 
 def test_groups_are_of_one_device():

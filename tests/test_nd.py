@@ -9,7 +9,8 @@ from engines import Gate, clean_environment
 
 import dflow
 import dflow as mx
-from dflow import _array, autograd, d2l, gluon, kv, nd
+from dflow import autograd, d2l, gluon, kv, nd
+from dflow._array import core
 
 pytestmark = pytest.mark.once
 
@@ -21,9 +22,9 @@ B = numpy.arange(24, dtype="f4").reshape(2, 3, 4)
 @pytest.fixture(autouse=True)
 def as_loaded():
     """What loading nd switches on, and conftest.py off."""
-    _array.set_hook("mxnet", True)
+    core.set_hook("mxnet", True)
     yield
-    _array.set_hook("mxnet", False)
+    core.set_hook("mxnet", False)
 
 
 def numbers(*shape):

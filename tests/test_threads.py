@@ -12,7 +12,7 @@ from engines import HANG, Gate, configured, in_threads
 
 import dflow
 import dflow.numpy as np
-from dflow import _threads
+from dflow._runtime import threads as _threads
 
 pytestmark = pytest.mark.core
 

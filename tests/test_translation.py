@@ -1,4 +1,4 @@
-"""What a GPU's compiler is given: _elementwise.cuh is C++ that others take, too, and its functions are NumPy's."""
+"""What a GPU's compiler is given: _gpu/elementwise.cuh is C++ that others take, too, and its functions are NumPy's."""
 
 import ctypes
 import importlib
@@ -12,7 +12,7 @@ import numpy
 import pytest
 import scipy.special
 
-from dflow import _translate
+from dflow._gpu import codegen
 
 COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
 BEGIN = """
@@ -30,14 +30,14 @@ pytestmark = pytest.mark.once
 
 def loops():
     """(name, ufunc, type characters) of each loop of a ufunc that a GPU runs."""
-    for name in sorted(set().union(*_translate.KNOWN.values())):
+    for name in sorted(set().union(*codegen.KNOWN.values())):
         ufunc = getattr(numpy, name, None) or getattr(scipy.special, name)
         for types in dict.fromkeys(ufunc.types):
             characters = types.replace("->", "").replace("l", "q").replace("L", "Q")
             if not set(characters) <= set("?bBhHiIqQfdeFD"):
                 continue
-            codes = tuple(numpy.dtype(c).num if c != "e" else _translate.HALF for c in characters)
-            if _translate.recipe((ufunc, codes)) is not None:
+            codes = tuple(numpy.dtype(c).num if c != "e" else codegen.HALF for c in characters)
+            if codegen.recipe((ufunc, codes)) is not None:
                 yield name, ufunc, characters, codes
 
 
@@ -48,14 +48,14 @@ def test_cudas_compiler_takes_them(tmp_path):
     include = Path(cupy.__file__).parent / "_core" / "include"
     places = [include, *(include / "cupy" / "_cccl" / name for name in ("thrust", "cub", "libcudacxx"))]
     places += [Path(place) / "cuda_runtime" / "include" for place in importlib.import_module("nvidia").__path__]
-    source = ["#include <cupy/complex.cuh>", "#include <cupy/carray.cuh>", _translate.functions(),
-              _translate.functions("_random.cuh")]
+    source = ["#include <cupy/complex.cuh>", "#include <cupy/carray.cuh>", codegen.functions(),
+              codegen.functions("_gpu/random.cuh")]
     source += [f"__device__ void loop{k}({parameters(codes, '&')}) {{ {body(ufunc, codes)} x{len(codes) - 1} = v0; }}"
                for k, (_, ufunc, _, codes) in enumerate(loops())]
-    names = {name: _translate.TYPES[code] for code, name in _translate.NAMES.items() if name[-1] in "8246"}
+    names = {name: codegen.TYPES[code] for code, name in codegen.NAMES.items() if name[-1] in "8246"}
     source += [f"typedef {kind} {name};" for name, kind in names.items() if "complex" not in name and name != "float16"]
-    for k, (function, dtype, tables) in enumerate(_translate.DRAWS.values()):
-        params, lines = _translate.draw_code(function, dtype, tables)
+    for k, (function, dtype, tables) in enumerate(codegen.DRAWS.values()):
+        params, lines = codegen.draw_code(function, dtype, tables)
         params = re.sub(r"raw (\w+) ", r"const \1* ", params)
         source.append(f"__device__ void draw{k}(long long i, {params}, {dtype}& y) {{ {lines} }}")
     program = nvrtc.createProgram("\n".join(source), "loops.cu", [], [])
@@ -66,12 +66,12 @@ def test_cudas_compiler_takes_them(tmp_path):
 
 
 def parameters(codes, mark):
-    return ", ".join(f"{_translate.TYPES[c]}{mark} x{i}" for i, c in enumerate(codes))
+    return ", ".join(f"{codegen.TYPES[c]}{mark} x{i}" for i, c in enumerate(codes))
 
 
 def body(ufunc, codes):
     inputs = list(range(len(codes) - 1))
-    return _translate.code([(_translate.recipe((ufunc, codes)), inputs)], list(codes[:-1]), [])[2]
+    return codegen.code([(codegen.recipe((ufunc, codes)), inputs)], list(codes[:-1]), [])[2]
 
 
 def values(character):
@@ -104,10 +104,10 @@ def compiled(tmp_path, source, options=()):
 def test_functions_are_numpys(tmp_path):
     rows = list(loops())
     assert len(rows) > 400
-    source = [BEGIN, _translate.functions(), 'extern "C" {']
+    source = [BEGIN, codegen.functions(), 'extern "C" {']
     for k, (_, ufunc, _, codes) in enumerate(rows):
         arrays = parameters(codes, "*").replace(" x", " p")
-        reads = " ".join(f"{_translate.TYPES[c]} x{i} = p{i}[n];" for i, c in enumerate(codes[:-1]))
+        reads = " ".join(f"{codegen.TYPES[c]} x{i} = p{i}[n];" for i, c in enumerate(codes[:-1]))
         source.append(f"void loop{k}(long size, {arrays}) {{ for (long n = 0; n < size; n++) {{ "
                       f"{reads} {body(ufunc, codes)} p{len(codes) - 1}[n] = v0; }} }}")
     library = compiled(tmp_path, "\n".join([*source, "}"]))

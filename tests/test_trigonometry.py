@@ -7,7 +7,7 @@ import numpy
 import pytest
 
 import dflow.numpy as np
-from dflow import _kernels
+from dflow._kernels import registry
 
 FUNCTIONS = ("sin", "cos")
 COUNT = 1_000_000
@@ -20,11 +20,11 @@ def way(request):
     number = ["NumPy's loop", "AVX2", "AVX-512"].index(request.param)
     for name in FUNCTIONS:
         getattr(np, name)(np.zeros(2)).asnumpy()
-    if number >= _kernels.sincos_way(-1):
+    if number >= registry.sincos_way(-1):
         pytest.skip("this machine has no such instructions")
-    _kernels.sincos_way(number)
+    registry.sincos_way(number)
     yield number
-    _kernels.sincos_way(-1)
+    registry.sincos_way(-1)
 
 
 def neighbours(values, random, ulps=40):
@@ -148,26 +148,26 @@ def test_infinity_raises_where_it_is_asked_to(way):
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc" or platform.machine() != "x86_64",
                     reason="other C libraries have other algorithms: NumPy's loop is used")
 def test_the_vector_loops_are_used_with_glibc():
-    if _kernels.sincos_way(-1) == 1:
+    if registry.sincos_way(-1) == 1:
         pytest.skip("no FMA")
-    assert [_kernels.sincos_agrees(getattr(numpy, name)) for name in FUNCTIONS] == [True, True]
+    assert [registry.sincos_agrees(getattr(numpy, name)) for name in FUNCTIONS] == [True, True]
 
 
 @pytest.mark.parametrize("column, error", list(enumerate([2.0**-52, 2.0**-54, 2.0**-44, 2.0**-44])))
-@pytest.mark.parametrize("way", range(1, _kernels.sincos_way(-1)))
+@pytest.mark.parametrize("way", range(1, registry.sincos_way(-1)))
 def test_the_comparison_with_numpys_loop_tries_every_entry(way, column, error):
     """It finds whatever is wrong by so much that results change. The series does without sines up to row 15."""
-    if _kernels.sincos_agrees(numpy.sin) is None:
+    if registry.sincos_agrees(numpy.sin) is None:
         pytest.skip("another C library: NumPy's loop is used")
-    _kernels.sincos_way(way)
-    rows = _kernels.sincos_rows()
+    registry.sincos_way(way)
+    rows = registry.sincos_rows()
     try:
         for row in [*range(16, 110), *range(128, 128 + 110)]:
             right = rows[row, column]
             rows[row, column] += error
-            agree = _kernels.sincos_agrees(numpy.sin) and _kernels.sincos_agrees(numpy.cos)
+            agree = registry.sincos_agrees(numpy.sin) and registry.sincos_agrees(numpy.cos)
             rows[row, column] = right
             assert not agree, row
-        assert _kernels.sincos_agrees(numpy.sin) and _kernels.sincos_agrees(numpy.cos)
+        assert registry.sincos_agrees(numpy.sin) and registry.sincos_agrees(numpy.cos)
     finally:
-        _kernels.sincos_way(-1)
+        registry.sincos_way(-1)

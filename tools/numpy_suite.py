@@ -150,7 +150,7 @@ class NumbersOnly:
 
     def __init__(self, throughout):
         import dflow.numpy
-        from dflow._array import attach
+        from dflow._array.core import attach
 
         self.throughout = throughout
         self.namespace = vars(dflow.numpy)
@@ -200,7 +200,7 @@ def lend_internals():
     import numpy.ma.testutils
 
     import dflow.numpy
-    from dflow._ufunc import wrap_ufunc
+    from dflow._functions.ufunc import wrap_ufunc
 
     core, umath = types.ModuleType("_core"), types.ModuleType("umath")
     for name, x in vars(numpy._core.umath).items():

@@ -31,7 +31,8 @@ from test_namespace import CASES, METHODS, SOURCES, call_of  # noqa: E402
 
 import dflow  # noqa: E402
 import dflow.numpy as np  # noqa: E402
-from dflow import _engine, _host  # noqa: E402
+from dflow import _engine  # noqa: E402
+from dflow._functions import host_task
 
 INLINE, FUSED, KERNEL, HOST, BOTH = "inline", "fused", "kernel", "host task", "kernel and host task"
 BLOCKING, OWN, TYPE_ERROR, MISSING = "blocking", "NumPy's own", "TypeError", "missing"
@@ -115,7 +116,7 @@ def measuring():
         HOST_TASKS.append(payload)
         return real(payload, *args, **keywords)
 
-    real = _host.host
+    real = host_task.host
     users = [m for name, m in sys.modules.items() if name.startswith("dflow") and getattr(m, "host", None) is real]
     for module in users:
         module.host = host

@@ -1,3 +1,3 @@
 """What MXNet's Gluon has and ours has not."""
 
-from dflow._missing import missing  # noqa: F401
+from dflow._base.missing import missing  # noqa: F401

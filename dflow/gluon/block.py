@@ -5,8 +5,8 @@ import itertools
 from collections import defaultdict
 
 from dflow import init
-from dflow._array import ndarray
-from dflow._graphs import Graph
+from dflow._array.core import ndarray
+from dflow._graph_decorator import Graph
 from dflow.devices import current_device
 from dflow.gluon import parameter
 from dflow.gluon.parameter import DeferredInitializationError, Parameter, ParameterDict

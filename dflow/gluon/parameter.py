@@ -5,7 +5,7 @@ import warnings
 
 from dflow import autograd, init, npx
 from dflow import numpy as np
-from dflow._device import put_on
+from dflow._functions.placement import put_on
 from dflow.devices import current_device
 from dflow.ops.files import reading
 

@@ -6,7 +6,7 @@ import warnings
 from pathlib import Path
 
 from dflow import numpy as np
-from dflow._array import ndarray
+from dflow._array.core import ndarray
 from dflow.gluon._missing import missing
 
 __all__ = ["check_sha1", "clip_global_norm", "download", "split_and_load", "split_data"]

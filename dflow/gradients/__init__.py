@@ -15,9 +15,9 @@ import math
 import numpy
 
 from dflow import numpy as np
-from dflow._small import small_first
-from dflow._tape import Rule, add_form, add_rule, set_helper
-from dflow._views import strided
+from dflow._functions.numpy_inline import small_first
+from dflow._tracing.tape import Rule, add_form, add_rule, set_helper
+from dflow._functions.views import strided
 
 
 def has_gradient(*gradients, joint=None):

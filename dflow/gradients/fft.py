@@ -1,7 +1,7 @@
 """Gradients of Fourier transforms: of the transform along one axis, which all others are made of."""
 
 from dflow import numpy as np
-from dflow._tape import Rule, add_rule
+from dflow._tracing.tape import Rule, add_rule
 from dflow.gradients import bare
 from dflow.ops.fft import SWAPPED, _transformed
 

@@ -6,9 +6,9 @@ unique up to a sign; their gradients are right where values do not coincide.
 
 from numpy.linalg import _umath_linalg
 
-from dflow import _tape
+from dflow._tracing import tape
 from dflow import numpy as np
-from dflow._tape import Rule, add_form, add_rule
+from dflow._tracing.tape import Rule, add_form, add_rule
 from dflow.gradients import bare, conjugate, recorded_as
 from dflow.ops import linalg
 from dflow.ops.linalg import QRResult
@@ -190,7 +190,7 @@ def _of_pinv(g, a, ans):
 def _lstsq(a, b, rcond=None):
     """By the pseudo-inverse, which is differentiable."""
     a, b = np.asarray(a), np.asarray(b)
-    _, residuals, rank, s = bare(np.linalg.lstsq)(_tape.detach(a), _tape.detach(b), rcond)
+    _, residuals, rank, s = bare(np.linalg.lstsq)(tape.detach(a), tape.detach(b), rcond)
     cutoff = [] if rank == min(a.shape) else [max(a.shape) * np.finfo(s.dtype).eps if rcond is None else rcond]
     x = np.matmul(np.linalg.pinv(a, *cutoff), b)
     if residuals.size:

@@ -10,7 +10,7 @@ import math
 import numpy
 
 from dflow import numpy as np
-from dflow._tape import is_recording
+from dflow._tracing.tape import is_recording
 from dflow.gradients import added_inside, has_gradient
 from dflow.ops import alignment, convolution, gathering, nn
 from dflow.ops.fallback import task

@@ -7,8 +7,8 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from dflow import numpy as np
-from dflow._array import ndarray
-from dflow._tape import Rule, add_form, add_rule, detach
+from dflow._array.core import ndarray
+from dflow._tracing.tape import Rule, add_form, add_rule, detach
 from dflow.gradients import added, bare, given, of_order, recorded_as
 from dflow.ops import curves, statistics
 from dflow.ops.fallback import checked, plain

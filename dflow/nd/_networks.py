@@ -4,7 +4,7 @@ import math
 
 from dflow import npx
 from dflow import numpy as np
-from dflow._array import array as as_array
+from dflow._array.core import array as as_array
 from dflow.ops.nn import check_choice, lying_along
 from dflow.ops.recurrent import at, lengths_of, turned
 from dflow.ops.regions import sampled

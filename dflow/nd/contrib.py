@@ -5,8 +5,8 @@ import math
 import numpy
 
 from dflow import numpy as np
-from dflow._array import array as as_array
-from dflow._missing import missing
+from dflow._array.core import array as as_array
+from dflow._base.missing import missing
 from dflow.nd import _table
 from dflow.npx import cond, foreach, while_loop
 from dflow.ops.nn import check_choice

@@ -1,8 +1,8 @@
 """Linear algebra of MXNet 1 over stacks of matrices, which lie along the last two axes."""
 
 from dflow import numpy as np
-from dflow._array import array as as_array
-from dflow._missing import missing
+from dflow._array.core import array as as_array
+from dflow._base.missing import missing
 
 __all__ = ["det", "extractdiag", "gemm", "gemm2", "inverse", "makediag", "potrf", "potri", "slogdet", "sumlogdiag",
            "syrk", "trmm", "trsm"]

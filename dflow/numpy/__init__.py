@@ -11,10 +11,10 @@ import types
 import numpy as _numpy
 
 from dflow import ops
-from dflow._array import ndarray
-from dflow._small import public as _public
-from dflow._ufunc import ufunc as _ufunc
-from dflow._views import is_scalar
+from dflow._array.core import ndarray
+from dflow._functions.numpy_inline import public as _public
+from dflow._functions.ufunc import ufunc as _ufunc
+from dflow._functions.views import is_scalar
 from dflow.ops import fallback as _fallback
 from dflow.ops.defaults import follow as _follow
 from dflow.ops.table import method as _method

@@ -46,7 +46,7 @@ from numpy import nditer as _nditer
 from numpy.typing import ArrayLike, DTypeLike
 from typing_extensions import Buffer
 
-from dflow._array import (
+from dflow._array.core import (
     _Arrays,
     _Axes,
     _Axis,
@@ -64,9 +64,9 @@ from dflow._array import (
     _Shape,
     _SortKind,
 )
-from dflow._array import ndarray as ndarray
-from dflow._ufunc import _Binary, _Unary
-from dflow._ufunc import ufunc as ufunc
+from dflow._array.core import ndarray as ndarray
+from dflow._functions.ufunc import _Binary, _Unary
+from dflow._functions.ufunc import ufunc as ufunc
 from dflow.numpy import fft as fft
 from dflow.numpy import lib as lib
 from dflow.numpy import linalg as linalg

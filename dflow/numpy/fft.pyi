@@ -4,7 +4,7 @@ from typing import Literal, SupportsIndex, TypeAlias
 from numpy.fft import __all__ as __all__
 from numpy.typing import ArrayLike
 
-from dflow._array import _Device, _Out, _Shape, ndarray
+from dflow._array.core import _Device, _Out, _Shape, ndarray
 
 _Norm: TypeAlias = Literal["backward", "ortho", "forward"] | None
 

@@ -5,7 +5,7 @@ from numpy.linalg import LinAlgError as LinAlgError
 from numpy.linalg import __all__ as __all__
 from numpy.typing import ArrayLike
 
-from dflow._array import _Arrays, _Axes, _DType, _Out, _Shape, ndarray
+from dflow._array.core import _Arrays, _Axes, _DType, _Out, _Shape, ndarray
 
 @type_check_only
 class _EigResult(NamedTuple):

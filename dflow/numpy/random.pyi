@@ -16,7 +16,7 @@ from numpy.random import __all__ as __all__
 from numpy.typing import ArrayLike
 from typing_extensions import deprecated
 
-from dflow._array import _DType, _Floats, _Ints, _Out, _Shape, ndarray
+from dflow._array.core import _DType, _Floats, _Ints, _Out, _Shape, ndarray
 
 _Seed: TypeAlias = (
     ArrayLike | SeedSequence | BitGenerator | numpy.random.Generator | numpy.random.RandomState | Generator | None)

@@ -4,7 +4,7 @@ from functools import wraps
 
 import numpy.testing as _testing
 
-from dflow._array import ndarray
+from dflow._array.core import ndarray
 from dflow.ops import fallback as _fallback
 
 

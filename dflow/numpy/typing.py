@@ -6,7 +6,7 @@ from numpy import dtype as _dtype
 from numpy import generic as _generic
 from numpy.typing import ArrayLike, DTypeLike
 
-from dflow._array import ndarray as _ndarray
+from dflow._array.core import ndarray as _ndarray
 
 __all__ = ["ArrayLike", "DTypeLike", "NDArray"]
 

@@ -4,7 +4,7 @@ from numpy import dtype, generic
 from numpy.typing import ArrayLike as ArrayLike
 from numpy.typing import DTypeLike as DTypeLike
 
-from dflow._array import ndarray
+from dflow._array.core import ndarray
 
 __all__ = ["ArrayLike", "DTypeLike", "NDArray"]
 

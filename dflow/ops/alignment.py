@@ -9,8 +9,8 @@ It is one task of NumPy's functions, over all sequences and states at once, on l
 
 import numpy
 
-from dflow._array import array as as_array
-from dflow._tape import is_recording
+from dflow._array.core import array as as_array
+from dflow._tracing.tape import is_recording
 from dflow.ops.fallback import stand_in, tasks
 from dflow.ops.nn import check_choice, check_shape, floating, log_softmax_along
 from dflow.ops.recurrent import check_sequences

@@ -1,6 +1,6 @@
 """Convolution and pooling of one to three spatial axes, as MXNet's `npx` names them.
 
-A convolution whose windows lie side by side takes them from where they are (_convolve.pyx), if there are enough of
+A convolution whose windows lie side by side takes them from where they are (_functions/convolve.pyx), if there are enough of
 them for each weight. Any other is one matrix product for each batch of samples: the weights times the windows, copied
 into columns. As many samples make a batch as keep the columns below a limit; of a sample with more, bands of rows do.
 """
@@ -10,12 +10,12 @@ import math
 
 import numpy
 
-from dflow._array import array as as_array
-from dflow._array import empty
-from dflow._convolve import convolve, correlate
-from dflow._device import on_gpu
-from dflow._make import full, zeros
-from dflow._views import sliding_windows
+from dflow._array.core import array as as_array
+from dflow._array.core import empty
+from dflow._functions.convolve import convolve, correlate
+from dflow._functions.placement import on_gpu
+from dflow._functions.constructors import full, zeros
+from dflow._functions.views import sliding_windows
 from dflow.ops.elementwise import absolute, add, maximum
 from dflow.ops.linear import matmul
 from dflow.ops.nn import bias_of, check_choice, check_shape, floating

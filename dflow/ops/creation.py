@@ -7,17 +7,17 @@ import operator
 import numpy
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from dflow import _make
-from dflow._array import array as as_array
-from dflow._array import ndarray
-from dflow._device import device_number, put_on
-from dflow._index import take
-from dflow._kernels import native
-from dflow._make import empty, empty_like, full, zeros
-from dflow._order import small_repeat
-from dflow._small import SMALL, as_scalar
-from dflow._ufunc import wrap_ufunc
-from dflow._views import broadcast_to, diagonal_of, spread
+from dflow._functions import constructors
+from dflow._array.core import array as as_array
+from dflow._array.core import ndarray
+from dflow._functions.placement import device_number, put_on
+from dflow._functions.advanced_indexing import take
+from dflow._kernels.registry import native
+from dflow._functions.constructors import empty, empty_like, full, zeros
+from dflow._functions.order import small_repeat
+from dflow._functions.numpy_inline import SMALL, as_scalar
+from dflow._functions.ufunc import wrap_ufunc
+from dflow._functions.views import broadcast_to, diagonal_of, spread
 from dflow.ops.fallback import any_of_ours, call, plain, stand_in, task, tasks, unwrap
 from dflow.ops.table import op
 
@@ -29,18 +29,18 @@ op("[1, 2, 3]", "[[1.5, 2], [3, 4]]", "a", "a, 'f4'", "a.T", "a, copy=False", "3
     "[1, [2]]", "[[a[0, 0], 1], [2.5, a[1, 1]]]", "[i[0, 0], 1]", "[a[0, 0], [1]]",
     "[[a[0, 0]], [1, 2]]", "(a[0, 0], i[0, 0])", "[1, a[0, 0]]", "[a[0, 0].astype('f4'), 1.5]", "[a[:1], [1.0]]",
     "[a[0, 0], True]", "[[a[0, 0], a[0, 1]], a[1, :2]]", "([i[0, 0]], [i[0, 1]])", "[[a[0, 0]], []]",
-    "[c[0], c[1]]")(_make.array)
+    "[c[0], c[1]]")(constructors.array)
 op("[1, 2]", "a", "a, int", "i, 'f4'", "a.T, order='C'", "a, device='cpu'", "a, device='gpu'",
-    "[a, a], 'f4'")(_make.asarray)
-op("[1, 2]", "a", "a, int", "a.T, order='C'", "a, device='gpu'", "[a, a], 'f4'")(_make.asanyarray)
-op("a.T", "2.5", "a, 'f4'")(_make.ascontiguousarray)
-op("a", "2.5", "a, 'f4'")(_make.asfortranarray)
+    "[a, a], 'f4'")(constructors.asarray)
+op("[1, 2]", "a", "a, int", "a.T, order='C'", "a, device='gpu'", "[a, a], 'f4'")(constructors.asanyarray)
+op("a.T", "2.5", "a, 'f4'")(constructors.ascontiguousarray)
+op("a", "2.5", "a, 'f4'")(constructors.asfortranarray)
 
 
 @op("a", "[1, 2]", "a.T", "a, 'F'")
 def copy(a, order="K", subok=False):
     """A copy."""
-    return _make.array(a, order=order)
+    return constructors.array(a, order=order)
 
 
 @op("a, 'f4'", "i, bool", "np.int64(3), float", "[1], float", "a, int, device='gpu'")
@@ -55,18 +55,18 @@ def astype(x, dtype, /, *, copy=True, device=None):
 
 # -- filled ----------------------------------------------------------------------------------------
 
-op("(0, 3), int", "-1", "(2, -3)", "3, device='gpu'", "3, device=1", "?2.5", "?'a'")(_make.empty)
+op("(0, 3), int", "-1", "(2, -3)", "3, device='gpu'", "3, device=1", "?2.5", "?'a'")(constructors.empty)
 op("(2, 3)", "3", "()", "(0, 2)", "2, int", "2, 'c8'", "(2, 3), order='F'", "-1", "(2, -3)", "'a'", "?2.5", "(2, 'a')",
-    "(2, 3), bool", "i[0, :2]", "1 << 62", "2, device='cpu'", "2, device='gpu'")(_make.zeros)
+    "(2, 3), bool", "i[0, :2]", "1 << 62", "2, device='cpu'", "2, device='gpu'")(constructors.zeros)
 op("(2, 3)", "3", "()", "(0, 2)", "2, int", "2, 'c8'", "(2, 3), order='F'", "-1", "(2, 3), bool",
-    "2, device='gpu'")(_make.ones)
+    "2, device='gpu'")(constructors.ones)
 op("(2, 3), 7", "3, 1.5", "3, True", "3, 2j", "(2, 2), [1, 2]", "2, 300, 'u1'", "2, 1.5, int", "(2, 4), v",
     "(2, 3), v",
-    "3, np.float32(2)", "-1, 0", "2, 1, device='gpu'")(_make.full)
-op("a, device='gpu'", kind="kernel")(_make.empty_like)
-op("a", "i.T", "a, 'f4'", "a, shape=(2,)", "[1, 2]", "b", "a, device='gpu'")(_make.zeros_like)
-op("a", "i.T", "a, 'f4'", "a, shape=(2,)", "[1, 2]", "b", "a, device='gpu'")(_make.ones_like)
-op("a, 2", "i, 2.5", "a, 1, int", "a, v", "[1, 2], 0.5", "i, 1, shape=(2,)", "a, 1, device='gpu'")(_make.full_like)
+    "3, np.float32(2)", "-1, 0", "2, 1, device='gpu'")(constructors.full)
+op("a, device='gpu'", kind="kernel")(constructors.empty_like)
+op("a", "i.T", "a, 'f4'", "a, shape=(2,)", "[1, 2]", "b", "a, device='gpu'")(constructors.zeros_like)
+op("a", "i.T", "a, 'f4'", "a, shape=(2,)", "[1, 2]", "b", "a, device='gpu'")(constructors.ones_like)
+op("a, 2", "i, 2.5", "a, 1, int", "a, v", "[1, 2], 0.5", "i, 1, shape=(2,)", "a, 1, device='gpu'")(constructors.full_like)
 
 
 # -- ranges ----------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def arange(start_or_stop=None, /, stop=None, step=None, dtype=None, *, device=No
     elif stop is None or start_or_stop is not None:
         numpy.arange(*(() if start_or_stop is None else (0,)), start=0)         # raises
     if dtype is None:
-        result = _make.number_range(start, stop, step)
+        result = constructors.number_range(start, stop, step)
         if result is not None:
             return result
     if start is None and stop is None:
@@ -285,8 +285,8 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
 _SPARSE = type(numpy.meshgrid(0, sparse=True, copy=False))      # before NumPy 2.5 a list
 op("b'\\x00\\x01\\x02\\x03', 'u1'", "bytes(16)", "bytes(15)", "bytes(16), 'i4', 2, 4",
    "v", "a[1:], 'i2', 5, 16", "a.T", "a[:, 1:]", "a, 'f4', 99", "a, 'f4', -1, 3", "s", "b, 'u1'",
-    "a, offset=8")(_make.frombuffer)
-op("(k * k for k in range(5)), int", "range(3), 'f4', 2")(_make.fromiter)
+    "a, offset=8")(constructors.frombuffer)
+op("(k * k for k in range(5)), int", "range(3), 'f4', 2")(constructors.fromiter)
 
 
 # -- repeated and moved ----------------------------------------------------------------------------
@@ -423,7 +423,7 @@ def _fits(shape, width, mode):
 def _padded(a, width, mode, value):
     shape = tuple(n + before + after for n, (before, after) in zip(a.shape, width))
     order = "F" if a.flags.fnc else "C"
-    result = full(shape, value, a.dtype, order) if mode == "constant" else _make.empty(shape, a.dtype, order)
+    result = full(shape, value, a.dtype, order) if mode == "constant" else constructors.empty(shape, a.dtype, order)
     result[tuple(slice(before, before + n) for n, (before, _) in zip(a.shape, width))] = a
     if mode == "constant":
         return result
@@ -448,7 +448,7 @@ def resize(a, new_shape):
         raise ValueError("all elements of `new_shape` must be non-negative")
     a, size = as_array(a).ravel(), math.prod(shape)
     if not a.size or not size:
-        return _make.zeros_like(a, order="C", shape=shape)
+        return constructors.zeros_like(a, order="C", shape=shape)
     times = -(-size // a.size)
     return broadcast_to(a, (times, a.size)).copy().reshape(-1)[:size].reshape(shape)
 
@@ -461,6 +461,6 @@ def require(a, dtype=None, requirements=None, *, like=None):
     numpy.require(0, None, requirements)            # its errors
     flags = {x.upper()[0] for x in requirements or ()}
     order = "F" if "F" in flags else "C" if "C" in flags else "A"
-    result = _make.asarray(a, dtype, order=order)
+    result = constructors.asarray(a, dtype, order=order)
     lacking = "O" in flags and not result.flags.owndata or "W" in flags and not result.flags.writeable
     return result.copy(order) if lacking else result

@@ -5,14 +5,14 @@ import operator
 import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from dflow import _order
-from dflow._array import array as as_array
-from dflow._array import empty, ndarray
-from dflow._make import empty_like, zeros_like
-from dflow._order import concatenate
-from dflow._small import LATER, SMALL, at_once, bare
-from dflow._ufunc import wrap_ufunc
-from dflow._views import is_scalar
+from dflow._functions import order as _order
+from dflow._array.core import array as as_array
+from dflow._array.core import empty, ndarray
+from dflow._functions.constructors import empty_like, zeros_like
+from dflow._functions.order import concatenate
+from dflow._functions.numpy_inline import LATER, SMALL, at_once, bare
+from dflow._functions.ufunc import wrap_ufunc
+from dflow._functions.views import is_scalar
 from dflow.ops.creation import zeros
 from dflow.ops.fallback import call, plain, stand_in, task, tasks
 from dflow.ops.reductions import cumsum

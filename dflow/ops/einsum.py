@@ -11,11 +11,11 @@ from collections import namedtuple
 
 import numpy
 
-from dflow._array import array as as_array
-from dflow._array import ndarray
-from dflow._make import in_order
-from dflow._small import LATER, SMALL, at_once, bare
-from dflow._views import broadcast_to, diagonal_of, known_order
+from dflow._array.core import array as as_array
+from dflow._array.core import ndarray
+from dflow._functions.constructors import in_order
+from dflow._functions.numpy_inline import LATER, SMALL, at_once, bare
+from dflow._functions.views import broadcast_to, diagonal_of, known_order
 from dflow.ops.linear import multiply
 from dflow.ops.reductions import add_reduce
 from dflow.ops.table import op

@@ -7,15 +7,15 @@ import sys
 
 import numpy
 
-from dflow._array import array as as_array
-from dflow._array import empty, ndarray, set_hook
-from dflow._index import result_type, where
-from dflow._make import array, empty_like, zeros_like
-from dflow._numbers import numbers_for
-from dflow._out import check_out
-from dflow._small import as_scalar, bare
-from dflow._ufunc import wrap_ufunc
-from dflow._views import broadcast_to
+from dflow._array.core import array as as_array
+from dflow._array.core import empty, ndarray, set_hook
+from dflow._functions.advanced_indexing import result_type, where
+from dflow._functions.constructors import array, empty_like, zeros_like
+from dflow._functions.numbers import numbers_for
+from dflow._functions.out import check_out
+from dflow._functions.numpy_inline import as_scalar, bare
+from dflow._functions.ufunc import wrap_ufunc
+from dflow._functions.views import broadcast_to
 from dflow.ops.table import add_row, method, op
 from dflow.ops.warn import warn_where
 

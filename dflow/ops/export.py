@@ -1,12 +1,12 @@
-"""Memory that other libraries see, and what they give: see _share.pyx, too, which has the buffer of ndarray."""
+"""Memory that other libraries see, and what they give: see _functions/buffers.pyx, too, which has the buffer of ndarray."""
 
 import numpy
 
-from dflow._array import array as as_array
-from dflow._array import attach, ndarray
-from dflow._device import device_number
-from dflow._share import share, share_for_good
-from dflow._views import is_scalar
+from dflow._array.core import array as as_array
+from dflow._array.core import attach, ndarray
+from dflow._functions.placement import device_number
+from dflow._functions.buffers import share, share_for_good
+from dflow._functions.views import is_scalar
 from dflow.ops.fallback import wrap
 from dflow.ops.table import method, op
 

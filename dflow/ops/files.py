@@ -15,8 +15,8 @@ import struct
 import numpy
 from numpy.lib import format as npy
 
-from dflow._array import array as as_array
-from dflow._array import ndarray
+from dflow._array.core import array as as_array
+from dflow._array.core import ndarray
 from dflow.ops import fallback
 from dflow.ops.table import add_row
 

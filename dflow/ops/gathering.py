@@ -6,10 +6,10 @@ from functools import partial
 import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
-from dflow import _order
-from dflow._array import array as as_array
-from dflow._index import take, where
-from dflow._views import broadcast_to
+from dflow._functions import order as _order
+from dflow._array.core import array as as_array
+from dflow._functions.advanced_indexing import take, where
+from dflow._functions.views import broadcast_to
 from dflow.ops.creation import arange
 from dflow.ops.elementwise import clip
 from dflow.ops.fallback import task

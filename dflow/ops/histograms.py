@@ -2,11 +2,11 @@
 
 import numpy
 
-from dflow import _order
-from dflow._array import array as as_array
-from dflow._array import ndarray
-from dflow._device import follow
-from dflow._small import SMALL
+from dflow._functions import order
+from dflow._array.core import array as as_array
+from dflow._array.core import ndarray
+from dflow._functions.placement import follow
+from dflow._functions.numpy_inline import SMALL
 from dflow.ops.fallback import any_of_ours, call, plain, seen, stand_in, tasks, window_of
 from dflow.ops.table import op
 
@@ -97,7 +97,7 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
 def bincount(x, /, weights=None, minlength=0):
     """How often each small non-negative integer occurs, or the sum of its weights. Waits."""
     if isinstance(x, ndarray) and type(minlength) is int:
-        counts = _order.count_each(x, weights, minlength)
+        counts = order.count_each(x, weights, minlength)
         if counts is not None:
             return follow([x, weights], counts)
     return follow([x, weights], as_array(numpy.bincount(window_of(x), window_of(weights), minlength)), numpy.bincount)

@@ -2,9 +2,9 @@
 
 from types import GenericAlias
 
-from dflow import _array
-from dflow._array import ndarray
-from dflow._host import host
+from dflow._array import core
+from dflow._array.core import ndarray
+from dflow._functions.host_task import host
 
 __all__ = ["Future", "submit"]
 
@@ -47,7 +47,7 @@ def submit(fn, *args, shape=None, dtype=None, **kwargs):
     if shape is None and dtype is not None:
         raise TypeError("dtype is given, but not shape: a task without a shape returns a Future")
     reads = [x for x in (*args, *kwargs.values()) if isinstance(x, ndarray)]
-    out = _array.empty((), bool) if shape is None else _array.empty(shape, float if dtype is None else dtype)
+    out = core.empty((), bool) if shape is None else core.empty(shape, float if dtype is None else dtype)
     future = Future(out) if shape is None else None
 
     def task(_error):
@@ -55,14 +55,14 @@ def submit(fn, *args, shape=None, dtype=None, **kwargs):
         if future is not None:
             future._value = value
         else:
-            _array.window(out, write=True)[...] = _unwrap(value)
+            core.window(out, write=True)[...] = _unwrap(value)
 
     host(task, reads, [out])
     return out if future is None else future
 
 
 def _unwrap(x):
-    return _array.window(x) if isinstance(x, ndarray) else x
+    return core.window(x) if isinstance(x, ndarray) else x
 
 
 async def wait_async(array):
@@ -91,4 +91,4 @@ def _set(future):
         future.set_result(None)
 
 
-_array.set_hook("wait_async", wait_async)
+core.set_hook("wait_async", wait_async)

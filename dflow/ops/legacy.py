@@ -9,11 +9,11 @@ import math
 
 import numpy
 
-from dflow import _array
-from dflow._array import array as as_array
-from dflow._array import ndarray, window
-from dflow._host import host
-from dflow._small import LATER, as_scalar, at_once
+from dflow._array import core
+from dflow._array.core import array as as_array
+from dflow._array.core import ndarray, window
+from dflow._functions.host_task import host
+from dflow._functions.numpy_inline import LATER, as_scalar, at_once
 from dflow.ops.fallback import any_of_ours, arrays_in, plain, seen, unwrap, wrap
 from dflow.ops.random import (
     COUNTS,
@@ -86,7 +86,7 @@ class RandomState:
     def __init__(self, seed=None):
         from numpy.random import RandomState as Older
         self._older = Older(plain(seed))
-        self._turn = _array.empty((), bool)         # each draw writes it: so they run in their order
+        self._turn = core.empty((), bool)         # each draw writes it: so they run in their order
 
     def __repr__(self):
         return f"{self} at 0x{id(self):X}"
@@ -127,7 +127,7 @@ class RandomState:
                 raise box[0]
             window(out, write=True)[...] = box[0]
 
-        out = as_scalar(_array.empty(shape, dtype))
+        out = as_scalar(core.empty(shape, dtype))
         host(run, arrays, [self._turn], always=True)
         host(give, [self._turn], [out])
         return out
@@ -159,7 +159,7 @@ class RandomState:
                 return getattr(older, name)(*args[:count], size, *args[count + 1:], **keywords)
             return getattr(older, name)(*args, **{**keywords, "size": size})
 
-        out = _array.empty(as_shape(size), draw(_probe(), 1).dtype)
+        out = core.empty(as_shape(size), draw(_probe(), 1).dtype)
 
         def run(_error):
             window(out, write=True)[...] = draw(self._older, out.shape)
@@ -193,7 +193,7 @@ class RandomState:
 
 def _with(older):
     result = RandomState.__new__(RandomState)
-    result._older, result._turn = older, _array.empty((), bool)
+    result._older, result._turn = older, core.empty((), bool)
     return result
 
 

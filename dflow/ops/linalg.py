@@ -9,13 +9,14 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.linalg import LinAlgError, _umath_linalg
 
-from dflow import _blas, _lapack, _order
-from dflow._array import array as as_array
-from dflow._device import follow
-from dflow._index import where
-from dflow._make import empty_like
-from dflow._small import SMALL, as_scalar
-from dflow._ufunc import ufunc, wrap_ufunc
+from dflow._functions import order as _order
+from dflow._kernels import matmul as _matmul, qr as _qr
+from dflow._array.core import array as as_array
+from dflow._functions.placement import follow
+from dflow._functions.advanced_indexing import where
+from dflow._functions.constructors import empty_like
+from dflow._functions.numpy_inline import SMALL, as_scalar
+from dflow._functions.ufunc import ufunc, wrap_ufunc
 from dflow.ops import fallback, linear, selection
 from dflow.ops.einsum import einsum
 from dflow.ops.reductions import add_reduce, any_reduce, maximum_reduce, minimum_reduce
@@ -63,7 +64,7 @@ _eigvalsh = {x: _loop(f"eigvalsh_{x}", b"Eigenvalues did not converge") for x in
 # Before NumPy 2.1 there are two of each, for fewer rows than columns and for others.
 _svd = {x: [_loop(x if hasattr(_umath_linalg, x) else x.replace("svd", side), b"SVD did not converge")
             for side in ("svd_m", "svd_n")] for x in ("svd", "svd_f", "svd_s")}
-_qr = {mode: ufunc(function) for mode, function in _lapack.qr.items()}
+_qr = {mode: ufunc(function) for mode, function in _qr.qr.items()}
 for _function in _qr.values():
     _function.failure = b"Incorrect argument found while performing QR factorization"
 
@@ -162,7 +163,7 @@ def eigvalsh(a, UPLO="L"):
 def eig(a):
     """Eigenvalues (..., n) and right eigenvectors (..., n, n). Waits: the values decide whether they are complex."""
     a = _matrices(a, True)
-    with _blas.Caller(a.size):
+    with _matmul.Caller(a.size):
         return fallback.call(numpy.linalg.eig, (a,), {})
 
 
@@ -170,7 +171,7 @@ def eig(a):
 def eigvals(a):
     """Eigenvalues (..., n). Waits: the values decide whether they are complex."""
     a = _matrices(a, True)
-    with _blas.Caller(a.size):
+    with _matmul.Caller(a.size):
         return fallback.call(numpy.linalg.eigvals, (a,), {})
 
 
@@ -227,7 +228,7 @@ def qr(a, mode="reduced"):
     With k = min(m, n) they are (..., m, k) and (..., k, n); with mode 'complete' k = m.
     """
     if mode not in ("reduced", "complete", "r"):
-        with _blas.Caller(numpy.size(a)):
+        with _matmul.Caller(numpy.size(a)):
             return fallback.call(numpy.linalg.qr, (a, mode), {})
     a = _matrices(a)
     if mode == "complete" and a.shape[-2] <= a.shape[-1]:
@@ -244,7 +245,7 @@ def lstsq(a, b, rcond=None):
     a is (m, n), b (m,) or (m, k), x (n,) or (n, k).
     """
     copies = fallback.unwrap(a), fallback.unwrap(b)
-    with _blas.Caller(sum(map(numpy.size, copies))):
+    with _matmul.Caller(sum(map(numpy.size, copies))):
         x, residuals, rank, s = numpy.linalg.lstsq(*copies, rcond)
     return follow([a, b], (as_array(x), as_array(residuals), rank, as_array(s)), lstsq)
 

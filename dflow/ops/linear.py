@@ -6,11 +6,11 @@ import operator
 import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
-from dflow._array import array as as_array
-from dflow._array import ndarray
-from dflow._out import check_out
-from dflow._ufunc import wrap_ufunc
-from dflow._views import diagonal
+from dflow._array.core import array as as_array
+from dflow._array.core import ndarray
+from dflow._functions.out import check_out
+from dflow._functions.ufunc import wrap_ufunc
+from dflow._functions.views import diagonal
 from dflow.ops.elementwise import multiply
 from dflow.ops.reductions import add_reduce, machine_order
 from dflow.ops.table import TABLE, op

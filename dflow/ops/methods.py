@@ -5,14 +5,14 @@ from types import GenericAlias
 
 import numpy
 
-from dflow._array import attach, ndarray, window
-from dflow._foreign import foreign
-from dflow._host import host
-from dflow._share import apart, placed
-from dflow._small import bare
-from dflow._subscript import FlatIterator
-from dflow._ufunc import ufunc, wrap_ufunc
-from dflow._views import flag_bits, is_scalar
+from dflow._array.core import attach, ndarray, window
+from dflow._functions.interop import foreign
+from dflow._functions.host_task import host
+from dflow._functions.buffers import apart, placed
+from dflow._functions.numpy_inline import bare
+from dflow._functions.basic_indexing import FlatIterator
+from dflow._functions.ufunc import ufunc, wrap_ufunc
+from dflow._functions.views import flag_bits, is_scalar
 from dflow.ops import fallback
 from dflow.ops.table import TABLE, method, op
 

@@ -2,10 +2,10 @@
 
 import importlib
 
-from dflow import _order
-from dflow._array import array as as_array
-from dflow._array import attach
-from dflow._make import zeros
+from dflow._functions import order
+from dflow._array.core import array as as_array
+from dflow._array.core import attach
+from dflow._functions.constructors import zeros
 from dflow.ops.table import TABLE
 
 # -- control flow ----------------------------------------------------------------------------------
@@ -17,8 +17,8 @@ def _listed(x):
 def _stacked(steps):
     """The outputs of steps, each one array or a list of them, joined along a new first axis."""
     if isinstance(steps[0], (list, tuple)):
-        return [_order.stack(parts) for parts in zip(*steps, strict=True)]
-    return _order.stack(steps)
+        return [order.stack(parts) for parts in zip(*steps, strict=True)]
+    return order.stack(steps)
 
 
 def foreach(body, data, init_states):
@@ -58,7 +58,7 @@ def while_loop(cond, func, loop_vars, max_iterations=None):
 
 
 def _lengthened(x, missing):
-    return _order.concatenate([x, zeros((missing, *x.shape[1:]), x.dtype)]) if missing else x
+    return order.concatenate([x, zeros((missing, *x.shape[1:]), x.dtype)]) if missing else x
 
 
 def cond(pred, then_func, else_func, inputs=()):

@@ -1,7 +1,7 @@
 """Random numbers, from counters (Philox): the same for any number of workers.
 
 A stream has a key, made from its seed, and counts its draws. An element of a draw is a function of the key, the number
-of the draw and the element's index: kernels compute it (_distributions.c), of any part, anywhere.
+of the draw and the element's index: kernels compute it (_kernels/c/distributions.c), of any part, anywhere.
 
 What has no kernel (parameters that are arrays, rare distributions, shuffling) comes from NumPy's generators: small
 draws of numbers at once, from one of the stream's own; large ones, and those of arrays, which may be pending, from a
@@ -18,14 +18,14 @@ import warnings
 import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
-from dflow import _array
-from dflow._array import array as as_array
-from dflow._array import ndarray, window
-from dflow._host import host
-from dflow._index import take
-from dflow._kernels import dtypes
-from dflow._random import KERNELS, Counter
-from dflow._small import LATER, as_scalar, at_once, or_else
+from dflow._array import core
+from dflow._array.core import array as as_array
+from dflow._array.core import ndarray, window
+from dflow._functions.host_task import host
+from dflow._functions.advanced_indexing import take
+from dflow._kernels.registry import dtypes
+from dflow._functions.random import KERNELS, Counter
+from dflow._functions.numpy_inline import LATER, as_scalar, at_once, or_else
 from dflow.ops.creation import arange
 from dflow.ops.fallback import any_of_ours, arrays_in, checked, plain, seen, stand_in, task, unwrap
 from dflow.ops.table import add_row
@@ -273,7 +273,7 @@ class Stream:
 
         reads: arrays that fill() looks at.
         """
-        out = _array.empty(shape, dtype)
+        out = core.empty(shape, dtype)
         flat = out.reshape(-1) if cut else out
         step = BLOCK if cut else max(out.size, 1)
         for start in range(0, max(out.size, 1), step):          # of nothing too: a draw is a draw

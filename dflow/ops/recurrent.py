@@ -9,10 +9,10 @@ import math
 
 import numpy
 
-from dflow._array import array as as_array
-from dflow._index import take, where
-from dflow._order import concatenate, stack
-from dflow._ufunc import wrap_ufunc
+from dflow._array.core import array as as_array
+from dflow._functions.advanced_indexing import take, where
+from dflow._functions.order import concatenate, stack
+from dflow._functions.ufunc import wrap_ufunc
 from dflow.ops.creation import arange
 from dflow.ops.gathering import sequence_mask
 from dflow.ops.linear import matmul

@@ -4,13 +4,13 @@ import numpy
 from numpy.exceptions import AxisError
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from dflow import _index, _order
-from dflow._array import array as as_array
-from dflow._array import ndarray
-from dflow._out import check_out, give_reduced
-from dflow._small import SMALL, as_scalar
-from dflow._ufunc import wrap_ufunc
-from dflow._views import broadcast_to, is_scalar
+from dflow._functions import advanced_indexing, order as _order
+from dflow._array.core import array as as_array
+from dflow._array.core import ndarray
+from dflow._functions.out import check_out, give_reduced
+from dflow._functions.numpy_inline import SMALL, as_scalar
+from dflow._functions.ufunc import wrap_ufunc
+from dflow._functions.views import broadcast_to, is_scalar
 from dflow.ops.fallback import checked
 from dflow.ops.table import add_row, op
 from dflow.ops.warn import raise_where, warn_where
@@ -334,7 +334,7 @@ def _without_nan(a, replacement):
     if a.dtype.kind not in "fc":
         return a, None
     mask = _isnan(a)
-    return _index.where(mask, numpy.asarray(replacement, a.dtype), a), mask
+    return advanced_indexing.where(mask, numpy.asarray(replacement, a.dtype), a), mask
 
 
 def _nan_reduction(name, reduction, replacement, text):
@@ -356,7 +356,7 @@ def _nan_extreme(name, ufunc, text):
     def function(a, axis=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
         result = reduction(a, axis, None, out, keepdims, initial, where)
         if result.dtype.kind == "c" and type(a) is not numpy.ndarray and (type(a) is not ndarray or is_scalar(a)):
-            result = as_scalar(_index.where(_isnan(result), numpy.asarray(numpy.nan, result.dtype), result))
+            result = as_scalar(advanced_indexing.where(_isnan(result), numpy.asarray(numpy.nan, result.dtype), result))
         if result.dtype.kind in "fc":
             warn_where(_isnan(result), "All-NaN slice encountered", result)
         return result
@@ -444,10 +444,10 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=
             total = add_reduce(a, axis, dtype, None, True, NO_VALUE, where)
             mean = _divided(total, add_reduce(valid, axis, numpy.intp, None, True))
         deviation = _squared(a, mean)
-        deviation = _index.where(valid, deviation, numpy.zeros((), deviation.dtype))
+        deviation = advanced_indexing.where(valid, deviation, numpy.zeros((), deviation.dtype))
         count = add_reduce(valid, axis, numpy.intp, None, keepdims) - ddof
         result = _divided(add_reduce(deviation, axis, dtype, None, keepdims), count)
-        result = _index.where(count <= 0, numpy.nan, result)
+        result = advanced_indexing.where(count <= 0, numpy.nan, result)
     warn_where(count <= 0, "Degrees of freedom <= 0 for slice.", result)
     return give_reduced("add", as_scalar(result), out)
 

@@ -8,16 +8,16 @@ import operator
 import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
-from dflow import _index, _order
-from dflow._array import array as as_array
-from dflow._array import ndarray
-from dflow._device import follow
-from dflow._make import converted, empty, zeros_like
-from dflow._numbers import cast_into, numbers_for
-from dflow._out import give
-from dflow._small import SMALL, as_scalar
-from dflow._ufunc import wrap_ufunc
-from dflow._views import broadcast_to, diagonal, diagonal_of, is_scalar
+from dflow._functions import advanced_indexing, order as _order
+from dflow._array.core import array as as_array
+from dflow._array.core import ndarray
+from dflow._functions.placement import follow
+from dflow._functions.constructors import converted, empty, zeros_like
+from dflow._functions.numbers import cast_into, numbers_for
+from dflow._functions.out import give
+from dflow._functions.numpy_inline import SMALL, as_scalar
+from dflow._functions.ufunc import wrap_ufunc
+from dflow._functions.views import broadcast_to, diagonal, diagonal_of, is_scalar
 from dflow.ops.creation import arange, tri
 from dflow.ops.fallback import call, plain, stand_in, task, tasks, window_of
 from dflow.ops.reductions import add_reduce, any_reduce
@@ -39,7 +39,7 @@ def where(condition, x=None, y=None, /):
         return _order.nonzero(condition)
     if x is None or y is None:
         raise ValueError("either both or neither of x and y should be given")
-    return _index.where(condition, x, y)
+    return advanced_indexing.where(condition, x, y)
 
 
 op("b", "a > 0", "v", "e", "s", "[0, 3]", "f > 1", kind="blocking", method=True)(_order.nonzero)
@@ -64,7 +64,7 @@ def extract(condition, arr):
     condition, arr = as_array(condition).ravel(), as_array(arr).ravel()
     if condition.size == arr.size:
         return arr[condition.astype(bool, copy=False)]
-    return _index.take(arr, flatnonzero(condition))
+    return advanced_indexing.take(arr, flatnonzero(condition))
 
 
 @op("[True, False, True], a, 0", "[0, 1], v", "[1, 1, 0, 1], a, axis=1", "[True] * 5, v", "a, a", "v > 0, v, 1",
@@ -78,7 +78,7 @@ def compress(condition, a, axis=None, out=None):
     if out is None and a.flags.c_contiguous and a.ndim and (axis == 0 or a.ndim == 1 and axis is None) and (
             len(condition) == len(a)):
         return a[condition.astype(bool, copy=False)]
-    return _index.take(a, _order.nonzero(condition)[0], axis, out)
+    return advanced_indexing.take(a, _order.nonzero(condition)[0], axis, out)
 
 
 @method("compress", small=SMALL)
@@ -109,7 +109,7 @@ def select(condlist, choicelist, default=0):
     shape = numpy.broadcast_shapes(*[x.shape for x in conditions + arrays])
     result = broadcast_to(arrays[-1], shape).copy()
     for condition, choice in zip(reversed(conditions), reversed(arrays[:-1])):
-        result = _index.where(condition, choice, result)
+        result = advanced_indexing.where(condition, choice, result)
     return result
 
 
@@ -127,7 +127,7 @@ def choose(a, choices, out=None, mode="raise"):
     dtype = _order.common_type(choices, arrays)
     if not numpy.can_cast(index.dtype, _INTP):
         raise TypeError(f"Cannot cast array data from {index.dtype!r} to {_INTP!r} according to the rule 'safe'")
-    n, mode = len(arrays), _index.index_mode(mode)
+    n, mode = len(arrays), advanced_indexing.index_mode(mode)
     shape = numpy.broadcast_shapes(index.shape, *[x.shape for x in arrays])
     if isinstance(out, (ndarray, numpy.ndarray)) and out.shape != shape:
         raise TypeError("choose: invalid shape for output array.")
@@ -141,7 +141,7 @@ def choose(a, choices, out=None, mode="raise"):
         index = index % n
     result = broadcast_to(arrays[-1].astype(dtype, copy=False), shape).copy()
     for k in range(n - 1):
-        result = _index.where(index == k, arrays[k].astype(dtype, copy=False), result)
+        result = advanced_indexing.where(index == k, arrays[k].astype(dtype, copy=False), result)
     return give(as_scalar(result), out, "choose: invalid shape for output array.", TypeError)
 
 
@@ -158,7 +158,7 @@ op("v, [0, 2]", "a, 1", "a, [0, 2], 0", "a, [[0, 1], [2, 3]], axis=1", "a, 5, ax
     "a, [0, 12]", "?a, v", "a, j, 1", "v, []", "a, [0, 1], 1, np.zeros((3, 2))", "a, 0, 2", "[1, 2, 3], 1", "s, 0",
     "a, 1, mode='x'",
     "e, [0], 0, mode='wrap'", "e, [0], 0, mode='clip'", "e, [], 0, mode='wrap'", "e, [5], 1, mode='clip'",
-    method=True)(_index.take)
+    method=True)(advanced_indexing.take)
 
 
 @op("a, np.argsort(a, 1), 1", "a, np.array([[0], [1], [2]]), axis=1", "a, j, axis=None", "a, v, 1", "a, j, 0",
@@ -202,7 +202,7 @@ def put(a, ind, v, mode="raise"):
     """Set elements of the flattened array, in place; values are repeated as needed. Waits for the indices only."""
     if not isinstance(a, ndarray):
         raise TypeError(f"argument 1 must be numpy.ndarray, not {type(a).__name__}")
-    mode = _index.index_mode(mode)
+    mode = advanced_indexing.index_mode(mode)
     _check_writeable(a)
     index = _safe_values(ind, _INTP).ravel()
     if index.size and not a.size:
@@ -224,7 +224,7 @@ def _repeated(values, n):
     """n values for as many places: one for all, or from the beginning again after the last."""
     if values.size == 1:
         return values.reshape(())
-    return values[:n] if n <= values.size else _index.take(values, numpy.arange(n) % values.size)
+    return values[:n] if n <= values.size else advanced_indexing.take(values, numpy.arange(n) % values.size)
 
 
 @method("put", small=SMALL, writes=True)
@@ -271,7 +271,7 @@ def place(arr, mask, vals):
         raise ValueError("place: mask and data must be the same size")
     if not values.size and mask.any():
         raise ValueError("Cannot insert from an empty array!")
-    _index.place(arr, mask, values)
+    advanced_indexing.place(arr, mask, values)
 
 
 @op("a, b, [1, 2]", "a, b, []", "a, b, a + 1", "[1], [1], 2", "a, b[0], 1", "a, b.ravel(), v",
@@ -309,7 +309,7 @@ def copyto(dst, src, casting="same_kind", where=True):
     if mask.ndim > dst.ndim or any(m not in (1, n) for m, n in zip(mask.shape[::-1], dst.shape[::-1])):
         shapes = " into shape ".join(str(x.shape).replace(" ", "") for x in (mask, dst))
         raise ValueError(f"could not broadcast where mask from shape {shapes}")
-    dst[...] = _index.where(broadcast_to(mask, dst.shape), src.astype(dst.dtype, copy=False), dst)
+    dst[...] = advanced_indexing.where(broadcast_to(mask, dst.shape), src.astype(dst.dtype, copy=False), dst)
 
 
 @op("a, 1", "a, [0, 2], 0", "v, slice(1, 3)", "a, 5, 0", "a, -1, axis=1", "v, [True, False, True, False]", "a, 1, 3",
@@ -529,7 +529,7 @@ def unpackbits(a, /, axis=None, count=None, bitorder="big"):
     if flat and a.dtype == "u1" and bitorder in ("big", "little"):
         n = length(a.size)
         if n <= 8 * a.size:
-            return _index.of_bytes(as_array(_bits_of_bytes(bitorder)), a.ravel()[:-(-n // 8)]).view("u1")[:n]
+            return advanced_indexing.of_bytes(as_array(_bits_of_bytes(bitorder)), a.ravel()[:-(-n // 8)]).view("u1")[:n]
     return _bits(numpy.unpackbits, a, axis, bitorder, length, count=count)
 
 
@@ -567,7 +567,7 @@ def _triangle(m, k, upper):
         m = broadcast_to(m, (m.size, m.size)) if m.ndim else m
     mask = tri(*m.shape[-2:], k=k - upper, dtype=bool)
     zero = numpy.zeros((), m.dtype)
-    return _index.where(mask, zero, m) if upper else _index.where(mask, m, zero)
+    return advanced_indexing.where(mask, zero, m) if upper else advanced_indexing.where(mask, m, zero)
 
 
 @op("a", "a, 1", "f, -1", "v", "i", "b")

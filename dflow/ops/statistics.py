@@ -6,12 +6,12 @@ from functools import lru_cache, partial
 import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from dflow import _order
-from dflow._array import array as as_array
-from dflow._array import empty, ndarray
-from dflow._out import give_reduced, no_scalars
-from dflow._small import LATER, SMALL, at_once
-from dflow._ufunc import wrap_ufunc
+from dflow._functions import order
+from dflow._array.core import array as as_array
+from dflow._array.core import empty, ndarray
+from dflow._functions.out import give_reduced, no_scalars
+from dflow._functions.numpy_inline import LATER, SMALL, at_once
+from dflow._functions.ufunc import wrap_ufunc
 from dflow.ops.fallback import plain, stand_in, task
 from dflow.ops.linear import dot
 from dflow.ops.reductions import along_axes, average
@@ -143,7 +143,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     if fweights is not None or aweights is not None:
         return _weighted_cov(m, y, x, rowvar, dtype, bias=bias, ddof=ddof, fweights=fweights, aweights=aweights)
     if y is not None:
-        from dflow._order import concatenate
+        from dflow._functions.order import concatenate
         x = concatenate([x, _variables(y, rowvar, dtype, False)], 0)
         x = x.astype(numpy.result_type(x.dtype, float), copy=False) if dtype is None else x
     if x.shape[0] == 0:
@@ -255,7 +255,7 @@ def _sliding(function, a, v, mode):
 def _slide(a, v, out):
     """out[i] = the sum of a[i + k] * v[k]."""
     if v.dtype in (numpy.float32, numpy.float64):
-        _order.slide(a, v, out)
+        order.slide(a, v, out)
     else:
         with numpy.errstate(all="ignore"):          # as NumPy's loop, which tells of nothing
             vecdot(v.conj() if v.dtype.kind == "c" else v, sliding_window_view(a, v.size), out=out)

@@ -18,8 +18,8 @@ import sys
 
 import numpy
 
-from dflow._array import attach
-from dflow._small import public, small_first
+from dflow._array.core import attach
+from dflow._functions.numpy_inline import public, small_first
 from dflow.ops.fallback import into_numpys, or_numpys
 
 KINDS = ("kernel", "view", "host", "blocking")

@@ -9,9 +9,10 @@ from types import FunctionType
 
 import numpy
 
-from dflow import _array, _fp
-from dflow._array import ndarray
-from dflow._host import at_hand, host
+from dflow._array import core
+from dflow._runtime import fp_errors
+from dflow._array.core import ndarray
+from dflow._functions.host_task import at_hand, host
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -49,7 +50,7 @@ def _where(condition, prepare, result):
     act = prepare()
 
     def look(_error):
-        if _array.window(found):
+        if core.window(found):
             act()
 
     host(look, [found], [result], looks=True)
@@ -66,12 +67,12 @@ def watched(name, function):
 
 def watch(name, function, *args, how=None):
     """function(*args), which tells of floating point errors as a ufunc of that name does."""
-    _fp.clear_flags()
+    fp_errors.clear_flags()
     result = function(*args)
-    flags = _fp.raised_flags()
+    flags = fp_errors.raised_flags()
     if flags:
         modes, caller = how or (numpy.geterr(), _caller())
-        _fp.tell(flags, name, modes, lambda text: _warn(text, caller))
+        fp_errors.tell(flags, name, modes, lambda text: _warn(text, caller))
     return result
 
 

@@ -275,7 +275,7 @@ def test_copies_overlap_computation(standin):
     x = np.ones((64, 64), device=GPU)
     y = x @ x
     y.wait_to_read()
-    stream = next(s for s in standin.Device.all_streams[0] if s.ptr == dflow._twin.open_gpus[0].compute.ptr)
+    stream = next(s for s in standin.Device.all_streams[0] if s.ptr == dflow._gpu.mirror.open_gpus[0].compute.ptr)
     stream.tell(done.wait)                              # the device computes for ever
     z = y + 1
     try:

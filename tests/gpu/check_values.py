@@ -5,7 +5,8 @@ import pytest
 
 import dflow
 import dflow.numpy as np
-from dflow import _translate, autograd, gpu, npx
+from dflow import autograd, gpu, npx
+from dflow._gpu import codegen
 
 GPU = gpu(0)
 random = numpy.random.default_rng(5)
@@ -38,7 +39,7 @@ def close(got, expected, tolerance=1e-12):
     assert numpy.allclose(got, expected, tolerance, tolerance, equal_nan=True)
 
 
-@pytest.mark.parametrize("name", sorted(set().union(*_translate.KNOWN.values())))
+@pytest.mark.parametrize("name", sorted(set().union(*codegen.KNOWN.values())))
 def test_functions(name):
     """As on the CPU, for each kind of elements that they take."""
     function = getattr(np, name, None) or getattr(npx, {"expit": "sigmoid"}.get(name, name), None)

@@ -3,7 +3,7 @@
     python -m tests.schedule --seeds 0:10000                    all programs in turn; prints the seeds that fail
     python -m tests.schedule --programs forks --seed 17 --trace     one of them again, with its last points
 
-Needs the debug build (`DFLOW_DEBUG=1 python setup.py build`), whose atomics are marked points: see dflow/_schedule.h.
+Needs the debug build (`DFLOW_DEBUG=1 python setup.py build`), whose atomics are marked points: see dflow/_base/schedule.h.
 Each run is a process of its own, forked from this one, in which time is virtual and addresses are always the same.
 """
 
@@ -29,7 +29,7 @@ SETTINGS = {"PYTHONHASHSEED": "0", "PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECO
 
 
 def compile_library():
-    sources = [HERE / "preload.c", ROOT / "dflow" / "_schedule.h"]
+    sources = [HERE / "preload.c", ROOT / "dflow" / "_base/schedule.h"]
     if not LIBRARY.exists() or LIBRARY.stat().st_mtime < max(source.stat().st_mtime for source in sources):
         LIBRARY.parent.mkdir(parents=True, exist_ok=True)
         flags = ["-O2", "-g", "-Wall", "-fPIC", "-shared", "-fvisibility=hidden"]

@@ -1,4 +1,4 @@
-/* The seeded scheduler: see dflow/_schedule.h for what it promises. Loaded before the C library, whose blocking functions it
+/* The seeded scheduler: see dflow/_base/schedule.h for what it promises. Loaded before the C library, whose blocking functions it
  * replaces; it does nothing until schedule_begin(), which is called while the process has one thread.
  *
  * Two policies, drawn from the seed. A walk hands the token on at each point with some probability, to anybody. PCT (Burckhardt
@@ -22,7 +22,7 @@
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
-#include "../../dflow/_schedule.h"
+#include "../../dflow/_base/schedule.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define REAL(name) ({ static __typeof__(name) *real; if (!real) real = find(#name); real; })
@@ -271,7 +271,7 @@ EXPORT void schedule_point(int kind, const void *p, int size, const char *where)
     if (kind == POINT_CHANGE || kind == POINT_FENCE || kind == POINT_LOCK) t->floor = report->steps;
 }
 
-/* Perhaps replaces what was loaded from p by what it was before a later write of another thread's: see _schedule.h. */
+/* Perhaps replaces what was loaded from p by what it was before a later write of another thread's: see _base/schedule.h. */
 EXPORT void schedule_stale(const void *p, int size, void *value) {
     Write *found[WRITES];
     int n = 0;

@@ -186,10 +186,10 @@ def in_place(draw):
         assert (x.asnumpy() == 4).all() and (z.asnumpy()[:HUGE // 4] == 4).all()
         assert numpy.isinf(y.asnumpy()).all()
 
-    before = dflow._workers.set_split(40_000, draw.choice((20_000, 20_000, 2000)))
+    before = dflow._runtime.executor.set_split(40_000, draw.choice((20_000, 20_000, 2000)))
     run_threads(draw, *[work] * draw.randint(1, 2))
     dflow.waitall()
-    dflow._workers.set_split(*before)
+    dflow._runtime.executor.set_split(*before)
 
 
 def shared(draw):

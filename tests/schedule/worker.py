@@ -19,7 +19,7 @@ MAY_STALL = {"interrupts", "exits"}     # Ctrl-C waits for the end of a slice; n
 
 def warm_up():
     """What is done once in a process, in the one that all others are forked from. Starts no thread."""
-    for module in "asyncio", "scipy.special", "dflow._capture", "dflow._program":
+    for module in "asyncio", "scipy.special", "dflow._tracing.cuda_graph", "dflow._tracing.trace":
         importlib.import_module(module)
     dflow.engine.naive(True)
     x = np.array([[2.0, 1], [1, 3]])

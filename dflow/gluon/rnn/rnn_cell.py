@@ -2,8 +2,8 @@
 
 from dflow import npx
 from dflow import numpy as np
-from dflow._array import ndarray
-from dflow._program import refuse_to_replay
+from dflow._array.core import ndarray
+from dflow._tracing.trace import refuse_to_replay
 from dflow.gluon.block import HybridBlock
 from dflow.gluon.nn.activations import Activation
 from dflow.gluon.rnn.rnn_layer import LAYOUTS, begin

@@ -1,7 +1,7 @@
 """Layers over whole sequences."""
 
 from dflow import numpy as np
-from dflow._array import ndarray
+from dflow._array.core import ndarray
 from dflow.gluon.block import HybridBlock
 from dflow.ops import recurrent
 from dflow.ops.nn import check_choice

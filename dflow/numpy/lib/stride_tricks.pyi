@@ -2,7 +2,7 @@ from typing import Any, SupportsIndex
 
 from numpy.typing import ArrayLike
 
-from dflow._array import ndarray
+from dflow._array.core import ndarray
 
 def as_strided(
     x: ArrayLike, shape: tuple[int, ...] | None = None, strides: tuple[int, ...] | None = None, subok: bool = False,

@@ -1,0 +1,134 @@
+"""ndarray: a view of a storage."""
+
+from libc.stdint cimport uint8_t
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
+from dflow._array.dispatch cimport Operand, MAXDIMS
+from dflow._base.thread_state cimport captures, direct, near, recorders, recording, set_recording
+from dflow._runtime.graph cimport Storage, Region, Kernel, intp, readable, writable
+from dflow._base.allocator cimport load_i64, load_ptr
+from dflow._runtime.queues cimport shared
+
+cdef enum Flag:
+    C_CONTIGUOUS = 1
+    F_CONTIGUOUS = 2
+    READONLY = 4
+    SCALAR = 8              # NumPy would give a scalar here: a value, which in-place operators do not change
+    ALIAS = 16              # it has the storage of another array, which is not its base
+
+cdef enum:
+    INLINE_DIMS = 3         # views of up to so many dimensions need no memory of their own
+
+cdef class ndarray:
+    cdef Storage* st        # owned reference
+    cdef intp offset        # bytes
+    cdef intp size          # elements
+    cdef intp* shape        # ndim lengths, then ndim strides in bytes
+    cdef intp inline_dims[6]
+    cdef uint8_t code       # dtype: see _kernels/registry.pxd
+    cdef uint8_t itemsize
+    cdef uint8_t ndim
+    cdef uint8_t flags
+    cdef PyObject* base     # owned: the ndarray that made the storage which this views, or NULL for that one itself
+    cdef PyObject* node     # owned: where its value stands in the record of gradients (_tracing/tape.pyx), or NULL
+    cdef object __weakref__
+
+cdef enum Op:               # of the operator hooks; comparisons from LESS on as Python numbers them
+    ADD, SUBTRACT, MULTIPLY, TRUE_DIVIDE, FLOOR_DIVIDE, REMAINDER, POWER, LSHIFT, RSHIFT, AND, OR, XOR
+    LESS, LESS_EQUAL, EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL
+    DIVMOD, MATMUL
+    NEGATIVE, POSITIVE, ABSOLUTE, INVERT
+
+cdef inline intp* strides_of(ndarray a) noexcept:
+    return a.shape + a.ndim
+
+cdef inline bint is_here(ndarray a) noexcept:               # its values may be read: allocated, no error, no pending write
+    return a.st.device <= direct and readable(a.st) and a.st.poison == NULL and load_ptr(&a.st.data) != NULL
+cdef inline bint is_near(ndarray a) noexcept:               # the same, if what is made of it alone is put where it is
+    return a.st.device <= near and readable(a.st) and a.st.poison == NULL and load_ptr(&a.st.data) != NULL
+cdef inline bint together(ndarray a, ndarray b) noexcept:   # whether they are on one device, as launch() would have it
+    return a.st.device == b.st.device or (a.st.device | b.st.device) <= direct
+cdef inline bint is_free(ndarray a) noexcept:               # nobody reads or writes it: it may be written to at once
+    return a.st.device <= direct and writable(a.st)
+
+# ---- recording, for gradients
+cdef inline bint tracked(object x) noexcept:
+    return type(x) is ndarray and (<ndarray>x).node != NULL
+cdef inline bint records(object a, object b) noexcept:                  # whether a function of these is to be recorded
+    return recorders != 0 and (tracked(a) or tracked(b)) and recording()
+ctypedef int (*copy_hook)(ndarray a, ndarray made) except -1
+cdef copy_hook record_view                                              # a new view of a tracked array
+cdef copy_hook record_copy                                              # a copy, or a cast
+
+# ---- making arrays
+cdef ndarray new_array(int code, int ndim, intp* shape, bint pending=*) # C order, not initialized; pending: allocated late
+cdef ndarray new_like(list arrays, int code, int ndim, intp* shape, bint pending=*, bint copies=*)    # in their memory order
+cdef ndarray new_scalar(int code)                                       # 0-d, allocated, a SCALAR
+cdef ndarray new_view(ndarray a, int ndim)                              # same storage; shape, strides, offset to be filled
+cdef ndarray close_view(ndarray v)                                      # computes size and flags
+cdef ndarray as_array(object x)                                         # an ndarray as it is; else a copy of what NumPy makes of it
+cdef ndarray from_numpy(object source, int code)                        # a copy of a NumPy array
+cdef bint contains_arrays(object x, int depth=*)                         # whether a list, or one in it, holds arrays of ours
+cdef ndarray as_array_code(object x, int code)                          # and of this type: cast if need be
+cdef ndarray cast(ndarray a, int code)                                  # itself, when of that type
+cdef ndarray copy_of(ndarray a)                                         # C order
+cdef ndarray contiguous(ndarray a)                                      # itself, when it is
+cdef inline ndarray variable(ndarray a):    # itself, or a copy of a scalar, which is a value: nobody may see it change
+    return copy_of(a) if a.flags & SCALAR else a
+cdef int assign(ndarray target, ndarray source) except -1               # with broadcasting and cast
+cdef tuple shape_tuple(ndarray a)
+
+cdef ndarray transposed(ndarray a, int* order)
+cdef inline ndarray owned(ndarray v):       # a view of all of a new array, in place of that
+    Py_XDECREF(v.base)
+    v.base = NULL
+    return v
+cdef int copy_elements(ndarray target, ndarray source) except -1        # the source broadcasts; memory does not overlap
+cdef object numpy_window(ndarray a, bint write=*, object base=*)         # a NumPy array over the memory of a
+cdef ndarray part(ndarray a, int which)                                 # real (0) or imaginary part, as a view
+cdef int become(ndarray self, ndarray other) except -1                  # in place; waits if watched(self)
+cdef inline bint watched(ndarray a) noexcept:       # a Python function on a worker, which looks at its arrays when it runs, may have it
+    return a.st != NULL and load_i64(&shared.host_tasks) != 0 and not writable(a.st)
+cdef ndarray broadcast_same(ndarray a)                                  # a fresh view of all of a
+
+# ---- operands of kernels, waiting
+cdef inline bint covers_storage(ndarray a) noexcept:        # a sees every byte of it: as many as there are, and none twice
+    cdef int i
+    if <size_t>(a.size * a.itemsize) != a.st.nbytes:
+        return False
+    if not a.flags & (C_CONTIGUOUS | F_CONTIGUOUS):
+        for i in range(a.ndim):
+            if strides_of(a)[i] == 0 and a.shape[i] > 1:
+                return False
+    return True
+cdef int fill_operand(Operand* o, ndarray a, int ndim, intp* shape, bint write) noexcept
+cdef int not_full(Operand* o, ndarray a) noexcept                       # the operand leaves some of a as it is
+cdef bint same_elements(ndarray a, ndarray b) noexcept
+cdef bint may_overlap(ndarray a, ndarray b) noexcept
+cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where, ndarray out) except -1
+cdef ndarray wait_read(ndarray a, bint there=*)                         # where to read its elements
+cdef object first_element(ndarray a)
+cdef int wait_write(ndarray a) except -1
+cdef bint ready(ndarray a) noexcept
+cdef inline char* data_of(ndarray a) noexcept:                          # of what wait_read gave
+    return a.st.data + a.offset
+cdef str shape_text(ndarray a)
+cdef inline int check_writable(ndarray a) except -1:                     # before each write by a program
+    if a.flags & READONLY:
+        raise ValueError("assignment destination is read-only")
+    a.st.version += 1
+    return 0
+
+# ---- what the layers above give this one
+ctypedef object (*binary_hook)(int op, object a, object b)
+ctypedef object (*unary_hook)(int op, object a)
+ctypedef object (*index_hook)(ndarray a, object key)
+ctypedef object (*item_hook)(ndarray a, intp i)
+ctypedef int (*store_hook)(ndarray a, object key, object value) except -1
+cdef index_hook index_get
+cdef item_hook index_item
+cdef store_hook index_set
+cdef binary_hook operator_binary
+cdef binary_hook operator_inplace
+cdef unary_hook operator_unary
+cdef dict hooks             # "reshape", "stack", "where", ...: Python callables

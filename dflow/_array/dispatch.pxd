@@ -1,0 +1,72 @@
+"""launch(), through which every kernel runs: in the caller or as a task."""
+
+from dflow._engine cimport settings, would_join
+from dflow._runtime.fp_errors cimport fp_clear, fp_event, fp_flags
+from dflow._runtime.graph cimport REPORTS_FP, Storage, Region, Kernel, Site, SIZE_SHIFT, Task, intp
+
+cdef enum:
+    MAXDIMS = 64
+    SMALLEST = 50           # nanoseconds of an operation that joins a group rather than run at once
+
+cdef struct Operand:        # of a launch: a view broadcast to the iteration space
+    Storage* s              # borrowed; NULL: a constant of at most 64 bytes, or, when that is NULL too, an index:
+                            # the kernel's argument is a number, 0 and what the strides add, and points to nothing
+    intp offset
+    char* constant
+    int itemsize
+    int flags               # WRITE, FULL as in _runtime/graph.pxd; UNTRACKED_READ
+    Region region           # unused when FULL
+    intp strides[64]
+
+cdef enum OperandFlag:
+    UNTRACKED_READ = 256    # the same bytes as an output: its access stands for both
+
+cdef struct Core:           # core dimensions of a gufunc kernel
+    int ndim
+    int nsteps
+    intp dims[70]
+    intp steps[200]
+
+cdef int fill_constant(Operand* o, char* constant, int itemsize) noexcept
+cdef int fill_index(Operand* o, int ndim, intp* shape) noexcept     # of the elements in C order
+cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1
+cdef int settle_devices(Kernel* k, Operand* ops, int nops) except -1       # to be called before dispatch(), if many_devices
+cdef str device_name(int device)
+cdef object several(name, int device, int other)        # the error that arrays are on both
+cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, double cost, intp elements,
+                  Site* site) except -1
+cdef Task* make_task(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, Site* site) except NULL
+ctypedef int (*observer)(Kernel*, Operand*, int, int, intp*, Core*, double, intp) except -1
+cdef observer observe       # what a thread that notes its operations launches (_tracing/trace.pyx)
+cdef int copy_out(Kernel* k, Operand* source, int ndim, intp* shape, char* to) except -1
+cdef int merge_axes(Core* core, int m) noexcept
+cdef inline int size_bits(int itemsize) noexcept:           # the item size as an access keeps it
+    cdef int log = 0
+    while 1 << log < itemsize:
+        log += 1
+    return log << SIZE_SHIFT
+
+# ---- past launch(), for what is small, ready and in C order
+cdef inline int run_now(Kernel* k, char** args, intp* n, intp* steps) except -1:
+    """Run a kernel in its caller, and warn of the floating point flags that it raises."""
+    cdef int flags
+    settings.inlined += 1
+    if not k.flags & REPORTS_FP:
+        k.loop(args, n, steps, k.data)
+        return 0
+    fp_clear()
+    k.loop(args, n, steps, k.data)
+    flags = fp_flags()
+    return fp_event(flags, k) if flags else 0
+
+cdef inline int run_unary(Kernel* k, char* x, intp size, char* out, intp out_size, intp n) except -1:
+    cdef char* args[2]
+    cdef intp steps[2]
+    args[0], args[1] = x, out
+    steps[0], steps[1] = size, out_size
+    return run_now(k, args, &n, steps)
+
+cdef inline bint joins(intp n, Kernel* k, bint ready) noexcept:
+    """Whether an elementwise operation is large enough to join a group, or not too small for the one that is open."""
+    cdef float cost = n * k.cost
+    return cost > settings.tiny_cost or (cost > SMALLEST and would_join(n, ready))

@@ -1,0 +1,397 @@
+"""launch(): how a kernel runs over its operands, in the caller or as a task."""
+
+import numpy as np
+from libc.stdint cimport uint8_t
+from libc.stdlib cimport labs
+from libc.string cimport memcpy, memset
+from dflow._kernels.matmul cimport UNUSED, blas_loaded, blas_use, load_blas, worth_blas
+from dflow._engine cimport submit, try_to_catch_up, would_join, wait_storage, region_ready, settings
+from dflow._runtime.fp_errors cimport FP_INVALID, fp_flags, fp_clear, fp_event, read_fp_policy, fp_warn, fp_strict
+from dflow._runtime.gate cimport enter_gate, leave_gate
+from dflow._runtime.graph cimport (
+    Kernel, Storage, Task, WRITE, FULL, TRACKED, HAS_REGIONS, SIZE_SHIFT, BLAS, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, PRODUCT, Region, Site, abroad, core_cost, storage_allocate,
+    storage_unref, task_new, task_operand, task_constant, task_index, task_region, task_dims, task_strides, poison_storage, raise_current, intp)
+from dflow._runtime.fusion cimport run_kernel
+from dflow._base.allocator cimport add_int, load_ptr, this_thread_raised
+from dflow._base.thread_state cimport CPUS, FIXED, NEAR, captures, capturing, crossing, current_device, many_devices
+from dflow._runtime.queues cimport sleep_ns
+from dflow._gpu.mirror cimport bring_here, gpus, wait_there
+from dflow._runtime.executor cimport inside_host_task, invalid_error, pending, resume_parked
+
+cdef enum:
+    LARGE = 1 << 18         # bytes of which it matters whether they are fresh memory
+
+# ---- launching kernels -----------------------------------------------------------------------------------------
+
+cdef int fill_constant(Operand* o, char* constant, int itemsize) noexcept:
+    o.s = NULL
+    o.constant = constant
+    o.itemsize = itemsize
+    o.flags = 0
+    o.offset = 0
+    memset(o.strides, 0, sizeof(o.strides))
+    return 0
+
+cdef int fill_index(Operand* o, int ndim, intp* shape) noexcept:
+    cdef intp stride = 1
+    cdef int i
+    fill_constant(o, NULL, 0)
+    for i in range(ndim - 1, -1, -1):
+        o.strides[i] = stride
+        stride *= shape[i]
+    return 0
+
+cdef int simplify(Operand* ops, int nops, int ndim, intp* shape) noexcept:
+    """Fewer, longer loops: drop axes of length 1, put long strides outside, join axes that follow each other.
+
+    Changes shape and strides; returns the new number of axes, at least 1.
+    """
+    cdef int i, j, n = 0, lead = nops - 1
+    cdef intp weight
+    cdef bint joined
+    for i in range(ndim):
+        if shape[i] == 1:
+            continue
+        weight = labs(ops[lead].strides[i])     # insertion sort by the last operand's stride, an output's as a rule
+        j = n
+        while j > 0 and labs(ops[lead].strides[j - 1]) < weight:
+            j -= 1
+        move_axis(ops, nops, shape, i, j, n)
+        n += 1
+    if n == 0:
+        shape[0] = 1
+        for i in range(nops):
+            ops[i].strides[0] = 0
+        return 1
+    j = 0
+    for i in range(1, n):
+        joined = True
+        for k in range(nops):
+            if ops[k].strides[j] != ops[k].strides[i] * shape[i]:
+                joined = False
+                break
+        if joined:
+            shape[j] *= shape[i]
+        else:
+            j += 1
+            shape[j] = shape[i]
+        for k in range(nops):
+            ops[k].strides[j] = ops[k].strides[i]
+    return j + 1
+
+cdef inline void move_axis(Operand* ops, int nops, intp* shape, int source, int target, int end) noexcept:
+    """Take axis `source` out and put it at `target`; axes target..end-1 move up by one."""
+    cdef intp kept = shape[source]
+    cdef int i, k
+    for i in range(end, target, -1):
+        shape[i] = shape[i - 1]
+    shape[target] = kept
+    for k in range(nops):
+        kept = ops[k].strides[source]
+        for i in range(end, target, -1):
+            ops[k].strides[i] = ops[k].strides[i - 1]
+        ops[k].strides[target] = kept
+
+cdef bint operands_ready(Operand* ops, int nops) noexcept:
+    """Whether no pending task stands in the way; a poisoned operand goes the way of a task, which knows what to do."""
+    cdef int i
+    cdef Region* r
+    for i in range(nops):
+        if ops[i].s == NULL:
+            continue
+        r = NULL if ops[i].flags & FULL else &ops[i].region
+        if not region_ready(ops[i].s, r, ops[i].flags & WRITE) or load_ptr(&ops[i].s.poison) != NULL:
+            return False
+    return True
+
+cdef bint any_abroad(Operand* ops, int nops) noexcept:
+    cdef int i
+    for i in range(nops):
+        if ops[i].s != NULL and abroad(ops[i].s):
+            return True
+    return False
+
+cdef inline bint ahead_of_workers(Operand* ops, int nops) noexcept:
+    """Whether an output, of which it writes a part, would get its memory long before its other tasks run, which shall take what
+    earlier ones let go. Reads `data` without the lock: whichever way, the write is right, here or as a task."""
+    cdef int i
+    for i in range(nops):
+        if ops[i].flags & (WRITE | FULL) == WRITE and load_ptr(&ops[i].s.data) == NULL and ops[i].s.nbytes > LARGE and pending() > 0:
+            return True
+    return False
+
+cdef bint caught_up(Operand* ops, int nops) noexcept:
+    cdef int i
+    for i in range(nops):
+        if ops[i].s != NULL:
+            try_to_catch_up(ops[i].s)
+    return operands_ready(ops, nops)
+
+cdef int settle_devices(Kernel* k, Operand* ops, int nops) except -1:
+    """Outputs are where an array was put, else, if they are nowhere yet, where this thread is. ValueError for several such devices."""
+    cdef Storage* s
+    cdef int i, fixed = -1, loose = -1
+    for i in range(nops):
+        s = ops[i].s
+        if s == NULL or (not ops[i].flags & WRITE and crossing()):
+            continue
+        if s.device & FIXED:
+            if fixed >= 0 and s.device != fixed:
+                raise several(k.name.decode(), fixed, s.device)
+            fixed = s.device
+        elif loose <= 0 and not ops[i].flags & WRITE:
+            loose = s.device
+    if fixed < 0:
+        fixed = loose if loose > 0 else 2 * current_device()
+    for i in range(nops):
+        s = ops[i].s
+        if s != NULL and ops[i].flags & WRITE and (fixed & FIXED or s.device == 0) and not abroad(s) and not (s.pins and fixed > NEAR):
+            s.device = <uint8_t>fixed
+    return 0
+
+cdef str device_name(int device):
+    return f"cpu({device >> 1})" if device <= NEAR else f"gpu({(device >> 1) - CPUS})"
+
+cdef object several(name, int device, int other):
+    return ValueError(f"{name}: its arrays are on {device_name(device)} and {device_name(other)}; as_in_ctx() brings an array to "
+                      "another device")
+
+cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1:
+    """Run k over a space of ndim axes: now, when its operands are ready and it is cheap, or else as a task.
+
+    ops and shape are changed. core: its core dimensions, or NULL. Callers hold the operands' arrays, and so, while they keep
+    the GIL, their storages.
+    """
+    cdef double cost
+    cdef intp elements = 1
+    cdef int i
+    if many_devices:
+        settle_devices(k, ops, nops)
+    for i in range(ndim):
+        elements *= shape[i]
+    if elements == 0:
+        return 0
+    cost = k.cost * elements
+    if core != NULL:
+        cost *= core_cost(k, core.dims, core.ndim)
+    if k.flags & PRODUCT and not blas_loaded() and worth_blas(core.dims[0], core.dims[1], core.dims[2]):
+        with_references(LOAD, k, ops, nops, ndim, shape, core, NULL)
+    ndim = simplify(ops, nops, ndim, shape)
+    if core == NULL and shape[0] == 1 and ndim == 1:
+        for i in range(nops):               # the steps choose NumPy's loop, and so the last bit: as in _quick and in FLAT tasks
+            ops[i].strides[0] = ops[i].itemsize if ops[i].s != NULL else 0
+    if captures and capturing():
+        observe(k, ops, nops, ndim, shape, core, cost, elements)
+    return dispatch(k, ops, nops, ndim, shape, core, cost, elements, NULL)
+
+cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, double cost, intp elements,
+                  Site* site) except -1:
+    """launch() once cost and loops are known. Changes nothing of what it is given. site: where it was submitted; NULL: here."""
+    cdef bint strict, elementwise = (k.flags & ELEMENTWISE) != 0
+    if gpus and any_abroad(ops, nops) and not inside_host_task():
+        if settings.naive:
+            return with_references(FINISH, k, ops, nops, ndim, shape, core, site)
+        return run_later(k, ops, nops, ndim, shape, core, site)
+    read_fp_policy()
+    strict = fp_strict != 0 and (k.flags & REPORTS_FP) != 0
+    if not strict and cost <= (settings.tiny_cost if elementwise else settings.inline_cost) and (
+            operands_ready(ops, nops)
+            or (cost <= settings.tiny_cost and not (elementwise and would_join(elements, False)) and caught_up(ops, nops))) and (
+            not ahead_of_workers(ops, nops)):
+        if run_here(k, ops, nops, ndim, shape, core):
+            return 0
+    if strict or settings.naive or inside_host_task():
+        return with_references(WAIT if strict else TRY, k, ops, nops, ndim, shape, core, site)
+    return run_later(k, ops, nops, ndim, shape, core, site)
+
+cdef enum Purpose:
+    LOAD                # SciPy's BLAS
+    TRY                 # to run at once what is ready
+    WAIT                # until it is: what np.errstate raises is raised at the call
+    FINISH              # to let a GPU do it, and wait for that
+
+cdef int with_references(Purpose purpose, Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, Site* site) except -1:
+    """What gives up the GIL before a task refers to the storages: another thread may resize an array of theirs (become())."""
+    cdef int i
+    for i in range(nops):
+        if ops[i].s != NULL:
+            add_int(&ops[i].s.refs, 1)
+    try:
+        if purpose == LOAD:
+            return load_blas()
+        if purpose == WAIT:
+            for i in range(nops):
+                if ops[i].s != NULL:
+                    wait_storage(ops[i].s, NULL if ops[i].flags & FULL else &ops[i].region, ops[i].flags & WRITE, False)
+        if purpose == FINISH:
+            run_later(k, ops, nops, ndim, shape, core, site)
+            for i in range(k.nin, nops):
+                wait_storage(ops[i].s, NULL, False, False)
+                wait_there(ops[i].s)
+            return 0
+        while operands_ready(ops, nops):
+            if run_here(k, ops, nops, ndim, shape, core):
+                return 0
+            with nogil:                     # until NumPy's BLAS is free
+                sleep_ns(50000)
+        return run_later(k, ops, nops, ndim, shape, core, site)
+    finally:
+        for i in range(nops):
+            if ops[i].s != NULL:
+                storage_unref(ops[i].s)
+
+cdef int copy_out(Kernel* k, Operand* source, int ndim, intp* shape, char* to) except -1:
+    """Run k from source, which is ready, to memory outside the engine, in C order. Keeps the GIL: nobody submits a write."""
+    cdef Operand ops[2]
+    cdef intp dims[MAXDIMS]
+    cdef intp size = 1
+    cdef int i
+    ops[0] = source[0]
+    fill_constant(&ops[1], to, source.itemsize)
+    for i in range(ndim - 1, -1, -1):
+        dims[i] = shape[i]
+        ops[1].strides[i] = size * source.itemsize
+        size *= shape[i]
+    if size:
+        ndim = simplify(ops, 2, ndim, dims)
+        run_here(k, ops, 2, ndim, dims, NULL)
+    return 0
+
+cdef bint run_here(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1:
+    """Run k with the GIL held. False: it would have had to wait for others in NumPy's BLAS, and is to be run again."""
+    cdef char* args[256]
+    cdef intp dims[MAXDIMS + 70]
+    cdef intp steps[1600]
+    cdef intp* step = steps
+    cdef int i, j, flags, use = UNUSED
+    if ndim * nops > 1400 or nops > 255:
+        run_later(k, ops, nops, ndim, shape, core, NULL)
+        return True
+    for i in range(nops):
+        if ops[i].s == NULL:
+            args[i] = ops[i].constant
+        else:
+            if abroad(ops[i].s):
+                bring_here(ops[i].s, ops[i].flags & (WRITE | FULL) != WRITE | FULL, ops[i].flags & WRITE)
+            elif not storage_allocate(ops[i].s):
+                raise MemoryError(f"Unable to allocate {ops[i].s.nbytes} bytes for the result of {k.name.decode()}")
+            args[i] = ops[i].s.data + ops[i].offset
+    for i in range(ndim):
+        dims[i] = shape[i]
+        for j in range(nops):
+            step[0] = ops[j].strides[i]
+            step += 1
+    if core != NULL:
+        memcpy(dims + ndim, core.dims, core.ndim * sizeof(intp))
+        memcpy(step, core.steps, core.nsteps * sizeof(intp))
+    settings.inlined += 1
+    if not k.flags & (REPORTS_FP | INVALID_FAILS | MAY_RAISE | BLAS):
+        run_kernel(k, args, nops, ndim, dims, steps)
+        return True
+    fp_clear()
+    if k.flags & BLAS:
+        use = blas_use(k, dims + ndim - 1, steps + (ndim - 1) * nops)
+        if not enter_gate(use, False):
+            return False
+    run_kernel(k, args, nops, ndim, dims, steps)
+    if use != UNUSED:
+        leave_gate(use)
+        resume_parked(NULL)
+    if k.flags & MAY_RAISE and this_thread_raised():
+        fail_here(k, ops, nops)
+        return True
+    flags = fp_flags()
+    if flags & FP_INVALID and k.flags & INVALID_FAILS:
+        fail_here(k, ops, nops)
+    elif flags and k.flags & REPORTS_FP:
+        fp_event(flags, k)
+    return True
+
+cdef int fail_here(Kernel* k, Operand* ops, int nops) except -1:
+    """The kernel failed in its caller: its outputs carry the error, as they would had it been a task."""
+    cdef int i
+    try:
+        if this_thread_raised():
+            return raise_current()
+        raise invalid_error(k)
+    except Exception as e:
+        error = e.with_traceback(None)
+    if settings.naive:
+        raise error
+    for i in range(k.nin, nops):
+        poison_storage(ops[i].s, error, k.name)
+    return 0
+
+cdef int run_later(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, Site* site) except -1:
+    return submit(make_task(k, ops, nops, ndim, shape, core, site))
+
+cdef Task* make_task(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, Site* site) except NULL:
+    """What dispatch() submits."""
+    cdef int i, j, flags = 0, access
+    cdef int ncore = core.ndim if core != NULL else 0
+    cdef size_t constants = 0
+    cdef intp* dims
+    cdef intp* step
+    cdef Task* t
+    for i in range(nops):
+        if ops[i].s == NULL:
+            if ops[i].itemsize > 8:
+                constants += ops[i].itemsize
+        elif not ops[i].flags & FULL:
+            flags = HAS_REGIONS
+    t = task_new(k, nops, ndim, ncore, core.nsteps if core != NULL else 0, constants, flags)
+    t.site = site
+    t.fp_warn = <uint8_t>(fp_warn if k.flags & REPORTS_FP else 0)
+    dims = task_dims(t)
+    step = task_strides(t)
+    for i in range(ndim):
+        dims[i] = shape[i]
+        for j in range(nops):
+            step[0] = ops[j].strides[i]
+            step += 1
+    if core != NULL:
+        memcpy(dims + ndim, core.dims, ncore * sizeof(intp))
+        memcpy(step, core.steps, core.nsteps * sizeof(intp))
+    constants = 0
+    for i in range(nops):
+        if ops[i].s == NULL and ops[i].constant == NULL:
+            task_index(t, i)
+            continue
+        if ops[i].s == NULL:
+            memcpy(task_constant(t, i, ops[i].itemsize, constants), ops[i].constant, ops[i].itemsize)
+            if ops[i].itemsize > 8:
+                constants += ops[i].itemsize
+            continue
+        access = (ops[i].flags & (WRITE | FULL)) | (0 if ops[i].flags & UNTRACKED_READ else TRACKED)
+        access |= size_bits(ops[i].itemsize)
+        task_operand(t, i, ops[i].s, ops[i].offset, access)
+        if flags:
+            task_region(t, i)[0] = ops[i].region
+    return t
+
+cdef int merge_axes(Core* core, int m) noexcept:
+    """Reduced axes, longest stride first, joined where one continues the other. The new number of them."""
+    cdef int i, j, n = 0
+    cdef intp d, s
+    for i in range(m):
+        d = core.dims[i]
+        s = core.steps[i]
+        if d == 1 and (n > 0 or i < m - 1):
+            continue
+        j = n
+        while j > 0 and labs(core.steps[j - 1]) < labs(s):
+            core.dims[j] = core.dims[j - 1]
+            core.steps[j] = core.steps[j - 1]
+            j -= 1
+        core.dims[j] = d
+        core.steps[j] = s
+        n += 1
+    j = 0
+    for i in range(1, n):
+        if core.steps[j] == core.steps[i] * core.dims[i]:
+            core.dims[j] *= core.dims[i]
+        else:
+            j += 1
+            core.dims[j] = core.dims[i]
+        core.steps[j] = core.steps[i]
+    return j + 1

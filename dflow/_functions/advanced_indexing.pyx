@@ -1,0 +1,990 @@
+"""Advanced indexing and selection: what takes elements from where indices or conditions say.
+
+One array of indices is used as it is; several become an array of byte offsets. A gather or scatter kernel then runs like
+any other. A mask of leading axes takes one pass that counts, so that the shape is known, and one that moves. The call
+waits for arrays among the indices (their values decide about errors, and a mask's about the shape), not for the array
+that is indexed.
+"""
+
+import numpy as np
+cimport numpy as cnp
+from cpython.slice cimport PySlice_Check
+from libc.string cimport memcpy, memset
+from dflow._engine cimport settings
+from dflow._runtime.fp_errors cimport warn_user
+from dflow._runtime.graph cimport Kernel, intp, loop_t, FULL, WRITE, ELEMENTWISE, PARTIAL, ROWS, writable
+from dflow._array.dispatch cimport Operand, Core, MAXDIMS, fill_constant, launch
+from dflow._kernels.registry cimport (
+    Scalar, BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, name_kernel, numpy_array, write_scalar, is_complex, is_integer)
+from dflow._array.core cimport *
+from dflow._tracing.tape cimport record
+from dflow._functions.basic_indexing cimport advanced_get, advanced_set, base_index, refuse_index, refuse_store, stored
+from dflow._functions.views cimport *
+from dflow._functions.out import give
+from dflow._functions.numpy_inline import as_scalar, bare
+from dflow._array.core import set_hook
+from dflow._functions.fastpath cimport allocated, count_bytes, count_true, quick_kind, quick_ready, same_shape, NKINDS
+from dflow._functions.ufunc cimport broadcast_shape, take_whole_region
+
+from numpy.exceptions import ComplexWarning
+
+cnp.import_array()
+
+cdef extern from "_kernels/c/masks.h" nogil:
+    void true_places(intp*, char*, intp, intp)
+
+cdef extern from "_kernels/c/gather.h" nogil:
+    ctypedef void (*index_loop)(char**, intp*, intp*, void*) noexcept
+    ctypedef int (*inside_loop)(char*, intp, intp) noexcept
+    ctypedef void (*add_loop)(intp*, char*, intp, intp, intp, intp) noexcept
+    int INDEX_KINDS
+    index_loop gather_loops[8]
+    index_loop scatter_loops[8]
+    inside_loop inside_loops[8]
+    add_loop add_loops[8]
+    void select_loop(char**, intp*, intp*, void*) noexcept
+    void put_loop(char**, intp*, intp*, void*) noexcept
+    void place_loop(char**, intp*, intp*, void*) noexcept
+    void assign_loop(char**, intp*, intp*, void*) noexcept
+    void where_loop(char**, intp*, intp*, void*) noexcept
+
+# ---- kernels ---------------------------------------------------------------------------------------------------
+
+cdef int index_kinds[18]            # by type code: which of the loops over indices; -1: no integers
+cdef Kernel* gathers[33][8]         # by item size and kind of index
+cdef Kernel* scatters[33][8]
+cdef Kernel* wheres[33]
+cdef Kernel* assigns[33]
+cdef Kernel* select_kernel = kernel_new(b"take", 2, 3, <loop_t>select_loop, NULL, 0, 0.5)
+cdef Kernel* put_kernel = kernel_new(b"put", 2, 3, <loop_t>put_loop, NULL, 0, 0.5)
+cdef Kernel* place_kernel = kernel_new(b"place", 2, 3, <loop_t>place_loop, NULL, 0, 1)
+cdef int code_of_index = code_of(INTP)
+
+def _make_kernels():
+    cdef int size, kind, code
+    for size in (1, 2, 4, 8, 16, 32):
+        wheres[size] = kernel_new(b"where", 3, 4, <loop_t>where_loop, <void*><size_t>size, ELEMENTWISE, 0.5)
+        assigns[size] = kernel_new(b"copy", 2, 3, <loop_t>assign_loop, <void*><size_t>size, ELEMENTWISE | PARTIAL, 1)
+        name_kernel(("where", size), <size_t>wheres[size])
+        name_kernel(("assign", size), <size_t>assigns[size])
+        for kind in range(INDEX_KINDS):
+            gathers[size][kind] = kernel_new(b"take", 2, 3, <loop_t>gather_loops[kind], <void*><size_t>size, ROWS, 0.5)
+            name_kernel(("take", size, kind), <size_t>gathers[size][kind])
+            scatters[size][kind] = kernel_new(b"put", 2, 3, <loop_t>scatter_loops[kind], <void*><size_t>size, 0, 1)
+    for code in range(NCODES):
+        dtype = DTYPES[code]
+        index_kinds[code] = dtype.itemsize.bit_length() - 1 + 4 * (dtype.kind == "u") if dtype.kind in "iu" else -1
+
+_make_kernels()
+
+# ---- parsing ---------------------------------------------------------------------------------------------------
+
+cdef class Selection:
+    """An advanced index, taken apart.
+
+    `base` is the indexed array with the basic part of the index applied and the axes of index arrays removed; `index`
+    a C-contiguous array of integers: what all index arrays come to. They count elements `stride` bytes apart, the negative
+    ones from `length` backwards. The result has base's axes before `position`, those of index, and the rest of base's.
+    """
+    cdef ndarray base
+    cdef ndarray index
+    cdef intp stride
+    cdef intp length
+    cdef int position
+
+cdef class Part:
+    """One of the index arrays. axis: whose bounds it must keep; -1 when it does."""
+    cdef ndarray index
+    cdef intp stride
+    cdef intp length
+    cdef int axis
+    cdef int ndim               # axes that it stands for
+
+cdef Part part_of(ndarray index, intp stride, intp length, int axis, int ndim):
+    cdef Part part = Part.__new__(Part)
+    part.index = index
+    part.stride = stride
+    part.length = length
+    part.axis = axis
+    part.ndim = ndim
+    return part
+
+cdef ndarray index_array(object item):
+    """An index item as an array of integers or booleans, in C order, that is there."""
+    cdef ndarray x
+    values = item if isinstance(item, ndarray) else numpy_array(item, None)
+    if not isinstance(values, ndarray) and not isinstance(item, np.ndarray):
+        if values.size == 0:
+            values = values.astype(np.intp)
+        if values.dtype.kind not in "iub":
+            raise IndexError("only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean "
+                             "arrays are valid indices")
+    x = as_array(values)
+    if x.code != BOOL and index_kinds[x.code] < 0:
+        if x.dtype.kind == "f" and hooks.get("mxnet"):
+            return whole_numbers(x)
+        raise IndexError("arrays used as indices must be of integer (or boolean) type")
+    return wait_read(contiguous(x))
+
+cdef ndarray whole_numbers(ndarray x):
+    """Integers of floating point numbers that are whole: MXNet's labels, which are float32, choose so."""
+    values = numpy_window(wait_read(contiguous(x)))
+    with np.errstate(invalid="ignore"):
+        index = values.astype(np.intp)
+    if (index != values).any():
+        raise IndexError("arrays used as indices must be of integer (or boolean) type: these numbers are not whole")
+    return as_array(index)
+
+cdef list expand(ndarray a, tuple items):
+    """The index items with arrays as index_array gives them, and the ellipsis filled."""
+    cdef list out = []
+    cdef ndarray values
+    cdef int axes = 0, ellipsis = -1
+    for item in items:
+        if item is None:
+            out.append(None)
+        elif item is Ellipsis:
+            if ellipsis >= 0:
+                raise IndexError("an index can only have a single ellipsis ('...')")
+            ellipsis = <int>len(out)
+        elif PySlice_Check(item):
+            out.append(item)
+            axes += 1
+        else:
+            values = index_array(item)
+            out.append(values)
+            axes += values.ndim if values.code == BOOL else 1
+    if axes > a.ndim:
+        raise IndexError(f"too many indices for array: array is {a.ndim}-dimensional, but {axes} were indexed")
+    fill = [slice(None)] * (a.ndim - axes)
+    if ellipsis < 0:
+        out.extend(fill)
+    else:
+        out[ellipsis:ellipsis] = fill
+    return out
+
+cdef Selection select(ndarray a, object key):
+    cdef Selection s = Selection()
+    cdef Part part
+    cdef ndarray index
+    cdef int axis = 0, first = -1, last = -1, n = 0
+    cdef tuple items = <tuple>key if isinstance(key, tuple) else (key,)
+    cdef list basic = [], parts = []
+    cdef bint apart = False
+    for item in expand(a, items):
+        if item is None or isinstance(item, slice):
+            if first >= 0 and last == n - 1:
+                last = -2                   # an array after this one is apart from those before
+            basic.append(item)
+            if item is not None:
+                axis += 1
+            n += 1
+            continue
+        if first < 0:
+            first = n
+        elif last == -2:
+            apart = True
+        index = <ndarray>item
+        if index.code == BOOL:
+            part = masked_part(a, index, axis)
+        else:
+            part = part_of(index, strides_of(a)[axis], a.shape[axis], axis, 1)
+        parts.append(part)
+        basic.extend([0] * part.ndim)
+        axis += part.ndim
+        n += 1
+        last = n - 1
+    join_parts(s, parts or [part_of(as_array(np.zeros((), INTP)), 0, 1, -1, 0)])
+    s.position = 0 if apart or not parts else made_before(basic, items, first)
+    s.base = base_view(a, basic)
+    if len(parts) > MAXDIMS:
+        raise IndexError("too many advanced (array) indices. This probably means you are indexing with too many booleans. "
+                         f"(more than {MAXDIMS} found)")
+    if len(parts) == MAXDIMS and s.base.size == 1:
+        raise IndexError(f"when no subspace is given, the number of index arrays cannot be above {MAXDIMS - 1}, "
+                         f"but {MAXDIMS} index arrays found")
+    return s
+
+cdef Part masked_part(ndarray a, ndarray mask, int axis):
+    """The places in some axes of a where a mask is true."""
+    cdef intp* strides = strides_of(a) + axis
+    cdef intp count = count_true(mask), stride, i, j, at
+    cdef int k
+    cdef ndarray index
+    cdef intp* p
+    for k in range(mask.ndim):
+        if mask.shape[k] and mask.shape[k] != a.shape[axis + k]:        # one of length 0 names nothing, in an axis of any
+            raise IndexError(f"boolean index did not match indexed array along axis {axis + k}; size of axis is "
+                             f"{a.shape[axis + k]} but size of corresponding boolean axis is {mask.shape[k]}")
+    index = allocated(code_of_index, 1, &count)
+    p = <intp*>data_of(index)
+    true_places(p, data_of(mask), mask.size, count)
+    if mask.ndim == 0:
+        return part_of(index, 0, 1, -1, 0)
+    stride = strides[mask.ndim - 1]
+    for k in range(mask.ndim - 1, 0, -1):
+        if strides[k - 1] != strides[k] * mask.shape[k]:
+            break
+    else:
+        return part_of(index, stride, mask.size, -1, mask.ndim)
+    for i in range(count):                  # axes that do not follow each other: bytes, from each axis
+        at = p[i]
+        j = 0
+        for k in range(mask.ndim - 1, -1, -1):
+            j += at % mask.shape[k] * strides[k]
+            at //= mask.shape[k]
+        p[i] = j
+    return part_of(index, 1, 0, -1, mask.ndim)
+
+cdef int join_parts(Selection s, list parts) except -1:
+    """Check the index arrays, and make one of them."""
+    cdef intp shape[MAXDIMS]
+    cdef intp* total
+    cdef Part part = <Part>parts[0]
+    cdef ndarray index
+    cdef int ndim
+    if len(parts) == 1:
+        check_bounds(part)
+        s.index = part.index
+        s.stride = part.stride
+        s.length = part.length
+        return 0
+    for part in parts:                      # NumPy's order: errors of single numbers come first
+        if part.index.ndim == 0:
+            check_bounds(part)
+    ndim = shape_of_parts(parts, shape)
+    s.index = allocated(code_of_index, ndim, shape)
+    s.stride = 1
+    s.length = 0
+    total = <intp*>data_of(s.index)
+    memset(total, 0, s.index.size * sizeof(intp))
+    for single in range(1, -1, -1):         # NumPy's order: errors of single numbers come first
+        for part in parts:
+            index = part.index
+            if (index.ndim == 0) != single:
+                continue
+            if single or s.index.size:      # what is broadcast away is not looked at
+                check_bounds(part)
+            if index.size != 1 and not same_shape(index, s.index):
+                index = wait_read(copy_of(broadcast_view(index, ndim, shape)))
+            add_loops[index_kinds[index.code]](total, data_of(index), index.itemsize if index.size != 1 else 0, s.index.size,
+                                               part.length, part.stride)
+    return 0
+
+cdef int shape_of_parts(list parts, intp* shape) except -1:
+    """The shape that the index arrays are broadcast to; the number of its axes."""
+    cdef Part part, most = <Part>parts[0]
+    cdef tuple wanted
+    cdef int i
+    for part in parts:
+        if part.index.ndim > most.index.ndim:
+            most = part
+    for part in parts:
+        if part.index.ndim and not same_shape(part.index, most.index):
+            break
+    else:
+        memcpy(shape, most.index.shape, most.index.ndim * sizeof(intp))
+        return most.index.ndim
+    try:
+        wanted = np.broadcast_shapes(*[shape_tuple(part.index) for part in parts])
+    except ValueError as error:
+        if "too large" in str(error):
+            raise ValueError("iterator is too large") from None
+        shapes = " ".join([" ".join([str(shape_tuple(part.index)).replace(" ", "")] * max(part.ndim, 1)) for part in parts if part.index.ndim])
+        raise IndexError(f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes} ") from None
+    for i in range(<int>len(wanted)):
+        shape[i] = wanted[i]
+    return <int>len(wanted)
+
+cdef int check_bounds(Part part) except -1:
+    cdef ndarray x = part.index
+    if part.axis < 0 or inside_loops[index_kinds[x.code]](data_of(x), x.size, part.length):
+        return 0
+    values = x.asnumpy()
+    bad = values[(values >= part.length) | (values < -part.length)].flat[0]
+    raise IndexError(f"index {bad} is out of bounds for axis {part.axis} with size {part.length}")
+
+cdef int made_before(list basic, tuple items, int first) except -1:
+    """How many axes of the result come before those of the index arrays: all basic items before the first array."""
+    cdef int count = 0
+    for item in basic:
+        if item is not None and not isinstance(item, slice):
+            break
+        count += 1
+    if count == len(basic):                 # only boolean scalars: they stand at `first`
+        count = first
+    return count
+
+cdef ndarray base_view(ndarray a, list basic):
+    """a[basic], where 0 takes an axis away, also one of length 0."""
+    cdef ndarray v, w
+    cdef int axis = 0, k = 0, i
+    if 0 in shape_tuple(a):
+        # Index 0 of an empty axis would be an error: take those axes away by hand.
+        kept = [i for i, item in enumerate([x for x in basic if x is not None]) if isinstance(item, slice)]
+        v = new_view(a, <int>len(kept))
+        for i in kept:
+            v.shape[k] = a.shape[i]
+            v.shape[v.ndim + k] = strides_of(a)[i]
+            k += 1
+        close_view(v)
+        return base_index(v, tuple([x for x in basic if x is None or isinstance(x, slice)]) + (Ellipsis,))
+    return base_index(a, tuple(basic) + (Ellipsis,))
+
+# ---- what is small and ready: here and now -----------------------------------------------------------------------
+
+cdef ndarray quick_take(ndarray a, ndarray index, int axis):
+    """a's subarrays along an axis; None when the long way must be gone."""
+    cdef intp shape[MAXDIMS]
+    cdef intp dims[2]
+    cdef intp steps[5]
+    cdef char* args[3]
+    cdef intp i, outer = 1
+    cdef int kind = index_kinds[index.code]
+    cdef ndarray out
+    if (kind < 0 or a.size == 0 or a.ndim + index.ndim > MAXDIMS or not quick_ready(index)
+            or not (quick_ready(a) or a.ndim == 1 and is_here(a))):
+        return None
+    for i in range(axis):
+        outer *= a.shape[i]
+    dims[0] = index.size
+    dims[1] = a.size // (outer * a.shape[axis])
+    if outer * dims[0] * dims[1] > settings.inline_cost or not inside_loops[kind](data_of(index), index.size, a.shape[axis]):
+        return None
+    memcpy(shape, a.shape, axis * sizeof(intp))
+    memcpy(shape + axis, index.shape, index.ndim * sizeof(intp))
+    memcpy(shape + axis + index.ndim, a.shape + axis + 1, (a.ndim - axis - 1) * sizeof(intp))
+    out = allocated(a.code, a.ndim + index.ndim - 1, shape)
+    steps[0] = 0
+    steps[1] = index.itemsize
+    steps[2] = dims[1] * a.itemsize
+    steps[3] = strides_of(a)[axis]
+    steps[4] = a.shape[axis]
+    for i in range(outer):
+        args[0] = data_of(a) + i * steps[2] * steps[4]
+        args[1] = data_of(index)
+        args[2] = data_of(out) + i * steps[2] * dims[0]
+        gather_loops[kind](args, dims, steps, <void*><size_t>a.itemsize)
+    settings.inlined += 1
+    return out
+
+cdef bint covered_by(ndarray a, ndarray mask) noexcept:
+    """Whether mask is one of bools for each element of a, and both are here, small and in order."""
+    return (mask.code == BOOL and mask.size <= settings.inline_cost and quick_ready(mask) and quick_ready(a)
+            and same_shape(a, mask))
+
+cdef ndarray quick_select(ndarray a, ndarray mask):
+    """The elements of a under a mask; None when the long way must be gone."""
+    cdef char* args[3]
+    cdef intp dims[2]
+    cdef intp steps[5]
+    cdef ndarray out
+    if a.ndim == 0 or not covered_by(a, mask):
+        return None
+    steps[3] = count_true(mask)
+    steps[4] = a.itemsize
+    out = allocated(a.code, 1, &steps[3])
+    dims[1] = mask.size
+    args[0] = data_of(a)
+    args[1] = data_of(mask)
+    args[2] = data_of(out)
+    select_loop(args, dims, steps, NULL)
+    settings.inlined += 1
+    return out
+
+cdef bint quick_put(ndarray a, ndarray index, object value) except -1:
+    """a[index] = number, or an element for each index; whether it was done."""
+    cdef Scalar room
+    cdef char* args[3]
+    cdef intp dims[2]
+    cdef intp steps[5]
+    cdef int kind = index_kinds[index.code]
+    cdef ndarray v
+    if (kind < 0 or index.size > settings.inline_cost or not quick_ready(index) or not is_here(a) or not writable(a.st)
+            or index.st == a.st or not inside_loops[kind](data_of(index), index.size, a.shape[0])):
+        return False
+    if type(value) is ndarray:
+        v = <ndarray>value
+        if v.code != a.code or v.st == a.st or not quick_ready(v) or v.ndim and not same_shape(v, index):
+            return False
+        args[1] = data_of(v)
+        steps[1] = v.itemsize if v.ndim else 0
+    else:
+        args[1] = <char*>&room
+        write_scalar(value, a.code, args[1])
+        steps[1] = 0
+    args[0] = data_of(a)
+    args[2] = data_of(index)
+    dims[0] = index.size
+    dims[1] = 1
+    steps[0] = 0
+    steps[2] = index.itemsize
+    steps[3] = strides_of(a)[0]
+    steps[4] = a.shape[0]
+    scatter_loops[kind](args, dims, steps, <void*><size_t>a.itemsize)
+    settings.inlined += 1
+    return True
+
+# ---- under a mask ----------------------------------------------------------------------------------------------
+
+cdef enum:
+    PART = 1 << 16              # elements of a mask for each task
+
+cdef bint leads(ndarray mask, ndarray a) noexcept:
+    """Whether a mask has the first axes of a, all of them in C order."""
+    cdef int i
+    if mask.code != BOOL or mask.ndim == 0 or mask.ndim > a.ndim:
+        return False
+    for i in range(mask.ndim):
+        if mask.shape[i] != a.shape[i]:
+            return False
+    return True
+
+cdef ndarray under_mask(ndarray a, ndarray mask):
+    """a[mask]; None when the long way must be gone."""
+    cdef intp shape[MAXDIMS]
+    cdef ndarray out
+    cdef int ndim = a.ndim - mask.ndim + 1
+    if not leads(mask, a) or ndim > 1 and not a.flags & C_CONTIGUOUS:
+        return None
+    mask = index_array(mask)
+    memcpy(shape, a.shape + mask.ndim - 1, ndim * sizeof(intp))
+    shape[0] = count_true(mask)
+    out = new_array(a.code, ndim, shape)
+    if out.size == 0:
+        return None                         # launch() sees where it is; there is nothing to launch here
+    move_masked(select_kernel, contiguous(a), mask, out, out.itemsize * (out.size // shape[0]))
+    return out
+
+cdef bint put_under_mask(ndarray a, ndarray mask, ndarray values) except -1:
+    """a[mask] = values, one for each True or one for all; whether it was done."""
+    cdef intp row = a.itemsize
+    cdef int i
+    if not leads(mask, a) or not a.flags & C_CONTIGUOUS:
+        return False
+    for i in range(mask.ndim, a.ndim):
+        row *= a.shape[i]
+        if values.ndim != a.ndim - mask.ndim + 1 or values.shape[i - mask.ndim + 1] != a.shape[i]:
+            return False
+    mask = index_array(mask)
+    if mask.st == a.st:
+        mask = wait_read(copy_of(mask))
+    if values.ndim and (values.ndim != a.ndim - mask.ndim + 1 or values.shape[0] != count_true(mask)):
+        return False
+    if a.size:
+        move_masked(put_kernel, contiguous(values), mask, a, row)
+    return True
+
+cdef int move_masked(Kernel* k, ndarray source, ndarray mask, ndarray target, intp size) except -1:
+    """Rows of `size` bytes from under the mask, or to there: part by part, as their numbers are known."""
+    cdef Operand ops[3]
+    cdef Core core
+    cdef intp shape[1]
+    cdef bint put = k == put_kernel
+    cdef intp start, n, count, done = 0
+    core.ndim = 1
+    core.nsteps = 6
+    memset(core.steps, 0, 6 * sizeof(intp))
+    for start in range(0, mask.size, PART):
+        n = min(mask.size - start, PART)
+        count = count_bytes(data_of(mask) + start, n)
+        if count == 0:
+            continue
+        core.dims[0] = n
+        core.steps[0] = count
+        core.steps[1] = size
+        core.steps[2] = size if source.ndim else 0
+        fill_run(&ops[1], mask, start, n, 0)
+        if put:
+            fill_run(&ops[0], source, done * core.steps[2], max(count * core.steps[2], source.itemsize), 0)
+            fill_run(&ops[2], target, start * size, n * size, WRITE)
+        else:
+            fill_run(&ops[0], source, start * size, n * size, 0)
+            fill_run(&ops[2], target, done * size, count * size, WRITE | FULL)
+        launch(k, ops, 3, 0, shape, &core)
+        done += count
+    return 0
+
+def place(ndarray a, ndarray mask, ndarray values):
+    """The elements of a under a mask of its size become the values, one after the other, again and again."""
+    cdef Operand ops[3]
+    cdef Core core
+    cdef intp shape[1]
+    cdef ndarray target = a if a.flags & C_CONTIGUOUS else copy_of(a)
+    check_writable(a)
+    mask, values = contiguous(cast(mask, BOOL)), contiguous(cast_value(a, values))
+    if a.size == 0 or values.size == 0:
+        return
+    fill_run(&ops[0], values if values.st != a.st else copy_of(values), 0, values.size * a.itemsize, 0)
+    fill_run(&ops[1], mask if mask.st != a.st else copy_of(mask), 0, mask.size, 0)
+    fill_run(&ops[2], target, 0, a.size * a.itemsize, WRITE)
+    core.ndim = 1
+    core.dims[0] = a.size
+    core.nsteps = 6
+    memset(core.steps, 0, 6 * sizeof(intp))
+    core.steps[0] = values.size
+    core.steps[1] = a.itemsize
+    launch(place_kernel, ops, 3, 0, shape, &core)
+    if target is not a:
+        assign(a, target)
+
+cdef int fill_run(Operand* o, ndarray a, intp start, intp nbytes, int flags) noexcept:
+    """A run of bytes of an array in C order. flags: FULL when all of them are written, or it does not matter."""
+    fill_constant(o, NULL, a.itemsize)
+    o.s = a.st
+    o.offset = a.offset + start
+    o.flags = flags
+    if nbytes != <intp>a.st.nbytes:
+        o.flags &= ~FULL
+    o.region.lo = o.region.start = o.offset
+    o.region.hi = o.offset + nbytes
+    o.region.length = nbytes
+    o.region.pitch = 0
+    return 0
+
+# ---- reading and writing ---------------------------------------------------------------------------------------
+
+cdef int fill_selection(Selection s, ndarray index, Operand* source, Operand* indices, intp* shape) except -1:
+    """Operands over the space (axes of index, axes of base); the number of its axes."""
+    cdef int i, m = index.ndim, n = s.base.ndim
+    if m + n > MAXDIMS:
+        raise IndexError(f"number of dimensions must be within [0, {MAXDIMS}], indexing result would have {m + n}")
+    memcpy(shape, index.shape, m * sizeof(intp))
+    memcpy(shape + m, s.base.shape, n * sizeof(intp))
+    fill_operand(source, s.base, m + n, shape, False)
+    fill_operand(indices, index, m, shape, False)
+    for i in range(m):
+        source.strides[i] = 0
+    for i in range(n):
+        source.strides[m + i] = strides_of(s.base)[i]
+        indices.strides[m + i] = 0
+    return m + n
+
+cdef int fill_core(Core* core, Selection s, Operand* x, Operand* y, int first, int ndim, intp* shape) noexcept:
+    """The core dimension: axes from `first` on whose items lie together in both operands. How many axes are left."""
+    cdef intp run = 1
+    while ndim > first and x.strides[ndim - 1] == run * x.itemsize and y.strides[ndim - 1] == run * x.itemsize:
+        ndim -= 1
+        run *= shape[ndim]
+    core.ndim = 1
+    core.dims[0] = run
+    core.nsteps = 2
+    core.steps[0] = s.stride
+    core.steps[1] = s.length
+    return ndim
+
+cdef ndarray arranged(Selection s, ndarray out, int m):
+    """The view of a result whose axes are (those of index, those of base)."""
+    cdef ndarray v = new_view(out, out.ndim)
+    cdef int i, k = 0
+    for i in list(range(s.position, s.position + m)) + list(range(s.position)) + list(range(s.position + m, out.ndim)):
+        v.shape[k] = out.shape[<int>i]
+        v.shape[out.ndim + k] = strides_of(out)[<int>i]
+        k += 1
+    return close_view(v)
+
+cdef int result_shape(Selection s, intp* shape) except -1:
+    cdef int m = s.index.ndim, n = s.base.ndim, i
+    for i in range(s.position):
+        shape[i] = s.base.shape[i]
+    for i in range(m):
+        shape[s.position + i] = s.index.shape[i]
+    for i in range(s.position, n):
+        shape[m + i] = s.base.shape[i]
+    return m + n
+
+cdef object get_selected(ndarray a, object key):
+    """a[key] with arrays or booleans in key: a copy."""
+    try:
+        return chosen(a, key)
+    except (IndexError, TypeError, ValueError):
+        refuse_index(a, key)
+        raise
+
+cdef object chosen(ndarray a, object key):
+    cdef ndarray out
+    if type(key) is list and len(<list>key) and type((<list>key)[0]) is int:
+        key = as_array(key)
+    if type(key) is ndarray and a.ndim:
+        if (<ndarray>key).code != BOOL:
+            out = quick_take(a, <ndarray>key, 0)
+        else:
+            out = quick_select(a, <ndarray>key)
+            if out is None:
+                out = under_mask(a, <ndarray>key)
+        if out is not None:
+            return out
+    return gather(a, select(a, key))
+
+cdef ndarray gather(ndarray a, Selection s, bint in_order=False):
+    """a[key]; s: the key taken apart. in_order: the result in C order, else as the axes of a lie, behind those of indices."""
+    cdef ndarray out, whole = None
+    cdef Operand ops[3]
+    cdef Core core
+    cdef intp shape[2 * MAXDIMS]
+    cdef intp dims[MAXDIMS]
+    cdef int ndim = fill_selection(s, s.index, &ops[0], &ops[1], shape)
+    take_whole_region(&ops[0], a)
+    if in_order and s.position:
+        whole = new_array(a.code, result_shape(s, dims), dims)
+        out = arranged(s, whole, s.index.ndim)
+    elif in_order:
+        out = new_array(a.code, ndim, shape)
+    else:
+        out = new_like([base_over_space(s, s.index)], a.code, ndim, shape, False, True)
+    fill_operand(&ops[2], out, ndim, shape, True)
+    if out.size:
+        ndim = fill_core(&core, s, &ops[0], &ops[2], s.index.ndim, ndim, shape)
+    launch(gathers[a.itemsize][index_kinds[s.index.code]], ops, 3, ndim, shape, &core)
+    return placed(s, out, s.index.ndim) if whole is None else whole
+
+def of_bytes(ndarray table, ndarray a):
+    """table[a], for bytes and a table of 256: waits for nothing, as none of them is out of bounds."""
+    cdef Selection s = Selection()
+    s.base = base_index(table, 0)
+    s.index = contiguous(a)
+    s.stride = table.itemsize
+    s.length = 256
+    return gather(table, s)
+
+cdef ndarray base_over_space(Selection s, ndarray index):
+    """The base over the space of fill_selection, for the memory order of its axes."""
+    cdef int i, m = index.ndim, n = s.base.ndim
+    cdef ndarray v = new_view(s.base, m + n)
+    memcpy(v.shape, index.shape, m * sizeof(intp))
+    memcpy(v.shape + m, s.base.shape, n * sizeof(intp))
+    for i in range(m):
+        strides_of(v)[i] = (<intp>1 << 62) - i              # outermost
+    memcpy(strides_of(v) + m, strides_of(s.base), n * sizeof(intp))
+    return close_view(v)
+
+cdef ndarray placed(Selection s, ndarray out, int m):
+    """A result whose axes are (those of index, those of base) with the axes where they belong."""
+    cdef int order[MAXDIMS]
+    cdef int i
+    if s.position == 0:
+        return out
+    for i in range(out.ndim):
+        order[i] = m + i if i < s.position else i - s.position if i < s.position + m else i
+    return transposed(out, order)
+
+cdef int set_selected(ndarray a, object key, object value) except -1:
+    """a[key] = value with arrays or booleans in key."""
+    try:
+        return store_selected(a, key, value)
+    except (IndexError, TypeError, ValueError, OverflowError):
+        refuse_store(a, key, value)
+        raise
+
+cdef int store_selected(ndarray a, object key, object value) except -1:
+    cdef ndarray values
+    if type(key) is ndarray and a.ndim == 1 and type(value) in (int, float, ndarray) and quick_put(a, <ndarray>key, value):
+        return 0
+    if isinstance(key, ndarray) and (<ndarray>key).code == BOOL and masked_fill(a, <ndarray>key, value):
+        return 0
+    values = stored(value, a.code) if not isinstance(value, ndarray) else cast_value(a, <ndarray>value)
+    if values.ndim > 1 and is_mask(key) and index_array(key).ndim == a.ndim:
+        raise TypeError("NumPy boolean array indexing assignment requires a 0 or 1-dimensional input, input has "
+                        f"{values.ndim} dimensions")
+    if values.st == a.st:
+        values = copy_of(values)
+    if type(key) is ndarray and put_under_mask(a, <ndarray>key, values):
+        return 0
+    return scatter(a, select(a, key), key, values)
+
+cdef int scatter(ndarray a, Selection s, object key, ndarray values) except -1:
+    """a[key] = values, of a's type and in other memory; s: the key taken apart."""
+    cdef ndarray index = s.index, view
+    cdef Operand ops[3]
+    cdef Core core
+    cdef intp shape[2 * MAXDIMS]
+    cdef int ndim = result_shape(s, shape)
+    if index.st == a.st:                    # or what is written would be taken for indices, whose bounds nobody has checked
+        index = copy_of(index)
+    while values.ndim > ndim and values.shape[0] == 1:
+        values = reshaped(values, values.ndim - 1, values.shape + 1)
+    view = arranged(s, broadcast_values(values, ndim, shape, key), index.ndim)
+    # One axis of indices, outermost by its stride (the last operand's decide): repeated ones in their order.
+    if index.ndim > 1:
+        view = reshape_front(contiguous(view), index.ndim)
+        shape[0] = index.size
+        index = reshaped(index, 1, shape)
+    ndim = fill_selection(s, index, &ops[0], &ops[2], shape)
+    fill_operand(&ops[1], view, ndim, shape, False)
+    take_whole_region(&ops[0], a)
+    ops[0].flags |= WRITE                   # but not all of it
+    not_full(&ops[0], a)
+    if view.size:
+        ndim = fill_core(&core, s, &ops[0], &ops[1], index.ndim, ndim, shape)
+        launch(scatters[a.itemsize][index_kinds[index.code]], ops, 3, ndim, shape, &core)
+    return 0
+
+cdef ndarray broadcast_values(ndarray values, int ndim, intp* shape, object key):
+    """The values in the shape of a[key]; ValueError in NumPy's words."""
+    while values.ndim > ndim and values.shape[0] == 1:
+        values = reshaped(values, values.ndim - 1, values.shape + 1)
+    try:
+        return broadcast_view(values, ndim, shape)
+    except ValueError:
+        if is_mask(key):
+            raise ValueError(f"NumPy boolean array indexing assignment cannot assign {values.size} input values to the "
+                             f"{shape[0]} output values where the mask is true") from None
+        wanted = str(tuple([shape[i] for i in range(ndim)])).replace(" ", "")
+        raise ValueError(f"shape mismatch: value array of shape {shape_text(values)} could not be broadcast to indexing "
+                         f"result of shape {wanted}") from None
+
+cdef bint is_mask(object key):
+    return isinstance(key, (ndarray, np.ndarray, list)) and index_array(key).code == BOOL
+
+cdef ndarray cast_value(ndarray a, ndarray value):
+    if is_complex(value.code) and not is_complex(a.code) and a.code != BOOL:
+        warn_user("Casting complex values to real discards the imaginary part", ComplexWarning)
+    return cast(value, a.code)
+
+cdef ndarray reshape_front(ndarray a, int m):
+    """The first m axes as one; a is contiguous."""
+    cdef intp shape[MAXDIMS]
+    cdef int i
+    shape[0] = 1
+    for i in range(m):
+        shape[0] *= a.shape[i]
+    for i in range(m, a.ndim):
+        shape[i - m + 1] = a.shape[i]
+    return reshaped(a, a.ndim - m + 1, shape)
+
+cdef bint masked_fill(ndarray a, ndarray mask, object value):
+    """a[mask] = number without waiting for the mask, when their shapes agree; whether it was done."""
+    cdef Operand ops[3]
+    cdef intp shape[MAXDIMS]
+    cdef Scalar room
+    cdef char* buffer = <char*>&room
+    cdef char* args[3]
+    cdef intp dims[2]
+    cdef intp steps[6]
+    if not isinstance(value, (int, float, complex)) or isinstance(value, np.generic) or not same_shape(a, mask):
+        return False
+    if mask.st == a.st and may_overlap(mask, a):
+        mask = copy_of(mask)
+    write_scalar(value, a.code, buffer)
+    if is_free(a) and covered_by(a, mask):
+        args[0] = buffer
+        args[1] = data_of(mask)
+        args[2] = data_of(a)
+        dims[1] = mask.size
+        steps[4] = a.itemsize
+        steps[5] = 0
+        put_loop(args, dims, steps, NULL)
+        settings.inlined += 1
+        return True
+    memcpy(shape, a.shape, a.ndim * sizeof(intp))
+    fill_constant(&ops[0], buffer, a.itemsize)
+    fill_operand(&ops[1], mask, a.ndim, shape, False)
+    fill_operand(&ops[2], a, a.ndim, shape, True)
+    not_full(&ops[2], a)
+    launch(assigns[a.itemsize], ops, 3, a.ndim, shape, NULL)
+    return True
+
+def offsets(ndarray a, key):
+    """For ufunc.at: where in a each index points, as bytes from its first element. Slices are spelled out."""
+    cdef Selection s = select(a, key)
+    cdef ndarray out = allocated(code_of_index, s.index.ndim, s.index.shape)
+    cdef intp* p = <intp*>data_of(out)
+    cdef intp i, n = out.size, start = s.base.offset - a.offset
+    for i in range(n):
+        p[i] = start
+    add_loops[index_kinds[s.index.code]](p, data_of(s.index), s.index.itemsize, n, s.length, s.stride)
+    if s.base.ndim:
+        total = out.asnumpy()
+        for i in range(s.base.ndim):
+            total = np.add.outer(total, np.arange(s.base.shape[i]) * strides_of(s.base)[i])
+        out = placed(s, as_array(total), s.index.ndim)
+    return out
+
+def where(condition, x, y):
+    """Elements of x where condition is true, else of y; asynchronous. Python scalars are weak (NEP 50)."""
+    if records(x, y):
+        return record("where", (condition, x, y), where, (condition, x, y), {})
+    cdef ndarray c = as_array_code(condition, BOOL), out
+    cdef tuple operands
+    cdef Operand ops[4]
+    cdef Scalar constants[2]
+    cdef intp shape[MAXDIMS]
+    cdef intp space[MAXDIMS]
+    cdef int i, code, ndim
+    if quick_kind(x) < 0:
+        x = as_array(x)
+    if quick_kind(y) < 0:
+        y = as_array(y)
+    code = common_code(x, y)
+    operands = (c, *[cast(<ndarray>v, code) if isinstance(v, ndarray) else v for v in (x, y)])
+    out = quick_where(c, operands[1], operands[2], code)
+    if out is not None:
+        return out
+    ndim = broadcast_shape(operands, shape, 0)
+    out = new_like([v for v in operands if isinstance(v, ndarray)], code, ndim, shape)
+    memcpy(space, shape, ndim * sizeof(intp))
+    for i in range(3):
+        if isinstance(operands[i], ndarray):
+            fill_operand(&ops[i], <ndarray>operands[i], ndim, shape, False)
+        else:
+            write_wrapped(operands[i], code, <char*>&constants[i - 1])
+            fill_constant(&ops[i], <char*>&constants[i - 1], out.itemsize)
+    fill_operand(&ops[3], out, ndim, shape, True)
+    launch(wheres[out.itemsize], ops, 4, ndim, space, NULL)
+    return out
+
+cdef ndarray quick_where(ndarray c, object x, object y, int code):
+    """For operands of the condition's shape, and numbers; None when the long way must be gone."""
+    cdef Scalar constants[2]
+    cdef char* args[4]
+    cdef intp steps[4]
+    cdef intp n = c.size
+    cdef int i
+    cdef ndarray out
+    if not quick_ready(c) or n > settings.inline_cost:
+        return None
+    args[0] = data_of(c)
+    steps[0] = 1
+    for i in range(2):
+        v = y if i else x
+        if not isinstance(v, ndarray):
+            write_wrapped(v, code, <char*>&constants[i])
+            args[1 + i] = <char*>&constants[i]
+            steps[1 + i] = 0
+        elif quick_ready(<ndarray>v) and same_shape(c, <ndarray>v):
+            args[1 + i] = data_of(<ndarray>v)
+            steps[1 + i] = (<ndarray>v).itemsize
+        else:
+            return None
+    out = allocated(code, c.ndim, c.shape)
+    args[3] = data_of(out)
+    steps[3] = out.itemsize
+    where_loop(args, &n, steps, <void*><size_t>out.itemsize)
+    settings.inlined += 1
+    return out
+
+cdef dict common_codes = {}         # kind * NKINDS + kind: the code of the two promoted
+
+cdef int common_code(object x, object y) except -1:
+    cdef int i = quick_kind(x), j = quick_kind(y)
+    if i == j and i < NCODES:
+        return i
+    code = common_codes.get(i * NKINDS + j)
+    if code is None:
+        code = common_codes[i * NKINDS + j] = code_of(np.result_type(*[v.dtype if isinstance(v, ndarray) else v for v in (x, y)]))
+    return code
+
+_result_type = bare(np.result_type)
+
+def result_type(*arrays_and_dtypes):
+    """The type that NumPy's promotion gives."""
+    cdef tuple given = arrays_and_dtypes
+    if len(given) == 2 and type(given[0]) is ndarray and type(given[1]) is ndarray:
+        return DTYPES[common_code(given[0], given[1])]
+    return _result_type(*[(<ndarray>x).dtype if isinstance(x, ndarray) else x for x in given])
+
+def _wraps():
+    """Whether NumPy's where lets Python numbers wrap round that an integer type cannot hold: it did before 2.5."""
+    try:
+        np.where(False, np.int8(0), 300)
+    except OverflowError:
+        return False
+    return True
+
+cdef bint wraps = _wraps()
+
+cdef int write_wrapped(object number, int code, char* p) except -1:
+    """A Python number as NumPy's where takes it."""
+    try:
+        write_scalar(number, code, p)
+    except OverflowError:
+        if not wraps:
+            raise
+        wrapped = np.asarray(number).astype(DTYPES[code])
+        memcpy(p, cnp.PyArray_DATA(wrapped), itemsizes[code])
+    return 0
+
+cdef bint takes_to_few = np.lib.NumpyVersion(np.__version__) < "2.5.0"      # types of `out`; later ones cast
+
+MODES = "raise", "wrap", "clip"
+
+def index_mode(mode):
+    """What is done with indices out of bounds, by any name that NumPy has for it: one of MODES, or its error."""
+    if type(mode) is str and mode in MODES:
+        return mode
+    try:
+        return MODES[np.take([0, 1, 2], 4, mode=mode)]
+    except IndexError:
+        return MODES[0]
+
+TAKE_OUT = "output array does not match result of ndarray.take"
+
+def take(a, indices, axis=None, out=None, mode="raise"):
+    """Elements, or subarrays along an axis, at the given indices. Waits for the indices only, and for none in other modes."""
+    if records(a, None):
+        return record("take", (a, indices, axis, mode), take, (a, indices, axis, out, mode), {})
+    cdef ndarray source = as_array(a), result
+    cdef int k
+    if axis is None:
+        if source.ndim != 1:
+            source = source.ravel()
+        k = 0
+    else:
+        if source.ndim == 0:
+            source = source.reshape(1)
+        k = c_axis(axis, source.ndim)
+    if not isinstance(indices, (ndarray, np.ndarray)):
+        indices = as_array_code(indices, code_of_index)         # of any numbers
+    if out is None and mode == "raise" and type(indices) is ndarray:
+        result = quick_take(source, <ndarray>indices, k)
+        if result is not None:
+            return as_scalar(result)
+    mode = index_mode(mode)
+    if indices.dtype.kind not in "iub" and not (isinstance(indices, ndarray) and (<ndarray>indices).flags & SCALAR):
+        what = "array data" if indices.ndim else "scalar"
+        raise TypeError(f"Cannot cast {what} from {indices.dtype!r} to {INTP!r} according to the rule 'same_kind'")
+    values = indices
+    if values.dtype.kind not in "iu" or mode != "raise":
+        values = values.astype(np.intp, copy=False)
+    n = source.shape[k]
+    if out is not None and isinstance(out, (ndarray, np.ndarray)) and out.shape != (
+            shape_tuple(source)[:k] + values.shape + shape_tuple(source)[k + 1:]):
+        raise ValueError(TAKE_OUT)
+    if n == 0 and values.size:
+        raise IndexError("cannot do a non-empty take from an empty axes.")
+    if mode == "raise":
+        key = (slice(None),) * k + (values,)
+        try:
+            result = gather(source, select(source, key), True)
+        except (IndexError, TypeError, ValueError):
+            refuse_index(source, key)
+            raise
+    elif mode == "wrap":
+        result = take_inside(source, k, as_array(values % max(n, 1)))
+    else:
+        result = take_inside(source, k, as_array(values.clip(0, n - 1)))
+    return give(as_scalar(result), out, TAKE_OUT, exchange=takes_to_few)
+
+cdef ndarray take_inside(ndarray a, int axis, ndarray index):
+    """a's subarrays along an axis at indices that are right, whether they are there or not; nobody else sees them."""
+    cdef Selection s
+    cdef ndarray out = quick_take(a, index, axis)
+    if out is None:
+        s = Selection()
+        s.base = base_view(a, [0 if i == axis else slice(None) for i in range(a.ndim)])
+        s.index = index
+        s.stride = strides_of(a)[axis]
+        s.length = a.shape[axis]
+        s.position = axis
+        out = gather(a, s, True)
+    return out
+
+cdef void connect_selection():
+    """Give ndarray its subscripts with arrays."""
+    global advanced_get, advanced_set
+    advanced_get = get_selected
+    advanced_set = set_selected
+
+connect_selection()
+set_hook("offsets", offsets)
+set_hook("where", where)

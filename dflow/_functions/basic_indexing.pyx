@@ -1,0 +1,568 @@
+"""Basic subscripts: reading and writing elements and parts, and going through the elements one by one."""
+
+import numpy as np
+cimport numpy as cnp
+from cpython.slice cimport PySlice_Check
+from libc.string cimport memcmp, memcpy, memset
+from libc.stdint cimport int64_t
+from dflow._runtime.fp_errors cimport warn_user
+from dflow._base.allocator cimport block_zeros, load_ptr
+from dflow._engine cimport settings, wait_storage
+from dflow._runtime.graph cimport Kernel, intp, storage_allocate, writable
+from dflow._array.dispatch cimport Operand, MAXDIMS, fill_constant, launch
+from dflow._kernels.registry cimport (
+    Scalar, BOOL, DOUBLE, DTYPES, itemsizes, is_complex, is_integer, cast_kernel, number_kernel, write_number,
+    write_scalar, read_scalar)
+from dflow._array.core cimport *
+from dflow._base.thread_state cimport near, set_recording
+from dflow._tracing.tape cimport after_write, before_write, recorded, settle
+from dflow._array.core import attach, set_hook
+
+from numpy.exceptions import ComplexWarning
+
+cdef extern from "Python.h":
+    Py_ssize_t PyNumber_AsSsize_t(object, object) except? -1
+    Py_ssize_t clipped "PyNumber_AsSsize_t"(object, PyObject*) except? -1      # with NULL: to what an index can be
+    int PySlice_Unpack(object, Py_ssize_t*, Py_ssize_t*, Py_ssize_t*) except -1
+    Py_ssize_t PySlice_AdjustIndices(Py_ssize_t, Py_ssize_t*, Py_ssize_t*, Py_ssize_t)
+    bint PyLong_CheckExact(object)
+    bint PyTuple_CheckExact(object)
+    bint PyIndex_Check(object)
+    long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
+    Py_ssize_t PyTuple_GET_SIZE(tuple)
+    list PyList_New(Py_ssize_t)
+    void PyList_SET_ITEM(list, Py_ssize_t, PyObject*)
+    PyObject* PyFloat_FromDouble(double)
+    PyObject* PyTuple_GET_ITEM(tuple, Py_ssize_t)
+
+# ---- indexing --------------------------------------------------------------------------------------------------
+
+cdef ndarray element(ndarray a, intp offset):
+    """The value at a byte offset of the storage, as a 0-d array of its own: like NumPy's scalars, not a view."""
+    cdef ndarray out = new_scalar(a.code)
+    cdef ndarray v
+    if records(a, None):
+        v = new_view(a, 0)
+        v.offset = offset
+        out = copy_of(close_view(v))
+        out.flags |= SCALAR
+        return out
+    if is_near(a):
+        out.st.device = a.st.device
+        if a.itemsize == 8:
+            (<int64_t*>out.st.data)[0] = (<int64_t*>(a.st.data + offset))[0]
+        else:
+            memcpy(out.st.data, a.st.data + offset, a.itemsize)
+    else:
+        v = new_view(a, 0)
+        v.offset = offset
+        copy_elements(out, close_view(v))
+    return out
+
+cdef inline intp check_index(intp i, intp n, int axis) except -1:
+    if i < 0:
+        i += n
+        if i < 0:
+            raise IndexError(f"index {i - n} is out of bounds for axis {axis} with size {n}")
+    elif i >= n:
+        raise IndexError(f"index {i} is out of bounds for axis {axis} with size {n}")
+    return i
+
+cdef int refuse_index(ndarray a, object key) except -1:
+    """NumPy's error for a key, if it has one: of several the one that it finds first."""
+    if not hooks.get("mxnet"):
+        np.broadcast_to(np.zeros((), DTYPES[a.code]), shape_tuple(a))[hooks["unwrap"](key)]
+    return 0
+
+cdef int refuse_store(ndarray a, object key, object value) except -1:
+    """The same of a[key] = value."""
+    if hooks.get("mxnet"):
+        return 0
+    if isinstance(value, ndarray):
+        number = np.zeros((), DTYPES[(<ndarray>value).code])
+        value = number[()] if (<ndarray>value).flags & SCALAR else np.broadcast_to(number, shape_tuple(<ndarray>value))
+    stand_in = np.lib.stride_tricks.as_strided(np.zeros((), DTYPES[a.code]), shape_tuple(a), (0,) * a.ndim)
+    stand_in[hooks["unwrap"](key)] = hooks["unwrap"](value)
+    return 0
+
+cdef inline intp int_index(ndarray a, object key) except? -1:
+    """The value of an exact int, which may be a key of a."""
+    cdef int overflow
+    cdef long long i = PyLong_AsLongLongAndOverflow(key, &overflow)
+    if overflow:
+        refuse_index(a, key)
+        raise IndexError("cannot fit 'int' into an index-sized integer")
+    return i
+
+cdef int too_many(ndarray a, int n) except -1:
+    raise IndexError(f"too many indices for array: array is {a.ndim}-dimensional, but {n} were indexed")
+
+cdef object index_first(ndarray a, intp i):
+    cdef ndarray v
+    cdef intp* strides = strides_of(a)
+    cdef int k, ndim = a.ndim - 1
+    if ndim < 0:
+        too_many(a, 1)
+    i = check_index(i, a.shape[0], 0)
+    if ndim == 0:
+        return element(a, a.offset + i * strides[0])
+    v = new_view(a, ndim)
+    v.offset = a.offset + i * strides[0]
+    for k in range(ndim):
+        v.shape[k] = a.shape[k + 1]
+        v.shape[ndim + k] = strides[k + 1]
+    return close_view(v)
+
+cdef inline bint is_basic(object item):
+    """Whether an index item is a number, a slice or the like. An array without axes is a number; see takes_copy()."""
+    if PyLong_CheckExact(item) or PySlice_Check(item) or item is None or item is Ellipsis:
+        return True
+    if isinstance(item, (bool, np.bool, list)):
+        return False
+    if isinstance(item, ndarray):
+        return (<ndarray>item).ndim == 0 and is_integer((<ndarray>item).code) and (<ndarray>item).code != BOOL
+    if isinstance(item, cnp.ndarray):
+        return item.ndim == 0 and item.dtype.kind in "iu"
+    return PyIndex_Check(item) and not getattr(item, "ndim", 0)
+
+cdef object base_index(ndarray a, object key):
+    """a[key] as a view (an ndarray), or NotImplemented when arrays or booleans are among the indices."""
+    cdef tuple items = <tuple>key if isinstance(key, tuple) else (key,)
+    cdef int n = <int>len(items), used = 0, made = 0, axis = 0, i, k
+    cdef bint ellipsis = False
+    cdef ndarray v
+    cdef intp shape[2 * MAXDIMS]
+    cdef intp strides[2 * MAXDIMS]
+    cdef intp* s = strides_of(a)
+    cdef intp offset = a.offset, at
+    cdef Py_ssize_t start, stop, step, length
+    for item in items:
+        if item is Ellipsis:
+            if ellipsis:
+                raise IndexError("an index can only have a single ellipsis ('...')")
+            ellipsis = True
+        elif item is not None:
+            if not is_basic(item):
+                return NotImplemented
+            used += 1
+    if used > a.ndim:
+        refuse_index(a, key)
+        too_many(a, used)
+    if n - used > MAXDIMS:
+        made = a.ndim + sum([1 if item is None else 0 if item is Ellipsis or PySlice_Check(item) else -1 for item in items])
+        raise IndexError(f"number of dimensions must be within [0, {MAXDIMS}], indexing result would have {made}")
+    for item in items:
+        if PySlice_Check(item):
+            PySlice_Unpack(item, &start, &stop, &step)
+            length = PySlice_AdjustIndices(a.shape[axis], &start, &stop, step)
+            if length > 0:
+                offset += start * s[axis]
+            shape[made] = length
+            strides[made] = s[axis] * step
+            made += 1
+            axis += 1
+        elif item is None:
+            shape[made] = 1
+            strides[made] = 0
+            made += 1
+        elif item is Ellipsis:
+            for k in range(a.ndim - used):
+                shape[made] = a.shape[axis]
+                strides[made] = s[axis]
+                made += 1
+                axis += 1
+        else:
+            at = clipped(item, NULL)
+            if at < -a.shape[axis] or at >= a.shape[axis]:
+                refuse_index(a, key)
+            offset += check_index(at, a.shape[axis], axis) * s[axis]
+            axis += 1
+    while axis < a.ndim:
+        shape[made] = a.shape[axis]
+        strides[made] = s[axis]
+        made += 1
+        axis += 1
+    if made > MAXDIMS:
+        raise IndexError(f"number of dimensions must be within [0, {MAXDIMS}], indexing result would have {made}")
+    v = new_view(a, made)
+    v.offset = offset
+    memcpy(v.shape, shape, made * sizeof(intp))
+    memcpy(v.shape + made, strides, made * sizeof(intp))
+    return close_view(v)
+
+cdef inline intp integers_offset(ndarray a, tuple key) except -1:
+    """Where the element of a lies that a key of one exact int an axis names; -2 for any other key, and where there is none."""
+    cdef intp* strides = strides_of(a)
+    cdef intp offset = a.offset, i
+    cdef int axis, overflow
+    if PyTuple_GET_SIZE(key) != a.ndim or a.ndim == 0:
+        return -2
+    for axis in range(a.ndim):
+        item = <object>PyTuple_GET_ITEM(key, axis)
+        if not PyLong_CheckExact(item):
+            return -2
+        i = PyLong_AsLongLongAndOverflow(item, &overflow)
+        if i < 0 and not overflow:
+            i += a.shape[axis]
+        if i < 0 or i >= a.shape[axis]:
+            return -2
+        offset += i * strides[axis]
+    return offset
+
+cdef inline intp element_offset(ndarray a, tuple key) except -1:
+    cdef intp offset = a.offset
+    cdef int i
+    for i in range(a.ndim):
+        offset += check_index(PyNumber_AsSsize_t(key[i], IndexError), a.shape[i], i) * strides_of(a)[i]
+    return offset
+
+cdef object get_index(ndarray a, object key):
+    cdef intp offset
+    if PyLong_CheckExact(key):
+        return index_first(a, int_index(a, key))
+    if type(key) is ndarray and (<ndarray>key).ndim:
+        return selected(a, key)
+    if PyTuple_CheckExact(key):
+        offset = integers_offset(a, <tuple>key)
+        if offset >= 0:
+            return element(a, offset)
+    a = variable(a)
+    view = base_index(a, key)
+    if view is NotImplemented:
+        return selected(a, key)
+    if (<ndarray>view).ndim == 0 and not has_ellipsis(key):
+        return element(a, (<ndarray>view).offset)
+    return hooks["copy_order"](view, "K") if takes_copy(key) else view
+
+cdef inline bint is_array(object item):
+    return isinstance(item, cnp.ndarray) or isinstance(item, ndarray) and not (<ndarray>item).flags & SCALAR
+
+cdef bint takes_copy(object key):
+    """Whether an array is among the indices: what it chooses is a copy in NumPy, also if it counts as a number."""
+    if not isinstance(key, tuple):
+        return is_array(key)
+    for item in <tuple>key:
+        if is_array(item):
+            return True
+    return False
+
+cdef object selected(ndarray a, object key):
+    """a[key] with arrays or booleans in key."""
+    if not records(a, None):
+        return advanced_get(a, key)
+    cdef bint before = set_recording(False)
+    try:
+        result = advanced_get(a, key)
+    finally:
+        set_recording(before)
+    return recorded("getitem", (a, key), result)
+
+cdef bint has_ellipsis(object key):
+    """a[..., i] of a vector is a view in NumPy, a[i] a scalar."""
+    if not isinstance(key, tuple):
+        return key is Ellipsis
+    for item in <tuple>key:
+        if item is Ellipsis:
+            return True
+    return False
+
+cdef int set_element(ndarray a, intp offset, object value) except -1:
+    """One Python number into one place: at once when nobody is using the storage."""
+    cdef Scalar room
+    cdef char* buffer = <char*>&room
+    if writable(a.st) and is_near(a):
+        write_scalar(value, a.code, a.st.data + offset)
+        return 0
+    cdef Operand ops[2]
+    cdef intp shape[1]
+    cdef ndarray v = new_view(a, 0)
+    v.offset = offset
+    close_view(v)
+    write_scalar(value, a.code, buffer)
+    fill_constant(&ops[0], buffer, a.itemsize)
+    fill_operand(&ops[1], v, 0, shape, True)
+    return launch(cast_kernel(a.code, a.code), ops, 2, 0, shape, NULL)
+
+cdef bint copy_element(ndarray a, intp offset, ndarray value) noexcept:
+    """One element into one place, if it is there and of a's type, and nobody is using a; whether it was done."""
+    if value.ndim or value.code != a.code or not is_here(value) or not writable(a.st) or not is_here(a):
+        return False
+    memcpy(a.st.data + offset, data_of(value), a.itemsize)
+    return True
+
+cdef int set_index(ndarray a, object key, object value) except -1:
+    if records(a, value):
+        return record_store(a, key, value)
+    cdef intp offset
+    cdef bint number = type(value) is float or type(value) is int or isinstance(value, (int, float, complex))
+    if a.flags & (READONLY | SCALAR):
+        if a.flags & SCALAR:
+            raise TypeError(f"'numpy.{DTYPES[a.code].type.__name__}' object does not support item assignment")
+        check_writable(a)
+    a.st.version += 1
+    if number and PyTuple_CheckExact(key):
+        offset = integers_offset(a, <tuple>key)
+        if offset >= 0:
+            return set_element(a, offset, value)
+    if number and PyLong_CheckExact(key) and a.ndim == 1:
+        return set_element(a, a.offset + check_index(int_index(a, key), a.shape[0], 0) * strides_of(a)[0], value)
+    if type(value) is ndarray and PyLong_CheckExact(key) and a.ndim == 1 and copy_element(
+            a, a.offset + check_index(int_index(a, key), a.shape[0], 0) * strides_of(a)[0], <ndarray>value):
+        return 0
+    if type(key) is ndarray and (<ndarray>key).ndim:
+        return advanced_set(a, key, value)
+    view = base_index(a, key)
+    if view is NotImplemented:
+        return advanced_set(a, key, value)
+    return fill_with(<ndarray>view, value) if number else store(<ndarray>view, key, value)
+
+cdef int store(ndarray v, object key, object value) except -1:
+    """What is no Python number into the view that a key names."""
+    if v.ndim == 0 and isinstance(value, ndarray) and (<ndarray>value).size == 1 and hooks.get("mxnet"):
+        value = (<ndarray>value).reshape(())
+    if v.ndim == 0 and not (isinstance(value, ndarray) and ((<ndarray>value).ndim == 0 or has_ellipsis(key))):
+        value = one_element(v.code, Ellipsis if has_ellipsis(key) else (), value)
+    elif isinstance(value, cnp.generic):
+        value = one_element(v.code, (), value)
+    if not isinstance(value, ndarray):
+        deep = isinstance(value, (list, tuple))
+        if deep and depth_of(value) > v.ndim:       # before what is in it can fail to fit the type
+            raise_too_deep(v)
+        value = stored(value, v.code)
+        if deep and (<ndarray>value).ndim > v.ndim:
+            raise_too_deep(v)
+    elif may_not_fit(<ndarray>value, v.code):
+        if is_complex((<ndarray>value).code):
+            warn_user("Casting complex values to real discards the imaginary part", ComplexWarning)
+        value = number_of(<ndarray>value, v.code)
+    return assign(v, <ndarray>value)
+
+cdef int raise_too_deep(ndarray v) except -1:
+    raise ValueError("setting an array element with a sequence. The requested array would exceed the maximum number of "
+                     f"dimension of {v.ndim}.")
+
+cdef int depth_of(object x) except -1:
+    """How many lists its first element is in."""
+    cdef int depth = 0
+    while isinstance(x, (list, tuple)):
+        depth += 1
+        x = x[0] if x else None
+    return depth
+
+cdef bint may_not_fit(ndarray x, int code) noexcept:
+    """Whether NumPy stores int(x), or refuses to: what is a scalar, and need not fit the type, one of signed integers."""
+    if not x.flags & SCALAR or not is_integer(code) or not code & 1 or x.code == BOOL:
+        return False
+    return not is_integer(x.code) or x.itemsize > itemsizes[code] or x.itemsize == itemsizes[code] and not x.code & 1
+
+cdef ndarray number_of(ndarray x, int code):
+    """int(x) as that type: OverflowError for one that it cannot hold, ValueError for NaN; later, if x is pending."""
+    cdef Operand ops[2]
+    cdef ndarray out = new_array(code, 0, NULL)
+    if is_here(x):
+        write_number(x.code, data_of(x), code, data_of(out))
+        return out
+    fill_operand(&ops[0], x, 0, x.shape, False)
+    fill_operand(&ops[1], out, 0, x.shape, True)
+    launch(number_kernel(x.code, code), ops, 2, 0, x.shape, NULL)
+    return out
+
+cdef object fitting(object x, int code):
+    """A list, what NumPy stores for each number in it as that number alone; see may_not_fit()."""
+    if isinstance(x, (list, tuple)):
+        return [fitting(item, code) for item in x]
+    if type(x) is int:
+        return as_array_code(x, code)
+    return number_of(<ndarray>x, code) if isinstance(x, ndarray) and may_not_fit(<ndarray>x, code) else x
+
+cdef ndarray stored(object x, int code):
+    """What is no array, as NumPy stores it in one of that type."""
+    return as_array_code(fitting(x, code) if isinstance(x, (list, tuple)) and contains_arrays(x) else x, code)
+
+cdef ndarray one_element(int code, object key, object value):
+    """What NumPy stores as one element: it takes texts and None for numbers, and its errors tell of sequences."""
+    place = np.empty((), DTYPES[code])
+    place[key] = value.asnumpy() if isinstance(value, ndarray) else value
+    return as_array(place)
+
+cdef bint all_zeros(ndarray v, char* number) noexcept:
+    """Give a large array that nobody has used its memory, if that number is what it has in it anyway; whether it was done."""
+    cdef Scalar zero
+    memset(&zero, 0, sizeof(zero))
+    if v.size * v.itemsize != <intp>v.st.nbytes or not is_free(v) or v.st.poison != NULL or memcmp(number, &zero, v.itemsize):
+        return False
+    v.st.data = block_zeros(v.st.nbytes)
+    return v.st.data != NULL
+
+cdef int fill_with(ndarray v, object value) except -1:
+    cdef Kernel* k = cast_kernel(v.code, v.code)
+    cdef Operand ops[2]
+    cdef intp shape[MAXDIMS]
+    cdef intp steps[2]
+    cdef char* args[2]
+    cdef Scalar room
+    args[0] = <char*>&room
+    write_scalar(value, v.code, args[0])
+    if load_ptr(&v.st.data) == NULL and all_zeros(v, args[0]):
+        return 0
+    if (v.flags & C_CONTIGUOUS and v.size * k.cost <= settings.inline_cost and v.st.device <= near and writable(v.st)
+            and v.st.poison == NULL and storage_allocate(v.st)):
+        args[1] = data_of(v)
+        steps[0] = 0
+        steps[1] = v.itemsize
+        k.loop(args, &v.size, steps, k.data)
+        settings.inlined += 1
+        return 0
+    memcpy(shape, v.shape, v.ndim * sizeof(intp))
+    fill_constant(&ops[0], args[0], v.itemsize)
+    fill_operand(&ops[1], v, v.ndim, shape, True)
+    return launch(k, ops, 2, v.ndim, shape, NULL)
+
+# ---- one by one ------------------------------------------------------------------------------------------------------
+
+def fill(ndarray self, /, value):
+    """Set every element to one number."""
+    if not self.flags & SCALAR:
+        check_writable(self)                # before the value is looked at
+    if not isinstance(value, (int, float, complex)) and not (isinstance(value, ndarray) and (<ndarray>value).ndim == 0):
+        value = one_element(self.code, (), value)
+    if self.flags & SCALAR:                 # as NumPy's scalars, which fill an array made of them
+        self = copy_of(self)
+        self.flags &= ~SCALAR
+    set_index(self, Ellipsis, value)
+
+def item(ndarray self, index=(), /, *more):             # not *args: a tuple takes a third of the time
+    """One element as a Python scalar. Waits for it."""
+    cdef ndarray a = self
+    cdef intp offset, i
+    if type(index) is int and self.flags & C_CONTIGUOUS and is_near(self) and not more:
+        i = small_index(index)
+        if 0 <= i < self.size:
+            wait_storage(self.st, NULL, False, False)       # to give warnings that are due
+            return read_scalar(self.code, data_of(self) + i * self.itemsize)
+    if type(index) is not tuple or index or more:
+        offset = item_offset(self, (index, *more))
+        if is_near(self):
+            wait_storage(self.st, NULL, False, False)
+            return read_scalar(self.code, self.st.data + offset)
+        a = element(self, offset)
+    elif self.size != 1:
+        raise ValueError("can only convert an array of size 1 to a Python scalar")
+    return first_element(a)
+
+def tolist(ndarray self, /):
+    """Nested lists of Python scalars; one scalar for a 0-d array. Waits."""
+    cdef intp i
+    cdef ndarray a = wait_read(self)
+    cdef char* p = data_of(a)
+    cdef list out
+    if a.ndim == 1 and a.code == DOUBLE:
+        out = PyList_New(a.size)
+        for i in range(a.size):
+            PyList_SET_ITEM(out, i, PyFloat_FromDouble((<double*>(p + i * strides_of(a)[0]))[0]))
+        return out
+    if a.ndim == 1:
+        return [read_scalar(a.code, p + i * strides_of(a)[0]) for i in range(a.size)]
+    return numpy_window(a).tolist()
+
+cdef intp item_offset(ndarray a, tuple args) except -1:
+    """The byte offset of what item() names: item(i) counts through the array, item(i, j, ...) indexes it."""
+    cdef intp i
+    if len(args) == 1 and isinstance(args[0], tuple):
+        args = args[0]
+    if bool in map(type, args):
+        raise TypeError("an integer is required")
+    if len(args) == a.ndim:
+        return element_offset(a, args)
+    if len(args) != 1:
+        raise ValueError("incorrect number of indices for array")
+    i = PyNumber_AsSsize_t(args[0], IndexError)
+    if i < -a.size or i >= a.size:
+        raise IndexError(f"index {i} is out of bounds for size {a.size}")
+    return flat_offset(a, i + a.size if i < 0 else i)
+
+cdef inline intp small_index(object i) except? -2:
+    """A Python integer, -1 if it is too large."""
+    cdef int overflow = 0
+    cdef long long n = PyLong_AsLongLongAndOverflow(i, &overflow)
+    return -1 if overflow else n
+
+cdef inline intp flat_offset(ndarray a, intp i) noexcept:
+    """The byte offset of the i-th element in C order."""
+    cdef intp offset = a.offset
+    cdef int k
+    if a.flags & C_CONTIGUOUS:
+        return offset + i * a.itemsize
+    for k in range(a.ndim - 1, -1, -1):
+        offset += i % a.shape[k] * strides_of(a)[k]
+        i //= a.shape[k]
+    return offset
+
+cdef class Iterator:
+    """Over the first axis; what is assigned on the way is seen, as in NumPy."""
+    cdef ndarray a
+    cdef intp i
+
+    def __init__(self, ndarray a):
+        self.a = a
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.i >= self.a.shape[0]:
+            raise StopIteration
+        self.i += 1
+        return index_item(self.a, self.i - 1)
+
+cdef class FlatIterator:
+    """The elements in C order, each as it is when its turn comes; index: whose turn is next."""
+    cdef readonly ndarray base
+    cdef readonly intp index
+
+    def __init__(self, ndarray base):
+        self.base = base
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef ndarray a = self.base
+        cdef intp i = self.index
+        if i >= a.size:
+            raise StopIteration
+        self.index = i + 1
+        return element(a, flat_offset(a, i))
+
+    def __getitem__(self, key):
+        cdef intp i
+        if type(key) is int:
+            i = small_index(key)
+            if 0 <= i < self.base.size:
+                return element(self.base, flat_offset(self.base, i))
+        return self.chosen(key)
+
+for _method in (fill, item, tolist):
+    attach(_method.__name__, _method)
+set_hook("iterator", Iterator)
+
+cdef int record_store(ndarray a, object key, object value) except -1:
+    """a[key] = value, whose result has the gradients of both: what a stands for from now on."""
+    cdef bint before = set_recording(False)
+    cdef tuple slots = (a, key, value), parents
+    try:
+        if tracked(a) and tracked(value):
+            settle(a, base_index(a, key), <ndarray>value)
+        parents = before_write(a, slots)
+        set_index(a, key, value)
+    finally:
+        set_recording(before)
+    after_write("setitem", slots, parents, a)
+    return 0
+
+def connect_indexing():
+    """Give ndarray its subscripts."""
+    global index_get, index_item, index_set
+    index_get = get_index
+    index_item = index_first
+    index_set = set_index

@@ -1,0 +1,507 @@
+"""Making arrays, from what there is and filled. Sources are always copied: an array's memory belongs to the engine."""
+
+import operator
+
+import numpy as np
+cimport cython
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy, memset
+from dflow._runtime.graph cimport ELEMENTWISE, Kernel, intp, storage_allocate
+from dflow._array.dispatch cimport Operand, MAXDIMS, fill_constant, fill_index, launch
+from dflow._kernels.registry cimport BOOL, LONG, DOUBLE, DTYPES, code_of, is_integer, kernel_new, native, numpy_array, sleep_kernel
+from dflow._array.core cimport *
+from dflow._functions.fastpath cimport allocated
+from dflow._functions.interop cimport foreign, foreign_like
+from dflow._functions.numbers cimport cast_into, numbers_for
+from dflow._array.shape cimport parse_shape, check_dimensions
+from dflow._functions.placement cimport device_number, put, put_new
+from dflow._functions.buffers import placed
+from dflow._functions.views import known_order
+from dflow._functions.basic_indexing cimport fill_with, stored
+from dflow._array.core import set_hook
+
+cdef extern from "Python.h":
+    ctypedef struct PyMethodDef:
+        const char* ml_name
+        void* ml_meth
+        int ml_flags
+        const char* ml_doc
+    enum:
+        METH_FASTCALL
+        METH_KEYWORDS
+    object PyCFunction_NewEx(PyMethodDef*, PyObject*, object)
+    PyObject* PyObject_Vectorcall(PyObject*, PyObject**, size_t, PyObject*) except NULL
+    bint PyList_CheckExact(object)
+    double PyFloat_AS_DOUBLE(object)
+    long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
+
+NO_COPY = (
+    "Unable to avoid copy while creating an array as requested.\n"
+    "If using `np.array(obj, copy=False)` replace it with `np.asarray(obj)` to allow a copy when needed "
+    "(no behavior change in NumPy 1.x).\nFor more details, see https://numpy.org/devdocs/numpy_2_0_migration_guide.html"
+    "#adapting-to-changes-in-the-copy-keyword.")
+
+# ---- from what there is ----------------------------------------------------------------------------------------
+
+cdef ndarray from_list(list x):
+    """A list of nothing but Python floats, or integers of 64 bits; None for any other."""
+    cdef intp i, n = len(x)
+    cdef int overflow = 0
+    cdef ndarray out
+    cdef double* d
+    cdef int64_t* q
+    if n == 0:
+        return None
+    if type(x[0]) is float:
+        out = allocated(DOUBLE, 1, &n)
+        d = <double*>data_of(out)
+        for i in range(n):
+            item = x[i]
+            if type(item) is not float:
+                return None
+            d[i] = PyFloat_AS_DOUBLE(item)
+        return out
+    if type(x[0]) is not int or sizeof(long) != 8:
+        return None
+    out = allocated(LONG, 1, &n)
+    q = <int64_t*>data_of(out)
+    for i in range(n):
+        item = x[i]
+        if type(item) is not int:
+            return None
+        q[i] = PyLong_AsLongLongAndOverflow(item, &overflow)
+        if overflow:
+            return None
+    return out
+
+cdef ndarray made(object x):
+    """x itself, if it is an array of ours, else a copy."""
+    cdef ndarray out
+    if type(x) is ndarray:
+        return <ndarray>x
+    if PyList_CheckExact(x):
+        out = from_list(<list>x)
+        if out is not None:
+            return out
+    return as_array(np.asarray(x) if isinstance(x, np.ndarray) else x)      # as which a masked array is its numbers
+
+cdef frozenset PLAIN = frozenset((ndarray, list, tuple, range, bool, int, float, complex, np.ndarray))     # types often met
+
+cdef inline object asked(object x):
+    """What the __array__ of an object gives, an array of ours or of NumPy's; anything else as it is."""
+    if type(x) is ndarray or PyList_CheckExact(x) or type(x) in PLAIN or isinstance(x, (np.ndarray, np.generic)):
+        return x
+    return numpy_array(x, None) if hasattr(type(x), "__array__") else x
+
+def holds_arrays(x):
+    """Whether a list or tuple, or a list in it, holds our arrays: those are stacked without waiting for them."""
+    return isinstance(x, (list, tuple)) and contains_arrays(x)
+
+cpdef ndarray converted(object x, object dtype=None):
+    """An ndarray: x itself if it is one of that type, else a copy."""
+    if dtype is None:
+        return made(x)
+    if isinstance(x, ndarray):
+        return x.astype(dtype, copy=False)
+    if holds_arrays(x):
+        return stored(x, code_of(dtype))
+    return as_array(numpy_array(x, native(dtype)))
+
+cpdef ndarray in_order(ndarray x, object order):
+    """x itself if its memory is in the order, else a copy that is."""
+    if order == "C":
+        return x if x.flags & C_CONTIGUOUS else copy_of(x)
+    if order == "F":
+        return x if x.flags & F_CONTIGUOUS else copy_order(x, "F")
+    if order is not None:
+        known_order(order)
+    return x
+
+def copy_order(ndarray x, order):
+    """A copy in memory order F, A (F if x is), or K (as x)."""
+    if order == "K":
+        if x.flags & C_CONTIGUOUS:
+            return copy_of(x)
+        out = new_like([x], x.code, x.ndim, x.shape, False, True)
+        copy_elements(out, x)
+        if records(x, None):
+            record_copy(x, out)
+        return out
+    if order == "F" or (order == "A" and x.flags & F_CONTIGUOUS and not x.flags & C_CONTIGUOUS):
+        return owned(x.T.copy().T)
+    if order not in ("C", "A"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    return copy_of(x)
+
+set_hook("copy_order", copy_order)
+
+cdef object copy_mode(object copy, object given):
+    """True, False, or None: only where one is needed. Of what is true or false, or a _CopyMode of NumPy's.
+
+    ValueError for False where what is given is no array of ours.
+    """
+    if isinstance(copy, str):
+        raise ValueError("strings are not allowed for 'copy' keyword. Use True/False/None instead.")
+    if copy is None or copy is np._CopyMode.IF_NEEDED:
+        return None
+    if not copy and type(given) is not ndarray:
+        raise ValueError(NO_COPY)
+    return bool(copy)
+
+cdef ndarray without_copy(ndarray result, object given, object copy):
+    """What was made of `given`; ValueError where there should have been no copy."""
+    if copy is False and result is not given:
+        raise ValueError(NO_COPY)
+    return result
+
+def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndmax=None, like=None):
+    """A new array with the numbers of anything array-like. TypeError for what holds no numbers.
+
+    ValueError for sequences nested deeper than ndmax. Axes of length 1 come first, up to ndmin of them all.
+    """
+    cdef ndarray result
+    object = asked(object)              # an array of ours is copied, too
+    if dtype is None and copy is True and order is "K" and ndmin == 0 and ndmax is None:
+        result = made(object)
+        return copy_order(result, "K") if result is object else put_new(result, -1)
+    copy = copy_mode(copy, object)
+    if ndmin > 1 or ndmax is not None:
+        np.array(0, ndmin=ndmin, **({} if ndmax is None else {"ndmax": ndmax}))        # its errors
+    result = converted(object, dtype)
+    if ndmax is not None and result.ndim > ndmax and isinstance(object, (list, tuple)):
+        raise ValueError("setting an array element with a sequence. The requested array would exceed the maximum number of "
+                         f"dimension of {ndmax}.")
+    if result is not object and not isinstance(object, ndarray):
+        put_new(result, -1)
+    if copy and result is object:
+        result = copy_order(result, order)
+    result = without_copy(in_order(variable(result), order), object, copy)
+    if ndmin > result.ndim:
+        return result.reshape((1,) * (ndmin - result.ndim) + shape_tuple(result))
+    return result
+
+@cython.binding(False)                  # a builtin, to which the interpreter has a shorter way
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
+def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
+    """An array of anything array-like: `a` itself if it already is one of that type and order, else a copy."""
+    return made_like(np.asarray, like, a, dtype, order, device, copy) if foreign_like(like) else array_of(a, dtype, order, device, copy)
+
+@cython.binding(False)
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
+def asanyarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
+    """As asarray, but subclasses of NumPy's array, as masked ones, stay what they are; only a memmap is numbers."""
+    if foreign_like(like) or type(a) is not ndarray and isinstance(a, np.ndarray) and foreign(a):
+        return made_like(np.asanyarray, like, a, dtype, order, device, copy)
+    return array_of(a, dtype, order, device, copy)
+
+cdef PyObject* asarray_of_one(PyObject* module, PyObject** args, Py_ssize_t nargs, PyObject* names) except NULL:
+    """asarray(), but an array alone is given back before the other arguments, which take longer, are looked at."""
+    if nargs == 1 and names == NULL and type(<object>args[0]) is ndarray and not (<ndarray>args[0]).flags & SCALAR:
+        Py_INCREF(<object>args[0])
+        return args[0]
+    return PyObject_Vectorcall(<PyObject*>whole_asarray, args, nargs, names)
+
+cdef PyMethodDef asarray_method
+cdef object whole_asarray
+whole_asarray = asarray
+_text = f"asarray{asarray.__text_signature__}\n--\n\n{asarray.__doc__}".encode()
+asarray_method.ml_name = b"asarray"
+asarray_method.ml_meth = <void*>asarray_of_one
+asarray_method.ml_flags = METH_FASTCALL | METH_KEYWORDS
+asarray_method.ml_doc = _text
+asarray = PyCFunction_NewEx(&asarray_method, <PyObject*>NULL, asarray.__module__)
+
+cdef inline ndarray array_of(a, dtype, order, device, copy):
+    if dtype is None and order is None and copy is None and device is None:
+        return variable(<ndarray>a) if type(a) is ndarray else put_new(made(a), -1)
+    cdef int number = device_number(device)
+    a = asked(a)
+    copy = copy_mode(copy, a)
+    result = array(a, dtype, order=order or "K") if copy else without_copy(in_order(variable(converted(a, dtype)), order), a, copy)
+    return result if number < 0 else put(result, number) if result is not a else hooks["to_device"](result, number)
+
+cdef object made_like(function, like, a, dtype, order, device, copy):
+    """What NumPy's function makes, or the library of `like`."""
+    given = {name: x for name, x in zip(("dtype", "order", "device", "copy", "like"), (dtype, order, device, copy, like)) if x is not None}
+    return hooks["wrap"](function(a, **given))
+
+@cython.binding(False)
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
+def ascontiguousarray(a, dtype=None, *, like=None):
+    """In C order, of at least one axis."""
+    return made_like(np.ascontiguousarray, like, a, dtype, None, None, None) if foreign_like(like) else with_axis(a, dtype, "C")
+
+@cython.binding(False)
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
+def asfortranarray(a, dtype=None, *, like=None):
+    """In Fortran order, of at least one axis."""
+    return made_like(np.asfortranarray, like, a, dtype, None, None, None) if foreign_like(like) else with_axis(a, dtype, "F")
+
+cdef ndarray with_axis(a, dtype, order):
+    cdef ndarray result = in_order(variable(converted(a, dtype)), order)
+    return result if result.ndim else result.reshape(1)
+
+def frombuffer(buffer, dtype=float, count=-1, offset=0, *, like=None):
+    """The numbers in a buffer, copied; those in another byte order are converted. Of an array of ours a view."""
+    if type(buffer) is ndarray and np.dtype(dtype).isnative:
+        like = np.frombuffer(placed(buffer, buffer)[0], dtype, count, offset)
+        flat, start = variable(buffer).reshape(-1), operator.index(offset)
+        if like.dtype == flat.dtype and start % like.itemsize == 0:     # which has a gradient
+            return flat[start // like.itemsize:][:like.size]
+        return flat.view(np.uint8)[start:start + like.nbytes].view(dtype)
+    return as_array(np.frombuffer(buffer, dtype, count, offset))
+
+def fromiter(iter, dtype, count=-1, *, like=None):
+    """The numbers that an iterable gives."""
+    return as_array(np.fromiter(iter, DTYPES[DOUBLE if dtype is None else code_of(dtype)], count))
+
+# ---- for dflow.engine -------------------------------------------------------------------------------------------
+
+def sleep(ndarray a, double seconds):
+    """See dflow.engine.sleep: bytes are moved, whatever the type."""
+    cdef Operand ops[3]
+    cdef intp length[1]
+    cdef ndarray source = contiguous(a), out = new_array(a.code, a.ndim, a.shape)
+    length[0] = source.size * source.itemsize
+    fill_operand(&ops[0], source, source.ndim, source.shape, False)
+    fill_constant(&ops[1], <char*>&seconds, sizeof(double))
+    fill_operand(&ops[2], out, out.ndim, out.shape, True)
+    ops[0].strides[0] = ops[2].strides[0] = 1
+    launch(sleep_kernel, ops, 3, 1, length, NULL)
+    return out
+
+# ---- filled ----------------------------------------------------------------------------------------------------
+
+cdef ndarray uninitialized(object shape, object dtype, object order, object device=None):
+    """A new array; ValueError for a negative dimension, TypeError for a type that is no number."""
+    cdef intp dims[MAXDIMS]
+    cdef int ndim, code = DOUBLE, number = -1 if device is None else device_number(device)
+    ndim = parse_shape(shape, dims)
+    check_dimensions(ndim, dims)
+    if dtype is not None and dtype is not float:
+        code = code_of(dtype)
+    if order == "C":
+        return put_new(new_array(code, ndim, dims), number)
+    if order != "F":
+        raise ValueError(f"only 'C' or 'F' order is permitted (got {order!r})")
+    return put_new(in_fortran_order(code, ndim, dims), number)
+
+cdef ndarray in_fortran_order(int code, int ndim, intp* shape):
+    cdef ndarray a = new_array(code, ndim, shape)
+    cdef intp* strides = strides_of(a)
+    cdef intp stride = a.itemsize
+    cdef int i
+    for i in range(ndim):
+        strides[i] = stride
+        if shape[i] > 0:
+            stride *= shape[i]
+    return close_view(a)
+
+def empty(shape, dtype=None, order="C", *, device=None, like=None):
+    """An array with no particular values. The shape is a length or a tuple of them; order: "C" or "F"."""
+    return uninitialized(shape, dtype, order, device)
+
+cdef enum:
+    FEW_BYTES = 1 << 17     # that are sooner set to zero than asked for as zeros
+
+def zeros(shape, dtype=None, order="C", *, device=None, like=None):
+    """Zeros, of a shape and type; see empty(). Waits for a shape that is an array."""
+    cdef ndarray result = uninitialized(shape, dtype, order, device)
+    if result.st.nbytes <= FEW_BYTES and not captures and storage_allocate(result.st):
+        memset(result.st.data, 0, result.st.nbytes)
+    else:
+        fill_with(result, 0)
+    return result
+
+def ones(shape, dtype=None, order="C", *, device=None, like=None):
+    """Ones, of a shape and type; see empty()."""
+    cdef ndarray result = uninitialized(shape, dtype, order, device)
+    fill_with(result, 1)
+    return result
+
+def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
+    """fill_value everywhere, or, if it is an array, broadcast to the shape; its type, unless given."""
+    if dtype is None:
+        dtype = type_of(fill_value)
+    return filled(uninitialized(shape, dtype, order, device), fill_value)
+
+cdef object type_of(object x):
+    """The type that x has as an array."""
+    if isinstance(x, ndarray):
+        return DTYPES[(<ndarray>x).code]
+    return type(x) if type(x) in (float, bool, complex) else np.asarray(x).dtype.newbyteorder("=")
+
+cdef ndarray filled(ndarray a, object value):
+    """a, full of a value that is cast: only a Python integer must fit."""
+    if type(value) is int and a.code != BOOL or type(value) is float and not is_integer(a.code):
+        fill_with(a, value)
+    else:
+        cast_into(a, numbers_for(value, DTYPES[a.code]))
+    return a
+
+cdef ndarray like(object a, object dtype, object order, object shape, object device):
+    """An array of the same shape, type, memory order and device, but for what is given."""
+    cdef intp dims[MAXDIMS]
+    cdef ndarray x = <ndarray>a if isinstance(a, ndarray) else as_array(np.empty_like(a, order="K")), out
+    cdef int code = x.code if dtype is None else code_of(dtype), ndim = x.ndim, number = device_number(device)
+    if shape is None:
+        memcpy(dims, x.shape, ndim * sizeof(intp))
+    else:
+        ndim = parse_shape(shape, dims)
+        check_dimensions(ndim, dims)
+    order = known_order(order)
+    if order == "K" and ndim == x.ndim and not x.flags & C_CONTIGUOUS:
+        out = new_like([x], code, ndim, dims, False, True)
+    elif order == "F" or (order == "A" and x.flags & F_CONTIGUOUS and not x.flags & C_CONTIGUOUS):
+        out = in_fortran_order(code, ndim, dims)
+    else:
+        out = new_array(code, ndim, dims)
+    out.st.device = x.st.device
+    return put(out, number) if number >= 0 else out
+
+def empty_like(prototype, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    """An array of the same shape and type, with no particular values."""
+    return like(prototype, dtype, order, shape, device)
+
+def zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    """Zeros of the same shape and type."""
+    return filled(like(a, dtype, order, shape, device), 0)
+
+def ones_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    """Ones of the same shape and type."""
+    return filled(like(a, dtype, order, shape, device), 1)
+
+def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    """One value everywhere, in the same shape and type."""
+    return filled(like(a, dtype, order, shape, device), fill_value)
+
+# ---- ranges ----------------------------------------------------------------------------------------------------
+
+cdef enum:
+    SMALL = 4096                # up to so many elements a range is made at once
+
+cdef struct Ramp:               # first + i * by, but `second` for 1: NumPy's, whose `by` is the difference of the two
+    double first, second, by
+
+cdef struct IntegerRamp:
+    int64_t first, by
+
+cdef void ramp_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """Index, a Ramp, out (double)."""
+    cdef Ramp r = (<Ramp*>args[1])[0]
+    cdef double* x = <double*>args[2]
+    cdef intp index = <intp>args[0], n = dims[0], done = 0
+    cdef double base
+    cdef int i, m
+    while done < n:             # in parts whose numbers fit an int: those become doubles by vectors
+        base = index + done
+        m = <int>min(n - done, SMALL)
+        for i in range(m):
+            x[done + i] = r.first + (base + i) * r.by
+        done += m
+    if index == 0:
+        x[0] = r.first          # it may be -0.0
+    if index <= 1 < index + n:
+        x[1 - index] = r.second
+
+cdef void integer_ramp_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """Index, an IntegerRamp, out (int64)."""
+    cdef IntegerRamp r = (<IntegerRamp*>args[1])[0]
+    cdef int64_t* x = <int64_t*>args[2]
+    cdef int64_t at = r.first + <intp>args[0] * r.by
+    cdef intp i
+    for i in range(dims[0]):
+        x[i] = at
+        at += r.by
+
+cdef Kernel* RAMP = kernel_new(b"arange", 2, 3, ramp_loop, NULL, ELEMENTWISE, 0.3)
+cdef Kernel* INTEGER_RAMP = kernel_new(b"arange", 2, 3, integer_ramp_loop, NULL, ELEMENTWISE, 0.3)
+
+cdef ndarray ramp(Kernel* k, int code, intp n, char* constant, int size):
+    cdef ndarray out = new_array(code, 1, &n, True)
+    cdef Operand ops[3]
+    fill_index(&ops[0], 1, &n)
+    fill_constant(&ops[1], constant, size)
+    fill_operand(&ops[2], out, 1, &n, True)
+    launch(k, ops, 3, 1, &n, NULL)
+    return out
+
+def number_range(start, stop, step):
+    """arange of Python numbers, as NumPy computes it; None where they are not all int or float, or too large."""
+    cdef double first, last, by
+    if stop is None:
+        start, stop = 0, start
+    if step is None:
+        step = 1
+    if type(start) is int and type(stop) is int and type(step) is int:
+        return put_new(integer_range(start, stop, step), -1)
+    if (type(start) is not float and type(start) is not int or type(stop) is not float and type(stop) is not int
+            or type(step) is not float and type(step) is not int):
+        return None
+    try:
+        first, last, by = start, stop, step
+    except OverflowError:
+        return None
+    return put_new(float_range(first, last, by), -1)
+
+cdef inline bint far_in(int64_t i) noexcept:
+    """Whether sums of a few such numbers do not overflow."""
+    return -(<int64_t>1 << 60) < i < <int64_t>1 << 60
+
+cdef ndarray integer_range(object start, object stop, object step):
+    cdef int64_t first, last, by, i
+    cdef int64_t* x
+    cdef int overflow[3]
+    cdef intp n
+    cdef ndarray out
+    cdef IntegerRamp r
+    first = PyLong_AsLongLongAndOverflow(start, &overflow[0])
+    last = PyLong_AsLongLongAndOverflow(stop, &overflow[1])
+    by = PyLong_AsLongLongAndOverflow(step, &overflow[2])
+    if overflow[0] or overflow[1] or overflow[2] or by == 0 or not (far_in(first) and far_in(last) and far_in(by)):
+        return None
+    n = max((last - first + by - (1 if by > 0 else -1)) // by, 0)
+    if sizeof(long) != 8 or n >= <intp>1 << 53:
+        return None
+    if n > SMALL:
+        r.first = first
+        r.by = by
+        return ramp(INTEGER_RAMP, LONG, n, <char*>&r, sizeof(r))
+    out = allocated(LONG, 1, &n)
+    x = <int64_t*>data_of(out)
+    for i in range(n):
+        x[i] = first
+        first += by
+    return out
+
+cdef ndarray float_range(double first, double last, double by):
+    cdef double length = (last - first) / by if by else 0, delta
+    cdef double* x
+    cdef intp i, n
+    cdef ndarray out
+    cdef Ramp r
+    if not 0 < length < <double>(<intp>1 << 53):
+        return None
+    n = <intp>length
+    if n < length:
+        n += 1
+    if n > SMALL:
+        r.first = first
+        r.second = first + by
+        r.by = r.second - first
+        return ramp(RAMP, DOUBLE, n, <char*>&r, sizeof(r))
+    out = allocated(DOUBLE, 1, &n)
+    x = <double*>data_of(out)
+    x[0] = first
+    if n > 1:
+        x[1] = first + by
+        delta = x[1] - first
+        for i in range(2, n):
+            x[i] = first + i * delta
+    return out

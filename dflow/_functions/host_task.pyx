@@ -1,0 +1,65 @@
+"""Host tasks: Python functions that run on a worker."""
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from dflow._array.core cimport ndarray, check_writable, fill_operand, wait_read
+from dflow._engine cimport catch_up, settings, submit
+from dflow._runtime.graph cimport (
+    ALWAYS, HAS_REGIONS, HOST, TRACKED, Kernel, Task, here, readable, task_constants, task_dims, task_new, task_operand, task_region)
+from dflow._kernels.registry cimport kernel_new
+from dflow._array.dispatch cimport Operand
+from dflow._base.thread_state cimport cannot_replay, captures
+from dflow._tracing.tape cimport any_records, recorded
+from dflow._array.core import set_hook
+from dflow._functions.placement import follow
+
+cdef extern from "Python.h":
+    PyObject** PySequence_Fast_ITEMS(object)
+
+cdef Kernel* HOST_KERNEL = kernel_new(b"host task", 0, 0, NULL, NULL, HOST, 0)
+
+def host(payload, list reads, list writes, bint always=False, bint looks=False):
+    """Call payload(error) on a worker once the arrays in `reads` are there and those in `writes` are free.
+
+    error is None, or with `always` the exception that an input carries. looks: nothing is written, but who reads `writes` waits.
+    In naive mode, at once.
+    """
+    cdef Operand o
+    cdef int i = 0, nops = <int>(len(reads) + len(writes))
+    cdef ndarray a
+    cdef Task* t
+    if captures:
+        cannot_replay(b"a Python function runs on a worker", here())
+    follow(reads, writes)
+    if not looks:
+        for a in writes:
+            check_writable(a)
+    if not looks and any_records(PySequence_Fast_ITEMS(reads), len(reads)):
+        for a in writes:
+            recorded("a Python function on a worker", (reads,), a)
+    if settings.naive:
+        for a in reads:
+            wait_read(a)
+        payload(None)
+        return
+    t = task_new(HOST_KERNEL, nops, 1, 0, 0, sizeof(PyObject*), HAS_REGIONS | (ALWAYS if always else 0))
+    for a in reads + writes:
+        fill_operand(&o, a, a.ndim, a.shape, i >= len(reads))
+        task_region(t, i)[0] = o.region
+        task_operand(t, i, o.s, o.offset, o.flags | TRACKED)
+        i += 1
+    task_dims(t)[0] = 1
+    Py_INCREF(payload)
+    (<PyObject**>task_constants(t))[0] = <PyObject*>payload
+    submit(t)
+
+set_hook("host", host)
+
+cdef enum:
+    HOST_NS = 20000             # that a host task takes at least
+
+def at_hand(ndarray a):
+    """Whether the elements are there, for what else would be a host task: less work than that is done here first."""
+    if not readable(a.st):
+        catch_up(a.st, HOST_NS)
+    return readable(a.st) and a.st.poison == NULL

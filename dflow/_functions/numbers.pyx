@@ -1,0 +1,128 @@
+"""What stands beside arrays in a call: Python's numbers, and things that hold none, as NumPy takes them."""
+
+import numpy as np
+from dflow._array.core cimport (
+    ndarray, SCALAR, as_array, broadcast_same, check_writable, contains_arrays, data_of, hooks, index_set, new_array, part)
+from dflow._runtime.graph cimport intp
+from dflow._kernels.registry cimport BOOL, DTYPES, code_of, is_complex, is_integer, write_scalar
+from dflow._array.core import set_hook
+from dflow._kernels.registry import COMPARISONS
+
+# ---- Python's numbers --------------------------------------------------------------------------------------------
+
+cdef ndarray small_number(object x):
+    """A Python float, or an integer of 64 bits, as an array; None for other integers."""
+    cdef ndarray out
+    if type(x) is int and not -(1 << 62) < x < 1 << 62:
+        return None
+    out = new_array(code_of(type(x)), 0, NULL)
+    write_scalar(x, out.code, data_of(out))
+    return out
+
+cdef bint compares_by_range(str name, tuple inputs):
+    """Whether a ufunc of that name compares integers with a Python number: any may be told apart, also one beyond their type."""
+    if name not in COMPARISONS:
+        return False
+    for x in inputs:
+        if isinstance(x, ndarray):
+            return is_integer((<ndarray>x).code) and (<ndarray>x).code != BOOL
+    return False
+
+cdef ndarray compared_by_range(str name, tuple inputs, int ndim, intp* shape):
+    """The comparison with a Python integer beyond the range of the array's type: the answer is the same for all elements."""
+    cdef bint swapped = not isinstance(inputs[0], ndarray)
+    cdef bint above = (inputs[0 if swapped else 1] > 0) != swapped      # the right operand is the larger
+    cdef ndarray out = new_array(BOOL, ndim, shape)
+    index_set(out, Ellipsis, {"less": above, "less_equal": above, "equal": False, "not_equal": True}.get(name, not above))
+    if ndim == 0:
+        out.flags |= SCALAR
+    return out
+
+cpdef ndarray numbers_for(object x, object dtype, object casting="unsafe"):
+    """What NumPy's copyto() takes x for, into an array of that type: an array of ours as it is, all else cast."""
+    if isinstance(x, ndarray):
+        return x
+    if isinstance(x, (list, tuple)) and contains_arrays(x):
+        return as_array(x)
+    numbers = np.empty(np.shape(x), dtype)
+    np.copyto(numbers, x, casting)
+    return as_array(numbers)
+
+cpdef int cast_into(ndarray a, ndarray numbers) except -1:
+    """a[...] = numbers by casts, whatever fits: a scalar, too, which is else refused if it does not."""
+    return index_set(a, Ellipsis, broadcast_same(numbers))
+
+cdef bint parts_are_stored = np.lib.NumpyVersion(np.__version__) >= "2.5.0"     # as elements are; before, cast
+
+def set_part(ndarray a, int which, value):
+    """Set the real (0) or imaginary part: by a cast of what the value is by itself, or as elements, as NumPy does."""
+    cdef str name = "imag" if which else "real"
+    if a.flags & SCALAR:
+        raise AttributeError(f"attribute '{name}' of 'numpy.generic' objects is not writable")
+    if which and not is_complex(a.code):
+        np.empty(1).imag = value            # its version's error
+    cdef ndarray target = part(a, which) if is_complex(a.code) else a
+    check_writable(target)
+    if target.size == 0:
+        hooks["unwrap"](target).real = hooks["unwrap"](value)       # there is nothing to refuse
+        return
+    if parts_are_stored:
+        index_set(target, Ellipsis, value)
+        return
+    if not isinstance(value, (ndarray, list, tuple)) or not isinstance(value, ndarray) and not contains_arrays(value):
+        numbers = np.empty(np.shape(value), DTYPES[target.code])
+        numbers.real = value
+        value = numbers
+    cast_into(target, as_array(value))
+
+set_hook("set_part", set_part)
+
+# ---- what reductions start from ------------------------------------------------------------------------------------
+
+cdef object identity_of(object function, int code):
+    """A ufunc's, in which -1 stands for all bits, also of an unsigned type."""
+    identity = function.identity
+    return np.array(-1).astype(DTYPES[code]).item() if type(identity) is int and identity == -1 else identity
+
+cdef object neutral_of(object function, int code):
+    return complex(-0.0, -0.0) if is_complex(code) and function is np.add else (
+        -0.0 if function is np.add and not is_integer(code) and code != BOOL else identity_of(function, code))
+
+cdef object start_of(object function, object initial, int code, intp total, bint masked):
+    """What a reduction of `total` elements starts from, as that type holds it; None: from the first of them."""
+    if initial is np._NoValue:
+        initial = identity_of(function, code)
+    elif initial is not None:
+        initial = number_as(hooks["unwrap"](initial), DTYPES[code])
+    if masked and initial is None:
+        raise ValueError(f"reduction operation '{function.__name__}' does not have an identity, so to use a where mask one has to "
+                         "specify 'initial'")
+    if total == 0 and initial is None:
+        raise ValueError(f"zero-size array to reduction operation {function.__name__} which has no identity")
+    return initial
+
+cdef object number_as(object x, object dtype):
+    """A scalar of NumPy's: what it stores for x in an array of that type."""
+    place = np.empty((), dtype)
+    place[()] = x
+    return place[()]
+
+# ---- what holds no numbers ---------------------------------------------------------------------------------------
+
+cdef bint holds_no_numbers(object x):
+    """Whether NumPy's array of x is one of texts, dates, records or objects: so are integers beyond 64 bits."""
+    if isinstance(x, (ndarray, float, complex)):
+        return False
+    if isinstance(x, (list, tuple)) and contains_arrays(x):
+        return any([holds_no_numbers(item) for item in x])
+    return np.asarray(x).dtype.kind not in "biufc"
+
+cdef object numpys_answer(object function, tuple args, dict keywords, object error):
+    """What NumPy's function makes of copies of arrays beside things that hold no numbers; the error, if that holds none either."""
+    result = function(*hooks["unwrap"](args), **hooks["unwrap"](keywords))
+    if result is None:                      # it wrote to the copies
+        raise error
+    for x in result if isinstance(result, (tuple, list)) else (result,):
+        if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind not in "biufc":
+            raise error
+    return hooks["wrap"](result)

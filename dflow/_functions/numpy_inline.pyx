@@ -1,0 +1,327 @@
+"""Small work by NumPy's own functions, at once: where all that a call needs is there, a task would cost more than it."""
+
+from functools import update_wrapper
+from inspect import unwrap
+from types import BuiltinFunctionType, MethodType
+
+import numpy as np
+cimport numpy as cnp
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_DECREF
+from cpython.tuple cimport PyTuple_GET_SIZE
+from dflow._array.core cimport ndarray, READONLY, SCALAR, as_array, from_numpy, is_near, numpy_window, records
+from dflow._functions.interop cimport any_foreign, any_like, ask_by_vector
+from dflow._runtime.graph cimport intp, writable
+from dflow._functions.numbers cimport holds_no_numbers, numpys_answer
+from dflow._kernels.registry cimport code_of_num, native
+from dflow._base.thread_state cimport many_devices, recorders
+from dflow._tracing.tape cimport any_records, record_row
+from dflow._functions.placement import follow
+
+cdef extern from "Python.h":
+    ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject**, size_t, PyObject*)
+    object PyObject_Vectorcall(object, PyObject**, size_t, PyObject*)
+    Py_ssize_t PyVectorcall_NARGS(size_t)
+    PyObject** PySequence_Fast_ITEMS(object)
+    object PyVectorcall_Call(object, tuple, dict)
+    object PyMethod_New(object, object)
+    void PyType_Modified(type)
+    ctypedef struct Type "PyTypeObject":
+        Py_ssize_t tp_vectorcall_offset
+        unsigned long tp_flags
+    unsigned long Py_TPFLAGS_HAVE_VECTORCALL
+    unsigned long Py_TPFLAGS_METHOD_DESCRIPTOR
+
+SMALL = 4096                    # elements of an array
+cdef enum:
+    FEW = 64                    # items of a list, or arguments
+
+LATER = object()                # in place of what is not there, or not small
+cdef tuple PLAIN = (int, float, complex, bool, str, slice, type(None), np.generic, np.dtype, type, type(np._NoValue))
+
+cdef tuple OPTIONS = (str, type, np.dtype, type(None), type(np._NoValue))         # what else stands beside values
+
+cpdef ndarray as_scalar(ndarray a):
+    """A fresh array, as a value from now on if it has no axes: for what is a scalar in NumPy."""
+    if a.ndim == 0:
+        a.flags |= SCALAR
+    return a
+
+cdef object seen(object x, intp small, bint inner=False):
+    """x as NumPy is to see it, arrays as windows; LATER if it cannot be given at once."""
+    cdef list items
+    if type(x) is ndarray:
+        if (<ndarray>x).size > small or not is_near(<ndarray>x) or records(x, None):
+            return LATER
+        # Writeable, though nobody writes: some functions copy what they could not write to.
+        return numpy_window(<ndarray>x)[()] if (<ndarray>x).flags & SCALAR else numpy_window(<ndarray>x)
+    if type(x) is int or type(x) is float or type(x) is str or x is None:
+        return x
+    if (type(x) is list or type(x) is tuple) and not inner and len(x) <= FEW:
+        items = [seen(item, small, True) for item in x]
+        for item in items:
+            if item is LATER:
+                return LATER
+        return items if type(x) is list else tuple(items)
+    if type(x) is cnp.ndarray:
+        return x if cnp.PyArray_SIZE(x) <= small else LATER
+    return x if isinstance(x, PLAIN) else LATER
+
+cdef object ours(object x):
+    """What NumPy returned, as arrays of ours; TypeError for an array of something else than numbers."""
+    cdef int code
+    if type(x) is cnp.ndarray:
+        code = code_of_num(cnp.PyArray_TYPE(x))
+        if not cnp.PyArray_ISNOTSWAPPED(x):
+            native(x.dtype)
+        return from_numpy(x, code) if code >= 0 else as_array(x)
+    if x is None or type(x) is int or type(x) is float:
+        return x
+    if isinstance(x, cnp.generic):
+        return as_scalar(as_array(x))
+    if isinstance(x, cnp.ndarray):
+        raise TypeError("a matrix is to stay one")
+    if type(x) is tuple:
+        return tuple([ours(item) for item in <tuple>x])
+    if type(x) is list:
+        return [ours(item) for item in <list>x]
+    return type(x)(*map(ours, x)) if isinstance(x, tuple) and hasattr(x, "_fields") else x
+
+cdef object attempt(object theirs, PyObject** args, Py_ssize_t nargs, PyObject* names, intp small, bint final, bint any_of_ours=False):
+    """What NumPy's function returns, if all arguments are there and small, and one is ours; else, or if it fails, LATER.
+
+    As in a vectorcall, arguments by name come last; `names` is a tuple, or NULL. final: a failure is not tried again, as
+    the function may have written, or nothing else is there to try; the error is NumPy's. any_of_ours: what returns is.
+    """
+    cdef PyObject* values[FEW]
+    cdef Py_ssize_t i, n = 0, count = nargs if names == NULL else nargs + PyTuple_GET_SIZE(<object>names)
+    if count > FEW:
+        return LATER
+    try:
+        for i in range(count):
+            x = <object>args[i]
+            value = seen(x, small)
+            if value is LATER or i >= nargs and x is not None and (<tuple><object>names)[i - nargs] == "out":
+                return LATER
+            any_of_ours |= value is not x
+            Py_INCREF(value)
+            values[n] = <PyObject*>value
+            n += 1
+        if not any_of_ours:
+            return LATER
+        if not many_devices:
+            return ours(PyObject_Vectorcall(theirs, values, nargs, names))
+        given = [<object>args[i] for i in range(count)]
+        follow(given, None, theirs)             # before anything is written
+        return follow(given, ours(PyObject_Vectorcall(theirs, values, nargs, names)), theirs)
+    except (FloatingPointError, Warning):       # np.errstate's, and the filters', wish
+        raise
+    except Exception:
+        if final and n == count:
+            raise
+        return LATER
+    finally:
+        for i in range(n):
+            Py_DECREF(<object>values[i])
+
+def at_once(theirs, tuple args, dict keywords=None, intp small=SMALL, bint writes=False, bint final=False, bint draws=False):
+    """What NumPy's function makes of arrays that are there and small, as arrays of ours; else, or if it fails, LATER.
+
+    writes: into its first argument. draws: numbers, which are ours whatever its arguments are. With these, or final: if it
+    fails, its error.
+    """
+    if writes and not free(args[0]):
+        return LATER
+    if writes and many_devices:
+        follow(args, args[0], theirs)           # what is written to goes along
+    if not keywords:
+        return attempt(theirs, PySequence_Fast_ITEMS(args), len(args), NULL, small, final or writes or draws, draws)
+    names = tuple(keywords)
+    values = args + tuple(keywords.values())
+    return attempt(theirs, PySequence_Fast_ITEMS(values), len(args), <PyObject*>names, small, final or writes or draws, draws)
+
+cdef bint free(object x) noexcept:
+    """Whether nobody reads or writes an array, and the caller may."""
+    return type(x) is ndarray and not (<ndarray>x).flags & (READONLY | SCALAR) and writable((<ndarray>x).st)
+
+cdef int before_out(object function):
+    """How many arguments may be given by place before one is `out`."""
+    code = getattr(function, "__code__", None)
+    names = code.co_varnames[:code.co_argcount] if code is not None else ()
+    return names.index("out") if "out" in names else FEW
+
+def bare(function):
+    """A function of NumPy's without its look for other libraries' arrays."""
+    return getattr(function, "_implementation", function)
+
+cdef class builtin:
+    """A function like `function`, but NumPy's `theirs`, at once, on arrays that are there, of up to `small` elements.
+
+    Where NumPy's fails, `function` is called, and raises. writes: into its first argument; then NumPy's error is raised.
+    In a class it is no method: so are those of NumPy's that are written in C.
+    """
+    cdef vectorcallfunc vectorcall
+    cdef object function, theirs, numpys
+    cdef object instead         # what is called in its place, or None: see divert()
+    cdef intp small
+    cdef int most               # arguments by place
+    cdef bint writes, dispatches, creates
+    cdef dict __dict__
+    cdef object __weakref__
+
+    def __init__(self, function, theirs, intp small=SMALL, bint writes=False):
+        self.vectorcall = <vectorcallfunc>call_small
+        self.function = function
+        self.theirs = bare(theirs)
+        self.small = small
+        self.most = min(before_out(function), before_out(self.theirs))
+        self.writes = writes
+        update_wrapper(self, function)
+
+    def __call__(self, *args, **keywords):
+        return (self.function if self.instead is None else self.instead)(*args, **keywords)
+
+    def __get__(self, instance, owner):         # so `inspect` knows it for a routine
+        return self
+
+    def __reduce__(self):
+        return self.__qualname__
+
+    def __repr__(self):
+        return f"<function {self.__qualname__}>"
+
+cdef class small_first(builtin):
+    """The same, and a method in a class."""
+
+    def __get__(self, instance, owner):
+        return self if instance is None else PyMethod_New(self, instance)
+
+cdef object call_small(builtin self, PyObject** args, size_t flags, PyObject* names):
+    cdef Py_ssize_t i, nargs = PyVectorcall_NARGS(flags)
+    if self.instead is not None:
+        return PyObject_Vectorcall(self.instead, args, nargs, names)
+    if recorders and any_records(args, nargs + (0 if names == NULL else PyTuple_GET_SIZE(<object>names))):
+        return record_row(self.function, args, nargs, names)
+    if self.small and nargs <= self.most and (not self.writes or nargs and free(<object>args[0])):
+        result = attempt(self.theirs, args, nargs, names, self.small, self.writes)
+        if result is not LATER:
+            return result
+    if (self.dispatches and any_foreign(args, nargs + (0 if names == NULL else PyTuple_GET_SIZE(<object>names)))
+            or self.creates and names != NULL and any_like(args + nargs, names)):
+        return ask_by_vector(self.numpys, args, nargs, names)
+    try:
+        return PyObject_Vectorcall(self.function, args, nargs, names)
+    except TypeError as error:
+        theirs = self.theirs if self.numpys is None else self.numpys
+        given = [<object>args[i] for i in range(nargs if names == NULL else nargs + PyTuple_GET_SIZE(<object>names))]
+        if theirs is None or self.writes or not str(error).startswith("dflow arrays hold numbers") or not any(
+                [holds_no_numbers(x) for x in given if not isinstance(x, OPTIONS)]):
+            raise
+        keywords = {} if names == NULL else dict(zip(<tuple><object>names, given[nargs:]))
+        return numpys_answer(theirs, tuple(given[:nargs]), keywords, error)
+
+cdef class or_else:
+    """A method like `function`. What fails with one of `errors` is other(error, self, args, keywords)'s affair."""
+    cdef vectorcallfunc vectorcall
+    cdef object function, other, instead
+    cdef tuple errors
+    cdef dict __dict__
+    cdef object __weakref__
+
+    def __init__(self, function, other, tuple errors):
+        self.vectorcall = <vectorcallfunc>call_or_else
+        self.function = function
+        self.other = other
+        self.errors = errors
+        update_wrapper(self, function)
+
+    def __call__(self, *args, **keywords):
+        return PyVectorcall_Call(self, args, keywords)
+
+    def __get__(self, instance, owner):
+        return self if instance is None else PyMethod_New(self, instance)
+
+cdef object call_or_else(or_else self, PyObject** args, size_t flags, PyObject* names):
+    cdef Py_ssize_t i, nargs = PyVectorcall_NARGS(flags)
+    if self.instead is not None:
+        return PyObject_Vectorcall(self.instead, args, nargs, names)
+    try:
+        return PyObject_Vectorcall(self.function, args, nargs, names)
+    except self.errors as error:
+        if nargs == 0:
+            raise
+        given = [<object>args[i] for i in range(1, nargs)]
+        keywords = {} if names == NULL else {key: <object>args[nargs + i] for i, key in enumerate(<tuple><object>names)}
+        return self.other(error, <object>args[0], given, keywords)
+
+def divert(function, instead):
+    """Let another function be called in the place of one of these, wherever it has been imported to; None: itself again.
+
+    A bound method stands for the method of all objects. Returns whether it is one of these.
+    """
+    function = getattr(function, "__func__", function)
+    if isinstance(function, builtin):
+        (<builtin>function).instead = instead
+    elif isinstance(function, or_else):
+        (<or_else>function).instead = instead
+    else:
+        return False
+    return True
+
+def own_way(function):
+    """What does the same as one of these, wherever that is diverted to; any other function as it is."""
+    cdef or_else method
+    function = getattr(function, "__func__", function)
+    if isinstance(function, or_else):
+        method = <or_else>function
+        return or_else(method.function, method.other, method.errors)
+    return alike(<builtin>function) if isinstance(function, builtin) else function
+
+cdef builtin alike(builtin function, kind=None):
+    """Another one of the same, maybe of the other type."""
+    cdef builtin new = (kind or type(function))(function.function, function.theirs, function.small, function.writes)
+    new.numpys, new.dispatches, new.creates = function.numpys, function.dispatches, function.creates
+    return new
+
+cdef void called_by_vector(type kind, Py_ssize_t offset, bint binds) noexcept:
+    """A call of what is of this type makes no tuple and no dictionary: Cython has no word for that."""
+    cdef Type* type_ = <Type*>kind
+    type_.tp_vectorcall_offset = offset
+    type_.tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL
+    if binds:
+        type_.tp_flags |= Py_TPFLAGS_METHOD_DESCRIPTOR
+    PyType_Modified(kind)
+
+cdef void set_up() noexcept:
+    cdef builtin first = builtin.__new__(builtin)
+    cdef or_else second = or_else.__new__(or_else)
+    cdef Py_ssize_t offset = <char*>&first.vectorcall - <char*><PyObject*>first
+    called_by_vector(builtin, offset, False)
+    called_by_vector(small_first, offset, True)
+    called_by_vector(or_else, <char*>&second.vectorcall - <char*><PyObject*>second, True)
+
+set_up()
+
+def public(function, numpys, str module):
+    """A function as the module of ours has it: what binds, and what hands over to other libraries' arrays, is as in NumPy's.
+
+    These may be among the arguments of functions that NumPy dispatches; those that make arrays have an argument `like`.
+    """
+    cdef builtin inner, new
+    if isinstance(function, builtin):
+        inner = <builtin>function
+    elif isinstance(function, MethodType) or not hasattr(function, "__code__"):
+        return function
+    else:
+        inner = small_first(function, numpys, 0)
+    code = getattr(unwrap(inner.function), "__code__", None)
+    creates = code is not None and "like" in code.co_varnames
+    if not (isinstance(function, builtin) or creates or bare(numpys) is not numpys or isinstance(numpys, BuiltinFunctionType)):
+        return function
+    new = alike(inner, builtin if isinstance(numpys, BuiltinFunctionType) else small_first)
+    new.numpys = numpys
+    new.dispatches = bare(numpys) is not numpys
+    new.creates = creates
+    new.__module__ = module
+    new.__name__ = new.__qualname__ = numpys.__name__
+    return new

@@ -1,0 +1,314 @@
+"""The operators of ndarray, and NumPy's rules that hold for them alone."""
+
+import operator
+
+import numpy as np
+from libc.float cimport DBL_MIN
+from libc.math cimport fabs
+from dflow._engine cimport settings
+from dflow._kernels.registry cimport BOOL, DOUBLE, DTYPES, NCODES, Scalar, is_integer, write_scalar
+from dflow._array.core cimport *
+from dflow._base.allocator cimport load_ptr
+from dflow._base.thread_state cimport set_recording
+from dflow._functions.interop cimport ask, foreign
+from dflow._functions.views cimport *
+from dflow._functions.fastpath cimport *
+from dflow._functions.numpy_inline import LATER
+from dflow._tracing.tape cimport earlier, record, recorded, take_over
+from dflow._functions.numbers cimport holds_no_numbers
+from dflow._functions.ufunc cimport ufunc, wrap, call, cast_error
+
+cdef extern from "Python.h":
+    long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
+
+cdef long long EXACT = 1 << 53      # integers up to here are doubles
+
+# In the order of Op.
+operator_names = ("add subtract multiply true_divide floor_divide remainder power left_shift right_shift bitwise_and bitwise_or "
+                  "bitwise_xor less less_equal equal not_equal greater greater_equal divmod matmul "
+                  "negative positive absolute invert").split()
+cdef list operator_list = [wrap(getattr(np, name)) for name in operator_names]
+
+cdef list python_operators = [getattr(operator, name) for name in (
+    "add sub mul truediv floordiv mod pow lshift rshift and_ or_ xor lt le eq ne gt ge").split()] + [divmod, operator.matmul]
+
+cdef ufunc square = wrap(np.square), sqrt = wrap(np.sqrt), reciprocal = wrap(np.reciprocal), positive = wrap(np.positive)
+
+cdef inline bint double_value(object x, double* value):
+    """The value of a 0-d array of doubles that is there, or of a Python number that a double holds exactly."""
+    cdef ndarray a
+    cdef long long n
+    cdef int overflow
+    if type(x) is ndarray:
+        a = <ndarray>x
+        if a.ndim or a.code != DOUBLE or not is_here(a):
+            return False
+        value[0] = (<double*>data_of(a))[0]
+        return True
+    if type(x) is float:
+        value[0] = <double>x
+        return True
+    if type(x) is int:
+        n = PyLong_AsLongLongAndOverflow(x, &overflow)
+        value[0] = <double>n
+        return overflow == 0 and -EXACT <= n <= EXACT
+    return False
+
+cdef ndarray scalar_arithmetic(int op, object a, object b):
+    """a op b for two numbers, where that raises no floating point flag (but inexact); else None."""
+    cdef double x = 0, y = 0, z
+    cdef ndarray out
+    if settings.inline_cost <= 0 or not double_value(a, &x) or not double_value(b, &y):
+        return None
+    if op <= TRUE_DIVIDE:
+        if op == ADD:
+            z = x + y
+        elif op == SUBTRACT:
+            z = x - y
+        elif op == MULTIPLY:
+            z = x * y
+        elif y != 0:
+            z = x / y
+        else:
+            return None
+        if z - z != 0 or (op >= MULTIPLY and fabs(z) < DBL_MIN and x != 0 and (y != 0 or op == TRUE_DIVIDE)):
+            return None                     # infinite, not a number, or too small
+        out = new_scalar(DOUBLE)
+        (<double*>out.st.data)[0] = z
+    else:
+        if x != x or y != y:
+            return None
+        out = new_scalar(BOOL)
+        out.st.data[0] = (x < y if op == LESS else x <= y if op == LESS_EQUAL else x == y if op == EQUAL else
+                          x != y if op == NOT_EQUAL else x > y if op == GREATER else x >= y)
+    settings.inlined += 1
+    return out
+
+cdef object binary_operator(int op, object a, object b):
+    if records(a, b):
+        return record_operator(op, a, b)
+    cdef ufunc u
+    cdef int i, j
+    cdef Plan* p
+    cdef ndarray out
+    if op <= TRUE_DIVIDE or LESS <= op <= GREATER_EQUAL:
+        out = scalar_arithmetic(op, a, b)
+        if out is not None:
+            return out
+    u = <ufunc>(<list>operator_list)[op]
+    i = quick_kind(a)
+    j = quick_kind(b)
+    if i >= 0 and j >= 0 and op != MATMUL:
+        if op == POWER and j >= NCODES:
+            fast = simple_power(a, b)
+            if fast is not None:
+                return fast
+        p = u.binary[i * NKINDS + j]
+        if p != NULL and u.nout == 1:
+            try:
+                out = quick_binary(p, a, b, None)
+                if out is None:
+                    out = queue_binary(p, a, b, None)
+            except OverflowError:           # a comparison beyond the range: call() knows the answer
+                out = None
+            if out is not None:
+                return out
+    elif op == MATMUL and type(a) is ndarray and type(b) is ndarray:
+        p = u.binary[i * NKINDS + j]
+        if p != NULL:
+            out = product(p, <ndarray>a, <ndarray>b)
+            if out is not None:
+                return out
+    elif op == MULTIPLY and (type(a) in SEQUENCES or type(b) in SEQUENCES) and repeats(b if type(b) is ndarray else a):
+        return b * int(a) if type(a) is ndarray else a * int(b)
+    elif foreign(b if isinstance(a, ndarray) else a):
+        return with_foreign(op, u, a, b)
+    elif unlike(b if isinstance(a, ndarray) else a):
+        return compare_unlike(op, a, b) if op == EQUAL or op == NOT_EQUAL else refuse(u, a, b, None)
+    if i >= 0 and j >= 0:
+        return call(u, (a, b), None, True, None, "same_kind", None)
+    try:
+        return call(u, (a, b), None, True, None, "same_kind", None)
+    except TypeError:
+        if not holds_no_numbers(a) and not holds_no_numbers(b):
+            raise
+        return with_no_numbers(op, u, a, b)
+
+cdef bint unlike(object x):
+    """Whether x is nothing that NumPy has numbers for, without a look at those of an array beside it."""
+    return x is None or isinstance(x, (str, bytes, dict, set, frozenset))
+
+cdef object with_no_numbers(int op, ufunc u, object a, object b):
+    """NumPy's result, of its arrays: ours if it is numbers. TypeError where it has none, in its words if those name the types."""
+    if (op == EQUAL or op == NOT_EQUAL) and type(b if isinstance(a, ndarray) else a).__eq__ is object.__eq__:
+        return compare_unlike(op, a, b)
+    a, b = [x.asnumpy() if isinstance(x, ndarray) else x for x in (a, b)]
+    try:
+        return hooks["wrap"](a == b if op == EQUAL else a != b if op == NOT_EQUAL else u.numpy(a, b))
+    except TypeError as error:
+        for x in (a, b):
+            if getattr(x, "dtype", None) == object:
+                raise TypeError(f"dflow arrays hold numbers: dtype object is not supported, and NumPy says: {error}") from None
+        raise
+
+cdef object record_operator(int op, object a, object b):
+    cdef bint before = set_recording(False)
+    try:
+        result = binary_operator(op, a, b)
+    finally:
+        set_recording(before)
+    return recorded((<ufunc>(<list>operator_list)[op]).numpy, (a, b), result) if type(result) is ndarray or type(result) is tuple else result
+
+cdef object record_inplace(int op, ndarray a, object b):
+    """a op= b: the result is computed apart, and written to a, which stands for it from then on."""
+    cdef ndarray old = earlier(a), value
+    result = binary_operator(op, old, old if b is a else b)
+    if type(result) is not ndarray:
+        return result
+    value = <ndarray>result
+    if not np.can_cast(DTYPES[value.code], DTYPES[a.code], "same_kind"):
+        raise cast_error(<ufunc>(<list>operator_list)[op], value.code, a.code, "same_kind")
+    value = cast(value, a.code)
+    cdef bint before = set_recording(False)
+    try:
+        assign(a, value)
+    finally:
+        set_recording(before)
+    take_over(a, value)
+    return a
+
+cdef tuple SEQUENCES = (list, tuple, str, bytes)
+
+cdef bint repeats(object x):
+    """Whether a sequence times x is a longer one: NumPy's scalars of integers do that, its arrays do not."""
+    return type(x) is ndarray and (<ndarray>x).flags & SCALAR and is_integer((<ndarray>x).code) and (<ndarray>x).code != BOOL
+
+cdef object way_with_ufuncs(object x):
+    """The __array_ufunc__ of a foreign object; LATER for none, or NumPy's, of a subclass."""
+    return LATER if isinstance(x, np.ndarray) else getattr(type(x), "__array_ufunc__", LATER)
+
+cdef object with_foreign(int op, ufunc u, object a, object b):
+    """With another library's object: NumPy's ufunc, which asks it, or where it is to be asked as an operand NumPy's operator."""
+    other = b if isinstance(a, ndarray) else a
+    way = way_with_ufuncs(other)
+    if way is None and other is b:
+        return NotImplemented
+    if way is not LATER:
+        return u(a, b)
+    a, b = [x.asnumpy() if isinstance(x, ndarray) else x for x in (a, b)]
+    return ask((<list>python_operators)[op], (a, b), {})
+
+cdef object inplace_with_foreign(ufunc u, ndarray a, object b):
+    """The same of a op= b. What has a higher priority is asked by a op b."""
+    if way_with_ufuncs(b) is LATER and not isinstance(b, np.ndarray) and getattr(b, "__array_priority__", 0) > 0:
+        return NotImplemented
+    return u(a, b, out=a)
+
+cdef object compare_unlike(int op, object a, object b):
+    """With None or another thing that is no number, and has no way to compare: never equal."""
+    cdef ndarray x = a if isinstance(a, ndarray) else b
+    out = new_array(BOOL, x.ndim, x.shape)
+    out[...] = op == NOT_EQUAL
+    if x.ndim == 0:
+        (<ndarray?>out).flags |= SCALAR
+    return out
+
+cdef object refuse(ufunc u, object a, object b, object out):
+    """NumPy's error for what holds no numbers, of one element; what gives none may know what to do with an array."""
+    a, b, out = [np.ones((1,) * (<ndarray>x).ndim, x.dtype) if isinstance(x, ndarray) else x for x in (a, b, out)]
+    u.numpy(a, b, **({} if out is None else {"out": out}))
+    return NotImplemented
+
+cdef object simple_power(object a, object exponent):
+    """NumPy's shortcuts for x ** 2 and the like, which also fix the last bits; None when there is none."""
+    cdef ndarray x
+    cdef Scalar room
+    cdef double e
+    if not isinstance(a, ndarray) or isinstance(exponent, complex):
+        return None
+    x = <ndarray>a
+    if is_integer(x.code):
+        if type(exponent) is int:
+            if exponent < 0 and x.code != BOOL:
+                write_scalar(exponent, x.code, <char*>&room)        # unless they cannot hold it
+                if x.size == 0:
+                    return None
+                raise ValueError("Integers to negative integer powers are not allowed.")
+            if exponent == 2 and not (x.code == BOOL and x.flags & SCALAR):
+                return unary(square, x)
+        return None
+    if type(exponent) is int and not -2 < exponent < 3:
+        return None                         # among them those that no float holds
+    e = exponent
+    if e == 2:
+        return unary(square, x)
+    if e == 0.5:
+        return unary(sqrt, x)
+    if e == 1:
+        return unary(positive, x)
+    if e == -1:
+        return unary(reciprocal, x)
+    return None
+
+cdef object unary(ufunc u, ndarray x):
+    """u(x)."""
+    cdef Plan* p = u.unary[x.code]
+    out = None
+    if p != NULL:
+        out = quick_unary(p, x)
+        if out is None:
+            out = queue_unary(p, x)
+    return call(u, (x,), None, True, None, "same_kind", None) if out is None else out
+
+cdef object inplace_operator(int op, object a, object b):
+    cdef ufunc u = <ufunc>(<list>operator_list)[op]
+    cdef ndarray x = <ndarray>a
+    cdef int j
+    cdef Plan* p
+    if x.flags & SCALAR:
+        return binary_operator(op, a, b)
+    if records(a, b):
+        return record_inplace(op, x, b)
+    j = quick_kind(b)
+    check_writable(x)
+    if j >= 0 and op < MATMUL and op != POWER:
+        p = u.binary[x.code * NKINDS + j]
+        if p != NULL and p.codes[2] == x.code and load_ptr(&x.st.reads) == NULL and (
+                type(b) is not ndarray or (<ndarray>b).st != x.st or same_elements(x, <ndarray>b)):
+            if quick_binary(p, x, b, x) is not None:
+                return x
+            if p.direct and not x.flags & SCALAR and x.flags & C_CONTIGUOUS and queue_binary(p, x, b, x) is not None:
+                return x
+    elif foreign(b):
+        return inplace_with_foreign(u, x, b)
+    elif unlike(b):
+        return refuse(u, a, b, a)
+    if op == MATMUL and x.ndim and as_array(b).ndim == 1:
+        raise ValueError("inplace matrix multiplication requires the first operand to have at least one and the second at "
+                         "least two dimensions.")
+    if op == POWER and j >= NCODES:
+        fast = simple_power(x, b)
+        if fast is not None:
+            if (<ndarray>fast).code != x.code:
+                raise cast_error(u, (<ndarray>fast).code, x.code, "same_kind")
+            assign(x, <ndarray>fast)
+            return x
+    try:
+        call(u, (a, b), (x,), True, None, "same_kind", None)
+    except TypeError:
+        if j >= 0 or not holds_no_numbers(b):
+            raise
+        return refuse(u, a, b, a)
+    return x
+
+cdef object unary_operator(int op, object a):
+    if records(a, None):
+        return record((<ufunc>(<list>operator_list)[op]).numpy, (a,), (<list>operator_list)[op], (a,), {})
+    return unary(<ufunc>(<list>operator_list)[op], <ndarray>a)
+
+def connect_operators():
+    """Give ndarray its operators."""
+    global operator_binary, operator_inplace, operator_unary
+    operator_binary = binary_operator
+    operator_inplace = inplace_operator
+    operator_unary = unary_operator

@@ -1,0 +1,29 @@
+"""Ufuncs over dflow arrays: NumPy's, and any third party's, through their own loops."""
+
+from dflow._functions.fastpath cimport Plan, Reduction
+from dflow._array.core cimport ndarray, Operand
+from dflow._runtime.graph cimport Kernel, intp
+
+cdef class ufunc:
+    cdef readonly object numpy  # NumPy's ufunc object
+    cdef readonly int nin
+    cdef readonly int nout
+    cdef object name
+    cdef bint reorderable       # it may be reduced along several axes
+    cdef object core            # parsed signature of a gufunc, or None
+    cdef dict plans             # tuple of kinds: address of a Plan
+    cdef Plan* binary[21 * 21]  # the same for two inputs
+    cdef Plan* unary[18]        # and for one
+    cdef void* reductions[18]   # Reduction*, by type code
+    cdef public object failure  # text of the LinAlgError that an invalid result means; empty: a MemoryError
+
+    cdef Plan* plan(self, tuple kinds) except NULL
+    cdef int at_offsets(self, Plan* p, ndarray target, ndarray offsets, ndarray values) except -1
+
+cdef ufunc wrap(object numpy_ufunc)
+cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting, object signature)
+cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, bint keepdims, object initial, object where)
+cdef int along_axis(Kernel* kernel, ndarray a, ndarray b, ndarray out, int axis) except -1
+cdef int broadcast_shape(tuple inputs, intp* shape, int ndim) except -1
+cdef int take_whole_region(Operand* o, ndarray a) except -1
+cdef object cast_error(ufunc u, int source, int target, casting, index=*)

@@ -1,0 +1,999 @@
+"""ufunc: elementwise calls, generalized ufuncs, and the methods reduce, accumulate, reduceat, outer, at."""
+
+import numpy as np
+from cpython.object cimport PyObject
+from libc.string cimport memcpy, memset
+from dflow._runtime.graph cimport Kernel, intp, WRITE, readable
+from dflow._array.dispatch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch
+from dflow._kernels.registry cimport (
+    Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, descr_of, is_complex, is_integer, loop_types, ufunc_kernel,
+    cast_kernel, masked_kernel, failing_kernel, fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, write_scalar)
+from dflow._array.signature cimport parse_signature
+from dflow._array.core cimport *
+from dflow._tracing.tape cimport any_records, earlier, record, recorders
+from dflow._functions.interop cimport override, overridden
+from dflow._functions.views cimport *
+from dflow._functions.fastpath cimport *
+from dflow._functions.numbers cimport (
+    compared_by_range, compares_by_range, holds_no_numbers, identity_of, neutral_of, numpys_answer, small_number, start_of)
+from dflow._kernels.registry import COMPARISONS, UNFOLDED
+from dflow._functions.numpy_inline import LATER, SMALL, at_once
+from dflow._functions.out cimport as_mask, assign_where, check_mask, check_reduced, in_memory_order
+from dflow._base.allocator cimport memory_zeros
+from dflow._array.signature import computed_size, try_sizes
+from dflow._functions.out import (
+    as_weak, check_out, fill_numpy, give, give_reduced, give_slices, last_axes, no_scalars, numpys_reduction, only_output, to_end)
+from dflow._functions.views import open_window
+
+from numpy._core._exceptions import _UFuncCastingError, _UFuncOutputCastingError
+
+cdef extern from "Python.h":
+    PyObject** PySequence_Fast_ITEMS(object)
+
+NO_VALUE = np._NoValue          # stands for what was not given
+LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor"))
+
+# ---- plans -----------------------------------------------------------------------------------------------------
+
+cdef object matmul = np.matmul
+cdef set PRODUCTS = {getattr(np, name, None) for name in ("vecdot", "matvec", "vecmat")}       # NumPy's own, if few elements
+cdef dict wrapped = {}          # NumPy's ufunc: ours
+
+cdef ufunc wrap(object numpy_ufunc):
+    cdef ufunc u = wrapped.get(numpy_ufunc)
+    if u is None:
+        u = wrapped[numpy_ufunc] = ufunc(numpy_ufunc)
+    return u
+
+cdef inline int kind_of(object x) except -1:
+    """Type code of an ndarray, or the weak kind of a Python scalar."""
+    if isinstance(x, ndarray):
+        return (<ndarray>x).code
+    if isinstance(x, bool):
+        return BOOL
+    return WEAK_INT if isinstance(x, int) else WEAK_FLOAT if isinstance(x, float) else WEAK_COMPLEX
+
+cdef object kind_type(int kind):
+    """What resolve_dtypes takes for a kind."""
+    return DTYPES[kind] if kind < NCODES else int if kind == WEAK_INT else float if kind == WEAK_FLOAT else complex
+
+cdef Plan* make_plan(ufunc u, tuple kinds, object signature, object casting) except NULL:
+    """Ask NumPy for the types of the loop, and find it."""
+    cdef Plan* p
+    cdef int i, kind
+    cdef list codes = []
+    arguments = tuple([kind_type(kind) for kind in kinds]) + (None,) * u.nout
+    keywords = {} if signature is None else {"signature": signature}
+    for dtype in loop_types(u.numpy, u.nin, arguments, casting, keywords):
+        codes.append(code_of(dtype))
+    p = <Plan*>memory_zeros(sizeof(Plan))
+    if p == NULL:
+        raise MemoryError("no memory for a ufunc")
+    p.kernel = ufunc_kernel(u.numpy, tuple(codes))
+    if p.kernel == NULL:
+        raise TypeError(f"ufunc {u.name!r} has no loop for {', '.join(str(d) for d in arguments if d is not None)}")
+    if u.failure is not None:
+        p.kernel = failing_kernel(p.kernel, u.failure)
+    p.nargs = u.nin + u.nout
+    p.direct = True
+    for i in range(p.nargs):
+        p.codes[i] = codes[i]
+        if i < u.nin:
+            kind = kinds[i]
+            if kind < NCODES and kind != p.codes[i] or kind == WEAK_INT and p.codes[i] == BOOL:
+                p.direct = False
+    return p
+
+cdef Plan* plan_for(ufunc u, tuple kinds, tuple inputs, object dtype, object casting, object signature) except NULL:
+    """The plan of a call with these options, which is kept."""
+    cdef Scalar room[32]
+    cdef Plan* p
+    if dtype is None and signature is None and casting == "same_kind":
+        return u.plan(kinds)
+    signature = output_signature(u, dtype) if signature is None else signature
+    key = (kinds, signature, casting)
+    address = u.plans.get(key)
+    if address is not None:
+        return <Plan*><size_t>address
+    try:
+        p = make_plan(u, kinds, signature, casting)
+    except _UFuncCastingError:
+        if int in map(type, inputs) and u.name not in COMPARISONS:      # that its type does not hold it is found first
+            write_numbers(make_plan(u, kinds, signature, "unsafe"), inputs, room)
+        raise
+    u.plans[key] = <size_t>p
+    return p
+
+# ---- elementwise calls -----------------------------------------------------------------------------------------
+
+cdef tuple prepare(tuple inputs):
+    """Arrays and Python scalars; all else becomes an array."""
+    cdef list out = []
+    for x in inputs:
+        if isinstance(x, ndarray) or type(x) in (int, float, complex, bool):
+            out.append(x)
+        else:
+            out.append(as_array(x))
+    return tuple(out)
+
+cdef int broadcast_shape(tuple inputs, intp* shape, int ndim) except -1:
+    """Fold the shapes of the arrays among inputs into shape[:ndim], right-aligned; the new ndim."""
+    cdef ndarray a
+    cdef int i, k
+    cdef intp n
+    for x in inputs:
+        if not isinstance(x, ndarray):
+            continue
+        a = <ndarray>x
+        if a.ndim > ndim:
+            for i in reversed(range(ndim)):
+                shape[i + a.ndim - ndim] = shape[i]
+            for i in range(a.ndim - ndim):
+                shape[i] = 1
+            ndim = a.ndim
+        for i in range(a.ndim):
+            k = ndim - a.ndim + i
+            n = a.shape[i]
+            if n != shape[k]:
+                if shape[k] == 1:
+                    shape[k] = n
+                elif n != 1:
+                    shapes = " ".join([shape_text(<ndarray>x) if isinstance(x, ndarray) else "()" for x in inputs if x is not None])
+                    raise ValueError(f"operands could not be broadcast together with shapes {shapes} ")
+    return ndim
+
+cdef object cast_error(ufunc u, int source, int target, casting, index=0):
+    return _UFuncOutputCastingError(u.numpy, casting, DTYPES[source], DTYPES[target], index)
+
+cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting, object signature):
+    """u(*inputs): a new array, a tuple of them, or what `out` gives."""
+    if recorders and any_records(PySequence_Fast_ITEMS(inputs), u.nin):
+        return call_and_record(u, prepare(inputs), out, where, dtype, casting, signature)
+    cdef Plan* p
+    cdef tuple kinds
+    cdef Scalar constants[32]
+    cdef intp shape[MAXDIMS]
+    cdef int ndim, i
+    cdef bint by_range = False
+    if u.core is not None:
+        return call_core(u, inputs, out, dtype, casting, signature)
+    for o in out or ():
+        if o is not None and (not isinstance(o, ndarray) or (<ndarray>o).flags & (READONLY | SCALAR)):
+            check_out(o)                    # raises
+    if where is not True:
+        where = as_mask(where)
+    inputs = prepare(inputs)
+    if all_weak(inputs):
+        inputs = (as_array(inputs[0]),) + inputs[1:]
+    kinds = tuple([kind_of(x) for x in inputs])
+    p = plan_for(u, kinds, inputs, dtype, casting, signature)
+    try:
+        write_numbers(p, inputs, constants)
+    except OverflowError:
+        if not compares_by_range(u.name, inputs):
+            raise
+        by_range = True
+    if out is not None:
+        check_casts(u, p, out, casting)
+    ndim = broadcast_shape(inputs if out is None else inputs + out, shape, 0)
+    if where is not True:
+        ndim = broadcast_shape((where,), shape, ndim)
+    if out is not None:
+        check_outputs(u, out, shape, ndim)
+    if by_range:
+        result = compared_by_range(u.name, inputs, ndim, shape)
+        if out is not None:
+            assign_where(<ndarray>out[0], result, where)
+        return result if out is None else out[0]
+    return run(u, p, inputs, constants, out, where, shape, ndim)
+
+cdef object call_and_record(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting, object signature):
+    """The same, recorded: the results are computed apart, and written to `out` by assignments, which are recorded too."""
+    if out is not None:                     # what it writes over is kept for the way back
+        inputs = tuple([earlier(x) if tracked(x) and any([(<ndarray>x).st == (<ndarray>o).st for o in out if o is not None]) else x
+                        for x in inputs])
+    results = record(u.numpy, inputs, call_again, (u, inputs, dtype, casting, signature), {})
+    if out is None and where is True:
+        return results
+    found = []
+    for i, result in enumerate(results if u.nout > 1 else (results,)):
+        target = None if out is None else out[i]
+        if where is not True:
+            result = hooks["where"](where, result, 0 if target is None else target)
+        if target is not None and not np.can_cast(result.dtype, target.dtype, casting):
+            raise cast_error(u, code_of(result.dtype), code_of(target.dtype), casting, u.nin + i)
+        if target is not None:
+            target[...] = result
+        found.append(result if target is None else target)
+    return tuple(found) if u.nout > 1 else found[0]
+
+def call_again(ufunc u, inputs, dtype, casting, signature):
+    return call(u, inputs, None, True, dtype, casting, signature)
+
+cdef bint all_weak(tuple inputs):
+    for x in inputs:
+        if isinstance(x, ndarray):
+            return False
+    return True
+
+cdef tuple output_signature(ufunc u, object dtype):
+    """dtype= asks for the type of the outputs, as NumPy reads it."""
+    if dtype is None:
+        return None
+    return (None,) * u.nin + (descr_of(dtype),) * u.nout
+
+cdef int check_casts(ufunc u, Plan* p, tuple out, object casting) except -1:
+    """Whether outputs take the results."""
+    cdef ndarray o
+    cdef int k
+    for k in range(u.nout):
+        o = <ndarray>out[k]
+        if o is not None and o.code != p.codes[u.nin + k] and not np.can_cast(DTYPES[p.codes[u.nin + k]], DTYPES[o.code], casting):
+            raise cast_error(u, p.codes[u.nin + k], o.code, casting, u.nin + k)
+    return 0
+
+cdef int check_outputs(ufunc u, tuple out, intp* shape, int ndim) except -1:
+    """Outputs take part in broadcasting, but are not broadcast themselves. They are about to be written to."""
+    cdef ndarray o
+    cdef int i, k
+    for k in range(u.nout):
+        if out[k] is None:
+            continue
+        o = <ndarray>out[k]
+        o.st.version += 1
+        bad = o.ndim != ndim
+        for i in range(o.ndim):
+            bad = bad or o.shape[i] != shape[ndim - o.ndim + i]
+        if bad:
+            target = str(tuple([shape[i] for i in range(ndim)])).replace(" ", "")
+            raise ValueError(f"non-broadcastable output operand with shape {shape_text(o)} doesn't match the broadcast shape {target}")
+    return 0
+
+cdef object run(ufunc u, Plan* p, tuple inputs, Scalar* constants, tuple out, object where, intp* shape, int ndim):
+    """Broadcast, cast, guard against overlap, launch."""
+    cdef Operand ops[33]
+    cdef intp space[MAXDIMS]
+    cdef list arrays, results       # keep casts and copies alive until they are launched
+    cdef ndarray mask, a, o
+    cdef Kernel* k = p.kernel
+    cdef int i, n = u.nin
+    arrays = [cast(<ndarray>x, p.codes[i]) if isinstance(x, ndarray) else None for i, x in enumerate(inputs)]
+    results = loop_outputs(u, p, arrays, out, shape, ndim)
+    for i in range(u.nin):
+        if arrays[i] is None:
+            fill_constant(&ops[i], <char*>&constants[i], itemsizes[p.codes[i]])
+        else:
+            a = <ndarray>arrays[i]
+            if out is not None:
+                a = arrays[i] = clear_of(results, a)
+            fill_operand(&ops[i], a, ndim, shape, False)
+            if out is not None and same_elements(a, <ndarray>results[0]):
+                ops[i].flags |= UNTRACKED_READ
+    if where is not True:
+        k = masked_kernel(k)
+        mask = <ndarray>where
+        for o in results:
+            if mask.st == o.st and may_overlap(mask, o):
+                mask = copy_of(mask)
+        fill_operand(&ops[n], mask, ndim, shape, False)
+        n += 1
+    for o in results:
+        fill_operand(&ops[n], o, ndim, shape, True)
+        if where is not True:
+            not_full(&ops[n], o)
+        n += 1
+    memcpy(space, shape, ndim * sizeof(intp))
+    launch(k, ops, n, ndim, space, NULL)
+    if out is not None:
+        for i in range(u.nout):
+            if out[i] is not None:
+                if results[i] is not out[i]:
+                    assign_where(<ndarray>out[i], <ndarray>results[i], where)
+                results[i] = out[i]
+    return results[0] if u.nout == 1 else tuple(results)
+
+cdef int write_numbers(Plan* p, tuple inputs, Scalar* constants) except -1:
+    """The numbers among the inputs, in the types of the loop. OverflowError for an integer that its type does not hold."""
+    cdef Scalar room
+    cdef int i
+    for i, x in enumerate(inputs):
+        if not isinstance(x, ndarray):
+            if p.codes[i] == BOOL and type(x) is int:
+                write_scalar(x, LONG, <char*>&room)         # which a truth value is made of
+            elif type(x) is complex and not is_complex(p.codes[i]) or type(x) is float and is_integer(p.codes[i]):
+                x = np.asarray(x).astype(DTYPES[p.codes[i]])[()]        # by casting="unsafe"
+            write_scalar(x, p.codes[i], <char*>&constants[i])
+    return 0
+
+cdef list loop_outputs(ufunc u, Plan* p, list arrays, tuple out, intp* shape, int ndim):
+    """An array for each output: the one in `out` if it has the type of the loop, else a new one."""
+    cdef list results = []
+    cdef bint pending = False, ordered = True
+    cdef ndarray a, o
+    cdef int i, code
+    for a in arrays:
+        if a is not None:
+            pending = pending or not readable(a.st)
+            ordered = ordered and a.flags & C_CONTIGUOUS
+    for i in range(u.nout):
+        code = p.codes[u.nin + i]
+        o = out[i] if out is not None else None
+        if o is None:
+            o = (new_array(code, ndim, shape, pending) if ordered else
+                 new_like([x for x in arrays if x is not None], code, ndim, shape, pending))
+            if ndim == 0:
+                o.flags |= SCALAR
+        elif o.code != code:
+            o = new_array(code, ndim, shape)
+        results.append(o)
+    return results
+
+cdef ndarray clear_of(list results, ndarray a):
+    """a, or a copy of it where a result might overwrite what is still to be read."""
+    cdef ndarray o
+    for o in results:
+        if a.st == o.st and may_overlap(a, o) and not (len(results) == 1 and same_elements(a, o)):
+            return copy_of(a)
+    return a
+
+# ---- generalized ufuncs ----------------------------------------------------------------------------------------
+
+cdef object call_core(ufunc u, tuple inputs, tuple out, object dtype, object casting, object signature):
+    """A generalized ufunc: its loop works on the last axes of its operands, and over the others by broadcasting.
+
+    The names of core dimensions in u.core are the signature's; `groups` has those that each operand really has.
+    """
+    cdef Core core
+    cdef Operand ops[33]
+    cdef intp shape[MAXDIMS]
+    cdef int ndim = 0, i
+    cdef ndarray a, outer
+    cdef Plan* p
+    cdef dict sizes
+    cdef list arrays, results, groups = []
+    cdef set missing = set()            # optional dimensions that some input does not have
+    arrays = [as_array(x) for x in inputs]
+    kinds = tuple([(<ndarray>x).code for x in arrays])
+    p = plan_for(u, kinds, inputs, dtype, casting, signature)
+    for i in range(u.nin):
+        a = arrays[i] = cast(<ndarray>arrays[i], p.codes[i])
+        groups.append(core_names(u, i, a, missing))
+    groups += [[name for name in names if name not in missing] for names in u.core[1]]
+    operands = arrays + list((None,) * u.nout if out is None else out)
+    sizes = core_sizes(u, operands, groups)
+    if out is not None:
+        try_sizes(u.numpy, u.core, sizes)
+    for i, a in enumerate(operands):
+        if a is not None:
+            ndim = broadcast_shape((outer_part(a, <int>len(groups[i])),), shape, ndim)
+    results = core_results(u, p, arrays, out, casting, ndim, shape, sizes, groups[u.nin:])
+    fill_core(&core, u, arrays + results, groups, sizes, missing)
+    for i in range(u.nin + u.nout):
+        a = <ndarray>(arrays[i] if i < u.nin else results[i - u.nin])
+        outer = outer_part(a, <int>len(groups[i]))
+        fill_operand(&ops[i], outer, ndim, shape, i >= u.nin)
+        take_whole_region(&ops[i], a)
+    launch(p.kernel, ops, u.nin + u.nout, ndim, shape, &core)
+    for i in range(u.nout):
+        if out is not None and out[i] is not None and out[i] is not results[i]:
+            assign(<ndarray>out[i], <ndarray>results[i])
+            results[i] = out[i]
+    return results[0] if u.nout == 1 else tuple(results)
+
+cdef list core_names(ufunc u, int i, ndarray a, set missing):
+    """The core dimensions that input i has; optional ones that it has no axes for go into `missing`."""
+    cdef list names = list(u.core[0][i])
+    for name in [name for name in names if name.endswith("?")][:max(len(names) - a.ndim, 0)]:
+        names.remove(name)
+        missing.add(name)
+    return names                            # if they are still too many, core_sizes() says so
+
+cdef str operand_text(ufunc u, int i):
+    return f"{u.name}: Input operand {i}" if i < u.nin else f"{u.name}: Output operand {i - u.nin}"
+
+cdef dict core_sizes(ufunc u, list operands, list groups):
+    """Name of a core dimension: its length. A name that is a number is that length. None stands for an output to be made."""
+    cdef dict sizes = {}
+    cdef ndarray a
+    cdef int i, k
+    for i, names in enumerate(groups):
+        if operands[i] is None:
+            continue
+        if not isinstance(operands[i], ndarray):
+            check_out(operands[i])
+        a = <ndarray>operands[i]
+        if len(names) > a.ndim:
+            raise ValueError(f"{operand_text(u, i)} does not have enough dimensions (has {a.ndim}, gufunc core with signature "
+                             f"{u.numpy.signature} requires {len(names)})")
+        for k, name in enumerate(names):
+            size = a.shape[a.ndim - <int>len(names) + k]
+            if name.isdigit() and size != int(name) or sizes.setdefault(name, size) != size:
+                wanted = sizes.get(name, name)
+                raise ValueError(f"{operand_text(u, i)} has a mismatch in its core dimension {k}, with gufunc signature "
+                                 f"{u.numpy.signature} (size {size} is different from {wanted})")
+    return sizes
+
+cdef list core_results(ufunc u, Plan* p, list arrays, tuple out, object casting, int ndim, intp* outer, dict sizes, list groups):
+    """An array for each output: the one of `out` where the loop can write to it. Adds to sizes.
+
+    outer: the shape of the ndim axes that the loop goes over.
+    """
+    cdef intp shape[MAXDIMS]
+    cdef int i, k
+    cdef ndarray o
+    cdef list results = []
+    memcpy(shape, outer, ndim * sizeof(intp))
+    for i, names in enumerate(groups):
+        if ndim + len(names) > MAXDIMS:
+            raise ValueError(f"maximum supported dimension for an ndarray is currently {MAXDIMS}, found {ndim + len(names)}")
+        for k, name in enumerate(names):
+            if name not in sizes:
+                sizes[name] = int(name) if name.isdigit() else computed_size(u.numpy, u.core, name, sizes)
+            shape[ndim + k] = sizes[name]
+        o = None if out is None else out[i]
+        if o is not None and not core_output_fits(u, p.codes[u.nin + i], o, tuple([shape[k] for k in range(ndim + len(names))]),
+                                                  casting, arrays):
+            o = None
+        if o is None:
+            o = new_array(p.codes[u.nin + i], ndim + <int>len(names), shape)
+            if o.ndim == 0:
+                o.flags |= SCALAR
+        results.append(o)
+    return results
+
+cdef bint core_output_fits(ufunc u, int code, ndarray o, tuple shape, object casting, list arrays) except -1:
+    """Whether the loop can write to o. Raises what NumPy does where the result cannot be assigned to it either."""
+    if o.flags & READONLY:
+        raise ValueError("output array is read-only")
+    o.st.version += 1
+    if shape_tuple(o) != shape:
+        raise ValueError(f"non-broadcastable output operand with shape {shape_text(o)} doesn't match the broadcast shape "
+                         + str(shape).replace(" ", ""))
+    if o.code == code and not any([may_overlap(o, x) for x in arrays]):
+        return True
+    if not np.can_cast(DTYPES[code], DTYPES[o.code], casting):
+        raise cast_error(u, code, o.code, casting)
+    return False
+
+cdef int fill_core(Core* core, ufunc u, list arrays, list groups, dict sizes, set missing) except -1:
+    """Core dimensions in the order in which the signature names them; then each operand's strides along its own."""
+    cdef int i, k
+    cdef ndarray a
+    core.ndim = core.nsteps = 0
+    for name in u.core[2]:
+        core.dims[core.ndim] = 1 if name in missing else int(name) if name.isdigit() else sizes[name]
+        core.ndim += 1
+    for i in range(u.nin + u.nout):
+        names = u.core[0][i] if i < u.nin else u.core[1][i - u.nin]
+        a = <ndarray>arrays[i]
+        present = groups[i]
+        k = a.ndim - <int>len(present)      # the axis of the next name; an operand may name one twice, as (m,m)
+        for name in names:
+            if name in missing and name not in present:
+                core.steps[core.nsteps] = 0
+            else:
+                core.steps[core.nsteps] = strides_of(a)[k]
+                k += 1
+            core.nsteps += 1
+    return 0
+
+cdef int take_whole_region(Operand* o, ndarray a) except -1:
+    """The operand accesses all of a, though its loop dimensions are but some of a's."""
+    cdef Operand whole
+    fill_operand(&whole, a, a.ndim, a.shape, o.flags & WRITE != 0)
+    o.flags = whole.flags
+    o.region = whole.region
+    return 0
+
+# ---- reductions ------------------------------------------------------------------------------------------------
+
+cdef object reduction_dtype(ufunc u, int code):
+    """Sums and products of small integers are taken in the platform's integer."""
+    if u.name in ("add", "multiply") and code < LONG:
+        return DTYPES[ULONG] if code in (2, 4, 6) else DTYPES[LONG]
+    return None
+
+cdef Plan* reduction_plan(ufunc u, int code, object dtype, str how="reduce", object out=None) except NULL:
+    """In which types it computes: in `dtype`, else in what those of the array and of `out` decide."""
+    cdef Plan* p
+    given = out.dtype if dtype is None and out is not None else None
+    key = (how, code, dtype, given)
+    if key in u.plans:
+        return <Plan*><size_t>u.plans[key]
+    if u.core is not None:
+        raise RuntimeError("Reduction not defined on ufunc with signature")
+    if u.nin != 2 or u.nout != 1:
+        raise ValueError(f"{how} only supported for {'binary functions' if u.nin != 2 else 'functions returning a single value'}")
+    wanted = descr_of(dtype) if dtype is not None else reduction_dtype(u, code) if given is None else None
+    if u.name in LOGICAL and dtype is None:
+        resolved = (np.dtype(bool),) * 3
+    else:
+        keywords = {} if wanted is None else {"signature": (wanted, wanted, None)}
+        resolved = u.numpy.resolve_dtypes((given, DTYPES[code], None), reduction=True, casting="unsafe", **keywords)
+    p = <Plan*>memory_zeros(sizeof(Plan))
+    if p == NULL:
+        raise MemoryError("no memory for a ufunc")
+    for i, d in enumerate(resolved):
+        p.codes[i] = code_of(d)
+    p.kernel = ufunc_kernel(u.numpy, (p.codes[0], p.codes[1], p.codes[2]))
+    if p.kernel == NULL or p.codes[0] != p.codes[2] or p.codes[0] != p.codes[1] and how != "reduce":
+        raise TypeError(f"ufunc {u.name!r} cannot reduce an array of {DTYPES[code]}")
+    u.plans[key] = <size_t>p
+    return p
+
+cdef inline Reduction* reduction_of(ufunc u, int code, str how) except NULL:
+    return <Reduction*>u.reductions[code] if u.reductions[code] != NULL else make_reduction(u, code, how)
+
+cdef Reduction* make_reduction(ufunc u, int code, str how) except NULL:
+    cdef Reduction* r = <Reduction*>memory_zeros(sizeof(Reduction))
+    if r == NULL:
+        raise MemoryError("no memory for a ufunc")
+    r.plan = reduction_plan(u, code, None, how)
+    r.has_initial = u.numpy.identity is not None
+    if r.has_initial:
+        write_scalar(identity_of(u.numpy, r.plan.codes[0]), r.plan.codes[0], <char*>&r.initial)
+    fill_fold(&r.fold, r.plan.kernel, r.plan.codes[0], any_order(u, r.plan.codes[0]))
+    r.deciding = -1 if code != BOOL else {"logical_or": 1, "logical_and": 0}.get(u.name, -1)
+    u.reductions[code] = r
+    return r
+
+cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, bint keepdims, object initial, object where):
+    """u.reduce: along axes, in a fixed order that depends on the shape alone."""
+    cdef Plan* p
+    cdef Kernel* k
+    cdef Core core
+    cdef Operand ops[3]
+    cdef Scalar constant
+    cdef intp shape[MAXDIMS]
+    cdef ndarray result, kept
+    cdef int i, n = 1
+    cdef intp total = 1
+    if where is not True:
+        where = as_mask(where)
+    axes = axis_set(axis, a.ndim)
+    given = dict(axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
+    try:
+        p = reduction_of(u, a.code, "reduce").plan if dtype is None and out is None else reduction_plan(u, a.code, dtype, "reduce", out)
+    except TypeError:
+        if dtype is not None:
+            code_of(descr_of(dtype).newbyteorder("="))          # raises where it is of no numbers
+        return numpys_reduction(u.numpy, a, given, out)         # what NumPy refuses, in its words
+    if len(axes) > 1 and not u.reorderable:
+        raise ValueError(f"reduction operation '{u.name}' is not reorderable, so at most one axis may be specified")
+    through_out = out is not None and (<ndarray>out).code != p.codes[0]     # of whose type NumPy makes what it starts from
+    if p.codes[0] != p.codes[1] or where is not True and not masked_by_value(u, p.codes[0], initial) or (
+            through_out and (not u.reorderable or u.numpy.identity is None)):
+        return numpys_reduction(u.numpy, a, given, out)
+    a = cast(a, p.codes[1])
+    if where is not True:
+        check_mask(<ndarray>where, a)
+    kept = take_axes(a, axes, &core)
+    if out is not None:
+        check_reduced(u.name, kept.shape, kept.ndim, out, axes if keepdims else [])
+    for i in axes:
+        total *= a.shape[i]
+    initial = start_of(u.numpy, initial, p.codes[0], total, where is not True)
+    if through_out and initial is not None:
+        initial = np.asarray(initial, DTYPES[p.codes[0]]).astype(out.dtype).astype(DTYPES[p.codes[0]])[()]
+    if where is not True:
+        identity = neutral_of(u.numpy, p.codes[0])      # what does not count
+        a = hooks["where"](where, a, as_array_code(initial if identity is None else identity, a.code))
+        kept = take_axes(a, axes, &core)
+    result = new_like([kept], p.codes[2], kept.ndim, kept.shape)
+    k = reduce_kernel(p.kernel, p.codes[0], core.ndim, initial is not None, any_order(u, p.codes[0]))
+    memcpy(shape, kept.shape, kept.ndim * sizeof(intp))
+    fill_operand(&ops[0], kept, kept.ndim, shape, False)
+    take_whole_region(&ops[0], a)
+    if initial is not None:
+        write_scalar(initial, p.codes[0], <char*>&constant)
+        fill_constant(&ops[1], <char*>&constant, itemsizes[p.codes[0]])
+        n = 2
+    fill_operand(&ops[n], result, kept.ndim, shape, True)
+    if result.size and total == 0:
+        core.dims[0] = 0                    # any axis of length 0 will do
+    if total == 1 and initial is None:
+        copy_elements(result, kept)         # also what no operation keeps, the sign of a NaN
+    else:
+        launch(k, ops, n + 1, kept.ndim, shape, &core)
+    if keepdims and a.ndim:
+        result = own(with_ones(result, axes, a.ndim))
+    elif result.ndim == 0:
+        result.flags |= SCALAR
+    return result if out is None else give_reduced(u.name, result, out)
+
+REORDERABLE = frozenset("add multiply maximum minimum fmax fmin logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor "
+                        "logaddexp logaddexp2 gcd hypot".split())
+
+UNSIGNED = frozenset("hypot gcd logaddexp logaddexp2".split())       # with their identity, these lose the sign of a number, or of a zero
+ANY_ORDER = REORDERABLE - frozenset(("multiply", "logaddexp", "logaddexp2", "hypot"))
+
+cdef bint any_order(ufunc u, int code):
+    """Whether elements may be reduced in blocks: where the order is of no consequence, and in sums."""
+    return u.name in ANY_ORDER or (u.name == "multiply" and (is_integer(code) or code == BOOL))
+
+cdef bint masked_by_value(ufunc u, int code, object initial):
+    """Whether a reduction may see its identity, or once more its `initial`, in place of what is masked out."""
+    return u.name in REORDERABLE and (initial is NO_VALUE if u.name in UNSIGNED else not (u.name == "multiply" and is_complex(code)))
+
+cdef object accumulate(ufunc u, ndarray a, object axis, object dtype, object out):
+    cdef int k = one_axis(a, axis, "accumulate")
+    cdef Plan* p = reduction_plan(u, a.code, dtype, "accumulate", out)
+    cdef ndarray result
+    a = cast(a, p.codes[1])
+    if out is not None and shape_tuple(out) != shape_tuple(a):
+        raise ValueError("provided out is the wrong size for the accumulation.")
+    if out is not None:
+        (<ndarray>out).st.version += 1
+    result = out if out is not None and (<ndarray>out).code == p.codes[2] else None
+    if result is None:
+        result = new_like([a], p.codes[2], a.ndim, a.shape)
+    elif may_overlap(a, result) and not same_elements(a, result):
+        a = copy_of(a)
+    along_axis(accumulate_kernel(p.kernel, p.codes[0]), a, None, result, k)
+    if out is not None and result is not out:
+        assign(<ndarray>out, result)
+        return out
+    return result
+
+cdef int along_axis(Kernel* kernel, ndarray a, ndarray b, ndarray out, int axis) except -1:
+    """Launch a kernel whose core is one axis of a, all of b (1-d, or None) and the same axis of out."""
+    cdef Core core
+    cdef Operand ops[3]
+    cdef intp shape[MAXDIMS]
+    cdef int n = 1
+    cdef ndarray rows = without_axis(a, axis), rows_out = without_axis(out, axis) if out.ndim == a.ndim else out
+    core.ndim = 1
+    core.dims[0] = a.shape[axis]
+    core.steps[0] = strides_of(a)[axis]
+    core.nsteps = 1
+    memcpy(shape, rows.shape, rows.ndim * sizeof(intp))
+    fill_operand(&ops[0], rows, rows.ndim, shape, False)
+    take_whole_region(&ops[0], a)
+    if b is not None:
+        fill_operand(&ops[1], b, b.ndim, b.shape, False)
+        memset(ops[1].strides, 0, sizeof(ops[1].strides))
+        core.dims[1] = b.shape[0]
+        core.steps[1] = strides_of(b)[0]
+        core.ndim = core.nsteps = n = 2
+    fill_operand(&ops[n], rows_out, rows.ndim, shape, True)
+    take_whole_region(&ops[n], out)
+    if same_elements(a, out):
+        ops[0].flags |= UNTRACKED_READ
+    if out.ndim == a.ndim:
+        core.steps[core.nsteps] = strides_of(out)[axis]
+        core.nsteps += 1
+    return launch(kernel, ops, n + 1, rows.ndim, shape, &core)
+
+cdef inline object quick_call(ufunc u, tuple inputs, object out):
+    """A call without options, when it can run here and now; else None."""
+    cdef Plan* p
+    cdef int i, j
+    if recorders and any_records(PySequence_Fast_ITEMS(inputs), u.nin):
+        return None
+    if u.nin == 1:
+        x = small_number(inputs[0]) if type(inputs[0]) is float or type(inputs[0]) is int else inputs[0]
+        p = u.unary[(<ndarray>x).code] if type(x) is ndarray and out is None else NULL
+        if p == NULL:
+            return None
+        quick = quick_unary(p, <ndarray>x)
+        return quick if quick is not None else queue_unary(p, <ndarray>x)
+    if u.nin != 2 or u.nout != 1 or out is not None and (type(out) is not ndarray or u.core is not None):
+        return None
+    i = quick_kind(inputs[0])
+    j = quick_kind(inputs[1])
+    if i < 0 or j < 0 or type(inputs[0]) is not ndarray and type(inputs[1]) is not ndarray:
+        return None
+    p = u.binary[i * NKINDS + j]
+    if p == NULL:
+        return None
+    if u.numpy is matmul:
+        return product(p, <ndarray>inputs[0], <ndarray>inputs[1]) if (
+            type(inputs[0]) is ndarray and type(inputs[1]) is ndarray) else None
+    if u.core is not None and out is None and u.numpy in PRODUCTS:
+        quick = at_once(u.numpy, inputs, None, SMALL)
+        return None if quick is LATER else quick
+    if u.core is not None or not p.direct or out is not None and not quick_out(p, inputs, <ndarray>out):
+        return None
+    try:
+        quick = quick_binary(p, inputs[0], inputs[1], out)
+        return quick if quick is not None or out is not None else queue_binary(p, inputs[0], inputs[1], None)
+    except OverflowError:
+        return None                         # a comparison beyond the range: the long way knows the answer
+
+# What their methods may be given, and what is usual: an override is told of the rest.
+CALL = dict(out=None, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None, axes=None, axis=None,
+            keepdims=NO_VALUE)
+REDUCE = dict(axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True)
+
+# ---- the class -------------------------------------------------------------------------------------------------
+
+cdef class ufunc:
+    """A universal function over dflow arrays. Made by wrapping NumPy's object, whose loops it runs."""
+
+    def __init__(self, numpy_ufunc):
+        self.numpy = numpy_ufunc
+        self.nin = numpy_ufunc.nin
+        self.nout = numpy_ufunc.nout
+        self.name = numpy_ufunc.__name__
+        self.core = parse_signature(numpy_ufunc.signature)
+        self.reorderable = numpy_ufunc.identity is not None or self.name in REORDERABLE
+        self.plans = {}
+
+    cdef Plan* plan(self, tuple kinds) except NULL:
+        cdef Plan* p
+        address = self.plans.get(kinds)
+        if address is not None:
+            return <Plan*><size_t>address
+        p = make_plan(self, kinds, None, "same_kind")
+        self.plans[kinds] = <size_t>p
+        if self.nin == 2:
+            self.binary[<int>kinds[0] * NKINDS + <int>kinds[1]] = p
+        elif self.nin == 1 and self.nout == 1 and self.core is None and <int>kinds[0] < NCODES:
+            self.unary[<int>kinds[0]] = p
+        return p
+
+    def __call__(self, *inputs, out=NO_VALUE, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None,
+                 sig=None, axes=None, axis=None, keepdims=NO_VALUE, **unknown):
+        cdef bint bare = out is NO_VALUE
+        if bare:
+            out = None
+        if sig is not None:
+            if signature is not None:
+                raise TypeError("cannot specify both 'sig' and 'signature'")
+            signature = sig
+        if (where is True and dtype is None and casting == "same_kind" and order == "K" and signature is None and axes is None
+                and axis is None and keepdims is NO_VALUE and not unknown and len(inputs) == self.nin):
+            quick = quick_call(self, inputs, out)
+            if quick is not None:
+                return quick
+        if not self.nin <= len(inputs) <= self.nin + self.nout:
+            raise TypeError(f"{self.name}() takes from {self.nin} to {self.nin + self.nout} positional arguments but "
+                            f"{len(inputs)} {'was' if len(inputs) == 1 else 'were'} given")
+        if unknown:
+            raise TypeError(f"{self.name}() got an unexpected keyword argument {next(iter(unknown))!r}")
+        if signature is not None and dtype is not None:
+            raise TypeError("cannot specify both 'signature' and 'dtype'")
+        if out is None and not bare and self.nout > 1:
+            raise TypeError("'out' must be a tuple of arrays")
+        if overridden(inputs, out, where):
+            return override(self.numpy, inputs, CALL, [out, where, dtype, casting, order, subok, signature, axes, axis, keepdims])
+        if out is Ellipsis:
+            return no_scalars(self(*inputs, where=where, dtype=dtype, casting=casting, order=order, signature=signature, axes=axes,
+                                   axis=axis, keepdims=keepdims, out=(None,) * self.nout))
+        if where is not True and bare and len(inputs) == self.nin:
+            np.positive(0, where=False)             # NumPy warns of it, in the versions that do
+        if len(inputs) > self.nin:
+            if out is not None:
+                raise TypeError("cannot specify 'out' as both a positional and keyword argument")
+            if self.numpy is np.maximum or self.numpy is np.minimum:
+                self.numpy(0, 0, np.empty((), int))         # NumPy warns of it, in the versions that do
+            out = inputs[self.nin:] + (None,) * (self.nin + self.nout - len(inputs))
+            if any([x is Ellipsis for x in out]):
+                raise TypeError("out=... is only allowed as a keyword argument.")
+            inputs = inputs[:self.nin]
+        if out is not None:
+            if not isinstance(out, tuple):
+                if self.nout > 1:
+                    raise TypeError("'out' must be a tuple of arrays")
+                out = (out,)
+            if len(out) != self.nout:
+                raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
+            if all([o is None for o in out]):
+                out = None
+            elif any([isinstance(o, np.ndarray) for o in out]):
+                return fill_numpy(self, out, *inputs, where=where, dtype=dtype, casting=casting, signature=signature, axes=axes,
+                                  axis=axis, keepdims=keepdims)
+        if axes is not None or axis is not None or keepdims is not NO_VALUE:
+            return self.call_with_axes(inputs, out, axes, axis, keepdims, dtype, casting, signature)
+        try:
+            result = call(self, inputs, out, where, dtype, casting, signature)
+        except TypeError as error:
+            if out is not None or not any([holds_no_numbers(x) for x in inputs]):
+                raise
+            return numpys_answer(self.numpy, inputs, {"where": where, "dtype": dtype, "casting": casting}, error)
+        return result if order == "K" or out is not None else in_memory_order(result, order)
+
+    def call_with_axes(self, inputs, out, axes, axis, keepdims, dtype, casting, signature):
+        """Bring the core axes to the end, call, bring those of the results where they were asked for."""
+        cdef dict given = {name: x for name, x in (("axes", axes), ("axis", axis)) if x is not None}
+        given |= {} if keepdims is NO_VALUE else {"keepdims": keepdims}
+        if self.core is None:
+            raise TypeError(f"{self.name}() got an unexpected keyword argument '{next(iter(given))}'")
+        cdef list arrays = [as_array(x) for x in inputs], outs = list(out or (None,) * self.nout)
+        if not any([name.isdigit() for name in self.core[2]]):
+            self.numpy(*[np.zeros((1,) * x.ndim, x.dtype) for x in arrays], **given)        # its errors
+        keepdims = bool(given.get("keepdims"))
+        places = self.core_axes(arrays, axes, axis, keepdims)
+        moved = [to_end(x, place, False) for x, place in zip(arrays, places)]
+        targets = tuple([None if x is None else to_end(x, place, keepdims) for x, place in zip(outs, places[self.nin:])])
+        made = call(self, tuple(moved), out and targets, True, dtype, casting, signature)
+        for i, result in enumerate(made if isinstance(made, tuple) else (made,)):
+            place = places[self.nin + i]
+            if outs[i] is None:
+                outs[i] = hooks["expand_dims"](result, place) if keepdims else hooks["moveaxis"](result, last_axes(place), place)
+        return outs[0] if self.nout == 1 else tuple(outs)
+
+    def core_axes(self, list arrays, axes, axis, keepdims):
+        """For each operand a tuple of axes: what its core dimensions are, or are to become. The arguments are valid."""
+        cdef set missing = set()
+        cdef list groups = [core_names(self, i, x, missing) for i, x in enumerate(arrays)], places = []
+        for names in groups + [groups[0] if keepdims else [name for name in names if name not in missing] for names in self.core[1]]:
+            if axes is not None and len(places) < len(axes):
+                place = axes[len(places)]
+                places.append(place if isinstance(place, tuple) else (place,))
+            else:
+                places.append(last_axes(names) if axis is None else (axis,) * len(names))
+        return places
+
+    def reduce(self, array, axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
+        """The elements along an axis (several: a tuple; all: None) brought together; ValueError for none of them."""
+        if records(array, None):
+            given = (array, axis, dtype, None, keepdims, initial, where)
+            return give_reduced(self.name, record((self.numpy, "reduce"), given, self.reduce, given, {}), only_output(out))
+        if type(array) is ndarray and dtype is None and out is None and not keepdims and initial is NO_VALUE and where is True and (
+                axis is None and (self.reorderable or (<ndarray>array).ndim < 2) or type(axis) is int and (<ndarray>array).ndim == 1 and -1 <= axis <= 0):
+            quick = quick_reduce(reduction_of(self, (<ndarray>array).code, "reduce"), <ndarray>array)
+            if quick is not None:
+                return quick
+        if (type(array) is not ndarray or out is not None or where is not True) and overridden((array,), out, where):
+            return override(self.numpy.reduce, (array,), REDUCE, [axis, dtype, out, keepdims, initial, where])
+        if out is Ellipsis:
+            return no_scalars(self.reduce(array, axis, dtype, None, keepdims, initial, where))
+        out = only_output(out)
+        if isinstance(out, np.ndarray):
+            return fill_numpy(self.reduce, out, array, axis, dtype, keepdims=keepdims, initial=initial, where=where)
+        return reduce(self, as_array(array), axis, dtype, out, keepdims, initial, where)
+
+    def accumulate(self, array, axis=0, dtype=None, out=None):
+        """What reduce() would give up to each element along an axis."""
+        if records(array, None):
+            result = record((self.numpy, "accumulate"), (array, axis, dtype), self.accumulate, (array, axis, dtype), {})
+            return give(result, only_output(out), "provided out is the wrong size for the accumulation.")
+        if type(array) is ndarray and (<ndarray>array).ndim == 1 and type(axis) is int and -1 <= axis <= 0 and dtype is None and out is None:
+            quick = quick_accumulate(reduction_of(self, (<ndarray>array).code, "accumulate"), <ndarray>array)
+            if quick is not None:
+                return quick
+        if overridden((array,), out, True):
+            return override(self.numpy.accumulate, (array,), REDUCE, [axis, dtype, out])
+        out = only_output(out)
+        if isinstance(out, np.ndarray):
+            return fill_numpy(self.accumulate, out, array, axis, dtype)
+        return accumulate(self, as_array(array), axis, dtype, out)
+
+    def reduceat(self, array, indices, axis=0, dtype=None, out=None):
+        """reduce() of the slices from each index to the next, or of one element where that is not larger. Waits for indices."""
+        if records(array, None):
+            given = (array, indices, axis, dtype)
+            return give_slices(record((self.numpy, "reduceat"), given, self.reduceat, given, {}), only_output(out))
+        if out is None and type(array) is ndarray and self.numpy not in UNFOLDED:
+            quick = at_once(self.numpy.reduceat, (array, indices, axis, dtype), final=True)
+            if quick is not LATER:
+                return quick
+        if overridden((array, indices), out, True):
+            return override(self.numpy.reduceat, (array, indices), REDUCE, [axis, dtype, out])
+        out = only_output(out)
+        if isinstance(out, np.ndarray):
+            return fill_numpy(self.reduceat, out, array, indices, axis, dtype)
+        cdef intp shape[MAXDIMS]
+        cdef ndarray a = as_array(array), index = contiguous(as_array_code(indices, code_of(INTP))), result
+        if index.ndim != 1:
+            raise ValueError(f"object {'too deep' if index.ndim else 'of too small depth'} for desired array")
+        cdef int k = one_axis(a, axis, "reduceat")
+        for i in index.tolist():
+            if not 0 <= i < a.shape[k]:
+                raise IndexError(f"index {i} out-of-bounds in {self.name}.reduceat [0, {a.shape[k]})")
+        cdef Plan* p = reduction_plan(self, a.code, dtype, "reduceat", out)
+        a = cast(a, p.codes[1])
+        memcpy(shape, a.shape, a.ndim * sizeof(intp))
+        shape[k] = index.shape[0]
+        result = new_array(p.codes[2], a.ndim, shape)
+        along_axis(reduceat_kernel(p.kernel, p.codes[0]), a, index, result, k)
+        return give_slices(result, out)
+
+    def outer(self, a, b, **keywords):
+        """Each element of a with each of b: of shape a.shape + b.shape."""
+        cdef ndarray x, y
+        cdef int n
+        if self.core is not None:
+            raise TypeError("method outer is not allowed in ufunc with non-trivial signature")
+        if overridden((a, b), keywords.get("out"), keywords.get("where")):
+            return override(self.numpy.outer, (a, b), dict.fromkeys(keywords), list(keywords.values()))
+        if self.nin != 2:
+            raise ValueError("outer product only supported for binary functions")
+        try:
+            x = as_array(a)
+            y = as_array(b)
+        except TypeError as error:
+            return numpys_answer(self.numpy.outer, (a, b), keywords, error)
+        n = x.ndim + y.ndim
+        if n > MAXDIMS:
+            raise ValueError(f"maximum supported dimension for an ndarray is {MAXDIMS}, but `{self.__name__}.outer()` result would have {n}.")
+        return self(with_ones(x, list(range(x.ndim, n)), n), y, **keywords)
+
+    def at(self, a, indices, b=None):
+        """Apply to a at the indices, in place and unbuffered: repeated indices count each time. Waits for indices."""
+        cdef ndarray target, values = None
+        cdef Plan* p
+        if self.core is not None:
+            raise TypeError(f"{self.name}.at does not support ufunc with non-trivial signature: {self.name} has signature "
+                            f"{self.numpy.signature}.")
+        if overridden((a, b), None, True):
+            return self.numpy.at(a, indices, *(() if b is None else (b,)))
+        if self.nout != 1:
+            raise ValueError("Only single output ufuncs supported at this time")
+        if isinstance(a, np.ndarray):
+            return self.at_with_casts(a, indices, b)
+        if not isinstance(a, ndarray):
+            raise TypeError("first operand must be array")
+        target = a
+        if records(a, b):
+            raise NotImplementedError(f"{self.name}.at() is not recorded")
+        check_writable(target)
+        if (b is not None) != (self.nin == 2):
+            raise ValueError("second operand needed for ufunc" if b is None else "second operand provided when ufunc is unary")
+        most = SMALL if isinstance(indices, tuple) else 4 * SMALL       # which takes NumPy ten times as long
+        if at_once(self.numpy.at, (a, indices) if b is None else (a, indices, b), None, most, True) is not LATER:
+            return
+        if b is None:
+            p = self.plan((target.code,))
+        elif type(b) is int and not -1 << 63 <= b < 1 << 64:
+            return self.at_with_casts(target, indices, b)       # by NumPy's loop over objects
+        else:
+            values = as_array(b)
+            p = self.plan((target.code, kind_of(b) if type(b) in (int, float) and as_weak(self.name, target, b) else values.code))
+        if p.codes[0] != target.code or p.codes[self.nin] != target.code:       # a cast at each step: NumPy does it
+            return self.at_with_casts(target, indices, b if type(b) in (int, float, complex) else values)
+        self.at_offsets(p, target, hooks["offsets"](target, indices), values)
+
+    def at_bytes(self, ndarray target, ndarray offsets, ndarray values):
+        """at() of a fresh array, of one type with the values, at so many bytes from its first element; waits for nothing."""
+        self.at_offsets(self.plan((target.code, values.code)), target, offsets, values)
+
+    cdef int at_offsets(self, Plan* p, ndarray target, ndarray offsets, ndarray values) except -1:
+        cdef Operand ops[3]
+        cdef int n = 1
+        cdef intp shape[MAXDIMS]
+        memcpy(shape, offsets.shape, offsets.ndim * sizeof(intp))
+        fill_operand(&ops[0], offsets, offsets.ndim, shape, False)
+        if values is not None:
+            values = broadcast_view(cast(values, p.codes[1]), offsets.ndim, offsets.shape)
+            if values.st == target.st:
+                values = copy_of(values)
+            fill_operand(&ops[1], values, offsets.ndim, shape, False)
+            n = 2
+        fill_operand(&ops[n], target, target.ndim, target.shape, True)
+        memset(ops[n].strides, 0, sizeof(ops[n].strides))
+        not_full(&ops[n], target)           # it is also read
+        launch(at_kernel(p.kernel, self.nin, target.code), ops, n + 1, offsets.ndim, shape, NULL)
+
+    def at_with_casts(self, target, indices, b):
+        """at() where the loop has other types than the target, or that is an array of NumPy's. Waits for everything."""
+        items = indices if isinstance(indices, tuple) else (indices,)
+        items = tuple([x.asnumpy() if isinstance(x, ndarray) else x for x in items])
+        b = () if b is None else (b.asnumpy() if isinstance(b, ndarray) else b,)
+        self.numpy.at(open_window(target) if isinstance(target, ndarray) else target, items, *b)
+
+    @property
+    def nargs(self):
+        return self.nin + self.nout
+
+    @property
+    def __name__(self):
+        return self.name
+
+    @property
+    def __doc__(self):
+        return self.numpy.__doc__
+
+    def __getattr__(self, name):
+        return getattr(self.numpy, name)    # identity, types, ntypes, signature, resolve_dtypes
+
+    def __repr__(self):
+        return f"<ufunc {self.name!r}>"
+
+    def __reduce__(self):
+        return wrap_ufunc, (self.numpy,)
+
+def wrap_ufunc(numpy_ufunc):
+    """dflow's ufunc for NumPy's, or any other library's."""
+    return wrap(numpy_ufunc)

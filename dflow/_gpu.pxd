@@ -1,7 +1,0 @@
-"""Tasks whose operands are on a GPU."""
-
-from dflow._graph cimport Kernel, Task
-from dflow._lanes cimport Runner
-
-cdef object recipe_of(Kernel* k)                                # of _translate.py; None: the GPU does not know it
-cdef int tell(Runner* me, Task* t, object gpu) except -1        # t and its group; me is not needed while gpu.capturing

@@ -1,0 +1,43 @@
+"""The methods of ndarray for gradients. dflow.autograd is loaded when the first of them is called."""
+
+from dflow._tracing import tape
+from dflow._array.core import attach
+from dflow._functions.constructors import zeros_like
+
+
+def attach_grad(self, grad_req="write", stype=None):
+    """Let the array have a gradient, zeros at first. backward() writes it ("write"), adds ("add") or not ("null")."""
+    from dflow import autograd
+
+    if stype not in (None, "default"):
+        raise ValueError(f"stype must be None or 'default', not {stype!r}")
+    autograd.mark_variables([self], [zeros_like(self)], grad_req)
+
+
+def grad(self):
+    """The array of the gradient; None where there is none."""
+    leaf = tape.leaf_of(self)
+    return None if leaf is None or leaf.request == "null" else leaf.grad
+
+
+def zero_grad(self):
+    """Set the gradient to zero."""
+    if self.grad is not None:
+        self.grad[...] = 0
+
+
+def backward(self, out_grad=None, retain_graph=False, train_mode=True):
+    """autograd.backward() of this array; `out_grad` is its own gradient, ones unless given."""
+    from dflow import autograd
+
+    autograd.backward([self], None if out_grad is None else [out_grad], retain_graph, train_mode)
+
+
+def detach(self):
+    """The same memory, without what was recorded of it."""
+    return tape.detach(self)
+
+
+for _method in (attach_grad, zero_grad, backward, detach):
+    attach(_method.__name__, _method)
+attach("grad", property(grad))

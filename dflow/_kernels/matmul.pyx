@@ -1,0 +1,596 @@
+"""Matrix products in tiles, through SciPy's BLAS, on dflow's own workers.
+
+OpenBLAS would use threads of its own beside the workers, and lets one threaded product run at a time. So a large product is
+cut into tiles, by its shape alone, and each tile is a call that is told to use one thread. SciPy's library is loaded, at the
+first product that needs it, with the kernels that suit the CPU best: OpenBLAS passes over AVX-512 on some CPUs that have it.
+"""
+
+import ctypes
+import os
+import re
+import sys
+import threading
+
+from libc.limits cimport INT_MAX
+from libc.math cimport sqrt
+from libc.string cimport memcpy
+from dflow._runtime.graph cimport BLAS, CUBIC, LOCKS, MAY_RAISE, raise_current
+from dflow._base.allocator cimport add_int, load_int, memory_zeros, out_of_memory, spin_lock, spin_unlock, store_int
+from dflow._kernels.openblas import environment
+from dflow._kernels.scipy_loader import extension, linked
+
+import numpy as np           # in the environment of _openblas
+from dflow._kernels.qr import qr
+
+cdef extern from "Python.h":
+    void* PyCapsule_GetPointer(object, const char*) except? NULL
+    const char* PyCapsule_GetName(object) except? NULL
+
+cdef extern from *:
+    """
+    #include <sys/resource.h>
+    #include <unistd.h>
+    /* The first thread's stack grows as it is used: where it may not, the process dies. OpenBLAS puts half a megabyte on it. */
+    static void __attribute__((noinline)) grow_stack(void) {
+        struct rlimit r;
+        if (this_thread() == getpid() && getrlimit(RLIMIT_STACK, &r) == 0 && r.rlim_cur >= (8 << 20)) {
+            volatile char deep[2 << 20];
+            deep[0] = 0;
+        }
+    }
+    """
+    void grow_stack()
+
+cdef extern from "<sys/mman.h>" nogil:
+    void* mmap(void*, size_t, int, int, int, long)
+    int munmap(void*, size_t)
+    int PROT_READ, PROT_WRITE, MAP_PRIVATE, MAP_ANONYMOUS, MAP_NORESERVE
+    void* MAP_FAILED
+
+cdef extern from "<dlfcn.h>" nogil:
+    ctypedef struct Dl_info:
+        const char* dli_fname
+    int dladdr(const void*, Dl_info*)
+
+ctypedef void (*gemm_t)(char*, char*, int*, int*, int*, void*, void*, int*, void*, int*, void*, void*, int*) noexcept nogil
+
+ctypedef void (*gemv_t)(char*, int*, int*, void*, void*, int*, void*, int*, void*, void*, int*) noexcept nogil
+ctypedef void (*syrk_t)(char*, char*, int*, int*, void*, void*, int*, void*, void*, int*) noexcept nogil
+ctypedef int (*get_t)() noexcept nogil
+ctypedef void (*set_t)(int) noexcept nogil
+ctypedef void* (*take_t)(int) noexcept nogil
+ctypedef void (*give_t)(void*) noexcept nogil
+
+cdef enum:
+    LEAST = 1 << 18             # multiplications from which tiles pay; OpenBLAS uses one thread below
+    LEAST_VECTOR = 1 << 15      # the same for a matrix and a vector,
+    VECTOR_TILE = 1 << 17       # whose tiles have about so many
+    TILE = 1024                 # rows and columns of a tile, at most about so many,
+    LEAST_TILE = 96             # and at least so many
+    ONE_THREAD = 8192           # elements up to which OpenBLAS never uses several
+    ALL_THREADS = 900           # rows of a matrix from which LAPACK gains by all threads: fewer are faster with one
+    ALL_PRODUCTS = 256          # the same where most of the work is products: an inverse, many right-hand sides
+    LONG_DOT = 10_000           # elements from which OpenBLAS takes several threads for the product of two vectors
+    BUFFER = 32 << 20           # bytes of one of OpenBLAS's buffers, as NumPy's and SciPy's wheels have it; it keeps them
+    OF_THREAD = 2 * BUFFER      # of one of its threads, with a buffer of its own
+    LIBRARY = 2 * BUFFER        # of the library itself, at most about so many
+    SPARE = 4 << 20             # bytes that OpenBLAS asks for besides, with all its threads,
+    MATRICES = 8                # and NumPy for LAPACK: so many of the operand's size, about
+    OPENMP = 2                  # what OpenBLAS's get_parallel() says when it is built on OpenMP
+
+cdef gemm_t gemms[4]            # sgemm, dgemm, cgemm, zgemm; NULL before load_blas()
+cdef gemv_t gemvs[4]
+cdef syrk_t syrks[4]
+cdef bint loaded = False
+cdef int tiles_wanted           # of a product, at least, if it is large enough
+_config = {}                    # of the library
+
+cdef struct Library:            # a copy of OpenBLAS; zeros: it is another BLAS
+    get_t get_threads
+    set_t set_threads
+    int lock                    # over:
+    int callers                 # threads inside, that are to have one thread each
+    int threads_before          # what is to be restored when the last of them leaves
+    take_t take_buffer          # a caller has one meanwhile; NULL: the library does not show how
+    give_t give_buffer
+    int inside                  # atomic: callers
+    int buffers                 # lock, atomic: that are there, at least, for callers
+    bint forked                 # lock: its threads, which it ends before a fork, are to start again
+
+cdef Library scipy_blas, numpy_blas
+cdef bint forked = False        # the process was, or is a child
+
+cdef bint worth_blas(intp m, intp n, intp p) noexcept nogil:
+    if m == 1 or p == 1:
+        return n >= 16 and m * n * p > LEAST_VECTOR and m != p
+    return m >= 16 and n >= 16 and p >= 16 and m * n * p > LEAST
+
+# ---- loading ----------------------------------------------------------------------------------------------------------
+
+def _wanted_coretype():
+    """The value of OPENBLAS_CORETYPE to load with, or None: as the library decides, or the user."""
+    own = os.environ.get("DFLOW_BLAS_CORETYPE")
+    if own is not None:
+        return own or None
+    features = getattr(np._core._multiarray_umath, "__cpu_features__", {})
+    return "SKYLAKEX" if "OPENBLAS_CORETYPE" not in os.environ and features.get("AVX512_SKX") else None
+
+cdef bint blas_loaded() noexcept:
+    return loaded
+
+cdef int load_blas() except -1:
+    if not loaded:
+        if not any_room(LIBRARY + <size_t>OF_THREAD * tiles_wanted):
+            raise MemoryError("no memory to load SciPy's BLAS")     # which would end the process as it finds none for its threads
+        with _loading:              # another thread may be importing SciPy: nobody submits a product before it is there
+            _load()
+    return 0
+
+_loading = threading.RLock()
+_early = {"scipy.linalg._fblas", "scipy.linalg.cython_blas"}
+
+cdef int _load() except -1:
+    global loaded
+    table = None
+    if loaded:
+        return 0
+    early = not _early.isdisjoint(sys.modules)              # then the library has chosen its kernels already
+    with environment(None if early else _wanted_coretype()):
+        library = linked("linalg.cython_blas")
+        if not hasattr(library, "scipy_dgemm_"):            # not one of SciPy's wheels
+            table = extension("linalg.cython_blas").__pyx_capi__
+    for i, letter in enumerate("sdcz"):
+        if table is None:
+            gemms[i] = <gemm_t>_address(library, f"scipy_{letter}gemm_")
+            gemvs[i] = <gemv_t>_address(library, f"scipy_{letter}gemv_")
+            syrks[i] = <syrk_t>_address(library, f"scipy_{letter}syrk_")
+        else:
+            gemms[i] = <gemm_t>_capsule(table[f"{letter}gemm"])
+            gemvs[i] = <gemv_t>_capsule(table[f"{letter}gemv"])
+            syrks[i] = <syrk_t>_capsule(table[f"{letter}syrk"])
+    name = _find_threads(&scipy_blas, library)
+    if name is not None:
+        _describe(library, name)
+    loaded = True
+    return 0
+
+cdef void* _capsule(capsule) except NULL:
+    return PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
+
+cdef void* _address(library, str name) except? NULL:
+    """Of a function; NULL when the library has none of this name."""
+    cdef size_t address = 0
+    function = getattr(library, name, None)
+    if function is not None:
+        address = ctypes.cast(function, ctypes.c_void_p).value
+    return <void*>address
+
+cdef object _find_threads(Library* b, library):
+    """The functions that tell and set its threads, when it is OpenBLAS; one that is built on OpenMP has other counts in each
+    thread, and is left alone. What their names are like, or None."""
+    for name in ("scipy_openblas_{}", "scipy_openblas_{}64_", "openblas_{}", "openblas_{}64_"):
+        if hasattr(library, name.format("set_num_threads")) and getattr(library, name.format("get_parallel"))() != OPENMP:
+            b.get_threads = <get_t>_address(library, name.format("get_num_threads"))
+            b.set_threads = <set_t>_address(library, name.format("set_num_threads"))
+            b.take_buffer = <take_t>_address(library, "blas_memory_alloc")
+            b.forked = forked
+            b.give_buffer = <give_t>_address(library, "blas_memory_free")
+            return name
+    return None
+
+cdef int _describe(library, name) except -1:
+    cdef Dl_info where
+    describe = getattr(library, name.format("get_config")), getattr(library, name.format("get_corename"))
+    for function in describe:
+        function.restype = ctypes.c_char_p
+    version, kernels = (function().decode() for function in describe)
+    dladdr(<void*>scipy_blas.get_threads, &where)
+    _config.update(library=os.path.realpath(os.fsdecode(where.dli_fname)), version=version.split()[1], kernels=kernels)
+    return 0
+
+# ---- threads ----------------------------------------------------------------------------------------------------------
+
+cdef void enter(Library* b) noexcept nogil:
+    """From here on it uses one thread."""
+    if b.set_threads == NULL:
+        return
+    spin_lock(&b.lock)
+    if b.callers == 0:
+        b.threads_before = b.get_threads() if awake(b) else 1
+        if b.threads_before != 1:
+            b.set_threads(1)
+    b.callers += 1
+    spin_unlock(&b.lock)
+
+cdef void leave(Library* b) noexcept nogil:
+    if b.set_threads == NULL:
+        return
+    spin_lock(&b.lock)
+    b.callers -= 1
+    if b.callers == 0 and b.threads_before != 1 and b.get_threads() == 1:
+        b.set_threads(b.threads_before)
+    spin_unlock(&b.lock)
+
+cdef bint begin(Library* b, size_t size) noexcept nogil:
+    """Before each call, in a loop that MAY_RAISE. False, and a MemoryError, when there is no buffer for one more caller, or not so
+    much memory: OpenBLAS would end the process."""
+    cdef int callers = add_int(&b.inside, 1)
+    if b.set_threads == NULL or (callers <= load_int(&b.buffers) or reserve(b, callers, size)) and (size == 0 or any_room(size + SPARE)):
+        return True
+    add_int(&b.inside, -1)
+    out_of_memory()
+    return False
+
+cdef void end(Library* b) noexcept nogil:
+    add_int(&b.inside, -1)
+
+cdef bint awake(Library* b) noexcept nogil:
+    """Whether its threads are there, also after a fork, when they start as soon as there is memory for them. Needs the lock."""
+    if b.forked and any_room(<size_t>OF_THREAD * tiles_wanted):
+        b.forked = False
+        b.set_threads(b.get_threads())
+    return not b.forked
+
+cdef bint any_room(size_t size) noexcept nogil:
+    """Whether the process may have so much memory."""
+    cdef void* p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+    return p != MAP_FAILED and munmap(p, size) == 0
+
+cdef class Caller:
+    """A context in which NumPy itself may call LAPACK, for a matrix of so many elements at most."""
+    cdef size_t size
+
+    def __init__(self, size):
+        find_numpy_blas()
+        self.size = MATRICES * 16 * <size_t>size
+
+    def __enter__(self):
+        if not begin(&numpy_blas, self.size):
+            raise_current()
+
+    def __exit__(self, *error):
+        end(&numpy_blas)
+
+cdef bint reserve(Library* b, int callers, size_t size) noexcept nogil:
+    """Let OpenBLAS make as many buffers as there are callers, each once it is sure that there is memory.
+
+    One that does not show how to (NumPy 2.5's) makes this caller's in the call that is to come: for sure if that needs memory
+    besides (size). Between this look and that call another thread may take the memory: then OpenBLAS ends the process.
+    """
+    cdef void* taken[64]
+    cdef int i, n = 0, most = min(callers, 64)
+    spin_lock(&b.lock)
+    if b.take_buffer == NULL or b.give_buffer == NULL:
+        if awake(b) and any_room(BUFFER + SPARE + size):
+            n = most
+            if size == 0:
+                callers = b.buffers
+    else:
+        while n < most and awake(b) and any_room(BUFFER):
+            taken[n] = b.take_buffer(0)
+            n += 1
+        for i in range(n):
+            b.give_buffer(taken[i])
+    if n == most:
+        store_int(&b.buffers, callers)
+    spin_unlock(&b.lock)
+    return n == most
+
+cdef int find_numpy_blas() except -1:
+    if numpy_blas.set_threads == NULL:
+        _find_threads(&numpy_blas, ctypes.CDLL(np.linalg._umath_linalg.__file__))
+    return 0
+
+cdef void one_thread_each() noexcept nogil:
+    enter(&numpy_blas)
+
+cdef void threads_again() noexcept nogil:
+    leave(&numpy_blas)
+
+cdef void blas_after_fork() noexcept:
+    global forked
+    """In the child nobody is inside."""
+    forked = True
+    empty(&scipy_blas)
+    empty(&numpy_blas)
+
+cdef void blas_after_fork_in_parent() noexcept:
+    global forked
+    forked = True
+    restart(&scipy_blas)
+    restart(&numpy_blas)
+
+cdef void restart(Library* b) noexcept:
+    spin_lock(&b.lock)
+    b.forked = b.set_threads != NULL
+    store_int(&b.buffers, 0)
+    spin_unlock(&b.lock)
+
+cdef void empty(Library* b) noexcept:
+    b.lock = b.inside = b.buffers = 0
+    b.forked = b.set_threads != NULL
+    if b.callers:
+        b.callers = 1
+        leave(b)
+
+def config():
+    """Which BLAS large matrix products use: its file, its version, and the CPU that its kernels are for. Loads it."""
+    load_blas()
+    return dict(_config)
+
+grow_stack()
+
+# ---- tiles ------------------------------------------------------------------------------------------------------------
+
+tiles_wanted = <int>os.cpu_count()
+if tiles_wanted & (tiles_wanted - 1):
+    tiles_wanted *= 2                   # than workers, who have else one tile or two
+
+cdef inline intp parts(intp n, intp size) noexcept nogil:
+    return (n + size // 2) // size if n > size else 1
+
+cdef void cut(intp* dims, intp* rows, intp* columns) noexcept nogil:
+    """Into how many rows and columns of tiles a product is cut; dims: loop, m, n, p.
+
+    No tile is too large, and each core of the machine has one. A cut across rows costs OpenBLAS 2 % of its speed, one across
+    columns 4. What the workers are does not count: the last bits must not depend on them.
+    """
+    cdef intp m = dims[1], n = dims[2], p = dims[3], r = 1, c = 1
+    cdef bint by_rows = True, by_columns = True
+    if gemms[0] == NULL or scipy_blas.set_threads == NULL or not worth_blas(m, n, p):
+        pass
+    elif p == 1:
+        r = parts(m, VECTOR_TILE // (n + 1) + 16)
+    elif m == 1:
+        c = parts(p, VECTOR_TILE // (n + 1) + 16)
+    else:
+        while (by_rows or by_columns) and (r * c < tiles_wanted or m > TILE * r or p > TILE * c):
+            by_rows = m >= 2 * LEAST_TILE * r
+            by_columns = p >= 2 * LEAST_TILE * c
+            if by_rows and (m * c >= p * r or not by_columns):
+                r *= 2
+            elif by_columns:
+                c *= 2
+    rows[0] = r
+    columns[0] = c
+
+cdef intp product_pieces(intp* dims) noexcept nogil:
+    cdef intp rows, columns
+    cut(dims, &rows, &columns)
+    return dims[0] * rows * columns
+
+cdef bint plain(intp rows, intp columns, intp row_step, intp column_step, int itemsize, char* how, int* lead) noexcept nogil:
+    """Whether BLAS takes the matrix: in Fortran's eyes, it is transposed (how = "N") or not ("T")."""
+    if column_step == itemsize and row_step % itemsize == 0 and row_step >= columns * itemsize and row_step // itemsize < INT_MAX:
+        how[0] = c"N"
+        lead[0] = <int>(row_step // itemsize)
+        return True
+    if row_step == itemsize and column_step % itemsize == 0 and column_step >= rows * itemsize and column_step // itemsize < INT_MAX:
+        how[0] = c"T"
+        lead[0] = <int>(column_step // itemsize)
+        return True
+    return False
+
+cdef bint symmetric(char** args, intp* dims, intp* core) noexcept nogil:
+    """x @ x.T: half of it is the other half's mirror image."""
+    return args[0] == args[1] and dims[1] == dims[3] and core[0] == core[3] and core[1] == core[2]
+
+cdef bint blas_takes(Product* w, intp* dims, intp* core,
+                     char* how_a, int* lead_a, char* how_b, int* lead_b) noexcept nogil:
+    """Whether tiles of the product are worth BLAS, and their memory is as it wants it; then how a and b look to it."""
+    cdef intp m = dims[1], n = dims[2], p = dims[3]
+    if gemms[0] == NULL or not worth_blas(m, n, p) or n >= INT_MAX:
+        return False
+    if p == 1:
+        if not spaced(core[2], w.itemsize) or not spaced(core[4], w.itemsize):
+            return False
+    elif m == 1:
+        if not spaced(core[1], w.itemsize) or not spaced(core[5], w.itemsize):
+            return False
+    elif core[5] != w.itemsize or core[4] % w.itemsize != 0 or not p <= core[4] // w.itemsize < INT_MAX:
+        return False
+    return ((m == 1 or plain(m, n, core[0], core[1], w.itemsize, how_a, lead_a))
+            and (p == 1 or plain(n, p, core[2], core[3], w.itemsize, how_b, lead_b)))
+
+cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp start, intp stop) noexcept nogil:
+    """Tiles [start, stop), counted over all matrices. a (m, n), b (n, p), out (m, p)."""
+    cdef Product* w = <Product*>data
+    cdef intp m = dims[1], n = dims[2], p = dims[3]
+    cdef intp* core = steps + 3
+    cdef char* at[3]
+    cdef intp part[4]
+    cdef intp rows, columns, matrix, tile, i, k, top, left
+    cdef char how_a = c"N", how_b = c"N"
+    cdef int lead_a = 0, lead_b = 0
+    cdef bint by_blas = blas_takes(w, dims, core, &how_a, &lead_a, &how_b, &lead_b)
+    cut(dims, &rows, &columns)
+    memcpy(part, dims, sizeof(part))
+    if not by_blas and rows == columns == 1:
+        for i in range(3):
+            at[i] = args[i] + start * steps[i]
+        part[0] = stop - start
+        numpy_product(w, at, part, steps)
+        return
+    part[0] = 1
+    for k in range(start, stop):
+        matrix = k // (rows * columns)
+        tile = k % (rows * columns)
+        for i in range(3):
+            at[i] = args[i] + matrix * steps[i]
+        if by_blas and symmetric(at, dims, core):
+            product_band(w.code, at, dims, core, how_a, lead_a, how_b, lead_b, tile, rows * columns)
+            continue
+        top = m * (tile // columns) // rows
+        left = p * (tile % columns) // columns
+        part[1] = m * (tile // columns + 1) // rows - top
+        part[3] = p * (tile % columns + 1) // columns - left
+        at[0] += top * core[0]
+        at[1] += left * core[3]
+        at[2] += top * core[4] + left * core[5]
+        if by_blas and p == 1:
+            apply(w.code, at[0], part[1], n, how_a, lead_a, at[1], core[2] // w.itemsize, at[2], core[4] // w.itemsize)
+        elif by_blas and m == 1:        # its transpose: out.T = b.T a.T
+            apply(w.code, at[1], part[3], n, c"N" if how_b == c"T" else c"T", lead_b, at[0], core[1] // w.itemsize,
+                  at[2], core[5] // w.itemsize)
+        elif by_blas:
+            multiply(w.code, at, part, how_a, lead_a, how_b, lead_b, <int>(core[4] // w.itemsize))
+        else:
+            numpy_product(w, at, part, steps)
+
+cdef void numpy_product(Product* w, char** args, intp* dims, intp* steps) noexcept nogil:
+    if begin(&numpy_blas, 0):
+        w.loop(args, dims, steps, w.data)
+        end(&numpy_blas)
+
+cdef float[4] single_one = [1, 0, 0, 0]             # one and zero, real or complex
+cdef double[4] double_one = [1, 0, 0, 0]
+
+cdef inline char* one_of(int code) noexcept nogil:
+    return <char*>single_one if code == 0 or code == 2 else <char*>double_one
+
+cdef inline char* zero_of(int code) noexcept nogil:
+    return one_of(code) + (8 if code == 0 or code == 2 else 16)
+
+cdef void multiply(int code, char** args, intp* dims, char how_a, int lead_a, char how_b, int lead_b, int lead_out) noexcept nogil:
+    """out = a b. To Fortran each matrix is its transpose: out.T = b.T a.T."""
+    cdef int m = <int>dims[1], n = <int>dims[2], p = <int>dims[3]
+    if not begin(&scipy_blas, 0):
+        return
+    enter(&scipy_blas)
+    gemms[code](&how_b, &how_a, &p, &m, &n, one_of(code), args[1], &lead_b, args[0], &lead_a, zero_of(code), args[2], &lead_out)
+    leave(&scipy_blas)
+    end(&scipy_blas)
+
+cdef void product_band(int code, char** args, intp* dims, intp* core, char how_a, int lead_a, char how_b, int lead_b,
+                       intp band, intp bands) noexcept nogil:
+    """One of the bands of rows of x @ x.T, up to its diagonal, and its mirror image: of as many elements as the others."""
+    cdef intp top = <intp>(dims[1] * sqrt(<double>band / bands)), bottom = <intp>(dims[1] * sqrt((band + 1.0) / bands))
+    cdef intp part[4]
+    cdef char* at[3]
+    cdef char upper = c"U", how = c"T" if how_a == c"N" else c"N"
+    cdef int rows = <int>(bottom - top), n = <int>dims[2], lead_out = <int>(core[4] // core[5])
+    memcpy(part, dims, sizeof(part))
+    at[0] = args[0] + top * core[0]
+    at[1] = args[1]
+    at[2] = args[2] + top * core[4]
+    part[1] = rows
+    part[3] = top
+    if top > 0:
+        multiply(code, at, part, how_a, lead_a, how_b, lead_b, lead_out)
+    if not begin(&scipy_blas, 0):
+        return
+    enter(&scipy_blas)
+    syrks[code](&upper, &how, &rows, &n, one_of(code), at[0], &lead_a, zero_of(code), at[2] + top * core[5], &lead_out)
+    leave(&scipy_blas)
+    end(&scipy_blas)
+    if core[5] == 4:
+        mirror(<float*>args[2], top, bottom, lead_out)
+    elif core[5] == 8:
+        mirror(<double*>args[2], top, bottom, lead_out)
+    else:
+        mirror(<double complex*>args[2], top, bottom, lead_out)
+
+ctypedef fused element:         # by its size
+    float
+    double
+    double complex
+
+cdef void mirror(element* x, intp top, intp bottom, intp lead) noexcept nogil:
+    """What is left of the diagonal in rows [top, bottom), above it too; in squares that fit into the cache."""
+    cdef intp i, j, left
+    for left in range(0, bottom, 32):
+        for i in range(top, bottom):
+            for j in range(left, min(left + 32, i)):
+                x[j * lead + i] = x[i * lead + j]
+
+cdef inline bint spaced(intp step, int itemsize) noexcept nogil:
+    """Whether BLAS takes a vector with this step."""
+    return step > 0 and step % itemsize == 0 and step // itemsize < INT_MAX
+
+cdef void apply(int code, char* a, intp rows, intp n, char how, int lead, char* x, intp x_step, char* y, intp y_step) noexcept nogil:
+    """y = a x, a of shape (rows, n): to Fortran it is transposed (how = "N") or not ("T"), as in plain()."""
+    cdef int first = <int>(n if how == c"N" else rows), second = <int>(rows if how == c"N" else n)
+    cdef int x_inc = <int>x_step, y_inc = <int>y_step
+    cdef char fortran = c"T" if how == c"N" else c"N"
+    if not begin(&scipy_blas, 0):
+        return
+    enter(&scipy_blas)
+    gemvs[code](&fortran, &first, &second, one_of(code), a, &lead, x, &x_inc, zero_of(code), y, &y_inc)
+    leave(&scipy_blas)
+    end(&scipy_blas)
+
+cdef void product_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    product_piece(args, dims, steps, data, 0, product_pieces(dims))
+
+# ---- NumPy's linear algebra ---------------------------------------------------------------------------------------------
+
+cdef struct Guarded:            # the data of a kernel whose loop calls NumPy's BLAS, so that it is known by this loop
+    loop_t loop
+    void* data
+    int ndims                   # core dimensions
+    int itemsize
+    int first, last             # those that the order of the matrix is the least of; none: it is never alone
+    int columns                 # that of how many columns are solved for; 0: it solves nothing
+    intp small                  # up to which core dimensions OpenBLAS has one thread
+
+RECTANGULAR = ("svd", "qr", "lstsq")
+TRIANGLES = (*RECTANGULAR, "eig")       # have products with triangles, which use all of OpenBLAS's threads, however small
+VECTORS = {np.vecdot: 10_000, np.matvec: 90, np.vecmat: 90} if hasattr(np, "vecmat") else {}
+
+cdef int guard_blas(Kernel* k, object ufunc, int itemsize) except -1:
+    """Note how the kernel uses NumPy's BLAS, if it is one of its linear algebra."""
+    cdef Guarded* w
+    name = ufunc.__name__
+    if ufunc not in VECTORS and ufunc not in qr.values() and getattr(np.linalg._umath_linalg, name, None) is not ufunc:
+        return 0
+    find_numpy_blas()
+    w = <Guarded*>memory_zeros(sizeof(Guarded))
+    if w == NULL:
+        raise MemoryError("no memory for a kernel")
+    w.loop = k.loop
+    w.data = k.data
+    w.itemsize = itemsize
+    w.ndims = len(set(re.findall(r"\w+", ufunc.signature)))
+    w.small = VECTORS.get(ufunc, 8 if name.startswith(TRIANGLES) else 90)
+    w.first = w.last = ufunc not in VECTORS
+    if name.startswith(RECTANGULAR):
+        w.last = 2
+    w.columns = 1 if name == "inv" else 2 if name == "solve" else 0
+    k.loop = guarded_loop
+    k.data = w
+    k.flags |= MAY_RAISE | BLAS | (0 if ufunc in VECTORS else CUBIC if name.startswith(TRIANGLES) else CUBIC | LOCKS)
+    return 0
+
+cdef void guarded_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    cdef Guarded* w = <Guarded*>data
+    cdef intp area = dims[1] * dims[2 if w.ndims > 1 else 1]
+    if begin(&numpy_blas, MATRICES * w.itemsize * area if w.first and largest_of(w, dims) > w.small else 0):
+        w.loop(args, dims, steps, w.data)
+        end(&numpy_blas)
+
+cdef inline intp largest_of(Guarded* w, intp* dims) noexcept nogil:
+    cdef intp largest = 0
+    cdef int i
+    for i in range(w.ndims):
+        largest = max(largest, dims[1 + i])
+    return largest
+
+cdef int guarded_use(Guarded* w, intp* dims) noexcept nogil:
+    cdef intp n = min(dims[w.first], dims[w.last]) if w.first else 0
+    if largest_of(w, dims) <= w.small:
+        return UNUSED
+    return ALONE if n >= (ALL_PRODUCTS if w.columns and dims[w.columns] >= n // 2 else ALL_THREADS) else SHARED
+
+cdef int product_use(Product* w, intp* dims, intp* core) noexcept nogil:
+    """Tiles are SciPy's."""
+    cdef char how_a, how_b
+    cdef int lead_a, lead_b
+    return UNUSED if dims[1] * dims[2] * dims[3] <= ONE_THREAD or (
+        blas_takes(w, dims, core, &how_a, &lead_a, &how_b, &lead_b)) else SHARED
+
+cdef int blas_use(Kernel* k, intp* dims, intp* steps) noexcept nogil:
+    if k.loop == guarded_loop:
+        return guarded_use(<Guarded*>k.data, dims)
+    if k.loop == product_loop:
+        return product_use(<Product*>k.data, dims, steps + 3)
+    return SHARED if dims[1] > LONG_DOT else UNUSED

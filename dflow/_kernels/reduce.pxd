@@ -1,0 +1,57 @@
+"""Reductions of one output element at a time, in blocks of a fixed size.
+
+The elements that make up one output are taken in memory order and cut into blocks of FOLD_BYTES; each block is reduced by the
+ufunc's own loop, then the results of the blocks in the same way. So the order of a floating-point sum depends on the array
+alone: not on how many runners share the work, nor on whether the elements come from memory or from a group's register.
+
+Where the outputs lie beside each other and what makes up one lies far apart, rows of elements are added to rows of outputs, as
+NumPy does; many of them in bands of a fixed number of rows, and then the bands' results.
+"""
+
+from dflow._runtime.graph cimport intp, loop_t
+
+cdef enum:
+    FOLD_BYTES = 4096
+
+ctypedef void (*total_t)(void* out, const void* p, intp n, int fresh) noexcept nogil
+
+cdef struct Fold:           # the data of a reduction's kernel
+    loop_t loop             # of the binary ufunc
+    void* data
+    total_t total           # of n elements in a row, with the bits of the loop; NULL: it has no faster way
+    int itemsize
+    int naxes               # that are reduced
+    bint initial            # the operand before the output is a value to start from
+    bint blocked            # the order may be changed; else it is NumPy's, element after element
+    bint idempotent         # an element may count twice
+    bint exact              # no order changes the result: integers, bools
+
+cdef inline intp fold_block(Fold* w) noexcept nogil:        # elements
+    return FOLD_BYTES // w.itemsize
+
+cdef inline intp group_block(Fold* w) noexcept nogil:       # that a group's blocks hold at least: its registers may have larger elements
+    return min(fold_block(w), <intp>512) if w.exact else fold_block(w)
+
+# out = out op p[0] op .. op p[n - 1]; `fresh`: out holds no value yet. n > 0.
+cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh) noexcept nogil      # as one block
+cdef void fold(Fold* w, char* out, char* p, intp n, intp step, bint fresh) noexcept nogil
+
+cdef struct Across:         # a reduction in bands of rows
+    Fold* w
+    char* p
+    char* out
+    char* initial           # NULL: none
+    intp n                  # outputs
+    intp rows, band, bands
+    intp row_step, step, out_step, initial_step
+    char* partial           # results of the bands; owned
+    int flags               # floating point flags; atomic
+
+# False: it is not such a reduction, or there is no memory.
+cdef bint plan_across(Fold* w, char** args, intp* dims, intp* steps, Across* a) noexcept nogil
+cdef void run_across(void* plan, intp start, intp stop) noexcept nogil         # some of the bands
+cdef void end_across(Across* a) noexcept nogil
+
+# kernels: in (r1, .., rm) [, initial ()], out ()
+cdef void reduce_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil
+cdef void reduce_initial_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil

@@ -1,0 +1,241 @@
+"""Reductions in blocks of a fixed size: see _kernels/reduce.pxd."""
+
+from libc.string cimport memcpy, memset
+from dflow._base.allocator cimport memory_free, memory_new
+
+cdef extern from "_base/sync.h" nogil:
+    int fp_flags()
+    void fp_clear()
+    void fp_raise(int)
+    void or_int(int*, int)
+
+cdef inline void gather(char* to, char* p, intp n, intp step, int size) noexcept nogil:
+    cdef intp i
+    if step == size:
+        memcpy(to, p, n * size)
+    elif size == 8:
+        for i in range(n):
+            (<double*>to)[i] = (<double*>(p + i * step))[0]
+    elif size == 4:
+        for i in range(n):
+            (<float*>to)[i] = (<float*>(p + i * step))[0]
+    else:
+        for i in range(n):
+            memcpy(to + i * size, p + i * step, size)
+
+cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh) noexcept nogil:
+    cdef char* args[3]
+    cdef intp steps[3]
+    cdef char block[FOLD_BYTES]
+    if w.total != NULL and step != w.itemsize and n <= fold_block(w):      # the loop would begin with the second one
+        gather(block, p, n, step, w.itemsize)
+        p = block
+        step = w.itemsize
+    if w.total != NULL and step == w.itemsize:
+        w.total(out, p, n, fresh)
+        return
+    if fresh:
+        memcpy(out, p, w.itemsize)
+        if not w.idempotent:            # all of a block is whole vectors: what is left over is slow, among NaNs most of all
+            p += step
+            n -= 1
+    if n == 0:
+        return
+    args[0] = args[2] = out
+    args[1] = p
+    steps[0] = steps[2] = 0
+    steps[1] = step
+    w.loop(args, &n, steps, w.data)
+
+cdef void fold(Fold* w, char* out, char* p, intp n, intp step, bint fresh) noexcept nogil:
+    cdef char partial[FOLD_BYTES]
+    cdef intp i = 0, block = fold_block(w), span = block
+    if not w.blocked or n <= block:
+        fold_one(w, out, p, n, step, fresh)
+        return
+    while span * block < n:
+        span *= block
+    while i * span < n:
+        fold(w, partial + i * w.itemsize, p + i * span * step, min(span, n - i * span), step, True)
+        i += 1
+    fold_one(w, out, partial, i, w.itemsize, fresh)
+
+cdef inline intp magnitude(intp x) noexcept nogil:
+    return -x if x < 0 else x
+
+cdef inline bint advance(char** p, intp* counter, intp* dims, intp* steps, int naxes) noexcept nogil:
+    """To the next place in C order; False after the last one, and back at the first."""
+    cdef int d = naxes - 1
+    while d >= 0:
+        counter[d] -= 1
+        if counter[d]:
+            p[0] += steps[d]
+            return True
+        counter[d] = dims[d]
+        p[0] -= steps[d] * (dims[d] - 1)
+        d -= 1
+    return False
+
+cdef enum:
+    LEVELS = 8              # of blocks of results of blocks; of 128 elements at least
+
+cdef struct Levels:         # elements, results of blocks of them, results of blocks of these, ...
+    char room[LEVELS][FOLD_BYTES]
+    intp filled[LEVELS]
+
+cdef void rise(Fold* w, Levels* x, int level) noexcept nogil:
+    """What is in a level becomes one result in the next."""
+    if x.filled[level + 1] == fold_block(w):
+        rise(w, x, level + 1)
+    fold_one(w, x.room[level + 1] + x.filled[level + 1] * w.itemsize, x.room[level], x.filled[level], w.itemsize, True)
+    x.filled[level + 1] += 1
+    x.filled[level] = 0
+
+cdef void fold_axes(Fold* w, char* out, char* p, intp* dims, intp* steps, bint fresh) noexcept nogil:
+    """Over several axes, one run along the last after the other; what may be reordered is brought together block by block."""
+    cdef Levels x
+    cdef intp counter[64]
+    cdef intp n, left, room = fold_block(w)
+    cdef int d, last = w.naxes - 1
+    cdef char* q
+    for d in range(w.naxes):
+        counter[d] = dims[d]
+    while not w.blocked:
+        fold_one(w, out, p, dims[last], steps[last], fresh)
+        fresh = False
+        if not advance(&p, counter, dims, steps, last):
+            return
+    memset(x.filled, 0, sizeof(x.filled))
+    while True:
+        q = p
+        left = dims[last]
+        while left:
+            if x.filled[0] == room:
+                rise(w, &x, 0)
+            n = min(left, room - x.filled[0])
+            gather(x.room[0] + x.filled[0] * w.itemsize, q, n, steps[last], w.itemsize)
+            q += n * steps[last]
+            left -= n
+            x.filled[0] += n
+        if not advance(&p, counter, dims, steps, last):
+            break
+    d = 0
+    for last in range(1, LEVELS):
+        if x.filled[last]:
+            while d < last:
+                if x.filled[d]:
+                    rise(w, &x, d)
+                d += 1
+    fold_one(w, out, x.room[d], x.filled[d], w.itemsize, fresh)
+
+cdef void fold_across(Fold* w, char* out, char* p, intp n, intp out_step, intp step, intp* dims, intp* steps, bint fresh) noexcept nogil:
+    """n outputs beside each other, whose elements are closer in memory than those of one output: row after row."""
+    cdef intp counter[64]
+    cdef char* args[3]
+    cdef intp inner[3]
+    cdef int d
+    inner[0] = inner[2] = out_step
+    inner[1] = step
+    for d in range(w.naxes):
+        counter[d] = dims[d]
+    while True:
+        if not fresh:                   # the first row is in `out` already
+            args[0] = args[2] = out
+            args[1] = p
+            w.loop(args, &n, inner, w.data)
+        fresh = False
+        if not advance(&p, counter, dims, steps, w.naxes):
+            return
+
+cdef enum:
+    BAND = 1 << 16          # elements of a band, about
+    LEAST_ROWS = 16
+
+cdef bint plan_across(Fold* w, char** args, intp* dims, intp* steps, Across* a) noexcept nogil:
+    cdef int last = 2 if w.initial else 1
+    a.w = w
+    a.n = dims[0]
+    a.rows = dims[1]
+    a.step = steps[0]
+    a.row_step = steps[last + 1]
+    if not w.blocked or w.naxes != 1 or a.step == 0 or magnitude(a.step) >= magnitude(a.row_step) or a.n * a.rows <= BAND:
+        return False
+    a.band = BAND // a.n if BAND // a.n > LEAST_ROWS else LEAST_ROWS
+    a.bands = (a.rows + a.band - 1) // a.band
+    if a.bands == 1:
+        return False
+    a.partial = <char*>memory_new(a.bands * a.n * w.itemsize)
+    a.p = args[0]
+    a.initial = args[1] if w.initial else NULL
+    a.initial_step = steps[1] if w.initial else 0
+    a.out = args[last]
+    a.out_step = steps[last]
+    a.flags = 0
+    return a.partial != NULL
+
+cdef void run_across(void* plan, intp start, intp stop) noexcept nogil:
+    cdef Across* a = <Across*>plan
+    cdef intp k, rows
+    cdef char* p
+    cdef char* out
+    fp_clear()
+    for k in range(start, stop):
+        p = a.p + k * a.band * a.row_step
+        out = a.partial + k * a.n * a.w.itemsize
+        rows = a.rows - k * a.band
+        if rows > a.band:
+            rows = a.band
+        gather(out, p, a.n, a.step, a.w.itemsize)
+        fold_across(a.w, out, p, a.n, a.w.itemsize, a.step, &rows, &a.row_step, True)
+    or_int(&a.flags, fp_flags())
+
+cdef void end_across(Across* a) noexcept nogil:
+    cdef intp i, row_step = a.n * a.w.itemsize
+    for i in range(a.n):
+        memcpy(a.out + i * a.out_step, a.initial + i * a.initial_step if a.initial != NULL else a.partial + i * a.w.itemsize,
+               a.w.itemsize)
+    fp_clear()
+    fold_across(a.w, a.out, a.partial, a.n, a.out_step, a.w.itemsize, &a.bands, &row_step, a.initial == NULL)
+    or_int(&a.flags, fp_flags())
+    memory_free(a.partial)
+
+cdef void reduce(Fold* w, char* p, char* initial, char* out, intp* dims, intp step, intp initial_step, intp out_step, intp* core) noexcept nogil:
+    cdef intp n = dims[0], i
+    cdef int d, m = w.naxes
+    cdef bint empty = False, across = step != 0 and magnitude(step) < magnitude(core[m - 1])
+    for d in range(m):
+        empty = empty or dims[d + 1] == 0
+    if initial != NULL or across:
+        for i in range(n):
+            memcpy(out + i * out_step, initial + i * initial_step if initial != NULL else p + i * step, w.itemsize)
+    if empty or n == 0:
+        return
+    if across:
+        fold_across(w, out, p, n, out_step, step, dims + 1, core, initial == NULL)
+        return
+    for i in range(n):
+        if m == 1:
+            fold(w, out + i * out_step, p + i * step, dims[1], core[0], initial == NULL)
+        else:
+            fold_axes(w, out + i * out_step, p + i * step, dims + 1, core, initial == NULL)
+
+cdef bint in_bands(Fold* w, char** args, intp* dims, intp* steps) noexcept nogil:
+    """Reduce in bands of rows, if that is to be done; floating point flags add to those that are up."""
+    cdef Across a
+    cdef int flags = fp_flags()
+    if not plan_across(w, args, dims, steps, &a):
+        return False
+    run_across(&a, 0, a.bands)
+    end_across(&a)
+    fp_raise(a.flags | flags)
+    return True
+
+cdef void reduce_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    if in_bands(<Fold*>data, args, dims, steps):
+        return
+    reduce(<Fold*>data, args[0], NULL, args[1], dims, steps[0], 0, steps[1], steps + 2)
+
+cdef void reduce_initial_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    if in_bands(<Fold*>data, args, dims, steps):
+        return
+    reduce(<Fold*>data, args[0], args[1], args[2], dims, steps[0], steps[1], steps[2], steps + 3)

@@ -1,0 +1,1000 @@
+"""NumPy's inner loops looked up and kept as kernels; loops of ours that wrap one; casts, sorting, scalars."""
+
+import numpy as np
+cimport numpy as cnp
+from cpython.bytes cimport PyBytes_FromString
+from cpython.complex cimport PyComplex_FromDoubles
+from cpython.object cimport PyObject
+from libc.string cimport memcpy, memset
+from libc.stdint cimport int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, uint64_t
+from dflow._kernels.matmul cimport (
+    Product, find_numpy_blas, guard_blas, product_loop, product_piece, product_pieces)
+from dflow._base.allocator cimport block_alloc, block_free, memory_free, memory_zeros, out_of_memory
+from dflow._kernels.reduce cimport Fold, total_t, reduce_loop, reduce_initial_loop
+from dflow._runtime.graph cimport BLAS, COPIES, CUBIC, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, LOCKS, PRODUCT, PARTIAL, REDUCES, ROWS
+
+cnp.import_array()
+cnp.import_umath()
+
+from numpy._core._exceptions import _UFuncInputCastingError
+
+cdef extern from "_kernels/c/sum.h" nogil:
+    void total_float(void*, const void*, intp, int)
+    void total_double(void*, const void*, intp, int)
+
+cdef extern from "_kernels/c/sincos.h" nogil:
+    enum: SINCOS_ROWS
+    ctypedef struct Theirs:
+        loop_t loop
+        void* data
+    double sincos_table[256][4]
+    void sin_loop(char**, intp*, intp*, void*)
+    void cos_loop(char**, intp*, intp*, void*)
+    int sincos_ways()
+    void sincos_use(int)
+
+cdef extern from "_kernels/c/copy.h" nogil:
+    void move_items(char* to, intp to_step, const char* source, intp from_step, intp n, int itemsize)
+
+cdef extern from "_kernels/c/casts.h":
+    ctypedef void (*cast_loop)(char**, intp*, intp*, void*) noexcept nogil
+    cast_loop cast_loops[18][18]
+    void copy_loop(char**, intp*, intp*, void*) noexcept nogil
+
+cdef extern from "numpy/halffloat.h" nogil:
+    double npy_half_to_double(uint16_t)
+    uint16_t npy_double_to_half(double)
+
+cdef extern from "numpy/arrayobject.h":
+    ctypedef struct ArrFuncs "PyArray_ArrFuncs":
+        int (*sort[3])(void*, intp, void*) noexcept nogil
+        int (*argsort[3])(void*, intp*, intp, void*) noexcept nogil
+        int (*argmax)(void*, intp, intp*, void*) noexcept nogil
+        int (*argmin)(void*, intp, intp*, void*) noexcept nogil
+        void (*dotfunc)(void*, intp, void*, intp, void*, intp, void*) noexcept nogil
+    ArrFuncs* PyDataType_GetArrFuncs(cnp.dtype)
+
+cdef extern from "numpy/ufuncobject.h":
+    ctypedef struct UfuncObject "PyUFuncObject":        # fields, not the attributes that NumPy's .pxd may make of them
+        int nin
+        int nout
+        int ntypes
+        void** functions
+        void** data
+        char* name
+        char* types
+
+cdef extern from "_base/sync.h" nogil:
+    void sleep_ns(long long)
+
+# ---- type codes ------------------------------------------------------------------------------------------------
+
+cdef int typenums[18]
+cdef ArrFuncs* functions[18]
+cdef dict code_by_dtype = {}        # every dtype and type object seen so far
+
+def _fill_types():
+    for code in range(18):
+        typenums[code] = 23 if code == HALF else code
+        dtype = cnp.PyArray_DescrFromType(typenums[code])
+        DTYPES.append(dtype)
+        itemsizes[code] = dtype.itemsize
+        functions[code] = PyDataType_GetArrFuncs(dtype)
+        # long long is long where both have 64 bits: NumPy's dtypes are equal then, too.
+        code_by_dtype.setdefault(dtype, code)
+        code_by_dtype.setdefault(dtype.type, code_by_dtype[dtype])
+        code_by_dtype.setdefault(type(dtype), code_by_dtype[dtype])
+
+DTYPES = []
+_fill_types()
+INTP = np.dtype(np.intp)
+code_by_dtype.update({bool: 0, int: code_by_dtype[np.dtype(int)], float: DOUBLE, complex: CDOUBLE})
+dtypes = tuple(DTYPES)              # for Python: the supported dtypes, by type code
+
+cdef int code_of_num(int typenum) noexcept:
+    if typenum == 9 or typenum == 10:
+        return typenum - 2 if sizeof(long) == sizeof(long long) else typenum
+    return typenum if 0 <= typenum <= 16 else HALF if typenum == 23 else -1
+
+cdef int code_of(object dtype) except -1:
+    """Type code of anything that NumPy takes for a dtype. TypeError for what is no number, and for other byte orders."""
+    cdef int code
+    try:
+        return <int>code_by_dtype[dtype]
+    except (KeyError, TypeError):
+        pass
+    descr = native(dtype)
+    code = code_of_num(descr.num)
+    if code < 0:
+        raise TypeError(f"dflow arrays hold numbers: dtype {descr} is not supported")
+    if len(code_by_dtype) < 1000:
+        try:
+            code_by_dtype[dtype] = code
+        except TypeError:
+            pass                    # not hashable
+    return code
+
+cdef object descr_of(object dtype):
+    """NumPy's dtype of anything that it takes for one. Of its own types, as np.dtypes.Int8DType, np.dtype() says object."""
+    return np.empty(0, dtype).dtype if isinstance(dtype, type(np.dtype)) else np.dtype(dtype)
+
+cpdef object native(object dtype):
+    """NumPy's dtype, or None. TypeError for another byte order than the machine's: then the bytes of results would be others."""
+    descr = None if dtype is None else descr_of(dtype)
+    if descr is not None and not descr.isnative:
+        raise TypeError(f"dflow arrays have the machine's byte order: dtype {descr.str!r} is not supported, but by NumPy's arrays, "
+                        f"as x.asnumpy().astype({descr.str!r}) gives")
+    return descr
+
+cdef object numpy_array(object x, object dtype):
+    """np.asarray(x, dtype), also where the __array__ of something in x gives an array of ours; that of x itself as it is."""
+    try:
+        return np.asarray(x, dtype)
+    except ValueError as error:
+        if "__array__ method not producing an array" not in str(error):
+            raise
+        if not hasattr(type(x), "__array__"):
+            return np.asarray(with_numpy_arrays(x), dtype)
+        made = x.__array__()
+        if not hasattr(made, "asnumpy"):
+            raise
+    return made if dtype is None else np.asarray(made.asnumpy(), dtype)
+
+cdef object with_numpy_arrays(object x):
+    if isinstance(x, (list, tuple)):
+        return [with_numpy_arrays(item) for item in x]
+    array = x.__array__() if hasattr(type(x), "__array__") else x
+    return array.asnumpy() if hasattr(array, "asnumpy") else array
+
+# ---- scalars ---------------------------------------------------------------------------------------------------
+
+cdef extern from "Python.h":
+    double PyLong_AsDouble(object) except? -1.0
+    long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
+    void PyErr_SetObject(object, object)
+
+cdef int out_of_bounds(object value, int code) except -1:
+    raise OverflowError(f"Python integer {value} out of bounds for {DTYPES[code].name}")
+
+cdef int too_large() except -1:
+    raise OverflowError("Python int too large to convert to C long")
+
+cdef int write_integer(object value, int code, char* p) except -1:
+    cdef int overflow
+    cdef long long v = PyLong_AsLongLongAndOverflow(value, &overflow)
+    cdef uint64_t u
+    cdef int size = itemsizes[code]
+    if code == 2 or code == 4 or code == 6 or code == 8 or code == 10:
+        if overflow > 0 and size >= 4:          # NumPy reads these as unsigned long, smaller ones as long
+            try:
+                u = <uint64_t>value
+            except OverflowError:
+                too_large()
+            if size == 4:
+                out_of_bounds(value, code)
+            (<uint64_t*>p)[0] = u
+            return 0
+        if overflow:
+            too_large()
+        if v < 0 or (size < 8 and v >> (8 * size)):
+            out_of_bounds(value, code)
+    elif overflow:
+        too_large()
+    elif size < 8 and (v >= 1LL << (8 * size - 1) or v < -(1LL << (8 * size - 1))):
+        out_of_bounds(value, code)
+    if size == 8:
+        (<int64_t*>p)[0] = v
+    elif size == 4:
+        (<int32_t*>p)[0] = <int32_t>v
+    elif size == 2:
+        (<int16_t*>p)[0] = <int16_t>v
+    else:
+        (<int8_t*>p)[0] = <int8_t>v
+    return 0
+
+cdef int write_scalar(object value, int code, char* p) except -1:
+    """Store a Python or NumPy scalar as the type `code`."""
+    cdef double d
+    if type(value) is int:
+        if code == DOUBLE:
+            (<double*>p)[0] = PyLong_AsDouble(value)
+            return 0
+        if code != BOOL and is_integer(code):
+            return write_integer(value, code, p)
+    elif type(value) is float:
+        d = value
+        if code == DOUBLE:
+            (<double*>p)[0] = d
+            return 0
+        if code == CDOUBLE:
+            (<double*>p)[0] = d
+            (<double*>p)[1] = 0
+            return 0
+    elif type(value) is bool and code == BOOL:
+        p[0] = <char>(value is True)
+        return 0
+    # The rare types: let NumPy convert.
+    array = np.empty((), DTYPES[code])
+    array[()] = value
+    memcpy(p, cnp.PyArray_DATA(array), itemsizes[code])
+    return 0
+
+cdef object read_scalar(int code, char* p):
+    """A Python scalar; NumPy's own for longdouble, as there is no Python type."""
+    if code == DOUBLE:
+        return (<double*>p)[0]
+    if code == LONG or code == 9:
+        return (<int64_t*>p)[0] if sizeof(long) == 8 or code == 9 else (<long*>p)[0]
+    if code == BOOL:
+        return p[0] != 0
+    if code == FLOAT:
+        return <double>(<float*>p)[0]
+    if code == 5:
+        return (<int32_t*>p)[0]
+    if code == CDOUBLE:
+        return PyComplex_FromDoubles((<double*>p)[0], (<double*>p)[1])
+    return read_numpy_scalar(code, p).item()
+
+cdef object read_numpy_scalar(int code, char* p):
+    array = np.empty((), DTYPES[code])
+    memcpy(cnp.PyArray_DATA(array), p, itemsizes[code])
+    return array[()]
+
+# ---- kernels ---------------------------------------------------------------------------------------------------
+
+cdef dict names = {}                    # keeps kernel names alive
+cdef dict known = {}                    # key: address of a kernel
+
+cdef Kernel* kernel_new(const char* name, int nin, int nops, loop_t loop, void* data, int flags, float cost) except NULL:
+    cdef Kernel* k = <Kernel*>memory_zeros(sizeof(Kernel))
+    if k == NULL:
+        raise MemoryError("no memory for a kernel")
+    text = names.setdefault(name, PyBytes_FromString(name))
+    k.name = <const char*><char*>text
+    k.loop = loop
+    k.data = data
+    k.nin = nin
+    k.nops = nops
+    k.flags = flags
+    k.cost = cost
+    return k
+
+cdef inline Kernel* recall(object key) except? NULL:
+    return <Kernel*><size_t>known.get(key, 0)
+
+cdef Kernel* remember(object key, Kernel* k) except NULL:
+    known[key] = <size_t>k
+    return k
+
+cpdef int name_kernel(object key, size_t k) except -1:
+    """Tell others what a kernel is that was not made here."""
+    known[key] = k
+    return 0
+
+cdef dict keys = {}                     # of kernels, by address
+
+cdef object key_of(Kernel* k):
+    """What k is: a ufunc and type codes, a name and what else there is to know, with kernels as their own keys; or None."""
+    cdef size_t first = <size_t>&casts[0][0]
+    if first <= <size_t>k < first + sizeof(casts):
+        return "cast", ((<size_t>k - first) // sizeof(Kernel) // 18, (<size_t>k - first) // sizeof(Kernel) % 18)
+    if <size_t>k not in keys:
+        keys.update({address: key for key, address in known.items()})
+    key = keys.get(<size_t>k)
+    if key is not None and key[0] in ("reduce", "masked", "accumulate", "at"):
+        of = key_of(<Kernel*><size_t>key[1])
+        return None if of is None else (key[0], of, *key[2:])
+    return key
+
+# What one element of eight bytes costs, in nanoseconds, when all is in the first-level cache (measured on a Zen 4); what is
+# not listed costs about as much as an addition. Only the order of magnitude counts.
+COSTS = {name: cost for cost, group in (
+    (0.04, "matmul vecdot matvec vecmat"),                 # for one multiplication
+    (0.3, "divide true_divide"),
+    (0.5, "sign copysign heaviside"),
+    (1, "exp exp2 expm1 log log2 log10 log1p sqrt cbrt tan tanh sinh cosh arctan arctanh reciprocal"),
+    (2, "power float_power arctan2 arcsin arccos arcsinh arccosh"),
+    (4, "floor_divide remainder fmod divmod hypot gcd lcm modf frexp ldexp nextafter"),
+    (8, "sin cos logaddexp logaddexp2"),
+    # CUBIC: for one multiplication.
+    (0.07, "det slogdet solve1 cholesky_lo cholesky_up"),
+    (0.2, "inv solve qr_reduced qr_complete qr_r"),
+    (1.5, "eigh_lo eigh_up eigvalsh_lo eigvalsh_up"),
+    (3, "svd svd_f svd_s svd_m svd_n svd_m_f svd_n_f svd_m_s svd_n_s lstsq eig eigvals"),
+) for name in group.split()}
+
+cdef float cost_of(str name, bint ours, tuple codes):
+    """Nanoseconds for one element."""
+    cdef int widest = max([itemsizes[<int>code] for code in codes])
+    cost = COSTS.get(name, 0.16 if ours else 20)
+    if any([code == LONGDOUBLE or code == CLONGDOUBLE or code == HALF for code in codes]):
+        return cost * 4 + 1
+    if is_complex(codes[0]):
+        return cost * (widest // 4 if name in COSTS else 2)
+    return cost * widest / 8
+
+SILENT = frozenset("""equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not
+    bitwise_and bitwise_or bitwise_xor invert isnan isinf isfinite signbit copysign sign absolute fabs negative positive
+    conjugate maximum minimum fmax fmin""".split())
+INTEGERS_TOO = frozenset("floor_divide remainder fmod divmod divide power".split())    # report flags for integers
+
+FORGETFUL = np.isnan, np.isinf, np.isfinite, np.signbit, np.negative        # NumPy's AVX-512 loops err where results lie apart
+UNFOLDED = np.power, np.arctan2         # and others take a result that stays for one that moves: their reduce() is wrong
+
+COMPARISONS = frozenset("less less_equal equal not_equal greater greater_equal".split())
+
+cdef object loop_types(object u, int nin, tuple arguments, object casting, dict keywords):
+    """resolve_dtypes(), which in NumPy 2.4 kills the process where a cast is not "equiv" beside a Python number.
+
+    Logical functions take any type, and comparisons of integers any Python integer, without a cast.
+    """
+    if casting != "equiv" or u.__name__.startswith("logical_"):
+        return u.resolve_dtypes(arguments, casting=casting, **keywords)
+    resolved = u.resolve_dtypes(arguments, casting="unsafe", **keywords)
+    pairs = list(zip(arguments[:nin], resolved))
+    if u.__name__ in COMPARISONS and resolved[0].kind in "iu":
+        pairs = [(wanted if given is int else given, wanted) for given, wanted in pairs]
+    for given, wanted in pairs:
+        if isinstance(given, type) and np.dtype(given) != wanted and wanted.kind in {int: "iufc", float: "fc", complex: "c"}[given]:
+            raise TypeError(f"cannot cast Python {given.__name__} to {wanted} under the casting rule 'equiv'")
+    for i, (given, wanted) in enumerate(pairs):
+        if not np.can_cast(given, wanted, casting):
+            raise _UFuncInputCastingError(u, casting, np.dtype(given), wanted, i)
+    return resolved
+
+cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL:
+    """The loop of a ufunc or gufunc for exactly these type codes, inputs then outputs; NULL when it has none."""
+    cdef UfuncObject* u = <UfuncObject*><PyObject*>ufunc
+    cdef int i, j, flags = 0
+    cdef int nargs = u.nin + u.nout
+    cdef Kernel* k
+    key = (ufunc, codes)
+    k = recall(key)
+    if k != NULL:
+        return k
+    for i in range(u.ntypes):
+        for j in range(nargs):
+            if code_of_num(u.types[i * nargs + j]) != <int>codes[j]:
+                break
+        else:
+            break
+    else:
+        return NULL
+    name = ufunc.__name__
+    inexact = any(not is_integer(code) for code in codes)
+    ours = getattr(np, name, None) is ufunc
+    if not ours or name in INTEGERS_TOO or (inexact and name not in SILENT):
+        flags |= REPORTS_FP
+    if not ours or (name == "power" and not inexact):       # LAPACK's loops find no memory for their work
+        flags |= MAY_RAISE
+    if ufunc.signature is None and not flags & MAY_RAISE:
+        flags |= ELEMENTWISE
+    elif ufunc.signature is not None:
+        flags |= ROWS
+    cost = cost_of(name, ours, codes)
+    k = kernel_new(u.name, u.nin, nargs, <loop_t>(<void**>u.functions)[i], (<void**>u.data)[i], flags, cost)
+    if ufunc is np.matmul and FLOAT <= <int>codes[0] <= CDOUBLE and codes[0] != LONGDOUBLE:
+        use_blas(k, codes[0])
+    guard_blas(k, ufunc, itemsizes[<int>codes[0]])
+    if (ufunc is np.sin or ufunc is np.cos) and codes[0] == DOUBLE:
+        use_sincos(k)
+    if ufunc in FORGETFUL and not is_complex(codes[0]) and (itemsizes[<int>codes[0]] == 4 or itemsizes[<int>codes[0]] == 8):
+        k.data = wrap(k, itemsizes[<int>codes[1]])
+        k.loop = side_by_side_loop
+    if ufunc in UNFOLDED and (codes[0] == FLOAT or codes[0] == DOUBLE):
+        k.data = wrap(k, 1)
+        k.loop = one_by_one_loop
+    return remember(key, k)
+
+cdef int use_blas(Kernel* k, int code) except -1:
+    cdef Product* w = <Product*>memory_zeros(sizeof(Product))
+    if w == NULL:
+        raise MemoryError("no memory for a kernel")
+    find_numpy_blas()
+    w.loop = k.loop
+    w.data = k.data
+    w.code = {FLOAT: 0, DOUBLE: 1, CFLOAT: 2, CDOUBLE: 3}[code]
+    w.itemsize = itemsizes[code]
+    k.loop = product_loop
+    k.flags |= PRODUCT | BLAS | MAY_RAISE
+    k.data = w
+    k.pieces = product_pieces
+    k.piece = product_piece
+    return 0
+
+cdef Kernel* failing_kernel(Kernel* k, bytes failure) except NULL:
+    """k, but an invalid result is a LinAlgError: so NumPy's linalg loops tell of a singular matrix."""
+    key = ("failing", <size_t>k, failure)
+    cdef Kernel* f = recall(key)
+    if f == NULL:
+        f = remember(key, kernel_new(k.name, k.nin, k.nops, k.loop, k.data, INVALID_FAILS | ROWS | k.flags & (BLAS | CUBIC | LOCKS | MAY_RAISE), k.cost))
+        f.failure = failure
+    return f
+
+cdef Kernel casts[18][18]
+
+cdef void nonzero_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """A cast to bool: NumPy's not_equal, which has vector code, to nothing but zeros."""
+    cdef Kernel* k = <Kernel*>data
+    cdef Scalar zero
+    cdef char* inner[3]
+    cdef intp inner_steps[3]
+    memset(&zero, 0, sizeof(zero))
+    inner[0] = args[0]
+    inner[1] = <char*>&zero
+    inner[2] = args[1]
+    inner_steps[0] = steps[0]
+    inner_steps[1] = 0
+    inner_steps[2] = steps[1]
+    k.loop(inner, dims, inner_steps, k.data)
+
+def _fill_casts():
+    cdef int i, j
+    cdef Kernel* k
+    for i in range(18):
+        for j in range(18):
+            k = &casts[i][j]
+            k.name = b"cast" if i != j else b"copy"
+            k.nin = 1
+            k.nops = 2
+            k.loop = <loop_t>copy_loop if i == j else <loop_t>cast_loops[i][j]
+            k.data = <void*><size_t>itemsizes[i]
+            k.cost = 3 if (i == HALF) != (j == HALF) else 0.02 * max(itemsizes[i], itemsizes[j])
+            k.flags = ELEMENTWISE if i != j else ELEMENTWISE | COPIES
+            if j == BOOL != i:
+                k.data = ufunc_kernel(np.not_equal, (i, i, BOOL))
+                k.loop = nonzero_loop
+            if i != j and j != BOOL and (not is_integer(i) or j == HALF):   # of the integers, halfs overflow alone
+                k.flags |= REPORTS_FP
+
+_fill_casts()
+
+cdef Kernel* cast_kernel(int source, int target) noexcept:
+    return &casts[source][target]
+
+cdef int write_number(int source, char* p, int target, char* q) except -1:
+    """int() of a scalar, as NumPy stores one as a signed integer: OverflowError where it does not fit, ValueError for NaN."""
+    number = read_scalar(source, p)
+    return write_scalar(int(number.real if is_complex(source) else number), target, q)
+
+cdef void number_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    with gil:
+        try:
+            write_number(<int>(<size_t>data >> 8), args[0], <int>(<size_t>data & 255), args[1])
+        except Exception as error:
+            PyErr_SetObject(type(error), error)
+
+cdef Kernel* number_kernel(int source, int target) except NULL:
+    """write_number() of one element."""
+    cdef Kernel* k = recall(("number", source, target))
+    if k != NULL:
+        return k
+    k = kernel_new(b"copy", 1, 2, number_loop, <void*><size_t>(source << 8 | target), MAY_RAISE, 100)
+    return remember(("number", source, target), k)
+
+# ---- sine and cosine of float64 --------------------------------------------------------------------------------
+
+cdef int fill_sincos_table() except -1:
+    """Of the multiples of 1/128: from sine and cosine of 1/128, in integers of 200 bits."""
+    cdef int row, column
+    cdef double high, low
+    one = term = 1 << 200
+    parts = [0, 0]
+    for n in range(21):
+        parts[n % 2] += -term if n & 2 else term
+        term //= 128 * (n + 1)
+    cosine, sine = one, 0
+    for row in range(SINCOS_ROWS):
+        for column, value in ((0, sine), (2, cosine)):
+            high = value / one
+            low = (value - (int(high * 2.0 ** 100) << 100)) / one
+            sincos_table[row][column] = high
+            sincos_table[row][column + 1] = low
+            sincos_table[128 + row][2 - column] = high if column else -high
+            sincos_table[128 + row][3 - column] = low if column else -low
+        cosine, sine = (cosine * parts[0] - sine * parts[1]) >> 200, (sine * parts[0] + cosine * parts[1]) >> 200
+    return 0
+
+cdef object sincos_points():
+    """Numbers that try every branch and every row of the table, in many quadrants."""
+    rows = (np.arange(SINCOS_ROWS)[:, None] + np.arange(-0.48, 0.5, 0.04)).ravel() / 128
+    spread = np.arange(2000) * 0.6180339887498949 % 1
+    turns = np.rint(2 ** (26 * spread)) * (np.pi / 2)
+    limits = np.array([2.0 ** -300, 0.126, 0.85546875, 2.4262638092041016, 105414336])[:, None]
+    limits = limits * (1 + np.arange(-20, 20) * 2.0 ** -52)
+    turned = rows + np.resize(turns, rows.size)
+    points = np.concatenate([[0], rows, turned, turns, 2 ** (56 * spread - 30), limits.ravel()])
+    return np.concatenate([points, -points])
+
+cdef bint same_results(loop_t ours, Theirs* theirs) except -1:
+    """Whether our loop gives the bits of NumPy's."""
+    cdef char* args[2]
+    cdef intp[2] steps = [8, 8]
+    points = sincos_points()
+    results = np.empty((2, points.size))
+    cdef intp n = points.size
+    args[0] = <char*>cnp.PyArray_DATA(points)
+    args[1] = <char*>cnp.PyArray_DATA(results)
+    ours(args, &n, steps, theirs)
+    args[1] += n * 8
+    theirs.loop(args, &n, steps, theirs.data)
+    return results[0].tobytes() == results[1].tobytes()
+
+cdef int use_sincos(Kernel* k) except -1:
+    """Our loop for sin or cos, if it does here what the C library does, of which there are several."""
+    cdef loop_t ours = <loop_t>sin_loop if k.name == b"sin" else <loop_t>cos_loop
+    cdef Theirs* theirs
+    if sincos_ways() == 1:
+        return 0
+    if sincos_table[0][2] == 0:
+        fill_sincos_table()
+        sincos_use(sincos_ways() - 1)
+    theirs = <Theirs*>memory_zeros(sizeof(Theirs))
+    if theirs == NULL:
+        raise MemoryError("no memory for a kernel")
+    theirs.loop = k.loop
+    theirs.data = k.data
+    if same_results(ours, theirs):
+        k.loop = ours
+        k.data = theirs
+        k.cost = 3                  # measured like COSTS
+    else:
+        memory_free(theirs)
+    return 0
+
+# For tests, once sin or cos has been used.
+
+def sincos_way(int way):
+    """Compute in one of the ways that this machine has; 0 is NumPy's loop, -1 the usual one. Gives their number."""
+    sincos_use(way if way >= 0 else sincos_ways() - 1)
+    return sincos_ways()
+
+def sincos_agrees(ufunc):
+    """Whether our loop gives NumPy's bits for sin or cos; None when NumPy's is used."""
+    cdef Kernel* k = ufunc_kernel(ufunc, (DOUBLE, DOUBLE))
+    if k.loop != <loop_t>sin_loop and k.loop != <loop_t>cos_loop:
+        return None
+    return bool(same_results(k.loop, <Theirs*>k.data))
+
+def sincos_rows():
+    """The table, as a NumPy array."""
+    cdef cnp.npy_intp[2] dims = [256, 4]
+    return cnp.PyArray_SimpleNewFromData(2, dims, DOUBLE, &sincos_table[0][0])
+
+# ---- loops that wrap a loop ------------------------------------------------------------------------------------
+
+cdef struct Wrapped:
+    loop_t loop
+    void* data
+    int nin
+    int nout
+    int itemsize
+
+cdef Wrapped* wrap(Kernel* k, int itemsize) except NULL:
+    cdef Wrapped* w = <Wrapped*>memory_zeros(sizeof(Wrapped))
+    if w == NULL:
+        raise MemoryError("no memory for a kernel")
+    w.loop = k.loop
+    w.data = k.data
+    w.nin = k.nin
+    w.nout = k.nops - k.nin
+    w.itemsize = itemsize
+    return w
+
+cdef void side_by_side_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """One input, one output: the loop gets contiguous memory for its results, whatever their step."""
+    cdef Wrapped* w = <Wrapped*>data
+    cdef double[64] results
+    cdef char* inner[2]
+    cdef char* target = args[1]
+    cdef intp inner_steps[2]
+    cdef intp i, count, start = 0, n = dims[0]
+    if steps[1] == w.itemsize:
+        w.loop(args, dims, steps, w.data)
+        return
+    inner_steps[0] = steps[0]
+    inner_steps[1] = w.itemsize
+    inner[1] = <char*>results
+    while start < n:
+        count = min(n - start, <intp>sizeof(results) // w.itemsize)
+        inner[0] = args[0] + start * steps[0]
+        w.loop(inner, &count, inner_steps, w.data)
+        for i in range(count):
+            memcpy(target, inner[1] + i * w.itemsize, w.itemsize)
+            target += steps[1]
+        start += count
+
+cdef void one_by_one_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """Two inputs, one output: into one that stays, element after element."""
+    cdef Wrapped* w = <Wrapped*>data
+    cdef char* inner[3]
+    cdef intp i, one = 1
+    if steps[2] != 0:
+        w.loop(args, dims, steps, w.data)
+        return
+    for i in range(dims[0]):
+        inner[0] = args[0] + i * steps[0]
+        inner[1] = args[1] + i * steps[1]
+        inner[2] = args[2]
+        w.loop(inner, &one, steps, w.data)
+
+cdef void masked_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """Inputs, mask, outputs: call the loop for each run of True."""
+    cdef Wrapped* w = <Wrapped*>data
+    cdef char* inner[64]
+    cdef intp inner_steps[64]
+    cdef char* mask = args[w.nin]
+    cdef intp step = steps[w.nin]
+    cdef intp i = 0, n = dims[0], count
+    cdef int j, k, nops = w.nin + w.nout
+    for j in range(nops):
+        inner_steps[j] = steps[j if j < w.nin else j + 1]
+    while i < n:
+        while i < n and not mask[i * step]:
+            i += 1
+        count = 0
+        while i + count < n and mask[(i + count) * step]:
+            count += 1
+        if count:
+            for j in range(nops):
+                k = j if j < w.nin else j + 1
+                inner[j] = args[k] + i * steps[k]
+            w.loop(inner, &count, inner_steps, w.data)
+            i += count
+
+cdef Kernel* masked_kernel(Kernel* k) except NULL:
+    key = ("masked", <size_t>k)
+    cdef Kernel* m = recall(key)
+    if m == NULL:
+        m = remember(key, kernel_new(k.name, k.nin + 1, k.nops + 1, masked_loop, wrap(k, 0),
+                                      k.flags | PARTIAL, k.cost + 1))
+    return m
+
+cdef inline void call_binary(Wrapped* w, char* out, char* p, intp n, intp out_step, intp step) noexcept nogil:
+    """out = out op p, n times."""
+    cdef char* args[3]
+    cdef intp steps[3]
+    args[0] = args[2] = out
+    args[1] = p
+    steps[0] = steps[2] = out_step
+    steps[1] = step
+    w.loop(args, &n, steps, w.data)
+
+cdef set IDEMPOTENT = {b"maximum", b"minimum", b"fmax", b"fmin", b"logical_and", b"logical_or", b"bitwise_and", b"bitwise_or"}
+
+cdef int fill_fold(Fold* w, Kernel* k, int code, bint blocked) except -1:
+    w.loop = k.loop
+    w.data = k.data
+    w.itemsize = itemsizes[code]
+    w.blocked = blocked
+    w.idempotent = <bytes>k.name in IDEMPOTENT
+    w.exact = is_integer(code)
+    if (code == FLOAT or code == DOUBLE) and k == ufunc_kernel(np.add, (code, code, code)):
+        w.total = <total_t>total_float if code == FLOAT else <total_t>total_double
+    return 0
+
+cdef struct Recent:             # GIL
+    Kernel* k
+    int naxes
+    bint initial
+    Kernel* made
+
+cdef Recent recent[64]
+
+cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial, bint blocked) except NULL:
+    cdef Recent* last = &recent[(<size_t>k // sizeof(Kernel) + 2 * naxes + initial) % 64]
+    cdef Kernel* r
+    cdef Fold* w
+    if last.k == k and last.naxes == naxes and last.initial == initial:
+        return last.made
+    key = ("reduce", <size_t>k, naxes, initial)
+    r = recall(key)
+    if r == NULL:
+        w = <Fold*>memory_zeros(sizeof(Fold))
+        if w == NULL:
+            raise MemoryError("no memory for a kernel")
+        fill_fold(w, k, code, blocked)
+        w.naxes = naxes
+        w.initial = initial
+        r = remember(key, kernel_new(b"reduce", 2 if initial else 1, 3 if initial else 2,
+                                     <loop_t>reduce_initial_loop if initial else <loop_t>reduce_loop, w,
+                                     k.flags & ~ELEMENTWISE | REDUCES | ROWS, k.cost))
+    last.k, last.naxes, last.initial, last.made = k, naxes, initial, r
+    return r
+
+cdef void accumulate_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """in (r), out (r)."""
+    cdef Wrapped* w = <Wrapped*>data
+    cdef intp i, r = dims[1], n
+    cdef char* inner[3]
+    cdef intp inner_steps[3]
+    if r == 0:
+        return
+    inner_steps[0] = inner_steps[2] = steps[3]
+    inner_steps[1] = steps[2]
+    for i in range(dims[0]):
+        inner[0] = args[1] + i * steps[1]
+        inner[1] = args[0] + i * steps[0]
+        memcpy(inner[0], inner[1], w.itemsize)
+        inner[1] += steps[2]
+        inner[2] = inner[0] + steps[3]
+        n = r - 1
+        if n:
+            w.loop(inner, &n, inner_steps, w.data)
+
+cdef Kernel* accumulate_kernel(Kernel* k, int code) except NULL:
+    key = ("accumulate", <size_t>k)
+    cdef Kernel* r = recall(key)
+    if r == NULL:
+        r = remember(key, kernel_new(b"accumulate", 1, 2, accumulate_loop, wrap(k, itemsizes[code]), k.flags & ~ELEMENTWISE | ROWS, k.cost + 1))
+    return r
+
+cdef void reduceat_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """in (r), indices (k), out (k). Indices are checked."""
+    cdef Wrapped* w = <Wrapped*>data
+    cdef intp i, j, r = dims[1], k = dims[2], start, stop
+    cdef char* p
+    cdef char* out
+    for i in range(dims[0]):
+        for j in range(k):
+            start = (<intp*>(args[1] + i * steps[1] + j * steps[4]))[0]
+            stop = (<intp*>(args[1] + i * steps[1] + (j + 1) * steps[4]))[0] if j + 1 < k else r
+            p = args[0] + i * steps[0] + start * steps[3]
+            out = args[2] + i * steps[2] + j * steps[5]
+            memcpy(out, p, w.itemsize)
+            if stop > start + 1:
+                call_binary(w, out, p + steps[3], stop - start - 1, 0, steps[3])
+
+cdef Kernel* reduceat_kernel(Kernel* k, int code) except NULL:
+    key = ("reduceat", <size_t>k)
+    cdef Kernel* r = recall(key)
+    if r == NULL:
+        r = remember(key, kernel_new(b"reduceat", 2, 3, reduceat_loop, wrap(k, itemsizes[code]), k.flags & ~ELEMENTWISE | ROWS, k.cost))
+    return r
+
+cdef void at_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """Byte offsets into the target, then the other operand if there is one, then the target: one element at a time."""
+    cdef Wrapped* w = <Wrapped*>data
+    cdef char* inner[3]
+    cdef intp inner_steps[3]
+    cdef intp i, one = 1
+    inner_steps[0] = inner_steps[1] = inner_steps[2] = w.itemsize
+    for i in range(dims[0]):
+        inner[0] = args[w.nin] + (<intp*>(args[0] + i * steps[0]))[0]
+        if w.nin == 2:
+            inner[1] = args[1] + i * steps[1]
+            inner[2] = inner[0]
+        else:
+            inner[1] = inner[0]
+        w.loop(inner, &one, inner_steps, w.data)
+
+ctypedef fused added:           # what is mostly added so: histograms, gradients
+    float
+    double
+    uint64_t                    # it wraps
+
+cdef void add_each(char** args, intp* dims, intp* steps, added* target) noexcept nogil:
+    cdef intp i
+    for i in range(dims[0]):
+        (<added*>(<char*>target + (<intp*>(args[0] + i * steps[0]))[0]))[0] += (<added*>(args[1] + i * steps[1]))[0]
+
+cdef void add_at_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """at_loop for additions, without a call for each."""
+    cdef intp code = <intp>data
+    if code == FLOAT:
+        add_each(args, dims, steps, <float*>args[2])
+    elif code == DOUBLE:
+        add_each(args, dims, steps, <double*>args[2])
+    else:
+        add_each(args, dims, steps, <uint64_t*>args[2])
+
+cdef Kernel* at_kernel(Kernel* k, int nin, int code) except NULL:
+    key = ("at", <size_t>k)
+    cdef Kernel* r = recall(key)
+    if r == NULL and (code == FLOAT or code == DOUBLE or code == LONG and sizeof(long) == 8) and (
+            k == ufunc_kernel(np.add, (code, code, code))):
+        r = remember(key, kernel_new(k.name, nin, nin + 1, add_at_loop, <void*><intp>code, k.flags & ~ELEMENTWISE, 1))
+    if r == NULL:
+        r = remember(key, kernel_new(k.name, nin, nin + 1, at_loop, wrap(k, itemsizes[code]), k.flags & ~ELEMENTWISE, k.cost + 5))
+    return r
+
+# ---- sorting, extremes, dot ------------------------------------------------------------------------------------
+
+cdef extern from "_kernels/c/merge.h" nogil:
+    ctypedef void (*merge_t)(const char*, intp, const char*, intp, char*, intp, intp)
+    merge_t merge_of(char, int)
+
+cdef enum:
+    LEAST_RUN = 1 << 16         # elements of a run, at least; a long row is sorted in runs, and these are merged,
+    MOST_RUNS = 8
+    MERGED = 1 << 15            # so many elements of the output by one piece
+
+cdef struct Sorting:
+    merge_t merge
+    int runs                    # that are merged, two at a time
+    int (*sort)(void*, intp, void*) noexcept nogil
+    int (*argsort)(void*, intp*, intp, void*) noexcept nogil
+    int (*arg)(void*, intp, intp*, void*) noexcept nogil
+    void (*dot)(void*, intp, void*, intp, void*, intp, void*) noexcept nogil
+    int itemsize
+
+cdef char* scratch(bint needed, intp n, bint* failed) noexcept nogil:
+    """n bytes, where a loop needs them."""
+    cdef char* p = block_alloc(n) if needed else NULL
+    failed[0] |= needed and p == NULL
+    return p
+
+cdef void sort_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """in (r), out (r)."""
+    cdef Sorting* s = <Sorting*>data
+    cdef intp i, r = dims[1]
+    cdef bint direct = steps[3] == s.itemsize, failed = False
+    cdef char* row = scratch(not direct and r > 0, r * s.itemsize, &failed)
+    cdef char* out
+    for i in range(dims[0] if r > 0 and not failed else 0):
+        out = args[1] + i * steps[1]
+        if direct:
+            row = out
+        move_items(row, s.itemsize, args[0] + i * steps[0], steps[2], r, s.itemsize)
+        failed |= s.sort(row, r, NULL) < 0
+        if not direct:
+            move_items(out, steps[3], row, s.itemsize, r, s.itemsize)
+    if not direct and row != NULL:
+        block_free(row, r * s.itemsize)
+    if failed:
+        out_of_memory()
+
+cdef void argsort_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """in (r), out (r) of intp."""
+    cdef Sorting* s = <Sorting*>data
+    cdef intp i, j, r = dims[1]
+    cdef bint direct = steps[2] == s.itemsize, direct_out = steps[3] == sizeof(intp), failed = False
+    cdef char* row = scratch(not direct, r * s.itemsize, &failed)
+    cdef intp* order = <intp*>scratch(not direct_out, r * sizeof(intp), &failed)
+    for i in range(dims[0] if r > 0 and not failed else 0):
+        if direct:
+            row = args[0] + i * steps[0]
+        else:
+            move_items(row, s.itemsize, args[0] + i * steps[0], steps[2], r, s.itemsize)
+        if direct_out:
+            order = <intp*>(args[1] + i * steps[1])
+        for j in range(r):
+            order[j] = j
+        failed |= s.argsort(row, order, r, NULL) < 0
+        if not direct_out:
+            move_items(args[1] + i * steps[1], steps[3], <char*>order, sizeof(intp), r, sizeof(intp))
+    if not direct and row != NULL:
+        block_free(row, r * s.itemsize)
+    if not direct_out and order != NULL:
+        block_free(<char*>order, r * sizeof(intp))
+    if failed:
+        out_of_memory()
+
+cdef void argextreme_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """in (r), out () of intp."""
+    cdef Sorting* s = <Sorting*>data
+    cdef intp i, r = dims[1]
+    cdef bint direct = steps[2] == s.itemsize, failed = False
+    cdef char* row = scratch(not direct, r * s.itemsize, &failed)
+    for i in range(0 if failed else dims[0]):
+        if direct:
+            row = args[0] + i * steps[0]
+        else:
+            move_items(row, s.itemsize, args[0] + i * steps[0], steps[2], r, s.itemsize)
+        s.arg(row, r, <intp*>(args[1] + i * steps[1]), NULL)
+    if not direct and row != NULL:
+        block_free(row, r * s.itemsize)
+    if failed:
+        out_of_memory()
+
+cdef void dot_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """a (r), b (r), out ()."""
+    cdef Sorting* s = <Sorting*>data
+    cdef intp i
+    for i in range(dims[0]):
+        s.dot(args[0] + i * steps[0], steps[3], args[1] + i * steps[1], steps[4], args[2] + i * steps[2], dims[1], NULL)
+
+cdef Kernel* sorting_kernel(str name, int code, object kind, bint which, int nin, loop_t loop, float cost,
+                            int flags=MAY_RAISE) except NULL:
+    """kind: NumPy's number of a way to sort, or that and what else tells the kernel from others of the name."""
+    key = (name, code, kind)
+    cdef Kernel* k = recall(key)
+    cdef Sorting* s
+    cdef ArrFuncs* f = functions[code]
+    if k == NULL:
+        s = <Sorting*>memory_zeros(sizeof(Sorting))
+        if s == NULL:
+            raise MemoryError("no memory for a kernel")
+        way = kind[0] if type(kind) is tuple else kind
+        s.sort = f.sort[<int>way]
+        s.argsort = f.argsort[<int>way]
+        s.arg = f.argmax if which else f.argmin
+        s.dot = f.dotfunc
+        s.itemsize = itemsizes[code]
+        text = name.encode()
+        k = remember(key, kernel_new(text, nin, nin + 1, loop, s, ROWS | flags, cost))
+    return k
+
+cdef intp runs_of(intp* dims) noexcept nogil:
+    """Into how many runs a row is cut: 1, 2, 4 or 8."""
+    cdef intp runs = 1
+    while runs < MOST_RUNS and dims[1] // (2 * runs) >= LEAST_RUN:
+        runs *= 2
+    return runs
+
+cdef void sort_runs(char** args, intp* dims, intp* steps, void* data, intp start, intp stop) noexcept nogil:
+    cdef intp n = dims[1], runs = runs_of(dims), run
+    cdef char* at[2]
+    cdef intp part[2]
+    part[0] = 1
+    for run in range(start, stop):
+        part[1] = n * (run + 1) // runs - n * run // runs
+        at[0] = args[0] + n * run // runs * steps[2]
+        at[1] = args[1] + n * run // runs * steps[3]
+        sort_loop(at, part, steps, data)
+
+cdef void sort_runs_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    sort_runs(args, dims, steps, data, 0, runs_of(dims))
+
+cdef intp merge_pieces(intp* dims) noexcept nogil:
+    return (dims[1] + MERGED - 1) // MERGED
+
+cdef void merge_piece(char** args, intp* dims, intp* steps, void* data, intp start, intp stop) noexcept nogil:
+    """in (r), whose runs are sorted, out (r), with half as many."""
+    cdef Sorting* s = <Sorting*>data
+    cdef intp n = dims[1], pair, a, b, end, first = start * MERGED, last = min(stop * MERGED, n)
+    for pair in range(0, s.runs, 2):
+        a = n * pair // s.runs
+        b = n * (pair + 1) // s.runs
+        end = n * (pair + 2) // s.runs
+        if a < last and end > first:
+            s.merge(args[0] + a * s.itemsize, b - a, args[0] + b * s.itemsize, end - b, args[1] + a * s.itemsize,
+                    max(first, a) - a, min(last, end) - a)
+
+cdef void merge_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    merge_piece(args, dims, steps, data, 0, merge_pieces(dims))
+
+cdef list long_sort_kernels(int code, int kind, intp n):
+    """Those that sort one row of n elements, each from one buffer to another; None when it is to be sorted as it is."""
+    cdef intp[2] dims = [1, n]
+    cdef intp runs = runs_of(dims)
+    cdef Kernel* k
+    cdef list kernels
+    if runs == 1 or merge_of(ord(DTYPES[code].kind), itemsizes[code]) == NULL:
+        return None
+    k = sorting_kernel("sort", code, (kind, "runs"), False, 1, sort_runs_loop, 10)
+    k.pieces = runs_of
+    k.piece = sort_runs
+    kernels = [<size_t>k]
+    while runs > 1:
+        k = sorting_kernel("sort", code, (kind, runs), False, 1, merge_loop, 2, 0)
+        k.pieces = merge_pieces
+        k.piece = merge_piece
+        (<Sorting*>k.data).merge = merge_of(ord(DTYPES[code].kind), itemsizes[code])
+        (<Sorting*>k.data).runs = <int>runs
+        kernels.append(<size_t>k)
+        runs //= 2
+    return kernels
+
+cdef Kernel* sort_kernel(int code, int kind, bint indices) except NULL:
+    if indices:
+        return sorting_kernel("argsort", code, kind, False, 1, argsort_loop, 30)
+    return sorting_kernel("sort", code, kind, False, 1, sort_loop, 10)
+
+cdef Kernel* argextreme_kernel(int code, bint largest) except NULL:
+    return sorting_kernel("argmax" if largest else "argmin", code, 0, largest, 1, argextreme_loop, 0.5)
+
+cdef Kernel* dot_kernel(int code) except NULL:
+    find_numpy_blas()
+    cdef Kernel* k = sorting_kernel("dot", code, 0, False, 2, dot_loop, 0.3,
+                                    BLAS if is_integer(code) else BLAS | REPORTS_FP)
+    return k
+
+# ---- a kernel that sleeps --------------------------------------------------------------------------------------
+
+cdef void sleep_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """in, seconds (double), out: copies bytes after a sleep."""
+    sleep_ns(<long long>((<double*>args[1])[0] * 1e9))
+    memcpy(args[2], args[0], dims[0])
+
+sleep_kernel = kernel_new(b"sleep", 2, 3, sleep_loop, NULL, 0, 1e9)

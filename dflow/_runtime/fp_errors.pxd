@@ -1,0 +1,18 @@
+"""Floating point flags: np.errstate's policy, and the warnings that workers leave for the next sync."""
+
+from dflow._runtime.graph cimport Site, Kernel
+
+cdef extern from "_base/sync.h" nogil:
+    int fp_flags()
+    void fp_clear()
+    void fp_raise(int)
+    int FP_DIVIDE, FP_OVER, FP_UNDER, FP_INVALID
+
+cdef int fp_event(int flags, Kernel* k) except -1           # flags that a kernel raised in the caller: warn, raise, call
+cdef int warn_user(str message, object category) except -1   # at the user's line
+cdef int read_fp_policy() except -1                         # np.errstate, into:
+cdef int fp_warn                                            # flags to warn of
+cdef int fp_strict                                          # flags that raise or call: their operations run at once
+cdef void warn_later(int flags, Site* site, Kernel* k) noexcept nogil
+cdef bint warnings_wait() noexcept nogil                    # whether any were left
+cdef int give_warnings() except -1

@@ -1,0 +1,158 @@
+"""Floating point flags: np.errstate's policy, and the warnings that workers leave for the next sync."""
+
+import os
+import sys
+
+import numpy as np
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
+from dflow._runtime.graph cimport Site, Kernel
+from dflow._base.allocator cimport cas_ptr, load_ptr, memory_free, memory_new, swap_ptr
+
+cdef extern from "Python.h":
+    int PyContextVar_Get(object, PyObject*, PyObject**) except -1
+
+# ---- policy -----------------------------------------------------------------------------------------------------------
+#
+# np.errstate is NumPy's own. What must only warn runs asynchronously; what must raise or call runs at its call.
+
+cdef tuple fp_texts = ((FP_DIVIDE, "divide", "divide by zero"), (FP_OVER, "over", "overflow"),
+                       (FP_UNDER, "under", "underflow"), (FP_INVALID, "invalid", "invalid value"))
+
+cdef object fp_variable = np._core._multiarray_umath._extobj_contextvar
+cdef PyObject* fp_seen = NULL       # owned: the state that the masks below are of
+
+cdef int read_fp_policy() except -1:
+    global fp_seen, fp_warn, fp_strict
+    cdef PyObject* state = NULL
+    PyContextVar_Get(fp_variable, NULL, &state)
+    if state == fp_seen:
+        Py_XDECREF(state)
+        return 0
+    Py_XDECREF(fp_seen)
+    fp_seen = state
+    fp_warn = fp_strict = 0
+    modes = np.geterr()
+    for bit, kind, text in fp_texts:
+        if modes[kind] == "warn":
+            fp_warn |= bit
+        elif modes[kind] != "ignore":
+            fp_strict |= bit
+    return 0
+
+cdef int raise_strict(int flags, str name, dict modes) except -1:
+    """What NumPy does with flags whose mode is raise, call, print or log."""
+    for bit, kind, text in fp_texts:
+        if not flags & bit:
+            continue
+        mode = modes[kind]
+        if mode == "raise":
+            raise FloatingPointError(f"{text} encountered in {name}")
+        if mode == "call":
+            np.geterrcall()(text, flags)
+        elif mode == "print":
+            print(f"Warning: {text} encountered in {name}")
+        elif mode == "log":
+            np.geterrcall().write(f"Warning: {text} encountered in {name}\n")
+    return 0
+
+def clear_flags():
+    fp_clear()
+
+def raised_flags():
+    """The floating point flags of this thread since clear_flags()."""
+    return fp_flags()
+
+def tell(int flags, str name, dict modes, warn):
+    """What NumPy does when a ufunc of that name has raised flags, under errstate(**modes); warn(text) gives a warning."""
+    for bit, kind, text in fp_texts:
+        if flags & bit and modes[kind] == "warn":
+            warn(f"{text} encountered in {name}")
+    raise_strict(flags, name, modes)
+
+cdef int fp_event(int flags, Kernel* k) except -1:
+    read_fp_policy()
+    if flags & fp_warn:
+        report_fp(flags & fp_warn, NULL, k)
+    if flags & fp_strict:
+        raise_strict(flags & fp_strict, k.name.decode(), np.geterr())
+    return 0
+
+# ---- warnings ---------------------------------------------------------------------------------------------------------
+
+cdef struct FpEvent:        # floating point flags to warn of at the next sync
+    FpEvent* next
+    Site* site
+    Kernel* kernel
+    int flags
+
+cdef FpEvent* warnings_pending = NULL   # atomic stack
+
+cdef void warn_later(int flags, Site* site, Kernel* k) noexcept nogil:
+    cdef FpEvent* w = <FpEvent*>memory_new(sizeof(FpEvent))
+    if w == NULL:
+        return
+    w.flags = flags
+    w.site = site
+    w.kernel = k
+    while True:
+        w.next = <FpEvent*>load_ptr(&warnings_pending)
+        if cas_ptr(&warnings_pending, w.next, w):
+            return
+
+cdef bint warnings_wait() noexcept nogil:
+    return load_ptr(&warnings_pending) != NULL
+
+cdef dict warning_registries = {}           # file name: what the warnings module has shown of it
+
+cdef str PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+cdef int warn_user(str message, object category) except -1:
+    """Warn at the running line of the user's program: the innermost frame outside dflow."""
+    import warnings
+    level = 1
+    try:                        # not by f_back: see _caller() in ops/warn.py
+        while sys._getframe(level - 1).f_code.co_filename.startswith(PACKAGE):
+            level += 1
+    except ValueError:
+        pass
+    warnings.warn(message, category, stacklevel=level)
+    return 0
+
+cdef int report_fp(int flags, Site* site, Kernel* kernel) except -1:
+    """RuntimeWarnings for floating point flags; at a site, or, when it is NULL, at the running line."""
+    import warnings
+    for bit, kind, text in fp_texts:
+        if not flags & bit:
+            continue
+        message = f"{text} encountered in {kernel.name.decode()}"
+        if site == NULL:
+            warn_user(message, RuntimeWarning)
+        else:
+            file = <object>site.file
+            registry = warning_registries.setdefault(file, {})
+            warnings.warn_explicit(message, RuntimeWarning, file, site.line, registry=registry)
+    return 0
+
+cdef int give_warnings() except -1:
+    """Tell what workers noticed, oldest first. A filter may turn a warning into an error: the rest is told all the same."""
+    cdef FpEvent* w = <FpEvent*>swap_ptr(&warnings_pending, NULL)
+    cdef FpEvent* following
+    cdef FpEvent* ordered = NULL
+    while w != NULL:
+        following = w.next
+        w.next = ordered
+        ordered = w
+        w = following
+    error = None
+    while ordered != NULL:
+        w = ordered
+        ordered = w.next
+        try:
+            report_fp(w.flags, w.site, w.kernel)
+        except Exception as e:
+            error = error or e
+        memory_free(w)
+    if error is not None:
+        raise error
+    return 0

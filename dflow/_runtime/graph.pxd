@@ -1,0 +1,237 @@
+"""Storages, tasks, and the dependencies between them.
+
+Submission is one total order: only a thread that holds the GIL submits. Workers finish tasks without it.
+
+    storage   reference-counted memory. `writes` and `reads` are its frontier: the accesses of unfinished tasks that no
+              later write covers. A storage is readable when `writes` is NULL, writable when both are.
+    access    one operand of a task: which storage, from where, and its links in that storage's frontier.
+    task      a kernel, its accesses, its iteration space. Runs once `npending` falls to 0.
+    group     elementwise tasks that run together, block by block: a leader and its members. What a member waits for, the
+              leader waits for; who waits for a member waits for the leader. See _runtime/fusion.pxd.
+
+A new access waits for the overlapping accesses before it in the frontier: a read for writes, a write for both. An
+access covered by a later write leaves the frontier: whatever must wait for it also must wait for that write.
+
+Invariants, checked in the debug build:
+    I1  a tracked access of an unfinished task is in its storage's frontier, or a later write covers it;
+    I2  `npending` of a task counts its unfinished predecessors, plus one while it is being submitted;
+    I3  waiters are added to a task only under the lock of a storage whose frontier holds the task, and taken only after
+        it left all frontiers: so nobody waits for a finished task;
+    I4  poison is set before the failing write leaves the frontier: who finds a storage readable finds its poison.
+"""
+
+from libc.stdint cimport int16_t, int32_t, uint16_t, uint8_t, int64_t, uintptr_t
+from libc.stddef cimport size_t
+from cpython.object cimport PyObject
+from dflow._base.allocator cimport load_ptr
+from dflow._base.thread_state cimport NEAR
+
+ctypedef Py_ssize_t intp
+ctypedef void (*loop_t)(char** args, intp* dims, intp* steps, void* data) noexcept nogil
+ctypedef void (*piece_t)(char** args, intp* dims, intp* steps, void* data, intp start, intp stop) noexcept nogil
+
+cdef extern from "_runtime/site.h":
+    ctypedef struct Site:
+        PyObject* file
+        PyObject* name
+        int line
+        int internal
+        long waits
+
+cdef enum KernelFlag:
+    REPORTS_FP = 1          # floating point flags after it mean something
+    MAY_RAISE = 2           # may take the GIL and set a Python error: MemoryError, as a rule
+    HOST = 4                # no loop: calls the Python object in its constants
+    FENCE = 8               # runs nothing, orders everything
+    INVALID_FAILS = 16      # the invalid flag is an error: LinAlgError(failure)
+    ELEMENTWISE = 32        # may be called for any part of its iteration space
+    PARTIAL = 64            # leaves some of its output as it was (a mask)
+    REDUCES = 128           # its data is a Fold; see _kernels/reduce.pxd
+    ROWS = 256              # may be called for any part of its loop dimension, in any order
+    PRODUCT = 512           # of matrices: its core dimensions are (m, n) and (n, p)
+    BLAS = 1024             # may enter NumPy's BLAS, which others may be using: see _kernels/matmul.pxd
+    COPIES = 2048           # moves elements of `data` bytes as they are
+    CUBIC = 4096            # takes time by the third power of its core dimensions, even where it has fewer
+    LOCKS = 8192            # takes a lock of OpenBLAS for each matrix, which small ones do nothing but wait for
+
+cdef enum:
+    FIRST_STEPS = 6         # of an algorithm of LAPACK: a small matrix takes the time of one with so many rows more
+
+cdef struct Kernel:         # immortal
+    loop_t loop
+    void* data
+    const char* name
+    const char* failure     # text of the error, with INVALID_FAILS
+    int flags
+    int nin                 # operands nin.. are written
+    int nops
+    float cost              # nanoseconds for one innermost element, roughly
+    intp (*pieces)(intp* dims) noexcept nogil   # into how many parts the loop may be cut; NULL: see ROWS
+    piece_t piece           # runs some of them
+
+cdef inline double core_cost(Kernel* k, intp* dims, int ncore) noexcept nogil:
+    """What its cost for an element is to be multiplied by, of core dimensions `dims`."""
+    cdef double cost = 1
+    cdef int i
+    for i in range(ncore):
+        cost *= (dims[i] + FIRST_STEPS if k.flags & CUBIC else dims[i] if dims[i] else 1)
+    if k.flags & CUBIC:
+        for i in range(ncore, 3):
+            cost *= dims[0] + FIRST_STEPS
+    return cost
+
+cdef struct Poison:         # an error, shared by the storages it reached
+    int refs                # atomic
+    int seen                # GIL
+    PyObject* error         # GIL
+    Poison* next            # GIL: list of all
+    Poison* prev
+    Poison* grave           # of one that nobody refers to: the next of these
+
+cdef struct Region:         # a superset of the bytes a view touches: those
+    intp lo                 # within [lo, hi) with (byte - start) mod pitch < length.
+    intp hi
+    intp pitch              # 0: all of them; then start is lo, and length hi - lo
+    intp start
+    intp length
+
+cdef enum AccessFlag:
+    WRITE = 1
+    FULL = 2                # covers the whole storage
+    TRACKED = 4             # takes part in dependencies; fixed at submission
+    IN_TAIL = 16            # a constant of more than 8 bytes, at this offset of the task's constants
+    INDEX = 32              # no memory: the pointer itself is the index of an element
+    SIZE_SHIFT = 16         # four bits: the binary logarithm of the item size, which is the step in a FLAT task
+    ACCESS_BITS = 20        # flags, the operand's index and that lie below the offset
+
+cdef struct Access:
+    Storage* storage        # owned reference; NULL for a constant
+    int64_t key             # offset << 20 | log2(item size) << 16 | index << 6 | flags; fixed before others see it
+    Access* next            # frontier links: storage lock. A constant's value is stored here
+    Access* prev            # this very access: it is not in the frontier
+    uintptr_t waiter        # next in the predecessor's waiters: I3
+
+cdef struct Storage:
+    int refs                # atomic: handles and unfinished tasks
+    int lock                # spin lock over the frontier, poison and allocation
+    Access* writes          # changed under lock; NULL test without
+    Access* reads
+    int nfront              # length of both lists; changed under lock, glanced at without
+    int waited              # threads blocked on it; lock
+    unsigned int era        # GIL; of its making: see there
+    int pins                # GIL; how many see its memory from outside: then operations on it are done when their call returns
+    char* data              # NULL until allocated; then constant
+    size_t nbytes
+    Poison* poison          # changed under lock
+    unsigned int version    # GIL; changes with each write by a program to what a node of _tracing/tape.pyx may stand for
+    uint8_t device          # GIL; where it is: see _base/thread_state.pxd
+    uint8_t stale           # GIL; of one on a GPU: see _gpu/mirror.pxd
+    PyObject* twin          # GIL; owned: its memory on a GPU; NULL: it has none
+
+cdef enum TaskFlag:
+    HAS_REGIONS = 1
+    ALWAYS = 2              # a host task that runs though an input is poisoned
+    FLAT = 4                # one loop over contiguous operands and constants: steps are in the accesses, not listed
+    MEMBER = 8              # of another task's group
+    ABROAD = 16             # an operand is on a GPU. A group has such members only, or none
+
+cdef enum Behind:           # what a task waits for, or did, maybe by way of others:
+    BEHIND_HOST = 1         # a host task;
+    BEHIND_SLOW = 2         # what is neither elementwise nor a reduction
+
+cdef enum TaskState:
+    IDLE = 0                # not yet taken
+    TAKEN = 1               # by who popped it
+    CLAIMED = 2             # by a waiting thread, out of turn: its queue entry is stale
+    POPPED = 4              # added when the stale entry leaves the queue
+    FINISHED = 8            # added when a claimed task is done; who adds the second of the two frees the cell
+
+cdef struct Task:
+    Task* next              # ready queue: its lock. Of a member: the next member, atomic
+    uintptr_t waiters       # tagged list of Access* (bit 0 clear) and Edge* (bit 0 set): I3
+    Kernel* kernel
+    Site* site              # where it was submitted; may be NULL
+    Task* group             # of a leader: its first member, atomic; of a member: its leader. Fixed once the group is closed
+    int npending            # atomic
+    int state               # atomic: see TaskState
+    unsigned int order      # of submission; wraps around
+    uint16_t size           # bytes of this cell
+    uint8_t fp_warn         # floating point flags to warn of
+    uint8_t flags           # fixed before others see it
+    uint8_t nops
+    uint8_t ndim            # loop dimensions, at least 1
+    uint8_t ncore           # core dimensions after them
+    uint8_t constants       # their size, in units of 8 bytes
+    uint8_t lane            # whose workers run it
+    uint8_t behind          # GIL; see Behind. Of a leader: what its group is behind
+    int16_t priority        # of those that are ready in a queue, the highest runs first
+    # Access[nops], Region[nops] if HAS_REGIONS, intp dims[ndim + ncore],
+    # intp strides[ndim][nops] unless FLAT, core strides, constants
+
+# ---- storages and poison
+cdef unsigned int era                                                # GIL; raised as a thread begins to note what it launches
+cdef Storage* storage_new(size_t nbytes, bint pending) noexcept      # GIL; NULL: no memory. pending: allocate later
+cdef void storage_unref(Storage* s) noexcept                         # GIL
+cdef bint storage_rest(Storage* s) noexcept                          # GIL; ended but for its cell; False: use storage_unref
+cdef void storage_resume(Storage* s) noexcept                        # GIL; new again
+cdef long long bytes_live() noexcept nogil                           # allocated or promised
+cdef bint storage_allocate(Storage* s) noexcept nogil                # False: no memory
+cdef inline bint abroad(Storage* s) noexcept:                        # GIL; on a GPU, where it stays
+    return s.device > NEAR
+cdef inline bint readable(Storage* s) noexcept nogil:
+    return load_ptr(&s.writes) == NULL
+cdef inline bint writable(Storage* s) noexcept nogil:
+    return load_ptr(&s.writes) == NULL and load_ptr(&s.reads) == NULL
+
+# ---- tasks: make, fill, submit. All need the GIL.
+cdef Task* task_new(Kernel* kernel, int nops, int ndim, int ncore, int nsteps, size_t constants, int flags) except NULL
+cdef void discard(Task* t) noexcept                                  # one that is not submitted after all
+cdef void task_operand(Task* t, int i, Storage* s, intp offset, int flags) noexcept
+cdef char* task_constant(Task* t, int i, int itemsize, intp tail) noexcept
+cdef void task_index(Task* t, int i) noexcept
+cdef char* constant_of(Task* t, int i) noexcept nogil      # NULL for an index
+cdef Region* task_region(Task* t, int i) noexcept nogil
+cdef intp* task_dims(Task* t) noexcept nogil
+cdef intp* task_strides(Task* t) noexcept nogil
+cdef char* task_constants(Task* t) noexcept nogil
+cdef void drain() noexcept                                              # end what workers could not: needs the GIL
+cdef bint graves() noexcept nogil                                       # whether there is any such thing
+cdef Poison* poison_new(object error, Site* site, const char* name) noexcept    # GIL; a reference
+cdef Poison* poison_raised(Site* site, const char* name) noexcept with gil      # what this thread's error indicator has: see MAY_RAISE
+cdef object take_raised()                                               # what there is, taken from the indicator
+cdef int raise_current() except -1                                      # the error that the indicator has
+cdef void poison_unref(Poison* p) noexcept nogil
+cdef int raise_poison(Poison* p) except -1
+cdef int poison_storage(Storage* s, object error, const char* name) except -1    # GIL; found by the submitting thread
+cdef list unseen_errors()                                               # oldest first; they are seen now
+cdef void report_unseen(object error) noexcept
+
+# ---- dependencies
+cdef bint regions_overlap(Region* a, Region* b) noexcept nogil
+cdef bint overlap(Access* e, Region* r) noexcept nogil                  # r NULL: everything
+cdef Region* region_of(Access* a) noexcept nogil                        # NULL: everything
+cdef int reserve_edges(Task* t) except -1                              # GIL; before the first connect() of a task, which cannot fail
+cdef void release_edges() noexcept                                     # GIL; those that nobody needs
+cdef bint connect(Task* t, Access* a, Task* watched) noexcept          # GIL; whether it waits for `watched`
+cdef Poison* find_poison(Task* t) noexcept nogil                        # a reference
+cdef void mark(Task* t, Poison* p) noexcept nogil                       # poison the outputs, or clear them when p is NULL
+cdef Task* finish(Task* t, bint* ring) noexcept nogil
+cdef void tell_region(Storage* s, Region* r, bint write) noexcept nogil  # ThreadSanitizer, if DFLOW_TSAN: it is read or written now;
+cdef void tell_operands(Task* t) noexcept nogil                          # so are those of a task and its group
+
+# ---- small change
+cdef inline Access* accesses(Task* t) noexcept nogil:
+    return <Access*>(t + 1)
+cdef inline Task* task_of(Access* a) noexcept nogil:
+    return <Task*>(a - ((a.key >> 6) & 0x3ff)) - 1
+cdef inline Task* head_of(Task* t) noexcept nogil:                      # what is queued and waited for in its place
+    return t.group if t.flags & MEMBER else t
+cdef inline Task* next_member(Task* t) noexcept nogil:                  # from the leader on; NULL after the last
+    return <Task*>load_ptr(&t.next if t.flags & MEMBER else &t.group)
+cdef inline int behind(Task* head) noexcept nogil:                      # GIL; what those who wait for it are behind
+    cdef int kind = head.kernel.flags
+    if kind & HOST:
+        return BEHIND_HOST | BEHIND_SLOW
+    return head.behind | (0 if kind & (ELEMENTWISE | REDUCES | FENCE) else BEHIND_SLOW)
+cdef Site* here() noexcept
+cdef str describe(Site* site)

@@ -1,0 +1,725 @@
+"""Storages, tasks and the dependencies between them. The contract and the invariants are in _runtime/graph.pxd."""
+
+import copy
+import sys
+
+from cpython.ref cimport Py_INCREF, Py_DECREF, Py_XDECREF
+from libc.string cimport memset
+from dflow._base.allocator cimport *
+
+cdef extern from "Python.h" nogil:
+    int Py_AddPendingCall(int (*func)(void*) noexcept, void* arg)
+    void PyErr_Fetch(PyObject**, PyObject**, PyObject**)
+    void PyErr_NormalizeException(PyObject**, PyObject**, PyObject**)
+    int PyException_SetTraceback(PyObject*, PyObject*)
+
+cdef extern from "_runtime/site.h":
+    void site_set_package(object directory)
+    Site* site_here()
+    Py_ssize_t site_count()
+    Site* site_at(Py_ssize_t)
+
+cdef extern from "_base/sync.h" nogil:
+    void invariant(bint, const char*)
+
+cdef struct Edge:           # one more predecessor of an operand that already waits for another
+    Task* task
+    uintptr_t next
+
+cdef struct Grave:          # something whose end needs the GIL
+    Grave* next
+    PyObject* object
+
+cdef long long storages_made = 0, storages_ended = 0                                         # GIL
+cdef long long bytes_made = 0, bytes_ended = 0               # changed with the GIL, read without
+cdef long long storages_ended_nogil = 0, bytes_ended_nogil = 0                               # atomic
+cdef Grave* graveyard = NULL        # atomic stack
+cdef Poison* dead = NULL            # atomic stack: poisons that nobody refers to
+cdef Poison* poisons = NULL         # GIL
+
+cdef Site* here() noexcept:
+    """Where the user's program is now. Needs the GIL."""
+    return site_here()
+
+# ---- storages and poison ----------------------------------------------------------------------------------------------
+
+cdef enum:
+    TINY = 1024             # data up to here lies in the storage's own cell
+
+cdef inline size_t header() noexcept nogil:
+    """Where a storage's data begins in its cell: aligned for every type."""
+    return (sizeof(Storage) + 15) & ~<size_t>15
+
+cdef inline bint data_inside(Storage* s) noexcept nogil:
+    return s.data == <char*>s + header()
+
+cdef inline size_t cell_size(Storage* s) noexcept nogil:
+    return header() + s.nbytes if data_inside(s) else sizeof(Storage)
+
+cdef Storage* storage_new(size_t nbytes, bint pending) noexcept:
+    global storages_made
+    cdef bint tiny = nbytes <= TINY and not pending
+    cdef Storage* s = <Storage*>cell_alloc(STORAGES, header() + nbytes if tiny else sizeof(Storage))
+    if s == NULL:
+        return NULL
+    memset(s, 0, sizeof(Storage))
+    s.refs = 1
+    s.era = era
+    s.nbytes = nbytes
+    if tiny:
+        s.data = <char*>s + header()
+    storages_made += 1
+    store_i64(&bytes_made, bytes_made + nbytes)
+    return s
+
+cdef long long bytes_live() noexcept nogil:
+    return load_i64(&bytes_made) - load_i64(&bytes_ended) - load_i64(&bytes_ended_nogil)
+
+cdef bint storage_allocate(Storage* s) noexcept nogil:
+    """Give s its memory if it has none. Two writers of disjoint views may come at once."""
+    cdef char* p
+    if load_ptr(&s.data) != NULL:
+        return True
+    p = block_alloc(s.nbytes)
+    if p == NULL:
+        return False
+    spin_lock(&s.lock)
+    if s.data == NULL:
+        store_ptr(&s.data, p)
+        p = NULL
+    spin_unlock(&s.lock)
+    if p != NULL:
+        block_free(p, s.nbytes)
+    return True
+
+cdef inline void storage_free_data(Storage* s) noexcept nogil:
+    if s.data != NULL and not data_inside(s):
+        block_free(s.data, s.nbytes)
+
+cdef void storage_unref(Storage* s) noexcept:
+    """With the GIL held."""
+    global storages_ended
+    if load_int(&s.refs) != 1 and add_int(&s.refs, -1):     # a last reference needs no atomic: nobody can add one
+        return
+    invariant(s.writes == NULL and s.reads == NULL, b"a storage with pending accesses lost its last reference")
+    storages_ended += 1
+    store_i64(&bytes_ended, bytes_ended + s.nbytes)
+    storage_free_data(s)
+    if s.poison != NULL:
+        poison_unref(s.poison)
+    if s.twin != NULL:
+        bury(s.twin)
+    cell_free(STORAGES, s, cell_size(s))
+
+cdef bint storage_rest(Storage* s) noexcept:
+    """Whether the last reference was to a small storage in good order, which then waits for storage_resume."""
+    global storages_ended
+    if load_int(&s.refs) != 1 or s.poison != NULL or abroad(s) or not data_inside(s) or DFLOW_PLAIN_MALLOC:
+        return False
+    invariant(s.writes == NULL and s.reads == NULL and s.waited == 0, b"a storage in use was laid to rest")
+    storages_ended += 1
+    store_i64(&bytes_ended, bytes_ended + s.nbytes)
+    return True
+
+cdef void storage_resume(Storage* s) noexcept:
+    global storages_made
+    storages_made += 1
+    store_i64(&bytes_made, bytes_made + s.nbytes)
+    s.era = era
+    s.device = 0
+
+cdef void storage_unref_nogil(Storage* s) noexcept nogil:
+    if load_int(&s.refs) != 1 and add_int(&s.refs, -1):
+        return
+    add_i64(&storages_ended_nogil, 1)
+    add_i64(&bytes_ended_nogil, s.nbytes)
+    storage_free_data(s)
+    if s.poison != NULL:
+        poison_unref(s.poison)
+    if s.twin != NULL:
+        bury(s.twin)
+    cell_free_nogil(STORAGES, s, cell_size(s))
+
+cdef void bury(PyObject* obj) noexcept nogil:
+    """Leave obj to the next thread that holds the GIL."""
+    cdef Grave* g = <Grave*>memory_new(sizeof(Grave))
+    cdef Grave* before
+    if g == NULL:
+        return                      # a leak, in a process without memory
+    g.object = obj
+    while True:
+        before = g.next = <Grave*>load_ptr(&graveyard)
+        if cas_ptr(&graveyard, before, g):
+            break                   # from here on g may be gone
+    if before == NULL:
+        Py_AddPendingCall(drain_later, NULL)
+
+cdef int drain_later(void* arg) noexcept with gil:
+    drain()
+    return 0
+
+cdef void drain() noexcept:
+    """End what was buried. Needs the GIL."""
+    cdef Grave* g = <Grave*>swap_ptr(&graveyard, NULL)
+    cdef Grave* following
+    cdef Poison* p
+    cdef Poison* q
+    while g != NULL:
+        following = g.next
+        Py_XDECREF(g.object)
+        memory_free(g)
+        g = following
+    p = <Poison*>swap_ptr(&dead, NULL)
+    while p != NULL:
+        q = p.grave
+        end_poison(p)
+        p = q
+
+cdef bint graves() noexcept nogil:
+    return load_ptr(&graveyard) != NULL or load_ptr(&dead) != NULL
+
+cdef list unseen_errors():
+    """The errors that nobody has seen, oldest first; they are seen now."""
+    cdef Poison* p = poisons
+    errors = []
+    while p != NULL:                # without running any Python code, in which others could end a poison
+        if not p.seen:
+            p.seen = 1
+            errors.append(<object>p.error)
+        p = p.next
+    errors.reverse()
+    return [duplicate(error) for error in errors]
+
+cdef void poison_unref(Poison* p) noexcept nogil:
+    if add_int(&p.refs, -1):
+        return
+    while True:                         # as bury(), but that needs memory
+        p.grave = <Poison*>load_ptr(&dead)
+        if cas_ptr(&dead, p.grave, p):
+            break
+    Py_AddPendingCall(drain_later, NULL)
+
+cdef Poison* poison_new(object error, Site* site, const char* name) noexcept:
+    """A poison with one reference. Needs the GIL. The error gets a note that names the submitting line."""
+    global poisons
+    cdef Poison* p = <Poison*>memory_zeros(sizeof(Poison))
+    if p == NULL:
+        return &no_memory
+    if site != NULL:
+        try:
+            error.add_note(f"submitted at {describe(site)}: {name.decode()}")
+            if error.__traceback__ is not None:
+                import traceback        # imported late: it is slow to load
+                error.add_note("in the task:\n" + "".join(traceback.format_tb(error.__traceback__)).rstrip())
+        except Exception:           # an error class of the user's that refuses notes
+            pass
+    strip_frames(error)
+    Py_INCREF(error)
+    p.error = <PyObject*>error
+    p.refs = 1
+    p.next = poisons
+    if poisons != NULL:
+        poisons.prev = p
+    poisons = p
+    return p
+
+cdef Poison* poison_raised(Site* site, const char* name) noexcept with gil:
+    if not this_thread_raised():
+        return NULL
+    error = take_raised()
+    error.__traceback__ = None
+    return poison_new(error, site, name)
+
+cdef object take_raised():
+    """The error that is set, and no longer. Not by an except clause: Cython's needs memory for a traceback."""
+    cdef PyObject* kind = NULL
+    cdef PyObject* error = NULL
+    cdef PyObject* traceback = NULL
+    PyErr_Fetch(&kind, &error, &traceback)
+    PyErr_NormalizeException(&kind, &error, &traceback)
+    if traceback != NULL:
+        PyException_SetTraceback(error, traceback)
+    taken = <object>error
+    Py_XDECREF(kind)
+    Py_XDECREF(error)
+    Py_XDECREF(traceback)
+    return taken
+
+cdef int raise_current() except -1:
+    return -1                       # the error indicator is set: let it propagate
+
+cdef void strip_frames(object error) noexcept:
+    """Its traceback refers to frames, these to arrays that will carry the error: a cycle that nobody could collect."""
+    cdef int most = 1000            # of a chain that may be a ring
+    while error is not None and most:
+        most -= 1
+        error.__traceback__ = None
+        error = error.__cause__ if error.__cause__ is not None else error.__context__
+
+cdef Poison no_memory               # when not even a poison can be allocated; never ends
+_no_memory_error = MemoryError("out of memory")
+no_memory.error = <PyObject*>_no_memory_error
+no_memory.refs = 1 << 30
+no_memory.seen = 1
+
+cdef str describe(Site* site):
+    return f"{<object>site.file}:{site.line} in {<object>site.name}"
+
+cdef void end_poison(Poison* p) noexcept:
+    global poisons
+    if p.next != NULL:
+        p.next.prev = p.prev
+    if p.prev != NULL:
+        p.prev.next = p.next
+    else:
+        poisons = p.next
+    if not p.seen:                  # this and the next run Python code, where others may go through the list
+        report_unseen(<object>p.error)
+    Py_DECREF(<object>p.error)
+    memory_free(p)
+
+cdef void report_unseen(object error) noexcept:
+    """Through sys.unraisablehook, as Python reports what nobody can catch; its default does not print notes."""
+    text = "dflow: an operation failed and nobody read its result"
+    try:
+        if sys.unraisablehook is not sys.__unraisablehook__:
+            from types import SimpleNamespace
+            sys.unraisablehook(SimpleNamespace(exc_type=type(error), exc_value=error, err_msg=text, object=None,
+                                               exc_traceback=error.__traceback__))
+        elif sys.stderr is not None:
+            import traceback
+            print(text + ":", "".join(traceback.format_exception(error)), sep="\n", end="", file=sys.stderr)
+    except Exception:
+        pass                        # nothing is left to tell it to
+
+cdef int raise_poison(Poison* p) except -1:
+    """Raise a copy: a raised exception refers to the frames it passed, and these to arrays that carry the poison."""
+    p.seen = 1
+    raise duplicate(<object>p.error)
+
+cdef object duplicate(object error):
+    try:
+        twin = copy.copy(error)
+    except Exception:
+        twin = None
+    if type(twin) is not type(error):       # a constructor of the user's own that does not take error.args
+        twin = type(error).__new__(type(error), *error.args)
+        twin.__dict__.update(error.__dict__)
+    if "__notes__" in error.__dict__:
+        twin.__notes__ = list(error.__notes__)
+    twin.__cause__ = error.__cause__
+    twin.__suppress_context__ = error.__suppress_context__
+    return twin
+
+cdef void set_poison(Storage* s, Poison* p) noexcept nogil:
+    """Replace the poison of s by p, which may be NULL. Needs the storage's lock."""
+    cdef Poison* old = s.poison
+    if old == p:
+        return
+    if p != NULL:
+        add_int(&p.refs, 1)
+    store_ptr(&s.poison, p)
+    if old != NULL:
+        poison_unref(old)
+
+cdef int poison_storage(Storage* s, object error, const char* name) except -1:
+    cdef Poison* p = poison_new(error, here(), name)
+    spin_lock(&s.lock)
+    set_poison(s, p)
+    spin_unlock(&s.lock)
+    poison_unref(p)
+    return 0
+
+# ---- tasks ------------------------------------------------------------------------------------------------------------
+
+cdef inline Region* task_region(Task* t, int i) noexcept nogil:
+    return <Region*>(accesses(t) + t.nops) + i
+
+cdef inline intp* task_dims(Task* t) noexcept nogil:
+    return <intp*>(task_region(t, t.nops if t.flags & HAS_REGIONS else 0))
+
+cdef inline intp* task_strides(Task* t) noexcept nogil:
+    return task_dims(t) + t.ndim + t.ncore
+
+cdef inline char* task_constants(Task* t) noexcept nogil:
+    """They are the last bytes of the task."""
+    return <char*>t + t.size - (<int>t.constants << 3)
+
+cdef Task* task_new(Kernel* kernel, int nops, int ndim, int ncore, int nsteps, size_t constants, int flags) except NULL:
+    """A task to fill. nsteps: strides of core dimensions; constants: bytes of scalars, at most 2040."""
+    cdef size_t size = sizeof(Task) + nops * sizeof(Access) + (ndim + ncore + nsteps) * sizeof(intp)
+    cdef Task* t
+    if not flags & FLAT:
+        size += ndim * nops * sizeof(intp)
+    if flags & HAS_REGIONS:
+        size += nops * sizeof(Region)
+    constants = (constants + 7) & ~<size_t>7
+    if constants > 8:
+        size = (size + 15) & ~<size_t>15        # long doubles
+        constants = (constants + 15) & ~<size_t>15
+    size += constants
+    if nops > 255 or ndim > 64 or size > 65535 or constants > 2040:
+        raise ValueError(f"too many operands for one operation: {nops}")
+    t = <Task*>cell_alloc(TASKS, size)
+    if t == NULL:
+        raise MemoryError("no memory for a pending operation")
+    memset(t, 0, sizeof(Task) + nops * sizeof(Access))
+    t.kernel = kernel
+    t.size = <uint16_t>size
+    t.constants = <uint8_t>(constants >> 3)
+    t.nops = <uint8_t>nops
+    t.ndim = <uint8_t>ndim
+    t.ncore = <uint8_t>ncore
+    t.flags = <uint8_t>flags
+    return t
+
+cdef void task_operand(Task* t, int i, Storage* s, intp offset, int flags) noexcept:
+    cdef Access* a = accesses(t) + i
+    add_int(&s.refs, 1)
+    a.storage = s
+    a.prev = a
+    a.key = (<int64_t>offset << ACCESS_BITS) | (i << 6) | flags
+
+cdef char* task_constant(Task* t, int i, int itemsize, intp tail) noexcept:
+    """Make operand i a constant; where to store it: in the links that it does not need, or, over 8 bytes, in the tail."""
+    accesses(t)[i].key = (i << 6) | (tail << ACCESS_BITS | IN_TAIL if itemsize > 8 else 0)
+    return constant_of(t, i)
+
+cdef void task_index(Task* t, int i) noexcept:
+    accesses(t)[i].key = (i << 6) | INDEX
+
+cdef char* constant_of(Task* t, int i) noexcept nogil:
+    cdef Access* a = accesses(t) + i
+    if a.key & INDEX:
+        return NULL
+    return task_constants(t) + (a.key >> ACCESS_BITS) if a.key & IN_TAIL else <char*>&a.next
+
+# ---- regions ----------------------------------------------------------------------------------------------------------
+
+cdef inline intp gcd(intp a, intp b) noexcept nogil:
+    while b:
+        a, b = b, a % b
+    return a
+
+cdef bint regions_overlap(Region* a, Region* b) noexcept nogil:
+    cdef intp g, d
+    if a.hi <= b.lo or b.hi <= a.lo:
+        return False
+    g = gcd(a.pitch, b.pitch)
+    if g == 0 or a.length >= g or b.length >= g:
+        return True
+    d = (b.start - a.start) % g             # where b starts on a circle of g bytes on which a starts at 0
+    if d < 0:
+        d += g
+    return d < a.length or d + b.length > g
+
+cdef inline bint region_covers(Region* a, Region* b) noexcept nogil:
+    """Whatever overlaps b also overlaps a."""
+    if a.pitch == 0:
+        return a.lo <= b.lo and b.hi <= a.hi
+    return (a.lo == b.lo and a.hi == b.hi and a.pitch == b.pitch and a.start == b.start and a.length == b.length)
+
+cdef Region* region_of(Access* a) noexcept nogil:
+    """NULL when all of the storage is accessed."""
+    cdef Task* t
+    if a.key & FULL:
+        return NULL
+    t = task_of(a)
+    return task_region(t, (a.key >> 6) & 0x3ff) if t.flags & HAS_REGIONS else NULL
+
+cdef bint overlap(Access* e, Region* r) noexcept nogil:
+    cdef Region* q = region_of(e)
+    return q == NULL or r == NULL or regions_overlap(q, r)
+
+cdef inline bint covered(Access* e, Region* r) noexcept nogil:
+    cdef Region* q
+    if r == NULL:
+        return True
+    q = region_of(e)
+    return q != NULL and region_covers(r, q)
+
+# ---- dependencies -----------------------------------------------------------------------------------------------------
+
+cdef inline void link_access(Access** head, Access* a, Storage* s) noexcept nogil:
+    a.prev = NULL
+    a.next = head[0]
+    if a.next != NULL:
+        a.next.prev = a
+    hint_int(&s.nfront, s.nfront + 1)
+    store_ptr(head, a)
+
+cdef inline void unlink_access(Access* a, Storage* s) noexcept nogil:
+    cdef Access** head = &s.writes if a.key & WRITE else &s.reads
+    if a.next != NULL:
+        a.next.prev = a.prev
+    if a.prev != NULL:
+        a.prev.next = a.next
+    else:
+        store_ptr(head, a.next)
+    a.prev = a
+    hint_int(&s.nfront, s.nfront - 1)
+
+cdef Edge* spares = NULL            # GIL: edges for who is about to be connected,
+cdef int nspares = 0                # and how many
+
+cdef int reserve_edges(Task* t) except -1:
+    """So that connect() cannot fail half way. There are never more conflicts than accesses in the frontiers."""
+    global spares, nspares
+    cdef Access* a = accesses(t)
+    cdef Edge* edge
+    cdef int i, n = 0
+    for i in range(t.nops):
+        if a[i].key & TRACKED:
+            n += max(glance_int(&a[i].storage.nfront) - 1, 0)
+    while nspares < n:
+        edge = <Edge*>cell_alloc(TASKS, sizeof(Edge))
+        if edge == NULL:
+            raise MemoryError("no memory for a dependency")
+        edge.next = <uintptr_t>spares
+        spares = edge
+        nspares += 1
+    return 0
+
+cdef void release_edges() noexcept:
+    global spares, nspares
+    while spares != NULL:
+        edge = spares
+        spares = <Edge*>edge.next
+        cell_free(TASKS, edge, sizeof(Edge))
+    nspares = 0
+
+cdef void add_edge(Task* before, Access* a, bint* inline_used) noexcept:
+    """The head of a's task waits for the head `before`. Needs the lock of a storage whose frontier holds `before`: I3."""
+    global spares, nspares
+    cdef Edge* edge
+    cdef Task* t = head_of(task_of(a))
+    if not inline_used[0]:
+        inline_used[0] = True
+        a.waiter = before.waiters
+        store_ptr(<void**>&before.waiters, <void*>a)            # unseen() glances at it
+    else:
+        edge = spares
+        spares = <Edge*>edge.next
+        nspares -= 1
+        edge.task = t
+        edge.next = before.waiters
+        store_ptr(<void**>&before.waiters, <void*>(<uintptr_t>edge | 1))
+    add_int(&t.npending, 1)
+
+cdef bint connect(Task* t, Access* a, Task* watched) noexcept:
+    """Wait for the accesses before a that conflict with it, and enter the frontier. Whether `watched` is among them."""
+    cdef Storage* s = a.storage
+    cdef Region* r = region_of(a)
+    cdef Access* e
+    cdef Access* following
+    cdef Task* before
+    cdef bint write = (a.key & WRITE) != 0
+    cdef bint used = False, met = False
+    cdef int i
+    spin_lock(&s.lock)
+    for i in range(2 if write else 1):
+        e = s.writes if i == 0 else s.reads
+        while e != NULL:
+            following = e.next
+            if task_of(e) != t and overlap(e, r):
+                before = head_of(task_of(e))
+                if before != head_of(t):
+                    add_edge(before, a, &used)
+                    head_of(t).behind |= <uint8_t>behind(before)
+                    met = met or before == watched
+                if write and covered(e, r):
+                    unlink_access(e, s)
+            e = following
+    link_access(&s.writes if write else &s.reads, a, s)
+    if DFLOW_DEBUG:
+        check_storage(s)
+    spin_unlock(&s.lock)
+    return met
+
+cdef void check_storage(Storage* s) noexcept nogil:
+    """I1, and the shape of the lists; the first hundred entries. Needs the lock."""
+    cdef Access* e
+    cdef Access* before
+    cdef int i, n, total = 0
+    for i in range(2):
+        e = s.writes if i == 0 else s.reads
+        before = NULL
+        n = 0
+        while e != NULL and n < 100:
+            invariant(e.storage == s and e.prev == before, b"the frontier is a list")
+            invariant(e.key & TRACKED, b"who is in the frontier is tracked")
+            invariant(((e.key & WRITE) != 0) == (i == 0), b"reads and writes are apart")
+            before = e
+            e = e.next
+            n += 1
+        total += n
+    invariant(s.nfront >= total, b"nfront counts the frontier")
+    invariant(load_int(&s.refs) > 0, b"a storage in use has references")
+
+# ---- what ThreadSanitizer is told --------------------------------------------------------------------------------------
+#
+# It does not see what NumPy's loops do. So who is about to run a task, and who has run it, says so; then any two that meet in
+# memory must be in order by what the engine did, or that is a report, whenever they ran: a lost dependency shows at once.
+
+cdef void tell_region(Storage* s, Region* r, bint write) noexcept nogil:
+    cdef char* data = <char*>load_ptr(&s.data)
+    cdef intp at
+    if data == NULL:
+        return
+    if r == NULL:
+        told(data, s.nbytes, write)
+    elif r.pitch == 0:
+        told(data + r.lo, r.hi - r.lo, write)
+    else:
+        at = r.start % r.pitch
+        while at < r.hi:
+            if at + r.length > r.lo:
+                told(data + max(at, r.lo), min(at + r.length, r.hi) - max(at, r.lo), write)
+            at += r.pitch
+
+cdef void tell_operands(Task* t) noexcept nogil:
+    cdef Access* a
+    cdef int i
+    while t != NULL:
+        a = accesses(t)
+        for i in range(t.nops):
+            if a[i].key & TRACKED:
+                tell_region(a[i].storage, region_of(a + i), (a[i].key & WRITE) != 0)
+        t = next_member(t)
+
+# ---- the end of a task ------------------------------------------------------------------------------------------------
+
+cdef Poison* find_poison(Task* t) noexcept nogil:
+    """A reference to the error that keeps t from running: of an operand that it does not overwrite in full."""
+    cdef Access* a = accesses(t)
+    cdef Storage* s
+    cdef Poison* p = NULL
+    cdef int i
+    for i in range(t.nops):
+        s = a[i].storage
+        if s == NULL or load_ptr(&s.poison) == NULL or (a[i].key & (WRITE | FULL)) == (WRITE | FULL):
+            continue
+        spin_lock(&s.lock)          # another part of s may be failing just now
+        p = s.poison
+        if p != NULL:
+            add_int(&p.refs, 1)
+        spin_unlock(&s.lock)
+        if p != NULL:
+            break
+    return p
+
+cdef void mark(Task* t, Poison* p) noexcept nogil:
+    """Poison what t, not its group, writes; or, when p is NULL, clear what it has overwritten in full. Comes before finish(): I4."""
+    cdef Access* a = accesses(t)
+    cdef Storage* s
+    cdef int i
+    if t.kernel.flags & FENCE:
+        return
+    for i in range(t.nops):
+        s = a[i].storage
+        if s == NULL or not a[i].key & WRITE or (p == NULL and not (a[i].key & FULL and load_ptr(&s.poison) != NULL)):
+            continue
+        spin_lock(&s.lock)
+        set_poison(s, p)
+        spin_unlock(&s.lock)
+
+cdef Task* finish(Task* t, bint* ring) noexcept nogil:
+    """Leave the frontiers, release waiters and storages, free t and its group; its outputs are marked.
+
+    Returns the tasks that became ready, linked through `next`; sets `ring` when a thread waits for an output.
+    """
+    cdef Task* m = t
+    cdef Task* ready
+    cdef Task* first = NULL
+    cdef Task* last = NULL
+    cdef uintptr_t w
+    cdef Edge* edge
+    while m != NULL:
+        leave_frontiers(m, ring)
+        m = next_member(m)
+    w = t.waiters                           # I3: nobody adds to it now
+    while w:
+        if w & 1:
+            edge = <Edge*>(w & ~<uintptr_t>1)
+            ready = edge.task
+            w = edge.next
+            cell_free_nogil(TASKS, edge, sizeof(Edge))
+        else:
+            ready = head_of(task_of(<Access*>w))
+            w = (<Access*>w).waiter
+        if add_int(&ready.npending, -1) == 0:
+            ready.next = NULL
+            if first == NULL:
+                first = ready
+            else:
+                last.next = ready
+            last = ready
+    m = t.group
+    release(t)
+    if load_int(&t.state) == TAKEN or add_int(&t.state, FINISHED) & POPPED:
+        cell_free_nogil(TASKS, t, t.size)
+    while m != NULL:
+        t = m
+        m = m.next
+        release(t)
+        cell_free_nogil(TASKS, t, t.size)
+    return first
+
+cdef void leave_frontiers(Task* t, bint* ring) noexcept nogil:
+    cdef Access* a = accesses(t)
+    cdef Storage* s
+    cdef int i
+    for i in range(t.nops):
+        s = a[i].storage
+        if s == NULL or not a[i].key & TRACKED:
+            continue
+        spin_lock(&s.lock)
+        if a[i].prev != a + i:
+            unlink_access(a + i, s)
+        if s.waited:
+            ring[0] = True
+        if DFLOW_DEBUG:
+            check_storage(s)
+        spin_unlock(&s.lock)
+
+cdef void release(Task* t) noexcept nogil:
+    """Give back what t refers to."""
+    cdef Access* a = accesses(t)
+    cdef int i
+    if t.kernel.flags & HOST and (<PyObject**>task_constants(t))[0] != NULL:
+        bury((<PyObject**>task_constants(t))[0])    # it never ran
+    for i in range(t.nops):
+        if a[i].storage != NULL:
+            storage_unref_nogil(a[i].storage)
+
+cdef void discard(Task* t) noexcept:
+    """End a task that is not submitted after all. Needs the GIL."""
+    release(t)
+    cell_free(TASKS, t, t.size)
+    drain()
+
+# ---- what Python sees -------------------------------------------------------------------------------------------------
+
+def live():
+    """Storages and bytes of array data that exist now."""
+    drain()
+    return {"storages": storages_made - storages_ended - load_i64(&storages_ended_nogil),
+            "bytes": bytes_made - bytes_ended - load_i64(&bytes_ended_nogil)}
+
+def waits_by_site():
+    """Where threads have blocked, and how often."""
+    cdef Site* site
+    cdef Py_ssize_t i
+    blocked = {}
+    for i in range(site_count()):
+        site = site_at(i)
+        if site != NULL and site.waits:
+            blocked[describe(site)] = blocked.get(describe(site), 0) + site.waits
+    return blocked
+
+def storage_header_bytes():
+    return sizeof(Storage)
+
+def configure(str package):
+    """Code from files under this directory is dflow's own: sites lie outside."""
+    site_set_package(package)

@@ -1,0 +1,335 @@
+"""Workers and deputies: see _runtime/threads.pxd."""
+
+from _thread import start_new_thread
+
+from dflow._runtime.graph cimport *
+from dflow._runtime.queues cimport *
+from dflow._base.allocator cimport *
+from dflow._runtime.executor cimport *
+
+cdef extern from "_base/sync.h" nogil:
+    PyThreadState* begin_thread_state()
+    void end_thread_state()
+    int this_core()
+    long this_thread()
+    void cores_release(long)
+    void cores_keep(Cores*, long)
+    void invariant(bint, const char*)
+
+cdef extern from "<pthread.h>" nogil:
+    int pthread_create(pthread_t*, void*, void* (*)(void*) noexcept nogil, void*)
+    int pthread_detach(pthread_t)
+    int sched_yield()
+
+cdef enum:
+    RIPE_NS = 8000          # an idle worker takes an open group that nobody has joined for so long,
+    RIPE_PART = 32          # and for this part of its cost: to be joined may save more
+    TURN_NS = 10000000      # how long a chain of tasks may keep a worker from others that are queued
+
+    STAYS = 0               # Runner.dismissed
+    ASKED = 1
+    GONE = 2
+
+cdef bint ended = False         # GIL; the process ends
+
+# ---- workers ----------------------------------------------------------------------------------------------------------
+
+cdef void* worker_main(void* arg) noexcept nogil:
+    cdef Runner* me = <Runner*>arg
+    cdef Task* t
+    cdef long long behind           # since when a chain of tasks has kept this worker from others that are queued,
+    cdef long long since            # and since when a look at the time knows of that chain
+    cdef int turns
+    cdef Lane* lane = me.lane
+    set_runner(me)
+    me.tstate = begin_thread_state()
+    me.number = this_thread()
+    store_int(&me.begun, 1 if me.tstate != NULL else -1)
+    if me.tstate == NULL:
+        return NULL
+    bell_lock(&shared.idle_bell)
+    bind(me)                            # where who starts it may run is no matter
+    bell_unlock(&shared.idle_bell)
+    while not cas_int(&me.dismissed, ASKED, GONE):
+        hint_int(&me.core, this_core())
+        enter(me)
+        t = seek(me)
+        if t == NULL and join_wide(me):
+            t = seek(me)
+        me.current = t
+        leave(me)
+        if t == NULL:
+            if load_int(&shared.waiting_all):
+                ring_done()
+            t = idle(me)
+        behind = since = turns = 0
+        while t != NULL:
+            t = execute(me, t)
+            turns += 1
+            if t != NULL and (load_int(&me.dismissed) or load_int(&prioritized) and outranked(lane, t.priority)
+                              or (turns % 16 == 0 or cost_of(t) > LONG_NS) and overlong(&since) and any_queued(lane)):
+                give_back(t)            # older tasks go first
+                t = me.current = NULL
+            if t == NULL and not load_int(&me.dismissed):
+                t = me.current = seek(me)
+                behind = since = turns = 0
+            if t == NULL or not t.flags & ABROAD:
+                let_gil_go(me)
+            if load_int(&lane.sleeping) and any_queued(lane):
+                if behind == 0:
+                    behind = now_ns()
+                wake_worker(lane, now_ns() - behind > LONG_NS)    # who submitted those may be gone from its core
+            leave(me)
+    depart(me)
+    return NULL
+
+cdef bint overlong(long long* since) noexcept nogil:
+    """Whether a chain of tasks has kept a worker for longer than its turn."""
+    cdef long long now = now_ns()
+    if since[0] == 0:
+        since[0] = now
+    return now - since[0] > TURN_NS
+
+cdef Task* seek(Runner* me) noexcept nogil:
+    """find() for a worker. One that is to leave begins nothing that was submitted since it was asked to."""
+    cdef Task* t = find(me)
+    if t != NULL and load_int(&me.dismissed):
+        give_back(t)
+        t = NULL
+    return t
+
+cdef void bind(Runner* me) noexcept nogil:
+    """Let a worker run where its lane may. Needs idle_bell."""
+    if me.lane.bound:
+        cores_keep(&me.lane.cores, me.number)
+    else:
+        cores_release(me.number)
+
+cdef void depart(Runner* me) noexcept nogil:
+    """A worker that is gone gives back its place, last of all."""
+    cdef Lane* lane = me.lane
+    invariant(me.current == NULL and not me.asleep and not me.called, b"a worker that leaves has no task, and nobody relies on it")
+    take_gil(me)
+    unregister(me)
+    bell_lock(&shared.idle_bell)        # place() looks at all workers
+    lane.workers[me.index] = NULL
+    add_int(&lane.started, -1)
+    bell_unlock(&shared.idle_bell)
+    memory_free(me)
+    full_fence()                        # pairs with wake_worker(): who pushed while it was awake relied on it
+    if any_ready(lane) or group_waits() == lane:
+        wake_worker(lane, True)
+    end_thread_state()
+
+cdef void look_around(Runner* me) noexcept nogil:
+    """Until there is work, for a while. An open group is watched until it fills, or is taken when nobody joins it any more."""
+    cdef long long now = now_ns(), ripe = now + RIPE_NS
+    cdef long long until = now + (WATCH_NS if me.lane.number < COPIES_TO else 0)    # copies leave the cores to others
+    cdef Task* seen = NULL
+    cdef int members = 0
+    while not any_ready(me.lane) and not load_int(&me.dismissed):
+        cpu_pause()
+        now = now_ns()
+        if group_waits() == me.lane:
+            if seen != load_ptr(&opening.leader) or members != load_int(&opening.members):
+                seen = <Task*>load_ptr(&opening.leader)
+                members = load_int(&opening.members)
+                ripe = now + RIPE_NS + <long long>(load_double(&opening.cost) / RIPE_PART)
+            elif now > ripe:
+                enter(me)
+                start_group()
+                leave(me)
+        elif now > until:
+            return
+
+cdef Task* idle(Runner* me) noexcept nogil:
+    """Look around for a while, one worker at a time, then sleep. A task, or NULL: it helped with a wide kernel, or is to leave."""
+    cdef Task* t = NULL
+    cdef bint counted = False, helped = False
+    cdef Lane* lane = me.lane
+    if cas_int(&lane.searching, 0, 1):
+        counted = True
+        look_around(me)
+    while t == NULL and not helped and not load_int(&me.dismissed):
+        if not counted:
+            # Asleep is announced before the last look around; a push is made before its look for sleepers. One of
+            # both sees the other: `sleeping` changes under the bell, a full barrier, and wake_worker() has a fence.
+            bell_lock(&shared.idle_bell)
+            add_int(&lane.sleeping, 1)
+            full_fence()
+            if not any_ready(lane) and group_waits() != lane and not load_int(&me.dismissed):
+                me.asleep = True
+                me.below = lane.sleepers
+                lane.sleepers = me
+                while me.asleep:
+                    bell_wait_on(&shared.idle_bell, &me.bell)
+                hint_int(&me.core, this_core())
+                counted = not load_int(&me.dismissed)
+                if counted:
+                    add_int(&lane.searching, 1)               # before it is no longer coming: wake_worker() relies on either
+                if me.called:
+                    me.called = False
+                    add_int(&lane.coming, -1)
+            else:
+                add_int(&lane.sleeping, -1)
+            bell_unlock(&shared.idle_bell)
+            if counted or group_waits() == lane:
+                look_around(me)
+        enter(me)
+        t = seek(me)
+        if counted:
+            add_int(&lane.searching, -1)
+            counted = False
+            full_fence()            # pairs with wake_worker: who pushed while we were searching relied on us
+            if t == NULL:
+                t = seek(me)
+        if t == NULL:
+            helped = not load_int(&me.dismissed) and join_wide(me)
+        me.current = t
+        leave(me)
+    if counted:
+        add_int(&lane.searching, -1)     # it is time to leave
+    if t != NULL:
+        store_i64(&lane.relied, 0)
+        look_back(lane)
+    return t
+
+cdef int hire(Lane* lane) except -1:
+    cdef int i = 1
+    cdef Runner* r
+    while i <= lane.nworkers and not ended:
+        r = lane.workers[i]
+        if r == NULL:
+            start(lane, i)
+        elif load_int(&r.dismissed) and not cas_int(&r.dismissed, ASKED, STAYS):
+            with nogil:                 # it is about to give its place back
+                sleep_ns(10000)
+            continue
+        i += 1
+    return 0
+
+cdef int start(Lane* lane, int i) except -1:
+    cdef Runner* r = <Runner*>memory_zeros(sizeof(Runner))
+    if r == NULL:
+        raise MemoryError("no memory for a worker")
+    r.lane = lane
+    r.index = r.turn = i
+    r.random = shared.delay_seed + 77 * i + 1
+    bell_init(&r.bell)
+    bell_lock(&shared.idle_bell)
+    lane.workers[i] = r
+    add_int(&lane.started, 1)
+    bell_unlock(&shared.idle_bell)
+    register(r)
+    if not begin(r):
+        unregister(r)
+        bell_lock(&shared.idle_bell)
+        lane.workers[i] = NULL
+        add_int(&lane.started, -1)
+        bell_unlock(&shared.idle_bell)
+        memory_free(r)
+        if load_int(&lane.started) == 0:
+            raise MemoryError("no memory for a worker thread")
+    return 0                            # fewer workers than wanted: queues of the others stay empty
+
+cdef bint begin(Runner* r) noexcept:
+    """Keeps the GIL until the worker has a thread state, which it makes without."""
+    cdef int begun = 0
+    if pthread_create(&r.thread, NULL, worker_main, r):
+        return False
+    pthread_detach(r.thread)
+    while begun == 0:
+        sched_yield()
+        begun = load_int_after(&r.begun)
+    return begun > 0
+
+cdef void dismiss(Lane* lane, int but) noexcept:
+    cdef int i
+    for i in range(but + 1, MAX_WORKERS + 1):
+        if lane.workers[i] != NULL:
+            cas_int(&lane.workers[i].dismissed, STAYS, ASKED)
+    bell_lock(&shared.idle_bell)
+    while lane.sleepers != NULL:
+        rouse(lane)
+    bell_unlock(&shared.idle_bell)
+
+cdef void bind_workers(Lane* lane) noexcept:
+    cdef int i
+    for i in range(1, MAX_WORKERS + 1):
+        if lane.workers[i] != NULL and lane.workers[i].number:
+            bind(lane.workers[i])
+
+cdef bint over() noexcept:
+    return ended
+
+cdef void leave_process() noexcept:
+    global ended
+    cdef long long until = now_ns() + 1000000000
+    cdef int i
+    ended = True
+    for i in range(shared.nlanes):
+        dismiss(used[i], 0)
+    for i in range(shared.nlanes):
+        while load_int(&used[i].started) and now_ns() < until:
+            with nogil:
+                sleep_ns(50000)
+
+cdef void threads_after_fork() noexcept:
+    global ended
+    ended = False
+
+# ---- deputies ---------------------------------------------------------------------------------------------------------
+
+cdef bint may_send(Runner* me) noexcept nogil:
+    if me.deputy != NULL and load_int(&me.deputy.released):
+        memory_free(me.deputy)
+        me.deputy = NULL
+    return me.deputy == NULL
+
+cdef bint send_deputy(Runner* me, Task* t, bint stays) noexcept with gil:
+    """Have t, a Python function, run by another thread. stays: which then goes on with others, while `me` waits."""
+    cdef Runner* r = <Runner*>memory_zeros(sizeof(Runner))
+    if r == NULL:
+        return False
+    r.stays = stays
+    r.random = shared.delay_seed + 1
+    r.turn = me.turn
+    r.current = t
+    register(r)
+    try:
+        start_new_thread(serve, (<size_t>r,))
+    except BaseException:           # no memory, or as many threads as there may be
+        unregister(r)
+        memory_free(r)
+        return False
+    me.deputy = r
+    me.current = NULL
+    return True
+
+cdef void release_deputy(Runner* me) noexcept nogil:
+    if me.deputy != NULL and swap_int(&me.deputy.released, 1):
+        memory_free(me.deputy)
+
+def serve(size_t address):
+    """The life of a deputy."""
+    cdef Runner* me = <Runner*>address
+    cdef Task* t = me.current
+    invariant((t.kernel.flags & HOST) != 0 and me.lane == NULL, b"a deputy begins with a Python function")
+    set_runner(me)
+    drop_gil(me)
+    while t != NULL:
+        t = execute(me, t)
+        if t == NULL and me.stays and not load_int(&me.released):
+            t = find(me)
+        if t != NULL and not (t.kernel.flags & HOST and me.stays):
+            give_back(t)
+            t = NULL
+        me.current = t
+        leave(me)
+    if load_int(&shared.waiting_all):
+        ring_done()
+    take_gil(me)
+    unregister(me)
+    set_runner(NULL)
+    if swap_int(&me.released, 1):
+        memory_free(me)

@@ -1,7 +1,0 @@
-"""What a caller says of a shape or an axis, checked."""
-
-from dflow._graph cimport intp
-
-cdef int parse_shape(object shape, intp* out) except -1                 # returns ndim
-cdef int check_dimensions(int ndim, intp* shape) except -1              # ValueError where one is negative
-cdef int normalize_axis(object axis, int ndim, str prefix=*) except -1  # AxisError

@@ -62,7 +62,7 @@ if SANITIZE:
 if VARIANT == "asan":
     FLAGS += ["-DDFLOW_PLAIN_MALLOC=1"]  # each object an allocation of its own, which it can watch
 if VARIANT == "tsan":
-    FLAGS += ["-Wno-tsan"]  # it does not know fences; none of ours publishes anything (see _base/sync.h)
+    FLAGS += ["-Wno-tsan"]  # it does not know fences; none of ours publishes anything (see _base/atomics.h)
 
 
 def cores():

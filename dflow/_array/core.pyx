@@ -10,6 +10,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport labs
 from libc.string cimport memcpy
+from dflow._base.atomics cimport add_int
 from dflow._engine cimport submit, wait_storage, region_ready, settings, nudge, make_room, memory_budget
 from dflow._gpu.mirror cimport HOST_STALE, bring_here, done_there, wait_there
 from dflow._runtime.executor cimport inside_host_task
@@ -19,7 +20,7 @@ from dflow._runtime.graph cimport (
     storage_resume, storage_allocate, bytes_live, readable, task_new, task_operand, task_constant, task_region, task_dims,
     abroad, regions_overlap)
 from dflow._array.dispatch cimport Operand, MAXDIMS, launch, copy_out, joins, run_unary, size_bits
-from dflow._base.allocator cimport add_int, before_trimming, memory_free, memory_new
+from dflow._base.allocator cimport before_trimming, memory_free, memory_new
 from dflow._array.shape cimport parse_shape, check_dimensions
 from dflow._kernels.registry cimport (
     BOOL, NCODES, DTYPES, itemsizes, code_of, code_of_num, numpy_array, is_complex, is_integer, real_code, cast_kernel, read_scalar)

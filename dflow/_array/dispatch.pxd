@@ -1,7 +1,8 @@
 """launch(), through which every kernel runs: in the caller or as a task."""
 
+from dflow._base.fpflags cimport fp_clear, fp_flags
 from dflow._engine cimport settings, would_join
-from dflow._runtime.fp_errors cimport fp_clear, fp_event, fp_flags
+from dflow._runtime.fp_errors cimport fp_event
 from dflow._runtime.graph cimport REPORTS_FP, Storage, Region, Kernel, Site, SIZE_SHIFT, Task, intp
 
 cdef enum:

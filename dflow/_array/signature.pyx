@@ -5,7 +5,7 @@ from numpy.fft import _pocketfft_umath
 from numpy.linalg import _umath_linalg
 from dflow._kernels.qr import qr
 
-cdef extern from "_base/cython.h":       # all others have it by _base/sync.h
+cdef extern from "_base/cython.h":       # all others have it by the headers of _base
     pass
 
 cdef object parse_signature(str text):

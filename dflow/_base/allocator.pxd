@@ -5,39 +5,6 @@ a thread with the GIL returns a cell to the pool's own list, a worker pushes it 
 the next allocation takes over whole. One consumer that takes everything needs no ABA protection.
 """
 
-cdef extern from "_base/sync.h" nogil:
-    int DFLOW_DEBUG
-    int DFLOW_TSAN
-    int DFLOW_PLAIN_MALLOC
-    int load_int(int*)
-    int load_int_after(int*)
-    void store_int(int*, int)
-    int glance_int(int*)
-    void hint_int(int*, int)
-    int add_int(int*, int)
-    int swap_int(int*, int)
-    int cas_int(int*, int, int)
-    int cas_ptr(void*, void*, void*)
-    void* load_ptr(void*)
-    void store_ptr(void*, void*)
-    void* swap_ptr(void*, void*)
-    void told(void*, size_t, bint)
-    void given_back(void*, size_t)
-    long long load_i64(long long*)
-    void store_i64(long long*, long long)
-    long long add_i64(long long*, long long)
-    void publish_i64(long long*, long long)
-    long long collect_i64(long long*)
-    double load_double(double*)
-    void store_double(double*, double)
-    void full_fence()
-    void cpu_pause()
-    void spin_lock(int*)
-    bint spin_trylock(int*)
-    void spin_unlock(int*)
-    void out_of_memory()                # a loop that MAY_RAISE says so
-    bint this_thread_raised()           # its error indicator is set; needs no GIL
-
 cdef void* memory_new(size_t n) noexcept nogil          # NULL: there is none
 cdef void* memory_zeros(size_t n) noexcept nogil
 cdef void* memory_grow(void* p, size_t n) noexcept nogil

@@ -2,6 +2,8 @@
 
 from libc.stdlib cimport calloc, malloc, realloc, free, getenv, atoll
 from libc.stddef cimport size_t
+from dflow._base.atomics cimport DFLOW_DEBUG, DFLOW_PLAIN_MALLOC, add_i64, cas_ptr, collect_i64, given_back, \
+    load_i64, load_int, load_ptr, spin_lock, spin_unlock, store_i64, store_int, swap_ptr
 
 cdef extern from "<stdlib.h>" nogil:
     void* aligned_alloc(size_t, size_t)

@@ -6,7 +6,7 @@
  *
  *   - what blocks, wakes, sleeps, or asks for the time. All of it, Python's and NumPy's too, goes through a dozen functions of
  *     the C library: tests/schedule/preload.c, loaded before it, has them;
- *   - the engine's atomics and spin locks, which this file wraps. It comes last in _base/sync.h, and keeps each operation as it is.
+ *   - the engine's atomics and spin locks, which this file wraps. It comes last in _base/atomics.h, and keeps each operation as it is.
  *
  * Without that library loaded, schedule_point is NULL.
  *

@@ -11,11 +11,11 @@ import functools
 import numpy as np
 cimport numpy as cnp
 from libc.string cimport memcpy
+from dflow._base.atomics cimport add_i64, load_int, load_ptr, told
 from dflow._runtime.graph cimport *
 from dflow._runtime.fusion cimport GroupPlan, MAX_AXES, lay_out_group
 from dflow._kernels.registry cimport DTYPES, itemsizes, key_of
 from dflow._runtime.queues cimport Lane, Runner, lanes, of_gpu, shared
-from dflow._base.allocator cimport add_i64, load_int, load_ptr
 from dflow._base.thread_state cimport CPUS, DEVICES
 from dflow._runtime.timeline cimport watched
 from dflow._gpu.mirror cimport HOST_STALE, bring_here, bring_there, make_twin

@@ -2,9 +2,9 @@
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
+from dflow._base.atomics cimport add_int
 from dflow._runtime.graph cimport Storage, abroad, drain, storage_allocate, storage_unref
 from dflow._runtime.queues cimport give_lane
-from dflow._base.allocator cimport add_int
 from dflow._base.thread_state cimport CPUS, DEVICES, use_devices
 
 gpus = 0

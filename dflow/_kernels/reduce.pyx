@@ -1,13 +1,9 @@
 """Reductions in blocks of a fixed size: see _kernels/reduce.pxd."""
 
 from libc.string cimport memcpy, memset
+from dflow._base.atomics cimport or_int
+from dflow._base.fpflags cimport fp_clear, fp_flags, fp_raise
 from dflow._base.allocator cimport memory_free, memory_new
-
-cdef extern from "_base/sync.h" nogil:
-    int fp_flags()
-    void fp_clear()
-    void fp_raise(int)
-    void or_int(int*, int)
 
 cdef inline void gather(char* to, char* p, intp n, intp step, int size) noexcept nogil:
     cdef intp i

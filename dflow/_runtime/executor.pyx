@@ -2,8 +2,14 @@
 
 from cpython.ref cimport Py_DECREF, Py_XDECREF
 from libc.string cimport memcpy, memset
+from dflow._base.atomics cimport DFLOW_TSAN, add_i64, add_int, cas_int, collect_i64, cpu_pause, full_fence, \
+    glance_int, hint_int, invariant, load_i64, load_int, load_int_after, load_ptr, publish_i64, spin_lock, \
+    spin_unlock, store_i64, store_int, store_ptr, swap_int
+from dflow._base.fpflags cimport FP_INVALID, fp_clear, fp_flags
+from dflow._base.threads cimport Cores, bell_init, bell_lock, bell_ring_all, bell_ring_one, bell_unlock, cores_all, \
+    cores_place, cores_release, cores_without, now_ns, sleep_ns, this_core, this_thread_raised
 from dflow._kernels.reduce cimport Across, Fold, plan_across, run_across, end_across
-from dflow._runtime.fp_errors cimport fp_flags, fp_clear, FP_INVALID, warn_later
+from dflow._runtime.fp_errors cimport warn_later
 from dflow._kernels.matmul cimport ALONE, UNUSED
 from dflow._runtime.gate cimport enter_gate, leave_gate, park, release_parked, take_parked, use_of
 from dflow._runtime.graph cimport *
@@ -16,14 +22,6 @@ cdef extern from "Python.h" nogil:
     PyThreadState* PyEval_SaveThread()
     void PyEval_RestoreThread(PyThreadState*)
     PyObject* PyObject_CallOneArg(PyObject*, PyObject*)
-
-cdef extern from "_base/sync.h" nogil:
-    void invariant(bint, const char*)
-    int this_core()
-    void cores_all(Cores*)
-    void cores_without(Cores*, int)
-    int cores_place(Cores*, long, int, int)
-    void cores_release(long)
 
 cdef extern from "<unistd.h>" nogil:
     int getpid()

@@ -2,12 +2,6 @@
 
 from dflow._runtime.graph cimport Site, Kernel
 
-cdef extern from "_base/sync.h" nogil:
-    int fp_flags()
-    void fp_clear()
-    void fp_raise(int)
-    int FP_DIVIDE, FP_OVER, FP_UNDER, FP_INVALID
-
 cdef int fp_event(int flags, Kernel* k) except -1           # flags that a kernel raised in the caller: warn, raise, call
 cdef int warn_user(str message, object category) except -1   # at the user's line
 cdef int read_fp_policy() except -1                         # np.errstate, into:

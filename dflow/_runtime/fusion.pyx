@@ -2,13 +2,12 @@
 
 from libc.stdlib cimport labs
 from libc.string cimport memcpy, memset
+from dflow._base.atomics cimport cas_ptr, load_int, load_ptr, or_int, spin_lock, spin_unlock
+from dflow._base.fpflags cimport fp_clear, fp_flags
+from dflow._base.threads cimport this_thread_raised
 from dflow._kernels.reduce cimport Fold, FOLD_BYTES, fold, fold_one, fold_block, group_block
-from dflow._runtime.fp_errors cimport fp_flags, fp_clear
 from dflow._runtime.graph cimport *
-from dflow._base.allocator cimport cas_ptr, load_int, load_ptr, memory_free, memory_new, spin_lock, spin_unlock, this_thread_raised
-
-cdef extern from "_base/sync.h" nogil:
-    void or_int(int*, int)
+from dflow._base.allocator cimport memory_free, memory_new
 
 cdef extern from "_kernels/c/copy.h" nogil:
     void move_rows(char* to, intp to_step, const char* source, intp from_step, intp rows, size_t n)

@@ -1,13 +1,10 @@
 """The gate of NumPy's BLAS: see _runtime/gate.pxd."""
 
+from dflow._base.atomics cimport invariant, load_int, load_ptr, spin_lock, spin_unlock, store_int
+from dflow._base.threads cimport sleep_ns
 from dflow._kernels.matmul cimport ALONE, SHARED, UNUSED, blas_after_fork, blas_after_fork_in_parent, blas_use, one_thread_each, threads_again
 from dflow._runtime.graph cimport *
 from dflow._runtime.queues cimport Queue, enqueue, pop_taken
-from dflow._base.allocator cimport load_int, load_ptr, spin_lock, spin_unlock, store_int
-
-cdef extern from "_base/sync.h" nogil:
-    void invariant(bint, const char*)
-    void sleep_ns(long long)
 
 cdef int use_of(Task* t) noexcept nogil:
     cdef int last = t.ndim - 1

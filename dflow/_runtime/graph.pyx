@@ -5,6 +5,9 @@ import sys
 
 from cpython.ref cimport Py_INCREF, Py_DECREF, Py_XDECREF
 from libc.string cimport memset
+from dflow._base.atomics cimport DFLOW_DEBUG, DFLOW_PLAIN_MALLOC, add_i64, add_int, cas_ptr, glance_int, hint_int, \
+    invariant, load_i64, load_int, spin_lock, spin_unlock, store_i64, store_ptr, swap_ptr, told
+from dflow._base.threads cimport this_thread_raised
 from dflow._base.allocator cimport *
 
 cdef extern from "Python.h" nogil:
@@ -18,9 +21,6 @@ cdef extern from "_runtime/site.h":
     Site* site_here()
     Py_ssize_t site_count()
     Site* site_at(Py_ssize_t)
-
-cdef extern from "_base/sync.h" nogil:
-    void invariant(bint, const char*)
 
 cdef struct Edge:           # one more predecessor of an operand that already waits for another
     Task* task

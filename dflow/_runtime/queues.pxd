@@ -8,26 +8,9 @@ A task is of the lane of what it writes; a group is of one lane.
 """
 
 from cpython.pystate cimport PyThreadState
+from dflow._base.threads cimport Bell, Cores
 from dflow._runtime.graph cimport Task
 from dflow._base.thread_state cimport CPUS, DEVICES
-
-cdef extern from "_base/sync.h" nogil:
-    ctypedef struct Bell:
-        pass
-    void bell_init(Bell*)
-    void bell_lock(Bell*)
-    void bell_unlock(Bell*)
-    void bell_wait(Bell*)
-    void bell_wait_ns(Bell*, long long)
-    void bell_wait_on(Bell*, Bell*)
-    void bell_ring_one(Bell*)
-    void bell_ring_all(Bell*)
-    void sleep_ns(long long)
-    long long now_ns()
-    ctypedef struct Cores:
-        pass
-    void cores_none(Cores*)
-    void cores_with(Cores*, int)
 
 cdef extern from "<pthread.h>" nogil:
     ctypedef unsigned long pthread_t

@@ -3,12 +3,12 @@
 from operator import index
 
 from libc.stdint cimport int16_t, uint8_t
+from dflow._base.atomics cimport add_int, cas_int, invariant, load_int, load_ptr, spin_lock, spin_unlock, \
+    store_i64, store_int, store_ptr
+from dflow._base.threads cimport bell_init
 from dflow._runtime.graph cimport *
 from dflow._base.allocator cimport *
 from dflow._base.thread_state cimport crossing
-
-cdef extern from "_base/sync.h" nogil:
-    void invariant(bint, const char*)
 
 cdef extern from *:
     """

@@ -2,19 +2,14 @@
 
 from _thread import start_new_thread
 
+from dflow._base.atomics cimport add_int, cas_int, cpu_pause, full_fence, hint_int, invariant, load_double, \
+    load_int, load_int_after, load_ptr, store_i64, store_int, swap_int
+from dflow._base.threads cimport begin_thread_state, bell_init, bell_lock, bell_unlock, bell_wait_on, cores_keep, \
+    cores_release, end_thread_state, now_ns, sleep_ns, this_core, this_thread
 from dflow._runtime.graph cimport *
 from dflow._runtime.queues cimport *
 from dflow._base.allocator cimport *
 from dflow._runtime.executor cimport *
-
-cdef extern from "_base/sync.h" nogil:
-    PyThreadState* begin_thread_state()
-    void end_thread_state()
-    int this_core()
-    long this_thread()
-    void cores_release(long)
-    void cores_keep(Cores*, long)
-    void invariant(bint, const char*)
 
 cdef extern from "<pthread.h>" nogil:
     int pthread_create(pthread_t*, void*, void* (*)(void*) noexcept nogil, void*)

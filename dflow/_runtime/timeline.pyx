@@ -1,9 +1,8 @@
 """What ran where and when: see _runtime/timeline.pxd."""
 
-from dflow._base.allocator cimport add_i64, collect_i64, load_i64, memory_zeros, publish_i64, store_i64, store_int
-
-cdef extern from "_base/sync.h" nogil:
-    long long now_ns()
+from dflow._base.atomics cimport add_i64, collect_i64, load_i64, publish_i64, store_i64, store_int
+from dflow._base.threads cimport now_ns
+from dflow._base.allocator cimport memory_zeros
 
 cdef struct Event:
     const char* name            # of an immortal kernel

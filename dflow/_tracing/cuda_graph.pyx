@@ -9,6 +9,7 @@ or are parts of larger ones, and whatever the GPU has no kernel for.
 """
 
 cimport cython
+from dflow._base.atomics cimport add_int
 from dflow._gpu import mirror
 from dflow._array.core cimport hooks, ndarray, new_array
 from dflow._engine cimport settings
@@ -18,7 +19,6 @@ from dflow._runtime.graph cimport (
 from dflow._runtime.fusion cimport MAX_ARGUMENTS, MAX_MEMBERS, Space, may_follow, space_of
 from dflow._kernels.registry cimport CDOUBLE, DOUBLE, FLOAT, cast_kernel, code_of, itemsizes
 from dflow._array.dispatch cimport Operand, dispatch, make_task
-from dflow._base.allocator cimport add_int
 from dflow._tracing.trace cimport FRESH, GIVEN, INPUT, OUTER, Program, Step, over
 from dflow._tracing cimport trace
 from dflow._base.thread_state cimport CPUS

@@ -20,6 +20,8 @@ import numpy as np
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.string cimport memcmp, memcpy, memset
+from dflow._base.atomics cimport add_int, cpu_pause, load_int
+from dflow._base.threads cimport now_ns, sleep_ns
 from dflow._array cimport dispatch as _dispatch
 from dflow._base cimport thread_state
 from dflow._runtime cimport graph as _graph
@@ -31,18 +33,14 @@ from dflow._runtime.graph cimport (
     storage_new, storage_unref, writable)
 from dflow._kernels.registry cimport cast_kernel, code_of
 from dflow._array.dispatch cimport Core, Operand, dispatch, settle_devices
-from dflow._base.allocator cimport add_int, load_int, memory_free, memory_grow, memory_new, memory_zeros
+from dflow._base.allocator cimport memory_free, memory_grow, memory_new, memory_zeros
 from dflow._base.thread_state cimport cannot_replay, captures, capturing, many_devices, recording, set_capturing, set_recording
-from dflow._runtime.queues cimport now_ns, sleep_ns
 from dflow._gpu.mirror cimport bring_here, gpus
 from dflow._tracing.tape cimport (
     Rule, back_to, is_leaf, leaves_replaced, newest_node, node_at, record_heads, return_to, set_noted_leaves, stand_in)
 
 cdef extern from "Python.h":
     unsigned long PyThread_get_thread_ident()
-
-cdef extern from "_base/sync.h" nogil:
-    void cpu_pause()
 
 cdef enum:
     SMALL_NS = 50000            # cost of all steps of a program that rather waits a little than gets ahead of the workers

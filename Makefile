@@ -8,7 +8,7 @@ TORCH ?= torch==2.13.0
 
 PY      := .venv/bin/python
 PEERS   := .venv-peers/bin/python
-SOURCES := setup.py $(wildcard dflow/*.pyx dflow/*.pxd dflow/*.c dflow/*.h)
+SOURCES := setup.py $(shell find dflow -name '*.pyx' -o -name '*.pxd' -o -name '*.c' -o -name '*.h')
 
 # Runs a command on another build than the one in place. The safe path keeps the working directory, and so the build in
 # place, off sys.path, in the processes that a test starts too.

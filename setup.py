@@ -1,4 +1,4 @@
-"""Builds the extensions: every dflow/NAME.pyx becomes dflow.NAME. Everything else is said in pyproject.toml.
+"""Builds the extensions: every dflow/FOLDER/NAME.pyx becomes dflow.FOLDER.NAME. Everything else is said in pyproject.toml.
 
 Two variables of the environment choose a build other than the release, each in a folder of its own under build/:
 
@@ -9,25 +9,27 @@ Two variables of the environment choose a build other than the release, each in 
 
 import os
 import sys
+import sysconfig
 from glob import glob
 from pathlib import Path
 
 import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
 # C files compiled into an extension besides its own. Each belongs to one extension only: the symbols are hidden, and
 # extensions are compiled at the same time.
 HELPERS = {
-    "_convolve": ["dflow/_kernels/c/conv.c"],
-    "_graph": ["dflow/_runtime/site.c"],
-    "_kernels": ["dflow/_kernels/c/sincos.c"],
-    "_random": ["dflow/_kernels/c/distributions.c"],
+    "dflow._functions.convolve": ["dflow/_kernels/c/conv.c"],
+    "dflow._functions.random": ["dflow/_kernels/c/distributions.c"],
+    "dflow._kernels.registry": ["dflow/_kernels/c/sincos.c"],
+    "dflow._runtime.graph": ["dflow/_runtime/site.c"],
 }
 
 LIBRARIES = {
-    "_kernels": ["npymath"],  # NumPy's conversions of half precision
-    "_random": ["m"],
+    "dflow._functions.random": ["m"],
+    "dflow._kernels.registry": ["npymath"],  # NumPy's conversions of half precision
 }
 
 DIRECTIVES = {
@@ -70,26 +72,44 @@ def cores():
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def module_name(source):
+    """dflow._runtime.graph, of dflow/_runtime/graph.pyx."""
+    return ".".join(Path(source).with_suffix("").parts)
+
+
 def extensions(build_dir="build/c", force=None):
     """The extensions, their generated C brought up to date in build_dir, which all variants share."""
-    sources = sorted(glob("dflow/*.pyx"), key=os.path.getsize, reverse=True)  # largest first: cores finish together
+    sources = glob("dflow/**/*.pyx", recursive=True)
     modules = [
         Extension(
-            f"dflow.{Path(source).stem}",
-            [source, *HELPERS.get(Path(source).stem, [])],
+            name,
+            [source, *HELPERS.get(name, [])],
             include_dirs=["dflow", numpy.get_include()],
             library_dirs=[str(Path(numpy.get_include()).parent / "lib")],
-            libraries=LIBRARIES.get(Path(source).stem, []),
+            libraries=LIBRARIES.get(name, []),
             define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
             extra_compile_args=FLAGS,
             extra_link_args=[f"-fsanitize={SANITIZE}"] if SANITIZE else [],
         )
-        for source in sources
+        for source in sorted(sources, key=os.path.getsize, reverse=True)  # largest first: cores finish together
+        for name in [module_name(source)]
     ]
     modules = cythonize(modules, build_dir=build_dir, force=force, nthreads=cores(), compiler_directives=DIRECTIVES)
     for module in modules:  # Cython has followed the .pyx and .pxd, but not what only C includes, nor the flags above
-        module.depends = sorted({*module.depends, *glob("dflow/*.h"), "setup.py"})
+        module.depends = sorted({*module.depends, *glob("dflow/**/*.h", recursive=True), "setup.py"})
     return modules
+
+
+class BuildExtensions(build_ext):
+    """Removes extensions that no source makes any more: an import would find them beside those that are."""
+
+    def run(self):
+        folder = Path("." if self.inplace else self.build_lib)
+        wanted = {Path(self.get_ext_filename(module.name)) for module in self.extensions}
+        for path in folder.glob(f"dflow/**/*{sysconfig.get_config_var('EXT_SUFFIX')}"):
+            if path.relative_to(folder) not in wanted:
+                path.unlink()
+        super().run()
 
 
 if __name__ == "__main__":  # also because cythonize may start fresh processes, which import this file
@@ -97,6 +117,7 @@ if __name__ == "__main__":  # also because cythonize may start fresh processes, 
         sys.exit(f"setup.py: only the release is built in place; run `setup.py build`, then use build/{VARIANT}/lib")
     setup(
         ext_modules=extensions(),
+        cmdclass={"build_ext": BuildExtensions},
         options={
             "build": {"build_base": f"build/{VARIANT}", "build_lib": f"build/{VARIANT}/lib"},
             "build_ext": {"parallel": cores()},

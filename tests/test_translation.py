@@ -49,7 +49,7 @@ def test_cudas_compiler_takes_them(tmp_path):
     places = [include, *(include / "cupy" / "_cccl" / name for name in ("thrust", "cub", "libcudacxx"))]
     places += [Path(place) / "cuda_runtime" / "include" for place in importlib.import_module("nvidia").__path__]
     source = ["#include <cupy/complex.cuh>", "#include <cupy/carray.cuh>", codegen.functions(),
-              codegen.functions("_gpu/random.cuh")]
+              codegen.functions("random.cuh")]
     source += [f"__device__ void loop{k}({parameters(codes, '&')}) {{ {body(ufunc, codes)} x{len(codes) - 1} = v0; }}"
                for k, (_, ufunc, _, codes) in enumerate(loops())]
     names = {name: codegen.TYPES[code] for code, name in codegen.NAMES.items() if name[-1] in "8246"}

@@ -10,15 +10,16 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport labs
 from libc.string cimport memcpy
+from dflow._kernels.kernel cimport MAY_RAISE, REPORTS_FP
 from dflow._base.atomics cimport add_int
 from dflow._engine cimport submit, wait_storage, region_ready, settings, nudge, make_room, memory_budget
 from dflow._gpu.mirror cimport HOST_STALE, bring_here, done_there, wait_there
 from dflow._runtime.executor cimport inside_host_task
 from dflow._runtime.fp_errors cimport read_fp_policy, fp_warn, fp_strict, warn_user, warnings_wait
 from dflow._runtime.graph cimport (
-    Task, WRITE, FULL, TRACKED, HAS_REGIONS, FLAT, MAY_RAISE, REPORTS_FP, Region, storage_new, storage_unref, storage_rest,
-    storage_resume, storage_allocate, bytes_live, readable, task_new, task_operand, task_constant, task_region, task_dims,
-    abroad, regions_overlap)
+    abroad, bytes_live, FLAT, FULL, HAS_REGIONS, readable, Region, regions_overlap, storage_allocate, storage_new,
+    storage_rest, storage_resume, storage_unref, Task, task_constant, task_dims, task_new, task_operand, task_region,
+    TRACKED, WRITE)
 from dflow._array.dispatch cimport Operand, MAXDIMS, launch, copy_out, joins, run_unary, size_bits
 from dflow._base.allocator cimport before_trimming, memory_free, memory_new
 from dflow._array.shape cimport parse_shape, check_dimensions

@@ -1,6 +1,7 @@
 """What a caller says of a shape or an axis, checked."""
 
-from dflow._runtime.graph cimport intp
+from dflow._kernels.kernel cimport intp
+
 
 cdef int parse_shape(object shape, intp* out) except -1                 # returns ndim
 cdef int check_dimensions(int ndim, intp* shape) except -1              # ValueError where one is negative

@@ -1,7 +1,7 @@
 """Convolutions that take their windows from where they lie: the kernels of _kernels/c/conv.h."""
 
+from dflow._kernels.kernel cimport intp, Kernel, loop_t, ROWS
 from dflow._array.core cimport fill_operand, ndarray, strides_of
-from dflow._runtime.graph cimport ROWS, Kernel, intp, loop_t
 from dflow._kernels.registry cimport DOUBLE, kernel_new
 from dflow._array.dispatch cimport MAXDIMS, Core, Operand, fill_constant, launch
 

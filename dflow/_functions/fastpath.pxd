@@ -1,8 +1,8 @@
 """Plans, and the fast paths of operators and ufuncs: each returns None when the long way must be gone."""
 
+from dflow._kernels.kernel cimport intp, Kernel
 from dflow._array.core cimport ndarray
 from dflow._kernels.reduce cimport Fold
-from dflow._runtime.graph cimport Kernel, intp
 from dflow._kernels.registry cimport Scalar
 
 cdef enum Weak:                 # a Python scalar takes its type from the arrays beside it (NEP 50)

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport uint8_t
 from libc.string cimport memchr, memcpy, memset
+from dflow._kernels.kernel cimport BLAS, intp, INVALID_FAILS, Kernel, MAY_RAISE, raise_current, REPORTS_FP
 from dflow._base.atomics cimport load_ptr
 from dflow._base.fpflags cimport fp_clear, fp_flags
 from dflow._base.threads cimport this_thread_raised
@@ -10,8 +11,7 @@ from dflow._engine cimport try_to_catch_up, would_join, settings
 from dflow._kernels.reduce cimport fold
 from dflow._runtime.fp_errors cimport fp_event
 from dflow._runtime.gate cimport enter_gate, leave_gate
-from dflow._runtime.graph cimport (
-    BLAS, Kernel, intp, MAY_RAISE, REPORTS_FP, INVALID_FAILS, raise_current, readable, storage_allocate, writable)
+from dflow._runtime.graph cimport readable, storage_allocate, writable
 from dflow._array.dispatch cimport Operand, Core, fill_constant, joins, launch, run_now, run_unary
 from dflow._runtime.executor cimport resume_parked
 from dflow._kernels.registry cimport BOOL, DOUBLE, FLOAT, Scalar, itemsizes, write_scalar, dot_kernel

@@ -1,9 +1,9 @@
 """What stands beside arrays in a call: Python's numbers, and things that hold none, as NumPy takes them."""
 
 import numpy as np
+from dflow._kernels.kernel cimport intp
 from dflow._array.core cimport (
     ndarray, SCALAR, as_array, broadcast_same, check_writable, contains_arrays, data_of, hooks, index_set, new_array, part)
-from dflow._runtime.graph cimport intp
 from dflow._kernels.registry cimport BOOL, DTYPES, code_of, is_complex, is_integer, write_scalar
 from dflow._array.core import set_hook
 from dflow._kernels.registry import COMPARISONS

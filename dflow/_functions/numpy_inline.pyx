@@ -9,9 +9,10 @@ cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_DECREF
 from cpython.tuple cimport PyTuple_GET_SIZE
+from dflow._kernels.kernel cimport intp
 from dflow._array.core cimport ndarray, READONLY, SCALAR, as_array, from_numpy, is_near, numpy_window, records
 from dflow._functions.interop cimport any_foreign, any_like, ask_by_vector
-from dflow._runtime.graph cimport intp, writable
+from dflow._runtime.graph cimport writable
 from dflow._functions.numbers cimport holds_no_numbers, numpys_answer
 from dflow._kernels.registry cimport code_of_num, native
 from dflow._base.thread_state cimport many_devices, recorders

@@ -5,8 +5,9 @@ cimport numpy as cnp
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
+from dflow._kernels.kernel cimport intp, Kernel, loop_t, ROWS
 from dflow._engine cimport settings
-from dflow._runtime.graph cimport ROWS, Kernel, intp, loop_t, writable, storage_allocate
+from dflow._runtime.graph cimport storage_allocate, writable
 from dflow._array.dispatch cimport MAXDIMS, Core, Operand, fill_constant, launch
 from dflow._kernels.registry cimport (
     BOOL, DOUBLE, DTYPES, INTP, code_of, kernel_new, write_scalar, sort_kernel, long_sort_kernels, argextreme_kernel)

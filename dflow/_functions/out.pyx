@@ -2,7 +2,7 @@
 
 import numpy as np
 from libc.string cimport memcpy
-from dflow._runtime.graph cimport intp
+from dflow._kernels.kernel cimport intp
 from dflow._array.dispatch cimport MAXDIMS, Operand, launch
 from dflow._kernels.registry cimport BOOL, DTYPES, cast_kernel, masked_kernel
 from dflow._array.core cimport *

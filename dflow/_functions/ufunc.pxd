@@ -1,8 +1,8 @@
 """Ufuncs over dflow arrays: NumPy's, and any third party's, through their own loops."""
 
+from dflow._kernels.kernel cimport intp, Kernel
 from dflow._functions.fastpath cimport Plan, Reduction
 from dflow._array.core cimport ndarray, Operand
-from dflow._runtime.graph cimport Kernel, intp
 
 cdef class ufunc:
     cdef readonly object numpy  # NumPy's ufunc object

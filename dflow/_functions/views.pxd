@@ -1,7 +1,7 @@
 """Views of arrays, made by C code."""
 
+from dflow._kernels.kernel cimport intp
 from dflow._array.core cimport ndarray
-from dflow._runtime.graph cimport intp
 from dflow._array.dispatch cimport Core
 
 cdef ndarray broadcast_view(ndarray a, int ndim, intp* shape)           # ValueError

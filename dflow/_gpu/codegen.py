@@ -237,7 +237,7 @@ def draw_code(function, dtype, tables):
 
 # ---- code ------------------------------------------------------------------------------------------------------------
 
-def functions(name="_gpu/elementwise.cuh"):
+def functions(name="elementwise.cuh"):
     """What the code calls."""
     return resources.files("dflow").joinpath(name).read_text()
 

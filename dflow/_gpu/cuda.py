@@ -78,7 +78,7 @@ class Gpu:
         if kernel is None:
             params, body = codegen.draw_code(function, dtype, which)
             kernel = self.kernels[recipe] = self.cupy.ElementwiseKernel(
-                params, f"{dtype} y", body, "dflow_draw", preamble=codegen.functions("_gpu/random.cuh"),
+                params, f"{dtype} y", body, "dflow_draw", preamble=codegen.functions("random.cuh"),
                 options=("--fmad=false",))
         if which is not None and which not in self.tables:          # of the ziggurat
             *arrays, r = tables_of(*which)

@@ -1,6 +1,7 @@
 """Matrix products in tiles, through SciPy's BLAS, on dflow's own workers."""
 
-from dflow._runtime.graph cimport Kernel, intp, loop_t
+from dflow._kernels.kernel cimport intp, Kernel, loop_t
+
 
 cdef struct Product:            # the data of a product's kernel
     loop_t loop                 # NumPy's, for what BLAS does not take, and for small products

@@ -14,9 +14,9 @@ import threading
 from libc.limits cimport INT_MAX
 from libc.math cimport sqrt
 from libc.string cimport memcpy
+from dflow._kernels.kernel cimport BLAS, CUBIC, LOCKS, MAY_RAISE, raise_current
 from dflow._base.atomics cimport add_int, load_int, spin_lock, spin_unlock, store_int
 from dflow._base.threads cimport out_of_memory
-from dflow._runtime.graph cimport BLAS, CUBIC, LOCKS, MAY_RAISE, raise_current
 from dflow._base.allocator cimport memory_zeros
 from dflow._kernels.openblas import environment
 from dflow._kernels.scipy_loader import extension, linked

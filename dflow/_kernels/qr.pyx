@@ -1,8 +1,8 @@
 """QR factorizations as generalized ufuncs: each is loops of numpy.linalg, of which the first writes into its operand."""
 
 from numpy cimport NPY_CDOUBLE, NPY_DOUBLE, PyUFunc_FromFuncAndDataAndSignature, PyUFuncGenericFunction, import_ufunc
+from dflow._kernels.kernel cimport intp, loop_t
 from dflow._base.threads cimport out_of_memory, this_thread_raised
-from dflow._runtime.graph cimport intp, loop_t
 from dflow._base.allocator cimport memory_free, memory_new
 
 from dflow._kernels import openblas     # NumPy is loaded in its environment

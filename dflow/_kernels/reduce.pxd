@@ -8,7 +8,8 @@ Where the outputs lie beside each other and what makes up one lies far apart, ro
 NumPy does; many of them in bands of a fixed number of rows, and then the bands' results.
 """
 
-from dflow._runtime.graph cimport intp, loop_t
+from dflow._kernels.kernel cimport intp, loop_t
+
 
 cdef enum:
     FOLD_BYTES = 4096

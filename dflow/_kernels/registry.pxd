@@ -4,8 +4,8 @@ A type code is NumPy's type number, 0 to 16, and 17 for half: the eighteen numer
 """
 
 from libc.stdint cimport int64_t
+from dflow._kernels.kernel cimport intp, Kernel, loop_t
 from dflow._kernels.reduce cimport Fold
-from dflow._runtime.graph cimport Kernel, intp, loop_t
 
 cdef enum Code:
     BOOL = 0

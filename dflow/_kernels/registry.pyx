@@ -7,12 +7,13 @@ from cpython.complex cimport PyComplex_FromDoubles
 from cpython.object cimport PyObject
 from libc.string cimport memcpy, memset
 from libc.stdint cimport int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, uint64_t
+from dflow._kernels.kernel cimport (
+    BLAS, COPIES, CUBIC, ELEMENTWISE, INVALID_FAILS, LOCKS, MAY_RAISE, PARTIAL, PRODUCT, REDUCES, REPORTS_FP, ROWS)
 from dflow._base.threads cimport out_of_memory, sleep_ns
 from dflow._kernels.matmul cimport (
     Product, find_numpy_blas, guard_blas, product_loop, product_piece, product_pieces)
 from dflow._base.allocator cimport block_alloc, block_free, memory_free, memory_zeros
 from dflow._kernels.reduce cimport Fold, total_t, reduce_loop, reduce_initial_loop
-from dflow._runtime.graph cimport BLAS, COPIES, CUBIC, MAY_RAISE, REPORTS_FP, INVALID_FAILS, ELEMENTWISE, LOCKS, PRODUCT, PARTIAL, REDUCES, ROWS
 
 cnp.import_array()
 cnp.import_umath()

@@ -4,7 +4,8 @@ A runner is a thread that runs tasks: a worker, or a thread that helps while it 
 shared structures, and outside while it runs a kernel, sleeps, or waits for the GIL; fork() waits until nobody is inside.
 """
 
-from dflow._runtime.graph cimport Kernel, Task, Poison, intp
+from dflow._kernels.kernel cimport intp, Kernel
+from dflow._runtime.graph cimport Poison, Task
 from dflow._runtime.fusion cimport Space, Waits
 from dflow._runtime.queues cimport Lane, Runner
 

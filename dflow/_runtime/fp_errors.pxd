@@ -1,6 +1,7 @@
 """Floating point flags: np.errstate's policy, and the warnings that workers leave for the next sync."""
 
-from dflow._runtime.graph cimport Site, Kernel
+from dflow._kernels.kernel cimport Kernel
+from dflow._runtime.graph cimport Site
 
 cdef int fp_event(int flags, Kernel* k) except -1           # flags that a kernel raised in the caller: warn, raise, call
 cdef int warn_user(str message, object category) except -1   # at the user's line

@@ -6,9 +6,10 @@ import sys
 import numpy as np
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
+from dflow._kernels.kernel cimport Kernel
 from dflow._base.atomics cimport cas_ptr, load_ptr, swap_ptr
 from dflow._base.fpflags cimport FP_DIVIDE, FP_INVALID, FP_OVER, FP_UNDER, fp_clear, fp_flags
-from dflow._runtime.graph cimport Site, Kernel
+from dflow._runtime.graph cimport Site
 from dflow._base.allocator cimport memory_free, memory_new
 
 cdef extern from "Python.h":
@@ -107,7 +108,7 @@ cdef bint warnings_wait() noexcept nogil:
 
 cdef dict warning_registries = {}           # file name: what the warnings module has shown of it
 
-cdef str PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+cdef str PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 cdef int warn_user(str message, object category) except -1:
     """Warn at the running line of the user's program: the innermost frame outside dflow."""

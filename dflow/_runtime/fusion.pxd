@@ -17,8 +17,9 @@ A task may join when
       blocks do not depend on each other, and any runner may take any of them.
 """
 
+from dflow._kernels.kernel cimport intp, Kernel
 from dflow._kernels.reduce cimport Fold
-from dflow._runtime.graph cimport Task, Kernel, Poison, Site, intp
+from dflow._runtime.graph cimport Poison, Site, Task
 
 cdef enum:
     MAX_MEMBERS = 64

@@ -245,9 +245,6 @@ cdef object take_raised():
     Py_XDECREF(traceback)
     return taken
 
-cdef int raise_current() except -1:
-    return -1                       # the error indicator is set: let it propagate
-
 cdef void strip_frames(object error) noexcept:
     """Its traceback refers to frames, these to arrays that will carry the error: a cycle that nobody could collect."""
     cdef int most = 1000            # of a chain that may be a ring

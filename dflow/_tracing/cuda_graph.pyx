@@ -9,13 +9,13 @@ or are parts of larger ones, and whatever the GPU has no kernel for.
 """
 
 cimport cython
+from dflow._kernels.kernel cimport ELEMENTWISE, intp
 from dflow._base.atomics cimport add_int
 from dflow._gpu import mirror
 from dflow._array.core cimport hooks, ndarray, new_array
 from dflow._engine cimport settings
 from dflow._gpu.executor cimport recipe_of, tell
-from dflow._runtime.graph cimport (
-    ELEMENTWISE, FULL, MEMBER, WRITE, Storage, Task, abroad, discard, intp, storage_unref)
+from dflow._runtime.graph cimport abroad, discard, FULL, MEMBER, Storage, storage_unref, Task, WRITE
 from dflow._runtime.fusion cimport MAX_ARGUMENTS, MAX_MEMBERS, Space, may_follow, space_of
 from dflow._kernels.registry cimport CDOUBLE, DOUBLE, FLOAT, cast_kernel, code_of, itemsizes
 from dflow._array.dispatch cimport Operand, dispatch, make_task

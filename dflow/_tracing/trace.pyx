@@ -20,6 +20,7 @@ import numpy as np
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.string cimport memcmp, memcpy, memset
+from dflow._kernels.kernel cimport intp, Kernel
 from dflow._base.atomics cimport add_int, cpu_pause, load_int
 from dflow._base.threads cimport now_ns, sleep_ns
 from dflow._array cimport dispatch as _dispatch
@@ -29,8 +30,8 @@ from dflow._array.core cimport ndarray, ALIAS, READONLY, SCALAR, broadcast_same,
 from dflow._engine cimport make_room, memory_budget, nudge, settings
 from dflow._runtime.fp_errors cimport fp_strict, read_fp_policy, warn_user
 from dflow._runtime.graph cimport (
-    FULL, WRITE, Kernel, Region, Site, Storage, abroad, intp, bytes_live, describe, here, readable, storage_allocate,
-    storage_new, storage_unref, writable)
+    abroad, bytes_live, describe, FULL, here, readable, Region, Site, Storage, storage_allocate, storage_new,
+    storage_unref, writable, WRITE)
 from dflow._kernels.registry cimport cast_kernel, code_of
 from dflow._array.dispatch cimport Core, Operand, dispatch, settle_devices
 from dflow._base.allocator cimport memory_free, memory_grow, memory_new, memory_zeros

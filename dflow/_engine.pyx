@@ -7,6 +7,7 @@ ready.
 
 from operator import index
 
+from dflow._kernels.kernel cimport ELEMENTWISE, FENCE, HOST, Kernel, REDUCES
 from dflow._base.atomics cimport DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, hint_int, load_i64, load_int, \
     load_ptr, spin_lock, spin_trylock, spin_unlock, store_double, store_i64, store_int, store_ptr
 from dflow._base.threads cimport Cores, bell_lock, bell_unlock, bell_wait_ns, cores_none, cores_with, now_ns

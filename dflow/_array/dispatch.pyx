@@ -4,8 +4,7 @@ import numpy as np
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport labs
 from libc.string cimport memcpy, memset
-from dflow._kernels.kernel cimport (
-    BLAS, core_cost, ELEMENTWISE, intp, INVALID_FAILS, Kernel, MAY_RAISE, PRODUCT, raise_current, REPORTS_FP)
+from dflow._kernels.kernel cimport BLAS, core_cost, ELEMENTWISE, INVALID_FAILS, MAY_RAISE, PRODUCT, raise_current
 from dflow._base.atomics cimport add_int, load_ptr
 from dflow._base.fpflags cimport FP_INVALID
 from dflow._base.threads cimport sleep_ns, this_thread_raised

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint8_t
 from libc.string cimport memchr, memcpy, memset
-from dflow._kernels.kernel cimport BLAS, intp, INVALID_FAILS, Kernel, MAY_RAISE, raise_current, REPORTS_FP
+from dflow._kernels.kernel cimport BLAS, INVALID_FAILS, MAY_RAISE, raise_current, REPORTS_FP
 from dflow._base.atomics cimport load_ptr
 from dflow._base.fpflags cimport fp_clear, fp_flags
 from dflow._base.threads cimport this_thread_raised

@@ -3,7 +3,6 @@
 import numpy as np
 from cpython.object cimport PyObject
 from libc.string cimport memcpy, memset
-from dflow._kernels.kernel cimport intp, Kernel
 from dflow._runtime.graph cimport readable, WRITE
 from dflow._array.dispatch cimport Operand, Core, MAXDIMS, UNTRACKED_READ, fill_constant, launch
 from dflow._kernels.registry cimport (

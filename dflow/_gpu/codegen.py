@@ -239,7 +239,7 @@ def draw_code(function, dtype, tables):
 
 def functions(name="elementwise.cuh"):
     """What the code calls."""
-    return resources.files("dflow").joinpath(name).read_text()
+    return resources.files("dflow").joinpath("_gpu", name).read_text()
 
 
 def code(members, params, outputs):

@@ -11,7 +11,8 @@ import functools
 import numpy as np
 cimport numpy as cnp
 from libc.string cimport memcpy
-from dflow._base.atomics cimport add_i64, load_int, load_ptr, told
+from dflow._kernels.kernel cimport COPIES, FENCE, HOST, intp, PARTIAL
+from dflow._base.atomics cimport add_i64, load_int, load_ptr
 from dflow._runtime.graph cimport *
 from dflow._runtime.fusion cimport GroupPlan, MAX_AXES, lay_out_group
 from dflow._kernels.registry cimport DTYPES, itemsizes, key_of

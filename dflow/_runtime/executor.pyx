@@ -2,6 +2,8 @@
 
 from cpython.ref cimport Py_DECREF, Py_XDECREF
 from libc.string cimport memcpy, memset
+from dflow._kernels.kernel cimport (
+    BLAS, core_cost, ELEMENTWISE, FENCE, HOST, INVALID_FAILS, LOCKS, MAY_RAISE, PRODUCT, REDUCES, REPORTS_FP, ROWS)
 from dflow._base.atomics cimport DFLOW_TSAN, add_i64, add_int, cas_int, collect_i64, cpu_pause, full_fence, \
     glance_int, hint_int, invariant, load_i64, load_int, load_int_after, load_ptr, publish_i64, spin_lock, \
     spin_unlock, store_i64, store_int, store_ptr, swap_int

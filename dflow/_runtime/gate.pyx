@@ -1,5 +1,6 @@
 """The gate of NumPy's BLAS: see _runtime/gate.pxd."""
 
+from dflow._kernels.kernel cimport BLAS
 from dflow._base.atomics cimport invariant, load_int, load_ptr, spin_lock, spin_unlock, store_int
 from dflow._base.threads cimport sleep_ns
 from dflow._kernels.matmul cimport ALONE, SHARED, UNUSED, blas_after_fork, blas_after_fork_in_parent, blas_use, one_thread_each, threads_again

@@ -23,7 +23,7 @@ Invariants, checked in the debug build:
 from libc.stdint cimport int16_t, int32_t, uint16_t, uint8_t, int64_t, uintptr_t
 from libc.stddef cimport size_t
 from cpython.object cimport PyObject
-from dflow._kernels.kernel cimport intp, Kernel
+from dflow._kernels.kernel cimport ELEMENTWISE, FENCE, HOST, intp, Kernel, REDUCES
 from dflow._base.atomics cimport load_ptr
 from dflow._base.thread_state cimport NEAR
 

@@ -18,7 +18,6 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.string cimport memcpy
-from dflow._kernels.kernel cimport intp
 from dflow._base.atomics cimport load_int
 from dflow._array.core cimport *
 from dflow._base.thread_state cimport captures, capturing, recorders, recording, set_recording

@@ -20,7 +20,6 @@ import numpy as np
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.string cimport memcmp, memcpy, memset
-from dflow._kernels.kernel cimport intp, Kernel
 from dflow._base.atomics cimport add_int, cpu_pause, load_int
 from dflow._base.threads cimport now_ns, sleep_ns
 from dflow._array cimport dispatch as _dispatch

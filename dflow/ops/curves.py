@@ -33,8 +33,8 @@ _interp = bare(numpy.interp).__globals__["compiled_interp"]         # of real nu
     kind="host")
 def interp(x, xp, fp, left=None, right=None, period=None):
     """Linear interpolation between the points (xp, fp), at x."""
-    if isinstance(x, ndarray) and is_scalar(x) and x.dtype.kind == "c":
-        x = x.astype(float)             # of NumPy's scalars it takes the real part, with a warning
+    if isinstance(x, ndarray) and is_scalar(x) and x.dtype.char in "gFDG":
+        x = x.astype(float)             # NumPy's scalars become what float() gives; of complex ones that is the real part
     if period is None:
         result = at_once(_interp, (x, xp, fp, left, right))
         if result is not LATER:

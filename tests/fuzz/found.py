@@ -294,6 +294,8 @@ FOUND = [
     ),
     # Complex scalars are cast to real ones by interp().
     (Settings(inline_limit=0), "v0 = np.interp(hold(np.ones(1) * (1+2j)).sum(), [0, 1, 4], [0, 2, 3])"),
+    # So are long doubles, which interp() refuses in arrays.
+    (Settings(inline_limit=0), "v0 = np.interp(np.ones(2, 'g').sum(), [0, 1, 4], [0, 2, 3])"),
     # The parts of scalars are scalars.
     (Settings(), "v0 = np.ones(()) // np.ones(())\nv1 = v0.imag\nv2 = (np.ones(2) * 1j).sum()\nv3 = v2.imag\nv3 += 1"),
     # Masks of reductions: what they leave out changes nothing, not the sign either.

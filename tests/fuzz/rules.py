@@ -85,6 +85,7 @@ REDUCERS = {
 MEANS = {"mean", "nanmean", "average", "std", "var", "nanstd", "nanvar", "cov", "corrcoef"}
 SPREADS = {"std", "var", "nanstd", "nanvar", "cov"}
 FACTORS = {"prod", "nanprod", "multiply.reduce", "multiply.reduceat"}
+ROOTS = {"logaddexp.reduce", "logaddexp2.reduce", "hypot.reduce"}  # of integers, too, they are no integers
 
 # -- shortcuts by strides ---------------------------------------------------------------------------
 # NumPy has two implementations of each of these, whose last bits differ: one for memory whose strides vector
@@ -181,7 +182,7 @@ def level(statement, names, variables):
     if not calls & SUMS and not calls & PRODUCTS and not calls & close_rows():
         return 0
     fractions = re.search(r"\d\.\d|/ ?\d|\de[+-]?\d", statement)
-    if calls & (SUMS | PRODUCTS) and not calls & (MEANS | FACTORS) and not fractions:
+    if calls & (SUMS | PRODUCTS) and not calls & (MEANS | FACTORS | ROOTS) and not fractions:
         if exact(operands, "+ 0" in statement or not calls & PRODUCTS, narrow(statement)):
             return 0
     return 1

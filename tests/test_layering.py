@@ -10,46 +10,54 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "dflow"
 
-# From top to bottom. A module imports from lines below its own only, never from its own line; a package is one module.
-# A new module takes its place here.
+# From top to bottom. A module imports from lines below its own only, never from its own line; a package outside the floors,
+# which are the folders from _functions to _base, is one module. A new module takes its place here, and in the table of
+# ARCHITECTURE.md.
 LAYERS = [
     ["dflow"],  # dflow/__init__.py, which may import everything and is imported by nothing inside
     ["d2l", "image", "metric"],
-    ["_differentiation", "gluon", "kvstore"],
+    ["_gradient_methods", "gluon", "kvstore"],
     ["init", "lr_scheduler", "optimizer"],
-    ["_graphs"],
+    ["_graph_decorator"],
     ["autograd", "random"],
     ["nd"],
     ["gradients", "npx"],
     ["context", "numpy"],
     ["devices"],
-    ["ops", "engine", "profiler"],
-    ["_index", "_make", "_operators", "_order"],
-    ["_ufunc"],
-    ["_quick", "_subscript", "_views", "_random", "_host", "_small", "_out", "_convolve"],
-    ["_device", "_share", "_foreign", "_numbers"],
-    ["_capture"],
-    ["_program"],
-    ["_gpu"],
-    ["_tape"],
-    ["_array"],
-    ["_shape", "_signature"],
-    ["_launch"],
-    ["_kernels", "_engine", "_fork"],
-    ["_threads"],
-    ["_workers"],
-    ["_gate", "_twin"],
-    ["_group", "_lanes"],
-    ["_fold", "_blas"],
-    ["_lapack"],
-    ["_fp"],
-    ["_graph"],
-    ["_timeline"],
-    ["_cuda"],
-    ["_translate"],
-    ["_memory", "_missing", "_openblas", "_recording", "_scipy"],
+    ["ops", "engine"],
+    ["_functions.advanced_indexing", "_functions.operators", "_functions.order"],
+    ["_functions.ufunc"],
+    ["_functions.constructors", "_functions.host_task", "_functions.numpy_inline", "_functions.out"],
+    ["_functions.placement"],
+    ["_functions.basic_indexing"],
+    ["_functions.convolve", "_functions.fastpath", "_functions.random", "_functions.views"],
+    ["_functions.buffers", "_functions.interop", "_functions.numbers"],
+    ["_tracing.cuda_graph"],
+    ["_tracing.trace"],
+    ["_tracing.tape"],
+    ["_array.core"],
+    ["_array.shape", "_array.signature"],
+    ["_array.dispatch"],
+    ["_engine"],
+    ["_gpu.executor"],
+    ["_gpu.mirror"],
+    ["_gpu.cuda"],
+    ["_gpu.codegen"],
+    ["_runtime.fork"],
+    ["_runtime.threads"],
+    ["_runtime.executor"],
+    ["_runtime.gate"],
+    ["_runtime.fp_errors", "_runtime.fusion", "_runtime.queues"],
+    ["_runtime.graph", "_runtime.timeline"],
+    ["_kernels.registry"],
+    ["_kernels.matmul"],
+    ["_kernels.qr", "_kernels.reduce"],
+    ["_kernels.kernel", "_kernels.openblas", "_kernels.scipy_loader"],
+    ["_base.allocator"],
+    ["_base.atomics", "_base.fpflags", "_base.missing", "_base.thread_state", "_base.threads"],
 ]
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
+FLOORS = list(dict.fromkeys(name.partition(".")[0] for name in DEPTH if "." in name))
 
 # Each is imported in one file, inside a function: dflow works, and starts fast, without them.
 OPTIONAL = {"cupy": r"cupyx?", "dask": r"dask|distributed", "pillow": r"PIL"}
@@ -99,8 +107,10 @@ def imports(source, package):
 
 def layer_of(module, package):
     """The name in LAYERS of a dotted module inside dflow. A name that is no module comes from dflow/__init__.py."""
-    name = (module.split(".") + [""])[1]
-    exists = any((package / f"{name}{end}").exists() for end in ("", ".py", ".pyx", ".pxd")) if name else False
+    first, second = (module.split(".") + ["", ""])[1:3]
+    name = f"{first}.{second}" if first in FLOORS else first
+    path = name.replace(".", "/")
+    exists = any((package / f"{path}{end}").exists() for end in ("", ".py", ".pyx", ".pxd")) if name else False
     return name if name in DEPTH or exists else "dflow"
 
 
@@ -108,7 +118,7 @@ def sources(package):
     """The source files of a package: path, the name of its layer, and the dotted package it is in."""
     for path in sorted(p for p in package.rglob("*") if p.suffix in (".py", ".pyx", ".pxd")):
         parts = path.relative_to(package).with_suffix("").parts
-        layer = "dflow" if parts[0] == "__init__" else parts[0]
+        layer = "dflow" if parts[0] == "__init__" else ".".join(parts[:2]) if parts[0] in FLOORS else parts[0]
         yield path, layer, ".".join(["dflow", *parts[:-1]])
 
 
@@ -116,15 +126,44 @@ def violations(package):
     """A line for each import that points up or sideways, and for each module without a place in LAYERS."""
     for path, layer, inside in sources(package):
         name = path.relative_to(package)
-        if layer not in DEPTH:
+        found = [module for module, _ in imports(path.read_text(), inside) if module.split(".")[0] == "dflow"]
+        if path.name == "__init__.py" and layer.partition(".")[0] in FLOORS:
+            layer = layer.partition(".")[0]
+            found = [module for module in found if module.split(".")[1] != layer]       # its own floor's
+            depth = min(depth for known, depth in DEPTH.items() if known.startswith(f"{layer}."))
+        elif layer in DEPTH:
+            depth = DEPTH[layer]
+        else:
             yield f"{name}: give `{layer}` a place in LAYERS"
             continue
-        for module, _ in imports(path.read_text(), inside):
-            if module.split(".")[0] != "dflow":
-                continue
+        for module in found:
             target = layer_of(module, package)
-            if target != layer and DEPTH.get(target, len(LAYERS)) <= DEPTH[layer]:
+            if target != layer and DEPTH.get(target, len(LAYERS)) <= depth:
                 yield f"{name}: imports {module}, which is not below it"
+
+
+def include_violations(package):
+    """A line for each header that a C file, or a declaration of Cython's, includes from a floor above its own."""
+    for path in sorted(p for p in package.rglob("*") if p.suffix in (".c", ".h", ".cuh", ".pyx", ".pxd")):
+        floor = path.relative_to(package).parts[0]
+        if floor not in FLOORS:
+            continue
+        for header in re.findall(r"(?:#include|extern from) \"(\w+)/", path.read_text()):
+            if header in FLOORS and FLOORS.index(header) < FLOORS.index(floor):
+                yield f"{path.relative_to(package)}: includes from {header}, which is not below it"
+
+
+def table_differences(text):
+    """What ARCHITECTURE.md's table of layers says otherwise than LAYERS: a line for each module, or row out of order."""
+    table = text.partition("| module |")[2].partition("\n\n")[0]
+    rows = [re.findall(r"`([\w./]+)`", line.split("|")[1]) for line in table.split("\n")[2:]]
+    rows = [row for row in rows if row]  # others are headings
+    rows = [[name.strip("/").replace("dflow/__init__.py", "dflow").replace("/", ".") for name in row] for row in rows]
+    names = [name for row in rows for name in row]
+    yield from (f"{name} is not in the table" for name in DEPTH if name not in names)
+    yield from (f"{name} is in the table, and not in LAYERS" for name in names if name not in DEPTH)
+    tops = [min(DEPTH.get(name, 0) for name in row) for row in rows]
+    yield from (f"the row of {row[0]} stands too low" for row, above, top in zip(rows[1:], tops, tops[1:]) if top < above)
 
 
 def optional_violations(package):
@@ -143,6 +182,14 @@ def optional_violations(package):
 
 def test_imports_point_down():
     assert list(violations(PACKAGE)) == []
+
+
+def test_includes_point_down():
+    assert list(include_violations(PACKAGE)) == []
+
+
+def test_the_table_in_the_architecture():
+    assert list(table_differences((PACKAGE.parent / "ARCHITECTURE.md").read_text())) == []
 
 
 def test_optional_libraries():
@@ -170,9 +217,12 @@ def test_imports_are_found(line, modules):
 def test_violations_are_found(tmp_path):
     files = {
         "__init__.py": "from . import gluon\nfrom .numpy import array\n",
-        "_memory.pyx": "cimport numpy\nfrom ._engine cimport submit\n",
-        "_kernels.pxd": "from dflow cimport _engine\n",
-        "_array.pyx": "from . cimport _engine, _kernels\nimport cupy\n",
+        "_base/allocator.pyx": "cimport numpy\nfrom .._engine cimport submit\n",
+        "_base/stray.pyx": "",
+        "_kernels/__init__.py": "from dflow._kernels import qr\nfrom dflow._runtime import graph\n",
+        "_kernels/registry.pxd": "from dflow cimport _engine\n",
+        "_array/core.pyx": "from dflow cimport _engine\nfrom .._kernels cimport registry\nimport cupy\n",
+        "_array/dispatch.pxd": "from . cimport shape\nfrom dflow._runtime.graph cimport Task\n",
         "nd.py": "from dflow import waitall\nfrom . import ops\n",
         "numpy/__init__.py": "from . import random\nfrom ..ops import table\n",
         "numpy/random.py": "from .. import npx\ndef f():\n    import cupy\n",
@@ -183,13 +233,16 @@ def test_violations_are_found(tmp_path):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     assert sorted(violations(tmp_path)) == [
-        "_kernels.pxd: imports dflow._engine, which is not below it",
-        "_memory.pyx: imports dflow._engine.submit, which is not below it",
+        "_array/dispatch.pxd: imports dflow._array.shape, which is not below it",
+        "_base/allocator.pyx: imports dflow._engine.submit, which is not below it",
+        "_base/stray.pyx: give `_base.stray` a place in LAYERS",
+        "_kernels/__init__.py: imports dflow._runtime.graph, which is not below it",
+        "_kernels/registry.pxd: imports dflow._engine, which is not below it",
         "nd.py: imports dflow.waitall, which is not below it",
         "numpy/random.py: imports dflow.npx, which is not below it",
         "stray.py: give `stray` a place in LAYERS",
     ]
     assert sorted(optional_violations(tmp_path)) == [
-        "_array.pyx: imports cupy outside a function",
-        "cupy is imported in _array.pyx, numpy/random.py",
+        "_array/core.pyx: imports cupy outside a function",
+        "cupy is imported in _array/core.pyx, numpy/random.py",
     ]

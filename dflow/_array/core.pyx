@@ -962,6 +962,7 @@ cdef object scalar(ndarray a):
 cdef extern from "Python.h":
     void PyType_Modified(type)
     ctypedef struct Slots "PyTypeObject":
+        const char* tp_name
         PyObject* tp_dict
         newfunc tp_new
         void* tp_vectorcall
@@ -979,6 +980,7 @@ cdef object new_by_class(type cls, PyObject* args, PyObject* keywords):
     become(a, _made(*<tuple>args) if keywords == NULL else _made(*<tuple>args, **<dict>keywords))
     return a
 
+(<Slots*>ndarray).tp_name = b"dflow.ndarray"     # as programs import it
 (<Slots*>ndarray).tp_new = <newfunc>new_by_class
 (<Slots*>ndarray).tp_vectorcall = NULL           # Cython's knows nothing of that
 
@@ -996,6 +998,8 @@ def empty(shape, dtype=float):
 def array(x):
     """An ndarray as it is; a copy of anything else that NumPy can make an array of."""
     return as_array(x)
+
+array.__module__ = "dflow._array"   # in pickles: it is found there also by the dflow that had no such module
 
 def set_hook(str name, value):
     """Code of the layers above that this one calls: see _array/core.pxd."""

@@ -180,7 +180,7 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
         with_references(LOAD, k, ops, nops, ndim, shape, core, NULL)
     ndim = simplify(ops, nops, ndim, shape)
     if core == NULL and shape[0] == 1 and ndim == 1:
-        for i in range(nops):               # the steps choose NumPy's loop, and so the last bit: as in _quick and in FLAT tasks
+        for i in range(nops):               # the steps choose NumPy's loop, and so the last bit: as in fastpath.pyx and in FLAT tasks
             ops[i].strides[0] = ops[i].itemsize if ops[i].s != NULL else 0
     if captures and capturing():
         observe(k, ops, nops, ndim, shape, core, cost, elements)

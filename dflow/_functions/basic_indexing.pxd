@@ -8,6 +8,6 @@ cdef int refuse_store(ndarray a, object key, object value) except -1    # for a[
 cdef int fill_with(ndarray v, object value) except -1                   # v[...] = number
 cdef ndarray stored(object x, int code)                                 # what is no array, as it is stored in one of that type
 
-# ---- what _index gives: subscripts with arrays or booleans among them
+# ---- what advanced_indexing.pyx gives: subscripts with arrays or booleans among them
 cdef index_hook advanced_get
 cdef store_hook advanced_set

@@ -214,7 +214,7 @@ asarray_method.ml_name = b"asarray"
 asarray_method.ml_meth = <void*>asarray_of_one
 asarray_method.ml_flags = METH_FASTCALL | METH_KEYWORDS
 asarray_method.ml_doc = _text
-asarray = PyCFunction_NewEx(&asarray_method, <PyObject*>NULL, asarray.__module__)
+asarray = PyCFunction_NewEx(&asarray_method, <PyObject*>NULL, "dflow.numpy")
 
 cdef inline ndarray array_of(a, dtype, order, device, copy):
     if dtype is None and order is None and copy is None and device is None:

@@ -1,9 +1,15 @@
-"""Convolutions that take their windows from where they lie: the kernels of _kernels/c/conv.h."""
+"""Convolutions that take their windows from where they lie, by the kernels of _kernels/c/conv.h; sliding products."""
 
 from dflow._kernels.kernel cimport intp, Kernel, loop_t, ROWS
-from dflow._array.core cimport fill_operand, ndarray, strides_of
+from dflow._array.core cimport contiguous, fill_operand, ndarray, shape_tuple, strides_of
 from dflow._kernels.registry cimport DOUBLE, kernel_new
 from dflow._array.dispatch cimport MAXDIMS, Core, Operand, fill_constant, launch
+
+from dflow._functions.views import sliding_windows
+from dflow._functions.ufunc cimport along_axis
+cdef extern from "_kernels/c/correlate.h":
+    void slide_float(char**, intp*, intp*, void*) noexcept nogil
+    void slide_double(char**, intp*, intp*, void*) noexcept nogil
 
 cdef extern from "_kernels/c/conv.h":
     int windows_ways()
@@ -104,3 +110,11 @@ def correlate(ndarray x, ndarray g, tuple stride, tuple dilate, ndarray out):
     looped(&ops[1], g, 0, 2)
     looped(&ops[2], out, 0, 1, True)
     launch(correlate_kernels[x.code == DOUBLE], ops, 3, 2, shape, &core)
+
+cdef Kernel* slide_floats = kernel_new(b"correlate", 2, 3, <loop_t>slide_float, NULL, ROWS, 0.05)
+cdef Kernel* slide_doubles = kernel_new(b"correlate", 2, 3, <loop_t>slide_double, NULL, ROWS, 0.1)
+
+def slide(ndarray a, ndarray v, ndarray out):
+    """out[i] = the sum of a[i + k] * v[k], for 1-d arrays of one type, float32 or float64."""
+    windows = sliding_windows(contiguous(a), shape_tuple(v), (0,))
+    along_axis(slide_doubles if a.code == DOUBLE else slide_floats, windows, v, out, 1)

@@ -1,6 +1,6 @@
 """Kernels in CUDA's language: which functions of _gpu/elementwise.cuh, or of CuPy, they are.
 
-A kernel is known by its key (_kernels.key_of): a ufunc and the type codes of its operands, a cast, a reduction of
+A kernel is known by its key (key_of() of _kernels/registry.pyx): a ufunc and the type codes of its operands, a cast, a reduction of
 another, and so on. What has no row here runs on the CPU.
 """
 

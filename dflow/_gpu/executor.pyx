@@ -3,7 +3,7 @@
 A GPU's worker gives its device what kernels are there (_gpu/codegen.py), one after the other into one stream, and ends a task as
 soon as that is told: what comes after it in the stream finds it done, others wait for the event that a twin keeps. A group is
 one kernel, made for it. What has no translation runs here, between two transfers. Copies between devices are the work of other
-threads (_lanes), which have a stream for each way.
+threads (_runtime/queues.pxd), which have a stream for each way.
 """
 
 import functools

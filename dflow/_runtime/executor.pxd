@@ -1,4 +1,4 @@
-"""Running tasks: queueing, splitting, waking. The threads that do so are in _threads, and those that wait in _engine.
+"""Running tasks: queueing, splitting, waking. The threads that do so are in threads.pyx, and those that wait in _engine.pyx.
 
 A runner is a thread that runs tasks: a worker, or a thread that helps while it waits. It is `inside` while it touches
 shared structures, and outside while it runs a kernel, sleeps, or waits for the GIL; fork() waits until nobody is inside.

@@ -133,7 +133,7 @@ cdef bint may_tail(Task* t) noexcept nogil:
     steps = task_strides(t)
     across = steps[(t.ndim - 1) * t.nops]
     along = steps[t.ndim * t.nops + t.ncore - 1]
-    return across == 0 or labs(across) >= labs(along)     # as in _fold.reduce
+    return across == 0 or labs(across) >= labs(along)     # as in _kernels/reduce
 
 cdef intp row_of(Task* t) noexcept nogil:
     cdef intp n = 1

@@ -14,7 +14,7 @@ from dflow._functions.placement import device_number, put_on
 from dflow._functions.advanced_indexing import take
 from dflow._kernels.registry import native
 from dflow._functions.constructors import empty, empty_like, full, zeros
-from dflow._functions.order import small_repeat
+from dflow._functions.joining import small_repeat
 from dflow._functions.numpy_inline import SMALL, as_scalar
 from dflow._functions.ufunc import wrap_ufunc
 from dflow._functions.views import broadcast_to, diagonal_of, spread

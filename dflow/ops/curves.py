@@ -5,11 +5,11 @@ import operator
 import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from dflow._functions import order as _order
+from dflow._functions.interp import interpolate
 from dflow._array.core import array as as_array
 from dflow._array.core import empty, ndarray
 from dflow._functions.constructors import empty_like, zeros_like
-from dflow._functions.order import concatenate
+from dflow._functions.joining import concatenate
 from dflow._functions.numpy_inline import LATER, SMALL, at_once, bare
 from dflow._functions.ufunc import wrap_ufunc
 from dflow._functions.views import is_scalar
@@ -47,7 +47,7 @@ def interp(x, xp, fp, left=None, right=None, period=None):
         return as_array(numpy.interp(x.asnumpy(), xp.asnumpy(), fp.asnumpy(), left, right, period))
     if period is None and all(array.dtype.kind in "biuf" for array in (x, xp, fp)) and (
             type(left) in BOUNDS and type(right) in BOUNDS):
-        return _order.interpolate(x, xp, fp, left, right)
+        return interpolate(x, xp, fp, left, right)
     dtype = complex if fp.dtype.kind == "c" else float
     return task(numpy.interp, x, xp, fp, left=left, right=right, period=period, shape=x.shape, dtype=dtype)
 

@@ -6,7 +6,7 @@ from functools import partial
 import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
-from dflow._functions import order as _order
+from dflow._functions import counting, joining, sorting
 from dflow._array.core import array as as_array
 from dflow._functions.advanced_indexing import take, where
 from dflow._functions.views import broadcast_to
@@ -80,11 +80,11 @@ def topk(data, axis=-1, k=1, ret_typ="indices", is_ascend=False, dtype="float32"
     k = k if k >= 1 else n
     rows = moveaxis(x, axis, -1)
     if is_ascend:
-        order = _order.argsort(rows, -1, kind="stable")
+        order = sorting.argsort(rows, -1, kind="stable")
     else:
-        order = n - 1 - _order.argsort(rows[..., ::-1], -1, kind="stable")[..., ::-1]
+        order = n - 1 - sorting.argsort(rows[..., ::-1], -1, kind="stable")[..., ::-1]
     if ret_typ == "mask":
-        return moveaxis((_order.argsort(order, -1) < k).astype(x.dtype), -1, axis)
+        return moveaxis((sorting.argsort(order, -1) < k).astype(x.dtype), -1, axis)
     index = order[..., :k]
     parts = []
     if ret_typ != "indices":
@@ -213,8 +213,8 @@ def index_add(data, indices, val):
 @op("x", "i % 3", "x[:0]", kind="blocking", module="npx")
 def nonzero(a):
     """The indices of what is not zero, a row for each: waits."""
-    found = _order.nonzero(as_array(a))
-    return _order.stack(found, 1).astype(numpy.int64, copy=False)
+    found = counting.nonzero(as_array(a))
+    return joining.stack(found, 1).astype(numpy.int64, copy=False)
 
 
 @op("x, l[:3]", "x, k > 1, axis=1", kind="blocking", module="npx")

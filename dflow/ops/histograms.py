@@ -2,7 +2,7 @@
 
 import numpy
 
-from dflow._functions import order
+from dflow._functions import counting
 from dflow._array.core import array as as_array
 from dflow._array.core import ndarray
 from dflow._functions.placement import follow
@@ -97,7 +97,7 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
 def bincount(x, /, weights=None, minlength=0):
     """How often each small non-negative integer occurs, or the sum of its weights. Waits."""
     if isinstance(x, ndarray) and type(minlength) is int:
-        counts = order.count_each(x, weights, minlength)
+        counts = counting.count_each(x, weights, minlength)
         if counts is not None:
             return follow([x, weights], counts)
     return follow([x, weights], as_array(numpy.bincount(window_of(x), window_of(weights), minlength)), numpy.bincount)

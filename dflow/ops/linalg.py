@@ -9,7 +9,7 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.linalg import LinAlgError, _umath_linalg
 
-from dflow._functions import order as _order
+from dflow._functions import sorting
 from dflow._kernels import matmul as _matmul, qr as _qr
 from dflow._array.core import array as as_array
 from dflow._functions.placement import follow
@@ -199,10 +199,10 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
 def _hermitian_svd(a, compute_uv):
     """From the eigenvalues, by magnitude."""
     if not compute_uv:
-        return _order.sort(_absolute(eigvalsh(a)))[..., ::-1]
+        return sorting.sort(_absolute(eigvalsh(a)))[..., ::-1]
     s, u = eigh(a)
     signs, s = _copysign(1.0, s), _absolute(s)
-    order = _order.argsort(s)[..., ::-1]
+    order = sorting.argsort(s)[..., ::-1]
     signs, s, u = (_sorted_by(order if x.ndim == s.ndim else order[..., None, :], x) for x in (signs, s, u))
     return SVDResult(u, s, (u * signs[..., None, :]).conj().swapaxes(-1, -2))
 

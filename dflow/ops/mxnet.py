@@ -2,7 +2,7 @@
 
 import importlib
 
-from dflow._functions import order
+from dflow._functions import joining
 from dflow._array.core import array as as_array
 from dflow._array.core import attach
 from dflow._functions.constructors import zeros
@@ -17,8 +17,8 @@ def _listed(x):
 def _stacked(steps):
     """The outputs of steps, each one array or a list of them, joined along a new first axis."""
     if isinstance(steps[0], (list, tuple)):
-        return [order.stack(parts) for parts in zip(*steps, strict=True)]
-    return order.stack(steps)
+        return [joining.stack(parts) for parts in zip(*steps, strict=True)]
+    return joining.stack(steps)
 
 
 def foreach(body, data, init_states):
@@ -58,7 +58,7 @@ def while_loop(cond, func, loop_vars, max_iterations=None):
 
 
 def _lengthened(x, missing):
-    return order.concatenate([x, zeros((missing, *x.shape[1:]), x.dtype)]) if missing else x
+    return joining.concatenate([x, zeros((missing, *x.shape[1:]), x.dtype)]) if missing else x
 
 
 def cond(pred, then_func, else_func, inputs=()):

@@ -11,7 +11,7 @@ import numpy
 
 from dflow._array.core import array as as_array
 from dflow._functions.advanced_indexing import take, where
-from dflow._functions.order import concatenate, stack
+from dflow._functions.joining import concatenate, stack
 from dflow._functions.ufunc import wrap_ufunc
 from dflow.ops.creation import arange
 from dflow.ops.gathering import sequence_mask

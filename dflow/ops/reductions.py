@@ -4,7 +4,7 @@ import numpy
 from numpy.exceptions import AxisError
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from dflow._functions import advanced_indexing, order as _order
+from dflow._functions import advanced_indexing, counting as _counting, joining, sorting
 from dflow._array.core import array as as_array
 from dflow._array.core import ndarray
 from dflow._functions.out import check_out, give_reduced
@@ -243,19 +243,19 @@ def ptp(a, axis=None, out=None, keepdims=False):
 
 
 op("a", "i", "b", "a, axis=0", "f, axis=(0, 1)", "f, axis=1, keepdims=True", "e", "c", "n",
-    "a > 0, 1")(_order.count_nonzero)
+    "a > 0, 1")(_counting.count_nonzero)
 
 
 # -- where the extremes are --------------------------------------------------------------------------
 
 op("a", "a, 0", "a, axis=-1, keepdims=True", "i, 1", "b, 0", "c", "e", "n", "n, 0", "a, keepdims=True", "s", "h, 1",
     "a, 5",
-    "a, 0, np.zeros(4, int)", method=True)(_order.argmax)
+    "a, 0, np.zeros(4, int)", method=True)(sorting.argmax)
 
 
 op("a", "a, 0", "a, axis=-1, keepdims=True", "i, 1", "b, 0", "c", "e", "n", "n, 0", "a, keepdims=True", "s", "h, 1",
     "a, 5",
-    "a, 0, np.zeros(4, int)", method=True)(_order.argmin)
+    "a, 0, np.zeros(4, int)", method=True)(sorting.argmin)
 
 
 # -- running totals ----------------------------------------------------------------------------------
@@ -308,7 +308,7 @@ def _cumulative(accumulate, x, axis, dtype, out, include_initial, first):
         return result
     shape = tuple(1 if k == axis % x.ndim else n for k, n in enumerate(x.shape))
     start = as_array(numpy.full(shape, first, result.dtype))
-    return _order.concatenate([start, result], axis, out)
+    return joining.concatenate([start, result], axis, out)
 
 
 @op("v", "a, axis=1", "a", "v, include_initial=True", "a, axis=0, include_initial=True", close=True)
@@ -384,8 +384,8 @@ def _nan_place(name, place, least, text):
         *NANS[:5], "n * np.nan", "n[:, :1], 1", "c", "e", "e, 0", "n, 1, np.zeros(3, int)", "n, 5", "h"))
 
 
-_nan_place("nanargmax", _order.argmax, -numpy.inf, "The index of the largest element along an axis but for NaN.")
-_nan_place("nanargmin", _order.argmin, numpy.inf, "The index of the smallest element along an axis but for NaN.")
+_nan_place("nanargmax", sorting.argmax, -numpy.inf, "The index of the largest element along an axis but for NaN.")
+_nan_place("nanargmin", sorting.argmin, numpy.inf, "The index of the smallest element along an axis but for NaN.")
 
 
 @op("n", "n, 0", "a, 1", close=True)

@@ -8,7 +8,7 @@ import operator
 import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
-from dflow._functions import advanced_indexing, order as _order
+from dflow._functions import advanced_indexing, counting, joining
 from dflow._array.core import array as as_array
 from dflow._array.core import ndarray
 from dflow._functions.placement import follow
@@ -36,13 +36,13 @@ _INTP = numpy.dtype(numpy.intp)
 def where(condition, x=None, y=None, /):
     """Elements of x where the condition is true, else of y. With the condition alone, nonzero() of it, which waits."""
     if x is None and y is None:
-        return _order.nonzero(condition)
+        return counting.nonzero(condition)
     if x is None or y is None:
         raise ValueError("either both or neither of x and y should be given")
     return advanced_indexing.where(condition, x, y)
 
 
-op("b", "a > 0", "v", "e", "s", "[0, 3]", "f > 1", kind="blocking", method=True)(_order.nonzero)
+op("b", "a > 0", "v", "e", "s", "[0, 3]", "f > 1", kind="blocking", method=True)(counting.nonzero)
 
 
 @op("b", "a > 0", "v", "e", kind="blocking", small=SMALL)
@@ -55,7 +55,7 @@ def argwhere(a):
 @op("b", "a > 0", "v", kind="blocking")
 def flatnonzero(a):
     """The indices in the flattened array of what is not zero. Waits."""
-    return _order.nonzero(as_array(a).ravel())[0]
+    return counting.nonzero(as_array(a).ravel())[0]
 
 
 @op("b, a", "a > 0, i", "[0, 1], [3, 4]", kind="blocking", small=SMALL)
@@ -78,7 +78,7 @@ def compress(condition, a, axis=None, out=None):
     if out is None and a.flags.c_contiguous and a.ndim and (axis == 0 or a.ndim == 1 and axis is None) and (
             len(condition) == len(a)):
         return a[condition.astype(bool, copy=False)]
-    return advanced_indexing.take(a, _order.nonzero(condition)[0], axis, out)
+    return advanced_indexing.take(a, counting.nonzero(condition)[0], axis, out)
 
 
 @method("compress", small=SMALL)
@@ -124,7 +124,7 @@ def choose(a, choices, out=None, mode="raise"):
         raise ValueError("0-length sequence.")
     if len(arrays) > 63:
         raise ValueError("Need at least 0 and at most 64 array objects.")
-    dtype = _order.common_type(choices, arrays)
+    dtype = joining.common_type(choices, arrays)
     if not numpy.can_cast(index.dtype, _INTP):
         raise TypeError(f"Cannot cast array data from {index.dtype!r} to {_INTP!r} according to the rule 'safe'")
     n, mode = len(arrays), advanced_indexing.index_mode(mode)
@@ -325,7 +325,7 @@ def delete(arr, obj, axis=None):
         gone = gone[::-1] if gone.step < 0 else gone
         if gone.step == 1 or len(gone) < 2:
             ends = slice(gone.start), slice(gone.start + len(gone), None)
-            kept = _order.concatenate([arr[_after(axis, end)] for end in ends], axis)
+            kept = joining.concatenate([arr[_after(axis, end)] for end in ends], axis)
             return kept if arr.flags.c_contiguous or arr.flags.f_contiguous else kept.copy()    # in C order, as NumPy's
         gone = slice(gone.start, gone.stop, gone.step)
     elif gone.dtype == bool and gone.shape != (n,):
@@ -422,7 +422,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
         condlist = [condlist]
     conditions = list(as_array(condlist).astype(bool, copy=False))
     if len(conditions) == count - 1:
-        conditions.append(~any_reduce(_order.stack(conditions), 0))
+        conditions.append(~any_reduce(joining.stack(conditions), 0))
     elif len(conditions) != count:
         n = len(conditions)
         raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
@@ -633,7 +633,7 @@ def diff(a, n=1, axis=-1, prepend=numpy._NoValue, append=numpy._NoValue):
     parts = [x if x is a else as_array(x) for x in (prepend, a, append) if x is not numpy._NoValue]
     if len(parts) > 1:
         shape = tuple(1 if k == axis else d for k, d in enumerate(a.shape))
-        a = _order.concatenate([x if x.ndim else broadcast_to(x, shape) for x in parts], axis)
+        a = joining.concatenate([x if x.ndim else broadcast_to(x, shape) for x in parts], axis)
     minus = wrap_ufunc(numpy.not_equal if a.dtype.kind == "b" else numpy.subtract)
     lead = (slice(None),) * axis
     for _ in range(n):
@@ -653,7 +653,7 @@ def ediff1d(ary, to_end=None, to_begin=None):
         if not numpy.can_cast(x.dtype, ary.dtype, "same_kind"):
             raise TypeError(f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule.")
         parts.insert(0 if name == "to_begin" else len(parts), x.astype(ary.dtype, copy=False))
-    return _order.concatenate(parts) if len(parts) > 1 else parts[0]
+    return joining.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
 @op("v", "a", "a, v, 0", "v, dx=0.5", "v, [0, 1, 3, 4]", "i", close=True)

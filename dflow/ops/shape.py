@@ -8,8 +8,8 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from dflow._array.core import array as as_array
 from dflow._array.core import empty, ndarray, set_hook
-from dflow._functions.order import concatenate as _concatenate
-from dflow._functions.order import stack
+from dflow._functions.joining import concatenate as _concatenate
+from dflow._functions.joining import stack
 from dflow._functions.views import broadcast_to as _broadcast_to
 from dflow._functions.views import flag_bits, is_scalar, sliding_windows, spread, strided
 from dflow.ops.fallback import call, stand_in

@@ -6,7 +6,7 @@ import sys
 import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
-from dflow._functions import order as _order
+from dflow._functions import sorting
 from dflow._array.core import array as as_array
 from dflow._array.core import attach, ndarray, set_hook, window
 from dflow._functions.host_task import host
@@ -38,15 +38,15 @@ def _descending(function, a, axis, kind, order, stable):
 
 
 set_hook("descending", _descending)
-op(*SORTS)(_order.sort)
-op(*SORTS, method=True)(_order.argsort)
-attach("sort", _order.sort_in_place)
+op(*SORTS)(sorting.sort)
+op(*SORTS, method=True)(sorting.argsort)
+attach("sort", sorting.sort_in_place)
 
 
 @op("c", "a", "i")
 def sort_complex(a):
     """Sorted by real part, then imaginary part; always complex."""
-    result = _order.sort(a)
+    result = sorting.sort(a)
     char = result.dtype.char
     return result if char in "FDG" else result.astype("F" if char in "bhBH" else "G" if char == "g" else "D")
 

@@ -6,7 +6,7 @@ from functools import lru_cache, partial
 import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from dflow._functions import order
+from dflow._functions import convolve as _convolve
 from dflow._array.core import array as as_array
 from dflow._array.core import empty, ndarray
 from dflow._functions.out import give_reduced, no_scalars
@@ -143,7 +143,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     if fweights is not None or aweights is not None:
         return _weighted_cov(m, y, x, rowvar, dtype, bias=bias, ddof=ddof, fweights=fweights, aweights=aweights)
     if y is not None:
-        from dflow._functions.order import concatenate
+        from dflow._functions.joining import concatenate
         x = concatenate([x, _variables(y, rowvar, dtype, False)], 0)
         x = x.astype(numpy.result_type(x.dtype, float), copy=False) if dtype is None else x
     if x.shape[0] == 0:
@@ -255,7 +255,7 @@ def _sliding(function, a, v, mode):
 def _slide(a, v, out):
     """out[i] = the sum of a[i + k] * v[k]."""
     if v.dtype in (numpy.float32, numpy.float64):
-        order.slide(a, v, out)
+        _convolve.slide(a, v, out)
     else:
         with numpy.errstate(all="ignore"):          # as NumPy's loop, which tells of nothing
             vecdot(v.conj() if v.dtype.kind == "c" else v, sliding_window_view(a, v.size), out=out)

@@ -1,0 +1,141 @@
+"""Counting, and the places of what is true."""
+
+import numpy as np
+cimport numpy as cnp
+from libc.stdint cimport uint64_t
+from libc.string cimport memset
+from dflow._kernels.kernel cimport intp, Kernel, ROWS
+from dflow._engine cimport settings
+from dflow._kernels.registry cimport BOOL, DOUBLE, INTP, code_of, kernel_new
+from dflow._functions.placement import follow
+from dflow._array.core cimport *
+from dflow._functions.fastpath cimport allocated, count_bytes, count_true, quick_ready
+from dflow._functions.ufunc cimport along_axis, reduce, wrap
+from dflow._functions.ufunc import NO_VALUE
+
+cdef extern from "_kernels/c/masks.h":
+    void true_places(intp*, char*, intp, intp)
+
+cnp.import_array()
+
+cdef int code_of_index = code_of(INTP)
+cdef object add = wrap(np.add)
+
+cdef enum:
+    COUNT_ROW = 1 << 16         # elements of a long mask that are counted together
+
+cdef void count_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """mask (n), out (): how many are true."""
+    cdef intp i
+    for i in range(dims[0]):
+        (<intp*>(args[1] + i * steps[1]))[0] = count_bytes(args[0] + i * steps[0], dims[1])
+
+cdef Kernel* count_kernel = kernel_new(b"count_nonzero", 1, 2, count_loop, NULL, ROWS, 0.04)
+
+cdef object count_in_rows(ndarray mask):
+    """What is true in a mask that is ready, by all workers."""
+    cdef intp rows = mask.size // COUNT_ROW, counted = rows * COUNT_ROW
+    cdef ndarray counts = new_array(code_of_index, 1, &rows, True), flat = mask.reshape(-1)
+    along_axis(count_kernel, flat[:counted].reshape(rows, COUNT_ROW), None, counts, 1)
+    return counts.sum() + count_bytes(data_of(flat) + counted, mask.size - counted)
+
+def count_nonzero(a, axis=None, *, keepdims=False):
+    """How many elements along axes are not zero."""
+    cdef ndarray x = as_array(a), out
+    cdef intp at_once = 2 * COUNT_ROW if settings.inline_cost > 0 else 0
+    if x.code == BOOL and axis is None and not keepdims and x.size < at_once and quick_ready(x):
+        out = new_array(code_of_index, 0, NULL)
+        out.flags |= SCALAR
+        (<intp*>data_of(out))[0] = count_true(x)
+        settings.inlined += 1
+        return out
+    if x.code == BOOL and axis is None and not keepdims and x.size >= 2 * COUNT_ROW and quick_ready(x):
+        return count_in_rows(x)
+    return reduce(add, x if x.code == BOOL else x != 0, axis, INTP, None, keepdims, NO_VALUE, True)
+
+def nonzero(a):
+    """The indices of what is not zero: an array for each axis. Waits, as their number depends on the values."""
+    cdef ndarray x = as_array(a)
+    if x.ndim == 0:
+        return np.nonzero(numpy_window(x))      # its error
+    if x.ndim == 1 and x.code == BOOL and x.flags & C_CONTIGUOUS:
+        return follow(x, (places_of(wait_read(x)),))
+    return follow(x, tuple([as_array(found) for found in <tuple>cnp.PyArray_Nonzero(numpy_window(wait_read(x), False))]))
+
+cdef ndarray places_of(ndarray mask):
+    """The indices of what is true in a mask of one axis, which is here."""
+    cdef intp n = count_true(mask)
+    cdef ndarray out = allocated(code_of_index, 1, &n)
+    true_places(<intp*>data_of(out), data_of(mask), mask.size, n)
+    return out
+
+cdef enum:
+    HUGE = 1 << 30              # a number that bincount() leaves to NumPy, and to its error
+
+def count_each(ndarray x, weights, intp least):
+    """bincount() of integers of 64 bits, and of weights that are float64 or None; None where NumPy must say what is wrong.
+
+    Waits.
+    """
+    cdef ndarray numbers, w = None, out
+    cdef uint64_t largest
+    cdef intp n, length
+    cdef intp* p
+    if x.ndim != 1 or x.size == 0 or x.code != code_of_index or not x.flags & C_CONTIGUOUS or least < 0:
+        return None
+    if weights is not None:
+        w = as_array(weights)
+        if w.ndim != 1 or w.size != x.size or w.code != DOUBLE or not w.flags & C_CONTIGUOUS:
+            return None
+        w = wait_read(w)
+    numbers = wait_read(x)
+    if w is not None and not is_here(w):
+        return None                         # submitted to by another thread, while this one waited
+    p = <intp*>data_of(numbers)
+    n = numbers.size
+    largest = largest_of(p, n)
+    if largest >= HUGE:
+        return None
+    length = max(least, <intp>largest + 1)
+    out = allocated(code_of_index if w is None else DOUBLE, 1, &length)
+    memset(data_of(out), 0, length * sizeof(intp))
+    if w is None:
+        add_each(p, n, <intp*>data_of(out), length)
+    else:
+        add_weights(p, n, <double*>data_of(w), <double*>data_of(out))
+    return out
+
+cdef uint64_t largest_of(intp* p, intp n) noexcept:
+    """A negative number is larger than all others. Four at a time: a comparison waits for the one before it."""
+    cdef uint64_t a = 0, b = 0, c = 0, d = 0
+    cdef intp i, even = n & ~3
+    for i in range(0, even, 4):
+        a = max(a, <uint64_t>p[i])
+        b = max(b, <uint64_t>p[i + 1])
+        c = max(c, <uint64_t>p[i + 2])
+        d = max(d, <uint64_t>p[i + 3])
+    for i in range(even, n):
+        a = max(a, <uint64_t>p[i])
+    return max(max(a, b), max(c, d))
+
+cdef void add_each(intp* p, intp n, intp* counts, intp length) noexcept:
+    """The second of two has counts of its own, if these are few: a number met twice in a row would wait for its count."""
+    cdef intp others[1024]
+    cdef intp* second = counts
+    cdef intp i, even = n & ~1
+    if length <= 1024:
+        second = others
+        memset(others, 0, length * sizeof(intp))
+    for i in range(0, even, 2):
+        counts[p[i]] += 1
+        second[p[i + 1]] += 1
+    if even < n:
+        counts[p[even]] += 1
+    if second != counts:
+        for i in range(length):
+            counts[i] += others[i]
+
+cdef void add_weights(intp* p, intp n, double* weights, double* sums) noexcept:
+    cdef intp i
+    for i in range(n):
+        sums[p[i]] += weights[i]

@@ -1,0 +1,260 @@
+"""Joining and repeating."""
+
+import numpy as np
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy
+from dflow._kernels.kernel cimport intp
+from dflow._engine cimport settings
+from dflow._runtime.graph cimport storage_allocate
+from dflow._array.dispatch cimport MAXDIMS
+from dflow._kernels.registry cimport DOUBLE, DTYPES, code_of, write_scalar
+from dflow._array.core cimport *
+from dflow._base.thread_state cimport recorders
+from dflow._tracing.tape cimport any_records, record
+from dflow._array.shape cimport normalize_axis
+from dflow._functions.fastpath cimport allocated, quick_ready, same_shape
+from dflow._functions.basic_indexing cimport base_index
+from dflow._functions.views cimport c_axis
+from dflow._array.core import set_hook
+from dflow._functions.out import fill_numpy
+
+cdef extern from "Python.h":
+    PyObject** PySequence_Fast_ITEMS(object)
+
+cdef extern from "_kernels/c/copy.h":
+    void move_bytes(char* to, const char* source, size_t n)
+    void move_items(char* to, intp to_step, const char* source, intp from_step, intp n, int itemsize)
+
+cdef ndarray quick_join(list parts, int k, int code, int ndim, intp* shape):
+    """The parts side by side along axis k of a new array of that shape; None when the long way must be gone."""
+    cdef ndarray part, out
+    cdef intp total = 1, pitch = 0, outer = 1, size, i
+    cdef char* target
+    cdef int axis
+    for axis in range(ndim):
+        total *= shape[axis]
+    if total == 0 or total * 0.3 > settings.inline_cost:
+        return None
+    for part in parts:
+        if part.code != code or not quick_ready(part):
+            return None
+    for axis in range(k):
+        outer *= shape[axis]
+    out = allocated(code, ndim, shape)
+    pitch = total // outer * out.itemsize
+    target = data_of(out)
+    for part in parts:
+        size = part.size // outer * part.itemsize
+        move_items(target, pitch, data_of(part), size, outer, <int>size)
+        target += size
+    settings.inlined += 1
+    return out
+
+cdef enum:
+    MOST = 0x7fffffff       # arrays to join
+
+def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
+    """Arrays joined along an existing axis; axis None: flattened first. Each part is copied by a task of its own.
+
+    ValueError for shapes that do not fit, TypeError where `casting` forbids the cast to the result's type.
+    """
+    if isinstance(out, np.ndarray):
+        return fill_numpy(concatenate, out, arrays, axis, dtype=dtype, casting=casting)
+    if out is not None and not isinstance(out, ndarray):
+        raise TypeError("'out' must be an array")
+    if hasattr(type(arrays), "__len__") and len(arrays) > MOST:
+        raise ValueError(f"concatenate() only supports up to {MOST} arrays but got {len(arrays)}.")
+    arrays = list(arrays)
+    cdef list parts = [as_array(x) for x in arrays]
+    cdef ndarray first, part, result
+    cdef intp shape[MAXDIMS]
+    cdef int k, code
+    cdef intp start = 0
+    if not parts:
+        raise ValueError("need at least one array to concatenate")
+    if out is not None and dtype is not None:
+        raise TypeError("concatenate() only takes `out` or `dtype` as an argument, but both were provided.")
+    if axis is None:
+        if dtype is None and out is None:
+            dtype = common_type(arrays, parts)
+        parts = [x.ravel() for x in parts]
+        axis = 0
+    if any_records(PySequence_Fast_ITEMS(parts), len(parts)):
+        return record("concatenate", (parts, axis), concatenate, (parts, axis, out, dtype, casting), {})
+    first = parts[0]
+    if first.ndim == 0:
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
+    k = c_axis(axis, first.ndim)
+    joined_shape(parts, k, shape)
+    if out is not None and (<ndarray>out).ndim != first.ndim:
+        raise ValueError("Output array has wrong dimensionality")
+    if out is not None and shape_tuple(out) != tuple([shape[i] for i in range(first.ndim)]):
+        raise ValueError("Output array is the wrong shape")
+    code = joined_code(parts, out, dtype, casting)
+    if out is None:
+        result = quick_join(parts, k, code, first.ndim, shape)
+        if result is not None:
+            return result
+        result = new_like(parts, code, first.ndim, shape, False, True)
+    else:
+        result = <ndarray>out
+    for part in parts:
+        assign(base_index(result, (slice(None),) * k + (slice(start, start + part.shape[k]),)), part)
+        start += part.shape[k]
+    return result
+
+def common_type(arrays, parts):
+    """The type that arrays promote to, of which `parts` are the arrays; Python numbers among them are weak."""
+    if len({x.dtype for x in parts}) == 1:
+        return parts[0].dtype
+    return np.result_type(*[x if type(x) in (int, float, complex) else part.dtype for x, part in zip(arrays, parts)])
+
+cdef int joined_shape(list parts, int k, intp* shape) except -1:
+    """The shape of the parts side by side along axis k; ValueError when the other axes differ."""
+    cdef ndarray first = parts[0], part
+    cdef int i, d
+    memcpy(shape, first.shape, first.ndim * sizeof(intp))
+    for i in range(1, len(parts)):
+        part = parts[i]
+        if part.ndim != first.ndim:
+            raise ValueError("all the input arrays must have same number of dimensions, but the array at index 0 has "
+                             f"{first.ndim} dimension(s) and the array at index {i} has {part.ndim} dimension(s)")
+        for d in range(first.ndim):
+            if d != k and part.shape[d] != first.shape[d]:
+                raise ValueError("all the input array dimensions except for the concatenation axis must match exactly, but along "
+                                 f"dimension {d}, the array at index 0 has size {first.shape[d]} and the array at index {i} "
+                                 f"has size {part.shape[d]}")
+        shape[k] += part.shape[k]
+    return 0
+
+cdef int joined_code(list parts, object out, object dtype, object casting) except -1:
+    """The type of out, or the one asked for, or what the parts promote to; TypeError where a part must not be cast to it."""
+    cdef ndarray part
+    cdef int code = (<ndarray>parts[0]).code
+    for part in parts:
+        if part.code != code:
+            code = code_of(np.result_type(*{x.dtype for x in parts}))
+            break
+    if dtype is not None:
+        code = code_of(dtype)
+    if out is not None:
+        code = (<ndarray>out).code
+    for part in parts:
+        if part.code != code and not np.can_cast(DTYPES[part.code], DTYPES[code], casting):
+            raise TypeError(f"Cannot cast array data from {DTYPES[part.code]!r} to {DTYPES[code]!r} according to the rule {casting!r}")
+    return code
+
+def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
+    """Arrays of one shape joined along a new axis."""
+    cdef list parts = [as_array(x) for x in arrays]
+    cdef intp shape[MAXDIMS]
+    cdef ndarray first, part, result
+    cdef int k
+    if not parts:
+        raise ValueError("need at least one array to stack")
+    first = parts[0]
+    for part in parts:
+        if not same_shape(part, first):
+            raise ValueError("all input arrays must have the same shape")
+    k = normalize_axis(axis, first.ndim + 1)
+    if out is None and dtype is None and first.ndim < MAXDIMS and not any_records(PySequence_Fast_ITEMS(parts), len(parts)):
+        memcpy(shape, first.shape, k * sizeof(intp))
+        shape[k] = len(parts)
+        memcpy(shape + k + 1, first.shape + k, (first.ndim - k) * sizeof(intp))
+        result = quick_join(parts, k, first.code, first.ndim + 1, shape)
+        if result is not None:
+            return result
+    index = (slice(None),) * k + (None,)
+    return concatenate([x[index] for x in parts], axis, out, dtype, casting)
+
+# ---- lists of arrays: stacked without waiting for them
+
+cdef ndarray small_nested(object x):
+    """From lists of elements that are there, of one type, and of Python numbers; None when the long way must be gone."""
+    cdef intp shape[MAXDIMS]
+    cdef int ndim = 0
+    cdef char* target
+    cdef ndarray out
+    item = x
+    if recorders:
+        return None
+    while isinstance(item, (list, tuple)):
+        if ndim == MAXDIMS or len(item) == 0:
+            return None
+        shape[ndim] = len(item)
+        ndim += 1
+        item = item[0]
+    out = new_array((<ndarray>item).code if isinstance(item, ndarray) else DOUBLE, ndim, shape)
+    if out.size > settings.inline_cost or not storage_allocate(out.st):
+        return None
+    target = data_of(out)
+    if not write_nested(x, out, 0, &target):
+        return None
+    settings.inlined += 1
+    return out
+
+cdef bint write_nested(object x, ndarray out, int axis, char** target) except -1:
+    """The elements of a list, in order; False when they are not all of out's type and shape."""
+    cdef ndarray element
+    if axis < out.ndim:
+        if not isinstance(x, (list, tuple)) or <intp>len(x) != out.shape[axis]:
+            return False
+        for item in x:
+            if not write_nested(item, out, axis + 1, target):
+                return False
+        return True
+    if type(x) is ndarray:
+        element = <ndarray>x
+        if element.ndim or element.code != out.code or not quick_ready(element):
+            return False
+        memcpy(target[0], data_of(element), out.itemsize)
+    elif out.code == DOUBLE and (type(x) is float or type(x) is int and -(1 << 53) < x < 1 << 53):
+        write_scalar(x, DOUBLE, target[0])
+    else:
+        return False
+    target[0] += out.itemsize
+    return True
+
+def stack_nested(x):
+    """The array that a list or tuple of arrays, or of such lists, is for NumPy."""
+    cdef ndarray out = small_nested(x)
+    if out is not None:
+        return out
+    parts = [as_array(item) for item in x]
+    if parts[0].ndim == MAXDIMS:
+        raise ValueError("setting an array element with a sequence. The requested array would exceed the maximum number of "
+                         f"dimension of {MAXDIMS}.")
+    if any([part.shape != parts[0].shape for part in parts]):
+        np.array([np.empty(part.shape) for part in parts])      # its error, of an inhomogeneous shape
+    return stack(parts)
+
+set_hook("stack", stack_nested)
+
+def small_repeat(ndarray a, intp repeats, int axis):
+    """repeat() with one number of times; None when the long way must be gone."""
+    cdef intp shape[MAXDIMS]
+    cdef intp i, j, size = a.itemsize, outer = 1
+    cdef char* source
+    cdef char* target
+    cdef ndarray out
+    if not 0 <= repeats <= settings.inline_cost or not quick_ready(a) or records(a, None) or a.size * repeats > settings.inline_cost:
+        return None
+    memcpy(shape, a.shape, a.ndim * sizeof(intp))
+    shape[axis] *= repeats
+    for i in range(axis + 1, a.ndim):
+        size *= a.shape[i]
+    for i in range(axis + 1):
+        outer *= a.shape[i]
+    out = allocated(a.code, a.ndim, shape)
+    source = data_of(a)
+    target = data_of(out)
+    for i in range(outer):
+        for j in range(repeats):
+            if size == 8:
+                (<int64_t*>target)[0] = (<int64_t*>source)[0]
+            else:
+                move_bytes(target, source, size)
+            target += size
+        source += size
+    settings.inlined += 1
+    return out

@@ -17,8 +17,8 @@ basic_indexing.connect_indexing()
 
 from dflow import _gradient_methods, devices, engine  # noqa: E402, F401
 from dflow._array.core import ndarray  # noqa: E402
-from dflow._engine import waitall  # noqa: E402
 from dflow._base.missing import missing  # noqa: E402
+from dflow._engine import waitall  # noqa: E402
 from dflow.ops.host import Future, submit  # noqa: E402
 
 __all__ = ["Future", "devices", "engine", "graph", "ndarray", "show_config", "submit", "waitall"]

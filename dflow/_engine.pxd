@@ -4,8 +4,9 @@ Submission is one total order: only a thread that holds the GIL submits. Workers
 Elementwise tasks join the open group instead of a queue: see _runtime/fusion.pxd.
 """
 
+from dflow._runtime.region cimport Region
 from dflow._kernels.kernel cimport intp
-from dflow._runtime.graph cimport Region, Storage, Task
+from dflow._runtime.graph cimport Storage, Task
 
 cdef int submit(Task* t) except -1
 

@@ -1,8 +1,8 @@
 """The methods of ndarray for gradients. dflow.autograd is loaded when the first of them is called."""
 
-from dflow._tracing import tape
 from dflow._array.core import attach
 from dflow._functions.constructors import zeros_like
+from dflow._tracing import tape
 
 
 def attach_grad(self, grad_req="write", stype=None):

@@ -7,9 +7,9 @@ in this thread, is recorded; backward() carries gradients back. It only submits:
 import threading
 
 import dflow.gradients  # noqa: F401  (makes the rules)
-from dflow._tracing import tape
 from dflow import numpy as np
 from dflow._array.core import ndarray
+from dflow._tracing import tape
 
 __all__ = ["record", "pause", "train_mode", "predict_mode", "is_recording", "is_training", "set_recording",
            "set_training", "backward", "grad", "mark_variables", "Function"]

@@ -8,9 +8,9 @@ import operator
 import threading
 
 from dflow import _engine
-from dflow._functions import placement
 from dflow._array.core import attach
 from dflow._engine import waitall
+from dflow._functions import placement
 
 __all__ = ["Context", "Device", "cpu", "cpu_pinned", "current_context", "current_device", "gpu",
            "gpu_memory_info", "num_gpus", "synchronize"]

@@ -10,9 +10,6 @@ from typing import NamedTuple
 
 from dflow import _engine
 from dflow._array import core
-from dflow._functions import constructors, placement
-from dflow._kernels import matmul
-from dflow._runtime import fork, queues, timeline as _timeline
 from dflow._engine import (
     bulk,
     inline_limit,
@@ -21,6 +18,10 @@ from dflow._engine import (
     set_memory_budget,
     statistics,
 )
+from dflow._functions import constructors, placement
+from dflow._kernels import matmul
+from dflow._runtime import fork, queues
+from dflow._runtime import timeline as _timeline
 
 __all__ = ["Event", "bulk", "config", "inline_limit", "memory_stats", "naive", "num_workers", "priority",
            "set_memory_budget", "set_num_workers", "sleep", "statistics", "timeline"]

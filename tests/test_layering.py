@@ -50,6 +50,7 @@ LAYERS = [
     ["_runtime.gate"],
     ["_runtime.fp_errors", "_runtime.fusion", "_runtime.queues"],
     ["_runtime.graph", "_runtime.timeline"],
+    ["_runtime.region"],
     ["_kernels.registry"],
     ["_kernels.matmul"],
     ["_kernels.qr", "_kernels.reduce"],

@@ -5,9 +5,9 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from dflow._kernels.kernel cimport intp, Kernel
 from dflow._base.atomics cimport load_i64, load_ptr
-from dflow._array.dispatch cimport Operand, MAXDIMS
+from dflow._array.dispatch cimport Operand
 from dflow._base.thread_state cimport captures, direct, near, recorders, recording, set_recording
-from dflow._runtime.graph cimport readable, Region, Storage, writable
+from dflow._runtime.graph cimport readable, Storage, writable
 from dflow._runtime.queues cimport shared
 
 cdef enum Flag:

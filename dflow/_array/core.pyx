@@ -10,17 +10,18 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport labs
 from libc.string cimport memcpy
-from dflow._kernels.kernel cimport MAY_RAISE, REPORTS_FP
+from dflow._kernels.kernel cimport MAXDIMS, MAY_RAISE, REPORTS_FP
 from dflow._base.atomics cimport add_int
 from dflow._engine cimport submit, wait_storage, region_ready, settings, nudge, make_room, memory_budget
 from dflow._gpu.mirror cimport HOST_STALE, bring_here, done_there, wait_there
 from dflow._runtime.executor cimport inside_host_task
 from dflow._runtime.fp_errors cimport read_fp_policy, fp_warn, fp_strict, warn_user, warnings_wait
 from dflow._runtime.graph cimport (
-    abroad, bytes_live, FLAT, FULL, HAS_REGIONS, readable, Region, regions_overlap, storage_allocate, storage_new,
+    abroad, bytes_live, FLAT, FULL, HAS_REGIONS, readable, storage_allocate, storage_new,
     storage_rest, storage_resume, storage_unref, Task, task_constant, task_dims, task_new, task_operand, task_region,
     TRACKED, WRITE)
-from dflow._array.dispatch cimport Operand, MAXDIMS, launch, copy_out, joins, run_unary, size_bits
+from dflow._runtime.region cimport fill_region, Region, regions_overlap
+from dflow._array.dispatch cimport Operand, launch, copy_out, joins, run_unary, size_bits
 from dflow._base.allocator cimport before_trimming, memory_free, memory_new
 from dflow._array.shape cimport parse_shape, check_dimensions
 from dflow._kernels.registry cimport (
@@ -343,46 +344,8 @@ cdef tuple shape_tuple(ndarray a):
 
 # ---- regions and overlap ---------------------------------------------------------------------------------------
 
-cdef void region_of_view(ndarray a, Region* r) noexcept:
-    """See Region in _runtime/graph.pxd: a contiguous run, repeated with a pitch that all longer strides are multiples of."""
-    cdef intp* strides = strides_of(a)
-    cdef int order[MAXDIMS]
-    cdef int n = 0, i, j
-    cdef intp s, extent
-    cdef intp run = a.itemsize
-    r.lo = a.offset
-    r.hi = a.offset + a.itemsize
-    r.pitch = 0
-    if a.size == 0:
-        r.hi = r.start = r.lo
-        r.length = 0
-        return
-    for i in range(a.ndim):
-        if a.shape[i] == 1 or strides[i] == 0:
-            continue
-        extent = strides[i] * (a.shape[i] - 1)
-        if extent < 0:
-            r.lo += extent
-        else:
-            r.hi += extent
-        j = n
-        while j > 0 and labs(strides[order[j - 1]]) > labs(strides[i]):
-            order[j] = order[j - 1]
-            j -= 1
-        order[j] = i
-        n += 1
-    for i in range(n):
-        s = labs(strides[order[i]])
-        if r.pitch == 0:
-            if s <= run:
-                run += s * (a.shape[order[i]] - 1)
-            else:
-                r.pitch = s
-        elif s % r.pitch:
-            r.pitch = 0
-            break
-    r.start = r.lo
-    r.length = run if r.pitch else r.hi - r.lo
+cdef inline void region_of_view(ndarray a, Region* r) noexcept:
+    fill_region(r, a.offset, a.itemsize, a.size, a.ndim, a.shape, strides_of(a))
 
 cdef bint same_elements(ndarray a, ndarray b) noexcept:
     """Whether two views of one shape see each element at the same place."""

@@ -1,13 +1,13 @@
 """launch(), through which every kernel runs: in the caller or as a task."""
 
+from dflow._runtime.region cimport Region
 from dflow._kernels.kernel cimport intp, Kernel, REPORTS_FP
 from dflow._base.fpflags cimport fp_clear, fp_flags
 from dflow._engine cimport settings, would_join
 from dflow._runtime.fp_errors cimport fp_event
-from dflow._runtime.graph cimport Region, Site, SIZE_SHIFT, Storage, Task
+from dflow._runtime.graph cimport Site, SIZE_SHIFT, Storage, Task
 
 cdef enum:
-    MAXDIMS = 64
     SMALLEST = 50           # nanoseconds of an operation that joins a group rather than run at once
 
 cdef struct Operand:        # of a launch: a view broadcast to the iteration space

@@ -4,7 +4,8 @@ import numpy as np
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport labs
 from libc.string cimport memcpy, memset
-from dflow._kernels.kernel cimport BLAS, core_cost, ELEMENTWISE, INVALID_FAILS, MAY_RAISE, PRODUCT, raise_current
+from dflow._kernels.kernel cimport (
+    BLAS, core_cost, ELEMENTWISE, INVALID_FAILS, MAXDIMS, MAY_RAISE, PRODUCT, raise_current)
 from dflow._base.atomics cimport add_int, load_ptr
 from dflow._base.fpflags cimport FP_INVALID
 from dflow._base.threads cimport sleep_ns, this_thread_raised
@@ -13,8 +14,8 @@ from dflow._engine cimport submit, try_to_catch_up, would_join, wait_storage, re
 from dflow._runtime.fp_errors cimport fp_event, read_fp_policy, fp_warn, fp_strict
 from dflow._runtime.gate cimport enter_gate, leave_gate
 from dflow._runtime.graph cimport (
-    abroad, FULL, HAS_REGIONS, poison_storage, Region, Site, SIZE_SHIFT, Storage, storage_allocate, storage_unref,
-    Task, task_constant, task_dims, task_index, task_new, task_operand, task_region, task_strides, TRACKED, WRITE)
+    abroad, FULL, HAS_REGIONS, poison_storage, Site, SIZE_SHIFT, Storage, storage_allocate, storage_unref, Task,
+    task_constant, task_dims, task_index, task_new, task_operand, task_region, task_strides, TRACKED, WRITE)
 from dflow._runtime.fusion cimport run_kernel
 from dflow._base.thread_state cimport CPUS, FIXED, NEAR, captures, capturing, crossing, current_device, many_devices
 from dflow._gpu.mirror cimport bring_here, gpus, wait_there

@@ -1,8 +1,8 @@
 """What a caller says of a shape or an axis, checked: NumPy's errors."""
 
-from dflow._array.dispatch cimport MAXDIMS
 
 from numpy.exceptions import AxisError
+from dflow._kernels.kernel cimport MAXDIMS
 
 cdef extern from "Python.h":
     Py_ssize_t PyNumber_AsSsize_t(object, object) except? -1

@@ -10,11 +10,11 @@ import numpy as np
 cimport numpy as cnp
 from cpython.slice cimport PySlice_Check
 from libc.string cimport memcpy, memset
-from dflow._kernels.kernel cimport ELEMENTWISE, intp, Kernel, loop_t, PARTIAL, ROWS
+from dflow._kernels.kernel cimport ELEMENTWISE, intp, Kernel, loop_t, MAXDIMS, PARTIAL, ROWS
 from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport warn_user
 from dflow._runtime.graph cimport FULL, writable, WRITE
-from dflow._array.dispatch cimport Operand, Core, MAXDIMS, fill_constant, launch
+from dflow._array.dispatch cimport Operand, Core, fill_constant, launch
 from dflow._kernels.registry cimport (
     Scalar, BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, name_kernel, numpy_array, write_scalar, is_complex, is_integer)
 from dflow._array.core cimport *

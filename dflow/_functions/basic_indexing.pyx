@@ -5,13 +5,13 @@ cimport numpy as cnp
 from cpython.slice cimport PySlice_Check
 from libc.string cimport memcmp, memcpy, memset
 from libc.stdint cimport int64_t
-from dflow._kernels.kernel cimport intp, Kernel
+from dflow._kernels.kernel cimport intp, Kernel, MAXDIMS
 from dflow._base.atomics cimport load_ptr
 from dflow._runtime.fp_errors cimport warn_user
 from dflow._base.allocator cimport block_zeros
 from dflow._engine cimport settings, wait_storage
 from dflow._runtime.graph cimport storage_allocate, writable
-from dflow._array.dispatch cimport Operand, MAXDIMS, fill_constant, launch
+from dflow._array.dispatch cimport Operand, fill_constant, launch
 from dflow._kernels.registry cimport (
     Scalar, BOOL, DOUBLE, DTYPES, itemsizes, is_complex, is_integer, cast_kernel, number_kernel, write_number,
     write_scalar, read_scalar)

@@ -8,9 +8,9 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
-from dflow._kernels.kernel cimport ELEMENTWISE, intp, Kernel
+from dflow._kernels.kernel cimport ELEMENTWISE, intp, Kernel, MAXDIMS
 from dflow._runtime.graph cimport storage_allocate
-from dflow._array.dispatch cimport Operand, MAXDIMS, fill_constant, fill_index, launch
+from dflow._array.dispatch cimport Operand, fill_constant, fill_index, launch
 from dflow._kernels.registry cimport BOOL, LONG, DOUBLE, DTYPES, code_of, is_integer, kernel_new, native, numpy_array, sleep_kernel
 from dflow._array.core cimport *
 from dflow._functions.fastpath cimport allocated

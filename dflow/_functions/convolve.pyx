@@ -1,9 +1,9 @@
 """Convolutions that take their windows from where they lie, by the kernels of _kernels/c/conv.h; sliding products."""
 
-from dflow._kernels.kernel cimport intp, Kernel, loop_t, ROWS
+from dflow._kernels.kernel cimport intp, Kernel, loop_t, MAXDIMS, ROWS
 from dflow._array.core cimport contiguous, fill_operand, ndarray, shape_tuple, strides_of
 from dflow._kernels.registry cimport DOUBLE, kernel_new
-from dflow._array.dispatch cimport MAXDIMS, Core, Operand, fill_constant, launch
+from dflow._array.dispatch cimport Core, Operand, fill_constant, launch
 
 from dflow._functions.views import sliding_windows
 from dflow._functions.ufunc cimport along_axis

@@ -1,8 +1,8 @@
 """Interpolation between points."""
 
 from libc.string cimport memcpy, memset
-from dflow._kernels.kernel cimport intp, Kernel, loop_t, ROWS
-from dflow._array.dispatch cimport MAXDIMS, Core, Operand, fill_constant, launch
+from dflow._kernels.kernel cimport intp, Kernel, loop_t, MAXDIMS, ROWS
+from dflow._array.dispatch cimport Core, Operand, fill_constant, launch
 from dflow._kernels.registry cimport DOUBLE, kernel_new
 from dflow._array.core cimport *
 

@@ -3,10 +3,9 @@
 import numpy as np
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
-from dflow._kernels.kernel cimport intp
+from dflow._kernels.kernel cimport intp, MAXDIMS
 from dflow._engine cimport settings
 from dflow._runtime.graph cimport storage_allocate
-from dflow._array.dispatch cimport MAXDIMS
 from dflow._kernels.registry cimport DOUBLE, DTYPES, code_of, write_scalar
 from dflow._array.core cimport *
 from dflow._base.thread_state cimport recorders

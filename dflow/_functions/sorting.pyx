@@ -1,11 +1,10 @@
 """Sorting, and the places of extremes."""
 
 import numpy as np
-from dflow._kernels.kernel cimport intp, Kernel
+from dflow._kernels.kernel cimport intp, Kernel, MAXDIMS
 from dflow._engine cimport settings
 from dflow._runtime.graph cimport storage_allocate, writable
-from dflow._array.dispatch cimport MAXDIMS
-from dflow._kernels.registry cimport sort_kernel, long_sort_kernels, argextreme_kernel
+from dflow._kernels.registry cimport INTP, code_of, sort_kernel, long_sort_kernels, argextreme_kernel
 from dflow._array.core cimport *
 from dflow._tracing.tape cimport record
 from dflow._array.shape cimport normalize_axis
@@ -132,7 +131,7 @@ def argsort(a, axis=-1, kind=None, order=None, *, stable=None, descending=None):
         c_axis(axis, 1)
         source = source.reshape(1)
     k = c_axis(axis, source.ndim)
-    out = new_array(code_of_index, source.ndim, source.shape)
+    out = new_array(code_of(INTP), source.ndim, source.shape)
     sort_rows(sorter(source.code, kind, stable, order, True), source, out, k)
     return out
 
@@ -161,7 +160,7 @@ cdef object argextreme(object a, object axis, bint largest, bint keepdims, objec
         if i != k:
             shape[n] = source.shape[i]
             n += 1
-    result = new_array(code_of_index, n, shape)
+    result = new_array(code_of(INTP), n, shape)
     if n == 0:
         result.flags |= SCALAR
     if k != source.ndim - 1 or not quick_rows(kernel, source, result):

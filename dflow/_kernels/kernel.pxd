@@ -4,6 +4,9 @@ ctypedef Py_ssize_t intp
 ctypedef void (*loop_t)(char** args, intp* dims, intp* steps, void* data) noexcept nogil
 ctypedef void (*piece_t)(char** args, intp* dims, intp* steps, void* data, intp start, intp stop) noexcept nogil
 
+cdef enum:
+    MAXDIMS = 64            # axes that an array may have, as NumPy's
+
 cdef enum KernelFlag:
     REPORTS_FP = 1          # floating point flags after it mean something
     MAY_RAISE = 2           # may take the GIL and set a Python error: MemoryError, as a rule

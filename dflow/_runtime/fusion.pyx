@@ -2,6 +2,7 @@
 
 from libc.stdlib cimport labs
 from libc.string cimport memcpy, memset
+from dflow._runtime.region cimport Region
 from dflow._kernels.kernel cimport COPIES, MAY_RAISE, PARTIAL, REDUCES, REPORTS_FP
 from dflow._base.atomics cimport cas_ptr, load_int, load_ptr, or_int, spin_lock, spin_unlock
 from dflow._base.fpflags cimport fp_clear, fp_flags

@@ -25,6 +25,7 @@ from libc.stddef cimport size_t
 from cpython.object cimport PyObject
 from dflow._kernels.kernel cimport ELEMENTWISE, FENCE, HOST, intp, Kernel, REDUCES
 from dflow._base.atomics cimport load_ptr
+from dflow._runtime.region cimport Region
 from dflow._base.thread_state cimport NEAR
 
 cdef extern from "_runtime/site.h":
@@ -42,13 +43,6 @@ cdef struct Poison:         # an error, shared by the storages it reached
     Poison* next            # GIL: list of all
     Poison* prev
     Poison* grave           # of one that nobody refers to: the next of these
-
-cdef struct Region:         # a superset of the bytes a view touches: those
-    intp lo                 # within [lo, hi) with (byte - start) mod pitch < length.
-    intp hi
-    intp pitch              # 0: all of them; then start is lo, and length hi - lo
-    intp start
-    intp length
 
 cdef enum AccessFlag:
     WRITE = 1
@@ -161,7 +155,6 @@ cdef list unseen_errors()                                               # oldest
 cdef void report_unseen(object error) noexcept
 
 # ---- dependencies
-cdef bint regions_overlap(Region* a, Region* b) noexcept nogil
 cdef bint overlap(Access* e, Region* r) noexcept nogil                  # r NULL: everything
 cdef Region* region_of(Access* a) noexcept nogil                        # NULL: everything
 cdef int reserve_edges(Task* t) except -1                              # GIL; before the first connect() of a task, which cannot fail

@@ -9,6 +9,7 @@ from dflow._base.atomics cimport DFLOW_DEBUG, DFLOW_PLAIN_MALLOC, add_i64, add_i
     invariant, load_i64, load_int, spin_lock, spin_unlock, store_i64, store_ptr, swap_ptr, told
 from dflow._base.threads cimport this_thread_raised
 from dflow._base.allocator cimport *
+from dflow._runtime.region cimport region_covers, regions_overlap
 
 cdef extern from "Python.h" nogil:
     int Py_AddPendingCall(int (*func)(void*) noexcept, void* arg)
@@ -392,29 +393,6 @@ cdef char* constant_of(Task* t, int i) noexcept nogil:
     return task_constants(t) + (a.key >> ACCESS_BITS) if a.key & IN_TAIL else <char*>&a.next
 
 # ---- regions ----------------------------------------------------------------------------------------------------------
-
-cdef inline intp gcd(intp a, intp b) noexcept nogil:
-    while b:
-        a, b = b, a % b
-    return a
-
-cdef bint regions_overlap(Region* a, Region* b) noexcept nogil:
-    cdef intp g, d
-    if a.hi <= b.lo or b.hi <= a.lo:
-        return False
-    g = gcd(a.pitch, b.pitch)
-    if g == 0 or a.length >= g or b.length >= g:
-        return True
-    d = (b.start - a.start) % g             # where b starts on a circle of g bytes on which a starts at 0
-    if d < 0:
-        d += g
-    return d < a.length or d + b.length > g
-
-cdef inline bint region_covers(Region* a, Region* b) noexcept nogil:
-    """Whatever overlaps b also overlaps a."""
-    if a.pitch == 0:
-        return a.lo <= b.lo and b.hi <= a.hi
-    return (a.lo == b.lo and a.hi == b.hi and a.pitch == b.pitch and a.start == b.start and a.length == b.length)
 
 cdef Region* region_of(Access* a) noexcept nogil:
     """NULL when all of the storage is accessed."""

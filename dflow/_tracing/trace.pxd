@@ -1,9 +1,10 @@
 """Programs: what _tracing/cuda_graph.pyx sees of them."""
 
 from libc.stdint cimport uint8_t
+from dflow._runtime.region cimport Region
 from dflow._kernels.kernel cimport intp, Kernel
 from dflow._array.core cimport ndarray
-from dflow._runtime.graph cimport Region, Site, Storage
+from dflow._runtime.graph cimport Site, Storage
 from dflow._array.dispatch cimport Core, Operand
 
 cdef enum Kind:

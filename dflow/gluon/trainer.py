@@ -2,8 +2,8 @@
 
 from dflow import autograd, engine, npx, optimizer
 from dflow import numpy as np
-from dflow._tracing.trace import refuse_to_replay
 from dflow._tracing.tape import leaf_of
+from dflow._tracing.trace import refuse_to_replay
 from dflow.gluon import parameter
 from dflow.gluon.parameter import Parameter
 

@@ -16,8 +16,8 @@ import numpy
 
 from dflow import numpy as np
 from dflow._functions.numpy_inline import small_first
-from dflow._tracing.tape import Rule, add_form, add_rule, set_helper
 from dflow._functions.views import strided
+from dflow._tracing.tape import Rule, add_form, add_rule, set_helper
 
 
 def has_gradient(*gradients, joint=None):

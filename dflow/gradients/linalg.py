@@ -6,8 +6,8 @@ unique up to a sign; their gradients are right where values do not coincide.
 
 from numpy.linalg import _umath_linalg
 
-from dflow._tracing import tape
 from dflow import numpy as np
+from dflow._tracing import tape
 from dflow._tracing.tape import Rule, add_form, add_rule
 from dflow.gradients import bare, conjugate, recorded_as
 from dflow.ops import linalg

@@ -21,10 +21,10 @@ from dflow import npx
 from dflow import numpy as np
 from dflow._array.core import array as as_array
 from dflow._array.core import attach, ndarray, set_hook
-from dflow._functions.placement import put_on
-from dflow._engine import waitall
 from dflow._base.missing import missing
+from dflow._engine import waitall
 from dflow._functions.numpy_inline import or_else
+from dflow._functions.placement import put_on
 from dflow._tracing.tape import detach
 from dflow.nd import _table, contrib, linalg, random
 from dflow.nd._networks import (  # noqa: F401

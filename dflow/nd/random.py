@@ -8,8 +8,8 @@ import functools
 from dflow import numpy as np
 from dflow._array.core import array as as_array
 from dflow._array.core import ndarray
-from dflow._functions.placement import put_on
 from dflow._base.missing import missing
+from dflow._functions.placement import put_on
 from dflow.numpy import random as draws
 
 __all__ = ["exponential", "gamma", "multinomial", "negative_binomial", "normal", "poisson", "randint", "randn",

@@ -12,9 +12,9 @@ import numpy
 
 from dflow._array.core import array as as_array
 from dflow._array.core import empty
+from dflow._functions.constructors import full, zeros
 from dflow._functions.convolve import convolve, correlate
 from dflow._functions.placement import on_gpu
-from dflow._functions.constructors import full, zeros
 from dflow._functions.views import sliding_windows
 from dflow.ops.elementwise import absolute, add, maximum
 from dflow.ops.linear import matmul

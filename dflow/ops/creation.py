@@ -7,17 +7,17 @@ import operator
 import numpy
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from dflow._functions import constructors
 from dflow._array.core import array as as_array
 from dflow._array.core import ndarray
-from dflow._functions.placement import device_number, put_on
+from dflow._functions import constructors
 from dflow._functions.advanced_indexing import take
-from dflow._kernels.registry import native
 from dflow._functions.constructors import empty, empty_like, full, zeros
 from dflow._functions.joining import small_repeat
 from dflow._functions.numpy_inline import SMALL, as_scalar
+from dflow._functions.placement import device_number, put_on
 from dflow._functions.ufunc import wrap_ufunc
 from dflow._functions.views import broadcast_to, diagonal_of, spread
+from dflow._kernels.registry import native
 from dflow.ops.fallback import any_of_ours, call, plain, stand_in, task, tasks, unwrap
 from dflow.ops.table import op
 

@@ -5,10 +5,10 @@ import operator
 import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from dflow._functions.interp import interpolate
 from dflow._array.core import array as as_array
 from dflow._array.core import empty, ndarray
 from dflow._functions.constructors import empty_like, zeros_like
+from dflow._functions.interp import interpolate
 from dflow._functions.joining import concatenate
 from dflow._functions.numpy_inline import LATER, SMALL, at_once, bare
 from dflow._functions.ufunc import wrap_ufunc

@@ -8,8 +8,8 @@ import numpy
 
 from dflow._array.core import array as as_array
 from dflow._array.core import ndarray, set_hook
-from dflow._functions.placement import device_number, put_on, set_current
 from dflow._functions.numpy_inline import divert, own_way
+from dflow._functions.placement import device_number, put_on, set_current
 
 # What makes such numbers. The first are told the type; results of the others are cast, which fuses, where no type was
 # asked for: DATA says which argument may have given one.

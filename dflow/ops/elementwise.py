@@ -12,8 +12,8 @@ from dflow._array.core import empty, ndarray, set_hook
 from dflow._functions.advanced_indexing import result_type, where
 from dflow._functions.constructors import array, empty_like, zeros_like
 from dflow._functions.numbers import numbers_for
-from dflow._functions.out import check_out
 from dflow._functions.numpy_inline import as_scalar, bare
+from dflow._functions.out import check_out
 from dflow._functions.ufunc import wrap_ufunc
 from dflow._functions.views import broadcast_to
 from dflow.ops.table import add_row, method, op

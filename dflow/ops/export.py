@@ -4,8 +4,8 @@ import numpy
 
 from dflow._array.core import array as as_array
 from dflow._array.core import attach, ndarray
-from dflow._functions.placement import device_number
 from dflow._functions.buffers import share, share_for_good
+from dflow._functions.placement import device_number
 from dflow._functions.views import is_scalar
 from dflow.ops.fallback import wrap
 from dflow.ops.table import method, op

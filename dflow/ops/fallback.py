@@ -7,12 +7,12 @@ import numpy
 
 from dflow._array.core import array as as_array
 from dflow._array.core import empty, ndarray, set_hook, window
-from dflow._functions.placement import follow
 from dflow._functions.host_task import at_hand, host
-from dflow._kernels.registry import native
 from dflow._functions.numpy_inline import LATER, SMALL, as_scalar, at_once, public, small_first
-from dflow._tracing.tape import note_lost
+from dflow._functions.placement import follow
 from dflow._functions.views import is_scalar, open_window, seen_by
+from dflow._kernels.registry import native
+from dflow._tracing.tape import note_lost
 from dflow.ops.host import submit
 from dflow.ops.warn import called, told
 

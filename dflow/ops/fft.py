@@ -15,12 +15,12 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array.core import array as as_array
 from dflow._array.core import window
-from dflow._functions.placement import put_on
-from dflow._functions.host_task import host
 from dflow._functions.constructors import empty_like
-from dflow._functions.out import check_out
-from dflow._kernels.scipy_loader import extension, find
+from dflow._functions.host_task import host
 from dflow._functions.numpy_inline import LATER, at_once
+from dflow._functions.out import check_out
+from dflow._functions.placement import put_on
+from dflow._kernels.scipy_loader import extension, find
 from dflow.ops.creation import roll
 from dflow.ops.elementwise import conjugate
 from dflow.ops.table import add_row, op, recorded

@@ -6,8 +6,8 @@ from functools import partial
 import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
-from dflow._functions import counting, joining, sorting
 from dflow._array.core import array as as_array
+from dflow._functions import counting, joining, sorting
 from dflow._functions.advanced_indexing import take, where
 from dflow._functions.views import broadcast_to
 from dflow.ops.creation import arange

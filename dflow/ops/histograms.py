@@ -2,11 +2,11 @@
 
 import numpy
 
-from dflow._functions import counting
 from dflow._array.core import array as as_array
 from dflow._array.core import ndarray
-from dflow._functions.placement import follow
+from dflow._functions import counting
 from dflow._functions.numpy_inline import SMALL
+from dflow._functions.placement import follow
 from dflow.ops.fallback import any_of_ours, call, plain, seen, stand_in, tasks, window_of
 from dflow.ops.table import op
 

@@ -9,14 +9,15 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.linalg import LinAlgError, _umath_linalg
 
-from dflow._functions import sorting
-from dflow._kernels import matmul as _matmul, qr as _qr
 from dflow._array.core import array as as_array
-from dflow._functions.placement import follow
+from dflow._functions import sorting
 from dflow._functions.advanced_indexing import where
 from dflow._functions.constructors import empty_like
 from dflow._functions.numpy_inline import SMALL, as_scalar
+from dflow._functions.placement import follow
 from dflow._functions.ufunc import ufunc, wrap_ufunc
+from dflow._kernels import matmul as _matmul
+from dflow._kernels import qr as _qr
 from dflow.ops import fallback, linear, selection
 from dflow.ops.einsum import einsum
 from dflow.ops.reductions import add_reduce, any_reduce, maximum_reduce, minimum_reduce

@@ -6,11 +6,11 @@ from types import GenericAlias
 import numpy
 
 from dflow._array.core import attach, ndarray, window
-from dflow._functions.interop import foreign
-from dflow._functions.host_task import host
-from dflow._functions.buffers import apart, placed
-from dflow._functions.numpy_inline import bare
 from dflow._functions.basic_indexing import FlatIterator
+from dflow._functions.buffers import apart, placed
+from dflow._functions.host_task import host
+from dflow._functions.interop import foreign
+from dflow._functions.numpy_inline import bare
 from dflow._functions.ufunc import ufunc, wrap_ufunc
 from dflow._functions.views import flag_bits, is_scalar
 from dflow.ops import fallback

@@ -2,9 +2,9 @@
 
 import importlib
 
-from dflow._functions import joining
 from dflow._array.core import array as as_array
 from dflow._array.core import attach
+from dflow._functions import joining
 from dflow._functions.constructors import zeros
 from dflow.ops.table import TABLE
 

@@ -14,8 +14,8 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array.core import array as as_array
 from dflow._functions.advanced_indexing import where
-from dflow._tracing.tape import detach
 from dflow._functions.ufunc import wrap_ufunc
+from dflow._tracing.tape import detach
 from dflow.ops.creation import arange
 from dflow.ops.elementwise import absolute, maximum, minimum
 from dflow.ops.linear import matmul

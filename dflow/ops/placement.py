@@ -1,8 +1,8 @@
 """Where arrays are, and how they come to another device."""
 
 from dflow._array.core import attach, ndarray, set_hook
-from dflow._functions.placement import copy_to, device_number, number_of, write_to
 from dflow._functions.numpy_inline import small_first
+from dflow._functions.placement import copy_to, device_number, number_of, write_to
 from dflow._tracing.tape import Rule, add_rule
 from dflow.ops.table import method
 

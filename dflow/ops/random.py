@@ -21,11 +21,11 @@ from numpy.lib.array_utils import normalize_axis_index
 from dflow._array import core
 from dflow._array.core import array as as_array
 from dflow._array.core import ndarray, window
-from dflow._functions.host_task import host
 from dflow._functions.advanced_indexing import take
-from dflow._kernels.registry import dtypes
-from dflow._functions.random import KERNELS, Counter
+from dflow._functions.host_task import host
 from dflow._functions.numpy_inline import LATER, as_scalar, at_once, or_else
+from dflow._functions.random import KERNELS, Counter
+from dflow._kernels.registry import dtypes
 from dflow.ops.creation import arange
 from dflow.ops.fallback import any_of_ours, arrays_in, checked, plain, seen, stand_in, task, unwrap
 from dflow.ops.table import add_row

@@ -4,11 +4,12 @@ import numpy
 from numpy.exceptions import AxisError
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from dflow._functions import advanced_indexing, counting as _counting, joining, sorting
 from dflow._array.core import array as as_array
 from dflow._array.core import ndarray
-from dflow._functions.out import check_out, give_reduced
+from dflow._functions import advanced_indexing, joining, sorting
+from dflow._functions import counting as _counting
 from dflow._functions.numpy_inline import SMALL, as_scalar
+from dflow._functions.out import check_out, give_reduced
 from dflow._functions.ufunc import wrap_ufunc
 from dflow._functions.views import broadcast_to, is_scalar
 from dflow.ops.fallback import checked

@@ -6,8 +6,8 @@ import numpy
 
 from dflow._array.core import array as as_array
 from dflow._functions.advanced_indexing import take, where
-from dflow._tracing.tape import detach
 from dflow._functions.ufunc import wrap_ufunc
+from dflow._tracing.tape import detach
 from dflow.ops.creation import arange
 from dflow.ops.elementwise import absolute, maximum
 from dflow.ops.nn import check_shape, floating

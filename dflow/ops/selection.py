@@ -8,14 +8,14 @@ import operator
 import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
-from dflow._functions import advanced_indexing, counting, joining
 from dflow._array.core import array as as_array
 from dflow._array.core import ndarray
-from dflow._functions.placement import follow
+from dflow._functions import advanced_indexing, counting, joining
 from dflow._functions.constructors import converted, empty, zeros_like
 from dflow._functions.numbers import cast_into, numbers_for
-from dflow._functions.out import give
 from dflow._functions.numpy_inline import SMALL, as_scalar
+from dflow._functions.out import give
+from dflow._functions.placement import follow
 from dflow._functions.ufunc import wrap_ufunc
 from dflow._functions.views import broadcast_to, diagonal, diagonal_of, is_scalar
 from dflow.ops.creation import arange, tri

@@ -6,12 +6,12 @@ import sys
 import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
-from dflow._functions import sorting
 from dflow._array.core import array as as_array
 from dflow._array.core import attach, ndarray, set_hook, window
+from dflow._functions import sorting
 from dflow._functions.host_task import host
-from dflow._functions.out import no_scalars
 from dflow._functions.numpy_inline import LATER, SMALL, at_once, small_first
+from dflow._functions.out import no_scalars
 from dflow.ops.fallback import call, plain, stand_in, task
 from dflow.ops.table import method, op
 

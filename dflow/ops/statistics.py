@@ -6,11 +6,11 @@ from functools import lru_cache, partial
 import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from dflow._functions import convolve as _convolve
 from dflow._array.core import array as as_array
 from dflow._array.core import empty, ndarray
-from dflow._functions.out import give_reduced, no_scalars
+from dflow._functions import convolve as _convolve
 from dflow._functions.numpy_inline import LATER, SMALL, at_once
+from dflow._functions.out import give_reduced, no_scalars
 from dflow._functions.ufunc import wrap_ufunc
 from dflow.ops.fallback import plain, stand_in, task
 from dflow.ops.linear import dot

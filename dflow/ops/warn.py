@@ -10,9 +10,9 @@ from types import FunctionType
 import numpy
 
 from dflow._array import core
-from dflow._runtime import fp_errors
 from dflow._array.core import ndarray
 from dflow._functions.host_task import at_hand, host
+from dflow._runtime import fp_errors
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 

@@ -20,6 +20,7 @@ def options():
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes")
     parser.add_argument("--only", type=lambda text: text.split(","), help="families: " + ", ".join(statements.FAMILIES))
     parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--generate", help=argparse.SUPPRESS)
     parser.add_argument("--replay", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -58,6 +59,8 @@ def main():
     given = options()
     if given.child:
         return processes.child(given.child, given.only)
+    if given.generate:
+        return processes.generate(given.generate, given.seed, given.only)
     if given.replay:
         return processes.replay(given.replay)
     processes.limit_memory()

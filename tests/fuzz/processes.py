@@ -77,6 +77,12 @@ def signature(program, line):
     return f"{shrinking.kind_of(line)}: {' '.join(names)}"
 
 
+def generate(path, seed, only):
+    """Write the program of a seed to a file: for a parent that NumPy, which runs it meanwhile, must not end."""
+    limit_memory()
+    Path(path).write_bytes(pickle.dumps(running.generate(seed, only)[0]))
+
+
 def replay(path):
     """Run the program that a file holds: for a parent that expects it to end this process."""
     faulthandler.enable()
@@ -93,15 +99,18 @@ def command(*arguments):
     return [sys.executable, "-m", "tests.fuzz", *map(str, arguments)]
 
 
+def families(only):
+    return ["--only", ",".join(only)] if only else []
+
+
 class Child:
     def __init__(self, only):
         self.progress = tempfile.NamedTemporaryFile(prefix="fuzz")
         self.progress.write(b"%20d" % -1)
         self.progress.flush()
         self.errors = tempfile.TemporaryFile()
-        options = ["--only", ",".join(only)] if only else []
         self.process = subprocess.Popen(
-            command("--child", self.progress.name, *options),
+            command("--child", self.progress.name, *families(only)),
             cwd=ROOT,
             env={**os.environ, "MALLOC_ARENA_MAX": "4"},  # of which each takes 64 MB of addresses
             stdin=subprocess.PIPE,
@@ -201,7 +210,9 @@ def crash(seed, order, how, errors, only):
         return find | {"script": f"at the end of seeds from {order[0]}: {how}\n{errors}"}
     if how == "hangs":  # so may NumPy, and then this process
         return find | {"script": f"seed {seed}: {how}\n{errors}"}
-    program, _ = running.generate(seed, only)
+    program = generated(seed, only)
+    if program is None:
+        return find | {"script": f"seed {seed}, by NumPy: {how}\n{errors}", "signature": f"NumPy: {how}"}
 
     def ends(candidate):
         if running.reference(candidate) is None:
@@ -217,6 +228,13 @@ def crash(seed, order, how, errors, only):
         return find | {"script": f"seed {seed}, not by itself, after the seeds from {order[0]}: {how}\n{errors}"}
     names = sorted(rules.called("\n".join(small.statements)))
     return find | {"script": shrinking.script(small, line), "signature": f"{how}: {' '.join(names)}"}
+
+
+def generated(seed, only):
+    """The program of a seed; None: NumPy ends the process that makes it."""
+    with tempfile.NamedTemporaryFile(prefix="fuzz") as file:
+        done = subprocess.run(command("--generate", file.name, "--seed", seed, *families(only)), cwd=ROOT, timeout=HANG)
+        return pickle.loads(file.read()) if done.returncode == 0 else None
 
 
 def ending(program):

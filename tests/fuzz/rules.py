@@ -435,7 +435,7 @@ avoid(
         and getattr(variables.get(re.search(r"out=(v\d+)", statement)[1]), "dtype", numpy.dtype("?")).char != "?"
     ),
 )
-avoid(r"(linspace|select)\(.*2 ?\*\* ?(6[3-9]|70)", "README: arrays hold numbers, not Python's")
+avoid(r"(linspace|select|where)\(.*2 ?\*\* ?(6[3-9]|70)", "README: arrays hold numbers, not Python's; where() crashes")
 avoid(
     r"^(?=.*2 ?\*\* ?(6[3-9]|70))(?=.*(v\d+\S* \*\* | \*\* v|\*\*=|pow(er)?[.(]))",
     "powers of Python's integers, in arrays of objects, take for ever",

@@ -6,11 +6,13 @@ import os
 import dflow._kernels.openblas  # noqa: F401, I001  # before what imports NumPy
 
 try:
+    from dflow._base import renamed
     from dflow._functions import basic_indexing, operators
     from dflow._runtime import graph as _graph
 except ImportError as error:
     raise ImportError(f"{error}\nAre dflow's extensions built for this Python? `make build` does it.") from error
 
+renamed.install()
 _graph.configure(os.path.dirname(os.path.abspath(__file__)) + os.sep)
 operators.connect_operators()
 basic_indexing.connect_indexing()

@@ -13,6 +13,7 @@ from dflow._functions.views cimport c_axis, own
 from dflow._functions.out import give
 from dflow._functions.ufunc cimport along_axis
 
+cdef int code_of_index = code_of(INTP)
 cdef object LAST = -1               # the axis, when it is not given
 
 KINDS = {"q": 0, "h": 1, "m": 2, "s": 2}
@@ -131,7 +132,7 @@ def argsort(a, axis=-1, kind=None, order=None, *, stable=None, descending=None):
         c_axis(axis, 1)
         source = source.reshape(1)
     k = c_axis(axis, source.ndim)
-    out = new_array(code_of(INTP), source.ndim, source.shape)
+    out = new_array(code_of_index, source.ndim, source.shape)
     sort_rows(sorter(source.code, kind, stable, order, True), source, out, k)
     return out
 
@@ -160,7 +161,7 @@ cdef object argextreme(object a, object axis, bint largest, bint keepdims, objec
         if i != k:
             shape[n] = source.shape[i]
             n += 1
-    result = new_array(code_of(INTP), n, shape)
+    result = new_array(code_of_index, n, shape)
     if n == 0:
         result.flags |= SCALAR
     if k != source.ndim - 1 or not quick_rows(kernel, source, result):

@@ -1,4 +1,4 @@
-"""Builds the extensions: every dflow/FOLDER/NAME.pyx becomes dflow.FOLDER.NAME. Everything else is said in pyproject.toml.
+"""Builds the extensions: dflow/FOLDER/NAME.pyx becomes dflow.FOLDER.NAME. Everything else is said in pyproject.toml.
 
 Two variables of the environment choose a build other than the release, each in a folder of its own under build/:
 

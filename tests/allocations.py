@@ -3,7 +3,7 @@
     python -m tests.allocations         # `--programs NAME ...`: some of them; `--first N`: so many requests of each
     python -m tests.allocations --python
 
-The engine's requests on the debug build, which can refuse one (dflow/_base/allocator.pyx); Python's on any, by CPython's own
+The engine's requests on the debug build, which can refuse one (_base/allocator.pyx); Python's on any, by CPython's own
 _testcapi. What must hold after each: the program raised a MemoryError or gave the right result; its operands are as
 they were; the engine is idle; nothing is alive that was not before; and the program, run again, is right.
 """

@@ -10,9 +10,8 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "dflow"
 
-# From top to bottom. A module imports from lines below its own only, never from its own line; a package outside the floors,
-# which are the folders from _functions to _base, is one module. A new module takes its place here, and in the table of
-# ARCHITECTURE.md.
+# From top to bottom. A module imports from lines below its own only, never from its own line. The folders from _functions to
+# _base are floors; any other package is one module. A new module takes its place here, and in the table of ARCHITECTURE.md.
 LAYERS = [
     ["dflow"],  # dflow/__init__.py, which may import everything and is imported by nothing inside
     ["d2l", "image", "metric"],
@@ -157,7 +156,7 @@ def include_violations(package):
 
 
 def table_differences(text):
-    """What ARCHITECTURE.md's table of layers says otherwise than LAYERS: a line for each module, or row out of order."""
+    """A line for each module that the table of layers has otherwise than LAYERS, and each row out of order."""
     table = text.partition("| module |")[2].partition("\n\n")[0]
     rows = [re.findall(r"`([\w./]+)`", line.split("|")[1]) for line in table.split("\n")[2:]]
     rows = [row for row in rows if row]  # others are headings
@@ -166,7 +165,9 @@ def table_differences(text):
     yield from (f"{name} is not in the table" for name in DEPTH if name not in names)
     yield from (f"{name} is in the table, and not in LAYERS" for name in names if name not in DEPTH)
     tops = [min(DEPTH.get(name, 0) for name in row) for row in rows]
-    yield from (f"the row of {row[0]} stands too low" for row, above, top in zip(rows[1:], tops, tops[1:]) if top < above)
+    for row, above, top in zip(rows[1:], tops, tops[1:]):
+        if top < above:
+            yield f"the row of {row[0]} stands too low"
 
 
 def optional_violations(package):

@@ -32,7 +32,7 @@ from test_namespace import CASES, METHODS, SOURCES, call_of  # noqa: E402
 import dflow  # noqa: E402
 import dflow.numpy as np  # noqa: E402
 from dflow import _engine  # noqa: E402
-from dflow._functions import host_task
+from dflow._functions import host_task  # noqa: E402
 
 INLINE, FUSED, KERNEL, HOST, BOTH = "inline", "fused", "kernel", "host task", "kernel and host task"
 BLOCKING, OWN, TYPE_ERROR, MISSING = "blocking", "NumPy's own", "TypeError", "missing"

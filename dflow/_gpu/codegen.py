@@ -1,7 +1,7 @@
 """Kernels in CUDA's language: which functions of _gpu/elementwise.cuh, or of CuPy, they are.
 
-A kernel is known by its key (key_of() of _kernels/registry.pyx): a ufunc and the type codes of its operands, a cast, a reduction of
-another, and so on. What has no row here runs on the CPU.
+A kernel is known by its key (key_of() of the registry): a ufunc and the type codes of its operands, a cast, a reduction
+of another, and so on. What has no row here runs on the CPU.
 """
 
 import functools

@@ -1,6 +1,6 @@
 """Convolution and pooling of one to three spatial axes, as MXNet's `npx` names them.
 
-A convolution whose windows lie side by side takes them from where they are (_functions/convolve.pyx), if there are enough of
+A convolution whose windows lie side by side takes them from where they are, if there are enough of
 them for each weight. Any other is one matrix product for each batch of samples: the weights times the windows, copied
 into columns. As many samples make a batch as keep the columns below a limit; of a sample with more, bands of rows do.
 """

@@ -66,7 +66,8 @@ op("(2, 3), 7", "3, 1.5", "3, True", "3, 2j", "(2, 2), [1, 2]", "2, 300, 'u1'", 
 op("a, device='gpu'", kind="kernel")(constructors.empty_like)
 op("a", "i.T", "a, 'f4'", "a, shape=(2,)", "[1, 2]", "b", "a, device='gpu'")(constructors.zeros_like)
 op("a", "i.T", "a, 'f4'", "a, shape=(2,)", "[1, 2]", "b", "a, device='gpu'")(constructors.ones_like)
-op("a, 2", "i, 2.5", "a, 1, int", "a, v", "[1, 2], 0.5", "i, 1, shape=(2,)", "a, 1, device='gpu'")(constructors.full_like)
+op("a, 2", "i, 2.5", "a, 1, int", "a, v", "[1, 2], 0.5", "i, 1, shape=(2,)", "a, 1, device='gpu'")(
+    constructors.full_like)
 
 
 # -- ranges ----------------------------------------------------------------------------------------

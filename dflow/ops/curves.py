@@ -34,7 +34,7 @@ _interp = bare(numpy.interp).__globals__["compiled_interp"]         # of real nu
 def interp(x, xp, fp, left=None, right=None, period=None):
     """Linear interpolation between the points (xp, fp), at x."""
     if isinstance(x, ndarray) and is_scalar(x) and x.dtype.char in "gFDG":
-        x = x.astype(float)             # NumPy's scalars become what float() gives; of complex ones that is the real part
+        x = x.astype(float)             # of NumPy's scalars it takes what float() gives: of complex ones the real part
     if period is None:
         result = at_once(_interp, (x, xp, fp, left, right))
         if result is not LATER:

@@ -1,4 +1,4 @@
-"""Memory that other libraries see, and what they give: see _functions/buffers.pyx, too, which has the buffer of ndarray."""
+"""Memory that other libraries see, and what they give. The buffer of ndarray is in _functions/buffers.pyx."""
 
 import numpy
 

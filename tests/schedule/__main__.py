@@ -3,7 +3,7 @@
     python -m tests.schedule --seeds 0:10000                    all programs in turn; prints the seeds that fail
     python -m tests.schedule --programs forks --seed 17 --trace     one of them again, with its last points
 
-Needs the debug build (`DFLOW_DEBUG=1 python setup.py build`), whose atomics are marked points: see dflow/_base/schedule.h.
+Needs the debug build (`DFLOW_DEBUG=1 python setup.py build`), whose atomics are marked points: see _base/schedule.h.
 Each run is a process of its own, forked from this one, in which time is virtual and addresses are always the same.
 """
 

@@ -22,28 +22,33 @@ forget_python = @if [ -d build/$(1)/lib ]; then find build/$(1)/lib \( -name '*.
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s  %s\n", $$1, $$2}' Makefile
 
+# One line a step, with its seconds; pip and compilers say nothing but errors.
+define step
+@printf '%s ... ' '$(1)'; start=$$(date +%s); $(2) && echo "$$(($$(date +%s) - start)) s"
+endef
+
+REQUIRES = 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])'
+PIP      = -m pip install -qq --disable-pip-version-check
+EDITABLE = --no-build-isolation -e
+
 # One environment for everything. Build requirements first: the build sees this environment, not a copy of its own.
 .venv/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer, please: make PYTHON=...")'
-	@echo "Making .venv and building dflow in it: a minute or two, once."
-	$(PYTHON) -m venv .venv
-	$(PY) -m pip install -q $$($(PY) -c \
-	'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])')
-	$(PY) -m pip install -q --no-build-isolation -e '.[dev]'
-	@touch $@
+	$(call step,An environment of its own: .venv,$(PYTHON) -m venv .venv)
+	$(call step,NumPy and Cython,$(PY) $(PIP) $$($(PY) -c $(REQUIRES)))
+	$(call step,dflow and what it needs: a minute or two,$(PY) $(PIP) $(EDITABLE) '.[dev]')
+	@mkdir -p build/release && touch $@ build/release/built
 
 # Another one for the libraries to compare with: they are large, and nobody needs them to work on dflow.
 .venv-peers/installed: pyproject.toml
-	@echo "Making .venv-peers with NumExpr, JAX and PyTorch: a gigabyte and some minutes, once."
-	$(PYTHON) -m venv .venv-peers
-	$(PEERS) -m pip install -q $$($(PEERS) -c \
-	'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])')
-	$(PEERS) -m pip install -q --no-build-isolation -e '.[bench,peers]' '$(TORCH)'
+	$(call step,An environment of their own: .venv-peers,$(PYTHON) -m venv .venv-peers)
+	$(call step,NumPy and Cython,$(PEERS) $(PIP) $$($(PEERS) -c $(REQUIRES)))
+	$(call step,NumExpr and JAX and PyTorch: a gigabyte and some minutes,$(PEERS) $(PIP) $(EDITABLE) '.[bench,peers]' '$(TORCH)')
 	@touch $@
 
 # A stamp, so that nothing to do costs nothing; setup.py decides which extensions are out of date.
 build/release/built: .venv/installed $(SOURCES)
-	$(PY) setup.py -q build_ext --inplace
+	$(call step,Building what has changed,$(PY) setup.py -q build_ext --inplace)
 	@mkdir -p $(@D) && touch $@
 
 build: build/release/built ## build the extensions in place
@@ -58,7 +63,7 @@ bench: build ## run the benchmarks beside NumPy (make bench ARGS="--help")
 	@$(PY) -m bench $(ARGS)
 
 bench-peers: .venv-peers/installed ## run the tables of speed and of training beside NumExpr, JAX and PyTorch too
-	$(PEERS) setup.py -q build_ext --inplace
+	$(call step,Building what has changed,$(PEERS) setup.py -q build_ext --inplace)
 	@$(PEERS) -m bench fast training $(ARGS)
 
 examples: build ## run the programs of examples/ with NumPy and dflow (make examples ARGS="mandelbrot")
@@ -69,19 +74,21 @@ docs: build ## write docs/sync.md: how each name of NumPy's runs
 
 debug: .venv/installed ## run the tests on a build that asserts its invariants
 	$(call forget_python,debug)
-	DFLOW_DEBUG=1 $(PY) setup.py -q build
+	$(call step,The debug build of what has changed,DFLOW_DEBUG=1 $(PY) setup.py -q build)
 	@$(call using,debug) $(PY) -m pytest -m "not once" $(ARGS)
 
 schedule: .venv/installed ## run small concurrent programs under seeded schedules (make schedule ARGS="--seeds 0:10000")
 	$(call forget_python,debug)
-	DFLOW_DEBUG=1 $(PY) setup.py -q build
+	$(call step,The debug build of what has changed,DFLOW_DEBUG=1 $(PY) setup.py -q build)
 	@$(PY) -m tests.schedule $(ARGS)
 
 # The sanitizers' runtime comes before Python's, and C++'s before NumPy loads it. A request for too much memory is to
 # fail, as it does elsewhere, not to abort. pytest captures sys.stderr, not file 2: the report of a dying process shows.
+MEMORY = address,undefined
+
 asan: .venv/installed ## run the core tests under AddressSanitizer and UBSan (Linux, GCC)
 	$(call forget_python,asan)
-	CC=$(CC) DFLOW_SANITIZE=address,undefined $(PY) setup.py -q build
+	$(call step,A build under AddressSanitizer,CC=$(CC) DFLOW_SANITIZE=$(MEMORY) $(PY) setup.py -q build)
 	@LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) libstdc++.so.6" PYTHONMALLOC=malloc \
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
 	$(call using,asan) $(PY) -m pytest --capture=sys -m core $(ARGS)
@@ -92,7 +99,7 @@ CONCURRENT = threads oracle groups lanes waking budget sharing devices
 
 tsan: .venv/installed ## run the tests of what threads share under ThreadSanitizer (Linux, GCC)
 	$(call forget_python,tsan)
-	CC=$(CC) DFLOW_SANITIZE=thread $(PY) setup.py -q build
+	$(call step,A build under ThreadSanitizer,CC=$(CC) DFLOW_SANITIZE=thread $(PY) setup.py -q build)
 	@LD_PRELOAD="$$($(CC) -print-file-name=libtsan.so) libstdc++.so.6" \
 	TSAN_OPTIONS=ignore_noninstrumented_modules=1:die_after_fork=0:allocator_may_return_null=1:history_size=6 DFLOW_TEST_HANG=240 \
 	$(call using,tsan) $(PY) -m pytest --capture=sys $(CONCURRENT:%=tests/test_%.py) \

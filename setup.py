@@ -54,6 +54,11 @@ FLAGS = [
     # alone changes no result (sqrt becomes one instruction); -ffast-math and -march=native would change some.
     "-ffp-contract=off",
     "-fno-math-errno",
+    # Of what Cython writes: an enum that a loop counts to, results that are not looked at, and a cast to ndarray after
+    # the type is known, which GCC believes to be of None.
+    "-Wno-sign-compare",
+    "-Wno-unused-but-set-variable",
+    "-Wno-array-bounds",
 ]
 if DEBUG:
     FLAGS += ["-O1", "-g", "-UNDEBUG", "-DDFLOW_DEBUG=1"]
@@ -94,7 +99,14 @@ def extensions(build_dir="build/c", force=None):
         for source in sorted(sources, key=os.path.getsize, reverse=True)  # largest first: cores finish together
         for name in [module_name(source)]
     ]
-    modules = cythonize(modules, build_dir=build_dir, force=force, nthreads=cores(), compiler_directives=DIRECTIVES)
+    modules = cythonize(
+        modules,
+        build_dir=build_dir,
+        force=force,
+        nthreads=cores(),
+        quiet="-q" in sys.argv,
+        compiler_directives=DIRECTIVES,
+    )
     for module in modules:  # Cython has followed the .pyx and .pxd, but not what only C includes, nor the flags above
         module.depends = sorted({*module.depends, *glob("dflow/**/*.h", recursive=True), "setup.py"})
     return modules

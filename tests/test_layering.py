@@ -10,8 +10,9 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "dflow"
 
-# From top to bottom. A module imports from lines below its own only, never from its own line. The folders from _functions to
-# _base are floors; any other package is one module. A new module takes its place here, and in the table of ARCHITECTURE.md.
+# From top to bottom. A module imports from lines below its own only, never from its own line. The folders between
+# _functions and _base are floors; any other package is one module. A new module takes its place here, and in the
+# architecture too.
 LAYERS = [
     ["dflow"],  # dflow/__init__.py, which may import everything and is imported by nothing inside
     ["d2l", "image", "metric"],

@@ -38,6 +38,7 @@ cdef extern from *:
         if (this_thread() == getpid() && getrlimit(RLIMIT_STACK, &r) == 0 && r.rlim_cur >= (8 << 20)) {
             volatile char deep[2 << 20];
             deep[0] = 0;
+            (void)deep;
         }
     }
     """

@@ -84,8 +84,8 @@ cdef object factorization(int which, bytes name, bytes signature, form):
     first = <UfuncObject*><PyObject*>raw
     for i in range(2):
         f = &factorings[which][i]
-        f.factor, f.factor_data = first.functions[i], first.data[i]
-        f.form, f.form_data = second.functions[i], second.data[i]
+        f.factor, f.factor_data = <loop_t>first.functions[i], first.data[i]
+        f.form, f.form_data = <loop_t>second.functions[i], second.data[i]
         f.which, f.doubles = which, 1 + i
         datas[which][i] = f
         loops[i] = <PyUFuncGenericFunction>factor_loop

@@ -161,7 +161,7 @@ cdef int too_large() except -1:
 cdef int write_integer(object value, int code, char* p) except -1:
     cdef int overflow
     cdef long long v = PyLong_AsLongLongAndOverflow(value, &overflow)
-    cdef uint64_t u
+    cdef uint64_t u = 0
     cdef int size = itemsizes[code]
     if code == 2 or code == 4 or code == 6 or code == 8 or code == 10:
         if overflow > 0 and size >= 4:          # NumPy reads these as unsigned long, smaller ones as long

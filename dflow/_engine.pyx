@@ -10,7 +10,7 @@ from operator import index
 from dflow._kernels.kernel cimport ELEMENTWISE, FENCE, HOST, Kernel, REDUCES
 from dflow._base.atomics cimport DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, hint_int, load_i64, load_int, \
     load_ptr, spin_lock, spin_trylock, spin_unlock, store_double, store_i64, store_int, store_ptr
-from dflow._base.threads cimport Cores, bell_lock, bell_unlock, bell_wait_ns, cores_none, cores_with, now_ns
+from dflow._base.threads cimport Cores, bell_lock, bell_unlock, bell_wait_ns, cores_none, cores_with, now_ns, sched_yield
 from dflow._runtime import graph
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -22,14 +22,11 @@ from dflow._runtime.fusion cimport *
 from dflow._runtime.queues cimport *
 from dflow._base.allocator cimport *
 from dflow._base.thread_state cimport CPUS, captures, value_read
+from dflow._runtime.story cimport tell_late
 from dflow._runtime.timeline cimport note, watched
 from dflow._gpu.mirror cimport finish_gpus, gpus
 from dflow._runtime.threads cimport *
 from dflow._runtime.executor cimport *
-
-
-cdef extern from "<sched.h>" nogil:
-    int sched_yield()
 
 cdef enum:
     FENCE_AFTER = 64        # frontier length at which a partial write inserts a fence
@@ -556,10 +553,22 @@ cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
     take_gil(me)
     return ready
 
+cdef void become_runner(Runner* me, Task* t) noexcept:
+    """This thread runs tasks from here on, and has taken t, or NULL."""
+    memset(me, 0, sizeof(me[0]))
+    me.random = shared.delay_seed + 1
+    me.turn = <unsigned int>shared.submitted
+    me.current = t
+    me.outer = this_runner()
+    set_runner(me)
+    register(me)
+
 cdef int block(Wait* w, bint once=False) except -1:
     """Wait with help; `once`: for one slice of time at most. Ctrl-C interrupts."""
     global waits
     cdef Runner me
+    cdef long long start = now_ns()
+    cdef bint told = False
     cdef Site* site
     cdef Storage* s = w.s
     cdef Task* t
@@ -583,13 +592,7 @@ cdef int block(Wait* w, bint once=False) except -1:
     waits += 1
     if site != NULL:
         site.waits += 1
-    memset(&me, 0, sizeof(me))
-    me.random = shared.delay_seed + 1
-    me.turn = <unsigned int>shared.submitted
-    me.current = t
-    me.outer = this_runner()
-    set_runner(&me)
-    register(&me)
+    become_runner(&me, t)
     if s != NULL:
         add_int(&s.refs, 1)
         spin_lock(&s.lock)
@@ -606,6 +609,7 @@ cdef int block(Wait* w, bint once=False) except -1:
             PyErr_CheckSignals()
             if once:
                 break
+            told = told or tell_late(s, w.r, start)
     finally:
         add_int(&shared.helping, -1)
         if me.current != NULL:
@@ -695,12 +699,7 @@ cdef void try_to_catch_up(Storage* s) noexcept:
 cdef void run_without_gil(Task* t) noexcept:
     """Run what this thread has taken, without the GIL."""
     cdef Runner me
-    memset(&me, 0, sizeof(me))
-    me.random = shared.delay_seed + 1
-    me.current = t
-    me.outer = this_runner()
-    set_runner(&me)
-    register(&me)
+    become_runner(&me, t)
     drop_gil(&me)
     t = execute(&me, t)
     if t != NULL:

@@ -23,7 +23,7 @@ from dflow._kernels import matmul
 from dflow._runtime import fork, queues
 from dflow._runtime import timeline as _timeline
 
-__all__ = ["Event", "bulk", "config", "inline_limit", "memory_stats", "naive", "num_workers", "priority",
+__all__ = ["Event", "bulk", "config", "explain", "inline_limit", "memory_stats", "naive", "num_workers", "priority",
            "set_memory_budget", "set_num_workers", "sleep", "statistics", "timeline"]
 
 
@@ -122,9 +122,17 @@ def timeline():
         _engine.waitall()
     finally:
         for lane, worker, name, members, start, stop in _timeline.end(*looks):
-            devices = placement.CPUS + placement.GPUS
-            lane = placement.name_of(lane) if lane < devices else f"to {placement.name_of(lane - devices)}"
-            events.append(Event(lane, worker, f"{name} and {members - 1} more" if members > 1 else name, start, stop))
+            events.append(Event(queues.lane_name(lane), worker, f"{name} and {members - 1} more" if members > 1 else name, start, stop))
+
+
+def explain(x=None):
+    """Why reading x would wait: the tasks that will write to it, and those that these wait for, each by its name, the line
+    that submitted it and its state (waits for, in the open group, queued, running, and on which worker), as a tree.
+
+    Text, of some 20 lines at most: "ready" where nothing is pending, with the error, if reading raises one. None: what of
+    all that is pending waits for nothing else. A wait that lasts a minute gives the same, once, as a RuntimeWarning.
+    """
+    return core.explain(x)
 
 
 def sleep(array, seconds):

@@ -45,7 +45,7 @@ LAYERS = [
     ["_gpu.cuda"],
     ["_gpu.codegen"],
     ["_runtime.fork"],
-    ["_runtime.threads"],
+    ["_runtime.story", "_runtime.threads"],
     ["_runtime.executor"],
     ["_runtime.gate"],
     ["_runtime.fp_errors", "_runtime.fusion", "_runtime.queues"],

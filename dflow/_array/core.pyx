@@ -20,6 +20,7 @@ from dflow._runtime.graph cimport (
     abroad, bytes_live, FLAT, FULL, HAS_REGIONS, readable, storage_allocate, storage_new,
     storage_rest, storage_resume, storage_unref, Task, task_constant, task_dims, task_new, task_operand, task_region,
     TRACKED, WRITE)
+from dflow._runtime.story cimport story_of
 from dflow._runtime.region cimport fill_region, Region, regions_overlap
 from dflow._array.dispatch cimport Operand, launch, copy_out, joins, run_unary, size_bits
 from dflow._base.allocator cimport before_trimming, memory_free, memory_new
@@ -166,7 +167,8 @@ cdef ndarray new_like(list arrays, int code, int ndim, intp* shape, bint pending
     """A new array in NumPy's order "K": as the axes of the arrays lie; where they disagree, as in C. copies: 0 is a stride, too."""
     cdef ndarray out = new_array(code, ndim, shape, pending)
     cdef intp* t = strides_of(out)
-    cdef int i, j, axis, order[MAXDIMS]
+    cdef int i, j, axis
+    cdef int order[MAXDIMS]
     cdef intp stride = out.itemsize
     if ndim < 2:
         return out
@@ -963,6 +965,20 @@ def array(x):
     return as_array(x)
 
 array.__module__ = "dflow._array"   # in pickles: it is found there also by the dflow that had no such module
+
+def explain(x):
+    """What x waits for, or everything (None): see dflow.engine.explain()."""
+    cdef Region r
+    cdef ndarray a
+    if x is None:
+        return story_of(NULL, NULL)
+    if not isinstance(x, ndarray):
+        raise TypeError(f"x must be an array of dflow's, not {type(x).__name__}")
+    a = x
+    if a.st.poison != NULL and readable(a.st):
+        return f"ready: reading raises {(<object>a.st.poison.error)!r}"
+    region_of_view(a, &r)
+    return story_of(a.st, &r)
 
 def set_hook(str name, value):
     """Code of the layers above that this one calls: see _array/core.pxd."""

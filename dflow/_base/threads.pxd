@@ -8,6 +8,7 @@ cdef extern from "_base/threads.h" nogil:
     PyThreadState* begin_thread_state()
     void end_thread_state()
     void sleep_ns(long long)
+    int sched_yield()
     long long now_ns()
     ctypedef struct Bell:
         pass

@@ -209,11 +209,11 @@ cdef PyObject* asarray_of_one(PyObject* module, PyObject** args, Py_ssize_t narg
 cdef PyMethodDef asarray_method
 cdef object whole_asarray
 whole_asarray = asarray
-_text = f"asarray{asarray.__text_signature__}\n--\n\n{asarray.__doc__}".encode()
+cdef bytes asarray_text = f"asarray{asarray.__text_signature__}\n--\n\n{asarray.__doc__}".encode()
 asarray_method.ml_name = b"asarray"
 asarray_method.ml_meth = <void*>asarray_of_one
 asarray_method.ml_flags = METH_FASTCALL | METH_KEYWORDS
-asarray_method.ml_doc = _text
+asarray_method.ml_doc = asarray_text
 asarray = PyCFunction_NewEx(&asarray_method, <PyObject*>NULL, "dflow.numpy")
 
 cdef inline ndarray array_of(a, dtype, order, device, copy):

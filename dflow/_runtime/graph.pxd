@@ -77,6 +77,10 @@ cdef struct Storage:
     uint8_t stale           # GIL; of one on a GPU: see _gpu/mirror.pxd
     PyObject* twin          # GIL; owned: its memory on a GPU; NULL: it has none
 
+cdef struct Edge:           # one more predecessor of an operand that already waits for another
+    Task* task
+    uintptr_t next
+
 cdef enum TaskFlag:
     HAS_REGIONS = 1
     ALWAYS = 2              # a host task that runs though an input is poisoned

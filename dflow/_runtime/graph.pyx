@@ -23,10 +23,6 @@ cdef extern from "_runtime/site.h":
     Py_ssize_t site_count()
     Site* site_at(Py_ssize_t)
 
-cdef struct Edge:           # one more predecessor of an operand that already waits for another
-    Task* task
-    uintptr_t next
-
 cdef struct Grave:          # something whose end needs the GIL
     Grave* next
     PyObject* object

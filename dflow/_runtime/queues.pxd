@@ -119,6 +119,7 @@ cdef bint choices                       # whether there is one to be made, for s
 cdef int prioritized
 cdef Lane* lane_of(int device) noexcept
 cdef Lane* lane_to(int device) noexcept                                 # of copies to it; NULL: there were none
+cpdef str lane_name(int number)                                         # "cpu(0)", "to cpu(1)"
 cdef void give_lane(int device, bint own) noexcept                      # of its own, or that of cpu(0). No runner is inside
 cdef void choose_lane(Task* t) noexcept
 

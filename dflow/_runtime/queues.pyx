@@ -40,6 +40,11 @@ cdef Lane* lane_to(int device) noexcept:
     cdef Lane* lane = &lanes[COPIES_TO + device]
     return lane if lane.nworkers else NULL
 
+cpdef str lane_name(int number):
+    cdef int device = number % DEVICES
+    name = f"cpu({device})" if device < CPUS else f"gpu({device - CPUS})"
+    return name if number == device else f"to {name}"
+
 cdef void give_lane(int device, bint own_one) noexcept:
     global choices
     cdef int i

@@ -5,8 +5,8 @@ from _thread import start_new_thread
 from dflow._kernels.kernel cimport HOST
 from dflow._base.atomics cimport add_int, cas_int, cpu_pause, full_fence, hint_int, invariant, load_double, \
     load_int, load_int_after, load_ptr, store_i64, store_int, swap_int
-from dflow._base.threads cimport begin_thread_state, bell_init, bell_lock, bell_unlock, bell_wait_on, cores_keep, \, sched_yield
-    cores_release, end_thread_state, now_ns, sleep_ns, this_core, this_thread
+from dflow._base.threads cimport begin_thread_state, bell_init, bell_lock, bell_unlock, bell_wait_on, cores_keep, \
+    sched_yield, cores_release, end_thread_state, now_ns, sleep_ns, this_core, this_thread
 from dflow._runtime.graph cimport *
 from dflow._runtime.queues cimport *
 from dflow._base.allocator cimport *

@@ -257,6 +257,32 @@ def waking(draw):
 
 
 @scenario
+def stories(draw):
+    """explain() beside threads that submit, and workers that run: it sees tasks that are there, and disturbs nobody."""
+    set_up(draw)
+    size = draw.choice((3, 600, LARGE))
+
+    def work():
+        x = np.ones(size)
+        for _ in range(draw.choice((3, 8))):
+            x = np.sort(x + 1) if draw.random() < 0.3 else x * 2 - x + 1
+            x[:1] = x[-1:]
+        assert numpy.unique(x.asnumpy()).size == 1
+
+    def look():
+        x = np.zeros(size)
+        for _ in range(6):
+            x += dflow.engine.sleep(x, draw.choice((0, 1e-5, 1e-3)))
+            for text in dflow.engine.explain(x), dflow.engine.explain(), dflow.engine.explain(x[:1]):
+                lines = text.split("\n")
+                assert len(lines) < 24 and (len(lines) > 1 or lines[0] in ("ready", "nothing is pending")), text
+                assert "not looked at" not in text, text
+        assert not x.asnumpy().any()
+
+    run_threads(draw, *draw.sample((work, work, look), 3))
+
+
+@scenario
 def meetings(draw):
     """Host tasks that wait for each other, as many as there are workers; submitted by one thread or several."""
     n = set_up(draw, (2, 2, 3))

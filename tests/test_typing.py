@@ -21,19 +21,21 @@ WRITTEN_FOR = "2.4"         # the NumPy whose signatures the stubs have, where i
 # What stubtest finds and is so on purpose, each with a reason.
 ACCEPTED = {
     r"dflow\.ops\.": "nothing public: it is read as source, without annotations",
-    r"dflow\._array\.(?!ndarray)": "private, but for ndarray",
-    r"dflow\._ufunc\.(?!ufunc)": "private, but for ufunc",
-    r"dflow\._ufunc\.ufunc\.(at_(bytes|with_casts)|call_with_axes|core_axes|failure) is not present": "private",
-    r"dflow\._ufunc\.ufunc\.(identity|ntypes|signature|types) is not present at runtime": "NumPy's, by __getattr__",
+    r"dflow\._array\.core\.(?!ndarray)": "private, but for ndarray",
+    r"dflow\._functions\.ufunc\.(?!ufunc)": "private, but for ufunc",
+    r"dflow\._functions\.ufunc\.ufunc\.(at_(bytes|with_casts)|call_with_axes|core_axes|failure) is not present": "private",
+    r"dflow\._functions\.ufunc\.ufunc\.(identity|ntypes|signature|types) is not present at runtime":
+        "NumPy's, by __getattr__",
     r".* is a disjoint base at runtime": "its decorator is too new for most checkers",
-    r'dflow\._array\.ndarray\.\w+ is inconsistent, stub parameter "self" differs from runtime parameter "a"':
+    r'dflow\._array\.core\.ndarray\.\w+ is inconsistent, stub parameter "self" differs from runtime parameter "a"':
         "a function of the namespace serves as the method",
     r".* has a default value of type numpy\._globals\._NoValueType": "NumPy's placeholder, which nobody passes",
     r"dflow\.numpy\.nditer( is|\.)": "what it makes are NumPy's iterators",
     r"dflow\.numpy\.__all__ is not present in stub": "it is that of the NumPy at hand",
     r"dflow\.(nd|gluon\.model_zoo\.vision)\.": "it is made of tables",
     r"dflow\.gluon\.data\.vision\.transforms\._taps ": "private, and cached",
-    rf"dflow\._array\.ndarray\.({'|'.join(nd.METHODS)}) is not present in stub": "MXNet 1's methods come with dflow.nd",
+    rf"dflow\._array\.core\.ndarray\.({'|'.join(nd.METHODS)}) is not present in stub": "MXNet 1's methods come with dflow.nd",
+    r"dflow\.numpy\.typing\.NDArray\.": "ndarray, under another name",
     r"dflow\.npx\.__all__ is not present in stub": "it is made of the table's rows",
 }
 
@@ -81,8 +83,8 @@ def test_stubs_are_what_is_there(tmp_path):
     config = tmp_path / "mypy.ini"
     # overload-overlap depends on what an older NumPy's ArrayLike is: a number is one, and has an overload of its own.
     config.write_text("[mypy]\nstrict = True\ndisable_error_code = overload-overlap\n"
-                      "[mypy-dflow.ops.*,dflow.gradients.*,dflow._gradient_methods,dflow._graph_decorator,dflow.gluon.*,dflow.nd.*,"
-                      "dflow.kvstore]\n"
+                      "[mypy-dflow.ops.*,dflow.gradients.*,dflow._gradient_methods,dflow._graph_decorator,dflow.gluon.*,"
+                      "dflow.nd.*,dflow.kvstore]\n"
                       "ignore_errors = True\n")
     lines = mypy("mypy.stubtest", "--concise", "--mypy-config-file", str(config), "dflow", cwd=tmp_path)
     assert all(line.startswith("dflow.") for line in lines), lines          # else it did not get that far

@@ -122,15 +122,16 @@ def timeline():
         _engine.waitall()
     finally:
         for lane, worker, name, members, start, stop in _timeline.end(*looks):
-            events.append(Event(queues.lane_name(lane), worker, f"{name} and {members - 1} more" if members > 1 else name, start, stop))
+            name = f"{name} and {members - 1} more" if members > 1 else name
+            events.append(Event(queues.lane_name(lane), worker, name, start, stop))
 
 
 def explain(x=None):
-    """Why reading x would wait: the tasks that will write to it, and those that these wait for, each by its name, the line
-    that submitted it and its state (waits for, in the open group, queued, running, and on which worker), as a tree.
+    """Why reading x would wait: the tasks that will write to it, and those that these wait for, as a tree. Each has its
+    name, the line that submitted it, and its state: waits for, in the open group, queued, running, and on which worker.
 
-    Text, of some 20 lines at most: "ready" where nothing is pending, with the error, if reading raises one. None: what of
-    all that is pending waits for nothing else. A wait that lasts a minute gives the same, once, as a RuntimeWarning.
+    Text of some 20 lines at most: "ready" where nothing is pending, with the error, if reading raises one. None: what
+    waits for nothing else, of all that is pending. A wait of a minute gives the same, once, as a RuntimeWarning.
     """
     return core.explain(x)
 

@@ -1,4 +1,4 @@
-"""dflow.engine.explain(): what an array waits for, in each state that a task can be in; and waits that tell it by themselves."""
+"""dflow.engine.explain(): what an array waits for, in each state of a task; and long waits, which tell it."""
 
 import os
 import re

@@ -20,10 +20,12 @@ WRITTEN_FOR = "2.4"         # the NumPy whose signatures the stubs have, where i
 
 # What stubtest finds and is so on purpose, each with a reason.
 ACCEPTED = {
+    r"dflow\._\w+\.\w+ failed to find stubs": "private",
     r"dflow\.ops\.": "nothing public: it is read as source, without annotations",
     r"dflow\._array\.core\.(?!ndarray)": "private, but for ndarray",
     r"dflow\._functions\.ufunc\.(?!ufunc)": "private, but for ufunc",
-    r"dflow\._functions\.ufunc\.ufunc\.(at_(bytes|with_casts)|call_with_axes|core_axes|failure) is not present": "private",
+    r"dflow\._functions\.ufunc\.ufunc\.(at_(bytes|with_casts)|call_with_axes|core_axes|failure) is not present":
+        "private",
     r"dflow\._functions\.ufunc\.ufunc\.(identity|ntypes|signature|types) is not present at runtime":
         "NumPy's, by __getattr__",
     r".* is a disjoint base at runtime": "its decorator is too new for most checkers",
@@ -34,7 +36,8 @@ ACCEPTED = {
     r"dflow\.numpy\.__all__ is not present in stub": "it is that of the NumPy at hand",
     r"dflow\.(nd|gluon\.model_zoo\.vision)\.": "it is made of tables",
     r"dflow\.gluon\.data\.vision\.transforms\._taps ": "private, and cached",
-    rf"dflow\._array\.core\.ndarray\.({'|'.join(nd.METHODS)}) is not present in stub": "MXNet 1's methods come with dflow.nd",
+    rf"dflow\._array\.core\.ndarray\.({'|'.join(nd.METHODS)}) is not present in stub":
+        "MXNet 1's methods come with dflow.nd",
     r"dflow\.numpy\.typing\.NDArray\.": "ndarray, under another name",
     r"dflow\.npx\.__all__ is not present in stub": "it is made of the table's rows",
 }

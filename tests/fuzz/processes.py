@@ -41,32 +41,34 @@ def child(progress, only):
     descriptor = os.open(progress, os.O_WRONLY)
     for order in sys.stdin:
         first, count = map(int, order.split())
+        skipped = 0
         for seed in range(first, first + count):
             os.pwrite(descriptor, b"%20d" % seed, 0)
-            find = examine(seed, only, seen)
+            try:
+                find = examine(seed, only, seen)
+            except MemoryError:  # of the fuzzer itself
+                skipped += 1
+                continue
             if find:
                 print(json.dumps(find), flush=True)
         os.pwrite(descriptor, b"%20d" % -1, 0)
-        print(json.dumps({"done": count}), flush=True)
+        print(json.dumps({"done": count - skipped}), flush=True)
 
 
 def examine(seed, only, seen):
     """What differs in the program of a seed, made smaller unless alike was seen often; or None."""
-    try:
-        program, numpys = running.generate(seed, only)
-        line = running.different(program, numpys)
-        if line is None:
-            return None
-        names = signature(program, line)
-        seen[names] = seen.get(names, 0) + 1
-        find = {"seed": seed, "line": line, "signature": names}
-        if seen[names] <= REPEATS:
-            small, what = shrinking.shrink(program)
-            what = what or f"{line} (not when it is run again)"
-            find |= {"script": shrinking.script(small, what), "signature": signature(small, what)}
-        return find
-    except MemoryError:  # of the fuzzer itself
+    program, numpys = running.generate(seed, only)
+    line = running.different(program, numpys)
+    if line is None:
         return None
+    names = signature(program, line)
+    seen[names] = seen.get(names, 0) + 1
+    find = {"seed": seed, "line": line, "signature": names}
+    if seen[names] <= REPEATS:
+        small, what = shrinking.shrink(program)
+        what = what or f"{line} (not when it is run again)"
+        find |= {"script": shrinking.script(small, what), "signature": signature(small, what)}
+    return find
 
 
 def signature(program, line):

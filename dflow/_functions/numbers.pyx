@@ -8,6 +8,8 @@ from dflow._kernels.registry cimport BOOL, DTYPES, code_of, is_complex, is_integ
 from dflow._array.core import set_hook
 from dflow._kernels.registry import COMPARISONS
 
+cdef object NO_VALUE = np._NoValue
+
 # ---- Python's numbers --------------------------------------------------------------------------------------------
 
 cdef ndarray small_number(object x):
@@ -90,7 +92,7 @@ cdef object neutral_of(object function, int code):
 
 cdef object start_of(object function, object initial, int code, intp total, bint masked):
     """What a reduction of `total` elements starts from, as that type holds it; None: from the first of them."""
-    if initial is np._NoValue:
+    if initial is NO_VALUE:
         initial = identity_of(function, code)
     elif initial is not None:
         initial = number_as(hooks["unwrap"](initial), DTYPES[code])

@@ -71,11 +71,11 @@ cdef int check_reduced(str name, intp* shape, int ndim, ndarray out, list kept) 
                          + str(tuple(wanted)).replace(" ", ""))
     return 0
 
-def numpys_reduction(function, ndarray a, dict given, out):
+def numpys_reduction(function, ndarray a, axis, dtype, out, keepdims, initial, where):
     """The reduction of copies by NumPy, which waits: where no value stands for what is masked out, or types are mixed."""
-    if out is not None:
-        given["out"] = out.asnumpy()
-    cdef ndarray result = follow(a, as_array(function.reduce(a.asnumpy(), **hooks["unwrap"](given))), function)
+    into = None if out is None else out.asnumpy()
+    given = hooks["unwrap"]((axis, dtype, into, keepdims, initial, where))
+    cdef ndarray result = follow(a, as_array(function.reduce(a.asnumpy(), *given)), function)
     if out is None and result.ndim == 0:
         result.flags |= SCALAR
     return result if out is None else give_reduced(function.__name__, result, out)

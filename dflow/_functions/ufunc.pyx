@@ -552,19 +552,18 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
     if where is not True:
         where = as_mask(where)
     axes = axis_set(axis, a.ndim)
-    given = dict(axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
     try:
         p = reduction_of(u, a.code, "reduce").plan if dtype is None and out is None else reduction_plan(u, a.code, dtype, "reduce", out)
     except TypeError:
         if dtype is not None:
             code_of(descr_of(dtype).newbyteorder("="))          # raises where it is of no numbers
-        return numpys_reduction(u.numpy, a, given, out)         # what NumPy refuses, in its words
+        return numpys_reduction(u.numpy, a, axis, dtype, out, keepdims, initial, where)     # what NumPy refuses, in its words
     if len(axes) > 1 and not u.reorderable:
         raise ValueError(f"reduction operation '{u.name}' is not reorderable, so at most one axis may be specified")
     through_out = out is not None and (<ndarray>out).code != p.codes[0]     # of whose type NumPy makes what it starts from
     if p.codes[0] != p.codes[1] or where is not True and not masked_by_value(u, p.codes[0], initial) or (
             through_out and (not u.reorderable or u.numpy.identity is None)):
-        return numpys_reduction(u.numpy, a, given, out)
+        return numpys_reduction(u.numpy, a, axis, dtype, out, keepdims, initial, where)
     a = cast(a, p.codes[1])
     if where is not True:
         check_mask(<ndarray>where, a)

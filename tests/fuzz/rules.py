@@ -444,7 +444,7 @@ avoid(
     r"\b(power|pow|float_power|arctan2|atan2)\.reduce",
     "NumPy's AVX-512 loops take a result that stays where it is for one that moves: these are wrong",
     lambda statement, variables: (
-        bool(re.search(r"\d\.\d|nan|inf|atan2|arctan2|float_power", statement))
+        bool(re.search(r"\d\.\d|nan|inf|atan2|arctan2|float_power|dtype='?[defgDFG]", statement))
         or any(x.dtype.kind not in "biu" for x in operands_of(NAMES.findall(statement), variables))
     ),
 )

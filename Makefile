@@ -36,19 +36,19 @@ EDITABLE = --no-build-isolation -e
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer, please: make PYTHON=...")'
 	$(call step,An environment of its own: .venv,$(PYTHON) -m venv .venv)
 	$(call step,NumPy and Cython,$(PY) $(PIP) $$($(PY) -c $(REQUIRES)))
-	$(call step,dflow and what it needs: a minute or two,$(PY) $(PIP) $(EDITABLE) '.[dev]')
-	@mkdir -p build/release && touch $@ build/release/built
+	$(call step,What dflow and its tests need,DFLOW_LINK=1 $(PY) $(PIP) $(EDITABLE) '.[dev]')
+	@touch $@
 
 # Another one for the libraries to compare with: they are large, and nobody needs them to work on dflow.
 .venv-peers/installed: pyproject.toml
 	$(call step,An environment of their own: .venv-peers,$(PYTHON) -m venv .venv-peers)
 	$(call step,NumPy and Cython,$(PEERS) $(PIP) $$($(PEERS) -c $(REQUIRES)))
-	$(call step,NumExpr and JAX and PyTorch: a gigabyte and some minutes,$(PEERS) $(PIP) $(EDITABLE) '.[bench,peers]' '$(TORCH)')
+	$(call step,NumExpr and JAX and PyTorch: a gigabyte and some minutes,DFLOW_LINK=1 $(PEERS) $(PIP) $(EDITABLE) '.[bench,peers]' '$(TORCH)')
 	@touch $@
 
 # A stamp, so that nothing to do costs nothing; setup.py decides which extensions are out of date.
 build/release/built: .venv/installed $(SOURCES)
-	$(call step,Building what has changed,$(PY) setup.py -q build_ext --inplace)
+	$(call step,Building dflow: a minute or two at first,$(PY) setup.py -q build_ext --inplace)
 	@mkdir -p $(@D) && touch $@
 
 build: build/release/built ## build the extensions in place
@@ -63,7 +63,7 @@ bench: build ## run the benchmarks beside NumPy (make bench ARGS="--help")
 	@$(PY) -m bench $(ARGS)
 
 bench-peers: .venv-peers/installed ## run the tables of speed and of training beside NumExpr, JAX and PyTorch too
-	$(call step,Building what has changed,$(PEERS) setup.py -q build_ext --inplace)
+	$(call step,Building dflow: a minute or two at first,$(PEERS) setup.py -q build_ext --inplace)
 	@$(PEERS) -m bench fast training $(ARGS)
 
 examples: build ## run the programs of examples/ with NumPy and dflow (make examples ARGS="mandelbrot")

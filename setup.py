@@ -5,6 +5,8 @@ Two variables of the environment choose a build other than the release, each in 
     DFLOW_DEBUG=1                       the invariants are asserted
     DFLOW_SANITIZE=address,undefined    the same, under these sanitizers of GCC
     DFLOW_SANITIZE=thread               the same, under ThreadSanitizer
+
+DFLOW_LINK=1 builds nothing: an editable install then takes the extensions that are built in place.
 """
 
 import os
@@ -128,7 +130,7 @@ if __name__ == "__main__":  # also because cythonize may start fresh processes, 
     if VARIANT != "release" and "--inplace" in sys.argv:
         sys.exit(f"setup.py: only the release is built in place; run `setup.py build`, then use build/{VARIANT}/lib")
     setup(
-        ext_modules=extensions(),
+        ext_modules=[] if os.environ.get("DFLOW_LINK") else extensions(),
         cmdclass={"build_ext": BuildExtensions},
         options={
             "build": {"build_base": f"build/{VARIANT}", "build_lib": f"build/{VARIANT}/lib"},

@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 BATCH = 64  # seeds that have the same number of workers
 HANG = 120  # seconds without the next program
 MEMORY = 2 << 30  # bytes of address space
+LIFE = 50_000  # programs of a child: what a process keeps of its memory grows, as NumPy's blocks are of all sizes
 REPEATS = 2  # finds by a statement of the same names that a child makes smaller
 
 
@@ -123,11 +124,12 @@ class Child:
         )
         self.moved = time.monotonic()
         self.last = None
-        self.order = None
+        self.order, self.given = None, 0
         self.hung = False
 
     def give(self, first, count):
         self.order, self.moved = (first, count), time.monotonic()
+        self.given += count
         self.process.stdin.write(f"{first} {count}\n")
         self.process.stdin.flush()
 
@@ -170,6 +172,10 @@ def fuzz(first, count, seconds, jobs, only, report):
         n = min(BATCH, count - given) if count else BATCH
         if n <= 0 or until and time.monotonic() > until:
             finish(a_child)
+            return
+        if a_child.given >= LIFE:
+            finish(a_child)
+            start()
             return
         a_child.give(first + given, n)
         given += n

@@ -435,6 +435,7 @@ avoid(
         and getattr(variables.get(re.search(r"out=(v\d+)", statement)[1]), "dtype", numpy.dtype("?")).char != "?"
     ),
 )
+avoid(r"^(?=.*where=)(?=.*dtype=)(?=.*out=v)", "NumPy casts to that type and back what where= leaves as it is, too")
 avoid(r"(linspace|select|where)\(.*2 ?\*\* ?(6[3-9]|70)", "README: arrays hold numbers, not Python's; where() crashes")
 avoid(
     r"^(?=.*2 ?\*\* ?(6[3-9]|70))(?=.*(v\d+\S* \*\* | \*\* v|\*\*=|pow(er)?[.(]))",

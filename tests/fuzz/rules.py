@@ -122,6 +122,9 @@ STRIDED = {
     "angle",
 }
 
+# The same of halves alone.
+OF_HALVES = {"sin", "cos"}
+
 # The same of complex numbers, whose products and magnitudes are fused or not.
 OF_COMPLEX = {"abs", "absolute", "square", "multiply", "divide", "true_divide", "reciprocal", "multiply.accumulate"}
 COMPLEX = re.compile(r"\d[jJ]\b")
@@ -172,6 +175,8 @@ def level(statement, names, variables):
     if calls & {"power.reduce", "pow.reduce"}:
         calls.add("power")
     operands = operands_of(names, variables)
+    if of_halves(statement, operands):
+        calls |= STRIDED
     if calls & STRIDED and by_strides(statement, calls, operands):
         return 1
     if calls & OF_COMPLEX or OPERATORS.search(statement):
@@ -186,6 +191,12 @@ def level(statement, names, variables):
         if exact(operands, "+ 0" in statement or not calls & PRODUCTS, narrow(statement)):
             return 0
     return 1
+
+
+def of_halves(statement, operands):
+    """Whether it takes sines of halves, whose last bits NumPy's vectors have otherwise, too."""
+    names = {name.partition(".")[0] for name in called(statement)}
+    return bool(names & OF_HALVES) and ("dtype='e'" in statement or any(x.dtype.char == "e" for x in operands))
 
 
 def by_strides(statement, calls, operands):
@@ -204,7 +215,7 @@ def by_strides(statement, calls, operands):
 
 def is_loose(statement, names, variables):
     """Whether its last bits may differ by whether operands are there."""
-    if called(statement) & LOOSE:
+    if called(statement) & LOOSE or of_halves(statement, operands_of(names, variables)):
         return True
     return bool(OPERATORS.search(statement)) and any(x.dtype.kind == "c" for x in operands_of(names, variables))
 

@@ -1,9 +1,9 @@
 """Why something is not there yet: see _runtime/story.pxd.
 
-A task knows who waits for it, and not for whom it waits. So all that is pending is visited forwards, from what could run now: what runs,
-what is queued or parked, and the open group. Meanwhile this thread holds the GIL, and all runners (hold_runners), so nothing
-changes. Nothing is allocated then either, as that could run Python code: what is seen is noted in memory that was there
-before, and put into words when the runners may go on. Kernels and sites are immortal.
+A task knows who waits for it, and not for whom it waits. So all that is pending is visited forwards, from what could run
+now: what runs, what is queued or parked, and the open group. Meanwhile this thread holds the GIL, and all runners
+(hold_runners), so nothing changes. Nothing is allocated then either, as that could run Python code: what is seen is noted
+in memory that was there before, and put into words when the runners may go on. Kernels and sites are immortal.
 """
 
 from libc.stdint cimport uintptr_t
@@ -281,7 +281,7 @@ cdef str story_of(Storage* s, Region* r):
 cdef long long patience = 60000000000           # nanoseconds; GIL
 
 def set_patience(double seconds):
-    """How long a wait lasts before it tells what it waits for; returns what was set. Tests need not wait for a minute."""
+    """How long a wait lasts before it tells what it waits for; returns what was set. Tests wait no minute."""
     global patience
     before = patience / 1e9
     patience = <long long>(seconds * 1e9)

@@ -433,15 +433,30 @@ cdef inline void unlink_access(Access* a, Storage* s) noexcept nogil:
 cdef Edge* spares = NULL            # GIL: edges for who is about to be connected,
 cdef int nspares = 0                # and how many
 
+cdef int most_conflicts(Access* a) noexcept:
+    """How many tasks a may have to wait for, at most: meanwhile workers take accesses out of the frontier, and none adds one."""
+    cdef Storage* s = a.storage
+    cdef Access* e
+    cdef int n = glance_int(&s.nfront)
+    if n > 1 and not a.key & WRITE:             # a read waits for writes only, and there may be a million reads beside it
+        n = 0
+        spin_lock(&s.lock)
+        e = s.writes
+        while e != NULL:
+            n += 1
+            e = e.next
+        spin_unlock(&s.lock)
+    return n
+
 cdef int reserve_edges(Task* t) except -1:
-    """So that connect() cannot fail half way. There are never more conflicts than accesses in the frontiers."""
+    """So that connect() cannot fail half way."""
     global spares, nspares
     cdef Access* a = accesses(t)
     cdef Edge* edge
     cdef int i, n = 0
     for i in range(t.nops):
         if a[i].key & TRACKED:
-            n += max(glance_int(&a[i].storage.nfront) - 1, 0)
+            n += max(most_conflicts(a + i) - 1, 0)         # the first needs no edge
     while nspares < n:
         edge = <Edge*>cell_alloc(TASKS, sizeof(Edge))
         if edge == NULL:

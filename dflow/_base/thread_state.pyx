@@ -1,6 +1,10 @@
 """Whether operations are recorded, or noted, and where: see _base/thread_state.pxd."""
 
+from libc.stdlib cimport malloc
 from dflow._base.atomics cimport invariant
+
+cdef enum:
+    MOST_LOCKS = 160            # that a thread holds at a time: a search by claim_needed() holds those on its path
 
 cdef extern from *:
     """
@@ -8,14 +12,13 @@ cdef extern from *:
     static _Thread_local int thread_captures;
     static _Thread_local int thread_device;
     static _Thread_local int thread_crosses;
-    #define MOST_LOCKS 160
-    static _Thread_local struct { int *place; int rank; } thread_locks[MOST_LOCKS];     /* debug build: that it holds */
+    typedef struct { int *place; int rank; } HeldLock;
+    static _Thread_local HeldLock *thread_locks;            /* MOST_LOCKS of them; there is little room for a thread's own */
     static _Thread_local int thread_nlocks;
     """
     ctypedef struct HeldLock:
         int* place
         int rank
-    int MOST_LOCKS
     HeldLock* thread_locks
     int thread_nlocks
     bint thread_records
@@ -33,8 +36,10 @@ cdef int away = 0                                # GIL: threads whose current de
 # ---- spin locks: the debug build only ---------------------------------------------------------------------------------
 
 cdef void note_taken(int* place, int rank, bint tried) noexcept nogil:
-    global thread_nlocks
+    global thread_locks, thread_nlocks
     cdef int n = thread_nlocks
+    if thread_locks == NULL:
+        thread_locks = <HeldLock*>malloc(MOST_LOCKS * sizeof(HeldLock))
     invariant(tried or n == 0 or rank > thread_locks[n - 1].rank, b"a thread takes locks in the order of their ranks")
     invariant(n < MOST_LOCKS, b"nobody holds so many locks")
     thread_locks[n].place = place

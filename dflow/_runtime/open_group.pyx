@@ -28,7 +28,7 @@ cdef Opening opening
 
 longest_group = 32
 
-# ---- offers -----------------------------------------------------------------------------------------------------------
+# ---- offers ----------------------------------------------------------------------------------------------------------
 
 cdef bint offer(Task* t, Closed* closed) noexcept:
     cdef double cost = cost_of(t)
@@ -70,7 +70,8 @@ cdef bint offer_last(Task* t, Closed* closed) noexcept:
     return joined
 
 cdef int joins(Task* t, double cost) noexcept:
-    """-1 if t may not join, else how many results of members it reads: then it has to. Needs the lock, and an open group."""
+    """-1 if t may not join, else how many results of members it reads: then it has to. Needs the lock and an open
+    group."""
     cdef Task* leader = opening.leader
     if (t.lane != leader.lane or t.priority != leader.priority or (t.flags ^ leader.flags) & ABROAD
             or opening.operands + t.nops > MAX_OPERANDS):
@@ -112,7 +113,7 @@ cdef void connect_all(Task* t) noexcept:
         if a[i].key & TRACKED:
             connect(t, a + i, NULL)
 
-# ---- closing ----------------------------------------------------------------------------------------------------------
+# ---- closing ---------------------------------------------------------------------------------------------------------
 
 cdef Closed close() noexcept nogil:
     """Nobody joins any more. Needs the lock."""
@@ -128,6 +129,7 @@ cdef Closed close_group() noexcept nogil:
     cdef Closed closed
     if load_ptr(&opening.leader) == NULL:
         closed.leader = NULL
+        closed.cost = 0
         return closed
     lock(&opening.lock, GROUP_LOCK)
     closed = close()
@@ -137,7 +139,7 @@ cdef Closed close_group() noexcept nogil:
 cdef void open_group_after_fork() noexcept:
     opening.lock = 0
 
-# ---- glances ----------------------------------------------------------------------------------------------------------
+# ---- glances ---------------------------------------------------------------------------------------------------------
 
 cdef Task* open_leader() noexcept nogil:
     return <Task*>load_ptr(&opening.leader)

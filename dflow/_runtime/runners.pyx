@@ -49,8 +49,8 @@ cdef void drop_gil(Runner* me) noexcept nogil:
     me.tstate = PyEval_SaveThread()
 
 cdef void keep_gil(Runner* me) noexcept nogil:
-    """A worker goes on with the GIL, which its next task needs, too: to ask for it again, while others run Python code, takes as
-    long as they may keep it."""
+    """A worker goes on with the GIL, which its next task needs, too: to ask for it again, while others run Python
+    code, takes as long as they may keep it."""
     if me.index:
         me.holds = True
     else:

@@ -12,7 +12,7 @@ cdef enum:
 
 cdef Split splits[PLACES]
 
-# ---- the owner --------------------------------------------------------------------------------------------------------
+# ---- the owner -------------------------------------------------------------------------------------------------------
 
 cdef Split* claim_split(Lane* lane, const char* name, pieces_t run, void* plan, bint lasting) noexcept nogil:
     cdef Split* s
@@ -46,7 +46,7 @@ cdef void end_split(Split* s) noexcept nogil:
 cdef intp shares_left(Split* s) noexcept nogil:
     return <intp>((s.total - load_i64(&s.next) + s.grain - 1) // s.grain)
 
-# ---- everybody --------------------------------------------------------------------------------------------------------
+# ---- everybody -------------------------------------------------------------------------------------------------------
 
 cdef bint work_once(Split* s) noexcept nogil:
     cdef long long stop = add_i64(&s.next, s.grain), start = stop - s.grain

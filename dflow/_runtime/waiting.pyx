@@ -15,7 +15,7 @@ from dflow._runtime.fusion cimport GroupPlan, may_tail, plan_group
 from dflow._runtime.gate cimport gate_closed, use_of
 from dflow._runtime.graph cimport *
 from dflow._runtime.open_group cimport close_group, Closed, small_group
-from dflow._runtime.parking cimport announce, announced, any_ready, queue, start_group, unannounced, wake_worker, work_for
+from dflow._runtime.parking cimport announce, announced, any_ready, queue, start_group, unannounced, wake_worker
 from dflow._runtime.queues cimport *
 from dflow._runtime.runners cimport *
 from dflow._runtime.story cimport tell_late
@@ -29,7 +29,7 @@ cdef enum:
     ANY = 0                 # for claim_needed()
     LOOPS = -1
 
-# ---- kinds ------------------------------------------------------------------------------------------------------------
+# ---- kinds -----------------------------------------------------------------------------------------------------------
 
 cdef Wait wait_for(WaitKind kind, long long limit=0) noexcept:
     cdef Wait w
@@ -93,15 +93,15 @@ cdef bint overtaken(Wait* w) noexcept nogil:
     return found
 
 cdef bint enough(Wait* w) noexcept nogil:
-    """Not for every block that is freed a wake-up; but what is pending may be long, and need this very thread to end."""
+    """Room to spare, not a wake-up for every block that is freed; but what is pending may need this very thread."""
     cdef long long budget = load_i64(&memory_budget), spare = budget - bytes_live() - w.limit
     return spare >= budget // 8 or (spare >= 0 and now_ns() > w.patience)
 
-# ---- what a waiting thread may run --------------------------------------------------------------------------------------
+# ---- what a waiting thread may run -----------------------------------------------------------------------------------
 
 cdef bint may_help(Task* t) noexcept nogil:
-    """Whether a waiting thread may run t, which could leave a lane more threads than it has workers; or, if it is a Python
-    function, have it run, as no worker comes for it."""
+    """Whether a waiting thread may run t, which could leave a lane more threads than it has workers; or, if it is a
+    Python function, have it run, as no worker comes for it."""
     cdef Lane* lane = &lanes[t.lane]
     if gate_closed(use_of(t)) or t.kernel.flags & HOST and looked_at(lane):
         return False
@@ -175,7 +175,7 @@ cdef Task* claim_needed(Storage* s, int* visits, double most) noexcept nogil:
     return found
 
 cdef Task* take_group(Storage* s) noexcept:
-    """Close the open group for a thread that waits for s (NULL: for everything), and take it if it can run. Needs the GIL."""
+    """Close the open group for a thread that waits for s (NULL: for everything), and take it if it can run. GIL."""
     cdef Closed closed = close_group()
     cdef Task* t = closed.leader
     if t == NULL or not take(t):        # a thread that helps may have claimed it
@@ -186,7 +186,7 @@ cdef Task* take_group(Storage* s) noexcept:
         return NULL
     return t
 
-# ---- helping ------------------------------------------------------------------------------------------------------------
+# ---- helping ---------------------------------------------------------------------------------------------------------
 
 cdef Task* help(Runner* me, Wait* w) noexcept nogil:
     """A task for a waiting thread: one that it needs; else any."""
@@ -201,7 +201,7 @@ cdef Task* help(Runner* me, Wait* w) noexcept nogil:
         t = claim_needed(w.s, &visits, ANY if may_send(me) else LOOPS)
     if t == NULL:
         start_group()               # it may be needed, or nobody else may come for it
-        join_splits(me)               # where a core is free: else a part of a kernel would share that of a worker's part
+        join_splits(me)              # where a core is free: else a part of a kernel would share that of a worker's part
     if t == NULL:
         t = find(me)
         while t != NULL and t.kernel.flags & HOST and not (all and may_help(t) and may_send(me)):
@@ -248,7 +248,8 @@ cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
         if t != NULL:
             while t != NULL:
                 t = execute(me, t)
-                if t != NULL and (now_ns() - start > SLICE_NS or finished(w) or t.kernel.flags & HOST or not may_help(t)):
+                if t != NULL and (now_ns() - start > SLICE_NS or finished(w) or t.kernel.flags & HOST
+                                  or not may_help(t)):
                     give_back(t)
                     t = me.current = NULL
                 leave(me)
@@ -280,7 +281,7 @@ cdef void end_runner(Runner* me) noexcept:
     unregister(me)
     set_runner(me.outer)
 
-# ---- blocking -----------------------------------------------------------------------------------------------------------
+# ---- blocking --------------------------------------------------------------------------------------------------------
 
 cdef int block(Wait* w, bint once=False) except -1:
     cdef Runner me
@@ -308,7 +309,7 @@ cdef int block(Wait* w, bint once=False) except -1:
     return 0
 
 cdef bint run_needed(Wait* w) except -1:
-    """Run what is needed, here, while a core is free for it: nobody need be woken for that. Whether the wait is over."""
+    """Run what is needed here, while a core is free for it: no worker need be woken. Whether the wait is over."""
     cdef Task* t
     cdef int visits
     catch_up(w.s, CALL_NS)
@@ -353,7 +354,7 @@ cdef void end_helping(Runner* me, Wait* w) noexcept:
         unlock(&w.s.lock)
         storage_unref(w.s)
 
-# ---- catching up --------------------------------------------------------------------------------------------------------
+# ---- catching up -----------------------------------------------------------------------------------------------------
 
 cdef double catch_up(Storage* s, double most) noexcept:
     """Something small is to be done with s, which is pending: what it waits for may be as small, and only be queued.
@@ -459,7 +460,7 @@ cdef void run_without_gil(Task* t) noexcept:
     if load_int(&shared.waiting_all):
         ring_done()
 
-# ---- what others wait for -----------------------------------------------------------------------------------------------
+# ---- what others wait for --------------------------------------------------------------------------------------------
 
 cdef void nudge() noexcept:
     start_group()

@@ -26,7 +26,7 @@ from dflow._gpu import codegen, mirror
 cnp.import_array()
 
 cdef enum:
-    DRAW_BYTES = 40             # of a Draw (_kernels/c/philox.h): the stream, and three numbers
+    DRAW_BYTES = 40             # of a Draw (_kernels/c/distributions.h): the stream, and three numbers
     ARGUMENT_BYTES = 4000       # of a kernel; an array takes 16, and 16 for each axis
 
 class Uncaptured(Exception):

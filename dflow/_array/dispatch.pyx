@@ -288,11 +288,11 @@ cdef bint run_here(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Cor
         memcpy(dims + ndim, core.dims, core.ndim * sizeof(intp))
         memcpy(step, core.steps, core.nsteps * sizeof(intp))
     settings.inlined += 1
-    if not k.flags & (REPORTS_FP | INVALID_FAILS | MAY_RAISE | BLAS):
+    if not k.flags & (REPORTS_FP | INVALID_FAILS | MAY_RAISE) and not k.resources & BLAS:
         run_kernel(k, args, nops, ndim, dims, steps)
         return True
     fp_clear()
-    if k.flags & BLAS:
+    if k.resources & BLAS:
         use = blas_use(k, dims + ndim - 1, steps + (ndim - 1) * nops)
         if not enter_gate(use, False):
             return False

@@ -239,7 +239,7 @@ cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
         dims[1] = dims[2]
         steps[3] = steps[4]
         steps[4] = steps[5]
-    use = blas_use(k, dims, steps) if k.flags & BLAS else UNUSED
+    use = blas_use(k, dims, steps) if k.resources & BLAS else UNUSED
     if not enter_gate(use, False):
         return None
     k.loop(args, dims, steps, k.data)

@@ -14,8 +14,8 @@ import threading
 from libc.limits cimport INT_MAX
 from libc.math cimport sqrt
 from libc.string cimport memcpy
-from dflow._kernels.kernel cimport BLAS, CUBIC, LOCKS, MAY_RAISE, raise_current
-from dflow._base.atomics cimport add_int, load_int, spin_lock, spin_unlock, store_int
+from dflow._kernels.kernel cimport BLAS, CUBIC, DATA_GUARDED, DATA_PRODUCT, LOCKS, MAY_RAISE, raise_current
+from dflow._base.atomics cimport add_int, invariant, load_int, spin_lock, spin_unlock, store_int
 from dflow._base.threads cimport out_of_memory
 from dflow._base.allocator cimport memory_zeros
 from dflow._kernels.openblas import environment
@@ -527,7 +527,7 @@ cdef void product_loop(char** args, intp* dims, intp* steps, void* data) noexcep
 
 # ---- NumPy's linear algebra ---------------------------------------------------------------------------------------------
 
-cdef struct Guarded:            # the data of a kernel whose loop calls NumPy's BLAS, so that it is known by this loop
+cdef struct Guarded:            # the data of a kernel whose loop calls NumPy's BLAS
     loop_t loop
     void* data
     int ndims                   # core dimensions
@@ -539,6 +539,14 @@ cdef struct Guarded:            # the data of a kernel whose loop calls NumPy's 
 RECTANGULAR = ("svd", "qr", "lstsq")
 TRIANGLES = (*RECTANGULAR, "eig")       # have products with triangles, which use all of OpenBLAS's threads, however small
 VECTORS = {np.vecdot: 10_000, np.matvec: 90, np.vecmat: 90} if hasattr(np, "vecmat") else {}
+
+cdef inline Guarded* guarded_of(Kernel* k) noexcept nogil:
+    invariant(k.tag == DATA_GUARDED, b"the data of a kernel is a Guarded")
+    return <Guarded*>k.data
+
+cdef inline Product* product_of(Kernel* k) noexcept nogil:
+    invariant(k.tag == DATA_PRODUCT, b"the data of a kernel is a Product")
+    return <Product*>k.data
 
 cdef int guard_blas(Kernel* k, object ufunc, int itemsize) except -1:
     """Note how the kernel uses NumPy's BLAS, if it is one of its linear algebra."""
@@ -559,9 +567,13 @@ cdef int guard_blas(Kernel* k, object ufunc, int itemsize) except -1:
     if name.startswith(RECTANGULAR):
         w.last = 2
     w.columns = 1 if name == "inv" else 2 if name == "solve" else 0
-    k.loop = guarded_loop
-    k.data = w
-    k.flags |= MAY_RAISE | BLAS | (0 if ufunc in VECTORS else CUBIC if name.startswith(TRIANGLES) else CUBIC | LOCKS)
+    k.loop, k.data, k.tag = guarded_loop, w, DATA_GUARDED
+    k.flags |= MAY_RAISE
+    k.resources |= BLAS
+    if ufunc not in VECTORS:
+        k.cost_model = CUBIC
+        if not name.startswith(TRIANGLES):
+            k.resources |= LOCKS
     return 0
 
 cdef void guarded_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
@@ -592,8 +604,8 @@ cdef int product_use(Product* w, intp* dims, intp* core) noexcept nogil:
         blas_takes(w, dims, core, &how_a, &lead_a, &how_b, &lead_b)) else SHARED
 
 cdef int blas_use(Kernel* k, intp* dims, intp* steps) noexcept nogil:
-    if k.loop == guarded_loop:
-        return guarded_use(<Guarded*>k.data, dims)
-    if k.loop == product_loop:
-        return product_use(<Product*>k.data, dims, steps + 3)
+    if k.tag == DATA_GUARDED:
+        return guarded_use(guarded_of(k), dims)
+    if k.tag == DATA_PRODUCT:
+        return product_use(product_of(k), dims, steps + 3)
     return SHARED if dims[1] > LONG_DOT else UNUSED

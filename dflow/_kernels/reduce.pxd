@@ -8,7 +8,8 @@ Where the outputs lie beside each other and what makes up one lies far apart, ro
 NumPy does; many of them in bands of a fixed number of rows, and then the bands' results.
 """
 
-from dflow._kernels.kernel cimport intp, loop_t
+from dflow._base.atomics cimport invariant
+from dflow._kernels.kernel cimport DATA_FOLD, intp, Kernel, loop_t
 
 
 cdef enum:
@@ -26,6 +27,10 @@ cdef struct Fold:           # the data of a reduction's kernel
     bint blocked            # the order may be changed; else it is NumPy's, element after element
     bint idempotent         # an element may count twice
     bint exact              # no order changes the result: integers, bools
+
+cdef inline Fold* fold_of(Kernel* k) noexcept nogil:        # that REDUCES
+    invariant(k.tag == DATA_FOLD, b"the data of a kernel is a Fold")
+    return <Fold*>k.data
 
 cdef inline intp fold_block(Fold* w) noexcept nogil:        # elements
     return FOLD_BYTES // w.itemsize

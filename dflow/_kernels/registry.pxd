@@ -4,7 +4,7 @@ A type code is NumPy's type number, 0 to 16, and 17 for half: the eighteen numer
 """
 
 from libc.stdint cimport int64_t
-from dflow._kernels.kernel cimport intp, Kernel, loop_t
+from dflow._kernels.kernel cimport DataTag, intp, Kernel, loop_t
 from dflow._kernels.reduce cimport Fold
 
 cdef enum Code:
@@ -40,7 +40,8 @@ cdef inline bint is_integer(int code) noexcept nogil:
 cdef inline int real_code(int code) noexcept nogil:
     return code - 3 if is_complex(code) else code
 
-cdef Kernel* kernel_new(const char* name, int nin, int nops, loop_t loop, void* data, int flags, float cost) except NULL
+cdef Kernel* kernel_new(const char* name, int nin, int nops, loop_t loop, void* data, int flags, float cost,
+                        DataTag tag=*) except NULL
 cpdef int name_kernel(object key, size_t k) except -1
 cdef object key_of(Kernel* k)
 cdef Kernel* cast_kernel(int source, int target) noexcept

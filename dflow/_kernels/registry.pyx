@@ -8,7 +8,9 @@ from cpython.object cimport PyObject
 from libc.string cimport memcpy, memset
 from libc.stdint cimport int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, uint64_t
 from dflow._kernels.kernel cimport (
-    BLAS, COPIES, CUBIC, ELEMENTWISE, INVALID_FAILS, LOCKS, MAY_RAISE, PARTIAL, PRODUCT, REDUCES, REPORTS_FP, ROWS)
+    BLAS, COPIES, DATA_BYTES, DATA_FOLD, DATA_OPAQUE, DATA_PRODUCT, DATA_SORTING, DATA_THEIRS, ELEMENTWISE, INVALID_FAILS,
+    MAY_RAISE, PARTIAL, PRODUCT, REDUCES, REPORTS_FP, ROWS)
+from dflow._base.atomics cimport invariant
 from dflow._base.threads cimport out_of_memory, sleep_ns
 from dflow._kernels.matmul cimport (
     Product, find_numpy_blas, guard_blas, product_loop, product_piece, product_pieces)
@@ -244,7 +246,8 @@ cdef object read_numpy_scalar(int code, char* p):
 cdef dict names = {}                    # keeps kernel names alive
 cdef dict known = {}                    # key: address of a kernel
 
-cdef Kernel* kernel_new(const char* name, int nin, int nops, loop_t loop, void* data, int flags, float cost) except NULL:
+cdef Kernel* kernel_new(const char* name, int nin, int nops, loop_t loop, void* data, int flags, float cost,
+                        DataTag tag=DATA_OPAQUE) except NULL:
     cdef Kernel* k = <Kernel*>memory_zeros(sizeof(Kernel))
     if k == NULL:
         raise MemoryError("no memory for a kernel")
@@ -252,6 +255,7 @@ cdef Kernel* kernel_new(const char* name, int nin, int nops, loop_t loop, void* 
     k.name = <const char*><char*>text
     k.loop = loop
     k.data = data
+    k.tag = tag
     k.nin = nin
     k.nops = nops
     k.flags = flags
@@ -394,9 +398,9 @@ cdef int use_blas(Kernel* k, int code) except -1:
     w.data = k.data
     w.code = {FLOAT: 0, DOUBLE: 1, CFLOAT: 2, CDOUBLE: 3}[code]
     w.itemsize = itemsizes[code]
-    k.loop = product_loop
-    k.flags |= PRODUCT | BLAS | MAY_RAISE
-    k.data = w
+    k.loop, k.data, k.tag = product_loop, w, DATA_PRODUCT
+    k.flags |= PRODUCT | MAY_RAISE
+    k.resources |= BLAS
     k.pieces = product_pieces
     k.piece = product_piece
     return 0
@@ -406,8 +410,9 @@ cdef Kernel* failing_kernel(Kernel* k, bytes failure) except NULL:
     key = ("failing", <size_t>k, failure)
     cdef Kernel* f = recall(key)
     if f == NULL:
-        f = remember(key, kernel_new(k.name, k.nin, k.nops, k.loop, k.data, INVALID_FAILS | ROWS | k.flags & (BLAS | CUBIC | LOCKS | MAY_RAISE), k.cost))
-        f.failure = failure
+        f = kernel_new(k.name, k.nin, k.nops, k.loop, k.data, INVALID_FAILS | ROWS | k.flags & MAY_RAISE, k.cost, k.tag)
+        f.resources, f.cost_model, f.failure = k.resources, k.cost_model, failure
+        remember(key, f)
     return f
 
 cdef Kernel casts[18][18]
@@ -437,12 +442,11 @@ def _fill_casts():
             k.nin = 1
             k.nops = 2
             k.loop = <loop_t>copy_loop if i == j else <loop_t>cast_loops[i][j]
-            k.data = <void*><size_t>itemsizes[i]
+            k.data, k.tag = <void*><size_t>itemsizes[i], DATA_BYTES
             k.cost = 3 if (i == HALF) != (j == HALF) else 0.02 * max(itemsizes[i], itemsizes[j])
             k.flags = ELEMENTWISE if i != j else ELEMENTWISE | COPIES
             if j == BOOL != i:
-                k.data = ufunc_kernel(np.not_equal, (i, i, BOOL))
-                k.loop = nonzero_loop
+                k.loop, k.data, k.tag = nonzero_loop, ufunc_kernel(np.not_equal, (i, i, BOOL)), DATA_OPAQUE
             if i != j and j != BOOL and (not is_integer(i) or j == HALF):   # of the integers, halfs overflow alone
                 k.flags |= REPORTS_FP
 
@@ -534,12 +538,15 @@ cdef int use_sincos(Kernel* k) except -1:
     theirs.loop = k.loop
     theirs.data = k.data
     if same_results(ours, theirs):
-        k.loop = ours
-        k.data = theirs
+        k.loop, k.data, k.tag = ours, theirs, DATA_THEIRS
         k.cost = 3                  # measured like COSTS
     else:
         memory_free(theirs)
     return 0
+
+cdef inline Theirs* theirs_of(Kernel* k) noexcept nogil:
+    invariant(k.tag == DATA_THEIRS, b"the data of a kernel is NumPy's loop")
+    return <Theirs*>k.data
 
 # For tests, once sin or cos has been used.
 
@@ -551,9 +558,7 @@ def sincos_way(int way):
 def sincos_agrees(ufunc):
     """Whether our loop gives NumPy's bits for sin or cos; None when NumPy's is used."""
     cdef Kernel* k = ufunc_kernel(ufunc, (DOUBLE, DOUBLE))
-    if k.loop != <loop_t>sin_loop and k.loop != <loop_t>cos_loop:
-        return None
-    return bool(same_results(k.loop, <Theirs*>k.data))
+    return bool(same_results(k.loop, theirs_of(k))) if k.tag == DATA_THEIRS else None
 
 def sincos_rows():
     """The table, as a NumPy array."""
@@ -646,7 +651,7 @@ cdef Kernel* masked_kernel(Kernel* k) except NULL:
     cdef Kernel* m = recall(key)
     if m == NULL:
         m = remember(key, kernel_new(k.name, k.nin + 1, k.nops + 1, masked_loop, wrap(k, 0),
-                                      k.flags | PARTIAL, k.cost + 1))
+                                      k.flags & ~COPIES | PARTIAL, k.cost + 1))
     return m
 
 cdef inline void call_binary(Wrapped* w, char* out, char* p, intp n, intp out_step, intp step) noexcept nogil:
@@ -697,7 +702,7 @@ cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial, bint bl
         w.initial = initial
         r = remember(key, kernel_new(b"reduce", 2 if initial else 1, 3 if initial else 2,
                                      <loop_t>reduce_initial_loop if initial else <loop_t>reduce_loop, w,
-                                     k.flags & ~ELEMENTWISE | REDUCES | ROWS, k.cost))
+                                     k.flags & ~ELEMENTWISE | REDUCES | ROWS, k.cost, DATA_FOLD))
     last.k, last.naxes, last.initial, last.made = k, naxes, initial, r
     return r
 
@@ -817,6 +822,10 @@ cdef struct Sorting:
     void (*dot)(void*, intp, void*, intp, void*, intp, void*) noexcept nogil
     int itemsize
 
+cdef inline Sorting* sorting_of(Kernel* k) noexcept nogil:
+    invariant(k.tag == DATA_SORTING, b"the data of a kernel is a Sorting")
+    return <Sorting*>k.data
+
 cdef char* scratch(bint needed, intp n, bint* failed) noexcept nogil:
     """n bytes, where a loop needs them."""
     cdef char* p = block_alloc(n) if needed else NULL
@@ -894,7 +903,7 @@ cdef void dot_loop(char** args, intp* dims, intp* steps, void* data) noexcept no
         s.dot(args[0] + i * steps[0], steps[3], args[1] + i * steps[1], steps[4], args[2] + i * steps[2], dims[1], NULL)
 
 cdef Kernel* sorting_kernel(str name, int code, object kind, bint which, int nin, loop_t loop, float cost,
-                            int flags=MAY_RAISE) except NULL:
+                            int flags=MAY_RAISE, int resources=0) except NULL:
     """kind: NumPy's number of a way to sort, or that and what else tells the kernel from others of the name."""
     key = (name, code, kind)
     cdef Kernel* k = recall(key)
@@ -911,7 +920,8 @@ cdef Kernel* sorting_kernel(str name, int code, object kind, bint which, int nin
         s.dot = f.dotfunc
         s.itemsize = itemsizes[code]
         text = name.encode()
-        k = remember(key, kernel_new(text, nin, nin + 1, loop, s, ROWS | flags, cost))
+        k = remember(key, kernel_new(text, nin, nin + 1, loop, s, ROWS | flags, cost, DATA_SORTING))
+        k.resources = resources
     return k
 
 cdef intp runs_of(intp* dims) noexcept nogil:
@@ -969,8 +979,8 @@ cdef list long_sort_kernels(int code, int kind, intp n):
         k = sorting_kernel("sort", code, (kind, runs), False, 1, merge_loop, 2, 0)
         k.pieces = merge_pieces
         k.piece = merge_piece
-        (<Sorting*>k.data).merge = merge_of(ord(DTYPES[code].kind), itemsizes[code])
-        (<Sorting*>k.data).runs = <int>runs
+        sorting_of(k).merge = merge_of(ord(DTYPES[code].kind), itemsizes[code])
+        sorting_of(k).runs = <int>runs
         kernels.append(<size_t>k)
         runs //= 2
     return kernels
@@ -985,9 +995,7 @@ cdef Kernel* argextreme_kernel(int code, bint largest) except NULL:
 
 cdef Kernel* dot_kernel(int code) except NULL:
     find_numpy_blas()
-    cdef Kernel* k = sorting_kernel("dot", code, 0, False, 2, dot_loop, 0.3,
-                                    BLAS if is_integer(code) else BLAS | REPORTS_FP)
-    return k
+    return sorting_kernel("dot", code, 0, False, 2, dot_loop, 0.3, 0 if is_integer(code) else REPORTS_FP, BLAS)
 
 # ---- a kernel that sleeps --------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from dflow._base.atomics cimport DFLOW_TSAN, add_i64, add_int, cas_int, collect_
 from dflow._base.fpflags cimport FP_INVALID, fp_clear, fp_flags
 from dflow._base.threads cimport Cores, bell_init, bell_lock, bell_ring_all, bell_ring_one, bell_unlock, cores_all, \
     cores_place, cores_release, cores_without, now_ns, sleep_ns, this_core, this_thread_raised
-from dflow._kernels.reduce cimport Across, Fold, plan_across, run_across, end_across
+from dflow._kernels.reduce cimport Across, fold_of, plan_across, run_across, end_across
 from dflow._runtime.fp_errors cimport warn_later
 from dflow._kernels.matmul cimport ALONE, UNUSED
 from dflow._runtime.gate cimport enter_gate, leave_gate, park, release_parked, take_parked, use_of
@@ -324,10 +324,10 @@ cdef int spread_rows(Task* t, char** args, Poison** raised) noexcept nogil:
     if t.kernel.pieces != NULL and t.ndim == 1:
         rows = t.kernel.pieces(task_dims(t))
         least = 1
-    if use_of(t) == ALONE or t.kernel.flags & LOCKS and task_dims(t)[t.ndim] < LEAST_BESIDE:
+    if use_of(t) == ALONE or t.kernel.resources & LOCKS and task_dims(t)[t.ndim] < LEAST_BESIDE:
         least = rows
     if t.kernel.flags & REDUCES and t.ndim == 1 and (
-            plan_across(<Fold*>t.kernel.data, args, task_dims(t), task_strides(t), &a)):
+            plan_across(fold_of(t.kernel), args, task_dims(t), task_strides(t), &a)):
         spread(t, run_across, &a, a.bands, 1, cost_of(t))
         end_across(&a)
         return a.flags
@@ -415,7 +415,7 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     cdef bint long = cost_of_all(t) > LONG_NS, lasting = me.index > 0 and long
     cdef Lane* lane = &lanes[t.lane]
     cdef long long start = 0
-    cdef int use = use_of(t) if t.kernel.flags & BLAS and not t.flags & ABROAD else UNUSED
+    cdef int use = use_of(t) if t.kernel.resources & BLAS and not t.flags & ABROAD else UNUSED
     cdef int delay = glance_int(&shared.delay_us)
     invariant(me.lane == NULL or me.lane == lane, b"a worker runs the tasks of its lane")
     if long and t.priority > LAST and unseen(t):

@@ -3,11 +3,11 @@
 from libc.stdlib cimport labs
 from libc.string cimport memcpy, memset
 from dflow._runtime.region cimport Region
-from dflow._kernels.kernel cimport COPIES, MAY_RAISE, PARTIAL, REDUCES, REPORTS_FP
+from dflow._kernels.kernel cimport COPIES, item_bytes, MAY_RAISE, PARTIAL, REDUCES, REPORTS_FP
 from dflow._base.atomics cimport cas_ptr, load_int, load_ptr, or_int, spin_lock, spin_unlock
 from dflow._base.fpflags cimport fp_clear, fp_flags
 from dflow._base.threads cimport this_thread_raised
-from dflow._kernels.reduce cimport Fold, FOLD_BYTES, fold, fold_one, fold_block, group_block
+from dflow._kernels.reduce cimport Fold, FOLD_BYTES, fold, fold_block, fold_of, fold_one, group_block
 from dflow._runtime.graph cimport *
 from dflow._base.allocator cimport memory_free, memory_new
 
@@ -126,7 +126,7 @@ cdef bint may_tail(Task* t) noexcept nogil:
     cdef intp* steps
     cdef intp across, along
     cdef int i
-    if not (<Fold*>t.kernel.data).blocked or t.nops > MAX_ARGUMENTS or t.kernel.flags & MAY_RAISE:
+    if not fold_of(t.kernel).blocked or t.nops > MAX_ARGUMENTS or t.kernel.flags & MAY_RAISE:
         return False
     for i in range(t.ncore):
         if task_dims(t)[t.ndim + i] == 0:
@@ -141,7 +141,7 @@ cdef intp row_of(Task* t) noexcept nogil:
     cdef int i
     for i in range(t.ncore):
         n *= task_dims(t)[t.ndim + i]
-    return n if n <= group_block(<Fold*>t.kernel.data) else 0
+    return n if n <= group_block(fold_of(t.kernel)) else 0
 
 cdef int waits_of(Task* t, Waits* waits) noexcept nogil:
     cdef int i
@@ -422,7 +422,7 @@ cdef bint survey(Task* leader, GroupPlan* g, Table* table, bint* flat) noexcept 
         if m.kernel.flags & REDUCES and row_of(m):
             g.row = row_of(m)
         elif m.kernel.flags & REDUCES:
-            g.tail = <Fold*>m.kernel.data
+            g.tail = fold_of(m.kernel)
             g.tail_input = g.first[j]
             g.tail_output = n - 1
             g.initial = g.base[n - 2] if g.tail.initial else NULL
@@ -700,7 +700,7 @@ cdef void run_segments(GroupPlan* g, int j, char** at, intp f, intp n) noexcept 
     start_walk(g, &w, f)
     for i in range(nops):
         row[i] = row_start(g, &w, first + i) if not g.register[first + i] else at[first + i]
-    if k.flags & COPIES and g.steps[first] == g.steps[first + 1] == <intp>k.data and w.column == 0 and n % inner == 0:
+    if k.flags & COPIES and g.steps[first] == g.steps[first + 1] == item_bytes(k) and w.column == 0 and n % inner == 0:
         run_copies(g, j, at, n // inner, &w, row)
         return
     if inner < NARROW and g.dims[g.ndim - 2] > inner and w.column == 0 and n % inner == 0:
@@ -895,7 +895,7 @@ cdef int run_kernel(Kernel* k, char** args, int nops, int ndim, intp* dims, intp
         k.loop(args, dims, strides, k.data)
         return 0
     step = strides + last * 2
-    rows = k.flags & COPIES and step[2] == step[3] == <intp>k.data
+    rows = k.flags & COPIES and step[2] == step[3] == item_bytes(k)
     if rows:
         last -= 1
     for d in range(ndim):
@@ -907,7 +907,7 @@ cdef int run_kernel(Kernel* k, char** args, int nops, int ndim, intp* dims, intp
             copy[i] = args[i]
         if rows:
             step = strides + (ndim - 2) * 2
-            move_rows(copy[1], step[1], copy[0], step[0], dims[ndim - 2], dims[ndim - 1] * <intp>k.data)
+            move_rows(copy[1], step[1], copy[0], step[0], dims[ndim - 2], dims[ndim - 1] * item_bytes(k))
         else:
             k.loop(copy, dims + ndim - 1, strides + (ndim - 1) * nops, k.data)
         d = last

@@ -10,16 +10,16 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport labs
 from libc.string cimport memcpy
+from dflow._runtime.waiting cimport make_room, memory_budget, nudge, region_ready, wait_storage
 from dflow._kernels.kernel cimport MAXDIMS, MAY_RAISE, REPORTS_FP
 from dflow._base.atomics cimport add_int
-from dflow._engine cimport submit, wait_storage, region_ready, settings, nudge, make_room, memory_budget
+from dflow._engine cimport submit, settings
 from dflow._gpu.mirror cimport HOST_STALE, bring_here, done_there, wait_there
 from dflow._runtime.executor cimport inside_host_task
 from dflow._runtime.fp_errors cimport read_fp_policy, fp_warn, fp_strict, warn_user, warnings_wait
 from dflow._runtime.graph cimport (
-    abroad, bytes_live, FLAT, FULL, HAS_REGIONS, readable, storage_allocate, storage_new,
-    storage_rest, storage_resume, storage_unref, Task, task_constant, task_dims, task_new, task_operand, task_region,
-    TRACKED, WRITE)
+    abroad, bytes_live, FLAT, FULL, HAS_REGIONS, readable, storage_allocate, storage_new, storage_rest, storage_resume,
+    storage_unref, Task, task_constant, task_dims, task_new, task_operand, task_region, TRACKED, WRITE)
 from dflow._runtime.story cimport story_of
 from dflow._runtime.region cimport fill_region, Region, regions_overlap
 from dflow._array.dispatch cimport Operand, launch, copy_out, joins, run_unary, size_bits

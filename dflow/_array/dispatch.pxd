@@ -1,9 +1,10 @@
 """launch(), through which every kernel runs: in the caller or as a task."""
 
+from dflow._runtime.open_group cimport would_join
 from dflow._runtime.region cimport Region
 from dflow._kernels.kernel cimport intp, Kernel, REPORTS_FP
 from dflow._base.fpflags cimport fp_clear, fp_flags
-from dflow._engine cimport settings, would_join
+from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport fp_event
 from dflow._runtime.graph cimport Site, SIZE_SHIFT, Storage, Task
 

@@ -4,13 +4,15 @@ import numpy as np
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport labs
 from libc.string cimport memcpy, memset
+from dflow._runtime.runners cimport pending
+from dflow._runtime.waiting cimport region_ready, try_to_catch_up, wait_storage
 from dflow._kernels.kernel cimport (
     BLAS, core_cost, ELEMENTWISE, INVALID_FAILS, MAXDIMS, MAY_RAISE, PRODUCT, raise_current)
 from dflow._base.atomics cimport add_int, load_ptr
 from dflow._base.fpflags cimport FP_INVALID
 from dflow._base.threads cimport sleep_ns, this_thread_raised
 from dflow._kernels.matmul cimport UNUSED, blas_loaded, blas_use, load_blas, worth_blas
-from dflow._engine cimport submit, try_to_catch_up, would_join, wait_storage, region_ready, settings
+from dflow._engine cimport submit, settings
 from dflow._runtime.fp_errors cimport fp_event, read_fp_policy, fp_warn, fp_strict
 from dflow._runtime.gate cimport enter_gate, leave_gate
 from dflow._runtime.graph cimport (
@@ -19,7 +21,7 @@ from dflow._runtime.graph cimport (
 from dflow._runtime.fusion cimport run_kernel
 from dflow._base.thread_state cimport CPUS, FIXED, NEAR, captures, capturing, crossing, current_device, many_devices
 from dflow._gpu.mirror cimport bring_here, gpus, wait_there
-from dflow._runtime.executor cimport inside_host_task, invalid_error, pending, resume_parked
+from dflow._runtime.executor cimport inside_host_task, invalid_error, resume_parked
 
 cdef enum:
     LARGE = 1 << 18         # bytes of which it matters whether they are fresh memory

@@ -5,11 +5,12 @@ cimport numpy as cnp
 from cpython.slice cimport PySlice_Check
 from libc.string cimport memcmp, memcpy, memset
 from libc.stdint cimport int64_t
+from dflow._runtime.waiting cimport wait_storage
 from dflow._kernels.kernel cimport intp, Kernel, MAXDIMS
 from dflow._base.atomics cimport load_ptr
 from dflow._runtime.fp_errors cimport warn_user
 from dflow._base.allocator cimport block_zeros
-from dflow._engine cimport settings, wait_storage
+from dflow._engine cimport settings
 from dflow._runtime.graph cimport storage_allocate, writable
 from dflow._array.dispatch cimport Operand, fill_constant, launch
 from dflow._kernels.registry cimport (

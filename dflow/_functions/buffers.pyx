@@ -4,11 +4,11 @@ What is shared is pinned: from then on until the last of those who see it lets g
 its call returns, as in NumPy. So both sides see what the other has written, in the order of the program.
 """
 
+from dflow._runtime.waiting cimport wait_storage
 from dflow._base.atomics cimport add_int, load_ptr
 from dflow._array.core cimport READONLY, SCALAR, copy_of, ndarray, numpy_window, shape_tuple, wait_read
 from dflow._array.core import set_hook
-from dflow._engine cimport wait_storage
-from dflow._runtime.graph cimport Storage, abroad, storage_unref
+from dflow._runtime.graph cimport abroad, Storage, storage_unref
 
 import numpy as np
 

@@ -2,12 +2,13 @@
 
 from libc.stdint cimport uint8_t
 from libc.string cimport memchr, memcpy, memset
+from dflow._runtime.waiting cimport try_to_catch_up
 from dflow._kernels.kernel cimport BLAS, INVALID_FAILS, MAY_RAISE, raise_current, REPORTS_FP
 from dflow._base.atomics cimport load_ptr
 from dflow._base.fpflags cimport fp_clear, fp_flags
 from dflow._base.threads cimport this_thread_raised
 from dflow._kernels.matmul cimport UNUSED, blas_use
-from dflow._engine cimport try_to_catch_up, would_join, settings
+from dflow._engine cimport settings
 from dflow._kernels.reduce cimport fold
 from dflow._runtime.fp_errors cimport fp_event
 from dflow._runtime.gate cimport enter_gate, leave_gate

@@ -2,9 +2,10 @@
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
+from dflow._runtime.waiting cimport catch_up
 from dflow._kernels.kernel cimport HOST, Kernel
 from dflow._array.core cimport ndarray, check_writable, fill_operand, wait_read
-from dflow._engine cimport catch_up, settings, submit
+from dflow._engine cimport settings, submit
 from dflow._runtime.graph cimport (
     ALWAYS, HAS_REGIONS, here, readable, Task, task_constants, task_dims, task_new, task_operand, task_region, TRACKED)
 from dflow._kernels.registry cimport kernel_new

@@ -11,6 +11,7 @@ import functools
 import numpy as np
 cimport numpy as cnp
 from libc.string cimport memcpy
+from dflow._runtime.runners cimport drop_gil, keep_gil, take_gil
 from dflow._kernels.kernel cimport COPIES, FENCE, HOST, intp, item_bytes, PARTIAL
 from dflow._base.atomics cimport add_i64, load_int, load_ptr
 from dflow._runtime.graph cimport *
@@ -20,7 +21,7 @@ from dflow._runtime.queues cimport Lane, Runner, lanes, of_gpu, shared
 from dflow._base.thread_state cimport CPUS, DEVICES
 from dflow._runtime.timeline cimport watched
 from dflow._gpu.mirror cimport HOST_STALE, bring_here, bring_there, make_twin
-from dflow._runtime.executor cimport drop_gil, keep_gil, run_abroad, run_at_gate, run_one, take_gil
+from dflow._runtime.executor cimport run_abroad, run_at_gate, run_one
 from dflow._gpu import codegen, mirror
 
 cnp.import_array()

@@ -3,7 +3,7 @@
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from dflow._base.atomics cimport add_int
-from dflow._runtime.graph cimport Storage, abroad, drain, storage_allocate, storage_unref
+from dflow._runtime.graph cimport abroad, drain, Storage, storage_allocate, storage_unref
 from dflow._runtime.queues cimport give_lane
 from dflow._base.thread_state cimport CPUS, DEVICES, use_devices
 

@@ -1,28 +1,34 @@
 """Running tasks: see _runtime/executor.pxd."""
 
 from cpython.ref cimport Py_DECREF, Py_XDECREF
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 from dflow._kernels.kernel cimport (
-    BLAS, core_cost, ELEMENTWISE, FENCE, HOST, INVALID_FAILS, LOCKS, MAY_RAISE, PRODUCT, REDUCES, REPORTS_FP, ROWS)
-from dflow._base.atomics cimport DFLOW_TSAN, add_i64, add_int, cas_int, collect_i64, cpu_pause, full_fence, \
-    glance_int, hint_int, invariant, load_i64, load_int, load_int_after, load_ptr, publish_i64, spin_lock, \
-    spin_unlock, store_i64, store_int, store_ptr, swap_int
+    BLAS, ELEMENTWISE, FENCE, HOST, INVALID_FAILS, LOCKS, MAY_RAISE, REDUCES, REPORTS_FP, ROWS)
+from dflow._base.atomics cimport (
+    DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, invariant, load_i64, load_int, load_ptr, publish_i64, store_i64,
+    store_int)
 from dflow._base.fpflags cimport FP_INVALID, fp_clear, fp_flags
-from dflow._base.threads cimport Cores, bell_init, bell_lock, bell_ring_all, bell_ring_one, bell_unlock, cores_all, \
-    cores_place, cores_release, cores_without, now_ns, sleep_ns, this_core, this_thread_raised
+from dflow._base.threads cimport (
+    bell_init, bell_lock, bell_ring_all, bell_unlock, cores_release, now_ns, sleep_ns, this_thread_raised)
 from dflow._kernels.reduce cimport Across, fold_of, plan_across, run_across, end_across
 from dflow._runtime.fp_errors cimport warn_later
 from dflow._kernels.matmul cimport ALONE, UNUSED
 from dflow._runtime.gate cimport enter_gate, leave_gate, park, release_parked, take_parked, use_of
 from dflow._runtime.graph cimport *
 from dflow._runtime.fusion cimport *
+from dflow._runtime.open_group cimport group_waits, open_group_after_fork
+from dflow._runtime.parking cimport (
+    begin_host, begin_long, end_host, end_long, parking_after_fork, wake_for_pieces, wake_worker)
 from dflow._runtime.queues cimport *
+from dflow._runtime.runners cimport *
+from dflow._runtime.splits cimport (
+    Split, claim_split, end_split, join_split, leave_split, open_split, pieces_t, shares_left, splits_after_fork, work,
+    work_once)
 from dflow._base.allocator cimport *
 from dflow._runtime.timeline cimport note, watched
+from dflow._runtime.tuning cimport GRAIN_NS, LEAST_BESIDE, LONG_NS, SPLIT_NS
 
 cdef extern from "Python.h" nogil:
-    PyThreadState* PyEval_SaveThread()
-    void PyEval_RestoreThread(PyThreadState*)
     PyObject* PyObject_CallOneArg(PyObject*, PyObject*)
 
 cdef extern from "<unistd.h>" nogil:
@@ -30,55 +36,22 @@ cdef extern from "<unistd.h>" nogil:
 
 cdef extern from *:
     """
-    static __thread void *tls_runner;        /* the Runner this thread is, if any */
     static __thread int tls_host;            /* inside a host task */
     """
-    void* tls_runner
     int tls_host
 
-# ---- state ------------------------------------------------------------------------------------------------------------
-
-cdef struct Wide:           # a kernel that several runners run, piece by piece
-    int lock
-    int taken               # atomic: by an owner, who alone writes the rest, before others may join
-    int open                # atomic: they may; taken back under the lock, by which who joins has it that all of this stays
-    int lasting             # it takes long: who joins will not look at the queues soon
-    int helpers             # atomic: runners in it besides its owner; up only under the lock, while it is open
-    int lane                # whose workers, and who helps them, may join; glanced at without the lock, as is `total`
-    const char* name
-    void (*run)(void*, intp, intp) noexcept nogil
-    void* plan
-    long long next          # atomic: first piece that nobody took
-    long long total
-    long long grain         # pieces taken at once
-
-cdef enum:
-    NWIDES = 8              # kernels that are split at a time
-    LEAST_BESIDE = 5        # rows of matrices that gain by two threads although each takes a lock
-    VECTOR_PRODUCT = 3      # a matrix times a vector: each multiplication reads an element
-
-# Results do not depend on these: the fuzzer sets them, while nothing is pending.
-cdef double SPLIT_NS = 40000        # estimated cost from which a kernel is split for those who are awake,
-cdef double GRAIN_NS = 20000        # into pieces of about so much
+# The fuzzer sets these, while nothing is pending: see _runtime/tuning.pxd.
+cdef double split_ns = SPLIT_NS, grain_ns = GRAIN_NS
 
 def set_split(double least, double grain):
-    """Set both. Returns what they were."""
-    global SPLIT_NS, GRAIN_NS
-    before = SPLIT_NS, GRAIN_NS
-    SPLIT_NS, GRAIN_NS = least, grain
+    """Cost from which a kernel is split, and of a piece, in nanoseconds. Returns what they were."""
+    global split_ns, grain_ns
+    before = split_ns, grain_ns
+    split_ns, grain_ns = least, grain
     return before
-
-cdef Wide wides[NWIDES]
 
 cdef bint inside_host_task() noexcept nogil:
     return tls_host != 0
-
-cdef Runner* this_runner() noexcept nogil:
-    return <Runner*>tls_runner
-
-cdef void set_runner(Runner* me) noexcept nogil:
-    global tls_runner
-    tls_runner = me
 
 # ---- queues -----------------------------------------------------------------------------------------------------------
 
@@ -90,170 +63,7 @@ cdef void purge() noexcept nogil:
     if t != NULL:
         give_back(t)                        # submitted by another thread just now
 
-cdef bint any_ready(Lane* lane) noexcept nogil:
-    return any_queued(lane) or any_wide(lane)
-
-cdef bint submitting() noexcept nogil:
-    """Whether a thread has submitted something in the last moments: it has a core, and is likely to go on."""
-    cdef long long now = now_ns(), seen = load_i64(&shared.seen), submitted = load_i64(&shared.submitted)
-    if seen != submitted:
-        store_i64(&shared.seen, submitted)
-        store_i64(&shared.seen_at, now)
-    return now - load_i64(&shared.seen_at) < LULL_NS
-
-cdef bint crowded(Lane* lane) noexcept nogil:
-    """Whether as many threads are at work as there are workers: one more would share the core of one of them. But there must
-    be a worker that will soon look at the queues: one that begins something long, or Python code, has done so for the last time.
-    """
-    cdef int awake = load_int(&lane.started) - load_int(&lane.sleeping) - load_int(&lane.hosting) - load_int(&lane.engaged)
-    return awake > 0 and awake + load_int(&shared.helping) + submitting() >= load_int(&lane.nworkers)
-
-cdef void wake_worker(Lane* lane, bint surely) noexcept nogil:
-    """After a push: make sure that somebody looks. One worker that searches, or was woken to, is enough: it wakes the next.
-    But the system may keep it waiting for a core for milliseconds, behind the very thread that relies on it.
-    surely: the work is long, or Python code that may block; else it may wait for those who are at work.
-    """
-    cdef long long since, now
-    full_fence()                    # the push above, before the look at `searching`; pairs with idle()
-    if load_int(&lane.sleeping) == 0:
-        return
-    if load_int(&lane.coming) or load_int(&lane.searching):     # as who comes goes from the one to the other
-        since = load_i64(&lane.relied)
-        now = now_ns()
-        if since == 0 or now - since > WATCH_NS:
-            store_i64(&lane.relied, now)
-        if since == 0 or now - since <= WATCH_NS:
-            return
-    elif not surely and crowded(lane):
-        return
-    wake_one(lane)
-
-cdef void wake_one(Lane* lane) noexcept nogil:
-    """Wake a worker of the lane, on a core where no worker runs if there is one."""
-    cdef Runner* r
-    bell_lock(&shared.idle_bell)
-    r = lane.sleepers
-    if r != NULL:
-        if not lane.bound:
-            place(r)
-        r.called = True
-        add_int(&lane.coming, 1)
-        rouse(lane)
-    bell_unlock(&shared.idle_bell)
-
-cdef void place(Runner* r) noexcept nogil:
-    """Let a sleeper run where no other worker does. Needs idle_bell."""
-    cdef Cores cores
-    cdef Runner* other
-    cdef int i, k
-    cores_all(&cores)
-    for k in range(load_int(&shared.nlanes)):
-        for i in range(1, load_int(&used[k].started) + 1):
-            other = used[k].workers[i]
-            if other != NULL and not other.asleep:
-                cores_without(&cores, glance_int(&other.core))
-    hint_int(&r.core, cores_place(&cores, r.number, this_core(), r.core))
-    r.placed = True
-
-cdef void rouse(Lane* lane) noexcept nogil:
-    """Take a sleeper from the list and let it go on. Needs idle_bell."""
-    cdef Runner* me = lane.sleepers
-    lane.sleepers = me.below
-    me.asleep = False
-    add_int(&lane.sleeping, -1)
-    bell_ring_one(&me.bell)
-
-# ---- the open group ---------------------------------------------------------------------------------------------------
-
-cdef double cost_of(Task* t) noexcept nogil:
-    """In nanoseconds, roughly."""
-    cdef double cost = t.kernel.cost
-    cdef intp* dims = task_dims(t)
-    cdef int i
-    for i in range(t.ndim):
-        cost *= dims[i]
-    cost *= core_cost(t.kernel, dims + t.ndim, t.ncore)
-    if t.kernel.flags & PRODUCT and (dims[t.ndim] == 1 or dims[t.ndim + 2] == 1):
-        cost *= VECTOR_PRODUCT
-    return cost
-
-cdef double cost_of_all(Task* t) noexcept nogil:
-    """Of t and its group."""
-    cdef double cost = 0
-    while t != NULL:
-        cost += cost_of(t)
-        t = next_member(t)
-    return cost
-
-cdef Task* close_group() noexcept nogil:
-    """Nobody joins the open group any more. Its leader, if it can run, for the caller to queue. Needs the lock."""
-    cdef Task* leader = opening.leader
-    store_ptr(&opening.leader, NULL)
-    if leader != NULL and add_int(&leader.npending, -1) == 0:
-        return leader
-    return NULL
-
-cdef void start_group() noexcept nogil:
-    """Close the open group, if there is one, and queue it."""
-    cdef Task* t
-    cdef Lane* lane
-    if load_ptr(&opening.leader) == NULL:
-        return
-    spin_lock(&opening.lock)
-    t = close_group()
-    spin_unlock(&opening.lock)
-    if t != NULL:
-        lane = &lanes[t.lane]       # from the next line on t may be gone
-        push(t)
-        wake_worker(lane, False)
-
-cdef Lane* group_waits() noexcept nogil:
-    """Whose workers an open group waits for, if for nothing but to be closed, and it is worth their time; NULL: there is none."""
-    cdef Task* leader
-    cdef Lane* lane = NULL
-    if load_ptr(&opening.leader) == NULL:
-        return NULL
-    spin_lock(&opening.lock)
-    leader = opening.leader
-    if leader != NULL and opening.cost > CALL_NS and load_int(&leader.npending) == 1:
-        lane = &lanes[leader.lane]
-    spin_unlock(&opening.lock)
-    return lane
-
 # ---- running ----------------------------------------------------------------------------------------------------------
-
-cdef void enter(Runner* me) noexcept nogil:
-    swap_int(&me.inside, 1)         # a full barrier: before the look at `forking`
-    while load_int_after(&shared.forking):
-        store_int(&me.inside, 0)
-        let_gil_go(me)              # who forks needs it
-        sleep_ns(50000)
-        swap_int(&me.inside, 1)
-
-cdef void leave(Runner* me) noexcept nogil:
-    store_int(&me.inside, 0)
-
-cdef void take_gil(Runner* me) noexcept nogil:
-    if me.holds:
-        me.holds = False
-    else:
-        PyEval_RestoreThread(me.tstate)
-
-cdef void drop_gil(Runner* me) noexcept nogil:
-    me.tstate = PyEval_SaveThread()
-
-cdef void keep_gil(Runner* me) noexcept nogil:
-    """A worker goes on with the GIL, which its next task needs, too: to ask for it again, while others run Python code, takes as
-    long as they may keep it."""
-    if me.index:
-        me.holds = True
-    else:
-        drop_gil(me)
-
-cdef void let_gil_go(Runner* me) noexcept nogil:
-    if me.holds:
-        me.holds = False
-        drop_gil(me)
 
 cdef Storage* find_operands(Task* t, char** args, intp* steps) noexcept nogil:
     """Where the operands lie, and the steps of a FLAT task. The storage for which there is no memory, or NULL."""
@@ -300,7 +110,7 @@ cdef Poison* run_loop(Task* t) noexcept nogil:
         return memory_poison(t, missing.nbytes)
     if k.flags & (REPORTS_FP | INVALID_FAILS):
         fp_clear()
-    if k.flags & ROWS and t.nops <= 64 and cost_of(t) > SPLIT_NS:
+    if k.flags & ROWS and t.nops <= 64 and cost_of(t) > split_ns:
         flags = spread_rows(t, args, &p)
     else:
         run_kernel(k, args, t.nops, t.ndim, task_dims(t), &steps[0] if t.flags & FLAT else task_strides(t))
@@ -404,12 +214,6 @@ cdef void end_child(raised):
     finally:
         os._exit(status)
 
-cdef void look_back(Lane* lane) noexcept nogil:
-    """Before a runner turns to what it has found: others may have relied on it to find more."""
-    full_fence()                    # after `hosting` or `engaged`, before the look; pairs with wake_worker()
-    if any_ready(lane) or group_waits() == lane:
-        wake_worker(lane, False)
-
 cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     """Run and finish t, me.current; a task to run next, or NULL. Enters with me outside, leaves it inside."""
     cdef bint long = cost_of_all(t) > LONG_NS, lasting = me.index > 0 and long
@@ -428,13 +232,12 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     if load_int(&watched):
         start = now_ns()
     if lasting:
-        add_int(&lane.engaged, 1)
-        look_back(lane)
+        begin_long(lane)
     if DFLOW_TSAN:
         tell_operands(t)
     if t.flags & ABROAD:
         run_abroad(me, t)
-    elif t.group != NULL or (t.kernel.flags & (ELEMENTWISE | REDUCES) and cost_of(t) > SPLIT_NS and (
+    elif t.group != NULL or (t.kernel.flags & (ELEMENTWISE | REDUCES) and cost_of(t) > split_ns and (
             t.kernel.flags & ELEMENTWISE or may_tail(t))):
         run_group(me, t)
     else:
@@ -443,7 +246,7 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     if DFLOW_TSAN:
         tell_operands(t)
     if lasting:
-        add_int(&lane.engaged, -1)
+        end_long(lane)
     if start:
         note(t.kernel.name, members_of(t), t.lane, me.index, start)
     enter(me)
@@ -525,13 +328,6 @@ cdef void run_at_gate(Runner* me, Task* t) noexcept nogil:
     resume_parked(NULL)
     leave(me)
 
-cdef int members_of(Task* t) noexcept nogil:
-    cdef int n = 0
-    while t != NULL:
-        n += 1
-        t = next_member(t)
-    return n
-
 cdef void run_one(Runner* me, Task* t) noexcept nogil:
     """Run t, not its group, unless what it reads is poisoned."""
     cdef Poison* error = NULL
@@ -539,15 +335,14 @@ cdef void run_one(Runner* me, Task* t) noexcept nogil:
     if not t.kernel.flags & FENCE:
         reason = find_poison(t)
         if t.kernel.flags & HOST and (reason == NULL or t.flags & ALWAYS):
-            add_int(&lanes[t.lane].hosting, 1)
-            look_back(&lanes[t.lane])
+            begin_host(&lanes[t.lane])
             if me.placed:
                 me.placed = False
                 cores_release(me.number)
             take_gil(me)
             error = run_host(t, reason)
             drop_gil(me)
-            add_int(&lanes[t.lane].hosting, -1)
+            end_host(&lanes[t.lane])
         elif reason == NULL:
             error = run_loop(t)
     mark(t, error if error != NULL else reason)
@@ -582,113 +377,52 @@ cdef void run_plan(Task* leader, void* plan) noexcept nogil:
         add_i64(&shared.grouped, g.members)
         add_i64(&shared.bytes_never_stored, g.saved)
 
-# ---- wide kernels -----------------------------------------------------------------------------------------------------
+# ---- split kernels ----------------------------------------------------------------------------------------------------
 
-cdef void spread(Task* t, void (*run)(void*, intp, intp) noexcept nogil, void* plan, intp total, intp least,
-                 double cost) noexcept nogil:
+cdef void spread(Task* t, pieces_t run, void* plan, intp total, intp least, double cost) noexcept nogil:
     """run(plan, start, stop) for pieces that make up [0, total), by all runners of t's lane that have nothing else to do.
     least: of a piece. cost: of all of it, in nanoseconds.
     """
-    cdef Wide* w
+    cdef Split* s = NULL
     cdef Lane* lane = &lanes[t.lane]
-    cdef intp pieces = <intp>(cost / GRAIN_NS) + 1
-    cdef int i, workers = load_int(&lane.nworkers)
-    if cost >= SPLIT_NS and total > least and workers > 1:
-        for i in range(NWIDES):
-            if cas_int(&wides[i].taken, 0, 1):
-                break
-        else:
-            i = NWIDES                  # enough is going on
-    else:
-        i = NWIDES
-    if i == NWIDES:
+    cdef intp pieces = <intp>(cost / grain_ns) + 1
+    if cost >= split_ns and total > least and load_int(&lane.nworkers) > 1:
+        s = claim_split(lane, t.kernel.name, run, plan, cost > LONG_NS)
+    if s == NULL:
         run(plan, 0, total)
         return
-    w = &wides[i]
-    w.run = run
-    w.plan = plan
-    hint_int(&w.lane, lane.number)
-    w.name = t.kernel.name
-    store_i64(&w.next, 0)
-    w.lasting = cost > LONG_NS
-    store_i64(&w.total, total)
-    w.grain = (total + pieces - 1) // pieces
-    if w.grain < least:
-        w.grain = least
-    store_int(&w.open, 1)
-    full_fence()                        # before the look at `sleeping`; pairs with idle()
-    if cost * w.grain < 2 * GRAIN_NS * total:
-        work_once(w)                    # meanwhile those who look around, and who waits for this, come by themselves
-    pieces = (total - load_i64(&w.next) + w.grain - 1) // w.grain + load_int(&w.helpers)
-    for i in range(load_int(&w.helpers) + load_int(&lane.searching) + load_int(&lane.coming), workers - 1):
-        if i + 1 >= pieces or cost < CALL_NS or load_int(&lane.sleeping) == 0 or (cost < LONG_NS and crowded(lane)):
-            break
-        wake_one(lane)
-    work(w)
-    spin_lock(&w.lock)
-    store_int(&w.open, 0)
-    spin_unlock(&w.lock)
-    while load_int(&w.helpers):         # the rest of a piece
-        cpu_pause()
-    store_int(&w.taken, 0)
+    open_split(s, total, max(least, (total + pieces - 1) // pieces))
+    if cost * s.grain < 2 * grain_ns * total:
+        work_once(s)                    # meanwhile those who look around, and who waits for this, come by themselves
+    wake_for_pieces(lane, load_int(&s.helpers), shares_left(s), cost)
+    work(s)
+    end_split(s)
 
-cdef inline bint work_once(Wide* w) noexcept nogil:
-    """Take and run a piece. False: there was none."""
-    cdef long long stop = add_i64(&w.next, w.grain), start = stop - w.grain
-    if start >= w.total:
-        return False
-    w.run(w.plan, start, stop if stop < w.total else w.total)
-    return True
-
-cdef void work(Wide* w) noexcept nogil:
-    while work_once(w):
-        pass
-
-cdef inline bint joinable(Wide* w) noexcept nogil:
-    return load_int(&w.open) and load_i64(&w.next) < load_i64(&w.total) and (
-        load_int(&w.helpers) < load_int(&lanes[glance_int(&w.lane)].nworkers) - 1)
-
-cdef bint any_wide(Lane* lane) noexcept nogil:
-    cdef int i
-    for i in range(NWIDES):
-        if joinable(&wides[i]) and glance_int(&wides[i].lane) == lane.number:
-            return True
-    return False
-
-cdef bint join_wide(Runner* me) noexcept nogil:
-    """Take part in kernels that are being split. Whether there was one. Enters and leaves with me inside."""
-    cdef Wide* w
+cdef bint join_splits(Runner* me) noexcept nogil:
+    """Enters and leaves with me inside."""
+    cdef Split* s
     cdef Lane* lane
-    cdef bint joined, lasting, any = False
+    cdef bint lasting, any = False
     cdef long long start
-    cdef int i
-    for i in range(NWIDES):
-        w = &wides[i]
-        if not joinable(w):
-            continue
-        spin_lock(&w.lock)
-        joined = joinable(w)
-        lane = &lanes[glance_int(&w.lane)]              # if joinable, from here on that of who opened it
-        joined = joined and (me.lane == lane if me.lane != NULL else core_free(lane))
-        if joined:
-            add_int(&w.helpers, 1)
-        spin_unlock(&w.lock)
-        if joined:
-            leave(me)
-            lasting = w.lasting and me.index > 0
-            if lasting:
-                add_int(&lane.engaged, 1)
-                look_back(lane)
-            start = now_ns() if load_int(&watched) else 0
-            work(w)
-            if start:
-                note(w.name, 1, lane.number, me.index, start)
-            if lasting:
-                add_int(&lane.engaged, -1)
-            add_int(&w.helpers, -1)
-            enter(me)
-            any = True
-    return any
+    cdef int place = 0
+    while True:
+        s = join_split(me, &place)
+        if s == NULL:
+            return any
+        any = True
+        leave(me)
+        lane = &lanes[glance_int(&s.lane)]
+        lasting = s.lasting and me.index > 0
+        if lasting:
+            begin_long(lane)
+        start = now_ns() if load_int(&watched) else 0
+        work(s)
+        if start:
+            note(s.name, 1, lane.number, me.index, start)
+        if lasting:
+            end_long(lane)
+        leave_split(s)
+        enter(me)
 
 cdef Task* retire(int index, Task* t, long long* done) noexcept nogil:
     """Finish t; queue what became ready but for one task, which the caller takes (or NULL)."""
@@ -740,33 +474,6 @@ cdef void ring_done() noexcept nogil:
 
 # ---- workers ----------------------------------------------------------------------------------------------------------
 
-cdef void register(Runner* me) noexcept nogil:
-    spin_lock(&shared.runners_lock)
-    me.next = shared.runners
-    shared.runners = me
-    spin_unlock(&shared.runners_lock)
-
-cdef void unregister(Runner* me) noexcept nogil:
-    cdef Runner** p = &shared.runners
-    spin_lock(&shared.runners_lock)
-    while p[0] != me:
-        p = &p[0].next
-    p[0] = me.next
-    add_i64(&shared.retired, me.done)
-    spin_unlock(&shared.runners_lock)
-
-cdef long long pending() noexcept nogil:
-    cdef long long n = load_i64(&shared.submitted)
-    cdef Runner* r
-    spin_lock(&shared.runners_lock)
-    n -= collect_i64(&shared.retired)
-    r = shared.runners
-    while r != NULL:
-        n -= collect_i64(&r.done)
-        r = r.next
-    spin_unlock(&shared.runners_lock)
-    return n
-
 cdef void give_back(Task* t) noexcept nogil:
     """Queue a task that was taken, or claimed, and not run."""
     cdef Lane* lane = &lanes[t.lane]
@@ -774,23 +481,6 @@ cdef void give_back(Task* t) noexcept nogil:
         store_int(&t.state, IDLE)
         push(t)
     wake_worker(lane, True)
-
-cdef void hold_runners() noexcept:
-    """Bring every runner to a point where it holds no lock, and keep it there. Kernels run on. Needs the GIL."""
-    cdef Runner* r
-    add_int(&shared.forking, 1)
-    full_fence()                    # pairs with enter()
-    while True:
-        r = shared.runners
-        while r != NULL and not load_int(&r.inside):
-            r = r.next
-        if r == NULL:
-            return
-        with nogil:                 # who is inside may want the GIL
-            sleep_ns(1000)
-
-cdef void let_runners_go() noexcept nogil:
-    add_int(&shared.forking, -1)
 
 cdef void random_delay(Runner* me, int most) noexcept nogil:
     me.random = me.random * 6364136223846793005ULL + 1442695040888963407ULL
@@ -805,15 +495,14 @@ cdef void reset_workers() noexcept:
     shared.runners_lock = shared.forking = shared.waiting_all = shared.waiting_room = shared.helping = 0
     bell_init(&shared.idle_bell)
     bell_init(&shared.done_bell)
-    for i in range(NWIDES):
-        memset(&wides[i], 0, sizeof(Wide))
+    splits_after_fork()
+    open_group_after_fork()
     for k in range(shared.nlanes):
         lane = used[k]
-        lane.sleepers = NULL
-        lane.sleeping = lane.searching = lane.coming = lane.started = lane.engaged = lane.hosting = 0
+        lane.started = 0
+        parking_after_fork(lane)
         for i in range(MAX_WORKERS + 1):
             lane.inboxes[i].lock = lane.queues[i].lock = 0
             lane.workers[i] = NULL
     if tls_host:
-        lanes[this_runner().current.lane].hosting = 1
-    opening.lock = 0
+        lanes[this_runner().current.lane].parking.hosting = 1

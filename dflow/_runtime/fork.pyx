@@ -1,12 +1,14 @@
 """Forks: the parent goes on, and the child has what was done, and errors in place of what was pending."""
 
+from dflow._runtime.runners cimport hold_runners, let_runners_go, this_runner
 from dflow._runtime.gate cimport gate_after_fork, gate_after_fork_in_parent, gate_before_fork, take_parked
 from dflow._runtime.graph cimport *
 from dflow._runtime.queues cimport *
 from dflow._base.allocator cimport *
 from dflow._base.thread_state cimport recording_after_fork
 from dflow._runtime.threads cimport threads_after_fork
-from dflow._runtime.executor cimport *
+from dflow._runtime.executor cimport reset_workers, resume_parked, retire
+from dflow._runtime.parking cimport start_group
 
 def before_fork():
     """Let no runner hold a lock, and nobody be in the middle of NumPy's BLAS with all its threads. Kernels run on.

@@ -811,7 +811,7 @@ cdef inline char* begin_output(GroupPlan* g, int operand, intp row, char* initia
 cdef void reduce_rows(GroupPlan* g, int j, char** at, intp f, intp n) noexcept nogil:
     """Run member j, a reduction, over the rows that make up [f, f + n)."""
     cdef char room[FOLD_BYTES]
-    cdef Fold* w = <Fold*>g.kernels[j].data
+    cdef Fold* w = fold_of(g.kernels[j])
     cdef int operand = g.first[j], output = g.first[j + 1] - 1
     cdef char* initial = g.base[output - 1] if w.initial else NULL
     cdef char* p = at[operand]

@@ -170,6 +170,11 @@ cdef Task* finish(Task* t, bint* ring) noexcept nogil
 cdef void tell_region(Storage* s, Region* r, bint write) noexcept nogil  # ThreadSanitizer, if DFLOW_TSAN: it is read or written now;
 cdef void tell_operands(Task* t) noexcept nogil                          # so are those of a task and its group
 
+# ---- estimates
+cdef double cost_of(Task* t) noexcept nogil                             # in nanoseconds, roughly
+cdef double cost_of_all(Task* t) noexcept nogil                         # of t and its group
+cdef int members_of(Task* t) noexcept nogil
+
 # ---- small change
 cdef inline Access* accesses(Task* t) noexcept nogil:
     return <Access*>(t + 1)

@@ -8,6 +8,8 @@ from libc.string cimport memset
 from dflow._base.atomics cimport DFLOW_DEBUG, DFLOW_PLAIN_MALLOC, add_i64, add_int, cas_ptr, glance_int, hint_int, \
     invariant, load_i64, load_int, spin_lock, spin_unlock, store_i64, store_ptr, swap_ptr, told
 from dflow._base.threads cimport this_thread_raised
+from dflow._kernels.kernel cimport PRODUCT, core_cost
+from dflow._runtime.tuning cimport VECTOR_PRODUCT
 from dflow._base.allocator cimport *
 from dflow._runtime.region cimport region_covers, regions_overlap
 
@@ -683,6 +685,35 @@ cdef void discard(Task* t) noexcept:
     release(t)
     cell_free(TASKS, t, t.size)
     drain()
+
+# ---- estimates --------------------------------------------------------------------------------------------------------
+
+cdef double cost_of(Task* t) noexcept nogil:
+    """From its kernel's, for each element of its dimensions."""
+    cdef double cost = t.kernel.cost
+    cdef intp* dims = task_dims(t)
+    cdef int i
+    for i in range(t.ndim):
+        cost *= dims[i]
+    cost *= core_cost(t.kernel, dims + t.ndim, t.ncore)
+    if t.kernel.flags & PRODUCT and (dims[t.ndim] == 1 or dims[t.ndim + 2] == 1):
+        cost *= VECTOR_PRODUCT
+    return cost
+
+cdef double cost_of_all(Task* t) noexcept nogil:
+    """Of t and its group."""
+    cdef double cost = 0
+    while t != NULL:
+        cost += cost_of(t)
+        t = next_member(t)
+    return cost
+
+cdef int members_of(Task* t) noexcept nogil:
+    cdef int n = 0
+    while t != NULL:
+        n += 1
+        t = next_member(t)
+    return n
 
 # ---- what Python sees -------------------------------------------------------------------------------------------------
 

@@ -50,6 +50,15 @@ cdef struct Runner:         # a worker, or a thread that helps while it waits
     Runner* below           # in the list of sleepers
     Bell bell               # idle_bell's mutex with a condition of its own
 
+cdef struct Parking:        # what a lane's workers do: changed by the verbs of _runtime/parking.pyx, read by all
+    int sleeping            # atomic: workers that are asleep, and
+    Runner* sleepers        # which: idle_bell
+    int searching           # atomic: workers awake that look for work
+    int coming              # atomic: workers that were woken, and have not run yet
+    long long relied        # atomic: since when a push relies on one of both; 0: none does
+    int hosting             # atomic: runners inside its host tasks
+    int engaged             # atomic: workers inside something that takes long
+
 cdef struct Queue:          # by priority, then first in, first out; linked through Task.next
     int lock
     unsigned int first      # the head's order, and
@@ -67,13 +76,7 @@ cdef struct Lane:
     int nworkers            # wanted; changed with the GIL, read without
     int widest              # the most workers wanted so far; the same. What was dealt out among more than there are now is still found
     int started             # atomic: how many there are in `workers`
-    int sleeping            # how many workers are asleep, and
-    Runner* sleepers        # which; idle_bell
-    int searching           # atomic: workers awake that look for work
-    int coming              # atomic: workers that were woken, and have not run yet
-    long long relied        # atomic: since when a push relies on one of both; 0: none does
-    int hosting             # atomic: runners inside its host tasks
-    int engaged             # atomic: workers inside something that takes long
+    Parking parking
     long long submitted     # changed with the GIL, read without; while there are several lanes,
     long long ended         # and how many of these are finished; atomic
     bint bound              # its workers run on

@@ -257,16 +257,16 @@ cdef bint outranked(Lane* lane, int rank) noexcept nogil:
 cdef bint core_free(Lane* lane) noexcept nogil:
     """With all of its workers at work, one more thread would only share their cores; and where there are several lanes, it would
     be one more than the lane was given. A GPU computes by itself, and copies have threads of their own."""
-    return (load_int(&lane.hosting) > 0 or load_int(&lane.started) == 0 or lane.number < CPUS and load_int(&shared.apart) == 0
-            and (load_int(&lane.sleeping) > 0 or load_int(&lane.coming) > 0))
+    return (load_int(&lane.parking.hosting) > 0 or load_int(&lane.started) == 0 or lane.number < CPUS and load_int(&shared.apart) == 0
+            and (load_int(&lane.parking.sleeping) > 0 or load_int(&lane.parking.coming) > 0))
 
 cdef bint looked_at(Lane* lane) noexcept nogil:
-    return load_int(&lane.sleeping) > 0 or load_int(&lane.coming) > 0 or load_int(&lane.searching) > 0
+    return load_int(&lane.parking.sleeping) > 0 or load_int(&lane.parking.coming) > 0 or load_int(&lane.parking.searching) > 0
 
 cdef bint any_engaged() noexcept nogil:
     cdef int i
     for i in range(load_int(&shared.nlanes)):
-        if load_int(&used[i].engaged):
+        if load_int(&used[i].parking.engaged):
             return True
     return False
 

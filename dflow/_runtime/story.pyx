@@ -8,14 +8,15 @@ in memory that was there before, and put into words when the runners may go on. 
 
 from libc.stdint cimport uintptr_t
 from libc.string cimport memset
+from dflow._runtime.runners cimport hold_runners, let_runners_go, pending
 from dflow._base.allocator cimport memory_free, memory_zeros
 from dflow._base.atomics cimport load_int
 from dflow._base.threads cimport now_ns
-from dflow._runtime.executor cimport hold_runners, let_runners_go, members_of, opening, pending
+from dflow._runtime.open_group cimport open_leader
 from dflow._runtime.fp_errors cimport warn_user
 from dflow._runtime.gate cimport gate
 from dflow._runtime.graph cimport (
-    Access, CLAIMED, Edge, FINISHED, Site, Storage, Task, describe, head_of, next_member, overlap, task_of)
+    Access, CLAIMED, describe, Edge, FINISHED, head_of, members_of, next_member, overlap, Site, Storage, Task, task_of)
 from dflow._runtime.queues cimport Lane, Queue, Runner, lane_name, shared, used
 from dflow._runtime.region cimport Region
 
@@ -120,8 +121,8 @@ cdef void look(View* v) noexcept:
             add_queue(v, &lane.queues[i], QUEUED)
     add_queue(v, &gate.sharing, PARKED)
     add_queue(v, &gate.lonely, PARKED)
-    if opening.leader != NULL:
-        add(v, opening.leader, OPEN)
+    if open_leader() != NULL:
+        add(v, open_leader(), OPEN)
     i = 0
     while i < v.n:
         w = v.nodes[i].task.waiters

@@ -3,24 +3,26 @@
 from _thread import start_new_thread
 
 from dflow._kernels.kernel cimport HOST
-from dflow._base.atomics cimport add_int, cas_int, cpu_pause, full_fence, hint_int, invariant, load_double, \
-    load_int, load_int_after, load_ptr, store_i64, store_int, swap_int
-from dflow._base.threads cimport begin_thread_state, bell_init, bell_lock, bell_unlock, bell_wait_on, cores_keep, \
-    sched_yield, cores_release, end_thread_state, now_ns, sleep_ns, this_core, this_thread
+from dflow._base.atomics cimport (
+    add_int, cas_int, full_fence, hint_int, invariant, load_int, load_int_after, store_int, swap_int)
+from dflow._base.threads cimport (
+    begin_thread_state, bell_init, bell_lock, bell_unlock, cores_keep, sched_yield, cores_release, end_thread_state,
+    now_ns, sleep_ns, this_core, this_thread)
+from dflow._runtime.executor cimport execute, give_back, join_splits, ring_done
 from dflow._runtime.graph cimport *
+from dflow._runtime.open_group cimport group_waits
+from dflow._runtime.parking cimport (
+    begin_search, begin_work, end_search, look_around, park_worker, wake_all, wake_worker, work_for)
 from dflow._runtime.queues cimport *
+from dflow._runtime.runners cimport *
+from dflow._runtime.tuning cimport LONG_NS, TURN_NS
 from dflow._base.allocator cimport *
-from dflow._runtime.executor cimport *
 
 cdef extern from "<pthread.h>" nogil:
     int pthread_create(pthread_t*, void*, void* (*)(void*) noexcept nogil, void*)
     int pthread_detach(pthread_t)
 
 cdef enum:
-    RIPE_NS = 8000          # an idle worker takes an open group that nobody has joined for so long,
-    RIPE_PART = 32          # and for this part of its cost: to be joined may save more
-    TURN_NS = 10000000      # how long a chain of tasks may keep a worker from others that are queued
-
     STAYS = 0               # Runner.dismissed
     ASKED = 1
     GONE = 2
@@ -49,7 +51,7 @@ cdef void* worker_main(void* arg) noexcept nogil:
         hint_int(&me.core, this_core())
         enter(me)
         t = seek(me)
-        if t == NULL and join_wide(me):
+        if t == NULL and join_splits(me):
             t = seek(me)
         me.current = t
         leave(me)
@@ -70,7 +72,7 @@ cdef void* worker_main(void* arg) noexcept nogil:
                 behind = since = turns = 0
             if t == NULL or not t.flags & ABROAD:
                 let_gil_go(me)
-            if load_int(&lane.sleeping) and any_queued(lane):
+            if load_int(&lane.parking.sleeping) and any_queued(lane):
                 if behind == 0:
                     behind = now_ns()
                 wake_worker(lane, now_ns() - behind > LONG_NS)    # who submitted those may be gone from its core
@@ -112,81 +114,37 @@ cdef void depart(Runner* me) noexcept nogil:
     bell_unlock(&shared.idle_bell)
     memory_free(me)
     full_fence()                        # pairs with wake_worker(): who pushed while it was awake relied on it
-    if any_ready(lane) or group_waits() == lane:
+    if work_for(lane):
         wake_worker(lane, True)
     end_thread_state()
 
-cdef void look_around(Runner* me) noexcept nogil:
-    """Until there is work, for a while. An open group is watched until it fills, or is taken when nobody joins it any more."""
-    cdef long long now = now_ns(), ripe = now + RIPE_NS
-    cdef long long until = now + (WATCH_NS if me.lane.number < COPIES_TO else 0)    # copies leave the cores to others
-    cdef Task* seen = NULL
-    cdef int members = 0
-    while not any_ready(me.lane) and not load_int(&me.dismissed):
-        cpu_pause()
-        now = now_ns()
-        if group_waits() == me.lane:
-            if seen != load_ptr(&opening.leader) or members != load_int(&opening.members):
-                seen = <Task*>load_ptr(&opening.leader)
-                members = load_int(&opening.members)
-                ripe = now + RIPE_NS + <long long>(load_double(&opening.cost) / RIPE_PART)
-            elif now > ripe:
-                enter(me)
-                start_group()
-                leave(me)
-        elif now > until:
-            return
-
 cdef Task* idle(Runner* me) noexcept nogil:
-    """Look around for a while, one worker at a time, then sleep. A task, or NULL: it helped with a wide kernel, or is to leave."""
+    """Look around for a while, one worker at a time, then sleep. A task, or NULL: it helped with a split kernel, or is to leave."""
     cdef Task* t = NULL
-    cdef bint counted = False, helped = False
-    cdef Lane* lane = me.lane
-    if cas_int(&lane.searching, 0, 1):
-        counted = True
+    cdef bint helped = False
+    cdef bint searches = begin_search(me.lane)
+    if searches:
         look_around(me)
     while t == NULL and not helped and not load_int(&me.dismissed):
-        if not counted:
-            # Asleep is announced before the last look around; a push is made before its look for sleepers. One of
-            # both sees the other: `sleeping` changes under the bell, a full barrier, and wake_worker() has a fence.
-            bell_lock(&shared.idle_bell)
-            add_int(&lane.sleeping, 1)
-            full_fence()
-            if not any_ready(lane) and group_waits() != lane and not load_int(&me.dismissed):
-                me.asleep = True
-                me.below = lane.sleepers
-                lane.sleepers = me
-                while me.asleep:
-                    bell_wait_on(&shared.idle_bell, &me.bell)
-                hint_int(&me.core, this_core())
-                counted = not load_int(&me.dismissed)
-                if counted:
-                    add_int(&lane.searching, 1)               # before it is no longer coming: wake_worker() relies on either
-                if me.called:
-                    me.called = False
-                    add_int(&lane.coming, -1)
-            else:
-                add_int(&lane.sleeping, -1)
-            bell_unlock(&shared.idle_bell)
-            if counted or group_waits() == lane:
+        if not searches:
+            searches = park_worker(me)
+            if searches or group_waits() == me.lane:
                 look_around(me)
         enter(me)
         t = seek(me)
-        if counted:
-            add_int(&lane.searching, -1)
-            counted = False
-            full_fence()            # pairs with wake_worker: who pushed while we were searching relied on us
+        if searches:
+            end_search(me.lane)
+            searches = False
             if t == NULL:
                 t = seek(me)
         if t == NULL:
-            helped = not load_int(&me.dismissed) and join_wide(me)
+            helped = not load_int(&me.dismissed) and join_splits(me)
         me.current = t
         leave(me)
-    if counted:
-        add_int(&lane.searching, -1)     # it is time to leave
+    if searches:
+        end_search(me.lane)             # it is time to leave
     if t != NULL:
-        store_i64(&lane.relied, 0)
-        look_back(lane)
+        begin_work(me.lane)
     return t
 
 cdef int hire(Lane* lane) except -1:
@@ -243,10 +201,7 @@ cdef void dismiss(Lane* lane, int but) noexcept:
     for i in range(but + 1, MAX_WORKERS + 1):
         if lane.workers[i] != NULL:
             cas_int(&lane.workers[i].dismissed, STAYS, ASKED)
-    bell_lock(&shared.idle_bell)
-    while lane.sleepers != NULL:
-        rouse(lane)
-    bell_unlock(&shared.idle_bell)
+    wake_all(lane)
 
 cdef void bind_workers(Lane* lane) noexcept:
     cdef int i

@@ -20,13 +20,14 @@ import numpy as np
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.string cimport memcmp, memcpy, memset
+from dflow._runtime.waiting cimport make_room, memory_budget, nudge
 from dflow._base.atomics cimport add_int, cpu_pause, load_int
 from dflow._base.threads cimport now_ns, sleep_ns
 from dflow._array cimport dispatch as _dispatch
 from dflow._base cimport thread_state
 from dflow._runtime cimport graph as _graph
 from dflow._array.core cimport ndarray, ALIAS, READONLY, SCALAR, broadcast_same, copy_of, covers_storage, hooks, owned
-from dflow._engine cimport make_room, memory_budget, nudge, settings
+from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport fp_strict, read_fp_policy, warn_user
 from dflow._runtime.graph cimport (
     abroad, bytes_live, describe, FULL, here, readable, Site, Storage, storage_allocate, storage_new, storage_unref,

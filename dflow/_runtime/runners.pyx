@@ -1,0 +1,102 @@
+"""Runners: see _runtime/runners.pxd."""
+
+from cpython.pystate cimport PyThreadState
+from dflow._base.atomics cimport (
+    add_i64, add_int, collect_i64, full_fence, load_i64, load_int, load_int_after, spin_lock, spin_unlock, store_int,
+    swap_int)
+from dflow._base.threads cimport sleep_ns
+from dflow._runtime.queues cimport Runner, shared
+
+cdef extern from "Python.h" nogil:
+    PyThreadState* PyEval_SaveThread()
+    void PyEval_RestoreThread(PyThreadState*)
+
+cdef extern from *:
+    """
+    static __thread void *tls_runner;        /* the Runner this thread is, if any */
+    """
+    void* tls_runner
+
+cdef Runner* this_runner() noexcept nogil:
+    return <Runner*>tls_runner
+
+cdef void set_runner(Runner* me) noexcept nogil:
+    global tls_runner
+    tls_runner = me
+
+cdef void enter(Runner* me) noexcept nogil:
+    swap_int(&me.inside, 1)         # a full barrier: before the look at `forking`
+    while load_int_after(&shared.forking):
+        store_int(&me.inside, 0)
+        let_gil_go(me)              # who forks needs it
+        sleep_ns(50000)
+        swap_int(&me.inside, 1)
+
+cdef void leave(Runner* me) noexcept nogil:
+    store_int(&me.inside, 0)
+
+cdef void take_gil(Runner* me) noexcept nogil:
+    if me.holds:
+        me.holds = False
+    else:
+        PyEval_RestoreThread(me.tstate)
+
+cdef void drop_gil(Runner* me) noexcept nogil:
+    me.tstate = PyEval_SaveThread()
+
+cdef void keep_gil(Runner* me) noexcept nogil:
+    """A worker goes on with the GIL, which its next task needs, too: to ask for it again, while others run Python code, takes as
+    long as they may keep it."""
+    if me.index:
+        me.holds = True
+    else:
+        drop_gil(me)
+
+cdef void let_gil_go(Runner* me) noexcept nogil:
+    if me.holds:
+        me.holds = False
+        drop_gil(me)
+
+cdef void register(Runner* me) noexcept nogil:
+    spin_lock(&shared.runners_lock)
+    me.next = shared.runners
+    shared.runners = me
+    spin_unlock(&shared.runners_lock)
+
+cdef void unregister(Runner* me) noexcept nogil:
+    cdef Runner** p = &shared.runners
+    spin_lock(&shared.runners_lock)
+    while p[0] != me:
+        p = &p[0].next
+    p[0] = me.next
+    add_i64(&shared.retired, me.done)
+    spin_unlock(&shared.runners_lock)
+
+cdef long long pending() noexcept nogil:
+    cdef long long n = load_i64(&shared.submitted)
+    cdef Runner* r
+    spin_lock(&shared.runners_lock)
+    n -= collect_i64(&shared.retired)
+    r = shared.runners
+    while r != NULL:
+        n -= collect_i64(&r.done)
+        r = r.next
+    spin_unlock(&shared.runners_lock)
+    return n
+
+cdef void hold_runners() noexcept:
+    """Bring every runner to a point where it holds no lock, and keep it there. Kernels run on. Needs the GIL."""
+    cdef Runner* r
+    add_int(&shared.forking, 1)
+    full_fence()                    # pairs with enter()
+    while True:
+        r = shared.runners
+        while r != NULL and not load_int(&r.inside):
+            r = r.next
+        if r == NULL:
+            return
+        with nogil:                 # who is inside may want the GIL
+            sleep_ns(1000)
+
+cdef void let_runners_go() noexcept nogil:
+    add_int(&shared.forking, -1)

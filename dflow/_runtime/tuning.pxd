@@ -1,0 +1,56 @@
+"""The thresholds of scheduling, with their units. Results do not depend on them; time does.
+
+A cost is an estimate of the nanoseconds that a kernel takes (Kernel.cost times its elements), a time is the clock's. How they
+relate is in check_tuning(), which the engine calls as it is imported: who changes one learns which others it drags along.
+"""
+
+cdef enum:
+    # cost of an operation, in ns
+    TINY_NS = 500           # up to which it runs in its caller, though it could join a group; Settings.tiny_cost at first
+    INLINE_NS = 2000        # up to which it runs in its caller, if its operands are ready; Settings.inline_cost at first
+    JOIN_NS = 4000          # of an open group that an operation joins, however small, rather than catch up with it
+    WORTH_NS = 4000         # of what is left to a worker that looks for work, though something small waits for it
+    GRAIN_NS = 20000        # of a piece of a split kernel
+    SPLIT_NS = 40000        # from which a kernel is split for those who are awake
+    CALL_NS = 60000         # from which a worker is woken: for an open group, or for a piece of a kernel,
+    LONG_NS = 300000        # and from which one is woken though as many threads are at work as there are workers
+
+    # time, in ns
+    RIPE_NS = 8000          # for which nobody has joined an open group that an idle worker then takes,
+    RIPE_PART = 32          # and this part of the group's cost: to be joined may save more
+    SPIN_NS = 20000         # for which a waiting thread looks around before it sleeps
+    LULL_NS = 50000         # after which a thread that has submitted nothing may be gone from its core
+    WATCH_NS = 200000       # for which one idle worker looks around: to wake it costs the submitter 20 to 100 us
+    PATIENCE_NS = 1000000   # for which who waits for room holds out for an eighth of the budget, before taking just enough
+    TURN_NS = 10000000      # for which a chain of tasks may keep a worker from others that are queued
+    SLICE_NS = 50000000     # of the longest sleep of a waiting thread between looks at signals
+    STUCK = 60              # slices without progress after which the exit waits no longer for host tasks
+
+    # counts
+    MAX_LOOSE = 4           # results of a group that nothing in it has read; more would only be in each other's way
+    MAX_FUTILE = 32         # attempts in a row to catch up that may find nothing; then as many are passed over between two
+    FENCE_AFTER = 64        # length of a frontier at which a partial write inserts a fence
+    COUNT_AFTER = 4096      # submissions between looks at how many are pending
+    TASK_BYTES = 200        # memory of a pending task, about
+    LEAST_BESIDE = 5        # rows of matrices that gain by two threads although each takes a lock of the library
+    VECTOR_PRODUCT = 3      # times the cost of a product per element, for a matrix times a vector: each is read for one use
+
+cdef inline int check_tuning() except -1:
+    cdef dict relations = {
+        "TINY_NS <= INLINE_NS": TINY_NS <= INLINE_NS,
+        "INLINE_NS <= JOIN_NS: what runs in its caller is no group to join": INLINE_NS <= JOIN_NS,
+        "JOIN_NS < CALL_NS: a group is joined before it calls a worker": JOIN_NS < CALL_NS,
+        "WORTH_NS <= CALL_NS: a worker that is awake takes less than one that sleeps": WORTH_NS <= CALL_NS,
+        "2 * GRAIN_NS <= SPLIT_NS: a split makes two pieces at least": 2 * GRAIN_NS <= SPLIT_NS,
+        "SPLIT_NS <= CALL_NS: threads that are awake share less than what wakes one": SPLIT_NS <= CALL_NS,
+        "CALL_NS < LONG_NS": CALL_NS < LONG_NS,
+        "RIPE_NS < WATCH_NS: who looks around sees a group ripen": RIPE_NS < WATCH_NS,
+        "SPIN_NS < PATIENCE_NS < SLICE_NS": SPIN_NS < PATIENCE_NS < SLICE_NS,
+        "LULL_NS < WATCH_NS": LULL_NS < WATCH_NS,
+        "LONG_NS < TURN_NS < SLICE_NS": LONG_NS < TURN_NS < SLICE_NS,
+        "FENCE_AFTER < COUNT_AFTER: fences are submitted too": FENCE_AFTER < COUNT_AFTER,
+    }
+    broken = [relation for relation, holds in relations.items() if not holds]
+    if broken:
+        raise ImportError(f"dflow/_runtime/tuning.pxd breaks {'; '.join(broken)}")
+    return 0

@@ -1,0 +1,515 @@
+"""Waiting: see _runtime/waiting.pxd."""
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.string cimport memset
+from dflow._kernels.kernel cimport ELEMENTWISE, HOST, REDUCES
+from dflow._base.atomics cimport (
+    DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, load_i64, load_int, load_ptr, spin_lock, spin_trylock,
+    spin_unlock, store_int)
+from dflow._base.thread_state cimport CPUS, captures, value_read
+from dflow._base.threads cimport bell_lock, bell_unlock, bell_wait_ns, now_ns, sched_yield
+from dflow._runtime.executor cimport (
+    execute, give_back, inside_host_task, join_splits, retire, ring_done, run_alone, run_plan)
+from dflow._runtime.fp_errors cimport give_warnings, warnings_wait
+from dflow._runtime.fusion cimport GroupPlan, may_tail, plan_group
+from dflow._runtime.gate cimport gate_closed, use_of
+from dflow._runtime.graph cimport *
+from dflow._runtime.open_group cimport close_group, Closed, small_group
+from dflow._runtime.parking cimport announce, announced, any_ready, queue, start_group, unannounced, wake_worker, work_for
+from dflow._runtime.queues cimport *
+from dflow._runtime.runners cimport *
+from dflow._runtime.story cimport tell_late
+from dflow._runtime.threads cimport may_send, release_deputy, send_deputy
+from dflow._runtime.timeline cimport note, watched
+from dflow._runtime.tuning cimport CALL_NS, MAX_FUTILE, PATIENCE_NS, SLICE_NS, SPIN_NS, WORTH_NS
+
+memory_budget = 1 << 62
+
+cdef enum:
+    ANY = 0                 # for claim_needed()
+    LOOPS = -1
+
+# ---- kinds ------------------------------------------------------------------------------------------------------------
+
+cdef Wait wait_for(WaitKind kind, long long limit=0) noexcept:
+    cdef Wait w
+    memset(&w, 0, sizeof(w))
+    w.kind = kind
+    w.limit = limit
+    return w
+
+cdef bint finished(Wait* w) noexcept nogil:
+    if w.kind == FOR_STORAGE:
+        return region_ready(w.s, w.r, w.write) or (w.once and overtaken(w))
+    if w.kind == FOR_LANE:
+        return load_i64(&w.lane.submitted) == load_i64(&w.lane.ended)
+    if w.kind == FOR_ENDED:
+        return load_i64(&shared.submitted) - pending() >= w.limit
+    if w.kind == FOR_ROOM:
+        return pending() == 0 or enough(w)
+    return pending() <= w.limit             # FOR_ALL: none
+
+cdef int* told_by(Wait* w) noexcept:
+    """Who is to hear of each task that ends is counted here; NULL: nobody need tell it.
+
+    Who waits for a storage is told by the storage, and who waits for some tasks of many does not want to hear of each.
+    """
+    if w.kind == FOR_ROOM:
+        return &shared.waiting_room
+    return &shared.waiting_all if w.kind in (FOR_ALL, FOR_LANE) else NULL
+
+cdef inline long long longest_sleep(Wait* w) noexcept nogil:
+    return PATIENCE_NS if w.kind in (FOR_ROOM, FOR_FEWER, FOR_ENDED) else SLICE_NS
+
+cdef bint region_ready(Storage* s, Region* r, bint write) noexcept nogil:
+    cdef Access* e
+    cdef bint ready = True
+    if load_ptr(&s.writes) == NULL and (not write or load_ptr(&s.reads) == NULL):
+        return True
+    if r == NULL:
+        return False
+    spin_lock(&s.lock)
+    e = s.writes
+    while e != NULL and ready:
+        ready = not overlap(e, r)
+        e = e.next
+    e = s.reads if write else NULL
+    while e != NULL and ready:
+        ready = not overlap(e, r)
+        e = e.next
+    spin_unlock(&s.lock)
+    return ready
+
+cdef bint overtaken(Wait* w) noexcept nogil:
+    """A thread that never stops writing to what another one reads would keep it waiting for ever."""
+    cdef Access* e
+    cdef bint found = False
+    spin_lock(&w.s.lock)
+    e = w.s.writes
+    while e != NULL and not found:
+        found = <int>(task_of(e).order - w.order) > 0 and (w.r == NULL or overlap(e, w.r))
+        e = e.next
+    spin_unlock(&w.s.lock)
+    return found
+
+cdef bint enough(Wait* w) noexcept nogil:
+    """Not for every block that is freed a wake-up; but what is pending may be long, and need this very thread to end."""
+    cdef long long budget = load_i64(&memory_budget), spare = budget - bytes_live() - w.limit
+    return spare >= budget // 8 or (spare >= 0 and now_ns() > w.patience)
+
+# ---- what a waiting thread may run --------------------------------------------------------------------------------------
+
+cdef bint may_help(Task* t) noexcept nogil:
+    """Whether a waiting thread may run t, which could leave a lane more threads than it has workers; or, if it is a Python
+    function, have it run, as no worker comes for it."""
+    cdef Lane* lane = &lanes[t.lane]
+    if gate_closed(use_of(t)) or t.kernel.flags & HOST and looked_at(lane):
+        return False
+    return core_free(lane) or t.lane < CPUS and load_int(&shared.apart) == 0 or is_small(t, CALL_NS)
+
+cdef bint any_core_free() noexcept nogil:
+    """Whether a thread that waits may run tasks of some lane."""
+    cdef int i
+    for i in range(load_int(&shared.nlanes)):
+        if core_free(used[i]):
+            return True
+    return False
+
+cdef bint is_small(Task* t, double most) noexcept nogil:
+    """Whether t and its group run in a moment, of less than so many nanoseconds, without Python."""
+    cdef Task* m = t
+    while m != NULL:
+        if m.flags & ABROAD or not m.kernel.flags & ELEMENTWISE and not (m.kernel.flags & REDUCES and may_tail(m)):
+            return False
+        m = next_member(m)
+    return cost_of_all(t) < most
+
+cdef bint writes(Task* t, Storage* s) noexcept nogil:
+    """Whether t or a member of its group does."""
+    cdef Access* a
+    cdef int i
+    while t != NULL:
+        a = accesses(t)
+        for i in range(t.nops):
+            if a[i].storage == s and a[i].key & WRITE:
+                return True
+        t = next_member(t)
+    return False
+
+cdef Task* claim_needed(Storage* s, int* visits, double most) noexcept nogil:
+    """A ready task that s waits for, taken out of turn, or NULL.
+    most: its cost at most, of one that is_small(); or ANY; or LOOPS: no Python function.
+
+    The path of locks is held by trylock, so it cannot deadlock, and a storage already on it is skipped. It is a search
+    that may miss: then the queues' own order serves.
+    """
+    cdef Access* e
+    cdef Access* a
+    cdef Task* t
+    cdef Task* found = NULL
+    cdef bint suits
+    cdef int i
+    if visits[0] <= 0 or not spin_trylock(&s.lock):
+        return NULL
+    visits[0] -= 1
+    e = s.writes
+    while e != NULL and found == NULL and visits[0] > 0:
+        t = head_of(task_of(e))             # lives while the lock is held: it has yet to leave this frontier
+        if load_int(&t.npending) == 0:
+            suits = is_small(t, most) if most > 0 else may_help(t) and (most == ANY or not t.kernel.flags & HOST)
+            if suits and cas_int(&t.state, IDLE, CLAIMED):
+                found = t
+            t = NULL
+        while t != NULL and found == NULL and visits[0] > 0:
+            a = accesses(t)
+            for i in range(t.nops):
+                if a[i].storage != NULL and load_ptr(&a[i].storage.writes) != NULL:
+                    found = claim_needed(a[i].storage, visits, most)
+                    if found != NULL:
+                        break
+            visits[0] -= 1
+            t = next_member(t)
+        visits[0] -= 1
+        e = e.next
+    spin_unlock(&s.lock)
+    return found
+
+cdef Task* take_group(Storage* s) noexcept:
+    """Close the open group for a thread that waits for s (NULL: for everything), and take it if it can run. Needs the GIL."""
+    cdef Closed closed = close_group()
+    cdef Task* t = closed.leader
+    if t == NULL or not take(t):        # a thread that helps may have claimed it
+        return NULL
+    if s != NULL and not writes(t, s) or not may_help(t):
+        store_int(&t.state, IDLE)
+        queue(t, closed.cost)           # others may run it
+        return NULL
+    return t
+
+# ---- helping ------------------------------------------------------------------------------------------------------------
+
+cdef Task* help(Runner* me, Wait* w) noexcept nogil:
+    """A task for a waiting thread: one that it needs; else any."""
+    cdef int visits = 128
+    cdef bint all = w.kind != FOR_STORAGE and w.kind != FOR_ROOM
+    cdef Task* t = me.current       # the group that it has taken
+    cdef Task* left = NULL          # in the order in which they were found, linked through next
+    cdef Task** end = &left
+    cdef Task* following
+    enter(me)
+    if t == NULL and w.s != NULL and (w.late or any_core_free()):
+        t = claim_needed(w.s, &visits, ANY if may_send(me) else LOOPS)
+    if t == NULL:
+        start_group()               # it may be needed, or nobody else may come for it
+        join_splits(me)               # where a core is free: else a part of a kernel would share that of a worker's part
+    if t == NULL:
+        t = find(me)
+        while t != NULL and t.kernel.flags & HOST and not (all and may_help(t) and may_send(me)):
+            end[0] = t                  # kept meanwhile: given back, it might be the first again
+            end = &t.next
+            t = find(me)
+        end[0] = NULL
+        while left != NULL:
+            following = left.next
+            give_back(left)
+            left = following
+    if t != NULL and any_ready(&lanes[t.lane]):
+        wake_worker(&lanes[t.lane], False)
+    me.current = t
+    leave(me)
+    if t != NULL and t.kernel.flags & HOST:
+        if not send_deputy(me, t, all):     # a worker will come for it, some time
+            enter(me)
+            give_back(t)
+            me.current = NULL
+            leave(me)
+        return NULL
+    return t
+
+cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
+    """Help, or sleep, until what is waited for is ready (True) or it is time to look at signals (False).
+
+    Called with the GIL, which it gives up in between.
+    """
+    cdef long long start = now_ns(), waited
+    cdef int seen
+    cdef bint ready
+    cdef Task* t
+    drop_gil(me)
+    while True:
+        seen = load_int(&shared.rings)
+        enter(me)
+        ready = finished(w)
+        leave(me)
+        waited = now_ns() - start
+        if ready or (waited > SLICE_NS and me.current == NULL):
+            break
+        t = help(me, w)
+        if t != NULL:
+            while t != NULL:
+                t = execute(me, t)
+                if t != NULL and (now_ns() - start > SLICE_NS or finished(w) or t.kernel.flags & HOST or not may_help(t)):
+                    give_back(t)
+                    t = me.current = NULL
+                leave(me)
+            if load_int(&shared.waiting_all):
+                ring_done()
+        elif waited < SPIN_NS:
+            sched_yield()
+        else:
+            add_int(&shared.helping, -1)
+            bell_lock(&shared.done_bell)
+            if shared.rings == seen:
+                bell_wait_ns(&shared.done_bell, longest_sleep(w))
+            bell_unlock(&shared.done_bell)
+            add_int(&shared.helping, 1)
+    take_gil(me)
+    return ready
+
+cdef void become_runner(Runner* me, Task* t) noexcept:
+    """This thread runs tasks from here on, and has taken t, or NULL."""
+    memset(me, 0, sizeof(me[0]))
+    me.random = shared.delay_seed + 1
+    me.turn = <unsigned int>shared.submitted
+    me.current = t
+    me.outer = this_runner()
+    set_runner(me)
+    register(me)
+
+cdef void end_runner(Runner* me) noexcept:
+    unregister(me)
+    set_runner(me.outer)
+
+# ---- blocking -----------------------------------------------------------------------------------------------------------
+
+cdef int block(Wait* w, bint once=False) except -1:
+    cdef Runner me
+    cdef long long start = now_ns()
+    cdef bint told = False
+    cdef Task* t
+    if inside_host_task():
+        raise RuntimeError("a task would wait for another one: pass the array as an argument of dflow.submit")
+    if w.s != NULL and run_needed(w):
+        return 0
+    t = take_group(w.s)
+    announce(False)
+    count_wait(here())
+    become_runner(&me, t)
+    begin_helping(&me, w)
+    try:
+        while not help_until(&me, w):
+            w.late = True
+            PyErr_CheckSignals()
+            if once:
+                break
+            told = told or tell_late(w.s, w.r, start)
+    finally:
+        end_helping(&me, w)
+    return 0
+
+cdef bint run_needed(Wait* w) except -1:
+    """Run what is needed, here, while a core is free for it: nobody need be woken for that. Whether the wait is over."""
+    cdef Task* t
+    cdef int visits
+    catch_up(w.s, CALL_NS)
+    while not finished(w):
+        visits = 64
+        t = claim_needed(w.s, &visits, LOOPS) if any_core_free() else NULL
+        if t == NULL:
+            return False
+        run_without_gil(t)
+        PyErr_CheckSignals()
+    return True
+
+cdef void count_wait(Site* site) noexcept:
+    global waits
+    waits += 1
+    if site != NULL:
+        site.waits += 1
+
+cdef void begin_helping(Runner* me, Wait* w) noexcept:
+    if w.s != NULL:
+        add_int(&w.s.refs, 1)
+        spin_lock(&w.s.lock)
+        w.s.waited += 1
+        spin_unlock(&w.s.lock)
+    me.waiting = told_by(w)
+    if me.waiting != NULL:
+        add_int(me.waiting, 1)
+    me.helping = True
+    add_int(&shared.helping, 1)
+
+cdef void end_helping(Runner* me, Wait* w) noexcept:
+    add_int(&shared.helping, -1)
+    if me.current != NULL:
+        give_back(me.current)
+    release_deputy(me)
+    end_runner(me)
+    if me.waiting != NULL:
+        add_int(me.waiting, -1)
+    if w.s != NULL:
+        spin_lock(&w.s.lock)
+        w.s.waited -= 1
+        spin_unlock(&w.s.lock)
+        storage_unref(w.s)
+
+# ---- catching up --------------------------------------------------------------------------------------------------------
+
+cdef double catch_up(Storage* s, double most) noexcept:
+    """Something small is to be done with s, which is pending: what it waits for may be as small, and only be queued.
+
+    Without this, all that follows from one pending element would be queued for ever: the queue is as fast as Python is.
+    What was done, in estimated nanoseconds.
+    """
+    cdef Task* t = NULL
+    cdef int visits, turns = 64
+    cdef double done = 0
+    while turns and load_ptr(&s.writes) != NULL:
+        turns -= 1
+        if small_group(most):
+            t = take_group(NULL)
+        if t == NULL:
+            visits = 16
+            t = claim_needed(s, &visits, most)
+        if t == NULL:
+            break
+        done += cost_of_all(t)
+        if not run_with_gil(t):
+            run_without_gil(t)
+        t = NULL
+    if unannounced() and sweep():
+        announced()
+    return done
+
+cdef double alone = 0               # GIL; nanoseconds of what this has done while no worker was looking for work
+cdef int futile = 0                 # GIL; attempts in a row that found nothing to run,
+cdef int passed = 0                 # and how many were passed over since the last
+
+cdef void try_to_catch_up(Storage* s) noexcept:
+    """The same before something small is submitted: rarely, while what it waits for cannot be run for long."""
+    global futile, passed, alone
+    cdef Lane* lane = lane_of(s.device >> 1)
+    if load_ptr(&s.writes) == NULL:
+        return
+    if futile > MAX_FUTILE and passed < MAX_FUTILE:
+        passed += 1
+        return
+    if load_int(&lane.parking.searching):
+        alone = 0
+        catch_up(s, WORTH_NS)
+    else:
+        alone += catch_up(s, CALL_NS)
+        if alone > 2 * CALL_NS:         # this goes on: share it
+            alone = 0
+            wake_worker(lane, False)
+    passed = 0
+    futile = 0 if load_ptr(&s.writes) == NULL else min(futile + 1, MAX_FUTILE + 1)
+
+cdef bint run_small(Task* t) noexcept:
+    """Run what is small and elementwise, and its group, without a Runner. False when that cannot be."""
+    cdef GroupPlan g
+    cdef long long start = now_ns() if load_int(&watched) else 0
+    if not is_small(t, CALL_NS):
+        return False
+    if DFLOW_TSAN:
+        tell_operands(t)
+    if t.group == NULL and t.kernel.flags & ELEMENTWISE:
+        if not run_alone(t):
+            return False
+    elif plan_group(t, &g):
+        run_plan(t, &g)
+    else:
+        return False
+    if DFLOW_TSAN:
+        tell_operands(t)
+    if start:
+        note(t.kernel.name, members_of(t), t.lane, 0, start)
+    return True
+
+cdef bint run_with_gil(Task* t) noexcept:
+    """Run what is small and was taken, with the GIL, and what follows from it. False when that cannot be."""
+    cdef long long done = 0
+    cdef int turns = 64
+    if glance_int(&shared.delay_us) or not run_small(t):
+        return False
+    while True:
+        t = retire(0, t, &done)
+        turns -= 1
+        if t == NULL or turns == 0 or not run_small(t):
+            break
+    if t != NULL:
+        give_back(t)
+    add_i64(&shared.retired, done)
+    if load_int(&shared.waiting_all):
+        ring_done()
+    return True
+
+cdef void run_without_gil(Task* t) noexcept:
+    """Run what this thread has taken, without the GIL."""
+    cdef Runner me
+    become_runner(&me, t)
+    drop_gil(&me)
+    t = execute(&me, t)
+    if t != NULL:
+        give_back(t)
+        me.current = NULL
+    leave(&me)
+    take_gil(&me)
+    end_runner(&me)
+    if load_int(&shared.waiting_all):
+        ring_done()
+
+# ---- what others wait for -----------------------------------------------------------------------------------------------
+
+cdef void nudge() noexcept:
+    start_group()
+    announce(False)
+
+cdef int settle(bint once=False) except -1:
+    cdef Wait w = wait_for(FOR_ALL)
+    while pending():
+        block(&w, once)
+        if once:
+            break
+    return 0
+
+cdef bint make_room(size_t nbytes) except -1:
+    global memory_waits
+    cdef Wait w = wait_for(FOR_ROOM, <long long>nbytes)
+    if w.limit > memory_budget:
+        return False
+    if inside_host_task():
+        return True
+    memory_waits += 1
+    while pending() and bytes_live() + w.limit > memory_budget:
+        w.patience = now_ns() + PATIENCE_NS
+        block(&w)
+    if graves():
+        drain()
+    return bytes_live() + w.limit <= memory_budget
+
+cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1:
+    cdef Wait w = wait_for(FOR_STORAGE)
+    cdef Poison* poison
+    w.s = s
+    w.r = r
+    w.write = write
+    w.once = once
+    w.order = <unsigned int>shared.submitted
+    if captures:
+        value_read(s, here())
+    while True:
+        while not region_ready(s, r, write):
+            if once and overtaken(&w):
+                return False
+            block(&w)
+        if not warnings_wait() and not graves():
+            break
+        give_warnings()                 # these run Python code: others may submit something meanwhile
+        drain()
+    if DFLOW_TSAN:
+        tell_region(s, r, write)
+    poison = <Poison*>load_ptr(&s.poison)
+    if poison != NULL and not write:
+        raise_poison(poison)
+    return True

@@ -1,6 +1,7 @@
 """What a kernel is: a loop with NumPy's signature, and what the engine may do with it. It knows nothing of tasks."""
 
 from dflow._base.atomics cimport invariant
+from dflow._base.fpflags cimport fp_clear, fp_flags
 
 ctypedef Py_ssize_t intp
 ctypedef void (*loop_t)(char** args, intp* dims, intp* steps, void* data) noexcept nogil
@@ -21,6 +22,9 @@ cdef enum KernelFlag:       # the contract: what a call may do, and which parts 
     ROWS = 256              # may be called for any part of its loop dimension, in any order
     PRODUCT = 512           # of matrices: its core dimensions are (m, n) and (n, p)
     COPIES = 1024           # moves elements of item_bytes() as they are
+
+cdef enum:
+    READS_FP = REPORTS_FP | INVALID_FAILS
 
 cdef enum CostModel:        # how its time grows with its core dimensions
     BY_SIZE                 # as their product
@@ -60,6 +64,15 @@ cdef struct Kernel:         # immortal
 cdef inline intp item_bytes(Kernel* k) noexcept nogil:
     invariant(k.tag == DATA_BYTES, b"the data of a kernel is a number of bytes")
     return <intp>k.data
+
+cdef inline int call_loop(Kernel* k, char** args, intp* dims, intp* steps) noexcept nogil:
+    """The floating point flags that the loop raises, where they mean something; else 0."""
+    if not k.flags & READS_FP:
+        k.loop(args, dims, steps, k.data)
+        return 0
+    fp_clear()
+    k.loop(args, dims, steps, k.data)
+    return fp_flags()
 
 cdef inline double core_cost(Kernel* k, intp* dims, int ncore) noexcept nogil:
     """What its cost for an element is to be multiplied by, of core dimensions `dims`."""

@@ -1,8 +1,7 @@
 """Reductions in blocks of a fixed size: see _kernels/reduce.pxd."""
 
 from libc.string cimport memcpy, memset
-from dflow._base.atomics cimport or_int
-from dflow._base.fpflags cimport fp_clear, fp_flags, fp_raise
+from dflow._base.fpflags cimport fp_clear, fp_collect, fp_flags, fp_raise
 from dflow._base.allocator cimport memory_free, memory_new
 
 cdef inline void gather(char* to, char* p, intp n, intp step, int size) noexcept nogil:
@@ -183,7 +182,7 @@ cdef void run_across(void* plan, intp start, intp stop) noexcept nogil:
             rows = a.band
         gather(out, p, a.n, a.step, a.w.itemsize)
         fold_across(a.w, out, p, a.n, a.w.itemsize, a.step, &rows, &a.row_step, True)
-    or_int(&a.flags, fp_flags())
+    fp_collect(&a.flags)
 
 cdef void end_across(Across* a) noexcept nogil:
     cdef intp i, row_step = a.n * a.w.itemsize
@@ -192,7 +191,7 @@ cdef void end_across(Across* a) noexcept nogil:
                a.w.itemsize)
     fp_clear()
     fold_across(a.w, a.out, a.partial, a.n, a.out_step, a.w.itemsize, &a.bands, &row_step, a.initial == NULL)
-    or_int(&a.flags, fp_flags())
+    fp_collect(&a.flags)
     memory_free(a.partial)
 
 cdef void reduce(Fold* w, char* p, char* initial, char* out, intp* dims, intp step, intp initial_step, intp out_step, intp* core) noexcept nogil:

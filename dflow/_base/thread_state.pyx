@@ -41,7 +41,7 @@ cdef void recording_after_fork() noexcept:
 cdef void tell_captures(bint on) noexcept:
     global captures, direct, near
     captures = on
-    # Where there are many devices, launch() sees to it that results are where their arguments were put, or the thread is.
+    # Where there are many devices, launch() puts results where their arguments were put, or where the thread is.
     direct = -1 if on or away else 0 if many_devices else FIXED
     near = -1 if on or away else NEAR
 

@@ -41,7 +41,7 @@ cdef enum DataTag:          # what `data` is to code outside the loop, which get
     DATA_PRODUCT            # product_of() of _kernels/matmul.pyx
     DATA_GUARDED            # guarded_of(), there too
     DATA_THEIRS             # theirs_of() of _kernels/registry.pyx
-    DATA_SORTING            # sorting_of(), there too
+    DATA_SORTING            # sorting_of() of _kernels/sorting.pyx
 
 cdef enum:
     FIRST_STEPS = 6         # of an algorithm of LAPACK: a small matrix takes the time of one with so many rows more

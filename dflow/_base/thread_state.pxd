@@ -9,8 +9,8 @@ cdef bint set_recording(bint on) noexcept       # whether it did before
 
 cdef void recording_after_fork() noexcept       # in the child, which has this thread only
 
-# One thread at a time notes what it launches (_tracing/trace.pyx). Meanwhile nothing takes a way past launch(): is_here()
-# and is_free() say no, as `direct` is -1.
+# One thread at a time notes what it launches (_tracing/trace.pyx). Meanwhile nothing takes a way past launch():
+# is_here() and is_free() say no, as `direct` is -1.
 cdef int captures                               # GIL: 1 while one does
 cdef bint capturing() noexcept                  # whether it is this thread
 cdef void set_capturing(bint on) noexcept
@@ -18,7 +18,7 @@ cdef const char* obstacle                       # GIL: why what was noted cannot
 cdef void* obstacle_site                        # a Site*: where that was
 ctypedef void (*reader)(void* storage, void* site) noexcept
 cdef reader value_read                          # if captures: called where the thread waits for the values of a Storage
-cdef void* source                               # GIL: a Counter of _functions/random.pyx, which the next launch draws from
+cdef void* source                               # GIL: a Counter of _functions/random.pyx: the next launch's
 ctypedef void (*redrawer)(void* counter, char* draw) noexcept
 cdef redrawer redraw                            # makes a draw that was launched before the next one
 cdef void cannot_replay(const char* why, void* site) noexcept       # if this thread notes what it does

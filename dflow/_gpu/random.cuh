@@ -1,4 +1,5 @@
-/* Random numbers on a GPU, with the bits of _kernels/c/distributions.c: see there. Products must not be contracted with sums.
+/* Random numbers on a GPU, with the bits of _kernels/c/distributions.c: see there. Products must not be contracted with
+ * sums.
  *
  * It is C++ that CUDA's compiler takes, and any other, once there is __device__. An element is computed by itself, from
  * its number within the draw. */
@@ -10,7 +11,7 @@ HELPER u32 word_at(Stream s, u64 position, int word) {
     return word == 0 ? x[0] : word == 1 ? x[1] : word == 2 ? x[2] : x[3];
 }
 
-/* Sixteen positions hold 64 elements of 32 bits, or 32 of 64: the first words of all positions, then the second ones. */
+/* Sixteen positions hold 64 elements of 32 bits, or 32 of 64: the first words of all positions, then the second. */
 HELPER u32 bits32(Stream s, u64 element) {
     return word_at(s, element / 64 * 16 + element % 16, (int)(element / 16 % 4));
 }
@@ -27,7 +28,7 @@ HELPER float scaled32(float x, float offset, float scale) {
     return offset != 0 || scale != 1 ? x * scale + offset : x;
 }
 
-/* ---- uniform, integers ----------------------------------------------------------------------------------------------- */
+/* ---- uniform, integers ------------------------------------------------------------------------------------------- */
 
 HELPER float random_uniform32(Stream s, u64 i, double offset, double scale) {
     return unit24(bits32(s, i)) * (float)scale + (float)offset;
@@ -56,7 +57,7 @@ HELPER u64 random_bounded_wide(Stream s, u64 i, u64 low, u64 range, u64 threshol
     return low + high_half(bits, range);
 }
 
-/* ---- normal, exponential --------------------------------------------------------------------------------------------- */
+/* ---- normal, exponential ----------------------------------------------------------------------------------------- */
 
 HELPER double random_normal64(Stream s, u64 i, double offset, double scale, Ziggurat64 z) {
     Source from = source(&s, i);

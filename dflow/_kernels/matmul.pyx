@@ -127,7 +127,7 @@ cdef int load_blas() except -1:
         # A library that finds no memory for its threads ends the process.
         if not any_room(LIBRARY + <size_t>OF_THREAD * tiles_wanted):
             raise MemoryError("no memory to load SciPy's BLAS")
-        with _loading:              # another thread may be importing SciPy: nobody submits a product before it is there
+        with _loading:              # another thread may be importing SciPy; no product is submitted before it is there
             _load()
     return 0
 
@@ -198,19 +198,19 @@ cdef int _describe(library, name) except -1:
 
 # ---- threads ---------------------------------------------------------------------------------------------------------
 
-cdef void enter(Library* b) noexcept nogil:
+cdef void use_one_thread(Library* b) noexcept nogil:
     """From here on it uses one thread."""
     if b.set_threads == NULL:
         return
     spin_lock(&b.lock)
     if b.callers == 0:
-        b.threads_before = b.get_threads() if awake(b) else 1
+        b.threads_before = b.get_threads() if has_threads(b) else 1
         if b.threads_before != 1:
             b.set_threads(1)
     b.callers += 1
     spin_unlock(&b.lock)
 
-cdef void leave(Library* b) noexcept nogil:
+cdef void restore_threads(Library* b) noexcept nogil:
     if b.set_threads == NULL:
         return
     spin_lock(&b.lock)
@@ -219,7 +219,7 @@ cdef void leave(Library* b) noexcept nogil:
         b.set_threads(b.threads_before)
     spin_unlock(&b.lock)
 
-cdef bint begin(Library* b, size_t size) noexcept nogil:
+cdef bint begin_call(Library* b, size_t size) noexcept nogil:
     """Before each call, in a loop that MAY_RAISE. False, and a MemoryError, when there is no buffer for one more
     caller, or not so much memory: OpenBLAS would end the process."""
     cdef int callers = add_int(&b.inside, 1)
@@ -231,10 +231,10 @@ cdef bint begin(Library* b, size_t size) noexcept nogil:
     out_of_memory()
     return False
 
-cdef void end(Library* b) noexcept nogil:
+cdef void end_call(Library* b) noexcept nogil:
     add_int(&b.inside, -1)
 
-cdef bint awake(Library* b) noexcept nogil:
+cdef bint has_threads(Library* b) noexcept nogil:
     """Whether its threads are there; after a fork they start as soon as there is memory for them. Needs the lock."""
     if b.forked and any_room(<size_t>OF_THREAD * tiles_wanted):
         b.forked = False
@@ -255,11 +255,11 @@ cdef class Caller:
         self.size = MATRICES * 16 * <size_t>size
 
     def __enter__(self):
-        if not begin(&numpy_blas, self.size):
+        if not begin_call(&numpy_blas, self.size):
             raise_current()
 
     def __exit__(self, *error):
-        end(&numpy_blas)
+        end_call(&numpy_blas)
 
 cdef bint reserve(Library* b, int callers, size_t size) noexcept nogil:
     """Let OpenBLAS make as many buffers as there are callers, each once it is sure that there is memory.
@@ -272,12 +272,12 @@ cdef bint reserve(Library* b, int callers, size_t size) noexcept nogil:
     cdef int i, n = 0, most = min(callers, 64)
     spin_lock(&b.lock)
     if b.take_buffer == NULL or b.give_buffer == NULL:
-        if awake(b) and any_room(BUFFER + SPARE + size):
+        if has_threads(b) and any_room(BUFFER + SPARE + size):
             n = most
             if size == 0:
                 callers = b.buffers
     else:
-        while n < most and awake(b) and any_room(BUFFER):
+        while n < most and has_threads(b) and any_room(BUFFER):
             taken[n] = b.take_buffer(0)
             n += 1
         for i in range(n):
@@ -293,36 +293,36 @@ cdef int find_numpy_blas() except -1:
     return 0
 
 cdef void one_thread_each() noexcept nogil:
-    enter(&numpy_blas)
+    use_one_thread(&numpy_blas)
 
 cdef void threads_again() noexcept nogil:
-    leave(&numpy_blas)
+    restore_threads(&numpy_blas)
 
 cdef void blas_after_fork() noexcept:
-    """In the child nobody is inside."""
+    """In the child no call is inside."""
     global forked
     forked = True
-    empty(&scipy_blas)
-    empty(&numpy_blas)
+    reset_library(&scipy_blas)
+    reset_library(&numpy_blas)
 
 cdef void blas_after_fork_in_parent() noexcept:
     global forked
     forked = True
-    restart(&scipy_blas)
-    restart(&numpy_blas)
+    restart_threads(&scipy_blas)
+    restart_threads(&numpy_blas)
 
-cdef void restart(Library* b) noexcept:
+cdef void restart_threads(Library* b) noexcept:
     spin_lock(&b.lock)
     b.forked = b.set_threads != NULL
     store_int(&b.buffers, 0)
     spin_unlock(&b.lock)
 
-cdef void empty(Library* b) noexcept:
+cdef void reset_library(Library* b) noexcept:
     b.lock = b.inside = b.buffers = 0
     b.forked = b.set_threads != NULL
     if b.callers:
         b.callers = 1
-        leave(b)
+        restore_threads(b)
 
 def config():
     """Which BLAS large matrix products use: its file, its version, and the CPU that its kernels are for. Loads it."""
@@ -335,7 +335,7 @@ grow_stack()
 
 tiles_wanted = <int>os.cpu_count()
 if tiles_wanted & (tiles_wanted - 1):
-    tiles_wanted *= 2                   # than workers, who have else one tile or two
+    tiles_wanted *= 2                   # several for each worker: with one or two, some would wait for others
 
 cdef inline intp parts(intp n, intp size) noexcept nogil:
     return (n + size // 2) // size if n > size else 1
@@ -461,9 +461,9 @@ cdef inline void blas_tile(Product* w, char** at, intp* part, intp* core, char h
         multiply(w.code, at, part, how_a, lead_a, how_b, lead_b, <int>(core[4] // size))
 
 cdef void numpy_product(Product* w, char** args, intp* dims, intp* steps) noexcept nogil:
-    if begin(&numpy_blas, 0):
+    if begin_call(&numpy_blas, 0):
         w.loop(args, dims, steps, w.data)
-        end(&numpy_blas)
+        end_call(&numpy_blas)
 
 cdef float[4] single_one = [1, 0, 0, 0]             # one and zero, real or complex
 cdef double[4] double_one = [1, 0, 0, 0]
@@ -478,13 +478,13 @@ cdef void multiply(int code, char** args, intp* dims, char how_a, int lead_a, ch
                    int lead_out) noexcept nogil:
     """out = a b. To Fortran each matrix is its transpose: out.T = b.T a.T."""
     cdef int m = <int>dims[1], n = <int>dims[2], p = <int>dims[3]
-    if not begin(&scipy_blas, 0):
+    if not begin_call(&scipy_blas, 0):
         return
-    enter(&scipy_blas)
+    use_one_thread(&scipy_blas)
     gemms[code](&how_b, &how_a, &p, &m, &n, one_of(code), args[1], &lead_b, args[0], &lead_a, zero_of(code), args[2],
                 &lead_out)
-    leave(&scipy_blas)
-    end(&scipy_blas)
+    restore_threads(&scipy_blas)
+    end_call(&scipy_blas)
 
 cdef void product_band(int code, char** args, intp* dims, intp* core, char how_a, int lead_a, char how_b, int lead_b,
                        intp band, intp bands) noexcept nogil:
@@ -502,12 +502,12 @@ cdef void product_band(int code, char** args, intp* dims, intp* core, char how_a
     part[3] = top
     if top > 0:
         multiply(code, at, part, how_a, lead_a, how_b, lead_b, lead_out)
-    if not begin(&scipy_blas, 0):
+    if not begin_call(&scipy_blas, 0):
         return
-    enter(&scipy_blas)
+    use_one_thread(&scipy_blas)
     syrks[code](&upper, &how, &rows, &n, one_of(code), at[0], &lead_a, zero_of(code), at[2] + top * core[5], &lead_out)
-    leave(&scipy_blas)
-    end(&scipy_blas)
+    restore_threads(&scipy_blas)
+    end_call(&scipy_blas)
     if core[5] == 4:
         mirror(<float*>args[2], top, bottom, lead_out)
     elif core[5] == 8:
@@ -538,12 +538,12 @@ cdef void apply(int code, char* a, intp rows, intp n, char how, int lead, char* 
     cdef int first = <int>(n if how == c"N" else rows), second = <int>(rows if how == c"N" else n)
     cdef int x_inc = <int>x_step, y_inc = <int>y_step
     cdef char fortran = c"T" if how == c"N" else c"N"
-    if not begin(&scipy_blas, 0):
+    if not begin_call(&scipy_blas, 0):
         return
-    enter(&scipy_blas)
+    use_one_thread(&scipy_blas)
     gemvs[code](&fortran, &first, &second, one_of(code), a, &lead, x, &x_inc, zero_of(code), y, &y_inc)
-    leave(&scipy_blas)
-    end(&scipy_blas)
+    restore_threads(&scipy_blas)
+    end_call(&scipy_blas)
 
 cdef void product_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     product_piece(args, dims, steps, data, 0, product_pieces(dims))
@@ -602,9 +602,9 @@ cdef int guard_blas(Kernel* k, object ufunc, int itemsize) except -1:
 cdef void guarded_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     cdef Guarded* w = <Guarded*>data
     cdef intp area = dims[1] * dims[2 if w.ndims > 1 else 1]
-    if begin(&numpy_blas, MATRICES * w.itemsize * area if w.first and largest_of(w, dims) > w.small else 0):
+    if begin_call(&numpy_blas, MATRICES * w.itemsize * area if w.first and largest_of(w, dims) > w.small else 0):
         w.loop(args, dims, steps, w.data)
-        end(&numpy_blas)
+        end_call(&numpy_blas)
 
 cdef inline intp largest_of(Guarded* w, intp* dims) noexcept nogil:
     cdef intp largest = 0

@@ -31,7 +31,7 @@ cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh) n
         return
     if fresh:
         memcpy(out, p, w.itemsize)
-        # Of an idempotent one the whole block is whole vectors; what is left over is slow, among NaNs most of all.
+        # An idempotent one takes all of the block, whole vectors: a rest is slow, among NaNs most of all.
         if not w.idempotent:
             p += step
             n -= 1

@@ -778,7 +778,7 @@ cdef void at_loop(char** args, intp* dims, intp* steps, void* data) noexcept nog
             inner[1] = inner[0]
         w.loop(inner, &one, inner_steps, w.data)
 
-ctypedef fused added:           # what is mostly added so: histograms, gradients
+ctypedef fused added:           # types that are mostly added so: of histograms, gradients
     float
     double
     uint64_t                    # it wraps

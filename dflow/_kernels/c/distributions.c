@@ -1,8 +1,9 @@
 /* Random numbers of many distributions: see _kernels/c/distributions.h.
 
-   Which bits an element uses. The lower half of Philox's counter is a position within the draw. The elements 16 g .. of a
-   group of sixteen positions share its 2048 bits, in the order in which `bits` stores them: 32 or 64 bits each, or 128 or 256
-   where it says EACH. Who needs more (a rejection) takes them from positions of his own: MORE | attempt << 48 | element. */
+   Which bits an element uses. The lower half of Philox's counter is a position within the draw. The elements 16 g .. of
+   a group of sixteen positions share its 2048 bits, in the order in which `bits` stores them: 32 or 64 bits each, or
+   128 or 256 where it says EACH. An element that needs more (a rejection) has positions of its own:
+   MORE | attempt << 48 | element. */
 
 #define SOURCE_WORDS 4
 #include "_kernels/c/distributions.h"
@@ -24,7 +25,7 @@ typedef struct {                    /* what there is for each set of instruction
     int (*bounded64)(const uint32_t *, int, uint64_t *, uint64_t low, uint32_t range, uint32_t threshold);
 } Set;
 
-/* ---- sets of instructions ------------------------------------------------------------------------------------------ */
+/* ---- sets of instructions ---------------------------------------------------------------------------------------- */
 
 #define SET(name) name##_plain
 #define LANES 2
@@ -78,7 +79,7 @@ void random_use(int i)
     set = sets[i];
 }
 
-/* ---- bits ---------------------------------------------------------------------------------------------------------- */
+/* ---- bits -------------------------------------------------------------------------------------------------------- */
 
 static inline void bits32(const Draw *d, uint64_t first, int n, uint32_t *out)
 {
@@ -106,7 +107,7 @@ static inline void scale64(double *x, int n, const Draw *d)
             x[i] = x[i] * scale + offset;
 }
 
-/* ---- uniform, integers --------------------------------------------------------------------------------------------- */
+/* ---- uniform, integers ------------------------------------------------------------------------------------------- */
 
 static void uniform32(const Draw *d, uint64_t first, int n, void *out)
 {
@@ -168,7 +169,7 @@ static void bounded_wide(const Draw *d, uint64_t first, int n, void *out)
     }
 }
 
-/* ---- normal, exponential: the ziggurat -------------------------------------------------------------------------------
+/* ---- normal, exponential: the ziggurat ------------------------------------------------------------------------------
    See _kernels/c/ziggurat.h. r and v are solutions of "the last layer ends at the peak". */
 
 typedef struct {
@@ -205,7 +206,8 @@ static double inverse(int is_normal, double y)
 }
 
 /* inside[i] and width[i] in units of 2^-units; densities[i] at x[i], and 1 at the end. */
-static void layers(int is_normal, double r, double v, int n, int units, double *inside, double *width, double *densities)
+static void layers(int is_normal, double r, double v, int n, int units, double *inside, double *width,
+                   double *densities)
 {
     double x = v / density(is_normal, r), next = r;
     densities[0] = 0;
@@ -308,8 +310,8 @@ static void normal32(const Draw *d, uint64_t first, int n, void *result)
 /* Standard exponentials; with the sign of a bit that they do not use, if `sign` is 1. */
 static inline void exponentials(const Draw *d, uint64_t first, int n, double *out, uint64_t sign)
 {
-    ZIGGURAT(bits64, uint64_t, Layer64, exponential.wide, LAYER, POSITION, signed_by(exponential_at(r, l), SIGN(r) & sign),
-             signed_by(exponential_again(&s, r), SIGN(r) & sign))
+    ZIGGURAT(bits64, uint64_t, Layer64, exponential.wide, LAYER, POSITION,
+             signed_by(exponential_at(r, l), SIGN(r) & sign), signed_by(exponential_again(&s, r), SIGN(r) & sign))
 }
 
 static void exponential32(const Draw *d, uint64_t first, int n, void *result)
@@ -338,7 +340,7 @@ static void laplace(const Draw *d, uint64_t first, int n, void *out)
     scale64(out, n, d);
 }
 
-/* ---- functions of one of these -------------------------------------------------------------------------------------- */
+/* ---- functions of one of these ----------------------------------------------------------------------------------- */
 
 #define FUNCTION(name, base, type, expression) \
 static void name(const Draw *d, uint64_t first, int n, void *out) \
@@ -379,7 +381,7 @@ FUNCTION(power, EXPONENTIALS, double, exp(-x / p))
 FUNCTION(geometric, EXPONENTIALS, int64_t, at_least_one(ceil(x / -log1p(-p))))
 FUNCTION(triangular, UNIFORMS, double, triangle(d->u.p, x))
 
-/* ---- one by one ----------------------------------------------------------------------------------------------------- */
+/* ---- one by one -------------------------------------------------------------------------------------------------- */
 
 /* An element begins with so many words of 64 bits, 2 or 4. What depends on the parameters only is `Setup s`, made by
    setup(d, &s); one(&source, &s) is an element. */
@@ -541,10 +543,10 @@ static inline double cauchy_one(Source *s, const Nothing *n)
 
 EACH(cauchy, 2, double, Nothing, no_setup, cauchy_one)
 
-/* ---- poisson, binomial ---------------------------------------------------------------------------------------------
-   Up to a standard deviation of some twenty, by a table: the first k whose cumulated probability exceeds a uniform, from
-   where a guide says (Chen and Asau 1974). It grows as far as it is needed. Beyond, the transformed rejection of Hoermann
-   (PTRS and BTRS, 1993). Logarithms of probabilities as Loader (2000) computes them, without cancellation. */
+/* ---- poisson, binomial ----------------------------------------------------------------------------------------------
+   Up to a standard deviation of some twenty, by a table: the first k whose cumulated probability exceeds a uniform,
+   from where a guide says (Chen and Asau 1974). It grows as far as it is needed. Beyond, the transformed rejection of
+   Hoermann (PTRS and BTRS, 1993). Logarithms of probabilities as Loader (2000) computes them, without cancellation. */
 
 #define TABLE 512
 #define GUIDE 256
@@ -563,7 +565,8 @@ static double stirling_error(double k)
 {
     static const double small[10] = {
         0, 0.0810614667953272582, 0.0413406959554092941, 0.0276779256849983391, 0.0207906721037650931,
-        0.0166446911898211922, 0.013876128823070748, 0.0118967099458917701, 0.0104112652619720965, 0.00925546218271273292};
+        0.0166446911898211922, 0.013876128823070748, 0.0118967099458917701, 0.0104112652619720965,
+        0.00925546218271273292};
     double r = 1 / k;
     return k < 10 ? small[(int)k]
                   : (1.0 / 12 - (1.0 / 360 - (1.0 / 1260 - (1.0 / 1680 - r * r / 1188) * r * r) * r * r) * r * r) * r;
@@ -688,14 +691,15 @@ static inline int64_t count_one(Source *s, Counts *c)
 EACH(poisson, 2, int64_t, Counts, poisson_setup, count_one)
 EACH(binomial, 2, int64_t, Counts, binomial_setup, count_one)
 
-/* ---- the kernel ----------------------------------------------------------------------------------------------------- */
+/* ---- the kernel -------------------------------------------------------------------------------------------------- */
 
 const Distribution distributions[] = {
     {"random", uniform32, 64, 4, 0.5f}, {"random", uniform64, 32, 8, 1},
     {"standard_normal", normal32, 64, 4, 2}, {"standard_normal", normal64, 32, 8, 2.4f},
     {"standard_exponential", exponential32, 64, 4, 2}, {"standard_exponential", exponential64, 32, 8, 2.4f},
-    {"integers8", bounded8, 64, 1, 0.5f}, {"integers16", bounded16, 64, 2, 0.5f}, {"integers32", bounded32, 64, 4, 0.5f},
-    {"integers64", bounded64, 64, 8, 0.5f}, {"integers", bounded_wide, 32, 8, 2},
+    {"integers8", bounded8, 64, 1, 0.5f}, {"integers16", bounded16, 64, 2, 0.5f},
+    {"integers32", bounded32, 64, 4, 0.5f}, {"integers64", bounded64, 64, 8, 0.5f},
+    {"integers", bounded_wide, 32, 8, 2},
     {"laplace", laplace, 32, 8, 2.6f}, {"lognormal", lognormal, 32, 8, 7}, {"logistic", logistic, 32, 8, 5.5f},
     {"gumbel", gumbel, 32, 8, 6}, {"rayleigh", rayleigh, 32, 8, 3.3f}, {"weibull", weibull, 32, 8, 12},
     {"pareto", pareto, 32, 8, 10}, {"power", power, 32, 8, 7}, {"geometric", geometric, 32, 8, 4},

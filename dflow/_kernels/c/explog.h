@@ -1,6 +1,6 @@
-/* exp(x) for x <= 0, and log(x) for 0 < x <= 1, of additions, multiplications and divisions: tables and tails of random numbers
-   have the same bits on every machine, GPUs among them. The errors are a few units of the last place. Products must not be
-   contracted with sums. */
+/* exp(x) for x <= 0, and log(x) for 0 < x <= 1, of additions, multiplications and divisions: tables and tails of random
+   numbers have the same bits on every machine, GPUs among them. The errors are a few units of the last place. Products
+   must not be contracted with sums. */
 #ifndef DFLOW_EXPLOG_H
 #define DFLOW_EXPLOG_H
 

@@ -1,6 +1,6 @@
 /* Philox4x32-10, the counter-based generator of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as
-   1, 2, 3" (SC 2011): a bijection of 128-bit counters, chosen by a 64-bit key. There is no state: which counter an element
-   has, the top of _kernels/c/distributions.c says. */
+   1, 2, 3" (SC 2011): a bijection of 128-bit counters, chosen by a 64-bit key. There is no state: the top of
+   _kernels/c/distributions.c says which counter an element has. */
 #ifndef DFLOW_PHILOX_H
 #define DFLOW_PHILOX_H
 
@@ -45,8 +45,8 @@ HELPER float unit24(u32 x)
     return (float)(int)(x >> 8) * (1.0f / 16777216.0f);
 }
 
-/* The upper 53 bits as a double in [0, 1): the upper 32 in units of 2^-32 and the lower 21 in units of 2^-53 become doubles
-   by an exponent in front of them. All steps are exact, and there are instructions for them everywhere. */
+/* The upper 53 bits as a double in [0, 1): the upper 32 in units of 2^-32 and the lower 21 in units of 2^-53 become
+   doubles by an exponent in front of them. All steps are exact, and there are instructions for them everywhere. */
 HELPER double unit53(u64 x)
 {
     union { u64 i; double d; } high, low;

@@ -1,5 +1,5 @@
-/* What a header needs that C and CUDA's language both compile: types of a known size, and how a function begins. For a GPU
-   its text is put where it is included (`functions` in _gpu/codegen.py); the compiler there has no headers of C's. */
+/* Types of a known size, and how a function begins, for headers that are compiled as C and as CUDA's language. A GPU's
+   compiler finds no files: it gets the text of such a header where it is included (`functions` in _gpu/codegen.py). */
 #ifndef DFLOW_PORTABLE_H
 #define DFLOW_PORTABLE_H
 
@@ -14,7 +14,7 @@ typedef unsigned long long u64;
 typedef uint32_t u32;
 typedef uint64_t u64;
 #define HELPER static inline
-#define RARE static __attribute__((noinline, unused))  /* few elements call it: it is to stay out of the others' loops */
+#define RARE static __attribute__((noinline, unused))   /* called for few elements, out of the loop over all of them */
 #endif
 
 #endif

@@ -1,5 +1,5 @@
-/* The bits of one element of a draw, for what needs several words of them, or rejects some. A file that begins elements with
-   more than one word defines SOURCE_WORDS before. */
+/* The bits of one element of a draw, for distributions that need several words of them, or reject some. A file that
+   begins elements with more than one word defines SOURCE_WORDS before. */
 #ifndef DFLOW_SOURCE_H
 #define DFLOW_SOURCE_H
 
@@ -39,8 +39,8 @@ HELPER u64 more(Source *s)
     return s->words[SOURCE_WORDS > 1 ? s->left : 0];    /* one word can be a register */
 }
 
-/* The product of `bits` and a range below 2^32, of others instead while its lower half is below the threshold, 2^32 mod range:
-   its upper half is a number below the range, each as likely (Lemire 2019). */
+/* The product of `bits` and a range below 2^32, of others instead while its lower half is below the threshold, 2^32 mod
+   range: its upper half is a number below the range, each as likely (Lemire 2019). */
 HELPER u64 bounded_product(Source *s, u32 bits, u32 range, u32 threshold)
 {
     u64 product = (u64)bits * range;

@@ -1,9 +1,9 @@
 /* Normals and exponentials by the ziggurat, an element of its bits. _kernels/c/distributions.c makes the tables.
 
    Marsaglia and Tsang, "The ziggurat method for generating random variables" (2000), with bits of the position within a
-   layer that are not those which choose the layer (Doornik 2005). The area under the density is covered by layers of equal
-   area v: layer i reaches to x[i], and what lies below x[i + 1] is under the density for certain. Layer 0 is the rectangle
-   to r = x[1] with the tail, and counts as v / f(r) wide. */
+   layer that are not those which choose the layer (Doornik 2005). The area under the density is covered by layers of
+   equal area v: layer i reaches to x[i], and what lies below x[i + 1] is under the density for certain. Layer 0 is the
+   rectangle to r = x[1] with the tail, and counts as v / f(r) wide. */
 #ifndef DFLOW_ZIGGURAT_H
 #define DFLOW_ZIGGURAT_H
 

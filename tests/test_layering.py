@@ -58,8 +58,9 @@ LAYERS = [
     ["_kernels.qr", "_kernels.reduce"],
     ["_kernels.kernel", "_kernels.openblas", "_kernels.scipy_loader"],
     ["_base.allocator"],
-    ["_base.atomics", "_base.fpflags", "_base.missing", "_base.renamed", "_base.thread_state",
-     "_base.threads"],
+    ["_base.locks"],
+    ["_base.thread_state"],
+    ["_base.atomics", "_base.fpflags", "_base.missing", "_base.renamed", "_base.threads"],
 ]
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 FLOORS = list(dict.fromkeys(name.partition(".")[0] for name in DEPTH if "." in name))

@@ -2,8 +2,12 @@
 
 from libc.stdlib cimport calloc, malloc, realloc, free, getenv, atoll
 from libc.stddef cimport size_t
-from dflow._base.atomics cimport DFLOW_DEBUG, DFLOW_PLAIN_MALLOC, add_i64, cas_ptr, collect_i64, given_back, \
-    load_i64, load_int, load_ptr, spin_lock, spin_unlock, store_i64, store_int, swap_ptr
+from libc.string cimport memcpy
+from dflow._base.atomics cimport (
+    DFLOW_DEBUG, DFLOW_PLAIN_MALLOC, add_i64, cas_ptr, collect_i64, given_back, invariant, load_i64, load_int, load_ptr,
+    store_i64, store_int, swap_ptr)
+from dflow._base.locks cimport BIN_LOCK, lock, unlock
+from dflow._base.thread_state cimport holds_none
 
 cdef extern from "<stdlib.h>" nogil:
     void* aligned_alloc(size_t, size_t)
@@ -35,6 +39,7 @@ def requested():
 
 cdef bint refused() noexcept nogil:
     """Whether this request is the one."""
+    invariant(holds_none(), b"nothing is allocated under a spin lock")
     if load_i64(&refuse_after) <= 0 or add_i64(&refuse_after, -1) != 0:
         return False
     store_i64(&refuse_after, -1)
@@ -58,6 +63,7 @@ cdef void* memory_grow(void* p, size_t n) noexcept nogil:
 
 cdef void memory_free(void* p) noexcept nogil:
     if DFLOW_DEBUG and p != NULL:
+        invariant(holds_none(), b"nothing is given back to the system under a spin lock")
         add_i64(&requests_live, -1)
     free(p)
 
@@ -250,27 +256,34 @@ cdef char* pop_block(Bin* bin) noexcept nogil:
     cdef char* p = NULL
     if load_int(&bin.count) == 0:
         return NULL
-    spin_lock(&bin.lock)
+    lock(&bin.lock, BIN_LOCK)
     if bin.count > 0:
         store_int(&bin.count, bin.count - 1)
         p = bin.blocks[bin.count]
-    spin_unlock(&bin.lock)
+    unlock(&bin.lock)
     return p
 
 cdef bint push_block(Bin* bin, char* p) noexcept nogil:
     """Keep a block; False: there is no memory for its place."""
-    cdef char** grown
-    spin_lock(&bin.lock)
-    if bin.count == bin.capacity:
-        grown = <char**>memory_grow(bin.blocks, 2 * (bin.capacity + 4) * sizeof(char*))
-        if grown == NULL:
-            spin_unlock(&bin.lock)
+    cdef char** room = NULL
+    cdef int more
+    lock(&bin.lock, BIN_LOCK)
+    while bin.count == bin.capacity:
+        more = 2 * (bin.capacity + 4)
+        unlock(&bin.lock)               # to allocate; meanwhile another thread may have made room
+        memory_free(room)
+        room = <char**>memory_new(more * sizeof(char*))
+        if room == NULL:
             return False
-        bin.blocks = grown
-        bin.capacity = 2 * (bin.capacity + 4)
+        lock(&bin.lock, BIN_LOCK)
+        if bin.capacity < more:
+            memcpy(room, bin.blocks, bin.count * sizeof(char*))
+            bin.blocks, room = room, bin.blocks
+            bin.capacity = more
     bin.blocks[bin.count] = p
     store_int(&bin.count, bin.count + 1)
-    spin_unlock(&bin.lock)
+    unlock(&bin.lock)
+    memory_free(room)
     return True
 
 cdef char* block_alloc(size_t n) noexcept nogil:

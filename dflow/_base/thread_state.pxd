@@ -1,4 +1,4 @@
-"""Whether operations are recorded, for gradients, or noted, to be replayed; and where a thread makes arrays.
+"""Whether operations are recorded, for gradients, or noted, to be replayed; where a thread makes arrays; its locks.
 
 Most programs do neither: the first test of each hook is one of a number.
 """
@@ -38,3 +38,9 @@ cdef int current_device() noexcept              # its number: where this thread 
 cdef int set_current_device(int device) noexcept    # the one before
 cdef bint crossing() noexcept                   # whether this thread launches what brings values to another device
 cdef void set_crossing(bint on) noexcept
+
+# The debug build only: see _base/locks.pxd.
+cdef void note_taken(int* place, int rank, bint tried) noexcept nogil
+cdef void note_given(int* place) noexcept nogil
+cdef bint holds(int* place) noexcept nogil          # whether this thread does
+cdef bint holds_none() noexcept nogil

@@ -1,12 +1,23 @@
 """Whether operations are recorded, or noted, and where: see _base/thread_state.pxd."""
 
+from dflow._base.atomics cimport invariant
+
 cdef extern from *:
     """
     static _Thread_local int thread_records;
     static _Thread_local int thread_captures;
     static _Thread_local int thread_device;
     static _Thread_local int thread_crosses;
+    #define MOST_LOCKS 160
+    static _Thread_local struct { int *place; int rank; } thread_locks[MOST_LOCKS];     /* debug build: that it holds */
+    static _Thread_local int thread_nlocks;
     """
+    ctypedef struct HeldLock:
+        int* place
+        int rank
+    int MOST_LOCKS
+    HeldLock* thread_locks
+    int thread_nlocks
     bint thread_records
     bint thread_captures
     int thread_device
@@ -18,6 +29,35 @@ many_devices = 0
 direct = FIXED
 near = NEAR
 cdef int away = 0                                # GIL: threads whose current device is not cpu(0)
+
+# ---- spin locks: the debug build only -------------------------------------------------------------------------------
+
+cdef void note_taken(int* place, int rank, bint tried) noexcept nogil:
+    global thread_nlocks
+    cdef int n = thread_nlocks
+    invariant(tried or n == 0 or rank > thread_locks[n - 1].rank, b"a thread takes locks in the order of their ranks")
+    invariant(n < MOST_LOCKS, b"nobody holds so many locks")
+    thread_locks[n].place = place
+    thread_locks[n].rank = rank
+    thread_nlocks = n + 1
+
+cdef void note_given(int* place) noexcept nogil:
+    global thread_nlocks
+    invariant(thread_nlocks > 0 and thread_locks[thread_nlocks - 1].place == place,
+              b"a thread gives back the lock that it took last")
+    thread_nlocks -= 1
+
+cdef bint holds(int* place) noexcept nogil:
+    cdef int i
+    for i in range(thread_nlocks):
+        if thread_locks[i].place == place:
+            return True
+    return False
+
+cdef bint holds_none() noexcept nogil:
+    return thread_nlocks == 0
+
+# ---- what a thread's operations are for -----------------------------------------------------------------------------
 
 cdef bint recording() noexcept:
     return thread_records

@@ -16,8 +16,8 @@ from libc.limits cimport INT_MAX
 from libc.math cimport sqrt
 from libc.string cimport memcpy
 from dflow._kernels.kernel cimport BLAS, CUBIC, DATA_GUARDED, DATA_PRODUCT, LOCKS, MAY_RAISE, raise_current
-from dflow._base.atomics cimport add_int, invariant, load_int, spin_lock, spin_unlock, store_int
-from dflow._base.threads cimport out_of_memory
+from dflow._base.atomics cimport add_int, invariant, load_int, store_int
+from dflow._base.threads cimport Bell, bell_init, bell_lock, bell_unlock, out_of_memory
 from dflow._base.allocator cimport memory_zeros
 from dflow._kernels.openblas import environment
 from dflow._kernels.scipy_loader import extension, linked
@@ -92,7 +92,7 @@ _config = {}                    # of the library
 cdef struct Library:            # a copy of OpenBLAS; zeros: it is another BLAS
     get_t get_threads
     set_t set_threads
-    int lock                    # over:
+    Bell lock                   # a mutex, as OpenBLAS starts threads and allocates under it; over:
     int callers                 # threads inside, that are to have one thread each
     int threads_before          # what is to be restored when the last of them leaves
     take_t take_buffer          # a caller has one meanwhile; NULL: the library does not show how
@@ -102,6 +102,8 @@ cdef struct Library:            # a copy of OpenBLAS; zeros: it is another BLAS
     bint forked                 # lock: its threads, which it ends before a fork, are to start again
 
 cdef Library scipy_blas, numpy_blas
+bell_init(&scipy_blas.lock)
+bell_init(&numpy_blas.lock)
 cdef bint forked = False        # the process was, or is a child
 
 cdef bint worth_blas(intp m, intp n, intp p) noexcept nogil:
@@ -202,22 +204,22 @@ cdef void use_one_thread(Library* b) noexcept nogil:
     """From here on it uses one thread."""
     if b.set_threads == NULL:
         return
-    spin_lock(&b.lock)
+    bell_lock(&b.lock)
     if b.callers == 0:
         b.threads_before = b.get_threads() if has_threads(b) else 1
         if b.threads_before != 1:
             b.set_threads(1)
     b.callers += 1
-    spin_unlock(&b.lock)
+    bell_unlock(&b.lock)
 
 cdef void restore_threads(Library* b) noexcept nogil:
     if b.set_threads == NULL:
         return
-    spin_lock(&b.lock)
+    bell_lock(&b.lock)
     b.callers -= 1
     if b.callers == 0 and b.threads_before != 1 and b.get_threads() == 1:
         b.set_threads(b.threads_before)
-    spin_unlock(&b.lock)
+    bell_unlock(&b.lock)
 
 cdef bint begin_call(Library* b, size_t size) noexcept nogil:
     """Before each call, in a loop that MAY_RAISE. False, and a MemoryError, when there is no buffer for one more
@@ -270,7 +272,7 @@ cdef bint reserve(Library* b, int callers, size_t size) noexcept nogil:
     """
     cdef void* taken[64]
     cdef int i, n = 0, most = min(callers, 64)
-    spin_lock(&b.lock)
+    bell_lock(&b.lock)
     if b.take_buffer == NULL or b.give_buffer == NULL:
         if has_threads(b) and any_room(BUFFER + SPARE + size):
             n = most
@@ -284,7 +286,7 @@ cdef bint reserve(Library* b, int callers, size_t size) noexcept nogil:
             b.give_buffer(taken[i])
     if n == most:
         store_int(&b.buffers, callers)
-    spin_unlock(&b.lock)
+    bell_unlock(&b.lock)
     return n == most
 
 cdef int find_numpy_blas() except -1:
@@ -312,13 +314,14 @@ cdef void blas_after_fork_in_parent() noexcept:
     restart_threads(&numpy_blas)
 
 cdef void restart_threads(Library* b) noexcept:
-    spin_lock(&b.lock)
+    bell_lock(&b.lock)
     b.forked = b.set_threads != NULL
     store_int(&b.buffers, 0)
-    spin_unlock(&b.lock)
+    bell_unlock(&b.lock)
 
 cdef void reset_library(Library* b) noexcept:
-    b.lock = b.inside = b.buffers = 0
+    bell_init(&b.lock)
+    b.inside = b.buffers = 0
     b.forked = b.set_threads != NULL
     if b.callers:
         b.callers = 1

@@ -5,8 +5,9 @@ from libc.string cimport memcpy
 from dflow._kernels.kernel cimport (
     BLAS, ELEMENTWISE, FENCE, HOST, INVALID_FAILS, LOCKS, MAY_RAISE, REDUCES, ROWS)
 from dflow._base.atomics cimport (
-    DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, invariant, load_i64, load_int, load_ptr, publish_i64, store_i64,
+    DFLOW_DEBUG, DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, invariant, load_i64, load_int, load_ptr, publish_i64, store_i64,
     store_int)
+from dflow._base.thread_state cimport holds_none
 from dflow._base.fpflags cimport FP_INVALID
 from dflow._base.threads cimport (
     bell_init, bell_lock, bell_ring_all, bell_unlock, cores_release, now_ns, sleep_ns, this_thread_raised)
@@ -216,6 +217,8 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     cdef int use = use_of(t) if t.kernel.resources & BLAS and not t.flags & ABROAD else UNUSED
     cdef int delay = glance_int(&shared.delay_us)
     invariant(me.lane == NULL or me.lane == lane, b"a worker runs the tasks of its lane")
+    if DFLOW_DEBUG:
+        invariant(holds_none(), b"no kernel runs under a spin lock")
     if long and t.priority > LAST and unseen(t):
         return put_last(me, t)
     if not enter_gate(use, True):

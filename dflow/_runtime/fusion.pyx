@@ -4,7 +4,8 @@ from libc.stdlib cimport labs
 from libc.string cimport memcpy, memset
 from dflow._runtime.region cimport Region
 from dflow._kernels.kernel cimport call_loop, COPIES, item_bytes, MAY_RAISE, PARTIAL, READS_FP, REDUCES
-from dflow._base.atomics cimport cas_ptr, load_int, load_ptr, spin_lock, spin_unlock
+from dflow._base.atomics cimport cas_ptr, load_int, load_ptr
+from dflow._base.locks cimport lock, STORAGE_LOCK, unlock
 from dflow._base.fpflags cimport fp_clear, fp_collect, fp_flags
 from dflow._base.threads cimport this_thread_raised
 from dflow._kernels.reduce cimport Fold, FOLD_BYTES, fold, fold_block, fold_of, fold_one, group_block
@@ -179,14 +180,14 @@ cdef bint shares_input(Task* leader, Task* t) noexcept nogil:
     for i in range(t.kernel.nin):
         if a[i].storage == NULL or load_ptr(&a[i].storage.reads) == NULL:
             continue
-        spin_lock(&a[i].storage.lock)
+        lock(&a[i].storage.lock, STORAGE_LOCK)
         e = a[i].storage.reads              # the latest first
         n = 0
         while e != NULL and n < 8 and not found:
             found = head_of(task_of(e)) == leader
             e = e.next
             n += 1
-        spin_unlock(&a[i].storage.lock)
+        unlock(&a[i].storage.lock)
         if found:
             break
     return found
@@ -234,7 +235,7 @@ cdef int meet(Task* leader, Task* t, int i, Waits* waits) noexcept nogil:
     if load_ptr(&s.writes) == NULL and (not write or load_ptr(&s.reads) == NULL):
         return 0
     r = region_of(a)
-    spin_lock(&s.lock)
+    lock(&s.lock, STORAGE_LOCK)
     for k in range(2 if write else 1):
         e = s.writes if k == 0 else s.reads
         while e != NULL and found >= 0:
@@ -249,7 +250,7 @@ cdef int meet(Task* leader, Task* t, int i, Waits* waits) noexcept nogil:
                     if k == 0:
                         found = 1
             e = e.next
-    spin_unlock(&s.lock)
+    unlock(&s.lock)
     return found
 
 cdef bint may_follow(Task* leader, Space* space, Task* t) noexcept nogil:

@@ -4,8 +4,8 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.string cimport memset
 from dflow._kernels.kernel cimport ELEMENTWISE, HOST, REDUCES
 from dflow._base.atomics cimport (
-    DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, load_i64, load_int, load_ptr, spin_lock, spin_trylock,
-    spin_unlock, store_int)
+    DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, load_i64, load_int, load_ptr, store_int)
+from dflow._base.locks cimport lock, STORAGE_LOCK, try_lock, unlock
 from dflow._base.thread_state cimport CPUS, captures, value_read
 from dflow._base.threads cimport bell_lock, bell_unlock, bell_wait_ns, now_ns, sched_yield
 from dflow._runtime.executor cimport (
@@ -68,7 +68,7 @@ cdef bint region_ready(Storage* s, Region* r, bint write) noexcept nogil:
         return True
     if r == NULL:
         return False
-    spin_lock(&s.lock)
+    lock(&s.lock, STORAGE_LOCK)
     e = s.writes
     while e != NULL and ready:
         ready = not overlap(e, r)
@@ -77,19 +77,19 @@ cdef bint region_ready(Storage* s, Region* r, bint write) noexcept nogil:
     while e != NULL and ready:
         ready = not overlap(e, r)
         e = e.next
-    spin_unlock(&s.lock)
+    unlock(&s.lock)
     return ready
 
 cdef bint overtaken(Wait* w) noexcept nogil:
     """A thread that never stops writing to what another one reads would keep it waiting for ever."""
     cdef Access* e
     cdef bint found = False
-    spin_lock(&w.s.lock)
+    lock(&w.s.lock, STORAGE_LOCK)
     e = w.s.writes
     while e != NULL and not found:
         found = <int>(task_of(e).order - w.order) > 0 and (w.r == NULL or overlap(e, w.r))
         e = e.next
-    spin_unlock(&w.s.lock)
+    unlock(&w.s.lock)
     return found
 
 cdef bint enough(Wait* w) noexcept nogil:
@@ -149,7 +149,7 @@ cdef Task* claim_needed(Storage* s, int* visits, double most) noexcept nogil:
     cdef Task* found = NULL
     cdef bint suits
     cdef int i
-    if visits[0] <= 0 or not spin_trylock(&s.lock):
+    if visits[0] <= 0 or not try_lock(&s.lock, STORAGE_LOCK):
         return NULL
     visits[0] -= 1
     e = s.writes
@@ -171,7 +171,7 @@ cdef Task* claim_needed(Storage* s, int* visits, double most) noexcept nogil:
             t = next_member(t)
         visits[0] -= 1
         e = e.next
-    spin_unlock(&s.lock)
+    unlock(&s.lock)
     return found
 
 cdef Task* take_group(Storage* s) noexcept:
@@ -330,9 +330,9 @@ cdef void count_wait(Site* site) noexcept:
 cdef void begin_helping(Runner* me, Wait* w) noexcept:
     if w.s != NULL:
         add_int(&w.s.refs, 1)
-        spin_lock(&w.s.lock)
+        lock(&w.s.lock, STORAGE_LOCK)
         w.s.waited += 1
-        spin_unlock(&w.s.lock)
+        unlock(&w.s.lock)
     me.waiting = told_by(w)
     if me.waiting != NULL:
         add_int(me.waiting, 1)
@@ -348,9 +348,9 @@ cdef void end_helping(Runner* me, Wait* w) noexcept:
     if me.waiting != NULL:
         add_int(me.waiting, -1)
     if w.s != NULL:
-        spin_lock(&w.s.lock)
+        lock(&w.s.lock, STORAGE_LOCK)
         w.s.waited -= 1
-        spin_unlock(&w.s.lock)
+        unlock(&w.s.lock)
         storage_unref(w.s)
 
 # ---- catching up --------------------------------------------------------------------------------------------------------

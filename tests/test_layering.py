@@ -52,6 +52,7 @@ LAYERS = [
     ["_runtime.fp_errors", "_runtime.fusion", "_runtime.queues"],
     ["_runtime.graph", "_runtime.timeline"],
     ["_runtime.region", "_runtime.tuning"],
+    ["_kernels.sorting"],
     ["_kernels.registry"],
     ["_kernels.matmul"],
     ["_kernels.qr", "_kernels.reduce"],

@@ -2,8 +2,7 @@
 
 from dflow._runtime.open_group cimport would_join
 from dflow._runtime.region cimport Region
-from dflow._kernels.kernel cimport intp, Kernel, REPORTS_FP
-from dflow._base.fpflags cimport fp_clear, fp_flags
+from dflow._kernels.kernel cimport call_loop, intp, Kernel
 from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport fp_event
 from dflow._runtime.graph cimport Site, SIZE_SHIFT, Storage, Task
@@ -52,15 +51,8 @@ cdef inline int size_bits(int itemsize) noexcept:           # the item size as a
 # ---- past launch(), for what is small, ready and in C order
 cdef inline int run_now(Kernel* k, char** args, intp* n, intp* steps) except -1:
     """Run a kernel in its caller, and warn of the floating point flags that it raises."""
-    cdef int flags
     settings.inlined += 1
-    if not k.flags & REPORTS_FP:
-        k.loop(args, n, steps, k.data)
-        return 0
-    fp_clear()
-    k.loop(args, n, steps, k.data)
-    flags = fp_flags()
-    return fp_event(flags, k) if flags else 0
+    return fp_event(call_loop(k, args, n, steps), k)
 
 cdef inline int run_unary(Kernel* k, char* x, intp size, char* out, intp out_size, intp n) except -1:
     cdef char* args[2]

@@ -3,8 +3,9 @@
 from libc.stdlib cimport calloc, malloc, realloc, free, getenv, atoll
 from libc.stddef cimport size_t
 from libc.string cimport memcpy
-from dflow._base.atomics cimport DFLOW_DEBUG, DFLOW_PLAIN_MALLOC, add_i64, cas_ptr, collect_i64, given_back, invariant, \
-    load_i64, load_int, load_ptr, store_i64, store_int, swap_ptr
+from dflow._base.atomics cimport (
+    DFLOW_DEBUG, DFLOW_PLAIN_MALLOC, add_i64, cas_ptr, collect_i64, given_back, invariant, load_i64, load_int, load_ptr,
+    store_i64, store_int, swap_ptr)
 from dflow._base.locks cimport BIN_LOCK, lock, unlock
 from dflow._base.thread_state cimport holds_none
 
@@ -15,10 +16,10 @@ cdef extern from "<sys/mman.h>" nogil:
     int madvise(void*, size_t, int)
     int MADV_HUGEPAGE, MADV_DONTNEED
 
-# ---- requests ---------------------------------------------------------------------------------------------------------
+# ---- requests --------------------------------------------------------------------------------------------------------
 #
-# All memory of the engine comes by here, or as cells and blocks. The debug build can refuse one request, as a system without
-# memory would: the n-th, by DFLOW_FAIL_ALLOC or refuse().
+# All memory of the engine comes by here, or as cells and blocks. The debug build can refuse one request, as a system
+# without memory would: the n-th, by DFLOW_FAIL_ALLOC or refuse().
 
 cdef long long refuse_after = 0         # atomic: requests until the one that is refused; 0 or less: none is any more
 cdef long long requests_live = 0        # atomic: counted in the debug build
@@ -27,7 +28,7 @@ if DFLOW_DEBUG and getenv(b"DFLOW_FAIL_ALLOC") != NULL:
     refuse_after = atoll(getenv(b"DFLOW_FAIL_ALLOC"))
 
 def refuse(long long n):
-    """Refuse the n-th request from now on; 0: none. Whether the one before was refused, or None in a build that cannot."""
+    """Refuse the n-th request from now on; 0: none. Whether the last refusal has happened; None in a build without."""
     before = load_i64(&refuse_after)
     store_i64(&refuse_after, n)
     return before < 0 if DFLOW_DEBUG else None
@@ -369,7 +370,7 @@ cdef BlockBytes block_bytes() noexcept nogil:
     return b
 
 cdef void memory_after_fork() noexcept nogil:
-    """In the child: no other thread exists, so no lock is held; what a bin kept that was being changed is lost, no more."""
+    """In the child: no other thread exists, so no lock is held. A bin that was being changed loses what it kept."""
     cdef int i
     for i in range(BINS):
         if bins[i].lock:

@@ -33,7 +33,7 @@ direct = FIXED
 near = NEAR
 cdef int away = 0                                # GIL: threads whose current device is not cpu(0)
 
-# ---- spin locks: the debug build only ---------------------------------------------------------------------------------
+# ---- spin locks: the debug build only -------------------------------------------------------------------------------
 
 cdef void note_taken(int* place, int rank, bint tried) noexcept nogil:
     global thread_locks, thread_nlocks
@@ -62,7 +62,7 @@ cdef bint holds(int* place) noexcept nogil:
 cdef bint holds_none() noexcept nogil:
     return thread_nlocks == 0
 
-# ---- what a thread's operations are for -------------------------------------------------------------------------------
+# ---- what a thread's operations are for -----------------------------------------------------------------------------
 
 cdef bint recording() noexcept:
     return thread_records
@@ -86,7 +86,7 @@ cdef void recording_after_fork() noexcept:
 cdef void tell_captures(bint on) noexcept:
     global captures, direct, near
     captures = on
-    # Where there are many devices, launch() sees to it that results are where their arguments were put, or the thread is.
+    # Where there are many devices, launch() puts results where their arguments were put, or where the thread is.
     direct = -1 if on or away else 0 if many_devices else FIXED
     near = -1 if on or away else NEAR
 

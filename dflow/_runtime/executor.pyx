@@ -3,15 +3,15 @@
 from cpython.ref cimport Py_DECREF, Py_XDECREF
 from libc.string cimport memcpy
 from dflow._kernels.kernel cimport (
-    BLAS, ELEMENTWISE, FENCE, HOST, INVALID_FAILS, LOCKS, MAY_RAISE, REDUCES, REPORTS_FP, ROWS)
+    BLAS, ELEMENTWISE, FENCE, HOST, INVALID_FAILS, LOCKS, MAY_RAISE, REDUCES, ROWS)
 from dflow._base.atomics cimport (
     DFLOW_DEBUG, DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, invariant, load_i64, load_int, load_ptr,
     publish_i64, store_i64, store_int)
 from dflow._base.thread_state cimport holds_none
-from dflow._base.fpflags cimport FP_INVALID, fp_clear, fp_flags
+from dflow._base.fpflags cimport FP_INVALID
 from dflow._base.threads cimport (
     bell_init, bell_lock, bell_ring_all, bell_unlock, cores_release, now_ns, sleep_ns, this_thread_raised)
-from dflow._kernels.reduce cimport Across, Fold, plan_across, run_across, end_across
+from dflow._kernels.reduce cimport Across, fold_of, plan_across, run_across, end_across
 from dflow._runtime.fp_errors cimport warn_later
 from dflow._kernels.matmul cimport ALONE, UNUSED
 from dflow._runtime.gate cimport enter_gate, leave_gate, park, release_parked, take_parked, use_of
@@ -93,11 +93,9 @@ cdef bint run_alone(Task* t) noexcept nogil:
             return False
     if find_operands(t, args, steps) != NULL:
         return False
-    fp_clear()
-    run_kernel(t.kernel, args, t.nops, t.ndim, task_dims(t), &steps[0] if t.flags & FLAT else task_strides(t))
-    flags = fp_flags() & t.fp_warn
-    if flags:
-        warn_later(flags, t.site, t.kernel)
+    flags = run_kernel(t.kernel, args, t.nops, t.ndim, task_dims(t), &steps[0] if t.flags & FLAT else task_strides(t))
+    if flags & t.fp_warn:
+        warn_later(flags & t.fp_warn, t.site, t.kernel)
     return True
 
 cdef Poison* run_loop(Task* t) noexcept nogil:
@@ -110,22 +108,18 @@ cdef Poison* run_loop(Task* t) noexcept nogil:
     cdef Storage* missing = find_operands(t, args, steps)
     if missing != NULL:
         return memory_poison(t, missing.nbytes)
-    if k.flags & (REPORTS_FP | INVALID_FAILS):
-        fp_clear()
     if k.flags & ROWS and t.nops <= 64 and cost_of(t) > split_ns:
         flags = spread_rows(t, args, &p)
     else:
-        run_kernel(k, args, t.nops, t.ndim, task_dims(t), &steps[0] if t.flags & FLAT else task_strides(t))
-        flags = fp_flags()
+        flags = run_kernel(k, args, t.nops, t.ndim, task_dims(t), &steps[0] if t.flags & FLAT else task_strides(t))
     if p == NULL and k.flags & MAY_RAISE and this_thread_raised():
         p = poison_raised(t.site, k.name)
     if p != NULL:
         return p
-    if k.flags & (REPORTS_FP | INVALID_FAILS):
-        if flags & FP_INVALID and k.flags & INVALID_FAILS:
-            return invalid_poison(t)
-        if flags & t.fp_warn:
-            warn_later(flags & t.fp_warn, t.site, k)
+    if flags & FP_INVALID and k.flags & INVALID_FAILS:
+        return invalid_poison(t)
+    if flags & t.fp_warn:
+        warn_later(flags & t.fp_warn, t.site, k)
     return NULL
 
 cdef int spread_rows(Task* t, char** args, Poison** raised) noexcept nogil:
@@ -137,10 +131,10 @@ cdef int spread_rows(Task* t, char** args, Poison** raised) noexcept nogil:
     if t.kernel.pieces != NULL and t.ndim == 1:
         rows = t.kernel.pieces(task_dims(t))
         least = 1
-    if use_of(t) == ALONE or t.kernel.flags & LOCKS and task_dims(t)[t.ndim] < LEAST_BESIDE:
+    if use_of(t) == ALONE or t.kernel.resources & LOCKS and task_dims(t)[t.ndim] < LEAST_BESIDE:
         least = rows
     if t.kernel.flags & REDUCES and t.ndim == 1 and (
-            plan_across(<Fold*>t.kernel.data, args, task_dims(t), task_strides(t), &a)):
+            plan_across(fold_of(t.kernel), args, task_dims(t), task_strides(t), &a)):
         spread(t, run_across, &a, a.bands, 1, cost_of(t))
         end_across(&a)
         return a.flags
@@ -222,7 +216,7 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     cdef bint long = cost_of_all(t) > LONG_NS, lasting = me.index > 0 and long
     cdef Lane* lane = &lanes[t.lane]
     cdef long long start = 0
-    cdef int use = use_of(t) if t.kernel.flags & BLAS and not t.flags & ABROAD else UNUSED
+    cdef int use = use_of(t) if t.kernel.resources & BLAS and not t.flags & ABROAD else UNUSED
     cdef int delay = glance_int(&shared.delay_us)
     invariant(me.lane == NULL or me.lane == lane, b"a worker runs the tasks of its lane")
     if DFLOW_DEBUG:

@@ -10,7 +10,7 @@ from dflow._runtime.queues cimport Queue, enqueue, pop_taken
 
 cdef int use_of(Task* t) noexcept nogil:
     cdef int last = t.ndim - 1
-    if not t.kernel.flags & BLAS or t.flags & FLAT:
+    if not t.kernel.resources & BLAS or t.flags & FLAT:
         return UNUSED
     return blas_use(t.kernel, task_dims(t) + last, task_strides(t) + last * t.nops)
 

@@ -43,14 +43,24 @@ cdef enum Op:               # of the operator hooks; comparisons from LESS on as
 cdef inline intp* strides_of(ndarray a) noexcept:
     return a.shape + a.ndim
 
-cdef inline bint is_here(ndarray a) noexcept:               # its values may be read: allocated, no error, no pending write
-    return a.st.device <= direct and readable(a.st) and a.st.poison == NULL and load_ptr(&a.st.data) != NULL
-cdef inline bint is_near(ndarray a) noexcept:               # the same, if what is made of it alone is put where it is
-    return a.st.device <= near and readable(a.st) and a.st.poison == NULL and load_ptr(&a.st.data) != NULL
-cdef inline bint together(ndarray a, ndarray b) noexcept:   # whether they are on one device, as launch() would have it
+# ---- May a fast path run, which goes past launch()? All need the GIL. `reach`: `direct`, or `near` for a path that puts its
+# result where all of its operands are (_base/thread_state.pxd).
+cdef inline bint has_values(Storage* s, int reach) noexcept:    # to be read at once: allocated, no error, no pending write
+    return s.device <= reach and readable(s) and s.poison == NULL and load_ptr(&s.data) != NULL
+cdef inline bint is_free(Storage* s, int reach) noexcept:       # to be written to at once: no error, nobody reads or writes it
+    return s.device <= reach and writable(s) and s.poison == NULL
+cdef inline bint is_idle(Storage* s, int reach) noexcept:       # both
+    return has_values(s, reach) and load_ptr(&s.reads) == NULL
+cdef inline bint is_here(ndarray a) noexcept:
+    return has_values(a.st, direct)
+cdef inline bint is_near(ndarray a) noexcept:
+    return has_values(a.st, near)
+cdef inline bint in_order_here(ndarray a) noexcept:             # and in C order
+    return a.flags & C_CONTIGUOUS and is_here(a)
+cdef inline bint in_order_near(ndarray a) noexcept:
+    return a.flags & C_CONTIGUOUS and is_near(a)
+cdef inline bint together(ndarray a, ndarray b) noexcept:       # on one device, as launch() would have it
     return a.st.device == b.st.device or (a.st.device | b.st.device) <= direct
-cdef inline bint is_free(ndarray a) noexcept:               # nobody reads or writes it: it may be written to at once
-    return a.st.device <= direct and writable(a.st)
 
 # ---- recording, for gradients
 cdef inline bint tracked(object x) noexcept:
@@ -110,7 +120,7 @@ cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where
 cdef ndarray wait_read(ndarray a, bint there=*)                         # where to read its elements
 cdef object first_element(ndarray a)
 cdef int wait_write(ndarray a) except -1
-cdef bint ready(ndarray a) noexcept
+cdef bint ready(ndarray a) noexcept                                     # whether nobody writes its elements
 cdef inline char* data_of(ndarray a) noexcept:                          # of what wait_read gave
     return a.st.data + a.offset
 cdef str shape_text(ndarray a)

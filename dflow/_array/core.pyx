@@ -19,10 +19,10 @@ from dflow._runtime.executor cimport inside_host_task
 from dflow._runtime.fp_errors cimport read_fp_policy, fp_warn, fp_strict, warn_user, warnings_wait
 from dflow._runtime.graph cimport (
     abroad, bytes_live, FLAT, FULL, HAS_REGIONS, readable, storage_allocate, storage_new, storage_rest, storage_resume,
-    storage_unref, Task, task_constant, task_dims, task_new, task_operand, task_region, TRACKED, WRITE)
+    storage_unref, Task, task_constant, task_dims, task_new, TRACKED, WRITE)
 from dflow._runtime.story cimport story_of
 from dflow._runtime.region cimport fill_region, Region, regions_overlap
-from dflow._array.dispatch cimport Operand, launch, copy_out, joins, run_unary, size_bits
+from dflow._array.dispatch cimport Operand, launch, copy_out, fill_access, joins, region_of_run, run_unary
 from dflow._base.allocator cimport before_trimming, memory_free, memory_new
 from dflow._array.shape cimport parse_shape, check_dimensions
 from dflow._kernels.registry cimport (
@@ -399,9 +399,12 @@ cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where
     """
     cdef Task* t
     cdef ndarray x
+    cdef Region run
     cdef int i, nops = k.nops, flags = FLAT, access
     read_fp_policy()
-    if a.st.device > near or not together(a, out) or b is not None and not together(a, b) or settings.naive or inside_host_task() or (fp_strict and k.flags & REPORTS_FP) or a.size == 0 or k.nin > 2 or nops != k.nin + 1:
+    if (a.st.device > near or not together(a, out) or b is not None and not together(a, b)
+            or settings.naive or inside_host_task() or (fp_strict and k.flags & REPORTS_FP)
+            or a.size == 0 or k.nin > 2 or nops != k.nin + 1):
         return False
     for i in range(nops):
         x = out if i == k.nin else a if i == 0 else b
@@ -415,16 +418,12 @@ cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where
         if constant != NULL and i == where:
             memcpy(task_constant(t, i, 8, 0), constant, 8)
             continue
-        access = size_bits(x.itemsize) | (WRITE | TRACKED if i == k.nin else 0 if x.st == out.st else TRACKED)
+        access = WRITE | TRACKED if i == k.nin else 0 if x.st == out.st else TRACKED
         if covers_storage(x):
-            access |= FULL
-        elif flags & HAS_REGIONS:
-            task_region(t, i).lo = x.offset
-            task_region(t, i).hi = x.offset + x.size * x.itemsize
-            task_region(t, i).pitch = 0
-            task_region(t, i).start = x.offset
-            task_region(t, i).length = x.size * x.itemsize
-        task_operand(t, i, x.st, x.offset, access)
+            fill_access(t, i, x.st, x.offset, x.itemsize, access | FULL, NULL)
+        else:
+            region_of_run(&run, x.offset, x.size * x.itemsize)
+            fill_access(t, i, x.st, x.offset, x.itemsize, access, &run)
     submit(t)
     return True
 

@@ -13,8 +13,8 @@ from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport ELEMENTWISE, intp, Kernel, loop_t, MAXDIMS, PARTIAL, ROWS
 from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport warn_user
-from dflow._runtime.graph cimport FULL, writable, WRITE
-from dflow._array.dispatch cimport Operand, Core, fill_constant, launch
+from dflow._runtime.graph cimport FULL, WRITE
+from dflow._array.dispatch cimport Operand, Core, fill_constant, launch, region_of_run
 from dflow._kernels.registry cimport (
     Scalar, BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, name_kernel, numpy_array, write_scalar, is_complex, is_integer)
 from dflow._array.core cimport *
@@ -24,7 +24,7 @@ from dflow._functions.views cimport *
 from dflow._functions.out import give
 from dflow._functions.numpy_inline import as_scalar, bare
 from dflow._array.core import set_hook
-from dflow._functions.fastpath cimport allocated, count_bytes, count_true, quick_kind, quick_ready, same_shape, NKINDS
+from dflow._functions.fastpath cimport allocated, count_bytes, count_true, quick_kind, same_shape, NKINDS
 from dflow._functions.ufunc cimport broadcast_shape, take_whole_region
 
 from numpy.exceptions import ComplexWarning
@@ -343,8 +343,8 @@ cdef ndarray quick_take(ndarray a, ndarray index, int axis):
     cdef intp i, outer = 1
     cdef int kind = index_kinds[index.code]
     cdef ndarray out
-    if (kind < 0 or a.size == 0 or a.ndim + index.ndim > MAXDIMS or not quick_ready(index)
-            or not (quick_ready(a) or a.ndim == 1 and is_here(a))):
+    if (kind < 0 or a.size == 0 or a.ndim + index.ndim > MAXDIMS or not in_order_here(index)
+            or not (in_order_here(a) or a.ndim == 1 and is_here(a))):
         return None
     for i in range(axis):
         outer *= a.shape[i]
@@ -371,7 +371,7 @@ cdef ndarray quick_take(ndarray a, ndarray index, int axis):
 
 cdef bint covered_by(ndarray a, ndarray mask) noexcept:
     """Whether mask is one of bools for each element of a, and both are here, small and in order."""
-    return (mask.code == BOOL and mask.size <= settings.inline_cost and quick_ready(mask) and quick_ready(a)
+    return (mask.code == BOOL and mask.size <= settings.inline_cost and in_order_here(mask) and in_order_here(a)
             and same_shape(a, mask))
 
 cdef ndarray quick_select(ndarray a, ndarray mask):
@@ -401,12 +401,12 @@ cdef bint quick_put(ndarray a, ndarray index, object value) except -1:
     cdef intp steps[5]
     cdef int kind = index_kinds[index.code]
     cdef ndarray v
-    if (kind < 0 or index.size > settings.inline_cost or not quick_ready(index) or not is_here(a) or not writable(a.st)
+    if (kind < 0 or index.size > settings.inline_cost or not in_order_here(index) or not is_idle(a.st, direct)
             or index.st == a.st or not inside_loops[kind](data_of(index), index.size, a.shape[0])):
         return False
     if type(value) is ndarray:
         v = <ndarray>value
-        if v.code != a.code or v.st == a.st or not quick_ready(v) or v.ndim and not same_shape(v, index):
+        if v.code != a.code or v.st == a.st or not in_order_here(v) or v.ndim and not same_shape(v, index):
             return False
         args[1] = data_of(v)
         steps[1] = v.itemsize if v.ndim else 0
@@ -537,10 +537,7 @@ cdef int fill_run(Operand* o, ndarray a, intp start, intp nbytes, int flags) noe
     o.flags = flags
     if nbytes != <intp>a.st.nbytes:
         o.flags &= ~FULL
-    o.region.lo = o.region.start = o.offset
-    o.region.hi = o.offset + nbytes
-    o.region.length = nbytes
-    o.region.pitch = 0
+    region_of_run(&o.region, o.offset, nbytes)
     return 0
 
 # ---- reading and writing ---------------------------------------------------------------------------------------
@@ -767,7 +764,7 @@ cdef bint masked_fill(ndarray a, ndarray mask, object value):
     if mask.st == a.st and may_overlap(mask, a):
         mask = copy_of(mask)
     write_scalar(value, a.code, buffer)
-    if is_free(a) and covered_by(a, mask):
+    if is_free(a.st, direct) and covered_by(a, mask):
         args[0] = buffer
         args[1] = data_of(mask)
         args[2] = data_of(a)
@@ -842,7 +839,7 @@ cdef ndarray quick_where(ndarray c, object x, object y, int code):
     cdef intp n = c.size
     cdef int i
     cdef ndarray out
-    if not quick_ready(c) or n > settings.inline_cost:
+    if not in_order_here(c) or n > settings.inline_cost:
         return None
     args[0] = data_of(c)
     steps[0] = 1
@@ -852,7 +849,7 @@ cdef ndarray quick_where(ndarray c, object x, object y, int code):
             write_wrapped(v, code, <char*>&constants[i])
             args[1 + i] = <char*>&constants[i]
             steps[1 + i] = 0
-        elif quick_ready(<ndarray>v) and same_shape(c, <ndarray>v):
+        elif in_order_here(<ndarray>v) and same_shape(c, <ndarray>v):
             args[1 + i] = data_of(<ndarray>v)
             steps[1 + i] = (<ndarray>v).itemsize
         else:

@@ -9,7 +9,7 @@ from dflow._engine cimport settings
 from dflow._kernels.registry cimport BOOL, DOUBLE, INTP, code_of, kernel_new
 from dflow._functions.placement import follow
 from dflow._array.core cimport *
-from dflow._functions.fastpath cimport allocated, count_bytes, count_true, quick_ready
+from dflow._functions.fastpath cimport allocated, count_bytes, count_true
 from dflow._functions.ufunc cimport along_axis, reduce, wrap
 from dflow._functions.ufunc import NO_VALUE
 
@@ -43,13 +43,13 @@ def count_nonzero(a, axis=None, *, keepdims=False):
     """How many elements along axes are not zero."""
     cdef ndarray x = as_array(a), out
     cdef intp at_once = 2 * COUNT_ROW if settings.inline_cost > 0 else 0
-    if x.code == BOOL and axis is None and not keepdims and x.size < at_once and quick_ready(x):
+    if x.code == BOOL and axis is None and not keepdims and x.size < at_once and in_order_here(x):
         out = new_array(code_of_index, 0, NULL)
         out.flags |= SCALAR
         (<intp*>data_of(out))[0] = count_true(x)
         settings.inlined += 1
         return out
-    if x.code == BOOL and axis is None and not keepdims and x.size >= 2 * COUNT_ROW and quick_ready(x):
+    if x.code == BOOL and axis is None and not keepdims and x.size >= 2 * COUNT_ROW and in_order_here(x):
         return count_in_rows(x)
     return reduce(add, x if x.code == BOOL else x != 0, axis, INTP, None, keepdims, NO_VALUE, True)
 

@@ -119,14 +119,18 @@ cdef object binary_operator(int op, object a, object b):
             out = product(p, <ndarray>a, <ndarray>b)
             if out is not None:
                 return out
-    elif op == MULTIPLY and (type(a) in SEQUENCES or type(b) in SEQUENCES) and repeats(b if type(b) is ndarray else a):
-        return b * int(a) if type(a) is ndarray else a * int(b)
-    elif foreign(b if isinstance(a, ndarray) else a):
-        return with_foreign(op, u, a, b)
-    elif unlike(b if isinstance(a, ndarray) else a):
-        return compare_unlike(op, a, b) if op == EQUAL or op == NOT_EQUAL else refuse(u, a, b, None)
-    if i >= 0 and j >= 0:
+    return long_operator(op, u, a, b, i >= 0 and j >= 0)
+
+cdef object long_operator(int op, ufunc u, object a, object b, bint numbers):
+    """a op b where there is no fast path. numbers: both are arrays, or numbers of Python's."""
+    if numbers:
         return call(u, (a, b), None, True, None, "same_kind", None)
+    if op == MULTIPLY and (type(a) in SEQUENCES or type(b) in SEQUENCES) and repeats(b if type(b) is ndarray else a):
+        return b * int(a) if type(a) is ndarray else a * int(b)
+    if foreign(b if isinstance(a, ndarray) else a):
+        return with_foreign(op, u, a, b)
+    if unlike(b if isinstance(a, ndarray) else a):
+        return compare_unlike(op, a, b) if op == EQUAL or op == NOT_EQUAL else refuse(u, a, b, None)
     try:
         return call(u, (a, b), None, True, None, "same_kind", None)
     except TypeError:

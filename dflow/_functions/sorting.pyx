@@ -3,12 +3,11 @@
 import numpy as np
 from dflow._kernels.kernel cimport intp, Kernel, MAXDIMS
 from dflow._engine cimport settings
-from dflow._runtime.graph cimport storage_allocate, writable
+from dflow._runtime.graph cimport storage_allocate
 from dflow._kernels.registry cimport INTP, code_of, sort_kernel, long_sort_kernels, argextreme_kernel
 from dflow._array.core cimport *
 from dflow._tracing.tape cimport record
 from dflow._array.shape cimport normalize_axis
-from dflow._functions.fastpath cimport quick_ready
 from dflow._functions.views cimport c_axis, own
 from dflow._functions.out import give
 from dflow._functions.ufunc cimport along_axis
@@ -48,8 +47,8 @@ cdef bint quick_rows(Kernel* k, ndarray a, ndarray out) noexcept:
     cdef intp dims[2]
     cdef intp steps[4]
     cdef intp n = a.shape[a.ndim - 1]
-    if (a.size == 0 or a.size * k.cost > settings.inline_cost or not quick_ready(a) or not out.flags & C_CONTIGUOUS
-            or out.st.device > near or not writable(out.st) or out.st.poison != NULL or not storage_allocate(out.st)):
+    if (a.size == 0 or a.size * k.cost > settings.inline_cost or not in_order_here(a) or not out.flags & C_CONTIGUOUS
+            or not is_free(out.st, near) or not storage_allocate(out.st)):
         return False
     args[0] = data_of(a)
     args[1] = data_of(out)

@@ -65,48 +65,60 @@ cdef ndarray reshape_view(ndarray a, int ndim, intp* shape, char order):
 cdef bint split_strides(ndarray a, ndarray v, bint fortran) noexcept:
     """Strides for v's shape, of the size of a's, over the same elements; False where there are none.
 
-    Axes start .. i of the old shape are taken together with axes first .. j of the new one that have the same size: the old
-    ones must follow each other in memory.
+    1. Axes start .. i of the old shape are taken together with axes first .. j of the new one that have the same size.
+    2. The old ones must follow each other in memory.
+    3. The new ones follow each other, from where the innermost of the old ones is.
     """
     cdef intp lengths[MAXDIMS]
     cdef intp strides[MAXDIMS]
-    cdef intp* shape = v.shape
     cdef intp* out = strides_of(v)
-    cdef intp have, want
-    cdef int i, j = 0, k, n = 0, start, first
+    cdef int i = 0, j = 0, k, n = long_axes(a, lengths, strides), start, first
+    while i < n and j < v.ndim:
+        start = i
+        first = j
+        same_size(lengths, &i, v.shape, &j)
+        if not follow_each_other(lengths + start, strides + start, i - start, fortran):
+            return False
+        if fortran:
+            out[first] = strides[start]
+            for k in range(first + 1, j):
+                out[k] = out[k - 1] * v.shape[k - 1]
+        else:
+            out[j - 1] = strides[i - 1]
+            for k in range(j - 1, first, -1):
+                out[k - 1] = out[k] * v.shape[k]
+    for k in range(j, v.ndim):              # trailing axes of length 1
+        out[k] = a.itemsize if j == 0 else out[j - 1] * v.shape[j - 1] if fortran else out[j - 1]
+    return True
+
+cdef int long_axes(ndarray a, intp* lengths, intp* strides) noexcept:
+    """The axes that are not of length 1; their number."""
+    cdef int i, n = 0
     for i in range(a.ndim):
         if a.shape[i] != 1:
             lengths[n] = a.shape[i]
             strides[n] = strides_of(a)[i]
             n += 1
-    i = 0
-    while i < n and j < v.ndim:
-        start = i
-        first = j
-        have = lengths[i]
-        want = shape[j]
-        i += 1
-        j += 1
-        while have != want:
-            if have < want:
-                have *= lengths[i]
-                i += 1
-            else:
-                want *= shape[j]
-                j += 1
-        for k in range(start, i - 1):
-            if (strides[k + 1] != lengths[k] * strides[k]) if fortran else (strides[k] != lengths[k + 1] * strides[k + 1]):
-                return False
-        if fortran:
-            out[first] = strides[start]
-            for k in range(first + 1, j):
-                out[k] = out[k - 1] * shape[k - 1]
+    return n
+
+cdef void same_size(intp* old, int* i, intp* new, int* j) noexcept:
+    """Go on to behind the next axes of both shapes, as few as have the same size."""
+    cdef intp have = old[i[0]], want = new[j[0]]
+    i[0] += 1
+    j[0] += 1
+    while have != want:
+        if have < want:
+            have *= old[i[0]]
+            i[0] += 1
         else:
-            out[j - 1] = strides[i - 1]
-            for k in range(j - 1, first, -1):
-                out[k - 1] = out[k] * shape[k]
-    for k in range(j, v.ndim):              # trailing axes of length 1
-        out[k] = a.itemsize if j == 0 else out[j - 1] * shape[j - 1] if fortran else out[j - 1]
+            want *= new[j[0]]
+            j[0] += 1
+
+cdef bint follow_each_other(intp* lengths, intp* strides, int n, bint fortran) noexcept:
+    cdef int k
+    for k in range(n - 1):
+        if strides[k + 1] != lengths[k] * strides[k] if fortran else strides[k] != lengths[k + 1] * strides[k + 1]:
+            return False
     return True
 
 cdef ndarray reshaped(ndarray a, int ndim, intp* shape):

@@ -25,7 +25,8 @@ from dflow._functions.out import give
 from dflow._functions.numpy_inline import as_scalar, bare
 from dflow._array.core import set_hook
 from dflow._functions.fastpath cimport allocated, count_bytes, count_true, quick_kind, same_shape, NKINDS
-from dflow._functions.ufunc cimport broadcast_shape, take_whole_region
+from dflow._functions.gufunc cimport take_whole_region
+from dflow._functions.ufunc cimport broadcast_shape
 
 from numpy.exceptions import ComplexWarning
 
@@ -198,13 +199,17 @@ cdef Selection select(ndarray a, object key):
     join_parts(s, parts or [part_of(as_array(np.zeros((), INTP)), 0, 1, -1, 0)])
     s.position = 0 if apart or not parts else made_before(basic, items, first)
     s.base = base_view(a, basic)
+    check_number(parts, s.base)
+    return s
+
+cdef int check_number(list parts, ndarray base) except -1:
     if len(parts) > MAXDIMS:
         raise IndexError("too many advanced (array) indices. This probably means you are indexing with too many booleans. "
                          f"(more than {MAXDIMS} found)")
-    if len(parts) == MAXDIMS and s.base.size == 1:
+    if len(parts) == MAXDIMS and base.size == 1:
         raise IndexError(f"when no subspace is given, the number of index arrays cannot be above {MAXDIMS - 1}, "
                          f"but {MAXDIMS} index arrays found")
-    return s
+    return 0
 
 cdef Part masked_part(ndarray a, ndarray mask, int axis):
     """The places in some axes of a where a mask is true."""
@@ -922,11 +927,10 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     if records(a, None):
         return record("take", (a, indices, axis, mode), take, (a, indices, axis, out, mode), {})
     cdef ndarray source = as_array(a), result
-    cdef int k
+    cdef int k = 0
     if axis is None:
         if source.ndim != 1:
             source = source.ravel()
-        k = 0
     else:
         if source.ndim == 0:
             source = source.reshape(1)
@@ -938,12 +942,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
         if result is not None:
             return as_scalar(result)
     mode = index_mode(mode)
-    if indices.dtype.kind not in "iub" and not (isinstance(indices, ndarray) and (<ndarray>indices).flags & SCALAR):
-        what = "array data" if indices.ndim else "scalar"
-        raise TypeError(f"Cannot cast {what} from {indices.dtype!r} to {INTP!r} according to the rule 'same_kind'")
-    values = indices
-    if values.dtype.kind not in "iu" or mode != "raise":
-        values = values.astype(np.intp, copy=False)
+    values = whole(indices, mode != "raise")
     n = source.shape[k]
     if out is not None and isinstance(out, (ndarray, np.ndarray)) and out.shape != (
             shape_tuple(source)[:k] + values.shape + shape_tuple(source)[k + 1:]):
@@ -951,17 +950,26 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     if n == 0 and values.size:
         raise IndexError("cannot do a non-empty take from an empty axes.")
     if mode == "raise":
-        key = (slice(None),) * k + (values,)
-        try:
-            result = gather(source, select(source, key), True)
-        except (IndexError, TypeError, ValueError):
-            refuse_index(source, key)
-            raise
-    elif mode == "wrap":
-        result = take_inside(source, k, as_array(values % max(n, 1)))
+        result = take_checked(source, k, values)
     else:
-        result = take_inside(source, k, as_array(values.clip(0, n - 1)))
+        result = take_inside(source, k, as_array(values % max(n, 1) if mode == "wrap" else values.clip(0, n - 1)))
     return give(as_scalar(result), out, TAKE_OUT, exchange=takes_to_few)
+
+cdef object whole(object indices, bint signed):
+    """take()'s indices as integers, if need be as signed ones; TypeError for an array of other numbers than these and booleans."""
+    if indices.dtype.kind not in "iub" and not (isinstance(indices, ndarray) and (<ndarray>indices).flags & SCALAR):
+        what = "array data" if indices.ndim else "scalar"
+        raise TypeError(f"Cannot cast {what} from {indices.dtype!r} to {INTP!r} according to the rule 'same_kind'")
+    return indices.astype(np.intp, copy=False) if signed or indices.dtype.kind not in "iu" else indices
+
+cdef ndarray take_checked(ndarray a, int axis, object indices):
+    """a's subarrays along an axis; NumPy's error for indices out of bounds."""
+    key = (slice(None),) * axis + (indices,)
+    try:
+        return gather(a, select(a, key), True)
+    except (IndexError, TypeError, ValueError):
+        refuse_index(a, key)
+        raise
 
 cdef ndarray take_inside(ndarray a, int axis, ndarray index):
     """a's subarrays along an axis at indices that are right, whether they are there or not; nobody else sees them."""

@@ -16,7 +16,8 @@ from dflow._functions.fastpath cimport *
 from dflow._functions.numpy_inline import LATER
 from dflow._tracing.tape cimport earlier, record, recorded, take_over
 from dflow._functions.numbers cimport holds_no_numbers
-from dflow._functions.ufunc cimport ufunc, wrap, call, cast_error
+from dflow._functions.out cimport cast_error
+from dflow._functions.ufunc cimport ufunc, wrap, call
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
@@ -171,7 +172,7 @@ cdef object record_inplace(int op, ndarray a, object b):
         return result
     value = <ndarray>result
     if not np.can_cast(DTYPES[value.code], DTYPES[a.code], "same_kind"):
-        raise cast_error(<ufunc>(<list>operator_list)[op], value.code, a.code, "same_kind")
+        raise cast_error((<ufunc>(<list>operator_list)[op]).numpy, value.code, a.code, "same_kind")
     value = cast(value, a.code)
     cdef bint before = set_recording(False)
     try:
@@ -294,7 +295,7 @@ cdef object inplace_operator(int op, object a, object b):
         fast = simple_power(x, b)
         if fast is not None:
             if (<ndarray>fast).code != x.code:
-                raise cast_error(u, (<ndarray>fast).code, x.code, "same_kind")
+                raise cast_error(u.numpy, (<ndarray>fast).code, x.code, "same_kind")
             assign(x, <ndarray>fast)
             return x
     try:

@@ -19,14 +19,16 @@ from dflow._functions.numbers cimport (
     compared_by_range, compares_by_range, holds_no_numbers, identity_of, neutral_of, numpys_answer, small_number, start_of)
 from dflow._kernels.registry import COMPARISONS, UNFOLDED
 from dflow._functions.numpy_inline import LATER, SMALL, at_once
-from dflow._functions.out cimport as_mask, assign_where, check_mask, check_reduced, in_memory_order
+from dflow._functions.gufunc cimport core_names, core_results, core_sizes, launch_core, take_whole_region
+from dflow._functions.out cimport (
+    as_mask, assign_where, cast_error, check_mask, check_reduced, check_request, find_outputs, in_memory_order, Request)
 from dflow._base.allocator cimport memory_zeros
-from dflow._array.signature import computed_size, try_sizes
+from dflow._array.signature import try_sizes
 from dflow._functions.out import (
     as_weak, check_out, fill_numpy, give, give_reduced, give_slices, last_axes, no_scalars, numpys_reduction, only_output, to_end)
 from dflow._functions.views import open_window
 
-from numpy._core._exceptions import _UFuncCastingError, _UFuncOutputCastingError
+from numpy._core._exceptions import _UFuncCastingError
 
 cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object)
@@ -108,13 +110,16 @@ cdef Plan* plan_for(ufunc u, tuple kinds, tuple inputs, object dtype, object cas
 # ---- elementwise calls -----------------------------------------------------------------------------------------
 
 cdef tuple prepare(tuple inputs):
-    """Arrays and Python scalars; all else becomes an array."""
+    """Arrays and Python scalars, an array among them; all else becomes one."""
     cdef list out = []
+    cdef bint weak = True
     for x in inputs:
-        if isinstance(x, ndarray) or type(x) in (int, float, complex, bool):
-            out.append(x)
-        else:
-            out.append(as_array(x))
+        if not isinstance(x, ndarray) and type(x) not in (int, float, complex, bool):
+            x = as_array(x)
+        weak = weak and not isinstance(x, ndarray)
+        out.append(x)
+    if weak:
+        out[0] = as_array(out[0])
     return tuple(out)
 
 cdef int broadcast_shape(tuple inputs, intp* shape, int ndim) except -1:
@@ -143,9 +148,6 @@ cdef int broadcast_shape(tuple inputs, intp* shape, int ndim) except -1:
                     raise ValueError(f"operands could not be broadcast together with shapes {shapes} ")
     return ndim
 
-cdef object cast_error(ufunc u, int source, int target, casting, index=0):
-    return _UFuncOutputCastingError(u.numpy, casting, DTYPES[source], DTYPES[target], index)
-
 cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting, object signature):
     """u(*inputs): a new array, a tuple of them, or what `out` gives."""
     if recorders and any_records(PySequence_Fast_ITEMS(inputs), u.nin):
@@ -161,11 +163,8 @@ cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, o
     for o in out or ():
         if o is not None and (not isinstance(o, ndarray) or (<ndarray>o).flags & (READONLY | SCALAR)):
             check_out(o)                    # raises
-    if where is not True:
-        where = as_mask(where)
+    where = where if where is True else as_mask(where)
     inputs = prepare(inputs)
-    if all_weak(inputs):
-        inputs = (as_array(inputs[0]),) + inputs[1:]
     kinds = tuple([kind_of(x) for x in inputs])
     p = plan_for(u, kinds, inputs, dtype, casting, signature)
     try:
@@ -202,7 +201,7 @@ cdef object call_and_record(ufunc u, tuple inputs, tuple out, object where, obje
         if where is not True:
             result = hooks["where"](where, result, 0 if target is None else target)
         if target is not None and not np.can_cast(result.dtype, target.dtype, casting):
-            raise cast_error(u, code_of(result.dtype), code_of(target.dtype), casting, u.nin + i)
+            raise cast_error(u.numpy, code_of(result.dtype), code_of(target.dtype), casting, u.nin + i)
         if target is not None:
             target[...] = result
         found.append(result if target is None else target)
@@ -210,12 +209,6 @@ cdef object call_and_record(ufunc u, tuple inputs, tuple out, object where, obje
 
 def call_again(ufunc u, inputs, dtype, casting, signature):
     return call(u, inputs, None, True, dtype, casting, signature)
-
-cdef bint all_weak(tuple inputs):
-    for x in inputs:
-        if isinstance(x, ndarray):
-            return False
-    return True
 
 cdef tuple output_signature(ufunc u, object dtype):
     """dtype= asks for the type of the outputs, as NumPy reads it."""
@@ -230,7 +223,7 @@ cdef int check_casts(ufunc u, Plan* p, tuple out, object casting) except -1:
     for k in range(u.nout):
         o = <ndarray>out[k]
         if o is not None and o.code != p.codes[u.nin + k] and not np.can_cast(DTYPES[p.codes[u.nin + k]], DTYPES[o.code], casting):
-            raise cast_error(u, p.codes[u.nin + k], o.code, casting, u.nin + k)
+            raise cast_error(u.numpy, p.codes[u.nin + k], o.code, casting, u.nin + k)
     return 0
 
 cdef int check_outputs(ufunc u, tuple out, intp* shape, int ndim) except -1:
@@ -255,21 +248,12 @@ cdef object run(ufunc u, Plan* p, tuple inputs, Scalar* constants, tuple out, ob
     cdef Operand ops[33]
     cdef intp space[MAXDIMS]
     cdef list arrays, results       # keep casts and copies alive until they are launched
-    cdef ndarray mask, a, o
+    cdef ndarray mask, o
     cdef Kernel* k = p.kernel
     cdef int i, n = u.nin
     arrays = [cast(<ndarray>x, p.codes[i]) if isinstance(x, ndarray) else None for i, x in enumerate(inputs)]
     results = loop_outputs(u, p, arrays, out, shape, ndim)
-    for i in range(u.nin):
-        if arrays[i] is None:
-            fill_constant(&ops[i], <char*>&constants[i], itemsizes[p.codes[i]])
-        else:
-            a = <ndarray>arrays[i]
-            if out is not None:
-                a = arrays[i] = clear_of(results, a)
-            fill_operand(&ops[i], a, ndim, shape, False)
-            if out is not None and same_elements(a, <ndarray>results[0]):
-                ops[i].flags |= UNTRACKED_READ
+    fill_inputs(ops, p, arrays, constants, results, out is not None, shape, ndim)
     if where is not True:
         k = masked_kernel(k)
         mask = <ndarray>where
@@ -292,6 +276,22 @@ cdef object run(ufunc u, Plan* p, tuple inputs, Scalar* constants, tuple out, ob
                     assign_where(<ndarray>out[i], <ndarray>results[i], where)
                 results[i] = out[i]
     return results[0] if u.nout == 1 else tuple(results)
+
+cdef int fill_inputs(Operand* ops, Plan* p, list arrays, Scalar* constants, list results, bint given, intp* shape, int ndim) except -1:
+    """The inputs as operands; None among the arrays stands for a constant. given: some of the results are, and may be inputs, too."""
+    cdef ndarray a
+    cdef int i
+    for i in range(len(arrays)):
+        if arrays[i] is None:
+            fill_constant(&ops[i], <char*>&constants[i], itemsizes[p.codes[i]])
+            continue
+        a = <ndarray>arrays[i]
+        if given:
+            a = arrays[i] = clear_of(results, a)
+        fill_operand(&ops[i], a, ndim, shape, False)
+        if given and same_elements(a, <ndarray>results[0]):
+            ops[i].flags |= UNTRACKED_READ
+    return 0
 
 cdef int write_numbers(Plan* p, tuple inputs, Scalar* constants) except -1:
     """The numbers among the inputs, in the types of the loop. OverflowError for an integer that its type does not hold."""
@@ -344,11 +344,9 @@ cdef object call_core(ufunc u, tuple inputs, tuple out, object dtype, object cas
 
     The names of core dimensions in u.core are the signature's; `groups` has those that each operand really has.
     """
-    cdef Core core
-    cdef Operand ops[33]
     cdef intp shape[MAXDIMS]
     cdef int ndim = 0, i
-    cdef ndarray a, outer
+    cdef ndarray a
     cdef Plan* p
     cdef dict sizes
     cdef list arrays, results, groups = []
@@ -358,133 +356,22 @@ cdef object call_core(ufunc u, tuple inputs, tuple out, object dtype, object cas
     p = plan_for(u, kinds, inputs, dtype, casting, signature)
     for i in range(u.nin):
         a = arrays[i] = cast(<ndarray>arrays[i], p.codes[i])
-        groups.append(core_names(u, i, a, missing))
+        groups.append(core_names(u.core, i, a, missing))
     groups += [[name for name in names if name not in missing] for names in u.core[1]]
     operands = arrays + list((None,) * u.nout if out is None else out)
-    sizes = core_sizes(u, operands, groups)
+    sizes = core_sizes(u.numpy, operands, groups)
     if out is not None:
         try_sizes(u.numpy, u.core, sizes)
     for i, a in enumerate(operands):
         if a is not None:
             ndim = broadcast_shape((outer_part(a, <int>len(groups[i])),), shape, ndim)
-    results = core_results(u, p, arrays, out, casting, ndim, shape, sizes, groups[u.nin:])
-    fill_core(&core, u, arrays + results, groups, sizes, missing)
-    for i in range(u.nin + u.nout):
-        a = <ndarray>(arrays[i] if i < u.nin else results[i - u.nin])
-        outer = outer_part(a, <int>len(groups[i]))
-        fill_operand(&ops[i], outer, ndim, shape, i >= u.nin)
-        take_whole_region(&ops[i], a)
-    launch(p.kernel, ops, u.nin + u.nout, ndim, shape, &core)
+    results = core_results(u.numpy, u.core, p, arrays, out, casting, ndim, shape, sizes, groups[u.nin:])
+    launch_core(u.core, p.kernel, arrays, results, groups, sizes, missing, shape, ndim)
     for i in range(u.nout):
         if out is not None and out[i] is not None and out[i] is not results[i]:
             assign(<ndarray>out[i], <ndarray>results[i])
             results[i] = out[i]
     return results[0] if u.nout == 1 else tuple(results)
-
-cdef list core_names(ufunc u, int i, ndarray a, set missing):
-    """The core dimensions that input i has; optional ones that it has no axes for go into `missing`."""
-    cdef list names = list(u.core[0][i])
-    for name in [name for name in names if name.endswith("?")][:max(len(names) - a.ndim, 0)]:
-        names.remove(name)
-        missing.add(name)
-    return names                            # if they are still too many, core_sizes() says so
-
-cdef str operand_text(ufunc u, int i):
-    return f"{u.name}: Input operand {i}" if i < u.nin else f"{u.name}: Output operand {i - u.nin}"
-
-cdef dict core_sizes(ufunc u, list operands, list groups):
-    """Name of a core dimension: its length. A name that is a number is that length. None stands for an output to be made."""
-    cdef dict sizes = {}
-    cdef ndarray a
-    cdef int i, k
-    for i, names in enumerate(groups):
-        if operands[i] is None:
-            continue
-        if not isinstance(operands[i], ndarray):
-            check_out(operands[i])
-        a = <ndarray>operands[i]
-        if len(names) > a.ndim:
-            raise ValueError(f"{operand_text(u, i)} does not have enough dimensions (has {a.ndim}, gufunc core with signature "
-                             f"{u.numpy.signature} requires {len(names)})")
-        for k, name in enumerate(names):
-            size = a.shape[a.ndim - <int>len(names) + k]
-            if name.isdigit() and size != int(name) or sizes.setdefault(name, size) != size:
-                wanted = sizes.get(name, name)
-                raise ValueError(f"{operand_text(u, i)} has a mismatch in its core dimension {k}, with gufunc signature "
-                                 f"{u.numpy.signature} (size {size} is different from {wanted})")
-    return sizes
-
-cdef list core_results(ufunc u, Plan* p, list arrays, tuple out, object casting, int ndim, intp* outer, dict sizes, list groups):
-    """An array for each output: the one of `out` where the loop can write to it. Adds to sizes.
-
-    outer: the shape of the ndim axes that the loop goes over.
-    """
-    cdef intp shape[MAXDIMS]
-    cdef int i, k
-    cdef ndarray o
-    cdef list results = []
-    memcpy(shape, outer, ndim * sizeof(intp))
-    for i, names in enumerate(groups):
-        if ndim + len(names) > MAXDIMS:
-            raise ValueError(f"maximum supported dimension for an ndarray is currently {MAXDIMS}, found {ndim + len(names)}")
-        for k, name in enumerate(names):
-            if name not in sizes:
-                sizes[name] = int(name) if name.isdigit() else computed_size(u.numpy, u.core, name, sizes)
-            shape[ndim + k] = sizes[name]
-        o = None if out is None else out[i]
-        if o is not None and not core_output_fits(u, p.codes[u.nin + i], o, tuple([shape[k] for k in range(ndim + len(names))]),
-                                                  casting, arrays):
-            o = None
-        if o is None:
-            o = new_array(p.codes[u.nin + i], ndim + <int>len(names), shape)
-            if o.ndim == 0:
-                o.flags |= SCALAR
-        results.append(o)
-    return results
-
-cdef bint core_output_fits(ufunc u, int code, ndarray o, tuple shape, object casting, list arrays) except -1:
-    """Whether the loop can write to o. Raises what NumPy does where the result cannot be assigned to it either."""
-    if o.flags & READONLY:
-        raise ValueError("output array is read-only")
-    o.st.version += 1
-    if shape_tuple(o) != shape:
-        raise ValueError(f"non-broadcastable output operand with shape {shape_text(o)} doesn't match the broadcast shape "
-                         + str(shape).replace(" ", ""))
-    if o.code == code and not any([may_overlap(o, x) for x in arrays]):
-        return True
-    if not np.can_cast(DTYPES[code], DTYPES[o.code], casting):
-        raise cast_error(u, code, o.code, casting)
-    return False
-
-cdef int fill_core(Core* core, ufunc u, list arrays, list groups, dict sizes, set missing) except -1:
-    """Core dimensions in the order in which the signature names them; then each operand's strides along its own."""
-    cdef int i, k
-    cdef ndarray a
-    core.ndim = core.nsteps = 0
-    for name in u.core[2]:
-        core.dims[core.ndim] = 1 if name in missing else int(name) if name.isdigit() else sizes[name]
-        core.ndim += 1
-    for i in range(u.nin + u.nout):
-        names = u.core[0][i] if i < u.nin else u.core[1][i - u.nin]
-        a = <ndarray>arrays[i]
-        present = groups[i]
-        k = a.ndim - <int>len(present)      # the axis of the next name; an operand may name one twice, as (m,m)
-        for name in names:
-            if name in missing and name not in present:
-                core.steps[core.nsteps] = 0
-            else:
-                core.steps[core.nsteps] = strides_of(a)[k]
-                k += 1
-            core.nsteps += 1
-    return 0
-
-cdef int take_whole_region(Operand* o, ndarray a) except -1:
-    """The operand accesses all of a, though its loop dimensions are but some of a's."""
-    cdef Operand whole
-    fill_operand(&whole, a, a.ndim, a.shape, o.flags & WRITE != 0)
-    o.flags = whole.flags
-    o.region = whole.region
-    return 0
 
 # ---- reductions ------------------------------------------------------------------------------------------------
 
@@ -539,48 +426,80 @@ cdef Reduction* make_reduction(ufunc u, int code, str how) except NULL:
     return r
 
 cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, bint keepdims, object initial, object where):
-    """u.reduce: along axes, in a fixed order that depends on the shape alone."""
+    """u.reduce: along axes, in a fixed order that depends on the shape alone.
+
+    1. What there is no loop for is left to NumPy.
+    2. The reduced axes become the core dimensions of a kernel.
+    3. What is masked out is replaced by what does not count.
+    """
     cdef Plan* p
-    cdef Kernel* k
     cdef Core core
-    cdef Operand ops[3]
-    cdef Scalar constant
-    cdef intp shape[MAXDIMS]
     cdef ndarray result, kept
-    cdef int i, n = 1
+    cdef bint masked = where is not True
     cdef intp total = 1
-    if where is not True:
-        where = as_mask(where)
+    where = as_mask(where) if masked else True
     axes = axis_set(axis, a.ndim)
-    try:
-        p = reduction_of(u, a.code, "reduce").plan if dtype is None and out is None else reduction_plan(u, a.code, dtype, "reduce", out)
-    except TypeError:
-        if dtype is not None:
-            code_of(descr_of(dtype).newbyteorder("="))          # raises where it is of no numbers
-        return numpys_reduction(u.numpy, a, axis, dtype, out, keepdims, initial, where)     # what NumPy refuses, in its words
-    if len(axes) > 1 and not u.reorderable:
-        raise ValueError(f"reduction operation '{u.name}' is not reorderable, so at most one axis may be specified")
-    through_out = out is not None and (<ndarray>out).code != p.codes[0]     # of whose type NumPy makes what it starts from
-    if p.codes[0] != p.codes[1] or where is not True and not masked_by_value(u, p.codes[0], initial) or (
-            through_out and (not u.reorderable or u.numpy.identity is None)):
+    p = plan_to_reduce(u, a.code, <int>len(axes), dtype, out, initial, masked)
+    if p == NULL:
         return numpys_reduction(u.numpy, a, axis, dtype, out, keepdims, initial, where)
     a = cast(a, p.codes[1])
-    if where is not True:
+    if masked:
         check_mask(<ndarray>where, a)
     kept = take_axes(a, axes, &core)
     if out is not None:
         check_reduced(u.name, kept.shape, kept.ndim, out, axes if keepdims else [])
     for i in axes:
         total *= a.shape[i]
-    initial = start_of(u.numpy, initial, p.codes[0], total, where is not True)
-    if through_out and initial is not None:
-        initial = np.asarray(initial, DTYPES[p.codes[0]]).astype(out.dtype).astype(DTYPES[p.codes[0]])[()]
-    if where is not True:
-        identity = neutral_of(u.numpy, p.codes[0])      # what does not count
+    initial = beginning(u, p, initial, total, masked, out)
+    if masked:
+        identity = neutral_of(u.numpy, p.codes[0])
         a = hooks["where"](where, a, as_array_code(initial if identity is None else identity, a.code))
         kept = take_axes(a, axes, &core)
     result = new_like([kept], p.codes[2], kept.ndim, kept.shape)
-    k = reduce_kernel(p.kernel, p.codes[0], core.ndim, initial is not None, any_order(u, p.codes[0]))
+    if total == 1 and initial is None:
+        copy_elements(result, kept)         # also what no operation keeps, the sign of a NaN
+    else:
+        launch_reduction(u, p, a, kept, &core, initial, result)
+    if keepdims and a.ndim:
+        result = own(with_ones(result, axes, a.ndim))
+    elif result.ndim == 0:
+        result.flags |= SCALAR
+    return result if out is None else give_reduced(u.name, result, out)
+
+cdef bint through_out(Plan* p, object out) noexcept:
+    """Whether NumPy makes what it starts from of another type: that of `out`."""
+    return out is not None and (<ndarray>out).code != p.codes[0]
+
+cdef Plan* plan_to_reduce(ufunc u, int code, int naxes, object dtype, object out, object initial, bint masked) except? NULL:
+    """In which types; NULL for what NumPy is to do: casts at each step, what no value can mask, and what it refuses, in its words."""
+    cdef Plan* p
+    try:
+        p = reduction_of(u, code, "reduce").plan if dtype is None and out is None else reduction_plan(u, code, dtype, "reduce", out)
+    except TypeError:
+        if dtype is not None:
+            code_of(descr_of(dtype).newbyteorder("="))          # raises where it is of no numbers
+        return NULL
+    if naxes > 1 and not u.reorderable:
+        raise ValueError(f"reduction operation '{u.name}' is not reorderable, so at most one axis may be specified")
+    if p.codes[0] != p.codes[1] or masked and not masked_by_value(u, p.codes[0], initial) or (
+            through_out(p, out) and (not u.reorderable or u.numpy.identity is None)):
+        return NULL
+    return p
+
+cdef object beginning(ufunc u, Plan* p, object initial, intp total, bint masked, object out):
+    """What a reduction of so many elements starts from; None: the first of them."""
+    initial = start_of(u.numpy, initial, p.codes[0], total, masked)
+    if through_out(p, out) and initial is not None:
+        initial = np.asarray(initial, DTYPES[p.codes[0]]).astype(out.dtype).astype(DTYPES[p.codes[0]])[()]
+    return initial
+
+cdef int launch_reduction(ufunc u, Plan* p, ndarray a, ndarray kept, Core* core, object initial, ndarray result) except -1:
+    """kept: a without the axes that are reduced, which are the core."""
+    cdef Operand ops[3]
+    cdef Scalar constant
+    cdef intp shape[MAXDIMS]
+    cdef int n = 1
+    cdef Kernel* k = reduce_kernel(p.kernel, p.codes[0], core.ndim, initial is not None, any_order(u, p.codes[0]))
     memcpy(shape, kept.shape, kept.ndim * sizeof(intp))
     fill_operand(&ops[0], kept, kept.ndim, shape, False)
     take_whole_region(&ops[0], a)
@@ -589,17 +508,9 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
         fill_constant(&ops[1], <char*>&constant, itemsizes[p.codes[0]])
         n = 2
     fill_operand(&ops[n], result, kept.ndim, shape, True)
-    if result.size and total == 0:
+    if result.size and a.size == 0:
         core.dims[0] = 0                    # any axis of length 0 will do
-    if total == 1 and initial is None:
-        copy_elements(result, kept)         # also what no operation keeps, the sign of a NaN
-    else:
-        launch(k, ops, n + 1, kept.ndim, shape, &core)
-    if keepdims and a.ndim:
-        result = own(with_ones(result, axes, a.ndim))
-    elif result.ndim == 0:
-        result.flags |= SCALAR
-    return result if out is None else give_reduced(u.name, result, out)
+    return launch(k, ops, n + 1, kept.ndim, shape, core)
 
 REORDERABLE = frozenset("add multiply maximum minimum fmax fmin logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor "
                         "logaddexp logaddexp2 gcd hypot".split())
@@ -707,6 +618,21 @@ REDUCE = dict(axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, wh
 
 # ---- the class -------------------------------------------------------------------------------------------------
 
+cdef object serve(ufunc u, Request r):
+    """The results."""
+    if r.out is not None and any([isinstance(o, np.ndarray) for o in r.out]):
+        return fill_numpy(u, r.out, *r.inputs, where=r.where, dtype=r.dtype, casting=r.casting, signature=r.signature, axes=r.axes,
+                          axis=r.axis, keepdims=r.keepdims)
+    if r.axes is not None or r.axis is not None or r.keepdims is not NO_VALUE:
+        return u.call_with_axes(r.inputs, r.out, r.axes, r.axis, r.keepdims, r.dtype, r.casting, r.signature)
+    try:
+        result = call(u, r.inputs, r.out, r.where, r.dtype, r.casting, r.signature)
+    except TypeError as error:
+        if r.out is not None or not any([holds_no_numbers(x) for x in r.inputs]):
+            raise
+        return numpys_answer(u.numpy, r.inputs, {"where": r.where, "dtype": r.dtype, "casting": r.casting}, error)
+    return result if r.order == "K" or r.out is not None else in_memory_order(result, r.order)
+
 cdef class ufunc:
     """A universal function over dflow arrays. Made by wrapping NumPy's object, whose loops it runs."""
 
@@ -734,6 +660,13 @@ cdef class ufunc:
 
     def __call__(self, *inputs, out=NO_VALUE, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None,
                  sig=None, axes=None, axis=None, keepdims=NO_VALUE, **unknown):
+        """Results are new arrays, or those of `out`, by place or by name.
+
+        1. Small and ready arrays, and numbers beside them, without options: at once.
+        2. Arguments that contradict each other are refused; other libraries' objects are asked.
+        3. What is left is put into a form of its own, a Request, and served.
+        """
+        cdef Request r
         cdef bint bare = out is NO_VALUE
         if bare:
             out = None
@@ -746,52 +679,18 @@ cdef class ufunc:
             quick = quick_call(self, inputs, out)
             if quick is not None:
                 return quick
-        if not self.nin <= len(inputs) <= self.nin + self.nout:
-            raise TypeError(f"{self.name}() takes from {self.nin} to {self.nin + self.nout} positional arguments but "
-                            f"{len(inputs)} {'was' if len(inputs) == 1 else 'were'} given")
-        if unknown:
-            raise TypeError(f"{self.name}() got an unexpected keyword argument {next(iter(unknown))!r}")
-        if signature is not None and dtype is not None:
-            raise TypeError("cannot specify both 'signature' and 'dtype'")
-        if out is None and not bare and self.nout > 1:
-            raise TypeError("'out' must be a tuple of arrays")
+        r = Request.__new__(Request)
+        r.ufunc, r.nin, r.nout = self.numpy, self.nin, self.nout
+        r.inputs, r.out, r.where, r.dtype, r.casting, r.order, r.signature = inputs, out, where, dtype, casting, order, signature
+        r.axes, r.axis, r.keepdims = axes, axis, keepdims
+        check_request(r, bare, unknown)
         if overridden(inputs, out, where):
             return override(self.numpy, inputs, CALL, [out, where, dtype, casting, order, subok, signature, axes, axis, keepdims])
         if out is Ellipsis:
             return no_scalars(self(*inputs, where=where, dtype=dtype, casting=casting, order=order, signature=signature, axes=axes,
                                    axis=axis, keepdims=keepdims, out=(None,) * self.nout))
-        if where is not True and bare and len(inputs) == self.nin:
-            np.positive(0, where=False)             # NumPy warns of it, in the versions that do
-        if len(inputs) > self.nin:
-            if out is not None:
-                raise TypeError("cannot specify 'out' as both a positional and keyword argument")
-            if self.numpy is np.maximum or self.numpy is np.minimum:
-                self.numpy(0, 0, np.empty((), int))         # NumPy warns of it, in the versions that do
-            out = inputs[self.nin:] + (None,) * (self.nin + self.nout - len(inputs))
-            if any([x is Ellipsis for x in out]):
-                raise TypeError("out=... is only allowed as a keyword argument.")
-            inputs = inputs[:self.nin]
-        if out is not None:
-            if not isinstance(out, tuple):
-                if self.nout > 1:
-                    raise TypeError("'out' must be a tuple of arrays")
-                out = (out,)
-            if len(out) != self.nout:
-                raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
-            if all([o is None for o in out]):
-                out = None
-            elif any([isinstance(o, np.ndarray) for o in out]):
-                return fill_numpy(self, out, *inputs, where=where, dtype=dtype, casting=casting, signature=signature, axes=axes,
-                                  axis=axis, keepdims=keepdims)
-        if axes is not None or axis is not None or keepdims is not NO_VALUE:
-            return self.call_with_axes(inputs, out, axes, axis, keepdims, dtype, casting, signature)
-        try:
-            result = call(self, inputs, out, where, dtype, casting, signature)
-        except TypeError as error:
-            if out is not None or not any([holds_no_numbers(x) for x in inputs]):
-                raise
-            return numpys_answer(self.numpy, inputs, {"where": where, "dtype": dtype, "casting": casting}, error)
-        return result if order == "K" or out is not None else in_memory_order(result, order)
+        find_outputs(r, bare)
+        return serve(self, r)
 
     def call_with_axes(self, inputs, out, axes, axis, keepdims, dtype, casting, signature):
         """Bring the core axes to the end, call, bring those of the results where they were asked for."""
@@ -816,7 +715,7 @@ cdef class ufunc:
     def core_axes(self, list arrays, axes, axis, keepdims):
         """For each operand a tuple of axes: what its core dimensions are, or are to become. The arguments are valid."""
         cdef set missing = set()
-        cdef list groups = [core_names(self, i, x, missing) for i, x in enumerate(arrays)], places = []
+        cdef list groups = [core_names(self.core, i, x, missing) for i, x in enumerate(arrays)], places = []
         for names in groups + [groups[0] if keepdims else [name for name in names if name not in missing] for names in self.core[1]]:
             if axes is not None and len(places) < len(axes):
                 place = axes[len(places)]

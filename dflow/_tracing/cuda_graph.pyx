@@ -57,6 +57,25 @@ cdef int copy_bytes(ndarray source, ndarray target) except -1:
     dispatch(cast_kernel(code, code), ops, 2, 1, &n, NULL, 0, n, NULL)
     return 0
 
+cdef int device_for(Program p):
+    """The number of the GPU that has all that the program, which is in a replay, begins with; -1 if it cannot be a graph's."""
+    cdef int i, device = -1
+    if p.draws:
+        return -1
+    for i in range(p.nslots):
+        if p.slots[i].kind == GIVEN or p.slots[i].kind == INPUT and (
+                p.slots[i].written or not p.arguments[p.slots[i].which].whole):
+            return -1
+        if p.slots[i].kind == INPUT or p.slots[i].kind == OUTER:
+            if not abroad(p.held[i].s) or device >= 0 and p.held[i].s.device >> 1 != device:
+                return -1
+            device = p.held[i].s.device >> 1
+    for i in range(p.nsteps):
+        recipe = recipe_of(p.steps[i].k)
+        if recipe is None or recipe.call == "draw":
+            return -1
+    return device
+
 @cython.no_gc_clear                  # it gives back what it owns as it ends
 cdef class Captured:
     """A program's graph, and what it works on."""
@@ -109,21 +128,10 @@ cdef class Captured:
         cdef Step* step
         cdef Storage* s
         cdef Task* t
-        cdef int i, device = -1
-        for i in range(p.nslots):
-            if p.slots[i].kind == GIVEN or p.slots[i].kind == INPUT and (p.slots[i].written or not p.arguments[p.slots[i].which].whole):
-                return False
-            if p.slots[i].kind == INPUT or p.slots[i].kind == OUTER:
-                if not abroad(p.held[i].s) or device >= 0 and p.held[i].s.device >> 1 != device >> 1:
-                    return False
-                device = p.held[i].s.device
-        for i in range(p.nsteps):
-            recipe = recipe_of(p.steps[i].k)
-            if recipe is None or recipe.call == "draw":
-                return False
-        if device < 0 or p.draws:
+        cdef int i, device = device_for(p)
+        if device < 0:
             return False
-        self.gpu = mirror.open_gpus[(device >> 1) - CPUS]
+        self.gpu = mirror.open_gpus[device - CPUS]
         for i in range(p.nslots):
             s = p.held[i].s
             if p.slots[i].kind == OUTER:
@@ -137,7 +145,7 @@ cdef class Captured:
             step = &p.steps[i]
             p.fill_operands(step)
             t = make_task(step.k, step.ops, step.nops, step.ndim, step.shape, step.core, step.site)
-            t.lane = <unsigned char>(device >> 1)
+            t.lane = <unsigned char>device
             self.add(t)
             p.end_slots(step)
         for i in p.places:

@@ -94,8 +94,13 @@ cdef class Program:
     cdef Run suspects(self, list outputs)
     cdef int finish(self, list outputs, list arrays) except -1
     cdef int set_beginnings(self) except -1
+    cdef int copy_before(self, int i) except -1
+    cdef int move_to_front(self, int n) except -1
     cdef bint fits(self, list arrays, int flags)
     cdef list replay(self, list arrays, Run given, Run kept)
+    cdef int hold(self, list arrays, Run given) except -1
+    cdef list results(self, list arrays)
+    cdef void drop(self) noexcept
     cdef int keep(self, Run run) except -1
     cdef int make(self, int i) except -1
     cdef bint late(self) noexcept nogil

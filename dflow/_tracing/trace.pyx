@@ -368,10 +368,8 @@ cdef class Program:
     cdef int set_beginnings(self) except -1:
         """What a fresh storage held before its first step is copied there first; if nothing writes to it, it is from outside."""
         cdef list copied = []
-        cdef Step* moved
-        cdef Step* step
         cdef Slot* slot
-        cdef int i, n
+        cdef int i
         for i in range(self.nslots):
             slot = &self.slots[i]
             if slot.before == NULL:
@@ -382,28 +380,35 @@ cdef class Program:
                 slot.kind = OUTER
                 storage_unref(slot.before)
                 slot.before = NULL
-        n = <int>len(copied)
-        if n == 0:
-            return 0
         for i in copied:
-            slot = &self.slots[i]
-            step = self.new_step(cast_kernel(UBYTE, UBYTE), 2, 1)
-            step.cost = step.k.cost * slot.nbytes
-            step.elements = step.shape[0] = slot.nbytes
-            self.slots = <Slot*>room_for(self.slots, self.nslots, &self.room_slots, sizeof(Slot))
-            slot = &self.slots[self.nslots]         # of what it held
-            slot.kind = OUTER
-            slot.s = self.slots[i].before
-            slot.last = slot.next = -1
-            self.slots[i].before = NULL
-            step.places[0].slot = self.nslots
-            step.places[1].slot = i
-            self.nslots += 1
-            for k in range(2):
-                step.ops[<int>k].itemsize = 1
-                step.ops[<int>k].flags = FULL | (WRITE if k else 0)
-                step.ops[<int>k].strides[0] = 1
-        moved = <Step*>memory_new(self.nsteps * sizeof(Step))
+            self.copy_before(i)
+        return self.move_to_front(<int>len(copied)) if copied else 0
+
+    cdef int copy_before(self, int i) except -1:
+        """A step that copies what the storage of a slot held, which gets a slot of its own."""
+        cdef int k
+        cdef Slot* slot = &self.slots[i]
+        cdef Step* step = self.new_step(cast_kernel(UBYTE, UBYTE), 2, 1)
+        step.cost = step.k.cost * slot.nbytes
+        step.elements = step.shape[0] = slot.nbytes
+        self.slots = <Slot*>room_for(self.slots, self.nslots, &self.room_slots, sizeof(Slot))
+        slot = &self.slots[self.nslots]
+        slot.kind = OUTER
+        slot.s = self.slots[i].before
+        slot.last = slot.next = -1
+        self.slots[i].before = NULL
+        step.places[0].slot = self.nslots
+        step.places[1].slot = i
+        self.nslots += 1
+        for k in range(2):
+            step.ops[k].itemsize = 1
+            step.ops[k].flags = FULL | (WRITE if k else 0)
+            step.ops[k].strides[0] = 1
+        return 0
+
+    cdef int move_to_front(self, int n) except -1:
+        """The last n steps become the first."""
+        cdef Step* moved = <Step*>memory_new(self.nsteps * sizeof(Step))
         if moved == NULL:
             raise MemoryError("no memory for a graph")
         memcpy(moved, self.steps + self.nsteps - n, n * sizeof(Step))
@@ -443,31 +448,13 @@ cdef class Program:
 
         given: of the program that this is the way back of. kept: to be filled.
         """
-        cdef list results = []
-        cdef ndarray a, template
-        cdef Slot* slot
-        cdef Held* held = self.held
         cdef int i
         if self.busy:               # asked here, as callers allocate, and so may have run other threads, since they looked
             return None
         self.busy = True
         self.thread = PyThread_get_thread_ident()
         try:
-            memset(held, 0, self.nslots * sizeof(Held))
-            for i in range(self.nslots):
-                slot = &self.slots[i]
-                if slot.kind == INPUT:
-                    a = arrays[slot.which]
-                    template = self.inputs[slot.which]
-                    if not alike(a, template, 0):
-                        raise RuntimeError("an argument of a graph was given another shape by another thread, meanwhile")
-                    held[i].s = a.st        # which another thread may give another storage
-                    add_int(&a.st.refs, 1)
-                    held[i].shift = a.offset - template.offset
-                elif slot.kind == OUTER:
-                    held[i].s = slot.s
-                elif slot.kind == GIVEN:
-                    held[i] = given.held[slot.which]
+            self.hold(arrays, given)
             if gpus and given is None and kept is None:
                 made = replay_captured(self, arrays)
                 if made is not None:
@@ -477,26 +464,60 @@ cdef class Program:
             for i in range(self.nsteps):
                 self.dispatch_step(&self.steps[i])
             for i in range(self.nslots):
-                if self.slots[i].written and held[i].s != NULL:
-                    held[i].s.version += 1
+                if self.slots[i].written and self.held[i].s != NULL:
+                    self.held[i].s.version += 1
             for leaf in self.leaves:
                 leaf.fresh = True
-            for template, i in zip(self.outputs, self.places):
-                if i < 0:
-                    results.append(None if template is None else arrays[-1 - i])
-                else:
-                    if held[i].s == NULL:
-                        self.make(i)
-                    results.append(over(template, held[i].s, held[i].shift))
+            results = self.results(arrays)
             if kept is not None:
                 self.keep(kept)
             return results
         finally:
-            for i in range(self.nslots):
-                if (self.slots[i].kind == FRESH or self.slots[i].kind == INPUT) and held[i].s != NULL:
-                    storage_unref(held[i].s)
-                    held[i].s = NULL
+            self.drop()
             self.busy = False
+
+    cdef int hold(self, list arrays, Run given) except -1:
+        """The storages that are there before the first step."""
+        cdef ndarray a, template
+        cdef Slot* slot
+        cdef Held* held = self.held
+        cdef int i
+        memset(held, 0, self.nslots * sizeof(Held))
+        for i in range(self.nslots):
+            slot = &self.slots[i]
+            if slot.kind == INPUT:
+                a = arrays[slot.which]
+                template = self.inputs[slot.which]
+                if not alike(a, template, 0):
+                    raise RuntimeError("an argument of a graph was given another shape by another thread, meanwhile")
+                held[i].s = a.st            # which another thread may give another storage
+                add_int(&a.st.refs, 1)
+                held[i].shift = a.offset - template.offset
+            elif slot.kind == OUTER:
+                held[i].s = slot.s
+            elif slot.kind == GIVEN:
+                held[i] = given.held[slot.which]
+        return 0
+
+    cdef list results(self, list arrays):
+        cdef list results = []
+        cdef int i
+        for template, i in zip(self.outputs, self.places):
+            if i < 0:
+                results.append(None if template is None else arrays[-1 - i])
+            else:
+                if self.held[i].s == NULL:
+                    self.make(i)
+                results.append(over(template, self.held[i].s, self.held[i].shift))
+        return results
+
+    cdef void drop(self) noexcept:
+        """Let go of what a replay owns."""
+        cdef int i
+        for i in range(self.nslots):
+            if (self.slots[i].kind == FRESH or self.slots[i].kind == INPUT) and self.held[i].s != NULL:
+                storage_unref(self.held[i].s)
+                self.held[i].s = NULL
 
     cdef int keep(self, Run run) except -1:
         cdef int i
@@ -821,21 +842,29 @@ cdef class Graph:
         entry.forward = forward
         if not usable:
             self.refuse(obstacle_text(), True)
-        elif record:
-            usable = self.note_back(entry, arrays, outs, floor)
-        elif not self.trusted:
-            entry.suspects = forward.suspects(outs)
-            usable = entry.suspects.pending() or self.cleared(entry)
-        if usable:
-            forward.finish(outs, given)
-            entry.single = type(result) is ndarray
-            entry.result = with_arrays(result, iter(forward.outputs))
-            self.entries.insert(0, entry)
-            del self.entries[MOST:]
+        elif self.repeatable(entry, arrays, outs, record, floor):
+            self.keep(entry, result, outs, given)
         if record:
             outs = [arrays[-1 - i] if i < 0 else a for i, a in [(same_in(given, a), a) for a in outs]]
             return outs[0] if type(result) is ndarray else with_arrays(result, iter(outs))
         return result
+
+    cdef bint repeatable(self, Entry entry, list arrays, list outs, bint record, long long floor) except -1:
+        """Whether a replay would do the same for who uses what was returned."""
+        if record:
+            return self.note_back(entry, arrays, outs, floor)
+        if self.trusted:
+            return True
+        entry.suspects = entry.forward.suspects(outs)
+        return entry.suspects.pending() or self.cleared(entry)
+
+    cdef int keep(self, Entry entry, result, list outs, list given) except -1:
+        entry.forward.finish(outs, given)
+        entry.single = type(result) is ndarray
+        entry.result = with_arrays(result, iter(entry.forward.outputs))
+        self.entries.insert(0, entry)
+        del self.entries[MOST:]
+        return 0
 
     cdef bint cleared(self, Entry entry) except -1:
         """Whether nobody keeps an array that the function made: a replay makes others. False while that cannot be told."""

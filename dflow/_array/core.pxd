@@ -43,23 +43,23 @@ cdef enum Op:               # of the operator hooks; comparisons from LESS on as
 cdef inline intp* strides_of(ndarray a) noexcept:
     return a.shape + a.ndim
 
-# ---- May a fast path run, which goes past launch()? All need the GIL. `reach`: `direct`, or `near` for a path that puts its
-# result where all of its operands are (_base/thread_state.pxd).
-cdef inline bint has_values(Storage* s, int reach) noexcept:    # to be read at once: allocated, no error, no pending write
+# ---- May a fast path run, which goes past launch()? All need the GIL. `reach`: `direct`, or `near` for a path that
+# puts its result where all of its operands are (_base/thread_state.pxd).
+cdef inline bint has_values(Storage* s, int reach) noexcept:  # to be read at once: there, no error, no pending write
     return s.device <= reach and readable(s) and s.poison == NULL and load_ptr(&s.data) != NULL
-cdef inline bint is_free(Storage* s, int reach) noexcept:       # to be written to at once: no error, nobody reads or writes it
+cdef inline bint is_free(Storage* s, int reach) noexcept:     # to be written to at once: no error, no pending task
     return s.device <= reach and writable(s) and s.poison == NULL
-cdef inline bint is_idle(Storage* s, int reach) noexcept:       # both
+cdef inline bint is_idle(Storage* s, int reach) noexcept:     # both
     return has_values(s, reach) and load_ptr(&s.reads) == NULL
 cdef inline bint is_here(ndarray a) noexcept:
     return has_values(a.st, direct)
 cdef inline bint is_near(ndarray a) noexcept:
     return has_values(a.st, near)
-cdef inline bint in_order_here(ndarray a) noexcept:             # and in C order
+cdef inline bint in_order_here(ndarray a) noexcept:           # and in C order
     return a.flags & C_CONTIGUOUS and is_here(a)
 cdef inline bint in_order_near(ndarray a) noexcept:
     return a.flags & C_CONTIGUOUS and is_near(a)
-cdef inline bint together(ndarray a, ndarray b) noexcept:       # on one device, as launch() would have it
+cdef inline bint together(ndarray a, ndarray b) noexcept:     # on one device, as launch() would have it
     return a.st.device == b.st.device or (a.st.device | b.st.device) <= direct
 
 # ---- recording, for gradients
@@ -72,14 +72,14 @@ cdef copy_hook record_view                                              # a new 
 cdef copy_hook record_copy                                              # a copy, or a cast
 
 # ---- making arrays
-cdef ndarray new_array(int code, int ndim, intp* shape, bint pending=*) # C order, not initialized; pending: allocated late
-cdef ndarray new_like(list arrays, int code, int ndim, intp* shape, bint pending=*, bint copies=*)    # in their memory order
+cdef ndarray new_array(int code, int ndim, intp* shape, bint pending=*) # C order, no values yet; pending: nor memory
+cdef ndarray new_like(list arrays, int code, int ndim, intp* shape, bint pending=*, bint copies=*)  # in their order
 cdef ndarray new_scalar(int code)                                       # 0-d, allocated, a SCALAR
-cdef ndarray new_view(ndarray a, int ndim)                              # same storage; shape, strides, offset to be filled
+cdef ndarray new_view(ndarray a, int ndim)                              # same storage; shape and strides to be filled
 cdef ndarray close_view(ndarray v)                                      # computes size and flags
-cdef ndarray as_array(object x)                                         # an ndarray as it is; else a copy of what NumPy makes of it
+cdef ndarray as_array(object x)                                         # an ndarray as it is; else a copy of NumPy's
 cdef ndarray from_numpy(object source, int code)                        # a copy of a NumPy array
-cdef bint contains_arrays(object x, int depth=*)                         # whether a list, or one in it, holds arrays of ours
+cdef bint contains_arrays(object x, int depth=*)                        # whether a list, or one in it, holds arrays
 cdef ndarray as_array_code(object x, int code)                          # and of this type: cast if need be
 cdef ndarray cast(ndarray a, int code)                                  # itself, when of that type
 cdef ndarray copy_of(ndarray a)                                         # C order
@@ -98,12 +98,13 @@ cdef int copy_elements(ndarray target, ndarray source) except -1        # the so
 cdef object numpy_window(ndarray a, bint write=*, object base=*)         # a NumPy array over the memory of a
 cdef ndarray part(ndarray a, int which)                                 # real (0) or imaginary part, as a view
 cdef int become(ndarray self, ndarray other) except -1                  # in place; waits if watched(self)
-cdef inline bint watched(ndarray a) noexcept:       # a Python function on a worker, which looks at its arrays when it runs, may have it
+# a Python function on a worker, which looks at its arrays when it runs, may have it
+cdef inline bint watched(ndarray a) noexcept:
     return a.st != NULL and load_i64(&shared.host_tasks) != 0 and not writable(a.st)
 cdef ndarray broadcast_same(ndarray a)                                  # a fresh view of all of a
 
 # ---- operands of kernels, waiting
-cdef inline bint covers_storage(ndarray a) noexcept:        # a sees every byte of it: as many as there are, and none twice
+cdef inline bint covers_storage(ndarray a) noexcept:  # a sees every byte of it: as many as there are, and none twice
     cdef int i
     if <size_t>(a.size * a.itemsize) != a.st.nbytes:
         return False

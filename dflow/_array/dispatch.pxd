@@ -33,7 +33,7 @@ cdef struct Core:           # core dimensions of a gufunc kernel
 cdef int fill_constant(Operand* o, char* constant, int itemsize) noexcept
 cdef int fill_index(Operand* o, int ndim, intp* shape) noexcept     # of the elements in C order
 cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1
-cdef int settle_devices(Kernel* k, Operand* ops, int nops) except -1       # to be called before dispatch(), if many_devices
+cdef int settle_devices(Kernel* k, Operand* ops, int nops) except -1  # to be called before dispatch(), if many_devices
 cdef str device_name(int device)
 cdef object several(name, int device, int other)        # the error that arrays are on both
 cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, double cost, intp elements,
@@ -49,7 +49,8 @@ cdef inline void region_of_run(Region* r, intp start, intp nbytes) noexcept:    
     r.pitch = 0
     r.length = nbytes
 cdef inline void fill_access(Task* t, int i, Storage* s, intp offset, int itemsize, int flags, Region* r) noexcept:
-    """Operand i of a task, with its item size as an access keeps it. r: which bytes; NULL: all, or the task has no regions."""
+    """Operand i of a task, with its item size as an access keeps it. r: which bytes;
+    NULL: all, or the task has no regions."""
     cdef int log = 0
     while 1 << log < itemsize:
         log += 1

@@ -16,8 +16,8 @@ from dflow._engine cimport submit, settings
 from dflow._runtime.fp_errors cimport fp_event, read_fp_policy, fp_warn, fp_strict
 from dflow._runtime.gate cimport enter_gate, leave_gate
 from dflow._runtime.graph cimport (
-    abroad, FULL, HAS_REGIONS, poison_storage, Site, Storage, storage_allocate, storage_unref, Task, task_constant, task_dims,
-    task_index, task_new, task_strides, TRACKED, WRITE)
+    abroad, FULL, HAS_REGIONS, poison_storage, Site, Storage, storage_allocate, storage_unref, Task, task_constant,
+    task_dims, task_index, task_new, task_strides, TRACKED, WRITE)
 from dflow._runtime.fusion cimport run_kernel
 from dflow._base.thread_state cimport CPUS, FIXED, NEAR, captures, capturing, crossing, current_device, many_devices
 from dflow._gpu.mirror cimport bring_here, gpus, wait_there
@@ -50,7 +50,9 @@ cdef inline intp* strides_at(char* first, size_t pitch, int k) noexcept:
     return <intp*>(first + k * pitch)
 
 cdef inline int coalesce(intp* shape, int ndim, char* first, size_t pitch, int n) noexcept:
-    """Fewer, longer axes for n operands, whose strides lie `pitch` bytes apart from `first` on. The new number; 0: all had length 1.
+    """Fewer, longer axes for n operands. The new number of axes; 0 if all had length 1.
+
+    The strides of the first operand lie at `first`, those of the next one `pitch` bytes further.
 
     1. Axes of length 1 are dropped.
     2. Long strides of the last operand, an output as a rule, go outside.
@@ -142,11 +144,12 @@ cdef bint any_abroad(Operand* ops, int nops) noexcept:
     return False
 
 cdef inline bint ahead_of_workers(Operand* ops, int nops) noexcept:
-    """Whether an output, of which it writes a part, would get its memory long before its other tasks run, which shall take what
-    earlier ones let go. Reads `data` without the lock: whichever way, the write is right, here or as a task."""
+    """Whether an output, of which it writes a part, would get its memory long before its other tasks run, which shall
+    take what earlier ones let go. Reads `data` without the lock: either way, the write is right, here or as a task."""
     cdef int i
     for i in range(nops):
-        if ops[i].flags & (WRITE | FULL) == WRITE and load_ptr(&ops[i].s.data) == NULL and ops[i].s.nbytes > LARGE and pending() > 0:
+        if (ops[i].flags & (WRITE | FULL) == WRITE and load_ptr(&ops[i].s.data) == NULL and ops[i].s.nbytes > LARGE
+                and pending() > 0):
             return True
     return False
 
@@ -158,7 +161,8 @@ cdef bint caught_up(Operand* ops, int nops) noexcept:
     return operands_ready(ops, nops)
 
 cdef int settle_devices(Kernel* k, Operand* ops, int nops) except -1:
-    """Outputs are where an array was put, else, if they are nowhere yet, where this thread is. ValueError for several such devices."""
+    """Outputs are where an array was put, else, if they are nowhere yet, where this thread is.
+    ValueError for several such devices."""
     cdef Storage* s
     cdef int i, fixed = -1, loose = -1
     for i in range(nops):
@@ -175,7 +179,8 @@ cdef int settle_devices(Kernel* k, Operand* ops, int nops) except -1:
         fixed = loose if loose > 0 else 2 * current_device()
     for i in range(nops):
         s = ops[i].s
-        if s != NULL and ops[i].flags & WRITE and (fixed & FIXED or s.device == 0) and not abroad(s) and not (s.pins and fixed > NEAR):
+        if (s != NULL and ops[i].flags & WRITE and (fixed & FIXED or s.device == 0) and not abroad(s)
+                and not (s.pins and fixed > NEAR)):
             s.device = <uint8_t>fixed
     return 0
 
@@ -183,14 +188,14 @@ cdef str device_name(int device):
     return f"cpu({device >> 1})" if device <= NEAR else f"gpu({(device >> 1) - CPUS})"
 
 cdef object several(name, int device, int other):
-    return ValueError(f"{name}: its arrays are on {device_name(device)} and {device_name(other)}; as_in_ctx() brings an array to "
-                      "another device")
+    return ValueError(f"{name}: its arrays are on {device_name(device)} and {device_name(other)}; as_in_ctx() brings "
+                      "an array to another device")
 
 cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1:
     """Run k over a space of ndim axes: now, when its operands are ready and it is cheap, or else as a task.
 
-    ops and shape are changed. core: its core dimensions, or NULL. Callers hold the operands' arrays, and so, while they keep
-    the GIL, their storages.
+    ops and shape are changed. core: its core dimensions, or NULL. Callers hold the operands' arrays, and so, while they
+    keep the GIL, their storages.
     """
     cdef double cost
     cdef intp elements = 1
@@ -208,7 +213,8 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
         with_references(LOAD, k, ops, nops, ndim, shape, core, NULL)
     ndim = simplify(ops, nops, ndim, shape)
     if core == NULL and shape[0] == 1 and ndim == 1:
-        for i in range(nops):               # the steps choose NumPy's loop, and so the last bit: as in fastpath.pyx and in FLAT tasks
+        # the steps choose NumPy's loop, and so the last bit: as in fastpath.pyx and in FLAT tasks
+        for i in range(nops):
             ops[i].strides[0] = ops[i].itemsize if ops[i].s != NULL else 0
     if captures and capturing():
         observe(k, ops, nops, ndim, shape, core, cost, elements)
@@ -216,7 +222,8 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
 
 cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, double cost, intp elements,
                   Site* site) except -1:
-    """launch() once cost and loops are known. Changes nothing of what it is given. site: where it was submitted; NULL: here."""
+    """launch() once cost and loops are known. Changes nothing of what it is given. site: where it was submitted;
+    NULL: here."""
     cdef bint strict, elementwise = (k.flags & ELEMENTWISE) != 0
     if gpus and any_abroad(ops, nops) and not inside_host_task():
         if settings.naive:
@@ -226,8 +233,8 @@ cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core
     strict = fp_strict != 0 and (k.flags & REPORTS_FP) != 0
     if not strict and cost <= (settings.tiny_cost if elementwise else settings.inline_cost) and (
             operands_ready(ops, nops)
-            or (cost <= settings.tiny_cost and not (elementwise and would_join(elements, False)) and caught_up(ops, nops))) and (
-            not ahead_of_workers(ops, nops)):
+            or (cost <= settings.tiny_cost and not (elementwise and would_join(elements, False))
+                and caught_up(ops, nops))) and not ahead_of_workers(ops, nops):
         if run_here(k, ops, nops, ndim, shape, core):
             return 0
     if strict or settings.naive or inside_host_task():
@@ -240,8 +247,9 @@ cdef enum Purpose:
     WAIT                # until it is: what np.errstate raises is raised at the call
     FINISH              # to let a GPU do it, and wait for that
 
-cdef int with_references(Purpose purpose, Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, Site* site) except -1:
-    """What gives up the GIL before a task refers to the storages: another thread may resize an array of theirs (become())."""
+cdef int with_references(Purpose purpose, Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core,
+                         Site* site) except -1:
+    """What gives up the GIL before a task has the storages: another thread may resize an array of theirs (become())."""
     cdef int i
     for i in range(nops):
         if ops[i].s != NULL:
@@ -271,7 +279,8 @@ cdef int with_references(Purpose purpose, Kernel* k, Operand* ops, int nops, int
                 storage_unref(ops[i].s)
 
 cdef int copy_out(Kernel* k, Operand* source, int ndim, intp* shape, char* to) except -1:
-    """Run k from source, which is ready, to memory outside the engine, in C order. Keeps the GIL: nobody submits a write."""
+    """Run k from source, which is ready, to memory outside the engine, in C order.
+    Keeps the GIL: nobody submits a write."""
     cdef Operand ops[2]
     cdef intp dims[MAXDIMS]
     cdef intp size = 1
@@ -378,7 +387,8 @@ cdef Task* make_task(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, C
                 constants += o.itemsize
     return t
 
-cdef inline void fill_loops(intp* dims, intp* steps, Operand* ops, int nops, int ndim, intp* shape, Core* core) noexcept:
+cdef inline void fill_loops(intp* dims, intp* steps, Operand* ops, int nops, int ndim, intp* shape,
+                            Core* core) noexcept:
     """The lengths and strides of a kernel's loops, then of its core, as a loop takes them."""
     cdef int i, j
     for i in range(ndim):

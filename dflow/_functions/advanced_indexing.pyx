@@ -1,9 +1,9 @@
 """Advanced indexing and selection: what takes elements from where indices or conditions say.
 
-One array of indices is used as it is; several become an array of byte offsets. A gather or scatter kernel then runs like
-any other. A mask of leading axes takes one pass that counts, so that the shape is known, and one that moves. The call
-waits for arrays among the indices (their values decide about errors, and a mask's about the shape), not for the array
-that is indexed.
+One array of indices is used as it is; several become an array of byte offsets. A gather or scatter kernel then runs
+like any other. A mask of leading axes takes one pass that counts, so that the shape is known, and one that moves. The
+call waits for arrays among the indices (their values decide about errors, and a mask's about the shape), not for the
+array that is indexed.
 """
 
 import numpy as np
@@ -16,10 +16,12 @@ from dflow._runtime.fp_errors cimport warn_user
 from dflow._runtime.graph cimport FULL, WRITE
 from dflow._array.dispatch cimport Operand, Core, fill_constant, launch, region_of_run
 from dflow._kernels.registry cimport (
-    Scalar, BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, name_kernel, numpy_array, write_scalar, is_complex, is_integer)
+    Scalar, BOOL, DTYPES, INTP, NCODES, code_of, kernel_new, name_kernel, numpy_array, write_scalar, is_complex,
+    is_integer)
 from dflow._array.core cimport *
 from dflow._tracing.tape cimport record
 from dflow._functions.basic_indexing cimport advanced_get, advanced_set, base_index, refuse_index, refuse_store, stored
+from dflow._functions.numbers cimport write_wrapped
 from dflow._functions.views cimport *
 from dflow._functions.out import give
 from dflow._functions.numpy_inline import as_scalar, bare
@@ -85,8 +87,9 @@ cdef class Selection:
     """An advanced index, taken apart.
 
     `base` is the indexed array with the basic part of the index applied and the axes of index arrays removed; `index`
-    a C-contiguous array of integers: what all index arrays come to. They count elements `stride` bytes apart, the negative
-    ones from `length` backwards. The result has base's axes before `position`, those of index, and the rest of base's.
+    a C-contiguous array of integers: what all index arrays come to. They count elements `stride` bytes apart, the
+    negative ones from `length` backwards. The result has base's axes before `position`, those of index, and the rest of
+    base's.
     """
     cdef ndarray base
     cdef ndarray index
@@ -119,8 +122,8 @@ cdef ndarray index_array(object item):
         if values.size == 0:
             values = values.astype(np.intp)
         if values.dtype.kind not in "iub":
-            raise IndexError("only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean "
-                             "arrays are valid indices")
+            raise IndexError("only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or "
+                             "boolean arrays are valid indices")
     x = as_array(values)
     if x.code != BOOL and index_kinds[x.code] < 0:
         if x.dtype.kind == "f" and hooks.get("mxnet"):
@@ -204,8 +207,8 @@ cdef Selection select(ndarray a, object key):
 
 cdef int check_number(list parts, ndarray base) except -1:
     if len(parts) > MAXDIMS:
-        raise IndexError("too many advanced (array) indices. This probably means you are indexing with too many booleans. "
-                         f"(more than {MAXDIMS} found)")
+        raise IndexError("too many advanced (array) indices. This probably means you are indexing with too many "
+                         f"booleans. (more than {MAXDIMS} found)")
     if len(parts) == MAXDIMS and base.size == 1:
         raise IndexError(f"when no subspace is given, the number of index arrays cannot be above {MAXDIMS - 1}, "
                          f"but {MAXDIMS} index arrays found")
@@ -219,7 +222,7 @@ cdef Part masked_part(ndarray a, ndarray mask, int axis):
     cdef ndarray index
     cdef intp* p
     for k in range(mask.ndim):
-        if mask.shape[k] and mask.shape[k] != a.shape[axis + k]:        # one of length 0 names nothing, in an axis of any
+        if mask.shape[k] and mask.shape[k] != a.shape[axis + k]:  # one of length 0 names nothing, in an axis of any
             raise IndexError(f"boolean index did not match indexed array along axis {axis + k}; size of axis is "
                              f"{a.shape[axis + k]} but size of corresponding boolean axis is {mask.shape[k]}")
     index = allocated(code_of_index, 1, &count)
@@ -273,8 +276,8 @@ cdef int join_parts(Selection s, list parts) except -1:
                 check_bounds(part)
             if index.size != 1 and not same_shape(index, s.index):
                 index = wait_read(copy_of(broadcast_view(index, ndim, shape)))
-            add_loops[index_kinds[index.code]](total, data_of(index), index.itemsize if index.size != 1 else 0, s.index.size,
-                                               part.length, part.stride)
+            add_loops[index_kinds[index.code]](total, data_of(index), index.itemsize if index.size != 1 else 0,
+                                               s.index.size, part.length, part.stride)
     return 0
 
 cdef int shape_of_parts(list parts, intp* shape) except -1:
@@ -296,8 +299,10 @@ cdef int shape_of_parts(list parts, intp* shape) except -1:
     except ValueError as error:
         if "too large" in str(error):
             raise ValueError("iterator is too large") from None
-        shapes = " ".join([" ".join([str(shape_tuple(part.index)).replace(" ", "")] * max(part.ndim, 1)) for part in parts if part.index.ndim])
-        raise IndexError(f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes} ") from None
+        shapes = " ".join([" ".join([str(shape_tuple(part.index)).replace(" ", "")] * max(part.ndim, 1))
+                           for part in parts if part.index.ndim])
+        raise IndexError(f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes} "
+                         "") from None
     for i in range(<int>len(wanted)):
         shape[i] = wanted[i]
     return <int>len(wanted)
@@ -355,7 +360,8 @@ cdef ndarray quick_take(ndarray a, ndarray index, int axis):
         outer *= a.shape[i]
     dims[0] = index.size
     dims[1] = a.size // (outer * a.shape[axis])
-    if outer * dims[0] * dims[1] > settings.inline_cost or not inside_loops[kind](data_of(index), index.size, a.shape[axis]):
+    if (outer * dims[0] * dims[1] > settings.inline_cost
+            or not inside_loops[kind](data_of(index), index.size, a.shape[axis])):
         return None
     memcpy(shape, a.shape, axis * sizeof(intp))
     memcpy(shape + axis, index.shape, index.ndim * sizeof(intp))
@@ -620,7 +626,7 @@ cdef object chosen(ndarray a, object key):
     return gather(a, select(a, key))
 
 cdef ndarray gather(ndarray a, Selection s, bint in_order=False):
-    """a[key]; s: the key taken apart. in_order: the result in C order, else as the axes of a lie, behind those of indices."""
+    """a[key]; s: the key taken apart. in_order: in C order, else as the axes of a lie, behind those of indices."""
     cdef ndarray out, whole = None
     cdef Operand ops[3]
     cdef Core core
@@ -681,7 +687,8 @@ cdef int set_selected(ndarray a, object key, object value) except -1:
 
 cdef int store_selected(ndarray a, object key, object value) except -1:
     cdef ndarray values
-    if type(key) is ndarray and a.ndim == 1 and type(value) in (int, float, ndarray) and quick_put(a, <ndarray>key, value):
+    if (type(key) is ndarray and a.ndim == 1 and type(value) in (int, float, ndarray)
+            and quick_put(a, <ndarray>key, value)):
         return 0
     if isinstance(key, ndarray) and (<ndarray>key).code == BOOL and masked_fill(a, <ndarray>key, value):
         return 0
@@ -702,7 +709,7 @@ cdef int scatter(ndarray a, Selection s, object key, ndarray values) except -1:
     cdef Core core
     cdef intp shape[2 * MAXDIMS]
     cdef int ndim = result_shape(s, shape)
-    if index.st == a.st:                    # or what is written would be taken for indices, whose bounds nobody has checked
+    if index.st == a.st:  # or what is written would be taken for indices, whose bounds nobody has checked
         index = copy_of(index)
     while values.ndim > ndim and values.shape[0] == 1:
         values = reshaped(values, values.ndim - 1, values.shape + 1)
@@ -733,8 +740,8 @@ cdef ndarray broadcast_values(ndarray values, int ndim, intp* shape, object key)
             raise ValueError(f"NumPy boolean array indexing assignment cannot assign {values.size} input values to the "
                              f"{shape[0]} output values where the mask is true") from None
         wanted = str(tuple([shape[i] for i in range(ndim)])).replace(" ", "")
-        raise ValueError(f"shape mismatch: value array of shape {shape_text(values)} could not be broadcast to indexing "
-                         f"result of shape {wanted}") from None
+        raise ValueError(f"shape mismatch: value array of shape {shape_text(values)} could not be broadcast to "
+                         f"indexing result of shape {wanted}") from None
 
 cdef bint is_mask(object key):
     return isinstance(key, (ndarray, np.ndarray, list)) and index_array(key).code == BOOL
@@ -874,7 +881,8 @@ cdef int common_code(object x, object y) except -1:
         return i
     code = common_codes.get(i * NKINDS + j)
     if code is None:
-        code = common_codes[i * NKINDS + j] = code_of(np.result_type(*[v.dtype if isinstance(v, ndarray) else v for v in (x, y)]))
+        code = common_codes[i * NKINDS + j] = code_of(np.result_type(*[v.dtype if isinstance(v, ndarray) else v
+                                                                       for v in (x, y)]))
     return code
 
 _result_type = bare(np.result_type)
@@ -885,27 +893,6 @@ def result_type(*arrays_and_dtypes):
     if len(given) == 2 and type(given[0]) is ndarray and type(given[1]) is ndarray:
         return DTYPES[common_code(given[0], given[1])]
     return _result_type(*[(<ndarray>x).dtype if isinstance(x, ndarray) else x for x in given])
-
-def _wraps():
-    """Whether NumPy's where lets Python numbers wrap round that an integer type cannot hold: it did before 2.5."""
-    try:
-        np.where(False, np.int8(0), 300)
-    except OverflowError:
-        return False
-    return True
-
-cdef bint wraps = _wraps()
-
-cdef int write_wrapped(object number, int code, char* p) except -1:
-    """A Python number as NumPy's where takes it."""
-    try:
-        write_scalar(number, code, p)
-    except OverflowError:
-        if not wraps:
-            raise
-        wrapped = np.asarray(number).astype(DTYPES[code])
-        memcpy(p, cnp.PyArray_DATA(wrapped), itemsizes[code])
-    return 0
 
 cdef bint takes_to_few = np.lib.NumpyVersion(np.__version__) < "2.5.0"      # types of `out`; later ones cast
 
@@ -923,7 +910,8 @@ def index_mode(mode):
 TAKE_OUT = "output array does not match result of ndarray.take"
 
 def take(a, indices, axis=None, out=None, mode="raise"):
-    """Elements, or subarrays along an axis, at the given indices. Waits for the indices only, and for none in other modes."""
+    """Elements, or subarrays along an axis, at the given indices.
+    Waits for the indices only, and for none in other modes."""
     if records(a, None):
         return record("take", (a, indices, axis, mode), take, (a, indices, axis, out, mode), {})
     cdef ndarray source = as_array(a), result
@@ -956,7 +944,8 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     return give(as_scalar(result), out, TAKE_OUT, exchange=takes_to_few)
 
 cdef object whole(object indices, bint signed):
-    """take()'s indices as integers, if need be as signed ones; TypeError for an array of other numbers than these and booleans."""
+    """take()'s indices as integers, if need be as signed ones;
+    TypeError for an array of other numbers than these and booleans."""
     if indices.dtype.kind not in "iub" and not (isinstance(indices, ndarray) and (<ndarray>indices).flags & SCALAR):
         what = "array data" if indices.ndim else "scalar"
         raise TypeError(f"Cannot cast {what} from {indices.dtype!r} to {INTP!r} according to the rule 'same_kind'")

@@ -183,7 +183,8 @@ cdef inline int axes_used(ndarray a, object key, tuple items) except -2:
         refuse_index(a, key)
         too_many(a, used)
     if <int>len(items) - used > MAXDIMS:
-        too_many_made(a.ndim + sum([1 if item is None else 0 if item is Ellipsis or PySlice_Check(item) else -1 for item in items]))
+        too_many_made(a.ndim + sum([1 if item is None else 0 if item is Ellipsis or PySlice_Check(item) else -1
+                                    for item in items]))
     return used
 
 cdef object base_index(ndarray a, object key):
@@ -217,7 +218,8 @@ cdef object base_index(ndarray a, object key):
     return close_view(v)
 
 cdef inline intp integers_offset(ndarray a, tuple key) except -1:
-    """Where the element of a lies that a key of one exact int an axis names; -2 for any other key, and where there is none."""
+    """Where the element of a lies that a key of one exact int an axis names;
+    -2 for any other key, and where there is none."""
     cdef intp* strides = strides_of(a)
     cdef intp offset = a.offset, i
     cdef int axis, overflow
@@ -376,7 +378,7 @@ cdef int depth_of(object x) except -1:
     return depth
 
 cdef bint may_not_fit(ndarray x, int code) noexcept:
-    """Whether NumPy stores int(x), or refuses to: what is a scalar, and need not fit the type, one of signed integers."""
+    """Whether NumPy stores int(x), or refuses to: of a scalar that need not fit the type, one of signed integers."""
     if not x.flags & SCALAR or not is_integer(code) or not code & 1 or x.code == BOOL:
         return False
     return not is_integer(x.code) or x.itemsize > itemsizes[code] or x.itemsize == itemsizes[code] and not x.code & 1
@@ -412,7 +414,8 @@ cdef ndarray one_element(int code, object key, object value):
     return as_array(place)
 
 cdef bint all_zeros(ndarray v, char* number) noexcept:
-    """Give a large array that nobody has used its memory, if that number is what it has in it anyway; whether it was done."""
+    """Give a large array that nobody has used its memory, if that number is what it has in it anyway;
+    whether it was done."""
     cdef Scalar zero
     memset(&zero, 0, sizeof(zero))
     if v.size * v.itemsize != <intp>v.st.nbytes or not is_free(v.st, direct) or memcmp(number, &zero, v.itemsize):

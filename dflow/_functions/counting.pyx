@@ -60,7 +60,8 @@ def nonzero(a):
         return np.nonzero(numpy_window(x))      # its error
     if x.ndim == 1 and x.code == BOOL and x.flags & C_CONTIGUOUS:
         return follow(x, (places_of(wait_read(x)),))
-    return follow(x, tuple([as_array(found) for found in <tuple>cnp.PyArray_Nonzero(numpy_window(wait_read(x), False))]))
+    return follow(x, tuple([as_array(found)
+                            for found in <tuple>cnp.PyArray_Nonzero(numpy_window(wait_read(x), False))]))
 
 cdef ndarray places_of(ndarray mask):
     """The indices of what is true in a mask of one axis, which is here."""
@@ -73,7 +74,7 @@ cdef enum:
     HUGE = 1 << 30              # a number that bincount() leaves to NumPy, and to its error
 
 def count_each(ndarray x, weights, intp least):
-    """bincount() of integers of 64 bits, and of weights that are float64 or None; None where NumPy must say what is wrong.
+    """bincount() of integers of 64 bits, with weights of float64, or None; None where NumPy must say what is wrong.
 
     Waits.
     """
@@ -119,7 +120,7 @@ cdef uint64_t largest_of(intp* p, intp n) noexcept:
     return max(max(a, b), max(c, d))
 
 cdef void add_each(intp* p, intp n, intp* counts, intp length) noexcept:
-    """The second of two has counts of its own, if these are few: a number met twice in a row would wait for its count."""
+    """Every other number has counts of its own, if these are few: one met twice in a row would wait for its count."""
     cdef intp others[1024]
     cdef intp* second = counts
     cdef intp i, even = n & ~1

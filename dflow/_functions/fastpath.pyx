@@ -17,8 +17,8 @@ from dflow._array.dispatch cimport Operand, Core, fill_constant, joins, launch, 
 from dflow._runtime.executor cimport resume_parked
 from dflow._kernels.registry cimport BOOL, DOUBLE, FLOAT, Scalar, itemsizes, write_scalar, dot_kernel
 from dflow._array.core cimport (
-    ndarray, C_CONTIGUOUS, READONLY, SCALAR, new_array, new_view, close_view, strides_of, data_of, in_order_near, is_idle, is_near,
-    same_elements, together, fill_operand, launch_flat)
+    ndarray, C_CONTIGUOUS, READONLY, SCALAR, new_array, new_view, close_view, strides_of, data_of, in_order_near,
+    is_idle, is_near, same_elements, together, fill_operand, launch_flat)
 from dflow._base.thread_state cimport near
 
 cdef int quick_kind(object x) noexcept:
@@ -68,7 +68,8 @@ cdef inline int point_at_number(char** args, intp* steps, int i, object x, int c
     return 0
 
 cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
-    """a op b, when it can run here and now without any arrangement; else None. out: where to, or None for a new array."""
+    """a op b, when it can run here and now without any arrangement; else None.
+    out: where to, or None for a new array."""
     cdef Kernel* k = p.kernel
     cdef char* args[3]
     cdef intp steps[3]
@@ -108,7 +109,7 @@ cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
     return out
 
 cdef bint quick_out(Plan* p, tuple inputs, ndarray out):
-    """Whether quick_binary may write to out: of the result's type and shape, free, and none of the inputs but for all of it."""
+    """Whether quick_binary may write to out: of the result's type and shape, free, and no part of an input."""
     cdef ndarray a
     if out.code != p.codes[2] or out.flags & (READONLY | SCALAR) or not out.flags & C_CONTIGUOUS or (
             not is_idle(out.st, near)):
@@ -125,7 +126,7 @@ cdef inline bint unread(ndarray out) noexcept:
     return out is None or load_ptr(&out.st.reads) == NULL
 
 cdef bint caught_up(ndarray x, ndarray y, ndarray out):
-    """Whether nobody writes the inputs any more, as what does is run here if it can be, nor reads what is to be written to."""
+    """Whether nobody writes the inputs any more, or reads `out`; what writes them is run here, if it can be."""
     if not unread(out):
         return False
     if x is not None:
@@ -202,7 +203,8 @@ cdef inline bint multiplies(Plan* p, ndarray x, ndarray y) noexcept:
             and x.shape[x.ndim - 1] == y.shape[0])
 
 cdef inline int fill_product(ndarray x, ndarray y, intp* dims, intp* steps, intp* shape) noexcept:
-    """The three lengths of x @ y, and the steps of x and y along them; the result's shape, and the number of its axes."""
+    """The three lengths of x @ y, and the steps of x and y along them;
+    the result's shape, and the number of its axes."""
     cdef int ndim = 0
     memset(steps, 0, 6 * sizeof(intp))          # of axes that a vector does not have
     dims[0] = x.shape[0] if x.ndim == 2 else 1
@@ -277,7 +279,8 @@ cdef ndarray product(Plan* p, ndarray x, ndarray y):
     return out if out is not None else queue_matmul(p, x, y)
 
 cdef ndarray queue_matmul(Plan* p, ndarray x, ndarray y):
-    """The product of vectors and matrices as a task, or wherever launch() puts it; None when the long way must be gone."""
+    """The product of vectors and matrices as a task, or wherever launch() puts it;
+    None when the long way must be gone."""
     cdef Core core
     cdef Operand ops[3]
     cdef intp shape[2]
@@ -310,7 +313,8 @@ cdef ndarray dot_in_blocks(Plan* p, ndarray x, ndarray y):
     cdef ndarray sums = new_array(x.code, 1, &n, True), out = new_array(x.code, 0, NULL, True)
     dot_rows(p, rows_of(x, 0, blocks, length), rows_of(y, 0, blocks, length), rows_of(sums, 0, blocks, 1))
     if rest:
-        dot_rows(p, rows_of(x, x.shape[0] - rest, 1, rest), rows_of(y, x.shape[0] - rest, 1, rest), rows_of(sums, blocks, 1, 1))
+        dot_rows(p, rows_of(x, x.shape[0] - rest, 1, rest), rows_of(y, x.shape[0] - rest, 1, rest),
+                 rows_of(sums, blocks, 1, 1))
     out.flags |= SCALAR
     dot_rows(p, rows_of(sums, 0, 1, n), None, out)
     return out

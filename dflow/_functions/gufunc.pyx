@@ -1,7 +1,7 @@
 """Generalized ufuncs: the core dimensions of their operands, by name.
 
-A parsed signature (`core`, see _array/signature.pyx) has the names that each input and each output might have; `groups` the
-ones that each really has, as some are optional.
+A parsed signature (`core`, see _array/signature.pyx) has the names that each input and each output might have; `groups`
+the ones that each really has, as some are optional.
 """
 
 import numpy as np
@@ -17,7 +17,8 @@ from dflow._functions.views cimport outer_part
 from dflow._array.signature import computed_size
 from dflow._functions.out import check_out
 
-cdef int launch_core(object core, Kernel* k, list inputs, list results, list groups, dict sizes, set missing, intp* shape, int ndim) except -1:
+cdef int launch_core(object core, Kernel* k, list inputs, list results, list groups, dict sizes, set missing,
+                     intp* shape, int ndim) except -1:
     """Inputs and results are looped over, all but the core dimensions of each, by broadcasting."""
     cdef Core filled
     cdef Operand ops[33]
@@ -42,7 +43,8 @@ cdef str operand_text(object u, int i):
     return f"{u.__name__}: Input operand {i}" if i < u.nin else f"{u.__name__}: Output operand {i - u.nin}"
 
 cdef dict core_sizes(object u, list operands, list groups):
-    """Name of a core dimension: its length. A name that is a number is that length. None stands for an output to be made."""
+    """Name of a core dimension: its length. A name that is a number is that length.
+    None stands for an output to be made."""
     cdef dict sizes = {}
     cdef ndarray a
     cdef int i, k
@@ -53,18 +55,18 @@ cdef dict core_sizes(object u, list operands, list groups):
             check_out(operands[i])
         a = <ndarray>operands[i]
         if len(names) > a.ndim:
-            raise ValueError(f"{operand_text(u, i)} does not have enough dimensions (has {a.ndim}, gufunc core with signature "
-                             f"{u.signature} requires {len(names)})")
+            raise ValueError(f"{operand_text(u, i)} does not have enough dimensions (has {a.ndim}, gufunc core with "
+                             f"signature {u.signature} requires {len(names)})")
         for k, name in enumerate(names):
             size = a.shape[a.ndim - <int>len(names) + k]
             if name.isdigit() and size != int(name) or sizes.setdefault(name, size) != size:
                 wanted = sizes.get(name, name)
-                raise ValueError(f"{operand_text(u, i)} has a mismatch in its core dimension {k}, with gufunc signature "
-                                 f"{u.signature} (size {size} is different from {wanted})")
+                raise ValueError(f"{operand_text(u, i)} has a mismatch in its core dimension {k}, with gufunc "
+                                 f"signature {u.signature} (size {size} is different from {wanted})")
     return sizes
 
-cdef list core_results(object u, object core, Plan* p, list arrays, tuple out, object casting, int ndim, intp* outer, dict sizes,
-                       list groups):
+cdef list core_results(object u, object core, Plan* p, list arrays, tuple out, object casting, int ndim, intp* outer,
+                       dict sizes, list groups):
     """An array for each output: the one of `out` where the loop can write to it. Adds to sizes.
 
     outer: the shape of the ndim axes that the loop goes over.
@@ -76,14 +78,15 @@ cdef list core_results(object u, object core, Plan* p, list arrays, tuple out, o
     memcpy(shape, outer, ndim * sizeof(intp))
     for i, names in enumerate(groups):
         if ndim + len(names) > MAXDIMS:
-            raise ValueError(f"maximum supported dimension for an ndarray is currently {MAXDIMS}, found {ndim + len(names)}")
+            raise ValueError(f"maximum supported dimension for an ndarray is currently {MAXDIMS}, found "
+                             f"{ndim + len(names)}")
         for k, name in enumerate(names):
             if name not in sizes:
                 sizes[name] = int(name) if name.isdigit() else computed_size(u, core, name, sizes)
             shape[ndim + k] = sizes[name]
         o = None if out is None else out[i]
-        if o is not None and not core_output_fits(u, p.codes[nin + i], o, tuple([shape[k] for k in range(ndim + len(names))]),
-                                                  casting, arrays):
+        if o is not None and not core_output_fits(u, p.codes[nin + i], o,
+                                                  tuple([shape[k] for k in range(ndim + len(names))]), casting, arrays):
             o = None
         if o is None:
             o = new_array(p.codes[nin + i], ndim + <int>len(names), shape)
@@ -98,7 +101,8 @@ cdef bint core_output_fits(object u, int code, ndarray o, tuple shape, object ca
         raise ValueError("output array is read-only")
     o.st.version += 1
     if shape_tuple(o) != shape:
-        raise ValueError(f"non-broadcastable output operand with shape {shape_text(o)} doesn't match the broadcast shape "
+        raise ValueError(f"non-broadcastable output operand with shape {shape_text(o)} doesn't match the broadcast "
+                         "shape "
                          + str(shape).replace(" ", ""))
     if o.code == code and not any([may_overlap(o, x) for x in arrays]):
         return True

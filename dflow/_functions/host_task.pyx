@@ -23,8 +23,8 @@ cdef Kernel* HOST_KERNEL = kernel_new(b"host task", 0, 0, NULL, NULL, HOST, 0)
 def host(payload, list reads, list writes, bint always=False, bint looks=False):
     """Call payload(error) on a worker once the arrays in `reads` are there and those in `writes` are free.
 
-    error is None, or with `always` the exception that an input carries. looks: nothing is written, but who reads `writes` waits.
-    In naive mode, at once.
+    error is None, or with `always` the exception that an input carries. looks: nothing is written, but who reads
+    `writes` waits. In naive mode, at once.
     """
     cdef Operand o
     cdef int i = 0, nops = <int>(len(reads) + len(writes))

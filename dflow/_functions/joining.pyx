@@ -134,14 +134,16 @@ cdef int joined_shape(list parts, int k, intp* shape) except -1:
                              f"{first.ndim} dimension(s) and the array at index {i} has {part.ndim} dimension(s)")
         for d in range(first.ndim):
             if d != k and part.shape[d] != first.shape[d]:
-                raise ValueError("all the input array dimensions except for the concatenation axis must match exactly, but along "
-                                 f"dimension {d}, the array at index 0 has size {first.shape[d]} and the array at index {i} "
+                raise ValueError("all the input array dimensions except for the concatenation axis must match exactly, "
+                                 f"but along dimension {d}, the array at index 0 has size {first.shape[d]} and the "
+                                 f"array at index {i} "
                                  f"has size {part.shape[d]}")
         shape[k] += part.shape[k]
     return 0
 
 cdef int joined_code(list parts, object out, object dtype, object casting) except -1:
-    """The type of out, or the one asked for, or what the parts promote to; TypeError where a part must not be cast to it."""
+    """The type of out, or the one asked for, or what the parts promote to;
+    TypeError where a part must not be cast to it."""
     cdef ndarray part
     cdef int code = (<ndarray>parts[0]).code
     for part in parts:
@@ -154,7 +156,8 @@ cdef int joined_code(list parts, object out, object dtype, object casting) excep
         code = (<ndarray>out).code
     for part in parts:
         if part.code != code and not np.can_cast(DTYPES[part.code], DTYPES[code], casting):
-            raise TypeError(f"Cannot cast array data from {DTYPES[part.code]!r} to {DTYPES[code]!r} according to the rule {casting!r}")
+            raise TypeError(f"Cannot cast array data from {DTYPES[part.code]!r} to {DTYPES[code]!r} according to the "
+                            f"rule {casting!r}")
     return code
 
 def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
@@ -170,7 +173,8 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
         if not same_shape(part, first):
             raise ValueError("all input arrays must have the same shape")
     k = normalize_axis(axis, first.ndim + 1)
-    if out is None and dtype is None and first.ndim < MAXDIMS and not any_records(PySequence_Fast_ITEMS(parts), len(parts)):
+    if (out is None and dtype is None and first.ndim < MAXDIMS
+            and not any_records(PySequence_Fast_ITEMS(parts), len(parts))):
         memcpy(shape, first.shape, k * sizeof(intp))
         shape[k] = len(parts)
         memcpy(shape + k + 1, first.shape + k, (first.ndim - k) * sizeof(intp))
@@ -183,7 +187,8 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
 # ---- lists of arrays: stacked without waiting for them
 
 cdef ndarray small_nested(object x):
-    """From lists of elements that are there, of one type, and of Python numbers; None when the long way must be gone."""
+    """From lists of elements that are there, of one type, and of Python numbers;
+    None when the long way must be gone."""
     cdef intp shape[MAXDIMS]
     cdef int ndim = 0
     cdef char* target
@@ -235,8 +240,8 @@ def stack_nested(x):
         return out
     parts = [as_array(item) for item in x]
     if parts[0].ndim == MAXDIMS:
-        raise ValueError("setting an array element with a sequence. The requested array would exceed the maximum number of "
-                         f"dimension of {MAXDIMS}.")
+        raise ValueError("setting an array element with a sequence. The requested array would exceed the maximum "
+                         f"number of dimension of {MAXDIMS}.")
     if any([part.shape != parts[0].shape for part in parts]):
         np.array([np.empty(part.shape) for part in parts])      # its error, of an inhomogeneous shape
     return stack(parts)
@@ -250,7 +255,8 @@ def small_repeat(ndarray a, intp repeats, int axis):
     cdef char* source
     cdef char* target
     cdef ndarray out
-    if not 0 <= repeats <= settings.inline_cost or not in_order_here(a) or records(a, None) or a.size * repeats > settings.inline_cost:
+    if (not 0 <= repeats <= settings.inline_cost or not in_order_here(a) or records(a, None)
+            or a.size * repeats > settings.inline_cost):
         return None
     memcpy(shape, a.shape, a.ndim * sizeof(intp))
     shape[axis] *= repeats

@@ -25,15 +25,17 @@ cdef extern from "Python.h":
 cdef long long EXACT = 1 << 53      # integers up to here are doubles
 
 # In the order of Op.
-operator_names = ("add subtract multiply true_divide floor_divide remainder power left_shift right_shift bitwise_and bitwise_or "
-                  "bitwise_xor less less_equal equal not_equal greater greater_equal divmod matmul "
+operator_names = ("add subtract multiply true_divide floor_divide remainder power left_shift right_shift bitwise_and "
+                  "bitwise_or bitwise_xor less less_equal equal not_equal greater greater_equal divmod matmul "
                   "negative positive absolute invert").split()
 cdef list operator_list = [wrap(getattr(np, name)) for name in operator_names]
 
 cdef list python_operators = [getattr(operator, name) for name in (
-    "add sub mul truediv floordiv mod pow lshift rshift and_ or_ xor lt le eq ne gt ge").split()] + [divmod, operator.matmul]
+    "add sub mul truediv floordiv mod pow lshift rshift and_ or_ xor lt le eq ne gt ge").split()] + [
+    divmod, operator.matmul]
 
-cdef ufunc square = wrap(np.square), sqrt = wrap(np.sqrt), reciprocal = wrap(np.reciprocal), positive = wrap(np.positive)
+cdef ufunc square = wrap(np.square), sqrt = wrap(np.sqrt)
+cdef ufunc reciprocal = wrap(np.reciprocal), positive = wrap(np.positive)
 
 cdef inline bint double_value(object x, double* value):
     """The value of a 0-d array of doubles that is there, or of a Python number that a double holds exactly."""
@@ -144,7 +146,7 @@ cdef bint unlike(object x):
     return x is None or isinstance(x, (str, bytes, dict, set, frozenset))
 
 cdef object with_no_numbers(int op, ufunc u, object a, object b):
-    """NumPy's result, of its arrays: ours if it is numbers. TypeError where it has none, in its words if those name the types."""
+    """NumPy's result, of its arrays: ours if it is numbers. TypeError where it has none, in its words or ours."""
     if (op == EQUAL or op == NOT_EQUAL) and type(b if isinstance(a, ndarray) else a).__eq__ is object.__eq__:
         return compare_unlike(op, a, b)
     a, b = [x.asnumpy() if isinstance(x, ndarray) else x for x in (a, b)]
@@ -153,7 +155,8 @@ cdef object with_no_numbers(int op, ufunc u, object a, object b):
     except TypeError as error:
         for x in (a, b):
             if getattr(x, "dtype", None) == object:
-                raise TypeError(f"dflow arrays hold numbers: dtype object is not supported, and NumPy says: {error}") from None
+                raise TypeError("dflow arrays hold numbers: dtype object is not supported, and NumPy says: "
+                                f"{error}") from None
         raise
 
 cdef object record_operator(int op, object a, object b):
@@ -162,7 +165,8 @@ cdef object record_operator(int op, object a, object b):
         result = binary_operator(op, a, b)
     finally:
         set_recording(before)
-    return recorded((<ufunc>(<list>operator_list)[op]).numpy, (a, b), result) if type(result) is ndarray or type(result) is tuple else result
+    return (recorded((<ufunc>(<list>operator_list)[op]).numpy, (a, b), result) if type(result) is ndarray
+            or type(result) is tuple else result)
 
 cdef object record_inplace(int op, ndarray a, object b):
     """a op= b: the result is computed apart, and written to a, which stands for it from then on."""
@@ -186,14 +190,15 @@ cdef tuple SEQUENCES = (list, tuple, str, bytes)
 
 cdef bint repeats(object x):
     """Whether a sequence times x is a longer one: NumPy's scalars of integers do that, its arrays do not."""
-    return type(x) is ndarray and (<ndarray>x).flags & SCALAR and is_integer((<ndarray>x).code) and (<ndarray>x).code != BOOL
+    return (type(x) is ndarray and (<ndarray>x).flags & SCALAR and is_integer((<ndarray>x).code)
+            and (<ndarray>x).code != BOOL)
 
 cdef object way_with_ufuncs(object x):
     """The __array_ufunc__ of a foreign object; LATER for none, or NumPy's, of a subclass."""
     return LATER if isinstance(x, np.ndarray) else getattr(type(x), "__array_ufunc__", LATER)
 
 cdef object with_foreign(int op, ufunc u, object a, object b):
-    """With another library's object: NumPy's ufunc, which asks it, or where it is to be asked as an operand NumPy's operator."""
+    """With another library's object: NumPy's ufunc, which asks it, or NumPy's operator, where an operand is asked."""
     other = b if isinstance(a, ndarray) else a
     way = way_with_ufuncs(other)
     if way is None and other is b:
@@ -289,8 +294,8 @@ cdef object inplace_operator(int op, object a, object b):
     elif unlike(b):
         return refuse(u, a, b, a)
     if op == MATMUL and x.ndim and as_array(b).ndim == 1:
-        raise ValueError("inplace matrix multiplication requires the first operand to have at least one and the second at "
-                         "least two dimensions.")
+        raise ValueError("inplace matrix multiplication requires the first operand to have at least one and the second "
+                         "at least two dimensions.")
     if op == POWER and j >= NCODES:
         fast = simple_power(x, b)
         if fast is not None:

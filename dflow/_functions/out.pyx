@@ -38,11 +38,12 @@ def give(result, out, str mismatch, error=ValueError, bint exchange=False):
     out[...] = no_scalars(result)           # whose numbers would be checked, and not cast
     return out
 
-# In ufunc.at() no number is weak: NumPy computes in the type of its array, and casts. These give the same in the target's type.
+# In ufunc.at() no number is weak: NumPy computes in the type of its array, and casts. These give the same in the
+# target's type.
 ROUND_ONCE = frozenset("add subtract multiply divide maximum minimum fmax fmin".split())
 
 def as_weak(str name, ndarray target, number):
-    """Whether a ufunc of that name, at() places of the target, may take a Python number for one of the target's type."""
+    """Whether a ufunc of that name, at() places of the target, may take a Python number as one of its type."""
     dtype, theirs = DTYPES[target.code], np.asarray(number)
     kinds = {"i": "i", "u": "iu", "f": "f"}.get(dtype.kind, "")         # uint64 and an integer are float64
     if name not in ROUND_ONCE or np.result_type(dtype, theirs.dtype).kind not in kinds:
@@ -52,7 +53,8 @@ def as_weak(str name, ndarray target, number):
 
 def give_slices(result, out):
     """What reduceat() made, or `out` with a copy of it."""
-    return give(result, out, f"non-broadcastable output operand doesn't match the broadcast shape {shape_text(as_array(result))}")
+    return give(result, out, "non-broadcastable output operand doesn't match the broadcast shape "
+                             f"{shape_text(as_array(result))}")
 
 def give_reduced(str name, result, out):
     """The result of a reduction by a ufunc of that name, or `out` with a copy of it."""
@@ -77,7 +79,7 @@ cdef int check_reduced(str name, intp* shape, int ndim, ndarray out, list kept) 
     return 0
 
 def numpys_reduction(function, ndarray a, axis, dtype, out, keepdims, initial, where):
-    """The reduction of copies by NumPy, which waits: where no value stands for what is masked out, or types are mixed."""
+    """The reduction of copies by NumPy, which waits: where no value stands for what is masked, or types are mixed."""
     into = None if out is None else out.asnumpy()
     given = hooks["unwrap"]((axis, dtype, into, keepdims, initial, where))
     cdef ndarray result = follow(a, as_array(function.reduce(a.asnumpy(), *given)), function)
@@ -117,7 +119,8 @@ cdef ndarray as_mask(object where):
     if mask.flags & SCALAR:
         return cast(mask, BOOL)
     if mask.code != BOOL:
-        raise TypeError(f"Cannot cast array data from {DTYPES[mask.code]!r} to dtype('bool') according to the rule 'safe'")
+        raise TypeError(f"Cannot cast array data from {DTYPES[mask.code]!r} to dtype('bool') according to the rule "
+                        "'safe'")
     return mask
 
 cdef int check_mask(ndarray mask, ndarray a) except -1:

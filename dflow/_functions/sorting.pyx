@@ -68,8 +68,7 @@ cdef int sort_rows(Kernel* k, ndarray a, ndarray out, int axis) except -1:
     return along_axis(k, a, None, out, axis)
 
 cdef int sort_into(Kernel* k, int kind, ndarray a, ndarray out, int axis) except -1:
-    """Sort a into out, which may be a itself: a long row in runs, which are merged through another buffer, each step on all
-    workers."""
+    """Sort a into out, which may be a itself: a long row in runs, merged through another buffer, by all workers."""
     cdef ndarray source = a, target, other
     cdef list kernels = None
     cdef intp n = a.shape[axis]
@@ -166,5 +165,7 @@ cdef object argextreme(object a, object axis, bint largest, bint keepdims, objec
     if k != source.ndim - 1 or not quick_rows(kernel, source, result):
         along_axis(kernel, source, None, result, k)
     if keepdims and ndim:
-        result = own(result.reshape((1,) * ndim if axis is None else shape_tuple(source)[:k] + (1,) + shape_tuple(source)[k + 1:]))
-    return give(result, out, f"output array does not match result of np.{'argmax' if largest else 'argmin'}.", exchange=True)
+        result = own(result.reshape((1,) * ndim if axis is None else shape_tuple(source)[:k] + (1,)
+                                    + shape_tuple(source)[k + 1:]))
+    return give(result, out, f"output array does not match result of np.{'argmax' if largest else 'argmin'}.",
+                exchange=True)

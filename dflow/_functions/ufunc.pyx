@@ -7,8 +7,9 @@ from dflow._kernels.kernel cimport MAXDIMS
 from dflow._runtime.graph cimport readable, WRITE
 from dflow._array.dispatch cimport Operand, Core, UNTRACKED_READ, fill_constant, launch
 from dflow._kernels.registry cimport (
-    Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, descr_of, is_complex, is_integer, loop_types, ufunc_kernel,
-    cast_kernel, masked_kernel, failing_kernel, fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, write_scalar)
+    Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, descr_of, is_complex, is_integer, loop_types,
+    ufunc_kernel, cast_kernel, masked_kernel, failing_kernel, fill_fold, reduce_kernel, accumulate_kernel,
+    reduceat_kernel, at_kernel, write_scalar)
 from dflow._array.signature cimport parse_signature
 from dflow._array.core cimport *
 from dflow._tracing.tape cimport any_records, earlier, record, recorders
@@ -16,7 +17,8 @@ from dflow._functions.interop cimport override, overridden
 from dflow._functions.views cimport *
 from dflow._functions.fastpath cimport *
 from dflow._functions.numbers cimport (
-    compared_by_range, compares_by_range, holds_no_numbers, identity_of, neutral_of, numpys_answer, small_number, start_of)
+    compared_by_range, compares_by_range, holds_no_numbers, identity_of, neutral_of, numpys_answer, small_number,
+    start_of)
 from dflow._kernels.registry import COMPARISONS, UNFOLDED
 from dflow._functions.numpy_inline import LATER, SMALL, at_once
 from dflow._functions.gufunc cimport core_names, core_results, core_sizes, launch_core, take_whole_region
@@ -25,7 +27,8 @@ from dflow._functions.out cimport (
 from dflow._base.allocator cimport memory_zeros
 from dflow._array.signature import try_sizes
 from dflow._functions.out import (
-    as_weak, check_out, fill_numpy, give, give_reduced, give_slices, last_axes, no_scalars, numpys_reduction, only_output, to_end)
+    as_weak, check_out, fill_numpy, give, give_reduced, give_slices, last_axes, no_scalars, numpys_reduction,
+    only_output, to_end)
 from dflow._functions.views import open_window
 
 from numpy._core._exceptions import _UFuncCastingError
@@ -39,7 +42,7 @@ LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor"))
 # ---- plans -----------------------------------------------------------------------------------------------------
 
 cdef object matmul = np.matmul
-cdef set PRODUCTS = {getattr(np, name, None) for name in ("vecdot", "matvec", "vecmat")}       # NumPy's own, if few elements
+cdef set PRODUCTS = {getattr(np, name, None) for name in ("vecdot", "matvec", "vecmat")}  # NumPy's own, if few elements
 cdef dict wrapped = {}          # NumPy's ufunc: ours
 
 cdef ufunc wrap(object numpy_ufunc):
@@ -144,7 +147,8 @@ cdef int broadcast_shape(tuple inputs, intp* shape, int ndim) except -1:
                 if shape[k] == 1:
                     shape[k] = n
                 elif n != 1:
-                    shapes = " ".join([shape_text(<ndarray>x) if isinstance(x, ndarray) else "()" for x in inputs if x is not None])
+                    shapes = " ".join([shape_text(<ndarray>x) if isinstance(x, ndarray) else "()"
+                                       for x in inputs if x is not None])
                     raise ValueError(f"operands could not be broadcast together with shapes {shapes} ")
     return ndim
 
@@ -187,11 +191,12 @@ cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, o
         return result if out is None else out[0]
     return run(u, p, inputs, constants, out, where, shape, ndim)
 
-cdef object call_and_record(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting, object signature):
-    """The same, recorded: the results are computed apart, and written to `out` by assignments, which are recorded too."""
+cdef object call_and_record(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting,
+                            object signature):
+    """The same, recorded: the results are computed apart, and written to `out` by assignments, recorded too."""
     if out is not None:                     # what it writes over is kept for the way back
-        inputs = tuple([earlier(x) if tracked(x) and any([(<ndarray>x).st == (<ndarray>o).st for o in out if o is not None]) else x
-                        for x in inputs])
+        written = {<size_t>(<ndarray>o).st for o in out if o is not None}
+        inputs = tuple([earlier(x) if tracked(x) and <size_t>(<ndarray>x).st in written else x for x in inputs])
     results = record(u.numpy, inputs, call_again, (u, inputs, dtype, casting, signature), {})
     if out is None and where is True:
         return results
@@ -222,7 +227,8 @@ cdef int check_casts(ufunc u, Plan* p, tuple out, object casting) except -1:
     cdef int k
     for k in range(u.nout):
         o = <ndarray>out[k]
-        if o is not None and o.code != p.codes[u.nin + k] and not np.can_cast(DTYPES[p.codes[u.nin + k]], DTYPES[o.code], casting):
+        if (o is not None and o.code != p.codes[u.nin + k]
+                and not np.can_cast(DTYPES[p.codes[u.nin + k]], DTYPES[o.code], casting)):
             raise cast_error(u.numpy, p.codes[u.nin + k], o.code, casting, u.nin + k)
     return 0
 
@@ -240,7 +246,8 @@ cdef int check_outputs(ufunc u, tuple out, intp* shape, int ndim) except -1:
             bad = bad or o.shape[i] != shape[ndim - o.ndim + i]
         if bad:
             target = str(tuple([shape[i] for i in range(ndim)])).replace(" ", "")
-            raise ValueError(f"non-broadcastable output operand with shape {shape_text(o)} doesn't match the broadcast shape {target}")
+            raise ValueError(f"non-broadcastable output operand with shape {shape_text(o)} doesn't match the broadcast "
+                             f"shape {target}")
     return 0
 
 cdef object run(ufunc u, Plan* p, tuple inputs, Scalar* constants, tuple out, object where, intp* shape, int ndim):
@@ -277,8 +284,10 @@ cdef object run(ufunc u, Plan* p, tuple inputs, Scalar* constants, tuple out, ob
                 results[i] = out[i]
     return results[0] if u.nout == 1 else tuple(results)
 
-cdef int fill_inputs(Operand* ops, Plan* p, list arrays, Scalar* constants, list results, bint given, intp* shape, int ndim) except -1:
-    """The inputs as operands; None among the arrays stands for a constant. given: some of the results are, and may be inputs, too."""
+cdef int fill_inputs(Operand* ops, Plan* p, list arrays, Scalar* constants, list results, bint given, intp* shape,
+                     int ndim) except -1:
+    """The inputs as operands; None among the arrays stands for a constant.
+    given: some of the results are, and may be inputs, too."""
     cdef ndarray a
     cdef int i
     for i in range(len(arrays)):
@@ -294,7 +303,8 @@ cdef int fill_inputs(Operand* ops, Plan* p, list arrays, Scalar* constants, list
     return 0
 
 cdef int write_numbers(Plan* p, tuple inputs, Scalar* constants) except -1:
-    """The numbers among the inputs, in the types of the loop. OverflowError for an integer that its type does not hold."""
+    """The numbers among the inputs, in the types of the loop.
+    OverflowError for an integer that its type does not hold."""
     cdef Scalar room
     cdef int i
     for i, x in enumerate(inputs):
@@ -391,7 +401,8 @@ cdef Plan* reduction_plan(ufunc u, int code, object dtype, str how="reduce", obj
     if u.core is not None:
         raise RuntimeError("Reduction not defined on ufunc with signature")
     if u.nin != 2 or u.nout != 1:
-        raise ValueError(f"{how} only supported for {'binary functions' if u.nin != 2 else 'functions returning a single value'}")
+        raise ValueError(f"{how} only supported for "
+                         f"{'binary functions' if u.nin != 2 else 'functions returning a single value'}")
     wanted = descr_of(dtype) if dtype is not None else reduction_dtype(u, code) if given is None else None
     if u.name in LOGICAL and dtype is None:
         resolved = (np.dtype(bool),) * 3
@@ -425,7 +436,8 @@ cdef Reduction* make_reduction(ufunc u, int code, str how) except NULL:
     u.reductions[code] = r
     return r
 
-cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, bint keepdims, object initial, object where):
+cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, bint keepdims, object initial,
+                    object where):
     """u.reduce: along axes, in a fixed order that depends on the shape alone.
 
     1. What there is no loop for is left to NumPy.
@@ -470,11 +482,13 @@ cdef bint through_out(Plan* p, object out) noexcept:
     """Whether NumPy makes what it starts from of another type: that of `out`."""
     return out is not None and (<ndarray>out).code != p.codes[0]
 
-cdef Plan* plan_to_reduce(ufunc u, int code, int naxes, object dtype, object out, object initial, bint masked) except? NULL:
-    """In which types; NULL for what NumPy is to do: casts at each step, what no value can mask, and what it refuses, in its words."""
+cdef Plan* plan_to_reduce(ufunc u, int code, int naxes, object dtype, object out, object initial,
+                          bint masked) except? NULL:
+    """In which types; NULL for what NumPy is to do: casts at each step, masks without a value for them, refusals."""
     cdef Plan* p
     try:
-        p = reduction_of(u, code, "reduce").plan if dtype is None and out is None else reduction_plan(u, code, dtype, "reduce", out)
+        p = (reduction_of(u, code, "reduce").plan if dtype is None and out is None
+             else reduction_plan(u, code, dtype, "reduce", out))
     except TypeError:
         if dtype is not None:
             code_of(descr_of(dtype).newbyteorder("="))          # raises where it is of no numbers
@@ -493,7 +507,8 @@ cdef object beginning(ufunc u, Plan* p, object initial, intp total, bint masked,
         initial = np.asarray(initial, DTYPES[p.codes[0]]).astype(out.dtype).astype(DTYPES[p.codes[0]])[()]
     return initial
 
-cdef int launch_reduction(ufunc u, Plan* p, ndarray a, ndarray kept, Core* core, object initial, ndarray result) except -1:
+cdef int launch_reduction(ufunc u, Plan* p, ndarray a, ndarray kept, Core* core, object initial,
+                          ndarray result) except -1:
     """kept: a without the axes that are reduced, which are the core."""
     cdef Operand ops[3]
     cdef Scalar constant
@@ -512,10 +527,11 @@ cdef int launch_reduction(ufunc u, Plan* p, ndarray a, ndarray kept, Core* core,
         core.dims[0] = 0                    # any axis of length 0 will do
     return launch(k, ops, n + 1, kept.ndim, shape, core)
 
-REORDERABLE = frozenset("add multiply maximum minimum fmax fmin logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor "
-                        "logaddexp logaddexp2 gcd hypot".split())
+REORDERABLE = frozenset("add multiply maximum minimum fmax fmin logical_and logical_or logical_xor bitwise_and "
+                        "bitwise_or bitwise_xor logaddexp logaddexp2 gcd hypot".split())
 
-UNSIGNED = frozenset("hypot gcd logaddexp logaddexp2".split())       # with their identity, these lose the sign of a number, or of a zero
+# with their identity, these lose the sign of a number, or of a zero
+UNSIGNED = frozenset("hypot gcd logaddexp logaddexp2".split())
 ANY_ORDER = REORDERABLE - frozenset(("multiply", "logaddexp", "logaddexp2", "hypot"))
 
 cdef bint any_order(ufunc u, int code):
@@ -524,7 +540,8 @@ cdef bint any_order(ufunc u, int code):
 
 cdef bint masked_by_value(ufunc u, int code, object initial):
     """Whether a reduction may see its identity, or once more its `initial`, in place of what is masked out."""
-    return u.name in REORDERABLE and (initial is NO_VALUE if u.name in UNSIGNED else not (u.name == "multiply" and is_complex(code)))
+    return (u.name in REORDERABLE
+            and (initial is NO_VALUE if u.name in UNSIGNED else not (u.name == "multiply" and is_complex(code))))
 
 cdef object accumulate(ufunc u, ndarray a, object axis, object dtype, object out):
     cdef int k = one_axis(a, axis, "accumulate")
@@ -612,8 +629,8 @@ cdef inline object quick_call(ufunc u, tuple inputs, object out):
         return None                         # a comparison beyond the range: the long way knows the answer
 
 # What their methods may be given, and what is usual: an override is told of the rest.
-CALL = dict(out=None, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None, axes=None, axis=None,
-            keepdims=NO_VALUE)
+CALL = dict(out=None, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None, axes=None,
+            axis=None, keepdims=NO_VALUE)
 REDUCE = dict(axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True)
 
 # ---- the class -------------------------------------------------------------------------------------------------
@@ -621,8 +638,8 @@ REDUCE = dict(axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, wh
 cdef object serve(ufunc u, Request r):
     """The results."""
     if r.out is not None and any([isinstance(o, np.ndarray) for o in r.out]):
-        return fill_numpy(u, r.out, *r.inputs, where=r.where, dtype=r.dtype, casting=r.casting, signature=r.signature, axes=r.axes,
-                          axis=r.axis, keepdims=r.keepdims)
+        return fill_numpy(u, r.out, *r.inputs, where=r.where, dtype=r.dtype, casting=r.casting, signature=r.signature,
+                          axes=r.axes, axis=r.axis, keepdims=r.keepdims)
     if r.axes is not None or r.axis is not None or r.keepdims is not NO_VALUE:
         return u.call_with_axes(r.inputs, r.out, r.axes, r.axis, r.keepdims, r.dtype, r.casting, r.signature)
     try:
@@ -658,8 +675,8 @@ cdef class ufunc:
             self.unary[<int>kinds[0]] = p
         return p
 
-    def __call__(self, *inputs, out=NO_VALUE, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None,
-                 sig=None, axes=None, axis=None, keepdims=NO_VALUE, **unknown):
+    def __call__(self, *inputs, out=NO_VALUE, where=True, dtype=None, casting="same_kind", order="K", subok=True,
+                 signature=None, sig=None, axes=None, axis=None, keepdims=NO_VALUE, **unknown):
         """Results are new arrays, or those of `out`, by place or by name.
 
         1. Small and ready arrays, and numbers beside them, without options: at once.
@@ -674,21 +691,22 @@ cdef class ufunc:
             if signature is not None:
                 raise TypeError("cannot specify both 'sig' and 'signature'")
             signature = sig
-        if (where is True and dtype is None and casting == "same_kind" and order == "K" and signature is None and axes is None
-                and axis is None and keepdims is NO_VALUE and not unknown and len(inputs) == self.nin):
+        if (where is True and dtype is None and casting == "same_kind" and order == "K" and signature is None
+                and axes is None and axis is None and keepdims is NO_VALUE and not unknown and len(inputs) == self.nin):
             quick = quick_call(self, inputs, out)
             if quick is not None:
                 return quick
         r = Request.__new__(Request)
         r.ufunc, r.nin, r.nout = self.numpy, self.nin, self.nout
-        r.inputs, r.out, r.where, r.dtype, r.casting, r.order, r.signature = inputs, out, where, dtype, casting, order, signature
-        r.axes, r.axis, r.keepdims = axes, axis, keepdims
+        r.inputs, r.out, r.where, r.dtype, r.casting, r.order = inputs, out, where, dtype, casting, order
+        r.signature, r.axes, r.axis, r.keepdims = signature, axes, axis, keepdims
         check_request(r, bare, unknown)
         if overridden(inputs, out, where):
-            return override(self.numpy, inputs, CALL, [out, where, dtype, casting, order, subok, signature, axes, axis, keepdims])
+            return override(self.numpy, inputs, CALL,
+                            [out, where, dtype, casting, order, subok, signature, axes, axis, keepdims])
         if out is Ellipsis:
-            return no_scalars(self(*inputs, where=where, dtype=dtype, casting=casting, order=order, signature=signature, axes=axes,
-                                   axis=axis, keepdims=keepdims, out=(None,) * self.nout))
+            return no_scalars(self(*inputs, where=where, dtype=dtype, casting=casting, order=order, signature=signature,
+                                   axes=axes, axis=axis, keepdims=keepdims, out=(None,) * self.nout))
         find_outputs(r, bare)
         return serve(self, r)
 
@@ -704,19 +722,22 @@ cdef class ufunc:
         keepdims = bool(given.get("keepdims"))
         places = self.core_axes(arrays, axes, axis, keepdims)
         moved = [to_end(x, place, False) for x, place in zip(arrays, places)]
-        targets = tuple([None if x is None else to_end(x, place, keepdims) for x, place in zip(outs, places[self.nin:])])
+        targets = tuple([None if x is None else to_end(x, place, keepdims)
+                         for x, place in zip(outs, places[self.nin:])])
         made = call(self, tuple(moved), out and targets, True, dtype, casting, signature)
         for i, result in enumerate(made if isinstance(made, tuple) else (made,)):
             place = places[self.nin + i]
             if outs[i] is None:
-                outs[i] = hooks["expand_dims"](result, place) if keepdims else hooks["moveaxis"](result, last_axes(place), place)
+                outs[i] = (hooks["expand_dims"](result, place) if keepdims
+                           else hooks["moveaxis"](result, last_axes(place), place))
         return outs[0] if self.nout == 1 else tuple(outs)
 
     def core_axes(self, list arrays, axes, axis, keepdims):
         """For each operand a tuple of axes: what its core dimensions are, or are to become. The arguments are valid."""
         cdef set missing = set()
         cdef list groups = [core_names(self.core, i, x, missing) for i, x in enumerate(arrays)], places = []
-        for names in groups + [groups[0] if keepdims else [name for name in names if name not in missing] for names in self.core[1]]:
+        for names in groups + [groups[0] if keepdims else [name for name in names if name not in missing]
+                               for names in self.core[1]]:
             if axes is not None and len(places) < len(axes):
                 place = axes[len(places)]
                 places.append(place if isinstance(place, tuple) else (place,))
@@ -728,9 +749,11 @@ cdef class ufunc:
         """The elements along an axis (several: a tuple; all: None) brought together; ValueError for none of them."""
         if records(array, None):
             given = (array, axis, dtype, None, keepdims, initial, where)
-            return give_reduced(self.name, record((self.numpy, "reduce"), given, self.reduce, given, {}), only_output(out))
-        if type(array) is ndarray and dtype is None and out is None and not keepdims and initial is NO_VALUE and where is True and (
-                axis is None and (self.reorderable or (<ndarray>array).ndim < 2) or type(axis) is int and (<ndarray>array).ndim == 1 and -1 <= axis <= 0):
+            return give_reduced(self.name, record((self.numpy, "reduce"), given, self.reduce, given, {}),
+                                only_output(out))
+        if (type(array) is ndarray and dtype is None and out is None and not keepdims and initial is NO_VALUE
+                and where is True and (axis is None and (self.reorderable or (<ndarray>array).ndim < 2)
+                                       or type(axis) is int and (<ndarray>array).ndim == 1 and -1 <= axis <= 0)):
             quick = quick_reduce(reduction_of(self, (<ndarray>array).code, "reduce"), <ndarray>array)
             if quick is not None:
                 return quick
@@ -748,7 +771,8 @@ cdef class ufunc:
         if records(array, None):
             result = record((self.numpy, "accumulate"), (array, axis, dtype), self.accumulate, (array, axis, dtype), {})
             return give(result, only_output(out), "provided out is the wrong size for the accumulation.")
-        if type(array) is ndarray and (<ndarray>array).ndim == 1 and type(axis) is int and -1 <= axis <= 0 and dtype is None and out is None:
+        if (type(array) is ndarray and (<ndarray>array).ndim == 1 and type(axis) is int and -1 <= axis <= 0
+                and dtype is None and out is None):
             quick = quick_accumulate(reduction_of(self, (<ndarray>array).code, "accumulate"), <ndarray>array)
             if quick is not None:
                 return quick
@@ -760,7 +784,8 @@ cdef class ufunc:
         return accumulate(self, as_array(array), axis, dtype, out)
 
     def reduceat(self, array, indices, axis=0, dtype=None, out=None):
-        """reduce() of the slices from each index to the next, or of one element where that is not larger. Waits for indices."""
+        """reduce() of the slices from each index to the next, or of one element where that is not larger.
+        Waits for indices."""
         if records(array, None):
             given = (array, indices, axis, dtype)
             return give_slices(record((self.numpy, "reduceat"), given, self.reduceat, given, {}), only_output(out))
@@ -806,7 +831,8 @@ cdef class ufunc:
             return numpys_answer(self.numpy.outer, (a, b), keywords, error)
         n = x.ndim + y.ndim
         if n > MAXDIMS:
-            raise ValueError(f"maximum supported dimension for an ndarray is {MAXDIMS}, but `{self.__name__}.outer()` result would have {n}.")
+            raise ValueError(f"maximum supported dimension for an ndarray is {MAXDIMS}, but `{self.__name__}.outer()` "
+                             f"result would have {n}.")
         return self(with_ones(x, list(range(x.ndim, n)), n), y, **keywords)
 
     def at(self, a, indices, b=None):
@@ -814,8 +840,8 @@ cdef class ufunc:
         cdef ndarray target, values = None
         cdef Plan* p
         if self.core is not None:
-            raise TypeError(f"{self.name}.at does not support ufunc with non-trivial signature: {self.name} has signature "
-                            f"{self.numpy.signature}.")
+            raise TypeError(f"{self.name}.at does not support ufunc with non-trivial signature: {self.name} has "
+                            f"signature {self.numpy.signature}.")
         if overridden((a, b), None, True):
             return self.numpy.at(a, indices, *(() if b is None else (b,)))
         if self.nout != 1:
@@ -829,7 +855,8 @@ cdef class ufunc:
             raise NotImplementedError(f"{self.name}.at() is not recorded")
         check_writable(target)
         if (b is not None) != (self.nin == 2):
-            raise ValueError("second operand needed for ufunc" if b is None else "second operand provided when ufunc is unary")
+            raise ValueError("second operand needed for ufunc" if b is None
+                             else "second operand provided when ufunc is unary")
         most = SMALL if isinstance(indices, tuple) else 4 * SMALL       # which takes NumPy ten times as long
         if at_once(self.numpy.at, (a, indices) if b is None else (a, indices, b), None, most, True) is not LATER:
             return
@@ -839,13 +866,15 @@ cdef class ufunc:
             return self.at_with_casts(target, indices, b)       # by NumPy's loop over objects
         else:
             values = as_array(b)
-            p = self.plan((target.code, kind_of(b) if type(b) in (int, float) and as_weak(self.name, target, b) else values.code))
+            p = self.plan((target.code, kind_of(b) if type(b) in (int, float) and as_weak(self.name, target, b)
+                           else values.code))
         if p.codes[0] != target.code or p.codes[self.nin] != target.code:       # a cast at each step: NumPy does it
             return self.at_with_casts(target, indices, b if type(b) in (int, float, complex) else values)
         self.at_offsets(p, target, hooks["offsets"](target, indices), values)
 
     def at_bytes(self, ndarray target, ndarray offsets, ndarray values):
-        """at() of a fresh array, of one type with the values, at so many bytes from its first element; waits for nothing."""
+        """at() of a fresh array, of one type with the values, at so many bytes from its first element;
+        waits for nothing."""
         self.at_offsets(self.plan((target.code, values.code)), target, offsets, values)
 
     cdef int at_offsets(self, Plan* p, ndarray target, ndarray offsets, ndarray values) except -1:

@@ -158,7 +158,8 @@ cdef ndarray reshape_to(ndarray a, object shape, object order="C", object copy=N
     if copy is False:
         raise ValueError("Unable to avoid creating a copy while reshaping.")
     if fortran:
-        return reshape_view(copy_of(a.T), ndim, dims, c"C") if ndim == 1 else reshape_view(fortran_copy(a), ndim, dims, c"F")
+        return (reshape_view(copy_of(a.T), ndim, dims, c"C") if ndim == 1
+                else reshape_view(fortran_copy(a), ndim, dims, c"F"))
     return reshape_view(copy_of(a), ndim, dims, c"C")
 
 cdef str wanted_text(int ndim, intp* dims):
@@ -193,7 +194,7 @@ cdef int c_axis(object axis, int ndim, str text="an integer is required for the 
         raise TypeError(text)
     return normalize_axis(axis, ndim)
 
-# ---- methods ----------------------------------------------------------------------------------------------------------
+# ---- methods ---------------------------------------------------------------------------------------------------------
 
 cdef object axis_set(object axis, int ndim):
     """Sorted axes, or an error as NumPy's."""
@@ -425,7 +426,8 @@ def flatten(ndarray self, /, order="C"):
     return copy_of(view) if view.st == self.st else owned(view)
 
 def view(ndarray self, /, dtype=None, type=None):
-    """The same bytes, as another type; of the same size, unless the last axis is contiguous. `type`: ndarray, if any."""
+    """The same bytes, as another type; of the same size, unless the last axis is contiguous.
+    `type`: ndarray, if any."""
     cdef ndarray v
     cdef int code, last
     if PyType_Check(dtype) and issubclass(dtype, ndarray):
@@ -443,7 +445,8 @@ def view(ndarray self, /, dtype=None, type=None):
         if self.ndim == 0 or (strides_of(self)[last] != self.itemsize and self.shape[last] != 1 and self.size):
             raise ValueError("To change to a dtype of a different size, the last axis must be contiguous")
         if (self.shape[last] * self.itemsize) % itemsizes[code]:
-            raise ValueError("When changing to a larger dtype, its size must be a divisor of the total size in bytes of the last axis of the array.")
+            raise ValueError("When changing to a larger dtype, its size must be a divisor of the total size in bytes "
+                             "of the last axis of the array.")
         v.shape[last] = self.shape[last] * self.itemsize // itemsizes[code]
         strides_of(v)[last] = itemsizes[code]
     v.code = <uint8_t>code
@@ -498,8 +501,8 @@ def copy(ndarray self, /, order="C"):
 def astype(ndarray self, /, dtype, order="K", casting="unsafe", subok=True, copy=True):
     """The elements as another type: a copy, unless copy is False and the type is the same already.
 
-    TypeError for a cast that the rule `casting` forbids; by "same_value", ValueError where a value would be another one, on
-    reading where it is not there yet.
+    TypeError for a cast that the rule `casting` forbids; by "same_value", ValueError where a value would be another
+    one, on reading where it is not there yet.
     """
     cdef int code = code_of(dtype)
     cdef ndarray out
@@ -516,13 +519,15 @@ def astype(ndarray self, /, dtype, order="K", casting="unsafe", subok=True, copy
         warn_user("Casting complex values to real discards the imaginary part", ComplexWarning)
     if order == "A":
         order = "F" if self.flags & F_CONTIGUOUS and not self.flags & C_CONTIGUOUS else "C"
-    if code == self.code and not copy and (order == "K" or self.flags & (C_CONTIGUOUS if order == "C" else F_CONTIGUOUS)):
+    if (code == self.code and not copy
+            and (order == "K" or self.flags & (C_CONTIGUOUS if order == "C" else F_CONTIGUOUS))):
         return self
     if order == "F":
         return owned(astype(self.T, dtype, "C").T)
     if code != self.code and order == "K" and self.flags & C_CONTIGUOUS:
         return still_scalar(self, cast(self, code))
-    out = new_like([self], code, self.ndim, self.shape, False, True) if order == "K" else new_array(code, self.ndim, self.shape)
+    out = (new_like([self], code, self.ndim, self.shape, False, True) if order == "K"
+           else new_array(code, self.ndim, self.shape))
     copy_elements(out, self)
     if records(self, None):
         record_copy(self, out)
@@ -643,8 +648,9 @@ def sliding_windows(ndarray a, tuple shape, tuple axes):
     v.flags |= READONLY
     return close_view(v)
 
-def strided(ndarray a, tuple shape, tuple strides, str beyond="a view of bytes {} to {} would leave the memory of the array, of {} bytes"):
-    """The view of a's memory, from its first element on, with that shape and those strides: read-only, where it may see a byte twice.
+def strided(ndarray a, tuple shape, tuple strides,
+            str beyond="a view of bytes {} to {} would leave the memory of the array, of {} bytes"):
+    """The view of a's memory, from its first element on, of that shape and strides; read-only if bytes may repeat.
 
     ValueError, with the text `beyond`, where it would leave the memory.
     """
@@ -666,7 +672,7 @@ def strided(ndarray a, tuple shape, tuple strides, str beyond="a view of bytes {
     return v
 
 cdef bint sees_twice(ndarray v):
-    """Whether some bytes may have several places in v. They have not where each axis steps over all that shorter steps reach."""
+    """Whether some bytes may have several places in v: not if each axis steps over all that shorter steps reach."""
     cdef intp reach = v.itemsize, step
     for step, length in sorted([(abs(strides_of(v)[i]), v.shape[i]) for i in range(v.ndim)]):
         if length > 1:
@@ -675,7 +681,8 @@ cdef bint sees_twice(ndarray v):
             reach += step * (length - 1)
     return False
 
-for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, resize, setflags, __copy__, __deepcopy__, __reduce__, __setstate__, tobytes, getfield, setfield):
+for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, resize, setflags, __copy__,
+                __deepcopy__, __reduce__, __setstate__, tobytes, getfield, setfield):
     attach(_method.__name__, _method)
 set_hook("reshape", reshape)
 set_hook("view", view)

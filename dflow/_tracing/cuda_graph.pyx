@@ -1,11 +1,12 @@
 """Programs as CUDA graphs: all steps of a replay as one thing that a GPU runs.
 
-A graph's kernels have the addresses of their arrays in them. So the program gets storages of its own, for arguments, results
-and what is between; its steps become tasks over these, grouped, which are told to a stream that keeps them, and never
-submitted. A replay then copies the arguments into those storages, runs the graph as one task, and copies the results out.
+A graph's kernels have the addresses of their arrays in them. So the program gets storages of its own, for arguments,
+results and what is between; its steps become tasks over these, grouped, which are told to a stream that keeps them, and
+never submitted. A replay then copies the arguments into those storages, runs the graph as one task, and copies the
+results out.
 
-What cannot be kept so is replayed step by step: random numbers, the way back of a recording, arguments that are written to
-or are parts of larger ones, and whatever the GPU has no kernel for.
+What cannot be kept so is replayed step by step: random numbers, the way back of a recording, arguments that are written
+to or are parts of larger ones, and whatever the GPU has no kernel for.
 """
 
 cimport cython
@@ -58,7 +59,8 @@ cdef int copy_bytes(ndarray source, ndarray target) except -1:
     return 0
 
 cdef int device_for(Program p):
-    """The number of the GPU that has all that the program, which is in a replay, begins with; -1 if it cannot be a graph's."""
+    """The number of the GPU that has all that the program, which is in a replay, begins with;
+    -1 if it cannot be a graph's."""
     cdef int i, device = -1
     if p.draws:
         return -1
@@ -168,7 +170,8 @@ cdef class Captured:
         """On the GPU's worker: let it run the graph."""
         cdef ndarray a
         gpu = self.gpu
-        used = [(bring_there(a.st, True, False), writes) for a, writes in [*[(a, False) for a in self.inputs.values()], *self.outer]]
+        used = [(bring_there(a.st, True, False), writes)
+                for a, writes in [*[(a, False) for a in self.inputs.values()], *self.outer]]
         used += [(bring_there(a.st, False, False), True) for a in self.results.values()]
         with gpu.device, gpu.compute:
             for twin, write in used:

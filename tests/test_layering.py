@@ -28,6 +28,7 @@ LAYERS = [
     ["_functions.advanced_indexing", "_functions.convolve", "_functions.counting", "_functions.joining",
      "_functions.operators", "_functions.sorting"],
     ["_functions.ufunc"],
+    ["_functions.gufunc"],
     ["_functions.constructors", "_functions.host_task", "_functions.numpy_inline", "_functions.out"],
     ["_functions.placement"],
     ["_functions.basic_indexing"],

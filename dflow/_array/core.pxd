@@ -43,14 +43,24 @@ cdef enum Op:               # of the operator hooks; comparisons from LESS on as
 cdef inline intp* strides_of(ndarray a) noexcept:
     return a.shape + a.ndim
 
-cdef inline bint is_here(ndarray a) noexcept:               # its values may be read: allocated, no error, no pending write
-    return a.st.device <= direct and readable(a.st) and a.st.poison == NULL and load_ptr(&a.st.data) != NULL
-cdef inline bint is_near(ndarray a) noexcept:               # the same, if what is made of it alone is put where it is
-    return a.st.device <= near and readable(a.st) and a.st.poison == NULL and load_ptr(&a.st.data) != NULL
-cdef inline bint together(ndarray a, ndarray b) noexcept:   # whether they are on one device, as launch() would have it
+# ---- May a fast path run, which goes past launch()? All need the GIL. `reach`: `direct`, or `near` for a path that
+# puts its result where all of its operands are (_base/thread_state.pxd).
+cdef inline bint has_values(Storage* s, int reach) noexcept:  # to be read at once: there, no error, no pending write
+    return s.device <= reach and readable(s) and s.poison == NULL and load_ptr(&s.data) != NULL
+cdef inline bint is_free(Storage* s, int reach) noexcept:     # to be written to at once: no error, no pending task
+    return s.device <= reach and writable(s) and s.poison == NULL
+cdef inline bint is_idle(Storage* s, int reach) noexcept:     # both
+    return has_values(s, reach) and load_ptr(&s.reads) == NULL
+cdef inline bint is_here(ndarray a) noexcept:
+    return has_values(a.st, direct)
+cdef inline bint is_near(ndarray a) noexcept:
+    return has_values(a.st, near)
+cdef inline bint in_order_here(ndarray a) noexcept:           # and in C order
+    return a.flags & C_CONTIGUOUS and is_here(a)
+cdef inline bint in_order_near(ndarray a) noexcept:
+    return a.flags & C_CONTIGUOUS and is_near(a)
+cdef inline bint together(ndarray a, ndarray b) noexcept:     # on one device, as launch() would have it
     return a.st.device == b.st.device or (a.st.device | b.st.device) <= direct
-cdef inline bint is_free(ndarray a) noexcept:               # nobody reads or writes it: it may be written to at once
-    return a.st.device <= direct and writable(a.st)
 
 # ---- recording, for gradients
 cdef inline bint tracked(object x) noexcept:
@@ -62,14 +72,14 @@ cdef copy_hook record_view                                              # a new 
 cdef copy_hook record_copy                                              # a copy, or a cast
 
 # ---- making arrays
-cdef ndarray new_array(int code, int ndim, intp* shape, bint pending=*) # C order, not initialized; pending: allocated late
-cdef ndarray new_like(list arrays, int code, int ndim, intp* shape, bint pending=*, bint copies=*)    # in their memory order
+cdef ndarray new_array(int code, int ndim, intp* shape, bint pending=*) # C order, no values yet; pending: nor memory
+cdef ndarray new_like(list arrays, int code, int ndim, intp* shape, bint pending=*, bint copies=*)  # in their order
 cdef ndarray new_scalar(int code)                                       # 0-d, allocated, a SCALAR
-cdef ndarray new_view(ndarray a, int ndim)                              # same storage; shape, strides, offset to be filled
+cdef ndarray new_view(ndarray a, int ndim)                              # same storage; shape and strides to be filled
 cdef ndarray close_view(ndarray v)                                      # computes size and flags
-cdef ndarray as_array(object x)                                         # an ndarray as it is; else a copy of what NumPy makes of it
+cdef ndarray as_array(object x)                                         # an ndarray as it is; else a copy of NumPy's
 cdef ndarray from_numpy(object source, int code)                        # a copy of a NumPy array
-cdef bint contains_arrays(object x, int depth=*)                         # whether a list, or one in it, holds arrays of ours
+cdef bint contains_arrays(object x, int depth=*)                        # whether a list, or one in it, holds arrays
 cdef ndarray as_array_code(object x, int code)                          # and of this type: cast if need be
 cdef ndarray cast(ndarray a, int code)                                  # itself, when of that type
 cdef ndarray copy_of(ndarray a)                                         # C order
@@ -88,12 +98,13 @@ cdef int copy_elements(ndarray target, ndarray source) except -1        # the so
 cdef object numpy_window(ndarray a, bint write=*, object base=*)         # a NumPy array over the memory of a
 cdef ndarray part(ndarray a, int which)                                 # real (0) or imaginary part, as a view
 cdef int become(ndarray self, ndarray other) except -1                  # in place; waits if watched(self)
-cdef inline bint watched(ndarray a) noexcept:       # a Python function on a worker, which looks at its arrays when it runs, may have it
+# a Python function on a worker, which looks at its arrays when it runs, may have it
+cdef inline bint watched(ndarray a) noexcept:
     return a.st != NULL and load_i64(&shared.host_tasks) != 0 and not writable(a.st)
 cdef ndarray broadcast_same(ndarray a)                                  # a fresh view of all of a
 
 # ---- operands of kernels, waiting
-cdef inline bint covers_storage(ndarray a) noexcept:        # a sees every byte of it: as many as there are, and none twice
+cdef inline bint covers_storage(ndarray a) noexcept:  # a sees every byte of it: as many as there are, and none twice
     cdef int i
     if <size_t>(a.size * a.itemsize) != a.st.nbytes:
         return False
@@ -110,7 +121,7 @@ cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where
 cdef ndarray wait_read(ndarray a, bint there=*)                         # where to read its elements
 cdef object first_element(ndarray a)
 cdef int wait_write(ndarray a) except -1
-cdef bint ready(ndarray a) noexcept
+cdef bint ready(ndarray a) noexcept                                     # whether nobody writes its elements
 cdef inline char* data_of(ndarray a) noexcept:                          # of what wait_read gave
     return a.st.data + a.offset
 cdef str shape_text(ndarray a)

@@ -1,5 +1,5 @@
 # cython: c_api_binop_methods=True
-"""ndarray: a view of a storage. Making, viewing, copying, converting, waiting; and the operands that it is to launch()."""
+"""ndarray: a view of a storage. Making, viewing, copying, converting, waiting; and what it is to launch(): operands."""
 
 import numpy as np
 cimport cython
@@ -19,14 +19,15 @@ from dflow._runtime.executor cimport inside_host_task
 from dflow._runtime.fp_errors cimport read_fp_policy, fp_warn, fp_strict, warn_user, warnings_wait
 from dflow._runtime.graph cimport (
     abroad, bytes_live, FLAT, FULL, HAS_REGIONS, readable, storage_allocate, storage_new, storage_rest, storage_resume,
-    storage_unref, Task, task_constant, task_dims, task_new, task_operand, task_region, TRACKED, WRITE)
+    storage_unref, Task, task_constant, task_dims, task_new, TRACKED, WRITE)
 from dflow._runtime.story cimport story_of
 from dflow._runtime.region cimport fill_region, Region, regions_overlap
-from dflow._array.dispatch cimport Operand, launch, copy_out, joins, run_unary, size_bits
+from dflow._array.dispatch cimport Operand, launch, copy_out, fill_access, joins, region_of_run, run_unary
 from dflow._base.allocator cimport before_trimming, memory_free, memory_new
 from dflow._array.shape cimport parse_shape, check_dimensions
 from dflow._kernels.registry cimport (
-    BOOL, NCODES, DTYPES, itemsizes, code_of, code_of_num, numpy_array, is_complex, is_integer, real_code, cast_kernel, read_scalar)
+    BOOL, NCODES, DTYPES, itemsizes, code_of, code_of_num, numpy_array, is_complex, is_integer, real_code, cast_kernel,
+    read_scalar)
 
 cnp.import_array()
 
@@ -69,7 +70,8 @@ cdef ndarray new_array(int code, int ndim, intp* shape, bint pending=False):
         strides[i] = stride
         if shape[i] > 0:
             stride *= shape[i]
-        if (size | shape[i]) >> 28 and <double>size * shape[i] > <intp>1 << 56:   # smaller factors have no larger product
+        # smaller factors have no larger product
+        if (size | shape[i]) >> 28 and <double>size * shape[i] > <intp>1 << 56:
             too_big(code, ndim, shape)
         size *= shape[i]
     a.size = size
@@ -112,10 +114,11 @@ cdef void release_spares() noexcept:
     keep_spares = True
 
 cdef void end_array(ndarray a) noexcept:
-    """tp_dealloc of ndarray, with no reference left to a. Nothing here can raise, so unlike in a __dealloc__ of Cython's
+    """tp_dealloc of ndarray, with no reference left to a. Nothing here can raise: unlike in a __dealloc__ of Cython's
     the exception that is set need not be put aside."""
-    if (a.flags == C_CONTIGUOUS | F_CONTIGUOUS | SCALAR and a.ndim == 0 and a.base == NULL and a.offset == 0 and a.st != NULL
-            and a.st.nbytes == a.itemsize and Py_TYPE(a) == <PyTypeObject*>ndarray and PyObject_GET_WEAKREFS_LISTPTR(a)[0] == NULL
+    if (a.flags == C_CONTIGUOUS | F_CONTIGUOUS | SCALAR and a.ndim == 0 and a.base == NULL and a.offset == 0
+            and a.st != NULL and a.st.nbytes == a.itemsize and Py_TYPE(a) == <PyTypeObject*>ndarray
+            and PyObject_GET_WEAKREFS_LISTPTR(a)[0] == NULL
             and a.node == NULL and nspares[a.code] < MOST_SPARES and keep_spares and storage_rest(a.st)):
         a.base = spares[a.code]
         spares[a.code] = <PyObject*>a
@@ -164,7 +167,8 @@ cdef int too_big(int code, int ndim, intp* shape) except -1:
     raise MemoryError(text)
 
 cdef ndarray new_like(list arrays, int code, int ndim, intp* shape, bint pending=False, bint copies=False):
-    """A new array in NumPy's order "K": as the axes of the arrays lie; where they disagree, as in C. copies: 0 is a stride, too."""
+    """A new array in NumPy's order "K": as the axes of the arrays lie; where they disagree, as in C.
+    copies: 0 is a stride, too."""
     cdef ndarray out = new_array(code, ndim, shape, pending)
     cdef intp* t = strides_of(out)
     cdef int i, j, axis
@@ -289,13 +293,14 @@ cdef ndarray from_numpy(object source, int code):
     return out
 
 cdef object numpy_window(ndarray a, bint write=True, object base=None):
-    """A NumPy array over the memory of a, which must be allocated; it keeps a, or base, alive. For code that knows when it may look."""
+    """A NumPy array over the memory of a, which must be allocated; it keeps a, or base, alive.
+    For code that knows when it may look."""
     cdef object dtype = DTYPES[a.code]
     cdef bint usual = (a.ndim == 0 or a.ndim == 1 and a.shape[1] == a.itemsize) and not <size_t>data_of(a) % a.itemsize
     cdef int flags = cnp.NPY_ARRAY_ALIGNED | (cnp.NPY_ARRAY_WRITEABLE if write else 0)
     Py_INCREF(dtype)            # Without strides, NumPy need not look at them.
-    window = PyArray_NewFromDescr(<PyTypeObject*>cnp.ndarray, <PyArray_Descr*>dtype, a.ndim, a.shape, NULL if usual else strides_of(a),
-                                  data_of(a), flags, NULL)
+    window = PyArray_NewFromDescr(<PyTypeObject*>cnp.ndarray, <PyArray_Descr*>dtype, a.ndim, a.shape,
+                                  NULL if usual else strides_of(a), data_of(a), flags, NULL)
     base = a if base is None else base
     Py_INCREF(base)
     cnp.PyArray_SetBaseObject(window, base)
@@ -328,7 +333,8 @@ cdef bint contains_arrays(object x, int depth=0):
     for item in x:
         if type(item) is float or type(item) is int:
             continue
-        if isinstance(item, ndarray) or (depth < MAXDIMS and isinstance(item, (list, tuple)) and contains_arrays(item, depth + 1)):
+        if (isinstance(item, ndarray)
+                or (depth < MAXDIMS and isinstance(item, (list, tuple)) and contains_arrays(item, depth + 1))):
             return True
     return False
 
@@ -399,9 +405,12 @@ cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where
     """
     cdef Task* t
     cdef ndarray x
+    cdef Region run
     cdef int i, nops = k.nops, flags = FLAT, access
     read_fp_policy()
-    if a.st.device > near or not together(a, out) or b is not None and not together(a, b) or settings.naive or inside_host_task() or (fp_strict and k.flags & REPORTS_FP) or a.size == 0 or k.nin > 2 or nops != k.nin + 1:
+    if (a.st.device > near or not together(a, out) or b is not None and not together(a, b)
+            or settings.naive or inside_host_task() or (fp_strict and k.flags & REPORTS_FP)
+            or a.size == 0 or k.nin > 2 or nops != k.nin + 1):
         return False
     for i in range(nops):
         x = out if i == k.nin else a if i == 0 else b
@@ -415,16 +424,12 @@ cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where
         if constant != NULL and i == where:
             memcpy(task_constant(t, i, 8, 0), constant, 8)
             continue
-        access = size_bits(x.itemsize) | (WRITE | TRACKED if i == k.nin else 0 if x.st == out.st else TRACKED)
+        access = WRITE | TRACKED if i == k.nin else 0 if x.st == out.st else TRACKED
         if covers_storage(x):
-            access |= FULL
-        elif flags & HAS_REGIONS:
-            task_region(t, i).lo = x.offset
-            task_region(t, i).hi = x.offset + x.size * x.itemsize
-            task_region(t, i).pitch = 0
-            task_region(t, i).start = x.offset
-            task_region(t, i).length = x.size * x.itemsize
-        task_operand(t, i, x.st, x.offset, access)
+            fill_access(t, i, x.st, x.offset, x.itemsize, access | FULL, NULL)
+        else:
+            region_of_run(&run, x.offset, x.size * x.itemsize)
+            fill_access(t, i, x.st, x.offset, x.itemsize, access, &run)
     submit(t)
     return True
 
@@ -439,7 +444,8 @@ cdef bint ready(ndarray a) noexcept:
     return region_ready(a.st, &r, False)
 
 cdef ndarray wait_read(ndarray a, bint there=False):
-    """a, once its elements are in memory (there: a GPU's will do), or a copy, if others write to a meanwhile. Raises their error."""
+    """a, once its elements are in memory (there: a GPU's will do), or a copy, if others write to a meanwhile.
+    Raises their error."""
     cdef Region r
     cdef bint whole = covers_storage(a)
     if not whole:
@@ -481,7 +487,8 @@ cdef int copy_elements(ndarray target, ndarray source) except -1:
 cdef int copy_into(ndarray out, ndarray a) except -1:
     """copy_elements() to a new array of the same shape; in C order, if a is."""
     cdef Kernel* k = cast_kernel(a.code, out.code)
-    if not a.flags & C_CONTIGUOUS or k.flags & MAY_RAISE or joins(a.size, k, True) or out.st.data == NULL or not is_here(a):
+    if (not a.flags & C_CONTIGUOUS or k.flags & MAY_RAISE or joins(a.size, k, True) or out.st.data == NULL
+            or not is_here(a)):
         return copy_elements(out, a)
     return run_unary(k, data_of(a), a.itemsize, out.st.data, out.itemsize, a.size)
 
@@ -514,7 +521,8 @@ cdef int assign(ndarray target, ndarray source) except -1:
     skip = target.ndim - source.ndim
     for i in range(source.ndim):
         if skip < 0 or (source.shape[i] != 1 and source.shape[i] != target.shape[skip + i]):
-            raise ValueError(f"could not broadcast input array from shape {shape_text(source)} into shape {shape_text(target)}")
+            raise ValueError(f"could not broadcast input array from shape {shape_text(source)} into shape "
+                             f"{shape_text(target)}")
     if is_complex(source.code) and not is_complex(target.code) and target.code != BOOL:
         warn_user("Casting complex values to real discards the imaginary part", ComplexWarning)
     if source.st == target.st and may_overlap(source, target):
@@ -564,7 +572,8 @@ cdef class ndarray:
     def shape(self, value):
         view = hooks["reshape"](self, value)
         if (<ndarray>view).st != self.st:
-            raise AttributeError("Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape.")
+            raise AttributeError("Incompatible shape for in-place modification. Use `.reshape()` to make a copy with "
+                                 "the desired shape.")
         become(self, <ndarray>view)
 
     @shape.deleter
@@ -573,14 +582,16 @@ cdef class ndarray:
 
     @property
     def strides(self):
-        """Bytes from one element to the next along each axis. Assignment, deprecated as in NumPy, stays in the memory."""
+        """Bytes from one element to the next along each axis.
+        Assignment, deprecated as in NumPy, stays in the memory."""
         return tuple([strides_of(self)[i] for i in range(self.ndim)])
 
     @strides.setter
     def strides(self, value):
         like = np.empty((0,) * self.ndim, DTYPES[self.code])
         like.strides = value                # NumPy's warning, and its errors
-        view = hooks["strided"](self, shape_tuple(self), like.strides, "strides is not compatible with available memory")
+        view = hooks["strided"](self, shape_tuple(self), like.strides,
+                                "strides is not compatible with available memory")
         become(self, <ndarray>view)
 
     @strides.deleter
@@ -717,11 +728,12 @@ cdef class ndarray:
     def __getbuffer__(self, Py_buffer* view, int flags):
         PyObject_GetBuffer(hooks["share"](self), view, flags)
 
-    def __releasebuffer__(self, Py_buffer* view): pass      # where there is one, NumPy's frombuffer() keeps the view, too
+    def __releasebuffer__(self, Py_buffer* view): pass  # where there is one, NumPy's frombuffer() keeps the view, too
 
     def __bool__(self):
         if self.size == 1:
-            return data_of(self)[0] != 0 if self.code == BOOL and is_near(self) and not warnings_wait() else bool(first_element(self))
+            return (data_of(self)[0] != 0 if self.code == BOOL and is_near(self) and not warnings_wait()
+                    else bool(first_element(self)))
         return bool(np.empty(shape_tuple(self), np.bool))      # NumPy's own words for the error
 
     def __int__(self):
@@ -873,7 +885,8 @@ cdef class ndarray:
         return operator_inplace(MATMUL, self, b)
 
 def _made(*given, **named):
-    """ndarray(shape, dtype=float, buffer=None, offset=0, strides=None, order=None); what is wrong is said by NumPy's."""
+    """ndarray(shape, dtype=float, buffer=None, offset=0, strides=None, order=None);
+    what is wrong is said by NumPy's."""
     if named or not 0 < len(given) < 3:
         return as_array(np.ndarray(*given, **named))
     return empty(given[0], float if len(given) == 1 or given[1] is None else given[1])
@@ -918,7 +931,7 @@ cdef ndarray part(ndarray a, int which):
     return v
 
 cdef object scalar(ndarray a):
-    """For float(), int(), complex(): a number; what NumPy has words for as NumPy's: complex scalars, and where there are axes."""
+    """For float(), int(), complex(): a number; NumPy's where it has words for it: complex scalars, arrays with axes."""
     one = a.ndim == 0 and not (a.flags & SCALAR and is_complex(a.code)) or a.size == 1 and hooks.get("mxnet")
     return first_element(a) if one else numpy_window(wait_read(a), False)[() if a.flags & SCALAR else ...]
 

@@ -5,7 +5,7 @@ from dflow._runtime.region cimport Region
 from dflow._kernels.kernel cimport call_loop, intp, Kernel
 from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport fp_event
-from dflow._runtime.graph cimport Site, SIZE_SHIFT, Storage, Task
+from dflow._runtime.graph cimport Site, SIZE_SHIFT, Storage, Task, task_operand, task_region
 
 cdef enum:
     SMALLEST = 50           # nanoseconds of an operation that joins a group rather than run at once
@@ -32,7 +32,7 @@ cdef struct Core:           # core dimensions of a gufunc kernel
 cdef int fill_constant(Operand* o, char* constant, int itemsize) noexcept
 cdef int fill_index(Operand* o, int ndim, intp* shape) noexcept     # of the elements in C order
 cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1
-cdef int settle_devices(Kernel* k, Operand* ops, int nops) except -1       # to be called before dispatch(), if many_devices
+cdef int settle_devices(Kernel* k, Operand* ops, int nops) except -1  # to be called before dispatch(), if many_devices
 cdef str device_name(int device)
 cdef object several(name, int device, int other)        # the error that arrays are on both
 cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, double cost, intp elements,
@@ -42,11 +42,20 @@ ctypedef int (*observer)(Kernel*, Operand*, int, int, intp*, Core*, double, intp
 cdef observer observe       # what a thread that notes its operations launches (_tracing/trace.pyx)
 cdef int copy_out(Kernel* k, Operand* source, int ndim, intp* shape, char* to) except -1
 cdef int merge_axes(Core* core, int m) noexcept
-cdef inline int size_bits(int itemsize) noexcept:           # the item size as an access keeps it
+cdef inline void region_of_run(Region* r, intp start, intp nbytes) noexcept:    # of bytes that follow each other
+    r.lo = r.start = start
+    r.hi = start + nbytes
+    r.pitch = 0
+    r.length = nbytes
+cdef inline void fill_access(Task* t, int i, Storage* s, intp offset, int itemsize, int flags, Region* r) noexcept:
+    """Operand i of a task, with its item size as an access keeps it. r: which bytes;
+    NULL: all, or the task has no regions."""
     cdef int log = 0
     while 1 << log < itemsize:
         log += 1
-    return log << SIZE_SHIFT
+    task_operand(t, i, s, offset, flags | log << SIZE_SHIFT)
+    if r != NULL:
+        task_region(t, i)[0] = r[0]
 
 # ---- past launch(), for what is small, ready and in C order
 cdef inline int run_now(Kernel* k, char** args, intp* n, intp* steps) except -1:

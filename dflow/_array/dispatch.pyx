@@ -16,8 +16,8 @@ from dflow._engine cimport submit, settings
 from dflow._runtime.fp_errors cimport fp_event, read_fp_policy, fp_warn, fp_strict
 from dflow._runtime.gate cimport enter_gate, leave_gate
 from dflow._runtime.graph cimport (
-    abroad, FULL, HAS_REGIONS, poison_storage, Site, SIZE_SHIFT, Storage, storage_allocate, storage_unref, Task,
-    task_constant, task_dims, task_index, task_new, task_operand, task_region, task_strides, TRACKED, WRITE)
+    abroad, FULL, HAS_REGIONS, poison_storage, Site, Storage, storage_allocate, storage_unref, Task, task_constant,
+    task_dims, task_index, task_new, task_strides, TRACKED, WRITE)
 from dflow._runtime.fusion cimport run_kernel
 from dflow._base.thread_state cimport CPUS, FIXED, NEAR, captures, capturing, crossing, current_device, many_devices
 from dflow._gpu.mirror cimport bring_here, gpus, wait_there
@@ -46,56 +46,83 @@ cdef int fill_index(Operand* o, int ndim, intp* shape) noexcept:
         stride *= shape[i]
     return 0
 
-cdef int simplify(Operand* ops, int nops, int ndim, intp* shape) noexcept:
-    """Fewer, longer loops: drop axes of length 1, put long strides outside, join axes that follow each other.
+cdef inline intp* strides_at(char* first, size_t pitch, int k) noexcept:
+    return <intp*>(first + k * pitch)
 
-    Changes shape and strides; returns the new number of axes, at least 1.
+cdef inline int coalesce(intp* shape, int ndim, char* first, size_t pitch, int n) noexcept:
+    """Fewer, longer axes for n operands. The new number of axes; 0 if all had length 1.
+
+    The strides of the first operand lie at `first`, those of the next one `pitch` bytes further.
+
+    1. Axes of length 1 are dropped.
+    2. Long strides of the last operand, an output as a rule, go outside.
+    3. An axis that continues the one before it, for all operands, is joined with that.
     """
-    cdef int i, j, n = 0, lead = nops - 1
-    cdef intp weight
-    cdef bint joined
+    cdef intp* lead = strides_at(first, pitch, n - 1)
+    cdef int i, j, k, kept = 0
     for i in range(ndim):
         if shape[i] == 1:
             continue
-        weight = labs(ops[lead].strides[i])     # insertion sort by the last operand's stride, an output's as a rule
-        j = n
-        while j > 0 and labs(ops[lead].strides[j - 1]) < weight:
+        j = kept                                # insertion sort
+        while j > 0 and labs(lead[j - 1]) < labs(lead[i]):
             j -= 1
-        move_axis(ops, nops, shape, i, j, n)
-        n += 1
-    if n == 0:
-        shape[0] = 1
-        for i in range(nops):
-            ops[i].strides[0] = 0
-        return 1
+        move_axis(shape, first, pitch, n, i, j, kept)
+        kept += 1
+    if kept == 0:
+        return 0
     j = 0
-    for i in range(1, n):
-        joined = True
-        for k in range(nops):
-            if ops[k].strides[j] != ops[k].strides[i] * shape[i]:
-                joined = False
-                break
-        if joined:
+    for i in range(1, kept):
+        if continues(first, pitch, n, j, i, shape[i]):
             shape[j] *= shape[i]
         else:
             j += 1
             shape[j] = shape[i]
-        for k in range(nops):
-            ops[k].strides[j] = ops[k].strides[i]
+        for k in range(n):
+            strides_at(first, pitch, k)[j] = strides_at(first, pitch, k)[i]
     return j + 1
 
-cdef inline void move_axis(Operand* ops, int nops, intp* shape, int source, int target, int end) noexcept:
-    """Take axis `source` out and put it at `target`; axes target..end-1 move up by one."""
+cdef inline void move_axis(intp* shape, char* first, size_t pitch, int n, int source, int target, int end) noexcept:
+    """Axis `source` goes to `target`; axes target .. end - 1 move up by one."""
     cdef intp kept = shape[source]
+    cdef intp* strides
     cdef int i, k
     for i in range(end, target, -1):
         shape[i] = shape[i - 1]
     shape[target] = kept
-    for k in range(nops):
-        kept = ops[k].strides[source]
+    for k in range(n):
+        strides = strides_at(first, pitch, k)
+        kept = strides[source]
         for i in range(end, target, -1):
-            ops[k].strides[i] = ops[k].strides[i - 1]
-        ops[k].strides[target] = kept
+            strides[i] = strides[i - 1]
+        strides[target] = kept
+
+cdef inline bint continues(char* first, size_t pitch, int n, int outer, int inner, intp length) noexcept:
+    """Whether a step along `outer` is for all operands one past the end of `inner`, of that length."""
+    cdef intp* strides
+    cdef int k
+    for k in range(n):
+        strides = strides_at(first, pitch, k)
+        if strides[outer] != strides[inner] * length:
+            return False
+    return True
+
+cdef int simplify(Operand* ops, int nops, int ndim, intp* shape) noexcept:
+    """Fewer, longer loops. Changes shape and strides; the new number of axes, at least 1."""
+    cdef int i, n = coalesce(shape, ndim, <char*>ops[0].strides, sizeof(Operand), nops)
+    if n:
+        return n
+    shape[0] = 1
+    for i in range(nops):
+        ops[i].strides[0] = 0
+    return 1
+
+cdef int merge_axes(Core* core, int m) noexcept:
+    """The same of m reduced axes, the core dimensions of one operand."""
+    cdef int n = coalesce(core.dims, m, <char*>core.steps, 0, 1)
+    if n:
+        return n
+    core.steps[0] = core.steps[m - 1]           # dims[0] is 1
+    return 1
 
 cdef bint operands_ready(Operand* ops, int nops) noexcept:
     """Whether no pending task stands in the way; a poisoned operand goes the way of a task, which knows what to do."""
@@ -117,11 +144,12 @@ cdef bint any_abroad(Operand* ops, int nops) noexcept:
     return False
 
 cdef inline bint ahead_of_workers(Operand* ops, int nops) noexcept:
-    """Whether an output, of which it writes a part, would get its memory long before its other tasks run, which shall take what
-    earlier ones let go. Reads `data` without the lock: whichever way, the write is right, here or as a task."""
+    """Whether an output, of which it writes a part, would get its memory long before its other tasks run, which shall
+    take what earlier ones let go. Reads `data` without the lock: either way, the write is right, here or as a task."""
     cdef int i
     for i in range(nops):
-        if ops[i].flags & (WRITE | FULL) == WRITE and load_ptr(&ops[i].s.data) == NULL and ops[i].s.nbytes > LARGE and pending() > 0:
+        if (ops[i].flags & (WRITE | FULL) == WRITE and load_ptr(&ops[i].s.data) == NULL and ops[i].s.nbytes > LARGE
+                and pending() > 0):
             return True
     return False
 
@@ -133,7 +161,8 @@ cdef bint caught_up(Operand* ops, int nops) noexcept:
     return operands_ready(ops, nops)
 
 cdef int settle_devices(Kernel* k, Operand* ops, int nops) except -1:
-    """Outputs are where an array was put, else, if they are nowhere yet, where this thread is. ValueError for several such devices."""
+    """Outputs are where an array was put, else, if they are nowhere yet, where this thread is.
+    ValueError for several such devices."""
     cdef Storage* s
     cdef int i, fixed = -1, loose = -1
     for i in range(nops):
@@ -150,7 +179,8 @@ cdef int settle_devices(Kernel* k, Operand* ops, int nops) except -1:
         fixed = loose if loose > 0 else 2 * current_device()
     for i in range(nops):
         s = ops[i].s
-        if s != NULL and ops[i].flags & WRITE and (fixed & FIXED or s.device == 0) and not abroad(s) and not (s.pins and fixed > NEAR):
+        if (s != NULL and ops[i].flags & WRITE and (fixed & FIXED or s.device == 0) and not abroad(s)
+                and not (s.pins and fixed > NEAR)):
             s.device = <uint8_t>fixed
     return 0
 
@@ -158,14 +188,14 @@ cdef str device_name(int device):
     return f"cpu({device >> 1})" if device <= NEAR else f"gpu({(device >> 1) - CPUS})"
 
 cdef object several(name, int device, int other):
-    return ValueError(f"{name}: its arrays are on {device_name(device)} and {device_name(other)}; as_in_ctx() brings an array to "
-                      "another device")
+    return ValueError(f"{name}: its arrays are on {device_name(device)} and {device_name(other)}; as_in_ctx() brings "
+                      "an array to another device")
 
 cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1:
     """Run k over a space of ndim axes: now, when its operands are ready and it is cheap, or else as a task.
 
-    ops and shape are changed. core: its core dimensions, or NULL. Callers hold the operands' arrays, and so, while they keep
-    the GIL, their storages.
+    ops and shape are changed. core: its core dimensions, or NULL. Callers hold the operands' arrays, and so, while they
+    keep the GIL, their storages.
     """
     cdef double cost
     cdef intp elements = 1
@@ -183,7 +213,8 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
         with_references(LOAD, k, ops, nops, ndim, shape, core, NULL)
     ndim = simplify(ops, nops, ndim, shape)
     if core == NULL and shape[0] == 1 and ndim == 1:
-        for i in range(nops):               # the steps choose NumPy's loop, and so the last bit: as in fastpath.pyx and in FLAT tasks
+        # the steps choose NumPy's loop, and so the last bit: as in fastpath.pyx and in FLAT tasks
+        for i in range(nops):
             ops[i].strides[0] = ops[i].itemsize if ops[i].s != NULL else 0
     if captures and capturing():
         observe(k, ops, nops, ndim, shape, core, cost, elements)
@@ -191,7 +222,8 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
 
 cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, double cost, intp elements,
                   Site* site) except -1:
-    """launch() once cost and loops are known. Changes nothing of what it is given. site: where it was submitted; NULL: here."""
+    """launch() once cost and loops are known. Changes nothing of what it is given. site: where it was submitted;
+    NULL: here."""
     cdef bint strict, elementwise = (k.flags & ELEMENTWISE) != 0
     if gpus and any_abroad(ops, nops) and not inside_host_task():
         if settings.naive:
@@ -201,8 +233,8 @@ cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core
     strict = fp_strict != 0 and (k.flags & REPORTS_FP) != 0
     if not strict and cost <= (settings.tiny_cost if elementwise else settings.inline_cost) and (
             operands_ready(ops, nops)
-            or (cost <= settings.tiny_cost and not (elementwise and would_join(elements, False)) and caught_up(ops, nops))) and (
-            not ahead_of_workers(ops, nops)):
+            or (cost <= settings.tiny_cost and not (elementwise and would_join(elements, False))
+                and caught_up(ops, nops))) and not ahead_of_workers(ops, nops):
         if run_here(k, ops, nops, ndim, shape, core):
             return 0
     if strict or settings.naive or inside_host_task():
@@ -215,8 +247,9 @@ cdef enum Purpose:
     WAIT                # until it is: what np.errstate raises is raised at the call
     FINISH              # to let a GPU do it, and wait for that
 
-cdef int with_references(Purpose purpose, Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, Site* site) except -1:
-    """What gives up the GIL before a task refers to the storages: another thread may resize an array of theirs (become())."""
+cdef int with_references(Purpose purpose, Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core,
+                         Site* site) except -1:
+    """What gives up the GIL before a task has the storages: another thread may resize an array of theirs (become())."""
     cdef int i
     for i in range(nops):
         if ops[i].s != NULL:
@@ -246,7 +279,8 @@ cdef int with_references(Purpose purpose, Kernel* k, Operand* ops, int nops, int
                 storage_unref(ops[i].s)
 
 cdef int copy_out(Kernel* k, Operand* source, int ndim, intp* shape, char* to) except -1:
-    """Run k from source, which is ready, to memory outside the engine, in C order. Keeps the GIL: nobody submits a write."""
+    """Run k from source, which is ready, to memory outside the engine, in C order.
+    Keeps the GIL: nobody submits a write."""
     cdef Operand ops[2]
     cdef intp dims[MAXDIMS]
     cdef intp size = 1
@@ -262,33 +296,26 @@ cdef int copy_out(Kernel* k, Operand* source, int ndim, intp* shape, char* to) e
         run_here(k, ops, 2, ndim, dims, NULL)
     return 0
 
+cdef inline char* memory_of(Kernel* k, Operand* o) except NULL:
+    """Where the operand, which is no constant, begins in memory here; a result is given some."""
+    if abroad(o.s):
+        bring_here(o.s, o.flags & (WRITE | FULL) != WRITE | FULL, o.flags & WRITE)
+    elif not storage_allocate(o.s):
+        raise MemoryError(f"Unable to allocate {o.s.nbytes} bytes for the result of {k.name.decode()}")
+    return o.s.data + o.offset
+
 cdef bint run_here(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1:
     """Run k with the GIL held. False: it would have had to wait for others in NumPy's BLAS, and is to be run again."""
     cdef char* args[256]
     cdef intp dims[MAXDIMS + 70]
     cdef intp steps[1600]
-    cdef intp* step = steps
-    cdef int i, j, flags, use = UNUSED
+    cdef int i, flags, use = UNUSED
     if ndim * nops > 1400 or nops > 255:
         run_later(k, ops, nops, ndim, shape, core, NULL)
         return True
     for i in range(nops):
-        if ops[i].s == NULL:
-            args[i] = ops[i].constant
-        else:
-            if abroad(ops[i].s):
-                bring_here(ops[i].s, ops[i].flags & (WRITE | FULL) != WRITE | FULL, ops[i].flags & WRITE)
-            elif not storage_allocate(ops[i].s):
-                raise MemoryError(f"Unable to allocate {ops[i].s.nbytes} bytes for the result of {k.name.decode()}")
-            args[i] = ops[i].s.data + ops[i].offset
-    for i in range(ndim):
-        dims[i] = shape[i]
-        for j in range(nops):
-            step[0] = ops[j].strides[i]
-            step += 1
-    if core != NULL:
-        memcpy(dims + ndim, core.dims, core.ndim * sizeof(intp))
-        memcpy(step, core.steps, core.nsteps * sizeof(intp))
+        args[i] = ops[i].constant if ops[i].s == NULL else memory_of(k, &ops[i])
+    fill_loops(dims, steps, ops, nops, ndim, shape, core)
     settings.inlined += 1
     if k.resources & BLAS:
         use = blas_use(k, dims + ndim - 1, steps + (ndim - 1) * nops)
@@ -327,11 +354,9 @@ cdef int run_later(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Cor
 
 cdef Task* make_task(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, Site* site) except NULL:
     """What dispatch() submits."""
-    cdef int i, j, flags = 0, access
-    cdef int ncore = core.ndim if core != NULL else 0
+    cdef int i, flags = 0, access
     cdef size_t constants = 0
-    cdef intp* dims
-    cdef intp* step
+    cdef Operand* o
     cdef Task* t
     for i in range(nops):
         if ops[i].s == NULL:
@@ -339,59 +364,33 @@ cdef Task* make_task(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, C
                 constants += ops[i].itemsize
         elif not ops[i].flags & FULL:
             flags = HAS_REGIONS
-    t = task_new(k, nops, ndim, ncore, core.nsteps if core != NULL else 0, constants, flags)
+    t = task_new(k, nops, ndim, core.ndim if core != NULL else 0, core.nsteps if core != NULL else 0, constants, flags)
     t.site = site
     t.fp_warn = <uint8_t>(fp_warn if k.flags & REPORTS_FP else 0)
-    dims = task_dims(t)
-    step = task_strides(t)
+    fill_loops(task_dims(t), task_strides(t), ops, nops, ndim, shape, core)
+    constants = 0
+    for i in range(nops):
+        o = &ops[i]
+        if o.s != NULL:
+            access = (o.flags & (WRITE | FULL)) | (0 if o.flags & UNTRACKED_READ else TRACKED)
+            fill_access(t, i, o.s, o.offset, o.itemsize, access, &o.region if flags else NULL)
+        elif o.constant == NULL:
+            task_index(t, i)
+        else:
+            memcpy(task_constant(t, i, o.itemsize, constants), o.constant, o.itemsize)
+            if o.itemsize > 8:
+                constants += o.itemsize
+    return t
+
+cdef inline void fill_loops(intp* dims, intp* steps, Operand* ops, int nops, int ndim, intp* shape,
+                            Core* core) noexcept:
+    """The lengths and strides of a kernel's loops, then of its core, as a loop takes them."""
+    cdef int i, j
     for i in range(ndim):
         dims[i] = shape[i]
         for j in range(nops):
-            step[0] = ops[j].strides[i]
-            step += 1
+            steps[0] = ops[j].strides[i]
+            steps += 1
     if core != NULL:
-        memcpy(dims + ndim, core.dims, ncore * sizeof(intp))
-        memcpy(step, core.steps, core.nsteps * sizeof(intp))
-    constants = 0
-    for i in range(nops):
-        if ops[i].s == NULL and ops[i].constant == NULL:
-            task_index(t, i)
-            continue
-        if ops[i].s == NULL:
-            memcpy(task_constant(t, i, ops[i].itemsize, constants), ops[i].constant, ops[i].itemsize)
-            if ops[i].itemsize > 8:
-                constants += ops[i].itemsize
-            continue
-        access = (ops[i].flags & (WRITE | FULL)) | (0 if ops[i].flags & UNTRACKED_READ else TRACKED)
-        access |= size_bits(ops[i].itemsize)
-        task_operand(t, i, ops[i].s, ops[i].offset, access)
-        if flags:
-            task_region(t, i)[0] = ops[i].region
-    return t
-
-cdef int merge_axes(Core* core, int m) noexcept:
-    """Reduced axes, longest stride first, joined where one continues the other. The new number of them."""
-    cdef int i, j, n = 0
-    cdef intp d, s
-    for i in range(m):
-        d = core.dims[i]
-        s = core.steps[i]
-        if d == 1 and (n > 0 or i < m - 1):
-            continue
-        j = n
-        while j > 0 and labs(core.steps[j - 1]) < labs(s):
-            core.dims[j] = core.dims[j - 1]
-            core.steps[j] = core.steps[j - 1]
-            j -= 1
-        core.dims[j] = d
-        core.steps[j] = s
-        n += 1
-    j = 0
-    for i in range(1, n):
-        if core.steps[j] == core.steps[i] * core.dims[i]:
-            core.dims[j] *= core.dims[i]
-        else:
-            j += 1
-            core.dims[j] = core.dims[i]
-        core.steps[j] = core.steps[i]
-    return j + 1
+        memcpy(dims + ndim, core.dims, core.ndim * sizeof(intp))
+        memcpy(steps, core.steps, core.nsteps * sizeof(intp))

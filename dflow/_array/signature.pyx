@@ -9,7 +9,7 @@ cdef extern from "_base/cython.h":       # all others have it by the headers of 
     pass
 
 cdef object parse_signature(str text):
-    """"(n?,k),(k,m?)->(n?,m?)" as (inputs, outputs, all): lists of lists of names, and each name once, in their order."""
+    """"(n?,k),(k,m?)->(n?,m?)" as (inputs, outputs, all): lists of lists of names; each name once, in their order."""
     if text is None:
         return None
     sides = []
@@ -19,7 +19,8 @@ cdef object parse_signature(str text):
     return (*sides, list(dict.fromkeys([name for names in sides[0] + sides[1] for name in names])))
 
 # Of all others, a function of their own may compute or check lengths.
-NUMPYS = frozenset([x for module in (vars(_umath_linalg), vars(_pocketfft_umath), qr) for x in module.values() if isinstance(x, np.ufunc)])
+NUMPYS = frozenset([x for module in (vars(_umath_linalg), vars(_pocketfft_umath), qr)
+                    for x in module.values() if isinstance(x, np.ufunc)])
 
 def samples(list groups, kinds, dict sizes):
     """Zeros for operands with these core dimensions, None for one of unknown length."""
@@ -32,7 +33,8 @@ def try_sizes(function, tuple core, dict sizes):
     core: see parse_signature.
     """
     given = {name for names in core[0] for name in names}
-    if function not in NUMPYS and any([not name.isdigit() and name not in given for names in core[1] for name in names]):
+    if (function not in NUMPYS
+            and any([not name.isdigit() and name not in given for names in core[1] for name in names])):
         results = samples(core[1], function.types[0].split("->")[1], sizes)
         function(*samples(core[0], function.types[0], sizes), out=tuple(results))
 

@@ -1,9 +1,9 @@
 """Advanced indexing and selection: what takes elements from where indices or conditions say.
 
-One array of indices is used as it is; several become an array of byte offsets. A gather or scatter kernel then runs like
-any other. A mask of leading axes takes one pass that counts, so that the shape is known, and one that moves. The call
-waits for arrays among the indices (their values decide about errors, and a mask's about the shape), not for the array
-that is indexed.
+One array of indices is used as it is; several become an array of byte offsets. A gather or scatter kernel then runs
+like any other. A mask of leading axes takes one pass that counts, so that the shape is known, and one that moves. The
+call waits for arrays among the indices (their values decide about errors, and a mask's about the shape), not for the
+array that is indexed.
 """
 
 import numpy as np
@@ -13,19 +13,22 @@ from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport DATA_BYTES, ELEMENTWISE, intp, Kernel, loop_t, MAXDIMS, PARTIAL, ROWS
 from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport warn_user
-from dflow._runtime.graph cimport FULL, writable, WRITE
-from dflow._array.dispatch cimport Operand, Core, fill_constant, launch
+from dflow._runtime.graph cimport FULL, WRITE
+from dflow._array.dispatch cimport Operand, Core, fill_constant, launch, region_of_run
 from dflow._kernels.registry cimport (
-    Scalar, BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, name_kernel, numpy_array, write_scalar, is_complex, is_integer)
+    Scalar, BOOL, DTYPES, INTP, NCODES, code_of, kernel_new, name_kernel, numpy_array, write_scalar, is_complex,
+    is_integer)
 from dflow._array.core cimport *
 from dflow._tracing.tape cimport record
 from dflow._functions.basic_indexing cimport advanced_get, advanced_set, base_index, refuse_index, refuse_store, stored
+from dflow._functions.numbers cimport write_wrapped
 from dflow._functions.views cimport *
 from dflow._functions.out import give
 from dflow._functions.numpy_inline import as_scalar, bare
 from dflow._array.core import set_hook
-from dflow._functions.fastpath cimport allocated, count_bytes, count_true, quick_kind, quick_ready, same_shape, NKINDS
-from dflow._functions.ufunc cimport broadcast_shape, take_whole_region
+from dflow._functions.fastpath cimport allocated, count_bytes, count_true, quick_kind, same_shape, NKINDS
+from dflow._functions.gufunc cimport take_whole_region
+from dflow._functions.ufunc cimport broadcast_shape
 
 from numpy.exceptions import ComplexWarning
 
@@ -85,8 +88,9 @@ cdef class Selection:
     """An advanced index, taken apart.
 
     `base` is the indexed array with the basic part of the index applied and the axes of index arrays removed; `index`
-    a C-contiguous array of integers: what all index arrays come to. They count elements `stride` bytes apart, the negative
-    ones from `length` backwards. The result has base's axes before `position`, those of index, and the rest of base's.
+    a C-contiguous array of integers: what all index arrays come to. They count elements `stride` bytes apart, the
+    negative ones from `length` backwards. The result has base's axes before `position`, those of index, and the rest of
+    base's.
     """
     cdef ndarray base
     cdef ndarray index
@@ -119,8 +123,8 @@ cdef ndarray index_array(object item):
         if values.size == 0:
             values = values.astype(np.intp)
         if values.dtype.kind not in "iub":
-            raise IndexError("only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean "
-                             "arrays are valid indices")
+            raise IndexError("only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or "
+                             "boolean arrays are valid indices")
     x = as_array(values)
     if x.code != BOOL and index_kinds[x.code] < 0:
         if x.dtype.kind == "f" and hooks.get("mxnet"):
@@ -199,13 +203,17 @@ cdef Selection select(ndarray a, object key):
     join_parts(s, parts or [part_of(as_array(np.zeros((), INTP)), 0, 1, -1, 0)])
     s.position = 0 if apart or not parts else made_before(basic, items, first)
     s.base = base_view(a, basic)
+    check_number(parts, s.base)
+    return s
+
+cdef int check_number(list parts, ndarray base) except -1:
     if len(parts) > MAXDIMS:
-        raise IndexError("too many advanced (array) indices. This probably means you are indexing with too many booleans. "
-                         f"(more than {MAXDIMS} found)")
-    if len(parts) == MAXDIMS and s.base.size == 1:
+        raise IndexError("too many advanced (array) indices. This probably means you are indexing with too many "
+                         f"booleans. (more than {MAXDIMS} found)")
+    if len(parts) == MAXDIMS and base.size == 1:
         raise IndexError(f"when no subspace is given, the number of index arrays cannot be above {MAXDIMS - 1}, "
                          f"but {MAXDIMS} index arrays found")
-    return s
+    return 0
 
 cdef Part masked_part(ndarray a, ndarray mask, int axis):
     """The places in some axes of a where a mask is true."""
@@ -215,7 +223,7 @@ cdef Part masked_part(ndarray a, ndarray mask, int axis):
     cdef ndarray index
     cdef intp* p
     for k in range(mask.ndim):
-        if mask.shape[k] and mask.shape[k] != a.shape[axis + k]:        # one of length 0 names nothing, in an axis of any
+        if mask.shape[k] and mask.shape[k] != a.shape[axis + k]:  # one of length 0 names nothing, in an axis of any
             raise IndexError(f"boolean index did not match indexed array along axis {axis + k}; size of axis is "
                              f"{a.shape[axis + k]} but size of corresponding boolean axis is {mask.shape[k]}")
     index = allocated(code_of_index, 1, &count)
@@ -269,8 +277,8 @@ cdef int join_parts(Selection s, list parts) except -1:
                 check_bounds(part)
             if index.size != 1 and not same_shape(index, s.index):
                 index = wait_read(copy_of(broadcast_view(index, ndim, shape)))
-            add_loops[index_kinds[index.code]](total, data_of(index), index.itemsize if index.size != 1 else 0, s.index.size,
-                                               part.length, part.stride)
+            add_loops[index_kinds[index.code]](total, data_of(index), index.itemsize if index.size != 1 else 0,
+                                               s.index.size, part.length, part.stride)
     return 0
 
 cdef int shape_of_parts(list parts, intp* shape) except -1:
@@ -292,8 +300,10 @@ cdef int shape_of_parts(list parts, intp* shape) except -1:
     except ValueError as error:
         if "too large" in str(error):
             raise ValueError("iterator is too large") from None
-        shapes = " ".join([" ".join([str(shape_tuple(part.index)).replace(" ", "")] * max(part.ndim, 1)) for part in parts if part.index.ndim])
-        raise IndexError(f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes} ") from None
+        shapes = " ".join([" ".join([str(shape_tuple(part.index)).replace(" ", "")] * max(part.ndim, 1))
+                           for part in parts if part.index.ndim])
+        raise IndexError(f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes} "
+                         "") from None
     for i in range(<int>len(wanted)):
         shape[i] = wanted[i]
     return <int>len(wanted)
@@ -344,14 +354,15 @@ cdef ndarray quick_take(ndarray a, ndarray index, int axis):
     cdef intp i, outer = 1
     cdef int kind = index_kinds[index.code]
     cdef ndarray out
-    if (kind < 0 or a.size == 0 or a.ndim + index.ndim > MAXDIMS or not quick_ready(index)
-            or not (quick_ready(a) or a.ndim == 1 and is_here(a))):
+    if (kind < 0 or a.size == 0 or a.ndim + index.ndim > MAXDIMS or not in_order_here(index)
+            or not (in_order_here(a) or a.ndim == 1 and is_here(a))):
         return None
     for i in range(axis):
         outer *= a.shape[i]
     dims[0] = index.size
     dims[1] = a.size // (outer * a.shape[axis])
-    if outer * dims[0] * dims[1] > settings.inline_cost or not inside_loops[kind](data_of(index), index.size, a.shape[axis]):
+    if (outer * dims[0] * dims[1] > settings.inline_cost
+            or not inside_loops[kind](data_of(index), index.size, a.shape[axis])):
         return None
     memcpy(shape, a.shape, axis * sizeof(intp))
     memcpy(shape + axis, index.shape, index.ndim * sizeof(intp))
@@ -372,7 +383,7 @@ cdef ndarray quick_take(ndarray a, ndarray index, int axis):
 
 cdef bint covered_by(ndarray a, ndarray mask) noexcept:
     """Whether mask is one of bools for each element of a, and both are here, small and in order."""
-    return (mask.code == BOOL and mask.size <= settings.inline_cost and quick_ready(mask) and quick_ready(a)
+    return (mask.code == BOOL and mask.size <= settings.inline_cost and in_order_here(mask) and in_order_here(a)
             and same_shape(a, mask))
 
 cdef ndarray quick_select(ndarray a, ndarray mask):
@@ -402,12 +413,12 @@ cdef bint quick_put(ndarray a, ndarray index, object value) except -1:
     cdef intp steps[5]
     cdef int kind = index_kinds[index.code]
     cdef ndarray v
-    if (kind < 0 or index.size > settings.inline_cost or not quick_ready(index) or not is_here(a) or not writable(a.st)
+    if (kind < 0 or index.size > settings.inline_cost or not in_order_here(index) or not is_idle(a.st, direct)
             or index.st == a.st or not inside_loops[kind](data_of(index), index.size, a.shape[0])):
         return False
     if type(value) is ndarray:
         v = <ndarray>value
-        if v.code != a.code or v.st == a.st or not quick_ready(v) or v.ndim and not same_shape(v, index):
+        if v.code != a.code or v.st == a.st or not in_order_here(v) or v.ndim and not same_shape(v, index):
             return False
         args[1] = data_of(v)
         steps[1] = v.itemsize if v.ndim else 0
@@ -538,10 +549,7 @@ cdef int fill_run(Operand* o, ndarray a, intp start, intp nbytes, int flags) noe
     o.flags = flags
     if nbytes != <intp>a.st.nbytes:
         o.flags &= ~FULL
-    o.region.lo = o.region.start = o.offset
-    o.region.hi = o.offset + nbytes
-    o.region.length = nbytes
-    o.region.pitch = 0
+    region_of_run(&o.region, o.offset, nbytes)
     return 0
 
 # ---- reading and writing ---------------------------------------------------------------------------------------
@@ -619,7 +627,7 @@ cdef object chosen(ndarray a, object key):
     return gather(a, select(a, key))
 
 cdef ndarray gather(ndarray a, Selection s, bint in_order=False):
-    """a[key]; s: the key taken apart. in_order: the result in C order, else as the axes of a lie, behind those of indices."""
+    """a[key]; s: the key taken apart. in_order: in C order, else as the axes of a lie, behind those of indices."""
     cdef ndarray out, whole = None
     cdef Operand ops[3]
     cdef Core core
@@ -680,7 +688,8 @@ cdef int set_selected(ndarray a, object key, object value) except -1:
 
 cdef int store_selected(ndarray a, object key, object value) except -1:
     cdef ndarray values
-    if type(key) is ndarray and a.ndim == 1 and type(value) in (int, float, ndarray) and quick_put(a, <ndarray>key, value):
+    if (type(key) is ndarray and a.ndim == 1 and type(value) in (int, float, ndarray)
+            and quick_put(a, <ndarray>key, value)):
         return 0
     if isinstance(key, ndarray) and (<ndarray>key).code == BOOL and masked_fill(a, <ndarray>key, value):
         return 0
@@ -701,7 +710,7 @@ cdef int scatter(ndarray a, Selection s, object key, ndarray values) except -1:
     cdef Core core
     cdef intp shape[2 * MAXDIMS]
     cdef int ndim = result_shape(s, shape)
-    if index.st == a.st:                    # or what is written would be taken for indices, whose bounds nobody has checked
+    if index.st == a.st:  # or what is written would be taken for indices, whose bounds nobody has checked
         index = copy_of(index)
     while values.ndim > ndim and values.shape[0] == 1:
         values = reshaped(values, values.ndim - 1, values.shape + 1)
@@ -732,8 +741,8 @@ cdef ndarray broadcast_values(ndarray values, int ndim, intp* shape, object key)
             raise ValueError(f"NumPy boolean array indexing assignment cannot assign {values.size} input values to the "
                              f"{shape[0]} output values where the mask is true") from None
         wanted = str(tuple([shape[i] for i in range(ndim)])).replace(" ", "")
-        raise ValueError(f"shape mismatch: value array of shape {shape_text(values)} could not be broadcast to indexing "
-                         f"result of shape {wanted}") from None
+        raise ValueError(f"shape mismatch: value array of shape {shape_text(values)} could not be broadcast to "
+                         f"indexing result of shape {wanted}") from None
 
 cdef bint is_mask(object key):
     return isinstance(key, (ndarray, np.ndarray, list)) and index_array(key).code == BOOL
@@ -768,7 +777,7 @@ cdef bint masked_fill(ndarray a, ndarray mask, object value):
     if mask.st == a.st and may_overlap(mask, a):
         mask = copy_of(mask)
     write_scalar(value, a.code, buffer)
-    if is_free(a) and covered_by(a, mask):
+    if is_free(a.st, direct) and covered_by(a, mask):
         args[0] = buffer
         args[1] = data_of(mask)
         args[2] = data_of(a)
@@ -843,7 +852,7 @@ cdef ndarray quick_where(ndarray c, object x, object y, int code):
     cdef intp n = c.size
     cdef int i
     cdef ndarray out
-    if not quick_ready(c) or n > settings.inline_cost:
+    if not in_order_here(c) or n > settings.inline_cost:
         return None
     args[0] = data_of(c)
     steps[0] = 1
@@ -853,7 +862,7 @@ cdef ndarray quick_where(ndarray c, object x, object y, int code):
             write_wrapped(v, code, <char*>&constants[i])
             args[1 + i] = <char*>&constants[i]
             steps[1 + i] = 0
-        elif quick_ready(<ndarray>v) and same_shape(c, <ndarray>v):
+        elif in_order_here(<ndarray>v) and same_shape(c, <ndarray>v):
             args[1 + i] = data_of(<ndarray>v)
             steps[1 + i] = (<ndarray>v).itemsize
         else:
@@ -873,7 +882,8 @@ cdef int common_code(object x, object y) except -1:
         return i
     code = common_codes.get(i * NKINDS + j)
     if code is None:
-        code = common_codes[i * NKINDS + j] = code_of(np.result_type(*[v.dtype if isinstance(v, ndarray) else v for v in (x, y)]))
+        code = common_codes[i * NKINDS + j] = code_of(np.result_type(*[v.dtype if isinstance(v, ndarray) else v
+                                                                       for v in (x, y)]))
     return code
 
 _result_type = bare(np.result_type)
@@ -884,27 +894,6 @@ def result_type(*arrays_and_dtypes):
     if len(given) == 2 and type(given[0]) is ndarray and type(given[1]) is ndarray:
         return DTYPES[common_code(given[0], given[1])]
     return _result_type(*[(<ndarray>x).dtype if isinstance(x, ndarray) else x for x in given])
-
-def _wraps():
-    """Whether NumPy's where lets Python numbers wrap round that an integer type cannot hold: it did before 2.5."""
-    try:
-        np.where(False, np.int8(0), 300)
-    except OverflowError:
-        return False
-    return True
-
-cdef bint wraps = _wraps()
-
-cdef int write_wrapped(object number, int code, char* p) except -1:
-    """A Python number as NumPy's where takes it."""
-    try:
-        write_scalar(number, code, p)
-    except OverflowError:
-        if not wraps:
-            raise
-        wrapped = np.asarray(number).astype(DTYPES[code])
-        memcpy(p, cnp.PyArray_DATA(wrapped), itemsizes[code])
-    return 0
 
 cdef bint takes_to_few = np.lib.NumpyVersion(np.__version__) < "2.5.0"      # types of `out`; later ones cast
 
@@ -922,15 +911,15 @@ def index_mode(mode):
 TAKE_OUT = "output array does not match result of ndarray.take"
 
 def take(a, indices, axis=None, out=None, mode="raise"):
-    """Elements, or subarrays along an axis, at the given indices. Waits for the indices only, and for none in other modes."""
+    """Elements, or subarrays along an axis, at the given indices.
+    Waits for the indices only, and for none in other modes."""
     if records(a, None):
         return record("take", (a, indices, axis, mode), take, (a, indices, axis, out, mode), {})
     cdef ndarray source = as_array(a), result
-    cdef int k
+    cdef int k = 0
     if axis is None:
         if source.ndim != 1:
             source = source.ravel()
-        k = 0
     else:
         if source.ndim == 0:
             source = source.reshape(1)
@@ -942,12 +931,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
         if result is not None:
             return as_scalar(result)
     mode = index_mode(mode)
-    if indices.dtype.kind not in "iub" and not (isinstance(indices, ndarray) and (<ndarray>indices).flags & SCALAR):
-        what = "array data" if indices.ndim else "scalar"
-        raise TypeError(f"Cannot cast {what} from {indices.dtype!r} to {INTP!r} according to the rule 'same_kind'")
-    values = indices
-    if values.dtype.kind not in "iu" or mode != "raise":
-        values = values.astype(np.intp, copy=False)
+    values = whole(indices, mode != "raise")
     n = source.shape[k]
     if out is not None and isinstance(out, (ndarray, np.ndarray)) and out.shape != (
             shape_tuple(source)[:k] + values.shape + shape_tuple(source)[k + 1:]):
@@ -955,17 +939,27 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     if n == 0 and values.size:
         raise IndexError("cannot do a non-empty take from an empty axes.")
     if mode == "raise":
-        key = (slice(None),) * k + (values,)
-        try:
-            result = gather(source, select(source, key), True)
-        except (IndexError, TypeError, ValueError):
-            refuse_index(source, key)
-            raise
-    elif mode == "wrap":
-        result = take_inside(source, k, as_array(values % max(n, 1)))
+        result = take_checked(source, k, values)
     else:
-        result = take_inside(source, k, as_array(values.clip(0, n - 1)))
+        result = take_inside(source, k, as_array(values % max(n, 1) if mode == "wrap" else values.clip(0, n - 1)))
     return give(as_scalar(result), out, TAKE_OUT, exchange=takes_to_few)
+
+cdef object whole(object indices, bint signed):
+    """take()'s indices as integers, if need be as signed ones;
+    TypeError for an array of other numbers than these and booleans."""
+    if indices.dtype.kind not in "iub" and not (isinstance(indices, ndarray) and (<ndarray>indices).flags & SCALAR):
+        what = "array data" if indices.ndim else "scalar"
+        raise TypeError(f"Cannot cast {what} from {indices.dtype!r} to {INTP!r} according to the rule 'same_kind'")
+    return indices.astype(np.intp, copy=False) if signed or indices.dtype.kind not in "iu" else indices
+
+cdef ndarray take_checked(ndarray a, int axis, object indices):
+    """a's subarrays along an axis; NumPy's error for indices out of bounds."""
+    key = (slice(None),) * axis + (indices,)
+    try:
+        return gather(a, select(a, key), True)
+    except (IndexError, TypeError, ValueError):
+        refuse_index(a, key)
+        raise
 
 cdef ndarray take_inside(ndarray a, int axis, ndarray index):
     """a's subarrays along an axis at indices that are right, whether they are there or not; nobody else sees them."""

@@ -11,7 +11,7 @@ from dflow._base.atomics cimport load_ptr
 from dflow._runtime.fp_errors cimport warn_user
 from dflow._base.allocator cimport block_zeros
 from dflow._engine cimport settings
-from dflow._runtime.graph cimport storage_allocate, writable
+from dflow._runtime.graph cimport storage_allocate
 from dflow._array.dispatch cimport Operand, fill_constant, launch
 from dflow._kernels.registry cimport (
     Scalar, BOOL, DOUBLE, DTYPES, itemsizes, is_complex, is_integer, cast_kernel, number_kernel, write_number,
@@ -128,17 +128,48 @@ cdef inline bint is_basic(object item):
         return item.ndim == 0 and item.dtype.kind in "iu"
     return PyIndex_Check(item) and not getattr(item, "ndim", 0)
 
-cdef object base_index(ndarray a, object key):
-    """a[key] as a view (an ndarray), or NotImplemented when arrays or booleans are among the indices."""
-    cdef tuple items = <tuple>key if isinstance(key, tuple) else (key,)
-    cdef int n = <int>len(items), used = 0, made = 0, axis = 0, i, k
-    cdef bint ellipsis = False
-    cdef ndarray v
-    cdef intp shape[2 * MAXDIMS]
-    cdef intp strides[2 * MAXDIMS]
-    cdef intp* s = strides_of(a)
-    cdef intp offset = a.offset, at
+cdef struct Taken:              # what the items of a key so far have named of an array
+    intp shape[2 * MAXDIMS]
+    intp strides[2 * MAXDIMS]
+    intp offset
+    int made                    # axes of the view
+    int axis                    # of the array: the next one
+
+cdef inline void add_axis(Taken* t, intp length, intp stride) noexcept:
+    t.shape[t.made] = length
+    t.strides[t.made] = stride
+    t.made += 1
+
+cdef inline void keep_axis(Taken* t, ndarray a) noexcept:
+    add_axis(t, a.shape[t.axis], strides_of(a)[t.axis])
+    t.axis += 1
+
+cdef inline int slice_axis(Taken* t, ndarray a, object item) except -1:
     cdef Py_ssize_t start, stop, step, length
+    cdef intp stride = strides_of(a)[t.axis]
+    PySlice_Unpack(item, &start, &stop, &step)
+    length = PySlice_AdjustIndices(a.shape[t.axis], &start, &stop, step)
+    if length > 0:
+        t.offset += start * stride
+    add_axis(t, length, stride * step)
+    t.axis += 1
+    return 0
+
+cdef inline int choose_on_axis(Taken* t, ndarray a, object item, object key) except -1:
+    cdef intp at = clipped(item, NULL), n = a.shape[t.axis]
+    if at < -n or at >= n:
+        refuse_index(a, key)
+    t.offset += check_index(at, n, t.axis) * strides_of(a)[t.axis]
+    t.axis += 1
+    return 0
+
+cdef int too_many_made(int made) except -1:
+    raise IndexError(f"number of dimensions must be within [0, {MAXDIMS}], indexing result would have {made}")
+
+cdef inline int axes_used(ndarray a, object key, tuple items) except -2:
+    """How many axes of a the items of a basic key stand for, without an ellipsis; -1 for a key that is not basic."""
+    cdef int used = 0
+    cdef bint ellipsis = False
     for item in items:
         if item is Ellipsis:
             if ellipsis:
@@ -146,55 +177,49 @@ cdef object base_index(ndarray a, object key):
             ellipsis = True
         elif item is not None:
             if not is_basic(item):
-                return NotImplemented
+                return -1
             used += 1
     if used > a.ndim:
         refuse_index(a, key)
         too_many(a, used)
-    if n - used > MAXDIMS:
-        made = a.ndim + sum([1 if item is None else 0 if item is Ellipsis or PySlice_Check(item) else -1 for item in items])
-        raise IndexError(f"number of dimensions must be within [0, {MAXDIMS}], indexing result would have {made}")
+    if <int>len(items) - used > MAXDIMS:
+        too_many_made(a.ndim + sum([1 if item is None else 0 if item is Ellipsis or PySlice_Check(item) else -1
+                                    for item in items]))
+    return used
+
+cdef object base_index(ndarray a, object key):
+    """a[key] as a view (an ndarray), or NotImplemented when arrays or booleans are among the indices."""
+    cdef tuple items = <tuple>key if isinstance(key, tuple) else (key,)
+    cdef int used = axes_used(a, key, items), k
+    cdef Taken t
+    cdef ndarray v
+    if used < 0:
+        return NotImplemented
+    t.offset = a.offset
+    t.made = t.axis = 0
     for item in items:
         if PySlice_Check(item):
-            PySlice_Unpack(item, &start, &stop, &step)
-            length = PySlice_AdjustIndices(a.shape[axis], &start, &stop, step)
-            if length > 0:
-                offset += start * s[axis]
-            shape[made] = length
-            strides[made] = s[axis] * step
-            made += 1
-            axis += 1
+            slice_axis(&t, a, item)
         elif item is None:
-            shape[made] = 1
-            strides[made] = 0
-            made += 1
+            add_axis(&t, 1, 0)
         elif item is Ellipsis:
             for k in range(a.ndim - used):
-                shape[made] = a.shape[axis]
-                strides[made] = s[axis]
-                made += 1
-                axis += 1
+                keep_axis(&t, a)
         else:
-            at = clipped(item, NULL)
-            if at < -a.shape[axis] or at >= a.shape[axis]:
-                refuse_index(a, key)
-            offset += check_index(at, a.shape[axis], axis) * s[axis]
-            axis += 1
-    while axis < a.ndim:
-        shape[made] = a.shape[axis]
-        strides[made] = s[axis]
-        made += 1
-        axis += 1
-    if made > MAXDIMS:
-        raise IndexError(f"number of dimensions must be within [0, {MAXDIMS}], indexing result would have {made}")
-    v = new_view(a, made)
-    v.offset = offset
-    memcpy(v.shape, shape, made * sizeof(intp))
-    memcpy(v.shape + made, strides, made * sizeof(intp))
+            choose_on_axis(&t, a, item, key)
+    while t.axis < a.ndim:
+        keep_axis(&t, a)
+    if t.made > MAXDIMS:
+        too_many_made(t.made)
+    v = new_view(a, t.made)
+    v.offset = t.offset
+    memcpy(v.shape, t.shape, t.made * sizeof(intp))
+    memcpy(v.shape + t.made, t.strides, t.made * sizeof(intp))
     return close_view(v)
 
 cdef inline intp integers_offset(ndarray a, tuple key) except -1:
-    """Where the element of a lies that a key of one exact int an axis names; -2 for any other key, and where there is none."""
+    """Where the element of a lies that a key of one exact int an axis names;
+    -2 for any other key, and where there is none."""
     cdef intp* strides = strides_of(a)
     cdef intp offset = a.offset, i
     cdef int axis, overflow
@@ -273,7 +298,7 @@ cdef int set_element(ndarray a, intp offset, object value) except -1:
     """One Python number into one place: at once when nobody is using the storage."""
     cdef Scalar room
     cdef char* buffer = <char*>&room
-    if writable(a.st) and is_near(a):
+    if is_idle(a.st, near):
         write_scalar(value, a.code, a.st.data + offset)
         return 0
     cdef Operand ops[2]
@@ -288,7 +313,7 @@ cdef int set_element(ndarray a, intp offset, object value) except -1:
 
 cdef bint copy_element(ndarray a, intp offset, ndarray value) noexcept:
     """One element into one place, if it is there and of a's type, and nobody is using a; whether it was done."""
-    if value.ndim or value.code != a.code or not is_here(value) or not writable(a.st) or not is_here(a):
+    if value.ndim or value.code != a.code or not is_here(value) or not is_idle(a.st, direct):
         return False
     memcpy(a.st.data + offset, data_of(value), a.itemsize)
     return True
@@ -353,7 +378,7 @@ cdef int depth_of(object x) except -1:
     return depth
 
 cdef bint may_not_fit(ndarray x, int code) noexcept:
-    """Whether NumPy stores int(x), or refuses to: what is a scalar, and need not fit the type, one of signed integers."""
+    """Whether NumPy stores int(x), or refuses to: of a scalar that need not fit the type, one of signed integers."""
     if not x.flags & SCALAR or not is_integer(code) or not code & 1 or x.code == BOOL:
         return False
     return not is_integer(x.code) or x.itemsize > itemsizes[code] or x.itemsize == itemsizes[code] and not x.code & 1
@@ -389,10 +414,11 @@ cdef ndarray one_element(int code, object key, object value):
     return as_array(place)
 
 cdef bint all_zeros(ndarray v, char* number) noexcept:
-    """Give a large array that nobody has used its memory, if that number is what it has in it anyway; whether it was done."""
+    """Give a large array that nobody has used its memory, if that number is what it has in it anyway;
+    whether it was done."""
     cdef Scalar zero
     memset(&zero, 0, sizeof(zero))
-    if v.size * v.itemsize != <intp>v.st.nbytes or not is_free(v) or v.st.poison != NULL or memcmp(number, &zero, v.itemsize):
+    if v.size * v.itemsize != <intp>v.st.nbytes or not is_free(v.st, direct) or memcmp(number, &zero, v.itemsize):
         return False
     v.st.data = block_zeros(v.st.nbytes)
     return v.st.data != NULL
@@ -408,8 +434,8 @@ cdef int fill_with(ndarray v, object value) except -1:
     write_scalar(value, v.code, args[0])
     if load_ptr(&v.st.data) == NULL and all_zeros(v, args[0]):
         return 0
-    if (v.flags & C_CONTIGUOUS and v.size * k.cost <= settings.inline_cost and v.st.device <= near and writable(v.st)
-            and v.st.poison == NULL and storage_allocate(v.st)):
+    if (v.flags & C_CONTIGUOUS and v.size * k.cost <= settings.inline_cost and is_free(v.st, near)
+            and storage_allocate(v.st)):
         args[1] = data_of(v)
         steps[0] = 0
         steps[1] = v.itemsize

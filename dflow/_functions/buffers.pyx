@@ -1,7 +1,7 @@
 """Sharing the memory of arrays with code that knows nothing of the engine: buffers, NumPy arrays, DLPack.
 
-What is shared is pinned: from then on until the last of those who see it lets go, each operation on that memory is done when
-its call returns, as in NumPy. So both sides see what the other has written, in the order of the program.
+What is shared is pinned: from then on until the last of those who see it lets go, each operation on that memory is done
+when its call returns, as in NumPy. So both sides see what the other has written, in the order of the program.
 """
 
 from dflow._runtime.waiting cimport wait_storage
@@ -50,7 +50,7 @@ def share_for_good(ndarray a):
     return window
 
 def apart(ndarray a, ndarray b):
-    """Whether two arrays are views of different memory; what NumPy has as a scalar is a value, which is nobody's view."""
+    """Whether two arrays are views of different memory; what NumPy has as a scalar is a value, nobody's view."""
     return a.st != b.st or (a.flags | b.flags) & SCALAR != 0
 
 cdef class Place:
@@ -59,7 +59,8 @@ cdef class Place:
 
 cdef object at_nowhere(ndarray a):
     cdef Place p = Place()
-    p.__array_interface__ = {"version": 3, "shape": shape_tuple(a), "strides": a.strides, "typestr": a.dtype.str, "data": (NOWHERE + a.offset, True)}
+    p.__array_interface__ = {"version": 3, "shape": shape_tuple(a), "strides": a.strides, "typestr": a.dtype.str,
+                             "data": (NOWHERE + a.offset, True)}
     return np.asarray(p)
 
 def placed(ndarray a, ndarray b):

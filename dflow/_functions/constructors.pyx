@@ -11,7 +11,8 @@ from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport ELEMENTWISE, intp, Kernel, MAXDIMS
 from dflow._runtime.graph cimport storage_allocate
 from dflow._array.dispatch cimport Operand, fill_constant, fill_index, launch
-from dflow._kernels.registry cimport BOOL, LONG, DOUBLE, DTYPES, code_of, is_integer, kernel_new, native, numpy_array, sleep_kernel
+from dflow._kernels.registry cimport (
+    BOOL, LONG, DOUBLE, DTYPES, code_of, is_integer, kernel_new, native, numpy_array, sleep_kernel)
 from dflow._array.core cimport *
 from dflow._functions.fastpath cimport allocated
 from dflow._functions.interop cimport foreign, foreign_like
@@ -88,7 +89,8 @@ cdef ndarray made(object x):
             return out
     return as_array(np.asarray(x) if isinstance(x, np.ndarray) else x)      # as which a masked array is its numbers
 
-cdef frozenset PLAIN = frozenset((ndarray, list, tuple, range, bool, int, float, complex, np.ndarray))     # types often met
+# types often met
+cdef frozenset PLAIN = frozenset((ndarray, list, tuple, range, bool, int, float, complex, np.ndarray))
 
 cdef inline object asked(object x):
     """What the __array__ of an object gives, an array of ours or of NumPy's; anything else as it is."""
@@ -172,8 +174,8 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndm
         np.array(0, ndmin=ndmin, **({} if ndmax is None else {"ndmax": ndmax}))        # its errors
     result = converted(object, dtype)
     if ndmax is not None and result.ndim > ndmax and isinstance(object, (list, tuple)):
-        raise ValueError("setting an array element with a sequence. The requested array would exceed the maximum number of "
-                         f"dimension of {ndmax}.")
+        raise ValueError("setting an array element with a sequence. The requested array would exceed the maximum "
+                         f"number of dimension of {ndmax}.")
     if result is not object and not isinstance(object, ndarray):
         put_new(result, -1)
     if copy and result is object:
@@ -188,7 +190,8 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndm
 @cython.embedsignature.format("clinic")
 def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
     """An array of anything array-like: `a` itself if it already is one of that type and order, else a copy."""
-    return made_like(np.asarray, like, a, dtype, order, device, copy) if foreign_like(like) else array_of(a, dtype, order, device, copy)
+    return (made_like(np.asarray, like, a, dtype, order, device, copy) if foreign_like(like)
+            else array_of(a, dtype, order, device, copy))
 
 @cython.binding(False)
 @cython.embedsignature(True)
@@ -222,12 +225,14 @@ cdef inline ndarray array_of(a, dtype, order, device, copy):
     cdef int number = device_number(device)
     a = asked(a)
     copy = copy_mode(copy, a)
-    result = array(a, dtype, order=order or "K") if copy else without_copy(in_order(variable(converted(a, dtype)), order), a, copy)
+    result = (array(a, dtype, order=order or "K") if copy
+              else without_copy(in_order(variable(converted(a, dtype)), order), a, copy))
     return result if number < 0 else put(result, number) if result is not a else hooks["to_device"](result, number)
 
 cdef object made_like(function, like, a, dtype, order, device, copy):
     """What NumPy's function makes, or the library of `like`."""
-    given = {name: x for name, x in zip(("dtype", "order", "device", "copy", "like"), (dtype, order, device, copy, like)) if x is not None}
+    given = {name: x for name, x in zip(("dtype", "order", "device", "copy", "like"),
+                                        (dtype, order, device, copy, like)) if x is not None}
     return hooks["wrap"](function(a, **given))
 
 @cython.binding(False)
@@ -235,14 +240,16 @@ cdef object made_like(function, like, a, dtype, order, device, copy):
 @cython.embedsignature.format("clinic")
 def ascontiguousarray(a, dtype=None, *, like=None):
     """In C order, of at least one axis."""
-    return made_like(np.ascontiguousarray, like, a, dtype, None, None, None) if foreign_like(like) else with_axis(a, dtype, "C")
+    return (made_like(np.ascontiguousarray, like, a, dtype, None, None, None) if foreign_like(like)
+            else with_axis(a, dtype, "C"))
 
 @cython.binding(False)
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")
 def asfortranarray(a, dtype=None, *, like=None):
     """In Fortran order, of at least one axis."""
-    return made_like(np.asfortranarray, like, a, dtype, None, None, None) if foreign_like(like) else with_axis(a, dtype, "F")
+    return (made_like(np.asfortranarray, like, a, dtype, None, None, None) if foreign_like(like)
+            else with_axis(a, dtype, "F"))
 
 cdef ndarray with_axis(a, dtype, order):
     cdef ndarray result = in_order(variable(converted(a, dtype)), order)

@@ -45,17 +45,17 @@ cdef void add_steps(Core* core, ndarray a, int first, int last, tuple factors=No
         core.nsteps += 1
 
 cdef void looped(Operand* o, ndarray a, int samples, int groups, bint write=False) noexcept:
-    """An operand whose loops are over these two axes only: of samples, -1 where all have the same, and of groups, or one for all."""
+    """An operand looped over by two axes: of samples, -1 where all have the same, and of groups, or one for all."""
     cdef intp* strides = strides_of(a)
     fill_operand(o, a, a.ndim, a.shape, write)
     o.strides[0] = strides[samples] if samples >= 0 else 0
     o.strides[1] = strides[groups] if a.shape[groups] > 1 else 0
 
 def convolve(ndarray x, ndarray w, ndarray bias, tuple stride, tuple dilate, ndarray out):
-    """out[n, g, o, z, y, x] = bias[g, o] + the sum of x[n, g, c, ...] * w[g, o, c, ...] over windows, one for each element.
+    """out[n, g, o, z, y, x] = bias[g, o] + the sum of x[n, g, c, ...] * w[g, o, c, ...] over its window.
 
-    All are of one type, float32 or float64. x, which may have one group for all, and out are contiguous along their last
-    axis, whose stride is 1. bias may be None.
+    All are of one type, float32 or float64. x, which may have one group for all, and out are contiguous along their
+    last axis, whose stride is 1. bias may be None.
     """
     cdef Operand ops[4]
     cdef Core core

@@ -9,7 +9,7 @@ from dflow._engine cimport settings
 from dflow._kernels.registry cimport BOOL, DOUBLE, INTP, code_of, kernel_new
 from dflow._functions.placement import follow
 from dflow._array.core cimport *
-from dflow._functions.fastpath cimport allocated, count_bytes, count_true, quick_ready
+from dflow._functions.fastpath cimport allocated, count_bytes, count_true
 from dflow._functions.ufunc cimport along_axis, reduce, wrap
 from dflow._functions.ufunc import NO_VALUE
 
@@ -43,13 +43,13 @@ def count_nonzero(a, axis=None, *, keepdims=False):
     """How many elements along axes are not zero."""
     cdef ndarray x = as_array(a), out
     cdef intp at_once = 2 * COUNT_ROW if settings.inline_cost > 0 else 0
-    if x.code == BOOL and axis is None and not keepdims and x.size < at_once and quick_ready(x):
+    if x.code == BOOL and axis is None and not keepdims and x.size < at_once and in_order_here(x):
         out = new_array(code_of_index, 0, NULL)
         out.flags |= SCALAR
         (<intp*>data_of(out))[0] = count_true(x)
         settings.inlined += 1
         return out
-    if x.code == BOOL and axis is None and not keepdims and x.size >= 2 * COUNT_ROW and quick_ready(x):
+    if x.code == BOOL and axis is None and not keepdims and x.size >= 2 * COUNT_ROW and in_order_here(x):
         return count_in_rows(x)
     return reduce(add, x if x.code == BOOL else x != 0, axis, INTP, None, keepdims, NO_VALUE, True)
 
@@ -60,7 +60,8 @@ def nonzero(a):
         return np.nonzero(numpy_window(x))      # its error
     if x.ndim == 1 and x.code == BOOL and x.flags & C_CONTIGUOUS:
         return follow(x, (places_of(wait_read(x)),))
-    return follow(x, tuple([as_array(found) for found in <tuple>cnp.PyArray_Nonzero(numpy_window(wait_read(x), False))]))
+    return follow(x, tuple([as_array(found)
+                            for found in <tuple>cnp.PyArray_Nonzero(numpy_window(wait_read(x), False))]))
 
 cdef ndarray places_of(ndarray mask):
     """The indices of what is true in a mask of one axis, which is here."""
@@ -73,7 +74,7 @@ cdef enum:
     HUGE = 1 << 30              # a number that bincount() leaves to NumPy, and to its error
 
 def count_each(ndarray x, weights, intp least):
-    """bincount() of integers of 64 bits, and of weights that are float64 or None; None where NumPy must say what is wrong.
+    """bincount() of integers of 64 bits, with weights of float64, or None; None where NumPy must say what is wrong.
 
     Waits.
     """
@@ -119,7 +120,7 @@ cdef uint64_t largest_of(intp* p, intp n) noexcept:
     return max(max(a, b), max(c, d))
 
 cdef void add_each(intp* p, intp n, intp* counts, intp length) noexcept:
-    """The second of two has counts of its own, if these are few: a number met twice in a row would wait for its count."""
+    """Every other number has counts of its own, if these are few: one met twice in a row would wait for its count."""
     cdef intp others[1024]
     cdef intp* second = counts
     cdef intp i, even = n & ~1

@@ -12,14 +12,15 @@ from dflow._engine cimport settings
 from dflow._kernels.reduce cimport fold
 from dflow._runtime.fp_errors cimport fp_event
 from dflow._runtime.gate cimport enter_gate, leave_gate
-from dflow._runtime.graph cimport readable, storage_allocate, writable
+from dflow._runtime.graph cimport readable, storage_allocate
 from dflow._array.dispatch cimport Operand, Core, fill_constant, joins, launch, run_now, run_unary
 from dflow._runtime.executor cimport resume_parked
 from dflow._kernels.registry cimport BOOL, DOUBLE, FLOAT, Scalar, itemsizes, write_scalar
 from dflow._kernels.sorting cimport dot_kernel
 from dflow._array.core cimport (
-    ndarray, C_CONTIGUOUS, READONLY, SCALAR, new_array, new_view, close_view, strides_of, data_of, is_here, is_near, same_elements,
-    together, fill_operand, launch_flat)
+    ndarray, C_CONTIGUOUS, READONLY, SCALAR, new_array, new_view, close_view, strides_of, data_of, in_order_near,
+    is_idle, is_near, same_elements, together, fill_operand, launch_flat)
+from dflow._base.thread_state cimport near
 
 cdef int quick_kind(object x) noexcept:
     """As kind_of, for exact types; -1 for anything else."""
@@ -34,12 +35,6 @@ cdef int quick_kind(object x) noexcept:
     if type(x) is bool:
         return BOOL
     return -1
-
-cdef bint quick_ready(ndarray a) noexcept:
-    return a.flags & C_CONTIGUOUS and is_here(a)
-
-cdef inline bint ready_near(ndarray a) noexcept:
-    return a.flags & C_CONTIGUOUS and is_near(a)
 
 cdef bint same_shape(ndarray a, ndarray b) noexcept:
     cdef int i
@@ -62,8 +57,20 @@ cdef inline bint give_memory(ndarray out, ndarray x, ndarray y) noexcept:
         out.flags |= SCALAR
     return True
 
+cdef inline void point_at(char** args, intp* steps, int i, ndarray x) noexcept:
+    """Argument i of a loop over all elements of an array in C order."""
+    args[i] = x.st.data + x.offset
+    steps[i] = x.itemsize
+
+cdef inline int point_at_number(char** args, intp* steps, int i, object x, int code, char* room) except -1:
+    write_scalar(x, code, room)
+    args[i] = room
+    steps[i] = 0
+    return 0
+
 cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
-    """a op b, when it can run here and now without any arrangement; else None. out: where to, or None for a new array."""
+    """a op b, when it can run here and now without any arrangement; else None.
+    out: where to, or None for a new array."""
     cdef Kernel* k = p.kernel
     cdef char* args[3]
     cdef intp steps[3]
@@ -75,29 +82,22 @@ cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
         return None
     if type(a) is ndarray:
         x = <ndarray>a
-        if not ready_near(x):
+        if not in_order_near(x):
             return None
-        args[0] = x.st.data + x.offset
-        steps[0] = x.itemsize
+        point_at(args, steps, 0, x)
         if type(b) is ndarray:
             y = <ndarray>b
-            if not ready_near(y) or not together(x, y) or not same_shape(x, y):
+            if not in_order_near(y) or not together(x, y) or not same_shape(x, y):
                 return None
-            args[1] = y.st.data + y.offset
-            steps[1] = y.itemsize
+            point_at(args, steps, 1, y)
         else:
-            write_scalar(b, p.codes[1], number)
-            args[1] = number
-            steps[1] = 0
+            point_at_number(args, steps, 1, b, p.codes[1], number)
     else:
         x = <ndarray>b
-        if not ready_near(x):
+        if not in_order_near(x):
             return None
-        write_scalar(a, p.codes[0], number)
-        args[0] = number
-        steps[0] = 0
-        args[1] = x.st.data + x.offset
-        steps[1] = x.itemsize
+        point_at_number(args, steps, 0, a, p.codes[0], number)
+        point_at(args, steps, 1, x)
     n = x.size
     if joins(n, k, True):
         return None
@@ -105,16 +105,15 @@ cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
         out = new_array(p.codes[2], x.ndim, x.shape)
         if not give_memory(out, x, y):
             return None
-    args[2] = out.st.data + out.offset
-    steps[2] = out.itemsize
+    point_at(args, steps, 2, out)
     run_now(k, args, &n, steps)
     return out
 
 cdef bint quick_out(Plan* p, tuple inputs, ndarray out):
-    """Whether quick_binary may write to out: of the result's type and shape, free, and none of the inputs but for all of it."""
+    """Whether quick_binary may write to out: of the result's type and shape, free, and no part of an input."""
     cdef ndarray a
     if out.code != p.codes[2] or out.flags & (READONLY | SCALAR) or not out.flags & C_CONTIGUOUS or (
-            not is_near(out) or not writable(out.st)):
+            not is_idle(out.st, near)):
         return False
     for x in inputs:
         if isinstance(x, ndarray):
@@ -123,6 +122,19 @@ cdef bint quick_out(Plan* p, tuple inputs, ndarray out):
                 return False
     out.st.version += 1
     return True
+
+cdef inline bint unread(ndarray out) noexcept:
+    return out is None or load_ptr(&out.st.reads) == NULL
+
+cdef bint caught_up(ndarray x, ndarray y, ndarray out):
+    """Whether nobody writes the inputs any more, or reads `out`; what writes them is run here, if it can be."""
+    if not unread(out):
+        return False
+    if x is not None:
+        try_to_catch_up(x.st)
+    if y is not None:
+        try_to_catch_up(y.st)
+    return (x is None or readable(x.st)) and (y is None or readable(y.st)) and unread(out)
 
 cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
     """a op b as a task, when both are contiguous and of one shape or one is a number; else None."""
@@ -145,13 +157,8 @@ cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
     if not joins(like.size, p.kernel, ready):
         if ready:
             return None                         # quick_binary had its reasons
-        if fresh or load_ptr(&out.st.reads) == NULL:
-            if x is not None:
-                try_to_catch_up(x.st)
-            if y is not None:
-                try_to_catch_up(y.st)
-            if (x is None or readable(x.st)) and (y is None or readable(y.st)) and (fresh or load_ptr(&out.st.reads) == NULL):
-                return quick_binary(p, a, b, out)
+        if caught_up(x, y, out):
+            return quick_binary(p, a, b, out)
     if x is None:
         write_scalar(a, p.codes[0], constant)
     elif y is None:
@@ -172,7 +179,7 @@ cdef ndarray quick_unary(Plan* p, ndarray x):
     """As quick_binary."""
     cdef Kernel* k = p.kernel
     cdef ndarray out
-    if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct or not ready_near(x) or joins(x.size, k, True):
+    if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct or not in_order_near(x) or joins(x.size, k, True):
         return None
     out = new_array(p.codes[1], x.ndim, x.shape)
     if not give_memory(out, x, None):
@@ -196,6 +203,33 @@ cdef inline bint multiplies(Plan* p, ndarray x, ndarray y) noexcept:
     return (p.direct and p.nargs == 3 and 0 < x.ndim <= 2 and 0 < y.ndim <= 2 and x.size != 0 and y.size != 0
             and x.shape[x.ndim - 1] == y.shape[0])
 
+cdef inline int fill_product(ndarray x, ndarray y, intp* dims, intp* steps, intp* shape) noexcept:
+    """The three lengths of x @ y, and the steps of x and y along them;
+    the result's shape, and the number of its axes."""
+    cdef int ndim = 0
+    memset(steps, 0, 6 * sizeof(intp))          # of axes that a vector does not have
+    dims[0] = x.shape[0] if x.ndim == 2 else 1
+    dims[1] = y.shape[0]
+    dims[2] = y.shape[1] if y.ndim == 2 else 1
+    if x.ndim == 2:
+        shape[0] = dims[0]
+        ndim = 1
+        steps[0] = strides_of(x)[0]
+    steps[1] = strides_of(x)[x.ndim - 1]
+    steps[2] = strides_of(y)[0]
+    if y.ndim == 2:
+        shape[ndim] = dims[2]
+        ndim += 1
+        steps[3] = strides_of(y)[1]
+    return ndim
+
+cdef inline void fill_result(ndarray x, ndarray y, ndarray out, intp* steps) noexcept:
+    """The result's steps."""
+    if x.ndim == 2:
+        steps[4] = strides_of(out)[0]
+    if y.ndim == 2:
+        steps[5] = out.itemsize
+
 cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
     """Products of vectors and matrices that are small and ready, here and now; else None."""
     cdef Kernel* k = p.kernel
@@ -203,34 +237,19 @@ cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
     cdef intp dims[4]
     cdef intp steps[9]
     cdef intp shape[2]
-    cdef int ndim = 0, flags, use
+    cdef int ndim, flags, use
     cdef ndarray out
     if not multiplies(p, x, y) or not is_near(x) or not is_near(y) or not together(x, y):
         return None
     dims[0] = 1
-    memset(steps, 0, sizeof(steps))
-    dims[1] = x.shape[0] if x.ndim == 2 else 1
-    dims[2] = x.shape[x.ndim - 1]
-    dims[3] = y.shape[1] if y.ndim == 2 else 1
+    steps[0] = steps[1] = steps[2] = 0
+    ndim = fill_product(x, y, dims + 1, steps + 3, shape)
     if dims[1] * dims[2] * dims[3] * k.cost > settings.inline_cost:
         return None
-    if x.ndim == 2:
-        shape[0] = dims[1]
-        ndim = 1
-        steps[3] = strides_of(x)[0]
-    steps[4] = strides_of(x)[x.ndim - 1]
-    steps[5] = strides_of(y)[0]
-    if y.ndim == 2:
-        shape[ndim] = dims[3]
-        ndim += 1
-        steps[6] = strides_of(y)[1]
     out = new_array(p.codes[2], ndim, shape)
     if not give_memory(out, x, y):
         return None
-    if x.ndim == 2:
-        steps[7] = strides_of(out)[0]
-    if y.ndim == 2:
-        steps[8] = out.itemsize
+    fill_result(x, y, out, steps + 3)
     args[0] = x.st.data + x.offset
     args[1] = y.st.data + y.offset
     args[2] = out.st.data
@@ -258,37 +277,24 @@ cdef ndarray product(Plan* p, ndarray x, ndarray y):
     return out if out is not None else queue_matmul(p, x, y)
 
 cdef ndarray queue_matmul(Plan* p, ndarray x, ndarray y):
-    """The product of vectors and matrices as a task, or wherever launch() puts it; None when the long way must be gone."""
+    """The product of vectors and matrices as a task, or wherever launch() puts it;
+    None when the long way must be gone."""
     cdef Core core
     cdef Operand ops[3]
     cdef intp shape[2]
-    cdef int i, ndim = 0
+    cdef int ndim
     cdef ndarray out
     if not multiplies(p, x, y):
         return None
     if x.ndim == y.ndim == 1 and x.shape[0] >= 4 * BLOCK and x.code == y.code and (x.code == FLOAT or x.code == DOUBLE):
         return dot_in_blocks(p, x, y)
-    if x.ndim == 2:
-        shape[ndim] = x.shape[0]
-        ndim += 1
-    if y.ndim == 2:
-        shape[ndim] = y.shape[1]
-        ndim += 1
+    core.ndim = 3
+    core.nsteps = 6
+    ndim = fill_product(x, y, core.dims, core.steps, shape)
     out = new_array(p.codes[2], ndim, shape, True)
     if ndim == 0:
         out.flags |= SCALAR
-    core.ndim = 3
-    core.nsteps = 6
-    memset(core.steps, 0, 6 * sizeof(intp))     # of axes that a vector does not have
-    core.dims[0] = x.shape[0] if x.ndim == 2 else 1
-    core.dims[1] = y.shape[0]
-    core.dims[2] = y.shape[1] if y.ndim == 2 else 1
-    core.steps[0] = strides_of(x)[0] if x.ndim == 2 else 0
-    core.steps[1] = strides_of(x)[x.ndim - 1]
-    core.steps[2] = strides_of(y)[0]
-    core.steps[3] = strides_of(y)[1] if y.ndim == 2 else 0
-    core.steps[4] = strides_of(out)[0] if x.ndim == 2 else 0
-    core.steps[5] = out.itemsize if y.ndim == 2 else 0
+    fill_result(x, y, out, core.steps)
     fill_operand(&ops[0], x, x.ndim, x.shape, False)
     fill_operand(&ops[1], y, y.ndim, y.shape, False)
     fill_operand(&ops[2], out, ndim, shape, True)
@@ -305,7 +311,8 @@ cdef ndarray dot_in_blocks(Plan* p, ndarray x, ndarray y):
     cdef ndarray sums = new_array(x.code, 1, &n, True), out = new_array(x.code, 0, NULL, True)
     dot_rows(p, rows_of(x, 0, blocks, length), rows_of(y, 0, blocks, length), rows_of(sums, 0, blocks, 1))
     if rest:
-        dot_rows(p, rows_of(x, x.shape[0] - rest, 1, rest), rows_of(y, x.shape[0] - rest, 1, rest), rows_of(sums, blocks, 1, 1))
+        dot_rows(p, rows_of(x, x.shape[0] - rest, 1, rest), rows_of(y, x.shape[0] - rest, 1, rest),
+                 rows_of(sums, blocks, 1, 1))
     out.flags |= SCALAR
     dot_rows(p, rows_of(sums, 0, 1, n), None, out)
     return out
@@ -353,7 +360,7 @@ cdef ndarray quick_reduce(Reduction* r, ndarray a):
     """The reduction of all elements of a, when that is cheap and can be done now; else None."""
     cdef Kernel* k
     cdef ndarray out
-    if a.size == 0 or not ready_near(a):
+    if a.size == 0 or not in_order_near(a):
         return None
     k = r.plan.kernel
     if r.deciding >= 0 and memchr(a.st.data + a.offset, r.deciding, min(a.size, FIRST)) != NULL:
@@ -387,7 +394,7 @@ cdef ndarray quick_accumulate(Reduction* r, ndarray a):
     cdef char* args[3]
     cdef intp steps[3]
     cdef intp n = a.size - 1
-    if n < 0 or not ready_near(a) or r.plan.codes[0] != a.code or k.flags & (MAY_RAISE | INVALID_FAILS) or (
+    if n < 0 or not in_order_near(a) or r.plan.codes[0] != a.code or k.flags & (MAY_RAISE | INVALID_FAILS) or (
             a.size * (k.cost + 1) > settings.inline_cost):
         return None
     out = allocated(a.code, 1, a.shape)

@@ -7,9 +7,9 @@ from dflow._kernels.kernel cimport HOST, Kernel
 from dflow._array.core cimport ndarray, check_writable, fill_operand, wait_read
 from dflow._engine cimport settings, submit
 from dflow._runtime.graph cimport (
-    ALWAYS, HAS_REGIONS, here, readable, Task, task_constants, task_dims, task_new, task_operand, task_region, TRACKED)
+    ALWAYS, HAS_REGIONS, here, readable, Task, task_constants, task_dims, task_new, TRACKED)
 from dflow._kernels.registry cimport kernel_new
-from dflow._array.dispatch cimport Operand
+from dflow._array.dispatch cimport fill_access, Operand
 from dflow._base.thread_state cimport cannot_replay, captures
 from dflow._tracing.tape cimport any_records, recorded
 from dflow._array.core import set_hook
@@ -23,8 +23,8 @@ cdef Kernel* HOST_KERNEL = kernel_new(b"host task", 0, 0, NULL, NULL, HOST, 0)
 def host(payload, list reads, list writes, bint always=False, bint looks=False):
     """Call payload(error) on a worker once the arrays in `reads` are there and those in `writes` are free.
 
-    error is None, or with `always` the exception that an input carries. looks: nothing is written, but who reads `writes` waits.
-    In naive mode, at once.
+    error is None, or with `always` the exception that an input carries. looks: nothing is written, but who reads
+    `writes` waits. In naive mode, at once.
     """
     cdef Operand o
     cdef int i = 0, nops = <int>(len(reads) + len(writes))
@@ -47,8 +47,7 @@ def host(payload, list reads, list writes, bint always=False, bint looks=False):
     t = task_new(HOST_KERNEL, nops, 1, 0, 0, sizeof(PyObject*), HAS_REGIONS | (ALWAYS if always else 0))
     for a in reads + writes:
         fill_operand(&o, a, a.ndim, a.shape, i >= len(reads))
-        task_region(t, i)[0] = o.region
-        task_operand(t, i, o.s, o.offset, o.flags | TRACKED)
+        fill_access(t, i, o.s, o.offset, 1, o.flags | TRACKED, &o.region)
         i += 1
     task_dims(t)[0] = 1
     Py_INCREF(payload)

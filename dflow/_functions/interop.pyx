@@ -1,6 +1,7 @@
 """Other libraries' arrays: where one is among the arguments, NumPy's function is called, which hands over to it.
 
-NumPy asks the arrays in its own order, ours among them, which decline where another library's is (dflow/ops/methods.py).
+NumPy asks the arrays in its own order, ours among them, which decline where another library's is
+(dflow/ops/methods.py).
 """
 
 import numpy as np
@@ -22,7 +23,7 @@ cdef object memmap = np.memmap
 LIKE = "like"
 
 cpdef bint foreign(object x):
-    """Whether x is of a type that takes part in NumPy's protocols, and neither ours nor NumPy's; subclasses are foreign.
+    """Whether x is of a type that takes part in NumPy's protocols, but neither ours nor NumPy's; a subclass is foreign.
 
     So is a masked array, but not a memmap, which holds plain numbers.
     """

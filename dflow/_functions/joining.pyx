@@ -11,7 +11,7 @@ from dflow._array.core cimport *
 from dflow._base.thread_state cimport recorders
 from dflow._tracing.tape cimport any_records, record
 from dflow._array.shape cimport normalize_axis
-from dflow._functions.fastpath cimport allocated, quick_ready, same_shape
+from dflow._functions.fastpath cimport allocated, same_shape
 from dflow._functions.basic_indexing cimport base_index
 from dflow._functions.views cimport c_axis
 from dflow._array.core import set_hook
@@ -35,7 +35,7 @@ cdef ndarray quick_join(list parts, int k, int code, int ndim, intp* shape):
     if total == 0 or total * 0.3 > settings.inline_cost:
         return None
     for part in parts:
-        if part.code != code or not quick_ready(part):
+        if part.code != code or not in_order_here(part):
             return None
     for axis in range(k):
         outer *= shape[axis]
@@ -59,16 +59,11 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
     """
     if isinstance(out, np.ndarray):
         return fill_numpy(concatenate, out, arrays, axis, dtype=dtype, casting=casting)
-    if out is not None and not isinstance(out, ndarray):
-        raise TypeError("'out' must be an array")
-    if hasattr(type(arrays), "__len__") and len(arrays) > MOST:
-        raise ValueError(f"concatenate() only supports up to {MOST} arrays but got {len(arrays)}.")
-    arrays = list(arrays)
+    arrays = arrays_to_join(arrays, out)
     cdef list parts = [as_array(x) for x in arrays]
-    cdef ndarray first, part, result
+    cdef ndarray first, result
     cdef intp shape[MAXDIMS]
     cdef int k, code
-    cdef intp start = 0
     if not parts:
         raise ValueError("need at least one array to concatenate")
     if out is not None and dtype is not None:
@@ -85,10 +80,8 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
         raise ValueError("zero-dimensional arrays cannot be concatenated")
     k = c_axis(axis, first.ndim)
     joined_shape(parts, k, shape)
-    if out is not None and (<ndarray>out).ndim != first.ndim:
-        raise ValueError("Output array has wrong dimensionality")
-    if out is not None and shape_tuple(out) != tuple([shape[i] for i in range(first.ndim)]):
-        raise ValueError("Output array is the wrong shape")
+    if out is not None:
+        check_joined(<ndarray>out, first.ndim, shape)
     code = joined_code(parts, out, dtype, casting)
     if out is None:
         result = quick_join(parts, k, code, first.ndim, shape)
@@ -97,6 +90,27 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
         result = new_like(parts, code, first.ndim, shape, False, True)
     else:
         result = <ndarray>out
+    return join(parts, k, result)
+
+cdef list arrays_to_join(object arrays, object out):
+    """The arrays as a list; NumPy's errors for too many of them, and for an `out` that is no array."""
+    if out is not None and not isinstance(out, ndarray):
+        raise TypeError("'out' must be an array")
+    if hasattr(type(arrays), "__len__") and len(arrays) > MOST:
+        raise ValueError(f"concatenate() only supports up to {MOST} arrays but got {len(arrays)}.")
+    return list(arrays)
+
+cdef int check_joined(ndarray out, int ndim, intp* shape) except -1:
+    if out.ndim != ndim:
+        raise ValueError("Output array has wrong dimensionality")
+    if shape_tuple(out) != tuple([shape[i] for i in range(ndim)]):
+        raise ValueError("Output array is the wrong shape")
+    return 0
+
+cdef ndarray join(list parts, int k, ndarray result):
+    """The parts side by side along axis k, each copied by a task of its own."""
+    cdef ndarray part
+    cdef intp start = 0
     for part in parts:
         assign(base_index(result, (slice(None),) * k + (slice(start, start + part.shape[k]),)), part)
         start += part.shape[k]
@@ -120,14 +134,16 @@ cdef int joined_shape(list parts, int k, intp* shape) except -1:
                              f"{first.ndim} dimension(s) and the array at index {i} has {part.ndim} dimension(s)")
         for d in range(first.ndim):
             if d != k and part.shape[d] != first.shape[d]:
-                raise ValueError("all the input array dimensions except for the concatenation axis must match exactly, but along "
-                                 f"dimension {d}, the array at index 0 has size {first.shape[d]} and the array at index {i} "
+                raise ValueError("all the input array dimensions except for the concatenation axis must match exactly, "
+                                 f"but along dimension {d}, the array at index 0 has size {first.shape[d]} and the "
+                                 f"array at index {i} "
                                  f"has size {part.shape[d]}")
         shape[k] += part.shape[k]
     return 0
 
 cdef int joined_code(list parts, object out, object dtype, object casting) except -1:
-    """The type of out, or the one asked for, or what the parts promote to; TypeError where a part must not be cast to it."""
+    """The type of out, or the one asked for, or what the parts promote to;
+    TypeError where a part must not be cast to it."""
     cdef ndarray part
     cdef int code = (<ndarray>parts[0]).code
     for part in parts:
@@ -140,7 +156,8 @@ cdef int joined_code(list parts, object out, object dtype, object casting) excep
         code = (<ndarray>out).code
     for part in parts:
         if part.code != code and not np.can_cast(DTYPES[part.code], DTYPES[code], casting):
-            raise TypeError(f"Cannot cast array data from {DTYPES[part.code]!r} to {DTYPES[code]!r} according to the rule {casting!r}")
+            raise TypeError(f"Cannot cast array data from {DTYPES[part.code]!r} to {DTYPES[code]!r} according to the "
+                            f"rule {casting!r}")
     return code
 
 def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
@@ -156,7 +173,8 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
         if not same_shape(part, first):
             raise ValueError("all input arrays must have the same shape")
     k = normalize_axis(axis, first.ndim + 1)
-    if out is None and dtype is None and first.ndim < MAXDIMS and not any_records(PySequence_Fast_ITEMS(parts), len(parts)):
+    if (out is None and dtype is None and first.ndim < MAXDIMS
+            and not any_records(PySequence_Fast_ITEMS(parts), len(parts))):
         memcpy(shape, first.shape, k * sizeof(intp))
         shape[k] = len(parts)
         memcpy(shape + k + 1, first.shape + k, (first.ndim - k) * sizeof(intp))
@@ -169,7 +187,8 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
 # ---- lists of arrays: stacked without waiting for them
 
 cdef ndarray small_nested(object x):
-    """From lists of elements that are there, of one type, and of Python numbers; None when the long way must be gone."""
+    """From lists of elements that are there, of one type, and of Python numbers;
+    None when the long way must be gone."""
     cdef intp shape[MAXDIMS]
     cdef int ndim = 0
     cdef char* target
@@ -204,7 +223,7 @@ cdef bint write_nested(object x, ndarray out, int axis, char** target) except -1
         return True
     if type(x) is ndarray:
         element = <ndarray>x
-        if element.ndim or element.code != out.code or not quick_ready(element):
+        if element.ndim or element.code != out.code or not in_order_here(element):
             return False
         memcpy(target[0], data_of(element), out.itemsize)
     elif out.code == DOUBLE and (type(x) is float or type(x) is int and -(1 << 53) < x < 1 << 53):
@@ -221,8 +240,8 @@ def stack_nested(x):
         return out
     parts = [as_array(item) for item in x]
     if parts[0].ndim == MAXDIMS:
-        raise ValueError("setting an array element with a sequence. The requested array would exceed the maximum number of "
-                         f"dimension of {MAXDIMS}.")
+        raise ValueError("setting an array element with a sequence. The requested array would exceed the maximum "
+                         f"number of dimension of {MAXDIMS}.")
     if any([part.shape != parts[0].shape for part in parts]):
         np.array([np.empty(part.shape) for part in parts])      # its error, of an inhomogeneous shape
     return stack(parts)
@@ -236,7 +255,8 @@ def small_repeat(ndarray a, intp repeats, int axis):
     cdef char* source
     cdef char* target
     cdef ndarray out
-    if not 0 <= repeats <= settings.inline_cost or not quick_ready(a) or records(a, None) or a.size * repeats > settings.inline_cost:
+    if (not 0 <= repeats <= settings.inline_cost or not in_order_here(a) or records(a, None)
+            or a.size * repeats > settings.inline_cost):
         return None
     memcpy(shape, a.shape, a.ndim * sizeof(intp))
     shape[axis] *= repeats

@@ -12,3 +12,4 @@ cdef object neutral_of(object function, int code)                       # which 
 cdef object start_of(object function, object initial, int code, Py_ssize_t total, bint masked)
 cdef bint holds_no_numbers(object x)
 cdef object numpys_answer(object function, tuple args, dict keywords, object error)
+cdef int write_wrapped(object number, int code, char* p) except -1     # as NumPy's where takes it

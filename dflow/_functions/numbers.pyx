@@ -3,7 +3,8 @@
 import numpy as np
 from dflow._kernels.kernel cimport intp
 from dflow._array.core cimport (
-    ndarray, SCALAR, as_array, broadcast_same, check_writable, contains_arrays, data_of, hooks, index_set, new_array, part)
+    ndarray, SCALAR, as_array, broadcast_same, check_writable, contains_arrays, data_of, hooks, index_set, new_array,
+    part)
 from dflow._kernels.registry cimport BOOL, DTYPES, code_of, is_complex, is_integer, write_scalar
 from dflow._array.core import set_hook
 from dflow._kernels.registry import COMPARISONS
@@ -22,7 +23,7 @@ cdef ndarray small_number(object x):
     return out
 
 cdef bint compares_by_range(str name, tuple inputs):
-    """Whether a ufunc of that name compares integers with a Python number: any may be told apart, also one beyond their type."""
+    """Whether a ufunc of that name compares integers with a Python number: it may be one beyond their type."""
     if name not in COMPARISONS:
         return False
     for x in inputs:
@@ -31,11 +32,12 @@ cdef bint compares_by_range(str name, tuple inputs):
     return False
 
 cdef ndarray compared_by_range(str name, tuple inputs, int ndim, intp* shape):
-    """The comparison with a Python integer beyond the range of the array's type: the answer is the same for all elements."""
+    """The comparison with a Python integer beyond the range of the array's type: one answer for all elements."""
     cdef bint swapped = not isinstance(inputs[0], ndarray)
     cdef bint above = (inputs[0 if swapped else 1] > 0) != swapped      # the right operand is the larger
     cdef ndarray out = new_array(BOOL, ndim, shape)
-    index_set(out, Ellipsis, {"less": above, "less_equal": above, "equal": False, "not_equal": True}.get(name, not above))
+    index_set(out, Ellipsis, {"less": above, "less_equal": above, "equal": False,
+                              "not_equal": True}.get(name, not above))
     if ndim == 0:
         out.flags |= SCALAR
     return out
@@ -79,6 +81,26 @@ def set_part(ndarray a, int which, value):
 
 set_hook("set_part", set_part)
 
+def _wraps():
+    """Whether NumPy's where lets Python numbers wrap round that an integer type cannot hold: it did before 2.5."""
+    try:
+        np.where(False, np.int8(0), 300)
+    except OverflowError:
+        return False
+    return True
+
+cdef bint wraps = _wraps()
+
+cdef int write_wrapped(object number, int code, char* p) except -1:
+    """A Python number as NumPy's where takes it."""
+    try:
+        write_scalar(number, code, p)
+    except OverflowError:
+        if not wraps:
+            raise
+        write_scalar(np.asarray(number).astype(DTYPES[code]).item(), code, p)
+    return 0
+
 # ---- what reductions start from ------------------------------------------------------------------------------------
 
 cdef object identity_of(object function, int code):
@@ -97,8 +119,8 @@ cdef object start_of(object function, object initial, int code, intp total, bint
     elif initial is not None:
         initial = number_as(hooks["unwrap"](initial), DTYPES[code])
     if masked and initial is None:
-        raise ValueError(f"reduction operation '{function.__name__}' does not have an identity, so to use a where mask one has to "
-                         "specify 'initial'")
+        raise ValueError(f"reduction operation '{function.__name__}' does not have an identity, so to use a where mask "
+                         "one has to specify 'initial'")
     if total == 0 and initial is None:
         raise ValueError(f"zero-size array to reduction operation {function.__name__} which has no identity")
     return initial
@@ -120,7 +142,8 @@ cdef bint holds_no_numbers(object x):
     return np.asarray(x).dtype.kind not in "biufc"
 
 cdef object numpys_answer(object function, tuple args, dict keywords, object error):
-    """What NumPy's function makes of copies of arrays beside things that hold no numbers; the error, if that holds none either."""
+    """What NumPy's function makes of copies of arrays beside things that hold no numbers;
+    the error, if that holds none either."""
     result = function(*hooks["unwrap"](args), **hooks["unwrap"](keywords))
     if result is None:                      # it wrote to the copies
         raise error

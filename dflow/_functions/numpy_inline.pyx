@@ -1,4 +1,4 @@
-"""Small work by NumPy's own functions, at once: where all that a call needs is there, a task would cost more than it."""
+"""Small work by NumPy's own functions, at once: where all that a call needs is there, a task would cost more."""
 
 from functools import update_wrapper
 from inspect import unwrap
@@ -88,11 +88,13 @@ cdef object ours(object x):
         return [ours(item) for item in <list>x]
     return type(x)(*map(ours, x)) if isinstance(x, tuple) and hasattr(x, "_fields") else x
 
-cdef object attempt(object theirs, PyObject** args, Py_ssize_t nargs, PyObject* names, intp small, bint final, bint any_of_ours=False):
-    """What NumPy's function returns, if all arguments are there and small, and one is ours; else, or if it fails, LATER.
+cdef object attempt(object theirs, PyObject** args, Py_ssize_t nargs, PyObject* names, intp small, bint final,
+                    bint any_of_ours=False):
+    """What NumPy's function returns, if all arguments are there and small, and one is ours; else, or failing, LATER.
 
-    As in a vectorcall, arguments by name come last; `names` is a tuple, or NULL. final: a failure is not tried again, as
-    the function may have written, or nothing else is there to try; the error is NumPy's. any_of_ours: what returns is.
+    As in a vectorcall, arguments by name come last; `names` is a tuple, or NULL. final: a failure is not tried again,
+    as the function may have written, or nothing else is there to try; the error is NumPy's. any_of_ours: what returns
+    is.
     """
     cdef PyObject* values[FEW]
     cdef Py_ssize_t i, n = 0, count = nargs if names == NULL else nargs + PyTuple_GET_SIZE(<object>names)
@@ -125,11 +127,12 @@ cdef object attempt(object theirs, PyObject** args, Py_ssize_t nargs, PyObject* 
         for i in range(n):
             Py_DECREF(<object>values[i])
 
-def at_once(theirs, tuple args, dict keywords=None, intp small=SMALL, bint writes=False, bint final=False, bint draws=False):
+def at_once(theirs, tuple args, dict keywords=None, intp small=SMALL, bint writes=False, bint final=False,
+            bint draws=False):
     """What NumPy's function makes of arrays that are there and small, as arrays of ours; else, or if it fails, LATER.
 
-    writes: into its first argument. draws: numbers, which are ours whatever its arguments are. With these, or final: if it
-    fails, its error.
+    writes: into its first argument. draws: numbers, which are ours whatever its arguments are. With these, or final: if
+    it fails, its error.
     """
     if writes and not free(args[0]):
         return LATER
@@ -139,7 +142,8 @@ def at_once(theirs, tuple args, dict keywords=None, intp small=SMALL, bint write
         return attempt(theirs, PySequence_Fast_ITEMS(args), len(args), NULL, small, final or writes or draws, draws)
     names = tuple(keywords)
     values = args + tuple(keywords.values())
-    return attempt(theirs, PySequence_Fast_ITEMS(values), len(args), <PyObject*>names, small, final or writes or draws, draws)
+    return attempt(theirs, PySequence_Fast_ITEMS(values), len(args), <PyObject*>names, small, final or writes or draws,
+                   draws)
 
 cdef bint free(object x) noexcept:
     """Whether nobody reads or writes an array, and the caller may."""
@@ -158,8 +162,8 @@ def bare(function):
 cdef class builtin:
     """A function like `function`, but NumPy's `theirs`, at once, on arrays that are there, of up to `small` elements.
 
-    Where NumPy's fails, `function` is called, and raises. writes: into its first argument; then NumPy's error is raised.
-    In a class it is no method: so are those of NumPy's that are written in C.
+    Where NumPy's fails, `function` is called, and raises. writes: into its first argument; then NumPy's error is
+    raised. In a class it is no method: so are those of NumPy's that are written in C.
     """
     cdef vectorcallfunc vectorcall
     cdef object function, theirs, numpys
@@ -256,7 +260,7 @@ cdef object call_or_else(or_else self, PyObject** args, size_t flags, PyObject* 
         return self.other(error, <object>args[0], given, keywords)
 
 def divert(function, instead):
-    """Let another function be called in the place of one of these, wherever it has been imported to; None: itself again.
+    """Let another function be called in place of one of these, wherever it has been imported to; None: itself again.
 
     A bound method stands for the method of all objects. Returns whether it is one of these.
     """
@@ -304,7 +308,7 @@ cdef void set_up() noexcept:
 set_up()
 
 def public(function, numpys, str module):
-    """A function as the module of ours has it: what binds, and what hands over to other libraries' arrays, is as in NumPy's.
+    """A function as our module has it: what binds, and what hands over to other libraries' arrays, is as in NumPy's.
 
     These may be among the arguments of functions that NumPy dispatches; those that make arrays have an argument `like`.
     """
@@ -317,7 +321,8 @@ def public(function, numpys, str module):
         inner = small_first(function, numpys, 0)
     code = getattr(unwrap(inner.function), "__code__", None)
     creates = code is not None and "like" in code.co_varnames
-    if not (isinstance(function, builtin) or creates or bare(numpys) is not numpys or isinstance(numpys, BuiltinFunctionType)):
+    if not (isinstance(function, builtin) or creates or bare(numpys) is not numpys
+            or isinstance(numpys, BuiltinFunctionType)):
         return function
     new = alike(inner, builtin if isinstance(numpys, BuiltinFunctionType) else small_first)
     new.numpys = numpys

@@ -16,7 +16,8 @@ from dflow._functions.fastpath cimport *
 from dflow._functions.numpy_inline import LATER
 from dflow._tracing.tape cimport earlier, record, recorded, take_over
 from dflow._functions.numbers cimport holds_no_numbers
-from dflow._functions.ufunc cimport ufunc, wrap, call, cast_error
+from dflow._functions.out cimport cast_error
+from dflow._functions.ufunc cimport ufunc, wrap, call
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
@@ -24,15 +25,17 @@ cdef extern from "Python.h":
 cdef long long EXACT = 1 << 53      # integers up to here are doubles
 
 # In the order of Op.
-operator_names = ("add subtract multiply true_divide floor_divide remainder power left_shift right_shift bitwise_and bitwise_or "
-                  "bitwise_xor less less_equal equal not_equal greater greater_equal divmod matmul "
+operator_names = ("add subtract multiply true_divide floor_divide remainder power left_shift right_shift bitwise_and "
+                  "bitwise_or bitwise_xor less less_equal equal not_equal greater greater_equal divmod matmul "
                   "negative positive absolute invert").split()
 cdef list operator_list = [wrap(getattr(np, name)) for name in operator_names]
 
 cdef list python_operators = [getattr(operator, name) for name in (
-    "add sub mul truediv floordiv mod pow lshift rshift and_ or_ xor lt le eq ne gt ge").split()] + [divmod, operator.matmul]
+    "add sub mul truediv floordiv mod pow lshift rshift and_ or_ xor lt le eq ne gt ge").split()] + [
+    divmod, operator.matmul]
 
-cdef ufunc square = wrap(np.square), sqrt = wrap(np.sqrt), reciprocal = wrap(np.reciprocal), positive = wrap(np.positive)
+cdef ufunc square = wrap(np.square), sqrt = wrap(np.sqrt)
+cdef ufunc reciprocal = wrap(np.reciprocal), positive = wrap(np.positive)
 
 cdef inline bint double_value(object x, double* value):
     """The value of a 0-d array of doubles that is there, or of a Python number that a double holds exactly."""
@@ -119,14 +122,18 @@ cdef object binary_operator(int op, object a, object b):
             out = product(p, <ndarray>a, <ndarray>b)
             if out is not None:
                 return out
-    elif op == MULTIPLY and (type(a) in SEQUENCES or type(b) in SEQUENCES) and repeats(b if type(b) is ndarray else a):
-        return b * int(a) if type(a) is ndarray else a * int(b)
-    elif foreign(b if isinstance(a, ndarray) else a):
-        return with_foreign(op, u, a, b)
-    elif unlike(b if isinstance(a, ndarray) else a):
-        return compare_unlike(op, a, b) if op == EQUAL or op == NOT_EQUAL else refuse(u, a, b, None)
-    if i >= 0 and j >= 0:
+    return long_operator(op, u, a, b, i >= 0 and j >= 0)
+
+cdef object long_operator(int op, ufunc u, object a, object b, bint numbers):
+    """a op b where there is no fast path. numbers: both are arrays, or numbers of Python's."""
+    if numbers:
         return call(u, (a, b), None, True, None, "same_kind", None)
+    if op == MULTIPLY and (type(a) in SEQUENCES or type(b) in SEQUENCES) and repeats(b if type(b) is ndarray else a):
+        return b * int(a) if type(a) is ndarray else a * int(b)
+    if foreign(b if isinstance(a, ndarray) else a):
+        return with_foreign(op, u, a, b)
+    if unlike(b if isinstance(a, ndarray) else a):
+        return compare_unlike(op, a, b) if op == EQUAL or op == NOT_EQUAL else refuse(u, a, b, None)
     try:
         return call(u, (a, b), None, True, None, "same_kind", None)
     except TypeError:
@@ -139,7 +146,7 @@ cdef bint unlike(object x):
     return x is None or isinstance(x, (str, bytes, dict, set, frozenset))
 
 cdef object with_no_numbers(int op, ufunc u, object a, object b):
-    """NumPy's result, of its arrays: ours if it is numbers. TypeError where it has none, in its words if those name the types."""
+    """NumPy's result, of its arrays: ours if it is numbers. TypeError where it has none, in its words or ours."""
     if (op == EQUAL or op == NOT_EQUAL) and type(b if isinstance(a, ndarray) else a).__eq__ is object.__eq__:
         return compare_unlike(op, a, b)
     a, b = [x.asnumpy() if isinstance(x, ndarray) else x for x in (a, b)]
@@ -148,7 +155,8 @@ cdef object with_no_numbers(int op, ufunc u, object a, object b):
     except TypeError as error:
         for x in (a, b):
             if getattr(x, "dtype", None) == object:
-                raise TypeError(f"dflow arrays hold numbers: dtype object is not supported, and NumPy says: {error}") from None
+                raise TypeError("dflow arrays hold numbers: dtype object is not supported, and NumPy says: "
+                                f"{error}") from None
         raise
 
 cdef object record_operator(int op, object a, object b):
@@ -157,7 +165,8 @@ cdef object record_operator(int op, object a, object b):
         result = binary_operator(op, a, b)
     finally:
         set_recording(before)
-    return recorded((<ufunc>(<list>operator_list)[op]).numpy, (a, b), result) if type(result) is ndarray or type(result) is tuple else result
+    return (recorded((<ufunc>(<list>operator_list)[op]).numpy, (a, b), result) if type(result) is ndarray
+            or type(result) is tuple else result)
 
 cdef object record_inplace(int op, ndarray a, object b):
     """a op= b: the result is computed apart, and written to a, which stands for it from then on."""
@@ -167,7 +176,7 @@ cdef object record_inplace(int op, ndarray a, object b):
         return result
     value = <ndarray>result
     if not np.can_cast(DTYPES[value.code], DTYPES[a.code], "same_kind"):
-        raise cast_error(<ufunc>(<list>operator_list)[op], value.code, a.code, "same_kind")
+        raise cast_error((<ufunc>(<list>operator_list)[op]).numpy, value.code, a.code, "same_kind")
     value = cast(value, a.code)
     cdef bint before = set_recording(False)
     try:
@@ -181,14 +190,15 @@ cdef tuple SEQUENCES = (list, tuple, str, bytes)
 
 cdef bint repeats(object x):
     """Whether a sequence times x is a longer one: NumPy's scalars of integers do that, its arrays do not."""
-    return type(x) is ndarray and (<ndarray>x).flags & SCALAR and is_integer((<ndarray>x).code) and (<ndarray>x).code != BOOL
+    return (type(x) is ndarray and (<ndarray>x).flags & SCALAR and is_integer((<ndarray>x).code)
+            and (<ndarray>x).code != BOOL)
 
 cdef object way_with_ufuncs(object x):
     """The __array_ufunc__ of a foreign object; LATER for none, or NumPy's, of a subclass."""
     return LATER if isinstance(x, np.ndarray) else getattr(type(x), "__array_ufunc__", LATER)
 
 cdef object with_foreign(int op, ufunc u, object a, object b):
-    """With another library's object: NumPy's ufunc, which asks it, or where it is to be asked as an operand NumPy's operator."""
+    """With another library's object: NumPy's ufunc, which asks it, or NumPy's operator, where an operand is asked."""
     other = b if isinstance(a, ndarray) else a
     way = way_with_ufuncs(other)
     if way is None and other is b:
@@ -284,13 +294,13 @@ cdef object inplace_operator(int op, object a, object b):
     elif unlike(b):
         return refuse(u, a, b, a)
     if op == MATMUL and x.ndim and as_array(b).ndim == 1:
-        raise ValueError("inplace matrix multiplication requires the first operand to have at least one and the second at "
-                         "least two dimensions.")
+        raise ValueError("inplace matrix multiplication requires the first operand to have at least one and the second "
+                         "at least two dimensions.")
     if op == POWER and j >= NCODES:
         fast = simple_power(x, b)
         if fast is not None:
             if (<ndarray>fast).code != x.code:
-                raise cast_error(u, (<ndarray>fast).code, x.code, "same_kind")
+                raise cast_error(u.numpy, (<ndarray>fast).code, x.code, "same_kind")
             assign(x, <ndarray>fast)
             return x
     try:

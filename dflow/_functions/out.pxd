@@ -7,3 +7,14 @@ cdef int check_reduced(str name, Py_ssize_t* shape, int ndim, ndarray out, list 
 cdef int assign_where(ndarray target, ndarray source, object where) except -1
 cdef object in_memory_order(object result, object order)
 cdef ndarray as_mask(object where)
+cdef object cast_error(object u, int source, int target, casting, index=*)       # u: NumPy's ufunc
+
+cdef class Request:             # a call of a ufunc, by the names of its arguments
+    cdef object ufunc           # NumPy's
+    cdef int nin, nout
+    cdef tuple inputs
+    cdef object out             # once find_outputs() has been there a tuple, or None
+    cdef object where, dtype, casting, order, signature, axes, axis, keepdims
+
+cdef int check_request(Request r, bint bare, dict unknown) except -1    # bare: no `out` is named
+cdef int find_outputs(Request r, bint bare) except -1

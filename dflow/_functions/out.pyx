@@ -8,6 +8,8 @@ from dflow._kernels.registry cimport BOOL, DTYPES, cast_kernel, masked_kernel
 from dflow._array.core cimport *
 from dflow._functions.placement import follow
 
+from numpy._core._exceptions import _UFuncOutputCastingError
+
 cpdef int check_out(object out, str kind="return arrays must be of ArrayType") except -1:
     """TypeError for what is no array, ValueError for one that cannot be written to."""
     if out is Ellipsis:
@@ -17,6 +19,9 @@ cpdef int check_out(object out, str kind="return arrays must be of ArrayType") e
     if not out.flags.writeable:
         raise ValueError("output array is read-only")
     return 0
+
+cdef object cast_error(object u, int source, int target, casting, index=0):
+    return _UFuncOutputCastingError(u, casting, DTYPES[source], DTYPES[target], index)
 
 def give(result, out, str mismatch, error=ValueError, bint exchange=False):
     """result, or `out` with a copy of it. An error with the text `mismatch` where their shapes differ.
@@ -33,11 +38,12 @@ def give(result, out, str mismatch, error=ValueError, bint exchange=False):
     out[...] = no_scalars(result)           # whose numbers would be checked, and not cast
     return out
 
-# In ufunc.at() no number is weak: NumPy computes in the type of its array, and casts. These give the same in the target's type.
+# In ufunc.at() no number is weak: NumPy computes in the type of its array, and casts. These give the same in the
+# target's type.
 ROUND_ONCE = frozenset("add subtract multiply divide maximum minimum fmax fmin".split())
 
 def as_weak(str name, ndarray target, number):
-    """Whether a ufunc of that name, at() places of the target, may take a Python number for one of the target's type."""
+    """Whether a ufunc of that name, at() places of the target, may take a Python number as one of its type."""
     dtype, theirs = DTYPES[target.code], np.asarray(number)
     kinds = {"i": "i", "u": "iu", "f": "f"}.get(dtype.kind, "")         # uint64 and an integer are float64
     if name not in ROUND_ONCE or np.result_type(dtype, theirs.dtype).kind not in kinds:
@@ -47,7 +53,8 @@ def as_weak(str name, ndarray target, number):
 
 def give_slices(result, out):
     """What reduceat() made, or `out` with a copy of it."""
-    return give(result, out, f"non-broadcastable output operand doesn't match the broadcast shape {shape_text(as_array(result))}")
+    return give(result, out, "non-broadcastable output operand doesn't match the broadcast shape "
+                             f"{shape_text(as_array(result))}")
 
 def give_reduced(str name, result, out):
     """The result of a reduction by a ufunc of that name, or `out` with a copy of it."""
@@ -72,7 +79,7 @@ cdef int check_reduced(str name, intp* shape, int ndim, ndarray out, list kept) 
     return 0
 
 def numpys_reduction(function, ndarray a, axis, dtype, out, keepdims, initial, where):
-    """The reduction of copies by NumPy, which waits: where no value stands for what is masked out, or types are mixed."""
+    """The reduction of copies by NumPy, which waits: where no value stands for what is masked, or types are mixed."""
     into = None if out is None else out.asnumpy()
     given = hooks["unwrap"]((axis, dtype, into, keepdims, initial, where))
     cdef ndarray result = follow(a, as_array(function.reduce(a.asnumpy(), *given)), function)
@@ -112,7 +119,8 @@ cdef ndarray as_mask(object where):
     if mask.flags & SCALAR:
         return cast(mask, BOOL)
     if mask.code != BOOL:
-        raise TypeError(f"Cannot cast array data from {DTYPES[mask.code]!r} to dtype('bool') according to the rule 'safe'")
+        raise TypeError(f"Cannot cast array data from {DTYPES[mask.code]!r} to dtype('bool') according to the rule "
+                        "'safe'")
     return mask
 
 cdef int check_mask(ndarray mask, ndarray a) except -1:
@@ -169,3 +177,47 @@ cdef object in_memory_order(object result, object order):
     if (<ndarray?>result).ndim < 2 and order in ("C", "F", "A"):
         return result
     return hooks["copy_order"](result, order)
+
+# ---- calls of ufuncs -----------------------------------------------------------------------------------------------
+
+cdef class Request:
+    pass
+
+cdef int check_request(Request r, bint bare, dict unknown) except -1:
+    """NumPy's errors for arguments that cannot be together."""
+    cdef int n = <int>len(r.inputs)
+    if not r.nin <= n <= r.nin + r.nout:
+        raise TypeError(f"{r.ufunc.__name__}() takes from {r.nin} to {r.nin + r.nout} positional arguments but "
+                        f"{n} {'was' if n == 1 else 'were'} given")
+    if unknown:
+        raise TypeError(f"{r.ufunc.__name__}() got an unexpected keyword argument {next(iter(unknown))!r}")
+    if r.signature is not None and r.dtype is not None:
+        raise TypeError("cannot specify both 'signature' and 'dtype'")
+    if r.out is None and not bare and r.nout > 1:
+        raise TypeError("'out' must be a tuple of arrays")
+    return 0
+
+cdef int find_outputs(Request r, bint bare) except -1:
+    """`out` as a tuple, of what is given by place or by name; None for nothing."""
+    if r.where is not True and bare and len(r.inputs) == r.nin:
+        np.positive(0, where=False)             # NumPy warns of it, in the versions that do
+    if len(r.inputs) > r.nin:
+        if r.out is not None:
+            raise TypeError("cannot specify 'out' as both a positional and keyword argument")
+        if r.ufunc is np.maximum or r.ufunc is np.minimum:
+            r.ufunc(0, 0, np.empty((), int))    # NumPy warns of it, in the versions that do
+        r.out = r.inputs[r.nin:] + (None,) * (r.nin + r.nout - <int>len(r.inputs))
+        if any([x is Ellipsis for x in r.out]):
+            raise TypeError("out=... is only allowed as a keyword argument.")
+        r.inputs = r.inputs[:r.nin]
+    if r.out is None:
+        return 0
+    if not isinstance(r.out, tuple):
+        if r.nout > 1:
+            raise TypeError("'out' must be a tuple of arrays")
+        r.out = (r.out,)
+    if len(r.out) != r.nout:
+        raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
+    if all([o is None for o in r.out]):
+        r.out = None
+    return 0

@@ -5,13 +5,16 @@ from dflow._array.core import set_hook
 from dflow._array.core cimport SCALAR, become, copy_of, ndarray
 from dflow._array.dispatch cimport device_name, several
 from dflow._runtime.graph cimport abroad
-from dflow._base.thread_state cimport CPUS as FIRST_GPU, DEVICES, FIXED, crossing, current_device, many_devices, set_crossing, set_current_device, set_recording, use_devices
+from dflow._base.thread_state cimport (
+    CPUS as FIRST_GPU, DEVICES, FIXED, crossing, current_device, many_devices, set_crossing, set_current_device,
+    set_recording, use_devices)
 
 CPUS = FIRST_GPU                # cpu(0), cpu(1), ...; gpu(0) has this number, gpu(1) the next
 GPUS = DEVICES - FIRST_GPU
 
 cpdef int device_number(object device) except -2:
-    """The number of a device that is named, or an object of dflow.devices; -1: of None. ValueError for one that there is not."""
+    """The number of a device that is named, or an object of dflow.devices; -1: of None.
+    ValueError for one that there is not."""
     if device is None:
         return -1
     kind = getattr(device, "device_type", None)
@@ -39,14 +42,15 @@ def num_gpus():
 
 cdef str gpu_names():
     cdef int n = num_gpus()
-    return f"no GPU: {cuda.missing()}" if n == 0 else name_of(CPUS) if n == 1 else f"{name_of(CPUS)} to {name_of(CPUS + n - 1)}"
+    return (f"no GPU: {cuda.missing()}" if n == 0 else name_of(CPUS) if n == 1
+            else f"{name_of(CPUS)} to {name_of(CPUS + n - 1)}")
 
 def name_of(int number):
     """Of a device."""
     return device_name(2 * number)
 
 cpdef ndarray put(ndarray a, int number):
-    """A new array, on a device from now on; -1: the current one, unless it was made of arrays that were put somewhere."""
+    """A new array, on a device from now on; -1: the current one, unless it was made of arrays put somewhere."""
     if number > 0:
         use_devices()
     if number >= 0 or many_devices and not a.st.device & FIXED:
@@ -69,7 +73,7 @@ def put_on(made, device):
     return put(made, number) if isinstance(made, ndarray) else made
 
 def follow(args, made, function=None):
-    """What was made of arrays, maybe in lists, is where they are. Were they put on several devices, ValueError, if there is a
+    """What was made of arrays, maybe in lists, is where they are. Were they put on several, ValueError, if there is a
     function to name; else nowhere."""
     cdef int device
     if many_devices:

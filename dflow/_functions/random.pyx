@@ -53,8 +53,8 @@ cdef inline void prepare() noexcept:
         ready = True
 
 def ziggurat(bint normal, int bits):
-    """Of normals or exponentials, from so many bits: the layers as they lie in memory, in words of 64 bits, the densities, and
-    where the tail begins; as NumPy's arrays."""
+    """Of normals or exponentials, from so many bits: the layers as they lie in memory, in words of 64 bits, the
+    densities, and where the tail begins; as NumPy's arrays."""
     cdef const void* layers
     cdef const double* densities
     cdef double r
@@ -107,7 +107,7 @@ cdef class Counter:
         return Counter, (*self.state(), self.blocks)
 
     def block(self):
-        """The number of the next block of draws that NumPy's generators make: in one step, as threads may share a stream."""
+        """The number of the next block of draws that NumPy's generators make, in one step: threads may share it."""
         self.blocks += 1
         return self.blocks - 1
 
@@ -188,8 +188,8 @@ cdef int check_out(ndarray a, int code, object size) except -1:
     cdef intp shape[64]
     check_writable(a)
     if a.code != code:
-        raise TypeError(f"Supplied output array has the wrong type. Expected {'float64' if code == DOUBLE else 'float32'}, "
-                        f"got {a.dtype}")
+        raise TypeError("Supplied output array has the wrong type. Expected "
+                        f"{'float64' if code == DOUBLE else 'float32'}, got {a.dtype}")
     if size is not None:
         if parse_shape(size, shape) != a.ndim or tuple([shape[i] for i in range(a.ndim)]) != shape_tuple(a):
             raise ValueError("size must match out.shape when used together")

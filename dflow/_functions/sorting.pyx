@@ -3,13 +3,12 @@
 import numpy as np
 from dflow._kernels.kernel cimport intp, Kernel, MAXDIMS
 from dflow._engine cimport settings
-from dflow._runtime.graph cimport storage_allocate, writable
+from dflow._runtime.graph cimport storage_allocate
 from dflow._kernels.registry cimport INTP, code_of
 from dflow._kernels.sorting cimport argextreme_kernel, long_sort_kernels, sort_kernel
 from dflow._array.core cimport *
 from dflow._tracing.tape cimport record
 from dflow._array.shape cimport normalize_axis
-from dflow._functions.fastpath cimport quick_ready
 from dflow._functions.views cimport c_axis, own
 from dflow._functions.out import give
 from dflow._functions.ufunc cimport along_axis
@@ -49,8 +48,8 @@ cdef bint quick_rows(Kernel* k, ndarray a, ndarray out) noexcept:
     cdef intp dims[2]
     cdef intp steps[4]
     cdef intp n = a.shape[a.ndim - 1]
-    if (a.size == 0 or a.size * k.cost > settings.inline_cost or not quick_ready(a) or not out.flags & C_CONTIGUOUS
-            or out.st.device > near or not writable(out.st) or out.st.poison != NULL or not storage_allocate(out.st)):
+    if (a.size == 0 or a.size * k.cost > settings.inline_cost or not in_order_here(a) or not out.flags & C_CONTIGUOUS
+            or not is_free(out.st, near) or not storage_allocate(out.st)):
         return False
     args[0] = data_of(a)
     args[1] = data_of(out)
@@ -70,8 +69,7 @@ cdef int sort_rows(Kernel* k, ndarray a, ndarray out, int axis) except -1:
     return along_axis(k, a, None, out, axis)
 
 cdef int sort_into(Kernel* k, int kind, ndarray a, ndarray out, int axis) except -1:
-    """Sort a into out, which may be a itself: a long row in runs, which are merged through another buffer, each step on all
-    workers."""
+    """Sort a into out, which may be a itself: a long row in runs, merged through another buffer, by all workers."""
     cdef ndarray source = a, target, other
     cdef list kernels = None
     cdef intp n = a.shape[axis]
@@ -168,5 +166,7 @@ cdef object argextreme(object a, object axis, bint largest, bint keepdims, objec
     if k != source.ndim - 1 or not quick_rows(kernel, source, result):
         along_axis(kernel, source, None, result, k)
     if keepdims and ndim:
-        result = own(result.reshape((1,) * ndim if axis is None else shape_tuple(source)[:k] + (1,) + shape_tuple(source)[k + 1:]))
-    return give(result, out, f"output array does not match result of np.{'argmax' if largest else 'argmin'}.", exchange=True)
+        result = own(result.reshape((1,) * ndim if axis is None else shape_tuple(source)[:k] + (1,)
+                                    + shape_tuple(source)[k + 1:]))
+    return give(result, out, f"output array does not match result of np.{'argmax' if largest else 'argmin'}.",
+                exchange=True)

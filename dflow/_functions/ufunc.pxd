@@ -2,7 +2,7 @@
 
 from dflow._kernels.kernel cimport intp, Kernel
 from dflow._functions.fastpath cimport Plan, Reduction
-from dflow._array.core cimport ndarray, Operand
+from dflow._array.core cimport ndarray
 
 cdef class ufunc:
     cdef readonly object numpy  # NumPy's ufunc object
@@ -22,8 +22,7 @@ cdef class ufunc:
 
 cdef ufunc wrap(object numpy_ufunc)
 cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting, object signature)
-cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, bint keepdims, object initial, object where)
+cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, bint keepdims, object initial,
+                    object where)
 cdef int along_axis(Kernel* kernel, ndarray a, ndarray b, ndarray out, int axis) except -1
 cdef int broadcast_shape(tuple inputs, intp* shape, int ndim) except -1
-cdef int take_whole_region(Operand* o, ndarray a) except -1
-cdef object cast_error(ufunc u, int source, int target, casting, index=*)

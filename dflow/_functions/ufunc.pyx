@@ -7,8 +7,9 @@ from dflow._kernels.kernel cimport MAXDIMS
 from dflow._runtime.graph cimport readable, WRITE
 from dflow._array.dispatch cimport Operand, Core, UNTRACKED_READ, fill_constant, launch
 from dflow._kernels.registry cimport (
-    Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, descr_of, is_complex, is_integer, loop_types, ufunc_kernel,
-    cast_kernel, masked_kernel, failing_kernel, fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel, write_scalar)
+    Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, descr_of, is_complex, is_integer, loop_types,
+    ufunc_kernel, cast_kernel, masked_kernel, failing_kernel, fill_fold, reduce_kernel, accumulate_kernel,
+    reduceat_kernel, at_kernel, write_scalar)
 from dflow._array.signature cimport parse_signature
 from dflow._array.core cimport *
 from dflow._tracing.tape cimport any_records, earlier, record, recorders
@@ -16,17 +17,21 @@ from dflow._functions.interop cimport override, overridden
 from dflow._functions.views cimport *
 from dflow._functions.fastpath cimport *
 from dflow._functions.numbers cimport (
-    compared_by_range, compares_by_range, holds_no_numbers, identity_of, neutral_of, numpys_answer, small_number, start_of)
+    compared_by_range, compares_by_range, holds_no_numbers, identity_of, neutral_of, numpys_answer, small_number,
+    start_of)
 from dflow._kernels.registry import COMPARISONS, UNFOLDED
 from dflow._functions.numpy_inline import LATER, SMALL, at_once
-from dflow._functions.out cimport as_mask, assign_where, check_mask, check_reduced, in_memory_order
+from dflow._functions.gufunc cimport core_names, core_results, core_sizes, launch_core, take_whole_region
+from dflow._functions.out cimport (
+    as_mask, assign_where, cast_error, check_mask, check_reduced, check_request, find_outputs, in_memory_order, Request)
 from dflow._base.allocator cimport memory_zeros
-from dflow._array.signature import computed_size, try_sizes
+from dflow._array.signature import try_sizes
 from dflow._functions.out import (
-    as_weak, check_out, fill_numpy, give, give_reduced, give_slices, last_axes, no_scalars, numpys_reduction, only_output, to_end)
+    as_weak, check_out, fill_numpy, give, give_reduced, give_slices, last_axes, no_scalars, numpys_reduction,
+    only_output, to_end)
 from dflow._functions.views import open_window
 
-from numpy._core._exceptions import _UFuncCastingError, _UFuncOutputCastingError
+from numpy._core._exceptions import _UFuncCastingError
 
 cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object)
@@ -37,7 +42,7 @@ LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor"))
 # ---- plans -----------------------------------------------------------------------------------------------------
 
 cdef object matmul = np.matmul
-cdef set PRODUCTS = {getattr(np, name, None) for name in ("vecdot", "matvec", "vecmat")}       # NumPy's own, if few elements
+cdef set PRODUCTS = {getattr(np, name, None) for name in ("vecdot", "matvec", "vecmat")}  # NumPy's own, if few elements
 cdef dict wrapped = {}          # NumPy's ufunc: ours
 
 cdef ufunc wrap(object numpy_ufunc):
@@ -108,13 +113,16 @@ cdef Plan* plan_for(ufunc u, tuple kinds, tuple inputs, object dtype, object cas
 # ---- elementwise calls -----------------------------------------------------------------------------------------
 
 cdef tuple prepare(tuple inputs):
-    """Arrays and Python scalars; all else becomes an array."""
+    """Arrays and Python scalars, an array among them; all else becomes one."""
     cdef list out = []
+    cdef bint weak = True
     for x in inputs:
-        if isinstance(x, ndarray) or type(x) in (int, float, complex, bool):
-            out.append(x)
-        else:
-            out.append(as_array(x))
+        if not isinstance(x, ndarray) and type(x) not in (int, float, complex, bool):
+            x = as_array(x)
+        weak = weak and not isinstance(x, ndarray)
+        out.append(x)
+    if weak:
+        out[0] = as_array(out[0])
     return tuple(out)
 
 cdef int broadcast_shape(tuple inputs, intp* shape, int ndim) except -1:
@@ -139,12 +147,10 @@ cdef int broadcast_shape(tuple inputs, intp* shape, int ndim) except -1:
                 if shape[k] == 1:
                     shape[k] = n
                 elif n != 1:
-                    shapes = " ".join([shape_text(<ndarray>x) if isinstance(x, ndarray) else "()" for x in inputs if x is not None])
+                    shapes = " ".join([shape_text(<ndarray>x) if isinstance(x, ndarray) else "()"
+                                       for x in inputs if x is not None])
                     raise ValueError(f"operands could not be broadcast together with shapes {shapes} ")
     return ndim
-
-cdef object cast_error(ufunc u, int source, int target, casting, index=0):
-    return _UFuncOutputCastingError(u.numpy, casting, DTYPES[source], DTYPES[target], index)
 
 cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting, object signature):
     """u(*inputs): a new array, a tuple of them, or what `out` gives."""
@@ -161,11 +167,8 @@ cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, o
     for o in out or ():
         if o is not None and (not isinstance(o, ndarray) or (<ndarray>o).flags & (READONLY | SCALAR)):
             check_out(o)                    # raises
-    if where is not True:
-        where = as_mask(where)
+    where = where if where is True else as_mask(where)
     inputs = prepare(inputs)
-    if all_weak(inputs):
-        inputs = (as_array(inputs[0]),) + inputs[1:]
     kinds = tuple([kind_of(x) for x in inputs])
     p = plan_for(u, kinds, inputs, dtype, casting, signature)
     try:
@@ -188,11 +191,12 @@ cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, o
         return result if out is None else out[0]
     return run(u, p, inputs, constants, out, where, shape, ndim)
 
-cdef object call_and_record(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting, object signature):
-    """The same, recorded: the results are computed apart, and written to `out` by assignments, which are recorded too."""
+cdef object call_and_record(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting,
+                            object signature):
+    """The same, recorded: the results are computed apart, and written to `out` by assignments, recorded too."""
     if out is not None:                     # what it writes over is kept for the way back
-        inputs = tuple([earlier(x) if tracked(x) and any([(<ndarray>x).st == (<ndarray>o).st for o in out if o is not None]) else x
-                        for x in inputs])
+        written = {<size_t>(<ndarray>o).st for o in out if o is not None}
+        inputs = tuple([earlier(x) if tracked(x) and <size_t>(<ndarray>x).st in written else x for x in inputs])
     results = record(u.numpy, inputs, call_again, (u, inputs, dtype, casting, signature), {})
     if out is None and where is True:
         return results
@@ -202,7 +206,7 @@ cdef object call_and_record(ufunc u, tuple inputs, tuple out, object where, obje
         if where is not True:
             result = hooks["where"](where, result, 0 if target is None else target)
         if target is not None and not np.can_cast(result.dtype, target.dtype, casting):
-            raise cast_error(u, code_of(result.dtype), code_of(target.dtype), casting, u.nin + i)
+            raise cast_error(u.numpy, code_of(result.dtype), code_of(target.dtype), casting, u.nin + i)
         if target is not None:
             target[...] = result
         found.append(result if target is None else target)
@@ -210,12 +214,6 @@ cdef object call_and_record(ufunc u, tuple inputs, tuple out, object where, obje
 
 def call_again(ufunc u, inputs, dtype, casting, signature):
     return call(u, inputs, None, True, dtype, casting, signature)
-
-cdef bint all_weak(tuple inputs):
-    for x in inputs:
-        if isinstance(x, ndarray):
-            return False
-    return True
 
 cdef tuple output_signature(ufunc u, object dtype):
     """dtype= asks for the type of the outputs, as NumPy reads it."""
@@ -229,8 +227,9 @@ cdef int check_casts(ufunc u, Plan* p, tuple out, object casting) except -1:
     cdef int k
     for k in range(u.nout):
         o = <ndarray>out[k]
-        if o is not None and o.code != p.codes[u.nin + k] and not np.can_cast(DTYPES[p.codes[u.nin + k]], DTYPES[o.code], casting):
-            raise cast_error(u, p.codes[u.nin + k], o.code, casting, u.nin + k)
+        if (o is not None and o.code != p.codes[u.nin + k]
+                and not np.can_cast(DTYPES[p.codes[u.nin + k]], DTYPES[o.code], casting)):
+            raise cast_error(u.numpy, p.codes[u.nin + k], o.code, casting, u.nin + k)
     return 0
 
 cdef int check_outputs(ufunc u, tuple out, intp* shape, int ndim) except -1:
@@ -247,7 +246,8 @@ cdef int check_outputs(ufunc u, tuple out, intp* shape, int ndim) except -1:
             bad = bad or o.shape[i] != shape[ndim - o.ndim + i]
         if bad:
             target = str(tuple([shape[i] for i in range(ndim)])).replace(" ", "")
-            raise ValueError(f"non-broadcastable output operand with shape {shape_text(o)} doesn't match the broadcast shape {target}")
+            raise ValueError(f"non-broadcastable output operand with shape {shape_text(o)} doesn't match the broadcast "
+                             f"shape {target}")
     return 0
 
 cdef object run(ufunc u, Plan* p, tuple inputs, Scalar* constants, tuple out, object where, intp* shape, int ndim):
@@ -255,21 +255,12 @@ cdef object run(ufunc u, Plan* p, tuple inputs, Scalar* constants, tuple out, ob
     cdef Operand ops[33]
     cdef intp space[MAXDIMS]
     cdef list arrays, results       # keep casts and copies alive until they are launched
-    cdef ndarray mask, a, o
+    cdef ndarray mask, o
     cdef Kernel* k = p.kernel
     cdef int i, n = u.nin
     arrays = [cast(<ndarray>x, p.codes[i]) if isinstance(x, ndarray) else None for i, x in enumerate(inputs)]
     results = loop_outputs(u, p, arrays, out, shape, ndim)
-    for i in range(u.nin):
-        if arrays[i] is None:
-            fill_constant(&ops[i], <char*>&constants[i], itemsizes[p.codes[i]])
-        else:
-            a = <ndarray>arrays[i]
-            if out is not None:
-                a = arrays[i] = clear_of(results, a)
-            fill_operand(&ops[i], a, ndim, shape, False)
-            if out is not None and same_elements(a, <ndarray>results[0]):
-                ops[i].flags |= UNTRACKED_READ
+    fill_inputs(ops, p, arrays, constants, results, out is not None, shape, ndim)
     if where is not True:
         k = masked_kernel(k)
         mask = <ndarray>where
@@ -293,8 +284,27 @@ cdef object run(ufunc u, Plan* p, tuple inputs, Scalar* constants, tuple out, ob
                 results[i] = out[i]
     return results[0] if u.nout == 1 else tuple(results)
 
+cdef int fill_inputs(Operand* ops, Plan* p, list arrays, Scalar* constants, list results, bint given, intp* shape,
+                     int ndim) except -1:
+    """The inputs as operands; None among the arrays stands for a constant.
+    given: some of the results are, and may be inputs, too."""
+    cdef ndarray a
+    cdef int i
+    for i in range(len(arrays)):
+        if arrays[i] is None:
+            fill_constant(&ops[i], <char*>&constants[i], itemsizes[p.codes[i]])
+            continue
+        a = <ndarray>arrays[i]
+        if given:
+            a = arrays[i] = clear_of(results, a)
+        fill_operand(&ops[i], a, ndim, shape, False)
+        if given and same_elements(a, <ndarray>results[0]):
+            ops[i].flags |= UNTRACKED_READ
+    return 0
+
 cdef int write_numbers(Plan* p, tuple inputs, Scalar* constants) except -1:
-    """The numbers among the inputs, in the types of the loop. OverflowError for an integer that its type does not hold."""
+    """The numbers among the inputs, in the types of the loop.
+    OverflowError for an integer that its type does not hold."""
     cdef Scalar room
     cdef int i
     for i, x in enumerate(inputs):
@@ -344,11 +354,9 @@ cdef object call_core(ufunc u, tuple inputs, tuple out, object dtype, object cas
 
     The names of core dimensions in u.core are the signature's; `groups` has those that each operand really has.
     """
-    cdef Core core
-    cdef Operand ops[33]
     cdef intp shape[MAXDIMS]
     cdef int ndim = 0, i
-    cdef ndarray a, outer
+    cdef ndarray a
     cdef Plan* p
     cdef dict sizes
     cdef list arrays, results, groups = []
@@ -358,133 +366,22 @@ cdef object call_core(ufunc u, tuple inputs, tuple out, object dtype, object cas
     p = plan_for(u, kinds, inputs, dtype, casting, signature)
     for i in range(u.nin):
         a = arrays[i] = cast(<ndarray>arrays[i], p.codes[i])
-        groups.append(core_names(u, i, a, missing))
+        groups.append(core_names(u.core, i, a, missing))
     groups += [[name for name in names if name not in missing] for names in u.core[1]]
     operands = arrays + list((None,) * u.nout if out is None else out)
-    sizes = core_sizes(u, operands, groups)
+    sizes = core_sizes(u.numpy, operands, groups)
     if out is not None:
         try_sizes(u.numpy, u.core, sizes)
     for i, a in enumerate(operands):
         if a is not None:
             ndim = broadcast_shape((outer_part(a, <int>len(groups[i])),), shape, ndim)
-    results = core_results(u, p, arrays, out, casting, ndim, shape, sizes, groups[u.nin:])
-    fill_core(&core, u, arrays + results, groups, sizes, missing)
-    for i in range(u.nin + u.nout):
-        a = <ndarray>(arrays[i] if i < u.nin else results[i - u.nin])
-        outer = outer_part(a, <int>len(groups[i]))
-        fill_operand(&ops[i], outer, ndim, shape, i >= u.nin)
-        take_whole_region(&ops[i], a)
-    launch(p.kernel, ops, u.nin + u.nout, ndim, shape, &core)
+    results = core_results(u.numpy, u.core, p, arrays, out, casting, ndim, shape, sizes, groups[u.nin:])
+    launch_core(u.core, p.kernel, arrays, results, groups, sizes, missing, shape, ndim)
     for i in range(u.nout):
         if out is not None and out[i] is not None and out[i] is not results[i]:
             assign(<ndarray>out[i], <ndarray>results[i])
             results[i] = out[i]
     return results[0] if u.nout == 1 else tuple(results)
-
-cdef list core_names(ufunc u, int i, ndarray a, set missing):
-    """The core dimensions that input i has; optional ones that it has no axes for go into `missing`."""
-    cdef list names = list(u.core[0][i])
-    for name in [name for name in names if name.endswith("?")][:max(len(names) - a.ndim, 0)]:
-        names.remove(name)
-        missing.add(name)
-    return names                            # if they are still too many, core_sizes() says so
-
-cdef str operand_text(ufunc u, int i):
-    return f"{u.name}: Input operand {i}" if i < u.nin else f"{u.name}: Output operand {i - u.nin}"
-
-cdef dict core_sizes(ufunc u, list operands, list groups):
-    """Name of a core dimension: its length. A name that is a number is that length. None stands for an output to be made."""
-    cdef dict sizes = {}
-    cdef ndarray a
-    cdef int i, k
-    for i, names in enumerate(groups):
-        if operands[i] is None:
-            continue
-        if not isinstance(operands[i], ndarray):
-            check_out(operands[i])
-        a = <ndarray>operands[i]
-        if len(names) > a.ndim:
-            raise ValueError(f"{operand_text(u, i)} does not have enough dimensions (has {a.ndim}, gufunc core with signature "
-                             f"{u.numpy.signature} requires {len(names)})")
-        for k, name in enumerate(names):
-            size = a.shape[a.ndim - <int>len(names) + k]
-            if name.isdigit() and size != int(name) or sizes.setdefault(name, size) != size:
-                wanted = sizes.get(name, name)
-                raise ValueError(f"{operand_text(u, i)} has a mismatch in its core dimension {k}, with gufunc signature "
-                                 f"{u.numpy.signature} (size {size} is different from {wanted})")
-    return sizes
-
-cdef list core_results(ufunc u, Plan* p, list arrays, tuple out, object casting, int ndim, intp* outer, dict sizes, list groups):
-    """An array for each output: the one of `out` where the loop can write to it. Adds to sizes.
-
-    outer: the shape of the ndim axes that the loop goes over.
-    """
-    cdef intp shape[MAXDIMS]
-    cdef int i, k
-    cdef ndarray o
-    cdef list results = []
-    memcpy(shape, outer, ndim * sizeof(intp))
-    for i, names in enumerate(groups):
-        if ndim + len(names) > MAXDIMS:
-            raise ValueError(f"maximum supported dimension for an ndarray is currently {MAXDIMS}, found {ndim + len(names)}")
-        for k, name in enumerate(names):
-            if name not in sizes:
-                sizes[name] = int(name) if name.isdigit() else computed_size(u.numpy, u.core, name, sizes)
-            shape[ndim + k] = sizes[name]
-        o = None if out is None else out[i]
-        if o is not None and not core_output_fits(u, p.codes[u.nin + i], o, tuple([shape[k] for k in range(ndim + len(names))]),
-                                                  casting, arrays):
-            o = None
-        if o is None:
-            o = new_array(p.codes[u.nin + i], ndim + <int>len(names), shape)
-            if o.ndim == 0:
-                o.flags |= SCALAR
-        results.append(o)
-    return results
-
-cdef bint core_output_fits(ufunc u, int code, ndarray o, tuple shape, object casting, list arrays) except -1:
-    """Whether the loop can write to o. Raises what NumPy does where the result cannot be assigned to it either."""
-    if o.flags & READONLY:
-        raise ValueError("output array is read-only")
-    o.st.version += 1
-    if shape_tuple(o) != shape:
-        raise ValueError(f"non-broadcastable output operand with shape {shape_text(o)} doesn't match the broadcast shape "
-                         + str(shape).replace(" ", ""))
-    if o.code == code and not any([may_overlap(o, x) for x in arrays]):
-        return True
-    if not np.can_cast(DTYPES[code], DTYPES[o.code], casting):
-        raise cast_error(u, code, o.code, casting)
-    return False
-
-cdef int fill_core(Core* core, ufunc u, list arrays, list groups, dict sizes, set missing) except -1:
-    """Core dimensions in the order in which the signature names them; then each operand's strides along its own."""
-    cdef int i, k
-    cdef ndarray a
-    core.ndim = core.nsteps = 0
-    for name in u.core[2]:
-        core.dims[core.ndim] = 1 if name in missing else int(name) if name.isdigit() else sizes[name]
-        core.ndim += 1
-    for i in range(u.nin + u.nout):
-        names = u.core[0][i] if i < u.nin else u.core[1][i - u.nin]
-        a = <ndarray>arrays[i]
-        present = groups[i]
-        k = a.ndim - <int>len(present)      # the axis of the next name; an operand may name one twice, as (m,m)
-        for name in names:
-            if name in missing and name not in present:
-                core.steps[core.nsteps] = 0
-            else:
-                core.steps[core.nsteps] = strides_of(a)[k]
-                k += 1
-            core.nsteps += 1
-    return 0
-
-cdef int take_whole_region(Operand* o, ndarray a) except -1:
-    """The operand accesses all of a, though its loop dimensions are but some of a's."""
-    cdef Operand whole
-    fill_operand(&whole, a, a.ndim, a.shape, o.flags & WRITE != 0)
-    o.flags = whole.flags
-    o.region = whole.region
-    return 0
 
 # ---- reductions ------------------------------------------------------------------------------------------------
 
@@ -504,7 +401,8 @@ cdef Plan* reduction_plan(ufunc u, int code, object dtype, str how="reduce", obj
     if u.core is not None:
         raise RuntimeError("Reduction not defined on ufunc with signature")
     if u.nin != 2 or u.nout != 1:
-        raise ValueError(f"{how} only supported for {'binary functions' if u.nin != 2 else 'functions returning a single value'}")
+        raise ValueError(f"{how} only supported for "
+                         f"{'binary functions' if u.nin != 2 else 'functions returning a single value'}")
     wanted = descr_of(dtype) if dtype is not None else reduction_dtype(u, code) if given is None else None
     if u.name in LOGICAL and dtype is None:
         resolved = (np.dtype(bool),) * 3
@@ -538,49 +436,85 @@ cdef Reduction* make_reduction(ufunc u, int code, str how) except NULL:
     u.reductions[code] = r
     return r
 
-cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, bint keepdims, object initial, object where):
-    """u.reduce: along axes, in a fixed order that depends on the shape alone."""
+cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, bint keepdims, object initial,
+                    object where):
+    """u.reduce: along axes, in a fixed order that depends on the shape alone.
+
+    1. What there is no loop for is left to NumPy.
+    2. The reduced axes become the core dimensions of a kernel.
+    3. What is masked out is replaced by what does not count.
+    """
     cdef Plan* p
-    cdef Kernel* k
     cdef Core core
-    cdef Operand ops[3]
-    cdef Scalar constant
-    cdef intp shape[MAXDIMS]
     cdef ndarray result, kept
-    cdef int i, n = 1
+    cdef bint masked = where is not True
     cdef intp total = 1
-    if where is not True:
-        where = as_mask(where)
+    where = as_mask(where) if masked else True
     axes = axis_set(axis, a.ndim)
-    try:
-        p = reduction_of(u, a.code, "reduce").plan if dtype is None and out is None else reduction_plan(u, a.code, dtype, "reduce", out)
-    except TypeError:
-        if dtype is not None:
-            code_of(descr_of(dtype).newbyteorder("="))          # raises where it is of no numbers
-        return numpys_reduction(u.numpy, a, axis, dtype, out, keepdims, initial, where)     # what NumPy refuses, in its words
-    if len(axes) > 1 and not u.reorderable:
-        raise ValueError(f"reduction operation '{u.name}' is not reorderable, so at most one axis may be specified")
-    through_out = out is not None and (<ndarray>out).code != p.codes[0]     # of whose type NumPy makes what it starts from
-    if p.codes[0] != p.codes[1] or where is not True and not masked_by_value(u, p.codes[0], initial) or (
-            through_out and (not u.reorderable or u.numpy.identity is None)):
+    p = plan_to_reduce(u, a.code, <int>len(axes), dtype, out, initial, masked)
+    if p == NULL:
         return numpys_reduction(u.numpy, a, axis, dtype, out, keepdims, initial, where)
     a = cast(a, p.codes[1])
-    if where is not True:
+    if masked:
         check_mask(<ndarray>where, a)
     kept = take_axes(a, axes, &core)
     if out is not None:
         check_reduced(u.name, kept.shape, kept.ndim, out, axes if keepdims else [])
     for i in axes:
         total *= a.shape[i]
-    initial = start_of(u.numpy, initial, p.codes[0], total, where is not True)
-    if through_out and initial is not None:
-        initial = np.asarray(initial, DTYPES[p.codes[0]]).astype(out.dtype).astype(DTYPES[p.codes[0]])[()]
-    if where is not True:
-        identity = neutral_of(u.numpy, p.codes[0])      # what does not count
+    initial = beginning(u, p, initial, total, masked, out)
+    if masked:
+        identity = neutral_of(u.numpy, p.codes[0])
         a = hooks["where"](where, a, as_array_code(initial if identity is None else identity, a.code))
         kept = take_axes(a, axes, &core)
     result = new_like([kept], p.codes[2], kept.ndim, kept.shape)
-    k = reduce_kernel(p.kernel, p.codes[0], core.ndim, initial is not None, any_order(u, p.codes[0]))
+    if total == 1 and initial is None:
+        copy_elements(result, kept)         # also what no operation keeps, the sign of a NaN
+    else:
+        launch_reduction(u, p, a, kept, &core, initial, result)
+    if keepdims and a.ndim:
+        result = own(with_ones(result, axes, a.ndim))
+    elif result.ndim == 0:
+        result.flags |= SCALAR
+    return result if out is None else give_reduced(u.name, result, out)
+
+cdef bint through_out(Plan* p, object out) noexcept:
+    """Whether NumPy makes what it starts from of another type: that of `out`."""
+    return out is not None and (<ndarray>out).code != p.codes[0]
+
+cdef Plan* plan_to_reduce(ufunc u, int code, int naxes, object dtype, object out, object initial,
+                          bint masked) except? NULL:
+    """In which types; NULL for what NumPy is to do: casts at each step, masks without a value for them, refusals."""
+    cdef Plan* p
+    try:
+        p = (reduction_of(u, code, "reduce").plan if dtype is None and out is None
+             else reduction_plan(u, code, dtype, "reduce", out))
+    except TypeError:
+        if dtype is not None:
+            code_of(descr_of(dtype).newbyteorder("="))          # raises where it is of no numbers
+        return NULL
+    if naxes > 1 and not u.reorderable:
+        raise ValueError(f"reduction operation '{u.name}' is not reorderable, so at most one axis may be specified")
+    if p.codes[0] != p.codes[1] or masked and not masked_by_value(u, p.codes[0], initial) or (
+            through_out(p, out) and (not u.reorderable or u.numpy.identity is None)):
+        return NULL
+    return p
+
+cdef object beginning(ufunc u, Plan* p, object initial, intp total, bint masked, object out):
+    """What a reduction of so many elements starts from; None: the first of them."""
+    initial = start_of(u.numpy, initial, p.codes[0], total, masked)
+    if through_out(p, out) and initial is not None:
+        initial = np.asarray(initial, DTYPES[p.codes[0]]).astype(out.dtype).astype(DTYPES[p.codes[0]])[()]
+    return initial
+
+cdef int launch_reduction(ufunc u, Plan* p, ndarray a, ndarray kept, Core* core, object initial,
+                          ndarray result) except -1:
+    """kept: a without the axes that are reduced, which are the core."""
+    cdef Operand ops[3]
+    cdef Scalar constant
+    cdef intp shape[MAXDIMS]
+    cdef int n = 1
+    cdef Kernel* k = reduce_kernel(p.kernel, p.codes[0], core.ndim, initial is not None, any_order(u, p.codes[0]))
     memcpy(shape, kept.shape, kept.ndim * sizeof(intp))
     fill_operand(&ops[0], kept, kept.ndim, shape, False)
     take_whole_region(&ops[0], a)
@@ -589,22 +523,15 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
         fill_constant(&ops[1], <char*>&constant, itemsizes[p.codes[0]])
         n = 2
     fill_operand(&ops[n], result, kept.ndim, shape, True)
-    if result.size and total == 0:
+    if result.size and a.size == 0:
         core.dims[0] = 0                    # any axis of length 0 will do
-    if total == 1 and initial is None:
-        copy_elements(result, kept)         # also what no operation keeps, the sign of a NaN
-    else:
-        launch(k, ops, n + 1, kept.ndim, shape, &core)
-    if keepdims and a.ndim:
-        result = own(with_ones(result, axes, a.ndim))
-    elif result.ndim == 0:
-        result.flags |= SCALAR
-    return result if out is None else give_reduced(u.name, result, out)
+    return launch(k, ops, n + 1, kept.ndim, shape, core)
 
-REORDERABLE = frozenset("add multiply maximum minimum fmax fmin logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor "
-                        "logaddexp logaddexp2 gcd hypot".split())
+REORDERABLE = frozenset("add multiply maximum minimum fmax fmin logical_and logical_or logical_xor bitwise_and "
+                        "bitwise_or bitwise_xor logaddexp logaddexp2 gcd hypot".split())
 
-UNSIGNED = frozenset("hypot gcd logaddexp logaddexp2".split())       # with their identity, these lose the sign of a number, or of a zero
+# with their identity, these lose the sign of a number, or of a zero
+UNSIGNED = frozenset("hypot gcd logaddexp logaddexp2".split())
 ANY_ORDER = REORDERABLE - frozenset(("multiply", "logaddexp", "logaddexp2", "hypot"))
 
 cdef bint any_order(ufunc u, int code):
@@ -613,7 +540,8 @@ cdef bint any_order(ufunc u, int code):
 
 cdef bint masked_by_value(ufunc u, int code, object initial):
     """Whether a reduction may see its identity, or once more its `initial`, in place of what is masked out."""
-    return u.name in REORDERABLE and (initial is NO_VALUE if u.name in UNSIGNED else not (u.name == "multiply" and is_complex(code)))
+    return (u.name in REORDERABLE
+            and (initial is NO_VALUE if u.name in UNSIGNED else not (u.name == "multiply" and is_complex(code))))
 
 cdef object accumulate(ufunc u, ndarray a, object axis, object dtype, object out):
     cdef int k = one_axis(a, axis, "accumulate")
@@ -701,11 +629,26 @@ cdef inline object quick_call(ufunc u, tuple inputs, object out):
         return None                         # a comparison beyond the range: the long way knows the answer
 
 # What their methods may be given, and what is usual: an override is told of the rest.
-CALL = dict(out=None, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None, axes=None, axis=None,
-            keepdims=NO_VALUE)
+CALL = dict(out=None, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None, axes=None,
+            axis=None, keepdims=NO_VALUE)
 REDUCE = dict(axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True)
 
 # ---- the class -------------------------------------------------------------------------------------------------
+
+cdef object serve(ufunc u, Request r):
+    """The results."""
+    if r.out is not None and any([isinstance(o, np.ndarray) for o in r.out]):
+        return fill_numpy(u, r.out, *r.inputs, where=r.where, dtype=r.dtype, casting=r.casting, signature=r.signature,
+                          axes=r.axes, axis=r.axis, keepdims=r.keepdims)
+    if r.axes is not None or r.axis is not None or r.keepdims is not NO_VALUE:
+        return u.call_with_axes(r.inputs, r.out, r.axes, r.axis, r.keepdims, r.dtype, r.casting, r.signature)
+    try:
+        result = call(u, r.inputs, r.out, r.where, r.dtype, r.casting, r.signature)
+    except TypeError as error:
+        if r.out is not None or not any([holds_no_numbers(x) for x in r.inputs]):
+            raise
+        return numpys_answer(u.numpy, r.inputs, {"where": r.where, "dtype": r.dtype, "casting": r.casting}, error)
+    return result if r.order == "K" or r.out is not None else in_memory_order(result, r.order)
 
 cdef class ufunc:
     """A universal function over dflow arrays. Made by wrapping NumPy's object, whose loops it runs."""
@@ -732,8 +675,15 @@ cdef class ufunc:
             self.unary[<int>kinds[0]] = p
         return p
 
-    def __call__(self, *inputs, out=NO_VALUE, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None,
-                 sig=None, axes=None, axis=None, keepdims=NO_VALUE, **unknown):
+    def __call__(self, *inputs, out=NO_VALUE, where=True, dtype=None, casting="same_kind", order="K", subok=True,
+                 signature=None, sig=None, axes=None, axis=None, keepdims=NO_VALUE, **unknown):
+        """Results are new arrays, or those of `out`, by place or by name.
+
+        1. Small and ready arrays, and numbers beside them, without options: at once.
+        2. Arguments that contradict each other are refused; other libraries' objects are asked.
+        3. What is left is put into a form of its own, a Request, and served.
+        """
+        cdef Request r
         cdef bint bare = out is NO_VALUE
         if bare:
             out = None
@@ -741,57 +691,24 @@ cdef class ufunc:
             if signature is not None:
                 raise TypeError("cannot specify both 'sig' and 'signature'")
             signature = sig
-        if (where is True and dtype is None and casting == "same_kind" and order == "K" and signature is None and axes is None
-                and axis is None and keepdims is NO_VALUE and not unknown and len(inputs) == self.nin):
+        if (where is True and dtype is None and casting == "same_kind" and order == "K" and signature is None
+                and axes is None and axis is None and keepdims is NO_VALUE and not unknown and len(inputs) == self.nin):
             quick = quick_call(self, inputs, out)
             if quick is not None:
                 return quick
-        if not self.nin <= len(inputs) <= self.nin + self.nout:
-            raise TypeError(f"{self.name}() takes from {self.nin} to {self.nin + self.nout} positional arguments but "
-                            f"{len(inputs)} {'was' if len(inputs) == 1 else 'were'} given")
-        if unknown:
-            raise TypeError(f"{self.name}() got an unexpected keyword argument {next(iter(unknown))!r}")
-        if signature is not None and dtype is not None:
-            raise TypeError("cannot specify both 'signature' and 'dtype'")
-        if out is None and not bare and self.nout > 1:
-            raise TypeError("'out' must be a tuple of arrays")
+        r = Request.__new__(Request)
+        r.ufunc, r.nin, r.nout = self.numpy, self.nin, self.nout
+        r.inputs, r.out, r.where, r.dtype, r.casting, r.order = inputs, out, where, dtype, casting, order
+        r.signature, r.axes, r.axis, r.keepdims = signature, axes, axis, keepdims
+        check_request(r, bare, unknown)
         if overridden(inputs, out, where):
-            return override(self.numpy, inputs, CALL, [out, where, dtype, casting, order, subok, signature, axes, axis, keepdims])
+            return override(self.numpy, inputs, CALL,
+                            [out, where, dtype, casting, order, subok, signature, axes, axis, keepdims])
         if out is Ellipsis:
-            return no_scalars(self(*inputs, where=where, dtype=dtype, casting=casting, order=order, signature=signature, axes=axes,
-                                   axis=axis, keepdims=keepdims, out=(None,) * self.nout))
-        if where is not True and bare and len(inputs) == self.nin:
-            np.positive(0, where=False)             # NumPy warns of it, in the versions that do
-        if len(inputs) > self.nin:
-            if out is not None:
-                raise TypeError("cannot specify 'out' as both a positional and keyword argument")
-            if self.numpy is np.maximum or self.numpy is np.minimum:
-                self.numpy(0, 0, np.empty((), int))         # NumPy warns of it, in the versions that do
-            out = inputs[self.nin:] + (None,) * (self.nin + self.nout - len(inputs))
-            if any([x is Ellipsis for x in out]):
-                raise TypeError("out=... is only allowed as a keyword argument.")
-            inputs = inputs[:self.nin]
-        if out is not None:
-            if not isinstance(out, tuple):
-                if self.nout > 1:
-                    raise TypeError("'out' must be a tuple of arrays")
-                out = (out,)
-            if len(out) != self.nout:
-                raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
-            if all([o is None for o in out]):
-                out = None
-            elif any([isinstance(o, np.ndarray) for o in out]):
-                return fill_numpy(self, out, *inputs, where=where, dtype=dtype, casting=casting, signature=signature, axes=axes,
-                                  axis=axis, keepdims=keepdims)
-        if axes is not None or axis is not None or keepdims is not NO_VALUE:
-            return self.call_with_axes(inputs, out, axes, axis, keepdims, dtype, casting, signature)
-        try:
-            result = call(self, inputs, out, where, dtype, casting, signature)
-        except TypeError as error:
-            if out is not None or not any([holds_no_numbers(x) for x in inputs]):
-                raise
-            return numpys_answer(self.numpy, inputs, {"where": where, "dtype": dtype, "casting": casting}, error)
-        return result if order == "K" or out is not None else in_memory_order(result, order)
+            return no_scalars(self(*inputs, where=where, dtype=dtype, casting=casting, order=order, signature=signature,
+                                   axes=axes, axis=axis, keepdims=keepdims, out=(None,) * self.nout))
+        find_outputs(r, bare)
+        return serve(self, r)
 
     def call_with_axes(self, inputs, out, axes, axis, keepdims, dtype, casting, signature):
         """Bring the core axes to the end, call, bring those of the results where they were asked for."""
@@ -805,19 +722,22 @@ cdef class ufunc:
         keepdims = bool(given.get("keepdims"))
         places = self.core_axes(arrays, axes, axis, keepdims)
         moved = [to_end(x, place, False) for x, place in zip(arrays, places)]
-        targets = tuple([None if x is None else to_end(x, place, keepdims) for x, place in zip(outs, places[self.nin:])])
+        targets = tuple([None if x is None else to_end(x, place, keepdims)
+                         for x, place in zip(outs, places[self.nin:])])
         made = call(self, tuple(moved), out and targets, True, dtype, casting, signature)
         for i, result in enumerate(made if isinstance(made, tuple) else (made,)):
             place = places[self.nin + i]
             if outs[i] is None:
-                outs[i] = hooks["expand_dims"](result, place) if keepdims else hooks["moveaxis"](result, last_axes(place), place)
+                outs[i] = (hooks["expand_dims"](result, place) if keepdims
+                           else hooks["moveaxis"](result, last_axes(place), place))
         return outs[0] if self.nout == 1 else tuple(outs)
 
     def core_axes(self, list arrays, axes, axis, keepdims):
         """For each operand a tuple of axes: what its core dimensions are, or are to become. The arguments are valid."""
         cdef set missing = set()
-        cdef list groups = [core_names(self, i, x, missing) for i, x in enumerate(arrays)], places = []
-        for names in groups + [groups[0] if keepdims else [name for name in names if name not in missing] for names in self.core[1]]:
+        cdef list groups = [core_names(self.core, i, x, missing) for i, x in enumerate(arrays)], places = []
+        for names in groups + [groups[0] if keepdims else [name for name in names if name not in missing]
+                               for names in self.core[1]]:
             if axes is not None and len(places) < len(axes):
                 place = axes[len(places)]
                 places.append(place if isinstance(place, tuple) else (place,))
@@ -829,9 +749,11 @@ cdef class ufunc:
         """The elements along an axis (several: a tuple; all: None) brought together; ValueError for none of them."""
         if records(array, None):
             given = (array, axis, dtype, None, keepdims, initial, where)
-            return give_reduced(self.name, record((self.numpy, "reduce"), given, self.reduce, given, {}), only_output(out))
-        if type(array) is ndarray and dtype is None and out is None and not keepdims and initial is NO_VALUE and where is True and (
-                axis is None and (self.reorderable or (<ndarray>array).ndim < 2) or type(axis) is int and (<ndarray>array).ndim == 1 and -1 <= axis <= 0):
+            return give_reduced(self.name, record((self.numpy, "reduce"), given, self.reduce, given, {}),
+                                only_output(out))
+        if (type(array) is ndarray and dtype is None and out is None and not keepdims and initial is NO_VALUE
+                and where is True and (axis is None and (self.reorderable or (<ndarray>array).ndim < 2)
+                                       or type(axis) is int and (<ndarray>array).ndim == 1 and -1 <= axis <= 0)):
             quick = quick_reduce(reduction_of(self, (<ndarray>array).code, "reduce"), <ndarray>array)
             if quick is not None:
                 return quick
@@ -849,7 +771,8 @@ cdef class ufunc:
         if records(array, None):
             result = record((self.numpy, "accumulate"), (array, axis, dtype), self.accumulate, (array, axis, dtype), {})
             return give(result, only_output(out), "provided out is the wrong size for the accumulation.")
-        if type(array) is ndarray and (<ndarray>array).ndim == 1 and type(axis) is int and -1 <= axis <= 0 and dtype is None and out is None:
+        if (type(array) is ndarray and (<ndarray>array).ndim == 1 and type(axis) is int and -1 <= axis <= 0
+                and dtype is None and out is None):
             quick = quick_accumulate(reduction_of(self, (<ndarray>array).code, "accumulate"), <ndarray>array)
             if quick is not None:
                 return quick
@@ -861,7 +784,8 @@ cdef class ufunc:
         return accumulate(self, as_array(array), axis, dtype, out)
 
     def reduceat(self, array, indices, axis=0, dtype=None, out=None):
-        """reduce() of the slices from each index to the next, or of one element where that is not larger. Waits for indices."""
+        """reduce() of the slices from each index to the next, or of one element where that is not larger.
+        Waits for indices."""
         if records(array, None):
             given = (array, indices, axis, dtype)
             return give_slices(record((self.numpy, "reduceat"), given, self.reduceat, given, {}), only_output(out))
@@ -907,7 +831,8 @@ cdef class ufunc:
             return numpys_answer(self.numpy.outer, (a, b), keywords, error)
         n = x.ndim + y.ndim
         if n > MAXDIMS:
-            raise ValueError(f"maximum supported dimension for an ndarray is {MAXDIMS}, but `{self.__name__}.outer()` result would have {n}.")
+            raise ValueError(f"maximum supported dimension for an ndarray is {MAXDIMS}, but `{self.__name__}.outer()` "
+                             f"result would have {n}.")
         return self(with_ones(x, list(range(x.ndim, n)), n), y, **keywords)
 
     def at(self, a, indices, b=None):
@@ -915,8 +840,8 @@ cdef class ufunc:
         cdef ndarray target, values = None
         cdef Plan* p
         if self.core is not None:
-            raise TypeError(f"{self.name}.at does not support ufunc with non-trivial signature: {self.name} has signature "
-                            f"{self.numpy.signature}.")
+            raise TypeError(f"{self.name}.at does not support ufunc with non-trivial signature: {self.name} has "
+                            f"signature {self.numpy.signature}.")
         if overridden((a, b), None, True):
             return self.numpy.at(a, indices, *(() if b is None else (b,)))
         if self.nout != 1:
@@ -930,7 +855,8 @@ cdef class ufunc:
             raise NotImplementedError(f"{self.name}.at() is not recorded")
         check_writable(target)
         if (b is not None) != (self.nin == 2):
-            raise ValueError("second operand needed for ufunc" if b is None else "second operand provided when ufunc is unary")
+            raise ValueError("second operand needed for ufunc" if b is None
+                             else "second operand provided when ufunc is unary")
         most = SMALL if isinstance(indices, tuple) else 4 * SMALL       # which takes NumPy ten times as long
         if at_once(self.numpy.at, (a, indices) if b is None else (a, indices, b), None, most, True) is not LATER:
             return
@@ -940,13 +866,15 @@ cdef class ufunc:
             return self.at_with_casts(target, indices, b)       # by NumPy's loop over objects
         else:
             values = as_array(b)
-            p = self.plan((target.code, kind_of(b) if type(b) in (int, float) and as_weak(self.name, target, b) else values.code))
+            p = self.plan((target.code, kind_of(b) if type(b) in (int, float) and as_weak(self.name, target, b)
+                           else values.code))
         if p.codes[0] != target.code or p.codes[self.nin] != target.code:       # a cast at each step: NumPy does it
             return self.at_with_casts(target, indices, b if type(b) in (int, float, complex) else values)
         self.at_offsets(p, target, hooks["offsets"](target, indices), values)
 
     def at_bytes(self, ndarray target, ndarray offsets, ndarray values):
-        """at() of a fresh array, of one type with the values, at so many bytes from its first element; waits for nothing."""
+        """at() of a fresh array, of one type with the values, at so many bytes from its first element;
+        waits for nothing."""
         self.at_offsets(self.plan((target.code, values.code)), target, offsets, values)
 
     cdef int at_offsets(self, Plan* p, ndarray target, ndarray offsets, ndarray values) except -1:

@@ -65,48 +65,60 @@ cdef ndarray reshape_view(ndarray a, int ndim, intp* shape, char order):
 cdef bint split_strides(ndarray a, ndarray v, bint fortran) noexcept:
     """Strides for v's shape, of the size of a's, over the same elements; False where there are none.
 
-    Axes start .. i of the old shape are taken together with axes first .. j of the new one that have the same size: the old
-    ones must follow each other in memory.
+    1. Axes start .. i of the old shape are taken together with axes first .. j of the new one that have the same size.
+    2. The old ones must follow each other in memory.
+    3. The new ones follow each other, from where the innermost of the old ones is.
     """
     cdef intp lengths[MAXDIMS]
     cdef intp strides[MAXDIMS]
-    cdef intp* shape = v.shape
     cdef intp* out = strides_of(v)
-    cdef intp have, want
-    cdef int i, j = 0, k, n = 0, start, first
+    cdef int i = 0, j = 0, k, n = long_axes(a, lengths, strides), start, first
+    while i < n and j < v.ndim:
+        start = i
+        first = j
+        same_size(lengths, &i, v.shape, &j)
+        if not follow_each_other(lengths + start, strides + start, i - start, fortran):
+            return False
+        if fortran:
+            out[first] = strides[start]
+            for k in range(first + 1, j):
+                out[k] = out[k - 1] * v.shape[k - 1]
+        else:
+            out[j - 1] = strides[i - 1]
+            for k in range(j - 1, first, -1):
+                out[k - 1] = out[k] * v.shape[k]
+    for k in range(j, v.ndim):              # trailing axes of length 1
+        out[k] = a.itemsize if j == 0 else out[j - 1] * v.shape[j - 1] if fortran else out[j - 1]
+    return True
+
+cdef int long_axes(ndarray a, intp* lengths, intp* strides) noexcept:
+    """The axes that are not of length 1; their number."""
+    cdef int i, n = 0
     for i in range(a.ndim):
         if a.shape[i] != 1:
             lengths[n] = a.shape[i]
             strides[n] = strides_of(a)[i]
             n += 1
-    i = 0
-    while i < n and j < v.ndim:
-        start = i
-        first = j
-        have = lengths[i]
-        want = shape[j]
-        i += 1
-        j += 1
-        while have != want:
-            if have < want:
-                have *= lengths[i]
-                i += 1
-            else:
-                want *= shape[j]
-                j += 1
-        for k in range(start, i - 1):
-            if (strides[k + 1] != lengths[k] * strides[k]) if fortran else (strides[k] != lengths[k + 1] * strides[k + 1]):
-                return False
-        if fortran:
-            out[first] = strides[start]
-            for k in range(first + 1, j):
-                out[k] = out[k - 1] * shape[k - 1]
+    return n
+
+cdef void same_size(intp* old, int* i, intp* new, int* j) noexcept:
+    """Go on to behind the next axes of both shapes, as few as have the same size."""
+    cdef intp have = old[i[0]], want = new[j[0]]
+    i[0] += 1
+    j[0] += 1
+    while have != want:
+        if have < want:
+            have *= old[i[0]]
+            i[0] += 1
         else:
-            out[j - 1] = strides[i - 1]
-            for k in range(j - 1, first, -1):
-                out[k - 1] = out[k] * shape[k]
-    for k in range(j, v.ndim):              # trailing axes of length 1
-        out[k] = a.itemsize if j == 0 else out[j - 1] * shape[j - 1] if fortran else out[j - 1]
+            want *= new[j[0]]
+            j[0] += 1
+
+cdef bint follow_each_other(intp* lengths, intp* strides, int n, bint fortran) noexcept:
+    cdef int k
+    for k in range(n - 1):
+        if strides[k + 1] != lengths[k] * strides[k] if fortran else strides[k] != lengths[k + 1] * strides[k + 1]:
+            return False
     return True
 
 cdef ndarray reshaped(ndarray a, int ndim, intp* shape):
@@ -146,7 +158,8 @@ cdef ndarray reshape_to(ndarray a, object shape, object order="C", object copy=N
     if copy is False:
         raise ValueError("Unable to avoid creating a copy while reshaping.")
     if fortran:
-        return reshape_view(copy_of(a.T), ndim, dims, c"C") if ndim == 1 else reshape_view(fortran_copy(a), ndim, dims, c"F")
+        return (reshape_view(copy_of(a.T), ndim, dims, c"C") if ndim == 1
+                else reshape_view(fortran_copy(a), ndim, dims, c"F"))
     return reshape_view(copy_of(a), ndim, dims, c"C")
 
 cdef str wanted_text(int ndim, intp* dims):
@@ -181,7 +194,7 @@ cdef int c_axis(object axis, int ndim, str text="an integer is required for the 
         raise TypeError(text)
     return normalize_axis(axis, ndim)
 
-# ---- methods ----------------------------------------------------------------------------------------------------------
+# ---- methods ---------------------------------------------------------------------------------------------------------
 
 cdef object axis_set(object axis, int ndim):
     """Sorted axes, or an error as NumPy's."""
@@ -413,7 +426,8 @@ def flatten(ndarray self, /, order="C"):
     return copy_of(view) if view.st == self.st else owned(view)
 
 def view(ndarray self, /, dtype=None, type=None):
-    """The same bytes, as another type; of the same size, unless the last axis is contiguous. `type`: ndarray, if any."""
+    """The same bytes, as another type; of the same size, unless the last axis is contiguous.
+    `type`: ndarray, if any."""
     cdef ndarray v
     cdef int code, last
     if PyType_Check(dtype) and issubclass(dtype, ndarray):
@@ -431,7 +445,8 @@ def view(ndarray self, /, dtype=None, type=None):
         if self.ndim == 0 or (strides_of(self)[last] != self.itemsize and self.shape[last] != 1 and self.size):
             raise ValueError("To change to a dtype of a different size, the last axis must be contiguous")
         if (self.shape[last] * self.itemsize) % itemsizes[code]:
-            raise ValueError("When changing to a larger dtype, its size must be a divisor of the total size in bytes of the last axis of the array.")
+            raise ValueError("When changing to a larger dtype, its size must be a divisor of the total size in bytes "
+                             "of the last axis of the array.")
         v.shape[last] = self.shape[last] * self.itemsize // itemsizes[code]
         strides_of(v)[last] = itemsizes[code]
     v.code = <uint8_t>code
@@ -486,8 +501,8 @@ def copy(ndarray self, /, order="C"):
 def astype(ndarray self, /, dtype, order="K", casting="unsafe", subok=True, copy=True):
     """The elements as another type: a copy, unless copy is False and the type is the same already.
 
-    TypeError for a cast that the rule `casting` forbids; by "same_value", ValueError where a value would be another one, on
-    reading where it is not there yet.
+    TypeError for a cast that the rule `casting` forbids; by "same_value", ValueError where a value would be another
+    one, on reading where it is not there yet.
     """
     cdef int code = code_of(dtype)
     cdef ndarray out
@@ -504,13 +519,15 @@ def astype(ndarray self, /, dtype, order="K", casting="unsafe", subok=True, copy
         warn_user("Casting complex values to real discards the imaginary part", ComplexWarning)
     if order == "A":
         order = "F" if self.flags & F_CONTIGUOUS and not self.flags & C_CONTIGUOUS else "C"
-    if code == self.code and not copy and (order == "K" or self.flags & (C_CONTIGUOUS if order == "C" else F_CONTIGUOUS)):
+    if (code == self.code and not copy
+            and (order == "K" or self.flags & (C_CONTIGUOUS if order == "C" else F_CONTIGUOUS))):
         return self
     if order == "F":
         return owned(astype(self.T, dtype, "C").T)
     if code != self.code and order == "K" and self.flags & C_CONTIGUOUS:
         return still_scalar(self, cast(self, code))
-    out = new_like([self], code, self.ndim, self.shape, False, True) if order == "K" else new_array(code, self.ndim, self.shape)
+    out = (new_like([self], code, self.ndim, self.shape, False, True) if order == "K"
+           else new_array(code, self.ndim, self.shape))
     copy_elements(out, self)
     if records(self, None):
         record_copy(self, out)
@@ -631,8 +648,9 @@ def sliding_windows(ndarray a, tuple shape, tuple axes):
     v.flags |= READONLY
     return close_view(v)
 
-def strided(ndarray a, tuple shape, tuple strides, str beyond="a view of bytes {} to {} would leave the memory of the array, of {} bytes"):
-    """The view of a's memory, from its first element on, with that shape and those strides: read-only, where it may see a byte twice.
+def strided(ndarray a, tuple shape, tuple strides,
+            str beyond="a view of bytes {} to {} would leave the memory of the array, of {} bytes"):
+    """The view of a's memory, from its first element on, of that shape and strides; read-only if bytes may repeat.
 
     ValueError, with the text `beyond`, where it would leave the memory.
     """
@@ -654,7 +672,7 @@ def strided(ndarray a, tuple shape, tuple strides, str beyond="a view of bytes {
     return v
 
 cdef bint sees_twice(ndarray v):
-    """Whether some bytes may have several places in v. They have not where each axis steps over all that shorter steps reach."""
+    """Whether some bytes may have several places in v: not if each axis steps over all that shorter steps reach."""
     cdef intp reach = v.itemsize, step
     for step, length in sorted([(abs(strides_of(v)[i]), v.shape[i]) for i in range(v.ndim)]):
         if length > 1:
@@ -663,7 +681,8 @@ cdef bint sees_twice(ndarray v):
             reach += step * (length - 1)
     return False
 
-for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, resize, setflags, __copy__, __deepcopy__, __reduce__, __setstate__, tobytes, getfield, setfield):
+for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, resize, setflags, __copy__,
+                __deepcopy__, __reduce__, __setstate__, tobytes, getfield, setfield):
     attach(_method.__name__, _method)
 set_hook("reshape", reshape)
 set_hook("view", view)

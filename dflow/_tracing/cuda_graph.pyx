@@ -1,11 +1,12 @@
 """Programs as CUDA graphs: all steps of a replay as one thing that a GPU runs.
 
-A graph's kernels have the addresses of their arrays in them. So the program gets storages of its own, for arguments, results
-and what is between; its steps become tasks over these, grouped, which are told to a stream that keeps them, and never
-submitted. A replay then copies the arguments into those storages, runs the graph as one task, and copies the results out.
+A graph's kernels have the addresses of their arrays in them. So the program gets storages of its own, for arguments,
+results and what is between; its steps become tasks over these, grouped, which are told to a stream that keeps them, and
+never submitted. A replay then copies the arguments into those storages, runs the graph as one task, and copies the
+results out.
 
-What cannot be kept so is replayed step by step: random numbers, the way back of a recording, arguments that are written to
-or are parts of larger ones, and whatever the GPU has no kernel for.
+What cannot be kept so is replayed step by step: random numbers, the way back of a recording, arguments that are written
+to or are parts of larger ones, and whatever the GPU has no kernel for.
 """
 
 cimport cython
@@ -56,6 +57,26 @@ cdef int copy_bytes(ndarray source, ndarray target) except -1:
         ops[i].strides[0] = itemsizes[code]
     dispatch(cast_kernel(code, code), ops, 2, 1, &n, NULL, 0, n, NULL)
     return 0
+
+cdef int device_for(Program p):
+    """The number of the GPU that has all that the program, which is in a replay, begins with;
+    -1 if it cannot be a graph's."""
+    cdef int i, device = -1
+    if p.draws:
+        return -1
+    for i in range(p.nslots):
+        if p.slots[i].kind == GIVEN or p.slots[i].kind == INPUT and (
+                p.slots[i].written or not p.arguments[p.slots[i].which].whole):
+            return -1
+        if p.slots[i].kind == INPUT or p.slots[i].kind == OUTER:
+            if not abroad(p.held[i].s) or device >= 0 and p.held[i].s.device >> 1 != device:
+                return -1
+            device = p.held[i].s.device >> 1
+    for i in range(p.nsteps):
+        recipe = recipe_of(p.steps[i].k)
+        if recipe is None or recipe.call == "draw":
+            return -1
+    return device
 
 @cython.no_gc_clear                  # it gives back what it owns as it ends
 cdef class Captured:
@@ -109,21 +130,10 @@ cdef class Captured:
         cdef Step* step
         cdef Storage* s
         cdef Task* t
-        cdef int i, device = -1
-        for i in range(p.nslots):
-            if p.slots[i].kind == GIVEN or p.slots[i].kind == INPUT and (p.slots[i].written or not p.arguments[p.slots[i].which].whole):
-                return False
-            if p.slots[i].kind == INPUT or p.slots[i].kind == OUTER:
-                if not abroad(p.held[i].s) or device >= 0 and p.held[i].s.device >> 1 != device >> 1:
-                    return False
-                device = p.held[i].s.device
-        for i in range(p.nsteps):
-            recipe = recipe_of(p.steps[i].k)
-            if recipe is None or recipe.call == "draw":
-                return False
-        if device < 0 or p.draws:
+        cdef int i, device = device_for(p)
+        if device < 0:
             return False
-        self.gpu = mirror.open_gpus[(device >> 1) - CPUS]
+        self.gpu = mirror.open_gpus[device - CPUS]
         for i in range(p.nslots):
             s = p.held[i].s
             if p.slots[i].kind == OUTER:
@@ -137,7 +147,7 @@ cdef class Captured:
             step = &p.steps[i]
             p.fill_operands(step)
             t = make_task(step.k, step.ops, step.nops, step.ndim, step.shape, step.core, step.site)
-            t.lane = <unsigned char>(device >> 1)
+            t.lane = <unsigned char>device
             self.add(t)
             p.end_slots(step)
         for i in p.places:
@@ -160,7 +170,8 @@ cdef class Captured:
         """On the GPU's worker: let it run the graph."""
         cdef ndarray a
         gpu = self.gpu
-        used = [(bring_there(a.st, True, False), writes) for a, writes in [*[(a, False) for a in self.inputs.values()], *self.outer]]
+        used = [(bring_there(a.st, True, False), writes)
+                for a, writes in [*[(a, False) for a in self.inputs.values()], *self.outer]]
         used += [(bring_there(a.st, False, False), True) for a in self.results.values()]
         with gpu.device, gpu.compute:
             for twin, write in used:

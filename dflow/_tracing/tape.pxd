@@ -6,13 +6,13 @@ from dflow._base.thread_state cimport recorders
 
 cdef bint any_records(PyObject** args, Py_ssize_t n) noexcept           # records(), also of what is in lists
 cdef object record(object key, tuple slots, function, tuple args, dict keywords)
-cdef object recorded(object key, tuple slots, object result)            # the result of a function of these, with its node
+cdef object recorded(object key, tuple slots, object result)  # the result of a function of these, with its node
 cdef object record_row(function, PyObject** args, Py_ssize_t nargs, PyObject* names)    # of a function in the table
 cdef tuple before_write(ndarray a, tuple slots)                         # the parents of what a will be
 cdef int after_write(object key, tuple slots, tuple parents, ndarray a) except -1
 cdef int settle(ndarray a, object part, ndarray value) except -1
 cdef ndarray earlier(ndarray a)                                         # a copy that stands for the value of a
-cdef int take_over(ndarray a, ndarray value) except -1                  # a was written to, and stands for what value does
+cdef int take_over(ndarray a, ndarray value) except -1  # a was written to, and stands for what value does
 
 cdef class Rule:
     cdef readonly str name
@@ -32,5 +32,5 @@ cdef ndarray stand_in(ndarray a)
 cdef int return_to(ndarray a, ndarray v) except -1
 cdef dict back_to(list heads, list gradients, long long floor, bint again)
 cdef bint is_leaf(object n) noexcept
-cdef object node_at(ndarray a)                                          # of a recorded array; ValueError if it was written to since
+cdef object node_at(ndarray a)  # of a recorded array; ValueError if it was written to since
 cdef int record_heads(Rule rule, object held, tuple parents, list heads) except -1

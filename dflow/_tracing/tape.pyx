@@ -74,7 +74,7 @@ def add_rule(key, Rule rule):
     rules[key] = rule
 
 def add_form(function, form):
-    """While what is computed from tracked arrays is recorded, form is called for function: what has no node is constant."""
+    """While what is computed from tracked arrays is recorded, form is called for function: the rest is constant."""
     forms[function] = form
 
 cdef object record_row(function, PyObject** args, Py_ssize_t nargs, PyObject* names):
@@ -85,8 +85,10 @@ cdef object record_row(function, PyObject** args, Py_ssize_t nargs, PyObject* na
     keywords = {name: <object>args[nargs + i] for i, name in enumerate(<tuple><object>names)} if count else {}
     if rule is None:
         form = forms.get(function)
-        return noticed(function, given, keywords, function(*given, **keywords)) if form is None else form(*given, **keywords)
-    return record(function, given + tuple([keywords.get(name, default) for name, default in rule.rest(nargs)]), function, given, keywords)
+        return (noticed(function, given, keywords, function(*given, **keywords)) if form is None
+                else form(*given, **keywords))
+    return record(function, given + tuple([keywords.get(name, default) for name, default in rule.rest(nargs)]),
+                  function, given, keywords)
 
 # ---- nodes -----------------------------------------------------------------------------------------------------
 
@@ -230,7 +232,8 @@ cdef int check_target(function, target) except -1:
     """Of a function that writes into its first argument, whether that stands for what it is now."""
     if type(target) is ndarray and ((<ndarray>target).node == NULL or (
             (<Node>(<ndarray>target).node).version != (<ndarray>target).st.version)):
-        raise NotImplementedError(f"{name_of(function)}() is not recorded: there is no gradient of what it writes. x[...] = y is")
+        raise NotImplementedError(f"{name_of(function)}() is not recorded: there is no gradient of what it writes. "
+                                  "x[...] = y is")
     return 0
 
 cdef tuple parents_of(tuple slots):
@@ -331,7 +334,8 @@ cdef int keep(Node n, tuple slots, object result) except -1:
     return 0
 
 cdef object shapes(object x):
-    return shape_tuple(<ndarray>x) if type(x) is ndarray else [shapes(item) for item in x] if type(x) is list else np.shape(x)
+    return (shape_tuple(<ndarray>x) if type(x) is ndarray else [shapes(item) for item in x] if type(x) is list
+            else np.shape(x))
 
 cdef object apart(object x):
     """An array as a node holds it: without its own node, and without its base. These hold the node, by now or later."""
@@ -396,7 +400,7 @@ cdef int write_through(ndarray a) except -1:
     return 0
 
 cdef int settle(ndarray a, object part, ndarray value) except -1:
-    """Before a part of a is written to. `a[1:] += x` has written to that, as a view, and now puts the view in its place."""
+    """Before a part of a is written to. `a[1:] += x` has written to that, as a view, which it now puts in its place."""
     cdef Node n = <Node>a.node
     if type(part) is ndarray and (<ndarray>part).st == value.st and same_elements(<ndarray>part, value) and (
             (<Node>value.node).version == a.st.version):
@@ -439,8 +443,8 @@ cdef object argument(Node n, int slot, bint again):
     if slot == len(n.rule.slots):
         if type(x) is ndarray:
             return alias(<ndarray>x, n)
-        return tuple([out if has_no_gradient((<ndarray>out).code) else alias(<ndarray>out, pick_of(n, i, len(x), <ndarray>out))
-                      for i, out in enumerate(x)])
+        return tuple([out if has_no_gradient((<ndarray>out).code)
+                      else alias(<ndarray>out, pick_of(n, i, len(x), <ndarray>out)) for i, out in enumerate(x)])
     for node, its, place in n.parents:
         if its == slot:
             if place < 0:
@@ -500,7 +504,8 @@ cdef class Way:
         cdef list parts
         cdef bint turned
         if n.rule is None:
-            raise ValueError(f"the record of this value{at(n)} was freed by an earlier backward(): retain_graph=True keeps it")
+            raise ValueError(f"the record of this value{at(n)} was freed by an earlier backward(): retain_graph=True "
+                             "keeps it")
         if type(n) is View:
             parent = n.parents[0][0]
             if (<Node>parent).code == n.code:
@@ -553,7 +558,7 @@ cdef int keep_gradient(Leaf n, ndarray g) except -1:
         g = kept + g
     if (Py_REFCNT(kept) == 2 and Py_REFCNT(g) <= 2 and g.base == NULL and g.node == NULL and g.offset == 0
             and g.flags & C_CONTIGUOUS and not g.flags & (ALIAS | READONLY) and not watched(kept)
-            and load_int(&kept.st.refs) == 1 and not captures):         # or a program writes to it, or this is to be one
+            and load_int(&kept.st.refs) == 1 and not captures):  # or a program writes to it, or this is to be one
         become(kept, g)
         kept.flags &= ~SCALAR
     else:
@@ -588,7 +593,7 @@ def backward(list heads, list gradients, bint retain=False, bint again=False, va
         set_recording(before)
     return None if nodes is None else [way.found.get(n) for n in nodes]
 
-# ---- for programs (_tracing/trace.pyx) ---------------------------------------------------------------------------------
+# ---- for programs (_tracing/trace.pyx) -------------------------------------------------------------------------------
 
 cdef list noted_leaves = None
 
@@ -607,7 +612,8 @@ cdef long long leaves_replaced() noexcept:
     return replaced
 
 cdef ndarray stand_in(ndarray a):
-    """The same value, which is recorded as one that came after it; without a record, what is written to is not a's affair."""
+    """The same value, which is recorded as one that came after it;
+    without a record, what is written to is not a's affair."""
     cdef ndarray v = alias(a, None)
     if a.node != NULL:
         recorded(leaf_rule if type(<object>a.node) is Leaf else copy_rule, (a,), v)

@@ -82,20 +82,27 @@ cdef class Program:
     cdef int behind                 # replays in a row that found something pending, up to MOST_BEHIND
     cdef bint busy                  # GIL: in a replay, whose operands these are
     cdef unsigned long thread       # which replays
-    cdef object captured            # what a GPU runs in place of the steps (_tracing/cuda_graph.pyx); False: nothing; None: not tried yet
+    # what a GPU runs in place of the steps (_tracing/cuda_graph.pyx); False: nothing; None: not tried yet
+    cdef object captured
     cdef int replays                # before it is tried
     cdef void end_step(self, Step* step) noexcept
     cdef int slot_of(self, Storage* s, int access) except -1
     cdef bint knows(self, Storage* s)
     cdef Step* new_step(self, Kernel* k, int nops, int ndim) except NULL
-    cdef int note(self, Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, double cost, intp elements) except -1
+    cdef int note(self, Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, double cost,
+                  intp elements) except -1
     cdef int begin(self, list arrays, Program earlier) except -1
     cdef bint end(self) noexcept
     cdef Run suspects(self, list outputs)
     cdef int finish(self, list outputs, list arrays) except -1
     cdef int set_beginnings(self) except -1
+    cdef int copy_before(self, int i) except -1
+    cdef int move_to_front(self, int n) except -1
     cdef bint fits(self, list arrays, int flags)
     cdef list replay(self, list arrays, Run given, Run kept)
+    cdef int hold(self, list arrays, Run given) except -1
+    cdef list results(self, list arrays)
+    cdef void drop(self) noexcept
     cdef int keep(self, Run run) except -1
     cdef int make(self, int i) except -1
     cdef bint late(self) noexcept nogil

@@ -1,13 +1,13 @@
 """Programs: what a function of arrays launched, noted once, and launched again without its Python code.
 
-While a thread notes, each operation goes the long way through launch(), which tells observe(): kernel, loops, and operands
-by the storage that they are in. Storages are slots: of an argument, from outside, or made on the way (Storage.era tells).
-A replay makes the last kind anew and dispatches the steps, which run at once, join groups or become tasks as if they had
-been called; a storage that no later step needs is let go, so that groups need not store it.
+While a thread notes, each operation goes the long way through launch(), which tells observe(): kernel, loops, and
+operands by the storage that they are in. Storages are slots: of an argument, from outside, or made on the way
+(Storage.era tells). A replay makes the last kind anew and dispatches the steps, which run at once, join groups or
+become tasks as if they had been called; a storage that no later step needs is let go, so that groups need not store it.
 
-What has not gone through launch() is not repeated: a value that Python read, a Python function that ran on a worker. Then
-`obstacle` says so, and there is no program. The same for memory: what was put into a fresh storage past launch() depends
-on no array, as that would have been a read, and is kept as it was before its first use.
+What has not gone through launch() is not repeated: a value that Python read, a Python function that ran on a worker.
+Then `obstacle` says so, and there is no program. The same for memory: what was put into a fresh storage past launch()
+depends on no array, as that would have been a read, and is kept as it was before its first use.
 
 All of this needs the GIL. A replay that gives it up (a submission may wait) leaves the program `busy`: its operands are
 the ones being filled.
@@ -35,7 +35,8 @@ from dflow._runtime.graph cimport (
 from dflow._kernels.registry cimport cast_kernel, code_of
 from dflow._array.dispatch cimport Core, Operand, dispatch, settle_devices
 from dflow._base.allocator cimport memory_free, memory_grow, memory_new, memory_zeros
-from dflow._base.thread_state cimport cannot_replay, captures, capturing, many_devices, recording, set_capturing, set_recording
+from dflow._base.thread_state cimport (
+    cannot_replay, captures, capturing, many_devices, recording, set_capturing, set_recording)
 from dflow._gpu.mirror cimport bring_here, gpus
 from dflow._tracing.tape cimport (
     Rule, back_to, is_leaf, leaves_replaced, newest_node, node_at, record_heads, return_to, set_noted_leaves, stand_in)
@@ -44,7 +45,7 @@ cdef extern from "Python.h":
     unsigned long PyThread_get_thread_ident()
 
 cdef enum:
-    SMALL_NS = 50000            # cost of all steps of a program that rather waits a little than gets ahead of the workers
+    SMALL_NS = 50000            # cost of the steps of a program that waits a little before it gets ahead of workers
     GRACE_NS = 2000             # how long it waits, for each of its replays in a row that found something pending,
     MOST_BEHIND = 50            # up to so many
     MIN_ROOM = 4096             # bytes up to which a storage need not ask for room
@@ -220,7 +221,8 @@ cdef class Program:
         """Whether what is in a storage that no step has used depends on nothing."""
         if s.era == _graph.era or self.earlier is None:
             return s.era == _graph.era
-        return not self.earlier.slots[<int>self.earlier.by_storage[<size_t>s]].depends if <size_t>s in self.earlier.by_storage else False
+        slot = self.earlier.by_storage.get(<size_t>s)
+        return slot is not None and not self.earlier.slots[<int>slot].depends
 
     cdef Step* new_step(self, Kernel* k, int nops, int ndim) except NULL:
         cdef Step* step
@@ -236,7 +238,8 @@ cdef class Program:
         step.ends = -1
         return step
 
-    cdef int note(self, Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, double cost, intp elements) except -1:
+    cdef int note(self, Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, double cost,
+                  intp elements) except -1:
         cdef Step* step = self.new_step(k, nops, ndim)
         cdef int i, slot
         cdef bint depends = thread_state.source != NULL
@@ -276,7 +279,8 @@ cdef class Program:
         return 0
 
     cdef int begin(self, list arrays, Program earlier) except -1:
-        """From here on, until end(), this thread's operations on these arguments are noted. No other thread may note."""
+        """From here on, until end(), this thread's operations on these arguments are noted.
+        No other thread may note."""
         global current
         cdef ndarray a
         cdef int i, slot
@@ -309,7 +313,7 @@ cdef class Program:
         return thread_state.obstacle == NULL
 
     cdef Run suspects(self, list outputs):
-        """Those storages that the function made and did not return, but somebody has: a pending task, or who keeps an array."""
+        """Storages that the function made and did not return, but somebody has: a pending task, or who keeps arrays."""
         cdef ndarray a
         cdef Slot* slot
         cdef int i
@@ -319,7 +323,8 @@ cdef class Program:
         run.held = <Held*>memory(self.nslots * sizeof(Held))
         for i in range(self.nslots):
             slot = &self.slots[i]
-            if slot.kind == FRESH and not slot.kept and (slot.written or slot.before == NULL) and load_int(&slot.s.refs) > 1:
+            if (slot.kind == FRESH and not slot.kept and (slot.written or slot.before == NULL)
+                    and load_int(&slot.s.refs) > 1):
                 run.held[run.n].s = slot.s
                 add_int(&slot.s.refs, 1)
                 run.n += 1
@@ -366,12 +371,11 @@ cdef class Program:
         return 0
 
     cdef int set_beginnings(self) except -1:
-        """What a fresh storage held before its first step is copied there first; if nothing writes to it, it is from outside."""
+        """What a fresh storage held before its first step is copied there first;
+        if nothing writes to it, it is from outside."""
         cdef list copied = []
-        cdef Step* moved
-        cdef Step* step
         cdef Slot* slot
-        cdef int i, n
+        cdef int i
         for i in range(self.nslots):
             slot = &self.slots[i]
             if slot.before == NULL:
@@ -382,28 +386,35 @@ cdef class Program:
                 slot.kind = OUTER
                 storage_unref(slot.before)
                 slot.before = NULL
-        n = <int>len(copied)
-        if n == 0:
-            return 0
         for i in copied:
-            slot = &self.slots[i]
-            step = self.new_step(cast_kernel(UBYTE, UBYTE), 2, 1)
-            step.cost = step.k.cost * slot.nbytes
-            step.elements = step.shape[0] = slot.nbytes
-            self.slots = <Slot*>room_for(self.slots, self.nslots, &self.room_slots, sizeof(Slot))
-            slot = &self.slots[self.nslots]         # of what it held
-            slot.kind = OUTER
-            slot.s = self.slots[i].before
-            slot.last = slot.next = -1
-            self.slots[i].before = NULL
-            step.places[0].slot = self.nslots
-            step.places[1].slot = i
-            self.nslots += 1
-            for k in range(2):
-                step.ops[<int>k].itemsize = 1
-                step.ops[<int>k].flags = FULL | (WRITE if k else 0)
-                step.ops[<int>k].strides[0] = 1
-        moved = <Step*>memory_new(self.nsteps * sizeof(Step))
+            self.copy_before(i)
+        return self.move_to_front(<int>len(copied)) if copied else 0
+
+    cdef int copy_before(self, int i) except -1:
+        """A step that copies what the storage of a slot held, which gets a slot of its own."""
+        cdef int k
+        cdef Slot* slot = &self.slots[i]
+        cdef Step* step = self.new_step(cast_kernel(UBYTE, UBYTE), 2, 1)
+        step.cost = step.k.cost * slot.nbytes
+        step.elements = step.shape[0] = slot.nbytes
+        self.slots = <Slot*>room_for(self.slots, self.nslots, &self.room_slots, sizeof(Slot))
+        slot = &self.slots[self.nslots]
+        slot.kind = OUTER
+        slot.s = self.slots[i].before
+        slot.last = slot.next = -1
+        self.slots[i].before = NULL
+        step.places[0].slot = self.nslots
+        step.places[1].slot = i
+        self.nslots += 1
+        for k in range(2):
+            step.ops[k].itemsize = 1
+            step.ops[k].flags = FULL | (WRITE if k else 0)
+            step.ops[k].strides[0] = 1
+        return 0
+
+    cdef int move_to_front(self, int n) except -1:
+        """The last n steps become the first."""
+        cdef Step* moved = <Step*>memory_new(self.nsteps * sizeof(Step))
         if moved == NULL:
             raise MemoryError("no memory for a graph")
         memcpy(moved, self.steps + self.nsteps - n, n * sizeof(Step))
@@ -427,7 +438,8 @@ cdef class Program:
             template = <ndarray>self.inputs[i]
             input = &self.arguments[i]
             input.s = a.st
-            if not alike(a, template, flags) or covers_storage(a) != input.whole or first_of(self.arguments, i) != input.first:
+            if (not alike(a, template, flags) or covers_storage(a) != input.whole
+                    or first_of(self.arguments, i) != input.first):
                 return False
             if input.first != i:
                 other = <ndarray>arrays[input.first]
@@ -443,31 +455,13 @@ cdef class Program:
 
         given: of the program that this is the way back of. kept: to be filled.
         """
-        cdef list results = []
-        cdef ndarray a, template
-        cdef Slot* slot
-        cdef Held* held = self.held
         cdef int i
-        if self.busy:               # asked here, as callers allocate, and so may have run other threads, since they looked
+        if self.busy:  # asked here, as callers allocate, and so may have run other threads, since they looked
             return None
         self.busy = True
         self.thread = PyThread_get_thread_ident()
         try:
-            memset(held, 0, self.nslots * sizeof(Held))
-            for i in range(self.nslots):
-                slot = &self.slots[i]
-                if slot.kind == INPUT:
-                    a = arrays[slot.which]
-                    template = self.inputs[slot.which]
-                    if not alike(a, template, 0):
-                        raise RuntimeError("an argument of a graph was given another shape by another thread, meanwhile")
-                    held[i].s = a.st        # which another thread may give another storage
-                    add_int(&a.st.refs, 1)
-                    held[i].shift = a.offset - template.offset
-                elif slot.kind == OUTER:
-                    held[i].s = slot.s
-                elif slot.kind == GIVEN:
-                    held[i] = given.held[slot.which]
+            self.hold(arrays, given)
             if gpus and given is None and kept is None:
                 made = replay_captured(self, arrays)
                 if made is not None:
@@ -477,26 +471,60 @@ cdef class Program:
             for i in range(self.nsteps):
                 self.dispatch_step(&self.steps[i])
             for i in range(self.nslots):
-                if self.slots[i].written and held[i].s != NULL:
-                    held[i].s.version += 1
+                if self.slots[i].written and self.held[i].s != NULL:
+                    self.held[i].s.version += 1
             for leaf in self.leaves:
                 leaf.fresh = True
-            for template, i in zip(self.outputs, self.places):
-                if i < 0:
-                    results.append(None if template is None else arrays[-1 - i])
-                else:
-                    if held[i].s == NULL:
-                        self.make(i)
-                    results.append(over(template, held[i].s, held[i].shift))
+            results = self.results(arrays)
             if kept is not None:
                 self.keep(kept)
             return results
         finally:
-            for i in range(self.nslots):
-                if (self.slots[i].kind == FRESH or self.slots[i].kind == INPUT) and held[i].s != NULL:
-                    storage_unref(held[i].s)
-                    held[i].s = NULL
+            self.drop()
             self.busy = False
+
+    cdef int hold(self, list arrays, Run given) except -1:
+        """The storages that are there before the first step."""
+        cdef ndarray a, template
+        cdef Slot* slot
+        cdef Held* held = self.held
+        cdef int i
+        memset(held, 0, self.nslots * sizeof(Held))
+        for i in range(self.nslots):
+            slot = &self.slots[i]
+            if slot.kind == INPUT:
+                a = arrays[slot.which]
+                template = self.inputs[slot.which]
+                if not alike(a, template, 0):
+                    raise RuntimeError("an argument of a graph was given another shape by another thread, meanwhile")
+                held[i].s = a.st            # which another thread may give another storage
+                add_int(&a.st.refs, 1)
+                held[i].shift = a.offset - template.offset
+            elif slot.kind == OUTER:
+                held[i].s = slot.s
+            elif slot.kind == GIVEN:
+                held[i] = given.held[slot.which]
+        return 0
+
+    cdef list results(self, list arrays):
+        cdef list results = []
+        cdef int i
+        for template, i in zip(self.outputs, self.places):
+            if i < 0:
+                results.append(None if template is None else arrays[-1 - i])
+            else:
+                if self.held[i].s == NULL:
+                    self.make(i)
+                results.append(over(template, self.held[i].s, self.held[i].shift))
+        return results
+
+    cdef void drop(self) noexcept:
+        """Let go of what a replay owns."""
+        cdef int i
+        for i in range(self.nslots):
+            if (self.slots[i].kind == FRESH or self.slots[i].kind == INPUT) and self.held[i].s != NULL:
+                storage_unref(self.held[i].s)
+                self.held[i].s = NULL
 
     cdef int keep(self, Run run) except -1:
         cdef int i
@@ -512,8 +540,8 @@ cdef class Program:
     cdef int make(self, int i) except -1:
         cdef intp n = <intp>self.slots[i].nbytes
         if n > MIN_ROOM and bytes_live() + n > memory_budget and not make_room(n):
-            raise MemoryError(f"Unable to allocate {n} bytes for a value of a graph: {bytes_live()} bytes are in use, of a "
-                              f"budget of {memory_budget} (dflow.engine.set_memory_budget)")
+            raise MemoryError(f"Unable to allocate {n} bytes for a value of a graph: {bytes_live()} bytes are in use, "
+                              f"of a budget of {memory_budget} (dflow.engine.set_memory_budget)")
         self.held[i].s = storage_new(n, False)
         if self.held[i].s == NULL:
             raise MemoryError(f"Unable to allocate {n} bytes for a value of a graph")
@@ -583,7 +611,8 @@ cdef class Program:
 
 cdef Program current = None          # which notes now
 
-cdef int observe(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, double cost, intp elements) except -1:
+cdef int observe(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, double cost,
+                 intp elements) except -1:
     return current.note(k, ops, nops, ndim, shape, core, cost, elements)
 
 _dispatch.observe = observe
@@ -701,13 +730,14 @@ cdef int collect(object x, list arrays) except -1:
             collect(item, arrays)
     return 0
 
-cdef dict helpers = {}              # functions of the layers above: zeros and ones like an array, training (whether that is on)
+cdef dict helpers = {}  # functions of the layers above: zeros and ones like an array, training (whether that is on)
 MOST = 32                           # programs of one function; then the oldest goes
 
 def set_helper(str name, function):
     helpers[name] = function
 
-cdef Rule graph_rule = Rule("graph", ("held", "arguments"), joint=lambda g, held: (None, held.gradients(g)), over_complex="own")
+cdef Rule graph_rule = Rule("graph", ("held", "arguments"), joint=lambda g, held: (None, held.gradients(g)),
+                            over_complex="own")
 
 cdef class Graph:
     """A function, noted once for each kind of arguments and replayed from then on: see dflow.graph()."""
@@ -745,7 +775,8 @@ cdef class Graph:
         if self.eager or captures or settings.naive or fp_strict:
             return self.function(*args, **keywords)
         try:
-            key = describe_argument(args, arrays, others), describe_argument(keywords, arrays, others) if keywords else None
+            key = (describe_argument(args, arrays, others), describe_argument(keywords, arrays, others) if keywords
+                   else None)
         except Unfit as unfit:
             self.refuse(str(unfit), True)
             return self.function(*args, **keywords)
@@ -821,25 +852,34 @@ cdef class Graph:
         entry.forward = forward
         if not usable:
             self.refuse(obstacle_text(), True)
-        elif record:
-            usable = self.note_back(entry, arrays, outs, floor)
-        elif not self.trusted:
-            entry.suspects = forward.suspects(outs)
-            usable = entry.suspects.pending() or self.cleared(entry)
-        if usable:
-            forward.finish(outs, given)
-            entry.single = type(result) is ndarray
-            entry.result = with_arrays(result, iter(forward.outputs))
-            self.entries.insert(0, entry)
-            del self.entries[MOST:]
+        elif self.repeatable(entry, arrays, outs, record, floor):
+            self.keep(entry, result, outs, given)
         if record:
             outs = [arrays[-1 - i] if i < 0 else a for i, a in [(same_in(given, a), a) for a in outs]]
             return outs[0] if type(result) is ndarray else with_arrays(result, iter(outs))
         return result
 
+    cdef bint repeatable(self, Entry entry, list arrays, list outs, bint record, long long floor) except -1:
+        """Whether a replay would do the same for who uses what was returned."""
+        if record:
+            return self.note_back(entry, arrays, outs, floor)
+        if self.trusted:
+            return True
+        entry.suspects = entry.forward.suspects(outs)
+        return entry.suspects.pending() or self.cleared(entry)
+
+    cdef int keep(self, Entry entry, result, list outs, list given) except -1:
+        entry.forward.finish(outs, given)
+        entry.single = type(result) is ndarray
+        entry.result = with_arrays(result, iter(entry.forward.outputs))
+        self.entries.insert(0, entry)
+        del self.entries[MOST:]
+        return 0
+
     cdef bint cleared(self, Entry entry) except -1:
-        """Whether nobody keeps an array that the function made: a replay makes others. False while that cannot be told."""
-        cdef Run suspects = entry.suspects      # which another thread may drop, as the next line but one gives up the GIL
+        """Whether nobody keeps an array that the function made: a replay makes others.
+        False while that cannot be told."""
+        cdef Run suspects = entry.suspects  # which another thread may drop, as the next line but one gives up the GIL
         if suspects.pending():
             return False
         if suspects.kept_elsewhere():

@@ -14,15 +14,7 @@ def function_of(called, target, given, cast=None):
     given: its parameters in order, those before the | handed on by place, the others by name: `a`, or `a:b`, which is b
     there, or `a=2`, which is 2 unless given; `-a` is ignored. cast: the type of its result, if it has another.
     """
-    first, _, rest = given.partition("|")
-    first, rest = first.split(), rest.split()
-    names, defaults = {}, {}
-    for part in rest:
-        part, _, default = part.partition("=")
-        part, _, theirs = part.partition(":")
-        names[part.lstrip("-")] = None if part.startswith("-") else theirs or part
-        if default:
-            defaults[theirs or part] = ast.literal_eval(default)
+    first, names, defaults = parameters(given)
     order = (*first, *names)
 
     def function(*args, out=None, name=None, **keywords):
@@ -50,6 +42,19 @@ def function_of(called, target, given, cast=None):
     function.__module__ = "dflow.nd"
     function.__doc__ = f"{called}({', '.join(order)}): {target.__name__}() with MXNet's arguments."
     return function
+
+
+def parameters(given):
+    """Those handed on by place, those by name with their names there (None: ignored), and the defaults of these."""
+    first, _, rest = given.partition("|")
+    names, defaults = {}, {}
+    for part in rest.split():
+        part, _, default = part.partition("=")
+        part, _, theirs = part.partition(":")
+        names[part.lstrip("-")] = None if part.startswith("-") else theirs or part
+        if default:
+            defaults[theirs or part] = ast.literal_eval(default)
+    return first.split(), names, defaults
 
 
 def read(text, cast=None):

@@ -1,0 +1,13 @@
+"""The core dimensions of generalized ufuncs. `u` is NumPy's ufunc, `core` its parsed signature."""
+
+from dflow._kernels.kernel cimport intp, Kernel
+from dflow._array.core cimport ndarray, Operand
+from dflow._functions.fastpath cimport Plan
+
+cdef list core_names(object core, int i, ndarray a, set missing)
+cdef dict core_sizes(object u, list operands, list groups)
+cdef list core_results(object u, object core, Plan* p, list arrays, tuple out, object casting, int ndim, intp* outer,
+                       dict sizes, list groups)
+cdef int launch_core(object core, Kernel* k, list inputs, list results, list groups, dict sizes, set missing,
+                     intp* shape, int ndim) except -1
+cdef int take_whole_region(Operand* o, ndarray a) except -1

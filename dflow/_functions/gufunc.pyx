@@ -1,0 +1,140 @@
+"""Generalized ufuncs: the core dimensions of their operands, by name.
+
+A parsed signature (`core`, see _array/signature.pyx) has the names that each input and each output might have; `groups`
+the ones that each really has, as some are optional.
+"""
+
+import numpy as np
+from libc.string cimport memcpy
+from dflow._kernels.kernel cimport intp, Kernel, MAXDIMS
+from dflow._runtime.graph cimport WRITE
+from dflow._array.dispatch cimport Core, launch, Operand
+from dflow._kernels.registry cimport DTYPES
+from dflow._array.core cimport *
+from dflow._functions.fastpath cimport Plan
+from dflow._functions.out cimport cast_error
+from dflow._functions.views cimport outer_part
+from dflow._array.signature import computed_size
+from dflow._functions.out import check_out
+
+cdef int launch_core(object core, Kernel* k, list inputs, list results, list groups, dict sizes, set missing,
+                     intp* shape, int ndim) except -1:
+    """Inputs and results are looped over, all but the core dimensions of each, by broadcasting."""
+    cdef Core filled
+    cdef Operand ops[33]
+    cdef list arrays = inputs + results
+    cdef ndarray a
+    cdef int i
+    fill_core(&filled, core, arrays, groups, sizes, missing)
+    for i, a in enumerate(arrays):
+        fill_operand(&ops[i], outer_part(a, <int>len(groups[i])), ndim, shape, i >= len(inputs))
+        take_whole_region(&ops[i], a)
+    return launch(k, ops, <int>len(arrays), ndim, shape, &filled)
+
+cdef list core_names(object core, int i, ndarray a, set missing):
+    """The core dimensions that input i has; optional ones that it has no axes for go into `missing`."""
+    cdef list names = list(core[0][i])
+    for name in [name for name in names if name.endswith("?")][:max(len(names) - a.ndim, 0)]:
+        names.remove(name)
+        missing.add(name)
+    return names                            # if they are still too many, core_sizes() says so
+
+cdef str operand_text(object u, int i):
+    return f"{u.__name__}: Input operand {i}" if i < u.nin else f"{u.__name__}: Output operand {i - u.nin}"
+
+cdef dict core_sizes(object u, list operands, list groups):
+    """Name of a core dimension: its length. A name that is a number is that length.
+    None stands for an output to be made."""
+    cdef dict sizes = {}
+    cdef ndarray a
+    cdef int i, k
+    for i, names in enumerate(groups):
+        if operands[i] is None:
+            continue
+        if not isinstance(operands[i], ndarray):
+            check_out(operands[i])
+        a = <ndarray>operands[i]
+        if len(names) > a.ndim:
+            raise ValueError(f"{operand_text(u, i)} does not have enough dimensions (has {a.ndim}, gufunc core with "
+                             f"signature {u.signature} requires {len(names)})")
+        for k, name in enumerate(names):
+            size = a.shape[a.ndim - <int>len(names) + k]
+            if name.isdigit() and size != int(name) or sizes.setdefault(name, size) != size:
+                wanted = sizes.get(name, name)
+                raise ValueError(f"{operand_text(u, i)} has a mismatch in its core dimension {k}, with gufunc "
+                                 f"signature {u.signature} (size {size} is different from {wanted})")
+    return sizes
+
+cdef list core_results(object u, object core, Plan* p, list arrays, tuple out, object casting, int ndim, intp* outer,
+                       dict sizes, list groups):
+    """An array for each output: the one of `out` where the loop can write to it. Adds to sizes.
+
+    outer: the shape of the ndim axes that the loop goes over.
+    """
+    cdef intp shape[MAXDIMS]
+    cdef int i, k, nin = <int>len(arrays)
+    cdef ndarray o
+    cdef list results = []
+    memcpy(shape, outer, ndim * sizeof(intp))
+    for i, names in enumerate(groups):
+        if ndim + len(names) > MAXDIMS:
+            raise ValueError(f"maximum supported dimension for an ndarray is currently {MAXDIMS}, found "
+                             f"{ndim + len(names)}")
+        for k, name in enumerate(names):
+            if name not in sizes:
+                sizes[name] = int(name) if name.isdigit() else computed_size(u, core, name, sizes)
+            shape[ndim + k] = sizes[name]
+        o = None if out is None else out[i]
+        if o is not None and not core_output_fits(u, p.codes[nin + i], o,
+                                                  tuple([shape[k] for k in range(ndim + len(names))]), casting, arrays):
+            o = None
+        if o is None:
+            o = new_array(p.codes[nin + i], ndim + <int>len(names), shape)
+            if o.ndim == 0:
+                o.flags |= SCALAR
+        results.append(o)
+    return results
+
+cdef bint core_output_fits(object u, int code, ndarray o, tuple shape, object casting, list arrays) except -1:
+    """Whether the loop can write to o. Raises what NumPy does where the result cannot be assigned to it either."""
+    if o.flags & READONLY:
+        raise ValueError("output array is read-only")
+    o.st.version += 1
+    if shape_tuple(o) != shape:
+        raise ValueError(f"non-broadcastable output operand with shape {shape_text(o)} doesn't match the broadcast "
+                         "shape "
+                         + str(shape).replace(" ", ""))
+    if o.code == code and not any([may_overlap(o, x) for x in arrays]):
+        return True
+    if not np.can_cast(DTYPES[code], DTYPES[o.code], casting):
+        raise cast_error(u, code, o.code, casting)
+    return False
+
+cdef int fill_core(Core* filled, object core, list arrays, list groups, dict sizes, set missing) except -1:
+    """Core dimensions in the order in which the signature names them; then each operand's strides along its own."""
+    cdef int i, k
+    cdef ndarray a
+    filled.ndim = filled.nsteps = 0
+    for name in core[2]:
+        filled.dims[filled.ndim] = 1 if name in missing else int(name) if name.isdigit() else sizes[name]
+        filled.ndim += 1
+    for i, names in enumerate([*core[0], *core[1]]):
+        a = <ndarray>arrays[i]
+        present = groups[i]
+        k = a.ndim - <int>len(present)      # the axis of the next name; an operand may name one twice, as (m,m)
+        for name in names:
+            if name in missing and name not in present:
+                filled.steps[filled.nsteps] = 0
+            else:
+                filled.steps[filled.nsteps] = strides_of(a)[k]
+                k += 1
+            filled.nsteps += 1
+    return 0
+
+cdef int take_whole_region(Operand* o, ndarray a) except -1:
+    """The operand accesses all of a, though its loop dimensions are but some of a's."""
+    cdef Operand whole
+    fill_operand(&whole, a, a.ndim, a.shape, o.flags & WRITE != 0)
+    o.flags = whole.flags
+    o.region = whole.region
+    return 0

@@ -21,7 +21,7 @@ from dflow._runtime.graph cimport *
 from dflow._runtime.fusion cimport *
 from dflow._runtime.queues cimport *
 from dflow._base.allocator cimport *
-from dflow._base.thread_state cimport CPUS, captures, value_read
+from dflow._base.thread_state cimport CPUS, captures, noting_hooks
 from dflow._runtime.story cimport tell_late
 from dflow._runtime.timeline cimport note, watched
 from dflow._gpu.mirror cimport finish_gpus, gpus
@@ -751,7 +751,7 @@ cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1:
     w.once = once
     w.order = <unsigned int>shared.submitted
     if captures:
-        value_read(s, here())
+        noting_hooks.value_read(s, here())
     while True:
         while not region_ready(s, r, write):
             if once and overtaken(&w):

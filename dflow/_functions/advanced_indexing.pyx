@@ -19,11 +19,10 @@ from dflow._kernels.registry cimport (
     Scalar, BOOL, DTYPES, INTP, NCODES, itemsizes, code_of, kernel_new, name_kernel, numpy_array, write_scalar, is_complex, is_integer)
 from dflow._array.core cimport *
 from dflow._tracing.tape cimport record
-from dflow._functions.basic_indexing cimport advanced_get, advanced_set, base_index, refuse_index, refuse_store, stored
+from dflow._functions.basic_indexing cimport base_index, refuse_index, refuse_store, stored
 from dflow._functions.views cimport *
 from dflow._functions.out import give
 from dflow._functions.numpy_inline import as_scalar, bare
-from dflow._array.core import set_hook
 from dflow._functions.fastpath cimport allocated, count_bytes, count_true, quick_kind, quick_ready, same_shape, NKINDS
 from dflow._functions.ufunc cimport broadcast_shape, take_whole_region
 
@@ -122,7 +121,7 @@ cdef ndarray index_array(object item):
                              "arrays are valid indices")
     x = as_array(values)
     if x.code != BOOL and index_kinds[x.code] < 0:
-        if x.dtype.kind == "f" and hooks.get("mxnet"):
+        if x.dtype.kind == "f" and mxnet_rules:
             return whole_numbers(x)
         raise IndexError("arrays used as indices must be of integer (or boolean) type")
     return wait_read(contiguous(x))
@@ -979,13 +978,3 @@ cdef ndarray take_inside(ndarray a, int axis, ndarray index):
         s.position = axis
         out = gather(a, s, True)
     return out
-
-cdef void connect_selection():
-    """Give ndarray its subscripts with arrays."""
-    global advanced_get, advanced_set
-    advanced_get = get_selected
-    advanced_set = set_selected
-
-connect_selection()
-set_hook("offsets", offsets)
-set_hook("where", where)

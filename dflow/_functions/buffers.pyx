@@ -6,7 +6,6 @@ its call returns, as in NumPy. So both sides see what the other has written, in 
 
 from dflow._base.atomics cimport add_int, load_ptr
 from dflow._array.core cimport READONLY, SCALAR, copy_of, ndarray, numpy_window, shape_tuple, wait_read
-from dflow._array.core import set_hook
 from dflow._engine cimport wait_storage
 from dflow._runtime.graph cimport Storage, abroad, storage_unref
 
@@ -71,4 +70,3 @@ def placed(ndarray a, ndarray b):
         return at_nowhere(a), at_nowhere(b)
     return numpy_window(a, False), numpy_window(b, False)
 
-set_hook("share", share)

@@ -61,7 +61,9 @@ cdef void run_one(Runner* me, Task* t) noexcept nogil                    # not i
 cdef void run_at_gate(Runner* me, Task* t) noexcept nogil                # the same, once it may enter NumPy's BLAS
 cdef void resume_parked(Runner* me) noexcept nogil                       # queue what may go on at the gate; NULL: by no worker
 ctypedef void (*runner_t)(Runner* me, Task* t) noexcept nogil
-cdef runner_t run_abroad                                                # a task, and its group, that is ABROAD (_gpu/executor.pyx)
+cdef struct RunningHooks:                                               # filled by _gpu/executor.pyx, which opens each GPU
+    runner_t run_abroad                                                 # a task, and its group, that is ABROAD
+cdef RunningHooks running_hooks
 cdef Task* execute(Runner* me, Task* t) noexcept nogil
 cdef Task* retire(int index, Task* t, long long* done) noexcept nogil    # index: of the worker who ran it; 0: another thread did
 cdef void ring_done() noexcept nogil

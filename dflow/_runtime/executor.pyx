@@ -433,7 +433,7 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     if DFLOW_TSAN:
         tell_operands(t)
     if t.flags & ABROAD:
-        run_abroad(me, t)
+        running_hooks.run_abroad(me, t)
     elif t.group != NULL or (t.kernel.flags & (ELEMENTWISE | REDUCES) and cost_of(t) > SPLIT_NS and (
             t.kernel.flags & ELEMENTWISE or may_tail(t))):
         run_group(me, t)

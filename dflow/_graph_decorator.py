@@ -36,4 +36,7 @@ def _fresh(make):
     return lambda like: make(like.shape, like.dtype)
 
 
-trace.fill_hooks(zeros=_fresh(np.zeros), ones=_fresh(np.ones))
+replay_hooks = trace.table()
+replay_hooks.ones = _fresh(np.ones)
+replay_hooks.zeros = _fresh(np.zeros)
+trace.check_table()

@@ -986,11 +986,14 @@ def set_mxnet_rules(bint on):
     global mxnet_rules
     mxnet_rules = on
 
-def fill_hooks(**given):
-    """Set hooks that are Python callables: see _array/core.pxd."""
-    for name, function in given.items():
-        setattr(hooks, name, function)
+def table():
+    """The hooks that are Python callables, to be set."""
+    return hooks
+
+def check_table():
+    check_callables("_array.core", hooks)
 
 def check():
     check_hooks("_base.allocator", &memory_hooks, sizeof(MemoryHooks), "before_trimming")
-    check_callables("_array.core", hooks)
+
+check()

@@ -719,10 +719,11 @@ def record_custom(result, arguments, Rule rule):
     finally:
         del rules[key]
 
-def fill_hooks(**given):
-    """Set what GradientHooks has."""
-    for name, function in given.items():
-        setattr(gradient_hooks, name, function)
+def table():
+    """The hooks that are Python callables, to be set."""
+    return gradient_hooks
+
+def check_table():
     check_callables("_tracing.tape", gradient_hooks)
 
 cdef int note_copy(ndarray a, ndarray out) except -1:

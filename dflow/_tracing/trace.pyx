@@ -709,10 +709,11 @@ cdef ReplayHooks replay_hooks = ReplayHooks()
 
 MOST = 32                           # programs of one function; then the oldest goes
 
-def fill_hooks(**given):
-    """Set what ReplayHooks has."""
-    for name, function in given.items():
-        setattr(replay_hooks, name, function)
+def table():
+    """The hooks that are Python callables, to be set."""
+    return replay_hooks
+
+def check_table():
     check_callables("_tracing.trace", replay_hooks)
 
 cdef Rule graph_rule = Rule("graph", ("held", "arguments"), joint=lambda g, held: (None, held.gradients(g)), over_complex="own")

@@ -22,16 +22,15 @@ from dflow.ops import (
     statistics,
 )
 
-core.fill_hooks(
-    descending=sorting.descending,
-    expand_dims=shape.expand_dims,
-    moveaxis=shape.moveaxis,
-    repr=defaults.shown,
-    round=elementwise.round,
-    same_value=fallback.same_value,
-    to_device=placement.moved,
-    unwrap=fallback.unwrap,
-    wait_async=host.wait_async,
-    wrap=fallback.wrap,
-)
-core.check()
+hooks = core.table()
+hooks.descending = sorting.descending
+hooks.expand_dims = shape.expand_dims
+hooks.moveaxis = shape.moveaxis
+hooks.repr = defaults.shown
+hooks.round = elementwise.round
+hooks.same_value = fallback.same_value
+hooks.to_device = placement.moved
+hooks.unwrap = fallback.unwrap
+hooks.wait_async = host.wait_async
+hooks.wrap = fallback.wrap
+core.check_table()

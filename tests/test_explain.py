@@ -181,7 +181,7 @@ def test_at_the_gate_of_blas():
         while not all(x.is_ready() for x in results):
             stories.append([words(explain(x)) for x in results])
     lines = [line for story in stories for told in story for line in told]
-    assert any(line.startswith("svd") and line.endswith("waits for others to leave NumPy's BLAS") for line in lines), lines[-6:]
+    assert any(re.fullmatch("svd.*: waits for others to leave NumPy's BLAS", line) for line in lines), lines[-6:]
     assert any(re.fullmatch(r"svd.*: running on worker [12] of cpu\(0\)", line) for line in lines), lines[-6:]
 
 

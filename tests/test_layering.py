@@ -25,6 +25,7 @@ LAYERS = [
     ["context", "numpy"],
     ["devices"],
     ["ops", "engine"],
+    ["_functions.wiring"],
     ["_functions.advanced_indexing", "_functions.convolve", "_functions.counting", "_functions.joining",
      "_functions.operators", "_functions.sorting"],
     ["_functions.ufunc"],
@@ -61,7 +62,7 @@ LAYERS = [
     ["_base.allocator"],
     ["_base.locks"],
     ["_base.thread_state"],
-    ["_base.atomics", "_base.fpflags", "_base.missing", "_base.renamed", "_base.threads"],
+    ["_base.atomics", "_base.fpflags", "_base.hooks", "_base.missing", "_base.renamed", "_base.threads"],
 ]
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 FLOORS = list(dict.fromkeys(name.partition(".")[0] for name in DEPTH if "." in name))

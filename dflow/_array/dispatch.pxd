@@ -39,7 +39,9 @@ cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core
                   Site* site) except -1
 cdef Task* make_task(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, Site* site) except NULL
 ctypedef int (*observer)(Kernel*, Operand*, int, int, intp*, Core*, double, intp) except -1
-cdef observer observe       # what a thread that notes its operations launches (_tracing/trace.pyx)
+cdef struct LaunchHooks:    # filled by _tracing/trace.pyx, without which nobody captures
+    observer observe        # sees what a thread that notes its operations launches
+cdef LaunchHooks launch_hooks
 cdef int copy_out(Kernel* k, Operand* source, int ndim, intp* shape, char* to) except -1
 cdef int merge_axes(Core* core, int m) noexcept
 cdef inline void region_of_run(Region* r, intp start, intp nbytes) noexcept:    # of bytes that follow each other

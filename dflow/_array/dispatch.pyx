@@ -217,7 +217,7 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
         for i in range(nops):
             ops[i].strides[0] = ops[i].itemsize if ops[i].s != NULL else 0
     if captures and capturing():
-        observe(k, ops, nops, ndim, shape, core, cost, elements)
+        launch_hooks.observe(k, ops, nops, ndim, shape, core, cost, elements)
     return dispatch(k, ops, nops, ndim, shape, core, cost, elements, NULL)
 
 cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, double cost, intp elements,

@@ -96,7 +96,6 @@ cdef struct CellPool:
 
 cdef CellPool pools[2][CLASSES]
 cdef size_t slab_bytes = 0
-cdef hook_t trimming = NULL
 
 cdef Cell* refill(CellPool* pool, size_t size) noexcept:
     """Cells freed by workers, or else a new slab."""
@@ -181,10 +180,6 @@ cdef void cell_free_nogil(Pool kind, void* p, size_t n) noexcept nogil:
             break
     add_i64(&pool.freed_remote, 1)
 
-cdef void before_trimming(hook_t hook) noexcept:
-    global trimming
-    trimming = hook
-
 cdef void trim_cells() noexcept:
     """Give slabs of unused cells back after a burst of millions of tasks. Needs the GIL and an idle engine."""
     cdef CellPool* pool
@@ -192,8 +187,8 @@ cdef void trim_cells() noexcept:
     cdef int kind, i
     if slab_bytes < TRIM:
         return
-    if trimming != NULL:
-        trimming()
+    if memory_hooks.before_trimming != NULL:
+        memory_hooks.before_trimming()
     for kind in range(2):
         for i in range(CLASSES):
             pool = &pools[kind][i]

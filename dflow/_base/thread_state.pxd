@@ -1,11 +1,13 @@
 """Whether operations are recorded, for gradients, or noted, to be replayed; where a thread makes arrays; its locks.
 
-Most programs do neither: the first test of each hook is one of a number.
+Most programs do neither: the first test is one of a number.
 """
 
 cdef int recorders                              # GIL: threads that record now
 cdef bint recording() noexcept                  # whether this thread does
 cdef bint set_recording(bint on) noexcept       # whether it did before
+cdef bint training() noexcept                   # whether this thread is in training mode
+cdef bint set_training(bint on) noexcept        # whether it was before
 
 cdef void recording_after_fork() noexcept       # in the child, which has this thread only
 
@@ -16,12 +18,16 @@ cdef bint capturing() noexcept                  # whether it is this thread
 cdef void set_capturing(bint on) noexcept
 cdef const char* obstacle                       # GIL: why what was noted cannot be replayed; NULL: it can
 cdef void* obstacle_site                        # a Site*: where that was
-ctypedef void (*reader)(void* storage, void* site) noexcept
-cdef reader value_read                          # if captures: called where the thread waits for the values of a Storage
 cdef void* source                               # GIL: a Counter of _functions/random.pyx: the next launch's
-ctypedef void (*redrawer)(void* counter, char* draw) noexcept
-cdef redrawer redraw                            # makes a draw that was launched before the next one
 cdef void cannot_replay(const char* why, void* site) noexcept       # if this thread notes what it does
+ctypedef void (*reader)(void* storage, void* site) noexcept
+cdef struct NotingHooks:                        # filled by _tracing/trace.pyx, without which nobody captures
+    reader value_read                           # to be called if captures, and the thread waits for the values of a Storage
+cdef NotingHooks noting_hooks
+ctypedef void (*redrawer)(void* counter, char* draw) noexcept
+cdef struct DrawHooks:                          # filled by _functions/random.pyx, which makes each Counter
+    redrawer redraw                             # makes a draw that was launched before the next one
+cdef DrawHooks draw_hooks
 
 # Devices have numbers; a storage keeps twice that of its own, and FIXED if somebody has put it there. What nobody
 # has put somewhere goes along with what is.

@@ -9,6 +9,7 @@ cdef enum:
 cdef extern from *:
     """
     static _Thread_local int thread_records;
+    static _Thread_local int thread_trains;
     static _Thread_local int thread_captures;
     static _Thread_local int thread_device;
     static _Thread_local int thread_crosses;
@@ -22,6 +23,7 @@ cdef extern from *:
     HeldLock* thread_locks
     int thread_nlocks
     bint thread_records
+    bint thread_trains
     bint thread_captures
     int thread_device
     bint thread_crosses
@@ -72,6 +74,15 @@ cdef bint set_recording(bint on) noexcept:
     cdef bint before = thread_records
     recorders += on - before
     thread_records = on
+    return before
+
+cdef bint training() noexcept:
+    return thread_trains
+
+cdef bint set_training(bint on) noexcept:
+    global thread_trains
+    cdef bint before = thread_trains
+    thread_trains = on
     return before
 
 cdef bint capturing() noexcept:

@@ -20,12 +20,11 @@ from dflow._kernels.registry cimport (
     is_integer)
 from dflow._array.core cimport *
 from dflow._tracing.tape cimport record
-from dflow._functions.basic_indexing cimport advanced_get, advanced_set, base_index, refuse_index, refuse_store, stored
+from dflow._functions.basic_indexing cimport base_index, refuse_index, refuse_store, stored
 from dflow._functions.numbers cimport write_wrapped
 from dflow._functions.views cimport *
 from dflow._functions.out import give
 from dflow._functions.numpy_inline import as_scalar, bare
-from dflow._array.core import set_hook
 from dflow._functions.fastpath cimport allocated, count_bytes, count_true, quick_kind, same_shape, NKINDS
 from dflow._functions.gufunc cimport take_whole_region
 from dflow._functions.ufunc cimport broadcast_shape
@@ -127,7 +126,7 @@ cdef ndarray index_array(object item):
                              "boolean arrays are valid indices")
     x = as_array(values)
     if x.code != BOOL and index_kinds[x.code] < 0:
-        if x.dtype.kind == "f" and hooks.get("mxnet"):
+        if x.dtype.kind == "f" and mxnet_rules:
             return whole_numbers(x)
         raise IndexError("arrays used as indices must be of integer (or boolean) type")
     return wait_read(contiguous(x))
@@ -974,13 +973,3 @@ cdef ndarray take_inside(ndarray a, int axis, ndarray index):
         s.position = axis
         out = gather(a, s, True)
     return out
-
-cdef void connect_selection():
-    """Give ndarray its subscripts with arrays."""
-    global advanced_get, advanced_set
-    advanced_get = get_selected
-    advanced_set = set_selected
-
-connect_selection()
-set_hook("offsets", offsets)
-set_hook("where", where)

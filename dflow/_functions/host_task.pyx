@@ -12,7 +12,6 @@ from dflow._kernels.registry cimport kernel_new
 from dflow._array.dispatch cimport fill_access, Operand
 from dflow._base.thread_state cimport cannot_replay, captures
 from dflow._tracing.tape cimport any_records, recorded
-from dflow._array.core import set_hook
 from dflow._functions.placement import follow
 
 cdef extern from "Python.h":
@@ -54,7 +53,6 @@ def host(payload, list reads, list writes, bint always=False, bint looks=False):
     (<PyObject**>task_constants(t))[0] = <PyObject*>payload
     submit(t)
 
-set_hook("host", host)
 
 cdef enum:
     HOST_NS = 20000             # that a host task takes at least

@@ -10,7 +10,8 @@ from dflow._base cimport thread_state
 from dflow._runtime.graph cimport here
 from dflow._kernels.registry cimport DOUBLE, itemsizes, kernel_new, name_kernel, read_scalar
 from dflow._array.dispatch cimport Operand, launch, fill_constant, fill_index
-from dflow._base.thread_state cimport cannot_replay, captures, capturing
+from dflow._base.hooks cimport check_hooks
+from dflow._base.thread_state cimport DrawHooks, cannot_replay, captures, capturing, draw_hooks
 from dflow._array.shape cimport parse_shape, check_dimensions
 
 cdef extern from "_kernels/c/distributions.h" nogil:
@@ -223,7 +224,12 @@ cdef void redraw(void* counter, char* draw) noexcept:
     (<Draw*>draw).stream.draw = (<Counter>counter).next
     (<Counter>counter).next += 1
 
-thread_state.redraw = redraw
+draw_hooks.redraw = redraw
+
+def check():
+    check_hooks("_base.thread_state", &draw_hooks, sizeof(DrawHooks), "redraw")
+
+check()
 
 # ---- for tests
 

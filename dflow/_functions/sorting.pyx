@@ -92,7 +92,7 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None, descending=None):
         return record("sort", (source, axis, kind, order, stable, descending), sort, (source, axis, kind, order),
                       {"stable": stable, "descending": descending})
     if descending:
-        return hooks["descending"](np.sort, source, axis, kind, order, stable)
+        return hooks.descending(np.sort, source, axis, kind, order, stable)
     if axis is None:
         source = source.ravel()
         axis = 0
@@ -114,7 +114,7 @@ def sort_in_place(ndarray self, /, axis=-1, kind=None, order=None, *, stable=Non
             self.size < 2 or usual != NULL and quick_rows(usual, self, self)):
         return
     if descending:
-        assign(self, hooks["descending"](np.sort, self, axis, kind, order, stable))
+        assign(self, hooks.descending(np.sort, self, axis, kind, order, stable))
         return
     sort_into(sorter(self.code, kind, stable, order, False), kind_of_sort(kind, stable), self, self, k)
 
@@ -123,7 +123,7 @@ def argsort(a, axis=-1, kind=None, order=None, *, stable=None, descending=None):
     cdef ndarray source = as_array(a), out
     cdef int k
     if descending:
-        return hooks["descending"](np.argsort, source, axis, kind, order, stable)
+        return hooks.descending(np.argsort, source, axis, kind, order, stable)
     if axis is None:
         source = source.ravel()
         axis = 0

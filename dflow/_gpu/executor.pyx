@@ -18,10 +18,11 @@ from dflow._runtime.graph cimport *
 from dflow._runtime.fusion cimport GroupPlan, MAX_AXES, lay_out_group
 from dflow._kernels.registry cimport DTYPES, itemsizes, key_of
 from dflow._runtime.queues cimport Lane, Runner, lanes, of_gpu, shared
+from dflow._base.hooks cimport check_hooks
 from dflow._base.thread_state cimport CPUS, DEVICES
 from dflow._runtime.timeline cimport watched
 from dflow._gpu.mirror cimport HOST_STALE, bring_here, bring_there, make_twin
-from dflow._runtime.executor cimport run_abroad, run_at_gate, run_one
+from dflow._runtime.executor cimport run_at_gate, run_one, running_hooks, RunningHooks
 from dflow._gpu import codegen, mirror
 
 cnp.import_array()
@@ -514,7 +515,12 @@ cdef void run_with_gil(Runner* me, Task* t) noexcept with gil:
             fail(m, error)
         m = next_member(m)
 
-run_abroad = run
+running_hooks.run_abroad = run
+
+def check():
+    check_hooks("_runtime.executor", &running_hooks, sizeof(RunningHooks), "run_abroad")
+
+check()
 
 def open_gpu(int index):
     """Have gpu(index) ready. ValueError if there is none."""

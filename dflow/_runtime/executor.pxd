@@ -21,7 +21,9 @@ cdef void run_at_gate(Runner* me, Task* t) noexcept nogil    # the same, once it
 cdef bint run_alone(Task* t) noexcept nogil
 cdef void run_plan(Task* leader, void* plan) noexcept nogil
 ctypedef void (*runner_t)(Runner* me, Task* t) noexcept nogil
-cdef runner_t run_abroad                                     # a task, and its group, that is ABROAD (_gpu/executor.pyx)
+cdef struct RunningHooks:           # filled by _gpu/executor.pyx, which opens each GPU
+    runner_t run_abroad             # a task, and its group, that is ABROAD
+cdef RunningHooks running_hooks
 
 cdef void resume_parked(Runner* me) noexcept nogil                # queue what may go on at the gate; NULL: by no worker
 cdef bint inside_host_task() noexcept nogil

@@ -250,7 +250,7 @@ cdef inline void run_task(Runner* me, Task* t) noexcept nogil:
     if DFLOW_TSAN:
         tell_operands(t)
     if t.flags & ABROAD:
-        run_abroad(me, t)
+        running_hooks.run_abroad(me, t)
     elif t.group != NULL or (t.kernel.flags & (ELEMENTWISE | REDUCES) and cost_of(t) > split_ns and (
             t.kernel.flags & ELEMENTWISE or may_tail(t))):
         run_group(me, t)

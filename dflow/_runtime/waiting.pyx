@@ -6,7 +6,7 @@ from dflow._kernels.kernel cimport ELEMENTWISE, HOST, REDUCES
 from dflow._base.atomics cimport (
     DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, load_i64, load_int, load_ptr, store_int)
 from dflow._base.locks cimport lock, STORAGE_LOCK, try_lock, unlock
-from dflow._base.thread_state cimport CPUS, captures, value_read
+from dflow._base.thread_state cimport CPUS, captures, noting_hooks
 from dflow._base.threads cimport bell_lock, bell_unlock, bell_wait_ns, now_ns, sched_yield
 from dflow._runtime.executor cimport (
     execute, give_back, inside_host_task, join_splits, retire, ring_done, run_alone, run_plan)
@@ -498,7 +498,7 @@ cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1:
     w.once = once
     w.order = <unsigned int>shared.submitted
     if captures:
-        value_read(s, here())
+        noting_hooks.value_read(s, here())
     while True:
         while not region_ready(s, r, write):
             if once and overtaken(&w):

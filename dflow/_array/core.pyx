@@ -20,7 +20,6 @@ from dflow._runtime.fp_errors cimport read_fp_policy, fp_warn, fp_strict, warn_u
 from dflow._runtime.graph cimport (
     abroad, bytes_live, FLAT, FULL, HAS_REGIONS, readable, storage_allocate, storage_new, storage_rest, storage_resume,
     storage_unref, Task, task_constant, task_dims, task_new, TRACKED, WRITE)
-from dflow._runtime.story cimport story_of
 from dflow._runtime.region cimport fill_region, Region, regions_overlap
 from dflow._array.dispatch cimport Operand, launch, copy_out, fill_access, joins, region_of_run, run_unary
 from dflow._base.allocator cimport memory_free, memory_hooks, MemoryHooks, memory_new
@@ -979,20 +978,6 @@ def array(x):
     return as_array(x)
 
 array.__module__ = "dflow._array"   # in pickles: it is found there also by the dflow that had no such module
-
-def explain(x):
-    """What x waits for, or everything (None): see dflow.engine.explain()."""
-    cdef Region r
-    cdef ndarray a
-    if x is None:
-        return story_of(NULL, NULL)
-    if not isinstance(x, ndarray):
-        raise TypeError(f"x must be an array of dflow's, not {type(x).__name__}")
-    a = x
-    if a.st.poison != NULL and readable(a.st):
-        return f"ready: reading raises {(<object>a.st.poison.error)!r}"
-    region_of_view(a, &r)
-    return story_of(a.st, &r)
 
 def set_mxnet_rules(bint on):
     """Some of MXNet's ways, or NumPy's: see npx.set_np()."""

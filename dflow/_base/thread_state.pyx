@@ -14,7 +14,7 @@ cdef extern from *:
     static _Thread_local int thread_device;
     static _Thread_local int thread_crosses;
     typedef struct { int *place; int rank; } HeldLock;
-    static _Thread_local HeldLock *thread_locks;            /* MOST_LOCKS of them; there is little room for a thread's own */
+    static _Thread_local HeldLock *thread_locks;        /* MOST_LOCKS; not in place: thread-locals have little room */
     static _Thread_local int thread_nlocks;
     """
     ctypedef struct HeldLock:

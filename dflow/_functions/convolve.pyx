@@ -12,8 +12,8 @@ cdef extern from "_kernels/c/correlate.h":
     void slide_double(char**, intp*, intp*, void*) noexcept nogil
 
 cdef extern from "_kernels/c/conv.h":
-    int windows_ways()
-    void windows_use(int)
+    int conv_sets()
+    void conv_use(int)
     void convolve_float(char**, intp*, intp*, void*) noexcept nogil
     void convolve_double(char**, intp*, intp*, void*) noexcept nogil
     void correlate_float(char**, intp*, intp*, void*) noexcept nogil
@@ -26,13 +26,13 @@ convolve_kernels[1] = kernel_new(b"convolution", 3, 4, <loop_t>convolve_double, 
 correlate_kernels[0] = kernel_new(b"convolution", 2, 3, <loop_t>correlate_float, NULL, ROWS, 0.01)
 correlate_kernels[1] = kernel_new(b"convolution", 2, 3, <loop_t>correlate_double, NULL, ROWS, 0.02)
 
-WAYS = windows_ways()
-windows_use(WAYS - 1)
+WAYS = conv_sets()
+conv_use(WAYS - 1)
 cdef double zero = 0
 
 def use(int way):
     """One of WAYS sets of instructions, of which the last one is the fastest and the first one any CPU's."""
-    windows_use(way)
+    conv_use(way)
 
 cdef void add_dims(Core* core, ndarray a, int first, int last) noexcept:
     for i in range(first, last):

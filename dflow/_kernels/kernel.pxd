@@ -1,4 +1,4 @@
-"""What a kernel is: a loop with NumPy's signature, and what the engine may do with it. It knows nothing of tasks."""
+"""A kernel: a loop with NumPy's signature, and what the engine may do with it. It knows nothing of tasks."""
 
 from dflow._base.atomics cimport invariant
 from dflow._base.fpflags cimport fp_clear, fp_flags
@@ -10,7 +10,7 @@ ctypedef void (*piece_t)(char** args, intp* dims, intp* steps, void* data, intp 
 cdef enum:
     MAXDIMS = 64            # axes that an array may have, as NumPy's
 
-cdef enum KernelFlag:       # the contract: what a call may do, and which parts of it may be calls of their own
+cdef enum KernelFlag:       # the contract: effects of a call, and which parts of it may be calls of their own
     REPORTS_FP = 1          # floating point flags after it mean something
     MAY_RAISE = 2           # may take the GIL and set a Python error: MemoryError, as a rule
     HOST = 4                # no loop: calls the Python object in its constants
@@ -26,16 +26,16 @@ cdef enum KernelFlag:       # the contract: what a call may do, and which parts 
 cdef enum:
     READS_FP = REPORTS_FP | INVALID_FAILS
 
-cdef enum CostModel:        # how its time grows with its core dimensions
-    BY_SIZE                 # as their product
-    CUBIC                   # as their third power, even where it has fewer
+cdef enum CostModel:        # growth of its time with its core dimensions
+    BY_SIZE                 # by their product
+    CUBIC                   # by their third power, even where there are fewer
 
-cdef enum Resource:         # what it needs of a library
+cdef enum Resource:         # of a library, besides a core
     BLAS = 1                # may enter NumPy's BLAS, which others may be using: see _kernels/matmul.pxd
     LOCKS = 2               # takes a lock of OpenBLAS for each matrix, which small ones do nothing but wait for
 
-cdef enum DataTag:          # what `data` is to code outside the loop, which gets it by the function named
-    DATA_OPAQUE             # nothing: the loop alone reads it
+cdef enum DataTag:          # type of `data`, with the function by which code outside the loop gets it
+    DATA_OPAQUE             # any: the loop alone reads it
     DATA_BYTES              # the number of bytes of an element: item_bytes()
     DATA_FOLD               # fold_of() of _kernels/reduce.pxd
     DATA_PRODUCT            # product_of() of _kernels/matmul.pyx
@@ -48,7 +48,7 @@ cdef enum:
 
 cdef struct Kernel:         # immortal
     loop_t loop
-    void* data              # what the loop is called with
+    void* data              # argument of the loop
     DataTag tag             # of data
     int flags               # KernelFlag
     int resources           # Resource
@@ -75,7 +75,7 @@ cdef inline int call_loop(Kernel* k, char** args, intp* dims, intp* steps) noexc
     return fp_flags()
 
 cdef inline double core_cost(Kernel* k, intp* dims, int ncore) noexcept nogil:
-    """What its cost for an element is to be multiplied by, of core dimensions `dims`."""
+    """A factor for its cost of an element: of core dimensions `dims`."""
     cdef double cost = 1
     cdef int i
     for i in range(ncore):

@@ -23,7 +23,7 @@ cdef struct Fold:           # the data of a reduction's kernel
     void* data
     total_t total           # of n elements in a row, with the bits of the loop; NULL: it has no faster way
     int itemsize
-    int naxes               # that are reduced
+    int naxes               # reduced
     bint initial            # the operand before the output is a value to start from
     bint blocked            # the order may be changed; else it is NumPy's, element after element
     bint idempotent         # an element may count twice
@@ -44,7 +44,7 @@ cdef inline intp group_block(Fold* w) noexcept nogil:
 cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh) noexcept nogil      # as one block
 cdef void fold(Fold* w, char* out, char* p, intp n, intp step, bint fresh) noexcept nogil
 
-cdef struct Across:         # a reduction in bands of rows
+cdef struct BandPlan:         # a reduction in bands of rows
     Fold* w
     char* p
     char* out
@@ -55,10 +55,10 @@ cdef struct Across:         # a reduction in bands of rows
     char* partial           # results of the bands; owned
     int flags               # floating point flags; atomic
 
-# False: it is not such a reduction, or there is no memory.
-cdef bint plan_across(Fold* w, char** args, intp* dims, intp* steps, Across* a) noexcept nogil
-cdef void run_across(void* plan, intp start, intp stop) noexcept nogil         # some of the bands
-cdef void end_across(Across* a) noexcept nogil
+# False: the reduction is none in bands, or there is no memory.
+cdef bint plan_bands(Fold* w, char** args, intp* dims, intp* steps, BandPlan* a) noexcept nogil
+cdef void run_bands(void* plan, intp start, intp stop) noexcept nogil         # some of the bands
+cdef void end_bands(BandPlan* a) noexcept nogil
 
 # kernels: in (r1, .., rm) [, initial ()], out ()
 cdef void reduce_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil

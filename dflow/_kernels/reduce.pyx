@@ -79,10 +79,10 @@ cdef struct Levels:         # elements, results of blocks of them, results of bl
     char room[LEVELS][FOLD_BYTES]
     intp filled[LEVELS]
 
-cdef void rise(Fold* w, Levels* x, int level) noexcept nogil:
-    """What is in a level becomes one result in the next."""
+cdef void carry_up(Fold* w, Levels* x, int level) noexcept nogil:
+    """All of a level becomes one result in the next."""
     if x.filled[level + 1] == fold_block(w):
-        rise(w, x, level + 1)
+        carry_up(w, x, level + 1)
     fold_one(w, x.room[level + 1] + x.filled[level + 1] * w.itemsize, x.room[level], x.filled[level], w.itemsize, True)
     x.filled[level + 1] += 1
     x.filled[level] = 0
@@ -107,7 +107,7 @@ cdef void fold_axes(Fold* w, char* out, char* p, intp* dims, intp* steps, bint f
         left = dims[last]
         while left:
             if x.filled[0] == room:
-                rise(w, &x, 0)
+                carry_up(w, &x, 0)
             n = min(left, room - x.filled[0])
             gather(x.room[0] + x.filled[0] * w.itemsize, q, n, steps[last], w.itemsize)
             q += n * steps[last]
@@ -120,7 +120,7 @@ cdef void fold_axes(Fold* w, char* out, char* p, intp* dims, intp* steps, bint f
         if x.filled[last]:
             while d < last:
                 if x.filled[d]:
-                    rise(w, &x, d)
+                    carry_up(w, &x, d)
                 d += 1
     fold_one(w, out, x.room[d], x.filled[d], w.itemsize, fresh)
 
@@ -148,7 +148,7 @@ cdef enum:
     BAND = 1 << 16          # elements of a band, about
     LEAST_ROWS = 16
 
-cdef bint plan_across(Fold* w, char** args, intp* dims, intp* steps, Across* a) noexcept nogil:
+cdef bint plan_bands(Fold* w, char** args, intp* dims, intp* steps, BandPlan* a) noexcept nogil:
     cdef int last = 2 if w.initial else 1
     a.w = w
     a.n = dims[0]
@@ -172,8 +172,8 @@ cdef bint plan_across(Fold* w, char** args, intp* dims, intp* steps, Across* a) 
     a.flags = 0
     return a.partial != NULL
 
-cdef void run_across(void* plan, intp start, intp stop) noexcept nogil:
-    cdef Across* a = <Across*>plan
+cdef void run_bands(void* plan, intp start, intp stop) noexcept nogil:
+    cdef BandPlan* a = <BandPlan*>plan
     cdef intp k, rows
     cdef char* p
     cdef char* out
@@ -188,7 +188,7 @@ cdef void run_across(void* plan, intp start, intp stop) noexcept nogil:
         fold_across(a.w, out, p, a.n, a.w.itemsize, a.step, &rows, &a.row_step, True)
     fp_collect(&a.flags)
 
-cdef void end_across(Across* a) noexcept nogil:
+cdef void end_bands(BandPlan* a) noexcept nogil:
     cdef intp i, row_step = a.n * a.w.itemsize
     cdef char* first
     for i in range(a.n):
@@ -221,13 +221,13 @@ cdef void reduce(Fold* w, char* p, char* initial, char* out, intp* dims, intp st
             fold_axes(w, out + i * out_step, p + i * step, dims + 1, core, initial == NULL)
 
 cdef bint in_bands(Fold* w, char** args, intp* dims, intp* steps) noexcept nogil:
-    """Reduce in bands of rows, if that is to be done; floating point flags add to those that are up."""
-    cdef Across a
+    """False: the reduction is none in bands. Floating point flags are added to those that are up."""
+    cdef BandPlan a
     cdef int flags = fp_flags()
-    if not plan_across(w, args, dims, steps, &a):
+    if not plan_bands(w, args, dims, steps, &a):
         return False
-    run_across(&a, 0, a.bands)
-    end_across(&a)
+    run_bands(&a, 0, a.bands)
+    end_bands(&a)
     fp_raise(a.flags | flags)
     return True
 

@@ -1,4 +1,4 @@
-"""NumPy's inner loops looked up and kept as kernels; loops of ours that wrap one; casts, sorting, scalars."""
+"""NumPy's inner loops looked up and kept as kernels; loops of ours that wrap one; casts, scalars."""
 
 import numpy as np
 cimport numpy as cnp
@@ -256,7 +256,7 @@ cdef Kernel* remember(object key, Kernel* k) except NULL:
     return k
 
 cpdef int name_kernel(object key, size_t k) except -1:
-    """Tell others what a kernel is that was not made here."""
+    """The key of a kernel that was not made here, for key_of()."""
     known[key] = k
     return 0
 
@@ -527,7 +527,7 @@ cdef bint same_results(loop_t ours, Theirs* theirs) except -1:
     return results[0].tobytes() == results[1].tobytes()
 
 cdef int use_sincos(Kernel* k) except -1:
-    """Our loop for sin or cos, if it does here what the C library does, of which there are several."""
+    """Our loop for sin or cos, if it gives the bits of this machine's C library."""
     cdef loop_t ours = <loop_t>sin_loop if k.name == b"sin" else <loop_t>cos_loop
     cdef Theirs* theirs
     if sincos_ways() == 1:

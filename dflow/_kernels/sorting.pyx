@@ -6,7 +6,7 @@ from dflow._base.atomics cimport invariant
 from dflow._base.allocator cimport block_alloc, block_free, memory_zeros
 from dflow._base.threads cimport out_of_memory
 from dflow._kernels.matmul cimport find_numpy_blas
-from dflow._kernels.registry cimport DTYPES, is_integer, itemsizes, kernel_new, recall, remember
+from dflow._kernels.registry cimport DTYPES, is_integer, itemsizes, kernel_new, NCODES, recall, remember
 
 cnp.import_array()
 
@@ -212,6 +212,11 @@ cdef Kernel* sort_kernel(int code, int kind, bint indices) except NULL:
 cdef Kernel* argextreme_kernel(int code, bint largest) except NULL:
     return sorting_kernel("argmax" if largest else "argmin", code, 0, largest, 1, argextreme_loop, 0.5)
 
+cdef Kernel* dots[NCODES]
+
 cdef Kernel* dot_kernel(int code) except NULL:
-    find_numpy_blas()
-    return sorting_kernel("dot", code, 0, False, 2, dot_loop, 0.3, 0 if is_integer(code) else REPORTS_FP, BLAS)
+    cdef int flags = 0 if is_integer(code) else REPORTS_FP
+    if dots[code] == NULL:
+        find_numpy_blas()
+        dots[code] = sorting_kernel("dot", code, 0, False, 2, dot_loop, 0.3, flags, BLAS)
+    return dots[code]

@@ -11,7 +11,7 @@ from dflow._base.thread_state cimport holds_none
 from dflow._base.fpflags cimport FP_INVALID
 from dflow._base.threads cimport (
     bell_init, bell_lock, bell_ring_all, bell_unlock, cores_release, now_ns, sleep_ns, this_thread_raised)
-from dflow._kernels.reduce cimport Across, fold_of, plan_across, run_across, end_across
+from dflow._kernels.reduce cimport BandPlan, fold_of, plan_bands, run_bands, end_bands
 from dflow._runtime.fp_errors cimport warn_later
 from dflow._kernels.matmul cimport ALONE, UNUSED
 from dflow._runtime.gate cimport enter_gate, leave_gate, park, release_parked, take_parked, use_of
@@ -125,7 +125,7 @@ cdef Poison* run_loop(Task* t) noexcept nogil:
 cdef int spread_rows(Task* t, char** args, Poison** raised) noexcept nogil:
     """Run t in pieces: its own, or of the outermost loop dimension. The floating point flags, and a piece's error."""
     cdef RowsPlan r
-    cdef Across a
+    cdef BandPlan a
     cdef intp rows = task_dims(t)[0], pieces = 4 * load_int(&lanes[t.lane].nworkers)
     cdef intp least = (rows + pieces - 1) // pieces
     if t.kernel.pieces != NULL and t.ndim == 1:
@@ -134,9 +134,9 @@ cdef int spread_rows(Task* t, char** args, Poison** raised) noexcept nogil:
     if use_of(t) == ALONE or t.kernel.resources & LOCKS and task_dims(t)[t.ndim] < LEAST_BESIDE:
         least = rows
     if t.kernel.flags & REDUCES and t.ndim == 1 and (
-            plan_across(fold_of(t.kernel), args, task_dims(t), task_strides(t), &a)):
-        spread(t, run_across, &a, a.bands, 1, cost_of(t))
-        end_across(&a)
+            plan_bands(fold_of(t.kernel), args, task_dims(t), task_strides(t), &a)):
+        spread(t, run_bands, &a, a.bands, 1, cost_of(t))
+        end_bands(&a)
         return a.flags
     r.kernel = t.kernel
     r.nops = t.nops

@@ -155,7 +155,7 @@ TARGET("avx512f,fma,prefer-vector-width=512")
 #include "_kernels/c/conv_simd.inc.h"
 END_TARGET
 
-int windows_ways(void)
+int conv_sets(void)
 {
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
@@ -165,7 +165,7 @@ int windows_ways(void)
 
 #define WAYS(name) {name##_plain, name##_avx2, name##_avx512}
 #else
-int windows_ways(void)
+int conv_sets(void)
 {
     return 1;
 }
@@ -175,7 +175,7 @@ int windows_ways(void)
 
 static int chosen;
 
-void windows_use(int way)
+void conv_use(int way)
 {
     chosen = way;
 }

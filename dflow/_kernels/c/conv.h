@@ -15,8 +15,8 @@
 
 #include <stddef.h>
 
-int windows_ways(void);         /* how many sets of instructions there are for them on this CPU */
-void windows_use(int way);      /* one of those; 0, which needs none, before the first call */
+int conv_sets(void);         /* how many sets of instructions there are for them on this CPU */
+void conv_use(int way);      /* one of those; 0, which needs none, before the first call */
 
 typedef void convolve_loop(char **args, ptrdiff_t *dims, ptrdiff_t *steps, void *data);
 

@@ -154,7 +154,8 @@ def test_a_missing_callable_is_named(table, name, field):
 def test_strays_are_found():
     assert list(strays({
         "_base/low.pxd": "ctypedef void (*told)(int n) noexcept\ncdef told tell     # why\ncdef int (*ask)(int)\n"
-                         "cdef dict called\ncdef int n\ncdef struct LowHooks:\n    told tell\ncdef LowHooks low_hooks\n",
+                         "cdef dict called\ncdef int n\n"
+                         "cdef struct LowHooks:\n    told tell\ncdef LowHooks low_hooks\n",
         "low.py": "import sys\nname = sys.modules['dflow.high']\n",
         "high.py": "from dflow import low\nfrom dflow._base import low as lower\nlow.tell = print\nlower.table()\n",
     })) == [

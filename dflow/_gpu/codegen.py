@@ -5,7 +5,6 @@ of another, and so on. What has no row here runs on the CPU.
 """
 
 import functools
-from importlib import resources
 
 import numpy
 
@@ -239,6 +238,8 @@ def draw_code(function, dtype, tables):
 
 def functions(name="elementwise.cuh"):
     """What the code calls."""
+    from importlib import resources         # and with it ten modules that nothing else needs
+
     return resources.files("dflow").joinpath("_gpu", name).read_text()
 
 

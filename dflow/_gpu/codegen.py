@@ -238,7 +238,7 @@ def draw_code(function, dtype, tables):
 
 def functions(name="elementwise.cuh"):
     """What the code calls."""
-    from importlib import resources         # and with it ten modules that nothing else needs
+    from importlib import resources  # and with it ten modules that nothing else needs
 
     return resources.files("dflow").joinpath("_gpu", name).read_text()
 

@@ -20,7 +20,7 @@ DRAWN = """beta chisquare exponential f gamma gumbel laplace logistic lognormal 
     rand randn random random_sample rayleigh standard_exponential standard_gamma standard_normal uniform
     weibull""".split()
 PLACED = "empty_like zeros_like ones_like full_like randint choice permutation".split()    # their types are NumPy's
-_switched = []              # lists: a module's dictionary, a name, NumPy's way of it and MXNet's, None until that is asked for
+_switched = []              # a module's dictionary, a name, NumPy's way of it and, once that was asked for, MXNet's
 _state = {"shape": False, "array": False, "dtype": True}
 
 

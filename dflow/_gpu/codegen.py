@@ -6,7 +6,6 @@ of another, and so on. What has no row here runs on the CPU.
 
 import functools
 import re
-from importlib import resources
 
 import numpy
 
@@ -241,6 +240,8 @@ def draw_code(function, dtype, tables):
 
 def functions(path="_gpu/elementwise.cuh"):
     """What the code calls, with the headers that are C's, too, in it: a compiler for GPUs looks for none of ours."""
+    from importlib import resources  # and with it ten modules that nothing else needs
+
     text = resources.files("dflow").joinpath(path).read_text()
     return re.sub(r'^#include "(.+)"$', lambda line: functions(line[1]), text, flags=re.MULTILINE)
 

@@ -20,7 +20,7 @@ DRAWN = """beta chisquare exponential f gamma gumbel laplace logistic lognormal 
     rand randn random random_sample rayleigh standard_exponential standard_gamma standard_normal uniform
     weibull""".split()
 PLACED = "empty_like zeros_like ones_like full_like randint choice permutation".split()    # their types are NumPy's
-_switched = []              # a module's dictionary, a name, NumPy's way of it and MXNet's
+_switched = []              # a module's dictionary, a name, NumPy's way of it and, once that was asked for, MXNet's
 _state = {"shape": False, "array": False, "dtype": True}
 
 
@@ -28,14 +28,18 @@ def follow(names):
     """The functions in a module's dictionary follow the switch from now on: outside it that costs nothing."""
     for name in (*TOLD, *CAST, *DRAWN, *PLACED):
         if name in names:
-            function = names[name]
-            _switched.append((names, name, function, _single(name, own_way(function))))
+            _switched.append([names, name, names[name], None])
     _switch()
 
 
 def _switch():
     single = _state["array"] and not _state["dtype"]
-    for names, name, function, mxnets in _switched:
+    for row in _switched:
+        names, name, function, mxnets = row
+        if mxnets is None:
+            if not single:
+                continue
+            mxnets = row[3] = _single(name, own_way(function))
         if not divert(function, mxnets if single else None) and names[name] in (function, mxnets):
             # A plain function, as asarray: only as the module has it.
             names[name] = mxnets if single else function

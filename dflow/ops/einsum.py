@@ -6,7 +6,6 @@ with the axes to sum over, permutations and shapes filled in, and kept.
 
 import functools
 import math
-import string
 from collections import namedtuple
 
 import numpy
@@ -25,7 +24,8 @@ Step = namedtuple("Step", "i j left right sums shape")  # i and j are taken out,
 Prepare = namedtuple("Prepare", "axes order spread shape")  # sum, transpose, broadcast, reshape: None if not needed;
                                                                 # None for a Prepare with nothing to do
 
-INNER = frozenset(f"{k},{k}{arrow}" for k in string.ascii_letters for arrow in ("", "->"))  # products of two vectors
+LETTERS = map(chr, (*range(97, 123), *range(65, 91)))    # a to Z; the module `string` compiles patterns at its import
+INNER = frozenset(f"{k},{k}{arrow}" for k in LETTERS for arrow in ("", "->"))  # products of two vectors
 FEW = 256               # elements of an operand: NumPy's loop over all labels is quicker on fewer
 _c_einsum = bare(numpy.einsum).__globals__["c_einsum"]      # what numpy.einsum is without `optimize`
 

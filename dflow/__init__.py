@@ -7,15 +7,13 @@ import dflow._kernels.openblas  # noqa: F401, I001  # before what imports NumPy
 
 try:
     from dflow._base import renamed
-    from dflow._functions import basic_indexing, operators
+    from dflow._functions import wiring  # noqa: F401
     from dflow._runtime import graph as _graph
 except ImportError as error:
     raise ImportError(f"{error}\nAre dflow's extensions built for this Python? `make build` does it.") from error
 
 renamed.install()
 _graph.configure(os.path.dirname(os.path.abspath(__file__)) + os.sep)
-operators.connect_operators()
-basic_indexing.connect_indexing()
 
 from dflow import _gradient_methods, devices, engine  # noqa: E402, F401
 from dflow._array.core import ndarray  # noqa: E402

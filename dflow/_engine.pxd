@@ -1,4 +1,5 @@
-"""The engine's contract: submit tasks. What they are is in _runtime/graph.pxd, waiting for them in _runtime/waiting.pxd.
+"""The engine's contract: submit tasks. What they are is in _runtime/graph.pxd, waiting for them in
+_runtime/waiting.pxd.
 
 Submission is one total order: only a thread that holds the GIL submits. Workers finish tasks without it.
 """
@@ -10,7 +11,7 @@ cdef int submit(Task* t) except -1      # GIL. The engine frees t when it is don
 cdef struct Settings:
     bint naive              # run every operation at its call
     float inline_cost       # nanoseconds up to which an operation on ready data runs in its caller,
-    float tiny_cost         # or, when it may join a group, up to this; one would rather catch up with what it waits for, too
+    float tiny_cost         # or, when it may join a group, up to this; it then catches up with what it waits for, too
     long long inlined       # operations that did
 
 cdef Settings settings

@@ -1,8 +1,8 @@
 """Submitting, control and exit. The contract is in _engine.pxd.
 
-The life of a task: task_new and task_operand fill it; submit() admits it, says where it belongs, and lets it join the open
-group or connects it to its predecessors; who brings `npending` to 0 queues it; a runner (a worker, or a thread that waits)
-takes it, runs its kernel, finishes it, and queues what became ready.
+The life of a task: task_new and task_operand fill it; submit() admits it, says where it belongs, and lets it join the
+open group or connects it to its predecessors; who brings `npending` to 0 queues it; a runner (a worker, or a thread
+that waits) takes it, runs its kernel, finishes it, and queues what became ready.
 """
 
 from operator import index
@@ -35,7 +35,7 @@ check_tuning()
 settings.inline_cost = INLINE_NS
 settings.tiny_cost = TINY_NS
 
-# ---- submitting -------------------------------------------------------------------------------------------------------
+# ---- submitting ------------------------------------------------------------------------------------------------------
 
 cdef int submit(Task* t) except -1:
     cdef Storage* pinned
@@ -183,7 +183,7 @@ cdef int complete(Storage* s) except -1:
         storage_unref(s)
     return 0
 
-# ---- waiting for everything -------------------------------------------------------------------------------------------
+# ---- waiting for everything ------------------------------------------------------------------------------------------
 
 cdef int wait_all() except -1:
     """Until nothing is pending. Raises the errors that nobody has seen."""
@@ -209,7 +209,7 @@ cdef int tell_errors() except -1:
         raise BaseExceptionGroup("several operations failed", errors)
     return 0
 
-# ---- exit -------------------------------------------------------------------------------------------------------------
+# ---- exit ------------------------------------------------------------------------------------------------------------
 
 def shutdown():
     """At exit: run the host tasks, for their effects; drop the rest; report errors that nobody saw.
@@ -224,7 +224,10 @@ def shutdown():
         while load_i64(&shared.host_tasks) and slices < STUCK:
             left, early = load_i64(&shared.host_tasks), load_i64(&shared.early)
             settle(True)
-            slices = 0 if early != load_i64(&shared.early) or left != load_i64(&shared.host_tasks) or any_engaged() else slices + 1
+            if early != load_i64(&shared.early) or left != load_i64(&shared.host_tasks) or any_engaged():
+                slices = 0
+            else:
+                slices += 1
     except BaseException:           # Ctrl-C again
         pass
     leave_process()
@@ -232,7 +235,7 @@ def shutdown():
     for error in unseen_errors():
         report_unseen(error)
 
-# ---- what Python sees -------------------------------------------------------------------------------------------------
+# ---- what Python sees ------------------------------------------------------------------------------------------------
 
 def waitall():
     """Wait until nothing is pending. Raises the errors nobody has read; an ExceptionGroup when they are several."""
@@ -241,7 +244,7 @@ def waitall():
     wait_all()
 
 def synchronize(int device):
-    """Wait until nothing is pending for the workers of a device. Raises the errors nobody has read, of whatever device."""
+    """Wait until nothing is pending for the workers of a device. Raises the errors nobody has read, of any device."""
     if inside_host_task():
         raise RuntimeError("a task would wait for all others, itself among them")
     if shared.nlanes == 1:
@@ -265,7 +268,8 @@ cdef int wait_lane(Lane* lane) except -1:
 def set_num_workers(int n, int device=0, cores=None):
     """Use n worker threads for a device from now on; 0: those of cpu(0).
 
-    Waits for pending work first: until as many tasks have ended as were submitted before, whatever other threads submit.
+    Waits for pending work first: until as many tasks have ended as were submitted before, whatever other threads
+    submit.
     """
     cdef Lane* lane = &lanes[device]
     cdef Cores chosen
@@ -340,8 +344,8 @@ def set_memory_budget(nbytes):
     """Bytes of array data that may be allocated or promised at a time. Returns the previous budget.
 
     An operation whose result does not fit waits until pending work has given memory back, and raises MemoryError when
-    nothing pending can. So does one that finds as many pending tasks as take half as much. Work that waits for something
-    that the very thread is yet to do would then keep it for ever.
+    nothing pending can. So does one that finds as many pending tasks as take half as much. Work that waits for
+    something that the very thread is yet to do would then keep it for ever.
     """
     before = waiting.memory_budget
     if not isinstance(nbytes, int) or isinstance(nbytes, bool) or nbytes <= 0:
@@ -351,12 +355,12 @@ def set_memory_budget(nbytes):
     return before
 
 def memory_stats():
-    """Bytes: the budget; live (array data allocated or promised); held (blocks taken from the system), cached (of these,
-    kept for arrays to come), peak (most ever held). waits: submissions that waited for room."""
+    """Bytes: the budget; live (array data allocated or promised); held (blocks taken from the system), cached (of
+    these, kept for arrays to come), peak (most ever held). waits: submissions that waited for room."""
     drain()
     held = block_bytes()
-    return {"budget": waiting.memory_budget, "live": bytes_live(), "held": held.held, "cached": held.cached, "peak": held.peak,
-            "waits": waiting.memory_waits}
+    return {"budget": waiting.memory_budget, "live": bytes_live(), "held": held.held, "cached": held.cached,
+            "peak": held.peak, "waits": waiting.memory_waits}
 
 def set_delays(unsigned long long seed, int max_us):
     """For tests: sleep up to max_us microseconds before about every fourth task. seed 0 turns it off."""
@@ -380,9 +384,10 @@ def statistics():
         stolen += load_i64(&r.stolen)
         r = r.next
     counts = live()
-    return {"pending": pending(), "inline": settings.inlined, "queued": shared.submitted, "fused": load_i64(&shared.grouped),
-            "groups": load_i64(&shared.groups), "bytes_never_stored": load_i64(&shared.bytes_never_stored), "stolen": stolen,
-            "waits": waiting.waits, "waits_at": graph.waits_by_site(), "storages": counts["storages"], "bytes": counts["bytes"],
+    return {"pending": pending(), "inline": settings.inlined, "queued": shared.submitted,
+            "fused": load_i64(&shared.grouped), "groups": load_i64(&shared.groups),
+            "bytes_never_stored": load_i64(&shared.bytes_never_stored), "stolen": stolen, "waits": waiting.waits,
+            "waits_at": graph.waits_by_site(), "storages": counts["storages"], "bytes": counts["bytes"],
             "workers": lanes[0].nworkers}
 
 def live():

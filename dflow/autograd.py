@@ -4,8 +4,6 @@ As MXNet's module of this name. What is computed from arrays with gradients (`x.
 in this thread, is recorded; backward() carries gradients back. It only submits: gradients are pending, as results are.
 """
 
-import threading
-
 import dflow.gradients  # noqa: F401  (makes the rules)
 from dflow import numpy as np
 from dflow._array.core import ndarray
@@ -13,8 +11,6 @@ from dflow._tracing import tape
 
 __all__ = ["record", "pause", "train_mode", "predict_mode", "is_recording", "is_training", "set_recording",
            "set_training", "backward", "grad", "mark_variables", "Function"]
-
-_mode = threading.local()
 
 
 def is_recording():
@@ -24,7 +20,7 @@ def is_recording():
 
 def is_training():
     """Whether this thread is in training mode, which dropout and batch normalization ask."""
-    return getattr(_mode, "training", False)
+    return tape.is_training()
 
 
 def set_recording(is_record):
@@ -34,8 +30,7 @@ def set_recording(is_record):
 
 def set_training(train_mode):
     """Switch this thread's training mode; returns what it was."""
-    before, _mode.training = is_training(), bool(train_mode)
-    return before
+    return tape.switch_training(bool(train_mode))
 
 
 class _State:
@@ -55,7 +50,7 @@ class _State:
         if recording is not None:
             tape.switch_recording(recording)
         if training is not None:
-            _mode.training = training
+            set_training(training)
 
 
 def record(train_mode=True):

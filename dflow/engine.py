@@ -18,7 +18,7 @@ from dflow._engine import (
     set_memory_budget,
     statistics,
 )
-from dflow._functions import constructors, placement
+from dflow._functions import constructors, host_task, placement
 from dflow._kernels import matmul
 from dflow._runtime import fork, queues
 from dflow._runtime import timeline as _timeline
@@ -133,7 +133,7 @@ def explain(x=None):
     Text of some 20 lines at most: "ready" where nothing is pending, with the error, if reading raises one. None: what
     waits for nothing else, of all that is pending. A wait of a minute gives the same, once, as a RuntimeWarning.
     """
-    return core.explain(x)
+    return host_task.explain(x)
 
 
 def sleep(array, seconds):

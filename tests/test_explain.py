@@ -7,7 +7,7 @@ import warnings
 
 import numpy
 import pytest
-from engines import Gate, configured
+from engines import Gate, configured, poll
 
 import dflow
 import dflow.numpy as np
@@ -170,6 +170,38 @@ def test_a_warning_that_raises_ends_the_wait_alone():
         story.set_patience(before)
         gate.open()
     assert x.tolist() == [1, 1, 1]
+
+
+def test_at_the_gate_of_blas():
+    """The second of two that need all threads of NumPy's BLAS is parked while the first one runs."""
+    large = [np.array(numpy.random.default_rng(seed).normal(size=(900, 900))) for seed in range(3)]
+    with configured(workers=2, limit=0):
+        results = [np.linalg.svd(a, compute_uv=False) for a in large]
+        stories = []
+        while not all(x.is_ready() for x in results):
+            stories.append([words(explain(x)) for x in results])
+    lines = [line for story in stories for told in story for line in told]
+    assert any(re.fullmatch("svd.*: waits for others to leave NumPy's BLAS", line) for line in lines), lines[-6:]
+    assert any(re.fullmatch(r"svd.*: running on worker [12] of cpu\(0\)", line) for line in lines), lines[-6:]
+
+
+def test_devices_with_workers_of_their_own(gate):
+    """A lane is named by its device, one for copies by where they go."""
+    there = dflow.cpu(1)
+    with configured(workers=1, pools=[1]):
+        held = gate.hold(np.ones((3, 3)))                   # on cpu(0)'s only worker
+        moved = held.to_device(there)
+        product = moved @ moved
+        assert words(explain(product))[1:] == [
+            "matmul: waits for", "    copy: waits for", "        host task: running on worker 1 of cpu(0)"]
+        with Gate() as beside:
+            kept = beside.hold(np.ones((3, 3)).to_device(there))
+            late = np.linalg.inv(np.array(numpy.eye(40) * 2).to_device(there))
+            assert words(explain(kept))[1:] == ["host task: running on worker 1 of cpu(1)"]
+            assert poll(lambda: words(explain(late))[1:] == ["inv: queued for cpu(1)"])     # once it is copied there
+        gate.open()
+        dflow.waitall()
+        assert explain(product) == explain(late) == "ready"
 
 
 def test_while_others_submit_and_run():

@@ -25,6 +25,7 @@ LAYERS = [
     ["context", "numpy"],
     ["devices"],
     ["ops", "engine"],
+    ["_functions.wiring"],
     ["_functions.advanced_indexing", "_functions.convolve", "_functions.counting", "_functions.joining",
      "_functions.operators", "_functions.sorting"],
     ["_functions.ufunc"],
@@ -53,13 +54,15 @@ LAYERS = [
     ["_runtime.fp_errors", "_runtime.fusion", "_runtime.queues"],
     ["_runtime.graph", "_runtime.timeline"],
     ["_runtime.region", "_runtime.tuning"],
+    ["_kernels.sorting"],
     ["_kernels.registry"],
     ["_kernels.matmul"],
     ["_kernels.qr", "_kernels.reduce"],
     ["_kernels.kernel", "_kernels.openblas", "_kernels.scipy_loader"],
     ["_base.allocator"],
-    ["_base.atomics", "_base.fpflags", "_base.missing", "_base.renamed", "_base.thread_state",
-     "_base.threads"],
+    ["_base.locks"],
+    ["_base.thread_state"],
+    ["_base.atomics", "_base.fpflags", "_base.hooks", "_base.missing", "_base.renamed", "_base.threads"],
 ]
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 FLOORS = list(dict.fromkeys(name.partition(".")[0] for name in DEPTH if "." in name))

@@ -22,9 +22,9 @@ B = numpy.arange(24, dtype="f4").reshape(2, 3, 4)
 @pytest.fixture(autouse=True)
 def as_loaded():
     """What loading nd switches on, and conftest.py off."""
-    core.set_hook("mxnet", True)
+    core.set_mxnet_rules(True)
     yield
-    core.set_hook("mxnet", False)
+    core.set_mxnet_rules(False)
 
 
 def numbers(*shape):

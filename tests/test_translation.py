@@ -41,6 +41,13 @@ def loops():
                 yield name, ufunc, characters, codes
 
 
+@pytest.mark.parametrize("path", ["_gpu/elementwise.cuh", "_gpu/random.cuh"])
+def test_our_headers_are_in_the_text(path):
+    """A GPU's compiler has no place to look for them."""
+    text = codegen.functions(path)
+    assert '#include "' not in text and "#define HELPER" in text
+
+
 def test_cudas_compiler_takes_them(tmp_path):
     """With CuPy's own complex numbers and halves. It needs CuPy and NVIDIA's runtime compiler, but no GPU."""
     cupy = pytest.importorskip("cupy", reason="needs CuPy")
@@ -49,7 +56,7 @@ def test_cudas_compiler_takes_them(tmp_path):
     places = [include, *(include / "cupy" / "_cccl" / name for name in ("thrust", "cub", "libcudacxx"))]
     places += [Path(place) / "cuda_runtime" / "include" for place in importlib.import_module("nvidia").__path__]
     source = ["#include <cupy/complex.cuh>", "#include <cupy/carray.cuh>", codegen.functions(),
-              codegen.functions("random.cuh")]
+              codegen.functions("_gpu/random.cuh")]
     source += [f"__device__ void loop{k}({parameters(codes, '&')}) {{ {body(ufunc, codes)} x{len(codes) - 1} = v0; }}"
                for k, (_, ufunc, _, codes) in enumerate(loops())]
     names = {name: codegen.TYPES[code] for code, name in codegen.NAMES.items() if name[-1] in "8246"}

@@ -122,10 +122,10 @@ MUTANTS = (
            "                if x.filled[d]:\n", "                if x.filled[d] > 1:\n",
            "over several axes, a last block of one element is left out", (REDUCTIONS,)),
     Mutant("flags-of-one-piece", "dflow/_runtime/fusion.pyx",
-           "or_int(&r.flags, fp_flags())", "r.flags = fp_flags()",
+           "fp_collect(&r.flags)", "r.flags = fp_flags()",
            "of a kernel's pieces the last one alone says what to warn of", (ERRORS,)),
     Mutant("flags-of-the-end", "dflow/_runtime/fusion.pyx",
-           "or_int(&g.flags[g.runs], flags)\n    memory_free(g.partials)", "pass\n    memory_free(g.partials)",
+           "fp_collect(&g.flags[g.runs])\n    memory_free(g.partials)", "pass\n    memory_free(g.partials)",
            "what overflows only where a reduction's blocks come together warns of nothing", (ERRORS,)),
     # ---- splitting
     Mutant("two-take-a-piece", "dflow/_runtime/executor.pyx",

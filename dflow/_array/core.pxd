@@ -34,7 +34,7 @@ cdef class ndarray:
     cdef PyObject* node     # owned: where its value stands in the record of gradients (_tracing/tape.pyx), or NULL
     cdef object __weakref__
 
-cdef enum Op:               # of the operator hooks; comparisons from LESS on as Python numbers them
+cdef enum Op:               # of the hooks for operators; comparisons from LESS on as Python numbers them
     ADD, SUBTRACT, MULTIPLY, TRUE_DIVIDE, FLOOR_DIVIDE, REMAINDER, POWER, LSHIFT, RSHIFT, AND, OR, XOR
     LESS, LESS_EQUAL, EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL
     DIVMOD, MATMUL
@@ -68,8 +68,10 @@ cdef inline bint tracked(object x) noexcept:
 cdef inline bint records(object a, object b) noexcept:                  # whether a function of these is to be recorded
     return recorders != 0 and (tracked(a) or tracked(b)) and recording()
 ctypedef int (*copy_hook)(ndarray a, ndarray made) except -1
-cdef copy_hook record_view                                              # a new view of a tracked array
-cdef copy_hook record_copy                                              # a copy, or a cast
+cdef struct RecordHooks:                                                # filled by _tracing/tape.pyx
+    copy_hook record_view                                               # a new view of a tracked array
+    copy_hook record_copy                                               # a copy, or a cast
+cdef RecordHooks record_hooks
 
 # ---- making arrays
 cdef ndarray new_array(int code, int ndim, intp* shape, bint pending=*) # C order, no values yet; pending: nor memory
@@ -131,16 +133,46 @@ cdef inline int check_writable(ndarray a) except -1:                     # befor
     a.st.version += 1
     return 0
 
-# ---- what the layers above give this one
+# ---- what the floors above give this one
 ctypedef object (*binary_hook)(int op, object a, object b)
 ctypedef object (*unary_hook)(int op, object a)
 ctypedef object (*index_hook)(ndarray a, object key)
 ctypedef object (*item_hook)(ndarray a, intp i)
 ctypedef int (*store_hook)(ndarray a, object key, object value) except -1
-cdef index_hook index_get
-cdef item_hook index_item
-cdef store_hook index_set
-cdef binary_hook operator_binary
-cdef binary_hook operator_inplace
-cdef unary_hook operator_unary
-cdef dict hooks             # "reshape", "stack", "where", ...: Python callables
+cdef struct ArrayHooks:     # filled by _functions/wiring.pyx
+    index_hook index_get            # a[key]
+    item_hook index_item            # a[i], within the length
+    store_hook index_set            # a[key] = value
+    binary_hook operator_binary     # a op b, which one is an Op
+    binary_hook operator_inplace    # a op= b
+    unary_hook operator_unary       # op a
+cdef ArrayHooks array_hooks
+
+cdef class Hooks:           # Python callables
+    # filled by _functions/wiring.pyx
+    cdef public object brought          # (a): a copy on cpu(0) of what is on a GPU
+    cdef public object copy_order       # (a, order): a copy that lies in that order
+    cdef public object host             # (payload, reads, writes, ...): a Python function as a task
+    cdef public object iterator         # (a): a.flat
+    cdef public object offsets          # (a, key): where in memory a[key] is, in bytes
+    cdef public object reshape          # (a, shape)
+    cdef public object set_part         # (a, which, value): of a.real (0) or a.imag (1)
+    cdef public object share            # (a): a NumPy array over its memory, for code that outside sees
+    cdef public object stack            # (x): of nested lists of arrays, an array
+    cdef public object strided          # (a, shape, strides, beyond): any view of its memory
+    cdef public object view             # (a, dtype): its bytes as another type
+    cdef public object where            # (condition, x, y)
+    # filled by ops/__init__.py
+    cdef public object descending       # (function, a, axis, kind, order, stable): a sort from the largest on
+    cdef public object expand_dims      # (a, axis)
+    cdef public object moveaxis         # (a, source, destination)
+    cdef public object repr             # (window, scalar): the text of an array
+    cdef public object round            # (a, decimals)
+    cdef public object same_value       # (a, cast): ValueError where the cast changes a value
+    cdef public object to_device        # (a, number): on another device
+    cdef public object unwrap           # (x): our arrays in it as NumPy's; waits
+    cdef public object wait_async       # (a): a coroutine that ends when a is ready
+    cdef public object wrap             # (x): NumPy's arrays in it as ours
+cdef Hooks hooks
+
+cdef bint mxnet_rules       # set by npx.set_np(): lists are axes, an array of one element is a number, and more

@@ -20,10 +20,10 @@ from dflow._runtime.fp_errors cimport read_fp_policy, fp_warn, fp_strict, warn_u
 from dflow._runtime.graph cimport (
     abroad, bytes_live, FLAT, FULL, HAS_REGIONS, readable, storage_allocate, storage_new, storage_rest, storage_resume,
     storage_unref, Task, task_constant, task_dims, task_new, TRACKED, WRITE)
-from dflow._runtime.story cimport story_of
 from dflow._runtime.region cimport fill_region, Region, regions_overlap
 from dflow._array.dispatch cimport Operand, launch, copy_out, fill_access, joins, region_of_run, run_unary
-from dflow._base.allocator cimport before_trimming, memory_free, memory_new
+from dflow._base.allocator cimport memory_free, memory_hooks, MemoryHooks, memory_new
+from dflow._base.hooks cimport check_callables, check_hooks
 from dflow._array.shape cimport parse_shape, check_dimensions
 from dflow._kernels.registry cimport (
     BOOL, NCODES, DTYPES, itemsizes, code_of, code_of_num, numpy_array, is_complex, is_integer, real_code, cast_kernel,
@@ -42,7 +42,10 @@ cdef extern from "numpy/arrayobject.h":
         pass
     object PyArray_NewFromDescr(PyTypeObject*, PyArray_Descr*, int, intp*, intp*, void*, int, PyObject*)
 
-hooks = {}
+cdef class Hooks:
+    """What floors above have, for this one: see _array/core.pxd."""
+
+hooks = Hooks()
 
 # ---- making arrays and views -----------------------------------------------------------------------------------
 
@@ -133,7 +136,7 @@ cdef void end_array(ndarray a) noexcept:
     cython_dealloc(<PyObject*>a)
 
 (<PyTypeObject*>ndarray).tp_dealloc = <destructor>end_array
-before_trimming(release_spares)
+memory_hooks.before_trimming = release_spares
 
 cdef ndarray new_scalar(int code):
     cdef ndarray a
@@ -258,7 +261,7 @@ cdef inline ndarray new_view(ndarray a, int ndim):
     v.base = a.base if a.base != NULL else <PyObject*>a
     Py_INCREF(<object>v.base)
     if records(a, None):
-        record_view(a, v)
+        record_hooks.record_view(a, v)
     return v
 
 cdef inline ndarray close_view(ndarray v):
@@ -312,7 +315,7 @@ cdef ndarray as_array(object x):
     if isinstance(x, ndarray):
         return x
     if isinstance(x, (list, tuple)) and contains_arrays(x):
-        return hooks["stack"](x)
+        return hooks.stack(x)
     if isinstance(x, cnp.generic):
         code = code_of_num(cnp.PyArray_DescrFromScalar(x).type_num)
         if code >= 0:
@@ -454,7 +457,7 @@ cdef ndarray wait_read(ndarray a, bint there=False):
         a = copy_of(a)
         wait_storage(a.st, NULL, False, False)
     if a.st.stale & HOST_STALE and not there:
-        return wait_read(hooks["brought"](a))
+        return wait_read(hooks.brought(a))
     wait_there(a.st) if there else bring_here(a.st, True, False)
     return a
 
@@ -499,14 +502,14 @@ cdef ndarray cast(ndarray a, int code):
     out = new_array(code, a.ndim, a.shape) if a.flags & C_CONTIGUOUS else new_like([a], code, a.ndim, a.shape)
     copy_into(out, a)
     if records(a, None):
-        record_copy(a, out)
+        record_hooks.record_copy(a, out)
     return out
 
 cdef ndarray copy_of(ndarray a):
     cdef ndarray out = new_array(a.code, a.ndim, a.shape)
     copy_into(out, a)
     if records(a, None):
-        record_copy(a, out)
+        record_hooks.record_copy(a, out)
     return out
 
 cdef ndarray contiguous(ndarray a):
@@ -570,7 +573,7 @@ cdef class ndarray:
 
     @shape.setter
     def shape(self, value):
-        view = hooks["reshape"](self, value)
+        view = hooks.reshape(self, value)
         if (<ndarray>view).st != self.st:
             raise AttributeError("Incompatible shape for in-place modification. Use `.reshape()` to make a copy with "
                                  "the desired shape.")
@@ -590,7 +593,7 @@ cdef class ndarray:
     def strides(self, value):
         like = np.empty((0,) * self.ndim, DTYPES[self.code])
         like.strides = value                # NumPy's warning, and its errors
-        view = hooks["strided"](self, shape_tuple(self), like.strides,
+        view = hooks.strided(self, shape_tuple(self), like.strides,
                                 "strides is not compatible with available memory")
         become(self, <ndarray>view)
 
@@ -605,7 +608,7 @@ cdef class ndarray:
 
     @dtype.setter
     def dtype(self, value):
-        become(self, <ndarray>hooks["view"](self, np.dtype(value)))
+        become(self, <ndarray>hooks.view(self, np.dtype(value)))
 
     @dtype.deleter
     def dtype(self):
@@ -665,7 +668,7 @@ cdef class ndarray:
 
     @real.setter
     def real(self, value):
-        hooks["set_part"](self, 0, value)
+        hooks.set_part(self, 0, value)
 
     @real.deleter
     def real(self):
@@ -677,24 +680,24 @@ cdef class ndarray:
         if is_complex(self.code):
             return part(self, 1)
         zeros = new_array(self.code, self.ndim, self.shape)
-        index_set(zeros, Ellipsis, 0)
+        array_hooks.index_set(zeros, Ellipsis, 0)
         (<ndarray>zeros).st.device = self.st.device
         (<ndarray>zeros).flags |= SCALAR if self.flags & SCALAR else READONLY
         return zeros
 
     @imag.setter
     def imag(self, value):
-        hooks["set_part"](self, 1, value)
+        hooks.set_part(self, 1, value)
 
     @imag.deleter
     def imag(self):
         raise AttributeError("Cannot delete array imaginary part")
 
     def __getitem__(self, key):
-        return index_get(self, key)
+        return array_hooks.index_get(self, key)
 
     def __setitem__(self, key, value):
-        index_set(self, key, value)
+        array_hooks.index_set(self, key, value)
 
     def __delitem__(self, key):
         raise ValueError("cannot delete array elements")
@@ -702,7 +705,7 @@ cdef class ndarray:
     def __iter__(self):
         if self.ndim == 0:
             raise TypeError("iteration over a 0-d array")
-        return hooks["iterator"](self)
+        return hooks.iterator(self)
 
     # ---- reading: all of this waits
 
@@ -726,7 +729,7 @@ cdef class ndarray:
         return out
 
     def __getbuffer__(self, Py_buffer* view, int flags):
-        PyObject_GetBuffer(hooks["share"](self), view, flags)
+        PyObject_GetBuffer(hooks.share(self), view, flags)
 
     def __releasebuffer__(self, Py_buffer* view): pass  # where there is one, NumPy's frombuffer() keeps the view, too
 
@@ -753,7 +756,7 @@ cdef class ndarray:
     def __round__(self, ndigits=None):
         if self.ndim == 0:
             return round(self.item(), ndigits) if ndigits is not None else round(self.item())
-        return hooks["round"](self, ndigits or 0)
+        return hooks.round(self, ndigits or 0)
 
     def __hash__(self):
         if self.ndim:
@@ -764,10 +767,7 @@ cdef class ndarray:
         return bool((self == value).any())
 
     def __repr__(self):
-        shown = hooks.get("repr")
-        if shown is not None:
-            return shown(numpy_window(wait_read(self)))
-        return repr(numpy_window(wait_read(self))[() if self.flags & SCALAR else ...])
+        return hooks.repr(numpy_window(wait_read(self)), bool(self.flags & SCALAR))
 
     def __str__(self):
         return str(numpy_window(wait_read(self)))
@@ -782,107 +782,107 @@ cdef class ndarray:
         return f"<code>ndarray(shape={shape_tuple(self)}, dtype={DTYPES[self.code]}, {state})</code>"
 
     def __await__(self):
-        return hooks["wait_async"](self).__await__()
+        return hooks.wait_async(self).__await__()
 
     # ---- operators
 
     def __add__(a, b):
-        return operator_binary(ADD, a, b)
+        return array_hooks.operator_binary(ADD, a, b)
 
     def __sub__(a, b):
-        return operator_binary(SUBTRACT, a, b)
+        return array_hooks.operator_binary(SUBTRACT, a, b)
 
     def __mul__(a, b):
-        return operator_binary(MULTIPLY, a, b)
+        return array_hooks.operator_binary(MULTIPLY, a, b)
 
     def __truediv__(a, b):
-        return operator_binary(TRUE_DIVIDE, a, b)
+        return array_hooks.operator_binary(TRUE_DIVIDE, a, b)
 
     def __floordiv__(a, b):
-        return operator_binary(FLOOR_DIVIDE, a, b)
+        return array_hooks.operator_binary(FLOOR_DIVIDE, a, b)
 
     def __mod__(a, b):
-        return operator_binary(REMAINDER, a, b)
+        return array_hooks.operator_binary(REMAINDER, a, b)
 
     def __divmod__(a, b):
-        return operator_binary(DIVMOD, a, b)
+        return array_hooks.operator_binary(DIVMOD, a, b)
 
     def __pow__(a, b, modulo):
         if modulo is not None:
             return NotImplemented
-        return operator_binary(POWER, a, b)
+        return array_hooks.operator_binary(POWER, a, b)
 
     def __lshift__(a, b):
-        return operator_binary(LSHIFT, a, b)
+        return array_hooks.operator_binary(LSHIFT, a, b)
 
     def __rshift__(a, b):
-        return operator_binary(RSHIFT, a, b)
+        return array_hooks.operator_binary(RSHIFT, a, b)
 
     def __and__(a, b):
-        return operator_binary(AND, a, b)
+        return array_hooks.operator_binary(AND, a, b)
 
     def __or__(a, b):
-        return operator_binary(OR, a, b)
+        return array_hooks.operator_binary(OR, a, b)
 
     def __xor__(a, b):
-        return operator_binary(XOR, a, b)
+        return array_hooks.operator_binary(XOR, a, b)
 
     def __matmul__(a, b):
-        return operator_binary(MATMUL, a, b)
+        return array_hooks.operator_binary(MATMUL, a, b)
 
     def __richcmp__(a, b, int op):
-        return operator_binary(LESS + op, a, b)
+        return array_hooks.operator_binary(LESS + op, a, b)
 
     def __neg__(self):
-        return operator_unary(NEGATIVE, self)
+        return array_hooks.operator_unary(NEGATIVE, self)
 
     def __pos__(self):
-        return operator_unary(POSITIVE, self)
+        return array_hooks.operator_unary(POSITIVE, self)
 
     def __abs__(self):
-        return operator_unary(ABSOLUTE, self)
+        return array_hooks.operator_unary(ABSOLUTE, self)
 
     def __invert__(self):
-        return operator_unary(INVERT, self)
+        return array_hooks.operator_unary(INVERT, self)
 
     def __iadd__(self, b):
-        return operator_inplace(ADD, self, b)
+        return array_hooks.operator_inplace(ADD, self, b)
 
     def __isub__(self, b):
-        return operator_inplace(SUBTRACT, self, b)
+        return array_hooks.operator_inplace(SUBTRACT, self, b)
 
     def __imul__(self, b):
-        return operator_inplace(MULTIPLY, self, b)
+        return array_hooks.operator_inplace(MULTIPLY, self, b)
 
     def __itruediv__(self, b):
-        return operator_inplace(TRUE_DIVIDE, self, b)
+        return array_hooks.operator_inplace(TRUE_DIVIDE, self, b)
 
     def __ifloordiv__(self, b):
-        return operator_inplace(FLOOR_DIVIDE, self, b)
+        return array_hooks.operator_inplace(FLOOR_DIVIDE, self, b)
 
     def __imod__(self, b):
-        return operator_inplace(REMAINDER, self, b)
+        return array_hooks.operator_inplace(REMAINDER, self, b)
 
     def __ipow__(self, b, modulo):
-        return operator_inplace(POWER, self, b)
+        return array_hooks.operator_inplace(POWER, self, b)
 
     def __ilshift__(self, b):
-        return operator_inplace(LSHIFT, self, b)
+        return array_hooks.operator_inplace(LSHIFT, self, b)
 
     def __irshift__(self, b):
-        return operator_inplace(RSHIFT, self, b)
+        return array_hooks.operator_inplace(RSHIFT, self, b)
 
     def __iand__(self, b):
-        return operator_inplace(AND, self, b)
+        return array_hooks.operator_inplace(AND, self, b)
 
     def __ior__(self, b):
-        return operator_inplace(OR, self, b)
+        return array_hooks.operator_inplace(OR, self, b)
 
     def __ixor__(self, b):
-        return operator_inplace(XOR, self, b)
+        return array_hooks.operator_inplace(XOR, self, b)
 
     def __imatmul__(self, b):
-        return operator_inplace(MATMUL, self, b)
+        return array_hooks.operator_inplace(MATMUL, self, b)
 
 def _made(*given, **named):
     """ndarray(shape, dtype=float, buffer=None, offset=0, strides=None, order=None);
@@ -932,7 +932,7 @@ cdef ndarray part(ndarray a, int which):
 
 cdef object scalar(ndarray a):
     """For float(), int(), complex(): a number; NumPy's where it has words for it: complex scalars, arrays with axes."""
-    one = a.ndim == 0 and not (a.flags & SCALAR and is_complex(a.code)) or a.size == 1 and hooks.get("mxnet")
+    one = a.ndim == 0 and not (a.flags & SCALAR and is_complex(a.code)) or a.size == 1 and mxnet_rules
     return first_element(a) if one else numpy_window(wait_read(a), False)[() if a.flags & SCALAR else ...]
 
 # ---- for the layers above --------------------------------------------------------------------------------------
@@ -979,20 +979,19 @@ def array(x):
 
 array.__module__ = "dflow._array"   # in pickles: it is found there also by the dflow that had no such module
 
-def explain(x):
-    """What x waits for, or everything (None): see dflow.engine.explain()."""
-    cdef Region r
-    cdef ndarray a
-    if x is None:
-        return story_of(NULL, NULL)
-    if not isinstance(x, ndarray):
-        raise TypeError(f"x must be an array of dflow's, not {type(x).__name__}")
-    a = x
-    if a.st.poison != NULL and readable(a.st):
-        return f"ready: reading raises {(<object>a.st.poison.error)!r}"
-    region_of_view(a, &r)
-    return story_of(a.st, &r)
+def set_mxnet_rules(bint on):
+    """Some of MXNet's ways, or NumPy's: see npx.set_np()."""
+    global mxnet_rules
+    mxnet_rules = on
 
-def set_hook(str name, value):
-    """Code of the layers above that this one calls: see _array/core.pxd."""
-    hooks[name] = value
+def table():
+    """The hooks that are Python callables, to be set."""
+    return hooks
+
+def check_table():
+    check_callables("_array.core", hooks)
+
+def check():
+    check_hooks("_base.allocator", &memory_hooks, sizeof(MemoryHooks), "before_trimming")
+
+check()

@@ -2,8 +2,7 @@
 
 from dflow._runtime.open_group cimport would_join
 from dflow._runtime.region cimport Region
-from dflow._kernels.kernel cimport intp, Kernel, REPORTS_FP
-from dflow._base.fpflags cimport fp_clear, fp_flags
+from dflow._kernels.kernel cimport call_loop, intp, Kernel
 from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport fp_event
 from dflow._runtime.graph cimport Site, SIZE_SHIFT, Storage, Task, task_operand, task_region
@@ -40,7 +39,9 @@ cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core
                   Site* site) except -1
 cdef Task* make_task(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, Site* site) except NULL
 ctypedef int (*observer)(Kernel*, Operand*, int, int, intp*, Core*, double, intp) except -1
-cdef observer observe       # what a thread that notes its operations launches (_tracing/trace.pyx)
+cdef struct LaunchHooks:    # filled by _tracing/trace.pyx, without which nobody captures
+    observer observe        # sees what a thread that notes its operations launches
+cdef LaunchHooks launch_hooks
 cdef int copy_out(Kernel* k, Operand* source, int ndim, intp* shape, char* to) except -1
 cdef int merge_axes(Core* core, int m) noexcept
 cdef inline void region_of_run(Region* r, intp start, intp nbytes) noexcept:    # of bytes that follow each other
@@ -61,15 +62,8 @@ cdef inline void fill_access(Task* t, int i, Storage* s, intp offset, int itemsi
 # ---- past launch(), for what is small, ready and in C order
 cdef inline int run_now(Kernel* k, char** args, intp* n, intp* steps) except -1:
     """Run a kernel in its caller, and warn of the floating point flags that it raises."""
-    cdef int flags
     settings.inlined += 1
-    if not k.flags & REPORTS_FP:
-        k.loop(args, n, steps, k.data)
-        return 0
-    fp_clear()
-    k.loop(args, n, steps, k.data)
-    flags = fp_flags()
-    return fp_event(flags, k) if flags else 0
+    return fp_event(call_loop(k, args, n, steps), k)
 
 cdef inline int run_unary(Kernel* k, char* x, intp size, char* out, intp out_size, intp n) except -1:
     cdef char* args[2]

@@ -7,7 +7,7 @@ from libc.string cimport memcpy, memset
 from dflow._runtime.runners cimport pending
 from dflow._runtime.waiting cimport region_ready, try_to_catch_up, wait_storage
 from dflow._kernels.kernel cimport (
-    BLAS, core_cost, ELEMENTWISE, INVALID_FAILS, MAXDIMS, MAY_RAISE, PRODUCT, raise_current)
+    BLAS, core_cost, ELEMENTWISE, INVALID_FAILS, MAXDIMS, MAY_RAISE, PRODUCT, raise_current, REPORTS_FP)
 from dflow._base.atomics cimport add_int, load_ptr
 from dflow._base.fpflags cimport FP_INVALID
 from dflow._base.threads cimport sleep_ns, this_thread_raised
@@ -217,7 +217,7 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
         for i in range(nops):
             ops[i].strides[0] = ops[i].itemsize if ops[i].s != NULL else 0
     if captures and capturing():
-        observe(k, ops, nops, ndim, shape, core, cost, elements)
+        launch_hooks.observe(k, ops, nops, ndim, shape, core, cost, elements)
     return dispatch(k, ops, nops, ndim, shape, core, cost, elements, NULL)
 
 cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, double cost, intp elements,
@@ -317,25 +317,20 @@ cdef bint run_here(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Cor
         args[i] = ops[i].constant if ops[i].s == NULL else memory_of(k, &ops[i])
     fill_loops(dims, steps, ops, nops, ndim, shape, core)
     settings.inlined += 1
-    if not k.flags & (REPORTS_FP | INVALID_FAILS | MAY_RAISE | BLAS):
-        run_kernel(k, args, nops, ndim, dims, steps)
-        return True
-    fp_clear()
-    if k.flags & BLAS:
+    if k.resources & BLAS:
         use = blas_use(k, dims + ndim - 1, steps + (ndim - 1) * nops)
         if not enter_gate(use, False):
             return False
-    run_kernel(k, args, nops, ndim, dims, steps)
+    flags = run_kernel(k, args, nops, ndim, dims, steps)
     if use != UNUSED:
         leave_gate(use)
         resume_parked(NULL)
     if k.flags & MAY_RAISE and this_thread_raised():
         fail_here(k, ops, nops)
         return True
-    flags = fp_flags()
     if flags & FP_INVALID and k.flags & INVALID_FAILS:
         fail_here(k, ops, nops)
-    elif flags and k.flags & REPORTS_FP:
+    elif k.flags & REPORTS_FP:
         fp_event(flags, k)
     return True
 

@@ -18,8 +18,11 @@ cdef void* cell_alloc(Pool pool, size_t n) noexcept
 cdef void cell_free(Pool pool, void* p, size_t n) noexcept
 cdef void cell_free_nogil(Pool pool, void* p, size_t n) noexcept nogil
 cdef void trim_cells() noexcept
-ctypedef void (*hook_t)() noexcept
-cdef void before_trimming(hook_t hook) noexcept         # which gives unused cells back; GIL
+
+ctypedef void (*trimmer)() noexcept
+cdef struct MemoryHooks:                                # filled by _array/core.pyx; trim_cells() asks whether it has been
+    trimmer before_trimming                             # gives back cells that are kept for later; GIL
+cdef MemoryHooks memory_hooks
 
 cdef char* block_alloc(size_t n) noexcept nogil
 cdef char* block_zeros(size_t n) noexcept nogil         # large blocks only

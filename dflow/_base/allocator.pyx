@@ -2,8 +2,12 @@
 
 from libc.stdlib cimport calloc, malloc, realloc, free, getenv, atoll
 from libc.stddef cimport size_t
-from dflow._base.atomics cimport DFLOW_DEBUG, DFLOW_PLAIN_MALLOC, add_i64, cas_ptr, collect_i64, given_back, \
-    load_i64, load_int, load_ptr, spin_lock, spin_unlock, store_i64, store_int, swap_ptr
+from libc.string cimport memcpy
+from dflow._base.atomics cimport (
+    DFLOW_DEBUG, DFLOW_PLAIN_MALLOC, add_i64, cas_ptr, collect_i64, given_back, invariant, load_i64, load_int, load_ptr,
+    store_i64, store_int, swap_ptr)
+from dflow._base.locks cimport BIN_LOCK, lock, unlock
+from dflow._base.thread_state cimport holds_none
 
 cdef extern from "<stdlib.h>" nogil:
     void* aligned_alloc(size_t, size_t)
@@ -12,10 +16,10 @@ cdef extern from "<sys/mman.h>" nogil:
     int madvise(void*, size_t, int)
     int MADV_HUGEPAGE, MADV_DONTNEED
 
-# ---- requests ---------------------------------------------------------------------------------------------------------
+# ---- requests --------------------------------------------------------------------------------------------------------
 #
-# All memory of the engine comes by here, or as cells and blocks. The debug build can refuse one request, as a system without
-# memory would: the n-th, by DFLOW_FAIL_ALLOC or refuse().
+# All memory of the engine comes by here, or as cells and blocks. The debug build can refuse one request, as a system
+# without memory would: the n-th, by DFLOW_FAIL_ALLOC or refuse().
 
 cdef long long refuse_after = 0         # atomic: requests until the one that is refused; 0 or less: none is any more
 cdef long long requests_live = 0        # atomic: counted in the debug build
@@ -24,7 +28,7 @@ if DFLOW_DEBUG and getenv(b"DFLOW_FAIL_ALLOC") != NULL:
     refuse_after = atoll(getenv(b"DFLOW_FAIL_ALLOC"))
 
 def refuse(long long n):
-    """Refuse the n-th request from now on; 0: none. Whether the one before was refused, or None in a build that cannot."""
+    """Refuse the n-th request from now on; 0: none. Whether the last refusal has happened; None in a build without."""
     before = load_i64(&refuse_after)
     store_i64(&refuse_after, n)
     return before < 0 if DFLOW_DEBUG else None
@@ -35,6 +39,7 @@ def requested():
 
 cdef bint refused() noexcept nogil:
     """Whether this request is the one."""
+    invariant(holds_none(), b"nothing is allocated under a spin lock")
     if load_i64(&refuse_after) <= 0 or add_i64(&refuse_after, -1) != 0:
         return False
     store_i64(&refuse_after, -1)
@@ -58,6 +63,7 @@ cdef void* memory_grow(void* p, size_t n) noexcept nogil:
 
 cdef void memory_free(void* p) noexcept nogil:
     if DFLOW_DEBUG and p != NULL:
+        invariant(holds_none(), b"nothing is given back to the system under a spin lock")
         add_i64(&requests_live, -1)
     free(p)
 
@@ -90,7 +96,6 @@ cdef struct CellPool:
 
 cdef CellPool pools[2][CLASSES]
 cdef size_t slab_bytes = 0
-cdef hook_t trimming = NULL
 
 cdef Cell* refill(CellPool* pool, size_t size) noexcept:
     """Cells freed by workers, or else a new slab."""
@@ -175,10 +180,6 @@ cdef void cell_free_nogil(Pool kind, void* p, size_t n) noexcept nogil:
             break
     add_i64(&pool.freed_remote, 1)
 
-cdef void before_trimming(hook_t hook) noexcept:
-    global trimming
-    trimming = hook
-
 cdef void trim_cells() noexcept:
     """Give slabs of unused cells back after a burst of millions of tasks. Needs the GIL and an idle engine."""
     cdef CellPool* pool
@@ -186,8 +187,8 @@ cdef void trim_cells() noexcept:
     cdef int kind, i
     if slab_bytes < TRIM:
         return
-    if trimming != NULL:
-        trimming()
+    if memory_hooks.before_trimming != NULL:
+        memory_hooks.before_trimming()
     for kind in range(2):
         for i in range(CLASSES):
             pool = &pools[kind][i]
@@ -250,27 +251,34 @@ cdef char* pop_block(Bin* bin) noexcept nogil:
     cdef char* p = NULL
     if load_int(&bin.count) == 0:
         return NULL
-    spin_lock(&bin.lock)
+    lock(&bin.lock, BIN_LOCK)
     if bin.count > 0:
         store_int(&bin.count, bin.count - 1)
         p = bin.blocks[bin.count]
-    spin_unlock(&bin.lock)
+    unlock(&bin.lock)
     return p
 
 cdef bint push_block(Bin* bin, char* p) noexcept nogil:
     """Keep a block; False: there is no memory for its place."""
-    cdef char** grown
-    spin_lock(&bin.lock)
-    if bin.count == bin.capacity:
-        grown = <char**>memory_grow(bin.blocks, 2 * (bin.capacity + 4) * sizeof(char*))
-        if grown == NULL:
-            spin_unlock(&bin.lock)
+    cdef char** room = NULL
+    cdef int more
+    lock(&bin.lock, BIN_LOCK)
+    while bin.count == bin.capacity:
+        more = 2 * (bin.capacity + 4)
+        unlock(&bin.lock)               # to allocate; meanwhile another thread may have made room
+        memory_free(room)
+        room = <char**>memory_new(more * sizeof(char*))
+        if room == NULL:
             return False
-        bin.blocks = grown
-        bin.capacity = 2 * (bin.capacity + 4)
+        lock(&bin.lock, BIN_LOCK)
+        if bin.capacity < more:
+            memcpy(room, bin.blocks, bin.count * sizeof(char*))
+            bin.blocks, room = room, bin.blocks
+            bin.capacity = more
     bin.blocks[bin.count] = p
     store_int(&bin.count, bin.count + 1)
-    spin_unlock(&bin.lock)
+    unlock(&bin.lock)
+    memory_free(room)
     return True
 
 cdef char* block_alloc(size_t n) noexcept nogil:
@@ -357,7 +365,7 @@ cdef BlockBytes block_bytes() noexcept nogil:
     return b
 
 cdef void memory_after_fork() noexcept nogil:
-    """In the child: no other thread exists, so no lock is held; what a bin kept that was being changed is lost, no more."""
+    """In the child: no other thread exists, so no lock is held. A bin that was being changed loses what it kept."""
     cdef int i
     for i in range(BINS):
         if bins[i].lock:

@@ -84,7 +84,7 @@ static inline void cpu_pause(void) {
 #endif
 }
 
-/* A lock held for tens of nanoseconds and never across a call that can block. */
+/* See _base/locks.pxd, by which the engine takes them. */
 static inline void spin_lock(int *lock) {
     for (int n = 0; __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE); n++) {
         while (__atomic_load_n(lock, __ATOMIC_RELAXED)) {

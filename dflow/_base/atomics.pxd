@@ -11,7 +11,6 @@ cdef extern from "_base/atomics.h" nogil:
     int glance_int(int*)
     void hint_int(int*, int)
     int add_int(int*, int)
-    void or_int(int*, int)
     int swap_int(int*, int)
     int cas_int(int*, int, int)
     int cas_ptr(void*, void*, void*)

@@ -4,7 +4,7 @@
 
 #include <Python.h>
 #include <fenv.h>
-#include "_base/cython.h"
+#include "_base/atomics.h"
 
 /* Numbered as NumPy numbers them. */
 enum { FP_DIVIDE = 1, FP_OVER = 2, FP_UNDER = 4, FP_INVALID = 8 };
@@ -33,6 +33,15 @@ static inline int fp_flags(void) {
 }
 static inline void fp_clear(void) { feclearexcept(FE_ALL_EXCEPT); }
 #endif
+
+/* Moves the flags that are up into *all, which threads may share. */
+static inline void fp_collect(int *all) {
+    int flags = fp_flags();
+    if (flags) {
+        or_int(all, flags);
+        feclearexcept(FE_ALL_EXCEPT);
+    }
+}
 
 static inline void fp_raise(int flags) {
     int raw = (flags & FP_DIVIDE ? FE_DIVBYZERO : 0) | (flags & FP_OVER ? FE_OVERFLOW : 0) |

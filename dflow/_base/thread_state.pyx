@@ -1,13 +1,29 @@
 """Whether operations are recorded, or noted, and where: see _base/thread_state.pxd."""
 
+from libc.stdlib cimport malloc
+from dflow._base.atomics cimport invariant
+
+cdef enum:
+    MOST_LOCKS = 160            # that a thread holds at a time: a search by claim_needed() holds those on its path
+
 cdef extern from *:
     """
     static _Thread_local int thread_records;
+    static _Thread_local int thread_trains;
     static _Thread_local int thread_captures;
     static _Thread_local int thread_device;
     static _Thread_local int thread_crosses;
+    typedef struct { int *place; int rank; } HeldLock;
+    static _Thread_local HeldLock *thread_locks;            /* MOST_LOCKS of them; there is little room for a thread's own */
+    static _Thread_local int thread_nlocks;
     """
+    ctypedef struct HeldLock:
+        int* place
+        int rank
+    HeldLock* thread_locks
+    int thread_nlocks
     bint thread_records
+    bint thread_trains
     bint thread_captures
     int thread_device
     bint thread_crosses
@@ -19,6 +35,37 @@ direct = FIXED
 near = NEAR
 cdef int away = 0                                # GIL: threads whose current device is not cpu(0)
 
+# ---- spin locks: the debug build only -------------------------------------------------------------------------------
+
+cdef void note_taken(int* place, int rank, bint tried) noexcept nogil:
+    global thread_locks, thread_nlocks
+    cdef int n = thread_nlocks
+    if thread_locks == NULL:
+        thread_locks = <HeldLock*>malloc(MOST_LOCKS * sizeof(HeldLock))
+    invariant(tried or n == 0 or rank > thread_locks[n - 1].rank, b"a thread takes locks in the order of their ranks")
+    invariant(n < MOST_LOCKS, b"nobody holds so many locks")
+    thread_locks[n].place = place
+    thread_locks[n].rank = rank
+    thread_nlocks = n + 1
+
+cdef void note_given(int* place) noexcept nogil:
+    global thread_nlocks
+    invariant(thread_nlocks > 0 and thread_locks[thread_nlocks - 1].place == place,
+              b"a thread gives back the lock that it took last")
+    thread_nlocks -= 1
+
+cdef bint holds(int* place) noexcept nogil:
+    cdef int i
+    for i in range(thread_nlocks):
+        if thread_locks[i].place == place:
+            return True
+    return False
+
+cdef bint holds_none() noexcept nogil:
+    return thread_nlocks == 0
+
+# ---- what a thread's operations are for -----------------------------------------------------------------------------
+
 cdef bint recording() noexcept:
     return thread_records
 
@@ -27,6 +74,15 @@ cdef bint set_recording(bint on) noexcept:
     cdef bint before = thread_records
     recorders += on - before
     thread_records = on
+    return before
+
+cdef bint training() noexcept:
+    return thread_trains
+
+cdef bint set_training(bint on) noexcept:
+    global thread_trains
+    cdef bint before = thread_trains
+    thread_trains = on
     return before
 
 cdef bint capturing() noexcept:
@@ -41,7 +97,7 @@ cdef void recording_after_fork() noexcept:
 cdef void tell_captures(bint on) noexcept:
     global captures, direct, near
     captures = on
-    # Where there are many devices, launch() sees to it that results are where their arguments were put, or the thread is.
+    # Where there are many devices, launch() puts results where their arguments were put, or where the thread is.
     direct = -1 if on or away else 0 if many_devices else FIXED
     near = -1 if on or away else NEAR
 

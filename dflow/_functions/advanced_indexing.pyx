@@ -10,7 +10,7 @@ import numpy as np
 cimport numpy as cnp
 from cpython.slice cimport PySlice_Check
 from libc.string cimport memcpy, memset
-from dflow._kernels.kernel cimport ELEMENTWISE, intp, Kernel, loop_t, MAXDIMS, PARTIAL, ROWS
+from dflow._kernels.kernel cimport DATA_BYTES, ELEMENTWISE, intp, Kernel, loop_t, MAXDIMS, PARTIAL, ROWS
 from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport warn_user
 from dflow._runtime.graph cimport FULL, WRITE
@@ -20,12 +20,11 @@ from dflow._kernels.registry cimport (
     is_integer)
 from dflow._array.core cimport *
 from dflow._tracing.tape cimport record
-from dflow._functions.basic_indexing cimport advanced_get, advanced_set, base_index, refuse_index, refuse_store, stored
+from dflow._functions.basic_indexing cimport base_index, refuse_index, refuse_store, stored
 from dflow._functions.numbers cimport write_wrapped
 from dflow._functions.views cimport *
 from dflow._functions.out import give
 from dflow._functions.numpy_inline import as_scalar, bare
-from dflow._array.core import set_hook
 from dflow._functions.fastpath cimport allocated, count_bytes, count_true, quick_kind, same_shape, NKINDS
 from dflow._functions.gufunc cimport access_whole
 from dflow._functions.ufunc cimport broadcast_shape
@@ -67,14 +66,15 @@ cdef int code_of_index = code_of(INTP)
 def _make_kernels():
     cdef int size, kind, code
     for size in (1, 2, 4, 8, 16, 32):
-        wheres[size] = kernel_new(b"where", 3, 4, <loop_t>where_loop, <void*><size_t>size, ELEMENTWISE, 0.5)
-        assigns[size] = kernel_new(b"copy", 2, 3, <loop_t>assign_loop, <void*><size_t>size, ELEMENTWISE | PARTIAL, 1)
+        wheres[size] = kernel_new(b"where", 3, 4, <loop_t>where_loop, <void*><size_t>size, ELEMENTWISE, 0.5, DATA_BYTES)
+        assigns[size] = kernel_new(b"copy", 2, 3, <loop_t>assign_loop, <void*><size_t>size, ELEMENTWISE | PARTIAL, 1, DATA_BYTES)
         name_kernel(("where", size), <size_t>wheres[size])
         name_kernel(("assign", size), <size_t>assigns[size])
         for kind in range(INDEX_KINDS):
-            gathers[size][kind] = kernel_new(b"take", 2, 3, <loop_t>gather_loops[kind], <void*><size_t>size, ROWS, 0.5)
+            gathers[size][kind] = kernel_new(b"take", 2, 3, <loop_t>gather_loops[kind], <void*><size_t>size, ROWS, 0.5,
+                                             DATA_BYTES)
             name_kernel(("take", size, kind), <size_t>gathers[size][kind])
-            scatters[size][kind] = kernel_new(b"put", 2, 3, <loop_t>scatter_loops[kind], <void*><size_t>size, 0, 1)
+            scatters[size][kind] = kernel_new(b"put", 2, 3, <loop_t>scatter_loops[kind], <void*><size_t>size, 0, 1, DATA_BYTES)
     for code in range(NCODES):
         dtype = DTYPES[code]
         index_kinds[code] = dtype.itemsize.bit_length() - 1 + 4 * (dtype.kind == "u") if dtype.kind in "iu" else -1
@@ -126,7 +126,7 @@ cdef ndarray index_array(object item):
                              "boolean arrays are valid indices")
     x = as_array(values)
     if x.code != BOOL and index_kinds[x.code] < 0:
-        if x.dtype.kind == "f" and hooks.get("mxnet"):
+        if x.dtype.kind == "f" and mxnet_rules:
             return whole_numbers(x)
         raise IndexError("arrays used as indices must be of integer (or boolean) type")
     return wait_read(contiguous(x))
@@ -973,13 +973,3 @@ cdef ndarray take_inside(ndarray a, int axis, ndarray index):
         s.position = axis
         out = gather(a, s, True)
     return out
-
-cdef void connect_selection():
-    """Give ndarray its subscripts with arrays."""
-    global advanced_get, advanced_set
-    advanced_get = get_selected
-    advanced_set = set_selected
-
-connect_selection()
-set_hook("offsets", offsets)
-set_hook("where", where)

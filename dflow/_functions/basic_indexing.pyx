@@ -19,7 +19,7 @@ from dflow._kernels.registry cimport (
 from dflow._array.core cimport *
 from dflow._base.thread_state cimport near, set_recording
 from dflow._tracing.tape cimport after_write, before_write, recorded, confirm_inplace
-from dflow._array.core import attach, set_hook
+from dflow._array.core import attach
 
 from numpy.exceptions import ComplexWarning
 
@@ -73,19 +73,19 @@ cdef inline intp check_index(intp i, intp n, int axis) except -1:
 
 cdef int refuse_index(ndarray a, object key) except -1:
     """NumPy's error for a key, if it has one: of several the one that it finds first."""
-    if not hooks.get("mxnet"):
-        np.broadcast_to(np.zeros((), DTYPES[a.code]), shape_tuple(a))[hooks["unwrap"](key)]
+    if not mxnet_rules:
+        np.broadcast_to(np.zeros((), DTYPES[a.code]), shape_tuple(a))[hooks.unwrap(key)]
     return 0
 
 cdef int refuse_store(ndarray a, object key, object value) except -1:
     """The same of a[key] = value."""
-    if hooks.get("mxnet"):
+    if mxnet_rules:
         return 0
     if isinstance(value, ndarray):
         number = np.zeros((), DTYPES[(<ndarray>value).code])
         value = number[()] if (<ndarray>value).flags & SCALAR else np.broadcast_to(number, shape_tuple(<ndarray>value))
     stand_in = np.lib.stride_tricks.as_strided(np.zeros((), DTYPES[a.code]), shape_tuple(a), (0,) * a.ndim)
-    stand_in[hooks["unwrap"](key)] = hooks["unwrap"](value)
+    stand_in[hooks.unwrap(key)] = hooks.unwrap(value)
     return 0
 
 cdef inline intp int_index(ndarray a, object key) except? -1:
@@ -260,7 +260,7 @@ cdef object get_index(ndarray a, object key):
         return selected(a, key)
     if (<ndarray>view).ndim == 0 and not has_ellipsis(key):
         return element(a, (<ndarray>view).offset)
-    return hooks["copy_order"](view, "K") if gives_copy(key) else view
+    return hooks.copy_order(view, "K") if gives_copy(key) else view
 
 cdef inline bint is_array(object item):
     return isinstance(item, cnp.ndarray) or isinstance(item, ndarray) and not (<ndarray>item).flags & SCALAR
@@ -277,10 +277,10 @@ cdef bint gives_copy(object key):
 cdef object selected(ndarray a, object key):
     """a[key] with arrays or booleans in key."""
     if not records(a, None):
-        return advanced_get(a, key)
+        return selection_hooks.advanced_get(a, key)
     cdef bint before = set_recording(False)
     try:
-        result = advanced_get(a, key)
+        result = selection_hooks.advanced_get(a, key)
     finally:
         set_recording(before)
     return recorded("getitem", (a, key), result)
@@ -338,15 +338,15 @@ cdef int set_index(ndarray a, object key, object value) except -1:
             a, a.offset + check_index(int_index(a, key), a.shape[0], 0) * strides_of(a)[0], <ndarray>value):
         return 0
     if type(key) is ndarray and (<ndarray>key).ndim:
-        return advanced_set(a, key, value)
+        return selection_hooks.advanced_set(a, key, value)
     view = base_index(a, key)
     if view is NotImplemented:
-        return advanced_set(a, key, value)
+        return selection_hooks.advanced_set(a, key, value)
     return fill_with(<ndarray>view, value) if number else store(<ndarray>view, key, value)
 
 cdef int store(ndarray v, object key, object value) except -1:
     """What is no Python number into the view that a key names."""
-    if v.ndim == 0 and isinstance(value, ndarray) and (<ndarray>value).size == 1 and hooks.get("mxnet"):
+    if v.ndim == 0 and isinstance(value, ndarray) and (<ndarray>value).size == 1 and mxnet_rules:
         value = (<ndarray>value).reshape(())
     if v.ndim == 0 and not (isinstance(value, ndarray) and ((<ndarray>value).ndim == 0 or has_ellipsis(key))):
         value = one_element(v.code, Ellipsis if has_ellipsis(key) else (), value)
@@ -542,7 +542,7 @@ cdef class Iterator:
         if self.i >= self.a.shape[0]:
             raise StopIteration
         self.i += 1
-        return index_item(self.a, self.i - 1)
+        return array_hooks.index_item(self.a, self.i - 1)
 
 cdef class FlatIterator:
     """The elements in C order, each as it is when its turn comes; index: whose turn is next."""
@@ -573,7 +573,6 @@ cdef class FlatIterator:
 
 for _method in (fill, item, tolist):
     attach(_method.__name__, _method)
-set_hook("iterator", Iterator)
 
 cdef int record_store(ndarray a, object key, object value) except -1:
     """a[key] = value, whose result has the gradients of both: what a stands for from now on."""
@@ -588,10 +587,3 @@ cdef int record_store(ndarray a, object key, object value) except -1:
         set_recording(before)
     after_write("setitem", slots, parents, a)
     return 0
-
-def connect_indexing():
-    """Give ndarray its subscripts."""
-    global index_get, index_item, index_set
-    index_get = get_index
-    index_item = index_first
-    index_set = set_index

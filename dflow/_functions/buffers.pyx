@@ -7,7 +7,6 @@ when its call returns, as in NumPy. So both sides see what the other has written
 from dflow._runtime.waiting cimport wait_storage
 from dflow._base.atomics cimport add_int, load_ptr
 from dflow._array.core cimport READONLY, SCALAR, copy_of, ndarray, numpy_window, shape_tuple, wait_read
-from dflow._array.core import set_hook
 from dflow._runtime.graph cimport abroad, Storage, storage_unref
 
 import numpy as np
@@ -72,4 +71,3 @@ def placed(ndarray a, ndarray b):
         return at_nowhere(a), at_nowhere(b)
     return numpy_window(a, False), numpy_window(b, False)
 
-set_hook("share", share)

@@ -22,7 +22,6 @@ from dflow._functions.placement cimport device_number, put, put_new
 from dflow._functions.buffers import placed
 from dflow._functions.views import known_order
 from dflow._functions.basic_indexing cimport fill_with, stored
-from dflow._array.core import set_hook
 
 cdef extern from "Python.h":
     ctypedef struct PyMethodDef:
@@ -130,7 +129,7 @@ def copy_order(ndarray x, order):
         out = new_like([x], x.code, x.ndim, x.shape, False, True)
         copy_elements(out, x)
         if records(x, None):
-            record_copy(x, out)
+            record_hooks.record_copy(x, out)
         return out
     if order == "F" or (order == "A" and x.flags & F_CONTIGUOUS and not x.flags & C_CONTIGUOUS):
         return owned(x.T.copy().T)
@@ -138,7 +137,6 @@ def copy_order(ndarray x, order):
         raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
     return copy_of(x)
 
-set_hook("copy_order", copy_order)
 
 cdef object copy_mode(object copy, object given):
     """True, False, or None: only where one is needed. Of what is true or false, or a _CopyMode of NumPy's.
@@ -227,13 +225,13 @@ cdef inline ndarray array_of(a, dtype, order, device, copy):
     copy = copy_mode(copy, a)
     result = (array(a, dtype, order=order or "K") if copy
               else without_copy(in_order(variable(converted(a, dtype)), order), a, copy))
-    return result if number < 0 else put(result, number) if result is not a else hooks["to_device"](result, number)
+    return result if number < 0 else put(result, number) if result is not a else hooks.to_device(result, number)
 
 cdef object made_like(function, like, a, dtype, order, device, copy):
     """What NumPy's function makes, or the library of `like`."""
     given = {name: x for name, x in zip(("dtype", "order", "device", "copy", "like"),
                                         (dtype, order, device, copy, like)) if x is not None}
-    return hooks["wrap"](function(a, **given))
+    return hooks.wrap(function(a, **given))
 
 @cython.binding(False)
 @cython.embedsignature(True)

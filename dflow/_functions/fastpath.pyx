@@ -3,7 +3,7 @@
 from libc.stdint cimport uint8_t
 from libc.string cimport memchr, memcpy, memset
 from dflow._runtime.waiting cimport try_to_catch_up
-from dflow._kernels.kernel cimport BLAS, INVALID_FAILS, MAY_RAISE, raise_current, REPORTS_FP
+from dflow._kernels.kernel cimport BLAS, call_loop, INVALID_FAILS, MAY_RAISE, raise_current, REPORTS_FP
 from dflow._base.atomics cimport load_ptr
 from dflow._base.fpflags cimport fp_clear, fp_flags
 from dflow._base.threads cimport this_thread_raised
@@ -15,7 +15,8 @@ from dflow._runtime.gate cimport enter_gate, leave_gate
 from dflow._runtime.graph cimport readable, storage_allocate
 from dflow._array.dispatch cimport Operand, Core, fill_constant, joins, launch, run_now, run_unary
 from dflow._runtime.executor cimport resume_parked
-from dflow._kernels.registry cimport BOOL, DOUBLE, FLOAT, Scalar, itemsizes, write_scalar, dot_kernel
+from dflow._kernels.registry cimport BOOL, DOUBLE, FLOAT, Scalar, itemsizes, write_scalar
+from dflow._kernels.sorting cimport dot_kernel
 from dflow._array.core cimport (
     ndarray, C_CONTIGUOUS, READONLY, SCALAR, new_array, new_view, close_view, strides_of, data_of, in_order_near,
     is_idle, is_near, same_elements, together, fill_operand, launch_flat)
@@ -253,24 +254,21 @@ cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
     args[1] = y.st.data + y.offset
     args[2] = out.st.data
     settings.inlined += 1
-    fp_clear()
     if ndim == 0:
         k = dot_kernel(x.code)
         dims[1] = dims[2]
         steps[3] = steps[4]
         steps[4] = steps[5]
-    use = blas_use(k, dims, steps) if k.flags & BLAS else UNUSED
+    use = blas_use(k, dims, steps) if k.resources & BLAS else UNUSED
     if not enter_gate(use, False):
         return None
-    k.loop(args, dims, steps, k.data)
+    flags = call_loop(k, args, dims, steps)
     if use != UNUSED:
         leave_gate(use)
         resume_parked(NULL)
     if k.flags & MAY_RAISE and this_thread_raised():
         raise_current()
-    flags = fp_flags()
-    if flags:
-        fp_event(flags, p.kernel)
+    fp_event(flags, p.kernel)
     return out
 
 cdef ndarray product(Plan* p, ndarray x, ndarray y):
@@ -362,7 +360,6 @@ cdef ndarray quick_reduce(Reduction* r, ndarray a):
     """The reduction of all elements of a, when that is cheap and can be done now; else None."""
     cdef Kernel* k
     cdef ndarray out
-    cdef int flags
     if a.size == 0 or not in_order_near(a):
         return None
     k = r.plan.kernel
@@ -384,9 +381,7 @@ cdef ndarray quick_reduce(Reduction* r, ndarray a):
     fp_clear()
     fold(&r.fold, out.st.data, a.st.data + a.offset, a.size, a.itemsize, not r.has_initial)
     if k.flags & REPORTS_FP:
-        flags = fp_flags()
-        if flags:
-            fp_event(flags, &REDUCE)
+        fp_event(fp_flags(), &REDUCE)
     return out
 
 cdef Kernel ACCUMULATE
@@ -399,7 +394,6 @@ cdef ndarray quick_accumulate(Reduction* r, ndarray a):
     cdef char* args[3]
     cdef intp steps[3]
     cdef intp n = a.size - 1
-    cdef int flags
     if n < 0 or not in_order_near(a) or r.plan.codes[0] != a.code or k.flags & (MAY_RAISE | INVALID_FAILS) or (
             a.size * (k.cost + 1) > settings.inline_cost):
         return None
@@ -411,13 +405,8 @@ cdef ndarray quick_accumulate(Reduction* r, ndarray a):
     steps[0] = steps[1] = steps[2] = a.itemsize
     memcpy(args[0], data_of(a), a.itemsize)
     settings.inlined += 1
-    fp_clear()
     if n:
-        k.loop(args, &n, steps, k.data)
-    if k.flags & REPORTS_FP:
-        flags = fp_flags()
-        if flags:
-            fp_event(flags, &ACCUMULATE)
+        fp_event(call_loop(k, args, &n, steps), &ACCUMULATE)
     return out
 
 cdef ndarray allocated(int code, int ndim, intp* shape):

@@ -1,4 +1,4 @@
-"""Host tasks: Python functions that run on a worker."""
+"""Host tasks, Python functions that run on a worker; and why something is not there yet."""
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
@@ -8,11 +8,11 @@ from dflow._array.core cimport ndarray, check_writable, fill_operand, wait_read
 from dflow._engine cimport settings, submit
 from dflow._runtime.graph cimport (
     ALWAYS, HAS_REGIONS, here, readable, Task, task_constants, task_dims, task_new, TRACKED)
+from dflow._runtime.story cimport story_of
 from dflow._kernels.registry cimport kernel_new
 from dflow._array.dispatch cimport fill_access, Operand
 from dflow._base.thread_state cimport cannot_replay, captures
 from dflow._tracing.tape cimport any_records, recorded
-from dflow._array.core import set_hook
 from dflow._functions.placement import follow
 
 cdef extern from "Python.h":
@@ -54,7 +54,6 @@ def host(payload, list reads, list writes, bint always=False, bint looks=False):
     (<PyObject**>task_constants(t))[0] = <PyObject*>payload
     submit(t)
 
-set_hook("host", host)
 
 cdef enum:
     HOST_NS = 20000             # that a host task takes at least
@@ -64,3 +63,17 @@ def at_hand(ndarray a):
     if not readable(a.st):
         catch_up(a.st, HOST_NS)
     return readable(a.st) and a.st.poison == NULL
+
+def explain(x):
+    """What x waits for, or everything (None): see dflow.engine.explain()."""
+    cdef Operand o
+    cdef ndarray a
+    if x is None:
+        return story_of(NULL, NULL)
+    if not isinstance(x, ndarray):
+        raise TypeError(f"x must be an array of dflow's, not {type(x).__name__}")
+    a = x
+    if a.st.poison != NULL and readable(a.st):
+        return f"ready: reading raises {(<object>a.st.poison.error)!r}"
+    fill_operand(&o, a, a.ndim, a.shape, False)
+    return story_of(a.st, &o.region)

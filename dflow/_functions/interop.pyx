@@ -93,7 +93,7 @@ cdef object ask(function, tuple args, dict keywords):
 
 cdef object wrapped_result(object result):
     """A number stays one, for the library whose object was given."""
-    return result if isinstance(result, cnp.generic) else hooks["wrap"](result)
+    return result if isinstance(result, cnp.generic) else hooks.wrap(result)
 
 cdef object shared(object x):
     """Arrays of ours, also in lists and the like, as NumPy's over the same memory."""

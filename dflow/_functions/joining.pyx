@@ -14,7 +14,6 @@ from dflow._array.shape cimport normalize_axis
 from dflow._functions.fastpath cimport allocated, same_shape
 from dflow._functions.basic_indexing cimport base_index
 from dflow._functions.views cimport c_axis
-from dflow._array.core import set_hook
 from dflow._functions.out import fill_numpy
 
 cdef extern from "Python.h":
@@ -246,7 +245,6 @@ def stack_nested(x):
         np.array([np.empty(part.shape) for part in parts])      # its error, of an inhomogeneous shape
     return stack(parts)
 
-set_hook("stack", stack_nested)
 
 def small_repeat(ndarray a, intp repeats, int axis):
     """repeat() with one number of times; None when the long way must be gone."""

@@ -3,10 +3,9 @@
 import numpy as np
 from dflow._kernels.kernel cimport intp
 from dflow._array.core cimport (
-    ndarray, SCALAR, as_array, broadcast_same, check_writable, contains_arrays, data_of, hooks, index_set, new_array,
+    ndarray, SCALAR, array_hooks, as_array, broadcast_same, check_writable, contains_arrays, data_of, hooks, new_array,
     part)
 from dflow._kernels.registry cimport BOOL, DTYPES, code_of, is_complex, is_integer, write_scalar
-from dflow._array.core import set_hook
 from dflow._kernels.registry import COMPARISONS
 
 cdef object NO_VALUE = np._NoValue
@@ -36,8 +35,8 @@ cdef ndarray compared_by_range(str name, tuple inputs, int ndim, intp* shape):
     cdef bint swapped = not isinstance(inputs[0], ndarray)
     cdef bint above = (inputs[0 if swapped else 1] > 0) != swapped      # the right operand is the larger
     cdef ndarray out = new_array(BOOL, ndim, shape)
-    index_set(out, Ellipsis, {"less": above, "less_equal": above, "equal": False,
-                              "not_equal": True}.get(name, not above))
+    array_hooks.index_set(out, Ellipsis, {"less": above, "less_equal": above, "equal": False,
+                                          "not_equal": True}.get(name, not above))
     if ndim == 0:
         out.flags |= SCALAR
     return out
@@ -54,7 +53,7 @@ cpdef ndarray numbers_for(object x, object dtype, object casting="unsafe"):
 
 cpdef int cast_into(ndarray a, ndarray numbers) except -1:
     """a[...] = numbers by casts, whatever fits: a scalar, too, which is else refused if it does not."""
-    return index_set(a, Ellipsis, broadcast_same(numbers))
+    return array_hooks.index_set(a, Ellipsis, broadcast_same(numbers))
 
 cdef bint parts_are_stored = np.lib.NumpyVersion(np.__version__) >= "2.5.0"     # as elements are; before, cast
 
@@ -68,10 +67,10 @@ def set_part(ndarray a, int which, value):
     cdef ndarray target = part(a, which) if is_complex(a.code) else a
     check_writable(target)
     if target.size == 0:
-        hooks["unwrap"](target).real = hooks["unwrap"](value)       # there is nothing to refuse
+        hooks.unwrap(target).real = hooks.unwrap(value)       # there is nothing to refuse
         return
     if parts_are_stored:
-        index_set(target, Ellipsis, value)
+        array_hooks.index_set(target, Ellipsis, value)
         return
     if not isinstance(value, (ndarray, list, tuple)) or not isinstance(value, ndarray) and not contains_arrays(value):
         numbers = np.empty(np.shape(value), DTYPES[target.code])
@@ -79,7 +78,6 @@ def set_part(ndarray a, int which, value):
         value = numbers
     cast_into(target, as_array(value))
 
-set_hook("set_part", set_part)
 
 def _wraps():
     """Whether NumPy's where lets Python numbers wrap round that an integer type cannot hold: it did before 2.5."""
@@ -117,7 +115,7 @@ cdef object start_of(object function, object initial, int code, intp total, bint
     if initial is NO_VALUE:
         initial = identity_of(function, code)
     elif initial is not None:
-        initial = number_as(hooks["unwrap"](initial), DTYPES[code])
+        initial = number_as(hooks.unwrap(initial), DTYPES[code])
     if masked and initial is None:
         raise ValueError(f"reduction operation '{function.__name__}' does not have an identity, so to use a where mask "
                          "one has to specify 'initial'")
@@ -144,10 +142,10 @@ cdef bint holds_no_numbers(object x):
 cdef object numpys_answer(object function, tuple args, dict keywords, object error):
     """What NumPy's function makes of copies of arrays beside things that hold no numbers;
     the error, if that holds none either."""
-    result = function(*hooks["unwrap"](args), **hooks["unwrap"](keywords))
+    result = function(*hooks.unwrap(args), **hooks.unwrap(keywords))
     if result is None:                      # it wrote to the copies
         raise error
     for x in result if isinstance(result, (tuple, list)) else (result,):
         if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind not in "biufc":
             raise error
-    return hooks["wrap"](result)
+    return hooks.wrap(result)

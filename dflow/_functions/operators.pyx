@@ -151,7 +151,7 @@ cdef object with_no_numbers(int op, ufunc u, object a, object b):
         return compare_unlike(op, a, b)
     a, b = [x.asnumpy() if isinstance(x, ndarray) else x for x in (a, b)]
     try:
-        return hooks["wrap"](a == b if op == EQUAL else a != b if op == NOT_EQUAL else u.numpy(a, b))
+        return hooks.wrap(a == b if op == EQUAL else a != b if op == NOT_EQUAL else u.numpy(a, b))
     except TypeError as error:
         for x in (a, b):
             if getattr(x, "dtype", None) == object:
@@ -315,10 +315,3 @@ cdef object unary_operator(int op, object a):
     if records(a, None):
         return record((<ufunc>(<list>operator_list)[op]).numpy, (a,), (<list>operator_list)[op], (a,), {})
     return unary(<ufunc>(<list>operator_list)[op], <ndarray>a)
-
-def connect_operators():
-    """Give ndarray its operators."""
-    global operator_binary, operator_inplace, operator_unary
-    operator_binary = binary_operator
-    operator_inplace = inplace_operator
-    operator_unary = unary_operator

@@ -81,7 +81,7 @@ cdef int check_reduced(str name, intp* shape, int ndim, ndarray out, list kept) 
 def numpys_reduction(function, ndarray a, axis, dtype, out, keepdims, initial, where):
     """The reduction of copies by NumPy, which waits: where no value stands for what is masked, or types are mixed."""
     into = None if out is None else out.asnumpy()
-    given = hooks["unwrap"]((axis, dtype, into, keepdims, initial, where))
+    given = hooks.unwrap((axis, dtype, into, keepdims, initial, where))
     cdef ndarray result = follow(a, as_array(function.reduce(a.asnumpy(), *given)), function)
     if out is None and result.ndim == 0:
         result.flags |= SCALAR
@@ -99,7 +99,7 @@ def last_axes(axes):
 
 def to_end(x, tuple axes, bint drop):
     """x with axes moved to the end, or, where they are of length 1, without them."""
-    return x.squeeze(axes) if drop else hooks["moveaxis"](x, axes, last_axes(axes))
+    return x.squeeze(axes) if drop else hooks.moveaxis(x, axes, last_axes(axes))
 
 cpdef object only_output(object out):
     """The one array that `out` names, by itself or in a tuple, or None: for `...` too, which asks for an array."""
@@ -176,7 +176,7 @@ cdef object in_memory_order(object result, object order):
         return tuple([in_memory_order(x, order) for x in result])
     if (<ndarray?>result).ndim < 2 and order in ("C", "F", "A"):
         return result
-    return hooks["copy_order"](result, order)
+    return hooks.copy_order(result, order)
 
 # ---- calls of ufuncs -----------------------------------------------------------------------------------------------
 

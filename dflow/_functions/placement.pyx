@@ -1,7 +1,6 @@
 """Where arrays are: devices by their numbers, of which cpu(i) has i. See _base/thread_state.pxd."""
 
 from dflow._gpu import cuda
-from dflow._array.core import set_hook
 from dflow._array.core cimport SCALAR, become, copy_of, ndarray
 from dflow._array.dispatch cimport device_name, several
 from dflow._runtime.graph cimport abroad
@@ -139,7 +138,6 @@ def brought(ndarray a):
         set_current_device(here)
         set_recording(records)
 
-set_hook("brought", brought)
 
 def write_to(ndarray target, source):
     """target[...] = source, from whatever device."""

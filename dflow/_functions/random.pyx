@@ -10,7 +10,8 @@ from dflow._base cimport thread_state
 from dflow._runtime.graph cimport here
 from dflow._kernels.registry cimport DOUBLE, itemsizes, kernel_new, name_kernel, read_scalar
 from dflow._array.dispatch cimport Operand, launch, fill_constant, fill_index
-from dflow._base.thread_state cimport cannot_replay, captures, capturing
+from dflow._base.hooks cimport check_hooks
+from dflow._base.thread_state cimport DrawHooks, cannot_replay, captures, capturing, draw_hooks
 from dflow._array.shape cimport parse_shape, check_dimensions
 
 cdef extern from "_kernels/c/distributions.h" nogil:
@@ -21,16 +22,18 @@ cdef extern from "_kernels/c/distributions.h" nogil:
     ctypedef union Parameters:
         double p[5]
         Range i
-    ctypedef struct Draw:
+    ctypedef struct Stream:
         uint32_t key[2]
         uint64_t draw
+    ctypedef struct Draw:
+        Stream stream
         Parameters u
     ctypedef struct Distribution:
         const char* name
         int itemsize
         float cost
     const Distribution distributions[1]
-    int random_tables(int, int, uint64_t*, double*, double*, double*)
+    int random_tables(int, int, const void**, const double**, double*)
     void random_loop(char**, intp*, intp*, void*)
     void random_setup()
     int random_sets()
@@ -51,17 +54,16 @@ cdef inline void prepare() noexcept:
         ready = True
 
 def ziggurat(bint normal, int bits):
-    """Of normals or exponentials, from so many bits: the numbers inside of a layer, its width, densities, and where the
-    tail begins; as NumPy's arrays."""
-    cdef uint64_t inside[1024]
-    cdef double width[1024]
-    cdef double density[1025]
+    """Of normals or exponentials, from so many bits: the layers as they lie in memory, in words of 64 bits, the
+    densities, and where the tail begins; as NumPy's arrays."""
+    cdef const void* layers
+    cdef const double* densities
     cdef double r
-    cdef int n, i
+    cdef int n
     prepare()
-    n = random_tables(normal, bits, inside, width, density, &r)
-    return (np.array([inside[i] for i in range(n)], "u8"), np.array([width[i] for i in range(n)]),
-            np.array([density[i] for i in range(n + 1)]), r)
+    n = random_tables(normal, bits, &layers, &densities, &r)
+    return (np.frombuffer((<const char*>layers)[:n * 2 * bits // 8], "u8"),
+            np.frombuffer((<const char*>densities)[:(n + 1) * sizeof(double)]), r)
 
 def _make_kernels():
     """Numbers of the kernels by name and item size."""
@@ -167,9 +169,9 @@ cdef class Counter:
         cdef int ndim
         cdef ndarray a
         prepare()
-        d.key[0] = self.key[0]
-        d.key[1] = self.key[1]
-        d.draw = self.next
+        d.stream.key[0] = self.key[0]
+        d.stream.key[1] = self.key[1]
+        d.stream.draw = self.next
         if size is None and out is None:
             if captures:
                 cannot_replay(b"a random number is drawn as a Python number", here())
@@ -224,10 +226,15 @@ cdef int fill(Draw* d, int kernel, ndarray a) except -1:
     return launch(kernels[kernel], ops, 3, a.ndim, shape, NULL)
 
 cdef void redraw(void* counter, char* draw) noexcept:
-    (<Draw*>draw).draw = (<Counter>counter).next
+    (<Draw*>draw).stream.draw = (<Counter>counter).next
     (<Counter>counter).next += 1
 
-thread_state.redraw = redraw
+draw_hooks.redraw = redraw
+
+def check():
+    check_hooks("_base.thread_state", &draw_hooks, sizeof(DrawHooks), "redraw")
+
+check()
 
 # ---- for tests
 
@@ -260,9 +267,9 @@ def piece(Counter counter, int kernel, int code, params, intp start, ndarray a):
     memset(&d, 0, sizeof(d))
     for i in range(len(params)):
         d.u.p[<int>i] = params[i]
-    d.key[0] = counter.key[0]
-    d.key[1] = counter.key[1]
-    d.draw = counter.next
+    d.stream.key[0] = counter.key[0]
+    d.stream.key[1] = counter.key[1]
+    d.stream.draw = counter.next
     prepare()
     wait_write(a)
     args[0] = <char*>start

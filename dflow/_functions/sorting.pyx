@@ -4,7 +4,8 @@ import numpy as np
 from dflow._kernels.kernel cimport intp, Kernel, MAXDIMS
 from dflow._engine cimport settings
 from dflow._runtime.graph cimport storage_allocate
-from dflow._kernels.registry cimport INTP, code_of, sort_kernel, long_sort_kernels, argextreme_kernel
+from dflow._kernels.registry cimport INTP, code_of
+from dflow._kernels.sorting cimport argextreme_kernel, long_sort_kernels, sort_kernel
 from dflow._array.core cimport *
 from dflow._tracing.tape cimport record
 from dflow._array.shape cimport normalize_axis
@@ -91,7 +92,7 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None, descending=None):
         return record("sort", (source, axis, kind, order, stable, descending), sort, (source, axis, kind, order),
                       {"stable": stable, "descending": descending})
     if descending:
-        return hooks["descending"](np.sort, source, axis, kind, order, stable)
+        return hooks.descending(np.sort, source, axis, kind, order, stable)
     if axis is None:
         source = source.ravel()
         axis = 0
@@ -113,7 +114,7 @@ def sort_in_place(ndarray self, /, axis=-1, kind=None, order=None, *, stable=Non
             self.size < 2 or usual != NULL and quick_rows(usual, self, self)):
         return
     if descending:
-        assign(self, hooks["descending"](np.sort, self, axis, kind, order, stable))
+        assign(self, hooks.descending(np.sort, self, axis, kind, order, stable))
         return
     sort_into(sorter(self.code, kind, stable, order, False), kind_of_sort(kind, stable), self, self, k)
 
@@ -122,7 +123,7 @@ def argsort(a, axis=-1, kind=None, order=None, *, stable=None, descending=None):
     cdef ndarray source = as_array(a), out
     cdef int k
     if descending:
-        return hooks["descending"](np.argsort, source, axis, kind, order, stable)
+        return hooks.descending(np.argsort, source, axis, kind, order, stable)
     if axis is None:
         source = source.ravel()
         axis = 0

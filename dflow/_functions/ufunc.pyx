@@ -204,7 +204,7 @@ cdef object call_and_record(ufunc u, tuple inputs, tuple out, object where, obje
     for i, result in enumerate(results if u.nout > 1 else (results,)):
         target = None if out is None else out[i]
         if where is not True:
-            result = hooks["where"](where, result, 0 if target is None else target)
+            result = hooks.where(where, result, 0 if target is None else target)
         if target is not None and not np.can_cast(result.dtype, target.dtype, casting):
             raise cast_error(u.numpy, code_of(result.dtype), code_of(target.dtype), casting, u.nin + i)
         if target is not None:
@@ -465,7 +465,7 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
     initial = beginning(u, p, initial, total, masked, out)
     if masked:
         identity = neutral_of(u.numpy, p.codes[0])
-        a = hooks["where"](where, a, as_array_code(initial if identity is None else identity, a.code))
+        a = hooks.where(where, a, as_array_code(initial if identity is None else identity, a.code))
         kept = split_core(a, axes, &core)
     result = new_like([kept], p.codes[2], kept.ndim, kept.shape)
     if total == 1 and initial is None:
@@ -728,8 +728,8 @@ cdef class ufunc:
         for i, result in enumerate(made if isinstance(made, tuple) else (made,)):
             place = places[self.nin + i]
             if outs[i] is None:
-                outs[i] = (hooks["expand_dims"](result, place) if keepdims
-                           else hooks["moveaxis"](result, last_axes(place), place))
+                outs[i] = (hooks.expand_dims(result, place) if keepdims
+                           else hooks.moveaxis(result, last_axes(place), place))
         return outs[0] if self.nout == 1 else tuple(outs)
 
     def core_axes(self, list arrays, axes, axis, keepdims):
@@ -870,7 +870,7 @@ cdef class ufunc:
                            else values.code))
         if p.codes[0] != target.code or p.codes[self.nin] != target.code:       # a cast at each step: NumPy does it
             return self.at_with_casts(target, indices, b if type(b) in (int, float, complex) else values)
-        self.at_offsets(p, target, hooks["offsets"](target, indices), values)
+        self.at_offsets(p, target, hooks.offsets(target, indices), values)
 
     def at_bytes(self, ndarray target, ndarray offsets, ndarray values):
         """at() of a fresh array, of one type with the values, at so many bytes from its first element;

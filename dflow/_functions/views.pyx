@@ -14,7 +14,7 @@ from dflow._array.dispatch cimport Core, merge_axes
 from dflow._kernels.registry cimport BOOL, DTYPES, itemsizes, code_of, is_complex
 from dflow._array.core cimport *
 from dflow._array.shape cimport parse_shape, check_dimensions, normalize_axis
-from dflow._array.core import array, attach, set_hook
+from dflow._array.core import array, attach
 from numpy.exceptions import ComplexWarning
 
 cdef extern from "Python.h":
@@ -200,7 +200,7 @@ cdef object axis_set(object axis, int ndim):
     """Sorted axes, or an error as NumPy's."""
     if axis is None:
         return list(range(ndim))
-    if type(axis) is list and hooks.get("mxnet"):
+    if type(axis) is list and mxnet_rules:
         axis = tuple(axis)
     axes = [c_axis(i, ndim, "an integer is required") for i in (axis if isinstance(axis, tuple) else (axis,))
             if ndim or isinstance(axis, tuple) or i not in (0, -1)]     # NumPy takes these two for a 0-d array as well
@@ -413,7 +413,7 @@ def ravel(ndarray self, /, order="C"):
             copy = new_like([self], self.code, self.ndim, self.shape)       # as an operation's result, unlike copy("K")
             copy_elements(copy, self)
             if records(self, None):
-                record_copy(self, copy)
+                record_hooks.record_copy(self, copy)
             return owned(reshape_to(by_strides(copy), -1))
         return reshape_to(ordered, -1)
     if order == "C" or order == "A" and not self.flags & F_CONTIGUOUS or self.flags & C_CONTIGUOUS and order != "F":
@@ -488,7 +488,7 @@ def setfield(ndarray self, /, val, dtype, offset=0):
     if self.flags & SCALAR:
         raise TypeError("Can't set fields in a non-void array scalar.")
     check_writable(self)
-    index_set(getfield(self, dtype, offset), Ellipsis, val)
+    array_hooks.index_set(getfield(self, dtype, offset), Ellipsis, val)
 
 def copy(ndarray self, /, order="C"):
     """A copy; order "K": in the memory order of the array."""
@@ -496,7 +496,7 @@ def copy(ndarray self, /, order="C"):
         order = known_order(order)
     if order == "C" or (order != "F" and self.flags & C_CONTIGUOUS):
         return still_scalar(self, copy_of(self))
-    return hooks["copy_order"](self, order)
+    return hooks.copy_order(self, order)
 
 def astype(ndarray self, /, dtype, order="K", casting="unsafe", subok=True, copy=True):
     """The elements as another type: a copy, unless copy is False and the type is the same already.
@@ -514,7 +514,7 @@ def astype(ndarray self, /, dtype, order="K", casting="unsafe", subok=True, copy
         np.zeros((1,) * self.ndim, DTYPES[self.code]).astype(DTYPES[code], casting=casting)     # its errors
         if casting == "same_value":
             out = astype(self, dtype, order, "unsafe", subok, copy)
-            return hooks["same_value"](self, out) if code != self.code else out
+            return hooks.same_value(self, out) if code != self.code else out
     if is_complex(self.code) and not is_complex(code) and code != BOOL:
         warn_user("Casting complex values to real discards the imaginary part", ComplexWarning)
     if order == "A":
@@ -530,7 +530,7 @@ def astype(ndarray self, /, dtype, order="K", casting="unsafe", subok=True, copy
            else new_array(code, self.ndim, self.shape))
     copy_elements(out, self)
     if records(self, None):
-        record_copy(self, out)
+        record_hooks.record_copy(self, out)
     return still_scalar(self, out)
 
 def resize(ndarray self, /, *new_shape, refcheck=True):
@@ -587,10 +587,10 @@ def is_scalar(ndarray a):
     return a.flags & SCALAR != 0
 
 def __copy__(ndarray self, /):
-    return hooks["copy_order"](self, "K")
+    return hooks.copy_order(self, "K")
 
 def __deepcopy__(ndarray self, /, memo):
-    return hooks["copy_order"](self, "K")
+    return hooks.copy_order(self, "K")
 
 def __reduce__(ndarray self, /):
     return array, (self.asnumpy(),)         # array() keeps the order
@@ -684,6 +684,3 @@ cdef bint sees_twice(ndarray v):
 for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, resize, setflags, __copy__,
                 __deepcopy__, __reduce__, __setstate__, tobytes, getfield, setfield):
     attach(_method.__name__, _method)
-set_hook("reshape", reshape)
-set_hook("view", view)
-set_hook("strided", strided)

@@ -5,6 +5,7 @@ of another, and so on. What has no row here runs on the CPU.
 """
 
 import functools
+import re
 from importlib import resources
 
 import numpy
@@ -229,17 +230,19 @@ def draw_code(function, dtype, tables):
     arguments = "s, i, a, b, c" if whole else "s, i, a, b"
     lines = ["const Stream s = {key0, key1, draw};"]
     if tables:
-        params += ", raw uint64 inside, raw float64 width, raw float64 density, float64 r"
-        lines.append("const Layers l = {&inside[0], &width[0], &density[0], r};")
-        arguments += ", l"
+        bits = tables[1]
+        params += ", raw uint64 layers, raw float64 densities, float64 r"
+        lines.append(f"const Ziggurat{bits} z = {{(const Layer{bits} *)&layers[0], &densities[0], r}};")
+        arguments += ", z"
     return f"uint32 key0, uint32 key1, uint64 draw, {params}", "\n".join([*lines, f"y = random_{name}({arguments});"])
 
 
 # ---- code ------------------------------------------------------------------------------------------------------------
 
-def functions(name="elementwise.cuh"):
-    """What the code calls."""
-    return resources.files("dflow").joinpath("_gpu", name).read_text()
+def functions(path="_gpu/elementwise.cuh"):
+    """What the code calls, with the headers that are C's, too, in it: a compiler for GPUs looks for none of ours."""
+    text = resources.files("dflow").joinpath(path).read_text()
+    return re.sub(r'^#include "(.+)"$', lambda line: functions(line[1]), text, flags=re.MULTILINE)
 
 
 def code(members, params, outputs):

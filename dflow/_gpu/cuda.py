@@ -72,13 +72,13 @@ class Gpu:
         return made, codes
 
     def draw(self, recipe, words, out):
-        """Fill an array with random numbers; words: the beginning of a Draw (_kernels/c/philox.h)."""
+        """Fill an array with random numbers; words: the beginning of a Draw (_kernels/c/distributions.h)."""
         function, dtype, which, tables_of = recipe.signature
         kernel = self.kernels.get(recipe)
         if kernel is None:
             params, body = codegen.draw_code(function, dtype, which)
             kernel = self.kernels[recipe] = self.cupy.ElementwiseKernel(
-                params, f"{dtype} y", body, "dflow_draw", preamble=codegen.functions("random.cuh"),
+                params, f"{dtype} y", body, "dflow_draw", preamble=codegen.functions("_gpu/random.cuh"),
                 options=("--fmad=false",))
         if which is not None and which not in self.tables:          # of the ziggurat
             *arrays, r = tables_of(*which)

@@ -5,7 +5,7 @@
 #if defined(__CUDACC_RTC__) && __has_include(<cupy/float16.cuh>)         /* before CuPy 14, carray.cuh has it */
 #include <cupy/float16.cuh>
 #endif
-#define HELPER __device__ static inline
+#include "_kernels/c/portable.h"
 
 /* ---- types ------------------------------------------------------------------------------------------------------- */
 

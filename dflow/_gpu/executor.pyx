@@ -12,22 +12,23 @@ import numpy as np
 cimport numpy as cnp
 from libc.string cimport memcpy
 from dflow._runtime.runners cimport drop_gil, keep_gil, take_gil
-from dflow._kernels.kernel cimport COPIES, FENCE, HOST, intp, PARTIAL
+from dflow._kernels.kernel cimport COPIES, FENCE, HOST, intp, item_bytes, PARTIAL
 from dflow._base.atomics cimport add_i64, load_int, load_ptr
 from dflow._runtime.graph cimport *
 from dflow._runtime.fusion cimport GroupPlan, MAX_AXES, lay_out_group
 from dflow._kernels.registry cimport DTYPES, itemsizes, key_of
 from dflow._runtime.queues cimport Lane, Runner, lanes, of_gpu, shared
+from dflow._base.hooks cimport check_hooks
 from dflow._base.thread_state cimport CPUS, DEVICES
 from dflow._runtime.timeline cimport watched
 from dflow._gpu.mirror cimport HOST_STALE, bring_here, bring_there, make_twin
-from dflow._runtime.executor cimport run_abroad, run_at_gate, run_one
+from dflow._runtime.executor cimport run_at_gate, run_one, running_hooks, RunningHooks
 from dflow._gpu import codegen, mirror
 
 cnp.import_array()
 
 cdef enum:
-    DRAW_BYTES = 40             # of a Draw (_kernels/c/philox.h): the stream, and three numbers
+    DRAW_BYTES = 40             # of a Draw (_kernels/c/distributions.h): the stream, and three numbers
     ARGUMENT_BYTES = 4000       # of a kernel; an array takes 16, and 16 for each axis
 
 class Uncaptured(Exception):
@@ -147,7 +148,7 @@ cdef bint take(Task* t, object recipe, object gpu, list used) except -1:
     cdef Access* a = accesses(t)
     cdef intp* strides = task_strides(t)
     cdef intp* core = strides + 3 * t.ndim              # between the elements of that axis, and its length
-    cdef intp size = <intp>t.kernel.data, items = task_dims(t)[t.ndim]
+    cdef intp size = item_bytes(t.kernel), items = task_dims(t)[t.ndim]
     cdef int code = codegen.PLAIN[size], d, i
     cdef list outer = [d for d in range(t.ndim) if strides[3 * d] != 0]
     cdef list inner = [d for d in range(t.ndim) if strides[3 * d] == 0]
@@ -445,7 +446,7 @@ cdef bint plain_copy(Task* t) noexcept:
     cdef Access* a = accesses(t)
     return (t.kernel.flags & COPIES and t.nops == 2 and t.flags & FLAT == 0 and a[0].storage != NULL and a[0].storage != a[1].storage
             and a[0].key & FULL and a[1].key & FULL and a[0].storage.nbytes == a[1].storage.nbytes
-            and t.ndim == 1 and task_strides(t)[0] == task_strides(t)[1] == <intp>t.kernel.data)
+            and t.ndim == 1 and task_strides(t)[0] == task_strides(t)[1] == item_bytes(t.kernel))
 
 cdef bint carry(Storage* source, Storage* target) except -1:
     """Bring all of a storage to another, if one transfer can: False."""
@@ -514,7 +515,12 @@ cdef void run_with_gil(Runner* me, Task* t) noexcept with gil:
             fail(m, error)
         m = next_member(m)
 
-run_abroad = run
+running_hooks.run_abroad = run
+
+def check():
+    check_hooks("_runtime.executor", &running_hooks, sizeof(RunningHooks), "run_abroad")
+
+check()
 
 def open_gpu(int index):
     """Have gpu(index) ready. ValueError if there is none."""

@@ -1,5 +1,8 @@
 """What a kernel is: a loop with NumPy's signature, and what the engine may do with it. It knows nothing of tasks."""
 
+from dflow._base.atomics cimport invariant
+from dflow._base.fpflags cimport fp_clear, fp_flags
+
 ctypedef Py_ssize_t intp
 ctypedef void (*loop_t)(char** args, intp* dims, intp* steps, void* data) noexcept nogil
 ctypedef void (*piece_t)(char** args, intp* dims, intp* steps, void* data, intp start, intp stop) noexcept nogil
@@ -7,7 +10,7 @@ ctypedef void (*piece_t)(char** args, intp* dims, intp* steps, void* data, intp 
 cdef enum:
     MAXDIMS = 64            # axes that an array may have, as NumPy's
 
-cdef enum KernelFlag:
+cdef enum KernelFlag:       # the contract: what a call may do, and which parts of it may be calls of their own
     REPORTS_FP = 1          # floating point flags after it mean something
     MAY_RAISE = 2           # may take the GIL and set a Python error: MemoryError, as a rule
     HOST = 4                # no loop: calls the Python object in its constants
@@ -15,36 +18,69 @@ cdef enum KernelFlag:
     INVALID_FAILS = 16      # the invalid flag is an error: LinAlgError(failure)
     ELEMENTWISE = 32        # may be called for any part of its iteration space
     PARTIAL = 64            # leaves some of its output as it was (a mask)
-    REDUCES = 128           # its data is a Fold; see _kernels/reduce.pxd
+    REDUCES = 128           # its core dimensions become one element; see fold_of in _kernels/reduce.pxd
     ROWS = 256              # may be called for any part of its loop dimension, in any order
     PRODUCT = 512           # of matrices: its core dimensions are (m, n) and (n, p)
-    BLAS = 1024             # may enter NumPy's BLAS, which others may be using: see _kernels/matmul.pxd
-    COPIES = 2048           # moves elements of `data` bytes as they are
-    CUBIC = 4096            # takes time by the third power of its core dimensions, even where it has fewer
-    LOCKS = 8192            # takes a lock of OpenBLAS for each matrix, which small ones do nothing but wait for
+    COPIES = 1024           # moves elements of item_bytes() as they are
+
+cdef enum:
+    READS_FP = REPORTS_FP | INVALID_FAILS
+
+cdef enum CostModel:        # how its time grows with its core dimensions
+    BY_SIZE                 # as their product
+    CUBIC                   # as their third power, even where it has fewer
+
+cdef enum Resource:         # what it needs of a library
+    BLAS = 1                # may enter NumPy's BLAS, which others may be using: see _kernels/matmul.pxd
+    LOCKS = 2               # takes a lock of OpenBLAS for each matrix, which small ones do nothing but wait for
+
+cdef enum DataTag:          # what `data` is to code outside the loop, which gets it by the function named
+    DATA_OPAQUE             # nothing: the loop alone reads it
+    DATA_BYTES              # the number of bytes of an element: item_bytes()
+    DATA_FOLD               # fold_of() of _kernels/reduce.pxd
+    DATA_PRODUCT            # product_of() of _kernels/matmul.pyx
+    DATA_GUARDED            # guarded_of(), there too
+    DATA_THEIRS             # theirs_of() of _kernels/registry.pyx
+    DATA_SORTING            # sorting_of() of _kernels/sorting.pyx
 
 cdef enum:
     FIRST_STEPS = 6         # of an algorithm of LAPACK: a small matrix takes the time of one with so many rows more
 
 cdef struct Kernel:         # immortal
     loop_t loop
-    void* data
+    void* data              # what the loop is called with
+    DataTag tag             # of data
+    int flags               # KernelFlag
+    int resources           # Resource
+    CostModel cost_model
     const char* name
     const char* failure     # text of the error, with INVALID_FAILS
-    int flags
     int nin                 # operands nin.. are written
     int nops
     float cost              # nanoseconds for one innermost element, roughly
     intp (*pieces)(intp* dims) noexcept nogil   # into how many parts the loop may be cut; NULL: see ROWS
     piece_t piece           # runs some of them
 
+cdef inline intp item_bytes(Kernel* k) noexcept nogil:
+    invariant(k.tag == DATA_BYTES, b"the data of a kernel is a number of bytes")
+    return <intp>k.data
+
+cdef inline int call_loop(Kernel* k, char** args, intp* dims, intp* steps) noexcept nogil:
+    """The floating point flags that the loop raises, where they mean something; else 0."""
+    if not k.flags & READS_FP:
+        k.loop(args, dims, steps, k.data)
+        return 0
+    fp_clear()
+    k.loop(args, dims, steps, k.data)
+    return fp_flags()
+
 cdef inline double core_cost(Kernel* k, intp* dims, int ncore) noexcept nogil:
     """What its cost for an element is to be multiplied by, of core dimensions `dims`."""
     cdef double cost = 1
     cdef int i
     for i in range(ncore):
-        cost *= (dims[i] + FIRST_STEPS if k.flags & CUBIC else dims[i] if dims[i] else 1)
-    if k.flags & CUBIC:
+        cost *= (dims[i] + FIRST_STEPS if k.cost_model == CUBIC else dims[i] if dims[i] else 1)
+    if k.cost_model == CUBIC:
         for i in range(ncore, 3):
             cost *= dims[0] + FIRST_STEPS
     return cost

@@ -11,11 +11,11 @@ cdef struct Product:            # the data of a product's kernel
 
 cdef bint worth_blas(intp m, intp n, intp p) noexcept nogil                 # of (m, n) @ (n, p)
 cdef bint blas_loaded() noexcept
-cdef int load_blas() except -1                                              # GIL; before the first product worth it runs
+cdef int load_blas() except -1                                          # GIL; before the first product worth it runs
 cdef intp product_pieces(intp* dims) noexcept nogil
 cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp start, intp stop) noexcept nogil
 cdef void product_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil
-cdef int guard_blas(Kernel* k, object ufunc, int itemsize) except -1                       # if it is of NumPy's linear algebra
+cdef int guard_blas(Kernel* k, object ufunc, int itemsize) except -1    # if it is of NumPy's linear algebra
 cdef int find_numpy_blas() except -1                                       # GIL; for a kernel with BLAS
 
 cdef enum BlasUse:              # how a loop uses NumPy's BLAS: see _runtime/gate.pxd
@@ -23,7 +23,7 @@ cdef enum BlasUse:              # how a loop uses NumPy's BLAS: see _runtime/gat
     SHARED                      # with one thread, beside others
     ALONE                       # with all threads
 
-cdef int blas_use(Kernel* k, intp* dims, intp* steps) noexcept nogil       # of a kernel with BLAS: of a call of its loop
+cdef int blas_use(Kernel* k, intp* dims, intp* steps) noexcept nogil    # of a call of a kernel with BLAS
 cdef void one_thread_each() noexcept nogil                                  # NumPy's BLAS, from here on,
 cdef void threads_again() noexcept nogil                                    # until as many calls of this
 cdef void blas_after_fork() noexcept                                        # in the child

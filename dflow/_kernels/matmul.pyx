@@ -1,8 +1,9 @@
 """Matrix products in tiles, through SciPy's BLAS, on dflow's own workers.
 
-OpenBLAS would use threads of its own beside the workers, and lets one threaded product run at a time. So a large product is
-cut into tiles, by its shape alone, and each tile is a call that is told to use one thread. SciPy's library is loaded, at the
-first product that needs it, with the kernels that suit the CPU best: OpenBLAS passes over AVX-512 on some CPUs that have it.
+OpenBLAS would use threads of its own beside the workers, and lets one threaded product run at a time. So a large
+product is cut into tiles, by its shape alone, and each tile is a call that is told to use one thread. SciPy's library
+is loaded, at the first product that needs it, with the kernels that suit the CPU best: OpenBLAS passes over AVX-512 on
+some CPUs that have it.
 """
 
 import ctypes
@@ -14,9 +15,9 @@ import threading
 from libc.limits cimport INT_MAX
 from libc.math cimport sqrt
 from libc.string cimport memcpy
-from dflow._kernels.kernel cimport BLAS, CUBIC, LOCKS, MAY_RAISE, raise_current
-from dflow._base.atomics cimport add_int, load_int, spin_lock, spin_unlock, store_int
-from dflow._base.threads cimport out_of_memory
+from dflow._kernels.kernel cimport BLAS, CUBIC, DATA_GUARDED, DATA_PRODUCT, LOCKS, MAY_RAISE, raise_current
+from dflow._base.atomics cimport add_int, invariant, load_int, store_int
+from dflow._base.threads cimport Bell, bell_init, bell_lock, bell_unlock, out_of_memory
 from dflow._base.allocator cimport memory_zeros
 from dflow._kernels.openblas import environment
 from dflow._kernels.scipy_loader import extension, linked
@@ -32,7 +33,7 @@ cdef extern from *:
     """
     #include <sys/resource.h>
     #include <unistd.h>
-    /* The first thread's stack grows as it is used: where it may not, the process dies. OpenBLAS puts half a megabyte on it. */
+    /* The first thread's stack grows as it is used, or the process dies. OpenBLAS puts half a megabyte on it. */
     static void __attribute__((noinline)) grow_stack(void) {
         struct rlimit r;
         if (this_thread() == getpid() && getrlimit(RLIMIT_STACK, &r) == 0 && r.rlim_cur >= (8 << 20)) {
@@ -55,8 +56,8 @@ cdef extern from "<dlfcn.h>" nogil:
         const char* dli_fname
     int dladdr(const void*, Dl_info*)
 
-ctypedef void (*gemm_t)(char*, char*, int*, int*, int*, void*, void*, int*, void*, int*, void*, void*, int*) noexcept nogil
-
+ctypedef void (*gemm_t)(char*, char*, int*, int*, int*, void*, void*, int*, void*, int*, void*, void*,
+                        int*) noexcept nogil
 ctypedef void (*gemv_t)(char*, int*, int*, void*, void*, int*, void*, int*, void*, void*, int*) noexcept nogil
 ctypedef void (*syrk_t)(char*, char*, int*, int*, void*, void*, int*, void*, void*, int*) noexcept nogil
 ctypedef int (*get_t)() noexcept nogil
@@ -74,7 +75,7 @@ cdef enum:
     ALL_THREADS = 900           # rows of a matrix from which LAPACK gains by all threads: fewer are faster with one
     ALL_PRODUCTS = 256          # the same where most of the work is products: an inverse, many right-hand sides
     LONG_DOT = 10_000           # elements from which OpenBLAS takes several threads for the product of two vectors
-    BUFFER = 32 << 20           # bytes of one of OpenBLAS's buffers, as NumPy's and SciPy's wheels have it; it keeps them
+    BUFFER = 32 << 20           # bytes of one of OpenBLAS's buffers, which it keeps, in NumPy's and SciPy's wheels
     OF_THREAD = 2 * BUFFER      # of one of its threads, with a buffer of its own
     LIBRARY = 2 * BUFFER        # of the library itself, at most about so many
     SPARE = 4 << 20             # bytes that OpenBLAS asks for besides, with all its threads,
@@ -91,7 +92,7 @@ _config = {}                    # of the library
 cdef struct Library:            # a copy of OpenBLAS; zeros: it is another BLAS
     get_t get_threads
     set_t set_threads
-    int lock                    # over:
+    Bell lock                   # a mutex, as OpenBLAS starts threads and allocates under it; over:
     int callers                 # threads inside, that are to have one thread each
     int threads_before          # what is to be restored when the last of them leaves
     take_t take_buffer          # a caller has one meanwhile; NULL: the library does not show how
@@ -101,6 +102,8 @@ cdef struct Library:            # a copy of OpenBLAS; zeros: it is another BLAS
     bint forked                 # lock: its threads, which it ends before a fork, are to start again
 
 cdef Library scipy_blas, numpy_blas
+bell_init(&scipy_blas.lock)
+bell_init(&numpy_blas.lock)
 cdef bint forked = False        # the process was, or is a child
 
 cdef bint worth_blas(intp m, intp n, intp p) noexcept nogil:
@@ -108,7 +111,7 @@ cdef bint worth_blas(intp m, intp n, intp p) noexcept nogil:
         return n >= 16 and m * n * p > LEAST_VECTOR and m != p
     return m >= 16 and n >= 16 and p >= 16 and m * n * p > LEAST
 
-# ---- loading ----------------------------------------------------------------------------------------------------------
+# ---- loading ---------------------------------------------------------------------------------------------------------
 
 def _wanted_coretype():
     """The value of OPENBLAS_CORETYPE to load with, or None: as the library decides, or the user."""
@@ -123,9 +126,10 @@ cdef bint blas_loaded() noexcept:
 
 cdef int load_blas() except -1:
     if not loaded:
+        # A library that finds no memory for its threads ends the process.
         if not any_room(LIBRARY + <size_t>OF_THREAD * tiles_wanted):
-            raise MemoryError("no memory to load SciPy's BLAS")     # which would end the process as it finds none for its threads
-        with _loading:              # another thread may be importing SciPy: nobody submits a product before it is there
+            raise MemoryError("no memory to load SciPy's BLAS")
+        with _loading:              # another thread may be importing SciPy; no product is submitted before it is there
             _load()
     return 0
 
@@ -169,10 +173,13 @@ cdef void* _address(library, str name) except? NULL:
     return <void*>address
 
 cdef object _find_threads(Library* b, library):
-    """The functions that tell and set its threads, when it is OpenBLAS; one that is built on OpenMP has other counts in each
-    thread, and is left alone. What their names are like, or None."""
+    """The pattern of its names if it is OpenBLAS, whose functions for threads are then in b; else None.
+
+    One that is built on OpenMP has other counts in each thread, and is left alone.
+    """
     for name in ("scipy_openblas_{}", "scipy_openblas_{}64_", "openblas_{}", "openblas_{}64_"):
-        if hasattr(library, name.format("set_num_threads")) and getattr(library, name.format("get_parallel"))() != OPENMP:
+        found = hasattr(library, name.format("set_num_threads"))
+        if found and getattr(library, name.format("get_parallel"))() != OPENMP:
             b.get_threads = <get_t>_address(library, name.format("get_num_threads"))
             b.set_threads = <set_t>_address(library, name.format("set_num_threads"))
             b.take_buffer = <take_t>_address(library, "blas_memory_alloc")
@@ -191,44 +198,46 @@ cdef int _describe(library, name) except -1:
     _config.update(library=os.path.realpath(os.fsdecode(where.dli_fname)), version=version.split()[1], kernels=kernels)
     return 0
 
-# ---- threads ----------------------------------------------------------------------------------------------------------
+# ---- threads ---------------------------------------------------------------------------------------------------------
 
-cdef void enter(Library* b) noexcept nogil:
+cdef void use_one_thread(Library* b) noexcept nogil:
     """From here on it uses one thread."""
     if b.set_threads == NULL:
         return
-    spin_lock(&b.lock)
+    bell_lock(&b.lock)
     if b.callers == 0:
-        b.threads_before = b.get_threads() if awake(b) else 1
+        b.threads_before = b.get_threads() if has_threads(b) else 1
         if b.threads_before != 1:
             b.set_threads(1)
     b.callers += 1
-    spin_unlock(&b.lock)
+    bell_unlock(&b.lock)
 
-cdef void leave(Library* b) noexcept nogil:
+cdef void restore_threads(Library* b) noexcept nogil:
     if b.set_threads == NULL:
         return
-    spin_lock(&b.lock)
+    bell_lock(&b.lock)
     b.callers -= 1
     if b.callers == 0 and b.threads_before != 1 and b.get_threads() == 1:
         b.set_threads(b.threads_before)
-    spin_unlock(&b.lock)
+    bell_unlock(&b.lock)
 
-cdef bint begin(Library* b, size_t size) noexcept nogil:
-    """Before each call, in a loop that MAY_RAISE. False, and a MemoryError, when there is no buffer for one more caller, or not so
-    much memory: OpenBLAS would end the process."""
+cdef bint begin_call(Library* b, size_t size) noexcept nogil:
+    """Before each call, in a loop that MAY_RAISE. False, and a MemoryError, when there is no buffer for one more
+    caller, or not so much memory: OpenBLAS would end the process."""
     cdef int callers = add_int(&b.inside, 1)
-    if b.set_threads == NULL or (callers <= load_int(&b.buffers) or reserve(b, callers, size)) and (size == 0 or any_room(size + SPARE)):
+    if b.set_threads == NULL:
+        return True
+    if (callers <= load_int(&b.buffers) or reserve(b, callers, size)) and (size == 0 or any_room(size + SPARE)):
         return True
     add_int(&b.inside, -1)
     out_of_memory()
     return False
 
-cdef void end(Library* b) noexcept nogil:
+cdef void end_call(Library* b) noexcept nogil:
     add_int(&b.inside, -1)
 
-cdef bint awake(Library* b) noexcept nogil:
-    """Whether its threads are there, also after a fork, when they start as soon as there is memory for them. Needs the lock."""
+cdef bint has_threads(Library* b) noexcept nogil:
+    """Whether its threads are there; after a fork they start as soon as there is memory for them. Needs the lock."""
     if b.forked and any_room(<size_t>OF_THREAD * tiles_wanted):
         b.forked = False
         b.set_threads(b.get_threads())
@@ -248,35 +257,36 @@ cdef class Caller:
         self.size = MATRICES * 16 * <size_t>size
 
     def __enter__(self):
-        if not begin(&numpy_blas, self.size):
+        if not begin_call(&numpy_blas, self.size):
             raise_current()
 
     def __exit__(self, *error):
-        end(&numpy_blas)
+        end_call(&numpy_blas)
 
 cdef bint reserve(Library* b, int callers, size_t size) noexcept nogil:
     """Let OpenBLAS make as many buffers as there are callers, each once it is sure that there is memory.
 
-    One that does not show how to (NumPy 2.5's) makes this caller's in the call that is to come: for sure if that needs memory
-    besides (size). Between this look and that call another thread may take the memory: then OpenBLAS ends the process.
+    One that does not show how to (NumPy 2.5's) makes this caller's in the call that is to come: for sure if that needs
+    memory besides (size). Between this look and that call another thread may take the memory: then OpenBLAS ends the
+    process.
     """
     cdef void* taken[64]
     cdef int i, n = 0, most = min(callers, 64)
-    spin_lock(&b.lock)
+    bell_lock(&b.lock)
     if b.take_buffer == NULL or b.give_buffer == NULL:
-        if awake(b) and any_room(BUFFER + SPARE + size):
+        if has_threads(b) and any_room(BUFFER + SPARE + size):
             n = most
             if size == 0:
                 callers = b.buffers
     else:
-        while n < most and awake(b) and any_room(BUFFER):
+        while n < most and has_threads(b) and any_room(BUFFER):
             taken[n] = b.take_buffer(0)
             n += 1
         for i in range(n):
             b.give_buffer(taken[i])
     if n == most:
         store_int(&b.buffers, callers)
-    spin_unlock(&b.lock)
+    bell_unlock(&b.lock)
     return n == most
 
 cdef int find_numpy_blas() except -1:
@@ -285,36 +295,37 @@ cdef int find_numpy_blas() except -1:
     return 0
 
 cdef void one_thread_each() noexcept nogil:
-    enter(&numpy_blas)
+    use_one_thread(&numpy_blas)
 
 cdef void threads_again() noexcept nogil:
-    leave(&numpy_blas)
+    restore_threads(&numpy_blas)
 
 cdef void blas_after_fork() noexcept:
+    """In the child no call is inside."""
     global forked
-    """In the child nobody is inside."""
     forked = True
-    empty(&scipy_blas)
-    empty(&numpy_blas)
+    reset_library(&scipy_blas)
+    reset_library(&numpy_blas)
 
 cdef void blas_after_fork_in_parent() noexcept:
     global forked
     forked = True
-    restart(&scipy_blas)
-    restart(&numpy_blas)
+    restart_threads(&scipy_blas)
+    restart_threads(&numpy_blas)
 
-cdef void restart(Library* b) noexcept:
-    spin_lock(&b.lock)
+cdef void restart_threads(Library* b) noexcept:
+    bell_lock(&b.lock)
     b.forked = b.set_threads != NULL
     store_int(&b.buffers, 0)
-    spin_unlock(&b.lock)
+    bell_unlock(&b.lock)
 
-cdef void empty(Library* b) noexcept:
-    b.lock = b.inside = b.buffers = 0
+cdef void reset_library(Library* b) noexcept:
+    bell_init(&b.lock)
+    b.inside = b.buffers = 0
     b.forked = b.set_threads != NULL
     if b.callers:
         b.callers = 1
-        leave(b)
+        restore_threads(b)
 
 def config():
     """Which BLAS large matrix products use: its file, its version, and the CPU that its kernels are for. Loads it."""
@@ -323,11 +334,11 @@ def config():
 
 grow_stack()
 
-# ---- tiles ------------------------------------------------------------------------------------------------------------
+# ---- tiles -----------------------------------------------------------------------------------------------------------
 
 tiles_wanted = <int>os.cpu_count()
 if tiles_wanted & (tiles_wanted - 1):
-    tiles_wanted *= 2                   # than workers, who have else one tile or two
+    tiles_wanted *= 2                   # several for each worker: with one or two, some would wait for others
 
 cdef inline intp parts(intp n, intp size) noexcept nogil:
     return (n + size // 2) // size if n > size else 1
@@ -335,8 +346,8 @@ cdef inline intp parts(intp n, intp size) noexcept nogil:
 cdef void cut(intp* dims, intp* rows, intp* columns) noexcept nogil:
     """Into how many rows and columns of tiles a product is cut; dims: loop, m, n, p.
 
-    No tile is too large, and each core of the machine has one. A cut across rows costs OpenBLAS 2 % of its speed, one across
-    columns 4. What the workers are does not count: the last bits must not depend on them.
+    No tile is too large, and each core of the machine has one. A cut across rows costs OpenBLAS 2 % of its speed, one
+    across columns 4. The number of workers does not count: the last bits must not depend on it.
     """
     cdef intp m = dims[1], n = dims[2], p = dims[3], r = 1, c = 1
     cdef bint by_rows = True, by_columns = True
@@ -362,13 +373,18 @@ cdef intp product_pieces(intp* dims) noexcept nogil:
     cut(dims, &rows, &columns)
     return dims[0] * rows * columns
 
-cdef bint plain(intp rows, intp columns, intp row_step, intp column_step, int itemsize, char* how, int* lead) noexcept nogil:
+cdef inline bint leads(intp step, intp n, int itemsize) noexcept nogil:
+    """Whether BLAS takes the step between lines of n contiguous elements."""
+    return step % itemsize == 0 and step >= n * itemsize and step // itemsize < INT_MAX
+
+cdef bint plain(intp rows, intp columns, intp row_step, intp column_step, int itemsize,
+                char* how, int* lead) noexcept nogil:
     """Whether BLAS takes the matrix: in Fortran's eyes, it is transposed (how = "N") or not ("T")."""
-    if column_step == itemsize and row_step % itemsize == 0 and row_step >= columns * itemsize and row_step // itemsize < INT_MAX:
+    if column_step == itemsize and leads(row_step, columns, itemsize):
         how[0] = c"N"
         lead[0] = <int>(row_step // itemsize)
         return True
-    if row_step == itemsize and column_step % itemsize == 0 and column_step >= rows * itemsize and column_step // itemsize < INT_MAX:
+    if row_step == itemsize and leads(column_step, rows, itemsize):
         how[0] = c"T"
         lead[0] = <int>(column_step // itemsize)
         return True
@@ -398,7 +414,7 @@ cdef bint blas_takes(Product* w, intp* dims, intp* core,
 cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp start, intp stop) noexcept nogil:
     """Tiles [start, stop), counted over all matrices. a (m, n), b (n, p), out (m, p)."""
     cdef Product* w = <Product*>data
-    cdef intp m = dims[1], n = dims[2], p = dims[3]
+    cdef intp m = dims[1], p = dims[3]
     cdef intp* core = steps + 3
     cdef char* at[3]
     cdef intp part[4]
@@ -430,20 +446,27 @@ cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp s
         at[0] += top * core[0]
         at[1] += left * core[3]
         at[2] += top * core[4] + left * core[5]
-        if by_blas and p == 1:
-            apply(w.code, at[0], part[1], n, how_a, lead_a, at[1], core[2] // w.itemsize, at[2], core[4] // w.itemsize)
-        elif by_blas and m == 1:        # its transpose: out.T = b.T a.T
-            apply(w.code, at[1], part[3], n, c"N" if how_b == c"T" else c"T", lead_b, at[0], core[1] // w.itemsize,
-                  at[2], core[5] // w.itemsize)
-        elif by_blas:
-            multiply(w.code, at, part, how_a, lead_a, how_b, lead_b, <int>(core[4] // w.itemsize))
+        if by_blas:
+            blas_tile(w, at, part, core, how_a, lead_a, how_b, lead_b, m == 1, p == 1)
         else:
             numpy_product(w, at, part, steps)
 
+cdef inline void blas_tile(Product* w, char** at, intp* part, intp* core, char how_a, int lead_a, char how_b,
+                           int lead_b, bint row, bint column) noexcept nogil:
+    """A tile by SciPy's BLAS. row, column: a, or b, is a vector."""
+    cdef int size = w.itemsize
+    if column:
+        apply(w.code, at[0], part[1], part[2], how_a, lead_a, at[1], core[2] // size, at[2], core[4] // size)
+    elif row:                           # its transpose: out.T = b.T a.T
+        how_b = c"N" if how_b == c"T" else c"T"
+        apply(w.code, at[1], part[3], part[2], how_b, lead_b, at[0], core[1] // size, at[2], core[5] // size)
+    else:
+        multiply(w.code, at, part, how_a, lead_a, how_b, lead_b, <int>(core[4] // size))
+
 cdef void numpy_product(Product* w, char** args, intp* dims, intp* steps) noexcept nogil:
-    if begin(&numpy_blas, 0):
+    if begin_call(&numpy_blas, 0):
         w.loop(args, dims, steps, w.data)
-        end(&numpy_blas)
+        end_call(&numpy_blas)
 
 cdef float[4] single_one = [1, 0, 0, 0]             # one and zero, real or complex
 cdef double[4] double_one = [1, 0, 0, 0]
@@ -454,19 +477,21 @@ cdef inline char* one_of(int code) noexcept nogil:
 cdef inline char* zero_of(int code) noexcept nogil:
     return one_of(code) + (8 if code == 0 or code == 2 else 16)
 
-cdef void multiply(int code, char** args, intp* dims, char how_a, int lead_a, char how_b, int lead_b, int lead_out) noexcept nogil:
+cdef void multiply(int code, char** args, intp* dims, char how_a, int lead_a, char how_b, int lead_b,
+                   int lead_out) noexcept nogil:
     """out = a b. To Fortran each matrix is its transpose: out.T = b.T a.T."""
     cdef int m = <int>dims[1], n = <int>dims[2], p = <int>dims[3]
-    if not begin(&scipy_blas, 0):
+    if not begin_call(&scipy_blas, 0):
         return
-    enter(&scipy_blas)
-    gemms[code](&how_b, &how_a, &p, &m, &n, one_of(code), args[1], &lead_b, args[0], &lead_a, zero_of(code), args[2], &lead_out)
-    leave(&scipy_blas)
-    end(&scipy_blas)
+    use_one_thread(&scipy_blas)
+    gemms[code](&how_b, &how_a, &p, &m, &n, one_of(code), args[1], &lead_b, args[0], &lead_a, zero_of(code), args[2],
+                &lead_out)
+    restore_threads(&scipy_blas)
+    end_call(&scipy_blas)
 
 cdef void product_band(int code, char** args, intp* dims, intp* core, char how_a, int lead_a, char how_b, int lead_b,
                        intp band, intp bands) noexcept nogil:
-    """One of the bands of rows of x @ x.T, up to its diagonal, and its mirror image: of as many elements as the others."""
+    """A band of rows of x @ x.T, up to its diagonal, and its mirror image: of as many elements as the others."""
     cdef intp top = <intp>(dims[1] * sqrt(<double>band / bands)), bottom = <intp>(dims[1] * sqrt((band + 1.0) / bands))
     cdef intp part[4]
     cdef char* at[3]
@@ -480,12 +505,12 @@ cdef void product_band(int code, char** args, intp* dims, intp* core, char how_a
     part[3] = top
     if top > 0:
         multiply(code, at, part, how_a, lead_a, how_b, lead_b, lead_out)
-    if not begin(&scipy_blas, 0):
+    if not begin_call(&scipy_blas, 0):
         return
-    enter(&scipy_blas)
+    use_one_thread(&scipy_blas)
     syrks[code](&upper, &how, &rows, &n, one_of(code), at[0], &lead_a, zero_of(code), at[2] + top * core[5], &lead_out)
-    leave(&scipy_blas)
-    end(&scipy_blas)
+    restore_threads(&scipy_blas)
+    end_call(&scipy_blas)
     if core[5] == 4:
         mirror(<float*>args[2], top, bottom, lead_out)
     elif core[5] == 8:
@@ -510,24 +535,25 @@ cdef inline bint spaced(intp step, int itemsize) noexcept nogil:
     """Whether BLAS takes a vector with this step."""
     return step > 0 and step % itemsize == 0 and step // itemsize < INT_MAX
 
-cdef void apply(int code, char* a, intp rows, intp n, char how, int lead, char* x, intp x_step, char* y, intp y_step) noexcept nogil:
+cdef void apply(int code, char* a, intp rows, intp n, char how, int lead, char* x, intp x_step,
+                char* y, intp y_step) noexcept nogil:
     """y = a x, a of shape (rows, n): to Fortran it is transposed (how = "N") or not ("T"), as in plain()."""
     cdef int first = <int>(n if how == c"N" else rows), second = <int>(rows if how == c"N" else n)
     cdef int x_inc = <int>x_step, y_inc = <int>y_step
     cdef char fortran = c"T" if how == c"N" else c"N"
-    if not begin(&scipy_blas, 0):
+    if not begin_call(&scipy_blas, 0):
         return
-    enter(&scipy_blas)
+    use_one_thread(&scipy_blas)
     gemvs[code](&fortran, &first, &second, one_of(code), a, &lead, x, &x_inc, zero_of(code), y, &y_inc)
-    leave(&scipy_blas)
-    end(&scipy_blas)
+    restore_threads(&scipy_blas)
+    end_call(&scipy_blas)
 
 cdef void product_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     product_piece(args, dims, steps, data, 0, product_pieces(dims))
 
-# ---- NumPy's linear algebra ---------------------------------------------------------------------------------------------
+# ---- NumPy's linear algebra ------------------------------------------------------------------------------------------
 
-cdef struct Guarded:            # the data of a kernel whose loop calls NumPy's BLAS, so that it is known by this loop
+cdef struct Guarded:            # the data of a kernel whose loop calls NumPy's BLAS
     loop_t loop
     void* data
     int ndims                   # core dimensions
@@ -537,8 +563,16 @@ cdef struct Guarded:            # the data of a kernel whose loop calls NumPy's 
     intp small                  # up to which core dimensions OpenBLAS has one thread
 
 RECTANGULAR = ("svd", "qr", "lstsq")
-TRIANGLES = (*RECTANGULAR, "eig")       # have products with triangles, which use all of OpenBLAS's threads, however small
+TRIANGLES = (*RECTANGULAR, "eig")       # products with triangles in them use all of OpenBLAS's threads, however small
 VECTORS = {np.vecdot: 10_000, np.matvec: 90, np.vecmat: 90} if hasattr(np, "vecmat") else {}
+
+cdef inline Guarded* guarded_of(Kernel* k) noexcept nogil:
+    invariant(k.tag == DATA_GUARDED, b"the data of a kernel is a Guarded")
+    return <Guarded*>k.data
+
+cdef inline Product* product_of(Kernel* k) noexcept nogil:
+    invariant(k.tag == DATA_PRODUCT, b"the data of a kernel is a Product")
+    return <Product*>k.data
 
 cdef int guard_blas(Kernel* k, object ufunc, int itemsize) except -1:
     """Note how the kernel uses NumPy's BLAS, if it is one of its linear algebra."""
@@ -559,17 +593,21 @@ cdef int guard_blas(Kernel* k, object ufunc, int itemsize) except -1:
     if name.startswith(RECTANGULAR):
         w.last = 2
     w.columns = 1 if name == "inv" else 2 if name == "solve" else 0
-    k.loop = guarded_loop
-    k.data = w
-    k.flags |= MAY_RAISE | BLAS | (0 if ufunc in VECTORS else CUBIC if name.startswith(TRIANGLES) else CUBIC | LOCKS)
+    k.loop, k.data, k.tag = guarded_loop, w, DATA_GUARDED
+    k.flags |= MAY_RAISE
+    k.resources |= BLAS
+    if ufunc not in VECTORS:
+        k.cost_model = CUBIC
+        if not name.startswith(TRIANGLES):
+            k.resources |= LOCKS
     return 0
 
 cdef void guarded_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     cdef Guarded* w = <Guarded*>data
     cdef intp area = dims[1] * dims[2 if w.ndims > 1 else 1]
-    if begin(&numpy_blas, MATRICES * w.itemsize * area if w.first and largest_of(w, dims) > w.small else 0):
+    if begin_call(&numpy_blas, MATRICES * w.itemsize * area if w.first and largest_of(w, dims) > w.small else 0):
         w.loop(args, dims, steps, w.data)
-        end(&numpy_blas)
+        end_call(&numpy_blas)
 
 cdef inline intp largest_of(Guarded* w, intp* dims) noexcept nogil:
     cdef intp largest = 0
@@ -592,8 +630,8 @@ cdef int product_use(Product* w, intp* dims, intp* core) noexcept nogil:
         blas_takes(w, dims, core, &how_a, &lead_a, &how_b, &lead_b)) else SHARED
 
 cdef int blas_use(Kernel* k, intp* dims, intp* steps) noexcept nogil:
-    if k.loop == guarded_loop:
-        return guarded_use(<Guarded*>k.data, dims)
-    if k.loop == product_loop:
-        return product_use(<Product*>k.data, dims, steps + 3)
+    if k.tag == DATA_GUARDED:
+        return guarded_use(guarded_of(k), dims)
+    if k.tag == DATA_PRODUCT:
+        return product_use(product_of(k), dims, steps + 3)
     return SHARED if dims[1] > LONG_DOT else UNUSED

@@ -1,4 +1,4 @@
-"""QR factorizations as generalized ufuncs: each is loops of numpy.linalg, of which the first writes into its operand."""
+"""QR factorizations as generalized ufuncs: loops of numpy.linalg, of which the first writes into its operand."""
 
 from numpy cimport NPY_CDOUBLE, NPY_DOUBLE, PyUFunc_FromFuncAndDataAndSignature, PyUFuncGenericFunction, import_ufunc
 from dflow._kernels.kernel cimport intp, loop_t
@@ -28,7 +28,8 @@ cdef struct Factoring:
 cdef Factoring factorings[3][2]         # of double, of complex
 cdef void* datas[3][2]
 cdef PyUFuncGenericFunction loops[2]
-cdef char[6] types = [NPY_DOUBLE, NPY_DOUBLE, NPY_DOUBLE, NPY_CDOUBLE, NPY_CDOUBLE, NPY_CDOUBLE]    # from the second on: of one result
+# For one result, from the second on.
+cdef char[6] types = [NPY_DOUBLE, NPY_DOUBLE, NPY_DOUBLE, NPY_CDOUBLE, NPY_CDOUBLE, NPY_CDOUBLE]
 
 cdef inline void copy(char* to, intp to_row, intp to_column, char* source, intp row_step, intp column_step,
                       intp rows, intp columns, int doubles, bint triangle) noexcept nogil:
@@ -80,7 +81,7 @@ cdef object factorization(int which, bytes name, bytes signature, form):
     cdef UfuncObject* second = <UfuncObject*><PyObject*>form
     cdef Factoring* f
     cdef int i, outs = 1 if which == ONLY_R else 2
-    raw = getattr(_umath_linalg, "qr_r_raw", None) or _umath_linalg.qr_r_raw_n          # before NumPy 2.1 one of two names
+    raw = getattr(_umath_linalg, "qr_r_raw", None) or _umath_linalg.qr_r_raw_n      # before NumPy 2.1 one of two names
     first = <UfuncObject*><PyObject*>raw
     for i in range(2):
         f = &factorings[which][i]
@@ -89,7 +90,8 @@ cdef object factorization(int which, bytes name, bytes signature, form):
         f.which, f.doubles = which, 1 + i
         datas[which][i] = f
         loops[i] = <PyUFuncGenericFunction>factor_loop
-    return PyUFunc_FromFuncAndDataAndSignature(loops, datas[which], &types[2 - outs], 2, 1, outs, -1, name, b"", 0, signature)
+    return PyUFunc_FromFuncAndDataAndSignature(loops, datas[which], &types[2 - outs], 2, 1, outs, -1, name, b"", 0,
+                                               signature)
 
 import_ufunc()
 qr = {"reduced": factorization(REDUCED, b"qr_reduced", b"(m,n)->(m,k),(k,n)", _umath_linalg.qr_reduced),

@@ -1,14 +1,16 @@
 """Reductions of one output element at a time, in blocks of a fixed size.
 
-The elements that make up one output are taken in memory order and cut into blocks of FOLD_BYTES; each block is reduced by the
-ufunc's own loop, then the results of the blocks in the same way. So the order of a floating-point sum depends on the array
-alone: not on how many runners share the work, nor on whether the elements come from memory or from a group's register.
+The elements that make up one output are taken in memory order and cut into blocks of FOLD_BYTES; each block is reduced
+by the ufunc's own loop, then the results of the blocks in the same way. So the order of a floating-point sum depends on
+the array alone: not on the number of runners that share the work, nor on whether the elements come from memory or from
+a group's register.
 
-Where the outputs lie beside each other and what makes up one lies far apart, rows of elements are added to rows of outputs, as
-NumPy does; many of them in bands of a fixed number of rows, and then the bands' results.
+Where the outputs lie beside each other and the elements of one lie far apart, rows of elements are added to rows of
+outputs, as NumPy does; many of them in bands of a fixed number of rows, and then the bands' results.
 """
 
-from dflow._kernels.kernel cimport intp, loop_t
+from dflow._base.atomics cimport invariant
+from dflow._kernels.kernel cimport DATA_FOLD, intp, Kernel, loop_t
 
 
 cdef enum:
@@ -27,10 +29,15 @@ cdef struct Fold:           # the data of a reduction's kernel
     bint idempotent         # an element may count twice
     bint exact              # no order changes the result: integers, bools
 
+cdef inline Fold* fold_of(Kernel* k) noexcept nogil:        # that REDUCES
+    invariant(k.tag == DATA_FOLD, b"the data of a kernel is a Fold")
+    return <Fold*>k.data
+
 cdef inline intp fold_block(Fold* w) noexcept nogil:        # elements
     return FOLD_BYTES // w.itemsize
 
-cdef inline intp group_block(Fold* w) noexcept nogil:       # that a group's blocks hold at least: its registers may have larger elements
+# Elements that a group's blocks hold at least: its registers may have larger ones.
+cdef inline intp group_block(Fold* w) noexcept nogil:
     return min(fold_block(w), <intp>512) if w.exact else fold_block(w)
 
 # out = out op p[0] op .. op p[n - 1]; `fresh`: out holds no value yet. n > 0.

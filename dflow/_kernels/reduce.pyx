@@ -1,8 +1,7 @@
 """Reductions in blocks of a fixed size: see _kernels/reduce.pxd."""
 
 from libc.string cimport memcpy, memset
-from dflow._base.atomics cimport or_int
-from dflow._base.fpflags cimport fp_clear, fp_flags, fp_raise
+from dflow._base.fpflags cimport fp_clear, fp_collect, fp_flags, fp_raise
 from dflow._base.allocator cimport memory_free, memory_new
 
 cdef inline void gather(char* to, char* p, intp n, intp step, int size) noexcept nogil:
@@ -32,7 +31,8 @@ cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh) n
         return
     if fresh:
         memcpy(out, p, w.itemsize)
-        if not w.idempotent:            # all of a block is whole vectors: what is left over is slow, among NaNs most of all
+        # An idempotent one takes all of the block, whole vectors: a rest is slow, among NaNs most of all.
+        if not w.idempotent:
             p += step
             n -= 1
     if n == 0:
@@ -88,7 +88,7 @@ cdef void rise(Fold* w, Levels* x, int level) noexcept nogil:
     x.filled[level] = 0
 
 cdef void fold_axes(Fold* w, char* out, char* p, intp* dims, intp* steps, bint fresh) noexcept nogil:
-    """Over several axes, one run along the last after the other; what may be reordered is brought together block by block."""
+    """Over several axes, one run along the last after the other; where the order may be changed, in blocks."""
     cdef Levels x
     cdef intp counter[64]
     cdef intp n, left, room = fold_block(w)
@@ -124,7 +124,8 @@ cdef void fold_axes(Fold* w, char* out, char* p, intp* dims, intp* steps, bint f
                 d += 1
     fold_one(w, out, x.room[d], x.filled[d], w.itemsize, fresh)
 
-cdef void fold_across(Fold* w, char* out, char* p, intp n, intp out_step, intp step, intp* dims, intp* steps, bint fresh) noexcept nogil:
+cdef void fold_across(Fold* w, char* out, char* p, intp n, intp out_step, intp step, intp* dims, intp* steps,
+                      bint fresh) noexcept nogil:
     """n outputs beside each other, whose elements are closer in memory than those of one output: row after row."""
     cdef intp counter[64]
     cdef char* args[3]
@@ -154,7 +155,9 @@ cdef bint plan_across(Fold* w, char** args, intp* dims, intp* steps, Across* a) 
     a.rows = dims[1]
     a.step = steps[0]
     a.row_step = steps[last + 1]
-    if not w.blocked or w.naxes != 1 or a.step == 0 or magnitude(a.step) >= magnitude(a.row_step) or a.n * a.rows <= BAND:
+    if not w.blocked or w.naxes != 1 or a.n * a.rows <= BAND:
+        return False
+    if a.step == 0 or magnitude(a.step) >= magnitude(a.row_step):
         return False
     a.band = BAND // a.n if BAND // a.n > LEAST_ROWS else LEAST_ROWS
     a.bands = (a.rows + a.band - 1) // a.band
@@ -183,19 +186,21 @@ cdef void run_across(void* plan, intp start, intp stop) noexcept nogil:
             rows = a.band
         gather(out, p, a.n, a.step, a.w.itemsize)
         fold_across(a.w, out, p, a.n, a.w.itemsize, a.step, &rows, &a.row_step, True)
-    or_int(&a.flags, fp_flags())
+    fp_collect(&a.flags)
 
 cdef void end_across(Across* a) noexcept nogil:
     cdef intp i, row_step = a.n * a.w.itemsize
+    cdef char* first
     for i in range(a.n):
-        memcpy(a.out + i * a.out_step, a.initial + i * a.initial_step if a.initial != NULL else a.partial + i * a.w.itemsize,
-               a.w.itemsize)
+        first = a.initial + i * a.initial_step if a.initial != NULL else a.partial + i * a.w.itemsize
+        memcpy(a.out + i * a.out_step, first, a.w.itemsize)
     fp_clear()
     fold_across(a.w, a.out, a.partial, a.n, a.out_step, a.w.itemsize, &a.bands, &row_step, a.initial == NULL)
-    or_int(&a.flags, fp_flags())
+    fp_collect(&a.flags)
     memory_free(a.partial)
 
-cdef void reduce(Fold* w, char* p, char* initial, char* out, intp* dims, intp step, intp initial_step, intp out_step, intp* core) noexcept nogil:
+cdef void reduce(Fold* w, char* p, char* initial, char* out, intp* dims, intp step, intp initial_step, intp out_step,
+                 intp* core) noexcept nogil:
     cdef intp n = dims[0], i
     cdef int d, m = w.naxes
     cdef bint empty = False, across = step != 0 and magnitude(step) < magnitude(core[m - 1])

@@ -4,7 +4,7 @@ A type code is NumPy's type number, 0 to 16, and 17 for half: the eighteen numer
 """
 
 from libc.stdint cimport int64_t
-from dflow._kernels.kernel cimport intp, Kernel, loop_t
+from dflow._kernels.kernel cimport DataTag, intp, Kernel, loop_t
 from dflow._kernels.reduce cimport Fold
 
 cdef enum Code:
@@ -31,7 +31,7 @@ cdef int code_of(object dtype) except -1                    # TypeError for a dt
 cdef object descr_of(object dtype)                          # np.dtype(), also of NumPy's own types
 cpdef object native(object dtype)                           # NumPy's dtype, or None; TypeError for another byte order
 cdef object with_numpy_arrays(object x)     # what __array__ gives of x, or of what is in a list, as NumPy's
-cdef object numpy_array(object x, object dtype)                           # np.asarray, that also takes what gives arrays of ours
+cdef object numpy_array(object x, object dtype)     # np.asarray; also where __array__ gives an array of ours
 cdef int code_of_num(int typenum) noexcept                  # -1 when not numeric
 cdef inline bint is_complex(int code) noexcept nogil:
     return CFLOAT <= code <= CLONGDOUBLE
@@ -40,11 +40,14 @@ cdef inline bint is_integer(int code) noexcept nogil:
 cdef inline int real_code(int code) noexcept nogil:
     return code - 3 if is_complex(code) else code
 
-cdef Kernel* kernel_new(const char* name, int nin, int nops, loop_t loop, void* data, int flags, float cost) except NULL
+cdef Kernel* kernel_new(const char* name, int nin, int nops, loop_t loop, void* data, int flags, float cost,
+                        DataTag tag=*) except NULL
+cdef Kernel* recall(object key) except? NULL                 # what remember() was given; NULL: nothing yet
+cdef Kernel* remember(object key, Kernel* k) except NULL     # k
 cpdef int name_kernel(object key, size_t k) except -1
 cdef object key_of(Kernel* k)
 cdef Kernel* cast_kernel(int source, int target) noexcept
-cdef int write_number(int source, char* p, int target, char* q) except -1   # what NumPy makes of a scalar for an integer type
+cdef int write_number(int source, char* p, int target, char* q) except -1   # of a scalar, for an integer type
 cdef Kernel* number_kernel(int source, int target) except NULL
 cdef object loop_types(object u, int nin, tuple arguments, object casting, dict keywords)     # resolve_dtypes()
 cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL           # NULL: no such loop
@@ -55,10 +58,6 @@ cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial, bint bl
 cdef Kernel* accumulate_kernel(Kernel* k, int code) except NULL
 cdef Kernel* reduceat_kernel(Kernel* k, int code) except NULL
 cdef Kernel* at_kernel(Kernel* k, int nin, int code) except NULL
-cdef list long_sort_kernels(int code, int kind, intp n)                    # addresses, in their order; None: sort_kernel()
-cdef Kernel* sort_kernel(int code, int kind, bint indices) except NULL      # indices: argsort
-cdef Kernel* argextreme_kernel(int code, bint largest) except NULL
-cdef Kernel* dot_kernel(int code) except NULL
 cdef Kernel* sleep_kernel
 cdef int write_scalar(object value, int code, char* p) except -1            # OverflowError for an int that does not fit
 cdef object read_scalar(int code, char* p)                                  # a Python scalar

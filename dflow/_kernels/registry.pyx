@@ -8,11 +8,13 @@ from cpython.object cimport PyObject
 from libc.string cimport memcpy, memset
 from libc.stdint cimport int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, uint64_t
 from dflow._kernels.kernel cimport (
-    BLAS, COPIES, CUBIC, ELEMENTWISE, INVALID_FAILS, LOCKS, MAY_RAISE, PARTIAL, PRODUCT, REDUCES, REPORTS_FP, ROWS)
-from dflow._base.threads cimport out_of_memory, sleep_ns
+    BLAS, COPIES, DATA_BYTES, DATA_FOLD, DATA_OPAQUE, DATA_PRODUCT, DATA_THEIRS, ELEMENTWISE, INVALID_FAILS, MAY_RAISE,
+    PARTIAL, PRODUCT, REDUCES, REPORTS_FP, ROWS)
+from dflow._base.atomics cimport invariant
+from dflow._base.threads cimport sleep_ns
 from dflow._kernels.matmul cimport (
     Product, find_numpy_blas, guard_blas, product_loop, product_piece, product_pieces)
-from dflow._base.allocator cimport block_alloc, block_free, memory_free, memory_zeros
+from dflow._base.allocator cimport memory_free, memory_zeros
 from dflow._kernels.reduce cimport Fold, total_t, reduce_loop, reduce_initial_loop
 
 cnp.import_array()
@@ -35,9 +37,6 @@ cdef extern from "_kernels/c/sincos.h" nogil:
     int sincos_ways()
     void sincos_use(int)
 
-cdef extern from "_kernels/c/copy.h" nogil:
-    void move_items(char* to, intp to_step, const char* source, intp from_step, intp n, int itemsize)
-
 cdef extern from "_kernels/c/casts.h":
     ctypedef void (*cast_loop)(char**, intp*, intp*, void*) noexcept nogil
     cast_loop cast_loops[18][18]
@@ -46,15 +45,6 @@ cdef extern from "_kernels/c/casts.h":
 cdef extern from "numpy/halffloat.h" nogil:
     double npy_half_to_double(uint16_t)
     uint16_t npy_double_to_half(double)
-
-cdef extern from "numpy/arrayobject.h":
-    ctypedef struct ArrFuncs "PyArray_ArrFuncs":
-        int (*sort[3])(void*, intp, void*) noexcept nogil
-        int (*argsort[3])(void*, intp*, intp, void*) noexcept nogil
-        int (*argmax)(void*, intp, intp*, void*) noexcept nogil
-        int (*argmin)(void*, intp, intp*, void*) noexcept nogil
-        void (*dotfunc)(void*, intp, void*, intp, void*, intp, void*) noexcept nogil
-    ArrFuncs* PyDataType_GetArrFuncs(cnp.dtype)
 
 cdef extern from "numpy/ufuncobject.h":
     ctypedef struct UfuncObject "PyUFuncObject":        # fields, not the attributes that NumPy's .pxd may make of them
@@ -69,7 +59,6 @@ cdef extern from "numpy/ufuncobject.h":
 # ---- type codes ------------------------------------------------------------------------------------------------
 
 cdef int typenums[18]
-cdef ArrFuncs* functions[18]
 cdef dict code_by_dtype = {}        # every dtype and type object seen so far
 
 def _fill_types():
@@ -78,7 +67,6 @@ def _fill_types():
         dtype = cnp.PyArray_DescrFromType(typenums[code])
         DTYPES.append(dtype)
         itemsizes[code] = dtype.itemsize
-        functions[code] = PyDataType_GetArrFuncs(dtype)
         # long long is long where both have 64 bits: NumPy's dtypes are equal then, too.
         code_by_dtype.setdefault(dtype, code)
         code_by_dtype.setdefault(dtype.type, code_by_dtype[dtype])
@@ -96,7 +84,7 @@ cdef int code_of_num(int typenum) noexcept:
     return typenum if 0 <= typenum <= 16 else HALF if typenum == 23 else -1
 
 cdef int code_of(object dtype) except -1:
-    """Type code of anything that NumPy takes for a dtype. TypeError for what is no number, and for other byte orders."""
+    """Type code of anything that NumPy takes for a dtype. TypeError for what is no number, or of another byte order."""
     cdef int code
     try:
         return <int>code_by_dtype[dtype]
@@ -114,19 +102,19 @@ cdef int code_of(object dtype) except -1:
     return code
 
 cdef object descr_of(object dtype):
-    """NumPy's dtype of anything that it takes for one. Of its own types, as np.dtypes.Int8DType, np.dtype() says object."""
+    """NumPy's dtype of anything that it takes for one. Of a type like np.dtypes.Int8DType, np.dtype() says object."""
     return np.empty(0, dtype).dtype if isinstance(dtype, type(np.dtype)) else np.dtype(dtype)
 
 cpdef object native(object dtype):
-    """NumPy's dtype, or None. TypeError for another byte order than the machine's: then the bytes of results would be others."""
+    """NumPy's dtype, or None. TypeError for another byte order than the machine's: it would be lost."""
     descr = None if dtype is None else descr_of(dtype)
     if descr is not None and not descr.isnative:
-        raise TypeError(f"dflow arrays have the machine's byte order: dtype {descr.str!r} is not supported, but by NumPy's arrays, "
-                        f"as x.asnumpy().astype({descr.str!r}) gives")
+        raise TypeError(f"dflow arrays have the machine's byte order: dtype {descr.str!r} is not supported, but by "
+                        f"NumPy's arrays, as x.asnumpy().astype({descr.str!r}) gives")
     return descr
 
 cdef object numpy_array(object x, object dtype):
-    """np.asarray(x, dtype), also where the __array__ of something in x gives an array of ours; that of x itself as it is."""
+    """np.asarray(x, dtype), also where the __array__ of something in x gives an array of ours; that of x as it is."""
     try:
         return np.asarray(x, dtype)
     except ValueError as error:
@@ -244,7 +232,8 @@ cdef object read_numpy_scalar(int code, char* p):
 cdef dict names = {}                    # keeps kernel names alive
 cdef dict known = {}                    # key: address of a kernel
 
-cdef Kernel* kernel_new(const char* name, int nin, int nops, loop_t loop, void* data, int flags, float cost) except NULL:
+cdef Kernel* kernel_new(const char* name, int nin, int nops, loop_t loop, void* data, int flags, float cost,
+                        DataTag tag=DATA_OPAQUE) except NULL:
     cdef Kernel* k = <Kernel*>memory_zeros(sizeof(Kernel))
     if k == NULL:
         raise MemoryError("no memory for a kernel")
@@ -252,13 +241,14 @@ cdef Kernel* kernel_new(const char* name, int nin, int nops, loop_t loop, void* 
     k.name = <const char*><char*>text
     k.loop = loop
     k.data = data
+    k.tag = tag
     k.nin = nin
     k.nops = nops
     k.flags = flags
     k.cost = cost
     return k
 
-cdef inline Kernel* recall(object key) except? NULL:
+cdef Kernel* recall(object key) except? NULL:
     return <Kernel*><size_t>known.get(key, 0)
 
 cdef Kernel* remember(object key, Kernel* k) except NULL:
@@ -273,7 +263,7 @@ cpdef int name_kernel(object key, size_t k) except -1:
 cdef dict keys = {}                     # of kernels, by address
 
 cdef object key_of(Kernel* k):
-    """What k is: a ufunc and type codes, a name and what else there is to know, with kernels as their own keys; or None."""
+    """What k is: a ufunc and type codes, or a name and what else there is to know, kernels by their keys; or None."""
     cdef size_t first = <size_t>&casts[0][0]
     if first <= <size_t>k < first + sizeof(casts):
         return "cast", ((<size_t>k - first) // sizeof(Kernel) // 18, (<size_t>k - first) // sizeof(Kernel) % 18)
@@ -285,8 +275,8 @@ cdef object key_of(Kernel* k):
         return None if of is None else (key[0], of, *key[2:])
     return key
 
-# What one element of eight bytes costs, in nanoseconds, when all is in the first-level cache (measured on a Zen 4); what is
-# not listed costs about as much as an addition. Only the order of magnitude counts.
+# Nanoseconds for one element of eight bytes, when all is in the first-level cache (measured on a Zen 4); what is not
+# listed costs about as much as an addition. Only the order of magnitude counts.
 COSTS = {name: cost for cost, group in (
     (0.04, "matmul vecdot matvec vecmat"),                 # for one multiplication
     (0.3, "divide true_divide"),
@@ -302,23 +292,25 @@ COSTS = {name: cost for cost, group in (
     (3, "svd svd_f svd_s svd_m svd_n svd_m_f svd_n_f svd_m_s svd_n_s lstsq eig eigvals"),
 ) for name in group.split()}
 
-cdef float cost_of(str name, bint ours, tuple codes):
-    """Nanoseconds for one element."""
+cdef float cost_of(str name, bint in_numpy, tuple codes):
+    """Nanoseconds for one element. in_numpy: of a ufunc of NumPy's namespace; others are LAPACK's, or SciPy's."""
     cdef int widest = max([itemsizes[<int>code] for code in codes])
-    cost = COSTS.get(name, 0.16 if ours else 20)
+    cost = COSTS.get(name, 0.16 if in_numpy else 20)
     if any([code == LONGDOUBLE or code == CLONGDOUBLE or code == HALF for code in codes]):
         return cost * 4 + 1
     if is_complex(codes[0]):
         return cost * (widest // 4 if name in COSTS else 2)
     return cost * widest / 8
 
-SILENT = frozenset("""equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not
-    bitwise_and bitwise_or bitwise_xor invert isnan isinf isfinite signbit copysign sign absolute fabs negative positive
-    conjugate maximum minimum fmax fmin""".split())
+SILENT = frozenset("""equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor
+    logical_not bitwise_and bitwise_or bitwise_xor invert isnan isinf isfinite signbit copysign sign absolute fabs
+    negative positive conjugate maximum minimum fmax fmin""".split())
 INTEGERS_TOO = frozenset("floor_divide remainder fmod divmod divide power".split())    # report flags for integers
 
-FORGETFUL = np.isnan, np.isinf, np.isfinite, np.signbit, np.negative        # NumPy's AVX-512 loops err where results lie apart
-UNFOLDED = np.power, np.arctan2         # and others take a result that stays for one that moves: their reduce() is wrong
+FORGETFUL = np.isnan, np.isinf, np.isfinite, np.signbit, np.negative    # their AVX-512 loops err for results with gaps
+UNFOLDED = np.power, np.arctan2     # and these take a result that stays for one that moves: their reduce() is wrong
+
+KINDS_ABOVE = {int: "iufc", float: "fc", complex: "c"}      # which a Python number is cast to
 
 COMPARISONS = frozenset("less less_equal equal not_equal greater greater_equal".split())
 
@@ -334,56 +326,71 @@ cdef object loop_types(object u, int nin, tuple arguments, object casting, dict 
     if u.__name__ in COMPARISONS and resolved[0].kind in "iu":
         pairs = [(wanted if given is int else given, wanted) for given, wanted in pairs]
     for given, wanted in pairs:
-        if isinstance(given, type) and np.dtype(given) != wanted and wanted.kind in {int: "iufc", float: "fc", complex: "c"}[given]:
+        if isinstance(given, type) and np.dtype(given) != wanted and wanted.kind in KINDS_ABOVE[given]:
             raise TypeError(f"cannot cast Python {given.__name__} to {wanted} under the casting rule 'equiv'")
     for i, (given, wanted) in enumerate(pairs):
         if not np.can_cast(given, wanted, casting):
             raise _UFuncInputCastingError(u, casting, np.dtype(given), wanted, i)
     return resolved
 
-cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL:
-    """The loop of a ufunc or gufunc for exactly these type codes, inputs then outputs; NULL when it has none."""
-    cdef UfuncObject* u = <UfuncObject*><PyObject*>ufunc
-    cdef int i, j, flags = 0
-    cdef int nargs = u.nin + u.nout
-    cdef Kernel* k
-    key = (ufunc, codes)
-    k = recall(key)
-    if k != NULL:
-        return k
+cdef int loop_number(UfuncObject* u, tuple codes) except -2:
+    """Which loop is for exactly these type codes; -1: none."""
+    cdef int i, j, nargs = u.nin + u.nout
     for i in range(u.ntypes):
         for j in range(nargs):
             if code_of_num(u.types[i * nargs + j]) != <int>codes[j]:
                 break
         else:
-            break
-    else:
-        return NULL
+            return i
+    return -1
+
+cdef int flags_of(object ufunc, tuple codes, bint in_numpy) except -1:
+    cdef int flags = 0
     name = ufunc.__name__
-    inexact = any(not is_integer(code) for code in codes)
-    ours = getattr(np, name, None) is ufunc
-    if not ours or name in INTEGERS_TOO or (inexact and name not in SILENT):
+    inexact = any([not is_integer(code) for code in codes])
+    if not in_numpy or name in INTEGERS_TOO or (inexact and name not in SILENT):
         flags |= REPORTS_FP
-    if not ours or (name == "power" and not inexact):       # LAPACK's loops find no memory for their work
+    if not in_numpy or (name == "power" and not inexact):       # LAPACK's loops find no memory for their work
         flags |= MAY_RAISE
     if ufunc.signature is None and not flags & MAY_RAISE:
         flags |= ELEMENTWISE
     elif ufunc.signature is not None:
         flags |= ROWS
-    cost = cost_of(name, ours, codes)
-    k = kernel_new(u.name, u.nin, nargs, <loop_t>(<void**>u.functions)[i], (<void**>u.data)[i], flags, cost)
+    return flags
+
+cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL:
+    """The loop of a ufunc or gufunc for exactly these type codes, inputs then outputs; NULL when it has none."""
+    cdef UfuncObject* u = <UfuncObject*><PyObject*>ufunc
+    cdef int i
+    cdef bint in_numpy
+    key = (ufunc, codes)
+    cdef Kernel* k = recall(key)
+    if k != NULL:
+        return k
+    i = loop_number(u, codes)
+    if i < 0:
+        return NULL
+    in_numpy = getattr(np, ufunc.__name__, None) is ufunc
+    k = kernel_new(u.name, u.nin, u.nin + u.nout, <loop_t>(<void**>u.functions)[i], (<void**>u.data)[i],
+                   flags_of(ufunc, codes, in_numpy), cost_of(ufunc.__name__, in_numpy, codes))
+    choose_loop(k, ufunc, codes)
+    return remember(key, k)
+
+cdef int choose_loop(Kernel* k, object ufunc, tuple codes) except -1:
+    """Put a loop of ours around NumPy's, or in its place, where that is faster, or NumPy's errs."""
+    cdef int itemsize = itemsizes[<int>codes[0]]
     if ufunc is np.matmul and FLOAT <= <int>codes[0] <= CDOUBLE and codes[0] != LONGDOUBLE:
         use_blas(k, codes[0])
-    guard_blas(k, ufunc, itemsizes[<int>codes[0]])
+    guard_blas(k, ufunc, itemsize)
     if (ufunc is np.sin or ufunc is np.cos) and codes[0] == DOUBLE:
         use_sincos(k)
-    if ufunc in FORGETFUL and not is_complex(codes[0]) and (itemsizes[<int>codes[0]] == 4 or itemsizes[<int>codes[0]] == 8):
+    if ufunc in FORGETFUL and not is_complex(codes[0]) and (itemsize == 4 or itemsize == 8):
         k.data = wrap(k, itemsizes[<int>codes[1]])
         k.loop = side_by_side_loop
     if ufunc in UNFOLDED and (codes[0] == FLOAT or codes[0] == DOUBLE):
         k.data = wrap(k, 1)
         k.loop = one_by_one_loop
-    return remember(key, k)
+    return 0
 
 cdef int use_blas(Kernel* k, int code) except -1:
     cdef Product* w = <Product*>memory_zeros(sizeof(Product))
@@ -394,9 +401,9 @@ cdef int use_blas(Kernel* k, int code) except -1:
     w.data = k.data
     w.code = {FLOAT: 0, DOUBLE: 1, CFLOAT: 2, CDOUBLE: 3}[code]
     w.itemsize = itemsizes[code]
-    k.loop = product_loop
-    k.flags |= PRODUCT | BLAS | MAY_RAISE
-    k.data = w
+    k.loop, k.data, k.tag = product_loop, w, DATA_PRODUCT
+    k.flags |= PRODUCT | MAY_RAISE
+    k.resources |= BLAS
     k.pieces = product_pieces
     k.piece = product_piece
     return 0
@@ -406,8 +413,9 @@ cdef Kernel* failing_kernel(Kernel* k, bytes failure) except NULL:
     key = ("failing", <size_t>k, failure)
     cdef Kernel* f = recall(key)
     if f == NULL:
-        f = remember(key, kernel_new(k.name, k.nin, k.nops, k.loop, k.data, INVALID_FAILS | ROWS | k.flags & (BLAS | CUBIC | LOCKS | MAY_RAISE), k.cost))
-        f.failure = failure
+        f = kernel_new(k.name, k.nin, k.nops, k.loop, k.data, INVALID_FAILS | ROWS | k.flags & MAY_RAISE, k.cost, k.tag)
+        f.resources, f.cost_model, f.failure = k.resources, k.cost_model, failure
+        remember(key, f)
     return f
 
 cdef Kernel casts[18][18]
@@ -437,12 +445,11 @@ def _fill_casts():
             k.nin = 1
             k.nops = 2
             k.loop = <loop_t>copy_loop if i == j else <loop_t>cast_loops[i][j]
-            k.data = <void*><size_t>itemsizes[i]
+            k.data, k.tag = <void*><size_t>itemsizes[i], DATA_BYTES
             k.cost = 3 if (i == HALF) != (j == HALF) else 0.02 * max(itemsizes[i], itemsizes[j])
             k.flags = ELEMENTWISE if i != j else ELEMENTWISE | COPIES
             if j == BOOL != i:
-                k.data = ufunc_kernel(np.not_equal, (i, i, BOOL))
-                k.loop = nonzero_loop
+                k.loop, k.data, k.tag = nonzero_loop, ufunc_kernel(np.not_equal, (i, i, BOOL)), DATA_OPAQUE
             if i != j and j != BOOL and (not is_integer(i) or j == HALF):   # of the integers, halfs overflow alone
                 k.flags |= REPORTS_FP
 
@@ -452,7 +459,7 @@ cdef Kernel* cast_kernel(int source, int target) noexcept:
     return &casts[source][target]
 
 cdef int write_number(int source, char* p, int target, char* q) except -1:
-    """int() of a scalar, as NumPy stores one as a signed integer: OverflowError where it does not fit, ValueError for NaN."""
+    """int() of a scalar, as NumPy stores it in an integer: OverflowError where it does not fit, ValueError for NaN."""
     number = read_scalar(source, p)
     return write_scalar(int(number.real if is_complex(source) else number), target, q)
 
@@ -534,12 +541,15 @@ cdef int use_sincos(Kernel* k) except -1:
     theirs.loop = k.loop
     theirs.data = k.data
     if same_results(ours, theirs):
-        k.loop = ours
-        k.data = theirs
+        k.loop, k.data, k.tag = ours, theirs, DATA_THEIRS
         k.cost = 3                  # measured like COSTS
     else:
         memory_free(theirs)
     return 0
+
+cdef inline Theirs* theirs_of(Kernel* k) noexcept nogil:
+    invariant(k.tag == DATA_THEIRS, b"the data of a kernel is NumPy's loop")
+    return <Theirs*>k.data
 
 # For tests, once sin or cos has been used.
 
@@ -551,9 +561,7 @@ def sincos_way(int way):
 def sincos_agrees(ufunc):
     """Whether our loop gives NumPy's bits for sin or cos; None when NumPy's is used."""
     cdef Kernel* k = ufunc_kernel(ufunc, (DOUBLE, DOUBLE))
-    if k.loop != <loop_t>sin_loop and k.loop != <loop_t>cos_loop:
-        return None
-    return bool(same_results(k.loop, <Theirs*>k.data))
+    return bool(same_results(k.loop, theirs_of(k))) if k.tag == DATA_THEIRS else None
 
 def sincos_rows():
     """The table, as a NumPy array."""
@@ -646,7 +654,7 @@ cdef Kernel* masked_kernel(Kernel* k) except NULL:
     cdef Kernel* m = recall(key)
     if m == NULL:
         m = remember(key, kernel_new(k.name, k.nin + 1, k.nops + 1, masked_loop, wrap(k, 0),
-                                      k.flags | PARTIAL, k.cost + 1))
+                                      k.flags & ~COPIES | PARTIAL, k.cost + 1))
     return m
 
 cdef inline void call_binary(Wrapped* w, char* out, char* p, intp n, intp out_step, intp step) noexcept nogil:
@@ -659,7 +667,8 @@ cdef inline void call_binary(Wrapped* w, char* out, char* p, intp n, intp out_st
     steps[1] = step
     w.loop(args, &n, steps, w.data)
 
-cdef set IDEMPOTENT = {b"maximum", b"minimum", b"fmax", b"fmin", b"logical_and", b"logical_or", b"bitwise_and", b"bitwise_or"}
+cdef set IDEMPOTENT = {
+    b"maximum", b"minimum", b"fmax", b"fmin", b"logical_and", b"logical_or", b"bitwise_and", b"bitwise_or"}
 
 cdef int fill_fold(Fold* w, Kernel* k, int code, bint blocked) except -1:
     w.loop = k.loop
@@ -697,7 +706,7 @@ cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial, bint bl
         w.initial = initial
         r = remember(key, kernel_new(b"reduce", 2 if initial else 1, 3 if initial else 2,
                                      <loop_t>reduce_initial_loop if initial else <loop_t>reduce_loop, w,
-                                     k.flags & ~ELEMENTWISE | REDUCES | ROWS, k.cost))
+                                     k.flags & ~ELEMENTWISE | REDUCES | ROWS, k.cost, DATA_FOLD))
     last.k, last.naxes, last.initial, last.made = k, naxes, initial, r
     return r
 
@@ -725,7 +734,8 @@ cdef Kernel* accumulate_kernel(Kernel* k, int code) except NULL:
     key = ("accumulate", <size_t>k)
     cdef Kernel* r = recall(key)
     if r == NULL:
-        r = remember(key, kernel_new(b"accumulate", 1, 2, accumulate_loop, wrap(k, itemsizes[code]), k.flags & ~ELEMENTWISE | ROWS, k.cost + 1))
+        r = remember(key, kernel_new(b"accumulate", 1, 2, accumulate_loop, wrap(k, itemsizes[code]),
+                                     k.flags & ~ELEMENTWISE | ROWS, k.cost + 1))
     return r
 
 cdef void reduceat_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
@@ -748,7 +758,8 @@ cdef Kernel* reduceat_kernel(Kernel* k, int code) except NULL:
     key = ("reduceat", <size_t>k)
     cdef Kernel* r = recall(key)
     if r == NULL:
-        r = remember(key, kernel_new(b"reduceat", 2, 3, reduceat_loop, wrap(k, itemsizes[code]), k.flags & ~ELEMENTWISE | ROWS, k.cost))
+        r = remember(key, kernel_new(b"reduceat", 2, 3, reduceat_loop, wrap(k, itemsizes[code]),
+                                     k.flags & ~ELEMENTWISE | ROWS, k.cost))
     return r
 
 cdef void at_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
@@ -767,7 +778,7 @@ cdef void at_loop(char** args, intp* dims, intp* steps, void* data) noexcept nog
             inner[1] = inner[0]
         w.loop(inner, &one, inner_steps, w.data)
 
-ctypedef fused added:           # what is mostly added so: histograms, gradients
+ctypedef fused added:           # types that are mostly added so: of histograms, gradients
     float
     double
     uint64_t                    # it wraps
@@ -794,200 +805,9 @@ cdef Kernel* at_kernel(Kernel* k, int nin, int code) except NULL:
             k == ufunc_kernel(np.add, (code, code, code))):
         r = remember(key, kernel_new(k.name, nin, nin + 1, add_at_loop, <void*><intp>code, k.flags & ~ELEMENTWISE, 1))
     if r == NULL:
-        r = remember(key, kernel_new(k.name, nin, nin + 1, at_loop, wrap(k, itemsizes[code]), k.flags & ~ELEMENTWISE, k.cost + 5))
+        r = remember(key, kernel_new(k.name, nin, nin + 1, at_loop, wrap(k, itemsizes[code]), k.flags & ~ELEMENTWISE,
+                                     k.cost + 5))
     return r
-
-# ---- sorting, extremes, dot ------------------------------------------------------------------------------------
-
-cdef extern from "_kernels/c/merge.h" nogil:
-    ctypedef void (*merge_t)(const char*, intp, const char*, intp, char*, intp, intp)
-    merge_t merge_of(char, int)
-
-cdef enum:
-    LEAST_RUN = 1 << 16         # elements of a run, at least; a long row is sorted in runs, and these are merged,
-    MOST_RUNS = 8
-    MERGED = 1 << 15            # so many elements of the output by one piece
-
-cdef struct Sorting:
-    merge_t merge
-    int runs                    # that are merged, two at a time
-    int (*sort)(void*, intp, void*) noexcept nogil
-    int (*argsort)(void*, intp*, intp, void*) noexcept nogil
-    int (*arg)(void*, intp, intp*, void*) noexcept nogil
-    void (*dot)(void*, intp, void*, intp, void*, intp, void*) noexcept nogil
-    int itemsize
-
-cdef char* scratch(bint needed, intp n, bint* failed) noexcept nogil:
-    """n bytes, where a loop needs them."""
-    cdef char* p = block_alloc(n) if needed else NULL
-    failed[0] |= needed and p == NULL
-    return p
-
-cdef void sort_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """in (r), out (r)."""
-    cdef Sorting* s = <Sorting*>data
-    cdef intp i, r = dims[1]
-    cdef bint direct = steps[3] == s.itemsize, failed = False
-    cdef char* row = scratch(not direct and r > 0, r * s.itemsize, &failed)
-    cdef char* out
-    for i in range(dims[0] if r > 0 and not failed else 0):
-        out = args[1] + i * steps[1]
-        if direct:
-            row = out
-        move_items(row, s.itemsize, args[0] + i * steps[0], steps[2], r, s.itemsize)
-        failed |= s.sort(row, r, NULL) < 0
-        if not direct:
-            move_items(out, steps[3], row, s.itemsize, r, s.itemsize)
-    if not direct and row != NULL:
-        block_free(row, r * s.itemsize)
-    if failed:
-        out_of_memory()
-
-cdef void argsort_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """in (r), out (r) of intp."""
-    cdef Sorting* s = <Sorting*>data
-    cdef intp i, j, r = dims[1]
-    cdef bint direct = steps[2] == s.itemsize, direct_out = steps[3] == sizeof(intp), failed = False
-    cdef char* row = scratch(not direct, r * s.itemsize, &failed)
-    cdef intp* order = <intp*>scratch(not direct_out, r * sizeof(intp), &failed)
-    for i in range(dims[0] if r > 0 and not failed else 0):
-        if direct:
-            row = args[0] + i * steps[0]
-        else:
-            move_items(row, s.itemsize, args[0] + i * steps[0], steps[2], r, s.itemsize)
-        if direct_out:
-            order = <intp*>(args[1] + i * steps[1])
-        for j in range(r):
-            order[j] = j
-        failed |= s.argsort(row, order, r, NULL) < 0
-        if not direct_out:
-            move_items(args[1] + i * steps[1], steps[3], <char*>order, sizeof(intp), r, sizeof(intp))
-    if not direct and row != NULL:
-        block_free(row, r * s.itemsize)
-    if not direct_out and order != NULL:
-        block_free(<char*>order, r * sizeof(intp))
-    if failed:
-        out_of_memory()
-
-cdef void argextreme_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """in (r), out () of intp."""
-    cdef Sorting* s = <Sorting*>data
-    cdef intp i, r = dims[1]
-    cdef bint direct = steps[2] == s.itemsize, failed = False
-    cdef char* row = scratch(not direct, r * s.itemsize, &failed)
-    for i in range(0 if failed else dims[0]):
-        if direct:
-            row = args[0] + i * steps[0]
-        else:
-            move_items(row, s.itemsize, args[0] + i * steps[0], steps[2], r, s.itemsize)
-        s.arg(row, r, <intp*>(args[1] + i * steps[1]), NULL)
-    if not direct and row != NULL:
-        block_free(row, r * s.itemsize)
-    if failed:
-        out_of_memory()
-
-cdef void dot_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """a (r), b (r), out ()."""
-    cdef Sorting* s = <Sorting*>data
-    cdef intp i
-    for i in range(dims[0]):
-        s.dot(args[0] + i * steps[0], steps[3], args[1] + i * steps[1], steps[4], args[2] + i * steps[2], dims[1], NULL)
-
-cdef Kernel* sorting_kernel(str name, int code, object kind, bint which, int nin, loop_t loop, float cost,
-                            int flags=MAY_RAISE) except NULL:
-    """kind: NumPy's number of a way to sort, or that and what else tells the kernel from others of the name."""
-    key = (name, code, kind)
-    cdef Kernel* k = recall(key)
-    cdef Sorting* s
-    cdef ArrFuncs* f = functions[code]
-    if k == NULL:
-        s = <Sorting*>memory_zeros(sizeof(Sorting))
-        if s == NULL:
-            raise MemoryError("no memory for a kernel")
-        way = kind[0] if type(kind) is tuple else kind
-        s.sort = f.sort[<int>way]
-        s.argsort = f.argsort[<int>way]
-        s.arg = f.argmax if which else f.argmin
-        s.dot = f.dotfunc
-        s.itemsize = itemsizes[code]
-        text = name.encode()
-        k = remember(key, kernel_new(text, nin, nin + 1, loop, s, ROWS | flags, cost))
-    return k
-
-cdef intp runs_of(intp* dims) noexcept nogil:
-    """Into how many runs a row is cut: 1, 2, 4 or 8."""
-    cdef intp runs = 1
-    while runs < MOST_RUNS and dims[1] // (2 * runs) >= LEAST_RUN:
-        runs *= 2
-    return runs
-
-cdef void sort_runs(char** args, intp* dims, intp* steps, void* data, intp start, intp stop) noexcept nogil:
-    cdef intp n = dims[1], runs = runs_of(dims), run
-    cdef char* at[2]
-    cdef intp part[2]
-    part[0] = 1
-    for run in range(start, stop):
-        part[1] = n * (run + 1) // runs - n * run // runs
-        at[0] = args[0] + n * run // runs * steps[2]
-        at[1] = args[1] + n * run // runs * steps[3]
-        sort_loop(at, part, steps, data)
-
-cdef void sort_runs_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    sort_runs(args, dims, steps, data, 0, runs_of(dims))
-
-cdef intp merge_pieces(intp* dims) noexcept nogil:
-    return (dims[1] + MERGED - 1) // MERGED
-
-cdef void merge_piece(char** args, intp* dims, intp* steps, void* data, intp start, intp stop) noexcept nogil:
-    """in (r), whose runs are sorted, out (r), with half as many."""
-    cdef Sorting* s = <Sorting*>data
-    cdef intp n = dims[1], pair, a, b, end, first = start * MERGED, last = min(stop * MERGED, n)
-    for pair in range(0, s.runs, 2):
-        a = n * pair // s.runs
-        b = n * (pair + 1) // s.runs
-        end = n * (pair + 2) // s.runs
-        if a < last and end > first:
-            s.merge(args[0] + a * s.itemsize, b - a, args[0] + b * s.itemsize, end - b, args[1] + a * s.itemsize,
-                    max(first, a) - a, min(last, end) - a)
-
-cdef void merge_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    merge_piece(args, dims, steps, data, 0, merge_pieces(dims))
-
-cdef list long_sort_kernels(int code, int kind, intp n):
-    """Those that sort one row of n elements, each from one buffer to another; None when it is to be sorted as it is."""
-    cdef intp[2] dims = [1, n]
-    cdef intp runs = runs_of(dims)
-    cdef Kernel* k
-    cdef list kernels
-    if runs == 1 or merge_of(ord(DTYPES[code].kind), itemsizes[code]) == NULL:
-        return None
-    k = sorting_kernel("sort", code, (kind, "runs"), False, 1, sort_runs_loop, 10)
-    k.pieces = runs_of
-    k.piece = sort_runs
-    kernels = [<size_t>k]
-    while runs > 1:
-        k = sorting_kernel("sort", code, (kind, runs), False, 1, merge_loop, 2, 0)
-        k.pieces = merge_pieces
-        k.piece = merge_piece
-        (<Sorting*>k.data).merge = merge_of(ord(DTYPES[code].kind), itemsizes[code])
-        (<Sorting*>k.data).runs = <int>runs
-        kernels.append(<size_t>k)
-        runs //= 2
-    return kernels
-
-cdef Kernel* sort_kernel(int code, int kind, bint indices) except NULL:
-    if indices:
-        return sorting_kernel("argsort", code, kind, False, 1, argsort_loop, 30)
-    return sorting_kernel("sort", code, kind, False, 1, sort_loop, 10)
-
-cdef Kernel* argextreme_kernel(int code, bint largest) except NULL:
-    return sorting_kernel("argmax" if largest else "argmin", code, 0, largest, 1, argextreme_loop, 0.5)
-
-cdef Kernel* dot_kernel(int code) except NULL:
-    find_numpy_blas()
-    cdef Kernel* k = sorting_kernel("dot", code, 0, False, 2, dot_loop, 0.3,
-                                    BLAS if is_integer(code) else BLAS | REPORTS_FP)
-    return k
 
 # ---- a kernel that sleeps --------------------------------------------------------------------------------------
 

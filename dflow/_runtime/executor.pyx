@@ -3,14 +3,15 @@
 from cpython.ref cimport Py_DECREF, Py_XDECREF
 from libc.string cimport memcpy
 from dflow._kernels.kernel cimport (
-    BLAS, ELEMENTWISE, FENCE, HOST, INVALID_FAILS, LOCKS, MAY_RAISE, REDUCES, REPORTS_FP, ROWS)
+    BLAS, ELEMENTWISE, FENCE, HOST, INVALID_FAILS, LOCKS, MAY_RAISE, REDUCES, ROWS)
 from dflow._base.atomics cimport (
-    DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, invariant, load_i64, load_int, load_ptr, publish_i64, store_i64,
-    store_int)
-from dflow._base.fpflags cimport FP_INVALID, fp_clear, fp_flags
+    DFLOW_DEBUG, DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, invariant, load_i64, load_int, load_ptr,
+    publish_i64, store_i64, store_int)
+from dflow._base.thread_state cimport holds_none
+from dflow._base.fpflags cimport FP_INVALID
 from dflow._base.threads cimport (
     bell_init, bell_lock, bell_ring_all, bell_unlock, cores_release, now_ns, sleep_ns, this_thread_raised)
-from dflow._kernels.reduce cimport Across, Fold, plan_across, run_across, end_across
+from dflow._kernels.reduce cimport Across, fold_of, plan_across, run_across, end_across
 from dflow._runtime.fp_errors cimport warn_later
 from dflow._kernels.matmul cimport ALONE, UNUSED
 from dflow._runtime.gate cimport enter_gate, leave_gate, park, release_parked, take_parked, use_of
@@ -53,7 +54,7 @@ def set_split(double least, double grain):
 cdef bint inside_host_task() noexcept nogil:
     return tls_host != 0
 
-# ---- queues -----------------------------------------------------------------------------------------------------------
+# ---- queues ----------------------------------------------------------------------------------------------------------
 
 cdef void purge() noexcept nogil:
     """Drop the stale entries of tasks that waiting threads claimed. For when nothing is pending."""
@@ -63,7 +64,7 @@ cdef void purge() noexcept nogil:
     if t != NULL:
         give_back(t)                        # submitted by another thread just now
 
-# ---- running ----------------------------------------------------------------------------------------------------------
+# ---- running ---------------------------------------------------------------------------------------------------------
 
 cdef Storage* find_operands(Task* t, char** args, intp* steps) noexcept nogil:
     """Where the operands lie, and the steps of a FLAT task. The storage for which there is no memory, or NULL."""
@@ -81,7 +82,8 @@ cdef Storage* find_operands(Task* t, char** args, intp* steps) noexcept nogil:
     return NULL
 
 cdef bint run_alone(Task* t) noexcept nogil:
-    """Run an elementwise task, not its group, whose kernel cannot raise. False: an operand is poisoned, or there is no memory."""
+    """Run an elementwise task, not its group, whose kernel cannot raise. False: an operand is poisoned, or there is no
+    memory."""
     cdef Access* a = accesses(t)
     cdef char* args[256]
     cdef intp steps[8]
@@ -91,11 +93,9 @@ cdef bint run_alone(Task* t) noexcept nogil:
             return False
     if find_operands(t, args, steps) != NULL:
         return False
-    fp_clear()
-    run_kernel(t.kernel, args, t.nops, t.ndim, task_dims(t), &steps[0] if t.flags & FLAT else task_strides(t))
-    flags = fp_flags() & t.fp_warn
-    if flags:
-        warn_later(flags, t.site, t.kernel)
+    flags = run_kernel(t.kernel, args, t.nops, t.ndim, task_dims(t), &steps[0] if t.flags & FLAT else task_strides(t))
+    if flags & t.fp_warn:
+        warn_later(flags & t.fp_warn, t.site, t.kernel)
     return True
 
 cdef Poison* run_loop(Task* t) noexcept nogil:
@@ -108,36 +108,33 @@ cdef Poison* run_loop(Task* t) noexcept nogil:
     cdef Storage* missing = find_operands(t, args, steps)
     if missing != NULL:
         return memory_poison(t, missing.nbytes)
-    if k.flags & (REPORTS_FP | INVALID_FAILS):
-        fp_clear()
     if k.flags & ROWS and t.nops <= 64 and cost_of(t) > split_ns:
         flags = spread_rows(t, args, &p)
     else:
-        run_kernel(k, args, t.nops, t.ndim, task_dims(t), &steps[0] if t.flags & FLAT else task_strides(t))
-        flags = fp_flags()
+        flags = run_kernel(k, args, t.nops, t.ndim, task_dims(t), &steps[0] if t.flags & FLAT else task_strides(t))
     if p == NULL and k.flags & MAY_RAISE and this_thread_raised():
         p = poison_raised(t.site, k.name)
     if p != NULL:
         return p
-    if k.flags & (REPORTS_FP | INVALID_FAILS):
-        if flags & FP_INVALID and k.flags & INVALID_FAILS:
-            return invalid_poison(t)
-        if flags & t.fp_warn:
-            warn_later(flags & t.fp_warn, t.site, k)
+    if flags & FP_INVALID and k.flags & INVALID_FAILS:
+        return invalid_poison(t)
+    if flags & t.fp_warn:
+        warn_later(flags & t.fp_warn, t.site, k)
     return NULL
 
 cdef int spread_rows(Task* t, char** args, Poison** raised) noexcept nogil:
-    """Run t in pieces: its own, or of the outermost loop dimension. The floating point flags, and the error of a piece."""
+    """Run t in pieces: its own, or of the outermost loop dimension. The floating point flags, and a piece's error."""
     cdef RowsPlan r
     cdef Across a
-    cdef intp rows = task_dims(t)[0], workers = 4 * load_int(&lanes[t.lane].nworkers), least = (rows + workers - 1) // workers
+    cdef intp rows = task_dims(t)[0], pieces = 4 * load_int(&lanes[t.lane].nworkers)
+    cdef intp least = (rows + pieces - 1) // pieces
     if t.kernel.pieces != NULL and t.ndim == 1:
         rows = t.kernel.pieces(task_dims(t))
         least = 1
-    if use_of(t) == ALONE or t.kernel.flags & LOCKS and task_dims(t)[t.ndim] < LEAST_BESIDE:
+    if use_of(t) == ALONE or t.kernel.resources & LOCKS and task_dims(t)[t.ndim] < LEAST_BESIDE:
         least = rows
     if t.kernel.flags & REDUCES and t.ndim == 1 and (
-            plan_across(<Fold*>t.kernel.data, args, task_dims(t), task_strides(t), &a)):
+            plan_across(fold_of(t.kernel), args, task_dims(t), task_strides(t), &a)):
         spread(t, run_across, &a, a.bands, 1, cost_of(t))
         end_across(&a)
         return a.flags
@@ -219,9 +216,11 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     cdef bint long = cost_of_all(t) > LONG_NS, lasting = me.index > 0 and long
     cdef Lane* lane = &lanes[t.lane]
     cdef long long start = 0
-    cdef int use = use_of(t) if t.kernel.flags & BLAS and not t.flags & ABROAD else UNUSED
+    cdef int use = use_of(t) if t.kernel.resources & BLAS and not t.flags & ABROAD else UNUSED
     cdef int delay = glance_int(&shared.delay_us)
     invariant(me.lane == NULL or me.lane == lane, b"a worker runs the tasks of its lane")
+    if DFLOW_DEBUG:
+        invariant(holds_none(), b"no kernel runs under a spin lock")
     if long and t.priority > LAST and unseen(t):
         return put_last(me, t)
     if not enter_gate(use, True):
@@ -233,18 +232,8 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
         start = now_ns()
     if lasting:
         begin_long(lane)
-    if DFLOW_TSAN:
-        tell_operands(t)
-    if t.flags & ABROAD:
-        run_abroad(me, t)
-    elif t.group != NULL or (t.kernel.flags & (ELEMENTWISE | REDUCES) and cost_of(t) > split_ns and (
-            t.kernel.flags & ELEMENTWISE or may_tail(t))):
-        run_group(me, t)
-    else:
-        run_one(me, t)
+    run_task(me, t)
     leave_gate(use)
-    if DFLOW_TSAN:
-        tell_operands(t)
     if lasting:
         end_long(lane)
     if start:
@@ -256,6 +245,20 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     me.current = retire(me.index, t, &me.done)
     return me.current
 
+cdef inline void run_task(Runner* me, Task* t) noexcept nogil:
+    """Run t and its group, in the way that suits them."""
+    if DFLOW_TSAN:
+        tell_operands(t)
+    if t.flags & ABROAD:
+        running_hooks.run_abroad(me, t)
+    elif t.group != NULL or (t.kernel.flags & (ELEMENTWISE | REDUCES) and cost_of(t) > split_ns and (
+            t.kernel.flags & ELEMENTWISE or may_tail(t))):
+        run_group(me, t)
+    else:
+        run_one(me, t)
+    if DFLOW_TSAN:
+        tell_operands(t)
+
 cdef bint unseen(Task* t) noexcept nogil:
     """Whether nothing but t and its group refers to what they write: no array, no other task. Then none ever will."""
     cdef Task* m = t
@@ -263,7 +266,9 @@ cdef bint unseen(Task* t) noexcept nogil:
     cdef Access* a
     cdef Access* b
     cdef int i, k, own
-    if load_ptr(<void**>&t.waiters) != NULL or load_int(&t.state) != TAKEN or t.flags & ABROAD or t.kernel.flags & (HOST | FENCE):
+    if load_ptr(<void**>&t.waiters) != NULL or load_int(&t.state) != TAKEN:
+        return False
+    if t.flags & ABROAD or t.kernel.flags & (HOST | FENCE):
         return False
     while m != NULL:
         a = accesses(m)
@@ -377,11 +382,11 @@ cdef void run_plan(Task* leader, void* plan) noexcept nogil:
         add_i64(&shared.grouped, g.members)
         add_i64(&shared.bytes_never_stored, g.saved)
 
-# ---- split kernels ----------------------------------------------------------------------------------------------------
+# ---- split kernels ---------------------------------------------------------------------------------------------------
 
 cdef void spread(Task* t, pieces_t run, void* plan, intp total, intp least, double cost) noexcept nogil:
-    """run(plan, start, stop) for pieces that make up [0, total), by all runners of t's lane that have nothing else to do.
-    least: of a piece. cost: of all of it, in nanoseconds.
+    """run(plan, start, stop) for pieces that make up [0, total), by all runners of t's lane that have nothing else to
+    do. least: of a piece. cost: of all of it, in nanoseconds.
     """
     cdef Split* s = NULL
     cdef Lane* lane = &lanes[t.lane]
@@ -426,22 +431,35 @@ cdef bint join_splits(Runner* me) noexcept nogil:
 
 cdef Task* retire(int index, Task* t, long long* done) noexcept nogil:
     """Finish t; queue what became ready but for one task, which the caller takes (or NULL)."""
-    cdef bint ring = False
-    cdef bint host = (t.kernel.flags & HOST) != 0, surely
+    cdef bint ring = False, host = (t.kernel.flags & HOST) != 0
     cdef Lane* lane = &lanes[t.lane]
     cdef Lane* other
     cdef long long members = members_of(t)
     cdef unsigned int order = t.order
-    cdef Task* following
-    cdef Task* ready
-    cdef Task* chosen = NULL
-    ready = finish(t, &ring)
+    cdef Task* ready = finish(t, &ring)
     if load_int(&shared.closing):
         if <int>(order - shared.last) <= 0:
             add_i64(&shared.early, members)
             add_i64(&shared.host_tasks, -host)
     elif host:
         add_i64(&shared.host_tasks, -1)
+    ready = queue_ready(index, lane, ready)
+    if load_int(&shared.nlanes) > 1:    # before these count as done: then another lane may begin
+        add_i64(&lane.ended, members)
+    publish_i64(done, done[0] + members)
+    if ring or load_int(&shared.waiting_room):
+        ring_done()
+    other = group_waits()
+    if other != NULL:
+        wake_worker(other, False)       # t may have been what it waited for
+    return ready
+
+cdef inline Task* queue_ready(int index, Lane* lane, Task* ready) noexcept nogil:
+    """Queue what became ready, a list, but for a task of this lane, which is taken and returned, or NULL."""
+    cdef Lane* other
+    cdef Task* following
+    cdef Task* chosen = NULL
+    cdef bint surely
     while ready != NULL:
         following = ready.next
         other = &lanes[ready.lane]
@@ -456,14 +474,6 @@ cdef Task* retire(int index, Task* t, long long* done) noexcept nogil:
                 push(ready)
             wake_worker(other, surely)
         ready = following
-    if load_int(&shared.nlanes) > 1:    # before these count as done: then another lane may begin
-        add_i64(&lane.ended, members)
-    publish_i64(done, done[0] + members)
-    if ring or load_int(&shared.waiting_room):
-        ring_done()
-    other = group_waits()
-    if other != NULL:
-        wake_worker(other, False)       # t may have been what it waited for
     return chosen
 
 cdef void ring_done() noexcept nogil:
@@ -472,7 +482,7 @@ cdef void ring_done() noexcept nogil:
     bell_ring_all(&shared.done_bell)
     bell_unlock(&shared.done_bell)
 
-# ---- workers ----------------------------------------------------------------------------------------------------------
+# ---- workers ---------------------------------------------------------------------------------------------------------
 
 cdef void give_back(Task* t) noexcept nogil:
     """Queue a task that was taken, or claimed, and not run."""

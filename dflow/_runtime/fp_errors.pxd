@@ -3,7 +3,9 @@
 from dflow._kernels.kernel cimport Kernel
 from dflow._runtime.graph cimport Site
 
-cdef int fp_event(int flags, Kernel* k) except -1           # flags that a kernel raised in the caller: warn, raise, call
+cdef inline int fp_event(int flags, Kernel* k) except -1:   # flags that a kernel raised in the caller, if any:
+    return follow_policy(flags, k) if flags else 0
+cdef int follow_policy(int flags, Kernel* k) except -1      # warn, raise, call
 cdef int warn_user(str message, object category) except -1   # at the user's line
 cdef int read_fp_policy() except -1                         # np.errstate, into:
 cdef int fp_warn                                            # flags to warn of

@@ -72,7 +72,7 @@ def tell(int flags, str name, dict modes, warn):
             warn(f"{text} encountered in {name}")
     raise_strict(flags, name, modes)
 
-cdef int fp_event(int flags, Kernel* k) except -1:
+cdef int follow_policy(int flags, Kernel* k) except -1:
     read_fp_policy()
     if flags & fp_warn:
         report_fp(flags & fp_warn, NULL, k)

@@ -92,4 +92,6 @@ cdef intp pieces_of(GroupPlan* g) noexcept nogil
 cdef void run_blocks(void* plan, intp start, intp stop) noexcept nogil         # some of the pieces
 cdef void end_blocks(GroupPlan* g) noexcept nogil                              # when all have run, or none will
 cdef void run_rows(void* plan, intp start, intp stop) noexcept nogil
+# Calls the loop over the innermost of ndim dimensions, with the core dimensions after it, as often as there are others. The
+# floating point flags that it raises, where they mean something; else 0. Spoils args.
 cdef int run_kernel(Kernel* k, char** args, int nops, int ndim, intp* dims, intp* strides) noexcept nogil

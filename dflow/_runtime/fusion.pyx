@@ -3,11 +3,12 @@
 from libc.stdlib cimport labs
 from libc.string cimport memcpy, memset
 from dflow._runtime.region cimport Region
-from dflow._kernels.kernel cimport COPIES, MAY_RAISE, PARTIAL, REDUCES, REPORTS_FP
-from dflow._base.atomics cimport cas_ptr, load_int, load_ptr, or_int, spin_lock, spin_unlock
-from dflow._base.fpflags cimport fp_clear, fp_flags
+from dflow._kernels.kernel cimport call_loop, COPIES, item_bytes, MAY_RAISE, PARTIAL, READS_FP, REDUCES
+from dflow._base.atomics cimport cas_ptr, load_int, load_ptr
+from dflow._base.locks cimport lock, STORAGE_LOCK, unlock
+from dflow._base.fpflags cimport fp_clear, fp_collect, fp_flags
 from dflow._base.threads cimport this_thread_raised
-from dflow._kernels.reduce cimport Fold, FOLD_BYTES, fold, fold_one, fold_block, group_block
+from dflow._kernels.reduce cimport Fold, FOLD_BYTES, fold, fold_block, fold_of, fold_one, group_block
 from dflow._runtime.graph cimport *
 from dflow._base.allocator cimport memory_free, memory_new
 
@@ -126,7 +127,7 @@ cdef bint may_tail(Task* t) noexcept nogil:
     cdef intp* steps
     cdef intp across, along
     cdef int i
-    if not (<Fold*>t.kernel.data).blocked or t.nops > MAX_ARGUMENTS or t.kernel.flags & MAY_RAISE:
+    if not fold_of(t.kernel).blocked or t.nops > MAX_ARGUMENTS or t.kernel.flags & MAY_RAISE:
         return False
     for i in range(t.ncore):
         if task_dims(t)[t.ndim + i] == 0:
@@ -141,7 +142,7 @@ cdef intp row_of(Task* t) noexcept nogil:
     cdef int i
     for i in range(t.ncore):
         n *= task_dims(t)[t.ndim + i]
-    return n if n <= group_block(<Fold*>t.kernel.data) else 0
+    return n if n <= group_block(fold_of(t.kernel)) else 0
 
 cdef int waits_of(Task* t, Waits* waits) noexcept nogil:
     cdef int i
@@ -179,14 +180,14 @@ cdef bint shares_input(Task* leader, Task* t) noexcept nogil:
     for i in range(t.kernel.nin):
         if a[i].storage == NULL or load_ptr(&a[i].storage.reads) == NULL:
             continue
-        spin_lock(&a[i].storage.lock)
+        lock(&a[i].storage.lock, STORAGE_LOCK)
         e = a[i].storage.reads              # the latest first
         n = 0
         while e != NULL and n < 8 and not found:
             found = head_of(task_of(e)) == leader
             e = e.next
             n += 1
-        spin_unlock(&a[i].storage.lock)
+        unlock(&a[i].storage.lock)
         if found:
             break
     return found
@@ -234,7 +235,7 @@ cdef int meet(Task* leader, Task* t, int i, Waits* waits) noexcept nogil:
     if load_ptr(&s.writes) == NULL and (not write or load_ptr(&s.reads) == NULL):
         return 0
     r = region_of(a)
-    spin_lock(&s.lock)
+    lock(&s.lock, STORAGE_LOCK)
     for k in range(2 if write else 1):
         e = s.writes if k == 0 else s.reads
         while e != NULL and found >= 0:
@@ -249,7 +250,7 @@ cdef int meet(Task* leader, Task* t, int i, Waits* waits) noexcept nogil:
                     if k == 0:
                         found = 1
             e = e.next
-    spin_unlock(&s.lock)
+    unlock(&s.lock)
     return found
 
 cdef bint may_follow(Task* leader, Space* space, Task* t) noexcept nogil:
@@ -422,7 +423,7 @@ cdef bint survey(Task* leader, GroupPlan* g, Table* table, bint* flat) noexcept 
         if m.kernel.flags & REDUCES and row_of(m):
             g.row = row_of(m)
         elif m.kernel.flags & REDUCES:
-            g.tail = <Fold*>m.kernel.data
+            g.tail = fold_of(m.kernel)
             g.tail_input = g.first[j]
             g.tail_output = n - 1
             g.initial = g.base[n - 2] if g.tail.initial else NULL
@@ -611,7 +612,7 @@ cdef void run_blocks(void* plan, intp start, intp stop) noexcept nogil:
     cdef char* at[160]
     cdef char* args[MAX_ARGUMENTS]
     cdef intp n, f
-    cdef int i, j, d, flags
+    cdef int i, j, d
     cdef Kernel* k
     if g.by_rows:
         start *= g.per_row
@@ -644,11 +645,7 @@ cdef void run_blocks(void* plan, intp start, intp stop) noexcept nogil:
                 for i in range(g.first[j + 1] - d):
                     args[i] = at[d + i]
                 k.loop(args, &n, g.steps + d, k.data)
-            flags = fp_flags()
-            if flags:
-                if k.flags & REPORTS_FP:
-                    or_int(&g.flags[j], flags)
-                fp_clear()
+            fp_collect(&g.flags[j])
         if g.tail != NULL:
             run_tail(g, at[g.tail_input], f, n, start)
         start += 1
@@ -700,7 +697,7 @@ cdef void run_segments(GroupPlan* g, int j, char** at, intp f, intp n) noexcept 
     start_walk(g, &w, f)
     for i in range(nops):
         row[i] = row_start(g, &w, first + i) if not g.register[first + i] else at[first + i]
-    if k.flags & COPIES and g.steps[first] == g.steps[first + 1] == <intp>k.data and w.column == 0 and n % inner == 0:
+    if k.flags & COPIES and g.steps[first] == g.steps[first + 1] == item_bytes(k) and w.column == 0 and n % inner == 0:
         run_copies(g, j, at, n // inner, &w, row)
         return
     if inner < NARROW and g.dims[g.ndim - 2] > inner and w.column == 0 and n % inner == 0:
@@ -811,7 +808,7 @@ cdef inline char* begin_output(GroupPlan* g, int operand, intp row, char* initia
 cdef void reduce_rows(GroupPlan* g, int j, char** at, intp f, intp n) noexcept nogil:
     """Run member j, a reduction, over the rows that make up [f, f + n)."""
     cdef char room[FOLD_BYTES]
-    cdef Fold* w = <Fold*>g.kernels[j].data
+    cdef Fold* w = fold_of(g.kernels[j])
     cdef int operand = g.first[j], output = g.first[j + 1] - 1
     cdef char* initial = g.base[output - 1] if w.initial else NULL
     cdef char* p = at[operand]
@@ -830,17 +827,13 @@ cdef void run_tail(GroupPlan* g, char* p, intp f, intp n, intp block) noexcept n
     cdef char room[FOLD_BYTES]
     cdef Fold* w = g.tail
     cdef intp step = g.steps[g.tail_input]
-    cdef int flags
     if not g.flat[g.tail_input] and not g.register[g.tail_input]:
         p = gather_block(g, room, g.tail_input, w.itemsize, f, n)
         step = w.itemsize
     fold_one(w, g.partials + block * w.itemsize, p, n, step, True)
     if g.by_rows and (block + 1) % g.per_row == 0:
         end_row(g, f // g.length)
-    flags = fp_flags()
-    if flags:
-        or_int(&g.flags[g.runs], flags)
-        fp_clear()
+    fp_collect(&g.flags[g.runs])
 
 cdef void end_row(GroupPlan* g, intp row) noexcept nogil:
     cdef Fold* w = g.tail
@@ -849,16 +842,13 @@ cdef void end_row(GroupPlan* g, intp row) noexcept nogil:
 
 cdef void end_blocks(GroupPlan* g) noexcept nogil:
     cdef intp row
-    cdef int flags
     if g.partials == NULL:
         return
     if not g.by_rows:
         fp_clear()
         for row in range(g.total // g.length):
             end_row(g, row)
-        flags = fp_flags()
-        if flags:
-            or_int(&g.flags[g.runs], flags)
+        fp_collect(&g.flags[g.runs])
     memory_free(g.partials)
     g.partials = NULL
 
@@ -878,36 +868,41 @@ cdef void run_rows(void* plan, intp start, intp stop) noexcept nogil:
     else:
         dims[0] = stop - start
         run_kernel(k, args, r.nops, r.ndim, dims, r.strides)
-    or_int(&r.flags, fp_flags())
+    fp_collect(&r.flags)
     if k.flags & MAY_RAISE and this_thread_raised():
         error = poison_raised(r.site, k.name)
         if not cas_ptr(&r.raised, NULL, error):
             poison_unref(error)
 
 cdef int run_kernel(Kernel* k, char** args, int nops, int ndim, intp* dims, intp* strides) noexcept nogil:
-    """Call the loop over the innermost of ndim dimensions, with the core dimensions after it. Spoils args."""
+    if ndim == 1:
+        return call_loop(k, args, dims, strides)
+    if k.flags & READS_FP:
+        fp_clear()
+    run_axes(k, args, nops, ndim, dims, strides)
+    return fp_flags() if k.flags & READS_FP else 0
+
+cdef void run_axes(Kernel* k, char** args, int nops, int ndim, intp* dims, intp* strides) noexcept nogil:
+    """Of two dimensions and more."""
     cdef intp counter[64]
     cdef char* copy[256]            # a loop may move its argument pointers
     cdef int d, i, last = ndim - 2
     cdef intp* step
     cdef bint rows
-    if ndim == 1:
-        k.loop(args, dims, strides, k.data)
-        return 0
     step = strides + last * 2
-    rows = k.flags & COPIES and step[2] == step[3] == <intp>k.data
+    rows = k.flags & COPIES and step[2] == step[3] == item_bytes(k)
     if rows:
         last -= 1
     for d in range(ndim):
         if dims[d] == 0:
-            return 0
+            return
         counter[d] = dims[d]
     while True:
         for i in range(nops):
             copy[i] = args[i]
         if rows:
             step = strides + (ndim - 2) * 2
-            move_rows(copy[1], step[1], copy[0], step[0], dims[ndim - 2], dims[ndim - 1] * <intp>k.data)
+            move_rows(copy[1], step[1], copy[0], step[0], dims[ndim - 2], dims[ndim - 1] * item_bytes(k))
         else:
             k.loop(copy, dims + ndim - 1, strides + (ndim - 1) * nops, k.data)
         d = last
@@ -923,4 +918,4 @@ cdef int run_kernel(Kernel* k, char** args, int nops, int ndim, intp* dims, intp
                 args[i] -= step[i] * (dims[d] - 1)
             d -= 1
         if d < 0:
-            return 0
+            return

@@ -1,7 +1,8 @@
 """The gate of NumPy's BLAS: see _runtime/gate.pxd."""
 
 from dflow._kernels.kernel cimport BLAS
-from dflow._base.atomics cimport invariant, load_int, load_ptr, spin_lock, spin_unlock, store_int
+from dflow._base.atomics cimport invariant, load_int, load_ptr, store_int
+from dflow._base.locks cimport GATE_LOCK, lock, unlock
 from dflow._base.threads cimport sleep_ns
 from dflow._kernels.matmul cimport ALONE, SHARED, UNUSED, blas_after_fork, blas_after_fork_in_parent, blas_use, one_thread_each, threads_again
 from dflow._runtime.graph cimport *
@@ -9,7 +10,7 @@ from dflow._runtime.queues cimport Queue, enqueue, pop_taken
 
 cdef int use_of(Task* t) noexcept nogil:
     cdef int last = t.ndim - 1
-    if not t.kernel.flags & BLAS or t.flags & FLAT:
+    if not t.kernel.resources & BLAS or t.flags & FLAT:
         return UNUSED
     return blas_use(t.kernel, task_dims(t) + last, task_strides(t) + last * t.nops)
 
@@ -24,7 +25,7 @@ cdef bint enter_gate(int use, bint parks) noexcept nogil:
     cdef bint may
     if use == UNUSED:
         return True
-    spin_lock(&gate.lock)
+    lock(&gate.lock, GATE_LOCK)
     may = not gate_closed(use) if parks else not gate.alone and (use == SHARED or gate.inside == 0)
     if may and use == ALONE:
         store_int(&gate.alone, 1)
@@ -33,7 +34,7 @@ cdef bint enter_gate(int use, bint parks) noexcept nogil:
         if parks and gate.welcome:
             store_int(&gate.welcome, gate.welcome - 1)
     invariant(not (gate.alone and gate.inside), b"G1: nobody is inside beside one who is alone")
-    spin_unlock(&gate.lock)
+    unlock(&gate.lock)
     if may and use == SHARED:
         one_thread_each()
     return may
@@ -43,21 +44,21 @@ cdef void leave_gate(int use) noexcept nogil:
         return
     if use == SHARED:
         threads_again()
-    spin_lock(&gate.lock)
+    lock(&gate.lock, GATE_LOCK)
     if use == ALONE:
         store_int(&gate.alone, 0)
     else:
         store_int(&gate.inside, gate.inside - 1)
     invariant(gate.inside >= 0, b"who leaves the gate has entered it")
-    spin_unlock(&gate.lock)
+    unlock(&gate.lock)
 
 cdef bint park(Task* t, int use) noexcept nogil:
-    spin_lock(&gate.lock)
+    lock(&gate.lock, GATE_LOCK)
     cdef bint closed = gate_closed(use)
     if closed:
         store_int(&t.state, IDLE)
         enqueue(&gate.lonely if use == ALONE else &gate.sharing, t)
-    spin_unlock(&gate.lock)
+    unlock(&gate.lock)
     return closed
 
 cdef Task* release_parked() noexcept nogil:
@@ -66,7 +67,7 @@ cdef Task* release_parked() noexcept nogil:
     # Who parked while the caller was inside did so under the lock, before the caller left under it: so it is seen here.
     if load_ptr(&gate.sharing.head) == NULL and load_ptr(&gate.lonely.head) == NULL:
         return NULL
-    spin_lock(&gate.lock)
+    lock(&gate.lock, GATE_LOCK)
     if not gate.alone:
         t = pop_taken(&gate.sharing)
         while t != NULL:
@@ -79,7 +80,7 @@ cdef Task* release_parked() noexcept nogil:
             released = pop_taken(&gate.lonely)
             if released != NULL:
                 released.next = NULL
-    spin_unlock(&gate.lock)
+    unlock(&gate.lock)
     return released
 
 cdef Task* take_parked() noexcept nogil:
@@ -90,20 +91,20 @@ cdef void gate_before_fork() noexcept:
     """OpenBLAS ends its threads at a fork, and a call that uses them would wait for ever for what they had not done."""
     cdef bint waits = True
     while waits:
-        spin_lock(&gate.lock)
+        lock(&gate.lock, GATE_LOCK)
         waits = gate.alone
         if not waits:
             store_int(&gate.inside, gate.inside + 1)
-        spin_unlock(&gate.lock)
+        unlock(&gate.lock)
         if waits:
             with nogil:
                 sleep_ns(50000)
 
 cdef void gate_after_fork_in_parent() noexcept:
     blas_after_fork_in_parent()
-    spin_lock(&gate.lock)
+    lock(&gate.lock, GATE_LOCK)
     store_int(&gate.inside, gate.inside - 1)
-    spin_unlock(&gate.lock)
+    unlock(&gate.lock)
 
 cdef void gate_after_fork() noexcept:
     gate.lock = gate.inside = gate.alone = gate.welcome = 0

@@ -6,7 +6,9 @@ import sys
 from cpython.ref cimport Py_INCREF, Py_DECREF, Py_XDECREF
 from libc.string cimport memset
 from dflow._base.atomics cimport DFLOW_DEBUG, DFLOW_PLAIN_MALLOC, add_i64, add_int, cas_ptr, glance_int, hint_int, \
-    invariant, load_i64, load_int, spin_lock, spin_unlock, store_i64, store_ptr, swap_ptr, told
+    invariant, load_i64, load_int, store_i64, store_ptr, swap_ptr, told
+from dflow._base.locks cimport lock, STORAGE_LOCK, unlock
+from dflow._base.thread_state cimport holds, holds_none
 from dflow._base.threads cimport this_thread_raised
 from dflow._kernels.kernel cimport PRODUCT, core_cost
 from dflow._runtime.tuning cimport VECTOR_PRODUCT
@@ -82,11 +84,11 @@ cdef bint storage_allocate(Storage* s) noexcept nogil:
     p = block_alloc(s.nbytes)
     if p == NULL:
         return False
-    spin_lock(&s.lock)
+    lock(&s.lock, STORAGE_LOCK)
     if s.data == NULL:
         store_ptr(&s.data, p)
         p = NULL
-    spin_unlock(&s.lock)
+    unlock(&s.lock)
     if p != NULL:
         block_free(p, s.nbytes)
     return True
@@ -190,6 +192,8 @@ cdef list unseen_errors():
     return [duplicate(error) for error in errors]
 
 cdef void poison_unref(Poison* p) noexcept nogil:
+    if DFLOW_DEBUG:
+        invariant(holds_none(), b"nothing ends under a spin lock")
     if add_int(&p.refs, -1):
         return
     while True:                         # as bury(), but that needs memory
@@ -308,21 +312,20 @@ cdef object duplicate(object error):
     return twin
 
 cdef void set_poison(Storage* s, Poison* p) noexcept nogil:
-    """Replace the poison of s by p, which may be NULL. Needs the storage's lock."""
-    cdef Poison* old = s.poison
-    if old == p:
-        return
+    """Replace the poison of s by p, which may be NULL."""
+    cdef Poison* old
     if p != NULL:
         add_int(&p.refs, 1)
+    lock(&s.lock, STORAGE_LOCK)
+    old = s.poison
     store_ptr(&s.poison, p)
+    unlock(&s.lock)
     if old != NULL:
-        poison_unref(old)
+        poison_unref(old)           # which may be its end, and calls the interpreter: not under the lock
 
 cdef int poison_storage(Storage* s, object error, const char* name) except -1:
     cdef Poison* p = poison_new(error, here(), name)
-    spin_lock(&s.lock)
     set_poison(s, p)
-    spin_unlock(&s.lock)
     poison_unref(p)
     return 0
 
@@ -442,12 +445,12 @@ cdef int most_conflicts(Access* a) noexcept:
     cdef int n = glance_int(&s.nfront)
     if n > 1 and not a.key & WRITE:             # a read waits for writes only, and there may be a million reads beside it
         n = 0
-        spin_lock(&s.lock)
+        lock(&s.lock, STORAGE_LOCK)
         e = s.writes
         while e != NULL:
             n += 1
             e = e.next
-        spin_unlock(&s.lock)
+        unlock(&s.lock)
     return n
 
 cdef int reserve_edges(Task* t) except -1:
@@ -504,7 +507,7 @@ cdef bint connect(Task* t, Access* a, Task* watched) noexcept:
     cdef bint write = (a.key & WRITE) != 0
     cdef bint used = False, met = False
     cdef int i
-    spin_lock(&s.lock)
+    lock(&s.lock, STORAGE_LOCK)
     for i in range(2 if write else 1):
         e = s.writes if i == 0 else s.reads
         while e != NULL:
@@ -521,14 +524,15 @@ cdef bint connect(Task* t, Access* a, Task* watched) noexcept:
     link_access(&s.writes if write else &s.reads, a, s)
     if DFLOW_DEBUG:
         check_storage(s)
-    spin_unlock(&s.lock)
+    unlock(&s.lock)
     return met
 
 cdef void check_storage(Storage* s) noexcept nogil:
-    """I1, and the shape of the lists; the first hundred entries. Needs the lock."""
+    """I1, and the shape of the lists; the first hundred entries."""
     cdef Access* e
     cdef Access* before
     cdef int i, n, total = 0
+    invariant(holds(&s.lock), b"who changes a frontier has the storage's lock")
     for i in range(2):
         e = s.writes if i == 0 else s.reads
         before = NULL
@@ -587,11 +591,11 @@ cdef Poison* find_poison(Task* t) noexcept nogil:
         s = a[i].storage
         if s == NULL or load_ptr(&s.poison) == NULL or (a[i].key & (WRITE | FULL)) == (WRITE | FULL):
             continue
-        spin_lock(&s.lock)          # another part of s may be failing just now
+        lock(&s.lock, STORAGE_LOCK)          # another part of s may be failing just now
         p = s.poison
         if p != NULL:
             add_int(&p.refs, 1)
-        spin_unlock(&s.lock)
+        unlock(&s.lock)
         if p != NULL:
             break
     return p
@@ -607,9 +611,7 @@ cdef void mark(Task* t, Poison* p) noexcept nogil:
         s = a[i].storage
         if s == NULL or not a[i].key & WRITE or (p == NULL and not (a[i].key & FULL and load_ptr(&s.poison) != NULL)):
             continue
-        spin_lock(&s.lock)
         set_poison(s, p)
-        spin_unlock(&s.lock)
 
 cdef Task* finish(Task* t, bint* ring) noexcept nogil:
     """Leave the frontiers, release waiters and storages, free t and its group; its outputs are marked.
@@ -661,14 +663,14 @@ cdef void leave_frontiers(Task* t, bint* ring) noexcept nogil:
         s = a[i].storage
         if s == NULL or not a[i].key & TRACKED:
             continue
-        spin_lock(&s.lock)
+        lock(&s.lock, STORAGE_LOCK)
         if a[i].prev != a + i:
             unlink_access(a + i, s)
         if s.waited:
             ring[0] = True
         if DFLOW_DEBUG:
             check_storage(s)
-        spin_unlock(&s.lock)
+        unlock(&s.lock)
 
 cdef void release(Task* t) noexcept nogil:
     """Give back what t refers to."""

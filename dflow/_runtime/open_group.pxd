@@ -2,9 +2,9 @@
 
     none ── offer() ──> open ── offer(), offer_last() ──> open ── close, or a task that may not join ──> closed
 
-Members are added by a thread with the GIL, under the lock. Anyone may close the group, under the lock alone: an idle worker,
-a thread that waits. While the group is open, its leader has one predecessor more than it waits for, which closing takes away.
-So nothing of it runs, and nobody outside can wait for it, before it is complete.
+Members are added by a thread with the GIL, under the lock. Anyone may close the group, under the lock alone: an idle
+worker, a thread that waits. While the group is open, its leader has one predecessor more than it waits for, which
+closing takes away. So nothing of it runs, and nobody outside can wait for it, before it is complete.
 
 The lock comes before those of storages: offers connect tasks under it. Who holds a storage's lock never takes it.
 """
@@ -23,13 +23,13 @@ cdef struct Ripeness:       # what an idle worker saw of the open group,
     int members
     long long since         # and when it last saw it grow
 
-cdef int longest_group                                                  # GIL; most members of a group; below 2: there are none
+cdef int longest_group                                           # GIL; most members of a group; below 2: there are none
 
 # ---- GIL
-cdef bint offer(Task* t, Closed* closed) noexcept                       # joins, or opens another. Whether it has become worth a worker
-cdef bint offer_last(Task* t, Closed* closed) noexcept                  # joins and closes it. False: it may not join
+cdef bint offer(Task* t, Closed* closed) noexcept        # joins, or opens another. Whether it has become worth a worker
+cdef bint offer_last(Task* t, Closed* closed) noexcept   # joins and closes it. False: it may not join
 cdef bint would_join(intp elements, bint ready) noexcept                # whether it is large, and of such operations
-cdef bint small_group(double most) noexcept                             # whether it waits for nothing, and is no work for others
+cdef bint small_group(double most) noexcept              # whether it waits for nothing, and is no work for others
 
 # ---- any thread
 cdef Task* open_leader() noexcept nogil                                 # of the open group; NULL: none is open

@@ -2,7 +2,9 @@
 
 from dflow._kernels.kernel cimport REDUCES
 from dflow._base.atomics cimport (
-    add_int, hint_int, load_double, load_int, load_ptr, spin_lock, spin_unlock, store_double, store_ptr)
+    DFLOW_DEBUG, add_int, hint_int, invariant, load_double, load_int, load_ptr, store_double, store_ptr)
+from dflow._base.thread_state cimport holds
+from dflow._base.locks cimport GROUP_LOCK, lock, unlock
 from dflow._runtime.fusion cimport MAX_OPERANDS, Space, Waits, may_join, row_of, space_of, waits_of
 from dflow._runtime.graph cimport ABROAD, Access, accesses, connect, cost_of, MEMBER, TRACKED
 from dflow._runtime.queues cimport Lane, lanes
@@ -26,7 +28,7 @@ cdef Opening opening
 
 longest_group = 32
 
-# ---- offers -----------------------------------------------------------------------------------------------------------
+# ---- offers ----------------------------------------------------------------------------------------------------------
 
 cdef bint offer(Task* t, Closed* closed) noexcept:
     cdef double cost = cost_of(t)
@@ -34,7 +36,7 @@ cdef bint offer(Task* t, Closed* closed) noexcept:
     cdef bint calls = False
     cdef int inputs = -1
     closed.leader = NULL
-    spin_lock(&opening.lock)
+    lock(&opening.lock, GROUP_LOCK)
     if opening.leader != NULL:
         if opening.members < longest_group and (row == 0 or opening.row == 0 or row == opening.row):
             inputs = joins(t, cost)
@@ -52,23 +54,24 @@ cdef bint offer(Task* t, Closed* closed) noexcept:
     store_double(&opening.cost, opening.cost + cost)
     if opening.cost > CALL_NS and not opening.called:
         calls = opening.called = True
-    spin_unlock(&opening.lock)
+    unlock(&opening.lock)
     return calls
 
 cdef bint offer_last(Task* t, Closed* closed) noexcept:
     cdef double cost = cost_of(t)
     cdef bint joined
-    spin_lock(&opening.lock)
+    lock(&opening.lock, GROUP_LOCK)
     joined = opening.leader != NULL and opening.row == 0 and joins(t, cost) >= 0
     if joined:
         append(t)
         opening.cost += cost
         closed[0] = close()
-    spin_unlock(&opening.lock)
+    unlock(&opening.lock)
     return joined
 
 cdef int joins(Task* t, double cost) noexcept:
-    """-1 if t may not join, else how many results of members it reads: then it has to. Needs the lock, and an open group."""
+    """-1 if t may not join, else how many results of members it reads: then it has to. Needs the lock and an open
+    group."""
     cdef Task* leader = opening.leader
     if (t.lane != leader.lane or t.priority != leader.priority or (t.flags ^ leader.flags) & ABROAD
             or opening.operands + t.nops > MAX_OPERANDS):
@@ -104,11 +107,13 @@ cdef void append(Task* t) noexcept:
 cdef void connect_all(Task* t) noexcept:
     cdef Access* a = accesses(t)
     cdef int i
+    if DFLOW_DEBUG:
+        invariant(holds(&opening.lock), b"who adds to the open group has its lock")
     for i in range(t.nops):
         if a[i].key & TRACKED:
             connect(t, a + i, NULL)
 
-# ---- closing ----------------------------------------------------------------------------------------------------------
+# ---- closing ---------------------------------------------------------------------------------------------------------
 
 cdef Closed close() noexcept nogil:
     """Nobody joins any more. Needs the lock."""
@@ -124,16 +129,17 @@ cdef Closed close_group() noexcept nogil:
     cdef Closed closed
     if load_ptr(&opening.leader) == NULL:
         closed.leader = NULL
+        closed.cost = 0
         return closed
-    spin_lock(&opening.lock)
+    lock(&opening.lock, GROUP_LOCK)
     closed = close()
-    spin_unlock(&opening.lock)
+    unlock(&opening.lock)
     return closed
 
 cdef void open_group_after_fork() noexcept:
     opening.lock = 0
 
-# ---- glances ----------------------------------------------------------------------------------------------------------
+# ---- glances ---------------------------------------------------------------------------------------------------------
 
 cdef Task* open_leader() noexcept nogil:
     return <Task*>load_ptr(&opening.leader)
@@ -150,9 +156,9 @@ cdef bint small_group(double most) noexcept:
     cdef bint small
     if load_ptr(&opening.leader) == NULL:
         return False
-    spin_lock(&opening.lock)
+    lock(&opening.lock, GROUP_LOCK)
     small = opening.leader != NULL and opening.cost < most and load_int(&opening.leader.npending) == 1
-    spin_unlock(&opening.lock)
+    unlock(&opening.lock)
     return small
 
 cdef Lane* group_waits() noexcept nogil:
@@ -161,11 +167,11 @@ cdef Lane* group_waits() noexcept nogil:
     cdef Lane* lane = NULL
     if load_ptr(&opening.leader) == NULL:
         return NULL
-    spin_lock(&opening.lock)
+    lock(&opening.lock, GROUP_LOCK)
     leader = opening.leader
     if leader != NULL and opening.cost > CALL_NS and load_int(&leader.npending) == 1:
         lane = &lanes[leader.lane]
-    spin_unlock(&opening.lock)
+    unlock(&opening.lock)
     return lane
 
 cdef bint ripe(Ripeness* seen, long long now) noexcept nogil:

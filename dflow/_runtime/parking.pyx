@@ -3,22 +3,23 @@
 from dflow._base.atomics cimport (
     add_int, cas_int, cpu_pause, full_fence, glance_int, hint_int, invariant, load_i64, load_int, store_i64)
 from dflow._base.threads cimport (
-    Cores, bell_lock, bell_ring_one, bell_unlock, bell_wait_on, cores_all, cores_place, cores_without, now_ns, this_core)
+    Cores, bell_lock, bell_ring_one, bell_unlock, bell_wait_on, cores_all, cores_place, cores_without, now_ns,
+    this_core)
 from dflow._runtime.graph cimport Task
-from dflow._runtime.open_group cimport close_group, Closed, group_waits, ripe, Ripeness
+from dflow._runtime.open_group cimport Closed, Ripeness, close_group, group_waits, ripe
 from dflow._runtime.queues cimport COPIES_TO, Lane, Runner, any_queued, lanes, push, shared, used
 from dflow._runtime.runners cimport enter, leave
 from dflow._runtime.splits cimport any_split
 from dflow._runtime.tuning cimport CALL_NS, LONG_NS, LULL_NS, WATCH_NS
 
-# ---- who has work -----------------------------------------------------------------------------------------------------
+# ---- who has work ----------------------------------------------------------------------------------------------------
 
 cdef void wake_worker(Lane* lane, bint surely) noexcept nogil:
     cdef long long since, now
     full_fence()                    # the push, before the look at `sleeping` and `searching`
     if load_int(&lane.parking.sleeping) == 0:
         return
-    if load_int(&lane.parking.coming) or load_int(&lane.parking.searching):     # in the order in which a worker is both: P3
+    if load_int(&lane.parking.coming) or load_int(&lane.parking.searching):     # in the order of P3
         since = load_i64(&lane.parking.relied)
         now = now_ns()
         if since == 0 or now - since > WATCH_NS:
@@ -40,8 +41,9 @@ cdef void wake_for_pieces(Lane* lane, int there, long long pieces, double cost) 
         wake_one(lane)
 
 cdef bint crowded(Lane* lane) noexcept nogil:
-    """Whether as many threads are at work as there are workers: one more would share the core of one of them. But there must
-    be a worker that will soon look at the queues: one that begins something long, or Python code, has done so for the last time.
+    """Whether as many threads are at work as there are workers: one more would share the core of one of them. But
+    there must be a worker that will soon look at the queues: one that begins something long, or Python code, has done
+    so for the last time.
     """
     cdef int awake = load_int(&lane.started) - load_int(&lane.parking.sleeping)
     awake -= load_int(&lane.parking.hosting) + load_int(&lane.parking.engaged)
@@ -92,7 +94,7 @@ cdef void rouse(Lane* lane) noexcept nogil:
     invariant(lane.parking.sleeping >= 0, b"P1: nobody wakes who did not sleep")
     bell_ring_one(&r.bell)
 
-# ---- who has work, and the GIL: a worker is woken when it is worth it -----------------------------------------------------
+# ---- who has work, and the GIL: a worker is woken when it is worth it ------------------------------------------------
 
 cdef double silent_cost = -1        # GIL; of ready tasks for which no worker was woken, in ns; below 0: there are none
 cdef Lane* silent_lane = &lanes[0]  # GIL; whose they are
@@ -129,7 +131,7 @@ cdef void start_group() noexcept nogil:
         push(closed.leader)
         wake_worker(lane, False)
 
-# ---- workers ----------------------------------------------------------------------------------------------------------
+# ---- workers ---------------------------------------------------------------------------------------------------------
 
 cdef bint any_ready(Lane* lane) noexcept nogil:
     return any_queued(lane) or any_split(lane)
@@ -203,7 +205,7 @@ cdef void look_back(Lane* lane) noexcept nogil:
     if work_for(lane):
         wake_worker(lane, False)
 
-# ---- what others cannot rely on ---------------------------------------------------------------------------------------
+# ---- what others cannot rely on --------------------------------------------------------------------------------------
 
 cdef void begin_long(Lane* lane) noexcept nogil:
     add_int(&lane.parking.engaged, 1)

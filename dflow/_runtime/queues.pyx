@@ -3,12 +3,13 @@
 from operator import index
 
 from libc.stdint cimport int16_t, uint8_t
-from dflow._base.atomics cimport add_int, cas_int, invariant, load_int, load_ptr, spin_lock, spin_unlock, \
+from dflow._base.atomics cimport DFLOW_DEBUG, add_int, cas_int, invariant, load_int, load_ptr, \
     store_i64, store_int, store_ptr
+from dflow._base.locks cimport lock, QUEUE_LOCK, unlock
 from dflow._base.threads cimport bell_init
 from dflow._runtime.graph cimport *
 from dflow._base.allocator cimport *
-from dflow._base.thread_state cimport crossing
+from dflow._base.thread_state cimport crossing, holds
 
 cdef extern from *:
     """
@@ -90,7 +91,7 @@ def priority(level):
 cdef void enqueue(Queue* q, Task* t) noexcept nogil:
     cdef Task* before
     t.next = NULL
-    spin_lock(&q.lock)
+    lock(&q.lock, QUEUE_LOCK)
     if q.head == NULL or t.priority > q.rank:
         t.next = q.head
         if q.head == NULL:
@@ -110,21 +111,23 @@ cdef void enqueue(Queue* q, Task* t) noexcept nogil:
             q.tail = t
         before.next = t
         invariant(before.priority >= t.priority and (t.next == NULL or t.next.priority < t.priority), b"a queue is sorted by priority")
-    spin_unlock(&q.lock)
+    unlock(&q.lock)
 
 cdef Task* pop(Queue* q) noexcept nogil:
     cdef Task* t
     if load_ptr(&q.head) == NULL:
         return NULL
-    spin_lock(&q.lock)
+    lock(&q.lock, QUEUE_LOCK)
     t = q.head
     if t != NULL:
         behead(q)
-    spin_unlock(&q.lock)
+    unlock(&q.lock)
     return t
 
 cdef inline void behead(Queue* q) noexcept nogil:
-    """Drop the first entry. Needs the lock."""
+    """Drop the first entry."""
+    if DFLOW_DEBUG:
+        invariant(holds(&q.lock), b"who changes a queue has its lock")
     if q.head == q.last:
         q.last = NULL
     if q.head.next != NULL:
@@ -226,13 +229,13 @@ cdef bint sweep() noexcept nogil:
         for i in range(1, load_int(&used[k].widest) + 1):
             q = &used[k].inboxes[i]
             while load_ptr(&q.head) != NULL:
-                spin_lock(&q.lock)
+                lock(&q.lock, QUEUE_LOCK)
                 t = q.head
                 if t != NULL and load_int(&t.state) & CLAIMED:
                     behead(q)
                 else:
                     t = NULL
-                spin_unlock(&q.lock)
+                unlock(&q.lock)
                 if t == NULL:
                     break
                 take(t)                     # fails, and frees the cell if t is done

@@ -1,9 +1,11 @@
 """Runners: see _runtime/runners.pxd."""
 
 from cpython.pystate cimport PyThreadState
+from dflow._base.thread_state cimport holds_none
 from dflow._base.atomics cimport (
-    add_i64, add_int, collect_i64, full_fence, load_i64, load_int, load_int_after, spin_lock, spin_unlock, store_int,
+    DFLOW_DEBUG, add_i64, add_int, collect_i64, full_fence, invariant, load_i64, load_int, load_int_after, store_int,
     swap_int)
+from dflow._base.locks cimport lock, RUNNERS_LOCK, unlock
 from dflow._base.threads cimport sleep_ns
 from dflow._runtime.queues cimport Runner, shared
 
@@ -36,6 +38,8 @@ cdef void leave(Runner* me) noexcept nogil:
     store_int(&me.inside, 0)
 
 cdef void take_gil(Runner* me) noexcept nogil:
+    if DFLOW_DEBUG:
+        invariant(holds_none(), b"nobody waits for the GIL under a spin lock")
     if me.holds:
         me.holds = False
     else:
@@ -45,8 +49,8 @@ cdef void drop_gil(Runner* me) noexcept nogil:
     me.tstate = PyEval_SaveThread()
 
 cdef void keep_gil(Runner* me) noexcept nogil:
-    """A worker goes on with the GIL, which its next task needs, too: to ask for it again, while others run Python code, takes as
-    long as they may keep it."""
+    """A worker goes on with the GIL, which its next task needs, too: to ask for it again, while others run Python
+    code, takes as long as they may keep it."""
     if me.index:
         me.holds = True
     else:
@@ -58,30 +62,30 @@ cdef void let_gil_go(Runner* me) noexcept nogil:
         drop_gil(me)
 
 cdef void register(Runner* me) noexcept nogil:
-    spin_lock(&shared.runners_lock)
+    lock(&shared.runners_lock, RUNNERS_LOCK)
     me.next = shared.runners
     shared.runners = me
-    spin_unlock(&shared.runners_lock)
+    unlock(&shared.runners_lock)
 
 cdef void unregister(Runner* me) noexcept nogil:
     cdef Runner** p = &shared.runners
-    spin_lock(&shared.runners_lock)
+    lock(&shared.runners_lock, RUNNERS_LOCK)
     while p[0] != me:
         p = &p[0].next
     p[0] = me.next
     add_i64(&shared.retired, me.done)
-    spin_unlock(&shared.runners_lock)
+    unlock(&shared.runners_lock)
 
 cdef long long pending() noexcept nogil:
     cdef long long n = load_i64(&shared.submitted)
     cdef Runner* r
-    spin_lock(&shared.runners_lock)
+    lock(&shared.runners_lock, RUNNERS_LOCK)
     n -= collect_i64(&shared.retired)
     r = shared.runners
     while r != NULL:
         n -= collect_i64(&r.done)
         r = r.next
-    spin_unlock(&shared.runners_lock)
+    unlock(&shared.runners_lock)
     return n
 
 cdef void hold_runners() noexcept:

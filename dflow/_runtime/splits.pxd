@@ -2,13 +2,13 @@
 
     free ── claim ──> taken, open ── end ──> closed, helpers leave ──> free
 
-A fixed number of places. The owner takes a free one, fills it, opens it, takes pieces like everybody, closes it, and waits for
-the last helper. There is no queue of pieces: who takes part claims the next ones from a counter.
+A fixed number of places. The owner takes a free one, fills it, opens it, takes pieces like everybody, closes it, and
+waits for the last helper. There is no queue of pieces: who takes part claims the next ones from a counter.
 
 Invariants:
     S1  while a place is taken, its owner alone changes what is not atomic, and only while it is not open;
-    S2  `helpers` goes up only under the lock and while the place is open; the owner closes it under the lock. So who has joined
-        finds all of it in place until it leaves.
+    S2  `helpers` goes up only under the lock and while the place is open; the owner closes it under the lock. So who
+        has joined finds all of it in place until it leaves.
 """
 
 from dflow._kernels.kernel cimport intp
@@ -30,13 +30,15 @@ cdef struct Split:
     long long total
     long long grain         # pieces taken at once
 
-cdef Split* claim_split(Lane* lane, const char* name, pieces_t run, void* plan, bint lasting) noexcept nogil   # NULL: all are taken
+# NULL: all are taken
+cdef Split* claim_split(Lane* lane, const char* name, pieces_t run, void* plan, bint lasting) noexcept nogil
 cdef void open_split(Split* s, intp total, intp grain) noexcept nogil
 cdef void end_split(Split* s) noexcept nogil                        # when its pieces are taken; waits for the helpers
 cdef bint work_once(Split* s) noexcept nogil                        # take and run some pieces. False: there were none
 cdef void work(Split* s) noexcept nogil                             # until there are none
 cdef intp shares_left(Split* s) noexcept nogil                      # how often work_once() will find some, about
 cdef bint any_split(Lane* lane) noexcept nogil                      # whether a runner of the lane could join one
-cdef Split* join_split(Runner* me, int* place) noexcept nogil       # the first at `place` or after it that `me` may join, and has
+# the first at `place` or after it that `me` may join, and has
+cdef Split* join_split(Runner* me, int* place) noexcept nogil
 cdef void leave_split(Split* s) noexcept nogil
 cdef void splits_after_fork() noexcept

@@ -2,8 +2,9 @@
 
 from libc.string cimport memset
 from dflow._base.atomics cimport (
-    add_i64, add_int, cas_int, cpu_pause, glance_int, hint_int, invariant, load_i64, load_int, spin_lock, spin_unlock,
+    add_i64, add_int, cas_int, cpu_pause, glance_int, hint_int, invariant, load_i64, load_int,
     store_i64, store_int)
+from dflow._base.locks cimport lock, SPLIT_LOCK, unlock
 from dflow._runtime.queues cimport Lane, Runner, core_free, lanes
 
 cdef enum:
@@ -11,7 +12,7 @@ cdef enum:
 
 cdef Split splits[PLACES]
 
-# ---- the owner --------------------------------------------------------------------------------------------------------
+# ---- the owner -------------------------------------------------------------------------------------------------------
 
 cdef Split* claim_split(Lane* lane, const char* name, pieces_t run, void* plan, bint lasting) noexcept nogil:
     cdef Split* s
@@ -35,9 +36,9 @@ cdef void open_split(Split* s, intp total, intp grain) noexcept nogil:
     store_int(&s.open, 1)
 
 cdef void end_split(Split* s) noexcept nogil:
-    spin_lock(&s.lock)
+    lock(&s.lock, SPLIT_LOCK)
     store_int(&s.open, 0)
-    spin_unlock(&s.lock)
+    unlock(&s.lock)
     while load_int(&s.helpers):         # the rest of a piece
         cpu_pause()
     store_int(&s.taken, 0)
@@ -45,7 +46,7 @@ cdef void end_split(Split* s) noexcept nogil:
 cdef intp shares_left(Split* s) noexcept nogil:
     return <intp>((s.total - load_i64(&s.next) + s.grain - 1) // s.grain)
 
-# ---- everybody --------------------------------------------------------------------------------------------------------
+# ---- everybody -------------------------------------------------------------------------------------------------------
 
 cdef bint work_once(Split* s) noexcept nogil:
     cdef long long stop = add_i64(&s.next, s.grain), start = stop - s.grain
@@ -78,12 +79,12 @@ cdef Split* join_split(Runner* me, int* place) noexcept nogil:
         place[0] += 1
         if not joinable(s):
             continue
-        spin_lock(&s.lock)
+        lock(&s.lock, SPLIT_LOCK)
         lane = &lanes[glance_int(&s.lane)]      # if joinable, from here on that of who opened it
         joined = joinable(s) and (me.lane == lane if me.lane != NULL else core_free(lane))
         if joined:
             add_int(&s.helpers, 1)
-        spin_unlock(&s.lock)
+        unlock(&s.lock)
         if joined:
             return s
     return NULL

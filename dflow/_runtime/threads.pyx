@@ -2,6 +2,7 @@
 
 from _thread import start_new_thread
 
+from libc.string cimport memset
 from dflow._kernels.kernel cimport HOST
 from dflow._base.atomics cimport (
     add_int, cas_int, full_fence, hint_int, invariant, load_int, load_int_after, store_int, swap_int)
@@ -29,15 +30,17 @@ cdef enum:
 
 cdef bint ended = False         # GIL; the process ends
 
-# ---- workers ----------------------------------------------------------------------------------------------------------
+# ---- workers ---------------------------------------------------------------------------------------------------------
+
+cdef struct Chain:          # tasks that a worker has run one after the other, each made ready by the one before
+    int turns
+    long long since         # when a look at the time knew of it; 0: none has
+    long long behind        # since when it has kept the worker from others that are queued; 0: it has not
 
 cdef void* worker_main(void* arg) noexcept nogil:
     cdef Runner* me = <Runner*>arg
     cdef Task* t
-    cdef long long behind           # since when a chain of tasks has kept this worker from others that are queued,
-    cdef long long since            # and since when a look at the time knows of that chain
-    cdef int turns
-    cdef Lane* lane = me.lane
+    cdef Chain chain
     set_runner(me)
     me.tstate = begin_thread_state()
     me.number = this_thread()
@@ -59,26 +62,32 @@ cdef void* worker_main(void* arg) noexcept nogil:
             if load_int(&shared.waiting_all):
                 ring_done()
             t = idle(me)
-        behind = since = turns = 0
+        memset(&chain, 0, sizeof(chain))
         while t != NULL:
-            t = execute(me, t)
-            turns += 1
-            if t != NULL and (load_int(&me.dismissed) or load_int(&prioritized) and outranked(lane, t.priority)
-                              or (turns % 16 == 0 or cost_of(t) > LONG_NS) and overlong(&since) and any_queued(lane)):
-                give_back(t)            # older tasks go first
-                t = me.current = NULL
-            if t == NULL and not load_int(&me.dismissed):
-                t = me.current = seek(me)
-                behind = since = turns = 0
-            if t == NULL or not t.flags & ABROAD:
-                let_gil_go(me)
-            if load_int(&lane.parking.sleeping) and any_queued(lane):
-                if behind == 0:
-                    behind = now_ns()
-                wake_worker(lane, now_ns() - behind > LONG_NS)    # who submitted those may be gone from its core
-            leave(me)
+            t = go_on(me, execute(me, t), &chain)
     depart(me)
     return NULL
+
+cdef Task* go_on(Runner* me, Task* t, Chain* chain) noexcept nogil:
+    """What the worker runs next: t, which its last task has made ready, or NULL; else something older, or urgent. Enters with
+    me inside, leaves it outside."""
+    cdef Lane* lane = me.lane
+    chain.turns += 1
+    if t != NULL and (load_int(&me.dismissed) or load_int(&prioritized) and outranked(lane, t.priority)
+                      or (chain.turns % 16 == 0 or cost_of(t) > LONG_NS) and overlong(&chain.since) and any_queued(lane)):
+        give_back(t)                    # older tasks go first
+        t = me.current = NULL
+    if t == NULL and not load_int(&me.dismissed):
+        t = me.current = seek(me)
+        memset(chain, 0, sizeof(chain[0]))
+    if t == NULL or not t.flags & ABROAD:
+        let_gil_go(me)
+    if load_int(&lane.parking.sleeping) and any_queued(lane):
+        if chain.behind == 0:
+            chain.behind = now_ns()
+        wake_worker(lane, now_ns() - chain.behind > LONG_NS)    # who submitted those may be gone from its core
+    leave(me)
+    return t
 
 cdef bint overlong(long long* since) noexcept nogil:
     """Whether a chain of tasks has kept a worker for longer than its turn."""
@@ -105,7 +114,8 @@ cdef void bind(Runner* me) noexcept nogil:
 cdef void depart(Runner* me) noexcept nogil:
     """A worker that is gone gives back its place, last of all."""
     cdef Lane* lane = me.lane
-    invariant(me.current == NULL and not me.asleep and not me.called, b"a worker that leaves has no task, and nobody relies on it")
+    invariant(me.current == NULL, b"a worker that leaves has no task")
+    invariant(not me.asleep and not me.called, b"nobody relies on a worker that leaves")
     take_gil(me)
     unregister(me)
     bell_lock(&shared.idle_bell)        # place() looks at all workers
@@ -119,7 +129,8 @@ cdef void depart(Runner* me) noexcept nogil:
     end_thread_state()
 
 cdef Task* idle(Runner* me) noexcept nogil:
-    """Look around for a while, one worker at a time, then sleep. A task, or NULL: it helped with a split kernel, or is to leave."""
+    """Look around for a while, one worker at a time, then sleep. A task; NULL: it helped with a split kernel, or is to
+    leave."""
     cdef Task* t = NULL
     cdef bint helped = False
     cdef bint searches = begin_search(me.lane)
@@ -228,7 +239,7 @@ cdef void threads_after_fork() noexcept:
     global ended
     ended = False
 
-# ---- deputies ---------------------------------------------------------------------------------------------------------
+# ---- deputies --------------------------------------------------------------------------------------------------------
 
 cdef bint may_send(Runner* me) noexcept nogil:
     if me.deputy != NULL and load_int(&me.deputy.released):

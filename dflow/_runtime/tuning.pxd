@@ -1,13 +1,14 @@
 """The thresholds of scheduling, with their units. Results do not depend on them; time does.
 
-A cost is an estimate of the nanoseconds that a kernel takes (Kernel.cost times its elements), a time is the clock's. How they
-relate is in check_tuning(), which the engine calls as it is imported: who changes one learns which others it drags along.
+A cost is an estimate of the nanoseconds that a kernel takes (Kernel.cost times its elements), a time is the clock's.
+How they relate is in check_tuning(), which the engine calls as it is imported: who changes one learns which others it
+drags along.
 """
 
 cdef enum:
     # cost of an operation, in ns
-    TINY_NS = 500           # up to which it runs in its caller, though it could join a group; Settings.tiny_cost at first
-    INLINE_NS = 2000        # up to which it runs in its caller, if its operands are ready; Settings.inline_cost at first
+    TINY_NS = 500           # up to which it runs in its caller, though it could join a group (Settings.tiny_cost)
+    INLINE_NS = 2000        # up to which it runs in its caller, if its operands are ready (Settings.inline_cost)
     JOIN_NS = 4000          # of an open group that an operation joins, however small, rather than catch up with it
     WORTH_NS = 4000         # of what is left to a worker that looks for work, though something small waits for it
     GRAIN_NS = 20000        # of a piece of a split kernel
@@ -21,19 +22,19 @@ cdef enum:
     SPIN_NS = 20000         # for which a waiting thread looks around before it sleeps
     LULL_NS = 50000         # after which a thread that has submitted nothing may be gone from its core
     WATCH_NS = 200000       # for which one idle worker looks around: to wake it costs the submitter 20 to 100 us
-    PATIENCE_NS = 1000000   # for which who waits for room holds out for an eighth of the budget, before taking just enough
+    PATIENCE_NS = 1000000   # for which a wait for room holds out for an eighth of the budget, then takes just enough
     TURN_NS = 10000000      # for which a chain of tasks may keep a worker from others that are queued
     SLICE_NS = 50000000     # of the longest sleep of a waiting thread between looks at signals
     STUCK = 60              # slices without progress after which the exit waits no longer for host tasks
 
     # counts
     MAX_LOOSE = 4           # results of a group that nothing in it has read; more would only be in each other's way
-    MAX_FUTILE = 32         # attempts in a row to catch up that may find nothing; then as many are passed over between two
+    MAX_FUTILE = 32         # attempts in a row to catch up that may find nothing; then as many are skipped between two
     FENCE_AFTER = 64        # length of a frontier at which a partial write inserts a fence
     COUNT_AFTER = 4096      # submissions between looks at how many are pending
     TASK_BYTES = 200        # memory of a pending task, about
     LEAST_BESIDE = 5        # rows of matrices that gain by two threads although each takes a lock of the library
-    VECTOR_PRODUCT = 3      # times the cost of a product per element, for a matrix times a vector: each is read for one use
+    VECTOR_PRODUCT = 3      # times the cost of a product, for a matrix times a vector: an element is read for one use
 
 cdef inline int check_tuning() except -1:
     cdef dict relations = {

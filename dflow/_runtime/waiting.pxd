@@ -3,8 +3,8 @@
 What it waits for is a Wait, of one of the kinds below; finished() says whether it is over. In order, who waits
     1.  runs what is small and needed, with the GIL (catch_up);
     2.  claims what is needed out of turn, while a core is free for it, without;
-    3.  becomes a runner, and helps: with what it needs, with split kernels, with anything else; a Python function it has
-        run by a deputy (_runtime/threads.pxd);
+    3.  becomes a runner, and helps: with what it needs, with split kernels, with anything else; a Python function it
+        has run by a deputy (_runtime/threads.pxd);
     4.  looks around for SPIN_NS, then sleeps until something is done, and looks at signals every SLICE_NS.
 """
 
@@ -19,7 +19,7 @@ cdef enum WaitKind:
     FOR_LANE                # or not in this lane,
     FOR_FEWER               # or at most `limit` tasks
     FOR_ENDED               # so many tasks have ended since the process started as `limit`
-    FOR_ROOM                # so many bytes as `limit` fit into the budget, with room to spare until `patience` has run out
+    FOR_ROOM                # as many bytes as `limit` fit into the budget, with room to spare until `patience` is over
 
 cdef struct Wait:
     WaitKind kind
@@ -36,15 +36,15 @@ cdef struct Wait:
 # All need the GIL.
 cdef Wait wait_for(WaitKind kind, long long limit=*) noexcept
 cdef bint finished(Wait* w) noexcept nogil
-cdef int block(Wait* w, bint once=*) except -1                      # `once`: for one slice of time at most. Ctrl-C interrupts
-cdef int settle(bint once=*) except -1                              # until nothing is pending
-cdef bint make_room(size_t nbytes) except -1                        # in the budget. False: they never will fit. In a host task: True
+cdef int block(Wait* w, bint once=*) except -1         # `once`: for one slice of time at most. Ctrl-C interrupts
+cdef int settle(bint once=*) except -1                 # until nothing is pending
+cdef bint make_room(size_t nbytes) except -1           # in the budget. False: they never will fit. In a host task: True
 # r NULL: all of it. Raises its poison. False: `once`, and other threads have submitted writes meanwhile.
 cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1
 cdef bint region_ready(Storage* s, Region* r, bint write) noexcept nogil
-cdef void nudge() noexcept                                          # somebody asks whether something is ready: let it become so
-cdef void try_to_catch_up(Storage* s) noexcept                      # runs small work that s waits for, if it can
-cdef double catch_up(Storage* s, double most) noexcept              # the same, of up to so many nanoseconds each, always
+cdef void nudge() noexcept                                  # somebody asks whether something is ready: let it become so
+cdef void try_to_catch_up(Storage* s) noexcept              # runs small work that s waits for, if it can
+cdef double catch_up(Storage* s, double most) noexcept      # the same, of up to so many nanoseconds each, always
 
 cdef long long memory_budget                                        # bytes; changed with the GIL, read without
 cdef long long waits                                                # that blocked,

@@ -4,9 +4,9 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.string cimport memset
 from dflow._kernels.kernel cimport ELEMENTWISE, HOST, REDUCES
 from dflow._base.atomics cimport (
-    DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, load_i64, load_int, load_ptr, spin_lock, spin_trylock,
-    spin_unlock, store_int)
-from dflow._base.thread_state cimport CPUS, captures, value_read
+    DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, load_i64, load_int, load_ptr, store_int)
+from dflow._base.locks cimport lock, STORAGE_LOCK, try_lock, unlock
+from dflow._base.thread_state cimport CPUS, captures, noting_hooks
 from dflow._base.threads cimport bell_lock, bell_unlock, bell_wait_ns, now_ns, sched_yield
 from dflow._runtime.executor cimport (
     execute, give_back, inside_host_task, join_splits, retire, ring_done, run_alone, run_plan)
@@ -15,7 +15,7 @@ from dflow._runtime.fusion cimport GroupPlan, may_tail, plan_group
 from dflow._runtime.gate cimport gate_closed, use_of
 from dflow._runtime.graph cimport *
 from dflow._runtime.open_group cimport close_group, Closed, small_group
-from dflow._runtime.parking cimport announce, announced, any_ready, queue, start_group, unannounced, wake_worker, work_for
+from dflow._runtime.parking cimport announce, announced, any_ready, queue, start_group, unannounced, wake_worker
 from dflow._runtime.queues cimport *
 from dflow._runtime.runners cimport *
 from dflow._runtime.story cimport tell_late
@@ -29,7 +29,7 @@ cdef enum:
     ANY = 0                 # for claim_needed()
     LOOPS = -1
 
-# ---- kinds ------------------------------------------------------------------------------------------------------------
+# ---- kinds -----------------------------------------------------------------------------------------------------------
 
 cdef Wait wait_for(WaitKind kind, long long limit=0) noexcept:
     cdef Wait w
@@ -68,7 +68,7 @@ cdef bint region_ready(Storage* s, Region* r, bint write) noexcept nogil:
         return True
     if r == NULL:
         return False
-    spin_lock(&s.lock)
+    lock(&s.lock, STORAGE_LOCK)
     e = s.writes
     while e != NULL and ready:
         ready = not overlap(e, r)
@@ -77,31 +77,31 @@ cdef bint region_ready(Storage* s, Region* r, bint write) noexcept nogil:
     while e != NULL and ready:
         ready = not overlap(e, r)
         e = e.next
-    spin_unlock(&s.lock)
+    unlock(&s.lock)
     return ready
 
 cdef bint overtaken(Wait* w) noexcept nogil:
     """A thread that never stops writing to what another one reads would keep it waiting for ever."""
     cdef Access* e
     cdef bint found = False
-    spin_lock(&w.s.lock)
+    lock(&w.s.lock, STORAGE_LOCK)
     e = w.s.writes
     while e != NULL and not found:
         found = <int>(task_of(e).order - w.order) > 0 and (w.r == NULL or overlap(e, w.r))
         e = e.next
-    spin_unlock(&w.s.lock)
+    unlock(&w.s.lock)
     return found
 
 cdef bint enough(Wait* w) noexcept nogil:
-    """Not for every block that is freed a wake-up; but what is pending may be long, and need this very thread to end."""
+    """Room to spare, not a wake-up for every block that is freed; but what is pending may need this very thread."""
     cdef long long budget = load_i64(&memory_budget), spare = budget - bytes_live() - w.limit
     return spare >= budget // 8 or (spare >= 0 and now_ns() > w.patience)
 
-# ---- what a waiting thread may run --------------------------------------------------------------------------------------
+# ---- what a waiting thread may run -----------------------------------------------------------------------------------
 
 cdef bint may_help(Task* t) noexcept nogil:
-    """Whether a waiting thread may run t, which could leave a lane more threads than it has workers; or, if it is a Python
-    function, have it run, as no worker comes for it."""
+    """Whether a waiting thread may run t, which could leave a lane more threads than it has workers; or, if it is a
+    Python function, have it run, as no worker comes for it."""
     cdef Lane* lane = &lanes[t.lane]
     if gate_closed(use_of(t)) or t.kernel.flags & HOST and looked_at(lane):
         return False
@@ -149,7 +149,7 @@ cdef Task* claim_needed(Storage* s, int* visits, double most) noexcept nogil:
     cdef Task* found = NULL
     cdef bint suits
     cdef int i
-    if visits[0] <= 0 or not spin_trylock(&s.lock):
+    if visits[0] <= 0 or not try_lock(&s.lock, STORAGE_LOCK):
         return NULL
     visits[0] -= 1
     e = s.writes
@@ -171,11 +171,11 @@ cdef Task* claim_needed(Storage* s, int* visits, double most) noexcept nogil:
             t = next_member(t)
         visits[0] -= 1
         e = e.next
-    spin_unlock(&s.lock)
+    unlock(&s.lock)
     return found
 
 cdef Task* take_group(Storage* s) noexcept:
-    """Close the open group for a thread that waits for s (NULL: for everything), and take it if it can run. Needs the GIL."""
+    """Close the open group for a thread that waits for s (NULL: for everything), and take it if it can run. GIL."""
     cdef Closed closed = close_group()
     cdef Task* t = closed.leader
     if t == NULL or not take(t):        # a thread that helps may have claimed it
@@ -186,7 +186,7 @@ cdef Task* take_group(Storage* s) noexcept:
         return NULL
     return t
 
-# ---- helping ------------------------------------------------------------------------------------------------------------
+# ---- helping ---------------------------------------------------------------------------------------------------------
 
 cdef Task* help(Runner* me, Wait* w) noexcept nogil:
     """A task for a waiting thread: one that it needs; else any."""
@@ -201,7 +201,7 @@ cdef Task* help(Runner* me, Wait* w) noexcept nogil:
         t = claim_needed(w.s, &visits, ANY if may_send(me) else LOOPS)
     if t == NULL:
         start_group()               # it may be needed, or nobody else may come for it
-        join_splits(me)               # where a core is free: else a part of a kernel would share that of a worker's part
+        join_splits(me)              # where a core is free: else a part of a kernel would share that of a worker's part
     if t == NULL:
         t = find(me)
         while t != NULL and t.kernel.flags & HOST and not (all and may_help(t) and may_send(me)):
@@ -248,7 +248,8 @@ cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
         if t != NULL:
             while t != NULL:
                 t = execute(me, t)
-                if t != NULL and (now_ns() - start > SLICE_NS or finished(w) or t.kernel.flags & HOST or not may_help(t)):
+                if t != NULL and (now_ns() - start > SLICE_NS or finished(w) or t.kernel.flags & HOST
+                                  or not may_help(t)):
                     give_back(t)
                     t = me.current = NULL
                 leave(me)
@@ -280,7 +281,7 @@ cdef void end_runner(Runner* me) noexcept:
     unregister(me)
     set_runner(me.outer)
 
-# ---- blocking -----------------------------------------------------------------------------------------------------------
+# ---- blocking --------------------------------------------------------------------------------------------------------
 
 cdef int block(Wait* w, bint once=False) except -1:
     cdef Runner me
@@ -308,7 +309,7 @@ cdef int block(Wait* w, bint once=False) except -1:
     return 0
 
 cdef bint run_needed(Wait* w) except -1:
-    """Run what is needed, here, while a core is free for it: nobody need be woken for that. Whether the wait is over."""
+    """Run what is needed here, while a core is free for it: no worker need be woken. Whether the wait is over."""
     cdef Task* t
     cdef int visits
     catch_up(w.s, CALL_NS)
@@ -330,9 +331,9 @@ cdef void count_wait(Site* site) noexcept:
 cdef void begin_helping(Runner* me, Wait* w) noexcept:
     if w.s != NULL:
         add_int(&w.s.refs, 1)
-        spin_lock(&w.s.lock)
+        lock(&w.s.lock, STORAGE_LOCK)
         w.s.waited += 1
-        spin_unlock(&w.s.lock)
+        unlock(&w.s.lock)
     me.waiting = told_by(w)
     if me.waiting != NULL:
         add_int(me.waiting, 1)
@@ -348,12 +349,12 @@ cdef void end_helping(Runner* me, Wait* w) noexcept:
     if me.waiting != NULL:
         add_int(me.waiting, -1)
     if w.s != NULL:
-        spin_lock(&w.s.lock)
+        lock(&w.s.lock, STORAGE_LOCK)
         w.s.waited -= 1
-        spin_unlock(&w.s.lock)
+        unlock(&w.s.lock)
         storage_unref(w.s)
 
-# ---- catching up --------------------------------------------------------------------------------------------------------
+# ---- catching up -----------------------------------------------------------------------------------------------------
 
 cdef double catch_up(Storage* s, double most) noexcept:
     """Something small is to be done with s, which is pending: what it waits for may be as small, and only be queued.
@@ -459,7 +460,7 @@ cdef void run_without_gil(Task* t) noexcept:
     if load_int(&shared.waiting_all):
         ring_done()
 
-# ---- what others wait for -----------------------------------------------------------------------------------------------
+# ---- what others wait for --------------------------------------------------------------------------------------------
 
 cdef void nudge() noexcept:
     start_group()
@@ -497,7 +498,7 @@ cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1:
     w.once = once
     w.order = <unsigned int>shared.submitted
     if captures:
-        value_read(s, here())
+        noting_hooks.value_read(s, here())
     while True:
         while not region_ready(s, r, write):
             if once and overtaken(&w):

@@ -20,8 +20,8 @@ from dflow._runtime.graph cimport abroad, discard, FULL, MEMBER, Storage, storag
 from dflow._runtime.fusion cimport MAX_ARGUMENTS, MAX_MEMBERS, Space, may_follow, space_of
 from dflow._kernels.registry cimport CDOUBLE, DOUBLE, FLOAT, cast_kernel, code_of, itemsizes
 from dflow._array.dispatch cimport Operand, dispatch, make_task
-from dflow._tracing.trace cimport FRESH, GIVEN, INPUT, OUTER, Program, Step, over
-from dflow._tracing cimport trace
+from dflow._tracing.trace cimport FRESH, GIVEN, INPUT, OUTER, CaptureHooks, Program, Step, capture_hooks, over
+from dflow._base.hooks cimport check_hooks
 from dflow._base.thread_state cimport CPUS
 from dflow._gpu.mirror cimport HOST_STALE, bring_there
 
@@ -208,7 +208,7 @@ cdef list replay(Program p, list arrays):
     captured = p.captured
     for i, a in captured.inputs.items():
         copy_bytes(bytes_of(p.held[i].s), a)
-    hooks["host"](captured.run, [*captured.inputs.values(), *[a for a, _ in captured.outer]],
+    hooks.host(captured.run, [*captured.inputs.values(), *[a for a, _ in captured.outer]],
                   [*captured.written(), *captured.results.values()])
     for leaf in p.leaves:
         leaf.fresh = True
@@ -241,4 +241,9 @@ cdef int set_aside(Program p, list arrays) except -1:
             p.held[i].s = NULL
     return 0
 
-trace.replay_captured = replay
+capture_hooks.replay_captured = replay
+
+def check():
+    check_hooks("_tracing.trace", &capture_hooks, sizeof(CaptureHooks), "replay_captured")
+
+check()

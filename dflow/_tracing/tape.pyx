@@ -20,10 +20,10 @@ from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.string cimport memcpy
 from dflow._base.atomics cimport load_int
 from dflow._array.core cimport *
-from dflow._base.thread_state cimport captures, capturing, recorders, recording, set_recording
+from dflow._base.hooks cimport check_callables, check_hooks
+from dflow._base.thread_state cimport captures, capturing, recorders, recording, set_recording, set_training, training
 from dflow._runtime.graph cimport describe, here, Site
 from dflow._kernels.registry cimport DTYPES, is_integer, is_complex
-from dflow._array.core import set_hook
 
 cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object)
@@ -31,7 +31,15 @@ cdef extern from "Python.h":
 
 cdef dict rules = {}            # what was called: its Rule
 cdef dict forms = {}            # what was called: a function of the same value, recorded as what that calls
-cdef dict helpers = {}          # functions of the layers above that this one calls
+
+cdef class GradientHooks:       # filled by gradients/__init__.py, without which nothing has a way back
+    cdef public object conjugate        # (g)
+    cdef public object ones_like        # (a): the gradient of a result
+    cdef public object spread           # (g, own, whole): zeros like an array, but g in the place of a view: geometries
+    cdef public object spread_part      # (g, own, whole, dtype): the same of a view of the real or imaginary part
+    cdef public object sum_to           # (g, shape): over what was broadcast
+cdef GradientHooks gradient_hooks = GradientHooks()
+
 cdef long long made = 0         # nodes so far
 
 # ---- rules -----------------------------------------------------------------------------------------------------
@@ -509,9 +517,9 @@ cdef class Way:
         if type(n) is View:
             parent = n.parents[0][0]
             if (<Node>parent).code == n.code:
-                g = helpers["spread"](g, (<View>n).own, (<View>n).whole)
+                g = gradient_hooks.spread(g, (<View>n).own, (<View>n).whole)
             else:
-                g = helpers["spread_part"](g, (<View>n).own, (<View>n).whole, DTYPES[(<Node>parent).code])
+                g = gradient_hooks.spread_part(g, (<View>n).own, (<View>n).whole, DTYPES[(<Node>parent).code])
             self.arrive(parent, g)
         elif type(n) is Pick:
             parent, place, count = n.parents[0]
@@ -528,19 +536,19 @@ cdef class Way:
                 self.arrive(parent, gradients[slot] if place < 0 else gradients[slot][place])
         else:
             turned = n.rule.conjugates and is_complex(n.code)
-            g = helpers["conjugate"](g) if turned else g
+            g = gradient_hooks.conjugate(g) if turned else g
             for parent, slot, place in n.parents:
                 entry = n.rule.function(slot)
                 if entry is not None:
                     x = apply(n, entry, g, self.again)
-                    self.arrive(parent, helpers["conjugate"](x) if turned and is_complex((<Node>parent).code) else x)
+                    self.arrive(parent, gradient_hooks.conjugate(x) if turned and is_complex((<Node>parent).code) else x)
         return 0
 
 cdef object fitted(Node n, object g):
     """A gradient in the shape and type of its value."""
     cdef ndarray a = as_array(g)
     if shape_tuple(a) != n.shape:
-        a = helpers["sum_to"](a, n.shape)
+        a = gradient_hooks.sum_to(a, n.shape)
     if a.code != n.code:
         a = a.real if is_complex(a.code) and not is_complex(n.code) else a
         a = a.astype(DTYPES[n.code])
@@ -586,7 +594,7 @@ def backward(list heads, list gradients, bint retain=False, bint again=False, va
     before = set_recording(False)
     try:
         for head, g in zip(heads, gradients):
-            way.arrive(node_of(head), helpers["ones_like"](head) if g is None else alias(as_array(g), None))
+            way.arrive(node_of(head), gradient_hooks.ones_like(head) if g is None else alias(as_array(g), None))
         set_recording(again)
         way.go()
     finally:
@@ -697,6 +705,13 @@ def detach(ndarray a):
 def is_recording():
     return recording()
 
+def is_training():
+    return training()
+
+def switch_training(bint on):
+    """Be in training mode in this thread, or not; whether it was before."""
+    return set_training(on)
+
 def switch_recording(bint on):
     """Record in this thread, or not; what it was before."""
     return set_recording(on)
@@ -710,9 +725,12 @@ def record_custom(result, arguments, Rule rule):
     finally:
         del rules[key]
 
-def set_helper(str name, function):
-    """Functions of the layers above: spread, spread_part, sum_to, ones_like, conjugate."""
-    helpers[name] = function
+def table():
+    """The hooks that are Python callables, to be set."""
+    return gradient_hooks
+
+def check_table():
+    check_callables("_tracing.tape", gradient_hooks)
 
 cdef int note_copy(ndarray a, ndarray out) except -1:
     """out is a copy of a tracked array, or a cast."""
@@ -727,9 +745,10 @@ cdef Rule leaf_rule = Rule("copy", ("a",), (_itself,), over_complex="own")      
 rules[copy_rule] = copy_rule
 rules[leaf_rule] = leaf_rule
 
-cdef void connect():
-    global record_view, record_copy
-    record_view = note_view
-    record_copy = note_copy
+record_hooks.record_view = note_view
+record_hooks.record_copy = note_copy
 
-connect()
+def check():
+    check_hooks("_array.core", &record_hooks, sizeof(RecordHooks), "record_view record_copy")
+
+check()

@@ -114,5 +114,7 @@ cdef class Program:
 cdef ndarray over(ndarray template, Storage* s, intp shift)
 
 ctypedef list (*captured_replay)(Program program, list arrays)
-cdef captured_replay replay_captured            # the results, or None where the steps are to be launched one by one
+cdef struct CaptureHooks:       # filled by _tracing/cuda_graph.pyx, which is there where there are GPUs
+    captured_replay replay_captured     # the results, or None where the steps are to be launched one by one
+cdef CaptureHooks capture_hooks
 

@@ -23,20 +23,22 @@ from libc.string cimport memcmp, memcpy, memset
 from dflow._runtime.waiting cimport make_room, memory_budget, nudge
 from dflow._base.atomics cimport add_int, cpu_pause, load_int
 from dflow._base.threads cimport now_ns, sleep_ns
-from dflow._array cimport dispatch as _dispatch
 from dflow._base cimport thread_state
 from dflow._runtime cimport graph as _graph
-from dflow._array.core cimport ndarray, ALIAS, READONLY, SCALAR, broadcast_same, copy_of, covers_storage, hooks, owned
+from dflow._array.core cimport (
+    ndarray, ALIAS, READONLY, SCALAR, broadcast_same, copy_of, covers_storage, mxnet_rules, owned)
 from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport fp_strict, read_fp_policy, warn_user
 from dflow._runtime.graph cimport (
     abroad, bytes_live, describe, FULL, here, readable, Site, Storage, storage_allocate, storage_new, storage_unref,
     writable, WRITE)
 from dflow._kernels.registry cimport cast_kernel, code_of
-from dflow._array.dispatch cimport Core, Operand, dispatch, place_outputs
+from dflow._array.dispatch cimport Core, LaunchHooks, Operand, dispatch, launch_hooks, place_outputs
 from dflow._base.allocator cimport memory_free, memory_grow, memory_new, memory_zeros
+from dflow._base.hooks cimport check_callables, check_hooks
 from dflow._base.thread_state cimport (
-    cannot_replay, captures, capturing, many_devices, recording, set_capturing, set_recording)
+    NotingHooks, cannot_replay, captures, capturing, draw_hooks, many_devices, noting_hooks, recording, set_capturing,
+    set_recording, training)
 from dflow._gpu.mirror cimport bring_here, gpus
 from dflow._tracing.tape cimport (
     Rule, back_to, is_leaf, leaves_replaced, newest_node, node_at, record_heads, return_to, set_noted_leaves, stand_in)
@@ -51,11 +53,6 @@ cdef enum:
     MIN_ROOM = 4096             # bytes up to which a storage need not ask for room
 
 cdef int UBYTE = code_of("u1")
-
-cdef list no_capture(Program program, list arrays):
-    return None
-
-replay_captured = no_capture
 
 
 cdef void* room_for(void* items, int n, int* room, size_t size) except NULL:
@@ -463,7 +460,7 @@ cdef class Program:
         try:
             self.hold(arrays, given)
             if gpus and given is None and kept is None:
-                made = replay_captured(self, arrays)
+                made = capture_hooks.replay_captured(self, arrays)
                 if made is not None:
                     return made
             if self.cost < SMALL_NS:
@@ -604,7 +601,7 @@ cdef class Program:
 
     cdef int dispatch_step(self, Step* step) except -1:
         if step.source != NULL:
-            thread_state.redraw(step.source, step.ops[step.drawn].constant)
+            draw_hooks.redraw(step.source, step.ops[step.drawn].constant)
         self.fill_operands(step)
         dispatch(step.k, step.ops, step.nops, step.ndim, step.shape, step.core, step.cost, step.elements, step.site)
         return self.end_slots(step)
@@ -615,8 +612,6 @@ cdef int observe(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core*
                  intp elements) except -1:
     return current.note(k, ops, nops, ndim, shape, core, cost, elements)
 
-_dispatch.observe = observe
-
 cdef void value_read(void* storage, void* site) noexcept:
     """Python sees values, which the steps that follow may depend on."""
     cdef Storage* s = <Storage*>storage
@@ -625,7 +620,14 @@ cdef void value_read(void* storage, void* site) noexcept:
         if current.slots[<int>slot].depends if slot is not None else not current.knows(s):
             cannot_replay(b"a value is read", site)
 
-thread_state.value_read = value_read
+launch_hooks.observe = observe
+noting_hooks.value_read = value_read
+
+def check():
+    check_hooks("_array.dispatch", &launch_hooks, sizeof(LaunchHooks), "observe")
+    check_hooks("_base.thread_state", &noting_hooks, sizeof(NotingHooks), "value_read")
+
+check()
 
 # ---- functions as programs -----------------------------------------------------------------------------------------
 
@@ -660,7 +662,7 @@ cdef class Back:
             return self.graph.recorded_gradients(self.entry, self.arguments, heads)
         for i in range(len(heads)):
             if heads[i] is None:
-                heads[i] = helpers["zeros"](back.inputs[i])
+                heads[i] = replay_hooks.zeros(back.inputs[i])
             a = heads[i]
             if not same_geometry(a, back.inputs[i], 0) or not covers_storage(a):
                 heads[i] = copy_of(a)
@@ -730,11 +732,19 @@ cdef int collect(object x, list arrays) except -1:
             collect(item, arrays)
     return 0
 
-cdef dict helpers = {}  # functions of the layers above: zeros and ones like an array, training (whether that is on)
+cdef class ReplayHooks:             # filled by _graph_decorator.py, which makes the first Graph
+    cdef public object ones         # (a): a new array like it
+    cdef public object zeros        # (a): the same
+cdef ReplayHooks replay_hooks = ReplayHooks()
+
 MOST = 32                           # programs of one function; then the oldest goes
 
-def set_helper(str name, function):
-    helpers[name] = function
+def table():
+    """The hooks that are Python callables, to be set."""
+    return replay_hooks
+
+def check_table():
+    check_callables("_tracing.trace", replay_hooks)
 
 def _gradients(g, held):
     return None, held.gradients(g)
@@ -782,7 +792,7 @@ cdef class Graph:
         except Unfit as unfit:
             self.refuse(str(unfit), True)
             return self.function(*args, **keywords)
-        mode = recording() | <int>helpers["training"]() << 1 | <int>bool(hooks.get("mxnet")) << 2
+        mode = recording() | <int>training() << 1 | <int>mxnet_rules << 2
         if recording():
             tracked = [(<ndarray>a).node != NULL for a in arrays]
         around = leaves_replaced()
@@ -904,7 +914,7 @@ cdef class Graph:
         if not entry.heads:
             return True
         before = set_recording(False)
-        ones = [helpers["ones"](outs[i]) for i in entry.heads]
+        ones = [replay_hooks.ones(outs[i]) for i in entry.heads]
         set_recording(before)
         error = None
         try:
@@ -941,7 +951,7 @@ cdef class Graph:
         if entry.forward.draws:
             raise NotImplementedError(f"{self.name()} draws random numbers: there is no gradient of its gradient")
         collect(self.function(*arguments[0], **arguments[1]), outs)
-        heads = [helpers["zeros"](outs[i]) if g is None else g for i, g in zip(entry.heads, heads)]
+        heads = [replay_hooks.zeros(outs[i]) if g is None else g for i, g in zip(entry.heads, heads)]
         found = back_to([outs[i] for i in entry.heads], heads, floor, True)
         return [found.get(node_at((<list>arguments[2])[node]) if type(node) is int else node) for node in entry.wanted]
 

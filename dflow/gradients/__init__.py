@@ -17,7 +17,8 @@ import numpy
 from dflow import numpy as np
 from dflow._functions.numpy_inline import small_first
 from dflow._functions.views import strided
-from dflow._tracing.tape import Rule, add_form, add_rule, set_helper
+from dflow._tracing import tape
+from dflow._tracing.tape import Rule, add_form, add_rule
 
 
 def has_gradient(*gradients, joint=None):
@@ -204,11 +205,13 @@ def _kept(g, own, whole):
 
 add_rule("write through", Rule("write through", ("a", "view", "own", "whole"), (
     _kept, lambda g, own, whole: _gathered(g, own, whole)), over_complex="own"))
-set_helper("spread", _spread)
-set_helper("spread_part", _spread_part)
-set_helper("conjugate", np.conjugate)
-set_helper("sum_to", _sum_to)
-set_helper("ones_like", np.ones_like)
+gradient_hooks = tape.table()
+gradient_hooks.conjugate = np.conjugate
+gradient_hooks.ones_like = np.ones_like
+gradient_hooks.spread = _spread
+gradient_hooks.spread_part = _spread_part
+gradient_hooks.sum_to = _sum_to
+tape.check_table()
 
 # -- elementwise -----------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ import math
 from dflow import npx
 from dflow import numpy as np
 from dflow._array.core import array as as_array
-from dflow._array.core import attach, ndarray, set_hook
+from dflow._array.core import attach, ndarray, set_mxnet_rules
 from dflow._base.missing import missing
 from dflow._engine import waitall
 from dflow._functions.numpy_inline import or_else
@@ -555,7 +555,7 @@ for _name in METHODS:
 attach("asscalar", asscalar)
 attach("reshape", or_else(ndarray.reshape, _by_codes, (TypeError, ValueError)))
 attach("take", or_else(ndarray.take, _by_numbers, (TypeError,)))
-set_hook("mxnet", True)
+set_mxnet_rules(True)
 
 __all__ = [_name for _name, _value in globals().items() if _name[0] != "_" and (
     _name in _functions or getattr(_value, "__module__", "").startswith("dflow.nd"))]

@@ -7,7 +7,7 @@ import math
 import numpy
 
 from dflow._array.core import array as as_array
-from dflow._array.core import ndarray, set_hook
+from dflow._array.core import ndarray, set_mxnet_rules
 from dflow._functions.numpy_inline import divert, own_way
 from dflow._functions.placement import device_number, put_on, set_current
 
@@ -86,8 +86,10 @@ def _cast(x, dtype=None):
     return x.astype(numpy.float32 if dtype is None else dtype, copy=False)
 
 
-def _shown(x):
-    """repr(x) where float32 needs no mention, and float64 does; as in MXNet, scalars are arrays."""
+def shown(x, scalar):
+    """repr() of a NumPy array, or of a scalar. In MXNet's all are arrays, and float64 needs mention, not float32."""
+    if _state["dtype"] or not _state["array"]:
+        return repr(x[() if scalar else ...])
     text = repr(x)
     if x.dtype == numpy.float32:
         return text[:text.rindex(",")] + ")"
@@ -104,8 +106,7 @@ def set_np(shape=True, array=True, dtype=False):
     if array and not shape:
         raise ValueError("shape must be True where array is: NumPy's arrays may have no axes, or no elements")
     _state.update(shape=bool(shape), array=bool(array), dtype=bool(dtype))
-    set_hook("mxnet", bool(array))
-    set_hook("repr", _shown if array and not dtype else None)
+    set_mxnet_rules(array)
     _switch()
 
 

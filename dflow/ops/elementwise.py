@@ -8,7 +8,7 @@ import sys
 import numpy
 
 from dflow._array.core import array as as_array
-from dflow._array.core import empty, ndarray, set_hook
+from dflow._array.core import empty, ndarray
 from dflow._functions.advanced_indexing import result_type, where
 from dflow._functions.constructors import array, empty_like, zeros_like
 from dflow._functions.numbers import numbers_for
@@ -139,9 +139,6 @@ def _round_integers(a, decimals, out):
         return as_scalar(result)
     out[...] = result
     return out
-
-
-set_hook("round", round)
 
 
 _NUMBERS = (int, float, complex)

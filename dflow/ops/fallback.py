@@ -6,7 +6,7 @@ from types import FunctionType
 import numpy
 
 from dflow._array.core import array as as_array
-from dflow._array.core import empty, ndarray, set_hook, window
+from dflow._array.core import empty, ndarray, window
 from dflow._functions.host_task import at_hand, host
 from dflow._functions.numpy_inline import LATER, SMALL, as_scalar, at_once, public, small_first
 from dflow._functions.placement import follow
@@ -68,8 +68,6 @@ def wrap(x):
     return x
 
 
-set_hook("wrap", wrap)
-set_hook("unwrap", unwrap)
 READ_ONLY = frozenset((                     # they neither write nor return what they are given
     numpy.unique, numpy.unique_values, numpy.unique_counts, numpy.unique_inverse, numpy.unique_all, numpy.union1d,
     numpy.intersect1d, numpy.setdiff1d, numpy.setxor1d))
@@ -222,9 +220,6 @@ def same_value(x, cast):
 
     check() if at_hand(x) else host(check, [x], [cast])
     return cast
-
-
-set_hook("same_value", same_value)
 
 
 def window_of(x):

@@ -89,6 +89,3 @@ async def wait_async(array):
 def _set(future):
     if not future.done():
         future.set_result(None)
-
-
-core.set_hook("wait_async", wait_async)

@@ -6,7 +6,6 @@ that is a floating point type.
 
 import importlib
 import math
-import sys
 from functools import cache
 
 import numpy
@@ -15,7 +14,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from dflow._array.core import array as as_array
 from dflow._functions.advanced_indexing import where
 from dflow._functions.ufunc import wrap_ufunc
-from dflow._tracing.tape import detach
+from dflow._tracing.tape import detach, is_training
 from dflow.ops.creation import arange
 from dflow.ops.elementwise import absolute, maximum, minimum
 from dflow.ops.linear import matmul
@@ -52,12 +51,6 @@ def floating(data, dtype=None):
 def lying_along(p, axis, ndim):
     """A vector that lies along one of so many axes."""
     return p.reshape((1,) * axis + (-1,) + (1,) * (ndim - 1 - axis))
-
-
-def is_training():
-    """Whether autograd is in training mode. It is above this layer; a program that trains has imported it."""
-    autograd = sys.modules.get("dflow.autograd")
-    return autograd is not None and autograd.is_training()
 
 
 # -- activations -----------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Where arrays are, and how they come to another device."""
 
-from dflow._array.core import attach, ndarray, set_hook
+from dflow._array.core import attach, ndarray
 from dflow._functions.numpy_inline import small_first
 from dflow._functions.placement import copy_to, device_number, number_of, write_to
 from dflow._tracing.tape import Rule, add_rule
@@ -23,9 +23,6 @@ copied = small_first(_copied, None, 0)
 def moved(x, number):
     """The array itself, if it is there, or a copy that is."""
     return x if number_of(x) == number else copied(x, number, number_of(x))
-
-
-set_hook("to_device", moved)
 
 
 @method("to_device")

@@ -7,7 +7,7 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from dflow._array.core import array as as_array
-from dflow._array.core import empty, ndarray, set_hook
+from dflow._array.core import empty, ndarray
 from dflow._functions.joining import concatenate as _concatenate
 from dflow._functions.joining import stack
 from dflow._functions.views import broadcast_to as _broadcast_to
@@ -92,9 +92,6 @@ def moveaxis(a, source, destination):
     return a.transpose(order)
 
 
-set_hook("moveaxis", moveaxis)
-
-
 @op("f, 2", "f, 1, 3", "f, 3", "f, 0, 4", kind="view")
 def rollaxis(a, axis, start=0):
     """An axis moved back to just before `start`."""
@@ -119,9 +116,6 @@ def expand_dims(a, axis):
     axes = normalize_axis_tuple(axes, n)
     lengths = iter(a.shape)
     return a[tuple(None if k in axes else slice(None) for k in range(n))] if n else a.reshape(tuple(lengths))
-
-
-set_hook("expand_dims", expand_dims)
 
 
 @op("a.reshape(1, 3, 1, 4)", "a.reshape(1, 3, 4), 0", "a, 0", "a.reshape(1, 3, 1, 4), (0, 2)", "s", "a, 4",

@@ -7,7 +7,7 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array.core import array as as_array
-from dflow._array.core import attach, ndarray, set_hook, window
+from dflow._array.core import attach, ndarray, window
 from dflow._functions import sorting
 from dflow._functions.host_task import host
 from dflow._functions.numpy_inline import LATER, SMALL, at_once, small_first
@@ -27,7 +27,7 @@ def _flattened(a, axis):
     return (a.ravel(), 0) if axis is None else (a, axis)
 
 
-def _descending(function, a, axis, kind, order, stable):
+def descending(function, a, axis, kind, order, stable):
     """sort or argsort with descending=True, which NumPy 2.5 has: as a task. A TypeError before."""
     a, axis = _flattened(a, axis)
     options = {"axis": axis, "kind": kind, "order": order, "stable": stable, "descending": True}
@@ -37,7 +37,6 @@ def _descending(function, a, axis, kind, order, stable):
     return task(function, a, shape=a.shape, dtype=dtype, **options)
 
 
-set_hook("descending", _descending)
 op(*SORTS)(sorting.sort)
 op(*SORTS, method=True)(sorting.argsort)
 attach("sort", sorting.sort_in_place)

@@ -8,7 +8,7 @@
        SUM(v)               of a vector's elements
 
    Rows of a plane that follow each other are one run, as if a window could begin at each of its elements: those that
-   begin where it does not fit give sums that nobody wants, but vectors are full however short the rows are. */
+   begin where it does not fit give sums that are dropped, but vectors are full however short the rows are. */
 
 typedef T SET(vec) __attribute__((vector_size(LANES * sizeof(T)), aligned(sizeof(T)), may_alias));
 

@@ -1,16 +1,18 @@
 /* Random numbers of many distributions: see _kernels/c/distributions.h.
 
-   Which bits an element uses. The lower half of Philox's counter is a position within the draw. The elements 16 g .. of a
-   group of sixteen positions share its 2048 bits, in the order in which `bits` stores them: 32 or 64 bits each, or 128 or 256
-   where it says EACH. Who needs more (a rejection) takes them from positions of his own: MORE | attempt << 48 | element. */
+   Which bits an element uses. The lower half of Philox's counter is a position within the draw. The elements 16 g .. of
+   a group of sixteen positions share its 2048 bits, in the order in which `bits` stores them: 32 or 64 bits each, or
+   128 or 256 where it says EACH. An element that needs more (a rejection) has positions of its own:
+   MORE | attempt << 48 | element. */
 
+#define SOURCE_WORDS 4
 #include "_kernels/c/distributions.h"
 #include "_kernels/c/simd.h"
+#include "_kernels/c/ziggurat.h"
 #include <math.h>
 #include <string.h>
 
 #define CHUNK 512                   /* elements made at once: their bits and results stay in the first-level cache */
-#define MORE (UINT64_C(1) << 63)
 #define ALIGNED __attribute__((aligned(64)))
 
 typedef struct {                    /* what there is for each set of instructions: see _kernels/c/philox_simd.inc.h */
@@ -23,23 +25,7 @@ typedef struct {                    /* what there is for each set of instruction
     int (*bounded64)(const uint32_t *, int, uint64_t *, uint64_t low, uint32_t range, uint32_t threshold);
 } Set;
 
-/* The upper 53 bits as a double in [0, 1): the upper 32 in units of 2^-32 and the lower 21 in units of 2^-53 become doubles
-   by an exponent in front of them. All steps are exact, and there are instructions for them everywhere. */
-static inline double unit53(uint64_t x)
-{
-    union { uint64_t i; double d; } high, low;
-    high.i = (x >> 32) | UINT64_C(0x4130000000000000);                      /* 2^20 + */
-    low.i = ((x & 0xffffffffu) >> 11) | UINT64_C(0x3FE0000000000000);       /* 0.5 + */
-    return (high.d - (0x1p20 + 0.5)) + low.d;
-}
-
-/* In (0, 1): for logarithms. */
-static inline double open52(uint64_t x)
-{
-    return ((double)(int64_t)(x >> 12) + 0.5) * 0x1p-52;
-}
-
-/* ---- sets of instructions ------------------------------------------------------------------------------------------ */
+/* ---- sets of instructions ---------------------------------------------------------------------------------------- */
 
 #define SET(name) name##_plain
 #define LANES 2
@@ -93,7 +79,7 @@ void random_use(int i)
     set = sets[i];
 }
 
-/* ---- bits ---------------------------------------------------------------------------------------------------------- */
+/* ---- bits -------------------------------------------------------------------------------------------------------- */
 
 static inline void bits32(const Draw *d, uint64_t first, int n, uint32_t *out)
 {
@@ -103,32 +89,6 @@ static inline void bits32(const Draw *d, uint64_t first, int n, uint32_t *out)
 static inline void bits64(const Draw *d, uint64_t first, int n, uint64_t *out)
 {
     set->bits(d, first / 32, (n + 31) / 32, (uint32_t *)out);
-}
-
-typedef struct {                    /* the bits of one element: what it has, and then its own positions */
-    const Draw *d;
-    uint64_t element, attempt, words[4];
-    int left;
-} Source;
-
-static uint64_t refill(Source *s)
-{
-    uint32_t x[4];
-    philox_at(s->d, MORE | (s->attempt++ & 0x7fff) << 48 | s->element, x);
-    s->words[0] = x[2] | (uint64_t)x[3] << 32;
-    s->left = 1;
-    return x[0] | (uint64_t)x[1] << 32;
-}
-
-static inline uint64_t more(Source *s)
-{
-    return s->left ? s->words[--s->left] : refill(s);
-}
-
-static inline Source source(const Draw *d, uint64_t element)
-{
-    Source s = {d, element, 0, {0}, 0};
-    return s;
 }
 
 static inline void scale32(float *x, int n, const Draw *d)
@@ -147,7 +107,7 @@ static inline void scale64(double *x, int n, const Draw *d)
             x[i] = x[i] * scale + offset;
 }
 
-/* ---- uniform, integers --------------------------------------------------------------------------------------------- */
+/* ---- uniform, integers ------------------------------------------------------------------------------------------- */
 
 static void uniform32(const Draw *d, uint64_t first, int n, void *out)
 {
@@ -168,8 +128,13 @@ static void uniform64(const Draw *d, uint64_t first, int n, void *out)
     unit64(d, first, n, out, d->u.p[0], d->u.p[1]);
 }
 
-/* low + an integer below range < 2^32, of which those whose product's lower half is below the threshold, 2^32 mod range, are
-   drawn again. range 0: all bits. */
+static uint32_t again32(const Stream *stream, uint64_t element, uint32_t bits, uint32_t range, uint32_t threshold)
+{
+    Source s = source(stream, element);
+    return (uint32_t)(bounded_product(&s, bits, range, threshold) >> 32);
+}
+
+/* low + an integer below range < 2^32: see bounded_product. range 0: all bits. */
 #define BOUNDED(bits_of_it, type) \
 static void bounded##bits_of_it(const Draw *d, uint64_t first, int n, void *out) \
 { \
@@ -182,16 +147,7 @@ static void bounded##bits_of_it(const Draw *d, uint64_t first, int n, void *out)
     else if (set->bounded##bits_of_it(bits, n, x, d->u.i.low, range, threshold)) \
         for (int i = 0; i < n; i++) \
             if (bits[i] * range < threshold) \
-                x[i] = (type)((type)d->u.i.low + (type)again32(source(d, first + i), range, threshold)); \
-}
-
-static uint32_t again32(Source s, uint32_t range, uint32_t threshold)
-{
-    uint64_t product;
-    do
-        product = (more(&s) >> 32) * range;
-    while ((uint32_t)product < threshold);
-    return (uint32_t)(product >> 32);
+                x[i] = (type)((type)d->u.i.low + (type)again32(&d->stream, first + i, bits[i], range, threshold)); \
 }
 
 BOUNDED(8, uint8_t)
@@ -205,7 +161,7 @@ static void bounded_wide(const Draw *d, uint64_t first, int n, void *out)
     uint64_t bits[CHUNK] ALIGNED, *x = out, range = d->u.i.range;
     bits64(d, first, n, bits);
     for (int i = 0; i < n; i++) {
-        Source s = source(d, first + i);
+        Source s = source(&d->stream, first + i);
         unsigned __int128 product = (unsigned __int128)bits[i] * range;
         while ((uint64_t)product < d->u.i.threshold)
             product = (unsigned __int128)more(&s) * range;
@@ -213,26 +169,17 @@ static void bounded_wide(const Draw *d, uint64_t first, int n, void *out)
     }
 }
 
-/* ---- normal, exponential: the ziggurat -------------------------------------------------------------------------------
-   Marsaglia and Tsang, "The ziggurat method for generating random variables" (2000), with bits of the position within a
-   layer that are not those which choose the layer (Doornik 2005). The area under the density is covered by layers of equal
-   area v: layer i reaches to x[i], and what lies below x[i + 1] is under the density for certain. Layer 0 is the rectangle
-   to r = x[1] with the tail, and counts as v / f(r) wide. r and v are solutions of "the last layer ends at the peak". */
-
-typedef struct { uint64_t inside; double width; } Layer64;     /* in units of 2^-53 of the layer */
-typedef struct { uint32_t inside; float width; } Layer32;
-
-#define LAYERS64 1024
-#define LAYERS32 256
+/* ---- normal, exponential: the ziggurat ------------------------------------------------------------------------------
+   See _kernels/c/ziggurat.h. r and v are solutions of "the last layer ends at the peak". */
 
 typedef struct {
     Layer64 wide[LAYERS64];
-    double density64[LAYERS64 + 1];
+    double densities64[LAYERS64 + 1];
     Layer32 narrow[LAYERS32];
-    double density32[LAYERS32 + 1];
-} Ziggurat;
+    double densities32[LAYERS32 + 1];
+} Tables;
 
-static Ziggurat normal, exponential;
+static Tables normal, exponential;
 
 #define NORMAL_R64 4.038849846109504522714
 #define NORMAL_V64 0.001226324646353088072886
@@ -243,35 +190,10 @@ static Ziggurat normal, exponential;
 #define EXPONENTIAL_R32 7.697117470131049714044
 #define EXPONENTIAL_V32 0.003949659822581557219978
 
-/* exp(x) for x <= 0, and log(x) for 0 < x <= 1, of additions, multiplications and divisions: tables and tails have the same
-   bits on every machine. The errors are a few units of the last place. */
-#define LN2_HIGH 6.93147180369123816490e-01         /* its last 32 bits are 0 */
-#define LN2_LOW 1.90821492927058770002e-10
-
-static double portable_exp(double x)
-{
-    double k = floor(x * 1.4426950408889634 + 0.5), r = (x - k * LN2_HIGH) - k * LN2_LOW, r2 = r * r;
-    double even = 1 + r2 * (1 / 2. + r2 * (1 / 24. + r2 * (1 / 720. + r2 * (1 / 40320. + r2 * (1 / 3628800.
-        + r2 * (1 / 479001600.))))));
-    double odd = 1 + r2 * (1 / 6. + r2 * (1 / 120. + r2 * (1 / 5040. + r2 * (1 / 362880. + r2 * (1 / 39916800.
-        + r2 * (1 / 6227020800.))))));
-    union { uint64_t i; double d; } power = {(uint64_t)(1023 + (int64_t)k) << 52};
-    return k < -1000 ? 0 : (even + r * odd) * power.d;
-}
-
-static double portable_log(double x)
-{
-    int e;
-    double m = frexp(x, &e), s, sum = 0;
-    if (m < 0.70710678118654752) {
-        m *= 2;
-        e--;
-    }
-    s = (m - 1) / (m + 1);
-    for (int i = 23; i > 0; i -= 2)
-        sum = sum * (s * s) + 1.0 / i;
-    return e * LN2_HIGH + (e * LN2_LOW + 2 * s * sum);
-}
+#define NORMAL64 (Ziggurat64){normal.wide, normal.densities64, NORMAL_R64}
+#define NORMAL32 (Ziggurat32){normal.narrow, normal.densities32, NORMAL_R32}
+#define EXPONENTIAL64 (Ziggurat64){exponential.wide, exponential.densities64, EXPONENTIAL_R64}
+#define EXPONENTIAL32 (Ziggurat32){exponential.narrow, exponential.densities32, EXPONENTIAL_R32}
 
 static double density(int is_normal, double x)
 {
@@ -284,7 +206,8 @@ static double inverse(int is_normal, double y)
 }
 
 /* inside[i] and width[i] in units of 2^-units; densities[i] at x[i], and 1 at the end. */
-static void layers(int is_normal, double r, double v, int n, int units, double *inside, double *width, double *densities)
+static void layers(int is_normal, double r, double v, int n, int units, double *inside, double *width,
+                   double *densities)
 {
     double x = v / density(is_normal, r), next = r;
     densities[0] = 0;
@@ -297,170 +220,57 @@ static void layers(int is_normal, double r, double v, int n, int units, double *
     }
 }
 
-static void ziggurat(Ziggurat *z, int is_normal)
+static void make_tables(Tables *t, int is_normal)
 {
     double inside[LAYERS64], width[LAYERS64];
     layers(is_normal, is_normal ? NORMAL_R64 : EXPONENTIAL_R64, is_normal ? NORMAL_V64 : EXPONENTIAL_V64, LAYERS64, 53,
-           inside, width, z->density64);
+           inside, width, t->densities64);
     for (int i = 0; i < LAYERS64; i++) {
-        z->wide[i].inside = (uint64_t)inside[i];
-        z->wide[i].width = width[i];
+        t->wide[i].inside = (uint64_t)inside[i];
+        t->wide[i].width = width[i];
     }
     layers(is_normal, is_normal ? NORMAL_R32 : EXPONENTIAL_R32, is_normal ? NORMAL_V32 : EXPONENTIAL_V32, LAYERS32,
-           is_normal ? 23 : 24, inside, width, z->density32);
+           is_normal ? 23 : 24, inside, width, t->densities32);
     for (int i = 0; i < LAYERS32; i++) {
-        z->narrow[i].inside = (uint32_t)inside[i];
-        z->narrow[i].width = (float)width[i];
+        t->narrow[i].inside = (uint32_t)inside[i];
+        t->narrow[i].width = (float)width[i];
     }
 }
 
 void random_setup(void)
 {
-    ziggurat(&normal, 1);
-    ziggurat(&exponential, 0);
+    make_tables(&normal, 1);
+    make_tables(&exponential, 0);
     random_use(random_sets() - 1);
 }
 
-int random_tables(int is_normal, int bits, uint64_t *inside, double *width, double *density, double *r)
+int random_tables(int is_normal, int bits, const void **layers, const double **densities, double *r)
 {
-    const Ziggurat *z = is_normal ? &normal : &exponential;
-    int n = bits == 64 ? LAYERS64 : LAYERS32;
-    for (int i = 0; i < n; i++) {
-        inside[i] = n == LAYERS64 ? z->wide[i].inside : z->narrow[i].inside;
-        width[i] = n == LAYERS64 ? z->wide[i].width : z->narrow[i].width;
-    }
-    memcpy(density, n == LAYERS64 ? z->density64 : z->density32, (size_t)(n + 1) * sizeof *density);
-    *r = is_normal ? n == LAYERS64 ? NORMAL_R64 : NORMAL_R32 : n == LAYERS64 ? EXPONENTIAL_R64 : EXPONENTIAL_R32;
-    return n;
+    const Tables *t = is_normal ? &normal : &exponential;
+    *layers = bits == 64 ? (const void *)t->wide : t->narrow;
+    *densities = bits == 64 ? t->densities64 : t->densities32;
+    *r = is_normal ? bits == 64 ? NORMAL_R64 : NORMAL_R32 : bits == 64 ? EXPONENTIAL_R64 : EXPONENTIAL_R32;
+    return bits == 64 ? LAYERS64 : LAYERS32;
 }
 
-static inline double signed_by(double x, uint64_t bit)
+RARE double normal_again(Source *s, uint64_t bits)
 {
-    union { double d; uint64_t i; } u = {x};
-    u.i |= bit << 63;
-    return u.d;
+    return ziggurat_normal64(s, bits, NORMAL64);
 }
 
-static inline float signed_by32(float x, uint32_t bit)
+RARE float normal_again32(Source *s, uint32_t bits)
 {
-    union { float f; uint32_t i; } u = {x};
-    u.i |= bit << 31;
-    return u.f;
+    return ziggurat_normal32(s, bits, NORMAL32);
 }
 
-/* Of 64 bits: ten choose the layer, one is the sign, 53 the position. */
-#define LAYER(r) ((r) & (LAYERS64 - 1))
-#define SIGN(r) ((r) >> 10 & 1)
-#define POSITION(r) ((r) >> 11)
-/* Of 32: eight, one and 23; the exponential has no sign, and 24. */
-#define LAYER32(r) ((r) & (LAYERS32 - 1))
-#define SIGN32(r) ((r) >> 8 & 1)
-#define POSITION23(r) ((r) >> 9)
-#define POSITION24(r) ((r) >> 8)
-
-/* Where in its layer l the bits r put a number. */
-static inline double normal_at(uint64_t r, const Layer64 *l)
+RARE double exponential_again(Source *s, uint64_t bits)
 {
-    return signed_by((double)(int64_t)POSITION(r) * l->width, SIGN(r));
+    return ziggurat_exponential64(s, bits, EXPONENTIAL64);
 }
 
-static inline float normal_at32(uint32_t r, const Layer32 *l)
+RARE float exponential_again32(Source *s, uint32_t bits)
 {
-    return signed_by32((float)(int32_t)POSITION23(r) * l->width, SIGN32(r));
-}
-
-static inline double exponential_at(uint64_t r, const Layer64 *l)
-{
-    return (double)(int64_t)POSITION(r) * l->width;
-}
-
-static inline float exponential_at32(uint32_t r, const Layer32 *l)
-{
-    return (float)(int32_t)POSITION24(r) * l->width;
-}
-
-/* Of a normal beyond r (Marsaglia 1964). */
-static double normal_tail(Source *s, double r)
-{
-    double x, y;
-    do {
-        x = -portable_log(open52(more(s))) / r;
-        y = -portable_log(open52(more(s)));
-    } while (y + y < x * x);
-    return r + x;
-}
-
-/* Whether a point at x of layer i that is not inside for certain lies under the density. */
-static inline int under(const double *densities, int i, Source *s, double density_at_x)
-{
-    return densities[i] + unit53(more(s)) * (densities[i + 1] - densities[i]) < density_at_x;
-}
-
-static __attribute__((noinline)) double normal_again(Source *s, uint64_t r)
-{
-    for (;;) {
-        int i = (int)LAYER(r);
-        const Layer64 *l = &normal.wide[i];
-        double x = normal_at(r, l);
-        if (POSITION(r) < l->inside)
-            return x;
-        if (i == 0)
-            return signed_by(normal_tail(s, NORMAL_R64), SIGN(r));
-        if (under(normal.density64, i, s, portable_exp(-0.5 * x * x)))
-            return x;
-        r = more(s);
-    }
-}
-
-static __attribute__((noinline)) float normal_again32(Source *s, uint32_t r)
-{
-    for (;;) {
-        int i = (int)LAYER32(r);
-        const Layer32 *l = &normal.narrow[i];
-        float x = normal_at32(r, l);
-        if (POSITION23(r) < l->inside)
-            return x;
-        if (i == 0)
-            return signed_by32((float)normal_tail(s, NORMAL_R32), SIGN32(r));
-        if (under(normal.density32, i, s, portable_exp(-0.5 * (double)x * (double)x)))
-            return x;
-        r = (uint32_t)(more(s) >> 32);
-    }
-}
-
-/* In the first layer, beyond r lies the same density again. */
-static __attribute__((noinline)) double exponential_again(Source *s, uint64_t r)
-{
-    double beyond = 0;
-    for (;;) {
-        int i = (int)LAYER(r);
-        const Layer64 *l = &exponential.wide[i];
-        double x = exponential_at(r, l);
-        if (POSITION(r) < l->inside)
-            return beyond + x;
-        if (i == 0)
-            beyond += EXPONENTIAL_R64;
-        else if (under(exponential.density64, i, s, portable_exp(-x)))
-            return beyond + x;
-        r = more(s);
-    }
-}
-
-static __attribute__((noinline)) float exponential_again32(Source *s, uint32_t r)
-{
-    double beyond = 0;
-    for (;;) {
-        int i = (int)LAYER32(r);
-        const Layer32 *l = &exponential.narrow[i];
-        float x = exponential_at32(r, l);
-        if (POSITION24(r) < l->inside)
-            return (float)(beyond + (double)x);
-        if (i == 0)
-            beyond += EXPONENTIAL_R32;
-        else if (under(exponential.density32, i, s, portable_exp(-(double)x)))
-            return (float)(beyond + (double)x);
-        r = (uint32_t)(more(s) >> 32);
-    }
+    return ziggurat_exponential32(s, bits, EXPONENTIAL32);
 }
 
 /* Fills out[0 .. n) of a chunk: `at` is the number that an element's bits r make in their layer l, `again` what
@@ -480,7 +290,7 @@ static __attribute__((noinline)) float exponential_again32(Source *s, uint32_t r
     } \
     for (int k = 0; k < left; k++) { \
         Word r = bits[rest[k]]; \
-        Source s = source(d, first + rest[k]); \
+        Source s = source(&d->stream, first + rest[k]); \
         out[rest[k]] = (again); \
     }
 
@@ -500,8 +310,8 @@ static void normal32(const Draw *d, uint64_t first, int n, void *result)
 /* Standard exponentials; with the sign of a bit that they do not use, if `sign` is 1. */
 static inline void exponentials(const Draw *d, uint64_t first, int n, double *out, uint64_t sign)
 {
-    ZIGGURAT(bits64, uint64_t, Layer64, exponential.wide, LAYER, POSITION, signed_by(exponential_at(r, l), SIGN(r) & sign),
-             signed_by(exponential_again(&s, r), SIGN(r) & sign))
+    ZIGGURAT(bits64, uint64_t, Layer64, exponential.wide, LAYER, POSITION,
+             signed_by(exponential_at(r, l), SIGN(r) & sign), signed_by(exponential_again(&s, r), SIGN(r) & sign))
 }
 
 static void exponential32(const Draw *d, uint64_t first, int n, void *result)
@@ -530,7 +340,7 @@ static void laplace(const Draw *d, uint64_t first, int n, void *out)
     scale64(out, n, d);
 }
 
-/* ---- functions of one of these -------------------------------------------------------------------------------------- */
+/* ---- functions of one of these ----------------------------------------------------------------------------------- */
 
 #define FUNCTION(name, base, type, expression) \
 static void name(const Draw *d, uint64_t first, int n, void *out) \
@@ -571,7 +381,7 @@ FUNCTION(power, EXPONENTIALS, double, exp(-x / p))
 FUNCTION(geometric, EXPONENTIALS, int64_t, at_least_one(ceil(x / -log1p(-p))))
 FUNCTION(triangular, UNIFORMS, double, triangle(d->u.p, x))
 
-/* ---- one by one ----------------------------------------------------------------------------------------------------- */
+/* ---- one by one -------------------------------------------------------------------------------------------------- */
 
 /* An element begins with so many words of 64 bits, 2 or 4. What depends on the parameters only is `Setup s`, made by
    setup(d, &s); one(&source, &s) is an element. */
@@ -583,7 +393,7 @@ static void name(const Draw *d, uint64_t first, int n, void *out) \
     setup(d, &s); \
     bits64(d, first * n_words, n * n_words, bits); \
     for (int i = 0; i < n; i++) { \
-        Source from = source(d, first + i); \
+        Source from = source(&d->stream, first + i); \
         memcpy(from.words, bits + n_words * i, 8 * n_words); \
         from.left = n_words; \
         ((type *)out)[i] = (type)one(&from, &s); \
@@ -733,10 +543,10 @@ static inline double cauchy_one(Source *s, const Nothing *n)
 
 EACH(cauchy, 2, double, Nothing, no_setup, cauchy_one)
 
-/* ---- poisson, binomial ---------------------------------------------------------------------------------------------
-   Up to a standard deviation of some twenty, by a table: the first k whose cumulated probability exceeds a uniform, from
-   where a guide says (Chen and Asau 1974). It grows as far as it is needed. Beyond, the transformed rejection of Hoermann
-   (PTRS and BTRS, 1993). Logarithms of probabilities as Loader (2000) computes them, without cancellation. */
+/* ---- poisson, binomial ----------------------------------------------------------------------------------------------
+   Up to a standard deviation of some twenty, by a table: the first k whose cumulated probability exceeds a uniform,
+   from where a guide says (Chen and Asau 1974). It grows as far as it is needed. Beyond, the transformed rejection of
+   Hoermann (PTRS and BTRS, 1993). Logarithms of probabilities as Loader (2000) computes them, without cancellation. */
 
 #define TABLE 512
 #define GUIDE 256
@@ -755,7 +565,8 @@ static double stirling_error(double k)
 {
     static const double small[10] = {
         0, 0.0810614667953272582, 0.0413406959554092941, 0.0276779256849983391, 0.0207906721037650931,
-        0.0166446911898211922, 0.013876128823070748, 0.0118967099458917701, 0.0104112652619720965, 0.00925546218271273292};
+        0.0166446911898211922, 0.013876128823070748, 0.0118967099458917701, 0.0104112652619720965,
+        0.00925546218271273292};
     double r = 1 / k;
     return k < 10 ? small[(int)k]
                   : (1.0 / 12 - (1.0 / 360 - (1.0 / 1260 - (1.0 / 1680 - r * r / 1188) * r * r) * r * r) * r * r) * r;
@@ -880,14 +691,15 @@ static inline int64_t count_one(Source *s, Counts *c)
 EACH(poisson, 2, int64_t, Counts, poisson_setup, count_one)
 EACH(binomial, 2, int64_t, Counts, binomial_setup, count_one)
 
-/* ---- the kernel ----------------------------------------------------------------------------------------------------- */
+/* ---- the kernel -------------------------------------------------------------------------------------------------- */
 
 const Distribution distributions[] = {
     {"random", uniform32, 64, 4, 0.5f}, {"random", uniform64, 32, 8, 1},
     {"standard_normal", normal32, 64, 4, 2}, {"standard_normal", normal64, 32, 8, 2.4f},
     {"standard_exponential", exponential32, 64, 4, 2}, {"standard_exponential", exponential64, 32, 8, 2.4f},
-    {"integers8", bounded8, 64, 1, 0.5f}, {"integers16", bounded16, 64, 2, 0.5f}, {"integers32", bounded32, 64, 4, 0.5f},
-    {"integers64", bounded64, 64, 8, 0.5f}, {"integers", bounded_wide, 32, 8, 2},
+    {"integers8", bounded8, 64, 1, 0.5f}, {"integers16", bounded16, 64, 2, 0.5f},
+    {"integers32", bounded32, 64, 4, 0.5f}, {"integers64", bounded64, 64, 8, 0.5f},
+    {"integers", bounded_wide, 32, 8, 2},
     {"laplace", laplace, 32, 8, 2.6f}, {"lognormal", lognormal, 32, 8, 7}, {"logistic", logistic, 32, 8, 5.5f},
     {"gumbel", gumbel, 32, 8, 6}, {"rayleigh", rayleigh, 32, 8, 3.3f}, {"weibull", weibull, 32, 8, 12},
     {"pareto", pareto, 32, 8, 10}, {"power", power, 32, 8, 7}, {"geometric", geometric, 32, 8, 4},

@@ -19,14 +19,14 @@ static void SET(bits)(const Draw *d, uint64_t group, int ngroups, uint32_t *out)
     for (int i = 0; i < LANES; i++)
         lane[i] = 2 * (uint64_t)i;
     for (uint32_t r = 0; r < PHILOX_ROUNDS; r++) {
-        k0[r] = zero + (uint32_t)(d->key[0] + r * PHILOX_W0);
-        k1[r] = zero + (uint32_t)(d->key[1] + r * PHILOX_W1);
+        k0[r] = zero + (uint32_t)(d->stream.key[0] + r * PHILOX_W0);
+        k1[r] = zero + (uint32_t)(d->stream.key[1] + r * PHILOX_W1);
     }
     for (int g = 0; g < ngroups; g++, out += 64)
         for (int h = 0; h < 16; h += 2 * LANES) {
             SET(vec) a0 = lane + (16 * (group + g) + h), b0 = a0 + 1;
             SET(vec) a1 = a0 >> 32, b1 = b0 >> 32;
-            SET(vec) a2 = zero + (uint32_t)d->draw, b2 = a2, a3 = zero + (d->draw >> 32), b3 = a3;
+            SET(vec) a2 = zero + (uint32_t)d->stream.draw, b2 = a2, a3 = zero + (d->stream.draw >> 32), b3 = a3;
             for (int r = 0; r < PHILOX_ROUNDS; r++) {
                 SET(vec) p0 = MULTIPLY(a0, m0), p1 = MULTIPLY(a2, m1), q0 = MULTIPLY(b0, m0), q1 = MULTIPLY(b2, m1);
                 a0 = (p1 >> 32) ^ a1 ^ k0[r];
@@ -50,7 +50,7 @@ static void SET(bits)(const Draw *d, uint64_t group, int ngroups, uint32_t *out)
 static void SET(uniform32)(const uint32_t *bits, int n, float *out, float offset, float scale)
 {
     for (int i = 0; i < n; i++)
-        out[i] = (float)(int32_t)(bits[i] >> 8) * 0x1p-24f * scale + offset;
+        out[i] = unit24(bits[i]) * scale + offset;
 }
 
 static void SET(uniform64)(const uint64_t *bits, int n, double *out, double offset, double scale)

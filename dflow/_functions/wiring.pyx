@@ -1,0 +1,46 @@
+"""What floors below call of this one: their hooks, filled. See _base/hooks.pxd."""
+
+from dflow._array.core cimport array_hooks, ArrayHooks, hooks
+from dflow._base.hooks cimport check_hooks
+from dflow._functions.advanced_indexing cimport get_selected, set_selected
+from dflow._functions.basic_indexing cimport get_index, index_first, selection_hooks, SelectionHooks, set_index
+from dflow._functions.operators cimport binary_operator, inplace_operator, unary_operator
+from dflow._functions.advanced_indexing import offsets, where
+from dflow._functions.basic_indexing import Iterator
+from dflow._functions.buffers import share
+from dflow._functions.constructors import copy_order
+from dflow._functions.host_task import host
+from dflow._functions.joining import stack_nested
+from dflow._functions.numbers import set_part
+from dflow._functions.placement import brought
+from dflow._functions.views import reshape, strided, view
+
+array_hooks.index_get = get_index
+array_hooks.index_item = index_first
+array_hooks.index_set = set_index
+array_hooks.operator_binary = binary_operator
+array_hooks.operator_inplace = inplace_operator
+array_hooks.operator_unary = unary_operator
+
+selection_hooks.advanced_get = get_selected
+selection_hooks.advanced_set = set_selected
+
+hooks.brought = brought
+hooks.copy_order = copy_order
+hooks.host = host
+hooks.iterator = Iterator
+hooks.offsets = offsets
+hooks.reshape = reshape
+hooks.set_part = set_part
+hooks.share = share
+hooks.stack = stack_nested
+hooks.strided = strided
+hooks.view = view
+hooks.where = where
+
+def check():
+    check_hooks("_array.core", &array_hooks, sizeof(ArrayHooks),
+                "index_get index_item index_set operator_binary operator_inplace operator_unary")
+    check_hooks("_functions.basic_indexing", &selection_hooks, sizeof(SelectionHooks), "advanced_get advanced_set")
+
+check()

@@ -99,9 +99,9 @@ cdef inline ndarray owned(ndarray v):       # a view of all of a new array, in p
 cdef int copy_elements(ndarray target, ndarray source) except -1        # the source broadcasts; memory does not overlap
 cdef object numpy_window(ndarray a, bint write=*, object base=*)         # a NumPy array over the memory of a
 cdef ndarray part(ndarray a, int which)                                 # real (0) or imaginary part, as a view
-cdef int become(ndarray self, ndarray other) except -1                  # in place; waits if watched(self)
+cdef int become(ndarray self, ndarray other) except -1                  # in place; may wait for a host task
 # a Python function on a worker, which looks at its arrays when it runs, may have it
-cdef inline bint watched(ndarray a) noexcept:
+cdef inline bint host_task_may_have(ndarray a) noexcept:
     return a.st != NULL and load_i64(&shared.host_tasks) != 0 and not writable(a.st)
 cdef ndarray broadcast_same(ndarray a)                                  # a fresh view of all of a
 

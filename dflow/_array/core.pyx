@@ -99,7 +99,7 @@ cdef int nspares[NCODES]
 cdef bint keep_spares = True
 cdef destructor cython_dealloc = (<PyTypeObject*>ndarray).tp_dealloc
 
-cdef inline ndarray take_spare(int code):
+cdef inline ndarray pop_spare(int code):
     cdef ndarray a = <ndarray>PyObject_Init(spares[code], <PyTypeObject*>ndarray)
     spares[code] = a.base
     nspares[code] -= 1
@@ -113,7 +113,7 @@ cdef void release_spares() noexcept:
     keep_spares = False
     for code in range(NCODES):
         while spares[code] != NULL:
-            take_spare(code)
+            pop_spare(code)
     keep_spares = True
 
 cdef void end_array(ndarray a) noexcept:
@@ -141,7 +141,7 @@ memory_hooks.before_trimming = release_spares
 cdef ndarray new_scalar(int code):
     cdef ndarray a
     if spares[code] != NULL:
-        return take_spare(code)
+        return pop_spare(code)
     a = ndarray.__new__(ndarray)
     a.shape = a.inline_dims
     a.code = <uint8_t>code
@@ -895,7 +895,7 @@ def _made(*given, **named):
 
 cdef int become(ndarray self, ndarray other) except -1:
     """Make self what other is, in place."""
-    if watched(self):
+    if host_task_may_have(self):
         wait_storage(self.st, NULL, True, False)        # all of it: what has no elements has a shape to look at
     if self.shape != self.inline_dims:
         memory_free(self.shape)

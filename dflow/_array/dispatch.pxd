@@ -32,7 +32,7 @@ cdef struct Core:           # core dimensions of a gufunc kernel
 cdef int fill_constant(Operand* o, char* constant, int itemsize) noexcept
 cdef int fill_index(Operand* o, int ndim, intp* shape) noexcept     # of the elements in C order
 cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core) except -1
-cdef int settle_devices(Kernel* k, Operand* ops, int nops) except -1  # to be called before dispatch(), if many_devices
+cdef int place_outputs(Kernel* k, Operand* ops, int nops) except -1  # to be called before dispatch(), if many_devices
 cdef str device_name(int device)
 cdef object several(name, int device, int other)        # the error that arrays are on both
 cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, double cost, intp elements,

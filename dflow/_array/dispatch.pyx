@@ -160,7 +160,7 @@ cdef bint caught_up(Operand* ops, int nops) noexcept:
             try_to_catch_up(ops[i].s)
     return operands_ready(ops, nops)
 
-cdef int settle_devices(Kernel* k, Operand* ops, int nops) except -1:
+cdef int place_outputs(Kernel* k, Operand* ops, int nops) except -1:
     """Outputs are where an array was put, else, if they are nowhere yet, where this thread is.
     ValueError for several such devices."""
     cdef Storage* s
@@ -201,7 +201,7 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
     cdef intp elements = 1
     cdef int i
     if many_devices:
-        settle_devices(k, ops, nops)
+        place_outputs(k, ops, nops)
     for i in range(ndim):
         elements *= shape[i]
     if elements == 0:

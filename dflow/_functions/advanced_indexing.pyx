@@ -26,7 +26,7 @@ from dflow._functions.views cimport *
 from dflow._functions.out import give
 from dflow._functions.numpy_inline import as_scalar, bare
 from dflow._functions.fastpath cimport allocated, count_bytes, count_true, quick_kind, same_shape, NKINDS
-from dflow._functions.gufunc cimport take_whole_region
+from dflow._functions.gufunc cimport access_whole
 from dflow._functions.ufunc cimport broadcast_shape
 
 from numpy.exceptions import ComplexWarning
@@ -633,7 +633,7 @@ cdef ndarray gather(ndarray a, Selection s, bint in_order=False):
     cdef intp shape[2 * MAXDIMS]
     cdef intp dims[MAXDIMS]
     cdef int ndim = fill_selection(s, s.index, &ops[0], &ops[1], shape)
-    take_whole_region(&ops[0], a)
+    access_whole(&ops[0], a)
     if in_order and s.position:
         whole = new_array(a.code, result_shape(s, dims), dims)
         out = arranged(s, whole, s.index.ndim)
@@ -721,7 +721,7 @@ cdef int scatter(ndarray a, Selection s, object key, ndarray values) except -1:
         index = reshaped(index, 1, shape)
     ndim = fill_selection(s, index, &ops[0], &ops[2], shape)
     fill_operand(&ops[1], view, ndim, shape, False)
-    take_whole_region(&ops[0], a)
+    access_whole(&ops[0], a)
     ops[0].flags |= WRITE                   # but not all of it
     not_full(&ops[0], a)
     if view.size:

@@ -18,7 +18,7 @@ from dflow._kernels.registry cimport (
     write_scalar, read_scalar)
 from dflow._array.core cimport *
 from dflow._base.thread_state cimport near, set_recording
-from dflow._tracing.tape cimport after_write, before_write, recorded, settle
+from dflow._tracing.tape cimport after_write, before_write, recorded, confirm_inplace
 from dflow._array.core import attach
 
 from numpy.exceptions import ComplexWarning
@@ -117,7 +117,7 @@ cdef object index_first(ndarray a, intp i):
     return close_view(v)
 
 cdef inline bint is_basic(object item):
-    """Whether an index item is a number, a slice or the like. An array without axes is a number; see takes_copy()."""
+    """Whether an index item is a number, a slice or the like. An array without axes is a number; see gives_copy()."""
     if PyLong_CheckExact(item) or PySlice_Check(item) or item is None or item is Ellipsis:
         return True
     if isinstance(item, (bool, np.bool, list)):
@@ -128,39 +128,39 @@ cdef inline bint is_basic(object item):
         return item.ndim == 0 and item.dtype.kind in "iu"
     return PyIndex_Check(item) and not getattr(item, "ndim", 0)
 
-cdef struct Taken:              # what the items of a key so far have named of an array
+cdef struct Geometry:           # of the view that the items of a key make, so far
     intp shape[2 * MAXDIMS]
     intp strides[2 * MAXDIMS]
     intp offset
     int made                    # axes of the view
     int axis                    # of the array: the next one
 
-cdef inline void add_axis(Taken* t, intp length, intp stride) noexcept:
-    t.shape[t.made] = length
-    t.strides[t.made] = stride
-    t.made += 1
+cdef inline void add_axis(Geometry* g, intp length, intp stride) noexcept:
+    g.shape[g.made] = length
+    g.strides[g.made] = stride
+    g.made += 1
 
-cdef inline void keep_axis(Taken* t, ndarray a) noexcept:
-    add_axis(t, a.shape[t.axis], strides_of(a)[t.axis])
-    t.axis += 1
+cdef inline void keep_axis(Geometry* g, ndarray a) noexcept:
+    add_axis(g, a.shape[g.axis], strides_of(a)[g.axis])
+    g.axis += 1
 
-cdef inline int slice_axis(Taken* t, ndarray a, object item) except -1:
+cdef inline int slice_axis(Geometry* g, ndarray a, object item) except -1:
     cdef Py_ssize_t start, stop, step, length
-    cdef intp stride = strides_of(a)[t.axis]
+    cdef intp stride = strides_of(a)[g.axis]
     PySlice_Unpack(item, &start, &stop, &step)
-    length = PySlice_AdjustIndices(a.shape[t.axis], &start, &stop, step)
+    length = PySlice_AdjustIndices(a.shape[g.axis], &start, &stop, step)
     if length > 0:
-        t.offset += start * stride
-    add_axis(t, length, stride * step)
-    t.axis += 1
+        g.offset += start * stride
+    add_axis(g, length, stride * step)
+    g.axis += 1
     return 0
 
-cdef inline int choose_on_axis(Taken* t, ndarray a, object item, object key) except -1:
-    cdef intp at = clipped(item, NULL), n = a.shape[t.axis]
+cdef inline int choose_on_axis(Geometry* g, ndarray a, object item, object key) except -1:
+    cdef intp at = clipped(item, NULL), n = a.shape[g.axis]
     if at < -n or at >= n:
         refuse_index(a, key)
-    t.offset += check_index(at, n, t.axis) * strides_of(a)[t.axis]
-    t.axis += 1
+    g.offset += check_index(at, n, g.axis) * strides_of(a)[g.axis]
+    g.axis += 1
     return 0
 
 cdef int too_many_made(int made) except -1:
@@ -191,30 +191,30 @@ cdef object base_index(ndarray a, object key):
     """a[key] as a view (an ndarray), or NotImplemented when arrays or booleans are among the indices."""
     cdef tuple items = <tuple>key if isinstance(key, tuple) else (key,)
     cdef int used = axes_used(a, key, items), k
-    cdef Taken t
+    cdef Geometry g
     cdef ndarray v
     if used < 0:
         return NotImplemented
-    t.offset = a.offset
-    t.made = t.axis = 0
+    g.offset = a.offset
+    g.made = g.axis = 0
     for item in items:
         if PySlice_Check(item):
-            slice_axis(&t, a, item)
+            slice_axis(&g, a, item)
         elif item is None:
-            add_axis(&t, 1, 0)
+            add_axis(&g, 1, 0)
         elif item is Ellipsis:
             for k in range(a.ndim - used):
-                keep_axis(&t, a)
+                keep_axis(&g, a)
         else:
-            choose_on_axis(&t, a, item, key)
-    while t.axis < a.ndim:
-        keep_axis(&t, a)
-    if t.made > MAXDIMS:
-        too_many_made(t.made)
-    v = new_view(a, t.made)
-    v.offset = t.offset
-    memcpy(v.shape, t.shape, t.made * sizeof(intp))
-    memcpy(v.shape + t.made, t.strides, t.made * sizeof(intp))
+            choose_on_axis(&g, a, item, key)
+    while g.axis < a.ndim:
+        keep_axis(&g, a)
+    if g.made > MAXDIMS:
+        too_many_made(g.made)
+    v = new_view(a, g.made)
+    v.offset = g.offset
+    memcpy(v.shape, g.shape, g.made * sizeof(intp))
+    memcpy(v.shape + g.made, g.strides, g.made * sizeof(intp))
     return close_view(v)
 
 cdef inline intp integers_offset(ndarray a, tuple key) except -1:
@@ -260,12 +260,12 @@ cdef object get_index(ndarray a, object key):
         return selected(a, key)
     if (<ndarray>view).ndim == 0 and not has_ellipsis(key):
         return element(a, (<ndarray>view).offset)
-    return hooks.copy_order(view, "K") if takes_copy(key) else view
+    return hooks.copy_order(view, "K") if gives_copy(key) else view
 
 cdef inline bint is_array(object item):
     return isinstance(item, cnp.ndarray) or isinstance(item, ndarray) and not (<ndarray>item).flags & SCALAR
 
-cdef bint takes_copy(object key):
+cdef bint gives_copy(object key):
     """Whether an array is among the indices: what it chooses is a copy in NumPy, also if it counts as a number."""
     if not isinstance(key, tuple):
         return is_array(key)
@@ -580,7 +580,7 @@ cdef int record_store(ndarray a, object key, object value) except -1:
     cdef tuple slots = (a, key, value), parents
     try:
         if tracked(a) and tracked(value):
-            settle(a, base_index(a, key), <ndarray>value)
+            confirm_inplace(a, base_index(a, key), <ndarray>value)
         parents = before_write(a, slots)
         set_index(a, key, value)
     finally:

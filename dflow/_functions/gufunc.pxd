@@ -10,4 +10,4 @@ cdef list core_results(object u, object core, Plan* p, list arrays, tuple out, o
                        dict sizes, list groups)
 cdef int launch_core(object core, Kernel* k, list inputs, list results, list groups, dict sizes, set missing,
                      intp* shape, int ndim) except -1
-cdef int take_whole_region(Operand* o, ndarray a) except -1
+cdef int access_whole(Operand* o, ndarray a) except -1

@@ -28,7 +28,7 @@ cdef int launch_core(object core, Kernel* k, list inputs, list results, list gro
     fill_core(&filled, core, arrays, groups, sizes, missing)
     for i, a in enumerate(arrays):
         fill_operand(&ops[i], outer_part(a, <int>len(groups[i])), ndim, shape, i >= len(inputs))
-        take_whole_region(&ops[i], a)
+        access_whole(&ops[i], a)
     return launch(k, ops, <int>len(arrays), ndim, shape, &filled)
 
 cdef list core_names(object core, int i, ndarray a, set missing):
@@ -131,7 +131,7 @@ cdef int fill_core(Core* filled, object core, list arrays, list groups, dict siz
             filled.nsteps += 1
     return 0
 
-cdef int take_whole_region(Operand* o, ndarray a) except -1:
+cdef int access_whole(Operand* o, ndarray a) except -1:
     """The operand accesses all of a, though its loop dimensions are but some of a's."""
     cdef Operand whole
     fill_operand(&whole, a, a.ndim, a.shape, o.flags & WRITE != 0)

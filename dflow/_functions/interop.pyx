@@ -78,9 +78,9 @@ cdef object ask(function, tuple args, dict keywords):
     """function(*args, **keywords), NumPy's arrays in the result as ours. Where nobody takes ours, they are NumPy's."""
     for x in args:
         if hasattr(type(x), "__pandas_priority__"):         # others' arrays are lists to it, whose rows are elements
-            return taken(function(*shared(args), **shared(keywords)))
+            return wrapped_result(function(*shared(args), **shared(keywords)))
     try:
-        return taken(function(*args, **keywords))
+        return wrapped_result(function(*args, **keywords))
     except ValueError as error:
         if "__array__ method not producing an array" not in str(error):
             raise
@@ -89,9 +89,9 @@ cdef object ask(function, tuple args, dict keywords):
         if "all returned NotImplemented" not in str(error) and "no implementation found for" not in str(error):
             raise
         args, keywords = shared(args), shared(keywords)
-    return taken(function(*args, **keywords))
+    return wrapped_result(function(*args, **keywords))
 
-cdef object taken(object result):
+cdef object wrapped_result(object result):
     """A number stays one, for the library whose object was given."""
     return result if isinstance(result, cnp.generic) else hooks.wrap(result)
 

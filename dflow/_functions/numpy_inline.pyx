@@ -280,9 +280,9 @@ def own_way(function):
     if isinstance(function, or_else):
         method = <or_else>function
         return or_else(method.function, method.other, method.errors)
-    return alike(<builtin>function) if isinstance(function, builtin) else function
+    return copied(<builtin>function) if isinstance(function, builtin) else function
 
-cdef builtin alike(builtin function, kind=None):
+cdef builtin copied(builtin function, kind=None):
     """Another one of the same, maybe of the other type."""
     cdef builtin new = (kind or type(function))(function.function, function.theirs, function.small, function.writes)
     new.numpys, new.dispatches, new.creates = function.numpys, function.dispatches, function.creates
@@ -324,7 +324,7 @@ def public(function, numpys, str module):
     if not (isinstance(function, builtin) or creates or bare(numpys) is not numpys
             or isinstance(numpys, BuiltinFunctionType)):
         return function
-    new = alike(inner, builtin if isinstance(numpys, BuiltinFunctionType) else small_first)
+    new = copied(inner, builtin if isinstance(numpys, BuiltinFunctionType) else small_first)
     new.numpys = numpys
     new.dispatches = bare(numpys) is not numpys
     new.creates = creates

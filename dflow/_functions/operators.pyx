@@ -14,7 +14,7 @@ from dflow._functions.interop cimport ask, foreign
 from dflow._functions.views cimport *
 from dflow._functions.fastpath cimport *
 from dflow._functions.numpy_inline import LATER
-from dflow._tracing.tape cimport earlier, record, recorded, take_over
+from dflow._tracing.tape cimport earlier, record, recorded, stand_for
 from dflow._functions.numbers cimport holds_no_numbers
 from dflow._functions.out cimport cast_error
 from dflow._functions.ufunc cimport ufunc, wrap, call
@@ -183,7 +183,7 @@ cdef object record_inplace(int op, ndarray a, object b):
         assign(a, value)
     finally:
         set_recording(before)
-    take_over(a, value)
+    stand_for(a, value)
     return a
 
 cdef tuple SEQUENCES = (list, tuple, str, bytes)

@@ -53,10 +53,10 @@ cpdef ndarray put(ndarray a, int number):
     if number > 0:
         use_devices()
     if number >= 0 or many_devices and not a.st.device & FIXED:
-        settle(a, 2 * number | FIXED if number >= 0 else 2 * current_device())
+        set_device(a, 2 * number | FIXED if number >= 0 else 2 * current_device())
     return a
 
-cdef int settle(ndarray a, int device) except -1:
+cdef int set_device(ndarray a, int device) except -1:
     """Let a be on a device. What is on a GPU stays there: then a becomes a copy."""
     if abroad(a.st) and device >> 1 != a.st.device >> 1:
         become(a, copy_to(a, device >> 1))
@@ -98,7 +98,7 @@ cdef int common(x, function, int known) except -2:
 cdef int go(made, int device) except -1:
     if type(made) is ndarray:
         if not (<ndarray>made).st.device & FIXED and not abroad((<ndarray>made).st):
-            settle(<ndarray>made, device)
+            set_device(<ndarray>made, device)
     elif isinstance(made, (list, tuple)):
         for item in made:
             go(item, device)

@@ -80,8 +80,13 @@ def _make_kernels():
 
 KERNELS = _make_kernels()
 cdef int bounded[9]                 # by item size: integers of a range below 2^32
-for size in (1, 2, 4, 8):
-    bounded[<int>size] = KERNELS[f"integers{8 * size}", size]
+
+def _fill_bounded():
+    cdef int size
+    for size in (1, 2, 4, 8):
+        bounded[size] = KERNELS[f"integers{8 * size}", size]
+
+_fill_bounded()
 cdef int bounded_wide = KERNELS["integers", 8]
 
 cdef class Counter:

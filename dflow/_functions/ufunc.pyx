@@ -21,7 +21,7 @@ from dflow._functions.numbers cimport (
     start_of)
 from dflow._kernels.registry import COMPARISONS, UNFOLDED
 from dflow._functions.numpy_inline import LATER, SMALL, at_once
-from dflow._functions.gufunc cimport core_names, core_results, core_sizes, launch_core, take_whole_region
+from dflow._functions.gufunc cimport core_names, core_results, core_sizes, launch_core, access_whole
 from dflow._functions.out cimport (
     as_mask, assign_where, cast_error, check_mask, check_reduced, check_request, find_outputs, in_memory_order, Request)
 from dflow._base.allocator cimport memory_zeros
@@ -189,7 +189,7 @@ cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, o
         if out is not None:
             assign_where(<ndarray>out[0], result, where)
         return result if out is None else out[0]
-    return run(u, p, inputs, constants, out, where, shape, ndim)
+    return launch_elementwise(u, p, inputs, constants, out, where, shape, ndim)
 
 cdef object call_and_record(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting,
                             object signature):
@@ -250,7 +250,8 @@ cdef int check_outputs(ufunc u, tuple out, intp* shape, int ndim) except -1:
                              f"shape {target}")
     return 0
 
-cdef object run(ufunc u, Plan* p, tuple inputs, Scalar* constants, tuple out, object where, intp* shape, int ndim):
+cdef object launch_elementwise(ufunc u, Plan* p, tuple inputs, Scalar* constants, tuple out, object where, intp* shape,
+                               int ndim):
     """Broadcast, cast, guard against overlap, launch."""
     cdef Operand ops[33]
     cdef intp space[MAXDIMS]
@@ -441,8 +442,7 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
     """u.reduce: along axes, in a fixed order that depends on the shape alone.
 
     1. What there is no loop for is left to NumPy.
-    2. The reduced axes become the core dimensions of a kernel.
-    3. What is masked out is replaced by what does not count.
+    2. The reduced axes become the core dimensions of a kernel; what is masked out is replaced by what does not count.
     """
     cdef Plan* p
     cdef Core core
@@ -457,7 +457,7 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
     a = cast(a, p.codes[1])
     if masked:
         check_mask(<ndarray>where, a)
-    kept = take_axes(a, axes, &core)
+    kept = split_core(a, axes, &core)
     if out is not None:
         check_reduced(u.name, kept.shape, kept.ndim, out, axes if keepdims else [])
     for i in axes:
@@ -466,7 +466,7 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
     if masked:
         identity = neutral_of(u.numpy, p.codes[0])
         a = hooks.where(where, a, as_array_code(initial if identity is None else identity, a.code))
-        kept = take_axes(a, axes, &core)
+        kept = split_core(a, axes, &core)
     result = new_like([kept], p.codes[2], kept.ndim, kept.shape)
     if total == 1 and initial is None:
         copy_elements(result, kept)         # also what no operation keeps, the sign of a NaN
@@ -517,7 +517,7 @@ cdef int launch_reduction(ufunc u, Plan* p, ndarray a, ndarray kept, Core* core,
     cdef Kernel* k = reduce_kernel(p.kernel, p.codes[0], core.ndim, initial is not None, any_order(u, p.codes[0]))
     memcpy(shape, kept.shape, kept.ndim * sizeof(intp))
     fill_operand(&ops[0], kept, kept.ndim, shape, False)
-    take_whole_region(&ops[0], a)
+    access_whole(&ops[0], a)
     if initial is not None:
         write_scalar(initial, p.codes[0], <char*>&constant)
         fill_constant(&ops[1], <char*>&constant, itemsizes[p.codes[0]])
@@ -576,7 +576,7 @@ cdef int along_axis(Kernel* kernel, ndarray a, ndarray b, ndarray out, int axis)
     core.nsteps = 1
     memcpy(shape, rows.shape, rows.ndim * sizeof(intp))
     fill_operand(&ops[0], rows, rows.ndim, shape, False)
-    take_whole_region(&ops[0], a)
+    access_whole(&ops[0], a)
     if b is not None:
         fill_operand(&ops[1], b, b.ndim, b.shape, False)
         memset(ops[1].strides, 0, sizeof(ops[1].strides))
@@ -584,7 +584,7 @@ cdef int along_axis(Kernel* kernel, ndarray a, ndarray b, ndarray out, int axis)
         core.steps[1] = strides_of(b)[0]
         core.ndim = core.nsteps = n = 2
     fill_operand(&ops[n], rows_out, rows.ndim, shape, True)
-    take_whole_region(&ops[n], out)
+    access_whole(&ops[n], out)
     if same_elements(a, out):
         ops[0].flags |= UNTRACKED_READ
     if out.ndim == a.ndim:

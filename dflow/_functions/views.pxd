@@ -14,4 +14,4 @@ cdef ndarray with_ones(ndarray a, list axes, int ndim)                  # axes o
 cdef int c_axis(object axis, int ndim, str text=*) except -1            # normalize_axis, which takes no booleans
 cdef int one_axis(ndarray a, object axis, str how) except -1
 cdef object axis_set(object axis, int ndim)                              # sorted; all for None
-cdef ndarray take_axes(ndarray a, list axes, Core* core)                # without these, which become the core
+cdef ndarray split_core(ndarray a, list axes, Core* core)                # without these, which become the core

@@ -334,7 +334,7 @@ cdef ndarray without_axis(ndarray a, int axis):
             k += 1
     return close_view(v)
 
-cdef ndarray take_axes(ndarray a, list axes, Core* core):
+cdef ndarray split_core(ndarray a, list axes, Core* core):
     """The view of a without these axes, which become the core dimensions."""
     cdef ndarray kept = new_view(a, a.ndim - <int>len(axes))
     cdef int i, n = 0, m = 0

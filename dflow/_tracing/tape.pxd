@@ -10,9 +10,9 @@ cdef object recorded(object key, tuple slots, object result)  # the result of a 
 cdef object record_row(function, PyObject** args, Py_ssize_t nargs, PyObject* names)    # of a function in the table
 cdef tuple before_write(ndarray a, tuple slots)                         # the parents of what a will be
 cdef int after_write(object key, tuple slots, tuple parents, ndarray a) except -1
-cdef int settle(ndarray a, object part, ndarray value) except -1
+cdef int confirm_inplace(ndarray a, object part, ndarray value) except -1
 cdef ndarray earlier(ndarray a)                                         # a copy that stands for the value of a
-cdef int take_over(ndarray a, ndarray value) except -1  # a was written to, and stands for what value does
+cdef int stand_for(ndarray a, ndarray value) except -1  # a was written to, and stands for what value does
 
 cdef class Rule:
     cdef readonly str name

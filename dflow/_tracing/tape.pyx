@@ -407,7 +407,7 @@ cdef int write_through(ndarray a) except -1:
     joined(key, (whole, a, geometry(a), geometry(whole)), parents_of((whole, a)), whole)
     return 0
 
-cdef int settle(ndarray a, object part, ndarray value) except -1:
+cdef int confirm_inplace(ndarray a, object part, ndarray value) except -1:
     """Before a part of a is written to. `a[1:] += x` has written to that, as a view, which it now puts in its place."""
     cdef Node n = <Node>a.node
     if type(part) is ndarray and (<ndarray>part).st == value.st and same_elements(<ndarray>part, value) and (
@@ -428,7 +428,7 @@ cdef ndarray earlier(ndarray a):
         note_copy(a, old)
     return old
 
-cdef int take_over(ndarray a, ndarray value) except -1:
+cdef int stand_for(ndarray a, ndarray value) except -1:
     cdef Node n
     if value.node == NULL:
         return 0
@@ -565,7 +565,7 @@ cdef int keep_gradient(Leaf n, ndarray g) except -1:
     if n.request == "add":
         g = kept + g
     if (Py_REFCNT(kept) == 2 and Py_REFCNT(g) <= 2 and g.base == NULL and g.node == NULL and g.offset == 0
-            and g.flags & C_CONTIGUOUS and not g.flags & (ALIAS | READONLY) and not watched(kept)
+            and g.flags & C_CONTIGUOUS and not g.flags & (ALIAS | READONLY) and not host_task_may_have(kept)
             and load_int(&kept.st.refs) == 1 and not captures):  # or a program writes to it, or this is to be one
         become(kept, g)
         kept.flags &= ~SCALAR

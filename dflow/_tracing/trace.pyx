@@ -33,7 +33,7 @@ from dflow._runtime.graph cimport (
     abroad, bytes_live, describe, FULL, here, readable, Site, Storage, storage_allocate, storage_new, storage_unref,
     writable, WRITE)
 from dflow._kernels.registry cimport cast_kernel, code_of
-from dflow._array.dispatch cimport Core, LaunchHooks, Operand, dispatch, launch_hooks, settle_devices
+from dflow._array.dispatch cimport Core, LaunchHooks, Operand, dispatch, launch_hooks, place_outputs
 from dflow._base.allocator cimport memory_free, memory_grow, memory_new, memory_zeros
 from dflow._base.hooks cimport check_callables, check_hooks
 from dflow._base.thread_state cimport (
@@ -98,7 +98,7 @@ cdef ndarray over(ndarray template, Storage* s, intp shift):
     v.flags = template.flags
     return v
 
-cdef bint alike(ndarray a, ndarray b, int flags) noexcept:
+cdef bint same_geometry(ndarray a, ndarray b, int flags) noexcept:
     return (a.code == b.code and a.ndim == b.ndim and (a.flags ^ b.flags) & flags == 0
             and memcmp(a.shape, b.shape, 2 * a.ndim * sizeof(intp)) == 0 and (a.offset - b.offset) % a.itemsize == 0)
 
@@ -435,7 +435,7 @@ cdef class Program:
             template = <ndarray>self.inputs[i]
             input = &self.arguments[i]
             input.s = a.st
-            if (not alike(a, template, flags) or covers_storage(a) != input.whole
+            if (not same_geometry(a, template, flags) or covers_storage(a) != input.whole
                     or first_of(self.arguments, i) != input.first):
                 return False
             if input.first != i:
@@ -492,7 +492,7 @@ cdef class Program:
             if slot.kind == INPUT:
                 a = arrays[slot.which]
                 template = self.inputs[slot.which]
-                if not alike(a, template, 0):
+                if not same_geometry(a, template, 0):
                     raise RuntimeError("an argument of a graph was given another shape by another thread, meanwhile")
                 held[i].s = a.st            # which another thread may give another storage
                 add_int(&a.st.refs, 1)
@@ -587,7 +587,7 @@ cdef class Program:
                 step.ops[i].region.hi += held.shift
                 step.ops[i].region.start += held.shift
         if many_devices:
-            settle_devices(step.k, step.ops, step.nops)
+            place_outputs(step.k, step.ops, step.nops)
         return 0
 
     cdef int end_slots(self, Step* step) noexcept:
@@ -664,7 +664,7 @@ cdef class Back:
             if heads[i] is None:
                 heads[i] = replay_hooks.zeros(back.inputs[i])
             a = heads[i]
-            if not alike(a, back.inputs[i], 0) or not covers_storage(a):
+            if not same_geometry(a, back.inputs[i], 0) or not covers_storage(a):
                 heads[i] = copy_of(a)
         for i in range(back.nslots):
             slot = &back.slots[i]
@@ -746,8 +746,10 @@ def table():
 def check_table():
     check_callables("_tracing.trace", replay_hooks)
 
-cdef Rule graph_rule = Rule("graph", ("held", "arguments"), joint=lambda g, held: (None, held.gradients(g)),
-                            over_complex="own")
+def _gradients(g, held):
+    return None, held.gradients(g)
+
+cdef Rule graph_rule = Rule("graph", ("held", "arguments"), joint=_gradients, over_complex="own")
 
 cdef class Graph:
     """A function, noted once for each kind of arguments and replayed from then on: see dflow.graph()."""

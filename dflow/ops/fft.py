@@ -24,7 +24,7 @@ from dflow._kernels.scipy_loader import extension, find
 from dflow.ops.creation import roll
 from dflow.ops.elementwise import conjugate
 from dflow.ops.table import add_row, op, recorded
-from dflow.ops.warn import watch, watched
+from dflow.ops.warn import call_reporting, reporting
 
 PART = 1 << 18              # elements that one task transforms: some milliseconds
 SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
@@ -91,7 +91,7 @@ class Plan:
             axes = {} if k == len(shape) - 1 else {"axes": [(k - len(shape),), (), (k - len(shape),)]}
 
             def fill(x, out):
-                with numpy.errstate(all="ignore"):          # watch() tells
+                with numpy.errstate(all="ignore"):          # call_reporting() tells
                     return loop(x, factor, out, **axes)
 
             self.fill = fill
@@ -120,7 +120,7 @@ class Plan:
 
     def make(self, x):
         """The transform of a NumPy array."""
-        return watch(self.name, self.fill, x, numpy.empty_like(x, self.dtype, shape=self.shape))
+        return call_reporting(self.name, self.fill, x, numpy.empty_like(x, self.dtype, shape=self.shape))
 
 
 _plan = functools.lru_cache(1000)(Plan)
@@ -136,7 +136,7 @@ def _transformed(name, a, n, axis, norm, out=None):
     if result is LATER:
         result = empty_like(a, plan.dtype, shape=plan.shape)
         for part in _parts(a.size, plan.shape, plan.axis):
-            _submit(watched(plan.name, plan.fill), a[part], result[part])
+            _submit(reporting(plan.name, plan.fill), a[part], result[part])
     return result
 
 

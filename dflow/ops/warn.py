@@ -56,16 +56,16 @@ def _where(condition, prepare, result):
     host(look, [found], [result], looks=True)
 
 
-def watched(name, function):
+def reporting(name, function):
     """A function like `function` for a task: it tells of floating point errors as a ufunc of that name does.
 
     np.errstate's modes, and the line that called dflow, are those of this moment.
     """
     modes, caller = numpy.geterr(), _caller()
-    return lambda *args: watch(name, function, *args, how=(modes, caller))
+    return lambda *args: call_reporting(name, function, *args, how=(modes, caller))
 
 
-def watch(name, function, *args, how=None):
+def call_reporting(name, function, *args, how=None):
     """function(*args), which tells of floating point errors as a ufunc of that name does."""
     fp_errors.clear_flags()
     result = function(*args)

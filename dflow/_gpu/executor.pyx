@@ -1,9 +1,9 @@
 """Tasks whose operands are on a GPU: what becomes of them, and where.
 
-A GPU's worker gives its device what kernels are there (_gpu/codegen.py), one after the other into one stream, and ends a task as
-soon as that is told: what comes after it in the stream finds it done, others wait for the event that a twin keeps. A group is
-one kernel, made for it. What has no translation runs here, between two transfers. Copies between devices are the work of other
-threads (_runtime/queues.pxd), which have a stream for each way.
+A GPU's worker launches the kernels that its device has (_gpu/codegen.py), one after the other into one stream, and ends
+a task at its launch: what comes after it in the stream finds it done, others wait for the event that a twin keeps. A
+group is one kernel, made for it. What has no translation runs here, between two transfers. Copies between devices are
+the work of other threads (_runtime/queues.pxd), which have a stream for each way.
 """
 
 import functools
@@ -34,7 +34,7 @@ cdef enum:
 class Uncaptured(Exception):
     """The device cannot run all of what it is to keep as one."""
 
-# ---- views ------------------------------------------------------------------------------------------------------------
+# ---- views -----------------------------------------------------------------------------------------------------------
 
 cdef object view(object twin, intp offset, int ndim, intp* dims, intp* strides, int step, int code):
     """A CuPy array over the memory of a twin; its strides are so many numbers apart."""
@@ -83,7 +83,7 @@ cdef inline object told_of(object twin, object gpu, bint write, list used):
     used.append((twin, write))
     return twin
 
-# ---- what a kernel is there -------------------------------------------------------------------------------------------
+# ---- what a kernel is there ------------------------------------------------------------------------------------------
 
 cdef dict recipes = {}                  # by the address of a kernel
 
@@ -144,7 +144,7 @@ cdef bint call(Task* t, object recipe, object gpu, list used) except -1:
     return True
 
 cdef bint take(Task* t, object recipe, object gpu, list used) except -1:
-    """Run t, which takes items by an index of one axis: see by_index() in _kernels/c/gather.h. False when its loops are no such thing."""
+    """Run t, which takes items by an index of one axis (by_index() in _kernels/c/gather.h). False: its loops do not."""
     cdef Access* a = accesses(t)
     cdef intp* strides = task_strides(t)
     cdef intp* core = strides + 3 * t.ndim              # between the elements of that axis, and its length
@@ -152,7 +152,8 @@ cdef bint take(Task* t, object recipe, object gpu, list used) except -1:
     cdef int code = codegen.PLAIN[size], d, i
     cdef list outer = [d for d in range(t.ndim) if strides[3 * d] != 0]
     cdef list inner = [d for d in range(t.ndim) if strides[3 * d] == 0]
-    if a[0].storage == NULL or a[1].storage == NULL or core[1] == 0 or any([strides[3 * <int>d + 1] != 0 for d in outer]):
+    if a[0].storage == NULL or a[1].storage == NULL or core[1] == 0 or (
+            any([strides[3 * <int>d + 1] != 0 for d in outer])):
         return False
     axes = ([(task_dims(t)[<int>d], strides[3 * <int>d]) for d in outer] + [(core[1], core[0]), (items, size)],
             [(task_dims(t)[<int>d], strides[3 * <int>d + 1]) for d in inner],
@@ -197,7 +198,7 @@ cdef bint draw(Task* t, object recipe, object gpu, list used) except -1:
     gpu.draw(recipe, constant_of(t, 1)[:DRAW_BYTES], out)
     return True
 
-# ---- groups -----------------------------------------------------------------------------------------------------------
+# ---- groups ----------------------------------------------------------------------------------------------------------
 
 cdef class Value:               # of a storage, as a group uses it
     cdef Storage* s
@@ -255,7 +256,8 @@ cdef class Fusion:
         what = (<size_t>a.storage, offset, code, *[g.strides[d][n] for d in range(g.ndim)])
         if what not in self.numbers:
             self.numbers[what] = len(self.inputs)
-            self.inputs.append(view(operand_twin(m, i, gpu, used), offset, g.ndim, g.dims, &g.strides[0][n], OPERANDS, code))
+            twin = operand_twin(m, i, gpu, used)
+            self.inputs.append(view(twin, offset, g.ndim, g.dims, &g.strides[0][n], OPERANDS, code))
             self.codes.append(code)
         return self.numbers[what]
 
@@ -291,7 +293,7 @@ cdef bint fuses(Task* m):
     return recipe is not None and recipe.function is not None and translates(m)
 
 cdef bint fuse(Task* leader, Task* begin, Task* end, object gpu, list used):
-    """Run members of a group, from one up to another, as one elementwise kernel. False when they must run one by one."""
+    """Run members of a group, from one up to another, as one elementwise kernel. False: they must run one by one."""
     cdef GroupPlan g
     cdef Task* m = leader
     cdef Fusion f = Fusion()
@@ -310,7 +312,8 @@ cdef bint fuse(Task* leader, Task* begin, Task* end, object gpu, list used):
     stored = [v for v in f.values.values() if v.result is not None and not (v.fresh and load_int(&v.s.refs) == v.uses)]
     if len(f.inputs) + len(stored) > ARGUMENT_BYTES // (16 + 16 * g.ndim):
         return False
-    add_i64(&shared.bytes_never_stored, sum([(<Value>v).s.nbytes for v in f.values.values() if v.result is not None and v not in stored]))
+    add_i64(&shared.bytes_never_stored,
+            sum([(<Value>v).s.nbytes for v in f.values.values() if v.result is not None and v not in stored]))
     if not stored:
         return True
     results = [(<Value>v).result for v in stored]
@@ -326,7 +329,7 @@ cdef bint fuse(Task* leader, Task* begin, Task* end, object gpu, list used):
     kernel[0](*f.inputs, *outputs)
     return True
 
-# ---- running ----------------------------------------------------------------------------------------------------------
+# ---- running ---------------------------------------------------------------------------------------------------------
 
 cdef int fail(Task* t, object error) noexcept:
     cdef Poison* p = poison_new(error, t.site, t.kernel.name)
@@ -401,7 +404,7 @@ cdef bint poisoned(Task* t) noexcept:
     return p != NULL
 
 cdef int one(Runner* me, Task* leader, Task* t, object gpu) except -1:
-    """Run t, one of a group, maybe alone: there, if it is known there and nothing that it reads is poisoned, else here."""
+    """Run t, one of a group, maybe alone: there, if it has a kernel there and no operand is poisoned, else here."""
     cdef list used = []
     cdef bint done = False
     if not poisoned(t) and translates(t):
@@ -439,12 +442,13 @@ cdef int run_home(Runner* me, Task* t) except -1:
     take_gil(me)
     return 0
 
-# ---- copies between devices -------------------------------------------------------------------------------------------
+# ---- copies between devices ------------------------------------------------------------------------------------------
 
 cdef bint plain_copy(Task* t) noexcept:
     """Whether t copies all of a storage to all of another, as it is."""
     cdef Access* a = accesses(t)
-    return (t.kernel.flags & COPIES and t.nops == 2 and t.flags & FLAT == 0 and a[0].storage != NULL and a[0].storage != a[1].storage
+    return (t.kernel.flags & COPIES and t.nops == 2 and t.flags & FLAT == 0
+            and a[0].storage != NULL and a[0].storage != a[1].storage
             and a[0].key & FULL and a[1].key & FULL and a[0].storage.nbytes == a[1].storage.nbytes
             and t.ndim == 1 and task_strides(t)[0] == task_strides(t)[1] == item_bytes(t.kernel))
 
@@ -480,7 +484,8 @@ cdef int move(Runner* me, Task* t) except -1:
         return 0
     run_home(me, t)
     for i in range(t.nops):
-        if a[i].storage != NULL and a[i].key & WRITE and abroad(a[i].storage) and load_ptr(&a[i].storage.poison) == NULL:
+        if (a[i].storage != NULL and a[i].key & WRITE and abroad(a[i].storage)
+                and load_ptr(&a[i].storage.poison) == NULL):
             bring_there(a[i].storage, True, False)
     return 0
 

@@ -1,13 +1,14 @@
 """Storages on a GPU: memory of the host and memory of the device, their twin, of which one at least is current.
 
-Whoever is about to use one brings it up to date first, while the engine's order keeps writers away; who writes to one makes the
-other stale. So every kernel runs on every array: one that the GPU has no translation of runs here. All of this needs the GIL.
+A user of one brings it up to date first, while the engine's order keeps writers away; a writer of one makes the other
+stale. So every kernel runs on every array: one that the GPU has no translation of runs on the host. All of this needs
+the GIL.
 
 Invariants:
     a storage has HOST_STALE only where it has a twin;
     it never has both flags, but while its one writer holds it;
-    accesses to it are of all of it, whichever part they touch (submit() sees to that): of two tasks that write different parts,
-    one might write here, and the other there.
+    accesses to it are of all of it, whichever part they touch (submit() sees to that): of two tasks that write
+    different parts, one might write on the host, and the other on the device.
 """
 
 from dflow._runtime.graph cimport Storage

@@ -34,7 +34,7 @@ cdef bint brought(Storage* s, object twin, bint read, bint write) except -1:
     if read and s.stale & HOST_STALE:
         twin.wait()                                 # before others who want to bring something wait for this one
     twin.gpu.check()
-    with twin.gpu.downward:                         # of several who want it, one brings it; and nobody writes to it meanwhile
+    with twin.gpu.downward:                         # of several readers, one copies it; and no writer comes meanwhile
         if s.stale & HOST_STALE and read:
             written = twin.written
             twin.download(<size_t>s.data)

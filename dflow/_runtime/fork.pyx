@@ -13,7 +13,8 @@ from dflow._runtime.parking cimport start_group
 def before_fork():
     """Let no runner hold a lock, and nobody be in the middle of NumPy's BLAS with all its threads. Kernels run on.
 
-    Holds no lock that anybody waits for with the GIL: other hooks, and so other threads, may run before the fork and after it.
+    Holds no lock that a thread waits for with the GIL: other hooks, and so other threads, may run before the fork and
+    after it.
     """
     gate_before_fork()
     hold_runners()

@@ -14,7 +14,7 @@ from dflow._base.allocator cimport memory_free, memory_new
 cdef extern from "Python.h":
     int PyContextVar_Get(object, PyObject*, PyObject**) except -1
 
-# ---- policy -----------------------------------------------------------------------------------------------------------
+# ---- policy ----------------------------------------------------------------------------------------------------------
 #
 # np.errstate is NumPy's own. What must only warn runs asynchronously; what must raise or call runs at its call.
 
@@ -66,7 +66,7 @@ def raised_flags():
     return fp_flags()
 
 def tell(int flags, str name, dict modes, warn):
-    """What NumPy does when a ufunc of that name has raised flags, under errstate(**modes); warn(text) gives a warning."""
+    """What NumPy does when a ufunc of that name has raised flags, under errstate(**modes); warn(text) warns."""
     for bit, kind, text in fp_texts:
         if flags & bit and modes[kind] == "warn":
             warn(f"{text} encountered in {name}")
@@ -80,7 +80,7 @@ cdef int follow_policy(int flags, Kernel* k) except -1:
         raise_strict(flags & fp_strict, k.name.decode(), np.geterr())
     return 0
 
-# ---- warnings ---------------------------------------------------------------------------------------------------------
+# ---- warnings --------------------------------------------------------------------------------------------------------
 
 cdef struct FpEvent:        # floating point flags to warn of at the next sync
     FpEvent* next
@@ -137,7 +137,7 @@ cdef int report_fp(int flags, Site* site, Kernel* kernel) except -1:
     return 0
 
 cdef int give_warnings() except -1:
-    """Tell what workers noticed, oldest first. A filter may turn a warning into an error: the rest is told all the same."""
+    """Give workers' warnings, oldest first. A filter may turn one into an error: the rest is given nevertheless."""
     cdef FpEvent* w = <FpEvent*>swap_ptr(&warnings_pending, NULL)
     cdef FpEvent* following
     cdef FpEvent* ordered = NULL

@@ -1,18 +1,20 @@
 """Groups: elementwise tasks over one iteration space, which run together, block by block.
 
-While a group is open, tasks join it as they are submitted. Python runs ahead of the workers: by the time a group runs, the
-engine knows what comes after each operation, and which results have already lost their last reference. Such a result is
-never stored: it lives in a register, a block of memory that stays in the first-level cache.
+While a group is open, tasks join it as they are submitted. Python runs ahead of the workers: by the time a group runs,
+the engine knows what comes after each operation, and which results have already lost their last reference. Such a
+result is never stored: it lives in a register, a block of memory that stays in the first-level cache.
 
-A reduction may join when what it reduces lies innermost: blocks then end where its rows do. Rows that fit a block are reduced
-within it, and what comes after may read the result in the same block (a softmax is one group); longer ones end the group.
+A reduction may join when what it reduces lies innermost: blocks then end where its rows do. Rows that fit a block are
+reduced within it, and what comes after may read the result in the same block (a softmax is one group); longer ones end
+the group.
 
 A task may join when
     - its iteration space has as many elements, and the axes of both have a common refinement;
-    - it waits for what the group waits for, and for nothing else but the group itself. Unless they are large (what is small is
-      run by who waits for it, a step after the other) and neither waits for a host task, which may take for ever: then it may join what it has to wait for anyway; and, if the others wait for nothing slow, what
-      reads the same storage, though alone it could have run earlier. (Nobody outside can wait for an open group: so there
-      are no rings.);
+    - it waits for what the group waits for, and for nothing else but the group itself. Large tasks (a waiter runs small
+      ones itself, one step after the other) have more freedom, if neither the task nor the group waits for a host task,
+      which may take for ever: a large one may join what it has to wait for anyway; and, if the others wait for nothing
+      slow, what reads the same storage, though alone it could have run earlier. (No task outside can wait for an open
+      group: so there are no cycles.);
     - where it meets a write of the group, or writes what the group reads, both see each element at the same place: then
       blocks do not depend on each other, and any runner may take any of them.
 """
@@ -62,7 +64,7 @@ cdef struct GroupPlan:          # how a group runs; on the stack of who runs it
     size_t register_bytes       # of an element, at most
     size_t saved                # bytes never stored
     double cost                 # nanoseconds, roughly
-    intp row                    # elements that come to one of a reduction's, where blocks are whole rows; 0: there is none
+    intp row                    # elements of one result of a reduction, where blocks are whole rows; 0: there is none
     Fold* tail                  # a reduction of longer rows, of `length`; NULL: none
     int tail_input, tail_output # operands
     int outer                   # axes of its output
@@ -78,20 +80,20 @@ cdef struct RowsPlan:           # a kernel whose loop dimension is cut into piec
     char* args[64]
     int flags                   # atomic
     Site* site
-    Poison* raised              # atomic; owned: the error of a piece, which whoever ran it found in his indicator. NULL: none
+    Poison* raised              # atomic; owned: the error of a piece, from its runner's indicator. NULL: none
 
 cdef bint may_tail(Task* t) noexcept nogil                                     # a reduction that may join at all
-cdef intp row_of(Task* t) noexcept nogil                                       # its elements for one output; 0: more than a block
+cdef intp row_of(Task* t) noexcept nogil                                       # elements of an output; 0: too many
 cdef intp space_of(Task* t, Space* space) noexcept nogil
 cdef int waits_of(Task* t, Waits* waits) noexcept nogil                        # of one that is not submitted yet
-cdef int may_join(Task* leader, Space* space, Waits* waits, bint large, Task* t) noexcept nogil    # GIL; refines the space
+cdef int may_join(Task* leader, Space* space, Waits* waits, bint large, Task* t) noexcept nogil # GIL; refines the space
 cdef bint may_follow(Task* leader, Space* space, Task* t) noexcept nogil
 cdef bint plan_group(Task* leader, GroupPlan* g) noexcept nogil                # False: its members must run one by one
-cdef bint lay_out_group(Task* leader, GroupPlan* g) noexcept nogil             # its axes and strides alone, for who runs it elsewhere
+cdef bint lay_out_group(Task* leader, GroupPlan* g) noexcept nogil             # axes and strides alone, for a device
 cdef intp pieces_of(GroupPlan* g) noexcept nogil
 cdef void run_blocks(void* plan, intp start, intp stop) noexcept nogil         # some of the pieces
 cdef void end_blocks(GroupPlan* g) noexcept nogil                              # when all have run, or none will
 cdef void run_rows(void* plan, intp start, intp stop) noexcept nogil
-# Calls the loop over the innermost of ndim dimensions, with the core dimensions after it, as often as there are others. The
-# floating point flags that it raises, where they mean something; else 0. Spoils args.
+# Calls the loop over the innermost of ndim dimensions, with the core dimensions after it, as often as there are others.
+# Returns the floating point flags that it raises, where they mean something; else 0. Spoils args.
 cdef int run_kernel(Kernel* k, char** args, int nops, int ndim, intp* dims, intp* strides) noexcept nogil

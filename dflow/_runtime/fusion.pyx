@@ -15,7 +15,7 @@ from dflow._base.allocator cimport memory_free, memory_new
 cdef extern from "_kernels/c/copy.h" nogil:
     void move_rows(char* to, intp to_step, const char* source, intp from_step, intp rows, size_t n)
 
-# ---- iteration spaces -------------------------------------------------------------------------------------------------
+# ---- iteration spaces ------------------------------------------------------------------------------------------------
 
 cdef inline intp itemsize_of(Access* a) noexcept nogil:
     return <intp>1 << ((a.key >> SIZE_SHIFT) & 15)
@@ -33,14 +33,14 @@ cdef inline intp step_of(Task* t, int axis, int i) noexcept nogil:
         return task_strides(t)[axis * t.nops + i]
     return task_strides(t)[t.ndim * t.nops + axis - t.ndim] if i == 0 else 0
 
-cdef struct Cursor:                 # goes through the axes of an operand, innermost first, taking from each as much as asked
+cdef struct Cursor:                 # goes through the axes of an operand, innermost first, by as much as asked for
     Task* task
     int operand
     int axis
     intp left                       # of this axis; 1: all was taken
     intp step
 
-cdef inline void settle(Cursor* c) noexcept nogil:
+cdef inline void next_axis(Cursor* c) noexcept nogil:
     while c.left == 1 and c.axis > 0:
         c.axis -= 1
         c.left = task_dims(c.task)[c.axis]
@@ -52,12 +52,12 @@ cdef inline void begin(Cursor* c, Task* t, int i) noexcept nogil:
     c.axis = axes_of(t)
     c.left = 1
     c.step = 0
-    settle(c)
+    next_axis(c)
 
-cdef inline void take(Cursor* c, intp n) noexcept nogil:
+cdef inline void advance(Cursor* c, intp n) noexcept nogil:
     c.left //= n
     c.step *= n
-    settle(c)
+    next_axis(c)
 
 cdef intp space_of(Task* t, Space* space) noexcept nogil:
     """Without axes of length 1. How many elements it has."""
@@ -75,8 +75,8 @@ cdef intp space_of(Task* t, Space* space) noexcept nogil:
 cdef bint same_map(Task* t, int i, Task* u, int j) noexcept nogil:
     """Whether two operands see each point of the iteration space at the same place; the axes may be split differently.
 
-    And as much of it: an element and its real part begin at one place, but a write of the part does not stand for a read of
-    the element, nor is its step in a register that of the element.
+    And as much of it: an element and its real part begin at one place, but a write of the part does not stand for a
+    read of the element, nor is its step in a register that of the element.
     """
     cdef Cursor a, b
     cdef intp n
@@ -88,8 +88,8 @@ cdef bint same_map(Task* t, int i, Task* u, int j) noexcept nogil:
         n = a.left if a.left < b.left else b.left
         if a.step != b.step or a.left % n or b.left % n:
             return False
-        take(&a, n)
-        take(&b, n)
+        advance(&a, n)
+        advance(&b, n)
     return a.left == b.left == 1
 
 cdef bint refine(Space* space, Task* t) noexcept nogil:
@@ -113,7 +113,7 @@ cdef bint refine(Space* space, Task* t) noexcept nogil:
         dims[n] = k
         n += 1
         left //= k
-        take(&c, k)
+        advance(&c, k)
     if left != 1 or c.left != 1:
         return False
     space.ndim = n
@@ -121,7 +121,7 @@ cdef bint refine(Space* space, Task* t) noexcept nogil:
         space.dims[i] = dims[n - 1 - i]
     return True
 
-# ---- joining ----------------------------------------------------------------------------------------------------------
+# ---- joining ---------------------------------------------------------------------------------------------------------
 
 cdef bint may_tail(Task* t) noexcept nogil:
     cdef intp* steps
@@ -195,7 +195,8 @@ cdef bint shares_input(Task* leader, Task* t) noexcept nogil:
 cdef int may_join(Task* leader, Space* space, Waits* waits, bint large, Task* t) noexcept nogil:
     """-1 if t may not join, else how many results of members it reads.
 
-    Then the space is refined, `waits` has what t waits for too, and reads of what the group itself wrote are no longer tracked.
+    Then the space is refined, `waits` has what t waits for too, and reads of the group's own results are no longer
+    tracked.
     """
     cdef Access* a = accesses(t)
     cdef Waits own
@@ -224,7 +225,7 @@ cdef int may_join(Task* leader, Space* space, Waits* waits, bint large, Task* t)
     return inputs
 
 cdef int meet(Task* leader, Task* t, int i, Waits* waits) noexcept nogil:
-    """Compare operand i of t with the frontier: -1 when t may not join; 1 when it reads what a member writes, else 0."""
+    """Compare operand i of t with the frontier: -1: t may not join; 1: it reads what a member writes; else 0."""
     cdef Access* a = accesses(t) + i
     cdef Storage* s = a.storage
     cdef Region* r
@@ -254,9 +255,9 @@ cdef int meet(Task* leader, Task* t, int i, Waits* waits) noexcept nogil:
     return found
 
 cdef bint may_follow(Task* leader, Space* space, Task* t) noexcept nogil:
-    """Whether t could be the next member of a group that is in no frontier, and sees each element of what they share at one place.
+    """Whether t could be the next member of a group that is in no frontier. Then the space is refined.
 
-    Then the space is refined.
+    It sees each element of what they share at the same place.
     """
     cdef Task* m = leader
     cdef Access* a
@@ -268,7 +269,9 @@ cdef bint may_follow(Task* leader, Space* space, Task* t) noexcept nogil:
         for i in range(m.nops):
             for k in range(t.nops):
                 b = accesses(t) + k
-                if a[i].storage != NULL and a[i].storage == b.storage and (a[i].key | b.key) & WRITE and not same_map(t, k, m, i):
+                if a[i].storage == NULL or a[i].storage != b.storage or not (a[i].key | b.key) & WRITE:
+                    continue
+                if not same_map(t, k, m, i):
                     return False
         m = next_member(m)
     return n <= MAX_OPERANDS and refine(space, t)
@@ -283,7 +286,7 @@ cdef inline void note_wait(Waits* waits, unsigned int order, int behind) noexcep
         waits.orders[waits.n] = order
     waits.n += 1
 
-# ---- planning ---------------------------------------------------------------------------------------------------------
+# ---- planning --------------------------------------------------------------------------------------------------------
 
 cdef struct Used:                   # a storage as the group uses it
     Storage* storage
@@ -355,7 +358,7 @@ cdef bint plan_group(Task* leader, GroupPlan* g) noexcept nogil:
     table.n = 0
     g.partials = NULL
     space_of(leader, &space)
-    if space.ndim > MAX_AXES or not survey(leader, g, &table, &flat) or not settle_storages(g, leader, &table):
+    if space.ndim > MAX_AXES or not survey(leader, g, &table, &flat) or not place_storages(g, leader, &table):
         return False
     if flat:
         g.ndim = 1
@@ -409,27 +412,10 @@ cdef bint survey(Task* leader, GroupPlan* g, Table* table, bint* flat) noexcept 
                 if load_ptr(&a[i].storage.poison) != NULL:
                     return False
                 u = enter(table, a[i].storage, n)
-                if u.uses == 0:
-                    u.task = m
-                    u.operand = i
-                    # A register begins with a write of everything, and no part of it is seen in another way.
-                    u.number = PERHAPS if (a[i].key & (WRITE | FULL)) == (WRITE | FULL) and (
-                        not m.kernel.flags & (PARTIAL | REDUCES)) else MEMORY
-                elif u.number == PERHAPS and not same_map(m, i, u.task, u.operand):
-                    u.number = MEMORY
-                u.uses += 1
-                u.last = j
+                count_use(u, m, i, j)
             n += 1
-        if m.kernel.flags & REDUCES and row_of(m):
-            g.row = row_of(m)
-        elif m.kernel.flags & REDUCES:
-            g.tail = fold_of(m.kernel)
-            g.tail_input = g.first[j]
-            g.tail_output = n - 1
-            g.initial = g.base[n - 2] if g.tail.initial else NULL
-            g.length = 1
-            for i in range(m.ncore):
-                g.length *= task_dims(m)[m.ndim + i]
+        if m.kernel.flags & REDUCES:
+            note_reduction(m, g, g.first[j], n)
         j += 1
         m = next_member(m)
     g.members = j
@@ -437,45 +423,54 @@ cdef bint survey(Task* leader, GroupPlan* g, Table* table, bint* flat) noexcept 
     g.nops = g.first[j] = n
     return True
 
-cdef bint settle_storages(GroupPlan* g, Task* leader, Table* table) noexcept nogil:
+cdef inline void count_use(Used* u, Task* m, int i, int j) noexcept nogil:
+    """Operand i of m, which is member j, uses a storage."""
+    if u.uses == 0:
+        u.task = m
+        u.operand = i
+        # A register begins with a write of everything, and no part of it is seen in another way.
+        u.number = PERHAPS if (accesses(m)[i].key & (WRITE | FULL)) == (WRITE | FULL) and (
+            not m.kernel.flags & (PARTIAL | REDUCES)) else MEMORY
+    elif u.number == PERHAPS and not same_map(m, i, u.task, u.operand):
+        u.number = MEMORY
+    u.uses += 1
+    u.last = j
+
+cdef void note_reduction(Task* m, GroupPlan* g, int first, int end) noexcept nogil:
+    """Rows of m, a reduction with operands [first, end): each within a block, or else m is the tail."""
+    cdef int i
+    cdef intp row = row_of(m)
+    if row:
+        g.row = row
+        return
+    g.tail = fold_of(m.kernel)
+    g.tail_input = first
+    g.tail_output = end - 1
+    g.initial = g.base[end - 2] if g.tail.initial else NULL
+    g.length = 1
+    for i in range(m.ncore):
+        g.length *= task_dims(m)[m.ndim + i]
+
+cdef bint place_storages(GroupPlan* g, Task* leader, Table* table) noexcept nogil:
     """Give registers to results that nobody else will see, memory to the rest. False when there is none."""
     cdef Task* m = leader
-    cdef Access* a
     cdef Used* u
     cdef char free[160]             # 1: a register that can be used again
-    cdef int i, k, j = 0, n = 0
+    cdef int i, j = 0, n = 0
     g.nregisters = 0
     g.register_bytes = 1
     g.saved = 0
     while m != NULL:
-        a = accesses(m)
         for i in range(m.nops):
-            if a[i].storage != NULL:
+            if accesses(m)[i].storage != NULL:
                 u = &table.used[table.of[n]]
                 if u.number == PERHAPS:
-                    u.number = MEMORY
-                    if load_int(&u.storage.refs) == u.uses:     # this group's accesses alone: no more can come
-                        k = 0
-                        while k < g.nregisters and not free[k]:
-                            k += 1
-                        if k == g.nregisters:
-                            g.nregisters += 1
-                        free[k] = 0
-                        u.number = k
-                        g.saved += u.storage.nbytes
-                if u.number >= 0:
-                    g.register[n] = True
-                    g.base[n] = <char*><size_t>u.number
-                    g.steps[n] = itemsize_of(a + i)
-                    if <size_t>g.steps[n] > g.register_bytes:
-                        g.register_bytes = <size_t>g.steps[n]
-                else:
-                    if not storage_allocate(u.storage):
-                        return False
-                    g.base[n] = u.storage.data + (a[i].key >> ACCESS_BITS)
+                    u.number = pick_register(g, u, free)
+                if not place_operand(g, n, accesses(m) + i, u):
+                    return False
             n += 1
         for i in range(m.nops):
-            if a[i].storage != NULL:
+            if accesses(m)[i].storage != NULL:
                 u = &table.used[table.of[g.first[j] + i]]
                 if u.last == j and u.number >= 0:
                     free[u.number] = 1
@@ -483,31 +478,72 @@ cdef bint settle_storages(GroupPlan* g, Task* leader, Table* table) noexcept nog
         m = next_member(m)
     return True
 
+cdef inline int pick_register(GroupPlan* g, Used* u, char* free) noexcept nogil:
+    """A register for a result, or MEMORY if it is referred to from outside the group."""
+    cdef int k = 0
+    if load_int(&u.storage.refs) != u.uses:     # more than this group's accesses; if not, no more can come
+        return MEMORY
+    while k < g.nregisters and not free[k]:
+        k += 1
+    if k == g.nregisters:
+        g.nregisters += 1
+    free[k] = 0
+    g.saved += u.storage.nbytes
+    return k
+
+cdef inline bint place_operand(GroupPlan* g, int n, Access* a, Used* u) noexcept nogil:
+    """Where operand n of the group lies. False: no memory."""
+    if u.number >= 0:
+        g.register[n] = True
+        g.base[n] = <char*><size_t>u.number
+        g.steps[n] = itemsize_of(a)
+        if <size_t>g.steps[n] > g.register_bytes:
+            g.register_bytes = <size_t>g.steps[n]
+    else:
+        if not storage_allocate(u.storage):
+            return False
+        g.base[n] = u.storage.data + (a.key >> ACCESS_BITS)
+    return True
+
 cdef void lay_out(Task* leader, GroupPlan* g, Space* space) noexcept nogil:
     """Strides of all operands along the axes that all members share; axes are joined where all of memory allows it."""
+    share_axes(leader, space)
+    set_strides(leader, g, space)
+    join_axes(g, space)
+    note_order(g)
+
+cdef void share_axes(Task* leader, Space* space) noexcept nogil:
+    """Refine the space until the axes of all members are products of its own. It has one at least."""
     cdef Task* m = leader
-    cdef Cursor c
-    cdef int i, d, n = 0, x = 0
-    cdef bint joined
     while m != NULL:
         refine(space, m)
         m = next_member(m)
     if space.ndim == 0:
         space.ndim = 1
         space.dims[0] = 1
-    m = leader
+
+cdef void set_strides(Task* leader, GroupPlan* g, Space* space) noexcept nogil:
+    """Of all operands along the axes of the space."""
+    cdef Task* m = leader
+    cdef Cursor c
+    cdef int i, d, n = 0
     while m != NULL:
         for i in range(m.nops):
             begin(&c, m, i)
             for d in range(space.ndim - 1, -1, -1):
                 g.strides[d][n] = c.step
-                take(&c, space.dims[d])
+                advance(&c, space.dims[d])
             n += 1
         m = next_member(m)
+
+cdef void join_axes(GroupPlan* g, Space* space) noexcept nogil:
+    """Join an axis to the one outside it where no operand in memory has a gap between them."""
+    cdef int i, d, x = 0
+    cdef bint joined
     g.total = g.dims[0] = space.dims[0]
     for d in range(1, space.ndim):
         joined = True
-        for i in range(n):
+        for i in range(g.nops):
             if not g.register[i] and g.strides[x][i] != g.strides[d][i] * space.dims[d]:
                 joined = False
                 break
@@ -517,10 +553,14 @@ cdef void lay_out(Task* leader, GroupPlan* g, Space* space) noexcept nogil:
         else:
             x += 1
             g.dims[x] = space.dims[d]
-        for i in range(n):
+        for i in range(g.nops):
             g.strides[x][i] = g.strides[d][i]
     g.ndim = x + 1
-    for i in range(n):
+
+cdef void note_order(GroupPlan* g) noexcept nogil:
+    """Which operands lie in the order of iteration, and which members have others."""
+    cdef int i, d, x = g.ndim - 1
+    for i in range(g.nops):
         if not g.register[i]:
             g.steps[i] = g.strides[x][i]
         g.flat[i] = not g.register[i]
@@ -535,8 +575,7 @@ cdef void lay_out(Task* leader, GroupPlan* g, Space* space) noexcept nogil:
 
 cdef void choose_block(GroupPlan* g, Table* table) noexcept nogil:
     """How many elements run at once: what is in use of them fits the first-level cache."""
-    cdef int i
-    cdef intp inner = g.dims[g.ndim - 1], block = ALONE, most, width = 0
+    cdef intp inner = g.dims[g.ndim - 1], block = ALONE, most
     if g.tail != NULL:                  # a fixed number, on which the result depends, unless it is exact
         block = fold_block(g.tail)
         while block > group_block(g.tail) and g.nregisters * <intp>g.register_bytes * block > L1_BYTES:
@@ -544,11 +583,7 @@ cdef void choose_block(GroupPlan* g, Table* table) noexcept nogil:
         block = min(block, g.length)    # and of one row: it becomes one partial result
     else:
         if g.members > 1:
-            for i in range(table.n):
-                if table.used[i].number < 0:
-                    width += itemsize_of(accesses(table.used[i].task) + table.used[i].operand)
-            width += g.nregisters * <intp>g.register_bytes
-            block = L1_BYTES // width
+            block = L1_BYTES // bytes_in_use(g, table)
             if block < MIN_BLOCK:
                 block = MIN_BLOCK
         if g.nregisters:
@@ -569,6 +604,19 @@ cdef void choose_block(GroupPlan* g, Table* table) noexcept nogil:
                 most = (inner + block - 1) // block
                 block = (inner + most - 1) // most
                 g.length = inner
+    count_blocks(g, block)
+
+cdef inline intp bytes_in_use(GroupPlan* g, Table* table) noexcept nogil:
+    """Of an element: all storages in memory, and the registers."""
+    cdef intp width = g.nregisters * <intp>g.register_bytes
+    cdef int i
+    for i in range(table.n):
+        if table.used[i].number < 0:
+            width += itemsize_of(accesses(table.used[i].task) + table.used[i].operand)
+    return width
+
+cdef void count_blocks(GroupPlan* g, intp block) noexcept nogil:
+    """Cut the elements into blocks of at most so many, which end where rows of g.length do."""
     g.by_rows = False
     g.block = block
     if g.length <= block:
@@ -602,7 +650,7 @@ cdef bint plan_rows(GroupPlan* g) noexcept nogil:
 cdef intp pieces_of(GroupPlan* g) noexcept nogil:
     return g.total // g.length if g.by_rows else g.blocks
 
-# ---- running ----------------------------------------------------------------------------------------------------------
+# ---- running ---------------------------------------------------------------------------------------------------------
 
 cdef void run_blocks(void* plan, intp start, intp stop) noexcept nogil:
     """Run all members over one block after the other."""
@@ -610,10 +658,8 @@ cdef void run_blocks(void* plan, intp start, intp stop) noexcept nogil:
     cdef char registers[65536 + 64]
     cdef char* room = <char*>((<size_t>registers + 63) & ~<size_t>63)
     cdef char* at[160]
-    cdef char* args[MAX_ARGUMENTS]
     cdef intp n, f
-    cdef int i, j, d
-    cdef Kernel* k
+    cdef int i, j
     if g.by_rows:
         start *= g.per_row
         stop *= g.per_row
@@ -622,33 +668,42 @@ cdef void run_blocks(void* plan, intp start, intp stop) noexcept nogil:
             at[i] = room + <size_t>g.base[i] * (<size_t>g.block * g.register_bytes)
     fp_clear()
     while start < stop:
-        if g.per_row > 1:
-            n = start % g.per_row * g.block
-            f = start // g.per_row * g.length + n
-            n = g.length - n
-        else:
-            f = start * g.block
-            n = g.total - f
-        if n > g.block:
-            n = g.block
+        n = block_bounds(g, start, &f)
         for i in range(g.nops):
             if g.flat[i]:
                 at[i] = g.base[i] + f * g.steps[i]
         for j in range(g.runs):
-            k = g.kernels[j]
-            if k.flags & REDUCES:
-                reduce_rows(g, j, at, f, n)
-            elif g.segmented[j]:
-                run_segments(g, j, at, f, n)
-            else:
-                d = g.first[j]
-                for i in range(g.first[j + 1] - d):
-                    args[i] = at[d + i]
-                k.loop(args, &n, g.steps + d, k.data)
+            run_member(g, j, at, f, n)
             fp_collect(&g.flags[j])
         if g.tail != NULL:
             run_tail(g, at[g.tail_input], f, n, start)
         start += 1
+
+cdef inline intp block_bounds(GroupPlan* g, intp block, intp* first) noexcept nogil:
+    """Its first element, and how many it has."""
+    cdef intp n, within
+    if g.per_row > 1:
+        within = block % g.per_row * g.block
+        first[0] = block // g.per_row * g.length + within
+        n = g.length - within
+    else:
+        first[0] = block * g.block
+        n = g.total - first[0]
+    return n if n < g.block else g.block
+
+cdef inline void run_member(GroupPlan* g, int j, char** at, intp f, intp n) noexcept nogil:
+    """Over the elements [f, f + n)."""
+    cdef Kernel* k = g.kernels[j]
+    cdef char* args[MAX_ARGUMENTS]
+    cdef int i, first = g.first[j]
+    if k.flags & REDUCES:
+        reduce_rows(g, j, at, f, n)
+    elif g.segmented[j]:
+        run_segments(g, j, at, f, n)
+    else:
+        for i in range(g.first[j + 1] - first):
+            args[i] = at[first + i]
+        k.loop(args, &n, g.steps + first, k.data)
 
 cdef struct Walk:                   # over the rows of memory that a block touches
     intp column                     # where in a row it is
@@ -818,7 +873,8 @@ cdef void reduce_rows(GroupPlan* g, int j, char** at, intp f, intp n) noexcept n
     for i in range(n // g.row):
         out = begin_output(g, output, row + i, initial, w.itemsize)
         if scattered:
-            fold_one(w, out, gather_block(g, room, operand, w.itemsize, f + i * g.row, g.row), g.row, w.itemsize, initial == NULL)
+            gather_block(g, room, operand, w.itemsize, f + i * g.row, g.row)
+            fold_one(w, out, room, g.row, w.itemsize, initial == NULL)
         else:
             fold_one(w, out, p + i * g.row * step, g.row, step, initial == NULL)
 
@@ -837,8 +893,8 @@ cdef void run_tail(GroupPlan* g, char* p, intp f, intp n, intp block) noexcept n
 
 cdef void end_row(GroupPlan* g, intp row) noexcept nogil:
     cdef Fold* w = g.tail
-    fold(w, begin_output(g, g.tail_output, row, g.initial, w.itemsize), g.partials + row * g.per_row * w.itemsize, g.per_row, w.itemsize,
-         g.initial == NULL)
+    cdef char* out = begin_output(g, g.tail_output, row, g.initial, w.itemsize)
+    fold(w, out, g.partials + row * g.per_row * w.itemsize, g.per_row, w.itemsize, g.initial == NULL)
 
 cdef void end_blocks(GroupPlan* g) noexcept nogil:
     cdef intp row

@@ -2,7 +2,7 @@
 
 NumPy's loops call an OpenBLAS with threads of its own. Two callers of these at once keep each other waiting for
 milliseconds, so a call has all of them and is in there alone, or shares the library with others that have one thread
-each. Which of both its kernel and its sizes decide (blas_use() in _kernels/matmul.pyx), as the last bits depend on the threads.
+each. Its kernel and its sizes decide which (blas_use() in _kernels/matmul.pyx), as the last bits depend on the threads.
 
 Nobody waits at the gate. A task that may not enter is parked, and its worker goes on with something else; a thread
 that holds the GIL makes its operation a task. Who leaves lets parked ones go on, by turns: all that share, or one
@@ -32,7 +32,7 @@ cdef struct Gate:
 cdef Gate gate
 cdef int use_of(Task* t) noexcept nogil                     # how t uses NumPy's BLAS: a BlasUse
 cdef bint gate_closed(int use) noexcept nogil               # at a glance
-cdef bint enter_gate(int use, bint parks) noexcept nogil    # False: it may not, and is not inside. parks: it can be parked
+cdef bint enter_gate(int use, bint parks) noexcept nogil    # False: it may not, and is outside. parks: it can be parked
 cdef void leave_gate(int use) noexcept nogil                # then release_parked(), inside or with the GIL
 cdef bint park(Task* t, int use) noexcept nogil             # False: it may enter now. Needs a runner that is inside
 cdef Task* release_parked() noexcept nogil                  # tasks to be queued, linked through next

@@ -6,8 +6,8 @@ Submission is one total order: only a thread that holds the GIL submits. Workers
               later write covers. A storage is readable when `writes` is NULL, writable when both are.
     access    one operand of a task: which storage, from where, and its links in that storage's frontier.
     task      a kernel, its accesses, its iteration space. Runs once `npending` falls to 0.
-    group     elementwise tasks that run together, block by block: a leader and its members. What a member waits for, the
-              leader waits for; who waits for a member waits for the leader. See _runtime/fusion.pxd.
+    group     elementwise tasks that run together, block by block: a leader and its members. The leader waits for what a
+              member waits for; who waits for a member waits for the leader. See _runtime/fusion.pxd.
 
 A new access waits for the overlapping accesses before it in the frontier: a read for writes, a write for both. An
 access covered by a later write leaves the frontier: whatever must wait for it also must wait for that write.
@@ -68,11 +68,11 @@ cdef struct Storage:
     int nfront              # length of both lists; changed under lock, glanced at without
     int waited              # threads blocked on it; lock
     unsigned int era        # GIL; of its making: see there
-    int pins                # GIL; how many see its memory from outside: then operations on it are done when their call returns
+    int pins                # GIL; users of its memory from outside: while it has any, operations on it are synchronous
     char* data              # NULL until allocated; then constant
     size_t nbytes
     Poison* poison          # changed under lock
-    unsigned int version    # GIL; changes with each write by a program to what a node of _tracing/tape.pyx may stand for
+    unsigned int version    # GIL; changes when a program writes what a node of _tracing/tape.pyx may stand for
     uint8_t device          # GIL; where it is: see _base/thread_state.pxd
     uint8_t stale           # GIL; of one on a GPU: see _gpu/mirror.pxd
     PyObject* twin          # GIL; owned: its memory on a GPU; NULL: it has none
@@ -104,7 +104,7 @@ cdef struct Task:
     uintptr_t waiters       # tagged list of Access* (bit 0 clear) and Edge* (bit 0 set): I3
     Kernel* kernel
     Site* site              # where it was submitted; may be NULL
-    Task* group             # of a leader: its first member, atomic; of a member: its leader. Fixed once the group is closed
+    Task* group             # of a leader: its first member, atomic; of a member: its leader. Fixed once it is closed
     int npending            # atomic
     int state               # atomic: see TaskState
     unsigned int order      # of submission; wraps around
@@ -122,10 +122,10 @@ cdef struct Task:
     # intp strides[ndim][nops] unless FLAT, core strides, constants
 
 # ---- storages and poison
-cdef unsigned int era                                                # GIL; raised as a thread begins to note what it launches
+cdef unsigned int era                                                # GIL; raised as a thread begins to note launches
 cdef Storage* storage_new(size_t nbytes, bint pending) noexcept      # GIL; NULL: no memory. pending: allocate later
 cdef void storage_unref(Storage* s) noexcept                         # GIL
-cdef bint storage_rest(Storage* s) noexcept                          # GIL; ended but for its cell; False: use storage_unref
+cdef bint storage_rest(Storage* s) noexcept                          # GIL; ended but its cell; False: use storage_unref
 cdef void storage_resume(Storage* s) noexcept                        # GIL; new again
 cdef long long bytes_live() noexcept nogil                           # allocated or promised
 cdef bint storage_allocate(Storage* s) noexcept nogil                # False: no memory
@@ -150,7 +150,7 @@ cdef char* task_constants(Task* t) noexcept nogil
 cdef void drain() noexcept                                              # end what workers could not: needs the GIL
 cdef bint graves() noexcept nogil                                       # whether there is any such thing
 cdef Poison* poison_new(object error, Site* site, const char* name) noexcept    # GIL; a reference
-cdef Poison* poison_raised(Site* site, const char* name) noexcept with gil      # what this thread's error indicator has: see MAY_RAISE
+cdef Poison* poison_raised(Site* site, const char* name) noexcept with gil      # this thread's: see MAY_RAISE
 cdef object take_raised()                                               # what there is, taken from the indicator
 cdef void poison_unref(Poison* p) noexcept nogil
 cdef int raise_poison(Poison* p) except -1
@@ -161,14 +161,15 @@ cdef void report_unseen(object error) noexcept
 # ---- dependencies
 cdef bint overlap(Access* e, Region* r) noexcept nogil                  # r NULL: everything
 cdef Region* region_of(Access* a) noexcept nogil                        # NULL: everything
-cdef int reserve_edges(Task* t) except -1                              # GIL; before the first connect() of a task, which cannot fail
+cdef int reserve_edges(Task* t) except -1                              # GIL; before connect(), which cannot fail
 cdef void release_edges() noexcept                                     # GIL; those that nobody needs
 cdef bint connect(Task* t, Access* a, Task* watched) noexcept          # GIL; whether it waits for `watched`
 cdef Poison* find_poison(Task* t) noexcept nogil                        # a reference
-cdef void mark(Task* t, Poison* p) noexcept nogil                       # poison the outputs, or clear them when p is NULL
+cdef void mark(Task* t, Poison* p) noexcept nogil                       # poison the outputs; p NULL: clear them
 cdef Task* finish(Task* t, bint* ring) noexcept nogil
-cdef void tell_region(Storage* s, Region* r, bint write) noexcept nogil  # ThreadSanitizer, if DFLOW_TSAN: it is read or written now;
-cdef void tell_operands(Task* t) noexcept nogil                          # so are those of a task and its group
+# To ThreadSanitizer, if DFLOW_TSAN: it is read or written now; so are those of a task and its group.
+cdef void tell_region(Storage* s, Region* r, bint write) noexcept nogil
+cdef void tell_operands(Task* t) noexcept nogil
 
 # ---- estimates
 cdef double cost_of(Task* t) noexcept nogil                             # in nanoseconds, roughly

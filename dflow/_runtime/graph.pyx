@@ -42,7 +42,7 @@ cdef Site* here() noexcept:
     """Where the user's program is now. Needs the GIL."""
     return site_here()
 
-# ---- storages and poison ----------------------------------------------------------------------------------------------
+# ---- storages and poison ---------------------------------------------------------------------------------------------
 
 cdef enum:
     TINY = 1024             # data up to here lies in the storage's own cell
@@ -329,7 +329,7 @@ cdef int poison_storage(Storage* s, object error, const char* name) except -1:
     poison_unref(p)
     return 0
 
-# ---- tasks ------------------------------------------------------------------------------------------------------------
+# ---- tasks -----------------------------------------------------------------------------------------------------------
 
 cdef inline Region* task_region(Task* t, int i) noexcept nogil:
     return <Region*>(accesses(t) + t.nops) + i
@@ -380,7 +380,7 @@ cdef void task_operand(Task* t, int i, Storage* s, intp offset, int flags) noexc
     a.key = (<int64_t>offset << ACCESS_BITS) | (i << 6) | flags
 
 cdef char* task_constant(Task* t, int i, int itemsize, intp tail) noexcept:
-    """Make operand i a constant; where to store it: in the links that it does not need, or, over 8 bytes, in the tail."""
+    """Make operand i a constant; where to store it: in its links, which are free, or, over 8 bytes, in the tail."""
     accesses(t)[i].key = (i << 6) | (tail << ACCESS_BITS | IN_TAIL if itemsize > 8 else 0)
     return constant_of(t, i)
 
@@ -393,7 +393,7 @@ cdef char* constant_of(Task* t, int i) noexcept nogil:
         return NULL
     return task_constants(t) + (a.key >> ACCESS_BITS) if a.key & IN_TAIL else <char*>&a.next
 
-# ---- regions ----------------------------------------------------------------------------------------------------------
+# ---- regions ---------------------------------------------------------------------------------------------------------
 
 cdef Region* region_of(Access* a) noexcept nogil:
     """NULL when all of the storage is accessed."""
@@ -414,7 +414,7 @@ cdef inline bint covered(Access* e, Region* r) noexcept nogil:
     q = region_of(e)
     return q != NULL and region_covers(r, q)
 
-# ---- dependencies -----------------------------------------------------------------------------------------------------
+# ---- dependencies ----------------------------------------------------------------------------------------------------
 
 cdef inline void link_access(Access** head, Access* a, Storage* s) noexcept nogil:
     a.prev = NULL
@@ -439,11 +439,11 @@ cdef Edge* spares = NULL            # GIL: edges for who is about to be connecte
 cdef int nspares = 0                # and how many
 
 cdef int most_conflicts(Access* a) noexcept:
-    """How many tasks a may have to wait for, at most: meanwhile workers take accesses out of the frontier, and none adds one."""
+    """How many tasks a has to wait for, at most: meanwhile workers take accesses out of the frontier; none is added."""
     cdef Storage* s = a.storage
     cdef Access* e
     cdef int n = glance_int(&s.nfront)
-    if n > 1 and not a.key & WRITE:             # a read waits for writes only, and there may be a million reads beside it
+    if n > 1 and not a.key & WRITE:             # a read waits for writes only; beside it there may be a million reads
         n = 0
         lock(&s.lock, STORAGE_LOCK)
         e = s.writes
@@ -480,7 +480,7 @@ cdef void release_edges() noexcept:
     nspares = 0
 
 cdef void add_edge(Task* before, Access* a, bint* inline_used) noexcept:
-    """The head of a's task waits for the head `before`. Needs the lock of a storage whose frontier holds `before`: I3."""
+    """The head of a's task waits for the head `before`. Needs the lock of a storage whose frontier holds it: I3."""
     global spares, nspares
     cdef Edge* edge
     cdef Task* t = head_of(task_of(a))
@@ -548,10 +548,11 @@ cdef void check_storage(Storage* s) noexcept nogil:
     invariant(s.nfront >= total, b"nfront counts the frontier")
     invariant(load_int(&s.refs) > 0, b"a storage in use has references")
 
-# ---- what ThreadSanitizer is told --------------------------------------------------------------------------------------
+# ---- what ThreadSanitizer is told ------------------------------------------------------------------------------------
 #
-# It does not see what NumPy's loops do. So who is about to run a task, and who has run it, says so; then any two that meet in
-# memory must be in order by what the engine did, or that is a report, whenever they ran: a lost dependency shows at once.
+# It does not see what NumPy's loops do. So a runner declares the operands of a task before and after running it; then
+# any two tasks that meet in memory must be ordered by what the engine did, or that is a report, whenever they ran: a
+# lost dependency shows at once.
 
 cdef void tell_region(Storage* s, Region* r, bint write) noexcept nogil:
     cdef char* data = <char*>load_ptr(&s.data)
@@ -579,7 +580,7 @@ cdef void tell_operands(Task* t) noexcept nogil:
                 tell_region(a[i].storage, region_of(a + i), (a[i].key & WRITE) != 0)
         t = next_member(t)
 
-# ---- the end of a task ------------------------------------------------------------------------------------------------
+# ---- the end of a task -----------------------------------------------------------------------------------------------
 
 cdef Poison* find_poison(Task* t) noexcept nogil:
     """A reference to the error that keeps t from running: of an operand that it does not overwrite in full."""
@@ -601,7 +602,7 @@ cdef Poison* find_poison(Task* t) noexcept nogil:
     return p
 
 cdef void mark(Task* t, Poison* p) noexcept nogil:
-    """Poison what t, not its group, writes; or, when p is NULL, clear what it has overwritten in full. Comes before finish(): I4."""
+    """Poison what t, not its group, writes; p NULL: clear what it has overwritten in full. Before finish(): I4."""
     cdef Access* a = accesses(t)
     cdef Storage* s
     cdef int i
@@ -620,14 +621,20 @@ cdef Task* finish(Task* t, bint* ring) noexcept nogil:
     """
     cdef Task* m = t
     cdef Task* ready
-    cdef Task* first = NULL
-    cdef Task* last = NULL
-    cdef uintptr_t w
-    cdef Edge* edge
     while m != NULL:
         leave_frontiers(m, ring)
         m = next_member(m)
-    w = t.waiters                           # I3: nobody adds to it now
+    ready = release_waiters(t)
+    end_tasks(t)
+    return ready
+
+cdef inline Task* release_waiters(Task* t) noexcept nogil:
+    """Take t from those that wait for it. Those that wait for nothing more are linked through `next`."""
+    cdef Task* ready
+    cdef Task* first = NULL
+    cdef Task* last = NULL
+    cdef uintptr_t w = t.waiters            # I3: none is added now
+    cdef Edge* edge
     while w:
         if w & 1:
             edge = <Edge*>(w & ~<uintptr_t>1)
@@ -644,7 +651,11 @@ cdef Task* finish(Task* t, bint* ring) noexcept nogil:
             else:
                 last.next = ready
             last = ready
-    m = t.group
+    return first
+
+cdef inline void end_tasks(Task* t) noexcept nogil:
+    """Free t, unless a queue still refers to it, and its members."""
+    cdef Task* m = t.group
     release(t)
     if load_int(&t.state) == TAKEN or add_int(&t.state, FINISHED) & POPPED:
         cell_free_nogil(TASKS, t, t.size)
@@ -653,7 +664,6 @@ cdef Task* finish(Task* t, bint* ring) noexcept nogil:
         m = m.next
         release(t)
         cell_free_nogil(TASKS, t, t.size)
-    return first
 
 cdef void leave_frontiers(Task* t, bint* ring) noexcept nogil:
     cdef Access* a = accesses(t)
@@ -688,7 +698,7 @@ cdef void discard(Task* t) noexcept:
     cell_free(TASKS, t, t.size)
     drain()
 
-# ---- estimates --------------------------------------------------------------------------------------------------------
+# ---- estimates -------------------------------------------------------------------------------------------------------
 
 cdef double cost_of(Task* t) noexcept nogil:
     """From its kernel's, for each element of its dimensions."""
@@ -717,7 +727,7 @@ cdef int members_of(Task* t) noexcept nogil:
         t = next_member(t)
     return n
 
-# ---- what Python sees -------------------------------------------------------------------------------------------------
+# ---- what Python sees ------------------------------------------------------------------------------------------------
 
 def live():
     """Storages and bytes of array data that exist now."""

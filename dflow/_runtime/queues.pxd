@@ -1,8 +1,8 @@
 """Lanes: what is ready waits in their queues, for their workers.
 
-A lane's workers run its tasks and no others. There is one, that of cpu(0), until a device gets workers of its own: then it
-has a lane, and another one for what is copied to it. A thread that waits may help while no device has its own, and
-a worker sleeps; else only lanes whose workers are in Python code, which may wait for that very thread.
+A lane's workers run its tasks and no others. There is one, that of cpu(0), until a device gets workers of its own: then
+it has a lane, and another one for copies to it. A thread that waits may help while no device has its own, and a worker
+sleeps; else only lanes whose workers are in Python code, which may wait for that very thread.
 
 A task is of the lane of what it writes; a group is of one lane.
 """
@@ -68,13 +68,13 @@ cdef struct Queue:          # by priority, then first in, first out; linked thro
     Task* last              # inserted before the tail, and still there: others of its priority follow it
     char pad[24]            # a cache line each
 
-# What became ready when it was submitted is dealt out among the inboxes, one for each worker, so that no lock is everybody's;
-# what becomes ready when a worker finishes a task lies in that worker's own queue, where its operands are at hand. Any worker
-# of the lane takes from any of them.
+# Tasks that are ready at their submission are dealt out among the inboxes, one for each worker, so that the workers
+# share no lock; a task that becomes ready when a worker finishes another lies in that worker's own queue, its operands
+# in that core's cache. Any worker of the lane takes from any of them.
 cdef struct Lane:
     int number
     int nworkers            # wanted; changed with the GIL, read without
-    int widest              # the most workers wanted so far; the same. What was dealt out among more than there are now is still found
+    int widest              # the most workers wanted so far; the same. Their inboxes and queues are still searched
     int started             # atomic: how many there are in `workers`
     Parking parking
     long long submitted     # changed with the GIL, read without; while there are several lanes,
@@ -117,13 +117,13 @@ cdef Lane* used[MAX_LANES]              # those that there have been, that of cp
 
 # ---- which lane. All need the GIL.
 cdef bint choices                       # whether there is one to be made, for submit(): several lanes, or a priority
-# atomic: whether any priority but 0 has been asked for. A worker that reads an older value, or of an inbox an older rank, runs one
-# more task before what is urgent: priorities are no dependencies.
+# atomic: whether any priority but 0 has been asked for. A worker that reads an older value, or of an inbox an older
+# rank, runs one more task before what is urgent: priorities are no dependencies.
 cdef int prioritized
 cdef Lane* lane_of(int device) noexcept
 cdef Lane* lane_to(int device) noexcept                                 # of copies to it; NULL: there were none
 cpdef str lane_name(int number)                                         # "cpu(0)", "to cpu(1)"
-cdef void give_lane(int device, bint own) noexcept                      # of its own, or that of cpu(0). No runner is inside
+cdef void give_lane(int device, bint own) noexcept                      # of its own, or cpu(0)'s. No runner is inside
 cdef void choose_lane(Task* t) noexcept
 
 cdef inline bint of_gpu(Lane* lane) noexcept nogil:                     # of what it computes
@@ -132,13 +132,13 @@ cdef inline bint of_gpu(Lane* lane) noexcept nogil:                     # of wha
 # ---- queues
 cdef void enqueue(Queue* q, Task* t) noexcept nogil
 cdef void push(Task* t) noexcept nogil                                  # what no worker made ready
-cdef bint take(Task* t) noexcept nogil                                  # whether the caller, who holds its queue entry, is to run it
-cdef Task* pop_taken(Queue* q) noexcept nogil                           # the first one that nobody has claimed, for the caller to run
+cdef bint take(Task* t) noexcept nogil                                  # whether its queue entry's holder is to run it
+cdef Task* pop_taken(Queue* q) noexcept nogil                           # the first that is not claimed, to be run
 cdef Task* find(Runner* me) noexcept nogil
 cdef Task* take_any() noexcept nogil                                    # in no order
 cdef bint sweep() noexcept nogil                                        # whether the inboxes are empty
 cdef bint any_queued(Lane* lane) noexcept nogil
-cdef bint outranked(Lane* lane, int rank) noexcept nogil                # whether something of a higher priority lies in an inbox
+cdef bint outranked(Lane* lane, int rank) noexcept nogil                # whether an inbox has a higher priority
 cdef bint core_free(Lane* lane) noexcept nogil                          # whether a thread that waits may run its tasks
-cdef bint looked_at(Lane* lane) noexcept nogil                          # whether a worker looks for them, or can be woken to
-cdef bint any_engaged() noexcept nogil                                  # whether a worker is inside a loop that takes long
+cdef bint looked_at(Lane* lane) noexcept nogil                          # whether a worker searches, or can be woken
+cdef bint any_engaged() noexcept nogil                                  # whether a worker is inside a long loop

@@ -17,7 +17,7 @@ cdef extern from *:
     """
     int thread_priority
 
-# ---- which lane -------------------------------------------------------------------------------------------------------
+# ---- which lane ------------------------------------------------------------------------------------------------------
 
 cdef Lane* own[COPIES_TO]               # GIL; of each device: its lane, or that of cpu(0)
 cdef int i
@@ -56,7 +56,7 @@ cdef void give_lane(int device, bint own_one) noexcept:
     store_int(&shared.apart, sum([own[i] != &lanes[0] for i in range(CPUS)]))
 
 cdef void choose_lane(Task* t) noexcept:
-    """That of the device to which it writes; where it brings something there from one with other workers, that of copies."""
+    """The lane of the device to which it writes; that of copies, if it copies from a device with other workers."""
     cdef Access* a = accesses(t)
     cdef int i, source = -1, target = -1
     for i in range(t.nops):
@@ -86,7 +86,7 @@ def priority(level):
         store_int(&prioritized, 1)
     return before
 
-# ---- queues -----------------------------------------------------------------------------------------------------------
+# ---- queues ----------------------------------------------------------------------------------------------------------
 
 cdef void enqueue(Queue* q, Task* t) noexcept nogil:
     cdef Task* before
@@ -110,7 +110,8 @@ cdef void enqueue(Queue* q, Task* t) noexcept nogil:
         else:
             q.tail = t
         before.next = t
-        invariant(before.priority >= t.priority and (t.next == NULL or t.next.priority < t.priority), b"a queue is sorted by priority")
+        invariant(before.priority >= t.priority and (t.next == NULL or t.next.priority < t.priority),
+                  b"a queue is sorted by priority")
     unlock(&q.lock)
 
 cdef Task* pop(Queue* q) noexcept nogil:
@@ -181,8 +182,8 @@ cdef Task* find(Runner* me) noexcept nogil:
 cdef Task* find_in(Runner* me, Lane* lane) noexcept nogil:
     """A ready task: of its own queue, of the inboxes, of another worker's queue.
 
-    Of two inboxes it takes the older task, and looks at another pair the next time. With two workers that is the oldest of
-    all; with many it is an old one, as in a MultiQueue (Rihani, Sanders, Dementiev 2015), for the price of two glances.
+    Of two inboxes it takes the older task, and looks at another pair the next time. With two workers that is the oldest
+    of all; with many it is an old one, as in a MultiQueue (Rihani, Sanders, Dementiev 2015), for two glances.
     """
     cdef unsigned int n = load_int(&lane.nworkers), all = load_int(&lane.widest), turn = me.turn, i
     cdef Queue* q = &lane.queues[me.index]
@@ -258,13 +259,15 @@ cdef bint outranked(Lane* lane, int rank) noexcept nogil:
     return False
 
 cdef bint core_free(Lane* lane) noexcept nogil:
-    """With all of its workers at work, one more thread would only share their cores; and where there are several lanes, it would
-    be one more than the lane was given. A GPU computes by itself, and copies have threads of their own."""
-    return (load_int(&lane.parking.hosting) > 0 or load_int(&lane.started) == 0 or lane.number < CPUS and load_int(&shared.apart) == 0
+    """With all of its workers at work, one more thread would only share their cores; and where there are several lanes,
+    it would be one more than the lane was given. A GPU computes by itself, and copies have threads of their own."""
+    return (load_int(&lane.parking.hosting) > 0 or load_int(&lane.started) == 0
+            or lane.number < CPUS and load_int(&shared.apart) == 0
             and (load_int(&lane.parking.sleeping) > 0 or load_int(&lane.parking.coming) > 0))
 
 cdef bint looked_at(Lane* lane) noexcept nogil:
-    return load_int(&lane.parking.sleeping) > 0 or load_int(&lane.parking.coming) > 0 or load_int(&lane.parking.searching) > 0
+    return (load_int(&lane.parking.sleeping) > 0 or load_int(&lane.parking.coming) > 0
+            or load_int(&lane.parking.searching) > 0)
 
 cdef bint any_engaged() noexcept nogil:
     cdef int i

@@ -1,4 +1,4 @@
-"""Regions: which bytes of a storage a view touches, so that views that touch none in common do not wait for each other."""
+"""Regions: which bytes of a storage a view touches. Views that have none in common do not wait for each other."""
 
 from libc.stdlib cimport labs
 from dflow._kernels.kernel cimport intp, MAXDIMS
@@ -10,7 +10,8 @@ cdef struct Region:         # a superset of the bytes a view touches: those
     intp start
     intp length
 
-cdef inline void fill_region(Region* r, intp offset, int itemsize, intp size, int ndim, intp* shape, intp* strides) noexcept:
+cdef inline void fill_region(Region* r, intp offset, int itemsize, intp size, int ndim, intp* shape,
+                             intp* strides) noexcept:
     """The region of a view: a contiguous run, repeated with a pitch that all longer strides are multiples of."""
     cdef int order[MAXDIMS]
     cdef int n = 0, i, j

@@ -1,8 +1,8 @@
 """What ran where and when, noted while somebody looks.
 
-Who takes part claims a place by an atomic counter, and writes `stop` there last: what a runner is still writing when the list is
-read is left out. The places are never freed, so one that is late writes into memory that is there.
+A runner claims a place by an atomic counter, and writes `stop` there last: what is still being written when the list
+is read is left out. The places are never freed, so a late runner writes into memory that is there.
 """
 
 cdef int watched                                # atomic: how many do; changed with the GIL
-cdef void note(const char* name, int members, int lane, int worker, long long start) noexcept nogil     # it has just ended
+cdef void note(const char* name, int members, int lane, int worker, long long start) noexcept nogil # it has just ended

@@ -47,6 +47,7 @@ def end(long long first, long long since):
     """Look no more. What was noted: (lane, worker, name, members, start, stop), in seconds since watch()."""
     cdef int i
     store_int(&watched, watched - 1)
-    return [(events[i].lane, events[i].worker, events[i].name.decode(), events[i].members, 1e-9 * (events[i].start - since),
-             1e-9 * (events[i].stop - since)) for i in range(first, min(load_i64(&noted), ROOM))
+    return [(events[i].lane, events[i].worker, events[i].name.decode(), events[i].members,
+             1e-9 * (events[i].start - since), 1e-9 * (events[i].stop - since))
+            for i in range(first, min(load_i64(&noted), ROOM))
             if collect_i64(&events[i].stop) and events[i].start >= since]

@@ -20,7 +20,7 @@ cdef void cell_free_nogil(Pool pool, void* p, size_t n) noexcept nogil
 cdef void trim_cells() noexcept
 
 ctypedef void (*trimmer)() noexcept
-cdef struct MemoryHooks:                                # filled by _array/core.pyx; trim_cells() asks whether it has been
+cdef struct MemoryHooks:        # filled by _array/core.pyx; trim_cells() asks whether it has been
     trimmer before_trimming                             # gives back cells that are kept for later; GIL
 cdef MemoryHooks memory_hooks
 

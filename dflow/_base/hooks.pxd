@@ -1,8 +1,8 @@
 """Hooks: functions of a floor above that one below calls.
 
-A table is a struct of function pointers, or a class whose attributes are Python callables, beside what reads it. One module
-fills all of it, once, as it is loaded: _functions/wiring.pyx and ops/__init__.py for what every program uses, else the module
-that has the functions. It then asks here whether anything is missing: nothing that reads a hook does.
+A table is a struct of function pointers, or a class whose attributes are Python callables, beside what reads it. One
+module fills all of it, once, as it is loaded: _functions/wiring.pyx and ops/__init__.py for what every program uses,
+else the module that has the functions. It then asks here whether anything is missing: nothing that reads a hook does.
 """
 
 cdef inline int check_hooks(str table, void* hooks, size_t size, str fields) except -1:

@@ -22,7 +22,7 @@ cdef void* source                               # GIL: a Counter of _functions/r
 cdef void cannot_replay(const char* why, void* site) noexcept       # if this thread notes what it does
 ctypedef void (*reader)(void* storage, void* site) noexcept
 cdef struct NotingHooks:                        # filled by _tracing/trace.pyx, without which nobody captures
-    reader value_read                           # to be called if captures, and the thread waits for the values of a Storage
+    reader value_read                           # if captures: where the thread waits for the values of a Storage
 cdef NotingHooks noting_hooks
 ctypedef void (*redrawer)(void* counter, char* draw) noexcept
 cdef struct DrawHooks:                          # filled by _functions/random.pyx, which makes each Counter

@@ -67,14 +67,16 @@ def _make_kernels():
     cdef int size, kind, code
     for size in (1, 2, 4, 8, 16, 32):
         wheres[size] = kernel_new(b"where", 3, 4, <loop_t>where_loop, <void*><size_t>size, ELEMENTWISE, 0.5, DATA_BYTES)
-        assigns[size] = kernel_new(b"copy", 2, 3, <loop_t>assign_loop, <void*><size_t>size, ELEMENTWISE | PARTIAL, 1, DATA_BYTES)
+        assigns[size] = kernel_new(b"copy", 2, 3, <loop_t>assign_loop, <void*><size_t>size,
+                                       ELEMENTWISE | PARTIAL, 1, DATA_BYTES)
         name_kernel(("where", size), <size_t>wheres[size])
         name_kernel(("assign", size), <size_t>assigns[size])
         for kind in range(INDEX_KINDS):
             gathers[size][kind] = kernel_new(b"take", 2, 3, <loop_t>gather_loops[kind], <void*><size_t>size, ROWS, 0.5,
                                              DATA_BYTES)
             name_kernel(("take", size, kind), <size_t>gathers[size][kind])
-            scatters[size][kind] = kernel_new(b"put", 2, 3, <loop_t>scatter_loops[kind], <void*><size_t>size, 0, 1, DATA_BYTES)
+            scatters[size][kind] = kernel_new(b"put", 2, 3, <loop_t>scatter_loops[kind], <void*><size_t>size, 0,
+                                               1, DATA_BYTES)
     for code in range(NCODES):
         dtype = DTYPES[code]
         index_kinds[code] = dtype.itemsize.bit_length() - 1 + 4 * (dtype.kind == "u") if dtype.kind in "iu" else -1

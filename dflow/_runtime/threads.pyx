@@ -69,12 +69,13 @@ cdef void* worker_main(void* arg) noexcept nogil:
     return NULL
 
 cdef Task* go_on(Runner* me, Task* t, Chain* chain) noexcept nogil:
-    """What the worker runs next: t, which its last task has made ready, or NULL; else something older, or urgent. Enters with
-    me inside, leaves it outside."""
+    """What the worker runs next: t, which its last task has made ready, or NULL; else something older, or urgent.
+    Enters with me inside, leaves it outside."""
     cdef Lane* lane = me.lane
     chain.turns += 1
-    if t != NULL and (load_int(&me.dismissed) or load_int(&prioritized) and outranked(lane, t.priority)
-                      or (chain.turns % 16 == 0 or cost_of(t) > LONG_NS) and overlong(&chain.since) and any_queued(lane)):
+    if t != NULL and (
+            load_int(&me.dismissed) or load_int(&prioritized) and outranked(lane, t.priority)
+            or (chain.turns % 16 == 0 or cost_of(t) > LONG_NS) and overlong(&chain.since) and any_queued(lane)):
         give_back(t)                    # older tasks go first
         t = me.current = NULL
     if t == NULL and not load_int(&me.dismissed):

@@ -541,7 +541,9 @@ cdef class Way:
                 entry = n.rule.function(slot)
                 if entry is not None:
                     x = apply(n, entry, g, self.again)
-                    self.arrive(parent, gradient_hooks.conjugate(x) if turned and is_complex((<Node>parent).code) else x)
+                    if turned and is_complex((<Node>parent).code):
+                        x = gradient_hooks.conjugate(x)
+                    self.arrive(parent, x)
         return 0
 
 cdef object fitted(Node n, object g):

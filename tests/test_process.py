@@ -376,8 +376,8 @@ def test_an_interrupt_that_a_function_raises_is_its_own(run):
 
 HANDLER = INTERRUPT + """
     def handle(*args):      # waits in every way, whatever the thread that is interrupted is at
-        handled.append((np.ones(2) + 1).tolist())
-        handled.append(dflow.submit(len, [1, 2]).result())
+        two = (np.ones(2) + 1).tolist()
+        handled.append((two, dflow.submit(len, [1, 2]).result()))   # at once: on a slow machine it is interrupted, too
         dflow.engine.sleep(np.ones(2), 0.01).wait_to_read()
 
     handled = []
@@ -397,8 +397,8 @@ def test_a_signal_handler_waits_within_a_wait(run, wait, workers):
         {wait}
         signal.setitimer(signal.ITIMER_REAL, 0)
         print([task.result() for task in tasks] == [False] * 20, last.result())
-        print(len(handled) >= 2, handled[::2] == [[2, 2]] * (len(handled) // 2), set(handled[1::2]) == {{2}})
-    """, before=HANDLER) == (0, "True False\nTrue True True\n", "")
+        print(len(handled) >= 1, handled == [([2, 2], 2)] * len(handled))
+    """, before=HANDLER) == (0, "True False\nTrue True\n", "")
 
 
 # -- fork ------------------------------------------------------------------------------------------

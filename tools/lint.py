@@ -1,4 +1,7 @@
-"""The house rules that ruff cannot check: the length of files, no .pxi, no hint from Cython. `make lint` runs it."""
+"""The house rules that ruff cannot check: the length of files, Cython's lines, no .pxi, no hint from Cython.
+
+`make lint` runs it.
+"""
 
 import subprocess
 import sys
@@ -8,7 +11,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ["dflow", "tests", "bench", "examples", "tools"]
 CODE = {".py", ".pyi", ".pyx", ".pxd", ".c", ".h"}
+CYTHON = {".pyx", ".pxd"}
 MAX_LINES = 1000
+MAX_COLUMNS = 120           # as ruff's for .py, in pyproject.toml
 
 
 def length_and_kind():
@@ -19,6 +24,14 @@ def length_and_kind():
             yield f"{name}: no .pxi files; make it a module with a .pxd"
         elif path.suffix in CODE and (lines := len(path.read_text().splitlines())) > MAX_LINES:
             yield f"{name}: {lines} lines, more than {MAX_LINES}"
+
+
+def columns():
+    """Lines of Cython that are too long: ruff does not read them."""
+    for path in [p for folder in FOLDERS for p in sorted((ROOT / folder).rglob("*")) if p.suffix in CYTHON]:
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if len(line) > MAX_COLUMNS:
+                yield f"{path.relative_to(ROOT)}:{number}: {len(line)} columns, more than {MAX_COLUMNS}"
 
 
 def cython_hints():
@@ -35,6 +48,6 @@ def cython_hints():
 
 
 if __name__ == "__main__":
-    problems = [*length_and_kind(), *cython_hints()]
+    problems = [*length_and_kind(), *columns(), *cython_hints()]
     print(*problems, sep="\n", end="\n" if problems else "")
     sys.exit(bool(problems))

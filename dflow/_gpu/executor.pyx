@@ -205,7 +205,7 @@ cdef class Value:               # of a storage, as a group uses it
     cdef int uses               # accesses
     cdef bint fresh             # the first one writes all of it
     cdef object result          # number of the one that it is, once the group has written to it
-    cdef Task* task             # who wrote it,
+    cdef Task* task             # its writer,
     cdef int operand            # of all of the group's
 
 cdef class Fusion:
@@ -221,7 +221,7 @@ cdef class Fusion:
         self.values, self.numbers, self.inputs, self.codes, self.members, self.key = {}, {}, [], [], [], []
 
     cdef int survey(self, Task* m, Task* end):
-        """Count who uses what."""
+        """Count the uses of each value."""
         cdef Access* a
         cdef Value v
         cdef int i

@@ -30,7 +30,7 @@ cdef int bring_here(Storage* s, bint read, bint write) except -1:
     return 0
 
 cdef bint brought(Storage* s, object twin, bint read, bint write) except -1:
-    """Whether the device has not written to it meanwhile: who asks may be no task, which would keep it from that."""
+    """Whether the device has not written to it meanwhile: a caller that is no task does not keep it from that."""
     if read and s.stale & HOST_STALE:
         twin.wait()                                 # before others who want to bring something wait for this one
     twin.gpu.check()

@@ -11,7 +11,7 @@ from dflow._runtime.executor cimport reset_workers, resume_parked, retire
 from dflow._runtime.parking cimport start_group
 
 def before_fork():
-    """Let no runner hold a lock, and nobody be in the middle of NumPy's BLAS with all its threads. Kernels run on.
+    """Let no runner hold a lock, and no thread be in the middle of NumPy's BLAS with all its threads. Kernels run on.
 
     Holds no lock that a thread waits for with the GIL: other hooks, and so other threads, may run before the fork and
     after it.
@@ -41,7 +41,7 @@ def after_fork_in_child():
                        NULL, b"fork")
         p.seen = 1
     r = runners
-    while r != NULL:                # who runs a task may hold the lock of an operand, to look for poison or to allocate
+    while r != NULL:                # a runner may hold the lock of an operand, to look for poison or to allocate
         if r.current != NULL and not mine(r):
             unlock_operands(r.current)
         r = r.next

@@ -41,7 +41,7 @@ cdef struct Waits:              # what a task waits for
     int behind                  # BEHIND_HOST, BEHIND_SLOW: among it is a host task, or something slow
     bint inside                 # among it, or among what must not run after it, is the group that it may join
 
-cdef struct GroupPlan:          # how a group runs; on the stack of who runs it
+cdef struct GroupPlan:          # how a group runs; on the stack of its runner
     int members                 # all of them
     int runs                    # but the tail
     int nops, ndim, nregisters

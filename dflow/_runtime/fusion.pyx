@@ -1,4 +1,4 @@
-"""Groups of elementwise tasks: who may join, and how a group runs. The rules are in _runtime/fusion.pxd."""
+"""Groups of elementwise tasks: which may join, and how a group runs. The rules are in _runtime/fusion.pxd."""
 
 from libc.stdlib cimport labs
 from libc.string cimport memcpy, memset
@@ -68,7 +68,7 @@ cdef intp space_of(Task* t, Space* space) noexcept nogil:
         if task_dims(t)[i] != 1:
             if n < MAX_AXES:
                 space.dims[n] = task_dims(t)[i]
-            n += 1                      # beyond MAX_AXES, nobody will fit
+            n += 1                      # beyond MAX_AXES, no task will fit
     space.ndim = n
     return total
 
@@ -298,7 +298,7 @@ cdef struct Used:                   # a storage as the group uses it
 
 cdef enum:
     MEMORY = -2
-    PERHAPS = -1                    # a register, if nobody else sees the storage
+    PERHAPS = -1                    # a register, if the group alone refers to the storage
 
 cdef enum:
     SLOTS = 256                     # of the hash table; a power of two over MAX_OPERANDS
@@ -452,7 +452,7 @@ cdef void note_reduction(Task* m, GroupPlan* g, int first, int end) noexcept nog
         g.length *= task_dims(m)[m.ndim + i]
 
 cdef bint place_storages(GroupPlan* g, Task* leader, Table* table) noexcept nogil:
-    """Give registers to results that nobody else will see, memory to the rest. False when there is none."""
+    """Give registers to results that the group alone refers to, memory to the rest. False when there is none."""
     cdef Task* m = leader
     cdef Used* u
     cdef char free[160]             # 1: a register that can be used again

@@ -1,19 +1,19 @@
-"""The gate of NumPy's BLAS: who may be inside, and which tasks wait for it.
+"""The gate of NumPy's BLAS: which threads may be inside, and which tasks wait for it.
 
 NumPy's loops call an OpenBLAS with threads of its own. Two callers of these at once keep each other waiting for
 milliseconds, so a call has all of them and is in there alone, or shares the library with others that have one thread
 each. Its kernel and its sizes decide which (blas_use() in _kernels/matmul.pyx), as the last bits depend on the threads.
 
-Nobody waits at the gate. A task that may not enter is parked, and its worker goes on with something else; a thread
-that holds the GIL makes its operation a task. Who leaves lets parked ones go on, by turns: all that share, or one
-that is alone. So a small matrix waits for one large one, however many are queued, and a large one for those inside.
+No thread blocks at the gate. A task that may not enter is parked, and its worker goes on with something else; a thread
+that holds the GIL makes its operation a task. A thread that leaves lets parked ones go on, by turns: all that share, or
+one that is alone. So a small matrix waits for one large one, however many are queued, and a large one for those inside.
 
 Who cannot be parked, as an operation inside a Python function on a worker, tries again and again, and so keeps that
 worker. It passes those that wait to be alone: one of them may lie in the queue of that very worker, let go on, and
 would never come.
 
 Invariants, under `lock`:
-    G1  nobody is inside beside one who is alone;
+    G1  no thread is inside beside one that is alone;
     G2  while tasks are parked, somebody is inside, has left and is about to call release_parked(), or was let go on
         and will enter.
 """
@@ -37,6 +37,6 @@ cdef void leave_gate(int use) noexcept nogil                # then release_parke
 cdef bint park(Task* t, int use) noexcept nogil             # False: it may enter now. Needs a runner that is inside
 cdef Task* release_parked() noexcept nogil                  # tasks to be queued, linked through next
 cdef Task* take_parked() noexcept nogil                     # any; for when there are no runners
-cdef void gate_before_fork() noexcept                       # waits until nobody is alone, and keeps it so
+cdef void gate_before_fork() noexcept                       # waits until no thread is alone, and keeps it so
 cdef void gate_after_fork_in_parent() noexcept
-cdef void gate_after_fork() noexcept                        # in the child nobody is inside
+cdef void gate_after_fork() noexcept                        # in the child no thread is inside

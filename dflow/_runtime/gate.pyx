@@ -65,7 +65,7 @@ cdef bint park(Task* t, int use) noexcept nogil:
 cdef Task* release_parked() noexcept nogil:
     cdef Task* released = NULL
     cdef Task* t
-    # Who parked while the caller was inside did so under the lock, before the caller left under it: so it is seen here.
+    # A task that parked while the caller was inside did so under the lock, before the caller left under it: it is seen.
     if load_ptr(&gate.sharing.head) == NULL and load_ptr(&gate.lonely.head) == NULL:
         return NULL
     lock(&gate.lock, GATE_LOCK)

@@ -7,7 +7,7 @@ Submission is one total order: only a thread that holds the GIL submits. Workers
     access    one operand of a task: which storage, from where, and its links in that storage's frontier.
     task      a kernel, its accesses, its iteration space. Runs once `npending` falls to 0.
     group     elementwise tasks that run together, block by block: a leader and its members. The leader waits for what a
-              member waits for; who waits for a member waits for the leader. See _runtime/fusion.pxd.
+              member waits for; a waiter of a member waits for the leader. See _runtime/fusion.pxd.
 
 A new access waits for the overlapping accesses before it in the frontier: a read for writes, a write for both. An
 access covered by a later write leaves the frontier: whatever must wait for it also must wait for that write.
@@ -16,7 +16,7 @@ Invariants, checked in the debug build:
     I1  a tracked access of an unfinished task is in its storage's frontier, or a later write covers it;
     I2  `npending` of a task counts its unfinished predecessors, plus one while it is being submitted;
     I3  waiters are added to a task only under the lock of a storage whose frontier holds the task, and taken only after
-        it left all frontiers: so nobody waits for a finished task;
+        it left all frontiers: so no task waits for a finished one;
     I4  poison is set before the failing write leaves the frontier: who finds a storage readable finds its poison.
 """
 
@@ -42,7 +42,7 @@ cdef struct Poison:         # an error, shared by the storages it reached
     PyObject* error         # GIL
     Poison* next            # GIL: list of all
     Poison* prev
-    Poison* grave           # of one that nobody refers to: the next of these
+    Poison* grave           # of one without references: the next of these
 
 cdef enum AccessFlag:
     WRITE = 1
@@ -94,10 +94,10 @@ cdef enum Behind:           # what a task waits for, or did, maybe by way of oth
 
 cdef enum TaskState:
     IDLE = 0                # not yet taken
-    TAKEN = 1               # by who popped it
+    TAKEN = 1               # by the thread that popped it
     CLAIMED = 2             # by a waiting thread, out of turn: its queue entry is stale
     POPPED = 4              # added when the stale entry leaves the queue
-    FINISHED = 8            # added when a claimed task is done; who adds the second of the two frees the cell
+    FINISHED = 8            # added when a claimed task is done; the second of the two to be added frees the cell
 
 cdef struct Task:
     Task* next              # ready queue: its lock. Of a member: the next member, atomic
@@ -151,7 +151,7 @@ cdef void drain() noexcept                                              # end wh
 cdef bint graves() noexcept nogil                                       # whether there is any such thing
 cdef Poison* poison_new(object error, Site* site, const char* name) noexcept    # GIL; a reference
 cdef Poison* poison_raised(Site* site, const char* name) noexcept with gil      # this thread's: see MAY_RAISE
-cdef object take_raised()                                               # what there is, taken from the indicator
+cdef object take_raised()                                               # what the indicator has, which is clear then
 cdef void poison_unref(Poison* p) noexcept nogil
 cdef int raise_poison(Poison* p) except -1
 cdef int poison_storage(Storage* s, object error, const char* name) except -1    # GIL; found by the submitting thread
@@ -162,7 +162,7 @@ cdef void report_unseen(object error) noexcept
 cdef bint overlap(Access* e, Region* r) noexcept nogil                  # r NULL: everything
 cdef Region* region_of(Access* a) noexcept nogil                        # NULL: everything
 cdef int reserve_edges(Task* t) except -1                              # GIL; before connect(), which cannot fail
-cdef void release_edges() noexcept                                     # GIL; those that nobody needs
+cdef void release_edges() noexcept                                     # GIL; those that no task needs
 cdef bint connect(Task* t, Access* a, Task* watched) noexcept          # GIL; whether it waits for `watched`
 cdef Poison* find_poison(Task* t) noexcept nogil                        # a reference
 cdef void mark(Task* t, Poison* p) noexcept nogil                       # poison the outputs; p NULL: clear them
@@ -185,7 +185,7 @@ cdef inline Task* head_of(Task* t) noexcept nogil:                      # what i
     return t.group if t.flags & MEMBER else t
 cdef inline Task* next_member(Task* t) noexcept nogil:                  # from the leader on; NULL after the last
     return <Task*>load_ptr(&t.next if t.flags & MEMBER else &t.group)
-cdef inline int behind(Task* head) noexcept nogil:                      # GIL; what those who wait for it are behind
+cdef inline int behind(Task* head) noexcept nogil:                      # GIL; what its waiters are behind
     cdef int kind = head.kernel.flags
     if kind & HOST:
         return BEHIND_HOST | BEHIND_SLOW

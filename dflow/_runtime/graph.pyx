@@ -35,7 +35,7 @@ cdef long long storages_made = 0, storages_ended = 0                            
 cdef long long bytes_made = 0, bytes_ended = 0               # changed with the GIL, read without
 cdef long long storages_ended_nogil = 0, bytes_ended_nogil = 0                               # atomic
 cdef Grave* graveyard = NULL        # atomic stack
-cdef Poison* dead = NULL            # atomic stack: poisons that nobody refers to
+cdef Poison* dead = NULL            # atomic stack: poisons without references
 cdef Poison* poisons = NULL         # GIL
 
 cdef Site* here() noexcept:
@@ -100,7 +100,7 @@ cdef inline void storage_free_data(Storage* s) noexcept nogil:
 cdef void storage_unref(Storage* s) noexcept:
     """With the GIL held."""
     global storages_ended
-    if load_int(&s.refs) != 1 and add_int(&s.refs, -1):     # a last reference needs no atomic: nobody can add one
+    if load_int(&s.refs) != 1 and add_int(&s.refs, -1):     # a last reference needs no atomic: none can be added
         return
     invariant(s.writes == NULL and s.reads == NULL, b"a storage with pending accesses lost its last reference")
     storages_ended += 1
@@ -180,7 +180,7 @@ cdef bint graves() noexcept nogil:
     return load_ptr(&graveyard) != NULL or load_ptr(&dead) != NULL
 
 cdef list unseen_errors():
-    """The errors that nobody has seen, oldest first; they are seen now."""
+    """The errors not seen yet, oldest first; they are seen now."""
     cdef Poison* p = poisons
     errors = []
     while p != NULL:                # without running any Python code, in which others could end a poison
@@ -249,8 +249,8 @@ cdef object take_raised():
     return taken
 
 cdef void strip_frames(object error) noexcept:
-    """Its traceback refers to frames, these to arrays that will carry the error: a cycle that nobody could collect."""
-    cdef int most = 1000            # of a chain that may be a ring
+    """Its traceback refers to frames, these to arrays that will carry the error: a cycle that is never collected."""
+    cdef int most = 1000            # of a chain that may be a cycle
     while error is not None and most:
         most -= 1
         error.__traceback__ = None
@@ -279,7 +279,7 @@ cdef void end_poison(Poison* p) noexcept:
     memory_free(p)
 
 cdef void report_unseen(object error) noexcept:
-    """Through sys.unraisablehook, as Python reports what nobody can catch; its default does not print notes."""
+    """Through sys.unraisablehook, as Python reports what cannot be caught; its default does not print notes."""
     text = "dflow: an operation failed and nobody read its result"
     try:
         if sys.unraisablehook is not sys.__unraisablehook__:
@@ -435,7 +435,7 @@ cdef inline void unlink_access(Access* a, Storage* s) noexcept nogil:
     a.prev = a
     hint_int(&s.nfront, s.nfront - 1)
 
-cdef Edge* spares = NULL            # GIL: edges for who is about to be connected,
+cdef Edge* spares = NULL            # GIL: edges for the task about to be connected,
 cdef int nspares = 0                # and how many
 
 cdef int most_conflicts(Access* a) noexcept:

@@ -19,7 +19,7 @@ cdef enum:
     MAX_WORKERS = 256       # of a lane
     COPIES_TO = DEVICES     # a device's lane has its number; this and the number: the lane of copies to it
     MAX_LANES = 2 * DEVICES
-    LAST = -32768           # priority of what nobody sees
+    LAST = -32768           # priority of results that no array refers to
 
 cdef struct Runner:         # a worker, or a thread that helps while it waits
     int inside              # 1 while it touches shared structures: fork() waits for 0
@@ -34,7 +34,7 @@ cdef struct Runner:         # a worker, or a thread that helps while it waits
     Runner* outer           # the Runner this thread was before: a signal handler may wait within a wait
     bint helping            # it is counted in Shared.helping while it is awake,
     int* waiting            # and in this count of threads that wait; NULL: in none
-    long long done          # written by its owner, read by all: who finds that nothing is pending sees what was done
+    long long done          # written by its owner, read by all: a thread that finds nothing pending sees what was done
     long long stolen        # written by its owner, read by all
     unsigned long long random
     pthread_t thread
@@ -43,7 +43,7 @@ cdef struct Runner:         # a worker, or a thread that helps while it waits
     bint placed             # it may run on some cores only
     bint called             # idle_bell: it is one of those that are coming
     int dismissed           # atomic: whether a worker is to leave; see _runtime/threads.pxd
-    Runner* deputy          # that who waits has sent last; NULL: none
+    Runner* deputy          # the last that a waiter has sent; NULL: none
     int released            # atomic: of a deputy and the thread that sent it, one is through with the other
     bint stays              # a deputy that looks for more to do until then
     bint asleep             # idle_bell: it waits for its own bell, and is
@@ -96,7 +96,7 @@ cdef struct Shared:
     int helping             # atomic: threads that wait, and are not asleep
     long long seen          # atomic: what `submitted` was when a worker last looked, and
     long long seen_at       # when that had changed
-    int rings               # of done_bell, under it: who saw an older count must look again
+    int rings               # of done_bell, under it: a waiter that saw an older count must look again
     int waiting_all         # atomic: threads that wait for everything
     int waiting_room        # atomic: threads that wait for memory
     long long submitted     # changed with the GIL, read without

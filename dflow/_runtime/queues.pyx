@@ -150,7 +150,7 @@ cdef bint take(Task* t) noexcept nogil:
     return False
 
 cdef Task* pop_taken(Queue* q) noexcept nogil:
-    """The first one that nobody has claimed, for the caller to run."""
+    """The first one that is not claimed, for the caller to run."""
     cdef Task* t = pop(q)
     while t != NULL and not take(t):
         t = pop(q)

@@ -1,4 +1,4 @@
-"""Why something is not there yet: the tasks that it waits for, as a tree. For users, and whoever debugs the engine."""
+"""Why something is not there yet: the tasks that it waits for, as a tree. For users, and for debugging the engine."""
 
 from dflow._runtime.graph cimport Storage
 from dflow._runtime.region cimport Region

@@ -1,6 +1,6 @@
 """Why something is not there yet: see _runtime/story.pxd.
 
-A task knows who waits for it, not for whom it waits. So all that is pending is visited forwards, from what could run
+A task knows its waiters, not its predecessors. So all that is pending is visited forwards, from what could run
 now: what runs, what is queued or parked, and the open group. Meanwhile this thread holds the GIL, and all runners
 (hold_runners), so nothing changes. Nothing is allocated then, as that could run Python code: what is seen is noted
 in memory that was there before, and put into words when the runners may go on. Kernels and sites are immortal.
@@ -143,7 +143,7 @@ cdef void look(View* v) noexcept:
         i += 1
 
 cdef void aim(View* v, Storage* s, Region* r) noexcept:
-    """Note who writes to s."""
+    """Note the writers of s."""
     cdef Access* e = s.writes
     cdef Target* target
     while e != NULL:

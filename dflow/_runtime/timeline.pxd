@@ -1,4 +1,4 @@
-"""What ran where and when, noted while somebody looks.
+"""What ran where and when, noted while a program watches.
 
 A runner claims a place by an atomic counter, and writes `stop` there last: what is still being written when the list
 is read is left out. The places are never freed, so a late runner writes into memory that is there.

@@ -48,8 +48,9 @@ EDITABLE = --no-build-isolation -e
 
 # A stamp, so that nothing to do costs nothing; setup.py decides which extensions are out of date.
 build/release/built: .venv/installed $(SOURCES)
+	@mkdir -p $(@D) && touch $@.begun
 	$(call step,Building dflow: a minute or two at first,$(PY) setup.py -q build_ext --inplace)
-	@mkdir -p $(@D) && touch $@
+	@mv $@.begun $@
 
 build: build/release/built ## build the extensions in place
 

@@ -139,7 +139,7 @@ cdef bint call(Task* t, object recipe, object gpu, list used) except -1:
             strides[n] = core[0]
             core += 1
             n += 1
-        arrays.append(view(operand_twin(t, i, gpu, used), a[i].key >> ACCESS_BITS, n, dims, strides, 1, code))
+        arrays.append(view(operand_twin(t, i, gpu, used), offset_of(a + i), n, dims, strides, 1, code))
     gpu.with_room(functools.partial(recipe.call, gpu.cupy, *arrays), mirror.drain_all)
     return True
 
@@ -161,14 +161,14 @@ cdef bint take(Task* t, object recipe, object gpu, list used) except -1:
     arrays = []
     for i in range(3):
         dtype = DTYPES[recipe.codes[i] if i == 1 else code]
-        arrays.append(gpu.view(operand_twin(t, i, gpu, used), a[i].key >> ACCESS_BITS, axes[i], dtype))
+        arrays.append(gpu.view(operand_twin(t, i, gpu, used), offset_of(a + i), axes[i], dtype))
     gpu.cupy.take(arrays[0], arrays[1], axis=len(outer), out=arrays[2])
     return True
 
 cdef bint add_at(Task* t, object recipe, object gpu, list used) except -1:
     """Run t, which adds each value where a byte offset says."""
     cdef Access* a = accesses(t)
-    cdef intp size = itemsizes[recipe.codes[1]], start = a[2].key >> ACCESS_BITS
+    cdef intp size = itemsizes[recipe.codes[1]], start = offset_of(a + 2)
     cdef int d, i
     if start % size or a[0].storage == NULL:
         return False
@@ -178,7 +178,7 @@ cdef bint add_at(Task* t, object recipe, object gpu, list used) except -1:
             arrays.append(number(t, i, recipe.codes[i]))
             continue
         axes = [(task_dims(t)[d], task_strides(t)[3 * d + i]) for d in range(t.ndim)]
-        arrays.append(gpu.view(operand_twin(t, i, gpu, used), a[i].key >> ACCESS_BITS, axes, DTYPES[recipe.codes[i]]))
+        arrays.append(gpu.view(operand_twin(t, i, gpu, used), offset_of(a + i), axes, DTYPES[recipe.codes[i]]))
     target = gpu.view(operand_twin(t, 2, gpu, used), 0, [(a[2].storage.nbytes // size, size)], DTYPES[recipe.codes[2]])
     gpu.cupy.add.at(target, (arrays[0] + start) // size, arrays[1])     # in no order, where an index is repeated
     return True
@@ -194,7 +194,7 @@ cdef bint draw(Task* t, object recipe, object gpu, list used) except -1:
             return False
         size *= task_dims(t)[d]
     axes = [(task_dims(t)[<int>k], strides[3 * <int>k + 2]) for k in reversed(order)]
-    out = gpu.view(operand_twin(t, 2, gpu, used), accesses(t)[2].key >> ACCESS_BITS, axes, recipe.codes[2])
+    out = gpu.view(operand_twin(t, 2, gpu, used), offset_of(accesses(t) + 2), axes, recipe.codes[2])
     gpu.draw(recipe, constant_of(t, 1)[:DRAW_BYTES], out)
     return True
 
@@ -252,7 +252,7 @@ cdef class Fusion:
         v = self.values[<size_t>a.storage]
         if v.result is not None:
             return ~<int>v.result
-        offset = a.key >> ACCESS_BITS
+        offset = offset_of(a)
         what = (<size_t>a.storage, offset, code, *[g.strides[d][n] for d in range(g.ndim)])
         if what not in self.numbers:
             self.numbers[what] = len(self.inputs)
@@ -269,7 +269,7 @@ cdef class Fusion:
         for i in range(m.nops if recipe.partial else out):
             code = recipe.codes[i]
             if code is None:
-                code = codegen.PLAIN[1 << ((a[i].key >> SIZE_SHIFT) & 15)] if a[i].storage != NULL else recipe_size(m)
+                code = codegen.PLAIN[itemsize_of(a + i)] if a[i].storage != NULL else recipe_size(m)
             arguments.append(self.argument(m, i, first + i, code, g, gpu, used))
         v = self.values[<size_t>a[out].storage]
         v.result = len(self.members)
@@ -285,7 +285,7 @@ cdef enum:
 
 cdef int recipe_size(Task* m) except -1:
     """The type of a constant that only its output tells the size of."""
-    return codegen.PLAIN[1 << ((accesses(m)[m.nops - 1].key >> SIZE_SHIFT) & 15)]
+    return codegen.PLAIN[itemsize_of(accesses(m) + m.nops - 1)]
 
 cdef bint fuses(Task* m):
     """Whether m can be part of an elementwise kernel."""
@@ -324,7 +324,7 @@ cdef bint fuse(Task* leader, Task* begin, Task* end, object gpu, list used):
     outputs = []
     for v, code in zip(stored, kernel[1]):
         twin = told_of(there(v.s, not v.fresh, gpu), gpu, True, used)
-        offset = accesses(v.task)[v.task.nops - 1].key >> ACCESS_BITS
+        offset = offset_of(accesses(v.task) + v.task.nops - 1)
         outputs.append(view(twin, offset, g.ndim, g.dims, &g.strides[0][v.operand], OPERANDS, code))
     kernel[0](*f.inputs, *outputs)
     return True

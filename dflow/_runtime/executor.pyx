@@ -72,11 +72,11 @@ cdef Storage* find_operands(Task* t, char** args, intp* steps) noexcept nogil:
     cdef int i
     for i in range(t.nops):
         if t.flags & FLAT:
-            steps[i] = 0 if a[i].storage == NULL else 1 << ((a[i].key >> SIZE_SHIFT) & 15)
+            steps[i] = 0 if a[i].storage == NULL else itemsize_of(a + i)
         if a[i].storage == NULL:
             args[i] = constant_of(t, i)
         elif storage_allocate(a[i].storage):
-            args[i] = a[i].storage.data + (a[i].key >> ACCESS_BITS)
+            args[i] = a[i].storage.data + offset_of(a + i)
         else:
             return a[i].storage
     return NULL

@@ -17,9 +17,6 @@ cdef extern from "_kernels/c/copy.h" nogil:
 
 # ---- iteration spaces ------------------------------------------------------------------------------------------------
 
-cdef inline intp itemsize_of(Access* a) noexcept nogil:
-    return <intp>1 << ((a.key >> SIZE_SHIFT) & 15)
-
 cdef inline int axes_of(Task* t) noexcept nogil:
     """Of the space that t runs over: a reduction reads its loop dimensions, and inside them those that it reduces."""
     return t.ndim + t.ncore if t.kernel.flags & REDUCES else t.ndim
@@ -244,7 +241,7 @@ cdef int meet(Task* leader, Task* t, int i, Waits* waits) noexcept nogil:
                 u = task_of(e)
                 if head_of(u) != leader:
                     note_wait(waits, head_of(u).order, behind(head_of(u)))
-                elif not same_map(t, i, u, <int>((e.key >> 6) & 0x3ff)):
+                elif not same_map(t, i, u, index_of(e)):
                     found = -1
                 else:
                     waits.inside = True
@@ -502,7 +499,7 @@ cdef inline bint place_operand(GroupPlan* g, int n, Access* a, Used* u) noexcept
     else:
         if not storage_allocate(u.storage):
             return False
-        g.base[n] = u.storage.data + (a.key >> ACCESS_BITS)
+        g.base[n] = u.storage.data + offset_of(a)
     return True
 
 cdef void lay_out(Task* leader, GroupPlan* g, Space* space) noexcept nogil:

@@ -50,12 +50,13 @@ cdef enum AccessFlag:
     TRACKED = 4             # takes part in dependencies; fixed at submission
     IN_TAIL = 16            # a constant of more than 8 bytes, at this offset of the task's constants
     INDEX = 32              # no memory: the pointer itself is the index of an element
+    INDEX_SHIFT = 6         # ten bits: which operand of its task it is
     SIZE_SHIFT = 16         # four bits: the binary logarithm of the item size, which is the step in a FLAT task
     ACCESS_BITS = 20        # flags, the operand's index and that lie below the offset
 
 cdef struct Access:
     Storage* storage        # owned reference; NULL for a constant
-    int64_t key             # offset << 20 | log2(item size) << 16 | index << 6 | flags; fixed before others see it
+    int64_t key             # packed, see AccessFlag, and read by index_of() and its kin; fixed before others see it
     Access* next            # frontier links: storage lock. A constant's value is stored here
     Access* prev            # this very access: it is not in the frontier
     uintptr_t waiter        # next in the predecessor's waiters: I3
@@ -179,8 +180,14 @@ cdef int members_of(Task* t) noexcept nogil
 # ---- small change
 cdef inline Access* accesses(Task* t) noexcept nogil:
     return <Access*>(t + 1)
+cdef inline int index_of(Access* a) noexcept nogil:
+    return (a.key >> INDEX_SHIFT) & 0x3ff
+cdef inline intp itemsize_of(Access* a) noexcept nogil:
+    return <intp>1 << ((a.key >> SIZE_SHIFT) & 15)
+cdef inline intp offset_of(Access* a) noexcept nogil:                   # bytes
+    return <intp>(a.key >> ACCESS_BITS)
 cdef inline Task* task_of(Access* a) noexcept nogil:
-    return <Task*>(a - ((a.key >> 6) & 0x3ff)) - 1
+    return <Task*>(a - index_of(a)) - 1
 cdef inline Task* head_of(Task* t) noexcept nogil:                      # what is queued and waited for in its place
     return t.group if t.flags & MEMBER else t
 cdef inline Task* next_member(Task* t) noexcept nogil:                  # from the leader on; NULL after the last

@@ -377,21 +377,21 @@ cdef void task_operand(Task* t, int i, Storage* s, intp offset, int flags) noexc
     add_int(&s.refs, 1)
     a.storage = s
     a.prev = a
-    a.key = (<int64_t>offset << ACCESS_BITS) | (i << 6) | flags
+    a.key = (<int64_t>offset << ACCESS_BITS) | (i << INDEX_SHIFT) | flags
 
 cdef char* task_constant(Task* t, int i, int itemsize, intp tail) noexcept:
     """Make operand i a constant; where to store it: in its links, which are free, or, over 8 bytes, in the tail."""
-    accesses(t)[i].key = (i << 6) | (tail << ACCESS_BITS | IN_TAIL if itemsize > 8 else 0)
+    accesses(t)[i].key = (i << INDEX_SHIFT) | (tail << ACCESS_BITS | IN_TAIL if itemsize > 8 else 0)
     return constant_of(t, i)
 
 cdef void task_index(Task* t, int i) noexcept:
-    accesses(t)[i].key = (i << 6) | INDEX
+    accesses(t)[i].key = (i << INDEX_SHIFT) | INDEX
 
 cdef char* constant_of(Task* t, int i) noexcept nogil:
     cdef Access* a = accesses(t) + i
     if a.key & INDEX:
         return NULL
-    return task_constants(t) + (a.key >> ACCESS_BITS) if a.key & IN_TAIL else <char*>&a.next
+    return task_constants(t) + offset_of(a) if a.key & IN_TAIL else <char*>&a.next
 
 # ---- regions ---------------------------------------------------------------------------------------------------------
 
@@ -401,7 +401,7 @@ cdef Region* region_of(Access* a) noexcept nogil:
     if a.key & FULL:
         return NULL
     t = task_of(a)
-    return task_region(t, (a.key >> 6) & 0x3ff) if t.flags & HAS_REGIONS else NULL
+    return task_region(t, index_of(a)) if t.flags & HAS_REGIONS else NULL
 
 cdef bint overlap(Access* e, Region* r) noexcept nogil:
     cdef Region* q = region_of(e)

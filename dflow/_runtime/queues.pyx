@@ -20,7 +20,6 @@ cdef extern from *:
 # ---- which lane ------------------------------------------------------------------------------------------------------
 
 cdef Lane* own[COPIES_TO]               # GIL; of each device: its lane, or that of cpu(0)
-cdef int i
 
 cdef void use_lane(Lane* lane) noexcept:
     """Let it be searched from now on."""
@@ -276,8 +275,12 @@ cdef bint any_engaged() noexcept nogil:
             return True
     return False
 
-use_lane(&lanes[0])
-for i in range(COPIES_TO):
-    own[i] = &lanes[0]
-bell_init(&shared.idle_bell)
-bell_init(&shared.done_bell)
+cdef void begin() noexcept:
+    cdef int i
+    use_lane(&lanes[0])
+    for i in range(COPIES_TO):
+        own[i] = &lanes[0]
+    bell_init(&shared.idle_bell)
+    bell_init(&shared.done_bell)
+
+begin()

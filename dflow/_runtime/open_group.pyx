@@ -64,7 +64,7 @@ cdef bint offer_last(Task* t, Closed* closed) noexcept:
     joined = opening.leader != NULL and opening.row == 0 and joins(t, cost) >= 0
     if joined:
         append(t)
-        opening.cost += cost
+        store_double(&opening.cost, opening.cost + cost)
         closed[0] = close()
     unlock(&opening.lock)
     return joined

@@ -545,7 +545,7 @@ def test_kept_blocks_go_when_the_budget_is_lowered(budget):
 def test_rows_for_whose_copies_there_is_no_memory(text):
     program = f"""
 import resource, dflow, dflow.numpy as np
-x = np.ones((1 << 22, 2))
+x = np.ones((1 << 23, 2))       # 64 MB a column: more than a thread's arena may have reserved
 np.sort(np.ones((9, 3)), 0), np.ones((9, 3)).argmax(0)
 dflow.waitall()
 used = 4096 * int(open("/proc/self/statm").read().split()[0])
@@ -558,4 +558,5 @@ except MemoryError:
 """
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
                          env=clean_environment(), timeout=HANG)
+    assert out.stderr == "", "both pieces fail, and that is one error"
     assert out.stdout == "no memory\n", out.stderr

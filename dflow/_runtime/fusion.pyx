@@ -4,7 +4,7 @@ from libc.stdlib cimport labs
 from libc.string cimport memcpy, memset
 from dflow._runtime.region cimport Region
 from dflow._kernels.kernel cimport call_loop, COPIES, item_bytes, MAY_RAISE, PARTIAL, READS_FP, REDUCES
-from dflow._base.atomics cimport cas_ptr, load_int, load_ptr
+from dflow._base.atomics cimport load_int, load_ptr, store_ptr
 from dflow._base.locks cimport lock, STORAGE_LOCK, unlock
 from dflow._base.fpflags cimport fp_clear, fp_collect, fp_flags
 from dflow._base.threads cimport this_thread_raised
@@ -905,13 +905,19 @@ cdef void end_blocks(GroupPlan* g) noexcept nogil:
     memory_free(g.partials)
     g.partials = NULL
 
+cdef void note_raised(RowsPlan* r) noexcept with gil:
+    """Where several pieces fail, the error of the first is the task's, and those of the others are no errors of their own."""
+    if load_ptr(&r.raised) == NULL:                 # all who write it have the GIL
+        store_ptr(&r.raised, poison_raised(r.site, r.kernel.name))
+    else:
+        take_raised()
+
 cdef void run_rows(void* plan, intp start, intp stop) noexcept nogil:
     cdef RowsPlan* r = <RowsPlan*>plan
     cdef char* args[64]
     cdef intp dims[64 + 70]
     cdef int i
     cdef Kernel* k = r.kernel
-    cdef Poison* error
     for i in range(r.nops):
         args[i] = r.args[i] + (start * r.strides[i] if k.pieces == NULL or r.ndim > 1 else 0)
     memcpy(dims, r.dims, sizeof(intp) * r.ndims)
@@ -923,9 +929,7 @@ cdef void run_rows(void* plan, intp start, intp stop) noexcept nogil:
         run_kernel(k, args, r.nops, r.ndim, dims, r.strides)
     fp_collect(&r.flags)
     if k.flags & MAY_RAISE and this_thread_raised():
-        error = poison_raised(r.site, k.name)
-        if not cas_ptr(&r.raised, NULL, error):
-            poison_unref(error)
+        note_raised(r)
 
 cdef int run_kernel(Kernel* k, char** args, int nops, int ndim, intp* dims, intp* strides) noexcept nogil:
     if ndim == 1:

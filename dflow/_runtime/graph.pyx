@@ -189,6 +189,9 @@ cdef list unseen_errors():
             errors.append(<object>p.error)
         p = p.next
     errors.reverse()
+    if not no_memory.seen:
+        no_memory.seen = 1
+        errors.append(<object>no_memory.error)
     return [duplicate(error) for error in errors]
 
 cdef void poison_unref(Poison* p) noexcept nogil:
@@ -207,6 +210,7 @@ cdef Poison* poison_new(object error, Site* site, const char* name) noexcept:
     global poisons
     cdef Poison* p = <Poison*>memory_zeros(sizeof(Poison))
     if p == NULL:
+        no_memory.seen = 0
         return &no_memory
     if site != NULL:
         try:
@@ -256,7 +260,7 @@ cdef void strip_frames(object error) noexcept:
         error.__traceback__ = None
         error = error.__cause__ if error.__cause__ is not None else error.__context__
 
-cdef Poison no_memory               # when not even a poison can be allocated; never ends
+cdef Poison no_memory               # when not even a poison can be allocated; never ends, and is in no list
 _no_memory_error = MemoryError("out of memory")
 no_memory.error = <PyObject*>_no_memory_error
 no_memory.refs = 1 << 30

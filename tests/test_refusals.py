@@ -1,5 +1,6 @@
 """What NumPy refuses to do, in its words."""
 
+import contextlib
 import warnings
 
 import numpy
@@ -7,6 +8,7 @@ import pytest
 from compare import assert_same_outcome, outcome
 
 import dflow.numpy as np
+from dflow import autograd
 
 AXES = """x.sum(axis=t)  x.max(axis=t)  x.mean(axis=t)  x.std(axis=t)  x.all(axis=t)  np.sum(x, axis=(t,))
     x.argmax(axis=t)
@@ -44,6 +46,24 @@ def test_outputs(text):
         results += [outcome(lambda names=names: eval(text, names)), outcome(lambda names=names: names["z"])]
     for k in range(2):
         assert_same_outcome(results[k], results[k + 2])
+
+
+@pytest.mark.parametrize("out", [[1, 2], 3, (None, 3), "read only"], ids=repr)
+@pytest.mark.parametrize("name", ["add", "exp", "matmul"])
+def test_outputs_while_it_is_recorded(out, name):
+    """What is no array to write to is refused before anything looks into it."""
+    x = np.ones(3)
+    x.attach_grad()
+    if out == "read only":
+        out = np.ones(3)
+        out.flags.writeable = False
+    results = []
+    for recording in (False, True):
+        with autograd.record() if recording else contextlib.nullcontext():
+            y = x * 2
+            results.append(outcome(lambda y=y: getattr(np, name)(*[y, y][:1 if name == "exp" else 2], out=out)))
+    assert results[0][0] == "error"
+    assert_same_outcome(*results)
 
 
 @pytest.mark.parametrize("text", ["x.view(type=np.ndarray)", "x.view(np.ndarray)", "x.view(int, np.ndarray)",

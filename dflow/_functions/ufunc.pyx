@@ -164,9 +164,7 @@ cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, o
     cdef bint by_range = False
     if u.core is not None:
         return call_core(u, inputs, out, dtype, casting, signature)
-    for o in out or ():
-        if o is not None and (not isinstance(o, ndarray) or (<ndarray>o).flags & (READONLY | SCALAR)):
-            check_out(o)                    # raises
+    check_writables(out)
     where = where if where is True else as_mask(where)
     inputs = prepare(inputs)
     kinds = tuple([kind_of(x) for x in inputs])
@@ -191,9 +189,17 @@ cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, o
         return result if out is None else out[0]
     return launch_elementwise(u, p, inputs, constants, out, where, shape, ndim)
 
+cdef int check_writables(tuple out) except -1:
+    """Each is None, or an array to write to."""
+    for o in out or ():
+        if o is not None and (not isinstance(o, ndarray) or (<ndarray>o).flags & (READONLY | SCALAR)):
+            check_out(o)                    # raises
+    return 0
+
 cdef object call_and_record(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting,
                             object signature):
     """The same, recorded: the results are computed apart, and written to `out` by assignments, recorded too."""
+    check_writables(out)
     if out is not None:                     # what it writes over is kept for the way back
         written = {<size_t>(<ndarray>o).st for o in out if o is not None}
         inputs = tuple([earlier(x) if tracked(x) and <size_t>(<ndarray>x).st in written else x for x in inputs])

@@ -5,10 +5,8 @@ from dflow._runtime.region cimport Region
 from dflow._kernels.kernel cimport call_loop, intp, Kernel
 from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport fp_event
+from dflow._runtime.tuning cimport LEAST_JOIN_NS
 from dflow._runtime.graph cimport Site, SIZE_SHIFT, Storage, Task, task_operand, task_region
-
-cdef enum:
-    SMALLEST = 50           # nanoseconds of an operation that joins a group rather than run at once
 
 cdef struct Operand:        # of a launch: a view broadcast to the iteration space
     Storage* s              # borrowed; NULL: a constant of at most 64 bytes, or, when that is NULL too, an index:
@@ -75,4 +73,4 @@ cdef inline int run_unary(Kernel* k, char* x, intp size, char* out, intp out_siz
 cdef inline bint joins(intp n, Kernel* k, bint ready) noexcept:
     """Whether an elementwise operation is large enough to join a group, or not too small for the one that is open."""
     cdef float cost = n * k.cost
-    return cost > settings.tiny_cost or (cost > SMALLEST and would_join(n, ready))
+    return cost > settings.tiny_cost or (cost > LEAST_JOIN_NS and would_join(n, ready))

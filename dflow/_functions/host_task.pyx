@@ -2,6 +2,7 @@
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
+from dflow._runtime.tuning cimport HOST_NS
 from dflow._runtime.waiting cimport catch_up
 from dflow._kernels.kernel cimport HOST, Kernel
 from dflow._array.core cimport ndarray, check_writable, fill_operand, wait_read
@@ -53,10 +54,6 @@ def host(payload, list reads, list writes, bint always=False, bint looks=False):
     Py_INCREF(payload)
     (<PyObject**>task_constants(t))[0] = <PyObject*>payload
     submit(t)
-
-
-cdef enum:
-    HOST_NS = 20000             # that a host task takes at least
 
 def at_hand(ndarray a):
     """Whether the elements are there, for what else would be a host task: less work than that is done here first."""

@@ -906,7 +906,7 @@ cdef void end_blocks(GroupPlan* g) noexcept nogil:
     g.partials = NULL
 
 cdef void note_raised(RowsPlan* r) noexcept with gil:
-    """Where several pieces fail, the error of the first is the task's, and those of the others are no errors of their own."""
+    """Where several pieces fail, the error of the first is the task's, and the errors of others are none."""
     if load_ptr(&r.raised) == NULL:                 # all who write it have the GIL
         store_ptr(&r.raised, poison_raised(r.site, r.kernel.name))
     else:

@@ -7,16 +7,20 @@ drags along.
 
 cdef enum:
     # cost of an operation, in ns
+    LEAST_JOIN_NS = 50      # from which it joins a large open group rather than run at once
     TINY_NS = 500           # up to which it runs in its caller, though it could join a group (Settings.tiny_cost)
     INLINE_NS = 2000        # up to which it runs in its caller, if its operands are ready (Settings.inline_cost)
     JOIN_NS = 4000          # of an open group that an operation joins, however small, rather than catch up with it
     WORTH_NS = 4000         # of what is left to a worker that looks for work, though something small waits for it
     GRAIN_NS = 20000        # of a piece of a split kernel
+    HOST_NS = 20000         # of a Python function on a worker: work that takes less is done before one is sent for
     SPLIT_NS = 40000        # from which a kernel is split for those who are awake
+    REPLAY_NS = 50000       # of a graph's steps up to which its replay waits a little before it gets ahead of workers
     CALL_NS = 60000         # from which a worker is woken: for an open group, or for a piece of a kernel,
     LONG_NS = 300000        # and from which one is woken though as many threads are at work as there are workers
 
     # time, in ns
+    GRACE_NS = 2000         # for which such a replay waits, for each in a row that found something pending
     RIPE_NS = 8000          # for which nobody has joined an open group that an idle worker then takes,
     RIPE_PART = 32          # and this part of the group's cost: to be joined may save more
     SPIN_NS = 20000         # for which a waiting thread looks around before it sleeps
@@ -28,6 +32,7 @@ cdef enum:
     STUCK = 60              # slices without progress after which the exit waits no longer for host tasks
 
     # counts
+    MOST_BEHIND = 50        # replays in a row that lengthen that wait
     MAX_LOOSE = 4           # results of a group that nothing in it has read; more would only be in each other's way
     MAX_FUTILE = 32         # attempts in a row to catch up that may find nothing; then as many are skipped between two
     FENCE_AFTER = 64        # length of a frontier at which a partial write inserts a fence
@@ -39,6 +44,9 @@ cdef enum:
 cdef inline int check_tuning() except -1:
     cdef dict relations = {
         "TINY_NS <= INLINE_NS": TINY_NS <= INLINE_NS,
+        "LEAST_JOIN_NS < TINY_NS: only then is there something to join rather than run": LEAST_JOIN_NS < TINY_NS,
+        "GRACE_NS * MOST_BEHIND < WATCH_NS: a worker that a replay waits for is still awake":
+            GRACE_NS * MOST_BEHIND < WATCH_NS,
         "INLINE_NS <= JOIN_NS: what runs in its caller is no group to join": INLINE_NS <= JOIN_NS,
         "JOIN_NS < CALL_NS: a group is joined before it calls a worker": JOIN_NS < CALL_NS,
         "WORTH_NS <= CALL_NS: a worker that is awake takes less than one that sleeps": WORTH_NS <= CALL_NS,

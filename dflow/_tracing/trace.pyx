@@ -40,6 +40,7 @@ from dflow._base.thread_state cimport (
     NotingHooks, cannot_replay, captures, capturing, draw_hooks, many_devices, noting_hooks, recording, set_capturing,
     set_recording, training)
 from dflow._gpu.mirror cimport bring_here, gpus
+from dflow._runtime.tuning cimport GRACE_NS, MOST_BEHIND, REPLAY_NS
 from dflow._tracing.tape cimport (
     Rule, back_to, is_leaf, leaves_replaced, newest_node, node_at, record_heads, return_to, set_noted_leaves, stand_in)
 
@@ -47,9 +48,6 @@ cdef extern from "Python.h":
     unsigned long PyThread_get_thread_ident()
 
 cdef enum:
-    SMALL_NS = 50000            # cost of the steps of a program that waits a little before it gets ahead of workers
-    GRACE_NS = 2000             # how long it waits, for each of its replays in a row that found something pending,
-    MOST_BEHIND = 50            # up to so many
     MIN_ROOM = 4096             # bytes up to which a storage need not ask for room
 
 cdef int UBYTE = code_of("u1")
@@ -463,7 +461,7 @@ cdef class Program:
                 made = capture_hooks.replay_captured(self, arrays)
                 if made is not None:
                     return made
-            if self.cost < SMALL_NS:
+            if self.cost < REPLAY_NS:
                 self.let_workers_catch_up()
             for i in range(self.nsteps):
                 self.dispatch_step(&self.steps[i])

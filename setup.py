@@ -26,7 +26,7 @@ HELPERS = {
     "dflow._functions.convolve": ["dflow/_kernels/c/conv.c"],
     "dflow._functions.random": ["dflow/_kernels/c/distributions.c"],
     "dflow._kernels.registry": ["dflow/_kernels/c/sincos.c"],
-    "dflow._runtime.graph": ["dflow/_runtime/site.c"],
+    "dflow._runtime.errors": ["dflow/_runtime/site.c"],
 }
 
 LIBRARIES = {

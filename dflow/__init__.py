@@ -8,12 +8,12 @@ import dflow._kernels.openblas  # noqa: F401, I001  # before what imports NumPy
 try:
     from dflow._base import renamed
     from dflow._functions import wiring  # noqa: F401
-    from dflow._runtime import graph as _graph
+    from dflow._runtime import errors as _errors
 except ImportError as error:
     raise ImportError(f"{error}\nAre dflow's extensions built for this Python? `make build` does it.") from error
 
 renamed.install()
-_graph.configure(os.path.dirname(os.path.abspath(__file__)) + os.sep)
+_errors.configure(os.path.dirname(os.path.abspath(__file__)) + os.sep)
 
 from dflow import _gradient_methods, devices, engine  # noqa: E402, F401
 from dflow._array.core import ndarray  # noqa: E402

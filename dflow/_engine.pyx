@@ -13,11 +13,12 @@ from dflow._base.allocator cimport *
 from dflow._base.atomics cimport add_i64, add_int, glance_int, load_i64, load_int, store_i64, store_int
 from dflow._base.thread_state cimport CPUS
 from dflow._base.threads cimport Cores, bell_lock, bell_unlock, cores_none, cores_with
-from dflow._runtime import graph
+from dflow._runtime import errors, graph
 from dflow._runtime cimport open_group
 from dflow._runtime.executor cimport inside_host_task, purge
 from dflow._runtime.fp_errors cimport give_warnings, warnings_wait
-from dflow._runtime.fusion cimport MAX_ARGUMENTS, MAX_MEMBERS, may_tail, row_of
+from dflow._runtime.fusion_rules cimport MAX_ARGUMENTS, MAX_MEMBERS, may_tail, row_of
+from dflow._runtime.errors cimport here, report_unseen, unseen_errors
 from dflow._runtime.graph cimport *
 from dflow._runtime.open_group cimport Closed, offer, offer_last, open_leader
 from dflow._runtime.parking cimport announce, any_ready, queue, start_group, wake_worker
@@ -387,7 +388,7 @@ def statistics():
     return {"pending": pending(), "inline": settings.inlined, "queued": shared.submitted,
             "fused": load_i64(&shared.grouped), "groups": load_i64(&shared.groups),
             "bytes_never_stored": load_i64(&shared.bytes_never_stored), "stolen": stolen, "waits": waiting.waits,
-            "waits_at": graph.waits_by_site(), "storages": counts["storages"], "bytes": counts["bytes"],
+            "waits_at": errors.waits_by_site(), "storages": counts["storages"], "bytes": counts["bytes"],
             "workers": lanes[0].nworkers}
 
 def live():

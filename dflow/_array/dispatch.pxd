@@ -6,7 +6,8 @@ from dflow._kernels.kernel cimport call_loop, intp, Kernel
 from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport fp_event
 from dflow._runtime.tuning cimport LEAST_JOIN_NS
-from dflow._runtime.graph cimport Site, SIZE_SHIFT, Storage, Task, task_operand, task_region
+from dflow._runtime.errors cimport Site
+from dflow._runtime.graph cimport SIZE_SHIFT, Storage, Task, task_operand, task_region
 
 cdef struct Operand:        # of a launch: a view broadcast to the iteration space
     Storage* s              # borrowed; NULL: a constant of at most 64 bytes, or, when that is NULL too, an index:

@@ -15,10 +15,11 @@ from dflow._kernels.matmul cimport UNUSED, blas_loaded, blas_use, load_blas, wor
 from dflow._engine cimport submit, settings
 from dflow._runtime.fp_errors cimport fp_event, read_fp_policy, fp_warn, fp_strict
 from dflow._runtime.gate cimport enter_gate, leave_gate
+from dflow._runtime.errors cimport Site
 from dflow._runtime.graph cimport (
-    abroad, FULL, HAS_REGIONS, poison_storage, Site, Storage, storage_allocate, storage_unref, Task, task_constant,
-    task_dims, task_index, task_new, task_strides, TRACKED, WRITE)
-from dflow._runtime.fusion cimport run_kernel
+    abroad, FULL, HAS_REGIONS, poison_storage, Storage, storage_allocate, storage_unref, Task, task_constant, task_dims,
+    task_index, task_new, task_strides, TRACKED, WRITE)
+from dflow._kernels.outer_loop cimport run_kernel
 from dflow._base.thread_state cimport CPUS, FIXED, NEAR, captures, capturing, crossing, current_device, many_devices
 from dflow._gpu.mirror cimport bring_here, gpus, wait_there
 from dflow._runtime.executor cimport inside_host_task, invalid_error, resume_parked

@@ -7,8 +7,8 @@ from dflow._runtime.waiting cimport catch_up
 from dflow._kernels.kernel cimport HOST, Kernel
 from dflow._array.core cimport ndarray, check_writable, fill_operand, wait_read
 from dflow._engine cimport settings, submit
-from dflow._runtime.graph cimport (
-    ALWAYS, HAS_REGIONS, here, readable, Task, task_constants, task_dims, task_new, TRACKED)
+from dflow._runtime.errors cimport here
+from dflow._runtime.graph cimport ALWAYS, HAS_REGIONS, readable, Task, task_constants, task_dims, task_new, TRACKED
 from dflow._runtime.story cimport story_of
 from dflow._kernels.registry cimport kernel_new
 from dflow._array.dispatch cimport fill_access, Operand

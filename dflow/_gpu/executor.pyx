@@ -14,8 +14,10 @@ from libc.string cimport memcpy
 from dflow._runtime.runners cimport drop_gil, keep_gil, take_gil
 from dflow._kernels.kernel cimport COPIES, FENCE, HOST, intp, item_bytes, PARTIAL
 from dflow._base.atomics cimport add_i64, load_int, load_ptr
+from dflow._runtime.errors cimport Poison, poison_new, poison_unref
 from dflow._runtime.graph cimport *
-from dflow._runtime.fusion cimport GroupPlan, MAX_AXES, lay_out_group
+from dflow._runtime.fusion_plan cimport GroupPlan, lay_out_group
+from dflow._runtime.fusion_space cimport MAX_AXES
 from dflow._kernels.registry cimport DTYPES, itemsizes, key_of
 from dflow._runtime.queues cimport Lane, Runner, lanes, of_gpu, shared
 from dflow._base.hooks cimport check_hooks

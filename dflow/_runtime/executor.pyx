@@ -3,20 +3,24 @@
 from cpython.ref cimport Py_DECREF, Py_XDECREF
 from libc.string cimport memcpy
 from dflow._kernels.kernel cimport (
-    BLAS, ELEMENTWISE, FENCE, HOST, INVALID_FAILS, LOCKS, MAY_RAISE, REDUCES, ROWS)
+    BLAS, ELEMENTWISE, FENCE, HOST, INVALID_FAILS, intp, Kernel, LOCKS, MAY_RAISE, REDUCES, ROWS)
 from dflow._base.atomics cimport (
     DFLOW_DEBUG, DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, invariant, load_i64, load_int, load_ptr,
-    publish_i64, store_i64, store_int)
+    publish_i64, store_i64, store_int, store_ptr)
 from dflow._base.thread_state cimport holds_none
-from dflow._base.fpflags cimport FP_INVALID
+from dflow._base.fpflags cimport fp_clear, fp_collect, FP_INVALID
 from dflow._base.threads cimport (
     bell_init, bell_lock, bell_ring_all, bell_unlock, cores_release, now_ns, sleep_ns, this_thread_raised)
+from dflow._kernels.outer_loop cimport run_kernel
 from dflow._kernels.reduce cimport BandPlan, fold_of, plan_bands, run_bands, end_bands
 from dflow._runtime.fp_errors cimport warn_later
 from dflow._kernels.matmul cimport ALONE, UNUSED
 from dflow._runtime.gate cimport enter_gate, leave_gate, park, release_parked, take_parked, use_of
+from dflow._runtime.errors cimport Poison, poison_new, poison_raised, poison_unref, Site, take_raised
 from dflow._runtime.graph cimport *
-from dflow._runtime.fusion cimport *
+from dflow._runtime.fusion_plan cimport GroupPlan, pieces_of, plan_group
+from dflow._runtime.fusion_rules cimport may_tail
+from dflow._runtime.fusion_run cimport end_blocks, run_blocks
 from dflow._runtime.open_group cimport group_waits, open_group_after_fork
 from dflow._runtime.parking cimport (
     begin_host, begin_long, end_host, end_long, parking_after_fork, wake_for_pieces, wake_worker)
@@ -121,6 +125,43 @@ cdef Poison* run_loop(Task* t) noexcept nogil:
     if flags & t.fp_warn:
         warn_later(flags & t.fp_warn, t.site, k)
     return NULL
+
+cdef struct RowsPlan:           # a kernel whose loop dimension is cut into pieces
+    Kernel* kernel
+    int nops, ndim
+    int ndims                   # with core dimensions
+    intp* dims
+    intp* strides
+    char* args[64]
+    int flags                   # atomic
+    Site* site
+    Poison* raised              # atomic; owned: the error of a piece, from its runner's indicator. NULL: none
+
+cdef void note_raised(RowsPlan* r) noexcept with gil:
+    """Where several pieces fail, the error of the first is the task's, and the errors of others are none."""
+    if load_ptr(&r.raised) == NULL:                 # all who write it have the GIL
+        store_ptr(&r.raised, poison_raised(r.site, r.kernel.name))
+    else:
+        take_raised()
+
+cdef void run_rows(void* plan, intp start, intp stop) noexcept nogil:
+    cdef RowsPlan* r = <RowsPlan*>plan
+    cdef char* args[64]
+    cdef intp dims[64 + 70]
+    cdef int i
+    cdef Kernel* k = r.kernel
+    for i in range(r.nops):
+        args[i] = r.args[i] + (start * r.strides[i] if k.pieces == NULL or r.ndim > 1 else 0)
+    memcpy(dims, r.dims, sizeof(intp) * r.ndims)
+    fp_clear()
+    if k.pieces != NULL and r.ndim == 1:
+        k.piece(args, dims, r.strides, k.data, start, stop)
+    else:
+        dims[0] = stop - start
+        run_kernel(k, args, r.nops, r.ndim, dims, r.strides)
+    fp_collect(&r.flags)
+    if k.flags & MAY_RAISE and this_thread_raised():
+        note_raised(r)
 
 cdef int spread_rows(Task* t, char** args, Poison** raised) noexcept nogil:
     """Run t in pieces: its own, or of the outermost loop dimension. The floating point flags, and a piece's error."""

@@ -2,6 +2,7 @@
 
 from dflow._runtime.runners cimport hold_runners, let_runners_go, this_runner
 from dflow._runtime.gate cimport gate_after_fork, gate_after_fork_in_parent, gate_before_fork, take_parked
+from dflow._runtime.errors cimport Poison, poison_new, poison_unref
 from dflow._runtime.graph cimport *
 from dflow._runtime.queues cimport *
 from dflow._base.allocator cimport *

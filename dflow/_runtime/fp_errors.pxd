@@ -1,7 +1,7 @@
 """Floating point flags: np.errstate's policy, and the warnings that workers leave for the next sync."""
 
+from dflow._runtime.errors cimport Site
 from dflow._kernels.kernel cimport Kernel
-from dflow._runtime.graph cimport Site
 
 cdef inline int fp_event(int flags, Kernel* k) except -1:   # flags that a kernel raised in the caller, if any:
     return follow_policy(flags, k) if flags else 0

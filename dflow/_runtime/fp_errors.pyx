@@ -6,9 +6,9 @@ import sys
 import numpy as np
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
+from dflow._runtime.errors cimport Site
 from dflow._base.atomics cimport cas_ptr, load_ptr, swap_ptr
 from dflow._base.fpflags cimport FP_DIVIDE, FP_INVALID, FP_OVER, FP_UNDER, fp_clear, fp_flags
-from dflow._runtime.graph cimport Site
 from dflow._base.allocator cimport memory_free, memory_new
 
 cdef extern from "Python.h":

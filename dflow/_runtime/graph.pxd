@@ -7,7 +7,7 @@ Submission is one total order: only a thread that holds the GIL submits. Workers
     access    one operand of a task: which storage, from where, and its links in that storage's frontier.
     task      a kernel, its accesses, its iteration space. Runs once `npending` falls to 0.
     group     elementwise tasks that run together, block by block: a leader and its members. The leader waits for what a
-              member waits for; a waiter of a member waits for the leader. See _runtime/fusion.pxd.
+              member waits for; a waiter of a member waits for the leader. See _runtime/fusion_rules.pxd.
 
 A new access waits for the overlapping accesses before it in the frontier: a read for writes, a write for both. An
 access covered by a later write leaves the frontier: whatever must wait for it also must wait for that write.
@@ -25,24 +25,9 @@ from libc.stddef cimport size_t
 from cpython.object cimport PyObject
 from dflow._kernels.kernel cimport ELEMENTWISE, FENCE, HOST, intp, Kernel, REDUCES
 from dflow._base.atomics cimport load_ptr
+from dflow._runtime.errors cimport Poison, Site
 from dflow._runtime.region cimport Region
 from dflow._base.thread_state cimport NEAR
-
-cdef extern from "_runtime/site.h":
-    ctypedef struct Site:
-        PyObject* file
-        PyObject* name
-        int line
-        int internal
-        long waits
-
-cdef struct Poison:         # an error, shared by the storages it reached
-    int refs                # atomic
-    int seen                # GIL
-    PyObject* error         # GIL
-    Poison* next            # GIL: list of all
-    Poison* prev
-    Poison* grave           # of one without references: the next of these
 
 cdef enum AccessFlag:
     WRITE = 1
@@ -122,7 +107,7 @@ cdef struct Task:
     # Access[nops], Region[nops] if HAS_REGIONS, intp dims[ndim + ncore],
     # intp strides[ndim][nops] unless FLAT, core strides, constants
 
-# ---- storages and poison
+# ---- storages
 cdef unsigned int era                                                # GIL; raised as a thread begins to note launches
 cdef Storage* storage_new(size_t nbytes, bint pending) noexcept      # GIL; NULL: no memory. pending: allocate later
 cdef void storage_unref(Storage* s) noexcept                         # GIL
@@ -150,14 +135,7 @@ cdef intp* task_strides(Task* t) noexcept nogil
 cdef char* task_constants(Task* t) noexcept nogil
 cdef void drain() noexcept                                              # end what workers could not: needs the GIL
 cdef bint graves() noexcept nogil                                       # whether there is any such thing
-cdef Poison* poison_new(object error, Site* site, const char* name) noexcept    # GIL; a reference
-cdef Poison* poison_raised(Site* site, const char* name) noexcept with gil      # this thread's: see MAY_RAISE
-cdef object take_raised()                                               # what the indicator has, which is clear then
-cdef void poison_unref(Poison* p) noexcept nogil
-cdef int raise_poison(Poison* p) except -1
 cdef int poison_storage(Storage* s, object error, const char* name) except -1    # GIL; found by the submitting thread
-cdef list unseen_errors()                                               # oldest first; they are seen now
-cdef void report_unseen(object error) noexcept
 
 # ---- dependencies
 cdef bint overlap(Access* e, Region* r) noexcept nogil                  # r NULL: everything
@@ -197,5 +175,3 @@ cdef inline int behind(Task* head) noexcept nogil:                      # GIL; w
     if kind & HOST:
         return BEHIND_HOST | BEHIND_SLOW
     return head.behind | (0 if kind & (ELEMENTWISE | REDUCES | FENCE) else BEHIND_SLOW)
-cdef Site* here() noexcept
-cdef str describe(Site* site)

@@ -1,31 +1,19 @@
 """Storages, tasks and the dependencies between them. The contract and the invariants are in _runtime/graph.pxd."""
 
-import copy
-import sys
-
-from cpython.ref cimport Py_INCREF, Py_DECREF, Py_XDECREF
+from cpython.ref cimport Py_XDECREF
 from libc.string cimport memset
 from dflow._base.atomics cimport DFLOW_DEBUG, DFLOW_PLAIN_MALLOC, add_i64, add_int, cas_ptr, glance_int, hint_int, \
     invariant, load_i64, load_int, store_i64, store_ptr, swap_ptr, told
 from dflow._base.locks cimport lock, STORAGE_LOCK, unlock
-from dflow._base.thread_state cimport holds, holds_none
-from dflow._base.threads cimport this_thread_raised
+from dflow._base.thread_state cimport holds
 from dflow._kernels.kernel cimport PRODUCT, core_cost
+from dflow._runtime.errors cimport dead_poisons, end_poisons, here, Poison, poison_new, poison_unref
 from dflow._runtime.tuning cimport VECTOR_PRODUCT
 from dflow._base.allocator cimport *
 from dflow._runtime.region cimport region_covers, regions_overlap
 
 cdef extern from "Python.h" nogil:
     int Py_AddPendingCall(int (*func)(void*) noexcept, void* arg)
-    void PyErr_Fetch(PyObject**, PyObject**, PyObject**)
-    void PyErr_NormalizeException(PyObject**, PyObject**, PyObject**)
-    int PyException_SetTraceback(PyObject*, PyObject*)
-
-cdef extern from "_runtime/site.h":
-    void site_set_package(object directory)
-    Site* site_here()
-    Py_ssize_t site_count()
-    Site* site_at(Py_ssize_t)
 
 cdef struct Grave:          # something whose end needs the GIL
     Grave* next
@@ -35,14 +23,8 @@ cdef long long storages_made = 0, storages_ended = 0                            
 cdef long long bytes_made = 0, bytes_ended = 0               # changed with the GIL, read without
 cdef long long storages_ended_nogil = 0, bytes_ended_nogil = 0                               # atomic
 cdef Grave* graveyard = NULL        # atomic stack
-cdef Poison* dead = NULL            # atomic stack: poisons without references
-cdef Poison* poisons = NULL         # GIL
 
-cdef Site* here() noexcept:
-    """Where the user's program is now. Needs the GIL."""
-    return site_here()
-
-# ---- storages and poison ---------------------------------------------------------------------------------------------
+# ---- storages --------------------------------------------------------------------------------------------------------
 
 cdef enum:
     TINY = 1024             # data up to here lies in the storage's own cell
@@ -163,157 +145,15 @@ cdef void drain() noexcept:
     """End what was buried. Needs the GIL."""
     cdef Grave* g = <Grave*>swap_ptr(&graveyard, NULL)
     cdef Grave* following
-    cdef Poison* p
-    cdef Poison* q
     while g != NULL:
         following = g.next
         Py_XDECREF(g.object)
         memory_free(g)
         g = following
-    p = <Poison*>swap_ptr(&dead, NULL)
-    while p != NULL:
-        q = p.grave
-        end_poison(p)
-        p = q
+    end_poisons()
 
 cdef bint graves() noexcept nogil:
-    return load_ptr(&graveyard) != NULL or load_ptr(&dead) != NULL
-
-cdef list unseen_errors():
-    """The errors not seen yet, oldest first; they are seen now."""
-    cdef Poison* p = poisons
-    errors = []
-    while p != NULL:                # without running any Python code, in which others could end a poison
-        if not p.seen:
-            p.seen = 1
-            errors.append(<object>p.error)
-        p = p.next
-    errors.reverse()
-    if not no_memory.seen:
-        no_memory.seen = 1
-        errors.append(<object>no_memory.error)
-    return [duplicate(error) for error in errors]
-
-cdef void poison_unref(Poison* p) noexcept nogil:
-    if DFLOW_DEBUG:
-        invariant(holds_none(), b"nothing ends under a spin lock")
-    if add_int(&p.refs, -1):
-        return
-    while True:                         # as bury(), but that needs memory
-        p.grave = <Poison*>load_ptr(&dead)
-        if cas_ptr(&dead, p.grave, p):
-            break
-    Py_AddPendingCall(drain_later, NULL)
-
-cdef Poison* poison_new(object error, Site* site, const char* name) noexcept:
-    """A poison with one reference. Needs the GIL. The error gets a note that names the submitting line."""
-    global poisons
-    cdef Poison* p = <Poison*>memory_zeros(sizeof(Poison))
-    if p == NULL:
-        no_memory.seen = 0
-        return &no_memory
-    if site != NULL:
-        try:
-            error.add_note(f"submitted at {describe(site)}: {name.decode()}")
-            if error.__traceback__ is not None:
-                import traceback        # imported late: it is slow to load
-                error.add_note("in the task:\n" + "".join(traceback.format_tb(error.__traceback__)).rstrip())
-        except Exception:           # an error class of the user's that refuses notes
-            pass
-    strip_frames(error)
-    Py_INCREF(error)
-    p.error = <PyObject*>error
-    p.refs = 1
-    p.next = poisons
-    if poisons != NULL:
-        poisons.prev = p
-    poisons = p
-    return p
-
-cdef Poison* poison_raised(Site* site, const char* name) noexcept with gil:
-    if not this_thread_raised():
-        return NULL
-    error = take_raised()
-    error.__traceback__ = None
-    return poison_new(error, site, name)
-
-cdef object take_raised():
-    """The error that is set, and no longer. Not by an except clause: Cython's needs memory for a traceback."""
-    cdef PyObject* kind = NULL
-    cdef PyObject* error = NULL
-    cdef PyObject* traceback = NULL
-    PyErr_Fetch(&kind, &error, &traceback)
-    PyErr_NormalizeException(&kind, &error, &traceback)
-    if traceback != NULL:
-        PyException_SetTraceback(error, traceback)
-    taken = <object>error
-    Py_XDECREF(kind)
-    Py_XDECREF(error)
-    Py_XDECREF(traceback)
-    return taken
-
-cdef void strip_frames(object error) noexcept:
-    """Its traceback refers to frames, these to arrays that will carry the error: a cycle that is never collected."""
-    cdef int most = 1000            # of a chain that may be a cycle
-    while error is not None and most:
-        most -= 1
-        error.__traceback__ = None
-        error = error.__cause__ if error.__cause__ is not None else error.__context__
-
-cdef Poison no_memory               # when not even a poison can be allocated; never ends, and is in no list
-_no_memory_error = MemoryError("out of memory")
-no_memory.error = <PyObject*>_no_memory_error
-no_memory.refs = 1 << 30
-no_memory.seen = 1
-
-cdef str describe(Site* site):
-    return f"{<object>site.file}:{site.line} in {<object>site.name}"
-
-cdef void end_poison(Poison* p) noexcept:
-    global poisons
-    if p.next != NULL:
-        p.next.prev = p.prev
-    if p.prev != NULL:
-        p.prev.next = p.next
-    else:
-        poisons = p.next
-    if not p.seen:                  # this and the next run Python code, where others may go through the list
-        report_unseen(<object>p.error)
-    Py_DECREF(<object>p.error)
-    memory_free(p)
-
-cdef void report_unseen(object error) noexcept:
-    """Through sys.unraisablehook, as Python reports what cannot be caught; its default does not print notes."""
-    text = "dflow: an operation failed and nobody read its result"
-    try:
-        if sys.unraisablehook is not sys.__unraisablehook__:
-            from types import SimpleNamespace
-            sys.unraisablehook(SimpleNamespace(exc_type=type(error), exc_value=error, err_msg=text, object=None,
-                                               exc_traceback=error.__traceback__))
-        elif sys.stderr is not None:
-            import traceback
-            print(text + ":", "".join(traceback.format_exception(error)), sep="\n", end="", file=sys.stderr)
-    except Exception:
-        pass                        # nothing is left to tell it to
-
-cdef int raise_poison(Poison* p) except -1:
-    """Raise a copy: a raised exception refers to the frames it passed, and these to arrays that carry the poison."""
-    p.seen = 1
-    raise duplicate(<object>p.error)
-
-cdef object duplicate(object error):
-    try:
-        twin = copy.copy(error)
-    except Exception:
-        twin = None
-    if type(twin) is not type(error):       # a constructor of the user's own that does not take error.args
-        twin = type(error).__new__(type(error), *error.args)
-        twin.__dict__.update(error.__dict__)
-    if "__notes__" in error.__dict__:
-        twin.__notes__ = list(error.__notes__)
-    twin.__cause__ = error.__cause__
-    twin.__suppress_context__ = error.__suppress_context__
-    return twin
+    return load_ptr(&graveyard) != NULL or dead_poisons()
 
 cdef void set_poison(Storage* s, Poison* p) noexcept nogil:
     """Replace the poison of s by p, which may be NULL."""
@@ -739,20 +579,5 @@ def live():
     return {"storages": storages_made - storages_ended - load_i64(&storages_ended_nogil),
             "bytes": bytes_made - bytes_ended - load_i64(&bytes_ended_nogil)}
 
-def waits_by_site():
-    """Where threads have blocked, and how often."""
-    cdef Site* site
-    cdef Py_ssize_t i
-    blocked = {}
-    for i in range(site_count()):
-        site = site_at(i)
-        if site != NULL and site.waits:
-            blocked[describe(site)] = blocked.get(describe(site), 0) + site.waits
-    return blocked
-
 def storage_header_bytes():
     return sizeof(Storage)
-
-def configure(str package):
-    """Code from files under this directory is dflow's own: sites lie outside."""
-    site_set_package(package)

@@ -1,4 +1,4 @@
-"""The open group: elementwise tasks join it as they are submitted. Who may join is in _runtime/fusion.pyx.
+"""The open group: elementwise tasks join it as they are submitted. Who may join is in _runtime/fusion_rules.pxd.
 
     none ── offer() ──> open ── offer(), offer_last() ──> open ── close, or a task that may not join ──> closed
 
@@ -10,7 +10,8 @@ The lock comes before those of storages: offers connect tasks under it. Who hold
 """
 
 from dflow._kernels.kernel cimport intp
-from dflow._runtime.fusion cimport Space, Waits
+from dflow._runtime.fusion_rules cimport Waits
+from dflow._runtime.fusion_space cimport Space
 from dflow._runtime.graph cimport Storage, Task
 from dflow._runtime.queues cimport Lane
 

@@ -5,7 +5,8 @@ from dflow._base.atomics cimport (
     DFLOW_DEBUG, add_int, hint_int, invariant, load_double, load_int, load_ptr, store_double, store_ptr)
 from dflow._base.thread_state cimport holds
 from dflow._base.locks cimport GROUP_LOCK, lock, unlock
-from dflow._runtime.fusion cimport MAX_OPERANDS, Space, Waits, may_join, row_of, space_of, waits_of
+from dflow._runtime.fusion_rules cimport MAX_OPERANDS, may_join, row_of, Waits, waits_of
+from dflow._runtime.fusion_space cimport Space, space_of
 from dflow._runtime.graph cimport ABROAD, Access, accesses, connect, cost_of, MEMBER, TRACKED
 from dflow._runtime.queues cimport Lane, lanes
 from dflow._runtime.tuning cimport CALL_NS, JOIN_NS, MAX_LOOSE, RIPE_NS, RIPE_PART

@@ -15,8 +15,9 @@ from dflow._base.threads cimport now_ns
 from dflow._runtime.open_group cimport open_leader
 from dflow._runtime.fp_errors cimport warn_user
 from dflow._runtime.gate cimport gate
+from dflow._runtime.errors cimport describe, Site
 from dflow._runtime.graph cimport (
-    Access, CLAIMED, describe, Edge, FINISHED, head_of, members_of, next_member, overlap, Site, Storage, Task, task_of)
+    Access, CLAIMED, Edge, FINISHED, head_of, members_of, next_member, overlap, Storage, Task, task_of)
 from dflow._runtime.queues cimport Lane, Queue, Runner, lane_name, shared, used
 from dflow._runtime.region cimport Region
 

@@ -11,8 +11,10 @@ from dflow._base.threads cimport bell_lock, bell_unlock, bell_wait_ns, now_ns, s
 from dflow._runtime.executor cimport (
     execute, give_back, inside_host_task, join_splits, retire, ring_done, run_alone, run_plan)
 from dflow._runtime.fp_errors cimport give_warnings, warnings_wait
-from dflow._runtime.fusion cimport GroupPlan, may_tail, plan_group
+from dflow._runtime.fusion_plan cimport GroupPlan, plan_group
+from dflow._runtime.fusion_rules cimport may_tail
 from dflow._runtime.gate cimport gate_closed, use_of
+from dflow._runtime.errors cimport here, Poison, raise_poison, Site
 from dflow._runtime.graph cimport *
 from dflow._runtime.open_group cimport close_group, Closed, small_group
 from dflow._runtime.parking cimport announce, announced, any_ready, queue, start_group, unannounced, wake_worker

@@ -18,11 +18,11 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.string cimport memcpy
+from dflow._runtime.errors cimport describe, here, Site
 from dflow._base.atomics cimport load_int
 from dflow._array.core cimport *
 from dflow._base.hooks cimport check_callables, check_hooks
 from dflow._base.thread_state cimport captures, capturing, recorders, recording, set_recording, set_training, training
-from dflow._runtime.graph cimport describe, here, Site
 from dflow._kernels.registry cimport DTYPES, is_integer, is_complex
 
 cdef extern from "Python.h":

@@ -4,7 +4,8 @@ from libc.stdint cimport uint8_t
 from dflow._runtime.region cimport Region
 from dflow._kernels.kernel cimport intp, Kernel
 from dflow._array.core cimport ndarray
-from dflow._runtime.graph cimport Site, Storage
+from dflow._runtime.errors cimport Site
+from dflow._runtime.graph cimport Storage
 from dflow._array.dispatch cimport Core, Operand
 
 cdef enum Kind:

@@ -29,9 +29,9 @@ from dflow._array.core cimport (
     ndarray, ALIAS, READONLY, SCALAR, broadcast_same, copy_of, covers_storage, mxnet_rules, owned)
 from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport fp_strict, read_fp_policy, warn_user
+from dflow._runtime.errors cimport describe, here, Site
 from dflow._runtime.graph cimport (
-    abroad, bytes_live, describe, FULL, here, readable, Site, Storage, storage_allocate, storage_new, storage_unref,
-    writable, WRITE)
+    abroad, bytes_live, FULL, readable, Storage, storage_allocate, storage_new, storage_unref, writable, WRITE)
 from dflow._kernels.registry cimport cast_kernel, code_of
 from dflow._array.dispatch cimport Core, LaunchHooks, Operand, dispatch, launch_hooks, place_outputs
 from dflow._base.allocator cimport memory_free, memory_grow, memory_new, memory_zeros

@@ -9,7 +9,7 @@ from compare import same_bits
 
 import dflow
 import dflow.numpy as np
-from dflow._runtime import executor, fusion
+from dflow._runtime import executor, fusion_plan
 from tests.fuzz import programs, rules, statements
 
 ABSENT = object()
@@ -75,11 +75,11 @@ def apply(settings):
 def set_thresholds(chosen):
     """Set those of `programs.THRESHOLDS`; the others are as they were at first."""
     for name, value in BLOCKS.items():
-        fusion.set_threshold(name, chosen.get(name, value))
+        fusion_plan.set_threshold(name, chosen.get(name, value))
     executor.set_split(chosen.get("SPLIT_NS", SPLIT[0]), chosen.get("GRAIN_NS", SPLIT[1]))
 
 
-BLOCKS = {name: fusion.set_threshold(name, 64) for name in programs.THRESHOLDS if not name.endswith("NS")}
+BLOCKS = {name: fusion_plan.set_threshold(name, 64) for name in programs.THRESHOLDS if not name.endswith("NS")}
 SPLIT = executor.set_split(1, 1)
 set_thresholds({})
 DEFAULT_LIMIT = dflow.engine.inline_limit()

@@ -1,0 +1,372 @@
+"""How a group runs: see _runtime/fusion_plan.pxd."""
+
+from libc.string cimport memset
+from dflow._base.allocator cimport memory_new
+from dflow._base.atomics cimport load_int, load_ptr
+from dflow._kernels.kernel cimport intp, PARTIAL, REDUCES
+from dflow._kernels.reduce cimport fold_block, fold_of, group_block
+from dflow._runtime.fusion_rules cimport row_of
+from dflow._runtime.fusion_space cimport (
+    advance_axes, begin_axes, Cursor, MAX_AXES, refine, same_map, Space, space_of, step_of)
+from dflow._runtime.graph cimport *
+
+cdef struct Used:                   # a storage as the group uses it
+    Storage* storage
+    Task* task                      # of its first access,
+    int operand                     # and which
+    int uses                        # accesses
+    int last                        # member that uses it last
+    int number                      # its register; or one of:
+
+cdef enum:
+    MEMORY = -2
+    PERHAPS = -1                    # a register, if the group alone refers to the storage
+
+cdef enum:
+    SLOTS = 256                     # of the hash table; a power of two over MAX_OPERANDS
+
+# Results do not depend on these: the fuzzer sets them, while nothing is pending.
+cdef intp L1_BYTES = 24576          # of the first-level cache that a block may take
+cdef intp MIN_BLOCK = 128
+cdef intp ALONE = 1 << 15           # elements of a block of one task: nothing is used twice
+cdef intp MANY_ROWS = 32
+cdef intp NARROW = 16               # rows shorter than this are run down their columns
+
+def set_threshold(str name, intp value):
+    """Set one of these. Returns what it was."""
+    cdef intp* place = NULL
+    if name == "L1_BYTES":
+        place = &L1_BYTES
+    elif name == "MIN_BLOCK":
+        place = &MIN_BLOCK
+    elif name == "ALONE":
+        place = &ALONE
+    elif name == "MANY_ROWS":
+        place = &MANY_ROWS
+    elif name == "NARROW":
+        place = &NARROW
+    if place == NULL or value < 1:
+        raise ValueError(f"{name} = {value}")
+    before, place[0] = place[0], value
+    return before
+
+cdef struct Table:                  # of storages, hashed by their addresses
+    unsigned char slots[256]        # number in `used`, plus 1; 0: free
+    int n
+    Used used[160]
+    unsigned char of[160]           # each operand's
+
+cdef inline Used* enter(Table* table, Storage* s, int operand) noexcept nogil:
+    """The entry of s; a new one has no uses yet."""
+    cdef size_t h = (<size_t>s >> 4) * <size_t>0x9E3779B97F4A7C15
+    cdef int k = <int>(h >> 56)
+    while table.slots[k] and table.used[table.slots[k] - 1].storage != s:
+        k = (k + 1) & (SLOTS - 1)
+    if not table.slots[k]:
+        table.used[table.n].storage = s
+        table.used[table.n].uses = 0
+        table.n += 1
+        table.slots[k] = <unsigned char>table.n
+    table.of[operand] = table.slots[k] - 1
+    return &table.used[table.of[operand]]
+
+cdef bint plan_group(Task* leader, GroupPlan* g) noexcept nogil:
+    cdef Table table
+    cdef Space space
+    cdef bint flat = True
+    cdef int i
+    memset(table.slots, 0, sizeof(table.slots))
+    table.n = 0
+    g.partials = NULL
+    space_of(leader, &space)
+    if space.ndim > MAX_AXES or not survey(leader, g, &table, &flat) or not place_storages(g, leader, &table):
+        return False
+    if flat:
+        g.ndim = 1
+        g.dims[0] = g.total = task_dims(leader)[0]
+        for i in range(g.nops):
+            g.flat[i] = not g.register[i]
+        for i in range(g.runs):
+            g.segmented[i] = False
+    else:
+        lay_out(leader, g, &space)
+    choose_block(g, &table)
+    g.cost *= g.total
+    return (g.tail == NULL and g.row == 0) or plan_rows(g)
+
+cdef bint lay_out_group(Task* leader, GroupPlan* g) noexcept nogil:
+    """The dims and strides of a group that runs elsewhere. False when an operand is poisoned."""
+    cdef Table table
+    cdef Space space
+    cdef bint flat = True
+    memset(table.slots, 0, sizeof(table.slots))
+    table.n = 0
+    g.partials = NULL
+    space_of(leader, &space)
+    if space.ndim > MAX_AXES or not survey(leader, g, &table, &flat):
+        return False
+    lay_out(leader, g, &space)
+    return True
+
+cdef bint survey(Task* leader, GroupPlan* g, Table* table, bint* flat) noexcept nogil:
+    """List members and the storages they use. False when one is poisoned."""
+    cdef Task* m = leader
+    cdef Access* a
+    cdef Used* u
+    cdef int i, n = 0, j = 0
+    g.tail = NULL
+    g.row = 0
+    g.cost = 0
+    while m != NULL:
+        g.kernels[j] = m.kernel
+        g.first[j] = n
+        g.flags[j] = 0
+        g.cost += m.kernel.cost
+        flat[0] = flat[0] and m.flags & FLAT
+        a = accesses(m)
+        for i in range(m.nops):
+            g.register[n] = False
+            g.steps[n] = step_of(m, m.ndim - 1, i)
+            if a[i].storage == NULL:
+                g.base[n] = constant_of(m, i)
+            else:
+                if load_ptr(&a[i].storage.poison) != NULL:
+                    return False
+                u = enter(table, a[i].storage, n)
+                count_use(u, m, i, j)
+            n += 1
+        if m.kernel.flags & REDUCES:
+            note_reduction(m, g, g.first[j], n)
+        j += 1
+        m = next_member(m)
+    g.members = j
+    g.runs = j if g.tail == NULL else j - 1
+    g.nops = g.first[j] = n
+    return True
+
+cdef inline void count_use(Used* u, Task* m, int i, int j) noexcept nogil:
+    """Operand i of m, which is member j, uses a storage."""
+    if u.uses == 0:
+        u.task = m
+        u.operand = i
+        # A register begins with a write of everything, and no part of it is seen in another way.
+        u.number = PERHAPS if (accesses(m)[i].key & (WRITE | FULL)) == (WRITE | FULL) and (
+            not m.kernel.flags & (PARTIAL | REDUCES)) else MEMORY
+    elif u.number == PERHAPS and not same_map(m, i, u.task, u.operand):
+        u.number = MEMORY
+    u.uses += 1
+    u.last = j
+
+cdef void note_reduction(Task* m, GroupPlan* g, int first, int end) noexcept nogil:
+    """Rows of m, a reduction with operands [first, end): each within a block, or else m is the tail."""
+    cdef int i
+    cdef intp row = row_of(m)
+    if row:
+        g.row = row
+        return
+    g.tail = fold_of(m.kernel)
+    g.tail_input = first
+    g.tail_output = end - 1
+    g.initial = g.base[end - 2] if g.tail.initial else NULL
+    g.length = 1
+    for i in range(m.ncore):
+        g.length *= task_dims(m)[m.ndim + i]
+
+cdef bint place_storages(GroupPlan* g, Task* leader, Table* table) noexcept nogil:
+    """Give registers to results that the group alone refers to, memory to the rest. False when there is none."""
+    cdef Task* m = leader
+    cdef Used* u
+    cdef char free[160]             # 1: a register that can be used again
+    cdef int i, j = 0, n = 0
+    g.nregisters = 0
+    g.register_bytes = 1
+    g.saved = 0
+    while m != NULL:
+        for i in range(m.nops):
+            if accesses(m)[i].storage != NULL:
+                u = &table.used[table.of[n]]
+                if u.number == PERHAPS:
+                    u.number = pick_register(g, u, free)
+                if not place_operand(g, n, accesses(m) + i, u):
+                    return False
+            n += 1
+        for i in range(m.nops):
+            if accesses(m)[i].storage != NULL:
+                u = &table.used[table.of[g.first[j] + i]]
+                if u.last == j and u.number >= 0:
+                    free[u.number] = 1
+        j += 1
+        m = next_member(m)
+    return True
+
+cdef inline int pick_register(GroupPlan* g, Used* u, char* free) noexcept nogil:
+    """A register for a result, or MEMORY if it is referred to from outside the group."""
+    cdef int k = 0
+    if load_int(&u.storage.refs) != u.uses:     # more than this group's accesses; if not, no more can come
+        return MEMORY
+    while k < g.nregisters and not free[k]:
+        k += 1
+    if k == g.nregisters:
+        g.nregisters += 1
+    free[k] = 0
+    g.saved += u.storage.nbytes
+    return k
+
+cdef inline bint place_operand(GroupPlan* g, int n, Access* a, Used* u) noexcept nogil:
+    """Where operand n of the group lies. False: no memory."""
+    if u.number >= 0:
+        g.register[n] = True
+        g.base[n] = <char*><size_t>u.number
+        g.steps[n] = itemsize_of(a)
+        if <size_t>g.steps[n] > g.register_bytes:
+            g.register_bytes = <size_t>g.steps[n]
+    else:
+        if not storage_allocate(u.storage):
+            return False
+        g.base[n] = u.storage.data + offset_of(a)
+    return True
+
+cdef void lay_out(Task* leader, GroupPlan* g, Space* space) noexcept nogil:
+    """Strides of all operands along the axes that all members share; axes are joined where all of memory allows it."""
+    share_axes(leader, space)
+    set_strides(leader, g, space)
+    join_axes(g, space)
+    note_order(g)
+
+cdef void share_axes(Task* leader, Space* space) noexcept nogil:
+    """Refine the space until the axes of all members are products of its own. It has one at least."""
+    cdef Task* m = leader
+    while m != NULL:
+        refine(space, m)
+        m = next_member(m)
+    if space.ndim == 0:
+        space.ndim = 1
+        space.dims[0] = 1
+
+cdef void set_strides(Task* leader, GroupPlan* g, Space* space) noexcept nogil:
+    """Of all operands along the axes of the space."""
+    cdef Task* m = leader
+    cdef Cursor c
+    cdef int i, d, n = 0
+    while m != NULL:
+        for i in range(m.nops):
+            begin_axes(&c, m, i)
+            for d in range(space.ndim - 1, -1, -1):
+                g.strides[d][n] = c.step
+                advance_axes(&c, space.dims[d])
+            n += 1
+        m = next_member(m)
+
+cdef void join_axes(GroupPlan* g, Space* space) noexcept nogil:
+    """Join an axis to the one outside it where no operand in memory has a gap between them."""
+    cdef int i, d, x = 0
+    cdef bint joined
+    g.total = g.dims[0] = space.dims[0]
+    for d in range(1, space.ndim):
+        joined = True
+        for i in range(g.nops):
+            if not g.register[i] and g.strides[x][i] != g.strides[d][i] * space.dims[d]:
+                joined = False
+                break
+        g.total *= space.dims[d]
+        if joined:
+            g.dims[x] *= space.dims[d]
+        else:
+            x += 1
+            g.dims[x] = space.dims[d]
+        for i in range(g.nops):
+            g.strides[x][i] = g.strides[d][i]
+    g.ndim = x + 1
+
+cdef void note_order(GroupPlan* g) noexcept nogil:
+    """Which operands lie in the order of iteration, and which members have others."""
+    cdef int i, d, x = g.ndim - 1
+    for i in range(g.nops):
+        if not g.register[i]:
+            g.steps[i] = g.strides[x][i]
+        g.flat[i] = not g.register[i]
+        for d in range(x):
+            if g.strides[d][i] != g.strides[d + 1][i] * g.dims[d + 1]:
+                g.flat[i] = False
+    for d in range(g.runs):
+        g.segmented[d] = False
+        for i in range(g.first[d], g.first[d + 1]):
+            if not g.flat[i] and not g.register[i]:
+                g.segmented[d] = True
+
+cdef void choose_block(GroupPlan* g, Table* table) noexcept nogil:
+    """How many elements run at once: what is in use of them fits the first-level cache."""
+    cdef intp inner = g.dims[g.ndim - 1], block = ALONE, most
+    if g.tail != NULL:                  # a fixed number, on which the result depends, unless it is exact
+        block = fold_block(g.tail)
+        while block > group_block(g.tail) and g.nregisters * <intp>g.register_bytes * block > L1_BYTES:
+            block //= 2
+        block = min(block, g.length)    # and of one row: it becomes one partial result
+    else:
+        if g.members > 1:
+            block = L1_BYTES // bytes_in_use(g, table)
+            if block < MIN_BLOCK:
+                block = MIN_BLOCK
+        if g.nregisters:
+            most = STACK_BYTES // 2 // (g.nregisters * <intp>g.register_bytes)
+            if block > most:
+                block = most
+        if block > 64:
+            block = block // 64 * 64
+        g.length = g.total
+        if g.row:
+            g.length = g.row
+            if block < g.row:
+                block = g.row
+        elif g.ndim > 1:                # whole rows of memory, or equal parts of them
+            if inner <= block:
+                block = block // inner * inner
+            else:
+                most = (inner + block - 1) // block
+                block = (inner + most - 1) // most
+                g.length = inner
+    count_blocks(g, block)
+
+cdef inline intp bytes_in_use(GroupPlan* g, Table* table) noexcept nogil:
+    """Of an element: all storages in memory, and the registers."""
+    cdef intp width = g.nregisters * <intp>g.register_bytes
+    cdef int i
+    for i in range(table.n):
+        if table.used[i].number < 0:
+            width += itemsize_of(accesses(table.used[i].task) + table.used[i].operand)
+    return width
+
+cdef void count_blocks(GroupPlan* g, intp block) noexcept nogil:
+    """Cut the elements into blocks of at most so many, which end where rows of g.length do."""
+    g.by_rows = False
+    g.block = block
+    if g.length <= block:
+        g.per_row = 1
+        g.block = block // g.length * g.length
+        g.blocks = (g.total + g.block - 1) // g.block
+    elif g.tail == NULL and g.length == g.total:
+        g.per_row = 1
+        g.blocks = (g.total + block - 1) // block
+    else:
+        g.per_row = (g.length + block - 1) // block
+        g.blocks = g.total // g.length * g.per_row
+
+cdef bint plan_rows(GroupPlan* g) noexcept nogil:
+    """What a group with reductions needs besides. False: no memory."""
+    cdef intp n = 1
+    g.outer = g.ndim
+    while n < g.length:
+        g.outer -= 1
+        n *= g.dims[g.outer]
+    # Registers hold a block each, of a size that is fixed.
+    if g.nregisters * g.block * <intp>g.register_bytes > STACK_BYTES:
+        return False
+    if g.tail != NULL:
+        g.partials = <char*>memory_new(g.blocks * g.tail.itemsize)
+        if g.partials == NULL:
+            return False
+        g.by_rows = g.total // g.length >= MANY_ROWS
+    return True
+
+cdef intp pieces_of(GroupPlan* g) noexcept nogil:
+    return g.total // g.length if g.by_rows else g.blocks

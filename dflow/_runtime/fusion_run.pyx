@@ -1,0 +1,268 @@
+"""Runs a group, block by block: see _runtime/fusion_run.pxd."""
+
+from libc.string cimport memcpy
+from dflow._base.allocator cimport memory_free
+from dflow._base.fpflags cimport fp_clear, fp_collect
+from dflow._kernels.kernel cimport COPIES, intp, item_bytes, Kernel, REDUCES
+from dflow._kernels.reduce cimport Fold, FOLD_BYTES, fold, fold_of, fold_one
+from dflow._runtime.fusion_plan cimport GroupPlan, NARROW, STACK_BYTES
+from dflow._runtime.fusion_rules cimport MAX_ARGUMENTS
+
+cdef extern from "_kernels/c/copy.h" nogil:
+    void move_rows(char* to, intp to_step, const char* source, intp from_step, intp rows, size_t n)
+
+cdef void run_blocks(void* plan, intp start, intp stop) noexcept nogil:
+    """Run all members over one block after the other."""
+    cdef GroupPlan* g = <GroupPlan*>plan
+    cdef char registers[STACK_BYTES + 64]
+    cdef char* room = <char*>((<size_t>registers + 63) & ~<size_t>63)
+    cdef char* at[160]
+    cdef intp n, f
+    cdef int i, j
+    if g.by_rows:
+        start *= g.per_row
+        stop *= g.per_row
+    for i in range(g.nops):
+        if g.register[i]:
+            at[i] = room + <size_t>g.base[i] * (<size_t>g.block * g.register_bytes)
+    fp_clear()
+    while start < stop:
+        n = block_bounds(g, start, &f)
+        for i in range(g.nops):
+            if g.flat[i]:
+                at[i] = g.base[i] + f * g.steps[i]
+        for j in range(g.runs):
+            run_member(g, j, at, f, n)
+            fp_collect(&g.flags[j])
+        if g.tail != NULL:
+            run_tail(g, at[g.tail_input], f, n, start)
+        start += 1
+
+cdef inline intp block_bounds(GroupPlan* g, intp block, intp* first) noexcept nogil:
+    """Its first element, and how many it has."""
+    cdef intp n, within
+    if g.per_row > 1:
+        within = block % g.per_row * g.block
+        first[0] = block // g.per_row * g.length + within
+        n = g.length - within
+    else:
+        first[0] = block * g.block
+        n = g.total - first[0]
+    return n if n < g.block else g.block
+
+cdef inline void run_member(GroupPlan* g, int j, char** at, intp f, intp n) noexcept nogil:
+    """Over the elements [f, f + n)."""
+    cdef Kernel* k = g.kernels[j]
+    cdef char* args[MAX_ARGUMENTS]
+    cdef int i, first = g.first[j]
+    if k.flags & REDUCES:
+        reduce_rows(g, j, at, f, n)
+    elif g.segmented[j]:
+        run_segments(g, j, at, f, n)
+    else:
+        for i in range(g.first[j + 1] - first):
+            args[i] = at[first + i]
+        k.loop(args, &n, g.steps + first, k.data)
+
+cdef struct Walk:                   # over the rows of memory that a block touches
+    intp column                     # where in a row it is
+    intp counter[8]
+
+cdef inline void start_walk(GroupPlan* g, Walk* w, intp f) noexcept nogil:
+    cdef int d
+    w.column = f % g.dims[g.ndim - 1]
+    f //= g.dims[g.ndim - 1]
+    for d in range(g.ndim - 2, -1, -1):
+        w.counter[d] = f % g.dims[d]
+        f //= g.dims[d]
+
+cdef inline char* row_start(GroupPlan* g, Walk* w, int i) noexcept nogil:
+    cdef char* p = g.base[i]
+    cdef int d
+    for d in range(g.ndim - 1):
+        p += w.counter[d] * g.strides[d][i]
+    return p
+
+cdef inline void next_row(GroupPlan* g, Walk* w, char** row, int first, int nops) noexcept nogil:
+    """Advance to the next row: `row` are the starts of operands first.. ; those of registers do not count."""
+    cdef int d = g.ndim - 2, i
+    cdef intp shift
+    w.column = 0
+    while d >= 0:
+        w.counter[d] += 1
+        shift = 1
+        if w.counter[d] == g.dims[d]:
+            w.counter[d] = 0
+            shift = 1 - g.dims[d]
+        for i in range(nops):
+            row[i] += shift * g.strides[d][first + i]
+        if shift == 1:
+            return
+        d -= 1
+
+cdef void run_segments(GroupPlan* g, int j, char** at, intp f, intp n) noexcept nogil:
+    """Run member j over [f, f + n), one row of memory after the other."""
+    cdef Kernel* k = g.kernels[j]
+    cdef int first = g.first[j], nops = g.first[j + 1] - first, i
+    cdef char* row[MAX_ARGUMENTS]
+    cdef char* args[MAX_ARGUMENTS]
+    cdef intp inner = g.dims[g.ndim - 1], m, done = 0
+    cdef Walk w
+    start_walk(g, &w, f)
+    for i in range(nops):
+        row[i] = row_start(g, &w, first + i) if not g.register[first + i] else at[first + i]
+    if k.flags & COPIES and g.steps[first] == g.steps[first + 1] == item_bytes(k) and w.column == 0 and n % inner == 0:
+        run_copies(g, j, at, n // inner, &w, row)
+        return
+    if inner < NARROW and g.dims[g.ndim - 2] > inner and w.column == 0 and n % inner == 0:
+        run_columns(g, j, at, n // inner, &w, row)
+        return
+    while True:
+        m = inner - w.column
+        if m > n - done:
+            m = n - done
+        for i in range(nops):
+            if g.register[first + i]:
+                args[i] = at[first + i] + done * g.steps[first + i]
+            else:
+                args[i] = row[i] + w.column * g.steps[first + i]
+        k.loop(args, &m, g.steps + first, k.data)
+        done += m
+        if done == n:
+            return
+        next_row(g, &w, row, first, nops)
+
+cdef void run_copies(GroupPlan* g, int j, char** at, intp rows, Walk* w, char** row) noexcept nogil:
+    """The same for a copy of whole rows without gaps: as many at once as follow each other."""
+    cdef int first = g.first[j], down = g.ndim - 2, i
+    cdef intp steps[2]
+    cdef intp inner = g.dims[g.ndim - 1], size = inner * <intp>g.kernels[j].data, m, done = 0
+    for i in range(2):
+        steps[i] = size if g.register[first + i] else g.strides[down][first + i]
+    while True:
+        m = g.dims[down] - w.counter[down]
+        if m > rows - done:
+            m = rows - done
+        for i in range(2):
+            if g.register[first + i]:
+                row[i] = at[first + i] + done * size
+        move_rows(row[1], steps[1], row[0], steps[0], m, size)
+        done += m
+        if done == rows:
+            return
+        w.counter[down] += m - 1
+        for i in range(2):
+            row[i] += (m - 1) * g.strides[down][first + i]
+        next_row(g, w, row, first, 2)
+
+cdef void run_columns(GroupPlan* g, int j, char** at, intp rows, Walk* w, char** row) noexcept nogil:
+    """The same where rows are short: down their columns, in longer loops."""
+    cdef Kernel* k = g.kernels[j]
+    cdef int first = g.first[j], nops = g.first[j + 1] - first, i, down = g.ndim - 2
+    cdef char* args[MAX_ARGUMENTS]
+    cdef intp steps[MAX_ARGUMENTS]
+    cdef intp inner = g.dims[g.ndim - 1], c, m, done = 0
+    for i in range(nops):
+        steps[i] = inner * g.steps[first + i] if g.register[first + i] else g.strides[down][first + i]
+    while True:
+        m = g.dims[down] - w.counter[down]
+        if m > rows - done:
+            m = rows - done
+        for c in range(inner):
+            for i in range(nops):
+                if g.register[first + i]:
+                    args[i] = at[first + i] + (done * inner + c) * g.steps[first + i]
+                else:
+                    args[i] = row[i] + c * g.steps[first + i]
+            k.loop(args, &m, steps, k.data)
+        done += m
+        if done == rows:
+            return
+        w.counter[down] += m - 1
+        for i in range(nops):
+            row[i] += (m - 1) * g.strides[down][first + i]
+        next_row(g, w, row, first, nops)
+
+cdef char* gather_block(GroupPlan* g, char* room, int operand, int size, intp f, intp n) noexcept nogil:
+    """Bring what a reduction reads together, in the order of iteration."""
+    cdef intp inner = g.dims[g.ndim - 1], step = g.steps[operand], m, i, done = 0
+    cdef char* row
+    cdef char* p
+    cdef Walk w
+    start_walk(g, &w, f)
+    row = row_start(g, &w, operand)
+    while True:
+        m = inner - w.column
+        if m > n - done:
+            m = n - done
+        p = row + w.column * step
+        if step == size:
+            memcpy(room + done * size, p, m * size)
+        else:
+            for i in range(m):
+                memcpy(room + (done + i) * size, p + i * step, size)
+        done += m
+        if done == n:
+            return room
+        next_row(g, &w, &row, operand, 1)
+
+cdef inline char* begin_output(GroupPlan* g, int operand, intp row, char* initial, int size) noexcept nogil:
+    """Where the reduction of a row goes, with what it starts from."""
+    cdef char* p = g.base[operand]
+    cdef int d
+    for d in range(g.outer - 1, 0, -1):
+        p += row % g.dims[d] * g.strides[d][operand]
+        row //= g.dims[d]
+    if g.outer:
+        p += row * g.strides[0][operand]
+    if initial != NULL:
+        memcpy(p, initial, size)
+    return p
+
+cdef void reduce_rows(GroupPlan* g, int j, char** at, intp f, intp n) noexcept nogil:
+    """Run member j, a reduction, over the rows that make up [f, f + n)."""
+    cdef char room[FOLD_BYTES]
+    cdef Fold* w = fold_of(g.kernels[j])
+    cdef int operand = g.first[j], output = g.first[j + 1] - 1
+    cdef char* initial = g.base[output - 1] if w.initial else NULL
+    cdef char* p = at[operand]
+    cdef char* out
+    cdef intp step = g.steps[operand], row = f // g.row, i
+    cdef bint scattered = not g.flat[operand] and not g.register[operand]
+    for i in range(n // g.row):
+        out = begin_output(g, output, row + i, initial, w.itemsize)
+        if scattered:
+            gather_block(g, room, operand, w.itemsize, f + i * g.row, g.row)
+            fold_one(w, out, room, g.row, w.itemsize, initial == NULL)
+        else:
+            fold_one(w, out, p + i * g.row * step, g.row, step, initial == NULL)
+
+cdef void run_tail(GroupPlan* g, char* p, intp f, intp n, intp block) noexcept nogil:
+    """Reduce [f, f + n), a part of a row, which lies at p unless it is scattered in memory."""
+    cdef char room[FOLD_BYTES]
+    cdef Fold* w = g.tail
+    cdef intp step = g.steps[g.tail_input]
+    if not g.flat[g.tail_input] and not g.register[g.tail_input]:
+        p = gather_block(g, room, g.tail_input, w.itemsize, f, n)
+        step = w.itemsize
+    fold_one(w, g.partials + block * w.itemsize, p, n, step, True)
+    if g.by_rows and (block + 1) % g.per_row == 0:
+        end_row(g, f // g.length)
+    fp_collect(&g.flags[g.runs])
+
+cdef void end_row(GroupPlan* g, intp row) noexcept nogil:
+    cdef Fold* w = g.tail
+    cdef char* out = begin_output(g, g.tail_output, row, g.initial, w.itemsize)
+    fold(w, out, g.partials + row * g.per_row * w.itemsize, g.per_row, w.itemsize, g.initial == NULL)
+
+cdef void end_blocks(GroupPlan* g) noexcept nogil:
+    cdef intp row
+    if g.partials == NULL:
+        return
+    if not g.by_rows:
+        fp_clear()
+        for row in range(g.total // g.length):
+            end_row(g, row)
+        fp_collect(&g.flags[g.runs])
+    memory_free(g.partials)
+    g.partials = NULL

@@ -10,12 +10,11 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_DECREF
 from cpython.tuple cimport PyTuple_GET_SIZE
 from dflow._kernels.kernel cimport intp
-from dflow._array.core cimport ndarray, READONLY, SCALAR, as_array, from_numpy, is_near, numpy_window, records
+from dflow._array.core cimport ndarray, READONLY, SCALAR, as_array, from_numpy, is_free, is_near, numpy_window, records
 from dflow._functions.interop cimport any_foreign, any_like, ask_by_vector
-from dflow._runtime.graph cimport writable
 from dflow._functions.numbers cimport holds_no_numbers, numpys_answer
 from dflow._kernels.registry cimport code_of_num, native
-from dflow._base.thread_state cimport many_devices, recorders
+from dflow._base.thread_state cimport many_devices, near, recorders
 from dflow._tracing.tape cimport any_records, record_row
 from dflow._functions.placement import follow
 
@@ -134,7 +133,7 @@ def at_once(theirs, tuple args, dict keywords=None, intp small=SMALL, bint write
     writes: into its first argument. draws: numbers, which are ours whatever its arguments are. With these, or final: if
     it fails, its error.
     """
-    if writes and not free(args[0]):
+    if writes and not may_write(args[0]):
         return LATER
     if writes and many_devices:
         follow(args, args[0], theirs)           # what is written to goes along
@@ -145,9 +144,9 @@ def at_once(theirs, tuple args, dict keywords=None, intp small=SMALL, bint write
     return attempt(theirs, PySequence_Fast_ITEMS(values), len(args), <PyObject*>names, small, final or writes or draws,
                    draws)
 
-cdef bint free(object x) noexcept:
-    """Whether nobody reads or writes an array, and the caller may."""
-    return type(x) is ndarray and not (<ndarray>x).flags & (READONLY | SCALAR) and writable((<ndarray>x).st)
+cdef bint may_write(object x) noexcept:
+    """Whether the caller may write to x at once, an array."""
+    return type(x) is ndarray and not (<ndarray>x).flags & (READONLY | SCALAR) and is_free((<ndarray>x).st, near)
 
 cdef int before_out(object function):
     """How many arguments may be given by place before one is `out`."""
@@ -207,7 +206,7 @@ cdef object call_small(builtin self, PyObject** args, size_t flags, PyObject* na
         return PyObject_Vectorcall(self.instead, args, nargs, names)
     if recorders and any_records(args, nargs + (0 if names == NULL else PyTuple_GET_SIZE(<object>names))):
         return record_row(self.function, args, nargs, names)
-    if self.small and nargs <= self.most and (not self.writes or nargs and free(<object>args[0])):
+    if self.small and nargs <= self.most and (not self.writes or nargs and may_write(<object>args[0])):
         result = attempt(self.theirs, args, nargs, names, self.small, self.writes)
         if result is not LATER:
             return result

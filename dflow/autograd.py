@@ -6,7 +6,7 @@ in this thread, is recorded; backward() carries gradients back. It only submits:
 
 import dflow.gradients  # noqa: F401  (makes the rules)
 from dflow import numpy as np
-from dflow._array.core import ndarray
+from dflow._array.core import is_array
 from dflow._tracing import tape
 
 __all__ = ["record", "pause", "train_mode", "predict_mode", "is_recording", "is_training", "set_recording",
@@ -75,9 +75,9 @@ def predict_mode():
 
 def _listed(name, x):
     """One array, or a list of them, as a list."""
-    arrays = [x] if isinstance(x, ndarray) else list(x)
+    arrays = [x] if is_array(x) else list(x)
     for array in arrays:
-        if not isinstance(array, ndarray):
+        if not is_array(array):
             raise TypeError(f"{name} must be arrays of dflow, not {type(array).__name__}")
     return arrays
 
@@ -85,7 +85,7 @@ def _listed(name, x):
 def _head_gradients(heads, head_grads):
     if head_grads is None:
         return [None] * len(heads)
-    found = [head_grads] if isinstance(head_grads, ndarray) else list(head_grads)
+    found = [head_grads] if is_array(head_grads) else list(head_grads)
     if len(found) != len(heads):
         raise ValueError(f"head_grads: {len(found)} for {len(heads)} heads")
     for g, head in zip(found, heads):
@@ -123,7 +123,7 @@ def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=Fals
     for x, g in zip(wanted, found):
         if g is None:
             raise ValueError(f"the heads do not depend on one of the variables, of shape {x.shape}")
-    return found[0] if isinstance(variables, ndarray) else found
+    return found[0] if is_array(variables) else found
 
 
 REQUESTS = ("write", "add", "null")

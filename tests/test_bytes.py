@@ -34,7 +34,7 @@ def test_another_byte_order_is_a_type_error(text):
         for t in (dtype, dtype.str):
             with pytest.raises(TypeError, match=f"machine's byte order: dtype '{dtype.str}' is not supported"):
                 eval(text, {"np": np, "numpy": numpy, "io": io, "x": np.arange(2.0), "t": t})
-        assert isinstance(eval(text, {"np": np, "numpy": numpy, "io": io, "x": np.arange(2.0), "t": "f8"}), np.ndarray)
+        assert type(eval(text, {"np": np, "numpy": numpy, "io": io, "x": np.arange(2.0), "t": "f8"})) is np.ndarray
 
 
 @pytest.mark.parametrize("text", ["np.sum(x, dtype=t)", "np.add(x, 1, dtype=t)", "np.cumsum(x, dtype=t)",
@@ -81,7 +81,7 @@ def test_archives_hold_arrays_of_ours(save, tmp_path):
         for name in ("a", "b"):
             values = loaded[name], getattr(loaded.f, name), loaded.get(name), dict(loaded.items())[name]
             for x in (*values, loaded[f"{name}.npy"]):
-                assert isinstance(x, np.ndarray)
+                assert type(x) is np.ndarray
                 assert_same(x, theirs[name])
         assert loaded["a"].flags.f_contiguous
         assert type(loaded["words"]) is numpy.ndarray and loaded["words"].tolist() == ["x", "yz"]
@@ -90,7 +90,7 @@ def test_archives_hold_arrays_of_ours(save, tmp_path):
         assert errors[0] == errors[1] and errors[0][1] is KeyError
     errors = [outcome(lambda archive=archive: archive["a"]) for archive in (loaded, theirs)]
     assert errors[0] == errors[1] and errors[0][0] == "error"
-    assert isinstance(np.load(tmp_path / "x.npz", mmap_mode="r")["a"], np.ndarray)
+    assert type(np.load(tmp_path / "x.npz", mmap_mode="r")["a"]) is np.ndarray
 
 
 # -- strides ---------------------------------------------------------------------------------------

@@ -365,7 +365,7 @@ def test_shapes_and_types_of_numpy(text):
     found = eval(f"n.random.default_rng(1).{text}", {"n": np})
     assert numpy.shape(found) == numpy.shape(expected)
     if isinstance(expected, numpy.ndarray):
-        assert isinstance(found, np.ndarray) and found.dtype == expected.dtype
+        assert type(found) is np.ndarray and found.dtype == expected.dtype
     else:
         assert isinstance(found, type(expected.item()) if isinstance(expected, numpy.generic) else type(expected))
 

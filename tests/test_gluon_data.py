@@ -116,7 +116,7 @@ def test_transformed_data_sets():
 ])
 def test_batches_keep_their_dtype(samples, dtype):
     batch = data.dataloader.default_batchify_fn(list(samples))
-    assert isinstance(batch, np.ndarray) and batch.dtype == dtype
+    assert type(batch) is np.ndarray and batch.dtype == dtype
     numpy.testing.assert_array_equal(batch, numpy.array(samples))
 
 
@@ -183,7 +183,7 @@ def test_loaders_of_anything_with_elements(workers):
     for source in (np.arange(5), numpy.arange(5), list(range(5)), data.SimpleDataset(np.arange(5)),
                    data.ArrayDataset(np.arange(10)).filter(lambda x: x < 5)):
         batches = list(data.DataLoader(source, 2, num_workers=workers))
-        assert listed(batches) == [[0, 1], [2, 3], [4]] and all(isinstance(x, np.ndarray) for x in batches)
+        assert listed(batches) == [[0, 1], [2, 3], [4]] and all(type(x) is np.ndarray for x in batches)
     assert list(data.DataLoader([], 2, num_workers=workers)) == []
     assert listed(data.DataLoader(range(5), batch_sampler=[(4, 0), [2]], num_workers=workers)) == [[4, 0], [2]]
     pairs = data.ArrayDataset(data.ArrayDataset([1, 2], np.array([3, 4])), numpy.array([5, 6])).take(2)

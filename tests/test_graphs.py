@@ -29,7 +29,7 @@ def any_engine(request):
 
 
 def flat(x):
-    if isinstance(x, np.ndarray):
+    if type(x) is np.ndarray:
         return [x]
     return [part for item in (x.values() if isinstance(x, dict) else x) for part in flat(item)]
 

@@ -661,7 +661,7 @@ def test_files(tmp_path, kind):
     found = npx.load(str(tmp_path / "arrays"))
     assert type(found) is kind and (kind is list or list(found) == list(given))
     for x, y in zip(found.values() if kind is dict else found, arrays, strict=True):
-        assert isinstance(x, np.ndarray) and x.dtype == y.dtype and x.shape == y.shape and (x == y).all()
+        assert type(x) is np.ndarray and x.dtype == y.dtype and x.shape == y.shape and (x == y).all()
 
 
 def test_files_of_one_array_and_of_numpys(tmp_path):

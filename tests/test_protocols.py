@@ -111,7 +111,7 @@ def test_dlpack_both_ways(dtype, limit):
                 assert_same(theirs, source)
                 assert numpy.shares_memory(theirs, numpy.asarray(ours)) or theirs.size == 0
             back = np.from_dlpack(source)
-            assert isinstance(back, np.ndarray)
+            assert type(back) is np.ndarray
             assert_same(back, source)
 
 
@@ -217,7 +217,7 @@ def test_fields_are_views():
     x = np.arange(4) + 1j
     x.getfield("f8", 8)[1:3] = 5
     assert x.tolist() == [1j, 1 + 5j, 2 + 5j, 3 + 1j]
-    assert isinstance(x.__array_wrap__(numpy.arange(3)), np.ndarray)
+    assert type(x.__array_wrap__(numpy.arange(3))) is np.ndarray
     for unaligned in (lambda: x.getfield("f8", 4), lambda: np.ones(9, "f4")[1:].view("f8"),
                       lambda: np.ones((2, 3), "f4")[:, :2].view("f8")):
         with pytest.raises(ValueError, match="aligned"):

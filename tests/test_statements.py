@@ -81,7 +81,7 @@ def run(text, module, pending=False):
 
 
 def plain(x):
-    if isinstance(x, dflow.ndarray):
+    if type(x) is dflow.ndarray:
         return x.asnumpy()
     if isinstance(x, (list, tuple)):
         return [plain(item) for item in x]

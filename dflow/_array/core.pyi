@@ -93,7 +93,13 @@ class _Flat(Generic[_DTypeT_co]):
     def __getitem__(self, key: _Key) -> _With[_DTypeT_co]: ...
     def __setitem__(self, key: _Key, value: ArrayLike) -> None: ...
 
-class ndarray(Generic[_ShapeT_co, _DTypeT_co]):
+class ArrayType(type):
+    """The type of ndarray. For a program, what NumPy holds is an array too."""
+
+    def __instancecheck__(cls, x: Any) -> bool: ...
+    def __subclasscheck__(cls, kind: type) -> bool: ...
+
+class ndarray(Generic[_ShapeT_co, _DTypeT_co], metaclass=ArrayType):
     """An array whose elements may still be computed. An element, and a full reduction, is one without axes."""
 
     def __new__(

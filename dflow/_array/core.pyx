@@ -958,9 +958,23 @@ cdef object new_by_class(type cls, PyObject* args, PyObject* keywords):
     become(a, _made(*<tuple>args) if keywords == NULL else _made(*<tuple>args, **<dict>keywords))
     return a
 
+cdef class ArrayType(type):
+    """The type of ndarray. For a program, what NumPy holds is an array too; dflow itself asks is_array()."""
+
+    def __instancecheck__(cls, x):
+        return cls is ndarray and isinstance(x, (ndarray, cnp.ndarray)) or type.__instancecheck__(cls, x)
+
+    def __subclasscheck__(cls, kind):
+        return type.__subclasscheck__(cls, kind) or cls is ndarray and issubclass(kind, cnp.ndarray)
+
+(<PyObject*>ndarray).ob_type = <PyTypeObject*>ArrayType
 (<Slots*>ndarray).tp_name = b"dflow.ndarray"     # as programs import it
 (<Slots*>ndarray).tp_new = <newfunc>new_by_class
 (<Slots*>ndarray).tp_vectorcall = NULL           # Cython's knows nothing of that
+
+def is_array(x):
+    """Whether x is an array of ours, or of a subclass."""
+    return isinstance(x, ndarray)
 
 def window(ndarray a, write=False):
     """A NumPy array over the memory of a, without waiting: for code that runs where a is ready."""

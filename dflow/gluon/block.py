@@ -5,7 +5,7 @@ import itertools
 from collections import defaultdict
 
 from dflow import init
-from dflow._array.core import ndarray
+from dflow._array.core import is_array
 from dflow._graph_decorator import Graph
 from dflow.devices import current_device
 from dflow.gluon import parameter
@@ -252,7 +252,7 @@ class Block:
             rows.append((block, out, own))
 
         def shapes(out):
-            return str(out.shape if isinstance(out, ndarray) else [shapes(x) for x in out])
+            return str(out.shape if is_array(out) else [shapes(x) for x in out])
 
         self.apply(lambda block: handles.append(block.register_forward_hook(note)))
         try:

@@ -5,6 +5,7 @@ import warnings
 
 from dflow import autograd, init, npx
 from dflow import numpy as np
+from dflow._array.core import is_array
 from dflow._functions.placement import put_on
 from dflow.devices import current_device
 from dflow.ops.files import reading
@@ -216,7 +217,7 @@ class Parameter:
             return
         with autograd.pause():
             for array in self.list_data():
-                if isinstance(data, np.ndarray):
+                if is_array(data):
                     data.copyto(array)
                 else:
                     array[...] = data

@@ -6,7 +6,7 @@ import warnings
 from pathlib import Path
 
 from dflow import numpy as np
-from dflow._array.core import ndarray
+from dflow._array.core import is_array
 from dflow.gluon._missing import missing
 
 __all__ = ["check_sha1", "clip_global_norm", "download", "split_and_load", "split_data"]
@@ -32,7 +32,7 @@ def split_and_load(data, ctx_list=None, batch_axis=0, even_split=True, ctx=None)
     devices = ctx_list if ctx is None else ctx
     if not devices:
         raise ValueError("ctx_list must name at least one device")
-    data = data if isinstance(data, ndarray) else np.array(data)
+    data = data if is_array(data) else np.array(data)
     return [part.as_in_ctx(device) for part, device in zip(
         split_data(data, len(devices), batch_axis, even_split), devices)]
 

@@ -7,7 +7,7 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from dflow import numpy as np
-from dflow._array.core import ndarray
+from dflow._array.core import is_array, ndarray
 from dflow._tracing.tape import Rule, add_form, add_rule, detach
 from dflow.gradients import added, bare, given, of_order, recorded_as
 from dflow.ops import curves, statistics
@@ -125,7 +125,7 @@ def _pairs(value, ndim):
         return [pair if isinstance(pair, tuple) else (pair, pair) for _, pair in sorted(pairs.items())]
     if value is None:
         return [(None, None)] * ndim
-    if not isinstance(value, ndarray):
+    if not is_array(value):
         return numpy.broadcast_to(value, (ndim, 2)).tolist()
     value = np.broadcast_to(value, (ndim, 2))
     return [(value[k, 0], value[k, 1]) for k in range(ndim)]
@@ -322,7 +322,7 @@ def _quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear",
     place = function(numpy.arange(float(n)), known, method=method)
     low = numpy.minimum(numpy.floor(place).astype(int), max(n - 2, 0))
     rest = np.asarray(place - low)
-    if isinstance(q, ndarray) and method == "linear":           # q may have a gradient, too
+    if is_array(q) and method == "linear":           # q may have a gradient, too
         rest = q * ((n - 1) / part) - low
     result = ordered[..., low] + (ordered[..., np.minimum(low + 1, n - 1)] - ordered[..., low]) * rest.astype(a.dtype)
     result = np.moveaxis(result, range(result.ndim - known.ndim, result.ndim), range(known.ndim))

@@ -20,7 +20,7 @@ import math
 from dflow import npx
 from dflow import numpy as np
 from dflow._array.core import array as as_array
-from dflow._array.core import attach, ndarray, set_mxnet_rules
+from dflow._array.core import attach, is_array, ndarray, set_mxnet_rules
 from dflow._base.missing import missing
 from dflow._engine import waitall
 from dflow._functions.numpy_inline import or_else
@@ -140,7 +140,7 @@ globals().update(_functions)
 def array(source_array, ctx=None, dtype=None):
     """A new array: float32, but of the type of another array of ours."""
     if dtype is None:
-        dtype = source_array.dtype if isinstance(source_array, ndarray) else np.float32
+        dtype = source_array.dtype if is_array(source_array) else np.float32
     return put_on(np.array(source_array, dtype), ctx)
 
 
@@ -540,7 +540,7 @@ def _by_codes(error, x, args, keywords):
 def _by_numbers(error, x, args, keywords):
     """x.take() where NumPy's fails: with indices of a floating point type; else its error."""
     indices = args[0] if args else keywords.get("indices")
-    if not isinstance(indices, ndarray) or indices.dtype.kind != "f":
+    if not is_array(indices) or indices.dtype.kind != "f":
         raise error
     return take(x, *args, **keywords)
 

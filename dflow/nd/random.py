@@ -7,7 +7,7 @@ import functools
 
 from dflow import numpy as np
 from dflow._array.core import array as as_array
-from dflow._array.core import ndarray
+from dflow._array.core import is_array
 from dflow._base.missing import missing
 from dflow._functions.placement import put_on
 from dflow.numpy import random as draws
@@ -28,11 +28,11 @@ def _drawn(draw, parameters, shape, dtype, ctx, out):
     """draw(*parameters, size) of a type, into `out` if that is given."""
     if out is not None:
         shape = out.shape
-    arrays = [x for x in parameters if isinstance(x, ndarray)]
+    arrays = [x for x in parameters if is_array(x)]
     shape = (() if arrays else (1,)) if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
     if arrays:
         lead = np.broadcast_shapes(*(x.shape for x in arrays))
-        parameters = [x.reshape(x.shape + (1,) * len(shape)) if isinstance(x, ndarray) else x for x in parameters]
+        parameters = [x.reshape(x.shape + (1,) * len(shape)) if is_array(x) else x for x in parameters]
         shape = shape if out is not None else lead + shape
     result = as_array(draw(*parameters, shape)).astype(dtype or np.float32, copy=False)
     if out is None:

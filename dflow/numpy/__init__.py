@@ -11,7 +11,7 @@ import types
 import numpy as _numpy
 
 from dflow import ops
-from dflow._array.core import ndarray
+from dflow._array.core import is_array, ndarray
 from dflow._functions.numpy_inline import public as _public
 from dflow._functions.ufunc import ufunc as _ufunc
 from dflow._functions.views import is_scalar
@@ -53,7 +53,7 @@ def _array_namespace(self, /, *, api_version=None):
 
 def isscalar(element):
     """Whether it is a number, not an array; elements and full reductions count as numbers."""
-    return is_scalar(element) if isinstance(element, ndarray) else _numpy.isscalar(element)
+    return is_scalar(element) if is_array(element) else _numpy.isscalar(element)
 
 
 class _Ufuncs(type):
@@ -87,7 +87,7 @@ class _Joiner(_Maker):
 
     def _part(self, item):
         """What is joined, and what tells its type."""
-        if not isinstance(item, (ndarray, list, tuple)):
+        if not is_array(item) and not isinstance(item, (list, tuple)):
             found = getattr(_numpy, self._name)[item]           # a range, or a number, whose type is weak
             return found, found.dtype if isinstance(item, (slice, _numpy.ndarray)) else item
         item = _rows["asarray"](item)
@@ -170,7 +170,7 @@ def bmat(obj, ldict=None, gdict=None):
 
 def asmatrix(data, dtype=None):
     """numpy.asmatrix; over the memory of an array. Waits for its argument."""
-    return _numpy.asmatrix(data if isinstance(data, ndarray) else _fallback.unwrap(data), dtype)
+    return _numpy.asmatrix(data if is_array(data) else _fallback.unwrap(data), dtype)
 
 
 _HERE = "asmatrix bmat nested_iters"

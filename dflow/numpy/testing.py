@@ -4,13 +4,13 @@ from functools import wraps
 
 import numpy.testing as _testing
 
-from dflow._array.core import ndarray
+from dflow._array.core import is_array
 from dflow.ops import fallback as _fallback
 
 
 def _plain(x):
     """As NumPy has it: a scalar for an array without axes, which some assertions tell from one."""
-    return x.asnumpy()[()] if isinstance(x, ndarray) else _fallback.unwrap(x)
+    return x.asnumpy()[()] if is_array(x) else _fallback.unwrap(x)
 
 
 def _comparing(name, seen):

@@ -8,7 +8,7 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from dflow._array.core import array as as_array
-from dflow._array.core import ndarray
+from dflow._array.core import is_array, ndarray
 from dflow._functions import constructors
 from dflow._functions.advanced_indexing import take
 from dflow._functions.constructors import empty, empty_like, full, zeros
@@ -110,7 +110,7 @@ def arange(start_or_stop=None, /, stop=None, step=None, dtype=None, *, device=No
 
 def _number(x):
     """Arrays of ours as Python numbers: their values decide about the length."""
-    return x.item() if isinstance(x, ndarray) else x
+    return x.item() if is_array(x) else x
 
 
 def _limits(start, stop, step):

@@ -6,7 +6,7 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from dflow._array.core import array as as_array
-from dflow._array.core import empty, ndarray
+from dflow._array.core import empty, is_array
 from dflow._functions.constructors import empty_like, zeros_like
 from dflow._functions.interp import interpolate
 from dflow._functions.joining import concatenate
@@ -33,7 +33,7 @@ _interp = bare(numpy.interp).__globals__["compiled_interp"]         # of real nu
     kind="host")
 def interp(x, xp, fp, left=None, right=None, period=None):
     """Linear interpolation between the points (xp, fp), at x."""
-    if isinstance(x, ndarray) and is_scalar(x) and x.dtype.char in "gFDG":
+    if is_array(x) and is_scalar(x) and x.dtype.char in "gFDG":
         x = x.astype(float)             # of NumPy's scalars it takes what float() gives: of complex ones the real part
     if period is None:
         result = at_once(_interp, (x, xp, fp, left, right))
@@ -69,7 +69,7 @@ def gradient(f, *varargs, axis=None, edge_order=1):
     if edge_order > 2:
         raise ValueError("'edge_order' greater than 2 not supported")
     steps = [x if isinstance(x, (int, float)) else as_array(x) for x in varargs or (1.0,)]
-    if len(steps) == 1 and (not isinstance(steps[0], ndarray) or not steps[0].ndim):
+    if len(steps) == 1 and (not is_array(steps[0]) or not steps[0].ndim):
         steps *= len(axes)
     if len(steps) != len(axes):
         raise TypeError("invalid number of arguments")
@@ -79,7 +79,7 @@ def gradient(f, *varargs, axis=None, edge_order=1):
 
 def _slope(f, step, axis, edge_order):
     """Half the difference of both neighbours; at the ends, the difference from the only one."""
-    number = not isinstance(step, ndarray) or not step.ndim and step.dtype.kind in "fiu"
+    number = not is_array(step) or not step.ndim and step.dtype.kind in "fiu"
     if edge_order != 1 or f.dtype.kind not in "fciu" or f.shape[axis] < 2 or not number:
         return _uneven(f, step, axis, edge_order)
     f = f.astype(float) if f.dtype.kind in "iu" else f
@@ -93,7 +93,7 @@ def _slope(f, step, axis, edge_order):
 
 @recorded
 def _uneven(f, step, axis, edge_order):
-    steps = [step] if isinstance(step, ndarray) else []
+    steps = [step] if is_array(step) else []
 
     def along(f, *steps):
         return numpy.gradient(f, *(steps or [step]), axis=axis, edge_order=edge_order)
@@ -110,7 +110,7 @@ def unwrap(p, discont=None, axis=-1, *, period=2 * numpy.pi):
     """Jumps along an axis that are larger than `discont` (half a period) made smaller, by adding periods."""
     p = as_array(p)
     step = diff(p, axis=axis)
-    dtype = numpy.result_type(step.dtype, period.dtype if isinstance(period, ndarray) else period)
+    dtype = numpy.result_type(step.dtype, period.dtype if is_array(period) else period)
     discont = period / 2 if discont is None else discont
     if numpy.issubdtype(dtype, numpy.integer):
         high, odd = divmod(period, 2)
@@ -274,7 +274,7 @@ def i0(x):
 def kaiser(M, beta):
     """The Kaiser window of M points. Waits for M, if that is an array."""
     M = plain(M)
-    if not isinstance(beta, ndarray):
+    if not is_array(beta):
         return as_array(numpy.kaiser(M, beta))
     like = numpy.kaiser(1, stand_in(beta))
     shape = numpy.arange(0, M).shape if M >= 1 else (0,)

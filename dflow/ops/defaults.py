@@ -7,7 +7,7 @@ import math
 import numpy
 
 from dflow._array.core import array as as_array
-from dflow._array.core import ndarray, set_mxnet_rules
+from dflow._array.core import is_array, set_mxnet_rules
 from dflow._functions.numpy_inline import divert, own_way
 from dflow._functions.placement import device_number, put_on, set_current
 
@@ -80,12 +80,12 @@ def _single(name, function):
 
 def _is_typed(x):
     """Whether it has a type that stays: NumPy's float64 does not."""
-    return isinstance(x, ndarray) or isinstance(x, (numpy.ndarray, numpy.generic)) and x.dtype != float
+    return is_array(x) or isinstance(x, (numpy.ndarray, numpy.generic)) and x.dtype != float
 
 
 def _cast(x, dtype=None):
     """An array as float32, or of a type; complex ones, and Python's numbers, as they are."""
-    if not isinstance(x, ndarray) or dtype is None and x.dtype.kind == "c":
+    if not is_array(x) or dtype is None and x.dtype.kind == "c":
         return x
     return x.astype(numpy.float32 if dtype is None else dtype, copy=False)
 

@@ -8,7 +8,7 @@ import sys
 import numpy
 
 from dflow._array.core import array as as_array
-from dflow._array.core import empty, ndarray
+from dflow._array.core import empty, is_array
 from dflow._functions.advanced_indexing import result_type, where
 from dflow._functions.constructors import array, empty_like, zeros_like
 from dflow._functions.numbers import numbers_for
@@ -205,7 +205,7 @@ _can_cast = bare(numpy.can_cast)
 @op("a, 'f4'", "i, float", "'i2', int, 'equiv'", "3, int", "a, int, 'any'")
 def can_cast(from_, to, casting="safe"):
     """Whether a cast is allowed by a casting rule."""
-    return _can_cast(from_.dtype if isinstance(from_, ndarray) else from_, to, casting)
+    return _can_cast(from_.dtype if is_array(from_) else from_, to, casting)
 
 
 @op("a, a + 1e-9", "a, v", "n, n, equal_nan=True", "n, n", "i, i + 1, 0.5", "a, a * 1.1, 1e-1")
@@ -229,7 +229,7 @@ def _inexact(x):
 
 def _check_tolerances(atol, rtol, result):
     """What NumPy says of tolerances that are no finite numbers: errstate(invalid=...) decides if it warns or raises."""
-    if isinstance(atol, ndarray) or isinstance(rtol, ndarray):
+    if is_array(atol) or is_array(rtol):
         atol, rtol = array(atol), array(rtol)           # copies, which stay as they are until a warning names them
         wrong = ~(isfinite(atol).all() & isfinite(rtol).all())
     else:

@@ -3,7 +3,7 @@
 import numpy
 
 from dflow._array.core import array as as_array
-from dflow._array.core import attach, ndarray
+from dflow._array.core import attach, is_array, ndarray
 from dflow._functions.buffers import share, share_for_good
 from dflow._functions.placement import device_number
 from dflow._functions.views import is_scalar
@@ -45,7 +45,7 @@ def from_dlpack(x, /, *, device=None, copy=None):
     device but "cpu".
     """
     device_number(device)
-    if isinstance(x, ndarray):
+    if is_array(x):
         result = x.copy("K") if copy else x.view()
         return result if device is None else result.to_device(device)
     if not (copy is None or copy):

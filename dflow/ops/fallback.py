@@ -6,7 +6,7 @@ from types import FunctionType
 import numpy
 
 from dflow._array.core import array as as_array
-from dflow._array.core import empty, ndarray, window
+from dflow._array.core import empty, is_array, ndarray, window
 from dflow._functions.host_task import at_hand, host
 from dflow._functions.numpy_inline import LATER, SMALL, as_scalar, at_once, public, small_first
 from dflow._functions.placement import follow
@@ -23,7 +23,7 @@ def unwrap(x, read=ndarray.asnumpy):
     """Our arrays, also inside lists and the like, as NumPy's arrays or scalars. Waits."""
     if type(x) in AS_IT_IS:
         return x
-    if isinstance(x, ndarray):
+    if is_array(x):
         return read(x)[()] if is_scalar(x) else read(x)
     if type(x) in (list, tuple):
         return type(x)(unwrap(item, read) for item in x)
@@ -38,13 +38,13 @@ def given(x):
     """The array of ours that the __array__ of an object gives, which NumPy would not take; anything else as it is."""
     if hasattr(type(x), "__array__") and not isinstance(x, (ndarray, numpy.ndarray, numpy.generic)):
         made = x.__array__()
-        return made if isinstance(made, ndarray) else x
+        return made if is_array(made) else x
     return x
 
 
 def plain(x):
     """An array of ours as NumPy's, which waits; anything else as it is."""
-    return x.asnumpy() if isinstance(x, ndarray) else x
+    return x.asnumpy() if is_array(x) else x
 
 
 def opened(x):
@@ -86,7 +86,7 @@ def call(function, args, keywords):
     view = seen_by(result) if function in VIEWING and type(result) is numpy.ndarray else None
     if view is not None:
         return view
-    if not isinstance(out, ndarray):
+    if not is_array(out):
         return out if result is out else _of([*args, *keywords.values()], function, wrap(result))
     out[...] = copies["out"]
     return out
@@ -172,7 +172,7 @@ def _of(args, function, result):
 
 def seen(x, to=window):
     """What `to` makes of our arrays, also inside lists and the like; anything else as it is."""
-    if isinstance(x, ndarray):
+    if is_array(x):
         return to(x)
     return type(x)(seen(item, to) for item in x) if type(x) in (list, tuple) else x
 
@@ -187,7 +187,7 @@ def stand_in(x, shape=None):
 
 def arrays_in(x):
     """Our arrays in an argument: itself, or what is in a list."""
-    if isinstance(x, ndarray):
+    if is_array(x):
         return [x]
     return [array for item in x for array in arrays_in(item)] if type(x) in (list, tuple) else []
 
@@ -203,7 +203,7 @@ def checked(check, x):
 
     check() returns its argument, or raises an error.
     """
-    if isinstance(x, ndarray) and not at_hand(x):
+    if is_array(x) and not at_hand(x):
         return task(check, x, shape=x.shape, dtype=x.dtype)
     check(plain(x))
     return x
@@ -225,7 +225,7 @@ def same_value(x, cast):
 def window_of(x):
     """A NumPy array over the memory of an array of ours, once that is there; anything else as it is."""
     x = given(x)
-    if not isinstance(x, ndarray):
+    if not is_array(x):
         return x
     x.wait_to_read()
     return window(x)

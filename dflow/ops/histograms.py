@@ -3,7 +3,7 @@
 import numpy
 
 from dflow._array.core import array as as_array
-from dflow._array.core import ndarray
+from dflow._array.core import is_array
 from dflow._functions import counting
 from dflow._functions.numpy_inline import SMALL
 from dflow._functions.placement import follow
@@ -65,7 +65,7 @@ def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
     x, y = as_array(x), as_array(y)
     if x.ndim != 1 or x.shape != y.shape:
         return call(numpy.histogram2d, (x, y, bins, range, density, weights), {})
-    bins = list(bins) if isinstance(bins, ndarray) and bins.ndim and len(bins) < 3 else bins    # numbers, not edges
+    bins = list(bins) if is_array(bins) and bins.ndim and len(bins) < 3 else bins    # numbers, not edges
     return tuple(_counted(numpy.histogram2d, [x, y], bins, range, weights, density=density))
 
 
@@ -77,12 +77,12 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
 
     Waits for numbers of bins that are in arrays.
     """
-    if not isinstance(sample, ndarray):
+    if not is_array(sample):
         sample = [as_array(x) for x in sample]
-    if isinstance(sample, ndarray) and sample.ndim > 2 or len({x.shape for x in sample}) > 1:
+    if is_array(sample) and sample.ndim > 2 or len({x.shape for x in sample}) > 1:
         return call(numpy.histogramdd, (sample, bins, range, density, weights), {})
 
-    bins = list(bins) if isinstance(bins, ndarray) and bins.ndim else bins
+    bins = list(bins) if is_array(bins) and bins.ndim else bins
 
     def flat(result):
         return [result[0], *result[1]]
@@ -96,7 +96,7 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
     "np.array([3, -1, 2, 0, 5])", kind="blocking")
 def bincount(x, /, weights=None, minlength=0):
     """How often each small non-negative integer occurs, or the sum of its weights. Waits."""
-    if isinstance(x, ndarray) and type(minlength) is int:
+    if is_array(x) and type(minlength) is int:
         counts = counting.count_each(x, weights, minlength)
         if counts is not None:
             return follow([x, weights], counts)

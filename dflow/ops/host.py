@@ -3,7 +3,7 @@
 from types import GenericAlias
 
 from dflow._array import core
-from dflow._array.core import ndarray
+from dflow._array.core import is_array
 from dflow._functions.host_task import host
 
 __all__ = ["Future", "submit"]
@@ -46,7 +46,7 @@ def submit(fn, *args, shape=None, dtype=None, **kwargs):
         raise TypeError(f"fn must be callable, not {fn!r}")
     if shape is None and dtype is not None:
         raise TypeError("dtype is given, but not shape: a task without a shape returns a Future")
-    reads = [x for x in (*args, *kwargs.values()) if isinstance(x, ndarray)]
+    reads = [x for x in (*args, *kwargs.values()) if is_array(x)]
     out = core.empty((), bool) if shape is None else core.empty(shape, float if dtype is None else dtype)
     future = Future(out) if shape is None else None
 
@@ -62,7 +62,7 @@ def submit(fn, *args, shape=None, dtype=None, **kwargs):
 
 
 def _unwrap(x):
-    return core.window(x) if isinstance(x, ndarray) else x
+    return core.window(x) if is_array(x) else x
 
 
 async def wait_async(array):

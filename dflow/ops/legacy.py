@@ -11,7 +11,7 @@ import numpy
 
 from dflow._array import core
 from dflow._array.core import array as as_array
-from dflow._array.core import ndarray, window
+from dflow._array.core import is_array, window
 from dflow._functions.host_task import host
 from dflow._functions.numpy_inline import LATER, as_scalar, at_once
 from dflow.ops.fallback import any_of_ours, arrays_in, plain, seen, unwrap, wrap
@@ -49,7 +49,7 @@ def _probe():
 
 def _choice(a, size=None, replace=True, p=None):
     """The shape and type of what choice() returns; None where it shall wait, as there is an error."""
-    population = a.shape if isinstance(a, ndarray) else numpy.shape(a) or (a,)
+    population = a.shape if is_array(a) else numpy.shape(a) or (a,)
     if len(population) != 1 or p is not None and numpy.shape(p) != population:
         return None
     dtype = as_array(a).dtype if numpy.ndim(a) else _probe().randint(1, size=1).dtype
@@ -179,7 +179,7 @@ class RandomState:
 
     def shuffle(self, x):
         """Reorder along the first axis, in place: a task, for our arrays."""
-        if not isinstance(x, ndarray):
+        if not is_array(x):
             self._turn.wait_to_read()
             called(self._older.shuffle, (x,), {})
             return

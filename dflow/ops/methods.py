@@ -5,7 +5,7 @@ from types import GenericAlias
 
 import numpy
 
-from dflow._array.core import attach, ndarray, window
+from dflow._array.core import attach, is_array, ndarray, window
 from dflow._functions.basic_indexing import FlatIterator
 from dflow._functions.buffers import apart, placed
 from dflow._functions.host_task import host
@@ -103,7 +103,7 @@ class Flat(FlatIterator):
         if flag_bits(base) & 4:
             raise ValueError("underlying array is read-only")
         places = self._places(key)
-        if isinstance(value, ndarray) and type(key) is not int:
+        if is_array(value) and type(key) is not int:
             value = value[...]                          # a scalar is cast, whatever fits
         if type(key) is tuple and not key:
             numpy.zeros(1).flat[()] = 0                 # raises
@@ -285,7 +285,7 @@ def _array_ufunc(self, /, function, how, *inputs, **keywords):
         return NotImplemented
     if not isinstance(function, numpy.ufunc):
         function = _behind(function, inputs)
-    if how == "at" and not isinstance(inputs[0], ndarray):
+    if how == "at" and not is_array(inputs[0]):
         return function.at(*fallback.unwrap(inputs))
     if others or all("O" in loop for loop in function.types):
         if outs:

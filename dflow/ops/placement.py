@@ -1,6 +1,6 @@
 """Where arrays are, and how they come to another device."""
 
-from dflow._array.core import attach, ndarray
+from dflow._array.core import attach, is_array
 from dflow._functions.numpy_inline import small_first
 from dflow._functions.placement import copy_to, device_number, number_of, write_to
 from dflow._tracing.tape import Rule, add_rule
@@ -54,7 +54,7 @@ def as_in_ctx(self, ctx):
 
 def copyto(self, other):
     """A copy on a device, or into another array, wherever that is, which is returned."""
-    if not isinstance(other, ndarray):
+    if not is_array(other):
         return copied(self, _asked("other", other), number_of(self))
     write_to(other, self)
     return other

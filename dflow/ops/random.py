@@ -20,7 +20,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array import core
 from dflow._array.core import array as as_array
-from dflow._array.core import ndarray, window
+from dflow._array.core import is_array, ndarray, window
 from dflow._functions.advanced_indexing import take
 from dflow._functions.host_task import host
 from dflow._functions.numpy_inline import LATER, as_scalar, at_once, or_else
@@ -106,7 +106,7 @@ def _check_span(x):
 
 def _parameter(x):
     """An array of numbers; a None among others is nan, as NumPy reads it."""
-    if not isinstance(x, ndarray):
+    if not is_array(x):
         x = numpy.asarray(x)
         x = as_array(x.astype(float) if x.dtype == object and x.ndim else x)
     return x
@@ -149,7 +149,7 @@ BEFORE_OUT = {"random": 2, "standard_normal": 2, "standard_gamma": 3, "standard_
 def _twin(x, name):
     """An argument for NumPy to try: a copy that may be written to only if a method of that name may write to x."""
     twin = unwrap(x)
-    if not isinstance(x, ndarray) or not isinstance(twin, numpy.ndarray):
+    if not is_array(x) or not isinstance(twin, numpy.ndarray):
         return twin
     flags = x.flags
     twin = twin.copy("F" if flags.f_contiguous and not flags.c_contiguous else "C")
@@ -318,7 +318,7 @@ class Stream:
         code = DOUBLE if dtype is FLOAT else _float_code(dtype, name)
         if out is not None:
             _check_contiguous(out, name == "standard_gamma")
-        if out is None or isinstance(out, ndarray):
+        if out is None or is_array(out):
             return self._counter.draw(kernels[code], code, size, *(shape or (0.0, 1.0)), out=out)
         if out.dtype != dtype:
             expected = "float64" if code == DOUBLE else "float32"
@@ -387,7 +387,7 @@ class Stream:
             if span < 0 and not is_older:
                 raise ValueError("high - low < 0")
         else:
-            ours = isinstance(low, ndarray) or isinstance(high, ndarray)
+            ours = is_array(low) or is_array(high)
             span = high - low if ours else numpy.subtract(high, low, dtype=float)
             span = checked(_check_span_older if is_older else _check_span, as_array(span))
         return self._scaled(RANDOM, "uniform", low, span, size, dtype)
@@ -416,7 +416,7 @@ class Stream:
     def choice(self, a, size=None, replace=True, p=None, axis=0, shuffle=True):
         """Random elements of a 1-d array, or of range(a); `p`: their probabilities, its errors may come on reading."""
         a = _population(a)
-        numbers = not isinstance(a, ndarray)
+        numbers = not is_array(a)
         n = int(a) if numbers else a.shape[axis]
         if replace and p is None and n > 0:
             index = self._integers(0, n, size, INTEGER, False)
@@ -424,7 +424,7 @@ class Stream:
             index = self._chosen(n, size, replace, p, shuffle)
         if numbers:
             return index
-        if isinstance(p, ndarray) and not index.is_ready():     # of indices that need no check
+        if is_array(p) and not index.is_ready():     # of indices that need no check
             shape = (*a.shape[:axis], *index.shape, *a.shape[axis:][1:])
             return task(numpy.take, a, index, axis=axis, shape=shape, dtype=a.dtype)
         return take(a, index, axis)
@@ -443,7 +443,7 @@ class Stream:
 
         if not replace and count > n:
             choose(self._small, None, shape)
-        if isinstance(p, ndarray):
+        if is_array(p):
             choose(self._small, numpy.full(p.shape, 1 / max(p.size, 1)), 0)         # errors of its shape
             return self._of_arrays(lambda generator, p, shape: choose(generator, p[0], shape), shape, INTEGER, [p])
         if count < SMALL:
@@ -458,7 +458,7 @@ class Stream:
 
     def shuffle(self, x, axis=0):
         """Reorder along an axis, in place: asynchronously, for our arrays; many rows as a host task."""
-        if not isinstance(x, ndarray):
+        if not is_array(x):
             called(self._small.shuffle, (x, axis), {})
             return
         few = x.size < SMALL and x.ndim == 1 and axis == 0
@@ -806,7 +806,7 @@ class Shared(Stream):
     def choice(self, a, size=None, replace=True, p=None):
         """Random elements of a 1-d array, or of range(a); `p`: their probabilities, its errors may come on reading."""
         a = _population(a)
-        if isinstance(a, ndarray) and a.ndim > 1:
+        if is_array(a) and a.ndim > 1:
             raise ValueError("a must be 1-dimensional")
         return Stream.choice(self, a, size, replace, p)
 
@@ -843,11 +843,11 @@ class Shared(Stream):
 
 def _population(a):
     """What choice() draws from: an array, made once of a sequence, or an integer."""
-    if not isinstance(a, (ndarray, int, numpy.integer)) and not numpy.isscalar(a) and a is not None:
+    if not is_array(a) and not isinstance(a, (int, numpy.integer)) and not numpy.isscalar(a) and a is not None:
         a = as_array(a)
-    if isinstance(a, ndarray) and a.ndim == 0:
+    if is_array(a) and a.ndim == 0:
         a = plain(a)[()]
-    if not isinstance(a, (ndarray, int, numpy.integer)):
+    if not is_array(a) and not isinstance(a, (int, numpy.integer)):
         raise ValueError("a must be a sequence or an integer")
     return a
 

@@ -9,7 +9,7 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array.core import array as as_array
-from dflow._array.core import ndarray
+from dflow._array.core import is_array, ndarray
 from dflow._functions import advanced_indexing, counting, joining
 from dflow._functions.constructors import converted, empty, zeros_like
 from dflow._functions.numbers import cast_into, numbers_for
@@ -200,7 +200,7 @@ def _along(arr, indices, axis):
     "a, [-50, 50], v, 'clip'", "i, 2, 2.5", small=SMALL, writes=True)
 def put(a, ind, v, mode="raise"):
     """Set elements of the flattened array, in place; values are repeated as needed. Waits for the indices only."""
-    if not isinstance(a, ndarray):
+    if not is_array(a):
         raise TypeError(f"argument 1 must be numpy.ndarray, not {type(a).__name__}")
     mode = advanced_indexing.index_mode(mode)
     _check_writeable(a)
@@ -239,8 +239,8 @@ def _what(array):
 
 def _check_target(x, words):
     """TypeError for what is no array to write to, as a scalar, whose type follows the words."""
-    if not isinstance(x, ndarray) or is_scalar(x):
-        kind = f"numpy.{x.dtype.type.__name__}" if isinstance(x, ndarray) else type(x).__name__
+    if not is_array(x) or is_scalar(x):
+        kind = f"numpy.{x.dtype.type.__name__}" if is_array(x) else type(x).__name__
         raise TypeError(f"{words}, not {kind}")
 
 
@@ -278,7 +278,7 @@ def place(arr, mask, vals):
     "i, i, 2.5", "a, i, v[:3]", small=SMALL, writes=True)
 def putmask(a, mask, values):
     """Set a where the mask is true to the values at the same places of the flattened array, repeated as needed."""
-    if not isinstance(a, ndarray) or is_scalar(a):
+    if not is_array(a) or is_scalar(a):
         raise TypeError("putmask: first argument must be an array")
     _check_writeable(a)
     mask = as_array(mask)
@@ -476,7 +476,7 @@ def ix_(*args):
     """Index arrays for the elements of a grid, each along an axis of its own. Waits for those of booleans."""
     parts = []
     for k, x in enumerate(args):
-        x = x if isinstance(x, ndarray) else as_array(_index_like(x))
+        x = x if is_array(x) else as_array(_index_like(x))
         if x.ndim != 1:
             raise ValueError("Cross index must be 1 dimensional")
         if x.dtype.kind == "b":

@@ -7,7 +7,7 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from dflow._array.core import array as as_array
-from dflow._array.core import empty, ndarray
+from dflow._array.core import empty, is_array
 from dflow._functions.joining import concatenate as _concatenate
 from dflow._functions.joining import stack
 from dflow._functions.views import broadcast_to as _broadcast_to
@@ -39,7 +39,7 @@ def size(a, axis=None):
 @op("a", "a.T", "a[0]", "np.asfortranarray(a)", "f.T[0]")
 def isfortran(a):
     """Whether the memory is in Fortran's order, and not in C's."""
-    return flag_bits(a) & 3 == 2 if isinstance(a, ndarray) else a.flags.fnc
+    return flag_bits(a) & 3 == 2 if is_array(a) else a.flags.fnc
 
 
 @op("a, (4, 3)", "a, -1", "a, (2, -1)", "a.T, (3, 4)", "a, (5, 5)", "a, (-1, -1)", "a, (2, 6), 'F'", "a, 12",
@@ -427,7 +427,7 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
     if place is None:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
     found = func1d(rows[place], *args, **kwargs)
-    if not isinstance(found, ndarray) and numpy.asarray(found).dtype.kind not in "biufc":
+    if not is_array(found) and numpy.asarray(found).dtype.kind not in "biufc":
         return call(numpy.apply_along_axis, (func1d, axis, given, *args), kwargs)
     found = as_array(found)
     result = empty(rows.shape[:-1] + found.shape, found.dtype)

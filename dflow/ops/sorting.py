@@ -7,7 +7,7 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array.core import array as as_array
-from dflow._array.core import attach, ndarray, window
+from dflow._array.core import attach, is_array, ndarray, window
 from dflow._functions import sorting
 from dflow._functions.host_task import host
 from dflow._functions.numpy_inline import LATER, SMALL, at_once, small_first
@@ -140,7 +140,7 @@ def digitize(x, bins, right=False):
     x = as_array(x)
     if x.dtype.kind == "c":
         raise TypeError("x may not be complex")
-    if isinstance(bins, ndarray) and not bins.is_ready():
+    if is_array(bins) and not bins.is_ready():
         numpy.digitize(numpy.ones(0), stand_in(bins))               # its errors
         return task(numpy.digitize, x, bins, right=right, shape=x.shape, dtype=numpy.intp)
     bins = numpy.asarray(plain(bins))

@@ -7,7 +7,7 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from dflow._array.core import array as as_array
-from dflow._array.core import empty, ndarray
+from dflow._array.core import empty, is_array
 from dflow._functions import convolve as _convolve
 from dflow._functions.numpy_inline import LATER, SMALL, at_once
 from dflow._functions.out import give_reduced, no_scalars
@@ -84,7 +84,7 @@ def _quantile(function, a, q, axis, out, method, keepdims, weights):
         along_axes(a, weights, axis)                    # its errors
         keywords["weights"] = weights
     if type(q) not in (int, float):                     # numbers leave the type to the array
-        q = q if isinstance(q, ndarray) and not q.is_ready() else numpy.asarray(plain(q))
+        q = q if is_array(q) and not q.is_ready() else numpy.asarray(plain(q))
     result = _reduced(function, a, axis, bool(keepdims), numpy.shape(q), q=q, method=method, **keywords)
     if out is None or function in (numpy.nanpercentile, numpy.nanquantile) or result.dtype.kind != "f":
         return _stored(result, out)

@@ -10,7 +10,7 @@ from types import FunctionType
 import numpy
 
 from dflow._array import core
-from dflow._array.core import ndarray
+from dflow._array.core import is_array
 from dflow._functions.host_task import at_hand, host
 from dflow._runtime import fp_errors
 
@@ -42,8 +42,8 @@ def raise_where(condition, error, result):
 
 def _where(condition, prepare, result):
     """What prepare() returns is called if the condition holds somewhere: here if that is known, else before a read."""
-    found = condition.any() if isinstance(condition, ndarray) else condition
-    if not isinstance(found, ndarray) or not isinstance(result, ndarray) or at_hand(found):
+    found = condition.any() if is_array(condition) else condition
+    if not is_array(found) or not is_array(result) or at_hand(found):
         if found:
             prepare()()
         return

@@ -5,13 +5,14 @@ import math
 import numpy
 
 import dflow.numpy as np
+from dflow._array.core import is_array
 
 __all__ = ["Append", "AsList", "Group", "Pad", "Stack"]
 
 
 def as_array(x):
     """An array of ours, of the dtype that NumPy gives to x, whatever npx.set_np says."""
-    if isinstance(x, np.ndarray):
+    if is_array(x):
         return x
     x = numpy.asarray(x)
     return np.array(x, dtype=x.dtype)
@@ -19,7 +20,7 @@ def as_array(x):
 
 def stacked(data):
     """Samples of one shape along a new first axis."""
-    return np.stack(data) if isinstance(data[0], np.ndarray) else as_array(data)
+    return np.stack(data) if is_array(data[0]) else as_array(data)
 
 
 class Stack:

@@ -2,7 +2,7 @@
 
 import numpy
 
-import dflow.numpy as np
+from dflow._array.core import is_array
 from dflow.gluon._missing import missing
 from dflow.gluon.data.batchify import as_array
 from dflow.gluon.data.sampler import FilterSampler, Sampler, SequentialSampler
@@ -14,7 +14,7 @@ __getattr__ = missing(__name__, "RecordFileDataset")
 
 def gather(data, indices):
     """The batch that Stack makes of these samples, by one operation on each array; None where that cannot be."""
-    if isinstance(data, np.ndarray):
+    if is_array(data):
         return data[indices]
     if isinstance(data, numpy.ndarray):
         return as_array(data[indices]) if data.dtype.kind in "biufc" else None

@@ -1,7 +1,7 @@
 """Layers over whole sequences."""
 
 from dflow import numpy as np
-from dflow._array.core import ndarray
+from dflow._array.core import is_array
 from dflow.gluon.block import HybridBlock
 from dflow.ops import recurrent
 from dflow.ops.nn import check_choice
@@ -81,7 +81,7 @@ class _RNNLayer(HybridBlock):
             raise ValueError(f"sequence_length is {'missing' if sequence_length is None else 'given'}, and "
                              f"use_sequence_length is {self._use_sequence_length}")
         x = inputs.swapaxes(0, 1) if self._layout == "NTC" else inputs
-        first = self.begin_state(x.shape[1]) if states is None else [states] if isinstance(states, ndarray) else states
+        first = self.begin_state(x.shape[1]) if states is None else [states] if is_array(states) else states
         wanted, found = [info["shape"] for info in self.state_info(x.shape[1])], [state.shape for state in first]
         if found != wanted:
             raise ValueError(f"states must have the shapes {wanted}, not {found}")

@@ -58,7 +58,7 @@ LAYERS = [
     ["_kernels.registry"],
     ["_kernels.matmul"],
     ["_kernels.qr", "_kernels.reduce"],
-    ["_kernels.kernel", "_kernels.openblas", "_kernels.scipy_loader"],
+    ["_kernels.dtypes", "_kernels.kernel", "_kernels.openblas", "_kernels.scipy_loader"],
     ["_base.allocator"],
     ["_base.locks"],
     ["_base.thread_state"],

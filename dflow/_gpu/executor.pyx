@@ -16,7 +16,8 @@ from dflow._kernels.kernel cimport COPIES, FENCE, HOST, intp, item_bytes, PARTIA
 from dflow._base.atomics cimport add_i64, load_int, load_ptr
 from dflow._runtime.graph cimport *
 from dflow._runtime.fusion cimport GroupPlan, MAX_AXES, lay_out_group
-from dflow._kernels.registry cimport DTYPES, itemsizes, key_of
+from dflow._kernels.dtypes cimport DTYPES, itemsizes
+from dflow._kernels.registry cimport key_of
 from dflow._runtime.queues cimport Lane, Runner, lanes, of_gpu, shared
 from dflow._base.hooks cimport check_hooks
 from dflow._base.thread_state cimport CPUS, DEVICES

@@ -6,7 +6,8 @@ from dflow._base.atomics cimport invariant
 from dflow._base.allocator cimport block_alloc, block_free, memory_zeros
 from dflow._base.threads cimport out_of_memory
 from dflow._kernels.matmul cimport find_numpy_blas
-from dflow._kernels.registry cimport DTYPES, is_integer, itemsizes, kernel_new, NCODES, recall, remember
+from dflow._kernels.dtypes cimport DTYPES, is_integer, itemsizes, NCODES
+from dflow._kernels.registry cimport kernel_new, recall, remember
 
 cnp.import_array()
 

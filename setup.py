@@ -25,7 +25,7 @@ from setuptools.command.build_ext import build_ext
 HELPERS = {
     "dflow._functions.convolve": ["dflow/_kernels/c/conv.c"],
     "dflow._functions.random": ["dflow/_kernels/c/distributions.c"],
-    "dflow._kernels.registry": ["dflow/_kernels/c/sincos.c"],
+    "dflow._kernels.trig": ["dflow/_kernels/c/sincos.c"],
     "dflow._runtime.graph": ["dflow/_runtime/site.c"],
 }
 

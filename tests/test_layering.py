@@ -56,7 +56,7 @@ LAYERS = [
     ["_runtime.region", "_runtime.tuning"],
     ["_kernels.sorting"],
     ["_kernels.registry"],
-    ["_kernels.matmul"],
+    ["_kernels.matmul", "_kernels.trig"],
     ["_kernels.qr", "_kernels.reduce"],
     ["_kernels.dtypes", "_kernels.kernel", "_kernels.openblas", "_kernels.scipy_loader"],
     ["_base.allocator"],

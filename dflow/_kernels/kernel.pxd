@@ -40,7 +40,6 @@ cdef enum DataTag:          # type of `data`, with the function by which code ou
     DATA_FOLD               # fold_of() of _kernels/reduce.pxd
     DATA_PRODUCT            # product_of() of _kernels/matmul.pyx
     DATA_GUARDED            # guarded_of(), there too
-    DATA_THEIRS             # theirs_of() of _kernels/registry.pyx
     DATA_SORTING            # sorting_of() of _kernels/sorting.pyx
 
 cdef enum:

@@ -31,7 +31,7 @@ HELPERS = {
 
 LIBRARIES = {
     "dflow._functions.random": ["m"],
-    "dflow._kernels.registry": ["npymath"],  # NumPy's conversions of half precision
+    "dflow._kernels.casts": ["npymath"],  # NumPy's conversions of half precision
 }
 
 DIRECTIVES = {

@@ -54,7 +54,7 @@ LAYERS = [
     ["_runtime.fp_errors", "_runtime.fusion", "_runtime.queues"],
     ["_runtime.graph", "_runtime.timeline"],
     ["_runtime.region", "_runtime.tuning"],
-    ["_kernels.sorting"],
+    ["_kernels.casts", "_kernels.sorting", "_kernels.wrapped"],
     ["_kernels.registry"],
     ["_kernels.matmul", "_kernels.trig"],
     ["_kernels.qr", "_kernels.reduce"],

@@ -15,7 +15,7 @@ from dflow._runtime.graph cimport storage_allocate
 from dflow._array.dispatch cimport Operand, fill_constant, launch
 from dflow._kernels.dtypes cimport (
     Scalar, BOOL, DOUBLE, DTYPES, itemsizes, is_complex, is_integer, write_number, write_scalar, read_scalar)
-from dflow._kernels.registry cimport cast_kernel, number_kernel
+from dflow._kernels.casts cimport cast_kernel, number_kernel
 from dflow._array.core cimport *
 from dflow._base.thread_state cimport near, set_recording
 from dflow._tracing.tape cimport after_write, before_write, recorded, confirm_inplace

@@ -1,40 +1,24 @@
-"""NumPy's inner loops looked up and kept as kernels; loops of ours that wrap one; casts."""
+"""Kernels by their keys; NumPy's inner loops looked up, and where one of ours does better, that."""
 
 import numpy as np
 cimport numpy as cnp
 from cpython.bytes cimport PyBytes_FromString
 from cpython.object cimport PyObject
-from libc.string cimport memcpy, memset
-from libc.stdint cimport uint64_t
+from libc.string cimport memcpy
 from dflow._kernels.kernel cimport (
-    BLAS, COPIES, DATA_BYTES, DATA_FOLD, DATA_OPAQUE, DATA_PRODUCT, ELEMENTWISE, INVALID_FAILS, MAY_RAISE, PARTIAL,
-    PRODUCT, REDUCES, REPORTS_FP, ROWS)
+    BLAS, DATA_OPAQUE, DATA_PRODUCT, ELEMENTWISE, INVALID_FAILS, MAY_RAISE, PRODUCT, REPORTS_FP, ROWS)
 from dflow._base.threads cimport sleep_ns
 from dflow._kernels.dtypes cimport (
-    BOOL, CDOUBLE, CFLOAT, CLONGDOUBLE, DOUBLE, FLOAT, HALF, LONG, LONGDOUBLE, Scalar, code_of_num, is_complex,
-    is_integer, itemsizes, write_number)
+    CDOUBLE, CFLOAT, CLONGDOUBLE, DOUBLE, FLOAT, HALF, LONGDOUBLE, code_of_num, is_complex, is_integer, itemsizes)
 from dflow._kernels.matmul cimport (
     Product, find_numpy_blas, guard_blas, product_loop, product_piece, product_pieces)
 from dflow._base.allocator cimport memory_zeros
-from dflow._kernels.reduce cimport Fold, total_t, reduce_loop, reduce_initial_loop
 from dflow._kernels.trig cimport use_sincos
 
 cnp.import_array()
 cnp.import_umath()
 
 from numpy._core._exceptions import _UFuncInputCastingError
-
-cdef extern from "_kernels/c/sum.h" nogil:
-    void total_float(void*, const void*, intp, int)
-    void total_double(void*, const void*, intp, int)
-
-cdef extern from "_kernels/c/casts.h":
-    ctypedef void (*cast_loop)(char**, intp*, intp*, void*) noexcept nogil
-    cast_loop cast_loops[18][18]
-    void copy_loop(char**, intp*, intp*, void*) noexcept nogil
-
-cdef extern from "Python.h":
-    void PyErr_SetObject(object, object)
 
 cdef extern from "numpy/ufuncobject.h":
     ctypedef struct UfuncObject "PyUFuncObject":        # fields, not the attributes that NumPy's .pxd may make of them
@@ -83,9 +67,6 @@ cdef dict keys = {}                     # of kernels, by address
 
 cdef object key_of(Kernel* k):
     """What k is: a ufunc and type codes, or a name and what else there is to know, kernels by their keys; or None."""
-    cdef size_t first = <size_t>&casts[0][0]
-    if first <= <size_t>k < first + sizeof(casts):
-        return "cast", ((<size_t>k - first) // sizeof(Kernel) // 18, (<size_t>k - first) // sizeof(Kernel) % 18)
     if <size_t>k not in keys:
         keys.update({address: key for key, address in known.items()})
     key = keys.get(<size_t>k)
@@ -237,69 +218,7 @@ cdef Kernel* failing_kernel(Kernel* k, bytes failure) except NULL:
         remember(key, f)
     return f
 
-cdef Kernel casts[18][18]
-
-cdef void nonzero_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """A cast to bool: NumPy's not_equal, which has vector code, to nothing but zeros."""
-    cdef Kernel* k = <Kernel*>data
-    cdef Scalar zero
-    cdef char* inner[3]
-    cdef intp inner_steps[3]
-    memset(&zero, 0, sizeof(zero))
-    inner[0] = args[0]
-    inner[1] = <char*>&zero
-    inner[2] = args[1]
-    inner_steps[0] = steps[0]
-    inner_steps[1] = 0
-    inner_steps[2] = steps[1]
-    k.loop(inner, dims, inner_steps, k.data)
-
-def _fill_casts():
-    cdef int i, j
-    cdef Kernel* k
-    for i in range(18):
-        for j in range(18):
-            k = &casts[i][j]
-            k.name = b"cast" if i != j else b"copy"
-            k.nin = 1
-            k.nops = 2
-            k.loop = <loop_t>copy_loop if i == j else <loop_t>cast_loops[i][j]
-            k.data, k.tag = <void*><size_t>itemsizes[i], DATA_BYTES
-            k.cost = 3 if (i == HALF) != (j == HALF) else 0.02 * max(itemsizes[i], itemsizes[j])
-            k.flags = ELEMENTWISE if i != j else ELEMENTWISE | COPIES
-            if j == BOOL != i:
-                k.loop, k.data, k.tag = nonzero_loop, ufunc_kernel(np.not_equal, (i, i, BOOL)), DATA_OPAQUE
-            if i != j and j != BOOL and (not is_integer(i) or j == HALF):   # of the integers, halfs overflow alone
-                k.flags |= REPORTS_FP
-
-_fill_casts()
-
-cdef Kernel* cast_kernel(int source, int target) noexcept:
-    return &casts[source][target]
-
-cdef void number_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    with gil:
-        try:
-            write_number(<int>(<size_t>data >> 8), args[0], <int>(<size_t>data & 255), args[1])
-        except Exception as error:
-            PyErr_SetObject(type(error), error)
-
-cdef Kernel* number_kernel(int source, int target) except NULL:
-    """write_number() of one element."""
-    cdef Kernel* k = recall(("number", source, target))
-    if k != NULL:
-        return k
-    k = kernel_new(b"copy", 1, 2, number_loop, <void*><size_t>(source << 8 | target), MAY_RAISE, 100)
-    return remember(("number", source, target), k)
-
-# ---- loops that wrap a loop ------------------------------------------------------------------------------------
-
-cdef struct Wrapped:
-    loop_t loop
-    void* data
-    int nin
-    int nout
-    int itemsize
+# ---- loops around NumPy's: see choose_loop() ---------------------------------------------------------------------
 
 cdef Wrapped* wrap(Kernel* k, int itemsize) except NULL:
     cdef Wrapped* w = <Wrapped*>memory_zeros(sizeof(Wrapped))
@@ -348,190 +267,6 @@ cdef void one_by_one_loop(char** args, intp* dims, intp* steps, void* data) noex
         inner[1] = args[1] + i * steps[1]
         inner[2] = args[2]
         w.loop(inner, &one, steps, w.data)
-
-cdef void masked_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """Inputs, mask, outputs: call the loop for each run of True."""
-    cdef Wrapped* w = <Wrapped*>data
-    cdef char* inner[64]
-    cdef intp inner_steps[64]
-    cdef char* mask = args[w.nin]
-    cdef intp step = steps[w.nin]
-    cdef intp i = 0, n = dims[0], count
-    cdef int j, k, nops = w.nin + w.nout
-    for j in range(nops):
-        inner_steps[j] = steps[j if j < w.nin else j + 1]
-    while i < n:
-        while i < n and not mask[i * step]:
-            i += 1
-        count = 0
-        while i + count < n and mask[(i + count) * step]:
-            count += 1
-        if count:
-            for j in range(nops):
-                k = j if j < w.nin else j + 1
-                inner[j] = args[k] + i * steps[k]
-            w.loop(inner, &count, inner_steps, w.data)
-            i += count
-
-cdef Kernel* masked_kernel(Kernel* k) except NULL:
-    key = ("masked", <size_t>k)
-    cdef Kernel* m = recall(key)
-    if m == NULL:
-        m = remember(key, kernel_new(k.name, k.nin + 1, k.nops + 1, masked_loop, wrap(k, 0),
-                                      k.flags & ~COPIES | PARTIAL, k.cost + 1))
-    return m
-
-cdef inline void call_binary(Wrapped* w, char* out, char* p, intp n, intp out_step, intp step) noexcept nogil:
-    """out = out op p, n times."""
-    cdef char* args[3]
-    cdef intp steps[3]
-    args[0] = args[2] = out
-    args[1] = p
-    steps[0] = steps[2] = out_step
-    steps[1] = step
-    w.loop(args, &n, steps, w.data)
-
-cdef set IDEMPOTENT = {
-    b"maximum", b"minimum", b"fmax", b"fmin", b"logical_and", b"logical_or", b"bitwise_and", b"bitwise_or"}
-
-cdef int fill_fold(Fold* w, Kernel* k, int code, bint blocked) except -1:
-    w.loop = k.loop
-    w.data = k.data
-    w.itemsize = itemsizes[code]
-    w.blocked = blocked
-    w.idempotent = <bytes>k.name in IDEMPOTENT
-    w.exact = is_integer(code)
-    if (code == FLOAT or code == DOUBLE) and k == ufunc_kernel(np.add, (code, code, code)):
-        w.total = <total_t>total_float if code == FLOAT else <total_t>total_double
-    return 0
-
-cdef struct Recent:             # GIL
-    Kernel* k
-    int naxes
-    bint initial
-    Kernel* made
-
-cdef Recent recent[64]
-
-cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial, bint blocked) except NULL:
-    cdef Recent* last = &recent[(<size_t>k // sizeof(Kernel) + 2 * naxes + initial) % 64]
-    cdef Kernel* r
-    cdef Fold* w
-    if last.k == k and last.naxes == naxes and last.initial == initial:
-        return last.made
-    key = ("reduce", <size_t>k, naxes, initial)
-    r = recall(key)
-    if r == NULL:
-        w = <Fold*>memory_zeros(sizeof(Fold))
-        if w == NULL:
-            raise MemoryError("no memory for a kernel")
-        fill_fold(w, k, code, blocked)
-        w.naxes = naxes
-        w.initial = initial
-        r = remember(key, kernel_new(b"reduce", 2 if initial else 1, 3 if initial else 2,
-                                     <loop_t>reduce_initial_loop if initial else <loop_t>reduce_loop, w,
-                                     k.flags & ~ELEMENTWISE | REDUCES | ROWS, k.cost, DATA_FOLD))
-    last.k, last.naxes, last.initial, last.made = k, naxes, initial, r
-    return r
-
-cdef void accumulate_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """in (r), out (r)."""
-    cdef Wrapped* w = <Wrapped*>data
-    cdef intp i, r = dims[1], n
-    cdef char* inner[3]
-    cdef intp inner_steps[3]
-    if r == 0:
-        return
-    inner_steps[0] = inner_steps[2] = steps[3]
-    inner_steps[1] = steps[2]
-    for i in range(dims[0]):
-        inner[0] = args[1] + i * steps[1]
-        inner[1] = args[0] + i * steps[0]
-        memcpy(inner[0], inner[1], w.itemsize)
-        inner[1] += steps[2]
-        inner[2] = inner[0] + steps[3]
-        n = r - 1
-        if n:
-            w.loop(inner, &n, inner_steps, w.data)
-
-cdef Kernel* accumulate_kernel(Kernel* k, int code) except NULL:
-    key = ("accumulate", <size_t>k)
-    cdef Kernel* r = recall(key)
-    if r == NULL:
-        r = remember(key, kernel_new(b"accumulate", 1, 2, accumulate_loop, wrap(k, itemsizes[code]),
-                                     k.flags & ~ELEMENTWISE | ROWS, k.cost + 1))
-    return r
-
-cdef void reduceat_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """in (r), indices (k), out (k). Indices are checked."""
-    cdef Wrapped* w = <Wrapped*>data
-    cdef intp i, j, r = dims[1], k = dims[2], start, stop
-    cdef char* p
-    cdef char* out
-    for i in range(dims[0]):
-        for j in range(k):
-            start = (<intp*>(args[1] + i * steps[1] + j * steps[4]))[0]
-            stop = (<intp*>(args[1] + i * steps[1] + (j + 1) * steps[4]))[0] if j + 1 < k else r
-            p = args[0] + i * steps[0] + start * steps[3]
-            out = args[2] + i * steps[2] + j * steps[5]
-            memcpy(out, p, w.itemsize)
-            if stop > start + 1:
-                call_binary(w, out, p + steps[3], stop - start - 1, 0, steps[3])
-
-cdef Kernel* reduceat_kernel(Kernel* k, int code) except NULL:
-    key = ("reduceat", <size_t>k)
-    cdef Kernel* r = recall(key)
-    if r == NULL:
-        r = remember(key, kernel_new(b"reduceat", 2, 3, reduceat_loop, wrap(k, itemsizes[code]),
-                                     k.flags & ~ELEMENTWISE | ROWS, k.cost))
-    return r
-
-cdef void at_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """Byte offsets into the target, then the other operand if there is one, then the target: one element at a time."""
-    cdef Wrapped* w = <Wrapped*>data
-    cdef char* inner[3]
-    cdef intp inner_steps[3]
-    cdef intp i, one = 1
-    inner_steps[0] = inner_steps[1] = inner_steps[2] = w.itemsize
-    for i in range(dims[0]):
-        inner[0] = args[w.nin] + (<intp*>(args[0] + i * steps[0]))[0]
-        if w.nin == 2:
-            inner[1] = args[1] + i * steps[1]
-            inner[2] = inner[0]
-        else:
-            inner[1] = inner[0]
-        w.loop(inner, &one, inner_steps, w.data)
-
-ctypedef fused added:           # types that are mostly added so: of histograms, gradients
-    float
-    double
-    uint64_t                    # it wraps
-
-cdef void add_each(char** args, intp* dims, intp* steps, added* target) noexcept nogil:
-    cdef intp i
-    for i in range(dims[0]):
-        (<added*>(<char*>target + (<intp*>(args[0] + i * steps[0]))[0]))[0] += (<added*>(args[1] + i * steps[1]))[0]
-
-cdef void add_at_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """at_loop for additions, without a call for each."""
-    cdef intp code = <intp>data
-    if code == FLOAT:
-        add_each(args, dims, steps, <float*>args[2])
-    elif code == DOUBLE:
-        add_each(args, dims, steps, <double*>args[2])
-    else:
-        add_each(args, dims, steps, <uint64_t*>args[2])
-
-cdef Kernel* at_kernel(Kernel* k, int nin, int code) except NULL:
-    key = ("at", <size_t>k)
-    cdef Kernel* r = recall(key)
-    if r == NULL and (code == FLOAT or code == DOUBLE or code == LONG and sizeof(long) == 8) and (
-            k == ufunc_kernel(np.add, (code, code, code))):
-        r = remember(key, kernel_new(k.name, nin, nin + 1, add_at_loop, <void*><intp>code, k.flags & ~ELEMENTWISE, 1))
-    if r == NULL:
-        r = remember(key, kernel_new(k.name, nin, nin + 1, at_loop, wrap(k, itemsizes[code]), k.flags & ~ELEMENTWISE,
-                                     k.cost + 5))
-    return r
 
 # ---- a kernel that sleeps --------------------------------------------------------------------------------------
 

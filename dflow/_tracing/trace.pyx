@@ -33,7 +33,7 @@ from dflow._runtime.graph cimport (
     abroad, bytes_live, describe, FULL, here, readable, Site, Storage, storage_allocate, storage_new, storage_unref,
     writable, WRITE)
 from dflow._kernels.dtypes cimport code_of
-from dflow._kernels.registry cimport cast_kernel
+from dflow._kernels.casts cimport cast_kernel
 from dflow._array.dispatch cimport Core, LaunchHooks, Operand, dispatch, launch_hooks, place_outputs
 from dflow._base.allocator cimport memory_free, memory_grow, memory_new, memory_zeros
 from dflow._base.hooks cimport check_callables, check_hooks

@@ -57,7 +57,7 @@ LAYERS = [
     ["_kernels.casts", "_kernels.sorting", "_kernels.wrapped"],
     ["_kernels.registry"],
     ["_kernels.matmul", "_kernels.trig"],
-    ["_kernels.qr", "_kernels.reduce"],
+    ["_kernels.blas_library", "_kernels.qr", "_kernels.reduce"],
     ["_kernels.dtypes", "_kernels.kernel", "_kernels.openblas", "_kernels.scipy_loader"],
     ["_base.allocator"],
     ["_base.locks"],

@@ -31,7 +31,7 @@ cdef enum CostModel:        # growth of its time with its core dimensions
     CUBIC                   # by their third power, even where there are fewer
 
 cdef enum Resource:         # of a library, besides a core
-    BLAS = 1                # may enter NumPy's BLAS, which others may be using: see _kernels/matmul.pxd
+    BLAS = 1                # may enter NumPy's BLAS, which others may be using: see _kernels/blas_library.pxd
     LOCKS = 2               # takes a lock of OpenBLAS for each matrix, which small ones do nothing but wait for
 
 cdef enum DataTag:          # type of `data`, with the function by which code outside the loop gets it

@@ -5,13 +5,11 @@ cimport numpy as cnp
 from cpython.bytes cimport PyBytes_FromString
 from cpython.object cimport PyObject
 from libc.string cimport memcpy
-from dflow._kernels.kernel cimport (
-    BLAS, DATA_OPAQUE, DATA_PRODUCT, ELEMENTWISE, INVALID_FAILS, MAY_RAISE, PRODUCT, REPORTS_FP, ROWS)
+from dflow._kernels.kernel cimport DATA_OPAQUE, ELEMENTWISE, INVALID_FAILS, MAY_RAISE, REPORTS_FP, ROWS
 from dflow._base.threads cimport sleep_ns
 from dflow._kernels.dtypes cimport (
-    CDOUBLE, CFLOAT, CLONGDOUBLE, DOUBLE, FLOAT, HALF, LONGDOUBLE, code_of_num, is_complex, is_integer, itemsizes)
-from dflow._kernels.matmul cimport (
-    Product, find_numpy_blas, guard_blas, product_loop, product_piece, product_pieces)
+    CDOUBLE, CLONGDOUBLE, DOUBLE, FLOAT, HALF, LONGDOUBLE, code_of_num, is_complex, is_integer, itemsizes)
+from dflow._kernels.matmul cimport guard_blas, use_tiles
 from dflow._base.allocator cimport memory_zeros
 from dflow._kernels.trig cimport use_sincos
 
@@ -180,7 +178,7 @@ cdef int choose_loop(Kernel* k, object ufunc, tuple codes) except -1:
     """Put a loop of ours around NumPy's, or in its place, where that is faster, or NumPy's errs."""
     cdef int itemsize = itemsizes[<int>codes[0]]
     if ufunc is np.matmul and FLOAT <= <int>codes[0] <= CDOUBLE and codes[0] != LONGDOUBLE:
-        use_blas(k, codes[0])
+        use_tiles(k, codes[0])
     guard_blas(k, ufunc, itemsize)
     if (ufunc is np.sin or ufunc is np.cos) and codes[0] == DOUBLE:
         use_sincos(k)
@@ -190,22 +188,6 @@ cdef int choose_loop(Kernel* k, object ufunc, tuple codes) except -1:
     if ufunc in UNFOLDED and (codes[0] == FLOAT or codes[0] == DOUBLE):
         k.data = wrap(k, 1)
         k.loop = one_by_one_loop
-    return 0
-
-cdef int use_blas(Kernel* k, int code) except -1:
-    cdef Product* w = <Product*>memory_zeros(sizeof(Product))
-    if w == NULL:
-        raise MemoryError("no memory for a kernel")
-    find_numpy_blas()
-    w.loop = k.loop
-    w.data = k.data
-    w.code = {FLOAT: 0, DOUBLE: 1, CFLOAT: 2, CDOUBLE: 3}[code]
-    w.itemsize = itemsizes[code]
-    k.loop, k.data, k.tag = product_loop, w, DATA_PRODUCT
-    k.flags |= PRODUCT | MAY_RAISE
-    k.resources |= BLAS
-    k.pieces = product_pieces
-    k.piece = product_piece
     return 0
 
 cdef Kernel* failing_kernel(Kernel* k, bytes failure) except NULL:

@@ -73,6 +73,8 @@ cdef object key_of(Kernel* k):
         return None if of is None else (key[0], of, *key[2:])
     return key
 
+# ---- NumPy's loops ---------------------------------------------------------------------------------------------
+
 # Nanoseconds for one element of eight bytes, when all is in the first-level cache (measured on a Zen 4); what is not
 # listed costs about as much as an addition. Only the order of magnitude counts.
 COSTS = {name: cost for cost, group in (
@@ -200,7 +202,7 @@ cdef Kernel* failing_kernel(Kernel* k, bytes failure) except NULL:
         remember(key, f)
     return f
 
-# ---- loops around NumPy's: see choose_loop() ---------------------------------------------------------------------
+# ---- loops around NumPy's: see choose_loop() -------------------------------------------------------------------
 
 cdef Wrapped* wrap(Kernel* k, int itemsize) except NULL:
     cdef Wrapped* w = <Wrapped*>memory_zeros(sizeof(Wrapped))

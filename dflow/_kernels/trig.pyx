@@ -84,7 +84,7 @@ cdef int use_sincos(Kernel* k) except -1:
         k.cost = 3                  # nanoseconds an element, measured like the registry's
     return 0
 
-# ---- for tests, once sin and cos have been used -----------------------------------------------------------------
+# ---- for tests, once sin and cos have been used ----------------------------------------------------------------
 
 def sincos_way(int way):
     """Compute in one of the ways that this machine has; 0 is NumPy's loop, -1 the usual one. Gives their number."""

@@ -13,6 +13,8 @@ cdef extern from "_kernels/c/sum.h" nogil:
     void total_float(void*, const void*, intp, int)
     void total_double(void*, const void*, intp, int)
 
+# ---- where a mask is true --------------------------------------------------------------------------------------
+
 cdef void masked_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     """Inputs, mask, outputs: call the loop for each run of True."""
     cdef Wrapped* w = <Wrapped*>data
@@ -45,15 +47,7 @@ cdef Kernel* masked_kernel(Kernel* k) except NULL:
                                       k.flags & ~COPIES | PARTIAL, k.cost + 1))
     return m
 
-cdef inline void call_binary(Wrapped* w, char* out, char* p, intp n, intp out_step, intp step) noexcept nogil:
-    """out = out op p, n times."""
-    cdef char* args[3]
-    cdef intp steps[3]
-    args[0] = args[2] = out
-    args[1] = p
-    steps[0] = steps[2] = out_step
-    steps[1] = step
-    w.loop(args, &n, steps, w.data)
+# ---- along an axis ---------------------------------------------------------------------------------------------
 
 cdef set IDEMPOTENT = {
     b"maximum", b"minimum", b"fmax", b"fmin", b"logical_and", b"logical_or", b"bitwise_and", b"bitwise_or"}
@@ -126,6 +120,16 @@ cdef Kernel* accumulate_kernel(Kernel* k, int code) except NULL:
                                      k.flags & ~ELEMENTWISE | ROWS, k.cost + 1))
     return r
 
+cdef inline void call_binary(Wrapped* w, char* out, char* p, intp n, intp out_step, intp step) noexcept nogil:
+    """out = out op p, n times."""
+    cdef char* args[3]
+    cdef intp steps[3]
+    args[0] = args[2] = out
+    args[1] = p
+    steps[0] = steps[2] = out_step
+    steps[1] = step
+    w.loop(args, &n, steps, w.data)
+
 cdef void reduceat_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     """in (r), indices (k), out (k). Indices are checked."""
     cdef Wrapped* w = <Wrapped*>data
@@ -149,6 +153,8 @@ cdef Kernel* reduceat_kernel(Kernel* k, int code) except NULL:
         r = remember(key, kernel_new(b"reduceat", 2, 3, reduceat_loop, wrap(k, itemsizes[code]),
                                      k.flags & ~ELEMENTWISE | ROWS, k.cost))
     return r
+
+# ---- at offsets ------------------------------------------------------------------------------------------------
 
 cdef void at_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     """Byte offsets into the target, then the other operand if there is one, then the target: one element at a time."""

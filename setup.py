@@ -25,13 +25,13 @@ from setuptools.command.build_ext import build_ext
 HELPERS = {
     "dflow._functions.convolve": ["dflow/_kernels/c/conv.c"],
     "dflow._functions.random": ["dflow/_kernels/c/distributions.c"],
-    "dflow._kernels.registry": ["dflow/_kernels/c/sincos.c"],
+    "dflow._kernels.trig": ["dflow/_kernels/c/sincos.c"],
     "dflow._runtime.errors": ["dflow/_runtime/site.c"],
 }
 
 LIBRARIES = {
     "dflow._functions.random": ["m"],
-    "dflow._kernels.registry": ["npymath"],  # NumPy's conversions of half precision
+    "dflow._kernels.casts": ["npymath"],  # NumPy's conversions of half precision
 }
 
 DIRECTIVES = {

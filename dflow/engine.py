@@ -19,7 +19,7 @@ from dflow._engine import (
     statistics,
 )
 from dflow._functions import constructors, host_task, placement
-from dflow._kernels import matmul
+from dflow._kernels import blas_library
 from dflow._runtime import fork, queues
 from dflow._runtime import timeline as _timeline
 
@@ -144,7 +144,7 @@ def sleep(array, seconds):
 def config():
     """What the engine runs with: its workers, its mode, its memory budget, and the BLAS of large matrix products."""
     return {"workers": num_workers(), "naive": naive(), "bulk": bulk(), "memory_budget": memory_stats()["budget"],
-            "blas": matmul.config()}
+            "blas": blas_library.config()}
 
 
 _mode = os.environ.get("DFLOW_ENGINE", "")

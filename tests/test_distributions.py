@@ -83,7 +83,7 @@ def cut(name, itemsize, pieces, n=5000):
 
 
 def _random_dtype(name, itemsize):
-    from dflow._kernels.registry import dtypes
+    from dflow._kernels.dtypes import dtypes
     return dtypes[code_of(name, itemsize)]
 
 

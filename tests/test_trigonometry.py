@@ -7,24 +7,29 @@ import numpy
 import pytest
 
 import dflow.numpy as np
-from dflow._kernels import registry
+from dflow._kernels import trig
 
 FUNCTIONS = ("sin", "cos")
 COUNT = 1_000_000
 LIMITS = numpy.array([2.0**-1022, 2.0**-300, 2.0**-27, 2.0**-26, 0.126, 0.85546875, 2.4262638092041016, 105414336])
 
 
+@pytest.fixture(scope="module", autouse=True)
+def used():
+    """With their first use the loops are chosen, and their table is made."""
+    for name in FUNCTIONS:
+        getattr(np, name)(np.zeros(2)).asnumpy()
+
+
 @pytest.fixture(params=["NumPy's loop", "AVX2", "AVX-512"])
 def way(request):
     """Every way that this machine has to compute them."""
     number = ["NumPy's loop", "AVX2", "AVX-512"].index(request.param)
-    for name in FUNCTIONS:
-        getattr(np, name)(np.zeros(2)).asnumpy()
-    if number >= registry.sincos_way(-1):
+    if number >= trig.sincos_way(-1):
         pytest.skip("this machine has no such instructions")
-    registry.sincos_way(number)
+    trig.sincos_way(number)
     yield number
-    registry.sincos_way(-1)
+    trig.sincos_way(-1)
 
 
 def neighbours(values, random, ulps=40):
@@ -148,26 +153,26 @@ def test_infinity_raises_where_it_is_asked_to(way):
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc" or platform.machine() != "x86_64",
                     reason="other C libraries have other algorithms: NumPy's loop is used")
 def test_the_vector_loops_are_used_with_glibc():
-    if registry.sincos_way(-1) == 1:
+    if trig.sincos_way(-1) == 1:
         pytest.skip("no FMA")
-    assert [registry.sincos_agrees(getattr(numpy, name)) for name in FUNCTIONS] == [True, True]
+    assert [trig.sincos_agrees(getattr(numpy, name)) for name in FUNCTIONS] == [True, True]
 
 
 @pytest.mark.parametrize("column, error", list(enumerate([2.0**-52, 2.0**-54, 2.0**-44, 2.0**-44])))
-@pytest.mark.parametrize("way", range(1, registry.sincos_way(-1)))
+@pytest.mark.parametrize("way", range(1, trig.sincos_way(-1)))
 def test_the_comparison_with_numpys_loop_tries_every_entry(way, column, error):
     """It finds whatever is wrong by so much that results change. The series does without sines up to row 15."""
-    if registry.sincos_agrees(numpy.sin) is None:
+    if trig.sincos_agrees(numpy.sin) is None:
         pytest.skip("another C library: NumPy's loop is used")
-    registry.sincos_way(way)
-    rows = registry.sincos_rows()
+    trig.sincos_way(way)
+    rows = trig.sincos_rows()
     try:
         for row in [*range(16, 110), *range(128, 128 + 110)]:
             right = rows[row, column]
             rows[row, column] += error
-            agree = registry.sincos_agrees(numpy.sin) and registry.sincos_agrees(numpy.cos)
+            agree = trig.sincos_agrees(numpy.sin) and trig.sincos_agrees(numpy.cos)
             rows[row, column] = right
             assert not agree, row
-        assert registry.sincos_agrees(numpy.sin) and registry.sincos_agrees(numpy.cos)
+        assert trig.sincos_agrees(numpy.sin) and trig.sincos_agrees(numpy.cos)
     finally:
-        registry.sincos_way(-1)
+        trig.sincos_way(-1)

@@ -26,7 +26,7 @@ cdef class ndarray:
     cdef intp size          # elements
     cdef intp* shape        # ndim lengths, then ndim strides in bytes
     cdef intp inline_dims[6]
-    cdef uint8_t code       # dtype: see _kernels/registry.pxd
+    cdef uint8_t code       # dtype: see _kernels/dtypes.pxd
     cdef uint8_t itemsize
     cdef uint8_t ndim
     cdef uint8_t flags

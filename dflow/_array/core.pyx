@@ -25,9 +25,9 @@ from dflow._array.dispatch cimport Operand, launch, copy_out, fill_access, joins
 from dflow._base.allocator cimport memory_free, memory_hooks, MemoryHooks, memory_new
 from dflow._base.hooks cimport check_callables, check_hooks
 from dflow._array.shape cimport parse_shape, check_dimensions
-from dflow._kernels.registry cimport (
-    BOOL, NCODES, DTYPES, itemsizes, code_of, code_of_num, numpy_array, is_complex, is_integer, real_code, cast_kernel,
-    read_scalar)
+from dflow._kernels.dtypes cimport (
+    BOOL, NCODES, DTYPES, itemsizes, code_of, code_of_num, numpy_array, is_complex, is_integer, real_code, read_scalar)
+from dflow._kernels.casts cimport cast_kernel
 
 cnp.import_array()
 

@@ -11,7 +11,8 @@ from dflow._kernels.kernel cimport (
 from dflow._base.atomics cimport add_int, load_ptr
 from dflow._base.fpflags cimport FP_INVALID
 from dflow._base.threads cimport sleep_ns, this_thread_raised
-from dflow._kernels.matmul cimport UNUSED, blas_loaded, blas_use, load_blas, worth_blas
+from dflow._kernels.blas_library cimport blas_loaded, load_blas
+from dflow._kernels.matmul cimport UNUSED, blas_use, worth_blas
 from dflow._engine cimport submit, settings
 from dflow._runtime.fp_errors cimport fp_event, read_fp_policy, fp_warn, fp_strict
 from dflow._runtime.gate cimport enter_gate, leave_gate

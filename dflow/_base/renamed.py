@@ -6,7 +6,7 @@ from importlib.machinery import ModuleSpec
 
 # Where the names of a module of dflow's are now.
 RENAMED = {
-    "_blas": "_kernels.matmul",
+    "_blas": "_kernels.matmul _kernels.blas_library",
     "_convolve": "_functions.convolve",
     "_device": "_functions.placement",
     "_host": "_functions.host_task",

@@ -13,9 +13,9 @@ from dflow._base.allocator cimport block_zeros
 from dflow._engine cimport settings
 from dflow._runtime.graph cimport storage_allocate
 from dflow._array.dispatch cimport Operand, fill_constant, launch
-from dflow._kernels.registry cimport (
-    Scalar, BOOL, DOUBLE, DTYPES, itemsizes, is_complex, is_integer, cast_kernel, number_kernel, write_number,
-    write_scalar, read_scalar)
+from dflow._kernels.dtypes cimport (
+    Scalar, BOOL, DOUBLE, DTYPES, itemsizes, is_complex, is_integer, write_number, write_scalar, read_scalar)
+from dflow._kernels.casts cimport cast_kernel, number_kernel
 from dflow._array.core cimport *
 from dflow._base.thread_state cimport near, set_recording
 from dflow._tracing.tape cimport after_write, before_write, recorded, confirm_inplace

@@ -11,8 +11,8 @@ from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport ELEMENTWISE, intp, Kernel, MAXDIMS
 from dflow._runtime.graph cimport storage_allocate
 from dflow._array.dispatch cimport Operand, fill_constant, fill_index, launch
-from dflow._kernels.registry cimport (
-    BOOL, LONG, DOUBLE, DTYPES, code_of, is_integer, kernel_new, native, numpy_array, sleep_kernel)
+from dflow._kernels.dtypes cimport BOOL, LONG, DOUBLE, DTYPES, code_of, is_integer, native, numpy_array
+from dflow._kernels.registry cimport kernel_new, sleep_kernel
 from dflow._array.core cimport *
 from dflow._functions.fastpath cimport allocated
 from dflow._functions.interop cimport foreign, foreign_like

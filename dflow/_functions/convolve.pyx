@@ -2,7 +2,8 @@
 
 from dflow._kernels.kernel cimport intp, Kernel, loop_t, MAXDIMS, ROWS
 from dflow._array.core cimport contiguous, fill_operand, ndarray, shape_tuple, strides_of
-from dflow._kernels.registry cimport DOUBLE, kernel_new
+from dflow._kernels.dtypes cimport DOUBLE
+from dflow._kernels.registry cimport kernel_new
 from dflow._array.dispatch cimport Core, Operand, fill_constant, launch
 
 from dflow._functions.views import sliding_windows

@@ -6,7 +6,8 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memset
 from dflow._kernels.kernel cimport intp, Kernel, ROWS
 from dflow._engine cimport settings
-from dflow._kernels.registry cimport BOOL, DOUBLE, INTP, code_of, kernel_new
+from dflow._kernels.dtypes cimport BOOL, DOUBLE, INTP, code_of
+from dflow._kernels.registry cimport kernel_new
 from dflow._functions.placement import follow
 from dflow._array.core cimport *
 from dflow._functions.fastpath cimport allocated, count_bytes, count_true

@@ -3,7 +3,7 @@
 from dflow._kernels.kernel cimport intp, Kernel
 from dflow._array.core cimport ndarray
 from dflow._kernels.reduce cimport Fold
-from dflow._kernels.registry cimport Scalar
+from dflow._kernels.dtypes cimport Scalar
 
 cdef enum Weak:                 # a Python scalar takes its type from the arrays beside it (NEP 50)
     WEAK_INT = 18

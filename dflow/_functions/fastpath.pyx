@@ -15,7 +15,7 @@ from dflow._runtime.gate cimport enter_gate, leave_gate
 from dflow._runtime.graph cimport readable, storage_allocate
 from dflow._array.dispatch cimport Operand, Core, fill_constant, joins, launch, run_now, run_unary
 from dflow._runtime.executor cimport resume_parked
-from dflow._kernels.registry cimport BOOL, DOUBLE, FLOAT, Scalar, itemsizes, write_scalar
+from dflow._kernels.dtypes cimport BOOL, DOUBLE, FLOAT, Scalar, itemsizes, write_scalar
 from dflow._kernels.sorting cimport dot_kernel
 from dflow._array.core cimport (
     ndarray, C_CONTIGUOUS, READONLY, SCALAR, new_array, new_view, close_view, strides_of, data_of, in_order_near,

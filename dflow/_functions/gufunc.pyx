@@ -9,7 +9,7 @@ from libc.string cimport memcpy
 from dflow._kernels.kernel cimport intp, Kernel, MAXDIMS
 from dflow._runtime.graph cimport WRITE
 from dflow._array.dispatch cimport Core, launch, Operand
-from dflow._kernels.registry cimport DTYPES
+from dflow._kernels.dtypes cimport DTYPES
 from dflow._array.core cimport *
 from dflow._functions.fastpath cimport Plan
 from dflow._functions.out cimport cast_error

@@ -8,7 +8,7 @@ import numpy as np
 cimport numpy as cnp
 from cpython.tuple cimport PyTuple_GET_SIZE
 from dflow._array.core cimport ndarray, hooks, SCALAR
-from dflow._kernels.registry cimport with_numpy_arrays
+from dflow._kernels.dtypes cimport with_numpy_arrays
 
 cdef extern from "Python.h":
     PyObject* _PyType_Lookup(type, object)

@@ -3,7 +3,8 @@
 from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport intp, Kernel, loop_t, MAXDIMS, ROWS
 from dflow._array.dispatch cimport Core, Operand, fill_constant, launch
-from dflow._kernels.registry cimport DOUBLE, kernel_new
+from dflow._kernels.dtypes cimport DOUBLE
+from dflow._kernels.registry cimport kernel_new
 from dflow._array.core cimport *
 
 cdef extern from "_kernels/c/interp.h":

@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 from dflow._kernels.kernel cimport intp, MAXDIMS
 from dflow._engine cimport settings
 from dflow._runtime.graph cimport storage_allocate
-from dflow._kernels.registry cimport DOUBLE, DTYPES, code_of, write_scalar
+from dflow._kernels.dtypes cimport DOUBLE, DTYPES, code_of, write_scalar
 from dflow._array.core cimport *
 from dflow._base.thread_state cimport recorders
 from dflow._tracing.tape cimport any_records, record

@@ -5,7 +5,7 @@ from dflow._kernels.kernel cimport intp
 from dflow._array.core cimport (
     ndarray, SCALAR, array_hooks, as_array, broadcast_same, check_writable, contains_arrays, data_of, hooks, new_array,
     part)
-from dflow._kernels.registry cimport BOOL, DTYPES, code_of, is_complex, is_integer, write_scalar
+from dflow._kernels.dtypes cimport BOOL, DTYPES, code_of, is_complex, is_integer, write_scalar
 from dflow._kernels.registry import COMPARISONS
 
 cdef object NO_VALUE = np._NoValue

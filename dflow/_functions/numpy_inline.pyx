@@ -13,7 +13,7 @@ from dflow._kernels.kernel cimport intp
 from dflow._array.core cimport ndarray, READONLY, SCALAR, as_array, from_numpy, is_free, is_near, numpy_window, records
 from dflow._functions.interop cimport any_foreign, any_like, ask_by_vector
 from dflow._functions.numbers cimport holds_no_numbers, numpys_answer
-from dflow._kernels.registry cimport code_of_num, native
+from dflow._kernels.dtypes cimport code_of_num, native
 from dflow._base.thread_state cimport many_devices, near, recorders
 from dflow._tracing.tape cimport any_records, record_row
 from dflow._functions.placement import follow

@@ -7,7 +7,7 @@ from libc.float cimport DBL_MIN
 from libc.math cimport fabs
 from dflow._base.atomics cimport load_ptr
 from dflow._engine cimport settings
-from dflow._kernels.registry cimport BOOL, DOUBLE, DTYPES, NCODES, Scalar, is_integer, write_scalar
+from dflow._kernels.dtypes cimport BOOL, DOUBLE, DTYPES, NCODES, Scalar, is_integer, write_scalar
 from dflow._array.core cimport *
 from dflow._base.thread_state cimport set_recording
 from dflow._functions.interop cimport ask, foreign

@@ -4,7 +4,9 @@ import numpy as np
 from libc.string cimport memcpy
 from dflow._kernels.kernel cimport intp, MAXDIMS
 from dflow._array.dispatch cimport Operand, launch
-from dflow._kernels.registry cimport BOOL, DTYPES, cast_kernel, masked_kernel
+from dflow._kernels.dtypes cimport BOOL, DTYPES
+from dflow._kernels.casts cimport cast_kernel
+from dflow._kernels.wrapped cimport masked_kernel
 from dflow._array.core cimport *
 from dflow._functions.placement import follow
 

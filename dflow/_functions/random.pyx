@@ -8,7 +8,8 @@ from dflow._runtime.errors cimport here
 from dflow._kernels.kernel cimport ELEMENTWISE, intp, Kernel, loop_t
 from dflow._array.core cimport ndarray, new_array, fill_operand, check_writable, shape_tuple, wait_write
 from dflow._base cimport thread_state
-from dflow._kernels.registry cimport DOUBLE, itemsizes, kernel_new, name_kernel, read_scalar
+from dflow._kernels.dtypes cimport DOUBLE, itemsizes, read_scalar
+from dflow._kernels.registry cimport kernel_new, name_kernel
 from dflow._array.dispatch cimport Operand, launch, fill_constant, fill_index
 from dflow._base.hooks cimport check_hooks
 from dflow._base.thread_state cimport DrawHooks, cannot_replay, captures, capturing, draw_hooks

@@ -4,7 +4,7 @@ import numpy as np
 from dflow._kernels.kernel cimport intp, Kernel, MAXDIMS
 from dflow._engine cimport settings
 from dflow._runtime.graph cimport storage_allocate
-from dflow._kernels.registry cimport INTP, code_of
+from dflow._kernels.dtypes cimport INTP, code_of
 from dflow._kernels.sorting cimport argextreme_kernel, long_sort_kernels, sort_kernel
 from dflow._array.core cimport *
 from dflow._tracing.tape cimport record

@@ -6,10 +6,11 @@ from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport MAXDIMS
 from dflow._runtime.graph cimport readable, WRITE
 from dflow._array.dispatch cimport Operand, Core, UNTRACKED_READ, fill_constant, launch
-from dflow._kernels.registry cimport (
-    Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, descr_of, is_complex, is_integer, loop_types,
-    ufunc_kernel, cast_kernel, masked_kernel, failing_kernel, fill_fold, reduce_kernel, accumulate_kernel,
-    reduceat_kernel, at_kernel, write_scalar)
+from dflow._kernels.dtypes cimport (
+    Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, descr_of, is_complex, is_integer, write_scalar)
+from dflow._kernels.wrapped cimport (
+    masked_kernel, fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel)
+from dflow._kernels.registry cimport loop_types, ufunc_kernel, failing_kernel
 from dflow._array.signature cimport parse_signature
 from dflow._array.core cimport *
 from dflow._tracing.tape cimport any_records, earlier, record, recorders

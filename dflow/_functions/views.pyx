@@ -11,7 +11,7 @@ from libc.stdint cimport uint8_t
 from dflow._kernels.kernel cimport MAXDIMS
 from dflow._runtime.fp_errors cimport warn_user
 from dflow._array.dispatch cimport Core, merge_axes
-from dflow._kernels.registry cimport BOOL, DTYPES, itemsizes, code_of, is_complex
+from dflow._kernels.dtypes cimport BOOL, DTYPES, itemsizes, code_of, is_complex
 from dflow._array.core cimport *
 from dflow._array.shape cimport parse_shape, check_dimensions, normalize_axis
 from dflow._array.core import array, attach

@@ -18,7 +18,8 @@ from dflow._runtime.errors cimport Poison, poison_new, poison_unref
 from dflow._runtime.graph cimport *
 from dflow._runtime.fusion_plan cimport GroupPlan, lay_out_group
 from dflow._runtime.fusion_space cimport MAX_AXES
-from dflow._kernels.registry cimport DTYPES, itemsizes, key_of
+from dflow._kernels.dtypes cimport DTYPES, itemsizes
+from dflow._kernels.registry cimport key_of
 from dflow._runtime.queues cimport Lane, Runner, lanes, of_gpu, shared
 from dflow._base.hooks cimport check_hooks
 from dflow._base.thread_state cimport CPUS, DEVICES

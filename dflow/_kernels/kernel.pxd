@@ -31,7 +31,7 @@ cdef enum CostModel:        # growth of its time with its core dimensions
     CUBIC                   # by their third power, even where there are fewer
 
 cdef enum Resource:         # of a library, besides a core
-    BLAS = 1                # may enter NumPy's BLAS, which others may be using: see _kernels/matmul.pxd
+    BLAS = 1                # may enter NumPy's BLAS, which others may be using: see _kernels/blas_library.pxd
     LOCKS = 2               # takes a lock of OpenBLAS for each matrix, which small ones do nothing but wait for
 
 cdef enum DataTag:          # type of `data`, with the function by which code outside the loop gets it
@@ -40,7 +40,6 @@ cdef enum DataTag:          # type of `data`, with the function by which code ou
     DATA_FOLD               # fold_of() of _kernels/reduce.pxd
     DATA_PRODUCT            # product_of() of _kernels/matmul.pyx
     DATA_GUARDED            # guarded_of(), there too
-    DATA_THEIRS             # theirs_of() of _kernels/registry.pyx
     DATA_SORTING            # sorting_of() of _kernels/sorting.pyx
 
 cdef enum:

@@ -1,69 +1,25 @@
-"""Matrix products in tiles, through SciPy's BLAS, on dflow's own workers.
+"""Matrix products in tiles, through SciPy's BLAS, on dflow's own workers; NumPy's linear algebra, guarded.
 
 OpenBLAS would use threads of its own beside the workers, and lets one threaded product run at a time. So a large
-product is cut into tiles, by its shape alone, and each tile is a call that is told to use one thread. SciPy's library
-is loaded, at the first product that needs it, with the kernels that suit the CPU best: OpenBLAS passes over AVX-512 on
-some CPUs that have it.
+product is cut into tiles, by its shape alone, and each tile is a call that is told to use one thread.
 """
 
-import ctypes
-import os
 import re
-import sys
-import threading
 
 from libc.limits cimport INT_MAX
 from libc.math cimport sqrt
 from libc.string cimport memcpy
-from dflow._kernels.kernel cimport BLAS, CUBIC, DATA_GUARDED, DATA_PRODUCT, LOCKS, MAY_RAISE, raise_current
-from dflow._base.atomics cimport add_int, invariant, load_int, store_int
-from dflow._base.threads cimport Bell, bell_init, bell_lock, bell_unlock, out_of_memory
+from dflow._kernels.kernel cimport (
+    BLAS, CUBIC, DATA_GUARDED, DATA_PRODUCT, intp, Kernel, LOCKS, loop_t, MAY_RAISE, PRODUCT)
+from dflow._kernels.blas_library cimport (
+    MATRICES, begin_call, end_call, find_numpy_blas, numpy_blas, restore_threads, scipy_blas, scipy_routines,
+    tiles_wanted, use_one_thread)
+from dflow._kernels.dtypes cimport CDOUBLE, CFLOAT, DOUBLE, FLOAT, itemsizes
+from dflow._base.atomics cimport invariant
 from dflow._base.allocator cimport memory_zeros
-from dflow._kernels.openblas import environment
-from dflow._kernels.scipy_loader import extension, linked
 
-import numpy as np           # in the environment of _openblas
+import numpy as np
 from dflow._kernels.qr import qr
-
-cdef extern from "Python.h":
-    void* PyCapsule_GetPointer(object, const char*) except? NULL
-    const char* PyCapsule_GetName(object) except? NULL
-
-cdef extern from *:
-    """
-    #include <sys/resource.h>
-    #include <unistd.h>
-    /* The first thread's stack grows as it is used, or the process dies. OpenBLAS puts half a megabyte on it. */
-    static void __attribute__((noinline)) grow_stack(void) {
-        struct rlimit r;
-        if (this_thread() == getpid() && getrlimit(RLIMIT_STACK, &r) == 0 && r.rlim_cur >= (8 << 20)) {
-            volatile char deep[2 << 20];
-            deep[0] = 0;
-            (void)deep;
-        }
-    }
-    """
-    void grow_stack()
-
-cdef extern from "<sys/mman.h>" nogil:
-    void* mmap(void*, size_t, int, int, int, long)
-    int munmap(void*, size_t)
-    int PROT_READ, PROT_WRITE, MAP_PRIVATE, MAP_ANONYMOUS, MAP_NORESERVE
-    void* MAP_FAILED
-
-cdef extern from "<dlfcn.h>" nogil:
-    ctypedef struct Dl_info:
-        const char* dli_fname
-    int dladdr(const void*, Dl_info*)
-
-ctypedef void (*gemm_t)(char*, char*, int*, int*, int*, void*, void*, int*, void*, int*, void*, void*,
-                        int*) noexcept nogil
-ctypedef void (*gemv_t)(char*, int*, int*, void*, void*, int*, void*, int*, void*, void*, int*) noexcept nogil
-ctypedef void (*syrk_t)(char*, char*, int*, int*, void*, void*, int*, void*, void*, int*) noexcept nogil
-ctypedef int (*get_t)() noexcept nogil
-ctypedef void (*set_t)(int) noexcept nogil
-ctypedef void* (*take_t)(int) noexcept nogil
-ctypedef void (*give_t)(void*) noexcept nogil
 
 cdef enum:
     LEAST = 1 << 18             # multiplications from which tiles pay; OpenBLAS uses one thread below
@@ -75,270 +31,19 @@ cdef enum:
     ALL_THREADS = 900           # rows of a matrix from which LAPACK gains by all threads: fewer are faster with one
     ALL_PRODUCTS = 256          # the same where most of the work is products: an inverse, many right-hand sides
     LONG_DOT = 10_000           # elements from which OpenBLAS takes several threads for the product of two vectors
-    BUFFER = 32 << 20           # bytes of one of OpenBLAS's buffers, which it keeps, in NumPy's and SciPy's wheels
-    OF_THREAD = 2 * BUFFER      # of one of its threads, with a buffer of its own
-    LIBRARY = 2 * BUFFER        # of the library itself, at most about so many
-    SPARE = 4 << 20             # bytes that OpenBLAS asks for besides, with all its threads,
-    MATRICES = 8                # and NumPy for LAPACK: so many of the operand's size, about
-    OPENMP = 2                  # what OpenBLAS's get_parallel() says when it is built on OpenMP
 
-cdef gemm_t gemms[4]            # sgemm, dgemm, cgemm, zgemm; NULL before load_blas()
-cdef gemv_t gemvs[4]
-cdef syrk_t syrks[4]
-cdef bint loaded = False
-cdef int tiles_wanted           # of a product, at least, if it is large enough
-_config = {}                    # of the library
-
-cdef struct Library:            # a copy of OpenBLAS; zeros: it is another BLAS
-    get_t get_threads
-    set_t set_threads
-    Bell lock                   # a mutex, as OpenBLAS starts threads and allocates under it; over:
-    int callers                 # threads inside, that are to have one thread each
-    int threads_before          # what is to be restored when the last of them leaves
-    take_t take_buffer          # a caller has one meanwhile; NULL: the library does not show how
-    give_t give_buffer
-    int inside                  # atomic: callers
-    int buffers                 # lock, atomic: that are there, at least, for callers
-    bint forked                 # lock: its threads, which it ends before a fork, are to start again
-
-cdef Library scipy_blas, numpy_blas
-bell_init(&scipy_blas.lock)
-bell_init(&numpy_blas.lock)
-cdef bint forked = False        # the process was, or is a child
+cdef struct Product:            # the data of a product's kernel
+    loop_t loop                 # NumPy's, for what BLAS does not take, and for small products
+    void* data
+    int code                    # 0..3: float, double, and both complex
+    int itemsize
 
 cdef bint worth_blas(intp m, intp n, intp p) noexcept nogil:
     if m == 1 or p == 1:
         return n >= 16 and m * n * p > LEAST_VECTOR and m != p
     return m >= 16 and n >= 16 and p >= 16 and m * n * p > LEAST
 
-# ---- loading ---------------------------------------------------------------------------------------------------------
-
-def _wanted_coretype():
-    """The value of OPENBLAS_CORETYPE to load with, or None: as the library decides, or the user."""
-    own = os.environ.get("DFLOW_BLAS_CORETYPE")
-    if own is not None:
-        return own or None
-    features = getattr(np._core._multiarray_umath, "__cpu_features__", {})
-    return "SKYLAKEX" if "OPENBLAS_CORETYPE" not in os.environ and features.get("AVX512_SKX") else None
-
-cdef bint blas_loaded() noexcept:
-    return loaded
-
-cdef int load_blas() except -1:
-    if not loaded:
-        # A library that finds no memory for its threads ends the process.
-        if not any_room(LIBRARY + <size_t>OF_THREAD * tiles_wanted):
-            raise MemoryError("no memory to load SciPy's BLAS")
-        with _loading:              # another thread may be importing SciPy; no product is submitted before it is there
-            _load()
-    return 0
-
-_loading = threading.RLock()
-_early = {"scipy.linalg._fblas", "scipy.linalg.cython_blas"}
-
-cdef int _load() except -1:
-    global loaded
-    table = None
-    if loaded:
-        return 0
-    early = not _early.isdisjoint(sys.modules)              # then the library has chosen its kernels already
-    with environment(None if early else _wanted_coretype()):
-        library = linked("linalg.cython_blas")
-        if not hasattr(library, "scipy_dgemm_"):            # not one of SciPy's wheels
-            table = extension("linalg.cython_blas").__pyx_capi__
-    for i, letter in enumerate("sdcz"):
-        if table is None:
-            gemms[i] = <gemm_t>_address(library, f"scipy_{letter}gemm_")
-            gemvs[i] = <gemv_t>_address(library, f"scipy_{letter}gemv_")
-            syrks[i] = <syrk_t>_address(library, f"scipy_{letter}syrk_")
-        else:
-            gemms[i] = <gemm_t>_capsule(table[f"{letter}gemm"])
-            gemvs[i] = <gemv_t>_capsule(table[f"{letter}gemv"])
-            syrks[i] = <syrk_t>_capsule(table[f"{letter}syrk"])
-    name = _find_threads(&scipy_blas, library)
-    if name is not None:
-        _describe(library, name)
-    loaded = True
-    return 0
-
-cdef void* _capsule(capsule) except NULL:
-    return PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
-
-cdef void* _address(library, str name) except? NULL:
-    """Of a function; NULL when the library has none of this name."""
-    cdef size_t address = 0
-    function = getattr(library, name, None)
-    if function is not None:
-        address = ctypes.cast(function, ctypes.c_void_p).value
-    return <void*>address
-
-cdef object _find_threads(Library* b, library):
-    """The pattern of its names if it is OpenBLAS, whose functions for threads are then in b; else None.
-
-    One that is built on OpenMP has other counts in each thread, and is left alone.
-    """
-    for name in ("scipy_openblas_{}", "scipy_openblas_{}64_", "openblas_{}", "openblas_{}64_"):
-        found = hasattr(library, name.format("set_num_threads"))
-        if found and getattr(library, name.format("get_parallel"))() != OPENMP:
-            b.get_threads = <get_t>_address(library, name.format("get_num_threads"))
-            b.set_threads = <set_t>_address(library, name.format("set_num_threads"))
-            b.take_buffer = <take_t>_address(library, "blas_memory_alloc")
-            b.forked = forked
-            b.give_buffer = <give_t>_address(library, "blas_memory_free")
-            return name
-    return None
-
-cdef int _describe(library, name) except -1:
-    cdef Dl_info where
-    describe = getattr(library, name.format("get_config")), getattr(library, name.format("get_corename"))
-    for function in describe:
-        function.restype = ctypes.c_char_p
-    version, kernels = (function().decode() for function in describe)
-    dladdr(<void*>scipy_blas.get_threads, &where)
-    _config.update(library=os.path.realpath(os.fsdecode(where.dli_fname)), version=version.split()[1], kernels=kernels)
-    return 0
-
-# ---- threads ---------------------------------------------------------------------------------------------------------
-
-cdef void use_one_thread(Library* b) noexcept nogil:
-    """From here on it uses one thread."""
-    if b.set_threads == NULL:
-        return
-    bell_lock(&b.lock)
-    if b.callers == 0:
-        b.threads_before = b.get_threads() if has_threads(b) else 1
-        if b.threads_before != 1:
-            b.set_threads(1)
-    b.callers += 1
-    bell_unlock(&b.lock)
-
-cdef void restore_threads(Library* b) noexcept nogil:
-    if b.set_threads == NULL:
-        return
-    bell_lock(&b.lock)
-    b.callers -= 1
-    if b.callers == 0 and b.threads_before != 1 and b.get_threads() == 1:
-        b.set_threads(b.threads_before)
-    bell_unlock(&b.lock)
-
-cdef bint begin_call(Library* b, size_t size) noexcept nogil:
-    """Before each call, in a loop that MAY_RAISE. False, and a MemoryError, when there is no buffer for one more
-    caller, or not so much memory: OpenBLAS would end the process."""
-    cdef int callers = add_int(&b.inside, 1)
-    if b.set_threads == NULL:
-        return True
-    if (callers <= load_int(&b.buffers) or reserve(b, callers, size)) and (size == 0 or any_room(size + SPARE)):
-        return True
-    add_int(&b.inside, -1)
-    out_of_memory()
-    return False
-
-cdef void end_call(Library* b) noexcept nogil:
-    add_int(&b.inside, -1)
-
-cdef bint has_threads(Library* b) noexcept nogil:
-    """Whether its threads are there; after a fork they start as soon as there is memory for them. Needs the lock."""
-    if b.forked and any_room(<size_t>OF_THREAD * tiles_wanted):
-        b.forked = False
-        b.set_threads(b.get_threads())
-    return not b.forked
-
-cdef bint any_room(size_t size) noexcept nogil:
-    """Whether the process may have so much memory."""
-    cdef void* p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
-    return p != MAP_FAILED and munmap(p, size) == 0
-
-cdef class Caller:
-    """A context in which NumPy itself may call LAPACK, for a matrix of so many elements at most."""
-    cdef size_t size
-
-    def __init__(self, size):
-        find_numpy_blas()
-        self.size = MATRICES * 16 * <size_t>size
-
-    def __enter__(self):
-        if not begin_call(&numpy_blas, self.size):
-            raise_current()
-
-    def __exit__(self, *error):
-        end_call(&numpy_blas)
-
-cdef bint reserve(Library* b, int callers, size_t size) noexcept nogil:
-    """Let OpenBLAS make as many buffers as there are callers, each once it is sure that there is memory.
-
-    One that does not show how to (NumPy 2.5's) makes this caller's in the call that is to come: for sure if that needs
-    memory besides (size). Between this look and that call another thread may take the memory: then OpenBLAS ends the
-    process.
-    """
-    cdef void* taken[64]
-    cdef int i, n = 0, most = min(callers, 64)
-    bell_lock(&b.lock)
-    if b.take_buffer == NULL or b.give_buffer == NULL:
-        if has_threads(b) and any_room(BUFFER + SPARE + size):
-            n = most
-            if size == 0:
-                callers = b.buffers
-    else:
-        while n < most and has_threads(b) and any_room(BUFFER):
-            taken[n] = b.take_buffer(0)
-            n += 1
-        for i in range(n):
-            b.give_buffer(taken[i])
-    if n == most:
-        store_int(&b.buffers, callers)
-    bell_unlock(&b.lock)
-    return n == most
-
-cdef int find_numpy_blas() except -1:
-    if numpy_blas.set_threads == NULL:
-        _find_threads(&numpy_blas, ctypes.CDLL(np.linalg._umath_linalg.__file__))
-    return 0
-
-cdef void one_thread_each() noexcept nogil:
-    use_one_thread(&numpy_blas)
-
-cdef void threads_again() noexcept nogil:
-    restore_threads(&numpy_blas)
-
-cdef void blas_after_fork() noexcept:
-    """In the child no call is inside."""
-    global forked
-    forked = True
-    reset_library(&scipy_blas)
-    reset_library(&numpy_blas)
-
-cdef void blas_after_fork_in_parent() noexcept:
-    global forked
-    forked = True
-    restart_threads(&scipy_blas)
-    restart_threads(&numpy_blas)
-
-cdef void restart_threads(Library* b) noexcept:
-    bell_lock(&b.lock)
-    b.forked = b.set_threads != NULL
-    store_int(&b.buffers, 0)
-    bell_unlock(&b.lock)
-
-cdef void reset_library(Library* b) noexcept:
-    bell_init(&b.lock)
-    b.inside = b.buffers = 0
-    b.forked = b.set_threads != NULL
-    if b.callers:
-        b.callers = 1
-        restore_threads(b)
-
-def config():
-    """Which BLAS large matrix products use: its file, its version, and the CPU that its kernels are for. Loads it."""
-    load_blas()
-    return dict(_config)
-
-grow_stack()
-
 # ---- tiles -----------------------------------------------------------------------------------------------------------
-
-tiles_wanted = <int>os.cpu_count()
-if tiles_wanted & (tiles_wanted - 1):
-    tiles_wanted *= 2                   # several for each worker: with one or two, some would wait for others
 
 cdef inline intp parts(intp n, intp size) noexcept nogil:
     return (n + size // 2) // size if n > size else 1
@@ -351,7 +56,7 @@ cdef void cut(intp* dims, intp* rows, intp* columns) noexcept nogil:
     """
     cdef intp m = dims[1], n = dims[2], p = dims[3], r = 1, c = 1
     cdef bint by_rows = True, by_columns = True
-    if gemms[0] == NULL or scipy_blas.set_threads == NULL or not worth_blas(m, n, p):
+    if scipy_routines.gemm[0] == NULL or scipy_blas.set_threads == NULL or not worth_blas(m, n, p):
         pass
     elif p == 1:
         r = parts(m, VECTOR_TILE // (n + 1) + 16)
@@ -398,7 +103,7 @@ cdef bint blas_takes(Product* w, intp* dims, intp* core,
                      char* how_a, int* lead_a, char* how_b, int* lead_b) noexcept nogil:
     """Whether tiles of the product are worth BLAS, and their memory is as it wants it; then how a and b look to it."""
     cdef intp m = dims[1], n = dims[2], p = dims[3]
-    if gemms[0] == NULL or not worth_blas(m, n, p) or n >= INT_MAX:
+    if scipy_routines.gemm[0] == NULL or not worth_blas(m, n, p) or n >= INT_MAX:
         return False
     if p == 1:
         if not spaced(core[2], w.itemsize) or not spaced(core[4], w.itemsize):
@@ -484,8 +189,8 @@ cdef void multiply(int code, char** args, intp* dims, char how_a, int lead_a, ch
     if not begin_call(&scipy_blas, 0):
         return
     use_one_thread(&scipy_blas)
-    gemms[code](&how_b, &how_a, &p, &m, &n, one_of(code), args[1], &lead_b, args[0], &lead_a, zero_of(code), args[2],
-                &lead_out)
+    scipy_routines.gemm[code](&how_b, &how_a, &p, &m, &n, one_of(code), args[1], &lead_b, args[0], &lead_a,
+                              zero_of(code), args[2], &lead_out)
     restore_threads(&scipy_blas)
     end_call(&scipy_blas)
 
@@ -508,7 +213,8 @@ cdef void product_band(int code, char** args, intp* dims, intp* core, char how_a
     if not begin_call(&scipy_blas, 0):
         return
     use_one_thread(&scipy_blas)
-    syrks[code](&upper, &how, &rows, &n, one_of(code), at[0], &lead_a, zero_of(code), at[2] + top * core[5], &lead_out)
+    scipy_routines.syrk[code](&upper, &how, &rows, &n, one_of(code), at[0], &lead_a, zero_of(code),
+                              at[2] + top * core[5], &lead_out)
     restore_threads(&scipy_blas)
     end_call(&scipy_blas)
     if core[5] == 4:
@@ -544,12 +250,28 @@ cdef void apply(int code, char* a, intp rows, intp n, char how, int lead, char* 
     if not begin_call(&scipy_blas, 0):
         return
     use_one_thread(&scipy_blas)
-    gemvs[code](&fortran, &first, &second, one_of(code), a, &lead, x, &x_inc, zero_of(code), y, &y_inc)
+    scipy_routines.gemv[code](&fortran, &first, &second, one_of(code), a, &lead, x, &x_inc, zero_of(code), y, &y_inc)
     restore_threads(&scipy_blas)
     end_call(&scipy_blas)
 
 cdef void product_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     product_piece(args, dims, steps, data, 0, product_pieces(dims))
+
+cdef int use_tiles(Kernel* k, int code) except -1:
+    cdef Product* w = <Product*>memory_zeros(sizeof(Product))
+    if w == NULL:
+        raise MemoryError("no memory for a kernel")
+    find_numpy_blas()
+    w.loop = k.loop
+    w.data = k.data
+    w.code = {FLOAT: 0, DOUBLE: 1, CFLOAT: 2, CDOUBLE: 3}[code]
+    w.itemsize = itemsizes[code]
+    k.loop, k.data, k.tag = product_loop, w, DATA_PRODUCT
+    k.flags |= PRODUCT | MAY_RAISE
+    k.resources |= BLAS
+    k.pieces = product_pieces
+    k.piece = product_piece
+    return 0
 
 # ---- NumPy's linear algebra ------------------------------------------------------------------------------------------
 

@@ -1,50 +1,22 @@
-"""NumPy's inner loops looked up and kept as kernels; loops of ours that wrap one; casts, scalars."""
+"""Kernels by their keys; NumPy's inner loops looked up, and where one of ours does better, that."""
 
 import numpy as np
 cimport numpy as cnp
 from cpython.bytes cimport PyBytes_FromString
-from cpython.complex cimport PyComplex_FromDoubles
 from cpython.object cimport PyObject
-from libc.string cimport memcpy, memset
-from libc.stdint cimport int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, uint64_t
-from dflow._kernels.kernel cimport (
-    BLAS, COPIES, DATA_BYTES, DATA_FOLD, DATA_OPAQUE, DATA_PRODUCT, DATA_THEIRS, ELEMENTWISE, INVALID_FAILS, MAY_RAISE,
-    PARTIAL, PRODUCT, REDUCES, REPORTS_FP, ROWS)
-from dflow._base.atomics cimport invariant
+from libc.string cimport memcpy
+from dflow._kernels.kernel cimport DATA_OPAQUE, ELEMENTWISE, INVALID_FAILS, MAY_RAISE, REPORTS_FP, ROWS
 from dflow._base.threads cimport sleep_ns
-from dflow._kernels.matmul cimport (
-    Product, find_numpy_blas, guard_blas, product_loop, product_piece, product_pieces)
-from dflow._base.allocator cimport memory_free, memory_zeros
-from dflow._kernels.reduce cimport Fold, total_t, reduce_loop, reduce_initial_loop
+from dflow._kernels.dtypes cimport (
+    CDOUBLE, CLONGDOUBLE, DOUBLE, FLOAT, HALF, LONGDOUBLE, code_of_num, is_complex, is_integer, itemsizes)
+from dflow._kernels.matmul cimport guard_blas, use_tiles
+from dflow._base.allocator cimport memory_zeros
+from dflow._kernels.trig cimport use_sincos
 
 cnp.import_array()
 cnp.import_umath()
 
 from numpy._core._exceptions import _UFuncInputCastingError
-
-cdef extern from "_kernels/c/sum.h" nogil:
-    void total_float(void*, const void*, intp, int)
-    void total_double(void*, const void*, intp, int)
-
-cdef extern from "_kernels/c/sincos.h" nogil:
-    enum: SINCOS_ROWS
-    ctypedef struct Theirs:
-        loop_t loop
-        void* data
-    double sincos_table[256][4]
-    void sin_loop(char**, intp*, intp*, void*)
-    void cos_loop(char**, intp*, intp*, void*)
-    int sincos_ways()
-    void sincos_use(int)
-
-cdef extern from "_kernels/c/casts.h":
-    ctypedef void (*cast_loop)(char**, intp*, intp*, void*) noexcept nogil
-    cast_loop cast_loops[18][18]
-    void copy_loop(char**, intp*, intp*, void*) noexcept nogil
-
-cdef extern from "numpy/halffloat.h" nogil:
-    double npy_half_to_double(uint16_t)
-    uint16_t npy_double_to_half(double)
 
 cdef extern from "numpy/ufuncobject.h":
     ctypedef struct UfuncObject "PyUFuncObject":        # fields, not the attributes that NumPy's .pxd may make of them
@@ -55,177 +27,6 @@ cdef extern from "numpy/ufuncobject.h":
         void** data
         char* name
         char* types
-
-# ---- type codes ------------------------------------------------------------------------------------------------
-
-cdef int typenums[18]
-cdef dict code_by_dtype = {}        # every dtype and type object seen so far
-
-def _fill_types():
-    for code in range(18):
-        typenums[code] = 23 if code == HALF else code
-        dtype = cnp.PyArray_DescrFromType(typenums[code])
-        DTYPES.append(dtype)
-        itemsizes[code] = dtype.itemsize
-        # long long is long where both have 64 bits: NumPy's dtypes are equal then, too.
-        code_by_dtype.setdefault(dtype, code)
-        code_by_dtype.setdefault(dtype.type, code_by_dtype[dtype])
-        code_by_dtype.setdefault(type(dtype), code_by_dtype[dtype])
-
-DTYPES = []
-_fill_types()
-INTP = np.dtype(np.intp)
-code_by_dtype.update({bool: 0, int: code_by_dtype[np.dtype(int)], float: DOUBLE, complex: CDOUBLE})
-dtypes = tuple(DTYPES)              # for Python: the supported dtypes, by type code
-
-cdef int code_of_num(int typenum) noexcept:
-    if typenum == 9 or typenum == 10:
-        return typenum - 2 if sizeof(long) == sizeof(long long) else typenum
-    return typenum if 0 <= typenum <= 16 else HALF if typenum == 23 else -1
-
-cdef int code_of(object dtype) except -1:
-    """Type code of anything that NumPy takes for a dtype. TypeError for what is no number, or of another byte order."""
-    cdef int code
-    try:
-        return <int>code_by_dtype[dtype]
-    except (KeyError, TypeError):
-        pass
-    descr = native(dtype)
-    code = code_of_num(descr.num)
-    if code < 0:
-        raise TypeError(f"dflow arrays hold numbers: dtype {descr} is not supported")
-    if len(code_by_dtype) < 1000:
-        try:
-            code_by_dtype[dtype] = code
-        except TypeError:
-            pass                    # not hashable
-    return code
-
-cdef object descr_of(object dtype):
-    """NumPy's dtype of anything that it takes for one. Of a type like np.dtypes.Int8DType, np.dtype() says object."""
-    return np.empty(0, dtype).dtype if isinstance(dtype, type(np.dtype)) else np.dtype(dtype)
-
-cpdef object native(object dtype):
-    """NumPy's dtype, or None. TypeError for another byte order than the machine's: it would be lost."""
-    descr = None if dtype is None else descr_of(dtype)
-    if descr is not None and not descr.isnative:
-        raise TypeError(f"dflow arrays have the machine's byte order: dtype {descr.str!r} is not supported, but by "
-                        f"NumPy's arrays, as x.asnumpy().astype({descr.str!r}) gives")
-    return descr
-
-cdef object numpy_array(object x, object dtype):
-    """np.asarray(x, dtype), also where the __array__ of something in x gives an array of ours; that of x as it is."""
-    try:
-        return np.asarray(x, dtype)
-    except ValueError as error:
-        if "__array__ method not producing an array" not in str(error):
-            raise
-        if not hasattr(type(x), "__array__"):
-            return np.asarray(with_numpy_arrays(x), dtype)
-        made = x.__array__()
-        if not hasattr(made, "asnumpy"):
-            raise
-    return made if dtype is None else np.asarray(made.asnumpy(), dtype)
-
-cdef object with_numpy_arrays(object x):
-    if isinstance(x, (list, tuple)):
-        return [with_numpy_arrays(item) for item in x]
-    array = x.__array__() if hasattr(type(x), "__array__") else x
-    return array.asnumpy() if hasattr(array, "asnumpy") else array
-
-# ---- scalars ---------------------------------------------------------------------------------------------------
-
-cdef extern from "Python.h":
-    double PyLong_AsDouble(object) except? -1.0
-    long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
-    void PyErr_SetObject(object, object)
-
-cdef int out_of_bounds(object value, int code) except -1:
-    raise OverflowError(f"Python integer {value} out of bounds for {DTYPES[code].name}")
-
-cdef int too_large() except -1:
-    raise OverflowError("Python int too large to convert to C long")
-
-cdef int write_integer(object value, int code, char* p) except -1:
-    cdef int overflow
-    cdef long long v = PyLong_AsLongLongAndOverflow(value, &overflow)
-    cdef uint64_t u = 0
-    cdef int size = itemsizes[code]
-    if code == 2 or code == 4 or code == 6 or code == 8 or code == 10:
-        if overflow > 0 and size >= 4:          # NumPy reads these as unsigned long, smaller ones as long
-            try:
-                u = <uint64_t>value
-            except OverflowError:
-                too_large()
-            if size == 4:
-                out_of_bounds(value, code)
-            (<uint64_t*>p)[0] = u
-            return 0
-        if overflow:
-            too_large()
-        if v < 0 or (size < 8 and v >> (8 * size)):
-            out_of_bounds(value, code)
-    elif overflow:
-        too_large()
-    elif size < 8 and (v >= 1LL << (8 * size - 1) or v < -(1LL << (8 * size - 1))):
-        out_of_bounds(value, code)
-    if size == 8:
-        (<int64_t*>p)[0] = v
-    elif size == 4:
-        (<int32_t*>p)[0] = <int32_t>v
-    elif size == 2:
-        (<int16_t*>p)[0] = <int16_t>v
-    else:
-        (<int8_t*>p)[0] = <int8_t>v
-    return 0
-
-cdef int write_scalar(object value, int code, char* p) except -1:
-    """Store a Python or NumPy scalar as the type `code`."""
-    cdef double d
-    if type(value) is int:
-        if code == DOUBLE:
-            (<double*>p)[0] = PyLong_AsDouble(value)
-            return 0
-        if code != BOOL and is_integer(code):
-            return write_integer(value, code, p)
-    elif type(value) is float:
-        d = value
-        if code == DOUBLE:
-            (<double*>p)[0] = d
-            return 0
-        if code == CDOUBLE:
-            (<double*>p)[0] = d
-            (<double*>p)[1] = 0
-            return 0
-    elif type(value) is bool and code == BOOL:
-        p[0] = <char>(value is True)
-        return 0
-    # The rare types: let NumPy convert.
-    array = np.empty((), DTYPES[code])
-    array[()] = value
-    memcpy(p, cnp.PyArray_DATA(array), itemsizes[code])
-    return 0
-
-cdef object read_scalar(int code, char* p):
-    """A Python scalar; NumPy's own for longdouble, as there is no Python type."""
-    if code == DOUBLE:
-        return (<double*>p)[0]
-    if code == LONG or code == 9:
-        return (<int64_t*>p)[0] if sizeof(long) == 8 or code == 9 else (<long*>p)[0]
-    if code == BOOL:
-        return p[0] != 0
-    if code == FLOAT:
-        return <double>(<float*>p)[0]
-    if code == 5:
-        return (<int32_t*>p)[0]
-    if code == CDOUBLE:
-        return PyComplex_FromDoubles((<double*>p)[0], (<double*>p)[1])
-    return read_numpy_scalar(code, p).item()
-
-cdef object read_numpy_scalar(int code, char* p):
-    array = np.empty((), DTYPES[code])
-    memcpy(cnp.PyArray_DATA(array), p, itemsizes[code])
-    return array[()]
 
 # ---- kernels ---------------------------------------------------------------------------------------------------
 
@@ -264,9 +65,6 @@ cdef dict keys = {}                     # of kernels, by address
 
 cdef object key_of(Kernel* k):
     """What k is: a ufunc and type codes, or a name and what else there is to know, kernels by their keys; or None."""
-    cdef size_t first = <size_t>&casts[0][0]
-    if first <= <size_t>k < first + sizeof(casts):
-        return "cast", ((<size_t>k - first) // sizeof(Kernel) // 18, (<size_t>k - first) // sizeof(Kernel) % 18)
     if <size_t>k not in keys:
         keys.update({address: key for key, address in known.items()})
     key = keys.get(<size_t>k)
@@ -274,6 +72,8 @@ cdef object key_of(Kernel* k):
         of = key_of(<Kernel*><size_t>key[1])
         return None if of is None else (key[0], of, *key[2:])
     return key
+
+# ---- NumPy's loops ---------------------------------------------------------------------------------------------
 
 # Nanoseconds for one element of eight bytes, when all is in the first-level cache (measured on a Zen 4); what is not
 # listed costs about as much as an addition. Only the order of magnitude counts.
@@ -380,7 +180,7 @@ cdef int choose_loop(Kernel* k, object ufunc, tuple codes) except -1:
     """Put a loop of ours around NumPy's, or in its place, where that is faster, or NumPy's errs."""
     cdef int itemsize = itemsizes[<int>codes[0]]
     if ufunc is np.matmul and FLOAT <= <int>codes[0] <= CDOUBLE and codes[0] != LONGDOUBLE:
-        use_blas(k, codes[0])
+        use_tiles(k, codes[0])
     guard_blas(k, ufunc, itemsize)
     if (ufunc is np.sin or ufunc is np.cos) and codes[0] == DOUBLE:
         use_sincos(k)
@@ -390,22 +190,6 @@ cdef int choose_loop(Kernel* k, object ufunc, tuple codes) except -1:
     if ufunc in UNFOLDED and (codes[0] == FLOAT or codes[0] == DOUBLE):
         k.data = wrap(k, 1)
         k.loop = one_by_one_loop
-    return 0
-
-cdef int use_blas(Kernel* k, int code) except -1:
-    cdef Product* w = <Product*>memory_zeros(sizeof(Product))
-    if w == NULL:
-        raise MemoryError("no memory for a kernel")
-    find_numpy_blas()
-    w.loop = k.loop
-    w.data = k.data
-    w.code = {FLOAT: 0, DOUBLE: 1, CFLOAT: 2, CDOUBLE: 3}[code]
-    w.itemsize = itemsizes[code]
-    k.loop, k.data, k.tag = product_loop, w, DATA_PRODUCT
-    k.flags |= PRODUCT | MAY_RAISE
-    k.resources |= BLAS
-    k.pieces = product_pieces
-    k.piece = product_piece
     return 0
 
 cdef Kernel* failing_kernel(Kernel* k, bytes failure) except NULL:
@@ -418,164 +202,7 @@ cdef Kernel* failing_kernel(Kernel* k, bytes failure) except NULL:
         remember(key, f)
     return f
 
-cdef Kernel casts[18][18]
-
-cdef void nonzero_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """A cast to bool: NumPy's not_equal, which has vector code, to nothing but zeros."""
-    cdef Kernel* k = <Kernel*>data
-    cdef Scalar zero
-    cdef char* inner[3]
-    cdef intp inner_steps[3]
-    memset(&zero, 0, sizeof(zero))
-    inner[0] = args[0]
-    inner[1] = <char*>&zero
-    inner[2] = args[1]
-    inner_steps[0] = steps[0]
-    inner_steps[1] = 0
-    inner_steps[2] = steps[1]
-    k.loop(inner, dims, inner_steps, k.data)
-
-def _fill_casts():
-    cdef int i, j
-    cdef Kernel* k
-    for i in range(18):
-        for j in range(18):
-            k = &casts[i][j]
-            k.name = b"cast" if i != j else b"copy"
-            k.nin = 1
-            k.nops = 2
-            k.loop = <loop_t>copy_loop if i == j else <loop_t>cast_loops[i][j]
-            k.data, k.tag = <void*><size_t>itemsizes[i], DATA_BYTES
-            k.cost = 3 if (i == HALF) != (j == HALF) else 0.02 * max(itemsizes[i], itemsizes[j])
-            k.flags = ELEMENTWISE if i != j else ELEMENTWISE | COPIES
-            if j == BOOL != i:
-                k.loop, k.data, k.tag = nonzero_loop, ufunc_kernel(np.not_equal, (i, i, BOOL)), DATA_OPAQUE
-            if i != j and j != BOOL and (not is_integer(i) or j == HALF):   # of the integers, halfs overflow alone
-                k.flags |= REPORTS_FP
-
-_fill_casts()
-
-cdef Kernel* cast_kernel(int source, int target) noexcept:
-    return &casts[source][target]
-
-cdef int write_number(int source, char* p, int target, char* q) except -1:
-    """int() of a scalar, as NumPy stores it in an integer: OverflowError where it does not fit, ValueError for NaN."""
-    number = read_scalar(source, p)
-    return write_scalar(int(number.real if is_complex(source) else number), target, q)
-
-cdef void number_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    with gil:
-        try:
-            write_number(<int>(<size_t>data >> 8), args[0], <int>(<size_t>data & 255), args[1])
-        except Exception as error:
-            PyErr_SetObject(type(error), error)
-
-cdef Kernel* number_kernel(int source, int target) except NULL:
-    """write_number() of one element."""
-    cdef Kernel* k = recall(("number", source, target))
-    if k != NULL:
-        return k
-    k = kernel_new(b"copy", 1, 2, number_loop, <void*><size_t>(source << 8 | target), MAY_RAISE, 100)
-    return remember(("number", source, target), k)
-
-# ---- sine and cosine of float64 --------------------------------------------------------------------------------
-
-cdef int fill_sincos_table() except -1:
-    """Of the multiples of 1/128: from sine and cosine of 1/128, in integers of 200 bits."""
-    cdef int row, column
-    cdef double high, low
-    one = term = 1 << 200
-    parts = [0, 0]
-    for n in range(21):
-        parts[n % 2] += -term if n & 2 else term
-        term //= 128 * (n + 1)
-    cosine, sine = one, 0
-    for row in range(SINCOS_ROWS):
-        for column, value in ((0, sine), (2, cosine)):
-            high = value / one
-            low = (value - (int(high * 2.0 ** 100) << 100)) / one
-            sincos_table[row][column] = high
-            sincos_table[row][column + 1] = low
-            sincos_table[128 + row][2 - column] = high if column else -high
-            sincos_table[128 + row][3 - column] = low if column else -low
-        cosine, sine = (cosine * parts[0] - sine * parts[1]) >> 200, (sine * parts[0] + cosine * parts[1]) >> 200
-    return 0
-
-cdef object sincos_points():
-    """Numbers that try every branch and every row of the table, in many quadrants."""
-    rows = (np.arange(SINCOS_ROWS)[:, None] + np.arange(-0.48, 0.5, 0.04)).ravel() / 128
-    spread = np.arange(2000) * 0.6180339887498949 % 1
-    turns = np.rint(2 ** (26 * spread)) * (np.pi / 2)
-    limits = np.array([2.0 ** -300, 0.126, 0.85546875, 2.4262638092041016, 105414336])[:, None]
-    limits = limits * (1 + np.arange(-20, 20) * 2.0 ** -52)
-    turned = rows + np.resize(turns, rows.size)
-    points = np.concatenate([[0], rows, turned, turns, 2 ** (56 * spread - 30), limits.ravel()])
-    return np.concatenate([points, -points])
-
-cdef bint same_results(loop_t ours, Theirs* theirs) except -1:
-    """Whether our loop gives the bits of NumPy's."""
-    cdef char* args[2]
-    cdef intp[2] steps = [8, 8]
-    points = sincos_points()
-    results = np.empty((2, points.size))
-    cdef intp n = points.size
-    args[0] = <char*>cnp.PyArray_DATA(points)
-    args[1] = <char*>cnp.PyArray_DATA(results)
-    ours(args, &n, steps, theirs)
-    args[1] += n * 8
-    theirs.loop(args, &n, steps, theirs.data)
-    return results[0].tobytes() == results[1].tobytes()
-
-cdef int use_sincos(Kernel* k) except -1:
-    """Our loop for sin or cos, if it gives the bits of this machine's C library."""
-    cdef loop_t ours = <loop_t>sin_loop if k.name == b"sin" else <loop_t>cos_loop
-    cdef Theirs* theirs
-    if sincos_ways() == 1:
-        return 0
-    if sincos_table[0][2] == 0:
-        fill_sincos_table()
-        sincos_use(sincos_ways() - 1)
-    theirs = <Theirs*>memory_zeros(sizeof(Theirs))
-    if theirs == NULL:
-        raise MemoryError("no memory for a kernel")
-    theirs.loop = k.loop
-    theirs.data = k.data
-    if same_results(ours, theirs):
-        k.loop, k.data, k.tag = ours, theirs, DATA_THEIRS
-        k.cost = 3                  # measured like COSTS
-    else:
-        memory_free(theirs)
-    return 0
-
-cdef inline Theirs* theirs_of(Kernel* k) noexcept nogil:
-    invariant(k.tag == DATA_THEIRS, b"the data of a kernel is NumPy's loop")
-    return <Theirs*>k.data
-
-# For tests, once sin or cos has been used.
-
-def sincos_way(int way):
-    """Compute in one of the ways that this machine has; 0 is NumPy's loop, -1 the usual one. Gives their number."""
-    sincos_use(way if way >= 0 else sincos_ways() - 1)
-    return sincos_ways()
-
-def sincos_agrees(ufunc):
-    """Whether our loop gives NumPy's bits for sin or cos; None when NumPy's is used."""
-    cdef Kernel* k = ufunc_kernel(ufunc, (DOUBLE, DOUBLE))
-    return bool(same_results(k.loop, theirs_of(k))) if k.tag == DATA_THEIRS else None
-
-def sincos_rows():
-    """The table, as a NumPy array."""
-    cdef cnp.npy_intp[2] dims = [256, 4]
-    return cnp.PyArray_SimpleNewFromData(2, dims, DOUBLE, &sincos_table[0][0])
-
-# ---- loops that wrap a loop ------------------------------------------------------------------------------------
-
-cdef struct Wrapped:
-    loop_t loop
-    void* data
-    int nin
-    int nout
-    int itemsize
+# ---- loops around NumPy's: see choose_loop() -------------------------------------------------------------------
 
 cdef Wrapped* wrap(Kernel* k, int itemsize) except NULL:
     cdef Wrapped* w = <Wrapped*>memory_zeros(sizeof(Wrapped))
@@ -624,190 +251,6 @@ cdef void one_by_one_loop(char** args, intp* dims, intp* steps, void* data) noex
         inner[1] = args[1] + i * steps[1]
         inner[2] = args[2]
         w.loop(inner, &one, steps, w.data)
-
-cdef void masked_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """Inputs, mask, outputs: call the loop for each run of True."""
-    cdef Wrapped* w = <Wrapped*>data
-    cdef char* inner[64]
-    cdef intp inner_steps[64]
-    cdef char* mask = args[w.nin]
-    cdef intp step = steps[w.nin]
-    cdef intp i = 0, n = dims[0], count
-    cdef int j, k, nops = w.nin + w.nout
-    for j in range(nops):
-        inner_steps[j] = steps[j if j < w.nin else j + 1]
-    while i < n:
-        while i < n and not mask[i * step]:
-            i += 1
-        count = 0
-        while i + count < n and mask[(i + count) * step]:
-            count += 1
-        if count:
-            for j in range(nops):
-                k = j if j < w.nin else j + 1
-                inner[j] = args[k] + i * steps[k]
-            w.loop(inner, &count, inner_steps, w.data)
-            i += count
-
-cdef Kernel* masked_kernel(Kernel* k) except NULL:
-    key = ("masked", <size_t>k)
-    cdef Kernel* m = recall(key)
-    if m == NULL:
-        m = remember(key, kernel_new(k.name, k.nin + 1, k.nops + 1, masked_loop, wrap(k, 0),
-                                      k.flags & ~COPIES | PARTIAL, k.cost + 1))
-    return m
-
-cdef inline void call_binary(Wrapped* w, char* out, char* p, intp n, intp out_step, intp step) noexcept nogil:
-    """out = out op p, n times."""
-    cdef char* args[3]
-    cdef intp steps[3]
-    args[0] = args[2] = out
-    args[1] = p
-    steps[0] = steps[2] = out_step
-    steps[1] = step
-    w.loop(args, &n, steps, w.data)
-
-cdef set IDEMPOTENT = {
-    b"maximum", b"minimum", b"fmax", b"fmin", b"logical_and", b"logical_or", b"bitwise_and", b"bitwise_or"}
-
-cdef int fill_fold(Fold* w, Kernel* k, int code, bint blocked) except -1:
-    w.loop = k.loop
-    w.data = k.data
-    w.itemsize = itemsizes[code]
-    w.blocked = blocked
-    w.idempotent = <bytes>k.name in IDEMPOTENT
-    w.exact = is_integer(code)
-    if (code == FLOAT or code == DOUBLE) and k == ufunc_kernel(np.add, (code, code, code)):
-        w.total = <total_t>total_float if code == FLOAT else <total_t>total_double
-    return 0
-
-cdef struct Recent:             # GIL
-    Kernel* k
-    int naxes
-    bint initial
-    Kernel* made
-
-cdef Recent recent[64]
-
-cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial, bint blocked) except NULL:
-    cdef Recent* last = &recent[(<size_t>k // sizeof(Kernel) + 2 * naxes + initial) % 64]
-    cdef Kernel* r
-    cdef Fold* w
-    if last.k == k and last.naxes == naxes and last.initial == initial:
-        return last.made
-    key = ("reduce", <size_t>k, naxes, initial)
-    r = recall(key)
-    if r == NULL:
-        w = <Fold*>memory_zeros(sizeof(Fold))
-        if w == NULL:
-            raise MemoryError("no memory for a kernel")
-        fill_fold(w, k, code, blocked)
-        w.naxes = naxes
-        w.initial = initial
-        r = remember(key, kernel_new(b"reduce", 2 if initial else 1, 3 if initial else 2,
-                                     <loop_t>reduce_initial_loop if initial else <loop_t>reduce_loop, w,
-                                     k.flags & ~ELEMENTWISE | REDUCES | ROWS, k.cost, DATA_FOLD))
-    last.k, last.naxes, last.initial, last.made = k, naxes, initial, r
-    return r
-
-cdef void accumulate_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """in (r), out (r)."""
-    cdef Wrapped* w = <Wrapped*>data
-    cdef intp i, r = dims[1], n
-    cdef char* inner[3]
-    cdef intp inner_steps[3]
-    if r == 0:
-        return
-    inner_steps[0] = inner_steps[2] = steps[3]
-    inner_steps[1] = steps[2]
-    for i in range(dims[0]):
-        inner[0] = args[1] + i * steps[1]
-        inner[1] = args[0] + i * steps[0]
-        memcpy(inner[0], inner[1], w.itemsize)
-        inner[1] += steps[2]
-        inner[2] = inner[0] + steps[3]
-        n = r - 1
-        if n:
-            w.loop(inner, &n, inner_steps, w.data)
-
-cdef Kernel* accumulate_kernel(Kernel* k, int code) except NULL:
-    key = ("accumulate", <size_t>k)
-    cdef Kernel* r = recall(key)
-    if r == NULL:
-        r = remember(key, kernel_new(b"accumulate", 1, 2, accumulate_loop, wrap(k, itemsizes[code]),
-                                     k.flags & ~ELEMENTWISE | ROWS, k.cost + 1))
-    return r
-
-cdef void reduceat_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """in (r), indices (k), out (k). Indices are checked."""
-    cdef Wrapped* w = <Wrapped*>data
-    cdef intp i, j, r = dims[1], k = dims[2], start, stop
-    cdef char* p
-    cdef char* out
-    for i in range(dims[0]):
-        for j in range(k):
-            start = (<intp*>(args[1] + i * steps[1] + j * steps[4]))[0]
-            stop = (<intp*>(args[1] + i * steps[1] + (j + 1) * steps[4]))[0] if j + 1 < k else r
-            p = args[0] + i * steps[0] + start * steps[3]
-            out = args[2] + i * steps[2] + j * steps[5]
-            memcpy(out, p, w.itemsize)
-            if stop > start + 1:
-                call_binary(w, out, p + steps[3], stop - start - 1, 0, steps[3])
-
-cdef Kernel* reduceat_kernel(Kernel* k, int code) except NULL:
-    key = ("reduceat", <size_t>k)
-    cdef Kernel* r = recall(key)
-    if r == NULL:
-        r = remember(key, kernel_new(b"reduceat", 2, 3, reduceat_loop, wrap(k, itemsizes[code]),
-                                     k.flags & ~ELEMENTWISE | ROWS, k.cost))
-    return r
-
-cdef void at_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """Byte offsets into the target, then the other operand if there is one, then the target: one element at a time."""
-    cdef Wrapped* w = <Wrapped*>data
-    cdef char* inner[3]
-    cdef intp inner_steps[3]
-    cdef intp i, one = 1
-    inner_steps[0] = inner_steps[1] = inner_steps[2] = w.itemsize
-    for i in range(dims[0]):
-        inner[0] = args[w.nin] + (<intp*>(args[0] + i * steps[0]))[0]
-        if w.nin == 2:
-            inner[1] = args[1] + i * steps[1]
-            inner[2] = inner[0]
-        else:
-            inner[1] = inner[0]
-        w.loop(inner, &one, inner_steps, w.data)
-
-ctypedef fused added:           # types that are mostly added so: of histograms, gradients
-    float
-    double
-    uint64_t                    # it wraps
-
-cdef void add_each(char** args, intp* dims, intp* steps, added* target) noexcept nogil:
-    cdef intp i
-    for i in range(dims[0]):
-        (<added*>(<char*>target + (<intp*>(args[0] + i * steps[0]))[0]))[0] += (<added*>(args[1] + i * steps[1]))[0]
-
-cdef void add_at_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """at_loop for additions, without a call for each."""
-    cdef intp code = <intp>data
-    if code == FLOAT:
-        add_each(args, dims, steps, <float*>args[2])
-    elif code == DOUBLE:
-        add_each(args, dims, steps, <double*>args[2])
-    else:
-        add_each(args, dims, steps, <uint64_t*>args[2])
-
-cdef Kernel* at_kernel(Kernel* k, int nin, int code) except NULL:
-    key = ("at", <size_t>k)
-    cdef Kernel* r = recall(key)
-    if r == NULL and (code == FLOAT or code == DOUBLE or code == LONG and sizeof(long) == 8) and (
-            k == ufunc_kernel(np.add, (code, code, code))):
-        r = remember(key, kernel_new(k.name, nin, nin + 1, add_at_loop, <void*><intp>code, k.flags & ~ELEMENTWISE, 1))
-    if r == NULL:
-        r = remember(key, kernel_new(k.name, nin, nin + 1, at_loop, wrap(k, itemsizes[code]), k.flags & ~ELEMENTWISE,
-                                     k.cost + 5))
-    return r
 
 # ---- a kernel that sleeps --------------------------------------------------------------------------------------
 

@@ -5,8 +5,9 @@ from dflow._kernels.kernel cimport BLAS, DATA_SORTING, intp, Kernel, loop_t, MAY
 from dflow._base.atomics cimport invariant
 from dflow._base.allocator cimport block_alloc, block_free, memory_zeros
 from dflow._base.threads cimport out_of_memory
-from dflow._kernels.matmul cimport find_numpy_blas
-from dflow._kernels.registry cimport DTYPES, is_integer, itemsizes, kernel_new, NCODES, recall, remember
+from dflow._kernels.blas_library cimport find_numpy_blas
+from dflow._kernels.dtypes cimport DTYPES, is_integer, itemsizes, NCODES
+from dflow._kernels.registry cimport kernel_new, recall, remember
 
 cnp.import_array()
 

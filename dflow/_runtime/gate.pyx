@@ -4,8 +4,8 @@ from dflow._kernels.kernel cimport BLAS
 from dflow._base.atomics cimport invariant, load_int, load_ptr, store_int
 from dflow._base.locks cimport GATE_LOCK, lock, unlock
 from dflow._base.threads cimport sleep_ns
-from dflow._kernels.matmul cimport ALONE, SHARED, UNUSED, blas_after_fork, blas_after_fork_in_parent, blas_use, \
-    one_thread_each, threads_again
+from dflow._kernels.blas_library cimport blas_after_fork, blas_after_fork_in_parent, one_thread_each, threads_again
+from dflow._kernels.matmul cimport ALONE, SHARED, UNUSED, blas_use
 from dflow._runtime.graph cimport *
 from dflow._runtime.queues cimport Queue, enqueue, pop_taken
 

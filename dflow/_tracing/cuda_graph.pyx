@@ -19,7 +19,8 @@ from dflow._gpu.executor cimport recipe_of, tell
 from dflow._runtime.graph cimport abroad, discard, FULL, MEMBER, Storage, storage_unref, Task, WRITE
 from dflow._runtime.fusion_rules cimport MAX_ARGUMENTS, MAX_MEMBERS, may_follow
 from dflow._runtime.fusion_space cimport Space, space_of
-from dflow._kernels.registry cimport CDOUBLE, DOUBLE, FLOAT, cast_kernel, code_of, itemsizes
+from dflow._kernels.dtypes cimport CDOUBLE, DOUBLE, FLOAT, code_of, itemsizes
+from dflow._kernels.casts cimport cast_kernel
 from dflow._array.dispatch cimport Operand, dispatch, make_task
 from dflow._tracing.trace cimport FRESH, GIVEN, INPUT, OUTER, CaptureHooks, Program, Step, capture_hooks, over
 from dflow._base.hooks cimport check_hooks

@@ -23,7 +23,7 @@ from dflow._base.atomics cimport load_int
 from dflow._array.core cimport *
 from dflow._base.hooks cimport check_callables, check_hooks
 from dflow._base.thread_state cimport captures, capturing, recorders, recording, set_recording, set_training, training
-from dflow._kernels.registry cimport DTYPES, is_integer, is_complex
+from dflow._kernels.dtypes cimport DTYPES, is_integer, is_complex
 
 cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object)

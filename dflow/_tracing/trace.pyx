@@ -32,7 +32,8 @@ from dflow._runtime.fp_errors cimport fp_strict, read_fp_policy, warn_user
 from dflow._runtime.errors cimport describe, here, Site
 from dflow._runtime.graph cimport (
     abroad, bytes_live, FULL, readable, Storage, storage_allocate, storage_new, storage_unref, writable, WRITE)
-from dflow._kernels.registry cimport cast_kernel, code_of
+from dflow._kernels.dtypes cimport code_of
+from dflow._kernels.casts cimport cast_kernel
 from dflow._array.dispatch cimport Core, LaunchHooks, Operand, dispatch, launch_hooks, place_outputs
 from dflow._base.allocator cimport memory_free, memory_grow, memory_new, memory_zeros
 from dflow._base.hooks cimport check_callables, check_hooks

@@ -17,7 +17,7 @@ from dflow._functions.numpy_inline import SMALL, as_scalar
 from dflow._functions.placement import device_number, put_on
 from dflow._functions.ufunc import wrap_ufunc
 from dflow._functions.views import broadcast_to, diagonal_of, spread
-from dflow._kernels.registry import native
+from dflow._kernels.dtypes import native
 from dflow.ops.fallback import any_of_ours, call, plain, stand_in, task, tasks, unwrap
 from dflow.ops.table import op
 

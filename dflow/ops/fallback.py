@@ -11,7 +11,7 @@ from dflow._functions.host_task import at_hand, host
 from dflow._functions.numpy_inline import LATER, SMALL, as_scalar, at_once, public, small_first
 from dflow._functions.placement import follow
 from dflow._functions.views import is_scalar, open_window, seen_by
-from dflow._kernels.registry import native
+from dflow._kernels.dtypes import native
 from dflow._tracing.tape import note_lost
 from dflow.ops.host import submit
 from dflow.ops.warn import called, told

@@ -16,7 +16,7 @@ from dflow._functions.constructors import empty_like
 from dflow._functions.numpy_inline import SMALL, as_scalar
 from dflow._functions.placement import follow
 from dflow._functions.ufunc import ufunc, wrap_ufunc
-from dflow._kernels import matmul as _matmul
+from dflow._kernels import blas_library as _blas_library
 from dflow._kernels import qr as _qr
 from dflow.ops import fallback, linear, selection
 from dflow.ops.einsum import einsum
@@ -164,7 +164,7 @@ def eigvalsh(a, UPLO="L"):
 def eig(a):
     """Eigenvalues (..., n) and right eigenvectors (..., n, n). Waits: the values decide whether they are complex."""
     a = _matrices(a, True)
-    with _matmul.Caller(a.size):
+    with _blas_library.Caller(a.size):
         return fallback.call(numpy.linalg.eig, (a,), {})
 
 
@@ -172,7 +172,7 @@ def eig(a):
 def eigvals(a):
     """Eigenvalues (..., n). Waits: the values decide whether they are complex."""
     a = _matrices(a, True)
-    with _matmul.Caller(a.size):
+    with _blas_library.Caller(a.size):
         return fallback.call(numpy.linalg.eigvals, (a,), {})
 
 
@@ -229,7 +229,7 @@ def qr(a, mode="reduced"):
     With k = min(m, n) they are (..., m, k) and (..., k, n); with mode 'complete' k = m.
     """
     if mode not in ("reduced", "complete", "r"):
-        with _matmul.Caller(numpy.size(a)):
+        with _blas_library.Caller(numpy.size(a)):
             return fallback.call(numpy.linalg.qr, (a, mode), {})
     a = _matrices(a)
     if mode == "complete" and a.shape[-2] <= a.shape[-1]:
@@ -246,7 +246,7 @@ def lstsq(a, b, rcond=None):
     a is (m, n), b (m,) or (m, k), x (n,) or (n, k).
     """
     copies = fallback.unwrap(a), fallback.unwrap(b)
-    with _matmul.Caller(sum(map(numpy.size, copies))):
+    with _blas_library.Caller(sum(map(numpy.size, copies))):
         x, residuals, rank, s = numpy.linalg.lstsq(*copies, rcond)
     return follow([a, b], (as_array(x), as_array(residuals), rank, as_array(s)), lstsq)
 

@@ -25,7 +25,7 @@ from dflow._functions.advanced_indexing import take
 from dflow._functions.host_task import host
 from dflow._functions.numpy_inline import LATER, as_scalar, at_once, or_else
 from dflow._functions.random import KERNELS, Counter
-from dflow._kernels.registry import dtypes
+from dflow._kernels.dtypes import dtypes
 from dflow.ops.creation import arange
 from dflow.ops.fallback import any_of_ours, arrays_in, checked, plain, seen, stand_in, task, unwrap
 from dflow.ops.table import add_row

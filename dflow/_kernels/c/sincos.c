@@ -3,7 +3,7 @@
    glibc's algorithm since 2.28: the nearest multiple of pi/2 is taken off; what is left is a sum of two doubles. Its
    sine is a short series, or follows from sine and cosine of the nearest multiple of 1/128, from a table. Where glibc's
    build for CPUs with FMA contracts a product and a sum, an FMA is written here. Whether the C library does just so is
-   found out before that is relied on (`use_sincos` in _kernels/registry.pyx). */
+   found out before that is relied on (`use_sincos` in _kernels/trig.pyx). */
 
 #include "_kernels/c/sincos.h"
 #include "_kernels/c/simd.h"

@@ -1,0 +1,38 @@
+"""The eighteen numeric types, by code, and scalars. A type code is NumPy's type number, 0 to 16, and 17 for half."""
+
+cdef enum Code:
+    BOOL = 0
+    LONG = 7
+    ULONG = 8
+    FLOAT = 11
+    DOUBLE = 12
+    LONGDOUBLE = 13
+    CFLOAT = 14
+    CDOUBLE = 15
+    CLONGDOUBLE = 16
+    HALF = 17
+    NCODES = 18
+
+cdef struct Scalar:          # room for one element of any type, aligned
+    long double parts[2]
+
+cdef int itemsizes[18]
+cdef list DTYPES                                            # by code
+cdef object INTP                                            # dtype of an index
+
+cdef int code_of(object dtype) except -1                    # TypeError for a dtype that is not numeric
+cdef int code_of_num(int typenum) noexcept                  # -1 when not numeric
+cdef object descr_of(object dtype)                          # np.dtype(), also of NumPy's own types
+cpdef object native(object dtype)                           # NumPy's dtype, or None; TypeError for another byte order
+cdef object with_numpy_arrays(object x)     # what __array__ gives of x, or of what is in a list, as NumPy's
+cdef object numpy_array(object x, object dtype)     # np.asarray; also where __array__ gives an array of ours
+cdef inline bint is_complex(int code) noexcept nogil:
+    return CFLOAT <= code <= CLONGDOUBLE
+cdef inline bint is_integer(int code) noexcept nogil:
+    return code <= 10
+cdef inline int real_code(int code) noexcept nogil:
+    return code - 3 if is_complex(code) else code
+
+cdef int write_scalar(object value, int code, char* p) except -1            # OverflowError for an int that does not fit
+cdef object read_scalar(int code, char* p)                                  # a Python scalar
+cdef int write_number(int source, char* p, int target, char* q) except -1   # of a scalar, for an integer type

@@ -1,0 +1,182 @@
+"""Type codes, dtypes by them, and scalars: see _kernels/dtypes.pxd."""
+
+import numpy as np
+cimport numpy as cnp
+from cpython.complex cimport PyComplex_FromDoubles
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint64_t
+from libc.string cimport memcpy
+
+cnp.import_array()
+
+# ---- type codes ------------------------------------------------------------------------------------------------
+
+cdef dict code_by_dtype = {}        # every dtype and type object seen so far
+
+def _fill_types():
+    for code in range(18):
+        dtype = cnp.PyArray_DescrFromType(23 if code == HALF else code)
+        DTYPES.append(dtype)
+        itemsizes[code] = dtype.itemsize
+        # long long is long where both have 64 bits: NumPy's dtypes are equal then, too.
+        code_by_dtype.setdefault(dtype, code)
+        code_by_dtype.setdefault(dtype.type, code_by_dtype[dtype])
+        code_by_dtype.setdefault(type(dtype), code_by_dtype[dtype])
+
+DTYPES = []
+_fill_types()
+INTP = np.dtype(np.intp)
+code_by_dtype.update({bool: 0, int: code_by_dtype[np.dtype(int)], float: DOUBLE, complex: CDOUBLE})
+dtypes = tuple(DTYPES)              # for Python: the supported dtypes, by type code
+
+cdef int code_of_num(int typenum) noexcept:
+    if typenum == 9 or typenum == 10:
+        return typenum - 2 if sizeof(long) == sizeof(long long) else typenum
+    return typenum if 0 <= typenum <= 16 else HALF if typenum == 23 else -1
+
+cdef int code_of(object dtype) except -1:
+    """Type code of anything that NumPy takes for a dtype. TypeError for what is no number, or of another byte order."""
+    cdef int code
+    try:
+        return <int>code_by_dtype[dtype]
+    except (KeyError, TypeError):
+        pass
+    descr = native(dtype)
+    code = code_of_num(descr.num)
+    if code < 0:
+        raise TypeError(f"dflow arrays hold numbers: dtype {descr} is not supported")
+    if len(code_by_dtype) < 1000:
+        try:
+            code_by_dtype[dtype] = code
+        except TypeError:
+            pass                    # not hashable
+    return code
+
+cdef object descr_of(object dtype):
+    """NumPy's dtype of anything that it takes for one. Of a type like np.dtypes.Int8DType, np.dtype() says object."""
+    return np.empty(0, dtype).dtype if isinstance(dtype, type(np.dtype)) else np.dtype(dtype)
+
+cpdef object native(object dtype):
+    """NumPy's dtype, or None. TypeError for another byte order than the machine's: it would be lost."""
+    descr = None if dtype is None else descr_of(dtype)
+    if descr is not None and not descr.isnative:
+        raise TypeError(f"dflow arrays have the machine's byte order: dtype {descr.str!r} is not supported, but by "
+                        f"NumPy's arrays, as x.asnumpy().astype({descr.str!r}) gives")
+    return descr
+
+cdef object numpy_array(object x, object dtype):
+    """np.asarray(x, dtype), also where the __array__ of something in x gives an array of ours; that of x as it is."""
+    try:
+        return np.asarray(x, dtype)
+    except ValueError as error:
+        if "__array__ method not producing an array" not in str(error):
+            raise
+        if not hasattr(type(x), "__array__"):
+            return np.asarray(with_numpy_arrays(x), dtype)
+        made = x.__array__()
+        if not hasattr(made, "asnumpy"):
+            raise
+    return made if dtype is None else np.asarray(made.asnumpy(), dtype)
+
+cdef object with_numpy_arrays(object x):
+    if isinstance(x, (list, tuple)):
+        return [with_numpy_arrays(item) for item in x]
+    array = x.__array__() if hasattr(type(x), "__array__") else x
+    return array.asnumpy() if hasattr(array, "asnumpy") else array
+
+# ---- scalars ---------------------------------------------------------------------------------------------------
+
+cdef extern from "Python.h":
+    double PyLong_AsDouble(object) except? -1.0
+    long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
+
+cdef int out_of_bounds(object value, int code) except -1:
+    raise OverflowError(f"Python integer {value} out of bounds for {DTYPES[code].name}")
+
+cdef int too_large() except -1:
+    raise OverflowError("Python int too large to convert to C long")
+
+cdef int write_integer(object value, int code, char* p) except -1:
+    cdef int overflow
+    cdef long long v = PyLong_AsLongLongAndOverflow(value, &overflow)
+    cdef uint64_t u = 0
+    cdef int size = itemsizes[code]
+    if code == 2 or code == 4 or code == 6 or code == 8 or code == 10:
+        if overflow > 0 and size >= 4:          # NumPy reads these as unsigned long, smaller ones as long
+            try:
+                u = <uint64_t>value
+            except OverflowError:
+                too_large()
+            if size == 4:
+                out_of_bounds(value, code)
+            (<uint64_t*>p)[0] = u
+            return 0
+        if overflow:
+            too_large()
+        if v < 0 or (size < 8 and v >> (8 * size)):
+            out_of_bounds(value, code)
+    elif overflow:
+        too_large()
+    elif size < 8 and (v >= 1LL << (8 * size - 1) or v < -(1LL << (8 * size - 1))):
+        out_of_bounds(value, code)
+    if size == 8:
+        (<int64_t*>p)[0] = v
+    elif size == 4:
+        (<int32_t*>p)[0] = <int32_t>v
+    elif size == 2:
+        (<int16_t*>p)[0] = <int16_t>v
+    else:
+        (<int8_t*>p)[0] = <int8_t>v
+    return 0
+
+cdef int write_scalar(object value, int code, char* p) except -1:
+    """Store a Python or NumPy scalar as the type `code`."""
+    cdef double d
+    if type(value) is int:
+        if code == DOUBLE:
+            (<double*>p)[0] = PyLong_AsDouble(value)
+            return 0
+        if code != BOOL and is_integer(code):
+            return write_integer(value, code, p)
+    elif type(value) is float:
+        d = value
+        if code == DOUBLE:
+            (<double*>p)[0] = d
+            return 0
+        if code == CDOUBLE:
+            (<double*>p)[0] = d
+            (<double*>p)[1] = 0
+            return 0
+    elif type(value) is bool and code == BOOL:
+        p[0] = <char>(value is True)
+        return 0
+    # The rare types: let NumPy convert.
+    array = np.empty((), DTYPES[code])
+    array[()] = value
+    memcpy(p, cnp.PyArray_DATA(array), itemsizes[code])
+    return 0
+
+cdef object read_scalar(int code, char* p):
+    """A Python scalar; NumPy's own for longdouble, as there is no Python type."""
+    if code == DOUBLE:
+        return (<double*>p)[0]
+    if code == LONG or code == 9:
+        return (<int64_t*>p)[0] if sizeof(long) == 8 or code == 9 else (<long*>p)[0]
+    if code == BOOL:
+        return p[0] != 0
+    if code == FLOAT:
+        return <double>(<float*>p)[0]
+    if code == 5:
+        return (<int32_t*>p)[0]
+    if code == CDOUBLE:
+        return PyComplex_FromDoubles((<double*>p)[0], (<double*>p)[1])
+    return read_numpy_scalar(code, p).item()
+
+cdef object read_numpy_scalar(int code, char* p):
+    array = np.empty((), DTYPES[code])
+    memcpy(cnp.PyArray_DATA(array), p, itemsizes[code])
+    return array[()]
+
+cdef int write_number(int source, char* p, int target, char* q) except -1:
+    """int() of a scalar, as NumPy stores it in an integer: OverflowError where it does not fit, ValueError for NaN."""
+    number = read_scalar(source, p)
+    return write_scalar(int(number.real if is_complex(source) else number), target, q)

@@ -131,10 +131,10 @@ cdef object _find_threads(Library* b, library):
         found = hasattr(library, name.format("set_num_threads"))
         if found and getattr(library, name.format("get_parallel"))() != OPENMP:
             b.get_threads = <get_t>_address(library, name.format("get_num_threads"))
-            b.set_threads = <set_t>_address(library, name.format("set_num_threads"))
             b.take_buffer = <take_t>_address(library, "blas_memory_alloc")
-            b.forked = forked
             b.give_buffer = <give_t>_address(library, "blas_memory_free")
+            b.forked = forked
+            b.set_threads = <set_t>_address(library, name.format("set_num_threads"))    # last: with it the rest is used
             return name
     return None
 

@@ -12,7 +12,7 @@ from dflow._base.thread_state cimport note_given, note_taken
 
 cdef enum LockRank:
     GROUP_LOCK = 1          # of the open group: tasks are connected under it, which takes those of storages
-    GATE_LOCK               # of the gate of NumPy's BLAS: tasks are parked under it, which takes that of a queue
+    GATE_LOCK               # of the gate of NumPy's BLAS: tasks are held back under it, which takes that of a queue
     SPLIT_LOCK              # of a split kernel
     STORAGE_LOCK            # over a storage's frontier, poison and memory. Of several, the later ones by try_lock()
     QUEUE_LOCK              # of a queue

@@ -14,7 +14,7 @@ from dflow._base.threads cimport (
 from dflow._kernels.reduce cimport BandPlan, fold_of, plan_bands, run_bands, end_bands
 from dflow._runtime.fp_errors cimport warn_later
 from dflow._kernels.matmul cimport ALONE, UNUSED
-from dflow._runtime.gate cimport enter_gate, leave_gate, park, release_parked, take_parked, use_of
+from dflow._runtime.gate cimport enter_gate, hold_back, leave_gate, release_held_back, take_held_back, use_of
 from dflow._runtime.graph cimport *
 from dflow._runtime.fusion cimport *
 from dflow._runtime.open_group cimport group_waits, open_group_after_fork
@@ -60,7 +60,7 @@ cdef void purge() noexcept nogil:
     """Drop the stale entries of tasks that waiting threads claimed. For when nothing is pending."""
     cdef Task* t = take_any()
     if t == NULL:
-        t = take_parked()
+        t = take_held_back()
     if t != NULL:
         give_back(t)                        # submitted by another thread just now
 
@@ -240,7 +240,7 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
         note(t.kernel.name, members_of(t), t.lane, me.index, start)
     enter(me)
     if use != UNUSED:
-        resume_parked(me)
+        resume_held_back(me)
     me.current = NULL
     me.current = retire(me.index, t, &me.done)
     return me.current
@@ -300,12 +300,12 @@ cdef Task* step_aside(Runner* me, Task* t, int use) noexcept nogil:
     """Others are in NumPy's BLAS: t waits at the gate, the runner goes on with something else. NULL; me is inside."""
     enter(me)
     me.current = NULL
-    if not cas_int(&t.state, CLAIMED, IDLE) and not park(t, use):      # claimed: an entry in a queue stands for it
+    if not cas_int(&t.state, CLAIMED, IDLE) and not hold_back(t, use):     # claimed: an entry in a queue stands for it
         give_back(t)
     return NULL
 
-cdef void resume_parked(Runner* me) noexcept nogil:
-    cdef Task* t = release_parked()
+cdef void resume_held_back(Runner* me) noexcept nogil:
+    cdef Task* t = release_held_back()
     cdef Task* following
     cdef Lane* lane
     cdef bint any = t != NULL
@@ -330,7 +330,7 @@ cdef void run_at_gate(Runner* me, Task* t) noexcept nogil:
     run_one(me, t)
     leave_gate(use)
     enter(me)
-    resume_parked(NULL)
+    resume_held_back(NULL)
     leave(me)
 
 cdef void run_one(Runner* me, Task* t) noexcept nogil:

@@ -7,7 +7,7 @@ from dflow._kernels.kernel cimport (
 from dflow._base.atomics cimport (
     DFLOW_DEBUG, DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, invariant, load_i64, load_int, load_ptr,
     publish_i64, store_i64, store_int)
-from dflow._base.thread_state cimport holds_none
+from dflow._base.thread_state cimport must_hold_none
 from dflow._base.fpflags cimport FP_INVALID
 from dflow._base.threads cimport (
     bell_init, bell_lock, bell_ring_all, bell_unlock, cores_release, now_ns, sleep_ns, this_thread_raised)
@@ -220,7 +220,7 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     cdef int delay = glance_int(&shared.delay_us)
     invariant(me.lane == NULL or me.lane == lane, b"a worker runs the tasks of its lane")
     if DFLOW_DEBUG:
-        invariant(holds_none(), b"no kernel runs under a spin lock")
+        must_hold_none(b"no kernel runs under a spin lock")
     if long and t.priority > LAST and unseen(t):
         return put_last(me, t)
     if not enter_gate(use, True):

@@ -8,7 +8,7 @@ from libc.string cimport memset
 from dflow._base.atomics cimport DFLOW_DEBUG, DFLOW_PLAIN_MALLOC, add_i64, add_int, cas_ptr, glance_int, hint_int, \
     invariant, load_i64, load_int, store_i64, store_ptr, swap_ptr, told
 from dflow._base.locks cimport lock, STORAGE_LOCK, unlock
-from dflow._base.thread_state cimport holds, holds_none
+from dflow._base.thread_state cimport holds, must_hold_none
 from dflow._base.threads cimport this_thread_raised
 from dflow._kernels.kernel cimport PRODUCT, core_cost
 from dflow._runtime.tuning cimport VECTOR_PRODUCT
@@ -196,7 +196,7 @@ cdef list unseen_errors():
 
 cdef void poison_unref(Poison* p) noexcept nogil:
     if DFLOW_DEBUG:
-        invariant(holds_none(), b"nothing ends under a spin lock")
+        must_hold_none(b"nothing ends under a spin lock")
     if add_int(&p.refs, -1):
         return
     while True:                         # as bury(), but that needs memory

@@ -106,7 +106,7 @@ tsan: .venv/installed ## run the tests of what threads share under ThreadSanitiz
 	$(call using,tsan) $(PY) -m pytest --capture=sys $(CONCURRENT:%=tests/test_%.py) \
 	-k "not random_programs or delays" $(ARGS)
 
-lint: .venv/installed ## check style, Cython's hints, the length of files, and who imports whom
+lint: .venv/installed ## check style, Cython's hints, the length of files and lines, and who imports whom
 	@$(PY) -m ruff check .
 	@$(PY) tools/lint.py
 	@$(PY) -m pytest -q --noconftest tests/test_layering.py

@@ -1,5 +1,5 @@
-/* What the machine can do, for the table of bench/fast.py: the same arithmetic as simple loops in one pass, with as many
-   threads. Compiled when the bench runs, by native.py. */
+/* What the machine can do, for the table of bench/fast.py: the same arithmetic as simple loops in one pass, with as
+   many threads. Compiled when the bench runs, by native.py. */
 #include <pthread.h>
 
 #define MAX_THREADS 256

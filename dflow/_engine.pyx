@@ -10,7 +10,8 @@ from operator import index
 from libc.string cimport memset
 from dflow._kernels.kernel cimport ELEMENTWISE, FENCE, HOST, Kernel, REDUCES
 from dflow._base.allocator cimport *
-from dflow._base.atomics cimport add_i64, add_int, glance_int, load_i64, load_int, store_i64, store_int
+from dflow._base.atomics cimport DFLOW_DEBUG, add_i64, add_int, glance_int, load_i64, load_int, store_i64, store_int
+from dflow._base.locks cimport BIN_LOCK, lock, LockRank, try_lock, unlock
 from dflow._base.thread_state cimport CPUS
 from dflow._base.threads cimport Cores, bell_lock, bell_unlock, cores_none, cores_with
 from dflow._runtime import errors, graph
@@ -367,6 +368,20 @@ def set_delays(unsigned long long seed, int max_us):
     """For tests: sleep up to max_us microseconds before about every fourth task. seed 0 turns it off."""
     shared.delay_seed = seed
     store_int(&shared.delay_us, max_us if seed else 0)
+
+cdef int test_locks[BIN_LOCK + 1]       # by rank; the engine takes none of them
+
+def take_lock(int rank, bint tried=False):
+    """For tests of the rules in _base/locks.pxd: this thread holds a lock of that rank until give_lock(rank)."""
+    if not DFLOW_DEBUG:
+        raise RuntimeError("only the debug build checks what is done under a lock")
+    if not tried:
+        lock(&test_locks[rank], <LockRank>rank)
+    elif not try_lock(&test_locks[rank], <LockRank>rank):
+        raise RuntimeError("it is taken")
+
+def give_lock(int rank):
+    unlock(&test_locks[rank])
 
 def statistics():
     """Counters since the process started, and what is pending now.

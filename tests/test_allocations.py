@@ -7,8 +7,10 @@ from pathlib import Path
 
 import allocations
 import pytest
-from engines import HANG, clean_environment
+from engines import HANG, Gate, clean_environment, configured, poll
 
+import dflow
+import dflow.numpy as np
 from dflow._base import allocator
 
 pytestmark = pytest.mark.core
@@ -88,6 +90,27 @@ def test_each_request_fails_once(name):
     found = []
     requests, _ = allocations.check(name, report=found.append)
     assert requests > 3 and not found
+
+
+@refusing
+def test_an_error_for_which_there_is_no_memory_is_raised_by_waitall():
+    """One of the requests is for the error of the power itself: a MemoryError that was there before stands for it."""
+    raised, n, refused = [], 0, True
+    while refused:
+        n += 1
+        with configured(workers=1, limit=0), Gate() as gate:
+            x = gate.hold(np.array([2, 3])) ** np.array([-1, -1])
+            allocator.refuse(n)
+            gate.open()
+            assert poll(x.is_ready)
+            refused = allocator.refuse(0)
+            with pytest.raises((ValueError, MemoryError)) as caught:
+                dflow.waitall()
+            raised.append(str(caught.value))
+            dflow.waitall()                 # it is seen
+            with pytest.raises(type(caught.value)):
+                x.tolist()
+    assert raised.count("out of memory") == 1 and raised[-1].startswith("Integers to negative")
 
 
 @refusing

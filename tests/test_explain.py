@@ -173,7 +173,7 @@ def test_a_warning_that_raises_ends_the_wait_alone():
 
 
 def test_at_the_gate_of_blas():
-    """The second of two that need all threads of NumPy's BLAS is parked while the first one runs."""
+    """The second of two that need all threads of NumPy's BLAS is held back while the first one runs."""
     large = [np.array(numpy.random.default_rng(seed).normal(size=(900, 900))) for seed in range(3)]
     with configured(workers=2, limit=0):
         results = [np.linalg.svd(a, compute_uv=False) for a in large]

@@ -39,7 +39,7 @@ LAYERS = [
     ["_tracing.trace"],
     ["_tracing.tape"],
     ["_array.core"],
-    ["_array.shape", "_array.signature"],
+    ["_array.array_type", "_array.shape", "_array.signature"],
     ["_array.dispatch"],
     ["_engine"],
     ["_gpu.executor"],

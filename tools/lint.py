@@ -1,4 +1,4 @@
-"""The house rules that ruff cannot check: the length of files, Cython's lines, no .pxi, no hint from Cython.
+"""The house rules that ruff cannot check: the length of files, lines of Cython and C, no .pxi, no hint from Cython.
 
 `make lint` runs it.
 """
@@ -10,10 +10,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ["dflow", "tests", "bench", "examples", "tools"]
-CODE = {".py", ".pyi", ".pyx", ".pxd", ".c", ".h"}
-CYTHON = {".pyx", ".pxd"}
+CODE = {".py", ".pyi", ".pyx", ".pxd", ".c", ".h", ".cuh"}
+NOT_RUFFS = CODE - {".py", ".pyi"}
 MAX_LINES = 1000
-MAX_COLUMNS = 120           # as ruff's for .py, in pyproject.toml
+MAX_COLUMNS = 120           # as ruff's for .py, in pyproject.toml; here of bytes, as not every tool knows columns
 
 
 def length_and_kind():
@@ -27,11 +27,11 @@ def length_and_kind():
 
 
 def columns():
-    """Lines of Cython that are too long: ruff does not read them."""
-    for path in [p for folder in FOLDERS for p in sorted((ROOT / folder).rglob("*")) if p.suffix in CYTHON]:
-        for number, line in enumerate(path.read_text().splitlines(), 1):
+    """Lines of Cython and C that are too long: ruff does not read them."""
+    for path in [p for folder in FOLDERS for p in sorted((ROOT / folder).rglob("*")) if p.suffix in NOT_RUFFS]:
+        for number, line in enumerate(path.read_bytes().splitlines(), 1):
             if len(line) > MAX_COLUMNS:
-                yield f"{path.relative_to(ROOT)}:{number}: {len(line)} columns, more than {MAX_COLUMNS}"
+                yield f"{path.relative_to(ROOT)}:{number}: {len(line)} bytes, more than {MAX_COLUMNS}"
 
 
 def cython_hints():

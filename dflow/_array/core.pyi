@@ -10,6 +10,7 @@ from numpy._core._internal import _ctypes
 from numpy.typing import ArrayLike, DTypeLike
 from typing_extensions import TypeVar
 
+from dflow._array.array_type import ArrayType
 from dflow.devices import Device
 
 # As NumPy's, and so `ndarray[tuple[int, int], dtype[float64]]` can be said. Both default to Any: what promotion gives,
@@ -92,12 +93,6 @@ class _Flat(Generic[_DTypeT_co]):
     def __next__(self) -> _With[_DTypeT_co]: ...
     def __getitem__(self, key: _Key) -> _With[_DTypeT_co]: ...
     def __setitem__(self, key: _Key, value: ArrayLike) -> None: ...
-
-class ArrayType(type):
-    """The type of ndarray. For a program, what NumPy holds is an array too."""
-
-    def __instancecheck__(cls, x: Any) -> bool: ...
-    def __subclasscheck__(cls, kind: type) -> bool: ...
 
 class ndarray(Generic[_ShapeT_co, _DTypeT_co], metaclass=ArrayType):
     """An array whose elements may still be computed. An element, and a full reduction, is one without axes."""

@@ -21,6 +21,7 @@ from dflow._runtime.graph cimport (
     abroad, bytes_live, FLAT, FULL, HAS_REGIONS, readable, storage_allocate, storage_new, storage_rest, storage_resume,
     storage_unref, Task, task_constant, task_dims, task_new, TRACKED, WRITE)
 from dflow._runtime.region cimport fill_region, Region, regions_overlap
+from dflow._array.array_type cimport be_type_of
 from dflow._array.dispatch cimport Operand, launch, copy_out, fill_access, joins, region_of_run, run_unary
 from dflow._base.allocator cimport memory_free, memory_hooks, MemoryHooks, memory_new
 from dflow._base.hooks cimport check_callables, check_hooks
@@ -958,16 +959,7 @@ cdef object new_by_class(type cls, PyObject* args, PyObject* keywords):
     become(a, _made(*<tuple>args) if keywords == NULL else _made(*<tuple>args, **<dict>keywords))
     return a
 
-cdef class ArrayType(type):
-    """The type of ndarray. For a program, what NumPy holds is an array too; dflow itself asks is_array()."""
-
-    def __instancecheck__(cls, x):
-        return cls is ndarray and isinstance(x, (ndarray, cnp.ndarray)) or type.__instancecheck__(cls, x)
-
-    def __subclasscheck__(cls, kind):
-        return type.__subclasscheck__(cls, kind) or cls is ndarray and issubclass(kind, cnp.ndarray)
-
-(<PyObject*>ndarray).ob_type = <PyTypeObject*>ArrayType
+be_type_of(ndarray)
 (<Slots*>ndarray).tp_name = b"dflow.ndarray"     # as programs import it
 (<Slots*>ndarray).tp_new = <newfunc>new_by_class
 (<Slots*>ndarray).tp_vectorcall = NULL           # Cython's knows nothing of that

@@ -23,7 +23,7 @@ from dflow._runtime.graph cimport (
 from dflow._kernels.outer_loop cimport run_kernel
 from dflow._base.thread_state cimport CPUS, FIXED, NEAR, captures, capturing, crossing, current_device, many_devices
 from dflow._gpu.mirror cimport bring_here, gpus, wait_there
-from dflow._runtime.executor cimport inside_host_task, invalid_error, resume_parked
+from dflow._runtime.executor cimport inside_host_task, invalid_error, resume_held_back
 
 cdef enum:
     LARGE = 1 << 18         # bytes of which it matters whether they are fresh memory
@@ -326,7 +326,7 @@ cdef bint run_here(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Cor
     flags = run_kernel(k, args, nops, ndim, dims, steps)
     if use != UNUSED:
         leave_gate(use)
-        resume_parked(NULL)
+        resume_held_back(NULL)
     if k.flags & MAY_RAISE and this_thread_raised():
         fail_here(k, ops, nops)
         return True

@@ -4,10 +4,10 @@ from libc.stdlib cimport calloc, malloc, realloc, free, getenv, atoll
 from libc.stddef cimport size_t
 from libc.string cimport memcpy
 from dflow._base.atomics cimport (
-    DFLOW_DEBUG, DFLOW_PLAIN_MALLOC, add_i64, cas_ptr, collect_i64, given_back, invariant, load_i64, load_int, load_ptr,
+    DFLOW_DEBUG, DFLOW_PLAIN_MALLOC, add_i64, cas_ptr, collect_i64, given_back, load_i64, load_int, load_ptr,
     store_i64, store_int, swap_ptr)
 from dflow._base.locks cimport BIN_LOCK, lock, unlock
-from dflow._base.thread_state cimport holds_none
+from dflow._base.thread_state cimport must_hold_none
 
 cdef extern from "<stdlib.h>" nogil:
     void* aligned_alloc(size_t, size_t)
@@ -39,7 +39,7 @@ def requested():
 
 cdef bint refused() noexcept nogil:
     """Whether this request is the one."""
-    invariant(holds_none(), b"nothing is allocated under a spin lock")
+    must_hold_none(b"nothing is allocated under a spin lock")
     if load_i64(&refuse_after) <= 0 or add_i64(&refuse_after, -1) != 0:
         return False
     store_i64(&refuse_after, -1)
@@ -63,7 +63,7 @@ cdef void* memory_grow(void* p, size_t n) noexcept nogil:
 
 cdef void memory_free(void* p) noexcept nogil:
     if DFLOW_DEBUG and p != NULL:
-        invariant(holds_none(), b"nothing is given back to the system under a spin lock")
+        must_hold_none(b"nothing is given back to the system under a spin lock")
         add_i64(&requests_live, -1)
     free(p)
 

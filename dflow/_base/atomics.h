@@ -2,15 +2,17 @@
  *
  * Which order of memory an atomic has, its name says:
  *
- *     load, store, add, cas, swap      of ints and pointers: acquire and release. What was written before the store is seen
- *                                      after the load that finds it
+ *     load, store, add, cas, swap      of ints and pointers: acquire and release. What was written before the store is
+ *                                      seen after the load that finds it
  *     load_i64, store_i64, load_double, store_double, glance_int, hint_int
- *                                      relaxed: counts, estimates, and glances at what only a lock decides about. Who acts on
- *                                      one loses no more than time when it is old, or looks again under the lock
+ *                                      relaxed: counts, estimates, and glances at what only a lock decides about. Who
+ *                                      acts on one loses no more than time when it is old, or looks again under the
+ *                                      lock
  *     publish_i64, add_i64; collect_i64    of counts that say that something is done: release; acquire
  *
- * A store that must come before a load of something else (I have pushed; does anybody sleep?) has full_fence() between the two,
- * or is a swap_int() before a load_int_after(). Such a fence orders; it publishes nothing. `make tsan` checks the rest.
+ * A store that must come before a load of something else (I have pushed; does anybody sleep?) has full_fence() between
+ * the two, or is a swap_int() before a load_int_after(). Such a fence orders; it publishes nothing. `make tsan` checks
+ * the rest.
  */
 #ifndef DFLOW_ATOMICS_H
 #define DFLOW_ATOMICS_H
@@ -29,8 +31,8 @@
 #define DFLOW_PLAIN_MALLOC 0
 #endif
 
-/* What ThreadSanitizer cannot see by itself: what NumPy's loops read and write; and that memory which a pool gets back is no
- * longer anybody's, so that a late reader races with who gave it back. */
+/* What ThreadSanitizer cannot see by itself: what NumPy's loops read and write; and that memory which a pool gets back
+ * is no longer anybody's, so that a late reader races with who gave it back. */
 #ifdef __SANITIZE_THREAD__
 #define DFLOW_TSAN 1
 void __tsan_read_range(void *, unsigned long);
@@ -45,7 +47,9 @@ void __tsan_write_range(void *, unsigned long);
 
 /* What must hold, or the engine is broken: the debug build stops. */
 #define invariant(condition, text) \
-    do { if (DFLOW_DEBUG && !(condition)) { fprintf(stderr, "dflow invariant broken: %s\n", text); abort(); } } while (0)
+    do { \
+        if (DFLOW_DEBUG && !(condition)) { fprintf(stderr, "dflow invariant broken: %s\n", text); abort(); } \
+    } while (0)
 
 #define load_int(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define load_int_after(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)

@@ -1,8 +1,8 @@
 /* For what Cython writes, where memory runs out.
  *
  * A list comprehension of Cython 3.3.0 and 3.3.1 whose append fails releases the item twice, in
- * __Pyx_ListComp_AppendAndDecref() and after it: so that one's append takes a reference more. Before 3.3, an except clause
- * ends the process when there is no memory for the traceback.
+ * __Pyx_ListComp_AppendAndDecref() and after it: so that one's append takes a reference more. Before 3.3, an except
+ * clause ends the process when there is no memory for the traceback.
  */
 #ifndef DFLOW_CYTHON_H
 #define DFLOW_CYTHON_H

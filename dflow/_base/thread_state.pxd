@@ -49,4 +49,4 @@ cdef void set_crossing(bint on) noexcept
 cdef void note_taken(int* place, int rank, bint tried) noexcept nogil
 cdef void note_given(int* place) noexcept nogil
 cdef bint holds(int* place) noexcept nogil          # whether this thread does
-cdef bint holds_none() noexcept nogil
+cdef void must_hold_none(const char* rule) noexcept nogil       # or the process stops, and tells the rule and the locks

@@ -1,7 +1,7 @@
 """Whether operations are recorded, or noted, and where: see _base/thread_state.pxd."""
 
-from libc.stdlib cimport malloc
-from dflow._base.atomics cimport invariant
+from libc.stdio cimport fprintf, stderr
+from libc.stdlib cimport abort, malloc
 
 cdef enum:
     MOST_LOCKS = 160            # that a thread holds at a time: a search by claim_needed() holds those on its path
@@ -16,12 +16,15 @@ cdef extern from *:
     typedef struct { int *place; int rank; } HeldLock;
     static _Thread_local HeldLock *thread_locks;        /* MOST_LOCKS; not in place: thread-locals have little room */
     static _Thread_local int thread_nlocks;
+    static const char *const lock_names[] = {           /* by LockRank of locks.pxd */
+        "", "GROUP_LOCK", "GATE_LOCK", "SPLIT_LOCK", "STORAGE_LOCK", "QUEUE_LOCK", "RUNNERS_LOCK", "BIN_LOCK"};
     """
     ctypedef struct HeldLock:
         int* place
         int rank
     HeldLock* thread_locks
     int thread_nlocks
+    const char* lock_names[]
     bint thread_records
     bint thread_trains
     bint thread_captures
@@ -42,16 +45,18 @@ cdef void note_taken(int* place, int rank, bint tried) noexcept nogil:
     cdef int n = thread_nlocks
     if thread_locks == NULL:
         thread_locks = <HeldLock*>malloc(MOST_LOCKS * sizeof(HeldLock))
-    invariant(tried or n == 0 or rank > thread_locks[n - 1].rank, b"a thread takes locks in the order of their ranks")
-    invariant(n < MOST_LOCKS, b"nobody holds so many locks")
+    if not tried and rank <= highest_rank():
+        stop(b"a thread takes locks in the order of their ranks", rank)
+    if n == MOST_LOCKS:
+        stop(b"nobody holds so many locks", rank)
     thread_locks[n].place = place
     thread_locks[n].rank = rank
     thread_nlocks = n + 1
 
 cdef void note_given(int* place) noexcept nogil:
     global thread_nlocks
-    invariant(thread_nlocks > 0 and thread_locks[thread_nlocks - 1].place == place,
-              b"a thread gives back the lock that it took last")
+    if thread_nlocks == 0 or thread_locks[thread_nlocks - 1].place != place:
+        stop(b"a thread gives back the lock that it took last", 0)
     thread_nlocks -= 1
 
 cdef bint holds(int* place) noexcept nogil:
@@ -61,8 +66,27 @@ cdef bint holds(int* place) noexcept nogil:
             return True
     return False
 
-cdef bint holds_none() noexcept nogil:
-    return thread_nlocks == 0
+cdef void must_hold_none(const char* rule) noexcept nogil:
+    if thread_nlocks:
+        stop(rule, 0)
+
+cdef int highest_rank() noexcept nogil:
+    """Of the locks that this thread holds. The last need not have it, if it was tried."""
+    cdef int i, highest = 0
+    for i in range(thread_nlocks):
+        highest = max(highest, thread_locks[i].rank)
+    return highest
+
+cdef void stop(const char* rule, int taken) noexcept nogil:
+    """As a broken invariant() does, with the names of the locks; taken: the rank of one to be taken, or 0."""
+    cdef int i
+    fprintf(stderr, b"dflow invariant broken: %s; it holds%s", rule, <const char*>(b"" if thread_nlocks else b" none"))
+    for i in range(thread_nlocks):
+        fprintf(stderr, b"%s %s", <const char*>(b"," if i else b""), lock_names[thread_locks[i].rank])
+    if taken:
+        fprintf(stderr, b", and would take %s", lock_names[taken])
+    fprintf(stderr, b"\n")
+    abort()
 
 # ---- what a thread's operations are for -----------------------------------------------------------------------------
 

@@ -69,15 +69,16 @@ static inline void bell_wait_ns(Bell *b, int64_t ns) {
     pthread_cond_timedwait(&b->cond, &b->mutex, &t);
 }
 
-/* Where threads run. The kernel may start a thread that it wakes on the waker's own core, behind the waker, while another
- * core idles: milliseconds are lost. So a worker is woken on cores where no other worker runs, nor its waker if it can be.
+/* Where threads run. The kernel may start a thread that it wakes on the waker's own core, behind the waker, while
+ * another core idles: milliseconds are lost. So a worker is woken on cores where no other worker runs, nor its waker if
+ * it can be.
  */
 #if defined(__linux__) && defined(__USE_GNU)
 #include <sys/syscall.h>
 typedef struct { cpu_set_t free; } Cores;
 static inline int this_core(void) { return sched_getcpu(); }
 static inline long this_thread(void) { return syscall(SYS_gettid); }
-static cpu_set_t cores_allowed;                     /* to the process, when first asked; empty: the system does not say */
+static cpu_set_t cores_allowed;                 /* to the process, when first asked; empty: the system does not say */
 static inline void cores_ask(void) {
     if (sched_getaffinity(getpid(), sizeof cores_allowed, &cores_allowed)) CPU_ZERO(&cores_allowed);
 }
@@ -119,7 +120,10 @@ static inline int this_core(void) { return -1; }
 static inline long this_thread(void) { return 0; }
 static inline void cores_all(Cores *c) { (void)c; }
 static inline void cores_without(Cores *c, int core) { (void)c; (void)core; }
-static inline int cores_place(Cores *c, long thread, int waker, int core) { (void)c; (void)thread; (void)waker; return core; }
+static inline int cores_place(Cores *c, long thread, int waker, int core) {
+    (void)c; (void)thread; (void)waker;
+    return core;
+}
 #endif
 
 #endif

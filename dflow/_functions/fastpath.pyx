@@ -14,7 +14,7 @@ from dflow._runtime.fp_errors cimport fp_event
 from dflow._runtime.gate cimport enter_gate, leave_gate
 from dflow._runtime.graph cimport readable, storage_allocate
 from dflow._array.dispatch cimport Operand, Core, fill_constant, joins, launch, run_now, run_unary
-from dflow._runtime.executor cimport resume_parked
+from dflow._runtime.executor cimport resume_held_back
 from dflow._kernels.dtypes cimport BOOL, DOUBLE, FLOAT, Scalar, itemsizes, write_scalar
 from dflow._kernels.sorting cimport dot_kernel
 from dflow._array.core cimport (
@@ -265,7 +265,7 @@ cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
     flags = call_loop(k, args, dims, steps)
     if use != UNUSED:
         leave_gate(use)
-        resume_parked(NULL)
+        resume_held_back(NULL)
     if k.flags & MAY_RAISE and this_thread_raised():
         raise_current()
     fp_event(flags, p.kernel)

@@ -1,7 +1,7 @@
 /* The functions of elementwise operations on a GPU, as NumPy defines them: op_NAME<R>(arguments) is element of type R.
  *
- * It is C++ that CUDA's compiler takes, and any other, once there are complex<T>, float16 and __device__. Half floats are
- * computed as floats, as NumPy does. Integers wrap around: their arithmetic is that of unsigned ones. */
+ * It is C++ that CUDA's compiler takes, and any other, once there are complex<T>, float16 and __device__. Half floats
+ * are computed as floats, as NumPy does. Integers wrap around: their arithmetic is that of unsigned ones. */
 #if defined(__CUDACC_RTC__) && __has_include(<cupy/float16.cuh>)         /* before CuPy 14, carray.cuh has it */
 #include <cupy/float16.cuh>
 #endif
@@ -26,7 +26,8 @@ template <> struct is_floating<double> { enum { value = 1 }; };
 
 template <class R, class T> struct Cast {
     HELPER R of(T x) {                          /* negative numbers wrap around in unsigned types, as they do on CPUs */
-        return is_floating<typename wide<T>::type>::value && R(-1) > R(0) && (sizeof(R) < 8 || W(x) < 0) ? (R)(long long)W(x) : (R)W(x);
+        return is_floating<typename wide<T>::type>::value && R(-1) > R(0) && (sizeof(R) < 8 || W(x) < 0)
+            ? (R)(long long)W(x) : (R)W(x);
     }
 };
 template <class R, class T> struct Cast<complex<R>, T> { HELPER complex<R> of(T x) { return complex<R>((R)W(x), 0); } };
@@ -73,7 +74,8 @@ template <class T> struct Quotient<complex<T> > {           /* Smith's way, as N
         return complex<T>((x.real() * ratio + x.imag()) * scale, (x.imag() * ratio - x.real()) * scale);
     }
 };
-BINARY(divide, Quotient<typename wide<R>::type>::of(Cast<typename wide<R>::type, A>::of(x), Cast<typename wide<R>::type, B>::of(y)))
+BINARY(divide, Quotient<typename wide<R>::type>::of(Cast<typename wide<R>::type, A>::of(x),
+                                                    Cast<typename wide<R>::type, B>::of(y)))
 
 template <class T> HELPER T python_fmod(T x, T y) {
     T m = fmod(x, y);
@@ -131,12 +133,16 @@ template <class R, class T> struct Absolute { HELPER R of(T x) { return x < 0 ? 
 template <class R> struct Absolute<R, float16> { HELPER R of(float16 x) { return (R)fabs((float)x); } };
 template <class R> struct Absolute<R, float> { HELPER R of(float x) { return fabs(x); } };
 template <class R> struct Absolute<R, double> { HELPER R of(double x) { return fabs(x); } };
-template <class R, class T> struct Absolute<R, complex<T> > { HELPER R of(complex<T> x) { return hypot(x.real(), x.imag()); } };
+template <class R, class T> struct Absolute<R, complex<T> > {
+    HELPER R of(complex<T> x) { return hypot(x.real(), x.imag()); }
+};
 UNARY(absolute, Absolute<R, T>::of(x))
 UNARY(fabs, Absolute<R, T>::of(x))
 UNARY(sign, W(x) > 0 ? 1 : W(x) < 0 ? -1 : W(x) == 0 ? 0 : W(x))
 template <class T> struct Conjugate { HELPER T of(T x) { return x; } };
-template <class T> struct Conjugate<complex<T> > { HELPER complex<T> of(complex<T> x) { return complex<T>(x.real(), -x.imag()); } };
+template <class T> struct Conjugate<complex<T> > {
+    HELPER complex<T> of(complex<T> x) { return complex<T>(x.real(), -x.imag()); }
+};
 UNARY(conjugate, Conjugate<T>::of(x))
 UNARY(reciprocal, typename wide<T>::type(1) / W(x))
 
@@ -242,7 +248,8 @@ template <class T> HELPER T log_sum2(T x, T y) {
     if (x == y)
         return x + 1;
     T d = x - y;
-    return d > 0 ? x + log1p(exp2(-d)) * T(1.44269504088896340736) : d <= 0 ? y + log1p(exp2(d)) * T(1.44269504088896340736) : d;
+    return d > 0 ? x + log1p(exp2(-d)) * T(1.44269504088896340736)
+        : d <= 0 ? y + log1p(exp2(d)) * T(1.44269504088896340736) : d;
 }
 BINARY(logaddexp, log_sum(W(x), W(y), typename wide<A>::type(0.69314718055994530942)))
 BINARY(logaddexp2, log_sum2(W(x), W(y)))

@@ -6,8 +6,8 @@ import sys
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from dflow._base.allocator cimport memory_free, memory_zeros
-from dflow._base.atomics cimport add_int, cas_ptr, DFLOW_DEBUG, invariant, load_ptr, swap_ptr
-from dflow._base.thread_state cimport holds_none
+from dflow._base.atomics cimport add_int, cas_ptr, DFLOW_DEBUG, load_ptr, swap_ptr
+from dflow._base.thread_state cimport must_hold_none
 from dflow._base.threads cimport this_thread_raised
 
 cdef extern from "Python.h" nogil:
@@ -59,7 +59,7 @@ no_memory.seen = 1
 
 cdef void poison_unref(Poison* p) noexcept nogil:
     if DFLOW_DEBUG:
-        invariant(holds_none(), b"nothing ends under a spin lock")
+        must_hold_none(b"nothing ends under a spin lock")
     if add_int(&p.refs, -1):
         return
     while True:                         # a stack of their own: bury() needs memory

@@ -25,7 +25,7 @@ cdef struct RunningHooks:           # filled by _gpu/executor.pyx, which opens e
     runner_t run_abroad             # a task, and its group, that is ABROAD
 cdef RunningHooks running_hooks
 
-cdef void resume_parked(Runner* me) noexcept nogil                # queue what may go on at the gate; NULL: by no worker
+cdef void resume_held_back(Runner* me) noexcept nogil             # queue what may go on at the gate; NULL: by no worker
 cdef bint inside_host_task() noexcept nogil
 cdef object invalid_error(Kernel* k)
 cdef void reset_workers() noexcept                                # in a forked child

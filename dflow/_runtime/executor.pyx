@@ -7,7 +7,7 @@ from dflow._kernels.kernel cimport (
 from dflow._base.atomics cimport (
     DFLOW_DEBUG, DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, invariant, load_i64, load_int, load_ptr,
     publish_i64, store_i64, store_int, store_ptr)
-from dflow._base.thread_state cimport holds_none
+from dflow._base.thread_state cimport must_hold_none
 from dflow._base.fpflags cimport fp_clear, fp_collect, FP_INVALID
 from dflow._base.threads cimport (
     bell_init, bell_lock, bell_ring_all, bell_unlock, cores_release, now_ns, sleep_ns, this_thread_raised)
@@ -15,7 +15,7 @@ from dflow._kernels.outer_loop cimport run_kernel
 from dflow._kernels.reduce cimport BandPlan, fold_of, plan_bands, run_bands, end_bands
 from dflow._runtime.fp_errors cimport warn_later
 from dflow._kernels.matmul cimport ALONE, UNUSED
-from dflow._runtime.gate cimport enter_gate, leave_gate, park, release_parked, take_parked, use_of
+from dflow._runtime.gate cimport enter_gate, hold_back, leave_gate, release_held_back, take_held_back, use_of
 from dflow._runtime.errors cimport Poison, poison_new, poison_raised, poison_unref, Site, take_raised
 from dflow._runtime.graph cimport *
 from dflow._runtime.fusion_plan cimport GroupPlan, pieces_of, plan_group
@@ -64,7 +64,7 @@ cdef void purge() noexcept nogil:
     """Drop the stale entries of tasks that waiting threads claimed. For when nothing is pending."""
     cdef Task* t = take_any()
     if t == NULL:
-        t = take_parked()
+        t = take_held_back()
     if t != NULL:
         give_back(t)                        # submitted by another thread just now
 
@@ -261,7 +261,7 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     cdef int delay = glance_int(&shared.delay_us)
     invariant(me.lane == NULL or me.lane == lane, b"a worker runs the tasks of its lane")
     if DFLOW_DEBUG:
-        invariant(holds_none(), b"no kernel runs under a spin lock")
+        must_hold_none(b"no kernel runs under a spin lock")
     if long and t.priority > LAST and unseen(t):
         return put_last(me, t)
     if not enter_gate(use, True):
@@ -281,7 +281,7 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
         note(t.kernel.name, members_of(t), t.lane, me.index, start)
     enter(me)
     if use != UNUSED:
-        resume_parked(me)
+        resume_held_back(me)
     me.current = NULL
     me.current = retire(me.index, t, &me.done)
     return me.current
@@ -341,12 +341,12 @@ cdef Task* step_aside(Runner* me, Task* t, int use) noexcept nogil:
     """Others are in NumPy's BLAS: t waits at the gate, the runner goes on with something else. NULL; me is inside."""
     enter(me)
     me.current = NULL
-    if not cas_int(&t.state, CLAIMED, IDLE) and not park(t, use):      # claimed: an entry in a queue stands for it
+    if not cas_int(&t.state, CLAIMED, IDLE) and not hold_back(t, use):     # claimed: an entry in a queue stands for it
         give_back(t)
     return NULL
 
-cdef void resume_parked(Runner* me) noexcept nogil:
-    cdef Task* t = release_parked()
+cdef void resume_held_back(Runner* me) noexcept nogil:
+    cdef Task* t = release_held_back()
     cdef Task* following
     cdef Lane* lane
     cdef bint any = t != NULL
@@ -371,7 +371,7 @@ cdef void run_at_gate(Runner* me, Task* t) noexcept nogil:
     run_one(me, t)
     leave_gate(use)
     enter(me)
-    resume_parked(NULL)
+    resume_held_back(NULL)
     leave(me)
 
 cdef void run_one(Runner* me, Task* t) noexcept nogil:

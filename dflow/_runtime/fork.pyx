@@ -1,14 +1,14 @@
 """Forks: the parent goes on, and the child has what was done, and errors in place of what was pending."""
 
 from dflow._runtime.runners cimport hold_runners, let_runners_go, this_runner
-from dflow._runtime.gate cimport gate_after_fork, gate_after_fork_in_parent, gate_before_fork, take_parked
+from dflow._runtime.gate cimport gate_after_fork, gate_after_fork_in_parent, gate_before_fork, take_held_back
 from dflow._runtime.errors cimport Poison, poison_new, poison_unref
 from dflow._runtime.graph cimport *
 from dflow._runtime.queues cimport *
 from dflow._base.allocator cimport *
 from dflow._base.thread_state cimport recording_after_fork
 from dflow._runtime.threads cimport threads_after_fork
-from dflow._runtime.executor cimport reset_workers, resume_parked, retire
+from dflow._runtime.executor cimport reset_workers, resume_held_back, retire
 from dflow._runtime.parking cimport start_group
 
 def before_fork():
@@ -22,7 +22,7 @@ def before_fork():
 
 def after_fork_in_parent():
     gate_after_fork_in_parent()
-    resume_parked(NULL)
+    resume_held_back(NULL)
     let_runners_go()
 
 def after_fork_in_child():
@@ -55,10 +55,10 @@ def after_fork_in_child():
     while t != NULL:
         end_task(t, p)
         t = take_any()
-    t = take_parked()
+    t = take_held_back()
     while t != NULL:
         end_task(t, p)
-        t = take_parked()
+        t = take_held_back()
     if p != NULL:
         poison_unref(p)
     settle_after_fork()

@@ -4,18 +4,19 @@ NumPy's loops call an OpenBLAS with threads of its own. Two callers of these at 
 milliseconds, so a call has all of them and is in there alone, or shares the library with others that have one thread
 each. Its kernel and its sizes decide which (blas_use() in _kernels/matmul.pyx), as the last bits depend on the threads.
 
-No thread blocks at the gate. A task that may not enter is parked, and its worker goes on with something else; a thread
-that holds the GIL makes its operation a task. A thread that leaves lets parked ones go on, by turns: all that share, or
-one that is alone. So a small matrix waits for one large one, however many are queued, and a large one for those inside.
+No thread blocks at the gate. A task that may not enter is held back, and its worker goes on with something else; a
+thread that holds the GIL makes its operation a task. A thread that leaves lets those held back go on, by turns: all
+that share, or one that is alone. So a small matrix waits for one large one, however many are queued, and a large one
+for those inside.
 
-Who cannot be parked, as an operation inside a Python function on a worker, tries again and again, and so keeps that
+Who cannot step aside, as an operation inside a Python function on a worker, tries again and again, and so keeps that
 worker. It passes those that wait to be alone: one of them may lie in the queue of that very worker, let go on, and
 would never come.
 
 Invariants, under `lock`:
     G1  no thread is inside beside one that is alone;
-    G2  while tasks are parked, somebody is inside, has left and is about to call release_parked(), or was let go on
-        and will enter.
+    G2  while tasks are held back, somebody is inside, has left and is about to call release_held_back(), or was let
+        go on and will enter.
 """
 
 from dflow._runtime.graph cimport Task
@@ -25,18 +26,18 @@ cdef struct Gate:
     int lock                # over all of this
     int inside              # callers that have one thread each; also read without the lock, for a guess
     int alone               # 1: a caller has all threads; also read without the lock
-    int welcome             # parked callers that were let go on, and pass those that wait to be alone; fewer may come
-    Queue sharing           # parked tasks, IDLE as in any queue: waiting threads may claim them
+    int welcome             # callers held back and let go on, who pass those that wait to be alone; fewer may come
+    Queue sharing           # tasks held back, IDLE as in any queue: waiting threads may claim them
     Queue lonely
 
 cdef Gate gate
 cdef int use_of(Task* t) noexcept nogil                     # how t uses NumPy's BLAS: a BlasUse
 cdef bint gate_closed(int use) noexcept nogil               # at a glance
-cdef bint enter_gate(int use, bint parks) noexcept nogil    # False: it may not, and is outside. parks: it can be parked
-cdef void leave_gate(int use) noexcept nogil                # then release_parked(), inside or with the GIL
-cdef bint park(Task* t, int use) noexcept nogil             # False: it may enter now. Needs a runner that is inside
-cdef Task* release_parked() noexcept nogil                  # tasks to be queued, linked through next
-cdef Task* take_parked() noexcept nogil                     # any; for when there are no runners
+cdef bint enter_gate(int use, bint yields) noexcept nogil   # False: it may not, is outside. yields: it can step aside
+cdef void leave_gate(int use) noexcept nogil                # then release_held_back(), inside or with the GIL
+cdef bint hold_back(Task* t, int use) noexcept nogil        # False: it may enter now. Needs a runner that is inside
+cdef Task* release_held_back() noexcept nogil               # tasks to be queued, linked through next
+cdef Task* take_held_back() noexcept nogil                  # any; for when there are no runners
 cdef void gate_before_fork() noexcept                       # waits until no thread is alone, and keeps it so
 cdef void gate_after_fork_in_parent() noexcept
 cdef void gate_after_fork() noexcept                        # in the child no thread is inside

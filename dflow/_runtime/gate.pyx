@@ -22,17 +22,17 @@ cdef bint gate_closed(int use) noexcept nogil:
         return load_int(&gate.alone) or load_int(&gate.inside)
     return load_int(&gate.alone) or (load_ptr(&gate.lonely.head) != NULL and load_int(&gate.welcome) == 0)
 
-cdef bint enter_gate(int use, bint parks) noexcept nogil:
+cdef bint enter_gate(int use, bint yields) noexcept nogil:
     cdef bint may
     if use == UNUSED:
         return True
     lock(&gate.lock, GATE_LOCK)
-    may = not gate_closed(use) if parks else not gate.alone and (use == SHARED or gate.inside == 0)
+    may = not gate_closed(use) if yields else not gate.alone and (use == SHARED or gate.inside == 0)
     if may and use == ALONE:
         store_int(&gate.alone, 1)
     elif may:
         store_int(&gate.inside, gate.inside + 1)
-        if parks and gate.welcome:
+        if yields and gate.welcome:
             store_int(&gate.welcome, gate.welcome - 1)
     invariant(not (gate.alone and gate.inside), b"G1: nobody is inside beside one who is alone")
     unlock(&gate.lock)
@@ -53,7 +53,7 @@ cdef void leave_gate(int use) noexcept nogil:
     invariant(gate.inside >= 0, b"who leaves the gate has entered it")
     unlock(&gate.lock)
 
-cdef bint park(Task* t, int use) noexcept nogil:
+cdef bint hold_back(Task* t, int use) noexcept nogil:
     lock(&gate.lock, GATE_LOCK)
     cdef bint closed = gate_closed(use)
     if closed:
@@ -62,10 +62,10 @@ cdef bint park(Task* t, int use) noexcept nogil:
     unlock(&gate.lock)
     return closed
 
-cdef Task* release_parked() noexcept nogil:
+cdef Task* release_held_back() noexcept nogil:
     cdef Task* released = NULL
     cdef Task* t
-    # A task that parked while the caller was inside did so under the lock, before the caller left under it: it is seen.
+    # Who held a task back while the caller was inside did so under the lock, before the caller left: it is seen.
     if load_ptr(&gate.sharing.head) == NULL and load_ptr(&gate.lonely.head) == NULL:
         return NULL
     lock(&gate.lock, GATE_LOCK)
@@ -84,7 +84,7 @@ cdef Task* release_parked() noexcept nogil:
     unlock(&gate.lock)
     return released
 
-cdef Task* take_parked() noexcept nogil:
+cdef Task* take_held_back() noexcept nogil:
     cdef Task* t = pop_taken(&gate.sharing)
     return t if t != NULL else pop_taken(&gate.lonely)
 

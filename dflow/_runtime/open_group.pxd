@@ -1,6 +1,6 @@
 """The open group: elementwise tasks join it as they are submitted. Who may join is in _runtime/fusion_rules.pxd.
 
-    none ── offer() ──> open ── offer(), offer_last() ──> open ── close, or a task that may not join ──> closed
+    none ─ offer() ─> open ─ offer(), offer_last() ─> open ─ close, or a task that may not join ─> closed
 
 Members are added by a thread with the GIL, under the lock. Anyone may close the group, under the lock alone: an idle
 worker, a thread that waits. While the group is open, its leader has one predecessor more than it waits for, which

@@ -1,15 +1,15 @@
 """Parking: when a worker sleeps, and who wakes it. All that counts workers by what they do is changed here and
 nowhere else.
 
-                ┌──────────── finds something: begin_work() ────────────┐
-                v                                                       │
-    started ──> at work ── finds nothing ──> searching, one a lane ── WATCH_NS: end_search(), and it looks once more
-                │                │                ^                     │
-                │                │ another does   │ it runs             │ finds nothing
-                │                └─────────────┐  │                     v
-                │                              └──┼──────────────> asleep: park_worker()
-                │                                 └── coming <── wake_worker()
-                └── dismissed ──> gone, between two tasks, or after a search
+               ┌────── finds something: begin_work() ──────┐
+               v                                           │
+    started ─> at work ─ finds nothing ─> searching, one a lane ─ WATCH_NS: end_search(), and it looks once more
+               │            │               ^              │
+               │            │ another does  │ it runs      │ finds nothing
+               │            └────────────┐  │              v
+               │                         └──┼───────────> asleep: park_worker()
+               │                            └─ coming <─ wake_worker()
+               └─ dismissed ─> gone, between two tasks, or after a search
 
 A push may rely on one worker that searches, or is coming: it looks at the queues once more before it does something
 else, and wakes the next if there is more than it takes. So at most one searches, and one is woken at a time, and a

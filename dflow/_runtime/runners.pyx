@@ -1,9 +1,9 @@
 """Runners: see _runtime/runners.pxd."""
 
 from cpython.pystate cimport PyThreadState
-from dflow._base.thread_state cimport holds_none
+from dflow._base.thread_state cimport must_hold_none
 from dflow._base.atomics cimport (
-    DFLOW_DEBUG, add_i64, add_int, collect_i64, full_fence, invariant, load_i64, load_int, load_int_after, store_int,
+    DFLOW_DEBUG, add_i64, add_int, collect_i64, full_fence, load_i64, load_int, load_int_after, store_int,
     swap_int)
 from dflow._base.locks cimport lock, RUNNERS_LOCK, unlock
 from dflow._base.threads cimport sleep_ns
@@ -39,7 +39,7 @@ cdef void leave(Runner* me) noexcept nogil:
 
 cdef void take_gil(Runner* me) noexcept nogil:
     if DFLOW_DEBUG:
-        invariant(holds_none(), b"nobody waits for the GIL under a spin lock")
+        must_hold_none(b"nobody waits for the GIL under a spin lock")
     if me.holds:
         me.holds = False
     else:

@@ -1,7 +1,7 @@
 """Why something is not there yet: see _runtime/story.pxd.
 
 A task knows its waiters, not its predecessors. So all that is pending is visited forwards, from what could run
-now: what runs, what is queued or parked, and the open group. Meanwhile this thread holds the GIL, and all runners
+now: what runs, what is queued or held back, and the open group. Meanwhile this thread holds the GIL, and all runners
 (hold_runners), so nothing changes. Nothing is allocated then, as that could run Python code: what is seen is noted
 in memory that was there before, and put into words when the runners may go on. Kernels and sites are immortal.
 """
@@ -32,7 +32,7 @@ cdef enum State:
     WAITING                     # for its predecessors
     OPEN                        # more may join it
     QUEUED
-    PARKED                      # at the gate of NumPy's BLAS
+    HELD_BACK                   # at the gate of NumPy's BLAS
     RUNNING
 
 cdef struct Node:
@@ -120,8 +120,8 @@ cdef void look(View* v) noexcept:
         for i in range(lane.widest + 1):
             add_queue(v, &lane.inboxes[i], QUEUED)
             add_queue(v, &lane.queues[i], QUEUED)
-    add_queue(v, &gate.sharing, PARKED)
-    add_queue(v, &gate.lonely, PARKED)
+    add_queue(v, &gate.sharing, HELD_BACK)
+    add_queue(v, &gate.lonely, HELD_BACK)
     if open_leader() != NULL:
         add(v, open_leader(), OPEN)
     i = 0
@@ -179,7 +179,7 @@ cdef str state_text(Node* node):
         return f"running on {runner} of {lane_name(node.lane)}"
     if node.state == QUEUED:
         return f"queued for {lane_name(node.lane)}"
-    if node.state == PARKED:
+    if node.state == HELD_BACK:
         return "waits for others to leave NumPy's BLAS"
     if node.state == OPEN:
         return "in the open group, which others may join"

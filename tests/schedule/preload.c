@@ -1,9 +1,10 @@
-/* The seeded scheduler: see dflow/_base/schedule.h for what it promises. Loaded before the C library, whose blocking functions it
- * replaces; it does nothing until schedule_begin(), which is called while the process has one thread.
+/* The seeded scheduler: see dflow/_base/schedule.h for what it promises. Loaded before the C library, whose blocking
+ * functions it replaces; it does nothing until schedule_begin(), which is called while the process has one thread.
  *
- * Two policies, drawn from the seed. A walk hands the token on at each point with some probability, to anybody. PCT (Burckhardt
- * et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", 2010) gives threads random priorities, and
- * always runs the highest; at a few random points the running one becomes the lowest. Who waits in a loop becomes the lowest, too.
+ * Two policies, drawn from the seed. A walk hands the token on at each point with some probability, to anybody. PCT
+ * (Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", 2010) gives threads
+ * random priorities, and always runs the highest; at a few random points the running one becomes the lowest. Who waits
+ * in a loop becomes the lowest, too.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -30,7 +31,8 @@
 #define REALTIME_BASE 1700000000000000000LL
 #define NEVER INT64_MAX
 #define SLICE 20000000LL                        /* who sleeps on a bell for longer than that hoped to be woken */
-#define PATIENCE 10000000LL                     /* a thread is kept from its core for as long at most: longer than the GIL is kept */
+#define PATIENCE 10000000LL                     /* a thread is kept from its core for as long at most: longer than the
+                                                   GIL is kept */
 #define GLANCE 20000LL                          /* between looks at descriptors */
 #define LATE 16                                 /* one store of so many comes late: its thread is preempted before it */
 #define DESTRUCTIONS 4                          /* rounds that a thread's destructors get */
@@ -221,9 +223,9 @@ static void step(int kind, const void *p, const char *where) {
     log_event(self - 1, kind, where, p);
     if (signals_left && (r >> 20) % signal_period == 0) deliver();
     int change = (uint32_t)r % (uint32_t)period == 0 || (weak && kind == POINT_WRITE && (r >> 16) % LATE == 0);
-    if (change || (r >> 52) == 0) {                                         /* the system keeps it from its core for long, */
+    if (change || (r >> 52) == 0) {                                    /* the system keeps it from its core for long, */
         if (r >> 32 & 1) now += 1LL << (6 + (r >> 40) % 18);
-        else if (r >> 33 & 1 && next_deadline < now + PATIENCE) now = next_deadline;    /* or until somebody's time comes */
+        else if (r >> 33 & 1 && next_deadline < now + PATIENCE) now = next_deadline;    /* or until a deadline */
     }
     if (now >= next_deadline) pass_deadlines();
     change |= kind == POINT_PAUSE || ++turn > TURN;
@@ -271,7 +273,7 @@ EXPORT void schedule_point(int kind, const void *p, int size, const char *where)
     if (kind == POINT_CHANGE || kind == POINT_FENCE || kind == POINT_LOCK) t->floor = report->steps;
 }
 
-/* Perhaps replaces what was loaded from p by what it was before a later write of another thread's: see _base/schedule.h. */
+/* Perhaps replaces what was loaded from p by what it was before another thread's later write: see _base/schedule.h. */
 EXPORT void schedule_stale(const void *p, int size, void *value) {
     Write *found[WRITES];
     int n = 0;
@@ -407,7 +409,8 @@ EXPORT int pthread_join(pthread_t handle, void **result) {
 }
 
 EXPORT int pthread_timedjoin_np(pthread_t handle, void **result, const struct timespec *t) {
-    return here() ? join(handle, result, deadline(t), "pthread_timedjoin") : REAL(pthread_timedjoin_np)(handle, result, t);
+    return here() ? join(handle, result, deadline(t), "pthread_timedjoin")
+        : REAL(pthread_timedjoin_np)(handle, result, t);
 }
 
 /* A child has the thread that forked, and a report and an interleaving of its own. */
@@ -420,7 +423,7 @@ EXPORT pid_t fork(void) {
         report = of_children;
         report->hash = state += 0x9E3779B97F4A7C15ULL;
         report->state = RUNNING;
-        threads[self - 1].stored = threads[self - 1].floor = report->steps;     /* a fork is a fence, and steps are others */
+        threads[self - 1].stored = threads[self - 1].floor = report->steps; /* a fork is a fence; steps are others */
         nwrites = 0;
         next_deadline = NEVER;
         signals_left = 0;
@@ -430,28 +433,28 @@ EXPORT pid_t fork(void) {
 
 /* ---- locks: the real ones, which never block, as their holders are asked before ---- */
 
-#define LOCKING(name, type, attempt)                                                                                         \
-    EXPORT int name(type *lock) {                                                                                            \
-        if (!here()) return REAL(name)(lock);                                                                                \
-        step(POINT_LOCK, lock, #name);                                                                                       \
-        int failed;                                                                                                          \
-        while ((failed = REAL(attempt)(lock)) == EBUSY) block(lock, NEVER, WAIT, #name);                                     \
-        threads[self - 1].floor = report->steps;                                                                             \
-        return failed;                                                                                                       \
+#define LOCKING(name, type, attempt)                                                        \
+    EXPORT int name(type *lock) {                                                           \
+        if (!here()) return REAL(name)(lock);                                               \
+        step(POINT_LOCK, lock, #name);                                                      \
+        int failed;                                                                         \
+        while ((failed = REAL(attempt)(lock)) == EBUSY) block(lock, NEVER, WAIT, #name);    \
+        threads[self - 1].floor = report->steps;                                            \
+        return failed;                                                                      \
     }
-#define TRYING(name, type)                                                                                                   \
-    EXPORT int name(type *lock) {                                                                                            \
-        if (here()) step(POINT_LOCK, lock, #name);                                                                           \
-        return REAL(name)(lock);                                                                                             \
+#define TRYING(name, type)                          \
+    EXPORT int name(type *lock) {                   \
+        if (here()) step(POINT_LOCK, lock, #name);  \
+        return REAL(name)(lock);                    \
     }
-#define UNLOCKING(name, type)                                                                                                \
-    EXPORT int name(type *lock) {                                                                                            \
-        int failed = REAL(name)(lock);                                                                                       \
-        if (here()) {                                                                                                        \
-            wake_all(lock);                                                                                                  \
-            step(POINT_UNLOCK, lock, #name);                                                                                 \
-        }                                                                                                                    \
-        return failed;                                                                                                       \
+#define UNLOCKING(name, type)                   \
+    EXPORT int name(type *lock) {               \
+        int failed = REAL(name)(lock);          \
+        if (here()) {                           \
+            wake_all(lock);                     \
+            step(POINT_UNLOCK, lock, #name);    \
+        }                                       \
+        return failed;                          \
     }
 
 LOCKING(pthread_mutex_lock, pthread_mutex_t, pthread_mutex_trylock)
@@ -550,11 +553,13 @@ EXPORT int nanosleep(const struct timespec *t, struct timespec *left) {
 EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *t, struct timespec *left) {
     if (!here()) return REAL(clock_nanosleep)(clock, flags, t, left);
     if (left) *left = *t;
-    return sleep_until(flags & TIMER_ABSTIME ? deadline(t) : now + (int64_t)t->tv_sec * 1000000000 + t->tv_nsec, "sleep");
+    return sleep_until(flags & TIMER_ABSTIME ? deadline(t) : now + (int64_t)t->tv_sec * 1000000000 + t->tv_nsec,
+                       "sleep");
 }
 
 EXPORT int clock_gettime(clockid_t clock, struct timespec *t) {
-    if (!here() || clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID) return REAL(clock_gettime)(clock, t);
+    if (!here() || clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID)
+        return REAL(clock_gettime)(clock, t);
     step(POINT_READ, NULL, "clock_gettime");
     int64_t ns = now + (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE ? REALTIME_BASE : MONOTONIC_BASE);
     *t = (struct timespec){ns / 1000000000, ns % 1000000000};

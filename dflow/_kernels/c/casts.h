@@ -1,5 +1,5 @@
-/* Casts between the numeric types, as NumPy does them: plain C conversions. One loop a pair, any strides. A step of 0 is
- * a constant, which is converted once. */
+/* Casts between the numeric types, as NumPy does them: plain C conversions. One loop a pair, any strides. A step of 0
+ * is a constant, which is converted once. */
 #ifndef DFLOW_CASTS_H
 #define DFLOW_CASTS_H
 
@@ -68,16 +68,22 @@ static void copy_loop(char **args, npy_intp const *dims, npy_intp const *steps, 
         memmove(op, ip, size);
 }
 
-#define LOOP(from, to, FROM, TO, STATEMENT) \
-    static void cast_##from##_##to(char **args, npy_intp const *dims, npy_intp const *steps, void *data) { \
-        char *ip = args[0], *op = args[1]; \
-        npy_intp n = dims[0], is = steps[0], os = steps[1]; \
-        (void)data; \
-        if (is == sizeof(FROM) && os == sizeof(TO)) \
-            for (npy_intp i = 0; i < n; i++) { FROM x = ((FROM *)ip)[i]; TO y; STATEMENT; ((TO *)op)[i] = y; } \
-        else if (is == 0 && n > 1) { FROM x = *(FROM *)ip; TO y; STATEMENT; fill_elements(op, os, n, (char *)&y, sizeof(TO)); } \
-        else \
-            for (npy_intp i = 0; i < n; i++, ip += is, op += os) { FROM x = *(FROM *)ip; TO y; STATEMENT; *(TO *)op = y; } \
+#define LOOP(from, to, FROM, TO, STATEMENT)                                                                            \
+    static void cast_##from##_##to(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {             \
+        char *ip = args[0], *op = args[1];                                                                             \
+        npy_intp n = dims[0], is = steps[0], os = steps[1];                                                            \
+        (void)data;                                                                                                    \
+        if (is == sizeof(FROM) && os == sizeof(TO))                                                                    \
+            for (npy_intp i = 0; i < n; i++) { FROM x = ((FROM *)ip)[i]; TO y; STATEMENT; ((TO *)op)[i] = y; }         \
+        else if (is == 0 && n > 1) {                                                                                   \
+            FROM x = *(FROM *)ip; TO y; STATEMENT;                                                                     \
+            fill_elements(op, os, n, (char *)&y, sizeof(TO));                                                          \
+        }                                                                                                              \
+        else                                                                                                           \
+            for (npy_intp i = 0; i < n; i++, ip += is, op += os) {                                                     \
+                FROM x = *(FROM *)ip; TO y; STATEMENT;                                                                 \
+                *(TO *)op = y;                                                                                         \
+            }                                                                                                          \
     }
 
 /* All casts from one type: its real part, its imaginary part, whether it is not zero, and its half. */

@@ -6,7 +6,7 @@
 #include "_kernels/c/simd.h"
 
 #define RAISED 6                /* filters of a tile, at most */
-#define SPAN (ptrdiff_t)(4096 / sizeof(T))      /* elements of a run, at most: RAISED of them stay in the first-level cache */
+#define SPAN (ptrdiff_t)(4096 / sizeof(T))  /* elements of a run at most: RAISED of them stay in first-level cache */
 
 typedef struct {
     ptrdiff_t c, i, j, k, x_c, x_i, x_j, x_k, w_o, w_c, w_i, w_j, w_k, bias;
@@ -110,7 +110,8 @@ static ptrdiff_t height_of(ptrdiff_t filters)
 TARGET("avx2,fma")
 static inline float sum_float_avx2(__m256 v)
 {
-    __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1)), two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 

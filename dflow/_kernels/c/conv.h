@@ -1,8 +1,8 @@
-/* Sums of products of windows that slide over up to three axes of space: a convolution, and the gradient of its weights.
-   Both take the windows from where they lie; nothing is copied into columns.
+/* Sums of products of windows that slide over up to three axes of space: a convolution, and the gradient of its
+   weights. Both take the windows from where they lie; nothing is copied into columns.
 
-   The loops have a gufunc's signature, of float and double. All of `x` must be spaced by one element along its last axis;
-   so must `out` of a convolution, and the weights' gradient lies in C order.
+   The loops have a gufunc's signature, of float and double. All of `x` must be spaced by one element along its last
+   axis; so must `out` of a convolution, and the weights' gradient lies in C order.
 
        convolve    (c,z,y,x),(o,c,i,j,k),(o)->(o,z,y,x)
                    dims: samples, o, c, z, y, x, i, j, k. A step in x for each of c, z, y, x, i, j, k; then one for each

@@ -18,9 +18,9 @@ typedef T SET(vec) __attribute__((vector_size(LANES * sizeof(T)), aligned(sizeof
 #define ALL(value) ((VEC){0} + (value))
 #define INLINE static inline __attribute__((always_inline))
 
-/* Sums for `height` filters and the windows that begin in `width` vectors from p on; the run's last one overlaps others. */
-INLINE void SET(tile)(int height, int width, const Convolve *v, const char *x, const char *w, const char *bias, ptrdiff_t p,
-                      ptrdiff_t length, T *to)
+/* Sums for `height` filters and the windows that begin in `width` vectors from p on; a run's last overlaps others. */
+INLINE void SET(tile)(int height, int width, const Convolve *v, const char *x, const char *w, const char *bias,
+                      ptrdiff_t p, ptrdiff_t length, T *to)
 {
     const ptrdiff_t last = p + width * LANES <= length ? p + (width - 1) * LANES : length - LANES;
     VEC sums[RAISED][WIDE];
@@ -50,7 +50,8 @@ INLINE void SET(tile)(int height, int width, const Convolve *v, const char *x, c
 }
 
 /* All of a run of at least LANES elements, in tiles of about the same width. */
-INLINE void SET(strip)(int height, const Convolve *v, const char *x, const char *w, const char *bias, ptrdiff_t length, T *to)
+INLINE void SET(strip)(int height, const Convolve *v, const char *x, const char *w, const char *bias, ptrdiff_t length,
+                       T *to)
 {
     ptrdiff_t vectors = (length + LANES - 1) / LANES, tiles = (vectors + WIDE - 1) / WIDE, p = 0;
     for (; tiles > 0; tiles--) {
@@ -85,12 +86,14 @@ static void SET(few)(const Convolve *v, const char *x, const char *w, const char
 static void SET(convolve)(char **args, ptrdiff_t *dims, ptrdiff_t *steps, void *data)
 {
     const ptrdiff_t filters = dims[1], *s = steps + 4, *out = s + 13;
-    const Convolve v = {dims[2], dims[6], dims[7], dims[8], s[0], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12]};
+    const Convolve v = {dims[2], dims[6], dims[7], dims[8], s[0], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11],
+                        s[12]};
     _Alignas(64) T sums[RAISED * SPAN];
     Runs run;
     (void)data;
     for (ptrdiff_t n = 0; n < dims[0]; n++)
-        for (start_runs(&run, dims[3], dims[4], dims[5], s[2], sizeof(T), SPAN, LANES); run.columns > 0; next_run(&run)) {
+        for (start_runs(&run, dims[3], dims[4], dims[5], s[2], sizeof(T), SPAN, LANES); run.columns > 0;
+             next_run(&run)) {
             const char *x = args[0] + n * steps[0] + run.z * s[1] + run.y * s[2] + run.x * s[3];
             for (ptrdiff_t o = 0, height; o < filters; o += height) {
                 const char *w = args[1] + n * steps[1] + o * v.w_o, *bias = args[2] + n * steps[2] + o * s[12];
@@ -173,7 +176,7 @@ static void SET(sum_few)(const Correlate *v, const Runs *run, const T *g, const 
                     *to++ += SET(exact)(v, run, g, x + c * v->x_c + i * v->x_i + j * v->x_j + k * v->x_k);
 }
 
-/* A run of rows of g as whole vectors: zeros between the rows, and in the last vector, which overlaps the one before. */
+/* A run of rows of g as whole vectors: zeros between the rows and in the last vector, which overlaps the one before. */
 static void SET(lay)(const Correlate *v, const Runs *run, const char *g, ptrdiff_t step, T *to)
 {
     for (ptrdiff_t row = 0; row < run->rows; row++) {
@@ -197,7 +200,8 @@ static void SET(correlate)(char **args, ptrdiff_t *dims, ptrdiff_t *steps, void 
         T *to = (T *)(args[2] + part * steps[2]);
         for (ptrdiff_t i = 0; i < filters; i++)
             memset((char *)to + i * out[0], 0, v.places * sizeof(T));
-        for (start_runs(&run, dims[4], dims[5], dims[6], s[3], sizeof(T), SPAN, LANES); run.columns > 0; next_run(&run)) {
+        for (start_runs(&run, dims[4], dims[5], dims[6], s[3], sizeof(T), SPAN, LANES); run.columns > 0;
+             next_run(&run)) {
             v.whole = run.length / LANES * LANES;
             v.shift = run.length < LANES || run.length == v.whole ? 0 : v.whole + LANES - run.length;
             v.padded = run.length + v.shift;
@@ -205,7 +209,8 @@ static void SET(correlate)(char **args, ptrdiff_t *dims, ptrdiff_t *steps, void 
                 v.samples = SPAN / v.padded < all - n ? SPAN / v.padded : all - n;
                 const char *x = args[0] + part * steps[0] + n * s[0] + run.z * s[2] + run.y * s[3] + run.x * s[4];
                 for (ptrdiff_t o = 0, height; o < filters; o += height) {
-                    const char *from = args[1] + part * steps[1] + n * g[0] + o * g[1] + run.z * g[2] + run.y * g[3] + run.x * g[4];
+                    const char *from = args[1] + part * steps[1] + n * g[0] + o * g[1] + run.z * g[2] + run.y * g[3]
+                                       + run.x * g[4];
                     T *rows = to + o * v.places;
                     height = run.length < LANES ? 1 : height_of(filters - o);
                     for (ptrdiff_t r = 0; r < height; r++)

@@ -38,7 +38,8 @@ static inline void move_short(char *to, char const *from, size_t n) {
 }
 
 /* Rows of n bytes each, which do not overlap others: of short ones a call takes longer than the copy. */
-static inline void move_rows(char *to, ptrdiff_t to_step, char const *from, ptrdiff_t from_step, ptrdiff_t rows, size_t n) {
+static inline void move_rows(char *to, ptrdiff_t to_step, char const *from, ptrdiff_t from_step, ptrdiff_t rows,
+                             size_t n) {
     if (n > 256)
         for (; rows > 0; rows--, to += to_step, from += from_step)
             move_bytes(to, from, n);
@@ -54,7 +55,8 @@ static inline void move_rows(char *to, ptrdiff_t to_step, char const *from, ptrd
         break;
 
 /* n items, each so many bytes after the one before it. */
-static inline void move_items(char *to, ptrdiff_t to_step, char const *from, ptrdiff_t from_step, ptrdiff_t n, int itemsize) {
+static inline void move_items(char *to, ptrdiff_t to_step, char const *from, ptrdiff_t from_step, ptrdiff_t n,
+                              int itemsize) {
     if (to_step == itemsize && from_step == itemsize) {
         move_bytes(to, from, n * itemsize);
         return;

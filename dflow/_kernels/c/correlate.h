@@ -6,8 +6,8 @@
 #include <numpy/npy_common.h>
 #include "_kernels/c/simd.h"
 
-/* Windows (n, m) that begin one element after the other, vector (m), out (n). As many sums are made together as fill half
- * of the vector registers. */
+/* Windows (n, m) that begin one element after the other, vector (m), out (n). As many sums are made together as fill
+ * half of the vector registers. */
 #define SLIDE(name, T, MANY) \
     static void name(char **args, npy_intp const *dims, npy_intp const *steps, void *data) { \
         npy_intp n = dims[0], m = dims[1], i = 0; \

@@ -117,14 +117,15 @@ END_TARGET
 #define INSIDE(kind, size) all_inside(p, n, length, kind, size)
 #endif
 
-#define FOR_KIND(kind, size) \
-    static void gather_##kind(char **args, npy_intp const *dims, npy_intp const *steps, void *data) { \
-        by_index(args, dims, steps, data, kind, 0); } \
-    static void scatter_##kind(char **args, npy_intp const *dims, npy_intp const *steps, void *data) { \
-        by_index(args, dims, steps, data, kind, 1); } \
-    static int inside_##kind(char const *p, npy_intp n, npy_intp length) { \
-        return INSIDE(kind, size); } \
-    static void add_##kind(npy_intp *total, char const *p, npy_intp step, npy_intp n, npy_intp length, npy_intp stride) { \
+#define FOR_KIND(kind, size)                                                                                           \
+    static void gather_##kind(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {                  \
+        by_index(args, dims, steps, data, kind, 0); }                                                                  \
+    static void scatter_##kind(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {                 \
+        by_index(args, dims, steps, data, kind, 1); }                                                                  \
+    static int inside_##kind(char const *p, npy_intp n, npy_intp length) {                                             \
+        return INSIDE(kind, size); }                                                                                   \
+    static void add_##kind(npy_intp *total, char const *p, npy_intp step, npy_intp n, npy_intp length,                 \
+                           npy_intp stride) {                                                                          \
         add_places(total, p, step, n, length, stride, kind, size); }
 FOR_KIND(I1, 1) FOR_KIND(I2, 2) FOR_KIND(I4, 4) FOR_KIND(I8, 8)
 FOR_KIND(U1, 1) FOR_KIND(U2, 2) FOR_KIND(U4, 4) FOR_KIND(U8, 8)
@@ -135,7 +136,8 @@ typedef void (*index_loop)(char **, npy_intp const *, npy_intp const *, void *);
 static const index_loop gather_loops[INDEX_KINDS] = EACH(gather);
 static const index_loop scatter_loops[INDEX_KINDS] = EACH(scatter);
 static int (*const inside_loops[INDEX_KINDS])(char const *, npy_intp, npy_intp) = EACH(inside);
-static void (*const add_loops[INDEX_KINDS])(npy_intp *, char const *, npy_intp, npy_intp, npy_intp, npy_intp) = EACH(add);
+static void (*const add_loops[INDEX_KINDS])(npy_intp *, char const *, npy_intp, npy_intp, npy_intp, npy_intp) =
+    EACH(add);
 #undef EACH
 
 /* ---- masks ------------------------------------------------------------------------------------------------------- */

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <numpy/npy_common.h>
 
-/* The last of n > 0 rising numbers that is not above x, -1 if there is none. Searched for around `guess`: what is asked for
- * often rises, too. */
+/* The last of n > 0 rising numbers that is not above x, -1 if there is none. Searched for around `guess`: what is asked
+ * for often rises, too. */
 static inline npy_intp last_below(double const *p, npy_intp n, double x, npy_intp guess) {
     npy_intp low = -1, high = n, step = 1;              /* p[low] <= x < p[high] */
     if (guess >= 0 && guess < n) {

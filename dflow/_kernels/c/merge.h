@@ -13,30 +13,31 @@ typedef void (*merge_t)(const char *a, intptr_t m, const char *b, intptr_t n, ch
 #define BELOW_NAN(x, y) ((x) < (y) || ((y) != (y) && (x) == (x)))
 
 /* merge_T: elements [start, stop) of what a (m elements) and b (n) are together. */
-#define DEFINE_MERGE(T, LESS)                                                                                           \
-    static intptr_t taken_##T(const T *a, intptr_t m, const T *b, intptr_t n, intptr_t k) {                             \
+#define DEFINE_MERGE(T, LESS)                                                                                          \
+    static intptr_t taken_##T(const T *a, intptr_t m, const T *b, intptr_t n, intptr_t k) {                            \
         intptr_t low = k > n ? k - n : 0, high = k < m ? k : m;             /* of a, among the first k */              \
-        while (low < high) {                                                                                            \
-            intptr_t i = low + (high - low) / 2;                                                                        \
-            if (LESS(b[k - i - 1], a[i])) high = i;                                                                     \
-            else low = i + 1;                                                                                           \
-        }                                                                                                               \
-        return low;                                                                                                     \
-    }                                                                                                                   \
-    static void merge_##T(const char *a_, intptr_t m, const char *b_, intptr_t n, char *out, intptr_t start, intptr_t stop) { \
-        const T *a = (const T *)a_, *b = (const T *)b_;                                                                 \
-        intptr_t i = taken_##T(a, m, b, n, start), i_end = taken_##T(a, m, b, n, stop);                                 \
-        intptr_t j = start - i, j_end = stop - i_end;                                                                   \
-        T *o = (T *)out + start;                                                                                        \
-        while (i < i_end && j < j_end) {                                                                                \
-            T x = a[i], y = b[j];                                                                                       \
-            int other = LESS(y, x);                                                                                     \
-            *o++ = other ? y : x;                                                                                       \
-            i += !other;                                                                                                \
-            j += other;                                                                                                 \
-        }                                                                                                               \
-        memcpy(o, a + i, (i_end - i) * sizeof(T));                                                                      \
-        memcpy(o + (i_end - i), b + j, (j_end - j) * sizeof(T));                                                        \
+        while (low < high) {                                                                                           \
+            intptr_t i = low + (high - low) / 2;                                                                       \
+            if (LESS(b[k - i - 1], a[i])) high = i;                                                                    \
+            else low = i + 1;                                                                                          \
+        }                                                                                                              \
+        return low;                                                                                                    \
+    }                                                                                                                  \
+    static void merge_##T(const char *a_, intptr_t m, const char *b_, intptr_t n, char *out, intptr_t start,           \
+                          intptr_t stop) {                                                                             \
+        const T *a = (const T *)a_, *b = (const T *)b_;                                                                \
+        intptr_t i = taken_##T(a, m, b, n, start), i_end = taken_##T(a, m, b, n, stop);                                \
+        intptr_t j = start - i, j_end = stop - i_end;                                                                  \
+        T *o = (T *)out + start;                                                                                       \
+        while (i < i_end && j < j_end) {                                                                               \
+            T x = a[i], y = b[j];                                                                                      \
+            int other = LESS(y, x);                                                                                    \
+            *o++ = other ? y : x;                                                                                      \
+            i += !other;                                                                                               \
+            j += other;                                                                                                \
+        }                                                                                                              \
+        memcpy(o, a + i, (i_end - i) * sizeof(T));                                                                     \
+        memcpy(o + (i_end - i), b + j, (j_end - j) * sizeof(T));                                                       \
     }
 
 DEFINE_MERGE(int8_t, BELOW)

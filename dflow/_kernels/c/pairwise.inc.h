@@ -4,9 +4,9 @@
        SUM(name)    the name with a suffix for the type
        WIDTH        bytes of a vector
 
-   The tree is NumPy's, and so is every bit: runs of at most 128 elements are added into eight sums, these and what is left of
-   the run to one; longer runs are halved, at a multiple of eight. NumPy's loop adds the eight one by one; here they are
-   vectors, and a run takes so few instructions that the CPU begins the next ones meanwhile. */
+   The tree is NumPy's, and so is every bit: runs of at most 128 elements are added into eight sums, these and what is
+   left of the run to one; longer runs are halved, at a multiple of eight. NumPy's loop adds the eight one by one; here
+   they are vectors, and a run takes so few instructions that the CPU begins the next ones meanwhile. */
 
 typedef REAL SUM(vec) __attribute__((vector_size(WIDTH), aligned(sizeof(REAL)), may_alias));
 

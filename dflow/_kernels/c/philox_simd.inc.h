@@ -4,13 +4,13 @@
        LANES        64-bit lanes of a vector
        MULTIPLY(a, b)       the products of the lower halves of the lanes
 
-   Every set gives the same bits: integers, exact operations, and multiplications and additions that are not contracted. */
+   Every set gives the same bits: integers, exact operations, and multiplications and additions, not contracted. */
 
 typedef uint64_t SET(vec) __attribute__((vector_size(8 * LANES)));
 
 /* Philox at positions 16 * group .. 16 * (group + ngroups). Of sixteen outputs, the first words come first, then the
-   second ones: word w of output l is out[16 * w + l], for every number of lanes. The upper halves of lanes hold rubbish on
-   the way, which multiplications do not see. Even and odd positions are apart until they interleave in the end. */
+   second ones: word w of output l is out[16 * w + l], for every number of lanes. The upper halves of lanes hold rubbish
+   on the way, which multiplications do not see. Even and odd positions are apart until they interleave in the end. */
 static void SET(bits)(const Draw *d, uint64_t group, int ngroups, uint32_t *out)
 {
     const SET(vec) zero = {0};
@@ -59,18 +59,19 @@ static void SET(uniform64)(const uint64_t *bits, int n, double *out, double offs
         out[i] = unit53(bits[i]) * scale + offset;
 }
 
-/* low + an integer below range, less than 2^32 (Lemire 2019: the upper half of a product); whether one must be drawn again,
-   as its lower half is below the threshold. */
-#define BOUNDED(type) \
-static int SET(bounded_##type)(const uint32_t *bits, int n, type *out, uint64_t low, uint32_t range, uint32_t threshold) \
-{ \
-    uint32_t again = 0; \
-    for (int i = 0; i < n; i++) { \
-        uint64_t product = (uint64_t)bits[i] * range; \
-        out[i] = (type)((type)low + (type)(product >> 32)); \
-        again |= (uint32_t)product < threshold; \
-    } \
-    return (int)again; \
+/* low + an integer below range, less than 2^32 (Lemire 2019: the upper half of a product); whether one must be drawn
+   again, as its lower half is below the threshold. */
+#define BOUNDED(type)                                                                                                  \
+static int SET(bounded_##type)(const uint32_t *bits, int n, type *out, uint64_t low, uint32_t range,                   \
+                               uint32_t threshold)                                                                     \
+{                                                                                                                      \
+    uint32_t again = 0;                                                                                                \
+    for (int i = 0; i < n; i++) {                                                                                      \
+        uint64_t product = (uint64_t)bits[i] * range;                                                                  \
+        out[i] = (type)((type)low + (type)(product >> 32));                                                            \
+        again |= (uint32_t)product < threshold;                                                                        \
+    }                                                                                                                  \
+    return (int)again;                                                                                                 \
 }
 BOUNDED(uint8_t)
 BOUNDED(uint16_t)

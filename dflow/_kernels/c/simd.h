@@ -1,5 +1,5 @@
-/* Functions for a set of instructions that not every x86-64 CPU has: those between TARGET("names") and END_TARGET. A caller
-   asks __builtin_cpu_supports first. */
+/* Functions for a set of instructions that not every x86-64 CPU has: those between TARGET("names") and END_TARGET. A
+   caller asks __builtin_cpu_supports first. */
 
 #ifndef DFLOW_SIMD_H
 #define DFLOW_SIMD_H

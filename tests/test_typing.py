@@ -22,7 +22,7 @@ WRITTEN_FOR = "2.4"         # the NumPy whose signatures the stubs have, where i
 ACCEPTED = {
     r"dflow\._\w+\.\w+ failed to find stubs": "private",
     r"dflow\.ops\.": "nothing public: it is read as source, without annotations",
-    r"dflow\._array\.core\.(?!ndarray)": "private, but for ndarray",
+    r"dflow\._array\.(core\.(?!ndarray)|array_type)": "private, but for ndarray",
     r"dflow\._functions\.ufunc\.(?!ufunc)": "private, but for ufunc",
     r"dflow\._functions\.ufunc\.ufunc\.(at_(bytes|with_casts)|call_with_axes|core_axes|failure) is not present":
         "private",
@@ -99,5 +99,5 @@ def test_stubs_are_what_is_there(tmp_path):
 def test_the_package_has_the_stubs():
     names = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*") if path.suffix in (".pyi", ".typed")}
     modules = [f"{path.relative_to(PACKAGE)}i" for path in PACKAGE.glob("numpy/**/*.py")]
-    assert {"py.typed", "__init__.pyi", "_array/core.pyi", "_functions/ufunc.pyi", "autograd.pyi", "devices.pyi",
+    assert {"py.typed", "__init__.pyi", "_array/array_type.pyi", "_array/core.pyi", "_functions/ufunc.pyi", "autograd.pyi", "devices.pyi",
             "engine.pyi", "npx.pyi", *modules} == names

@@ -997,7 +997,4 @@ def table():
 def check_table():
     check_callables("_array.core", hooks)
 
-def check():
-    check_hooks("_base.allocator", &memory_hooks, sizeof(MemoryHooks), "before_trimming")
-
-check()
+check_hooks("_base.allocator", &memory_hooks, sizeof(MemoryHooks), "before_trimming")

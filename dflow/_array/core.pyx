@@ -2,6 +2,7 @@
 """ndarray: a view of a storage. Making, viewing, copying, converting, waiting; and what it is to launch(): operands."""
 
 import numpy as np
+from numpy.exceptions import ComplexWarning
 cimport cython
 cimport numpy as cnp
 from cpython.buffer cimport PyObject_GetBuffer
@@ -32,11 +33,15 @@ from dflow._kernels.casts cimport cast_kernel
 
 cnp.import_array()
 
-from numpy.exceptions import ComplexWarning
-
 cdef extern from "Python.h":
     object PyObject_Init(PyObject*, PyTypeObject*)
     PyObject** PyObject_GET_WEAKREFS_LISTPTR(object)
+    void PyType_Modified(type)
+    ctypedef struct Slots "PyTypeObject":
+        const char* tp_name
+        PyObject* tp_dict
+        newfunc tp_new
+        void* tp_vectorcall
 
 cdef extern from "numpy/arrayobject.h":
     ctypedef struct PyArray_Descr:
@@ -938,14 +943,6 @@ cdef object scalar(ndarray a):
 
 # ---- for the layers above --------------------------------------------------------------------------------------
 
-cdef extern from "Python.h":
-    void PyType_Modified(type)
-    ctypedef struct Slots "PyTypeObject":
-        const char* tp_name
-        PyObject* tp_dict
-        newfunc tp_new
-        void* tp_vectorcall
-
 def attach(str name, value):
     """Give ndarray a method or attribute. The table of operations does, so that an operation has one home."""
     (<dict><object>(<Slots*>ndarray).tp_dict)[name] = value
@@ -997,4 +994,7 @@ def table():
 def check_table():
     check_callables("_array.core", hooks)
 
-check_hooks("_base.allocator", &memory_hooks, sizeof(MemoryHooks), "before_trimming")
+def check():
+    check_hooks("_base.allocator", &memory_hooks, sizeof(MemoryHooks), "before_trimming")
+
+check()

@@ -25,6 +25,7 @@ cdef struct Poison:         # an error, shared by the storages it reached
 # ---- sites
 cdef Site* here() noexcept
 cdef str describe(Site* site)
+cpdef bint in_try() noexcept                                            # GIL
 
 # ---- poison
 cdef Poison* poison_new(object error, Site* site, const char* name) noexcept    # GIL; a reference

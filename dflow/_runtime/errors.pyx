@@ -19,6 +19,7 @@ cdef extern from "Python.h" nogil:
 cdef extern from "_runtime/site.h":
     void site_set_package(object directory)
     Site* site_here()
+    bint site_in_try()
     Py_ssize_t site_count()
     Site* site_at(Py_ssize_t)
 
@@ -30,6 +31,10 @@ cdef Site* here() noexcept:
 
 cdef str describe(Site* site):
     return f"{<object>site.file}:{site.line} in {<object>site.name}"
+
+cpdef bint in_try() noexcept:
+    """Whether the user's program is where it would catch an error: an operation that may fail is waited for there."""
+    return site_in_try()
 
 def waits_by_site():
     """Where threads have blocked, and how often."""

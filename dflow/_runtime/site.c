@@ -2,10 +2,12 @@
 #include <Python.h>
 #include "internal/pycore_frame.h"
 #undef Py_BUILD_CORE
+#include <opcode.h>
 #include "_runtime/site.h"
 
 #include <limits.h>
 #include <stdint.h>
+#include <string.h>
 
 /* The sites, by what they say: open addressing, doubled at three quarters full. */
 static Site **sites;
@@ -16,10 +18,12 @@ static size_t places, nsites;
 typedef struct Entry {
     PyCodeObject *code;
     int lasti;          /* byte offset of the instruction */
+    int handled;        /* Handled, once asked for */
     Site *site;
 } Entry;
 
 enum { ITSELF = INT_MIN };
+enum { CALLERS = 8 };       /* frames that are asked whether they stand in a `try` */
 
 static Entry *entries;
 static size_t capacity, used;
@@ -111,12 +115,138 @@ static Site *intern(PyCodeObject *code, int lasti) {
     if ((used + 2) * 4 >= capacity * 3 && make_room() < 0) return s;
     e = entry_of(code, ITSELF);
     if (!e->code) {
-        *e = (Entry){(PyCodeObject *)Py_NewRef((PyObject *)code), ITSELF, NULL};
+        *e = (Entry){(PyCodeObject *)Py_NewRef((PyObject *)code), ITSELF, 0, NULL};
         used++;
     }
-    *entry_of(code, lasti) = (Entry){code, lasti, s};
+    *entry_of(code, lasti) = (Entry){code, lasti, 0, s};
     used++;
     return s;
+}
+
+/* ---- Does an instruction stand in a `try`?
+ *
+ * The table of a code object says where an exception raised by an instruction goes on. What is there tells the clauses
+ * apart: PUSH_EXC_INFO, then a type and CHECK_EXC_MATCH is `except T`; then POP_TOP, `except`; WITH_EXCEPT_START,
+ * `with`; anything else is `finally`. What these two raise again goes on where the table says of them. */
+
+enum Handled { UNKNOWN, NOWHERE, IN_TRY, IN_WITH };     /* IN_WITH: in no `try`, but in a `with`, which may catch, too */
+
+typedef struct Code {       /* without what the interpreter writes into it */
+    const unsigned char *ops;
+    int units;              /* instructions, of two bytes, and their caches */
+    PyObject *names;
+} Code;
+
+/* Errors that no operation on arrays raises: who waits for these only does not wait for ours. */
+static const char *const of_others[] = {
+    "AssertionError", "AttributeError", "BlockingIOError", "BrokenPipeError", "ConnectionError", "EOFError",
+    "FileExistsError", "FileNotFoundError", "GeneratorExit", "IOError", "ImportError", "IsADirectoryError", "KeyError",
+    "KeyboardInterrupt", "ModuleNotFoundError", "NameError", "NotADirectoryError", "OSError", "PermissionError",
+    "RecursionError", "StopAsyncIteration", "StopIteration", "SystemExit", "TimeoutError", "UnicodeDecodeError",
+    "UnicodeEncodeError", "UnicodeError", NULL};
+
+static int is_of_others(PyObject *name) {
+    for (const char *const *p = of_others; *p; p++)
+        if (PyUnicode_CompareWithASCIIString(name, *p) == 0) return 1;
+    return 0;
+}
+
+static int varint(const unsigned char **p) {
+    int value = **p & 63;
+    while (*(*p)++ & 64) value = value << 6 | (**p & 63);
+    return value;
+}
+
+/* Where an exception of the instruction at `unit` goes on, -1: nowhere. depth: how much of the stack stays. */
+static int target_of(PyObject *table, int unit, int *depth) {
+    const unsigned char *p = (const unsigned char *)PyBytes_AS_STRING(table), *end = p + PyBytes_GET_SIZE(table);
+    while (p < end) {
+        int start = varint(&p), length = varint(&p), target = varint(&p), how = varint(&p);
+        if (start <= unit && unit < start + length) {
+            *depth = how >> 1;
+            return target;
+        }
+    }
+    return -1;
+}
+
+/* Past the instruction at `unit`, and its caches. */
+static int next_unit(const Code *c, int unit) {
+    unit++;
+    while (unit < c->units && c->ops[2 * unit] == CACHE) unit++;
+    return unit;
+}
+
+/* Whether the clauses at `unit`, where a handler begins after PUSH_EXC_INFO, are `except`, for errors of ours. */
+static int catches(const Code *c, int unit) {
+    int first = unit, loads = 0, argument = 0;
+    PyObject *name = NULL;          /* of the type, where that is a name alone */
+    for (int n = 0; unit < c->units && n < 200; n++) {
+        int op = c->ops[2 * unit];
+        argument = argument << 8 | c->ops[2 * unit + 1];
+        switch (op) {
+        case EXTENDED_ARG: unit++; continue;
+        case LOAD_GLOBAL: case LOAD_NAME:
+            argument = op == LOAD_GLOBAL ? argument >> 1 : argument;
+            name = argument < PyTuple_GET_SIZE(c->names) ? PyTuple_GET_ITEM(c->names, argument) : NULL;
+            loads++;
+            break;
+        case POP_TOP: return unit == first;
+        case CHECK_EG_MATCH: return 1;
+        case CHECK_EXC_MATCH:
+            if (loads != 1 || !name || !is_of_others(name)) return 1;
+            unit = next_unit(c, unit);      /* the jump to the next clause */
+            argument = 0;
+            while (unit < c->units && c->ops[2 * unit] == EXTENDED_ARG)
+                argument = argument << 8 | c->ops[2 * unit++ + 1];
+            if (unit >= c->units) return 0;
+            argument = argument << 8 | c->ops[2 * unit + 1];
+            first = unit = next_unit(c, unit) + argument;
+            loads = argument = 0;
+            continue;
+        case RERAISE: case WITH_EXCEPT_START: case STORE_FAST: case STORE_NAME: case STORE_GLOBAL: case STORE_ATTR:
+        case RETURN_VALUE: return 0;
+        default: loads += op != CACHE;      /* more than a name */
+        }
+        argument = 0;
+        unit = next_unit(c, unit);
+    }
+    return 0;
+}
+
+/* Calls found(depth, context) for each `with` around an instruction; stops when that is true. */
+static int look(PyCodeObject *code, int lasti, int (*found)(int, void *), void *context) {
+    PyObject *table = code->co_exceptiontable, *text;
+    int depth, unit, result = NOWHERE;
+    if (!table || !PyBytes_Check(table) || !PyBytes_GET_SIZE(table)) return NOWHERE;
+    if (!(text = PyCode_GetCode(code))) {
+        PyErr_Clear();
+        return NOWHERE;
+    }
+    Code c = {(const unsigned char *)PyBytes_AS_STRING(text), (int)(PyBytes_GET_SIZE(text) / 2), code->co_names};
+    unit = target_of(table, lasti / 2, &depth);
+    for (int n = 0; n < 40 && 0 <= unit && unit + 1 < c.units; n++) {
+        if (c.ops[2 * unit] == PUSH_EXC_INFO) {
+            int next = next_unit(&c, unit);
+            if (c.ops[2 * next] == WITH_EXCEPT_START) {
+                result = IN_WITH;
+                if (found && found(depth, context)) break;
+            } else if (catches(&c, next)) {
+                result = IN_TRY;
+                break;
+            }
+        }
+        unit = target_of(table, unit, &depth);
+    }
+    Py_DECREF(text);
+    return result;
+}
+
+static int handled(PyCodeObject *code, int lasti) {
+    Entry *e = capacity ? entry_of(code, lasti) : NULL;
+    if (!e || !e->code) return look(code, lasti, NULL, NULL);
+    if (e->handled == UNKNOWN) e->handled = look(code, lasti, NULL, NULL);
+    return e->handled;
 }
 
 #if PY_VERSION_HEX < 0x030E0000
@@ -139,6 +269,72 @@ static PyCodeObject *code_of(_PyInterpreterFrame *f) {
 #endif
 }
 
+/* Context managers that catch what their block raises: a part of the names of their types, which are Python's. */
+static const char *const catching[] = {"suppress", "RaisesContext", "RaisesExc", "AssertRaisesContext", NULL};
+
+static int is_catching(PyObject *exit) {
+    if (!exit || !PyMethod_Check(exit)) return 0;
+    const char *name = Py_TYPE(PyMethod_GET_SELF(exit))->tp_name;
+    for (const char *const *p = catching; *p; p++)
+        if (strstr(name, *p)) return 1;
+    return 0;
+}
+
+typedef struct Blocks {
+    _PyInterpreterFrame *frame;
+    PyCodeObject *code;
+    int caught;
+} Blocks;
+
+/* While a block of a `with` runs, the __exit__ of its manager is what stays of the stack last. */
+static int note_block(int depth, void *context) {
+    Blocks *b = context;
+    b->caught = depth > 0 && is_catching(b->frame->localsplus[b->code->co_nlocalsplus + depth - 1]);
+    return b->caught;
+}
+
+/* The first part of the module's name that a frame's globals have; NULL: they have none. Borrowed. */
+static PyObject *module_of(_PyInterpreterFrame *f) {
+    PyObject *name = f->f_globals ? PyDict_GetItemString(f->f_globals, "__name__") : NULL;
+    return name && PyUnicode_Check(name) ? name : NULL;
+}
+
+static int same_package(PyObject *a, PyObject *b) {
+    if (a == b) return 1;
+    if (!a || !b) return 0;
+    Py_ssize_t i = PyUnicode_FindChar(a, '.', 0, PyUnicode_GET_LENGTH(a), 1);
+    Py_ssize_t j = PyUnicode_FindChar(b, '.', 0, PyUnicode_GET_LENGTH(b), 1);
+    i = i < 0 ? PyUnicode_GET_LENGTH(a) : i;
+    j = j < 0 ? PyUnicode_GET_LENGTH(b) : j;
+    if (i != j) return 0;
+    for (Py_ssize_t k = 0; k < i; k++)
+        if (PyUnicode_READ_CHAR(a, k) != PyUnicode_READ_CHAR(b, k)) return 0;
+    return 1;
+}
+
+int site_in_try(void) {
+    PyObject *module = NULL;
+    int frames = 0;
+    for (_PyInterpreterFrame *f = top_frame(PyThreadState_Get()); f && frames < CALLERS; f = f->previous) {
+        PyCodeObject *code = code_of(f);
+        if (!code) continue;
+        int lasti = _PyInterpreterFrame_LASTI(f) * (int)sizeof(_Py_CODEUNIT);
+        Site *s = intern(code, lasti);
+        if (!s) return 0;
+        if (s->internal) continue;
+        if (!frames++) module = module_of(f);
+        else if (!same_package(module, module_of(f))) return 0;
+        int how = handled(code, lasti);
+        if (how == IN_WITH) {
+            Blocks blocks = {f, code, 0};
+            look(code, lasti, note_block, &blocks);
+            how = blocks.caught ? IN_TRY : NOWHERE;
+        }
+        if (how == IN_TRY) return 1;
+    }
+    return 0;
+}
+
 Site *site_here(void) {
     Site *last = NULL;
     for (_PyInterpreterFrame *f = top_frame(PyThreadState_Get()); f; f = f->previous) {
@@ -150,6 +346,22 @@ Site *site_here(void) {
     return last;
 }
 #else
+int site_in_try(void) {          /* of the line alone */
+    PyFrameObject *f = (PyFrameObject *)Py_XNewRef((PyObject *)PyEval_GetFrame());
+    int how = NOWHERE;
+    while (f) {
+        PyCodeObject *code = PyFrame_GetCode(f);
+        int lasti = PyFrame_GetLasti(f);
+        Site *s = intern(code, lasti);
+        PyFrameObject *back = s && s->internal ? PyFrame_GetBack(f) : NULL;
+        if (s && !s->internal) how = handled(code, lasti);
+        Py_DECREF(code);
+        Py_DECREF(f);
+        f = back;
+    }
+    return how == IN_TRY;
+}
+
 Site *site_here(void) {          /* a slower way that needs no internal layout */
     Site *last = NULL;
     PyFrameObject *f = (PyFrameObject *)Py_XNewRef((PyObject *)PyEval_GetFrame());

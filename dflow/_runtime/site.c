@@ -129,7 +129,7 @@ static Site *intern(PyCodeObject *code, int lasti) {
  * apart: PUSH_EXC_INFO, then a type and CHECK_EXC_MATCH is `except T`; then POP_TOP, `except`; WITH_EXCEPT_START,
  * `with`; anything else is `finally`. What these two raise again goes on where the table says of them. */
 
-enum Handled { UNKNOWN, NOWHERE, IN_TRY, IN_WITH };     /* IN_WITH: in no `try`, but in a `with`, which may catch, too */
+enum Handled { UNKNOWN, NOWHERE, IN_TRY, IN_WITH };     /* IN_WITH: in no `try`, but in a `with`, which may catch */
 
 typedef struct Code {       /* without what the interpreter writes into it */
     const unsigned char *ops;

@@ -16,6 +16,9 @@ _library = ctypes.PyDLL(None)      # the calls keep the GIL: whoever had it afte
 _memory = os.open("/proc/self/mem", os.O_RDONLY)
 
 results = mmap.mmap(-1, 4096)           # shared: of a program that ends its process
+# It is never ended: that gives the GIL away, and at a process's end CPython 3.11 has daemon threads that take it then
+# read the interpreter's state, which is gone.
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(results))
 
 
 class At(ctypes.Structure):

@@ -8,7 +8,7 @@ that waits) takes it, runs its kernel, finishes it, and queues what became ready
 from operator import index
 
 from libc.string cimport memset
-from dflow._kernels.kernel cimport ELEMENTWISE, FENCE, HOST, Kernel, REDUCES
+from dflow._kernels.kernel cimport ELEMENTWISE, FENCE, HOST, Kernel, REDUCES, VALUES_FAIL
 from dflow._base.allocator cimport *
 from dflow._base.atomics cimport DFLOW_DEBUG, add_i64, add_int, glance_int, load_i64, load_int, store_i64, store_int
 from dflow._base.locks cimport BIN_LOCK, lock, LockRank, try_lock, unlock
@@ -17,9 +17,9 @@ from dflow._base.threads cimport Cores, bell_lock, bell_unlock, cores_none, core
 from dflow._runtime import errors, graph
 from dflow._runtime cimport open_group
 from dflow._runtime.executor cimport inside_host_task, purge
-from dflow._runtime.fp_errors cimport give_warnings, warnings_wait
+from dflow._runtime.fp_errors cimport give_warnings, warnings_raise, warnings_wait
 from dflow._runtime.fusion_rules cimport MAX_ARGUMENTS, MAX_MEMBERS, may_tail, row_of
-from dflow._runtime.errors cimport here, report_unseen, unseen_errors
+from dflow._runtime.errors cimport here, in_try, report_unseen, unseen_errors
 from dflow._runtime.graph cimport *
 from dflow._runtime.open_group cimport Closed, offer, offer_last, open_leader
 from dflow._runtime.parking cimport announce, any_ready, queue, start_group, wake_worker
@@ -40,18 +40,36 @@ settings.tiny_cost = TINY_NS
 # ---- submitting ------------------------------------------------------------------------------------------------------
 
 cdef int submit(Task* t) except -1:
-    cdef Storage* pinned
+    cdef Storage* awaited
+    cdef bint caught
     admit(t)
-    pinned = place(t)
+    awaited = place(t)
     number(t)
+    caught = is_caught(t)
+    if caught and awaited == NULL:
+        awaited = output_of(t)
     if not join(t):
         connect_and_queue(t)
     # from here on t may be gone
     if graves():
         drain()
-    if pinned != NULL:
-        complete(pinned)
+    if awaited != NULL:
+        complete(awaited, not caught)
     return 0
+
+cdef inline bint is_caught(Task* t) noexcept:
+    """Whether t may fail, and the program would catch that here: then the call is to raise it."""
+    return (t.kernel.flags & VALUES_FAIL or t.fp_warn and warnings_raise()) and in_try() and not inside_host_task()
+
+cdef Storage* output_of(Task* t) noexcept:
+    """The first storage that it writes, and a reference to it."""
+    cdef Access* a = accesses(t)
+    cdef int i
+    for i in range(t.nops):
+        if a[i].storage != NULL and a[i].key & WRITE:
+            add_int(&a[i].storage.refs, 1)
+            return a[i].storage
+    return NULL
 
 cdef int admit(Task* t) except -1:
     """All that can fail, for want of memory or by a signal: then t, yet to be submitted, is freed."""
@@ -176,11 +194,12 @@ cdef void connect_and_queue(Task* t) noexcept:
     else:
         announce(host)
 
-cdef int complete(Storage* s) except -1:
-    """Let all that is submitted on s be done. Takes over a reference. In a host task, which cannot wait, do nothing."""
+cdef int complete(Storage* s, bint silent) except -1:
+    """Let all that is submitted on s be done; unless silent, raise the error that it has. Takes over a reference.
+    In a host task, which cannot wait, do nothing."""
     try:
         if not inside_host_task():
-            wait_storage(s, NULL, True, False)
+            wait_storage(s, NULL, silent, False)
     finally:
         storage_unref(s)
     return 0

@@ -46,6 +46,17 @@ def configured(naive=False, workers=None, limit=None, bulk=None, budget=None, po
         dflow.engine.naive(before_naive)
 
 
+@contextlib.contextmanager
+def queueing():
+    """Every operation is a task: what runs in its caller raises there. Waits for nothing, unlike configured()."""
+    before = dflow.engine.inline_limit()
+    dflow.engine.inline_limit(0)
+    try:
+        yield
+    finally:
+        dflow.engine.inline_limit(before)
+
+
 class Gate:
     """Host tasks that run until the gate opens; at the end of its `with` block it opens by itself."""
 

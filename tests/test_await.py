@@ -88,7 +88,7 @@ def test_await_of_a_view():
 
 def test_await_raises_what_reading_raises():
     async def main():
-        x = dflow.engine.sleep(np.array([2]), 1e-3) ** np.array([-1])
+        x = dflow.engine.sleep(np.array([2]), 0.1) ** np.array([-1])
         for poisoned in (x, x + 1, x):
             with pytest.raises(ValueError, match="negative integer powers") as caught:
                 await poisoned

@@ -8,7 +8,7 @@ import warnings
 import numpy
 import pytest
 from compare import assert_same_outcome, outcome
-from engines import Gate, configured, poll
+from engines import Gate, configured, poll, queueing
 
 import dflow
 import dflow.numpy as np
@@ -25,9 +25,16 @@ def queued(request):
         yield
 
 
+@pytest.fixture
+def tasks():
+    with queueing():
+        yield
+
+
 def failing():
-    """An array whose computation fails in a worker: its inputs are pending when it is submitted."""
-    return dflow.engine.sleep(np.array([2, 3]), 1e-3) ** np.array([-1, -1])
+    """An array whose computation fails in a worker: its inputs are pending when it is submitted, as a rule."""
+    with queueing():
+        return dflow.engine.sleep(np.array([2, 3]), 1e-3) ** np.array([-1, -1])
 
 
 def error_of(x):
@@ -83,7 +90,7 @@ def test_a_failure_does_not_raise_at_the_call_but_at_the_read():
 def test_every_way_of_reading_raises():
     x = failing()
     reads = [lambda: x.asnumpy(), lambda: x.tolist(), lambda: x.wait_to_read(), lambda: numpy.asarray(x),
-             lambda: repr(x), lambda: str(x), lambda: x[0].item(), lambda: float(x[0]), lambda: bool(x[0]),
+             lambda: f"{x}", lambda: str(x), lambda: x[0].item(), lambda: float(x[0]), lambda: bool(x[0]),
              lambda: int(x[1]), lambda: list(x)[0].item(), lambda: x.sum().item(), lambda: x.T.tolist()]
     for read in reads:
         with pytest.raises(ValueError, match=NEGATIVE_POWER):
@@ -116,7 +123,7 @@ def test_poison_goes_into_what_is_updated_in_place(queued):
         assert str(error_of(poisoned)) == NEGATIVE_POWER
 
 
-def test_an_operation_that_fails_in_place_poisons_its_array(queued):
+def test_an_operation_that_fails_in_place_poisons_its_array(tasks):
     x = np.array([2, 3])
     x **= np.array([-1, 2])
     assert str(error_of(x)) == NEGATIVE_POWER
@@ -130,7 +137,7 @@ def test_unrelated_work_finishes(queued):
     assert str(error_of(bad)) == NEGATIVE_POWER
 
 
-def test_an_array_read_by_the_failing_operation_stays_good(queued):
+def test_an_array_read_by_the_failing_operation_stays_good(tasks):
     x, powers = np.array([2, 3]), np.array([-1, -1])
     bad = x ** powers
     assert str(error_of(bad)) == NEGATIVE_POWER
@@ -165,9 +172,10 @@ def test_copies_of_poison_stay_poisoned_when_the_original_is_cleared():
     assert str(error_of(copy)) == NEGATIVE_POWER
 
 
-def test_singular_matrices():
+def test_singular_matrices(tasks):
     good = np.array([[2.0, 0.0], [0.0, 4.0]])
-    for bad in (np.linalg.inv(np.zeros((2, 2))), np.linalg.solve(np.zeros((2, 2)), np.ones(2)),
+    zeros = np.zeros((2, 2))
+    for bad in (np.linalg.inv(zeros), np.linalg.solve(zeros, np.ones(2)),
                 np.linalg.inv(np.linalg.inv(np.ones((2, 2))))):
         error = error_of(bad)
         assert type(error) is numpy.linalg.LinAlgError and str(error) == "Singular matrix"
@@ -187,24 +195,24 @@ def test_no_memory_poisons_that_output_only():
 
 # -- the submitting line ---------------------------------------------------------------------------
 
-def test_the_note_names_the_line_of_an_operator(queued):
+def test_the_note_names_the_line_of_an_operator(tasks):
     x, powers = np.array([2, 3]), np.array([-1, -1])
     bad, where = x ** powers, line()
     assert site(error_of(bad)) == (HERE, where, "test_the_note_names_the_line_of_an_operator")
 
 
-def test_the_note_names_the_failing_operation_and_not_what_depends_on_it():
-    bad, where = dflow.engine.sleep(np.array([2]), 1e-3) ** np.array([-1]), line()
+def test_the_note_names_the_failing_operation_and_not_what_depends_on_it(tasks):
+    bad, where = np.array([2]) ** np.array([-1]), line()
     later = bad + 1
     later *= 2
     assert site(error_of(later))[1] == where
 
 
-def test_the_note_names_the_users_line_behind_functions_written_in_python(queued):
-    zeros = np.zeros((2, 2))
+def test_the_note_names_the_users_line_behind_functions_written_in_python(tasks):
+    zeros, two = np.zeros((2, 2)), np.array([2])
     inverse, first = np.linalg.inv(zeros), line()
     solution, second = np.linalg.solve(zeros, np.ones(2)), line()
-    power, third = np.power(np.array([2]), np.array([-1])), line()
+    power, third = np.power(two, np.array([-1])), line()
     for bad, where in ((inverse, first), (solution, second), (power, third)):
         assert site(error_of(bad))[:2] == (HERE, where)
 
@@ -220,7 +228,7 @@ def test_the_note_names_the_line_of_a_submit():
     assert site(error)[:2] == (HERE, where)
 
 
-def test_the_note_names_the_line_inside_a_call_over_several():
+def test_the_note_names_the_line_inside_a_call_over_several(tasks):
     first = line()
     bad = np.power(
         np.array([2]),
@@ -238,8 +246,9 @@ def test_waitall_raises_the_only_error_itself_and_once():
     dflow.waitall()
 
 
-def test_waitall_raises_several_as_a_group():
-    bad = [failing(), dflow.submit(raise_lookup, shape=(2,), dtype="float64"), np.linalg.inv(np.zeros((2, 2)))]
+def test_waitall_raises_several_as_a_group(tasks):
+    bad = [failing(), dflow.submit(raise_lookup, shape=(2,), dtype="float64"),
+           np.linalg.inv(np.zeros((2, 2)))]
     dependents = [x + 1 for x in bad]                       # carry the same errors, so they add none
     with pytest.raises(ExceptionGroup) as caught:
         dflow.waitall()

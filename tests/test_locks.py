@@ -92,7 +92,8 @@ take(GROUP_LOCK)
 del x
 """,
     "nothing ends under a spin lock": """
-x = dflow.engine.sleep(np.array([2]), 1e-3) ** np.array([-1])
+dflow.engine.inline_limit(0)
+x = np.array([2]) ** np.array([-1])
 try:
     x.tolist()
 except ValueError:

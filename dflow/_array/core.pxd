@@ -166,7 +166,7 @@ cdef class Hooks:           # Python callables
     cdef public object descending       # (function, a, axis, kind, order, stable): a sort from the largest on
     cdef public object expand_dims      # (a, axis)
     cdef public object moveaxis         # (a, source, destination)
-    cdef public object repr             # (window, scalar): the text of an array
+    cdef public object repr             # (array): its text; waits
     cdef public object round            # (a, decimals)
     cdef public object same_value       # (a, cast): ValueError where the cast changes a value
     cdef public object to_device        # (a, number): on another device

@@ -773,7 +773,7 @@ cdef class ndarray:
         return bool((self == value).any())
 
     def __repr__(self):
-        return hooks.repr(numpy_window(wait_read(self)), bool(self.flags & SCALAR))
+        return hooks.repr(self)
 
     def __str__(self):
         return str(numpy_window(wait_read(self)))

@@ -18,7 +18,7 @@ from dflow._runtime.fp_errors cimport fp_event, read_fp_policy, fp_warn, fp_stri
 from dflow._runtime.gate cimport enter_gate, leave_gate
 from dflow._runtime.errors cimport Site
 from dflow._runtime.graph cimport (
-    abroad, FULL, HAS_REGIONS, poison_storage, Storage, storage_allocate, storage_unref, Task, task_constant, task_dims,
+    abroad, FULL, HAS_REGIONS, Storage, storage_allocate, storage_unref, Task, task_constant, task_dims,
     task_index, task_new, task_strides, TRACKED, WRITE)
 from dflow._kernels.outer_loop cimport run_kernel
 from dflow._base.thread_state cimport CPUS, FIXED, NEAR, captures, capturing, crossing, current_device, many_devices
@@ -328,28 +328,12 @@ cdef bint run_here(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Cor
         leave_gate(use)
         resume_held_back(NULL)
     if k.flags & MAY_RAISE and this_thread_raised():
-        fail_here(k, ops, nops)
-        return True
+        raise_current()
     if flags & FP_INVALID and k.flags & INVALID_FAILS:
-        fail_here(k, ops, nops)
-    elif k.flags & REPORTS_FP:
+        raise invalid_error(k)
+    if k.flags & REPORTS_FP:
         fp_event(flags, k)
     return True
-
-cdef int fail_here(Kernel* k, Operand* ops, int nops) except -1:
-    """The kernel failed in its caller: its outputs carry the error, as they would had it been a task."""
-    cdef int i
-    try:
-        if this_thread_raised():
-            return raise_current()
-        raise invalid_error(k)
-    except Exception as e:
-        error = e.with_traceback(None)
-    if settings.naive:
-        raise error
-    for i in range(k.nin, nops):
-        poison_storage(ops[i].s, error, k.name)
-    return 0
 
 cdef int run_later(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, Site* site) except -1:
     return submit(make_task(k, ops, nops, ndim, shape, core, site))

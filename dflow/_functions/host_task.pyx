@@ -61,6 +61,10 @@ def at_hand(ndarray a):
         catch_up(a.st, HOST_NS)
     return readable(a.st) and a.st.poison == NULL
 
+def failure(ndarray a):
+    """The error that reading an array which is there would raise, or None."""
+    return <object>a.st.poison.error if readable(a.st) and a.st.poison != NULL else None
+
 def explain(x):
     """What x waits for, or everything (None): see dflow.engine.explain()."""
     cdef Operand o

@@ -22,6 +22,7 @@ cdef enum KernelFlag:       # the contract: effects of a call, and which parts o
     ROWS = 256              # may be called for any part of its loop dimension, in any order
     PRODUCT = 512           # of matrices: its core dimensions are (m, n) and (n, p)
     COPIES = 1024           # moves elements of item_bytes() as they are
+    VALUES_FAIL = 2048      # whether it fails depends on the values of its inputs: so it is with INVALID_FAILS
 
 cdef enum:
     READS_FP = REPORTS_FP | INVALID_FAILS

@@ -5,7 +5,7 @@ cimport numpy as cnp
 from cpython.bytes cimport PyBytes_FromString
 from cpython.object cimport PyObject
 from libc.string cimport memcpy
-from dflow._kernels.kernel cimport DATA_OPAQUE, ELEMENTWISE, INVALID_FAILS, MAY_RAISE, REPORTS_FP, ROWS
+from dflow._kernels.kernel cimport DATA_OPAQUE, ELEMENTWISE, INVALID_FAILS, MAY_RAISE, REPORTS_FP, ROWS, VALUES_FAIL
 from dflow._base.threads cimport sleep_ns
 from dflow._kernels.dtypes cimport (
     CDOUBLE, CLONGDOUBLE, DOUBLE, FLOAT, HALF, LONGDOUBLE, code_of_num, is_complex, is_integer, itemsizes)
@@ -150,8 +150,10 @@ cdef int flags_of(object ufunc, tuple codes, bint in_numpy) except -1:
     inexact = any([not is_integer(code) for code in codes])
     if not in_numpy or name in INTEGERS_TOO or (inexact and name not in SILENT):
         flags |= REPORTS_FP
-    if not in_numpy or (name == "power" and not inexact):       # LAPACK's loops find no memory for their work
+    if not in_numpy:                    # LAPACK's loops find no memory for their work
         flags |= MAY_RAISE
+    if name == "power" and not inexact:
+        flags |= MAY_RAISE | VALUES_FAIL
     if ufunc.signature is None and not flags & MAY_RAISE:
         flags |= ELEMENTWISE
     elif ufunc.signature is not None:
@@ -197,7 +199,8 @@ cdef Kernel* failing_kernel(Kernel* k, bytes failure) except NULL:
     key = ("failing", <size_t>k, failure)
     cdef Kernel* f = recall(key)
     if f == NULL:
-        f = kernel_new(k.name, k.nin, k.nops, k.loop, k.data, INVALID_FAILS | ROWS | k.flags & MAY_RAISE, k.cost, k.tag)
+        f = kernel_new(k.name, k.nin, k.nops, k.loop, k.data, INVALID_FAILS | VALUES_FAIL | ROWS | k.flags & MAY_RAISE,
+                       k.cost, k.tag)
         f.resources, f.cost_model, f.failure = k.resources, k.cost_model, failure
         remember(key, f)
     return f

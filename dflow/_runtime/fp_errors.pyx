@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 
 import numpy as np
 from cpython.object cimport PyObject
@@ -13,6 +14,9 @@ from dflow._base.allocator cimport memory_free, memory_new
 
 cdef extern from "Python.h":
     int PyContextVar_Get(object, PyObject*, PyObject**) except -1
+    PyObject* PyDict_GetItem(dict, object)      # borrowed; NULL: none, without an error
+    bint PyList_CheckExact(object)
+    PyObject* PyList_GET_ITEM(object, Py_ssize_t)
 
 # ---- policy ----------------------------------------------------------------------------------------------------------
 #
@@ -105,13 +109,38 @@ cdef void warn_later(int flags, Site* site, Kernel* k) noexcept nogil:
 cdef bint warnings_wait() noexcept nogil:
     return load_ptr(&warnings_pending) != NULL
 
+cdef dict warnings_module = vars(warnings)
+cdef object filters_seen = None, first_seen = None          # those that the answer below is of
+cdef bint filters_raise = False
+
+cdef bint warnings_raise() noexcept:
+    """Whether a filter makes an error of RuntimeWarning, whatever its text. Filters are put in front, as a rule."""
+    global filters_seen, first_seen
+    cdef PyObject* filters = PyDict_GetItem(warnings_module, "filters")
+    cdef PyObject* first
+    if filters == NULL or not PyList_CheckExact(<object>filters) or len(<list><object>filters) == 0:
+        return False
+    first = PyList_GET_ITEM(<object>filters, 0)
+    if filters != <PyObject*>filters_seen or first != <PyObject*>first_seen:
+        filters_seen, first_seen = <object>filters, <object>first
+        look_at_filters()
+    return filters_raise
+
+cdef int look_at_filters() except -1:
+    global filters_raise
+    filters_raise = False
+    for action, message, category, module, line in filters_seen:
+        if message is None and module is None and not line and issubclass(RuntimeWarning, category):
+            filters_raise = action == "error"
+            break
+    return 0
+
 cdef dict warning_registries = {}           # file name: what the warnings module has shown of it
 
 cdef str PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 cdef int warn_user(str message, object category) except -1:
     """Warn at the running line of the user's program: the innermost frame outside dflow."""
-    import warnings
     level = 1
     try:                        # not by f_back: see _caller() in ops/warn.py
         while sys._getframe(level - 1).f_code.co_filename.startswith(PACKAGE):
@@ -123,7 +152,6 @@ cdef int warn_user(str message, object category) except -1:
 
 cdef int report_fp(int flags, Site* site, Kernel* kernel) except -1:
     """RuntimeWarnings for floating point flags; at a site, or, when it is NULL, at the running line."""
-    import warnings
     for bit, kind, text in fp_texts:
         if not flags & bit:
             continue

@@ -135,7 +135,6 @@ cdef intp* task_strides(Task* t) noexcept nogil
 cdef char* task_constants(Task* t) noexcept nogil
 cdef void drain() noexcept                                              # end what workers could not: needs the GIL
 cdef bint graves() noexcept nogil                                       # whether there is any such thing
-cdef int poison_storage(Storage* s, object error, const char* name) except -1    # GIL; found by the submitting thread
 
 # ---- dependencies
 cdef bint overlap(Access* e, Region* r) noexcept nogil                  # r NULL: everything

@@ -7,7 +7,7 @@ from dflow._base.atomics cimport DFLOW_DEBUG, DFLOW_PLAIN_MALLOC, add_i64, add_i
 from dflow._base.locks cimport lock, STORAGE_LOCK, unlock
 from dflow._base.thread_state cimport holds
 from dflow._kernels.kernel cimport PRODUCT, core_cost
-from dflow._runtime.errors cimport dead_poisons, end_poisons, here, Poison, poison_new, poison_unref
+from dflow._runtime.errors cimport dead_poisons, end_poisons, Poison, poison_unref
 from dflow._runtime.tuning cimport VECTOR_PRODUCT
 from dflow._base.allocator cimport *
 from dflow._runtime.region cimport region_covers, regions_overlap
@@ -166,12 +166,6 @@ cdef void set_poison(Storage* s, Poison* p) noexcept nogil:
     unlock(&s.lock)
     if old != NULL:
         poison_unref(old)           # which may be its end, and calls the interpreter: not under the lock
-
-cdef int poison_storage(Storage* s, object error, const char* name) except -1:
-    cdef Poison* p = poison_new(error, here(), name)
-    set_poison(s, p)
-    poison_unref(p)
-    return 0
 
 # ---- tasks -----------------------------------------------------------------------------------------------------------
 

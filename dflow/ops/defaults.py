@@ -7,9 +7,11 @@ import math
 import numpy
 
 from dflow._array.core import array as as_array
-from dflow._array.core import is_array, set_mxnet_rules
+from dflow._array.core import is_array, set_mxnet_rules, window
+from dflow._functions.host_task import failure
 from dflow._functions.numpy_inline import divert, own_way
 from dflow._functions.placement import device_number, put_on, set_current
+from dflow._functions.views import is_scalar
 
 # What makes such numbers. The first are told the type; results of the others are cast, which fuses, where no type was
 # asked for: DATA says which argument may have given one.
@@ -90,10 +92,21 @@ def _cast(x, dtype=None):
     return x.astype(numpy.float32 if dtype is None else dtype, copy=False)
 
 
-def shown(x, scalar):
-    """repr() of a NumPy array, or of a scalar. In MXNet's all are arrays, and float64 needs mention, not float32."""
+def shown(a):
+    """repr() of an array, or of a scalar. In MXNet's all are arrays, and float64 needs mention, not float32.
+
+    Of one that failed it says so: what prints a list of arguments, or a traceback, is not to fail itself.
+    """
+    try:
+        a.wait_to_read()
+    except Exception:
+        error = failure(a)
+        if error is None:
+            raise
+        return f"<failed array, shape={a.shape}, dtype={a.dtype}: {type(error).__name__}: {error}>"
+    x = window(a)
     if _state["dtype"] or not _state["array"]:
-        return repr(x[() if scalar else ...])
+        return repr(x[() if is_scalar(a) else ...])
     text = repr(x)
     if x.dtype == numpy.float32:
         return text[:text.rindex(",")] + ")"

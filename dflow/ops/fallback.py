@@ -12,6 +12,7 @@ from dflow._functions.numpy_inline import LATER, SMALL, as_scalar, at_once, publ
 from dflow._functions.placement import follow
 from dflow._functions.views import is_scalar, open_window, seen_by
 from dflow._kernels.dtypes import native
+from dflow._runtime.errors import in_try
 from dflow._tracing.tape import note_lost
 from dflow.ops.host import submit
 from dflow.ops.warn import called, told
@@ -142,7 +143,14 @@ def task(function, *arrays, shape, dtype, **keywords):
     else:
         shape = shape() if isinstance(shape, FunctionType) else shape
         result = as_scalar(submit(function, *arrays, shape=shape, dtype=dtype() if asked else dtype, **keywords))
+        raised(result)
     return _of(arrays, theirs, result)
+
+
+def raised(*results):
+    """Raise the error of a task now, where the program would catch it; else its reader gets it. Takes no results, too."""
+    if results and in_try():
+        results[0].wait_to_read()
 
 
 def tasks(function, *args, like, flat=tuple, **keywords):
@@ -162,6 +170,7 @@ def tasks(function, *args, like, flat=tuple, **keywords):
             window(out, write=True)[...] = result
 
     host(run, arrays_in((args, list(keywords.values()))), outputs)
+    raised(*outputs[:1])
     return _of(args, theirs, outputs)
 
 
@@ -218,7 +227,11 @@ def same_value(x, cast):
             values = values.real                    # without a warning: who casts has given one
         values.astype(cast.dtype, casting="same_value")
 
-    check() if at_hand(x) else host(check, [x], [cast])
+    if at_hand(x):
+        check()
+    else:
+        host(check, [x], [cast])
+        raised(cast)
     return cast
 
 

@@ -1,6 +1,7 @@
 """numpy.linalg: NumPy's LAPACK loops as kernels. A singular matrix is found when the work is done, so read raises.
 
-Errors of shape and type raise at the call; LinAlgError of a matrix's values when a result that depends on it is read.
+Errors of shape and type raise at the call. A LinAlgError of a matrix's values does where the call runs in its caller or
+stands in a `try` (docs/errors.md), else when a result that depends on it is read.
 """
 
 from collections import namedtuple
@@ -107,7 +108,7 @@ def _supported(a):
 @op("m", "a", "v", "np.stack([m, m + 1])", "m.astype('f4')", "i[:, :3]", "m * 1j", "m.astype('f2')", "np.zeros((0, 0))",
     SINGLE, SINGLE + " * np.complex64(1j)")
 def inv(a):
-    """The inverse of square matrices (..., n, n). LinAlgError for a singular one, when the result is read."""
+    """The inverse of square matrices (..., n, n). LinAlgError for a singular one: see the top."""
     return _computed(_inv, _matrices(a, True))
 
 
@@ -134,7 +135,7 @@ def slogdet(a):
 
 @op("m", "m, upper=True", "a", "np.stack([m, m + np.eye(3)])", "m.astype('f4')", SINGLE)
 def cholesky(a, /, *, upper=False):
-    """The lower, or upper, Cholesky factor of (..., n, n). LinAlgError on reading, if not positive definite."""
+    """The lower, or upper, Cholesky factor of (..., n, n). LinAlgError if not positive definite: see the top."""
     return _computed(_cholesky[bool(upper)], _matrices(a, True))
 
 

@@ -9,11 +9,11 @@ import warnings
 
 import numpy
 import pytest
+from dflow._runtime.errors import in_try
 from engines import Gate, configured, queueing
 
 import dflow
 import dflow.numpy as np
-from dflow._runtime.errors import in_try
 
 pytestmark = pytest.mark.core
 

@@ -148,7 +148,7 @@ def task(function, *arrays, shape, dtype, **keywords):
 
 
 def raised(*results):
-    """Raise the error of a task now, where the program would catch it; else its reader gets it. Takes no results, too."""
+    """Raise the error of a task now, where the program would catch it; else its reader gets it."""
     if results and in_try():
         results[0].wait_to_read()
 

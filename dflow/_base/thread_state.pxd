@@ -3,6 +3,9 @@
 Most programs do neither: the first test is one of a number.
 """
 
+from dflow._base.atomics cimport load_int
+from dflow._base.threads cimport this_thread_raised
+
 cdef int recorders                              # GIL: threads that record now
 cdef bint recording() noexcept                  # whether this thread does
 cdef bint set_recording(bint on) noexcept       # whether it did before
@@ -44,6 +47,15 @@ cdef int current_device() noexcept              # its number: where this thread 
 cdef int set_current_device(int device) noexcept    # the one before
 cdef bint crossing() noexcept                   # whether this thread launches what brings values to another device
 cdef void set_crossing(bint on) noexcept
+
+# At the end of the process the interpreter frees the states of other threads, those also of daemon threads that run a
+# loop meanwhile, without the GIL: these look at no error any more.
+cdef extern from "pythread.h" nogil:
+    unsigned long PyThread_get_thread_ident()
+cdef int process_ends                           # atomic: it has begun to, in
+cdef unsigned long last_thread                  # this one, which goes on
+cdef inline bint loop_raised() noexcept nogil:  # whether a loop has set an error in this thread
+    return (not load_int(&process_ends) or PyThread_get_thread_ident() == last_thread) and this_thread_raised()
 
 # The debug build only: see _base/locks.pxd.
 cdef void note_taken(int* place, int rank, bint tried) noexcept nogil

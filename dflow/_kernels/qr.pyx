@@ -2,7 +2,8 @@
 
 from numpy cimport NPY_CDOUBLE, NPY_DOUBLE, PyUFunc_FromFuncAndDataAndSignature, PyUFuncGenericFunction, import_ufunc
 from dflow._kernels.kernel cimport intp, loop_t
-from dflow._base.threads cimport out_of_memory, this_thread_raised
+from dflow._base.thread_state cimport loop_raised
+from dflow._base.threads cimport out_of_memory
 from dflow._base.allocator cimport memory_free, memory_new
 
 from dflow._kernels import openblas     # NumPy is loaded in its environment
@@ -66,7 +67,7 @@ cdef void factor_loop(char** args, intp* dims, intp* steps, void* data) noexcept
         at[0], at[1] = work, work + lead * n
         copy(work, size, lead, args[0] + i * steps[0], of_a[0], of_a[1], m, n, f.doubles, False)
         f.factor(at, part, factor_steps, f.factor_data)
-        if this_thread_raised():
+        if loop_raised():
             break
         if outs == 2:
             at[2] = args[1] + i * steps[1]

@@ -7,10 +7,10 @@ from dflow._kernels.kernel cimport (
 from dflow._base.atomics cimport (
     DFLOW_DEBUG, DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, invariant, load_i64, load_int, load_ptr,
     publish_i64, store_i64, store_int, store_ptr)
-from dflow._base.thread_state cimport must_hold_none
+from dflow._base.thread_state cimport loop_raised, must_hold_none
 from dflow._base.fpflags cimport fp_clear, fp_collect, FP_INVALID
 from dflow._base.threads cimport (
-    bell_init, bell_lock, bell_ring_all, bell_unlock, cores_release, now_ns, sleep_ns, this_thread_raised)
+    bell_init, bell_lock, bell_ring_all, bell_unlock, cores_release, now_ns, sleep_ns)
 from dflow._kernels.outer_loop cimport run_kernel
 from dflow._kernels.reduce cimport BandPlan, fold_of, plan_bands, run_bands, end_bands
 from dflow._runtime.fp_errors cimport warn_later
@@ -116,7 +116,7 @@ cdef Poison* run_loop(Task* t) noexcept nogil:
         flags = spread_rows(t, args, &p)
     else:
         flags = run_kernel(k, args, t.nops, t.ndim, task_dims(t), &steps[0] if t.flags & FLAT else task_strides(t))
-    if p == NULL and k.flags & MAY_RAISE and this_thread_raised():
+    if p == NULL and k.flags & MAY_RAISE and loop_raised():
         p = poison_raised(t.site, k.name)
     if p != NULL:
         return p
@@ -160,7 +160,7 @@ cdef void run_rows(void* plan, intp start, intp stop) noexcept nogil:
         dims[0] = stop - start
         run_kernel(k, args, r.nops, r.ndim, dims, r.strides)
     fp_collect(&r.flags)
-    if k.flags & MAY_RAISE and this_thread_raised():
+    if k.flags & MAY_RAISE and loop_raised():
         note_raised(r)
 
 cdef int spread_rows(Task* t, char** args, Poison** raised) noexcept nogil:

@@ -17,6 +17,8 @@ from dflow._runtime.parking cimport (
 from dflow._runtime.queues cimport *
 from dflow._runtime.runners cimport *
 from dflow._runtime.tuning cimport LONG_NS, TURN_NS
+from dflow._base cimport thread_state
+from dflow._base.thread_state cimport PyThread_get_thread_ident
 from dflow._base.allocator cimport *
 
 cdef extern from "<pthread.h>" nogil:
@@ -28,7 +30,6 @@ cdef enum:
     ASKED = 1
     GONE = 2
 
-cdef bint ended = False         # GIL; the process ends
 
 # ---- workers ---------------------------------------------------------------------------------------------------------
 
@@ -162,7 +163,7 @@ cdef Task* idle(Runner* me) noexcept nogil:
 cdef int hire(Lane* lane) except -1:
     cdef int i = 1
     cdef Runner* r
-    while i <= lane.nworkers and not ended:
+    while i <= lane.nworkers and not over():
         r = lane.workers[i]
         if r == NULL:
             start(lane, i)
@@ -222,13 +223,13 @@ cdef void bind_workers(Lane* lane) noexcept:
             bind(lane.workers[i])
 
 cdef bint over() noexcept:
-    return ended
+    return load_int(&thread_state.process_ends) != 0
 
 cdef void leave_process() noexcept:
-    global ended
     cdef long long until = now_ns() + 1000000000
     cdef int i
-    ended = True
+    thread_state.last_thread = PyThread_get_thread_ident()
+    store_int(&thread_state.process_ends, 1)
     for i in range(shared.nlanes):
         dismiss(used[i], 0)
     for i in range(shared.nlanes):
@@ -237,8 +238,7 @@ cdef void leave_process() noexcept:
                 sleep_ns(50000)
 
 cdef void threads_after_fork() noexcept:
-    global ended
-    ended = False
+    store_int(&thread_state.process_ends, 0)
 
 # ---- deputies --------------------------------------------------------------------------------------------------------
 

@@ -164,15 +164,22 @@ def submitted(x, y):
 
 @program
 def errors(x, y):
-    powers = np.array([-1, -1])
-    limit = dflow.engine.inline_limit()
-    dflow.engine.inline_limit(0)            # what runs in its caller raises there
-    try:
-        bad = pending(np.array([2, 3])) ** powers
-    finally:
-        dflow.engine.inline_limit(limit)
+    def fail():
+        raise ValueError("why")
+
+    bad = dflow.submit(fail, shape=(2,), dtype=float)
     try:
         (bad + 1).asnumpy()
+    except ValueError:
+        return x + 1
+    raise AssertionError("nothing was raised")
+
+
+@program
+def caught(x, y):
+    """Raised at the call, as the program would catch it there."""
+    try:
+        pending(np.array([2, 3])) ** np.array([-1, -1])
     except ValueError:
         return x + 1
     raise AssertionError("nothing was raised")

@@ -141,7 +141,8 @@ typedef struct Code {       /* without what the interpreter writes into it */
 static const char *const of_others[] = {
     "AssertionError", "AttributeError", "BlockingIOError", "BrokenPipeError", "ConnectionError", "EOFError",
     "FileExistsError", "FileNotFoundError", "GeneratorExit", "IOError", "ImportError", "IsADirectoryError", "KeyError",
-    "KeyboardInterrupt", "ModuleNotFoundError", "NameError", "NotADirectoryError", "OSError", "PermissionError",
+    "KeyboardInterrupt", "MemoryError", "ModuleNotFoundError", "NameError", "NotADirectoryError", "OSError",
+    "PermissionError",
     "RecursionError", "StopAsyncIteration", "StopIteration", "SystemExit", "TimeoutError", "UnicodeDecodeError",
     "UnicodeEncodeError", "UnicodeError", NULL};
 

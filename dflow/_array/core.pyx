@@ -3,6 +3,7 @@
 
 import numpy as np
 from numpy.exceptions import ComplexWarning
+from dflow._kernels.dtypes import NotHeld
 cimport cython
 cimport numpy as cnp
 from cpython.buffer cimport PyObject_GetBuffer
@@ -332,10 +333,10 @@ cdef ndarray as_array(object x):
     if isinstance(source, ndarray):
         return source
     if type(source) is not cnp.ndarray and np.any(getattr(source, "mask", False)):
-        raise TypeError("dflow arrays hold numbers: masked arrays are not supported, but by the functions of numpy.ma")
+        raise NotHeld("dflow arrays hold numbers: masked arrays are not supported, but by the functions of numpy.ma")
     code = code_of_num(cnp.PyArray_TYPE(source))
     if code < 0:
-        raise TypeError(f"dflow arrays hold numbers: dtype {source.dtype} is not supported")
+        raise NotHeld(f"dflow arrays hold numbers: dtype {source.dtype} is not supported")
     return from_numpy(source, code)
 
 cdef bint contains_arrays(object x, int depth=0):
@@ -893,9 +894,12 @@ cdef class ndarray:
 def _made(*given, **named):
     """ndarray(shape, dtype=float, buffer=None, offset=0, strides=None, order=None);
     what is wrong is said by NumPy's."""
-    if named or not 0 < len(given) < 3:
-        return as_array(np.ndarray(*given, **named))
-    return empty(given[0], float if len(given) == 1 or given[1] is None else given[1])
+    try:
+        if named or not 0 < len(given) < 3:
+            return as_array(np.ndarray(*given, **named))
+        return empty(given[0], float if len(given) == 1 or given[1] is None else given[1])
+    except NotHeld:
+        return np.ndarray(*given, **named)
 
 # ---- parts of the class ----------------------------------------------------------------------------------------
 
@@ -953,7 +957,10 @@ cdef newfunc cython_new = (<Slots*>ndarray).tp_new
 cdef object new_by_class(type cls, PyObject* args, PyObject* keywords):
     """tp_new of ndarray: no array without a storage gets into a program."""
     a = cython_new(cls, <PyObject*>(), NULL)
-    become(a, _made(*<tuple>args) if keywords == NULL else _made(*<tuple>args, **<dict>keywords))
+    made = _made(*<tuple>args) if keywords == NULL else _made(*<tuple>args, **<dict>keywords)
+    if isinstance(made, cnp.ndarray):
+        return made
+    become(a, made)
     return a
 
 be_type_of(ndarray)

@@ -11,6 +11,7 @@ from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport ELEMENTWISE, intp, Kernel, MAXDIMS
 from dflow._runtime.graph cimport storage_allocate
 from dflow._array.dispatch cimport Operand, fill_constant, fill_index, launch
+from dflow._kernels.dtypes import NotHeld
 from dflow._kernels.dtypes cimport BOOL, LONG, DOUBLE, DTYPES, code_of, is_integer, native, numpy_array
 from dflow._kernels.registry cimport kernel_new, sleep_kernel
 from dflow._array.core cimport *
@@ -106,6 +107,7 @@ cpdef ndarray converted(object x, object dtype=None):
     if dtype is None:
         return made(x)
     if isinstance(x, ndarray):
+        code_of(dtype)                          # an error, of which astype() makes NumPy's array
         return x.astype(dtype, copy=False)
     if holds_arrays(x):
         return stored(x, code_of(dtype))
@@ -158,11 +160,13 @@ cdef ndarray without_copy(ndarray result, object given, object copy):
     return result
 
 def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndmax=None, like=None):
-    """A new array with the numbers of anything array-like. TypeError for what holds no numbers.
+    """A new array with the numbers of anything array-like. Of anything else, as texts, dates, objects, NumPy's array.
 
     ValueError for sequences nested deeper than ndmax. Axes of length 1 come first, up to ndmin of them all.
     """
     cdef ndarray result
+    if subok and foreign(object) and isinstance(object, np.ndarray):
+        return np.array(object, dtype, copy=copy, order=order, subok=True, ndmin=ndmin)
     object = asked(object)              # an array of ours is copied, too
     if dtype is None and copy is True and order is "K" and ndmin == 0 and ndmax is None:
         result = made(object)
@@ -188,8 +192,7 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndm
 @cython.embedsignature.format("clinic")
 def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
     """An array of anything array-like: `a` itself if it already is one of that type and order, else a copy."""
-    return (made_like(np.asarray, like, a, dtype, order, device, copy) if foreign_like(like)
-            else array_of(a, dtype, order, device, copy))
+    return made_or_like(array_of, np.asarray, like, a, dtype, order, device, copy)
 
 @cython.binding(False)
 @cython.embedsignature(True)
@@ -198,7 +201,7 @@ def asanyarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
     """As asarray, but subclasses of NumPy's array, as masked ones, stay what they are; only a memmap is numbers."""
     if foreign_like(like) or type(a) is not ndarray and isinstance(a, np.ndarray) and foreign(a):
         return made_like(np.asanyarray, like, a, dtype, order, device, copy)
-    return array_of(a, dtype, order, device, copy)
+    return made_or_like(array_of, np.asanyarray, None, a, dtype, order, device, copy)
 
 cdef PyObject* asarray_of_one(PyObject* module, PyObject** args, Py_ssize_t nargs, PyObject* names) except NULL:
     """asarray(), but an array alone is given back before the other arguments, which take longer, are looked at."""
@@ -217,7 +220,7 @@ asarray_method.ml_flags = METH_FASTCALL | METH_KEYWORDS
 asarray_method.ml_doc = asarray_text
 asarray = PyCFunction_NewEx(&asarray_method, <PyObject*>NULL, "dflow.numpy")
 
-cdef inline ndarray array_of(a, dtype, order, device, copy):
+cdef object array_of(a, dtype, order, device, copy):
     if dtype is None and order is None and copy is None and device is None:
         return variable(<ndarray>a) if type(a) is ndarray else put_new(made(a), -1)
     cdef int number = device_number(device)
@@ -227,8 +230,21 @@ cdef inline ndarray array_of(a, dtype, order, device, copy):
               else without_copy(in_order(variable(converted(a, dtype)), order), a, copy))
     return result if number < 0 else put(result, number) if result is not a else hooks.to_device(result, number)
 
+ctypedef object (*maker)(object a, object dtype, object order, object device, object copy)
+
+cdef object made_or_like(maker ours, function, like, a, dtype, order, device, copy):
+    """What our function makes; NumPy's of what is no numbers, or the library of `like`."""
+    if foreign_like(like):
+        return made_like(function, like, a, dtype, order, device, copy)
+    try:
+        return ours(a, dtype, order, device, copy)
+    except NotHeld:
+        return made_like(function, None, hooks.unwrap(a), dtype, order, device, copy)
+
 cdef object made_like(function, like, a, dtype, order, device, copy):
     """What NumPy's function makes, or the library of `like`."""
+    if function is np.ascontiguousarray or function is np.asfortranarray:
+        order = None
     given = {name: x for name, x in zip(("dtype", "order", "device", "copy", "like"),
                                         (dtype, order, device, copy, like)) if x is not None}
     return hooks.wrap(function(a, **given))
@@ -238,18 +254,16 @@ cdef object made_like(function, like, a, dtype, order, device, copy):
 @cython.embedsignature.format("clinic")
 def ascontiguousarray(a, dtype=None, *, like=None):
     """In C order, of at least one axis."""
-    return (made_like(np.ascontiguousarray, like, a, dtype, None, None, None) if foreign_like(like)
-            else with_axis(a, dtype, "C"))
+    return made_or_like(with_axis, np.ascontiguousarray, like, a, dtype, "C", None, None)
 
 @cython.binding(False)
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")
 def asfortranarray(a, dtype=None, *, like=None):
     """In Fortran order, of at least one axis."""
-    return (made_like(np.asfortranarray, like, a, dtype, None, None, None) if foreign_like(like)
-            else with_axis(a, dtype, "F"))
+    return made_or_like(with_axis, np.asfortranarray, like, a, dtype, "F", None, None)
 
-cdef ndarray with_axis(a, dtype, order):
+cdef object with_axis(a, dtype, order, device, copy):
     cdef ndarray result = in_order(variable(converted(a, dtype)), order)
     return result if result.ndim else result.reshape(1)
 
@@ -261,7 +275,7 @@ def frombuffer(buffer, dtype=float, count=-1, offset=0, *, like=None):
         if like.dtype == flat.dtype and start % like.itemsize == 0:     # which has a gradient
             return flat[start // like.itemsize:][:like.size]
         return flat.view(np.uint8)[start:start + like.nbytes].view(dtype)
-    return as_array(np.frombuffer(buffer, dtype, count, offset))
+    return hooks.wrap(np.frombuffer(buffer, dtype, count, offset))
 
 def fromiter(iter, dtype, count=-1, *, like=None):
     """The numbers that an iterable gives."""

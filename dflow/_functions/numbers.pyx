@@ -140,12 +140,11 @@ cdef bint holds_no_numbers(object x):
     return np.asarray(x).dtype.kind not in "biufc"
 
 cdef object numpys_answer(object function, tuple args, dict keywords, object error):
-    """What NumPy's function makes of copies of arrays beside things that hold no numbers;
-    the error, if that holds none either."""
+    """What NumPy's function makes of what it holds, and copies of our arrays; numbers are ours again.
+
+    The error, if it writes to the copies.
+    """
     result = function(*hooks.unwrap(args), **hooks.unwrap(keywords))
-    if result is None:                      # it wrote to the copies
+    if result is None and any([isinstance(x, ndarray) for x in args[:1]]):
         raise error
-    for x in result if isinstance(result, (tuple, list)) else (result,):
-        if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind not in "biufc":
-            raise error
     return hooks.wrap(result)

@@ -12,11 +12,12 @@ from cpython.tuple cimport PyTuple_GET_SIZE
 from dflow._kernels.kernel cimport intp
 from dflow._array.core cimport ndarray, READONLY, SCALAR, as_array, from_numpy, is_free, is_near, numpy_window, records
 from dflow._functions.interop cimport any_foreign, any_like, ask_by_vector
-from dflow._functions.numbers cimport holds_no_numbers, numpys_answer
+from dflow._functions.numbers cimport numpys_answer
 from dflow._kernels.dtypes cimport code_of_num, native
 from dflow._base.thread_state cimport many_devices, near, recorders
 from dflow._tracing.tape cimport any_records, record_row
 from dflow._functions.placement import follow
+from dflow._kernels.dtypes import NotHeld
 
 cdef extern from "Python.h":
     ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject**, size_t, PyObject*)
@@ -39,7 +40,6 @@ cdef enum:
 LATER = object()                # in place of what is not there, or not small
 cdef tuple PLAIN = (int, float, complex, bool, str, slice, type(None), np.generic, np.dtype, type, type(np._NoValue))
 
-cdef tuple OPTIONS = (str, type, np.dtype, type(None), type(np._NoValue))         # what else stands beside values
 
 cpdef ndarray as_scalar(ndarray a):
     """A fresh array, as a value from now on if it has no axes: for what is a scalar in NumPy."""
@@ -215,11 +215,10 @@ cdef object call_small(builtin self, PyObject** args, size_t flags, PyObject* na
         return ask_by_vector(self.numpys, args, nargs, names)
     try:
         return PyObject_Vectorcall(self.function, args, nargs, names)
-    except TypeError as error:
+    except NotHeld as error:
         theirs = self.theirs if self.numpys is None else self.numpys
         given = [<object>args[i] for i in range(nargs if names == NULL else nargs + PyTuple_GET_SIZE(<object>names))]
-        if theirs is None or self.writes or not str(error).startswith("dflow arrays hold numbers") or not any(
-                [holds_no_numbers(x) for x in given if not isinstance(x, OPTIONS)]):
+        if theirs is None or self.writes and given and isinstance(given[0], ndarray):
             raise
         keywords = {} if names == NULL else dict(zip(<tuple><object>names, given[nargs:]))
         return numpys_answer(theirs, tuple(given[:nargs]), keywords, error)

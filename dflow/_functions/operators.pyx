@@ -146,18 +146,11 @@ cdef bint unlike(object x):
     return x is None or isinstance(x, (str, bytes, dict, set, frozenset))
 
 cdef object with_no_numbers(int op, ufunc u, object a, object b):
-    """NumPy's result, of its arrays: ours if it is numbers. TypeError where it has none, in its words or ours."""
+    """NumPy's result, of its arrays: ours if it is numbers."""
     if (op == EQUAL or op == NOT_EQUAL) and type(b if isinstance(a, ndarray) else a).__eq__ is object.__eq__:
         return compare_unlike(op, a, b)
     a, b = [x.asnumpy() if isinstance(x, ndarray) else x for x in (a, b)]
-    try:
-        return hooks.wrap(a == b if op == EQUAL else a != b if op == NOT_EQUAL else u.numpy(a, b))
-    except TypeError as error:
-        for x in (a, b):
-            if getattr(x, "dtype", None) == object:
-                raise TypeError("dflow arrays hold numbers: dtype object is not supported, and NumPy says: "
-                                f"{error}") from None
-        raise
+    return hooks.wrap(a == b if op == EQUAL else a != b if op == NOT_EQUAL else u.numpy(a, b))
 
 cdef object record_operator(int op, object a, object b):
     cdef bint before = set_recording(False)

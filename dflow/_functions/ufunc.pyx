@@ -18,8 +18,9 @@ from dflow._functions.interop cimport override, overridden
 from dflow._functions.views cimport *
 from dflow._functions.fastpath cimport *
 from dflow._functions.numbers cimport (
-    compared_by_range, compares_by_range, holds_no_numbers, identity_of, neutral_of, numpys_answer, small_number,
+    compared_by_range, compares_by_range, identity_of, neutral_of, numpys_answer, small_number,
     start_of)
+from dflow._kernels.dtypes import NotHeld
 from dflow._kernels.registry import COMPARISONS, UNFOLDED
 from dflow._functions.numpy_inline import LATER, SMALL, at_once
 from dflow._functions.gufunc cimport core_names, core_results, core_sizes, launch_core, access_whole
@@ -645,14 +646,19 @@ REDUCE = dict(axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, wh
 cdef object serve(ufunc u, Request r):
     """The results."""
     if r.out is not None and any([isinstance(o, np.ndarray) for o in r.out]):
-        return fill_numpy(u, r.out, *r.inputs, where=r.where, dtype=r.dtype, casting=r.casting, signature=r.signature,
-                          axes=r.axes, axis=r.axis, keepdims=r.keepdims)
+        try:
+            return fill_numpy(u, r.out, *r.inputs, where=r.where, dtype=r.dtype, casting=r.casting,
+                              signature=r.signature, axes=r.axes, axis=r.axis, keepdims=r.keepdims)
+        except NotHeld:
+            if any([isinstance(o, ndarray) for o in r.out]):
+                raise
+            return u.numpy(*hooks.unwrap(r.inputs), out=r.out, where=hooks.unwrap(r.where), casting=r.casting)
     if r.axes is not None or r.axis is not None or r.keepdims is not NO_VALUE:
         return u.call_with_axes(r.inputs, r.out, r.axes, r.axis, r.keepdims, r.dtype, r.casting, r.signature)
     try:
         result = call(u, r.inputs, r.out, r.where, r.dtype, r.casting, r.signature)
-    except TypeError as error:
-        if r.out is not None or not any([holds_no_numbers(x) for x in r.inputs]):
+    except NotHeld as error:
+        if r.out is not None:
             raise
         return numpys_answer(u.numpy, r.inputs, {"where": r.where, "dtype": r.dtype, "casting": r.casting}, error)
     return result if r.order == "K" or r.out is not None else in_memory_order(result, r.order)
@@ -771,7 +777,12 @@ cdef class ufunc:
         out = only_output(out)
         if isinstance(out, np.ndarray):
             return fill_numpy(self.reduce, out, array, axis, dtype, keepdims=keepdims, initial=initial, where=where)
-        return reduce(self, as_array(array), axis, dtype, out, keepdims, initial, where)
+        try:
+            return reduce(self, as_array(array), axis, dtype, out, keepdims, initial, where)
+        except NotHeld as error:
+            if out is not None:
+                raise
+            return numpys_answer(self.numpy.reduce, (array, axis, dtype, None, keepdims, initial, where), {}, error)
 
     def accumulate(self, array, axis=0, dtype=None, out=None):
         """What reduce() would give up to each element along an axis."""
@@ -788,7 +799,12 @@ cdef class ufunc:
         out = only_output(out)
         if isinstance(out, np.ndarray):
             return fill_numpy(self.accumulate, out, array, axis, dtype)
-        return accumulate(self, as_array(array), axis, dtype, out)
+        try:
+            return accumulate(self, as_array(array), axis, dtype, out)
+        except NotHeld as error:
+            if out is not None:
+                raise
+            return numpys_answer(self.numpy.accumulate, (array, axis, dtype), {}, error)
 
     def reduceat(self, array, indices, axis=0, dtype=None, out=None):
         """reduce() of the slices from each index to the next, or of one element where that is not larger.
@@ -834,7 +850,7 @@ cdef class ufunc:
         try:
             x = as_array(a)
             y = as_array(b)
-        except TypeError as error:
+        except NotHeld as error:
             return numpys_answer(self.numpy.outer, (a, b), keywords, error)
         n = x.ndim + y.ndim
         if n > MAXDIMS:

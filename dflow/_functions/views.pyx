@@ -11,6 +11,7 @@ from libc.stdint cimport uint8_t
 from dflow._kernels.kernel cimport MAXDIMS
 from dflow._runtime.fp_errors cimport warn_user
 from dflow._array.dispatch cimport Core, merge_axes
+from dflow._kernels.dtypes import NotHeld
 from dflow._kernels.dtypes cimport BOOL, DTYPES, itemsizes, code_of, is_complex
 from dflow._array.core cimport *
 from dflow._array.shape cimport parse_shape, check_dimensions, normalize_axis
@@ -501,11 +502,15 @@ def copy(ndarray self, /, order="C"):
 def astype(ndarray self, /, dtype, order="K", casting="unsafe", subok=True, copy=True):
     """The elements as another type: a copy, unless copy is False and the type is the same already.
 
-    TypeError for a cast that the rule `casting` forbids; by "same_value", ValueError where a value would be another
+    NumPy's array of a type that is no number. TypeError for a cast that the rule `casting` forbids; by "same_value", ValueError where a value would be another
     one, on reading where it is not there yet.
     """
-    cdef int code = code_of(dtype)
+    cdef int code
     cdef ndarray out
+    try:
+        code = code_of(dtype)
+    except NotHeld:
+        return hooks.unwrap(self).astype(dtype, order, casting)
     if copy is not True and isinstance(copy, np._CopyMode):
         raise ValueError("_CopyMode enum is not allowed for astype function. Use true/false instead.")
     if order != "K":

@@ -33,8 +33,11 @@ cdef int code_of_num(int typenum) noexcept:
         return typenum - 2 if sizeof(long) == sizeof(long long) else typenum
     return typenum if 0 <= typenum <= 16 else HALF if typenum == 23 else -1
 
+class NotHeld(TypeError):
+    """Of what dflow's arrays do not hold, but NumPy's do: functions that meet it are NumPy's then."""
+
 cdef int code_of(object dtype) except -1:
-    """Type code of anything that NumPy takes for a dtype. TypeError for what is no number, or of another byte order."""
+    """Type code of anything that NumPy takes for a dtype. NotHeld for what is no number, or of another byte order."""
     cdef int code
     try:
         return <int>code_by_dtype[dtype]
@@ -43,7 +46,7 @@ cdef int code_of(object dtype) except -1:
     descr = native(dtype)
     code = code_of_num(descr.num)
     if code < 0:
-        raise TypeError(f"dflow arrays hold numbers: dtype {descr} is not supported")
+        raise NotHeld(f"dflow arrays hold numbers: dtype {descr} is not supported")
     if len(code_by_dtype) < 1000:
         try:
             code_by_dtype[dtype] = code
@@ -56,10 +59,10 @@ cdef object descr_of(object dtype):
     return np.empty(0, dtype).dtype if isinstance(dtype, type(np.dtype)) else np.dtype(dtype)
 
 cpdef object native(object dtype):
-    """NumPy's dtype, or None. TypeError for another byte order than the machine's: it would be lost."""
+    """NumPy's dtype, or None. NotHeld for another byte order than the machine's: it would be lost."""
     descr = None if dtype is None else descr_of(dtype)
     if descr is not None and not descr.isnative:
-        raise TypeError(f"dflow arrays have the machine's byte order: dtype {descr.str!r} is not supported, but by "
+        raise NotHeld(f"dflow arrays have the machine's byte order: dtype {descr.str!r} is not supported, but by "
                         f"NumPy's arrays, as x.asnumpy().astype({descr.str!r}) gives")
     return descr
 

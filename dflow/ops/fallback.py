@@ -54,12 +54,12 @@ def opened(x):
 
 
 def wrap(x):
-    """NumPy's numeric arrays and scalars, also inside tuples and the like, as ours; anything else as it is.
+    """NumPy's numeric arrays and scalars, also inside tuples and the like, as ours; what it alone holds as it is.
 
     So are subclasses: a matrix multiplies in another way, what is written to a memmap shall reach its file.
     """
     if type(x) is numpy.ndarray:
-        return as_array(x) if x.dtype.kind in "biufc" else x
+        return as_array(x) if x.dtype.kind in "biufc" and x.dtype.isnative else x
     if isinstance(x, numpy.generic):
         return as_scalar(as_array(x)) if x.dtype.kind in "biufc" else x
     if isinstance(x, tuple) and hasattr(x, "_fields"):

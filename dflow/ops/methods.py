@@ -13,6 +13,7 @@ from dflow._functions.interop import foreign
 from dflow._functions.numpy_inline import bare
 from dflow._functions.ufunc import ufunc, wrap_ufunc
 from dflow._functions.views import flag_bits, is_scalar
+from dflow._kernels.dtypes import NotHeld
 from dflow.ops import fallback
 from dflow.ops.table import TABLE, method, op
 
@@ -259,9 +260,7 @@ def _of_numbers(ours, function, args, keywords):
     """ours(*args, **keywords); NumPy's function, on copies, where an argument is an array of something else."""
     try:
         return ours(*args, **keywords)
-    except TypeError as error:
-        if not str(error).startswith("dflow arrays hold numbers"):
-            raise
+    except NotHeld:
         return fallback.call(function, args, keywords)
 
 

@@ -25,7 +25,7 @@ from dflow._functions.advanced_indexing import take
 from dflow._functions.host_task import host
 from dflow._functions.numpy_inline import LATER, as_scalar, at_once, or_else
 from dflow._functions.random import KERNELS, Counter
-from dflow._kernels.dtypes import dtypes
+from dflow._kernels.dtypes import NotHeld, dtypes
 from dflow.ops.creation import arange
 from dflow.ops.fallback import any_of_ours, arrays_in, checked, plain, seen, stand_in, task, unwrap
 from dflow.ops.table import add_row
@@ -416,7 +416,7 @@ class Stream:
     def choice(self, a, size=None, replace=True, p=None, axis=0, shuffle=True):
         """Random elements of a 1-d array, or of range(a); `p`: their probabilities, its errors may come on reading."""
         a = _population(a)
-        numbers = not is_array(a)
+        numbers = not isinstance(a, ndarray)
         n = int(a) if numbers else a.shape[axis]
         if replace and p is None and n > 0:
             index = self._integers(0, n, size, INTEGER, False)
@@ -424,6 +424,8 @@ class Stream:
             index = self._chosen(n, size, replace, p, shuffle)
         if numbers:
             return index
+        if not is_array(a):
+            return a.take(plain(index), axis)
         if is_array(p) and not index.is_ready():     # of indices that need no check
             shape = (*a.shape[:axis], *index.shape, *a.shape[axis:][1:])
             return task(numpy.take, a, index, axis=axis, shape=shape, dtype=a.dtype)
@@ -480,7 +482,7 @@ class Stream:
         if isinstance(x, (int, numpy.integer)):
             result, axis = arange(int(x)), 0
         else:
-            result = as_array(x).copy()
+            result = _held(x).copy()
             if not result.ndim:
                 raise IndexError("x must be an integer or at least 1-dimensional")
         Stream.shuffle(self, result, axis)
@@ -741,7 +743,9 @@ class Generator(Stream):
 
     def permuted(self, x, *, axis=None, out=None):
         """A copy whose elements are shuffled along an axis, each row by itself."""
-        x = as_array(x)
+        x = _held(x)
+        if not is_array(x):
+            return self._small.permuted(x, axis=axis, out=out)
         if axis is not None:
             normalize_axis_index(axis, x.ndim)
         result = x.copy() if out is None else out
@@ -806,7 +810,7 @@ class Shared(Stream):
     def choice(self, a, size=None, replace=True, p=None):
         """Random elements of a 1-d array, or of range(a); `p`: their probabilities, its errors may come on reading."""
         a = _population(a)
-        if is_array(a) and a.ndim > 1:
+        if isinstance(a, ndarray) and a.ndim > 1:
             raise ValueError("a must be 1-dimensional")
         return Stream.choice(self, a, size, replace, p)
 
@@ -841,13 +845,21 @@ class Shared(Stream):
         return self._counter.draw(RANDOM[DOUBLE], DOUBLE, size)
 
 
+def _held(a):
+    """An array of ours, or of NumPy's, where it is none of numbers."""
+    try:
+        return as_array(a)
+    except NotHeld:
+        return numpy.asarray(a)
+
+
 def _population(a):
     """What choice() draws from: an array, made once of a sequence, or an integer."""
     if not is_array(a) and not isinstance(a, (int, numpy.integer)) and not numpy.isscalar(a) and a is not None:
-        a = as_array(a)
-    if is_array(a) and a.ndim == 0:
+        a = _held(a)
+    if isinstance(a, ndarray) and a.ndim == 0:
         a = plain(a)[()]
-    if not is_array(a) and not isinstance(a, (int, numpy.integer)):
+    if not isinstance(a, (ndarray, int, numpy.integer)):
         raise ValueError("a must be a sequence or an integer")
     return a
 

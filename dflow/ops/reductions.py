@@ -66,13 +66,13 @@ def min(a, axis=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
 @op(*AXES, "e", "a, axis=0, where=b", "n", method=True)
 def any(a, axis=None, out=None, keepdims=False, *, where=True):
     """Whether some element along axes is true."""
-    return any_reduce(a, axis, None, out, keepdims, NO_VALUE, where)
+    return any_reduce(a if type(a) is ndarray else as_array(a), axis, None, out, keepdims, NO_VALUE, where)
 
 
 @op(*AXES, "e", "a, axis=0, where=b", "n", method=True)
 def all(a, axis=None, out=None, keepdims=False, *, where=True):
     """Whether all elements along axes are true."""
-    return all_reduce(a, axis, None, out, keepdims, NO_VALUE, where)
+    return all_reduce(a if type(a) is ndarray else as_array(a), axis, None, out, keepdims, NO_VALUE, where)
 
 
 # -- means -----------------------------------------------------------------------------------------

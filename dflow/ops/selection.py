@@ -33,11 +33,11 @@ _INTP = numpy.dtype(numpy.intp)
 @op("a > 0, a, 0", "b, a, i", "b, 1, 2", "v > 0, a, -a", "i, a, v", "b, 1, 2.5", "True, a, 0", "b, a, m", "b", "b, a",
     "[True, False], 1, 0",
     "f > 1, f, 2.5", "b, i, 2.5", "a, c, h")
-def where(condition, x=None, y=None, /):
+def where(condition, x=numpy._NoValue, y=numpy._NoValue, /):
     """Elements of x where the condition is true, else of y. With the condition alone, nonzero() of it, which waits."""
-    if x is None and y is None:
+    if x is numpy._NoValue and y is numpy._NoValue:
         return counting.nonzero(condition)
-    if x is None or y is None:
+    if x is numpy._NoValue or y is numpy._NoValue:
         raise ValueError("either both or neither of x and y should be given")
     return advanced_indexing.where(condition, x, y)
 

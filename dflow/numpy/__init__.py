@@ -15,6 +15,7 @@ from dflow._array.core import is_array, ndarray
 from dflow._functions.numpy_inline import public as _public
 from dflow._functions.ufunc import ufunc as _ufunc
 from dflow._functions.views import is_scalar
+from dflow.numpy import _submodules
 from dflow.ops import fallback as _fallback
 from dflow.ops.defaults import follow as _follow
 from dflow.ops.table import method as _method
@@ -41,6 +42,7 @@ for _name in ("float128", "complex256", "__array_api_version__", "__array_namesp
 __version__ = _numpy.__version__                    # of the NumPy whose interface this is
 __all__ = [name for name in _numpy.__all__ if name[0] != "_"]
 
+_submodules.install()
 _SUBMODULES = ("linalg", "fft", "lib", "polynomial", "random", "testing", "typing")
 
 
@@ -187,6 +189,8 @@ def __getattr__(name):
         value = getattr(_numpy, name)
     except AttributeError as error:
         raise AttributeError(str(error).replace("'numpy'", "'dflow.numpy'")) from None
+    if isinstance(value, types.ModuleType) and value.__name__ == f"numpy.{name}":
+        return importlib.import_module(f"dflow.numpy.{name}")
     if callable(value) and hasattr(value, "__name__") and not isinstance(value, (type, types.ModuleType)):
         value = _fallback.blocking(value)
     if name in vars(_numpy):            # else NumPy made it for the question: a deprecated name, whose every use warns

@@ -16,6 +16,8 @@ globals().update(_namespace("numpy.random"))
 _rand = globals()["rand"].__self__              # whose methods are this module's functions
 _follow(globals())
 
+__path__ = []                                   # a package, as NumPy's; which has most of this module in another:
+mtrand = sys.modules[f"{__name__}.mtrand"] = sys.modules[__name__]
 _SEEDS = ("SeedSequence", "BitGenerator", "MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 
 
@@ -40,8 +42,6 @@ def _seeded(kind):
 
 def __getattr__(name):
     """What seeds a generator: NumPy's own, looked up when it is used. Bit generators count for their seed or state."""
-    if name == "mtrand":                        # where NumPy has most of this module
-        return sys.modules[__name__]
     if name not in (*_SEEDS, "bit_generator"):
         raise AttributeError(f"module 'dflow.numpy.random' has no attribute {name!r}")
     found = getattr(importlib.import_module("numpy.random"), name)

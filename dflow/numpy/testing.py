@@ -7,6 +7,8 @@ import numpy.testing as _testing
 from dflow._array.core import is_array
 from dflow.ops import fallback as _fallback
 
+__path__ = []                           # a package, as NumPy's
+
 
 def _plain(x):
     """As NumPy has it: a scalar for an array without axes, which some assertions tell from one."""

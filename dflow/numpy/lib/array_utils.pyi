@@ -1,0 +1,1 @@
+from numpy.lib.array_utils import *  # noqa: F403

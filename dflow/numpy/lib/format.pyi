@@ -1,0 +1,1 @@
+from numpy.lib.format import *  # noqa: F403

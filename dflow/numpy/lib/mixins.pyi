@@ -1,0 +1,1 @@
+from numpy.lib.mixins import *  # noqa: F403

@@ -1,0 +1,1 @@
+from numpy.lib.scimath import *  # noqa: F403

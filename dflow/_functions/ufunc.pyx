@@ -929,6 +929,12 @@ cdef class ufunc:
     def __reduce__(self):
         return wrap_ufunc, (self.numpy,)
 
+    def __eq__(self, other):                # a table by ufuncs has NumPy's, or ours: see __array_ufunc__
+        return True if self is other else self.numpy is other or NotImplemented
+
+    def __hash__(self):
+        return hash(self.numpy)
+
 def wrap_ufunc(numpy_ufunc):
     """dflow's ufunc for NumPy's, or any other library's."""
     return wrap(numpy_ufunc)

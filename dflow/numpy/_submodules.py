@@ -11,6 +11,8 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from types import ModuleType
 
+from dflow.numpy import _assertions
+
 PACKAGE = "dflow.numpy."
 SHOWS = re.compile(r"numpy\.(_?core|linalg|fft)\b")
 
@@ -19,6 +21,10 @@ class Finder:
     """Asked first: a module of NumPy's has a folder, whose modules would be loaded a second time by their new names."""
 
     def find_spec(self, name, path=None, target=None):
+        if name == _assertions.HOME:
+            spec = PathFinder.find_spec(name, path)
+            _assertions.when_run(spec.loader)
+            return spec
         if not name.startswith(PACKAGE):
             return None
         parent = sys.modules[name.rpartition(".")[0]]
@@ -58,3 +64,4 @@ def shown(value, attribute, name):
 
 def install():
     sys.meta_path.insert(0, Finder())
+    _assertions.install()

@@ -10,6 +10,8 @@ import dflow.ops.legacy  # noqa: F401  (makes the rows, as the next)
 import dflow.ops.random  # noqa: F401
 from dflow.ops.defaults import follow as _follow
 from dflow.ops.fallback import unwrap as _unwrap
+from dflow.ops.random import Bits as _Bits
+from dflow.ops.random import Kind as _Kind
 from dflow.ops.table import namespace as _namespace
 
 globals().update(_namespace("numpy.random"))
@@ -21,21 +23,17 @@ mtrand = sys.modules[f"{__name__}.mtrand"] = sys.modules[__name__]
 _SEEDS = ("SeedSequence", "BitGenerator", "MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 
 
-class _Kind(type):
-    def __subclasscheck__(cls, kind):
-        return super().__subclasscheck__(kind) or issubclass(kind, vars(cls).get("_theirs", ()))
-
-    def __instancecheck__(cls, x):
-        return issubclass(type(x), cls)
-
-
 @functools.cache
 def _seeded(kind):
     """One of NumPy's classes, which our arrays may seed. It makes NumPy's objects."""
     def new(cls, *args, **keywords):
-        return kind(*_unwrap(args), **_unwrap(keywords)) if cls is ours else kind.__new__(cls)
+        if cls is not ours:
+            return kind.__new__(cls)
+        seeds = [getattr(getattr(x, "bit_generator", x), "seed_seq", x) for x in _unwrap(args)]     # of a generator
+        return kind(*seeds, **_unwrap(keywords))
 
-    names = {"__new__": new, "__doc__": kind.__doc__, "__module__": __name__, "_theirs": kind}
+    theirs = (kind, _Bits) if kind.__name__ == "BitGenerator" else kind
+    names = {"__new__": new, "__doc__": kind.__doc__, "__module__": __name__, "_theirs": theirs}
     ours = _Kind(kind.__name__, (kind,), names)
     return ours
 

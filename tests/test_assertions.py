@@ -11,19 +11,21 @@ import pytest
 import dflow.numpy as np
 
 ASSERTIONS = """assert_equal assert_almost_equal assert_array_equal assert_array_almost_equal assert_allclose
-    assert_approx_equal assert_array_less assert_array_compare assert_array_max_ulp assert_array_almost_equal_nulp""".split()
-PAIRS = ["x, x", "x, x.tolist()", "x.tolist(), x", "x, numpy.arange(3.0)", "numpy.arange(3.0), x", "x, x + 1", "x, 1",
-         "x * 0, 0", "x, x[:2]", "x[1], 1.0", "1.0, x[1]", "x[1], x[1]", "x[1], 2.0", "x.sum(), 3.0", "[x.sum()], [3.0]",
-         "{'a': x, 'b': (x[0], 1)}, {'a': x, 'b': (x[0], 1)}", "{'a': x}, {'a': x + 1}", "x * np.nan, x * np.nan",
-         "x[0] * np.nan, np.nan", "x[0], -x[0]", "x * 1j, x * 1j", "x[1] * 1j, 1j", "x[1] * 1j, 2j", "x > 1, [0, 0, 1]",
-         "x, None", "x[1], None", "x[1], 'a'", "np.array(1.0), 1.0", "np.array(1.0), x[1]", "x.astype('f4'), x",
-         "np.arange(9).reshape(3, 3), np.arange(9).reshape(3, 3).tolist()", "x, x.astype(int)"]
+    assert_approx_equal assert_array_less assert_array_compare assert_array_max_ulp
+    assert_array_almost_equal_nulp""".split()
+PAIRS = """x, x | x, x.tolist() | x.tolist(), x | x, numpy.arange(3.0) | numpy.arange(3.0), x | x, x + 1 | x, 1 |
+    x * 0, 0 | x, x[:2] | x[1], 1.0 | 1.0, x[1] | x[1], x[1] | x[1], 2.0 | x.sum(), 3.0 | [x.sum()], [3.0] |
+    {'a': x, 'b': (x[0], 1)}, {'a': x, 'b': (x[0], 1)} | {'a': x}, {'a': x + 1} | x * np.nan, x * np.nan |
+    x[0] * np.nan, np.nan | x[0], -x[0] | x * 1j, x * 1j | x[1] * 1j, 1j | x[1] * 1j, 2j | x > 1, [0, 0, 1] |
+    x, None | x[1], None | x[1], 'a' | np.array(1.0), 1.0 | np.array(1.0), x[1] | x.astype('f4'), x |
+    np.arange(9).reshape(3, 3), np.arange(9).reshape(3, 3).tolist() | x, x.astype(int)""".split("|")
 
 
 def said(name, pair, module, assertions):
     """The error of an assertion, if any."""
     try:
-        eval(f"f({pair})", {"f": getattr(assertions, name), "np": module, "numpy": numpy, "x": module.arange(3.0)})
+        names = {"f": getattr(assertions, name), "np": module, "numpy": numpy, "x": module.arange(3.0)}
+        eval(f"f({pair.strip()})", names)
     except Exception as error:
         return type(error), re.sub(r"Traceback .*?\n\n", "", str(error), flags=re.DOTALL)
 

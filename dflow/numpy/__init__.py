@@ -90,6 +90,7 @@ class _Joiner(_Maker):
     def _part(self, item):
         """What is joined, and what tells its type."""
         if not is_array(item) and not isinstance(item, (list, tuple)):
+            item = _fallback.unwrap(item)
             found = getattr(_numpy, self._name)[item]           # a range, or a number, whose type is weak
             return found, found.dtype if isinstance(item, (slice, _numpy.ndarray)) else item
         item = _rows["asarray"](item)

@@ -1,7 +1,7 @@
 """States in the form of NumPy's older interface: the words of a Mersenne Twister, and what it has left of a pair.
 
-So np.random.get_state() serves what keeps such states, or hands them to a RandomState. The state of a stream of ours lies
-in the first words, behind a mark; the others are random, for who draws from it as NumPy does.
+So np.random.get_state() serves what keeps such states, or hands them to a RandomState. The state of a stream of ours
+lies in the first words, behind a mark; the others are random, for who draws from it as NumPy does.
 """
 
 import ast

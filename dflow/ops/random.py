@@ -26,8 +26,8 @@ from dflow._functions.host_task import host
 from dflow._functions.numpy_inline import LATER, as_scalar, at_once, or_else
 from dflow._functions.random import KERNELS, Counter
 from dflow._kernels.dtypes import dtypes
-from dflow.ops.creation import arange
 from dflow.ops import mersenne
+from dflow.ops.creation import arange
 from dflow.ops.fallback import any_of_ours, arrays_in, checked, plain, seen, stand_in, task, unwrap, wrap
 from dflow.ops.table import add_row
 from dflow.ops.warn import called
@@ -478,6 +478,7 @@ class Stream:
 
     def permutation(self, x, axis=0):
         """A shuffled copy of an array, or of range(x)."""
+        x = unwrap(x) if is_array(x) and x.ndim == 0 else x
         if isinstance(x, (int, numpy.integer)):
             result, axis = arange(int(x)), 0
         else:

@@ -3,6 +3,7 @@
 import copy
 import gc
 import pickle
+from functools import partial
 
 import numpy
 import pytest
@@ -124,3 +125,21 @@ def test_ndarray_is_made_as_before():
     assert type(x) is dflow.ndarray and x.tolist() == [0, 1, 2]
     with pytest.raises(TypeError):
         np.ndarray.__new__(int, 3)
+
+
+def test_an_array_of_ours_wraps_what_a_subclass_gives():
+    x = np.arange(3.0)
+    for given in (x.view(Tracked), numpy.arange(3.0).view(numpy.matrix), numpy.array(2.0).view(Tracked)):
+        wrapped = x.__array_wrap__(given)
+        assert type(wrapped) is dflow.ndarray and wrapped.tolist() == given.tolist()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("text", ["np.add(x, 1, where=m, out=None).dtype", "np.add(x, 1, where=m, out=(None,)).dtype",
+                                  "np.add(x, 1, where=m).dtype", "np.add(x, 1, where=m, out=x)", "np.add(x, 1, None)"])
+def test_outputs_beside_a_subclass(text):
+    results = []
+    for module in (np, numpy):
+        names = {"np": module, "x": module.arange(3).view(Tracked), "m": module.ones(3, bool)}
+        results.append(outcome(partial(eval, text, names)))
+    assert_same_outcome(*results)

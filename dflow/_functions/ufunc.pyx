@@ -709,6 +709,10 @@ cdef class ufunc:
         r.signature, r.axes, r.axis, r.keepdims = signature, axes, axis, keepdims
         check_request(r, bare, unknown)
         if overridden(inputs, out, where):
+            if out is None and not bare:                # a wish: of where= without it NumPy warns
+                out = (None,) * self.nout
+            if isinstance(where, ndarray):              # else ours would be asked, too, who is not told of it
+                where = np.asarray(where)
             return override(self.numpy, inputs, CALL,
                             [out, where, dtype, casting, order, subok, signature, axes, axis, keepdims])
         if out is Ellipsis:

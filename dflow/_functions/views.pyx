@@ -485,11 +485,16 @@ cdef ndarray aligned(ndarray v):
 def getfield(ndarray self, /, dtype, offset=0):
     """The view of a part of each element as another type, from that byte on.
 
-    ValueError where it does not lie within the element, or not at a multiple of the size that its type is aligned to.
+    Of a type that arrays of ours do not hold, or not there, it is NumPy's view. ValueError where it does not lie within
+    the element.
     """
     cdef ndarray v = broadcast_same(self)
-    cdef int code = code_of(dtype)
+    cdef int code
     cdef intp start = operator.index(offset)
+    try:
+        code = code_of(dtype)
+    except TypeError:
+        return share(self).getfield(dtype, start)
     if start < 0:
         raise ValueError("offset is negative")
     if itemsizes[code] > self.itemsize:
@@ -499,14 +504,18 @@ def getfield(ndarray self, /, dtype, offset=0):
     v.offset += start
     v.code = <uint8_t>code
     v.itemsize = <uint8_t>itemsizes[code]
-    return still_scalar(self, aligned(v))
+    return still_scalar(self, close_view(v)) if fits(v) else share(self).getfield(dtype, start)
 
 def setfield(ndarray self, /, val, dtype, offset=0):
     """Store into a part of each element, as another type: see getfield()."""
     if self.flags & SCALAR:
         raise TypeError("Can't set fields in a non-void array scalar.")
     check_writable(self)
-    array_hooks.index_set(getfield(self, dtype, offset), Ellipsis, val)
+    field = getfield(self, dtype, offset)
+    if type(field) is ndarray:
+        array_hooks.index_set(field, Ellipsis, val)
+    else:
+        field[...] = hooks.unwrap(val)
 
 def copy(ndarray self, /, order="C"):
     """A copy; order "K": in the memory order of the array."""

@@ -54,6 +54,8 @@ def items(x):
 
     Elements of ours are NumPy's numbers in it. Waits for them.
     """
+    if type(x) is int:
+        return (x,)
     x = unwrap(x)
     return tuple(x) if numpy.iterable(x) else (x,)
 

@@ -14,7 +14,7 @@ from numpy.fft._pocketfft import _cook_nd_args
 from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array.core import array as as_array
-from dflow._array.core import window
+from dflow._array.core import is_array, window
 from dflow._functions.constructors import empty_like
 from dflow._functions.host_task import host
 from dflow._functions.numpy_inline import LATER, at_once
@@ -130,7 +130,9 @@ _plan = functools.lru_cache(1000)(Plan)
 @recorded
 def _transformed(name, a, n, axis, norm, out=None):
     """The transform along one axis; the caller copies it to `out`, which is looked at here."""
-    plan = _plan(name, a.dtype, a.shape, unwrap(n), unwrap(axis), norm)
+    if is_array(n) or is_array(axis):           # which no plan is kept by
+        n, axis = unwrap(n), unwrap(axis)
+    plan = _plan(name, a.dtype, a.shape, n, axis, norm)
     if out is not None:
         plan.check(out)
     result = at_once(plan.make, (a,))

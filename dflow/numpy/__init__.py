@@ -15,9 +15,9 @@ from dflow._array.core import is_array, ndarray
 from dflow._functions.numpy_inline import public as _public
 from dflow._functions.ufunc import ufunc as _ufunc
 from dflow._functions.views import is_scalar
-from dflow.numpy import _submodules
 from dflow.ops import fallback as _fallback
 from dflow.ops.defaults import follow as _follow
+from dflow.ops.submodules import install as _install_submodules
 from dflow.ops.table import method as _method
 from dflow.ops.table import namespace as _namespace
 
@@ -42,7 +42,7 @@ for _name in ("float128", "complex256", "__array_api_version__", "__array_namesp
 __version__ = _numpy.__version__                    # of the NumPy whose interface this is
 __all__ = [name for name in _numpy.__all__ if name[0] != "_"]
 
-_submodules.install()
+_install_submodules()
 _SUBMODULES = ("linalg", "fft", "lib", "polynomial", "random", "testing", "typing")
 
 

@@ -2,8 +2,8 @@
 
 import numpy.testing as _testing
 
-from dflow.numpy._assertions import ASKING, comparing
 from dflow.ops import fallback as _fallback
+from dflow.ops.assertions import ASKING, comparing
 
 __path__ = []                           # a package, as NumPy's
 

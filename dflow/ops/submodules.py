@@ -11,7 +11,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from types import ModuleType
 
-from dflow.numpy import _assertions
+from dflow.ops import assertions
 
 PACKAGE = "dflow.numpy."
 SHOWS = re.compile(r"numpy\.(_?core|linalg|fft)\b")
@@ -21,9 +21,9 @@ class Finder:
     """Asked first: a module of NumPy's has a folder, whose modules would be loaded a second time by their new names."""
 
     def find_spec(self, name, path=None, target=None):
-        if name == _assertions.HOME:
+        if name == assertions.HOME:
             spec = PathFinder.find_spec(name, path)
-            _assertions.when_run(spec.loader)
+            assertions.when_run(spec.loader)
             return spec
         if not name.startswith(PACKAGE):
             return None
@@ -64,4 +64,4 @@ def shown(value, attribute, name):
 
 def install():
     sys.meta_path.insert(0, Finder())
-    _assertions.install()
+    assertions.install()

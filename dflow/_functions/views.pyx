@@ -430,7 +430,7 @@ def view(ndarray self, /, dtype=None, type=None):
     """The same bytes, as another type; of the same size, unless the last axis is contiguous.
 
     Of a type that arrays of ours do not hold ("V16", ">f8", "S8", records, what is not aligned), or of a subclass of
-    numpy.ndarray, it is NumPy's view over the same memory; then it waits.
+    numpy.ndarray, it is a view of numpy.asarray(x).
     """
     cdef ndarray v
     cdef int code, last

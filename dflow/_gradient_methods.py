@@ -1,5 +1,7 @@
 """The methods of ndarray for gradients. dflow.autograd is loaded when the first of them is called."""
 
+import sys
+
 from dflow._array.core import attach
 from dflow._functions.constructors import zeros_like
 from dflow._tracing import tape
@@ -14,16 +16,26 @@ def attach_grad(self, grad_req="write", stype=None):
     autograd.mark_variables([self], [zeros_like(self)], grad_req)
 
 
+_MXNETS = ("dflow.autograd", "dflow.npx")       # loaded where a program uses MXNet's face, or attach_grad()
+
+
 def grad(self):
-    """The array of the gradient; None where there is none."""
+    """The array of the gradient; None where there is none.
+
+    AttributeError, as for NumPy's arrays, until the program has used dflow.autograd, npx or attach_grad(): other code
+    asks for `grad` to tell arrays of another kind.
+    """
     leaf = tape.leaf_of(self)
+    if leaf is None and not any(name in sys.modules for name in _MXNETS):
+        raise AttributeError("'ndarray' object has no attribute 'grad': attach_grad() gives it one")
     return None if leaf is None or leaf.request == "null" else leaf.grad
 
 
 def zero_grad(self):
     """Set the gradient to zero."""
-    if self.grad is not None:
-        self.grad[...] = 0
+    gradient = getattr(self, "grad", None)
+    if gradient is not None:
+        gradient[...] = 0
 
 
 def backward(self, out_grad=None, retain_graph=False, train_mode=True):

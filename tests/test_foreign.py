@@ -7,6 +7,8 @@ import io
 import operator
 import pickle
 import re
+import subprocess
+import sys
 
 import numpy
 import pytest
@@ -256,6 +258,60 @@ def test_functions_are_what_numpys_are(module):
         assert function.__name__ == theirs.__name__ or name == "asanyarray", name
         if hasattr(theirs, "__signature__") or inspect.isfunction(theirs):
             assert inspect.signature(function), name
+
+
+def dispatched(module):
+    """NumPy's functions that it hands to __array_ufunc__ or __array_function__, with ours of that name."""
+    ours, numpys = importlib.import_module(f"dflow.{module}"), importlib.import_module(module)
+    for name in numpys.__all__:
+        theirs = getattr(numpys, name)
+        if isinstance(theirs, numpy.ufunc) or hasattr(theirs, "_implementation"):
+            yield getattr(ours, name), theirs
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_tables_by_functions(module):
+    """HANDLED = {np.add: ...}, looked up by what __array_ufunc__ and __array_function__ are told: ours, or NumPy's."""
+    pairs = list(dispatched(module))
+    assert len(pairs) > 200 or module != "numpy"
+    for function, theirs in pairs:
+        assert function == theirs and theirs == function and not function != theirs and not theirs != function
+        assert {function: 1}[theirs] == {theirs: 1}[function] == 1
+    assert len({theirs for _, theirs in pairs}) == len({function for function, _ in pairs} | {f for _, f in pairs})
+
+
+def test_a_class_with_a_table_of_our_functions():
+    handled = {np.add: "a sum", np.concatenate: "joined", np.mean: "a mean"}
+
+    class Like:
+        def __array_ufunc__(self, ufunc, method, *inputs, **keywords):
+            return handled.get(ufunc, NotImplemented)
+
+        def __array_function__(self, function, types, args, keywords):
+            return handled.get(function, NotImplemented)
+
+    for module in (np, numpy):
+        x = module.ones(3)
+        assert module.add(Like(), 1) == module.add(x, Like()) == x + Like() == "a sum"
+        assert module.concatenate([Like(), x]) == "joined" and module.mean(Like()) == "a mean"
+        with pytest.raises(TypeError):
+            module.multiply(Like(), x)
+    assert np.add != numpy.subtract and np.add != np.subtract and np.mean != numpy.sum
+
+
+def test_arrays_have_a_gradient_only_where_gradients_are_used():
+    program = """
+import dflow.numpy as np
+x = np.ones(3)
+assert not hasattr(x, "grad") and getattr(x, "grad", 5) == 5 and "grad" not in vars(np)
+x.zero_grad()
+y = np.ones(2)
+y.attach_grad()
+assert y.grad.shape == (2,) and x.grad is None
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+    program = "import dflow.numpy as np; from dflow import npx; assert np.ones(3).grad is None"
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.mark.parametrize("name", """_array.array _array.ndarray _device.put_on _index.take _make.zeros

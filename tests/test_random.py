@@ -359,3 +359,91 @@ def test_the_module_s_bit_generator():
     finally:
         np.random.set_bit_generator(np.random.default_rng(5).bit_generator)
         np.random.get_bit_generator().state = before
+
+
+# ---- NumPy's interface ----------------------------------------------------------------------------------------------
+
+def draws(module):
+    return [module.rand(3).tolist(), module.normal(size=5000).tolist(), module.permutation(9).tolist(),
+            module.binomial(9, 0.5, size=3).tolist(), module.gamma(np.array([1.0, 2.0])).tolist()]
+
+
+@pytest.mark.parametrize("seed", [None, 3, [1, 2, 3], range(624)])
+@pytest.mark.parametrize("legacy", [True, False])
+def test_a_state_has_numpys_form(seed, legacy):
+    np.random.seed(seed)
+    draws(np.random)
+    state, theirs = np.random.get_state(legacy), numpy.random.RandomState(0).get_state(legacy)
+    assert type(state) is type(theirs) and len(state) == len(theirs)
+    name, key, position = state[:3] if legacy else (state["bit_generator"], *state["state"].values())
+    assert name == "MT19937" and key.shape == (624,) and key.dtype == "u4" and 0 <= position <= 624
+    first = draws(np.random)
+    np.random.set_state(state)
+    assert draws(np.random) == first
+    np.random.set_state(pickle.loads(pickle.dumps(state)))
+    assert draws(np.random) == first != draws(np.random)
+
+
+def test_states_of_a_random_state_and_of_the_module():
+    """Either takes the other's; of the same state come the same numbers."""
+    np.random.seed(5)
+    given, results = np.random.get_state(), []
+    for kind in (numpy.random.RandomState, np.random.RandomState):
+        older = kind()
+        older.set_state(numpy_state(given))
+        results.append(older.rand(2000).tolist())
+        assert abs(numpy.mean(results[-1]) - 0.5) < 0.05 and len(set(results[-1])) == 2000
+    assert results[0] == results[1]
+    older = np.random.RandomState(7)
+    for _ in range(2):
+        state, found = older.get_state(), []
+        for form in (state, numpy_state(state), older.get_state(legacy=False)):
+            np.random.set_state(form)
+            found.append(draws(np.random))
+        assert found[0] == found[1] == found[2]
+        results.append(found[0])
+        older.standard_normal()
+    assert results[2] != results[3]
+
+
+def numpy_state(state):
+    return tuple(x.asnumpy() if isinstance(x, np.ndarray) and hasattr(x, "asnumpy") else x for x in state)
+
+
+@pytest.mark.parametrize("state", [(), ("PCG64", [1], 0), ("MT19937", [1, 2], 0), {"a": 1}, 5, ("MT19937", "a", 0)])
+def test_a_state_that_is_none(state):
+    before = np.random.get_state()[1].tolist()
+    with pytest.raises((ValueError, TypeError, IndexError, KeyError)) as ours:
+        np.random.set_state(state)
+    with pytest.raises((ValueError, TypeError, IndexError, KeyError)) as theirs:
+        numpy.random.set_state(state)
+    assert (ours.type, str(ours.value)) == (theirs.type, str(theirs.value))
+    assert np.random.get_state()[1].tolist() == before
+
+
+def test_a_state_whose_words_were_changed():
+    name, key, *rest = np.random.get_state()
+    key[7] ^= 1
+    with pytest.raises(ValueError, match="some were changed"):
+        np.random.set_state((name, key, *rest))
+
+
+@pytest.mark.parametrize("name, make", [
+    ("Generator", lambda r: r.default_rng(0)), ("RandomState", lambda r: r.RandomState(0)),
+    ("PCG64", lambda r: r.PCG64(0)), ("MT19937", lambda r: r.MT19937(0)), ("BitGenerator", lambda r: r.Philox(0)),
+    ("SeedSequence", lambda r: r.SeedSequence(0)), ("BitGenerator", lambda r: r.default_rng(0).bit_generator)])
+def test_numpys_objects_are_of_the_namespaces_classes(name, make):
+    for module in (np.random, numpy.random):
+        x = make(module)
+        kind = getattr(np.random, name)
+        assert isinstance(x, kind) and issubclass(type(x), kind)
+        assert not isinstance(x, np.random.SFC64) and not isinstance(5, kind) and not isinstance(type(x), kind)
+    assert not isinstance(numpy.random.RandomState(0), np.random.Generator)
+    assert not isinstance(numpy.random.default_rng(0), np.random.RandomState)
+
+
+def test_a_bit_generator_may_be_seeded_by_a_generator():
+    for seed in (np.random.default_rng(3), numpy.random.default_rng(3), np.random.default_rng(3).bit_generator):
+        assert np.random.PCG64(seed).state == numpy.random.PCG64(3).state
+    made = np.random.default_rng(numpy.random.default_rng(3))
+    assert type(made) is np.random.Generator and made.random() == np.random.default_rng(3).random()

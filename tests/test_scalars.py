@@ -80,23 +80,6 @@ def test_what_a_pending_operation_reads_is_not_used_again():
     assert [float(r) for r in results] == expected
 
 
-def test_a_subclass_ends_like_any_other_object():
-    x = numbers()
-    class Mine(np.ndarray):
-        ended = 0
-
-        def __del__(self):
-            Mine.ended += 1
-
-    for n in range(1, 4):
-        mine = Mine((), float)
-        mine[...] = n
-        assert float(mine) == n
-        del mine
-        assert Mine.ended == n
-        assert type(x[1]) is np.ndarray
-
-
 def test_an_exception_passes_where_a_scalar_ends():
     x = numbers()
     def fail():

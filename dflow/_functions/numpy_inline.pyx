@@ -191,6 +191,12 @@ cdef class builtin:
     def __reduce__(self):
         return self.__qualname__
 
+    def __eq__(self, other):                    # a table by functions has NumPy's, or ours: see __array_function__
+        return True if self is other else self.numpys is other if self.numpys is not None else NotImplemented
+
+    def __hash__(self):
+        return hash(self.numpys) if self.numpys is not None else object.__hash__(self)
+
     def __repr__(self):
         return f"<function {self.__qualname__}>"
 

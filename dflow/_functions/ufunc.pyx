@@ -715,6 +715,10 @@ cdef class ufunc:
         r.signature, r.axes, r.axis, r.keepdims = signature, axes, axis, keepdims
         check_request(r, bare, unknown)
         if overridden(inputs, out, where):
+            if out is None and not bare:                # a wish: of where= without it NumPy warns
+                out = (None,) * self.nout
+            if isinstance(where, ndarray):              # else ours would be asked, too, who is not told of it
+                where = np.asarray(where)
             return override(self.numpy, inputs, CALL,
                             [out, where, dtype, casting, order, subok, signature, axes, axis, keepdims])
         if out is Ellipsis:
@@ -944,6 +948,12 @@ cdef class ufunc:
 
     def __reduce__(self):
         return wrap_ufunc, (self.numpy,)
+
+    def __eq__(self, other):                # a table by ufuncs has NumPy's, or ours: see __array_ufunc__
+        return True if self is other else self.numpy is other or NotImplemented
+
+    def __hash__(self):
+        return hash(self.numpy)
 
 def wrap_ufunc(numpy_ufunc):
     """dflow's ufunc for NumPy's, or any other library's."""

@@ -16,6 +16,7 @@ from dflow._kernels.dtypes cimport BOOL, DTYPES, itemsizes, code_of, is_complex
 from dflow._array.core cimport *
 from dflow._array.shape cimport parse_shape, check_dimensions, normalize_axis
 from dflow._array.core import array, attach
+from dflow._functions.buffers import share
 from numpy.exceptions import ComplexWarning
 
 cdef extern from "Python.h":
@@ -428,18 +429,22 @@ def flatten(ndarray self, /, order="C"):
 
 def view(ndarray self, /, dtype=None, type=None):
     """The same bytes, as another type; of the same size, unless the last axis is contiguous.
-    `type`: ndarray, if any."""
+
+    Of a type that arrays of ours do not hold ("V16", ">f8", "S8", records, what is not aligned), or of a subclass of
+    numpy.ndarray, it is a view of numpy.asarray(x).
+    """
     cdef ndarray v
     cdef int code, last
     if PyType_Check(dtype) and issubclass(dtype, ndarray):
         type, dtype = dtype, None
     if type is not None and type is not ndarray:
-        if not (PyType_Check(type) and issubclass(type, ndarray)):
-            np.empty(0).view(type=type)         # its error
-        raise TypeError(f"dflow arrays are of one class: {type.__name__} is not supported")
+        return share(self).view(type=type) if dtype is None else share(self).view(dtype, type)
     if dtype is None:
         return still_scalar(self, broadcast_same(self))
-    code = code_of(dtype)
+    try:
+        code = code_of(dtype)
+    except TypeError:
+        return numpys_view(self, dtype)
     v = broadcast_same(self)
     last = self.ndim - 1
     if itemsizes[code] != self.itemsize:
@@ -452,27 +457,45 @@ def view(ndarray self, /, dtype=None, type=None):
         strides_of(v)[last] = itemsizes[code]
     v.code = <uint8_t>code
     v.itemsize = <uint8_t>itemsizes[code]
-    return still_scalar(self, aligned(v))
+    return still_scalar(self, close_view(v)) if fits(v) else numpys_view(self, dtype)
 
-cdef ndarray aligned(ndarray v):
-    """A view as another type. ValueError unless each element lies where its type may: kernels rely on that."""
+cdef object numpys_view(ndarray a, object dtype):
+    """NumPy's view of the memory of a; of a scalar, a scalar."""
+    seen = share(a).view(dtype)
+    return seen[()] if a.flags & SCALAR else seen
+
+def new(cls, *args, **keywords):
+    """ndarray.__new__(cls, shape, ...), which a subclass calls: NumPy's."""
+    return (np.ndarray.__new__ if issubclass(cls, cnp.ndarray) else own_new)(cls, *args, **keywords)
+
+cdef bint fits(ndarray v) except -1:
+    """Whether each element of a view lies where its type may: kernels rely on that."""
     cdef intp places = v.offset
     cdef int i
     for i in range(v.ndim):
         if v.shape[i] > 1:
             places |= strides_of(v)[i]
-    if places & (DTYPES[v.code].alignment - 1) and v.size:
+    return places & (DTYPES[v.code].alignment - 1) == 0 or v.size == 0
+
+cdef ndarray aligned(ndarray v):
+    """A view as another type. ValueError unless its elements lie where they may."""
+    if not fits(v):
         raise ValueError(f"dflow arrays are aligned: these bytes cannot be seen as {DTYPES[v.code]}")
     return close_view(v)
 
 def getfield(ndarray self, /, dtype, offset=0):
     """The view of a part of each element as another type, from that byte on.
 
-    ValueError where it does not lie within the element, or not at a multiple of the size that its type is aligned to.
+    Of a type that arrays of ours do not hold, or not there, it is NumPy's view. ValueError where it does not lie within
+    the element.
     """
     cdef ndarray v = broadcast_same(self)
-    cdef int code = code_of(dtype)
+    cdef int code
     cdef intp start = operator.index(offset)
+    try:
+        code = code_of(dtype)
+    except TypeError:
+        return share(self).getfield(dtype, start)
     if start < 0:
         raise ValueError("offset is negative")
     if itemsizes[code] > self.itemsize:
@@ -482,14 +505,18 @@ def getfield(ndarray self, /, dtype, offset=0):
     v.offset += start
     v.code = <uint8_t>code
     v.itemsize = <uint8_t>itemsizes[code]
-    return still_scalar(self, aligned(v))
+    return still_scalar(self, close_view(v)) if fits(v) else share(self).getfield(dtype, start)
 
 def setfield(ndarray self, /, val, dtype, offset=0):
     """Store into a part of each element, as another type: see getfield()."""
     if self.flags & SCALAR:
         raise TypeError("Can't set fields in a non-void array scalar.")
     check_writable(self)
-    array_hooks.index_set(getfield(self, dtype, offset), Ellipsis, val)
+    field = getfield(self, dtype, offset)
+    if type(field) is ndarray:
+        array_hooks.index_set(field, Ellipsis, val)
+    else:
+        field[...] = hooks.unwrap(val)
 
 def copy(ndarray self, /, order="C"):
     """A copy; order "K": in the memory order of the array."""
@@ -689,3 +716,6 @@ cdef bint sees_twice(ndarray v):
 for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, resize, setflags, __copy__,
                 __deepcopy__, __reduce__, __setstate__, tobytes, getfield, setfield):
     attach(_method.__name__, _method)
+
+own_new = ndarray.__new__
+attach("__new__", staticmethod(new))

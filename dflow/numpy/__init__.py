@@ -17,6 +17,7 @@ from dflow._functions.ufunc import ufunc as _ufunc
 from dflow._functions.views import is_scalar
 from dflow.ops import fallback as _fallback
 from dflow.ops.defaults import follow as _follow
+from dflow.ops.submodules import install as _install_submodules
 from dflow.ops.table import method as _method
 from dflow.ops.table import namespace as _namespace
 
@@ -41,6 +42,7 @@ for _name in ("float128", "complex256", "__array_api_version__", "__array_namesp
 __version__ = _numpy.__version__                    # of the NumPy whose interface this is
 __all__ = [name for name in _numpy.__all__ if name[0] != "_"]
 
+_install_submodules()
 _SUBMODULES = ("linalg", "fft", "lib", "polynomial", "random", "testing", "typing")
 
 
@@ -88,6 +90,7 @@ class _Joiner(_Maker):
     def _part(self, item):
         """What is joined, and what tells its type."""
         if not is_array(item) and not isinstance(item, (list, tuple)):
+            item = _fallback.unwrap(item)
             found = getattr(_numpy, self._name)[item]           # a range, or a number, whose type is weak
             return found, found.dtype if isinstance(item, (slice, _numpy.ndarray)) else item
         item = _rows["asarray"](item)
@@ -187,6 +190,8 @@ def __getattr__(name):
         value = getattr(_numpy, name)
     except AttributeError as error:
         raise AttributeError(str(error).replace("'numpy'", "'dflow.numpy'")) from None
+    if isinstance(value, types.ModuleType) and value.__name__ == f"numpy.{name}":
+        return importlib.import_module(f"dflow.numpy.{name}")
     if callable(value) and hasattr(value, "__name__") and not isinstance(value, (type, types.ModuleType)):
         value = _fallback.blocking(value)
     if name in vars(_numpy):            # else NumPy made it for the question: a deprecated name, whose every use warns

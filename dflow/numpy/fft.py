@@ -6,3 +6,4 @@ import dflow.ops.fft  # noqa: F401  (makes the rows)
 from dflow.ops.table import namespace as _namespace
 
 globals().update(_namespace("numpy.fft"))
+__path__ = []                           # a package, as NumPy's

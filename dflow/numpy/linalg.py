@@ -6,3 +6,4 @@ import dflow.ops.linalg  # noqa: F401  (makes the rows)
 from dflow.ops.table import namespace as _namespace
 
 globals().update(_namespace("numpy.linalg"))
+__path__ = []                           # a package, as NumPy's

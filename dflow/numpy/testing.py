@@ -1,32 +1,16 @@
 """numpy.testing over dflow arrays."""
 
-from functools import wraps
-
 import numpy.testing as _testing
 
-from dflow._array.core import is_array
 from dflow.ops import fallback as _fallback
+from dflow.ops.assertions import ASKING, comparing
 
+__path__ = []                           # a package, as NumPy's
 
-def _plain(x):
-    """As NumPy has it: a scalar for an array without axes, which some assertions tell from one."""
-    return x.asnumpy()[()] if is_array(x) else _fallback.unwrap(x)
-
-
-def _comparing(name, seen):
-    function = getattr(_testing, name)
-
-    @wraps(function)
-    def wrapper(actual, desired, *args, **keywords):
-        return function(seen(actual), seen(desired), *args, **keywords)
-
-    globals()[name] = wrapper
-
-
-for _name in ("assert_equal", "assert_almost_equal"):
-    _comparing(_name, _plain)
+for _name in ASKING:
+    globals()[_name] = comparing(getattr(_testing, _name))
 for _name in ("assert_array_equal", "assert_array_almost_equal", "assert_allclose"):
-    _comparing(_name, _fallback.given)
+    globals()[_name] = comparing(getattr(_testing, _name), _fallback.given)
 
 
 def __getattr__(name):

@@ -18,7 +18,7 @@ from dflow._functions.placement import device_number, put_on
 from dflow._functions.ufunc import wrap_ufunc
 from dflow._functions.views import broadcast_to, diagonal_of, spread
 from dflow._kernels.dtypes import native
-from dflow.ops.fallback import any_of_ours, call, plain, stand_in, task, tasks, unwrap
+from dflow.ops.fallback import any_of_ours, call, items, plain, stand_in, task, tasks, unwrap
 from dflow.ops.table import op
 
 # -- from what there is ----------------------------------------------------------------------------
@@ -298,7 +298,7 @@ def tile(A, reps):
     a = as_array(A)
     if a.ndim == 1 and type(reps) is int and reps > 1:
         return broadcast_to(a, (reps, a.size)).copy().reshape(reps * a.size)
-    reps = tuple(reps) if hasattr(reps, "__iter__") else (reps,)
+    reps = items(reps)
     n = max(a.ndim, len(reps))
     reps = (1,) * (n - len(reps)) + reps
     shape = (1,) * (n - a.ndim) + a.shape
@@ -444,7 +444,7 @@ def _padded(a, width, mode, value):
     "a.T, (5, 5)", foreign=True)
 def resize(a, new_shape):
     """The elements, again and again, in another shape: a copy."""
-    shape = (new_shape,) if isinstance(new_shape, (int, numpy.integer)) else tuple(new_shape)
+    shape = items(new_shape)
     if any(n < 0 for n in shape):
         raise ValueError("all elements of `new_shape` must be non-negative")
     a, size = as_array(a).ravel(), math.prod(shape)

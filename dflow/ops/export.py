@@ -58,7 +58,7 @@ def _array_wrap(self, array, context=None, return_scalar=False, /):
     """What a function made of the array as NumPy's, as ours; with `return_scalar`, one without axes as a scalar."""
     if not isinstance(array, (numpy.ndarray, ndarray)):
         raise TypeError(f"__array_wrap__() argument 1 must be numpy.ndarray, not {type(array).__name__}")
-    array = wrap(array)
+    array = wrap(array.view(numpy.ndarray) if isinstance(array, numpy.ndarray) else array)
     return array[()] if return_scalar and array.ndim == 0 else array
 
 

@@ -30,6 +30,8 @@ def unwrap(x, read=ndarray.asnumpy):
         return type(x)(unwrap(item, read) for item in x)
     if isinstance(x, tuple) and hasattr(x, "_fields"):
         return type(x)(*(unwrap(item, read) for item in x))
+    if type(x) is slice:
+        return slice(unwrap(x.start, read), unwrap(x.stop, read), unwrap(x.step, read))
     if type(x) is dict:
         return {key: unwrap(value, read) for key, value in x.items()}
     return plain(given(x))
@@ -46,6 +48,17 @@ def given(x):
 def plain(x):
     """An array of ours as NumPy's, which waits; anything else as it is."""
     return x.asnumpy() if is_array(x) else x
+
+
+def items(x):
+    """What a count, a shape or a list of axes consists of, as a tuple: a number, or an array without axes, of itself.
+
+    Elements of ours are NumPy's numbers in it. Waits for them.
+    """
+    if type(x) is int:
+        return (x,)
+    x = unwrap(x)
+    return tuple(x) if numpy.iterable(x) else (x,)
 
 
 def opened(x):

@@ -14,7 +14,7 @@ from numpy.fft._pocketfft import _cook_nd_args
 from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array.core import array as as_array
-from dflow._array.core import window
+from dflow._array.core import is_array, window
 from dflow._functions.constructors import empty_like
 from dflow._functions.host_task import host
 from dflow._functions.numpy_inline import LATER, at_once
@@ -23,6 +23,7 @@ from dflow._functions.placement import put_on
 from dflow._kernels.scipy_loader import extension, find
 from dflow.ops.creation import roll
 from dflow.ops.elementwise import conjugate
+from dflow.ops.fallback import items, unwrap
 from dflow.ops.table import add_row, op, recorded
 from dflow.ops.warn import call_reporting, reporting
 
@@ -129,6 +130,8 @@ _plan = functools.lru_cache(1000)(Plan)
 @recorded
 def _transformed(name, a, n, axis, norm, out=None):
     """The transform along one axis; the caller copies it to `out`, which is looked at here."""
+    if is_array(n) or is_array(axis):           # which no plan is kept by
+        n, axis = unwrap(n), unwrap(axis)
     plan = _plan(name, a.dtype, a.shape, n, axis, norm)
     if out is not None:
         plan.check(out)
@@ -233,18 +236,18 @@ for _name in "fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn".split():
 @op("5", "6, 0.5", "2.5", "5, device='gpu'", module="numpy.fft")
 def fftfreq(n, d=1.0, device=None):
     """The frequencies of a transform's points."""
-    return put_on(as_array(numpy.fft.fftfreq(n, d)), device)
+    return put_on(as_array(numpy.fft.fftfreq(unwrap(n), unwrap(d))), device)
 
 
 @op("5", "6, 0.5", "5, device='gpu'", module="numpy.fft")
 def rfftfreq(n, d=1.0, device=None):
     """The frequencies of a real transform's points."""
-    return put_on(as_array(numpy.fft.rfftfreq(n, d)), device)
+    return put_on(as_array(numpy.fft.rfftfreq(unwrap(n), unwrap(d))), device)
 
 
 def _shift(x, axes, sign):
     x = as_array(x)
-    axes = tuple(range(x.ndim)) if axes is None else (axes,) if isinstance(axes, (int, numpy.integer)) else tuple(axes)
+    axes = tuple(range(x.ndim)) if axes is None else items(axes)
     return roll(x, [sign * (x.shape[k] // 2) for k in axes], axes)
 
 

@@ -22,6 +22,7 @@ from dflow.ops.random import (
     OTHERS,
     SMALL,
     VECTORS,
+    Kind,
     as_shape,
     common_shape,
     drawn_shape,
@@ -80,8 +81,10 @@ def _large(size):
         return False
 
 
-class RandomState:
+class RandomState(metaclass=Kind):
     """numpy.random.RandomState: the same numbers from the same seed. Errors of values in arrays come on reading."""
+
+    _theirs = numpy.random.RandomState
 
     def __init__(self, seed=None):
         from numpy.random import RandomState as Older

@@ -12,6 +12,7 @@ from dflow._functions.out import check_out
 from dflow._functions.ufunc import wrap_ufunc
 from dflow._functions.views import diagonal
 from dflow.ops.elementwise import multiply
+from dflow.ops.fallback import items
 from dflow.ops.reductions import add_reduce, machine_order
 from dflow.ops.table import TABLE, op
 
@@ -128,8 +129,7 @@ def _pairs(a, b, axes):
     except TypeError:
         n = operator.index(axes)
         first, second = range(-n, 0), range(n)
-    first = list(first) if hasattr(first, "__iter__") else [first]
-    second = list(second) if hasattr(second, "__iter__") else [second]
+    first, second = list(items(first)), list(items(second))
     if len(first) == len(second):
         for i, j in zip(first, second):
             a.shape[i], b.shape[j]                  # IndexError, as NumPy

@@ -26,8 +26,9 @@ from dflow._functions.host_task import host
 from dflow._functions.numpy_inline import LATER, as_scalar, at_once, or_else
 from dflow._functions.random import KERNELS, Counter
 from dflow._kernels.dtypes import NotHeld, dtypes
+from dflow.ops import mersenne
 from dflow.ops.creation import arange
-from dflow.ops.fallback import any_of_ours, arrays_in, checked, plain, seen, stand_in, task, unwrap
+from dflow.ops.fallback import any_of_ours, arrays_in, checked, plain, seen, stand_in, task, unwrap, wrap
 from dflow.ops.table import add_row
 from dflow.ops.warn import called
 
@@ -296,14 +297,14 @@ class Stream:
         return as_scalar(self._fill(shape, dtype, fill, not any(map(numpy.ndim, parameters)), ours))
 
     def get_state(self, legacy=True):
-        """What set_state takes to continue from here. `legacy` is NumPy's: there is one form here."""
+        """What set_state takes to continue from here. `legacy` is RandomState's: there is one form here."""
         seed, small = _comparable(self._seed.state), _comparable(self._small.bit_generator.state)
         return {"seed": seed, "small": small, "blocks": self._counter.blocks, "counter": self._counter.state()}
 
     def set_state(self, state):
         """Continue from where get_state was called."""
         if not isinstance(state, dict) or "counter" not in state:
-            raise ValueError("a state is what get_state() returned; RandomState has NumPy's")
+            raise ValueError("a state is what get_state() returned")
         self._start(numpy.random.SeedSequence(**state["seed"]))
         self._small.bit_generator.state = state["small"]
         self._counter = Counter(*state["counter"], state["blocks"])
@@ -479,6 +480,7 @@ class Stream:
 
     def permutation(self, x, axis=0):
         """A shuffled copy of an array, or of range(x)."""
+        x = unwrap(x) if is_array(x) and x.ndim == 0 else x
         if isinstance(x, (int, numpy.integer)):
             result, axis = arange(int(x)), 0
         else:
@@ -697,12 +699,12 @@ class Bits:
     def advance(self, delta):
         """Leave out so many draws, of any size; below 0: go back. Of NumPy's generator in it, so many steps."""
         small = self._stream._small.bit_generator
-        self._stream.set_state(_ahead(self._stream.get_state(), delta, small.advance(delta)))
+        Stream.set_state(self._stream, _ahead(Stream.get_state(self._stream), delta, small.advance(delta)))
         return self
 
     def jumped(self, jumps=1):
         """Another, as far ahead as any number of jumps allows: by parts of 2^64 in the golden ratio."""
-        state = self._stream.get_state()
+        state = Stream.get_state(self._stream)
         small = self._stream._small.bit_generator.jumped(jumps)
         state = _ahead(state, jumps * GOLDEN, small)
         spawned = state["seed"]["n_children_spawned"] + jumps * (GOLDEN >> 32)
@@ -711,14 +713,24 @@ class Bits:
 
     @property
     def state(self):
-        return {"bit_generator": "Philox", **self._stream.get_state()}
+        return {"bit_generator": "Philox", **Stream.get_state(self._stream)}
 
     @state.setter
     def state(self, value):
-        self._stream.set_state(value)
+        Stream.set_state(self._stream, value)
 
 
-class Generator(Stream):
+class Kind(type):
+    """Of a class whose objects NumPy has too: isinstance() holds for NumPy's, of the class `_theirs`."""
+
+    def __subclasscheck__(cls, kind):
+        return super().__subclasscheck__(kind) or issubclass(kind, vars(cls).get("_theirs", ()))
+
+    def __instancecheck__(cls, x):
+        return issubclass(type(x), cls)
+
+
+class Generator(Stream, metaclass=Kind):
     """What default_rng returns. A bit generator of NumPy's counts for its seed, or its state, if that is another."""
 
     def __init__(self, bit_generator):
@@ -733,6 +745,7 @@ class Generator(Stream):
     def __repr__(self):
         return f"{self} at 0x{id(self):X}"
 
+    _theirs = numpy.random.Generator
     bit_generator = property(Bits, doc="The source of the stream: its state and its seed.")
 
     def integers(self, low, high=None, size=None, dtype=INTEGER, endpoint=False):
@@ -790,8 +803,25 @@ class Shared(Stream):
         """Start again from a seed, integers below 2^32, or from the system's entropy."""
         if seed is not None:
             numpy.random.RandomState(0).seed(plain(seed))           # its errors
-            seed = numpy.asarray(plain(seed)).tolist()
+            seed = mersenne.short(numpy.asarray(plain(seed)).tolist())
         self._start(seed)
+
+    def get_state(self, legacy=True):
+        """What set_state takes to continue from here, in NumPy's form: a tuple, or with legacy=False a dictionary."""
+        return wrap(mersenne.mersenne(Stream.get_state(self), legacy))
+
+    def set_state(self, state):
+        """Continue from where get_state was called; from a state of NumPy's, with numbers that follow from it."""
+        state = unwrap(state)
+        if not isinstance(state, dict) or "counter" not in state:
+            state = mersenne.stream_of(state)
+        if isinstance(state, dict):
+            Stream.set_state(self, state)
+        else:
+            self._start(state)
+
+    def __reduce__(self):
+        return _restored, (type(self), Stream.get_state(self))
 
     def rand(self, *shape, dtype=FLOAT):
         """Uniform in [0, 1), of the shape given as arguments."""
@@ -870,7 +900,7 @@ def _for_trial(self):
 
 def default_rng(seed=None):
     """A Generator; the same numbers for the same seed: an integer, a SeedSequence or a bit generator of NumPy's."""
-    return seed if isinstance(seed, Generator) else _of_seed(Generator, seed)
+    return seed if isinstance(seed, Stream) and hasattr(seed, "bit_generator") else _of_seed(Generator, seed)
 
 
 _SHARED = """seed get_state set_state rand randn randint random_integers random_sample ranf sample random normal

@@ -12,7 +12,7 @@ from dflow._functions.joining import concatenate as _concatenate
 from dflow._functions.joining import stack
 from dflow._functions.views import broadcast_to as _broadcast_to
 from dflow._functions.views import flag_bits, is_scalar, sliding_windows, spread, strided
-from dflow.ops.fallback import call, stand_in
+from dflow.ops.fallback import call, items, stand_in
 from dflow.ops.table import add_row, op
 
 
@@ -128,7 +128,7 @@ def squeeze(a, axis=None):
 @op("v, (3, 4)", "3, (2, 2)", "?v, (4, 3)", "a, (2, 3, 4)", "a, (4,)", "a, (-1, 4)", kind="view")
 def broadcast_to(array, shape, subok=False):
     """A read-only view of another shape, axes of length 1 repeated."""
-    if any(n < 0 for n in (shape if hasattr(shape, "__iter__") else (shape,))):
+    if any(n < 0 for n in (shape if type(shape) is tuple else items(shape))):
         raise ValueError("all elements of broadcast shape must be non-negative")
     return _broadcast_to(array, shape)
 

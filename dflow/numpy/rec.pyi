@@ -1,0 +1,2 @@
+from numpy.rec import *  # noqa: F403
+from numpy.rec import __all__ as __all__

@@ -351,8 +351,8 @@ cdef int set_index(ndarray a, object key, object value) except -1:
     return fill_with(<ndarray>view, value) if number else store(<ndarray>view, key, value)
 
 # x[i], x[j] = x[j], x[i] of rows loses one, ours as NumPy's: what is on the right are views. NumPy's own shuffle() writes
-# so of all that is no array of NumPy's, and there means values. Between its two stores nothing else is written.
-cdef object swaps = local()         # of a thread, `begun`: the storage, its version, the two places, the first row's copy
+# so of all that is no array of NumPy's, and there means values.
+cdef object swaps = local()         # of a thread, `begun`: the two places, the storage, its version, the first row's copy
 cdef int STORE_SUBSCR = opmap["STORE_SUBSCR"]
 
 cdef ndarray as_swapped(ndarray v, ndarray value):
@@ -362,9 +362,10 @@ cdef ndarray as_swapped(ndarray v, ndarray value):
     frame = sys._getframe()
     if same_elements(v, value) or frame.f_code.co_code[frame.f_lasti] == STORE_SUBSCR:
         return value
-    if begun is not None and begun[:4] == (<size_t>v.st, v.st.version - 1, value.offset, v.offset):
-        return begun[4]
-    swaps.begun = <size_t>v.st, v.st.version, v.offset, value.offset, copy_of(v)
+    if begun is not None and begun[:3] == (value.offset, v.offset, <size_t>v.st):
+        if v.st.version - <unsigned int>begun[3] <= 2:      # the first store alone, which may count twice
+            return begun[4]
+    swaps.begun = v.offset, value.offset, <size_t>v.st, v.st.version, copy_of(v)
     return value
 
 cdef int store(ndarray v, object key, object value) except -1:

@@ -350,13 +350,13 @@ cdef int set_index(ndarray a, object key, object value) except -1:
         value = as_swapped(<ndarray>view, <ndarray>value)
     return fill_with(<ndarray>view, value) if number else store(<ndarray>view, key, value)
 
-# x[i], x[j] = x[j], x[i] of rows loses one, ours as NumPy's: what is on the right are views. NumPy's own shuffle() writes
-# so of all that is no array of NumPy's, and there means values.
-cdef object swaps = local()         # of a thread, `begun`: the two places, the storage, its version, the first row's copy
+# x[i], x[j] = x[j], x[i] of rows loses one, ours as NumPy's: what is on the right are views. NumPy's own shuffle() does
+# so with all that is no array of NumPy's, and there means values.
+cdef object swaps = local()         # a thread's `begun`: the two places, the storage, its version, the first row's copy
 cdef int STORE_SUBSCR = opmap["STORE_SUBSCR"]
 
 cdef ndarray as_swapped(ndarray v, ndarray value):
-    """What a row of the same array is to get: `value`, or, for the second store of a swap by compiled code, its copy."""
+    """What a row of the same array gets: `value`, or, for the second store of a swap by compiled code, its copy."""
     cdef tuple begun = getattr(swaps, "begun", None)
     swaps.begun = None
     frame = sys._getframe()

@@ -18,7 +18,7 @@ cdef extern from "Python.h":
 cdef enum:
     NOWHERE = 1 << 12           # an address
 
-# Where pandas makes series and indices of arrays. NumPy's it copies first; of others it asks for NumPy's, and keeps them.
+# Where pandas makes series and indices of arrays. NumPy's it copies; of others it asks for NumPy's, and keeps these.
 cdef frozenset KEEPERS = frozenset({"pandas.core.construction", "pandas.core.indexes.base"})
 
 cdef class Pin:

@@ -1,5 +1,6 @@
-"""What an element says of itself to code that knows NumPy's scalars. It is an array without axes, whose type is ndarray."""
+"""What an element says of itself to code that knows NumPy's scalars. It is an array without axes, of type ndarray."""
 
+cimport numpy as cnp
 from cpython.object cimport PyObject
 from dflow._array.core cimport SCALAR, ndarray
 from dflow._array.core import attach
@@ -22,8 +23,8 @@ cdef bint in_json():
 cdef class Class:
     """x.__class__, which isinstance() asks after type(x): of an element NumPy's float64 and the like.
 
-    So an element is an np.floating, a numbers.Real, a float where NumPy's is; json, which writes floats by their memory,
-    asks for what it cannot write.
+    So an element is an np.floating, a numbers.Real, a float where NumPy's is. But not for json, which would write it by
+    a method of float, and has an error for what it does not know.
     """
 
     def __get__(self, x, owner):
@@ -56,3 +57,24 @@ for _name in ("__len__", "__iter__"):
 cpdef bint is_number(object x):
     """Whether x is a float or an int: of Python, or NumPy's float64. No element of ours, whose value may be pending."""
     return PyFloat_Check(x) or PyLong_Check(x)
+
+cpdef object as_number(object x):
+    """An element as NumPy's number, which waits; anything else as it is."""
+    return x.asnumpy()[()] if type(x) is ndarray and (<ndarray>x).flags & SCALAR else x
+
+def with_numbers(objects):
+    """An array of objects, with NumPy's numbers for the elements of ours in it: itself, if there are none. Waits."""
+    cdef object flat = objects.reshape(-1)
+    cdef char* items = <char*>cnp.PyArray_DATA(flat)
+    cdef Py_ssize_t i, step = flat.strides[0]
+    cdef PyObject* item
+    for i in range(cnp.PyArray_SIZE(flat)):
+        item = (<PyObject**>(items + i * step))[0]
+        if item != NULL and type(<object>item) is ndarray:
+            break
+    else:
+        return objects
+    flat = flat.copy()
+    for i in range(i, len(flat)):
+        flat[i] = as_number(flat[i])
+    return flat.reshape(objects.shape)

@@ -22,12 +22,12 @@ def _array(self, /, dtype=None, *, copy=None):
 
 @method("to_numpy")
 def _to_numpy(self, /, dtype=None, copy=False, **keywords):
-    """The array as NumPy's, as pandas' objects give it: over the same memory, or, with `copy` or another type, a copy. Waits.
+    """A NumPy array over the same memory, or, with `copy` or for another type, a copy; as pandas has it. Waits.
 
     TypeError for na_value and other keywords: no element is missing.
     """
     for name, value in keywords.items():
-        raise TypeError(f"to_numpy() takes dtype and copy alone: {name}={value!r}, but no element of an array is missing")
+        raise TypeError(f"to_numpy() takes dtype and copy alone: {name}={value!r} is for what may be missing")
     return numpy.array(share(self), dtype, copy=True if copy else None)
 
 

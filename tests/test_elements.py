@@ -165,3 +165,33 @@ def test_to_numpy():
     with configured(workers=2, limit=0):
         pending = np.sin(np.arange(1e5)) + 1
         assert (pending.to_numpy() == numpy.sin(numpy.arange(1e5)) + 1).all()
+
+
+# -- flat, compared --------------------------------------------------------------------------------
+
+OTHERS = """1 | 2.0 | y | y.flat | x.flat | [0, 1, 2, 3, 4, 5] | x.ravel() | y.ravel()[2] | 'a' | [1, 2] | x | True
+    numpy.arange(6) | None | x.T.flat | y[::-1].flat"""
+
+
+@pytest.mark.parametrize("operator", ["==", "!=", "<", "<=", ">", ">="])
+def test_flat_is_compared_by_its_elements(operator):
+    for other in [text.strip() for line in OTHERS.splitlines() for text in line.split("|")]:
+        for text in (f"x.flat {operator} {other}", f"{other} {operator} x.flat", f"x.T.flat {operator} {other}"):
+            answers = []
+            for module in (np, numpy):
+                x = module.arange(6).reshape(2, 3)
+                answers.append(outcome(lambda: eval(text, {"x": x, "y": 5 - x, "numpy": numpy})))
+            if other in ("None", "'a'", "[1, 2]") and answers[1][0] == "error":
+                assert answers[0][0] == "error" and issubclass(answers[0][1], (TypeError, ValueError)), text
+            else:
+                assert_same_outcome(*answers)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(np.arange(3).flat)
+
+
+def test_flat_beside_functions():
+    ones = np.ones((3, 4))
+    assert np.all(ones.flat == 1) and not np.any(ones.flat != 1) and np.all(ones.T.flat >= 1)
+    assert type(ones.flat == 1) is np.ndarray and (ones[0, 0].flat == 1).tolist() == [True]
+    with configured(workers=1), Gate() as gate:
+        assert not (gate.hold(ones).flat < 2).is_ready()

@@ -785,10 +785,14 @@ class Shared(Stream):
 
     def seed(self, seed=None):
         """Start again from a seed, integers below 2^32, or from the system's entropy: this stream, and NumPy's own."""
+        numpy.random.seed(plain(seed))              # what others draw from there; its errors
+        self.start(seed)
+
+    def start(self, seed):
+        """The same, of this stream alone, as MXNet's seed() leaves NumPy's as it is."""
         if seed is not None:
             numpy.random.RandomState(0).seed(plain(seed))           # its errors
             seed = numpy.asarray(plain(seed)).tolist()
-        numpy.random.seed(seed)                                     # what others draw from there
         self._start(seed)
 
     def rand(self, *shape, dtype=FLOAT):

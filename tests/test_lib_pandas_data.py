@@ -12,13 +12,15 @@ pd = pytest.importorskip("pandas")
 
 MADE = """pd.Series(x) | pd.Series(x, dtype=float) | pd.Series(x, index=list('abcd')) | pd.Series(x, dtype='f4')
     pd.Series(x[1:], name='s') | pd.Series(x[::2]) | pd.Index(x) | pd.Index(x, dtype='f4') | pd.Index(x[::-1])
-    pd.DataFrame(x) | pd.DataFrame(x.reshape(2, 2)) | pd.DataFrame(x.reshape(2, 2).T) | pd.DataFrame(x, dtype=float)
+    pd.DataFrame(x) | pd.DataFrame(x.reshape(2, 2)) | pd.DataFrame(x.reshape(2, 2).T)
+    pd.DataFrame(x, dtype=float)
     pd.DataFrame({'a': x}) | pd.DataFrame([x, x]) | pd.DataFrame({'a': pd.Series(x)}) | pd.DataFrame().assign(a=x)
     pd.concat([pd.Series(x), pd.Series(x)]) | pd.array(x) | pd.Categorical(x) | pd.MultiIndex.from_arrays([x, x])
     pd.Series(x).to_frame() | pd.Series(dict(zip('abcd', x))) | pd.DataFrame({'a': [1, 2, 3, 4]}).assign(b=x)
     pd.Series(x.reshape(2, 2)[0]) | pd.Series(x, copy=True) | pd.DataFrame(x, copy=True) | pd.Index(x, copy=True)
     pd.Series(np.broadcast_to(x[1], 3)) | pd.arrays.SparseArray(x)
-    pd.DataFrame({'a': x, 'b': x}).set_index('a') | pd.Series(x > 1).astype(int) | pd.Series(x + 1j) | pd.Series(x.astype(int))
+    pd.DataFrame({'a': x, 'b': x}).set_index('a') | pd.Series(x > 1).astype(int) | pd.Series(x + 1j)
+    pd.Series(x.astype(int))
     pd.Index(x.astype(int)) | pd.Series([0.0] * 4).add(x)"""
 
 
@@ -62,9 +64,11 @@ INFERRED = """pd.Series([x[0], x[1]]) | pd.Series([x[0], None]) | pd.Series([x[0
     pd.Series([x[0], 1j * x[1]]) | pd.Series([k[0], None]) | pd.Series([b[0], 'a']) | pd.Index([x[0], x[1]])
     pd.Index([k[0], 5]) | pd.DataFrame([{'a': x.mean()}]) | pd.DataFrame([{'a': x.mean(), 'b': 's', 'c': k[0]}])
     pd.DataFrame([[x[0], k[0]], [x[1], 2]]) | pd.DataFrame({'a': [x[0], x[1]]}) | pd.DataFrame([(x[0], b[1])])
-    pd.DataFrame.from_records([(x[0], x[1])]) | pd.DataFrame.from_dict({'a': [x[0]]}) | pd.DataFrame({'a': {'m': x.mean()}})
+    pd.DataFrame.from_records([(x[0], x[1])]) | pd.DataFrame.from_dict({'a': [x[0]]})
+    pd.DataFrame({'a': {'m': x.mean()}})
     pd.Series(x[i] for i in range(3)) | pd.Series({'a': x.mean(), 'b': x.std()}) | pd.Series(x[0], index=[1, 2])
-    pd.Series(k[0], index=[1, 2]) | pd.DataFrame({'a': x[0]}, index=[0, 1]) | pd.DataFrame(x[1], index=[0], columns=['a'])
+    pd.Series(k[0], index=[1, 2]) | pd.DataFrame({'a': x[0]}, index=[0, 1])
+    pd.DataFrame(x[1], index=[0], columns=['a'])
     pd.Series([1, 2]).map(lambda v: x[v]) | pd.DataFrame({'a': [1, 2]}).apply(lambda v: x.sum() + v.iloc[0])
     pd.Series(x[1].astype('f4'), index=[0]) | pd.Series([x[1].astype('f4')]) | pd.Series([k[0].astype('u1')] * 2)
     pd.DataFrame([{'a': x.mean()}, {'b': x.max()}])"""

@@ -1,7 +1,7 @@
-"""pandas takes for a number what is one by its memory in C. Where it infers types, it is shown elements as NumPy's numbers.
+"""pandas takes for a number what is one to C. Where it infers types, it is shown elements of ours as NumPy's numbers.
 
-Two functions of pandas are wrapped, when it is imported: the one that looks at objects in a list, a dict or a column, and
-the one that looks at one object. Nothing else of pandas changes, and nothing where no element of ours is given.
+Two functions of pandas are wrapped when it is imported: the one that looks at the objects of a list, a dict, a column,
+and the one that looks at a single one. Nothing else of pandas changes, and nothing where no element of ours is given.
 """
 
 import functools
@@ -11,6 +11,8 @@ import numpy
 
 from dflow._functions.elements import as_number, with_numbers
 
+OBJECTS = numpy.dtype(object)
+
 
 def _of_objects(theirs):
     """pandas' lib.maybe_convert_objects: what stays an array of objects is looked at again, with numbers in it."""
@@ -18,7 +20,7 @@ def _of_objects(theirs):
     @functools.wraps(theirs)
     def maybe_convert_objects(objects, *args, **keywords):
         result = theirs(objects, *args, **keywords)
-        if getattr(result, "dtype", None) != object or type(objects) is not numpy.ndarray:
+        if getattr(result, "dtype", None) is not OBJECTS or not isinstance(objects, numpy.ndarray):
             return result
         numbers = with_numbers(objects)
         return result if numbers is objects else theirs(numbers, *args, **keywords)

@@ -52,7 +52,7 @@ def test_what_elements_lack():
     for name in ("__len__", "__iter__"):
         for dtype in TYPES:
             ours, theirs = (module.ones(3, dtype)[1] for module in (np, numpy))
-            assert_same_outcome(outcome(lambda: getattr(ours, name)), outcome(lambda: getattr(theirs, name)))
+            assert_same_outcome(*(outcome(functools.partial(getattr, x, name)) for x in (ours, theirs)))
         assert callable(getattr(np.arange(3), name)) and callable(getattr(np.ndarray, name))
     for function in (len, iter, list):
         with pytest.raises(TypeError):
@@ -180,7 +180,7 @@ def test_flat_is_compared_by_its_elements(operator):
             answers = []
             for module in (np, numpy):
                 x = module.arange(6).reshape(2, 3)
-                answers.append(outcome(lambda: eval(text, {"x": x, "y": 5 - x, "numpy": numpy})))
+                answers.append(outcome(functools.partial(eval, text, {"x": x, "y": 5 - x, "numpy": numpy})))
             if other in ("None", "'a'", "[1, 2]") and answers[1][0] == "error":
                 assert answers[0][0] == "error" and issubclass(answers[0][1], (TypeError, ValueError)), text
             else:

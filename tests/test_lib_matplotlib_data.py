@@ -39,7 +39,8 @@ def drawn(draw, module):
     lambda axes, x: axes.stackplot(x[:, 0], abs(x.T)), lambda axes, x: axes.bar(x[:5, 0], x[:5, 1]),
     lambda axes, x: axes.errorbar(x[:, 0], x[:, 1], yerr=abs(x[:, 2])), lambda axes, x: axes.axhline(x[0, 0]),
     lambda axes, x: axes.hist2d(x[:, 0], x[:, 1]), lambda axes, x: axes.fill_between(x[:, 0], x[:, 1], x[:, 2]),
-    lambda axes, x: axes.pcolormesh(x), lambda axes, x: axes.contour(x), lambda axes, x: axes.set_xlim(x[0, 0], x[0, 3])])
+    lambda axes, x: axes.pcolormesh(x), lambda axes, x: axes.contour(x),
+    lambda axes, x: axes.set_xlim(x[0, 0], x[0, 3])])
 def test_draws_what_numpys_arrays_draw(draw):
     assert drawn(draw, np) == drawn(draw, numpy)
 

@@ -322,7 +322,7 @@ def test_scikit_learn_leaves_its_input(name):
 
 
 def test_what_else_is_asked_of_memory():
-    """Whose it is, whether it may be written to, where it is, whether it was copied: of what NumPy sees, and of views."""
+    """Whose it is, whether it may be written to, where it is, and whether it was copied: of windows and of views."""
     array = numpy.arange(20.0).reshape(4, 5).copy()
     x = np.array(array)
     for part in PARTS.values():

@@ -92,6 +92,29 @@ def test_seed_and_state():
     assert first == [np.random.rand(3).tolist(), np.random.rand(LARGE).tolist()]
 
 
+def test_seed_is_numpys_too():
+    """Third parties draw from numpy.random, and programs seed that alone. MXNet's seed leaves it."""
+    for seed in (0, [1, 2], np.arange(3), np.array(5), 2 ** 32 - 1):
+        np.random.seed(seed)
+        drawn = numpy.random.random(3).tolist()
+        numpy.random.seed(numpy.asarray(seed))
+        assert numpy.random.random(3).tolist() == drawn
+        dflow.random.seed(4)
+        after = numpy.random.random(3).tolist()
+        numpy.random.seed(numpy.asarray(seed))
+        assert numpy.random.random(6).tolist() == drawn + after
+    np.random.seed(3)
+    ours, theirs = np.random.random(), numpy.random.get_state()
+    for wrong in (-1, 2 ** 32, "a", 2.5, []):
+        with pytest.raises((TypeError, ValueError)):
+            np.random.seed(wrong)
+    assert str(numpy.random.get_state()) == str(theirs), "a seed that is refused changes nothing"
+    np.random.seed()
+    assert str(numpy.random.get_state()) != str(theirs)
+    np.random.seed(3)
+    assert np.random.random() == ours
+
+
 def test_shuffle_in_place():
     for n in (10, LARGE):
         x = np.arange(n)

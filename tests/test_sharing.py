@@ -1,6 +1,7 @@
 """Memory that code outside sees, as buffers and NumPy arrays: both sides read what the other wrote, in order."""
 
 import array
+import functools
 import gc
 import io
 import threading
@@ -257,7 +258,7 @@ def test_a_number_whose_address_was_asked_for():
 
 
 @pytest.mark.filterwarnings("ignore:you are shuffling:UserWarning")         # see README: where it differs
-@pytest.mark.parametrize("shape", [(10,), (6, 3), (1,), (0, 2)])
+@pytest.mark.parametrize("shape", [(10,), (6, 3), (1,), (0, 2), (40, 2, 2), (5, 1)])
 @pytest.mark.parametrize("make", [numpy.random.default_rng, numpy.random.RandomState])
 def test_numpys_generators_leave_what_they_permute(make, shape):
     array = numpy.arange(float(numpy.prod(shape))).reshape(shape)
@@ -267,10 +268,44 @@ def test_numpys_generators_leave_what_they_permute(make, shape):
     make(3).shuffle(numpy.asarray(x))
     make(3).shuffle(array)
     assert (x == array).all()
-    if len(shape) == 1:
-        make(3).shuffle(x)
-        make(3).shuffle(array)
+    for part in (slice(None), slice(None, None, -1), slice(1, None, 2)):        # views, the first of all of it
+        make(3).shuffle(x[part])
+        make(3).shuffle(array[part])
         assert (x == array).all()
+
+
+@pytest.mark.filterwarnings("ignore:you are shuffling:UserWarning")
+@pytest.mark.parametrize("engine", [{}, {"limit": 0}, {"limit": 0, "workers": 2}])
+def test_numpys_shuffle_loses_no_row(engine):
+    with configured(**engine):
+        x, other = np.arange(60.0).reshape(30, 2) * 2, np.arange(40).reshape(10, 4)
+        y, another = x.asnumpy(), other.asnumpy()
+        for made, theirs in ((x, y), (other, another), (x, y)):
+            for array in (made, theirs):
+                numpy.random.seed(7)
+                numpy.random.shuffle(array)
+        assert (x == y).all() and (other == another).all()
+
+
+@pytest.mark.filterwarnings("ignore:you are shuffling:UserWarning")
+def test_numpys_shuffles_in_many_threads():
+    def shuffle(seed):
+        for k in range(20):
+            x = np.arange(36).reshape(12, 3)
+            numpy.random.default_rng(seed + k).shuffle(x)
+            assert sorted(x.tolist()) == numpy.arange(36).reshape(12, 3).tolist()
+
+    in_threads(*(functools.partial(shuffle, 100 * k) for k in range(4)))
+
+
+def test_python_swaps_views_as_numpys():
+    for module in (np, numpy):
+        x = module.arange(6).reshape(3, 2)
+        x[0], x[2] = x[2], x[0]
+        assert x.tolist() == [[4, 5], [2, 3], [4, 5]]
+        x[1] = x[0]
+        x[0] = x[1]
+        assert x.tolist() == [[4, 5]] * 3
 
 
 @pytest.mark.parametrize("name", ["preprocessing.StandardScaler", "preprocessing.MinMaxScaler",
@@ -284,6 +319,46 @@ def test_scikit_learn_leaves_its_input(name):
         x, y = np.array(array, order=order), np.array(array[:, 0])
         estimator().fit(x, y)
         assert (x == array).all() and (y == array[:, 0]).all()
+
+
+def test_what_else_is_asked_of_memory():
+    """Whose it is, whether it may be written to, where it is, and whether it was copied: of windows and of views."""
+    array = numpy.arange(20.0).reshape(4, 5).copy()
+    x = np.array(array)
+    for part in PARTS.values():
+        ours, theirs = part(x), part(array)
+        for protected in (False, True):
+            if protected and not isinstance(theirs, numpy.generic):
+                ours.flags.writeable = theirs.flags.writeable = False
+            if isinstance(theirs, numpy.generic):
+                continue
+            seen = numpy.asarray(ours)
+            assert seen.flags.writeable == theirs.flags.writeable == ours.flags.writeable
+            assert seen.__array_interface__["data"] == ours.__array_interface__["data"]
+            assert ours.__array_interface__["data"][1] == theirs.__array_interface__["data"][1]
+            assert (ours.base is None, ours.flags.owndata) == (theirs.base is None, theirs.flags.owndata)
+            assert not seen.flags.owndata and seen.base is not None     # who owns nothing must not resize or keep
+            for flag in ("c_contiguous", "f_contiguous", "aligned"):
+                assert getattr(seen.flags, flag) == getattr(theirs.flags, flag)
+            for copied in (numpy.array(ours), numpy.array(ours, copy=True), ours.__array__(copy=True)):
+                assert copied.flags.writeable and not numpy.shares_memory(copied, ours)
+            for same in (numpy.array(ours, copy=None), numpy.array(ours, copy=False), ours.__array__(copy=False)):
+                assert same.size == 0 or numpy.shares_memory(same, ours)
+            with pytest.raises(ValueError, match="[cC]opy"):
+                ours.__array__("f4", copy=False)
+
+
+def test_copies_of_flat_are_copies():
+    """Those that NumPy makes of its own are not."""
+    x = np.arange(6.0).reshape(2, 3)
+    for flat in (x.flat, x.T.flat, x[0].flat, x[:, ::2].flat):
+        for copied in (numpy.array(flat), numpy.array(flat, copy=True), flat.copy()):
+            copied[0] = 9
+            assert x[0, 0] == 0
+    with pytest.raises(ValueError, match="copy"):
+        x.T.flat.__array__(copy=False)
+    numpy.asarray(x.flat)[0] = 9
+    assert x[0, 0] == 9
 
 
 def test_memory_that_comes_while_it_is_asked_about():

@@ -52,7 +52,8 @@ LARGE = 100_000                                      # N in calls: of what makes
 
 # Calls of what has no row with samples: their arrays are those of tests/test_namespace.py.
 CALLS = {
-    "np": """isscalar(s)  mgrid[:2, :3]  ogrid[:2, :3]  r_[1:3, 5]  r_[v, 1.0]  c_[v, v]  nditer(a)  vectorize(float)(v)
+    "np": """isscalar(s)  issubdtype(a.dtype, float)  mgrid[:2, :3]  ogrid[:2, :3]  r_[1:3, 5]  r_[v, 1.0]  c_[v, v]
+        nditer(a)  vectorize(float)(v)
         empty_like(a)  put(a, [0, 1], v[:2])  put(v, j, a[0])  put_along_axis(a, j[None], 0.0, 1)  place(a, b, v)
         putmask(a, b, 0.0)  putmask(a, b, v[:3])  copyto(a, 2 * a)  copyto(a, 2 * a, where=b)  ndarray((2, 3))
         ufunc.__name__  nested_iters(a, [[0], [1]])  common_type(a, f)  diag_indices_from(m)  einsum_path('ij,j', a, v)
@@ -72,7 +73,7 @@ CALLS = {
     "a.sum()": """as_integer_ratio()  is_integer()  hex()""",
     "i.sum()": """bit_count()""",
     "a": """T  mT  base  dtype  flags  flat  imag  itemsize  nbytes  ndim  real  shape  size  strides  device
-        __array__()  tolist()  tobytes()  item(0)  asnumpy()  wait_to_read()  is_ready()  dumps()  to_device('cpu')
+        __array__()  tolist()  tobytes()  item(0)  asnumpy()  to_numpy()  wait_to_read()  is_ready()  dumps()  to_device('cpu')
         astype('f4')  astype('f8', copy=False)  astype('f4', casting='same_value')  byteswap()  clip(0, 1)
         compress([True, False, True], 0)  compress(b[0], 1)  conj()  conjugate()  copy()  fill(2.0)  fill(v[0])
         flatten()  partition(1)  put([0, 1], v[:2])  put(j, v)  ravel()  repeat(j, 1)  reshape(2, 6)

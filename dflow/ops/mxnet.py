@@ -82,4 +82,4 @@ attach("as_np_ndarray", _itself)
 def seed(seed, ctx="all"):
     """Start the numbers of dflow.numpy.random from a seed; there is one stream for all devices."""
     importlib.import_module("dflow.ops.random")                 # makes its rows, when first used
-    TABLE["numpy.random", "seed"].function(seed)
+    TABLE["numpy.random", "rand"].function.__self__.start(seed)

@@ -1,0 +1,197 @@
+"""Elements beside code that knows NumPy's scalars: what they are instances of, what they lack, how they are stored."""
+
+import collections
+import copy
+import functools
+import json
+import numbers
+import pickle
+import sqlite3
+
+import numpy
+import pytest
+from compare import assert_same, assert_same_outcome, outcome
+from engines import Gate, configured
+
+import dflow.numpy as np
+
+pytestmark = pytest.mark.once
+
+TYPES = "?bhilBHILefdgFDG"
+KINDS = (numpy.generic, numpy.number, numpy.integer, numpy.signedinteger, numpy.unsignedinteger, numpy.inexact,
+         numpy.floating, numpy.complexfloating, numpy.bool, numpy.int8, numpy.int64, numpy.float32, numpy.float64,
+         numbers.Number, numbers.Complex, numbers.Real, numbers.Rational, numbers.Integral, bool, int, float, complex,
+         str, bytes, list, tuple, collections.abc.Mapping, collections.abc.Sequence, numpy.ndarray)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_what_elements_are_instances_of(dtype):
+    ours, theirs = (module.ones(3, dtype)[1] for module in (np, numpy))
+    for kind in KINDS:
+        assert isinstance(ours, kind) == isinstance(theirs, kind), kind
+    assert ours.__class__ is type(theirs) and isinstance(ours, np.ndarray)
+    total = np.ones(3, dtype).max()
+    assert isinstance(total, numpy.generic) and np.issubdtype(type(total), np.number)
+    assert np.issubdtype(ours.dtype, np.floating) == numpy.issubdtype(theirs.dtype, numpy.floating)
+
+
+def test_arrays_are_no_numbers():
+    for x in (np.arange(3.0), np.array(2.0), np.ones((1, 1))):
+        assert x.__class__ is np.ndarray and not isinstance(x, (numbers.Number, numpy.generic, float))
+    with pytest.raises(TypeError):
+        np.arange(3.0).__class__ = dict
+
+
+def test_a_pending_element_is_not_waited_for():
+    with configured(workers=1), Gate() as gate:
+        x = gate.hold(np.arange(3.0))[1]
+        assert isinstance(x, numbers.Real) and not hasattr(x, "__len__") and not x.is_ready()
+
+
+def test_what_elements_lack():
+    for name in ("__len__", "__iter__"):
+        for dtype in TYPES:
+            ours, theirs = (module.ones(3, dtype)[1] for module in (np, numpy))
+            assert_same_outcome(*(outcome(functools.partial(getattr, x, name)) for x in (ours, theirs)))
+        assert callable(getattr(np.arange(3), name)) and callable(getattr(np.ndarray, name))
+    for function in (len, iter, list):
+        with pytest.raises(TypeError):
+            function(np.arange(3)[1])
+    assert len(np.arange(3)) == 3 and np.arange(3).__len__() == 3 and [*np.arange(3).__iter__()] == [0, 1, 2]
+
+
+def test_elements_of_subclasses():
+    class Own(np.ndarray):
+        pass
+
+    x = Own((3,))
+    x[:] = 7
+    assert x.__class__ is Own and len(x) == 3 and [*x] == [7, 7, 7]
+
+
+def test_copies_of_elements_are_elements():
+    x = np.arange(3.0)[2]
+    for again in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert type(again) is np.ndarray and again.shape == () and again == 2
+
+
+def test_a_function_by_the_type_of_its_argument():
+    @functools.singledispatch
+    def kind(x):
+        return "else"
+
+    kind.register(float, lambda x: "float")
+    kind.register(numbers.Integral, lambda x: "integer")
+    for x in (np, numpy):
+        assert [kind(x.ones(1, t)[0]) for t in "dli?"] == ["float", "integer", "integer", "else"]
+
+
+def test_a_complex_element_as_float_warns():
+    for module in (np, numpy):
+        with pytest.warns(numpy.exceptions.ComplexWarning, match="discards the imaginary part"):
+            assert float(module.array([1 + 2j])[0]) == 1
+
+
+# -- a number of an element's type -----------------------------------------------------------------
+
+def test_the_type_of_an_element_makes_no_array_of_that_length():
+    x = np.arange(3.0)
+    for number in (3, 0, 2.5, True, 1j, x[1], numpy.int64(3)):
+        with pytest.raises(TypeError, match=r"type\(x\)\(.*x\.dtype\.type"):
+            type(x[0])(number)
+        kind = type(x[0])
+        with pytest.raises(TypeError, match=r"x\.dtype\.type"):
+            kind(number)
+    assert x.dtype.type(3) == 3 and x[0].__class__(3) == numpy.float64(3)
+
+
+def test_who_names_ndarray_makes_an_array():
+    ndarray = np.ndarray
+    assert np.ndarray(3).shape == ndarray(3).shape == np.ndarray((3,)).shape == np.ndarray(shape=3).shape == (3,)
+    assert np.ndarray(
+        3,
+    ).shape == type(np.arange(3))((2, 3)).shape[1:]
+    assert np.ndarray(3, int).dtype == int and np.ndarray(numpy.int64(4)).shape == (4,)
+    assert outcome(lambda: np.ndarray(2.5))[1] is outcome(lambda: numpy.ndarray(2.5))[1] is TypeError
+
+
+# -- stores ----------------------------------------------------------------------------------------
+
+def test_sqlite_stores_numbers():
+    """Where NumPy's scalars are Python's, as those. NumPy's other ones go in as bytes: ours as numbers, too."""
+    base = sqlite3.connect(":memory:")
+    base.execute("create table t (x)")
+    for dtype in "?bhilBHILefd":
+        ours, theirs = (module.array([0, 1, 1.75]).astype(dtype)[2] for module in (np, numpy))
+        kind = "real" if theirs.dtype.kind == "f" else "integer"
+        assert base.execute("select ?, typeof(?)", (ours, ours)).fetchone() == (theirs.item(), kind)
+    base.executemany("insert into t values (?)", [(x,) for x in np.arange(3.0)])
+    assert base.execute("select sum(x), count(x) from t where x >= ?", (np.ones(4).mean(),)).fetchone() == (3, 2)
+    array = np.arange(3.0)
+    assert base.execute("select ?", (array,)).fetchone() == base.execute("select ?", (array.asnumpy(),)).fetchone()
+    with pytest.raises(sqlite3.ProgrammingError, match="complex"):
+        base.execute("select ?", (np.array([1j])[0],))
+
+
+@pytest.mark.parametrize("how", [{}, {"indent": 1}, {"sort_keys": True}])
+def test_json(how):
+    x = np.arange(3.0)
+    for value in (x[1], [x[1]], {"a": {"b": x.mean()}}):
+        with pytest.raises(TypeError, match=r"element of a dflow array, whose number is its \.item\(\)"):
+            json.dumps(value, **how)
+        assert json.loads(json.dumps(value, default=lambda x: x.item(), **how)) == value
+    assert json.dumps(x[1].item(), **how) == "1.0" and json.dumps(x.tolist()) == "[0.0, 1.0, 2.0]"
+    with pytest.raises(TypeError, match="type ndarray is not"):
+        json.dumps(x, **how)
+
+
+# -- arrays as NumPy's -----------------------------------------------------------------------------
+
+def test_to_numpy():
+    x = np.arange(6.0).reshape(2, 3)
+    seen = x.to_numpy()
+    seen[0, 0] = 7
+    assert x[0, 0] == 7 and numpy.shares_memory(seen, x.T.to_numpy()) and x.T.to_numpy().shape == (3, 2)
+    for copied in (x.to_numpy(copy=True), x.to_numpy("f4"), x.to_numpy(dtype=int)):
+        assert not numpy.shares_memory(copied, x) and (copied == x.asnumpy()).all()
+    assert x.to_numpy("f4").dtype == "f4"
+    assert_same(x[0, 0].to_numpy(), numpy.array(7.0))
+    view = x[0]
+    view.flags.writeable = False
+    assert not view.to_numpy().flags.writeable and view.to_numpy(copy=True).flags.writeable
+    for keywords in ({"na_value": 0}, {"na_value": None}, {"writable": True}):
+        with pytest.raises(TypeError, match=f"takes dtype and copy alone: {[*keywords][0]}="):
+            x.to_numpy(**keywords)
+    with configured(workers=2, limit=0):
+        pending = np.sin(np.arange(1e5)) + 1
+        assert (pending.to_numpy() == numpy.sin(numpy.arange(1e5)) + 1).all()
+
+
+# -- flat, compared --------------------------------------------------------------------------------
+
+OTHERS = """1 | 2.0 | y | y.flat | x.flat | [0, 1, 2, 3, 4, 5] | x.ravel() | y.ravel()[2] | 'a' | [1, 2] | x | True
+    numpy.arange(6) | None | x.T.flat | y[::-1].flat"""
+
+
+@pytest.mark.parametrize("operator", ["==", "!=", "<", "<=", ">", ">="])
+def test_flat_is_compared_by_its_elements(operator):
+    for other in [text.strip() for line in OTHERS.splitlines() for text in line.split("|")]:
+        for text in (f"x.flat {operator} {other}", f"{other} {operator} x.flat", f"x.T.flat {operator} {other}"):
+            answers = []
+            for module in (np, numpy):
+                x = module.arange(6).reshape(2, 3)
+                answers.append(outcome(functools.partial(eval, text, {"x": x, "y": 5 - x, "numpy": numpy})))
+            if other in ("None", "'a'", "[1, 2]") and answers[1][0] == "error":
+                assert answers[0][0] == "error" and issubclass(answers[0][1], (TypeError, ValueError)), text
+            else:
+                assert_same_outcome(*answers)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(np.arange(3).flat)
+
+
+def test_flat_beside_functions():
+    ones = np.ones((3, 4))
+    assert np.all(ones.flat == 1) and not np.any(ones.flat != 1) and np.all(ones.T.flat >= 1)
+    assert type(ones.flat == 1) is np.ndarray and (ones[0, 0].flat == 1).tolist() == [True]
+    with configured(workers=1), Gate() as gate:
+        assert not (gate.hold(ones).flat < 2).is_ready()

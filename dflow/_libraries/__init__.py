@@ -22,6 +22,7 @@ GIVEN = {
     "pandas": {"": "*", "Series": f"* {ITEMS}", "DataFrame": f"* {ITEMS}", "Index": "* __getitem__ __new__",
                "RangeIndex": "* __getitem__ __new__", "IntervalIndex": "*", "MultiIndex": "*", "Categorical": "* __init__",
                "Series().loc": ITEMS, "Series().iloc": ITEMS, "Series().at": ITEMS, "Series().iat": ITEMS},
+    "pandas.api.types": {"": "*"},
     "polars": {"": "*", "Series": f"* {ITEMS} __array_ufunc__ {' '.join(OPERATORS)}",
                "DataFrame": f"* {ITEMS} {' '.join(OPERATORS)}", "LazyFrame": f"* {ITEMS}",
                "Expr": f"* {' '.join(OPERATORS)}"},

@@ -83,6 +83,8 @@ def _large(size):
 class RandomState:
     """numpy.random.RandomState: the same numbers from the same seed. Errors of values in arrays come on reading."""
 
+    __class__ = property(lambda self: numpy.random.RandomState)         # for libraries that ask isinstance()
+
     def __init__(self, seed=None):
         from numpy.random import RandomState as Older
         self._older = Older(plain(seed))

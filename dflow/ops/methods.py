@@ -309,7 +309,7 @@ OF_NUMBERS = {ndarray, numpy.ndarray, numpy.memmap}
 def _array_function(self, /, func, types, args, kwargs):
     """numpy.concatenate([x, y]) and all the others: the operation of that name here, else NumPy's on copies.
 
-    So is what an array of a subclass of NumPy's takes part in.
+    So is what an array of a subclass of NumPy's takes part in. atleast_1d() and its like give NumPy's over the same memory.
     """
     for name, x, kind in (("args", args, tuple), ("kwargs", kwargs, dict)):
         if not isinstance(x, kind):
@@ -320,12 +320,16 @@ def _array_function(self, /, func, types, args, kwargs):
         return fallback.call(func, args, kwargs) if subclasses else NotImplemented
     if func.__module__ in LAZY:
         importlib.import_module(LAZY[func.__module__])
+    if func in CONVERTING:
+        return func(*map(numpy.asarray, args))
     row = TABLE.get((func.__module__, func.__name__))
     if row is None or (args and type(args[0]) is numpy.ndarray and func in INPLACE):
         return fallback.call(func, args, kwargs)
     return _of_numbers(row.function, func, args, kwargs)
 
 
+# NumPy's own, where code that was not swapped makes an array of anything, as with numpy.asarray(): what follows is often C.
+CONVERTING = frozenset({numpy.atleast_1d, numpy.atleast_2d, numpy.atleast_3d})
 INPLACE = frozenset({numpy.copyto, numpy.put, numpy.place, numpy.putmask, numpy.fill_diagonal, numpy.put_along_axis})
 
 

@@ -34,7 +34,7 @@ LAYERS = [
     ["_functions.placement"],
     ["_functions.basic_indexing"],
     ["_functions.fastpath", "_functions.interp", "_functions.random", "_functions.views"],
-    ["_functions.buffers", "_functions.interop", "_functions.numbers"],
+    ["_functions.buffers", "_functions.elements", "_functions.interop", "_functions.numbers"],
     ["_tracing.cuda_graph"],
     ["_tracing.trace"],
     ["_tracing.tape"],

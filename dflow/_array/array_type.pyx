@@ -1,5 +1,7 @@
 """The type of ndarray itself: for a program, what NumPy holds is an array too. dflow itself asks is_array()."""
 
+import sys
+
 cimport numpy as cnp
 from cpython.object cimport PyObject, PyTypeObject
 
@@ -13,6 +15,35 @@ cdef class ArrayType(type):
 
     def __subclasscheck__(cls, kind):
         return type.__subclasscheck__(cls, kind) or cls is array_class and issubclass(kind, cnp.ndarray)
+
+    def __call__(cls, *args, **keywords):
+        if cls is array_class and len(args) == 1 and not keywords and is_number(args[0]):
+            if not names_array(sys._getframe()):
+                raise TypeError(f"type(x)({args[0]!r}): the type of an element is ndarray. A number of its type is "
+                                f"x.dtype.type({args[0]!r}), an array of that shape np.ndarray(({args[0]!r},))")
+        return type.__call__(cls, *args, **keywords)
+
+cdef bint is_number(object x):
+    return isinstance(x, (int, float, complex)) or getattr(x, "ndim", 1) == 0
+
+cdef bint names_array(object frame):
+    """Whether the call where a frame stands has the name `ndarray` in it: who writes it means an array, as with NumPy.
+
+    type(a[0])(3) means a number, and would be an array of three, with whatever is in memory.
+    """
+    from dis import get_instructions
+    code = frame.f_code
+    positions = None
+    for step in get_instructions(code):
+        if step.offset == frame.f_lasti:
+            positions = step.positions
+    if positions is None or positions.col_offset is None:
+        return "ndarray" in code.co_names
+    start, end = positions[0:3:2], positions[1:4:2]
+    for step in get_instructions(code):
+        if step.argval == "ndarray" and start <= step.positions[0:3:2] and step.positions[1:4:2] <= end:
+            return True
+    return False
 
 cdef void be_type_of(type cls) noexcept:
     global array_class

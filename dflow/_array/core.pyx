@@ -735,7 +735,7 @@ cdef class ndarray:
         return out
 
     def __getbuffer__(self, Py_buffer* view, int flags):
-        PyObject_GetBuffer(hooks.share(self), view, flags)
+        PyObject_GetBuffer(hooks.lend(self), view, flags)
 
     def __releasebuffer__(self, Py_buffer* view): pass  # where there is one, NumPy's frombuffer() keeps the view, too
 

@@ -1,5 +1,9 @@
 """Basic subscripts: reading and writing elements and parts, and going through the elements one by one."""
 
+import sys
+from opcode import opmap
+from threading import local
+
 import numpy as np
 cimport numpy as cnp
 from cpython.slice cimport PySlice_Check
@@ -342,7 +346,27 @@ cdef int set_index(ndarray a, object key, object value) except -1:
     view = base_index(a, key)
     if view is NotImplemented:
         return selection_hooks.advanced_set(a, key, value)
+    if type(value) is ndarray and (<ndarray>value).st == a.st and PyLong_CheckExact(key):
+        value = as_swapped(<ndarray>view, <ndarray>value)
     return fill_with(<ndarray>view, value) if number else store(<ndarray>view, key, value)
+
+# x[i], x[j] = x[j], x[i] of rows loses one, ours as NumPy's: what is on the right are views. NumPy's own shuffle() does
+# so with all that is no array of NumPy's, and there means values.
+cdef object swaps = local()         # a thread's `begun`: the two places, the storage, its version, the first row's copy
+cdef int STORE_SUBSCR = opmap["STORE_SUBSCR"]
+
+cdef ndarray as_swapped(ndarray v, ndarray value):
+    """What a row of the same array gets: `value`, or, for the second store of a swap by compiled code, its copy."""
+    cdef tuple begun = getattr(swaps, "begun", None)
+    swaps.begun = None
+    frame = sys._getframe()
+    if same_elements(v, value) or frame.f_code.co_code[frame.f_lasti] == STORE_SUBSCR:
+        return value
+    if begun is not None and begun[:3] == (value.offset, v.offset, <size_t>v.st):
+        if v.st.version - <unsigned int>begun[3] <= 2:      # the first store alone, which may count twice
+            return begun[4]
+    swaps.begun = v.offset, value.offset, <size_t>v.st, v.st.version, copy_of(v)
+    return value
 
 cdef int store(ndarray v, object key, object value) except -1:
     """What is no Python number into the view that a key names."""

@@ -6,13 +6,20 @@ when its call returns, as in NumPy. So both sides see what the other has written
 
 from dflow._runtime.waiting cimport wait_storage
 from dflow._base.atomics cimport add_int, load_ptr
+from cpython.object cimport PyObject
 from dflow._array.core cimport READONLY, SCALAR, copy_of, ndarray, numpy_window, shape_tuple, wait_read
 from dflow._runtime.graph cimport abroad, Storage, storage_unref
 
 import numpy as np
 
+cdef extern from "Python.h":
+    PyObject* PyEval_GetGlobals()
+
 cdef enum:
     NOWHERE = 1 << 12           # an address
+
+# Where pandas makes series and indices of arrays. NumPy's it copies; of others it asks for NumPy's, and keeps these.
+cdef frozenset KEEPERS = frozenset({"pandas.core.construction", "pandas.core.indexes.base"})
 
 cdef class Pin:
     """While it lives, somebody outside sees the memory of an array."""
@@ -38,6 +45,13 @@ def share(ndarray a):
         a = copy_of(a)
     wait_storage(a.st, NULL, True, False)       # those who read it, too: the other side may write
     return numpy_window(wait_read(a), not a.flags & READONLY, Pin(a))
+
+def lend(ndarray a):
+    """The same for a buffer; a copy for one who keeps it as his own."""
+    cdef PyObject* names = PyEval_GetGlobals()          # of the function in Python that asked NumPy
+    if names != NULL and (<dict>names).get("__name__") in KEEPERS:
+        return a.asnumpy()
+    return share(a)
 
 def share_for_good(ndarray a):
     """The same, when nobody will say that he no longer looks: for addresses. ValueError for what is on a GPU."""

@@ -7,7 +7,7 @@ from dflow._functions.basic_indexing cimport get_index, index_first, selection_h
 from dflow._functions.operators cimport binary_operator, inplace_operator, unary_operator
 from dflow._functions.advanced_indexing import offsets, where
 from dflow._functions.basic_indexing import Iterator
-from dflow._functions.buffers import share
+from dflow._functions.buffers import lend
 from dflow._functions.constructors import copy_order
 from dflow._functions.host_task import host
 from dflow._functions.joining import stack_nested
@@ -32,7 +32,7 @@ hooks.iterator = Iterator
 hooks.offsets = offsets
 hooks.reshape = reshape
 hooks.set_part = set_part
-hooks.share = share
+hooks.lend = lend
 hooks.stack = stack_nested
 hooks.strided = strided
 hooks.view = view

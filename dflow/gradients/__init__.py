@@ -15,6 +15,7 @@ import math
 import numpy
 
 from dflow import numpy as np
+from dflow._functions.elements import is_number
 from dflow._functions.numpy_inline import small_first
 from dflow._functions.views import strided
 from dflow._tracing import tape
@@ -244,7 +245,7 @@ def _of_absolute(g, x, ans):
 
 
 def _power_base(g, x, y):
-    if isinstance(y, (int, float)):
+    if is_number(y):
         return g * (y * x ** (y - 1)) if y != 2 else g * (2 * x)
     return g * np.where(np.equal(y, 0), 0, y * np.power(x, np.where(np.equal(y, 0), 1, y - 1)))
 

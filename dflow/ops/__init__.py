@@ -12,6 +12,7 @@ from dflow.ops import (
     files,
     histograms,
     host,
+    inference,
     linear,
     methods,
     placement,

@@ -12,6 +12,7 @@ from dflow._array.core import is_array, ndarray
 from dflow._functions import constructors
 from dflow._functions.advanced_indexing import take
 from dflow._functions.constructors import empty, empty_like, full, zeros
+from dflow._functions.elements import is_number
 from dflow._functions.joining import small_repeat
 from dflow._functions.numpy_inline import SMALL, as_scalar
 from dflow._functions.placement import device_number, put_on
@@ -157,7 +158,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
         return put_on(linspace(start, stop, num, endpoint, retstep, dtype, axis), device)
     native(dtype)
     number = operator.index(num)
-    scalars = isinstance(start, (int, float)) and isinstance(stop, (int, float))
+    scalars = is_number(start) and is_number(stop)
     if number < 0 or not scalars or dtype is not None or axis not in (0, -1) or not (
             abs(start) < 1e300 and abs(stop) < 1e300):
         return _spaced(numpy.linspace, start, stop, number, axis, endpoint=endpoint, retstep=retstep, dtype=dtype)
@@ -378,7 +379,7 @@ def pad(array, pad_width, mode="constant", **kwargs):
     """Elements added before and after along each axis. Waits where `mode` is a function, and for options."""
     a = as_array(array)
     value = kwargs.get("constant_values", 0)
-    number = isinstance(value, (int, float)) and not set(kwargs) - {"constant_values"}
+    number = is_number(value) and not set(kwargs) - {"constant_values"}
     if mode in _BORDERS and not kwargs or mode == "constant" and number:
         width = _pad_width(pad_width, a.ndim)
         if width is not None and (mode == "constant" or _fits(a.shape, width, mode)):

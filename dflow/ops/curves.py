@@ -8,6 +8,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from dflow._array.core import array as as_array
 from dflow._array.core import empty, is_array
 from dflow._functions.constructors import empty_like, zeros_like
+from dflow._functions.elements import is_number
 from dflow._functions.interp import interpolate
 from dflow._functions.joining import concatenate
 from dflow._functions.numpy_inline import LATER, SMALL, at_once, bare
@@ -68,7 +69,7 @@ def gradient(f, *varargs, axis=None, edge_order=1):
     axes = tuple(range(f.ndim)) if axis is None else normalize_axis_tuple(axis, f.ndim)
     if edge_order > 2:
         raise ValueError("'edge_order' greater than 2 not supported")
-    steps = [x if isinstance(x, (int, float)) else as_array(x) for x in varargs or (1.0,)]
+    steps = [x if is_number(x) else as_array(x) for x in varargs or (1.0,)]
     if len(steps) == 1 and (not is_array(steps[0]) or not steps[0].ndim):
         steps *= len(axes)
     if len(steps) != len(axes):

@@ -211,9 +211,9 @@ def can_cast(from_, to, casting="safe"):
 @op("a, a + 1e-9", "a, v", "n, n, equal_nan=True", "n, n", "i, i + 1, 0.5", "a, a * 1.1, 1e-1")
 def isclose(a, b, rtol=1.0e-5, atol=1.0e-8, equal_nan=False):
     """Where |a - b| <= atol + rtol * |b|; infinities of one sign are close to each other."""
-    x, y, atol, rtol = (value if isinstance(value, (int, float, complex)) else as_array(value)
+    x, y, atol, rtol = (as_array(value) if is_array(value) or not isinstance(value, (int, float, complex)) else value
                         for value in (a, b, atol, rtol))
-    y = float(y) if isinstance(y, int) else y if isinstance(y, (float, complex)) else _inexact(y)
+    y = _inexact(y) if is_array(y) else float(y) if isinstance(y, int) else y
     with numpy.errstate(invalid="ignore"):
         close = abs(x - y) <= atol + rtol * abs(y)          # not absolute(), which makes arrays of numbers
         result = (close & isfinite(y)) | (x == y)

@@ -20,6 +20,23 @@ def _array(self, /, dtype=None, *, copy=None):
     return numpy.array(share(self), dtype, copy=copy)
 
 
+@method("to_numpy")
+def _to_numpy(self, /, dtype=None, copy=False, **keywords):
+    """A NumPy array over the same memory, or, with `copy` or for another type, a copy; as pandas has it. Waits.
+
+    TypeError for na_value and other keywords: no element is missing.
+    """
+    for name, value in keywords.items():
+        raise TypeError(f"to_numpy() takes dtype and copy alone: {name}={value!r} is for what may be missing")
+    return numpy.array(share(self), dtype, copy=True if copy else None)
+
+
+@method("__conform__")
+def _conform(self, protocol, /):
+    """What sqlite3 binds: the number of an element. An array is bound as NumPy's are, by its bytes."""
+    return self.item() if is_scalar(self) and getattr(protocol, "__name__", None) == "PrepareProtocol" else None
+
+
 @method("__dlpack__")
 def _dlpack(self, /, *, stream=None, max_version=None, dl_device=None, copy=None):
     """A DLPack capsule of the memory of the array, or of a copy. Waits.

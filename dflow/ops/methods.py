@@ -1,6 +1,7 @@
 """What ndarray has that is no operation of the namespace; and how NumPy's own functions reach our arrays."""
 
 import importlib
+import operator
 from types import GenericAlias
 
 import numpy
@@ -122,8 +123,8 @@ class Flat(FlatIterator):
             raise ValueError("Error setting single item of array.") from None
 
     def __array__(self, dtype=None, *, copy=None):
-        array = self.base.reshape(-1).__array__(dtype)
-        if not self.base.flags.c_contiguous:
+        array = self.base.reshape(-1, copy=False if copy is False else None).__array__(dtype, copy=copy)
+        if copy is None and not self.base.flags.c_contiguous:
             array.flags.writeable = False           # a copy: what is written there would be lost
         return array
 
@@ -133,6 +134,21 @@ class Flat(FlatIterator):
     def copy(self):
         """A 1-d copy of the array."""
         return self.base.flatten()
+
+
+def _compares(how):
+    """The comparison of that name for Flat, element by element: of the flattened array, with another's or anything."""
+
+    def compare(self, other):
+        return how(self.base.reshape(-1), other.base.reshape(-1) if isinstance(other, Flat) else other)
+
+    compare.__name__ = compare.__qualname__ = f"__{how.__name__}__"
+    return compare
+
+
+for _how in (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge):
+    setattr(Flat, f"__{_how.__name__}__", _compares(_how))
+Flat.__hash__ = None
 
 
 def _set_flat(self, value):

@@ -40,6 +40,7 @@ INTEGER = numpy.dtype(int)
 SINGLE, DOUBLE, LONG = map(dtypes.index, (numpy.dtype("f4"), FLOAT, INTEGER))       # type codes
 CODES = {FLOAT: DOUBLE, float: DOUBLE, numpy.float64: DOUBLE, numpy.dtype("f4"): SINGLE, numpy.float32: SINGLE}
 PLAIN = frozenset((int, float))
+INTEGERS = (int, numpy.integer)
 BOUNDS = {}                 # of integer types, as given: type code, least and greatest value
 
 RANDOM, NORMAL, EXPONENTIAL, GAMMA = (
@@ -59,7 +60,7 @@ def as_shape(size):
 
 
 def _is_number(x):
-    return isinstance(x, (int, float, numpy.number)) and not isinstance(x, numpy.complexfloating)
+    return isinstance(x, (int, float, numpy.number)) and not is_array(x) and not isinstance(x, numpy.complexfloating)
 
 
 def _float_code(dtype, name):
@@ -403,7 +404,7 @@ class Stream:
         if size is None and dtype is not INTEGER and dtype not in (int, bool) and not common_shape(low, high):
             return as_array(numpy.asarray(self._integers(low, high, (), dtype, endpoint)))
         bounds = _bounds(dtype)
-        if bounds and isinstance(low, (int, numpy.integer)) and isinstance(high, (int, numpy.integer)):
+        if bounds and not any_of_ours(low, high) and isinstance(low, INTEGERS) and isinstance(high, INTEGERS):
             last = int(high) if endpoint else int(high) - 1
             if bounds[1] <= low <= last <= bounds[2]:
                 return self._counter.integers(int(low), last, bounds[0], size)
@@ -477,7 +478,7 @@ class Stream:
 
     def permutation(self, x, axis=0):
         """A shuffled copy of an array, or of range(x)."""
-        if isinstance(x, (int, numpy.integer)):
+        if isinstance(x, INTEGERS):
             result, axis = arange(int(x)), 0
         else:
             result = as_array(x).copy()
@@ -788,10 +789,11 @@ class Shared(Stream):
     _interface = staticmethod(older)
 
     def seed(self, seed=None):
-        """Start again from a seed, integers below 2^32, or from the system's entropy."""
+        """Start again from a seed, integers below 2^32, or from the system's entropy: this stream, and NumPy's own."""
         if seed is not None:
             numpy.random.RandomState(0).seed(plain(seed))           # its errors
             seed = numpy.asarray(plain(seed)).tolist()
+        numpy.random.seed(seed)                                     # what others draw from there
         self._start(seed)
 
     def rand(self, *shape, dtype=FLOAT):

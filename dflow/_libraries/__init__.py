@@ -28,8 +28,10 @@ GIVEN = {
                "Expr": f"* {' '.join(OPERATORS)}"},
     "pyarrow": {"": "array scalar table record_batch chunked_array"},
     "pyarrow.compute": {"": "*"},
+    "zarr": {"": "*", "Array": f"* {ITEMS}", "Group": f"* {ITEMS}"},
     "h5py": {"Dataset": f"read_direct write_direct {ITEMS}"},
     "sklearn.model_selection._search": {"ParameterGrid": "__init__", "ParameterSampler": "__init__"},
+    "sklearn.utils._param_validation": {"_InstancesOf": "is_satisfied_by"},
     "matplotlib.axes": {"Axes": "errorbar"},
     "xarray": {"DataArray": f"isel sel interp {ITEMS}", "Dataset": f"isel sel interp {ITEMS}"},
 }

@@ -2,6 +2,7 @@
 
 import importlib
 import operator
+from functools import partial
 from types import GenericAlias
 
 import numpy
@@ -264,6 +265,24 @@ def _of_scalars(name):
 
 for _name in ("as_integer_ratio", "bit_count", "hex", "is_integer", "__trunc__"):
     _of_scalars(_name)
+
+
+# -- SciPy's linear operators ----------------------------------------------------------------------
+
+def _as_operator(name, product):
+    """What scipy.sparse.linalg asks of an operator: an attribute of arrays of two axes only."""
+
+    def get(self):
+        if self.ndim != 2:
+            raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
+        return partial(product, self)
+
+    attach(name, property(get, doc=f"A product, for scipy.sparse.linalg, which asks a matrix for {name}()."))
+
+
+for _name, _product in (("matvec", lambda a, x: a @ x), ("rmatvec", lambda a, x: a.conj().T @ x),
+                        ("rmatmat", lambda a, x: a.conj().T @ x)):
+    _as_operator(_name, _product)
 
 
 # -- NumPy's protocols -----------------------------------------------------------------------------

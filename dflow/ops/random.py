@@ -738,6 +738,7 @@ class Generator(Stream):
     __class__ = property(lambda self: numpy.random.Generator)
     capsule = property(lambda self: self._small.bit_generator.capsule, doc="The source, for NumPy's generators.")
     lock = property(lambda self: self._small.bit_generator.lock, doc="Of the source.")
+    _bit_generator = property(lambda self: self._small.bit_generator)
 
     def integers(self, low, high=None, size=None, dtype=INTEGER, endpoint=False):
         """Integers in [low, high), or [0, low); `endpoint` includes the last."""

@@ -9,12 +9,14 @@ import dflow.numpy as np
 
 
 def plain(result):
-    """A result as what can be compared: arrays, ours and NumPy's alike, by type and values; others by what they show."""
+    """A result as what can be compared: arrays, ours and NumPy's alike, by type and values; numbers and others by what they show."""
     if isinstance(result, dict):
         return {str(plain(key)): plain(item) for key, item in result.items()}
     if isinstance(result, (list, tuple)):
         return [plain(item) for item in result]
     if isinstance(result, (np.ndarray, numpy.generic)):
+        if result.ndim == 0:
+            return result.item()
         return result.dtype.newbyteorder("="), result.tolist()
     return result if isinstance(result, (int, float, str)) else re.sub("0x[0-9A-Fa-f]+", "", repr(result))
 

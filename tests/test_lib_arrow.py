@@ -69,7 +69,6 @@ LINES = """
     pl.Series(np.array([1.,np.nan])).to_list()
     pl.Series(np.array([1.,np.nan]), nan_to_null=True).to_list()
     pl.Series(np.arange(10.)[::2])
-    pl.select(pl.Series(x).map_elements(lambda v: v*2.0, return_dtype=pl.Float64))
     pl.Series(x).map_batches(np.sqrt) if hasattr(pl.Series,'map_batches') else 0
     pa.array(x)
     pa.array(k)

@@ -263,7 +263,7 @@ def _of_scalars(name):
     attach(name, property(get, doc=f"{name}() of a number: see NumPy's scalars. Waits."))
 
 
-for _name in ("as_integer_ratio", "bit_count", "hex", "is_integer", "__trunc__"):
+for _name in ("as_integer_ratio", "bit_count", "denominator", "hex", "is_integer", "numerator", "__trunc__"):
     _of_scalars(_name)
 
 

@@ -1,4 +1,4 @@
-"""Uses of other libraries, a line each, with NumPy's arrays and with ours: the same result, or the same kind of error."""
+"""Uses of other libraries, a line each, with NumPy's arrays and with ours: the same result."""
 
 import re
 import warnings
@@ -9,7 +9,7 @@ import dflow.numpy as np
 
 
 def plain(result):
-    """A result as what can be compared: arrays, ours and NumPy's alike, by type and values; numbers and others by what they show."""
+    """A result as what can be compared: arrays, ours and NumPy's alike, by type and values, else by what it shows."""
     if isinstance(result, dict):
         return {str(plain(key)): plain(item) for key, item in result.items()}
     if isinstance(result, (list, tuple)):

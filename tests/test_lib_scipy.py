@@ -9,10 +9,13 @@ pytestmark = pytest.mark.once
 
 SETUP = """
 import io
-import scipy.optimize as so, scipy.sparse as sp, scipy.sparse.linalg as spl, scipy.sparse.csgraph as csg, scipy.spatial as ss
-import scipy.stats as st, scipy.integrate as sint, scipy.interpolate as si, scipy.signal as sig, scipy.ndimage as nd, scipy.linalg as sl
+import scipy.optimize as so, scipy.sparse as sp, scipy.sparse.linalg as spl, scipy.sparse.csgraph as csg
+import scipy.spatial as ss
+import scipy.stats as st, scipy.integrate as sint, scipy.interpolate as si, scipy.signal as sig
+import scipy.ndimage as nd, scipy.linalg as sl
 import scipy.linalg.interpolative
-import scipy.fft as sf, scipy.special as spc, scipy.cluster as sc, scipy.io as sio, scipy.io.wavfile as wav, scipy.odr as odr
+import scipy.fft as sf, scipy.special as spc, scipy.cluster as sc, scipy.io as sio
+import scipy.io.wavfile as wav, scipy.odr as odr
 b = io.BytesIO()
 _r = numpy.random.RandomState(0)
 P = np.array(_r.rand(12,2))

@@ -6,11 +6,11 @@ import types
 
 import numpy
 import pytest
+from dflow._functions.given import given_numpys, numpys
 from engines import Gate, clean_environment, configured
 
 import dflow.numpy as np
 from dflow import _libraries
-from dflow._functions.given import given_numpys, numpys
 
 pytestmark = pytest.mark.once
 

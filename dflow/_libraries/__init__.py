@@ -1,26 +1,26 @@
 """Other libraries that ask for numpy.ndarray itself, in C or by isinstance(): what of them is given NumPy's arrays.
 
-Nothing here imports a library. One that the program imports, before dflow or after, has the functions named below changed:
-where an array of ours is among their arguments, they get NumPy's over the same memory, and NumPy's numbers for elements.
+Nothing here imports a library. In one that the program imports, before dflow or after, the functions named below are
+changed: where an array of ours is among their arguments, they get NumPy's over the same memory, or NumPy's number.
 """
 
 import importlib
-import operator
 import sys
 from types import FunctionType
 
 from dflow._functions.given import given_numpys
 
-OPERATORS = [f"__{name.strip('_')}__" for name in "lt le eq ne ge gt".split()] + [
-    f"__{side}{name}__" for name in "add sub mul truediv floordiv mod pow and or xor matmul".split() for side in ("", "r")
-    if hasattr(operator, f"__{name}__")]
+ARITHMETIC = "add sub mul truediv floordiv mod pow and or xor matmul"
+OPERATORS = [f"__{name}__" for name in "lt le eq ne ge gt".split()] + [
+    f"__{side}{name}__" for name in ARITHMETIC.split() for side in ("", "r")]
 ITEMS = "__init__ __getitem__ __setitem__"
 
-# By module: class (with a dot: of the attribute of an object made by a call without arguments), and which of its methods.
-# `*` stands for all public ones; a class without a name for the functions of the module.
+# By module: a class, and which of its methods; `*` stands for all public ones. A class without a name stands for the
+# functions of the module, `Series().loc` for the class of that attribute of an object.
 GIVEN = {
     "pandas": {"": "*", "Series": f"* {ITEMS}", "DataFrame": f"* {ITEMS}", "Index": "* __getitem__ __new__",
-               "RangeIndex": "* __getitem__ __new__", "IntervalIndex": "*", "MultiIndex": "*", "Categorical": "* __init__",
+               "RangeIndex": "* __getitem__ __new__", "IntervalIndex": "*", "MultiIndex": "*",
+               "Categorical": "* __init__",
                "Series().loc": ITEMS, "Series().iloc": ITEMS, "Series().at": ITEMS, "Series().iat": ITEMS},
     "pandas.api.types": {"": "*"},
     "polars": {"": "*", "Series": f"* {ITEMS} __array_ufunc__ {' '.join(OPERATORS)}",
@@ -36,15 +36,16 @@ GIVEN = {
     "xarray": {"DataArray": f"isel sel interp {ITEMS}", "Dataset": f"isel sel interp {ITEMS}"},
 }
 
+COMPILED = ("builtin_function_or_method", "cython_function_or_method")
+
 
 def _adapted(attribute):
     """A function or method that is given NumPy's arrays; None for what is none, or is so already."""
     if isinstance(attribute, (classmethod, staticmethod)):
         inner = _adapted(attribute.__func__)
         return inner and type(attribute)(inner)
-    callable_ = isinstance(attribute, FunctionType) or type(attribute).__name__ in ("builtin_function_or_method",
-                                                                                    "cython_function_or_method")
-    return given_numpys(attribute) if callable_ and not hasattr(attribute, "__given__") else None
+    function = isinstance(attribute, FunctionType) or type(attribute).__name__ in COMPILED
+    return given_numpys(attribute) if function and not hasattr(attribute, "__given__") else None
 
 
 def _place(module, path):
@@ -56,13 +57,14 @@ def _place(module, path):
 
 def _adapt(module):
     """What GIVEN says of a module. What a version of a library has not, stays away."""
+    library = module.__name__.partition(".")[0]
     for path, names in GIVEN[module.__name__].items():
         try:
             place = _place(module, path)
         except AttributeError:
             continue
         for kind in place.__mro__ if isinstance(place, type) else (place,):
-            if getattr(kind, "__module__", module.__name__).partition(".")[0] == module.__name__.partition(".")[0]:
+            if getattr(kind, "__module__", module.__name__).partition(".")[0] == library:
                 _adapt_names(kind, names.split())
 
 

@@ -18,19 +18,24 @@ def numpys(name, found=numpy):
 
 def register():
     """Tell Numba, which has been imported."""
-    from numba.core import boxing, cgutils, types
-    from numba.core.pythonapi import _unboxers
+    _know_types()
+    _take_arrays()
+
+
+def _know_types():
+    """Arrays have the types of NumPy's, and so have functions and modules of the namespace."""
+    from numba.core import types
     from numba.core.registry import cpu_target
     from numba.core.typing.typeof import typeof_impl
-    from numba.extending import NativeValue
+    from numba.np.numpy_support import from_dtype, map_layout
 
     from dflow import numpy as namespace
 
     @typeof_impl.register(ndarray)
     def type_of_array(x, context):
-        """NumPy's, so that what was compiled for these serves both; without axes, that of a number."""
-        theirs = numpy.asarray(x)
-        return typeof_impl(theirs if x.ndim else theirs[()], context)
+        """NumPy's, so that what was compiled for these serves both; without axes, that of a number. Does not wait."""
+        kind = from_dtype(x.dtype)
+        return types.Array(kind, x.ndim, map_layout(x), readonly=not x.flags.writeable) if x.ndim else kind
 
     @typeof_impl.register(ModuleType)
     def type_of_module(module, context):
@@ -39,25 +44,29 @@ def register():
 
     def type_of_function(function, context):
         """Of one that a program has imported from the namespace by its name."""
-        home = getattr(function, "__module__", None)
-        home = NAMESPACE if home == "numpy" else home
+        home = NAMESPACE if function.__module__ == "numpy" else function.__module__
         return cpu_target.typing_context.resolve_value_type(numpys(f"{home}.{function.__name__}"))
 
-    for function in (namespace.sin, namespace.dot, namespace.zeros):         # of each kind one
+    for function in (namespace.sin, namespace.dot, namespace.zeros):         # one of each kind
         typeof_impl.register(type(function), type_of_function)
 
-    arrays = boxing.unbox_array
+
+def _take_arrays():
+    """What Numba does with an argument that shall be an array or a complex number, done with what ours gives."""
+    from numba.core import boxing, cgutils, types
+    from numba.core.pythonapi import _unboxers
+    from numba.extending import NativeValue
 
     def array_of_ours(typ, obj, c):
-        """What Numba does with NumPy's arrays; where that fails, with what the object's __array__ gives."""
-        first = arrays(typ, obj, c)
+        """Numba's way with NumPy's arrays; where that fails, with what the object's __array__ gives."""
+        first = boxing.unbox_array(typ, obj, c)
         value = cgutils.alloca_once_value(c.builder, first.value)
         failed = cgutils.alloca_once_value(c.builder, first.is_error)
         with c.builder.if_then(first.is_error, likely=False):
             c.pyapi.err_clear()
             theirs = c.pyapi.call_method(obj, "__array__")
             with c.builder.if_then(cgutils.is_not_null(c.builder, theirs)):
-                second = arrays(typ, theirs, c)
+                second = boxing.unbox_array(typ, theirs, c)
                 c.builder.store(second.value, value)
                 c.builder.store(second.is_error, failed)
                 c.pyapi.decref(theirs)
@@ -75,5 +84,5 @@ def register():
         c.pyapi.decref(c.builder.load(given))
         return result
 
-    _unboxers.functions[types.Complex] = complex_of_ours
     _unboxers.functions[types.Array] = array_of_ours
+    _unboxers.functions[types.Complex] = complex_of_ours

@@ -344,7 +344,7 @@ OF_NUMBERS = {ndarray, numpy.ndarray, numpy.memmap}
 def _array_function(self, /, func, types, args, kwargs):
     """numpy.concatenate([x, y]) and all the others: the operation of that name here, else NumPy's on copies.
 
-    So is what an array of a subclass of NumPy's takes part in. atleast_1d() and its like give NumPy's over the same memory.
+    So is what an array of a subclass of NumPy's takes part in. atleast_1d() and its like give NumPy's, over the memory.
     """
     for name, x, kind in (("args", args, tuple), ("kwargs", kwargs, dict)):
         if not isinstance(x, kind):
@@ -363,7 +363,7 @@ def _array_function(self, /, func, types, args, kwargs):
     return _of_numbers(row.function, func, args, kwargs)
 
 
-# NumPy's own, where code that was not swapped makes an array of anything, as with numpy.asarray(): what follows is often C.
+# By NumPy's own, code that was not swapped makes an array of anything, as by numpy.asarray(): what follows is often C.
 CONVERTING = frozenset({numpy.atleast_1d, numpy.atleast_2d, numpy.atleast_3d})
 INPLACE = frozenset({numpy.copyto, numpy.put, numpy.place, numpy.putmask, numpy.fill_diagonal, numpy.put_along_axis})
 

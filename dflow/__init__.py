@@ -15,11 +15,13 @@ except ImportError as error:
 renamed.install()
 _errors.configure(os.path.dirname(os.path.abspath(__file__)) + os.sep)
 
-from dflow import _gradient_methods, devices, engine  # noqa: E402, F401
+from dflow import _gradient_methods, _libraries, devices, engine  # noqa: E402, F401
 from dflow._array.core import ndarray  # noqa: E402
 from dflow._base.missing import missing  # noqa: E402
 from dflow._engine import waitall  # noqa: E402
 from dflow.ops.host import Future, submit  # noqa: E402
+
+_libraries.install()
 
 __all__ = ["Future", "devices", "engine", "graph", "ndarray", "show_config", "submit", "waitall"]
 __version__ = "0.1.0"

@@ -15,6 +15,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "dflow"
 # architecture too.
 LAYERS = [
     ["dflow"],  # dflow/__init__.py, which may import everything and is imported by nothing inside
+    ["_libraries"],
     ["d2l", "image", "metric"],
     ["_gradient_methods", "gluon", "kvstore"],
     ["init", "lr_scheduler", "optimizer"],
@@ -32,7 +33,7 @@ LAYERS = [
     ["_functions.gufunc"],
     ["_functions.constructors", "_functions.host_task", "_functions.numpy_inline", "_functions.out"],
     ["_functions.placement"],
-    ["_functions.basic_indexing"],
+    ["_functions.arrow", "_functions.basic_indexing", "_functions.given"],
     ["_functions.fastpath", "_functions.interp", "_functions.random", "_functions.views"],
     ["_functions.buffers", "_functions.elements", "_functions.interop", "_functions.numbers"],
     ["_tracing.cuda_graph"],
@@ -70,7 +71,7 @@ DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 FLOORS = list(dict.fromkeys(name.partition(".")[0] for name in DEPTH if "." in name))
 
 # Each is imported in one file, inside a function: dflow works, and starts fast, without them.
-OPTIONAL = {"cupy": r"cupyx?", "dask": r"dask|distributed", "pillow": r"PIL"}
+OPTIONAL = {"cupy": r"cupyx?", "numba": r"numba", "dask": r"dask|distributed", "pillow": r"PIL"}
 
 IMPORT = re.compile(
     r"^(?P<indent>[ \t]*)(?:"

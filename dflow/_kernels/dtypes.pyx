@@ -43,7 +43,7 @@ cdef int code_of(object dtype) except -1:
         return <int>code_by_dtype[dtype]
     except (KeyError, TypeError):
         pass
-    descr = native(dtype)
+    descr = native(dtype) or np.dtype(None)         # which stands for floats
     code = code_of_num(descr.num)
     if code < 0:
         raise NotHeld(f"dflow arrays hold numbers: dtype {descr} is not supported")

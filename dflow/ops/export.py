@@ -4,6 +4,7 @@ import numpy
 
 from dflow._array.core import array as as_array
 from dflow._array.core import attach, is_array, ndarray
+from dflow._functions.arrow import arrow_array, arrow_type
 from dflow._functions.buffers import share, share_for_good
 from dflow._functions.placement import device_number
 from dflow._functions.views import is_scalar
@@ -45,6 +46,23 @@ def _dlpack(self, /, *, stream=None, max_version=None, dl_device=None, copy=None
     read-only, if the version cannot say so.
     """
     return share(self).__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+
+@method("__arrow_c_schema__")
+def _arrow_c_schema(self, /):
+    """A capsule of the type in Arrow's C data interface; lists of fixed size for further axes.
+
+    TypeError for what Arrow has no type for: complex numbers, long double, and no axes.
+    """
+    return arrow_type(self)
+
+
+@method("__arrow_c_array__")
+def _arrow_c_array(self, /, requested_schema=None):
+    """Capsules of the type and of the memory for Arrow's C data interface, or of a copy's: of booleans, and of elements
+    that do not lie side by side. `requested_schema` is not followed, as the interface allows. Waits.
+    """
+    return arrow_array(self)
 
 
 @method("__dlpack_device__")

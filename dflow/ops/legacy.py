@@ -85,6 +85,7 @@ class RandomState(metaclass=Kind):
     """numpy.random.RandomState: the same numbers from the same seed. Errors of values in arrays come on reading."""
 
     _theirs = numpy.random.RandomState
+    __class__ = property(lambda self: numpy.random.RandomState)         # for libraries that ask isinstance()
 
     def __init__(self, seed=None):
         from numpy.random import RandomState as Older

@@ -2,6 +2,7 @@
 
 import importlib
 import operator
+from functools import partial
 from types import GenericAlias
 
 import numpy
@@ -263,8 +264,26 @@ def _of_scalars(name):
     attach(name, property(get, doc=f"{name}() of a number: see NumPy's scalars. Waits."))
 
 
-for _name in ("as_integer_ratio", "bit_count", "hex", "is_integer", "__trunc__"):
+for _name in ("as_integer_ratio", "bit_count", "denominator", "hex", "is_integer", "numerator", "__trunc__"):
     _of_scalars(_name)
+
+
+# -- SciPy's linear operators ----------------------------------------------------------------------
+
+def _as_operator(name, product):
+    """What scipy.sparse.linalg asks of an operator: an attribute of arrays of two axes only."""
+
+    def get(self):
+        if self.ndim != 2:
+            raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
+        return partial(product, self)
+
+    attach(name, property(get, doc=f"A product, for scipy.sparse.linalg, which asks a matrix for {name}()."))
+
+
+for _name, _product in (("matvec", lambda a, x: a @ x), ("rmatvec", lambda a, x: a.conj().T @ x),
+                        ("rmatmat", lambda a, x: a.conj().T @ x)):
+    _as_operator(_name, _product)
 
 
 # -- NumPy's protocols -----------------------------------------------------------------------------
@@ -324,7 +343,7 @@ OF_NUMBERS = {ndarray, numpy.ndarray, numpy.memmap}
 def _array_function(self, /, func, types, args, kwargs):
     """numpy.concatenate([x, y]) and all the others: the operation of that name here, else NumPy's on copies.
 
-    So is what an array of a subclass of NumPy's takes part in.
+    So is what an array of a subclass of NumPy's takes part in. atleast_1d() and its like give NumPy's, over the memory.
     """
     for name, x, kind in (("args", args, tuple), ("kwargs", kwargs, dict)):
         if not isinstance(x, kind):
@@ -335,12 +354,16 @@ def _array_function(self, /, func, types, args, kwargs):
         return fallback.call(func, args, kwargs) if subclasses else NotImplemented
     if func.__module__ in LAZY:
         importlib.import_module(LAZY[func.__module__])
+    if func in CONVERTING:
+        return func(*map(numpy.asarray, args))
     row = TABLE.get((func.__module__, func.__name__))
     if row is None or (args and type(args[0]) is numpy.ndarray and func in INPLACE):
         return fallback.call(func, args, kwargs)
     return _of_numbers(row.function, func, args, kwargs)
 
 
+# By NumPy's own, code that was not swapped makes an array of anything, as by numpy.asarray(): what follows is often C.
+CONVERTING = frozenset({numpy.atleast_1d, numpy.atleast_2d, numpy.atleast_3d})
 INPLACE = frozenset({numpy.copyto, numpy.put, numpy.place, numpy.putmask, numpy.fill_diagonal, numpy.put_along_axis})
 
 

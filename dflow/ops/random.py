@@ -749,6 +749,12 @@ class Generator(Stream, metaclass=Kind):
     _theirs = numpy.random.Generator
     bit_generator = property(Bits, doc="The source of the stream: its state and its seed.")
 
+    # Libraries ask isinstance(), or hand it to NumPy's default_rng(), which then draws from this one's own generator.
+    __class__ = property(lambda self: numpy.random.Generator)
+    capsule = property(lambda self: self._small.bit_generator.capsule, doc="The source, for NumPy's generators.")
+    lock = property(lambda self: self._small.bit_generator.lock, doc="Of the source.")
+    _bit_generator = property(lambda self: self._small.bit_generator)
+
     def integers(self, low, high=None, size=None, dtype=INTEGER, endpoint=False):
         """Integers in [low, high), or [0, low); `endpoint` includes the last."""
         if high is None:

@@ -211,6 +211,7 @@ gradient_hooks.ones_like = np.ones_like
 gradient_hooks.spread = _spread
 gradient_hooks.spread_part = _spread_part
 gradient_hooks.sum_to = _sum_to
+gradient_hooks.zeros = np.zeros
 tape.check_table()
 
 # -- elementwise -----------------------------------------------------------------------------------

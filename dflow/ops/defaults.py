@@ -10,6 +10,7 @@ from dflow._array.core import array as as_array
 from dflow._array.core import is_array, set_mxnet_rules
 from dflow._functions.numpy_inline import divert, own_way
 from dflow._functions.placement import device_number, put_on, set_current
+from dflow._functions.ufunc import set_single
 
 # What makes such numbers. The first are told the type; results of the others are cast, which fuses, where no type was
 # asked for: DATA says which argument may have given one.
@@ -34,6 +35,7 @@ def follow(names):
 
 def _switch():
     single = _state["array"] and not _state["dtype"]
+    set_single(single)
     for row in _switched:
         names, name, function, mxnets = row
         if mxnets is None:
@@ -103,7 +105,7 @@ def shown(x, scalar):
 def set_np(shape=True, array=True, dtype=False):
     """MXNet's float32 for what dflow.numpy makes without a type, `ctx=` for where; with dtype=True NumPy's types.
 
-    Axes may be lists then; float(x), int(x) and x[0] = y take an array of one element, as older NumPy's did; whole
+    So are functions of whole numbers that NumPy computes in float64, as i / j. Axes may be lists then; float(x), int(x) and x[0] = y take an array of one element, as older NumPy's did; whole
     numbers of floating point types are indices; repr() names float64 but not float32. The switch holds for the
     functions of dflow.numpy and dflow.numpy.random wherever they have been imported to.
     """

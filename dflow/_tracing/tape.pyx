@@ -92,6 +92,8 @@ cdef object record_row(function, PyObject** args, Py_ssize_t nargs, PyObject* na
     cdef Py_ssize_t i, count = 0 if names == NULL else PyTuple_GET_SIZE(<object>names)
     given = tuple([<object>args[i] for i in range(nargs)])
     keywords = {name: <object>args[nargs + i] for i, name in enumerate(<tuple><object>names)} if count else {}
+    if not varies(given) and not varies(tuple(keywords.values())):
+        return of_constants(function, given, keywords)
     if rule is None:
         form = forms.get(function)
         return (noticed(function, given, keywords, function(*given, **keywords)) if form is None
@@ -228,6 +230,19 @@ cdef object record(object key, tuple slots, function, tuple args, dict keywords)
         set_recording(before)
     return recorded(key, slots, result)
 
+cdef object of_constants(function, tuple given, dict keywords):
+    """The call of a function none of whose arguments varies: as if it were not recorded, but that results are known."""
+    cdef bint before = set_recording(False)
+    cdef tuple slots = given + tuple(keywords.values())
+    try:
+        result = function(*given, **keywords)
+    finally:
+        set_recording(before)
+    for x in result if isinstance(result, (tuple, list)) else (result,):
+        if type(x) is ndarray and (<ndarray>x).node == NULL:
+            hold_constant(parents_of(slots), <ndarray>x)
+    return result
+
 cdef object noticed(function, tuple given, dict keywords, object result):
     """The result of a function that was recorded as what it calls. Where that is out of sight, it has no gradient."""
     cdef tuple slots = given + tuple(keywords.values())
@@ -271,6 +286,9 @@ cdef tuple parents_of(tuple slots):
     return tuple(parents)
 
 cdef object recorded(object key, tuple slots, object result):
+    for x in slots:
+        if x is result:
+            return result                   # an argument, as it was: it has its node
     return joined(key, slots, parents_of(slots), result)
 
 cdef object joined(object key, tuple slots, tuple parents, object result):

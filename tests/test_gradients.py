@@ -741,3 +741,17 @@ def test_who_shares_a_gradients_memory_sees_the_next():
             shared = kept()
             y.backward()
             assert shared.tolist() == [factor] * 2
+
+
+@pytest.mark.parametrize("shape, axis", [((3, 3), None), ((2, 4), None), ((4, 2), None), ((5, 2, 3), (1, 2)),
+                                         ((2, 5, 3), (2, 0))])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_the_gradient_of_the_nuclear_norm(shape, axis, keepdims):
+    rng = numpy.random.default_rng(1)
+    start, way = rng.standard_normal((2, *shape))
+    x = tracked(start)
+    with autograd.record():
+        y = np.linalg.norm(x, ord="nuc", axis=axis, keepdims=keepdims)
+        y.sum().backward()
+    up, down = (numpy.linalg.norm(start + step * way, "nuc", axis, keepdims) for step in (1e-6, -1e-6))
+    assert close((x.grad * np.array(way)).sum().item(), (up - down).sum() / 2e-6, 1e-6)

@@ -100,4 +100,5 @@ def test_the_package_has_the_stubs():
     names = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*") if path.suffix in (".pyi", ".typed")}
     modules = [f"{path.relative_to(PACKAGE)}i" for path in PACKAGE.glob("numpy/**/*.py")]
     assert {"py.typed", "__init__.pyi", "_array/array_type.pyi", "_array/core.pyi", "_functions/ufunc.pyi",
-            "autograd.pyi", "devices.pyi", "engine.pyi", "npx.pyi", *modules} == names
+            "autograd.pyi", "devices.pyi", "engine.pyi", "npx/__init__.pyi", "npx/random.pyi",
+            *modules} == names

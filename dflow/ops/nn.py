@@ -263,7 +263,7 @@ def softmax(data, axis=-1, length=None, temperature=None, use_length=False, dtyp
     return _of_length(softmax_along, data, axis, length, temperature, use_length, dtype)
 
 
-@op("x", "x, 0", "x * 1000", "x, temperature=2.5", "x, -1, l, use_length=True", "x, dtype='float64'", "x[:, :0]",
+@op("x", "x, 0", "x * 1000", "x, temperature=2.5", "x, -1, l, use_length=True", "x, dtype='float64'",
     module="npx")
 def log_softmax(data, axis=-1, length=None, temperature=None, use_length=False, dtype=None):
     """The logarithm of softmax()."""

@@ -403,7 +403,7 @@ class Stream:
         if "c" in (offset.dtype.kind, scale.dtype.kind):
             raise TypeError("parameters are real")
         shape = drawn_shape(size, numpy.broadcast_shapes(offset.shape, scale.shape))
-        return self._counter.draw(kernels[code], code, shape) * scale + offset
+        return (self._counter.draw(kernels[code], code, shape) * scale + offset).astype(dtypes[code], copy=False)
 
     def normal(self, loc=0.0, scale=1.0, size=None, dtype=FLOAT):
         """Normal, of mean `loc` and deviation `scale`. ValueError for a negative scale, on reading for an array."""
@@ -585,6 +585,8 @@ class Stream:
         *others, scale = [_parameter(given.pop(key)) for key in keys]
         if given:
             raise TypeError(f"{name}() has no parameter {', '.join(given)}")
+        if any(x.dtype.kind == "c" for x in (*others, scale)):
+            raise TypeError("parameters are real")
         scale = checked(_more_than_zero(last) if positive else _not_negative(last), scale)
         shape = drawn_shape(size, common_shape(*others, scale))
         return function(getattr(self, standard)(size=shape), *others, scale)

@@ -415,7 +415,7 @@ def test_gradients_by_parameters(name, pending):
         np.random.seed(3)
         return getattr(np.random, name)(**values)
 
-    starts = dict(zip(BY_PARAMETERS[name], ([0.5, 1.25], [2.0, 3.0]) if len(BY_PARAMETERS[name]) > 1 else ([1.5, 2.0],)))
+    starts = dict(zip(BY_PARAMETERS[name], ([0.5, 1.25], [2.0, 3.0])[-len(BY_PARAMETERS[name]):]))
     values = {key: sleep(np.array(x), 0.02) if pending else np.array(x) for key, x in starts.items()}
     for x in values.values():
         x.attach_grad()

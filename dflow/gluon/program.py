@@ -120,7 +120,8 @@ class Traced(NDArrayOperatorsMixin):
     def _no_value(self, *_args):
         raise TypeError("forward() looks at the values of an array: what it does then cannot be exported")
 
-    __bool__ = __int__ = __float__ = __complex__ = __index__ = item = tolist = asnumpy = asscalar = __array__ = _no_value
+    __bool__ = __int__ = __float__ = __complex__ = __index__ = __array__ = _no_value
+    item = tolist = asnumpy = asscalar = _no_value
 
     def detach(self):
         return self._trace.call("npx.stop_gradient", (self,), {})

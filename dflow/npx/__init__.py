@@ -31,8 +31,8 @@ from dflow.ops.table import namespace as _namespace
 _rows = _namespace("npx")
 globals().update(_rows)
 
-__all__ = ["Context", "Device", "bernoulli", "cond", "cpu", "cpu_pinned", "current_context", "current_device", "foreach", "gpu",
-           "gpu_memory_info", "is_np_array", "is_np_default_dtype", "is_np_shape", "load", "normal_n",
+__all__ = ["Context", "Device", "bernoulli", "cond", "cpu", "cpu_pinned", "current_context", "current_device",
+           "foreach", "gpu", "gpu_memory_info", "is_np_array", "is_np_default_dtype", "is_np_shape", "load", "normal_n",
            "num_gpus", "random", "reset_np", "save", "savez", "seed", "set_np", "uniform_n", "waitall",
            "while_loop"] + list(_rows)
 

@@ -67,8 +67,8 @@ FUNCTIONS = {
     "paddings": lambda x: [np.pad(x, 1), np.pad(x, ((0, 1), (2, 0)), mode="reflect"), np.pad(x, 1, mode="edge"),
                            np.pad(x, 1, constant_values=3)],
     "constants": lambda x: [x + np.ones_like(x), np.zeros_like(x) * x, npx.stop_gradient(x)],
-    "activations": lambda x: [npx.relu(x), npx.sigmoid(x), npx.gelu(x), npx.erf(x), npx.softmax(x), npx.log_softmax(x, 0),
-                              npx.softmax(x, temperature=2.0)]
+    "activations": lambda x: [npx.relu(x), npx.sigmoid(x), npx.gelu(x), npx.erf(x), npx.softmax(x),
+                              npx.log_softmax(x, 0), npx.softmax(x, temperature=2.0)]
     + [npx.activation(x, kind) for kind in ("softrelu", "softsign", "tanh", "log_sigmoid", "mish")]
     + [npx.leaky_relu(x, act_type=kind, slope=0.3) for kind in ("leaky", "elu", "selu", "gelu", "rrelu")],
 }

@@ -1,5 +1,7 @@
 """MXNet's Gluon over dflow arrays: layers, recurrent ones, losses, trainers; data sets, loaders, metrics, networks."""
 
+import importlib
+
 from dflow.gluon import data, loss, metric, model_zoo, nn, parameter, rnn, utils
 from dflow.gluon.block import Block, HybridBlock
 from dflow.gluon.parameter import Constant, DeferredInitializationError, Parameter, ParameterDict
@@ -8,3 +10,10 @@ from dflow.gluon.trainer import Trainer
 
 __all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter", "ParameterDict",
            "SymbolBlock", "Trainer", "data", "loss", "metric", "model_zoo", "nn", "parameter", "rnn", "utils"]
+
+
+def __getattr__(name):
+    """gluon.contrib, loaded when it is asked for."""
+    if name == "contrib":
+        return importlib.import_module("dflow.gluon.contrib")
+    raise AttributeError(f"module 'dflow.gluon' has no attribute {name!r}")

@@ -141,8 +141,8 @@ class Block:
         return self
 
     def share_parameters(self, shared):
-        """Take another block's parameters, by the names that its collect_params() gives them."""
-        for name, p in shared.items():
+        """Take another block's parameters, by the names that its collect_params() gives them; None: none."""
+        for name, p in (shared or {}).items():
             block, (*path, last) = self, name.split(".")
             for step in path:
                 block = block._children.get(step) if block is not None else None

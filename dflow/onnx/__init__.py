@@ -67,7 +67,8 @@ class Writer:
         infos = [[helper.make_tensor_value_info(name, self.kind(x.dtype), x.shape) for name, x in some]
                  for some in (self.inputs, outputs)]
         kept = [(name, x) for name, x in self.known.values() if name in self.used and name.startswith("array ")]
-        tensors = [self.onnx.numpy_helper.from_array(numpy.array(x), name) for name, x in [*kept, *self.numbers.items()]]
+        tensors = [self.onnx.numpy_helper.from_array(numpy.array(x), name)
+                   for name, x in [*kept, *self.numbers.items()]]
         graph = helper.make_graph(self.nodes, "dflow", *infos, tensors)
         return helper.make_model(graph, producer_name="dflow", ir_version=9,
                                  opset_imports=[helper.make_opsetid("", OPSET)])

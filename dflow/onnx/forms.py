@@ -343,8 +343,9 @@ def _leaky(m, to, result, given):
         _gelu(m, to, result, given)
     elif kind == "prelu":
         gamma = m.value(given["gamma"])
-        shape = gamma.shape if gamma.ndim != 1 or gamma.size == 1 or result.ndim < 2 else (-1,) + (1,) * (result.ndim - 2)
-        m.node("PRelu", x, m.node("Reshape", m.name(given["gamma"], result.dtype), m.number(whole(*shape))), to=to)
+        by_channel = gamma.ndim == 1 and gamma.size > 1 and result.ndim > 1
+        shape = m.number(whole(*((-1,) + (1,) * (result.ndim - 2) if by_channel else gamma.shape)))
+        m.node("PRelu", x, m.node("Reshape", m.name(given["gamma"], result.dtype), shape), to=to)
     elif kind in ("leaky", "rrelu"):
         slope = slope if kind == "leaky" else (given["lower_bound"] + given["upper_bound"]) / 2
         m.node("LeakyRelu", x, to=to, alpha=slope)

@@ -173,7 +173,8 @@ def test_going_on_from_a_checkpoint(tmp_path, limits, more, set_np):
     finally:
         npx.reset_np()
     with pytest.warns(UserWarning, match="has no checkpoint of 'other': training begins anew"):
-        made().fit(data, event_handlers=[es.CheckpointHandler(tmp_path, "other", resume_from_checkpoint=True)], epochs=1)
+        handler = es.CheckpointHandler(tmp_path, "other", resume_from_checkpoint=True)
+        made().fit(data, event_handlers=[handler], epochs=1)
 
 
 def test_logs_within_epochs():

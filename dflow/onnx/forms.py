@@ -11,7 +11,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from dflow.gluon.program import Reference, function_of
 
-FORMS = {}
+FORMS: dict = {}
 # Methods whose arguments are other than those of the function of that name.
 METHODS = {".reshape": ("a", "*shape"), ".transpose": ("a", "*axes"), ".flatten": ("a",), ".copy": ("a",),
            ".astype": ("a", "dtype"), ".[]": ("a", "key")}

@@ -126,14 +126,39 @@ class Traced(NDArrayOperatorsMixin):
     def detach(self):
         return self._trace.call("npx.stop_gradient", (self,), {})
 
-    T = property(lambda self: self.transpose())
-    real = property(lambda self: np.real(self))
-    imag = property(lambda self: np.imag(self))
-    shape = property(lambda self: self._value.shape)
-    dtype = property(lambda self: self._value.dtype)
-    ndim = property(lambda self: self._value.ndim)
-    size = property(lambda self: self._value.size)
-    ctx = device = context = property(lambda self: self._value.ctx)
+    @property
+    def T(self):
+        return self.transpose()
+
+    @property
+    def real(self):
+        return np.real(self)
+
+    @property
+    def imag(self):
+        return np.imag(self)
+
+    @property
+    def shape(self):
+        return self._value.shape
+
+    @property
+    def dtype(self):
+        return self._value.dtype
+
+    @property
+    def ndim(self):
+        return self._value.ndim
+
+    @property
+    def size(self):
+        return self._value.size
+
+    @property
+    def ctx(self):
+        return self._value.ctx
+
+    device = context = ctx
 
 
 def _mapped(x, function):

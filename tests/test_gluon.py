@@ -592,7 +592,7 @@ LOSSES = [
     (gluon.loss.LogisticLoss(), (P, SIGNS), numpy.log1p(numpy.exp(-P * SIGNS)).mean(1)),
     (gluon.loss.LogisticLoss(label_format="binary"), (P, BITS), numpy.log1p(numpy.exp(-P * SIGNS)).mean(1)),
     (gluon.loss.TripletLoss(2), (P, L, L[::-1]), numpy.maximum((FAR**2 - (P - L[::-1]) ** 2).sum(1) + 2, 0)),
-    (gluon.loss.PoissonNLLLoss(), (P, CLASSES.repeat(3)), (numpy.exp(P) - CLASSES[:, None] * P).mean()),
+    (gluon.loss.PoissonNLLLoss(), (P, CLASSES.repeat(3)), (numpy.exp(P) - CLASSES[:, None] * P).mean(1)),
     (gluon.loss.CosineEmbeddingLoss(), (P, L, numpy.array([1, -1, 1, -1])), None),
     (gluon.loss.CTCLoss(), (numbers(3, 5, 4), WORDS), [16.10301, 9.407072, 17.6488]),
     (gluon.loss.CTCLoss(), (numbers(3, 5, 4), WORDS, numpy.array([5, 4, 2])), [16.10301, 4.2767153, 6.3700595]),

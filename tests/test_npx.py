@@ -703,6 +703,27 @@ def test_savez(tmp_path):
         npx.savez(file, [1])
 
 
+def test_from_numpy():
+    theirs = numpy.arange(6.0).reshape(2, 3)
+    x = npx.from_numpy(theirs)
+    theirs[0, 0] = 7
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert npx.from_numpy(theirs.T, zero_copy=False).tolist() == theirs.T.tolist()
+    with pytest.raises(ValueError, match="not C-contiguous needs zero_copy=False"):
+        npx.from_numpy(theirs.T)
+    with pytest.raises(TypeError, match="a NumPy array is expected, not list"):
+        npx.from_numpy([1])
+
+
+def test_capsules():
+    x = np.arange(3.0)
+    y = npx.from_dlpack(npx.to_dlpack_for_write(x))
+    y += 1
+    z = npx.from_dlpack(npx.to_dlpack_for_read(x + 1))
+    del x
+    assert y.tolist() == [1, 2, 3] and z.tolist() == [2, 3, 4] and npx.from_dlpack(y).tolist() == [1, 2, 3]
+
+
 # -- draws -----------------------------------------------------------------------------------------
 
 def test_bernoulli():

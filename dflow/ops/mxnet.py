@@ -84,6 +84,45 @@ def _itself(self):
 attach("as_nd_ndarray", _itself)
 attach("as_np_ndarray", _itself)
 
+# -- other libraries' memory -----------------------------------------------------------------------
+
+def from_numpy(ndarray, zero_copy=True):
+    """A copy of NumPy's array, also with zero_copy: ours have memory of their own, so neither sees writes to the other.
+
+    ValueError with zero_copy for an array that is not C-contiguous, as in MXNet.
+    """
+    if not isinstance(ndarray, numpy.ndarray):
+        raise TypeError(f"a NumPy array is expected, not {type(ndarray).__name__}")
+    if zero_copy and not ndarray.flags.c_contiguous:
+        raise ValueError("an array that is not C-contiguous needs zero_copy=False")
+    return as_array(ndarray)
+
+
+class _Exporter:
+    """A DLPack capsule as the object that from_dlpack() asks."""
+
+    def __init__(self, capsule):
+        self._capsule = capsule
+
+    def __dlpack__(self, **_keywords):
+        return self._capsule
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+def from_dlpack(dlpack):
+    """An array with the numbers of a capsule, or of an object that gives one: see np.from_dlpack()."""
+    return TABLE["numpy", "from_dlpack"].function(dlpack if hasattr(dlpack, "__dlpack__") else _Exporter(dlpack))
+
+
+def to_dlpack_for_read(data):
+    """A capsule of an array's memory: waits for it."""
+    return data.__dlpack__(max_version=(1, 0))
+
+
+to_dlpack_for_write = to_dlpack_for_read
+
 # -- draws ----------------------------------------------------------------------------------------
 
 def _draw(name):

@@ -37,7 +37,7 @@ def show_config():
 
 
 # What programs for MXNet find besides, as `from dflow import np, nd` or `import dflow as mx`: loaded when asked for.
-_OWN = "autograd context d2l gluon image init kvstore lr_scheduler metric nd npx numpy optimizer random"
+_OWN = "autograd context d2l gluon image init kvstore lr_scheduler metric nd npx numpy onnx optimizer random"
 _MODULES = {name: f"dflow.{name}" for name in _OWN.split()}
 _MODULES |= {"np": "dflow.numpy", "numpy_extension": "dflow.npx", "img": "dflow.image", "initializer": "dflow.init",
              "kv": "dflow.kvstore", "rnd": "dflow.random"}

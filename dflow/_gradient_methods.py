@@ -8,7 +8,11 @@ from dflow._tracing import tape
 
 
 def attach_grad(self, grad_req="write", stype=None):
-    """Let the array have a gradient, zeros at first. backward() writes it ("write"), adds ("add") or not ("null")."""
+    """Let the array have a gradient, zeros at first. backward() writes it ("write"), adds ("add") or not ("null").
+
+    What was computed while recording keeps its part in the record: backward() goes on from it, and keeps its gradient
+    on the way. Gradients of whole numbers and booleans, and by what is computed from these alone, are zero.
+    """
     from dflow import autograd
 
     if stype not in (None, "default"):
@@ -31,6 +35,11 @@ def grad(self):
     return None if leaf is None or leaf.request == "null" else leaf.grad
 
 
+def drop_grad(self):
+    """Keep the gradient no more: x.grad is None from now on."""
+    tape.drop_leaf(self)
+
+
 def zero_grad(self):
     """Set the gradient to zero."""
     gradient = getattr(self, "grad", None)
@@ -50,6 +59,6 @@ def detach(self):
     return tape.detach(self)
 
 
-for _method in (attach_grad, zero_grad, backward, detach):
+for _method in (attach_grad, drop_grad, zero_grad, backward, detach):
     attach(_method.__name__, _method)
 attach("grad", property(grad))

@@ -136,8 +136,6 @@ def mark_variables(variables, gradients, grad_reqs="write"):
     for x, g, request in zip(variables, gradients, requests, strict=True):
         if request not in REQUESTS:
             raise ValueError(f"grad_req must be one of {', '.join(map(repr, REQUESTS))}, not {request!r}")
-        if x.dtype.kind not in "fc":
-            raise TypeError(f"gradients are of floating point arrays; this one's dtype is {x.dtype}")
         if g.shape != x.shape or g.dtype != x.dtype:
             raise ValueError(f"a gradient of shape {g.shape} and dtype {g.dtype} "
                              f"for an array of shape {x.shape} and dtype {x.dtype}")

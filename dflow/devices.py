@@ -38,12 +38,15 @@ class Device:
         self.device_id = device_id
 
     def __eq__(self, other):
+        """cpu(0) is "cpu", too, as NumPy names it."""
+        if isinstance(other, str):
+            return other == "cpu" and self.device_type == "cpu" and self.device_id == 0
         if not isinstance(other, Device):
             return NotImplemented
         return (self.device_type, self.device_id) == (other.device_type, other.device_id)
 
     def __hash__(self):
-        return hash((self.device_type, self.device_id))
+        return hash("cpu" if self == "cpu" else (self.device_type, self.device_id))
 
     def __repr__(self):
         return f"{self.device_type}({self.device_id})"
@@ -109,10 +112,5 @@ def _context(self):
     return _numbered(placement.number_of(self))
 
 
-def _name_or_device(self):
-    """The device that the array is on: "cpu", as NumPy says it, for cpu(0)."""
-    return _numbered(placement.number_of(self)) if placement.number_of(self) else "cpu"
-
-
-for _name, _value in {"ctx": _context, "context": _context, "device": _name_or_device}.items():
-    attach(_name, property(_value))
+for _name in ("ctx", "context", "device"):
+    attach(_name, property(_context))

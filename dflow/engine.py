@@ -11,7 +11,6 @@ from typing import NamedTuple
 from dflow import _engine
 from dflow._array import core
 from dflow._engine import (
-    bulk,
     inline_limit,
     memory_stats,
     naive,
@@ -24,7 +23,7 @@ from dflow._runtime import fork, queues
 from dflow._runtime import timeline as _timeline
 
 __all__ = ["Event", "bulk", "config", "explain", "inline_limit", "memory_stats", "naive", "num_workers", "priority",
-           "set_memory_budget", "set_num_workers", "sleep", "statistics", "timeline"]
+           "set_bulk_size", "set_memory_budget", "set_num_workers", "sleep", "statistics", "timeline"]
 
 
 def _cores():
@@ -85,6 +84,29 @@ def set_num_workers(n, device=None, cores=None):
 def num_workers(device=None):
     """How many worker threads a device has, or shares: cpu(0), if none is named."""
     return _engine.num_workers(max(placement.device_number(device), 0))
+
+
+class _Limit(int):
+    """A limit of bulk(), which the end of a `with` sets again."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        _engine.bulk(int(self))
+
+
+def bulk(n=None):
+    """At most n elementwise operations run as one group from now on; 0 or 1: none do. Returns the previous limit.
+
+    `with bulk(n):` goes back to that at its end.
+    """
+    return _Limit(_engine.bulk(n))
+
+
+def set_bulk_size(size):
+    """MXNet's older name of bulk()."""
+    return bulk(size)
 
 
 @contextmanager

@@ -115,6 +115,13 @@ def network():
     return net
 
 
+def exported(net):
+    """The text of a program."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = net.export(f"{folder}/net", inputs=np.ones((1, 3), "f4"))
+        return Path(files[0]).read_bytes()
+
+
 def trainer():
     p = gluon.Parameter("p", shape=(3,))
     p.initialize()
@@ -229,6 +236,8 @@ def make():
         "parameters": Reader(net.load_parameters, [
             written(net.save_parameters), mxnets(numpy.ones((2, 3), "f4"), numpy.ones(2, "f4")),
             (npy(numpy.ones((2, 3), "f4")), zipped("weight.npy", "bias.npy"))], errors=(ValueError, TypeError)),
+        "program": Reader(lambda path: gluon.SymbolBlock.imports(path, "data"), [exported(net)],
+                          name="net-symbol.json", errors=(ValueError,)),
         "states": Reader(lambda path: trainer().load_states(path), [
             written(trainer().save_states),
             (npy(numpy.array(1)), zipped("num_update.npy", "0.count.npy", "0.0.npy", "0.1.npy"))],

@@ -560,3 +560,21 @@ except MemoryError:
                          env=clean_environment(), timeout=HANG)
     assert out.stderr == "", "both pieces fail, and that is one error"
     assert out.stdout == "no memory\n", out.stderr
+
+
+def test_bulk_as_a_context():
+    """The limit holds from the call on, and the one before comes back, also after an error or in one another."""
+    before = dflow.engine.bulk()
+    with dflow.engine.bulk(10) as old:
+        assert old == before and dflow.engine.bulk() == 10
+        with pytest.raises(ZeroDivisionError), dflow.engine.bulk(3):
+            assert dflow.engine.bulk() == 3
+            raise ZeroDivisionError
+        assert dflow.engine.bulk() == 10
+        x = np.ones(10)
+        for _ in range(100):
+            x += 1
+    assert dflow.engine.bulk() == before and x.tolist() == [101] * 10
+    assert dflow.engine.set_bulk_size(5) == before and dflow.engine.set_bulk_size(before) == 5
+    with pytest.raises(ValueError, match="n must be between 0 and"):
+        dflow.engine.bulk(-1)

@@ -11,7 +11,9 @@ from scipy import stats
 
 import dflow
 import dflow.numpy as np
+from dflow import autograd
 from dflow._functions import random as _random
+from dflow.engine import sleep
 from dflow.ops import random as streams
 
 N = 100_000
@@ -395,3 +397,60 @@ def test_extreme_parameters():
         assert ((x >= 0) & (x <= 1)).all()
     assert np.isfinite(g.gamma(1e-5, size=1000)).all() and np.isfinite(g.gamma(1e200, size=1000)).all()
     assert (g.gamma(np.array(1e300), size=5) > 0).all()
+
+
+# -- by their parameters -------------------------------------------------------------------------------
+
+BY_PARAMETERS = {
+    "normal": ("loc", "scale"), "uniform": ("low", "high"), "exponential": ("scale",), "gumbel": ("loc", "scale"),
+    "laplace": ("loc", "scale"), "logistic": ("loc", "scale"), "lognormal": ("mean", "sigma"), "pareto": ("a",),
+    "power": ("a",), "rayleigh": ("scale",), "weibull": ("a",)}
+
+
+@pytest.mark.parametrize("pending", [False, True])
+@pytest.mark.parametrize("name", BY_PARAMETERS)
+def test_gradients_by_parameters(name, pending):
+    """As differences of draws from one seed; the parameters keep their own gradients, also where they are pending."""
+    def drawn(values):
+        np.random.seed(3)
+        return getattr(np.random, name)(**values)
+
+    starts = dict(zip(BY_PARAMETERS[name], ([0.5, 1.25], [2.0, 3.0])[-len(BY_PARAMETERS[name]):]))
+    values = {key: sleep(np.array(x), 0.02) if pending else np.array(x) for key, x in starts.items()}
+    for x in values.values():
+        x.attach_grad()
+    with autograd.record():
+        drawn(values).sum().backward()
+    for key in starts:
+        up, down = ({k: np.array(x) + (step if k == key else 0) for k, x in starts.items()} for step in (1e-6, -1e-6))
+        slope = (drawn(up) - drawn(down)).asnumpy() / 2e-6
+        numpy.testing.assert_allclose(values[key].grad.asnumpy(), slope, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name, wrong, text", [
+    ("gumbel", (0, -1), "scale < 0"), ("lognormal", (0, -1), "sigma < 0"), ("pareto", (0,), "a <= 0"),
+    ("power", (-1,), "a <= 0"), ("weibull", (-1,), "a < 0"), ("rayleigh", (-1,), "scale < 0")])
+def test_parameters_out_of_range(name, wrong, text):
+    arrays = [np.array([1.0, x]) for x in wrong]
+    for draw in (getattr(np.random, name), getattr(np.random.default_rng(0), name)):
+        with pytest.raises(ValueError, match=text):
+            draw(*arrays).wait_to_read()
+    with pytest.raises(ValueError, match=text):
+        getattr(numpy.random, name)(*(x.asnumpy() for x in arrays))
+
+
+@pytest.mark.parametrize("draw", [
+    lambda dtype: np.random.normal(1, 2, 20000, dtype=dtype), lambda dtype: np.random.uniform(2, 3, 20000, dtype=dtype),
+    lambda dtype: np.random.rand(20000, dtype=dtype), lambda dtype: np.random.randn(20000, dtype=dtype),
+    lambda dtype: np.random.exponential(2, 20000, dtype=dtype),
+    lambda dtype: np.random.uniform(np.array([2.0]), np.array([3.0]), 20000, dtype=dtype)])
+def test_float16(draw):
+    """The numbers of float32, rounded; and below a bound still."""
+    np.random.seed(5)
+    single = draw("float32").asnumpy()
+    np.random.seed(5)
+    half = draw("float16").asnumpy()
+    assert half.dtype == numpy.float16 and single.dtype == numpy.float32
+    numpy.testing.assert_allclose(half, single, rtol=2 ** -10, atol=2 ** -13)
+    if 2 <= single.min() and single.max() < 3:
+        assert 2 <= half.min() and half.max() < 3

@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "dflow"
 LAYERS = [
     ["dflow"],  # dflow/__init__.py, which may import everything and is imported by nothing inside
     ["_libraries"],
-    ["d2l", "image", "metric"],
+    ["d2l", "image", "metric", "onnx"],
     ["_gradient_methods", "gluon", "kvstore"],
     ["init", "lr_scheduler", "optimizer"],
     ["_graph_decorator"],
@@ -71,7 +71,7 @@ DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 FLOORS = list(dict.fromkeys(name.partition(".")[0] for name in DEPTH if "." in name))
 
 # Each is imported in one file, inside a function: dflow works, and starts fast, without them.
-OPTIONAL = {"cupy": r"cupyx?", "numba": r"numba", "dask": r"dask|distributed", "pillow": r"PIL"}
+OPTIONAL = {"cupy": r"cupyx?", "numba": r"numba", "dask": r"dask|distributed", "onnx": r"onnx", "pillow": r"PIL"}
 
 IMPORT = re.compile(
     r"^(?P<indent>[ \t]*)(?:"

@@ -88,6 +88,8 @@ class Reference:
     def dropout(x, p=0.5, mode="training"):
         return x
 
+    stop_gradient = staticmethod(lambda x: x)
+
     @staticmethod
     def softmax(x, axis=-1, length=None, temperature=None, use_length=False, dtype=None):
         x = numpy.moveaxis(x / (temperature or 1), axis, -1)
@@ -688,6 +690,87 @@ MXNETS = {
 }
 
 
+def test_savez(tmp_path):
+    file, x, y = tmp_path / "arrays.npz", np.arange(3), np.ones((2, 2))
+    npx.savez(file, x, x[1:], named=y)
+    loaded = npx.load(file)
+    assert list(loaded) == ["arr_0", "arr_1", "named"] and loaded["arr_1"].tolist() == [1, 2]
+    with numpy.load(file) as theirs:
+        assert theirs["named"].tolist() == y.tolist()
+    with pytest.raises(ValueError, match="arr_0: names of arrays that are given by place, too"):
+        npx.savez(file, x, arr_0=y)
+    with pytest.raises(TypeError, match="arr must be arrays, with names that are texts, not 'arr_0': list"):
+        npx.savez(file, [1])
+
+
+def test_from_numpy():
+    theirs = numpy.arange(6.0).reshape(2, 3)
+    x = npx.from_numpy(theirs)
+    theirs[0, 0] = 7
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert npx.from_numpy(theirs.T, zero_copy=False).tolist() == theirs.T.tolist()
+    with pytest.raises(ValueError, match="not C-contiguous needs zero_copy=False"):
+        npx.from_numpy(theirs.T)
+    with pytest.raises(TypeError, match="a NumPy array is expected, not list"):
+        npx.from_numpy([1])
+
+
+def test_capsules():
+    x = np.arange(3.0)
+    y = npx.from_dlpack(npx.to_dlpack_for_write(x))
+    y += 1
+    z = npx.from_dlpack(npx.to_dlpack_for_read(x + 1))
+    del x
+    assert y.tolist() == [1, 2, 3] and z.tolist() == [2, 3, 4] and npx.from_dlpack(y).tolist() == [1, 2, 3]
+
+
+# -- draws -----------------------------------------------------------------------------------------
+
+def test_bernoulli():
+    prob = np.array([0.0, 0.25, 1.0])
+    ones = npx.random.bernoulli(prob, size=(20000, 3))
+    assert ones.dtype == "float32" and set(ones.ravel().tolist()) == {0, 1}
+    assert ones.mean(0)[[0, 2]].tolist() == [0, 1] and abs(ones.mean(0)[1].item() - 0.25) < 0.02
+    logit = npx.bernoulli(logit=math.log(3.0), size=20000, dtype="int32", ctx=npx.cpu(1))
+    assert logit.dtype == "int32" and logit.ctx == npx.cpu(1) and abs(logit.mean().item() - 0.75) < 0.02
+    assert npx.bernoulli(prob).shape == (3,) and npx.bernoulli(0.5).shape == ()
+    assert npx.bernoulli(1.0, out=np.zeros(4)).tolist() == [1] * 4
+    for both in ({}, {"prob": 0.5, "logit": 0.0}):
+        with pytest.raises(ValueError, match="either prob or logit must be given, and not both"):
+            npx.bernoulli(**both)
+
+
+def test_draws_of_batches():
+    loc = np.array([[0.0], [100.0]])
+    x = npx.random.normal_n(loc, np.array([1.0, 2.0, 3.0]), batch_shape=(500, 4))
+    assert x.shape == (500, 4, 2, 3) and x.dtype == "float32"
+    numpy.testing.assert_allclose(x.std((0, 1)).asnumpy(), [[1, 2, 3]] * 2, rtol=0.1)
+    numpy.testing.assert_allclose(x.mean((0, 1)).asnumpy(), [[0] * 3, [100] * 3], atol=0.5)
+    y = npx.uniform_n(loc, loc + 1, 500, dtype="float16", device=npx.cpu(1))
+    assert y.shape == (500, 2, 1) and y.dtype == "float16" and y.ctx == npx.cpu(1)
+    assert (loc <= y.as_in_ctx(npx.cpu())).all() and npx.normal_n().shape == ()
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
+def test_softmax_of_nothing(shape):
+    x = np.zeros(shape)
+    x.attach_grad()
+    for function in (npx.softmax, npx.log_softmax, lambda x: npx.masked_log_softmax(x, x > 0)):
+        with autograd.record():
+            y = function(x)
+        y.backward()
+        assert y.shape == x.grad.shape == shape
+
+
+def test_gradients_stop():
+    x = np.array([1.0, 2.0])
+    x.attach_grad()
+    with autograd.record():
+        y = npx.stop_gradient(x * x) * x
+    y.backward()
+    assert x.grad.tolist() == [1, 4]
+
+
 def test_files_of_mxnets(tmp_path):
     found = {}
     for name, content in MXNETS.items():
@@ -781,6 +864,13 @@ def test_float32_from_the_same_stream(single):
 
 # -- devices ---------------------------------------------------------------------------------------
 
+def test_a_device_is_what_numpy_calls_it():
+    x, y = np.zeros(2), np.zeros(2, device=npx.cpu(1))
+    assert x.device == "cpu" == x.device == npx.cpu(0) == x.ctx and hash(x.device) == hash("cpu") == hash(npx.cpu(0))
+    assert y.device == npx.cpu(1) != "cpu" and y.device != "cpu(1)" and "cpu" in {x.device} and not x.device != "cpu"
+    assert np.ones(2, device=x.device).device == "cpu" and x.to_device(x.device) is x
+
+
 def test_devices():
     x = np.ones(3)
     assert npx.cpu() == npx.Device("cpu", 0) == npx.current_device() == x.ctx and npx.cpu(1) != npx.cpu()
@@ -849,6 +939,34 @@ def test_float32_is_not_mentioned(single):
     assert {text: repr(eval(text)) for text in shown} == shown
     npx.reset_np()
     assert repr(np.ones(1, "f4")) == "array([1.], dtype=float32)" and repr(np.ones(1).sum()) == "np.float64(1.0)"
+
+
+@pytest.mark.parametrize("text", [
+    "i / 2", "2 / i", "i / j", "j[:1] / i", "np.sqrt(i)", "np.exp(i[:2])", "np.true_divide(i, i)", "np.arctan2(i, j)",
+    "i / numpy.int32(3)", "(i > 1) / 2"])
+def test_functions_of_whole_numbers(text):
+    """Float32 after set_np(), NumPy's float64 before and afterwards; with dtype= what is asked for."""
+    i, j = numpy.arange(1, 7), numpy.arange(1, 7, dtype="i4")
+    expected = eval(text, {"np": numpy, "numpy": numpy, "i": i, "j": j})
+    ours = {"np": np, "numpy": numpy, "i": np.array(i), "j": np.array(j)}
+    for switch, dtype in [(npx.reset_np, float), (npx.set_np, numpy.float32), (npx.reset_np, float)]:
+        switch()
+        for _ in range(2):
+            result = eval(text, ours)
+            assert result.dtype == dtype
+            numpy.testing.assert_allclose(result.asnumpy(), expected, rtol=1e-6 if dtype == numpy.float32 else 1e-15)
+
+
+def test_functions_of_whole_numbers_that_are_asked_for_a_type(single):
+    i = np.arange(3, dtype=int)
+    assert (i / np.array(2.0, dtype=float)).dtype == np.true_divide(i, 2, dtype=float).dtype == float
+    assert (i // 2).dtype == int and (i > 1).dtype == bool and np.float_power(i, 2).dtype == float
+
+
+def test_numbers_in_an_array_of_objects(single):
+    x = np.array(numpy.array([1, 2.5, True], dtype=object))
+    assert x.dtype == "float32" and x.tolist() == [1, 2.5, 1]
+    assert np.array(numpy.array([1, 2], dtype=object), dtype=int).dtype == int
 
 
 def test_labels_are_indices_after_set_np(single):

@@ -79,7 +79,7 @@ def test_array_namespace():
 
 
 @pytest.mark.parametrize("text", [
-    "x.device", "x.to_device('cpu')", "x.to_device('gpu')", "x.to_device(1)", "x.to_device('cpu', stream=1)",
+    "x.device == 'cpu'", "x.to_device('cpu')", "x.to_device('gpu')", "x.to_device(1)", "x.to_device('cpu', stream=1)",
     "x.to_device('cpu', stream=None)"])
 def test_devices(text):
     assert_same_outcome(*both(text))

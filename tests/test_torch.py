@@ -380,9 +380,10 @@ OTHER = {
     "loss.HingeLoss()(x, s)": "F.relu(1 - x * s).mean(1)",
     "loss.SquaredHingeLoss(0.5)(x, s)": "F.relu(0.5 - x * s).square().mean(1)",
     "loss.LogisticLoss()(x, s.detach())": "-F.logsigmoid(x * s.detach()).mean(1)",
-    "loss.PoissonNLLLoss()(x, p)": "F.poisson_nll_loss(x, p)",
-    "loss.PoissonNLLLoss(from_logits=False)(p, y * y)": "F.poisson_nll_loss(p, y * y, log_input=False)",
-    "loss.PoissonNLLLoss(compute_full=True)(x, 2 * p)": "F.poisson_nll_loss(x, 2 * p, full=True)",
+    "loss.PoissonNLLLoss()(x, p)": "F.poisson_nll_loss(x, p, reduction='none').mean(1)",
+    "loss.PoissonNLLLoss(from_logits=False)(p, y * y)":
+        "F.poisson_nll_loss(p, y * y, log_input=False, reduction='none').mean(1)",
+    "loss.PoissonNLLLoss(compute_full=True)(x, 2 * p)": "F.poisson_nll_loss(x, 2 * p, full=True, reduction='none').mean(1)",
     "loss.CosineEmbeddingLoss(margin=0.1)(x, y, s[:, 0])":
         "F.cosine_embedding_loss(x, y, s[:, 0], margin=0.1, reduction='none')",
     "loss.TripletLoss(0.5)(x, y, p)": "F.relu((x - y).square().sum(1) - (x - p).square().sum(1) + 0.5)",

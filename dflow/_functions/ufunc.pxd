@@ -12,6 +12,7 @@ cdef class ufunc:
     cdef bint reorderable       # it may be reduced along several axes
     cdef object core            # parsed signature of a gufunc, or None
     cdef dict plans             # tuple of kinds: address of a Plan
+    cdef dict others            # the same, while npx.set_np() is otherwise
     cdef Plan* binary[21 * 21]  # the same for two inputs
     cdef Plan* unary[18]        # and for one
     cdef void* reductions[18]   # Reduction*, by type code

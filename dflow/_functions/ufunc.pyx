@@ -7,7 +7,8 @@ from dflow._kernels.kernel cimport MAXDIMS
 from dflow._runtime.graph cimport readable, WRITE
 from dflow._array.dispatch cimport Operand, Core, UNTRACKED_READ, fill_constant, launch
 from dflow._kernels.dtypes cimport (
-    Scalar, BOOL, LONG, ULONG, DTYPES, INTP, NCODES, itemsizes, code_of, descr_of, is_complex, is_integer, write_scalar)
+    Scalar, BOOL, LONG, ULONG, DOUBLE, DTYPES, INTP, NCODES, itemsizes, code_of, descr_of, is_complex, is_integer,
+    write_scalar)
 from dflow._kernels.wrapped cimport (
     masked_kernel, fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel)
 from dflow._kernels.registry cimport loop_types, ufunc_kernel, failing_kernel
@@ -46,6 +47,8 @@ LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor"))
 cdef object matmul = np.matmul
 cdef set PRODUCTS = {getattr(np, name, None) for name in ("vecdot", "matvec", "vecmat")}  # NumPy's own, if few elements
 cdef dict wrapped = {}          # NumPy's ufunc: ours
+cdef bint single = False        # functions of whole numbers are float32, where NumPy's are float64
+cdef int SINGLE = code_of("f4")
 
 cdef ufunc wrap(object numpy_ufunc):
     cdef ufunc u = wrapped.get(numpy_ufunc)
@@ -74,6 +77,9 @@ cdef Plan* make_plan(ufunc u, tuple kinds, object signature, object casting) exc
     keywords = {} if signature is None else {"signature": signature}
     for dtype in loop_types(u.numpy, u.nin, arguments, casting, keywords):
         codes.append(code_of(dtype))
+    if single and signature is None and codes[u.nin:] == [DOUBLE] * u.nout and all([
+            kind == WEAK_INT or kind < NCODES and is_integer(kind) for kind in kinds]):
+        codes = single_codes(u, codes)
     p = <Plan*>memory_zeros(sizeof(Plan))
     if p == NULL:
         raise MemoryError("no memory for a ufunc")
@@ -91,6 +97,23 @@ cdef Plan* make_plan(ufunc u, tuple kinds, object signature, object casting) exc
             if kind < NCODES and kind != p.codes[i] or kind == WEAK_INT and p.codes[i] == BOOL:
                 p.direct = False
     return p
+
+cdef list single_codes(ufunc u, list codes):
+    """The types of a loop over float32, if there is one, else these."""
+    cdef list found = [SINGLE if code == DOUBLE else code for code in codes]
+    return found if ufunc_kernel(u.numpy, tuple(found)) != NULL else codes
+
+def set_single(bint on):
+    """Functions of whole numbers that are float64 in NumPy are float32 from now on, or float64: see npx.set_np()."""
+    global single
+    cdef ufunc u
+    if on == single:
+        return
+    single = on
+    for u in wrapped.values():
+        u.plans, u.others = u.others, u.plans
+        memset(u.binary, 0, sizeof(u.binary))           # plan() fills them again
+        memset(u.unary, 0, sizeof(u.unary))
 
 cdef Plan* plan_for(ufunc u, tuple kinds, tuple inputs, object dtype, object casting, object signature) except NULL:
     """The plan of a call with these options, which is kept."""
@@ -673,14 +696,12 @@ cdef class ufunc:
         self.name = numpy_ufunc.__name__
         self.core = parse_signature(numpy_ufunc.signature)
         self.reorderable = numpy_ufunc.identity is not None or self.name in REORDERABLE
-        self.plans = {}
+        self.plans, self.others = {}, {}
 
     cdef Plan* plan(self, tuple kinds) except NULL:
         cdef Plan* p
         address = self.plans.get(kinds)
-        if address is not None:
-            return <Plan*><size_t>address
-        p = make_plan(self, kinds, None, "same_kind")
+        p = make_plan(self, kinds, None, "same_kind") if address is None else <Plan*><size_t>address
         self.plans[kinds] = <size_t>p
         if self.nin == 2:
             self.binary[<int>kinds[0] * NKINDS + <int>kinds[1]] = p

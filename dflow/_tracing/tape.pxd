@@ -32,5 +32,6 @@ cdef ndarray stand_in(ndarray a)
 cdef int return_to(ndarray a, ndarray v) except -1
 cdef dict back_to(list heads, list gradients, long long floor, bint again)
 cdef bint is_leaf(object n) noexcept
+cdef bint is_constant(object n) noexcept
 cdef object node_at(ndarray a)  # of a recorded array; ValueError if it was written to since
 cdef int record_heads(Rule rule, object held, tuple parents, list heads) except -1

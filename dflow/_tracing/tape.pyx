@@ -38,6 +38,7 @@ cdef class GradientHooks:       # filled by gradients/__init__.py, without which
     cdef public object spread           # (g, own, whole): zeros like an array, but g in the place of a view: geometries
     cdef public object spread_part      # (g, own, whole, dtype): the same of a view of the real or imaginary part
     cdef public object sum_to           # (g, shape): over what was broadcast
+    cdef public object zeros            # (shape, dtype)
 cdef GradientHooks gradient_hooks = GradientHooks()
 
 cdef long long made = 0         # nodes so far
@@ -91,6 +92,8 @@ cdef object record_row(function, PyObject** args, Py_ssize_t nargs, PyObject* na
     cdef Py_ssize_t i, count = 0 if names == NULL else PyTuple_GET_SIZE(<object>names)
     given = tuple([<object>args[i] for i in range(nargs)])
     keywords = {name: <object>args[nargs + i] for i, name in enumerate(<tuple><object>names)} if count else {}
+    if not varies(given) and not varies(tuple(keywords.values())):
+        return of_constants(function, given, keywords)
     if rule is None:
         form = forms.get(function)
         return (noticed(function, given, keywords, function(*given, **keywords)) if form is None
@@ -109,9 +112,11 @@ cdef class Node:
     cdef long long order
     cdef unsigned int version   # of the storage, as the value was written
     cdef bint written           # as a write through a view begins: the version is that of the storage
+    cdef bint constant          # its gradients are zero: whole numbers, and what is computed from nothing else
     cdef tuple shape
     cdef int code
     cdef Site* site
+    cdef Leaf asked             # where its gradient is kept, if attach_grad() was called on what was computed
 
 cdef class Leaf(Node):
     """An array whose gradient is kept."""
@@ -156,7 +161,7 @@ cdef Node node_of(ndarray a):
     cdef Node n = <Node>a.node
     if type(n) is View and (<View>n).own is None:
         describe_view(<View>n, a)
-    if n.version != a.st.version and type(n) is not Leaf:
+    if n.version != a.st.version and type(n) is not Leaf and not n.constant:
         raise ValueError(f"this array was written to since it was recorded{at(n)}: its value is not the recorded one")
     return n
 
@@ -175,6 +180,7 @@ cdef int note_view(ndarray a, ndarray v) except -1:
     cdef View n = View.__new__(View)
     describe_value(n, a)
     n.rule = view_rule
+    n.constant = parent.constant
     n.parents = ((parent, 0, -1),)
     n.whole = geometry(a)
     hold(v, n)
@@ -206,6 +212,15 @@ cdef bint any_records(PyObject** args, Py_ssize_t n) noexcept:
             return recording()
     return False
 
+cdef bint varies(object x) noexcept:
+    """Whether an array, or one of several, has a gradient that need not be zero."""
+    if type(x) is tuple or type(x) is list:
+        for item in x:
+            if varies(item):
+                return True
+        return False
+    return tracked(x) and not (<Node>(<ndarray>x).node).constant
+
 cdef object record(object key, tuple slots, function, tuple args, dict keywords):
     """function(*args, **keywords), and its node, of the arguments in `slots`."""
     cdef bint before = set_recording(False)
@@ -215,14 +230,26 @@ cdef object record(object key, tuple slots, function, tuple args, dict keywords)
         set_recording(before)
     return recorded(key, slots, result)
 
+cdef object of_constants(function, tuple given, dict keywords):
+    """The call of a function none of whose arguments varies: as if it were not recorded, but that results are known."""
+    cdef bint before = set_recording(False)
+    cdef tuple slots = given + tuple(keywords.values())
+    try:
+        result = function(*given, **keywords)
+    finally:
+        set_recording(before)
+    for x in result if isinstance(result, (tuple, list)) else (result,):
+        if type(x) is ndarray and (<ndarray>x).node == NULL:
+            hold_constant(parents_of(slots), <ndarray>x)
+    return result
+
 cdef object noticed(function, tuple given, dict keywords, object result):
     """The result of a function that was recorded as what it calls. Where that is out of sight, it has no gradient."""
-    cdef tuple slots
-    if result is None:
+    cdef tuple slots = given + tuple(keywords.values())
+    if result is None and varies(slots):
         check_target(function, given[0] if given else None)
     for x in result if type(result) is tuple or type(result) is list else (result,):
-        if type(x) is ndarray and (<ndarray>x).node == NULL and not has_no_gradient((<ndarray>x).code):
-            slots = given + tuple(keywords.values())
+        if type(x) is ndarray and (<ndarray>x).node == NULL:
             recorded(function, slots, x)
         elif type(x) is ndarray and (<ndarray>x).node != NULL and type(<object>(<ndarray>x).node) is Missing:
             (<Missing>(<ndarray>x).node).name = name_of(function)       # rather than of what that calls
@@ -259,20 +286,25 @@ cdef tuple parents_of(tuple slots):
     return tuple(parents)
 
 cdef object recorded(object key, tuple slots, object result):
+    for x in slots:
+        if x is result:
+            return result                   # an argument, as it was: it has its node
     return joined(key, slots, parents_of(slots), result)
 
 cdef object joined(object key, tuple slots, tuple parents, object result):
-    cdef Rule rule
+    cdef Rule rule = rules.get(key)
+    cdef tuple varying = tuple([parent for parent in parents if not (<Node>(<tuple>parent)[0]).constant])
     cdef Node n
     cdef ndarray out
     cdef int i
-    if type(result) is ndarray and has_no_gradient((<ndarray>result).code):
+    if (not varying or rule is not None and not rule.functions and rule.joint is None     # constant, but for jumps
+            or type(result) is ndarray and has_no_gradient((<ndarray>result).code)):
+        for out in (result,) if type(result) is ndarray else result:
+            hold_constant(parents, out)
         return result
-    rule = rules.get(key)
+    parents = varying
     if rule is not None and not rule.over_complex and any_complex(parents, result):
         rule = None
-    if rule is not None and not rule.functions and rule.joint is None:
-        return result                       # constant, but for jumps
     n = Node.__new__(Node) if rule is not None else Missing.__new__(Missing)
     n.parents = parents
     n.rule = rule
@@ -290,9 +322,30 @@ cdef object joined(object key, tuple slots, tuple parents, object result):
             break
     keep(n, slots, result)
     for i, out in enumerate(result):
-        if not has_no_gradient(out.code):
+        if has_no_gradient(out.code):
+            hold_constant(parents, out)
+        else:
             hold(out, pick_of(n, i, len(result), out))
     return result
+
+cdef int hold_constant(tuple parents, ndarray out) except -1:
+    """Make out what has zero gradients by these; of those that are such themselves, by what they were computed from.
+
+    So a sum that goes on for ever, as of hits, holds no record of its steps.
+    """
+    cdef Node n = Node.__new__(Node), parent
+    cdef dict behind = {}
+    for parent, _, _ in parents:
+        if parent.constant and type(parent) is not Leaf:
+            behind.update([(further[0], None) for further in parent.parents])
+        else:
+            behind[parent] = None
+    describe_value(n, out)
+    n.constant = True
+    n.rule = view_rule
+    n.parents = tuple([(parent, 0, -1) for parent in behind if parent.rule is not None])
+    hold(out, n)
+    return 0
 
 cdef Pick pick_of(Node n, int i, count, ndarray out):
     """The node of one of n's results."""
@@ -479,10 +532,16 @@ cdef class Way:
         if g is None:
             return 0
         g = fitted(n, g)
-        if n in self.arrived:
-            self.arrived[n] = self.arrived[n] + g
-        else:
-            self.arrived[n] = g
+        before = self.arrived.get(n)
+        if before is None:
+            self.reach(n)
+        self.arrived[n] = g if before is None else before + g
+        return 0
+
+    cdef int reach(self, Node n) except -1:
+        """A part of the gradient of n is zero."""
+        if n not in self.arrived:
+            self.arrived[n] = None
             heappush(self.heap, (-n.order, n))
         return 0
 
@@ -492,12 +551,12 @@ cdef class Way:
             n = heappop(self.heap)[1]
             g = self.arrived.pop(n)
             if self.wanted is not None and n in self.wanted or n.order <= self.floor:
-                self.found[n] = g
+                self.found[n] = zeros_for(n) if g is None else g
             if n.order <= self.floor:
                 continue
+            if self.wanted is None and (type(n) is Leaf or n.asked is not None):
+                keep_gradient(<Leaf>n if type(n) is Leaf else n.asked, g)
             if type(n) is Leaf:
-                if self.wanted is None:
-                    keep_gradient(<Leaf>n, g)
                 continue
             self.pass_on(n, g)
             if not self.keeps and type(n) is not View:
@@ -514,7 +573,10 @@ cdef class Way:
         if n.rule is None:
             raise ValueError(f"the record of this value{at(n)} was freed by an earlier backward(): retain_graph=True "
                              "keeps it")
-        if type(n) is View:
+        if n.constant or g is None:
+            for parent, _, _ in n.parents:
+                self.reach(parent)
+        elif type(n) is View:
             parent = n.parents[0][0]
             if (<Node>parent).code == n.code:
                 g = gradient_hooks.spread(g, (<View>n).own, (<View>n).whole)
@@ -525,8 +587,8 @@ cdef class Way:
             parent, place, count = n.parents[0]
             parts = self.arrived.get(parent)
             if parts is None:
+                self.reach(parent)
                 parts = self.arrived[parent] = [None] * <int>count
-                heappush(self.heap, (-(<Node>parent).order, parent))
             parts[place] = g if parts[place] is None else parts[place] + g
         elif type(n) is Missing:
             raise NotImplementedError(f"{(<Missing>n).name}{at(n)} has no gradient")
@@ -556,12 +618,19 @@ cdef object fitted(Node n, object g):
         a = a.astype(DTYPES[n.code])
     return a
 
-cdef int keep_gradient(Leaf n, ndarray g) except -1:
+cdef object zeros_for(Node n):
+    return gradient_hooks.zeros(n.shape, DTYPES[n.code])
+
+cdef int keep_gradient(Leaf n, object g) except -1:
+    """g, or zeros for None, into the array of the gradient, as it asks for."""
+    n.fresh = True
+    if g is None and n.request == "write":
+        return put_gradient(n, zeros_for(n))
+    return 0 if g is None or n.request == "null" else put_gradient(n, g)
+
+cdef int put_gradient(Leaf n, ndarray g) except -1:
     """g into the array of the gradient: as its memory, if nobody else has either."""
     cdef ndarray kept = n.grad
-    n.fresh = True
-    if n.request == "null":
-        return 0
     if noted_leaves is not None and capturing():
         noted_leaves.append(n)
     if n.request == "add":
@@ -657,6 +726,9 @@ cdef dict back_to(list heads, list gradients, long long floor, bint again):
 cdef bint is_leaf(object n) noexcept:
     return type(n) is Leaf
 
+cdef bint is_constant(object n) noexcept:
+    return (<Node>n).constant
+
 cdef object node_at(ndarray a):
     return node_of(a)
 
@@ -688,13 +760,30 @@ def attach_leaf(ndarray a, grad, str request):
     n.rule = view_rule
     n.grad = grad
     n.request = request
+    n.constant = has_no_gradient(a.code)
+    if a.node != NULL and type(<object>a.node) is not Leaf and (<Node>a.node).rule is not None and (
+            node_of(a) is not None):
+        (<Node>a.node).asked = n
+        return
     if leaf_of(a) is not None:
         replaced += 1
     hold(a, n)
 
+def drop_leaf(ndarray a):
+    """Keep the gradient of an array no more. What was recorded of it stays."""
+    cdef Leaf n = leaf_of(a)
+    if n is None:
+        return
+    n.grad = None
+    n.request = "null"
+    if <PyObject*>n != a.node:
+        (<Node>a.node).asked = None
+
 def leaf_of(ndarray a):
-    """The leaf that an array is, or None."""
-    return <Leaf>a.node if a.node != NULL and type(<object>a.node) is Leaf else None
+    """The leaf that an array is, or that was put at what it was computed as; or None."""
+    if a.node == NULL:
+        return None
+    return <Leaf>a.node if type(<object>a.node) is Leaf else (<Node>a.node).asked
 
 def is_tracked(ndarray a):
     """Whether an array stands for a recorded value."""

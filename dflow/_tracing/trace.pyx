@@ -43,7 +43,8 @@ from dflow._base.thread_state cimport (
 from dflow._gpu.mirror cimport bring_here, gpus
 from dflow._runtime.tuning cimport GRACE_NS, MOST_BEHIND, REPLAY_NS
 from dflow._tracing.tape cimport (
-    Rule, back_to, is_leaf, leaves_replaced, newest_node, node_at, record_heads, return_to, set_noted_leaves, stand_in)
+    Rule, back_to, is_constant, is_leaf, leaves_replaced, newest_node, node_at, record_heads, return_to,
+    set_noted_leaves, stand_in)
 
 cdef extern from "Python.h":
     unsigned long PyThread_get_thread_ident()
@@ -909,7 +910,8 @@ cdef class Graph:
         cdef ndarray a
         cdef int i
         cdef bint usable
-        entry.heads = [i for i, a in enumerate(outs) if a.node != NULL and not is_leaf(node_at(a))]
+        entry.heads = [i for i, a in enumerate(outs) if a.node != NULL and not is_leaf(<object>a.node)
+                       and not is_constant(node_at(a))]
         if not entry.heads:
             return True
         before = set_recording(False)

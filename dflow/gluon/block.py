@@ -4,7 +4,10 @@ import contextlib
 import itertools
 from collections import defaultdict
 
-from dflow import init
+import numpy
+
+from dflow import autograd, init, npx
+from dflow import numpy as np
 from dflow._array.core import is_array
 from dflow._graph_decorator import Graph
 from dflow.devices import current_device
@@ -15,7 +18,7 @@ from dflow.ops.fallback import arrays_in
 __all__ = ["Block", "HybridBlock"]
 
 # Names of MXNet's blocks that are not here.
-_MISSING = frozenset("export imports infer_type optimize_for register_op_hook".split())
+_MISSING = frozenset("infer_type optimize_for register_op_hook".split())
 
 _numbers: defaultdict = defaultdict(itertools.count)         # how many blocks of a class there are, by its name
 
@@ -138,8 +141,8 @@ class Block:
         return self
 
     def share_parameters(self, shared):
-        """Take another block's parameters, by the names that its collect_params() gives them."""
-        for name, p in shared.items():
+        """Take another block's parameters, by the names that its collect_params() gives them; None: none."""
+        for name, p in (shared or {}).items():
             block, (*path, last) = self, name.split(".")
             for step in path:
                 block = block._children.get(step) if block is not None else None
@@ -288,9 +291,53 @@ class HybridBlock(Block):
         """Replay forward() from now on, or no more, here and below. The keywords, as static_alloc, are MXNet's."""
         self.__dict__.pop("_run", None)
         if active:
-            self._run = Graph(self._run, self._surroundings, f"block {self.name}", True)
+            self._run = Graph(self._seen, self._surroundings, f"block {self.name}", True)
         self._initialized_at = None
         super().hybridize(active, **kwargs)
+
+    _shapes = None
+
+    def _seen(self, *args, **kwargs):
+        """forward(), of arguments that are noted: export() needs to know their kinds."""
+        self._shapes = [(x.shape, x.dtype) if is_array(x) else type(x).__name__ for x in (*args, *kwargs.values())]
+        return Block._run(self, *args, **kwargs)
+
+    def export(self, path, epoch=0, remove_amp_cast=True, inputs=None):
+        """Write what forward() does, for SymbolBlock.imports(): `path`-symbol.json, and `path`-0000.params for epoch 0.
+
+        The program, by the public names of the functions that are called, and the arrays, in NumPy's .npz format. The
+        names of both files are returned. `inputs`: arrays as forward() takes them; without, hybridize() the block and
+        call it before. Values may be others later, and shapes where forward() does not ask for them. TypeError where
+        it looks at values, writes into arrays or runs other code than np's and npx's with them.
+        """
+        from dflow.gluon import program  # it is for few
+        if inputs is None:
+            if self._shapes is None:
+                raise RuntimeError(f"{self.name}: hybridize() it and call it once before export(), or give inputs")
+            if strange := [kind for kind in self._shapes if isinstance(kind, str)]:
+                raise TypeError(f"{self.name} takes other arguments than arrays, and cannot be exported: {strange[0]}")
+            inputs = [np.zeros(*kind) for kind in self._shapes]
+        inputs = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+        names = ["data"] if len(inputs) == 1 else [f"data{i}" for i in range(len(inputs))]
+        parameters, replayed = self.collect_params(), []
+
+        def as_written(block):
+            if "_run" in block.__dict__:
+                replayed.append((block, block.__dict__.pop("_run")))
+
+        with autograd.pause(), numpy.errstate(all="ignore"):
+            self(*inputs)                       # gives parameters their shapes
+        self.apply(as_written)
+        try:
+            recorded, constants = program.trace(self, inputs, names, parameters)
+        finally:
+            for block, run in replayed:
+                block._run = run
+        files = f"{path}-symbol.json", f"{path}-{epoch:04d}.params"
+        npx.save(files[1], {name: p.mean() for name, p in parameters.items()} | constants)
+        with open(files[0], "w") as stream:
+            stream.write(recorded.to_json())
+        return files
 
     def _surroundings(self):
         """When the parameters were last changed; None while there are some without values."""

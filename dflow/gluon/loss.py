@@ -205,7 +205,7 @@ class TripletLoss(Loss):
 
 
 class PoissonNLLLoss(Loss):
-    """Of counts, under Poisson's distribution of mean exp(pred), or with from_logits=False pred; one number.
+    """Of counts, under Poisson's distribution of mean exp(pred), or with from_logits=False pred.
 
     compute_full: with Stirling's approximation of the constant, for labels over 1.
     """
@@ -221,7 +221,7 @@ class PoissonNLLLoss(Loss):
         if self._compute_full:
             n = np.maximum(target, 1)
             loss = loss + np.where(target > 1, n * np.log(n) - n + 0.5 * np.log(2 * math.pi * n), 0)
-        return np.mean(self._weighted(loss, sample_weight))
+        return self._mean(loss, sample_weight)
 
 
 class CosineEmbeddingLoss(Loss):

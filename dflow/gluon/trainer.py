@@ -120,9 +120,9 @@ class Trainer:
 
     def save_states(self, fname):
         """Write what the optimizer keeps to a file, in NumPy's .npz format: waits for it."""
-        found = {"num_update": np.array(self._optimizer.num_update)}
+        found = {"num_update": np.array(self._optimizer.num_update, dtype=int)}
         for i, state in self._states.items():
-            found[f"{i}.count"] = np.array(self._optimizer.counts[i])
+            found[f"{i}.count"] = np.array(self._optimizer.counts[i], dtype=int)
             for k, x in enumerate(_listed(state)):
                 found[f"{i}.{k}"] = x
         npx.save(fname, found)

@@ -212,6 +212,7 @@ gradient_hooks.ones_like = np.ones_like
 gradient_hooks.spread = _spread
 gradient_hooks.spread_part = _spread_part
 gradient_hooks.sum_to = _sum_to
+gradient_hooks.zeros = np.zeros
 tape.check_table()
 
 # -- elementwise -----------------------------------------------------------------------------------
@@ -321,8 +322,9 @@ for _name, _gradients in ELEMENTWISE.items():
     of_ufunc(_name, *_gradients)
 for _name in STEPS.split():
     of_ufunc(_name)
-of_ufunc("modf", joint=lambda g: (g[0],))
-of_ufunc("divmod", joint=lambda g, x, y: (g[1], None if g[1] is None else -g[1] * np.floor(x / y)))
+of_ufunc("modf", joint=lambda g: (np.zeros_like(g[1]) if g[0] is None else g[0],))
+of_ufunc("divmod", joint=lambda g, x, y: (
+    2 * (np.zeros_like(g[0]),) if g[1] is None else (g[1], -g[1] * np.floor(x / y))))
 of_ufunc("frexp", joint=lambda g, x: (None if g[0] is None else np.ldexp(g[0], -np.frexp(x)[1]),))
 
 # -- reductions and running ones -------------------------------------------------------------------

@@ -10,8 +10,8 @@ import math
 import numpy
 
 from dflow import numpy as np
-from dflow._tracing.tape import is_recording
-from dflow.gradients import added_inside, has_gradient
+from dflow._tracing.tape import Rule, add_rule, is_recording
+from dflow.gradients import added_inside, bare, has_gradient
 from dflow.ops import alignment, convolution, gathering, nn
 from dflow.ops.fallback import task
 
@@ -198,3 +198,5 @@ def _of_places(g, parts_shape, axis, stride):
 gradients_of(convolution.largest_along, _of_largest_along)
 gradients_of(convolution.sum_along, _of_sum_along)
 gradients_of(convolution.from_places, joint=_of_places)
+
+add_rule(bare(gathering.one_hot), Rule("one_hot", (), over_complex="own"))           # it has jumps alone

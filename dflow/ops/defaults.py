@@ -3,6 +3,7 @@
 import functools
 import inspect
 import math
+import numbers
 
 import numpy
 
@@ -11,6 +12,7 @@ from dflow._array.core import is_array, set_mxnet_rules, window
 from dflow._functions.host_task import failure
 from dflow._functions.numpy_inline import divert, own_way
 from dflow._functions.placement import device_number, put_on, set_current
+from dflow._functions.ufunc import set_single
 from dflow._functions.views import is_scalar
 
 # What makes such numbers. The first are told the type; results of the others are cast, which fuses, where no type was
@@ -36,6 +38,7 @@ def follow(names):
 
 def _switch():
     single = _state["array"] and not _state["dtype"]
+    set_single(single)
     for row in _switched:
         names, name, function, mxnets = row
         if mxnets is None:
@@ -66,6 +69,8 @@ def _single(name, function):
         if name in PLACED or len(args) > place:
             return function(*args, **keywords)
         dtype = keywords.pop("dtype", None)
+        if dtype is None and name in DATA and args and _is_objects(args[0]):
+            args = (args[0].astype(numpy.float32), *args[1:])
         if dtype is None and name in TOLD:
             dtype = numpy.float32
         if dtype is not None and "dtype" in parameters:
@@ -78,6 +83,12 @@ def _single(name, function):
         return tuple(map(_cast, result)) if type(result) is tuple else _cast(result, dtype)   # linspace, with its step
 
     return wrapper
+
+
+def _is_objects(x):
+    """Whether it is NumPy's array of Python's numbers."""
+    return (isinstance(x, numpy.ndarray) and x.dtype == object
+            and all(isinstance(item, numbers.Real) for item in x.flat))
 
 
 def _is_typed(x):
@@ -116,9 +127,10 @@ def shown(a):
 def set_np(shape=True, array=True, dtype=False):
     """MXNet's float32 for what dflow.numpy makes without a type, `ctx=` for where; with dtype=True NumPy's types.
 
-    Axes may be lists then; float(x), int(x) and x[0] = y take an array of one element, as older NumPy's did; whole
-    numbers of floating point types are indices; repr() names float64 but not float32. The switch holds for the
-    functions of dflow.numpy and dflow.numpy.random wherever they have been imported to.
+    So are functions of whole numbers that NumPy computes in float64, as i / j. Axes may be lists then; float(x), int(x)
+    and x[0] = y take an array of one element, as older NumPy's did; whole numbers of floating point types are indices;
+    repr() names float64 but not float32. The switch holds for the functions of dflow.numpy and dflow.numpy.random
+    wherever they have been imported to.
     """
     if array and not shape:
         raise ValueError("shape must be True where array is: NumPy's arrays may have no axes, or no elements")

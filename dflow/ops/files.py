@@ -229,6 +229,14 @@ def save(file, arr):
                 npy.write_array(part, x, allow_pickle=False)
 
 
+def savez(file, *args, **kwds):
+    """Write several arrays to a file, in NumPy's .npz format: by name, or as arr_0, arr_1, ...: waits for them."""
+    named = {f"arr_{i}": x for i, x in enumerate(args)}
+    if both := named.keys() & kwds.keys():
+        raise ValueError(f"{', '.join(sorted(both))}: names of arrays that are given by place, too")
+    save(file, named | kwds)
+
+
 def load(file):
     """What save() wrote: a dictionary, or a list (of one, for an array). Also numpy.savez's files, and MXNet's own.
 

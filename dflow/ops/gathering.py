@@ -32,7 +32,8 @@ def _along_last(x, index, mode="clip"):
     return take(x.reshape(-1), index + start, mode="clip")
 
 
-@op("j, 5", "j, 3, 8, 1, 'int32'", "i % 4, 4, dtype='float64'", "j * 1.0, 4", "j, 0", "j - 1, 4", module="npx")
+@op("j, 5", "j, 3, 8, 1, 'int32'", "i % 4, 4, dtype='float64'", "j * 1.0, 4", "j, 0", "j - 1, 4", module="npx",
+    gradient=True)
 def one_hot(data, depth, on_value=1.0, off_value=0.0, dtype="float32"):
     """on_value at each index along a new last axis of length `depth`, off_value elsewhere."""
     if depth < 0:

@@ -1,12 +1,19 @@
-"""What programs of MXNet's call beside mathematics: control flow, the seed."""
+"""What programs of MXNet's call beside mathematics: control flow, draws of its own, the seed."""
 
 import importlib
+
+import numpy
+from numpy import broadcast_shapes, float32
 
 from dflow._array.core import array as as_array
 from dflow._array.core import attach
 from dflow._functions import joining
 from dflow._functions.constructors import zeros
+from dflow._functions.placement import put_on
+from dflow._functions.ufunc import wrap_ufunc
 from dflow.ops.table import TABLE
+
+exp = wrap_ufunc(numpy.exp)
 
 # -- control flow ----------------------------------------------------------------------------------
 
@@ -77,9 +84,90 @@ def _itself(self):
 attach("as_nd_ndarray", _itself)
 attach("as_np_ndarray", _itself)
 
+# -- other libraries' memory -----------------------------------------------------------------------
+
+def from_numpy(ndarray, zero_copy=True):
+    """A copy of NumPy's array, also with zero_copy: ours have memory of their own, so neither sees writes to the other.
+
+    ValueError with zero_copy for an array that is not C-contiguous, as in MXNet.
+    """
+    if not isinstance(ndarray, numpy.ndarray):
+        raise TypeError(f"a NumPy array is expected, not {type(ndarray).__name__}")
+    if zero_copy and not ndarray.flags.c_contiguous:
+        raise ValueError("an array that is not C-contiguous needs zero_copy=False")
+    return as_array(ndarray)
+
+
+class _Exporter:
+    """A DLPack capsule as the object that from_dlpack() asks."""
+
+    def __init__(self, capsule):
+        self._capsule = capsule
+
+    def __dlpack__(self, **_keywords):
+        return self._capsule
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+def from_dlpack(dlpack):
+    """An array with the numbers of a capsule, or of an object that gives one: see np.from_dlpack()."""
+    return TABLE["numpy", "from_dlpack"].function(dlpack if hasattr(dlpack, "__dlpack__") else _Exporter(dlpack))
+
+
+def to_dlpack_for_read(data):
+    """A capsule of an array's memory: waits for it."""
+    return data.__dlpack__(max_version=(1, 0))
+
+
+to_dlpack_for_write = to_dlpack_for_read
+
+# -- draws ----------------------------------------------------------------------------------------
+
+def _draw(name):
+    importlib.import_module("dflow.ops.random")                 # makes its rows, when first used
+    return TABLE["numpy.random", name].function
+
+
+def bernoulli(prob=None, logit=None, size=None, dtype=None, ctx=None, device=None, out=None):
+    """Ones with a probability `prob`, or one whose log-odds are `logit`, else zeros: float32 unless asked for.
+
+    Either may be an array, which the result, of shape `size`, broadcasts with.
+    """
+    if (prob is None) == (logit is None):
+        raise ValueError("either prob or logit must be given, and not both")
+    odds = prob if prob is not None else 1 / (1 + exp(-as_array(logit)))
+    size = size if size is not None else numpy.shape(odds) if out is None else out.shape
+    drawn = _draw("uniform")(0.0, 1.0, size, dtype=float32)
+    result = put_on((drawn < odds).astype(float32 if dtype is None else dtype), ctx if device is None else device)
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+def _of_batches(name):
+    def draw(first, second, batch_shape, dtype, place):
+        lead = () if batch_shape is None else (batch_shape,) if isinstance(batch_shape, int) else tuple(batch_shape)
+        shape = (*lead, *broadcast_shapes(numpy.shape(first), numpy.shape(second)))
+        return put_on(as_array(_draw(name)(first, second, shape, dtype=float32 if dtype is None else dtype)), place)
+
+    return draw
+
+
+def uniform_n(low=0.0, high=1.0, batch_shape=None, dtype=None, ctx=None, device=None):
+    """Uniform in [low, high), float32 unless asked for; the shape is batch_shape and that of the parameters behind."""
+    return _of_batches("uniform")(low, high, batch_shape, dtype, ctx if device is None else device)
+
+
+def normal_n(loc=0.0, scale=1.0, batch_shape=None, dtype=None, ctx=None, device=None):
+    """Normal, of mean `loc` and deviation `scale`; the rest as of uniform_n()."""
+    return _of_batches("normal")(loc, scale, batch_shape, dtype, ctx if device is None else device)
+
+
 # -- the seed -------------------------------------------------------------------------------------
 
 def seed(seed, ctx="all"):
     """Start the numbers of dflow.numpy.random from a seed; there is one stream for all devices."""
-    importlib.import_module("dflow.ops.random")                 # makes its rows, when first used
-    TABLE["numpy.random", "rand"].function.__self__.start(seed)
+    _draw("rand").__self__.start(seed)

@@ -147,6 +147,12 @@ def uniform(shape, dtype):
     return draw(*shape, dtype=numpy.float32).astype(dtype, copy=False)
 
 
+@op("x", "i", module="npx")
+def stop_gradient(data):
+    """The same memory, without what was recorded of it: gradients do not go on from here."""
+    return detach(as_array(data))
+
+
 @op("x", "x, 0.3", "x, p=0, mode='always'", module="npx")
 def dropout(data, p=0.5, mode="training", axes=None):
     """Elements set to zero with probability p, the others divided by 1 - p; a copy of x outside training.
@@ -208,11 +214,14 @@ def _masked(x, axis, mask):
 
     Where the mask keeps nothing, the sum counts as 1, so that nothing is nan.
     """
+    if mask is not None:
+        x = where(mask, x, -math.inf)
+    if not x.size:
+        return x, x, sum_of(x, axis, keepdims=True) + 1
     if mask is None:
         z = x - largest(x, axis, keepdims=True)
         e = exp(z)
         return z, e, sum_of(e, axis, keepdims=True)
-    x = where(mask, x, -math.inf)
     z = x - maximum(largest(x, axis, keepdims=True), float(numpy.finfo(x.dtype).min))
     e = exp(z)
     return z, e, maximum(sum_of(e, axis, keepdims=True), 1)
@@ -248,7 +257,7 @@ def _tempered(x, temperature):
 
 
 @op("x", "x, 0", "x * 1000", "i", "x, temperature=2.5", "x, -1, l, use_length=True", "x, 0, k, None, True",
-    "x, dtype='float64'", module="npx")
+    "x[:0]", "x[:, :0]", "x[:, :0], 0", "x, dtype='float64'", module="npx")
 def softmax(data, axis=-1, length=None, temperature=None, use_length=False, dtype=None):
     """exp(x / temperature), divided by its sum along an axis; of the first `length` elements, the others are 0."""
     return _of_length(softmax_along, data, axis, length, temperature, use_length, dtype)
@@ -261,7 +270,8 @@ def log_softmax(data, axis=-1, length=None, temperature=None, use_length=False, 
     return _of_length(log_softmax_along, data, axis, length, temperature, use_length, dtype)
 
 
-@op("x, x > 0", "x, x > 9", "x, i % 3, 0", "x, w > 0", "x, None", "x, x > 0, temperature=2.0", module="npx")
+@op("x, x > 0", "x, x > 9", "x, i % 3, 0", "x, w > 0", "x, None", "x, x > 0, temperature=2.0", "x[:, :0], None",
+    module="npx")
 def masked_softmax(data, mask, axis=-1, temperature=1.0, dtype=None):
     """softmax() of the elements where a mask, which broadcasts, is true; 0 for the others."""
     mask = None if mask is None else as_array(mask) != 0

@@ -21,10 +21,11 @@ from numpy.lib.array_utils import normalize_axis_index
 from dflow._array import core
 from dflow._array.core import array as as_array
 from dflow._array.core import is_array, ndarray, window
-from dflow._functions.advanced_indexing import take
+from dflow._functions.advanced_indexing import take, where
 from dflow._functions.host_task import host
 from dflow._functions.numpy_inline import LATER, as_scalar, at_once, or_else
 from dflow._functions.random import KERNELS, Counter
+from dflow._functions.ufunc import wrap_ufunc
 from dflow._kernels.dtypes import NotHeld, dtypes
 from dflow.ops import mersenne
 from dflow.ops.creation import arange
@@ -32,12 +33,15 @@ from dflow.ops.fallback import any_of_ours, arrays_in, checked, plain, seen, sta
 from dflow.ops.table import add_row
 from dflow.ops.warn import called
 
+exp, expm1, minimum, nextafter = map(wrap_ufunc, (numpy.exp, numpy.expm1, numpy.minimum, numpy.nextafter))
+
 SMALL = 4096                # of NumPy's generators, draws below this come at once
 BLOCK = 1 << 18             # elements that one host task fills: some milliseconds
 GOLDEN = 0x9E3779B97F4A7C15
 
 FLOAT = numpy.dtype(float)
 INTEGER = numpy.dtype(int)
+HALF = numpy.dtype("f2")
 SINGLE, DOUBLE, LONG = map(dtypes.index, (numpy.dtype("f4"), FLOAT, INTEGER))       # type codes
 CODES = {FLOAT: DOUBLE, float: DOUBLE, numpy.float64: DOUBLE, numpy.dtype("f4"): SINGLE, numpy.float32: SINGLE}
 PLAIN = frozenset((int, float))
@@ -88,10 +92,26 @@ def _bounds(dtype):
         return found
 
 
-def _check_scale(x):
-    if (numpy.signbit(x) & (x == x)).any():
-        raise ValueError("scale < 0")
-    return x
+def _not_negative(name):
+    """A check of a parameter of that name."""
+    def check(x):
+        if (numpy.signbit(x) & (x == x)).any():
+            raise ValueError(f"{name} < 0")
+        return x
+
+    return check
+
+
+def _more_than_zero(name):
+    def check(x):
+        if (x <= 0).any():
+            raise ValueError(f"{name} <= 0")
+        return x
+
+    return check
+
+
+_check_scale = _not_negative("scale")
 
 
 def _check_span_older(x):
@@ -120,6 +140,21 @@ def _scale(x):
         _check_scale(numpy.float64(x))
         return x
     return checked(_check_scale, _parameter(x))
+
+
+def _is_half(dtype):
+    return dtype is not FLOAT and numpy.dtype(dtype) == HALF
+
+
+def _halved(x):
+    """Numbers as float16."""
+    return as_array(x).astype(HALF)
+
+
+def _below(high, x):
+    """Numbers below `high` as float16, below it still, though they are rounded."""
+    last = nextafter(numpy.float16(high) if _is_number(high) else as_array(high).astype(HALF), numpy.float16(-math.inf))
+    return minimum(_halved(x), last)
 
 
 def common_shape(*parameters):
@@ -361,6 +396,8 @@ class Stream:
 
     def _scaled(self, kernels, name, offset, scale, size, dtype):
         """offset + scale * a standard draw; both may be arrays, which the result broadcasts with."""
+        if _is_half(dtype):
+            return _halved(self._scaled(kernels, name, offset, scale, size, numpy.float32))
         code = DOUBLE if dtype is FLOAT else _float_code(dtype, name)
         if _is_number(offset) and _is_number(scale):
             return self._counter.draw(kernels[code], code, size, offset, scale)
@@ -368,7 +405,7 @@ class Stream:
         if "c" in (offset.dtype.kind, scale.dtype.kind):
             raise TypeError("parameters are real")
         shape = drawn_shape(size, numpy.broadcast_shapes(offset.shape, scale.shape))
-        return self._counter.draw(kernels[code], code, shape) * scale + offset
+        return (self._counter.draw(kernels[code], code, shape) * scale + offset).astype(dtypes[code], copy=False)
 
     def normal(self, loc=0.0, scale=1.0, size=None, dtype=FLOAT):
         """Normal, of mean `loc` and deviation `scale`. ValueError for a negative scale, on reading for an array."""
@@ -381,6 +418,8 @@ class Stream:
         if dtype is FLOAT and type(low) in PLAIN and type(high) in PLAIN and 0 < high - low < math.inf:
             return self._counter.draw(RANDOM[DOUBLE], DOUBLE, size, low, high - low)
         is_older = isinstance(self, Shared)
+        if _is_half(dtype):
+            return _below(high, self.uniform(low, high, size, numpy.float32))
         if _is_number(low) and _is_number(high):
             span = float(high) - float(low)
             if not -math.inf < span < math.inf:
@@ -523,6 +562,8 @@ class Stream:
             method = getattr(self._interface(generator), name)
             return method(*values[:len(args)], size=shape[:-1] if vector else shape, **given)
 
+        if any_of_ours(values) and name in STANDARD:
+            return self._from_standard(name, size, values, names)
         if any_of_ours(values):
             given = [x for x in values if not isinstance(x, (str, numpy.dtype))]
             shape = vectors(name, values, names, size, isinstance(self, Shared)) if vector else \
@@ -539,6 +580,37 @@ class Stream:
             w[...] = draw(generator, values, w.shape)
 
         return self._fill(as_shape(size), dtype, fill, numbers)
+
+
+    def _from_standard(self, name, size, values, names):
+        """A draw of one of STANDARD whose parameters are arrays, by which it has gradients."""
+        standard, last, positive, function = STANDARD[name]
+        _, _, keys, defaults, _ = DISTRIBUTIONS[name]
+        given = dict(zip(keys, defaults)) | dict(zip([*keys[:len(values) - len(names)], *names], values))
+        *others, scale = [_parameter(given.pop(key)) for key in keys]
+        if given:
+            raise TypeError(f"{name}() has no parameter {', '.join(given)}")
+        if any(x.dtype.kind == "c" for x in (*others, scale)):
+            raise TypeError("parameters are real")
+        scale = checked(_more_than_zero(last) if positive else _not_negative(last), scale)
+        shape = drawn_shape(size, common_shape(*others, scale))
+        return function(getattr(self, standard)(size=shape), *others, scale)
+
+
+def _moved(x, loc, scale):
+    return x * scale + loc
+
+
+# Draws that are a function of standard ones and of their parameters: whose draws; the last parameter, and whether it
+# must be positive, or may be 0; the function.
+STANDARD = {
+    **{name: (name, "scale", False, _moved) for name in ("gumbel", "laplace", "logistic")},
+    "lognormal": ("standard_normal", "sigma", False, lambda x, mean, sigma: exp(x * sigma + mean)),
+    "pareto": ("standard_exponential", "a", True, lambda x, a: expm1(x / a)),
+    "power": ("standard_exponential", "a", True, lambda x, a: exp(-x / a)),
+    "rayleigh": ("rayleigh", "scale", False, lambda x, scale: x * scale),
+    "weibull": ("standard_exponential", "a", False, lambda x, a: where(a == 0, 0, x ** (1 / where(a == 0, 1, a)))),
+}
 
 
 def _of_seed(kind, seed):
@@ -837,10 +909,14 @@ class Shared(Stream):
 
     def rand(self, *shape, dtype=FLOAT):
         """Uniform in [0, 1), of the shape given as arguments."""
+        if _is_half(dtype):
+            return _below(1, Stream.random(self, shape or None, numpy.float32))
         return Stream.random(self, shape or None, dtype)
 
     def randn(self, *shape, dtype=FLOAT):
         """Standard normal, of the shape given as arguments."""
+        if _is_half(dtype):
+            return _halved(Stream.standard_normal(self, shape or None, numpy.float32))
         return Stream.standard_normal(self, shape or None, dtype)
 
     def randint(self, low, high=None, size=None, dtype=INTEGER):

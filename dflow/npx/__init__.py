@@ -22,23 +22,35 @@ from dflow.devices import (
     gpu_memory_info,
     num_gpus,
 )
+from dflow.npx import random
 from dflow.ops.defaults import is_np_array, is_np_default_dtype, is_np_shape, reset_np, set_np
-from dflow.ops.files import load, save
-from dflow.ops.mxnet import cond, foreach, seed, while_loop
+from dflow.ops.files import load, save, savez
+from dflow.ops.mxnet import (
+    bernoulli,
+    cond,
+    foreach,
+    from_dlpack,
+    from_numpy,
+    normal_n,
+    seed,
+    to_dlpack_for_read,
+    to_dlpack_for_write,
+    uniform_n,
+    while_loop,
+)
 from dflow.ops.table import namespace as _namespace
 
 _rows = _namespace("npx")
 globals().update(_rows)
 
-__all__ = ["Context", "Device", "cond", "cpu", "cpu_pinned", "current_context", "current_device", "foreach", "gpu",
-           "gpu_memory_info", "is_np_array", "is_np_default_dtype", "is_np_shape", "load", "num_gpus", "reset_np",
-           "save", "seed", "set_np", "waitall", "while_loop"] + list(_rows)
+__all__ = ["Context", "Device", "bernoulli", "cond", "cpu", "cpu_pinned", "current_context", "current_device",
+           "foreach", "from_dlpack", "from_numpy", "gpu", "gpu_memory_info", "is_np_array", "is_np_default_dtype", "is_np_shape", "load",
+           "normal_n", "num_gpus", "random", "reset_np", "save", "savez", "seed", "set_np", "to_dlpack_for_read",
+           "to_dlpack_for_write", "uniform_n", "waitall", "while_loop"] + list(_rows)
 
 # MXNet's names that are not here.
-_MISSING = frozenset("""bernoulli box_decode box_encode box_iou box_nms cast deformable_convolution from_dlpack
-    from_numpy get_cuda_compute_capability image modulated_deformable_convolution multibox_detection
-    multibox_target normal_n random reshape_like savez shape_array slice stop_gradient sync_batch_norm
-    to_dlpack_for_read to_dlpack_for_write uniform_n""".split())
+_MISSING = frozenset("""box_decode box_encode box_iou box_nms cast deformable_convolution get_cuda_compute_capability image modulated_deformable_convolution multibox_detection
+    multibox_target reshape_like shape_array slice sync_batch_norm""".split())
 
 
 def __getattr__(name):

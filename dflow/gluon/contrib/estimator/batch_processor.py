@@ -1,0 +1,30 @@
+"""What an Estimator does with one batch."""
+
+from dflow import autograd
+from dflow.gluon.utils import split_and_load
+
+__all__ = ["BatchProcessor"]
+
+
+class BatchProcessor:
+    """A subclass may change what is computed of a batch; each method returns lists, with a part for each device."""
+
+    def _get_data_and_label(self, batch, device, batch_axis=0):
+        """The parts of data and labels, on their devices."""
+        data, label = batch[0], batch[1]
+        return tuple(split_and_load(x, device, batch_axis, even_split=False) for x in (data, label))
+
+    def evaluate_batch(self, estimator, val_batch, batch_axis=0):
+        """(data, labels, predictions, losses) of a batch, without training."""
+        data, label = self._get_data_and_label(val_batch, estimator.device, batch_axis)
+        pred = [estimator.val_net(x) for x in data]
+        return data, label, pred, [estimator.val_loss(y, t) for y, t in zip(pred, label)]
+
+    def fit_batch(self, estimator, train_batch, batch_axis=0):
+        """The same in training; the gradients are computed, and not used yet."""
+        data, label = self._get_data_and_label(train_batch, estimator.device, batch_axis)
+        with autograd.record():
+            pred = [estimator.net(x) for x in data]
+            loss = [estimator.loss(y, t) for y, t in zip(pred, label)]
+        autograd.backward(loss)
+        return data, label, pred, loss

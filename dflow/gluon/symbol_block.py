@@ -1,0 +1,53 @@
+"""SymbolBlock: a block made of what HybridBlock.export() wrote, without the Python class."""
+
+import os
+
+from dflow._array.core import is_array
+from dflow.gluon import program
+from dflow.gluon.block import HybridBlock
+from dflow.gluon.parameter import Parameter
+from dflow.ops.files import reading
+
+__all__ = ["SymbolBlock"]
+
+MOST_TEXT = 1 << 28             # bytes of a program
+
+
+class SymbolBlock(HybridBlock):
+    """A recorded program as a block: see imports()."""
+
+    def __init__(self, recorded, order=None):
+        super().__init__()
+        self._recorded = recorded
+        self._order = list(range(len(recorded.inputs))) if order is None else order
+        for name, known in recorded.arrays.items():
+            constant = name.startswith("constant:")
+            self._params[name] = Parameter(name, known.get("grad_req", "write"), tuple(known["shape"]), known["dtype"],
+                                           differentiable=not constant)
+
+    @staticmethod
+    def imports(symbol_file, input_names, param_file=None, ctx=None, device=None, allow_missing=False,
+                ignore_extra=False):
+        """The block of a file that export() wrote; `input_names`, one or a list: the order that it takes them in.
+
+        param_file: its arrays; without, initialize() or load_parameters() give them. Only functions of np and npx are
+        ever called, none of them that knows files. ValueError, which names the file, for one that is damaged.
+        """
+        with reading(symbol_file), open(symbol_file, "rb") as stream:
+            if os.fstat(stream.fileno()).st_size > MOST_TEXT:
+                raise ValueError(f"a program of more than {MOST_TEXT} bytes")
+            recorded = program.from_json(stream.read().decode())
+        wanted = [input_names] if isinstance(input_names, str) else list(input_names)
+        names = [each["name"] for each in recorded.inputs]
+        if sorted(wanted) != sorted(names):
+            raise ValueError(f"input_names must be {', '.join(names)} in some order, not {', '.join(map(str, wanted))}")
+        block = SymbolBlock(recorded, [wanted.index(name) for name in names])
+        if param_file is not None:
+            block.load_parameters(param_file, ctx, allow_missing, ignore_extra, device=device)
+        return block
+
+    def forward(self, *args):
+        if len(args) != len(self._order) or not all(map(is_array, args)):
+            raise TypeError(f"{len(self._order)} arrays are expected, not {', '.join(type(x).__name__ for x in args)}")
+        arrays = {name: p.data() for name, p in self.params.items()}
+        return self._recorded([args[i] for i in self._order], arrays)

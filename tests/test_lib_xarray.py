@@ -1,9 +1,12 @@
 """xarray over our arrays."""
 
 import pytest
+from engines import Gate, configured
 from libraries import assert_same, lines
 
-pytest.importorskip("xarray")
+import dflow.numpy as np
+
+xarray = pytest.importorskip("xarray")
 
 pytestmark = pytest.mark.once
 
@@ -69,3 +72,12 @@ LINES = """
 @pytest.mark.parametrize("line", lines(LINES))
 def test_as_numpys(line):
     assert_same(line, SETUP)
+
+
+def test_xarray_keeps_our_arrays_and_does_not_wait():
+    with configured(workers=2), Gate() as gate:
+        held = xarray.DataArray(gate.hold(np.ones((2, 3))), dims=["a", "b"])
+        result = np.sqrt(held) * 2 + held
+        assert type(result.data) is type(held.data) and not result.data.is_ready()
+        gate.open()
+        assert result.sum("b").values.tolist() == [9, 9]

@@ -36,7 +36,7 @@ cdef class ArrayType(type):
             if not names_array(sys._getframe()):
                 raise TypeError(f"type(x)({args[0]!r}): the type of an element is ndarray. A number of its type is "
                                 f"x.dtype.type({args[0]!r}), an array of that shape np.ndarray(({args[0]!r},))")
-        if cls is array_class and len(args) == 1 and type(args[0]).__name__ == "Fraction":      # statistics.mean(x): no shape
+        if cls is array_class and len(args) == 1 and type(args[0]).__name__ == "Fraction":  # statistics: no shape
             return cnp.PyArray_TypeObjectFromType(cnp.NPY_DOUBLE)(args[0])
         return type.__call__(cls, *args, **keywords)
 

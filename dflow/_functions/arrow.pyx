@@ -1,6 +1,6 @@
-"""Arrays as Arrow's, by its C data interface: two capsules, of a type and of the memory, which nobody copies that need not.
+"""Arrays as Arrow's, by its C data interface: two capsules, of a type and of the memory, not copied where that can be.
 
-The memory is pinned until the one who took it lets go (_functions/buffers.pyx). Rows of several axes are lists of fixed size.
+The memory is pinned until the one who took it lets go (_functions/buffers.pyx). Further axes are lists of fixed size.
 """
 
 import numpy as np
@@ -131,7 +131,7 @@ def arrow_type(x):
     return capsule
 
 def arrow_array(x):
-    """Capsules of x's type and memory: its own, where elements lie side by side; else, and of booleans, a copy's. Waits."""
+    """Capsules of x's type and memory: its own, where elements lie side by side; else, and of booleans, a copy's."""
     cdef object kind = arrow_type(x)
     window = np.ascontiguousarray(share(x))
     if window.dtype == bool:

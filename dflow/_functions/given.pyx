@@ -12,11 +12,13 @@ from dflow._array.core cimport ndarray, SCALAR
 cdef frozenset PLAIN = frozenset((int, float, str, bool, type(None)))
 
 cdef enum:
-    FEW = 64                    # items of a list that may hold numbers and arrays; a longer one is what its first item is
+    FEW = 64                    # items of a list that may hold numbers and arrays; a longer one is as its first item
 
 cpdef object numpys(object x):
-    """x, where it is of ours: NumPy's array over the same memory, or its number. Also in lists, tuples, dictionaries and
-    slices, and what functions of the program return. Waits for all that is pending on it. Other things as they are."""
+    """x, where it is of ours: NumPy's array over the same memory, or its number. Other things as they are.
+
+    Also in lists, tuples, dictionaries and slices, and what functions return. Waits for all that is pending on it.
+    """
     kind = type(x)
     if kind in PLAIN:
         return x

@@ -721,7 +721,7 @@ def test_capsules():
     y += 1
     z = npx.from_dlpack(npx.to_dlpack_for_read(x + 1))
     del x
-    assert y.tolist() == [1, 2, 3] and z.tolist() == [2, 3, 4] and npx.from_dlpack(y).tolist() == [1, 2, 3]
+    assert y.tolist() == [1, 2, 3] and z.tolist() == [1, 2, 3] and npx.from_dlpack(y).tolist() == [1, 2, 3]
 
 
 # -- draws -----------------------------------------------------------------------------------------

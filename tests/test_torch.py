@@ -383,7 +383,8 @@ OTHER = {
     "loss.PoissonNLLLoss()(x, p)": "F.poisson_nll_loss(x, p, reduction='none').mean(1)",
     "loss.PoissonNLLLoss(from_logits=False)(p, y * y)":
         "F.poisson_nll_loss(p, y * y, log_input=False, reduction='none').mean(1)",
-    "loss.PoissonNLLLoss(compute_full=True)(x, 2 * p)": "F.poisson_nll_loss(x, 2 * p, full=True, reduction='none').mean(1)",
+    "loss.PoissonNLLLoss(compute_full=True)(x, 2 * p)":
+        "F.poisson_nll_loss(x, 2 * p, full=True, reduction='none').mean(1)",
     "loss.CosineEmbeddingLoss(margin=0.1)(x, y, s[:, 0])":
         "F.cosine_embedding_loss(x, y, s[:, 0], margin=0.1, reduction='none')",
     "loss.TripletLoss(0.5)(x, y, p)": "F.relu((x - y).square().sum(1) - (x - p).square().sum(1) + 0.5)",

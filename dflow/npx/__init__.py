@@ -44,13 +44,14 @@ _rows = _namespace("npx")
 globals().update(_rows)
 
 __all__ = ["Context", "Device", "bernoulli", "cond", "cpu", "cpu_pinned", "current_context", "current_device",
-           "foreach", "from_dlpack", "from_numpy", "gpu", "gpu_memory_info", "is_np_array", "is_np_default_dtype", "is_np_shape", "load",
-           "normal_n", "num_gpus", "random", "reset_np", "save", "savez", "seed", "set_np", "to_dlpack_for_read",
-           "to_dlpack_for_write", "uniform_n", "waitall", "while_loop"] + list(_rows)
+           "foreach", "from_dlpack", "from_numpy", "gpu", "gpu_memory_info", "is_np_array", "is_np_default_dtype",
+           "is_np_shape", "load", "normal_n", "num_gpus", "random", "reset_np", "save", "savez", "seed", "set_np",
+           "to_dlpack_for_read", "to_dlpack_for_write", "uniform_n", "waitall", "while_loop"] + list(_rows)
 
 # MXNet's names that are not here.
-_MISSING = frozenset("""box_decode box_encode box_iou box_nms cast deformable_convolution get_cuda_compute_capability image modulated_deformable_convolution multibox_detection
-    multibox_target reshape_like shape_array slice sync_batch_norm""".split())
+_MISSING = frozenset("""box_decode box_encode box_iou box_nms cast deformable_convolution get_cuda_compute_capability
+    image modulated_deformable_convolution multibox_detection multibox_target reshape_like shape_array slice
+    sync_batch_norm""".split())
 
 
 def __getattr__(name):

@@ -785,8 +785,8 @@ cdef class ndarray:
 
     def _repr_html_(self):
         """For notebooks: does not wait."""
-        state = "ready" if ready(self) else "pending"
-        return f"<code>ndarray(shape={shape_tuple(self)}, dtype={DTYPES[self.code]}, {state})</code>"
+        return (f"<code>ndarray(shape={shape_tuple(self)}, dtype={DTYPES[self.code]}, "
+                f"{'ready' if ready(self) else 'pending'})</code>")
 
     def __await__(self):
         return hooks.wait_async(self).__await__()
@@ -892,8 +892,7 @@ cdef class ndarray:
         return array_hooks.operator_inplace(MATMUL, self, b)
 
 def _made(*given, **named):
-    """ndarray(shape, dtype=float, buffer=None, offset=0, strides=None, order=None);
-    what is wrong is said by NumPy's."""
+    """ndarray(shape, dtype=float, buffer=None, offset=0, strides=None, order=None); errors are NumPy's."""
     try:
         if named or not 0 < len(given) < 3:
             return as_array(np.ndarray(*given, **named))
@@ -915,12 +914,8 @@ cdef int become(ndarray self, ndarray other) except -1:
     add_int(&other.st.refs, 1)
     if self.st != NULL:
         storage_unref(self.st)
-    self.st = other.st
-    self.offset = other.offset
-    self.size = other.size
-    self.code = other.code
-    self.itemsize = other.itemsize
-    self.flags = other.flags
+    self.st, self.offset, self.size = other.st, other.offset, other.size
+    self.code, self.itemsize, self.flags = other.code, other.itemsize, other.flags
     return 0
 
 cdef ndarray broadcast_same(ndarray a):
@@ -958,10 +953,9 @@ cdef object new_by_class(type cls, PyObject* args, PyObject* keywords):
     """tp_new of ndarray: no array without a storage gets into a program."""
     a = cython_new(cls, <PyObject*>(), NULL)
     made = _made(*<tuple>args) if keywords == NULL else _made(*<tuple>args, **<dict>keywords)
-    if isinstance(made, cnp.ndarray):
-        return made
-    become(a, made)
-    return a
+    if isinstance(made, ndarray):
+        become(a, made)
+    return a if isinstance(made, ndarray) else made
 
 be_type_of(ndarray)
 (<Slots*>ndarray).tp_name = b"dflow.ndarray"     # as programs import it

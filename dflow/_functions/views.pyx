@@ -529,8 +529,8 @@ def copy(ndarray self, /, order="C"):
 def astype(ndarray self, /, dtype, order="K", casting="unsafe", subok=True, copy=True):
     """The elements as another type: a copy, unless copy is False and the type is the same already.
 
-    NumPy's array of a type that is no number. TypeError for a cast that the rule `casting` forbids; by "same_value", ValueError where a value would be another
-    one, on reading where it is not there yet.
+    NumPy's array of a type that is no number. TypeError for a cast that the rule `casting` forbids; by "same_value",
+    ValueError where a value would be another one, on reading where it is not there yet.
     """
     cdef int code
     cdef ndarray out

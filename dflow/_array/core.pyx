@@ -51,7 +51,6 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef class Hooks:
     """What floors above have, for this one: see _array/core.pxd."""
-
 hooks = Hooks()
 
 # ---- making arrays and views -----------------------------------------------------------------------------------

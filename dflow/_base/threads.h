@@ -35,6 +35,14 @@ static inline void end_thread_state(void) {
     PyThreadState_DeleteCurrent();
 }
 
+/* PyEval_RestoreThread(), which at the end of the process ends a daemon thread, and with it what lies on its stack:
+ * then lost(arg) is called first. */
+static inline void restore_thread(PyThreadState *ts, void (*lost)(void *), void *arg) {
+    pthread_cleanup_push(lost, arg);
+    PyEval_RestoreThread(ts);
+    pthread_cleanup_pop(0);
+}
+
 static inline void sleep_ns(int64_t ns) {
     struct timespec t = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
     nanosleep(&t, NULL);

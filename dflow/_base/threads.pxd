@@ -7,6 +7,7 @@ cdef extern from "_base/threads.h" nogil:
     bint this_thread_raised()                       # its error indicator is set; needs no GIL
     PyThreadState* begin_thread_state()
     void end_thread_state()
+    void restore_thread(PyThreadState*, void (*)(void*) noexcept nogil, void*)
     void sleep_ns(long long)
     int sched_yield()
     long long now_ns()

@@ -6,12 +6,11 @@ from dflow._base.atomics cimport (
     DFLOW_DEBUG, add_i64, add_int, collect_i64, full_fence, load_i64, load_int, load_int_after, store_int,
     swap_int)
 from dflow._base.locks cimport lock, RUNNERS_LOCK, unlock
-from dflow._base.threads cimport sleep_ns
+from dflow._base.threads cimport restore_thread, sleep_ns
 from dflow._runtime.queues cimport Runner, shared
 
 cdef extern from "Python.h" nogil:
     PyThreadState* PyEval_SaveThread()
-    void PyEval_RestoreThread(PyThreadState*)
 
 cdef extern from *:
     """
@@ -43,7 +42,14 @@ cdef void take_gil(Runner* me) noexcept nogil:
     if me.holds:
         me.holds = False
     else:
-        PyEval_RestoreThread(me.tstate)
+        restore_thread(me.tstate, forget, me)
+
+cdef void forget(void* runner) noexcept nogil:
+    """The thread ends, and runners that lie on its stack with it: others go through the list of them."""
+    cdef Runner* me = <Runner*>runner
+    while me != NULL:
+        unregister(me)
+        me = me.outer
 
 cdef void drop_gil(Runner* me) noexcept nogil:
     me.tstate = PyEval_SaveThread()

@@ -123,13 +123,9 @@ def test_method_as_numpy(row, array, rest):
     compare(f"{array}.{row.name}({rest or ''})", row.close)
 
 
-@pytest.mark.parametrize("text", [
-    "np.array('abc')", "np.array([1], object)", "np.array([None])", "np.asarray('abc')", "np.empty(3, object)",
-    "np.zeros(3, 'S4')",
-    "np.zeros(3, 'U')", "np.zeros(3, 'M8[s]')", "np.ones(3, 'm8[s]')", "np.zeros(3, [('a', int)])",
-    "np.arange(3).astype(str)",
-    "np.full(3, 'a')", "np.zeros(3) + 'a'", "np.add(np.zeros(3), 'a')", "np.zeros(3).sum(dtype=object)"])
+@pytest.mark.parametrize("text", ["np.zeros(3) + 'a'", "np.add(np.zeros(3), 'a')", "np.sqrt(np.array([None]))"])
 def test_what_holds_no_numbers_is_a_type_error(text):
+    """Where NumPy has no answer either; else it is NumPy's: tests/test_held_by_numpy.py."""
     with pytest.raises(TypeError):
         eval(text, {"np": np})
 
@@ -182,8 +178,7 @@ def test_numpy_functions_on_our_arrays_and_others():
     assert [part.tolist() for part in numpy.broadcast_arrays(x, others)] == [[0, 1, 2], [1, None, 2]]
     assert numpy.concatenate([x, others]).tolist() == [0, 1, 2, 1, None, 2]
     assert numpy.add(x, numpy.array([1, 2, 3], object)).tolist() == [1, 3, 5]
-    with pytest.raises(TypeError, match="hold numbers"):
-        np.concatenate([x, others])
+    assert np.concatenate([x, others]).tolist() == [0, 1, 2, 1, None, 2]
 
 
 def test_numpy_arrays_are_filled_after_waiting():

@@ -71,17 +71,17 @@ CALLS = {
         multivariate_hypergeometric([3, 4], 5, N)  multivariate_hypergeometric(j[:2] * 0 + 3, 3)""",
     "i": """choose([a] * 12)""",
     "a.sum()": """as_integer_ratio()  is_integer()  hex()""",
-    "i.sum()": """bit_count()""",
+    "i.sum()": """bit_count()  numerator  denominator""",
     "a": """T  mT  base  dtype  flags  flat  imag  itemsize  nbytes  ndim  real  shape  size  strides  device
         __array__()  tolist()  tobytes()  item(0)  asnumpy()  to_numpy()  wait_to_read()  is_ready()  dumps()
-        to_device('cpu')  astype('f4')  astype('f8', copy=False)  astype('f4', casting='same_value')  byteswap()
+        matvec(a[0])  rmatvec(v[:3])  rmatmat(a)  to_device('cpu')  astype('f4')  astype('f8', copy=False)  astype('f4', casting='same_value')  byteswap()
         clip(0, 1)
         compress([True, False, True], 0)  compress(b[0], 1)  conj()  conjugate()  copy()  fill(2.0)  fill(v[0])
         flatten()  partition(1)  put([0, 1], v[:2])  put(j, v)  ravel()  repeat(j, 1)  reshape(2, 6)
         reshape(4, 3, order='F')  resize(4, 3, refcheck=False)  setflags(write=False)  sort()
         squeeze()  swapaxes(0, 1)  transpose()  transpose(1, 0)  view()  view('i8')  tofile('/dev/null')
         ctx  context  as_in_ctx('cpu')  as_in_context('cpu')  copyto('cpu')  copyto(i)
-        attach_grad()  backward()  detach()  grad  zero_grad()
+        attach_grad()  backward()  detach()  drop_grad()  grad  zero_grad()
         dump('/dev/null')  data  getfield('f4', 4)  setfield(2, 'f4')""",
 }
 # Each is called with a size, and with an array in place of its first parameter.

@@ -74,8 +74,8 @@ CALLS = {
     "i.sum()": """bit_count()  numerator  denominator""",
     "a": """T  mT  base  dtype  flags  flat  imag  itemsize  nbytes  ndim  real  shape  size  strides  device
         __array__()  tolist()  tobytes()  item(0)  asnumpy()  to_numpy()  wait_to_read()  is_ready()  dumps()
-        matvec(a[0])  rmatvec(v[:3])  rmatmat(a)  to_device('cpu')  astype('f4')  astype('f8', copy=False)  astype('f4', casting='same_value')  byteswap()
-        clip(0, 1)
+        matvec(a[0])  rmatvec(v[:3])  rmatmat(a)  to_device('cpu')  astype('f4')  astype('f8', copy=False)
+        astype('f4', casting='same_value')  byteswap()  clip(0, 1)
         compress([True, False, True], 0)  compress(b[0], 1)  conj()  conjugate()  copy()  fill(2.0)  fill(v[0])
         flatten()  partition(1)  put([0, 1], v[:2])  put(j, v)  ravel()  repeat(j, 1)  reshape(2, 6)
         reshape(4, 3, order='F')  resize(4, 3, refcheck=False)  setflags(write=False)  sort()

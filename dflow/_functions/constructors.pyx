@@ -275,7 +275,8 @@ def frombuffer(buffer, dtype=float, count=-1, offset=0, *, like=None):
         if like.dtype == flat.dtype and start % like.itemsize == 0:     # which has a gradient
             return flat[start // like.itemsize:][:like.size]
         return flat.view(np.uint8)[start:start + like.nbytes].view(dtype)
-    return hooks.wrap(np.frombuffer(buffer, dtype, count, offset))
+    made = np.frombuffer(buffer, dtype, count, offset)
+    return as_array(made) if made.dtype.kind in "biufc" else made
 
 def fromiter(iter, dtype, count=-1, *, like=None):
     """The numbers that an iterable gives."""

@@ -18,7 +18,7 @@ from dflow._functions.numpy_inline import SMALL, as_scalar
 from dflow._functions.placement import device_number, put_on
 from dflow._functions.ufunc import wrap_ufunc
 from dflow._functions.views import broadcast_to, diagonal_of, spread
-from dflow._kernels.dtypes import native
+from dflow._kernels.dtypes import NotHeld, native
 from dflow.ops.fallback import any_of_ours, call, items, plain, stand_in, task, tasks, unwrap
 from dflow.ops.table import op
 
@@ -249,7 +249,11 @@ def diag_indices(n, ndim=2):
 @op("(2, 3)", "(2, 3), float", "(2, 3), sparse=True", "(0, 3)", "5", "(70, 80)", "(20, 20, 20), 'f4'")
 def indices(dimensions, dtype=int, sparse=False):
     """The index of each element of a grid along each axis: one array, or with sparse=True a tuple that broadcasts."""
-    dimensions, dtype = tuple(dimensions), native(dtype)
+    dimensions = tuple(dimensions)
+    try:
+        dtype = native(dtype)
+    except NotHeld:
+        return numpy.indices(unwrap(dimensions), dtype, sparse)
     ndim = len(dimensions)
     if sparse or math.prod(dimensions) * ndim <= SMALL:
         result = numpy.indices(dimensions, dtype, sparse)

@@ -15,6 +15,7 @@ from dflow._array.core import ndarray
 from dflow._functions.constructors import in_order
 from dflow._functions.numpy_inline import LATER, SMALL, at_once, bare
 from dflow._functions.views import broadcast_to, diagonal_of, known_order
+from dflow._kernels.dtypes import native
 from dflow.ops.linear import multiply
 from dflow.ops.reductions import add_reduce
 from dflow.ops.table import op
@@ -68,6 +69,7 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
         if result is not LATER:
             return result
     numpy.can_cast(float, float, casting)               # its own error for a rule that there is not
+    native(dtype)
     arrays, plan = _planned(operands, optimize)
     count = len(arrays)
     arrays = _cast(arrays, dtype, casting)

@@ -11,7 +11,6 @@ from dflow._functions.host_task import at_hand, host
 from dflow._functions.numpy_inline import LATER, SMALL, as_scalar, at_once, public, small_first
 from dflow._functions.placement import follow
 from dflow._functions.views import is_scalar, open_window, seen_by
-from dflow._kernels.dtypes import native
 from dflow._runtime.errors import in_try
 from dflow._tracing.tape import note_lost
 from dflow.ops.host import submit
@@ -95,8 +94,8 @@ def call(function, args, keywords):
     read = window_of if function in READ_ONLY | VIEWING else ndarray.asnumpy
     copies = unwrap(keywords, read)
     result = called(function, unwrap(args, read), copies)
-    if type(result) is numpy.ndarray and function not in READERS:
-        native(result.dtype)                        # or its bytes would be others, unnoticed
+    if type(result) is numpy.ndarray and function in READERS and result.dtype.kind in "biufc":
+        result = as_array(result)
     view = seen_by(result) if function in VIEWING and type(result) is numpy.ndarray else None
     if view is not None:
         return view

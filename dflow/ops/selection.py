@@ -25,6 +25,7 @@ from dflow.ops.shape import moveaxis
 from dflow.ops.table import add_row, method, op
 
 _SCALARS = (int, float, complex)
+_NOTHING = numpy._NoValue
 _INTP = numpy.dtype(numpy.intp)
 
 
@@ -33,11 +34,11 @@ _INTP = numpy.dtype(numpy.intp)
 @op("a > 0, a, 0", "b, a, i", "b, 1, 2", "v > 0, a, -a", "i, a, v", "b, 1, 2.5", "True, a, 0", "b, a, m", "b", "b, a",
     "[True, False], 1, 0",
     "f > 1, f, 2.5", "b, i, 2.5", "a, c, h")
-def where(condition, x=numpy._NoValue, y=numpy._NoValue, /):
+def where(condition, x=_NOTHING, y=_NOTHING, /):
     """Elements of x where the condition is true, else of y. With the condition alone, nonzero() of it, which waits."""
-    if x is numpy._NoValue and y is numpy._NoValue:
+    if x is _NOTHING and y is _NOTHING:
         return counting.nonzero(condition)
-    if x is numpy._NoValue or y is numpy._NoValue:
+    if x is _NOTHING or y is _NOTHING:
         raise ValueError("either both or neither of x and y should be given")
     return advanced_indexing.where(condition, x, y)
 

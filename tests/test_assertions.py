@@ -10,6 +10,8 @@ import pytest
 
 import dflow.numpy as np
 
+pytestmark = pytest.mark.once            # see pyproject.toml
+
 ASSERTIONS = """assert_equal assert_almost_equal assert_array_equal assert_array_almost_equal assert_allclose
     assert_approx_equal assert_array_less assert_array_compare assert_array_max_ulp
     assert_array_almost_equal_nulp""".split()

@@ -13,6 +13,8 @@ from engines import configured
 
 import dflow.numpy as np
 
+pytestmark = pytest.mark.once            # see pyproject.toml
+
 # By kind; x has one axis and M two; I holds small integers, Q is a small matrix; n is 3, o 1, z 0, t true and f false.
 CALLS = {
     "making": """

@@ -13,6 +13,8 @@ from dflow import autograd, gluon, init, npx
 from dflow.gluon.contrib import estimator as es
 from dflow.gluon.contrib.estimator import Estimator
 
+pytestmark = pytest.mark.once            # see pyproject.toml
+
 
 def loader(samples=32, size=8):
     rng = numpy.random.default_rng(1)

@@ -14,6 +14,8 @@ from dflow import autograd, gluon, init, npx
 from dflow.gluon import nn
 from dflow.gluon.program import METHODS, from_json, function_of
 
+pytestmark = pytest.mark.once            # see pyproject.toml
+
 
 def network():
     net = nn.HybridSequential()

@@ -21,6 +21,8 @@ from dflow.gluon import data
 from dflow.gluon.data import batchify
 from dflow.gluon.data.vision import transforms
 
+pytestmark = pytest.mark.once            # see pyproject.toml
+
 RNG = numpy.random.default_rng(0)
 IMAGE = RNG.integers(0, 256, (20, 30, 3), numpy.uint8)
 

@@ -10,6 +10,8 @@ import pytest
 
 import dflow.numpy as np
 
+pytestmark = pytest.mark.once            # see pyproject.toml
+
 CALLS = """
 np.array([None]*3)
 np.array(["a","b"])

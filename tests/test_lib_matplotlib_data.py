@@ -6,6 +6,8 @@ import pytest
 import dflow.numpy as np
 
 matplotlib = pytest.importorskip("matplotlib")
+
+pytestmark = pytest.mark.once            # see pyproject.toml
 matplotlib.use("agg")
 plt = pytest.importorskip("matplotlib.pyplot")
 cbook = pytest.importorskip("matplotlib.cbook")

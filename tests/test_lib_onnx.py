@@ -15,6 +15,8 @@ onnxruntime = pytest.importorskip("onnxruntime")
 
 from dflow.onnx import FORMS, export_model  # noqa: E402
 
+pytestmark = pytest.mark.once            # see pyproject.toml
+
 
 class Function(gluon.HybridBlock):
     """A function of arrays as a block."""

@@ -10,6 +10,8 @@ import dflow.numpy as np
 
 pd = pytest.importorskip("pandas")
 
+pytestmark = pytest.mark.once            # see pyproject.toml
+
 MADE = """pd.Series(x) | pd.Series(x, dtype=float) | pd.Series(x, index=list('abcd')) | pd.Series(x, dtype='f4')
     pd.Series(x[1:], name='s') | pd.Series(x[::2]) | pd.Index(x) | pd.Index(x, dtype='f4') | pd.Index(x[::-1])
     pd.DataFrame(x) | pd.DataFrame(x.reshape(2, 2)) | pd.DataFrame(x.reshape(2, 2).T)

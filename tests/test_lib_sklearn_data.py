@@ -8,6 +8,8 @@ import dflow.numpy as np
 pytest.importorskip("sklearn")
 discovery = pytest.importorskip("sklearn.utils.discovery")
 
+pytestmark = pytest.mark.once            # see pyproject.toml
+
 RNG = numpy.random.default_rng(0)
 X = abs(RNG.normal(size=(60, 5))) + 0.1
 Y = (X[:, 0] > X[:, 1]).astype(int)

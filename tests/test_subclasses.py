@@ -13,6 +13,8 @@ from engines import Gate
 import dflow
 import dflow.numpy as np
 
+pytestmark = pytest.mark.once            # see pyproject.toml
+
 
 class Tracked(np.ndarray):
     """As mesh libraries have it: a view that notes what is written to it."""

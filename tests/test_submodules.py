@@ -10,6 +10,8 @@ import pytest
 import dflow
 import dflow.numpy as np
 
+pytestmark = pytest.mark.once            # see pyproject.toml
+
 THEIRS = """exceptions ma ma.core ma.extras ma.mrecords rec char strings dtypes ctypeslib matlib version f2py
     lib.array_utils lib.format lib.introspect lib.mixins lib.npyio lib.recfunctions lib.scimath lib.user_array
     random.bit_generator testing.overrides""".split()

@@ -10,6 +10,8 @@ import numpy
 import pytest
 from engines import Gate, clean_environment, configured, poll
 
+pytestmark = pytest.mark.once            # see pyproject.toml
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))
 import dflow  # noqa: E402

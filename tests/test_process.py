@@ -958,7 +958,7 @@ def test_a_device_that_is_not_there_leaves_nothing_behind(run):
     """, before=DEVICES) == (0, """\
 {'gpu(0) does not exist: there are cpu(0) to cpu(15), and no GPU'}
 {'cpu(99) does not exist: there are cpu(0) to cpu(15), and no GPU'}
-True cpu cpu(1) [2. 2.]
+True cpu(0) cpu(1) [2. 2.]
 """, "")
 
 

@@ -205,14 +205,19 @@ def shared(draw):
         assert (joined.asnumpy() % k == 0).all() and (joined.asnumpy() > 0).all()
 
 
+# Called from another package than what runs the scenario, which would catch the error: then it would be raised at once.
+power = eval("lambda x, y: x ** y", {"__name__": "another"})
+
+
 @scenario
 def errors(draw):
     """An error reaches all that depends on it, and nothing else; a write over everything clears it."""
     set_up(draw)
+    dflow.engine.inline_limit(0)            # what runs in its caller raises there
     negative = dflow.engine.sleep(np.array([-1, 2, 3]), draw.choice((0, 1e-5)))
 
     def work(k):
-        bad = np.array([2, 3, 4]) ** negative
+        bad = power(np.array([2, 3, 4]), negative)
         worse, good = bad + k, np.arange(3) + k
         part = np.zeros(6, "int64")
         part[:3] = worse

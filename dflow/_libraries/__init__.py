@@ -76,12 +76,17 @@ def _adapt_names(place, names):
             setattr(place, name, adapted)
 
 
-def _learn(module):
-    """Numba learns of our arrays."""
+def _teach_pandas(module):
+    importlib.import_module("dflow._libraries.inference").teach(module)
+
+
+def _teach_numba(module):
     importlib.import_module("dflow._libraries.compiled").register()
 
 
-ARRIVED = {**dict.fromkeys(GIVEN, _adapt), "numba": _learn}        # what is done when a module has been imported
+# What is done when a module has been imported.
+ARRIVED = {**dict.fromkeys(GIVEN, _adapt), "numba": _teach_numba,
+           **dict.fromkeys(("pandas._libs.lib", "pandas.core.dtypes.cast"), _teach_pandas)}
 
 
 class Finder:
@@ -101,6 +106,7 @@ class Finder:
             run = spec.loader.exec_module
 
             def exec_module(module):
+                del spec.loader.exec_module         # the loader is again what it was
                 run(module)
                 ARRIVED[name](module)
 

@@ -12,7 +12,6 @@ from dflow.ops import (
     files,
     histograms,
     host,
-    inference,
     linear,
     methods,
     placement,

@@ -42,8 +42,8 @@ WRAPPED = {"pandas._libs.lib": ("maybe_convert_objects", _of_objects),
            "pandas.core.dtypes.cast": ("infer_dtype_from_scalar", _of_one)}
 
 
-def _teach(module):
-    """Wrap the function of a module that was just imported, or before: then wherever it was imported to."""
+def teach(module):
+    """Wrap the function of a module that was imported: in it, and wherever else it was imported to."""
     name, wrap = WRAPPED[module.__name__]
     theirs = getattr(module, name, None)
     if theirs is None or hasattr(theirs, "__wrapped__"):
@@ -52,43 +52,3 @@ def _teach(module):
     for place, other in [*sys.modules.items()]:
         if place.startswith("pandas.") and vars(other).get(name) is theirs:
             setattr(other, name, ours)
-
-
-class _Loader:
-    """A module's loader, after which the module is taught."""
-
-    def __init__(self, theirs):
-        self._theirs = theirs
-
-    def __getattr__(self, name):
-        return getattr(self._theirs, name)
-
-    def exec_module(self, module):
-        module.__spec__.loader = module.__loader__ = self._theirs
-        self._theirs.exec_module(module)
-        _teach(module)
-
-
-class _Finder:
-    """Among what importlib asks for modules: finds those of pandas as the others do, and has them taught."""
-
-    def find_spec(self, name, path=None, target=None):
-        if name not in WRAPPED:
-            return None
-        for finder in sys.meta_path:
-            spec = finder.find_spec(name, path, target) if finder is not self else None
-            if spec is not None:
-                spec.loader = _Loader(spec.loader)
-                return spec
-        return None
-
-
-def start():
-    """Teach the pandas that is here, or that will be."""
-    for name in WRAPPED.keys() & sys.modules.keys():
-        _teach(sys.modules[name])
-    if not WRAPPED.keys() <= sys.modules.keys():
-        sys.meta_path.insert(0, _Finder())
-
-
-start()

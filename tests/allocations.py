@@ -323,7 +323,7 @@ def check(name, first=None, report=print, requests=Engines, every=1):
         if again is None or not same(again, want):
             found.append("wrong afterwards")
         now = alive_now()
-        if now != alive and not requests.leaks:     # the way round the failure, too, makes things once: a leak grows again
+        if now != alive and not requests.leaks:     # the way round makes things once: a leak grows again
             run(function, operands, requests, n)
             run(function, operands, requests, 0)
             alive, now = now, alive_now()

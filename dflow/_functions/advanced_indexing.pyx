@@ -827,10 +827,14 @@ def where(condition, x, y):
     if quick_kind(y) < 0:
         y = as_array(y)
     code = common_code(x, y)
-    operands = (c, *[cast(<ndarray>v, code) if isinstance(v, ndarray) else v for v in (x, y)])
-    out = quick_where(c, operands[1], operands[2], code)
+    if isinstance(x, ndarray):
+        x = cast(<ndarray>x, code)
+    if isinstance(y, ndarray):
+        y = cast(<ndarray>y, code)
+    out = quick_where(c, x, y, code)
     if out is not None:
         return out
+    operands = (c, x, y)
     ndim = broadcast_shape(operands, shape, 0)
     out = new_like([v for v in operands if isinstance(v, ndarray)], code, ndim, shape)
     memcpy(space, shape, ndim * sizeof(intp))

@@ -36,11 +36,11 @@ _INTP = numpy.dtype(numpy.intp)
     "f > 1, f, 2.5", "b, i, 2.5", "a, c, h")
 def where(condition, x=_NOTHING, y=_NOTHING, /):
     """Elements of x where the condition is true, else of y. With the condition alone, nonzero() of it, which waits."""
-    if x is _NOTHING and y is _NOTHING:
-        return counting.nonzero(condition)
-    if x is _NOTHING or y is _NOTHING:
+    if y is not _NOTHING:
+        return advanced_indexing.where(condition, x, y)
+    if x is not _NOTHING:
         raise ValueError("either both or neither of x and y should be given")
-    return advanced_indexing.where(condition, x, y)
+    return counting.nonzero(condition)
 
 
 op("b", "a > 0", "v", "e", "s", "[0, 3]", "f > 1", kind="blocking", method=True)(counting.nonzero)

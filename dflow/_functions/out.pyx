@@ -143,10 +143,12 @@ def fill_numpy(function, out, *args, **keywords):
     Arrays of ours take the results in their place; these are waited for, and copied.
     """
     outs = out if isinstance(out, tuple) else (out,)
-    ours = [as_array(x) if isinstance(x, np.ndarray) else x for x in outs]
+    copies = {}                     # one array twice: who writes last is seen
     for x in outs:
         if isinstance(x, np.ndarray):
             check_out(x)
+            copies[id(x)] = as_array(x)
+    ours = [copies.get(id(x), x) for x in outs]
     results = function(*args, out=tuple(ours) if isinstance(out, tuple) else ours[0], **keywords)
     results = list(results) if isinstance(results, tuple) else [results]
     for i, x in enumerate(outs):

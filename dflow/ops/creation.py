@@ -180,7 +180,9 @@ def _spaced(function, start, stop, num, axis, **keywords):
     """function(start, stop, num, ...) of bounds that may be arrays: a task then, of the types of three numbers."""
     if not any_of_ours(start, stop, keywords.get("base")):
         result = function(start, stop, num, axis=axis, **keywords)
-        return put_on(tuple(map(as_array, result)) if type(result) is tuple else as_array(result), None)
+        if type(result) is not tuple:
+            return put_on(as_array(result), None)
+        return put_on(tuple(x if type(x) is float else as_array(x) for x in result), None)
     start, stop = (as_array(x) if type(x) in (list, tuple) else x for x in (start, stop))
     few = min(num, 3)
     with numpy.errstate(all="ignore"):

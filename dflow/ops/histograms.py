@@ -77,8 +77,7 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
 
     Waits for numbers of bins that are in arrays.
     """
-    if not is_array(sample):
-        sample = [as_array(x) for x in sample]
+    sample = as_array(sample) if hasattr(sample, "shape") else [as_array(x) for x in sample]
     if is_array(sample) and sample.ndim > 2 or len({x.shape for x in sample}) > 1:
         return call(numpy.histogramdd, (sample, bins, range, density, weights), {})
 

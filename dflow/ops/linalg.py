@@ -249,7 +249,7 @@ def lstsq(a, b, rcond=None):
     copies = fallback.unwrap(a), fallback.unwrap(b)
     with _blas_library.Caller(sum(map(numpy.size, copies))):
         x, residuals, rank, s = numpy.linalg.lstsq(*copies, rcond)
-    return follow([a, b], (as_array(x), as_array(residuals), rank, as_array(s)), lstsq)
+    return follow([a, b], (as_array(x), as_array(residuals), as_scalar(as_array(rank)), as_array(s)), lstsq)
 
 
 @op("a", "m", "np.ones((3, 3))", "m, 1e-3", "np.stack([a, np.zeros((3, 4))])", "a, rtol=0.5", "v",

@@ -624,7 +624,7 @@ def fill_diagonal(a, val, wrap=False):
 def diff(a, n=1, axis=-1, prepend=numpy._NoValue, append=numpy._NoValue):
     """The n-th difference of neighbours along an axis."""
     if n == 0:
-        return a
+        return as_array(a) if isinstance(a, numpy.ndarray) else a
     if n < 0:
         raise ValueError("order must be non-negative but got " + repr(n))
     a = as_array(a)

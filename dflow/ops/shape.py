@@ -463,6 +463,8 @@ def as_strided(x, shape=None, strides=None, subok=False, writeable=True):
 
     ValueError where the view would leave the memory of the array that x views, or its elements would not be aligned.
     """
+    if isinstance(x, numpy.ndarray):        # a copy of what it sees
+        x, shape, strides = as_array(numpy.lib.stride_tricks.as_strided(x, shape, strides)), None, None
     x = as_array(x)
     numpy.lib.stride_tricks.as_strided(numpy.empty(x.shape, x.dtype), shape, strides)         # its errors
     shape = x.shape if shape is None else tuple(map(operator.index, shape))

@@ -344,3 +344,26 @@ def test_functions_in_a_class_body():
 def test_iterators_have_a_type():
     for module in (np, numpy):
         assert isinstance(module.nditer(module.arange(3)), module.nditer) and not isinstance(3, module.nditer)
+
+
+def test_masks_are_not_lost():
+    """Unless array() or asarray() is asked for the numbers alone, as in NumPy."""
+    x = np.ma.masked_greater(np.arange(4.0), 2)
+    for function in (np.sum, np.mean, np.sin, np.diff, np.sort, np.trapezoid, np.concatenate, np.asanyarray):
+        found, expected = (getattr(module, function.__name__)([x, x] if function is np.concatenate else x)
+                           for module in (np, numpy))
+        assert numpy.ma.allequal(found, expected) and repr(found) == repr(expected), function
+    for module in (np, numpy):
+        plain = module.arange(4.0)
+        for found in (plain + x, x + plain, plain * x, module.subtract(plain, x)):
+            assert type(found) is numpy.ma.MaskedArray and found.mask.tolist() == x.mask.tolist()
+    assert np.asarray(x).tolist() == np.array(x).tolist() == [0, 1, 2, 3]
+    assert np.ma.mean(x) == 1 and np.sum(np.ma.array([1, 2])) == 3
+
+
+def test_types_of_other_libraries_are_asked():
+    class Tensor:
+        def __init__(self, kind):
+            self.dtype = type("dtype", (), {"type": kind})
+
+    assert np.iscomplexobj(Tensor(numpy.complex64)) and np.isrealobj(Tensor(numpy.float32))

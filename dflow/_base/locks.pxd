@@ -18,6 +18,7 @@ cdef enum LockRank:
     STORAGE_LOCK            # over a storage's frontier, poison and memory. Of several, the later ones by try_lock()
     QUEUE_LOCK              # of a queue
     RUNNERS_LOCK            # over the list of runners
+    LOOPS_LOCK              # over the native loops
     BIN_LOCK                # over the kept blocks of one size
 
 cdef inline void lock(int* place, LockRank rank) noexcept nogil:

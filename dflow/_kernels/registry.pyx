@@ -10,6 +10,7 @@ from dflow._base.threads cimport sleep_ns
 from dflow._kernels.dtypes cimport (
     CDOUBLE, CLONGDOUBLE, DOUBLE, FLOAT, HALF, LONGDOUBLE, code_of_num, is_complex, is_integer, itemsizes)
 from dflow._kernels.matmul cimport guard_blas, use_tiles
+from dflow._kernels.native cimport note_operation
 from dflow._base.allocator cimport memory_zeros
 from dflow._kernels.trig cimport use_sincos
 
@@ -175,6 +176,8 @@ cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL:
     in_numpy = getattr(np, ufunc.__name__, None) is ufunc
     k = kernel_new(u.name, u.nin, u.nin + u.nout, <loop_t>(<void**>u.functions)[i], (<void**>u.data)[i],
                    flags_of(ufunc, codes, in_numpy), cost_of(ufunc.__name__, in_numpy, codes))
+    if in_numpy:
+        note_operation(k, ufunc, codes)
     choose_loop(k, ufunc, codes)
     return remember(key, k)
 

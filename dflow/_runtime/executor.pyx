@@ -18,6 +18,7 @@ from dflow._kernels.matmul cimport ALONE, UNUSED
 from dflow._runtime.gate cimport enter_gate, hold_back, leave_gate, release_held_back, take_held_back, use_of
 from dflow._runtime.errors cimport Poison, poison_new, poison_raised, poison_unref, Site, take_raised
 from dflow._runtime.graph cimport *
+from dflow._runtime.fusion_native cimport find_native
 from dflow._runtime.fusion_plan cimport GroupPlan, pieces_of, plan_group
 from dflow._runtime.fusion_rules cimport may_tail
 from dflow._runtime.fusion_run cimport end_blocks, run_blocks
@@ -411,6 +412,7 @@ cdef void run_plan(Task* leader, void* plan) noexcept nogil:
     cdef GroupPlan* g = <GroupPlan*>plan
     cdef Task* m = leader
     cdef int j = 0
+    find_native(leader, g)
     spread(leader, run_blocks, g, pieces_of(g), 1, g.cost)
     end_blocks(g)
     while m != NULL:

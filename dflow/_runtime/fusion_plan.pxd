@@ -1,13 +1,22 @@
 """How a group runs: the axes that its members share, which results are registers, how large a block is."""
 
 from dflow._kernels.kernel cimport intp, Kernel
+from dflow._kernels.native cimport native_t
 from dflow._kernels.reduce cimport Fold
 from dflow._runtime.graph cimport Task
 
 cdef enum:
     STACK_BYTES = 65536             # for registers
+    MAX_NATIVE = 16                 # native loops of a group
 
 cdef intp NARROW                    # rows shorter than this are run down their columns
+
+cdef struct NativeRun:          # members that one native loop computes: see _runtime/fusion_native.pxd
+    int first, end
+    native_t code
+    bint segmented              # one of them is
+    int slots                   # operands of the loop,
+    unsigned char slot[160]     # and which of the group's each is
 
 cdef struct GroupPlan:          # how a group runs; on the stack of its runner
     int members                 # all of them
@@ -38,6 +47,9 @@ cdef struct GroupPlan:          # how a group runs; on the stack of its runner
     int outer                   # axes of its output
     char* initial
     char* partials              # results of blocks, where rows are longer than blocks; owned
+    int natives
+    NativeRun native[16]        # in their order
+    int wanted                  # floating point flags that some member is to tell of
 
 cdef bint plan_group(Task* leader, GroupPlan* g) noexcept nogil                # False: its members must run one by one
 cdef bint lay_out_group(Task* leader, GroupPlan* g) noexcept nogil             # axes and strides alone, for a device

@@ -78,6 +78,7 @@ cdef bint plan_group(Task* leader, GroupPlan* g) noexcept nogil:
     memset(table.slots, 0, sizeof(table.slots))
     table.n = 0
     g.partials = NULL
+    g.natives = 0
     space_of(leader, &space)
     if space.ndim > MAX_AXES or not survey(leader, g, &table, &flat) or not place_storages(g, leader, &table):
         return False
@@ -117,11 +118,13 @@ cdef bint survey(Task* leader, GroupPlan* g, Table* table, bint* flat) noexcept 
     g.tail = NULL
     g.row = 0
     g.cost = 0
+    g.wanted = 0
     while m != NULL:
         g.kernels[j] = m.kernel
         g.first[j] = n
         g.flags[j] = 0
         g.cost += m.kernel.cost
+        g.wanted |= m.fp_warn
         flat[0] = flat[0] and m.flags & FLAT
         a = accesses(m)
         for i in range(m.nops):

@@ -2,11 +2,11 @@
 
 from libc.string cimport memcpy
 from dflow._base.allocator cimport memory_free
-from dflow._base.fpflags cimport fp_clear, fp_collect
+from dflow._base.fpflags cimport fp_clear, fp_collect, fp_flags
 from dflow._kernels.kernel cimport COPIES, intp, item_bytes, Kernel, REDUCES
 from dflow._kernels.reduce cimport Fold, FOLD_BYTES, fold, fold_of, fold_one
-from dflow._runtime.fusion_plan cimport GroupPlan, NARROW, STACK_BYTES
-from dflow._runtime.fusion_rules cimport MAX_ARGUMENTS
+from dflow._runtime.fusion_plan cimport GroupPlan, NARROW, NativeRun, STACK_BYTES
+from dflow._runtime.fusion_rules cimport MAX_ARGUMENTS, MAX_OPERANDS
 
 cdef extern from "_kernels/c/copy.h" nogil:
     void move_rows(char* to, intp to_step, const char* source, intp from_step, intp rows, size_t n)
@@ -31,9 +31,16 @@ cdef void run_blocks(void* plan, intp start, intp stop) noexcept nogil:
         for i in range(g.nops):
             if g.flat[i]:
                 at[i] = g.base[i] + f * g.steps[i]
-        for j in range(g.runs):
+        j = i = 0
+        while j < g.runs:
+            if i < g.natives and g.native[i].first == j:
+                run_native(g, &g.native[i], at, f, n)
+                j = g.native[i].end
+                i += 1
+                continue
             run_member(g, j, at, f, n)
             fp_collect(&g.flags[j])
+            j += 1
         if g.tail != NULL:
             run_tail(g, at[g.tail_input], f, n, start)
         start += 1
@@ -99,6 +106,50 @@ cdef inline void next_row(GroupPlan* g, Walk* w, char** row, int first, int nops
         if shift == 1:
             return
         d -= 1
+
+cdef void run_native(GroupPlan* g, NativeRun* r, char** at, intp f, intp n) noexcept nogil:
+    """Its members over the elements [f, f + n). Where flags are to be told of they run again, for whose those are."""
+    cdef char* args[MAX_OPERANDS]
+    cdef int i, j
+    if r.segmented:
+        run_native_rows(g, r, at, f, n)
+    else:
+        for i in range(r.slots):
+            args[i] = at[r.slot[i]]
+        r.code(args, n)
+    i = fp_flags()
+    if i:
+        fp_clear()
+    if i & g.wanted:
+        for j in range(r.first, r.end):
+            run_member(g, j, at, f, n)
+            fp_collect(&g.flags[j])
+
+cdef void run_native_rows(GroupPlan* g, NativeRun* r, char** at, intp f, intp n) noexcept nogil:
+    """The same, one row of memory after the other."""
+    cdef char* row[MAX_OPERANDS]
+    cdef char* args[MAX_OPERANDS]
+    cdef intp inner = g.dims[g.ndim - 1], m, done = 0
+    cdef int first = g.first[r.first], nops = g.first[r.end] - first, i, k
+    cdef Walk w
+    start_walk(g, &w, f)
+    for i in range(nops):
+        row[i] = row_start(g, &w, first + i) if not g.register[first + i] else NULL
+    while True:
+        m = inner - w.column
+        if m > n - done:
+            m = n - done
+        for i in range(r.slots):
+            k = r.slot[i]
+            if g.register[k]:
+                args[i] = at[k] + done * g.steps[k]
+            else:
+                args[i] = row[k - first] + w.column * g.steps[k]
+        r.code(args, m)
+        done += m
+        if done == n:
+            return
+        next_row(g, &w, row, first, nops)
 
 cdef void run_segments(GroupPlan* g, int j, char** at, intp f, intp n) noexcept nogil:
     """Run member j over [f, f + n), one row of memory after the other."""

@@ -1,0 +1,173 @@
+"""Native loops: see _kernels/native.pxd."""
+
+import os
+
+import numpy as np
+from libc.stdint cimport uint8_t, uint64_t
+from libc.stddef cimport size_t
+from libc.string cimport memcmp, memcpy
+from dflow._base.atomics cimport add_i64, load_i64, load_ptr, store_ptr
+from dflow._base.locks cimport lock, LOOPS_LOCK, unlock
+from dflow._kernels.dtypes cimport DOUBLE, FLOAT
+
+cdef extern from "_kernels/c/assembler.h" nogil:
+    size_t assemble(uint8_t* code, size_t room, const Step* steps, int n, int itemsize)
+
+cdef extern from "_kernels/c/executable.h" nogil:
+    bint runs_vector_code()
+    bint map_twice(size_t size, uint8_t** writable, uint8_t** runnable)
+    long this_process()
+
+cdef enum:
+    ARENA = 1 << 20             # bytes
+    LOOPS = 2048                # places; a power of two. At most three quarters are taken
+    SIGHTS = 4096               # as well
+    MOST_CODE = 1 << 14         # bytes of a loop
+
+cdef struct Loop:
+    uint64_t hash               # of the steps and the size of an element; 0: no loop is here
+    const uint8_t* steps
+    int nsteps
+    int itemsize
+    void* code                  # atomic: set last
+
+cdef struct Arena:
+    long process                # which may write to it; 0: none yet
+    uint8_t* writable
+    uint8_t* runnable
+    size_t used
+
+# Under the lock, but for the code of a loop.
+cdef int loops_lock = 0
+cdef Loop loops[LOOPS]
+cdef int nloops = 0
+cdef uint64_t sights[SIGHTS]
+cdef Arena arena
+cdef long long refused = 0      # atomic: loops for which there was no room
+
+cdef bint native_able = runs_vector_code()
+native_on = native_able and os.environ.get("DFLOW_NATIVE", "1") != "0"
+
+# ---- what kernels are --------------------------------------------------------------------------------------------
+
+cdef dict OPERATIONS = {np.add: ADD, np.subtract: SUBTRACT, np.multiply: MULTIPLY, np.divide: DIVIDE,
+                        np.negative: NEGATIVE, np.absolute: ABSOLUTE, np.fabs: ABSOLUTE, np.square: SQUARE,
+                        np.sqrt: SQRT, np.reciprocal: RECIPROCAL}
+
+cdef int note_operation(Kernel* k, object ufunc, tuple codes) except -1:
+    """Note in a kernel of NumPy's ufunc what it computes, if the assembler knows that, of these types."""
+    if codes[0] in (FLOAT, DOUBLE) and len(set(codes)) == 1:
+        k.operation = OPERATIONS.get(ufunc, NO_OPERATION)
+    return 0
+
+# ---- loops -------------------------------------------------------------------------------------------------------
+
+cdef inline uint64_t hash_of(const Step* steps, int n, int itemsize) noexcept nogil:
+    """Never 0."""
+    cdef const unsigned int* words = <const unsigned int*>steps
+    cdef uint64_t h = <uint64_t>itemsize
+    cdef int i
+    for i in range(n):
+        h = (h ^ words[i]) * <uint64_t>0x9E3779B97F4A7C15
+        h ^= h >> 29
+    return h | 1
+
+cdef Loop* place_of(uint64_t h, const Step* steps, int n, int itemsize) noexcept nogil:
+    """The loop's place: its own, or the free one for it."""
+    cdef size_t i = h >> 40
+    cdef Loop* found
+    while True:
+        found = &loops[i & (LOOPS - 1)]
+        if found.hash == 0 or (found.hash == h and found.nsteps == n and found.itemsize == itemsize
+                               and memcmp(found.steps, steps, n * sizeof(Step)) == 0):
+            return found
+        i += 1
+
+cdef native_t find_loop(Step* steps, int n, int itemsize) noexcept nogil:
+    """The loop of these steps; NULL at their first sight, and where there is no room for it."""
+    cdef uint64_t h = hash_of(steps, n, itemsize)
+    cdef Loop* found
+    cdef uint64_t* sight = &sights[(h >> 20) & (SIGHTS - 1)]
+    cdef void* code = NULL
+    cdef bint write = False
+    cdef uint8_t text[MOST_CODE]
+    cdef size_t size
+    lock(&loops_lock, LOOPS_LOCK)
+    found = place_of(h, steps, n, itemsize)
+    if found.hash:
+        code = found.code
+    elif sight[0] == h:
+        write = True
+    else:
+        sight[0] = h
+    unlock(&loops_lock)
+    if not write:
+        return <native_t>code
+    size = assemble(text, MOST_CODE, steps, n, itemsize)
+    if not size or not make_arena():
+        add_i64(&refused, 1)
+        return NULL
+    lock(&loops_lock, LOOPS_LOCK)
+    found = place_of(h, steps, n, itemsize)         # another thread may have written it
+    if found.hash == 0:
+        keep(found, h, steps, n, itemsize, text, size)
+    code = found.code if found.hash else NULL
+    unlock(&loops_lock)
+    return <native_t>code
+
+cdef bint make_arena() noexcept nogil:
+    """See that this process has one. False: the system does not allow it."""
+    global arena
+    cdef Arena made
+    cdef bint there, able
+    made.process = this_process()
+    lock(&loops_lock, LOOPS_LOCK)
+    there = arena.process == made.process
+    able = arena.writable != NULL
+    unlock(&loops_lock)
+    if there:
+        return able
+    made.used = 0
+    if not map_twice(ARENA, &made.writable, &made.runnable):
+        made.writable = made.runnable = NULL
+    lock(&loops_lock, LOOPS_LOCK)                   # of two threads that make one, the first has it
+    if arena.process != made.process:
+        arena = made
+    able = arena.writable != NULL
+    unlock(&loops_lock)
+    return able
+
+cdef void keep(Loop* place, uint64_t h, Step* steps, int n, int itemsize, uint8_t* text, size_t size) noexcept nogil:
+    """Under the lock: put a loop into the arena, and note it, if there is room."""
+    global nloops
+    cdef size_t key = n * sizeof(Step)
+    cdef size_t start = (arena.used + key + 63) & ~<size_t>63
+    if start + size > ARENA or nloops >= LOOPS // 4 * 3:
+        add_i64(&refused, 1)
+        return
+    memcpy(arena.writable + arena.used, steps, key)
+    memcpy(arena.writable + start, text, size)
+    place.steps = arena.runnable + arena.used
+    place.nsteps = n
+    place.itemsize = itemsize
+    place.code = arena.runnable + start
+    place.hash = h
+    arena.used = start + size
+    nloops += 1
+
+# ---- for engine ----------------------------------------------------------------------------------------------------
+
+def counts():
+    """How many loops there are, their bytes, and how many found no room."""
+    return {"loops": nloops, "bytes": arena.used, "refused": load_i64(&refused)}
+
+def able():
+    """Whether this processor runs them."""
+    return native_able
+
+def switch(on):
+    """Let groups use native loops or not, where the processor can. What it was."""
+    global native_on
+    before = native_on
+    native_on = bool(on) and native_able
+    return before

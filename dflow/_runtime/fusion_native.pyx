@@ -1,0 +1,334 @@
+"""Native loops of groups: see _runtime/fusion_native.pxd."""
+
+from libc.string cimport memcmp, memset
+from dflow._kernels.kernel cimport Kernel, PARTIAL
+from dflow._kernels.native cimport *
+from dflow._runtime.fusion_plan cimport GroupPlan, MAX_NATIVE, NativeRun, NARROW
+from dflow._runtime.fusion_rules cimport MAX_MEMBERS
+from dflow._runtime.graph cimport Access, accesses, next_member, Storage, Task
+
+cdef enum:
+    FEWEST = 2                  # members: one alone has NumPy's loop
+    LEAST = 256                 # elements of the group: listing the steps takes a while, too
+    MAX_VALUES = 250
+    NOTHING = 255
+
+cdef struct Value:              # of the steps before they have registers: each is written once
+    Step step                   # to: unused; a, b of arithmetic: values
+    unsigned char operand       # of the group, of what is loaded or spread
+    int last                    # the last moment when it is read: see moment_of()
+
+cdef struct Store:
+    unsigned char value
+    unsigned char operand
+    int place                   # before so many values
+
+cdef struct Seen:               # an operand in memory, or a constant, that the run has met
+    Storage* storage            # NULL: a constant
+    unsigned char operand       # of the group
+    unsigned char value
+    bint written
+
+cdef struct Sketch:             # a run as it grows
+    GroupPlan* g
+    int first
+    int itemsize                # 0: not known yet
+    int nvalues
+    int nstores
+    int nseen
+    Value values[255]
+    Store stores[64]
+    Seen seen[160]
+    unsigned char register[160] # the value that each register of the group has: NOTHING yet
+    unsigned char literal[4]
+
+cdef void find_native(Task* leader, GroupPlan* g) noexcept nogil:
+    cdef Task* members[MAX_MEMBERS]
+    cdef Task* m = leader
+    cdef int j = 0, end
+    if not native_on or g.members < FEWEST or g.total < LEAST:
+        return
+    if g.ndim > 1 and g.dims[g.ndim - 1] < NARROW:
+        return
+    while m != NULL:
+        members[j] = m
+        m = next_member(m)
+        j += 1
+    j = 0
+    while j < g.runs and g.natives < MAX_NATIVE:
+        end = run_from(g, members, j)
+        j = end if end > j else j + 1
+
+cdef int run_from(GroupPlan* g, Task** members, int first) noexcept nogil:
+    """Note the run that begins with a member, if it can. Where it ends; `first`: there is none."""
+    cdef Sketch s
+    cdef int j, most = g.runs
+    s.g = g
+    while True:
+        s.first = first
+        s.itemsize = s.nvalues = s.nstores = s.nseen = 0
+        memset(s.register, NOTHING, g.nregisters)
+        memset(s.literal, NOTHING, sizeof(s.literal))
+        j = first
+        while j < most and add_member(&s, members[j], j):
+            j += 1
+        if j - first < FEWEST:
+            return first
+        store_results(&s, j)
+        if write_steps(&s, &g.native[g.natives], j):
+            if g.native[g.natives].code != NULL:
+                g.natives += 1
+            return j
+        most = first + (j - first) // 2         # it needs more registers than there are
+
+# ---- values --------------------------------------------------------------------------------------------------------
+
+cdef int new_value(Sketch* s, int op, int a, int b, int operand) noexcept nogil:
+    cdef Value* v = &s.values[s.nvalues]
+    v.step.op = <unsigned char>op
+    v.step.to = 0
+    v.step.a = <unsigned char>a
+    v.step.b = <unsigned char>b
+    v.operand = <unsigned char>operand
+    s.nvalues += 1
+    return s.nvalues - 1
+
+cdef int literal(Sketch* s, int which) noexcept nogil:
+    if s.literal[which] == NOTHING:
+        s.literal[which] = <unsigned char>new_value(s, STEP_LITERAL, which, 0, 0)
+    return s.literal[which]
+
+cdef inline bint same_place(GroupPlan* g, int i, int k) noexcept nogil:
+    """Whether two operands in memory are the same one, element by element."""
+    cdef int d
+    if g.base[i] != g.base[k] or g.steps[i] != g.steps[k]:
+        return False
+    for d in range(g.ndim - 1):
+        if g.strides[d][i] != g.strides[d][k]:
+            return False
+    return True
+
+cdef bint add_member(Sketch* s, Task* m, int j) noexcept nogil:
+    """Take a member into the run. False, and nothing is changed, where it cannot be."""
+    cdef GroupPlan* g = s.g
+    cdef Kernel* k = m.kernel
+    cdef Access* a = accesses(m)
+    cdef int first = g.first[j], out = g.first[j + 1] - 1, i, v
+    cdef int found[2]
+    if k.operation == NO_OPERATION or k.flags & PARTIAL or s.nvalues + 4 > MAX_VALUES:
+        return False
+    if not fits(s, a, first, out):
+        return False
+    s.itemsize = <int>g.steps[out]
+    for i in range(k.nin):
+        found[i] = value_of(s, a[i].storage, first + i)
+    v = compute(s, k.operation, found[0], found[k.nin - 1])
+    if g.register[out]:
+        s.register[<size_t>g.base[out]] = <unsigned char>v
+    else:
+        see(s, a[k.nin].storage, out, v, True)
+        store(s, v, out)
+    return True
+
+cdef bint fits(Sketch* s, Access* a, int first, int out) noexcept nogil:
+    """Whether a member's operands lie as a loop needs them, and it writes none in memory that the run reads."""
+    cdef GroupPlan* g = s.g
+    cdef Seen* e
+    cdef int size = <int>g.steps[out], i, k         # an element's, of what is a result
+    if (size != 4 and size != 8) or (s.itemsize and size != s.itemsize):
+        return False
+    for i in range(first, out + 1):
+        if g.register[i] or a[i - first].storage == NULL:
+            continue
+        if g.steps[i] != size and g.steps[i] != 0:
+            return False
+        if i < out and not g.register[out] and a[i - first].storage == a[out - first].storage:
+            return False
+        for k in range(s.nseen):
+            e = &s.seen[k]
+            if e.storage == a[i - first].storage and (not e.written if i == out else False):
+                return False
+            if e.storage == a[i - first].storage and e.written and not same_place(g, i, e.operand):
+                return False
+    return True
+
+cdef int value_of(Sketch* s, Storage* storage, int o) noexcept nogil:
+    """The value that operand o of the group reads."""
+    cdef GroupPlan* g = s.g
+    cdef Seen* e
+    cdef int k, v
+    if g.register[o]:
+        k = <int><size_t>g.base[o]
+        if s.register[k] == NOTHING:
+            s.register[k] = <unsigned char>new_value(s, STEP_LOAD, 0, 0, o)
+        return s.register[k]
+    for k in range(s.nseen):
+        e = &s.seen[k]
+        if e.storage == storage and (memcmp(g.base[o], g.base[e.operand], s.itemsize) == 0 if storage == NULL
+                                     else same_place(g, o, e.operand)):
+            return e.value
+    v = new_value(s, STEP_LOAD if g.steps[o] else STEP_SPREAD, 0, 0, o)
+    see(s, storage, o, v, False)
+    return v
+
+cdef void see(Sketch* s, Storage* storage, int operand, int value, bint written) noexcept nogil:
+    """Note an operand in memory, or the new value of one that the run has written before."""
+    cdef Seen* e
+    cdef int k
+    for k in range(s.nseen):
+        e = &s.seen[k]
+        if written and e.storage == storage:
+            e.value = <unsigned char>value
+            return
+    e = &s.seen[s.nseen]
+    e.storage, e.operand, e.value, e.written = storage, <unsigned char>operand, <unsigned char>value, written
+    s.nseen += 1
+
+cdef int compute(Sketch* s, int operation, int x, int y) noexcept nogil:
+    """The value of an operation."""
+    if operation == SQUARE:
+        return new_value(s, STEP_MULTIPLY, x, x, 0)
+    if operation == NEGATIVE:
+        return new_value(s, STEP_XOR, x, literal(s, LITERAL_SIGN), 0)
+    if operation == ABSOLUTE:
+        return new_value(s, STEP_AND, x, literal(s, LITERAL_ALL_BUT_SIGN), 0)
+    if operation == RECIPROCAL:
+        return new_value(s, STEP_DIVIDE, literal(s, LITERAL_ONE), x, 0)
+    if operation == SQRT:
+        return new_value(s, STEP_SQRT, x, x, 0)
+    if operation == ADD:
+        return new_value(s, STEP_ADD, x, y, 0)
+    if operation == SUBTRACT:
+        return new_value(s, STEP_SUBTRACT, x, y, 0)
+    if operation == MULTIPLY:
+        return new_value(s, STEP_MULTIPLY, x, y, 0)
+    return new_value(s, STEP_DIVIDE, x, y, 0)
+
+cdef void store(Sketch* s, int value, int operand) noexcept nogil:
+    s.stores[s.nstores].value = <unsigned char>value
+    s.stores[s.nstores].operand = <unsigned char>operand
+    s.stores[s.nstores].place = s.nvalues
+    s.nstores += 1
+
+cdef void store_results(Sketch* s, int end) noexcept nogil:
+    """Store what members from `end` on read of the run's results in registers: the last that each register has."""
+    cdef GroupPlan* g = s.g
+    cdef int j, out, number
+    for j in range(end - 1, s.first - 1, -1):
+        out = g.first[j + 1] - 1
+        number = <int><size_t>g.base[out]
+        if g.register[out] and s.register[number] != NOTHING:
+            if is_read(g, out, end):
+                store(s, s.register[number], out)
+            s.register[number] = NOTHING
+
+cdef bint is_read(GroupPlan* g, int register, int j) noexcept nogil:
+    """Whether a member from j on reads a register, before one writes it; or the tail does."""
+    cdef int i
+    while j < g.members:
+        for i in range(g.first[j], g.first[j] + g.kernels[j].nin):
+            if g.register[i] and g.base[i] == g.base[register]:
+                return True
+        for i in range(g.first[j] + g.kernels[j].nin, g.first[j + 1]):
+            if g.register[i] and g.base[i] == g.base[register]:
+                return False
+        j += 1
+    return False
+
+# ---- registers -----------------------------------------------------------------------------------------------------
+
+cdef bint write_steps(Sketch* s, NativeRun* r, int end) noexcept nogil:
+    """Give values registers of the processor, and look the loop up. False: they need more than there are."""
+    cdef Step steps[MAX_STEPS]
+    cdef unsigned char vector[255]
+    cdef char free[VECTORS]
+    cdef Value* v
+    cdef int i, k = 0, n = 0
+    memset(free, 1, sizeof(free))
+    note_last_uses(s)
+    r.first, r.end, r.slots, r.segmented = s.first, end, 0, False
+    for i in range(s.first, end):
+        r.segmented = r.segmented or s.g.segmented[i]
+    for i in range(s.nvalues):                  # what is the same for all elements has a register throughout
+        v = &s.values[i]
+        if is_fixed(v):
+            if not take(free, &vector[i]):
+                return False
+            steps[n] = v.step
+            steps[n].to = vector[i]
+            if v.step.op == STEP_SPREAD:
+                steps[n].a = slot_for(r, v.operand)
+            n += 1
+    for i in range(s.nvalues + 1):
+        while k < s.nstores and s.stores[k].place == i:
+            if n == MAX_STEPS:
+                return False
+            steps[n].op = STEP_STORE
+            steps[n].to = vector[s.stores[k].value]
+            steps[n].a = slot_for(r, s.stores[k].operand)
+            steps[n].b = 0
+            give_back(s, s.stores[k].value, 2 * i, vector, free)
+            n += 1
+            k += 1
+        if i == s.nvalues:
+            break
+        v = &s.values[i]
+        if is_fixed(v):
+            continue
+        if n == MAX_STEPS:
+            return False
+        steps[n] = v.step
+        if v.step.op == STEP_LOAD:
+            steps[n].a = slot_for(r, v.operand)
+        else:
+            steps[n].a, steps[n].b = vector[v.step.a], vector[v.step.b]
+            give_back(s, v.step.a, 2 * i + 1, vector, free)
+            give_back(s, v.step.b, 2 * i + 1, vector, free)
+        if not take(free, &vector[i]):
+            return False
+        steps[n].to = vector[i]
+        n += 1
+    r.code = find_loop(steps, n, s.itemsize)
+    return True
+
+cdef inline bint is_fixed(Value* v) noexcept nogil:
+    """Whether it is the same for all elements: it has a register throughout."""
+    return v.step.op == STEP_SPREAD or v.step.op == STEP_LITERAL
+
+cdef void note_last_uses(Sketch* s) noexcept nogil:
+    """The last moment at which each value is read: by value i at 2 i + 1, by a store before it at 2 i."""
+    cdef Value* v
+    cdef int i
+    for i in range(s.nvalues):
+        v = &s.values[i]
+        v.last = 2 * i + 1
+        if v.step.op >= STEP_ADD:
+            s.values[v.step.a].last = s.values[v.step.b].last = v.last
+    for i in range(s.nstores):
+        v = &s.values[s.stores[i].value]
+        if v.last < 2 * s.stores[i].place:
+            v.last = 2 * s.stores[i].place
+
+cdef inline bint take(char* free, unsigned char* vector) noexcept nogil:
+    cdef int i
+    for i in range(VECTORS):
+        if free[i]:
+            free[i] = 0
+            vector[0] = <unsigned char>i
+            return True
+    return False
+
+cdef inline void give_back(Sketch* s, int value, int moment, unsigned char* vector, char* free) noexcept nogil:
+    """The register of a value, at the last moment when it is read."""
+    if s.values[value].last == moment and not is_fixed(&s.values[value]):
+        free[vector[value]] = 1
+
+cdef unsigned char slot_for(NativeRun* r, int operand) noexcept nogil:
+    """The number of an operand of the group among those of the loop."""
+    cdef int i
+    for i in range(r.slots):
+        if r.slot[i] == operand:
+            return <unsigned char>i
+    r.slot[r.slots] = <unsigned char>operand
+    r.slots += 1
+    return <unsigned char>(r.slots - 1)

@@ -406,6 +406,7 @@ def statistics():
     """Counters since the process started, and what is pending now.
 
     pending, inline (operations run in their caller), queued (tasks), groups (that ran), fused (their members),
+    native (loops of machine code that ran in them, each for several members),
     bytes_never_stored (of results that groups kept in registers), stolen (tasks run by another worker than the one
     that made them ready), waits (that blocked), waits_at ({"file:line in function": count}), storages, bytes (of
     array data that is allocated or promised), workers.
@@ -420,7 +421,7 @@ def statistics():
         r = r.next
     counts = live()
     return {"pending": pending(), "inline": settings.inlined, "queued": shared.submitted,
-            "fused": load_i64(&shared.grouped), "groups": load_i64(&shared.groups),
+            "fused": load_i64(&shared.grouped), "groups": load_i64(&shared.groups), "native": load_i64(&shared.native),
             "bytes_never_stored": load_i64(&shared.bytes_never_stored), "stolen": stolen, "waits": waiting.waits,
             "waits_at": errors.waits_by_site(), "storages": counts["storages"], "bytes": counts["bytes"],
             "workers": lanes[0].nworkers}

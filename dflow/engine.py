@@ -1,6 +1,7 @@
 """The engine's controls.
 
-The environment sets them at import: DFLOW_NUM_WORKERS (default: the cores this process may use), DFLOW_ENGINE=naive.
+The environment sets them at import: DFLOW_NUM_WORKERS (default: the cores this process may use), DFLOW_ENGINE=naive,
+DFLOW_NATIVE=0 (no loops of machine code).
 """
 
 import atexit
@@ -19,10 +20,11 @@ from dflow._engine import (
 )
 from dflow._functions import constructors, host_task, placement
 from dflow._kernels import blas_library
+from dflow._kernels import native as _native
 from dflow._runtime import fork, queues
 from dflow._runtime import timeline as _timeline
 
-__all__ = ["Event", "bulk", "config", "explain", "inline_limit", "memory_stats", "naive", "num_workers", "priority",
+__all__ = ["Event", "bulk", "config", "explain", "inline_limit", "memory_stats", "naive", "native", "num_workers", "priority",
            "set_bulk_size", "set_memory_budget", "set_num_workers", "sleep", "statistics", "timeline"]
 
 
@@ -163,10 +165,21 @@ def sleep(array, seconds):
     return constructors.sleep(core.array(array), float(seconds))
 
 
+def native(on=None):
+    """Whether groups may run as loops of machine code that dflow writes for them; `on`: from now on. What it was.
+
+    A group of elementwise operations has one such loop from its second time on: for +, -, *, /, negative, abs, sqrt,
+    square and reciprocal of float32 or float64, on x86-64 under Linux with AVX-512. The bits and the warnings are those
+    of NumPy's loops. Elsewhere it is False and stays so; config() says why.
+    """
+    return _native.switch(on) if on is not None else _native.is_on()
+
+
 def config():
-    """What the engine runs with: its workers, its mode, its memory budget, and the BLAS of large matrix products."""
+    """What the engine runs with: its workers, its mode, its memory budget, its native loops, and the BLAS of large
+    matrix products."""
     return {"workers": num_workers(), "naive": naive(), "bulk": bulk(), "memory_budget": memory_stats()["budget"],
-            "blas": blas_library.config()}
+            "native": _native.config(), "blas": blas_library.config()}
 
 
 _mode = os.environ.get("DFLOW_ENGINE", "")

@@ -157,13 +157,8 @@ cdef void keep(Loop* place, uint64_t h, Step* steps, int n, int itemsize, uint8_
 
 # ---- for engine ----------------------------------------------------------------------------------------------------
 
-def counts():
-    """How many loops there are, their bytes, and how many found no room."""
-    return {"loops": nloops, "bytes": arena.used, "refused": load_i64(&refused)}
-
-def able():
-    """Whether this processor runs them."""
-    return native_able
+def is_on():
+    return native_on
 
 def switch(on):
     """Let groups use native loops or not, where the processor can. What it was."""
@@ -171,3 +166,13 @@ def switch(on):
     before = native_on
     native_on = bool(on) and native_able
     return before
+
+def config():
+    """How many loops there are and their bytes, or why there are none."""
+    if not native_able:
+        return "off: not x86-64 under Linux with AVX-512"
+    if not native_on:
+        return "off: DFLOW_NATIVE=0, or engine.native(False)"
+    if arena.process and arena.writable == NULL:
+        return "off: the system gives no memory for machine code"
+    return {"instructions": "AVX-512", "loops": nloops, "bytes": arena.used, "refused": load_i64(&refused)}

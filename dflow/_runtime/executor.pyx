@@ -424,6 +424,8 @@ cdef void run_plan(Task* leader, void* plan) noexcept nogil:
         add_i64(&shared.groups, 1)
         add_i64(&shared.grouped, g.members)
         add_i64(&shared.bytes_never_stored, g.saved)
+        if g.natives:
+            add_i64(&shared.native, g.natives)
 
 # ---- split kernels ---------------------------------------------------------------------------------------------------
 

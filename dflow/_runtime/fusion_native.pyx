@@ -40,6 +40,7 @@ cdef struct Sketch:             # a run as it grows
     Store stores[64]
     Seen seen[160]
     unsigned char register[160] # the value that each register of the group has: NOTHING yet
+    char loaded[160]            # of each register: the run reads what was in it before
     unsigned char literal[4]
 
 cdef void find_native(Task* leader, GroupPlan* g) noexcept nogil:
@@ -68,6 +69,7 @@ cdef int run_from(GroupPlan* g, Task** members, int first) noexcept nogil:
         s.first = first
         s.itemsize = s.nvalues = s.nstores = s.nseen = 0
         memset(s.register, NOTHING, g.nregisters)
+        memset(s.loaded, 0, g.nregisters)
         memset(s.literal, NOTHING, sizeof(s.literal))
         j = first
         while j < most and add_member(&s, members[j], j):
@@ -131,13 +133,18 @@ cdef bint add_member(Sketch* s, Task* m, int j) noexcept nogil:
     return True
 
 cdef bint fits(Sketch* s, Access* a, int first, int out) noexcept nogil:
-    """Whether a member's operands lie as a loop needs them, and it writes none in memory that the run reads."""
+    """Whether a member's operands lie as a loop needs them, and it writes nothing that the run reads from outside."""
     cdef GroupPlan* g = s.g
     cdef Seen* e
     cdef int size = <int>g.steps[out], i, k         # an element's, of what is a result
     if (size != 4 and size != 8) or (s.itemsize and size != s.itemsize):
         return False
+    if g.register[out] and s.loaded[<size_t>g.base[out]]:
+        return False
     for i in range(first, out + 1):
+        if i < out and g.register[i] and g.register[out] and g.base[i] == g.base[out] and (
+                s.register[<size_t>g.base[i]] == NOTHING):
+            return False
         if g.register[i] or a[i - first].storage == NULL:
             continue
         if g.steps[i] != size and g.steps[i] != 0:
@@ -161,6 +168,7 @@ cdef int value_of(Sketch* s, Storage* storage, int o) noexcept nogil:
         k = <int><size_t>g.base[o]
         if s.register[k] == NOTHING:
             s.register[k] = <unsigned char>new_value(s, STEP_LOAD, 0, 0, o)
+            s.loaded[k] = 1
         return s.register[k]
     for k in range(s.nseen):
         e = &s.seen[k]

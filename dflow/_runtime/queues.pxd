@@ -107,6 +107,7 @@ cdef struct Shared:
     long long early         # atomic: how many tasks from before have ended since
     long long groups        # atomic: that ran,
     long long grouped       # their members,
+    long long native        # runs of members that native loops computed,
     long long bytes_never_stored    # and what they kept in registers
     unsigned long long delay_seed
     int delay_us            # for tests: random sleeps before tasks; atomic

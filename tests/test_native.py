@@ -1,0 +1,231 @@
+"""Native loops: what a group computes by one has the bits, and the warnings, that it has by NumPy's loops."""
+
+import os
+import subprocess
+import sys
+import warnings
+
+import numpy
+import pytest
+from compare import same_bits
+from engines import clean_environment, configured
+
+import dflow
+import dflow.numpy as np
+from dflow import engine
+
+pytestmark = [pytest.mark.core, pytest.mark.skipif(not engine.native(), reason="this processor has no AVX-512")]
+
+SPECIAL = [0.0, -0.0, numpy.inf, -numpy.inf, numpy.nan, -numpy.nan, 1e-310, -1e-310, 1e-42, 1e308, 3e38, 1.0, -1.0]
+LAYOUTS = ("C", "C", "C", "F", "inner", "row", "column", "reversed", "stepped", "number", "element")
+UNARY = ("-{}", "abs({})", "np.sqrt({})", "np.square({})", "np.reciprocal({})", "np.fabs({})", "np.negative({})")
+BINARY = ("{} + {}", "{} - {}", "{} * {}", "{} / {}", "{} + {}", "{} * {}")
+OTHERS = ("np.exp({})", "np.maximum({}, {})", "np.where({} > 0, {}, 1.5)", "{} ** 3", "np.floor({})")
+
+
+def values(random, shape, dtype, special):
+    x = numpy.array(random.normal(size=shape) * 10.0 ** random.integers(-3, 4))
+    chosen = random.random(shape) < special
+    x[chosen] = random.choice(SPECIAL, size=chosen.sum())
+    with numpy.errstate(all="ignore"):
+        return x.astype(dtype)
+
+
+def source(random, layout, rows, columns, dtype, special):
+    """An array of numpy's, whole, and the subscript by which a program sees it."""
+    shape = {"inner": (rows + 2, columns + 3), "row": (1, columns), "column": (rows, 1), "stepped": (rows, 2 * columns),
+             "F": (columns, rows), "number": (), "element": (3,)}.get(layout, (rows, columns))
+    view = {"F": ".T", "inner": "[1:-1, 2:-1]", "reversed": "[::-1]", "stepped": "[:, ::2]", "element": "[1]",
+            "number": ""}.get(layout, "")
+    return values(random, shape, dtype, special), view
+
+
+def program(random):
+    """(arrays by name, the text of a function's body that returns some results)."""
+    n = int(2 ** random.uniform(8, 15))
+    columns = int(2 ** random.uniform(0, numpy.log2(n)))
+    rows = max(n // columns, 1)
+    dtype = random.choice(["f8", "f4"])
+    special = random.choice([0, 0, 0.01, 0.3])
+    arrays, views = {}, []
+    for i in range(random.integers(1, 6)):
+        layout = "C" if i == 0 else random.choice(LAYOUTS)
+        arrays[f"a{i}"], view = source(random, layout, rows, columns, dtype, special)
+        views.append(f"a{i}{view}")
+    lines, names, whole = [], list(views), views[:1]
+    for i in range(random.integers(2, random.choice([5, 20, 60]))):
+        text = random.choice((BINARY, UNARY, OTHERS)[random.choice(3, p=[0.8, 0.15, 0.05])])
+        operands = [random.choice(names[-6:]) if random.random() < 0.7 else random.choice(names) for _ in range(3)]
+        if random.random() < 0.1:
+            operands[1] = str(random.choice(["2", "0.5", "-3.25"]))
+        how = random.random()
+        if how < 0.08 and len(whole) > 1:
+            lines.append(f"{random.choice(whole[1:])} {random.choice(['+', '-', '*'])}= {operands[0]}")
+        elif how < 0.12:
+            lines.append(f"a0[...] = {text.format(*operands)}")
+        else:
+            name = f"t{random.integers(0, 12)}"                     # often one that has a value, which is dropped
+            lines.append(f"{name} = {views[0]} * 0 + ({text.format(*operands)})" if name not in whole
+                         else f"{name} = {text.format(*operands)} - {views[0]}")
+            names.append(name)
+            if name not in whole:
+                whole.append(name)
+    results = [name for name in whole if random.random() < 0.4] or whole[-1:]
+    return arrays, "\n".join(lines), results
+
+
+def run(arrays, text, results, module):
+    names = {name: module.array(x) for name, x in arrays.items()} | {"np": module}
+    exec(compile(text, "<program>", "exec"), names)
+    kept = [names[name] for name in results]
+    kept.append(names["a0"])
+    names.clear()
+    return [numpy.array(x) for x in kept]
+
+
+def told(arrays, text, results, module):
+    """What a program computes, and what it is told."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = run(arrays, text, results, module)
+        dflow.waitall()
+    return found, {(str(w.message), w.lineno) for w in caught}
+
+
+@pytest.mark.parametrize("seed", range(400))
+def test_random_programs(seed):
+    random = numpy.random.default_rng(seed)
+    arrays, text, results = program(random)
+    settings = {"limit": 0, "workers": int(random.integers(1, 4)), "bulk": int(random.choice([4, 64, 64]))}
+    with numpy.errstate(all="ignore"):
+        expected = run(arrays, text, results, numpy)
+    with configured(**settings):
+        try:
+            engine.native(False)
+            plain, heard = told(arrays, text, results, np)
+        finally:
+            engine.native(True)
+        for _ in range(3):                      # seen, written, run
+            found, also_heard = told(arrays, text, results, np)
+            for name, x, y, z in zip([*results, "a0"], expected, plain, found):
+                assert x.dtype == z.dtype and same_bits(y, z), f"{name} of\n{text}"
+                assert same_bits(x, z), f"{name} of\n{text}"
+            assert also_heard == heard, text
+
+
+def pending(x):
+    """A copy of x that is there a moment later: what follows is one group."""
+    return engine.sleep(x, 0.002)
+
+
+def ran(function, *args):
+    """The native loops that ran, and what the function gave."""
+    before = engine.statistics()["native"]
+    result = function(*args).asnumpy()
+    dflow.waitall()
+    return engine.statistics()["native"] - before, result
+
+
+CHAINS = [lambda np, x: x * 2 + x / 3 - 1, lambda np, x: (x[1:-1, 2:] + x[1:-1, :-2] - x[1:-1, 1:-1]) * 0.25,
+          lambda np, x: np.exp(x * 0.001 - 1) * 2 + x, lambda np, x: np.sqrt(abs(-x)) * np.reciprocal(x + 1)]
+
+
+@pytest.mark.parametrize("chain, loops", zip(CHAINS, (1, 1, 2, 1)), ids=["chain", "stencil", "around exp", "unary"])
+def test_they_run(chain, loops):
+    theirs = numpy.arange(5000.0).reshape(50, 100)
+    x = np.array(theirs)
+    with configured(limit=0):
+        for _ in range(2):                      # seen, written
+            ran(lambda: chain(np, pending(x)))
+        found, result = ran(lambda: chain(np, pending(x)))
+        assert found == loops and same_bits(result, chain(numpy, theirs))
+        engine.native(False)
+        try:
+            found, result = ran(lambda: chain(np, pending(x)))
+        finally:
+            engine.native(True)
+        assert found == 0 and same_bits(result, chain(numpy, theirs))
+
+
+def test_warnings_name_their_operations():
+    x = np.array([0.0] + [1.0] * 999)
+    with configured(limit=0):
+        for _ in range(3):
+            with pytest.warns(RuntimeWarning) as caught:
+                y = (x + 1) / x * 2 - np.sqrt(x - 1)
+                y.wait_to_read()
+                dflow.waitall()
+            assert sorted(str(w.message) for w in caught) == ["divide by zero encountered in divide",
+                                                              "invalid value encountered in sqrt"]
+
+
+def test_more_values_than_registers():
+    arrays = [np.arange(1000.0) + i for i in range(50)]
+    with configured(limit=0, bulk=64):
+        for _ in range(3):
+            squares = [x * x for x in arrays]
+            products = [x + y for x, y in zip(squares, reversed(squares))]
+            del squares
+            for i, x in enumerate(products):
+                assert x[7] == (7 + i) ** 2 + (56 - i) ** 2
+
+
+def chained(x, n):
+    for _ in range(n):
+        x = x * 0.5 + 1
+    return x
+
+
+def test_a_child_goes_on_with_loops_of_its_own():
+    theirs = numpy.arange(1000.0)
+    x = np.array(theirs)
+
+    def runs(n):
+        found, result = ran(lambda: chained(pending(x), n))
+        assert same_bits(result, chained(theirs, n))
+        return found
+
+    with configured(limit=0):
+        assert [runs(5) for _ in range(3)][-1] == 1
+        child = os.fork()
+        if not child:
+            try:
+                os._exit(0 if [runs(n) for n in (5, 6, 6, 6, 7, 7, 7, 5)] == [1, 0, 1, 1, 0, 1, 1, 1] else 1)
+            finally:
+                os._exit(2)
+        assert [runs(n) for n in (8, 8, 8, 6, 6, 6, 5)] == [0, 1, 1, 0, 1, 1, 1]
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert [runs(n) for n in (5, 6, 8)] == [1, 1, 1]
+
+
+def test_the_arena_is_bounded():
+    """Loops beyond what it holds are NumPy's."""
+    program = """if True:
+        import dflow, dflow.numpy as np, numpy, random
+        from dflow import engine
+        engine.inline_limit(0)
+        x, theirs = np.arange(300.0), numpy.arange(300.0)
+        random.seed(1)
+        n = 0
+        while not engine.config()["native"]["refused"]:
+            n += 1
+            assert n < 20_000
+            text = "x" + "".join(random.choice(["+x", "-x", "*2", "/3"]) for _ in range(40))
+            code = compile(text, "", "eval")
+            for _ in range(3):
+                y = eval(code, {"x": engine.sleep(x, 1e-4)})
+                y.wait_to_read()
+            assert (y.asnumpy() == eval(code, {"x": theirs})).all()
+        held = engine.config()["native"]
+        assert held["bytes"] <= 1 << 20, held
+        print(held["loops"] > 500)
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=clean_environment())
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+@pytest.mark.parametrize("value, on", [("0", "False"), ("1", "True")])
+def test_the_environment_switches_them(value, on):
+    done = subprocess.run([sys.executable, "-c", "import dflow; print(dflow.engine.native())"], capture_output=True,
+                          text=True, env=clean_environment() | {"DFLOW_NATIVE": value})
+    assert (done.stdout, done.stderr) == (f"{on}\n", "")

@@ -19,8 +19,8 @@ pytestmark = [pytest.mark.core, pytest.mark.skipif(not engine.native(), reason="
 SPECIAL = [0.0, -0.0, numpy.inf, -numpy.inf, numpy.nan, -numpy.nan, 1e-310, -1e-310, 1e-42, 1e308, 3e38, 1.0, -1.0]
 LAYOUTS = ("C", "C", "C", "F", "inner", "row", "column", "reversed", "stepped", "number", "element")
 UNARY = ("-{}", "abs({})", "np.sqrt({})", "np.square({})", "np.reciprocal({})", "np.fabs({})", "np.negative({})")
-BINARY = ("{} + {}", "{} - {}", "{} * {}", "{} / {}", "{} + {}", "{} * {}")
-OTHERS = ("np.exp({})", "np.maximum({}, {})", "np.where({} > 0, {}, 1.5)", "{} ** 3", "np.floor({})")
+BINARY = ("{} + {}", "{} - {}", "{} * {}", "{} / {}", "{} + {}", "{} * {}", "np.maximum({}, {})", "np.minimum({}, {})")
+OTHERS = ("np.trunc({})", "np.copysign({}, {})", "np.where({} > 0, {}, 1.5)", "np.floor({})")
 
 
 def values(random, shape, dtype, special):
@@ -207,7 +207,7 @@ def test_the_arena_is_bounded():
         x, theirs = np.arange(300.0), numpy.arange(300.0)
         random.seed(1)
         n = 0
-        while not engine.config()["native"]["refused"]:
+        while not engine.config()["native"]["full"]:
             n += 1
             assert n < 20_000
             text = "x" + "".join(random.choice(["+x", "-x", "*2", "/3"]) for _ in range(40))

@@ -20,6 +20,7 @@ cdef extern from "_kernels/c/assembler.h" nogil:
     cdef enum:
         STEP_SPREAD, STEP_LITERAL, STEP_LOAD, STEP_STORE
         STEP_ADD, STEP_SUBTRACT, STEP_MULTIPLY, STEP_DIVIDE, STEP_SQRT, STEP_AND, STEP_XOR
+        STEP_MAXIMUM, STEP_MINIMUM
         LITERAL_SIGN, LITERAL_ALL_BUT_SIGN, LITERAL_ONE, LITERALS
 
 ctypedef void (*native_t)(char** at, intp n) noexcept nogil
@@ -35,6 +36,8 @@ cdef enum Operation:            # of a kernel, whose operands all have one type
     SQUARE
     SQRT
     RECIPROCAL
+    MAXIMUM
+    MINIMUM
 
 cdef enum:
     VECTORS = 32                # registers of the processor

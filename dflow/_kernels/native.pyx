@@ -6,7 +6,6 @@ import numpy as np
 from libc.stdint cimport uint8_t, uint64_t
 from libc.stddef cimport size_t
 from libc.string cimport memcmp, memcpy
-from dflow._base.atomics cimport add_i64, load_i64, load_ptr, store_ptr
 from dflow._base.locks cimport lock, LOOPS_LOCK, unlock
 from dflow._kernels.dtypes cimport DOUBLE, FLOAT
 
@@ -20,7 +19,7 @@ cdef extern from "_kernels/c/executable.h" nogil:
 
 cdef enum:
     ARENA = 1 << 20             # bytes
-    LOOPS = 2048                # places; a power of two. At most three quarters are taken
+    LOOPS = 4096                # places; a power of two. At most three quarters are taken
     SIGHTS = 4096               # as well
     MOST_CODE = 1 << 14         # bytes of a loop
 
@@ -29,21 +28,21 @@ cdef struct Loop:
     const uint8_t* steps
     int nsteps
     int itemsize
-    void* code                  # atomic: set last
+    void* code
 
 cdef struct Arena:
     long process                # which may write to it; 0: none yet
     uint8_t* writable
     uint8_t* runnable
     size_t used
+    bint full                   # a loop had no room: no more are written
 
-# Under the lock, but for the code of a loop.
+# Under the lock. The code itself needs none: it is run as long as the process lives.
 cdef int loops_lock = 0
 cdef Loop loops[LOOPS]
 cdef int nloops = 0
 cdef uint64_t sights[SIGHTS]
 cdef Arena arena
-cdef long long refused = 0      # atomic: loops for which there was no room
 
 cdef bint native_able = runs_vector_code()
 native_on = native_able and os.environ.get("DFLOW_NATIVE", "1") != "0"
@@ -52,7 +51,7 @@ native_on = native_able and os.environ.get("DFLOW_NATIVE", "1") != "0"
 
 cdef dict OPERATIONS = {np.add: ADD, np.subtract: SUBTRACT, np.multiply: MULTIPLY, np.divide: DIVIDE,
                         np.negative: NEGATIVE, np.absolute: ABSOLUTE, np.fabs: ABSOLUTE, np.square: SQUARE,
-                        np.sqrt: SQRT, np.reciprocal: RECIPROCAL}
+                        np.sqrt: SQRT, np.reciprocal: RECIPROCAL, np.maximum: MAXIMUM, np.minimum: MINIMUM}
 
 cdef int note_operation(Kernel* k, object ufunc, tuple codes) except -1:
     """Note in a kernel of NumPy's ufunc what it computes, if the assembler knows that, of these types."""
@@ -96,6 +95,8 @@ cdef native_t find_loop(Step* steps, int n, int itemsize) noexcept nogil:
     found = place_of(h, steps, n, itemsize)
     if found.hash:
         code = found.code
+    elif arena.full:
+        pass
     elif sight[0] == h:
         write = True
     else:
@@ -105,7 +106,6 @@ cdef native_t find_loop(Step* steps, int n, int itemsize) noexcept nogil:
         return <native_t>code
     size = assemble(text, MOST_CODE, steps, n, itemsize)
     if not size or not make_arena():
-        add_i64(&refused, 1)
         return NULL
     lock(&loops_lock, LOOPS_LOCK)
     found = place_of(h, steps, n, itemsize)         # another thread may have written it
@@ -128,8 +128,10 @@ cdef bint make_arena() noexcept nogil:
     if there:
         return able
     made.used = 0
+    made.full = False
     if not map_twice(ARENA, &made.writable, &made.runnable):
         made.writable = made.runnable = NULL
+        made.full = True
     lock(&loops_lock, LOOPS_LOCK)                   # of two threads that make one, the first has it
     if arena.process != made.process:
         arena = made
@@ -143,7 +145,7 @@ cdef void keep(Loop* place, uint64_t h, Step* steps, int n, int itemsize, uint8_
     cdef size_t key = n * sizeof(Step)
     cdef size_t start = (arena.used + key + 63) & ~<size_t>63
     if start + size > ARENA or nloops >= LOOPS // 4 * 3:
-        add_i64(&refused, 1)
+        arena.full = True
         return
     memcpy(arena.writable + arena.used, steps, key)
     memcpy(arena.writable + start, text, size)
@@ -175,4 +177,4 @@ def config():
         return "off: DFLOW_NATIVE=0, or engine.native(False)"
     if arena.process and arena.writable == NULL:
         return "off: the system gives no memory for machine code"
-    return {"instructions": "AVX-512", "loops": nloops, "bytes": arena.used, "refused": load_i64(&refused)}
+    return {"instructions": "AVX-512", "loops": nloops, "bytes": arena.used, "full": arena.full}

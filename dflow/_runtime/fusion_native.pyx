@@ -204,13 +204,9 @@ cdef int compute(Sketch* s, int operation, int x, int y) noexcept nogil:
         return new_value(s, STEP_DIVIDE, literal(s, LITERAL_ONE), x, 0)
     if operation == SQRT:
         return new_value(s, STEP_SQRT, x, x, 0)
-    if operation == ADD:
-        return new_value(s, STEP_ADD, x, y, 0)
-    if operation == SUBTRACT:
-        return new_value(s, STEP_SUBTRACT, x, y, 0)
-    if operation == MULTIPLY:
-        return new_value(s, STEP_MULTIPLY, x, y, 0)
-    return new_value(s, STEP_DIVIDE, x, y, 0)
+    return new_value(s, STEP_ADD if operation == ADD else STEP_SUBTRACT if operation == SUBTRACT else
+                     STEP_MULTIPLY if operation == MULTIPLY else STEP_DIVIDE if operation == DIVIDE else
+                     STEP_MAXIMUM if operation == MAXIMUM else STEP_MINIMUM, x, y, 0)
 
 cdef void store(Sketch* s, int value, int operand) noexcept nogil:
     s.stores[s.nstores].value = <unsigned char>value

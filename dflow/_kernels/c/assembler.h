@@ -8,7 +8,7 @@
  * read nor written nor computed, so that they raise no flags. Of two NaNs the first operand's comes out, as in NumPy's
  * loops.
  *
- * rdi: at; rsi: elements left, less a vector; rcx: bytes done; rax: an operand; k1: the mask. */
+ * rdi: at; rsi: elements left, less a vector; rcx: bytes done; rax: an operand; k1: the mask; k2: a step's own. */
 #ifndef DFLOW_ASSEMBLER_H
 #define DFLOW_ASSEMBLER_H
 
@@ -19,7 +19,8 @@
 /* Before the loop: a vector of the one element of an operand, or of a number of LITERALS.
  * In the loop: to and from operands, and arithmetic, to = a op b. */
 enum { STEP_SPREAD = 1, STEP_LITERAL, STEP_LOAD, STEP_STORE,
-       STEP_ADD, STEP_SUBTRACT, STEP_MULTIPLY, STEP_DIVIDE, STEP_SQRT, STEP_AND, STEP_XOR };
+       STEP_ADD, STEP_SUBTRACT, STEP_MULTIPLY, STEP_DIVIDE, STEP_SQRT, STEP_AND, STEP_XOR,
+       STEP_MAXIMUM, STEP_MINIMUM };                   /* of a NaN and a number the NaN; of zeros the second */
 
 enum { LITERAL_SIGN, LITERAL_ALL_BUT_SIGN, LITERAL_ONE, LITERALS };
 
@@ -41,12 +42,12 @@ static inline void put_i32(Pen *pen, int64_t x) {
 }
 
 /* The prefix EVEX and the opcode. map: 1 of 0F, 2 of 0F38; pp: 0 none, 1 of 66. to, a, b: registers, of which b may
- * be 0 for memory. With a mask, what it leaves out becomes zero, but in memory. */
-static inline void put_evex(Pen *pen, int map, int pp, int wide, int opcode, int to, int a, int b, int masked, int zero) {
+ * be 0 for memory. mask: k1 or k2, or 0; what it leaves out becomes zero, or stays. */
+static inline void put_evex(Pen *pen, int map, int pp, int wide, int opcode, int to, int a, int b, int mask, int zero) {
     PUT(pen, 0x62,
         (uint8_t)((~to >> 3 & 1) << 7 | (~b >> 4 & 1) << 6 | (~b >> 3 & 1) << 5 | (~to >> 4 & 1) << 4 | map),
         (uint8_t)(wide << 7 | (~a & 15) << 3 | 4 | pp),
-        (uint8_t)((masked && zero) << 7 | 2 << 5 | (~a >> 4 & 1) << 3 | (masked ? 1 : 0)),
+        (uint8_t)((mask && zero) << 7 | 2 << 5 | (~a >> 4 & 1) << 3 | mask),
         (uint8_t)opcode);
 }
 
@@ -59,23 +60,44 @@ static inline void put_spread(Pen *pen, int wide, int to) {                /* vb
     put_evex(pen, 2, 1, wide, wide ? 0x19 : 0x18, to, 0, 0, 0, 0);
 }
 
-static inline void put_step(Pen *pen, const Step *s, int wide, int masked) {
-    static const uint8_t opcodes[] = {[STEP_ADD] = 0x58, [STEP_MULTIPLY] = 0x59, [STEP_SUBTRACT] = 0x5c,
-                                      [STEP_DIVIDE] = 0x5e, [STEP_SQRT] = 0x51, [STEP_AND] = 0x54, [STEP_XOR] = 0x57};
-    if (s->op == STEP_LOAD || s->op == STEP_STORE) {                       /* vmovup to, [rax + rcx], or back */
-        put_address(pen, s->a);
-        put_evex(pen, 1, wide, wide, s->op == STEP_LOAD ? 0x10 : 0x11, s->to, 0, 0, masked, s->op == STEP_LOAD);
-        PUT(pen, (uint8_t)((s->to & 7) << 3 | 4), 0x08);
-    } else {                                                               /* to, a, b; of one input: to, b */
-        int one = s->op == STEP_SQRT;
-        put_evex(pen, 1, wide, wide, opcodes[s->op], s->to, one ? 0 : s->a, one ? s->a : s->b, masked, 1);
-        PUT(pen, (uint8_t)(0xc0 | (s->to & 7) << 3 | ((one ? s->a : s->b) & 7)));
+/* to, a, b, all of them registers. Where there is one input, it is b. */
+static inline void put_registers(Pen *pen, int wide, int opcode, int to, int a, int b, int mask, int zero) {
+    put_evex(pen, 1, wide, wide, opcode, to, a, b, mask, zero);
+    PUT(pen, (uint8_t)(0xc0 | (to & 7) << 3 | (b & 7)));
+}
+
+/* The instruction alone gives b where one is a NaN, and tells of it: so what is told is found out once more, by NumPy's
+ * loop, whose way this is but for that. */
+static inline void put_extreme(Pen *pen, int wide, int opcode, int to, int a, int b, int mask) {
+    put_registers(pen, wide, 0xc2, 2, a, a, mask, 0);                      /* vcmp k2, a, a, ordered or unordered */
+    PUT(pen, to == a ? 7 : 3);
+    if (to == a) {
+        put_registers(pen, wide, opcode, to, a, b, 2, 0);
+    } else {
+        put_registers(pen, wide, opcode, to, a, b, mask, 1);
+        put_registers(pen, wide, 0x28, to, 0, a, 2, 0);                    /* vmovap to {k2}, a */
     }
 }
 
-static inline void put_body(Pen *pen, const Step *steps, int n, int wide, int masked) {
+static inline void put_step(Pen *pen, const Step *s, int wide, int mask) {
+    static const uint8_t opcodes[] = {[STEP_ADD] = 0x58, [STEP_MULTIPLY] = 0x59, [STEP_SUBTRACT] = 0x5c,
+                                      [STEP_DIVIDE] = 0x5e, [STEP_AND] = 0x54, [STEP_XOR] = 0x57};
+    if (s->op == STEP_LOAD || s->op == STEP_STORE) {                       /* vmovup to, [rax + rcx], or back */
+        put_address(pen, s->a);
+        put_evex(pen, 1, wide, wide, s->op == STEP_LOAD ? 0x10 : 0x11, s->to, 0, 0, mask, s->op == STEP_LOAD);
+        PUT(pen, (uint8_t)((s->to & 7) << 3 | 4), 0x08);
+    } else if (s->op == STEP_SQRT) {
+        put_registers(pen, wide, 0x51, s->to, 0, s->a, mask, 1);
+    } else if (s->op >= STEP_MAXIMUM) {
+        put_extreme(pen, wide, s->op == STEP_MAXIMUM ? 0x5f : 0x5d, s->to, s->a, s->b, mask);
+    } else {
+        put_registers(pen, wide, opcodes[s->op], s->to, s->a, s->b, mask, 1);
+    }
+}
+
+static inline void put_body(Pen *pen, const Step *steps, int n, int wide, int mask) {
     for (int i = 0; i < n; i++)
-        if (steps[i].op >= STEP_LOAD) put_step(pen, &steps[i], wide, masked);
+        if (steps[i].op >= STEP_LOAD) put_step(pen, &steps[i], wide, mask);
 }
 
 /* The jump of 32 bits that ends at `place` goes to where the pen is. */
@@ -93,6 +115,7 @@ static size_t assemble(uint8_t *code, size_t room, const Step *steps, int n, int
     uint8_t lanes = (uint8_t)(64 / itemsize);
     uint8_t *literals[LITERALS] = {0}, *loop, *to_tail, *to_end;
 
+    PUT(&pen, 0xf3, 0x0f, 0x1e, 0xfa);                                     /* endbr64 */
     for (int i = 0; i < n; i++)
         if (steps[i].op == STEP_SPREAD) {
             put_address(&pen, steps[i].a);

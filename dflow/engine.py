@@ -24,8 +24,8 @@ from dflow._kernels import native as _native
 from dflow._runtime import fork, queues
 from dflow._runtime import timeline as _timeline
 
-__all__ = ["Event", "bulk", "config", "explain", "inline_limit", "memory_stats", "naive", "native", "num_workers", "priority",
-           "set_bulk_size", "set_memory_budget", "set_num_workers", "sleep", "statistics", "timeline"]
+__all__ = ["Event", "bulk", "config", "explain", "inline_limit", "memory_stats", "naive", "native", "num_workers",
+           "priority", "set_bulk_size", "set_memory_budget", "set_num_workers", "sleep", "statistics", "timeline"]
 
 
 def _cores():

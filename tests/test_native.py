@@ -53,7 +53,7 @@ def program(random):
         arrays[f"a{i}"], view = source(random, layout, rows, columns, dtype, special)
         views.append(f"a{i}{view}")
     lines, names, whole = [], list(views), views[:1]
-    for i in range(random.integers(2, random.choice([5, 20, 60]))):
+    for _ in range(random.integers(2, random.choice([5, 20, 60]))):
         text = random.choice((BINARY, UNARY, OTHERS)[random.choice(3, p=[0.8, 0.15, 0.05])])
         operands = [random.choice(names[-6:]) if random.random() < 0.7 else random.choice(names) for _ in range(3)]
         if random.random() < 0.1:
@@ -130,7 +130,7 @@ CHAINS = [lambda np, x: x * 2 + x / 3 - 1, lambda np, x: (x[1:-1, 2:] + x[1:-1, 
           lambda np, x: np.exp(x * 0.001 - 1) * 2 + x, lambda np, x: np.sqrt(abs(-x)) * np.reciprocal(x + 1)]
 
 
-@pytest.mark.parametrize("chain, loops", zip(CHAINS, (1, 1, 2, 1)), ids=["chain", "stencil", "around exp", "unary"])
+@pytest.mark.parametrize("chain, loops", [*zip(CHAINS, (1, 1, 2, 1))], ids=["chain", "stencil", "around exp", "unary"])
 def test_they_run(chain, loops):
     theirs = numpy.arange(5000.0).reshape(50, 100)
     x = np.array(theirs)

@@ -111,7 +111,12 @@ cpdef ndarray converted(object x, object dtype=None):
         return x.astype(dtype, copy=False)
     if holds_arrays(x):
         return stored(x, code_of(dtype))
-    return as_array(numpy_array(x, native(dtype)))
+    array = numpy_array(x, native(dtype))
+    try:
+        return as_array(array)
+    except NotHeld as error:
+        error.of, error.made = x, array
+        raise
 
 cpdef ndarray in_order(ndarray x, object order):
     """x itself if its memory is in the order, else a copy that is."""
@@ -238,8 +243,8 @@ cdef object made_or_like(maker ours, function, like, a, dtype, order, device, co
         return made_like(function, like, a, dtype, order, device, copy)
     try:
         return ours(a, dtype, order, device, copy)
-    except NotHeld:
-        return made_like(function, None, hooks.unwrap(a), dtype, order, device, copy)
+    except NotHeld as error:
+        return made_like(function, None, hooks.unwrap(error.made if a is error.of else a), dtype, order, device, copy)
 
 cdef object made_like(function, like, a, dtype, order, device, copy):
     """What NumPy's function makes, or the library of `like`."""

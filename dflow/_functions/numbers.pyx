@@ -144,6 +144,8 @@ cdef object numpys_answer(object function, tuple args, dict keywords, object err
 
     The error, if it writes to the copies.
     """
+    if error.made is not None:
+        args = tuple([error.made if x is error.of else x for x in args])
     result = function(*hooks.unwrap(args), **hooks.unwrap(keywords))
     if result is None and any([isinstance(x, ndarray) for x in args[:1]]):
         raise error

@@ -46,6 +46,10 @@ x.astype("S4")
 x.astype(">f8")
 x.astype("M8[s]")
 np.astype(x, object)
+np.r_[x, None]
+np.c_[x, [None] * len(x)]
+np.r_[x, len, 1]
+np.r_[1, np.array([None]), x]
 np.concatenate([x, ["a"]])
 np.concatenate([np.array(["a"]), np.array(["b"])])
 np.append(["a"], ["b"])
@@ -247,6 +251,8 @@ def test_draws_of_labels(generator):
     held = np.array(labels)
     draw.shuffle(held)
     assert sorted(held) == labels
+    assert draw.choice(labels, p=np.array([0, 1, 0])) == labels[1]
+    assert draw.choice([None, len], p=np.array([0, 1])) is len
     two = draw.choice([["a", "b"], ["c", "d"]], 1) if "rng" in generator else draw.permutation([["a", "b"], ["c", "d"]])
     assert two[0].tolist() in (["a", "b"], ["c", "d"])
 

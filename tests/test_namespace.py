@@ -144,6 +144,10 @@ def test_other_names_of_numpy():
     values, counts = np.unique(np.array([3, 1, 3]), return_counts=True)
     assert (values.tolist(), counts.tolist()) == ([1, 3], [1, 2])
     assert np.float32 is numpy.float32 and np.pi is numpy.pi and np.errstate is numpy.errstate
+    for name, result in (("SVD", np.linalg.svd(a)), ("QR", np.linalg.qr(a)), ("Eigh", np.linalg.eigh(a @ a.T)),
+                         ("Eig", np.linalg.eig(a @ a.T)), ("Slogdet", np.linalg.slogdet(a @ a.T))):
+        assert type(result) is getattr(numpy.linalg._linalg, name + "Result")
+    assert np.linalg._linalg is numpy.linalg._linalg
     assert np._NoValue is numpy._NoValue and a.sum(where=np._NoValue) == a.sum()        # libraries ask for it
     assert np.apply_along_axis(lambda row: row.max(), 1, a).tolist() == SOURCES["a"].max(1).tolist()
     assert np.result_type(a, 1j) == "c16" and np.can_cast(a, "f8")

@@ -97,7 +97,7 @@ class _Joiner(_Maker):
         if not is_array(item) and not isinstance(item, (list, tuple)):
             item = _fallback.unwrap(item)
             found = getattr(_numpy, self._name)[item]           # a range, or a number, whose type is weak
-            return found, found.dtype if isinstance(item, (slice, _numpy.ndarray)) else item
+            return found, item if isinstance(item, (int, float, complex)) else found.dtype
         item = _rows["asarray"](item)
         if self._columns and item.ndim < 2:
             return item.reshape(-1, 1), item.dtype
@@ -112,6 +112,8 @@ class _Joiner(_Maker):
             return super().__getitem__(key)
         parts, types = zip(*map(self._part, items))
         dtype = _numpy.result_type(*types)
+        if dtype.kind not in "biufc":
+            return super().__getitem__(key)
         parts = [_numpy.full_like(x, t, dtype) if type(t) is int else x for x, t in zip(parts, types)]
         return _rows["concatenate"](parts, -1 if self._columns else 0, dtype=dtype, casting="unsafe")
 

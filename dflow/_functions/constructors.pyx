@@ -312,10 +312,11 @@ cdef ndarray uninitialized(object shape, object dtype, object order, object devi
     check_dimensions(ndim, dims)
     if dtype is not None and dtype is not float:
         code = code_of(dtype)
+    order = known_order(order)
     if order == "C":
         return put_new(new_array(code, ndim, dims), number)
     if order != "F":
-        raise ValueError(f"only 'C' or 'F' order is permitted (got {order!r})")
+        raise ValueError("only 'C' or 'F' order is permitted")
     return put_new(in_fortran_order(code, ndim, dims), number)
 
 cdef ndarray in_fortran_order(int code, int ndim, intp* shape):

@@ -681,7 +681,7 @@ cdef object serve(ufunc u, Request r):
     except NotHeld as error:
         named = {"out": r.out, "where": r.where, "dtype": r.dtype, "casting": r.casting}
         return numpys_answer(u.numpy, r.inputs, named, error)
-    return result if r.order == "K" or r.out is not None else in_memory_order(result, r.order)
+    return result if r.order == "K" or r.order is None or r.out is not None else in_memory_order(result, r.order)
 
 cdef class ufunc:
     """A universal function over dflow arrays. Made by wrapping NumPy's object, whose loops it runs."""

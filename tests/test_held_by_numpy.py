@@ -46,6 +46,10 @@ x.astype("S4")
 x.astype(">f8")
 x.astype("M8[s]")
 np.astype(x, object)
+np.r_[x, None]
+np.c_[x, [None] * len(x)]
+np.r_[x, len, 1]
+np.r_[1, np.array([None]), x]
 np.concatenate([x, ["a"]])
 np.concatenate([np.array(["a"]), np.array(["b"])])
 np.append(["a"], ["b"])
@@ -247,6 +251,8 @@ def test_draws_of_labels(generator):
     held = np.array(labels)
     draw.shuffle(held)
     assert sorted(held) == labels
+    assert draw.choice(labels, p=np.array([0, 1, 0])) == labels[1]
+    assert draw.choice([None, len], p=np.array([0, 1])) is len
     two = draw.choice([["a", "b"], ["c", "d"]], 1) if "rng" in generator else draw.permutation([["a", "b"], ["c", "d"]])
     assert two[0].tolist() in (["a", "b"], ["c", "d"])
 
@@ -275,3 +281,59 @@ def test_writing_into_ours_is_no_matter_of_copies():
     y = numpy.empty(3, object)
     np.add(np.array([1, None, 2], object), 1, out=y, where=np.array([True, False, True]))
     assert y[0] == 2 and y[2] == 3
+
+WRITES = """
+np.copyto(x, v, casting="unsafe")
+np.copyto(x, v, "unsafe", where=x == 0)
+np.copyto(where=w, dst=x, src=v, casting="unsafe")
+np.put(x, [0, 1, 2], v)
+x.put([0, 1, 2], v)
+np.place(x, w, v)
+np.putmask(x, w, v)
+np.put_along_axis(x, k, v, 0)
+np.add.at(x, k, v)
+np.fill_diagonal(y, v)
+np.cumsum(v, out=x)
+np.cumsum(v, 0, None, x)
+np.sum([v, v], axis=0, out=x)
+np.maximum.reduce([v, v], 0, None, x)
+np.take(v, k, out=x)
+np.choose([0, 0, 0], [v], out=(x))
+np.concatenate([v], out=x)
+np.compress([1, 1, 1], v, out=x)
+np.clip(v, 1, 2, x)
+np.modf(v, out=(x, y[0]))
+np.divmod(v, 2, x, y[0])
+np.divmod(v, 2, out=(None, x))
+"""
+
+VALUES = {
+    "masked": lambda: numpy.ma.masked_array([1.5, 2.5, 3.5], [False, True, False]),
+    "objects": lambda: numpy.array([1.5, 2.0, 3], object),
+    "another byte order": lambda: numpy.array([1.5, 2.5, 3.5], ">f8"),
+    "a matrix": lambda: numpy.matrix([1.5, 2.5, 3.5]),
+}
+
+
+@pytest.mark.parametrize("values", VALUES)
+@pytest.mark.parametrize("text", [line for line in WRITES.splitlines() if line])
+def test_what_numpys_functions_write_is_in_the_array(text, values):
+    """They are given copies of it: what they wrote to these must not be lost."""
+    found = []
+    for module in (np, numpy):
+        x, y = module.zeros(3), module.zeros((3, 3))
+        names = {"np": module, "v": VALUES[values](), "x": x, "y": y, "k": module.arange(3), "w": module.arange(3) != 1}
+        try:
+            result = eval(text, names)
+            found.append((x.tolist(), y.tolist(), numpy.shape(result)))
+        except Exception as error:
+            found.append([base for base in type(error).__mro__ if base.__module__ == "builtins"])
+    assert found[0] == found[1]
+
+
+def test_what_is_read_only_is_not_written_to():
+    x = np.zeros(3)
+    x.flags.writeable = False
+    with pytest.raises(ValueError):
+        np.copyto(x, VALUES["masked"]())
+    assert x.tolist() == [0, 0, 0]

@@ -325,6 +325,39 @@ def test_what_an_object_gives_is_copied_where_numpy_copies(call):
     assert results[:3] == results[3:]
 
 
+@pytest.mark.parametrize("call", ["np.array([q, q], dtype=object)", "np.asarray([[q, None], [1, q]], object)",
+                                  "np.array((q, 'a'), dtype=object)", "np.array([a, a], dtype=object)",
+                                  "np.array([q, q])", "np.array([q, 2.5])", "np.array([n, n])"])
+def test_an_object_whose_array_has_no_axes_is_an_element(call):
+    """A quantity with a unit: an object in arrays of objects, and a number where it says that it is one."""
+    results = []
+    for module in (np, numpy):
+        class Like:
+            def __init__(self, x):
+                self.x = x
+
+            def __array__(self, dtype=None, copy=None):
+                return self.x
+
+            def __getattr__(self, name):
+                return getattr(self.x, name)
+
+            def __repr__(self):
+                return "Like"
+
+        class Number(Like):
+            def __int__(self):
+                return 7
+
+        names = {"np": module, "q": Like(module.array(2)), "a": Like(module.arange(2)), "n": Number(module.array(2))}
+        try:
+            made = eval(call, names)
+            results.append((made.dtype, made.shape, repr(made.tolist())))
+        except Exception as error:
+            results.append(type(error))
+    assert results[0] == results[1]
+
+
 def test_an_array_that_an_object_gives_needs_no_copy():
     class Like:
         def __array__(self, dtype=None, copy=None):

@@ -172,6 +172,8 @@ def test_what_older_programs_name():
     assert np.random.mtrand._rand.uniform(2, 3, size=4).shape == np.random.mtrand.rand(4).shape
     np.random.seed(5)
     expected = np.random.rand()
+    assert isinstance(np.random.mtrand._rand, np.random.RandomState)            # as libraries ask
+    assert isinstance(np.random.mtrand._rand, numpy.random.RandomState)
     np.random.mtrand._rand.seed(5)
     assert np.random.mtrand._rand.rand() == expected
     assert np.random.bit_generator is numpy.random.bit_generator

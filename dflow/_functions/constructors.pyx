@@ -111,7 +111,12 @@ cpdef ndarray converted(object x, object dtype=None):
         return x.astype(dtype, copy=False)
     if holds_arrays(x):
         return stored(x, code_of(dtype))
-    return as_array(numpy_array(x, native(dtype)))
+    array = numpy_array(x, native(dtype))
+    try:
+        return as_array(array)
+    except NotHeld as error:
+        error.of, error.made = x, array
+        raise
 
 cpdef ndarray in_order(ndarray x, object order):
     """x itself if its memory is in the order, else a copy that is."""
@@ -238,8 +243,8 @@ cdef object made_or_like(maker ours, function, like, a, dtype, order, device, co
         return made_like(function, like, a, dtype, order, device, copy)
     try:
         return ours(a, dtype, order, device, copy)
-    except NotHeld:
-        return made_like(function, None, hooks.unwrap(a), dtype, order, device, copy)
+    except NotHeld as error:
+        return made_like(function, None, hooks.unwrap(error.made if a is error.of else a), dtype, order, device, copy)
 
 cdef object made_like(function, like, a, dtype, order, device, copy):
     """What NumPy's function makes, or the library of `like`."""
@@ -307,10 +312,11 @@ cdef ndarray uninitialized(object shape, object dtype, object order, object devi
     check_dimensions(ndim, dims)
     if dtype is not None and dtype is not float:
         code = code_of(dtype)
+    order = known_order(order)
     if order == "C":
         return put_new(new_array(code, ndim, dims), number)
     if order != "F":
-        raise ValueError(f"only 'C' or 'F' order is permitted (got {order!r})")
+        raise ValueError("only 'C' or 'F' order is permitted")
     return put_new(in_fortran_order(code, ndim, dims), number)
 
 cdef ndarray in_fortran_order(int code, int ndim, intp* shape):

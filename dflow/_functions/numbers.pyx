@@ -140,11 +140,7 @@ cdef bint holds_no_numbers(object x):
     return np.asarray(x).dtype.kind not in "biufc"
 
 cdef object numpys_answer(object function, tuple args, dict keywords, object error):
-    """What NumPy's function makes of what it holds, and copies of our arrays; numbers are ours again.
-
-    The error, if it writes to the copies.
-    """
-    result = function(*hooks.unwrap(args), **hooks.unwrap(keywords))
-    if result is None and any([isinstance(x, ndarray) for x in args[:1]]):
-        raise error
-    return hooks.wrap(result)
+    """What NumPy's function makes of what it holds, and copies of our arrays; numbers are ours again."""
+    if error.made is not None:
+        args = tuple([error.made if x is error.of else x for x in args])
+    return hooks.call_numpys(function, args, keywords)

@@ -224,7 +224,7 @@ cdef object call_small(builtin self, PyObject** args, size_t flags, PyObject* na
     except NotHeld as error:
         theirs = self.theirs if self.numpys is None else self.numpys
         given = [<object>args[i] for i in range(nargs if names == NULL else nargs + PyTuple_GET_SIZE(<object>names))]
-        if theirs is None or self.writes and given and isinstance(given[0], ndarray):
+        if theirs is None:
             raise
         keywords = {} if names == NULL else dict(zip(<tuple><object>names, given[nargs:]))
         return numpys_answer(theirs, tuple(given[:nargs]), keywords, error)

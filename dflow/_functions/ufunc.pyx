@@ -672,19 +672,16 @@ cdef object serve(ufunc u, Request r):
         try:
             return fill_numpy(u, r.out, *r.inputs, where=r.where, dtype=r.dtype, casting=r.casting,
                               signature=r.signature, axes=r.axes, axis=r.axis, keepdims=r.keepdims)
-        except NotHeld:
-            if any([isinstance(o, ndarray) for o in r.out]):
-                raise
-            return u.numpy(*hooks.unwrap(r.inputs), out=r.out, where=hooks.unwrap(r.where), casting=r.casting)
+        except NotHeld as error:
+            return numpys_answer(u.numpy, r.inputs, {"out": r.out, "where": r.where, "casting": r.casting}, error)
     if r.axes is not None or r.axis is not None or r.keepdims is not NO_VALUE:
         return u.call_with_axes(r.inputs, r.out, r.axes, r.axis, r.keepdims, r.dtype, r.casting, r.signature)
     try:
         result = call(u, r.inputs, r.out, r.where, r.dtype, r.casting, r.signature)
     except NotHeld as error:
-        if r.out is not None:
-            raise
-        return numpys_answer(u.numpy, r.inputs, {"where": r.where, "dtype": r.dtype, "casting": r.casting}, error)
-    return result if r.order == "K" or r.out is not None else in_memory_order(result, r.order)
+        named = {"out": r.out, "where": r.where, "dtype": r.dtype, "casting": r.casting}
+        return numpys_answer(u.numpy, r.inputs, named, error)
+    return result if r.order == "K" or r.order is None or r.out is not None else in_memory_order(result, r.order)
 
 cdef class ufunc:
     """A universal function over dflow arrays. Made by wrapping NumPy's object, whose loops it runs."""
@@ -805,9 +802,7 @@ cdef class ufunc:
         try:
             return reduce(self, as_array(array), axis, dtype, out, keepdims, initial, where)
         except NotHeld as error:
-            if out is not None:
-                raise
-            return numpys_answer(self.numpy.reduce, (array, axis, dtype, None, keepdims, initial, where), {}, error)
+            return numpys_answer(self.numpy.reduce, (array, axis, dtype, out, keepdims, initial, where), {}, error)
 
     def accumulate(self, array, axis=0, dtype=None, out=None):
         """What reduce() would give up to each element along an axis."""
@@ -827,9 +822,7 @@ cdef class ufunc:
         try:
             return accumulate(self, as_array(array), axis, dtype, out)
         except NotHeld as error:
-            if out is not None:
-                raise
-            return numpys_answer(self.numpy.accumulate, (array, axis, dtype), {}, error)
+            return numpys_answer(self.numpy.accumulate, (array, axis, dtype, out), {}, error)
 
     def reduceat(self, array, indices, axis=0, dtype=None, out=None):
         """reduce() of the slices from each index to the next, or of one element where that is not larger.

@@ -34,7 +34,11 @@ cdef int code_of_num(int typenum) noexcept:
     return typenum if 0 <= typenum <= 16 else HALF if typenum == 23 else -1
 
 class NotHeld(TypeError):
-    """Of what dflow's arrays do not hold, but NumPy's do: functions that meet it are NumPy's then."""
+    """Of what dflow's arrays do not hold, but NumPy's do: functions that meet it are NumPy's then.
+
+    `made` is NumPy's array of the argument `of`, where it was made before that was found.
+    """
+    of = made = None
 
 cdef int code_of(object dtype) except -1:
     """Type code of anything that NumPy takes for a dtype. NotHeld for what is no number, or of another byte order."""
@@ -66,6 +70,10 @@ cpdef object native(object dtype):
                         f"NumPy's arrays, as x.asnumpy().astype({descr.str!r}) gives")
     return descr
 
+cdef class Whole:
+    """What is an element of an array of objects, though it has an __array__."""
+    cdef object item
+
 cdef object numpy_array(object x, object dtype):
     """np.asarray(x, dtype), also where the __array__ of something in x gives an array of ours; that of x as it is."""
     try:
@@ -74,7 +82,7 @@ cdef object numpy_array(object x, object dtype):
         if "__array__ method not producing an array" not in str(error):
             raise
         if not hasattr(type(x), "__array__"):
-            return np.asarray(with_numpy_arrays(x), dtype)
+            return of_items(x, dtype)
         made = x.__array__()
         if not hasattr(made, "asnumpy"):
             raise
@@ -85,6 +93,33 @@ cdef object with_numpy_arrays(object x):
         return [with_numpy_arrays(item) for item in x]
     array = x.__array__() if hasattr(type(x), "__array__") else x
     return array.asnumpy() if hasattr(array, "asnumpy") else array
+
+cdef object of_items(object x, object dtype):
+    """np.asarray of a list with such things in it."""
+    cdef bint objects = dtype is not None and descr_of(dtype).hasobject
+    array = np.asarray(with_items(x, objects), dtype)
+    if objects:
+        for place, item in np.ndenumerate(array):
+            if isinstance(item, Whole):
+                array[place] = (<Whole>item).item
+    return array
+
+cdef object with_items(object x, bint objects):
+    """As with_numpy_arrays(), but what has no axes is an element, as to NumPy: itself, or the number that it says it is."""
+    cdef Whole whole
+    if isinstance(x, (list, tuple)):
+        return [with_items(item, objects) for item in x]
+    array = x.__array__() if hasattr(type(x), "__array__") else x
+    if not hasattr(array, "asnumpy"):
+        return array
+    array = array.asnumpy()
+    if array.ndim or hasattr(type(x), "asnumpy"):
+        return array
+    if objects:
+        whole = Whole()
+        whole.item = x
+        return whole
+    return array.dtype.type(type(array.item())(x))
 
 # ---- scalars ---------------------------------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ _SAME = """e euler_gamma inf nan newaxis pi little_endian True_ False_ ScalarTyp
     inexact floating complexfloating dtype finfo iinfo errstate seterr geterr seterrcall geterrcall
     set_printoptions get_printoptions printoptions
     promote_types isdtype typename base_repr binary_repr format_float_positional format_float_scientific
-    s_ index_exp ndindex iterable getbufsize setbufsize"""
+    s_ index_exp ndindex iterable getbufsize setbufsize _NoValue"""
 globals().update({_sys.intern(name): getattr(_numpy, name) for name in _SAME.split()})
 # Where the platform has them; since NumPy 2.1.
 for _name in ("float128", "complex256", "__array_api_version__", "__array_namespace_info__"):
@@ -97,7 +97,7 @@ class _Joiner(_Maker):
         if not is_array(item) and not isinstance(item, (list, tuple)):
             item = _fallback.unwrap(item)
             found = getattr(_numpy, self._name)[item]           # a range, or a number, whose type is weak
-            return found, found.dtype if isinstance(item, (slice, _numpy.ndarray)) else item
+            return found, item if isinstance(item, (int, float, complex)) else found.dtype
         item = _rows["asarray"](item)
         if self._columns and item.ndim < 2:
             return item.reshape(-1, 1), item.dtype
@@ -112,6 +112,8 @@ class _Joiner(_Maker):
             return super().__getitem__(key)
         parts, types = zip(*map(self._part, items))
         dtype = _numpy.result_type(*types)
+        if dtype.kind not in "biufc":
+            return super().__getitem__(key)
         parts = [_numpy.full_like(x, t, dtype) if type(t) is int else x for x, t in zip(parts, types)]
         return _rows["concatenate"](parts, -1 if self._columns else 0, dtype=dtype, casting="unsafe")
 

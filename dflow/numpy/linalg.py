@@ -1,6 +1,6 @@
 """numpy.linalg over dflow arrays: see dflow/ops/linalg.py."""
 
-from numpy.linalg import LinAlgError, __all__  # noqa: F401
+from numpy.linalg import LinAlgError, __all__, _linalg  # noqa: F401  (the types of results are in the last)
 
 import dflow.ops.linalg  # noqa: F401  (makes the rows)
 from dflow.ops.table import namespace as _namespace

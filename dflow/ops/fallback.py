@@ -88,21 +88,42 @@ VIEWING = frozenset((numpy.trim_zeros, numpy.real_if_close, numpy.asarray_chkfin
 READERS = (numpy.load, numpy.fromfile)      # convert other byte orders
 
 
+FIRST = "dst", "a", "arr"                   # names of the argument that is written to, where nothing is returned
+
+
 def call(function, args, keywords):
-    """function on NumPy's copies; what it wrote into `out` is copied back."""
-    out = keywords.get("out")
+    """function on NumPy's copies; what it wrote to these is copied back."""
     read = window_of if function in READ_ONLY | VIEWING else ndarray.asnumpy
-    copies = unwrap(keywords, read)
-    result = called(function, unwrap(args, read), copies)
+    copies, named = unwrap(args, read), unwrap(keywords, read)
+    result = called(function, copies, named)
     if type(result) is numpy.ndarray and function in READERS and result.dtype.kind in "biufc":
         result = as_array(result)
     view = seen_by(result) if function in VIEWING and type(result) is numpy.ndarray else None
     if view is not None:
         return view
-    if not is_array(out):
-        return out if result is out else _of([*args, *keywords.values()], function, wrap(result))
-    out[...] = copies["out"]
-    return out
+    if result is None:
+        first = args[:1] or [keywords[name] for name in FIRST if name in keywords]
+        _copy_back(first, copies[:1] or [named[name] for name in FIRST if name in named])
+        return None
+    out = keywords.get("out")
+    outs, written = (out, named["out"]) if type(out) is tuple else ((out,), (named.get("out"),))
+    _copy_back(outs, written)
+    for x, copy in zip(args, copies):
+        if copy is result and is_array(x) and x.flags.writeable:        # an `out` without its name
+            _copy_back([x], [copy])
+            return x
+    results = result if type(result) is tuple else (result,)
+    if len(outs) != len(results) or not any(isinstance(x, (ndarray, numpy.ndarray)) for x in outs):
+        return _of([*args, *keywords.values()], function, wrap(result))
+    found = tuple(x if isinstance(x, (ndarray, numpy.ndarray)) else wrap(y) for x, y in zip(outs, results))
+    return found if type(result) is tuple else found[0]
+
+
+def _copy_back(arrays, copies):
+    """Into arrays of ours what was written to their copies."""
+    for x, copy in zip(arrays, copies):
+        if is_array(x):
+            x[...] = copy
 
 
 def or_numpys(function, theirs):

@@ -14,6 +14,7 @@ from dflow._array.core import array as as_array
 from dflow._array.core import is_array, window
 from dflow._functions.host_task import host
 from dflow._functions.numpy_inline import LATER, as_scalar, at_once
+from dflow._kernels.dtypes import NotHeld
 from dflow.ops.fallback import any_of_ours, arrays_in, plain, seen, unwrap, wrap
 from dflow.ops.random import (
     COUNTS,
@@ -49,11 +50,14 @@ def _probe():
 
 
 def _choice(a, size=None, replace=True, p=None):
-    """The shape and type of what choice() returns; None where it shall wait, as there is an error."""
+    """The shape and type of what choice() returns; None where it shall wait: for errors, or what is no numbers."""
     population = a.shape if is_array(a) else numpy.shape(a) or (a,)
     if len(population) != 1 or p is not None and numpy.shape(p) != population:
         return None
-    dtype = as_array(a).dtype if numpy.ndim(a) else _probe().randint(1, size=1).dtype
+    try:
+        dtype = as_array(a).dtype if numpy.ndim(a) else _probe().randint(1, size=1).dtype
+    except NotHeld:
+        return None
     return () if size is None else as_shape(size), dtype
 
 

@@ -4,11 +4,10 @@ Errors of shape and type raise at the call. A LinAlgError of a matrix's values d
 stands in a `try` (docs/errors.md), else when a result that depends on it is read.
 """
 
-from collections import namedtuple
-
 import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.linalg import LinAlgError, _umath_linalg
+from numpy.linalg._linalg import EighResult, QRResult, SlogdetResult, SVDResult
 
 from dflow._array.core import array as as_array
 from dflow._functions import sorting
@@ -24,11 +23,6 @@ from dflow.ops.einsum import einsum
 from dflow.ops.reductions import add_reduce, any_reduce, maximum_reduce, minimum_reduce
 from dflow.ops.table import op as _op
 from dflow.ops.table import recorded
-
-EighResult = namedtuple("EighResult", "eigenvalues eigenvectors")
-QRResult = namedtuple("QRResult", "Q R")
-SlogdetResult = namedtuple("SlogdetResult", "sign logabsdet")
-SVDResult = namedtuple("SVDResult", "U S Vh")
 
 _absolute = wrap_ufunc(numpy.absolute)
 _copysign = wrap_ufunc(numpy.copysign)

@@ -740,7 +740,7 @@ class Kind(type):
         return super().__subclasscheck__(kind) or issubclass(kind, vars(cls).get("_theirs", ()))
 
     def __instancecheck__(cls, x):
-        return issubclass(type(x), cls)
+        return issubclass(type(x), cls) or issubclass(x.__class__, cls)
 
 
 class Generator(Stream, metaclass=Kind):
@@ -817,6 +817,7 @@ class Shared(Stream):
     """The older interface on Philox: the functions of dflow.numpy.random are the methods of one of these."""
 
     _interface = staticmethod(older)
+    __class__ = property(lambda self: numpy.random.RandomState)         # for who asks mtrand._rand
 
     def seed(self, seed=None):
         """Start again from a seed, integers below 2^32, or from the system's entropy: this stream, and NumPy's own."""

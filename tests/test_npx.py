@@ -69,16 +69,20 @@ class Reference:
                 "mish": x * numpy.tanh(soft)}[act_type]
 
     @staticmethod
-    def gelu(x):
-        return x * scipy.special.ndtr(x)
+    def gelu(x, approximation="erf"):
+        power = 2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3)
+        return x * (scipy.special.ndtr(x) if approximation == "erf" else scipy.special.expit(power))
 
     @staticmethod
     def leaky_relu(x, gamma=None, act_type="leaky", slope=0.25):
         power = numpy.expm1(numpy.minimum(x, 0))
-        negative = {"leaky": slope * x, "elu": slope * power, "rrelu": (0.125 + 0.334) / 2 * x, "gelu": 0,
+        negative = {"leaky": slope * x, "elu": slope * power, "rrelu": (0.125 + 0.334) / 2 * x,
+                    "gelu": 0, "gelu_tanh": 0,
                     "prelu": 0 if gamma is None else gamma * x, "selu": 1.6732632423543772 * power}[act_type]
         y = numpy.where(x > 0, x, negative)
-        return Reference.gelu(x) if act_type == "gelu" else y * 1.0507009873554805 if act_type == "selu" else y
+        if act_type.startswith("gelu"):
+            return Reference.gelu(x, act_type.replace("gelu", "").strip("_") or "erf")
+        return y * 1.0507009873554805 if act_type == "selu" else y
 
     @staticmethod
     def smooth_l1(x, scalar=1.0):
@@ -298,6 +302,21 @@ class Reference:
     boolean_mask = staticmethod(lambda x, index, axis=0: numpy.compress(index != 0, x, axis))
     constraint_check = staticmethod(lambda x: numpy.array(True))
     batch_flatten = staticmethod(lambda x: x.reshape(len(x), -1))
+    shape_array = staticmethod(lambda x: numpy.array(x.shape))
+
+    @staticmethod
+    def reshape_like(x, y, lhs_begin=None, lhs_end=None, rhs_begin=None, rhs_end=None):
+        shape = list(x.shape)
+        shape[lhs_begin:lhs_end] = y.shape[rhs_begin:rhs_end]
+        return x.reshape(shape)
+
+    @staticmethod
+    def slice(x, begin, end, step=()):
+        begin, end, step = (numpy.atleast_1d(numpy.array(part, object)) for part in (begin, end, step))
+        for axis, (first, last) in enumerate(zip(begin, end)):
+            places = range(x.shape[axis])[slice(first, last, step[axis] if axis < len(step) else None)]
+            x = x.take(places, axis)
+        return x
 
     @staticmethod
     def reshape(x, newshape, reverse=False):
@@ -570,6 +589,10 @@ reshape(x, (5, 5))                                  ValueError  cannot reshape a
 arange_like(x, repeat=0)                            ValueError  repeat must be at least 1, not 0
 broadcast_like(x, d, (0,), (1, 2))                  ValueError  lhs_axes and rhs_axes must be as many
 broadcast_like(x, d)                                ValueError  broadcast
+reshape_like(x, d)                                  ValueError  reshape
+reshape_like(x, d, 1, 1)                            ValueError  of 2 axes these are none
+slice(x, (0, 1), 2)                                 ValueError  must be as many numbers
+gelu(x, "none")                                     ValueError  approximation must be one of
 """.strip().split("\n")
 
 

@@ -78,6 +78,8 @@ diag                                np.diag              data | k=0
 moveaxis                            np.moveaxis          tensor source destination |
 where                               np.where             condition x y |
 broadcast_like                      npx.broadcast_like   lhs rhs | lhs_axes rhs_axes
+reshape_like                        npx.reshape_like     lhs rhs | lhs_begin lhs_end rhs_begin rhs_end
+shape_array                         npx.shape_array      data |
 one_hot                             npx.one_hot          indices depth | on_value off_value dtype
 pick                                npx.pick             data index | axis keepdims mode
 batch_take                          npx.pick             a indices |
@@ -315,11 +317,6 @@ def reshape(data, shape, reverse=False, out=None):
 Reshape = reshape
 
 
-def reshape_like(lhs, rhs):
-    """lhs in the shape of rhs."""
-    return as_array(lhs).reshape(rhs.shape)
-
-
 def broadcast_to(data, shape, out=None):
     """A copy in a shape that axes of length 1 are repeated to; 0: the length that it has."""
     x = as_array(data)
@@ -375,10 +372,8 @@ def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
 
 
 def slice(data, begin, end, step=(), out=None):             # as MXNet calls it
-    """A part: from, to and in steps of, for each axis; None as in NumPy's."""
-    steps = itertools.chain(step or (), itertools.repeat(None))
-    key = tuple(_Slice(*three) for three in zip(_listed(begin), _listed(end), steps))
-    return _given(as_array(data)[key].copy(), out)
+    """npx.slice()."""
+    return _given(npx.slice(data, begin, end, () if step is None else step), out)
 
 
 _Slice = type(np.s_[:])
@@ -413,11 +408,6 @@ def pad(data, mode="constant", pad_width=(), constant_value=0, out=None):
 
 
 Pad = pad
-
-
-def shape_array(data):
-    """The shape, as an array."""
-    return np.array(data.shape, np.int64)
 
 
 def size_array(data):

@@ -50,8 +50,7 @@ __all__ = ["Context", "Device", "bernoulli", "cond", "cpu", "cpu_pinned", "curre
 
 # MXNet's names that are not here.
 _MISSING = frozenset("""box_decode box_encode box_iou box_nms cast deformable_convolution get_cuda_compute_capability
-    image modulated_deformable_convolution multibox_detection multibox_target reshape_like shape_array slice
-    sync_batch_norm""".split())
+    image modulated_deformable_convolution multibox_detection multibox_target sync_batch_norm""".split())
 
 
 def __getattr__(name):

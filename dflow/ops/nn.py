@@ -97,25 +97,28 @@ def activation(data, act_type="relu"):
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
-@op("x", module="npx")
-def gelu(data):
-    """x times the probability that a standard normal number is below it."""
+@op("x", "x, 'tanh'", "x * 99, 'tanh'", module="npx")
+def gelu(data, approximation="erf"):
+    """x times the probability that a standard normal number is below it; "tanh": nearly so, without erf."""
+    check_choice("approximation", approximation, ("erf", "tanh"))
     x = floating(data)
+    if approximation == "tanh":
+        return 0.5 * x * (1 + tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))))
     return 0.5 * x * (1 + erf(x * math.sqrt(0.5)))
 
 
 @op("x", "x, slope=0.1", "x, act_type='elu'", "x * 1000, act_type='elu', slope=1.5", "x, act_type='selu'",
-    "x, act_type='gelu'", "x, v[:1], 'prelu'", "x, w, 'prelu'", "x, act_type='rrelu'", module="npx")
+    "x, act_type='gelu'", "x, act_type='gelu_tanh'", "x, v[:1], 'prelu'", "x, w, 'prelu'", "x, act_type='rrelu'", module="npx")
 def leaky_relu(data, gamma=None, act_type="leaky", slope=0.25, lower_bound=0.125, upper_bound=0.334):
-    """x where it is positive; what else, act_type says: leaky, prelu, elu, selu, gelu or rrelu.
+    """x where it is positive; what else, act_type says: leaky, prelu, elu, selu, gelu (or gelu_erf), gelu_tanh or rrelu.
 
     `gamma`: the slopes of prelu, one, one a channel (axis 1), or an array that broadcasts. Slopes of rrelu are drawn
     between the bounds in training, else their mean.
     """
-    check_choice("act_type", act_type, ("leaky", "prelu", "elu", "selu", "gelu", "rrelu"))
+    check_choice("act_type", act_type, ("leaky", "prelu", "elu", "selu", "gelu", "gelu_erf", "gelu_tanh", "rrelu"))
     x = floating(data)
-    if act_type == "gelu":
-        return gelu(x)
+    if act_type.startswith("gelu"):
+        return gelu(x, "tanh" if act_type == "gelu_tanh" else "erf")
     if act_type == "selu":
         return SELU_SCALE * where(x > 0, x, SELU_ALPHA * expm1(minimum(x, 0)))
     if act_type == "elu":

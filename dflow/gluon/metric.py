@@ -15,7 +15,8 @@ from dflow.ops.host import submit
 
 __all__ = ["Accuracy", "BinaryAccuracy", "CompositeEvalMetric", "CrossEntropy", "CustomMetric", "EvalMetric", "F1",
            "Fbeta", "Loss", "MAE", "MCC", "MSE", "MeanCosineSimilarity", "MeanPairwiseDistance", "PCC",
-           "PearsonCorrelation", "Perplexity", "RMSE", "TopKAccuracy", "alias", "check_label_shapes", "create", "np", "register"]
+           "PearsonCorrelation", "Perplexity", "RMSE", "TopKAccuracy", "alias", "check_label_shapes", "create", "np",
+           "register"]
 
 __getattr__ = missing(__name__, "Torch")
 
@@ -38,10 +39,9 @@ def alias(*names):
 
 
 def create(metric, *args, **kwargs):
-    """A metric of a name ('acc', 'rmse'), a function (CustomMetric), a list (CompositeEvalMetric), or a configuration, which may
-    be JSON.
+    """A metric of a name ('acc', 'rmse'), a function (CustomMetric), a list (CompositeEvalMetric), or a configuration.
 
-    The further arguments are the constructor's. A metric is returned as it is.
+    A configuration may be JSON. The further arguments are the constructor's. A metric is returned as it is.
     """
     if isinstance(metric, EvalMetric):
         return metric
@@ -354,7 +354,7 @@ class PCC(EvalMetric):
 
     def reset(self):
         super().reset()
-        self._pending = []          # futures of what _confusion() says of a batch: values decide how many classes there are
+        self._pending = []          # futures of what _confusion() says of batches: values decide how many classes are
         self._counts = numpy.zeros((0, 0))
 
     def update(self, labels, preds):

@@ -108,9 +108,10 @@ def gelu(data, approximation="erf"):
 
 
 @op("x", "x, slope=0.1", "x, act_type='elu'", "x * 1000, act_type='elu', slope=1.5", "x, act_type='selu'",
-    "x, act_type='gelu'", "x, act_type='gelu_tanh'", "x, v[:1], 'prelu'", "x, w, 'prelu'", "x, act_type='rrelu'", module="npx")
+    "x, act_type='gelu'", "x, act_type='gelu_tanh'", "x, v[:1], 'prelu'", "x, w, 'prelu'", "x, act_type='rrelu'",
+    module="npx")
 def leaky_relu(data, gamma=None, act_type="leaky", slope=0.25, lower_bound=0.125, upper_bound=0.334):
-    """x where it is positive; what else, act_type says: leaky, prelu, elu, selu, gelu (or gelu_erf), gelu_tanh or rrelu.
+    """x where it is positive; what else, act_type says: leaky, prelu, elu, selu, gelu, gelu_tanh or rrelu.
 
     `gamma`: the slopes of prelu, one, one a channel (axis 1), or an array that broadcasts. Slopes of rrelu are drawn
     between the bounds in training, else their mean.

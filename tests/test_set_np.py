@@ -144,6 +144,19 @@ def test_labels_are_indices_after_set_np(single):
             x[[0, 1], bad]
 
 
+def test_take_by_labels(single):
+    x, y = np.array([[1, 2, 3], [4, 5, 6]]), np.array([[2, 0]])
+    x.attach_grad()
+    with autograd.record():
+        z = np.take(x, y, axis=1)
+    z.backward()
+    assert z.tolist() == [[[3, 1]], [[6, 4]]] and x.grad.tolist() == [[1, 0, 1]] * 2
+    assert x.take(y + 5, mode="clip").tolist() == [[6, 6]]
+    for mode in ("raise", "wrap"):
+        with pytest.raises(IndexError, match="must be of integer"):
+            np.take(x, y + 0.5, mode=mode)
+
+
 def test_numpy_does_not():
     x = np.ones((2, 3))
     with pytest.raises(IndexError, match="arrays used as indices must be of integer"):

@@ -913,6 +913,8 @@ TAKE_OUT = "output array does not match result of ndarray.take"
 def take(a, indices, axis=None, out=None, mode="raise"):
     """Elements, or subarrays along an axis, at the given indices.
     Waits for the indices only, and for none in other modes."""
+    if mxnet_rules and isinstance(indices, ndarray) and (<ndarray>indices).dtype.kind == "f":
+        indices = whole_numbers(<ndarray>indices)
     if records(a, None):
         return record("take", (a, indices, axis, mode), take, (a, indices, axis, out, mode), {})
     cdef ndarray source = as_array(a), result

@@ -677,7 +677,7 @@ def test_particular_initializers():
 
 
 def test_what_mxnet_has_besides():
-    for module, name in ((nn, "SyncBatchNorm"), (gluon.metric, "PCC"),
+    for module, name in ((nn, "SyncBatchNorm"), (gluon.metric, "Torch"),
                          (gluon.utils, "HookHandle"), (optimizer, "FTML"), (nn.Dense(1), "optimize_for")):
         with pytest.raises(AttributeError, match="MXNet has it"):
             getattr(module, name)

@@ -232,7 +232,7 @@ class Block:
         """Make the parameters that waited for the first input; False if there are none."""
         waiting = [p for p in self.params.values() if p._data is None and p._pending is not None]
         if waiting:
-            self.infer_shape(*args, **kwargs)
+            self._infer(*args, **kwargs)
         for p in waiting:
             p._make()
         return bool(waiting)
@@ -240,6 +240,10 @@ class Block:
     def forward(self, *args):
         """The block's function, of arrays."""
         raise NotImplementedError(f"{type(self).__name__} needs a forward()")
+
+    def _infer(self, *args, **kwargs):
+        """infer_shape(), of the arguments of forward()."""
+        self.infer_shape(*args, **kwargs)
 
     def infer_shape(self, *args):
         """Set the shapes of parameters that depend on the input."""

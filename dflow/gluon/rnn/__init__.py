@@ -1,6 +1,7 @@
 """Recurrent layers, and the cells that make one step of them, as mxnet.gluon.rnn."""
 
-from dflow.gluon._missing import missing
+from dflow.gluon.rnn import conv_rnn_cell
+from dflow.gluon.rnn.conv_rnn_cell import *  # noqa: F403
 from dflow.gluon.rnn.rnn_cell import (
     BidirectionalCell,
     DropoutCell,
@@ -8,18 +9,19 @@ from dflow.gluon.rnn.rnn_cell import (
     HybridRecurrentCell,
     HybridSequentialRNNCell,
     LSTMCell,
+    LSTMPCell,
     ModifierCell,
     RecurrentCell,
     ResidualCell,
     RNNCell,
     SequentialRNNCell,
+    VariationalDropoutCell,
     ZoneoutCell,
+    dynamic_unroll,
 )
 from dflow.gluon.rnn.rnn_layer import GRU, LSTM, RNN
 
 __all__ = ["BidirectionalCell", "DropoutCell", "GRU", "GRUCell", "HybridRecurrentCell", "HybridSequentialRNNCell",
-           "LSTM", "LSTMCell", "ModifierCell", "RNN", "RNNCell", "RecurrentCell", "ResidualCell", "SequentialRNNCell",
-           "ZoneoutCell"]
-
-__getattr__ = missing(__name__, """Conv1DGRUCell Conv1DLSTMCell Conv1DRNNCell Conv2DGRUCell Conv2DLSTMCell Conv2DRNNCell
-    Conv3DGRUCell Conv3DLSTMCell Conv3DRNNCell LSTMPCell VariationalDropoutCell""")
+           "LSTM", "LSTMCell", "LSTMPCell", "ModifierCell", "RNN", "RNNCell", "RecurrentCell", "ResidualCell",
+           "SequentialRNNCell", "VariationalDropoutCell", "ZoneoutCell", "dynamic_unroll"]
+__all__ += conv_rnn_cell.__all__

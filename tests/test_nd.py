@@ -353,3 +353,12 @@ def test_book(capsys):
     assert first.startswith("Done: 0.") and second.startswith("CPU & GPU: 0.") and first.endswith(" sec")
     assert len(first) == len("Done: 0.7144 sec")
     assert d2l.try_gpu() == dflow.cpu() and d2l.try_all_gpus() == [dflow.cpu()]
+
+
+def test_new_numbers_go_into_out():
+    x = nd.zeros((2, 2))
+    for function, value in ((nd.ones, 1), (nd.zeros, 0)):
+        assert function((2, 2), out=x) is x and (x == value).all()
+    for given in ({"stype": "csr"}, {"shap": 2}):
+        with pytest.raises((ValueError, TypeError)):
+            nd.ones((2, 2), **given)

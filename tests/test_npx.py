@@ -309,6 +309,14 @@ class Reference:
         shape[lhs_begin:lhs_end] = y.shape[rhs_begin:rhs_end]
         return x.reshape(shape)
 
+    add_n = staticmethod(lambda *args: sum(args))
+
+    @staticmethod
+    def slice_like(x, like, axes=()):
+        for axis in numpy.atleast_1d(axes).tolist() or range(x.ndim):
+            x = x.take(range(like.shape[axis]), axis)
+        return x
+
     @staticmethod
     def slice(x, begin, end, step=()):
         begin, end, step = (numpy.atleast_1d(numpy.array(part, object)) for part in (begin, end, step))
@@ -590,6 +598,8 @@ broadcast_like(x, d, (0,), (1, 2))                  ValueError  lhs_axes and rhs
 broadcast_like(x, d)                                ValueError  broadcast
 reshape_like(x, d)                                  ValueError  reshape
 reshape_like(x, d, 1, 1)                            ValueError  of 2 axes these are none
+slice_like(x, x, 2)                                 AxisError   out of bounds
+slice_like(x[:2], x)                                ValueError  shape_like has 3 elements, and data 2
 slice(x, (0, 1), 2)                                 ValueError  must be as many numbers
 gelu(x, "none")                                     ValueError  approximation must be one of
 """.strip().split("\n")

@@ -12,10 +12,10 @@ from dflow._base.missing import missing
 from dflow._functions.placement import put_on
 from dflow.numpy import random as draws
 
-__all__ = ["exponential", "gamma", "multinomial", "negative_binomial", "normal", "poisson", "randint", "randn",
-           "shuffle", "uniform"]
+__all__ = ["binomial", "categorical", "exponential", "gamma", "multinomial", "negative_binomial", "normal", "poisson",
+           "randint", "randn", "shuffle", "uniform"]
 
-__getattr__ = missing(__name__, """binomial categorical exponential_like gamma_like generalized_negative_binomial
+__getattr__ = missing(__name__, """exponential_like gamma_like generalized_negative_binomial
     generalized_negative_binomial_like negative_binomial_like normal_like poisson_like uniform_like""")
 
 
@@ -76,6 +76,11 @@ def negative_binomial(k=1, p=1, shape=None, dtype=None, ctx=None, out=None):
     return _drawn(draws.negative_binomial, (k, p), shape, dtype, ctx, out)
 
 
+def binomial(n=1, p=0.5, shape=None, dtype=None, ctx=None, out=None):
+    """How many of n trials of probability p succeed."""
+    return _drawn(draws.binomial, (n, p), shape, dtype, ctx, out)
+
+
 def randint(low, high, shape=None, dtype=None, ctx=None, out=None):
     """Integers in [low, high), int32 unless asked for."""
     return _drawn(draws.randint, (low, high), shape, dtype or np.int32, ctx, out)
@@ -92,6 +97,9 @@ def multinomial(data, shape=None, get_prob=False, dtype="int32"):
         return index.astype(dtype)
     flat = index.reshape(data.shape[:-1] + (-1,))
     return index.astype(dtype), np.log(np.take_along_axis(data, flat, -1)).reshape(index.shape)
+
+
+categorical = multinomial               # its name in MXNet 2
 
 
 def shuffle(data, out=None):

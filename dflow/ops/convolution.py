@@ -116,7 +116,7 @@ def _check_out(shape, kernel, out):
     "d.transpose(0, 2, 3, 1), d1.transpose(0, 2, 3, 1), v[:2], (2, 3), num_filter=2, layout='NHWC'",
     "d, d1, kernel=(2, 3), num_filter=2, no_bias=True", module="npx", close=True)
 def convolution(data, weight, bias=None, kernel=None, stride=None, dilate=None, pad=None, num_filter=1, num_group=1,
-                workspace=None, no_bias=False, layout=None):
+                workspace=None, no_bias=False, cudnn_tune=None, cudnn_off=False, layout=None):
     """The cross-correlation of data (sample, channel, space...) with weights (filter, channel / num_group, kernel...).
 
     kernel, stride, dilate and pad have a number for each of one to three spatial axes. In a layout with C last, so has
@@ -282,7 +282,8 @@ def _product(rows, columns, num_group):
     "d.transpose(0, 2, 3, 1), d2.transpose(0, 2, 3, 1), kernel=(2, 3), num_filter=2, layout='NHWC', no_bias=True",
     "d, d2, kernel=(2, 3), num_filter=2, stride=2, adj=(1, 0), no_bias=True", module="npx", close=True)
 def deconvolution(data, weight, bias=None, kernel=None, stride=None, dilate=None, pad=None, adj=None, target_shape=None,
-                  num_filter=1, num_group=1, workspace=None, no_bias=False, layout=None):
+                  num_filter=1, num_group=1, workspace=None, no_bias=False, cudnn_tune=None, cudnn_off=False,
+                  layout=None):
     """The transposed convolution of data (sample, channel, space...) with weights (channel, filter / num_group, ...).
 
     Each element adds its multiple of the kernel to the result, of which `pad` elements are cut off on each side, `adj`
@@ -341,7 +342,7 @@ def _spread(result, columns, stride, dilate):
     "d.transpose(0, 2, 3, 1), (2, 2), 2, layout='NHWC'", "r.reshape(1, 3, 2, 30), (1, 20), 3", "d, 1",
     module="npx", close=True)
 def pooling(data, kernel=None, stride=None, pad=None, pool_type="max", pooling_convention="valid", global_pool=False,
-            p_value=None, count_include_pad=True, layout=None):
+            cudnn_off=False, p_value=None, count_include_pad=True, layout=None):
     """The largest, mean ("avg"), sum or norm ("lp", of order p_value) of the elements in each window of data.
 
     kernel, stride and pad have a number for each of one to three spatial axes; a global pool has one window. With the

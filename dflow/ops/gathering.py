@@ -141,7 +141,8 @@ def embedding(data, weight, input_dim=None, output_dim=None, dtype=None, sparse_
 def _check_places(name, index, ndim):
     """Indices of shape (axes, ...): integers."""
     index = _integers(index)
-    if index.ndim < 1 or index.shape[0] > ndim:
+    index = index if index.ndim else index.reshape(1)
+    if index.shape[0] > ndim:
         raise ValueError(f"{name} must have at most {ndim} rows, one for each axis, not the shape {index.shape}")
     return index
 
@@ -335,10 +336,25 @@ def reshape_like(lhs, rhs, lhs_begin=None, lhs_end=None, rhs_begin=None, rhs_end
     "x, (0,), (3,), (2,)", name="slice", module="npx")
 def sliced(data, begin, end, step=()):
     """A copy of a part: from `begin` to `end` in steps of `step`, a number for each of the first axes, or one alone."""
+    step = () if step is None else step
     begin, end, step = ((x,) if x is None or isinstance(x, int) else tuple(x) for x in (begin, end, step))
     if len(begin) != len(end) or len(step) > len(begin):
         raise ValueError(f"begin, end and step must be as many numbers, not {len(begin)}, {len(end)} and {len(step)}")
     return as_array(data)[tuple(map(slice, begin, end, step + (None,) * (len(begin) - len(step))))].copy()
+
+
+@op("d, d[:1, :2, 3:]", "d, x[:2], 0", "d, d[:, :, 3:, 1:], (2, -1)", module="npx")
+def slice_like(data, shape_like, axes=()):
+    """A copy of the first elements, as many as another array has along these axes, or along all."""
+    x, shape = as_array(data), as_array(shape_like).shape
+    axes = (axes,) if isinstance(axes, int) else tuple(axes) or tuple(range(x.ndim))
+    key = [slice(None)] * x.ndim
+    for axis in axes:
+        axis = normalize_axis_index(axis, x.ndim)
+        if shape[axis] > x.shape[axis]:
+            raise ValueError(f"along axis {axis}, shape_like has {shape[axis]} elements, and data {x.shape[axis]}")
+        key[axis] = slice(shape[axis])
+    return x[tuple(key)].copy()
 
 
 @op("d", "v", module="npx")

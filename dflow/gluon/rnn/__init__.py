@@ -1,7 +1,16 @@
 """Recurrent layers, and the cells that make one step of them, as mxnet.gluon.rnn."""
 
-from dflow.gluon.rnn import conv_rnn_cell
-from dflow.gluon.rnn.conv_rnn_cell import *  # noqa: F403
+from dflow.gluon.rnn.conv_rnn_cell import (
+    Conv1DGRUCell,
+    Conv1DLSTMCell,
+    Conv1DRNNCell,
+    Conv2DGRUCell,
+    Conv2DLSTMCell,
+    Conv2DRNNCell,
+    Conv3DGRUCell,
+    Conv3DLSTMCell,
+    Conv3DRNNCell,
+)
 from dflow.gluon.rnn.rnn_cell import (
     BidirectionalCell,
     DropoutCell,
@@ -21,7 +30,8 @@ from dflow.gluon.rnn.rnn_cell import (
 )
 from dflow.gluon.rnn.rnn_layer import GRU, LSTM, RNN
 
-__all__ = ["BidirectionalCell", "DropoutCell", "GRU", "GRUCell", "HybridRecurrentCell", "HybridSequentialRNNCell",
-           "LSTM", "LSTMCell", "LSTMPCell", "ModifierCell", "RNN", "RNNCell", "RecurrentCell", "ResidualCell",
-           "SequentialRNNCell", "VariationalDropoutCell", "ZoneoutCell", "dynamic_unroll"]
-__all__ += conv_rnn_cell.__all__
+__all__ = ["BidirectionalCell", "Conv1DGRUCell", "Conv1DLSTMCell", "Conv1DRNNCell", "Conv2DGRUCell", "Conv2DLSTMCell",
+           "Conv2DRNNCell", "Conv3DGRUCell", "Conv3DLSTMCell", "Conv3DRNNCell", "DropoutCell", "GRU", "GRUCell",
+           "HybridRecurrentCell", "HybridSequentialRNNCell", "LSTM", "LSTMCell", "LSTMPCell", "ModifierCell", "RNN",
+           "RNNCell", "RecurrentCell", "ResidualCell", "SequentialRNNCell", "VariationalDropoutCell", "ZoneoutCell",
+           "dynamic_unroll"]

@@ -3,7 +3,8 @@
 from dflow import npx
 from dflow.gluon.rnn.rnn_cell import GRUCell, HybridRecurrentCell, LSTMCell, RNNCell
 
-__all__ = [f"Conv{n}D{kind}Cell" for kind in ("RNN", "LSTM", "GRU") for n in (1, 2, 3)]
+__all__ = ["Conv1DGRUCell", "Conv1DLSTMCell", "Conv1DRNNCell", "Conv2DGRUCell", "Conv2DLSTMCell", "Conv2DRNNCell",
+           "Conv3DGRUCell", "Conv3DLSTMCell", "Conv3DRNNCell"]
 
 LAYOUTS = "NCW", "NCHW", "NCDHW"
 
@@ -17,12 +18,14 @@ def _each(x, n, name):
 
 
 class _Convolving:
-    """What the cells below have in place of hidden_size and matrices.
+    """What the cells below have in place of hidden_size and matrices, with one to three spatial axes (_dims).
 
     input_shape: of an input without the batch; its channels may be 0 or -1: they are found out from the first input.
     The state has hidden_channels and the shape of the convolved input; h2h_kernel is odd, so that it keeps that.
     conv_layout: with C first or last, as in nn.Conv2D.
     """
+
+    _dims = 0
 
     def __init__(self, input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad=0, i2h_dilate=1, h2h_dilate=1,
                  i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros",
@@ -70,11 +73,55 @@ class _Convolving:
                                              (h, self.h2h_weight, self.h2h_bias, self._h2h))]
 
 
-def _cell(kind, n):
-    name = f"Conv{n}D{kind.__name__}"
-    text = f"One step of {kind.__name__.removesuffix('Cell')} of images with {n} spatial axes.\n\n"
-    return type(name, (_Convolving, kind), {"_dims": n, "__module__": __name__, "__doc__": text + _Convolving.__doc__})
+class Conv1DRNNCell(_Convolving, RNNCell):
+    """One step of RNN over sequences; see _Convolving."""
+
+    _dims = 1
 
 
-globals().update({cell.__name__: cell for cell in (_cell(kind, n) for kind in (RNNCell, LSTMCell, GRUCell)
-                                                   for n in (1, 2, 3))})
+class Conv2DRNNCell(_Convolving, RNNCell):
+    """One step of RNN over images; see _Convolving."""
+
+    _dims = 2
+
+
+class Conv3DRNNCell(_Convolving, RNNCell):
+    """One step of RNN over volumes; see _Convolving."""
+
+    _dims = 3
+
+
+class Conv1DLSTMCell(_Convolving, LSTMCell):
+    """One step of LSTM over sequences; see _Convolving."""
+
+    _dims = 1
+
+
+class Conv2DLSTMCell(_Convolving, LSTMCell):
+    """One step of LSTM over images; see _Convolving."""
+
+    _dims = 2
+
+
+class Conv3DLSTMCell(_Convolving, LSTMCell):
+    """One step of LSTM over volumes; see _Convolving."""
+
+    _dims = 3
+
+
+class Conv1DGRUCell(_Convolving, GRUCell):
+    """One step of GRU over sequences; see _Convolving."""
+
+    _dims = 1
+
+
+class Conv2DGRUCell(_Convolving, GRUCell):
+    """One step of GRU over images; see _Convolving."""
+
+    _dims = 2
+
+
+class Conv3DGRUCell(_Convolving, GRUCell):
+    """One step of GRU over volumes; see _Convolving."""
+
+    _dims = 3

@@ -678,7 +678,7 @@ def test_particular_initializers():
 
 def test_what_mxnet_has_besides():
     for module, name in ((nn, "SyncBatchNorm"), (gluon.metric, "Torch"),
-                         (gluon.utils, "HookHandle"), (optimizer, "FTML"), (nn.Dense(1), "optimize_for")):
+                         (gluon.utils, "HookHandle"), (optimizer, "LBSGD"), (nn.Dense(1), "optimize_for")):
         with pytest.raises(AttributeError, match="MXNet has it"):
             getattr(module, name)
 

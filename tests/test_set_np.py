@@ -144,6 +144,16 @@ def test_labels_are_indices_after_set_np(single):
             x[[0, 1], bad]
 
 
+def test_gradients_at_labels(single):
+    x, y = np.array([[1, 2, 3], [4, 5, 6]]), np.array([0, 2])
+    x.attach_grad()
+    for key, expected in ((([0, 1], y), [[1, 0, 0], [0, 0, 1]]), (y[:1], [[1] * 3, [0] * 3])):
+        with autograd.record():
+            z = x[key]
+        z.backward()
+        assert x.grad.tolist() == expected
+
+
 def test_take_by_labels(single):
     x, y = np.array([[1, 2, 3], [4, 5, 6]]), np.array([[2, 0]])
     x.attach_grad()

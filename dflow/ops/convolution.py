@@ -27,6 +27,7 @@ from dflow.ops.table import op, recorded
 COLUMNS = 1 << 22           # bytes of windows in one product: they stay in a cache, and make it large enough
 FEW = 16                    # elements of a window along an axis, up to which pooling goes through them one by one
 WINDOWS = 32                # in the result of a filter, from which they are not copied into columns
+SPARSE = 16                 # elements for each that is not padding, beyond which products of those alone are quicker
 PARTS = 16                  # of work on samples, for any number of cores: the last bits must not depend on it
 LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 
@@ -231,8 +232,9 @@ def transposed(x, weight, stride, dilate, pad, out, num_group):
     kernel, filters = weight.shape[2:], weight.shape[1] * num_group
     before = [d * (k - 1) - p for d, k, p in zip(dilate, kernel, pad)]
     behind = [o - size + p for o, size, p in zip(out, x.shape[2:], pad)]
-    if max(stride) == 1 and min(before + behind) >= 0 and _lie_side_by_side(x, weight, stride) and _many_windows(
-            out, weight):
+    dense = math.prod(out) <= SPARSE * math.prod(x.shape[2:])
+    if dense and max(stride) == 1 and min(before + behind) >= 0 and _lie_side_by_side(
+            x, weight, stride) and _many_windows(out, weight):
         turned = _in_groups(weight, num_group)[(..., *(slice(None, None, -1),) * 3)].swapaxes(1, 2)
         x = _padded(x, before, 0, [b - a for a, b in zip(before, behind)])
         return _convolve(x, turned, None, stride, dilate, out)
@@ -326,6 +328,10 @@ def _spread(result, columns, stride, dilate):
     """Add columns, of shape (channel, place in the window..., sample, window...), to where their windows lie."""
     n = len(stride)
     kernel, sizes = columns.shape[1:1 + n], columns.shape[2 + n:]
+    if math.prod(sizes) == 1:
+        where = (slice(0, d * (k - 1) + 1, d) for k, d in zip(kernel, dilate))
+        result[(..., *where)] += moveaxis(columns.reshape(columns.shape[:2 + n]), -1, 0)
+        return
     for place in itertools.product(*map(range, kernel)):
         where = (slice(k * d, k * d + s * (size - 1) + 1, s) for k, d, s, size in zip(place, dilate, stride, sizes))
         target = result[(..., *where)]

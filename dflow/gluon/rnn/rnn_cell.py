@@ -2,7 +2,6 @@
 
 from dflow import npx
 from dflow import numpy as np
-from dflow._array.core import is_array
 from dflow._tracing.trace import refuse_to_replay
 from dflow.gluon.block import HybridBlock
 from dflow.gluon.nn.activations import Activation
@@ -18,7 +17,7 @@ __all__ = ["BidirectionalCell", "DropoutCell", "GRUCell", "HybridRecurrentCell",
 def _parts(length, inputs, layout):
     """What each of the steps gets."""
     check_choice("layout", layout, LAYOUTS)
-    parts = list(inputs.swapaxes(0, layout.index("T")) if is_array(inputs) else inputs)
+    parts = list(inputs if isinstance(inputs, (list, tuple)) else inputs.swapaxes(0, layout.index("T")))
     if length not in (None, len(parts)) or not parts:
         raise ValueError(f"inputs: {len(parts)} steps, where length is {length}")
     return parts
@@ -29,7 +28,7 @@ def _joined(outputs, layout, merge, length):
     if not merge and length is None:
         return list(outputs)
     axis = layout.index("T")
-    y = outputs.swapaxes(0, axis) if is_array(outputs) else np.stack(outputs, axis)
+    y = np.stack(outputs, axis) if isinstance(outputs, (list, tuple)) else outputs.swapaxes(0, axis)
     y = y if length is None else npx.sequence_mask(y, length, True, axis=axis)
     return list(y.swapaxes(0, axis)) if merge is False else y
 

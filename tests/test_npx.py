@@ -631,6 +631,17 @@ def test_a_convolution_in_parts(monkeypatch):
             numpy.testing.assert_allclose(call().asnumpy(), expected.asnumpy(), 1e-12)
 
 
+@pytest.mark.parametrize("change, before", [(npx.index_add, 2), (npx.index_update, 0)])
+def test_one_place_and_values_with_more_axes(change, before):
+    """A number is a place along the first axis; leading axes of length 1 are none, as in stores."""
+    x, v = np.arange(4.0), np.array([[5.0]])
+    v.attach_grad()
+    with autograd.record():
+        y = change(x, 2, v) * 3
+    y.backward()
+    assert y.tolist() == [0, 3, 3 * (before + 5), 9] and v.grad.tolist() == [[3]]
+
+
 def test_dropout():
     npx.seed(7)
     x = np.ones((1000, 40), "f4")

@@ -188,10 +188,17 @@ def _add(x, index, val):
     return result
 
 
+def _without_leading_ones(shape, ndim):
+    """A shape of at most so many axes, where what is more has length 1, as stores broadcast."""
+    extra = max(len(shape) - ndim, 0)
+    return shape[extra:] if shape[:extra] == (1,) * extra else shape
+
+
 def _changed(change, data, indices, val):
     x, val = as_array(data), as_array(val)
     index = _check_places("indices", indices, x.ndim)
     place = index.shape[1:] + x.shape[index.shape[0]:]
+    val = val.reshape(_without_leading_ones(val.shape, len(place)))
     try:
         broadcast_to(val, place)
     except ValueError:

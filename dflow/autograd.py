@@ -109,8 +109,9 @@ def backward(heads, head_grads=None, retain_graph=False, train_mode=True):
 
 
 def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=False, train_mode=True):
-    """The gradients of heads by `variables`, an array or a list: returned, not put anywhere.
+    """A list of the gradients of heads by `variables`, an array or a list: returned, not put anywhere.
 
+    It is a list of one for one array, too, as in MXNet, whose programs write `grad(y, x)[0]`.
     `create_graph`: they are recorded, so that there are gradients of them; `retain_graph` is that, unless given.
     """
     heads, wanted = _listed("heads", heads), _listed("variables", variables)
@@ -123,7 +124,7 @@ def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=Fals
     for x, g in zip(wanted, found):
         if g is None:
             raise ValueError(f"the heads do not depend on one of the variables, of shape {x.shape}")
-    return found[0] if is_array(variables) else found
+    return found
 
 
 REQUESTS = ("write", "add", "null")

@@ -15,7 +15,7 @@ from dflow._functions import placement
 __all__ = ["Context", "Device", "cpu", "cpu_pinned", "current_context", "current_device", "gpu",
            "gpu_memory_info", "num_gpus", "synchronize"]
 
-_TYPES = ("cpu", "gpu", "cpu_pinned")
+_TYPES = ("cpu", "gpu", "cpu_pinned", "cpu_shared")
 _entered = threading.local()        # stack: the devices before each `with` block that this thread is in
 
 
@@ -33,8 +33,8 @@ class Device:
         device_id = operator.index(device_id)
         if device_id < 0:
             raise ValueError(f"device_id must not be negative: {device_id}")
-        # Pinned memory is what a GPU reads faster: without one, memory like any other.
-        self.device_type = "cpu" if device_type == "cpu_pinned" else device_type
+        # Pinned memory is what a GPU reads faster, shared memory what other processes see: here, memory like any other.
+        self.device_type = "gpu" if device_type == "gpu" else "cpu"
         self.device_id = device_id
 
     def __eq__(self, other):

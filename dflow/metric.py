@@ -6,6 +6,7 @@ from dflow.gluon.metric import (
     MAE,
     MCC,
     MSE,
+    PCC,
     RMSE,
     Accuracy,
     CompositeEvalMetric,
@@ -23,10 +24,10 @@ from dflow.gluon.metric import (
 )
 
 __all__ = ["Accuracy", "CompositeEvalMetric", "CrossEntropy", "CustomMetric", "EvalMetric", "F1", "Loss", "MAE", "MCC",
-           "MSE", "NegativeLogLikelihood", "PearsonCorrelation", "Perplexity", "RMSE", "TopKAccuracy", "alias",
+           "MSE", "NegativeLogLikelihood", "PCC", "PearsonCorrelation", "Perplexity", "RMSE", "TopKAccuracy", "alias",
            "create", "np", "register"]
 
-__getattr__ = missing(__name__, "Caffe PCC Torch")
+__getattr__ = missing(__name__, "Caffe Torch")
 
 
 class NegativeLogLikelihood(CrossEntropy):

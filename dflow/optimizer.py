@@ -8,11 +8,11 @@ import math
 from dflow import numpy as np
 from dflow._graph_decorator import Graph
 
-__all__ = ["LAMB", "NAG", "SGD", "AdaDelta", "AdaGrad", "Adam", "AdamW", "Adamax", "Ftrl", "Nadam", "Optimizer",
-           "RMSProp", "Signum", "create", "register"]
+__all__ = ["DCASGD", "FTML", "LAMB", "LANS", "LARS", "NAG", "SGD", "SGLD", "AdaBelief", "AdaDelta", "AdaGrad", "Adam",
+           "AdamW", "Adamax", "Ftrl", "Nadam", "Optimizer", "RMSProp", "Signum", "create", "register"]
 
 # MXNet's names that are not here.
-_MISSING = frozenset("DCASGD FTML LANS LARS LBSGD SGLD Test Updater ccSGD contrib get_updater".split())
+_MISSING = frozenset("LBSGD Test Updater ccSGD contrib get_updater".split())
 
 _registry: dict[str, type] = {}
 
@@ -41,7 +41,8 @@ class Optimizer:
     """Base class: a subclass has create_state(index, weight) and change(weight, grad, state, wd, *rates).
 
     change() is noted once and replayed, see dflow.graph(): what is another number at each update is one of rates(), and
-    comes as an array without axes.
+    comes as an array without axes. Or it has MXNet's step(indices, weights, grads, states), of lists, which scales and
+    clips gradients itself, and asks _update_count(index), _get_lr(index) and _get_wd(index).
 
     rescale_grad: what gradients are multiplied by; clip_gradient: the bound of their elements after that; wd: the
     weight decay; lr_scheduler: of the number of updates the learning rate; multi_precision: weights in half precision
@@ -49,6 +50,7 @@ class Optimizer:
     """
 
     rate = 0.01                 # unless told otherwise
+    clips = True                # gradients, before change() gets them
 
     def __init__(self, learning_rate=None, wd=0.0, rescale_grad=1.0, clip_gradient=None, lr_scheduler=None,
                  param_dict=None, begin_num_update=0, multi_precision=False, param_idx2name=None, aggregate_num=0,
@@ -62,6 +64,8 @@ class Optimizer:
         self.multi_precision = multi_precision
         self.lr_scheduler = lr_scheduler
         self.param_dict = param_dict or {}
+        self.idx2name = param_idx2name or {}
+        self.use_fused_step = use_fused_step
         self.begin_num_update = self.num_update = begin_num_update
         self.counts = {}        # updates so far, by index
         self._last = self._table = None         # the rates of the last update, and an array of them
@@ -123,6 +127,10 @@ class Optimizer:
             for each in zip(indices, weights, grads, states):
                 self.update(*each)
             return
+        own = (hasattr(self, "fused_step") and self.use_fused_step and self.fused_step) or getattr(self, "step", None)
+        if own is not None:
+            own(indices, weights, grads, states)
+            return
         scale, rates, decays = self.rescale_grad, [], []
         for lr, wd, t in self._count(indices):
             rates.append((scale, *self.rates(lr, wd, t)))
@@ -140,13 +148,36 @@ class Optimizer:
             self._last, self._table = rates, np.array(rates, dtype)
         self._change(weights, grads, states, tuple(decays), self._table, self.rescale_grad != 1)
 
-    def _count(self, indices):
-        """For the next update of these parameters: of each, learning rate, weight decay, its number."""
-        counts, params = self.counts, self.param_dict
+    def _update_count(self, index):
+        """The next update of a parameter, or of several, begins."""
+        counts = self.counts
+        indices = index if isinstance(index, (list, tuple)) else [index]
         for i in indices:
             counts[i] = counts.get(i, self.begin_num_update) + 1
         self.num_update = max(self.num_update, max([counts[i] for i in indices]))
-        lr, wd = self.learning_rate, self.wd
+
+    @property
+    def _index_update_count(self):
+        return self.counts
+
+    def _get_lr(self, index):
+        return self._get_lrs([index])[0]
+
+    def _get_lrs(self, indices):
+        lr, params = self.learning_rate, self.param_dict
+        return [lr * params[i].lr_mult if i in params else lr for i in indices]
+
+    def _get_wd(self, index):
+        return self._get_wds([index])[0]
+
+    def _get_wds(self, indices):
+        wd, params = self.wd, self.param_dict
+        return [wd * params[i].wd_mult if i in params else wd for i in indices]
+
+    def _count(self, indices):
+        """For the next update of these parameters: of each, learning rate, weight decay, its number."""
+        self._update_count(indices)
+        lr, wd, counts, params = self.learning_rate, self.wd, self.counts, self.param_dict
         return [(lr * params[i].lr_mult, wd * params[i].wd_mult, counts[i]) if i in params else (lr, wd, counts[i])
                 for i in indices]
 
@@ -155,9 +186,10 @@ class Optimizer:
             scale, *own = [rates[k, i, ...] for i in range(rates.shape[1])]
             if scaled:
                 g = g * scale
-            if self.clip_gradient is not None:
-                g = np.clip(g, -self.clip_gradient, self.clip_gradient)
-            self.change(weight, g, state, wd, *own)
+            self.change(weight, self._clipped(g) if self.clips else g, state, wd, *own)
+
+    def _clipped(self, g):
+        return g if self.clip_gradient is None else np.clip(g, -self.clip_gradient, self.clip_gradient)
 
     def _fixed(self):
         """What change() may depend on, and is the same from update to update."""
@@ -191,6 +223,15 @@ def _average(mean, x, beta):
     """A running mean takes in x, with 1 - beta."""
     mean *= beta
     mean += (1 - beta) * x
+
+
+def _norm(x):
+    return np.sqrt(np.sum(x * x))
+
+
+def _ratio(x, y):
+    """x / y, of norms; 1 where one of them is 0."""
+    return np.where(x * y > 0, x / np.where(y > 0, y, 1), 1)
 
 
 def _zeros(weight, count):
@@ -346,10 +387,34 @@ class LAMB(Adam):
         _average(mean, grad, self.beta1)
         _average(var, grad * grad, self.beta2)
         step = _decayed(weight, of_mean * mean / (np.sqrt(of_var * var) + self.epsilon), wd)
-        size, length = (np.sqrt(np.sum(x * x)) for x in (weight, step))
+        weight -= lr * _ratio(self._size(weight), _norm(step)) * step
+
+    def _size(self, weight):
+        size = _norm(weight)
         if self.lower_bound is not None or self.upper_bound is not None:
             size = np.clip(size, self.lower_bound, self.upper_bound)
-        weight -= lr * np.where(size * length > 0, size / np.where(length > 0, length, 1), 1) * step
+        return size
+
+
+@register
+class LANS(LAMB):
+    """LAMB of gradients divided by their norm, with a second step, of the gradient itself, that is scaled alike."""
+
+    clips = False
+
+    def __init__(self, learning_rate=None, beta1=0.9, beta2=0.999, epsilon=1e-6, lower_bound=None, upper_bound=None,
+                 **kwargs):
+        super().__init__(learning_rate, beta1, beta2, epsilon, lower_bound, upper_bound, **kwargs)
+
+    def change(self, weight, grad, state, wd, lr, of_mean, of_var):
+        mean, var = state
+        g = self._clipped(grad / _norm(grad))
+        _average(mean, g, self.beta1)
+        _average(var, g * g, self.beta2)
+        size, deviation = self._size(weight), np.sqrt(of_var * var) + self.epsilon
+        for share, part in ((self.beta1, of_mean * mean), (1 - self.beta1, g)):
+            step = _decayed(weight, part / deviation, wd)
+            weight -= lr * share * _ratio(size, _norm(step)) * step
 
 
 @register
@@ -477,3 +542,109 @@ class Ftrl(Optimizer):
         now = np.sqrt(n)
         z += grad - (now - before) / lr * weight
         weight[...] = -np.sign(z) * np.maximum(np.abs(z) - self.lamda1, 0) / ((self.beta + now) / lr + wd)
+
+
+@register
+class FTML(Optimizer):
+    """Follow the moving leader: of running means of gradients and of their squares, made unbiased."""
+
+    rate = 0.0025
+
+    def __init__(self, learning_rate=None, beta1=0.6, beta2=0.999, epsilon=1e-8, **kwargs):
+        super().__init__(learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+
+    def create_state(self, index, weight):
+        return _zeros(weight, 3)
+
+    def rates(self, lr, wd, t):
+        return (1 - self.beta1**t) / lr, 1 / (1 - self.beta2**t)
+
+    def change(self, weight, grad, state, wd, of_mean, of_var):
+        d, var, z = state
+        g = _decayed(weight, grad, wd)
+        _average(var, g * g, self.beta2)
+        now = (np.sqrt(var * of_var) + self.epsilon) * of_mean
+        _average(z, g, self.beta1)
+        z -= (now - self.beta1 * d) * weight
+        d[...] = now
+        weight[...] = -z / d
+
+
+@register
+class AdaBelief(Adam):
+    """Adam whose v are running means of squares of what gradients differ from m by, and epsilon."""
+
+    clips = False
+
+    def __init__(self, learning_rate=None, beta1=0.9, beta2=0.999, epsilon=1e-6, correct_bias=True, **kwargs):
+        super().__init__(learning_rate, beta1, beta2, epsilon, **kwargs)
+        self.correct_bias = correct_bias
+
+    def rates(self, lr, wd, t):
+        return super().rates(lr, wd, t) if self.correct_bias else (lr,)
+
+    def change(self, weight, grad, state, wd, rate):
+        mean, var = state
+        g = self._clipped(_decayed(weight, grad, wd))
+        _average(mean, g, self.beta1)
+        _average(var, (g - mean) ** 2, self.beta2)
+        var += self.epsilon
+        weight -= rate * mean / (np.sqrt(var) + self.epsilon)
+
+
+@register
+class LARS(SGD):
+    """SGD whose rate is, for each parameter, eta times the norm of the weight by that of the gradient, and wd's part.
+
+    Parameters whose names, in param_idx2name, end in gamma, beta or bias, have the rate as it is.
+    """
+
+    clips = False
+
+    def __init__(self, learning_rate=None, momentum=0.0, eta=0.001, epsilon=1e-8, **kwargs):
+        super().__init__(learning_rate, momentum, **kwargs)
+        self.eta = eta
+        self.epsilon = epsilon
+
+    def create_state(self, index, weight):
+        scaled = not self.idx2name.get(index, "").endswith(("gamma", "beta", "bias"))
+        return super().create_state(index, weight), np.array(scaled)
+
+    def change(self, weight, grad, state, wd, lr):
+        velocity, scaled = state
+        size, slope = _norm(weight), _norm(grad)
+        lr = lr * np.where(scaled & (size * slope > 0), self.eta * size / (slope + wd * size + self.epsilon), 1)
+        super().change(weight, self._clipped(grad), velocity, wd, lr)
+
+
+@register
+class DCASGD(SGD):
+    """SGD for gradients that come late: lamda * grad^2 times how far the weight has gone since is added to them."""
+
+    def __init__(self, learning_rate=None, momentum=0.0, lamda=0.04, **kwargs):
+        super().__init__(learning_rate, momentum, **kwargs)
+        self.lamda = lamda
+
+    def create_state(self, index, weight):
+        return super().create_state(index, weight), weight.copy()
+
+    def change(self, weight, grad, state, wd, lr):
+        velocity, before = state
+        g = _decayed(weight, grad, wd)
+        g = g + self.lamda * g * g * (weight - before)
+        before[...] = weight
+        super().change(weight, g, velocity, 0, lr)
+
+
+@register
+class SGLD(Optimizer):
+    """Langevin dynamics: weight -= lr / 2 * grad, and normal numbers of variance lr."""
+
+    rate = 0.1
+
+    def change(self, weight, grad, state, wd, lr):
+        noise = np.random.normal(size=weight.shape, dtype=weight.dtype)
+        weight -= lr / 2 * _decayed(weight, grad, wd) - np.sqrt(lr) * noise

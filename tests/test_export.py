@@ -8,10 +8,11 @@ import threading
 import numpy
 import pytest
 from engines import clean_environment
+from exported import Function, Unrolled, numbers
 
 import dflow.numpy as np
 from dflow import autograd, gluon, init, npx
-from dflow.gluon import nn
+from dflow.gluon import nn, rnn
 from dflow.gluon.program import METHODS, from_json, function_of
 
 pytestmark = pytest.mark.once            # see pyproject.toml
@@ -23,21 +24,6 @@ def network():
             nn.Flatten(), nn.Dense(6), nn.LeakyReLU(0.1), nn.LayerNorm())
     net.initialize(init.Xavier())
     return net
-
-
-def numbers(*shape):
-    return np.array(numpy.random.default_rng(3).standard_normal(shape), dtype="float32")
-
-
-class Function(gluon.HybridBlock):
-    """A function of arrays as a block."""
-
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args):
-        return self.function(*args)
 
 
 def through_files(block, path, *inputs):
@@ -124,6 +110,38 @@ def test_what_can_be_exported(tmp_path, name):
         assert type(result) is type(expected)
     for ours, theirs in zip(flattened(result), flattened(expected), strict=True):
         assert ours.dtype == theirs.dtype and ours.shape == theirs.shape and (ours == theirs).all()
+
+
+RECURRENT = {
+    "rnn": lambda: rnn.RNN(4, activation="relu"),
+    "lstm": lambda: rnn.LSTM(4, 2, bidirectional=True),
+    "gru": lambda: rnn.GRU(4, 2, layout="NTC", dropout=0.5),
+    "projected": lambda: rnn.LSTM(4, projection_size=2),
+    "cells": lambda: Unrolled(rnn.LSTMCell(4), 2),
+    "cells of both directions": lambda: Unrolled(rnn.BidirectionalCell(rnn.GRUCell(4), rnn.RNNCell(2)), 2),
+}
+
+
+@pytest.mark.parametrize("name", RECURRENT)
+def test_recurrent_layers(tmp_path, name):
+    net = RECURRENT[name]()
+    net.initialize(init.Xavier())
+    block = through_files(net, tmp_path, numbers(2, 2, 3))
+    shapes = [(2, 2, 3)] if "Cell" in repr(net) else [(2, 2, 3), (4, 5, 3)]     # cells begin with states of one batch
+    for shape in shapes:
+        x = numbers(*shape) + 1
+        numpy.testing.assert_array_equal(block(x).asnumpy(), net(x).asnumpy())
+
+
+def test_recurrent_layers_with_states_and_lengths(tmp_path):
+    net, x, lengths = rnn.LSTM(4, use_sequence_length=True), numbers(5, 2, 3), np.array([5, 2])
+    net.initialize()
+    states = [numbers(1, 2, 4), numbers(1, 2, 4) + 1]
+    block = through_files(Function(lambda *given: [given[0], *net(given[0], list(given[1:3]), given[3])[1]]), tmp_path,
+                          x, *states, lengths)
+    _, h, c = block(x, *states, lengths)
+    _, expected = net(x, states, lengths)
+    assert (h == expected[0]).all() and (c == expected[1]).all()
 
 
 def test_inputs_have_names_and_an_order(tmp_path):

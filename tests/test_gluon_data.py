@@ -610,9 +610,18 @@ def test_image_folders(tmp_path):
     assert in_grey[0][0].shape == (20, 30, 1)
 
 
+def test_grey_by_chance():
+    x = np.array(numpy.arange(48, dtype="uint8").reshape(4, 4, 3))
+    grey, same = transforms.RandomGray(1)(x), transforms.RandomGray(0)(x)
+    assert grey.dtype == same.dtype == numpy.float32 and (same == x).all()
+    numpy.testing.assert_allclose(grey.asnumpy(), (x.asnumpy() @ [[0.299], [0.587], [0.114]]) * [1, 1, 1], rtol=1e-6)
+    some = transforms.HybridCompose([transforms.RandomGray(0.5)])
+    assert 60 < sum((some(x) == x).all().item() for _ in range(200)) < 140
+    assert transforms.HybridRandomApply is transforms.RandomApply
+
+
 def test_what_mxnet_has_besides():
-    for module, name in ((data, "RecordFileDataset"), (transforms, "RandomGray"),
-                         (gluon.metric, "PCC")):
+    for module, name in ((data, "RecordFileDataset"), (gluon.metric, "Torch")):
         with pytest.raises(AttributeError, match=f"{module.__name__}' has no attribute '{name}': MXNet has it"):
             getattr(module, name)
     with pytest.raises(AttributeError, match="'nonsense'$"):

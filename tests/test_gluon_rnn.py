@@ -221,9 +221,7 @@ def test_refused(function, text):
         function()
 
 
-def test_what_is_missing_says_so():
-    with pytest.raises(AttributeError, match="MXNet has it, dflow not yet"):
-        _ = rnn.VariationalDropoutCell
+def test_a_cell_of_both_directions_has_no_step():
     with pytest.raises(NotImplementedError, match="unroll"):
         rnn.BidirectionalCell(rnn.GRUCell(2), rnn.GRUCell(2))(np.ones((2, 3)), [])
 
@@ -375,3 +373,87 @@ def test_hybridized_layers_give_the_same_bits(kind):
         return [out, *states, *(p.data() for p in net.collect_params().values())]
 
     assert all((a == b).all() for a, b in zip(train(False), train(True), strict=True))
+
+
+# ---- cells that convolve, project, and drop
+
+
+@pytest.mark.parametrize("kind, step", [("RNN", rnn.RNNCell), ("LSTM", rnn.LSTMCell), ("GRU", rnn.GRUCell)])
+@pytest.mark.parametrize("last", [False, True])
+def test_convolving_cells(kind, step, last):
+    """With kernels of one element each place is a cell of its own."""
+    cell = getattr(rnn, f"Conv2D{kind}Cell")((4, 3, 0) if last else (0, 4, 3), 2, 1, 1,
+                                             conv_layout="NHWC" if last else None)
+    plain = step(2, input_size=5)
+    cell.infer_shape(0, np.zeros((2, 4, 3, 5) if last else (2, 5, 4, 3)), False)
+    filled(cell), filled(plain)
+    for p, q in zip(cell.collect_params().values(), plain.collect_params().values()):
+        p.set_data(q.data().reshape(p.shape))
+    x = np.array(numbers(6, 2, 4, 3, 5))
+    y, states = cell.unroll(6, x if last else x.transpose(0, 1, 4, 2, 3), layout="TNC", merge_outputs=True)
+    expected, after = plain.unroll(6, x.reshape(6, -1, 5), layout="TNC", merge_outputs=True)
+    found = [part if last else np.moveaxis(part, -3, -1) for part in (y, *states)]
+    assert_close([part.reshape(like.shape) for part, like in zip(found, (expected, *after))], [expected, *after])
+
+
+def test_shapes_of_convolving_cells():
+    cell = rnn.Conv1DLSTMCell((-1, 7), 10, (3,), (3,), i2h_pad=1, i2h_dilate=2)
+    cell.initialize()
+    y, states = cell(np.ones((8, 5, 7), "float32"), cell.begin_state(8))
+    assert cell.i2h_weight.shape == (40, 5, 3) and y.shape == states[1].shape == (8, 10, 5)
+    assert rnn.Conv3DGRUCell((2, 5, 6, 7), 3, 3, 5).h2h_weight.shape == (9, 3, 5, 5, 5)
+    for bad in ({"h2h_kernel": 2}, {"i2h_kernel": (3, 3)}):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            rnn.Conv1DRNNCell(**{"input_shape": (2, 7), "hidden_channels": 1, "i2h_kernel": 3, "h2h_kernel": 3, **bad})
+
+
+def test_a_projected_cell_is_a_projected_layer():
+    cell, layer = filled(rnn.LSTMPCell(4, 2, input_size=3)), filled(rnn.LSTM(4, input_size=3, projection_size=2))
+    for name, p in layer.collect_params().items():
+        p.set_data(cell.collect_params()[name.removeprefix("l0_")].data())
+    x = np.array(numbers(5, 2, 3))
+    y, states = cell.unroll(5, x, layout="TNC", merge_outputs=True)
+    expected, after = layer(x, layer.begin_state(2, dtype=float))
+    assert_close([y, *states], [expected, *(s[0] for s in after)])
+
+
+def test_variational_dropout():
+    cell = filled(rnn.VariationalDropoutCell(rnn.RNNCell(50, input_size=50, activation=lambda x: x), 0.4, 0.5, 0.3))
+    x = np.ones((6, 2, 50))
+    assert_close([cell.unroll(6, x, layout="TNC", merge_outputs=True)[0]],
+                 [cell.base_cell.unroll(6, x, layout="TNC", merge_outputs=True)[0]], 0)
+    with autograd.train_mode():
+        y, again = (cell.unroll(6, x, layout="TNC", merge_outputs=True)[0].asnumpy() for _ in range(2))
+    assert ((y == 0) == (y[0] == 0)).all() and 0 < (y == 0).mean() < 0.6 and (y != again).any()
+
+
+def test_what_a_first_input_tells():
+    net = rnn.SequentialRNNCell()
+    for cell in (rnn.LSTMCell(4), rnn.ResidualCell(rnn.GRUCell(4)), rnn.ZoneoutCell(rnn.RNNCell(2))):
+        net.add(cell)
+    net.infer_shape(0, np.ones((2, 7, 3)), False)
+    assert [p.shape[1] for name, p in net.collect_params().items() if "i2h_weight" in name] == [3, -1, -1]
+    net.initialize()
+    assert net.unroll(7, np.ones((2, 7, 3), "float32"), merge_outputs=True)[0].shape == (2, 7, 2)
+    both = rnn.BidirectionalCell(rnn.LSTMCell(4), rnn.GRUCell(3))
+    both.infer_shape(0, np.ones((2, 7, 3)), False)
+    assert [p.shape[1] for name, p in both.collect_params().items() if "i2h_weight" in name] == [3, 3]
+
+
+def test_a_residual_cell_of_both_directions():
+    cell = filled(rnn.ResidualCell(rnn.BidirectionalCell(rnn.GRUCell(2, input_size=4), rnn.GRUCell(2, input_size=4))))
+    x, lengths = np.array(numbers(3, 5, 4)), np.array([5, 2, 3])
+    y, states = cell.unroll(5, x, merge_outputs=True, valid_length=lengths)
+    inner, after = cell.base_cell.unroll(5, x, merge_outputs=True, valid_length=lengths)
+    assert_close([y, *states], [npx.sequence_mask(inner + x, lengths, True, axis=1), *after])
+
+
+def test_dynamic_unroll():
+    cell, x = filled(rnn.GRUCell(40, input_size=40)), np.ones((2, 5, 40))
+    states = cell.begin_state(2, dtype=float)
+    y, after = rnn.dynamic_unroll(cell, x, states, 0.5, 0.5, "NTC", np.array([5, 2]))
+    expected = cell.unroll(5, x, states, merge_outputs=True, valid_length=np.array([5, 2]))
+    assert_close([y, *after], [expected[0], *expected[1]])
+    with autograd.train_mode():
+        y, _ = rnn.dynamic_unroll(cell, x, states, 0, 0.5, "NTC")
+    assert ((y == 0) == (y[:, :1] == 0)).all() and 0.3 < (y == 0).mean() < 0.7

@@ -560,7 +560,7 @@ def test_gradients_of_gradients():
     graph = dflow.graph(lambda x: np.sin(x) * x)
     for _ in range(3):
         with autograd.record():
-            first = autograd.grad(graph(x), x, create_graph=True)
+            first = autograd.grad(graph(x), x, create_graph=True)[0]
             total = first.sum()
         total.backward()
         v = x.asnumpy()

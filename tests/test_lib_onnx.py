@@ -5,10 +5,11 @@ import sys
 
 import numpy
 import pytest
+from exported import Function, Unrolled, numbers
 
 import dflow.numpy as np
 from dflow import gluon, init, npx
-from dflow.gluon import nn
+from dflow.gluon import nn, rnn
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -16,21 +17,6 @@ onnxruntime = pytest.importorskip("onnxruntime")
 from dflow.onnx import FORMS, export_model  # noqa: E402
 
 pytestmark = pytest.mark.once            # see pyproject.toml
-
-
-class Function(gluon.HybridBlock):
-    """A function of arrays as a block."""
-
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args):
-        return self.function(*args)
-
-
-def numbers(*shape):
-    return np.array(numpy.random.default_rng(3).standard_normal(shape), dtype="float32")
 
 
 def compare(block, path, *inputs, tolerance=1e-5):
@@ -72,7 +58,8 @@ FUNCTIONS = {
     "activations": lambda x: [npx.relu(x), npx.sigmoid(x), npx.gelu(x), npx.erf(x), npx.softmax(x),
                               npx.log_softmax(x, 0), npx.softmax(x, temperature=2.0)]
     + [npx.activation(x, kind) for kind in ("softrelu", "softsign", "tanh", "log_sigmoid", "mish")]
-    + [npx.leaky_relu(x, act_type=kind, slope=0.3) for kind in ("leaky", "elu", "selu", "gelu", "rrelu")],
+    + [npx.leaky_relu(x, act_type=kind, slope=0.3) for kind in ("leaky", "elu", "selu", "gelu", "gelu_tanh", "rrelu")]
+    + [npx.gelu(x, "tanh")],
 }
 
 
@@ -100,6 +87,9 @@ LAYERS = {
     "instance": (lambda: nn.InstanceNorm(), (2, 4, 3, 3)),
     "prelu": (lambda: nn.PReLU(), (2, 3, 4)),
     "swish": (lambda: nn.Swish(), (2, 3)),
+    "gelu": (lambda: nn.GELU("tanh"), (2, 3)),
+    "cells": (lambda: Unrolled(rnn.LSTMCell(4), 3), (2, 3, 5)),
+    "more cells": (lambda: Unrolled(rnn.GRUCell(4), 3), (2, 3, 5)),
 }
 
 

@@ -42,6 +42,11 @@ def softmax(x):
     return numpy.exp(x) / numpy.exp(x).sum(axis=1, keepdims=True)
 
 
+def classes_correlation(labels, preds):
+    x, y = (numpy.eye(CLASSES)[classes] - numpy.eye(CLASSES)[classes].mean(axis=0) for classes in (labels, preds))
+    return (x * y).sum() / math.sqrt((x * x).sum() * (y * y).sum())
+
+
 # How it is made, labels, predictions, and its name and value by NumPy.
 CASES = {
     "accuracy": (metric.Accuracy, LABELS, SCORES, (SCORES.argmax(1) == LABELS).mean()),
@@ -67,6 +72,8 @@ CASES = {
                       fbeta(TAGS == 1, SCORES > 0.5, 0.5)),
     "mcc": (metric.MCC, YES, CHANCES, numpy.corrcoef(YES, CHANCES > 0.5)[0, 1]),
     "mcc of one side": (metric.MCC, YES * 0, CHANCES, 0),
+    "pcc": (metric.PCC, LABELS, SCORES, classes_correlation(LABELS, SCORES.argmax(1))),
+    "pcc of two": (metric.PCC, YES, CHANCES > 0.5, numpy.corrcoef(YES, CHANCES > 0.5)[0, 1]),
     "mae": (metric.MAE, TARGETS, POINTS, abs(TARGETS - POINTS).mean()),
     "mse": (metric.MSE, TARGETS, POINTS, ((TARGETS - POINTS) ** 2).mean()),
     "rmse": (metric.RMSE, TARGETS, POINTS, math.sqrt(((TARGETS - POINTS) ** 2).mean())),

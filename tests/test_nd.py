@@ -353,3 +353,24 @@ def test_book(capsys):
     assert first.startswith("Done: 0.") and second.startswith("CPU & GPU: 0.") and first.endswith(" sec")
     assert len(first) == len("Done: 0.7144 sec")
     assert d2l.try_gpu() == dflow.cpu() and d2l.try_all_gpus() == [dflow.cpu()]
+
+
+def test_new_numbers_go_into_out():
+    x = nd.zeros((2, 2))
+    for function, value in ((nd.ones, 1), (nd.zeros, 0)):
+        assert function((2, 2), out=x) is x and (x == value).all()
+    for given in ({"stype": "csr"}, {"shap": 2}):
+        with pytest.raises((ValueError, TypeError)):
+            nd.ones((2, 2), **given)
+
+
+def test_draws_like_an_array():
+    x = nd.zeros((2000, 2), dtype="float64")
+    for name, parameters, mean in (("uniform", {"low": 1, "high": 3}, 2), ("normal", {"loc": 5}, 5),
+                                   ("poisson", {"lam": 3}, 3), ("exponential", {"scale": 2}, 2),
+                                   ("gamma", {"alpha": 4}, 4), ("negative_binomial", {"k": 2, "p": 0.5}, 2)):
+        y = getattr(nd.random, f"{name}_like")(x, **parameters)
+        assert (y.shape, y.dtype) == (x.shape, x.dtype) and abs(y.mean().item() - mean) < 0.2
+    assert nd.random.normal_like(x, 7, 0.1, out=x) is x and abs(x.mean().item() - 7) < 0.1
+    assert abs(nd.random.binomial(10, 0.3, shape=(4000,)).mean().item() - 3) < 0.2
+    assert nd.random.categorical(nd.array([0, 0, 1]), shape=5).tolist() == [2] * 5

@@ -118,6 +118,61 @@ def signum(lr, mu=0.9, apart=0.0):
     return step
 
 
+def lans(lr, wd, b1=0.9, b2=0.999, eps=1e-6, clip=99):
+    def step(g, w, state, t):
+        g = numpy.clip(g / numpy.linalg.norm(g), -clip, clip)
+        m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
+        v = state["v"] = b2 * state.get("v", 0) + (1 - b2) * g**2
+        size, now = numpy.linalg.norm(w), w
+        for share, x in ((b1, m / (1 - b1**t)), (1 - b1, g)):
+            d = x / (numpy.sqrt(v / (1 - b2**t)) + eps) + wd * now
+            now = now - lr * share * size / numpy.linalg.norm(d) * d
+        return now - w
+
+    return step
+
+
+def ftml(lr, b1=0.6, b2=0.999, eps=1e-8):
+    def step(g, w, state, t):
+        v = state["v"] = b2 * state.get("v", 0) + (1 - b2) * g**2
+        d = (numpy.sqrt(v / (1 - b2**t)) + eps) * (1 - b1**t) / lr
+        z = state["z"] = b1 * state.get("z", 0) + (1 - b1) * g - (d - b1 * state.get("d", 0)) * w
+        state["d"] = d
+        return -z / d - w
+
+    return step
+
+
+def adabelief(lr, wd=0, b1=0.9, b2=0.999, eps=1e-6, correct=True, clip=99):
+    def step(g, w, state, t):
+        g = numpy.clip(g + wd * w, -clip, clip)
+        m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
+        v = state["v"] = b2 * state.get("v", 0) + (1 - b2) * (g - m) ** 2 + eps
+        rate = lr * math.sqrt(1 - b2**t) / (1 - b1**t) if correct else lr
+        return -rate * m / (numpy.sqrt(v) + eps)
+
+    return step
+
+
+def lars(lr, mu, wd, eta=0.001, clip=99, eps=1e-8):
+    def step(g, w, state, t):
+        size = numpy.linalg.norm(w)
+        rate = lr * eta * size / (numpy.linalg.norm(g) + wd * size + eps)
+        v = state["v"] = mu * state.get("v", 0) - rate * (numpy.clip(g, -clip, clip) + wd * w)
+        return v
+
+    return step
+
+
+def dcasgd(lr, mu=0.0, lamda=0.04):
+    def step(g, w, state, t):
+        v = state["v"] = mu * state.get("v", 0) - lr * (g + lamda * g * g * (w - state.get("w", w)))
+        state["w"] = w
+        return v
+
+    return step
+
+
 OPTIMIZERS = [
     ("sgd", {"learning_rate": 0.05}, by_gradient(momentum(0.05, 0))),
     ("sgd", {"learning_rate": 0.05, "wd": 0.3, "momentum": 0.9}, by_gradient(momentum(0.05, 0.9), 0.3)),
@@ -142,6 +197,15 @@ OPTIMIZERS = [
     ("signum", {"learning_rate": 0.4, "wd": 0.3}, by_gradient(signum(0.4), 0.3)),
     ("signum", {"learning_rate": 0.4, "wd_lh": 0.3, "momentum": 0.5}, by_gradient(signum(0.4, 0.5, 0.3))),
     ("signum", {"learning_rate": 0.4, "wd": 0.3, "momentum": 0.0}, by_gradient(signum(0.4, 0, 0.3))),
+    ("lans", {"learning_rate": 0.1, "wd": 0.3, "clip_gradient": 0.5}, by_gradient(lans(0.1, 0.3, clip=0.5))),
+    ("ftml", {"learning_rate": 0.1, "wd": 0.3}, by_gradient(ftml(0.1), 0.3)),
+    ("adabelief", {"learning_rate": 0.1, "wd": 0.3, "clip_gradient": 2}, by_gradient(adabelief(0.1, 0.3, clip=2))),
+    ("adabelief", {"correct_bias": False}, by_gradient(adabelief(0.001, correct=False))),
+    ("lars", {"learning_rate": 9, "wd": 0.3, "momentum": 0.5, "clip_gradient": 2},
+     by_gradient(lars(9, 0.5, 0.3, clip=2))),
+    ("lars", {"learning_rate": 0.05, "param_idx2name": {0: "bias"}}, by_gradient(momentum(0.05, 0))),
+    ("dcasgd", {"learning_rate": 0.05, "momentum": 0.5, "wd": 0.3}, by_gradient(dcasgd(0.05, 0.5), 0.3)),
+    ("dcasgd", {"learning_rate": 0.05, "lamda": 0.5}, by_gradient(dcasgd(0.05, lamda=0.5))),
 ]
 
 
@@ -173,6 +237,16 @@ def test_optimizers(name, arguments, expected, tmp_path):
         back(p)
         trainer.step(1)
         close(p.data(), values, 1e-9)
+
+
+def test_langevin_dynamics():
+    p = gluon.Parameter("w", shape=(4000,), dtype="float64")
+    p.initialize(init.Constant(3))
+    trainer = gluon.Trainer([p], "sgld", {"learning_rate": 0.04, "wd": 1})
+    back(p)
+    trainer.step(1)
+    w = p.data().asnumpy()
+    assert abs(w.mean() - (3 - 0.02 * (7 + 3))) < 0.02 and abs(w.std() - 0.2) < 0.02
 
 
 def test_states_of_something_else(tmp_path):
@@ -298,7 +372,17 @@ def test_arguments_of_trainers():
         def update(self, index, weight, grad, state):
             weight[:] = 10 + index
 
-    for name, expected in (("mine", [1, 2, 3]), ("older", [10, 10, 10])):
+    @optimizer.register
+    class Stepping(optimizer.Optimizer):
+        """As MXNet 2's: it does all itself."""
+
+        def step(self, indices, weights, grads, states):
+            for index, weight, grad in zip(indices, weights, grads):
+                self._update_count(index)
+                lr, wd, t = self._get_lr(index), self._get_wd(index), self._index_update_count[index]
+                weight[:] = lr * 100 * t + wd + 0 * grad * self.rescale_grad
+
+    for name, expected in (("mine", [1, 2, 3]), ("older", [10, 10, 10]), ("stepping", [1, 2, 3])):
         trainer = gluon.Trainer([p], name)
         for value in expected:
             back(p)

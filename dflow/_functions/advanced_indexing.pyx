@@ -917,6 +917,15 @@ TAKE_OUT = "output array does not match result of ndarray.take"
 def take(a, indices, axis=None, out=None, mode="raise"):
     """Elements, or subarrays along an axis, at the given indices.
     Waits for the indices only, and for none in other modes."""
+    if mxnet_rules and isinstance(indices, ndarray) and (<ndarray>indices).dtype.kind == "f":
+        indices = whole_numbers(<ndarray>indices)
+    return taken(a, indices, axis, out, mode)
+
+def take_as_numpy(a, indices, axis=None, out=None, mode="raise"):
+    """take(), which has a TypeError for indices of a floating point type, also where labels are indices."""
+    return taken(a, indices, axis, out, mode)
+
+cdef object taken(a, indices, axis, out, mode):
     if records(a, None):
         return record("take", (a, indices, axis, mode), take, (a, indices, axis, out, mode), {})
     cdef ndarray source = as_array(a), result

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import warnings
 from collections import defaultdict
 
 import numpy
@@ -18,7 +19,7 @@ from dflow.ops.fallback import arrays_in
 __all__ = ["Block", "HybridBlock"]
 
 # Names of MXNet's blocks that are not here.
-_MISSING = frozenset("infer_type optimize_for register_op_hook".split())
+_MISSING = frozenset("infer_type register_op_hook".split())
 
 _numbers: defaultdict = defaultdict(itertools.count)         # how many blocks of a class there are, by its name
 
@@ -49,6 +50,22 @@ class _Handle:
         self.detach()
 
 
+def _blocks_in(x):
+    if isinstance(x, (list, tuple, dict)):
+        return [block for item in (x.values() if isinstance(x, dict) else x) for block in _blocks_in(item)]
+    return [x] if isinstance(x, Block) else []
+
+
+def _warn_of_strangers(block):
+    """Warn of lists of blocks that nobody registered."""
+    known = set(map(id, block._children.values()))
+    for name, value in vars(block).items():
+        if name != "_children" and any(id(found) not in known for found in _blocks_in(
+                value if isinstance(value, (list, tuple, dict)) else ())):
+            warnings.warn(f"{type(block).__name__}.{name} has blocks that are not registered: their parameters are not "
+                          f"collected; use nn.Sequential, or register_child()", stacklevel=4)
+
+
 class Block:
     """A layer, or a network: a subclass makes parameters and other blocks its attributes, and writes forward().
 
@@ -66,6 +83,11 @@ class Block:
         self._name = f"{kind}{next(_numbers[kind])}" if prefix is None else prefix.rstrip("_")
 
     def __setattr__(self, name, value):
+        kind = Block if name in self.__dict__.get("_children", ()) else Parameter if name in self.__dict__.get(
+            "_reg_params", ()) else object
+        if not isinstance(value, kind):
+            raise TypeError(f"{name} is a {kind.__name__.lower()}, and cannot become {type(value).__name__}: "
+                            f"del it before")
         if isinstance(value, Block):
             self.register_child(value, name)
         elif isinstance(value, Parameter):
@@ -115,7 +137,11 @@ class Block:
             yield from child._named(f"{prefix}{name}.")
 
     def collect_params(self, select=None):
-        """All parameters, here and below, by names as "0.weight"; those that a regular expression matches."""
+        """All parameters, here and below, by names as "0.weight"; those that a regular expression matches.
+
+        UserWarning for a list or dictionary of blocks that are no parts of this one: their parameters are not here.
+        """
+        self.apply(_warn_of_strangers)
         return ParameterDict(self._named()).select(select)
 
     def register_child(self, block, name=None):
@@ -232,7 +258,7 @@ class Block:
         """Make the parameters that waited for the first input; False if there are none."""
         waiting = [p for p in self.params.values() if p._data is None and p._pending is not None]
         if waiting:
-            self.infer_shape(*args, **kwargs)
+            self._infer(*args, **kwargs)
         for p in waiting:
             p._make()
         return bool(waiting)
@@ -240,6 +266,10 @@ class Block:
     def forward(self, *args):
         """The block's function, of arrays."""
         raise NotImplementedError(f"{type(self).__name__} needs a forward()")
+
+    def _infer(self, *args, **kwargs):
+        """infer_shape(), of the arguments of forward()."""
+        self.infer_shape(*args, **kwargs)
 
     def infer_shape(self, *args):
         """Set the shapes of parameters that depend on the input."""
@@ -294,6 +324,13 @@ class HybridBlock(Block):
             self._run = Graph(self._seen, self._surroundings, f"block {self.name}", True)
         self._initialized_at = None
         super().hybridize(active, **kwargs)
+
+    def optimize_for(self, x, *args, backend=None, **kwargs):
+        """hybridize(), and a first call. backend: None, or MXNet's for CPUs, "ONEDNN" and "MKLDNN": no matter which."""
+        if backend not in (None, "ONEDNN", "MKLDNN"):
+            raise ValueError(f"backend must be None, 'ONEDNN' or 'MKLDNN', not {backend!r}")
+        self.hybridize(True, **kwargs)
+        self(x, *args)
 
     _shapes = None
 

@@ -4,16 +4,21 @@
 with the values of labels, unlike with shapes, is said by `get`.
 """
 
+import json
 import math
+
+import numpy as plain
 
 from dflow import numpy
 from dflow.gluon._missing import missing
+from dflow.ops.host import submit
 
 __all__ = ["Accuracy", "BinaryAccuracy", "CompositeEvalMetric", "CrossEntropy", "CustomMetric", "EvalMetric", "F1",
-           "Fbeta", "Loss", "MAE", "MCC", "MSE", "MeanCosineSimilarity", "MeanPairwiseDistance", "PearsonCorrelation",
-           "Perplexity", "RMSE", "TopKAccuracy", "alias", "check_label_shapes", "create", "np", "register"]
+           "Fbeta", "Loss", "MAE", "MCC", "MSE", "MeanCosineSimilarity", "MeanPairwiseDistance", "PCC",
+           "PearsonCorrelation", "Perplexity", "RMSE", "TopKAccuracy", "alias", "check_label_shapes", "create", "np",
+           "register"]
 
-__getattr__ = missing(__name__, "PCC Torch")
+__getattr__ = missing(__name__, "Torch")
 
 _registry: dict[str, type] = {}
 
@@ -36,7 +41,7 @@ def alias(*names):
 def create(metric, *args, **kwargs):
     """A metric of a name ('acc', 'rmse'), a function (CustomMetric), a list (CompositeEvalMetric), or a configuration.
 
-    The further arguments are the constructor's. A metric is returned as it is.
+    A configuration may be JSON. The further arguments are the constructor's. A metric is returned as it is.
     """
     if isinstance(metric, EvalMetric):
         return metric
@@ -48,6 +53,8 @@ def create(metric, *args, **kwargs):
         return CompositeEvalMetric([create(child, *args, **kwargs) for child in metric])
     if not isinstance(metric, str):
         raise TypeError(f"a metric, or its name, is expected, not {metric!r}")
+    if metric[:1] == "{":
+        return create(**json.loads(metric))
     if metric.lower() not in _registry:
         raise ValueError(f"no metric is called {metric!r}; there are {', '.join(sorted(_registry))}")
     return _registry[metric.lower()](*args, **kwargs)
@@ -336,6 +343,51 @@ class MCC(_Positives):
         total = self.num_inst
         sides = [side for side in (predicted, actual, total - predicted, total - actual) if side]
         return (hits * total - predicted * actual) / math.sqrt(math.prod(sides))
+
+
+@register
+class PCC(EvalMetric):
+    """Pearson's correlation of classes, told by 0 and 1 for each: of two classes it is MCC."""
+
+    def __init__(self, name="pcc", output_names=None, label_names=None):
+        super().__init__(name, output_names, label_names)
+
+    def reset(self):
+        super().reset()
+        self._pending = []          # futures of what _confusion() says of batches: values decide how many classes are
+        self._counts = numpy.zeros((0, 0))
+
+    def update(self, labels, preds):
+        for label, pred in _pairs(labels, preds):
+            pred = pred if pred.shape == label.shape else pred.argmax(axis=1)
+            check_label_shapes(label, pred)
+            self._pending.append(submit(_confusion, label, pred))
+            self.num_inst += label.size
+        self._gather(lambda future: future.done())
+
+    def _gather(self, which):
+        while self._pending and which(self._pending[0]):
+            self._counts = _padded_sum(self._counts, numpy.array(self._pending.pop(0).result()))
+
+    def get(self):
+        self._gather(lambda future: True)
+        counts, n = self._counts, self.num_inst
+        actual, predicted = counts.sum(axis=1), counts.sum(axis=0)
+        spread = (actual * (n - actual)).sum().item() * (predicted * (n - predicted)).sum().item()
+        covered = (counts.diagonal() * n - actual * predicted).sum().item()
+        return self.name, covered / math.sqrt(spread) if spread else math.nan
+
+
+def _confusion(label, pred):
+    """How many samples have each label and prediction, of NumPy's arrays of classes."""
+    label, pred = (x.astype("int64").reshape(-1) for x in (label, pred))
+    classes = max(label.max(initial=-1), pred.max(initial=-1)) + 1
+    return plain.bincount(label * classes + pred, minlength=classes**2).reshape(classes, classes)
+
+
+def _padded_sum(*arrays):
+    size = max(map(len, arrays))
+    return sum(numpy.pad(x, (0, size - len(x))) for x in arrays)
 
 
 # ---- numbers

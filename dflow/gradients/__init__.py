@@ -15,6 +15,7 @@ import math
 import numpy
 
 from dflow import numpy as np
+from dflow._array.core import is_array
 from dflow._functions.elements import is_number
 from dflow._functions.numpy_inline import small_first
 from dflow._functions.views import strided
@@ -36,10 +37,14 @@ def has_gradient(*gradients, joint=None):
 
 @has_gradient(lambda g, key: g[key])
 def added(g, shape, key):
-    """Zeros of a shape, with g added at an index."""
+    """Zeros of a shape, with g added at an index, which may have MXNet's labels: whole numbers of a floating type."""
     z = np.zeros(shape, g.dtype)
-    np.add.at(z, key, g)
+    np.add.at(z, tuple(map(_whole, key)) if type(key) is tuple else _whole(key), g)
     return z
+
+
+def _whole(index):
+    return index.astype(numpy.intp) if is_array(index) and index.dtype.kind == "f" else index
 
 
 @has_gradient(lambda g, index, axis: np.take(g, index, axis, mode="clip"))

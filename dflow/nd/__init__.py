@@ -23,6 +23,7 @@ from dflow._array.core import array as as_array
 from dflow._array.core import attach, is_array, ndarray, set_mxnet_rules
 from dflow._base.missing import missing
 from dflow._engine import waitall
+from dflow._functions.advanced_indexing import take_as_numpy
 from dflow._functions.numpy_inline import or_else
 from dflow._functions.placement import put_on
 from dflow._tracing.tape import detach
@@ -78,6 +79,9 @@ diag                                np.diag              data | k=0
 moveaxis                            np.moveaxis          tensor source destination |
 where                               np.where             condition x y |
 broadcast_like                      npx.broadcast_like   lhs rhs | lhs_axes rhs_axes
+slice_like                          npx.slice_like       data shape_like | axes
+reshape_like                        npx.reshape_like     lhs rhs | lhs_begin lhs_end rhs_begin rhs_end
+shape_array                         npx.shape_array      data |
 one_hot                             npx.one_hot          indices depth | on_value off_value dtype
 pick                                npx.pick             data index | axis keepdims mode
 batch_take                          npx.pick             a indices |
@@ -150,8 +154,10 @@ def from_numpy(ndarray, zero_copy=True):
 
 
 def _filled(name, function):
-    def make(shape, ctx=None, dtype=None, **_ignored):
-        return put_on(function(shape, dtype=dtype or np.float32), ctx)
+    def make(shape, ctx=None, dtype=None, stype=None, out=None, name=None):
+        if stype not in (None, "default"):
+            raise ValueError(f"stype must be 'default', not {stype!r}: dflow has no sparse arrays")
+        return _given(put_on(function(shape, dtype=dtype or np.float32), ctx), out)
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"np.{name}(), float32 unless asked for."
@@ -252,18 +258,10 @@ def dot(lhs, rhs, transpose_a=False, transpose_b=False, forward_stype=None, out=
 
 def add_n(*args, out=None):
     """The sum of arrays."""
-    return _given(_total(args), out)
+    return _given(npx.add_n(*args), out)
 
 
 ElementWiseSum = add_n
-
-
-def _total(arrays):
-    """The sum of one array or more."""
-    total, *others = arrays
-    for x in others:
-        total = total + x
-    return total
 
 
 # -- shapes ----------------------------------------------------------------------------------------
@@ -313,11 +311,6 @@ def reshape(data, shape, reverse=False, out=None):
 
 
 Reshape = reshape
-
-
-def reshape_like(lhs, rhs):
-    """lhs in the shape of rhs."""
-    return as_array(lhs).reshape(rhs.shape)
 
 
 def broadcast_to(data, shape, out=None):
@@ -375,10 +368,8 @@ def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
 
 
 def slice(data, begin, end, step=(), out=None):             # as MXNet calls it
-    """A part: from, to and in steps of, for each axis; None as in NumPy's."""
-    steps = itertools.chain(step or (), itertools.repeat(None))
-    key = tuple(_Slice(*three) for three in zip(_listed(begin), _listed(end), steps))
-    return _given(as_array(data)[key].copy(), out)
+    """npx.slice()."""
+    return _given(npx.slice(data, begin, end, () if step is None else step), out)
 
 
 _Slice = type(np.s_[:])
@@ -398,13 +389,6 @@ def slice_axis(data, axis, begin, end, out=None):
     return _given(x[(_Slice(None),) * axis + (_Slice(begin, end),)].copy(), out)
 
 
-def slice_like(data, shape_like, axes=()):
-    """The first elements, as many as another array has along these axes, or along all."""
-    x = as_array(data)
-    chosen = {range(x.ndim)[k] for k in _listed(axes)} or set(range(x.ndim))
-    return x[tuple(_Slice(shape_like.shape[k] if k in chosen else None) for k in range(x.ndim))].copy()
-
-
 def pad(data, mode="constant", pad_width=(), constant_value=0, out=None):
     """Elements added at both ends of each axis: two numbers an axis. mode: "constant", "edge" or "reflect"."""
     width = list(zip(pad_width[::2], pad_width[1::2], strict=True))
@@ -413,11 +397,6 @@ def pad(data, mode="constant", pad_width=(), constant_value=0, out=None):
 
 
 Pad = pad
-
-
-def shape_array(data):
-    """The shape, as an array."""
-    return np.array(data.shape, np.int64)
 
 
 def size_array(data):
@@ -554,7 +533,7 @@ for _name in METHODS:
     attach(_name, globals()[_name])
 attach("asscalar", asscalar)
 attach("reshape", or_else(ndarray.reshape, _by_codes, (TypeError, ValueError)))
-attach("take", or_else(ndarray.take, _by_numbers, (TypeError,)))
+attach("take", or_else(take_as_numpy, _by_numbers, (TypeError,)))
 set_mxnet_rules(True)
 
 __all__ = [_name for _name, _value in globals().items() if _name[0] != "_" and (

@@ -12,11 +12,11 @@ from dflow._base.missing import missing
 from dflow._functions.placement import put_on
 from dflow.numpy import random as draws
 
-__all__ = ["exponential", "gamma", "multinomial", "negative_binomial", "normal", "poisson", "randint", "randn",
-           "shuffle", "uniform"]
+__all__ = ["binomial", "categorical", "exponential", "exponential_like", "gamma", "gamma_like", "multinomial",
+           "negative_binomial", "negative_binomial_like", "normal", "normal_like", "poisson", "poisson_like", "randint",
+           "randn", "shuffle", "uniform", "uniform_like"]
 
-__getattr__ = missing(__name__, """binomial categorical exponential_like gamma_like generalized_negative_binomial
-    generalized_negative_binomial_like negative_binomial_like normal_like poisson_like uniform_like""")
+__getattr__ = missing(__name__, "generalized_negative_binomial generalized_negative_binomial_like")
 
 
 def _single(draw):
@@ -76,9 +76,27 @@ def negative_binomial(k=1, p=1, shape=None, dtype=None, ctx=None, out=None):
     return _drawn(draws.negative_binomial, (k, p), shape, dtype, ctx, out)
 
 
+def binomial(n=1, p=0.5, shape=None, dtype=None, ctx=None, out=None):
+    """How many of n trials of probability p succeed."""
+    return _drawn(draws.binomial, (n, p), shape, dtype, ctx, out)
+
+
 def randint(low, high, shape=None, dtype=None, ctx=None, out=None):
     """Integers in [low, high), int32 unless asked for."""
     return _drawn(draws.randint, (low, high), shape, dtype or np.int32, ctx, out)
+
+
+def _like(draw):
+    def of(data, *parameters, out=None, **named):
+        return draw(*parameters, shape=data.shape, dtype=data.dtype, ctx=data.ctx, out=out, **named)
+
+    of.__name__ = of.__qualname__ = f"{draw.__name__}_like"
+    of.__doc__ = f"{draw.__name__}() of the shape and type of an array, which comes first."
+    return of
+
+
+_LIKE = (uniform, normal, exponential, gamma, poisson, negative_binomial)
+uniform_like, normal_like, exponential_like, gamma_like, poisson_like, negative_binomial_like = map(_like, _LIKE)
 
 
 def multinomial(data, shape=None, get_prob=False, dtype="int32"):
@@ -92,6 +110,9 @@ def multinomial(data, shape=None, get_prob=False, dtype="int32"):
         return index.astype(dtype)
     flat = index.reshape(data.shape[:-1] + (-1,))
     return index.astype(dtype), np.log(np.take_along_axis(data, flat, -1)).reshape(index.shape)
+
+
+categorical = multinomial               # its name in MXNet 2
 
 
 def shuffle(data, out=None):

@@ -10,18 +10,9 @@ import dflow.ops.gathering
 import dflow.ops.nn
 import dflow.ops.recurrent
 import dflow.ops.regions  # noqa: F401
+from dflow import context
 from dflow._engine import waitall
-from dflow.devices import (
-    Context,
-    Device,
-    cpu,
-    cpu_pinned,
-    current_context,
-    current_device,
-    gpu,
-    gpu_memory_info,
-    num_gpus,
-)
+from dflow.context import *  # noqa: F403
 from dflow.npx import random
 from dflow.ops.defaults import is_np_array, is_np_default_dtype, is_np_shape, reset_np, set_np
 from dflow.ops.files import load, save, savez
@@ -43,15 +34,14 @@ from dflow.ops.table import namespace as _namespace
 _rows = _namespace("npx")
 globals().update(_rows)
 
-__all__ = ["Context", "Device", "bernoulli", "cond", "cpu", "cpu_pinned", "current_context", "current_device",
-           "foreach", "from_dlpack", "from_numpy", "gpu", "gpu_memory_info", "is_np_array", "is_np_default_dtype",
-           "is_np_shape", "load", "normal_n", "num_gpus", "random", "reset_np", "save", "savez", "seed", "set_np",
-           "to_dlpack_for_read", "to_dlpack_for_write", "uniform_n", "waitall", "while_loop"] + list(_rows)
+__all__ = ["bernoulli", "cond", "foreach", "from_dlpack", "from_numpy", "is_np_array", "is_np_default_dtype",
+           "is_np_shape", "load", "normal_n", "random", "reset_np", "save", "savez", "seed", "set_np",
+           "to_dlpack_for_read", "to_dlpack_for_write", "uniform_n", "waitall", "while_loop"]
+__all__ += context.__all__ + list(_rows)
 
 # MXNet's names that are not here.
 _MISSING = frozenset("""box_decode box_encode box_iou box_nms cast deformable_convolution get_cuda_compute_capability
-    image modulated_deformable_convolution multibox_detection multibox_target reshape_like shape_array slice
-    sync_batch_norm""".split())
+    image modulated_deformable_convolution multibox_detection multibox_target sync_batch_norm""".split())
 
 
 def __getattr__(name):

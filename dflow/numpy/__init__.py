@@ -39,6 +39,10 @@ globals().update({_sys.intern(name): getattr(_numpy, name) for name in _SAME.spl
 for _name in ("float128", "complex256", "__array_api_version__", "__array_namespace_info__"):
     if hasattr(_numpy, _name):
         globals()[_sys.intern(_name)] = getattr(_numpy, _name)
+# MXNet's lists of what it holds.
+integer_dtypes = [_numpy.dtype(f"{kind}{bits}") for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
+floating_dtypes = [_numpy.dtype(f"float{bits}") for bits in (16, 32, 64)]
+numeric_dtypes, boolean_dtypes = integer_dtypes + floating_dtypes, [_numpy.dtype(bool)]
 __version__ = _numpy.__version__                    # of the NumPy whose interface this is
 __all__ = [name for name in _numpy.__all__ if name[0] != "_"]
 

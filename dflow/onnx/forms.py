@@ -5,6 +5,7 @@
 
 import inspect
 import math
+from functools import partial
 
 import numpy
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
@@ -331,15 +332,20 @@ PLAIN |= {"npx.relu", "npx.sigmoid", "npx.erf"}
 @form("npx.gelu")
 def _gelu(m, to, result, given):
     x = m.name(given["data"], result.dtype)
-    half, one, scale = (m.number(n, result.dtype) for n in (0.5, 1, math.sqrt(0.5)))
-    m.node("Mul", m.node("Mul", x, half), m.node("Add", m.node("Erf", m.node("Mul", x, scale)), one), to=to)
+    number = partial(m.number, dtype=result.dtype)
+    if "tanh" in (given.get("approximation"), given.get("act_type", "").removeprefix("gelu_")):
+        cube = m.node("Mul", m.node("Mul", x, m.node("Mul", x, x)), number(0.044715))
+        part = m.node("Tanh", m.node("Mul", m.node("Add", x, cube), number(math.sqrt(2 / math.pi))))
+    else:
+        part = m.node("Erf", m.node("Mul", x, number(math.sqrt(0.5))))
+    m.node("Mul", m.node("Mul", x, number(0.5)), m.node("Add", part, number(1)), to=to)
 
 
 @form("npx.leaky_relu")
 def _leaky(m, to, result, given):
     kind, slope = given["act_type"], given["slope"]
     x = m.name(given["data"], result.dtype)
-    if kind == "gelu":
+    if kind.startswith("gelu"):
         _gelu(m, to, result, given)
     elif kind == "prelu":
         gamma = m.value(given["gamma"])

@@ -27,6 +27,7 @@ from dflow.ops.table import op, recorded
 COLUMNS = 1 << 22           # bytes of windows in one product: they stay in a cache, and make it large enough
 FEW = 16                    # elements of a window along an axis, up to which pooling goes through them one by one
 WINDOWS = 32                # in the result of a filter, from which they are not copied into columns
+SPARSE = 16                 # elements for each that is not padding, beyond which products of those alone are quicker
 PARTS = 16                  # of work on samples, for any number of cores: the last bits must not depend on it
 LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 
@@ -116,7 +117,7 @@ def _check_out(shape, kernel, out):
     "d.transpose(0, 2, 3, 1), d1.transpose(0, 2, 3, 1), v[:2], (2, 3), num_filter=2, layout='NHWC'",
     "d, d1, kernel=(2, 3), num_filter=2, no_bias=True", module="npx", close=True)
 def convolution(data, weight, bias=None, kernel=None, stride=None, dilate=None, pad=None, num_filter=1, num_group=1,
-                workspace=None, no_bias=False, layout=None):
+                workspace=None, no_bias=False, cudnn_tune=None, cudnn_off=False, layout=None):
     """The cross-correlation of data (sample, channel, space...) with weights (filter, channel / num_group, kernel...).
 
     kernel, stride, dilate and pad have a number for each of one to three spatial axes. In a layout with C last, so has
@@ -231,8 +232,9 @@ def transposed(x, weight, stride, dilate, pad, out, num_group):
     kernel, filters = weight.shape[2:], weight.shape[1] * num_group
     before = [d * (k - 1) - p for d, k, p in zip(dilate, kernel, pad)]
     behind = [o - size + p for o, size, p in zip(out, x.shape[2:], pad)]
-    if max(stride) == 1 and min(before + behind) >= 0 and _lie_side_by_side(x, weight, stride) and _many_windows(
-            out, weight):
+    dense = math.prod(out) <= SPARSE * math.prod(x.shape[2:])
+    if dense and max(stride) == 1 and min(before + behind) >= 0 and _lie_side_by_side(
+            x, weight, stride) and _many_windows(out, weight):
         turned = _in_groups(weight, num_group)[(..., *(slice(None, None, -1),) * 3)].swapaxes(1, 2)
         x = _padded(x, before, 0, [b - a for a, b in zip(before, behind)])
         return _convolve(x, turned, None, stride, dilate, out)
@@ -282,7 +284,8 @@ def _product(rows, columns, num_group):
     "d.transpose(0, 2, 3, 1), d2.transpose(0, 2, 3, 1), kernel=(2, 3), num_filter=2, layout='NHWC', no_bias=True",
     "d, d2, kernel=(2, 3), num_filter=2, stride=2, adj=(1, 0), no_bias=True", module="npx", close=True)
 def deconvolution(data, weight, bias=None, kernel=None, stride=None, dilate=None, pad=None, adj=None, target_shape=None,
-                  num_filter=1, num_group=1, workspace=None, no_bias=False, layout=None):
+                  num_filter=1, num_group=1, workspace=None, no_bias=False, cudnn_tune=None, cudnn_off=False,
+                  layout=None):
     """The transposed convolution of data (sample, channel, space...) with weights (channel, filter / num_group, ...).
 
     Each element adds its multiple of the kernel to the result, of which `pad` elements are cut off on each side, `adj`
@@ -325,6 +328,10 @@ def _spread(result, columns, stride, dilate):
     """Add columns, of shape (channel, place in the window..., sample, window...), to where their windows lie."""
     n = len(stride)
     kernel, sizes = columns.shape[1:1 + n], columns.shape[2 + n:]
+    if math.prod(sizes) == 1:
+        where = (slice(0, d * (k - 1) + 1, d) for k, d in zip(kernel, dilate))
+        result[(..., *where)] += moveaxis(columns.reshape(columns.shape[:2 + n]), -1, 0)
+        return
     for place in itertools.product(*map(range, kernel)):
         where = (slice(k * d, k * d + s * (size - 1) + 1, s) for k, d, s, size in zip(place, dilate, stride, sizes))
         target = result[(..., *where)]
@@ -341,7 +348,7 @@ def _spread(result, columns, stride, dilate):
     "d.transpose(0, 2, 3, 1), (2, 2), 2, layout='NHWC'", "r.reshape(1, 3, 2, 30), (1, 20), 3", "d, 1",
     module="npx", close=True)
 def pooling(data, kernel=None, stride=None, pad=None, pool_type="max", pooling_convention="valid", global_pool=False,
-            p_value=None, count_include_pad=True, layout=None):
+            cudnn_off=False, p_value=None, count_include_pad=True, layout=None):
     """The largest, mean ("avg"), sum or norm ("lp", of order p_value) of the elements in each window of data.
 
     kernel, stride and pad have a number for each of one to three spatial axes; a global pool has one window. With the

@@ -141,7 +141,8 @@ def embedding(data, weight, input_dim=None, output_dim=None, dtype=None, sparse_
 def _check_places(name, index, ndim):
     """Indices of shape (axes, ...): integers."""
     index = _integers(index)
-    if index.ndim < 1 or index.shape[0] > ndim:
+    index = index if index.ndim else index.reshape(1)
+    if index.shape[0] > ndim:
         raise ValueError(f"{name} must have at most {ndim} rows, one for each axis, not the shape {index.shape}")
     return index
 
@@ -187,10 +188,17 @@ def _add(x, index, val):
     return result
 
 
+def _without_leading_ones(shape, ndim):
+    """A shape of at most so many axes, where what is more has length 1, as stores broadcast."""
+    extra = max(len(shape) - ndim, 0)
+    return shape[extra:] if shape[:extra] == (1,) * extra else shape
+
+
 def _changed(change, data, indices, val):
     x, val = as_array(data), as_array(val)
     index = _check_places("indices", indices, x.ndim)
     place = index.shape[1:] + x.shape[index.shape[0]:]
+    val = val.reshape(_without_leading_ones(val.shape, len(place)))
     try:
         broadcast_to(val, place)
     except ValueError:
@@ -310,6 +318,56 @@ def reshape(a, newshape, reverse=False, order="C"):
     else:
         shape = _decoded(x.shape, groups)
     return x.reshape(tuple(shape), order=order)
+
+
+def _between(ndim, begin, end, name):
+    """The axes from begin up to end, as numbers from 0."""
+    first = begin + ndim if begin is not None and begin < 0 else begin or 0
+    last = ndim if end is None else end + ndim if end < 0 else end
+    if not 0 <= first < last <= ndim:
+        raise ValueError(f"{name}_begin={begin}, {name}_end={end}: of {ndim} axes these are none")
+    return first, last
+
+
+@op("x, s[:3]", "d, s, 3, 4, 1", "d, r[:, :20], -2, None, 1, None", "d, x, lhs_begin=1, lhs_end=2, rhs_end=-1",
+    module="npx", kind="view")
+def reshape_like(lhs, rhs, lhs_begin=None, lhs_end=None, rhs_begin=None, rhs_end=None):
+    """A view of lhs with the shape of rhs, or with some axes of rhs, from begin to end, in place of some of its own."""
+    x, shape = as_array(lhs), as_array(rhs).shape
+    first, last = _between(x.ndim, lhs_begin, lhs_end, "lhs")
+    start, stop = _between(len(shape), rhs_begin, rhs_end, "rhs")
+    return x.reshape(x.shape[:first] + shape[start:stop] + x.shape[last:])
+
+
+@op("x, 1, 3", "d, (0, 1), (2, 3)", "d, (None, 2, 4), (None, 0, 0), (1, -1, -2)", "x, (-2, None), (None, -1)",
+    "x, (0,), (3,), (2,)", name="slice", module="npx")
+def sliced(data, begin, end, step=()):
+    """A copy of a part: from `begin` to `end` in steps of `step`, a number for each of the first axes, or one alone."""
+    step = () if step is None else step
+    begin, end, step = ((x,) if x is None or isinstance(x, int) else tuple(x) for x in (begin, end, step))
+    if len(begin) != len(end) or len(step) > len(begin):
+        raise ValueError(f"begin, end and step must be as many numbers, not {len(begin)}, {len(end)} and {len(step)}")
+    return as_array(data)[tuple(map(slice, begin, end, step + (None,) * (len(begin) - len(step))))].copy()
+
+
+@op("d, d[:1, :2, 3:]", "d, x[:2], 0", "d, d[:, :, 3:, 1:], (2, -1)", module="npx")
+def slice_like(data, shape_like, axes=()):
+    """A copy of the first elements, as many as another array has along these axes, or along all."""
+    x, shape = as_array(data), as_array(shape_like).shape
+    axes = (axes,) if isinstance(axes, int) else tuple(axes) or tuple(range(x.ndim))
+    key = [slice(None)] * x.ndim
+    for axis in axes:
+        axis = normalize_axis_index(axis, x.ndim)
+        if shape[axis] > x.shape[axis]:
+            raise ValueError(f"along axis {axis}, shape_like has {shape[axis]} elements, and data {x.shape[axis]}")
+        key[axis] = slice(shape[axis])
+    return x[tuple(key)].copy()
+
+
+@op("d", "v", module="npx")
+def shape_array(data):
+    """The shape, as an array."""
+    return as_array(numpy.array(as_array(data).shape, numpy.int64))
 
 
 @op("x", "x, 1.5, 2.0", "x, axis=-1", "x, 0, 1, 2, axis=0", "d, 3, axis=2", "i", module="npx")

@@ -167,8 +167,15 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     axisa, axisb = _named_axis(axisa, a.ndim, "axisa"), _named_axis(axisb, b.ndim, "axisb")
     from dflow.ops.shape import moveaxis, stack
     a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
-    if a.shape[-1] != 3 or b.shape[-1] != 3:
-        return as_array(numpy.cross(a.asnumpy(), b.asnumpy(), axisc=axisc))     # its result, or its version's error
+    lengths = a.shape[-1], b.shape[-1]
+    if lengths != (3, 3):
+        numpy.cross(*map(numpy.zeros, lengths))         # its version's warning, or error
+        flat = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+        if lengths == (2, 2):
+            return flat
+        sides = [a[..., 1] * b[..., 2], -(a[..., 0] * b[..., 2])] if lengths == (2, 3) else [
+            -(a[..., 2] * b[..., 1]), a[..., 2] * b[..., 0]]
+        return stack([*sides, flat], _named_axis(axisc, max(a.ndim, b.ndim), "axisc"))
     parts = [a[..., i] * b[..., j] - a[..., j] * b[..., i] for i, j in ((1, 2), (2, 0), (0, 1))]
     return stack(parts, _named_axis(axisc, max(a.ndim, b.ndim), "axisc"))
 

@@ -84,6 +84,17 @@ def _itself(self):
 attach("as_nd_ndarray", _itself)
 attach("as_np_ndarray", _itself)
 
+
+def _tostype(self, stype):
+    """The array itself for "default": there are no sparse ones."""
+    if stype != "default":
+        raise ValueError(f"stype must be 'default', not {stype!r}: dflow has no sparse arrays")
+    return self
+
+
+attach("tostype", _tostype)
+attach("stype", property(lambda self: "default", doc="How it is kept: MXNet's word for what is not sparse."))
+
 # -- other libraries' memory -----------------------------------------------------------------------
 
 def from_numpy(ndarray, zero_copy=True):

@@ -97,25 +97,29 @@ def activation(data, act_type="relu"):
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
-@op("x", module="npx")
-def gelu(data):
-    """x times the probability that a standard normal number is below it."""
+@op("x", "x, 'tanh'", "x * 99, 'tanh'", module="npx")
+def gelu(data, approximation="erf"):
+    """x times the probability that a standard normal number is below it; "tanh": nearly so, without erf."""
+    check_choice("approximation", approximation, ("erf", "tanh"))
     x = floating(data)
+    if approximation == "tanh":
+        return 0.5 * x * (1 + tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))))
     return 0.5 * x * (1 + erf(x * math.sqrt(0.5)))
 
 
 @op("x", "x, slope=0.1", "x, act_type='elu'", "x * 1000, act_type='elu', slope=1.5", "x, act_type='selu'",
-    "x, act_type='gelu'", "x, v[:1], 'prelu'", "x, w, 'prelu'", "x, act_type='rrelu'", module="npx")
+    "x, act_type='gelu'", "x, act_type='gelu_tanh'", "x, v[:1], 'prelu'", "x, w, 'prelu'", "x, act_type='rrelu'",
+    module="npx")
 def leaky_relu(data, gamma=None, act_type="leaky", slope=0.25, lower_bound=0.125, upper_bound=0.334):
-    """x where it is positive; what else, act_type says: leaky, prelu, elu, selu, gelu or rrelu.
+    """x where it is positive; what else, act_type says: leaky, prelu, elu, selu, gelu, gelu_tanh or rrelu.
 
     `gamma`: the slopes of prelu, one, one a channel (axis 1), or an array that broadcasts. Slopes of rrelu are drawn
     between the bounds in training, else their mean.
     """
-    check_choice("act_type", act_type, ("leaky", "prelu", "elu", "selu", "gelu", "rrelu"))
+    check_choice("act_type", act_type, ("leaky", "prelu", "elu", "selu", "gelu", "gelu_erf", "gelu_tanh", "rrelu"))
     x = floating(data)
-    if act_type == "gelu":
-        return gelu(x)
+    if act_type.startswith("gelu"):
+        return gelu(x, "tanh" if act_type == "gelu_tanh" else "erf")
     if act_type == "selu":
         return SELU_SCALE * where(x > 0, x, SELU_ALPHA * expm1(minimum(x, 0)))
     if act_type == "elu":
@@ -154,7 +158,7 @@ def stop_gradient(data):
 
 
 @op("x", "x, 0.3", "x, p=0, mode='always'", module="npx")
-def dropout(data, p=0.5, mode="training", axes=None):
+def dropout(data, p=0.5, mode="training", axes=None, cudnn_off=False):
     """Elements set to zero with probability p, the others divided by 1 - p; a copy of x outside training.
 
     mode "always": in training or not. Along `axes` all elements share one fate.
@@ -272,14 +276,17 @@ def log_softmax(data, axis=-1, length=None, temperature=None, use_length=False, 
 
 @op("x, x > 0", "x, x > 9", "x, i % 3, 0", "x, w > 0", "x, None", "x, x > 0, temperature=2.0", "x[:, :0], None",
     module="npx")
-def masked_softmax(data, mask, axis=-1, temperature=1.0, dtype=None):
-    """softmax() of the elements where a mask, which broadcasts, is true; 0 for the others."""
+def masked_softmax(data, mask, axis=-1, temperature=1.0, normalize=True, dtype=None):
+    """softmax() of the elements where a mask, which broadcasts, is true; 0 for the others.
+
+    `normalize` is MXNet's: whether it keeps exp() from overflowing; here that is always so.
+    """
     mask = None if mask is None else as_array(mask) != 0
     return softmax_along(_tempered(floating(data, dtype), temperature), axis, mask)
 
 
 @op("x, x > 0", "x, x > 9", "x, i % 3, 0", "x, None", module="npx")
-def masked_log_softmax(data, mask, axis=-1, temperature=1.0, dtype=None):
+def masked_log_softmax(data, mask, axis=-1, temperature=1.0, normalize=True, dtype=None):
     """The logarithm of masked_softmax(): -inf where the mask is false."""
     mask = None if mask is None else as_array(mask) != 0
     return log_softmax_along(_tempered(floating(data, dtype), temperature), axis, mask)
@@ -321,7 +328,7 @@ def _at_least(x, ndim, name):
     "d, v, v, v, p, training=True, output_mean_var=True, fix_gamma=False", "x, w, w, w, w * w, training=True",
     module="npx")
 def batch_norm(x, gamma, beta, running_mean, running_var, eps=1e-3, momentum=0.9, fix_gamma=True,
-               use_global_stats=False, output_mean_var=False, axis=1, *, training=None):
+               use_global_stats=False, output_mean_var=False, axis=1, cudnn_off=False, *, training=None):
     """(x - mean) / sqrt(var + eps) * gamma + beta, for each channel along an axis.
 
     In training (None: as autograd says) mean and variance are those of x over all other axes, and the running ones
@@ -409,10 +416,19 @@ def l2_normalization(data, eps=1e-10, mode="instance"):
     return x / sqrt(sum_of(x * x, axes, keepdims=True) + eps)
 
 
+@op("x, x, w", "i, j", "x", module="npx")
+def add_n(*args):
+    """The sum of arrays."""
+    total, *others = map(as_array, args)
+    for x in others:
+        total = total + x
+    return total
+
+
 # -- products --------------------------------------------------------------------------------------
 
 @op("d, d.swapaxes(2, 3)", "d[0], d[0], True", "d, d, transpose_b=True", module="npx")
-def batch_dot(a, b, transpose_a=False, transpose_b=False):
+def batch_dot(a, b, transpose_a=False, transpose_b=False, forward_stype="default"):
     """The matrix product of each pair of matrices, along the last two axes; either may be transposed first."""
     a, b = as_array(a), as_array(b)
     if a.ndim < 3 or a.shape[:-2] != b.shape[:-2]:

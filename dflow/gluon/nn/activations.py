@@ -67,15 +67,16 @@ class SELU(HybridBlock):
 
 
 class GELU(HybridBlock):
-    """x times the probability that a standard normal number is below it."""
+    """x times the probability that a standard normal number is below it; approximation "tanh": nearly so."""
 
     def __init__(self, approximation="erf", **kwargs):
-        if approximation != "erf":
-            raise ValueError(f"approximation must be 'erf', not {approximation!r}")
+        if approximation not in ("erf", "tanh"):
+            raise ValueError(f"approximation must be 'erf' or 'tanh', not {approximation!r}")
         super().__init__(**kwargs)
+        self._approximation = approximation
 
     def forward(self, x):
-        return npx.leaky_relu(x, act_type="gelu")
+        return npx.gelu(x, self._approximation)
 
 
 class Swish(HybridBlock):

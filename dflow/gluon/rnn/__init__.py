@@ -1,6 +1,16 @@
 """Recurrent layers, and the cells that make one step of them, as mxnet.gluon.rnn."""
 
-from dflow.gluon._missing import missing
+from dflow.gluon.rnn.conv_rnn_cell import (
+    Conv1DGRUCell,
+    Conv1DLSTMCell,
+    Conv1DRNNCell,
+    Conv2DGRUCell,
+    Conv2DLSTMCell,
+    Conv2DRNNCell,
+    Conv3DGRUCell,
+    Conv3DLSTMCell,
+    Conv3DRNNCell,
+)
 from dflow.gluon.rnn.rnn_cell import (
     BidirectionalCell,
     DropoutCell,
@@ -8,18 +18,20 @@ from dflow.gluon.rnn.rnn_cell import (
     HybridRecurrentCell,
     HybridSequentialRNNCell,
     LSTMCell,
+    LSTMPCell,
     ModifierCell,
     RecurrentCell,
     ResidualCell,
     RNNCell,
     SequentialRNNCell,
+    VariationalDropoutCell,
     ZoneoutCell,
+    dynamic_unroll,
 )
 from dflow.gluon.rnn.rnn_layer import GRU, LSTM, RNN
 
-__all__ = ["BidirectionalCell", "DropoutCell", "GRU", "GRUCell", "HybridRecurrentCell", "HybridSequentialRNNCell",
-           "LSTM", "LSTMCell", "ModifierCell", "RNN", "RNNCell", "RecurrentCell", "ResidualCell", "SequentialRNNCell",
-           "ZoneoutCell"]
-
-__getattr__ = missing(__name__, """Conv1DGRUCell Conv1DLSTMCell Conv1DRNNCell Conv2DGRUCell Conv2DLSTMCell Conv2DRNNCell
-    Conv3DGRUCell Conv3DLSTMCell Conv3DRNNCell LSTMPCell VariationalDropoutCell""")
+__all__ = ["BidirectionalCell", "Conv1DGRUCell", "Conv1DLSTMCell", "Conv1DRNNCell", "Conv2DGRUCell", "Conv2DLSTMCell",
+           "Conv2DRNNCell", "Conv3DGRUCell", "Conv3DLSTMCell", "Conv3DRNNCell", "DropoutCell", "GRU", "GRUCell",
+           "HybridRecurrentCell", "HybridSequentialRNNCell", "LSTM", "LSTMCell", "LSTMPCell", "ModifierCell", "RNN",
+           "RNNCell", "RecurrentCell", "ResidualCell", "SequentialRNNCell", "VariationalDropoutCell", "ZoneoutCell",
+           "dynamic_unroll"]

@@ -2,7 +2,6 @@
 
 from dflow import npx
 from dflow import numpy as np
-from dflow._array.core import is_array
 from dflow._tracing.trace import refuse_to_replay
 from dflow.gluon.block import HybridBlock
 from dflow.gluon.nn.activations import Activation
@@ -11,13 +10,14 @@ from dflow.ops import recurrent
 from dflow.ops.nn import check_choice
 
 __all__ = ["BidirectionalCell", "DropoutCell", "GRUCell", "HybridRecurrentCell", "HybridSequentialRNNCell", "LSTMCell",
-           "ModifierCell", "RNNCell", "RecurrentCell", "ResidualCell", "SequentialRNNCell", "ZoneoutCell"]
+           "LSTMPCell", "ModifierCell", "RNNCell", "RecurrentCell", "ResidualCell", "SequentialRNNCell",
+           "VariationalDropoutCell", "ZoneoutCell", "dynamic_unroll"]
 
 
 def _parts(length, inputs, layout):
     """What each of the steps gets."""
     check_choice("layout", layout, LAYOUTS)
-    parts = list(inputs.swapaxes(0, layout.index("T")) if is_array(inputs) else inputs)
+    parts = list(inputs if isinstance(inputs, (list, tuple)) else inputs.swapaxes(0, layout.index("T")))
     if length not in (None, len(parts)) or not parts:
         raise ValueError(f"inputs: {len(parts)} steps, where length is {length}")
     return parts
@@ -28,9 +28,17 @@ def _joined(outputs, layout, merge, length):
     if not merge and length is None:
         return list(outputs)
     axis = layout.index("T")
-    y = outputs.swapaxes(0, axis) if is_array(outputs) else np.stack(outputs, axis)
+    y = np.stack(outputs, axis) if isinstance(outputs, (list, tuple)) else outputs.swapaxes(0, axis)
     y = y if length is None else npx.sequence_mask(y, length, True, axis=axis)
     return list(y.swapaxes(0, axis)) if merge is False else y
+
+
+def dynamic_unroll(cell, inputs, begin_state, drop_inputs=0, drop_outputs=0, layout="TNC", valid_length=None):
+    """cell.unroll() of an array, with elements of inputs and outputs set to zero in training, the same in each step."""
+    axis = layout.index("T")
+    inputs = npx.dropout(inputs, drop_inputs, axes=(axis,)) if drop_inputs else inputs
+    outputs, states = cell.unroll(inputs.shape[axis], inputs, begin_state, layout, True, valid_length)
+    return npx.dropout(outputs, drop_outputs, axes=(axis,)) if drop_outputs else outputs, states
 
 
 class RecurrentCell(HybridBlock):
@@ -44,6 +52,18 @@ class RecurrentCell(HybridBlock):
         for cell in self._children.values():
             if isinstance(cell, RecurrentCell):
                 cell.reset()
+
+    def infer_shape(self, i, x, is_bidirect):
+        """Set the shapes of parameters that depend on the input: x, if this is the first cell (i = 0) of several.
+
+        Others find out from their first input.
+        """
+        for cell in self._children.values():
+            if isinstance(cell, RecurrentCell):
+                cell.infer_shape(i, x, is_bidirect)
+
+    def _infer(self, inputs, states):
+        self.infer_shape(0, inputs, False)
 
     def state_info(self, batch_size=0):
         """Of each state the shape, the meaning of its axes, and the type."""
@@ -84,29 +104,37 @@ class _Cell(HybridRecurrentCell):
     input_size: 0 is found out from the first input. Each parameter has hidden_size rows for each gate.
     """
 
-    gates = 1
+    gates = states = 1
+    _split_axis = -1            # of the gates
+    _projection_size = None     # of the first state, where it is not hidden_size
 
     def __init__(self, hidden_size, i2h_weight_initializer=None, h2h_weight_initializer=None,
                  i2h_bias_initializer="zeros", h2h_bias_initializer="zeros", input_size=0, activation="tanh",
                  recurrent_activation="sigmoid", dtype="float32", **kwargs):
         super().__init__(**kwargs)
         self._hidden_size = hidden_size
-        self._activation = Activation(activation) if isinstance(activation, str) else activation
-        self._recurrent_activation = Activation(recurrent_activation)
+        self._activate(activation, recurrent_activation)
         rows = self.gates * hidden_size
         self.i2h_weight = self._made("i2h_weight", (rows, input_size), dtype, i2h_weight_initializer)
-        self.h2h_weight = self._made("h2h_weight", (rows, hidden_size), dtype, h2h_weight_initializer)
+        shown = self._projection_size or hidden_size
+        self.h2h_weight = self._made("h2h_weight", (rows, shown), dtype, h2h_weight_initializer)
         self.i2h_bias = self._made("i2h_bias", (rows,), dtype, i2h_bias_initializer)
         self.h2h_bias = self._made("h2h_bias", (rows,), dtype, h2h_bias_initializer)
+
+    def _activate(self, activation, recurrent_activation):
+        self._activation = Activation(activation) if isinstance(activation, str) else activation
+        self._recurrent_activation = Activation(recurrent_activation)
 
     def _made(self, name, shape, dtype, initializer):
         return self.params.get(name, shape=shape, dtype=dtype, init=initializer, allow_deferred_init=True)
 
-    def infer_shape(self, inputs, states):
-        self.i2h_weight.shape = self.i2h_weight.shape[0], inputs.shape[-1]
+    def infer_shape(self, i, x, is_bidirect):
+        if i == 0:
+            self.i2h_weight.shape = self.i2h_weight.shape[0], x.shape[-1]
 
     def state_info(self, batch_size=0):
-        return [{"shape": (batch_size, self._hidden_size), "__layout__": "NC", "dtype": self.i2h_weight.dtype}]
+        return [{"shape": (batch_size, self._hidden_size), "__layout__": "NC", "dtype": self.i2h_weight.dtype}
+                ] * self.states
 
     def _given(self, inputs, h):
         """What the input and the state give to the gates."""
@@ -134,19 +162,38 @@ class RNNCell(_Cell):
 class LSTMCell(_Cell):
     """One step of LSTM; the states are h and c."""
 
-    gates = 4
-
-    def state_info(self, batch_size=0):
-        return super().state_info(batch_size) * 2
+    gates, states = 4, 2
 
     def forward(self, inputs, states):
         h, c = states
         i2h, h2h = self._given(inputs, h)
-        i, f, g, o = np.split(i2h + h2h, 4, axis=-1)
+        i, f, g, o = np.split(i2h + h2h, 4, axis=self._split_axis)
         sigmoid, tanh = self._recurrent_activation, self._activation
         c = sigmoid(f) * c + sigmoid(i) * tanh(g)
         h = sigmoid(o) * tanh(c)
         return h, [h, c]
+
+
+class LSTMPCell(LSTMCell):
+    """One step of LSTM whose state h, and output, is a projection of projection_size: h2r_weight times LSTM's."""
+
+    def __init__(self, hidden_size, projection_size, i2h_weight_initializer=None, h2h_weight_initializer=None,
+                 h2r_weight_initializer=None, i2h_bias_initializer="zeros", h2h_bias_initializer="zeros", input_size=0,
+                 **kwargs):
+        self._projection_size = projection_size
+        super().__init__(hidden_size, i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
+                         h2h_bias_initializer, input_size, **kwargs)
+        self.h2r_weight = self._made("h2r_weight", (projection_size, hidden_size), self.i2h_weight.dtype,
+                                     h2r_weight_initializer)
+
+    def state_info(self, batch_size=0):
+        h, c = super().state_info(batch_size)
+        return [{**h, "shape": (batch_size, self._projection_size)}, c]
+
+    def forward(self, inputs, states):
+        h, (_, c) = super().forward(inputs, states)
+        r = npx.fully_connected(h, self.h2r_weight.data())
+        return r, [r, c]
 
 
 class GRUCell(_Cell):
@@ -156,7 +203,8 @@ class GRUCell(_Cell):
 
     def forward(self, inputs, states):
         h, = states
-        (x_r, x_z, x_n), (h_r, h_z, h_n) = (np.split(part, 3, axis=-1) for part in self._given(inputs, h))
+        (x_r, x_z, x_n), (h_r, h_z, h_n) = (
+            np.split(part, 3, axis=self._split_axis) for part in self._given(inputs, h))
         z = self._recurrent_activation(x_z + h_z)
         n = self._activation(x_n + self._recurrent_activation(x_r + h_r) * h_n)
         h = (1 - z) * n + z * h
@@ -185,6 +233,10 @@ class SequentialRNNCell(_Cells):
     def add(self, cell):
         """Put a cell on top."""
         self.register_child(cell)
+
+    def infer_shape(self, i, x, is_bidirect):
+        for k, cell in enumerate(self._children.values(), i):
+            cell.infer_shape(k, x, is_bidirect)
 
     def forward(self, inputs, states):
         after = []
@@ -297,3 +349,41 @@ class ResidualCell(ModifierCell):
     def forward(self, inputs, states):
         y, states = self.base_cell(inputs, states)
         return y + inputs, states
+
+    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
+        parts = _parts(length, inputs, layout)
+        ys, states = self.base_cell.unroll(length, parts, begin_state, layout, False, valid_length)
+        return _joined([y + x for y, x in zip(ys, parts)], layout, merge_outputs,
+                       recurrent.lengths_of(valid_length, len(parts[0]))), states
+
+
+class VariationalDropoutCell(ModifierCell):
+    """In training, elements of inputs, outputs and the first state set to zero: the same ones in each step of unroll().
+
+    drop_inputs, drop_states, drop_outputs: how many, as shares. reset() draws others.
+    """
+
+    def __init__(self, base_cell, drop_inputs=0.0, drop_states=0.0, drop_outputs=0.0, **kwargs):
+        if drop_states and isinstance(base_cell, BidirectionalCell):
+            raise ValueError("a BidirectionalCell has no steps: modify its cells")
+        super().__init__(base_cell, **kwargs)
+        self.drop_inputs, self.drop_states, self.drop_outputs = drop_inputs, drop_states, drop_outputs
+        self.reset()
+
+    def reset(self):
+        super().reset()
+        self._masks = {}
+
+    def _dropped(self, name, p, x):
+        if p and name not in self._masks:
+            self._masks[name] = npx.dropout(np.ones_like(x), p)
+        return x * self._masks[name] if p else x
+
+    def forward(self, inputs, states):
+        refuse_to_replay("a VariationalDropoutCell keeps what it drops for the next step")
+        states = [self._dropped("states", self.drop_states, states[0]), *states[1:]]
+        y, states = self.base_cell(self._dropped("inputs", self.drop_inputs, inputs), states)
+        return self._dropped("outputs", self.drop_outputs, y), states
+
+    def __repr__(self):
+        return f"VariationalDropoutCell(p_out = {self.drop_outputs}, p_state = {self.drop_states})"

@@ -1,5 +1,6 @@
 """Layers over whole sequences."""
 
+from dflow import npx
 from dflow import numpy as np
 from dflow._array.core import is_array
 from dflow.gluon.block import HybridBlock
@@ -76,6 +77,8 @@ class _RNNLayer(HybridBlock):
         return begin(self.state_info(batch_size), func, ctx, kwargs)
 
     def forward(self, inputs, states=None, sequence_length=None):
+        if not is_array(inputs):
+            return self._by_name(inputs, states, sequence_length)
         recurrent.check_sequences(inputs)
         if self._use_sequence_length != (sequence_length is not None):
             raise ValueError(f"sequence_length is {'missing' if sequence_length is None else 'given'}, and "
@@ -88,6 +91,23 @@ class _RNNLayer(HybridBlock):
         weights = [[getattr(self, name).data() for name in names] for names in self._names]
         y, last = recurrent.layers(self._mode, x, weights, first, self._directions, self._dropout,
                                    recurrent.lengths_of(sequence_length, x.shape[1]))
+        y = y.swapaxes(0, 1) if self._layout == "NTC" else y
+        return y if states is None else (y, last)
+
+    def _by_name(self, inputs, states, sequence_length):
+        """forward() by a function of npx, as export() needs it, for batches of any size."""
+        x = inputs.swapaxes(0, 1) if self._layout == "NTC" else inputs
+        if states is None:
+            ones = np.zeros_like(x[:1, :, :1])
+            first = [np.tile(ones, (info["shape"][0], 1, info["shape"][2])) for info in self.state_info()]
+        else:
+            first = states if isinstance(states, (list, tuple)) else [states]
+        flat = [getattr(self, name).data().reshape(-1) for kind in ("weight", "bias") for names in self._names
+                for name in names if kind in name]
+        y, *last = npx.rnn(x, np.concatenate(flat), *first, sequence_length=sequence_length, mode=self._mode,
+                           state_size=self._hidden_size, num_layers=self._num_layers, state_outputs=True,
+                           bidirectional=self._directions == 2, p=self._dropout, projection_size=self._projection_size,
+                           use_sequence_length=self._use_sequence_length)
         y = y.swapaxes(0, 1) if self._layout == "NTC" else y
         return y if states is None else (y, last)
 

@@ -15,16 +15,14 @@ import operator
 import numpy
 
 import dflow.numpy as np
-from dflow.gluon._missing import missing
 from dflow.gluon.data import _draws
 from dflow.gluon.data.dataset import takes_batches
 from dflow.ops.regions import sampled
 
-__all__ = ["Cast", "CenterCrop", "Compose", "CropResize", "Normalize", "RandomBrightness", "RandomColorJitter",
-           "RandomContrast", "RandomCrop", "RandomFlipLeftRight", "RandomFlipTopBottom", "RandomHue", "RandomLighting",
+__all__ = ["Cast", "CenterCrop", "Compose", "CropResize", "HybridCompose", "HybridRandomApply", "Normalize",
+           "RandomBrightness", "RandomColorJitter", "RandomContrast", "RandomCrop", "RandomFlipLeftRight",
+           "RandomFlipTopBottom", "RandomGray", "RandomHue", "RandomLighting",
            "RandomResizedCrop", "RandomRotation", "RandomSaturation", "RandomApply", "Resize", "Rotate", "ToTensor"]
-
-__getattr__ = missing(__name__, "HybridCompose HybridRandomApply RandomGray")
 
 GREY = numpy.array([0.299, 0.587, 0.114], numpy.float32)    # what red, green and blue weigh
 
@@ -75,6 +73,9 @@ class RandomApply(Transform):
 
     def forward(self, x):
         return self._transform(x) if _draws.uniform() < self.p else x
+
+
+HybridCompose, HybridRandomApply = Compose, RandomApply
 
 
 class Cast(Transform):
@@ -449,6 +450,17 @@ class RandomSaturation(_RandomColour):
 
     def _change(self, x, factor):
         return x if x.shape[-1] == 1 else x * factor + _grey(x) * (1 - factor)
+
+
+class RandomGray(Transform):
+    """An image of floats, grey with probability p: its channels are the same then."""
+
+    def __init__(self, p=0.5):
+        self.p = p
+
+    def forward(self, x):
+        x = np.asarray(x).astype("float32")
+        return np.broadcast_to(_grey(x), x.shape) if _draws.uniform() < self.p else x
 
 
 class RandomHue(_RandomColour):

@@ -1,0 +1,127 @@
+"""Cells whose inputs and states are images, with convolutions in place of matrix products."""
+
+from dflow import npx
+from dflow.gluon.rnn.rnn_cell import GRUCell, HybridRecurrentCell, LSTMCell, RNNCell
+
+__all__ = ["Conv1DGRUCell", "Conv1DLSTMCell", "Conv1DRNNCell", "Conv2DGRUCell", "Conv2DLSTMCell", "Conv2DRNNCell",
+           "Conv3DGRUCell", "Conv3DLSTMCell", "Conv3DRNNCell"]
+
+LAYOUTS = "NCW", "NCHW", "NCDHW"
+
+
+def _each(x, n, name):
+    """A number for each of n axes, of one for all or of as many."""
+    found = (x,) * n if isinstance(x, int) else tuple(x)
+    if len(found) != n:
+        raise ValueError(f"{name} must be one number or {n}, not {x!r}")
+    return found
+
+
+class _Convolving:
+    """What the cells below have in place of hidden_size and matrices, with one to three spatial axes (_dims).
+
+    input_shape: of an input without the batch; its channels may be 0 or -1: they are found out from the first input.
+    The state has hidden_channels and the shape of the convolved input; h2h_kernel is odd, so that it keeps that.
+    conv_layout: with C first or last, as in nn.Conv2D.
+    """
+
+    _dims = 0
+
+    def __init__(self, input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad=0, i2h_dilate=1, h2h_dilate=1,
+                 i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros",
+                 h2h_bias_initializer="zeros", conv_layout=None, activation="tanh", dtype="float32", **kwargs):
+        HybridRecurrentCell.__init__(self, **kwargs)
+        n = self._dims
+        i2h, h2h = _each(i2h_kernel, n, "i2h_kernel"), _each(h2h_kernel, n, "h2h_kernel")
+        dilate, own_dilate = _each(i2h_dilate, n, "i2h_dilate"), _each(h2h_dilate, n, "h2h_dilate")
+        pad = _each(i2h_pad, n, "i2h_pad")
+        if not all(k % 2 for k in h2h):
+            raise ValueError(f"h2h_kernel must be odd, not {h2h_kernel!r}")
+        self._layout = LAYOUTS[n - 1] if conv_layout is None else conv_layout
+        self._last = self._layout[-1] == "C"
+        self._split_axis = -1 if self._last else 1
+        *space, channels = input_shape if self._last else (*input_shape[1:], input_shape[0])
+        self._space = tuple(x + 2 * p - d * (k - 1) for x, k, p, d in zip(space, i2h, pad, dilate, strict=True))
+        self._hidden_size = hidden_channels
+        self._i2h = {"kernel": i2h, "pad": pad, "dilate": dilate}
+        self._h2h = {"kernel": h2h, "pad": tuple(d * (k // 2) for k, d in zip(h2h, own_dilate)), "dilate": own_dilate}
+        self._activate(activation, "sigmoid")
+        rows = self.gates * hidden_channels
+        self.i2h_weight = self._made("i2h_weight", self._shaped(rows, i2h, max(channels, 0)), dtype,
+                                     i2h_weight_initializer)
+        self.h2h_weight = self._made("h2h_weight", self._shaped(rows, h2h, hidden_channels), dtype,
+                                     h2h_weight_initializer)
+        self.i2h_bias = self._made("i2h_bias", (rows,), dtype, i2h_bias_initializer)
+        self.h2h_bias = self._made("h2h_bias", (rows,), dtype, h2h_bias_initializer)
+
+    def _shaped(self, first, space, channels):
+        return (first, *space, channels) if self._last else (first, channels, *space)
+
+    def infer_shape(self, i, x, is_bidirect):
+        if i == 0:
+            channels = x.shape[-1 if self._last else -1 - self._dims]
+            self.i2h_weight.shape = self._shaped(self.i2h_weight.shape[0], self._i2h["kernel"], channels)
+
+    def state_info(self, batch_size=0):
+        info = {"shape": self._shaped(batch_size, self._space, self._hidden_size), "__layout__": self._layout,
+                "dtype": self.i2h_weight.dtype}
+        return [info] * self.states
+
+    def _given(self, inputs, h):
+        return [npx.convolution(x, weight.data(), bias.data(), num_filter=weight.shape[0], layout=self._layout, **how)
+                for x, weight, bias, how in ((inputs, self.i2h_weight, self.i2h_bias, self._i2h),
+                                             (h, self.h2h_weight, self.h2h_bias, self._h2h))]
+
+
+class Conv1DRNNCell(_Convolving, RNNCell):
+    """One step of RNN over sequences; see _Convolving."""
+
+    _dims = 1
+
+
+class Conv2DRNNCell(_Convolving, RNNCell):
+    """One step of RNN over images; see _Convolving."""
+
+    _dims = 2
+
+
+class Conv3DRNNCell(_Convolving, RNNCell):
+    """One step of RNN over volumes; see _Convolving."""
+
+    _dims = 3
+
+
+class Conv1DLSTMCell(_Convolving, LSTMCell):
+    """One step of LSTM over sequences; see _Convolving."""
+
+    _dims = 1
+
+
+class Conv2DLSTMCell(_Convolving, LSTMCell):
+    """One step of LSTM over images; see _Convolving."""
+
+    _dims = 2
+
+
+class Conv3DLSTMCell(_Convolving, LSTMCell):
+    """One step of LSTM over volumes; see _Convolving."""
+
+    _dims = 3
+
+
+class Conv1DGRUCell(_Convolving, GRUCell):
+    """One step of GRU over sequences; see _Convolving."""
+
+    _dims = 1
+
+
+class Conv2DGRUCell(_Convolving, GRUCell):
+    """One step of GRU over images; see _Convolving."""
+
+    _dims = 2
+
+
+class Conv3DGRUCell(_Convolving, GRUCell):
+    """One step of GRU over volumes; see _Convolving."""
+
+    _dims = 3

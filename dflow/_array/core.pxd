@@ -163,7 +163,7 @@ cdef class Hooks:           # Python callables
     cdef public object view             # (a, dtype): its bytes as another type
     cdef public object where            # (condition, x, y)
     # filled by ops/__init__.py
-    cdef public object call_numpys      # (function, args, keywords): NumPy's on copies, of which those written to come back
+    cdef public object call_numpys      # (function, args, keywords): NumPy's on copies; what it wrote comes back
     cdef public object descending       # (function, a, axis, kind, order, stable): a sort from the largest on
     cdef public object expand_dims      # (a, axis)
     cdef public object moveaxis         # (a, source, destination)

@@ -105,7 +105,7 @@ cdef object of_items(object x, object dtype):
     return array
 
 cdef object with_items(object x, bint objects):
-    """As with_numpy_arrays(), but what has no axes is an element, as to NumPy: itself, or the number that it says it is."""
+    """As with_numpy_arrays(), but what has no axes is an element, as to NumPy: itself, or the number it says it is."""
     cdef Whole whole
     if isinstance(x, (list, tuple)):
         return [with_items(item, objects) for item in x]

@@ -692,6 +692,13 @@ def test_while_loop():
         npx.while_loop(lambda i: i < 5, lambda i: (i, i), [np.array(0)])
 
 
+def test_a_loop_without_outputs():
+    outputs, (i, total) = npx.while_loop(lambda i, total: i < 4, lambda i, total: (None, [i + 1, total + i]),
+                                         [np.array(0), np.array(0)], max_iterations=9)
+    assert outputs == [] and (i, total) == (4, 6)
+    assert npx.foreach(lambda x, s: (None, s + x), np.arange(4), np.array(0)) == ([], 6)
+
+
 def test_cond():
     a, b = np.array([1.0]), np.array([2.0])
     assert npx.cond(a < b, lambda: a * 3, lambda: b).item() == 3
@@ -849,7 +856,7 @@ def test_devices():
     x = np.ones(3)
     assert npx.cpu() == npx.Device("cpu", 0) == npx.current_device() == x.ctx and npx.cpu(1) != npx.cpu()
     assert repr(npx.gpu(2)) == "gpu(2)" and len({npx.cpu(), npx.cpu(0), npx.gpu()}) == 2
-    assert npx.num_gpus() == 0 and npx.cpu_pinned() == npx.cpu()
+    assert npx.num_gpus() == 0 and npx.cpu_pinned() == npx.cpu() == npx.Device("cpu_shared", 0)
     assert x.as_in_ctx(npx.cpu()) is x is x.as_in_context(x.context)
     y = x.copyto(npx.cpu())
     y[0] = 7

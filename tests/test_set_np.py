@@ -182,5 +182,5 @@ def test_no_gpu_after_set_np(single):
     for make in (np.ones, np.array, np.random.normal):
         with pytest.raises(ValueError, match=r"gpu\(0\) does not exist: there are cpu\(0\) to cpu\(15\), and no GPU"):
             make(2, ctx=npx.gpu())
-    with pytest.raises(ValueError, match="device_type must be one of 'cpu', 'gpu', 'cpu_pinned', not 'tpu'"):
+    with pytest.raises(ValueError, match="device_type must be one of 'cpu', .*, not 'tpu'"):
         npx.Device("tpu")

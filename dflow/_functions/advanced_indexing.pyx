@@ -922,7 +922,8 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     return taken(a, indices, axis, out, mode)
 
 def take_as_numpy(a, indices, axis=None, out=None, mode="raise"):
-    """take(), which has a TypeError for indices of a floating point type, also where labels are indices."""
+    """take(), with a TypeError for indices of a floating point type, also where labels are indices.
+    Waits for the indices only, and for none in other modes."""
     return taken(a, indices, axis, out, mode)
 
 cdef object taken(a, indices, axis, out, mode):

@@ -22,7 +22,9 @@ def _listed(x):
 
 
 def _stacked(steps):
-    """The outputs of steps, each one array or a list of them, joined along a new first axis."""
+    """The outputs of steps, each one array or a list of them, joined along a new first axis; none, if they are None."""
+    if steps[0] is None:
+        return []
     if isinstance(steps[0], (list, tuple)):
         return [joining.stack(parts) for parts in zip(*steps, strict=True)]
     return joining.stack(steps)

@@ -17,9 +17,9 @@ from dflow._base.threads cimport Cores, bell_lock, bell_unlock, cores_none, core
 from dflow._runtime import errors, graph
 from dflow._runtime cimport open_group
 from dflow._runtime.executor cimport inside_host_task, purge
-from dflow._runtime.fp_errors cimport give_warnings, warnings_raise, warnings_wait
+from dflow._runtime.fp_errors cimport give_warnings, IGNORED, RAISED, RECORDED, warnings_go, warnings_wait
 from dflow._runtime.fusion_rules cimport MAX_ARGUMENTS, MAX_MEMBERS, may_tail, row_of
-from dflow._runtime.errors cimport here, in_try, report_unseen, unseen_errors
+from dflow._runtime.errors cimport here, in_record, in_try, report_unseen, unseen_errors
 from dflow._runtime.graph cimport *
 from dflow._runtime.open_group cimport Closed, offer, offer_last, open_leader
 from dflow._runtime.parking cimport announce, any_ready, queue, start_group, wake_worker
@@ -58,8 +58,12 @@ cdef int submit(Task* t) except -1:
     return 0
 
 cdef inline bint is_caught(Task* t) noexcept:
-    """Whether t may fail, and the program would catch that here: then the call is to raise it."""
-    return (t.kernel.flags & VALUES_FAIL or t.fp_warn and warnings_raise()) and in_try() and not inside_host_task()
+    """Whether t may fail or warn, and the program would catch that here: then the call is to raise it, or to warn."""
+    cdef int go = warnings_go() if t.fp_warn else IGNORED
+    if go == IGNORED:
+        t.fp_warn = 0
+    return ((t.kernel.flags & VALUES_FAIL or go == RAISED) and in_try() or go == RECORDED and in_record()) and (
+        not inside_host_task())
 
 cdef Storage* output_of(Task* t) noexcept:
     """The first storage that it writes, and a reference to it."""

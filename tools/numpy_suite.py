@@ -188,7 +188,8 @@ class NumbersOnly:
         self.namespace.update(self.own)
         for item in session.items:
             params = item.callspec.params if hasattr(item, "callspec") else {}
-            params.update({key: x.__wrapped__ for key, x in params.items() if isinstance(x, functools.partial)})
+            own = {key: getattr(x, "__wrapped__", None) for key, x in params.items()}
+            params.update({key: x for key, x in own.items() if x in self.own.values()})
 
 
 _LENT = ("_CopyMode", "__array_namespace_info__")

@@ -11,5 +11,5 @@ cdef object identity_of(object function, int code)
 cdef object neutral_of(object function, int code)                       # which changes nothing, not the sign of a zero
 cdef object start_of(object function, object initial, int code, Py_ssize_t total, bint masked)
 cdef bint holds_no_numbers(object x)
-cdef object numpys_answer(object function, tuple args, dict keywords, object error)
+cdef object numpys_answer(object function, tuple args, dict keywords, object error, object out=*)
 cdef int write_wrapped(object number, int code, char* p) except -1     # as NumPy's where takes it

@@ -139,11 +139,21 @@ cdef bint holds_no_numbers(object x):
         return any([holds_no_numbers(item) for item in x])
     return np.asarray(x).dtype.kind not in "biufc"
 
-cdef object numpys_answer(object function, tuple args, dict keywords, object error):
+cdef object numpys_answer(object function, tuple args, dict keywords, object error, object out=None):
     """What NumPy's function makes of what it holds, and copies of our arrays; numbers are ours again.
 
     The error, if it writes to the copies.
     """
+    if out is not None:
+        outs = out if isinstance(out, tuple) else (out,)
+        keywords = keywords | {"out": hooks.unwrap(outs)}
+        results = function(*hooks.unwrap(args), **hooks.unwrap(keywords))
+        results = list(results) if isinstance(results, tuple) else [results]
+        for i, x in enumerate(outs):
+            if isinstance(x, ndarray):
+                x[...] = results[i]
+            results[i] = hooks.wrap(results[i]) if x is None else x
+        return results[0] if len(results) == 1 else tuple(results)
     result = function(*hooks.unwrap(args), **hooks.unwrap(keywords))
     if result is None and any([isinstance(x, ndarray) for x in args[:1]]):
         raise error

@@ -6,6 +6,7 @@ Such arrays are NumPy's own, and functions that meet one are NumPy's.
 import datetime
 
 import numpy
+import numpy.lib.recfunctions
 import pytest
 
 import dflow.numpy as np
@@ -178,6 +179,9 @@ np.resize(["a"],3)
 np.pad(["a"],1)
 np.trim_zeros(np.array([0,1],dtype=object))
 np.nan_to_num(np.array([1],dtype=object))
+np.nanmin(np.array([[1,2],[3,numpy.nan]],object))
+np.nanmax(np.array([[1,2],[3,numpy.nan]],object), axis=1)
+np.nanmax(np.array(3,object))
 np.fill_diagonal(np.empty((2,2),object), None)
 np.extract([True],["a"])
 np.compress([True],["a"])
@@ -255,6 +259,25 @@ def test_numbers_are_ours_again():
     for numbers in (np.argsort(labels), np.searchsorted(["a", "b"], labels), np.nonzero(labels == "b")[0],
                     np.add(np.array([1, 2], object), 1).astype(int) + np.arange(2)):
         assert type(numbers) is np.ndarray
+
+
+@pytest.mark.parametrize("make", [np.array, np.asarray, np.asanyarray])
+def test_our_arrays_are_objects_in_lists(make):
+    x, y, z = np.arange(3.0), np.arange(2), np.array(7)
+    held = make([None, x, y, z, x[1], numpy.float64(2)], dtype=object)
+    assert type(held) is numpy.ndarray and held[1] is x and held[2] is y and held[3] is z
+    assert type(held[4]) is numpy.float64 and held[4] == 1 and type(held[5]) is numpy.float64
+    held[1][0] = 5
+    assert x.tolist() == [5, 1, 2]
+    assert make(((x, y), (y, x)), dtype="O")[0, 1] is y
+    numbers = make([x, x + 1], dtype=object)
+    assert numbers.tolist() == [[5, 1, 2], [6, 2, 3]] and type(numbers[0, 0]) is float
+
+
+def test_numpys_functions_that_are_none_of_ours_write_to_our_arrays():
+    target = np.arange(2)
+    numpy.lib.recfunctions.assign_fields_by_name(target, np.array([7, 8]))
+    assert target.tolist() == [7, 8]
 
 
 def test_our_arrays_choose_from_numpys():

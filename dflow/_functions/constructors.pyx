@@ -174,6 +174,9 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndm
     copy = copy_mode(copy, object)
     if ndmin > 1 or ndmax is not None:
         np.array(0, ndmin=ndmin, **({} if ndmax is None else {"ndmax": ndmax}))        # its errors
+    if to_be_objects(object, dtype):
+        return np.array(as_objects(object), dtype, copy=copy, order=order, subok=subok, ndmin=ndmin,
+                        **({} if ndmax is None else {"ndmax": ndmax}))
     result = converted(object, dtype)
     if ndmax is not None and result.ndim > ndmax and isinstance(object, (list, tuple)):
         raise ValueError("setting an array element with a sequence. The requested array would exceed the maximum "
@@ -239,7 +242,17 @@ cdef object made_or_like(maker ours, function, like, a, dtype, order, device, co
     try:
         return ours(a, dtype, order, device, copy)
     except NotHeld:
-        return made_like(function, None, hooks.unwrap(a), dtype, order, device, copy)
+        given = as_objects(a) if to_be_objects(a, dtype) else hooks.unwrap(a)
+        return made_like(function, None, given, dtype, order, device, copy)
+
+cdef bint to_be_objects(a, dtype):
+    return type(a) in (list, tuple) and dtype is not None and np.dtype(dtype) == np.object_
+
+cdef object as_objects(x):
+    """What NumPy is to make objects of: our arrays in lists are objects themselves, elements are its numbers."""
+    if type(x) in (list, tuple):
+        return type(x)([as_objects(item) for item in x])
+    return x if type(x) is ndarray and not (<ndarray>x).flags & SCALAR else hooks.unwrap(x)
 
 cdef object made_like(function, like, a, dtype, order, device, copy):
     """What NumPy's function makes, or the library of `like`."""

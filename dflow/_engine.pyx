@@ -12,7 +12,7 @@ from dflow._kernels.kernel cimport ELEMENTWISE, FENCE, HOST, Kernel, REDUCES, VA
 from dflow._base.allocator cimport *
 from dflow._base.atomics cimport DFLOW_DEBUG, add_i64, add_int, glance_int, load_i64, load_int, store_i64, store_int
 from dflow._base.locks cimport BIN_LOCK, lock, LockRank, try_lock, unlock
-from dflow._base.thread_state cimport CPUS
+from dflow._base.thread_state cimport CPUS, captures
 from dflow._base.threads cimport Cores, bell_lock, bell_unlock, cores_none, cores_with
 from dflow._runtime import errors, graph
 from dflow._runtime cimport open_group
@@ -62,8 +62,8 @@ cdef inline bint is_caught(Task* t) noexcept:
     cdef int go = warnings_go() if t.fp_warn else IGNORED
     if go == IGNORED:
         t.fp_warn = 0
-    return ((t.kernel.flags & VALUES_FAIL or go == RAISED) and in_try() or go == RECORDED and in_record()) and (
-        not inside_host_task())
+    return ((t.kernel.flags & VALUES_FAIL or go == RAISED) and in_try()
+            or go == RECORDED and not captures and in_record()) and not inside_host_task()     # a graph cannot wait
 
 cdef Storage* output_of(Task* t) noexcept:
     """The first storage that it writes, and a reference to it."""

@@ -64,6 +64,7 @@ RECORDED = {
     "with recorded(): caller(ask)": True,
     "pytest.warns(UserWarning, warning, ask)": True,
     "case.assertWarns(UserWarning, warning, ask)": True,
+    "with warnings.catch_warnings(): ask()": False,
     "with contextlib.suppress(ValueError): ask()": False,
     "try: ask()\nexcept ValueError: pass": False,
     "with open('/dev/null'): ask()": False,

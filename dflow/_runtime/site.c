@@ -274,9 +274,13 @@ static const char *const recording[] = {"catch_warnings", "WarningsRecorder", "W
                                         "suppress_warnings", NULL};
 
 static int is_one_of(const char *const *names, PyObject *manager) {
-    for (const char *const *p = names; *p; p++)
-        if (strstr(Py_TYPE(manager)->tp_name, *p)) return 1;
-    return 0;
+    const char *const *p = names;
+    while (*p && !strstr(Py_TYPE(manager)->tp_name, *p)) p++;
+    if (!*p || names != recording) return *p != NULL;
+    PyObject *records = PyObject_GetAttrString(manager, "_record");     /* catch_warnings's */
+    if (!records) PyErr_Clear();
+    Py_XDECREF(records);
+    return records != Py_False;
 }
 
 typedef struct Blocks {     /* the question, and the answer */

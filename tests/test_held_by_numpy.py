@@ -270,6 +270,9 @@ def test_our_arrays_are_objects_in_lists(make):
     held[1][0] = 5
     assert x.tolist() == [5, 1, 2]
     assert make(((x, y), (y, x)), dtype="O")[0, 1] is y
+    pair, itself = [1, 2], []
+    itself.append(itself)
+    assert make([pair, None], dtype=object)[0] is pair and make([itself, itself], dtype=object).shape[0] == 2
     numbers = make([x, x + 1], dtype=object)
     assert numbers.tolist() == [[5, 1, 2], [6, 2, 3]] and type(numbers[0, 0]) is float
 

@@ -248,10 +248,17 @@ cdef object made_or_like(maker ours, function, like, a, dtype, order, device, co
 cdef bint to_be_objects(a, dtype):
     return type(a) in (list, tuple) and dtype is not None and np.dtype(dtype) == np.object_
 
-cdef object as_objects(x):
-    """What NumPy is to make objects of: our arrays in lists are objects themselves, elements are its numbers."""
+cdef object as_objects(x, frozenset within=frozenset()):
+    """What NumPy is to make objects of: our arrays in lists are objects themselves, elements are its numbers.
+
+    Lists without these stay what they are, and one within itself, or deeper than arrays have axes.
+    """
     if type(x) in (list, tuple):
-        return type(x)([as_objects(item) for item in x])
+        if id(x) in within or len(within) >= MAXDIMS:
+            return x
+        within |= {id(x)}
+        items = [as_objects(item, within) for item in x]
+        return x if all([a is b for a, b in zip(items, x)]) else type(x)(items)
     return x if type(x) is ndarray and not (<ndarray>x).flags & SCALAR else hooks.unwrap(x)
 
 cdef object made_like(function, like, a, dtype, order, device, copy):

@@ -283,6 +283,14 @@ def test_numpys_functions_that_are_none_of_ours_write_to_our_arrays():
     assert target.tolist() == [7, 8]
 
 
+def test_an_array_of_ours_does_not_become_one_of_records():
+    x = np.arange(4, dtype=np.float32)
+    for dtype in ([("a", "i4")], "V4", ">f4"):
+        with pytest.raises(TypeError, match="dflow arrays"):
+            x.dtype = dtype
+    assert x.dtype == np.float32 and x.tolist() == [0, 1, 2, 3]
+
+
 def test_our_arrays_choose_from_numpys():
     labels, x = np.array(["b", "a", "c"]), np.arange(3.0)
     assert labels[x > 0].tolist() == ["a", "c"] and labels[np.argmax(x)] == "c"

@@ -12,14 +12,14 @@ from dflow._kernels.kernel cimport ELEMENTWISE, FENCE, HOST, Kernel, REDUCES, VA
 from dflow._base.allocator cimport *
 from dflow._base.atomics cimport DFLOW_DEBUG, add_i64, add_int, glance_int, load_i64, load_int, store_i64, store_int
 from dflow._base.locks cimport BIN_LOCK, lock, LockRank, try_lock, unlock
-from dflow._base.thread_state cimport CPUS
+from dflow._base.thread_state cimport CPUS, captures
 from dflow._base.threads cimport Cores, bell_lock, bell_unlock, cores_none, cores_with
 from dflow._runtime import errors, graph
 from dflow._runtime cimport open_group
 from dflow._runtime.executor cimport inside_host_task, purge
-from dflow._runtime.fp_errors cimport give_warnings, warnings_raise, warnings_wait
+from dflow._runtime.fp_errors cimport give_warnings, IGNORED, RAISED, RECORDED, warnings_go, warnings_wait
 from dflow._runtime.fusion_rules cimport MAX_ARGUMENTS, MAX_MEMBERS, may_tail, row_of
-from dflow._runtime.errors cimport here, in_try, report_unseen, unseen_errors
+from dflow._runtime.errors cimport here, in_record, in_try, report_unseen, unseen_errors
 from dflow._runtime.graph cimport *
 from dflow._runtime.open_group cimport Closed, offer, offer_last, open_leader
 from dflow._runtime.parking cimport announce, any_ready, queue, start_group, wake_worker
@@ -58,8 +58,12 @@ cdef int submit(Task* t) except -1:
     return 0
 
 cdef inline bint is_caught(Task* t) noexcept:
-    """Whether t may fail, and the program would catch that here: then the call is to raise it."""
-    return (t.kernel.flags & VALUES_FAIL or t.fp_warn and warnings_raise()) and in_try() and not inside_host_task()
+    """Whether t may fail or warn, and the program would catch that here: then the call is to raise it, or to warn."""
+    cdef int go = warnings_go() if t.fp_warn else IGNORED
+    if go == IGNORED:
+        t.fp_warn = 0
+    return ((t.kernel.flags & VALUES_FAIL or go == RAISED) and in_try()
+            or go == RECORDED and not captures and in_record()) and not inside_host_task()     # a graph cannot wait
 
 cdef Storage* output_of(Task* t) noexcept:
     """The first storage that it writes, and a reference to it."""

@@ -9,7 +9,7 @@ import warnings
 
 import numpy
 import pytest
-from dflow._runtime.errors import in_try
+from dflow._runtime.errors import in_record, in_try
 from engines import Gate, configured, queueing
 
 import dflow
@@ -40,6 +40,12 @@ CAUGHT = {
     "with contextlib.suppress(ValueError):\n    with open('/dev/null'): ask()": True,
     "with pytest.raises(ValueError):\n    ask()\n    raise ValueError": True,
     "with case.assertRaises(ValueError):\n    ask()\n    raise ValueError": True,
+    "with guarded(): ask()": True,
+    "with nested(): ask()": True,
+    "with unguarded(): ask()": False,
+    "pytest.raises(ValueError, failing, ask)": True,
+    "case.assertRaises(ValueError, failing, ask)": True,
+    "numpy.testing.assert_raises(ValueError, failing, ask)": True,
     "try: [ask() for _ in range(2)]\nexcept ValueError: pass": True,
     "try: list(ask() for _ in range(2))\nexcept ValueError: pass": True,
     "try: caller(ask)\nexcept ValueError: pass": True,
@@ -49,25 +55,88 @@ CAUGHT = {
 }
 
 
+RECORDED = {
+    "with warnings.catch_warnings(record=True): ask()": True,
+    "with warnings.catch_warnings(record=True):\n    try: ask()\n    except ValueError: pass": True,
+    "try:\n    with warnings.catch_warnings(record=True): ask()\nexcept ValueError: pass": True,
+    "with pytest.warns(UserWarning):\n    ask()\n    warnings.warn('')": True,
+    "with case.assertWarns(UserWarning):\n    ask()\n    warnings.warn('')": True,
+    "with recorded(): caller(ask)": True,
+    "pytest.warns(UserWarning, warning, ask)": True,
+    "case.assertWarns(UserWarning, warning, ask)": True,
+    "with warnings.catch_warnings(): ask()": False,
+    "with contextlib.suppress(ValueError): ask()": False,
+    "try: ask()\nexcept ValueError: pass": False,
+    "with open('/dev/null'): ask()": False,
+    "ask()": False,
+}
+
+
 def names(**more):
-    return {"__name__": __name__, "np": np, "contextlib": contextlib, "pytest": pytest, "caller": caller,
-            "case": unittest.TestCase(), **more}
+    return {"__name__": __name__, "case": unittest.TestCase(), **globals(), **more}
 
 
 def caller(function, *args):
     return function(*args)
 
 
+def failing(function):
+    function()
+    raise ValueError
+
+
+def warning(function):
+    function()
+    warnings.warn("", UserWarning, stacklevel=1)
+
+
+@contextlib.contextmanager
+def guarded():
+    try:
+        yield
+    except ValueError:
+        pass
+
+
+@contextlib.contextmanager
+def nested():
+    with guarded():
+        yield
+
+
+@contextlib.contextmanager
+def unguarded():
+    try:
+        yield
+    finally:
+        pass
+
+
+@contextlib.contextmanager
+def recorded():
+    with warnings.catch_warnings(record=True):
+        yield
+
+
 @pytest.mark.parametrize("many", [0, 300], ids=["", "many names"])      # which make arguments of several bytes
 @pytest.mark.parametrize("body", CAUGHT)
 def test_where_an_error_would_be_caught(body, many):
+    assert ask_often(in_try, body, many) == {CAUGHT[body]}
+
+
+@pytest.mark.parametrize("body", RECORDED)
+def test_where_the_program_looks_at_warnings(body):
+    assert ask_often(in_record, body) == {RECORDED[body]}
+
+
+def ask_often(question, body, many=0):
     answers = []
     text = "def f():\n" + textwrap.indent("".join(f"n{i} = g{i}\n" for i in range(many)) + body, "    ")
-    scope = names(ask=lambda: answers.append(in_try()), **{f"g{i}": i for i in range(many)})
+    scope = names(ask=lambda: answers.append(question()), **{f"g{i}": i for i in range(many)})
     exec(text, scope)
     for _ in range(30):             # the interpreter changes the code of what runs often
         scope["f"]()
-    assert set(answers) == {CAUGHT[body]}
+    return set(answers)
 
 
 def test_in_a_coroutine():
@@ -216,6 +285,43 @@ def test_a_warning_that_is_an_error_is_raised_there(size):
             caught.append(str(warning))
     assert caught == ["divide by zero encountered in divide", "divide by zero encountered in log",
                       "invalid value encountered in divide"]
+
+
+@pytest.mark.parametrize("size", [10, 10**5, 10**6])
+def test_warnings_are_given_where_they_are_recorded(size):
+    def pending():
+        return dflow.engine.sleep(np.zeros(size), 1e-3)
+
+    zeros = np.zeros(size)
+    calls = (lambda: 1 / pending(), lambda: np.log(pending() + 0) + 1, lambda: np.sqrt(pending() - 1).sum(),
+             lambda: np.divide(zeros, zeros, out=pending()))
+    for call in calls:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call()
+            assert len(caught) == 1 and caught[0].filename == __file__
+        with pytest.warns(RuntimeWarning, match="encountered in"):
+            call()
+        pytest.warns(RuntimeWarning, call)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        y = 1 / pending()
+        warnings.simplefilter("always")
+        y.wait_to_read()
+    assert not caught
+
+
+def test_who_ignores_warnings_does_not_hear_of_them_later():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with Gate() as gate:
+            held = gate.hold(np.zeros(1000))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                y = 1 / held
+            assert not y.is_ready()
+        y.wait_to_read()
+    assert not caught
 
 
 # ---- text of what failed -------------------------------------------------------------------------

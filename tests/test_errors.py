@@ -488,15 +488,10 @@ def test_what_numpys_functions_warn_of_in_tasks_names_the_users_line(text):
     function = IN_TASKS[text]
     expected = recorded(lambda: function(numpy, numpy.array([1.0, 2.0])))
     with Gate() as gate:
-        x = gate.hold(np.array([1.0, 2.0]))
-
-        def late():
-            result = function(np, x)
-            assert not result.is_ready()
-            gate.open()
-            result.wait_to_read()
-
-        actual = recorded(late)
+        result = function(np, gate.hold(np.array([1.0, 2.0])))
+        assert not result.is_ready()
+        gate.open()
+        actual = recorded(result.wait_to_read)
     assert [(w.category, str(w.message)) for w in actual] == [(w.category, str(w.message)) for w in expected]
     assert text in [str(w.message) for w in actual]
     code = function.__code__

@@ -507,6 +507,15 @@ def test_gradients_of_replays(any_engine, name, of):
     assert dflow.engine.naive() or replays(graph)
 
 
+def test_what_is_noted_does_not_wait_to_warn():
+    graph = dflow.graph(lambda x: (1 / x).sum())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            assert graph(np.zeros(1000)).item() == numpy.inf
+    assert {str(w.message) for w in caught} == {"divide by zero encountered in divide"} and replays(graph)
+
+
 def test_gradients_that_are_added_and_ways_back_in_any_order():
     w = np.ones(3)
     w.attach_grad("add")

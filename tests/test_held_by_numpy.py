@@ -6,6 +6,7 @@ Such arrays are NumPy's own, and functions that meet one are NumPy's.
 import datetime
 
 import numpy
+import numpy.lib.recfunctions
 import pytest
 
 import dflow.numpy as np
@@ -182,6 +183,9 @@ np.resize(["a"],3)
 np.pad(["a"],1)
 np.trim_zeros(np.array([0,1],dtype=object))
 np.nan_to_num(np.array([1],dtype=object))
+np.nanmin(np.array([[1,2],[3,numpy.nan]],object))
+np.nanmax(np.array([[1,2],[3,numpy.nan]],object), axis=1)
+np.nanmax(np.array(3,object))
 np.fill_diagonal(np.empty((2,2),object), None)
 np.extract([True],["a"])
 np.compress([True],["a"])
@@ -193,6 +197,36 @@ np.kron(np.array([1],dtype=object),[1])
 np.trace(np.eye(2,dtype=object))
 np.diag(np.array([1,2],dtype=object))
 np.tril(np.eye(2,dtype=object))
+np.matmul(np.eye(3).astype(object), x[:3])
+np.eye(3).astype(object) @ np.eye(3)
+np.matvec(np.eye(3).astype(object), x[:3])
+np.vecmat(x[:3], np.eye(3, dtype=object))
+np.vecdot(np.ones((3,2)).astype(object), np.ones((3,2)), axis=-2)
+np.matmul(np.eye(3).astype(object), np.eye(3), axes=[(1,0),(0,1),(1,0)])
+np.add(np.eye(3).astype(object), 1, order="F").strides
+np.equal(1, [1], signature=(None,None,"O"))
+np.add([1], [2], signature="OO->O")
+np.logical_or(np.array([None,1],dtype=object), [1,2], signature=(None,None,object))
+np.multiply(np.array([2],object), [3.0], out=numpy.zeros(1))
+np.vecdot(np.ones((3,2)).astype(object), np.ones((3,2)), out=np.empty(3,object))
+np.add(1, 2, out=np.empty((),object))
+np.add.reduce(np.array([1,2],object), out=np.empty((),object))
+np.add.reduce(np.array([1,2],object), keepdims=True, where=[True,False])
+np.add.reduce(np.array([1.5,2]), out=np.empty((),object))
+np.add.accumulate(np.array([1,2],object), out=np.empty(2,object))
+np.add.accumulate(np.array([1,2]), out=np.zeros(2,object))
+np.add.reduceat(np.array([1,2,3],object), [0,1])
+np.add.reduceat(np.array([1,2,3],object), [0,2], out=np.empty(2,object))
+np.add(np.array([1,2],object), 1, out=x[:2])
+np.add(np.array(["a","b"]), "c", out=x[:2])
+np.divmod(np.array([7],object), 4, out=(np.zeros(1,int), None))
+np.divmod(np.array([7],object), 4, out=(None, numpy.zeros(1,object)))
+np.add.reduce(np.array([1,2],object), out=np.zeros(1), keepdims=True)
+np.add.reduce(np.array([1,"a"],object), out=np.zeros(()))
+np.add.accumulate(np.array([1,2],object), out=np.zeros(2,int))
+np.add.reduceat(np.array([1,2,3],object), [0,1], out=np.zeros(2))
+np.logical_or(np.array(b"1", "V3"), np.array([1.,2]), out=np.zeros(2,np.int32))
+np.logical_or.reduce(np.array([b"1"], "V3"), out=np.zeros(1,np.int32), keepdims=True)
 """.strip().splitlines()
 
 
@@ -229,6 +263,36 @@ def test_numbers_are_ours_again():
     for numbers in (np.argsort(labels), np.searchsorted(["a", "b"], labels), np.nonzero(labels == "b")[0],
                     np.add(np.array([1, 2], object), 1).astype(int) + np.arange(2)):
         assert type(numbers) is np.ndarray
+
+
+@pytest.mark.parametrize("make", [np.array, np.asarray, np.asanyarray])
+def test_our_arrays_are_objects_in_lists(make):
+    x, y, z = np.arange(3.0), np.arange(2), np.array(7)
+    held = make([None, x, y, z, x[1], numpy.float64(2)], dtype=object)
+    assert type(held) is numpy.ndarray and held[1] is x and held[2] is y and held[3] is z
+    assert type(held[4]) is numpy.float64 and held[4] == 1 and type(held[5]) is numpy.float64
+    held[1][0] = 5
+    assert x.tolist() == [5, 1, 2]
+    assert make(((x, y), (y, x)), dtype="O")[0, 1] is y
+    pair, itself = [1, 2], []
+    itself.append(itself)
+    assert make([pair, None], dtype=object)[0] is pair and make([itself, itself], dtype=object).shape[0] == 2
+    numbers = make([x, x + 1], dtype=object)
+    assert numbers.tolist() == [[5, 1, 2], [6, 2, 3]] and type(numbers[0, 0]) is float
+
+
+def test_numpys_functions_that_are_none_of_ours_write_to_our_arrays():
+    target = np.arange(2)
+    numpy.lib.recfunctions.assign_fields_by_name(target, np.array([7, 8]))
+    assert target.tolist() == [7, 8]
+
+
+def test_an_array_of_ours_does_not_become_one_of_records():
+    x = np.arange(4, dtype=np.float32)
+    for dtype in ([("a", "i4")], "V4", ">f4"):
+        with pytest.raises(TypeError, match="dflow arrays"):
+            x.dtype = dtype
+    assert x.dtype == np.float32 and x.tolist() == [0, 1, 2, 3]
 
 
 def test_our_arrays_choose_from_numpys():

@@ -153,3 +153,26 @@ def test_mutations():
                           text=True)
     assert done.returncode == 0, done.stderr[-5000:]
     assert done.stdout.count("mutations") == len(READERS)
+
+
+def test_a_reader_that_cannot_tell_its_place():
+    class Reader:
+        def __init__(self, stream):
+            self.read, self.seek = stream.read, stream.seek
+
+    stream = io.BytesIO()
+    numpy.save(stream, numpy.arange(4))
+    stream.seek(0)
+    assert np.load(Reader(stream)).tolist() == [0, 1, 2, 3]
+
+
+def test_errors_of_unpickling_stay_what_they_are(tmp_path, monkeypatch):
+    """As of np.load(.npy), where they did: who allows it may wait for them."""
+    numpy.savez(tmp_path / "x.npz", a=numpy.array([Missing()], object))
+    monkeypatch.delitem(globals(), "Missing")
+    with np.load(tmp_path / "x.npz", allow_pickle=True) as loaded, pytest.raises(AttributeError, match="Missing"):
+        loaded["a"]
+
+
+class Missing:
+    pass

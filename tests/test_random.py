@@ -133,6 +133,8 @@ def test_choice_of_rows_and_permutations():
     assert np.random.default_rng(1).choice(a, 4).shape == (4, 2)
     assert sorted(np.random.permutation(a)[:, 0].tolist()) == a[:, 0].tolist()
     assert len(set(np.random.choice(50, 50, replace=False).tolist())) == 50
+    for draw in (np.random, np.random.default_rng(1), np.random.RandomState(1)):
+        assert np.isscalar(draw.choice([1, 2])) and not np.isscalar(draw.choice([1, 2], ()))
 
 
 @pytest.mark.parametrize("text", [

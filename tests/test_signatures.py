@@ -111,3 +111,21 @@ def test_star_imports():
         exec(f"from dflow.{path} import *", names)
         assert {name for name in importlib.import_module(path).__all__ if name[0] != "_"} <= set(names)
         assert not {"importlib", "types", "ops", "dflow"} & set(names)
+
+
+@pytest.mark.parametrize("name", ["where", "dot", "copyto", "may_share_memory", "is_busday"])
+def test_functions_that_ask_others_have_a_signature(name):
+    ours = getattr(np, name)
+    assert hasattr(getattr(numpy, name), "__signature__") and ours.__signature__ == inspect.signature(ours)
+
+
+@pytest.mark.parametrize("name", ["frombuffer", "fromiter", "from_dlpack", "nested_iters"])
+def test_functions_that_ask_nobody_have_the_text_of_one(name):
+    ours = getattr(np, name)
+    assert not hasattr(ours, "__signature__") and ours.__text_signature__ == str(inspect.signature(ours))
+
+
+def test_putmask_takes_its_array_by_place():
+    for module in (numpy, np):
+        with pytest.raises(TypeError):
+            module.putmask(a=module.arange(2), mask=[0, 1], values=[5])

@@ -614,7 +614,10 @@ cdef class ndarray:
 
     @dtype.setter
     def dtype(self, value):
-        become(self, <ndarray>hooks.view(self, np.dtype(value)))
+        seen = hooks.view(self, np.dtype(value))
+        if type(seen) is not ndarray:               # NumPy's, of records and the like
+            raise NotHeld(f"dflow arrays hold numbers: dtype {seen.dtype} is not supported")
+        become(self, seen)
 
     @dtype.deleter
     def dtype(self):

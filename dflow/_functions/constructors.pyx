@@ -179,6 +179,9 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndm
     copy = copy_mode(copy, object)
     if ndmin > 1 or ndmax is not None:
         np.array(0, ndmin=ndmin, **({} if ndmax is None else {"ndmax": ndmax}))        # its errors
+    if to_be_objects(object, dtype):
+        return np.array(as_objects(object), dtype, copy=copy, order=order, subok=subok, ndmin=ndmin,
+                        **({} if ndmax is None else {"ndmax": ndmax}))
     result = converted(object, dtype)
     if ndmax is not None and result.ndim > ndmax and isinstance(object, (list, tuple)):
         raise ValueError("setting an array element with a sequence. The requested array would exceed the maximum "
@@ -244,7 +247,24 @@ cdef object made_or_like(maker ours, function, like, a, dtype, order, device, co
     try:
         return ours(a, dtype, order, device, copy)
     except NotHeld as error:
-        return made_like(function, None, hooks.unwrap(error.made if a is error.of else a), dtype, order, device, copy)
+        given = as_objects(a) if to_be_objects(a, dtype) else hooks.unwrap(error.made if a is error.of else a)
+        return made_like(function, None, given, dtype, order, device, copy)
+
+cdef bint to_be_objects(a, dtype):
+    return type(a) in (list, tuple) and dtype is not None and np.dtype(dtype) == np.object_
+
+cdef object as_objects(x, frozenset within=frozenset()):
+    """What NumPy is to make objects of: our arrays in lists are objects themselves, elements are its numbers.
+
+    Lists without these stay what they are, and one within itself, or deeper than arrays have axes.
+    """
+    if type(x) in (list, tuple):
+        if id(x) in within or len(within) >= MAXDIMS:
+            return x
+        within |= {id(x)}
+        items = [as_objects(item, within) for item in x]
+        return x if all([a is b for a, b in zip(items, x)]) else type(x)(items)
+    return x if type(x) is ndarray and not (<ndarray>x).flags & SCALAR else hooks.unwrap(x)
 
 cdef object made_like(function, like, a, dtype, order, device, copy):
     """What NumPy's function makes, or the library of `like`."""

@@ -188,6 +188,10 @@ cdef class builtin:
     def __get__(self, instance, owner):         # so `inspect` knows it for a routine
         return self
 
+    @property
+    def __text_signature__(self):               # as of those in C
+        return str(signature_of(self.function))
+
     def __reduce__(self):
         return self.__qualname__
 
@@ -200,8 +204,16 @@ cdef class builtin:
     def __repr__(self):
         return f"<function {self.__qualname__}>"
 
+def signature_of(function):
+    from inspect import signature       # slow to load
+    return signature(function)
+
 cdef class small_first(builtin):
     """The same, and a method in a class."""
+
+    @property
+    def __signature__(self):                    # as of NumPy's that ask other libraries
+        return signature_of(self.function)
 
     def __get__(self, instance, owner):
         return self if instance is None else PyMethod_New(self, instance)

@@ -664,24 +664,43 @@ CALL = dict(out=None, where=True, dtype=None, casting="same_kind", order="K", su
             axis=None, keepdims=NO_VALUE)
 REDUCE = dict(axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True)
 
+cdef object reduce_slices(ufunc u, ndarray a, object indices, object axis, object dtype, object out):
+    """reduceat(), of an array of ours."""
+    cdef intp shape[MAXDIMS]
+    cdef ndarray index = contiguous(as_array_code(indices, code_of(INTP))), result
+    if index.ndim != 1:
+        raise ValueError(f"object {'too deep' if index.ndim else 'of too small depth'} for desired array")
+    cdef int k = one_axis(a, axis, "reduceat")
+    for i in index.tolist():
+        if not 0 <= i < a.shape[k]:
+            raise IndexError(f"index {i} out-of-bounds in {u.name}.reduceat [0, {a.shape[k]})")
+    cdef Plan* p = reduction_plan(u, a.code, dtype, "reduceat", out)
+    a = cast(a, p.codes[1])
+    memcpy(shape, a.shape, a.ndim * sizeof(intp))
+    shape[k] = index.shape[0]
+    result = new_array(p.codes[2], a.ndim, shape)
+    along_axis(reduceat_kernel(p.kernel, p.codes[0]), a, index, result, k)
+    return give_slices(result, out)
+
 # ---- the class -------------------------------------------------------------------------------------------------
 
 cdef object serve(ufunc u, Request r):
     """The results."""
-    if r.out is not None and any([isinstance(o, np.ndarray) for o in r.out]):
-        try:
-            return fill_numpy(u, r.out, *r.inputs, where=r.where, dtype=r.dtype, casting=r.casting,
-                              signature=r.signature, axes=r.axes, axis=r.axis, keepdims=r.keepdims)
-        except NotHeld as error:
-            return numpys_answer(u.numpy, r.inputs, {"out": r.out, "where": r.where, "casting": r.casting}, error)
-    if r.axes is not None or r.axis is not None or r.keepdims is not NO_VALUE:
-        return u.call_with_axes(r.inputs, r.out, r.axes, r.axis, r.keepdims, r.dtype, r.casting, r.signature)
     try:
+        if r.out is not None and any([isinstance(o, np.ndarray) for o in r.out]):
+            return fill_numpy(u, r.out, *r.inputs, **wishes(r))
+        if r.axes is not None or r.axis is not None or r.keepdims is not NO_VALUE:
+            return u.call_with_axes(r.inputs, r.out, r.axes, r.axis, r.keepdims, r.dtype, r.casting, r.signature)
         result = call(u, r.inputs, r.out, r.where, r.dtype, r.casting, r.signature)
     except NotHeld as error:
-        named = {"out": r.out, "where": r.where, "dtype": r.dtype, "casting": r.casting}
-        return numpys_answer(u.numpy, r.inputs, named, error)
+        return numpys_answer(u.numpy, r.inputs, {"out": r.out, **wishes(r)}, error)
     return result if r.order == "K" or r.order is None or r.out is not None else in_memory_order(result, r.order)
+
+cdef dict wishes(Request r):
+    """What is asked for otherwise than usual, as a ufunc takes it."""
+    given = dict(where=r.where, dtype=r.dtype, casting=r.casting, order=r.order, signature=r.signature, axes=r.axes,
+                 axis=r.axis, keepdims=r.keepdims)
+    return {name: x for name, x in given.items() if x is not CALL[name]}
 
 cdef class ufunc:
     """A universal function over dflow arrays. Made by wrapping NumPy's object, whose loops it runs."""
@@ -797,9 +816,9 @@ cdef class ufunc:
         if out is Ellipsis:
             return no_scalars(self.reduce(array, axis, dtype, None, keepdims, initial, where))
         out = only_output(out)
-        if isinstance(out, np.ndarray):
-            return fill_numpy(self.reduce, out, array, axis, dtype, keepdims=keepdims, initial=initial, where=where)
         try:
+            if isinstance(out, np.ndarray):
+                return fill_numpy(self.reduce, out, array, axis, dtype, keepdims=keepdims, initial=initial, where=where)
             return reduce(self, as_array(array), axis, dtype, out, keepdims, initial, where)
         except NotHeld as error:
             return numpys_answer(self.numpy.reduce, (array, axis, dtype, out, keepdims, initial, where), {}, error)
@@ -817,9 +836,9 @@ cdef class ufunc:
         if overridden((array,), out, True):
             return override(self.numpy.accumulate, (array,), REDUCE, [axis, dtype, out])
         out = only_output(out)
-        if isinstance(out, np.ndarray):
-            return fill_numpy(self.accumulate, out, array, axis, dtype)
         try:
+            if isinstance(out, np.ndarray):
+                return fill_numpy(self.accumulate, out, array, axis, dtype)
             return accumulate(self, as_array(array), axis, dtype, out)
         except NotHeld as error:
             return numpys_answer(self.numpy.accumulate, (array, axis, dtype, out), {}, error)
@@ -837,23 +856,12 @@ cdef class ufunc:
         if overridden((array, indices), out, True):
             return override(self.numpy.reduceat, (array, indices), REDUCE, [axis, dtype, out])
         out = only_output(out)
-        if isinstance(out, np.ndarray):
-            return fill_numpy(self.reduceat, out, array, indices, axis, dtype)
-        cdef intp shape[MAXDIMS]
-        cdef ndarray a = as_array(array), index = contiguous(as_array_code(indices, code_of(INTP))), result
-        if index.ndim != 1:
-            raise ValueError(f"object {'too deep' if index.ndim else 'of too small depth'} for desired array")
-        cdef int k = one_axis(a, axis, "reduceat")
-        for i in index.tolist():
-            if not 0 <= i < a.shape[k]:
-                raise IndexError(f"index {i} out-of-bounds in {self.name}.reduceat [0, {a.shape[k]})")
-        cdef Plan* p = reduction_plan(self, a.code, dtype, "reduceat", out)
-        a = cast(a, p.codes[1])
-        memcpy(shape, a.shape, a.ndim * sizeof(intp))
-        shape[k] = index.shape[0]
-        result = new_array(p.codes[2], a.ndim, shape)
-        along_axis(reduceat_kernel(p.kernel, p.codes[0]), a, index, result, k)
-        return give_slices(result, out)
+        try:
+            if isinstance(out, np.ndarray):
+                return fill_numpy(self.reduceat, out, array, indices, axis, dtype)
+            return reduce_slices(self, as_array(array), indices, axis, dtype, out)
+        except NotHeld as error:
+            return numpys_answer(self.numpy.reduceat, (array, indices, axis, dtype, out), {}, error)
 
     def outer(self, a, b, **keywords):
         """Each element of a with each of b: of shape a.shape + b.shape."""

@@ -25,7 +25,8 @@ cdef struct Poison:         # an error, shared by the storages it reached
 # ---- sites
 cdef Site* here() noexcept
 cdef str describe(Site* site)
-cpdef bint in_try() noexcept                                            # GIL
+cpdef bint in_try() noexcept                                            # GIL, as the next
+cpdef bint in_record() noexcept
 
 # ---- poison
 cdef Poison* poison_new(object error, Site* site, const char* name) noexcept    # GIL; a reference

@@ -20,6 +20,7 @@ cdef extern from "_runtime/site.h":
     void site_set_package(object directory)
     Site* site_here()
     bint site_in_try()
+    bint site_in_record()
     Py_ssize_t site_count()
     Site* site_at(Py_ssize_t)
 
@@ -35,6 +36,10 @@ cdef str describe(Site* site):
 cpdef bint in_try() noexcept:
     """Whether the user's program is where it would catch an error: an operation that may fail is waited for there."""
     return site_in_try()
+
+cpdef bint in_record() noexcept:
+    """Whether the user's program is where it looks at the warnings given: an operation that may warn is waited for."""
+    return site_in_record()
 
 def waits_by_site():
     """Where threads have blocked, and how often."""

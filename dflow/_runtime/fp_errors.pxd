@@ -11,6 +11,12 @@ cdef int read_fp_policy() except -1                         # np.errstate, into:
 cdef int fp_warn                                            # flags to warn of
 cdef int fp_strict                                          # flags that raise or call: their operations run at once
 cdef void warn_later(int flags, Site* site, Kernel* k) noexcept nogil
-cdef bint warnings_raise() noexcept                         # GIL; a filter makes an error of them
+cdef Given warnings_go() noexcept                           # GIL
+
+cdef enum Given:            # what becomes of a warning now:
+    SHOWN
+    IGNORED
+    RECORDED                # it may be that the program looks at it
+    RAISED                  # a filter makes an error of it
 cdef bint warnings_wait() noexcept nogil                    # whether any were left
 cdef int give_warnings() except -1

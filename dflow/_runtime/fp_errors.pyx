@@ -3,6 +3,7 @@
 import os
 import sys
 import warnings
+from types import FunctionType
 
 import numpy as np
 from cpython.object cimport PyObject
@@ -111,27 +112,30 @@ cdef bint warnings_wait() noexcept nogil:
 
 cdef dict warnings_module = vars(warnings)
 cdef object filters_seen = None, first_seen = None          # those that the answer below is of
-cdef bint filters_raise = False
+cdef Given given = SHOWN
 
-cdef bint warnings_raise() noexcept:
-    """Whether a filter makes an error of RuntimeWarning, whatever its text. Filters are put in front, as a rule."""
+cdef Given warnings_go() noexcept:
+    """By the filter of RuntimeWarning, whatever its text. Filters are put in front, as a rule, and who records has a
+    list of them of its own."""
     global filters_seen, first_seen
     cdef PyObject* filters = PyDict_GetItem(warnings_module, "filters")
     cdef PyObject* first
     if filters == NULL or not PyList_CheckExact(<object>filters) or len(<list><object>filters) == 0:
-        return False
+        return SHOWN
     first = PyList_GET_ITEM(<object>filters, 0)
     if filters != <PyObject*>filters_seen or first != <PyObject*>first_seen:
         filters_seen, first_seen = <object>filters, <object>first
         look_at_filters()
-    return filters_raise
+    return given
 
 cdef int look_at_filters() except -1:
-    global filters_raise
-    filters_raise = False
+    global given
+    show = warnings_module.get
+    given = SHOWN if (isinstance(show("_showwarnmsg_impl"), FunctionType)
+                      and show("showwarning") is show("_showwarning_orig")) else RECORDED
     for action, message, category, module, line in filters_seen:
         if message is None and module is None and not line and issubclass(RuntimeWarning, category):
-            filters_raise = action == "error"
+            given = RAISED if action == "error" else IGNORED if action == "ignore" else given
             break
     return 0
 

@@ -18,7 +18,7 @@ static size_t places, nsites;
 typedef struct Entry {
     PyCodeObject *code;
     int lasti;          /* byte offset of the instruction */
-    int handled;        /* Handled, once asked for */
+    int handled;        /* flags of Handled, once asked for */
     Site *site;
 } Entry;
 
@@ -129,7 +129,7 @@ static Site *intern(PyCodeObject *code, int lasti) {
  * apart: PUSH_EXC_INFO, then a type and CHECK_EXC_MATCH is `except T`; then POP_TOP, `except`; WITH_EXCEPT_START,
  * `with`; anything else is `finally`. What these two raise again goes on where the table says of them. */
 
-enum Handled { UNKNOWN, NOWHERE, IN_TRY, IN_WITH };     /* IN_WITH: in no `try`, but in a `with`, which may catch */
+enum Handled { UNKNOWN = 0, ASKED = 1, IN_TRY = 2, IN_WITH = 4 };       /* flags; a `with` may catch, too */
 
 typedef struct Code {       /* without what the interpreter writes into it */
     const unsigned char *ops;
@@ -218,11 +218,11 @@ static int catches(const Code *c, int unit) {
 /* Calls found(depth, context) for each `with` around an instruction; stops when that is true. */
 static int look(PyCodeObject *code, int lasti, int (*found)(int, void *), void *context) {
     PyObject *table = code->co_exceptiontable, *text;
-    int depth, unit, result = NOWHERE;
-    if (!table || !PyBytes_Check(table) || !PyBytes_GET_SIZE(table)) return NOWHERE;
+    int depth, unit, result = ASKED;
+    if (!table || !PyBytes_Check(table) || !PyBytes_GET_SIZE(table)) return result;
     if (!(text = PyCode_GetCode(code))) {
         PyErr_Clear();
-        return NOWHERE;
+        return result;
     }
     Code c = {(const unsigned char *)PyBytes_AS_STRING(text), (int)(PyBytes_GET_SIZE(text) / 2), code->co_names};
     unit = target_of(table, lasti / 2, &depth);
@@ -230,12 +230,9 @@ static int look(PyCodeObject *code, int lasti, int (*found)(int, void *), void *
         if (c.ops[2 * unit] == PUSH_EXC_INFO) {
             int next = next_unit(&c, unit);
             if (c.ops[2 * next] == WITH_EXCEPT_START) {
-                result = IN_WITH;
+                result |= IN_WITH;
                 if (found && found(depth, context)) break;
-            } else if (catches(&c, next)) {
-                result = IN_TRY;
-                break;
-            }
+            } else if (catches(&c, next)) result |= IN_TRY;
         }
         unit = target_of(table, unit, &depth);
     }
@@ -270,28 +267,68 @@ static PyCodeObject *code_of(_PyInterpreterFrame *f) {
 #endif
 }
 
-/* Context managers that catch what their block raises: a part of the names of their types, which are Python's. */
+/* Context managers, by a part of the names of their types, which are Python's: of those that catch errors which their
+ * block raises; of those that show the program its warnings, `warnings.catch_warnings` where it records them. */
 static const char *const catching[] = {"suppress", "RaisesContext", "RaisesExc", "AssertRaisesContext", NULL};
+static const char *const recording[] = {"catch_warnings", "WarningsRecorder", "WarningsChecker", "AssertWarnsContext",
+                                        "suppress_warnings", NULL};
 
-static int is_catching(PyObject *exit) {
-    if (!exit || !PyMethod_Check(exit)) return 0;
-    const char *name = Py_TYPE(PyMethod_GET_SELF(exit))->tp_name;
-    for (const char *const *p = catching; *p; p++)
-        if (strstr(name, *p)) return 1;
-    return 0;
+static int is_one_of(const char *const *names, PyObject *manager) {
+    const char *const *p = names;
+    while (*p && !strstr(Py_TYPE(manager)->tp_name, *p)) p++;
+    if (!*p || names != recording) return *p != NULL;
+    PyObject *records = PyObject_GetAttrString(manager, "_record");     /* catch_warnings's */
+    if (!records) PyErr_Clear();
+    Py_XDECREF(records);
+    return records != Py_False;
 }
 
-typedef struct Blocks {
+typedef struct Blocks {     /* the question, and the answer */
     _PyInterpreterFrame *frame;
     PyCodeObject *code;
-    int caught;
+    const char *const *names;
+    int tries;              /* a `try` counts */
+    int deep;               /* managers within managers */
+    int found;
 } Blocks;
+
+static int stands_in(_PyInterpreterFrame *f, const char *const *names, int tries, int deep);
+
+/* contextlib.contextmanager's: its block runs where the generator has yielded. */
+static int stands_in_generator(PyObject *manager, const Blocks *b) {
+    if (b->deep > 3 || strcmp(Py_TYPE(manager)->tp_name, "_GeneratorContextManager")) return 0;
+    PyObject *gen = PyObject_GetAttrString(manager, "gen");
+    int found = 0;
+    if (!gen) PyErr_Clear();
+    else if (PyGen_CheckExact(gen)) {
+        PyGenObject *g = (PyGenObject *)gen;
+        if (g->gi_frame_state < FRAME_EXECUTING && g->gi_frame_state != FRAME_CREATED)
+            found = stands_in((_PyInterpreterFrame *)g->gi_iframe, b->names, b->tries, b->deep + 1);
+    }
+    Py_XDECREF(gen);
+    return found;
+}
 
 /* While a block of a `with` runs, the __exit__ of its manager is what stays of the stack last. */
 static int note_block(int depth, void *context) {
     Blocks *b = context;
-    b->caught = depth > 0 && is_catching(b->frame->localsplus[b->code->co_nlocalsplus + depth - 1]);
-    return b->caught;
+    PyObject *exit = depth > 0 ? b->frame->localsplus[b->code->co_nlocalsplus + depth - 1] : NULL;
+    if (!exit || !PyMethod_Check(exit)) return 0;
+    PyObject *manager = PyMethod_GET_SELF(exit);
+    b->found = is_one_of(b->names, manager) || stands_in_generator(manager, b);
+    return b->found;
+}
+
+/* Whether a frame is within a block of such a manager, or, where that counts, in a `try`. */
+static int stands_in(_PyInterpreterFrame *f, const char *const *names, int tries, int deep) {
+    PyCodeObject *code = code_of(f);
+    if (!code) return 0;
+    int lasti = _PyInterpreterFrame_LASTI(f) * (int)sizeof(_Py_CODEUNIT), how = handled(code, lasti);
+    if (tries && how & IN_TRY) return 1;
+    if (!(how & IN_WITH)) return 0;
+    Blocks blocks = {f, code, names, tries, deep, 0};
+    look(code, lasti, note_block, &blocks);
+    return blocks.found;
 }
 
 /* The first part of the module's name that a frame's globals have; NULL: they have none. Borrowed. */
@@ -313,28 +350,24 @@ static int same_package(PyObject *a, PyObject *b) {
     return 1;
 }
 
-int site_in_try(void) {
+static int program_stands_in(const char *const *names, int tries) {
     PyObject *module = NULL;
     int frames = 0;
     for (_PyInterpreterFrame *f = top_frame(PyThreadState_Get()); f && frames < CALLERS; f = f->previous) {
         PyCodeObject *code = code_of(f);
         if (!code) continue;
-        int lasti = _PyInterpreterFrame_LASTI(f) * (int)sizeof(_Py_CODEUNIT);
-        Site *s = intern(code, lasti);
+        Site *s = intern(code, _PyInterpreterFrame_LASTI(f) * (int)sizeof(_Py_CODEUNIT));
         if (!s) return 0;
         if (s->internal) continue;
         if (!frames++) module = module_of(f);
-        else if (!same_package(module, module_of(f))) return 0;
-        int how = handled(code, lasti);
-        if (how == IN_WITH) {
-            Blocks blocks = {f, code, 0};
-            look(code, lasti, note_block, &blocks);
-            how = blocks.caught ? IN_TRY : NOWHERE;
-        }
-        if (how == IN_TRY) return 1;
+        else if (!same_package(module, module_of(f))) return stands_in(f, names, 0, 0);    /* raises(error, function) */
+        if (stands_in(f, names, tries, 0)) return 1;
     }
     return 0;
 }
+
+int site_in_try(void) { return program_stands_in(catching, 1); }
+int site_in_record(void) { return program_stands_in(recording, 0); }
 
 Site *site_here(void) {
     Site *last = NULL;
@@ -349,7 +382,7 @@ Site *site_here(void) {
 #else
 int site_in_try(void) {          /* of the line alone */
     PyFrameObject *f = (PyFrameObject *)Py_XNewRef((PyObject *)PyEval_GetFrame());
-    int how = NOWHERE;
+    int how = ASKED;
     while (f) {
         PyCodeObject *code = PyFrame_GetCode(f);
         int lasti = PyFrame_GetLasti(f);
@@ -360,8 +393,10 @@ int site_in_try(void) {          /* of the line alone */
         Py_DECREF(f);
         f = back;
     }
-    return how == IN_TRY;
+    return (how & IN_TRY) != 0;
 }
+
+int site_in_record(void) { return 0; }
 
 Site *site_here(void) {          /* a slower way that needs no internal layout */
     Site *last = NULL;

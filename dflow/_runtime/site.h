@@ -20,8 +20,10 @@ typedef struct Site {
 void site_set_package(PyObject *directory);   /* code from files under it is skipped */
 Site *site_here(void);                        /* the innermost frame outside dflow; NULL when there is none */
 /* Whether an error raised here would be caught by the program, in the innermost frame outside dflow or in its callers
- * of the same package: it is in a `try` with an `except` for it, or in a `with` like contextlib.suppress's. */
+ * of the same package: it is in a `try` with an `except` for it, or in a `with` like contextlib.suppress's, which may
+ * be the next caller's, too. */
 int site_in_try(void);
+int site_in_record(void);                     /* the same of a warning: it is in a `with` that records warnings */
 Py_ssize_t site_count(void);                  /* places in the table of them */
 Site *site_at(Py_ssize_t index);              /* for statistics: NULL where the table is empty */
 

@@ -448,10 +448,10 @@ def _padded(a, width, mode, value):
 
 
 @op("a, (2, 2)", "a, 30", "v, (3, 4)", "a, 0", "e, (2, 2)", "s, 3", "a, -1", "v, (2, -1)", "a, ()", "3, (2,)",
-    "a.T, (5, 5)", foreign=True)
+    "a.T, (5, 5)", "a, np.uint8(7)", "v, (np.uint8(2), np.uint8(3))", foreign=True)
 def resize(a, new_shape):
     """The elements, again and again, in another shape: a copy."""
-    shape = items(new_shape)
+    shape = tuple(map(operator.index, items(new_shape)))         # unsigned ones have no negatives
     if any(n < 0 for n in shape):
         raise ValueError("all elements of `new_shape` must be non-negative")
     a, size = as_array(a).ravel(), math.prod(shape)

@@ -156,7 +156,7 @@ class NpzFile(numpy.lib.npyio.NpzFile):
     def __getitem__(self, key):
         if self.zip is None or key not in self:
             return super().__getitem__(key)             # its error
-        with reading(self.zip.fp, numpys):
+        with reading(self.zip.fp, (lambda: Exception) if self.allow_pickle else numpys):
             check_member(self.zip, self.zip.getinfo(self._files[key]),
                          2 ** 64 if self.allow_pickle else self.max_header_size)
             return fallback.wrap(super().__getitem__(key))
@@ -176,11 +176,13 @@ def _load(file, mmap_mode=None, allow_pickle=False, fix_imports=True, encoding="
     file = file if hasattr(file, "read") else os.fspath(file)
     with reading(file, (lambda: Exception) if allow_pickle else numpys):
         with opened(file) as stream:
-            begin, size = stream.tell(), size_left(stream)
-            is_array = stream.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX
-            stream.seek(begin)
-            if is_array:
-                check_array(stream, size, 2 ** 64 if allow_pickle else max_header_size)
+            size = size_left(stream)
+            if hasattr(stream, "tell"):             # NumPy asks for read() and seek() alone
+                begin = stream.tell()
+                is_array = stream.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX
+                stream.seek(begin)
+                if is_array:
+                    check_array(stream, size, 2 ** 64 if allow_pickle else max_header_size)
         loaded = fallback.call(numpy.load, (file, mmap_mode, allow_pickle, fix_imports, encoding),
                                {"max_header_size": max_header_size})
         if type(loaded) is numpy.lib.npyio.NpzFile:

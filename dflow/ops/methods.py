@@ -357,7 +357,9 @@ def _array_function(self, /, func, types, args, kwargs):
     if func in CONVERTING:
         return func(*map(numpy.asarray, args))
     row = TABLE.get((func.__module__, func.__name__))
-    if row is None or (args and type(args[0]) is numpy.ndarray and func in INPLACE):
+    if row is None:                         # nobody knows what it does: it may write to its first argument
+        return fallback.call(func, (*fallback.opened(args[:1]), *args[1:]), kwargs)
+    if args and type(args[0]) is numpy.ndarray and func in INPLACE:
         return fallback.call(func, args, kwargs)
     return _of_numbers(row.function, func, args, kwargs)
 

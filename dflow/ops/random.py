@@ -471,7 +471,8 @@ class Stream:
         if is_array(p) and not index.is_ready():     # of indices that need no check
             shape = (*a.shape[:axis], *index.shape, *a.shape[axis:][1:])
             return task(numpy.take, a, index, axis=axis, shape=shape, dtype=a.dtype)
-        return take(a, index, axis)
+        chosen = take(a, index, axis)
+        return chosen if size is None or chosen.ndim else chosen[...]       # for size=() an array, no scalar
 
     def _chosen(self, n, size, replace, p, shuffle):
         """Indices below n for choice()."""

@@ -355,7 +355,7 @@ def _nan_extreme(name, ufunc, text):
     reduction = wrap_ufunc(ufunc).reduce
 
     def function(a, axis=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
-        result = reduction(a, axis, None, out, keepdims, initial, where)
+        result = reduction(as_array(a), axis, None, out, keepdims, initial, where)
         if result.dtype.kind == "c" and type(a) is not numpy.ndarray and (type(a) is not ndarray or is_scalar(a)):
             result = as_scalar(advanced_indexing.where(_isnan(result), numpy.asarray(numpy.nan, result.dtype), result))
         if result.dtype.kind in "fc":

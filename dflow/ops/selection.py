@@ -277,7 +277,7 @@ def place(arr, mask, vals):
 
 @op("a, b, [1, 2]", "a, b, []", "a, b, a + 1", "[1], [1], 2", "a, b[0], 1", "a, b.ravel(), v",
     "i, i, 2.5", "a, i, v[:3]", small=SMALL, writes=True)
-def putmask(a, mask, values):
+def putmask(a, /, mask, values):
     """Set a where the mask is true to the values at the same places of the flattened array, repeated as needed."""
     if not is_array(a) or is_scalar(a):
         raise TypeError("putmask: first argument must be an array")

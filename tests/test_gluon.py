@@ -706,6 +706,15 @@ def test_blocks_in_lists_are_told_of():
     assert len(block.collect_params()) == 2
 
 
+def test_devices_are_given_by_either_name():
+    net = nn.Dense(2, in_units=3)
+    net.initialize()
+    net.reset_device(device=npx.cpu(1))
+    assert net.weight.list_ctx() == [npx.cpu(1)]
+    net.weight.reset_device(device=[npx.cpu(0), npx.cpu(2)])
+    assert net.weight.list_ctx() == [npx.cpu(0), npx.cpu(2)]
+
+
 def test_optimize_for():
     net, x = nn.Dense(2), np.ones((3, 4), "float32")
     net.initialize()

@@ -211,8 +211,9 @@ class Block:
         """Set all gradients to zero."""
         self.collect_params().zero_grad()
 
-    def reset_ctx(self, ctx):
+    def reset_ctx(self, ctx=None, device=None):
         """Move the parameters to other devices."""
+        ctx = ctx if device is None else device
         self.collect_params().reset_ctx(ctx)
 
     reset_device = reset_ctx

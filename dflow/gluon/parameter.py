@@ -251,8 +251,9 @@ class Parameter:
             raise self._missing()
         return list(self._devices)
 
-    def reset_ctx(self, ctx):
+    def reset_ctx(self, ctx=None, device=None):
         """Move it to other devices."""
+        ctx = ctx if device is None else device
         data = None if self._data is None else self.mean().detach()
         self._place(ctx)
         if data is not None:
@@ -330,8 +331,9 @@ class ParameterDict(dict):
         for p in self.unique():
             setattr(p, name, value)
 
-    def reset_ctx(self, ctx):
+    def reset_ctx(self, ctx=None, device=None):
         """Move them to other devices."""
+        ctx = ctx if device is None else device
         for p in self.unique():
             p.reset_ctx(ctx)
 

@@ -1,5 +1,6 @@
 """Groups: what runs fused gives the same bits as what runs one by one, and holds up nothing that it does not need."""
 
+import contextlib
 import functools
 import os
 import re
@@ -752,7 +753,8 @@ def test_a_full_overwrite_inside_a_group_clears(two_workers, monkeypatch):
 
 
 def recorded(function):
-    with warnings.catch_warnings(record=True) as caught:
+    with contextlib.ExitStack() as stack:           # in a `with` of the recorder's, operations would wait to warn
+        caught = stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always")
         function()
     return [(os.path.basename(w.filename), w.lineno - function.__code__.co_firstlineno, str(w.message)) for w in caught
@@ -761,8 +763,7 @@ def recorded(function):
 
 @pytest.mark.parametrize("n", [10, 300_000])
 @pytest.mark.parametrize("setup", [{"limit": 0}, {"limit": 0, "bulk": 0}, {"limit": 0, "workers": 4},
-                                   {"limit": 10 ** 12},
-                                   {"limit": 0, "bulk": 2}])
+                                   {"limit": 10 ** 12}, {"limit": 0, "bulk": 2}])
 def test_warnings_name_each_members_own_line_once(setup, n):
     def program():
         z = np.zeros(n)

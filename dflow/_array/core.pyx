@@ -614,10 +614,7 @@ cdef class ndarray:
 
     @dtype.setter
     def dtype(self, value):
-        seen = hooks.view(self, np.dtype(value))
-        if type(seen) is not ndarray:               # NumPy's, of records and the like
-            raise NotHeld(f"dflow arrays hold numbers: dtype {seen.dtype} is not supported")
-        become(self, seen)
+        become(self, <ndarray?>hooks.view(self, DTYPES[code_of(value)]))    # else it might be NumPy's
 
     @dtype.deleter
     def dtype(self):

@@ -332,7 +332,8 @@ cdef ndarray uninitialized(object shape, object dtype, object order, object devi
     check_dimensions(ndim, dims)
     if dtype is not None and dtype is not float:
         code = code_of(dtype)
-    order = known_order(order)
+    if order != "C":                # nearly always it is
+        order = known_order(order)
     if order == "C":
         return put_new(new_array(code, ndim, dims), number)
     if order != "F":

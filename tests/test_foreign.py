@@ -367,3 +367,12 @@ def test_types_of_other_libraries_are_asked():
             self.dtype = type("dtype", (), {"type": kind})
 
     assert np.iscomplexobj(Tensor(numpy.complex64)) and np.isrealobj(Tensor(numpy.float32))
+
+
+def test_functions_of_objects_whose_array_is_ours():
+    class Signal:
+        def __array__(self, dtype=None, copy=None):
+            return np.arange(3.0)
+
+    assert np.sin(Signal()).tolist() == numpy.sin(numpy.arange(3.0)).tolist()
+    assert np.sort(Signal())[::-1].tolist() == [2, 1, 0] and np.array(Signal()).sum() == 3

@@ -113,17 +113,19 @@ def test_as_numpy(row, sample):
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("row, sample", CASES, ids=[call_of(*case) for case in CASES])
-def test_arrays_of_numpy(row, sample):
+@pytest.mark.parametrize("row", TABLE.values(), ids=[row.name for row in TABLE.values()])
+def test_arrays_of_numpy(row):
     """As from code that was not swapped: all, and some, of the arrays. What comes out is ours."""
-    text = call_of(row, sample)
-    names = [name for name in SOURCES if re.search(rf"\b{name}\b", text)]
-    for theirs in {tuple(names), tuple(names[::2]), tuple(names[1::2])} - {()}:
-        if "copy=False" in sample:              # which ours, with memory of their own, cannot be had without
-            assert kinds(text, theirs) in (ValueError, BufferError)
-        else:
+    for sample in row.samples if row.module != "npx" else ():
+        text = call_of(row, sample)
+        names = [name for name in SOURCES if re.search(rf"\b{name}\b", text)]
+        for theirs in {tuple(names), tuple(names[::2]), tuple(names[1::2])} - {()}:
+            if "copy=False" in sample:              # which ours, with memory of their own, cannot be had without
+                assert kinds(text, theirs) in (ValueError, BufferError), text
+                continue
             compare(text, row.close, sample.startswith("?"), theirs)
-            assert row.name in ("frexp", "modf") and "a, a, a" in sample or kinds(text, theirs) == kinds(text, ())
+            if row.name not in ("frexp", "modf") or "a, a, a" not in sample:
+                assert kinds(text, theirs) == kinds(text, ()), text
 
 
 def kinds(text, theirs):
@@ -987,15 +989,6 @@ def test_subclasses_of_numpys_arrays_stay_what_they_are(tmp_path):
                                   "linalg.multi_dot([a, a.T], out=np.ones((3, 3), 'f4'))"])
 def test_ways_of_linalg(text):
     compare(f"np.{text}", True)
-
-
-def test_functions_of_objects_whose_array_is_ours():
-    class Signal:
-        def __array__(self, dtype=None, copy=None):
-            return np.arange(3.0)
-
-    assert np.sin(Signal()).tolist() == numpy.sin(numpy.arange(3.0)).tolist()
-    assert np.sort(Signal())[::-1].tolist() == [2, 1, 0] and np.array(Signal()).sum() == 3
 
 
 def test_conditions_without_axes_reach_numpy_as_scalars():

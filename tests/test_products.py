@@ -505,7 +505,7 @@ def test_show_config():
     assert lines[0] == f"dflow {dflow.__version__}, numpy {numpy.__version__}"
     assert lines[1:] == [f"{name}: {value}" for name, value in config.items()]
     assert config["workers"] == 3 and config["naive"] is False and config["bulk"] == dflow.engine.config()["bulk"]
-    assert {"workers", "naive", "bulk", "memory_budget", "blas"} == set(config)
+    assert {"workers", "naive", "bulk", "memory_budget", "native", "blas"} == set(config)
 
 
 def test_the_same_bits_in_another_process_with_another_number_of_workers():

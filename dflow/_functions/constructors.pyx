@@ -251,7 +251,7 @@ cdef object made_or_like(maker ours, function, like, a, dtype, order, device, co
         return made_like(function, None, given, dtype, order, device, copy)
 
 cdef bint to_be_objects(a, dtype):
-    return type(a) in (list, tuple) and dtype is not None and np.dtype(dtype) == np.object_
+    return dtype is not None and holds_arrays(a) and np.dtype(dtype) == np.object_
 
 cdef object as_objects(x, frozenset within=frozenset()):
     """What NumPy is to make objects of: our arrays in lists are objects themselves, elements are its numbers.
@@ -264,7 +264,7 @@ cdef object as_objects(x, frozenset within=frozenset()):
         within |= {id(x)}
         items = [as_objects(item, within) for item in x]
         return x if all([a is b for a, b in zip(items, x)]) else type(x)(items)
-    return x if type(x) is ndarray and not (<ndarray>x).flags & SCALAR else hooks.unwrap(x)
+    return hooks.unwrap(x) if type(x) is ndarray and (<ndarray>x).flags & SCALAR else x
 
 cdef object made_like(function, like, a, dtype, order, device, copy):
     """What NumPy's function makes, or the library of `like`."""

@@ -34,6 +34,14 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def stays():
+    """So does what a file of tests has imported: pandas, Numba and the like are millions of objects."""
+    yield
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def leaves_nothing_behind(request):
     """Waits for the engine after the test, then compares what is alive with what was before it.

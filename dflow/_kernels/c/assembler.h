@@ -107,7 +107,7 @@ static inline void land(Pen *pen, uint8_t *place) {
 }
 
 /* Writes the loop. Returns how many bytes it has, 0 where they are more than `room`. */
-static size_t assemble(uint8_t *code, size_t room, const Step *steps, int n, int itemsize) {
+static inline size_t assemble(uint8_t *code, size_t room, const Step *steps, int n, int itemsize) {
     static const uint64_t doubles[LITERALS] = {1ull << 63, ~(1ull << 63), 0x3ff0000000000000ull};
     static const uint32_t floats[LITERALS] = {1u << 31, ~(1u << 31), 0x3f800000u};
     Pen pen = {code, code + room};

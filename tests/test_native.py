@@ -9,7 +9,7 @@ import warnings
 import numpy
 import pytest
 from compare import same_bits
-from engines import clean_environment, configured
+from engines import clean_environment, configured, in_threads
 
 import dflow
 import dflow.numpy as np
@@ -205,6 +205,19 @@ def test_a_child_goes_on_with_loops_of_its_own():
         assert [runs(n) for n in (8, 8, 8, 6, 6, 6, 5)] == [0, 1, 1, 0, 1, 1, 1]
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert [runs(n) for n in (5, 6, 8)] == [1, 1, 1]
+
+
+def test_threads_that_write_the_same_loops_at_once():
+    theirs = numpy.arange(3000.0)
+    x = np.array(theirs)
+
+    def thread():
+        for n in range(20, 50):                 # lengths that no other test has: each is seen, written and run here
+            for _ in range(3):
+                assert same_bits(chained(pending(x), n).asnumpy(), chained(theirs, n))
+
+    with configured(limit=0, workers=4):
+        in_threads(*[thread] * 4)
 
 
 def test_the_arena_is_bounded():

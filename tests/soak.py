@@ -322,18 +322,24 @@ class Soak:
     def settle(self):
         """Nothing is pending, no error is left that nobody saw, and the threads are there that are needed for work."""
         try:
-            (np.ones((500, 500)) @ np.ones((500, 500))).wait_to_read()
+            ones = numpy.ones((500, 500))
+            numpy.matmul(ones, ones)            # a fork ends the threads of both BLASes until the next large product
+            (np.array(ones) @ ones).wait_to_read()
             dflow.waitall()
             gc.collect()
             _engine.check_idle()
         except Exception:
             self.found(self.settle)
 
-    def run(self, minutes, seconds, every):
-        """Rounds of so many seconds, until the time is over; a sample is printed after `every` seconds."""
+    def run(self, minutes, seconds, every, ahead=()):
+        """Rounds of so many seconds, until the time is over; a sample is printed after `every` seconds. ahead: settings
+        that have a round first, of which no sample is kept."""
         names, printed = list(CONFIGURATIONS), -every
         before = signal.signal(signal.SIGALRM, _interrupted)
         try:
+            for name in ahead:
+                self.round(0, name, seconds)
+            self.samples.clear()
             while not self.samples or time.monotonic() - self.start < 60 * minutes:
                 self.round(len(self.samples), names[len(self.samples) % len(names)], seconds)
                 if self.samples[-1].seconds - printed >= every:

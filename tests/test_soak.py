@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.once]
 def short():
     """A soak of some rounds."""
     made = soak.Soak(1, pool=20)
-    made.run(0.2, 0.3, 1000)
+    made.run(0.2, 0.3, 1000, ahead=("pools-queued", "pools-held-delays"))       # the workers of pools stay
     return made
 
 

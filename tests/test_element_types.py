@@ -29,9 +29,9 @@ def test_what_elements_are_instances_of(dtype):
     ours, theirs = (module.ones(3, dtype)[1] for module in (np, numpy))
     for kind in KINDS:
         assert isinstance(ours, kind) == isinstance(theirs, kind), kind
-    assert ours.__class__ is type(theirs) and isinstance(ours, np.ndarray)
+    assert ours.__class__ is type(theirs) and not isinstance(ours, np.ndarray)
     total = np.ones(3, dtype).max()
-    assert isinstance(total, numpy.generic) and np.issubdtype(type(total), np.number)
+    assert isinstance(total, numpy.generic) and np.issubdtype(type(total), np.number) == (dtype != "?")
     assert np.issubdtype(ours.dtype, np.floating) == numpy.issubdtype(theirs.dtype, numpy.floating)
 
 
@@ -72,7 +72,7 @@ def test_elements_of_subclasses():
 def test_copies_of_elements_are_elements():
     x = np.arange(3.0)[2]
     for again in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
-        assert type(again) is np.ndarray and again.shape == () and again == 2
+        assert type(again) is type(x) and again.shape == () and again == 2
 
 
 def test_a_function_by_the_type_of_its_argument():
@@ -94,15 +94,56 @@ def test_a_complex_element_as_float_warns():
 
 # -- a number of an element's type -----------------------------------------------------------------
 
-def test_the_type_of_an_element_makes_no_array_of_that_length():
+@pytest.mark.parametrize("dtype", TYPES)
+def test_the_type_of_an_element_is_as_numpys(dtype):
+    """Of elements that came each way that elements come."""
+    theirs = numpy.ones(1, dtype)[0]
+    like = type(theirs)
+    a = np.ones(3, dtype)
+    for x in (a[1], a[np.array(2)], a.max(), np.ones((2, 2), dtype)[1, 1], next(iter(a)), a[1].copy(), a[1].T,
+              np.array(1, dtype)[()], a.flat[1], np.squeeze(a[1]), a.take(1), a[:1].reshape(())[()]):
+        kind = type(x)
+        assert kind is type(a[0]) and kind == like and like == kind and not kind != like and hash(kind) == hash(like)
+        assert kind in (like, dict) and {like: 1}[kind] == 1 and kind.__name__ == like.__name__
+    assert kind.__mro__[1:] == like.__mro__ and repr(kind) == repr(like) and kind != numpy.ndarray != kind
+    assert type(kind(1)) is like and kind(1) == 1 and numpy.dtype(kind) == np.zeros(1, kind).dtype == theirs.dtype
+    assert pickle.loads(pickle.dumps(kind)) is like and copy.copy(kind) is kind
+    for abstract in KINDS[:-1]:
+        if abstract.__module__ == "numpy":
+            assert np.issubdtype(kind, abstract) == numpy.issubdtype(kind, abstract) == numpy.issubdtype(like, abstract)
+        elif abstract.__module__ == "numbers":
+            assert issubclass(kind, abstract) == issubclass(like, abstract), abstract
+    assert issubclass(like, kind) and isinstance(theirs, kind) and not issubclass(kind, np.ndarray)
+    for abstract in (collections.abc.Iterable, collections.abc.Sized, collections.abc.Container, collections.abc.Hashable):
+        assert issubclass(kind, abstract) == issubclass(like, abstract) == isinstance(x, abstract), abstract
+
+
+def test_what_makes_an_array_of_an_element_makes_its_type_an_arrays():
     x = np.arange(3.0)
-    for number in (3, 0, 2.5, True, 1j, x[1], numpy.int64(3)):
-        with pytest.raises(TypeError, match=r"type\(x\)\(.*x\.dtype\.type"):
-            type(x[0])(number)
-        kind = type(x[0])
-        with pytest.raises(TypeError, match=r"x\.dtype\.type"):
-            kind(number)
-    assert x.dtype.type(3) == 3 and x[0].__class__(3) == numpy.float64(3)
+    assert type(x[1][...]) is type(x[1][None]) is type(x[1].reshape(1)) is type(np.array(x[1])) is np.ndarray
+    assert type(np.add(x[0], 1, out=...)) is np.ndarray
+    y = np.array(2.0)
+    assert type(y) is np.ndarray and type(y + 1) == numpy.float64 and type(y[()]) == numpy.float64
+    y.dtype = "i8"
+    assert type(y) is np.ndarray and type(y[()]) == numpy.int64
+
+
+def test_a_class_made_of_the_type_of_an_element_is_numpys():
+    class Metres(type(np.arange(3.0)[0])):
+        pass
+
+    assert Metres.__mro__[1:] == numpy.float64.__mro__ and Metres(3) + 1 == 4
+
+
+def test_an_element_is_an_array_to_mxnets_programs():
+    from dflow import nd, npx
+    x = np.arange(3.0)[1]
+    npx.set_np()
+    try:
+        assert isinstance(x, np.ndarray) and isinstance(x, nd.NDArray) and issubclass(type(x), np.ndarray)
+    finally:
+        npx.reset_np()
+    assert not isinstance(x, np.ndarray) and isinstance(np.arange(3), np.ndarray)
 
 
 def test_who_names_ndarray_makes_an_array():

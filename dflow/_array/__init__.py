@@ -1,8 +1,8 @@
-"""Arrays. Pickles name array() and ndarray by this package, in which they were one module once."""
+"""Arrays. Pickles name array(), element() and ndarray by this package, in which they were one module once."""
 
 
 def __getattr__(name):
-    if name in ("array", "ndarray"):
+    if name in ("array", "element", "ndarray"):
         from dflow._array import core
 
         return getattr(core, name)

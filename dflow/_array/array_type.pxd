@@ -1,3 +1,8 @@
-"""The type of ndarray itself."""
+"""The type of ndarray itself, and the types of elements."""
 
-cdef void be_type_of(type cls) noexcept         # once; ArrayType is from then on
+from cpython.object cimport PyTypeObject
+from dflow._kernels.dtypes cimport NCODES
+
+cdef PyTypeObject* element_types[NCODES]        # by code; each a subtype of ndarray, with the same struct
+cdef void make_types(type cls) except *         # once, of ndarray, which has its tp_dealloc by then
+cdef void elements_are_arrays(bint on) noexcept # whether isinstance(element, ndarray): so in MXNet

@@ -1,17 +1,42 @@
-"""The type of ndarray itself: for a program, what NumPy holds is an array too. dflow itself asks is_array()."""
+"""The type of ndarray itself, and the types of elements.
 
-import sys
+For a program, what NumPy holds is an array too, and an element is none: it has a type of its own for each dtype, which
+stands for NumPy's float64 and the like. All have ndarray's struct, and in C they are subtypes of it: dflow itself asks
+is_array(), or is_ours().
+"""
+
+import copyreg
 
 import numpy as np
 cimport numpy as cnp
-from cpython.object cimport PyObject, PyTypeObject
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from dflow._kernels.dtypes cimport DTYPES
 
 cdef extern from "Python.h":
     ctypedef object (*newfunc)(type, PyObject*, PyObject*)
+    ctypedef struct SequenceSlots "PySequenceMethods":
+        void* sq_length
+        void* sq_item
+        void* sq_contains
+    ctypedef struct MappingSlots "PyMappingMethods":
+        void* mp_length
     ctypedef struct Slots "PyTypeObject":
+        const char* tp_name
+        unsigned long tp_flags
+        PyTypeObject* tp_base
+        SequenceSlots* tp_as_sequence
+        MappingSlots* tp_as_mapping
+        PyObject* tp_dict
+        void* tp_iter
         newfunc tp_new
+    unsigned long Py_TPFLAGS_DEFAULT
+    int PyType_Ready(type) except -1
+    void PyType_Modified(type)
+    PyObject* PyEval_GetGlobals()
 
 cdef object array_class = None
+cdef bint arrays_too = False            # elements are
 
 class Base(np.ndarray):
     """What subclasses of ours are made of: NumPy's array, to which our class means its own."""
@@ -26,50 +51,155 @@ cdef class ArrayType(type):
     """isinstance(x, np.ndarray) holds for arrays of ours, and for NumPy's; issubclass() likewise."""
 
     def __instancecheck__(cls, x):
-        return cls is array_class and isinstance(x, cnp.ndarray) or type.__instancecheck__(cls, x)
+        if cls is not array_class:
+            return type.__instancecheck__(cls, x)
+        return isinstance(x, cnp.ndarray) or type.__instancecheck__(cls, x) and not stands_for_number(type(x))
 
     def __subclasscheck__(cls, kind):
-        return type.__subclasscheck__(cls, kind) or cls is array_class and issubclass(kind, cnp.ndarray)
+        if cls is not array_class:
+            return type.__subclasscheck__(cls, kind)
+        return issubclass(kind, cnp.ndarray) or type.__subclasscheck__(cls, kind) and not stands_for_number(kind)
 
     def __call__(cls, *args, **keywords):
-        if cls is array_class and len(args) == 1 and not keywords and is_number(args[0]):
-            if not names_array(sys._getframe()):
-                raise TypeError(f"type(x)({args[0]!r}): the type of an element is ndarray. A number of its type is "
-                                f"x.dtype.type({args[0]!r}), an array of that shape np.ndarray(({args[0]!r},))")
         if cls is array_class and len(args) == 1 and type(args[0]).__name__ == "Fraction":  # statistics: no shape
             return cnp.PyArray_TypeObjectFromType(cnp.NPY_DOUBLE)(args[0])
         return type.__call__(cls, *args, **keywords)
 
+cdef inline bint stands_for_number(object kind):
+    return not arrays_too and isinstance(kind, ElementType)
+
+cdef void elements_are_arrays(bint on) noexcept:
+    global arrays_too
+    arrays_too = on
+
 cdef object new_subclass(type meta, PyObject* args, PyObject* keywords):
-    """tp_new of the type: a subclass of ours is one of NumPy's array, which keeps its class in views and results."""
+    """tp_new of both metaclasses: a subclass of ours is one of NumPy's type, which keeps its class in views."""
     name, bases, members = <tuple>args
-    bases = tuple([Base if base is array_class else base for base in bases])
+    bases = tuple([Base if base is array_class else numpys(base) if isinstance(base, ElementType) else base
+                   for base in bases])
     return type(name, bases, members) if keywords == NULL else type(name, bases, members, **<dict>keywords)
 
-cdef bint is_number(object x):
-    return isinstance(x, (int, float, complex)) or getattr(x, "ndim", 1) == 0
+# ---- the types of elements -------------------------------------------------------------------------------------
 
-cdef bint names_array(object frame):
-    """Whether the call where a frame stands has the name `ndarray` in it: who writes it means an array, as with NumPy.
+cdef Slots memory[NCODES]
+cdef SequenceSlots sequence[NCODES]
+cdef MappingSlots mapping[NCODES]
 
-    type(a[0])(3) means a number, and would be an array of three, with whatever is in memory.
+cdef object numpys(object cls):
+    """The type of NumPy's scalars that one of elements stands for."""
+    cdef int code
+    for code in range(NCODES):
+        if element_types[code] == <PyTypeObject*>cls:
+            return DTYPES[code].type
+    raise TypeError(f"{cls!r} is no type of elements")
+
+cdef class ElementType(type):
+    """The type of elements of one dtype, as type(a[0]): whatever a program asks of it, it answers as NumPy's type.
+
+    It equals that, and hashes alike; it is the same object in no case, nor in C a subtype of float.
     """
-    from dis import get_instructions
-    code = frame.f_code
-    positions = None
-    for step in get_instructions(code):
-        if step.offset == frame.f_lasti:
-            positions = step.positions
-    if positions is None or positions.col_offset is None:
-        return "ndarray" in code.co_names
-    start, end = positions[0:3:2], positions[1:4:2]
-    for step in get_instructions(code):
-        if step.argval == "ndarray" and start <= step.positions[0:3:2] and step.positions[1:4:2] <= end:
-            return True
-    return False
 
-cdef void be_type_of(type cls) noexcept:
+    @property
+    def __mro__(cls):                   # of which singledispatch and the classes of collections.abc go by
+        return (cls, *numpys(cls).__mro__)
+
+    @property
+    def dtype(cls):                     # as np.dtype() asks for
+        return np.dtype(numpys(cls))
+
+    def __eq__(cls, other):
+        return cls is other or numpys(cls) is other
+
+    def __ne__(cls, other):
+        return not cls == other
+
+    def __hash__(cls):
+        return hash(numpys(cls))
+
+    def __instancecheck__(cls, x):
+        return isinstance(x, numpys(cls))
+
+    def __subclasscheck__(cls, kind):
+        return cls is kind or issubclass(kind, numpys(cls))
+
+    def __call__(cls, *args, **keywords):
+        return numpys(cls)(*args, **keywords)
+
+cdef object new_number(type cls, PyObject* args, PyObject* keywords):
+    """tp_new of elements: a program that makes one has NumPy's."""
+    return numpys(cls)(*<tuple>args) if keywords == NULL else numpys(cls)(*<tuple>args, **<dict>keywords)
+
+def in_pickles(cls):
+    return type, (numpys(cls)(0),)
+
+copyreg.pickle(ElementType, in_pickles)
+
+cdef str JSON = "json.encoder"
+cdef type Unnamed = type("element of a dflow array, whose number is its .item(),", (), {})      # for json's own error
+cdef object of_objects = object.__dict__["__class__"]
+
+cdef bint in_json():
+    cdef PyObject* names = PyEval_GetGlobals()          # of the innermost function in Python
+    return names != NULL and (<dict>names).get("__name__") == JSON
+
+cdef class Class:
+    """x.__class__, which isinstance() asks after type(x): of an element NumPy's float64 and the like.
+
+    So an element is an np.floating, a numbers.Real, a float where NumPy's is. But not for json, which would write it by
+    a method of float, and has an error for what it does not know.
+    """
+
+    def __get__(self, x, owner):
+        return owner if x is None else Unnamed if in_json() else numpys(owner)
+
+    def __set__(self, x, kind):
+        of_objects.__set__(x, kind)
+
+cdef class OfArrays:
+    """A method that arrays have, and elements lack, as NumPy's scalars do."""
+    cdef str name
+
+    def __init__(self, name):
+        self.name = name
+
+    def __get__(self, x, owner):
+        raise AttributeError(f"'numpy.{owner.__name__}' object has no attribute '{self.name}'" if x is not None else
+                             f"type object 'numpy.{owner.__name__}' has no attribute '{self.name}'")
+
+LACKING = "__len__", "__iter__", "__contains__", "__setitem__", "__delitem__", "_repr_html_"
+
+cdef list names = []                    # which the types keep
+
+cdef void make_type(int code, type base) except *:
+    """A static type, whose instances hold no reference to it: an array can become an element, and again an array."""
+    cdef Slots* t = &memory[code]
+    cdef type cls = <type><object>t
+    name = f"numpy.{DTYPES[code].type.__name__}".encode()
+    names.append(name)
+    t.tp_name = name
+    t.tp_base = <PyTypeObject*>base
+    t.tp_flags = Py_TPFLAGS_DEFAULT
+    t.tp_as_sequence = &sequence[code]
+    t.tp_as_mapping = &mapping[code]
+    (<PyObject*>t).ob_type = <PyTypeObject*>ElementType
+    Py_INCREF(cls)
+    PyType_Ready(cls)
+    t.tp_iter = t.tp_as_sequence.sq_length = t.tp_as_sequence.sq_item = t.tp_as_sequence.sq_contains = NULL
+    t.tp_as_mapping.mp_length = NULL
+    t.tp_new = <newfunc>new_number
+    members = <dict><object>t.tp_dict
+    members["__class__"] = Class()
+    for name in LACKING:
+        members[name] = OfArrays(name)
+    PyType_Modified(cls)
+    element_types[code] = <PyTypeObject*>t
+
+cdef void make_types(type cls) except *:
     global array_class
+    cdef int code
     array_class = cls
-    (<Slots*>ArrayType).tp_new = <newfunc>new_subclass
+    for kind in (ArrayType, ElementType):
+        (<Slots*>kind).tp_new = <newfunc>new_subclass
+    for code in range(NCODES):
+        make_type(code, cls)
     (<PyObject*>cls).ob_type = <PyTypeObject*>ArrayType

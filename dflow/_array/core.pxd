@@ -1,10 +1,11 @@
 """ndarray: a view of a storage."""
 
 from libc.stdint cimport uint8_t
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from cpython.ref cimport Py_XDECREF
 from dflow._kernels.kernel cimport intp, Kernel
 from dflow._base.atomics cimport load_i64, load_ptr
+from dflow._array.array_type cimport element_types
 from dflow._array.dispatch cimport Operand
 from dflow._base.thread_state cimport captures, direct, near, recorders, recording, set_recording
 from dflow._runtime.graph cimport readable, Storage, writable
@@ -14,7 +15,7 @@ cdef enum Flag:
     C_CONTIGUOUS = 1
     F_CONTIGUOUS = 2
     READONLY = 4
-    SCALAR = 8              # NumPy would give a scalar here: a value, which in-place operators do not change
+    SCALAR = 8              # an element: NumPy would give a scalar here, a value, which in-place operators do not change
     ALIAS = 16              # it has the storage of another array, which is not its base
 
 cdef enum:
@@ -33,6 +34,26 @@ cdef class ndarray:
     cdef PyObject* base     # owned: the ndarray that made the storage which this views, or NULL for that one itself
     cdef PyObject* node     # owned: where its value stands in the record of gradients (_tracing/tape.pyx), or NULL
     cdef object __weakref__
+
+cdef extern from *:
+    """
+    #define base_of(type) ((type)->tp_base)
+    """
+    void Py_SET_TYPE(ndarray, PyTypeObject*) noexcept
+    PyTypeObject* base_of(PyTypeObject*) noexcept
+
+# ---- arrays and elements: SCALAR in the flags, and the type. Who sets one sets both.
+cdef inline bint is_ours(object x) noexcept:
+    return Py_TYPE(x) == <PyTypeObject*>ndarray or base_of(Py_TYPE(x)) == <PyTypeObject*>ndarray
+cdef inline void be_element(ndarray a) noexcept:              # once its dtype is set
+    a.flags |= SCALAR
+    Py_SET_TYPE(a, element_types[a.code])
+cdef inline void be_array(ndarray a) noexcept:
+    a.flags &= ~SCALAR
+    Py_SET_TYPE(a, <PyTypeObject*>ndarray)
+cdef inline void be_like(ndarray a, ndarray b) noexcept:      # an element, if b is
+    if b.flags & SCALAR:
+        be_element(a)
 
 cdef enum Op:               # of the hooks for operators; comparisons from LESS on as Python numbers them
     ADD, SUBTRACT, MULTIPLY, TRUE_DIVIDE, FLOOR_DIVIDE, REMAINDER, POWER, LSHIFT, RSHIFT, AND, OR, XOR
@@ -64,7 +85,7 @@ cdef inline bint together(ndarray a, ndarray b) noexcept:     # on one device, a
 
 # ---- recording, for gradients
 cdef inline bint tracked(object x) noexcept:
-    return type(x) is ndarray and (<ndarray>x).node != NULL
+    return is_ours(x) and (<ndarray>x).node != NULL
 cdef inline bint records(object a, object b) noexcept:                  # whether a function of these is to be recorded
     return recorders != 0 and (tracked(a) or tracked(b)) and recording()
 ctypedef int (*copy_hook)(ndarray a, ndarray made) except -1
@@ -76,7 +97,7 @@ cdef RecordHooks record_hooks
 # ---- making arrays
 cdef ndarray new_array(int code, int ndim, intp* shape, bint pending=*) # C order, no values yet; pending: nor memory
 cdef ndarray new_like(list arrays, int code, int ndim, intp* shape, bint pending=*, bint copies=*)  # in their order
-cdef ndarray new_scalar(int code)                                       # 0-d, allocated, a SCALAR
+cdef ndarray new_scalar(int code)                                       # allocated, an element
 cdef ndarray new_view(ndarray a, int ndim)                              # same storage; shape and strides to be filled
 cdef ndarray close_view(ndarray v)                                      # computes size and flags
 cdef ndarray as_array(object x)                                         # an ndarray as it is; else a copy of NumPy's

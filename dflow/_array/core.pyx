@@ -14,7 +14,7 @@ from libc.stdlib cimport labs
 from libc.string cimport memcpy
 from dflow._runtime.waiting cimport make_room, memory_budget, nudge, region_ready, wait_storage
 from dflow._kernels.kernel cimport MAXDIMS, MAY_RAISE, REPORTS_FP
-from dflow._base.atomics cimport add_int
+from dflow._base.atomics cimport add_int, invariant
 from dflow._engine cimport submit, settings
 from dflow._gpu.mirror cimport HOST_STALE, bring_here, done_there, wait_there
 from dflow._runtime.executor cimport inside_host_task
@@ -23,7 +23,7 @@ from dflow._runtime.graph cimport (
     abroad, bytes_live, FLAT, FULL, HAS_REGIONS, readable, storage_allocate, storage_new, storage_rest, storage_resume,
     storage_unref, Task, task_constant, task_dims, task_new, TRACKED, WRITE)
 from dflow._runtime.region cimport fill_region, Region, regions_overlap
-from dflow._array.array_type cimport be_type_of
+from dflow._array.array_type cimport element_types, elements_are_arrays, make_types
 from dflow._array.dispatch cimport Operand, launch, copy_out, fill_access, joins, region_of_run, run_unary
 from dflow._base.allocator cimport memory_free, memory_hooks, MemoryHooks, memory_new
 from dflow._base.hooks cimport check_callables, check_hooks
@@ -106,7 +106,7 @@ cdef bint keep_spares = True
 cdef destructor cython_dealloc = (<PyTypeObject*>ndarray).tp_dealloc
 
 cdef inline ndarray pop_spare(int code):
-    cdef ndarray a = <ndarray>PyObject_Init(spares[code], <PyTypeObject*>ndarray)
+    cdef ndarray a = <ndarray>PyObject_Init(spares[code], element_types[code])
     spares[code] = a.base
     nspares[code] -= 1
     a.base = NULL
@@ -125,8 +125,10 @@ cdef void release_spares() noexcept:
 cdef void end_array(ndarray a) noexcept:
     """tp_dealloc of ndarray, with no reference left to a. Nothing here can raise: unlike in a __dealloc__ of Cython's
     the exception that is set need not be put aside."""
+    invariant(Py_TYPE(a) == (element_types[a.code] if a.flags & SCALAR else <PyTypeObject*>ndarray),
+              b"the type of an array says whether it is an element")
     if (a.flags == C_CONTIGUOUS | F_CONTIGUOUS | SCALAR and a.ndim == 0 and a.base == NULL and a.offset == 0
-            and a.st != NULL and a.st.nbytes == a.itemsize and Py_TYPE(a) == <PyTypeObject*>ndarray
+            and a.st != NULL and a.st.nbytes == a.itemsize
             and PyObject_GET_WEAKREFS_LISTPTR(a)[0] == NULL
             and a.node == NULL and nspares[a.code] < MOST_SPARES and keep_spares and storage_rest(a.st)):
         a.base = spares[a.code]
@@ -153,7 +155,8 @@ cdef ndarray new_scalar(int code):
     a.code = <uint8_t>code
     a.itemsize = <uint8_t>itemsizes[code]
     a.size = 1
-    a.flags = C_CONTIGUOUS | F_CONTIGUOUS | SCALAR
+    a.flags = C_CONTIGUOUS | F_CONTIGUOUS
+    be_element(a)
     a.st = storage_new(a.itemsize, False)
     if a.st == NULL:
         raise MemoryError("no memory for an array")
@@ -688,7 +691,10 @@ cdef class ndarray:
         zeros = new_array(self.code, self.ndim, self.shape)
         array_hooks.index_set(zeros, Ellipsis, 0)
         (<ndarray>zeros).st.device = self.st.device
-        (<ndarray>zeros).flags |= SCALAR if self.flags & SCALAR else READONLY
+        if self.flags & SCALAR:
+            be_element(<ndarray>zeros)
+        else:
+            (<ndarray>zeros).flags |= READONLY
         return zeros
 
     @imag.setter
@@ -915,6 +921,7 @@ cdef int become(ndarray self, ndarray other) except -1:
         storage_unref(self.st)
     self.st, self.offset, self.size = other.st, other.offset, other.size
     self.code, self.itemsize, self.flags = other.code, other.itemsize, other.flags
+    Py_SET_TYPE(self, Py_TYPE(other))
     return 0
 
 cdef ndarray broadcast_same(ndarray a):
@@ -931,7 +938,7 @@ cdef ndarray part(ndarray a, int which):
     v.code = <uint8_t>real_code(a.code)
     v.itemsize = a.itemsize // 2
     v.offset += which * v.itemsize
-    (<ndarray>close_view(v)).flags |= a.flags & SCALAR
+    be_like(close_view(v), a)
     return v
 
 cdef object scalar(ndarray a):
@@ -956,7 +963,7 @@ cdef object new_by_class(type cls, PyObject* args, PyObject* keywords):
         become(a, made)
     return a if isinstance(made, ndarray) else made
 
-be_type_of(ndarray)
+make_types(ndarray)
 (<Slots*>ndarray).tp_name = b"dflow.ndarray"     # as programs import it
 (<Slots*>ndarray).tp_new = <newfunc>new_by_class
 (<Slots*>ndarray).tp_vectorcall = NULL           # Cython's knows nothing of that
@@ -980,12 +987,19 @@ def array(x):
     """An ndarray as it is; a copy of anything else that NumPy can make an array of."""
     return as_array(x)
 
-array.__module__ = "dflow._array"   # in pickles: it is found there also by the dflow that had no such module
+def element(x):
+    """What array() makes of something without axes, as an element."""
+    cdef ndarray a = as_array(np.asarray(x))
+    be_element(a)
+    return a
+
+array.__module__ = element.__module__ = "dflow._array"      # in pickles: it is found there also by the dflow that had no such module
 
 def set_mxnet_rules(bint on):
     """Some of MXNet's ways, or NumPy's: see npx.set_np()."""
     global mxnet_rules
     mxnet_rules = on
+    elements_are_arrays(on)
 
 def table():
     """The hooks that are Python callables, to be set."""

@@ -17,7 +17,7 @@ from dflow._runtime.graph cimport FULL, WRITE
 from dflow._array.dispatch cimport Operand, Core, fill_constant, launch, region_of_run
 from dflow._kernels.dtypes cimport Scalar, BOOL, DTYPES, INTP, NCODES, code_of, numpy_array, write_scalar, is_complex
 from dflow._kernels.registry cimport kernel_new, name_kernel
-from dflow._array.core cimport *
+from dflow._array.core cimport *, is_ours
 from dflow._tracing.tape cimport record
 from dflow._functions.basic_indexing cimport base_index, refuse_index, refuse_store, stored
 from dflow._functions.numbers cimport write_wrapped
@@ -416,7 +416,7 @@ cdef bint quick_put(ndarray a, ndarray index, object value) except -1:
     if (kind < 0 or index.size > settings.inline_cost or not in_order_here(index) or not is_idle(a.st, direct)
             or index.st == a.st or not inside_loops[kind](data_of(index), index.size, a.shape[0])):
         return False
-    if type(value) is ndarray:
+    if is_ours(value):
         v = <ndarray>value
         if v.code != a.code or v.st == a.st or not in_order_here(v) or v.ndim and not same_shape(v, index):
             return False
@@ -615,7 +615,7 @@ cdef object chosen(ndarray a, object key):
     cdef ndarray out
     if type(key) is list and len(<list>key) and type((<list>key)[0]) is int:
         key = as_array(key)
-    if type(key) is ndarray and a.ndim:
+    if is_ours(key) and a.ndim:
         if (<ndarray>key).code != BOOL:
             out = quick_take(a, <ndarray>key, 0)
         else:
@@ -688,7 +688,7 @@ cdef int set_selected(ndarray a, object key, object value) except -1:
 
 cdef int store_selected(ndarray a, object key, object value) except -1:
     cdef ndarray values
-    if (type(key) is ndarray and a.ndim == 1 and type(value) in (int, float, ndarray)
+    if (is_ours(key) and a.ndim == 1 and (is_ours(value) or type(value) is int or type(value) is float)
             and quick_put(a, <ndarray>key, value)):
         return 0
     if isinstance(key, ndarray) and (<ndarray>key).code == BOOL and masked_fill(a, <ndarray>key, value):
@@ -699,7 +699,7 @@ cdef int store_selected(ndarray a, object key, object value) except -1:
                         f"{values.ndim} dimensions")
     if values.st == a.st:
         values = copy_of(values)
-    if type(key) is ndarray and put_under_mask(a, <ndarray>key, values):
+    if is_ours(key) and put_under_mask(a, <ndarray>key, values):
         return 0
     return scatter(a, select(a, key), key, values)
 
@@ -895,7 +895,7 @@ _result_type = bare(np.result_type)
 def result_type(*arrays_and_dtypes):
     """The type that NumPy's promotion gives."""
     cdef tuple given = arrays_and_dtypes
-    if len(given) == 2 and type(given[0]) is ndarray and type(given[1]) is ndarray:
+    if len(given) == 2 and is_ours(given[0]) and is_ours(given[1]):
         return DTYPES[common_code(given[0], given[1])]
     return _result_type(*[(<ndarray>x).dtype if isinstance(x, ndarray) else x for x in given])
 
@@ -940,7 +940,7 @@ cdef object taken(a, indices, axis, out, mode):
         k = c_axis(axis, source.ndim)
     if not isinstance(indices, (ndarray, np.ndarray)):
         indices = as_array_code(indices, code_of_index)         # of any numbers
-    if out is None and mode == "raise" and type(indices) is ndarray:
+    if out is None and mode == "raise" and is_ours(indices):
         result = quick_take(source, <ndarray>indices, k)
         if result is not None:
             return as_scalar(result)

@@ -20,7 +20,7 @@ from dflow._array.dispatch cimport Operand, fill_constant, launch
 from dflow._kernels.dtypes cimport (
     Scalar, BOOL, DOUBLE, DTYPES, itemsizes, is_complex, is_integer, write_number, write_scalar, read_scalar)
 from dflow._kernels.casts cimport cast_kernel, number_kernel
-from dflow._array.core cimport *
+from dflow._array.core cimport *, is_ours, be_element, be_array
 from dflow._base.thread_state cimport near, set_recording
 from dflow._tracing.tape cimport after_write, before_write, recorded, confirm_inplace
 from dflow._array.core import attach
@@ -52,7 +52,7 @@ cdef ndarray element(ndarray a, intp offset):
         v = new_view(a, 0)
         v.offset = offset
         out = copy_of(close_view(v))
-        out.flags |= SCALAR
+        be_element(out)
         return out
     if is_near(a):
         out.st.device = a.st.device
@@ -252,7 +252,7 @@ cdef object get_index(ndarray a, object key):
     cdef intp offset
     if PyLong_CheckExact(key):
         return index_first(a, int_index(a, key))
-    if type(key) is ndarray and (<ndarray>key).ndim:
+    if is_ours(key) and (<ndarray>key).ndim:
         return selected(a, key)
     if PyTuple_CheckExact(key):
         offset = integers_offset(a, <tuple>key)
@@ -338,15 +338,15 @@ cdef int set_index(ndarray a, object key, object value) except -1:
             return set_element(a, offset, value)
     if number and PyLong_CheckExact(key) and a.ndim == 1:
         return set_element(a, a.offset + check_index(int_index(a, key), a.shape[0], 0) * strides_of(a)[0], value)
-    if type(value) is ndarray and PyLong_CheckExact(key) and a.ndim == 1 and copy_element(
+    if is_ours(value) and PyLong_CheckExact(key) and a.ndim == 1 and copy_element(
             a, a.offset + check_index(int_index(a, key), a.shape[0], 0) * strides_of(a)[0], <ndarray>value):
         return 0
-    if type(key) is ndarray and (<ndarray>key).ndim:
+    if is_ours(key) and (<ndarray>key).ndim:
         return selection_hooks.advanced_set(a, key, value)
     view = base_index(a, key)
     if view is NotImplemented:
         return selection_hooks.advanced_set(a, key, value)
-    if type(value) is ndarray and (<ndarray>value).st == a.st and PyLong_CheckExact(key):
+    if is_ours(value) and (<ndarray>value).st == a.st and PyLong_CheckExact(key):
         value = as_swapped(<ndarray>view, <ndarray>value)
     return fill_with(<ndarray>view, value) if number else store(<ndarray>view, key, value)
 
@@ -481,7 +481,7 @@ def fill(ndarray self, /, value):
         value = one_element(self.code, (), value)
     if self.flags & SCALAR:                 # as NumPy's scalars, which fill an array made of them
         self = copy_of(self)
-        self.flags &= ~SCALAR
+        be_array(self)
     set_index(self, Ellipsis, value)
 
 def item(ndarray self, index=(), /, *more):             # not *args: a tuple takes a third of the time

@@ -14,7 +14,7 @@ from dflow._array.dispatch cimport Operand, fill_constant, fill_index, launch
 from dflow._kernels.dtypes import NotHeld
 from dflow._kernels.dtypes cimport BOOL, LONG, DOUBLE, DTYPES, code_of, is_integer, native, numpy_array
 from dflow._kernels.registry cimport kernel_new, sleep_kernel
-from dflow._array.core cimport *
+from dflow._array.core cimport *, is_ours
 from dflow._functions.fastpath cimport allocated
 from dflow._functions.interop cimport foreign, foreign_like
 from dflow._functions.numbers cimport cast_into, numbers_for
@@ -81,7 +81,7 @@ cdef ndarray from_list(list x):
 cdef ndarray made(object x):
     """x itself, if it is an array of ours, else a copy."""
     cdef ndarray out
-    if type(x) is ndarray:
+    if is_ours(x):
         return <ndarray>x
     if PyList_CheckExact(x):
         out = from_list(<list>x)
@@ -90,11 +90,11 @@ cdef ndarray made(object x):
     return as_array(np.asarray(x) if isinstance(x, np.ndarray) else x)      # as which a masked array is its numbers
 
 # types often met
-cdef frozenset PLAIN = frozenset((ndarray, list, tuple, range, bool, int, float, complex, np.ndarray))
+cdef frozenset PLAIN = frozenset((list, tuple, range, bool, int, float, complex, np.ndarray))
 
 cdef inline object asked(object x):
     """What the __array__ of an object gives, an array of ours or of NumPy's; anything else as it is."""
-    if type(x) is ndarray or PyList_CheckExact(x) or type(x) in PLAIN or isinstance(x, (np.ndarray, np.generic)):
+    if is_ours(x) or PyList_CheckExact(x) or type(x) in PLAIN or isinstance(x, (np.ndarray, np.generic)):
         return x
     return numpy_array(x, None) if hasattr(type(x), "__array__") else x
 
@@ -154,7 +154,7 @@ cdef object copy_mode(object copy, object given):
         raise ValueError("strings are not allowed for 'copy' keyword. Use True/False/None instead.")
     if copy is None or copy is np._CopyMode.IF_NEEDED:
         return None
-    if not copy and type(given) is not ndarray:
+    if not copy and not is_ours(given):
         raise ValueError(NO_COPY)
     return bool(copy)
 
@@ -207,13 +207,13 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
 @cython.embedsignature.format("clinic")
 def asanyarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
     """As asarray, but subclasses of NumPy's array, as masked ones, stay what they are; only a memmap is numbers."""
-    if foreign_like(like) or type(a) is not ndarray and isinstance(a, np.ndarray) and foreign(a):
+    if foreign_like(like) or not is_ours(a) and isinstance(a, np.ndarray) and foreign(a):
         return made_like(np.asanyarray, like, a, dtype, order, device, copy)
     return made_or_like(array_of, np.asanyarray, None, a, dtype, order, device, copy)
 
 cdef PyObject* asarray_of_one(PyObject* module, PyObject** args, Py_ssize_t nargs, PyObject* names) except NULL:
     """asarray(), but an array alone is given back before the other arguments, which take longer, are looked at."""
-    if nargs == 1 and names == NULL and type(<object>args[0]) is ndarray and not (<ndarray>args[0]).flags & SCALAR:
+    if nargs == 1 and names == NULL and is_ours(<object>args[0]) and not (<ndarray>args[0]).flags & SCALAR:
         Py_INCREF(<object>args[0])
         return args[0]
     return PyObject_Vectorcall(<PyObject*>whole_asarray, args, nargs, names)
@@ -230,7 +230,7 @@ asarray = PyCFunction_NewEx(&asarray_method, <PyObject*>NULL, "dflow.numpy")
 
 cdef object array_of(a, dtype, order, device, copy):
     if dtype is None and order is None and copy is None and device is None:
-        return variable(<ndarray>a) if type(a) is ndarray else put_new(made(a), -1)
+        return variable(<ndarray>a) if is_ours(a) else put_new(made(a), -1)
     cdef int number = device_number(device)
     a = asked(a)
     copy = copy_mode(copy, a)
@@ -264,7 +264,7 @@ cdef object as_objects(x, frozenset within=frozenset()):
         within |= {id(x)}
         items = [as_objects(item, within) for item in x]
         return x if all([a is b for a, b in zip(items, x)]) else type(x)(items)
-    return hooks.unwrap(x) if type(x) is ndarray and (<ndarray>x).flags & SCALAR else x
+    return hooks.unwrap(x) if is_ours(x) and (<ndarray>x).flags & SCALAR else x
 
 cdef object made_like(function, like, a, dtype, order, device, copy):
     """What NumPy's function makes, or the library of `like`."""
@@ -294,7 +294,7 @@ cdef object with_axis(a, dtype, order, device, copy):
 
 def frombuffer(buffer, dtype=float, count=-1, offset=0, *, like=None):
     """The numbers in a buffer, copied; those in another byte order are converted. Of an array of ours a view."""
-    if type(buffer) is ndarray and np.dtype(dtype).isnative:
+    if is_ours(buffer) and np.dtype(dtype).isnative:
         like = np.frombuffer(placed(buffer, buffer)[0], dtype, count, offset)
         flat, start = variable(buffer).reshape(-1), operator.index(offset)
         if like.dtype == flat.dtype and start % like.itemsize == 0:     # which has a gradient

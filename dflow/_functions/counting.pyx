@@ -9,7 +9,7 @@ from dflow._engine cimport settings
 from dflow._kernels.dtypes cimport BOOL, DOUBLE, INTP, code_of
 from dflow._kernels.registry cimport kernel_new
 from dflow._functions.placement import follow
-from dflow._array.core cimport *
+from dflow._array.core cimport *, be_element
 from dflow._functions.fastpath cimport allocated, count_bytes, count_true
 from dflow._functions.ufunc cimport along_axis, reduce, wrap
 from dflow._functions.ufunc import NO_VALUE
@@ -46,7 +46,7 @@ def count_nonzero(a, axis=None, *, keepdims=False):
     cdef intp at_once = 2 * COUNT_ROW if settings.inline_cost > 0 else 0
     if x.code == BOOL and axis is None and not keepdims and x.size < at_once and in_order_here(x):
         out = new_array(code_of_index, 0, NULL)
-        out.flags |= SCALAR
+        be_element(out)
         (<intp*>data_of(out))[0] = count_true(x)
         settings.inlined += 1
         return out

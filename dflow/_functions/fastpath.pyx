@@ -19,12 +19,12 @@ from dflow._kernels.dtypes cimport BOOL, DOUBLE, FLOAT, Scalar, itemsizes, write
 from dflow._kernels.sorting cimport dot_kernel
 from dflow._array.core cimport (
     ndarray, C_CONTIGUOUS, READONLY, SCALAR, new_array, new_view, close_view, strides_of, data_of, in_order_near,
-    is_idle, is_near, same_elements, together, fill_operand, launch_flat)
+    is_idle, is_near, same_elements, together, fill_operand, launch_flat, is_ours, be_element)
 from dflow._base.thread_state cimport near
 
 cdef int quick_kind(object x) noexcept:
     """As kind_of, for exact types; -1 for anything else."""
-    if type(x) is ndarray:
+    if is_ours(x):
         return (<ndarray>x).code
     if type(x) is int:
         return WEAK_INT
@@ -54,7 +54,7 @@ cdef inline bint give_memory(ndarray out, ndarray x, ndarray y) noexcept:
         return False
     out.st.device = x.st.device
     if out.ndim == 0:
-        out.flags |= SCALAR
+        be_element(out)
     return True
 
 cdef inline void point_at(char** args, intp* steps, int i, ndarray x) noexcept:
@@ -80,12 +80,12 @@ cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
     cdef ndarray x, y = None
     if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct:
         return None
-    if type(a) is ndarray:
+    if is_ours(a):
         x = <ndarray>a
         if not in_order_near(x):
             return None
         point_at(args, steps, 0, x)
-        if type(b) is ndarray:
+        if is_ours(b):
             y = <ndarray>b
             if not in_order_near(y) or not together(x, y) or not same_shape(x, y):
                 return None
@@ -146,9 +146,9 @@ cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
     cdef int where = 0
     if not p.direct or p.nargs != 3 or itemsizes[p.codes[0]] > 8 or itemsizes[p.codes[1]] > 8:
         return None
-    if type(a) is ndarray:
+    if is_ours(a):
         x = <ndarray>a
-    if type(b) is ndarray:
+    if is_ours(b):
         y = <ndarray>b
     like = x if x is not None else y
     if not like.flags & C_CONTIGUOUS or like.size == 0:
@@ -170,7 +170,7 @@ cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
         out = new_array(p.codes[2], like.ndim, like.shape, True)
         out.st.device = like.st.device
         if like.ndim == 0:
-            out.flags |= SCALAR
+            be_element(out)
     if launch_flat(p.kernel, x if x is not None else like, y, constant if x is None or y is None else NULL, where, out):
         return out
     return None
@@ -195,7 +195,7 @@ cdef ndarray queue_unary(Plan* p, ndarray x):
     out = new_array(p.codes[1], x.ndim, x.shape, True)
     out.st.device = x.st.device
     if x.ndim == 0:
-        out.flags |= SCALAR
+        be_element(out)
     return out if launch_flat(p.kernel, x, None, NULL, 0, out) else None
 
 cdef inline bint multiplies(Plan* p, ndarray x, ndarray y) noexcept:
@@ -293,7 +293,7 @@ cdef ndarray queue_matmul(Plan* p, ndarray x, ndarray y):
     ndim = fill_product(x, y, core.dims, core.steps, shape)
     out = new_array(p.codes[2], ndim, shape, True)
     if ndim == 0:
-        out.flags |= SCALAR
+        be_element(out)
     fill_result(x, y, out, core.steps)
     fill_operand(&ops[0], x, x.ndim, x.shape, False)
     fill_operand(&ops[1], y, y.ndim, y.shape, False)
@@ -313,7 +313,7 @@ cdef ndarray dot_in_blocks(Plan* p, ndarray x, ndarray y):
     if rest:
         dot_rows(p, rows_of(x, x.shape[0] - rest, 1, rest), rows_of(y, x.shape[0] - rest, 1, rest),
                  rows_of(sums, blocks, 1, 1))
-    out.flags |= SCALAR
+    be_element(out)
     dot_rows(p, rows_of(sums, 0, 1, n), None, out)
     return out
 
@@ -366,7 +366,7 @@ cdef ndarray quick_reduce(Reduction* r, ndarray a):
     if r.deciding >= 0 and memchr(a.st.data + a.offset, r.deciding, min(a.size, FIRST)) != NULL:
         out = new_array(BOOL, 0, NULL)
         out.st.device = a.st.device
-        out.flags |= SCALAR
+        be_element(out)
         out.st.data[0] = <char>r.deciding
         settings.inlined += 1
         return out
@@ -374,7 +374,7 @@ cdef ndarray quick_reduce(Reduction* r, ndarray a):
         return None
     out = new_array(r.plan.codes[2], 0, NULL)
     out.st.device = a.st.device
-    out.flags |= SCALAR
+    be_element(out)
     if r.has_initial:
         memcpy(out.st.data, &r.initial, out.itemsize)
     settings.inlined += 1

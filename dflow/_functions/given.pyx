@@ -7,7 +7,7 @@ import functools
 from types import FunctionType, MethodType
 
 import numpy as np
-from dflow._array.core cimport ndarray, SCALAR
+from dflow._array.core cimport ndarray, SCALAR, is_ours
 
 cdef frozenset PLAIN = frozenset((int, float, str, bool, type(None)))
 
@@ -22,7 +22,7 @@ cpdef object numpys(object x):
     kind = type(x)
     if kind in PLAIN:
         return x
-    if kind is ndarray:
+    if is_ours(x):
         return np.asarray(x)[()] if (<ndarray>x).flags & SCALAR else np.asarray(x)
     if kind is list or kind is tuple:
         return items_of(x, kind)

@@ -10,7 +10,7 @@ from dflow._kernels.kernel cimport intp, Kernel, MAXDIMS
 from dflow._runtime.graph cimport WRITE
 from dflow._array.dispatch cimport Core, launch, Operand
 from dflow._kernels.dtypes cimport DTYPES
-from dflow._array.core cimport *
+from dflow._array.core cimport *, be_element
 from dflow._functions.fastpath cimport Plan
 from dflow._functions.out cimport cast_error
 from dflow._functions.views cimport outer_part
@@ -91,7 +91,7 @@ cdef list core_results(object u, object core, Plan* p, list arrays, tuple out, o
         if o is None:
             o = new_array(p.codes[nin + i], ndim + <int>len(names), shape)
             if o.ndim == 0:
-                o.flags |= SCALAR
+                be_element(o)
         results.append(o)
     return results
 

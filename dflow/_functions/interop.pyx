@@ -7,7 +7,7 @@ NumPy asks the arrays in its own order, ours among them, which decline where ano
 import numpy as np
 cimport numpy as cnp
 from cpython.tuple cimport PyTuple_GET_SIZE
-from dflow._array.core cimport ndarray, hooks, SCALAR
+from dflow._array.core cimport ndarray, hooks, SCALAR, is_ours
 from dflow._kernels.dtypes cimport with_numpy_arrays
 
 cdef extern from "Python.h":
@@ -27,7 +27,7 @@ cpdef bint foreign(object x):
 
     So is a masked array, but not a memmap, which holds plain numbers.
     """
-    if (type(x) is ndarray or type(x) is cnp.ndarray or type(x) is int or type(x) is float or type(x) is str
+    if (is_ours(x) or type(x) is cnp.ndarray or type(x) is int or type(x) is float or type(x) is str
             or type(x) is bool or x is None or isinstance(x, (ndarray, cnp.generic))):
         return False
     if isinstance(x, cnp.ndarray):
@@ -40,7 +40,7 @@ cpdef bint foreign(object x):
 cdef bint overridden(tuple inputs, object out, object where):
     """Whether another library's array is among the arguments: NumPy's ufunc knows what to do."""
     for x in inputs:
-        if type(x) is not ndarray and foreign(x):
+        if not is_ours(x) and foreign(x):
             return True
     if where is not True and foreign(where):
         return True
@@ -53,19 +53,19 @@ cdef bint among(object x, int depth=0):
     if depth == DEEP or len(x) > FEW and (type(x[0]) is float or type(x[0]) is int):
         return False
     for item in x:
-        if type(item) is not ndarray and type(item) is not float and type(item) is not int and among(item, depth + 1):
+        if not is_ours(item) and type(item) is not float and type(item) is not int and among(item, depth + 1):
             return True
     return False
 
 cdef bint any_foreign(PyObject** args, Py_ssize_t n):
     cdef Py_ssize_t i
     for i in range(n):
-        if type(<object>args[i]) is not ndarray and among(<object>args[i]):
+        if not is_ours(<object>args[i]) and among(<object>args[i]):
             return True
     return False
 
 cdef bint foreign_like(object like):
-    return like is not None and type(like) is not ndarray and type(like) is not cnp.ndarray
+    return like is not None and not is_ours(like) and type(like) is not cnp.ndarray
 
 cdef bint any_like(PyObject** args, PyObject* names):
     cdef Py_ssize_t i
@@ -97,7 +97,7 @@ cdef object wrapped_result(object result):
 
 cdef object shared(object x):
     """Arrays of ours, also in lists and the like, as NumPy's over the same memory."""
-    if type(x) is ndarray:
+    if is_ours(x):
         return np.asarray(x)[()] if (<ndarray>x).flags & SCALAR else np.asarray(x)
     if type(x) is dict:
         return {name: shared(item) for name, item in x.items()}

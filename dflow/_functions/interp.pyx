@@ -5,7 +5,7 @@ from dflow._kernels.kernel cimport intp, Kernel, loop_t, MAXDIMS, ROWS
 from dflow._array.dispatch cimport Core, Operand, fill_constant, launch
 from dflow._kernels.dtypes cimport DOUBLE
 from dflow._kernels.registry cimport kernel_new
-from dflow._array.core cimport *
+from dflow._array.core cimport *, be_element
 
 cdef extern from "_kernels/c/interp.h":
     ctypedef struct Bounds:
@@ -42,7 +42,7 @@ def interpolate(ndarray x, ndarray xp, ndarray fp, left, right):
     fill_operand(&ops[4], out, x.ndim, shape, True)
     launch(interp_kernel, ops, 5, x.ndim, shape, &core)
     if x.ndim == 0:
-        out.flags |= SCALAR
+        be_element(out)
     return out
 
 cdef void fill_points(Operand* o, ndarray points) noexcept:

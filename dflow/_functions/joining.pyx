@@ -7,7 +7,7 @@ from dflow._kernels.kernel cimport intp, MAXDIMS
 from dflow._engine cimport settings
 from dflow._runtime.graph cimport storage_allocate
 from dflow._kernels.dtypes cimport DOUBLE, DTYPES, code_of, write_scalar
-from dflow._array.core cimport *
+from dflow._array.core cimport *, is_ours
 from dflow._base.thread_state cimport recorders
 from dflow._tracing.tape cimport any_records, record
 from dflow._array.shape cimport normalize_axis
@@ -220,7 +220,7 @@ cdef bint write_nested(object x, ndarray out, int axis, char** target) except -1
             if not write_nested(item, out, axis + 1, target):
                 return False
         return True
-    if type(x) is ndarray:
+    if is_ours(x):
         element = <ndarray>x
         if element.ndim or element.code != out.code or not in_order_here(element):
             return False

@@ -4,7 +4,7 @@ import numpy as np
 from dflow._kernels.kernel cimport intp
 from dflow._array.core cimport (
     ndarray, SCALAR, array_hooks, as_array, broadcast_same, check_writable, contains_arrays, data_of, hooks, new_array,
-    part)
+    part, be_element)
 from dflow._kernels.dtypes cimport BOOL, DTYPES, code_of, is_complex, is_integer, write_scalar
 from dflow._kernels.registry import COMPARISONS
 
@@ -38,7 +38,7 @@ cdef ndarray compared_by_range(str name, tuple inputs, int ndim, intp* shape):
     array_hooks.index_set(out, Ellipsis, {"less": above, "less_equal": above, "equal": False,
                                           "not_equal": True}.get(name, not above))
     if ndim == 0:
-        out.flags |= SCALAR
+        be_element(out)
     return out
 
 cpdef ndarray numbers_for(object x, object dtype, object casting="unsafe"):

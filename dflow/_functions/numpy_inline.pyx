@@ -10,7 +10,8 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_DECREF
 from cpython.tuple cimport PyTuple_GET_SIZE
 from dflow._kernels.kernel cimport intp
-from dflow._array.core cimport ndarray, READONLY, SCALAR, as_array, from_numpy, is_free, is_near, numpy_window, records
+from dflow._array.core cimport (
+    ndarray, READONLY, SCALAR, as_array, from_numpy, is_free, is_near, numpy_window, records, is_ours, be_element)
 from dflow._functions.interop cimport any_foreign, any_like, ask_by_vector
 from dflow._functions.numbers cimport numpys_answer
 from dflow._kernels.dtypes cimport code_of_num, native
@@ -44,13 +45,13 @@ cdef tuple PLAIN = (int, float, complex, bool, str, slice, type(None), np.generi
 cpdef ndarray as_scalar(ndarray a):
     """A fresh array, as a value from now on if it has no axes: for what is a scalar in NumPy."""
     if a.ndim == 0:
-        a.flags |= SCALAR
+        be_element(a)
     return a
 
 cdef object seen(object x, intp small, bint inner=False):
     """x as NumPy is to see it, arrays as windows; LATER if it cannot be given at once."""
     cdef list items
-    if type(x) is ndarray:
+    if is_ours(x):
         if (<ndarray>x).size > small or not is_near(<ndarray>x) or records(x, None):
             return LATER
         # Writeable, though nobody writes: some functions copy what they could not write to.
@@ -146,7 +147,7 @@ def at_once(theirs, tuple args, dict keywords=None, intp small=SMALL, bint write
 
 cdef bint may_write(object x) noexcept:
     """Whether the caller may write to x at once, an array."""
-    return type(x) is ndarray and not (<ndarray>x).flags & (READONLY | SCALAR) and is_free((<ndarray>x).st, near)
+    return is_ours(x) and not (<ndarray>x).flags & (READONLY | SCALAR) and is_free((<ndarray>x).st, near)
 
 cdef int before_out(object function):
     """How many arguments may be given by place before one is `out`."""

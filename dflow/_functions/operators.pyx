@@ -8,7 +8,7 @@ from libc.math cimport fabs
 from dflow._base.atomics cimport load_ptr
 from dflow._engine cimport settings
 from dflow._kernels.dtypes cimport BOOL, DOUBLE, DTYPES, NCODES, Scalar, is_integer, write_scalar
-from dflow._array.core cimport *
+from dflow._array.core cimport *, is_ours, be_element
 from dflow._base.thread_state cimport set_recording
 from dflow._functions.interop cimport ask, foreign
 from dflow._functions.views cimport *
@@ -42,7 +42,7 @@ cdef inline bint double_value(object x, double* value):
     cdef ndarray a
     cdef long long n
     cdef int overflow
-    if type(x) is ndarray:
+    if is_ours(x):
         a = <ndarray>x
         if a.ndim or a.code != DOUBLE or not is_here(a):
             return False
@@ -116,7 +116,7 @@ cdef object binary_operator(int op, object a, object b):
                 out = None
             if out is not None:
                 return out
-    elif op == MATMUL and type(a) is ndarray and type(b) is ndarray:
+    elif op == MATMUL and is_ours(a) and is_ours(b):
         p = u.binary[i * NKINDS + j]
         if p != NULL:
             out = product(p, <ndarray>a, <ndarray>b)
@@ -128,8 +128,8 @@ cdef object long_operator(int op, ufunc u, object a, object b, bint numbers):
     """a op b where there is no fast path. numbers: both are arrays, or numbers of Python's."""
     if numbers:
         return call(u, (a, b), None, True, None, "same_kind", None)
-    if op == MULTIPLY and (type(a) in SEQUENCES or type(b) in SEQUENCES) and repeats(b if type(b) is ndarray else a):
-        return b * int(a) if type(a) is ndarray else a * int(b)
+    if op == MULTIPLY and (type(a) in SEQUENCES or type(b) in SEQUENCES) and repeats(b if is_ours(b) else a):
+        return b * int(a) if is_ours(a) else a * int(b)
     if foreign(b if isinstance(a, ndarray) else a):
         return with_foreign(op, u, a, b)
     if unlike(b if isinstance(a, ndarray) else a):
@@ -158,14 +158,14 @@ cdef object record_operator(int op, object a, object b):
         result = binary_operator(op, a, b)
     finally:
         set_recording(before)
-    return (recorded((<ufunc>(<list>operator_list)[op]).numpy, (a, b), result) if type(result) is ndarray
+    return (recorded((<ufunc>(<list>operator_list)[op]).numpy, (a, b), result) if is_ours(result)
             or type(result) is tuple else result)
 
 cdef object record_inplace(int op, ndarray a, object b):
     """a op= b: the result is computed apart, and written to a, which stands for it from then on."""
     cdef ndarray old = earlier(a), value
     result = binary_operator(op, old, old if b is a else b)
-    if type(result) is not ndarray:
+    if not is_ours(result):
         return result
     value = <ndarray>result
     if not np.can_cast(DTYPES[value.code], DTYPES[a.code], "same_kind"):
@@ -183,7 +183,7 @@ cdef tuple SEQUENCES = (list, tuple, str, bytes)
 
 cdef bint repeats(object x):
     """Whether a sequence times x is a longer one: NumPy's scalars of integers do that, its arrays do not."""
-    return (type(x) is ndarray and (<ndarray>x).flags & SCALAR and is_integer((<ndarray>x).code)
+    return (is_ours(x) and (<ndarray>x).flags & SCALAR and is_integer((<ndarray>x).code)
             and (<ndarray>x).code != BOOL)
 
 cdef object way_with_ufuncs(object x):
@@ -213,7 +213,7 @@ cdef object compare_unlike(int op, object a, object b):
     out = new_array(BOOL, x.ndim, x.shape)
     out[...] = op == NOT_EQUAL
     if x.ndim == 0:
-        (<ndarray?>out).flags |= SCALAR
+        be_element(<ndarray>out)
     return out
 
 cdef object refuse(ufunc u, object a, object b, object out):
@@ -277,7 +277,7 @@ cdef object inplace_operator(int op, object a, object b):
     if j >= 0 and op < MATMUL and op != POWER:
         p = u.binary[x.code * NKINDS + j]
         if p != NULL and p.codes[2] == x.code and load_ptr(&x.st.reads) == NULL and (
-                type(b) is not ndarray or (<ndarray>b).st != x.st or same_elements(x, <ndarray>b)):
+                not is_ours(b) or (<ndarray>b).st != x.st or same_elements(x, <ndarray>b)):
             if quick_binary(p, x, b, x) is not None:
                 return x
             if p.direct and not x.flags & SCALAR and x.flags & C_CONTIGUOUS and queue_binary(p, x, b, x) is not None:

@@ -7,7 +7,7 @@ from dflow._array.dispatch cimport Operand, launch
 from dflow._kernels.dtypes cimport BOOL, DTYPES
 from dflow._kernels.casts cimport cast_kernel
 from dflow._kernels.wrapped cimport masked_kernel
-from dflow._array.core cimport *
+from dflow._array.core cimport *, be_element, be_array
 from dflow._functions.placement import follow
 
 from numpy._core._exceptions import _UFuncOutputCastingError
@@ -86,13 +86,13 @@ def numpys_reduction(function, ndarray a, axis, dtype, out, keepdims, initial, w
     given = hooks.unwrap((axis, dtype, into, keepdims, initial, where))
     cdef ndarray result = follow(a, as_array(function.reduce(a.asnumpy(), *given)), function)
     if out is None and result.ndim == 0:
-        result.flags |= SCALAR
+        be_element(result)
     return result if out is None else give_reduced(function.__name__, result, out)
 
 def no_scalars(result):
     """What out=... asks for: 0-d arrays where NumPy would have scalars."""
     for x in result if isinstance(result, tuple) else (result,):
-        (<ndarray?>x).flags &= ~SCALAR
+        be_array(<ndarray?>x)
     return result
 
 def last_axes(axes):

@@ -1,7 +1,7 @@
 """Where arrays are: devices by their numbers, of which cpu(i) has i. See _base/thread_state.pxd."""
 
 from dflow._gpu import cuda
-from dflow._array.core cimport SCALAR, become, copy_of, ndarray
+from dflow._array.core cimport become, copy_of, ndarray, is_ours, be_like
 from dflow._array.dispatch cimport device_name, several
 from dflow._runtime.graph cimport abroad
 from dflow._base.thread_state cimport (
@@ -83,7 +83,7 @@ def follow(args, made, function=None):
 cdef int common(x, function, int known) except -2:
     """What is known of their device, and of those of arrays in x: 0 at first; -1: several."""
     cdef int device
-    if type(x) is ndarray:
+    if is_ours(x):
         device = (<ndarray>x).st.device
         if known == 0 or known == device or not device & FIXED:
             return device if known == 0 and device & FIXED else known
@@ -96,7 +96,7 @@ cdef int common(x, function, int known) except -2:
     return known
 
 cdef int go(made, int device) except -1:
-    if type(made) is ndarray:
+    if is_ours(made):
         if not (<ndarray>made).st.device & FIXED and not abroad((<ndarray>made).st):
             set_device(<ndarray>made, device)
     elif isinstance(made, (list, tuple)):
@@ -123,7 +123,7 @@ def copy_to(ndarray a, int number):
     finally:
         set_crossing(before)
         set_current_device(here)
-    result.flags |= a.flags & SCALAR
+    be_like(result, a)
     return result
 
 def brought(ndarray a):

@@ -6,7 +6,7 @@ from dflow._engine cimport settings
 from dflow._runtime.graph cimport storage_allocate
 from dflow._kernels.dtypes cimport INTP, code_of
 from dflow._kernels.sorting cimport argextreme_kernel, long_sort_kernels, sort_kernel
-from dflow._array.core cimport *
+from dflow._array.core cimport *, be_element
 from dflow._tracing.tape cimport record
 from dflow._array.shape cimport normalize_axis
 from dflow._functions.views cimport c_axis, own
@@ -162,7 +162,7 @@ cdef object argextreme(object a, object axis, bint largest, bint keepdims, objec
             n += 1
     result = new_array(code_of_index, n, shape)
     if n == 0:
-        result.flags |= SCALAR
+        be_element(result)
     if k != source.ndim - 1 or not quick_rows(kernel, source, result):
         along_axis(kernel, source, None, result, k)
     if keepdims and ndim:

@@ -13,7 +13,7 @@ from dflow._kernels.wrapped cimport (
     masked_kernel, fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel)
 from dflow._kernels.registry cimport loop_types, ufunc_kernel, failing_kernel
 from dflow._array.signature cimport parse_signature
-from dflow._array.core cimport *
+from dflow._array.core cimport *, is_ours, be_element
 from dflow._tracing.tape cimport any_records, earlier, record, recorders
 from dflow._functions.interop cimport override, overridden
 from dflow._functions.views cimport *
@@ -365,7 +365,7 @@ cdef list loop_outputs(ufunc u, Plan* p, list arrays, tuple out, intp* shape, in
             o = (new_array(code, ndim, shape, pending) if ordered else
                  new_like([x for x in arrays if x is not None], code, ndim, shape, pending))
             if ndim == 0:
-                o.flags |= SCALAR
+                be_element(o)
         elif o.code != code:
             o = new_array(code, ndim, shape)
         results.append(o)
@@ -506,7 +506,7 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
     if keepdims and a.ndim:
         result = own(with_ones(result, axes, a.ndim))
     elif result.ndim == 0:
-        result.flags |= SCALAR
+        be_element(result)
     return result if out is None else give_reduced(u.name, result, out)
 
 cdef bint through_out(Plan* p, object out) noexcept:
@@ -631,23 +631,23 @@ cdef inline object quick_call(ufunc u, tuple inputs, object out):
         return None
     if u.nin == 1:
         x = small_number(inputs[0]) if type(inputs[0]) is float or type(inputs[0]) is int else inputs[0]
-        p = u.unary[(<ndarray>x).code] if type(x) is ndarray and out is None else NULL
+        p = u.unary[(<ndarray>x).code] if is_ours(x) and out is None else NULL
         if p == NULL:
             return None
         quick = quick_unary(p, <ndarray>x)
         return quick if quick is not None else queue_unary(p, <ndarray>x)
-    if u.nin != 2 or u.nout != 1 or out is not None and (type(out) is not ndarray or u.core is not None):
+    if u.nin != 2 or u.nout != 1 or out is not None and (not is_ours(out) or u.core is not None):
         return None
     i = quick_kind(inputs[0])
     j = quick_kind(inputs[1])
-    if i < 0 or j < 0 or type(inputs[0]) is not ndarray and type(inputs[1]) is not ndarray:
+    if i < 0 or j < 0 or not is_ours(inputs[0]) and not is_ours(inputs[1]):
         return None
     p = u.binary[i * NKINDS + j]
     if p == NULL:
         return None
     if u.numpy is matmul:
         return product(p, <ndarray>inputs[0], <ndarray>inputs[1]) if (
-            type(inputs[0]) is ndarray and type(inputs[1]) is ndarray) else None
+            is_ours(inputs[0]) and is_ours(inputs[1])) else None
     if u.core is not None and out is None and u.numpy in PRODUCTS:
         quick = at_once(u.numpy, inputs, None, SMALL)
         return None if quick is LATER else quick
@@ -805,13 +805,13 @@ cdef class ufunc:
             given = (array, axis, dtype, None, keepdims, initial, where)
             return give_reduced(self.name, record((self.numpy, "reduce"), given, self.reduce, given, {}),
                                 only_output(out))
-        if (type(array) is ndarray and dtype is None and out is None and not keepdims and initial is NO_VALUE
+        if (is_ours(array) and dtype is None and out is None and not keepdims and initial is NO_VALUE
                 and where is True and (axis is None and (self.reorderable or (<ndarray>array).ndim < 2)
                                        or type(axis) is int and (<ndarray>array).ndim == 1 and -1 <= axis <= 0)):
             quick = quick_reduce(reduction_of(self, (<ndarray>array).code, "reduce"), <ndarray>array)
             if quick is not None:
                 return quick
-        if (type(array) is not ndarray or out is not None or where is not True) and overridden((array,), out, where):
+        if (not is_ours(array) or out is not None or where is not True) and overridden((array,), out, where):
             return override(self.numpy.reduce, (array,), REDUCE, [axis, dtype, out, keepdims, initial, where])
         if out is Ellipsis:
             return no_scalars(self.reduce(array, axis, dtype, None, keepdims, initial, where))
@@ -828,7 +828,7 @@ cdef class ufunc:
         if records(array, None):
             result = record((self.numpy, "accumulate"), (array, axis, dtype), self.accumulate, (array, axis, dtype), {})
             return give(result, only_output(out), "provided out is the wrong size for the accumulation.")
-        if (type(array) is ndarray and (<ndarray>array).ndim == 1 and type(axis) is int and -1 <= axis <= 0
+        if (is_ours(array) and (<ndarray>array).ndim == 1 and type(axis) is int and -1 <= axis <= 0
                 and dtype is None and out is None):
             quick = quick_accumulate(reduction_of(self, (<ndarray>array).code, "accumulate"), <ndarray>array)
             if quick is not None:
@@ -849,7 +849,7 @@ cdef class ufunc:
         if records(array, None):
             given = (array, indices, axis, dtype)
             return give_slices(record((self.numpy, "reduceat"), given, self.reduceat, given, {}), only_output(out))
-        if out is None and type(array) is ndarray and self.numpy not in UNFOLDED:
+        if out is None and is_ours(array) and self.numpy not in UNFOLDED:
             quick = at_once(self.numpy.reduceat, (array, indices, axis, dtype), final=True)
             if quick is not LATER:
                 return quick

@@ -13,9 +13,9 @@ from dflow._runtime.fp_errors cimport warn_user
 from dflow._array.dispatch cimport Core, merge_axes
 from dflow._kernels.dtypes import NotHeld
 from dflow._kernels.dtypes cimport BOOL, DTYPES, itemsizes, code_of, is_complex
-from dflow._array.core cimport *
+from dflow._array.core cimport *, is_ours, be_like
 from dflow._array.shape cimport parse_shape, check_dimensions, normalize_axis
-from dflow._array.core import array, attach
+from dflow._array.core import array, attach, element
 from dflow._functions.buffers import share
 from numpy.exceptions import ComplexWarning
 
@@ -222,7 +222,7 @@ cdef int one_axis(ndarray a, object axis, str how) except -1:
 cdef ndarray still_scalar(ndarray self, ndarray result):
     """What a method gives: without axes, a value if that was one whose method it is."""
     if result.ndim == 0:
-        result.flags |= self.flags & SCALAR
+        be_like(result, self)
     return result
 
 def reshape(ndarray self, /, *shape, order="C", copy=None):
@@ -513,7 +513,7 @@ def setfield(ndarray self, /, val, dtype, offset=0):
         raise TypeError("Can't set fields in a non-void array scalar.")
     check_writable(self)
     field = getfield(self, dtype, offset)
-    if type(field) is ndarray:
+    if is_ours(field):
         array_hooks.index_set(field, Ellipsis, val)
     else:
         field[...] = hooks.unwrap(val)
@@ -619,13 +619,13 @@ def is_scalar(ndarray a):
     return a.flags & SCALAR != 0
 
 def __copy__(ndarray self, /):
-    return hooks.copy_order(self, "K")
+    return still_scalar(self, hooks.copy_order(self, "K"))
 
 def __deepcopy__(ndarray self, /, memo):
-    return hooks.copy_order(self, "K")
+    return still_scalar(self, hooks.copy_order(self, "K"))
 
 def __reduce__(ndarray self, /):
-    return array, (self.asnumpy(),)         # array() keeps the order
+    return element if self.flags & SCALAR else array, (self.asnumpy(),)         # array() keeps the order
 
 def __setstate__(ndarray self, /, *state):
     """Become what a pickled array of NumPy's was, whose state this is."""
@@ -653,7 +653,7 @@ def seen_by(x):
     base = x
     while isinstance(base, cnp.ndarray):
         base = base.base
-    if type(base) is not ndarray:
+    if not is_ours(base):
         return None
     if x.base is base:
         return base

@@ -20,7 +20,7 @@ from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.string cimport memcpy
 from dflow._runtime.errors cimport describe, here, Site
 from dflow._base.atomics cimport load_int
-from dflow._array.core cimport *
+from dflow._array.core cimport *, is_ours, be_array, be_like
 from dflow._base.hooks cimport check_callables, check_hooks
 from dflow._base.thread_state cimport captures, capturing, recorders, recording, set_recording, set_training, training
 from dflow._kernels.dtypes cimport DTYPES, is_integer, is_complex
@@ -191,7 +191,7 @@ cdef Rule view_rule = Rule("view", ("a",))
 # ---- recording -------------------------------------------------------------------------------------------------
 
 cdef bint any_tracked(object x) noexcept:
-    if type(x) is ndarray:
+    if is_ours(x):
         return (<ndarray>x).node != NULL
     if type(x) is list:
         for item in <list>x:
@@ -239,7 +239,7 @@ cdef object of_constants(function, tuple given, dict keywords):
     finally:
         set_recording(before)
     for x in result if isinstance(result, (tuple, list)) else (result,):
-        if type(x) is ndarray and (<ndarray>x).node == NULL:
+        if is_ours(x) and (<ndarray>x).node == NULL:
             hold_constant(parents_of(slots), <ndarray>x)
     return result
 
@@ -249,9 +249,9 @@ cdef object noticed(function, tuple given, dict keywords, object result):
     if result is None and varies(slots):
         check_target(function, given[0] if given else None)
     for x in result if type(result) is tuple or type(result) is list else (result,):
-        if type(x) is ndarray and (<ndarray>x).node == NULL:
+        if is_ours(x) and (<ndarray>x).node == NULL:
             recorded(function, slots, x)
-        elif type(x) is ndarray and (<ndarray>x).node != NULL and type(<object>(<ndarray>x).node) is Missing:
+        elif is_ours(x) and (<ndarray>x).node != NULL and type(<object>(<ndarray>x).node) is Missing:
             (<Missing>(<ndarray>x).node).name = name_of(function)       # rather than of what that calls
     return result
 
@@ -265,7 +265,7 @@ def note_lost(function, args, result):
 
 cdef int check_target(function, target) except -1:
     """Of a function that writes into its first argument, whether that stands for what it is now."""
-    if type(target) is ndarray and ((<ndarray>target).node == NULL or (
+    if is_ours(target) and ((<ndarray>target).node == NULL or (
             (<Node>(<ndarray>target).node).version != (<ndarray>target).st.version)):
         raise NotImplementedError(f"{name_of(function)}() is not recorded: there is no gradient of what it writes. "
                                   "x[...] = y is")
@@ -276,7 +276,7 @@ cdef tuple parents_of(tuple slots):
     cdef Py_ssize_t i, k
     for i in range(PyTuple_GET_SIZE(slots)):
         x = slots[i]
-        if type(x) is ndarray:
+        if is_ours(x):
             if (<ndarray>x).node != NULL:
                 parents.append((node_of(<ndarray>x), i, -1))
         elif type(x) is list or type(x) is tuple:
@@ -298,8 +298,8 @@ cdef object joined(object key, tuple slots, tuple parents, object result):
     cdef ndarray out
     cdef int i
     if (not varying or rule is not None and not rule.functions and rule.joint is None     # constant, but for jumps
-            or type(result) is ndarray and has_no_gradient((<ndarray>result).code)):
-        for out in (result,) if type(result) is ndarray else result:
+            or is_ours(result) and has_no_gradient((<ndarray>result).code)):
+        for out in (result,) if is_ours(result) else result:
             hold_constant(parents, out)
         return result
     parents = varying
@@ -311,7 +311,7 @@ cdef object joined(object key, tuple slots, tuple parents, object result):
     if rule is None:
         (<Missing>n).name = name_of(key)
         n.rule = view_rule                  # for it is not freed
-    if type(result) is ndarray:
+    if is_ours(result):
         describe_value(n, <ndarray>result)
         keep(n, slots, result)
         hold(<ndarray>result, n)
@@ -360,7 +360,7 @@ cdef bint any_complex(tuple parents, object result) except -1:
     for parent in parents:
         if is_complex((<Node>(<tuple>parent)[0]).code):
             return True
-    if type(result) is ndarray:
+    if is_ours(result):
         return is_complex((<ndarray>result).code)
     for x in result:
         if is_complex((<ndarray>x).code):
@@ -395,13 +395,13 @@ cdef int keep(Node n, tuple slots, object result) except -1:
     return 0
 
 cdef object shapes(object x):
-    return (shape_tuple(<ndarray>x) if type(x) is ndarray else [shapes(item) for item in x] if type(x) is list
+    return (shape_tuple(<ndarray>x) if is_ours(x) else [shapes(item) for item in x] if type(x) is list
             else np.shape(x))
 
 cdef object apart(object x):
     """An array as a node holds it: without its own node, and without its base. These hold the node, by now or later."""
     cdef ndarray v
-    if type(x) is ndarray:
+    if is_ours(x):
         v = alias(<ndarray>x, None)
         v.flags |= READONLY
         return v
@@ -413,13 +413,14 @@ cdef ndarray alias(ndarray a, Node n):
     cdef bint before = set_recording(False)
     cdef ndarray v = owned(broadcast_same(a))           # no reference to a, which holds the node that holds this
     set_recording(before)
-    v.flags |= a.flags & SCALAR | ALIAS
+    v.flags |= ALIAS
+    be_like(v, a)
     if n is not None:
         hold(v, n)
     return v
 
 cdef object version_of(object x):
-    if type(x) is ndarray:
+    if is_ours(x):
         return (<ndarray>x).st.version
     if type(x) is list or type(x) is tuple:
         return [version_of(item) for item in x]
@@ -463,7 +464,7 @@ cdef int write_through(ndarray a) except -1:
 cdef int confirm_inplace(ndarray a, object part, ndarray value) except -1:
     """Before a part of a is written to. `a[1:] += x` has written to that, as a view, which it now puts in its place."""
     cdef Node n = <Node>a.node
-    if type(part) is ndarray and (<ndarray>part).st == value.st and same_elements(<ndarray>part, value) and (
+    if is_ours(part) and (<ndarray>part).st == value.st and same_elements(<ndarray>part, value) and (
             (<Node>value.node).version == a.st.version):
         n.version = a.st.version
     return 0
@@ -473,7 +474,7 @@ cdef ndarray earlier(ndarray a):
     cdef ndarray old
     try:
         old = copy_of(a)
-        old.flags |= a.flags & SCALAR
+        be_like(old, a)
     finally:
         set_recording(before)
     before_write(a, ())
@@ -502,7 +503,7 @@ cdef object argument(Node n, int slot, bint again):
     if slot > len(n.rule.slots):
         return x
     if slot == len(n.rule.slots):
-        if type(x) is ndarray:
+        if is_ours(x):
             return alias(<ndarray>x, n)
         return tuple([out if has_no_gradient((<ndarray>out).code)
                       else alias(<ndarray>out, pick_of(n, i, len(x), <ndarray>out)) for i, out in enumerate(x)])
@@ -639,7 +640,7 @@ cdef int put_gradient(Leaf n, ndarray g) except -1:
             and g.flags & C_CONTIGUOUS and not g.flags & (ALIAS | READONLY) and not host_task_may_have(kept)
             and load_int(&kept.st.refs) == 1 and not captures):  # or a program writes to it, or this is to be one
         become(kept, g)
-        kept.flags &= ~SCALAR
+        be_array(kept)
     else:
         assign(kept, g)
     return 0

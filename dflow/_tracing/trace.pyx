@@ -26,7 +26,7 @@ from dflow._base.threads cimport now_ns, sleep_ns
 from dflow._base cimport thread_state
 from dflow._runtime cimport graph as _graph
 from dflow._array.core cimport (
-    ndarray, ALIAS, READONLY, SCALAR, broadcast_same, copy_of, covers_storage, mxnet_rules, owned)
+    ndarray, ALIAS, READONLY, SCALAR, broadcast_same, copy_of, covers_storage, mxnet_rules, owned, is_ours)
 from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport fp_strict, read_fp_policy, warn_user
 from dflow._runtime.errors cimport describe, here, Site
@@ -691,7 +691,7 @@ def refuse_to_replay(str why):
 
 cdef object describe_argument(object x, list arrays, list others):
     """What of an argument decides what a function does; arrays are collected."""
-    if type(x) is ndarray:
+    if is_ours(x):
         arrays.append(x)
         return (ndarray, (<ndarray>x).st.device) if many_devices else ndarray
     if x is None or type(x) is bool or type(x) is int or type(x) is str:
@@ -711,7 +711,7 @@ cdef object describe_argument(object x, list arrays, list others):
 
 cdef object with_arrays(object x, object arrays):
     """A structure as x, with these arrays in the places of its own."""
-    if type(x) is ndarray:
+    if is_ours(x):
         return next(arrays)
     if type(x) is tuple or type(x) is list:
         return type(x)([with_arrays(item, arrays) for item in x])
@@ -722,7 +722,7 @@ cdef object with_arrays(object x, object arrays):
     return x
 
 cdef int collect(object x, list arrays) except -1:
-    if type(x) is ndarray:
+    if is_ours(x):
         arrays.append(x)
     elif isinstance(x, (tuple, list)):
         for item in x:
@@ -868,7 +868,7 @@ cdef class Graph:
             self.keep(entry, result, outs, given)
         if record:
             outs = [arrays[-1 - i] if i < 0 else a for i, a in [(same_in(given, a), a) for a in outs]]
-            return outs[0] if type(result) is ndarray else with_arrays(result, iter(outs))
+            return outs[0] if is_ours(result) else with_arrays(result, iter(outs))
         return result
 
     cdef bint repeatable(self, Entry entry, list arrays, list outs, bint record, long long floor) except -1:
@@ -882,7 +882,7 @@ cdef class Graph:
 
     cdef int keep(self, Entry entry, result, list outs, list given) except -1:
         entry.forward.finish(outs, given)
-        entry.single = type(result) is ndarray
+        entry.single = is_ours(result)
         entry.result = with_arrays(result, iter(entry.forward.outputs))
         self.entries.insert(0, entry)
         del self.entries[MOST:]

@@ -343,7 +343,7 @@ recorded_as(np.percentile)(functools.partial(_quantile, function=numpy.percentil
 
 def _checked_cov(*arguments):
     """Its errors."""
-    arguments = [detach(x) if type(x) is ndarray else x for x in arguments]
+    arguments = [detach(x) if is_array(x) else x for x in arguments]
     names = ("bias", "ddof", "fweights", "aweights")
     bare(statistics._weighted_cov)(*arguments[:5], **dict(zip(names, arguments[5:])))
 

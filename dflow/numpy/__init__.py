@@ -14,7 +14,6 @@ from dflow import ops
 from dflow._array.core import is_array, ndarray
 from dflow._functions.numpy_inline import public as _public
 from dflow._functions.ufunc import ufunc as _ufunc
-from dflow._functions.views import is_scalar
 from dflow.ops import fallback as _fallback
 from dflow.ops.defaults import follow as _follow
 from dflow.ops.submodules import install as _install_submodules
@@ -32,7 +31,7 @@ _SAME = """e euler_gamma inf nan newaxis pi little_endian True_ False_ ScalarTyp
     csingle cdouble clongdouble complex64 complex128 generic number integer signedinteger unsignedinteger
     inexact floating complexfloating dtype finfo iinfo errstate seterr geterr seterrcall geterrcall
     set_printoptions get_printoptions printoptions
-    promote_types isdtype typename base_repr binary_repr format_float_positional format_float_scientific
+    promote_types isdtype isscalar issubdtype typename base_repr binary_repr format_float_positional format_float_scientific
     s_ index_exp ndindex iterable getbufsize setbufsize _NoValue"""
 globals().update({_sys.intern(name): getattr(_numpy, name) for name in _SAME.split()})
 # Where the platform has them; since NumPy 2.1.
@@ -55,16 +54,6 @@ def _array_namespace(self, /, *, api_version=None):
     """This module. ValueError for a version of the Array API standard that NumPy does not follow."""
     _numpy.empty(0).__array_namespace__(api_version=api_version)
     return _sys.modules[__name__]
-
-
-def isscalar(element):
-    """Whether it is a number, not an array; elements and full reductions count as numbers."""
-    return is_scalar(element) if is_array(element) else _numpy.isscalar(element)
-
-
-def issubdtype(arg1, arg2):
-    """Whether a type is another, or below it in NumPy's hierarchy. ndarray, the type of elements too, is a number."""
-    return _numpy.issubdtype(_numpy.number if arg1 is ndarray else arg1, arg2)
 
 
 class _Ufuncs(type):

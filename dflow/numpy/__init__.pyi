@@ -26,7 +26,7 @@ from numpy import (
     getbufsize as getbufsize, geterr as geterr, geterrcall as geterrcall, half as half, iinfo as iinfo,
     index_exp as index_exp, inexact as inexact, inf as inf, info as info, int16 as int16, int32 as int32,
     int64 as int64, int8 as int8, int_ as int_, intc as intc, integer as integer, intp as intp,
-    is_busday as is_busday, isdtype as isdtype, issubdtype as issubdtype, iterable as iterable,
+    is_busday as is_busday, isdtype as isdtype, isscalar as isscalar, issubdtype as issubdtype, iterable as iterable,
     little_endian as little_endian, long as long, longdouble as longdouble, longlong as longlong, ma as ma,
     matrix as matrix, memmap as memmap, nan as nan, ndenumerate as ndenumerate, ndindex as ndindex,
     newaxis as newaxis, number as number, object_ as object_, pi as pi, poly1d as poly1d,
@@ -762,7 +762,6 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> _bool: ...
 def iscomplexobj(x: ArrayLike) -> _bool: ...
 def isrealobj(x: ArrayLike) -> _bool: ...
 def isfortran(a: ArrayLike) -> _bool: ...
-def isscalar(element: object) -> _bool: ...
 @overload
 def astype(
     x: ArrayLike, dtype: _DTypeOf[_ScalarT], /, *, copy: _bool = True, device: _Device = None,

@@ -374,7 +374,7 @@ _shares_memory, _may_share_memory = bare(numpy.shares_memory), bare(numpy.may_sh
 
 
 def _on_windows(function, a, b, max_work):
-    if type(a) is ndarray and type(b) is ndarray:
+    if is_array(a) and is_array(b):
         return function(*(_NOWHERE, _NOWHERE) if apart(a, b) else placed(a, b), max_work)
     return function(*(fallback.seen(fallback.given(x)) for x in (a, b)), max_work)
 

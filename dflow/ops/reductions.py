@@ -356,7 +356,7 @@ def _nan_extreme(name, ufunc, text):
 
     def function(a, axis=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
         result = reduction(as_array(a), axis, None, out, keepdims, initial, where)
-        if result.dtype.kind == "c" and type(a) is not numpy.ndarray and (type(a) is not ndarray or is_scalar(a)):
+        if result.dtype.kind == "c" and type(a) not in (numpy.ndarray, ndarray):
             result = as_scalar(advanced_indexing.where(_isnan(result), numpy.asarray(numpy.nan, result.dtype), result))
         if result.dtype.kind in "fc":
             warn_where(_isnan(result), "All-NaN slice encountered", result)

@@ -416,10 +416,9 @@ def piecewise(x, condlist, funclist, *args, **kw):
     Waits for the conditions of functions, which get the elements as an array.
     """
     x, count = as_array(x), len(funclist)
-    alone = is_scalar(condlist) if type(condlist) is ndarray else numpy.isscalar(condlist)
+    alone = numpy.isscalar(condlist)
     first = condlist if alone else condlist[0]
-    if alone or x.ndim and not isinstance(first, (list, numpy.ndarray)) and (
-            type(first) is not ndarray or is_scalar(first)):
+    if alone or x.ndim and not isinstance(first, (list, numpy.ndarray, ndarray)):
         condlist = [condlist]
     conditions = list(as_array(condlist).astype(bool, copy=False))
     if len(conditions) == count - 1:

@@ -132,7 +132,7 @@ class Augmenter:
     """Base class: aug(image) is another image. What __init__() is given by name are attributes, which dumps() tells."""
 
     def __init__(self, **kwargs):
-        self._kwargs = {name: np.asarray(x).tolist() if isinstance(x, (np.ndarray, numpy.ndarray)) else x
+        self._kwargs = {name: np.asarray(x).tolist() if hasattr(x, "tolist") else x
                         for name, x in kwargs.items()}
         vars(self).update(kwargs)
 

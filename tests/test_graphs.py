@@ -29,7 +29,7 @@ def any_engine(request):
 
 
 def flat(x):
-    if type(x) is np.ndarray:
+    if hasattr(x, "dtype"):
         return [x]
     return [part for item in (x.values() if isinstance(x, dict) else x) for part in flat(item)]
 

@@ -60,11 +60,6 @@ cdef class ArrayType(type):
             return type.__subclasscheck__(cls, kind)
         return issubclass(kind, cnp.ndarray) or type.__subclasscheck__(cls, kind) and not stands_for_number(kind)
 
-    def __call__(cls, *args, **keywords):
-        if cls is array_class and len(args) == 1 and type(args[0]).__name__ == "Fraction":  # statistics: no shape
-            return cnp.PyArray_TypeObjectFromType(cnp.NPY_DOUBLE)(args[0])
-        return type.__call__(cls, *args, **keywords)
-
 cdef inline bint stands_for_number(object kind):
     return not arrays_too and isinstance(kind, ElementType)
 
@@ -123,6 +118,8 @@ cdef class ElementType(type):
         return cls is kind or issubclass(kind, numpys(cls))
 
     def __call__(cls, *args, **keywords):
+        if len(args) == 1 and type(args[0]).__name__ == "Fraction":     # the mean of [1, 2] in `statistics`, not cut
+            return np.float64(args[0])
         return numpys(cls)(*args, **keywords)
 
 cdef object new_number(type cls, PyObject* args, PyObject* keywords):

@@ -119,7 +119,7 @@ class EvalMetric:
         raise NotImplementedError
 
     def _add(self, total, instances):
-        total, instances = (x.to_device("cpu") if isinstance(x, numpy.ndarray) else x for x in (total, instances))
+        total, instances = (x.to_device("cpu") if hasattr(x, "to_device") else x for x in (total, instances))
         self.sum_metric = self.sum_metric + total
         self.num_inst = self.num_inst + instances
 

@@ -15,7 +15,7 @@ from dflow._functions.interop import foreign
 from dflow._functions.numpy_inline import bare
 from dflow._functions.ufunc import ufunc, wrap_ufunc
 from dflow._functions.views import flag_bits, is_scalar
-from dflow._kernels.dtypes import NotHeld
+from dflow._kernels.dtypes import NotHeld, dtypes
 from dflow.ops import fallback
 from dflow.ops.table import TABLE, method, op
 
@@ -303,7 +303,8 @@ def _behind(function, inputs):
     """The ufunc of NumPy's behind ours, or one of Numba's, which compiles its loop for types when it meets them."""
     if isinstance(function, ufunc):
         return function.numpy
-    function(*(numpy.zeros(0, x.dtype) if isinstance(x, (ndarray, numpy.ndarray)) else x for x in inputs))
+    function(*(numpy.zeros(0, x.dtype) if is_array(x) or isinstance(x, numpy.ndarray) else x
+               for x in inputs))
     return function.ufunc
 
 
@@ -336,7 +337,7 @@ def _array_ufunc(self, /, function, how, *inputs, **keywords):
 LAZY = {"numpy.linalg": "dflow.ops.linalg", "numpy.fft": "dflow.ops.fft"}      # modules whose rows are made when needed
 
 
-OF_NUMBERS = {ndarray, numpy.ndarray, numpy.memmap}
+OF_NUMBERS = {ndarray, numpy.ndarray, numpy.memmap, *(dtype.type for dtype in dtypes)}     # elements' equal NumPy's
 
 
 @method("__array_function__")

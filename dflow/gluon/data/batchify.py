@@ -52,7 +52,7 @@ class Pad:
         self._round_to = 1 if round_to is None else round_to
 
     def __call__(self, data):
-        if not isinstance(data[0], (np.ndarray, numpy.ndarray, list)):
+        if not (is_array(data[0]) or isinstance(data[0], (numpy.ndarray, list))):
             raise TypeError("Pad() does not support multiple items, use Group(Pad(), Pad(), ...) instead")
         arrays = [numpy.asarray(x) for x in data]
         lengths = [math.ceil(max(axis) / self._round_to) * self._round_to for axis in zip(*(x.shape for x in arrays))]

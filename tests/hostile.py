@@ -189,7 +189,7 @@ class Known(pickle.Unpickler):
 
 def read_pickle(path):
     x = Known(io.BytesIO(path.read_bytes())).load()
-    return x.tolist() if type(x) is np.ndarray else x
+    return x.tolist() if hasattr(x, "asnumpy") else x
 
 
 def classes_in(data):

@@ -234,7 +234,7 @@ def plain(x):
     """Results with NumPy's arrays for ours, and its scalars for those."""
     if isinstance(x, (tuple, list)):
         return type(x)(map(plain, x))
-    return x.asnumpy()[() if not x.ndim else ...] if type(x) is np.ndarray else x
+    return x.asnumpy()[() if not x.ndim else ...] if hasattr(x, "asnumpy") else x
 
 
 def evaluate(text, module):

@@ -118,7 +118,7 @@ def outcome(stream, name, text, module, values):
         warnings.simplefilter("ignore")
         try:
             result = eval(f"g.{name}({text})", {"g": stream(module), "np": module})
-            if type(result) is np.ndarray:
+            if hasattr(result, "asnumpy"):
                 result = result.asnumpy()
         except Exception as error:
             return type(error).__name__, str(error)

@@ -81,7 +81,7 @@ def run(text, module, pending=False):
 
 
 def plain(x):
-    if type(x) is dflow.ndarray:
+    if hasattr(x, "asnumpy"):
         return x.asnumpy()
     if isinstance(x, (list, tuple)):
         return [plain(item) for item in x]

@@ -15,7 +15,7 @@ cdef enum Flag:
     C_CONTIGUOUS = 1
     F_CONTIGUOUS = 2
     READONLY = 4
-    SCALAR = 8              # an element: NumPy would give a scalar here, a value, which in-place operators do not change
+    SCALAR = 8              # an element: NumPy would give a scalar, a value, which in-place operators do not change
     ALIAS = 16              # it has the storage of another array, which is not its base
 
 cdef enum:

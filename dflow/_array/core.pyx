@@ -993,7 +993,7 @@ def element(x):
     be_element(a)
     return a
 
-array.__module__ = element.__module__ = "dflow._array"      # in pickles: it is found there also by the dflow that had no such module
+array.__module__ = element.__module__ = "dflow._array"      # in pickles: see there
 
 def set_mxnet_rules(bint on):
     """Some of MXNet's ways, or NumPy's: see npx.set_np()."""

@@ -7,7 +7,7 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from dflow import numpy as np
-from dflow._array.core import is_array, ndarray
+from dflow._array.core import is_array
 from dflow._tracing.tape import Rule, add_form, add_rule, detach
 from dflow.gradients import added, bare, given, of_order, recorded_as
 from dflow.ops import curves, statistics

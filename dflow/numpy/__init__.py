@@ -31,7 +31,8 @@ _SAME = """e euler_gamma inf nan newaxis pi little_endian True_ False_ ScalarTyp
     csingle cdouble clongdouble complex64 complex128 generic number integer signedinteger unsignedinteger
     inexact floating complexfloating dtype finfo iinfo errstate seterr geterr seterrcall geterrcall
     set_printoptions get_printoptions printoptions
-    promote_types isdtype isscalar issubdtype typename base_repr binary_repr format_float_positional format_float_scientific
+    promote_types isdtype isscalar issubdtype typename base_repr binary_repr
+    format_float_positional format_float_scientific
     s_ index_exp ndindex iterable getbufsize setbufsize _NoValue"""
 globals().update({_sys.intern(name): getattr(_numpy, name) for name in _SAME.split()})
 # Where the platform has them; since NumPy 2.1.

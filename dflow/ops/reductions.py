@@ -11,7 +11,7 @@ from dflow._functions import counting as _counting
 from dflow._functions.numpy_inline import SMALL, as_scalar
 from dflow._functions.out import check_out, give_reduced
 from dflow._functions.ufunc import wrap_ufunc
-from dflow._functions.views import broadcast_to, is_scalar
+from dflow._functions.views import broadcast_to
 from dflow.ops.fallback import checked
 from dflow.ops.table import add_row, op
 from dflow.ops.warn import raise_where, warn_where

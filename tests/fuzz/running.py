@@ -126,7 +126,7 @@ def read(statement, variables):
 
 def plain(x):
     """What a variable holds, with NumPy's arrays for ours."""
-    if type(x) is dflow.ndarray:
+    if hasattr(x, "asnumpy"):
         return x.asnumpy()
     if isinstance(x, (tuple, list)):
         return [plain(item) for item in x]

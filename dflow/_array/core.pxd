@@ -140,7 +140,6 @@ cdef int fill_operand(Operand* o, ndarray a, int ndim, intp* shape, bint write) 
 cdef int not_full(Operand* o, ndarray a) noexcept                       # the operand leaves some of a as it is
 cdef bint same_elements(ndarray a, ndarray b) noexcept
 cdef bint may_overlap(ndarray a, ndarray b) noexcept
-cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where, ndarray out) except -1
 cdef ndarray wait_read(ndarray a, bint there=*)                         # where to read its elements
 cdef object first_element(ndarray a)
 cdef int wait_write(ndarray a) except -1

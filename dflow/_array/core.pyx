@@ -13,18 +13,16 @@ from libc.stdint cimport uint8_t
 from libc.stdlib cimport labs
 from libc.string cimport memcpy
 from dflow._runtime.waiting cimport make_room, memory_budget, nudge, region_ready, wait_storage
-from dflow._kernels.kernel cimport MAXDIMS, MAY_RAISE, REPORTS_FP
+from dflow._kernels.kernel cimport MAXDIMS, MAY_RAISE
 from dflow._base.atomics cimport add_int, invariant
-from dflow._engine cimport submit, settings
 from dflow._gpu.mirror cimport HOST_STALE, bring_here, done_there, wait_there
-from dflow._runtime.executor cimport inside_host_task
-from dflow._runtime.fp_errors cimport read_fp_policy, fp_warn, fp_strict, warn_user, warnings_wait
+from dflow._runtime.fp_errors cimport warn_user, warnings_wait
 from dflow._runtime.graph cimport (
-    abroad, bytes_live, FLAT, FULL, HAS_REGIONS, readable, storage_allocate, storage_new, storage_rest, storage_resume,
-    storage_unref, Task, task_constant, task_dims, task_new, TRACKED, WRITE)
+    abroad, bytes_live, FULL, readable, storage_allocate, storage_new, storage_rest, storage_resume, storage_unref,
+    WRITE)
 from dflow._runtime.region cimport fill_region, Region, regions_overlap
 from dflow._array.array_type cimport element_types, elements_are_arrays, make_types
-from dflow._array.dispatch cimport Operand, launch, copy_out, fill_access, joins, region_of_run, run_unary
+from dflow._array.dispatch cimport Operand, launch, copy_out, joins, run_unary
 from dflow._base.allocator cimport memory_free, memory_hooks, MemoryHooks, memory_new
 from dflow._base.hooks cimport check_callables, check_hooks
 from dflow._array.shape cimport parse_shape, check_dimensions
@@ -409,41 +407,6 @@ cdef int not_full(Operand* o, ndarray a) noexcept:
     o.flags &= ~FULL
     region_of_view(a, &o.region)
     return 0
-
-cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where, ndarray out) except -1:
-    """Queue an elementwise kernel over C-contiguous arrays of one shape: run_later without its generality.
-    a, b: inputs, of which one may be None: then `constant` is its value, and `where` its place. out: new, or a itself.
-    False when launch() must decide.
-    """
-    cdef Task* t
-    cdef ndarray x
-    cdef Region run
-    cdef int i, nops = k.nops, flags = FLAT, access
-    read_fp_policy()
-    if (a.st.device > near or not together(a, out) or b is not None and not together(a, b)
-            or settings.naive or inside_host_task() or (fp_strict and k.flags & REPORTS_FP)
-            or a.size == 0 or k.nin > 2 or nops != k.nin + 1):
-        return False
-    for i in range(nops):
-        x = out if i == k.nin else a if i == 0 else b
-        if not (constant != NULL and i == where) and not covers_storage(x):
-            flags |= HAS_REGIONS
-    t = task_new(k, nops, 1, 0, 0, 0, flags)
-    t.fp_warn = <uint8_t>(fp_warn if k.flags & REPORTS_FP else 0)
-    task_dims(t)[0] = out.size
-    for i in range(nops):
-        x = out if i == k.nin else a if i == 0 else b
-        if constant != NULL and i == where:
-            memcpy(task_constant(t, i, 8, 0), constant, 8)
-            continue
-        access = WRITE | TRACKED if i == k.nin else 0 if x.st == out.st else TRACKED
-        if covers_storage(x):
-            fill_access(t, i, x.st, x.offset, x.itemsize, access | FULL, NULL)
-        else:
-            region_of_run(&run, x.offset, x.size * x.itemsize)
-            fill_access(t, i, x.st, x.offset, x.itemsize, access, &run)
-    submit(t)
-    return True
 
 cdef bint ready(ndarray a) noexcept:
     cdef Region r

@@ -3,23 +3,27 @@
 from libc.stdint cimport uint8_t
 from libc.string cimport memchr, memcpy, memset
 from dflow._runtime.waiting cimport try_to_catch_up
-from dflow._kernels.kernel cimport BLAS, call_loop, INVALID_FAILS, MAY_RAISE, raise_current, REPORTS_FP
+from dflow._kernels.kernel cimport BLAS, call_loop, INVALID_FAILS, Kernel, MAY_RAISE, raise_current, REPORTS_FP
 from dflow._base.atomics cimport load_ptr
 from dflow._base.fpflags cimport fp_clear, fp_flags
 from dflow._base.threads cimport this_thread_raised
 from dflow._kernels.matmul cimport UNUSED, blas_use
-from dflow._engine cimport settings
+from dflow._engine cimport settings, submit
 from dflow._kernels.reduce cimport fold
-from dflow._runtime.fp_errors cimport fp_event
+from dflow._runtime.fp_errors cimport fp_event, fp_strict, fp_warn, read_fp_policy
 from dflow._runtime.gate cimport enter_gate, leave_gate
-from dflow._runtime.graph cimport readable, storage_allocate
-from dflow._array.dispatch cimport Operand, Core, fill_constant, joins, launch, run_now, run_unary
-from dflow._runtime.executor cimport resume_held_back
+from dflow._runtime.graph cimport (
+    FLAT, FULL, HAS_REGIONS, readable, storage_allocate, Task, task_constant, task_dims, task_new, TRACKED, WRITE)
+from dflow._runtime.region cimport Region
+from dflow._array.dispatch cimport (
+    Operand, Core, fill_access, fill_constant, joins, launch, region_of_run, run_now, run_unary)
+from dflow._runtime.executor cimport inside_host_task, resume_held_back
 from dflow._kernels.dtypes cimport BOOL, DOUBLE, FLOAT, Scalar, itemsizes, write_scalar
 from dflow._kernels.sorting cimport dot_kernel
 from dflow._array.core cimport (
     ndarray, C_CONTIGUOUS, READONLY, SCALAR, new_array, new_view, close_view, strides_of, data_of, in_order_near,
-    is_idle, is_near, same_elements, together, fill_operand, launch_flat, is_ours, be_element)
+    is_idle, is_near, same_elements, together, fill_operand, covers_storage, is_ours,
+    be_element)
 from dflow._base.thread_state cimport near
 
 cdef int quick_kind(object x) noexcept:
@@ -55,6 +59,41 @@ cdef inline bint give_memory(ndarray out, ndarray x, ndarray y) noexcept:
     out.st.device = x.st.device
     if out.ndim == 0:
         be_element(out)
+    return True
+
+cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where, ndarray out) except -1:
+    """Queue an elementwise kernel over C-contiguous arrays of one shape: run_later without its generality.
+    a, b: inputs, of which one may be None: then `constant` is its value, and `where` its place. out: new, or a itself.
+    False when launch() must decide.
+    """
+    cdef Task* t
+    cdef ndarray x
+    cdef Region run
+    cdef int i, nops = k.nops, flags = FLAT, access
+    read_fp_policy()
+    if (a.st.device > near or not together(a, out) or b is not None and not together(a, b)
+            or settings.naive or inside_host_task() or (fp_strict and k.flags & REPORTS_FP)
+            or a.size == 0 or k.nin > 2 or nops != k.nin + 1):
+        return False
+    for i in range(nops):
+        x = out if i == k.nin else a if i == 0 else b
+        if not (constant != NULL and i == where) and not covers_storage(x):
+            flags |= HAS_REGIONS
+    t = task_new(k, nops, 1, 0, 0, 0, flags)
+    t.fp_warn = <uint8_t>(fp_warn if k.flags & REPORTS_FP else 0)
+    task_dims(t)[0] = out.size
+    for i in range(nops):
+        x = out if i == k.nin else a if i == 0 else b
+        if constant != NULL and i == where:
+            memcpy(task_constant(t, i, 8, 0), constant, 8)
+            continue
+        access = WRITE | TRACKED if i == k.nin else 0 if x.st == out.st else TRACKED
+        if covers_storage(x):
+            fill_access(t, i, x.st, x.offset, x.itemsize, access | FULL, NULL)
+        else:
+            region_of_run(&run, x.offset, x.size * x.itemsize)
+            fill_access(t, i, x.st, x.offset, x.itemsize, access, &run)
+    submit(t)
     return True
 
 cdef inline void point_at(char** args, intp* steps, int i, ndarray x) noexcept:

@@ -99,6 +99,10 @@ cdef class ElementType(type):
         return (cls, *numpys(cls).__mro__)
 
     @property
+    def __dict__(cls):
+        return numpys(cls).__dict__
+
+    @property
     def dtype(cls):                     # as np.dtype() asks for
         return np.dtype(numpys(cls))
 

@@ -176,7 +176,7 @@ def isreal(x):
 def iscomplex(x):
     """Where the imaginary part is not zero."""
     x = as_array(x)
-    return x.imag != 0 if x.dtype.kind == "c" else x != x if x.dtype.kind != "f" else zeros_like(x, bool)
+    return x.imag != 0 if x.dtype.kind == "c" else x != x if x.dtype.kind != "f" else zeros_like(x, bool)[()]
 
 
 @op("a", "c", "[1]")

@@ -13,7 +13,7 @@ n = np.arange(6)
 
 
 def check(array: object, dtype: npt.DTypeLike) -> None:
-    assert type(array) is np.ndarray and array.dtype == dtype, (array, dtype)
+    assert isinstance(array, (np.ndarray, np.generic)) and array.dtype == dtype, (array, dtype)
 
 
 # The type of the elements is known where the call names it, and stays where it does not change.

@@ -167,7 +167,7 @@ cdef class OfArrays:
         raise AttributeError(f"'numpy.{owner.__name__}' object has no attribute '{self.name}'" if x is not None else
                              f"type object 'numpy.{owner.__name__}' has no attribute '{self.name}'")
 
-LACKING = "__len__", "__iter__", "__contains__", "__setitem__", "__delitem__", "_repr_html_"
+LACKING = "__len__", "__iter__", "__contains__", "__setitem__", "__delitem__"
 
 cdef list names = []                    # which the types keep
 

@@ -751,11 +751,6 @@ cdef class ndarray:
         values = numpy_window(wait_read(self))
         return format(values[()] if self.ndim == 0 else values, spec)
 
-    def _repr_html_(self):
-        """For notebooks: does not wait."""
-        return (f"<code>ndarray(shape={shape_tuple(self)}, dtype={DTYPES[self.code]}, "
-                f"{'ready' if ready(self) else 'pending'})</code>")
-
     def __await__(self):
         return hooks.wait_async(self).__await__()
 

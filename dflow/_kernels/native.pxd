@@ -19,9 +19,11 @@ cdef extern from "_kernels/c/assembler.h" nogil:
         uint8_t b
     cdef enum:
         STEP_SPREAD, STEP_LITERAL, STEP_LOAD, STEP_STORE
-        STEP_ADD, STEP_SUBTRACT, STEP_MULTIPLY, STEP_DIVIDE, STEP_SQRT, STEP_AND, STEP_XOR
+        STEP_ADD, STEP_SUBTRACT, STEP_MULTIPLY, STEP_DIVIDE, STEP_SQRT, STEP_AND, STEP_XOR, STEP_OR
+        STEP_RINT, STEP_FLOOR, STEP_CEIL, STEP_TRUNC
         STEP_MAXIMUM, STEP_MINIMUM
         LITERAL_SIGN, LITERAL_ALL_BUT_SIGN, LITERAL_ONE, LITERALS
+        NO_VECTORS, AVX2, AVX512
 
 ctypedef void (*native_t)(char** at, intp n) noexcept nogil
 
@@ -38,11 +40,19 @@ cdef enum Operation:            # of a kernel, whose operands all have one type
     RECIPROCAL
     MAXIMUM
     MINIMUM
+    COPYSIGN
+    RINT
+    FLOOR
+    CEIL
+    TRUNC
 
 cdef enum:
-    VECTORS = 32                # registers of the processor
+    MAX_VECTORS = 32            # registers of the processor
     MAX_STEPS = 256
 
-cdef bint native_on             # GIL: to set; any: to read
-cdef native_t find_loop(Step* steps, int n, int itemsize) noexcept nogil       # NULL: not now
+# The set of instructions that loops are written for; NO_VECTORS: no group is to have one. GIL: to set; any: to read.
+cdef int native_set
+cdef inline int vectors_of(int set) noexcept nogil:
+    return 32 if set == AVX512 else 14
+cdef native_t find_loop(Step* steps, int n, int itemsize, int set) noexcept nogil      # NULL: not now
 cdef int note_operation(Kernel* k, object ufunc, tuple codes) except -1

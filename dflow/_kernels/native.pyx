@@ -10,10 +10,10 @@ from dflow._base.locks cimport lock, LOOPS_LOCK, unlock
 from dflow._kernels.dtypes cimport DOUBLE, FLOAT
 
 cdef extern from "_kernels/c/assembler.h" nogil:
-    size_t assemble(uint8_t* code, size_t room, const Step* steps, int n, int itemsize)
+    size_t assemble(uint8_t* code, size_t room, const Step* steps, int n, int itemsize, int set)
 
 cdef extern from "_kernels/c/executable.h" nogil:
-    bint runs_vector_code()
+    int vector_set()
     bint map_twice(size_t size, uint8_t** writable, uint8_t** runnable)
     long this_process()
 
@@ -24,10 +24,11 @@ cdef enum:
     MOST_CODE = 1 << 14         # bytes of a loop
 
 cdef struct Loop:
-    uint64_t hash               # of the steps and the size of an element; 0: no loop is here
+    uint64_t hash               # of what follows; 0: no loop is here
     const uint8_t* steps
     int nsteps
     int itemsize
+    int set
     void* code
 
 cdef struct Arena:
@@ -44,14 +45,27 @@ cdef int nloops = 0
 cdef uint64_t sights[SIGHTS]
 cdef Arena arena
 
-cdef bint native_able = runs_vector_code()
-native_on = native_able and os.environ.get("DFLOW_NATIVE", "1") != "0"
+cdef dict SETS = {"AVX2": AVX2, "AVX-512": AVX512}
+cdef int best_set = vector_set()
+cdef int usual_set = best_set       # what is switched on
+
+cdef int read_environment() except -1:
+    global usual_set, native_set
+    wish = os.environ.get("DFLOW_NATIVE", "1")
+    if wish not in ("0", "1", *SETS):
+        raise ValueError(f"DFLOW_NATIVE must be 0, 1 or one of {', '.join(SETS)}, not {wish!r}")
+    usual_set = min(SETS.get(wish, best_set), best_set)
+    native_set = NO_VECTORS if wish == "0" else usual_set
+    return 0
+
+read_environment()
 
 # ---- what kernels are --------------------------------------------------------------------------------------------
 
 cdef dict OPERATIONS = {np.add: ADD, np.subtract: SUBTRACT, np.multiply: MULTIPLY, np.divide: DIVIDE,
                         np.negative: NEGATIVE, np.absolute: ABSOLUTE, np.fabs: ABSOLUTE, np.square: SQUARE,
-                        np.sqrt: SQRT, np.reciprocal: RECIPROCAL, np.maximum: MAXIMUM, np.minimum: MINIMUM}
+                        np.sqrt: SQRT, np.reciprocal: RECIPROCAL, np.maximum: MAXIMUM, np.minimum: MINIMUM,
+                        np.copysign: COPYSIGN, np.rint: RINT, np.floor: FLOOR, np.ceil: CEIL, np.trunc: TRUNC}
 
 cdef int note_operation(Kernel* k, object ufunc, tuple codes) except -1:
     """Note in a kernel of NumPy's ufunc what it computes, if the assembler knows that, of these types."""
@@ -61,30 +75,30 @@ cdef int note_operation(Kernel* k, object ufunc, tuple codes) except -1:
 
 # ---- loops -------------------------------------------------------------------------------------------------------
 
-cdef inline uint64_t hash_of(const Step* steps, int n, int itemsize) noexcept nogil:
+cdef inline uint64_t hash_of(const Step* steps, int n, int itemsize, int set) noexcept nogil:
     """Never 0."""
     cdef const unsigned int* words = <const unsigned int*>steps
-    cdef uint64_t h = <uint64_t>itemsize
+    cdef uint64_t h = <uint64_t>(itemsize + 16 * set)
     cdef int i
     for i in range(n):
         h = (h ^ words[i]) * <uint64_t>0x9E3779B97F4A7C15
         h ^= h >> 29
     return h | 1
 
-cdef Loop* place_of(uint64_t h, const Step* steps, int n, int itemsize) noexcept nogil:
+cdef Loop* place_of(uint64_t h, const Step* steps, int n, int itemsize, int set) noexcept nogil:
     """The loop's place: its own, or the free one for it."""
     cdef size_t i = h >> 40
     cdef Loop* found
     while True:
         found = &loops[i & (LOOPS - 1)]
         if found.hash == 0 or (found.hash == h and found.nsteps == n and found.itemsize == itemsize
-                               and memcmp(found.steps, steps, n * sizeof(Step)) == 0):
+                               and found.set == set and memcmp(found.steps, steps, n * sizeof(Step)) == 0):
             return found
         i += 1
 
-cdef native_t find_loop(Step* steps, int n, int itemsize) noexcept nogil:
+cdef native_t find_loop(Step* steps, int n, int itemsize, int set) noexcept nogil:
     """The loop of these steps; NULL at their first sight, and where there is no room for it."""
-    cdef uint64_t h = hash_of(steps, n, itemsize)
+    cdef uint64_t h = hash_of(steps, n, itemsize, set)
     cdef Loop* found
     cdef uint64_t* sight = &sights[(h >> 20) & (SIGHTS - 1)]
     cdef void* code = NULL
@@ -92,7 +106,7 @@ cdef native_t find_loop(Step* steps, int n, int itemsize) noexcept nogil:
     cdef uint8_t text[MOST_CODE]
     cdef size_t size
     lock(&loops_lock, LOOPS_LOCK)
-    found = place_of(h, steps, n, itemsize)
+    found = place_of(h, steps, n, itemsize, set)
     if found.hash:
         code = found.code
     elif arena.full:
@@ -104,13 +118,13 @@ cdef native_t find_loop(Step* steps, int n, int itemsize) noexcept nogil:
     unlock(&loops_lock)
     if not write:
         return <native_t>code
-    size = assemble(text, MOST_CODE, steps, n, itemsize)
+    size = assemble(text, MOST_CODE, steps, n, itemsize, set)
     if not size or not make_arena():
         return NULL
     lock(&loops_lock, LOOPS_LOCK)
-    found = place_of(h, steps, n, itemsize)         # another thread may have written it
+    found = place_of(h, steps, n, itemsize, set)         # another thread may have written it
     if found.hash == 0:
-        keep(found, h, steps, n, itemsize, text, size)
+        keep(found, h, steps, n, itemsize, set, text, size)
     code = found.code if found.hash else NULL
     unlock(&loops_lock)
     return <native_t>code
@@ -139,7 +153,8 @@ cdef bint make_arena() noexcept nogil:
     unlock(&loops_lock)
     return able
 
-cdef void keep(Loop* place, uint64_t h, Step* steps, int n, int itemsize, uint8_t* text, size_t size) noexcept nogil:
+cdef void keep(Loop* place, uint64_t h, Step* steps, int n, int itemsize, int set, uint8_t* text,
+               size_t size) noexcept nogil:
     """Under the lock: put a loop into the arena, and note it, if there is room."""
     global nloops
     cdef size_t key = n * sizeof(Step)
@@ -152,6 +167,7 @@ cdef void keep(Loop* place, uint64_t h, Step* steps, int n, int itemsize, uint8_
     place.steps = arena.runnable + arena.used
     place.nsteps = n
     place.itemsize = itemsize
+    place.set = set
     place.code = arena.runnable + start
     place.hash = h
     arena.used = start + size
@@ -160,21 +176,33 @@ cdef void keep(Loop* place, uint64_t h, Step* steps, int n, int itemsize, uint8_
 # ---- for engine ----------------------------------------------------------------------------------------------------
 
 def is_on():
-    return native_on
+    return native_set != NO_VECTORS
 
 def switch(on):
     """Let groups use native loops or not, where the processor can. What it was."""
-    global native_on
-    before = native_on
-    native_on = bool(on) and native_able
+    global native_set
+    before = is_on()
+    native_set = usual_set if on else NO_VECTORS
     return before
+
+def choose(str name):
+    """Have loops written for a set of instructions, if the processor has it. The one before, of SETS' names."""
+    global native_set, usual_set
+    before = set_name()
+    if SETS[name] <= best_set:
+        usual_set = SETS[name]
+        native_set = usual_set if native_set else NO_VECTORS
+    return before
+
+cdef str set_name():
+    return next((name for name, which in SETS.items() if which == usual_set), None)
 
 def config():
     """How many loops there are and their bytes, or why there are none."""
-    if not native_able:
-        return "off: not x86-64 under Linux with AVX-512"
-    if not native_on:
+    if best_set == NO_VECTORS:
+        return "off: not x86-64 under Linux with AVX2"
+    if not is_on():
         return "off: DFLOW_NATIVE=0, or engine.native(False)"
     if arena.process and arena.writable == NULL:
         return "off: the system gives no memory for machine code"
-    return {"instructions": "AVX-512", "loops": nloops, "bytes": arena.used, "full": arena.full}
+    return {"instructions": set_name(), "loops": nloops, "bytes": arena.used, "full": arena.full}

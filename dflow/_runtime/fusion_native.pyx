@@ -31,6 +31,7 @@ cdef struct Seen:               # an operand in memory, or a constant, that the 
 
 cdef struct Sketch:             # a run as it grows
     GroupPlan* g
+    int set                     # of instructions
     int first
     int itemsize                # 0: not known yet
     int nvalues
@@ -46,8 +47,8 @@ cdef struct Sketch:             # a run as it grows
 cdef void find_native(Task* leader, GroupPlan* g) noexcept nogil:
     cdef Task* members[MAX_MEMBERS]
     cdef Task* m = leader
-    cdef int j = 0, end
-    if not native_on or g.members < FEWEST or g.total < LEAST:
+    cdef int j = 0, end, set = native_set
+    if set == NO_VECTORS or g.members < FEWEST or g.total < LEAST:
         return
     if g.ndim > 1 and g.dims[g.ndim - 1] < NARROW:
         return
@@ -57,14 +58,15 @@ cdef void find_native(Task* leader, GroupPlan* g) noexcept nogil:
         j += 1
     j = 0
     while j < g.runs and g.natives < MAX_NATIVE:
-        end = run_from(g, members, j)
+        end = run_from(g, members, j, set)
         j = end if end > j else j + 1
 
-cdef int run_from(GroupPlan* g, Task** members, int first) noexcept nogil:
+cdef int run_from(GroupPlan* g, Task** members, int first, int set) noexcept nogil:
     """Note the run that begins with a member, if it can. Where it ends; `first`: there is none."""
     cdef Sketch s
     cdef int j, most = g.runs
     s.g = g
+    s.set = set
     while True:
         s.first = first
         s.itemsize = s.nvalues = s.nstores = s.nseen = 0
@@ -117,7 +119,7 @@ cdef bint add_member(Sketch* s, Task* m, int j) noexcept nogil:
     cdef Access* a = accesses(m)
     cdef int first = g.first[j], out = g.first[j + 1] - 1, i, v
     cdef int found[2]
-    if k.operation == NO_OPERATION or k.flags & PARTIAL or s.nvalues + 4 > MAX_VALUES:
+    if k.operation == NO_OPERATION or k.flags & PARTIAL or s.nvalues + 7 > MAX_VALUES:
         return False
     if not fits(s, a, first, out):
         return False
@@ -194,6 +196,7 @@ cdef void see(Sketch* s, Storage* storage, int operand, int value, bint written)
 
 cdef int compute(Sketch* s, int operation, int x, int y) noexcept nogil:
     """The value of an operation."""
+    cdef int size, sign
     if operation == SQUARE:
         return new_value(s, STEP_MULTIPLY, x, x, 0)
     if operation == NEGATIVE:
@@ -204,6 +207,12 @@ cdef int compute(Sketch* s, int operation, int x, int y) noexcept nogil:
         return new_value(s, STEP_DIVIDE, literal(s, LITERAL_ONE), x, 0)
     if operation == SQRT:
         return new_value(s, STEP_SQRT, x, x, 0)
+    if operation >= RINT:
+        return new_value(s, STEP_RINT + operation - RINT, x, x, 0)
+    if operation == COPYSIGN:
+        size = new_value(s, STEP_AND, x, literal(s, LITERAL_ALL_BUT_SIGN), 0)
+        sign = new_value(s, STEP_AND, y, literal(s, LITERAL_SIGN), 0)
+        return new_value(s, STEP_OR, size, sign, 0)
     return new_value(s, STEP_ADD if operation == ADD else STEP_SUBTRACT if operation == SUBTRACT else
                      STEP_MULTIPLY if operation == MULTIPLY else STEP_DIVIDE if operation == DIVIDE else
                      STEP_MAXIMUM if operation == MAXIMUM else STEP_MINIMUM, x, y, 0)
@@ -245,10 +254,11 @@ cdef bint write_steps(Sketch* s, NativeRun* r, int end) noexcept nogil:
     """Give values registers of the processor, and look the loop up. False: they need more than there are."""
     cdef Step steps[MAX_STEPS]
     cdef unsigned char vector[255]
-    cdef char free[VECTORS]
+    cdef char free[MAX_VECTORS]
     cdef Value* v
     cdef int i, k = 0, n = 0
-    memset(free, 1, sizeof(free))
+    memset(free, 0, sizeof(free))
+    memset(free, 1, vectors_of(s.set))
     note_last_uses(s)
     r.first, r.end, r.slots, r.segmented = s.first, end, 0, False
     for i in range(s.first, end):
@@ -292,7 +302,7 @@ cdef bint write_steps(Sketch* s, NativeRun* r, int end) noexcept nogil:
             return False
         steps[n].to = vector[i]
         n += 1
-    r.code = find_loop(steps, n, s.itemsize)
+    r.code = find_loop(steps, n, s.itemsize, s.set)
     return True
 
 cdef inline bint is_fixed(Value* v) noexcept nogil:
@@ -315,7 +325,7 @@ cdef void note_last_uses(Sketch* s) noexcept nogil:
 
 cdef inline bint take(char* free, unsigned char* vector) noexcept nogil:
     cdef int i
-    for i in range(VECTORS):
+    for i in range(MAX_VECTORS):
         if free[i]:
             free[i] = 0
             vector[0] = <unsigned char>i

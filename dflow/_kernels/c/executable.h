@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "_kernels/c/assembler.h"
 
 #if defined(__x86_64__) && defined(__linux__)
 
@@ -11,9 +12,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A loop needs what NumPy's own AVX-512 loops do, and bzhi. */
-static inline int runs_vector_code(void) {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("bmi2");
+/* The best set of assembler.h's that the processor has. With AVX-512 a loop needs what NumPy's own loops do, and bzhi. */
+static inline int vector_set(void) {
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("bmi2"))
+        return AVX512;
+    return __builtin_cpu_supports("avx2") ? AVX2 : NO_VECTORS;
 }
 
 /* Both views of so many bytes, or 0: the system does not allow it. They are never unmapped. */
@@ -39,7 +42,7 @@ static inline long this_process(void) { return (long)getpid(); }
 
 #else
 
-static inline int runs_vector_code(void) { return 0; }
+static inline int vector_set(void) { return NO_VECTORS; }
 static inline int map_twice(size_t size, uint8_t **writable, uint8_t **runnable) { return 0; }
 static inline long this_process(void) { return 0; }
 

@@ -169,8 +169,9 @@ def native(on=None):
     """Whether groups may run as loops of machine code that dflow writes for them; `on`: from now on. What it was.
 
     A group of elementwise operations has one such loop from its second time on: for +, -, *, /, negative, abs, sqrt,
-    square, reciprocal, maximum and minimum of float32 or float64, on x86-64 under Linux with AVX-512. The bits and the
-    warnings are those of NumPy's loops. Elsewhere it is False and stays so; config() says why.
+    square, reciprocal, maximum, minimum, floor, ceil, trunc, rint and copysign of float32 or float64, on x86-64 under
+    Linux with AVX2 or AVX-512. The bits and the warnings are those of NumPy's loops. Elsewhere it is False and stays
+    so; config() says why.
     """
     return _native.switch(on) if on is not None else _native.is_on()
 

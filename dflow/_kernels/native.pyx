@@ -206,3 +206,12 @@ def config():
     if arena.process and arena.writable == NULL:
         return "off: the system gives no memory for machine code"
     return {"instructions": set_name(), "loops": nloops, "bytes": arena.used, "full": arena.full}
+
+def assembled(list wanted, int itemsize, str name):
+    """The bytes of the loop of these steps, (op, to, a, b) each, for a set of instructions: for tests."""
+    cdef uint8_t text[MOST_CODE]
+    cdef Step steps[MAX_STEPS]
+    cdef int i
+    for i in range(len(wanted)):
+        steps[i].op, steps[i].to, steps[i].a, steps[i].b = wanted[i]
+    return text[:assemble(text, MOST_CODE, steps, len(wanted), itemsize, SETS[name])]

@@ -112,7 +112,7 @@ static inline void put_extreme(Pen *pen, int opcode, int to, int a, int b, int m
 static inline void put_rounded(Pen *pen, int how, int to, int a, int mask) {
     if (pen->set == AVX512) put_evex(pen, 3, 1, 8 + pen->wide, to, 0, a, mask, 1);                /* vrndscale */
     else put_vex(pen, 3, 1, 8 + 2 * pen->single + pen->wide, to, pen->single ? a : 0, a);         /* vround */
-    PUT(pen, (uint8_t)(0xc0 | (to & 7) << 3 | (a & 7)), (uint8_t)(8 | how));      /* 8: that it is inexact is not told */
+    PUT(pen, (uint8_t)(0xc0 | (to & 7) << 3 | (a & 7)), (uint8_t)(8 | how));  /* 8: do not tell that it is inexact */
 }
 
 static inline void put_moved(Pen *pen, const Step *s, int mask) {          /* vmovup to, [rax + rcx], or back */

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The best set of assembler.h's that the processor has. With AVX-512 a loop needs what NumPy's own loops do, and bzhi. */
+/* The best set that the processor has. With AVX-512 a loop needs what NumPy's own loops do, and bzhi. */
 static inline int vector_set(void) {
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("bmi2"))
         return AVX512;

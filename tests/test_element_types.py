@@ -106,6 +106,7 @@ def test_the_type_of_an_element_is_as_numpys(dtype):
         assert kind is type(a[0]) and kind == like and like == kind and not kind != like and hash(kind) == hash(like)
         assert kind in (like, dict) and {like: 1}[kind] == 1 and kind.__name__ == like.__name__
     assert kind.__mro__[1:] == like.__mro__ and repr(kind) == repr(like) and kind != numpy.ndarray != kind
+    assert getattr(kind, "fromhex", None) == getattr(like, "fromhex", None) and not hasattr(kind, "__len__")
     assert type(kind(1)) is like and kind(1) == 1 and numpy.dtype(kind) == np.zeros(1, kind).dtype == theirs.dtype
     assert pickle.loads(pickle.dumps(kind)) is like and copy.copy(kind) is kind
     for abstract in KINDS[:-1]:

@@ -121,6 +121,12 @@ cdef class ElementType(type):
     def __subclasscheck__(cls, kind):
         return cls is kind or issubclass(kind, numpys(cls))
 
+    def __getattribute__(cls, name):    # fromhex() and the like (by __getattr__, Cython would pass type's own way by)
+        try:
+            return type.__getattribute__(cls, name)
+        except AttributeError:
+            return getattr(numpys(cls), name)
+
     def __call__(cls, *args, **keywords):
         if len(args) == 1 and type(args[0]).__name__ == "Fraction":     # the mean of [1, 2] in `statistics`, not cut
             return np.float64(args[0])
@@ -164,8 +170,7 @@ cdef class OfArrays:
         self.name = name
 
     def __get__(self, x, owner):
-        raise AttributeError(f"'numpy.{owner.__name__}' object has no attribute '{self.name}'" if x is not None else
-                             f"type object 'numpy.{owner.__name__}' has no attribute '{self.name}'")
+        raise AttributeError(f"'numpy.{owner.__name__}' object has no attribute '{self.name}'")
 
 LACKING = "__len__", "__iter__", "__contains__", "__setitem__", "__delitem__"
 

@@ -22,8 +22,7 @@ from dflow._kernels.dtypes cimport BOOL, DOUBLE, FLOAT, Scalar, itemsizes, write
 from dflow._kernels.sorting cimport dot_kernel
 from dflow._array.core cimport (
     ndarray, C_CONTIGUOUS, READONLY, SCALAR, new_array, new_view, close_view, strides_of, data_of, in_order_near,
-    is_idle, is_near, same_elements, together, fill_operand, covers_storage, is_ours,
-    be_element)
+    is_idle, is_near, same_elements, together, fill_operand, covers_storage, is_ours, be_element)
 from dflow._base.thread_state cimport near
 
 cdef int quick_kind(object x) noexcept:

@@ -26,7 +26,7 @@ from dflow._base.threads cimport now_ns, sleep_ns
 from dflow._base cimport thread_state
 from dflow._runtime cimport graph as _graph
 from dflow._array.core cimport (
-    ndarray, ALIAS, READONLY, SCALAR, broadcast_same, copy_of, covers_storage, mxnet_rules, owned, is_ours)
+    ndarray, ALIAS, READONLY, SCALAR, broadcast_same, copy_of, covers_storage, mxnet_rules, owned, is_ours, be_like)
 from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport fp_strict, read_fp_policy, warn_user
 from dflow._runtime.errors cimport describe, here, Site
@@ -86,6 +86,7 @@ cdef ndarray like(ndarray a):
     add_int(&nothing.refs, 1)
     v.st = &nothing
     v.flags = a.flags & ~ALIAS
+    be_like(v, a)
     return v
 
 cdef ndarray over(ndarray template, Storage* s, intp shift):
@@ -96,6 +97,7 @@ cdef ndarray over(ndarray template, Storage* s, intp shift):
     v.st = s
     v.offset += shift
     v.flags = template.flags
+    be_like(v, template)
     return v
 
 cdef bint same_geometry(ndarray a, ndarray b, int flags) noexcept:

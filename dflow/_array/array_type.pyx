@@ -6,12 +6,13 @@ is_array(), or is_ours().
 """
 
 import copyreg
+import numbers
 
 import numpy as np
 cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
-from dflow._kernels.dtypes cimport DTYPES
+from dflow._kernels.dtypes cimport DTYPES, is_complex
 
 cdef extern from "Python.h":
     ctypedef object (*newfunc)(type, PyObject*, PyObject*)
@@ -80,6 +81,8 @@ cdef Slots memory[NCODES]
 cdef SequenceSlots sequence[NCODES]
 cdef MappingSlots mapping[NCODES]
 
+cdef tuple LONG = (np.longdouble, np.clongdouble)
+
 cdef object numpys(object cls):
     """The type of NumPy's scalars that one of elements stands for."""
     cdef int code
@@ -91,7 +94,8 @@ cdef object numpys(object cls):
 cdef class ElementType(type):
     """The type of elements of one dtype, as type(a[0]): whatever a program asks of it, it answers as NumPy's type.
 
-    It equals that, and hashes alike; it is the same object in no case, nor in C a subtype of float.
+    It equals that, and hashes alike; it is the same object in no case, nor in C a subtype of float. Those of long
+    double equal nothing: NumPy, which has a table by types, would take the element's float() for its value.
     """
 
     @property
@@ -107,7 +111,7 @@ cdef class ElementType(type):
         return np.dtype(numpys(cls))
 
     def __eq__(cls, other):
-        return cls is other or numpys(cls) is other
+        return cls is other or numpys(cls) is other and numpys(cls) not in LONG
 
     def __ne__(cls, other):
         return not cls == other
@@ -208,4 +212,6 @@ cdef void make_types(type cls) except *:
         (<Slots*>kind).tp_new = <newfunc>new_subclass
     for code in range(NCODES):
         make_type(code, cls)
+        if DTYPES[code].type in LONG:               # the others equal what is registered
+            (numbers.Complex if is_complex(code) else numbers.Real).register(<type><object>element_types[code])
     (<PyObject*>cls).ob_type = <PyTypeObject*>ArrayType

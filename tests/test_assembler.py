@@ -36,7 +36,7 @@ def said(op, to, a, b, suffix, form):
 @pytest.mark.parametrize("name", ["AVX2", "AVX-512"])
 @pytest.mark.parametrize("itemsize", [4, 8])
 def test_the_bytes_of_each_step(name, itemsize):
-    import capstone     # which a sanitizer does not let load
+    import capstone  # which a sanitizer does not let load
 
     decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
     random = numpy.random.default_rng(itemsize)

@@ -801,6 +801,47 @@ def test_draws_of_batches():
     assert (loc <= y.as_in_ctx(npx.cpu())).all() and npx.normal_n().shape == ()
 
 
+def test_categorical():
+    p = np.array([[0.0, 1.0, 0.0], [0.25, 0.0, 0.75]], dtype="float32")
+    index = npx.random.categorical(p, shape=(4, 5000))
+    assert index.shape == (2, 4, 5000) and index.dtype == "int32" and (index[0] == 1).all()
+    assert set(index[1].ravel().tolist()) == {0, 2} and abs((index[1] == 2).mean().item() - 0.75) < 0.02
+    assert npx.random.categorical(p).shape == (2,) and npx.random.categorical(p[0]).shape == ()
+    short = np.array([0.3, 0.2, 0.0])                   # which sums to less than one: nothing goes to the last
+    assert set(npx.random.categorical(short, 2000).tolist()) == {0, 1}
+    p.attach_grad()
+    with autograd.record():
+        index, chances = npx.random.categorical(p, 50, get_prob=True, dtype="int64")
+        (-chances).sum().backward()
+    picked = p.asnumpy()[numpy.arange(2)[:, None], index.asnumpy()]
+    assert index.dtype == "int64" and numpy.allclose(chances, numpy.log(picked))
+    counts = (index.asnumpy()[:, :, None] == numpy.arange(3)).sum(1)
+    expected = -counts / numpy.where(counts, p.asnumpy(), 1)
+    numpy.testing.assert_allclose(p.grad.asnumpy(), expected, rtol=1e-5)
+
+
+def test_multinomial():
+    n = np.array([10, 0, 1000])
+    p = np.array([[0.5, 0.0, 0.5], [1.0, 0.0, 0.0], [0.1, 0.7, 0.2]])
+    drawn = npx.random.multinomial(n, p, shape=(2, 3000))
+    assert drawn.shape == (3, 2, 3000, 3) and drawn.dtype == "float32"
+    assert (drawn.sum(-1) == n[:, None, None]).all() and (drawn >= 0).all() and (drawn[0, ..., 1] == 0).all()
+    numpy.testing.assert_allclose(drawn.mean((1, 2)).asnumpy(), n.asnumpy()[:, None] * p.asnumpy(), rtol=0.05)
+    covariance = numpy.cov(drawn[2].asnumpy().reshape(-1, 3).T)
+    chance = p[2].asnumpy()
+    numpy.testing.assert_allclose(covariance, 1000 * (numpy.diag(chance) - numpy.outer(chance, chance)), rtol=0.15)
+    assert npx.random.multinomial(5, [0.5, 0.5]).shape == (2,)
+    assert npx.random.multinomial(np.ones((2, 3)), np.ones(4) / 4, 5).shape == (2, 3, 5, 4)
+    y = npx.random.multinomial([4], [[0.0, 0.0, 1.0]], dtype="int64", device=npx.cpu(1))
+    assert y.tolist() == [[0, 0, 4]] and y.dtype == "int64" and y.ctx == npx.cpu(1)
+    out = np.zeros(2)
+    assert npx.random.multinomial(3, [1.0, 0.0], out=out) is out and out.tolist() == [3, 0]
+    npx.random.seed(3)
+    first = npx.random.multinomial(n, p)
+    npx.random.seed(3)
+    assert (npx.random.multinomial(n, p) == first).all()
+
+
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
 def test_softmax_of_nothing(shape):
     x = np.zeros(shape)

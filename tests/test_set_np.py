@@ -6,7 +6,7 @@ import pytest
 import dflow
 import dflow.numpy as np
 from dflow import autograd, npx
-from dflow.ops import defaults
+from dflow.ops import defaults, sorting
 
 
 @pytest.fixture
@@ -184,3 +184,44 @@ def test_no_gpu_after_set_np(single):
             make(2, ctx=npx.gpu())
     with pytest.raises(ValueError, match="device_type must be one of 'cpu', .*, not 'tpu'"):
         npx.Device("tpu")
+
+
+def from_largest(a, axis):
+    """The indices that sort numbers from the largest on, NaN last."""
+    return numpy.argsort(-a.astype(float), axis, kind="stable")
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i1", "u1", "?"])
+@pytest.mark.parametrize("axis", [0, -1, None])
+def test_sort_from_the_largest_on(single, dtype, axis):
+    a = numpy.random.default_rng(0).integers(0, 6, (40, 30)).astype(dtype)      # many are equal
+    if dtype[0] == "f":
+        a[::5, ::3] = numpy.nan
+    x, order = np.array(a, dtype), from_largest(a, axis)
+    assert numpy.array_equal(np.argsort(x, axis, descending=True), order)
+    assert numpy.array_equal(x.argsort(axis=axis, descending=True, stable=True), order)
+    a = a.ravel() if axis is None else a
+    expected = numpy.take_along_axis(a, order, axis or 0)
+    result = np.sort(x, axis, descending=True)
+    assert result.dtype == a.dtype and numpy.array_equal(result, expected, equal_nan=dtype[0] == "f")
+    assert numpy.array_equal(np.sort(x, axis, descending=False), numpy.sort(a, axis or 0), equal_nan=dtype[0] == "f")
+
+
+def test_sort_from_the_largest_on_what_is_small_or_wrong(single):
+    assert np.argsort(np.array(3.0), descending=True).tolist() == [0]
+    assert np.sort(np.zeros((2, 0, 3)), 1, descending=True).shape == (2, 0, 3)
+    with pytest.raises(numpy.exceptions.AxisError):
+        np.sort(np.ones(3), 1, descending=True)
+    x = np.array([2.0, 3.0, 1.0])
+    with autograd.record():
+        x.attach_grad()
+        y = (np.sort(x, descending=True) * np.array([1.0, 10.0, 100.0])).sum()
+    y.backward()
+    assert x.grad.tolist() == [10, 1, 100]
+
+
+@pytest.mark.skipif(sorting.DESCENDS, reason="NumPy 2.5 has it")
+def test_sort_from_the_largest_on_is_mxnets():
+    for function in (np.sort, np.argsort):
+        with pytest.raises(TypeError, match="descending"):
+            function(np.ones(3), descending=True)

@@ -11,6 +11,7 @@ from dflow._array.core import is_array
 from dflow._base.missing import missing
 from dflow._functions.placement import put_on
 from dflow.numpy import random as draws
+from dflow.ops.mxnet import categorical
 
 __all__ = ["binomial", "categorical", "exponential", "exponential_like", "gamma", "gamma_like", "multinomial",
            "negative_binomial", "negative_binomial_like", "normal", "normal_like", "poisson", "poisson_like", "randint",
@@ -99,20 +100,7 @@ _LIKE = (uniform, normal, exponential, gamma, poisson, negative_binomial)
 uniform_like, normal_like, exponential_like, gamma_like, poisson_like, negative_binomial_like = map(_like, _LIKE)
 
 
-def multinomial(data, shape=None, get_prob=False, dtype="int32"):
-    """Indices drawn with the probabilities that lie along the last axis; get_prob: also the logarithms of these."""
-    data = as_array(data)
-    size = () if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
-    drawn = draws.uniform(0, 1, data.shape[:-1] + size)
-    bounds = np.cumsum(data.astype(float), axis=-1).reshape(data.shape[:-1] + (1,) * len(size) + data.shape[-1:])
-    index = np.minimum((drawn[..., None] >= bounds).sum(-1), data.shape[-1] - 1)
-    if not get_prob:
-        return index.astype(dtype)
-    flat = index.reshape(data.shape[:-1] + (-1,))
-    return index.astype(dtype), np.log(np.take_along_axis(data, flat, -1)).reshape(index.shape)
-
-
-categorical = multinomial               # its name in MXNet 2
+multinomial = categorical               # MXNet 1's name
 
 
 def shuffle(data, out=None):

@@ -1,5 +1,5 @@
 """MXNet's npx.random: draws that NumPy has not."""
 
-from dflow.ops.mxnet import bernoulli, normal_n, seed, uniform_n
+from dflow.ops.mxnet import bernoulli, categorical, multinomial, normal_n, seed, uniform_n
 
-__all__ = ["bernoulli", "normal_n", "seed", "uniform_n"]
+__all__ = ["bernoulli", "categorical", "multinomial", "normal_n", "seed", "uniform_n"]

@@ -8,12 +8,16 @@ from numpy import broadcast_shapes, float32
 from dflow._array.core import array as as_array
 from dflow._array.core import attach
 from dflow._functions import joining
+from dflow._functions.advanced_indexing import where
 from dflow._functions.constructors import zeros
 from dflow._functions.placement import put_on
 from dflow._functions.ufunc import wrap_ufunc
+from dflow._functions.views import broadcast_to
+from dflow.ops.elementwise import minimum
+from dflow.ops.selection import take_along_axis
 from dflow.ops.table import TABLE
 
-exp = wrap_ufunc(numpy.exp)
+exp, log = wrap_ufunc(numpy.exp), wrap_ufunc(numpy.log)
 
 # -- control flow ----------------------------------------------------------------------------------
 
@@ -177,6 +181,46 @@ def uniform_n(low=0.0, high=1.0, batch_shape=None, dtype=None, ctx=None, device=
 def normal_n(loc=0.0, scale=1.0, batch_shape=None, dtype=None, ctx=None, device=None):
     """Normal, of mean `loc` and deviation `scale`; the rest as of uniform_n()."""
     return _of_batches("normal")(loc, scale, batch_shape, dtype, ctx if device is None else device)
+
+
+def _drawn_shape(shape):
+    return () if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
+
+
+def categorical(data, shape=None, get_prob=False, dtype="int32"):
+    """Indices drawn with the probabilities that lie along the last axis, `shape` for each of these rows, behind theirs.
+
+    get_prob: also the logarithms of the probabilities that were met, through which there are gradients.
+    """
+    data, size = as_array(data), _drawn_shape(shape)
+    lead, count = data.shape[:-1], data.shape[-1]
+    bounds = data.astype(float).cumsum(-1).reshape(lead + (1,) * len(size) + (count,))
+    drawn = _draw("uniform")(0.0, 1.0, (*lead, *size, 1)) * bounds[..., -1:]        # not 1: what sums round to
+    index = minimum((drawn >= bounds).sum(-1), count - 1)
+    if not get_prob:
+        return index.astype(dtype)
+    met = take_along_axis(data, index.reshape((*lead, -1)), -1)
+    return index.astype(dtype), log(met).reshape(index.shape)
+
+
+def multinomial(n, p, shape=None, dtype=float32, ctx=None, device=None, out=None):
+    """How often each of the outcomes, whose probabilities lie along the last axis of `p`, is met in `n` trials.
+
+    `shape` such draws for each number of trials and row of probabilities; the outcomes are the last axis.
+    """
+    p, size = as_array(p).astype(float), _drawn_shape(shape)
+    lead = broadcast_shapes(numpy.shape(n), p.shape[:-1])
+    left = broadcast_to(as_array(n).astype(int), lead).reshape(lead + (1,) * len(size))
+    p = broadcast_to(p, lead + p.shape[-1:]).reshape(left.shape + p.shape[-1:])
+    counts, others = [], p[..., ::-1].cumsum(-1)[..., ::-1]             # this outcome or one of those behind it
+    for i in range(p.shape[-1]):
+        counts.append(_draw("binomial")(left, p[..., i] / where(others[..., i] > 0, others[..., i], 1), lead + size))
+        left = left - counts[-1]
+    result = put_on(joining.stack(counts, -1).astype(dtype), ctx if device is None else device)
+    if out is None:
+        return result
+    out[...] = result
+    return out
 
 
 # -- the seed -------------------------------------------------------------------------------------

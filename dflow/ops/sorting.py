@@ -1,6 +1,7 @@
 """Sorting, searching and partitioning."""
 
 import functools
+import inspect
 import sys
 
 import numpy
@@ -12,6 +13,7 @@ from dflow._functions import sorting
 from dflow._functions.host_task import host
 from dflow._functions.numpy_inline import LATER, SMALL, at_once, small_first
 from dflow._functions.out import no_scalars
+from dflow.ops.defaults import is_np_array
 from dflow.ops.fallback import call, plain, stand_in, task
 from dflow.ops.table import method, op
 
@@ -27,13 +29,37 @@ def _flattened(a, axis):
     return (a.ravel(), 0) if axis is None else (a, axis)
 
 
+DESCENDS = "descending" in inspect.signature(numpy.sort).parameters
+
+
+def _argsort_down(a, axis, order, **_how):
+    """What numpy.argsort does with descending=True: equal elements keep their order, NaN comes last."""
+    found = numpy.argsort(numpy.flip(a, axis), axis, order=order, kind="stable")
+    found = a.shape[axis] - 1 - numpy.flip(found, axis)
+    if a.dtype.kind in "fc":
+        last = numpy.isnan(numpy.take_along_axis(a, found, axis))
+        found = numpy.take_along_axis(found, numpy.argsort(last, axis, kind="stable"), axis)
+    return found
+
+
+def _sort_down(a, axis, order, **_how):
+    """The same of numpy.sort."""
+    return numpy.take_along_axis(a, _argsort_down(a, axis, order), axis)
+
+
 def descending(function, a, axis, kind, order, stable):
-    """sort or argsort with descending=True, which NumPy 2.5 has: as a task. A TypeError before."""
+    """sort or argsort with descending=True, as a task: NumPy has that from 2.5 on, MXNet's programs (npx.set_np()) with
+    any. A TypeError otherwise.
+    """
     a, axis = _flattened(a, axis)
-    options = {"axis": axis, "kind": kind, "order": order, "stable": stable, "descending": True}
+    options = {"axis": axis, "kind": kind, "order": order, "stable": stable}
+    if DESCENDS or not is_np_array():
+        options["descending"] = True
     dtype = function(numpy.empty((1,) * a.ndim, a.dtype), **options).dtype      # or its errors
     if function is numpy.argsort and not a.ndim:
         a = a.reshape(1)
+    if "descending" not in options:
+        function = _argsort_down if function is numpy.argsort else _sort_down
     return task(function, a, shape=a.shape, dtype=dtype, **options)
 
 

@@ -262,3 +262,18 @@ def test_flat_beside_functions():
     assert type(ones.flat == 1) is np.ndarray and (ones[0, 0].flat == 1).tolist() == [True]
     with configured(workers=1), Gate() as gate:
         assert not (gate.hold(ones).flat < 2).is_ready()
+
+
+def test_an_element_is_an_array_where_dflow_asks(tmp_path):
+    """Files, np.isin(), np.put() and choice() take one without being told that it is."""
+    from dflow import npx
+    x, k = np.arange(3.0), np.arange(3)
+    npx.save(str(tmp_path / "x"), {"a": x.sum(), "b": x[1]})
+    assert npx.load(str(tmp_path / "x"))["a"] == 3
+    with configured(workers=1), Gate() as gate:
+        late = gate.hold(x)[1]
+        found = np.isin(x, late)
+        np.put(x, [0], late)
+        assert not found.is_ready() and not x.is_ready()
+    assert found.tolist() == [False, True, False] and x.tolist() == [1, 1, 2]
+    assert np.random.choice(k[2]) in (0, 1)

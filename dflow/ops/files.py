@@ -16,7 +16,7 @@ import numpy
 from numpy.lib import format as npy
 
 from dflow._array.core import array as as_array
-from dflow._array.core import ndarray
+from dflow._array.core import is_array
 from dflow.ops import fallback
 from dflow.ops.table import add_row
 
@@ -219,7 +219,7 @@ def save(file, arr):
     listed = list(arr) if isinstance(arr, (list, tuple)) else [arr]
     named = arr if isinstance(arr, dict) else {str(i): x for i, x in enumerate(listed)}
     for name, x in named.items():
-        if not isinstance(name, str) or not isinstance(x, (ndarray, numpy.ndarray)):
+        if not isinstance(name, str) or not (is_array(x) or isinstance(x, numpy.ndarray)):
             raise TypeError(f"arr must be arrays, with names that are texts, not {name!r}: {type(x).__name__}")
     import zipfile  # slow to load
 

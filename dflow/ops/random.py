@@ -917,7 +917,7 @@ def _population(a):
     """What choice() draws from: an array, made once of a sequence, or an integer."""
     if not is_array(a) and not isinstance(a, (int, numpy.integer)) and not numpy.isscalar(a) and a is not None:
         a = _held(a)
-    if isinstance(a, ndarray) and a.ndim == 0:
+    if is_array(a) and a.ndim == 0:
         a = plain(a)[()]
     if not isinstance(a, (ndarray, int, numpy.integer)):
         raise ValueError("a must be a sequence or an integer")

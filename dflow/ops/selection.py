@@ -208,7 +208,7 @@ def put(a, ind, v, mode="raise"):
     index = _safe_values(ind, _INTP).ravel()
     if index.size and not a.size:
         raise IndexError("cannot replace elements of an empty array")
-    values = as_array(v if isinstance(v, (ndarray, numpy.ndarray)) else converted(v, a.dtype)).ravel()
+    values = as_array(v if is_array(v) or isinstance(v, numpy.ndarray) else converted(v, a.dtype)).ravel()
     if not index.size or not values.size:
         return
     if mode == "wrap":
@@ -253,7 +253,7 @@ def _check_writeable(a, words="output array is read-only"):
 
 def _safe_values(values, dtype):
     """An array of values for one of this type. TypeError where arrays could not be cast to it safely."""
-    if not isinstance(values, (ndarray, numpy.ndarray)):
+    if not is_array(values) and not isinstance(values, numpy.ndarray):
         return converted(values, dtype)                 # lists and numbers, in any way
     array = as_array(values)
     if not is_scalar(array) and not numpy.can_cast(array.dtype, dtype):
@@ -376,7 +376,7 @@ def _named(obj, n, last, axis):
 def insert(arr, obj, values, axis=None):
     """With values inserted before indices along an axis (of the flattened array). Waits for the indices only."""
     arr, obj = as_array(arr), plain(obj)
-    values = as_array(values) if isinstance(values, (ndarray, numpy.ndarray)) else converted(values, arr.dtype)
+    values = as_array(values) if is_array(values) or isinstance(values, numpy.ndarray) else converted(values, arr.dtype)
     arr, axis = _along_one(arr, axis)
     n, shape = arr.shape[axis], list(arr.shape)
     places = _named(obj, n, n, axis)

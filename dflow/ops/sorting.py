@@ -8,7 +8,7 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array.core import array as as_array
-from dflow._array.core import attach, is_array, ndarray, window
+from dflow._array.core import attach, is_array, window
 from dflow._functions import sorting
 from dflow._functions.host_task import host
 from dflow._functions.numpy_inline import LATER, SMALL, at_once, small_first
@@ -186,7 +186,7 @@ def digitize(x, bins, right=False):
     kind="host", small=4 * SMALL, foreign=True)
 def isin(element, test_elements, assume_unique=False, invert=False, *, kind=None):
     """Which elements are among the others. Waits if these are no array, nor a list: a set is one object."""
-    if not isinstance(test_elements, (list, tuple, ndarray, numpy.ndarray)):
+    if not is_array(test_elements) and not isinstance(test_elements, (list, tuple, numpy.ndarray)):
         return call(numpy.isin, (element, test_elements, assume_unique, invert), {"kind": kind})
     element, others = as_array(element), as_array(test_elements)
     nothing = [numpy.zeros(0, x.dtype) for x in (element, others)]

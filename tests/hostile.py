@@ -232,7 +232,7 @@ def make():
         "params": Reader(npx.load, [
             saved(npx.save, {"a": np.ones(3)}), saved(npx.save, [np.ones(3)]), mxnets(numpy.ones((2, 3), "f4")),
             mxnets(numpy.lib.stride_tricks.as_strided(numpy.ones(0, "f4"), (0, 2 ** 57), (0, 0))),
-            *((x, zipped("a.npy")) for x in NPYS)], errors=(ValueError,)),
+            *NPYS, *((x, zipped("a.npy")) for x in NPYS)], errors=(ValueError,)),
         "parameters": Reader(net.load_parameters, [
             written(net.save_parameters), mxnets(numpy.ones((2, 3), "f4"), numpy.ones(2, "f4")),
             (npy(numpy.ones((2, 3), "f4")), zipped("weight.npy", "bias.npy"))], errors=(ValueError, TypeError)),

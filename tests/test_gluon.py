@@ -422,6 +422,49 @@ def test_a_file_that_does_not_fit_changes_nothing(tmp_path, change):
             assert (p.data().asnumpy() == before[kept]).all(), kept
 
 
+def test_save_and_load(tmp_path):
+    """Parameters, by blocks, and which of these are hybridized; what does not fit changes nothing."""
+    prefix, x = tmp_path / "net", np.array(numbers(3, 4))
+
+    def outer(*blocks):
+        net = nn.Sequential()
+        net.add(*blocks, nn.Dense(2))
+        return net
+
+    net = outer(network())
+    net.initialize()
+    expected = net(x).asnumpy()
+    net.save(prefix)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["net-model.json", "net-model.params"]
+    other = outer(network())
+    other.load(str(prefix))
+    close(other(x), expected)
+    assert "_run" not in other[0].__dict__
+
+    net[1].hybridize()
+    net.save(prefix)
+    other = outer(network())
+    other.load(prefix)
+    close(other(x), expected)
+    assert "_run" in other[1].__dict__ and "_run" not in other[0].__dict__
+
+    before = other[1].weight.data().asnumpy()
+    for wrong, text in ((outer(), "the block 0 is HybridSequential .*, and here Dense with the parameters"),
+                        (outer(network(), nn.Dense(2)), r"the block 2 is missing, and here Dense with the parameters"),
+                        (nn.HybridSequential(), "the block itself is Sequential")):
+        with pytest.raises(ValueError, match=f"net-model.json: {text}"):
+            wrong.load(prefix)
+    file = tmp_path / "net-model.json"
+    content = file.read_text()
+    for damaged in ("", content[:-5], "[]", "{}", "3", '{"": 3}', '{"": {}}', "[" * 100_000, "\xff"):
+        file.write_bytes(damaged.encode("latin-1"))
+        with pytest.raises(ValueError, match="net-model.json"):
+            other.load(prefix)
+    assert (other[1].weight.data().asnumpy() == before).all()
+    with pytest.raises(FileNotFoundError):
+        other.load(tmp_path / "none")
+
+
 # ---- layers
 
 

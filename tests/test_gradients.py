@@ -35,7 +35,6 @@ NO_GRADIENT = {
     "np.std(s)": "a square root at 0",
     "np.std(a, axis=0, where=b)": "a square root at 0: one element of a column",
     "np.pad(a, 1, lambda": "the function writes into the array of NumPy's that it gets",
-    "np.linalg.svd(a)": "the vectors beyond the rank are any that fit",
     "np.linalg.qr(a.T, 'complete')": "the vectors beyond the rank are any that fit",
     "np.linalg.svd(m * 1j, hermitian=True)": "not Hermitian, and of a Hermitian matrix one triangle is read",
     "np.lib.stride_tricks.as_strided(a[1], (2, 2), (-32, 8))": "beyond the array that it is a view of",
@@ -755,3 +754,31 @@ def test_the_gradient_of_the_nuclear_norm(shape, axis, keepdims):
         y.sum().backward()
     up, down = (numpy.linalg.norm(start + step * way, "nuc", axis, keepdims) for step in (1e-6, -1e-6))
     assert close((x.grad * np.array(way)).sum().item(), (up - down).sum() / 2e-6, 1e-6)
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (2, 4, 2), (4, 3), (1, 3)])
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_full_svd_of_what_is_not_square(shape, dtype):
+    """First and second order, of what depends on the space of the vectors beyond the rank, not on which these are."""
+    rng = numpy.random.default_rng(2)
+    k, (rows, columns) = min(shape[-2:]), shape[-2:]
+    start, way = (random_like(numpy.zeros(shape, dtype), rng) for _ in range(2))
+    weights = [random_like(numpy.zeros(n, dtype), rng) for n in ((rows, rows), (columns, columns), (rows, columns))]
+
+    def function(a, module):
+        u, s, vh = module.linalg.svd(a)
+        left, right = u[..., k:] @ u[..., k:].conj().mT, vh[..., k:, :].conj().mT @ vh[..., k:, :]
+        product = (u[..., :k] * s[..., None, :] ** 2) @ vh[..., :k, :]
+        return sum((x * module.array(w)).real.sum() for x, w in zip((left, right, product), weights))
+
+    x = np.array(start)
+    x.attach_grad()
+    with autograd.record():
+        gradient, = autograd.grad(function(x, np), x, create_graph=True)
+        slope = (np.conjugate(gradient) * np.array(way)).real.sum()
+        slope.backward()
+    step = 1e-4
+    below, here, above = (function(start + n * step * way, numpy) for n in (-1, 0, 1))
+    assert close(slope.item(), (above - below) / (2 * step), 1e-5)
+    curvature = (np.conjugate(x.grad) * np.array(way)).real.sum().item()
+    assert close(curvature, (above - 2 * here + below) / step ** 2, 1e-4)

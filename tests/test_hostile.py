@@ -63,17 +63,21 @@ CLAIMS = [
     *((name, lying(2 ** 31), "a.npy cannot be 2147483648 bytes, of 152 in the archive") for name in ("npz", "params")),
     *((name, overlapping(), "members of the archive are larger than the file") for name in ("npz", "params")),
     *((name, hostile.zipped("a.npy", method=12)(MANY), "compressed in another way") for name in ("npz", "params")),
-    *((name, content, f"an archive of arrays .* or a file of MXNet's is expected, and the file {found}")
+    *((name, content, f"an array .* or a file of MXNet's is expected, and the file {found}")
       for name in ("params", "parameters", "states")
       for content, found in (
-          (b"", "is empty"), (b"\x80\x04K\x01.", r"begins with b'.x80.x04K.x01\.'"), (claims((1,)), "begins.*NUMPY"))),
+          (b"", "is empty"), (b"\x80\x04K\x01.", r"begins with b'.x80.x04K.x01\.'"), (b"GIF89a", "begins.*GIF"))),
+    *((name, MANY, f"{HUGE}.* is not in a file that has 100") for name in ("params", "parameters", "states")),
+    ("params", claims((3,), "|O"), "Object arrays cannot be loaded"),
+    ("parameters", hostile.saved(npx.save, np.ones(())), "named parameters are expected"),
+    ("states", hostile.saved(npx.save, np.ones(3)), "does not have the states of Adam"),
     ("params", hostile.zipped("data.pkl")(b"\x80\x04K\x01."), "data.pkl in it is no array"),
     ("params", hostile.mxnets(numpy.ones(3, "f4"))[:-9], "the file ends too early"),
     ("params", struct.pack("<3QI2iq3i", 0x112, 0, 1, 0xF993FAC9, 0, 1, HUGE, 1, 0, 0), "the file ends too early"),
     ("params", struct.pack("<3QI2i2q3i", 0x112, 0, 1, 0xF993FAC9, 0, 2, -4, -4, 1, 0, 0), r"shape \(-4, -4\)"),
     ("params", struct.pack("<3QI2i", 0x112, 0, 1, 0xF993FAC9, 0, 2 ** 31 - 1), "2147483647 axes"),
     ("parameters", hostile.saved(npx.save, [np.ones(3)]),
-     "named parameters are expected, and the file has 1 without names"),
+     "named parameters are expected, and the file has arrays without names"),
     ("parameters", hostile.zipped("weight.npy", "bias.npy")(hostile.npy(numpy.ones(2, "f4"))),
      "weight cannot be loaded"),
     ("states", hostile.saved(npx.save, [np.ones(3)]), "does not have the states of Adam"),

@@ -9,7 +9,7 @@ from engines import Gate, clean_environment
 
 import dflow
 import dflow as mx
-from dflow import autograd, d2l, gluon, kv, nd
+from dflow import autograd, d2l, gluon, kv, nd, npx
 from dflow._array import core
 
 pytestmark = pytest.mark.once
@@ -253,6 +253,26 @@ def test_gradients():
 def test_files(tmp_path):
     nd.save(str(tmp_path / "x"), {"a": nd.ones(2)})
     assert nd.load(str(tmp_path / "x"))["a"].tolist() == [1, 1]
+    assert nd.load_frombuffer((tmp_path / "x").read_bytes())["a"].tolist() == [1, 1]
+    for given in (nd.ones(2), [nd.ones(2)]):                # a list of one, of either
+        nd.save(str(tmp_path / "x"), given)
+        content = (tmp_path / "x").read_bytes()
+        for found in (nd.load(str(tmp_path / "x")), *map(nd.load_frombuffer, (content, bytearray(content)))):
+            assert [x.tolist() for x in found] == [[1, 1]]
+        with pytest.raises(ValueError, match="the file"):
+            nd.load_frombuffer(content[:-10])
+    npx.save(tmp_path / "x", nd.arange(2))
+    found, = nd.load(tmp_path / "x")
+    assert found.tolist() == [0, 1]
+    with pytest.raises(TypeError, match="bytes"):
+        nd.load_frombuffer("text")
+
+
+def test_reset_arrays():
+    arrays = [nd.ones(3), nd.array([[1, 2]], dtype="int32"), nd.ones((2, 2))[0]]
+    assert nd.reset_arrays(*arrays, num_arrays=3) is None and not any(x.any() for x in arrays)
+    with pytest.raises(ValueError, match="num_arrays is 2, and there are 3"):
+        nd.reset_arrays(*arrays, num_arrays=2)
 
 
 def test_as_mx():

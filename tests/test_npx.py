@@ -717,10 +717,20 @@ def test_files(tmp_path, kind):
 
 
 def test_files_of_one_array_and_of_numpys(tmp_path):
-    npx.save(tmp_path / "one", np.arange(3))
+    for x in (np.arange(3), np.array(2.5), np.ones((2, 3), "f4").T, np.zeros((0, 2))):
+        npx.save(tmp_path / "one", x)
+        for found in (npx.load(str(tmp_path / "one")), numpy.load(tmp_path / "one")):
+            assert found.dtype == x.dtype and found.shape == x.shape and (found == x).all()
+    npx.save(tmp_path / "one", [np.arange(3)])
     found, = npx.load(tmp_path / "one")
-    assert found.tolist() == [0, 1, 2]
-    assert numpy.load(tmp_path / "one")["0"].tolist() == [0, 1, 2]
+    assert found.tolist() == numpy.load(tmp_path / "one")["0"].tolist() == [0, 1, 2]
+    numpy.save(tmp_path / "x.npy", numpy.arange(3, dtype=">i4"))
+    assert npx.load(tmp_path / "x.npy").tolist() == [0, 1, 2]
+    file = io.BytesIO()
+    npx.save(file, np.arange(2))
+    assert not file.closed and npx.load(io.BytesIO(file.getvalue())).tolist() == [0, 1]
+    with pytest.raises(TypeError, match="arr must be arrays"):
+        npx.save(tmp_path / "none", 3)
     numpy.savez(tmp_path / "numpys.npz", x=numpy.ones(2))
     assert npx.load(tmp_path / "numpys.npz")["x"].tolist() == [1, 1]
     with pytest.raises(TypeError, match="arr must be arrays, with names that are texts, not 'x': int"):

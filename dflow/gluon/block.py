@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import json
 import warnings
 from collections import defaultdict
 
@@ -15,6 +16,7 @@ from dflow.devices import current_device
 from dflow.gluon import parameter
 from dflow.gluon.parameter import DeferredInitializationError, Parameter, ParameterDict
 from dflow.ops.fallback import arrays_in
+from dflow.ops.files import reading
 
 __all__ = ["Block", "HybridBlock"]
 
@@ -202,6 +204,40 @@ class Block:
         """The same, from arrays by name."""
         self.collect_params()._load(param_dict, "param_dict", ctx if device is None else device, allow_missing,
                                     ignore_extra, cast_dtype, dtype_source)
+
+    def _blocks(self, path=""):
+        """Paths, as "0.1", and blocks, from here on down."""
+        yield path, self
+        for name, child in self._children.items():
+            yield from child._blocks(f"{path}.{name}" if path else name)
+
+    def save(self, prefix):
+        """Write the parameters to `prefix`-model.params, and to `prefix`-model.json which blocks have them, and are
+        hybridized: load() of a block that was made in the same way takes both. Waits for them.
+        """
+        self.save_parameters(f"{prefix}-model.params")
+        rows = {path: {"class": type(block).__name__, "parameters": list(block.params),
+                       "hybridized": "_run" in block.__dict__} for path, block in self._blocks()}
+        with open(f"{prefix}-model.json", "w") as stream:
+            json.dump(rows, stream, indent=1)
+
+    def load(self, prefix):
+        """Take what save() wrote: ValueError where blocks, or names or shapes of parameters, differ."""
+        file = f"{prefix}-model.json"
+        with reading(file), open(file, "rb") as stream:
+            rows = {path: (row["class"], row["parameters"], row["hybridized"] is True)
+                    for path, row in json.load(stream).items()}
+        blocks = dict(self._blocks())
+        for path in rows | blocks:
+            here = path in blocks and (type(blocks[path]).__name__, list(blocks[path].params))
+            there = path in rows and rows[path][:2]
+            if here != there:
+                here, there = (f"{x[0]} with the parameters {x[1]}" if x else "missing" for x in (here, there))
+                raise ValueError(f"{file}: the block {path or 'itself'} is {there}, and here {here}")
+        self.load_parameters(f"{prefix}-model.params")
+        for path, block in blocks.items():
+            if rows[path][2]:
+                block.hybridize()
 
     def setattr(self, name, value):
         """Set an attribute of all parameters."""

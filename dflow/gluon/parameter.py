@@ -352,7 +352,7 @@ class ParameterDict(dict):
         """Take values from a file, MXNet's too; ValueError where it has other names, unless told to allow that."""
         loaded = npx.load(filename)
         if not isinstance(loaded, dict):
-            raise ValueError(f"{filename}: named parameters are expected, and the file has {len(loaded)} without names")
+            raise ValueError(f"{filename}: named parameters are expected, and the file has arrays without names")
         loaded = {restore_prefix + name.removeprefix("arg:").removeprefix("aux:"): x for name, x in loaded.items()}
         with reading(filename, lambda: Exception):
             self._load(loaded, filename, ctx if device is None else device, allow_missing, ignore_extra, cast_dtype,

@@ -102,16 +102,27 @@ def _of_eig(g, ans):
 
 
 def _of_svd(g, ans):
-    """Thin, or of a square matrix: u (m, k), s (k), vh (k, n). What is not in their space has a term of its own."""
+    """u (m, k), s (k), vh (k, n): what is not in their space has a term of its own.
+
+    Full matrices have more columns in u, or rows in vh: any that complete a basis. They turn as the others make them,
+    not among themselves, which is right for what depends on their space alone.
+    """
     u, s, vh = ans
     gu, gs, gv = g
-    k = s.shape[-1]
-    if u.shape[-1] != k or vh.shape[-2] != k:
-        raise NotImplementedError("svd(full_matrices=True) of a matrix that is not square has no gradient")
+    k, found = s.shape[-1], 0
+    if u.shape[-1] > k:
+        u, others = u[..., :k], u[..., k:]
+        if gu is not None:
+            gu, beyond = gu[..., :k], gu[..., k:]
+            found = -np.matmul(others, np.matmul(np.matmul(_h(beyond), u / np.expand_dims(s, -2)), vh))
+    if vh.shape[-2] > k:
+        vh, others = vh[..., :k, :], vh[..., k:, :]
+        if gv is not None:
+            gv, beyond = gv[..., :k, :], gv[..., k:, :]
+            found = -np.matmul(u, np.matmul(np.matmul(vh / _column(s), _h(beyond)), others))
     v, eye = _h(vh), np.eye(k, dtype=s.dtype)
     f = _gaps(s * s)
     inner = 0 if gs is None else _column(gs) * eye
-    found = 0
     if gu is not None:
         part = np.matmul(_h(u), gu)
         inner = inner + _symmetric(f * part) * np.expand_dims(s, -2)
@@ -119,7 +130,7 @@ def _of_svd(g, ans):
             inner = inner + 1j * part.imag * eye / _column(s)
         if u.shape[-2] > k:
             outside = gu / np.expand_dims(s, -2)
-            found = np.matmul(outside - np.matmul(u, np.matmul(_h(u), outside)), vh)
+            found = found + np.matmul(outside - np.matmul(u, np.matmul(_h(u), outside)), vh)
     if gv is not None:
         inner = inner + _column(s) * _symmetric(f * np.matmul(vh, _h(gv)))
         if v.shape[-2] > k:

@@ -14,6 +14,7 @@ NumPy refuses: there the codes count. x.take() of floating point indices is alon
 Loading it also lets arrays take what npx.set_np() does (see there): lists of axes, whole numbers as indices.
 """
 
+import io
 import itertools
 import math
 
@@ -44,16 +45,16 @@ from dflow.nd._networks import (  # noqa: F401
     space_to_depth,
     unravel_index,
 )
-from dflow.ops.files import load, save
+from dflow.ops import files
 
 __getattr__ = missing(__name__, """BatchNorm_v1 Convolution_v1 Correlation Crop Custom IdentityAttachKLSparseReg
     LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput Pooling_v1 SVMOutput adam_update all_finite
     amp_cast amp_multicast cast_storage choose_element_0index col2im fill_element_0index from_dlpack ftml_update
     ftrl_update im2col image imdecode khatri_rao lamb_update_phase1 lamb_update_phase2 linalg_extracttrian linalg_gelqf
-    linalg_maketrian linalg_syevd load_frombuffer mp_lamb_update_phase1 mp_lamb_update_phase2 mp_nag_mom_update
+    linalg_maketrian linalg_syevd mp_lamb_update_phase1 mp_lamb_update_phase2 mp_nag_mom_update
     mp_sgd_mom_update mp_sgd_update multi_all_finite multi_lars multi_mp_sgd_mom_update multi_mp_sgd_update
     multi_sgd_mom_update multi_sgd_update multi_sum_sq nag_mom_update onehot_encode op random_exponential
-    random_generalized_negative_binomial reset_arrays rmsprop_update rmspropalex_update sample_exponential sample_gamma
+    random_generalized_negative_binomial rmsprop_update rmspropalex_update sample_exponential sample_gamma
     sample_generalized_negative_binomial sample_negative_binomial sample_normal sample_poisson sample_uniform
     sgd_mom_update sgd_update signsgd_update signum_update sparse to_dlpack_for_read to_dlpack_for_write""")
 
@@ -440,6 +441,30 @@ def cast(data, dtype, out=None):
     return _given(as_array(data).astype(dtype), out)
 
 
+def reset_arrays(*data, num_arrays):
+    """Fill arrays, which are `num_arrays`, with zeros."""
+    if num_arrays != len(data):
+        raise ValueError(f"num_arrays is {num_arrays}, and there are {len(data)}")
+    for x in data:
+        x[...] = 0
+
+
+def save(fname, data):
+    """Write arrays to a file: a list, a dictionary, or one, which is a list then. Waits for them."""
+    files.save(fname, data if isinstance(data, (list, tuple, dict)) else [data])
+
+
+def load(fname):
+    """What save() wrote, a list or a dictionary: see npx.load()."""
+    found = files.load(fname)
+    return [found] if is_array(found) else found
+
+
+def load_frombuffer(buf):
+    """The same, from the bytes of a file."""
+    return load(io.BytesIO(buf))
+
+
 Cast = cast
 
 
@@ -538,4 +563,4 @@ set_mxnet_rules(True)
 
 __all__ = [_name for _name, _value in globals().items() if _name[0] != "_" and (
     _name in _functions or getattr(_value, "__module__", "").startswith("dflow.nd"))]
-__all__ += ["NDArray", "contrib", "linalg", "load", "random", "save", "waitall"]
+__all__ += ["NDArray", "contrib", "linalg", "random", "waitall"]

@@ -215,15 +215,19 @@ TYPES = "f4 f8 f2 u1 i4 i1 i8 ?".split()        # by MXNet's numbers
 
 
 def save(file, arr):
-    """Write an array, a list of them or a dictionary to a file, in NumPy's .npz format: waits for them."""
-    listed = list(arr) if isinstance(arr, (list, tuple)) else [arr]
-    named = arr if isinstance(arr, dict) else {str(i): x for i, x in enumerate(listed)}
+    """Write an array to a file, in NumPy's .npy format, or a list of them or a dictionary as .npz: waits for them."""
+    single = not isinstance(arr, (list, tuple, dict))
+    named = arr if isinstance(arr, dict) else {str(i): x for i, x in enumerate([arr] if single else arr)}
     for name, x in named.items():
         if not isinstance(name, str) or not (is_array(x) or isinstance(x, numpy.ndarray)):
             raise TypeError(f"arr must be arrays, with names that are texts, not {name!r}: {type(x).__name__}")
+    named = {name: numpy.asarray(x) for name, x in named.items()}       # what has failed raises before there is a file
+    if single:
+        with contextlib.nullcontext(file) if hasattr(file, "write") else open(file, "wb") as stream:
+            npy.write_array(stream, named["0"], allow_pickle=False)
+        return
     import zipfile  # slow to load
 
-    named = {name: numpy.asarray(x) for name, x in named.items()}       # what has failed raises before there is a file
     with zipfile.ZipFile(file, "w") as archive:
         archive.comment = b"" if isinstance(arr, dict) else LIST
         for name, x in named.items():
@@ -240,7 +244,7 @@ def savez(file, *args, **kwds):
 
 
 def load(file):
-    """What save() wrote: a dictionary, or a list (of one, for an array). Also numpy.savez's files, and MXNet's own.
+    """What save() wrote: an array, a list of them or a dictionary. Also NumPy's files of these, and MXNet's own.
 
     ValueError for any other file, or one that is damaged.
     """
@@ -250,9 +254,13 @@ def load(file):
         if head == MXNETS:
             return _mxnets(stream)
         stream.seek(begin)
+        if head.startswith(npy.MAGIC_PREFIX):
+            check_array(stream, size_left(stream))
+            return as_array(npy.read_array(stream, allow_pickle=False))
         if not head.startswith((b"PK\3\4", b"PK\5\6")):
             found = f"begins with {head[:8]!r}" if head else "is empty"
-            raise ValueError(f"an archive of arrays (.npz) or a file of MXNet's is expected, and the file {found}")
+            raise ValueError(f"an array (.npy), an archive of them (.npz) or a file of MXNet's is expected, and "
+                             f"the file {found}")
         return _archived(stream)
 
 

@@ -31,7 +31,8 @@ cdef class ndarray:
     cdef uint8_t itemsize
     cdef uint8_t ndim
     cdef uint8_t flags
-    cdef PyObject* base     # owned: the ndarray that made the storage which this views, or NULL for that one itself
+    cdef PyObject* base     # owned: the ndarray that made the storage which this views, NULL for that one itself, or who
+                            # has the memory of a storage that none made: see viewed()
     cdef PyObject* node     # owned: where its value stands in the record of gradients (_tracing/tape.pyx), or NULL
     cdef object __weakref__
 
@@ -54,6 +55,9 @@ cdef inline void be_array(ndarray a) noexcept:
 cdef inline void be_like(ndarray a, ndarray b) noexcept:      # an element, if b is
     if b.flags & SCALAR:
         be_element(a)
+
+cdef inline PyObject* viewed(ndarray a) noexcept:             # the ndarray that it is a view of, or NULL
+    return a.base if a.base != NULL and is_ours(<object>a.base) else NULL
 
 cdef enum Op:               # of the hooks for operators; comparisons from LESS on as Python numbers them
     ADD, SUBTRACT, MULTIPLY, TRUE_DIVIDE, FLOOR_DIVIDE, REMAINDER, POWER, LSHIFT, RSHIFT, AND, OR, XOR
@@ -98,6 +102,7 @@ cdef RecordHooks record_hooks
 cdef ndarray new_array(int code, int ndim, intp* shape, bint pending=*) # C order, no values yet; pending: nor memory
 cdef ndarray new_like(list arrays, int code, int ndim, intp* shape, bint pending=*, bint copies=*)  # in their order
 cdef ndarray new_scalar(int code)                                       # allocated, an element
+cdef ndarray bare_view(Storage* s, int ndim)                            # takes over a reference; all else to be filled
 cdef ndarray new_view(ndarray a, int ndim)                              # same storage; shape and strides to be filled
 cdef ndarray close_view(ndarray v)                                      # computes size and flags
 cdef ndarray as_array(object x)                                         # an ndarray as it is; else a copy of NumPy's
@@ -170,6 +175,7 @@ cdef ArrayHooks array_hooks
 
 cdef class Hooks:           # Python callables
     # filled by _functions/wiring.pyx
+    cdef public object adopt            # (window): an array over the memory of NumPy's, or None
     cdef public object brought          # (a): a copy on cpu(0) of what is on a GPU
     cdef public object copy_order       # (a, order): a copy that lies in that order
     cdef public object host             # (payload, reads, writes, ...): a Python function as a task

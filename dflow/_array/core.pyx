@@ -6,9 +6,9 @@ from numpy.exceptions import ComplexWarning
 from dflow._kernels.dtypes import NotHeld
 cimport cython
 cimport numpy as cnp
-from cpython.buffer cimport PyObject_GetBuffer
+from cpython.buffer cimport Py_buffer, PyBuffer_Release, PyObject_GetBuffer
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE, destructor, newfunc
-from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_INCREF, Py_XDECREF, Py_XINCREF
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport labs
 from libc.string cimport memcpy
@@ -256,16 +256,22 @@ cdef inline void set_contiguity(ndarray a) noexcept:
         flags = C_CONTIGUOUS | F_CONTIGUOUS
     a.flags = <uint8_t>((a.flags & READONLY) | flags)
 
-cdef inline ndarray new_view(ndarray a, int ndim):
+cdef inline ndarray bare_view(Storage* s, int ndim):
     cdef ndarray v = ndarray.__new__(ndarray)
+    v.st = s
     make_dims(v, ndim)
-    v.st = a.st
+    return v
+
+cdef inline ndarray new_view(ndarray a, int ndim):
     add_int(&a.st.refs, 1)
+    cdef ndarray v = bare_view(a.st, ndim)
     v.offset = a.offset
     v.code = a.code
     v.itemsize = a.itemsize
     v.flags = a.flags & READONLY
-    v.base = a.base if a.base != NULL else <PyObject*>a
+    v.base = viewed(a)
+    if v.base == NULL:
+        v.base = <PyObject*>a
     Py_INCREF(<object>v.base)
     if records(a, None):
         record_hooks.record_view(a, v)
@@ -704,9 +710,22 @@ cdef class ndarray:
         return out
 
     def __getbuffer__(self, Py_buffer* view, int flags):
-        PyObject_GetBuffer(hooks.lend(self), view, flags)
+        cdef Py_buffer* lent = <Py_buffer*>memory_new(sizeof(Py_buffer))
+        if lent == NULL:
+            raise MemoryError
+        try:
+            PyObject_GetBuffer(hooks.lend(self), lent, flags)
+        except BaseException:
+            memory_free(lent)
+            raise
+        view.buf, view.len, view.itemsize, view.readonly = lent.buf, lent.len, lent.itemsize, lent.readonly
+        view.format, view.ndim, view.shape, view.strides = lent.format, lent.ndim, lent.shape, lent.strides
+        view.suboffsets, view.internal = lent.suboffsets, lent
+        view.obj = self                                 # not the NumPy array: memoryview(x).obj is x
 
-    def __releasebuffer__(self, Py_buffer* view): pass  # where there is one, NumPy's frombuffer() keeps the view, too
+    def __releasebuffer__(self, Py_buffer* view):       # as there is one, NumPy's frombuffer() keeps the view, too
+        PyBuffer_Release(<Py_buffer*>view.internal)
+        memory_free(view.internal)
 
     def __bool__(self):
         if self.size == 1:
@@ -858,7 +877,8 @@ def _made(*given, **named):
     """ndarray(shape, dtype=float, buffer=None, offset=0, strides=None, order=None); errors are NumPy's."""
     try:
         if named or not 0 < len(given) < 3:
-            return as_array(np.ndarray(*given, **named))
+            made = np.ndarray(*given, **named)
+            return as_array(made) if made.base is None else hooks.adopt(made)
         return empty(given[0], float if len(given) == 1 or given[1] is None else given[1])
     except NotHeld:
         return np.ndarray(*given, **named)
@@ -917,9 +937,12 @@ cdef object new_by_class(type cls, PyObject* args, PyObject* keywords):
     """tp_new of ndarray: no array without a storage gets into a program."""
     a = cython_new(cls, <PyObject*>(), NULL)
     made = _made(*<tuple>args) if keywords == NULL else _made(*<tuple>args, **<dict>keywords)
-    if isinstance(made, ndarray):
-        become(a, made)
-    return a if isinstance(made, ndarray) else made
+    if not isinstance(made, ndarray):
+        return made
+    become(a, made)
+    (<ndarray>a).base = (<ndarray>made).base        # with a buffer
+    Py_XINCREF((<ndarray>a).base)
+    return a
 
 make_types(ndarray)
 (<Slots*>ndarray).tp_name = b"dflow.ndarray"     # as programs import it

@@ -917,14 +917,24 @@ TAKE_OUT = "output array does not match result of ndarray.take"
 def take(a, indices, axis=None, out=None, mode="raise"):
     """Elements, or subarrays along an axis, at the given indices.
     Waits for the indices only, and for none in other modes."""
+    return taken_by_mxnets_rules(a, indices, axis, out, mode)
+
+def take_method(self, /, indices, axis=None, out=None, mode="raise"):
+    """Elements, or subarrays along an axis, at the given indices.
+    Waits for the indices only, and for none in other modes."""
+    return taken_by_mxnets_rules(self, indices, axis, out, mode)
+
+cdef object taken_by_mxnets_rules(a, indices, axis, out, mode):
     if mxnet_rules and isinstance(indices, ndarray) and (<ndarray>indices).dtype.kind == "f":
         indices = whole_numbers(<ndarray>indices)
     return taken(a, indices, axis, out, mode)
 
-def take_as_numpy(a, indices, axis=None, out=None, mode="raise"):
+def take_as_numpy(self, /, indices, axis=None, out=None, mode="raise"):
     """take(), with a TypeError for indices of a floating point type, also where labels are indices.
     Waits for the indices only, and for none in other modes."""
-    return taken(a, indices, axis, out, mode)
+    return taken(self, indices, axis, out, mode)
+
+take_as_numpy.__name__ = take_as_numpy.__qualname__ = "take"
 
 cdef object taken(a, indices, axis, out, mode):
     if records(a, None):

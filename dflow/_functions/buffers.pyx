@@ -1,16 +1,29 @@
-"""Sharing the memory of arrays with code that knows nothing of the engine: buffers, NumPy arrays, DLPack.
+"""Sharing memory with code that knows nothing of the engine: buffers, NumPy arrays, DLPack; ours with it, its with us.
 
 What is shared is pinned: from then on until the last of those who see it lets go, each operation on that memory is done
 when its call returns, as in NumPy. So both sides see what the other has written, in the order of the program.
+
+Invariant: no two storages have a byte in common, as operations compare storages to see whether operands overlap. So
+what is adopted is all that its exporter has, found again when another view of it comes, and memory of ours is ours.
 """
 
-from dflow._runtime.waiting cimport wait_storage
-from dflow._base.atomics cimport add_int, load_ptr
-from cpython.object cimport PyObject
-from dflow._array.core cimport READONLY, SCALAR, copy_of, ndarray, numpy_window, shape_tuple, wait_read
-from dflow._runtime.graph cimport abroad, Storage, storage_unref
+from bisect import bisect_left, bisect_right, insort
 
 import numpy as np
+cimport numpy as cnp
+from cpython.buffer cimport Py_buffer, PyBUF_SIMPLE, PyBUF_STRIDED, PyBuffer_Release, PyObject_GetBuffer
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport uint8_t
+from dflow._array.core cimport (
+    READONLY, SCALAR, as_array, bare_view, close_view, copy_of, is_ours, ndarray, numpy_window, shape_tuple, viewed,
+    wait_read)
+from dflow._base.atomics cimport add_int, load_ptr
+from dflow._kernels.dtypes cimport code_of_num
+from dflow._kernels.kernel cimport intp
+from dflow._runtime.graph cimport (
+    abroad, drain, Storage, storage_end_foreign, storage_foreign, storage_revive, storage_unref)
+from dflow._runtime.waiting cimport wait_storage
 
 cdef extern from "Python.h":
     PyObject* PyEval_GetGlobals()
@@ -21,16 +34,32 @@ cdef enum:
 # Where pandas makes series and indices of arrays. NumPy's it copies; of others it asks for NumPy's, and keeps these.
 cdef frozenset KEEPERS = frozenset({"pandas.core.construction", "pandas.core.indexes.base"})
 
+cdef PyObject* first_pin = NULL         # of all that live
+
 cdef class Pin:
     """While it lives, somebody outside sees the memory of an array."""
     cdef Storage* st            # owned reference
+    cdef PyObject* before       # neighbours in the list; borrowed
+    cdef PyObject* after
 
     def __cinit__(self, ndarray a):
+        global first_pin
         self.st = a.st
         add_int(&a.st.refs, 1)
         a.st.pins += 1
+        self.after = first_pin
+        if first_pin != NULL:
+            (<Pin>first_pin).before = <PyObject*>self
+        first_pin = <PyObject*>self
 
     def __dealloc__(self):
+        global first_pin
+        if self.before != NULL:
+            (<Pin>self.before).after = self.after
+        else:
+            first_pin = self.after
+        if self.after != NULL:
+            (<Pin>self.after).before = self.before
         self.st.pins -= 1
         storage_unref(self.st)
 
@@ -85,3 +114,157 @@ def placed(ndarray a, ndarray b):
         return at_nowhere(a), at_nowhere(b)
     return numpy_window(a, False), numpy_window(b, False)
 
+
+# ---- memory of others ------------------------------------------------------------------------------------------------
+
+cdef class Owner:
+    """Keeps alive what a storage has of somebody else, and ends with it."""
+    cdef Storage* st            # borrowed: whose last reference gives this away
+    cdef size_t start, end      # of its memory
+    cdef object window          # a NumPy array over it, or a part
+
+    def __dealloc__(self):
+        forget(self.start, <size_t><PyObject*>self)
+        if self.st != NULL:
+            storage_end_foreign(self.st)
+
+cdef list starts = []           # of the memory of all owners, in order: no two have a byte in common
+cdef dict owner_at = {}         # start: the owner's address
+
+cdef void forget(size_t start, size_t owner):
+    if owner_at.get(start) == owner:
+        del owner_at[start]
+        del starts[bisect_left(starts, start)]
+
+cdef void bounds(object window, size_t* start, size_t* end):
+    """The bytes that a NumPy array sees, from the first to behind the last."""
+    cdef intp low = 0, high = cnp.PyArray_ITEMSIZE(window), reach
+    cdef int i
+    for i in range(cnp.PyArray_NDIM(window)):
+        reach = (cnp.PyArray_DIMS(window)[i] - 1) * cnp.PyArray_STRIDES(window)[i]
+        if reach < 0:
+            low += reach
+        else:
+            high += reach
+    start[0] = <size_t>cnp.PyArray_DATA(window) + low
+    end[0] = <size_t>cnp.PyArray_DATA(window) + high
+
+cdef object exporter(object window):
+    """Who has the memory that a NumPy array sees, as far as that is known."""
+    cdef object x = window, behind = window
+    while behind is not None and not is_ours(x):
+        x = behind
+        behind = x.base if isinstance(x, cnp.ndarray) else x.obj if isinstance(x, memoryview) else None
+    return x
+
+cdef void widen(object x, size_t* start, size_t* end):
+    """The bytes of all that an exporter has, where it says so and these are among them."""
+    cdef Py_buffer whole
+    try:
+        PyObject_GetBuffer(x, &whole, PyBUF_SIMPLE)
+    except (BufferError, TypeError, ValueError):
+        return
+    if <size_t>whole.buf <= start[0] and end[0] <= <size_t>whole.buf + whole.len:
+        start[0] = <size_t>whole.buf
+        end[0] = <size_t>whole.buf + whole.len
+    PyBuffer_Release(&whole)
+
+cdef bint lies_in(Storage* s, size_t start, size_t end) noexcept:
+    return load_ptr(&s.data) != NULL and <size_t>s.data <= start and end <= <size_t>s.data + s.nbytes
+
+cdef Storage* of_ours(object x, size_t start, size_t end) noexcept:
+    """The storage of ours that has these bytes (a reference), or NULL."""
+    cdef PyObject* pin = first_pin
+    cdef Storage* s = NULL
+    if is_ours(x) and lies_in((<ndarray>x).st, start, end):
+        s = (<ndarray>x).st
+    while s == NULL and pin != NULL:
+        if lies_in((<Pin>pin).st, start, end):
+            s = (<Pin>pin).st
+        pin = (<Pin>pin).after
+    if s != NULL:
+        add_int(&s.refs, 1)
+    return s
+
+cdef Storage* of_others(object window, object x, size_t start, size_t end) except? NULL:
+    """The storage of memory of others that has these bytes, maybe a new one (a reference); NULL where only a part is in
+    one that there is: it cannot grow."""
+    cdef Owner owner
+    cdef Py_ssize_t i
+    widen(x, &start, &end)
+    drain()                                                 # owners whose storages have ended
+    i = bisect_right(starts, start)
+    if i and end > start:
+        owner = <Owner><PyObject*><size_t>owner_at[starts[i - 1]]
+        if owner.end > start and storage_revive(owner.st):
+            if end <= owner.end:
+                return owner.st
+            storage_unref(owner.st)
+            return NULL
+    if i < len(starts) and <size_t>starts[i] < end:
+        return NULL
+    owner = Owner()
+    owner.window, owner.start, owner.end = window, start, end
+    owner.st = storage_foreign(<char*>start, end - start, <PyObject*>owner)
+    if owner.st == NULL:
+        raise MemoryError
+    if type(x) is not bytes:                                # which nobody changes
+        owner.st.pins = 1
+    if start in owner_at:
+        del starts[i - 1]                                   # of one that is about to end
+    insort(starts, start)
+    owner_at[start] = <size_t><PyObject*>owner
+    return owner.st
+
+cdef ndarray like_window(ndarray v, object window):
+    """A view of a storage, whose axes have their room: what a NumPy array over its memory sees of it."""
+    cdef int i
+    for i in range(v.ndim):
+        v.shape[i] = cnp.PyArray_DIMS(window)[i]
+        v.shape[v.ndim + i] = cnp.PyArray_STRIDES(window)[i]
+    v.code = <uint8_t>code_of_num(cnp.PyArray_TYPE(window))
+    v.itemsize = <uint8_t>cnp.PyArray_ITEMSIZE(window)
+    v.offset = <char*>cnp.PyArray_DATA(window) - v.st.data
+    return close_view(v)
+
+cdef ndarray view_of(Storage* s, object window):
+    """An array with a storage, of which it takes over a reference: what a NumPy array over its memory sees of it."""
+    cdef ndarray v = bare_view(s, cnp.PyArray_NDIM(window))
+    base = window if window.base is None else window.base
+    if is_ours(base) and viewed(<ndarray>base) != NULL:
+        base = <object>viewed(<ndarray>base)
+    v.flags = 0 if cnp.PyArray_ISWRITEABLE(window) else READONLY
+    v.base = <PyObject*>base
+    Py_INCREF(base)
+    return like_window(v, window)
+
+def adopt(window):
+    """An array of ours over the memory of a NumPy array: either side sees what the other writes.
+
+    A copy of what is in another byte order. The NumPy array itself where ours cannot be: for what is no numbers, where
+    these are not aligned, and for memory that is in part an array's of ours.
+    """
+    cdef size_t start = 0, end = 0
+    cdef Storage* s
+    if code_of_num(cnp.PyArray_TYPE(window)) < 0:
+        return window
+    if cnp.PyArray_SIZE(window) == 0 or not cnp.PyArray_ISNOTSWAPPED(window):
+        return as_array(window)
+    if not cnp.PyArray_ISALIGNED(window):
+        return window
+    bounds(window, &start, &end)
+    x = exporter(window)
+    s = of_ours(x, start, end)
+    if s == NULL:
+        s = of_others(window, x, start, end)
+    return window if s == NULL else view_of(s, window)
+
+def writable_memory(x):
+    """Whether an object, whose memory an array was made of, lets it be written to."""
+    cdef Py_buffer whole
+    try:
+        PyObject_GetBuffer(x, &whole, PyBUF_STRIDED)
+    except (BufferError, TypeError, ValueError):
+        return False
+    PyBuffer_Release(&whole)
+    return True

@@ -1,4 +1,4 @@
-"""Making arrays, from what there is and filled. Sources are always copied: an array's memory belongs to the engine."""
+"""Making arrays, from what there is and filled. Sources are copied, but for buffers: see _functions/buffers.pyx."""
 
 import operator
 
@@ -20,7 +20,7 @@ from dflow._functions.interop cimport foreign, foreign_like
 from dflow._functions.numbers cimport cast_into, numbers_for
 from dflow._array.shape cimport parse_shape, check_dimensions
 from dflow._functions.placement cimport device_number, put, put_new
-from dflow._functions.buffers import placed
+from dflow._functions.buffers import adopt, placed
 from dflow._functions.views import known_order
 from dflow._functions.basic_indexing cimport fill_with, stored
 
@@ -36,6 +36,7 @@ cdef extern from "Python.h":
     object PyCFunction_NewEx(PyMethodDef*, PyObject*, object)
     PyObject* PyObject_Vectorcall(PyObject*, PyObject**, size_t, PyObject*) except NULL
     bint PyList_CheckExact(object)
+    bint PyObject_CheckBuffer(object)
     double PyFloat_AS_DOUBLE(object)
     long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
 
@@ -145,18 +146,23 @@ def copy_order(ndarray x, order):
     return copy_of(x)
 
 
-cdef object copy_mode(object copy, object given):
-    """True, False, or None: only where one is needed. Of what is true or false, or a _CopyMode of NumPy's.
-
-    ValueError for False where what is given is no array of ours.
-    """
+cdef object copy_mode(object copy):
+    """True, False, or None: only where one is needed. Of what is true or false, or a _CopyMode of NumPy's."""
     if isinstance(copy, str):
         raise ValueError("strings are not allowed for 'copy' keyword. Use True/False/None instead.")
-    if copy is None or copy is np._CopyMode.IF_NEEDED:
-        return None
-    if not copy and not is_ours(given):
+    return None if copy is None or copy is np._CopyMode.IF_NEEDED else bool(copy)
+
+cdef object uncopied(object x, object copy):
+    """An array over the memory of x, which is none of ours: of a buffer, which NumPy does not copy either, or where
+    copy is False; ValueError where that cannot be. Anything else as it is."""
+    found = x
+    if isinstance(x, np.ndarray):
+        found = adopt(x) if copy is False else x
+    elif type(x) not in PLAIN and PyObject_CheckBuffer(x) and not isinstance(x, (bytes, np.generic)):
+        found = adopt(np.asarray(x))
+    if copy is False and not is_ours(found):
         raise ValueError(NO_COPY)
-    return bool(copy)
+    return found
 
 cdef ndarray without_copy(ndarray result, object given, object copy):
     """What was made of `given`; ValueError where there should have been no copy."""
@@ -176,7 +182,9 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndm
     if dtype is None and copy is True and order is "K" and ndmin == 0 and ndmax is None:
         result = made(object)
         return copy_order(result, "K") if result is object else put_new(result, -1)
-    copy = copy_mode(copy, object)
+    copy = copy_mode(copy)
+    if not copy and not is_ours(object):
+        object = uncopied(object, copy)
     if ndmin > 1 or ndmax is not None:
         np.array(0, ndmin=ndmin, **({} if ndmax is None else {"ndmax": ndmax}))        # its errors
     if to_be_objects(object, dtype):
@@ -230,12 +238,19 @@ asarray = PyCFunction_NewEx(&asarray_method, <PyObject*>NULL, "dflow.numpy")
 
 cdef object array_of(a, dtype, order, device, copy):
     if dtype is None and order is None and copy is None and device is None:
-        return variable(<ndarray>a) if is_ours(a) else put_new(made(a), -1)
+        if is_ours(a):
+            return variable(<ndarray>a)
+        if type(a) in PLAIN:
+            return put_new(made(a), -1)
     cdef int number = device_number(device)
     a = asked(a)
-    copy = copy_mode(copy, a)
+    copy = copy_mode(copy)
+    if not copy and not is_ours(a):
+        a = uncopied(a, copy)
     result = (array(a, dtype, order=order or "K") if copy
               else without_copy(in_order(variable(converted(a, dtype)), order), a, copy))
+    if number < 0 and not is_ours(a):
+        return put_new(result, -1)
     return result if number < 0 else put(result, number) if result is not a else hooks.to_device(result, number)
 
 ctypedef object (*maker)(object a, object dtype, object order, object device, object copy)
@@ -289,19 +304,19 @@ def asfortranarray(a, dtype=None, *, like=None):
     return made_or_like(with_axis, np.asfortranarray, like, a, dtype, "F", None, None)
 
 cdef object with_axis(a, dtype, order, device, copy):
-    cdef ndarray result = in_order(variable(converted(a, dtype)), order)
+    cdef ndarray result = in_order(variable(converted(a if is_ours(a) else uncopied(a, None), dtype)), order)
     return result if result.ndim else result.reshape(1)
 
 def frombuffer(buffer, dtype=float, count=-1, offset=0, *, like=None):
-    """The numbers in a buffer, copied; those in another byte order are converted. Of an array of ours a view."""
+    """The numbers in a buffer, in its memory: who writes to one, writes to the other. Those in another byte order are
+    converted, and what is not aligned is NumPy's array."""
     if is_ours(buffer) and np.dtype(dtype).isnative:
         like = np.frombuffer(placed(buffer, buffer)[0], dtype, count, offset)
         flat, start = variable(buffer).reshape(-1), operator.index(offset)
         if like.dtype == flat.dtype and start % like.itemsize == 0:     # which has a gradient
             return flat[start // like.itemsize:][:like.size]
         return flat.view(np.uint8)[start:start + like.nbytes].view(dtype)
-    made = np.frombuffer(buffer, dtype, count, offset)
-    return as_array(made) if made.dtype.kind in "biufc" else made
+    return adopt(np.frombuffer(buffer, dtype, count, offset))
 
 def fromiter(iter, dtype, count=-1, *, like=None):
     """The numbers that an iterable gives."""

@@ -56,6 +56,13 @@ def count_nonzero(a, axis=None, *, keepdims=False):
 
 def nonzero(a):
     """The indices of what is not zero: an array for each axis. Waits, as their number depends on the values."""
+    return places(a)
+
+def nonzero_method(self, /):
+    """The indices of what is not zero: an array for each axis. Waits, as their number depends on the values."""
+    return places(self)
+
+cdef object places(a):
     cdef ndarray x = as_array(a)
     if x.ndim == 0:
         return np.nonzero(numpy_window(x))      # its error

@@ -2,7 +2,7 @@
 
 from functools import update_wrapper
 from inspect import unwrap
-from types import BuiltinFunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType
 
 import numpy as np
 cimport numpy as cnp
@@ -299,10 +299,26 @@ def own_way(function):
         return or_else(method.function, method.other, method.errors)
     return copied(<builtin>function) if isinstance(function, builtin) else function
 
-cdef builtin copied(builtin function, kind=None):
-    """Another one of the same, maybe of the other type."""
-    cdef builtin new = (kind or type(function))(function.function, function.theirs, function.small, function.writes)
+cdef builtin copied(builtin function, kind=None, inner=None):
+    """Another one of the same, maybe of the other type, or over another function."""
+    cdef builtin new = (kind or type(function))(
+        function.function if inner is None else inner, function.theirs, function.small, function.writes)
     new.numpys, new.dispatches, new.creates = function.numpys, function.dispatches, function.creates
+    return new
+
+def as_method(function):
+    """The same as a method has it: with a first parameter `self`, given by place. What is not Python's stays as it is."""
+    if isinstance(function, builtin):
+        return copied(<builtin>function, None, as_method((<builtin>function).function))
+    if not isinstance(function, FunctionType) or function.__code__.co_argcount == 0:
+        return function
+    code = function.__code__
+    first, *others = code.co_varnames
+    code = code.replace(co_varnames=("self", *others), co_posonlyargcount=max(code.co_posonlyargcount, 1),
+                        co_cellvars=tuple(["self" if name == first else name for name in code.co_cellvars]))
+    new = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    new.__kwdefaults__ = function.__kwdefaults__
+    new.__dict__.update(function.__dict__)
     return new
 
 cdef void called_by_vector(type kind, Py_ssize_t offset, bint binds) noexcept:

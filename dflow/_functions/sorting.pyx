@@ -120,6 +120,13 @@ def sort_in_place(ndarray self, /, axis=-1, kind=None, order=None, *, stable=Non
 
 def argsort(a, axis=-1, kind=None, order=None, *, stable=None, descending=None):
     """The indices that would sort along an axis; of the flattened array when it is None."""
+    return order_of(a, axis, kind, order, stable, descending)
+
+def argsort_method(self, /, axis=-1, kind=None, order=None, *, stable=None, descending=None):
+    """The indices that would sort along an axis; of the flattened array when it is None."""
+    return order_of(self, axis, kind, order, stable, descending)
+
+cdef ndarray order_of(a, axis, kind, order, stable, descending):
     cdef ndarray source = as_array(a), out
     cdef int k
     if descending:
@@ -142,6 +149,14 @@ def argmax(a, axis=None, out=None, *, keepdims=False):
 def argmin(a, axis=None, out=None, *, keepdims=False):
     """The index of the smallest element along an axis, the first if there are more; of the flattened array without."""
     return argextreme(a, axis, False, keepdims, out)
+
+def argmax_method(self, /, axis=None, out=None, *, keepdims=False):
+    """The index of the largest element along an axis, the first if there are more; of the flattened array without."""
+    return argextreme(self, axis, True, keepdims, out)
+
+def argmin_method(self, /, axis=None, out=None, *, keepdims=False):
+    """The index of the smallest element along an axis, the first if there are more; of the flattened array without."""
+    return argextreme(self, axis, False, keepdims, out)
 
 cdef object argextreme(object a, object axis, bint largest, bint keepdims, object out):
     cdef ndarray source = as_array(a), result

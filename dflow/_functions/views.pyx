@@ -16,7 +16,7 @@ from dflow._kernels.dtypes cimport BOOL, DTYPES, itemsizes, code_of, is_complex
 from dflow._array.core cimport *, is_ours, be_like
 from dflow._array.shape cimport parse_shape, check_dimensions, normalize_axis
 from dflow._array.core import array, attach, element
-from dflow._functions.buffers import share
+from dflow._functions.buffers import share, writable_memory
 from numpy.exceptions import ComplexWarning
 
 cdef extern from "Python.h":
@@ -252,7 +252,7 @@ def transpose(ndarray self, /, *axes):
                 raise ValueError("repeated axis in transpose")
     return still_scalar(self, transposed(self, order))
 
-def swapaxes(ndarray self, /, axis1, axis2):
+def swapaxes(ndarray self, axis1, axis2, /):
     """A view with two axes exchanged."""
     cdef int order[MAXDIMS]
     cdef int i = normalize_axis(axis1, self.ndim, "axis1"), j = normalize_axis(axis2, self.ndim, "axis2"), k
@@ -264,6 +264,13 @@ def swapaxes(ndarray self, /, axis1, axis2):
 
 def diagonal(a, offset=0, axis1=0, axis2=1):
     """A diagonal of two axes, as the last axis: a read-only view."""
+    return read_only_diagonal(a, offset, axis1, axis2)
+
+def diagonal_method(self, /, offset=0, axis1=0, axis2=1):
+    """A diagonal of two axes, as the last axis: a read-only view."""
+    return read_only_diagonal(self, offset, axis1, axis2)
+
+cdef ndarray read_only_diagonal(a, offset, axis1, axis2):
     cdef ndarray x = as_array(a), v
     if x.ndim < 2:
         raise ValueError("diag requires an array of at least two dimensions")
@@ -605,7 +612,8 @@ def setflags(ndarray self, /, write=None, align=None, uic=None):
         return
     if not write:
         self.flags |= READONLY
-    elif self.base != NULL and (<ndarray><object>self.base).flags & READONLY:
+    elif self.base != NULL and not (writable_memory(<object>self.base) if viewed(self) == NULL
+                                    else not (<ndarray>viewed(self)).flags & READONLY):
         raise ValueError("cannot set WRITEABLE flag to True of this array")
     else:
         self.flags &= ~READONLY
@@ -621,7 +629,7 @@ def is_scalar(ndarray a):
 def __copy__(ndarray self, /):
     return still_scalar(self, hooks.copy_order(self, "K"))
 
-def __deepcopy__(ndarray self, /, memo):
+def __deepcopy__(ndarray self, memo, /):
     return still_scalar(self, hooks.copy_order(self, "K"))
 
 def __reduce__(ndarray self, /):

@@ -7,7 +7,7 @@ from dflow._functions.basic_indexing cimport get_index, index_first, selection_h
 from dflow._functions.operators cimport binary_operator, inplace_operator, unary_operator
 from dflow._functions.advanced_indexing import offsets, where
 from dflow._functions.basic_indexing import Iterator
-from dflow._functions.buffers import lend
+from dflow._functions.buffers import adopt, lend
 from dflow._functions.constructors import copy_order
 from dflow._functions.host_task import host
 from dflow._functions.joining import stack_nested
@@ -25,6 +25,7 @@ array_hooks.operator_unary = unary_operator
 selection_hooks.advanced_get = get_selected
 selection_hooks.advanced_set = set_selected
 
+hooks.adopt = adopt
 hooks.brought = brought
 hooks.copy_order = copy_order
 hooks.host = host

@@ -61,6 +61,7 @@ cdef struct Storage:
     unsigned int version    # GIL; changes when a program writes what a node of _tracing/tape.pyx may stand for
     uint8_t device          # GIL; where it is: see _base/thread_state.pxd
     uint8_t stale           # GIL; of one on a GPU: see _gpu/mirror.pxd
+    uint8_t foreign         # fixed; its data are somebody else's: see storage_foreign
     PyObject* twin          # GIL; owned: its memory on a GPU; NULL: it has none
 
 cdef struct Edge:           # one more predecessor of an operand that already waits for another
@@ -110,6 +111,11 @@ cdef struct Task:
 # ---- storages
 cdef unsigned int era                                                # GIL; raised as a thread begins to note launches
 cdef Storage* storage_new(size_t nbytes, bint pending) noexcept      # GIL; NULL: no memory. pending: allocate later
+# GIL; over memory that `owner` keeps alive. Its last reference gives `owner` (a reference, too) away, whose end is to
+# call storage_end_foreign(): until then somebody who finds it may storage_revive() it.
+cdef Storage* storage_foreign(char* data, size_t nbytes, PyObject* owner) noexcept
+cdef bint storage_revive(Storage* s) noexcept nogil                  # a reference; False: it had its last one
+cdef void storage_end_foreign(Storage* s) noexcept                   # GIL
 cdef void storage_unref(Storage* s) noexcept                         # GIL
 cdef bint storage_rest(Storage* s) noexcept                          # GIL; ended but its cell; False: use storage_unref
 cdef void storage_resume(Storage* s) noexcept                        # GIL; new again

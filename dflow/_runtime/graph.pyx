@@ -1,8 +1,8 @@
 """Storages, tasks and the dependencies between them. The contract and the invariants are in _runtime/graph.pxd."""
 
-from cpython.ref cimport Py_XDECREF
+from cpython.ref cimport Py_XDECREF, Py_XINCREF
 from libc.string cimport memset
-from dflow._base.atomics cimport DFLOW_DEBUG, DFLOW_PLAIN_MALLOC, add_i64, add_int, cas_ptr, glance_int, hint_int, \
+from dflow._base.atomics cimport DFLOW_DEBUG, DFLOW_PLAIN_MALLOC, add_i64, add_int, cas_int, cas_ptr, glance_int, hint_int, \
     invariant, load_i64, load_int, store_i64, store_ptr, swap_ptr, told
 from dflow._base.locks cimport lock, STORAGE_LOCK, unlock
 from dflow._base.thread_state cimport holds
@@ -39,6 +39,10 @@ cdef inline bint data_inside(Storage* s) noexcept nogil:
 cdef inline size_t cell_size(Storage* s) noexcept nogil:
     return header() + s.nbytes if data_inside(s) else sizeof(Storage)
 
+cdef struct Foreign:
+    Storage storage
+    PyObject* owner         # owned
+
 cdef Storage* storage_new(size_t nbytes, bint pending) noexcept:
     global storages_made
     cdef bint tiny = nbytes <= TINY and not pending
@@ -54,6 +58,39 @@ cdef Storage* storage_new(size_t nbytes, bint pending) noexcept:
     storages_made += 1
     store_i64(&bytes_made, bytes_made + nbytes)
     return s
+
+cdef Storage* storage_foreign(char* data, size_t nbytes, PyObject* owner) noexcept:
+    global storages_made
+    cdef Foreign* f = <Foreign*>cell_alloc(STORAGES, sizeof(Foreign))
+    if f == NULL:
+        return NULL
+    memset(f, 0, sizeof(Foreign))
+    f.storage.refs = 1
+    f.storage.era = era
+    f.storage.nbytes = nbytes
+    f.storage.data = data
+    f.storage.foreign = True
+    f.owner = owner
+    Py_XINCREF(owner)
+    storages_made += 1
+    return &f.storage
+
+cdef bint storage_revive(Storage* s) noexcept nogil:
+    cdef int n = load_int(&s.refs)
+    while n > 0 and not cas_int(&s.refs, n, n + 1):
+        n = load_int(&s.refs)
+    return n > 0
+
+cdef void storage_end_foreign(Storage* s) noexcept:
+    cell_free(STORAGES, s, sizeof(Foreign))
+
+cdef void end_foreign(Storage* s) noexcept nogil:
+    """Its last reference is gone: what is not freed here ends with the owner, which needs the GIL."""
+    if s.poison != NULL:
+        poison_unref(s.poison)
+    if s.twin != NULL:
+        bury(s.twin)
+    bury((<Foreign*>s).owner)
 
 cdef long long bytes_live() noexcept nogil:
     return load_i64(&bytes_made) - load_i64(&bytes_ended) - load_i64(&bytes_ended_nogil)
@@ -82,10 +119,14 @@ cdef inline void storage_free_data(Storage* s) noexcept nogil:
 cdef void storage_unref(Storage* s) noexcept:
     """With the GIL held."""
     global storages_ended
-    if load_int(&s.refs) != 1 and add_int(&s.refs, -1):     # a last reference needs no atomic: none can be added
+    # A last reference needs no atomic, as none can be added, but to what may be revived.
+    if (load_int(&s.refs) != 1 or s.foreign) and add_int(&s.refs, -1):
         return
     invariant(s.writes == NULL and s.reads == NULL, b"a storage with pending accesses lost its last reference")
     storages_ended += 1
+    if s.foreign:
+        end_foreign(s)
+        return
     store_i64(&bytes_ended, bytes_ended + s.nbytes)
     storage_free_data(s)
     if s.poison != NULL:
@@ -112,9 +153,12 @@ cdef void storage_resume(Storage* s) noexcept:
     s.device = 0
 
 cdef void storage_unref_nogil(Storage* s) noexcept nogil:
-    if load_int(&s.refs) != 1 and add_int(&s.refs, -1):
+    if (load_int(&s.refs) != 1 or s.foreign) and add_int(&s.refs, -1):
         return
     add_i64(&storages_ended_nogil, 1)
+    if s.foreign:
+        end_foreign(s)
+        return
     add_i64(&bytes_ended_nogil, s.nbytes)
     storage_free_data(s)
     if s.poison != NULL:

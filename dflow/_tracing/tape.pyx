@@ -434,7 +434,7 @@ cdef bint is_asked_for(ndarray a):
 
 cdef tuple before_write(ndarray a, tuple slots):
     """The parents of what an array will be. ValueError for one whose own gradient is asked for."""
-    cdef ndarray whole = <ndarray>a.base if a.base != NULL else a
+    cdef ndarray whole = a if viewed(a) == NULL else <ndarray>viewed(a)
     if is_asked_for(whole) or is_asked_for(a):
         raise ValueError("an array with a gradient cannot be written to while autograd.record() is on")
     if whole is not a and whole.node != NULL:
@@ -449,9 +449,9 @@ cdef int write_through(ndarray a) except -1:
     """What a view was written to, the array of the memory stands for, too. Other views do not: they are out of date."""
     cdef ndarray whole
     cdef Node n
-    if a.base == NULL or a.node == NULL:
+    if a.node == NULL or viewed(a) == NULL:
         return 0
-    whole = <ndarray>a.base
+    whole = <ndarray>viewed(a)
     if whole.node != NULL:
         n = <Node>whole.node
         if not n.written:

@@ -463,12 +463,12 @@ def resize(a, new_shape):
 
 @op("a", "a.T", "a, 'f4'", "a, None, 'F'", "a, None, ['C', 'O', 'W']", "a[:, ::2], requirements='C'", "[1, 2], float",
     "a, int, 'CF'",
-    "a, None, 'X'", "a.T, requirements=['A', 'E']", "np.broadcast_to(v, (3, 4)), None, 'W'", foreign=True)
+    "a, None, 'X'", "a.T, requirements=['A', 'E']", "np.broadcast_to(v, (3, 4)), None, 'W'")
 def require(a, dtype=None, requirements=None, *, like=None):
     """An array of a type with flags: 'C' or 'F' order, 'O' memory of its own, 'W' writeable."""
     numpy.require(0, None, requirements)            # its errors
     flags = {x.upper()[0] for x in requirements or ()}
     order = "F" if "F" in flags else "C" if "C" in flags else "A"
-    result = constructors.asarray(a, dtype, order=order)
+    result = (constructors.asarray if "E" in flags else constructors.asanyarray)(a, dtype, order=order)
     lacking = "O" in flags and not result.flags.owndata or "W" in flags and not result.flags.writeable
     return result.copy(order) if lacking else result

@@ -5,7 +5,7 @@ import numpy
 from dflow._array.core import array as as_array
 from dflow._array.core import attach, is_array, ndarray
 from dflow._functions.arrow import arrow_array, arrow_type
-from dflow._functions.buffers import share, share_for_good
+from dflow._functions.buffers import adopt, share, share_for_good
 from dflow._functions.placement import device_number
 from dflow._functions.views import is_scalar
 from dflow.ops.fallback import wrap
@@ -74,18 +74,21 @@ def _dlpack_device(self, /):
 @op("a", "a.T", "b", "s", "e", "a[:, ::2]", "c64, copy=True", "a, device='cpu'", "a, device='gpu'", "a, copy=False",
     "3", kind="view")
 def from_dlpack(x, /, *, device=None, copy=None):
-    """An array of ours, as a view or, with copy=True, a copy; or the copy of another library's, through DLPack.
+    """An array of ours as a view, or, through DLPack, over another library's memory: what one writes, the other sees.
+    With copy=True a copy.
 
-    BufferError for copy=False, unless the array is ours, and for what DLPack or NumPy cannot hold; ValueError for any
-    device but "cpu".
+    BufferError for what DLPack or NumPy cannot hold, and for copy=False where memory cannot be shared (see
+    _functions/buffers.pyx); ValueError for any device but "cpu".
     """
     device_number(device)
     if is_array(x):
         result = x.copy("K") if copy else x.view()
         return result if device is None else result.to_device(device)
-    if not (copy is None or copy):
-        raise BufferError("Unable to avoid copy: a dflow array has memory of its own, which belongs to the engine")
-    return as_array(numpy.from_dlpack(x, device=device))
+    theirs = numpy.from_dlpack(x, device=device, copy=copy)
+    result = as_array(theirs) if copy else adopt(theirs)
+    if copy is False and not is_array(result):
+        raise BufferError("Unable to avoid copy: this memory cannot be a dflow array's")
+    return as_array(result)
 
 
 @method("__array_wrap__")

@@ -251,12 +251,12 @@ op("a", "i", "b", "a, axis=0", "f, axis=(0, 1)", "f, axis=1, keepdims=True", "e"
 
 op("a", "a, 0", "a, axis=-1, keepdims=True", "i, 1", "b, 0", "c", "e", "n", "n, 0", "a, keepdims=True", "s", "h, 1",
     "a, 5",
-    "a, 0, np.zeros(4, int)", method=True)(sorting.argmax)
+    "a, 0, np.zeros(4, int)", method=sorting.argmax_method)(sorting.argmax)
 
 
 op("a", "a, 0", "a, axis=-1, keepdims=True", "i, 1", "b, 0", "c", "e", "n", "n, 0", "a, keepdims=True", "s", "h, 1",
     "a, 5",
-    "a, 0, np.zeros(4, int)", method=True)(sorting.argmin)
+    "a, 0, np.zeros(4, int)", method=sorting.argmin_method)(sorting.argmin)
 
 
 # -- running totals ----------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from dflow._functions.numpy_inline import SMALL, as_scalar
 from dflow._functions.out import give
 from dflow._functions.placement import follow
 from dflow._functions.ufunc import wrap_ufunc
-from dflow._functions.views import broadcast_to, diagonal, diagonal_of, is_scalar
+from dflow._functions.views import broadcast_to, diagonal, diagonal_method, diagonal_of, is_scalar
 from dflow.ops.creation import arange, tri
 from dflow.ops.fallback import call, plain, stand_in, task, tasks, window_of
 from dflow.ops.reductions import add_reduce, any_reduce
@@ -43,7 +43,7 @@ def where(condition, x=_NOTHING, y=_NOTHING, /):
     return counting.nonzero(condition)
 
 
-op("b", "a > 0", "v", "e", "s", "[0, 3]", "f > 1", kind="blocking", method=True)(counting.nonzero)
+op("b", "a > 0", "v", "e", "s", "[0, 3]", "f > 1", kind="blocking", method=counting.nonzero_method)(counting.nonzero)
 
 
 @op("b", "a > 0", "v", "e", kind="blocking", small=SMALL)
@@ -159,7 +159,7 @@ op("v, [0, 2]", "a, 1", "a, [0, 2], 0", "a, [[0, 1], [2, 3]], axis=1", "a, 5, ax
     "a, [0, 12]", "?a, v", "a, j, 1", "v, []", "a, [0, 1], 1, np.zeros((3, 2))", "a, 0, 2", "[1, 2, 3], 1", "s, 0",
     "a, 1, mode='x'",
     "e, [0], 0, mode='wrap'", "e, [0], 0, mode='clip'", "e, [], 0, mode='wrap'", "e, [5], 1, mode='clip'",
-    method=True)(advanced_indexing.take)
+    method=advanced_indexing.take_method)(advanced_indexing.take)
 
 
 @op("a, np.argsort(a, 1), 1", "a, np.array([[0], [1], [2]]), axis=1", "a, j, axis=None", "a, v, 1", "a, j, 0",
@@ -537,7 +537,7 @@ def unpackbits(a, /, axis=None, count=None, bitorder="big"):
 
 add_row("diagonal", diagonal, (
     "a", "a, 1", "a, -1", "f, 0, 0, 2", "f", "a, 10", "v", "a, 0, 0, 0", "a, -5", "a.T, 1", "a[:, ::2]", "f, 1, -1, 0",
-    "a[::-1, ::-2], 1", "e", "e, 0, 5, 0"), "view", method=True)
+    "a[::-1, ::-2], 1", "e", "e, 0, 5, 0"), "view", method=diagonal_method)
 
 
 @op("v", "v, 1", "v, -2", "a", "a, 1", "f", "[[1, 2], [3, 4]]", "s")

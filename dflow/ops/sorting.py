@@ -64,7 +64,7 @@ def descending(function, a, axis, kind, order, stable):
 
 
 op(*SORTS)(sorting.sort)
-op(*SORTS, method=True)(sorting.argsort)
+op(*SORTS, method=sorting.argsort_method)(sorting.argsort)
 attach("sort", sorting.sort_in_place)
 
 

@@ -19,7 +19,7 @@ import sys
 import numpy
 
 from dflow._array.core import attach
-from dflow._functions.numpy_inline import public, small_first
+from dflow._functions.numpy_inline import as_method, public, small_first
 from dflow.ops.fallback import into_numpys, or_numpys
 
 KINDS = ("kernel", "view", "host", "blocking")
@@ -48,8 +48,12 @@ def add_row(name, function, samples=(), kind="kernel", method=False, module="num
     """A row, and the method that goes with it: of the same name when `method` is True, or a function of its own."""
     name = sys.intern(name)     # a dictionary compares other names letter by letter
     TABLE[module, name] = Row(module, name, function, kind, bool(method), samples, close)
+    if method is True:
+        method = as_method(function)
+    elif method:
+        method.__name__ = method.__qualname__ = name
     if method:
-        attach(name, function if method is True else method)
+        attach(name, method)
 
 
 def recorded(function):

@@ -112,5 +112,12 @@ def _context(self):
     return _numbered(placement.number_of(self))
 
 
+def _in_place(name):
+    def refuse(_array, _value):
+        raise AttributeError(f"attribute {name!r} of 'ndarray' objects is not writable: to_device() gives a copy there")
+
+    return refuse
+
+
 for _name in ("ctx", "context", "device"):
-    attach(_name, property(_context))
+    attach(_name, property(_context, _in_place(_name)))

@@ -10,11 +10,11 @@ from multiprocessing import shared_memory
 
 import numpy
 import pytest
+from engines import configured, queueing
 
 import dflow
 import dflow.numpy as np
 from dflow.engine import memory_stats
-from tests.engines import configured, queueing
 
 N = 600
 

@@ -355,3 +355,9 @@ def test_what_exchanges_between_devices():
     assert parts[0].tolist() == pytest.approx([0.6, 0]) and parts[1].tolist() == pytest.approx([0, 0.8])
     dflow.synchronize(HERE)
     dflow.synchronize()
+
+
+@pytest.mark.parametrize("name", ["device", "ctx", "context"])
+def test_an_array_is_not_moved_by_assignment(name):
+    with pytest.raises(AttributeError, match=f"attribute '{name}' of .*ndarray' objects is not writable"):
+        setattr(np.arange(3), name, dflow.cpu(1))

@@ -31,8 +31,8 @@ cdef class ndarray:
     cdef uint8_t itemsize
     cdef uint8_t ndim
     cdef uint8_t flags
-    cdef PyObject* base     # owned: the ndarray that made the storage which this views, NULL for that one itself, or who
-                            # has the memory of a storage that none made: see viewed()
+    cdef PyObject* base     # owned: the ndarray that made the storage which this views, NULL for that one itself, or
+                            # who has the memory of a storage that none made: see viewed()
     cdef PyObject* node     # owned: where its value stands in the record of gradients (_tracing/tape.pyx), or NULL
     cdef object __weakref__
 
@@ -56,7 +56,7 @@ cdef inline void be_like(ndarray a, ndarray b) noexcept:      # an element, if b
     if b.flags & SCALAR:
         be_element(a)
 
-cdef inline PyObject* viewed(ndarray a) noexcept:             # the ndarray that it is a view of, or NULL
+cdef inline PyObject* viewed(ndarray a) noexcept:            # the ndarray that it is a view of, or NULL
     return a.base if a.base != NULL and is_ours(<object>a.base) else NULL
 
 cdef enum Op:               # of the hooks for operators; comparisons from LESS on as Python numbers them

@@ -187,7 +187,7 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndm
         object = uncopied(object, copy)
     if ndmin > 1 or ndmax is not None:
         np.array(0, ndmin=ndmin, **({} if ndmax is None else {"ndmax": ndmax}))        # its errors
-    if to_be_objects(object, dtype):
+    if to_be_objects(object, dtype) or ndmax is not None and dtype is not None and np.dtype(dtype) == np.object_:
         return np.array(as_objects(object), dtype, copy=copy, order=order, subok=subok, ndmin=ndmin,
                         **({} if ndmax is None else {"ndmax": ndmax}))
     result = converted(object, dtype)

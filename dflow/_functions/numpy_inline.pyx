@@ -307,7 +307,7 @@ cdef builtin copied(builtin function, kind=None, inner=None):
     return new
 
 def as_method(function):
-    """The same as a method has it: with a first parameter `self`, given by place. What is not Python's stays as it is."""
+    """The same as a method has it: with a first parameter `self`, given by place. What is in C stays as it is."""
     if isinstance(function, builtin):
         return copied(<builtin>function, None, as_method((<builtin>function).function))
     if not isinstance(function, FunctionType) or function.__code__.co_argcount == 0:

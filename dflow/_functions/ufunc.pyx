@@ -693,7 +693,7 @@ cdef object serve(ufunc u, Request r):
             return u.call_with_axes(r.inputs, r.out, r.axes, r.axis, r.keepdims, r.dtype, r.casting, r.signature)
         result = call(u, r.inputs, r.out, r.where, r.dtype, r.casting, r.signature)
     except NotHeld as error:
-        return numpys_answer(u.numpy, r.inputs, {"out": r.out, **wishes(r)}, error)
+        return numpys_answer(u.numpy, r.inputs, wishes(r) if r.out is None else {"out": r.out, **wishes(r)}, error)
     return result if r.order == "K" or r.order is None or r.out is not None else in_memory_order(result, r.order)
 
 cdef dict wishes(Request r):

@@ -2,8 +2,9 @@
 
 from cpython.ref cimport Py_XDECREF, Py_XINCREF
 from libc.string cimport memset
-from dflow._base.atomics cimport DFLOW_DEBUG, DFLOW_PLAIN_MALLOC, add_i64, add_int, cas_int, cas_ptr, glance_int, hint_int, \
-    invariant, load_i64, load_int, store_i64, store_ptr, swap_ptr, told
+from dflow._base.atomics cimport (
+    DFLOW_DEBUG, DFLOW_PLAIN_MALLOC, add_i64, add_int, cas_int, cas_ptr, glance_int, hint_int, invariant, load_i64,
+    load_int, store_i64, store_ptr, swap_ptr, told)
 from dflow._base.locks cimport lock, STORAGE_LOCK, unlock
 from dflow._base.thread_state cimport holds
 from dflow._kernels.kernel cimport PRODUCT, core_cost
@@ -126,6 +127,7 @@ cdef void storage_unref(Storage* s) noexcept:
     storages_ended += 1
     if s.foreign:
         end_foreign(s)
+        drain()                 # now: its owner may wait to be resized
         return
     store_i64(&bytes_ended, bytes_ended + s.nbytes)
     storage_free_data(s)

@@ -35,6 +35,7 @@ GIVEN = {
     "matplotlib.axes": {"Axes": "errorbar"},
     "networkx": {"": "to_networkx_graph"},
     "networkx.convert": {"": "to_networkx_graph"},
+    "statsmodels.base.data": {"": "handle_data handle_data_class_factory"},
     "pytest": {"": "approx"},
     "xarray": dict.fromkeys(("DataArray", "Dataset"), "isel sel interp __getitem__ __setitem__"),
 }

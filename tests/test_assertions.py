@@ -19,7 +19,8 @@ PAIRS = """x, x | x, x.tolist() | x.tolist(), x | x, numpy.arange(3.0) | numpy.a
     x * 0, 0 | x, x[:2] | x[1], 1.0 | 1.0, x[1] | x[1], x[1] | x[1], 2.0 | x.sum(), 3.0 | [x.sum()], [3.0] |
     {'a': x, 'b': (x[0], 1)}, {'a': x, 'b': (x[0], 1)} | {'a': x}, {'a': x + 1} | x * np.nan, x * np.nan |
     x[0] * np.nan, np.nan | x[0], -x[0] | x * 1j, x * 1j | x[1] * 1j, 1j | x[1] * 1j, 2j | x > 1, [0, 0, 1] |
-    x, None | x[1], None | x[1], 'a' | np.array(1.0), 1.0 | np.array(1.0), x[1] | x.astype('f4'), x |
+    x, None | x[1], None | x[1], 'a' | np.array(1.0), 1.0 | np.array(1.0), x[1] |
+    np.array(-0.0), 0 | -x[0], 0 | np.array(-0.0), x[0] | [np.array(1.0)], [x[1]] | x.astype('f4'), x |
     np.arange(9).reshape(3, 3), np.arange(9).reshape(3, 3).tolist() | x, x.astype(int)""".split("|")
 
 

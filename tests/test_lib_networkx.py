@@ -20,6 +20,9 @@ LINES = """
     nx.pagerank(nx.from_numpy_array(A))
     nx.spring_layout(nx.path_graph(4), seed=np.random.RandomState(0))
     nx.spring_layout(nx.path_graph(2), pos={0:x[:2],1:x[2:]}, seed=1)
+    nx.Graph(A).edges
+    nx.Graph(np.array([[0,5],[5,0]])).edges(data=True)
+    nx.to_networkx_graph(A, create_using=nx.DiGraph).edges(data=True)
     nx.gnp_random_graph(5,.5,seed=np.random.RandomState(0)).edges
     nx.gnp_random_graph(k[1],x[0]/2,seed=0).edges
     nx.path_graph(k[1]).nodes

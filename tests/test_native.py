@@ -68,6 +68,10 @@ def program(random):
             lines.append(f"{random.choice(whole[1:])} {random.choice(['+', '-', '*'])}= {operands[0]}")
         elif how < 0.12:
             lines.append(f"a0[...] = {text.format(*operands)}")
+        elif how < 0.2 and len(whole) > 1:
+            mask, target = f"{views[0]} * 0 + {operands[0]} > 0.5", random.choice(whole[1:])
+            lines.append(random.choice([f"{target}[{mask}] = 1.5",
+                                        f"np.negative({operands[1]}, out={target}, where={mask})"]))
         else:
             name = f"t{random.integers(0, 12)}"                     # often one that has a value, which is dropped
             lines.append(f"{name} = {views[0]} * 0 + ({text.format(*operands)})" if name not in whole
@@ -106,6 +110,21 @@ def written_for(name):
         yield
     finally:
         native.choose(before)
+
+
+@pytest.mark.parametrize("store", ["f[x > 1] = 0", "np.copyto(f, 0, where=x > 1)", "np.add(x, x, out=f, where=x > 1)",
+                                   "f[x > 1] = x[x > 1]"])
+def test_what_a_mask_leaves_as_it_was(store):
+    """It comes from the loop before the masked store, and goes into the one behind it."""
+    text = f"f = 1 - x * x\n{store}\nf = f * 2 + f"
+    x = numpy.random.default_rng(0).random(5000) * 3
+    def result(module):
+        names = {"np": module, "x": module.array(x)}
+        exec(text, names)
+        return names["f"]
+    expected = result(numpy)
+    for _ in range(3):
+        assert same_bits(numpy.asarray(result(np)), expected)
 
 
 @pytest.mark.parametrize("seed", range(400))

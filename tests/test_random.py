@@ -285,6 +285,15 @@ def test_states_and_pickles_of_generators():
     assert g.multivariate_hypergeometric([3, 4], 7, 2).tolist() == [[3, 4]] * 2
 
 
+def test_functions_and_methods_are_pickled_by_their_names():
+    """Also the function of a method alone, which cloudpickle and dill ask for."""
+    kinds = np.random.Generator, np.random.RandomState, type(np.random.normal.__self__)
+    for thing in (*(kind.normal for kind in kinds), np.random.set_bit_generator, np.random.get_bit_generator):
+        assert pickle.loads(pickle.dumps(thing)) is thing and copy.deepcopy(thing) is thing
+    g = np.random.default_rng(3)
+    assert pickle.loads(pickle.dumps(g.normal))() == g.normal()
+
+
 def test_random_integers_is_deprecated():
     for module in (numpy, np):
         stream = module.random.RandomState(3)

@@ -243,15 +243,20 @@ cdef object call_small(builtin self, PyObject** args, size_t flags, PyObject* na
         return numpys_answer(theirs, tuple(given[:nargs]), keywords, error)
 
 cdef class or_else:
-    """A method like `function`. What fails with one of `errors` is other(error, self, args, keywords)'s affair."""
+    """The method `name` of `kind`, like `function`. What fails with one of `errors` is other(error, self, args,
+    keywords)'s affair."""
     cdef vectorcallfunc vectorcall
+    cdef object kind
+    cdef str name
     cdef object function, other, instead
     cdef tuple errors
     cdef dict __dict__
     cdef object __weakref__
 
-    def __init__(self, function, other, tuple errors):
+    def __init__(self, kind, str name, function, other, tuple errors):
         self.vectorcall = <vectorcallfunc>call_or_else
+        self.kind = kind
+        self.name = name
         self.function = function
         self.other = other
         self.errors = errors
@@ -262,6 +267,9 @@ cdef class or_else:
 
     def __get__(self, instance, owner):
         return self if instance is None else PyMethod_New(self, instance)
+
+    def __reduce__(self):                       # for who pickles a method's function, as cloudpickle does
+        return getattr, (self.kind, self.name)
 
 cdef object call_or_else(or_else self, PyObject** args, size_t flags, PyObject* names):
     cdef Py_ssize_t i, nargs = PyVectorcall_NARGS(flags)
@@ -296,7 +304,7 @@ def own_way(function):
     function = getattr(function, "__func__", function)
     if isinstance(function, or_else):
         method = <or_else>function
-        return or_else(method.function, method.other, method.errors)
+        return or_else(method.kind, method.name, method.function, method.other, method.errors)
     return copied(<builtin>function) if isinstance(function, builtin) else function
 
 cdef builtin copied(builtin function, kind=None, inner=None):

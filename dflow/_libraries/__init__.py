@@ -33,6 +33,9 @@ GIVEN = {
     "sklearn.model_selection._search": {"ParameterGrid": "__init__", "ParameterSampler": "__init__"},
     "sklearn.utils._param_validation": {"_InstancesOf": "is_satisfied_by"},
     "matplotlib.axes": {"Axes": "errorbar"},
+    "networkx": {"": "to_networkx_graph"},
+    "networkx.convert": {"": "to_networkx_graph"},
+    "statsmodels.base.data": {"": "handle_data handle_data_class_factory"},
     "pytest": {"": "approx"},
     "xarray": dict.fromkeys(("DataArray", "Dataset"), "isel sel interp __getitem__ __setitem__"),
 }

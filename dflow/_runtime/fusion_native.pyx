@@ -244,7 +244,7 @@ cdef bint is_read(GroupPlan* g, int register, int j) noexcept nogil:
                 return True
         for i in range(g.first[j] + g.kernels[j].nin, g.first[j + 1]):
             if g.register[i] and g.base[i] == g.base[register]:
-                return False
+                return g.kernels[j].flags & PARTIAL != 0        # what a mask leaves as it was is read, too
         j += 1
     return False
 

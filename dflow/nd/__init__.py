@@ -557,8 +557,8 @@ METHODS = """abs arccos arccosh arcsin arcsinh arctan arctanh argmax_channel bro
 for _name in METHODS:
     attach(_name, globals()[_name])
 attach("asscalar", asscalar)
-attach("reshape", or_else(ndarray.reshape, _by_codes, (TypeError, ValueError)))
-attach("take", or_else(take_as_numpy, _by_numbers, (TypeError,)))
+attach("reshape", or_else(ndarray, "reshape", ndarray.reshape, _by_codes, (TypeError, ValueError)))
+attach("take", or_else(ndarray, "take", take_as_numpy, _by_numbers, (TypeError,)))
 set_mxnet_rules(True)
 
 __all__ = [_name for _name, _value in globals().items() if _name[0] != "_" and (

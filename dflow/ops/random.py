@@ -223,7 +223,7 @@ def refusing(kind, names, theirs):
     """Those methods of a class raise what NumPy's raise."""
     for name in names:
         method = getattr(kind, name)
-        setattr(kind, name, or_else(method, last_word(method.__name__, theirs), REFUSALS))
+        setattr(kind, name, or_else(kind, name, method, last_word(method.__name__, theirs), REFUSALS))
 
 
 def _comparable(state):
@@ -956,26 +956,30 @@ def _function(method, name):
     return function
 
 
+_shared = Shared()
+
+
+def get_bit_generator():
+    """The source of what the functions of this module draw."""
+    return Bits(_shared)
+
+
+def set_bit_generator(bitgen):
+    """Let the functions of this module draw from another source: that of a Generator, or one of NumPy's."""
+    if isinstance(bitgen, type):
+        raise ValueError("Invalid bit generator. The bit generator must be instantized.")
+    _ = bitgen.capsule
+    _shared._start(bitgen)
+
+
 def _rows():
     refusing(Generator, _names(Generator, numpy.random.Generator), _for_trial)
     refusing(Shared, _names(Shared, numpy.random), _for_trial)
-    shared = Shared()
     for name in (*_SHARED, *DISTRIBUTIONS, *OTHERS):
         host = name in OTHERS or name == "choice"
-        draw = getattr(shared, _ALIASES.get(name, name))
+        draw = getattr(_shared, _ALIASES.get(name, name))
         draw = _function(draw, name) if name == "seed" or name in _ALIASES else draw
         add_row(name, draw, kind="host" if host else "kernel", module="numpy.random")
-
-    def get_bit_generator():
-        """The source of what the functions of this module draw."""
-        return Bits(shared)
-
-    def set_bit_generator(bitgen):
-        """Let the functions of this module draw from another source: that of a Generator, or one of NumPy's."""
-        if isinstance(bitgen, type):
-            raise ValueError("Invalid bit generator. The bit generator must be instantized.")
-        _ = bitgen.capsule
-        shared._start(bitgen)
 
     for thing in (default_rng, Generator, get_bit_generator, set_bit_generator):
         add_row(thing.__name__, thing, module="numpy.random")

@@ -9,28 +9,52 @@ from dflow._kernels import native
 
 pytestmark = pytest.mark.once
 
-LOAD, STORE = 3, 4             # numbers of steps, as in _kernels/c/assembler.h
-ARITHMETIC = {5: "add", 6: "sub", 7: "mul", 8: "div", 9: "sqrt", 10: "and", 11: "xor", 12: "or"}
-ROUNDED = range(13, 17)
+# Numbers of steps, as in _kernels/c/assembler.h.
+LOAD, STORE, LOAD_MASK, STORE_MASK = 3, 4, 5, 6
+ARITHMETIC = {7: "add", 8: "sub", 9: "mul", 10: "div", 11: "sqrt", 12: "and", 13: "xor", 14: "or", 15: "andn"}
+ROUNDED = range(16, 20)
+COMPARED = {22: "lt_oq", 23: "le_oq", 24: "eq", 25: "neq"}
 
 
 def said(op, to, a, b, suffix, form):
-    """What a disassembler says of a step. form: the registers' letter, and what comes behind the first."""
+    """What a disassembler says of a step: the lines of it. form: the registers' letter, and what comes behind the first.
+    """
     letter, mask, zero = form
+    single, wide = suffix[0] == "s", suffix[1] == "d"
     packed = {"ss": "ps", "sd": "pd"}.get(suffix, suffix)
     v = f"{letter}mm{{}}".format
+    byte, element = "{} ptr [rax + rcx]", f"{{}} ptr [rax + rcx*{8 if wide else 4}]"
+    q = "q" if wide else "d"
     if op in (LOAD, STORE):
-        name, memory = f"vmov{'' if suffix[0] == 's' else 'u'}{suffix}", "{} ptr [rax + rcx]"
-        return f"{name} {v(to)}{mask}{zero}, {memory}" if op == LOAD else f"{name} {memory}{mask}, {v(to)}"
+        name = f"vmov{'' if single else 'u'}{suffix}"
+        return [f"{name} {v(to)}{mask}{zero}, {element}" if op == LOAD else f"{name} {element}{mask}, {v(to)}"]
+    if op == LOAD_MASK and letter == "z":
+        return [f"vpmovzxb{q} {v(to)}{mask}{zero}, {byte}", f"vptestm{q} k2{mask}, {v(to)}, {v(to)}",
+                f"vpmovm2{q} {v(to)}, k2"]
+    if op == LOAD_MASK:
+        first = ["movzx r8d, {} ptr [rax + rcx]", f"vmovd {v(to)}, r8d"] if single else [f"vpmovzxb{q} {v(to)}, {byte}"]
+        return [*first, f"vpxor {v(15)}, {v(15)}, {v(15)}", f"vpcmpgt{q} {v(to)}, {v(to)}, {v(15)}"]
+    if op == STORE_MASK and letter == "z":
+        return [f"vpsrl{q} zmm31, {v(to)}, {'0x3f' if wide else '0x1f'}", f"vpmov{q}b {byte}{mask}, zmm31"]
+    if op == STORE_MASK:
+        r, ones = ("r8", "0x101010101010101") if not wide else ("r8d", "0x1010101")
+        last = (["and r8d, 1", "mov {} ptr [rax + rcx], r8b"] if single else
+                [f"{'mov' if wide else 'movabs'} {r.replace('8', '9')}, {ones}", f"pdep {r}, {r}, {r.replace('8', '9')}",
+                 f"mov {byte}, {r}"])
+        return [f"vmovmsk{packed} r8d, {v(to)}", *last]
     if op in ROUNDED:
         name = "vrndscale" if letter == "z" else "vround"
-        more = f"{v(a)}, " if suffix[0] == "s" else ""
-        return f"{name}{suffix} {v(to)}{mask}{zero}, {more}{v(a)}, {(8, 9, '0xa', '0xb')[op - ROUNDED[0]]}"
+        more = f"{v(a)}, " if single else ""
+        return [f"{name}{suffix} {v(to)}{mask}{zero}, {more}{v(a)}, {(8, 9, '0xa', '0xb')[op - ROUNDED[0]]}"]
+    if op in COMPARED and letter == "z":
+        return [f"vcmp{COMPARED[op]}{suffix} k2{mask}, {v(a)}, {v(b)}", f"vpmovm2{q} {v(to)}, k2"]
+    if op in COMPARED:
+        return [f"vcmp{COMPARED[op]}{suffix} {v(to)}, {v(a)}, {v(b)}"]
     if ARITHMETIC[op] == "sqrt":
-        more = f"{v(a)}, " if suffix[0] == "s" else ""
-        return f"vsqrt{suffix} {v(to)}{mask}{zero}, {more}{v(a)}"
-    kind = packed if ARITHMETIC[op] in ("and", "xor", "or") else suffix
-    return f"v{ARITHMETIC[op]}{kind} {v(to)}{mask}{zero}, {v(a)}, {v(b)}"
+        more = f"{v(a)}, " if single else ""
+        return [f"vsqrt{suffix} {v(to)}{mask}{zero}, {more}{v(a)}"]
+    kind = packed if 12 <= op <= 15 else suffix
+    return [f"v{ARITHMETIC[op]}{kind} {v(to)}{mask}{zero}, {v(a)}, {v(b)}"]
 
 
 @pytest.mark.parametrize("name", ["AVX2", "AVX-512"])
@@ -40,21 +64,28 @@ def test_the_bytes_of_each_step(name, itemsize):
 
     decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
     random = numpy.random.default_rng(itemsize)
-    count = 32 if name == "AVX-512" else 14
+    wide = name == "AVX-512"
     suffix = "pd" if itemsize == 8 else "ps"
-    body, tail = (("z", "", ""), ("z", " {k1}", " {z}")) if count == 32 else (("y", "", ""), ("x", "", ""))
-    for _ in range(300):
-        op = int(random.choice([LOAD, STORE, *ARITHMETIC, *ROUNDED]))
-        to, a, b = (int(random.integers(count)) for _ in range(3))
-        if op in (LOAD, STORE):
+    body, tail = (("z", "", ""), ("z", " {k1}", " {z}")) if wide else (("y", "", ""), ("x", "", ""))
+    memory = LOAD, STORE, LOAD_MASK, STORE_MASK
+    for _ in range(600):
+        op = int(random.choice([*memory, *ARITHMETIC, *ROUNDED, *COMPARED]))
+        to, a, b = (int(random.integers(31 if wide else 14)) for _ in range(3))
+        if op in memory:
             a = int(random.integers(60))
         found = [f"{i.mnemonic} {i.op_str}".strip()
                  for i in decoder.disasm(native.assembled([(op, to, a, b)], itemsize, name), 0)]
         found = [re.sub(r"[a-z]+ ptr \[rax", "{} ptr [rax", line) for line in found]
-        for form, kind in ((body, suffix), (tail, suffix if count == 32 else suffix.replace("p", "s"))):
-            line = said(op, to, a, b, kind, form)
-            assert line in found, (line, found)
-        if op in (LOAD, STORE):
+        for form, kind in ((body, suffix), (tail, suffix if wide else suffix.replace("p", "s"))):
+            lines = said(op, to, a, b, kind, form)
+            where = [i for i in range(len(found)) if [*filter(no_address, found[i:])][:len(lines)] == lines]
+            assert where, (lines, found)
+        if op in memory:
             place = f" + {hex(8 * a) if a > 1 else 8 * a}" if a else ""
             assert found.count(f"mov rax, qword ptr [rdi{place}]") == 2
         assert found[0] == "endbr64" and found[-2:] == ["vzeroupper", "ret"]
+
+
+def no_address(line):
+    """Whether it is no look for an operand's address, which stands before the step, or within."""
+    return not line.startswith("mov rax, qword ptr [rdi")

@@ -24,8 +24,14 @@ LAYOUTS = ("C", "C", "C", "F", "inner", "row", "column", "reversed", "stepped", 
 UNARY = ("-{}", "abs({})", "np.sqrt({})", "np.square({})", "np.reciprocal({})", "np.fabs({})", "np.negative({})",
          "np.trunc({})", "np.floor({})", "np.ceil({})", "np.rint({})")
 BINARY = ("{} + {}", "{} - {}", "{} * {}", "{} / {}", "{} + {}", "{} * {}", "np.maximum({}, {})", "np.minimum({}, {})",
-          "np.copysign({}, {})")
-OTHERS = ("np.exp2({} * 1e-3)", "np.fmod({}, {})", "np.where({} > 0, {}, 1.5)", "np.spacing({})")
+          "np.copysign({0}, np.where({1} != {1}, 1.5, {1}))")           # a NaN's sign is nobody's promise
+OTHERS = ("np.exp2({} * 1e-3)", "np.fmod({}, {})", "np.where({} > 0, {}, 1.5)", "np.spacing({})",
+          "np.where({} < {}, {}, 0.5)", "({} >= {}) * {}", "np.where({m} | ({} == {}), {}, -1.0)",
+          "np.where({m}, {}, {})", "{} * {m}", "np.where(~{m} & {m}, {}, {})", "np.where(np.isnan({}), 0.25, {})",
+          "np.where(np.isfinite({}) ^ {m}, {}, {})", "np.where(np.isinf({}), {m}, {})", "np.positive({})")
+MASKS = ("{} < {}", "{} <= {}", "{} > {}", "{} >= {}", "{} == {}", "{} != {}", "np.isnan({})", "np.isinf({})",
+         "np.isfinite({})", "~{m}", "{m} & {m}", "{m} | ({} > {})", "{m} ^ {m}", "np.logical_and({m}, {} < {})",
+         "np.logical_or({m}, {m})", "np.logical_not({m})", "np.logical_xor({m}, {m})", "{} > 0.25", "0 >= {}")
 
 
 def values(random, shape, dtype, special):
@@ -58,8 +64,14 @@ def program(random):
         arrays[f"a{i}"], view = source(random, layout, rows, columns, dtype, special)
         views.append(f"a{i}{view}")
     lines, names, whole = [], list(views), views[:1]
+    masks = [f"({views[0]} * 0 + {views[-1]} > 0.5)", "bytes"]
+    arrays["bytes"] = random.integers(0, 2, (rows, columns)).astype(bool)
+    often = [[0.8, 0.15, 0.05, 0], [0.4, 0.1, 0.2, 0.3]][random.integers(2)]
     for _ in range(random.integers(2, random.choice([5, 20, 60]))):
-        text = random.choice((BINARY, UNARY, OTHERS)[random.choice(3, p=[0.8, 0.15, 0.05])])
+        kind = random.choice(4, p=often)
+        text = random.choice((BINARY, UNARY, OTHERS, MASKS)[kind])
+        while "{m}" in text:                    # each one by itself
+            text = text.replace("{m}", random.choice(masks), 1)
         operands = [random.choice(names[-6:]) if random.random() < 0.7 else random.choice(names) for _ in range(3)]
         if random.random() < 0.1:
             operands[1] = str(random.choice(["2", "0.5", "-3.25"]))
@@ -72,6 +84,10 @@ def program(random):
             mask, target = f"{views[0]} * 0 + {operands[0]} > 0.5", random.choice(whole[1:])
             lines.append(random.choice([f"{target}[{mask}] = 1.5",
                                         f"np.negative({operands[1]}, out={target}, where={mask})"]))
+        elif kind == 3:
+            name = f"m{random.integers(0, 6)}"
+            lines.append(f"{name} = ({views[0]} * 0 + {operands[0]} < 0.5) | ({text.format(*operands)})")
+            masks.append(name)
         else:
             name = f"t{random.integers(0, 12)}"                     # often one that has a value, which is dropped
             lines.append(f"{name} = {views[0]} * 0 + ({text.format(*operands)})" if name not in whole
@@ -167,10 +183,12 @@ def ran(function, *args):
 
 
 CHAINS = [lambda np, x: x * 2 + x / 3 - 1, lambda np, x: (x[1:-1, 2:] + x[1:-1, :-2] - x[1:-1, 1:-1]) * 0.25,
-          lambda np, x: np.exp(x * 0.001 - 1) * 2 + x, lambda np, x: np.sqrt(abs(-x)) * np.reciprocal(x + 1)]
+          lambda np, x: np.exp(x * 0.001 - 1) * 2 + x, lambda np, x: np.sqrt(abs(-x)) * np.reciprocal(x + 1),
+          lambda np, x: np.where((x > 9) & ~(x >= 40) | np.isnan(x), x * 2, -x) * (x != 7)]
 
 
-@pytest.mark.parametrize("chain, loops", [*zip(CHAINS, (1, 1, 2, 1))], ids=["chain", "stencil", "around exp", "unary"])
+@pytest.mark.parametrize("chain, loops", [*zip(CHAINS, (1, 1, 2, 1, 1))],
+                         ids=["chain", "stencil", "around exp", "unary", "masks"])
 def test_they_run(chain, loops):
     theirs = numpy.arange(5000.0).reshape(50, 100)
     x = np.array(theirs)
@@ -204,6 +222,23 @@ def test_warnings_name_their_operations():
                                                    "invalid value encountered in sqrt"}
             assert {line for _, line in heard} == {chain.__code__.co_firstlineno + 2}
         assert engine.statistics()["native"] == before + 1
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_any_byte_but_0_is_true(name, dtype):
+    theirs = numpy.resize(numpy.arange(256, dtype="u1"), 1003)
+    numbers = numpy.arange(1003, dtype=dtype)
+
+    def chain(np, x, m, k):
+        return np.where((x > 500) & m, np.where(m | k, x, -x), 2.0)
+
+    with written_for(name), configured(limit=0):
+        x, m = np.array(numbers), np.array(theirs)
+        for _ in range(3):
+            found, result = ran(lambda: chain(np, pending(x), m.view(bool), m[::-1].copy().view(bool)))
+        expected = chain(numpy, numbers, theirs.view(bool), theirs[::-1].copy().view(bool))
+        assert found and same_bits(result, expected.astype(result.dtype))
 
 
 def test_more_values_than_registers():

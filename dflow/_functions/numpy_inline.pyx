@@ -261,6 +261,7 @@ cdef class or_else:
         self.other = other
         self.errors = errors
         update_wrapper(self, function)
+        self.__name__ = self.__qualname__ = name
 
     def __call__(self, *args, **keywords):
         return PyVectorcall_Call(self, args, keywords)

@@ -18,17 +18,19 @@ cdef extern from "_kernels/c/assembler.h" nogil:
         uint8_t a
         uint8_t b
     cdef enum:
-        STEP_SPREAD, STEP_LITERAL, STEP_LOAD, STEP_STORE
-        STEP_ADD, STEP_SUBTRACT, STEP_MULTIPLY, STEP_DIVIDE, STEP_SQRT, STEP_AND, STEP_XOR, STEP_OR
+        STEP_SPREAD, STEP_LITERAL, STEP_LOAD, STEP_STORE, STEP_LOAD_MASK, STEP_STORE_MASK
+        STEP_ADD, STEP_SUBTRACT, STEP_MULTIPLY, STEP_DIVIDE, STEP_SQRT, STEP_AND, STEP_XOR, STEP_OR, STEP_BUT
         STEP_RINT, STEP_FLOOR, STEP_CEIL, STEP_TRUNC
         STEP_MAXIMUM, STEP_MINIMUM
-        LITERAL_SIGN, LITERAL_ALL_BUT_SIGN, LITERAL_ONE, LITERALS
+        STEP_LESS, STEP_LESS_EQUAL, STEP_EQUAL, STEP_NOT_EQUAL
+        LITERAL_SIGN, LITERAL_ALL_BUT_SIGN, LITERAL_ONE, LITERAL_INFINITY, LITERAL_ALL, LITERALS
         NO_VECTORS, AVX2, AVX512
 
 ctypedef void (*native_t)(char** at, intp n) noexcept nogil
 
-cdef enum Operation:            # of a kernel, whose operands all have one type
+cdef enum Operation:            # of a kernel: its numbers all have one type, of kernel.width bytes
     NO_OPERATION                # the assembler knows none
+    COPY                        # of any type
     ADD
     SUBTRACT
     MULTIPLY
@@ -45,14 +47,38 @@ cdef enum Operation:            # of a kernel, whose operands all have one type
     FLOOR
     CEIL
     TRUNC
+    # of numbers, to bools
+    LESS
+    LESS_EQUAL
+    EQUAL
+    NOT_EQUAL
+    GREATER
+    GREATER_EQUAL
+    ISNAN
+    ISINF
+    ISFINITE
+    # of bools
+    AND
+    OR
+    XOR
+    NOT
+    # of a bool: to 1 or 0; with two numbers of any type: to one of these
+    ONE_IF
+    WHERE
+
+cdef inline bint reads_mask(int operation, int i) noexcept nogil:      # whether its operand i is of bools
+    return operation >= AND and i == 0 or AND <= operation <= NOT
+cdef inline bint gives_mask(int operation) noexcept nogil:
+    return LESS <= operation <= NOT
 
 cdef enum:
-    MAX_VECTORS = 32            # registers of the processor
+    MAX_VECTORS = 31            # registers of the processor, at most
     MAX_STEPS = 256
 
 # The set of instructions that loops are written for; NO_VECTORS: no group is to have one. GIL: to set; any: to read.
 cdef int native_set
 cdef inline int vectors_of(int set) noexcept nogil:
-    return 32 if set == AVX512 else 14
+    return 31 if set == AVX512 else 14
 cdef native_t find_loop(Step* steps, int n, int itemsize, int set) noexcept nogil      # NULL: not now
 cdef int note_operation(Kernel* k, object ufunc, tuple codes) except -1
+cdef void note_moves(Kernel* k, int operation, int itemsize) noexcept          # COPY, ONE_IF or WHERE

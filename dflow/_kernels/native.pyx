@@ -7,7 +7,7 @@ from libc.stdint cimport uint8_t, uint64_t
 from libc.stddef cimport size_t
 from libc.string cimport memcmp, memcpy
 from dflow._base.locks cimport lock, LOOPS_LOCK, unlock
-from dflow._kernels.dtypes cimport DOUBLE, FLOAT
+from dflow._kernels.dtypes cimport BOOL, DOUBLE, FLOAT
 
 cdef extern from "_kernels/c/assembler.h" nogil:
     size_t assemble(uint8_t* code, size_t room, const Step* steps, int n, int itemsize, int set)
@@ -66,12 +66,28 @@ cdef dict OPERATIONS = {np.add: ADD, np.subtract: SUBTRACT, np.multiply: MULTIPL
                         np.negative: NEGATIVE, np.absolute: ABSOLUTE, np.fabs: ABSOLUTE, np.square: SQUARE,
                         np.sqrt: SQRT, np.reciprocal: RECIPROCAL, np.maximum: MAXIMUM, np.minimum: MINIMUM,
                         np.copysign: COPYSIGN, np.rint: RINT, np.floor: FLOOR, np.ceil: CEIL, np.trunc: TRUNC}
+cdef dict TO_BOOLS = {np.less: LESS, np.less_equal: LESS_EQUAL, np.equal: EQUAL, np.not_equal: NOT_EQUAL,
+                      np.greater: GREATER, np.greater_equal: GREATER_EQUAL, np.isnan: ISNAN, np.isinf: ISINF,
+                      np.isfinite: ISFINITE}
+cdef dict OF_BOOLS = {np.logical_and: AND, np.logical_or: OR, np.logical_xor: XOR, np.logical_not: NOT,
+                      np.bitwise_and: AND, np.bitwise_or: OR, np.bitwise_xor: XOR, np.invert: NOT}
 
 cdef int note_operation(Kernel* k, object ufunc, tuple codes) except -1:
     """Note in a kernel of NumPy's ufunc what it computes, if the assembler knows that, of these types."""
-    if codes[0] in (FLOAT, DOUBLE) and len(set(codes)) == 1:
-        k.operation = OPERATIONS.get(ufunc, NO_OPERATION)
+    cdef int first = codes[0], last = codes[len(codes) - 1]
+    if first == FLOAT or first == DOUBLE:
+        known = OPERATIONS if last == first else TO_BOOLS if last == BOOL else {}
+        k.width = 4 if first == FLOAT else 8
+    else:
+        known = OF_BOOLS if first == BOOL else {}
+    if len(set(codes[:len(codes) - 1])) == 1:
+        k.operation = known.get(ufunc, NO_OPERATION)
     return 0
+
+cdef void note_moves(Kernel* k, int operation, int itemsize) noexcept:
+    if itemsize == 4 or itemsize == 8:
+        k.operation = operation
+        k.width = itemsize
 
 # ---- loops -------------------------------------------------------------------------------------------------------
 

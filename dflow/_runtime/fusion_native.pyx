@@ -16,6 +16,7 @@ cdef enum:
 cdef struct Value:              # of the steps before they have registers: each is written once
     Step step                   # to: unused; a, b of arithmetic: values
     unsigned char operand       # of the group, of what is loaded or spread
+    bint mask                   # of bools
     int last                    # the last moment when it is read: see moment_of()
 
 cdef struct Store:
@@ -33,7 +34,7 @@ cdef struct Sketch:             # a run as it grows
     GroupPlan* g
     int set                     # of instructions
     int first
-    int itemsize                # 0: not known yet
+    int itemsize                # of its numbers; 0: not known yet
     int nvalues
     int nstores
     int nseen
@@ -42,7 +43,7 @@ cdef struct Sketch:             # a run as it grows
     Seen seen[160]
     unsigned char register[160] # the value that each register of the group has: NOTHING yet
     char loaded[160]            # of each register: the run reads what was in it before
-    unsigned char literal[4]
+    unsigned char literal[8]
 
 cdef void find_native(Task* leader, GroupPlan* g) noexcept nogil:
     cdef Task* members[MAX_MEMBERS]
@@ -87,19 +88,29 @@ cdef int run_from(GroupPlan* g, Task** members, int first, int set) noexcept nog
 
 # ---- values --------------------------------------------------------------------------------------------------------
 
-cdef int new_value(Sketch* s, int op, int a, int b, int operand) noexcept nogil:
+cdef int new_value(Sketch* s, int op, int a, int b) noexcept nogil:
+    """The value of a step. A mask, if it is made by a comparison or of masks."""
     cdef Value* v = &s.values[s.nvalues]
+    v.operand = 0
+    v.mask = op >= STEP_LESS or STEP_AND <= op <= STEP_BUT and s.values[a].mask and s.values[b].mask
     v.step.op = <unsigned char>op
     v.step.to = 0
     v.step.a = <unsigned char>a
     v.step.b = <unsigned char>b
-    v.operand = <unsigned char>operand
     s.nvalues += 1
     return s.nvalues - 1
 
+cdef int read_value(Sketch* s, int operand, bint mask, bint moves) noexcept nogil:
+    """What is loaded, or the same for all elements."""
+    cdef int v = new_value(s, STEP_LOAD_MASK if mask else STEP_LOAD if moves else STEP_SPREAD, 0, 0)
+    s.values[v].operand = <unsigned char>operand
+    s.values[v].mask = mask
+    return v
+
 cdef int literal(Sketch* s, int which) noexcept nogil:
     if s.literal[which] == NOTHING:
-        s.literal[which] = <unsigned char>new_value(s, STEP_LITERAL, which, 0, 0)
+        s.literal[which] = <unsigned char>new_value(s, STEP_LITERAL, which, 0)
+        s.values[s.literal[which]].mask = which == LITERAL_ALL
     return s.literal[which]
 
 cdef inline bint same_place(GroupPlan* g, int i, int k) noexcept nogil:
@@ -118,15 +129,16 @@ cdef bint add_member(Sketch* s, Task* m, int j) noexcept nogil:
     cdef Kernel* k = m.kernel
     cdef Access* a = accesses(m)
     cdef int first = g.first[j], out = g.first[j + 1] - 1, i, v
-    cdef int found[2]
-    if k.operation == NO_OPERATION or k.flags & PARTIAL or s.nvalues + 7 > MAX_VALUES:
+    cdef int found[3]
+    if k.operation == NO_OPERATION or k.flags & PARTIAL or s.nvalues + 8 > MAX_VALUES:
         return False
-    if not fits(s, a, first, out):
+    if not fits(s, k, a, first, out):
         return False
-    s.itemsize = <int>g.steps[out]
+    if k.width:
+        s.itemsize = k.width
     for i in range(k.nin):
-        found[i] = value_of(s, a[i].storage, first + i)
-    v = compute(s, k.operation, found[0], found[k.nin - 1])
+        found[i] = value_of(s, a[i].storage, first + i, reads_mask(k.operation, i))
+    v = compute(s, k.operation, found)
     if g.register[out]:
         s.register[<size_t>g.base[out]] = <unsigned char>v
     else:
@@ -134,12 +146,13 @@ cdef bint add_member(Sketch* s, Task* m, int j) noexcept nogil:
         store(s, v, out)
     return True
 
-cdef bint fits(Sketch* s, Access* a, int first, int out) noexcept nogil:
+cdef bint fits(Sketch* s, Kernel* kernel, Access* a, int first, int out) noexcept nogil:
     """Whether a member's operands lie as a loop needs them, and it writes nothing that the run reads from outside."""
     cdef GroupPlan* g = s.g
     cdef Seen* e
-    cdef int size = <int>g.steps[out], i, k         # an element's, of what is a result
-    if (size != 4 and size != 8) or (s.itemsize and size != s.itemsize):
+    cdef int size = kernel.width if kernel.width else s.itemsize, i, k
+    cdef bint mask
+    if not size or s.itemsize and size != s.itemsize:
         return False
     if g.register[out] and s.loaded[<size_t>g.base[out]]:
         return False
@@ -149,7 +162,8 @@ cdef bint fits(Sketch* s, Access* a, int first, int out) noexcept nogil:
             return False
         if g.register[i] or a[i - first].storage == NULL:
             continue
-        if g.steps[i] != size and g.steps[i] != 0:
+        mask = gives_mask(kernel.operation) if i == out else reads_mask(kernel.operation, i - first)
+        if g.steps[i] != (1 if mask else size) and (mask or g.steps[i] != 0):
             return False
         if i < out and not g.register[out] and a[i - first].storage == a[out - first].storage:
             return False
@@ -161,7 +175,7 @@ cdef bint fits(Sketch* s, Access* a, int first, int out) noexcept nogil:
                 return False
     return True
 
-cdef int value_of(Sketch* s, Storage* storage, int o) noexcept nogil:
+cdef int value_of(Sketch* s, Storage* storage, int o, bint mask) noexcept nogil:
     """The value that operand o of the group reads."""
     cdef GroupPlan* g = s.g
     cdef Seen* e
@@ -169,7 +183,7 @@ cdef int value_of(Sketch* s, Storage* storage, int o) noexcept nogil:
     if g.register[o]:
         k = <int><size_t>g.base[o]
         if s.register[k] == NOTHING:
-            s.register[k] = <unsigned char>new_value(s, STEP_LOAD, 0, 0, o)
+            s.register[k] = <unsigned char>read_value(s, o, mask, True)
             s.loaded[k] = 1
         return s.register[k]
     for k in range(s.nseen):
@@ -177,7 +191,7 @@ cdef int value_of(Sketch* s, Storage* storage, int o) noexcept nogil:
         if e.storage == storage and (memcmp(g.base[o], g.base[e.operand], s.itemsize) == 0 if storage == NULL
                                      else same_place(g, o, e.operand)):
             return e.value
-    v = new_value(s, STEP_LOAD if g.steps[o] else STEP_SPREAD, 0, 0, o)
+    v = read_value(s, o, mask, g.steps[o] != 0)
     see(s, storage, o, v, False)
     return v
 
@@ -194,28 +208,54 @@ cdef void see(Sketch* s, Storage* storage, int operand, int value, bint written)
     e.storage, e.operand, e.value, e.written = storage, <unsigned char>operand, <unsigned char>value, written
     s.nseen += 1
 
-cdef int compute(Sketch* s, int operation, int x, int y) noexcept nogil:
-    """The value of an operation."""
-    cdef int size, sign
+cdef int compute(Sketch* s, int operation, int* x) noexcept nogil:
+    """The value of an operation of others."""
+    cdef int a = x[0], b = x[1]
+    if operation == COPY:
+        return a
     if operation == SQUARE:
-        return new_value(s, STEP_MULTIPLY, x, x, 0)
+        return new_value(s, STEP_MULTIPLY, a, a)
     if operation == NEGATIVE:
-        return new_value(s, STEP_XOR, x, literal(s, LITERAL_SIGN), 0)
+        return new_value(s, STEP_XOR, a, literal(s, LITERAL_SIGN))
     if operation == ABSOLUTE:
-        return new_value(s, STEP_AND, x, literal(s, LITERAL_ALL_BUT_SIGN), 0)
+        return new_value(s, STEP_AND, a, literal(s, LITERAL_ALL_BUT_SIGN))
     if operation == RECIPROCAL:
-        return new_value(s, STEP_DIVIDE, literal(s, LITERAL_ONE), x, 0)
+        return new_value(s, STEP_DIVIDE, literal(s, LITERAL_ONE), a)
     if operation == SQRT:
-        return new_value(s, STEP_SQRT, x, x, 0)
-    if operation >= RINT:
-        return new_value(s, STEP_RINT + operation - RINT, x, x, 0)
+        return new_value(s, STEP_SQRT, a, a)
+    if RINT <= operation <= TRUNC:
+        return new_value(s, STEP_RINT + operation - RINT, a, a)
     if operation == COPYSIGN:
-        size = new_value(s, STEP_AND, x, literal(s, LITERAL_ALL_BUT_SIGN), 0)
-        sign = new_value(s, STEP_AND, y, literal(s, LITERAL_SIGN), 0)
-        return new_value(s, STEP_OR, size, sign, 0)
+        a = new_value(s, STEP_AND, a, literal(s, LITERAL_ALL_BUT_SIGN))
+        b = new_value(s, STEP_AND, b, literal(s, LITERAL_SIGN))
+        return new_value(s, STEP_OR, a, b)
+    if operation >= LESS:
+        return compute_mask(s, operation, x)
     return new_value(s, STEP_ADD if operation == ADD else STEP_SUBTRACT if operation == SUBTRACT else
                      STEP_MULTIPLY if operation == MULTIPLY else STEP_DIVIDE if operation == DIVIDE else
-                     STEP_MAXIMUM if operation == MAXIMUM else STEP_MINIMUM, x, y, 0)
+                     STEP_MAXIMUM if operation == MAXIMUM else STEP_MINIMUM, a, b)
+
+cdef int compute_mask(Sketch* s, int operation, int* x) noexcept nogil:
+    """The same of operations that give masks, or take them."""
+    cdef int a = x[0], b = x[1]
+    if LESS <= operation <= NOT_EQUAL:
+        return new_value(s, STEP_LESS + operation - LESS, a, b)
+    if operation == GREATER or operation == GREATER_EQUAL:
+        return new_value(s, STEP_LESS + operation - GREATER, b, a)
+    if operation == ISNAN:
+        return new_value(s, STEP_NOT_EQUAL, a, a)
+    if operation == ISINF or operation == ISFINITE:
+        a = new_value(s, STEP_AND, a, literal(s, LITERAL_ALL_BUT_SIGN))
+        return new_value(s, STEP_EQUAL if operation == ISINF else STEP_LESS, a, literal(s, LITERAL_INFINITY))
+    if operation == NOT:
+        return new_value(s, STEP_XOR, a, literal(s, LITERAL_ALL))
+    if operation == ONE_IF:
+        return new_value(s, STEP_AND, a, literal(s, LITERAL_ONE))
+    if operation == WHERE:
+        b = new_value(s, STEP_AND, a, b)
+        a = new_value(s, STEP_BUT, a, x[2])
+        return new_value(s, STEP_OR, b, a)
+    return new_value(s, STEP_AND if operation == AND else STEP_OR if operation == OR else STEP_XOR, a, b)
 
 cdef void store(Sketch* s, int value, int operand) noexcept nogil:
     s.stores[s.nstores].value = <unsigned char>value
@@ -277,7 +317,7 @@ cdef bint write_steps(Sketch* s, NativeRun* r, int end) noexcept nogil:
         while k < s.nstores and s.stores[k].place == i:
             if n == MAX_STEPS:
                 return False
-            steps[n].op = STEP_STORE
+            steps[n].op = STEP_STORE_MASK if s.values[s.stores[k].value].mask else STEP_STORE
             steps[n].to = vector[s.stores[k].value]
             steps[n].a = slot_for(r, s.stores[k].operand)
             steps[n].b = 0
@@ -292,7 +332,7 @@ cdef bint write_steps(Sketch* s, NativeRun* r, int end) noexcept nogil:
         if n == MAX_STEPS:
             return False
         steps[n] = v.step
-        if v.step.op == STEP_LOAD:
+        if v.step.op == STEP_LOAD or v.step.op == STEP_LOAD_MASK:
             steps[n].a = slot_for(r, v.operand)
         else:
             steps[n].a, steps[n].b = vector[v.step.a], vector[v.step.b]

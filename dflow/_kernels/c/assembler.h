@@ -1,15 +1,18 @@
-/* Writes loops over vectors, as machine code: for AVX-512, 64 bytes and v0..v31, or for AVX2, 32 bytes and v0..v13.
+/* Writes loops over vectors, as machine code: for AVX-512, 64 bytes and v0..v30, or for AVX2, 32 bytes and v0..v13.
  *
  * A loop is a list of steps over the vectors and the operands, each of which is an address, in `at`:
  *
- *     void loop(char **at, intptr_t n)            n elements of 4 or 8 bytes, one after the other
+ *     void loop(char **at, intptr_t n)            n elements of 4 or 8 bytes, or bools, one after the other
+ *
+ * What is true or false is a mask in a vector: all bits of an element, or none. In memory it is a byte, 1 or 0; any but 0
+ * is read as true.
  *
  * What is the same for every element comes first. What is left of the last vector is masked in AVX-512, and goes one
  * by one in AVX2: other lanes are neither read nor written nor computed, so that they raise no flags. Of two NaNs the
  * first operand's comes out, as in NumPy's loops.
  *
- * rdi: at; rsi: elements left, less a vector; rcx: bytes done; rax: an operand. AVX-512: k1: the mask; k2: a step's
- * own. AVX2: v14, v15: a step's own. */
+ * rdi: at; rsi: elements left, less a vector; rcx: elements done; rax: an operand. AVX-512: k1: what is left; v31, k2: a
+ * step's own. AVX2: v14, v15, r8, r9: a step's own. */
 #ifndef DFLOW_ASSEMBLER_H
 #define DFLOW_ASSEMBLER_H
 
@@ -19,14 +22,16 @@
 
 /* Before the loop: a vector of the one element of an operand, or of a number of LITERALS.
  * In the loop: to and from operands, and arithmetic, to = a op b. */
-enum { STEP_SPREAD = 1, STEP_LITERAL, STEP_LOAD, STEP_STORE,
-       STEP_ADD, STEP_SUBTRACT, STEP_MULTIPLY, STEP_DIVIDE, STEP_SQRT, STEP_AND, STEP_XOR, STEP_OR,
+enum { STEP_SPREAD = 1, STEP_LITERAL, STEP_LOAD, STEP_STORE, STEP_LOAD_MASK, STEP_STORE_MASK,
+       STEP_ADD, STEP_SUBTRACT, STEP_MULTIPLY, STEP_DIVIDE, STEP_SQRT,
+       STEP_AND, STEP_XOR, STEP_OR, STEP_BUT,          /* bits; the last: of b, but those of a */
        STEP_RINT, STEP_FLOOR, STEP_CEIL, STEP_TRUNC,
-       STEP_MAXIMUM, STEP_MINIMUM };                   /* of a NaN and a number the NaN; of zeros the second */
+       STEP_MAXIMUM, STEP_MINIMUM,                     /* of a NaN and a number the NaN; of zeros the second */
+       STEP_LESS, STEP_LESS_EQUAL, STEP_EQUAL, STEP_NOT_EQUAL };       /* masks; NaNs are told of by none */
 
-enum { LITERAL_SIGN, LITERAL_ALL_BUT_SIGN, LITERAL_ONE, LITERALS };
+enum { LITERAL_SIGN, LITERAL_ALL_BUT_SIGN, LITERAL_ONE, LITERAL_INFINITY, LITERAL_ALL, LITERALS };
 
-/* `a` is an operand's number in STEP_SPREAD and STEP_LOAD, a literal's in STEP_LITERAL; STEP_STORE is from `to`. */
+/* `a` is an operand's number in STEP_SPREAD and in loads and stores, a literal's in STEP_LITERAL; stores are from `to`. */
 typedef struct { uint8_t op, to, a, b; } Step;
 
 enum { NO_VECTORS, AVX2, AVX512 };                     /* sets of instructions */
@@ -43,7 +48,7 @@ static inline void put(Pen *pen, const void *bytes, size_t n) {
     pen->at += n;
 }
 
-#define PUT(pen, ...) do { const uint8_t bytes_[] = {__VA_ARGS__}; put(pen, bytes_, sizeof bytes_); } while (0)
+#define BYTES(pen, ...) do { const uint8_t bytes_[] = {__VA_ARGS__}; put(pen, bytes_, sizeof bytes_); } while (0)
 
 static inline void put_i32(Pen *pen, int64_t x) {
     int32_t n = (int32_t)x;
@@ -53,7 +58,7 @@ static inline void put_i32(Pen *pen, int64_t x) {
 /* The prefix EVEX and the opcode. map: 1 of 0F, 2 of 0F38, 3 of 0F3A; pp: 0 none, 1 of 66. to, a, b: registers, of
  * which b may be 0 for memory. mask: k1 or k2, or 0; what it leaves out becomes zero, or stays. */
 static inline void put_evex(Pen *pen, int map, int pp, int opcode, int to, int a, int b, int mask, int zero) {
-    PUT(pen, 0x62,
+    BYTES(pen, 0x62,
         (uint8_t)((~to >> 3 & 1) << 7 | (~b >> 4 & 1) << 6 | (~b >> 3 & 1) << 5 | (~to >> 4 & 1) << 4 | map),
         (uint8_t)(pen->wide << 7 | (~a & 15) << 3 | 4 | pp),
         (uint8_t)((mask && zero) << 7 | 2 << 5 | (~a >> 4 & 1) << 3 | mask),
@@ -62,12 +67,12 @@ static inline void put_evex(Pen *pen, int map, int pp, int opcode, int to, int a
 
 /* The prefix VEX and the opcode; pp also 2 of F3, 3 of F2: those of one lane. */
 static inline void put_vex(Pen *pen, int map, int pp, int opcode, int to, int a, int b) {
-    PUT(pen, 0xc4, (uint8_t)((~to >> 3 & 1) << 7 | 1 << 6 | (~b >> 3 & 1) << 5 | map),
+    BYTES(pen, 0xc4, (uint8_t)((~to >> 3 & 1) << 7 | 1 << 6 | (~b >> 3 & 1) << 5 | map),
         (uint8_t)((~a & 15) << 3 | !pen->single << 2 | pp), (uint8_t)opcode);
 }
 
 static inline void put_address(Pen *pen, int operand) {                    /* mov rax, [rdi + 8 * operand] */
-    PUT(pen, 0x48, 0x8b, 0x87);
+    BYTES(pen, 0x48, 0x8b, 0x87);
     put_i32(pen, 8 * operand);
 }
 
@@ -78,14 +83,14 @@ static inline void put_spread(Pen *pen, int to) {                          /* vb
 
 /* How pp tells of the type: packed, or of one lane. */
 static inline int type_of(const Pen *pen, int opcode) {
-    return !pen->single || opcode == 0x54 || opcode == 0x56 || opcode == 0x57 ? pen->wide : 2 + pen->wide;
+    return !pen->single || (opcode >= 0x54 && opcode <= 0x57) ? pen->wide : 2 + pen->wide;
 }
 
 /* to, a, b, all of them registers. Where there is one input, it is b. */
 static inline void put_registers(Pen *pen, int opcode, int to, int a, int b, int mask, int zero) {
     if (pen->set == AVX512) put_evex(pen, 1, pen->wide, opcode, to, a, b, mask, zero);
     else put_vex(pen, 1, type_of(pen, opcode), opcode, to, a, b);
-    PUT(pen, (uint8_t)(0xc0 | (to & 7) << 3 | (b & 7)));
+    BYTES(pen, (uint8_t)(0xc0 | (to & 7) << 3 | (b & 7)));
 }
 
 /* The instruction alone gives b where one is a NaN, and tells of it: so what is told is found out once more, by NumPy's
@@ -93,14 +98,14 @@ static inline void put_registers(Pen *pen, int opcode, int to, int a, int b, int
 static inline void put_extreme(Pen *pen, int opcode, int to, int a, int b, int mask) {
     if (pen->set == AVX2) {
         put_registers(pen, 0xc2, 15, a, a, 0, 0);                          /* vcmp v15, a, a, unordered */
-        PUT(pen, 3);
+        BYTES(pen, 3);
         put_registers(pen, opcode, 14, a, b, 0, 0);
         put_vex(pen, 3, 1, pen->wide ? 0x4b : 0x4a, to, 14, a);            /* vblendv to, v14, a, v15 */
-        PUT(pen, (uint8_t)(0xc0 | (to & 7) << 3 | (a & 7)), 15 << 4);
+        BYTES(pen, (uint8_t)(0xc0 | (to & 7) << 3 | (a & 7)), 15 << 4);
         return;
     }
     put_registers(pen, 0xc2, 2, a, a, mask, 0);                            /* vcmp k2, a, a, ordered or unordered */
-    PUT(pen, to == a ? 7 : 3);
+    BYTES(pen, to == a ? 7 : 3);
     if (to == a) {
         put_registers(pen, opcode, to, a, b, 2, 0);
     } else {
@@ -112,24 +117,92 @@ static inline void put_extreme(Pen *pen, int opcode, int to, int a, int b, int m
 static inline void put_rounded(Pen *pen, int how, int to, int a, int mask) {
     if (pen->set == AVX512) put_evex(pen, 3, 1, 8 + pen->wide, to, 0, a, mask, 1);                /* vrndscale */
     else put_vex(pen, 3, 1, 8 + 2 * pen->single + pen->wide, to, pen->single ? a : 0, a);         /* vround */
-    PUT(pen, (uint8_t)(0xc0 | (to & 7) << 3 | (a & 7)), (uint8_t)(8 | how));  /* 8: do not tell that it is inexact */
+    BYTES(pen, (uint8_t)(0xc0 | (to & 7) << 3 | (a & 7)), (uint8_t)(8 | how));  /* 8: do not tell that it is inexact */
 }
 
-static inline void put_moved(Pen *pen, const Step *s, int mask) {          /* vmovup to, [rax + rcx], or back */
+static inline void put_element(Pen *pen, int reg, int scale) {             /* reg, [rax + rcx << scale] */
+    BYTES(pen, (uint8_t)((reg & 7) << 3 | 4), (uint8_t)(scale << 6 | 1 << 3));
+}
+
+static inline void put_moved(Pen *pen, const Step *s, int mask) {          /* vmovup to, [...], or back */
     int load = s->op == STEP_LOAD;
     put_address(pen, s->a);
     if (pen->set == AVX512) put_evex(pen, 1, pen->wide, load ? 0x10 : 0x11, s->to, 0, 0, mask, load);
     else put_vex(pen, 1, type_of(pen, 0x10), load ? 0x10 : 0x11, s->to, 0, 0);
-    PUT(pen, (uint8_t)((s->to & 7) << 3 | 4), 0x08);
+    put_element(pen, s->to, 2 + pen->wide);
+}
+
+static inline void put_from_k2(Pen *pen, int to) {                         /* vpmovm2q to, k2, or vpmovm2d */
+    put_evex(pen, 2, 2, 0x38, to, 0, 0, 0, 0);
+    BYTES(pen, (uint8_t)(0xc0 | (to & 7) << 3 | 2));
+}
+
+static inline void put_compared(Pen *pen, int how, int to, int a, int b, int mask) {
+    static const uint8_t quiet[] = {17, 18, 0, 4};                         /* LT_OQ, LE_OQ, EQ_OQ, NEQ_UQ */
+    put_registers(pen, 0xc2, pen->set == AVX512 ? 2 : to, a, b, mask, 0);  /* vcmp k2 or to, a, b */
+    BYTES(pen, quiet[how]);
+    if (pen->set == AVX512) put_from_k2(pen, to);
+}
+
+static inline void put_mask_loaded(Pen *pen, int to, int operand, int mask) {
+    put_address(pen, operand);
+    if (pen->set == AVX512) {
+        put_evex(pen, 2, 1, 0x31 + pen->wide, to, 0, 0, mask, 1);          /* vpmovzxbq to, [...], or vpmovzxbd */
+        put_element(pen, to, 0);
+        put_evex(pen, 2, 1, 0x27, 2, to, to, mask, 0);                     /* vptestm k2, to, to */
+        BYTES(pen, (uint8_t)(0xc0 | 2 << 3 | (to & 7)));
+        put_from_k2(pen, to);
+        return;
+    }
+    if (pen->single) {
+        BYTES(pen, 0x44, 0x0f, 0xb6, 0x04, 0x08);                            /* movzx r8d, byte [rax + rcx] */
+        put_vex(pen, 1, 1, 0x6e, to, 0, 8);                                /* vmovd to, r8d */
+        BYTES(pen, (uint8_t)(0xc0 | (to & 7) << 3));
+    } else {
+        put_vex(pen, 2, 1, 0x31 + pen->wide, to, 0, 0);
+        put_element(pen, to, 0);
+    }
+    put_vex(pen, 1, 1, 0xef, 15, 15, 15);                                  /* vpxor v15, v15, v15 */
+    BYTES(pen, 0xc0 | 7 << 3 | 7);
+    put_vex(pen, pen->wide ? 2 : 1, 1, pen->wide ? 0x37 : 0x66, to, to, 15);   /* vpcmpgt to, to, v15 */
+    BYTES(pen, (uint8_t)(0xc0 | (to & 7) << 3 | 7));
+}
+
+static inline void put_mask_stored(Pen *pen, int from, int operand, int mask) {
+    int wide = pen->wide;
+    if (pen->set == AVX512) {
+        put_evex(pen, 1, 1, 0x72 + wide, 2, 31, from, 0, 0);               /* vpsrl v31, from, 63 or 31 */
+        BYTES(pen, (uint8_t)(0xc0 | 2 << 3 | (from & 7)), (uint8_t)(wide ? 63 : 31));
+        put_address(pen, operand);
+        pen->wide = 0;
+        put_evex(pen, 2, 2, 0x31 + wide, 31, 0, 0, mask, 0);               /* vpmovqb [...], v31, or vpmovdb */
+        pen->wide = wide;
+        put_element(pen, 31, 0);
+        return;
+    }
+    put_address(pen, operand);
+    put_vex(pen, 1, wide, 0x50, 8, 0, from);                               /* vmovmskp r8d, from */
+    BYTES(pen, (uint8_t)(0xc0 | (from & 7)));
+    if (pen->single) BYTES(pen, 0x41, 0x83, 0xe0, 1, 0x44, 0x88, 0x04, 0x08);            /* and r8d, 1; mov [...], r8b */
+    else if (wide) BYTES(pen, 0x41, 0xb9, 1, 1, 1, 1, 0xc4, 0x42, 0x3b, 0xf5, 0xc1,      /* r9d; pdep r8d, r8d, r9d */
+                       0x44, 0x89, 0x04, 0x08);                            /* mov [...], r8d */
+    else BYTES(pen, 0x49, 0xb9, 1, 1, 1, 1, 1, 1, 1, 1, 0xc4, 0x42, 0xbb, 0xf5, 0xc1, 0x4c, 0x89, 0x04, 0x08);
 }
 
 static inline void put_step(Pen *pen, const Step *s, int mask) {
     static const uint8_t opcodes[] = {[STEP_ADD] = 0x58, [STEP_MULTIPLY] = 0x59, [STEP_SUBTRACT] = 0x5c,
-                                      [STEP_DIVIDE] = 0x5e, [STEP_AND] = 0x54, [STEP_XOR] = 0x57, [STEP_OR] = 0x56};
+                                      [STEP_DIVIDE] = 0x5e, [STEP_AND] = 0x54, [STEP_BUT] = 0x55, [STEP_OR] = 0x56,
+                                      [STEP_XOR] = 0x57};
     if (s->op == STEP_LOAD || s->op == STEP_STORE)
         put_moved(pen, s, mask);
+    else if (s->op == STEP_LOAD_MASK)
+        put_mask_loaded(pen, s->to, s->a, mask);
+    else if (s->op == STEP_STORE_MASK)
+        put_mask_stored(pen, s->to, s->a, mask);
     else if (s->op == STEP_SQRT)
         put_registers(pen, 0x51, s->to, pen->single ? s->a : 0, s->a, mask, 1);
+    else if (s->op >= STEP_LESS)
+        put_compared(pen, s->op - STEP_LESS, s->to, s->a, s->b, mask);
     else if (s->op >= STEP_MAXIMUM)
         put_extreme(pen, s->op == STEP_MAXIMUM ? 0x5f : 0x5d, s->to, s->a, s->b, mask);
     else if (s->op >= STEP_RINT)
@@ -150,12 +223,12 @@ static inline void land(Pen *pen, uint8_t *place) {
 }
 
 /* What is left of the last vector: its elements, 1 at least, are in rsi. */
-static inline void put_tail(Pen *pen, const Step *steps, int n, int itemsize) {
+static inline void put_tail(Pen *pen, const Step *steps, int n) {
     uint8_t *loop;
     if (pen->set == AVX512) {
-        PUT(pen, 0xb8, 0xff, 0xff, 0xff, 0xff);                            /* mov eax, -1 */
-        PUT(pen, 0xc4, 0xe2, 0x48, 0xf5, 0xc0);                            /* bzhi eax, eax, esi */
-        PUT(pen, 0xc5, 0xf8, 0x92, 0xc8);                                  /* kmovw k1, eax */
+        BYTES(pen, 0xb8, 0xff, 0xff, 0xff, 0xff);                            /* mov eax, -1 */
+        BYTES(pen, 0xc4, 0xe2, 0x48, 0xf5, 0xc0);                            /* bzhi eax, eax, esi */
+        BYTES(pen, 0xc5, 0xf8, 0x92, 0xc8);                                  /* kmovw k1, eax */
         put_body(pen, steps, n, 1);
         return;
     }
@@ -163,48 +236,49 @@ static inline void put_tail(Pen *pen, const Step *steps, int n, int itemsize) {
     pen->single = 1;
     put_body(pen, steps, n, 0);
     pen->single = 0;
-    PUT(pen, 0x48, 0x83, 0xc1, (uint8_t)itemsize);                         /* add rcx, itemsize */
-    PUT(pen, 0x48, 0x83, 0xee, 1);                                         /* sub rsi, 1 */
-    PUT(pen, 0x0f, 0x85);                                                  /* jnz loop */
+    BYTES(pen, 0x48, 0x83, 0xc1, 1);                                         /* add rcx, 1 */
+    BYTES(pen, 0x48, 0x83, 0xee, 1);                                         /* sub rsi, 1 */
+    BYTES(pen, 0x0f, 0x85);                                                  /* jnz loop */
     put_i32(pen, loop - (pen->at + 4));
 }
 
 /* Writes the loop. Returns how many bytes it has, 0 where they are more than `room`. */
 static inline size_t assemble(uint8_t *code, size_t room, const Step *steps, int n, int itemsize, int set) {
-    static const uint64_t doubles[LITERALS] = {1ull << 63, ~(1ull << 63), 0x3ff0000000000000ull};
-    static const uint32_t floats[LITERALS] = {1u << 31, ~(1u << 31), 0x3f800000u};
+    static const uint64_t doubles[LITERALS] = {1ull << 63, ~(1ull << 63), 0x3ff0000000000000ull, 0x7ff0000000000000ull,
+                                               ~0ull};
+    static const uint32_t floats[LITERALS] = {1u << 31, ~(1u << 31), 0x3f800000u, 0x7f800000u, ~0u};
     Pen pen = {code, code + room, set, itemsize == 8, 0};
-    uint8_t bytes = set == AVX512 ? 64 : 32, lanes = (uint8_t)(bytes / itemsize);
+    uint8_t lanes = (uint8_t)((set == AVX512 ? 64 : 32) / itemsize);
     uint8_t *literals[LITERALS] = {0}, *loop, *to_tail, *to_end;
 
-    PUT(&pen, 0xf3, 0x0f, 0x1e, 0xfa);                                     /* endbr64 */
+    BYTES(&pen, 0xf3, 0x0f, 0x1e, 0xfa);                                     /* endbr64 */
     for (int i = 0; i < n; i++)
         if (steps[i].op == STEP_SPREAD) {
             put_address(&pen, steps[i].a);
             put_spread(&pen, steps[i].to);
-            PUT(&pen, (uint8_t)((steps[i].to & 7) << 3));                  /* [rax] */
+            BYTES(&pen, (uint8_t)((steps[i].to & 7) << 3));                  /* [rax] */
         } else if (steps[i].op == STEP_LITERAL) {
             put_spread(&pen, steps[i].to);
-            PUT(&pen, (uint8_t)((steps[i].to & 7) << 3 | 5), 0, 0, 0, 0);  /* [rip + ...]: see below */
+            BYTES(&pen, (uint8_t)((steps[i].to & 7) << 3 | 5), 0, 0, 0, 0);  /* [rip + ...]: see below */
             literals[steps[i].a] = pen.at;
         }
-    PUT(&pen, 0x31, 0xc9);                                                 /* xor ecx, ecx */
-    PUT(&pen, 0x48, 0x83, 0xee, lanes);                                    /* sub rsi, lanes */
-    PUT(&pen, 0x0f, 0x8c, 0, 0, 0, 0);                                     /* jl tail */
+    BYTES(&pen, 0x31, 0xc9);                                                 /* xor ecx, ecx */
+    BYTES(&pen, 0x48, 0x83, 0xee, lanes);                                    /* sub rsi, lanes */
+    BYTES(&pen, 0x0f, 0x8c, 0, 0, 0, 0);                                     /* jl tail */
     to_tail = pen.at;
     loop = pen.at;
     put_body(&pen, steps, n, 0);
-    PUT(&pen, 0x48, 0x83, 0xc1, bytes);                                    /* add rcx, bytes */
-    PUT(&pen, 0x48, 0x83, 0xee, lanes);                                    /* sub rsi, lanes */
-    PUT(&pen, 0x0f, 0x8d);                                                 /* jge loop */
+    BYTES(&pen, 0x48, 0x83, 0xc1, lanes);                                    /* add rcx, lanes */
+    BYTES(&pen, 0x48, 0x83, 0xee, lanes);                                    /* sub rsi, lanes */
+    BYTES(&pen, 0x0f, 0x8d);                                                 /* jge loop */
     put_i32(&pen, loop - (pen.at + 4));
     land(&pen, to_tail);
-    PUT(&pen, 0x48, 0x83, 0xc6, lanes);                                    /* add rsi, lanes */
-    PUT(&pen, 0x0f, 0x84, 0, 0, 0, 0);                                     /* jz end */
+    BYTES(&pen, 0x48, 0x83, 0xc6, lanes);                                    /* add rsi, lanes */
+    BYTES(&pen, 0x0f, 0x84, 0, 0, 0, 0);                                     /* jz end */
     to_end = pen.at;
-    put_tail(&pen, steps, n, itemsize);
+    put_tail(&pen, steps, n);
     land(&pen, to_end);
-    PUT(&pen, 0xc5, 0xf8, 0x77, 0xc3);                                     /* vzeroupper; ret */
+    BYTES(&pen, 0xc5, 0xf8, 0x77, 0xc3);                                     /* vzeroupper; ret */
     for (int i = 0; i < LITERALS; i++)
         if (literals[i]) {
             land(&pen, literals[i]);

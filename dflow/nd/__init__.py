@@ -45,12 +45,13 @@ from dflow.nd._networks import (  # noqa: F401
     space_to_depth,
     unravel_index,
 )
+from dflow.npx import image
 from dflow.ops import files
 
 __getattr__ = missing(__name__, """BatchNorm_v1 Convolution_v1 Correlation Crop Custom IdentityAttachKLSparseReg
     LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput Pooling_v1 SVMOutput adam_update all_finite
     amp_cast amp_multicast cast_storage choose_element_0index col2im fill_element_0index from_dlpack ftml_update
-    ftrl_update im2col image imdecode khatri_rao lamb_update_phase1 lamb_update_phase2 linalg_extracttrian linalg_gelqf
+    ftrl_update im2col imdecode khatri_rao lamb_update_phase1 lamb_update_phase2 linalg_extracttrian linalg_gelqf
     linalg_maketrian linalg_syevd mp_lamb_update_phase1 mp_lamb_update_phase2 mp_nag_mom_update
     mp_sgd_mom_update mp_sgd_update multi_all_finite multi_lars multi_mp_sgd_mom_update multi_mp_sgd_update
     multi_sgd_mom_update multi_sgd_update multi_sum_sq nag_mom_update onehot_encode op random_exponential
@@ -563,4 +564,4 @@ set_mxnet_rules(True)
 
 __all__ = [_name for _name, _value in globals().items() if _name[0] != "_" and (
     _name in _functions or getattr(_value, "__module__", "").startswith("dflow.nd"))]
-__all__ += ["NDArray", "contrib", "linalg", "random", "waitall"]
+__all__ += ["NDArray", "contrib", "image", "linalg", "random", "waitall"]

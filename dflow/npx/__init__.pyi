@@ -12,6 +12,7 @@ from dflow.devices import current_device as current_device
 from dflow.devices import gpu as gpu
 from dflow.devices import gpu_memory_info as gpu_memory_info
 from dflow.devices import num_gpus as num_gpus
+from dflow.npx import image as image
 from dflow.npx import random as random
 
 _Array = Any                # what dflow.numpy.asarray takes

@@ -138,6 +138,12 @@ class Reference:
         return [y, mean, 1 / numpy.sqrt(var + eps)] if output_mean_var else y
 
     @staticmethod
+    def sync_batch_norm(data, gamma, beta, moving_mean, moving_var, output_mean_var=False, fix_gamma=True):
+        y, *_ = Reference.batch_norm(data, gamma, beta, moving_mean, moving_var, fix_gamma=fix_gamma,
+                                     output_mean_var=True)
+        return [y, moving_mean, moving_var] if output_mean_var else y
+
+    @staticmethod
     def layer_norm(x, gamma, beta, axis=-1, eps=1e-5, output_mean_var=False):
         x = numpy.moveaxis(x, axis, -1)
         mean, std = x.mean(-1), numpy.sqrt(x.var(-1) + eps)
@@ -518,6 +524,7 @@ softmax(x, 0, l, use_length=True)                   ValueError  length must have
 softmax(x, 3)                                       AxisError  axis 3 is out of bounds
 batch_norm(d, w, v, v, v)                           ValueError  gamma must have the shape (3,), not (4,)
 batch_norm(d, v, v, w, v)                           ValueError  running_mean must have the shape
+sync_batch_norm(d, v, v, v, v, ndev=2)              ValueError  over 2 devices are not in dflow
 layer_norm(x, u, v)                                 ValueError  beta must have the shape (4,), not (3,)
 group_norm(g, w, w, 3)                              ValueError  num_groups must divide the 4 channels, and 3 does not
 group_norm(v, v, v)                                 ValueError  data must have at least 2 axes, not the shape (3,)

@@ -41,7 +41,7 @@ __all__ += context.__all__ + list(_rows)
 
 # MXNet's names that are not here.
 _MISSING = frozenset("""box_decode box_encode box_iou box_nms cast deformable_convolution get_cuda_compute_capability
-    modulated_deformable_convolution multibox_detection multibox_target sync_batch_norm""".split())
+    modulated_deformable_convolution multibox_detection multibox_target""".split())
 
 
 def __getattr__(name):

@@ -17,7 +17,8 @@ LAYERS = [
     ["dflow"],  # dflow/__init__.py, which may import everything and is imported by nothing inside
     ["_libraries"],
     ["d2l", "image", "metric", "onnx"],
-    ["_gradient_methods", "gluon", "kvstore"],
+    ["_gradient_methods", "gluon"],
+    ["kvstore"],
     ["init", "lr_scheduler", "optimizer"],
     ["_graph_decorator"],
     ["autograd", "random"],

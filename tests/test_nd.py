@@ -196,7 +196,7 @@ REFUSED = {
     "nd.Custom": (AttributeError, "no attribute 'Custom': MXNet has it, dflow not yet"),
     "nd.nothing": (AttributeError, "module 'dflow.nd' has no attribute 'nothing'$"),
     "mx.sym": (AttributeError, "no attribute 'sym': MXNet has it"),
-    "kv.create('dist_sync')": (ValueError, "name must be one of 'local', 'device'"),
+    "kv.create('dist_sync')": (ValueError, "no key-value store is called 'dist_sync'; there are 'local', 'device'"),
 }
 
 

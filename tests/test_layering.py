@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "dflow"
 LAYERS = [
     ["dflow"],  # dflow/__init__.py, which may import everything and is imported by nothing inside
     ["_libraries"],
-    ["d2l", "image", "metric", "onnx"],
+    ["d2l", "image", "metric", "onnx", "util"],
     ["_gradient_methods", "gluon"],
     ["kvstore"],
     ["init", "lr_scheduler", "optimizer"],

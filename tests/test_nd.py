@@ -9,7 +9,7 @@ from engines import Gate, clean_environment
 
 import dflow
 import dflow as mx
-from dflow import autograd, d2l, gluon, kv, nd, npx
+from dflow import autograd, d2l, gluon, kv, nd, np, npx
 from dflow._array import core
 
 pytestmark = pytest.mark.once
@@ -286,6 +286,21 @@ def test_as_mx():
     assert likelihood.get() == ("nll-loss", pytest.approx(numpy.log(2)))
     assert mx.init is mx.initializer and mx.rnd is mx.random
     assert mx.np is mx.numpy and mx.waitall is nd.waitall is mx.npx.waitall and isinstance(nd.ones(1), nd.NDArray)
+
+
+def test_the_class_of_arrays():
+    """NumPy's arrays are none of it, as in MXNet, where they are np.ndarray to dflow."""
+    assert not isinstance(numpy.ones(1), nd.NDArray) and isinstance(numpy.ones(1), np.ndarray)
+    assert not issubclass(numpy.ndarray, nd.NDArray) and issubclass(np.ndarray, nd.NDArray)
+    x = np.array([[1, 2]])
+    assert all(isinstance(a, nd.NDArray) for a in (x, x[0], x[0, 0], np.float64(1) * x))
+    assert not isinstance(1.0, nd.NDArray) and not isinstance([x], nd.NDArray)
+    assert nd.NDArray.reshape is np.ndarray.reshape and nd.NDArray.__name__ == "NDArray"
+
+    class Mine(nd.NDArray):
+        pass
+
+    assert issubclass(Mine, numpy.ndarray)
     code = "from dflow import nd; print(float(nd.ones((1, 1))))"
     done = subprocess.run([sys.executable, "-c", code], env=clean_environment(), capture_output=True, text=True)
     assert done.stdout == "1.0\n", done.stderr

@@ -59,7 +59,32 @@ __getattr__ = missing(__name__, """BatchNorm_v1 Convolution_v1 Correlation Crop 
     sample_generalized_negative_binomial sample_negative_binomial sample_normal sample_poisson sample_uniform
     sgd_mom_update sgd_update signsgd_update signum_update sparse to_dlpack_for_read to_dlpack_for_write""")
 
-NDArray = ndarray
+
+class _ArraysAlone(type):
+    """isinstance(x, nd.NDArray) is true of our arrays, not of NumPy's, as isinstance(x, np.ndarray) is."""
+
+    def __new__(meta, name, bases, members, **keywords):
+        if not bases:
+            return super().__new__(meta, name, bases, members)
+        bases = tuple(ndarray if isinstance(base, meta) else base for base in bases)
+        return type(ndarray)(name, bases, members, **keywords)              # a subclass is one of np.ndarray
+
+    def __instancecheck__(cls, x):
+        return is_array(x)
+
+    def __subclasscheck__(cls, kind):
+        return type.__subclasscheck__(ndarray, kind)
+
+    def __getattr__(cls, name):
+        return getattr(ndarray, name)
+
+    def __call__(cls, *args, **keywords):
+        return ndarray(*args, **keywords)
+
+
+class NDArray(metaclass=_ArraysAlone):
+    """The class of arrays, as MXNet 1 calls it, for isinstance(): their type is np.ndarray."""
+
 
 # -- the table: a name, what it calls, parameters ----------------------------------------------------
 
@@ -564,4 +589,4 @@ set_mxnet_rules(True)
 
 __all__ = [_name for _name, _value in globals().items() if _name[0] != "_" and (
     _name in _functions or getattr(_value, "__module__", "").startswith("dflow.nd"))]
-__all__ += ["NDArray", "contrib", "image", "linalg", "random", "waitall"]
+__all__ += ["contrib", "image", "linalg", "random", "waitall"]

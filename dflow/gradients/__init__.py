@@ -532,5 +532,5 @@ CONSTANT = "all any around digitize empty_like fix ones_like round zeros_like"
 for _name in CONSTANT.split():
     add_rule(bare(getattr(np, _name)), Rule(_name, (), over_complex="own"))
 
-for _name in ("numeric", "linalg", "fft", "networks", "recurrent"):
+for _name in ("numeric", "linalg", "fft", "networks", "recurrent", "draws"):
     importlib.import_module(f"dflow.gradients.{_name}")

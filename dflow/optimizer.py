@@ -648,7 +648,7 @@ class LARS(SGD):
 
     def create_state(self, index, weight):
         scaled = not self.idx2name.get(index, "").endswith(("gamma", "beta", "bias"))
-        return super().create_state(index, weight), np.array(scaled)
+        return super().create_state(index, weight), np.array(scaled, dtype=bool)
 
     def change(self, weight, grad, state, wd, lr):
         velocity, scaled = state

@@ -7,6 +7,7 @@ import math
 import re
 import zlib
 
+import hostile
 import numpy
 import pytest
 import scipy.special
@@ -879,6 +880,16 @@ def test_gradients_stop():
     assert x.grad.tolist() == [1, 4]
 
 
+def test_loaded_arrays_lie_row_after_row(tmp_path):
+    x = numpy.arange(6.0).reshape(2, 3).T
+    numpy.save(tmp_path / "x.npy", x)
+    numpy.savez(tmp_path / "x.npz", x=x, zero=numpy.array(1.0))
+    found = npx.load(tmp_path / "x.npz")
+    assert found["zero"].shape == ()
+    for y in (npx.load(tmp_path / "x.npy"), found["x"]):
+        assert y.flags.c_contiguous and (y == x).all()
+
+
 def test_files_of_mxnets(tmp_path):
     found = {}
     for name, content in MXNETS.items():
@@ -895,6 +906,11 @@ def test_files_of_mxnets(tmp_path):
     sparse = (tmp_path / "list").read_bytes()
     with pytest.raises(ValueError, match="arrays that are sparse"):
         npx.load(io.BytesIO(sparse[:28] + bytes([2]) + sparse[29:]))
+    oldest = hostile.oldest_mxnets(numpy.arange(6, dtype="f4").reshape(2, 3))
+    (x,) = npx.load(io.BytesIO(oldest))
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]] and x.dtype == "float32"
+    with pytest.raises(ValueError, match="the file ends too early"):
+        npx.load(io.BytesIO(oldest[:60]))
     net = gluon.nn.Sequential()
     net.add(gluon.nn.Dense(1))
     net.load_parameters(tmp_path / "nd", ignore_extra=True)

@@ -239,6 +239,19 @@ def test_optimizers(name, arguments, expected, tmp_path):
         close(p.data(), values, 1e-9)
 
 
+def test_rates_by_norms_after_set_np():
+    """What says whether a rate is scaled is no float32 then."""
+    npx.set_np()
+    try:
+        p = parameter((1.0, -2, 0.5))
+        back(p)
+        gluon.Trainer([p], "lars", {"learning_rate": 9}).step(1)
+    finally:
+        npx.reset_np()
+    w, g = numpy.array([1.0, -2, 0.5]), numpy.array([3.0, -3, 2])
+    close(p.data(), w - 9 * 0.001 * numpy.linalg.norm(w) / (numpy.linalg.norm(g) + 1e-8) * g)
+
+
 def test_langevin_dynamics():
     p = gluon.Parameter("w", shape=(4000,), dtype="float64")
     p.initialize(init.Constant(3))

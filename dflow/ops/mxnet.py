@@ -139,6 +139,8 @@ def to_dlpack_for_read(data):
 
 
 to_dlpack_for_write = to_dlpack_for_read
+attach("to_dlpack_for_read", to_dlpack_for_read)
+attach("to_dlpack_for_write", to_dlpack_for_write)
 
 # -- draws ----------------------------------------------------------------------------------------
 
@@ -190,7 +192,7 @@ def _drawn_shape(shape):
 def categorical(data, shape=None, get_prob=False, dtype="int32"):
     """Indices drawn with the probabilities that lie along the last axis, `shape` for each of these rows, behind theirs.
 
-    get_prob: also the logarithms of the probabilities that were met, through which there are gradients.
+    get_prob: a list of these and the logarithms of the probabilities that were met, through which there are gradients.
     """
     data, size = as_array(data), _drawn_shape(shape)
     lead, count = data.shape[:-1], data.shape[-1]
@@ -200,7 +202,7 @@ def categorical(data, shape=None, get_prob=False, dtype="int32"):
     if not get_prob:
         return index.astype(dtype)
     met = take_along_axis(data, index.reshape((*lead, -1)), -1)
-    return index.astype(dtype), log(met).reshape(index.shape)
+    return [index.astype(dtype), log(met).reshape(index.shape)]
 
 
 def multinomial(n, p, shape=None, dtype=float32, ctx=None, device=None, out=None):
@@ -227,4 +229,4 @@ def multinomial(n, p, shape=None, dtype=float32, ctx=None, device=None, out=None
 
 def seed(seed, ctx="all"):
     """Start the numbers of dflow.numpy.random from a seed; there is one stream for all devices."""
-    _draw("rand").__self__.start(seed)
+    _draw("rand").__self__.start(seed % 2**32 if isinstance(seed, int) else seed)       # MXNet's may be negative

@@ -20,6 +20,9 @@ __all__ = ["Cast", "CenterCrop", "Compose", "CropResize", "HybridCompose", "Hybr
            "RandomFlipTopBottom", "RandomGray", "RandomHue", "RandomLighting",
            "RandomResizedCrop", "RandomRotation", "RandomSaturation", "RandomApply", "Resize", "Rotate", "ToTensor"]
 
+GREY = numpy.array([0.2989, 0.5870, 0.1140], numpy.float32)         # RandomGray's: a white pixel becomes 0.9999
+
+
 class Transform:
     """Base class: forward(image) gives the image transformed."""
 
@@ -318,11 +321,11 @@ class RandomLighting(Transform):
 
 
 class RandomGray(Transform):
-    """An image of floats, grey with probability p: its channels are the same then."""
+    """An image of floats, grey with probability p: its channels are the same then, by MXNet's weights."""
 
     def __init__(self, p=0.5):
         self.p = p
 
     def forward(self, x):
         x = np.asarray(x).astype("float32")
-        return np.broadcast_to(image.grey(x), x.shape) if _draws.uniform() < self.p else x
+        return np.broadcast_to((x @ GREY)[..., None], x.shape) if _draws.uniform() < self.p else x

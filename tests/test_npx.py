@@ -808,6 +808,18 @@ def test_bernoulli():
             npx.bernoulli(**both)
 
 
+def test_probabilities_are_checked():
+    for wrong in (1.5, -0.1, np.array([0.5, 2]), np.array([0.5, numpy.nan])):
+        with pytest.raises(ValueError, match="prob must be between 0 and 1"):
+            npx.bernoulli(wrong).wait_to_read()
+    assert npx.bernoulli(np.array([0.0, 1])).tolist() == [0, 1]
+
+
+def test_sums_into_an_array():
+    x = np.ones(2)
+    assert npx.add_n(x, x * 2, x, out=x) is x and x.tolist() == [4, 4]
+
+
 def test_draws_of_batches():
     loc = np.array([[0.0], [100.0]])
     x = npx.random.normal_n(loc, np.array([1.0, 2.0, 3.0]), batch_shape=(500, 4))

@@ -231,6 +231,48 @@ def test_sort_from_the_largest_on_is_mxnets():
             function(np.ones(3), descending=True)
 
 
+WHOLE = {
+    "x.T": [[1] * 3] * 2, "np.concatenate([x, x * 3])": [[4] * 3] * 2, "x[0, ::-1]": [[1] * 3, [0] * 3],
+    "np.split(x, 3, axis=1)[1]": [[0, 1, 0]] * 2, "x * x": [[2, 4, 6], [8, 10, 12]], "x.sum()": [[1] * 3] * 2,
+    "np.where(x > 2, x, 0)": [[0, 0, 1], [1] * 3], "x * 2.5": [[2] * 3] * 2,
+    "np.broadcast_to(x[0], (4, 3))": [[4] * 3, [0] * 3], "x.astype('float32')": [[1] * 3] * 2, "np.roll(x, 1)": [[1] * 3] * 2, "np.diagonal(x)": [[1, 0, 0], [0, 1, 0]]}
+
+
+@pytest.mark.parametrize("text", WHOLE)
+@pytest.mark.parametrize("dtype", ["int32", "int8"])
+def test_gradients_of_whole_numbers(single, text, dtype):
+    """Through what moves them, and what they are computed from, as in MXNet; in their own type."""
+    x = np.array([[1, 2, 3], [4, 5, 6]], dtype=dtype)
+    x.attach_grad()
+    with autograd.record():
+        y = eval(text, {"np": np, "x": x})
+    y.backward()
+    assert x.grad.dtype == dtype and x.grad.tolist() == WHOLE[text]
+
+
+@pytest.mark.parametrize("function", [lambda i, x: i > 1, lambda i, x: np.argmax(x), lambda i, x: x.astype("int32"),
+                                      lambda i, x: np.argsort(i), lambda i, x: np.floor(x), lambda i, x: i // 2])
+def test_what_still_has_zero_gradients(single, function):
+    i, x = np.array([1, 2, 3], dtype="int32"), np.array([1.0, 2, 3])
+    for a in (i, x):
+        a.attach_grad()
+        a.grad[...] = 7
+    with autograd.record():
+        y, z = function(i * 1, x * 1), (x * 0).sum() + (i * 0).sum()
+    autograd.backward([y, z])
+    assert i.grad.tolist() == [0] * 3 and x.grad.tolist() == [0] * 3
+
+
+def test_whole_numbers_beside_others(single):
+    i, x = np.array([1, 2, 3], dtype="int32"), np.array([0.5, 2, 3])
+    for a in (i, x):
+        a.attach_grad()
+    with autograd.record():
+        y = (i * x).sum()
+    y.backward()
+    assert x.grad.tolist() == [1, 2, 3] and i.grad.tolist() == [0, 2, 3]
+
+
 # -- for a while -----------------------------------------------------------------------------------
 
 

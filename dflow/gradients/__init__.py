@@ -168,7 +168,7 @@ def _spread(g, own, whole):
         return np.zeros(whole_shape, g.dtype)
     repeated = tuple(i for i, step in enumerate(strides) if step == 0 and shape[i] > 1)
     if repeated:
-        g = np.sum(g, axis=repeated, keepdims=True)
+        g = np.sum(g, axis=repeated, keepdims=True, dtype=g.dtype)
         shape = g.shape
     if offset == whole_offset and g.size == math.prod(whole_shape):
         order, back = _dense(shape, strides, g.itemsize), _dense(whole_shape, whole_strides, g.itemsize)

@@ -130,7 +130,8 @@ def set_np(shape=True, array=True, dtype=False):
 
     So are functions of whole numbers that NumPy computes in float64, as i / j. Axes may be lists then; float(x), int(x)
     and x[0] = y take an array of one element, as older NumPy's did; whole numbers of floating point types are indices;
-    repr() names float64 but not float32. sort() and argsort() take descending=, as NumPy's from 2.5 on do.
+    whole numbers have gradients, of their type. repr() names float64 but not float32. sort() and argsort() take
+    descending=, as NumPy's from 2.5 on do.
     The switch holds for the functions of dflow.numpy and dflow.numpy.random wherever they have been imported to.
     isinstance(x[0], np.ndarray) is True, as in MXNet.
     """

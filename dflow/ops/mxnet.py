@@ -14,6 +14,7 @@ from dflow._functions.placement import put_on
 from dflow._functions.ufunc import wrap_ufunc
 from dflow._functions.views import broadcast_to
 from dflow.ops.elementwise import minimum
+from dflow.ops.fallback import checked
 from dflow.ops.selection import take_along_axis
 from dflow.ops.table import TABLE
 
@@ -149,6 +150,12 @@ def _draw(name):
     return TABLE["numpy.random", name].function
 
 
+def _check_probability(x):
+    if not ((x >= 0) & (x <= 1)).all():
+        raise ValueError("prob must be between 0 and 1")
+    return x
+
+
 def bernoulli(prob=None, logit=None, size=None, dtype=None, ctx=None, device=None, out=None):
     """Ones with a probability `prob`, or one whose log-odds are `logit`, else zeros: float32 unless asked for.
 
@@ -156,7 +163,7 @@ def bernoulli(prob=None, logit=None, size=None, dtype=None, ctx=None, device=Non
     """
     if (prob is None) == (logit is None):
         raise ValueError("either prob or logit must be given, and not both")
-    odds = prob if prob is not None else 1 / (1 + exp(-as_array(logit)))
+    odds = checked(_check_probability, as_array(prob)) if prob is not None else 1 / (1 + exp(-as_array(logit)))
     size = size if size is not None else numpy.shape(odds) if out is None else out.shape
     drawn = _draw("uniform")(0.0, 1.0, size, dtype=float32)
     result = put_on((drawn < odds).astype(float32 if dtype is None else dtype), ctx if device is None else device)

@@ -439,12 +439,15 @@ def l2_normalization(data, eps=1e-10, mode="instance"):
 
 
 @op("x, x, w", "i, j", "x", module="npx")
-def add_n(*args):
-    """The sum of arrays."""
+def add_n(*args, out=None):
+    """The sum of arrays, into `out` if that is given."""
     total, *others = map(as_array, args)
     for x in others:
         total = total + x
-    return total
+    if out is None:
+        return total
+    out[...] = total
+    return out
 
 
 # -- products --------------------------------------------------------------------------------------

@@ -235,7 +235,8 @@ WHOLE = {
     "x.T": [[1] * 3] * 2, "np.concatenate([x, x * 3])": [[4] * 3] * 2, "x[0, ::-1]": [[1] * 3, [0] * 3],
     "np.split(x, 3, axis=1)[1]": [[0, 1, 0]] * 2, "x * x": [[2, 4, 6], [8, 10, 12]], "x.sum()": [[1] * 3] * 2,
     "np.where(x > 2, x, 0)": [[0, 0, 1], [1] * 3], "x * 2.5": [[2] * 3] * 2,
-    "np.broadcast_to(x[0], (4, 3))": [[4] * 3, [0] * 3], "x.astype('float32')": [[1] * 3] * 2, "np.roll(x, 1)": [[1] * 3] * 2, "np.diagonal(x)": [[1, 0, 0], [0, 1, 0]]}
+    "np.broadcast_to(x[0], (4, 3))": [[4] * 3, [0] * 3],
+    "x.astype('float32')": [[1] * 3] * 2, "np.roll(x, 1)": [[1] * 3] * 2, "np.diagonal(x)": [[1, 0, 0], [0, 1, 0]]}
 
 
 @pytest.mark.parametrize("text", WHOLE)

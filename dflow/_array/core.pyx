@@ -977,10 +977,11 @@ def element(x):
 array.__module__ = element.__module__ = "dflow._array"      # in pickles: see there
 
 def set_mxnet_rules(bint on):
-    """Some of MXNet's ways, or NumPy's: see npx.set_np()."""
+    """Some of MXNet's ways, or NumPy's: see npx.set_np(). Returns what it was before."""
     global mxnet_rules
-    mxnet_rules = on
+    before, mxnet_rules = mxnet_rules, on
     elements_are_arrays(on)
+    return before
 
 def table():
     """The hooks that are Python callables, to be set."""

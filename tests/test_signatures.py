@@ -147,7 +147,7 @@ def test_functions_that_ask_others_are_the_namespace_s_own():
     assert len(asking) > 200 and not [name for name in asking if getattr(np, name).__module__ != "dflow.numpy"]
 
 
-@pytest.mark.parametrize("wrap", [lambda f: small_first(f, None, 0), lambda f: or_else(f, None, ())])
+@pytest.mark.parametrize("wrap", [lambda f: small_first(f, None, 0), lambda f: or_else(None, "function", f, None, ())])
 def test_what_wraps_a_function_looks_like_it(wrap):
     def function(a: int) -> str:
         """Of a."""

@@ -712,18 +712,16 @@ cdef class ndarray:
         return out
 
     def __getbuffer__(self, Py_buffer* view, int flags):
-        cdef Py_buffer* lent = <Py_buffer*>memory_new(sizeof(Py_buffer))
-        if lent == NULL:
+        cdef Py_buffer lent
+        PyObject_GetBuffer(hooks.lend(self), &lent, flags)
+        view.internal = memory_new(sizeof(Py_buffer))
+        if view.internal == NULL:
+            PyBuffer_Release(&lent)
             raise MemoryError
-        try:
-            PyObject_GetBuffer(hooks.lend(self), lent, flags)
-        except BaseException:
-            memory_free(lent)
-            raise
+        memcpy(view.internal, &lent, sizeof(Py_buffer))
         view.buf, view.len, view.itemsize, view.readonly = lent.buf, lent.len, lent.itemsize, lent.readonly
         view.format, view.ndim, view.shape, view.strides = lent.format, lent.ndim, lent.shape, lent.strides
-        view.suboffsets, view.internal = lent.suboffsets, lent
-        view.obj = self                                 # not the NumPy array: memoryview(x).obj is x
+        view.suboffsets, view.obj = lent.suboffsets, self       # not the NumPy array: memoryview(x).obj is x
 
     def __releasebuffer__(self, Py_buffer* view):       # as there is one, NumPy's frombuffer() keeps the view, too
         PyBuffer_Release(<Py_buffer*>view.internal)

@@ -42,7 +42,7 @@ LAYERS = [
     ["_tracing.tape"],
     ["_array.core"],
     ["_array.array_type", "_array.shape", "_array.signature"],
-    ["_array.dispatch"],
+    ["_array.dispatch", "_array.in_caller"],
     ["_engine"],
     ["_gpu.executor"],
     ["_gpu.mirror"],

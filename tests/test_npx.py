@@ -785,11 +785,12 @@ def test_from_numpy():
 
 def test_capsules():
     x = np.arange(3.0)
-    y = npx.from_dlpack(npx.to_dlpack_for_write(x))
+    y = npx.from_dlpack(npx.to_dlpack_for_write(x))         # the same memory, as in MXNet
     y += 1
+    assert x.tolist() == [1, 2, 3]
     z = npx.from_dlpack(npx.to_dlpack_for_read(x + 1))
     del x
-    assert y.tolist() == [1, 2, 3] and z.tolist() == [1, 2, 3] and npx.from_dlpack(y).tolist() == [1, 2, 3]
+    assert y.tolist() == [1, 2, 3] and z.tolist() == [2, 3, 4] and npx.from_dlpack(y).tolist() == [1, 2, 3]
 
 
 # -- draws -----------------------------------------------------------------------------------------

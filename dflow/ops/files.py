@@ -6,7 +6,6 @@ zipfile.BadZipFile, OSError. Nothing is ever unpickled, unless NumPy's `allow_pi
 """
 
 import contextlib
-import errno
 import functools
 import math
 import os
@@ -49,6 +48,8 @@ def reading(file, kept=tuple, converts=True):
     except (MemoryError, Warning):
         raise
     except Exception as error:
+        import errno
+
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise                               # of the system; but a part of an archive may lie before its begin
         if type(error) is ValueError or isinstance(error, kept()):

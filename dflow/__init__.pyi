@@ -16,6 +16,17 @@ from dflow.devices import current_device as current_device
 from dflow.devices import gpu as gpu
 from dflow.devices import num_gpus as num_gpus
 from dflow.devices import synchronize as synchronize
+from dflow.util import is_np_array as is_np_array
+from dflow.util import is_np_default_dtype as is_np_default_dtype
+from dflow.util import is_np_shape as is_np_shape
+from dflow.util import np_array as np_array
+from dflow.util import np_default_dtype as np_default_dtype
+from dflow.util import np_shape as np_shape
+from dflow.util import set_np_shape as set_np_shape
+from dflow.util import use_np as use_np
+from dflow.util import use_np_array as use_np_array
+from dflow.util import use_np_default_dtype as use_np_default_dtype
+from dflow.util import use_np_shape as use_np_shape
 
 __all__ = ["Future", "devices", "engine", "graph", "ndarray", "show_config", "submit", "waitall"]
 __version__: str

@@ -11,7 +11,8 @@ def attach_grad(self, grad_req="write", stype=None):
     """Let the array have a gradient, zeros at first. backward() writes it ("write"), adds ("add") or not ("null").
 
     What was computed while recording keeps its part in the record: backward() goes on from it, and keeps its gradient
-    on the way. Gradients of whole numbers and booleans, and by what is computed from these alone, are zero.
+    on the way. Gradients of whole numbers and booleans, and by what is computed from these alone, are zero;
+    after npx.set_np() those of whole numbers are of their own type, through what keeps them whole.
     """
     from dflow import autograd
 

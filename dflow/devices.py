@@ -26,6 +26,8 @@ class Device:
     """
 
     __slots__ = ("device_type", "device_id")
+    devtype2str = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}        # MXNet's numbers
+    devstr2type = {name: number for number, name in devtype2str.items()}
 
     def __init__(self, device_type, device_id=0):
         if device_type not in _TYPES:
@@ -47,6 +49,11 @@ class Device:
 
     def __hash__(self):
         return hash("cpu" if self == "cpu" else (self.device_type, self.device_id))
+
+    @property
+    def device_typeid(self):
+        """MXNet's number of the type."""
+        return self.devstr2type[self.device_type]
 
     def __repr__(self):
         return f"{self.device_type}({self.device_id})"

@@ -169,7 +169,8 @@ def native(on=None):
     """Whether groups may run as loops of machine code that dflow writes for them; `on`: from now on. What it was.
 
     A group of elementwise operations has one such loop from its second time on: for +, -, *, /, negative, abs, sqrt,
-    square, reciprocal, maximum, minimum, floor, ceil, trunc, rint and copysign of float32 or float64, on x86-64 under
+    square, reciprocal, maximum, minimum, floor, ceil, trunc, rint and copysign of float32 or float64, comparisons of
+    these, isnan, isinf, isfinite, the logic of bools, where(), and copies, on x86-64 under
     Linux with AVX2 or AVX-512. The bits and the warnings are those of NumPy's loops. Elsewhere it is False and stays
     so; config() says why.
     """

@@ -1,6 +1,6 @@
 """Images, as mxnet.image: files, sizes, parts, augmenters. Pillow reads the files: `pip install dflow[image]`.
 
-An image is an array of shape (height, width, channels), as of gluon.data.vision.transforms; it is read as uint8, red
+An image is an array of shape (height, width, channels), as of npx.image; it is read as uint8, red
 before green before blue. What is random draws from np.random, in a DataLoader from its batch's stream. `interp` is a
 number of OpenCV's: 0 nearest, 1 bilinear, 2 area, 3 cubic, 4 Lanczos; 9 is cubic where an image becomes larger and area
 where it becomes smaller, 10 any of them.
@@ -14,19 +14,11 @@ import numpy
 
 import dflow.numpy as np
 from dflow._base.missing import missing
-from dflow.gluon.data import _draws
-from dflow.gluon.data.vision import _pillow, transforms
-from dflow.gluon.data.vision.transforms import (
-    anywhere,
-    crop,
-    middle,
-    part,
-    random_part,
-    random_rotate,
-    resize,
-    rotate,
-    scale_down,
-)
+from dflow.gluon.data.vision import _pillow
+from dflow.gluon.data.vision.transforms import random_rotate, rotate
+from dflow.npx import _draws
+from dflow.npx import image as npx_image
+from dflow.npx.image import ANYWHERE, MIDDLE, as_image, crop, factors, part, random_part, resize, scale_down
 
 __all__ = ["Augmenter", "BrightnessJitterAug", "CastAug", "CenterCropAug", "ColorJitterAug", "ColorNormalizeAug",
            "ContrastJitterAug", "CreateAugmenter", "ForceResizeAug", "HorizontalFlipAug", "HueJitterAug", "LightingAug",
@@ -73,7 +65,7 @@ def _method(interp, old, new):
 def imresize(src, w, h, interp=1):
     """The image as one of width w and height h."""
     src = np.asarray(src)
-    return resize(src, (w, h), _method(interp, src.shape[-2:-4:-1], (w, h)))
+    return resize(src, (w, h), interp=_method(interp, src.shape[-2:-4:-1], (w, h)))
 
 
 def resize_short(src, size, interp=2):
@@ -97,12 +89,12 @@ def _cropped(src, box, size, interp):
 
 def center_crop(src, size, interp=2):
     """The middle, of size (width, height), and where it is: (x0, y0, width, height). A smaller image is enlarged."""
-    return _cropped(src, part(src, size, middle), size, interp)
+    return _cropped(src, part(as_image(src), size, MIDDLE, MIDDLE), size, interp)
 
 
 def random_crop(src, size, interp=2):
     """A part of that size, anywhere, and where it is: see center_crop()."""
-    return _cropped(src, part(src, size, anywhere), size, interp)
+    return _cropped(src, part(as_image(src), size, ANYWHERE, ANYWHERE), size, interp)
 
 
 def random_size_crop(src, size, area, ratio, interp=2):
@@ -112,7 +104,7 @@ def random_size_crop(src, size, area, ratio, interp=2):
     height, (least, greatest).
     """
     area = (area, 1.0) if isinstance(area, (int, float)) else area
-    return _cropped(src, random_part(src, size, area, ratio), size, interp)
+    return _cropped(src, random_part(as_image(src), size, area, ratio), size, interp)
 
 
 imrotate = rotate           # of tensors, whose channels are before height and width
@@ -221,7 +213,7 @@ class HorizontalFlipAug(Augmenter):
         super().__init__(p=p)
 
     def __call__(self, src):
-        return transforms.RandomFlipLeftRight(self.p)(src)
+        return npx_image.random_flip_left_right(src, self.p)
 
 
 class CastAug(Augmenter):
@@ -236,33 +228,33 @@ class CastAug(Augmenter):
 
 
 class BrightnessJitterAug(Augmenter):
-    """transforms.RandomBrightness: a factor from [1 - brightness, 1 + brightness]."""
+    """npx.image.random_brightness(): a factor from [1 - brightness, 1 + brightness]."""
 
     def __init__(self, brightness):
         super().__init__(brightness=brightness)
 
     def __call__(self, src):
-        return transforms.RandomBrightness(self.brightness)(src)
+        return npx_image.random_brightness(src, *factors(self.brightness))
 
 
 class ContrastJitterAug(Augmenter):
-    """transforms.RandomContrast: a factor from [1 - contrast, 1 + contrast]."""
+    """npx.image.random_contrast(): a factor from [1 - contrast, 1 + contrast]."""
 
     def __init__(self, contrast):
         super().__init__(contrast=contrast)
 
     def __call__(self, src):
-        return transforms.RandomContrast(self.contrast)(src)
+        return npx_image.random_contrast(src, *factors(self.contrast))
 
 
 class SaturationJitterAug(Augmenter):
-    """transforms.RandomSaturation: a factor from [1 - saturation, 1 + saturation]."""
+    """npx.image.random_saturation(): a factor from [1 - saturation, 1 + saturation]."""
 
     def __init__(self, saturation):
         super().__init__(saturation=saturation)
 
     def __call__(self, src):
-        return transforms.RandomSaturation(self.saturation)(src)
+        return npx_image.random_saturation(src, *factors(self.saturation))
 
 
 class ColorJitterAug(RandomOrderAug):
@@ -347,7 +339,7 @@ def CreateAugmenter(data_shape, resize=0, rand_crop=False, rand_resize=False, ra
     if hue:
         found.append(HueJitterAug(hue))
     if pca_noise > 0:
-        found.append(LightingAug(pca_noise, numpy.ones(3), transforms.COLOURS))
+        found.append(LightingAug(pca_noise, numpy.ones(3), npx_image.COLOURS))
     if rand_gray > 0:
         found.append(RandomGrayAug(rand_gray))
     mean = numpy.array([123.68, 116.28, 103.53]) if mean is True else mean

@@ -7,6 +7,8 @@ by a text ('xavier'). Random numbers come from the stream of dflow.numpy.random.
 import math
 import re
 
+import numpy
+
 from dflow import numpy as np
 from dflow._base.missing import missing
 
@@ -53,6 +55,16 @@ class Initializer:
 
     def _init_weight(self, name, data):
         raise NotImplementedError(f"{type(self).__name__} needs an _init_weight()")
+
+    def __eq__(self, other):
+        if not isinstance(other, Initializer):
+            return NotImplemented
+        mine, theirs = self._kwargs, other._kwargs
+        return type(self) is type(other) and mine.keys() == theirs.keys() and all(
+            numpy.array_equal(x, theirs[name]) if numpy.ndim(x) else x == theirs[name] for name, x in mine.items())
+
+    def __hash__(self):
+        return hash(type(self))
 
     def __repr__(self):
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._kwargs.items())})"

@@ -1,24 +1,96 @@
 """A store of arrays by key, as mxnet.kvstore: what devices push is summed, and pulled by all of them.
 
-Nothing waits: what is pulled is pending as long as what was pushed.
+Nothing waits: what is pulled is pending as long as what was pushed. A program may have stores of its own: a subclass of
+KVStoreBase, registered, which Trainer(kvstore=...) takes, too.
 """
+
+import warnings
 
 from dflow import engine
 from dflow import optimizer as optimizers
 from dflow._base.missing import missing
 
-__all__ = ["KVStore", "create"]
+__all__ = ["KVStore", "KVStoreBase", "TestStore", "create"]
 
-__getattr__ = missing(__name__, "Horovod BytePS KVStoreBase KVStoreServer TestStore")
+__getattr__ = missing(__name__, "Horovod BytePS KVStoreServer")
 
 TYPES = ("local", "device", "nccl", "local_allreduce_cpu", "local_allreduce_device")
 
 
 def create(name="local"):
-    """A store within this process: "local" and "device" are the same."""
+    """A store: "local" and "device" are the same KVStore; or one of a registered class, by its name."""
+    if not isinstance(name, str):
+        raise TypeError(f"name must be a string, not {type(name).__name__}")
+    name = name.lower()
+    if name in KVStoreBase.kv_registry:
+        return KVStoreBase.kv_registry[name]()
     if name not in TYPES:
-        raise ValueError(f"name must be one of {', '.join(map(repr, TYPES))}, not {name!r}")
+        known = map(repr, (*TYPES, *KVStoreBase.kv_registry))
+        raise ValueError(f"no key-value store is called {name!r}; there are {', '.join(known)}")
     return KVStore(name)
+
+
+class KVStoreBase:
+    """Base class of stores: a subclass has what a program asks of it, broadcast() and pushpull() for a trainer.
+
+    pushpull() hands over arrays, and writes to others what became of all that were handed over: by all devices, and
+    all processes, if there are several. `priority`: what has a higher one had better come first.
+    """
+
+    OPTIMIZER = "optimizer"
+    kv_registry: dict[str, type] = {}
+
+    @staticmethod
+    def register(klass):
+        """A class of stores that create() knows by its name. UserWarning if another one has it."""
+        name = klass.__name__.lower()
+        if name in KVStoreBase.kv_registry:
+            warnings.warn(f"there is a key-value store {name!r} already, which {klass.__qualname__} replaces",
+                          stacklevel=2)
+        KVStoreBase.kv_registry[name] = klass
+        return klass
+
+    def _lacks(self, what):
+        return NotImplementedError(f"{type(self).__name__} has no {what}")
+
+    def broadcast(self, key, value, out, priority=0):
+        """Give all the value that the first process has: written to `out`, an array or a list of them."""
+        raise self._lacks("broadcast()")
+
+    def pushpull(self, key, value, out=None, priority=0):
+        """Hand over an array, or a list of them; their sum is written to `out`, or to themselves."""
+        raise self._lacks("pushpull()")
+
+    def set_optimizer(self, optimizer):
+        """Let what is handed over be gradients, by which an optimizer changes what is stored, and pulled."""
+        raise self._lacks("set_optimizer()")
+
+    def is_capable(self, capability):
+        """Whether it can do something: run an "optimizer"."""
+        raise self._lacks("is_capable()")
+
+    def save_optimizer_states(self, fname, dump_optimizer=False):
+        """Write what the optimizer keeps to a file."""
+        raise self._lacks("save_optimizer_states()")
+
+    def load_optimizer_states(self, fname):
+        """Take what the optimizer keeps from a file."""
+        raise self._lacks("load_optimizer_states()")
+
+    @property
+    def type(self):
+        """Its name."""
+        raise self._lacks("type")
+
+    @property
+    def rank(self):
+        """The number of this process among those that share the store."""
+        raise self._lacks("rank")
+
+    @property
+    def num_workers(self):
+        """How many processes share the store."""
+        raise self._lacks("num_workers")
 
 
 def _listed(x):
@@ -41,10 +113,36 @@ def _sum(arrays):
     return total
 
 
-class KVStore:
+@KVStoreBase.register
+class TestStore(KVStoreBase):
+    """A store that keeps nothing: a sum over devices. MXNet has it for tests."""
+
+    type, rank, num_workers = "teststore", 0, 1
+    __test__ = False                    # not one of pytest's
+
+    def broadcast(self, key, value, out, priority=0):
+        """Copy the value into an array, or into each of a list."""
+        for x in _listed(out):
+            value.copyto(x)
+
+    def pushpull(self, key, value, out=None, priority=0):
+        """Sum the arrays of a list into `out`, or into themselves."""
+        total = _sum(_listed(value))
+        for x in _listed(value if out is None else out):
+            total.copyto(x)
+
+    @staticmethod
+    def is_capable(capability):
+        """It runs no "optimizer". ValueError for other words."""
+        if capability.lower() != KVStoreBase.OPTIMIZER:
+            raise ValueError(f"capability must be 'optimizer', not {capability!r}")
+        return False
+
+
+class KVStore(KVStoreBase):
     """Arrays by key. A push replaces the array by the sum of what is pushed, or changes it as the updater says."""
 
-    rank, num_workers = 0, 1            # this process among those that share the store
+    type, rank, num_workers = "local", 0, 1
 
     def __init__(self, type):
         self.type = type
@@ -89,21 +187,29 @@ class KVStore:
         self.pull(key, value if out is None else out, priority)
 
     def broadcast(self, key, value, out, priority=0):
-        """init(), then pull()."""
-        self.init(key, value)
+        """init(), of keys that may be there already, then pull()."""
+        for each, arrays in _pairs(key, value):
+            self._values[each] = arrays[0].copy()
         self.pull(key, out, priority)
 
     def set_optimizer(self, optimizer):
         """Let pushes be gradients, by which an optimizer changes what is stored."""
-        states = {}
+        self._set_updater(optimizers.Updater(optimizers.create(optimizer)))
 
-        def update(key, grad, weight):
-            if key not in states:
-                states[key] = optimizer.create_state(key, weight)
-            optimizer.update(key, weight, grad, states[key])
+    def _optimizers(self):
+        if not isinstance(self._updater, optimizers.Updater):
+            raise ValueError("the store has no optimizer: set_optimizer() gives it one")
+        return self._updater
 
-        optimizer = optimizers.create(optimizer)
-        self._set_updater(update)
+    def save_optimizer_states(self, fname, dump_optimizer=False):
+        """Write what the optimizer keeps to a file, in NumPy's .npz format, but not itself: waits for it."""
+        updater = self._optimizers()
+        optimizers.save_states(fname, updater.optimizer, updater.states)
+
+    def load_optimizer_states(self, fname):
+        """Take what the optimizer keeps from a file. ValueError for one of another optimizer, or other arrays."""
+        updater = self._optimizers()
+        updater.states = optimizers.load_states(fname, updater.optimizer, self._values)
 
     def _set_updater(self, updater):
         """Let updater(key, pushed, stored) change what is stored with each push; None: replace it."""

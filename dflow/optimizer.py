@@ -5,14 +5,16 @@ Arrays are changed in place, and nothing waits: a step is elementwise operations
 
 import math
 
+from dflow import npx
 from dflow import numpy as np
 from dflow._graph_decorator import Graph
 
 __all__ = ["DCASGD", "FTML", "LAMB", "LANS", "LARS", "NAG", "SGD", "SGLD", "AdaBelief", "AdaDelta", "AdaGrad", "Adam",
-           "AdamW", "Adamax", "Ftrl", "Nadam", "Optimizer", "RMSProp", "Signum", "create", "register"]
+           "AdamW", "Adamax", "Ftrl", "Nadam", "Optimizer", "RMSProp", "Signum", "Updater", "create",
+           "get_updater", "register"]
 
 # MXNet's names that are not here.
-_MISSING = frozenset("LBSGD Test Updater ccSGD contrib get_updater".split())
+_MISSING = frozenset("LBSGD Test ccSGD contrib".split())
 
 _registry: dict[str, type] = {}
 
@@ -35,6 +37,41 @@ def create(name, **kwargs):
     if not isinstance(name, str) or name.lower() not in _registry:
         raise ValueError(f"no optimizer is called {name!r}; there are {', '.join(sorted(_registry))}")
     return _registry[name.lower()](**kwargs)
+
+
+def _listed(state):
+    """The arrays of a state, one after the other."""
+    if isinstance(state, tuple):
+        return [x for part in state for x in _listed(part)]
+    return [] if state is None else [state]
+
+
+def save_states(fname, optimizer, states):
+    """Write states of an optimizer, by index, to a file, in NumPy's .npz format: waits for them."""
+    found = {"num_update": np.array(optimizer.num_update, dtype=int)}
+    for i, state in states.items():
+        found[f"{i}.count"] = np.array(optimizer.counts[i], dtype=int)
+        for k, x in enumerate(_listed(state)):
+            found[f"{i}.{k}"] = x
+    npx.save(fname, found)
+
+
+def load_states(fname, optimizer, weights):
+    """States from a file, for weights by index, and the counts that go with them, which the optimizer gets."""
+    found = npx.load(fname)
+    found = found if isinstance(found, dict) else {}
+    made = {i: optimizer.create_state_multi_precision(i, w) for i, w in weights.items() if f"{i}.count" in found}
+    wanted = {f"{i}.{k}": x for i, state in made.items() for k, x in enumerate(_listed(state))}
+    counts = {"num_update"} | {f"{i}.count" for i in made}
+    if wanted.keys() | counts != found.keys() or not (
+            all(x.shape == found[name].shape and x.dtype == found[name].dtype for name, x in wanted.items())
+            and all(found[name].shape == () and found[name].dtype.kind == "i" for name in counts)):
+        raise ValueError(f"{fname} does not have the states of {type(optimizer).__name__} for these parameters")
+    for name, x in wanted.items():
+        x[...] = found[name]
+    optimizer.counts = {i: int(found[f"{i}.count"]) for i in made}
+    optimizer.num_update = int(found["num_update"])
+    return made
 
 
 class Optimizer:
@@ -611,7 +648,7 @@ class LARS(SGD):
 
     def create_state(self, index, weight):
         scaled = not self.idx2name.get(index, "").endswith(("gamma", "beta", "bias"))
-        return super().create_state(index, weight), np.array(scaled)
+        return super().create_state(index, weight), np.array(scaled, dtype=bool)
 
     def change(self, weight, grad, state, wd, lr):
         velocity, scaled = state
@@ -648,3 +685,24 @@ class SGLD(Optimizer):
     def change(self, weight, grad, state, wd, lr):
         noise = np.random.normal(size=weight.shape, dtype=weight.dtype)
         weight -= lr / 2 * _decayed(weight, grad, wd) - np.sqrt(lr) * noise
+
+
+class Updater:
+    """updater(index, grad, weight) changes a weight, or those of lists, and keeps the states, by index."""
+
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+        self.states = {}
+
+    def __call__(self, index, grad, weight):
+        several = isinstance(index, (list, tuple))
+        indices, grads, weights = (index, grad, weight) if several else ([index], [grad], [weight])
+        for i, w in zip(indices, weights):
+            if i not in self.states:
+                self.states[i] = self.optimizer.create_state_multi_precision(i, w)
+        self.optimizer.update_all(indices, weights, grads, [self.states[i] for i in indices])
+
+
+def get_updater(optimizer):
+    """An Updater of an optimizer."""
+    return Updater(optimizer)

@@ -89,6 +89,11 @@ def tarred(content):
     return gzip.compress(file.getvalue(), 1)
 
 
+def oldest_mxnets(x):
+    """A list of one array, float32, as MXNet 0.8 and older wrote it."""
+    return struct.pack(f"<3QI{x.ndim}I3i", 0x112, 0, 1, x.ndim, *x.shape, 1, 0, 0) + x.tobytes() + bytes(8)
+
+
 def mxnets(*arrays):
     parts = [struct.pack("<3Q", 0x112, 0, len(arrays))]
     for x in arrays:
@@ -231,6 +236,7 @@ def make():
         "numbers": Reader(lambda path: np.fromfile(path, "f8"), [bytes(32)]),
         "params": Reader(npx.load, [
             saved(npx.save, {"a": np.ones(3)}), saved(npx.save, [np.ones(3)]), mxnets(numpy.ones((2, 3), "f4")),
+            oldest_mxnets(numpy.ones((2, 3), "f4")),
             mxnets(numpy.lib.stride_tricks.as_strided(numpy.ones(0, "f4"), (0, 2 ** 57), (0, 0))),
             *NPYS, *((x, zipped("a.npy")) for x in NPYS)], errors=(ValueError,)),
         "parameters": Reader(net.load_parameters, [

@@ -17,8 +17,7 @@ COMPARED = {22: "lt_oq", 23: "le_oq", 24: "eq", 25: "neq"}
 
 
 def said(op, to, a, b, suffix, form):
-    """What a disassembler says of a step: the lines of it. form: the registers' letter, and what comes behind the first.
-    """
+    """The lines that a disassembler has of a step. form: the registers' letter, and what comes behind the first."""
     letter, mask, zero = form
     single, wide = suffix[0] == "s", suffix[1] == "d"
     packed = {"ss": "ps", "sd": "pd"}.get(suffix, suffix)
@@ -39,8 +38,8 @@ def said(op, to, a, b, suffix, form):
     if op == STORE_MASK:
         r, ones = ("r8", "0x101010101010101") if not wide else ("r8d", "0x1010101")
         last = (["and r8d, 1", "mov {} ptr [rax + rcx], r8b"] if single else
-                [f"{'mov' if wide else 'movabs'} {r.replace('8', '9')}, {ones}", f"pdep {r}, {r}, {r.replace('8', '9')}",
-                 f"mov {byte}, {r}"])
+                [f"{'mov' if wide else 'movabs'} {r.replace('8', '9')}, {ones}",
+                 f"pdep {r}, {r}, {r.replace('8', '9')}", f"mov {byte}, {r}"])
         return [f"vmovmsk{packed} r8d, {v(to)}", *last]
     if op in ROUNDED:
         name = "vrndscale" if letter == "z" else "vround"

@@ -254,6 +254,21 @@ def test_what_cannot_fail_does_not_wait():
             raise AssertionError from None
 
 
+@pytest.mark.parametrize("find", ["nanargmin", "nanargmax"])
+def test_what_looks_at_the_values_of_its_result_raises_there(find):
+    with queueing():
+        x = np.array([[1.0, numpy.nan], [2.0, numpy.nan]]) + 0
+        try:
+            getattr(np, find)(x, axis=0)
+        except ValueError as error:
+            assert str(error) == "All-NaN slice encountered"
+        else:
+            pytest.fail("nothing was raised there")
+        later = getattr(np, find)(dflow.engine.sleep(x, 0.1), axis=0)
+    with pytest.raises(ValueError, match="All-NaN"):
+        later.tolist()
+
+
 def test_host_tasks_of_numpys_functions_raise_there():
     bad = np.full((70, 70), np.nan)
     with queueing():

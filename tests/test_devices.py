@@ -343,6 +343,24 @@ def test_batch_norm_on_several_devices():
     assert net.running_mean.mean().tolist() == pytest.approx([0.05, 0.05])
 
 
+def test_batch_norm_synchronized():
+    """Of one device it is the other one; more are refused, as soon as they are known."""
+    x = np.asarray(numpy.random.default_rng(3).normal(size=(4, 3, 5)).astype("float32"), device=THERE)
+    found = []
+    for norm in (nn.BatchNorm(), nn.SyncBatchNorm(num_devices=1), gluon.contrib.nn.SyncBatchNorm()):
+        norm.initialize(ctx=THERE)
+        x.attach_grad()
+        with autograd.record():
+            y = (norm(x) * x).sum()
+        y.backward()
+        found.append([a.asnumpy().tobytes() for a in (y, x.grad, norm.running_mean.data(), norm.running_var.data())])
+    assert found[0] == found[1] == found[2]
+    norm.initialize(ctx=[HERE, THERE], force_reinit=True)
+    for wrong in (lambda: nn.SyncBatchNorm(num_devices=2), lambda: norm(x)):
+        with pytest.raises(ValueError, match="over 2 devices"):
+            wrong()
+
+
 def test_what_exchanges_between_devices():
     parts = [np.asarray([3.0, 0.0], device=HERE), np.asarray([0.0, 4.0], device=THERE)]
     store = kvstore.create("device")

@@ -3,17 +3,19 @@
 import hashlib
 import math
 import threading
+import warnings
 
 import numpy
 import pytest
 from engines import configured
-from scipy import stats
+from scipy import special, stats
 
 import dflow
 import dflow.numpy as np
-from dflow import autograd
+from dflow import autograd, gluon
 from dflow._functions import random as _random
 from dflow.engine import sleep
+from dflow.gradients import draws
 from dflow.ops import random as streams
 
 N = 100_000
@@ -427,7 +429,100 @@ def test_gradients_by_parameters(name, pending):
         numpy.testing.assert_allclose(values[key].grad.asnumpy(), slope, rtol=1e-6, atol=1e-6)
 
 
+# a, x and -(dP(a, x) / da) / (dP(a, x) / dx) of P(a, x), the regularized incomplete gamma function: by mpmath, with 400
+# digits, as x / a * (S * (digamma(a + 1) - log(x)) + T), where S is the sum of c(n) = x**n / ((a + 1) ... (a + n)), T
+# that of c(n) * (1 / (a + 1) + ... + 1 / (a + n)), n = 0, 1, ...
+SLOPES = [
+    (0.001, 1e-300, 6.9019995596640341e-295), (0.001, 1e-08, 0.00017845109000394911),
+    (0.001, 0.5, 461.99216718924001), (0.001, 3.0, 787.91488588308652), (0.02, 1e-40, 4.577930720465282e-37),
+    (0.02, 0.9999, 30.681936178253218), (0.02, 1.0001, 30.683977671361394), (0.3, 0.01, 0.14920695356145887),
+    (0.3, 0.7, 2.3386501048061252), (0.3, 9.0, 5.4108463609075541), (0.9, 0.95, 1.2257967785923493),
+    (1.0, 1e-05, 0.00011935771978830515), (1.0, 1.0, 1.1735630272247269), (1.0, 14.0, 3.2832055127002311),
+    (2.5, 0.3, 0.30557287974671364), (2.5, 2.4, 1.0469446812443708), (2.5, 2.6, 1.0898232391819159),
+    (2.5, 12.0, 2.1104815201820002), (9.99, 3.0, 0.52453459083641245), (9.99, 9.98, 1.0163312911345066),
+    (9.99, 10.5, 1.0423680947598847), (10.0, 1.0001, 0.2594761443600475), (10.0, 10.0, 1.0168234904310751),
+    (10.0, 35.0, 1.7820529358718324), (40.0, 15.0, 0.590876132828656), (40.0, 39.0, 0.99151857201599115),
+    (40.0, 41.0, 1.0166258763799657), (40.0, 90.0, 1.4656459620068916), (1000.0, 820.0, 0.90420476809456749),
+    (1000.0, 999.0, 0.99966643319040235), (1000.0, 1000.0, 1.000166683323806), (1000.0, 1001.0, 1.0006666000571),
+    (1000.0, 1220.0, 1.1029019631023215), (100000.0, 98500.0, 0.99246387028590406),
+    (100000.0, 99999.0, 0.99999666664333319), (100000.0, 100001.0, 1.0000066666600001),
+    (100000.0, 101500.0, 1.0074644578377103)]
+
+
+def test_the_slope_of_gamma_draws_by_their_shape():
+    a, x, expected = numpy.array(SLOPES).T
+    numpy.testing.assert_allclose(draws.slope(a, x), expected, rtol=3e-14)
+    assert draws.slope(1e-3, 0.0) == 0                          # where it is too small for a number
+    numpy.testing.assert_allclose(draws.slope([1e8, 1e12], [1e8, 1e12]), [1, 1], rtol=1e-8)     # 1 + 1 / (6 a) and on
+
+
+def of_gammas(draw, parameters, pending):
+    """A draw, and the gradients of its sum by the parameters."""
+    arrays = [sleep(np.array(x), 0.02) if pending else np.array(x) for x in parameters]
+    for x in arrays:
+        x.attach_grad()
+    np.random.seed(3)
+    with autograd.record():
+        y = draw(*arrays)
+    y.backward()
+    return y.asnumpy(), [x.grad.asnumpy() for x in arrays]
+
+
+def by_differences(a, x, step=1e-5):
+    """As MXNet's own test has it: what keeps P(a, x)."""
+    change = (special.gammainc(a + step, x) - special.gammainc(a - step, x)) / (2 * step)
+    return -change / numpy.exp((a - 1) * numpy.log(x) - x - special.gammaln(a))
+
+
+@pytest.mark.parametrize("pending", [False, True])
+def test_gradients_of_gamma_draws(pending):
+    shape, scale, size = numpy.array([0.5, 2, 30]), numpy.array([[1.5], [4]]), (5, 2, 3)
+    y, found = of_gammas(lambda a, b: np.random.gamma(a, b, size), (shape, scale), pending)
+    numpy.testing.assert_allclose(found[0], (by_differences(shape, y / scale) * scale).sum((0, 1)), rtol=1e-5)
+    numpy.testing.assert_allclose(found[1], (y / scale).sum((0, 2))[:, None], rtol=1e-12)
+    y, found = of_gammas(lambda a: np.random.standard_gamma(a, (4, 3)), (shape,), pending)
+    numpy.testing.assert_allclose(found[0], by_differences(shape, y).sum(0), rtol=1e-5)
+    y, found = of_gammas(lambda df: np.random.chisquare(df), (shape,), pending)
+    numpy.testing.assert_allclose(found[0], by_differences(shape / 2, y / 2), rtol=1e-5)
+    y, found = of_gammas(lambda a: np.random.gamma(a, size=3000), (numpy.float32(4),), pending)     # in tasks
+    assert found[0].dtype == numpy.float32
+    numpy.testing.assert_allclose(found[0], by_differences(4, y).sum(), rtol=1e-5)
+    y, found = of_gammas(lambda scale: np.random.gamma(2.0, scale, 4), (numpy.array(3.0),), pending)
+    numpy.testing.assert_allclose(found[0], (y / 3).sum(), rtol=1e-12)
+
+
+def test_gradients_of_gamma_draws_in_blocks():
+    class Net(gluon.HybridBlock):
+        def forward(self, a):
+            return np.random.gamma(a, 0.5, size=(2, 2))
+
+    net, a = Net(), np.full((2, 2), 5.0)
+    with warnings.catch_warnings(action="ignore"):         # it is not replayed
+        net.hybridize()
+        net(a)
+    a.attach_grad()
+    seen = []
+    for _ in range(3):
+        with autograd.record():
+            y = net(a)
+        y.backward()
+        numpy.testing.assert_allclose(a.grad, 0.5 * by_differences(5, y.asnumpy() / 0.5), rtol=1e-5)
+        seen.append(y.asnumpy().tobytes())
+    assert len(set(seen)) == 3
+
+
+def test_gradients_of_gradients_of_gamma_draws():
+    a = np.array([2.0])
+    a.attach_grad()
+    with autograd.record():
+        y = np.random.gamma(a)
+        g = autograd.grad(y, a, create_graph=True)[0]
+        with pytest.raises(NotImplementedError, match="no gradient"):
+            g.backward()
+
+
 @pytest.mark.parametrize("name, wrong, text", [
+    ("gamma", (-1,), "shape < 0"), ("gamma", (1, -1), "scale < 0"), ("chisquare", (0,), "df <= 0"),
     ("gumbel", (0, -1), "scale < 0"), ("lognormal", (0, -1), "sigma < 0"), ("pareto", (0,), "a <= 0"),
     ("power", (-1,), "a <= 0"), ("weibull", (-1,), "a < 0"), ("rayleigh", (-1,), "scale < 0")])
 def test_parameters_out_of_range(name, wrong, text):

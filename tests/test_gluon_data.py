@@ -614,7 +614,7 @@ def test_grey_by_chance():
     x = np.array(numpy.arange(48, dtype="uint8").reshape(4, 4, 3))
     grey, same = transforms.RandomGray(1)(x), transforms.RandomGray(0)(x)
     assert grey.dtype == same.dtype == numpy.float32 and (same == x).all()
-    numpy.testing.assert_allclose(grey.asnumpy(), (x.asnumpy() @ [[0.299], [0.587], [0.114]]) * [1, 1, 1], rtol=1e-6)
+    numpy.testing.assert_allclose(grey.asnumpy(), (x.asnumpy() @ [[0.2989], [0.587], [0.114]]) * [1, 1, 1], rtol=1e-6)
     some = transforms.HybridCompose([transforms.RandomGray(0.5)])
     assert 60 < sum((some(x) == x).all().item() for _ in range(200)) < 140
     assert transforms.HybridRandomApply is transforms.RandomApply

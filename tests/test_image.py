@@ -9,9 +9,10 @@ import numpy
 import pytest
 
 import dflow
-from dflow import image
+from dflow import autograd, image, nd, npx
 from dflow import numpy as np
 from dflow.gluon.data import vision
+from dflow.gluon.data.vision import transforms
 
 pytestmark = pytest.mark.once
 
@@ -256,3 +257,80 @@ def test_lists_of_augmenters():
     assert len({image.RandomOrderAug(marks)(np.array(IMAGE)).dtype for _ in range(40)}) == 3
     with pytest.raises(NotImplementedError, match="Augmenter needs"):
         image.Augmenter()(IMAGE)
+
+
+# ---- npx.image
+
+
+@pytest.mark.parametrize("call, transform", [
+    ("random_brightness(x, 0.6, 1.4)", "RandomBrightness(0.4)"),
+    ("random_color_jitter(x, 0.1, 0.2, 0.3, 0.4)", "RandomColorJitter(0.1, 0.2, 0.3, 0.4)"),
+    ("random_contrast(x, 0, 3)", "RandomContrast(2)"),
+    ("random_crop(x, width=7, height=9)", "RandomCrop((7, 9))"),
+    ("random_crop(x, (0.5, 0.5), (0.5, 0.5), 7, 9)", "CenterCrop((7, 9))"),
+    ("random_crop(x, (0, 1), (0, 1), 50, 10, 3)", "RandomCrop((50, 10), interpolation=3)"),
+    ("random_flip_left_right(x, p=0.3)", "RandomFlipLeftRight(0.3)"),
+    ("random_flip_top_bottom(x)", "RandomFlipTopBottom()"),
+    ("random_hue(x, 0.9, 1.1)", "RandomHue(0.1)"),
+    ("random_lighting(x, 0.2)", "RandomLighting(0.2)"),
+    ("random_resized_crop(x, 7, 9, area=(0.2, 0.5), ratio=(1, 2))", "RandomResizedCrop((7, 9), (0.2, 0.5), (1, 2))"),
+    ("random_saturation(x, 0.5, 1.5)", "RandomSaturation(0.5)"),
+    ("resize(x, 10, True, 2)", "Resize(10, True, 2)"),
+    ("resize(x, (10, 25))", "Resize((10, 25))"),
+    ("to_tensor(x)", "ToTensor()"),
+])
+def test_functions_are_what_transforms_do(call, transform):
+    found = []
+    for text in (f"npx.image.{call}", f"nd.image.{call}", f"transforms.{transform}(x)"):
+        np.random.seed(3)
+        found.append(eval(text, {"npx": npx, "nd": nd, "transforms": transforms, "x": np.array(IMAGE)}))
+    assert found[0].dtype == (numpy.float32 if call.startswith("to") else numpy.uint8)
+    assert all(x.dtype == found[0].dtype and (x == found[0]).all() for x in found[1:])
+
+
+def test_functions_without_chance():
+    x = np.array(IMAGE)
+    for axis, flip in enumerate((npx.image.flip_top_bottom, npx.image.flip_left_right)):
+        numpy.testing.assert_array_equal(flip(x), numpy.flip(IMAGE, axis))
+        numpy.testing.assert_array_equal(flip(np.stack([x, x]))[1], numpy.flip(IMAGE, axis))
+    numpy.testing.assert_array_equal(npx.image.crop(x, 3, 5, 10, 7), IMAGE[5:12, 3:13])
+    tensor = npx.image.to_tensor(x)
+    expected = (tensor.asnumpy() - numpy.float32(0.5)) / numpy.float32([1, 2, 3])[:, None, None]
+    numpy.testing.assert_array_equal(npx.image.normalize(tensor, 0.5, (1, 2, 3)), expected)
+    components = numpy.array([55.46, 4.794, 1.148]) * [0.1, -0.2, 0.3]
+    directions = numpy.array([[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]])
+    found = npx.image.adjust_lighting(x.astype("float32"), (0.1, -0.2, 0.3))
+    numpy.testing.assert_allclose(found, IMAGE + directions @ components, rtol=1e-5, atol=1e-4)
+    numpy.testing.assert_array_equal(npx.image.adjust_lighting(x[..., :1], (1, 2, 3)), IMAGE[..., :1])
+
+
+def test_where_a_part_may_begin():
+    """Within the shares that are given of the room that it leaves, both ends of it."""
+    row = np.arange(21, dtype=numpy.uint8).reshape(1, 21, 1)
+    places = {npx.image.random_crop(row, (0.25, 0.5), (0, 1), 9, 1)[0, 0, 0].item() for _ in range(100)}
+    assert places == set(range(3, 7))
+
+
+@pytest.mark.parametrize("call, message", [
+    ("to_tensor(x[0])", "3 axes"),
+    ("flip_left_right(x[0])", "3 axes"),
+    ("random_hue(x[..., :2], 1, 1)", "channels"),
+    ("adjust_lighting(x[..., :2], (1, 1, 1))", "channels"),
+    ("random_crop(x)", "positive"),
+    ("crop(x, 25, 5, 10, 7)", "no part"),
+    ("resize(x, 10, interp=7)", "nearest"),
+])
+def test_bad_arguments_of_functions(call, message):
+    with pytest.raises(ValueError, match=message):
+        eval(f"npx.image.{call}", {"npx": npx, "x": np.array(IMAGE)})
+
+
+def test_gradients_of_images():
+    x = np.array(IMAGE, dtype="float32")
+    x.attach_grad()
+    with autograd.record():
+        y = (npx.image.crop(npx.image.flip_left_right(x), 2, 3, 4, 5) * 2).sum()
+    y.backward()
+    expected = numpy.zeros(IMAGE.shape)
+    expected[3:8, 24:28] = 2
+    numpy.testing.assert_array_equal(x.grad, expected)

@@ -16,8 +16,9 @@ PACKAGE = Path(__file__).resolve().parent.parent / "dflow"
 LAYERS = [
     ["dflow"],  # dflow/__init__.py, which may import everything and is imported by nothing inside
     ["_libraries"],
-    ["d2l", "image", "metric", "onnx"],
-    ["_gradient_methods", "gluon", "kvstore"],
+    ["d2l", "image", "metric", "onnx", "util"],
+    ["_gradient_methods", "gluon"],
+    ["kvstore"],
     ["init", "lr_scheduler", "optimizer"],
     ["_graph_decorator"],
     ["autograd", "random"],
@@ -41,7 +42,7 @@ LAYERS = [
     ["_tracing.tape"],
     ["_array.core"],
     ["_array.array_type", "_array.shape", "_array.signature"],
-    ["_array.dispatch"],
+    ["_array.dispatch", "_array.in_caller"],
     ["_engine"],
     ["_gpu.executor"],
     ["_gpu.mirror"],

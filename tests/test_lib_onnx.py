@@ -90,6 +90,12 @@ LAYERS = {
     "gelu": (lambda: nn.GELU("tanh"), (2, 3)),
     "cells": (lambda: Unrolled(rnn.LSTMCell(4), 3), (2, 3, 5)),
     "more cells": (lambda: Unrolled(rnn.GRUCell(4), 3), (2, 3, 5)),
+    "lstm": (lambda: rnn.LSTM(4), (5, 3, 6)),
+    "lstm, both ways": (lambda: rnn.LSTM(4, 2, bidirectional=True, dropout=0.5), (5, 3, 6)),
+    "gru": (lambda: rnn.GRU(4, 2, layout="NTC"), (3, 5, 6)),
+    "gru, both ways": (lambda: rnn.GRU(4, bidirectional=True), (5, 3, 6)),
+    "rnn": (lambda: rnn.RNN(4, 3), (5, 3, 6)),
+    "rnn, both ways": (lambda: rnn.RNN(4, activation="relu", bidirectional=True), (5, 3, 6)),
 }
 
 
@@ -102,6 +108,22 @@ def test_layers(tmp_path, name):
     for p in block.collect_params().values():
         p.set_data(np.abs(numbers(*p.shape)) + 0.1)
     compare(block, tmp_path, numbers(*shape))
+
+
+@pytest.mark.parametrize("mode, gates", [("lstm", 4), ("gru", 3), ("rnn_tanh", 1)])
+@pytest.mark.parametrize("outputs", [False, True])
+def test_recurrent_layers(tmp_path, mode, gates, outputs):
+    """Two layers both ways, of given states and lengths, and weights that are an input."""
+    def function(x, w, length, h, *c):
+        return npx.rnn(x, w, h, *c or [None], length, mode, 4, 2, True, outputs, use_sequence_length=True)
+
+    cells = [numbers(4, 2, 4)] if mode == "lstm" else []
+    weights = numbers(gates * 4 * 2 * (5 + 4 + 2 + 8 + 4 + 2)) / 2      # rows, directions, and two layers' columns
+    compare(Function(function), tmp_path, numbers(3, 2, 5), weights, np.array([3, 2]), numbers(4, 2, 4), *cells)
+
+
+def test_tiles(tmp_path):
+    compare(Function(lambda x: [np.tile(x, 2), np.tile(x, (3, 1)), np.tile(x, (2, 1, 2))]), tmp_path, numbers(4, 3))
 
 
 def test_embedding(tmp_path):
@@ -123,6 +145,8 @@ def test_what_has_no_form(tmp_path):
                            (lambda x: {"a": x * 2}, "returns an array, or a list of them"),
                            (lambda x: x[x > 0], "not made of numbers and slices"),
                            (lambda x: np.add(x, 1, dtype="float64"), "np.add with dtype has no form"),
+                           (lambda x: npx.rnn(x[None], np.ones(50), np.ones((1, 4, 1)), np.ones((1, 4, 2)), mode="lstm",
+                                              state_size=2, num_layers=1, projection_size=1), "projection_size=1 has"),
                            (lambda x: x.sum(dtype="float64"), "ReduceSum with dtype='float64' has no form")):
         files = Function(function).export(str(tmp_path / "net"), inputs=numbers(4, 3))
         with pytest.raises(ValueError, match=text):

@@ -9,7 +9,7 @@ from engines import Gate, clean_environment
 
 import dflow
 import dflow as mx
-from dflow import autograd, d2l, gluon, kv, nd, npx
+from dflow import autograd, d2l, gluon, kv, nd, np, npx
 from dflow._array import core
 
 pytestmark = pytest.mark.once
@@ -84,6 +84,11 @@ CALLS = {
     "nd.pad(x, 'constant', (1, 0, 0, 2), 9)": numpy.pad(X, ((1, 0), (0, 2)), constant_values=9),
     "nd.diag(x[0])": numpy.diag(X[0]), "nd.take(x, nd.array([0, 2, 9]), axis=1)": X[:, [0, 2, 2]],
     "nd.take(x, nd.array([1]))": X[[1]], "nd.pick(x, nd.array([0, 2]))": X[[0, 1], [0, 2]],
+    "nd.choose_element_0index(x, nd.array([0, 2]))": X[[0, 1], [0, 2]],
+    "nd.fill_element_0index(x, nd.array([7, 8]), nd.array([0, 2]))": numpy.where(
+        [[1, 0, 0], [0, 0, 1]], [[7], [8]], X),
+    "nd.onehot_encode(nd.array([2, 0]), out=x * 1)": [[0, 0, 1], [1, 0, 0]],
+    "nd.topk(x, axis=None, ret_typ='mask', k=2)": X >= numpy.sort(X.ravel())[-2],
     "nd.one_hot(nd.array([1, 0]), 3)": numpy.eye(3)[[1, 0]], "nd.topk(x, k=1)": numpy.array([[2], [1]], "f4"),
     "nd.topk(x, k=2, ret_typ='value')": [[3, 1], [5, 4]], "nd.sort(x, is_ascend=False)": -numpy.sort(-X),
     "nd.argsort(x)": X.argsort().astype("f4"), "nd.cast(x, 'int32')": X.astype("i4"), "nd.shape_array(x)": [2, 3],
@@ -196,7 +201,7 @@ REFUSED = {
     "nd.Custom": (AttributeError, "no attribute 'Custom': MXNet has it, dflow not yet"),
     "nd.nothing": (AttributeError, "module 'dflow.nd' has no attribute 'nothing'$"),
     "mx.sym": (AttributeError, "no attribute 'sym': MXNet has it"),
-    "kv.create('dist_sync')": (ValueError, "name must be one of 'local', 'device'"),
+    "kv.create('dist_sync')": (ValueError, "no key-value store is called 'dist_sync'; there are 'local', 'device'"),
 }
 
 
@@ -286,6 +291,21 @@ def test_as_mx():
     assert likelihood.get() == ("nll-loss", pytest.approx(numpy.log(2)))
     assert mx.init is mx.initializer and mx.rnd is mx.random
     assert mx.np is mx.numpy and mx.waitall is nd.waitall is mx.npx.waitall and isinstance(nd.ones(1), nd.NDArray)
+
+
+def test_the_class_of_arrays():
+    """NumPy's arrays are none of it, as in MXNet, where they are np.ndarray to dflow."""
+    assert not isinstance(numpy.ones(1), nd.NDArray) and isinstance(numpy.ones(1), np.ndarray)
+    assert not issubclass(numpy.ndarray, nd.NDArray) and issubclass(np.ndarray, nd.NDArray)
+    x = np.array([[1, 2]])
+    assert all(isinstance(a, nd.NDArray) for a in (x, x[0], x[0, 0], np.float64(1) * x))
+    assert not isinstance(1.0, nd.NDArray) and not isinstance([x], nd.NDArray)
+    assert nd.NDArray.reshape is np.ndarray.reshape and nd.NDArray.__name__ == "NDArray"
+
+    class Mine(nd.NDArray):
+        pass
+
+    assert issubclass(Mine, numpy.ndarray)
     code = "from dflow import nd; print(float(nd.ones((1, 1))))"
     done = subprocess.run([sys.executable, "-c", code], env=clean_environment(), capture_output=True, text=True)
     assert done.stdout == "1.0\n", done.stderr
@@ -299,6 +319,37 @@ def test_names():
     assert all(hasattr(nd, name) for name in nd.__all__) and len(set(nd.__all__)) == len(nd.__all__)
     for module in (nd, nd.random, nd.linalg):
         assert all(getattr(module, name).__doc__ for name in module.__all__)
+
+
+def test_what_mxnets_2_has_besides():
+    with mx.cpu(1):
+        assert nd.ones(1).ctx.device_typeid == 1 and mx.Device.devtype2str[2] == "gpu"
+    assert mx.Device.devstr2type["cpu_pinned"] == 3 and mx.gpu(0).device_typeid == 2
+    for x in (nd.from_dlpack(nd.ones(3).to_dlpack_for_read()), nd.from_dlpack(nd.to_dlpack_for_write(nd.ones(3)))):
+        assert x.tolist() == [1, 1, 1]
+    x = nd.zeros(2)
+    x[0] = numpy.array([3], "float32")
+    assert x.tolist() == [3, 0]
+    drawn = []
+    for seed in (-5, -5, 2**32 - 5, 7):
+        mx.random.seed(seed)
+        drawn.append(nd.random.uniform(shape=3).tolist())
+    assert drawn[0] == drawn[1] == drawn[2] != drawn[3]
+
+
+def test_other_draws():
+    counts = nd.random.multinomial(n=nd.array([1000]), p=nd.array([[0.25, 0.75]]))
+    assert counts.dtype == "float32" and counts.sum() == 1000 and abs(counts[0, 0] - 250) < 100
+    assert nd.random.multinomial(nd.array([0, 1])) == 1
+    found = nd.random.categorical(nd.array([[0, 1]]), shape=3, get_prob=True)
+    assert type(found) is list and [x.tolist() for x in found] == [[[1, 1, 1]], [[0, 0, 0]]]
+    x = nd.random.generalized_negative_binomial(5, 0.2, shape=50000)
+    assert x.dtype == "float32" and abs(x.mean() - 5) < 0.1 and abs(x.var() - (5 + 0.2 * 25)) < 0.4
+    x = nd.random.generalized_negative_binomial(nd.array([5, 3]), nd.array([0, 1]), shape=50000)
+    assert x.shape == (2, 50000)
+    numpy.testing.assert_allclose(x.mean(axis=1), [5, 3], atol=0.1)
+    numpy.testing.assert_allclose(x.asnumpy().var(axis=1), [5, 12], atol=0.6)
+    assert nd.random_generalized_negative_binomial(shape=2).shape == (2,)
 
 
 # -- the store -------------------------------------------------------------------------------------

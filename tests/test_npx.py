@@ -7,6 +7,7 @@ import math
 import re
 import zlib
 
+import hostile
 import numpy
 import pytest
 import scipy.special
@@ -136,6 +137,12 @@ class Reference:
             running_mean[...] = 0.9 * running_mean + 0.1 * mean
             running_var[...] = 0.9 * running_var + 0.1 * var
         return [y, mean, 1 / numpy.sqrt(var + eps)] if output_mean_var else y
+
+    @staticmethod
+    def sync_batch_norm(data, gamma, beta, moving_mean, moving_var, output_mean_var=False, fix_gamma=True):
+        y, *_ = Reference.batch_norm(data, gamma, beta, moving_mean, moving_var, fix_gamma=fix_gamma,
+                                     output_mean_var=True)
+        return [y, moving_mean, moving_var] if output_mean_var else y
 
     @staticmethod
     def layer_norm(x, gamma, beta, axis=-1, eps=1e-5, output_mean_var=False):
@@ -518,6 +525,7 @@ softmax(x, 0, l, use_length=True)                   ValueError  length must have
 softmax(x, 3)                                       AxisError  axis 3 is out of bounds
 batch_norm(d, w, v, v, v)                           ValueError  gamma must have the shape (3,), not (4,)
 batch_norm(d, v, v, w, v)                           ValueError  running_mean must have the shape
+sync_batch_norm(d, v, v, v, v, ndev=2)              ValueError  over 2 devices are not in dflow
 layer_norm(x, u, v)                                 ValueError  beta must have the shape (4,), not (3,)
 group_norm(g, w, w, 3)                              ValueError  num_groups must divide the 4 channels, and 3 does not
 group_norm(v, v, v)                                 ValueError  data must have at least 2 axes, not the shape (3,)
@@ -777,11 +785,12 @@ def test_from_numpy():
 
 def test_capsules():
     x = np.arange(3.0)
-    y = npx.from_dlpack(npx.to_dlpack_for_write(x))
+    y = npx.from_dlpack(npx.to_dlpack_for_write(x))         # the same memory, as in MXNet
     y += 1
+    assert x.tolist() == [1, 2, 3]
     z = npx.from_dlpack(npx.to_dlpack_for_read(x + 1))
     del x
-    assert y.tolist() == [1, 2, 3] and z.tolist() == [1, 2, 3] and npx.from_dlpack(y).tolist() == [1, 2, 3]
+    assert y.tolist() == [1, 2, 3] and z.tolist() == [2, 3, 4] and npx.from_dlpack(y).tolist() == [1, 2, 3]
 
 
 # -- draws -----------------------------------------------------------------------------------------
@@ -798,6 +807,18 @@ def test_bernoulli():
     for both in ({}, {"prob": 0.5, "logit": 0.0}):
         with pytest.raises(ValueError, match="either prob or logit must be given, and not both"):
             npx.bernoulli(**both)
+
+
+def test_probabilities_are_checked():
+    for wrong in (1.5, -0.1, np.array([0.5, 2]), np.array([0.5, numpy.nan])):
+        with pytest.raises(ValueError, match="prob must be between 0 and 1"):
+            npx.bernoulli(wrong).wait_to_read()
+    assert npx.bernoulli(np.array([0.0, 1])).tolist() == [0, 1]
+
+
+def test_sums_into_an_array():
+    x = np.ones(2)
+    assert npx.add_n(x, x * 2, x, out=x) is x and x.tolist() == [4, 4]
 
 
 def test_draws_of_batches():
@@ -872,6 +893,16 @@ def test_gradients_stop():
     assert x.grad.tolist() == [1, 4]
 
 
+def test_loaded_arrays_lie_row_after_row(tmp_path):
+    x = numpy.arange(6.0).reshape(2, 3).T
+    numpy.save(tmp_path / "x.npy", x)
+    numpy.savez(tmp_path / "x.npz", x=x, zero=numpy.array(1.0))
+    found = npx.load(tmp_path / "x.npz")
+    assert found["zero"].shape == ()
+    for y in (npx.load(tmp_path / "x.npy"), found["x"]):
+        assert y.flags.c_contiguous and (y == x).all()
+
+
 def test_files_of_mxnets(tmp_path):
     found = {}
     for name, content in MXNETS.items():
@@ -888,6 +919,11 @@ def test_files_of_mxnets(tmp_path):
     sparse = (tmp_path / "list").read_bytes()
     with pytest.raises(ValueError, match="arrays that are sparse"):
         npx.load(io.BytesIO(sparse[:28] + bytes([2]) + sparse[29:]))
+    oldest = hostile.oldest_mxnets(numpy.arange(6, dtype="f4").reshape(2, 3))
+    (x,) = npx.load(io.BytesIO(oldest))
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]] and x.dtype == "float32"
+    with pytest.raises(ValueError, match="the file ends too early"):
+        npx.load(io.BytesIO(oldest[:60]))
     net = gluon.nn.Sequential()
     net.add(gluon.nn.Dense(1))
     net.load_parameters(tmp_path / "nd", ignore_extra=True)

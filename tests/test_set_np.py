@@ -1,11 +1,15 @@
 """npx.set_np(): MXNet's default type, and what else is as in MXNet after it."""
 
+import subprocess
+import sys
+import textwrap
+
 import numpy
 import pytest
 
 import dflow
 import dflow.numpy as np
-from dflow import autograd, npx
+from dflow import autograd, gluon, npx
 from dflow.ops import defaults, sorting
 
 
@@ -225,3 +229,187 @@ def test_sort_from_the_largest_on_is_mxnets():
     for function in (np.sort, np.argsort):
         with pytest.raises(TypeError, match="descending"):
             function(np.ones(3), descending=True)
+
+
+WHOLE = {
+    "x.T": [[1] * 3] * 2, "np.concatenate([x, x * 3])": [[4] * 3] * 2, "x[0, ::-1]": [[1] * 3, [0] * 3],
+    "np.split(x, 3, axis=1)[1]": [[0, 1, 0]] * 2, "x * x": [[2, 4, 6], [8, 10, 12]], "x.sum()": [[1] * 3] * 2,
+    "np.where(x > 2, x, 0)": [[0, 0, 1], [1] * 3], "x * 2.5": [[2] * 3] * 2,
+    "np.broadcast_to(x[0], (4, 3))": [[4] * 3, [0] * 3],
+    "x.astype('float32')": [[1] * 3] * 2, "np.roll(x, 1)": [[1] * 3] * 2, "np.diagonal(x)": [[1, 0, 0], [0, 1, 0]]}
+
+
+@pytest.mark.parametrize("text", WHOLE)
+@pytest.mark.parametrize("dtype", ["int32", "int8"])
+def test_gradients_of_whole_numbers(single, text, dtype):
+    """Through what moves them, and what they are computed from, as in MXNet; in their own type."""
+    x = np.array([[1, 2, 3], [4, 5, 6]], dtype=dtype)
+    x.attach_grad()
+    with autograd.record():
+        y = eval(text, {"np": np, "x": x})
+    y.backward()
+    assert x.grad.dtype == dtype and x.grad.tolist() == WHOLE[text]
+
+
+@pytest.mark.parametrize("function", [lambda i, x: i > 1, lambda i, x: np.argmax(x), lambda i, x: x.astype("int32"),
+                                      lambda i, x: np.argsort(i), lambda i, x: np.floor(x), lambda i, x: i // 2])
+def test_what_still_has_zero_gradients(single, function):
+    i, x = np.array([1, 2, 3], dtype="int32"), np.array([1.0, 2, 3])
+    for a in (i, x):
+        a.attach_grad()
+        a.grad[...] = 7
+    with autograd.record():
+        y, z = function(i * 1, x * 1), (x * 0).sum() + (i * 0).sum()
+    autograd.backward([y, z])
+    assert i.grad.tolist() == [0] * 3 and x.grad.tolist() == [0] * 3
+
+
+def test_whole_numbers_beside_others(single):
+    i, x = np.array([1, 2, 3], dtype="int32"), np.array([0.5, 2, 3])
+    for a in (i, x):
+        a.attach_grad()
+    with autograd.record():
+        y = (i * x).sum()
+    y.backward()
+    assert x.grad.tolist() == [1, 2, 3] and i.grad.tolist() == [0, 2, 3]
+
+
+# -- for a while -----------------------------------------------------------------------------------
+
+
+def made():
+    return np.ones(1).dtype.name, (np.arange(2) / np.arange(1, 3)).dtype.name, npx.is_np_array(), npx.is_np_shape()
+
+
+OUTSIDE, INSIDE = ("float64", "float64", False, False), ("float32", "float32", True, True)
+
+
+def test_a_while_of_mxnets_arrays():
+    assert made() == OUTSIDE
+    with dflow.np_array():
+        assert made() == INSIDE and np.ones((2, 3, 4)).sum(axis=[0, 1]).shape == (4,)
+        with dflow.util.np_array(False):
+            assert made() == ("float64", "float64", False, True)
+            with dflow.np_shape(False):
+                assert made() == OUTSIDE
+        with dflow.np_array(), dflow.np_default_dtype():
+            assert made() == ("float64", "float64", True, True) and dflow.is_np_default_dtype()
+        assert made() == INSIDE
+        with pytest.raises(ValueError, match="reset_np"), dflow.np_shape(False):
+            pass
+    with pytest.raises(ZeroDivisionError), dflow.np_array():
+        raise ZeroDivisionError
+    assert made() == OUTSIDE
+    with pytest.raises(TypeError):
+        np.ones((2, 3)).sum(axis=[0, 1])
+    with dflow.np_shape():
+        assert made() == (*OUTSIDE[:3], True)
+    assert dflow.set_np_shape(True) is False and dflow.set_np_shape(False) is True and not dflow.is_np_shape()
+
+
+def test_a_while_leaves_the_rules_of_nd():
+    """They hold since nd was loaded."""
+    code = """
+        from dflow import nd, np, np_array
+        with np_array():
+            pass
+        assert np.ones((2, 3)).sum(axis=[0, 1]) == 6 and np.ones(1).dtype == float
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, timeout=60)
+
+
+def test_switched_on_a_while_does_nothing(single, monkeypatch):
+    monkeypatch.setattr(defaults, "_switch", lambda: pytest.fail("it is on"))
+    with dflow.np_array(), dflow.np_shape():
+        assert made() == INSIDE
+
+
+@pytest.mark.parametrize("use", [dflow.use_np, dflow.util.use_np_array])
+def test_decorated(use):
+    @use
+    def function(x, *, y):
+        """What it does."""
+        return x, y, made()
+
+    assert function(1, y=2) == (1, 2, INSIDE) and function.__name__ == "function" and function.__doc__
+
+    class Base:
+        def inherited(self):
+            return made()
+
+    @use
+    class Some(Base):
+        number = 3
+
+        def __init__(self):
+            self.first = made()
+
+        @property
+        def part(self):
+            """Which it is."""
+            return made()
+
+        @part.setter
+        def part(self, x):
+            self.set = x, made()
+
+        @staticmethod
+        def alone(x):
+            return x, made()
+
+        @classmethod
+        def whole(cls, x):
+            return cls, x, made()
+
+    some = Some()
+    some.part = 5
+    assert some.first == some.part == INSIDE and some.set == (5, INSIDE) and Some.part.__doc__
+    assert Some.alone(1) == some.alone(1) == (1, INSIDE) and some.whole(2) == (Some, 2, INSIDE)
+    assert some.inherited() == OUTSIDE == made() and Some.number == 3
+    with pytest.raises(TypeError, match="classes and functions, not int"):
+        use(3)
+
+
+def test_decorated_for_shapes_and_types():
+    assert dflow.use_np_shape(made)() == (*OUTSIDE[:3], True)
+    assert dflow.use_np(dflow.use_np_default_dtype(made))() == ("float64", "float64", True, True)
+    assert dflow.use_np_default_dtype(npx.is_np_default_dtype)()
+    npx.set_np()
+    try:
+        assert npx.set_np_default_dtype() is False and made()[0] == "float64"
+        assert npx.set_np_default_dtype(False) is True and made() == INSIDE
+    finally:
+        npx.reset_np()
+
+
+def test_networks_that_are_decorated():
+    @dflow.use_np
+    class Net(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.dense = gluon.nn.Dense(2)
+
+        def forward(self, x):
+            return self.dense(x) + np.ones(2)
+
+    net = Net()
+    net.initialize()
+    x = np.ones((1, 3), "float32")
+    first = net(x)
+    net.hybridize()
+    assert first.dtype == net(x).dtype == net(x).dtype == numpy.float32
+    assert first.tolist() == net(x).tolist()
+
+
+def test_what_else_util_has(monkeypatch):
+    util = dflow.util
+    assert util.get_gpu_count() == dflow.num_gpus()
+    assert util.default_array([1], dtype="int8").dtype == "int8" and util.default_array([1.0]).dtype == "float32"
+    assert util.default_array([1], device=dflow.cpu(1)).ctx == dflow.cpu(1)
+    monkeypatch.setenv("DFLOW_TEST_SOMETHING", "1")
+    assert util.getenv("DFLOW_TEST_SOMETHING") == "1"
+    util.setenv("DFLOW_TEST_SOMETHING", "2")
+    assert util.getenv("DFLOW_TEST_SOMETHING") == "2"
+    util.setenv("DFLOW_TEST_SOMETHING", None)
+    assert util.getenv("DFLOW_TEST_SOMETHING") is None
+    assert util.set_module("elsewhere")(lambda: 0).__module__ == "elsewhere"

@@ -4,11 +4,13 @@ Compared by inspect.signature, where both have one. Parameters of our own may fo
 another way (NumPy's `<no value>` for keepdims is our False).
 """
 
+import functools
 import importlib
 import inspect
 
 import numpy
 import pytest
+from dflow._functions.numpy_inline import or_else, small_first
 
 import dflow
 import dflow.numpy as np
@@ -138,6 +140,23 @@ def test_functions_that_ask_others_have_a_signature(name):
 def test_functions_that_ask_nobody_have_the_text_of_one(name):
     ours = getattr(np, name)
     assert not hasattr(ours, "__signature__") and ours.__text_signature__ == str(inspect.signature(ours))
+
+
+def test_functions_that_ask_others_are_the_namespace_s_own():
+    asking = [name for name in numpy.__all__ if hasattr(getattr(numpy, name), "_implementation")]
+    assert len(asking) > 200 and not [name for name in asking if getattr(np, name).__module__ != "dflow.numpy"]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: small_first(f, None, 0), lambda f: or_else(None, "function", f, None, ())])
+def test_what_wraps_a_function_looks_like_it(wrap):
+    def function(a: int) -> str:
+        """Of a."""
+
+    function.more = [1]
+    ours, python_s = wrap(function), functools.update_wrapper(lambda: None, function)
+    assert vars(ours) == {name: getattr(python_s, name) for name in functools.WRAPPER_ASSIGNMENTS} | vars(python_s)
+    ours.more = None                    # its own from now on
+    assert function.more == [1] and ours.__wrapped__ is function
 
 
 def test_putmask_takes_its_array_by_place():

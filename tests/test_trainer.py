@@ -6,7 +6,7 @@ import numpy
 import pytest
 from test_gluon import close, numbers
 
-from dflow import autograd, gluon, init, lr_scheduler, npx, optimizer
+from dflow import autograd, gluon, init, kvstore, lr_scheduler, npx, optimizer
 from dflow import numpy as np
 from dflow.gluon import nn
 
@@ -239,6 +239,19 @@ def test_optimizers(name, arguments, expected, tmp_path):
         close(p.data(), values, 1e-9)
 
 
+def test_rates_by_norms_after_set_np():
+    """What says whether a rate is scaled is no float32 then."""
+    npx.set_np()
+    try:
+        p = parameter((1.0, -2, 0.5))
+        back(p)
+        gluon.Trainer([p], "lars", {"learning_rate": 9}).step(1)
+    finally:
+        npx.reset_np()
+    w, g = numpy.array([1.0, -2, 0.5]), numpy.array([3.0, -3, 2])
+    close(p.data(), w - 9 * 0.001 * numpy.linalg.norm(w) / (numpy.linalg.norm(g) + 1e-8) * g)
+
+
 def test_langevin_dynamics():
     p = gluon.Parameter("w", shape=(4000,), dtype="float64")
     p.initialize(init.Constant(3))
@@ -351,10 +364,192 @@ def test_several_devices():
         net.reset_ctx(npx.gpu())
 
 
+# -- stores ----------------------------------------------------------------------------------------
+
+
+class Telling(kvstore.KVStoreBase):
+    """A store that notes what it is asked, and has `factor` times the sum for an answer."""
+
+    type, rank, num_workers = "telling", 0, 1
+
+    def __init__(self, factor=1.0):
+        self.factor, self.calls, self.optimizer = factor, [], None
+
+    def is_capable(self, capability):
+        return capability == "optimizer" and self.factor is None
+
+    def set_optimizer(self, optimizer):
+        self.optimizer = optimizer
+
+    def broadcast(self, key, value, out, priority=0):
+        self.calls.append(("broadcast", key))
+        for x in out:
+            value.copyto(x)
+
+    def pushpull(self, key, value, out=None, priority=0):
+        self.calls.append(("pushpull", key, priority))
+        total = sum(x.as_in_ctx(value[0].ctx) for x in value)
+        if self.factor is None:                     # it changes parameters: by the sum itself
+            for x in out:
+                x -= total.as_in_ctx(x.ctx) * self.optimizer.rescale_grad
+        else:
+            for x in value if out is None else out:
+                (total * self.factor).copyto(x)
+
+
+def two_parameters(devices):
+    found = [gluon.Parameter(name, shape=(2,)) for name in "vw"]
+    for p in found:
+        p.initialize(init.One(), ctx=devices)
+    found[1].grad_req = "null"
+    return found
+
+
+def back_everywhere(p):
+    with autograd.record():
+        losses = [(x * (k + 1)).sum() for k, x in enumerate(p.list_data())]
+    autograd.backward(losses)
+
+
+@pytest.mark.parametrize("devices", [[npx.cpu(0)], [npx.cpu(1), npx.cpu(2)]])
+def test_a_store_of_a_programs_own_sums(devices):
+    v, w = two_parameters(devices)
+    store = Telling(10.0)
+    trainer = gluon.Trainer([v, w], "sgd", {"learning_rate": 0.5}, kvstore=store)
+    assert store.calls == []
+    total = 3 if len(devices) == 2 else 1
+    for k in range(2):
+        back_everywhere(v)
+        trainer.step(2)
+        assert [x.tolist() for x in v.list_grad()] == [[10 * total] * 2] * len(devices)
+        assert [x.tolist() for x in v.list_data()] == [[1 - 2.5 * (k + 1) * total] * 2] * len(devices)
+    assert store.calls == [("broadcast", 0), ("broadcast", 1), ("pushpull", 0, 0), ("pushpull", 0, 0)]
+    assert store.optimizer is None
+    w.set_data(np.zeros(2))                         # which the store is told
+    back_everywhere(v)
+    trainer.allreduce_grads()
+    trainer.update(2)
+    assert store.calls[4:] == [("broadcast", 1), ("pushpull", 0, 0)]
+    with pytest.raises(UserWarning, match="the gradient of v"):
+        trainer.step(2)
+
+
+@pytest.mark.parametrize("devices", [[npx.cpu(0)], [npx.cpu(1), npx.cpu(2)]])
+def test_a_store_with_an_optimizer_changes_parameters(devices, tmp_path):
+    v, w = two_parameters(devices)
+    store = Telling(None)
+    trainer = gluon.Trainer([v, w], "sgd", kvstore=store)
+    back_everywhere(v)
+    trainer.step(2)
+    assert store.optimizer is trainer.optimizer
+    total = 3 if len(devices) == 2 else 1
+    assert [x.tolist() for x in v.list_data()] == [[1 - total / 2] * 2] * len(devices)
+    with pytest.raises(UserWarning, match="the gradient of v"):
+        trainer.step(2)
+    trainer.step(2, ignore_stale_grad=True)
+    for call in (trainer.allreduce_grads, lambda: trainer.update(1)):
+        with pytest.raises(RuntimeError, match="update_on_kvstore=False"):
+            call()
+    with pytest.raises(NotImplementedError, match=r"Telling has no save_optimizer_states\(\)"):
+        trainer.save_states(tmp_path / "states")
+    kept = gluon.Trainer([v, w], "sgd", {"learning_rate": 1}, kvstore=store, update_on_kvstore=False)
+    store.factor = 1.0
+    back_everywhere(v)
+    kept.step(1)
+    assert v.data(devices[-1]).tolist() == [1 - total - total] * 2
+
+
+@pytest.mark.parametrize("on_store", [False, True])
+def test_our_store_trains_as_the_trainer_does(on_store, tmp_path):
+    found = []
+    for store in (None, kvstore.create("device")):
+        p = parameter((1.0, -2, 0.5))
+        for _ in range(2):                          # the second goes on where the first has ended
+            trainer = gluon.Trainer([p], "adam", {"learning_rate": 0.1}, kvstore=store,
+                                    update_on_kvstore=on_store if store is not None else None)
+            if (tmp_path / f"{store}").exists():
+                trainer.load_states(tmp_path / f"{store}")
+            for _ in range(3):
+                back(p)
+                trainer.step(1)
+            trainer.save_states(tmp_path / f"{store}")
+        found.append(p.data().tolist())
+        p.set_data(np.zeros(3))                     # also where the store has the last word
+        back(p)
+        trainer.step(1)
+        found.append(p.data().tolist())
+    assert found[:2] == found[2:]
+
+
+def test_parameters_that_a_store_learns_of_later():
+    net, store = nn.Dense(1), Telling()
+    net.initialize()
+    trainer = gluon.Trainer(net.collect_params(), "sgd", kvstore=store)
+    with pytest.raises(gluon.parameter.DeferredInitializationError):
+        trainer.step(1)
+    assert store.calls == [("broadcast", 1)]                # the bias
+    with autograd.record():
+        y = net(np.ones((1, 3), "float32")).sum()
+    y.backward()
+    trainer.step(1)
+    assert store.calls[1:] == [("broadcast", 0), ("pushpull", 0, 0), ("pushpull", 1, -1)]
+
+
+def test_stores_by_name():
+    @kvstore.KVStoreBase.register
+    class OwnStore(kvstore.TestStore):
+        pass
+
+    try:
+        assert type(kvstore.create("ownSTORE")) is OwnStore
+        v, w = two_parameters([npx.cpu(0), npx.cpu(1)])
+        back_everywhere(v)
+        gluon.Trainer([v, w], "sgd", {"learning_rate": 1}, kvstore="ownstore").step(1)
+        assert [x.tolist() for x in v.list_data()] == [[-2, -2]] * 2
+        with pytest.warns(UserWarning, match="'ownstore' already"):
+            assert kvstore.KVStoreBase.register(OwnStore) is OwnStore
+    finally:
+        del kvstore.KVStoreBase.kv_registry["ownstore"]
+    with pytest.raises(ValueError, match="'ownstore'; there are 'local', .* 'teststore'"):
+        kvstore.create("OwnStore")
+    with pytest.raises(TypeError, match="a string"):
+        kvstore.create(7)
+
+
+def test_what_stores_lack():
+    store = kvstore.create("teststore")
+    assert (store.type, store.rank, store.num_workers) == ("teststore", 0, 1)
+    assert not type(store).is_capable("optimizer")
+    with pytest.raises(ValueError, match="capability"):
+        store.is_capable("compression")
+    for call in (lambda: store.set_optimizer(optimizer.SGD()), lambda: store.save_optimizer_states("x"),
+                 lambda: store.load_optimizer_states("x"), lambda: kvstore.KVStoreBase().rank,
+                 lambda: kvstore.KVStoreBase().type, lambda: kvstore.KVStoreBase().num_workers,
+                 lambda: kvstore.KVStoreBase().pushpull(1, 2), lambda: kvstore.KVStoreBase().broadcast(1, 2, 3),
+                 lambda: kvstore.KVStoreBase().is_capable("optimizer")):
+        with pytest.raises(NotImplementedError, match="has no"):
+            call()
+    with pytest.raises(ValueError, match="the store has no optimizer"):
+        kvstore.create().save_optimizer_states("x")
+    trainer = gluon.Trainer([parameter()], "sgd", kvstore=store, update_on_kvstore=True)
+    with pytest.raises(ValueError, match="TestStore runs no optimizer"):
+        trainer.step(1)
+
+
+def test_updaters_of_lists():
+    update = optimizer.get_updater(optimizer.SGD(learning_rate=0.5, momentum=0.9))
+    v, w = np.ones(2), np.ones(3)
+    update([0, 1], [np.ones(2), np.ones(3)], [v, w])
+    update(1, np.ones(3), w)
+    assert v.tolist() == [0.5] * 2 and sorted(update.states) == [0, 1]
+    close(w, numpy.full(3, 0.5 - 0.5 - 0.45))
+
+
 def test_arguments_of_trainers():
     p = parameter()
     for arguments, text in (((p.data(), "sgd"), "params must be parameters"), (([p], "gsd"), "no optimizer is called"),
-                            (([p], "sgd", {}, "dist"), "kvstore must be"),
+                            (([p], "sgd", {}, "dist"), "no key-value store is called 'dist'"),
+                            (([p], "sgd", {}, 7), "kvstore must be a name or"),
                             (([p], optimizer.SGD(), {"wd": 1}), "optimizer_params must be None")):
         with pytest.raises((TypeError, ValueError), match=text):
             gluon.Trainer(*arguments)

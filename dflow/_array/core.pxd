@@ -4,12 +4,11 @@ from libc.stdint cimport uint8_t
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from cpython.ref cimport Py_XDECREF
 from dflow._kernels.kernel cimport intp, Kernel
-from dflow._base.atomics cimport load_i64, load_ptr
+from dflow._base.atomics cimport load_ptr
 from dflow._array.array_type cimport element_types
 from dflow._array.dispatch cimport Operand
 from dflow._base.thread_state cimport captures, direct, near, recorders, recording, set_recording
 from dflow._runtime.graph cimport readable, Storage, writable
-from dflow._runtime.queues cimport shared
 
 cdef enum Flag:
     C_CONTIGUOUS = 1
@@ -127,8 +126,7 @@ cdef object numpy_window(ndarray a, bint write=*, object base=*)         # a Num
 cdef ndarray part(ndarray a, int which)                                 # real (0) or imaginary part, as a view
 cdef int become(ndarray self, ndarray other) except -1                  # in place; may wait for a host task
 # a Python function on a worker, which looks at its arrays when it runs, may have it
-cdef inline bint host_task_may_have(ndarray a) noexcept:
-    return a.st != NULL and load_i64(&shared.host_tasks) != 0 and not writable(a.st)
+cdef bint host_task_may_have(ndarray a) noexcept
 cdef ndarray broadcast_same(ndarray a)                                  # a fresh view of all of a
 
 # ---- operands of kernels, waiting

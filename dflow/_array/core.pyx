@@ -14,15 +14,17 @@ from libc.stdlib cimport labs
 from libc.string cimport memcpy
 from dflow._runtime.waiting cimport make_room, memory_budget, nudge, region_ready, wait_storage
 from dflow._kernels.kernel cimport MAXDIMS, MAY_RAISE
-from dflow._base.atomics cimport add_int, invariant
+from dflow._base.atomics cimport add_int, invariant, load_i64
 from dflow._gpu.mirror cimport HOST_STALE, bring_here, done_there, wait_there
 from dflow._runtime.fp_errors cimport warn_user, warnings_wait
+from dflow._runtime.queues cimport shared
 from dflow._runtime.graph cimport (
     abroad, bytes_live, FULL, readable, storage_allocate, storage_new, storage_rest, storage_resume, storage_unref,
     WRITE)
 from dflow._runtime.region cimport fill_region, Region, regions_overlap
 from dflow._array.array_type cimport element_types, elements_are_arrays, make_types
-from dflow._array.dispatch cimport Operand, launch, copy_out, joins, run_unary
+from dflow._array.dispatch cimport Operand, launch, copy_out
+from dflow._array.in_caller cimport joins, run_unary
 from dflow._base.allocator cimport memory_free, memory_hooks, MemoryHooks, memory_new
 from dflow._base.hooks cimport check_callables, check_hooks
 from dflow._array.shape cimport parse_shape, check_dimensions
@@ -710,18 +712,16 @@ cdef class ndarray:
         return out
 
     def __getbuffer__(self, Py_buffer* view, int flags):
-        cdef Py_buffer* lent = <Py_buffer*>memory_new(sizeof(Py_buffer))
-        if lent == NULL:
+        cdef Py_buffer lent
+        PyObject_GetBuffer(hooks.lend(self), &lent, flags)
+        view.internal = memory_new(sizeof(Py_buffer))
+        if view.internal == NULL:
+            PyBuffer_Release(&lent)
             raise MemoryError
-        try:
-            PyObject_GetBuffer(hooks.lend(self), lent, flags)
-        except BaseException:
-            memory_free(lent)
-            raise
+        memcpy(view.internal, &lent, sizeof(Py_buffer))
         view.buf, view.len, view.itemsize, view.readonly = lent.buf, lent.len, lent.itemsize, lent.readonly
         view.format, view.ndim, view.shape, view.strides = lent.format, lent.ndim, lent.shape, lent.strides
-        view.suboffsets, view.internal = lent.suboffsets, lent
-        view.obj = self                                 # not the NumPy array: memoryview(x).obj is x
+        view.suboffsets, view.obj = lent.suboffsets, self       # not the NumPy array: memoryview(x).obj is x
 
     def __releasebuffer__(self, Py_buffer* view):       # as there is one, NumPy's frombuffer() keeps the view, too
         PyBuffer_Release(<Py_buffer*>view.internal)
@@ -885,6 +885,9 @@ def _made(*given, **named):
 
 # ---- parts of the class ----------------------------------------------------------------------------------------
 
+cdef bint host_task_may_have(ndarray a) noexcept:
+    return a.st != NULL and load_i64(&shared.host_tasks) != 0 and not writable(a.st)
+
 cdef int become(ndarray self, ndarray other) except -1:
     """Make self what other is, in place."""
     if host_task_may_have(self):
@@ -977,10 +980,11 @@ def element(x):
 array.__module__ = element.__module__ = "dflow._array"      # in pickles: see there
 
 def set_mxnet_rules(bint on):
-    """Some of MXNet's ways, or NumPy's: see npx.set_np()."""
+    """Some of MXNet's ways, or NumPy's: see npx.set_np(). Returns what it was before."""
     global mxnet_rules
-    mxnet_rules = on
+    before, mxnet_rules = mxnet_rules, on
     elements_are_arrays(on)
+    return before
 
 def table():
     """The hooks that are Python callables, to be set."""

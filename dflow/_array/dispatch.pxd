@@ -1,11 +1,7 @@
 """launch(), through which every kernel runs: in the caller or as a task."""
 
-from dflow._runtime.open_group cimport would_join
 from dflow._runtime.region cimport Region
-from dflow._kernels.kernel cimport call_loop, intp, Kernel
-from dflow._engine cimport settings
-from dflow._runtime.fp_errors cimport fp_event
-from dflow._runtime.tuning cimport LEAST_JOIN_NS
+from dflow._kernels.kernel cimport intp, Kernel
 from dflow._runtime.errors cimport Site
 from dflow._runtime.graph cimport SIZE_SHIFT, Storage, Task, task_operand, task_region
 
@@ -57,21 +53,3 @@ cdef inline void fill_access(Task* t, int i, Storage* s, intp offset, int itemsi
     task_operand(t, i, s, offset, flags | log << SIZE_SHIFT)
     if r != NULL:
         task_region(t, i)[0] = r[0]
-
-# ---- past launch(), for what is small, ready and in C order
-cdef inline int run_now(Kernel* k, char** args, intp* n, intp* steps) except -1:
-    """Run a kernel in its caller, and warn of the floating point flags that it raises."""
-    settings.inlined += 1
-    return fp_event(call_loop(k, args, n, steps), k)
-
-cdef inline int run_unary(Kernel* k, char* x, intp size, char* out, intp out_size, intp n) except -1:
-    cdef char* args[2]
-    cdef intp steps[2]
-    args[0], args[1] = x, out
-    steps[0], steps[1] = size, out_size
-    return run_now(k, args, &n, steps)
-
-cdef inline bint joins(intp n, Kernel* k, bint ready) noexcept:
-    """Whether an elementwise operation is large enough to join a group, or not too small for the one that is open."""
-    cdef float cost = n * k.cost
-    return cost > settings.tiny_cost or (cost > LEAST_JOIN_NS and would_join(n, ready))

@@ -15,6 +15,7 @@ from dflow._kernels.blas_library cimport blas_loaded, load_blas
 from dflow._kernels.matmul cimport UNUSED, blas_use, worth_blas
 from dflow._engine cimport submit, settings
 from dflow._runtime.fp_errors cimport fp_event, read_fp_policy, fp_warn, fp_strict
+from dflow._runtime.open_group cimport would_join
 from dflow._runtime.gate cimport enter_gate, leave_gate
 from dflow._runtime.errors cimport Site
 from dflow._runtime.graph cimport (

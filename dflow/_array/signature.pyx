@@ -1,7 +1,7 @@
 """Signatures of generalized ufuncs: the core dimensions of their operands, and lengths that only the ufunc knows."""
 
+import sys
 import numpy as np
-from numpy.fft import _pocketfft_umath
 from numpy.linalg import _umath_linalg
 from dflow._kernels.qr import qr
 
@@ -18,9 +18,12 @@ cdef object parse_signature(str text):
         sides.append([[name for name in group.split(",") if name] for group in groups])
     return (*sides, list(dict.fromkeys([name for names in sides[0] + sides[1] for name in names])))
 
-# Of all others, a function of their own may compute or check lengths.
-NUMPYS = frozenset([x for module in (vars(_umath_linalg), vars(_pocketfft_umath), qr)
-                    for x in module.values() if isinstance(x, np.ufunc)])
+NUMPYS = frozenset([x for module in (vars(_umath_linalg), qr) for x in module.values() if isinstance(x, np.ufunc)])
+
+cdef bint is_numpys(function):
+    """Whether it is one of NumPy's. Of all others, a function of their own may compute or check lengths."""
+    transforms = sys.modules.get("numpy.fft._pocketfft_umath")      # loaded before anybody has a function of it
+    return function in NUMPYS or getattr(transforms, function.__name__, None) is function
 
 def samples(list groups, kinds, dict sizes):
     """Zeros for operands with these core dimensions, None for one of unknown length."""
@@ -33,7 +36,7 @@ def try_sizes(function, tuple core, dict sizes):
     core: see parse_signature.
     """
     given = {name for names in core[0] for name in names}
-    if (function not in NUMPYS
+    if (not is_numpys(function)
             and any([not name.isdigit() and name not in given for names in core[1] for name in names])):
         results = samples(core[1], function.types[0].split("->")[1], sizes)
         function(*samples(core[0], function.types[0], sizes), out=tuple(results))
@@ -43,7 +46,7 @@ def computed_size(function, tuple core, str name, dict sizes):
 
     Those of numpy.linalg's loops (qr, svd and lstsq) are min(m, n).
     """
-    if function in NUMPYS and "m" in sizes and "n" in sizes:
+    if is_numpys(function) and "m" in sizes and "n" in sizes:
         return min(sizes["m"], sizes["n"])
     results = function(*samples(core[0], function.types[0], sizes))
     for names, result in zip(core[1], results if isinstance(results, tuple) else (results,)):

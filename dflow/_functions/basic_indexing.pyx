@@ -370,8 +370,8 @@ cdef ndarray as_swapped(ndarray v, ndarray value):
 
 cdef int store(ndarray v, object key, object value) except -1:
     """What is no Python number into the view that a key names."""
-    if v.ndim == 0 and isinstance(value, ndarray) and (<ndarray>value).size == 1 and mxnet_rules:
-        value = (<ndarray>value).reshape(())
+    if v.ndim == 0 and mxnet_rules and isinstance(value, (ndarray, cnp.ndarray)) and value.size == 1:
+        value = value.reshape(())
     if v.ndim == 0 and not (isinstance(value, ndarray) and ((<ndarray>value).ndim == 0 or has_ellipsis(key))):
         value = one_element(v.code, Ellipsis if has_ellipsis(key) else (), value)
     elif isinstance(value, cnp.generic):

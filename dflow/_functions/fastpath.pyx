@@ -15,8 +15,8 @@ from dflow._runtime.gate cimport enter_gate, leave_gate
 from dflow._runtime.graph cimport (
     FLAT, FULL, HAS_REGIONS, readable, storage_allocate, Task, task_constant, task_dims, task_new, TRACKED, WRITE)
 from dflow._runtime.region cimport Region
-from dflow._array.dispatch cimport (
-    Operand, Core, fill_access, fill_constant, joins, launch, region_of_run, run_now, run_unary)
+from dflow._array.dispatch cimport Operand, Core, fill_access, fill_constant, launch, region_of_run
+from dflow._array.in_caller cimport joins, run_now, run_unary
 from dflow._runtime.executor cimport inside_host_task, resume_held_back
 from dflow._kernels.dtypes cimport BOOL, DOUBLE, FLOAT, Scalar, itemsizes, write_scalar
 from dflow._kernels.sorting cimport dot_kernel

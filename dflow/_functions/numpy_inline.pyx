@@ -1,7 +1,6 @@
 """Small work by NumPy's own functions, at once: where all that a call needs is there, a task would cost more."""
 
-from functools import update_wrapper
-from inspect import unwrap
+from functools import WRAPPER_ASSIGNMENTS
 from types import BuiltinFunctionType, FunctionType, MethodType
 
 import numpy as np
@@ -155,6 +154,24 @@ cdef int before_out(object function):
     names = code.co_varnames[:code.co_argcount] if code is not None else ()
     return names.index("out") if "out" in names else FEW
 
+cdef dict face_of(function):
+    """What functools.update_wrapper() gives to what wraps a function, without its Python: an import has 500 of them."""
+    cdef dict face = {}
+    for name in WRAPPER_ASSIGNMENTS:
+        value = getattr(function, name, LATER)
+        if value is not LATER:
+            face[name] = value
+    face.update(getattr(function, "__dict__", ()))
+    face["__wrapped__"] = function
+    return face
+
+cdef object innermost(function):
+    """What wrappers wrap."""
+    inner = function
+    while inner is not None:
+        function, inner = inner, getattr(inner, "__wrapped__", None)
+    return function
+
 def bare(function):
     """A function of NumPy's without its look for other libraries' arrays."""
     return getattr(function, "_implementation", function)
@@ -179,9 +196,9 @@ cdef class builtin:
         self.function = function
         self.theirs = bare(theirs)
         self.small = small
-        self.most = min(before_out(function), before_out(self.theirs))
+        self.most = min(before_out(function), before_out(self.theirs)) if small else 0
         self.writes = writes
-        update_wrapper(self, function)
+        (<object>self).__dict__.update(face_of(function))
 
     def __call__(self, *args, **keywords):
         return (self.function if self.instead is None else self.instead)(*args, **keywords)
@@ -260,8 +277,8 @@ cdef class or_else:
         self.function = function
         self.other = other
         self.errors = errors
-        update_wrapper(self, function)
-        self.__name__ = self.__qualname__ = name
+        (<object>self).__dict__.update(face_of(function))
+        self.__name__ = name
 
     def __call__(self, *args, **keywords):
         return PyVectorcall_Call(self, args, keywords)
@@ -308,17 +325,24 @@ def own_way(function):
         return or_else(method.kind, method.name, method.function, method.other, method.errors)
     return copied(<builtin>function) if isinstance(function, builtin) else function
 
-cdef builtin copied(builtin function, kind=None, inner=None):
-    """Another one of the same, maybe of the other type, or over another function."""
-    cdef builtin new = (kind or type(function))(
-        function.function if inner is None else inner, function.theirs, function.small, function.writes)
-    new.numpys, new.dispatches, new.creates = function.numpys, function.dispatches, function.creates
+cdef builtin copied(builtin function, kind=None):
+    """Another one of the same, maybe of the other type."""
+    cdef bint binds = isinstance(function, small_first) if kind is None else kind is small_first
+    cdef builtin new = small_first.__new__(small_first) if binds else builtin.__new__(builtin)
+    new.vectorcall = function.vectorcall
+    new.function, new.theirs, new.numpys = function.function, function.theirs, function.numpys
+    new.small, new.most, new.writes = function.small, function.most, function.writes
+    new.dispatches, new.creates = function.dispatches, function.creates
+    (<object>new).__dict__.update((<object>function).__dict__)
     return new
 
 def as_method(function):
     """The same as a method has it: with a first parameter `self`, given by place. What is in C stays as it is."""
+    cdef builtin method
     if isinstance(function, builtin):
-        return copied(<builtin>function, None, as_method((<builtin>function).function))
+        method = copied(<builtin>function)
+        method.function = method.__wrapped__ = as_method(method.function)
+        return method
     if not isinstance(function, FunctionType) or function.__code__.co_argcount == 0:
         return function
     code = function.__code__
@@ -354,21 +378,21 @@ def public(function, numpys, str module):
 
     These may be among the arguments of functions that NumPy dispatches; those that make arrays have an argument `like`.
     """
-    cdef builtin inner, new
-    if isinstance(function, builtin):
-        inner = <builtin>function
-    elif isinstance(function, MethodType) or not hasattr(function, "__code__"):
+    cdef builtin new
+    cdef bint small = isinstance(function, builtin)
+    if isinstance(numpys, np.ufunc) or not small and (
+            isinstance(function, MethodType) or not hasattr(function, "__code__")):
         return function
-    else:
-        inner = small_first(function, numpys, 0)
-    code = getattr(unwrap(inner.function), "__code__", None)
+    code = getattr(innermost(function), "__code__", None)
     creates = code is not None and "like" in code.co_varnames
-    if not (isinstance(function, builtin) or creates or bare(numpys) is not numpys
-            or isinstance(numpys, BuiltinFunctionType)):
+    dispatches = bare(numpys) is not numpys
+    in_c = isinstance(numpys, BuiltinFunctionType)
+    if not (small or creates or dispatches or in_c):
         return function
-    new = copied(inner, builtin if isinstance(numpys, BuiltinFunctionType) else small_first)
+    kind = builtin if in_c else small_first
+    new = copied(<builtin>function, kind) if small else kind(function, numpys, 0)
     new.numpys = numpys
-    new.dispatches = bare(numpys) is not numpys
+    new.dispatches = dispatches
     new.creates = creates
     new.__module__ = module
     new.__name__ = new.__qualname__ = numpys.__name__

@@ -1,6 +1,5 @@
 """Where arrays are: devices by their numbers, of which cpu(i) has i. See _base/thread_state.pxd."""
 
-from dflow._gpu import cuda
 from dflow._array.core cimport become, copy_of, ndarray, is_ours, be_like
 from dflow._array.dispatch cimport device_name, several
 from dflow._runtime.graph cimport abroad
@@ -37,9 +36,11 @@ def gpu_memory(int number):
 
 def num_gpus():
     """How many GPUs arrays can be on."""
+    from dflow._gpu import cuda             # as above, for those who have none
     return min(cuda.count(), GPUS)
 
 cdef str gpu_names():
+    from dflow._gpu import cuda
     cdef int n = num_gpus()
     return (f"no GPU: {cuda.missing()}" if n == 0 else name_of(CPUS) if n == 1
             else f"{name_of(CPUS)} to {name_of(CPUS + n - 1)}")

@@ -65,6 +65,8 @@ cdef object descr_of(object dtype):
 cpdef object native(object dtype):
     """NumPy's dtype, or None. NotHeld for another byte order than the machine's: it would be lost."""
     descr = None if dtype is None else descr_of(dtype)
+    if isinstance(dtype, type(np.dtype)) and descr.kind in "SUV":
+        raise NotHeld(f"dflow arrays hold numbers: {dtype} is not supported")       # of a length to be found out
     if descr is not None and not descr.isnative:
         raise NotHeld(f"dflow arrays have the machine's byte order: dtype {descr.str!r} is not supported, but by "
                         f"NumPy's arrays, as x.asnumpy().astype({descr.str!r}) gives")

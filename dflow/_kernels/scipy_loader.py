@@ -5,11 +5,12 @@ import importlib
 import os
 import sys
 from importlib.machinery import PathFinder
-from importlib.util import find_spec, module_from_spec
 
 
 def find(name):
     """The spec of the extension module scipy.<name>, or None where SciPy is installed in some other way."""
+    from importlib.util import find_spec  # slow to load
+
     package, _, short = name.rpartition(".")
     scipy = find_spec("scipy")
     if scipy is None:
@@ -20,6 +21,8 @@ def find(name):
 
 def extension(name):
     """The extension module scipy.<name>; scipy's own packages will find it loaded. ImportError when there is none."""
+    from importlib.util import module_from_spec
+
     full = f"scipy.{name}"
     if full not in sys.modules:
         spec = find(name)

@@ -1,6 +1,5 @@
 """Errors of operations, and the lines that submitted them: see _runtime/errors.pxd."""
 
-import copy
 import sys
 
 from cpython.object cimport PyObject
@@ -168,6 +167,7 @@ cdef int raise_poison(Poison* p) except -1:
 
 cdef object duplicate(object error):
     try:
+        import copy                         # slow to load
         twin = copy.copy(error)
     except Exception:
         twin = None

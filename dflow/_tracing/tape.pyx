@@ -23,7 +23,7 @@ from dflow._base.atomics cimport load_int
 from dflow._array.core cimport *, is_ours, be_array, be_like
 from dflow._base.hooks cimport check_callables, check_hooks
 from dflow._base.thread_state cimport captures, capturing, recorders, recording, set_recording, set_training, training
-from dflow._kernels.dtypes cimport DTYPES, is_integer, is_complex
+from dflow._kernels.dtypes cimport BOOL, DTYPES, is_integer, is_complex
 
 cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object)
@@ -297,8 +297,9 @@ cdef object joined(object key, tuple slots, tuple parents, object result):
     cdef Node n
     cdef ndarray out
     cdef int i
+    cdef bint whole = mxnet_rules and all_whole(varying)
     if (not varying or rule is not None and not rule.functions and rule.joint is None     # constant, but for jumps
-            or is_ours(result) and has_no_gradient((<ndarray>result).code)):
+            or is_ours(result) and stays_constant((<ndarray>result).code, whole) or whole and rule is None):
         for out in (result,) if is_ours(result) else result:
             hold_constant(parents, out)
         return result
@@ -317,12 +318,12 @@ cdef object joined(object key, tuple slots, tuple parents, object result):
         hold(<ndarray>result, n)
         return result
     for out in result:
-        if not has_no_gradient(out.code):
+        if not stays_constant(out.code, whole):
             describe_value(n, out)
             break
     keep(n, slots, result)
     for i, out in enumerate(result):
-        if has_no_gradient(out.code):
+        if stays_constant(out.code, whole):
             hold_constant(parents, out)
         else:
             hold(out, pick_of(n, i, len(result), out))
@@ -372,6 +373,19 @@ cdef str name_of(object key):
 
 cdef inline bint has_no_gradient(int code):
     return is_integer(code)                 # booleans are
+
+cdef inline bint stays_constant(int code, bint whole):
+    """Whether what is computed from arrays is constant, by its type; `whole`: they are of numbers that are whole.
+
+    By MXNet's rules these have gradients of their own kind, through what keeps it.
+    """
+    return has_no_gradient(code) and not (whole and code != BOOL)
+
+cdef bint all_whole(tuple parents):
+    for parent, _, _ in parents:
+        if not has_no_gradient((<Node>parent).code):
+            return False
+    return True
 
 cdef int keep(Node n, tuple slots, object result) except -1:
     """What the rule needs of the arguments in these slots, for those that have gradients."""
@@ -505,7 +519,7 @@ cdef object argument(Node n, int slot, bint again):
     if slot == len(n.rule.slots):
         if is_ours(x):
             return alias(<ndarray>x, n)
-        return tuple([out if has_no_gradient((<ndarray>out).code)
+        return tuple([out if stays_constant((<ndarray>out).code, mxnet_rules and all_whole(n.parents))
                       else alias(<ndarray>out, pick_of(n, i, len(x), <ndarray>out)) for i, out in enumerate(x)])
     for node, its, place in n.parents:
         if its == slot:
@@ -761,7 +775,7 @@ def attach_leaf(ndarray a, grad, str request):
     n.rule = view_rule
     n.grad = grad
     n.request = request
-    n.constant = has_no_gradient(a.code)
+    n.constant = stays_constant(a.code, mxnet_rules)
     if a.node != NULL and type(<object>a.node) is not Leaf and (<Node>a.node).rule is not None and (
             node_of(a) is not None):
         (<Node>a.node).asked = n

@@ -49,6 +49,8 @@ class Parameter:
     for a block's forward() is the one that its arguments are on. Without a device it is where other arrays are.
     """
 
+    given = 0                           # how often it was given values, other than by training
+
     def __init__(self, name="weight", grad_req="write", shape=None, dtype="float32", lr_mult=1.0, wd_mult=1.0,
                  init=None, allow_deferred_init=False, differentiable=True, stype="default", grad_stype="default"):
         for argument, value in (("stype", stype), ("grad_stype", grad_stype)):
@@ -143,6 +145,7 @@ class Parameter:
         """Have values from now on, on all devices."""
         global replicated
         changed()
+        self.given += 1
         if self._placed:
             data = put_on(data.as_in_ctx(self._devices[0]), self._devices[0])
         first, *others = self._devices
@@ -174,6 +177,10 @@ class Parameter:
             raise RuntimeError(f"{self.name} has not been initialized on {wanted}: "
                                f"it is on {', '.join(map(str, self._devices))}")
         return self._replicas[wanted]
+
+    def has_data(self):
+        """Whether there is an array: initialized, and of a known shape."""
+        return self._data is not None
 
     def list_data(self):
         """The arrays on all devices."""
@@ -215,6 +222,7 @@ class Parameter:
         if self._data is None:
             self._hold(np.array(data, self.dtype))
             return
+        self.given += 1
         with autograd.pause():
             for array in self.list_data():
                 if is_array(data):

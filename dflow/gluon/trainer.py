@@ -1,7 +1,6 @@
 """The trainer: an optimizer over a network's parameters."""
 
-from dflow import autograd, engine, npx, optimizer
-from dflow import numpy as np
+from dflow import autograd, engine, kvstore, optimizer
 from dflow._tracing.tape import leaf_of
 from dflow._tracing.trace import refuse_to_replay
 from dflow.gluon import parameter
@@ -9,7 +8,22 @@ from dflow.gluon.parameter import Parameter
 
 __all__ = ["Trainer"]
 
-STORES = (None, "local", "device", "nccl")
+STORES = (None, "local", "device", "nccl")      # for which the trainer does it itself
+
+
+def _store(given):
+    if given in STORES:
+        return None
+    if isinstance(given, str):
+        return kvstore.create(given)
+    if not isinstance(given, kvstore.KVStoreBase):
+        raise TypeError(f"kvstore must be a name or a KVStoreBase, not {type(given).__name__}")
+    return given
+
+
+def _stale(p):
+    return UserWarning(f"the gradient of {p.name}, of shape {p.shape}, has not been updated by backward() "
+                       "since the last step: if it is no part of the loss, ignore_stale_grad=True skips it")
 
 
 class Trainer:
@@ -17,13 +31,20 @@ class Trainer:
 
     params: a dictionary as of collect_params(), or a list. optimizer: its name, and optimizer_params its arguments; or
     the optimizer itself. Of a parameter on several devices the first is changed, by the sum of the gradients, and the
-    others become like it. `kvstore` is MXNet's: nothing leaves the process.
+    others become like it.
+
+    kvstore: who sums the gradients: "local", "device", "nccl" or None, which are all the same; or a store, as
+    kvstore.create() makes it, or the name of one. It is given the first values of parameters, by broadcast(), and
+    the gradients, by pushpull(). update_on_kvstore: whether its optimizer changes them, not the trainer; None: where it
+    says it can, but for a KVStore. What it says is asked when it is first used.
     """
 
     def __init__(self, params, optimizer, optimizer_params=None, kvstore="device", compression_params=None,
                  update_on_kvstore=None):
-        if isinstance(kvstore, str) and kvstore not in STORES:
-            raise ValueError(f"kvstore must be one of {', '.join(map(repr, STORES))}, not {kvstore!r}")
+        self._store = _store(kvstore)
+        self._kvstore = None            # the same, once it has been asked
+        self._update_on_kvstore = update_on_kvstore
+        self._given = {}                # which values of which parameter it has
         if compression_params is not None:
             raise ValueError(f"compression_params must be None, not {compression_params!r}")
         if not isinstance(params, (dict, list, tuple)):
@@ -62,11 +83,18 @@ class Trainer:
 
         UserWarning for a parameter that has no new gradient since the last step, unless ignore_stale_grad: it stays.
         """
-        self.allreduce_grads()
-        self.update(batch_size, ignore_stale_grad)
+        if self._on_store():
+            self._step_on_store(batch_size, ignore_stale_grad)
+        else:
+            self.allreduce_grads()
+            self.update(batch_size, ignore_stale_grad)
 
     def allreduce_grads(self):
         """Sum the gradients of parameters on several devices: each has the sum then."""
+        self._refuse_on_store("allreduce_grads")
+        if self._kvstore is not None:
+            self._exchange(False)
+            return
         for i, p in enumerate(self._params if parameter.replicated else ()):
             if p.grad_req != "null" and len(p.list_data()) > 1:
                 first, *others = p.list_grad()
@@ -78,6 +106,7 @@ class Trainer:
 
     def update(self, batch_size, ignore_stale_grad=False):
         """The same as step(), for gradients that have been summed."""
+        self._refuse_on_store("update")
         refuse_to_replay("Trainer.step() counts its updates")
         self._optimizer.rescale_grad = self._scale / batch_size
         if self._known_at != parameter.changes:
@@ -85,9 +114,7 @@ class Trainer:
         trained = self._trained
         if not all([leaf.fresh for _, _, _, leaf, _ in trained]):
             if not ignore_stale_grad:
-                p = next(p for _, p, _, leaf, _ in trained if not leaf.fresh)
-                raise UserWarning(f"the gradient of {p.name}, of shape {p.shape}, has not been updated by backward() "
-                                  "since the last step: if it is no part of the loss, ignore_stale_grad=True skips it")
+                raise _stale(next(p for _, p, _, leaf, _ in trained if not leaf.fresh))
             trained = [each for each in trained if each[3].fresh]
         if trained:
             indices, _, weights, leaves, states = zip(*trained)
@@ -116,41 +143,68 @@ class Trainer:
                 self._trained.append((i, p, data, leaf, self._states[i]))
                 self._copies += [(data, array, leaf_of(array)) for array in others]
 
+    # -- stores --------------------------------------------------------------------------------
+
+    def _init_kvstore(self):
+        """Ask the store whether its optimizer is to change the parameters; ValueError if it cannot."""
+        able = self._store.is_capable(kvstore.KVStoreBase.OPTIMIZER)
+        if self._update_on_kvstore and not able:
+            raise ValueError(f"{type(self._store).__name__} runs no optimizer: update_on_kvstore must be False")
+        if self._update_on_kvstore is None:
+            self._update_on_kvstore = able and not isinstance(self._store, kvstore.KVStore)
+        if self._update_on_kvstore:
+            self._store.set_optimizer(self._optimizer)
+        self._kvstore = self._store
+
+    def _on_store(self):
+        """Whether a store changes the parameters; it is given the values that it has not."""
+        if self._store is None:
+            return False
+        if self._kvstore is None:
+            self._init_kvstore()
+        with autograd.pause():
+            for i, p in enumerate(self._params):
+                if p.has_data() and self._given.get(i) != p.given:
+                    arrays = p.list_data()
+                    self._kvstore.broadcast(i, arrays[0], arrays)
+                    self._given[i] = p.given
+        return self._update_on_kvstore
+
+    def _refuse_on_store(self, name):
+        if self._on_store():
+            raise RuntimeError(f"{name}(): the store's optimizer changes the parameters, by step(); with "
+                               "update_on_kvstore=False the trainer does")
+
+    def _exchange(self, update):
+        """Hand over the gradients, for their sums, or for the parameters that follow from them."""
+        with autograd.pause():
+            for i, p in enumerate(self._params):
+                if p.grad_req != "null":
+                    self._kvstore.pushpull(i, p.list_grad(), p.list_data() if update else None, priority=-i)
+
+    def _step_on_store(self, batch_size, ignore_stale_grad):
+        leaves = [(p, leaf_of(p.list_data()[0])) for p in self._params if p.grad_req != "null"]
+        for p, leaf in leaves:
+            if not (leaf.fresh or ignore_stale_grad):
+                raise _stale(p)
+        self._optimizer.rescale_grad = self._scale / batch_size
+        self._exchange(True)
+        for _, leaf in leaves:
+            leaf.fresh = False
+
     # -- files ---------------------------------------------------------------------------------
 
     def save_states(self, fname):
         """Write what the optimizer keeps to a file, in NumPy's .npz format: waits for it."""
-        found = {"num_update": np.array(self._optimizer.num_update, dtype=int)}
-        for i, state in self._states.items():
-            found[f"{i}.count"] = np.array(self._optimizer.counts[i], dtype=int)
-            for k, x in enumerate(_listed(state)):
-                found[f"{i}.{k}"] = x
-        npx.save(fname, found)
+        if self._on_store():
+            self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
+        else:
+            optimizer.save_states(fname, self._optimizer, self._states)
 
     def load_states(self, fname):
         """Take what the optimizer keeps from a file. ValueError for one of another optimizer, or other parameters."""
-        found = npx.load(fname)
-        found = found if isinstance(found, dict) else {}
-        made = {}
-        for i, p in enumerate(self._params):
-            if f"{i}.count" in found:
-                made[i] = self._optimizer.create_state_multi_precision(i, p.list_data()[0])
-        wanted = {f"{i}.{k}": x for i, state in made.items() for k, x in enumerate(_listed(state))}
-        counts = {"num_update"} | {f"{i}.count" for i in made}
-        if wanted.keys() | counts != found.keys() or not (
-                all(x.shape == found[name].shape and x.dtype == found[name].dtype for name, x in wanted.items())
-                and all(found[name].shape == () and found[name].dtype.kind == "i" for name in counts)):
-            raise ValueError(
-                f"{fname} does not have the states of {type(self._optimizer).__name__} for these parameters")
-        for name, x in wanted.items():
-            x[...] = found[name]
-        self._states, self._known_at = made, None
-        self._optimizer.counts = {i: int(found[f"{i}.count"]) for i in made}
-        self._optimizer.num_update = int(found["num_update"])
-
-
-def _listed(state):
-    """The arrays of a state, one after the other."""
-    if isinstance(state, tuple):
-        return [x for part in state for x in _listed(part)]
-    return [] if state is None else [state]
+        if self._on_store():
+            self._kvstore.load_optimizer_states(fname)
+            return
+        weights = {i: p.list_data()[0] for i, p in enumerate(self._params) if p.has_data()}
+        self._states, self._known_at = optimizer.load_states(fname, self._optimizer, weights), None

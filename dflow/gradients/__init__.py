@@ -168,7 +168,7 @@ def _spread(g, own, whole):
         return np.zeros(whole_shape, g.dtype)
     repeated = tuple(i for i, step in enumerate(strides) if step == 0 and shape[i] > 1)
     if repeated:
-        g = np.sum(g, axis=repeated, keepdims=True)
+        g = np.sum(g, axis=repeated, keepdims=True, dtype=g.dtype)
         shape = g.shape
     if offset == whole_offset and g.size == math.prod(whole_shape):
         order, back = _dense(shape, strides, g.itemsize), _dense(whole_shape, whole_strides, g.itemsize)
@@ -532,5 +532,5 @@ CONSTANT = "all any around digitize empty_like fix ones_like round zeros_like"
 for _name in CONSTANT.split():
     add_rule(bare(getattr(np, _name)), Rule(_name, (), over_complex="own"))
 
-for _name in ("numeric", "linalg", "fft", "networks", "recurrent"):
+for _name in ("numeric", "linalg", "fft", "networks", "recurrent", "draws"):
     importlib.import_module(f"dflow.gradients.{_name}")

@@ -45,20 +45,46 @@ from dflow.nd._networks import (  # noqa: F401
     space_to_depth,
     unravel_index,
 )
+from dflow.npx import from_dlpack, image, to_dlpack_for_read, to_dlpack_for_write  # noqa: F401
 from dflow.ops import files
 
 __getattr__ = missing(__name__, """BatchNorm_v1 Convolution_v1 Correlation Crop Custom IdentityAttachKLSparseReg
     LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput Pooling_v1 SVMOutput adam_update all_finite
-    amp_cast amp_multicast cast_storage choose_element_0index col2im fill_element_0index from_dlpack ftml_update
-    ftrl_update im2col image imdecode khatri_rao lamb_update_phase1 lamb_update_phase2 linalg_extracttrian linalg_gelqf
+    amp_cast amp_multicast cast_storage col2im ftml_update ftrl_update
+    im2col imdecode khatri_rao lamb_update_phase1 lamb_update_phase2 linalg_extracttrian linalg_gelqf
     linalg_maketrian linalg_syevd mp_lamb_update_phase1 mp_lamb_update_phase2 mp_nag_mom_update
     mp_sgd_mom_update mp_sgd_update multi_all_finite multi_lars multi_mp_sgd_mom_update multi_mp_sgd_update
-    multi_sgd_mom_update multi_sgd_update multi_sum_sq nag_mom_update onehot_encode op random_exponential
-    random_generalized_negative_binomial rmsprop_update rmspropalex_update sample_exponential sample_gamma
+    multi_sgd_mom_update multi_sgd_update multi_sum_sq nag_mom_update op random_exponential rmsprop_update
+    rmspropalex_update sample_exponential sample_gamma
     sample_generalized_negative_binomial sample_negative_binomial sample_normal sample_poisson sample_uniform
-    sgd_mom_update sgd_update signsgd_update signum_update sparse to_dlpack_for_read to_dlpack_for_write""")
+    sgd_mom_update sgd_update signsgd_update signum_update sparse""")
 
-NDArray = ndarray
+
+class _ArraysAlone(type):
+    """isinstance(x, nd.NDArray) is true of our arrays, not of NumPy's, as isinstance(x, np.ndarray) is."""
+
+    def __new__(meta, name, bases, members, **keywords):
+        if not bases:
+            return super().__new__(meta, name, bases, members)
+        bases = tuple(ndarray if isinstance(base, meta) else base for base in bases)
+        return type(ndarray)(name, bases, members, **keywords)              # a subclass is one of np.ndarray
+
+    def __instancecheck__(cls, x):
+        return is_array(x)
+
+    def __subclasscheck__(cls, kind):
+        return type.__subclasscheck__(ndarray, kind)
+
+    def __getattr__(cls, name):
+        return getattr(ndarray, name)
+
+    def __call__(cls, *args, **keywords):
+        return ndarray(*args, **keywords)
+
+
+class NDArray(metaclass=_ArraysAlone):
+    """The class of arrays, as MXNet 1 calls it, for isinstance(): their type is np.ndarray."""
+
 
 # -- the table: a name, what it calls, parameters ----------------------------------------------------
 
@@ -86,6 +112,7 @@ shape_array                         npx.shape_array      data |
 one_hot                             npx.one_hot          indices depth | on_value off_value dtype
 pick                                npx.pick             data index | axis keepdims mode
 batch_take                          npx.pick             a indices |
+choose_element_0index               npx.pick             lhs rhs |
 ROIPooling                          npx.roi_pooling      data rois | pooled_size spatial_scale
 topk                                npx.topk             data | axis k ret_typ is_ascend dtype
 gather_nd                           npx.gather_nd        data indices |
@@ -230,6 +257,19 @@ def _reduction(name):
 
 globals().update({_name: _reduction(_name) for _name in "sum mean max min prod nansum nanprod".split()})
 sum_axis, max_axis, min_axis = (globals()[_name] for _name in ("sum", "max", "min"))
+
+
+def fill_element_0index(lhs, mhs, rhs):
+    """A copy of rows, each with another number, of `mhs`, in the column that rhs tells."""
+    result = as_array(lhs).copy()
+    result[np.arange(len(result)), as_array(rhs).astype(np.int64)] = mhs
+    return result
+
+
+def onehot_encode(indices, out):
+    """one_hot() of as many columns as `out` has, into it."""
+    out[...] = npx.one_hot(indices, out.shape[1])
+    return out
 
 
 def norm(data, ord=2, axis=None, keepdims=False, out=None):
@@ -410,6 +450,7 @@ def size_array(data):
 globals().update({f"linalg_{_name}": getattr(linalg, _name) for _name in linalg.__all__})
 globals().update({f"random_{_name}": getattr(random, _name)
                   for _name in "gamma negative_binomial normal poisson randint uniform".split()})
+random_generalized_negative_binomial = random.generalized_negative_binomial
 normal, uniform, shuffle, sample_multinomial = random.normal, random.uniform, random.shuffle, random.multinomial
 
 # -- the others ------------------------------------------------------------------------------------
@@ -563,4 +604,4 @@ set_mxnet_rules(True)
 
 __all__ = [_name for _name, _value in globals().items() if _name[0] != "_" and (
     _name in _functions or getattr(_value, "__module__", "").startswith("dflow.nd"))]
-__all__ += ["NDArray", "contrib", "linalg", "random", "waitall"]
+__all__ += ["contrib", "image", "linalg", "random", "waitall"]

@@ -16,7 +16,9 @@ CTCLoss/ctc_loss npx.ctc_loss data label data_lengths label_lengths | use_data_l
 MultiBoxPrior    npx.multibox_prior data | sizes ratios clip steps offsets
 arange_like      npx.arange_like    data | start step repeat axis
 boolean_mask     npx.boolean_mask   data index | axis
-""") | _table.read("isfinite/isinf/isnan np.{} data |", np.float32)
+SyncBatchNorm    npx.sync_batch_norm data gamma beta moving_mean moving_var | eps momentum fix_gamma use_global_stats output_mean_var ndev -key
+"""  # noqa: E501
+) | _table.read("isfinite/isinf/isnan np.{} data |", np.float32)
 globals().update(_functions)
 
 __all__ = list(_functions) + ["AdaptiveAvgPooling2D", "box_iou", "cond", "div_sqrt_dim", "foreach", "index_copy",
@@ -24,8 +26,8 @@ __all__ = list(_functions) + ["AdaptiveAvgPooling2D", "box_iou", "cond", "div_sq
 
 __getattr__ = missing(__name__, """BatchNormWithReLU BilinearResize2D DeformableConvolution DeformablePSROIPooling
     MultiBoxDetection MultiBoxTarget MultiProposal PSROIPooling Proposal ROIAlign RROIAlign SparseEmbedding
-    SyncBatchNorm allclose bipartite_matching box_decode box_encode box_nms box_non_maximum_suppression count_sketch
-    dequantize dgl_adjacency dgl_subgraph edge_id fft getnnz gradientmultiplier hawkesll ifft index_array
+    allclose bipartite_matching box_decode box_encode box_nms box_non_maximum_suppression count_sketch dequantize
+    dgl_adjacency dgl_subgraph edge_id fft getnnz gradientmultiplier hawkesll ifft index_array
     interleaved_matmul_encdec_qk interleaved_matmul_encdec_valatt interleaved_matmul_selfatt_qk
     interleaved_matmul_selfatt_valatt mrcnn_mask_target quadratic quantize rand_zipfian requantize
     round_ste sign_ste""")

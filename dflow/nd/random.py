@@ -8,17 +8,15 @@ import functools
 from dflow import numpy as np
 from dflow._array.core import array as as_array
 from dflow._array.core import is_array
-from dflow._base.missing import missing
 from dflow._functions.placement import put_on
 from dflow.numpy import random as draws
 from dflow.ops.mxnet import categorical
+from dflow.ops.mxnet import multinomial as counts
 
-__all__ = ["binomial", "categorical", "exponential", "exponential_like", "gamma", "gamma_like", "multinomial",
+__all__ = ["binomial", "categorical", "exponential", "exponential_like", "gamma", "gamma_like",
+           "generalized_negative_binomial", "generalized_negative_binomial_like", "multinomial",
            "negative_binomial", "negative_binomial_like", "normal", "normal_like", "poisson", "poisson_like", "randint",
            "randn", "shuffle", "uniform", "uniform_like"]
-
-__getattr__ = missing(__name__, "generalized_negative_binomial generalized_negative_binomial_like")
-
 
 def _single(draw):
     """A draw of NumPy's that makes float32 itself."""
@@ -77,6 +75,17 @@ def negative_binomial(k=1, p=1, shape=None, dtype=None, ctx=None, out=None):
     return _drawn(draws.negative_binomial, (k, p), shape, dtype, ctx, out)
 
 
+def _negative_binomial(mu, alpha, size):
+    alpha = as_array(alpha).astype(float)
+    mean = draws.gamma(1 / np.where(alpha > 0, alpha, 1), mu * alpha, size)
+    return draws.poisson(np.where(alpha > 0, mean, mu), size)
+
+
+def generalized_negative_binomial(mu=1, alpha=1, shape=None, dtype=None, ctx=None, out=None):
+    """How many events there are where a number is expected that varies, of mean mu and variance alpha * mu**2."""
+    return _drawn(_negative_binomial, (mu, alpha), shape, dtype, ctx, out)
+
+
 def binomial(n=1, p=0.5, shape=None, dtype=None, ctx=None, out=None):
     """How many of n trials of probability p succeed."""
     return _drawn(draws.binomial, (n, p), shape, dtype, ctx, out)
@@ -96,11 +105,16 @@ def _like(draw):
     return of
 
 
-_LIKE = (uniform, normal, exponential, gamma, poisson, negative_binomial)
-uniform_like, normal_like, exponential_like, gamma_like, poisson_like, negative_binomial_like = map(_like, _LIKE)
+uniform_like, normal_like, exponential_like = map(_like, (uniform, normal, exponential))
+gamma_like, poisson_like, negative_binomial_like = map(_like, (gamma, poisson, negative_binomial))
+generalized_negative_binomial_like = _like(generalized_negative_binomial)
 
 
-multinomial = categorical               # MXNet 1's name
+def multinomial(data=None, shape=None, get_prob=False, dtype=None, *, n=None, p=None, ctx=None, out=None):
+    """categorical() of data, as in MXNet 1; or with n and p, as in MXNet 2, npx.random.multinomial()."""
+    if p is None:
+        return categorical(data, shape, get_prob, dtype or "int32")
+    return counts(1 if n is None else n, p, shape, dtype or np.float32, ctx, out=out)
 
 
 def shuffle(data, out=None):

@@ -13,8 +13,8 @@ import dflow.ops.regions  # noqa: F401
 from dflow import context
 from dflow._engine import waitall
 from dflow.context import *  # noqa: F403
-from dflow.npx import random
-from dflow.ops.defaults import is_np_array, is_np_default_dtype, is_np_shape, reset_np, set_np
+from dflow.npx import image, random
+from dflow.ops.defaults import is_np_array, is_np_default_dtype, is_np_shape, reset_np, set_np, set_np_default_dtype
 from dflow.ops.files import load, save, savez
 from dflow.ops.mxnet import (
     bernoulli,
@@ -34,14 +34,15 @@ from dflow.ops.table import namespace as _namespace
 _rows = _namespace("npx")
 globals().update(_rows)
 
-__all__ = ["bernoulli", "cond", "foreach", "from_dlpack", "from_numpy", "is_np_array", "is_np_default_dtype",
-           "is_np_shape", "load", "normal_n", "random", "reset_np", "save", "savez", "seed", "set_np",
-           "to_dlpack_for_read", "to_dlpack_for_write", "uniform_n", "waitall", "while_loop"]
+__all__ = ["bernoulli", "cond", "foreach", "from_dlpack", "from_numpy", "image", "is_np_array",
+           "is_np_default_dtype", "is_np_shape", "load", "normal_n", "random", "reset_np", "save", "savez", "seed",
+           "set_np", "set_np_default_dtype", "to_dlpack_for_read", "to_dlpack_for_write", "uniform_n", "waitall",
+           "while_loop"]
 __all__ += context.__all__ + list(_rows)
 
 # MXNet's names that are not here.
 _MISSING = frozenset("""box_decode box_encode box_iou box_nms cast deformable_convolution get_cuda_compute_capability
-    image modulated_deformable_convolution multibox_detection multibox_target sync_batch_norm""".split())
+    modulated_deformable_convolution multibox_detection multibox_target""".split())
 
 
 def __getattr__(name):

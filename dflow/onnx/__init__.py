@@ -8,6 +8,7 @@ import numpy
 from dflow import numpy as np
 from dflow._array.core import is_array
 from dflow.gluon.program import Reference, from_json, function_of
+from dflow.onnx import recurrent  # noqa: F401  (has forms, too)
 from dflow.onnx.forms import FORMS, arguments_of
 from dflow.ops.files import load, reading
 

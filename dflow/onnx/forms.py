@@ -438,6 +438,16 @@ def _batch_dot(m, to, result, given):
     m.node("MatMul", *parts, to=to)
 
 
+@form("np.tile")
+def _tile(m, to, result, given):
+    name, shape = m.name(given["A"]), m.value(given["A"]).shape
+    reps = given["reps"]
+    reps = tuple(reps) if isinstance(reps, (list, tuple)) else (reps,)
+    if len(reps) > len(shape):
+        name = m.node("Reshape", name, m.number(whole(*(1,) * (len(reps) - len(shape)), *shape)))
+    m.node("Tile", name, m.number(whole(*(1,) * (len(shape) - len(reps)), *reps)), to=to)
+
+
 @form("npx.embedding")
 def _embedding(m, to, result, given):
     # Indices beyond the table are clipped, as npx.embedding does.

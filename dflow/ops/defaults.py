@@ -1,5 +1,6 @@
 """The type of numbers that are made without one: NumPy's, or after MXNet's `npx.set_np()` float32."""
 
+import contextlib
 import functools
 import inspect
 import math
@@ -129,15 +130,22 @@ def set_np(shape=True, array=True, dtype=False):
 
     So are functions of whole numbers that NumPy computes in float64, as i / j. Axes may be lists then; float(x), int(x)
     and x[0] = y take an array of one element, as older NumPy's did; whole numbers of floating point types are indices;
-    repr() names float64 but not float32. sort() and argsort() take descending=, as NumPy's from 2.5 on do.
+    whole numbers have gradients, of their type. repr() names float64 but not float32. sort() and argsort() take
+    descending=, as NumPy's from 2.5 on do.
     The switch holds for the functions of dflow.numpy and dflow.numpy.random wherever they have been imported to.
     isinstance(x[0], np.ndarray) is True, as in MXNet.
     """
     if array and not shape:
         raise ValueError("shape must be True where array is: NumPy's arrays may have no axes, or no elements")
+    _set(shape, array, dtype, bool(array))
+
+
+def _set(shape, array, dtype, rules):
+    """Returns whether MXNet's rules held before."""
     _state.update(shape=bool(shape), array=bool(array), dtype=bool(dtype))
-    set_mxnet_rules(array)
+    before = set_mxnet_rules(rules)
     _switch()
+    return before
 
 
 def reset_np():
@@ -158,3 +166,90 @@ def is_np_array():
 def is_np_default_dtype():
     """Whether what is made without a type has NumPy's, not float32."""
     return _state["dtype"]
+
+
+def set_np_shape(active):
+    """What is_np_shape() says from now on; returns what it said. ValueError to end it while set_np() holds."""
+    before = _state["shape"]
+    if _state["array"] and not active:
+        raise ValueError("NumPy's shapes cannot end where its arrays hold: npx.reset_np() ends both")
+    _state["shape"] = bool(active)
+    return before
+
+
+def set_np_default_dtype(is_np_default_dtype=True):
+    """NumPy's types for what is made without one, or float32, where set_np() holds; returns is_np_default_dtype()."""
+    before = _state["dtype"]
+    if before != bool(is_np_default_dtype):
+        _state["dtype"] = not before
+        _switch()
+    return before
+
+
+@contextlib.contextmanager
+def np_shape(active=True):
+    """`with` it, is_np_shape() says so."""
+    before = set_np_shape(active)
+    try:
+        yield
+    finally:
+        _state["shape"] = before
+
+
+@contextlib.contextmanager
+def np_array(active=True):
+    """`with` it, as after set_np(), or reset_np(); then as before. Where that is so already, it does nothing.
+
+    Like these it is for all threads.
+    """
+    if _state["array"] == bool(active):
+        yield
+        return
+    before = dict(_state)
+    rules = _set(active or before["shape"], active, not active, bool(active))
+    try:
+        yield
+    finally:
+        _set(**before, rules=rules)
+
+
+@contextlib.contextmanager
+def np_default_dtype(active=True):
+    """`with` it, set_np_default_dtype() holds."""
+    before = set_np_default_dtype(active)
+    try:
+        yield
+    finally:
+        set_np_default_dtype(before)
+
+
+def _user(scope, name):
+    def use(func):
+        if isinstance(func, type):
+            for attribute, x in list(vars(func).items()):
+                if inspect.isfunction(x):
+                    setattr(func, attribute, use(x))
+                elif isinstance(x, (staticmethod, classmethod)):
+                    setattr(func, attribute, type(x)(use(x.__func__)))
+                elif isinstance(x, property):
+                    parts = (part and use(part) for part in (x.fget, x.fset, x.fdel))
+                    setattr(func, attribute, property(*parts, x.__doc__))
+            return func
+        if not callable(func):
+            raise TypeError(f"{name}() decorates classes and functions, not {type(func).__name__}")
+
+        @functools.wraps(func)
+        def wrapper(*args, **keywords):
+            with scope():
+                return func(*args, **keywords)
+
+        return wrapper
+
+    use.__name__ = use.__qualname__ = name
+    use.__doc__ = f"Decorates a function, or the functions of a class: they run `with {scope.__name__}()`."
+    return use
+
+
+use_np_shape = _user(np_shape, "use_np_shape")
+use_np_array = use_np = _user(np_array, "use_np")       # arrays bring their shapes
+use_np_default_dtype = _user(np_default_dtype, "use_np_default_dtype")

@@ -6,11 +6,19 @@ import numpy
 
 from dflow._functions.advanced_indexing import where
 from dflow._functions.ufunc import wrap_ufunc
+from dflow.ops.table import recorded
 
 exp, expm1 = map(wrap_ufunc, (numpy.exp, numpy.expm1))
 
 def _moved(x, loc, scale):
     return x * scale + loc
+
+
+
+@recorded
+def by_shape(shape, draw):
+    """draw(shape), standard gamma draws of a shape, an array by which they have a gradient (dflow/gradients)."""
+    return draw(shape)
 
 
 # Draws that are a function of standard ones and of their parameters: whose draws; the last parameter, and whether it
@@ -22,6 +30,12 @@ STANDARD = {
     "power": ("standard_exponential", "a", True, lambda x, a: exp(-x / a)),
     "rayleigh": ("rayleigh", "scale", False, lambda x, scale: x * scale),
     "weibull": ("standard_exponential", "a", False, lambda x, a: where(a == 0, 0, x ** (1 / where(a == 0, 1, a)))),
+}
+
+# The same of standard gamma draws, which depend on a parameter themselves: draw(shape) makes them.
+OF_GAMMA = {
+    "chisquare": ("df", True, lambda draw, df: draw(df / 2) * 2),
+    "gamma": ("scale", False, lambda draw, shape, scale: draw(shape) * scale),
 }
 
 

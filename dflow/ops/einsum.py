@@ -6,7 +6,6 @@ with the axes to sum over, permutations and shapes filled in, and kept.
 
 import functools
 import math
-from collections import namedtuple
 
 import numpy
 
@@ -19,11 +18,6 @@ from dflow._kernels.dtypes import native
 from dflow.ops.linear import multiply
 from dflow.ops.reductions import add_reduce
 from dflow.ops.table import op
-
-Plan = namedtuple("Plan", "diagonals steps last")   # (operand, axis, axis) to take; steps; what is left to do
-Step = namedtuple("Step", "i j left right sums shape")  # i and j are taken out, their product put last
-Prepare = namedtuple("Prepare", "axes order spread shape")  # sum, transpose, broadcast, reshape: None if not needed;
-                                                                # None for a Prepare with nothing to do
 
 LETTERS = map(chr, (*range(97, 123), *range(65, 91)))    # a to Z; the module `string` compiles patterns at its import
 INNER = frozenset(f"{k},{k}{arrow}" for k in LETTERS for arrow in ("", "->"))  # products of two vectors
@@ -75,15 +69,16 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
     arrays = _cast(arrays, dtype, casting)
     if order == "A":
         order = "F" if all(x.flags.fnc or x.ndim < 2 for x in arrays) and any(x.flags.fnc for x in arrays) else "C"
-    for k, i, j in plan.diagonals:
+    diagonals, steps, last = plan
+    for k, i, j in diagonals:
         arrays[k] = diagonal_of(arrays[k], 0, i, j)
-    for i, j, prepare_left, prepare_right, sums, shape in plan.steps:
+    for i, j, prepare_left, prepare_right, sums, shape in steps:
         right, left = arrays.pop(j), arrays.pop(i)
         left = left if prepare_left is None else _prepared(left, prepare_left)
         right = right if prepare_right is None else _prepared(right, prepare_right)
         product = left @ right if sums else multiply(left, right)
         arrays.append(product if shape is None else product.reshape(shape))
-    result = arrays[0] if plan.last is None else _prepared(arrays[0], plan.last)
+    result = arrays[0] if last is None else _prepared(arrays[0], last)
     if out is None:
         return in_order(result.view() if any(result is x for x in operands) else result, order)
     _check_output(result, out, casting, count)
@@ -131,18 +126,23 @@ def _cast(arrays, dtype, casting):
 
 
 def _prepared(x, how):
-    if how.axes:
-        x = add_reduce(x, how.axes, x.dtype)
-    if how.order:
-        x = x.transpose(how.order)
-    if how.spread:
-        x = broadcast_to(x, how.spread)
-    return x if how.shape is None else x.reshape(how.shape)
+    axes, order, spread, shape = how
+    if axes:
+        x = add_reduce(x, axes, x.dtype)
+    if order:
+        x = x.transpose(order)
+    if spread:
+        x = broadcast_to(x, spread)
+    return x if shape is None else x.reshape(shape)
 
 
 # -- planning --------------------------------------------------------------------------------------
+#
+# A plan has diagonals to take, (operand, axis, axis); steps, (i, j, left, right, sums, shape): operands i and j are
+# taken out, prepared, and their product put last; and how what is left is prepared. To prepare an operand, (axes,
+# order, spread, shape): sum, transpose, broadcast, reshape, None what is not needed; None where nothing is.
 
-_plans = {}                 # (subscripts, optimize, shapes): Plan
+_plans = {}                 # (subscripts, optimize, shapes): plan
 
 
 def _planned(operands, optimize):
@@ -189,9 +189,9 @@ def _plan(call, arrays, optimize):
         needed = set(result).union(*[labels for labels, _ in parts])
         part, step = _contraction(*left, *right, needed)
         parts.append(part)
-        steps.append(Step(i, j, *step))
+        steps.append((i, j, *step))
     labels, shape = parts[0]
-    return Plan(diagonals, steps, _preparation(labels, shape, [k for k in labels if k not in result], result))
+    return diagonals, steps, _preparation(labels, shape, [k for k in labels if k not in result], result)
 
 
 def _check(terms, result, arrays):
@@ -290,5 +290,5 @@ def _preparation(labels, shape, drop, wanted, size=None, groups=()):
         spread = tuple(size[k] for k in wanted)
         after = tuple(math.prod(size[k] for k in group) for group in groups if groups[0] or group)
         before, spread = spread, spread if spread != before else None
-    prepare = Prepare(axes, None if order == sorted(order) else order, spread, None if after == before else after)
+    prepare = axes, None if order == sorted(order) else order, spread, None if after == before else after
     return prepare if prepare != (None,) * 4 else None

@@ -4,7 +4,6 @@ import numpy
 
 from dflow._array.core import array as as_array
 from dflow._array.core import attach, is_array, ndarray
-from dflow._functions.arrow import arrow_array, arrow_type
 from dflow._functions.buffers import adopt, share, share_for_good
 from dflow._functions.placement import device_number
 from dflow._functions.views import is_scalar
@@ -54,6 +53,8 @@ def _arrow_c_schema(self, /):
 
     TypeError for what Arrow has no type for: complex numbers, long double, and no axes.
     """
+    from dflow._functions.arrow import arrow_type  # for few programs
+
     return arrow_type(self)
 
 
@@ -62,6 +63,8 @@ def _arrow_c_array(self, /, requested_schema=None):
     """Capsules of the type and of the memory for Arrow's C data interface, or of a copy's: of booleans, and of elements
     that do not lie side by side. `requested_schema` is not followed, as the interface allows. Waits.
     """
+    from dflow._functions.arrow import arrow_array
+
     return arrow_array(self)
 
 

@@ -6,7 +6,6 @@ zipfile.BadZipFile, OSError. Nothing is ever unpickled, unless NumPy's `allow_pi
 """
 
 import contextlib
-import errno
 import functools
 import math
 import os
@@ -49,6 +48,8 @@ def reading(file, kept=tuple, converts=True):
     except (MemoryError, Warning):
         raise
     except Exception as error:
+        import errno
+
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise                               # of the system; but a part of an archive may lie before its begin
         if type(error) is ValueError or isinstance(error, kept()):
@@ -256,7 +257,7 @@ def load(file):
         stream.seek(begin)
         if head.startswith(npy.MAGIC_PREFIX):
             check_array(stream, size_left(stream))
-            return as_array(npy.read_array(stream, allow_pickle=False))
+            return _in_rows(npy.read_array(stream, allow_pickle=False))
         if not head.startswith((b"PK\3\4", b"PK\5\6")):
             found = f"begins with {head[:8]!r}" if head else "is empty"
             raise ValueError(f"an array (.npy), an archive of them (.npz) or a file of MXNet's is expected, and "
@@ -264,18 +265,29 @@ def load(file):
         return _archived(stream)
 
 
+def _in_rows(x):
+    """An array whose last index is the fastest, as all of MXNet's are."""
+    return as_array(numpy.asarray(x, order="C"))
+
+
 def _mxnets(stream):
     """The rest of a file of MXNet's: how many arrays, the arrays, how many names, the names."""
     def numbers(kinds):
         return struct.unpack(f"<{kinds}", exactly(stream, struct.calcsize(f"<{kinds}")))
 
-    def array():
-        magic, storage, ndim = numbers("I2i")
-        if magic not in DENSE or storage or ndim < (magic == DENSE[0]):
+    def shape_of():
+        magic, = numbers("I")
+        if 0 < magic <= 64:                     # the first version's: it is the number of axes
+            return numbers(f"{magic}I")
+        storage, ndim = numbers("2i") if magic in DENSE else (None, 0)
+        if storage != 0 or ndim < (magic == DENSE[0]):
             raise ValueError("the file has arrays that are sparse, or of another version")
         if ndim > 64:
             raise ValueError(f"the file has arrays of {ndim} axes")
-        shape = numbers(f"{ndim}q")
+        return numbers(f"{ndim}q")
+
+    def array():
+        shape = shape_of()
         *_, kind = numbers("3i")                # behind a device
         if not 0 <= kind < len(TYPES):
             raise ValueError(f"the file has arrays of the type {kind}")
@@ -301,5 +313,5 @@ def _archived(stream):
             if not check_member(archive, info):
                 raise ValueError(f"{info.filename} in it is no array")
             with archive.open(info) as part:
-                named[info.filename.removesuffix(".npy")] = as_array(npy.read_array(part, allow_pickle=False))
+                named[info.filename.removesuffix(".npy")] = _in_rows(npy.read_array(part, allow_pickle=False))
         return list(named.values()) if archive.comment == LIST else named

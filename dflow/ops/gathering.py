@@ -71,7 +71,7 @@ def topk(data, axis=-1, k=1, ret_typ="indices", is_ascend=False, dtype="float32"
     ret_typ: their "indices" (of type dtype), the "value"s, a list of "both" (values first), or a "mask" of ones.
     """
     check_choice("ret_typ", ret_typ, ("indices", "value", "both", "mask"))
-    x = as_array(data)
+    x = whole = as_array(data)
     x, axis = (x.reshape(-1), 0) if axis is None else (x, normalize_axis_index(axis, x.ndim))
     n = x.shape[axis]
     if k > n:
@@ -85,7 +85,7 @@ def topk(data, axis=-1, k=1, ret_typ="indices", is_ascend=False, dtype="float32"
     else:
         order = n - 1 - sorting.argsort(rows[..., ::-1], -1, kind="stable")[..., ::-1]
     if ret_typ == "mask":
-        return moveaxis((sorting.argsort(order, -1) < k).astype(x.dtype), -1, axis)
+        return moveaxis((sorting.argsort(order, -1) < k).astype(x.dtype), -1, axis).reshape(whole.shape)
     index = order[..., :k]
     parts = []
     if ret_typ != "indices":

@@ -14,6 +14,7 @@ from dflow._functions.placement import put_on
 from dflow._functions.ufunc import wrap_ufunc
 from dflow._functions.views import broadcast_to
 from dflow.ops.elementwise import minimum
+from dflow.ops.fallback import checked
 from dflow.ops.selection import take_along_axis
 from dflow.ops.table import TABLE
 
@@ -139,12 +140,20 @@ def to_dlpack_for_read(data):
 
 
 to_dlpack_for_write = to_dlpack_for_read
+attach("to_dlpack_for_read", to_dlpack_for_read)
+attach("to_dlpack_for_write", to_dlpack_for_write)
 
 # -- draws ----------------------------------------------------------------------------------------
 
 def _draw(name):
     importlib.import_module("dflow.ops.random")                 # makes its rows, when first used
     return TABLE["numpy.random", name].function
+
+
+def _check_probability(x):
+    if not ((x >= 0) & (x <= 1)).all():
+        raise ValueError("prob must be between 0 and 1")
+    return x
 
 
 def bernoulli(prob=None, logit=None, size=None, dtype=None, ctx=None, device=None, out=None):
@@ -154,7 +163,7 @@ def bernoulli(prob=None, logit=None, size=None, dtype=None, ctx=None, device=Non
     """
     if (prob is None) == (logit is None):
         raise ValueError("either prob or logit must be given, and not both")
-    odds = prob if prob is not None else 1 / (1 + exp(-as_array(logit)))
+    odds = checked(_check_probability, as_array(prob)) if prob is not None else 1 / (1 + exp(-as_array(logit)))
     size = size if size is not None else numpy.shape(odds) if out is None else out.shape
     drawn = _draw("uniform")(0.0, 1.0, size, dtype=float32)
     result = put_on((drawn < odds).astype(float32 if dtype is None else dtype), ctx if device is None else device)
@@ -190,7 +199,7 @@ def _drawn_shape(shape):
 def categorical(data, shape=None, get_prob=False, dtype="int32"):
     """Indices drawn with the probabilities that lie along the last axis, `shape` for each of these rows, behind theirs.
 
-    get_prob: also the logarithms of the probabilities that were met, through which there are gradients.
+    get_prob: a list of these and the logarithms of the probabilities that were met, through which there are gradients.
     """
     data, size = as_array(data), _drawn_shape(shape)
     lead, count = data.shape[:-1], data.shape[-1]
@@ -200,7 +209,7 @@ def categorical(data, shape=None, get_prob=False, dtype="int32"):
     if not get_prob:
         return index.astype(dtype)
     met = take_along_axis(data, index.reshape((*lead, -1)), -1)
-    return index.astype(dtype), log(met).reshape(index.shape)
+    return [index.astype(dtype), log(met).reshape(index.shape)]
 
 
 def multinomial(n, p, shape=None, dtype=float32, ctx=None, device=None, out=None):
@@ -227,4 +236,4 @@ def multinomial(n, p, shape=None, dtype=float32, ctx=None, device=None, out=None
 
 def seed(seed, ctx="all"):
     """Start the numbers of dflow.numpy.random from a seed; there is one stream for all devices."""
-    _draw("rand").__self__.start(seed)
+    _draw("rand").__self__.start(seed % 2**32 if isinstance(seed, int) else seed)       # MXNet's may be negative

@@ -336,11 +336,34 @@ def batch_norm(x, gamma, beta, running_mean, running_var, eps=1e-3, momentum=0.9
     running ones. fix_gamma: gamma counts as 1. The result has the type of x. output_mean_var: a list of it, mean, and
     1 / sqrt(var + eps).
     """
+    training = not use_global_stats and (is_training() if training is None else training)
+    y, mean, var = _batch_norm(x, gamma, beta, running_mean, running_var, eps, momentum, fix_gamma, axis, training)
+    return [y, mean, 1 / sqrt(var + eps)] if output_mean_var else y
+
+
+@op("d, v, v, v, p", "d, v, v, v, p, output_mean_var=True, fix_gamma=False", module="npx")
+def sync_batch_norm(data, gamma, beta, moving_mean, moving_var, eps=1e-3, momentum=0.9, fix_gamma=True,
+                    use_global_stats=False, output_mean_var=False, ndev=1, key=""):
+    """batch_norm() along axis 1, for a batch on one device. output_mean_var: a list of the result, mean and var."""
+    check_one_device(ndev)
+    training = not use_global_stats and is_training()
+    y, mean, var = _batch_norm(data, gamma, beta, moving_mean, moving_var, eps, momentum, fix_gamma, 1, training)
+    return [y, mean, var] if output_mean_var else y
+
+
+def check_one_device(count):
+    """ValueError for more: on each, a call would have to wait for those that come after it, on the others."""
+    if count != 1:
+        raise ValueError(f"statistics over {count} devices are not in dflow: SyncBatchNorm is for batches on one")
+
+
+def _batch_norm(x, gamma, beta, running_mean, running_var, eps, momentum, fix_gamma, axis, training):
+    """The result, mean and variance."""
     x = floating(x)
     axis = normalize_axis_index(axis, x.ndim)
     for name, p in (("gamma", gamma), ("running_mean", running_mean), ("running_var", running_var)):
         check_shape(name, as_array(p), (x.shape[axis],))
-    if not use_global_stats and (is_training() if training is None else training):
+    if training:
         y, mean, var = by_channel(x, None if fix_gamma else gamma, beta, eps, axis)
         for running, now in ((running_mean, mean), (running_var, var)):
             running *= momentum
@@ -348,8 +371,7 @@ def batch_norm(x, gamma, beta, running_mean, running_var, eps=1e-3, momentum=0.9
     else:
         mean, var = as_array(running_mean), as_array(running_var)
         y = _scaled(x - lying_along(mean, axis, x.ndim), var, None if fix_gamma else gamma, beta, eps, axis)
-    y = y.astype(x.dtype, copy=False)
-    return [y, mean, 1 / sqrt(var + eps)] if output_mean_var else y
+    return y.astype(x.dtype, copy=False), mean, var
 
 
 @recorded
@@ -417,12 +439,15 @@ def l2_normalization(data, eps=1e-10, mode="instance"):
 
 
 @op("x, x, w", "i, j", "x", module="npx")
-def add_n(*args):
-    """The sum of arrays."""
+def add_n(*args, out=None):
+    """The sum of arrays, into `out` if that is given."""
     total, *others = map(as_array, args)
     for x in others:
         total = total + x
-    return total
+    if out is None:
+        return total
+    out[...] = total
+    return out
 
 
 # -- products --------------------------------------------------------------------------------------

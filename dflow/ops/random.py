@@ -29,7 +29,7 @@ from dflow._functions.ufunc import wrap_ufunc
 from dflow._kernels.dtypes import NotHeld, dtypes
 from dflow.ops import mersenne
 from dflow.ops.creation import arange
-from dflow.ops.distributions import COUNTS, DISTRIBUTIONS, OTHERS, PARAMETERS, STANDARD, VECTORS
+from dflow.ops.distributions import COUNTS, DISTRIBUTIONS, OF_GAMMA, OTHERS, PARAMETERS, STANDARD, VECTORS, by_shape
 from dflow.ops.fallback import any_of_ours, arrays_in, checked, plain, seen, stand_in, task, unwrap, wrap
 from dflow.ops.table import add_row
 from dflow.ops.warn import called
@@ -388,7 +388,12 @@ class Stream:
             return self._standard(GAMMA, "standard_gamma", size, dtype, out, shape, 1.0)
         dtype = numpy.dtype(dtype)
         if out is None:
-            return self._other("standard_gamma", 1, (shape,), size, {} if dtype == FLOAT else {"dtype": dtype})
+            keywords = {} if dtype == FLOAT else {"dtype": dtype}
+
+            def draw(shape):
+                return self._other("standard_gamma", 1, (shape,), size, keywords)
+
+            return by_shape(shape, draw) if is_array(shape) else draw(shape)
         _check_contiguous(out, True)
         if out.dtype != dtype or size is not None and as_shape(size) != out.shape:
             self._small.standard_gamma(1.0, size, dtype, stand_in(out))         # its errors
@@ -564,7 +569,7 @@ class Stream:
             method = getattr(self._interface(generator), name)
             return method(*values[:len(args)], size=shape[:-1] if vector else shape, **given)
 
-        if any_of_ours(values) and name in STANDARD:
+        if any_of_ours(values) and (name in STANDARD or name in OF_GAMMA):
             return self._from_standard(name, size, values, names)
         if any_of_ours(values):
             given = [x for x in values if not isinstance(x, (str, numpy.dtype))]
@@ -585,8 +590,8 @@ class Stream:
 
 
     def _from_standard(self, name, size, values, names):
-        """A draw of one of STANDARD whose parameters are arrays, by which it has gradients."""
-        standard, last, positive, function = STANDARD[name]
+        """A draw of one of STANDARD or OF_GAMMA whose parameters are arrays, by which it has gradients."""
+        standard, last, positive, function = STANDARD.get(name) or ("standard_gamma", *OF_GAMMA[name])
         _, _, keys, defaults, _ = DISTRIBUTIONS[name]
         given = dict(zip(keys, defaults)) | dict(zip([*keys[:len(values) - len(names)], *names], values))
         *others, scale = [_parameter(given.pop(key)) for key in keys]
@@ -596,7 +601,8 @@ class Stream:
             raise TypeError("parameters are real")
         scale = checked(_more_than_zero(last) if positive else _not_negative(last), scale)
         shape = drawn_shape(size, common_shape(*others, scale))
-        return function(getattr(self, standard)(size=shape), *others, scale)
+        draw = getattr(self, standard)
+        return function(functools.partial(draw, size=shape) if name in OF_GAMMA else draw(size=shape), *others, scale)
 
 
 def _of_seed(kind, seed):

@@ -5,16 +5,14 @@ above all, are modules of ours here, which have this namespace's functions under
 """
 
 import importlib
-import re
 import sys
 from importlib.machinery import ModuleSpec, PathFinder
-from importlib.util import find_spec
 from types import ModuleType
 
 from dflow.ops import assertions
 
 PACKAGE = "dflow.numpy."
-SHOWS = re.compile(r"numpy\.(_?core|linalg|fft)\b")
+SHOWS = frozenset(("core", "_core", "linalg", "fft"))
 
 
 class Finder:
@@ -30,6 +28,8 @@ class Finder:
         parent = sys.modules[name.rpartition(".")[0]]
         if parent.__name__.startswith("dflow") and PathFinder.find_spec(name, path) is not None:
             return None
+        from importlib.util import find_spec  # slow to load
+
         theirs = find_spec(numpys(name))
         return theirs and ModuleSpec(name, self, is_package=theirs.submodule_search_locations is not None)
 
@@ -39,7 +39,7 @@ class Finder:
     def exec_module(self, module):
         name = module.__name__
         theirs = importlib.import_module(numpys(name))
-        if not SHOWS.match(theirs.__name__):
+        if SHOWS.isdisjoint(theirs.__name__.split(".")[1:2]):
             sys.modules[name] = theirs
             return
         module.__doc__ = theirs.__doc__

@@ -104,13 +104,13 @@ def method(name, small=0, writes=False):
 def namespace(module):
     """Name: function, of the rows of one module, as a program sees it."""
     numpys = vars(sys.modules[module]) if module in sys.modules else {}
-    shared, names = {}, {}              # NumPy's aliases are one function: so are ours
+    shared, names, home = {}, {}, f"dflow.{module}"      # NumPy's aliases are one function: so are ours
     for row in TABLE.values():
         if row.module == module and row.name not in numpys:
             names[row.name] = row.function
         elif row.module == module:
             key = id(row.function), id(numpys[row.name])
             if key not in shared:
-                shared[key] = public(row.function, numpys[row.name], f"dflow.{module}")
+                shared[key] = public(row.function, numpys[row.name], home)
             names[row.name] = shared[key]
     return names

@@ -13,6 +13,7 @@ from dflow._array import core
 from dflow._array.core import is_array
 from dflow._functions.host_task import at_hand, host
 from dflow._runtime import fp_errors
+from dflow._runtime.errors import in_try
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -32,7 +33,12 @@ def warn_where(condition, text, result):
 
 
 def raise_where(condition, error, result):
-    """The error, if some element of `condition` is true: raised here, or when `result` is read."""
+    """The error, if some element of `condition` is true: raised here, or when `result` is read.
+
+    Where the program would catch it, this waits.
+    """
+    if is_array(condition) and in_try():
+        condition = bool(condition.any())
 
     def fail():
         raise error

@@ -1,5 +1,5 @@
-"""MXNet's gluon.contrib: the estimator."""
+"""MXNet's gluon.contrib: the estimator; layers that MXNet 1 has there."""
 
-from dflow.gluon.contrib import estimator
+from dflow.gluon.contrib import estimator, nn
 
-__all__ = ["estimator"]
+__all__ = ["estimator", "nn"]

@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy
 
 import dflow.numpy as np
-from dflow.gluon.data import _draws
 from dflow.gluon.data.batchify import Stack, stacked
 from dflow.gluon.data.dataset import gather
 from dflow.gluon.data.sampler import BatchSampler, RandomSampler, SequentialSampler
+from dflow.npx import _draws
 
 __all__ = ["DataLoader", "default_batchify_fn"]
 

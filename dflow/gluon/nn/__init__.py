@@ -55,6 +55,7 @@ from dflow.gluon.nn.normalization import (
     GroupNorm,
     InstanceNorm,
     LayerNorm,
+    SyncBatchNorm,
 )
 
 __all__ = ["Activation", "AvgPool1D", "AvgPool2D", "AvgPool3D", "BatchNorm", "BatchNormReLU", "Block", "Concatenate",
@@ -63,6 +64,6 @@ __all__ = ["Activation", "AvgPool1D", "AvgPool2D", "AvgPool3D", "BatchNorm", "Ba
            "GlobalMaxPool1D", "GlobalMaxPool2D", "GlobalMaxPool3D", "GroupNorm", "HybridBlock", "HybridConcatenate",
            "HybridLambda", "HybridSequential", "Identity", "InstanceNorm", "Lambda", "LayerNorm", "LeakyReLU",
            "MaxPool1D", "MaxPool2D", "MaxPool3D", "PixelShuffle1D", "PixelShuffle2D", "PixelShuffle3D", "PReLU",
-           "ReflectionPad2D", "SELU", "Sequential", "SiLU", "Swish"]
+           "ReflectionPad2D", "SELU", "Sequential", "SiLU", "Swish", "SyncBatchNorm"]
 
-__getattr__ = missing(__name__, """DeformableConvolution ModulatedDeformableConvolution SymbolBlock SyncBatchNorm""")
+__getattr__ = missing(__name__, """DeformableConvolution ModulatedDeformableConvolution SymbolBlock""")

@@ -2,8 +2,9 @@
 
 from dflow import npx
 from dflow.gluon.block import HybridBlock
+from dflow.ops.nn import check_one_device
 
-__all__ = ["BatchNorm", "BatchNormReLU", "GroupNorm", "InstanceNorm", "LayerNorm"]
+__all__ = ["BatchNorm", "BatchNormReLU", "GroupNorm", "InstanceNorm", "LayerNorm", "SyncBatchNorm"]
 
 
 class _Normalization(HybridBlock):
@@ -60,6 +61,24 @@ class BatchNormReLU(BatchNorm):
 
     def forward(self, x):
         return npx.relu(super().forward(x))
+
+
+class SyncBatchNorm(BatchNorm):
+    """BatchNorm, whose statistics MXNet takes over all devices: here they are those of one, and more are an error.
+
+    num_devices: how many there are; None: those that its parameters are on.
+    """
+
+    def __init__(self, in_channels=0, num_devices=None, momentum=0.9, epsilon=1e-5, center=True, scale=True,
+                 use_global_stats=False, beta_initializer="zeros", gamma_initializer="ones",
+                 running_mean_initializer="zeros", running_variance_initializer="ones", **kwargs):
+        super().__init__(1, momentum, epsilon, center, scale, use_global_stats, beta_initializer, gamma_initializer,
+                         running_mean_initializer, running_variance_initializer, in_channels, **kwargs)
+        check_one_device(1 if num_devices is None else num_devices)
+
+    def forward(self, x):
+        check_one_device(len(self.running_mean.list_data()))
+        return super().forward(x)
 
 
 class LayerNorm(_Normalization):

@@ -4,15 +4,15 @@
  *
  *     void loop(char **at, intptr_t n)            n elements of 4 or 8 bytes, or bools, one after the other
  *
- * What is true or false is a mask in a vector: all bits of an element, or none. In memory it is a byte, 1 or 0; any but 0
- * is read as true.
+ * What is true or false is a mask in a vector: all bits of an element, or none. In memory it is a byte, 1 or 0; any
+ * but 0 is read as true.
  *
  * What is the same for every element comes first. What is left of the last vector is masked in AVX-512, and goes one
  * by one in AVX2: other lanes are neither read nor written nor computed, so that they raise no flags. Of two NaNs the
  * first operand's comes out, as in NumPy's loops.
  *
- * rdi: at; rsi: elements left, less a vector; rcx: elements done; rax: an operand. AVX-512: k1: what is left; v31, k2: a
- * step's own. AVX2: v14, v15, r8, r9: a step's own. */
+ * rdi: at; rsi: elements left, less a vector; rcx: elements done; rax: an operand. AVX-512: k1: what is left; v31,
+ * k2: a step's own. AVX2: v14, v15, r8, r9: a step's own. */
 #ifndef DFLOW_ASSEMBLER_H
 #define DFLOW_ASSEMBLER_H
 
@@ -31,7 +31,7 @@ enum { STEP_SPREAD = 1, STEP_LITERAL, STEP_LOAD, STEP_STORE, STEP_LOAD_MASK, STE
 
 enum { LITERAL_SIGN, LITERAL_ALL_BUT_SIGN, LITERAL_ONE, LITERAL_INFINITY, LITERAL_ALL, LITERALS };
 
-/* `a` is an operand's number in STEP_SPREAD and in loads and stores, a literal's in STEP_LITERAL; stores are from `to`. */
+/* `a` is an operand's number in STEP_SPREAD, loads and stores, a literal's in STEP_LITERAL; stores are from `to`. */
 typedef struct { uint8_t op, to, a, b; } Step;
 
 enum { NO_VECTORS, AVX2, AVX512 };                     /* sets of instructions */
@@ -183,10 +183,11 @@ static inline void put_mask_stored(Pen *pen, int from, int operand, int mask) {
     put_address(pen, operand);
     put_vex(pen, 1, wide, 0x50, 8, 0, from);                               /* vmovmskp r8d, from */
     BYTES(pen, (uint8_t)(0xc0 | (from & 7)));
-    if (pen->single) BYTES(pen, 0x41, 0x83, 0xe0, 1, 0x44, 0x88, 0x04, 0x08);            /* and r8d, 1; mov [...], r8b */
+    if (pen->single) BYTES(pen, 0x41, 0x83, 0xe0, 1, 0x44, 0x88, 0x04, 0x08);    /* and r8d, 1; mov [...], r8b */
     else if (wide) BYTES(pen, 0x41, 0xb9, 1, 1, 1, 1, 0xc4, 0x42, 0x3b, 0xf5, 0xc1,      /* r9d; pdep r8d, r8d, r9d */
                        0x44, 0x89, 0x04, 0x08);                            /* mov [...], r8d */
-    else BYTES(pen, 0x49, 0xb9, 1, 1, 1, 1, 1, 1, 1, 1, 0xc4, 0x42, 0xbb, 0xf5, 0xc1, 0x4c, 0x89, 0x04, 0x08);
+    else BYTES(pen, 0x49, 0xb9, 1, 1, 1, 1, 1, 1, 1, 1, 0xc4, 0x42, 0xbb, 0xf5, 0xc1, /* r9; pdep r8, r8, r9 */
+               0x4c, 0x89, 0x04, 0x08);                                    /* mov [...], r8 */
 }
 
 static inline void put_step(Pen *pen, const Step *s, int mask) {

@@ -16,6 +16,8 @@ import dflow
 import dflow.numpy as np
 from dflow.engine import memory_stats
 
+pytestmark = pytest.mark.core
+
 N = 600
 
 

@@ -48,18 +48,15 @@ CLASSES = [
      r"method_signatures\[__(array_finalize|setstate)__|test_c_func_dispatcher|test_add_newdoc_function_signature"),
     # incref_elide() hands its argument, unseen, to PyArray_NewCopy(): it crashes on what is no ndarray of NumPy's.
     ("NumPy's C code for tests", r"iterators\.c:\d+: bad argument", r"test_extension_incref_elide$"),
-    ("memory from outside is copied, into the engine's", r"Unable to avoid copy while creating",
-     r"test_order_mismatch|TestFromBuffer::test_(array_base|mmap_close)|set_stridesattr|array_too_big|interface_nullptr|"
-     r"TestNewBufferProtocol::test_(roundtrip|max_dims)|writeable_from_readonly|readonly_flag_protocols\[writeable|"
+    ("what pickles hold out of band, and __array_interface__ and its kin say, is copied",
+     r"Unable to avoid copy while creating",
+     r"set_stridesattr|interface_nullptr|TestNewBufferProtocol::test_roundtrip$|readonly_flag_protocols\[writeable|"
      r"writeable_pickle|buffercallback|TestPickling::test_non_contiguous_array"),
     ("what __array__ gives is copied, whatever copy= it was asked with", None, r"CopyArgument::test___array__"),
     ("addresses keep the memory, not the array", r"ctypes pointer did not hold onto a reference", None),
     ("resize() leaves views what they see: refcheck= has no meaning", None, r"TestResize::test_(check_|invalid_arg)"),
     ("shapes of a few axes lie in the array itself", None, r"TestSizeOf::test_reshape"),
-    ("np.sum and x.sum are one function, whose first parameter is a",
-     r"'self' in mappingproxy\(OrderedDict\(\[\('a'", None),
-    ("other words: all products are matmul, the type has another name",
-     r"encountered in matmul|'device' of .* is not writable", None),
+    ("other words: all products are matmul", "encountered in matmul", None),
     ("NumPy's operator asks other libraries' objects", None, r"test_ufunc_binop_interaction"),
     ("x.flat has no limit of 32 axes", None, r"TestFlat::test_maxdims"),
     ("unaligned memory", r"bytes cannot be seen as", r"unaligned|non_aligned|misaligned"),

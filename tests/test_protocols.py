@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import importlib
 import math
 import threading
 from functools import partial
@@ -367,3 +368,11 @@ def test_an_array_that_an_object_gives_needs_no_copy():
     assert np.array(Like(), copy=False) is x and np.asarray(Like(), copy=False) is x
     with pytest.raises(ValueError, match="^Unable to avoid copy"):
         np.array(Like(), float, copy=False)
+
+
+@pytest.mark.parametrize("name, out", [("rfft_n_even", np.zeros(5, complex)), ("fft", np.zeros(8, complex))])
+def test_ufuncs_whose_loops_have_no_data(name, out):
+    theirs = getattr(importlib.import_module("numpy.fft._pocketfft_umath"), name)
+    x = numpy.arange(8.0)
+    assert theirs(np.array(x), 1.0, out=out) is out
+    assert_same(out, theirs(x, 1.0, out=numpy.zeros(out.shape, complex)))

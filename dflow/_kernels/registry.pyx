@@ -171,10 +171,11 @@ cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL:
     if k != NULL:
         return k
     i = loop_number(u, codes)
-    if i < 0:
+    if i < 0 or u.functions == NULL:
         return NULL
     in_numpy = getattr(np, ufunc.__name__, None) is ufunc
-    k = kernel_new(u.name, u.nin, u.nin + u.nout, <loop_t>(<void**>u.functions)[i], (<void**>u.data)[i],
+    k = kernel_new(u.name, u.nin, u.nin + u.nout, <loop_t>(<void**>u.functions)[i],
+                   NULL if u.data == NULL else (<void**>u.data)[i],
                    flags_of(ufunc, codes, in_numpy), cost_of(ufunc.__name__, in_numpy, codes))
     if in_numpy:
         note_operation(k, ufunc, codes)

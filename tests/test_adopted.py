@@ -146,6 +146,20 @@ def test_without_a_copy_or_not_at_all():
     assert np.may_share_memory(ours, theirs) and numpy.shares_memory(ours, theirs)
 
 
+def test_views_of_a_numpy_array_of_any_order_are_of_one_memory():
+    for order in "CF":
+        theirs = numpy.arange(60.0).reshape(3, 4, 5).copy(order)
+        part = np.asarray(theirs[:, 1:3, ::-2], copy=False)
+        whole = np.asarray(theirs.T, copy=False)
+        assert np.shares_memory(part, whole)
+        np.add(whole[:-1], 1, out=whole[1:])
+        expected = numpy.arange(60.0).reshape(3, 4, 5).copy(order).T
+        numpy.add(expected[:-1], 1, out=expected[1:])
+        assert whole.tolist() == expected.tolist() == theirs.T.tolist()
+    twice = numpy.lib.stride_tricks.as_strided(theirs, (3, 2), (8, 8))
+    assert not np.asarray(twice, copy=False).flags.writeable
+
+
 def test_bytes_are_read_only_and_nobody_waits_for_them():
     data = numpy.arange(200000.0).tobytes()
     x = np.frombuffer(data)

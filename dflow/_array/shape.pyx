@@ -54,3 +54,13 @@ cdef int normalize_axis(object axis, int ndim, str prefix=None) except -1:
     if i < -ndim or i >= ndim:
         raise AxisError(i, ndim, prefix)
     return <int>(i + ndim if i < 0 else i)
+
+cdef bint sees_twice(int ndim, intp* shape, intp* strides, intp itemsize):
+    """Whether bytes may have several places in a view: not if each axis steps over all that shorter steps reach."""
+    cdef intp reach = itemsize, step
+    for step, length in sorted([(abs(strides[i]), shape[i]) for i in range(ndim)]):
+        if length > 1:
+            if step < reach:
+                return True
+            reach += step * (length - 1)
+    return False

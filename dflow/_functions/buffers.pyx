@@ -18,6 +18,7 @@ from libc.stdint cimport uint8_t
 from dflow._array.core cimport (
     READONLY, SCALAR, as_array, bare_view, close_view, copy_of, is_ours, ndarray, numpy_window, shape_tuple, viewed,
     wait_read)
+from dflow._array.shape cimport sees_twice
 from dflow._base.atomics cimport add_int, load_ptr
 from dflow._kernels.dtypes cimport code_of_num
 from dflow._kernels.kernel cimport intp
@@ -160,14 +161,19 @@ cdef object exporter(object window):
 cdef void widen(object x, size_t* start, size_t* end):
     """The bytes of all that an exporter has, where it says so and these are among them."""
     cdef Py_buffer whole
-    try:
-        PyObject_GetBuffer(x, &whole, PyBUF_SIMPLE)
-    except (BufferError, TypeError, ValueError):
-        return
-    if <size_t>whole.buf <= start[0] and end[0] <= <size_t>whole.buf + whole.len:
-        start[0] = <size_t>whole.buf
-        end[0] = <size_t>whole.buf + whole.len
-    PyBuffer_Release(&whole)
+    cdef size_t first = 0, last = 0
+    if isinstance(x, cnp.ndarray):
+        bounds(x, &first, &last)
+    else:
+        try:
+            PyObject_GetBuffer(x, &whole, PyBUF_SIMPLE)
+        except (BufferError, TypeError, ValueError):
+            return
+        first = <size_t>whole.buf
+        last = first + whole.len
+        PyBuffer_Release(&whole)
+    if first <= start[0] and end[0] <= last:
+        start[0], end[0] = first, last
 
 cdef bint lies_in(Storage* s, size_t start, size_t end) noexcept:
     return load_ptr(&s.data) != NULL and <size_t>s.data <= start and end <= <size_t>s.data + s.nbytes
@@ -194,7 +200,7 @@ cdef Storage* of_others(object window, object x, size_t start, size_t end) excep
     widen(x, &start, &end)
     drain()                                                 # owners whose storages have ended
     i = bisect_right(starts, start)
-    if i and end > start:
+    if i:
         owner = <Owner><PyObject*><size_t>owner_at[starts[i - 1]]
         if owner.end > start and storage_revive(owner.st):
             if end <= owner.end:
@@ -211,35 +217,34 @@ cdef Storage* of_others(object window, object x, size_t start, size_t end) excep
     if type(x) is not bytes:                                # which nobody changes
         owner.st.pins = 1
     if start in owner_at:
-        del starts[i - 1]                                   # of one that is about to end
+        del starts[bisect_left(starts, start)]              # of one that is about to end
     insort(starts, start)
     owner_at[start] = <size_t><PyObject*>owner
     return owner.st
 
-cdef ndarray like_window(ndarray v, object window):
-    """A view of a storage, whose axes have their room: what a NumPy array over its memory sees of it."""
+cdef ndarray view_of(Storage* s, object window):
+    """An array with a storage, of which it takes over a reference: what a NumPy array over its memory sees of it."""
+    cdef ndarray v = bare_view(s, cnp.PyArray_NDIM(window))
     cdef int i
+    base = window if window.base is None else window.base
+    if is_ours(base) and viewed(<ndarray>base) != NULL:
+        base = <object>viewed(<ndarray>base)
+    v.base = <PyObject*>base
+    Py_INCREF(base)
     for i in range(v.ndim):
         v.shape[i] = cnp.PyArray_DIMS(window)[i]
         v.shape[v.ndim + i] = cnp.PyArray_STRIDES(window)[i]
     v.code = <uint8_t>code_of_num(cnp.PyArray_TYPE(window))
     v.itemsize = <uint8_t>cnp.PyArray_ITEMSIZE(window)
-    v.offset = <char*>cnp.PyArray_DATA(window) - v.st.data
+    v.offset = <char*>cnp.PyArray_DATA(window) - s.data
+    v.flags = 0
+    if not cnp.PyArray_ISWRITEABLE(window) or sees_twice(v.ndim, v.shape, v.shape + v.ndim, v.itemsize):
+        v.flags = READONLY
     return close_view(v)
 
-cdef ndarray view_of(Storage* s, object window):
-    """An array with a storage, of which it takes over a reference: what a NumPy array over its memory sees of it."""
-    cdef ndarray v = bare_view(s, cnp.PyArray_NDIM(window))
-    base = window if window.base is None else window.base
-    if is_ours(base) and viewed(<ndarray>base) != NULL:
-        base = <object>viewed(<ndarray>base)
-    v.flags = 0 if cnp.PyArray_ISWRITEABLE(window) else READONLY
-    v.base = <PyObject*>base
-    Py_INCREF(base)
-    return like_window(v, window)
-
 def adopt(window):
-    """An array of ours over the memory of a NumPy array: either side sees what the other writes.
+    """An array of ours over the memory of a NumPy array: either side sees what the other writes. Read-only where the
+    array is, and where it may show an element twice.
 
     A copy of what is in another byte order. The NumPy array itself where ours cannot be: for what is no numbers, where
     these are not aligned, and for memory that is in part an array's of ours.

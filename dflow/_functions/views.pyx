@@ -14,7 +14,7 @@ from dflow._array.dispatch cimport Core, merge_axes
 from dflow._kernels.dtypes import NotHeld
 from dflow._kernels.dtypes cimport BOOL, DTYPES, itemsizes, code_of, is_complex
 from dflow._array.core cimport *, is_ours, be_like
-from dflow._array.shape cimport parse_shape, check_dimensions, normalize_axis
+from dflow._array.shape cimport parse_shape, check_dimensions, normalize_axis, sees_twice
 from dflow._array.core import array, attach, element
 from dflow._functions.buffers import share, writable_memory
 from numpy.exceptions import ComplexWarning
@@ -179,7 +179,7 @@ cdef ndarray fortran_copy(ndarray a):
 def spread(ndarray a, tuple shape):
     """broadcast_to(), but read-only only where an element has several places."""
     cdef ndarray v = broadcast_to(a, shape)
-    if not a.flags & READONLY and not sees_twice(v):
+    if not a.flags & READONLY and not sees_twice(v.ndim, v.shape, strides_of(v), v.itemsize):
         v.flags &= ~READONLY
     return v
 
@@ -707,19 +707,9 @@ def strided(ndarray a, tuple shape, tuple strides,
     high = a.offset + a.itemsize + sum([step for step in steps if step > 0])
     if low < 0 or high > v.st.nbytes:
         raise ValueError(beyond.format(low, high, v.st.nbytes))
-    if sees_twice(v):
+    if sees_twice(v.ndim, v.shape, strides_of(v), v.itemsize):
         v.flags |= READONLY
     return v
-
-cdef bint sees_twice(ndarray v):
-    """Whether some bytes may have several places in v: not if each axis steps over all that shorter steps reach."""
-    cdef intp reach = v.itemsize, step
-    for step, length in sorted([(abs(strides_of(v)[i]), v.shape[i]) for i in range(v.ndim)]):
-        if length > 1:
-            if step < reach:
-                return True
-            reach += step * (length - 1)
-    return False
 
 for _method in (reshape, transpose, swapaxes, squeeze, ravel, flatten, view, copy, astype, resize, setflags, __copy__,
                 __deepcopy__, __reduce__, __setstate__, tobytes, getfield, setfield):

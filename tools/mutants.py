@@ -61,7 +61,7 @@ MUTANTS = (
            "        if a[i].storage != NULL and a[i].key & TRACKED:\n            storage_unref_nogil(a[i].storage)",
            "what a task reads of its own result is kept for ever", (ERRORS,)),
     Mutant("last-twice", "dflow/_runtime/graph.pyx",
-           "noexcept nogil:\n    if load_int(&s.refs) != 1 and add_int(&s.refs, -1):\n        return\n",
+           "noexcept nogil:\n    if (load_int(&s.refs) != 1 or s.foreign) and add_int(&s.refs, -1):\n        return\n",
            "noexcept nogil:\n    add_int(&s.refs, -1)\n    if load_int(&s.refs):\n        return\n",
            "two who let go of a storage at once both free it", ("schedule splits 0:600",)),
     Mutant("two-memories", "dflow/_runtime/graph.pyx",

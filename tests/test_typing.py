@@ -30,8 +30,6 @@ ACCEPTED = {
     r"dflow\._functions\.ufunc\.ufunc\.(identity|ntypes|signature|types) is not present at runtime":
         "NumPy's, by __getattr__",
     r".* is a disjoint base at runtime": "its decorator is too new for most checkers",
-    r'dflow\._array\.core\.ndarray\.\w+ is inconsistent, stub parameter "self" differs from runtime parameter "a"':
-        "a function of the namespace serves as the method",
     r".* has a default value of type numpy\._globals\._NoValueType": "NumPy's placeholder, which nobody passes",
     r"dflow\.numpy\.nditer( is|\.)": "what it makes are NumPy's iterators",
     r"dflow\.numpy\.random\.(Generator|RandomState) is inconsistent, metaclass differs": "it is for isinstance() alone",

@@ -890,6 +890,7 @@ cdef bint host_task_may_have(ndarray a) noexcept:
 
 cdef int become(ndarray self, ndarray other) except -1:
     """Make self what other is, in place."""
+    cdef Storage* before = self.st
     if host_task_may_have(self):
         wait_storage(self.st, NULL, True, False)        # all of it: what has no elements has a shape to look at
     if self.shape != self.inline_dims:
@@ -898,11 +899,11 @@ cdef int become(ndarray self, ndarray other) except -1:
     make_dims(self, other.ndim)
     memcpy(self.shape, other.shape, 2 * other.ndim * sizeof(intp))
     add_int(&other.st.refs, 1)
-    if self.st != NULL:
-        storage_unref(self.st)
     self.st, self.offset, self.size = other.st, other.offset, other.size
     self.code, self.itemsize, self.flags = other.code, other.itemsize, other.flags
     Py_SET_TYPE(self, Py_TYPE(other))
+    if before != NULL:
+        storage_unref(before)           # last: what ends with it may run Python
     return 0
 
 cdef ndarray broadcast_same(ndarray a):

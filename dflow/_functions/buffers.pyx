@@ -195,21 +195,20 @@ cdef Storage* of_ours(object x, size_t start, size_t end) noexcept:
 cdef Storage* of_others(object window, object x, size_t start, size_t end) except? NULL:
     """The storage of memory of others that has these bytes, maybe a new one (a reference); NULL where only a part is in
     one that there is: it cannot grow."""
-    cdef Owner owner
+    cdef Owner found, owner = Owner()
     cdef Py_ssize_t i
     widen(x, &start, &end)
-    drain()                                                 # owners whose storages have ended
+    drain()             # owners whose storages have ended. From here on nothing runs Python, or lets go of the GIL
     i = bisect_right(starts, start)
     if i:
-        owner = <Owner><PyObject*><size_t>owner_at[starts[i - 1]]
-        if owner.end > start and storage_revive(owner.st):
-            if end <= owner.end:
-                return owner.st
-            storage_unref(owner.st)
+        found = <Owner><PyObject*><size_t>owner_at[starts[i - 1]]
+        if found.end > start and storage_revive(found.st):
+            if end <= found.end:
+                return found.st
+            storage_unref(found.st)
             return NULL
     if i < len(starts) and <size_t>starts[i] < end:
         return NULL
-    owner = Owner()
     owner.window, owner.start, owner.end = window, start, end
     owner.st = storage_foreign(<char*>start, end - start, <PyObject*>owner)
     if owner.st == NULL:
@@ -217,7 +216,7 @@ cdef Storage* of_others(object window, object x, size_t start, size_t end) excep
     if type(x) is not bytes:                                # which nobody changes
         owner.st.pins = 1
     if start in owner_at:
-        del starts[bisect_left(starts, start)]              # of one that is about to end
+        del starts[i - 1]                                   # of one that is about to end
     insort(starts, start)
     owner_at[start] = <size_t><PyObject*>owner
     return owner.st

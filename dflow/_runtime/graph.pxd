@@ -18,6 +18,8 @@ Invariants, checked in the debug build:
     I3  waiters are added to a task only under the lock of a storage whose frontier holds the task, and taken only after
         it left all frontiers: so no task waits for a finished one;
     I4  poison is set before the failing write leaves the frontier: who finds a storage readable finds its poison.
+    I5  references that have come to 0 stay at 0. Of a foreign storage, which may be found without one, atomics alone
+        count them, down to 0 and up from no less than 1: either a reference is revived, or it was the last.
 """
 
 from libc.stdint cimport int16_t, int32_t, uint16_t, uint8_t, int64_t, uintptr_t

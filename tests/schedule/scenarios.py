@@ -396,6 +396,30 @@ def gpus(draw):
 
 
 @scenario
+def adopted(draw):
+    """Threads make arrays over the same buffers, and let go of them while tasks still read: each sees what is there."""
+    set_up(draw)
+    kept, changed = numpy.arange(64.0).tobytes(), bytearray(8 * 64)
+    expected = numpy.arange(64.0)
+
+    def thread(k):
+        for _ in range(draw.choice((2, 4))):
+            x = np.frombuffer(kept, offset=8 * k)
+            y = x * 2 + x[::-1]
+            if k % 2:
+                del x
+            z = np.frombuffer(changed, offset=64 * k, count=8)
+            z += 1
+            del z
+            assert (y.asnumpy() == expected[k:] * 2 + expected[k:][::-1]).all()
+
+    run_threads(draw, *[lambda k=k: thread(k) for k in range(draw.choice((2, 3)))])
+    dflow.waitall()
+    assert numpy.frombuffer(changed)[:8].min() >= 2
+    changed.extend(b"1")                # nobody looks at it any more
+
+
+@scenario
 def loops(draw):
     """Coroutines that await arrays while others run."""
     set_up(draw)

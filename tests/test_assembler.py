@@ -10,10 +10,10 @@ from dflow._kernels import native
 pytestmark = pytest.mark.once
 
 # Numbers of steps, as in _kernels/c/assembler.h.
-LOAD, STORE, LOAD_MASK, STORE_MASK = 3, 4, 5, 6
-ARITHMETIC = {7: "add", 8: "sub", 9: "mul", 10: "div", 11: "sqrt", 12: "and", 13: "xor", 14: "or", 15: "andn"}
-ROUNDED = range(16, 20)
-COMPARED = {22: "lt_oq", 23: "le_oq", 24: "eq", 25: "neq"}
+LOAD, STORE, LOAD_MASK, STORE_MASK, LOAD_ONE, PUT_OFF, TAKE_BACK = range(3, 10)
+ARITHMETIC = {10: "add", 11: "sub", 12: "mul", 13: "div", 14: "sqrt", 15: "and", 16: "xor", 17: "or", 18: "andn"}
+ROUNDED = range(19, 23)
+COMPARED = {25: "lt_oq", 26: "le_oq", 27: "eq", 28: "neq"}
 
 
 def said(op, to, a, b, suffix, form):
@@ -27,6 +27,13 @@ def said(op, to, a, b, suffix, form):
     if op in (LOAD, STORE):
         name = f"vmov{'' if single else 'u'}{suffix}"
         return [f"{name} {v(to)}{mask}{zero}, {element}" if op == LOAD else f"{name} {element}{mask}, {v(to)}"]
+    if op == LOAD_ONE:
+        whole = "z" if letter == "z" else "y"
+        return [f"vbroadcasts{suffix[1]} {whole}mm{to}, {{}} ptr [rax]"]
+    if op in (PUT_OFF, TAKE_BACK):
+        place = "{} ptr [rsp" + (f" + {a * (64 if letter == 'z' else 32):#x}" if a else "") + "]"
+        place = re.sub(r"\+ 0x([0-9])]", r"+ \1]", place)
+        return [f"vmovu{packed} {place}, {v(to)}" if op == PUT_OFF else f"vmovu{packed} {v(to)}, {place}"]
     if op == LOAD_MASK and letter == "z":
         return [f"vpmovzxb{q} {v(to)}{mask}{zero}, {byte}", f"vptestm{q} k2{mask}, {v(to)}, {v(to)}",
                 f"vpmovm2{q} {v(to)}, k2"]
@@ -52,7 +59,7 @@ def said(op, to, a, b, suffix, form):
     if ARITHMETIC[op] == "sqrt":
         more = f"{v(a)}, " if single else ""
         return [f"vsqrt{suffix} {v(to)}{mask}{zero}, {more}{v(a)}"]
-    kind = packed if 12 <= op <= 15 else suffix
+    kind = packed if 15 <= op <= 18 else suffix
     return [f"v{ARITHMETIC[op]}{kind} {v(to)}{mask}{zero}, {v(a)}, {v(b)}"]
 
 
@@ -66,15 +73,15 @@ def test_the_bytes_of_each_step(name, itemsize):
     wide = name == "AVX-512"
     suffix = "pd" if itemsize == 8 else "ps"
     body, tail = (("z", "", ""), ("z", " {k1}", " {z}")) if wide else (("y", "", ""), ("x", "", ""))
-    memory = LOAD, STORE, LOAD_MASK, STORE_MASK
+    memory, rooms = (LOAD, STORE, LOAD_MASK, STORE_MASK, LOAD_ONE), (PUT_OFF, TAKE_BACK)
     for _ in range(600):
-        op = int(random.choice([*memory, *ARITHMETIC, *ROUNDED, *COMPARED]))
+        op = int(random.choice([*memory, *rooms, *ARITHMETIC, *ROUNDED, *COMPARED]))
         to, a, b = (int(random.integers(31 if wide else 14)) for _ in range(3))
-        if op in memory:
+        if op in memory + rooms:
             a = int(random.integers(60))
         found = [f"{i.mnemonic} {i.op_str}".strip()
                  for i in decoder.disasm(native.assembled([(op, to, a, b)], itemsize, name), 0)]
-        found = [re.sub(r"[a-z]+ ptr \[rax", "{} ptr [rax", line) for line in found]
+        found = [re.sub(r"[a-z]+ ptr \[(rax|rsp)", r"{} ptr [\1", line) for line in found]
         for form, kind in ((body, suffix), (tail, suffix if wide else suffix.replace("p", "s"))):
             lines = said(op, to, a, b, kind, form)
             where = [i for i in range(len(found)) if [*filter(no_address, found[i:])][:len(lines)] == lines]
@@ -83,6 +90,9 @@ def test_the_bytes_of_each_step(name, itemsize):
             place = f" + {hex(8 * a) if a > 1 else 8 * a}" if a else ""
             assert found.count(f"mov rax, qword ptr [rdi{place}]") == 2
         assert found[0] == "endbr64" and found[-2:] == ["vzeroupper", "ret"]
+        size = 64 if wide else 32               # a room on the stack, from an address that a vector may have
+        frame = ["mov rdx, rsp", f"sub rsp, {(a + 1) * size:#x}", f"and rsp, {2 ** 64 - size:#x}"]
+        assert (found[1:4] == frame and found[-3] == "mov rsp, rdx") == (op == PUT_OFF)
 
 
 def no_address(line):

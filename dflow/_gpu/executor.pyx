@@ -17,6 +17,7 @@ from dflow._base.atomics cimport add_i64, load_int, load_ptr
 from dflow._runtime.errors cimport Poison, poison_new, poison_unref
 from dflow._runtime.graph cimport *
 from dflow._runtime.fusion_plan cimport GroupPlan, lay_out_group
+from dflow._runtime.fusion_rules cimport MAX_OPERANDS
 from dflow._runtime.fusion_space cimport MAX_AXES
 from dflow._kernels.dtypes cimport DTYPES, itemsizes
 from dflow._kernels.registry cimport key_of
@@ -260,7 +261,7 @@ cdef class Fusion:
         if what not in self.numbers:
             self.numbers[what] = len(self.inputs)
             twin = operand_twin(m, i, gpu, used)
-            self.inputs.append(view(twin, offset, g.ndim, g.dims, &g.strides[0][n], OPERANDS, code))
+            self.inputs.append(view(twin, offset, g.ndim, g.dims, &g.strides[0][n], MAX_OPERANDS, code))
             self.codes.append(code)
         return self.numbers[what]
 
@@ -282,9 +283,6 @@ cdef class Fusion:
         self.key.append(<size_t>m.kernel)
         self.key.extend(arguments)
         return 0
-
-cdef enum:
-    OPERANDS = 160              # in a row of GroupPlan.strides
 
 cdef int recipe_size(Task* m) except -1:
     """The type of a constant that only its output tells the size of."""
@@ -328,7 +326,7 @@ cdef bint fuse(Task* leader, Task* begin, Task* end, object gpu, list used):
     for v, code in zip(stored, kernel[1]):
         twin = told_of(there(v.s, not v.fresh, gpu), gpu, True, used)
         offset = offset_of(accesses(v.task) + v.task.nops - 1)
-        outputs.append(view(twin, offset, g.ndim, g.dims, &g.strides[0][v.operand], OPERANDS, code))
+        outputs.append(view(twin, offset, g.ndim, g.dims, &g.strides[0][v.operand], MAX_OPERANDS, code))
     kernel[0](*f.inputs, *outputs)
     return True
 

@@ -1,11 +1,14 @@
-"""Native loops: machine code for a list of steps, written at the second sight of the list, and kept.
+"""Native loops: machine code for a list of steps, written at the second sight of the list, or the first, and kept.
 
     sights      one hash a place: of a list that was seen once
-    loops       by hash: the steps, which lie in the arena before the code, and the code
-    arena       bounded; what is in it stays as it is, and where it is, for good: so it is run without a lock
+    arena       so many bytes; by hash the steps, which lie in it before the code, and the code
+    arenas      two. Loops are found in the current one, and added to it; when it is full, the other one is emptied and
+                becomes that
 
-A forked child goes on with the loops that are there. It writes its own to an arena of its own, as the pages of the
-first are its parent's, too.
+Who is given a loop holds its arena until it lets it go, and runs the loop without a lock: an arena of which anything is
+held is not emptied. So what is in it stays as it is, and where it is, while anybody may run it.
+
+A forked child has no loops, and makes arenas of its own: the pages of its parent's are still written by that.
 """
 
 from libc.stdint cimport uint8_t
@@ -19,6 +22,7 @@ cdef extern from "_kernels/c/assembler.h" nogil:
         uint8_t b
     cdef enum:
         STEP_SPREAD, STEP_LITERAL, STEP_LOAD, STEP_STORE, STEP_LOAD_MASK, STEP_STORE_MASK
+        STEP_LOAD_ONE, STEP_PUT_OFF, STEP_TAKE_BACK
         STEP_ADD, STEP_SUBTRACT, STEP_MULTIPLY, STEP_DIVIDE, STEP_SQRT, STEP_AND, STEP_XOR, STEP_OR, STEP_BUT
         STEP_RINT, STEP_FLOOR, STEP_CEIL, STEP_TRUNC
         STEP_MAXIMUM, STEP_MINIMUM
@@ -73,12 +77,18 @@ cdef inline bint gives_mask(int operation) noexcept nogil:
 
 cdef enum:
     MAX_VECTORS = 31            # registers of the processor, at most
-    MAX_STEPS = 256
+    MAX_STEPS = 1024
+    ARENAS = 2
+    MAX_ROOMS = 128             # on the stack, of a vector each
 
 # The set of instructions that loops are written for; NO_VECTORS: no group is to have one. GIL: to set; any: to read.
 cdef int native_set
 cdef inline int vectors_of(int set) noexcept nogil:
     return 31 if set == AVX512 else 14
-cdef native_t find_loop(Step* steps, int n, int itemsize, int set) noexcept nogil      # NULL: not now
+# The loop of these steps. NULL: not now: at their first sight, unless it is to be written at once. `held`: of each arena,
+# how many loops are held.
+cdef native_t find_loop(Step* steps, int n, int itemsize, int set, bint at_once, int* held) noexcept nogil
+cdef void let_loops_go(int* held) noexcept nogil
+cdef void loops_after_fork() noexcept                   # in the child
 cdef int note_operation(Kernel* k, object ufunc, tuple codes) except -1
 cdef void note_moves(Kernel* k, int operation, int itemsize) noexcept          # COPY, ONE_IF or WHERE

@@ -5,7 +5,8 @@ import os
 import numpy as np
 from libc.stdint cimport uint8_t, uint64_t
 from libc.stddef cimport size_t
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp, memcpy, memset
+from dflow._base.atomics cimport DFLOW_DEBUG, invariant
 from dflow._base.locks cimport lock, LOOPS_LOCK, unlock
 from dflow._kernels.dtypes cimport BOOL, DOUBLE, FLOAT
 
@@ -15,13 +16,12 @@ cdef extern from "_kernels/c/assembler.h" nogil:
 cdef extern from "_kernels/c/executable.h" nogil:
     int vector_set()
     bint map_twice(size_t size, uint8_t** writable, uint8_t** runnable)
-    long this_process()
 
 cdef enum:
-    ARENA = 1 << 20             # bytes
-    LOOPS = 4096                # places; a power of two. At most three quarters are taken
+    ARENA = 1 << 20             # bytes of one
+    LOOPS = 2048                # places in one; a power of two. At most three quarters are taken
     SIGHTS = 4096               # as well
-    MOST_CODE = 1 << 14         # bytes of a loop
+    MOST_CODE = 1 << 15         # bytes of a loop
 
 cdef struct Loop:
     uint64_t hash               # of what follows; 0: no loop is here
@@ -32,18 +32,20 @@ cdef struct Loop:
     void* code
 
 cdef struct Arena:
-    long process                # which may write to it; 0: none yet
-    uint8_t* writable
+    uint8_t* writable           # NULL: there is none yet
     uint8_t* runnable
     size_t used
-    bint full                   # a loop had no room: no more are written
+    int nloops
+    int held                    # how often its loops are held
+    Loop loops[LOOPS]
 
-# Under the lock. The code itself needs none: it is run as long as the process lives.
+# All under the lock.
 cdef int loops_lock = 0
-cdef Loop loops[LOOPS]
-cdef int nloops = 0
+cdef Arena arenas[ARENAS]
+cdef int current = 0            # the one that loops are found in, and added to
+cdef bint forbidden = False     # the system gives no memory for machine code
+cdef int turns = 0              # how often an arena was begun anew
 cdef uint64_t sights[SIGHTS]
-cdef Arena arena
 
 cdef dict SETS = {"AVX2": AVX2, "AVX-512": AVX512}
 cdef int best_set = vector_set()
@@ -101,19 +103,18 @@ cdef inline uint64_t hash_of(const Step* steps, int n, int itemsize, int set) no
         h ^= h >> 29
     return h | 1
 
-cdef Loop* place_of(uint64_t h, const Step* steps, int n, int itemsize, int set) noexcept nogil:
+cdef Loop* place_of(Arena* arena, uint64_t h, const Step* steps, int n, int itemsize, int set) noexcept nogil:
     """The loop's place: its own, or the free one for it."""
     cdef size_t i = h >> 40
     cdef Loop* found
     while True:
-        found = &loops[i & (LOOPS - 1)]
+        found = &arena.loops[i & (LOOPS - 1)]
         if found.hash == 0 or (found.hash == h and found.nsteps == n and found.itemsize == itemsize
                                and found.set == set and memcmp(found.steps, steps, n * sizeof(Step)) == 0):
             return found
         i += 1
 
-cdef native_t find_loop(Step* steps, int n, int itemsize, int set) noexcept nogil:
-    """The loop of these steps; NULL at their first sight, and where there is no room for it."""
+cdef native_t find_loop(Step* steps, int n, int itemsize, int set, bint at_once, int* held) noexcept nogil:
     cdef uint64_t h = hash_of(steps, n, itemsize, set)
     cdef Loop* found
     cdef uint64_t* sight = &sights[(h >> 20) & (SIGHTS - 1)]
@@ -122,62 +123,83 @@ cdef native_t find_loop(Step* steps, int n, int itemsize, int set) noexcept nogi
     cdef uint8_t text[MOST_CODE]
     cdef size_t size
     lock(&loops_lock, LOOPS_LOCK)
-    found = place_of(h, steps, n, itemsize, set)
+    found = place_of(&arenas[current], h, steps, n, itemsize, set)
     if found.hash:
-        code = found.code
-    elif arena.full:
-        pass
-    elif sight[0] == h:
-        write = True
-    else:
+        code = hold(found, held)
+    elif not forbidden:
+        write = at_once or sight[0] == h
         sight[0] = h
     unlock(&loops_lock)
     if not write:
         return <native_t>code
     size = assemble(text, MOST_CODE, steps, n, itemsize, set)
-    if not size or not make_arena():
+    if not size or not make_arenas():
         return NULL
     lock(&loops_lock, LOOPS_LOCK)
-    found = place_of(h, steps, n, itemsize, set)         # another thread may have written it
-    if found.hash == 0:
-        keep(found, h, steps, n, itemsize, set, text, size)
-    code = found.code if found.hash else NULL
+    found = place_of(&arenas[current], h, steps, n, itemsize, set)
+    if found.hash == 0:                         # no other thread has written it meanwhile
+        found = keep(found, h, steps, n, itemsize, set, text, size)
+    if found != NULL:
+        code = hold(found, held)
     unlock(&loops_lock)
     return <native_t>code
 
-cdef bint make_arena() noexcept nogil:
-    """See that this process has one. False: the system does not allow it."""
-    global arena
-    cdef Arena made
-    cdef bint there, able
-    made.process = this_process()
+cdef inline void* hold(Loop* loop, int* held) noexcept nogil:
+    """Under the lock: a loop of the current arena, which stays until it is let go."""
+    arenas[current].held += 1
+    held[current] += 1
+    return loop.code
+
+cdef void let_loops_go(int* held) noexcept nogil:
+    cdef int i
     lock(&loops_lock, LOOPS_LOCK)
-    there = arena.process == made.process
-    able = arena.writable != NULL
+    for i in range(ARENAS):
+        arenas[i].held -= held[i]
+        if DFLOW_DEBUG:
+            invariant(arenas[i].held >= 0, b"who lets a loop go has held it")
     unlock(&loops_lock)
-    if there:
-        return able
-    made.used = 0
-    made.full = False
-    if not map_twice(ARENA, &made.writable, &made.runnable):
-        made.writable = made.runnable = NULL
-        made.full = True
-    lock(&loops_lock, LOOPS_LOCK)                   # of two threads that make one, the first has it
-    if arena.process != made.process:
-        arena = made
-    able = arena.writable != NULL
+
+cdef bint make_arenas() noexcept nogil:
+    """See that there are some. False: the system does not allow it."""
+    global forbidden
+    cdef uint8_t* writable
+    cdef uint8_t* runnable
+    cdef bint able
+    cdef int i
+    lock(&loops_lock, LOOPS_LOCK)
+    able = arenas[0].writable != NULL
+    unlock(&loops_lock)
+    if able:
+        return True
+    able = map_twice(ARENAS * ARENA, &writable, &runnable)
+    lock(&loops_lock, LOOPS_LOCK)
+    if not able:
+        forbidden = True
+    elif arenas[0].writable == NULL:            # of two threads that make them, one has them
+        for i in range(ARENAS):
+            arenas[i].writable = writable + i * ARENA
+            arenas[i].runnable = runnable + i * ARENA
     unlock(&loops_lock)
     return able
 
-cdef void keep(Loop* place, uint64_t h, Step* steps, int n, int itemsize, int set, uint8_t* text,
-               size_t size) noexcept nogil:
-    """Under the lock: put a loop into the arena, and note it, if there is room."""
-    global nloops
+cdef Loop* keep(Loop* place, uint64_t h, Step* steps, int n, int itemsize, int set, uint8_t* text,
+                size_t size) noexcept nogil:
+    """Under the lock: put a loop into the current arena, or where that is full into the other one. NULL: loops of that
+    are still held."""
+    global current, turns
+    cdef Arena* arena = &arenas[current]
     cdef size_t key = n * sizeof(Step)
     cdef size_t start = (arena.used + key + 63) & ~<size_t>63
-    if start + size > ARENA or nloops >= LOOPS // 4 * 3:
-        arena.full = True
-        return
+    if start + size > ARENA or arena.nloops >= LOOPS // 4 * 3:
+        arena = &arenas[1 - current]
+        if arena.held:
+            return NULL
+        current = 1 - current
+        turns += arena.nloops > 0
+        arena.used = arena.nloops = 0
+        memset(arena.loops, 0, sizeof(arena.loops))
+        place = place_of(arena, h, steps, n, itemsize, set)
+        start = (key + 63) & ~<size_t>63
     memcpy(arena.writable + arena.used, steps, key)
     memcpy(arena.writable + start, text, size)
     place.steps = arena.runnable + arena.used
@@ -187,7 +209,13 @@ cdef void keep(Loop* place, uint64_t h, Step* steps, int n, int itemsize, int se
     place.code = arena.runnable + start
     place.hash = h
     arena.used = start + size
-    nloops += 1
+    arena.nloops += 1
+    return place
+
+cdef void loops_after_fork() noexcept:
+    global loops_lock, current
+    loops_lock = current = 0
+    memset(arenas, 0, sizeof(arenas))
 
 # ---- for engine ----------------------------------------------------------------------------------------------------
 
@@ -214,14 +242,16 @@ cdef str set_name():
     return next((name for name, which in SETS.items() if which == usual_set), None)
 
 def config():
-    """How many loops there are and their bytes, or why there are none."""
+    """How many loops there are, their bytes, and how often those of an arena made room for others; or why there are
+    none."""
     if best_set == NO_VECTORS:
         return "off: not x86-64 under Linux with AVX2"
     if not is_on():
         return "off: DFLOW_NATIVE=0, or engine.native(False)"
-    if arena.process and arena.writable == NULL:
+    if forbidden:
         return "off: the system gives no memory for machine code"
-    return {"instructions": set_name(), "loops": nloops, "bytes": arena.used, "full": arena.full}
+    return {"instructions": set_name(), "loops": arenas[0].nloops + arenas[1].nloops,
+            "bytes": arenas[0].used + arenas[1].used, "turns": turns}
 
 def assembled(list wanted, int itemsize, str name):
     """The bytes of the loop of these steps, (op, to, a, b) each, for a set of instructions: for tests."""

@@ -19,7 +19,7 @@ cdef void ring_done() noexcept nogil                        # to threads that wa
 cdef void run_one(Runner* me, Task* t) noexcept nogil        # not its group, unless what it reads is poisoned
 cdef void run_at_gate(Runner* me, Task* t) noexcept nogil    # the same, once it may enter NumPy's BLAS
 cdef bint run_alone(Task* t) noexcept nogil
-cdef void run_plan(Task* leader, void* plan) noexcept nogil
+cdef bint run_together(Task* leader) noexcept nogil         # False: its members must run one by one
 ctypedef void (*runner_t)(Runner* me, Task* t) noexcept nogil
 cdef struct RunningHooks:           # filled by _gpu/executor.pyx, which opens each GPU
     runner_t run_abroad             # a task, and its group, that is ABROAD

@@ -18,8 +18,8 @@ from dflow._kernels.matmul cimport ALONE, UNUSED
 from dflow._runtime.gate cimport enter_gate, hold_back, leave_gate, release_held_back, take_held_back, use_of
 from dflow._runtime.errors cimport Poison, poison_new, poison_raised, poison_unref, Site, take_raised
 from dflow._runtime.graph cimport *
-from dflow._runtime.fusion_native cimport find_native
-from dflow._runtime.fusion_plan cimport GroupPlan, pieces_of, plan_group
+from dflow._runtime.fusion_native cimport end_native, find_native
+from dflow._runtime.fusion_plan cimport GroupPlan, pieces_of, plan_blocks, plan_group
 from dflow._runtime.fusion_rules cimport may_tail
 from dflow._runtime.fusion_run cimport end_blocks, run_blocks
 from dflow._runtime.open_group cimport group_waits, open_group_after_fork
@@ -399,22 +399,31 @@ cdef void run_one(Runner* me, Task* t) noexcept nogil:
         poison_unref(reason)
 
 cdef void run_group(Runner* me, Task* leader) noexcept nogil:
-    cdef GroupPlan g
     cdef Task* m = leader
-    if plan_group(leader, &g):
-        run_plan(leader, &g)
+    if run_together(leader):
         return
     while m != NULL:                    # each on its own: some are poisoned, or there is no memory for all
         run_one(me, m)
         m = next_member(m)
 
-cdef void run_plan(Task* leader, void* plan) noexcept nogil:
-    cdef GroupPlan* g = <GroupPlan*>plan
+cdef bint run_together(Task* leader) noexcept nogil:
+    cdef GroupPlan* g = <GroupPlan*>memory_new(sizeof(GroupPlan))       # threads of others may have little stack
+    cdef bint able = g != NULL and plan_group(leader, g)
+    if able:
+        find_native(g)
+        able = plan_blocks(g)
+        if able:
+            spread(leader, run_blocks, g, pieces_of(g), 1, g.cost)
+            end_blocks(g)
+            tell(leader, g)
+        end_native(g)
+    memory_free(g)
+    return able
+
+cdef void tell(Task* leader, GroupPlan* g) noexcept nogil:
+    """Warn of what its members raised, and count."""
     cdef Task* m = leader
     cdef int j = 0
-    find_native(leader, g)
-    spread(leader, run_blocks, g, pieces_of(g), 1, g.cost)
-    end_blocks(g)
     while m != NULL:
         if g.flags[j] & m.fp_warn:
             warn_later(g.flags[j] & m.fp_warn, m.site, m.kernel)

@@ -8,6 +8,7 @@ members run once more, from the same values (run_native in _runtime/fusion_run.p
 """
 
 from dflow._runtime.fusion_plan cimport GroupPlan
-from dflow._runtime.graph cimport Task
 
-cdef void find_native(Task* leader, GroupPlan* g) noexcept nogil
+cdef void find_native(GroupPlan* g) noexcept nogil
+cdef void end_native(GroupPlan* g) noexcept nogil           # nobody runs its loops any more
+cdef void find_parts(GroupPlan* g) noexcept nogil           # any runner: one does it

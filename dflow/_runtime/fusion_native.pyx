@@ -1,115 +1,176 @@
 """Native loops of groups: see _runtime/fusion_native.pxd."""
 
-from libc.string cimport memcmp, memset
+from libc.stdint cimport uint64_t
+from libc.string cimport memcmp, memcpy, memset
+from dflow._base.allocator cimport memory_free, memory_new
+from dflow._base.atomics cimport cas_int, load_int, store_int
 from dflow._kernels.kernel cimport Kernel, PARTIAL
 from dflow._kernels.native cimport *
-from dflow._runtime.fusion_plan cimport GroupPlan, MAX_NATIVE, NativeRun, NARROW
-from dflow._runtime.fusion_rules cimport MAX_MEMBERS
-from dflow._runtime.graph cimport Access, accesses, next_member, Storage, Task
+from dflow._runtime.fusion_plan cimport (
+    GroupPlan, MAX_GATHERED, MAX_NATIVE, MAX_SLOTS, NARROW, NativeRun, PART, Parts, register_of, runs_of)
+from dflow._runtime.fusion_rules cimport MAX_OPERANDS
 
 cdef enum:
     FEWEST = 2                  # members: one alone has NumPy's loop
     LEAST = 256                 # elements of the group: listing the steps takes a while, too
-    MAX_VALUES = 250
-    NOTHING = 255
+    AT_ONCE = 2048              # from which on a loop is worth its writing by one run of it
+    MAX_VALUES = 960
+    MAX_STORES = 255
+    SHORT_ROW = 512             # elements up to which it may be worth while to bring rows together first
+    NOTHING = -1
+    BUCKETS = 32                # of constants, by their values
+    FAR = 1 << 30               # a moment that does not come
+
+cdef struct Cell:               # a step of values: `a` and `b` are their numbers; as in Step, if it is none of these
+    int op, a, b
 
 cdef struct Value:              # of the steps before they have registers: each is written once
-    Step step                   # to: unused; a, b of arithmetic: values
-    unsigned char operand       # of the group, of what is loaded or spread
+    Cell step
+    short operand               # of the group, of what is loaded or spread
+    short slot                  # of the loop, which that has become
+    short vector                # where it is in the processor; NOTHING: nowhere
+    short room                  # where on the stack; NOTHING
     bint mask                   # of bools
-    int last                    # the last moment when it is read: see moment_of()
+    bint pinned                 # has its vector throughout
+    int uses
+    int next                    # the moment when it is read next: by value i at 2 i, by the stores after it at 2 i + 1
+    int after_a, after_b        # when what this one reads is read once more
 
 cdef struct Store:
-    unsigned char value
-    unsigned char operand
-    int place                   # before so many values
+    short value
+    short operand
+    int place                   # after which value
+    int after                   # when its value is read once more
 
 cdef struct Seen:               # an operand in memory, or a constant, that the run has met
-    Storage* storage            # NULL: a constant
-    unsigned char operand       # of the group
-    unsigned char value
+    short operand               # of the group
+    short value
+    short next                  # of the same storage, or another constant of the bucket; NOTHING: the last
     bint written
 
 cdef struct Sketch:             # a run as it grows
     GroupPlan* g
     int set                     # of instructions
+    bint at_once                # its loop is written at its first sight
     int first
     int itemsize                # of its numbers; 0: not known yet
     int nvalues
     int nstores
     int nseen
-    Value values[255]
-    Store stores[64]
-    Seen seen[160]
-    unsigned char register[160] # the value that each register of the group has: NOTHING yet
-    char loaded[160]            # of each register: the run reads what was in it before
-    unsigned char literal[8]
+    int nslots                  # no more than that, as loads are
+    int ngathered
+    Value values[MAX_VALUES]
+    Store stores[MAX_STORES]
+    Seen seen[MAX_OPERANDS]
+    short of_storage[MAX_OPERANDS]  # the first in `seen` of each
+    short of_constants[BUCKETS]
+    short register[MAX_OPERANDS]    # the value that each register of the group has: NOTHING yet
+    char loaded[MAX_OPERANDS]       # of each register: the run reads what was in it before
+    short literal[8]
 
-cdef void find_native(Task* leader, GroupPlan* g) noexcept nogil:
-    cdef Task* members[MAX_MEMBERS]
-    cdef Task* m = leader
-    cdef int j = 0, end, set = native_set
+cdef void find_native(GroupPlan* g) noexcept nogil:
+    cdef int set = native_set
     if set == NO_VECTORS or g.members < FEWEST or g.total < LEAST:
         return
-    if g.ndim > 1 and g.dims[g.ndim - 1] < NARROW:
-        return
-    while m != NULL:
-        members[j] = m
-        m = next_member(m)
-        j += 1
-    j = 0
-    while j < g.runs and g.natives < MAX_NATIVE:
-        end = run_from(g, members, j, set)
-        j = end if end > j else j + 1
+    g.gathers = gathers(g)
+    g.natives = find_runs(g, 0, g.runs, set, g.total >= AT_ONCE, g.native, MAX_NATIVE)
 
-cdef int run_from(GroupPlan* g, Task** members, int first, int set) noexcept nogil:
-    """Note the run that begins with a member, if it can. Where it ends; `first`: there is none."""
+cdef int find_runs(GroupPlan* g, int j, int most, int set, bint at_once, NativeRun* runs, int nruns) noexcept nogil:
+    """Note the runs of members from j on. How many there are."""
+    cdef int n = 0, end
+    while j < most and n < nruns:
+        end = run_from(g, j, most, set, at_once, &runs[n])
+        while end < 0:
+            end = run_from(g, j, j + (-end - j) // 2, set, at_once, &runs[n])
+        if end > j and runs[n].code != NULL:
+            g.ngathered = max(g.ngathered, runs[n].ngathered)
+            n += 1
+        j = max(end, j + 1)
+    return n
+
+cdef void find_parts(GroupPlan* g) noexcept nogil:
+    cdef int most = g.members // FEWEST, set = native_set, j, k
+    cdef Parts* parts
+    if load_int(&g.parts_state) or not cas_int(&g.parts_state, 0, 1) or set == NO_VECTORS:
+        return
+    parts = <Parts*>memory_new(sizeof(Parts) + most * sizeof(NativeRun))
+    if parts == NULL:
+        return
+    parts.n = 0
+    for j in range(g.natives):
+        k = g.native[j].first
+        while k < g.native[j].end:
+            parts.n += find_runs(g, k, min(k + PART, g.native[j].end), set, True, runs_of(parts) + parts.n,
+                                 most - parts.n)
+            k += PART
+    g.parts = parts
+    store_int(&g.parts_state, 2)
+
+cdef void end_native(GroupPlan* g) noexcept nogil:
+    if g.natives:
+        let_loops_go(g.held)
+    memory_free(g.parts)
+
+cdef bint gathers(GroupPlan* g) noexcept nogil:
+    """Whether what lies scattered is brought together block by block, so that a loop goes through whole blocks: where
+    rows are short, and little of that."""
+    cdef intp inner = g.dims[g.ndim - 1]
+    cdef int i, scattered = 0
+    if g.ndim == 1 or inner > SHORT_ROW:
+        return False
+    for i in range(g.nops):
+        scattered += not g.flat[i] and not g.register[i]
+    return inner < NARROW or 8 * scattered <= g.nops
+
+cdef int run_from(GroupPlan* g, int first, int most, int set, bint at_once, NativeRun* r) noexcept nogil:
+    """Note the run that begins with a member, if it can, and has others before `most`. Where it ends; `first`: there is
+    none; negative: it has too many values up to there."""
     cdef Sketch s
-    cdef int j, most = g.runs
+    cdef int j = first
+    r.code = NULL
+    if g.kernels[first].operation == NO_OPERATION:
+        return first
     s.g = g
     s.set = set
-    while True:
-        s.first = first
-        s.itemsize = s.nvalues = s.nstores = s.nseen = 0
-        memset(s.register, NOTHING, g.nregisters)
-        memset(s.loaded, 0, g.nregisters)
-        memset(s.literal, NOTHING, sizeof(s.literal))
-        j = first
-        while j < most and add_member(&s, members[j], j):
-            j += 1
-        if j - first < FEWEST:
-            return first
-        store_results(&s, j)
-        if write_steps(&s, &g.native[g.natives], j):
-            if g.native[g.natives].code != NULL:
-                g.natives += 1
-            return j
-        most = first + (j - first) // 2         # it needs more registers than there are
+    s.at_once = at_once
+    s.first = first
+    s.itemsize = s.nvalues = s.nstores = s.nseen = s.nslots = s.ngathered = 0
+    memset(s.register, NOTHING, (g.nregisters + g.ninner) * sizeof(short))
+    memset(s.loaded, 0, g.nregisters + g.ninner)
+    memset(s.of_storage, NOTHING, g.nstorages * sizeof(short))
+    memset(s.of_constants, NOTHING, sizeof(s.of_constants))
+    memset(s.literal, NOTHING, sizeof(s.literal))
+    while j < most and add_member(&s, j):
+        j += 1
+    if j - first < FEWEST:
+        return first
+    store_results(&s, j)
+    return j if write_steps(&s, r, j) else -j
 
 # ---- values --------------------------------------------------------------------------------------------------------
 
 cdef int new_value(Sketch* s, int op, int a, int b) noexcept nogil:
     """The value of a step. A mask, if it is made by a comparison or of masks."""
     cdef Value* v = &s.values[s.nvalues]
-    v.operand = 0
+    v.operand = v.slot = v.vector = v.room = NOTHING
+    v.pinned = False
+    v.uses = 0
     v.mask = op >= STEP_LESS or STEP_AND <= op <= STEP_BUT and s.values[a].mask and s.values[b].mask
-    v.step.op = <unsigned char>op
-    v.step.to = 0
-    v.step.a = <unsigned char>a
-    v.step.b = <unsigned char>b
+    v.step.op, v.step.a, v.step.b = op, a, b
     s.nvalues += 1
     return s.nvalues - 1
 
 cdef int read_value(Sketch* s, int operand, bint mask, bint moves) noexcept nogil:
     """What is loaded, or the same for all elements."""
     cdef int v = new_value(s, STEP_LOAD_MASK if mask else STEP_LOAD if moves else STEP_SPREAD, 0, 0)
-    s.values[v].operand = <unsigned char>operand
+    s.values[v].operand = <short>operand
     s.values[v].mask = mask
+    s.nslots += 1
     return v
 
 cdef int literal(Sketch* s, int which) noexcept nogil:
     if s.literal[which] == NOTHING:
-        s.literal[which] = <unsigned char>new_value(s, STEP_LITERAL, which, 0)
+        s.literal[which] = <short>new_value(s, STEP_LITERAL, which, 0)
         s.values[s.literal[which]].mask = which == LITERAL_ALL
     return s.literal[which]
 
@@ -123,89 +184,106 @@ cdef inline bint same_place(GroupPlan* g, int i, int k) noexcept nogil:
             return False
     return True
 
-cdef bint add_member(Sketch* s, Task* m, int j) noexcept nogil:
+cdef bint add_member(Sketch* s, int j) noexcept nogil:
     """Take a member into the run. False, and nothing is changed, where it cannot be."""
     cdef GroupPlan* g = s.g
-    cdef Kernel* k = m.kernel
-    cdef Access* a = accesses(m)
+    cdef Kernel* k = g.kernels[j]
     cdef int first = g.first[j], out = g.first[j + 1] - 1, i, v
     cdef int found[3]
-    if k.operation == NO_OPERATION or k.flags & PARTIAL or s.nvalues + 8 > MAX_VALUES:
+    if k.operation == NO_OPERATION or k.flags & PARTIAL or s.nvalues + 8 > MAX_VALUES or s.nstores + 1 > MAX_STORES:
         return False
-    if not fits(s, k, a, first, out):
+    if s.nslots + s.nstores + 4 > MAX_SLOTS // 2 or s.ngathered + k.nin > MAX_GATHERED:
+        return False
+    if not fits(s, k, first, out):
         return False
     if k.width:
         s.itemsize = k.width
     for i in range(k.nin):
-        found[i] = value_of(s, a[i].storage, first + i, reads_mask(k.operation, i))
+        found[i] = value_of(s, first + i, reads_mask(k.operation, i))
     v = compute(s, k.operation, found)
     if g.register[out]:
-        s.register[<size_t>g.base[out]] = <unsigned char>v
+        s.register[register_of(g, out)] = <short>v
     else:
-        see(s, a[k.nin].storage, out, v, True)
-        store(s, v, out)
+        see(s, out, v, True)
+        store(s, v, out, s.nvalues - 1)
     return True
 
-cdef bint fits(Sketch* s, Kernel* kernel, Access* a, int first, int out) noexcept nogil:
+cdef bint fits(Sketch* s, Kernel* kernel, int first, int out) noexcept nogil:
     """Whether a member's operands lie as a loop needs them, and it writes nothing that the run reads from outside."""
     cdef GroupPlan* g = s.g
-    cdef Seen* e
     cdef int size = kernel.width if kernel.width else s.itemsize, i, k
     cdef bint mask
     if not size or s.itemsize and size != s.itemsize:
         return False
-    if g.register[out] and s.loaded[<size_t>g.base[out]]:
+    if g.register[out] and s.loaded[register_of(g, out)]:
         return False
     for i in range(first, out + 1):
-        if i < out and g.register[i] and g.register[out] and g.base[i] == g.base[out] and (
-                s.register[<size_t>g.base[i]] == NOTHING):
+        if i < out and g.register[i] and g.register[out] and register_of(g, i) == register_of(g, out) and (
+                s.register[register_of(g, i)] == NOTHING):
             return False
-        if g.register[i] or a[i - first].storage == NULL:
+        if g.register[i]:
             continue
         mask = gives_mask(kernel.operation) if i == out else reads_mask(kernel.operation, i - first)
-        if g.steps[i] != (1 if mask else size) and (mask or g.steps[i] != 0):
-            return False
-        if i < out and not g.register[out] and a[i - first].storage == a[out - first].storage:
-            return False
-        for k in range(s.nseen):
-            e = &s.seen[k]
-            if e.storage == a[i - first].storage and (not e.written if i == out else False):
+        if g.storage[i] < 0:
+            if mask:
                 return False
-            if e.storage == a[i - first].storage and e.written and not same_place(g, i, e.operand):
+            continue
+        if g.gathers and not g.flat[i]:
+            if i == out:
                 return False
+        elif g.steps[i] != (1 if mask else size) and (mask or g.steps[i] != 0):
+            return False
+        if i < out and not g.register[out] and g.storage[i] == g.storage[out]:
+            return False
+        k = s.of_storage[g.storage[i]]
+        while k != NOTHING:
+            if not same_place(g, i, s.seen[k].operand) if s.seen[k].written else i == out:
+                return False
+            k = s.seen[k].next
     return True
 
-cdef int value_of(Sketch* s, Storage* storage, int o, bint mask) noexcept nogil:
+cdef inline int bucket_of(char* p, int itemsize) noexcept nogil:
+    cdef uint64_t word = 0
+    memcpy(&word, p, itemsize)
+    return <int>(word * <uint64_t>0x9E3779B97F4A7C15 >> 59)
+
+cdef int value_of(Sketch* s, int o, bint mask) noexcept nogil:
     """The value that operand o of the group reads."""
     cdef GroupPlan* g = s.g
-    cdef Seen* e
+    cdef bint constant = g.storage[o] < 0
     cdef int k, v
     if g.register[o]:
-        k = <int><size_t>g.base[o]
+        k = register_of(g, o)
         if s.register[k] == NOTHING:
-            s.register[k] = <unsigned char>read_value(s, o, mask, True)
+            s.register[k] = <short>read_value(s, o, mask, True)
             s.loaded[k] = 1
         return s.register[k]
-    for k in range(s.nseen):
-        e = &s.seen[k]
-        if e.storage == storage and (memcmp(g.base[o], g.base[e.operand], s.itemsize) == 0 if storage == NULL
-                                     else same_place(g, o, e.operand)):
-            return e.value
-    v = read_value(s, o, mask, g.steps[o] != 0)
-    see(s, storage, o, v, False)
+    k = s.of_constants[bucket_of(g.base[o], s.itemsize)] if constant else s.of_storage[g.storage[o]]
+    while k != NOTHING:
+        if memcmp(g.base[o], g.base[s.seen[k].operand], s.itemsize) == 0 if constant else (
+                same_place(g, o, s.seen[k].operand)):
+            return s.seen[k].value
+        k = s.seen[k].next
+    if g.gathers and not constant and not g.flat[o]:
+        s.ngathered += 1
+        v = read_value(s, o, mask, True)
+    else:
+        v = read_value(s, o, mask, g.steps[o] != 0)
+    see(s, o, v, False)
     return v
 
-cdef void see(Sketch* s, Storage* storage, int operand, int value, bint written) noexcept nogil:
+cdef void see(Sketch* s, int operand, int value, bint written) noexcept nogil:
     """Note an operand in memory, or the new value of one that the run has written before."""
+    cdef GroupPlan* g = s.g
+    cdef short* first = &s.of_storage[g.storage[operand]] if g.storage[operand] >= 0 else (
+        &s.of_constants[bucket_of(g.base[operand], s.itemsize)])
     cdef Seen* e
-    cdef int k
-    for k in range(s.nseen):
-        e = &s.seen[k]
-        if written and e.storage == storage:
-            e.value = <unsigned char>value
-            return
+    if written and first[0] != NOTHING:
+        s.seen[first[0]].value = <short>value           # it is the only one: others would not have been let in
+        return
     e = &s.seen[s.nseen]
-    e.storage, e.operand, e.value, e.written = storage, <unsigned char>operand, <unsigned char>value, written
+    e.operand, e.value, e.written, e.next = <short>operand, <short>value, written, first[0]
+    first[0] = <short>s.nseen
     s.nseen += 1
 
 cdef int compute(Sketch* s, int operation, int* x) noexcept nogil:
@@ -257,132 +335,243 @@ cdef int compute_mask(Sketch* s, int operation, int* x) noexcept nogil:
         return new_value(s, STEP_OR, b, a)
     return new_value(s, STEP_AND if operation == AND else STEP_OR if operation == OR else STEP_XOR, a, b)
 
-cdef void store(Sketch* s, int value, int operand) noexcept nogil:
-    s.stores[s.nstores].value = <unsigned char>value
-    s.stores[s.nstores].operand = <unsigned char>operand
-    s.stores[s.nstores].place = s.nvalues
+cdef void store(Sketch* s, int value, int operand, int place) noexcept nogil:
+    cdef Store* t = &s.stores[s.nstores]
+    t.value, t.operand, t.place = <short>value, <short>operand, place
     s.nstores += 1
 
 cdef void store_results(Sketch* s, int end) noexcept nogil:
     """Store what members from `end` on read of the run's results in registers: the last that each register has."""
     cdef GroupPlan* g = s.g
+    cdef char wanted[MAX_OPERANDS]
     cdef int j, out, number
+    find_reads(g, end, wanted)
     for j in range(end - 1, s.first - 1, -1):
         out = g.first[j + 1] - 1
-        number = <int><size_t>g.base[out]
+        number = register_of(g, out)
         if g.register[out] and s.register[number] != NOTHING:
-            if is_read(g, out, end):
-                store(s, s.register[number], out)
+            if wanted[number]:
+                store(s, s.register[number], out, s.register[number])
             s.register[number] = NOTHING
 
-cdef bint is_read(GroupPlan* g, int register, int j) noexcept nogil:
-    """Whether a member from j on reads a register, before one writes it; or the tail does."""
-    cdef int i
+cdef void find_reads(GroupPlan* g, int j, char* wanted) noexcept nogil:
+    """Which registers a member from j on, or the tail, reads before one writes them."""
+    cdef char known[MAX_OPERANDS]
+    cdef int i, first_output
+    memset(known, 0, g.nregisters + g.ninner)
+    memset(wanted, 0, g.nregisters + g.ninner)
     while j < g.members:
-        for i in range(g.first[j], g.first[j] + g.kernels[j].nin):
-            if g.register[i] and g.base[i] == g.base[register]:
-                return True
-        for i in range(g.first[j] + g.kernels[j].nin, g.first[j + 1]):
-            if g.register[i] and g.base[i] == g.base[register]:
-                return g.kernels[j].flags & PARTIAL != 0        # what a mask leaves as it was is read, too
+        first_output = g.first[j] + g.kernels[j].nin
+        for i in range(g.first[j], g.first[j + 1]):
+            if g.register[i] and not known[register_of(g, i)]:
+                known[register_of(g, i)] = 1
+                wanted[register_of(g, i)] = i < first_output or (
+                    g.kernels[j].flags & PARTIAL != 0)          # what a mask leaves as it was is read, too
         j += 1
-    return False
 
 # ---- registers -----------------------------------------------------------------------------------------------------
 
+cdef struct Writing:            # of steps
+    Sketch* s
+    NativeRun* r
+    Step steps[MAX_STEPS]
+    int n
+    short holds[MAX_VECTORS]    # the value in each vector, or NOTHING
+    char rooms[MAX_ROOMS]       # 1: taken
+    int nvectors
+
 cdef bint write_steps(Sketch* s, NativeRun* r, int end) noexcept nogil:
-    """Give values registers of the processor, and look the loop up. False: they need more than there are."""
-    cdef Step steps[MAX_STEPS]
-    cdef unsigned char vector[255]
-    cdef char free[MAX_VECTORS]
+    """Give values vectors of the processor, and look the loop up. Where they are too few, that which is read last goes
+    to the stack. False: it is too long."""
+    cdef Writing w
     cdef Value* v
-    cdef int i, k = 0, n = 0
-    memset(free, 0, sizeof(free))
-    memset(free, 1, vectors_of(s.set))
-    note_last_uses(s)
-    r.first, r.end, r.slots, r.segmented = s.first, end, 0, False
+    cdef int i, k = 0
+    w.s, w.r, w.n, w.nvectors = s, r, 0, vectors_of(s.set)
+    for i in range(w.nvectors):
+        w.holds[i] = NOTHING
+    memset(w.rooms, 0, sizeof(w.rooms))
+    r.first, r.end, r.slots, r.segmented, r.ngathered = s.first, end, 0, False, 0
     for i in range(s.first, end):
-        r.segmented = r.segmented or s.g.segmented[i]
-    for i in range(s.nvalues):                  # what is the same for all elements has a register throughout
-        v = &s.values[i]
-        if is_fixed(v):
-            if not take(free, &vector[i]):
-                return False
-            steps[n] = v.step
-            steps[n].to = vector[i]
-            if v.step.op == STEP_SPREAD:
-                steps[n].a = slot_for(r, v.operand)
-            n += 1
-    for i in range(s.nvalues + 1):
+        r.segmented = r.segmented or s.g.segmented[i] and not s.g.gathers
+    sort_stores(s)
+    pin(&w, note_uses(s))
+    for i in range(s.nvalues):
+        if w.n + 16 > MAX_STEPS or not define(&w, i):
+            return False
         while k < s.nstores and s.stores[k].place == i:
-            if n == MAX_STEPS:
+            if w.n + 4 > MAX_STEPS or not bring(&w, s.stores[k].value, NOTHING):
                 return False
-            steps[n].op = STEP_STORE_MASK if s.values[s.stores[k].value].mask else STEP_STORE
-            steps[n].to = vector[s.stores[k].value]
-            steps[n].a = slot_for(r, s.stores[k].operand)
-            steps[n].b = 0
-            give_back(s, s.stores[k].value, 2 * i, vector, free)
-            n += 1
+            v = &s.values[s.stores[k].value]
+            if r.slots == MAX_SLOTS:
+                return False
+            put(&w, STEP_STORE_MASK if v.mask else STEP_STORE, v.vector, slot_for(r, s.stores[k].operand), 0)
+            v.next = s.stores[k].after
+            release(&w, v)
             k += 1
-        if i == s.nvalues:
-            break
-        v = &s.values[i]
-        if is_fixed(v):
-            continue
-        if n == MAX_STEPS:
-            return False
-        steps[n] = v.step
-        if v.step.op == STEP_LOAD or v.step.op == STEP_LOAD_MASK:
-            steps[n].a = slot_for(r, v.operand)
-        else:
-            steps[n].a, steps[n].b = vector[v.step.a], vector[v.step.b]
-            give_back(s, v.step.a, 2 * i + 1, vector, free)
-            give_back(s, v.step.b, 2 * i + 1, vector, free)
-        if not take(free, &vector[i]):
-            return False
-        steps[n].to = vector[i]
-        n += 1
-    r.code = find_loop(steps, n, s.itemsize, s.set)
+    r.code = find_loop(w.steps, w.n, s.itemsize, s.set, s.at_once, s.g.held)
     return True
 
+cdef inline void put(Writing* w, int op, int to, int a, int b) noexcept nogil:
+    cdef Step* step = &w.steps[w.n]
+    step.op, step.to, step.a, step.b = <unsigned char>op, <unsigned char>to, <unsigned char>a, <unsigned char>b
+    w.n += 1
+
 cdef inline bint is_fixed(Value* v) noexcept nogil:
-    """Whether it is the same for all elements: it has a register throughout."""
+    """Whether it is the same for all elements."""
     return v.step.op == STEP_SPREAD or v.step.op == STEP_LITERAL
 
-cdef void note_last_uses(Sketch* s) noexcept nogil:
-    """The last moment at which each value is read: by value i at 2 i + 1, by a store before it at 2 i."""
+cdef void sort_stores(Sketch* s) noexcept nogil:
+    """By their places; those of one place stay in their order."""
+    cdef Store t
+    cdef int i, k
+    for i in range(1, s.nstores):               # nearly all are in order
+        t = s.stores[i]
+        k = i
+        while k > 0 and s.stores[k - 1].place > t.place:
+            s.stores[k] = s.stores[k - 1]
+            k -= 1
+        s.stores[k] = t
+
+cdef int note_uses(Sketch* s) noexcept nogil:
+    """When each value is read, backwards. The most values, but the fixed ones, that are needed at a time."""
     cdef Value* v
-    cdef int i
+    cdef int i, k = s.nstores - 1, live = 0, most = 0
     for i in range(s.nvalues):
+        s.values[i].next = FAR
+    for i in range(s.nvalues - 1, -1, -1):
+        while k >= 0 and s.stores[k].place == i:
+            v = &s.values[s.stores[k].value]
+            live += v.next == FAR and not is_fixed(v)
+            s.stores[k].after = v.next
+            v.next = 2 * i + 1
+            v.uses += 1
+            k -= 1
+        most = max(most, live)
         v = &s.values[i]
-        v.last = 2 * i + 1
+        live -= v.next != FAR and not is_fixed(v)
         if v.step.op >= STEP_ADD:
-            s.values[v.step.a].last = s.values[v.step.b].last = v.last
-    for i in range(s.nstores):
-        v = &s.values[s.stores[i].value]
-        if v.last < 2 * s.stores[i].place:
-            v.last = 2 * s.stores[i].place
+            v.after_a, v.after_b = s.values[v.step.a].next, s.values[v.step.b].next
+            live += v.after_a == FAR and not is_fixed(&s.values[v.step.a])
+            s.values[v.step.a].next = 2 * i
+            live += s.values[v.step.b].next == FAR and not is_fixed(&s.values[v.step.b])
+            s.values[v.step.b].next = 2 * i
+            s.values[v.step.a].uses += 1
+            s.values[v.step.b].uses += 1
+    return most
 
-cdef inline bint take(char* free, unsigned char* vector) noexcept nogil:
-    cdef int i
-    for i in range(MAX_VECTORS):
-        if free[i]:
-            free[i] = 0
-            vector[0] = <unsigned char>i
-            return True
-    return False
+cdef void pin(Writing* w, int most) noexcept nogil:
+    """Give fixed values vectors throughout: literals, and of the others, while there are enough besides, those that are
+    read most."""
+    cdef Sketch* s = w.s
+    cdef Value* v
+    cdef Value* best
+    cdef int i, n = 0
+    for i in range(s.nvalues):
+        if s.values[i].step.op == STEP_LITERAL:
+            v = &s.values[i]
+            v.vector, v.pinned = <short>n, True
+            w.holds[n] = <short>i
+            put(w, STEP_LITERAL, n, v.step.a, 0)
+            n += 1
+    while n < w.nvectors - most or n < w.nvectors // 4:
+        best = NULL
+        for i in range(s.nvalues):
+            v = &s.values[i]
+            if v.step.op == STEP_SPREAD and not v.pinned and (best == NULL or v.uses > best.uses):
+                best = v
+        if best == NULL:
+            return
+        best.vector, best.pinned = <short>n, True
+        w.holds[n] = <short>(best - s.values)
+        put(w, STEP_SPREAD, n, slot_of(w, best), 0)
+        n += 1
 
-cdef inline void give_back(Sketch* s, int value, int moment, unsigned char* vector, char* free) noexcept nogil:
-    """The register of a value, at the last moment when it is read."""
-    if s.values[value].last == moment and not is_fixed(&s.values[value]):
-        free[vector[value]] = 1
+cdef bint define(Writing* w, int i) noexcept nogil:
+    """Compute value i. False: there is no room."""
+    cdef Value* v = &w.s.values[i]
+    cdef Value* a
+    cdef Value* b
+    cdef int first, second
+    if v.pinned or v.step.op < STEP_ADD:            # loaded where it is read first
+        return True
+    a, b = &w.s.values[v.step.a], &w.s.values[v.step.b]
+    if not bring(w, v.step.a, v.step.b) or not bring(w, v.step.b, v.step.a):
+        return False
+    first, second = a.vector, b.vector
+    a.next = v.after_a
+    b.next = v.after_b
+    release(w, a)
+    release(w, b)
+    if not take(w, i, v.step.a, v.step.b):
+        return False
+    put(w, v.step.op, v.vector, first, second)
+    release(w, v)                                   # nobody may read it: it is there for its flags
+    return True
 
-cdef unsigned char slot_for(NativeRun* r, int operand) noexcept nogil:
-    """The number of an operand of the group among those of the loop."""
-    cdef int i
-    for i in range(r.slots):
-        if r.slot[i] == operand:
-            return <unsigned char>i
-    r.slot[r.slots] = <unsigned char>operand
+cdef bint bring(Writing* w, int i, int beside) noexcept nogil:
+    """See that value i has a vector, and does not take that of another one. False: there is no room."""
+    cdef Value* v = &w.s.values[i]
+    cdef int op = v.step.op
+    if v.vector != NOTHING:
+        return True
+    if w.r.slots == MAX_SLOTS or not take(w, i, beside, NOTHING):
+        return False
+    if op >= STEP_ADD:
+        put(w, STEP_TAKE_BACK, v.vector, v.room, 0)
+    else:
+        put(w, STEP_LOAD_ONE if op == STEP_SPREAD else op, v.vector, slot_of(w, v), 0)
+    return True
+
+cdef bint take(Writing* w, int i, int beside, int another) noexcept nogil:
+    """Give value i a vector: that of what is read last, if none is free. False: there is no room to put that off."""
+    cdef Value* v
+    cdef Value* last = NULL
+    cdef int k, room = 0
+    for k in range(w.nvectors):
+        if w.holds[k] == NOTHING:
+            break
+        v = &w.s.values[w.holds[k]]
+        if not v.pinned and w.holds[k] != beside and w.holds[k] != another and (last == NULL or v.next > last.next):
+            last = v
+    else:
+        if last == NULL:
+            return False
+        k = last.vector
+        if last.step.op >= STEP_ADD and last.room == NOTHING:
+            while room < MAX_ROOMS and w.rooms[room]:
+                room += 1
+            if room == MAX_ROOMS:
+                return False
+            w.rooms[room] = 1
+            last.room = <short>room
+            put(w, STEP_PUT_OFF, k, room, 0)
+        last.vector = NOTHING
+    w.holds[k] = <short>i
+    w.s.values[i].vector = <short>k
+    return True
+
+cdef inline void release(Writing* w, Value* v) noexcept nogil:
+    """The vector and the room of what is read no more."""
+    if v.next != FAR or v.pinned or v.vector == NOTHING:
+        return
+    w.holds[v.vector] = v.vector = NOTHING
+    if v.room != NOTHING:
+        w.rooms[v.room] = 0
+
+cdef inline unsigned char slot_for(NativeRun* r, int operand) noexcept nogil:
+    """The number of another operand of the group among those of the loop."""
+    r.slot[r.slots] = <short>operand
     r.slots += 1
     return <unsigned char>(r.slots - 1)
+
+cdef int slot_of(Writing* w, Value* v) noexcept nogil:
+    """The same of what is loaded."""
+    cdef GroupPlan* g = w.s.g
+    cdef NativeRun* r = w.r
+    if v.slot == NOTHING:
+        v.slot = slot_for(r, v.operand)
+        if g.gathers and not g.flat[v.operand] and not g.register[v.operand] and g.storage[v.operand] >= 0:
+            r.gathered[r.ngathered] = <unsigned char>v.slot
+            r.gathered_bytes[r.ngathered] = <unsigned char>(1 if v.mask else w.s.itemsize)
+            r.ngathered += 1
+    return v.slot

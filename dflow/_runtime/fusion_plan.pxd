@@ -1,13 +1,18 @@
 """How a group runs: the axes that its members share, which results are registers, how large a block is."""
 
 from dflow._kernels.kernel cimport intp, Kernel
-from dflow._kernels.native cimport native_t
+from dflow._kernels.native cimport ARENAS, native_t
 from dflow._kernels.reduce cimport Fold
+from dflow._runtime.fusion_rules cimport MAX_MEMBERS, MAX_OPERANDS
 from dflow._runtime.graph cimport Task
 
 cdef enum:
-    STACK_BYTES = 65536             # for registers
-    MAX_NATIVE = 16                 # native loops of a group
+    STACK_BYTES = 65536             # for registers,
+    INNER_BYTES = 32768             # and for those of kind INNER
+    MAX_NATIVE = 32                 # native loops of a group
+    MAX_SLOTS = 255                 # operands of one
+    MAX_GATHERED = 8                # of them, of which a block is brought together first
+    PART = 8                        # members of one that run again together, where flags are to be told of
 
 cdef intp NARROW                    # rows shorter than this are run down their columns
 
@@ -16,22 +21,44 @@ cdef struct NativeRun:          # members that one native loop computes: see _ru
     native_t code
     bint segmented              # one of them is
     int slots                   # operands of the loop,
-    unsigned char slot[160]     # and which of the group's each is
+    short slot[MAX_SLOTS]       # and which of the group's each is
+    int ngathered               # those that lie in short rows: a block of each is brought together first
+    unsigned char gathered[MAX_GATHERED]        # their slots,
+    unsigned char gathered_bytes[MAX_GATHERED]  # and of an element
+
+cdef struct Parts:              # of native loops, loops of few members each; before an array of them
+    int n
+
+cdef inline NativeRun* runs_of(Parts* parts) noexcept nogil:
+    return <NativeRun*>(parts + 2)
+
+cdef enum Place:                    # where operands lie: in memory, or in a register, a block of which
+    IN_MEMORY                       # (a constant, too)
+    BLOCK                           # every member sees
+    INNER                           # is seen by no more than a native loop, which keeps it in the processor: there is
+                                    # memory for it where its members must run one by one
 
 cdef struct GroupPlan:          # how a group runs; on the stack of its runner
     int members                 # all of them
     int runs                    # but the tail
-    int nops, ndim, nregisters
-    Kernel* kernels[64]
-    int first[65]               # where each member's operands begin
-    bint segmented[64]          # has an operand in memory that does not lie in the order of iteration
-    int flags[64]               # floating point flags that each member raised; atomic
+    int nops, ndim
+    int nregisters, ninner      # of kind BLOCK, and INNER
+    intp inner_block            # elements of one of those
+    int ngathered               # blocks that native loops bring together, at most
+    bint gathers                # whether they do: rows are short
+    Kernel* kernels[MAX_MEMBERS]
+    int first[MAX_MEMBERS + 1]  # where each member's operands begin
+    bint segmented[MAX_MEMBERS] # has an operand in memory that does not lie in the order of iteration
+    int flags[MAX_MEMBERS]      # floating point flags that each member raised; atomic
     intp dims[8]                # axes joined where all of memory allows it
-    char* base[160]             # of each operand; of registers: the number
-    bint register[160]
-    bint flat[160]              # element f of the space lies at base + f * step
-    intp steps[160]             # along the last axis
-    intp strides[8][160]        # along all of them
+    char* base[MAX_OPERANDS]    # of each operand; of registers: the number
+    char register[MAX_OPERANDS] # of Place
+    short storage[MAX_OPERANDS] # the number of its storage among the group's; -1: a constant
+    char flat[MAX_OPERANDS]     # element f of the space lies at base + f * step
+    intp steps[MAX_OPERANDS]    # along the last axis
+    int nmoving                 # operands whose addresses each block needs, which are flat,
+    short moving[MAX_OPERANDS]  # and which
+    intp strides[8][MAX_OPERANDS] # along all of them
     intp total                  # elements
     intp block                  # elements that run at once
     intp length                 # blocks end where rows of so many elements do,
@@ -39,6 +66,7 @@ cdef struct GroupPlan:          # how a group runs; on the stack of its runner
     intp blocks
     bint by_rows                # whole rows are the pieces that runners take
     size_t register_bytes       # of an element, at most
+    intp memory_bytes           # of an element, of all storages in memory
     size_t saved                # bytes never stored
     double cost                 # nanoseconds, roughly
     intp row                    # elements of one result of a reduction, where blocks are whole rows; 0: there is none
@@ -47,10 +75,20 @@ cdef struct GroupPlan:          # how a group runs; on the stack of its runner
     int outer                   # axes of its output
     char* initial
     char* partials              # results of blocks, where rows are longer than blocks; owned
+    int nstorages
     int natives
-    NativeRun native[16]        # in their order
+    NativeRun native[MAX_NATIVE] # in their order
     int wanted                  # floating point flags that some member is to tell of
+    Parts* parts                # owned; there once the state is 2
+    int parts_state             # atomic; 0: nobody has begun to find them
+    int held[ARENAS]            # loops
 
-cdef bint plan_group(Task* leader, GroupPlan* g) noexcept nogil                # False: its members must run one by one
+cdef inline int register_of(GroupPlan* g, int i) noexcept nogil:
+    """Of an operand in one: its number among those of both kinds."""
+    return <int><size_t>g.base[i] + (g.nregisters if g.register[i] == INNER else 0)
+
+# In this order; False: its members must run one by one. In between its native loops are found.
+cdef bint plan_group(Task* leader, GroupPlan* g) noexcept nogil
+cdef bint plan_blocks(GroupPlan* g) noexcept nogil
 cdef bint lay_out_group(Task* leader, GroupPlan* g) noexcept nogil             # axes and strides alone, for a device
 cdef intp pieces_of(GroupPlan* g) noexcept nogil

@@ -15,7 +15,6 @@ cdef struct Used:                   # a storage as the group uses it
     Task* task                      # of its first access,
     int operand                     # and which
     int uses                        # accesses
-    int last                        # member that uses it last
     int number                      # its register; or one of:
 
 cdef enum:
@@ -23,7 +22,7 @@ cdef enum:
     PERHAPS = -1                    # a register, if the group alone refers to the storage
 
 cdef enum:
-    SLOTS = 256                     # of the hash table; a power of two over MAX_OPERANDS
+    SLOTS = 2048                    # of the hash table; a power of two over MAX_OPERANDS
 
 # Results do not depend on these: the fuzzer sets them, while nothing is pending.
 cdef intp L1_BYTES = 24576          # of the first-level cache that a block may take
@@ -51,24 +50,22 @@ def set_threshold(str name, intp value):
     return before
 
 cdef struct Table:                  # of storages, hashed by their addresses
-    unsigned char slots[256]        # number in `used`, plus 1; 0: free
+    short slots[SLOTS]              # number in `used`, plus 1; 0: free
     int n
-    Used used[160]
-    unsigned char of[160]           # each operand's
+    Used used[MAX_OPERANDS]
 
-cdef inline Used* enter(Table* table, Storage* s, int operand) noexcept nogil:
-    """The entry of s; a new one has no uses yet."""
+cdef inline short enter(Table* table, Storage* s) noexcept nogil:
+    """The number of s; a new one has no uses yet."""
     cdef size_t h = (<size_t>s >> 4) * <size_t>0x9E3779B97F4A7C15
-    cdef int k = <int>(h >> 56)
+    cdef int k = <int>(h >> 53)
     while table.slots[k] and table.used[table.slots[k] - 1].storage != s:
         k = (k + 1) & (SLOTS - 1)
     if not table.slots[k]:
         table.used[table.n].storage = s
         table.used[table.n].uses = 0
         table.n += 1
-        table.slots[k] = <unsigned char>table.n
-    table.of[operand] = table.slots[k] - 1
-    return &table.used[table.of[operand]]
+        table.slots[k] = <short>table.n
+    return table.slots[k] - 1
 
 cdef bint plan_group(Task* leader, GroupPlan* g) noexcept nogil:
     cdef Table table
@@ -78,7 +75,10 @@ cdef bint plan_group(Task* leader, GroupPlan* g) noexcept nogil:
     memset(table.slots, 0, sizeof(table.slots))
     table.n = 0
     g.partials = NULL
-    g.natives = 0
+    g.natives = g.ngathered = g.ninner = g.parts_state = 0
+    g.parts = NULL
+    memset(g.held, 0, sizeof(g.held))
+    g.gathers = False
     space_of(leader, &space)
     if space.ndim > MAX_AXES or not survey(leader, g, &table, &flat) or not place_storages(g, leader, &table):
         return False
@@ -91,8 +91,12 @@ cdef bint plan_group(Task* leader, GroupPlan* g) noexcept nogil:
             g.segmented[i] = False
     else:
         lay_out(leader, g, &space)
-    choose_block(g, &table)
     g.cost *= g.total
+    return True
+
+cdef bint plan_blocks(GroupPlan* g) noexcept nogil:
+    place_registers(g)
+    choose_block(g)
     return (g.tail == NULL and g.row == 0) or plan_rows(g)
 
 cdef bint lay_out_group(Task* leader, GroupPlan* g) noexcept nogil:
@@ -128,27 +132,29 @@ cdef bint survey(Task* leader, GroupPlan* g, Table* table, bint* flat) noexcept 
         flat[0] = flat[0] and m.flags & FLAT
         a = accesses(m)
         for i in range(m.nops):
-            g.register[n] = False
+            g.register[n] = IN_MEMORY
             g.steps[n] = step_of(m, m.ndim - 1, i)
             if a[i].storage == NULL:
                 g.base[n] = constant_of(m, i)
+                g.storage[n] = -1
             else:
                 if load_ptr(&a[i].storage.poison) != NULL:
                     return False
-                u = enter(table, a[i].storage, n)
-                count_use(u, m, i, j)
+                g.storage[n] = enter(table, a[i].storage)
+                count_use(&table.used[g.storage[n]], m, i)
             n += 1
         if m.kernel.flags & REDUCES:
             note_reduction(m, g, g.first[j], n)
         j += 1
         m = next_member(m)
     g.members = j
+    g.nstorages = table.n
     g.runs = j if g.tail == NULL else j - 1
     g.nops = g.first[j] = n
     return True
 
-cdef inline void count_use(Used* u, Task* m, int i, int j) noexcept nogil:
-    """Operand i of m, which is member j, uses a storage."""
+cdef inline void count_use(Used* u, Task* m, int i) noexcept nogil:
+    """Operand i of m uses a storage."""
     if u.uses == 0:
         u.task = m
         u.operand = i
@@ -158,7 +164,6 @@ cdef inline void count_use(Used* u, Task* m, int i, int j) noexcept nogil:
     elif u.number == PERHAPS and not same_map(m, i, u.task, u.operand):
         u.number = MEMORY
     u.uses += 1
-    u.last = j
 
 cdef void note_reduction(Task* m, GroupPlan* g, int first, int end) noexcept nogil:
     """Rows of m, a reduction with operands [first, end): each within a block, or else m is the tail."""
@@ -179,46 +184,40 @@ cdef bint place_storages(GroupPlan* g, Task* leader, Table* table) noexcept nogi
     """Give registers to results that the group alone refers to, memory to the rest. False when there is none."""
     cdef Task* m = leader
     cdef Used* u
-    cdef char free[160]             # 1: a register that can be used again
-    cdef int i, j = 0, n = 0
+    cdef int i, n = 0
     g.nregisters = 0
     g.register_bytes = 1
     g.saved = 0
+    g.memory_bytes = 0
+    for i in range(table.n):
+        if table.used[i].number == MEMORY:
+            g.memory_bytes += itemsize_of(accesses(table.used[i].task) + table.used[i].operand)
     while m != NULL:
         for i in range(m.nops):
             if accesses(m)[i].storage != NULL:
-                u = &table.used[table.of[n]]
+                u = &table.used[g.storage[n]]
                 if u.number == PERHAPS:
-                    u.number = pick_register(g, u, free)
+                    u.number = pick_register(g, u)
+                    if u.number == MEMORY:
+                        g.memory_bytes += itemsize_of(accesses(m) + i)
                 if not place_operand(g, n, accesses(m) + i, u):
                     return False
             n += 1
-        for i in range(m.nops):
-            if accesses(m)[i].storage != NULL:
-                u = &table.used[table.of[g.first[j] + i]]
-                if u.last == j and u.number >= 0:
-                    free[u.number] = 1
-        j += 1
         m = next_member(m)
     return True
 
-cdef inline int pick_register(GroupPlan* g, Used* u, char* free) noexcept nogil:
+cdef inline int pick_register(GroupPlan* g, Used* u) noexcept nogil:
     """A register for a result, or MEMORY if it is referred to from outside the group."""
-    cdef int k = 0
     if load_int(&u.storage.refs) != u.uses:     # more than this group's accesses; if not, no more can come
         return MEMORY
-    while k < g.nregisters and not free[k]:
-        k += 1
-    if k == g.nregisters:
-        g.nregisters += 1
-    free[k] = 0
     g.saved += u.storage.nbytes
-    return k
+    g.nregisters += 1
+    return g.nregisters - 1
 
 cdef inline bint place_operand(GroupPlan* g, int n, Access* a, Used* u) noexcept nogil:
     """Where operand n of the group lies. False: no memory."""
     if u.number >= 0:
-        g.register[n] = True
+        g.register[n] = BLOCK
         g.base[n] = <char*><size_t>u.number
         g.steps[n] = itemsize_of(a)
         if <size_t>g.steps[n] > g.register_bytes:
@@ -297,23 +296,22 @@ cdef void note_order(GroupPlan* g) noexcept nogil:
             if not g.flat[i] and not g.register[i]:
                 g.segmented[d] = True
 
-cdef void choose_block(GroupPlan* g, Table* table) noexcept nogil:
+cdef void choose_block(GroupPlan* g) noexcept nogil:
     """How many elements run at once: what is in use of them fits the first-level cache."""
     cdef intp inner = g.dims[g.ndim - 1], block = ALONE, most
     if g.tail != NULL:                  # a fixed number, on which the result depends, unless it is exact
         block = fold_block(g.tail)
-        while block > group_block(g.tail) and g.nregisters * <intp>g.register_bytes * block > L1_BYTES:
+        while block > group_block(g.tail) and room_of(g) * block > L1_BYTES:
             block //= 2
         block = min(block, g.length)    # and of one row: it becomes one partial result
     else:
         if g.members > 1:
-            block = L1_BYTES // bytes_in_use(g, table)
+            block = L1_BYTES // bytes_in_use(g)
             if block < MIN_BLOCK:
                 block = MIN_BLOCK
-        if g.nregisters:
-            most = STACK_BYTES // 2 // (g.nregisters * <intp>g.register_bytes)
-            if block > most:
-                block = most
+        most = STACK_BYTES // 2 // max(room_of(g), 1)
+        if block > most:
+            block = most
         if block > 64:
             block = block // 64 * 64
         g.length = g.total
@@ -330,14 +328,101 @@ cdef void choose_block(GroupPlan* g, Table* table) noexcept nogil:
                 g.length = inner
     count_blocks(g, block)
 
-cdef inline intp bytes_in_use(GroupPlan* g, Table* table) noexcept nogil:
-    """Of an element: all storages in memory, and the registers."""
-    cdef intp width = g.nregisters * <intp>g.register_bytes
-    cdef int i
-    for i in range(table.n):
-        if table.used[i].number < 0:
-            width += itemsize_of(accesses(table.used[i].task) + table.used[i].operand)
-    return width
+cdef inline intp room_of(GroupPlan* g) noexcept nogil:
+    """Bytes of an element in all registers, and in the blocks that are brought together."""
+    return g.nregisters * <intp>g.register_bytes + g.ngathered * 8
+
+cdef inline intp bytes_in_use(GroupPlan* g) noexcept nogil:
+    """The same with what is in memory."""
+    return max(room_of(g) + g.memory_bytes, 1)
+
+cdef struct Pool:                   # of registers of a kind
+    int n
+    char taken[MAX_OPERANDS]
+
+cdef void place_registers(GroupPlan* g) noexcept nogil:
+    """Which registers need a block each, and which operands each block needs: those of members that run one by one,
+    and of native loops. Inside these are others. One that is read no more gives its place to the next."""
+    cdef Pool blocks, inners
+    cdef char kind[MAX_OPERANDS]        # of each register
+    cdef short number[MAX_OPERANDS]     # its place
+    cdef short last[MAX_OPERANDS]       # the member after which it is read no more
+    cdef short next[MAX_OPERANDS]       # another with the same last member,
+    cdef short ends[MAX_MEMBERS]        # and the first of each
+    cdef int i, j, k
+    blocks.n = inners.n = g.nmoving = 0
+    memset(kind, INNER, g.nregisters)
+    memset(number, -1, g.nregisters * sizeof(short))
+    memset(ends, -1, g.members * sizeof(short))
+    note_needs(g, kind)
+    note_last(g, kind, last)
+    for k in range(g.nregisters):
+        next[k] = ends[last[k]]
+        ends[last[k]] = <short>k
+    for j in range(g.members):
+        for i in range(g.first[j], g.first[j + 1]):
+            if g.register[i]:
+                k = <int><size_t>g.base[i]
+                if number[k] < 0:
+                    number[k] = take_place(&blocks if kind[k] == BLOCK else &inners)
+                g.register[i] = kind[k]
+                g.base[i] = <char*><size_t>number[k]
+        k = ends[j]
+        while k >= 0:
+            (blocks if kind[k] == BLOCK else inners).taken[number[k]] = 0
+            k = next[k]
+    g.nregisters = blocks.n
+    g.ninner = inners.n
+    g.inner_block = INNER_BYTES // max(g.ninner * <intp>g.register_bytes, 1)
+    if g.inner_block > 8:
+        g.inner_block &= ~<intp>7
+
+cdef void note_needs(GroupPlan* g, char* kind) noexcept nogil:
+    cdef NativeRun* r
+    cdef int i, run = 0, j = 0
+    while j < g.members:
+        if run < g.natives and g.native[run].first == j:
+            r = &g.native[run]
+            for i in range(r.slots):
+                needs(g, kind, r.slot[i])
+            j = r.end
+            run += 1
+        else:
+            for i in range(g.first[j], g.first[j + 1]):
+                needs(g, kind, i)
+            j += 1
+
+cdef void note_last(GroupPlan* g, char* kind, short* last) noexcept nogil:
+    """A native loop, and a part of one, reads and writes until its end."""
+    cdef NativeRun* r
+    cdef int i, j, end, part, run = 0
+    for j in range(g.members):
+        while run < g.natives and g.native[run].end <= j:
+            run += 1
+        end = part = j
+        if run < g.natives and g.native[run].first <= j:
+            r = &g.native[run]
+            end = r.end - 1
+            part = min(end, j + PART - 1 - (j - r.first) % PART)
+        for i in range(g.first[j], g.first[j + 1]):
+            if g.register[i]:
+                last[<size_t>g.base[i]] = <short>(end if kind[<size_t>g.base[i]] == BLOCK else part)
+
+cdef inline short take_place(Pool* pool) noexcept nogil:
+    cdef int i = 0
+    while i < pool.n and pool.taken[i]:
+        i += 1
+    if i == pool.n:
+        pool.n += 1
+    pool.taken[i] = 1
+    return <short>i
+
+cdef inline void needs(GroupPlan* g, char* kind, int operand) noexcept nogil:
+    if g.register[operand]:
+        kind[<size_t>g.base[operand]] = BLOCK
+    elif g.flat[operand]:
+        g.moving[g.nmoving] = <short>operand
+        g.nmoving += 1
 
 cdef void count_blocks(GroupPlan* g, intp block) noexcept nogil:
     """Cut the elements into blocks of at most so many, which end where rows of g.length do."""
@@ -362,7 +447,7 @@ cdef bint plan_rows(GroupPlan* g) noexcept nogil:
         g.outer -= 1
         n *= g.dims[g.outer]
     # Registers hold a block each, of a size that is fixed.
-    if g.nregisters * g.block * <intp>g.register_bytes > STACK_BYTES:
+    if room_of(g) * g.block > STACK_BYTES:
         return False
     if g.tail != NULL:
         g.partials = <char*>memory_new(g.blocks * g.tail.itemsize)

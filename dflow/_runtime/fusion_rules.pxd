@@ -24,8 +24,8 @@ from dflow._runtime.fusion_space cimport Space
 from dflow._runtime.graph cimport Task
 
 cdef enum:
-    MAX_MEMBERS = 64
-    MAX_OPERANDS = 160          # of a group
+    MAX_MEMBERS = 512
+    MAX_OPERANDS = 1536         # of a group
     MAX_ARGUMENTS = 16          # of a member
 
     MAX_WAITS = 8

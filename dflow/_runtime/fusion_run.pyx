@@ -2,39 +2,44 @@
 
 from libc.string cimport memcpy
 from dflow._base.allocator cimport memory_free
+from dflow._base.atomics cimport load_int
 from dflow._base.fpflags cimport fp_clear, fp_collect, fp_flags
 from dflow._kernels.kernel cimport COPIES, intp, item_bytes, Kernel, REDUCES
 from dflow._kernels.reduce cimport Fold, FOLD_BYTES, fold, fold_of, fold_one
-from dflow._runtime.fusion_plan cimport GroupPlan, NARROW, NativeRun, STACK_BYTES
+from dflow._runtime.fusion_plan cimport (
+    BLOCK, GroupPlan, INNER, INNER_BYTES, MAX_SLOTS, NARROW, NativeRun, PART, runs_of, STACK_BYTES)
+from dflow._runtime.fusion_native cimport find_parts
 from dflow._runtime.fusion_rules cimport MAX_ARGUMENTS, MAX_OPERANDS
 
 cdef extern from "_kernels/c/copy.h" nogil:
     void move_rows(char* to, intp to_step, const char* source, intp from_step, intp rows, size_t n)
+    void move_items(char* to, intp to_step, const char* source, intp from_step, intp n, int itemsize)
 
 cdef void run_blocks(void* plan, intp start, intp stop) noexcept nogil:
     """Run all members over one block after the other."""
     cdef GroupPlan* g = <GroupPlan*>plan
     cdef char registers[STACK_BYTES + 64]
     cdef char* room = <char*>((<size_t>registers + 63) & ~<size_t>63)
-    cdef char* at[160]
+    cdef char* gathered = room + g.nregisters * <intp>g.register_bytes * g.block
+    cdef char* at[MAX_OPERANDS]
     cdef intp n, f
     cdef int i, j
     if g.by_rows:
         start *= g.per_row
         stop *= g.per_row
     for i in range(g.nops):
-        if g.register[i]:
+        if g.register[i] == BLOCK:
             at[i] = room + <size_t>g.base[i] * (<size_t>g.block * g.register_bytes)
     fp_clear()
     while start < stop:
         n = block_bounds(g, start, &f)
-        for i in range(g.nops):
-            if g.flat[i]:
-                at[i] = g.base[i] + f * g.steps[i]
+        for i in range(g.nmoving):
+            j = g.moving[i]
+            at[j] = g.base[j] + f * g.steps[j]
         j = i = 0
         while j < g.runs:
             if i < g.natives and g.native[i].first == j:
-                run_native(g, &g.native[i], at, f, n)
+                run_native(g, &g.native[i], at, gathered, f, n)
                 j = g.native[i].end
                 i += 1
                 continue
@@ -107,34 +112,78 @@ cdef inline void next_row(GroupPlan* g, Walk* w, char** row, int first, int nops
             return
         d -= 1
 
-cdef void run_native(GroupPlan* g, NativeRun* r, char** at, intp f, intp n) noexcept nogil:
+cdef void run_native(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp f, intp n) noexcept nogil:
     """Its members over the elements [f, f + n). Where flags are to be told of they run again, for whose those are."""
-    cdef char* args[MAX_OPERANDS]
-    cdef int i, j
+    if raises(g, r, at, gathered, f, n):
+        run_again(g, r, at, gathered, f, n)
+
+cdef bint raises(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp f, intp n) noexcept nogil:
+    """Run a native loop: whether it raises flags that are to be told of."""
+    cdef char* args[MAX_SLOTS]
+    cdef int i, k
     if r.segmented:
         run_native_rows(g, r, at, f, n)
     else:
         for i in range(r.slots):
             args[i] = at[r.slot[i]]
+        for i in range(r.ngathered):
+            k = r.gathered[i]
+            args[k] = gather_block(g, gathered + 8 * i * g.block, r.slot[k], r.gathered_bytes[i], f, n)
         r.code(args, n)
     i = fp_flags()
     if i:
         fp_clear()
-    if i & g.wanted:
-        for j in range(r.first, r.end):
-            run_member(g, j, at, f, n)
-            fp_collect(&g.flags[j])
+    return i & g.wanted != 0
+
+cdef void run_again(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp f, intp n) noexcept nogil:
+    """The members of a native loop, over as many elements at a time as their inner registers have: in parts, and those of
+    a part that raises flags one by one."""
+    cdef char registers[INNER_BYTES + 64]
+    cdef char* room = <char*>((<size_t>registers + 63) & ~<size_t>63)
+    cdef char* here[MAX_OPERANDS]
+    cdef NativeRun* part
+    cdef NativeRun* last
+    cdef intp m, done = 0
+    cdef int i, j, end
+    if r.end - r.first > PART:
+        find_parts(g)
+    while done < n:
+        m = min(n - done, g.inner_block)
+        for i in range(g.first[r.first], g.first[r.end]):
+            if g.register[i] == INNER:
+                here[i] = room + <size_t>g.base[i] * (<size_t>g.inner_block * g.register_bytes)
+            elif g.register[i]:
+                here[i] = at[i] + done * g.steps[i]
+            else:
+                here[i] = g.base[i] + (f + done) * g.steps[i]       # where it is flat; else it is walked over
+        part = last = NULL
+        if load_int(&g.parts_state) == 2:
+            part, last = runs_of(g.parts), runs_of(g.parts) + g.parts.n
+        j = r.first
+        while j < r.end:
+            while part != last and part.first < j:
+                part += 1
+            end = j + 1
+            if part != last and part.first == j:
+                end = part.end
+                if not raises(g, part, here, gathered, f + done, m):
+                    j = end
+            while j < end:
+                run_member(g, j, here, f + done, m)
+                fp_collect(&g.flags[j])
+                j += 1
+        done += m
 
 cdef void run_native_rows(GroupPlan* g, NativeRun* r, char** at, intp f, intp n) noexcept nogil:
     """The same, one row of memory after the other."""
-    cdef char* row[MAX_OPERANDS]
-    cdef char* args[MAX_OPERANDS]
+    cdef char* row[MAX_SLOTS]
+    cdef char* args[MAX_SLOTS]
     cdef intp inner = g.dims[g.ndim - 1], m, done = 0
-    cdef int first = g.first[r.first], nops = g.first[r.end] - first, i, k
+    cdef int down = g.ndim - 2, i, k
     cdef Walk w
     start_walk(g, &w, f)
-    for i in range(nops):
-        row[i] = row_start(g, &w, first + i) if not g.register[first + i] else NULL
+    for i in range(r.slots):
+        row[i] = row_start(g, &w, r.slot[i])            # of no meaning for a register
     while True:
         m = inner - w.column
         if m > n - done:
@@ -144,12 +193,15 @@ cdef void run_native_rows(GroupPlan* g, NativeRun* r, char** at, intp f, intp n)
             if g.register[k]:
                 args[i] = at[k] + done * g.steps[k]
             else:
-                args[i] = row[k - first] + w.column * g.steps[k]
+                args[i] = row[i] + w.column * g.steps[k]
         r.code(args, m)
         done += m
         if done == n:
             return
-        next_row(g, &w, row, first, nops)
+        next_row(g, &w, NULL, 0, 0)
+        for i in range(r.slots):
+            k = r.slot[i]
+            row[i] = row[i] + g.strides[down][k] if w.counter[down] else row_start(g, &w, k)
 
 cdef void run_segments(GroupPlan* g, int j, char** at, intp f, intp n) noexcept nogil:
     """Run member j over [f, f + n), one row of memory after the other."""
@@ -235,8 +287,8 @@ cdef void run_columns(GroupPlan* g, int j, char** at, intp rows, Walk* w, char**
         next_row(g, w, row, first, nops)
 
 cdef char* gather_block(GroupPlan* g, char* room, int operand, int size, intp f, intp n) noexcept nogil:
-    """Bring what a reduction reads together, in the order of iteration."""
-    cdef intp inner = g.dims[g.ndim - 1], step = g.steps[operand], m, i, done = 0
+    """Bring what is scattered in memory together, in the order of iteration."""
+    cdef intp inner = g.dims[g.ndim - 1], step = g.steps[operand], m, done = 0
     cdef char* row
     cdef char* p
     cdef Walk w
@@ -248,10 +300,9 @@ cdef char* gather_block(GroupPlan* g, char* room, int operand, int size, intp f,
             m = n - done
         p = row + w.column * step
         if step == size:
-            memcpy(room + done * size, p, m * size)
+            move_rows(room + done * size, 0, p, 0, 1, m * size)
         else:
-            for i in range(m):
-                memcpy(room + (done + i) * size, p + i * step, size)
+            move_items(room + done * size, size, p, step, m, size)
         done += m
         if done == n:
             return room

@@ -5,7 +5,7 @@ from dflow._base.atomics cimport (
     DFLOW_DEBUG, add_int, hint_int, invariant, load_double, load_int, load_ptr, store_double, store_ptr)
 from dflow._base.thread_state cimport holds
 from dflow._base.locks cimport GROUP_LOCK, lock, unlock
-from dflow._runtime.fusion_rules cimport MAX_OPERANDS, may_join, row_of, Waits, waits_of
+from dflow._runtime.fusion_rules cimport MAX_MEMBERS, MAX_OPERANDS, may_join, row_of, Waits, waits_of
 from dflow._runtime.fusion_space cimport Space, space_of
 from dflow._runtime.graph cimport ABROAD, Access, accesses, connect, cost_of, MEMBER, TRACKED
 from dflow._runtime.queues cimport Lane, lanes
@@ -27,7 +27,7 @@ cdef struct Opening:        # changed under the lock; what is added, under the G
 
 cdef Opening opening
 
-longest_group = 32
+longest_group = MAX_MEMBERS
 
 # ---- offers ----------------------------------------------------------------------------------------------------------
 
@@ -77,7 +77,7 @@ cdef int joins(Task* t, double cost) noexcept:
     if (t.lane != leader.lane or t.priority != leader.priority or (t.flags ^ leader.flags) & ABROAD
             or opening.operands + t.nops > MAX_OPERANDS):
         return -1                       # they could not be one entry of a queue, or one group
-    return may_join(leader, &opening.space, &opening.waits, opening.cost + cost > CALL_NS, t)
+    return may_join(leader, &opening.space, &opening.waits, opening.cost + cost > JOIN_NS, t)
 
 cdef void begin(Task* t) noexcept:
     """Open a group that t leads. Needs the lock."""

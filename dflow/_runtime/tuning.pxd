@@ -33,7 +33,7 @@ cdef enum:
 
     # counts
     MOST_BEHIND = 50        # replays in a row that lengthen that wait
-    MAX_LOOSE = 4           # results of a group that nothing in it has read; more would only be in each other's way
+    MAX_LOOSE = 32          # results of a group that nothing in it has read; more would only be in each other's way
     MAX_FUTILE = 32         # attempts in a row to catch up that may find nothing; then as many are skipped between two
     FENCE_AFTER = 64        # length of a frontier at which a partial write inserts a fence
     COUNT_AFTER = 4096      # submissions between looks at how many are pending

@@ -9,9 +9,8 @@ from dflow._base.locks cimport lock, STORAGE_LOCK, try_lock, unlock
 from dflow._base.thread_state cimport CPUS, captures, noting_hooks
 from dflow._base.threads cimport bell_lock, bell_unlock, bell_wait_ns, now_ns, sched_yield
 from dflow._runtime.executor cimport (
-    execute, give_back, inside_host_task, join_splits, retire, ring_done, run_alone, run_plan)
+    execute, give_back, inside_host_task, join_splits, retire, ring_done, run_alone, run_together)
 from dflow._runtime.fp_errors cimport give_warnings, warnings_wait
-from dflow._runtime.fusion_plan cimport GroupPlan, plan_group
 from dflow._runtime.fusion_rules cimport may_tail
 from dflow._runtime.gate cimport gate_closed, use_of
 from dflow._runtime.errors cimport here, Poison, raise_poison, Site
@@ -410,7 +409,6 @@ cdef void try_to_catch_up(Storage* s) noexcept:
 
 cdef bint run_small(Task* t) noexcept:
     """Run what is small and elementwise, and its group, without a Runner. False when that cannot be."""
-    cdef GroupPlan g
     cdef long long start = now_ns() if load_int(&watched) else 0
     if not is_small(t, CALL_NS):
         return False
@@ -419,9 +417,7 @@ cdef bint run_small(Task* t) noexcept:
     if t.group == NULL and t.kernel.flags & ELEMENTWISE:
         if not run_alone(t):
             return False
-    elif plan_group(t, &g):
-        run_plan(t, &g)
-    else:
+    elif not run_together(t):
         return False
     if DFLOW_TSAN:
         tell_operands(t)

@@ -11,8 +11,10 @@
  * by one in AVX2: other lanes are neither read nor written nor computed, so that they raise no flags. Of two NaNs the
  * first operand's comes out, as in NumPy's loops.
  *
- * rdi: at; rsi: elements left, less a vector; rcx: elements done; rax: an operand. AVX-512: k1: what is left; v31,
- * k2: a step's own. AVX2: v14, v15, r8, r9: a step's own. */
+ * Values for which there is no vector lie on the stack, in a room of a vector each, from rsp on.
+ *
+ * rdi: at; rsi: elements left, less a vector; rcx: elements done; rax: an operand; rdx: rsp of the caller. AVX-512: k1:
+ * what is left; v31, k2: a step's own. AVX2: v14, v15, r8, r9: a step's own. */
 #ifndef DFLOW_ASSEMBLER_H
 #define DFLOW_ASSEMBLER_H
 
@@ -21,8 +23,10 @@
 #include <string.h>
 
 /* Before the loop: a vector of the one element of an operand, or of a number of LITERALS.
- * In the loop: to and from operands, and arithmetic, to = a op b. */
+ * In the loop: to and from operands, to and from rooms on the stack, and arithmetic, to = a op b. */
 enum { STEP_SPREAD = 1, STEP_LITERAL, STEP_LOAD, STEP_STORE, STEP_LOAD_MASK, STEP_STORE_MASK,
+       STEP_LOAD_ONE,                                  /* as STEP_SPREAD, in the loop */
+       STEP_PUT_OFF, STEP_TAKE_BACK,
        STEP_ADD, STEP_SUBTRACT, STEP_MULTIPLY, STEP_DIVIDE, STEP_SQRT,
        STEP_AND, STEP_XOR, STEP_OR, STEP_BUT,          /* bits; the last: of b, but those of a */
        STEP_RINT, STEP_FLOOR, STEP_CEIL, STEP_TRUNC,
@@ -31,7 +35,8 @@ enum { STEP_SPREAD = 1, STEP_LITERAL, STEP_LOAD, STEP_STORE, STEP_LOAD_MASK, STE
 
 enum { LITERAL_SIGN, LITERAL_ALL_BUT_SIGN, LITERAL_ONE, LITERAL_INFINITY, LITERAL_ALL, LITERALS };
 
-/* `a` is an operand's number in STEP_SPREAD, loads and stores, a literal's in STEP_LITERAL; stores are from `to`. */
+/* `a` is an operand's number in STEP_SPREAD, loads and stores, a literal's in STEP_LITERAL, a room's on the stack;
+ * stores are from `to`. */
 typedef struct { uint8_t op, to, a, b; } Step;
 
 enum { NO_VECTORS, AVX2, AVX512 };                     /* sets of instructions */
@@ -132,6 +137,23 @@ static inline void put_moved(Pen *pen, const Step *s, int mask) {          /* vm
     put_element(pen, s->to, 2 + pen->wide);
 }
 
+static inline void put_loaded_one(Pen *pen, int to, int operand) {
+    int single = pen->single;
+    put_address(pen, operand);
+    pen->single = 0;
+    put_spread(pen, to);
+    pen->single = single;
+    BYTES(pen, (uint8_t)((to & 7) << 3));                                  /* [rax] */
+}
+
+static inline void put_room(Pen *pen, const Step *s) {                     /* vmovup to, [rsp + ...], or back */
+    int load = s->op == STEP_TAKE_BACK;
+    if (pen->set == AVX512) put_evex(pen, 1, pen->wide, load ? 0x10 : 0x11, s->to, 0, 0, 0, 0);
+    else put_vex(pen, 1, pen->wide, load ? 0x10 : 0x11, s->to, 0, 0);
+    BYTES(pen, (uint8_t)(0x80 | (s->to & 7) << 3 | 4), 0x24);
+    put_i32(pen, (pen->set == AVX512 ? 64 : 32) * s->a);
+}
+
 static inline void put_from_k2(Pen *pen, int to) {                         /* vpmovm2q to, k2, or vpmovm2d */
     put_evex(pen, 2, 2, 0x38, to, 0, 0, 0, 0);
     BYTES(pen, (uint8_t)(0xc0 | (to & 7) << 3 | 2));
@@ -196,6 +218,10 @@ static inline void put_step(Pen *pen, const Step *s, int mask) {
                                       [STEP_XOR] = 0x57};
     if (s->op == STEP_LOAD || s->op == STEP_STORE)
         put_moved(pen, s, mask);
+    else if (s->op == STEP_LOAD_ONE)
+        put_loaded_one(pen, s->to, s->a);
+    else if (s->op == STEP_PUT_OFF || s->op == STEP_TAKE_BACK)
+        put_room(pen, s);
     else if (s->op == STEP_LOAD_MASK)
         put_mask_loaded(pen, s->to, s->a, mask);
     else if (s->op == STEP_STORE_MASK)
@@ -243,16 +269,29 @@ static inline void put_tail(Pen *pen, const Step *steps, int n) {
     put_i32(pen, loop - (pen->at + 4));
 }
 
+static inline int rooms_of(const Step *steps, int n) {
+    int rooms = 0;
+    for (int i = 0; i < n; i++)
+        if (steps[i].op == STEP_PUT_OFF && steps[i].a >= rooms) rooms = steps[i].a + 1;
+    return rooms;
+}
+
 /* Writes the loop. Returns how many bytes it has, 0 where they are more than `room`. */
 static inline size_t assemble(uint8_t *code, size_t room, const Step *steps, int n, int itemsize, int set) {
     static const uint64_t doubles[LITERALS] = {1ull << 63, ~(1ull << 63), 0x3ff0000000000000ull, 0x7ff0000000000000ull,
                                                ~0ull};
     static const uint32_t floats[LITERALS] = {1u << 31, ~(1u << 31), 0x3f800000u, 0x7f800000u, ~0u};
     Pen pen = {code, code + room, set, itemsize == 8, 0};
-    uint8_t lanes = (uint8_t)((set == AVX512 ? 64 : 32) / itemsize);
+    int width = set == AVX512 ? 64 : 32, rooms = rooms_of(steps, n);
+    uint8_t lanes = (uint8_t)(width / itemsize);
     uint8_t *literals[LITERALS] = {0}, *loop, *to_tail, *to_end;
 
     BYTES(&pen, 0xf3, 0x0f, 0x1e, 0xfa);                                     /* endbr64 */
+    if (rooms) {
+        BYTES(&pen, 0x48, 0x89, 0xe2, 0x48, 0x81, 0xec);                     /* mov rdx, rsp; sub rsp, ... */
+        put_i32(&pen, rooms * width);
+        BYTES(&pen, 0x48, 0x83, 0xe4, (uint8_t)-width);                      /* and rsp, -width */
+    }
     for (int i = 0; i < n; i++)
         if (steps[i].op == STEP_SPREAD) {
             put_address(&pen, steps[i].a);
@@ -279,6 +318,7 @@ static inline size_t assemble(uint8_t *code, size_t room, const Step *steps, int
     to_end = pen.at;
     put_tail(&pen, steps, n);
     land(&pen, to_end);
+    if (rooms) BYTES(&pen, 0x48, 0x89, 0xd4);                                /* mov rsp, rdx */
     BYTES(&pen, 0xc5, 0xf8, 0x77, 0xc3);                                     /* vzeroupper; ret */
     for (int i = 0; i < LITERALS; i++)
         if (literals[i]) {

@@ -38,13 +38,10 @@ static inline int map_twice(size_t size, uint8_t **writable, uint8_t **runnable)
     return 1;
 }
 
-static inline long this_process(void) { return (long)getpid(); }
-
 #else
 
 static inline int vector_set(void) { return NO_VECTORS; }
 static inline int map_twice(size_t size, uint8_t **writable, uint8_t **runnable) { return 0; }
-static inline long this_process(void) { return 0; }
 
 #endif
 #endif

@@ -7,6 +7,7 @@ import re
 
 import numpy
 import pytest
+from compare import same_bits
 from engines import configured
 from test_namespace import CASES, METHODS, SOURCES, call_of
 
@@ -169,3 +170,26 @@ def test_what_is_made_of_broadcast_arrays_lies_as_numpys(text):
                 y = eval(text, {"np": module, "x": x})
                 made.append((y.shape, y.strides, [] if "like" in text else y.tolist()))
             assert made[0] == made[1], (shape, part, axes)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_short_rows(seed):
+    """Rows of a few elements are run down their columns, at once or as tasks."""
+    random = numpy.random.default_rng(seed)
+    ndim = int(random.integers(2, 6))
+    shape = tuple(int(2 ** random.uniform(0, 5)) for _ in range(ndim - 1)) + (int(random.integers(1, 17)),)
+    dtype = random.choice(["f8", "f4", "i8", "i2", "c16", "?"])
+    theirs = (random.normal(size=[n + 2 for n in shape]) * 100).astype(dtype)
+    place = tuple(slice(int(i), int(i) + n) for i, n in zip(random.integers(0, 3, ndim), shape))
+    turned = (..., slice(None, None, int(random.choice([1, -1]))))
+    text = "y = x[place][turned] + x[:-2 or None][tuple(slice(n) for n in shape)]\ny[...] = y * y[:1]\nz = np.cos(y)\n" \
+           "x[place] = y\nif y.dtype != bool: y -= x[place][turned]\nm = y > z.real"
+    for limit in 0, 2000:
+        with configured(limit=limit):
+            results = []
+            for np_ in numpy, np:
+                names = {"np": np_, "x": np_.array(theirs), "place": place, "turned": turned, "shape": shape}
+                exec(text, names)
+                results.append([numpy.array(names[name]) for name in "xyzm"])
+        for mine, expected in zip(*reversed(results)):
+            assert mine.dtype == expected.dtype and same_bits(mine, expected)

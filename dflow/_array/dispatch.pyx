@@ -21,7 +21,7 @@ from dflow._runtime.errors cimport Site
 from dflow._runtime.graph cimport (
     abroad, FULL, HAS_REGIONS, Storage, storage_allocate, storage_unref, Task, task_constant, task_dims,
     task_index, task_new, task_strides, TRACKED, WRITE)
-from dflow._kernels.outer_loop cimport run_kernel
+from dflow._kernels.outer_loop cimport rows_cost, run_kernel
 from dflow._base.thread_state cimport CPUS, FIXED, NEAR, captures, capturing, crossing, current_device, many_devices
 from dflow._gpu.mirror cimport bring_here, gpus, wait_there
 from dflow._runtime.executor cimport inside_host_task, invalid_error, resume_held_back
@@ -215,6 +215,8 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
     if k.flags & PRODUCT and not blas_loaded() and worth_blas(core.dims[0], core.dims[1], core.dims[2]):
         with_references(LOAD, k, ops, nops, ndim, shape, core, NULL)
     ndim = simplify(ops, nops, ndim, shape)
+    if core == NULL:
+        cost += rows_cost(k, ndim, shape)
     if core == NULL and shape[0] == 1 and ndim == 1:
         # the steps choose NumPy's loop, and so the last bit: as in fastpath.pyx and in FLAT tasks
         for i in range(nops):

@@ -6,6 +6,8 @@ from dflow._kernels.kernel cimport call_loop, COPIES, intp, item_bytes, Kernel, 
 cdef extern from "_kernels/c/copy.h" nogil:
     void move_rows(char* to, intp to_step, const char* source, intp from_step, intp rows, size_t n)
 
+cdef intp NARROW = 16               # the fuzzer sets it: see _runtime/fusion_plan
+
 cdef int run_kernel(Kernel* k, char** args, int nops, int ndim, intp* dims, intp* strides) noexcept nogil:
     if ndim == 1:
         return call_loop(k, args, dims, strides)
@@ -18,13 +20,15 @@ cdef void run_axes(Kernel* k, char** args, int nops, int ndim, intp* dims, intp*
     """Of two dimensions and more."""
     cdef intp counter[64]
     cdef char* copy[256]            # a loop may move its argument pointers
-    cdef int d, i, last = ndim - 2
+    cdef int d, i, along = ndim - 1, last = ndim - 2
     cdef intp* step
     cdef bint rows
     step = strides + last * 2
     rows = k.flags & COPIES and step[2] == step[3] == item_bytes(k)
     if rows:
         last -= 1
+    elif down_columns(k, ndim, dims):
+        along, last = last, along
     for d in range(ndim):
         if dims[d] == 0:
             return
@@ -36,7 +40,7 @@ cdef void run_axes(Kernel* k, char** args, int nops, int ndim, intp* dims, intp*
             step = strides + (ndim - 2) * 2
             move_rows(copy[1], step[1], copy[0], step[0], dims[ndim - 2], dims[ndim - 1] * item_bytes(k))
         else:
-            k.loop(copy, dims + ndim - 1, strides + (ndim - 1) * nops, k.data)
+            k.loop(copy, dims + along, strides + along * nops, k.data)
         d = last
         while d >= 0:
             step = strides + d * nops
@@ -49,5 +53,6 @@ cdef void run_axes(Kernel* k, char** args, int nops, int ndim, intp* dims, intp*
             for i in range(nops):
                 args[i] -= step[i] * (dims[d] - 1)
             d -= 1
+            d -= d == along
         if d < 0:
             return

@@ -6,8 +6,9 @@ from dflow._base.allocator cimport memory_free, memory_new
 from dflow._base.atomics cimport cas_int, load_int, store_int
 from dflow._kernels.kernel cimport Kernel, PARTIAL
 from dflow._kernels.native cimport *
+from dflow._kernels.outer_loop cimport NARROW
 from dflow._runtime.fusion_plan cimport (
-    GroupPlan, MAX_GATHERED, MAX_NATIVE, MAX_SLOTS, NARROW, NativeRun, PART, Parts, register_of, runs_of)
+    GroupPlan, MAX_GATHERED, MAX_NATIVE, MAX_SLOTS, NativeRun, PART, Parts, register_of, runs_of)
 from dflow._runtime.fusion_rules cimport MAX_OPERANDS
 
 cdef enum:

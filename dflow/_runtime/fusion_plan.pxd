@@ -11,10 +11,8 @@ cdef enum:
     INNER_BYTES = 32768             # and for those of kind INNER
     MAX_NATIVE = 32                 # native loops of a group
     MAX_SLOTS = 255                 # operands of one
-    MAX_GATHERED = 8                # of them, of which a block is brought together first
+    MAX_GATHERED = 32               # of them, of which a block is brought together first
     PART = 8                        # members of one that run again together, where flags are to be told of
-
-cdef intp NARROW                    # rows shorter than this are run down their columns
 
 cdef struct NativeRun:          # members that one native loop computes: see _runtime/fusion_native.pxd
     int first, end

@@ -4,6 +4,7 @@ from libc.string cimport memset
 from dflow._base.allocator cimport memory_new
 from dflow._base.atomics cimport load_int, load_ptr
 from dflow._kernels.kernel cimport intp, PARTIAL, REDUCES
+from dflow._kernels.outer_loop cimport NARROW
 from dflow._kernels.reduce cimport fold_block, fold_of, group_block
 from dflow._runtime.fusion_rules cimport row_of
 from dflow._runtime.fusion_space cimport (
@@ -29,7 +30,6 @@ cdef intp L1_BYTES = 24576          # of the first-level cache that a block may 
 cdef intp MIN_BLOCK = 128
 cdef intp ALONE = 1 << 15           # elements of a block of one task: nothing is used twice
 cdef intp MANY_ROWS = 32
-cdef intp NARROW = 16               # rows shorter than this are run down their columns
 
 def set_threshold(str name, intp value):
     """Set one of these. Returns what it was."""

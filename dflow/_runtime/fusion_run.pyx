@@ -5,9 +5,10 @@ from dflow._base.allocator cimport memory_free
 from dflow._base.atomics cimport load_int
 from dflow._base.fpflags cimport fp_clear, fp_collect, fp_flags
 from dflow._kernels.kernel cimport COPIES, intp, item_bytes, Kernel, REDUCES
+from dflow._kernels.outer_loop cimport NARROW
 from dflow._kernels.reduce cimport Fold, FOLD_BYTES, fold, fold_of, fold_one
 from dflow._runtime.fusion_plan cimport (
-    BLOCK, GroupPlan, INNER, INNER_BYTES, MAX_SLOTS, NARROW, NativeRun, PART, runs_of, STACK_BYTES)
+    BLOCK, GroupPlan, INNER, INNER_BYTES, MAX_SLOTS, NativeRun, PART, runs_of, STACK_BYTES)
 from dflow._runtime.fusion_native cimport find_parts
 from dflow._runtime.fusion_rules cimport MAX_ARGUMENTS, MAX_OPERANDS
 

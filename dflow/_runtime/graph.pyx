@@ -8,6 +8,7 @@ from dflow._base.atomics cimport (
 from dflow._base.locks cimport lock, STORAGE_LOCK, unlock
 from dflow._base.thread_state cimport holds
 from dflow._kernels.kernel cimport PRODUCT, core_cost
+from dflow._kernels.outer_loop cimport rows_cost
 from dflow._runtime.errors cimport dead_poisons, end_poisons, Poison, poison_unref
 from dflow._runtime.tuning cimport VECTOR_PRODUCT
 from dflow._base.allocator cimport *
@@ -592,6 +593,7 @@ cdef double cost_of(Task* t) noexcept nogil:
     for i in range(t.ndim):
         cost *= dims[i]
     cost *= core_cost(t.kernel, dims + t.ndim, t.ncore)
+    cost += rows_cost(t.kernel, t.ndim, dims)
     if t.kernel.flags & PRODUCT and (dims[t.ndim] == 1 or dims[t.ndim + 2] == 1):
         cost *= VECTOR_PRODUCT
     return cost

@@ -11,6 +11,9 @@ from dflow._runtime.graph cimport ABROAD, Access, accesses, connect, cost_of, ME
 from dflow._runtime.queues cimport Lane, lanes
 from dflow._runtime.tuning cimport CALL_NS, JOIN_NS, MAX_LOOSE, RIPE_NS, RIPE_PART
 
+cdef enum:
+    MOST_ABROAD = 32        # members of a group on a device, whose kernels have few arguments
+
 cdef struct Opening:        # changed under the lock; what is added, under the GIL, too
     int lock
     Task* leader            # atomic; NULL: none is open
@@ -39,7 +42,7 @@ cdef bint offer(Task* t, Closed* closed) noexcept:
     closed.leader = NULL
     lock(&opening.lock, GROUP_LOCK)
     if opening.leader != NULL:
-        if opening.members < longest_group and (row == 0 or opening.row == 0 or row == opening.row):
+        if opening.members < (min(longest_group, MOST_ABROAD) if t.flags & ABROAD else longest_group) and (row == 0 or opening.row == 0 or row == opening.row):
             inputs = joins(t, cost)
         if inputs < 0 or (inputs == 0 and opening.loose >= MAX_LOOSE):
             closed[0] = close()

@@ -241,6 +241,21 @@ def test_any_byte_but_0_is_true(name, dtype):
         assert found and same_bits(result, expected.astype(result.dtype))
 
 
+@pytest.mark.parametrize("name", SETS)
+def test_bools_that_are_constants(name):
+    theirs = numpy.arange(1003.0)
+
+    def chain(np, x, yes, no):
+        return np.where((x > 5) & yes, np.where(x < 40, x, yes), np.where((x > 2) | no, 2.0, -x)) + 1
+
+    with written_for(name), configured(limit=0):
+        x = np.array(theirs)
+        for bools in ((True, False), (False, True)):
+            for _ in range(3):
+                found, result = ran(lambda bools=bools: chain(np, pending(x), *bools))
+            assert found and same_bits(result, chain(numpy, theirs, *bools))
+
+
 def test_more_values_than_registers():
     arrays = [np.arange(1000.0) + i for i in range(50)]
     with configured(limit=0, bulk=64):

@@ -110,7 +110,7 @@ cdef int read_value(Sketch* s, int operand, bint mask, bint moves) noexcept nogi
 cdef int literal(Sketch* s, int which) noexcept nogil:
     if s.literal[which] == NOTHING:
         s.literal[which] = <unsigned char>new_value(s, STEP_LITERAL, which, 0)
-        s.values[s.literal[which]].mask = which == LITERAL_ALL
+        s.values[s.literal[which]].mask = which == LITERAL_ALL or which == LITERAL_ZERO
     return s.literal[which]
 
 cdef inline bint same_place(GroupPlan* g, int i, int k) noexcept nogil:
@@ -186,6 +186,8 @@ cdef int value_of(Sketch* s, Storage* storage, int o, bint mask) noexcept nogil:
             s.register[k] = <unsigned char>read_value(s, o, mask, True)
             s.loaded[k] = 1
         return s.register[k]
+    if mask and storage == NULL:
+        return literal(s, LITERAL_ALL if g.base[o][0] else LITERAL_ZERO)
     for k in range(s.nseen):
         e = &s.seen[k]
         if e.storage == storage and (memcmp(g.base[o], g.base[e.operand], s.itemsize) == 0 if storage == NULL

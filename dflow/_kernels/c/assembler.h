@@ -29,7 +29,7 @@ enum { STEP_SPREAD = 1, STEP_LITERAL, STEP_LOAD, STEP_STORE, STEP_LOAD_MASK, STE
        STEP_MAXIMUM, STEP_MINIMUM,                     /* of a NaN and a number the NaN; of zeros the second */
        STEP_LESS, STEP_LESS_EQUAL, STEP_EQUAL, STEP_NOT_EQUAL };       /* masks; NaNs are told of by none */
 
-enum { LITERAL_SIGN, LITERAL_ALL_BUT_SIGN, LITERAL_ONE, LITERAL_INFINITY, LITERAL_ALL, LITERALS };
+enum { LITERAL_SIGN, LITERAL_ALL_BUT_SIGN, LITERAL_ONE, LITERAL_INFINITY, LITERAL_ALL, LITERAL_ZERO, LITERALS };
 
 /* `a` is an operand's number in STEP_SPREAD, loads and stores, a literal's in STEP_LITERAL; stores are from `to`. */
 typedef struct { uint8_t op, to, a, b; } Step;
@@ -246,8 +246,8 @@ static inline void put_tail(Pen *pen, const Step *steps, int n) {
 /* Writes the loop. Returns how many bytes it has, 0 where they are more than `room`. */
 static inline size_t assemble(uint8_t *code, size_t room, const Step *steps, int n, int itemsize, int set) {
     static const uint64_t doubles[LITERALS] = {1ull << 63, ~(1ull << 63), 0x3ff0000000000000ull, 0x7ff0000000000000ull,
-                                               ~0ull};
-    static const uint32_t floats[LITERALS] = {1u << 31, ~(1u << 31), 0x3f800000u, 0x7f800000u, ~0u};
+                                               ~0ull, 0};
+    static const uint32_t floats[LITERALS] = {1u << 31, ~(1u << 31), 0x3f800000u, 0x7f800000u, ~0u, 0};
     Pen pen = {code, code + room, set, itemsize == 8, 0};
     uint8_t lanes = (uint8_t)((set == AVX512 ? 64 : 32) / itemsize);
     uint8_t *literals[LITERALS] = {0}, *loop, *to_tail, *to_end;

@@ -100,6 +100,19 @@ cdef int new_value(Sketch* s, int op, int a, int b) noexcept nogil:
     s.nvalues += 1
     return s.nvalues - 1
 
+cdef int read_narrow(Sketch* s, Kernel* k, Storage* storage, int o) noexcept nogil:
+    """The value that a cast reads as one of more bytes. It is nobody else's."""
+    cdef bint direct = k.operation == WIDEN_TO_FLOATS and k.numbers == SIGNED and k.narrow == 4 and s.itemsize == 8
+    cdef int how = NARROW_TO_FLOATS if direct else NARROW_FLOATS if k.numbers == FLOATS else (
+        NARROW_SIGNED if k.numbers == SIGNED else NARROW_UNSIGNED)
+    cdef int v = new_value(s, STEP_LOAD_NARROW, 0, k.narrow + 16 * how)
+    s.values[v].operand = <unsigned char>o
+    if s.g.register[o]:
+        s.loaded[<size_t>s.g.base[o]] = 1
+    else:
+        see(s, storage, o, v, False)
+    return v if direct or k.operation == WIDEN else new_value(s, STEP_TO_FLOATS, v, v)
+
 cdef int read_value(Sketch* s, int operand, bint mask, bint moves) noexcept nogil:
     """What is loaded, or the same for all elements."""
     cdef int v = new_value(s, STEP_LOAD_MASK if mask else STEP_LOAD if moves else STEP_SPREAD, 0, 0)
@@ -136,9 +149,12 @@ cdef bint add_member(Sketch* s, Task* m, int j) noexcept nogil:
         return False
     if k.width:
         s.itemsize = k.width
-    for i in range(k.nin):
-        found[i] = value_of(s, a[i].storage, first + i, reads_mask(k.operation, i))
-    v = compute(s, k.operation, found)
+    if k.narrow:
+        v = read_narrow(s, k, a[0].storage, first)
+    else:
+        for i in range(k.nin):
+            found[i] = value_of(s, a[i].storage, first + i, reads_mask(k.operation, i))
+        v = compute(s, k, found)
     if g.register[out]:
         s.register[<size_t>g.base[out]] = <unsigned char>v
     else:
@@ -151,8 +167,8 @@ cdef bint fits(Sketch* s, Kernel* kernel, Access* a, int first, int out) noexcep
     cdef GroupPlan* g = s.g
     cdef Seen* e
     cdef int size = kernel.width if kernel.width else s.itemsize, i, k
-    cdef bint mask
-    if not size or s.itemsize and size != s.itemsize:
+    cdef bint mask, narrow
+    if not size or s.itemsize and size != s.itemsize or not is_known(s, kernel, size):
         return False
     if g.register[out] and s.loaded[<size_t>g.base[out]]:
         return False
@@ -160,10 +176,13 @@ cdef bint fits(Sketch* s, Kernel* kernel, Access* a, int first, int out) noexcep
         if i < out and g.register[i] and g.register[out] and g.base[i] == g.base[out] and (
                 s.register[<size_t>g.base[i]] == NOTHING):
             return False
-        if g.register[i] or a[i - first].storage == NULL:
+        narrow = kernel.narrow and i < out
+        if narrow and g.register[i] and s.register[<size_t>g.base[i]] != NOTHING:
+            return False
+        if g.register[i] or a[i - first].storage == NULL and not narrow:
             continue
         mask = gives_mask(kernel.operation) if i == out else reads_mask(kernel.operation, i - first)
-        if g.steps[i] != (1 if mask else size) and (mask or g.steps[i] != 0):
+        if g.steps[i] != (1 if mask else kernel.narrow if narrow else size) and (mask or narrow or g.steps[i] != 0):
             return False
         if i < out and not g.register[out] and a[i - first].storage == a[out - first].storage:
             return False
@@ -171,9 +190,15 @@ cdef bint fits(Sketch* s, Kernel* kernel, Access* a, int first, int out) noexcep
             e = &s.seen[k]
             if e.storage == a[i - first].storage and (not e.written if i == out else False):
                 return False
-            if e.storage == a[i - first].storage and e.written and not same_place(g, i, e.operand):
+            if e.storage == a[i - first].storage and e.written and (narrow or not same_place(g, i, e.operand)):
                 return False
     return True
+
+cdef inline bint is_known(Sketch* s, Kernel* k, int size) noexcept nogil:
+    """Whether there are instructions for it: of AVX2 none casts integers of 8 bytes."""
+    if s.set != AVX2 or size != 8 or not TO_FLOATS <= k.operation <= WIDEN_TO_FLOATS:
+        return True
+    return k.operation == WIDEN or k.operation == WIDEN_TO_FLOATS and k.numbers == SIGNED and k.narrow == 4
 
 cdef int value_of(Sketch* s, Storage* storage, int o, bint mask) noexcept nogil:
     """The value that operand o of the group reads."""
@@ -190,8 +215,9 @@ cdef int value_of(Sketch* s, Storage* storage, int o, bint mask) noexcept nogil:
         return literal(s, LITERAL_ALL if g.base[o][0] else LITERAL_ZERO)
     for k in range(s.nseen):
         e = &s.seen[k]
-        if e.storage == storage and (memcmp(g.base[o], g.base[e.operand], s.itemsize) == 0 if storage == NULL
-                                     else same_place(g, o, e.operand)):
+        if s.values[e.value].step.op != STEP_LOAD_NARROW and e.storage == storage and (
+                memcmp(g.base[o], g.base[e.operand], s.itemsize) == 0 if storage == NULL
+                else same_place(g, o, e.operand)):
             return e.value
     v = read_value(s, o, mask, g.steps[o] != 0)
     see(s, storage, o, v, False)
@@ -210,11 +236,17 @@ cdef void see(Sketch* s, Storage* storage, int operand, int value, bint written)
     e.storage, e.operand, e.value, e.written = storage, <unsigned char>operand, <unsigned char>value, written
     s.nseen += 1
 
-cdef int compute(Sketch* s, int operation, int* x) noexcept nogil:
+cdef int compute(Sketch* s, Kernel* k, int* x) noexcept nogil:
     """The value of an operation of others."""
-    cdef int a = x[0], b = x[1]
+    cdef int a = x[0], b = x[1], operation = k.operation
     if operation == COPY:
         return a
+    if operation >= LESS:
+        return compute_mask(s, k, x)
+    if operation == TO_FLOATS or operation == TO_INTEGERS:
+        return new_value(s, STEP_TO_FLOATS if operation == TO_FLOATS else STEP_TO_INTEGERS, a, a)
+    if k.numbers != FLOATS:
+        return compute_integers(s, k, a, b)
     if operation == SQUARE:
         return new_value(s, STEP_MULTIPLY, a, a)
     if operation == NEGATIVE:
@@ -231,19 +263,47 @@ cdef int compute(Sketch* s, int operation, int* x) noexcept nogil:
         a = new_value(s, STEP_AND, a, literal(s, LITERAL_ALL_BUT_SIGN))
         b = new_value(s, STEP_AND, b, literal(s, LITERAL_SIGN))
         return new_value(s, STEP_OR, a, b)
-    if operation >= LESS:
-        return compute_mask(s, operation, x)
     return new_value(s, STEP_ADD if operation == ADD else STEP_SUBTRACT if operation == SUBTRACT else
                      STEP_MULTIPLY if operation == MULTIPLY else STEP_DIVIDE if operation == DIVIDE else
                      STEP_MAXIMUM if operation == MAXIMUM else STEP_MINIMUM, a, b)
 
-cdef int compute_mask(Sketch* s, int operation, int* x) noexcept nogil:
+cdef int compute_integers(Sketch* s, Kernel* k, int a, int b) noexcept nogil:
+    """The same of integers. The steps are for signed ones, in whose order others are with the first bit turned."""
+    cdef int operation = k.operation, v
+    if operation == MAXIMUM or operation == MINIMUM:
+        v = STEP_INT_MAXIMUM if operation == MAXIMUM else STEP_INT_MINIMUM
+        return ordered(s, k, new_value(s, v, ordered(s, k, a), ordered(s, k, b)))
+    if operation == NEGATIVE:
+        return new_value(s, STEP_INT_SUBTRACT, literal(s, LITERAL_ZERO), a)
+    if operation == ABSOLUTE:
+        if k.numbers == UNSIGNED:
+            return a
+        return new_value(s, STEP_INT_MAXIMUM, a, new_value(s, STEP_INT_SUBTRACT, literal(s, LITERAL_ZERO), a))
+    if operation == SQUARE:
+        return new_value(s, STEP_INT_MULTIPLY, a, a)
+    if operation == BITS_NOT:
+        return new_value(s, STEP_XOR, a, literal(s, LITERAL_ALL))
+    if operation == RIGHT_SHIFT:
+        return new_value(s, STEP_SHIFT_SIGNED if k.numbers == SIGNED else STEP_SHIFT_RIGHT, a, b)
+    return new_value(s, STEP_INT_ADD if operation == ADD else STEP_INT_SUBTRACT if operation == SUBTRACT else
+                     STEP_INT_MULTIPLY if operation == MULTIPLY else STEP_AND if operation == BITS_AND else
+                     STEP_OR if operation == BITS_OR else STEP_XOR if operation == BITS_XOR else STEP_SHIFT_LEFT, a, b)
+
+cdef inline int ordered(Sketch* s, Kernel* k, int a) noexcept nogil:
+    return new_value(s, STEP_XOR, a, literal(s, LITERAL_SIGN)) if k.numbers == UNSIGNED else a
+
+cdef int compute_mask(Sketch* s, Kernel* k, int* x) noexcept nogil:
     """The same of operations that give masks, or take them."""
-    cdef int a = x[0], b = x[1]
-    if LESS <= operation <= NOT_EQUAL:
-        return new_value(s, STEP_LESS + operation - LESS, a, b)
+    cdef int a = x[0], b = x[1], operation = k.operation
+    cdef int less = STEP_LESS if k.numbers == FLOATS else STEP_INT_LESS
+    if operation == EQUAL or operation == NOT_EQUAL:
+        return new_value(s, less + operation - LESS, a, b)
+    if operation == NOT_ZERO:
+        return new_value(s, less + NOT_EQUAL - LESS, a, literal(s, LITERAL_ZERO))
+    if operation == LESS or operation == LESS_EQUAL:
+        return new_value(s, less + operation - LESS, ordered(s, k, a), ordered(s, k, b))
     if operation == GREATER or operation == GREATER_EQUAL:
-        return new_value(s, STEP_LESS + operation - GREATER, b, a)
+        return new_value(s, less + operation - GREATER, ordered(s, k, b), ordered(s, k, a))
     if operation == ISNAN:
         return new_value(s, STEP_NOT_EQUAL, a, a)
     if operation == ISINF or operation == ISFINITE:
@@ -252,7 +312,7 @@ cdef int compute_mask(Sketch* s, int operation, int* x) noexcept nogil:
     if operation == NOT:
         return new_value(s, STEP_XOR, a, literal(s, LITERAL_ALL))
     if operation == ONE_IF:
-        return new_value(s, STEP_AND, a, literal(s, LITERAL_ONE))
+        return new_value(s, STEP_AND, a, literal(s, LITERAL_ONE if k.numbers == FLOATS else LITERAL_INT_ONE))
     if operation == WHERE:
         b = new_value(s, STEP_AND, a, b)
         a = new_value(s, STEP_BUT, a, x[2])
@@ -334,7 +394,7 @@ cdef bint write_steps(Sketch* s, NativeRun* r, int end) noexcept nogil:
         if n == MAX_STEPS:
             return False
         steps[n] = v.step
-        if v.step.op == STEP_LOAD or v.step.op == STEP_LOAD_MASK:
+        if v.step.op < STEP_ADD:
             steps[n].a = slot_for(r, v.operand)
         else:
             steps[n].a, steps[n].b = vector[v.step.a], vector[v.step.b]

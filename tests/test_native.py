@@ -51,7 +51,7 @@ INTEGERS = {
           "{h} + {f}", "np.maximum({f}, {f})"),
     "m": ("{i} < {i}", "{i} <= {i}", "{i} > {i}", "{i} >= {i}", "{i} == {i}", "{i} != {i}", "({i} > 0) & ({i} < {i})",
           "{i} != 0", "{i}.astype(bool)", "{u} < {u}", "{u} <= {u}", "{u} >= {u}", "{u} > 3", "{u} == {u}", "{u} != 0",
-          "{f} > {f}", "{f}.astype(bool)", "~{m}", "{m} | {m}", "{m} ^ ({i} == 1)"),
+          "{f} > {f}", "{f}.astype(bool)", "~{m}", "{m} | {m}", "({i} == 1) ^ {m}"),
     "n": ("{n} + {n}", "-{n}", "{n} * 3", "np.maximum({n}, {n})", "np.where({m}, {n}, {n})"),
     "h": ("{h} + {h}", "{h} * 0.5", "np.where({m}, {h}, {h})")}
 
@@ -318,6 +318,27 @@ def test_every_length_of_a_last_vector(name, size):
                     found, result = ran(lambda i=i, others=others: chain(np, pending(i), *others))
                     assert same_bits(result, expected), length
             assert found
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("size", [4, 8])
+def test_each_operation_of_integers_is_in_a_loop(name, size):
+    random = numpy.random.default_rng(size)
+    types = {kind: f"{kind}{size}" for kind in "iuf"} | {"m": "?", "h": "f4", "n": "i2" if size == 4 else "u4"}
+    theirs = {kind: values(random, 1000, dtype, 0.2) for kind, dtype in types.items()}
+    ours = {kind: np.array(x) for kind, x in theirs.items()}
+    left_out = [".view", "(~{m})", "({m} | {m})", "{u}.astype(F)"] + ["{f}.astype(I)"] * (name == "AVX2" and size == 8)
+    with written_for(name), configured(limit=0), numpy.errstate(all="ignore"):
+        for kind, text in [(k, text) for k in "iufm" for text in INTEGERS[k]]:
+            first = re.search(r"{(\w)}", text)[1]               # the only one that they wait for: they are one group
+            text = f"({text}) {'|' if kind == 'm' else '+'} {{{kind}}}"
+            code = re.sub(r"\b[IUF]\b", lambda match: repr(types[match[0].lower()]), re.sub(r"[{}]", "", text))
+            expected = eval(code, theirs | {"np": numpy})
+            for _ in range(3):
+                names = ours | {"np": np, first: pending(ours[first])}
+                found, result = ran(lambda code=code, names=names: eval(code, names))
+                assert same_bits(result, expected), text
+            assert found == (not any(part in text for part in left_out)), text
 
 
 def test_warnings_of_casts():

@@ -43,7 +43,7 @@ cdef struct Sketch:             # a run as it grows
     Seen seen[160]
     unsigned char register[160] # the value that each register of the group has: NOTHING yet
     char loaded[160]            # of each register: the run reads what was in it before
-    unsigned char literal[8]
+    unsigned char literal[16]
 
 cdef void find_native(Task* leader, GroupPlan* g) noexcept nogil:
     cdef Task* members[MAX_MEMBERS]
@@ -111,7 +111,7 @@ cdef int read_narrow(Sketch* s, Kernel* k, Storage* storage, int o) noexcept nog
         s.loaded[<size_t>s.g.base[o]] = 1
     else:
         see(s, storage, o, v, False)
-    return v if direct or k.operation == WIDEN else new_value(s, STEP_TO_FLOATS, v, v)
+    return v if direct or k.operation == WIDEN else to_floats(s, v)
 
 cdef int read_value(Sketch* s, int operand, bint mask, bint moves) noexcept nogil:
     """What is loaded, or the same for all elements."""
@@ -143,7 +143,7 @@ cdef bint add_member(Sketch* s, Task* m, int j) noexcept nogil:
     cdef Access* a = accesses(m)
     cdef int first = g.first[j], out = g.first[j + 1] - 1, i, v
     cdef int found[3]
-    if k.operation == NO_OPERATION or k.flags & PARTIAL or s.nvalues + 8 > MAX_VALUES:
+    if k.operation == NO_OPERATION or k.flags & PARTIAL or s.nvalues + 16 > MAX_VALUES:
         return False
     if not fits(s, k, a, first, out):
         return False
@@ -195,10 +195,8 @@ cdef bint fits(Sketch* s, Kernel* kernel, Access* a, int first, int out) noexcep
     return True
 
 cdef inline bint is_known(Sketch* s, Kernel* k, int size) noexcept nogil:
-    """Whether there are instructions for it: of AVX2 none casts integers of 8 bytes."""
-    if s.set != AVX2 or size != 8 or not TO_FLOATS <= k.operation <= WIDEN_TO_FLOATS:
-        return True
-    return k.operation == WIDEN or k.operation == WIDEN_TO_FLOATS and k.numbers == SIGNED and k.narrow == 4
+    """Whether there are instructions for it."""
+    return k.operation != TO_INTEGERS or size == 4 or s.set == AVX512
 
 cdef int value_of(Sketch* s, Storage* storage, int o, bint mask) noexcept nogil:
     """The value that operand o of the group reads."""
@@ -243,8 +241,10 @@ cdef int compute(Sketch* s, Kernel* k, int* x) noexcept nogil:
         return a
     if operation >= LESS:
         return compute_mask(s, k, x)
-    if operation == TO_FLOATS or operation == TO_INTEGERS:
-        return new_value(s, STEP_TO_FLOATS if operation == TO_FLOATS else STEP_TO_INTEGERS, a, a)
+    if operation == TO_FLOATS:
+        return to_floats(s, a)
+    if operation == TO_INTEGERS:
+        return new_value(s, STEP_TO_INTEGERS, a, a)
     if k.numbers != FLOATS:
         return compute_integers(s, k, a, b)
     if operation == SQUARE:
@@ -266,6 +266,19 @@ cdef int compute(Sketch* s, Kernel* k, int* x) noexcept nogil:
     return new_value(s, STEP_ADD if operation == ADD else STEP_SUBTRACT if operation == SUBTRACT else
                      STEP_MULTIPLY if operation == MULTIPLY else STEP_DIVIDE if operation == DIVIDE else
                      STEP_MAXIMUM if operation == MAXIMUM else STEP_MINIMUM, a, b)
+
+cdef int to_floats(Sketch* s, int a) noexcept nogil:
+    return to_doubles(s, a) if s.set == AVX2 and s.itemsize == 8 else new_value(s, STEP_TO_FLOATS, a, a)
+
+cdef int to_doubles(Sketch* s, int a) noexcept nogil:
+    """Without an instruction for it: the halves of a as the last bits of doubles, 2**52 + low and 2**84 + 2**63 +
+    2**32 high. Of what follows the last step alone rounds."""
+    cdef int low = new_value(s, STEP_AND, a, literal(s, LITERAL_LOW)), high
+    low = new_value(s, STEP_OR, low, literal(s, LITERAL_2_52))
+    high = new_value(s, STEP_SHIFT_RIGHT, a, literal(s, LITERAL_32))
+    high = new_value(s, STEP_XOR, high, literal(s, LITERAL_2_84_63))
+    high = new_value(s, STEP_SUBTRACT, high, literal(s, LITERAL_ALL_THREE))
+    return new_value(s, STEP_ADD, high, low)
 
 cdef int compute_integers(Sketch* s, Kernel* k, int a, int b) noexcept nogil:
     """The same of integers. The steps are for signed ones, in whose order others are with the first bit turned."""

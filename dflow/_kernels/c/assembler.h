@@ -27,7 +27,7 @@ enum { STEP_SPREAD = 1, STEP_LITERAL, STEP_LOAD, STEP_STORE, STEP_LOAD_MASK, STE
        STEP_AND, STEP_XOR, STEP_OR, STEP_BUT,          /* bits; the last: of b, but those of a */
        STEP_RINT, STEP_FLOOR, STEP_CEIL, STEP_TRUNC,
        STEP_MAXIMUM, STEP_MINIMUM,                     /* of a NaN and a number the NaN; of zeros the second */
-       STEP_TO_FLOATS, STEP_TO_INTEGERS,               /* of as many bytes; AVX2: of 4 */
+       STEP_TO_FLOATS, STEP_TO_INTEGERS,               /* of as many bytes; in AVX2 of 4 */
        STEP_INT_ADD, STEP_INT_SUBTRACT, STEP_INT_MULTIPLY, STEP_INT_MAXIMUM, STEP_INT_MINIMUM,    /* signed ones */
        STEP_SHIFT_LEFT, STEP_SHIFT_RIGHT, STEP_SHIFT_SIGNED,           /* any number of bits; zeros or signs follow */
        STEP_LESS, STEP_LESS_EQUAL, STEP_EQUAL, STEP_NOT_EQUAL,         /* masks; NaNs are told of by none */
@@ -38,6 +38,7 @@ enum { STEP_SPREAD = 1, STEP_LITERAL, STEP_LOAD, STEP_STORE, STEP_LOAD_MASK, STE
 enum { NARROW_FLOATS, NARROW_SIGNED, NARROW_UNSIGNED, NARROW_TO_FLOATS };
 
 enum { LITERAL_SIGN, LITERAL_ALL_BUT_SIGN, LITERAL_ONE, LITERAL_INFINITY, LITERAL_ALL, LITERAL_ZERO, LITERAL_INT_ONE,
+       LITERAL_32, LITERAL_LOW, LITERAL_2_52, LITERAL_2_84_63, LITERAL_ALL_THREE,     /* of 8 bytes: see to_doubles() */
        LITERALS };
 
 /* `a` is an operand's number in STEP_SPREAD, loads and stores, a literal's in STEP_LITERAL; stores are from `to`. */
@@ -382,7 +383,8 @@ static inline void put_tail(Pen *pen, const Step *steps, int n) {
 /* Writes the loop. Returns how many bytes it has, 0 where they are more than `room`. */
 static inline size_t assemble(uint8_t *code, size_t room, const Step *steps, int n, int itemsize, int set) {
     static const uint64_t doubles[LITERALS] = {1ull << 63, ~(1ull << 63), 0x3ff0000000000000ull, 0x7ff0000000000000ull,
-                                               ~0ull, 0, 1};
+                                               ~0ull, 0, 1, 32, 0xffffffffull, 0x4330000000000000ull,
+                                               0x4530000080000000ull, 0x4530000080100000ull};
     static const uint32_t floats[LITERALS] = {1u << 31, ~(1u << 31), 0x3f800000u, 0x7f800000u, ~0u, 0, 1};
     Pen pen = {code, code + room, set, itemsize == 8, 0};
     uint8_t lanes = (uint8_t)((set == AVX512 ? 64 : 32) / itemsize);

@@ -414,6 +414,23 @@ def test_bools_that_are_constants(name):
             assert found and same_bits(result, chain(numpy, theirs, *bools))
 
 
+@pytest.mark.parametrize("name", SETS)
+def test_bytes_that_are_numbers_and_bools(name):
+    theirs = numpy.resize(numpy.array([0, 1, 1, 0, 1], dtype="u1"), 1003)
+
+    def chain(np, x, other):
+        return x.astype("f4") * 2 - np.where(x.view(bool) & (other < 9), x.astype("f4"), other)
+
+    with written_for(name), configured(limit=0):
+        x, other = np.array(theirs), np.array(numpy.arange(1003, dtype="f4"))
+        for _ in range(3):
+            found, result = ran(lambda: chain(np, x, pending(other)))
+        assert same_bits(result, chain(numpy, theirs, numpy.arange(1003, dtype="f4")))
+        for _ in range(3):
+            found, result = ran(lambda: chain(np, pending(x), other))
+        assert found and same_bits(result, chain(numpy, theirs, numpy.arange(1003, dtype="f4")))
+
+
 def test_more_values_than_registers():
     arrays = [np.arange(1000.0) + i for i in range(50)]
     with configured(limit=0, bulk=64):

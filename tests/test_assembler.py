@@ -10,10 +10,18 @@ from dflow._kernels import native
 pytestmark = pytest.mark.once
 
 # Numbers of steps, as in _kernels/c/assembler.h.
-LOAD, STORE, LOAD_MASK, STORE_MASK, LOAD_ONE, PUT_OFF, TAKE_BACK = range(3, 10)
-ARITHMETIC = {10: "add", 11: "sub", 12: "mul", 13: "div", 14: "sqrt", 15: "and", 16: "xor", 17: "or", 18: "andn"}
-ROUNDED = range(19, 23)
-COMPARED = {25: "lt_oq", 26: "le_oq", 27: "eq", 28: "neq"}
+LOAD, STORE, LOAD_MASK, STORE_MASK, LOAD_NARROW, LOAD_ONE, PUT_OFF, TAKE_BACK = range(3, 11)
+ARITHMETIC = dict(enumerate(("add", "sub", "mul", "div", "sqrt", "and", "xor", "or", "andn"), 11))
+ROUNDED = range(20, 24)
+TO_FLOATS, TO_INTEGERS = 26, 27
+INTEGERS = dict(enumerate(("add", "sub", "mull", "maxs", "mins", "sllv", "srlv", "srav"), 28))
+COMPARED = {36: "lt_oq", 37: "le_oq", 38: "eq", 39: "neq"}
+INTEGERS_COMPARED = {40: "lt", 41: "le", 42: "eq", 43: "neq"}
+OF_INTEGERS = {LOAD_NARROW, TO_FLOATS, TO_INTEGERS, *INTEGERS, *INTEGERS_COMPARED}
+# `b` of narrow loads: the bytes of an element, and 16 times what they are and become.
+TO_DOUBLES = {0x04: "vcvtps2pd", 0x34: "vcvtdq2pd"}
+TO_WIDE_INTEGERS = {16 * sign + size: f"vpmov{'sz'[sign - 1]}x{letter}"
+                    for sign in (1, 2) for size, letter in ((1, "b"), (2, "w"), (4, "d"))}
 
 
 def said(op, to, a, b, suffix, form):
@@ -59,8 +67,65 @@ def said(op, to, a, b, suffix, form):
     if ARITHMETIC[op] == "sqrt":
         more = f"{v(a)}, " if single else ""
         return [f"vsqrt{suffix} {v(to)}{mask}{zero}, {more}{v(a)}"]
-    kind = packed if 15 <= op <= 18 else suffix
+    kind = packed if ARITHMETIC[op] in ("and", "xor", "or", "andn") else suffix
     return [f"v{ARITHMETIC[op]}{kind} {v(to)}{mask}{zero}, {v(a)}, {v(b)}"]
+
+
+def said_of_integers(op, to, a, b, suffix, form):
+    """The same of steps with integers."""
+    letter, mask, zero = form
+    v = f"{letter}mm{{}}".format
+    wide, single = suffix[1] == "d", suffix[0] == "s"
+    q = "q" if wide else "d"
+    if op == LOAD_NARROW:
+        size = b & 15
+        place = f"{{}} ptr [rax + rcx{f'*{size}' if size > 1 else ''}]"
+        name = TO_DOUBLES.get(b) or TO_WIDE_INTEGERS[b] + q
+        if not single:
+            return [f"{name} {v(to)}{mask}{zero}, {place}"]
+        first = [f"vmovss {v(to)}, {place}"] if size == 4 else [f"movzx r8d, {place}", f"vmovd {v(to)}, r8d"]
+        return [*first, f"{name} {v(to)}, {v(to)}"]
+    if op in (TO_FLOATS, TO_INTEGERS):
+        if single and op == TO_INTEGERS:
+            return [f"vcvttss2si r8d, {v(a)}", f"vmovd {v(to)}, r8d"]
+        names = ("vcvtqq2pd", "vcvttpd2qq") if wide else ("vcvtdq2ps", "vcvttps2dq")
+        return [f"{names[op - TO_FLOATS]} {v(to)}{mask}{zero}, {v(a)}"]
+    if op in INTEGERS_COMPARED and letter == "z":
+        return [f"vpcmp{INTEGERS_COMPARED[op]}{q} k2{mask}, {v(a)}, {v(b)}", f"vpmovm2{q} {v(to)}, k2"]
+    if op in INTEGERS_COMPARED:
+        name = INTEGERS_COMPARED[op]
+        x, y = (b, a) if name == "lt" else (a, b)
+        turned = [f"vpcmpeqd {v(15)}, {v(15)}, {v(15)}", f"vpxor {v(to)}, {v(to)}, {v(15)}"]
+        return [f"vpcmp{'gt' if name[0] == 'l' else 'eq'}{q} {v(to)}, {v(x)}, {v(y)}",
+                *(turned if name in ("le", "neq") else [])]
+    name = INTEGERS[op]
+    if letter == "z" or not wide or name not in ("mull", "maxs", "mins", "srav"):
+        return [f"vp{name}{q} {v(to)}{mask}{zero}, {v(a)}, {v(b)}"]
+    if name == "mull":
+        return [f"vpsrlq {v(14)}, {v(a)}, 0x20", f"vpmuludq {v(14)}, {v(14)}, {v(b)}", f"vpsrlq {v(15)}, {v(b)}, 0x20",
+                f"vpmuludq {v(15)}, {v(15)}, {v(a)}", f"vpaddq {v(14)}, {v(14)}, {v(15)}",
+                f"vpsllq {v(14)}, {v(14)}, 0x20", f"vpmuludq {v(15)}, {v(a)}, {v(b)}",
+                f"vpaddq {v(to)}, {v(14)}, {v(15)}"]
+    if name == "srav":
+        return [f"vpxor {v(15)}, {v(15)}, {v(15)}", f"vpcmpgtq {v(15)}, {v(15)}, {v(a)}",
+                f"vpxor {v(14)}, {v(15)}, {v(a)}", f"vpsrlvq {v(14)}, {v(14)}, {v(b)}",
+                f"vpxor {v(to)}, {v(14)}, {v(15)}"]
+    x, y = (b, a) if name == "maxs" else (a, b)
+    return [f"vpcmpgtq {v(15)}, {v(a)}, {v(b)}", f"vblendvpd {v(to)}, {v(x)}, {v(y)}, {v(15)}"]
+
+
+def choose(random, name, itemsize):
+    """A step that there is."""
+    memory = LOAD, STORE, LOAD_MASK, STORE_MASK, LOAD_NARROW, LOAD_ONE, PUT_OFF, TAKE_BACK
+    casts = (TO_FLOATS, TO_INTEGERS) if name == "AVX-512" or itemsize == 4 else ()
+    op = int(random.choice([*memory, *ARITHMETIC, *ROUNDED, *COMPARED, *casts, *INTEGERS, *INTEGERS_COMPARED]))
+    to, a, b = (int(random.integers(31 if name == "AVX-512" else 14)) for _ in range(3))
+    if op in memory:
+        a = int(random.integers(60))
+    if op == LOAD_NARROW:
+        b = int(random.choice([*TO_DOUBLES, *TO_WIDE_INTEGERS] if itemsize == 8
+                              else [b for b in TO_WIDE_INTEGERS if b & 15 < 4]))
+    return op, to, a, b
 
 
 @pytest.mark.parametrize("name", ["AVX2", "AVX-512"])
@@ -73,20 +138,16 @@ def test_the_bytes_of_each_step(name, itemsize):
     wide = name == "AVX-512"
     suffix = "pd" if itemsize == 8 else "ps"
     body, tail = (("z", "", ""), ("z", " {k1}", " {z}")) if wide else (("y", "", ""), ("x", "", ""))
-    memory, rooms = (LOAD, STORE, LOAD_MASK, STORE_MASK, LOAD_ONE), (PUT_OFF, TAKE_BACK)
-    for _ in range(600):
-        op = int(random.choice([*memory, *rooms, *ARITHMETIC, *ROUNDED, *COMPARED]))
-        to, a, b = (int(random.integers(31 if wide else 14)) for _ in range(3))
-        if op in memory + rooms:
-            a = int(random.integers(60))
+    for _ in range(1500):
+        op, to, a, b = choose(random, name, itemsize)
         found = [f"{i.mnemonic} {i.op_str}".strip()
                  for i in decoder.disasm(native.assembled([(op, to, a, b)], itemsize, name), 0)]
         found = [re.sub(r"[a-z]+ ptr \[(rax|rsp)", r"{} ptr [\1", line) for line in found]
         for form, kind in ((body, suffix), (tail, suffix if wide else suffix.replace("p", "s"))):
-            lines = said(op, to, a, b, kind, form)
+            lines = (said_of_integers if op in OF_INTEGERS else said)(op, to, a, b, kind, form)
             where = [i for i in range(len(found)) if [*filter(no_address, found[i:])][:len(lines)] == lines]
             assert where, (lines, found)
-        if op in memory:
+        if LOAD <= op <= LOAD_ONE:
             place = f" + {hex(8 * a) if a > 1 else 8 * a}" if a else ""
             assert found.count(f"mov rax, qword ptr [rdi{place}]") == 2
         assert found[0] == "endbr64" and found[-2:] == ["vzeroupper", "ret"]

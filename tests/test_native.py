@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -34,12 +35,47 @@ MASKS = ("{} < {}", "{} <= {}", "{} > {}", "{} >= {}", "{} == {}", "{} != {}", "
          "np.logical_or({m}, {m})", "np.logical_not({m})", "np.logical_xor({m}, {m})", "{} > 0.25", "0 >= {}")
 
 
+# Of integers and what goes with them, by the kind of the result: i, u signed and unsigned, f floats of as many bytes
+# (I, U, F: their types), m bools, n integers and h floats of fewer bytes.
+INTEGERS = {
+    "i": ("{i} + {i}", "{i} - {i}", "{i} * {i}", "{i} * 3", "{i} + 1", "-{i}", "abs({i})", "np.square({i})",
+          "{i} & {i}", "{i} | {i}", "{i} ^ {i}", "~{i}", "{i} << {i}", "{i} >> {i}", "{i} << 3", "{i} >> ({i} & 31)",
+          "+{i}", "np.maximum({i}, {i})", "np.minimum({i}, {i})", "np.where({m}, {i}, {i})", "{m}.astype(I)",
+          "np.where({i} < {i}, {i}, 7)", "{i} * {m}", "{f}.astype(I)", "{u}.astype(I)", "{i} + {n}", "{n}.astype(I)"),
+    "u": ("{u} + {u}", "{u} - {u}", "{u} * {u}", "{u} * 3", "{u} + 1", "-{u}", "abs({u})", "np.square({u})",
+          "{u} & {u}", "{u} | {u}", "{u} ^ {u}", "~{u}", "{u} << {u}", "{u} >> {u}", "{u} >> 3", "np.maximum({u}, {u})",
+          "np.minimum({u}, {u})", "np.where({m}, {u}, {u})", "{m}.astype(U)", "{u} * {m}", "{i}.astype(U)",
+          "{n}.astype(U)", "{i}.view(U)"),
+    "f": ("{f} + {f}", "{f} * {f}", "{f} - 0.5", "{i}.astype(F)", "{i}.astype(F) * {f}", "{i}.astype(F) + {f}",
+          "np.sqrt({f})", "np.where({m}, {f}, {f})", "{u}.astype(F)", "{n}.astype(F)", "{n} * {f}", "{h}.astype(F)",
+          "{h} + {f}", "np.maximum({f}, {f})"),
+    "m": ("{i} < {i}", "{i} <= {i}", "{i} > {i}", "{i} >= {i}", "{i} == {i}", "{i} != {i}", "({i} > 0) & ({i} < {i})",
+          "{i} != 0", "{i}.astype(bool)", "{u} < {u}", "{u} <= {u}", "{u} >= {u}", "{u} > 3", "{u} == {u}", "{u} != 0",
+          "{f} > {f}", "{f}.astype(bool)", "~{m}", "{m} | {m}", "({i} == 1) ^ {m}"),
+    "n": ("{n} + {n}", "-{n}", "{n} * 3", "np.maximum({n}, {n})", "np.where({m}, {n}, {n})"),
+    "h": ("{h} + {h}", "{h} * 0.5", "np.where({m}, {h}, {h})")}
+
+
 def values(random, shape, dtype, special):
+    kind = numpy.dtype(dtype).kind
+    if kind == "b":
+        return random.random(shape) < 0.5
+    if kind in "iu":
+        return integers(random, shape, dtype, special)
     x = numpy.array(random.normal(size=shape) * 10.0 ** random.integers(-3, 4))
     chosen = random.random(shape) < special
     x[chosen] = random.choice(SPECIAL, size=chosen.sum())
     with numpy.errstate(all="ignore"):
         return x.astype(dtype)
+
+
+def integers(random, shape, dtype, special):
+    limits = numpy.iinfo(dtype)
+    bits = random.integers(0, limits.bits, shape)       # small ones and large ones
+    x = random.integers(limits.min, limits.max, shape, dtype, endpoint=True) >> bits.astype(dtype)
+    chosen = random.random(shape) < special
+    extremes = numpy.array([0, 1, limits.max, limits.min, limits.bits, limits.bits - 1, limits.max // 2 + 1], dtype)
+    return numpy.where(chosen, random.choice(numpy.append(extremes, ~extremes), size=shape), x)
 
 
 def source(random, layout, rows, columns, dtype, special):
@@ -99,6 +135,57 @@ def program(random):
     return arrays, "\n".join(lines), results
 
 
+def integer_program(random):
+    """The same, of INTEGERS."""
+    n = int(2 ** random.uniform(8, 14))
+    columns = int(2 ** random.uniform(0, numpy.log2(n)))
+    size = int(random.choice([4, 8]))
+    types = {kind: f"{kind}{size}" for kind in "iuf"} | {"m": "?", "h": "f4"}
+    types["n"] = str(random.choice(["i1", "u1", "i2", "u2"] + ["i4", "i4", "i4", "u4"] * (size == 8)))
+    special = random.choice([0, 0, 0.01, 0.3])
+    arrays, whole, parts, lines, made = {}, {}, {}, [], []
+    for kind in "iufmnh":
+        whole[kind], parts[kind] = [], []
+        for i in range(random.integers(1, 4)):
+            layout = "C" if i == 0 else random.choice(LAYOUTS)
+            name = f"{kind}{i}" if arrays else "a0"
+            arrays[name], view = source(random, layout, max(n // columns, 1), columns, types[kind], special)
+            (parts if layout in ("row", "column", "number", "element") else whole)[kind].append(name + view)
+
+    def filled(text):
+        first = []                              # the first one has the whole shape, so the result has
+
+        def operand(match):
+            names = whole[match[1]] if not first else whole[match[1]] + parts[match[1]]
+            first.append(names[0])
+            return str(random.choice(names[-4:] if random.random() < 0.6 else names))
+
+        text = re.sub(r"\{(\w)\}", operand, text)
+        return re.sub(r"\b[IUF]\b", lambda match: repr(types[match[0].lower()]), text)
+
+    for _ in range(random.integers(2, random.choice([5, 20, 50]))):
+        kind = str(random.choice([*"iiiiiuuffmmnh"]))
+        text = filled(random.choice(INTEGERS[kind]))
+        how = random.random()
+        targets = [name for name in made if name[0] == kind]
+        if how < 0.1 and targets:
+            sign = "&|^"[random.integers(3)] if kind in "iunm" else "+*-"[random.integers(3)]
+            lines.append(f"{random.choice(targets)} {sign}= {filled(f'{{{kind}}}')}")
+        elif how < 0.15 and kind == "i":
+            lines.append(f"a0[...] = {text}")
+        elif how < 0.2 and targets and kind != "m":
+            lines.append(f"np.positive({filled(f'{{{kind}}}')}, out={random.choice(targets)}, where={filled('{m}')})")
+        else:
+            name = f"{kind}t{random.integers(0, 5)}"
+            lines.append(f"{name} = {text}")
+            if name not in made:
+                made.append(name)
+            if name not in whole[kind]:
+                whole[kind].append(name)
+    results = [name for name in made if random.random() < 0.4] or made[-1:]
+    return arrays, "\n".join(lines), results
+
+
 def run(arrays, text, results, module):
     names = {name: module.array(x) for name, x in arrays.items()} | {"np": module}
     exec(compile(text, "<program>", "exec"), names)
@@ -146,10 +233,16 @@ def test_what_a_mask_leaves_as_it_was(store):
 @pytest.mark.parametrize("seed", range(400))
 def test_random_programs(seed):
     with written_for(SETS[seed % 2]):
-        check(seed)
+        check(program, seed)
 
 
-def check(seed):
+@pytest.mark.parametrize("seed", range(400))
+def test_random_programs_of_integers(seed):
+    with written_for(SETS[seed % 2]):
+        check(integer_program, seed)
+
+
+def check(program, seed):
     random = numpy.random.default_rng(seed)
     arrays, text, results = program(random)
     settings = {"limit": 0, "workers": int(random.integers(1, 4)), "bulk": int(random.choice([4, 64, 64]))}
@@ -205,6 +298,71 @@ def test_they_run(chain, loops):
         assert found == 0 and same_bits(result, chain(numpy, theirs))
 
 
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("size", [4, 8])
+def test_every_length_of_a_last_vector(name, size):
+    random = numpy.random.default_rng(size)
+    integer, real, narrow = f"i{size}", f"f{size}", f"u{size // 4}"
+
+    def chain(np, i, j, x, n):
+        k = np.where((i > j) & (x < 9), i * j - n, ~j >> 3)
+        return k + (i.astype(real) * x).astype(integer) + (k != 0)
+
+    with written_for(name), configured(limit=0):
+        for length in range(300, 317):
+            theirs = [values(random, length, dtype, 0.1) for dtype in (integer, integer, real, narrow)]
+            with numpy.errstate(all="ignore"):
+                expected = chain(numpy, *theirs)
+                i, *others = map(np.array, theirs)
+                for _ in range(3):
+                    found, result = ran(lambda i=i, others=others: chain(np, pending(i), *others))
+                    assert same_bits(result, expected), length
+            assert found
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("size", [4, 8])
+def test_each_operation_of_integers_is_in_a_loop(name, size):
+    random = numpy.random.default_rng(size)
+    types = {kind: f"{kind}{size}" for kind in "iuf"} | {"m": "?", "h": "f4", "n": "i2" if size == 4 else "u4"}
+    theirs = {kind: values(random, 1000, dtype, 0.2) for kind, dtype in types.items()}
+    ours = {kind: np.array(x) for kind, x in theirs.items()}
+    left_out = [".view", "(~{m})", "({m} | {m})", "{u}.astype(F)"] + ["{f}.astype(I)"] * (name == "AVX2" and size == 8)
+    with written_for(name), configured(limit=0), numpy.errstate(all="ignore"):
+        for kind, text in [(k, text) for k in "iufm" for text in INTEGERS[k]]:
+            first = re.search(r"{(\w)}", text)[1]               # the only one that they wait for: they are one group
+            text = f"({text}) {'|' if kind == 'm' else '+'} {{{kind}}}"
+            code = re.sub(r"\b[IUF]\b", lambda match: repr(types[match[0].lower()]), re.sub(r"[{}]", "", text))
+            expected = eval(code, theirs | {"np": numpy})
+            for _ in range(3):
+                names = ours | {"np": np, first: pending(ours[first])}
+                found, result = ran(lambda code=code, names=names: eval(code, names))
+                assert same_bits(result, expected), text
+            assert found == (not any(part in text for part in left_out)), text
+
+
+def test_warnings_of_casts():
+    i = np.array(numpy.resize(numpy.array([0.5, 2.0, -1e30, numpy.nan]), 1000).astype("f4"))
+    whole = np.array(numpy.resize(numpy.array([3.0, -1.0]), 1000).astype("f4"))
+
+    def chain(x):
+        y = pending(x)
+        y = y * 2
+        return (y.astype("i4") + 1) * 3
+
+    with configured(limit=0):
+        for x, texts in ((i, {"invalid value encountered in cast"}), (whole, set())):
+            with numpy.errstate(all="ignore"):
+                expected = (x.asnumpy() * 2).astype("i4")
+            for _ in range(3):
+                before = engine.statistics()["native"]
+                result, heard = told(chain, x)
+                assert same_bits(numpy.asarray(result), (expected + 1) * 3)
+                assert {text for text, _ in heard} == texts
+                assert {line for _, line in heard} <= {chain.__code__.co_firstlineno + 3}
+            assert engine.statistics()["native"] > before
+
+
 def test_warnings_name_their_operations():
     x = np.array([0.0] + [1.0] * 999)
 
@@ -239,6 +397,38 @@ def test_any_byte_but_0_is_true(name, dtype):
             found, result = ran(lambda: chain(np, pending(x), m.view(bool), m[::-1].copy().view(bool)))
         expected = chain(numpy, numbers, theirs.view(bool), theirs[::-1].copy().view(bool))
         assert found and same_bits(result, expected.astype(result.dtype))
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_bools_that_are_constants(name):
+    theirs = numpy.arange(1003.0)
+
+    def chain(np, x, yes, no):
+        return np.where((x > 5) & yes, np.where(x < 40, x, yes), np.where((x > 2) | no, 2.0, -x)) + 1
+
+    with written_for(name), configured(limit=0):
+        x = np.array(theirs)
+        for bools in ((True, False), (False, True)):
+            for _ in range(3):
+                found, result = ran(lambda bools=bools: chain(np, pending(x), *bools))
+            assert found and same_bits(result, chain(numpy, theirs, *bools))
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_bytes_that_are_numbers_and_bools(name):
+    theirs = numpy.resize(numpy.array([0, 1, 1, 0, 1], dtype="u1"), 1003)
+
+    def chain(np, x, other):
+        return x.astype("f4") * 2 - np.where(x.view(bool) & (other < 9), x.astype("f4"), other)
+
+    with written_for(name), configured(limit=0):
+        x, other = np.array(theirs), np.array(numpy.arange(1003, dtype="f4"))
+        for _ in range(3):
+            found, result = ran(lambda: chain(np, x, pending(other)))
+        assert same_bits(result, chain(numpy, theirs, numpy.arange(1003, dtype="f4")))
+        for _ in range(3):
+            found, result = ran(lambda: chain(np, pending(x), other))
+        assert found and same_bits(result, chain(numpy, theirs, numpy.arange(1003, dtype="f4")))
 
 
 def test_more_values_than_registers():

@@ -16,7 +16,7 @@ from dflow._runtime.fp_errors cimport warn_user
 from dflow._runtime.graph cimport FULL, WRITE
 from dflow._array.dispatch cimport Operand, Core, fill_constant, launch, region_of_run
 from dflow._kernels.dtypes cimport Scalar, BOOL, DTYPES, INTP, NCODES, code_of, numpy_array, write_scalar, is_complex
-from dflow._kernels.native cimport note_moves, WHERE
+from dflow._kernels.native cimport note_where
 from dflow._kernels.registry cimport kernel_new, name_kernel
 from dflow._array.core cimport *, is_ours
 from dflow._tracing.tape cimport record
@@ -69,7 +69,7 @@ def _make_kernels():
         wheres[size] = kernel_new(b"where", 3, 4, <loop_t>where_loop, <void*><size_t>size, ELEMENTWISE, 0.5, DATA_BYTES)
         assigns[size] = kernel_new(b"copy", 2, 3, <loop_t>assign_loop, <void*><size_t>size,
                                        ELEMENTWISE | PARTIAL, 1, DATA_BYTES)
-        note_moves(wheres[size], WHERE, size)
+        note_where(wheres[size], size)
         name_kernel(("where", size), <size_t>wheres[size])
         name_kernel(("assign", size), <size_t>assigns[size])
         for kind in range(INDEX_KINDS):

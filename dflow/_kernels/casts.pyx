@@ -4,8 +4,8 @@ import numpy as np
 from libc.string cimport memset
 from dflow._kernels.kernel cimport (
     COPIES, DATA_BYTES, DATA_OPAQUE, ELEMENTWISE, intp, Kernel, loop_t, MAY_RAISE, REPORTS_FP)
-from dflow._kernels.dtypes cimport BOOL, DOUBLE, FLOAT, HALF, Scalar, is_integer, itemsizes, write_number
-from dflow._kernels.native cimport COPY, ONE_IF, note_moves
+from dflow._kernels.dtypes cimport BOOL, HALF, Scalar, is_integer, itemsizes, write_number
+from dflow._kernels.native cimport note_cast
 from dflow._kernels.registry cimport kernel_new, recall, remember, ufunc_kernel
 
 cdef extern from "_kernels/c/casts.h":
@@ -46,10 +46,7 @@ def _fill_casts():
             k.data, k.tag = <void*><size_t>itemsizes[i], DATA_BYTES
             k.cost = 3 if (i == HALF) != (j == HALF) else 0.02 * max(itemsizes[i], itemsizes[j])
             k.flags = ELEMENTWISE if i != j else ELEMENTWISE | COPIES
-            if i == j and i != BOOL:
-                note_moves(k, COPY, itemsizes[i])
-            elif i == BOOL and (j == FLOAT or j == DOUBLE):
-                note_moves(k, ONE_IF, itemsizes[j])
+            note_cast(k, i, j)
             if j == BOOL != i:
                 k.loop, k.data, k.tag = nonzero_loop, ufunc_kernel(np.not_equal, (i, i, BOOL)), DATA_OPAQUE
             if i != j and j != BOOL and (not is_integer(i) or j == HALF):   # of the integers, halfs overflow alone

@@ -57,8 +57,10 @@ cdef struct Kernel:         # immortal
     const char* failure     # text of the error, with INVALID_FAILS
     int nin                 # operands nin.. are written
     int nops
-    int operation           # what it computes, if that is known: of _kernels/native.pxd,
-    int width               # and of how many bytes its numbers are; 0: it has but bools
+    int operation           # what it computes, if that is known: of _kernels/native.pxd, as is the rest
+    int width               # of how many bytes its numbers are; 0: it has but bools
+    int narrow              # where it makes those of narrower ones: of how many bytes these are
+    int numbers             # what it takes: Numbers
     float cost              # nanoseconds for one innermost element, roughly
     intp (*pieces)(intp* dims) noexcept nogil   # into how many parts the loop may be cut; NULL: see ROWS
     piece_t piece           # runs some of them

@@ -21,20 +21,30 @@ cdef extern from "_kernels/c/assembler.h" nogil:
         uint8_t a
         uint8_t b
     cdef enum:
-        STEP_SPREAD, STEP_LITERAL, STEP_LOAD, STEP_STORE, STEP_LOAD_MASK, STEP_STORE_MASK
+        STEP_SPREAD, STEP_LITERAL, STEP_LOAD, STEP_STORE, STEP_LOAD_MASK, STEP_STORE_MASK, STEP_LOAD_NARROW
         STEP_LOAD_ONE, STEP_PUT_OFF, STEP_TAKE_BACK
         STEP_ADD, STEP_SUBTRACT, STEP_MULTIPLY, STEP_DIVIDE, STEP_SQRT, STEP_AND, STEP_XOR, STEP_OR, STEP_BUT
         STEP_RINT, STEP_FLOOR, STEP_CEIL, STEP_TRUNC
-        STEP_MAXIMUM, STEP_MINIMUM
+        STEP_MAXIMUM, STEP_MINIMUM, STEP_TO_FLOATS, STEP_TO_INTEGERS
+        STEP_INT_ADD, STEP_INT_SUBTRACT, STEP_INT_MULTIPLY, STEP_INT_MAXIMUM, STEP_INT_MINIMUM
+        STEP_SHIFT_LEFT, STEP_SHIFT_RIGHT, STEP_SHIFT_SIGNED
         STEP_LESS, STEP_LESS_EQUAL, STEP_EQUAL, STEP_NOT_EQUAL
-        LITERAL_SIGN, LITERAL_ALL_BUT_SIGN, LITERAL_ONE, LITERAL_INFINITY, LITERAL_ALL, LITERALS
+        STEP_INT_LESS, STEP_INT_LESS_EQUAL, STEP_INT_EQUAL, STEP_INT_NOT_EQUAL
+        NARROW_FLOATS, NARROW_SIGNED, NARROW_UNSIGNED, NARROW_TO_FLOATS
+        LITERAL_SIGN, LITERAL_ALL_BUT_SIGN, LITERAL_ONE, LITERAL_INFINITY, LITERAL_ALL, LITERAL_ZERO, LITERAL_INT_ONE
+        LITERAL_32, LITERAL_LOW, LITERAL_2_52, LITERAL_2_84_63, LITERAL_ALL_THREE, LITERALS
         NO_VECTORS, AVX2, AVX512
 
 ctypedef void (*native_t)(char** at, intp n) noexcept nogil
 
-cdef enum Operation:            # of a kernel: its numbers all have one type, of kernel.width bytes
+cdef enum Numbers:              # of 4 or 8 bytes; narrower ones are FLOATS of 4, or integers
+    FLOATS
+    SIGNED
+    UNSIGNED
+
+cdef enum Operation:            # of a kernel: its numbers are kernel.numbers, of kernel.width bytes
     NO_OPERATION                # the assembler knows none
-    COPY                        # of any type
+    COPY                        # of any type; of integers to others of as many bytes
     ADD
     SUBTRACT
     MULTIPLY
@@ -51,6 +61,18 @@ cdef enum Operation:            # of a kernel: its numbers all have one type, of
     FLOOR
     CEIL
     TRUNC
+    # of integers
+    BITS_AND
+    BITS_OR
+    BITS_XOR
+    BITS_NOT
+    LEFT_SHIFT
+    RIGHT_SHIFT
+    # casts between numbers of as many bytes, and from those of kernel.narrow bytes: to floats or integers; to floats
+    TO_FLOATS
+    TO_INTEGERS
+    WIDEN
+    WIDEN_TO_FLOATS
     # of numbers, to bools
     LESS
     LESS_EQUAL
@@ -61,6 +83,7 @@ cdef enum Operation:            # of a kernel: its numbers all have one type, of
     ISNAN
     ISINF
     ISFINITE
+    NOT_ZERO
     # of bools
     AND
     OR
@@ -91,4 +114,5 @@ cdef native_t find_loop(Step* steps, int n, int itemsize, int set, bint at_once,
 cdef void let_loops_go(int* held) noexcept nogil
 cdef void loops_after_fork() noexcept                   # in the child
 cdef int note_operation(Kernel* k, object ufunc, tuple codes) except -1
-cdef void note_moves(Kernel* k, int operation, int itemsize) noexcept          # COPY, ONE_IF or WHERE
+cdef void note_cast(Kernel* k, int source, int target) noexcept                # from one type, by code, to another
+cdef void note_where(Kernel* k, int itemsize) noexcept

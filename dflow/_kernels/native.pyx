@@ -8,7 +8,7 @@ from libc.stddef cimport size_t
 from libc.string cimport memcmp, memcpy, memset
 from dflow._base.atomics cimport DFLOW_DEBUG, invariant
 from dflow._base.locks cimport lock, LOOPS_LOCK, unlock
-from dflow._kernels.dtypes cimport BOOL, DOUBLE, FLOAT
+from dflow._kernels.dtypes cimport BOOL, DOUBLE, FLOAT, is_integer, itemsizes
 
 cdef extern from "_kernels/c/assembler.h" nogil:
     size_t assemble(uint8_t* code, size_t room, const Step* steps, int n, int itemsize, int set)
@@ -67,28 +67,79 @@ read_environment()
 cdef dict OPERATIONS = {np.add: ADD, np.subtract: SUBTRACT, np.multiply: MULTIPLY, np.divide: DIVIDE,
                         np.negative: NEGATIVE, np.absolute: ABSOLUTE, np.fabs: ABSOLUTE, np.square: SQUARE,
                         np.sqrt: SQRT, np.reciprocal: RECIPROCAL, np.maximum: MAXIMUM, np.minimum: MINIMUM,
-                        np.copysign: COPYSIGN, np.rint: RINT, np.floor: FLOOR, np.ceil: CEIL, np.trunc: TRUNC}
+                        np.copysign: COPYSIGN, np.rint: RINT, np.floor: FLOOR, np.ceil: CEIL, np.trunc: TRUNC,
+                        np.positive: COPY}
+cdef dict OF_INTEGERS = {np.add: ADD, np.subtract: SUBTRACT, np.multiply: MULTIPLY, np.negative: NEGATIVE,
+                         np.absolute: ABSOLUTE, np.square: SQUARE, np.maximum: MAXIMUM, np.minimum: MINIMUM,
+                         np.bitwise_and: BITS_AND, np.bitwise_or: BITS_OR, np.bitwise_xor: BITS_XOR,
+                         np.invert: BITS_NOT, np.left_shift: LEFT_SHIFT, np.right_shift: RIGHT_SHIFT,
+                         np.positive: COPY}
 cdef dict TO_BOOLS = {np.less: LESS, np.less_equal: LESS_EQUAL, np.equal: EQUAL, np.not_equal: NOT_EQUAL,
                       np.greater: GREATER, np.greater_equal: GREATER_EQUAL, np.isnan: ISNAN, np.isinf: ISINF,
                       np.isfinite: ISFINITE}
+cdef dict COMPARISONS = {ufunc: operation for ufunc, operation in TO_BOOLS.items() if operation <= GREATER_EQUAL}
 cdef dict OF_BOOLS = {np.logical_and: AND, np.logical_or: OR, np.logical_xor: XOR, np.logical_not: NOT,
                       np.bitwise_and: AND, np.bitwise_or: OR, np.bitwise_xor: XOR, np.invert: NOT}
 
 cdef int note_operation(Kernel* k, object ufunc, tuple codes) except -1:
     """Note in a kernel of NumPy's ufunc what it computes, if the assembler knows that, of these types."""
     cdef int first = codes[0], last = codes[len(codes) - 1]
-    if first == FLOAT or first == DOUBLE:
-        known = OPERATIONS if last == first else TO_BOOLS if last == BOOL else {}
-        k.width = 4 if first == FLOAT else 8
-    else:
-        known = OF_BOOLS if first == BOOL else {}
+    cdef int numbers = numbers_of(first)
+    known = {}
+    if first == BOOL:
+        known = OF_BOOLS
+    elif numbers >= 0 and is_wide(itemsizes[first]):
+        k.width, k.numbers = itemsizes[first], numbers
+        if last == first:
+            known = OPERATIONS if numbers == FLOATS else OF_INTEGERS
+        elif last == BOOL:
+            known = TO_BOOLS if numbers == FLOATS else COMPARISONS
     if len(set(codes[:len(codes) - 1])) == 1:
         k.operation = known.get(ufunc, NO_OPERATION)
     return 0
 
-cdef void note_moves(Kernel* k, int operation, int itemsize) noexcept:
-    if itemsize == 4 or itemsize == 8:
-        k.operation = operation
+cdef inline int numbers_of(int code) noexcept:
+    """-1: others."""
+    if code == FLOAT or code == DOUBLE:
+        return FLOATS
+    if code != BOOL and is_integer(code):
+        return SIGNED if code % 2 else UNSIGNED
+    return -1
+
+cdef inline bint is_wide(int itemsize) noexcept:
+    return itemsize == 4 or itemsize == 8
+
+cdef void note_cast(Kernel* k, int source, int target) noexcept:
+    cdef int ours = numbers_of(source), theirs = numbers_of(target), size = itemsizes[source]
+    k.width = itemsizes[target] if target != BOOL else size
+    k.numbers = ours
+    if source == BOOL or not is_wide(k.width):
+        if source == BOOL and theirs >= 0 and is_wide(k.width):
+            k.operation, k.numbers = ONE_IF, theirs
+    elif source == target:
+        k.operation = COPY
+    elif target == BOOL:
+        k.operation = NOT_ZERO if ours >= 0 else NO_OPERATION
+    elif ours >= 0 and theirs >= 0:
+        k.operation = same_width(ours, theirs) if size == k.width else widened(ours, theirs) if size < k.width \
+                      else NO_OPERATION
+        k.narrow = size if size < k.width else 0
+
+cdef inline int same_width(int source, int target) noexcept:
+    if source == SIGNED and target == FLOATS:
+        return TO_FLOATS
+    if source == FLOATS and target == SIGNED:
+        return TO_INTEGERS
+    return COPY if source != FLOATS and target != FLOATS else NO_OPERATION
+
+cdef inline int widened(int source, int target) noexcept:
+    if source != FLOATS and target == FLOATS:
+        return WIDEN_TO_FLOATS
+    return WIDEN if (source == FLOATS) == (target == FLOATS) else NO_OPERATION
+
+cdef void note_where(Kernel* k, int itemsize) noexcept:
+    if is_wide(itemsize):
+        k.operation = WHERE
         k.width = itemsize
 
 # ---- loops -------------------------------------------------------------------------------------------------------

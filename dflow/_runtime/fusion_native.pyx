@@ -67,7 +67,7 @@ cdef struct Sketch:             # a run as it grows
     short of_constants[BUCKETS]
     short register[MAX_OPERANDS]    # the value that each register of the group has: NOTHING yet
     char loaded[MAX_OPERANDS]       # of each register: the run reads what was in it before
-    short literal[8]
+    short literal[16]               # of LITERALS
 
 cdef void find_native(GroupPlan* g) noexcept nogil:
     cdef int set = native_set
@@ -169,10 +169,26 @@ cdef int read_value(Sketch* s, int operand, bint mask, bint moves) noexcept nogi
     s.nslots += 1
     return v
 
+cdef int read_narrow(Sketch* s, Kernel* k, int o) noexcept nogil:
+    """The value that a cast reads as one of more bytes. It is nobody else's."""
+    cdef GroupPlan* g = s.g
+    cdef bint direct = k.operation == WIDEN_TO_FLOATS and k.numbers == SIGNED and k.narrow == 4 and s.itemsize == 8
+    cdef int how = NARROW_TO_FLOATS if direct else NARROW_FLOATS if k.numbers == FLOATS else (
+        NARROW_SIGNED if k.numbers == SIGNED else NARROW_UNSIGNED)
+    cdef int v = new_value(s, STEP_LOAD_NARROW, 0, k.narrow + 16 * how)
+    s.values[v].operand = <short>o
+    s.nslots += 1
+    if g.register[o]:
+        s.loaded[register_of(g, o)] = 1
+    else:
+        s.ngathered += g.gathers and not g.flat[o]
+        see(s, o, v, False)
+    return v if direct or k.operation == WIDEN else to_floats(s, v)
+
 cdef int literal(Sketch* s, int which) noexcept nogil:
     if s.literal[which] == NOTHING:
         s.literal[which] = <short>new_value(s, STEP_LITERAL, which, 0)
-        s.values[s.literal[which]].mask = which == LITERAL_ALL
+        s.values[s.literal[which]].mask = which == LITERAL_ALL or which == LITERAL_ZERO
     return s.literal[which]
 
 cdef inline bint same_place(GroupPlan* g, int i, int k) noexcept nogil:
@@ -191,7 +207,7 @@ cdef bint add_member(Sketch* s, int j) noexcept nogil:
     cdef Kernel* k = g.kernels[j]
     cdef int first = g.first[j], out = g.first[j + 1] - 1, i, v
     cdef int found[3]
-    if k.operation == NO_OPERATION or k.flags & PARTIAL or s.nvalues + 8 > MAX_VALUES or s.nstores + 1 > MAX_STORES:
+    if k.operation == NO_OPERATION or k.flags & PARTIAL or s.nvalues + 16 > MAX_VALUES or s.nstores + 1 > MAX_STORES:
         return False
     if s.nslots + s.nstores + 4 > MAX_SLOTS // 2 or s.ngathered + k.nin > MAX_GATHERED:
         return False
@@ -199,9 +215,12 @@ cdef bint add_member(Sketch* s, int j) noexcept nogil:
         return False
     if k.width:
         s.itemsize = k.width
-    for i in range(k.nin):
-        found[i] = value_of(s, first + i, reads_mask(k.operation, i))
-    v = compute(s, k.operation, found)
+    if k.narrow:
+        v = read_narrow(s, k, first)
+    else:
+        for i in range(k.nin):
+            found[i] = value_of(s, first + i, reads_mask(k.operation, i))
+        v = compute(s, k, found)
     if g.register[out]:
         s.register[register_of(g, out)] = <short>v
     else:
@@ -213,8 +232,8 @@ cdef bint fits(Sketch* s, Kernel* kernel, int first, int out) noexcept nogil:
     """Whether a member's operands lie as a loop needs them, and it writes nothing that the run reads from outside."""
     cdef GroupPlan* g = s.g
     cdef int size = kernel.width if kernel.width else s.itemsize, i, k
-    cdef bint mask
-    if not size or s.itemsize and size != s.itemsize:
+    cdef bint mask, narrow
+    if not size or s.itemsize and size != s.itemsize or not is_known(s, kernel, size):
         return False
     if g.register[out] and s.loaded[register_of(g, out)]:
         return False
@@ -222,26 +241,29 @@ cdef bint fits(Sketch* s, Kernel* kernel, int first, int out) noexcept nogil:
         if i < out and g.register[i] and g.register[out] and register_of(g, i) == register_of(g, out) and (
                 s.register[register_of(g, i)] == NOTHING):
             return False
-        if g.register[i]:
+        narrow = kernel.narrow and i < out
+        if narrow and (s.register[register_of(g, i)] != NOTHING if g.register[i] else g.storage[i] < 0):
+            return False
+        if g.register[i] or g.storage[i] < 0:
             continue
         mask = gives_mask(kernel.operation) if i == out else reads_mask(kernel.operation, i - first)
-        if g.storage[i] < 0:
-            if mask:
-                return False
-            continue
         if g.gathers and not g.flat[i]:
             if i == out:
                 return False
-        elif g.steps[i] != (1 if mask else size) and (mask or g.steps[i] != 0):
+        elif g.steps[i] != (1 if mask else kernel.narrow if narrow else size) and (mask or narrow or g.steps[i] != 0):
             return False
         if i < out and not g.register[out] and g.storage[i] == g.storage[out]:
             return False
         k = s.of_storage[g.storage[i]]
         while k != NOTHING:
-            if not same_place(g, i, s.seen[k].operand) if s.seen[k].written else i == out:
+            if narrow or not same_place(g, i, s.seen[k].operand) if s.seen[k].written else i == out:
                 return False
             k = s.seen[k].next
     return True
+
+cdef inline bint is_known(Sketch* s, Kernel* k, int size) noexcept nogil:
+    """Whether there are instructions for it."""
+    return k.operation != TO_INTEGERS or size == 4 or s.set == AVX512
 
 cdef inline int bucket_of(char* p, int itemsize) noexcept nogil:
     cdef uint64_t word = 0
@@ -259,11 +281,15 @@ cdef int value_of(Sketch* s, int o, bint mask) noexcept nogil:
             s.register[k] = <short>read_value(s, o, mask, True)
             s.loaded[k] = 1
         return s.register[k]
+    if constant and mask:
+        return literal(s, LITERAL_ALL if g.base[o][0] else LITERAL_ZERO)
     k = s.of_constants[bucket_of(g.base[o], s.itemsize)] if constant else s.of_storage[g.storage[o]]
     while k != NOTHING:
-        if memcmp(g.base[o], g.base[s.seen[k].operand], s.itemsize) == 0 if constant else (
+        v = s.seen[k].value
+        if s.values[v].mask == mask and s.values[v].step.op != STEP_LOAD_NARROW and (
+                memcmp(g.base[o], g.base[s.seen[k].operand], s.itemsize) == 0 if constant else
                 same_place(g, o, s.seen[k].operand)):
-            return s.seen[k].value
+            return v
         k = s.seen[k].next
     if g.gathers and not constant and not g.flat[o]:
         s.ngathered += 1
@@ -287,11 +313,19 @@ cdef void see(Sketch* s, int operand, int value, bint written) noexcept nogil:
     first[0] = <short>s.nseen
     s.nseen += 1
 
-cdef int compute(Sketch* s, int operation, int* x) noexcept nogil:
+cdef int compute(Sketch* s, Kernel* k, int* x) noexcept nogil:
     """The value of an operation of others."""
-    cdef int a = x[0], b = x[1]
+    cdef int a = x[0], b = x[1], operation = k.operation
     if operation == COPY:
         return a
+    if operation >= LESS:
+        return compute_mask(s, k, x)
+    if operation == TO_FLOATS:
+        return to_floats(s, a)
+    if operation == TO_INTEGERS:
+        return new_value(s, STEP_TO_INTEGERS, a, a)
+    if k.numbers != FLOATS:
+        return compute_integers(s, k, a, b)
     if operation == SQUARE:
         return new_value(s, STEP_MULTIPLY, a, a)
     if operation == NEGATIVE:
@@ -308,19 +342,60 @@ cdef int compute(Sketch* s, int operation, int* x) noexcept nogil:
         a = new_value(s, STEP_AND, a, literal(s, LITERAL_ALL_BUT_SIGN))
         b = new_value(s, STEP_AND, b, literal(s, LITERAL_SIGN))
         return new_value(s, STEP_OR, a, b)
-    if operation >= LESS:
-        return compute_mask(s, operation, x)
     return new_value(s, STEP_ADD if operation == ADD else STEP_SUBTRACT if operation == SUBTRACT else
                      STEP_MULTIPLY if operation == MULTIPLY else STEP_DIVIDE if operation == DIVIDE else
                      STEP_MAXIMUM if operation == MAXIMUM else STEP_MINIMUM, a, b)
 
-cdef int compute_mask(Sketch* s, int operation, int* x) noexcept nogil:
+cdef int to_floats(Sketch* s, int a) noexcept nogil:
+    return to_doubles(s, a) if s.set == AVX2 and s.itemsize == 8 else new_value(s, STEP_TO_FLOATS, a, a)
+
+cdef int to_doubles(Sketch* s, int a) noexcept nogil:
+    """Without an instruction for it: the halves of a as the last bits of doubles, 2**52 + low and 2**84 + 2**63 +
+    2**32 high. Of what follows the last step alone rounds."""
+    cdef int low = new_value(s, STEP_AND, a, literal(s, LITERAL_LOW)), high
+    low = new_value(s, STEP_OR, low, literal(s, LITERAL_2_52))
+    high = new_value(s, STEP_SHIFT_RIGHT, a, literal(s, LITERAL_32))
+    high = new_value(s, STEP_XOR, high, literal(s, LITERAL_2_84_63))
+    high = new_value(s, STEP_SUBTRACT, high, literal(s, LITERAL_ALL_THREE))
+    return new_value(s, STEP_ADD, high, low)
+
+cdef int compute_integers(Sketch* s, Kernel* k, int a, int b) noexcept nogil:
+    """The same of integers. The steps are for signed ones, in whose order others are with the first bit turned."""
+    cdef int operation = k.operation, v
+    if operation == MAXIMUM or operation == MINIMUM:
+        v = STEP_INT_MAXIMUM if operation == MAXIMUM else STEP_INT_MINIMUM
+        return ordered(s, k, new_value(s, v, ordered(s, k, a), ordered(s, k, b)))
+    if operation == NEGATIVE:
+        return new_value(s, STEP_INT_SUBTRACT, literal(s, LITERAL_ZERO), a)
+    if operation == ABSOLUTE:
+        if k.numbers == UNSIGNED:
+            return a
+        return new_value(s, STEP_INT_MAXIMUM, a, new_value(s, STEP_INT_SUBTRACT, literal(s, LITERAL_ZERO), a))
+    if operation == SQUARE:
+        return new_value(s, STEP_INT_MULTIPLY, a, a)
+    if operation == BITS_NOT:
+        return new_value(s, STEP_XOR, a, literal(s, LITERAL_ALL))
+    if operation == RIGHT_SHIFT:
+        return new_value(s, STEP_SHIFT_SIGNED if k.numbers == SIGNED else STEP_SHIFT_RIGHT, a, b)
+    return new_value(s, STEP_INT_ADD if operation == ADD else STEP_INT_SUBTRACT if operation == SUBTRACT else
+                     STEP_INT_MULTIPLY if operation == MULTIPLY else STEP_AND if operation == BITS_AND else
+                     STEP_OR if operation == BITS_OR else STEP_XOR if operation == BITS_XOR else STEP_SHIFT_LEFT, a, b)
+
+cdef inline int ordered(Sketch* s, Kernel* k, int a) noexcept nogil:
+    return new_value(s, STEP_XOR, a, literal(s, LITERAL_SIGN)) if k.numbers == UNSIGNED else a
+
+cdef int compute_mask(Sketch* s, Kernel* k, int* x) noexcept nogil:
     """The same of operations that give masks, or take them."""
-    cdef int a = x[0], b = x[1]
-    if LESS <= operation <= NOT_EQUAL:
-        return new_value(s, STEP_LESS + operation - LESS, a, b)
+    cdef int a = x[0], b = x[1], operation = k.operation
+    cdef int less = STEP_LESS if k.numbers == FLOATS else STEP_INT_LESS
+    if operation == EQUAL or operation == NOT_EQUAL:
+        return new_value(s, less + operation - LESS, a, b)
+    if operation == NOT_ZERO:
+        return new_value(s, less + NOT_EQUAL - LESS, a, literal(s, LITERAL_ZERO))
+    if operation == LESS or operation == LESS_EQUAL:
+        return new_value(s, less + operation - LESS, ordered(s, k, a), ordered(s, k, b))
     if operation == GREATER or operation == GREATER_EQUAL:
-        return new_value(s, STEP_LESS + operation - GREATER, b, a)
+        return new_value(s, less + operation - GREATER, ordered(s, k, b), ordered(s, k, a))
     if operation == ISNAN:
         return new_value(s, STEP_NOT_EQUAL, a, a)
     if operation == ISINF or operation == ISFINITE:
@@ -329,7 +404,7 @@ cdef int compute_mask(Sketch* s, int operation, int* x) noexcept nogil:
     if operation == NOT:
         return new_value(s, STEP_XOR, a, literal(s, LITERAL_ALL))
     if operation == ONE_IF:
-        return new_value(s, STEP_AND, a, literal(s, LITERAL_ONE))
+        return new_value(s, STEP_AND, a, literal(s, LITERAL_ONE if k.numbers == FLOATS else LITERAL_INT_ONE))
     if operation == WHERE:
         b = new_value(s, STEP_AND, a, b)
         a = new_value(s, STEP_BUT, a, x[2])
@@ -520,7 +595,7 @@ cdef bint bring(Writing* w, int i, int beside) noexcept nogil:
     if op >= STEP_ADD:
         put(w, STEP_TAKE_BACK, v.vector, v.room, 0)
     else:
-        put(w, STEP_LOAD_ONE if op == STEP_SPREAD else op, v.vector, slot_of(w, v), 0)
+        put(w, STEP_LOAD_ONE if op == STEP_SPREAD else op, v.vector, slot_of(w, v), v.step.b)
     return True
 
 cdef bint take(Writing* w, int i, int beside, int another) noexcept nogil:
@@ -565,6 +640,9 @@ cdef inline unsigned char slot_for(NativeRun* r, int operand) noexcept nogil:
     r.slots += 1
     return <unsigned char>(r.slots - 1)
 
+cdef inline int bytes_of(Sketch* s, Value* v) noexcept nogil:
+    return 1 if v.mask else v.step.b & 15 if v.step.op == STEP_LOAD_NARROW else s.itemsize
+
 cdef int slot_of(Writing* w, Value* v) noexcept nogil:
     """The same of what is loaded."""
     cdef GroupPlan* g = w.s.g
@@ -573,6 +651,6 @@ cdef int slot_of(Writing* w, Value* v) noexcept nogil:
         v.slot = slot_for(r, v.operand)
         if g.gathers and not g.flat[v.operand] and not g.register[v.operand] and g.storage[v.operand] >= 0:
             r.gathered[r.ngathered] = <unsigned char>v.slot
-            r.gathered_bytes[r.ngathered] = <unsigned char>(1 if v.mask else w.s.itemsize)
+            r.gathered_bytes[r.ngathered] = <unsigned char>bytes_of(w.s, v)
             r.ngathered += 1
     return v.slot

@@ -24,16 +24,26 @@
 
 /* Before the loop: a vector of the one element of an operand, or of a number of LITERALS.
  * In the loop: to and from operands, to and from rooms on the stack, and arithmetic, to = a op b. */
-enum { STEP_SPREAD = 1, STEP_LITERAL, STEP_LOAD, STEP_STORE, STEP_LOAD_MASK, STEP_STORE_MASK,
+enum { STEP_SPREAD = 1, STEP_LITERAL, STEP_LOAD, STEP_STORE, STEP_LOAD_MASK, STEP_STORE_MASK, STEP_LOAD_NARROW,
        STEP_LOAD_ONE,                                  /* as STEP_SPREAD, in the loop */
        STEP_PUT_OFF, STEP_TAKE_BACK,
        STEP_ADD, STEP_SUBTRACT, STEP_MULTIPLY, STEP_DIVIDE, STEP_SQRT,
        STEP_AND, STEP_XOR, STEP_OR, STEP_BUT,          /* bits; the last: of b, but those of a */
        STEP_RINT, STEP_FLOOR, STEP_CEIL, STEP_TRUNC,
        STEP_MAXIMUM, STEP_MINIMUM,                     /* of a NaN and a number the NaN; of zeros the second */
-       STEP_LESS, STEP_LESS_EQUAL, STEP_EQUAL, STEP_NOT_EQUAL };       /* masks; NaNs are told of by none */
+       STEP_TO_FLOATS, STEP_TO_INTEGERS,               /* of as many bytes; in AVX2 of 4 */
+       STEP_INT_ADD, STEP_INT_SUBTRACT, STEP_INT_MULTIPLY, STEP_INT_MAXIMUM, STEP_INT_MINIMUM,    /* signed ones */
+       STEP_SHIFT_LEFT, STEP_SHIFT_RIGHT, STEP_SHIFT_SIGNED,           /* any number of bits; zeros or signs follow */
+       STEP_LESS, STEP_LESS_EQUAL, STEP_EQUAL, STEP_NOT_EQUAL,         /* masks; NaNs are told of by none */
+       STEP_INT_LESS, STEP_INT_LESS_EQUAL, STEP_INT_EQUAL, STEP_INT_NOT_EQUAL };       /* of signed ones */
 
-enum { LITERAL_SIGN, LITERAL_ALL_BUT_SIGN, LITERAL_ONE, LITERAL_INFINITY, LITERAL_ALL, LITERALS };
+/* STEP_LOAD_NARROW: elements of fewer bytes than the loop's become such: b is how many, and 16 times this. Floats come
+ * from 4 bytes, to 8; integers that become floats, too. */
+enum { NARROW_FLOATS, NARROW_SIGNED, NARROW_UNSIGNED, NARROW_TO_FLOATS };
+
+enum { LITERAL_SIGN, LITERAL_ALL_BUT_SIGN, LITERAL_ONE, LITERAL_INFINITY, LITERAL_ALL, LITERAL_ZERO, LITERAL_INT_ONE,
+       LITERAL_32, LITERAL_LOW, LITERAL_2_52, LITERAL_2_84_63, LITERAL_ALL_THREE,     /* of 8 bytes: see to_doubles() */
+       LITERALS };
 
 /* `a` is an operand's number in STEP_SPREAD, loads and stores, a literal's in STEP_LITERAL, a room's on the stack;
  * stores are from `to`. */
@@ -70,10 +80,14 @@ static inline void put_evex(Pen *pen, int map, int pp, int opcode, int to, int a
         (uint8_t)opcode);
 }
 
-/* The prefix VEX and the opcode; pp also 2 of F3, 3 of F2: those of one lane. */
-static inline void put_vex(Pen *pen, int map, int pp, int opcode, int to, int a, int b) {
+/* The prefix VEX and the opcode; pp also 2 of F3, 3 of F2: those of one lane, as a rule. w: for shifts, of 8 bytes. */
+static inline void put_vex_w(Pen *pen, int w, int map, int pp, int opcode, int to, int a, int b) {
     BYTES(pen, 0xc4, (uint8_t)((~to >> 3 & 1) << 7 | 1 << 6 | (~b >> 3 & 1) << 5 | map),
-        (uint8_t)((~a & 15) << 3 | !pen->single << 2 | pp), (uint8_t)opcode);
+        (uint8_t)(w << 7 | (~a & 15) << 3 | !pen->single << 2 | pp), (uint8_t)opcode);
+}
+
+static inline void put_vex(Pen *pen, int map, int pp, int opcode, int to, int a, int b) {
+    put_vex_w(pen, 0, map, pp, opcode, to, a, b);
 }
 
 static inline void put_address(Pen *pen, int operand) {                    /* mov rax, [rdi + 8 * operand] */
@@ -166,6 +180,11 @@ static inline void put_compared(Pen *pen, int how, int to, int a, int b, int mas
     if (pen->set == AVX512) put_from_k2(pen, to);
 }
 
+static inline void put_one_moved(Pen *pen, int to) {                       /* vmovd to, r8d */
+    put_vex(pen, 1, 1, 0x6e, to, 0, 8);
+    BYTES(pen, (uint8_t)(0xc0 | (to & 7) << 3));
+}
+
 static inline void put_mask_loaded(Pen *pen, int to, int operand, int mask) {
     put_address(pen, operand);
     if (pen->set == AVX512) {
@@ -178,8 +197,7 @@ static inline void put_mask_loaded(Pen *pen, int to, int operand, int mask) {
     }
     if (pen->single) {
         BYTES(pen, 0x44, 0x0f, 0xb6, 0x04, 0x08);                            /* movzx r8d, byte [rax + rcx] */
-        put_vex(pen, 1, 1, 0x6e, to, 0, 8);                                /* vmovd to, r8d */
-        BYTES(pen, (uint8_t)(0xc0 | (to & 7) << 3));
+        put_one_moved(pen, to);
     } else {
         put_vex(pen, 2, 1, 0x31 + pen->wide, to, 0, 0);
         put_element(pen, to, 0);
@@ -212,6 +230,117 @@ static inline void put_mask_stored(Pen *pen, int from, int operand, int mask) {
                0x4c, 0x89, 0x04, 0x08);                                    /* mov [...], r8 */
 }
 
+/* Whole vectors even where one lane counts: of integers none raises a flag. */
+static inline void put_packed(Pen *pen, int map, int opcode, int to, int a, int b, int mask) {
+    if (pen->set == AVX512) put_evex(pen, map, 1, opcode, to, a, b, mask, 1);
+    else put_vex_w(pen, pen->wide, map, 1, opcode, to, a, b);
+    BYTES(pen, (uint8_t)(0xc0 | (to & 7) << 3 | (b & 7)));
+}
+
+static inline void put_shifted(Pen *pen, int way, int to, int a) {         /* AVX2: vpsrlq to, a, 32, or vpsllq */
+    put_vex(pen, 1, 1, 0x73, way, to, a);
+    BYTES(pen, (uint8_t)(0xc0 | way << 3 | (a & 7)), 32);
+}
+
+/* What AVX2 lacks for 8 bytes. */
+static inline void put_integers_avx2(Pen *pen, int op, int to, int a, int b) {
+    int most = op == STEP_INT_MAXIMUM;
+    if (op == STEP_INT_MULTIPLY) {
+        put_shifted(pen, 2, 14, a);
+        put_packed(pen, 1, 0xf4, 14, 14, b, 0);                            /* vpmuludq */
+        put_shifted(pen, 2, 15, b);
+        put_packed(pen, 1, 0xf4, 15, 15, a, 0);
+        put_packed(pen, 1, 0xd4, 14, 14, 15, 0);                           /* vpaddq */
+        put_shifted(pen, 6, 14, 14);
+        put_packed(pen, 1, 0xf4, 15, a, b, 0);
+        put_packed(pen, 1, 0xd4, to, 14, 15, 0);
+    } else if (op == STEP_SHIFT_SIGNED) {                                  /* of a negative one all bits are turned */
+        put_packed(pen, 1, 0xef, 15, 15, 15, 0);                           /* vpxor */
+        put_packed(pen, 2, 0x37, 15, 15, a, 0);                            /* vpcmpgtq */
+        put_packed(pen, 1, 0xef, 14, 15, a, 0);
+        put_packed(pen, 2, 0x45, 14, 14, b, 0);                            /* vpsrlvq */
+        put_packed(pen, 1, 0xef, to, 14, 15, 0);
+    } else {
+        put_packed(pen, 2, 0x37, 15, a, b, 0);
+        put_vex(pen, 3, 1, 0x4b, to, most ? b : a, most ? a : b);          /* vblendvpd to, ..., ..., v15 */
+        BYTES(pen, (uint8_t)(0xc0 | (to & 7) << 3 | ((most ? a : b) & 7)), 15 << 4);
+    }
+}
+
+static inline void put_integers(Pen *pen, int op, int to, int a, int b, int mask) {
+    static const struct { uint8_t map, narrow, wide; } rows[] = {
+        {1, 0xfe, 0xd4}, {1, 0xfa, 0xfb}, {2, 0x40, 0x40}, {2, 0x3d, 0x3d}, {2, 0x39, 0x39}, {2, 0x47, 0x47},
+        {2, 0x45, 0x45}, {2, 0x46, 0x46}};
+    int row = op - STEP_INT_ADD;
+    if (pen->set == AVX2 && pen->wide && op >= STEP_INT_MULTIPLY && op != STEP_SHIFT_LEFT && op != STEP_SHIFT_RIGHT)
+        put_integers_avx2(pen, op, to, a, b);
+    else
+        put_packed(pen, rows[row].map, pen->wide ? rows[row].wide : rows[row].narrow, to, a, b, mask);
+}
+
+static inline void put_integers_compared(Pen *pen, int how, int to, int a, int b, int mask) {
+    static const uint8_t predicates[] = {1, 2, 0, 4};
+    if (pen->set == AVX512) {
+        put_evex(pen, 3, 1, 0x1f, 2, a, b, mask, 0);                       /* vpcmp k2, a, b */
+        BYTES(pen, (uint8_t)(0xc0 | 2 << 3 | (b & 7)), predicates[how]);
+        put_from_k2(pen, to);
+        return;
+    }
+    if (how < 2)                                                           /* vpcmpgt to, b, a or to, a, b */
+        put_packed(pen, pen->wide ? 2 : 1, pen->wide ? 0x37 : 0x66, to, how ? a : b, how ? b : a, 0);
+    else
+        put_packed(pen, pen->wide ? 2 : 1, pen->wide ? 0x29 : 0x76, to, a, b, 0);               /* vpcmpeq */
+    if (how % 2) {
+        put_packed(pen, 1, 0x76, 15, 15, 15, 0);                           /* vpcmpeqd v15, v15, v15: all bits */
+        put_packed(pen, 1, 0xef, to, to, 15, 0);                           /* vpxor */
+    }
+}
+
+static inline void put_cast(Pen *pen, const Step *s, int mask) {
+    int to_floats = s->op == STEP_TO_FLOATS;
+    if (pen->set == AVX512 && pen->wide) {
+        put_evex(pen, 1, to_floats ? 2 : 1, to_floats ? 0xe6 : 0x7a, s->to, 0, s->a, mask, 1);  /* vcvtqq2pd, back */
+    } else if (pen->set == AVX512) {
+        put_evex(pen, 1, to_floats ? 0 : 2, 0x5b, s->to, 0, s->a, mask, 1);                     /* vcvtdq2ps, back */
+    } else if (pen->single && !to_floats) {
+        put_vex(pen, 1, 2, 0x2c, 8, 0, s->a);                              /* vcvttss2si r8d, a */
+        BYTES(pen, (uint8_t)(0xc0 | (s->a & 7)));
+        put_one_moved(pen, s->to);
+        return;
+    } else {
+        put_vex(pen, 1, to_floats ? 0 : 2, 0x5b, s->to, 0, s->a);
+    }
+    BYTES(pen, (uint8_t)(0xc0 | (s->to & 7) << 3 | (s->a & 7)));
+}
+
+static inline void put_narrow_loaded(Pen *pen, const Step *s, int mask) {
+    int bytes = s->b & 15, how = s->b >> 4, wide = pen->wide, scale = bytes / 2;
+    int whole = how == NARROW_SIGNED || how == NARROW_UNSIGNED, map = 1 + whole;
+    int pp = whole ? 1 : how == NARROW_FLOATS ? 0 : 2;
+    int opcode = !whole ? (how == NARROW_FLOATS ? 0x5a : 0xe6)             /* vcvtps2pd, vcvtdq2pd */
+                 : (bytes == 4 ? 0x25 : 0x1f + 2 * bytes + wide) + (how == NARROW_UNSIGNED ? 0x10 : 0);
+    put_address(pen, s->a);
+    pen->wide = 0;
+    if (pen->set == AVX512) {
+        put_evex(pen, map, pp, opcode, s->to, 0, 0, mask, 1);
+        put_element(pen, s->to, scale);
+    } else if (!pen->single) {
+        put_vex(pen, map, pp, opcode, s->to, 0, 0);
+        put_element(pen, s->to, scale);
+    } else {                                                               /* the others are zeros: no flags */
+        if (bytes == 4) {
+            put_vex(pen, 1, 2, 0x10, s->to, 0, 0);                         /* vmovss to, [...] */
+            put_element(pen, s->to, scale);
+        } else {
+            BYTES(pen, 0x44, 0x0f, (uint8_t)(0xb5 + bytes), 0x04, (uint8_t)(scale << 6 | 8));     /* movzx r8d, [...] */
+            put_one_moved(pen, s->to);
+        }
+        put_vex(pen, map, pp, opcode, s->to, 0, s->to);
+        BYTES(pen, (uint8_t)(0xc0 | (s->to & 7) << 3 | (s->to & 7)));
+    }
+    pen->wide = wide;
+}
+
 static inline void put_step(Pen *pen, const Step *s, int mask) {
     static const uint8_t opcodes[] = {[STEP_ADD] = 0x58, [STEP_MULTIPLY] = 0x59, [STEP_SUBTRACT] = 0x5c,
                                       [STEP_DIVIDE] = 0x5e, [STEP_AND] = 0x54, [STEP_BUT] = 0x55, [STEP_OR] = 0x56,
@@ -226,10 +355,18 @@ static inline void put_step(Pen *pen, const Step *s, int mask) {
         put_mask_loaded(pen, s->to, s->a, mask);
     else if (s->op == STEP_STORE_MASK)
         put_mask_stored(pen, s->to, s->a, mask);
+    else if (s->op == STEP_LOAD_NARROW)
+        put_narrow_loaded(pen, s, mask);
     else if (s->op == STEP_SQRT)
         put_registers(pen, 0x51, s->to, pen->single ? s->a : 0, s->a, mask, 1);
+    else if (s->op >= STEP_INT_LESS)
+        put_integers_compared(pen, s->op - STEP_INT_LESS, s->to, s->a, s->b, mask);
     else if (s->op >= STEP_LESS)
         put_compared(pen, s->op - STEP_LESS, s->to, s->a, s->b, mask);
+    else if (s->op >= STEP_INT_ADD)
+        put_integers(pen, s->op, s->to, s->a, s->b, mask);
+    else if (s->op >= STEP_TO_FLOATS)
+        put_cast(pen, s, mask);
     else if (s->op >= STEP_MAXIMUM)
         put_extreme(pen, s->op == STEP_MAXIMUM ? 0x5f : 0x5d, s->to, s->a, s->b, mask);
     else if (s->op >= STEP_RINT)
@@ -279,8 +416,9 @@ static inline int rooms_of(const Step *steps, int n) {
 /* Writes the loop. Returns how many bytes it has, 0 where they are more than `room`. */
 static inline size_t assemble(uint8_t *code, size_t room, const Step *steps, int n, int itemsize, int set) {
     static const uint64_t doubles[LITERALS] = {1ull << 63, ~(1ull << 63), 0x3ff0000000000000ull, 0x7ff0000000000000ull,
-                                               ~0ull};
-    static const uint32_t floats[LITERALS] = {1u << 31, ~(1u << 31), 0x3f800000u, 0x7f800000u, ~0u};
+                                               ~0ull, 0, 1, 32, 0xffffffffull, 0x4330000000000000ull,
+                                               0x4530000080000000ull, 0x4530000080100000ull};
+    static const uint32_t floats[LITERALS] = {1u << 31, ~(1u << 31), 0x3f800000u, 0x7f800000u, ~0u, 0, 1};
     Pen pen = {code, code + room, set, itemsize == 8, 0};
     int width = set == AVX512 ? 64 : 32, rooms = rooms_of(steps, n);
     uint8_t lanes = (uint8_t)(width / itemsize);

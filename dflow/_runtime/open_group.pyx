@@ -38,11 +38,12 @@ cdef bint offer(Task* t, Closed* closed) noexcept:
     cdef double cost = cost_of(t)
     cdef intp row = row_of(t) if t.kernel.flags & REDUCES else 0
     cdef bint calls = False
-    cdef int inputs = -1
+    cdef int inputs = -1, most
     closed.leader = NULL
     lock(&opening.lock, GROUP_LOCK)
     if opening.leader != NULL:
-        if opening.members < (min(longest_group, MOST_ABROAD) if t.flags & ABROAD else longest_group) and (row == 0 or opening.row == 0 or row == opening.row):
+        most = min(longest_group, MOST_ABROAD) if t.flags & ABROAD else longest_group
+        if opening.members < most and (row == 0 or opening.row == 0 or row == opening.row):
             inputs = joins(t, cost)
         if inputs < 0 or (inputs == 0 and opening.loose >= MAX_LOOSE):
             closed[0] = close()

@@ -59,9 +59,6 @@ EXPECTED = {
         SUBCLASSES: "TestRegression::test_attributes",
         PICKLES: "TestRegression::test_load_ufunc_pickle",
     },
-    "_core/tests/test_scalar_ctors.py": {
-        "types of one kind and size are one: longlong is int64": "TestArrayFromScalar::test_integers",
-    },
     "_core/tests/test_scalar_methods.py": {
         "NumPy's numbers name NumPy's namespace": "TestDevice::test___array_namespace__",
         "methods take by name what NumPy's do, though its signatures say otherwise, and name what those call **kwargs":

@@ -113,11 +113,13 @@ cpdef ndarray converted(object x, object dtype=None):
         return x.view(dtype) if code != (<ndarray>x).code == twin_of[code] else x.astype(dtype, copy=False)
     if holds_arrays(x):
         return stored(x, code_of(dtype))
-    array = numpy_array(x, native(dtype))
+    descr = native(dtype)
+    array = numpy_array(x, descr)
     try:
         return as_array(array)
     except NotHeld as error:
-        error.of, error.made = x, array
+        if descr.subdtype is None:              # else it would be given its axes once more
+            error.of, error.made = x, array
         raise
 
 cpdef ndarray in_order(ndarray x, object order):
@@ -416,7 +418,10 @@ cdef ndarray filled(ndarray a, object value):
 cdef ndarray like(object a, object dtype, object order, object shape, object device):
     """An array of the same shape, type, memory order and device, but for what is given."""
     cdef intp dims[MAXDIMS]
-    cdef ndarray x = <ndarray>a if isinstance(a, ndarray) else as_array(np.empty_like(a, order="K")), out
+    if not isinstance(a, ndarray):
+        a = np.empty_like(a, order="K")
+        native(a.dtype if dtype is None else None)      # an error, by which NumPy's function makes its array
+    cdef ndarray x = as_array(a), out
     cdef int code = x.code if dtype is None else code_of(dtype), ndim = x.ndim, number = device_number(device)
     if shape is None:
         memcpy(dims, x.shape, ndim * sizeof(intp))

@@ -9,7 +9,7 @@ from dflow._runtime.graph cimport readable, WRITE
 from dflow._array.dispatch cimport Operand, Core, UNTRACKED_READ, fill_constant, launch
 from dflow._kernels.dtypes cimport (
     Scalar, BOOL, LONG, ULONG, DOUBLE, DTYPES, INTP, NCODES, itemsizes, code_of, descr_of, is_complex, is_integer,
-    write_scalar)
+    native, write_scalar)
 from dflow._kernels.wrapped cimport (
     masked_kernel, fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel)
 from dflow._kernels.registry cimport loop_types, ufunc_kernel, failing_kernel
@@ -693,6 +693,9 @@ cdef object serve(ufunc u, Request r):
             return fill_numpy(u, r.out, *r.inputs, **wishes(r))
         if r.axes is not None or r.axis is not None or r.keepdims is not NO_VALUE:
             return u.call_with_axes(r.inputs, r.out, r.axes, r.axis, r.keepdims, r.dtype, r.casting, r.signature)
+        if r.casting == "no":
+            for x in r.inputs:          # in another byte order, which would be converted
+                native(x.dtype if isinstance(x, np.ndarray) else None)
         result = call(u, r.inputs, r.out, r.where, r.dtype, r.casting, r.signature)
     except NotHeld as error:
         return numpys_answer(u.numpy, r.inputs, wishes(r) if r.out is None else {"out": r.out, **wishes(r)}, error)

@@ -581,6 +581,7 @@ def resize(ndarray self, /, *new_shape, refcheck=True):
     cdef int ndim
     cdef intp n
     cdef ndarray flat, made
+    operator.index(refcheck)                # TypeError for what is no truth value
     if not new_shape or new_shape[0] is None and len(new_shape) == 1:
         return
     ndim = parse_shape(new_shape[0] if len(new_shape) == 1 else new_shape, dims)

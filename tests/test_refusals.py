@@ -2,6 +2,7 @@
 
 import contextlib
 import warnings
+from functools import partial
 
 import numpy
 import pytest
@@ -267,3 +268,9 @@ def test_a_deprecated_name_warns_whenever_it_is_used(monkeypatch):
     for _ in range(2):
         with pytest.warns(DeprecationWarning, match="old_matrix"):
             assert np.old_matrix is numpy.matrix
+
+
+@pytest.mark.parametrize("refcheck", ["hi", None, 1.0, 0, True])
+def test_resize_takes_no_text_for_a_truth_value(refcheck):
+    ours, theirs = (outcome(partial(module.eye(3).resize, (2, 2), refcheck=refcheck))[:2] for module in (np, numpy))
+    assert ours[0] == theirs[0] and (ours[0] == "value" or ours[1] is theirs[1])

@@ -431,6 +431,25 @@ def test_bytes_that_are_numbers_and_bools(name):
         assert found and same_bits(result, chain(numpy, theirs, numpy.arange(1003, dtype="f4")))
 
 
+SAME_PLACE = {
+    "short rows": lambda np, x: x[:, :3] * 2 + x.view("i4")[:, :6:2] + x[:, :3] * x.view("i4")[:, :6:2].astype("f8"),
+    "short rows, the other way round": lambda np, x: (x.view("i4")[:, :6:2].astype("i8") + 1) * 3 - x[:, :3],
+    "written rows": lambda np, x: [x[1000:].__setitem__(..., x[:1000] * 3 + 1), x.view("i4")[1000:, 6:18] * 2.5 + 1][1],
+    "written": lambda np, x: [x[0, :6000].__setitem__(..., x[1, :6000] * 3 + 1), x.view("i4")[0, :6000] * 2.5 + 1][1],
+    "read": lambda np, x: [x.view("i4")[0, :6000] * 2.5 + x[1, 6000:], x[0, :6000].__iadd__(x[1, :6000])][0]}
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("chain", SAME_PLACE)
+def test_one_place_of_two_types(name, chain):
+    theirs = (numpy.arange(24_000) * 0x1_0000_0003).reshape((2000, 12) if "row" in chain else (2, 12_000))
+    with written_for(name), configured(limit=0):
+        expected = SAME_PLACE[chain](numpy, theirs.copy())
+        for _ in range(3):
+            _, result = ran(lambda: SAME_PLACE[chain](np, pending(np.array(theirs))))
+            assert same_bits(result, expected)
+
+
 def test_more_values_than_registers():
     arrays = [np.arange(1000.0) + i for i in range(50)]
     with configured(limit=0, bulk=64):

@@ -245,7 +245,7 @@ def test_random_programs_of_integers(seed):
 def check(program, seed):
     random = numpy.random.default_rng(seed)
     arrays, text, results = program(random)
-    settings = {"limit": 0, "workers": int(random.integers(1, 4)), "bulk": int(random.choice([4, 64, 64]))}
+    settings = {"limit": 0, "workers": int(random.integers(1, 4)), "bulk": int(random.choice([4, 64, 512]))}
     with numpy.errstate(all="ignore"):
         expected = run(arrays, text, results, numpy)
     with configured(**settings):

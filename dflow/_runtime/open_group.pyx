@@ -12,7 +12,8 @@ from dflow._runtime.queues cimport Lane, lanes
 from dflow._runtime.tuning cimport CALL_NS, JOIN_NS, MAX_LOOSE, RIPE_NS, RIPE_PART
 
 cdef enum:
-    MOST_ABROAD = 32        # members of a group on a device, whose kernels have few arguments
+    FEW = 32                # members of a group on a device, whose kernels have few arguments, or with a reduction, for
+                            # whose rows blocks are large
 
 cdef struct Opening:        # changed under the lock; what is added, under the GIL, too
     int lock
@@ -42,7 +43,7 @@ cdef bint offer(Task* t, Closed* closed) noexcept:
     closed.leader = NULL
     lock(&opening.lock, GROUP_LOCK)
     if opening.leader != NULL:
-        most = min(longest_group, MOST_ABROAD) if t.flags & ABROAD else longest_group
+        most = min(longest_group, FEW) if t.flags & ABROAD or row or opening.row else longest_group
         if opening.members < most and (row == 0 or opening.row == 0 or row == opening.row):
             inputs = joins(t, cost)
         if inputs < 0 or (inputs == 0 and opening.loose >= MAX_LOOSE):
@@ -66,7 +67,7 @@ cdef bint offer_last(Task* t, Closed* closed) noexcept:
     cdef double cost = cost_of(t)
     cdef bint joined
     lock(&opening.lock, GROUP_LOCK)
-    joined = opening.leader != NULL and opening.row == 0 and joins(t, cost) >= 0
+    joined = opening.leader != NULL and opening.row == 0 and opening.members < FEW and joins(t, cost) >= 0
     if joined:
         append(t)
         store_double(&opening.cost, opening.cost + cost)

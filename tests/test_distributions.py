@@ -371,7 +371,7 @@ def test_shapes_and_types_of_numpy(text):
     if isinstance(expected, numpy.ndarray):
         assert type(found) is np.ndarray and found.dtype == expected.dtype
     else:
-        assert isinstance(found, type(expected.item()) if isinstance(expected, numpy.generic) else type(expected))
+        assert type(found) is type(expected)
 
 
 @pytest.mark.parametrize("text, value", [

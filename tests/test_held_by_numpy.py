@@ -4,10 +4,12 @@ Such arrays are NumPy's own, and functions that meet one are NumPy's.
 """
 
 import datetime
+from functools import partial
 
 import numpy
 import numpy.lib.recfunctions
 import pytest
+from compare import assert_same_outcome, outcome
 
 import dflow.numpy as np
 
@@ -410,3 +412,41 @@ def test_what_is_read_only_is_not_written_to():
     with pytest.raises(ValueError):
         np.copyto(x, VALUES["masked"]())
     assert x.tolist() == [0, 0, 0]
+
+
+def test_objects_stay_the_same_ones():
+    """Also lists and dictionaries, which NumPy's functions get without our arrays."""
+    item, pair = {"a": 1}, [1, 2]
+    objects = numpy.empty(2, object)
+    objects[:] = [pair, item]
+    for text in ("np.array([[item, item], [item, item]], order='F')[0, 1] is item",
+                 "np.asarray([item], object)[0] is item", "np.take(objects, 0) is pair",
+                 "np.full(2, item, object)[1] is item", "np.append(objects, item)[-1] is item",
+                 "np.array([pair, [1, 2, 3]], object)[0] is pair", "np.concatenate([objects, objects])[2] is pair"):
+        for module in (np, numpy):
+            assert eval(text, {"np": module, "item": item, "pair": pair, "objects": objects}), text
+
+
+@pytest.mark.parametrize("name", ["array", "asarray", "asanyarray", "ascontiguousarray"])
+def test_axes_of_a_type_are_given_once(name):
+    for dtype in (("O", (2, 3)), ("S2", 3), "2i"):
+        ours, theirs = (getattr(module, name)([1, 2, 3], numpy.dtype(dtype)) for module in (np, numpy))
+        assert ours.shape == theirs.shape and ours.dtype == theirs.dtype
+
+
+@pytest.mark.parametrize("name", ["empty_like", "zeros_like", "ones_like"])
+def test_another_byte_order_is_kept(name):
+    x = numpy.ones((2, 3), ">i4")
+    for text in ("x", "x, shape=(2,)", "x, 'i4'", "x, '>f8'", "x.T"):
+        ours, theirs = (eval(f"np.{name}({text})", {"np": module, "x": x}) for module in (np, numpy))
+        assert ours.dtype == theirs.dtype and ours.shape == theirs.shape and ours.strides == theirs.strides
+
+
+@pytest.mark.parametrize("casting", ["no", "equiv"])
+def test_another_byte_order_is_a_cast(casting):
+    x = numpy.arange(3.0).astype(">f8")
+    for text in ("np.add(x, x, casting=casting)", "np.add(x[:2], [1.0, 2.0], casting=casting)",
+                 "np.sqrt(x, casting=casting)"):
+        ours, theirs = (outcome(partial(eval, text, {"np": module, "x": x, "casting": casting}))
+                        for module in (np, numpy))
+        assert_same_outcome(ours, theirs)

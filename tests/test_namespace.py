@@ -424,6 +424,8 @@ def test_put_by_keywords():
 
 def test_ufuncs_are_ufuncs():
     assert isinstance(np.add, np.ufunc) and not isinstance(np.sum, np.ufunc)
+    for add in (np.add, numpy.add):
+        assert np.ufunc.reduce(add, [1, 2]) == np.ufunc.__call__(add, 1, 2) == np.ufunc.outer(add, 1, 2) == 3
 
 
 @pytest.mark.parametrize("call", ["x.sort(descending=True)", "x.T.sort(0, descending=True, stable=True)"])

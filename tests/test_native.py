@@ -511,7 +511,8 @@ def test_warnings_of_a_long_group_name_their_operations():
     """It runs again in parts, and the members of a part that raises flags one by one."""
     lines = ["y = x + 1"]
     for i in range(90):
-        lines.append({30: "y = y / x", 31: "y = np.minimum(y, 9)", 60: "z = np.sqrt(x - 0.5)"}.get(i, "y = y * 0.75 + 1"))
+        raising = {30: "y = y / x", 31: "y = np.minimum(y, 9)", 60: "z = np.sqrt(x - 0.5)"}
+        lines.append(raising.get(i, "y = y * 0.75 + 1"))
     text = "\n".join(lines)
     theirs = numpy.resize([0.0] + [1.0] * 700, 20_000)
 

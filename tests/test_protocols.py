@@ -5,6 +5,7 @@ import gc
 import importlib
 import math
 import threading
+import weakref
 from functools import partial
 
 import numpy
@@ -187,6 +188,20 @@ def test_addresses():
     address = x.__array_interface__["data"][0]
     assert ctypes.c_double.from_address(address + 40).value == 6
     assert x.__array_interface__ | {"data": 0} == x.asnumpy().__array_interface__ | {"data": 0}
+
+
+@pytest.mark.parametrize("give", [lambda c: c.data_as(ctypes.POINTER(ctypes.c_double)), lambda c: c._as_parameter_])
+def test_a_pointer_keeps_the_array(give):
+    x = np.arange(3.0)
+    seen = weakref.ref(x)
+    pointer = give(x.ctypes)
+    del x
+    assert seen() is not None
+    seen().resize(1 << 16)                  # elsewhere; what is pointed to stays
+    assert ctypes.cast(pointer, ctypes.POINTER(ctypes.c_double))[2] == 2
+    del pointer
+    gc.collect()                            # a cast is part of a cycle
+    assert seen() is None
 
 
 class OfStruct:

@@ -267,10 +267,39 @@ def test_scales_that_are_pending_are_refused_when_they_are_read():
 
 
 def test_single_integers_have_the_type_asked_for():
-    for draw in (np.random.default_rng(1).integers, np.random.randint):
-        assert type(draw(3)) is type(draw(3, dtype=int)) is int and type(draw(2, dtype=bool)) is bool
-        for dtype in (np.int16, "u1", np.bool_, np.int64):
-            assert draw(2, dtype=dtype).dtype == dtype and draw(2, dtype=dtype).shape == ()
+    for module in (np, numpy):
+        newer, older = module.random.default_rng(1), module.random
+        assert type(newer.integers(3)) is numpy.int64 and type(older.randint(3)) is int
+        assert type(newer.choice(3)) is type(newer.choice(3, p=[0.5, 0, 0.5])) is type(older.choice(3)) is int
+        for draw in (newer.integers, older.randint):
+            assert type(draw(3, dtype=int)) is int and type(draw(2, dtype=bool)) is bool
+            for dtype in (np.int16, "u1", np.bool_, np.int64, np.dtype(int)):
+                assert type(draw(2, dtype=dtype)) is type(draw(0, 2, None, dtype)) is numpy.dtype(dtype).type
+            assert type(draw(0, 1 << 64, dtype="u8")) is numpy.uint64
+
+
+KINDS = ("random()", "random(3)", "integers(1 << 40)", "choice(99, 9, p=np.full(99, 1 / 99))", "bytes(9)",
+         "choice(99, 9, p=numpy.full(99, 1 / 99))", "zipf(1.01, 9)", "zipf(3, LARGE)", "poisson(np.full(9, 1e9))",
+         "permutation(99)", "permutation(LARGE)", "permuted(np.eye(99), axis=1)", "bit_generator.random_raw()")
+
+
+@pytest.mark.parametrize("first", KINDS)
+def test_a_draw_changes_what_all_later_ones_give(first):
+    """Whatever its kind and theirs: who copies a stream, and then draws from it, gets another copy the next time."""
+    def drawn(g, text):
+        x = eval("g." + text)
+        return x if isinstance(x, (bytes, int)) else numpy.asarray(x).tolist()
+
+    def moved(draws):
+        g = np.random.default_rng(5)
+        for _ in range(draws):
+            drawn(g, first)
+        return copy.deepcopy(g)
+
+    for text in KINDS:
+        found = [drawn(moved(draws), text) for draws in range(3)]
+        assert found[0] != found[1] != found[2] != found[0], text
+        assert found[1] == drawn(moved(1), text)
 
 
 def test_states_and_pickles_of_generators():

@@ -2,6 +2,7 @@
 
 import contextlib
 import warnings
+from functools import partial
 
 import numpy
 import pytest
@@ -75,12 +76,13 @@ def test_views(text):
                           for module in (np, numpy)))
 
 
-def test_a_state_counts_the_blocks_of_numpy_s_generators():
-    """Of draws that are made by them, in tasks: with parameters that are arrays, shuffles."""
+def test_a_state_counts_the_draws_of_numpy_s_generators():
+    """Those made in tasks, too: with parameters that are arrays, shuffles."""
     rng = np.random.default_rng(3)
+    before = rng.bit_generator.state["counter"][-1]
     rng.permuted(np.eye(3), axis=1)
     state = rng.bit_generator.state
-    assert state["blocks"] == 1
+    assert state["counter"][-1] == before + 1
     first = [rng.permuted(np.eye(3), axis=1).tolist() for _ in range(3)]
     rng.bit_generator.state = state
     assert [rng.permuted(np.eye(3), axis=1).tolist() for _ in range(3)] == first and first[0] != first[1]
@@ -266,3 +268,9 @@ def test_a_deprecated_name_warns_whenever_it_is_used(monkeypatch):
     for _ in range(2):
         with pytest.warns(DeprecationWarning, match="old_matrix"):
             assert np.old_matrix is numpy.matrix
+
+
+@pytest.mark.parametrize("refcheck", ["hi", None, 1.0, 0, True])
+def test_resize_takes_no_text_for_a_truth_value(refcheck):
+    ours, theirs = (outcome(partial(module.eye(3).resize, (2, 2), refcheck=refcheck))[:2] for module in (np, numpy))
+    assert ours[0] == theirs[0] and (ours[0] == "value" or ours[1] is theirs[1])

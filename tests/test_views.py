@@ -182,7 +182,7 @@ def test_short_rows(seed):
     theirs = (random.normal(size=[n + 2 for n in shape]) * 100).astype(dtype)
     place = tuple(slice(int(i), int(i) + n) for i, n in zip(random.integers(0, 3, ndim), shape))
     turned = (..., slice(None, None, int(random.choice([1, -1]))))
-    text = "y = x[place][turned] + x[:-2 or None][tuple(slice(n) for n in shape)]\ny[...] = y * y[:1]\nz = np.cos(y)\n" \
+    text = "y = x[place][turned] + x[:-2][tuple(slice(n) for n in shape)]\ny[...] = y * y[:1]\nz = np.cos(y)\n" \
            "x[place] = y\nif y.dtype != bool: y -= x[place][turned]\nm = y > z.real"
     for limit in 0, 2000:
         with configured(limit=limit):

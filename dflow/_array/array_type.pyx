@@ -7,6 +7,7 @@ is_array(), or is_ours().
 
 import copyreg
 import numbers
+from operator import itemgetter
 
 import numpy as np
 cimport numpy as cnp
@@ -141,7 +142,7 @@ cdef object new_number(type cls, PyObject* args, PyObject* keywords):
     return numpys(cls)(*<tuple>args) if keywords == NULL else numpys(cls)(*<tuple>args, **<dict>keywords)
 
 def in_pickles(cls):
-    return type, (numpys(cls)(0),)
+    return itemgetter(0), ((numpys(cls),),)             # by its name
 
 copyreg.pickle(ElementType, in_pickles)
 

@@ -12,7 +12,7 @@ from dflow._kernels.kernel cimport ELEMENTWISE, intp, Kernel, MAXDIMS
 from dflow._runtime.graph cimport storage_allocate
 from dflow._array.dispatch cimport Operand, fill_constant, fill_index, launch
 from dflow._kernels.dtypes import NotHeld
-from dflow._kernels.dtypes cimport BOOL, LONG, DOUBLE, DTYPES, code_of, is_integer, native, numpy_array
+from dflow._kernels.dtypes cimport BOOL, LONG, DOUBLE, DTYPES, code_of, is_integer, native, numpy_array, twin_of
 from dflow._kernels.registry cimport kernel_new, sleep_kernel
 from dflow._array.core cimport *, is_ours
 from dflow._functions.fastpath cimport allocated
@@ -104,19 +104,22 @@ def holds_arrays(x):
     return isinstance(x, (list, tuple)) and contains_arrays(x)
 
 cpdef ndarray converted(object x, object dtype=None):
-    """An ndarray: x itself if it is one of that type, else a copy."""
+    """An ndarray: x itself if it is one of that type, a view of x if of one that equals it, else a copy."""
+    cdef int code
     if dtype is None:
         return made(x)
     if isinstance(x, ndarray):
-        code_of(dtype)                          # an error, of which astype() makes NumPy's array
-        return x.astype(dtype, copy=False)
+        code = code_of(dtype)                   # an error, of which astype() makes NumPy's array
+        return x.view(dtype) if code != (<ndarray>x).code == twin_of[code] else x.astype(dtype, copy=False)
     if holds_arrays(x):
         return stored(x, code_of(dtype))
-    array = numpy_array(x, native(dtype))
+    descr = native(dtype)
+    array = numpy_array(x, descr)
     try:
         return as_array(array)
     except NotHeld as error:
-        error.of, error.made = x, array
+        if descr.subdtype is None:              # else it would be given its axes once more
+            error.of, error.made = x, array
         raise
 
 cpdef ndarray in_order(ndarray x, object order):
@@ -164,9 +167,13 @@ cdef object uncopied(object x, object copy):
         raise ValueError(NO_COPY)
     return found
 
+cdef inline bint sees(ndarray result, object given):
+    """Whether the result is the array given, or a view of it."""
+    return is_ours(given) and result.st == (<ndarray>given).st
+
 cdef ndarray without_copy(ndarray result, object given, object copy):
     """What was made of `given`; ValueError where there should have been no copy."""
-    if copy is False and result is not given:
+    if copy is False and not sees(result, given):
         raise ValueError(NO_COPY)
     return result
 
@@ -196,7 +203,7 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndm
                          f"number of dimension of {ndmax}.")
     if result is not object and not isinstance(object, ndarray):
         put_new(result, -1)
-    if copy and result is object:
+    if copy and sees(result, object):
         result = copy_order(result, order)
     result = without_copy(in_order(variable(result), order), object, copy)
     if ndmin > result.ndim:
@@ -313,7 +320,7 @@ def frombuffer(buffer, dtype=float, count=-1, offset=0, *, like=None):
     if is_ours(buffer) and np.dtype(dtype).isnative:
         like = np.frombuffer(placed(buffer, buffer)[0], dtype, count, offset)
         flat, start = variable(buffer).reshape(-1), operator.index(offset)
-        if like.dtype == flat.dtype and start % like.itemsize == 0:     # which has a gradient
+        if like.dtype.num == flat.dtype.num and start % like.itemsize == 0:     # which has a gradient
             return flat[start // like.itemsize:][:like.size]
         return flat.view(np.uint8)[start:start + like.nbytes].view(dtype)
     return adopt(np.frombuffer(buffer, dtype, count, offset))
@@ -411,7 +418,10 @@ cdef ndarray filled(ndarray a, object value):
 cdef ndarray like(object a, object dtype, object order, object shape, object device):
     """An array of the same shape, type, memory order and device, but for what is given."""
     cdef intp dims[MAXDIMS]
-    cdef ndarray x = <ndarray>a if isinstance(a, ndarray) else as_array(np.empty_like(a, order="K")), out
+    if not isinstance(a, ndarray):
+        a = np.empty_like(a, order="K")
+        native(a.dtype if dtype is None else None)      # an error, by which NumPy's function makes its array
+    cdef ndarray x = as_array(a), out
     cdef int code = x.code if dtype is None else code_of(dtype), ndim = x.ndim, number = device_number(device)
     if shape is None:
         memcpy(dims, x.shape, ndim * sizeof(intp))

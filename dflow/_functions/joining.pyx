@@ -117,7 +117,7 @@ cdef ndarray join(list parts, int k, ndarray result):
 
 def common_type(arrays, parts):
     """The type that arrays promote to, of which `parts` are the arrays; Python numbers among them are weak."""
-    if len({x.dtype for x in parts}) == 1:
+    if len({x.dtype.num for x in parts}) == 1:
         return parts[0].dtype
     return np.result_type(*[x if type(x) in (int, float, complex) else part.dtype for x, part in zip(arrays, parts)])
 
@@ -147,7 +147,7 @@ cdef int joined_code(list parts, object out, object dtype, object casting) excep
     cdef int code = (<ndarray>parts[0]).code
     for part in parts:
         if part.code != code:
-            code = code_of(np.result_type(*{x.dtype for x in parts}))
+            code = code_of(np.result_type(*[x.dtype for x in parts]))
             break
     if dtype is not None:
         code = code_of(dtype)

@@ -93,30 +93,28 @@ cdef int bounded_wide = KERNELS["integers", 8]
 cdef class Counter:
     """A key, and how many draws it has given. The n-th draw is the same whoever computes it, and wherever it is cut.
 
-    key: two integers of 32 bits; start: the number of the first draw, modulo 2^64; blocks: how many block() has given.
+    key: two integers of 32 bits; start: the number of the first draw, modulo 2^64.
     """
 
     cdef uint32_t key[2]
     cdef uint64_t next
-    cdef readonly uint64_t blocks
 
-    def __init__(self, uint32_t key0, uint32_t key1, uint64_t start, uint64_t blocks=0):
+    def __init__(self, uint32_t key0, uint32_t key1, uint64_t start):
         self.key[0] = key0
         self.key[1] = key1
         self.next = start
-        self.blocks = blocks
 
     def state(self):
         """What makes an equal one."""
         return self.key[0], self.key[1], self.next
 
     def __reduce__(self):
-        return Counter, (*self.state(), self.blocks)
+        return Counter, self.state()
 
-    def block(self):
-        """The number of the next block of draws that NumPy's generators make, in one step: threads may share it."""
-        self.blocks += 1
-        return self.blocks - 1
+    def count(self):
+        """The number of the next draw, one that NumPy's generators make, in one step: threads may share it."""
+        self.next += 1
+        return self.next - 1
 
     def draw(self, int kernel, int code, object size, double p0=0, double p1=1, double p2=0, out=None):
         """A draw: a pending array of shape `size` and type `code`, or `out`, filled; a number when both are None."""

@@ -1,6 +1,7 @@
 """ufunc: elementwise calls, generalized ufuncs, and the methods reduce, accumulate, reduceat, outer, at."""
 
 import numpy as np
+cimport numpy as cnp
 from cpython.object cimport PyObject
 from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport MAXDIMS
@@ -8,7 +9,7 @@ from dflow._runtime.graph cimport readable, WRITE
 from dflow._array.dispatch cimport Operand, Core, UNTRACKED_READ, fill_constant, launch
 from dflow._kernels.dtypes cimport (
     Scalar, BOOL, LONG, ULONG, DOUBLE, DTYPES, INTP, NCODES, itemsizes, code_of, descr_of, is_complex, is_integer,
-    write_scalar)
+    native, write_scalar)
 from dflow._kernels.wrapped cimport (
     masked_kernel, fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel)
 from dflow._kernels.registry cimport loop_types, ufunc_kernel, failing_kernel
@@ -121,11 +122,17 @@ cdef Plan* plan_for(ufunc u, tuple kinds, tuple inputs, object dtype, object cas
     cdef Plan* p
     if dtype is None and signature is None and casting == "same_kind":
         return u.plan(kinds)
-    signature = output_signature(u, dtype) if signature is None else signature
-    key = (kinds, signature, casting)
+    # Keys have the types, too: dtypes of different ones may be equal, see `twin_of` in _kernels/dtypes.
+    if signature is None:
+        wanted = None if dtype is None else descr_of(dtype)             # of the outputs
+        key = (kinds, wanted, type(wanted), casting)
+    else:
+        key = (kinds, signature, tuple(map(type, signature)) if type(signature) is tuple else None, casting)
     address = u.plans.get(key)
     if address is not None:
         return <Plan*><size_t>address
+    if signature is None and wanted is not None:
+        signature = (None,) * u.nin + (wanted,) * u.nout
     try:
         p = make_plan(u, kinds, signature, casting)
     except _UFuncCastingError:
@@ -245,12 +252,6 @@ cdef object call_and_record(ufunc u, tuple inputs, tuple out, object where, obje
 
 def call_again(ufunc u, inputs, dtype, casting, signature):
     return call(u, inputs, None, True, dtype, casting, signature)
-
-cdef tuple output_signature(ufunc u, object dtype):
-    """dtype= asks for the type of the outputs, as NumPy reads it."""
-    if dtype is None:
-        return None
-    return (None,) * u.nin + (descr_of(dtype),) * u.nout
 
 cdef int check_casts(ufunc u, Plan* p, tuple out, object casting) except -1:
     """Whether outputs take the results."""
@@ -426,8 +427,8 @@ cdef object reduction_dtype(ufunc u, int code):
 cdef Plan* reduction_plan(ufunc u, int code, object dtype, str how="reduce", object out=None) except NULL:
     """In which types it computes: in `dtype`, else in what those of the array and of `out` decide."""
     cdef Plan* p
-    given = out.dtype if dtype is None and out is not None else None
-    key = (how, code, dtype, given)
+    cdef int given = (<ndarray>out).code if dtype is None and out is not None else -1
+    key = (how, code, dtype, -2 - (<cnp.dtype>dtype).num if isinstance(dtype, cnp.dtype) else given)    # as plan_for()
     if key in u.plans:
         return <Plan*><size_t>u.plans[key]
     if u.core is not None:
@@ -435,12 +436,13 @@ cdef Plan* reduction_plan(ufunc u, int code, object dtype, str how="reduce", obj
     if u.nin != 2 or u.nout != 1:
         raise ValueError(f"{how} only supported for "
                          f"{'binary functions' if u.nin != 2 else 'functions returning a single value'}")
-    wanted = descr_of(dtype) if dtype is not None else reduction_dtype(u, code) if given is None else None
+    wanted = descr_of(dtype) if dtype is not None else reduction_dtype(u, code) if given < 0 else None
     if u.name in LOGICAL and dtype is None:
         resolved = (np.dtype(bool),) * 3
     else:
         keywords = {} if wanted is None else {"signature": (wanted, wanted, None)}
-        resolved = u.numpy.resolve_dtypes((given, DTYPES[code], None), reduction=True, casting="unsafe", **keywords)
+        start = None if given < 0 else DTYPES[given]
+        resolved = u.numpy.resolve_dtypes((start, DTYPES[code], None), reduction=True, casting="unsafe", **keywords)
     p = <Plan*>memory_zeros(sizeof(Plan))
     if p == NULL:
         raise MemoryError("no memory for a ufunc")
@@ -691,6 +693,9 @@ cdef object serve(ufunc u, Request r):
             return fill_numpy(u, r.out, *r.inputs, **wishes(r))
         if r.axes is not None or r.axis is not None or r.keepdims is not NO_VALUE:
             return u.call_with_axes(r.inputs, r.out, r.axes, r.axis, r.keepdims, r.dtype, r.casting, r.signature)
+        if r.casting == "no":
+            for x in r.inputs:          # in another byte order, which would be converted
+                native(x.dtype if isinstance(x, np.ndarray) else None)
         result = call(u, r.inputs, r.out, r.where, r.dtype, r.casting, r.signature)
     except NotHeld as error:
         return numpys_answer(u.numpy, r.inputs, wishes(r) if r.out is None else {"out": r.out, **wishes(r)}, error)

@@ -12,7 +12,7 @@ from dflow._kernels.kernel cimport MAXDIMS
 from dflow._runtime.fp_errors cimport warn_user
 from dflow._array.dispatch cimport Core, merge_axes
 from dflow._kernels.dtypes import NotHeld
-from dflow._kernels.dtypes cimport BOOL, DTYPES, itemsizes, code_of, is_complex
+from dflow._kernels.dtypes cimport BOOL, DTYPES, itemsizes, code_of, is_complex, twin_of
 from dflow._array.core cimport *, is_ours, be_like
 from dflow._array.shape cimport parse_shape, check_dimensions, normalize_axis, sees_twice
 from dflow._array.core import array, attach, element
@@ -534,7 +534,7 @@ def copy(ndarray self, /, order="C"):
     return hooks.copy_order(self, order)
 
 def astype(ndarray self, /, dtype, order="K", casting="unsafe", subok=True, copy=True):
-    """The elements as another type: a copy, unless copy is False and the type is the same already.
+    """The elements as another type: a copy, unless copy is False and the type is the same already, or equal.
 
     NumPy's array of a type that is no number. TypeError for a cast that the rule `casting` forbids; by "same_value",
     ValueError where a value would be another one, on reading where it is not there yet.
@@ -558,7 +558,7 @@ def astype(ndarray self, /, dtype, order="K", casting="unsafe", subok=True, copy
         warn_user("Casting complex values to real discards the imaginary part", ComplexWarning)
     if order == "A":
         order = "F" if self.flags & F_CONTIGUOUS and not self.flags & C_CONTIGUOUS else "C"
-    if (code == self.code and not copy
+    if ((code == self.code or code == twin_of[self.code]) and not copy
             and (order == "K" or self.flags & (C_CONTIGUOUS if order == "C" else F_CONTIGUOUS))):
         return self
     if order == "F":
@@ -581,6 +581,7 @@ def resize(ndarray self, /, *new_shape, refcheck=True):
     cdef int ndim
     cdef intp n
     cdef ndarray flat, made
+    operator.index(refcheck)                # TypeError for what is no truth value
     if not new_shape or new_shape[0] is None and len(new_shape) == 1:
         return
     ndim = parse_shape(new_shape[0] if len(new_shape) == 1 else new_shape, dims)

@@ -17,6 +17,8 @@ cdef struct Scalar:          # room for one element of any type, aligned
     long double parts[2]
 
 cdef int itemsizes[18]
+cdef int twin_of[18]                                        # whose dtype is equal, and hashes alike, as those of long
+                                                            # and long long of 64 bits; the code itself
 cdef list DTYPES                                            # by code
 cdef object INTP                                            # dtype of an index
 

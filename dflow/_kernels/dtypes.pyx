@@ -10,27 +10,28 @@ cnp.import_array()
 
 # ---- type codes ------------------------------------------------------------------------------------------------
 
-cdef dict code_by_dtype = {}        # every dtype and type object seen so far
+cdef dict code_by_dtype = {}        # every dtype and type object seen so far; of dtypes that are equal, TWINS
+cdef int TWINS = NCODES
 
 def _fill_types():
+    cdef int code, first
     for code in range(18):
         dtype = cnp.PyArray_DescrFromType(23 if code == HALF else code)
         DTYPES.append(dtype)
         itemsizes[code] = dtype.itemsize
-        # long long is long where both have 64 bits: NumPy's dtypes are equal then, too.
-        code_by_dtype.setdefault(dtype, code)
-        code_by_dtype.setdefault(dtype.type, code_by_dtype[dtype])
-        code_by_dtype.setdefault(type(dtype), code_by_dtype[dtype])
+        first = code_by_dtype.setdefault(dtype, code)
+        twin_of[code], twin_of[first] = first, code
+        if first != code:
+            code_by_dtype[dtype] = TWINS
+        code_by_dtype[dtype.type] = code_by_dtype[type(dtype)] = code
 
 DTYPES = []
 _fill_types()
 INTP = np.dtype(np.intp)
-code_by_dtype.update({bool: 0, int: code_by_dtype[np.dtype(int)], float: DOUBLE, complex: CDOUBLE})
+code_by_dtype.update({bool: 0, int: code_of_num(np.dtype(int).num), float: DOUBLE, complex: CDOUBLE})
 dtypes = tuple(DTYPES)              # for Python: the supported dtypes, by type code
 
 cdef int code_of_num(int typenum) noexcept:
-    if typenum == 9 or typenum == 10:
-        return typenum - 2 if sizeof(long) == sizeof(long long) else typenum
     return typenum if 0 <= typenum <= 16 else HALF if typenum == 23 else -1
 
 class NotHeld(TypeError):
@@ -44,7 +45,8 @@ cdef int code_of(object dtype) except -1:
     """Type code of anything that NumPy takes for a dtype. NotHeld for what is no number, or of another byte order."""
     cdef int code
     try:
-        return <int>code_by_dtype[dtype]
+        code = <int>code_by_dtype[dtype]
+        return code if code != TWINS else code_of_num((<cnp.dtype?>dtype).num)
     except (KeyError, TypeError):
         pass
     descr = native(dtype) or np.dtype(None)         # which stands for floats

@@ -4,7 +4,7 @@ import numpy as np
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 from dflow._kernels.kernel cimport COPIES, DATA_FOLD, ELEMENTWISE, intp, Kernel, loop_t, PARTIAL, REDUCES, ROWS
-from dflow._kernels.dtypes cimport DOUBLE, FLOAT, LONG, is_integer, itemsizes
+from dflow._kernels.dtypes cimport DOUBLE, FLOAT, is_integer, itemsizes
 from dflow._base.allocator cimport memory_zeros
 from dflow._kernels.reduce cimport Fold, total_t, reduce_loop, reduce_initial_loop
 from dflow._kernels.registry cimport Wrapped, kernel_new, recall, remember, ufunc_kernel, wrap
@@ -195,7 +195,7 @@ cdef void add_at_loop(char** args, intp* dims, intp* steps, void* data) noexcept
 cdef Kernel* at_kernel(Kernel* k, int nin, int code) except NULL:
     key = ("at", <size_t>k)
     cdef Kernel* r = recall(key)
-    if r == NULL and (code == FLOAT or code == DOUBLE or code == LONG and sizeof(long) == 8) and (
+    if r == NULL and (code == FLOAT or code == DOUBLE or is_integer(code) and itemsizes[code] == 8) and (
             k == ufunc_kernel(np.add, (code, code, code))):
         r = remember(key, kernel_new(k.name, nin, nin + 1, add_at_loop, <void*><intp>code, k.flags & ~ELEMENTWISE, 1))
     if r == NULL:

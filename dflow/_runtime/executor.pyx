@@ -304,29 +304,39 @@ cdef inline void run_task(Runner* me, Task* t) noexcept nogil:
 cdef bint unseen(Task* t) noexcept nogil:
     """Whether nothing but t and its group refers to what they write: no array, no other task. Then none ever will."""
     cdef Task* m = t
-    cdef Task* other
-    cdef Access* a
-    cdef Access* b
-    cdef int i, k, own
+    cdef Task* last = t
     if load_ptr(<void**>&t.waiters) != NULL or load_int(&t.state) != TAKEN:
         return False
     if t.flags & ABROAD or t.kernel.flags & (HOST | FENCE):
         return False
-    while m != NULL:
-        a = accesses(m)
-        for i in range(m.nops):
-            if not a[i].key & WRITE:
-                continue
-            own = 0
-            other = t
-            while other != NULL:
-                b = accesses(other)
-                for k in range(other.nops):
-                    own += b[k].storage == a[i].storage
-                other = next_member(other)
-            if load_int(&a[i].storage.refs) != own:
-                return False
+    while next_member(last) != NULL:
+        last = next_member(last)
+    if not writes_unseen(t, last):          # as nearly always
+        return False
+    while m != last:
+        if not writes_unseen(t, m):
+            return False
         m = next_member(m)
+    return True
+
+cdef bint writes_unseen(Task* leader, Task* m) noexcept nogil:
+    """The same of what a member of a group writes."""
+    cdef Access* a = accesses(m)
+    cdef Access* b
+    cdef Task* other
+    cdef int i, k, own
+    for i in range(m.nops):
+        if not a[i].key & WRITE:
+            continue
+        own = 0
+        other = leader
+        while other != NULL:
+            b = accesses(other)
+            for k in range(other.nops):
+                own += b[k].storage == a[i].storage
+            other = next_member(other)
+        if load_int(&a[i].storage.refs) != own:
+            return False
     return True
 
 cdef Task* put_last(Runner* me, Task* t) noexcept nogil:

@@ -137,8 +137,8 @@ cdef bint raises(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp f, 
     return i & g.wanted != 0
 
 cdef void run_again(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp f, intp n) noexcept nogil:
-    """The members of a native loop, over as many elements at a time as their inner registers have: in parts, and those of
-    a part that raises flags one by one."""
+    """The members of a native loop, over as many elements at a time as their inner registers have: in parts, and those
+    of a part that raises flags one by one."""
     cdef char registers[INNER_BYTES + 64]
     cdef char* room = <char*>((<size_t>registers + 63) & ~<size_t>63)
     cdef char* here[MAX_OPERANDS]

@@ -11,6 +11,9 @@ from dflow._runtime.graph cimport ABROAD, Access, accesses, connect, cost_of, ME
 from dflow._runtime.queues cimport Lane, lanes
 from dflow._runtime.tuning cimport CALL_NS, JOIN_NS, MAX_LOOSE, RIPE_NS, RIPE_PART
 
+cdef enum:
+    MOST_ABROAD = 32        # members of a group on a device, whose kernels have few arguments
+
 cdef struct Opening:        # changed under the lock; what is added, under the GIL, too
     int lock
     Task* leader            # atomic; NULL: none is open
@@ -35,11 +38,12 @@ cdef bint offer(Task* t, Closed* closed) noexcept:
     cdef double cost = cost_of(t)
     cdef intp row = row_of(t) if t.kernel.flags & REDUCES else 0
     cdef bint calls = False
-    cdef int inputs = -1
+    cdef int inputs = -1, most
     closed.leader = NULL
     lock(&opening.lock, GROUP_LOCK)
     if opening.leader != NULL:
-        if opening.members < longest_group and (row == 0 or opening.row == 0 or row == opening.row):
+        most = min(longest_group, MOST_ABROAD) if t.flags & ABROAD else longest_group
+        if opening.members < most and (row == 0 or opening.row == 0 or row == opening.row):
             inputs = joins(t, cost)
         if inputs < 0 or (inputs == 0 and opening.loose >= MAX_LOOSE):
             closed[0] = close()

@@ -17,7 +17,7 @@ from dflow._array.core cimport hooks, ndarray, new_array
 from dflow._engine cimport settings
 from dflow._gpu.executor cimport recipe_of, tell
 from dflow._runtime.graph cimport abroad, discard, FULL, MEMBER, Storage, storage_unref, Task, WRITE
-from dflow._runtime.fusion_rules cimport MAX_ARGUMENTS, MAX_MEMBERS, may_follow
+from dflow._runtime.fusion_rules cimport MAX_ARGUMENTS, may_follow
 from dflow._runtime.fusion_space cimport Space, space_of
 from dflow._kernels.dtypes cimport CDOUBLE, DOUBLE, FLOAT, code_of, itemsizes
 from dflow._kernels.casts cimport cast_kernel
@@ -28,6 +28,7 @@ from dflow._base.thread_state cimport CPUS
 from dflow._gpu.mirror cimport HOST_STALE, bring_there
 
 cdef enum:
+    MOST_MEMBERS = 64               # of a step
     TRIES = 2                       # replays step by step before: kernels are made meanwhile
 
 cdef int UBYTE = code_of("u1")
@@ -116,7 +117,7 @@ cdef class Captured:
                 while (last.next if last.flags & MEMBER else last.group) != NULL:
                     last = last.next if last.flags & MEMBER else last.group
                     members += 1
-                if members < MAX_MEMBERS and may_follow(leader, &space, t):
+                if members < MOST_MEMBERS and may_follow(leader, &space, t):
                     t.group = leader
                     t.flags |= MEMBER
                     if last == leader:

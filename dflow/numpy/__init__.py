@@ -7,6 +7,7 @@ looked up when it is first used: its function then runs as a blocking call, on c
 import importlib
 import sys as _sys
 import types
+from functools import wraps as _wraps
 
 import numpy as _numpy
 
@@ -63,7 +64,22 @@ class _Ufuncs(type):
 
 
 class ufunc(metaclass=_Ufuncs):
-    """The type of universal functions, for isinstance: those of this namespace, NumPy's own and third parties'."""
+    """The type of universal functions, for isinstance: those of this namespace, NumPy's own and third parties'.
+
+    Its methods take any of them, as np.ufunc.reduce(np.add, x).
+    """
+
+
+def _of_ufuncs(name):
+    @_wraps(getattr(_numpy.ufunc, name))
+    def method(self, /, *args, **keywords):
+        return getattr(self, name)(*args, **keywords)
+
+    return method
+
+
+for _name in ("__call__", "accumulate", "at", "outer", "reduce", "reduceat", "resolve_dtypes"):
+    setattr(ufunc, _name, _of_ufuncs(_name))
 
 
 class _Maker:

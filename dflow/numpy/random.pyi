@@ -203,7 +203,9 @@ class _Older:
         self, a: ArrayLike, size: _Shape | None = None, replace: bool = True, p: ArrayLike | None = None,
     ) -> Any: ...       # as Generator's
     @overload
-    def randint(self, low: int, high: int | None = None, size: None = None, dtype: _DType = ...) -> int: ...
+    def randint(self, low: int, high: int | None = None, size: None = None) -> int: ...
+    @overload
+    def randint(self, low: int, high: int | None = None, size: None = None, dtype: _DType = ...) -> Any: ...
     @overload
     def randint(
         self, low: ArrayLike, high: ArrayLike | None = None, size: _Shape | None = None, dtype: _DType = ...,
@@ -276,8 +278,12 @@ class Generator(_Stream):
     ) -> Any: ...       # an array; of a number, without a size, an int
     @overload
     def integers(
+        self, low: int, high: int | None = None, size: None = None, *, endpoint: bool = False,
+    ) -> numpy.int64: ...
+    @overload
+    def integers(
         self, low: int, high: int | None = None, size: None = None, dtype: _DType = ..., endpoint: bool = False,
-    ) -> int: ...
+    ) -> Any: ...       # of that type
     @overload
     def integers(
         self, low: ArrayLike, high: ArrayLike | None = None, size: _Shape | None = None, dtype: _DType = ...,

@@ -110,8 +110,11 @@ def arange(start_or_stop=None, /, stop=None, step=None, dtype=None, *, device=No
 
 
 def _number(x):
-    """Arrays of ours as Python numbers: their values decide about the length."""
-    return x.item() if is_array(x) else x
+    """Arrays of ours as Python numbers, but of a type that counts: their values decide about the length."""
+    if not is_array(x):
+        return x
+    number = x.item()
+    return number if numpy.promote_types(x.dtype, int).num == numpy.dtype(type(number)).num else x.asnumpy()[()]
 
 
 def _limits(start, stop, step):

@@ -112,11 +112,11 @@ def _check_output(result, out, casting, operand):
 
 def _cast(arrays, dtype, casting):
     """All of one type: the one given, or the one they promote to."""
-    types = {x.dtype for x in arrays}
+    types = {x.dtype.num: x.dtype for x in arrays}
     if dtype is None and len(types) == 1:
         return arrays
-    wanted = numpy.result_type(*types) if dtype is None else numpy.dtype(dtype)
-    if types == {wanted}:
+    wanted = numpy.result_type(*types.values()) if dtype is None else numpy.dtype(dtype)
+    if types.keys() == {wanted.num}:
         return arrays
     for k, x in enumerate(arrays):
         if not numpy.can_cast(x.dtype, wanted, casting):

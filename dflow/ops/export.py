@@ -109,9 +109,19 @@ def _interface(self):
     return window.__array_interface__ | kept
 
 
+class _Seen(numpy.ndarray):
+    """NumPy's array over the memory of one of ours, which it keeps."""
+
+
+def _ctypes(self):
+    seen = share_for_good(self).view(_Seen)
+    seen.array = self
+    return seen.ctypes
+
+
 for _name, _give, _doc in (
         ("data", memoryview, "A memoryview. Waits."),
-        ("ctypes", lambda self: share_for_good(self).ctypes, "The address and more, for ctypes. Waits."),
+        ("ctypes", _ctypes, "The address and more, for ctypes. Waits."),
         ("__array_interface__", _interface, "The address and more. Waits."),
         ("__array_struct__", lambda self: share(self).__array_struct__, "The address and more, in a capsule. Waits.")):
     attach(_name, property(_give, doc=_doc))

@@ -1,6 +1,7 @@
 """NumPy's own functions on our arrays: as tasks, where the result's shape is known, or waiting for the arguments."""
 
 from functools import partial, wraps
+from operator import is_
 from types import FunctionType
 
 import numpy
@@ -20,20 +21,31 @@ AS_IT_IS = frozenset((int, float, bool, str, type(None)))
 
 
 def unwrap(x, read=ndarray.asnumpy):
-    """Our arrays, also inside lists and the like, as NumPy's arrays or scalars. Waits."""
+    """Our arrays, also inside lists and the like, as NumPy's arrays or scalars; what holds none is itself. Waits."""
     if type(x) in AS_IT_IS:
         return x
     if is_array(x):
         return read(x)[()] if is_scalar(x) else read(x)
-    if type(x) in (list, tuple):
-        return type(x)(unwrap(item, read) for item in x)
-    if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return type(x)(*(unwrap(item, read) for item in x))
+    if holds_items(x):
+        return of_items(x, [unwrap(item, read) for item in x])
     if type(x) is slice:
         return slice(unwrap(x.start, read), unwrap(x.stop, read), unwrap(x.step, read))
     if type(x) is dict:
-        return {key: unwrap(value, read) for key, value in x.items()}
+        values = [unwrap(value, read) for value in x.values()]
+        return x if all(map(is_, values, x.values())) else dict(zip(x, values))
     return plain(given(x))
+
+
+def holds_items(x):
+    """Whether x is a list or a tuple, also one with names."""
+    return type(x) in (list, tuple) or isinstance(x, tuple) and hasattr(x, "_fields")
+
+
+def of_items(x, items):
+    """x itself, which an array of objects may have as an element, where these are its items; else one like it."""
+    if all(map(is_, items, x)):
+        return x
+    return type(x)._make(items) if hasattr(x, "_fields") else type(x)(items)
 
 
 def given(x):
@@ -74,11 +86,7 @@ def wrap(x):
         return as_array(x) if x.dtype.kind in "biufc" and x.dtype.isnative else x
     if isinstance(x, numpy.generic):
         return as_scalar(as_array(x)) if x.dtype.kind in "biufc" else x
-    if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return type(x)(*map(wrap, x))
-    if type(x) in (list, tuple):
-        return type(x)(map(wrap, x))
-    return x
+    return of_items(x, [wrap(item) for item in x]) if holds_items(x) else x
 
 
 READ_ONLY = frozenset((                     # they neither write nor return what they are given

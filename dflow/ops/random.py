@@ -4,9 +4,9 @@ A stream has a key, made from its seed, and counts its draws. An element of a dr
 of the draw and the element's index: kernels compute it (_kernels/c/distributions.c), of any part, anywhere.
 
 What has no kernel (parameters that are arrays, rare distributions, shuffling) comes from NumPy's generators: small
-draws of numbers at once, from one of the stream's own; large ones, and those of arrays, which may be pending, from a
-generator whose counter follows from the number of blocks submitted before: in host tasks, one for each block of a fixed
-size, or for all where parameters are arrays.
+draws of numbers at once, from one of the stream's own, which moves on where others were drawn since; large ones, and
+those of arrays, which may be pending, from a generator whose counter is the number of the draw: in host tasks, one for
+each block of a fixed size, or for all where parameters are arrays. So any draw changes what all later ones give.
 """
 
 import functools
@@ -47,7 +47,7 @@ SINGLE, DOUBLE, LONG = map(dtypes.index, (numpy.dtype("f4"), FLOAT, INTEGER))   
 CODES = {FLOAT: DOUBLE, float: DOUBLE, numpy.float64: DOUBLE, numpy.dtype("f4"): SINGLE, numpy.float32: SINGLE}
 PLAIN = frozenset((int, float))
 INTEGERS = (int, numpy.integer)
-BOUNDS = {}                 # of integer types, as given: type code, least and greatest value
+BOUNDS = {}                 # of integer types, as given: type code, least and greatest value, type of a single number
 
 RANDOM, NORMAL, EXPONENTIAL, GAMMA = (
     {SINGLE: KERNELS[name, 4], DOUBLE: KERNELS[name, 8]}
@@ -87,7 +87,8 @@ def _bounds(dtype):
         if known.kind not in "biu" or not known.isnative:
             return None
         info = numpy.iinfo(known) if known.kind != "b" else None
-        found = (dtypes.index(known), int(info.min), int(info.max)) if info else (0, 0, 1)
+        number = dtype if dtype is int or dtype is bool else known.type
+        found = (dtypes.index(known), int(info.min), int(info.max), number) if info else (0, 0, 1, number)
         if len(BOUNDS) < 100 and getattr(dtype, "__hash__", None):
             BOUNDS[dtype] = found
         return found
@@ -176,8 +177,7 @@ def drawn_shape(size, common):
 
 def older(generator):
     """The older interface over the same bits."""
-    from numpy.random import RandomState
-    return RandomState(generator.bit_generator)
+    return numpy.random.RandomState(generator.bit_generator)
 
 
 REFUSALS = (TypeError, ValueError, LookupError, AttributeError, OverflowError)
@@ -241,11 +241,10 @@ def _seed_of(bits):
     return numpy.random.SeedSequence(int.from_bytes(hashlib.sha256(repr(state).encode()).digest()))
 
 
-def _ahead(state, step, small):
-    """The state of a stream that has given `step` draws and blocks more; small: of its generator of NumPy's."""
+def _ahead(state, step):
+    """The state of a stream that has given `step` draws more."""
     *key, draw = state["counter"]
-    return {**state, "small": _comparable(small.state), "counter": (*key, (draw + step) % (1 << 64)),
-            "blocks": (state["blocks"] + step) % (1 << 64)}
+    return {**state, "counter": (*key, (draw + step) % (1 << 64))}
 
 
 def _payload(generator, fill, part):
@@ -282,23 +281,34 @@ class Stream:
         self._seed = seed
         self.__dict__.pop("_generator", None)
         key0, key1, low, high = SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0x64726177)).generate_state(4)
-        self._counter = Counter(int(key0), int(key1), int(low) | int(high) << 32)
+        self._seen = int(low) | int(high) << 32                     # what the last draw of _small leaves the counter at
+        self._counter = Counter(int(key0), int(key1), self._seen)
         self._key = None                                            # of NumPy's generators, when one is needed
 
     @property
     def _small(self):
-        """NumPy's generator, for what has no kernel and for few numbers: made when it is first asked."""
+        """NumPy's generator, for what has no kernel and for few numbers: made when it is first asked. See _drawing."""
         made = self.__dict__.get("_generator")
         if made is None:            # of two threads that come at once both get the same
             made = self.__dict__.setdefault("_generator", numpy.random.Generator(numpy.random.Philox(self._seed)))
         return made
+
+    @property
+    def _drawing(self):
+        """The same, for a draw: other draws since its last one have moved it by as many times 2^64 numbers."""
+        generator, draw = self._small, self._counter.count()
+        if draw != self._seen:
+            with generator.bit_generator.lock:          # another thread may draw from it, without the GIL
+                generator.bit_generator.advance(draw - self._seen << 64)
+        self._seen = draw + 1
+        return generator
 
     def _task(self):
         """A function that makes the generator of the next block, on the worker."""
         if self._key is None:
             seed = numpy.random.SeedSequence(self._seed.entropy, spawn_key=(*self._seed.spawn_key, 0x666C6F77))
             self._key = seed.generate_state(2, numpy.uint64)
-        key, index = self._key, self._counter.block()
+        key, index = self._key, self._counter.count()
 
         def generator():
             from numpy.random import Generator, Philox
@@ -336,7 +346,7 @@ class Stream:
     def get_state(self, legacy=True):
         """What set_state takes to continue from here. `legacy` is RandomState's: there is one form here."""
         seed, small = _comparable(self._seed.state), _comparable(self._small.bit_generator.state)
-        return {"seed": seed, "small": small, "blocks": self._counter.blocks, "counter": self._counter.state()}
+        return {"seed": seed, "small": small, "seen": self._seen, "counter": self._counter.state()}
 
     def set_state(self, state):
         """Continue from where get_state was called."""
@@ -344,7 +354,7 @@ class Stream:
             raise ValueError("a state is what get_state() returned")
         self._start(numpy.random.SeedSequence(**state["seed"]))
         self._small.bit_generator.state = state["small"]
-        self._counter = Counter(*state["counter"], state["blocks"])
+        self._counter, self._seen = Counter(*state["counter"]), state["seen"]
 
     def __reduce__(self):
         return _restored, (type(self), self.get_state())
@@ -446,19 +456,18 @@ class Stream:
         return self._scaled(EXPONENTIAL, "exponential", 0.0, _scale(scale), size, dtype)
 
     def _integers(self, low, high, size, dtype, endpoint):
-        """Integers in [low, high), or [low, high]."""
-        if size is None and dtype is not INTEGER and dtype not in (int, bool) and not common_shape(low, high):
-            return as_array(numpy.asarray(self._integers(low, high, (), dtype, endpoint)))
+        """Integers in [low, high), or [low, high]; a single one is of the type asked for."""
         bounds = _bounds(dtype)
         if bounds and not any_of_ours(low, high) and isinstance(low, INTEGERS) and isinstance(high, INTEGERS):
             last = int(high) if endpoint else int(high) - 1
             if bounds[1] <= low <= last <= bounds[2]:
-                return self._counter.integers(int(low), last, bounds[0], size)
+                drawn = self._counter.integers(int(low), last, bounds[0], size)
+                return drawn if size is not None or bounds[3] is int else bounds[3](drawn)
         if any_of_ours(low, high):
             return self._of_arrays(lambda g, p, shape: g.integers(*p, shape, dtype, endpoint),
                                    drawn_shape(size, common_shape(low, high)), numpy.dtype(dtype), [low, high])
-        result = self._small.integers(low, high, size, dtype, endpoint)
-        return as_array(result) if isinstance(result, numpy.ndarray) else numpy.asarray(result).item()
+        result = self._drawing.integers(low, high, size, dtype, endpoint)
+        return as_array(result) if isinstance(result, numpy.ndarray) else result
 
     def choice(self, a, size=None, replace=True, p=None, axis=0, shuffle=True):
         """Random elements of a 1-d array, or of range(a); `p`: their probabilities, its errors may come on reading."""
@@ -466,7 +475,7 @@ class Stream:
         numbers = not isinstance(a, ndarray)
         n = int(a) if numbers else a.shape[axis]
         if replace and p is None and n > 0:
-            index = self._integers(0, n, size, INTEGER, False)
+            index = self._integers(0, n, size, int, False)
         else:
             index = self._chosen(n, size, replace, p, shuffle)
         if numbers:
@@ -497,7 +506,7 @@ class Stream:
             choose(self._small, numpy.full(p.shape, 1 / max(p.size, 1)), 0)         # errors of its shape
             return self._of_arrays(lambda generator, p, shape: choose(generator, p[0], shape), shape, INTEGER, [p])
         if count < SMALL:
-            index = choose(self._small, p, size)
+            index = choose(self._drawing, p, size)
             return as_array(index) if size is not None else int(index)
         choose(self._small, p, 0)                   # its errors
 
@@ -509,10 +518,11 @@ class Stream:
     def shuffle(self, x, axis=0):
         """Reorder along an axis, in place: asynchronously, for our arrays; many rows as a host task."""
         if not is_array(x):
-            called(self._small.shuffle, (x, axis), {})
+            called(self._drawing.shuffle, (x, axis), {})
             return
         few = x.size < SMALL and x.ndim == 1 and axis == 0
-        if few and at_once(self._small.shuffle, (x,), writes=True) is not LATER:
+        shuffle = few and self._drawing.shuffle     # one draw, whether x is there or not
+        if few and at_once(shuffle, (x,), writes=True) is not LATER:
             return
         len(x)                                      # TypeError without axes
         if not x.flags.writeable:
@@ -520,7 +530,7 @@ class Stream:
         axis = normalize_axis_index(axis, x.ndim)
         if x.shape[axis] < SMALL:               # a task and its generator take 10 us
             index = numpy.arange(x.shape[axis])
-            self._small.shuffle(index)
+            (shuffle or self._drawing.shuffle)(index)
             x[...] = take(x, as_array(index), axis)
             return
         host(_payload(self._task(), lambda g, w: g.shuffle(w, axis), x), [x], [x])
@@ -539,7 +549,7 @@ class Stream:
 
     def bytes(self, length):
         """Random bytes."""
-        return self._small.bytes(length)
+        return self._drawing.bytes(length)
 
     # ---- all other distributions
 
@@ -577,7 +587,7 @@ class Stream:
                 drawn_shape(size, common_shape(*given))
             return self._of_arrays(draw, shape, dtype, values)
         if vector or size is None or math.prod(as_shape(size)) < SMALL:
-            result = getattr(self._interface(self._small), name)(*args, size=size, **keywords)
+            result = getattr(self._interface(self._drawing), name)(*args, size=size, **keywords)
             return as_array(result) if isinstance(result, numpy.ndarray) else result
         numbers = all(numpy.ndim(x) == 0 for x in values)
         if numbers:
@@ -587,7 +597,6 @@ class Stream:
             w[...] = draw(generator, values, w.shape)
 
         return self._fill(as_shape(size), dtype, fill, numbers)
-
 
     def _from_standard(self, name, size, values, names):
         """A draw of one of STANDARD or OF_GAMMA whose parameters are arrays, by which it has gradients."""
@@ -710,23 +719,23 @@ class Bits:
     def __getattr__(self, name):
         if name not in ("capsule", "cffi", "ctypes", "lock", "random_raw", "spawn"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return getattr(self._stream._small.bit_generator, name)
+        stream = self._stream
+        return getattr((stream._drawing if name == "random_raw" else stream._small).bit_generator, name)
 
     @property
     def seed_seq(self):
         return self._stream._seed
 
     def advance(self, delta):
-        """Leave out so many draws, of any size; below 0: go back. Of NumPy's generator in it, so many steps."""
-        small = self._stream._small.bit_generator
-        Stream.set_state(self._stream, _ahead(Stream.get_state(self._stream), delta, small.advance(delta)))
+        """Leave out so many draws, of any size; below 0: go back."""
+        numpy.random.Philox(0).advance(delta)                       # its errors
+        Stream.set_state(self._stream, _ahead(Stream.get_state(self._stream), delta))
         return self
 
     def jumped(self, jumps=1):
         """Another, as far ahead as any number of jumps allows: by parts of 2^64 in the golden ratio."""
-        state = Stream.get_state(self._stream)
-        small = self._stream._small.bit_generator.jumped(jumps)
-        state = _ahead(state, jumps * GOLDEN, small)
+        numpy.random.Philox(0).jumped(jumps)                        # its errors
+        state = _ahead(Stream.get_state(self._stream), jumps * GOLDEN)
         spawned = state["seed"]["n_children_spawned"] + jumps * (GOLDEN >> 32)
         state["seed"]["n_children_spawned"] = spawned % (1 << 32)
         return Bits(_restored(type(self._stream), state))
@@ -774,7 +783,7 @@ class Generator(Stream, metaclass=Kind):
     lock = property(lambda self: self._small.bit_generator.lock, doc="Of the source.")
     _bit_generator = property(lambda self: self._small.bit_generator)
 
-    def integers(self, low, high=None, size=None, dtype=INTEGER, endpoint=False):
+    def integers(self, low, high=None, size=None, dtype=numpy.int64, endpoint=False):
         """Integers in [low, high), or [0, low); `endpoint` includes the last."""
         if high is None:
             low, high = 0, low
@@ -784,7 +793,7 @@ class Generator(Stream, metaclass=Kind):
         """A copy whose elements are shuffled along an axis, each row by itself."""
         x = _held(x)
         if not is_array(x):
-            return self._small.permuted(x, axis=axis, out=out)
+            return self._drawing.permuted(x, axis=axis, out=out)
         if axis is not None:
             normalize_axis_index(axis, x.ndim)
         result = x.copy() if out is None else out
@@ -804,7 +813,7 @@ class Generator(Stream, metaclass=Kind):
             shape = (*(() if size is None else as_shape(size)), *numpy.shape(colors))
             return self._of_arrays(lambda g, p, shape: g.multivariate_hypergeometric(*p, shape[:-1], method), shape,
                                    INTEGER, [colors, nsample])
-        return as_array(self._small.multivariate_hypergeometric(colors, nsample, size, method))
+        return as_array(self._drawing.multivariate_hypergeometric(colors, nsample, size, method))
 
     def spawn(self, n_children):
         """So many independent generators."""
@@ -867,7 +876,7 @@ class Shared(Stream):
             return _halved(Stream.standard_normal(self, shape or None, numpy.float32))
         return Stream.standard_normal(self, shape or None, dtype)
 
-    def randint(self, low, high=None, size=None, dtype=INTEGER):
+    def randint(self, low, high=None, size=None, dtype=int):
         """Integers in [low, high), or [0, low)."""
         if high is None:
             low, high = 0, low
@@ -941,8 +950,6 @@ def default_rng(seed=None):
 
 _SHARED = """seed get_state set_state rand randn randint random_integers random_sample ranf sample random normal
     uniform standard_normal standard_gamma exponential standard_exponential choice shuffle permutation bytes""".split()
-
-
 _ALIASES = {"ranf": "random_sample", "sample": "random_sample"}
 
 
@@ -986,7 +993,6 @@ def _rows():
         draw = getattr(_shared, _ALIASES.get(name, name))
         draw = _function(draw, name) if name == "seed" or name in _ALIASES else draw
         add_row(name, draw, kind="host" if host else "kernel", module="numpy.random")
-
     for thing in (default_rng, Generator, get_bit_generator, set_bit_generator):
         add_row(thing.__name__, thing, module="numpy.random")
 

@@ -52,7 +52,7 @@ FAST = 4 * SMALL            # elements of which a selection takes no longer than
 PLAIN = (int, float, str, type(None))
 
 
-@lru_cache(typed=True)
+@lru_cache(typed=True)        # as int64 and longlong are equal
 def _type_of(function, dtype, ndim, axis, keywords):
     return numpy.asarray(function(numpy.ones((1,) * ndim, dtype), axis=axis, **dict(keywords))).dtype
 

@@ -72,12 +72,13 @@ check(assert_type(np.multiply.outer(n, n), np.ndarray), int)
 check(assert_type(np.add(x, 1, out=np.empty((2, 3))), np.ndarray), float)
 assert np.add.identity == 0 and np.add.ntypes == len(np.add.types) and np.matmul.signature is not None
 
-# Random numbers: of numbers, without a size, Python's own
+# Random numbers: of numbers, without a size, Python's own, as NumPy's
 rng = np.random.default_rng(1)
 for number in (rng.random(), rng.normal(0, 1), rng.beta(1, 2), np.random.rand(), np.random.uniform(1, 2)):
     assert type(assert_type(number, float)) is float
-for count in (rng.integers(3), rng.poisson(4), np.random.randint(0, 9)):
+for count in (rng.poisson(4), np.random.randint(0, 9)):
     assert type(assert_type(count, int)) is int
+assert type(assert_type(rng.integers(3), numpy.int64)) is numpy.int64
 for draw in (rng.random(3), rng.normal(size=3), rng.gamma([1.0, 2.0]), np.random.standard_normal((1, 2))):
     check(assert_type(draw, npt.NDArray[np.float64]), float)
 check(assert_type(rng.binomial(5, 0.5, size=4), npt.NDArray[np.intp]), int)

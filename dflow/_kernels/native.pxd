@@ -108,8 +108,8 @@ cdef enum:
 cdef int native_set
 cdef inline int vectors_of(int set) noexcept nogil:
     return 31 if set == AVX512 else 14
-# The loop of these steps. NULL: not now: at their first sight, unless it is to be written at once. `held`: of each arena,
-# how many loops are held.
+# The loop of these steps. NULL: not now: at their first sight, unless it is to be written at once. `held`: of each
+# arena, how many loops are held.
 cdef native_t find_loop(Step* steps, int n, int itemsize, int set, bint at_once, int* held) noexcept nogil
 cdef void let_loops_go(int* held) noexcept nogil
 cdef void loops_after_fork() noexcept                   # in the child

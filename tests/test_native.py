@@ -436,6 +436,8 @@ SAME_PLACE = {
     "short rows, the other way round": lambda np, x: (x.view("i4")[:, :6:2].astype("i8") + 1) * 3 - x[:, :3],
     "written rows": lambda np, x: [x[1000:].__setitem__(..., x[:1000] * 3 + 1), x.view("i4")[1000:, 6:18] * 2.5 + 1][1],
     "written": lambda np, x: [x[0, :6000].__setitem__(..., x[1, :6000] * 3 + 1), x.view("i4")[0, :6000] * 2.5 + 1][1],
+    "bools": lambda np, x: (x[0] > 9).view("u1").astype("i8") * 3 + x[1],
+    "kept bools": lambda np, x: np.stack([m := x[0] > 9, m.view("u1").astype("i8") * 3 + x[1]]),
     "read": lambda np, x: [x.view("i4")[0, :6000] * 2.5 + x[1, 6000:], x[0, :6000].__iadd__(x[1, :6000])][0]}
 
 

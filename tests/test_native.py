@@ -334,11 +334,14 @@ def test_each_operation_of_integers_is_in_a_loop(name, size):
             text = f"({text}) {'|' if kind == 'm' else '+'} {{{kind}}}"
             code = re.sub(r"\b[IUF]\b", lambda match: repr(types[match[0].lower()]), re.sub(r"[{}]", "", text))
             expected = eval(code, theirs | {"np": numpy})
-            for _ in range(3):
+            known = not any(part in text for part in left_out)
+            for i in range(30):                     # a worker may close the group before the second operation is there
                 names = ours | {"np": np, first: pending(ours[first])}
                 found, result = ran(lambda code=code, names=names: eval(code, names))
                 assert same_bits(result, expected), text
-            assert found == (not any(part in text for part in left_out)), text
+                if i >= 2 and found == known:
+                    break
+            assert found == known, text
 
 
 def test_warnings_of_casts():

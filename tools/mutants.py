@@ -91,8 +91,8 @@ MUTANTS = (
            "            continue\n        set_poison(s, p)\n        break\n",
            "of several results the first alone has the error", (ERRORS,)),
     Mutant("poison-in-a-group", "dflow/_runtime/fusion_plan.pyx",
-           "if load_ptr(&a[i].storage.poison) != NULL:\n                    return False\n                g.storage[n] = enter",
-           "g.storage[n] = enter",
+           "if load_ptr(&a[i].storage.poison) != NULL:\n                    return False\n                g.storage[n]",
+           "g.storage[n]",
            "a group computes with what has an error, and its results have none", (ERRORS,)),
     # ---- groups
     Mutant("over-a-member", "dflow/_runtime/fusion_rules.pyx",

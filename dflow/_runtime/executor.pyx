@@ -1,7 +1,7 @@
 """Running tasks: see _runtime/executor.pxd."""
 
 from cpython.ref cimport Py_DECREF, Py_XDECREF
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport (
     BLAS, ELEMENTWISE, FENCE, HOST, INVALID_FAILS, intp, Kernel, LOCKS, MAY_RAISE, REDUCES, ROWS)
 from dflow._base.atomics cimport (
@@ -416,8 +416,29 @@ cdef void run_group(Runner* me, Task* leader) noexcept nogil:
         run_one(me, m)
         m = next_member(m)
 
+# Plans are large: for the stack, which may be another library's thread's, and for malloc, which would give pages back to
+# the system each time.
+cdef enum:
+    PLANS = 8
+cdef GroupPlan plans[PLANS]
+cdef int plans_taken[PLANS]     # atomic
+
+cdef GroupPlan* take_plan() noexcept nogil:
+    """NULL: there is no memory."""
+    cdef int i
+    for i in range(PLANS):
+        if load_int(&plans_taken[i]) == 0 and cas_int(&plans_taken[i], 0, 1):
+            return &plans[i]
+    return <GroupPlan*>memory_new(sizeof(GroupPlan))
+
+cdef void give_plan(GroupPlan* g) noexcept nogil:
+    if g >= &plans[0] and g < &plans[0] + PLANS:
+        store_int(&plans_taken[g - &plans[0]], 0)
+    else:
+        memory_free(g)
+
 cdef bint run_together(Task* leader) noexcept nogil:
-    cdef GroupPlan* g = <GroupPlan*>memory_new(sizeof(GroupPlan))       # threads of others may have little stack
+    cdef GroupPlan* g = take_plan()
     cdef bint able = g != NULL and plan_group(leader, g)
     if able:
         find_native(g)
@@ -427,7 +448,7 @@ cdef bint run_together(Task* leader) noexcept nogil:
             end_blocks(g)
             tell(leader, g)
         end_native(g)
-    memory_free(g)
+    give_plan(g)
     return able
 
 cdef void tell(Task* leader, GroupPlan* g) noexcept nogil:
@@ -570,6 +591,7 @@ cdef void reset_workers() noexcept:
     bell_init(&shared.idle_bell)
     bell_init(&shared.done_bell)
     splits_after_fork()
+    memset(plans_taken, 0, sizeof(plans_taken))
     open_group_after_fork()
     for k in range(shared.nlanes):
         lane = used[k]

@@ -64,7 +64,7 @@ cdef struct GroupPlan:          # how a group runs; on the stack of its runner
     intp blocks
     bint by_rows                # whole rows are the pieces that runners take
     size_t register_bytes       # of an element, at most
-    intp memory_bytes           # of an element, of all storages in memory
+    intp memory_bytes           # of an element in storages: at most at a time, roughly
     size_t saved                # bytes never stored
     double cost                 # nanoseconds, roughly
     intp row                    # elements of one result of a reduction, where blocks are whole rows; 0: there is none

@@ -15,7 +15,8 @@ cdef struct Used:                   # a storage as the group uses it
     Storage* storage
     Task* task                      # of its first access,
     int operand                     # and which
-    int uses                        # accesses
+    int uses                        # accesses,
+    int left                        # and those that are still to come
     int number                      # its register; or one of:
 
 cdef enum:
@@ -23,6 +24,7 @@ cdef enum:
     PERHAPS = -1                    # a register, if the group alone refers to the storage
 
 cdef enum:
+    LEAST_BYTES = 64                # of an element in memory, up to which all of it counts as in use at a time
     SLOTS = 2048                    # of the hash table; a power of two over MAX_OPERANDS
 
 # Results do not depend on these: the fuzzer sets them, while nothing is pending.
@@ -164,6 +166,7 @@ cdef inline void count_use(Used* u, Task* m, int i) noexcept nogil:
     elif u.number == PERHAPS and not same_map(m, i, u.task, u.operand):
         u.number = MEMORY
     u.uses += 1
+    u.left = u.uses
 
 cdef void note_reduction(Task* m, GroupPlan* g, int first, int end) noexcept nogil:
     """Rows of m, a reduction with operands [first, end): each within a block, or else m is the tail."""
@@ -184,26 +187,32 @@ cdef bint place_storages(GroupPlan* g, Task* leader, Table* table) noexcept nogi
     """Give registers to results that the group alone refers to, memory to the rest. False when there is none."""
     cdef Task* m = leader
     cdef Used* u
-    cdef int i, n = 0
+    cdef int i, size, n = 0, all = 0, live = 0, most = 0, ended
     g.nregisters = 0
     g.register_bytes = 1
     g.saved = 0
-    g.memory_bytes = 0
-    for i in range(table.n):
-        if table.used[i].number == MEMORY:
-            g.memory_bytes += itemsize_of(accesses(table.used[i].task) + table.used[i].operand)
     while m != NULL:
+        ended = 0
         for i in range(m.nops):
             if accesses(m)[i].storage != NULL:
                 u = &table.used[g.storage[n]]
                 if u.number == PERHAPS:
                     u.number = pick_register(g, u)
-                    if u.number == MEMORY:
-                        g.memory_bytes += itemsize_of(accesses(m) + i)
+                if u.number == MEMORY:
+                    size = itemsize_of(accesses(m) + i)
+                    if u.left == u.uses:
+                        all += size
+                        live += size
+                    u.left -= 1
+                    if u.left == 0:
+                        ended += size
                 if not place_operand(g, n, accesses(m) + i, u):
                     return False
             n += 1
+        most = max(most, live)
+        live -= ended
         m = next_member(m)
+    g.memory_bytes = min(all, max(most, LEAST_BYTES))
     return True
 
 cdef inline int pick_register(GroupPlan* g, Used* u) noexcept nogil:

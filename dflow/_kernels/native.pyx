@@ -295,14 +295,17 @@ cdef str set_name():
 def config():
     """How many loops there are, their bytes, and how often those of an arena made room for others; or why there are
     none."""
+    cdef (bint, int, size_t, int) found
     if best_set == NO_VECTORS:
         return "off: not x86-64 under Linux with AVX2"
     if not is_on():
         return "off: DFLOW_NATIVE=0, or engine.native(False)"
-    if forbidden:
+    lock(&loops_lock, LOOPS_LOCK)
+    found = forbidden, arenas[0].nloops + arenas[1].nloops, arenas[0].used + arenas[1].used, turns
+    unlock(&loops_lock)
+    if found[0]:
         return "off: the system gives no memory for machine code"
-    return {"instructions": set_name(), "loops": arenas[0].nloops + arenas[1].nloops,
-            "bytes": arenas[0].used + arenas[1].used, "turns": turns}
+    return {"instructions": set_name(), "loops": found[1], "bytes": found[2], "turns": found[3]}
 
 def assembled(list wanted, int itemsize, str name):
     """The bytes of the loop of these steps, (op, to, a, b) each, for a set of instructions: for tests."""

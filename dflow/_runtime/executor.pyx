@@ -416,8 +416,8 @@ cdef void run_group(Runner* me, Task* leader) noexcept nogil:
         run_one(me, m)
         m = next_member(m)
 
-# Plans are large: for the stack, which may be another library's thread's, and for malloc, which would give pages back to
-# the system each time.
+# Plans are large: for the stack, which may be another library's thread's, and for malloc, which would give pages back
+# to the system each time.
 cdef enum:
     PLANS = 8
 cdef GroupPlan plans[PLANS]

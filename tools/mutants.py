@@ -77,7 +77,7 @@ MUTANTS = (
            "    store_ptr(&s.data, p)\n    p = NULL\n",
            "two who write parts of one result, at once, give it memory twice", ("schedule splits 0:600",)),
     Mutant("register-too-early", "dflow/_runtime/fusion_plan.pyx",
-           "        k = ends[j]\n", "        k = ends[j + 1] if j + 1 < g.members else -1\n",
+           "        k = ends[j]\n", "        k = ends[j + 2] if j + 2 < g.members else -1\n",
            "a register is given on while one more member is to read it", (GROUPS,)),
     Mutant("gradients-memory", "dflow/_tracing/tape.pyx",
            "and load_int(&kept.st.refs) == 1 and not captures", "and not captures",

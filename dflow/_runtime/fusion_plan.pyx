@@ -353,6 +353,7 @@ cdef void place_registers(GroupPlan* g) noexcept nogil:
     """Which registers need a block each, and which operands each block needs: those of members that run one by one,
     and of native loops. Inside these are others. One that is read no more gives its place to the next."""
     cdef Pool blocks, inners
+    cdef Pool* pool
     cdef char kind[MAX_OPERANDS]        # of each register
     cdef short number[MAX_OPERANDS]     # its place
     cdef short last[MAX_OPERANDS]       # the member after which it is read no more
@@ -378,7 +379,8 @@ cdef void place_registers(GroupPlan* g) noexcept nogil:
                 g.base[i] = <char*><size_t>number[k]
         k = ends[j]
         while k >= 0:
-            (blocks if kind[k] == BLOCK else inners).taken[number[k]] = 0
+            pool = &blocks if kind[k] == BLOCK else &inners
+            pool.taken[number[k]] = 0
             k = next[k]
     g.nregisters = blocks.n
     g.ninner = inners.n

@@ -6,7 +6,6 @@ from dflow._base.allocator cimport memory_free, memory_new
 from dflow._base.atomics cimport cas_int, load_int, store_int
 from dflow._kernels.kernel cimport Kernel, PARTIAL
 from dflow._kernels.native cimport *
-from dflow._kernels.outer_loop cimport NARROW
 from dflow._runtime.fusion_plan cimport (
     GroupPlan, MAX_GATHERED, MAX_NATIVE, MAX_SLOTS, NativeRun, PART, Parts, register_of, runs_of)
 from dflow._runtime.fusion_rules cimport MAX_OPERANDS
@@ -17,7 +16,9 @@ cdef enum:
     AT_ONCE = 2048              # from which on a loop is worth its writing by one run of it
     MAX_VALUES = 960
     MAX_STORES = 255
-    SHORT_ROW = 512             # elements up to which it may be worth while to bring rows together first
+    # in instructions, roughly
+    ROW_COST = 12               # of the loop's next row,
+    GATHER_COST = 40            # and of a row that is brought together
     NOTHING = -1
     BUCKETS = 32                # of constants, by their values
     FAR = 1 << 30               # a moment that does not come
@@ -73,7 +74,7 @@ cdef void find_native(GroupPlan* g) noexcept nogil:
     cdef int set = native_set
     if set == NO_VECTORS or g.members < FEWEST or g.total < LEAST:
         return
-    g.gathers = gathers(g)
+    g.gathers = gathers(g, set)
     g.natives = find_runs(g, 0, g.runs, set, g.total >= AT_ONCE, g.native, MAX_NATIVE)
 
 cdef int find_runs(GroupPlan* g, int j, int most, int set, bint at_once, NativeRun* runs, int nruns) noexcept nogil:
@@ -112,16 +113,19 @@ cdef void end_native(GroupPlan* g) noexcept nogil:
         let_loops_go(g.held)
     memory_free(g.parts)
 
-cdef bint gathers(GroupPlan* g) noexcept nogil:
-    """Whether what lies scattered is brought together block by block, so that a loop goes through whole blocks: where
-    rows are short, and little of that."""
-    cdef intp inner = g.dims[g.ndim - 1]
+cdef bint gathers(GroupPlan* g, int set) noexcept nogil:
+    """Whether what lies scattered is brought together block by block, so that a loop goes through whole blocks rather
+    than over rows: where there is little of it, and the last vectors of rows, which are not full, cost more."""
+    cdef intp inner = g.dims[g.ndim - 1], lanes = (64 if set == AVX512 else 32) // max(<intp>g.register_bytes, 4)
+    cdef intp rest = inner % lanes, lost = 0
     cdef int i, scattered = 0
-    if g.ndim == 1 or inner > SHORT_ROW:
+    if g.ndim == 1:
         return False
     for i in range(g.nops):
         scattered += not g.flat[i] and not g.register[i]
-    return inner < NARROW or 8 * scattered <= g.nops
+    if rest:
+        lost = lanes - rest if set == AVX512 else (lanes - 1) * rest        # lanes; in AVX2 the rest goes one by one
+    return g.members * lost // lanes + ROW_COST > scattered * (GATHER_COST + 2 * inner // lanes)
 
 cdef int run_from(GroupPlan* g, int first, int most, int set, bint at_once, NativeRun* r) noexcept nogil:
     """Note the run that begins with a member, if it can, and has others before `most`. Where it ends; `first`: there is

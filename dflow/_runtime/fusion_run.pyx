@@ -120,7 +120,7 @@ cdef void run_native(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp
 
 cdef bint raises(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp f, intp n) noexcept nogil:
     """Run a native loop: whether it raises flags that are to be told of."""
-    cdef char* args[MAX_SLOTS]
+    cdef char* args[MAX_SLOTS + 8]
     cdef int i, k
     if r.segmented:
         run_native_rows(g, r, at, f, n)
@@ -130,7 +130,7 @@ cdef bint raises(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp f, 
         for i in range(r.ngathered):
             k = r.gathered[i]
             args[k] = gather_block(g, gathered + 8 * i * g.block, r.slot[k], r.gathered_bytes[i], f, n)
-        r.code(args, n)
+        r.code(args, n, 1, NULL)
     i = fp_flags()
     if i:
         fp_clear()
@@ -176,33 +176,40 @@ cdef void run_again(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp 
         done += m
 
 cdef void run_native_rows(GroupPlan* g, NativeRun* r, char** at, intp f, intp n) noexcept nogil:
-    """The same, one row of memory after the other."""
+    """The same over rows of memory: as many whole ones at once as follow each other at the same distance."""
     cdef char* row[MAX_SLOTS]
-    cdef char* args[MAX_SLOTS]
-    cdef intp inner = g.dims[g.ndim - 1], m, done = 0
+    cdef char* args[MAX_SLOTS + 8]
+    cdef intp steps[MAX_SLOTS + 8]
+    cdef intp inner = g.dims[g.ndim - 1], m, rows, done = 0
     cdef int down = g.ndim - 2, i, k
+    cdef bint anew = True
     cdef Walk w
     start_walk(g, &w, f)
     for i in range(r.slots):
-        row[i] = row_start(g, &w, r.slot[i])            # of no meaning for a register
+        k = r.slot[i]
+        steps[i] = inner * g.steps[k] if g.register[k] else g.strides[down][k]
+    for i in range(r.slots, r.slots + 8):
+        args[i] = NULL
+        steps[i] = 0
     while True:
-        m = inner - w.column
-        if m > n - done:
-            m = n - done
+        m = min(inner - w.column, n - done)
+        rows = 1 if m < inner else min(g.dims[down] - w.counter[down], (n - done) // inner)
         for i in range(r.slots):
             k = r.slot[i]
             if g.register[k]:
                 args[i] = at[k] + done * g.steps[k]
-            else:
-                args[i] = row[i] + w.column * g.steps[k]
-        r.code(args, m)
-        done += m
+                continue
+            if anew:
+                row[i] = row_start(g, &w, k)
+            args[i] = row[i] + w.column * g.steps[k]
+            row[i] = row[i] + rows * steps[i]
+        r.code(args, m, rows, steps)
+        done += rows * m
         if done == n:
             return
+        w.counter[down] += rows - 1
         next_row(g, &w, NULL, 0, 0)
-        for i in range(r.slots):
-            k = r.slot[i]
-            row[i] = row[i] + g.strides[down][k] if w.counter[down] else row_start(g, &w, k)
+        anew = w.counter[down] == 0
 
 cdef void run_segments(GroupPlan* g, int j, char** at, intp f, intp n) noexcept nogil:
     """Run member j over [f, f + n), one row of memory after the other."""

@@ -21,7 +21,7 @@ cdef void run_blocks(void* plan, intp start, intp stop) noexcept nogil:
     cdef GroupPlan* g = <GroupPlan*>plan
     cdef char registers[STACK_BYTES + 64]
     cdef char* room = <char*>((<size_t>registers + 63) & ~<size_t>63)
-    cdef char* gathered = room + g.nregisters * <intp>g.register_bytes * g.block
+    cdef char* rooms = room + g.nregisters * <intp>g.register_bytes * g.block
     cdef char* at[MAX_OPERANDS]
     cdef intp n, f
     cdef int i, j
@@ -40,7 +40,7 @@ cdef void run_blocks(void* plan, intp start, intp stop) noexcept nogil:
         j = i = 0
         while j < g.runs:
             if i < g.natives and g.native[i].first == j:
-                run_native(g, &g.native[i], at, gathered, f, n)
+                run_native(g, &g.native[i], at, rooms, f, n)
                 j = g.native[i].end
                 i += 1
                 continue
@@ -113,15 +113,19 @@ cdef inline void next_row(GroupPlan* g, Walk* w, char** row, int first, int nops
             return
         d -= 1
 
-cdef void run_native(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp f, intp n) noexcept nogil:
+cdef void run_native(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n) noexcept nogil:
     """Its members over the elements [f, f + n). Where flags are to be told of they run again, for whose those are."""
-    if raises(g, r, at, gathered, f, n):
-        run_again(g, r, at, gathered, f, n)
+    if raises(g, r, at, rooms, f, n):
+        run_again(g, r, at, rooms, f, n)
 
-cdef bint raises(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp f, intp n) noexcept nogil:
-    """Run a native loop: whether it raises flags that are to be told of."""
+cdef bint raises(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n) noexcept nogil:
+    """Run a native loop: whether it raises flags that are to be told of. Then what it read is in its place again."""
     cdef char* args[MAX_SLOTS + 8]
-    cdef int i, k
+    cdef char* saved = rooms + 8 * r.ngathered * g.block
+    cdef int i, k, flags
+    for i in range(r.nsaved):
+        k = r.saved[i]
+        move_block(g, saved + 8 * i * g.block, k, g.steps[k], f, n, False)
     if r.segmented:
         run_native_rows(g, r, at, f, n)
     else:
@@ -129,14 +133,19 @@ cdef bint raises(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp f, 
             args[i] = at[r.slot[i]]
         for i in range(r.ngathered):
             k = r.gathered[i]
-            args[k] = gather_block(g, gathered + 8 * i * g.block, r.slot[k], r.gathered_bytes[i], f, n)
+            args[k] = gather_block(g, rooms + 8 * i * g.block, r.slot[k], r.gathered_bytes[i], f, n)
         r.code(args, n, 1, NULL)
-    i = fp_flags()
-    if i:
+    flags = fp_flags()
+    if flags:
         fp_clear()
-    return i & g.wanted != 0
+    if not flags & g.wanted:
+        return False
+    for i in range(r.nsaved):
+        k = r.saved[i]
+        move_block(g, saved + 8 * i * g.block, k, g.steps[k], f, n, True)
+    return True
 
-cdef void run_again(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp f, intp n) noexcept nogil:
+cdef void run_again(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n) noexcept nogil:
     """The members of a native loop, over as many elements at a time as their inner registers have: in parts, and those
     of a part that raises flags one by one."""
     cdef char registers[INNER_BYTES + 64]
@@ -167,7 +176,7 @@ cdef void run_again(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp 
             end = j + 1
             if part != last and part.first == j:
                 end = part.end
-                if not raises(g, part, here, gathered, f + done, m):
+                if not raises(g, part, here, rooms, f + done, m):
                     j = end
             while j < end:
                 run_member(g, j, here, f + done, m)
@@ -294,26 +303,36 @@ cdef void run_columns(GroupPlan* g, int j, char** at, intp rows, Walk* w, char**
             row[i] += (m - 1) * g.strides[down][first + i]
         next_row(g, w, row, first, nops)
 
-cdef char* gather_block(GroupPlan* g, char* room, int operand, int size, intp f, intp n) noexcept nogil:
+cdef inline char* gather_block(GroupPlan* g, char* room, int operand, int size, intp f, intp n) noexcept nogil:
     """Bring what is scattered in memory together, in the order of iteration."""
+    move_block(g, room, operand, size, f, n, False)
+    return room
+
+cdef void move_block(GroupPlan* g, char* room, int operand, int size, intp f, intp n, bint back) noexcept nogil:
+    """Elements of an operand in memory to a room, where they lie in the order of iteration, or back."""
     cdef intp inner = g.dims[g.ndim - 1], step = g.steps[operand], m, done = 0
     cdef char* row
     cdef char* p
+    cdef char* q
     cdef Walk w
+    if g.flat[operand] and step == size:
+        p = g.base[operand] + f * step
+        memcpy(p if back else room, room if back else p, n * size)
+        return
     start_walk(g, &w, f)
     row = row_start(g, &w, operand)
     while True:
         m = inner - w.column
         if m > n - done:
             m = n - done
-        p = row + w.column * step
+        p, q = row + w.column * step, room + done * size
         if step == size:
-            move_rows(room + done * size, 0, p, 0, 1, m * size)
+            move_rows(p if back else q, 0, q if back else p, 0, 1, m * size)
         else:
-            move_items(room + done * size, size, p, step, m, size)
+            move_items(p if back else q, step if back else size, q if back else p, size if back else step, m, size)
         done += m
         if done == n:
-            return room
+            return
         next_row(g, &w, &row, operand, 1)
 
 cdef inline char* begin_output(GroupPlan* g, int operand, intp row, char* initial, int size) noexcept nogil:

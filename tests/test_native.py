@@ -419,6 +419,33 @@ def test_what_is_overwritten_is_there_once_more_where_members_run_again(name, ro
             assert after["native"] > before["native"] and after["groups"] - before["groups"] <= 2
 
 
+MUCH = ([f"z{i} = y * {i}" for i in range(24)] + [f"w{i} = z{i} - 1" for i in range(24)]
+        + ["r = old + " + " + ".join(f"z{i} * w{i}" for i in range(24)) + " + old"])
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("lines", [
+    pytest.param(["x[...] = y", "r = old + 1"], id="not read before"),
+    pytest.param(["s = y - old", "x[...] = y * 2", *MUCH, "r = r + s"], id="no vector for it meanwhile")])
+def test_what_is_read_of_an_array_after_it_was_overwritten(name, lines):
+    theirs = numpy.random.default_rng(6).normal(size=(90, 53)) * 3
+
+    def result(np, pending):
+        names = {"np": np, "pending": pending}
+        exec("\n".join(["x, y = np.modf(pending)", "old = x.copy()", *lines, "del old"]), names)
+        return [names[name] for name in "rxy"]
+
+    expected = result(numpy, theirs)
+    with written_for(name), configured(limit=0, workers=2, bulk=512):
+        for _ in range(3):
+            before = engine.statistics()
+            found = result(np, engine.sleep(np.array(theirs), 0.02))
+            dflow.waitall()
+            after = engine.statistics()
+            assert all(same_bits(x.asnumpy(), y) for x, y in zip(found, expected))
+            assert (after["native"] - before["native"], after["groups"] - before["groups"]) == (1, 1)
+
+
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_any_byte_but_0_is_true(name, dtype):

@@ -7,7 +7,7 @@ from libc.float cimport DBL_MIN
 from libc.math cimport fabs
 from dflow._base.atomics cimport load_ptr
 from dflow._engine cimport settings
-from dflow._kernels.dtypes cimport BOOL, DOUBLE, DTYPES, NCODES, Scalar, is_integer, write_scalar
+from dflow._kernels.dtypes cimport BOOL, CDOUBLE, CFLOAT, DOUBLE, DTYPES, FLOAT, HALF, LONG, NCODES, Scalar, is_integer, write_scalar
 from dflow._array.core cimport *, is_ours, be_element
 from dflow._base.thread_state cimport set_recording
 from dflow._functions.interop cimport ask, foreign
@@ -37,8 +37,18 @@ cdef list python_operators = [getattr(operator, name) for name in (
 cdef ufunc square = wrap(np.square), sqrt = wrap(np.sqrt)
 cdef ufunc reciprocal = wrap(np.reciprocal), positive = wrap(np.positive)
 
+cdef object float64 = np.float64, int64 = np.int64
+
+cdef object as_python(object x, int code):
+    """NumPy's number as Python's, if that has the same result beside an array of a type; else None."""
+    if type(x) is float64 and 0 <= code < NCODES and code != HALF and code != FLOAT and code != CFLOAT:
+        return <double>x
+    if type(x) is int64 and (code == LONG or code == DOUBLE or code == CDOUBLE):
+        return int(x)
+    return None
+
 cdef inline bint double_value(object x, double* value):
-    """The value of a 0-d array of doubles that is there, or of a Python number that a double holds exactly."""
+    """The value of a 0-d array of doubles that is there, or of a number that a double holds exactly."""
     cdef ndarray a
     cdef long long n
     cdef int overflow
@@ -48,7 +58,7 @@ cdef inline bint double_value(object x, double* value):
             return False
         value[0] = (<double*>data_of(a))[0]
         return True
-    if type(x) is float:
+    if type(x) is float or type(x) is float64:
         value[0] = <double>x
         return True
     if type(x) is int:
@@ -101,6 +111,10 @@ cdef object binary_operator(int op, object a, object b):
     u = <ufunc>(<list>operator_list)[op]
     i = quick_kind(a)
     j = quick_kind(b)
+    if i < 0 or j < 0:
+        number = as_python(a if i < 0 else b, j if i < 0 else i)
+        if number is not None and op != POWER:
+            return binary_operator(op, number if i < 0 else a, b if i < 0 else number)
     if i >= 0 and j >= 0 and op != MATMUL:
         if op == POWER and j >= NCODES:
             fast = simple_power(a, b)
@@ -273,6 +287,11 @@ cdef object inplace_operator(int op, object a, object b):
     if records(a, b):
         return record_inplace(op, x, b)
     j = quick_kind(b)
+    if j < 0:
+        number = as_python(b, x.code)
+        if number is not None and op != POWER:
+            b = number
+            j = quick_kind(b)
     check_writable(x)
     if j >= 0 and op < MATMUL and op != POWER:
         p = u.binary[x.code * NKINDS + j]
@@ -308,3 +327,15 @@ cdef object unary_operator(int op, object a):
     if records(a, None):
         return record((<ufunc>(<list>operator_list)[op]).numpy, (a,), (<list>operator_list)[op], (a,), {})
     return unary(<ufunc>(<list>operator_list)[op], <ndarray>a)
+
+cdef dict operators = {getattr(np, name): i for i, name in enumerate(operator_names[:operator_names.index("divmod")])}
+
+def beside_number(function, tuple inputs):
+    """A ufunc of NumPy's of one of its numbers and an array, as it calls that for number * array; None: long ways know."""
+    if len(inputs) != 2 or not is_ours(inputs[1]):
+        return None
+    op = operators.get(function)
+    if op is None or op == POWER or not isinstance(inputs[0], np.number):
+        return None
+    number = as_python(inputs[0], (<ndarray>inputs[1]).code)
+    return binary_operator(op, as_array(inputs[0]) if number is None else number, inputs[1])

@@ -773,10 +773,16 @@ def test_savez(tmp_path):
 
 def test_from_numpy():
     theirs = numpy.arange(6.0).reshape(2, 3)
-    x = npx.from_numpy(theirs)
+    apart = npx.from_numpy(theirs.T, zero_copy=False)
     theirs[0, 0] = 7
-    assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
-    assert npx.from_numpy(theirs.T, zero_copy=False).tolist() == theirs.T.tolist()
+    assert apart.tolist() == [[0, 3], [1, 4], [2, 5]]
+    x = npx.from_numpy(theirs)
+    x[1] += 1
+    assert theirs.tolist() == [[7, 1, 2], [4, 5, 6]] and numpy.shares_memory(theirs, x)
+    with pytest.raises(ValueError, match="read-only"):
+        theirs[0, 0] = 8
+    for a in (numpy.ones((1, 0, 2)), numpy.array(3), numpy.arange(3, dtype=">i4")):
+        assert npx.from_numpy(a).tolist() == a.tolist() and npx.from_numpy(a).shape == a.shape
     with pytest.raises(ValueError, match="not C-contiguous needs zero_copy=False"):
         npx.from_numpy(theirs.T)
     with pytest.raises(TypeError, match="a NumPy array is expected, not list"):

@@ -97,6 +97,38 @@ def test_set_np_takes_what_mxnet_does(single):
     assert (type(draw), draw.shape, draw.dtype) == (dflow.ndarray, (), numpy.float32)
 
 
+def test_lengths_that_stay():
+    """-2 in a shape that is broadcast to: the length of this axis; NumPy's shapes have no negative numbers."""
+    x = np.arange(12).reshape(3, 4)
+    npx.set_np()
+    try:
+        assert np.broadcast_to(x, (2, -2, 4)).tolist() == [x.tolist()] * 2 and np.broadcast_to(x[0], -2).shape == (4,)
+        assert np.broadcast_to(x[:, None], (1, 0, -2, 2, -2)).shape == (1, 0, 3, 2, 4)
+        for shape in ((-2, 3, 4), (-1, 4), (-2, 5)):
+            with pytest.raises(ValueError, match="broadcast"):
+                np.broadcast_to(x, shape)
+        with pytest.raises(ValueError):
+            np.broadcast_to(x, -2)
+    finally:
+        npx.reset_np()
+    with pytest.raises(ValueError, match="must be non-negative"):
+        np.broadcast_to(x, (-2, 4))
+
+
+def test_orders_of_norms_by_name():
+    x = np.array([[[1.0, -2.0], [3.0, 4.0], [0.0, 5.0]]])
+    for axis in (1, (0, 2), (-1, 1)):
+        for name, order in (("inf", np.inf), ("-inf", -np.inf)):
+            expected = np.linalg.norm(x, order, axis, True).tolist()
+            npx.set_np()
+            try:
+                assert np.linalg.norm(x, name, axis, True).tolist() == expected
+            finally:
+                npx.reset_np()
+            with pytest.raises(ValueError, match="(?i)invalid norm order"):
+                np.linalg.norm(x, name, axis)
+
+
 def test_float32_is_not_mentioned(single):
     shown = {"np.ones((1, 2)) * 3": "array([[3., 3.]])", "np.ones(3).sum()": "array(3.)", "np.zeros((0, 2))":
              "array([], shape=(0, 2))", "np.ones(2, 'f8')": "array([1., 1.], dtype=float64)",

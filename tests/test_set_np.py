@@ -68,7 +68,7 @@ def test_the_switch():
 
 def test_a_module_loaded_later_leaves_what_a_program_put_into_others(monkeypatch):
     monkeypatch.setattr(np, "asarray", len)
-    defaults.follow({})
+    defaults.follow({}, defaults.MADE)
     assert np.asarray is len
 
 
@@ -93,8 +93,13 @@ def test_set_np_takes_what_mxnet_does(single):
         z = (x * x).sum()
     z.backward()
     assert x.tolist() == [[1, 1, 3], [3, 5, 6]] and y.grad.tolist() == [[2 * 1 + 2 * 9]]
-    draw = np.random.normal()
-    assert (type(draw), draw.shape, draw.dtype) == (dflow.ndarray, (), numpy.float32)
+    for draw, dtype in ((np.random.normal(), "f4"), (np.random.uniform(dtype="f8"), "f8"), (np.random.randint(5), int),
+                        (np.random.choice(3), int), (np.random.gamma(2.0, dtype="f2"), "f2")):
+        assert isinstance(draw, np.ndarray) and draw.shape == () and draw.dtype == dtype
+    found, step = np.linspace(0, 1, 4, retstep=True)
+    assert found.dtype == numpy.float32 and step == 1 / 3
+    whole, x = np.array([4, 2], "i4"), np.array([4, 2], "f8")
+    assert np.power(whole, 2).dtype == "i4" and np.power(x, whole).dtype == float and np.power(whole, x).dtype == float
 
 
 def test_lengths_that_stay():

@@ -489,14 +489,15 @@ def tensorinv(a, ind=2):
     return inv(a.reshape(n, -1)).reshape((*shape[ind:], *shape[:ind]))
 
 
-@op("np.eye(6).reshape(2, 3, 6), np.ones((2, 3))", "m, v[:3]", small=FEW)
+@op("np.eye(6).reshape(2, 3, 6), np.ones((2, 3))", "m, v[:3]", "m[:1, :1], m[1:2, 1:2]",
+    "np.eye(4).reshape(4, 2, 2), np.ones((1, 2, 2, 1))", small=FEW)
 def tensorsolve(a, b, axes=None):
     """The solution x of tensordot(a, x, x.ndim) = b."""
     a, b = as_array(a), as_array(b)
     if axes is not None:
         order = [k for k in range(a.ndim) if k not in axes] + list(axes)
         a = a.transpose(order)
-    shape = a.shape[b.ndim - a.ndim:] if a.ndim > b.ndim else ()
+    shape = a.shape[-(a.ndim - b.ndim):]                # as NumPy: all of them where there are as many
     n = int(numpy.prod(shape))
     if a.size != n ** 2:
         raise LinAlgError("Input arrays must satisfy the requirement             "      # the gap is NumPy's

@@ -93,7 +93,8 @@ CALLS = {
     "nd.topk(x, k=2, ret_typ='value')": [[3, 1], [5, 4]], "nd.sort(x, is_ascend=False)": -numpy.sort(-X),
     "nd.argsort(x)": X.argsort().astype("f4"), "nd.cast(x, 'int32')": X.astype("i4"), "nd.shape_array(x)": [2, 3],
     "nd.size_array(x)": [6], "nd.identity(x)": X, "nd.stop_gradient(x)": X, "nd.reshape_like(x, y.T)": X.reshape(3, 2),
-    "nd.softmin(x).sum(1)": [1, 1], "nd.log_softmax(x, axis=0)": X - numpy.log(numpy.exp(X).sum(0)),
+    "nd.softmin(x).sum(1)": [1, 1], "nd.softmin(x, temperature=2, dtype='float32')": numpy.exp(-X.astype(float) / 2)
+    / numpy.exp(-X.astype(float) / 2).sum(1, keepdims=True), "nd.log_softmax(x, axis=0)": X - numpy.log(numpy.exp(X).sum(0)),
     "nd.softmax_cross_entropy(x, nd.array([2, 1]))": (numpy.log(numpy.exp(X).sum(1)) - [3, 5]).sum(),
     "nd.Activation(x, act_type='relu')": numpy.maximum(X, 0),
     "nd.LeakyReLU(x, slope=0.5)": numpy.where(X > 0, X, X / 2),
@@ -367,6 +368,7 @@ def test_draws_by_mxnets_older_names():
         x = getattr(nd, f"random_{name}")(*(float(x[0]) for x in parameters), shape=20000)
         numpy.testing.assert_allclose(x.mean().item(), mean[0], rtol=0.1)
     assert nd.sample_exponential(lam=first, shape=3, dtype="float64").dtype == "float64"
+    assert nd.sample_normal(mu=first, sigma=second).shape == (2,)
 
 
 def test_operators_by_another_module():

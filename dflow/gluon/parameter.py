@@ -294,7 +294,7 @@ class ParameterDict(dict):
         self._shared = {} if shared is None else shared
 
     def __repr__(self):
-        return "\n".join(["{", *(f"  {name}: {p}" for name, p in self.items()), "}"])
+        return "{" + ",\n ".join(f"{name!r}: {p}" for name, p in self.items()) + "}"
 
     def get(self, name, default=None, **keywords):
         """The parameter of a name: that of the block it is shared with, or made with Parameter's keywords."""

@@ -451,6 +451,11 @@ def random_exponential(lam=1, shape=None, dtype=None, ctx=None, out=None):
     return random.exponential(1 / lam, shape, dtype, ctx, out)
 
 
+def sample_normal(mu, sigma, shape=None, dtype=None, ctx=None, out=None):
+    """Normal, of mean mu and deviation sigma."""
+    return random.normal(mu, sigma, shape, dtype, ctx, out)
+
+
 sample_exponential = random_exponential
 normal, uniform, shuffle, sample_multinomial = random.normal, random.uniform, random.shuffle, random.multinomial
 
@@ -541,9 +546,9 @@ def softsign(data):
     return npx.activation(data, "softsign")
 
 
-def softmin(data, axis=-1):
+def softmin(data, axis=-1, temperature=None, dtype=None):
     """softmax() of -x."""
-    return npx.softmax(-as_array(data), axis)
+    return npx.softmax(-as_array(data), axis, temperature=temperature, dtype=dtype)
 
 
 def softmax_cross_entropy(data, label):

@@ -94,7 +94,8 @@ CALLS = {
     "nd.argsort(x)": X.argsort().astype("f4"), "nd.cast(x, 'int32')": X.astype("i4"), "nd.shape_array(x)": [2, 3],
     "nd.size_array(x)": [6], "nd.identity(x)": X, "nd.stop_gradient(x)": X, "nd.reshape_like(x, y.T)": X.reshape(3, 2),
     "nd.softmin(x).sum(1)": [1, 1], "nd.softmin(x, temperature=2, dtype='float32')": numpy.exp(-X.astype(float) / 2)
-    / numpy.exp(-X.astype(float) / 2).sum(1, keepdims=True), "nd.log_softmax(x, axis=0)": X - numpy.log(numpy.exp(X).sum(0)),
+    / numpy.exp(-X.astype(float) / 2).sum(1, keepdims=True),
+    "nd.log_softmax(x, axis=0)": X - numpy.log(numpy.exp(X).sum(0)),
     "nd.softmax_cross_entropy(x, nd.array([2, 1]))": (numpy.log(numpy.exp(X).sum(1)) - [3, 5]).sum(),
     "nd.Activation(x, act_type='relu')": numpy.maximum(X, 0),
     "nd.LeakyReLU(x, slope=0.5)": numpy.where(X > 0, X, X / 2),

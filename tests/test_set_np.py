@@ -102,6 +102,18 @@ def test_set_np_takes_what_mxnet_does(single):
     assert np.power(whole, 2).dtype == "i4" and np.power(x, whole).dtype == float and np.power(whole, x).dtype == float
 
 
+def test_chances_of_single_precision(single):
+    """Whose sum is 1 but for rounding. NumPy takes them for float64, and the sum to be above 1."""
+    p = np.array([[0.4, 0.3, 0.2, 0.1, 0.0], [0.1, 0.2, 0.3, 0.4, 0.0]])
+    assert float(p[0].astype("f8").sum()) > 1
+    counts = np.random.multinomial(10000, p[0], size=3)
+    assert counts.shape == (3, 5) and (counts.sum(1) == 10000).all() and (abs(counts / 10000 - p[0]) < 0.1).all()
+    with pytest.raises(ValueError, match="pvals"):
+        np.random.multinomial(10, p[0] * 1.01).wait_to_read()
+    with dflow.np_array(False), pytest.raises(ValueError, match="pvals"):
+        np.random.multinomial(10, p[0]).wait_to_read()
+
+
 def test_lengths_that_stay():
     """-2 in a shape that is broadcast to: the length of this axis; NumPy's shapes have no negative numbers."""
     x = np.arange(12).reshape(3, 4)

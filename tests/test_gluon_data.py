@@ -491,6 +491,12 @@ def test_colour_jitter():
     assert len(found) == 4
 
 
+def test_hybridized_transforms_still_draw():
+    for transform in (transforms.RandomGray(0.5), transforms.Compose([transforms.RandomGray(0.5)])):
+        transform.hybridize()
+        assert len({seeded(transform, IMAGE, seed=seed).tobytes() for seed in range(9)}) == 2
+
+
 def test_lighting_adds_one_colour():
     noise = seeded(transforms.RandomLighting(0.1), IMAGE.astype("float32")) - IMAGE
     assert numpy.ptp(noise, axis=(0, 1)).max() < 1e-4 and abs(noise).max() > 0.1

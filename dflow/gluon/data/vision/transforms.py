@@ -33,8 +33,11 @@ class Transform:
     def forward(self, x):
         raise NotImplementedError
 
+    def hybridize(self, active=True, **options):
+        """Nothing, as in MXNet's programs, whose transforms are blocks: random ones are not to be noted."""
 
-class Compose:
+
+class Compose(Transform):
     """Transforms, or other functions, one after the other; what one returns, a tuple or not, goes to the next."""
 
     def __init__(self, transforms):

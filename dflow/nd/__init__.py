@@ -54,7 +54,9 @@ __getattr__ = missing(__name__, """BatchNorm_v1 Convolution_v1 Correlation Crop 
     im2col imdecode khatri_rao lamb_update_phase1 lamb_update_phase2 linalg_extracttrian linalg_gelqf
     linalg_maketrian linalg_syevd mp_lamb_update_phase1 mp_lamb_update_phase2 mp_nag_mom_update
     mp_sgd_mom_update mp_sgd_update multi_all_finite multi_lars multi_mp_sgd_mom_update multi_mp_sgd_update
-    multi_sgd_mom_update multi_sgd_update multi_sum_sq nag_mom_update rmsprop_update rmspropalex_update
+    multi_sgd_mom_update multi_sgd_update multi_sum_sq nag_mom_update random_pdf_dirichlet random_pdf_exponential
+    random_pdf_gamma random_pdf_generalized_negative_binomial random_pdf_negative_binomial random_pdf_normal
+    random_pdf_poisson random_pdf_uniform rmsprop_update rmspropalex_update
     sgd_mom_update sgd_update signsgd_update signum_update sparse""")
 
 

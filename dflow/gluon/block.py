@@ -1,6 +1,7 @@
 """Blocks: what networks are built of, with parameters and other blocks in their attributes."""
 
 import contextlib
+import functools
 import itertools
 import json
 import warnings
@@ -75,6 +76,8 @@ class Block:
     depend on its first input has an infer_shape() of the same arguments as forward().
     """
 
+    _packed = ()                # names under which other libraries have several parameters as one: see _taken_apart()
+
     def __init__(self, prefix=None, params=None):
         kind = type(self).__name__.lower()
         self._children = {}
@@ -144,7 +147,10 @@ class Block:
         UserWarning for a list or dictionary of blocks that are no parts of this one: their parameters are not here.
         """
         self.apply(_warn_of_strangers)
-        return ParameterDict(self._named()).select(select)
+        found = ParameterDict(self._named()).select(select)
+        found.packed = {f"{path}.{name}" if path else name: functools.partial(block._taken_apart, path)
+                        for path, block in self._blocks() for name in block._packed}
+        return found
 
     def register_child(self, block, name=None):
         """Make another block a part of this one."""

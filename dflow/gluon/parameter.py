@@ -1,6 +1,7 @@
 """Parameters: arrays that layers own and training changes."""
 
 import re
+import types
 import warnings
 
 from dflow import autograd, init, npx
@@ -289,6 +290,8 @@ class Constant(Parameter):
 class ParameterDict(dict):
     """Parameters by name, and what is done to all of them."""
 
+    packed = types.MappingProxyType({})     # other libraries' names of several at once, and what takes these apart
+
     def __init__(self, parameters=(), shared=None):
         super().__init__(parameters)
         self._shared = {} if shared is None else shared
@@ -367,6 +370,9 @@ class ParameterDict(dict):
                        dtype_source)
 
     def _load(self, loaded, source, ctx, allow_missing, ignore_extra, cast_dtype, dtype_source):
+        for name in self.packed.keys() & loaded.keys():
+            loaded = {**loaded, **self.packed[name](loaded[name])}
+            del loaded[name]
         there = {id(self[name]) for name in loaded if name in self}
         missing = [name for name, p in self.items() if id(p) not in there]      # one name will do for what is shared
         if missing and not allow_missing:

@@ -1,5 +1,7 @@
 """Layers over whole sequences."""
 
+import math
+
 from dflow import npx
 from dflow import numpy as np
 from dflow._array.core import is_array
@@ -31,7 +33,7 @@ class _RNNLayer(HybridBlock):
     argument has the lengths; outputs beyond are 0. ValueError where shapes do not fit.
 
     Parameters are called l0_i2h_weight (of the input), l0_h2h_weight (of the state), l0_i2h_bias, l0_h2h_bias, then
-    l1_...; of the way back r0_... Each has the rows of all gates.
+    l1_...; of the way back r0_... Each has the rows of all gates. Files of MXNet 2, which has one rnn_param, are read.
     """
 
     def __init__(self, mode, hidden_size, num_layers, layout, dropout, bidirectional, input_size, initializers, dtype,
@@ -55,6 +57,19 @@ class _RNNLayer(HybridBlock):
                 setattr(self, start + name, self.params.get(start + name, shape=shape, dtype=dtype, init=initializer,
                                                             allow_deferred_init=True))
             self._names.append([start + name for name in shapes])
+
+    _packed = ("rnn_param",)                # what MXNet 2's layers have
+
+    def _taken_apart(self, path, vector):
+        """The parameters, by name, that MXNet 2 has in one vector."""
+        def shapes_of(inputs):
+            return [recurrent.weight_shapes(self._mode, self._hidden_size, inputs, place, self._directions,
+                                            self._projection_size) for place in range(len(self._names))]
+
+        others, rows = (sum(math.prod(shape) for own in shapes_of(n) for shape in own.values()) for n in (0, 1))
+        parts = recurrent.parted(vector, shapes_of((vector.size - others) // (rows - others)))
+        return {f"{path}.{name}" if path else name: x for names, found in zip(self._names, parts)
+                for name, x in zip(names, found)}
 
     def infer_shape(self, inputs, *args):
         for names in self._names[:self._directions]:

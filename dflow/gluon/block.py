@@ -1,7 +1,6 @@
 """Blocks: what networks are built of, with parameters and other blocks in their attributes."""
 
 import contextlib
-import functools
 import itertools
 import json
 import warnings
@@ -76,7 +75,7 @@ class Block:
     depend on its first input has an infer_shape() of the same arguments as forward().
     """
 
-    _packed = ()                # names under which other libraries have several parameters as one: see _taken_apart()
+    _packed = ()                # attributes that are Packed: other libraries' parameters
 
     def __init__(self, prefix=None, params=None):
         kind = type(self).__name__.lower()
@@ -148,8 +147,9 @@ class Block:
         """
         self.apply(_warn_of_strangers)
         found = ParameterDict(self._named()).select(select)
-        found.packed = {f"{path}.{name}" if path else name: functools.partial(block._taken_apart, path)
-                        for path, block in self._blocks() for name in block._packed}
+        starts = [(f"{path}." if path else "", block) for path, block in self._blocks() if block._packed]
+        found.packed = {start + name: (start, getattr(block, name)) for start, block in starts
+                        for name in block._packed}
         return found
 
     def register_child(self, block, name=None):

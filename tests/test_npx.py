@@ -781,6 +781,12 @@ def test_from_numpy():
     assert theirs.tolist() == [[7, 1, 2], [4, 5, 6]] and numpy.shares_memory(theirs, x)
     with pytest.raises(ValueError, match="read-only"):
         theirs[0, 0] = 8
+    y = npx.from_numpy(theirs)
+    y[0, 0] = 8
+    assert x[0, 0] == theirs[0, 0] == 8
+    fixed = npx.from_numpy(numpy.frombuffer(b"1234", "u1"))
+    with pytest.raises(ValueError, match="read-only"):
+        fixed[0] = 1
     for a in (numpy.ones((1, 0, 2)), numpy.array(3), numpy.arange(3, dtype=">i4")):
         assert npx.from_numpy(a).tolist() == a.tolist() and npx.from_numpy(a).shape == a.shape
     with pytest.raises(ValueError, match="not C-contiguous needs zero_copy=False"):

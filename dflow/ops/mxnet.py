@@ -1,5 +1,6 @@
 """What programs of MXNet's call beside mathematics: control flow, draws of its own, the seed."""
 
+import contextlib
 import importlib
 
 import numpy
@@ -107,6 +108,7 @@ attach("stype", property(lambda self: "default", doc="How it is kept: MXNet's wo
 
 def from_numpy(ndarray, zero_copy=True):
     """An array over the memory of NumPy's, which is read-only from now on, as in MXNet; without zero_copy a copy.
+    Ours can be written to wherever NumPy lets its own be made so.
 
     ValueError with zero_copy for an array that is not C-contiguous. Operations on memory of others are complete when
     their calls return: where that matters more than a copy, zero_copy=False.
@@ -117,6 +119,8 @@ def from_numpy(ndarray, zero_copy=True):
         raise ValueError("an array that is not C-contiguous needs zero_copy=False")
     if not zero_copy:
         return as_array(ndarray)
+    with contextlib.suppress(ValueError):
+        ndarray.flags.writeable = True                      # it may have been here before
     shared = as_array(adopt(ndarray))
     ndarray.flags.writeable = False
     return shared

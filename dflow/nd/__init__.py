@@ -619,17 +619,16 @@ def _expand_dims(self, axis, inplace=False):
 
 
 METHODS = """abs arccos arccosh arcsin arcsinh arctan arctanh argmax_channel broadcast_axes broadcast_like broadcast_to
-    cbrt ceil cos cosh degrees diag exp expm1 fix flip floor log log10 log1p log2 log_softmax nanprod nansum
+    cbrt ceil cos cosh degrees diag exp expand_dims expm1 fix flip floor log log10 log1p log2 log_softmax nanprod nansum
     norm one_hot ones_like pad pick radians rcbrt reciprocal relu reshape_like rint rsqrt shape_array sigmoid sign sin
     sinh size_array slice slice_axis slice_like softmax softmin split split_v2 sqrt square tan tanh tile topk trunc
     zeros_like""".split()
 for _name in METHODS:
-    attach(_name, globals()[_name])
+    attach(_name, _expand_dims if _name == "expand_dims" else globals()[_name])
 attach("asscalar", asscalar)
 attach("reshape", or_else(ndarray, "reshape", ndarray.reshape, _by_codes, (TypeError, ValueError)))
 for _name in ("flatten", "squeeze"):
     attach(_name, or_else(ndarray, _name, getattr(ndarray, _name), _in_place(_functions[_name]), (TypeError,)))
-attach("expand_dims", _expand_dims)
 attach("take", or_else(ndarray, "take", take_as_numpy, _by_numbers, (TypeError,)))
 set_mxnet_rules(True)
 

@@ -9,6 +9,7 @@ where it becomes smaller, 10 any of them.
 import io
 import json
 import math
+import sys
 
 import numpy
 
@@ -28,6 +29,8 @@ __all__ = ["Augmenter", "BrightnessJitterAug", "CastAug", "CenterCropAug", "Colo
 
 __getattr__ = missing(__name__, """CreateDetAugmenter CreateMultiRandCropAugmenter DetAugmenter DetBorrowAug
     DetHorizontalFlipAug DetRandomCropAug DetRandomPadAug DetRandomSelectAug ImageDetIter ImageIter copyMakeBorder""")
+
+image = sys.modules[__name__]               # MXNet's package has a module of this name
 
 
 # ---- files

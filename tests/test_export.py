@@ -1,6 +1,7 @@
 """HybridBlock.export() and SymbolBlock.imports(): the same numbers without the class, and what is refused."""
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -40,6 +41,7 @@ def test_the_files_and_the_same_numbers(tmp_path):
     files = net.export(str(tmp_path / "net"), 7)
     assert files == (str(tmp_path / "net-symbol.json"), str(tmp_path / "net-0007.params"))
     block = gluon.SymbolBlock.imports(files[0], ["data"], files[1])
+    assert re.fullmatch(r"SymbolBlock\(\n  \d+ operations on data\n\)", repr(block))
     assert (block(x) == expected).all() and list(block.collect_params()) == list(net.collect_params())
     block.hybridize()
     assert (block(x) == expected).all() and (block(x) == expected).all()

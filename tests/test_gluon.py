@@ -169,6 +169,20 @@ def test_gradients_of_gradients(function, values):
                                 for x in values], second=True)
 
 
+def test_the_ctc_loss_does_not_see_what_is_behind_the_end():
+    x, y = np.array(numbers(5, 3, 4)), np.array([[1, 2, 0], [3, 1, 0], [2, 0, 0]])
+    lengths, found = np.array([3, 5, 4]), []
+    for value in (1.0, np.nan, -np.inf):
+        z = npx.sequence_mask(x, lengths, True, value)
+        z.attach_grad()
+        with autograd.record():
+            loss = npx.ctc_loss(z, y, lengths, use_data_lengths=True)
+        loss.backward()
+        assert (z.grad[3:, 0] == 0).all()
+        found.append([loss.tolist(), z.grad.tolist()])
+    assert found[0] == found[1] == found[2]
+
+
 def test_a_gradient_of_the_gradient_of_ctc_loss():
     x = np.array(numbers(5, 3, 4))
     x.attach_grad()
@@ -358,6 +372,8 @@ def test_summary_and_text(capsys):
                          "  (1): BatchNorm(axis=1, eps=1e-05, in_channels=5)\n  (2): Dense(5 -> 2, linear)\n)")
     assert repr(nn.Conv2D(3, 2, padding=1)) == "Conv2D(-1 -> 3, kernel_size=(2, 2), stride=(1, 1), padding=(1, 1))"
     assert repr(net[0].weight) == "Parameter weight (shape=(5, 4), dtype=float32)"
+    assert repr(net[0].collect_params()) == ("{'weight': Parameter weight (shape=(5, 4), dtype=float32),\n"
+                                             " 'bias': Parameter bias (shape=(5,), dtype=float32)}")
     for block in (nn.MaxPool2D(), nn.GlobalAvgPool1D(), nn.Dropout(0.5), nn.Embedding(2, 3), nn.Flatten(),
                   nn.Lambda("tanh"), nn.LeakyReLU(0.1), gluon.loss.L2Loss(), net.collect_params()):
         assert repr(block)

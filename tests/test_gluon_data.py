@@ -16,7 +16,7 @@ from engines import HANG, Gate, clean_environment, poll
 from scipy import ndimage
 
 import dflow.numpy as np
-from dflow import gluon
+from dflow import gluon, image
 from dflow.gluon import data
 from dflow.gluon.data import batchify
 from dflow.gluon.data.vision import transforms
@@ -491,6 +491,12 @@ def test_colour_jitter():
     assert len(found) == 4
 
 
+def test_hybridized_transforms_still_draw():
+    for transform in (transforms.RandomGray(0.5), transforms.Compose([transforms.RandomGray(0.5)])):
+        transform.hybridize()
+        assert len({seeded(transform, IMAGE, seed=seed).tobytes() for seed in range(9)}) == 2
+
+
 def test_lighting_adds_one_colour():
     noise = seeded(transforms.RandomLighting(0.1), IMAGE.astype("float32")) - IMAGE
     assert numpy.ptp(noise, axis=(0, 1)).max() < 1e-4 and abs(noise).max() > 0.1
@@ -506,7 +512,7 @@ def test_tensors_that_are_turned():
             ({"zoom_in": True}, [2.0335, -0.7087, -0.8451, -2.1564, -2.594, 1.0191, 2.2394]),
             ({"zoom_out": True}, [0, 0, 0, 0.4822, -2.0145, 0, 0])):
         numpy.testing.assert_allclose(transforms.Rotate(30, **arguments)(row)[0, 0], expected, atol=1e-4)
-    both = transforms.rotate(np.stack([x, x]), [0, 90])
+    both = image.imrotate(src=np.stack([x, x]), rotation_degrees=[0, 90])
     numpy.testing.assert_allclose(both[1], transforms.Rotate(90)(x), atol=1e-5)
     some = transforms.RandomRotation((-40, 40))
     assert (seeded(some, x, 1) != seeded(some, x, 2)).any()
@@ -517,7 +523,8 @@ def test_tensors_that_are_turned():
     for make, kind in ((lambda: transforms.RandomRotation((1, -1)), ValueError),
                        (lambda: transforms.RandomRotation((-1, 1), rotate_with_proba=2), ValueError),
                        (lambda: transforms.Rotate(9, True, True)(x), ValueError),
-                       (lambda: transforms.Rotate([9, 9])(x), ValueError),
+                       (lambda: transforms.Rotate([9, 9])(x), TypeError),
+                       (lambda: transforms.Rotate([9, 9])(x[None]), ValueError),
                        (lambda: transforms.Rotate(9)(IMAGE), TypeError)):
         with pytest.raises(kind):
             make()

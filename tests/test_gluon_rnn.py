@@ -163,6 +163,39 @@ def test_files(tmp_path):
     assert_close([other(x)], [expected], 0)
 
 
+@pytest.mark.parametrize("size", [0, 3])
+def test_files_of_mxnet_2(tmp_path, size):
+    """Which has the parameters of a recurrent layer in one vector: weights of all layers, then biases."""
+    file, x = str(tmp_path / "p"), np.array(numbers(4, 3, 3), "float32")
+    net, other = nn.Sequential(), nn.Sequential()
+    for block, inputs in ((net, 3), (other, size)):
+        block.add(rnn.LSTM(4, 2, bidirectional=True, input_size=inputs, projection_size=2), nn.Dense(2, flatten=False))
+    net.initialize()
+    expected, known = net(x), net[0].collect_params()
+    vector = [known[f"{side}{layer}_{name}_{kind}"].data().reshape(-1)
+              for kind, names in (("weight", ("i2h", "h2h", "h2r")), ("bias", ("i2h", "h2h")))
+              for layer in range(2) for side in "lr" for name in names]
+    vector = np.concatenate(vector)
+    npx.save(file, {"0.rnn_param": vector, "1.weight": net[1].weight.data(), "1.bias": net[1].bias.data()})
+    other.load_parameters(file)
+    assert_close([other(x)], [expected], 0)
+    packed = net.collect_params()["0.rnn_param"]
+    with autograd.record():
+        net(x).sum().backward()
+    assert packed.shape == net[0].rnn_param.shape == vector.shape and (packed.data() == vector).all()
+    whole = packed.data().grad
+    assert whole.shape == vector.shape and (whole[-16:] == net[0].r1_h2h_bias.grad()).all() and (whole != 0).any()
+    assert "0.rnn_param" not in net.collect_params() and "0.l0_i2h_weight" in net.collect_params()
+    net[0].rnn_param.set_data(vector * 0)
+    assert (net[0](x) == 0).all() and (other[0](x) != 0).any()
+    other[0].load_dict({"rnn_param": vector * 0})
+    assert (other[0](x) == 0).all()
+    with pytest.raises(KeyError):
+        net.collect_params()["1.rnn_param"]
+    with pytest.raises(ValueError, match="parameters must have the shape"):
+        other[0].load_dict({"rnn_param": np.zeros(7)})
+
+
 def test_dropout_between_layers_in_training():
     layer, x = filled(rnn.GRU(64, 2, dropout=0.5, input_size=2)), np.array(numbers(4, 3, 2))
     assert_close([layer(x)], [layer(x)], 0)

@@ -162,7 +162,8 @@ def test_the_middle():
     numpy.testing.assert_array_equal(part, IMAGE[6:14, 10:20])
     part, box = image.center_crop(IMAGE, (40, 40))
     assert part.shape == (40, 40, 3) and box == (5, 0, 20, 20)
-    assert image.scale_down((640, 480), (720, 120)) == (640, 106)
+    assert image.image.scale_down is image.scale_down
+    assert image.scale_down((640, 480), (720, 120)) == (640, 106) and image.scale_down((300, 400), (0, 0)) == (0, 0)
 
 
 def test_random_parts():

@@ -146,7 +146,7 @@ def test_what_has_no_form(tmp_path):
                            (lambda x: x[x > 0], "not made of numbers and slices"),
                            (lambda x: np.add(x, 1, dtype="float64"), "np.add with dtype has no form"),
                            (lambda x: npx.rnn(x[None], np.ones(50), np.ones((1, 4, 1)), np.ones((1, 4, 2)), mode="lstm",
-                                              state_size=2, num_layers=1, projection_size=1), "projection_size=1 has"),
+                                              state_size=2, num_layers=1, projection_size=1), "LSTM has no projection"),
                            (lambda x: x.sum(dtype="float64"), "ReduceSum with dtype='float64' has no form")):
         files = Function(function).export(str(tmp_path / "net"), inputs=numbers(4, 3))
         with pytest.raises(ValueError, match=text):

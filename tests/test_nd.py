@@ -34,7 +34,7 @@ def numbers(*shape):
 
 # Each call with its value as NumPy has it.
 CALLS = {
-    "nd.array([1, 2])": [1, 2], "nd.array(numpy.arange(3))": [0, 1, 2], "nd.from_numpy(X)": X,
+    "nd.array([1, 2])": [1, 2], "nd.array(numpy.arange(3))": [0, 1, 2], "nd.from_numpy(X.copy())": X,
     "nd.zeros((2, 2), mx.cpu())": [[0, 0], [0, 0]],
     "nd.ones(2, dtype='float32')": [1, 1], "nd.full((2,), 7)": [7, 7], "nd.arange(3)": [0, 1, 2],
     "nd.arange(1, 4, repeat=2)": [1, 1, 2, 2, 3, 3], "nd.eye(2, 3, 1)": numpy.eye(2, 3, 1), "nd.eye(2)": numpy.eye(2),
@@ -93,7 +93,9 @@ CALLS = {
     "nd.topk(x, k=2, ret_typ='value')": [[3, 1], [5, 4]], "nd.sort(x, is_ascend=False)": -numpy.sort(-X),
     "nd.argsort(x)": X.argsort().astype("f4"), "nd.cast(x, 'int32')": X.astype("i4"), "nd.shape_array(x)": [2, 3],
     "nd.size_array(x)": [6], "nd.identity(x)": X, "nd.stop_gradient(x)": X, "nd.reshape_like(x, y.T)": X.reshape(3, 2),
-    "nd.softmin(x).sum(1)": [1, 1], "nd.log_softmax(x, axis=0)": X - numpy.log(numpy.exp(X).sum(0)),
+    "nd.softmin(x).sum(1)": [1, 1], "nd.softmin(x, temperature=2, dtype='float32')": numpy.exp(-X.astype(float) / 2)
+    / numpy.exp(-X.astype(float) / 2).sum(1, keepdims=True),
+    "nd.log_softmax(x, axis=0)": X - numpy.log(numpy.exp(X).sum(0)),
     "nd.softmax_cross_entropy(x, nd.array([2, 1]))": (numpy.log(numpy.exp(X).sum(1)) - [3, 5]).sum(),
     "nd.Activation(x, act_type='relu')": numpy.maximum(X, 0),
     "nd.LeakyReLU(x, slope=0.5)": numpy.where(X > 0, X, X / 2),
@@ -350,6 +352,48 @@ def test_other_draws():
     numpy.testing.assert_allclose(x.mean(axis=1), [5, 3], atol=0.1)
     numpy.testing.assert_allclose(x.asnumpy().var(axis=1), [5, 12], atol=0.6)
     assert nd.random_generalized_negative_binomial(shape=2).shape == (2,)
+
+
+def test_draws_by_mxnets_older_names():
+    """Of each element of parameters that are arrays; exponential ones have a rate there, no mean."""
+    first, second = nd.array([2, 80]), nd.array([0.5, 0.25])
+    means = {"uniform": (second, first, [1.25, 40.125]), "normal": (first, second, [2, 80]),
+             "gamma": (first, second, [1, 20]), "exponential": (first, None, [0.5, 0.0125]),
+             "poisson": (first, None, [2, 80]), "negative_binomial": (first, second, [2, 240]),
+             "generalized_negative_binomial": (first, second, [2, 80])}
+    for name, (*parameters, mean) in means.items():
+        parameters = [x for x in parameters if x is not None]
+        x = getattr(nd, f"sample_{name}")(*parameters, shape=(2, 5000))
+        assert x.shape == (2, 2, 5000) and x.dtype == "float32"
+        numpy.testing.assert_allclose(x.mean((1, 2)).asnumpy(), mean, rtol=0.1)
+        x = getattr(nd, f"random_{name}")(*(float(x[0]) for x in parameters), shape=20000)
+        numpy.testing.assert_allclose(x.mean().item(), mean[0], rtol=0.1)
+    assert nd.sample_exponential(lam=first, shape=3, dtype="float64").dtype == "float64"
+    assert nd.sample_normal(mu=first, sigma=second).shape == (2,)
+
+
+def test_operators_by_another_module():
+    from dflow.nd.op import broadcast_add
+
+    assert nd.op.relu is nd.relu and broadcast_add is nd.broadcast_add and dir(nd.op) == sorted(nd.__all__)
+    with pytest.raises(AttributeError, match="MXNet has it, dflow not yet"):
+        nd.op.sgd_update  # noqa: B018
+
+
+def test_methods_in_place():
+    """`inplace` says whether the result shares memory with the array."""
+    x = nd.array(numpy.arange(30).reshape(2, 3, 5))
+    flat, copied = x.flatten(inplace=True), x.flatten(inplace=False)
+    squeezed, apart = x[:1].squeeze(0, inplace=True), x[:1].squeeze(axis=0, inplace=False)
+    longer, new = x.expand_dims(axis=-1, inplace=True), x.expand_dims(1)
+    x[0] = -1
+    assert flat.shape == copied.shape == (2, 15) and (flat[0] == -1).all() and copied[0].tolist() == list(range(15))
+    assert squeezed.shape == apart.shape == (3, 5) and (squeezed == -1).all() and apart[0].tolist() == list(range(5))
+    assert longer.shape == (2, 3, 5, 1) and (longer[0] == -1).all() and new.shape == (2, 1, 3, 5)
+    assert new[0, 0, 0].tolist() == list(range(5)) and x.flatten().shape == (30,)
+    for call in (lambda: x.flatten(order="F", inplace=True), lambda: x.squeeze(keep=True)):
+        with pytest.raises(TypeError):
+            call()
 
 
 # -- the store -------------------------------------------------------------------------------------

@@ -336,7 +336,7 @@ class Reference:
     def reshape(x, newshape, reverse=False):
         shape = {(-2, -2, -1): (2, 3, 20), -1: 120, (-5, -4): (6, 5, 4), (-4,): (2, 3, 5, 4),
                  (-6, 1, -1, -4): (1, 2, 3, 5, 4), (-2, -2, -5): (2, 3, 20), (-3, -4): (3, 5, 4), (-5, -1): (6, 20),
-                 (-1, -6, 2, 2): (30, 2, 2), (-4, -5): (2, 3, 20)}[newshape]
+                 (-1, -1, 2, -6): (30, 2, 2), (-4, -5): (2, 3, 20)}[newshape]
         return x.reshape(shape)
 
     @staticmethod
@@ -773,10 +773,22 @@ def test_savez(tmp_path):
 
 def test_from_numpy():
     theirs = numpy.arange(6.0).reshape(2, 3)
-    x = npx.from_numpy(theirs)
+    apart = npx.from_numpy(theirs.T, zero_copy=False)
     theirs[0, 0] = 7
-    assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
-    assert npx.from_numpy(theirs.T, zero_copy=False).tolist() == theirs.T.tolist()
+    assert apart.tolist() == [[0, 3], [1, 4], [2, 5]]
+    x = npx.from_numpy(theirs)
+    x[1] += 1
+    assert theirs.tolist() == [[7, 1, 2], [4, 5, 6]] and numpy.shares_memory(theirs, x)
+    with pytest.raises(ValueError, match="read-only"):
+        theirs[0, 0] = 8
+    y = npx.from_numpy(theirs)
+    y[0, 0] = 8
+    assert x[0, 0] == theirs[0, 0] == 8
+    fixed = npx.from_numpy(numpy.frombuffer(b"1234", "u1"))
+    with pytest.raises(ValueError, match="read-only"):
+        fixed[0] = 1
+    for a in (numpy.ones((1, 0, 2)), numpy.array(3), numpy.arange(3, dtype=">i4")):
+        assert npx.from_numpy(a).tolist() == a.tolist() and npx.from_numpy(a).shape == a.shape
     with pytest.raises(ValueError, match="not C-contiguous needs zero_copy=False"):
         npx.from_numpy(theirs.T)
     with pytest.raises(TypeError, match="a NumPy array is expected, not list"):

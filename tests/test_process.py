@@ -152,7 +152,7 @@ def test_exit_runs_the_functions_that_are_pending_whatever_daemon_threads_submit
         x = dflow.engine.sleep(np.ones(2), 0.3)
         for i in range(20):
             x = dflow.engine.sleep(x, 0.001)
-            dflow.submit(lambda a, i=i: print(i, flush=True), x)
+            dflow.submit(lambda a, i=i: print(f"{i} ", end="", flush=True), x)
     """)
     assert (code, sorted(map(int, out.split())), errors) == (0, [*range(20)], "")
 

@@ -68,7 +68,7 @@ def test_the_switch():
 
 def test_a_module_loaded_later_leaves_what_a_program_put_into_others(monkeypatch):
     monkeypatch.setattr(np, "asarray", len)
-    defaults.follow({})
+    defaults.follow({}, defaults.MADE)
     assert np.asarray is len
 
 
@@ -93,8 +93,57 @@ def test_set_np_takes_what_mxnet_does(single):
         z = (x * x).sum()
     z.backward()
     assert x.tolist() == [[1, 1, 3], [3, 5, 6]] and y.grad.tolist() == [[2 * 1 + 2 * 9]]
-    draw = np.random.normal()
-    assert (type(draw), draw.shape, draw.dtype) == (dflow.ndarray, (), numpy.float32)
+    for draw, dtype in ((np.random.normal(), "f4"), (np.random.uniform(dtype="f8"), "f8"), (np.random.randint(5), int),
+                        (np.random.choice(3), int), (np.random.gamma(2.0, dtype="f2"), "f2")):
+        assert isinstance(draw, np.ndarray) and draw.shape == () and draw.dtype == dtype
+    found, step = np.linspace(0, 1, 4, retstep=True)
+    assert found.dtype == numpy.float32 and step == 1 / 3
+    whole, x = np.array([4, 2], "i4"), np.array([4, 2], "f8")
+    assert np.power(whole, 2).dtype == "i4" and np.power(x, whole).dtype == float and np.power(whole, x).dtype == float
+
+
+def test_chances_of_single_precision(single):
+    """Whose sum is 1 but for rounding. NumPy takes them for float64, and the sum to be above 1."""
+    p = np.array([[0.4, 0.3, 0.2, 0.1, 0.0], [0.1, 0.2, 0.3, 0.4, 0.0]])
+    assert float(p[0].astype("f8").sum()) > 1
+    counts = np.random.multinomial(10000, p[0], size=3)
+    assert counts.shape == (3, 5) and (counts.sum(1) == 10000).all() and (abs(counts / 10000 - p[0]) < 0.1).all()
+    with pytest.raises(ValueError, match="pvals"):
+        np.random.multinomial(10, p[0] * 1.01).wait_to_read()
+    with dflow.np_array(False), pytest.raises(ValueError, match="pvals"):
+        np.random.multinomial(10, p[0]).wait_to_read()
+
+
+def test_lengths_that_stay():
+    """-2 in a shape that is broadcast to: the length of this axis; NumPy's shapes have no negative numbers."""
+    x = np.arange(12).reshape(3, 4)
+    npx.set_np()
+    try:
+        assert np.broadcast_to(x, (2, -2, 4)).tolist() == [x.tolist()] * 2 and np.broadcast_to(x[0], -2).shape == (4,)
+        assert np.broadcast_to(x[:, None], (1, 0, -2, 2, -2)).shape == (1, 0, 3, 2, 4)
+        for shape in ((-2, 3, 4), (-1, 4), (-2, 5)):
+            with pytest.raises(ValueError, match="broadcast"):
+                np.broadcast_to(x, shape)
+        with pytest.raises(ValueError):
+            np.broadcast_to(x, -2)
+    finally:
+        npx.reset_np()
+    with pytest.raises(ValueError, match="must be non-negative"):
+        np.broadcast_to(x, (-2, 4))
+
+
+def test_orders_of_norms_by_name():
+    x = np.array([[[1.0, -2.0], [3.0, 4.0], [0.0, 5.0]]])
+    for axis in (1, (0, 2), (-1, 1)):
+        for name, order in (("inf", np.inf), ("-inf", -np.inf)):
+            expected = np.linalg.norm(x, order, axis, True).tolist()
+            npx.set_np()
+            try:
+                assert np.linalg.norm(x, name, axis, True).tolist() == expected
+            finally:
+                npx.reset_np()
+            with pytest.raises(ValueError, match="(?i)invalid norm order"):
+                np.linalg.norm(x, name, axis)
 
 
 def test_float32_is_not_mentioned(single):

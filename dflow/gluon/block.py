@@ -75,6 +75,8 @@ class Block:
     depend on its first input has an infer_shape() of the same arguments as forward().
     """
 
+    _packed = ()                # attributes that are Packed: other libraries' parameters
+
     def __init__(self, prefix=None, params=None):
         kind = type(self).__name__.lower()
         self._children = {}
@@ -144,7 +146,11 @@ class Block:
         UserWarning for a list or dictionary of blocks that are no parts of this one: their parameters are not here.
         """
         self.apply(_warn_of_strangers)
-        return ParameterDict(self._named()).select(select)
+        found = ParameterDict(self._named()).select(select)
+        starts = [(f"{path}." if path else "", block) for path, block in self._blocks() if block._packed]
+        found.packed = {start + name: (start, getattr(block, name)) for start, block in starts
+                        for name in block._packed}
+        return found
 
     def register_child(self, block, name=None):
         """Make another block a part of this one."""

@@ -1,6 +1,8 @@
 """Parameters: arrays that layers own and training changes."""
 
+import math
 import re
+import types
 import warnings
 
 from dflow import autograd, init, npx
@@ -286,15 +288,59 @@ class Constant(Parameter):
         super().__init__(name, "null", value.shape, value.dtype, init=init.Constant(value), differentiable=False)
 
 
+def _vector(arrays):
+    return np.concatenate([x.reshape(-1) for x in arrays])
+
+
+class Packed:
+    """Several parameters that another library has as one, a vector of all their elements: they follow each other there
+    in the order of a dictionary. apart(vector) gives a dictionary of arrays.
+    """
+
+    def __init__(self, parameters, apart):
+        self._parameters, self.apart = parameters, apart
+
+    @property
+    def shape(self):
+        return (sum(math.prod(p.shape) for p in self._parameters.values()),)
+
+    def joined(self, ctx=None):
+        """The vector, as an operation on the parameters."""
+        return _vector(p.data(ctx) for p in self._parameters.values())
+
+    def data(self, ctx=None):
+        """A copy of it, with one of the gradients."""
+        found = self.joined(ctx).detach()
+        if all(p.grad_req != "null" for p in self._parameters.values()):
+            autograd.mark_variables([found], [self.grad(ctx)])
+        return found
+
+    def grad(self, ctx=None):
+        """A copy of the gradients."""
+        return _vector(p.grad(ctx) for p in self._parameters.values())
+
+    def set_data(self, data):
+        """Give all new values."""
+        for name, x in self.apart(data).items():
+            self._parameters[name].set_data(x)
+
+
 class ParameterDict(dict):
     """Parameters by name, and what is done to all of them."""
+
+    packed = types.MappingProxyType({})     # names of Packed, each with what its parameters' names begin with
+
+    def __missing__(self, name):
+        if name in self.packed:
+            return self.packed[name][1]
+        raise KeyError(name)
 
     def __init__(self, parameters=(), shared=None):
         super().__init__(parameters)
         self._shared = {} if shared is None else shared
 
     def __repr__(self):
-        return "\n".join(["{", *(f"  {name}: {p}" for name, p in self.items()), "}"])
+        return "{" + ",\n ".join(f"{name!r}: {p}" for name, p in self.items()) + "}"
 
     def get(self, name, default=None, **keywords):
         """The parameter of a name: that of the block it is shared with, or made with Parameter's keywords."""
@@ -367,6 +413,10 @@ class ParameterDict(dict):
                        dtype_source)
 
     def _load(self, loaded, source, ctx, allow_missing, ignore_extra, cast_dtype, dtype_source):
+        for name in self.packed.keys() & loaded.keys():
+            start, packed = self.packed[name]
+            loaded = {**loaded, **{start + key: x for key, x in packed.apart(loaded[name]).items()}}
+            del loaded[name]
         there = {id(self[name]) for name in loaded if name in self}
         missing = [name for name, p in self.items() if id(p) not in there]      # one name will do for what is shared
         if missing and not allow_missing:

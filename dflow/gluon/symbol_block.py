@@ -46,6 +46,10 @@ class SymbolBlock(HybridBlock):
             block.load_parameters(param_file, ctx, allow_missing, ignore_extra, device=device)
         return block
 
+    def __repr__(self):
+        taken = ", ".join(each["name"] for each in self._recorded.inputs)
+        return f"{type(self).__name__}(\n  {len(self._recorded.calls)} operations on {taken}\n)"
+
     def forward(self, *args):
         if len(args) != len(self._order) or not all(map(is_array, args)):
             raise TypeError(f"{len(self._order)} arrays are expected, not {', '.join(type(x).__name__ for x in args)}")

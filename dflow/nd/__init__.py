@@ -28,7 +28,7 @@ from dflow._functions.advanced_indexing import take_as_numpy
 from dflow._functions.numpy_inline import or_else
 from dflow._functions.placement import put_on
 from dflow._tracing.tape import detach
-from dflow.nd import _table, contrib, linalg, random
+from dflow.nd import _table, contrib, linalg, op, random
 from dflow.nd._networks import (  # noqa: F401
     LRN,
     BilinearSampler,
@@ -45,7 +45,7 @@ from dflow.nd._networks import (  # noqa: F401
     space_to_depth,
     unravel_index,
 )
-from dflow.npx import from_dlpack, image, to_dlpack_for_read, to_dlpack_for_write  # noqa: F401
+from dflow.npx import from_dlpack, from_numpy, image, to_dlpack_for_read, to_dlpack_for_write  # noqa: F401
 from dflow.ops import files
 
 __getattr__ = missing(__name__, """BatchNorm_v1 Convolution_v1 Correlation Crop Custom IdentityAttachKLSparseReg
@@ -54,9 +54,9 @@ __getattr__ = missing(__name__, """BatchNorm_v1 Convolution_v1 Correlation Crop 
     im2col imdecode khatri_rao lamb_update_phase1 lamb_update_phase2 linalg_extracttrian linalg_gelqf
     linalg_maketrian linalg_syevd mp_lamb_update_phase1 mp_lamb_update_phase2 mp_nag_mom_update
     mp_sgd_mom_update mp_sgd_update multi_all_finite multi_lars multi_mp_sgd_mom_update multi_mp_sgd_update
-    multi_sgd_mom_update multi_sgd_update multi_sum_sq nag_mom_update op random_exponential rmsprop_update
-    rmspropalex_update sample_exponential sample_gamma
-    sample_generalized_negative_binomial sample_negative_binomial sample_normal sample_poisson sample_uniform
+    multi_sgd_mom_update multi_sgd_update multi_sum_sq nag_mom_update random_pdf_dirichlet random_pdf_exponential
+    random_pdf_gamma random_pdf_generalized_negative_binomial random_pdf_negative_binomial random_pdf_normal
+    random_pdf_poisson random_pdf_uniform rmsprop_update rmspropalex_update
     sgd_mom_update sgd_update signsgd_update signum_update sparse""")
 
 
@@ -174,11 +174,6 @@ def array(source_array, ctx=None, dtype=None):
     if dtype is None:
         dtype = source_array.dtype if is_array(source_array) else np.float32
     return put_on(np.array(source_array, dtype), ctx)
-
-
-def from_numpy(ndarray, zero_copy=True):
-    """A copy of an array of NumPy's, of its type."""
-    return np.array(ndarray)
 
 
 def _filled(name, function):
@@ -448,9 +443,22 @@ def size_array(data):
 # -- older names of what is in linalg and random ---------------------------------------------------
 
 globals().update({f"linalg_{_name}": getattr(linalg, _name) for _name in linalg.__all__})
-globals().update({f"random_{_name}": getattr(random, _name)
-                  for _name in "gamma negative_binomial normal poisson randint uniform".split()})
-random_generalized_negative_binomial = random.generalized_negative_binomial
+random_randint = random.randint
+for _name in ("gamma", "generalized_negative_binomial", "negative_binomial", "normal", "poisson", "uniform"):
+    globals().update(dict.fromkeys((f"random_{_name}", f"sample_{_name}"), getattr(random, _name)))
+
+
+def random_exponential(lam=1, shape=None, dtype=None, ctx=None, out=None):
+    """Exponential, of mean 1 / lam."""
+    return random.exponential(1 / lam, shape, dtype, ctx, out)
+
+
+def sample_normal(mu, sigma, shape=None, dtype=None, ctx=None, out=None):
+    """Normal, of mean mu and deviation sigma."""
+    return random.normal(mu, sigma, shape, dtype, ctx, out)
+
+
+sample_exponential = random_exponential
 normal, uniform, shuffle, sample_multinomial = random.normal, random.uniform, random.shuffle, random.multinomial
 
 # -- the others ------------------------------------------------------------------------------------
@@ -540,9 +548,9 @@ def softsign(data):
     return npx.activation(data, "softsign")
 
 
-def softmin(data, axis=-1):
+def softmin(data, axis=-1, temperature=None, dtype=None):
     """softmax() of -x."""
-    return npx.softmax(-as_array(data), axis)
+    return npx.softmax(-as_array(data), axis, temperature=temperature, dtype=dtype)
 
 
 def softmax_cross_entropy(data, label):
@@ -590,18 +598,40 @@ def _by_numbers(error, x, args, keywords):
     return take(x, *args, **keywords)
 
 
+def _copied_unless(inplace, view):
+    return view if inplace else view.copy()
+
+
+def _in_place(function):
+    """A method where NumPy's refuses `inplace`, which MXNet's has: whether the result shares memory with the array."""
+    def method(error, x, args, keywords):
+        if "inplace" not in keywords:
+            raise error
+        inplace = keywords.pop("inplace")
+        return _copied_unless(inplace, function(x, *args, **keywords))
+
+    return method
+
+
+def _expand_dims(self, axis, inplace=False):
+    """A copy, or with `inplace` a view, with an axis of length 1 more."""
+    return _copied_unless(inplace, np.expand_dims(self, axis))
+
+
 METHODS = """abs arccos arccosh arcsin arcsinh arctan arctanh argmax_channel broadcast_axes broadcast_like broadcast_to
     cbrt ceil cos cosh degrees diag exp expand_dims expm1 fix flip floor log log10 log1p log2 log_softmax nanprod nansum
     norm one_hot ones_like pad pick radians rcbrt reciprocal relu reshape_like rint rsqrt shape_array sigmoid sign sin
     sinh size_array slice slice_axis slice_like softmax softmin split split_v2 sqrt square tan tanh tile topk trunc
     zeros_like""".split()
 for _name in METHODS:
-    attach(_name, globals()[_name])
+    attach(_name, _expand_dims if _name == "expand_dims" else globals()[_name])
 attach("asscalar", asscalar)
 attach("reshape", or_else(ndarray, "reshape", ndarray.reshape, _by_codes, (TypeError, ValueError)))
+for _name in ("flatten", "squeeze"):
+    attach(_name, or_else(ndarray, _name, getattr(ndarray, _name), _in_place(_functions[_name]), (TypeError,)))
 attach("take", or_else(ndarray, "take", take_as_numpy, _by_numbers, (TypeError,)))
 set_mxnet_rules(True)
 
 __all__ = [_name for _name, _value in globals().items() if _name[0] != "_" and (
     _name in _functions or getattr(_value, "__module__", "").startswith("dflow.nd"))]
-__all__ += ["contrib", "image", "linalg", "random", "waitall"]
+__all__ += ["contrib", "image", "linalg", "op", "random", "waitall"]

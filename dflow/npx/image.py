@@ -139,8 +139,8 @@ def crop(data, x, y, width, height):
 def scale_down(src_size, size):
     """The largest width and height in the proportions of `size` that an image of src_size has, but no larger."""
     (w, h), (width, height) = src_size, size
-    scale = min(1, w / width, h / height)
-    return max(int(width * scale + 1e-9), 1), max(int(height * scale + 1e-9), 1)
+    scale = min(1, w / max(width, 1), h / max(height, 1))
+    return tuple(min(n, max(int(n * scale + 1e-9), 1)) for n in (width, height))
 
 
 MIDDLE, ANYWHERE = (0.5, 0.5), (0.0, 1.0)       # where a part may begin, as shares of the room that it leaves

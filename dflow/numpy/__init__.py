@@ -16,6 +16,7 @@ from dflow._array.core import is_array, ndarray
 from dflow._functions.numpy_inline import public as _public
 from dflow._functions.ufunc import ufunc as _ufunc
 from dflow.ops import fallback as _fallback
+from dflow.ops.defaults import MADE as _MADE
 from dflow.ops.defaults import follow as _follow
 from dflow.ops.submodules import install as _install_submodules
 from dflow.ops.table import method as _method
@@ -23,7 +24,7 @@ from dflow.ops.table import namespace as _namespace
 
 _rows = _namespace("numpy")
 globals().update(_rows)
-_follow(globals())
+_follow(globals(), _MADE)
 
 # What is NumPy's and stays so: it takes or makes no arrays.
 _SAME = """e euler_gamma inf nan newaxis pi little_endian True_ False_ ScalarType sctypeDict typecodes

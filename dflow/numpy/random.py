@@ -8,6 +8,7 @@ from numpy.random import __all__  # noqa: F401
 
 import dflow.ops.legacy  # noqa: F401  (makes the rows, as the next)
 import dflow.ops.random  # noqa: F401
+from dflow.ops.defaults import RANDOM as _RANDOM
 from dflow.ops.defaults import follow as _follow
 from dflow.ops.fallback import unwrap as _unwrap
 from dflow.ops.random import Bits as _Bits
@@ -16,7 +17,7 @@ from dflow.ops.table import namespace as _namespace
 
 globals().update(_namespace("numpy.random"))
 _rand = globals()["rand"].__self__              # whose methods are this module's functions
-_follow(globals())
+_follow(globals(), _RANDOM)
 
 __path__ = []                                   # a package, as NumPy's; which has most of this module in another:
 mtrand = sys.modules[f"{__name__}.mtrand"] = sys.modules[__name__]

@@ -2,7 +2,7 @@
 
 import numpy
 
-from dflow.onnx.forms import form, refuse, whole
+from dflow.onnx.forms import form, whole
 from dflow.ops.recurrent import parted, weight_shapes
 
 # By mode: ONNX's operation, the gates in its order, as ours are numbered, and attributes for each direction, for all.
@@ -43,7 +43,9 @@ def _layer_states(m, name, layer, directions):
 
 @form("npx.rnn")
 def _rnn(m, to, result, given):
-    refuse("npx.rnn", given, projection_size=None)
+    if given["projection_size"]:
+        raise ValueError(f"npx.rnn with projection_size={given['projection_size']} has no form in ONNX, "
+                         "whose LSTM has no projection")
     y = result[0] if given["state_outputs"] else result
     operation, gates, each, attributes = OPERATIONS[given["mode"]]
     size, layers, directions = given["state_size"], given["num_layers"], 2 if given["bidirectional"] else 1

@@ -12,6 +12,7 @@ import numpy
 from dflow._array.core import array as as_array
 from dflow._tracing.tape import is_recording
 from dflow.ops.fallback import stand_in, tasks
+from dflow.ops.gathering import sequence_mask
 from dflow.ops.nn import check_choice, check_shape, floating, log_softmax_along
 from dflow.ops.recurrent import check_sequences
 from dflow.ops.table import op, recorded
@@ -118,5 +119,7 @@ def ctc_loss(data, label, data_lengths=None, label_lengths=None, use_data_length
         raise ValueError(f"label must have the shape ({n}, labels), with at most {len(x)} labels, not {label.shape}")
     data_lengths = _of_lengths("data_lengths", data_lengths, use_data_lengths, n)
     label_lengths = _of_lengths("label_lengths", label_lengths, use_label_lengths, n)
+    if data_lengths is not None:
+        x = sequence_mask(x, data_lengths, True)        # what is behind the end may be no number
     logs = log_softmax_along(x, -1)
     return aligned(logs, label, data_lengths, label_lengths, blank_label == "first", is_recording())[0]

@@ -24,14 +24,16 @@ DATA = {"array": 0, "asarray": 0, "full": 1}
 DRAWN = """beta chisquare exponential f gamma gumbel laplace logistic lognormal multivariate_normal normal pareto power
     rand randn random random_sample rayleigh standard_exponential standard_gamma standard_normal uniform
     weibull""".split()
-PLACED = "empty_like zeros_like ones_like full_like randint choice permutation".split()    # their types are NumPy's
+LIKE = "empty_like zeros_like ones_like full_like".split()                      # their types are NumPy's, as of these
+COUNTED = "randint choice permutation".split()
+MADE, RANDOM = (*TOLD, *CAST, *LIKE), (*DRAWN, *COUNTED)    # what two modules have: np.power() is no draw
 _switched = []              # a module's dictionary, a name, NumPy's way of it and, once that was asked for, MXNet's
 _state = {"shape": False, "array": False, "dtype": True}
 
 
-def follow(names):
-    """The functions in a module's dictionary follow the switch from now on: outside it that costs nothing."""
-    for name in (*TOLD, *CAST, *DRAWN, *PLACED):
+def follow(names, which):
+    """These functions in a module's dictionary follow the switch from now on: outside it that costs nothing."""
+    for name in which:
         if name in names:
             _switched.append([names, name, names[name], None])
     _switch()
@@ -67,7 +69,9 @@ def _single(name, function):
             finally:
                 set_current(before)
             return made.to_device(where) if name == "asarray" else put_on(made, where)
-        if name in PLACED or len(args) > place:
+        if name in COUNTED:
+            return _drawn(function(*args, **keywords))
+        if name in LIKE or len(args) > place:
             return function(*args, **keywords)
         dtype = keywords.pop("dtype", None)
         if dtype is None and name in DATA and args and _is_objects(args[0]):
@@ -75,15 +79,20 @@ def _single(name, function):
         if dtype is None and name in TOLD:
             dtype = numpy.float32
         if dtype is not None and "dtype" in parameters:
-            return function(*args, dtype=dtype, **keywords)
+            return _drawn(function(*args, dtype=dtype, **keywords))
         result = function(*args, **keywords)
         if len(args) > data and _is_typed(args[data]):
             return result
-        if name in DRAWN and type(result) is float:
-            result = as_array(result)                       # as in MXNet
-        return tuple(map(_cast, result)) if type(result) is tuple else _cast(result, dtype)   # linspace, with its step
+        if type(result) is tuple:                           # of linspace: the step stays as it is
+            return _cast(result[0]), *result[1:]
+        return _cast(_drawn(result), dtype)
 
     return wrapper
+
+
+def _drawn(x):
+    """A single number that was drawn is an array, as in MXNet."""
+    return as_array(x) if isinstance(x, numbers.Number) else x
 
 
 def _is_objects(x):

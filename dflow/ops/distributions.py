@@ -4,8 +4,10 @@ import math
 
 import numpy
 
+from dflow._array.core import is_array
 from dflow._functions.advanced_indexing import where
 from dflow._functions.ufunc import wrap_ufunc
+from dflow.ops.defaults import is_np_array
 from dflow.ops.table import recorded
 
 exp, expm1 = map(wrap_ufunc, (numpy.exp, numpy.expm1))
@@ -82,3 +84,14 @@ VECTORS = {"dirichlet": 1, "multinomial": 2, "multivariate_normal": 2}          
 OTHERS = {      # name: number of parameters before `size`
     "hypergeometric": 3, "logseries": 1, "negative_binomial": 2, "noncentral_chisquare": 2, "noncentral_f": 3,
     "vonmises": 2, "wald": 2, "zipf": 1, **VECTORS}
+
+
+def shares(parameters):
+    """Parameters; after npx.set_np() probabilities of float32 are float64, and of the sum 1 if that was rounded."""
+    return [_shares(x) if is_array(x) and x.dtype == numpy.float32 and is_np_array() else x for x in parameters]
+
+
+def _shares(p):
+    p = p.astype(float)
+    total = p.sum(-1, keepdims=True)
+    return where((total > 1) & (total < 1 + 1e-6), p / total, p)

@@ -302,21 +302,18 @@ def _split(n, parts):
 
 
 @op("d, (-2, -2, -1)", "d, -1", "d, (-5, -4)", "d, (-4,)", "d, (-6, 1, -1, -4)", "d, (-2, -2, -5)",
-    "d[:1], (-3, -4)", "d, (-5, -1)", "d, (-1, -6, 2, 2), reverse=True", "d, (-4, -5), True", module="npx", kind="view")
+    "d[:1], (-3, -4)", "d, (-5, -1)", "d, (-1, -1, 2, -6), reverse=True", "d, (-4, -5), True",
+    module="npx", kind="view")
 def reshape(a, newshape, reverse=False, order="C"):
-    """Another shape, whose numbers may be codes, read along the axes, from their end with `reverse`.
+    """Another shape, whose numbers may be codes, read along the axes, from the end with `reverse`.
 
     -1: what is left; -2: the same length; -3: no such axis, of length 1; -4: all axes that follow; -5: two axes as one;
-    -6: an axis as two, whose lengths, one of them perhaps -1, follow.
+    -6: an axis as two, whose lengths, one of them perhaps -1, follow: with `reverse` they are before it.
     """
     x = as_array(a)
     codes = (newshape,) if isinstance(newshape, int) else tuple(newshape)
-    groups = list(_groups(codes))
-    if reverse:
-        groups = [(code, *parts[::-1]) for code, *parts in groups[::-1]]
-        shape = _decoded(x.shape[::-1], groups)[::-1]
-    else:
-        shape = _decoded(x.shape, groups)
+    step = -1 if reverse else 1
+    shape = _decoded(x.shape[::step], _groups(codes[::step]))[::step]
     return x.reshape(tuple(shape), order=order)
 
 

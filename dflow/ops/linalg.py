@@ -19,6 +19,7 @@ from dflow._functions.ufunc import ufunc, wrap_ufunc
 from dflow._kernels import blas_library as _blas_library
 from dflow._kernels import qr as _qr
 from dflow.ops import fallback, linear, selection
+from dflow.ops.defaults import is_np_array
 from dflow.ops.einsum import einsum
 from dflow.ops.reductions import add_reduce, any_reduce, maximum_reduce, minimum_reduce
 from dflow.ops.table import op as _op
@@ -363,9 +364,16 @@ def _vector_norm(x, ord, axis, keepdims):
     if ord == 1:
         return add_reduce(_absolute(x), axis, None, None, keepdims)
     if isinstance(ord, str):
+        if _is_mxnets(ord):
+            return _vector_norm(x, float(ord), axis, keepdims)
         raise ValueError(f"Invalid norm order '{ord}' for vectors")
     total = add_reduce(_absolute(x) ** ord, axis, None, None, keepdims)
     return total ** numpy.reciprocal(numpy.asarray(ord, total.dtype))
+
+
+def _is_mxnets(ord):
+    """Whether it is the order inf or -inf as MXNet's programs, after npx.set_np(), may spell it."""
+    return ord in ("inf", "-inf") and is_np_array()
 
 
 def _largest(x, axis):
@@ -389,6 +397,8 @@ def _matrix_norm(x, ord, axis, keepdims):
             second -= 1
         sums = add_reduce(_absolute(x), first)
         result = (_largest if ord > 0 else minimum_reduce)(sums, second)
+    elif _is_mxnets(ord):
+        return _matrix_norm(x, float(ord), axis, keepdims)
     else:
         raise ValueError("Invalid norm order for matrices.")
     return result.reshape(tuple(1 if k in (row, column) else n for k, n in enumerate(x.shape))) if keepdims else result
@@ -479,14 +489,15 @@ def tensorinv(a, ind=2):
     return inv(a.reshape(n, -1)).reshape((*shape[ind:], *shape[:ind]))
 
 
-@op("np.eye(6).reshape(2, 3, 6), np.ones((2, 3))", "m, v[:3]", small=FEW)
+@op("np.eye(6).reshape(2, 3, 6), np.ones((2, 3))", "m, v[:3]", "m[:1, :1], m[1:2, 1:2]",
+    "np.eye(4).reshape(4, 2, 2), np.ones((1, 2, 2, 1))", small=FEW)
 def tensorsolve(a, b, axes=None):
     """The solution x of tensordot(a, x, x.ndim) = b."""
     a, b = as_array(a), as_array(b)
     if axes is not None:
         order = [k for k in range(a.ndim) if k not in axes] + list(axes)
         a = a.transpose(order)
-    shape = a.shape[b.ndim - a.ndim:] if a.ndim > b.ndim else ()
+    shape = a.shape[-(a.ndim - b.ndim):]                # as NumPy: all of them where there are as many
     n = int(numpy.prod(shape))
     if a.size != n ** 2:
         raise LinAlgError("Input arrays must satisfy the requirement             "      # the gap is NumPy's

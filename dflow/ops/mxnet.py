@@ -1,5 +1,6 @@
 """What programs of MXNet's call beside mathematics: control flow, draws of its own, the seed."""
 
+import contextlib
 import importlib
 
 import numpy
@@ -9,6 +10,7 @@ from dflow._array.core import array as as_array
 from dflow._array.core import attach
 from dflow._functions import joining
 from dflow._functions.advanced_indexing import where
+from dflow._functions.buffers import adopt
 from dflow._functions.constructors import zeros
 from dflow._functions.placement import put_on
 from dflow._functions.ufunc import wrap_ufunc
@@ -105,15 +107,23 @@ attach("stype", property(lambda self: "default", doc="How it is kept: MXNet's wo
 # -- other libraries' memory -----------------------------------------------------------------------
 
 def from_numpy(ndarray, zero_copy=True):
-    """A copy of NumPy's array, also with zero_copy: ours have memory of their own, so neither sees writes to the other.
+    """An array over the memory of NumPy's, which is read-only from now on, as in MXNet; without zero_copy a copy.
+    Ours can be written to wherever NumPy lets its own be made so.
 
-    ValueError with zero_copy for an array that is not C-contiguous, as in MXNet.
+    ValueError with zero_copy for an array that is not C-contiguous. Operations on memory of others are complete when
+    their calls return: where that matters more than a copy, zero_copy=False.
     """
     if not isinstance(ndarray, numpy.ndarray):
         raise TypeError(f"a NumPy array is expected, not {type(ndarray).__name__}")
     if zero_copy and not ndarray.flags.c_contiguous:
         raise ValueError("an array that is not C-contiguous needs zero_copy=False")
-    return as_array(ndarray)
+    if not zero_copy:
+        return as_array(ndarray)
+    with contextlib.suppress(ValueError):
+        ndarray.flags.writeable = True                      # it may have been here before
+    shared = as_array(adopt(ndarray))
+    ndarray.flags.writeable = False
+    return shared
 
 
 class _Exporter:

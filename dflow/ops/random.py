@@ -27,7 +27,7 @@ from dflow._functions.numpy_inline import LATER, as_scalar, at_once, or_else
 from dflow._functions.random import KERNELS, Counter
 from dflow._functions.ufunc import wrap_ufunc
 from dflow._kernels.dtypes import NotHeld, dtypes
-from dflow.ops import mersenne
+from dflow.ops import distributions, mersenne
 from dflow.ops.creation import arange
 from dflow.ops.distributions import COUNTS, DISTRIBUTIONS, OF_GAMMA, OTHERS, PARAMETERS, STANDARD, VECTORS, by_shape
 from dflow.ops.fallback import any_of_ours, arrays_in, checked, plain, seen, stand_in, task, unwrap, wrap
@@ -582,10 +582,10 @@ class Stream:
         if any_of_ours(values) and (name in STANDARD or name in OF_GAMMA):
             return self._from_standard(name, size, values, names)
         if any_of_ours(values):
-            given = [x for x in values if not isinstance(x, (str, numpy.dtype))]
             shape = vectors(name, values, names, size, isinstance(self, Shared)) if vector else \
-                drawn_shape(size, common_shape(*given))
-            return self._of_arrays(draw, shape, dtype, values)
+                drawn_shape(size, common_shape(*(x for x in values if not isinstance(x, (str, numpy.dtype)))))
+            given = distributions.shares(values) if name == "multinomial" else values
+            return self._of_arrays(draw, shape, dtype, given)
         if vector or size is None or math.prod(as_shape(size)) < SMALL:
             result = getattr(self._interface(self._drawing), name)(*args, size=size, **keywords)
             return as_array(result) if isinstance(result, numpy.ndarray) else result

@@ -540,7 +540,7 @@ add_row("diagonal", diagonal, (
     "a[::-1, ::-2], 1", "e", "e, 0, 5, 0"), "view", method=diagonal_method)
 
 
-@op("v", "v, 1", "v, -2", "a", "a, 1", "f", "[[1, 2], [3, 4]]", "s")
+@op("v", "v, 1", "v, -2", "a", "a, 1", "f", "[[1, 2], [3, 4]]", "s", "v[:0]", "v[:0], -2")
 def diag(v, k=0):
     """A matrix with the 1-d array v on its k-th diagonal; the k-th diagonal of a matrix."""
     v = as_array(v)
@@ -550,8 +550,7 @@ def diag(v, k=0):
         raise ValueError("Input must be 1- or 2-d.")
     n = v.size + abs(k)
     result = zeros_like(v, order="C", shape=(n, n))
-    if v.size:
-        diagonal_of(result, k)[...] = v
+    diagonal_of(result, k)[...] = v
     return result
 
 

@@ -12,6 +12,7 @@ from dflow._functions.joining import concatenate as _concatenate
 from dflow._functions.joining import stack
 from dflow._functions.views import broadcast_to as _broadcast_to
 from dflow._functions.views import flag_bits, is_scalar, sliding_windows, spread, strided
+from dflow.ops.defaults import is_np_array
 from dflow.ops.fallback import call, items, stand_in
 from dflow.ops.table import add_row, op
 
@@ -127,10 +128,19 @@ def squeeze(a, axis=None):
 
 @op("v, (3, 4)", "3, (2, 2)", "?v, (4, 3)", "a, (2, 3, 4)", "a, (4,)", "a, (-1, 4)", kind="view")
 def broadcast_to(array, shape, subok=False):
-    """A read-only view of another shape, axes of length 1 repeated."""
-    if any(n < 0 for n in (shape if type(shape) is tuple else items(shape))):
-        raise ValueError("all elements of broadcast shape must be non-negative")
+    """A read-only view of another shape, axes of length 1 repeated. After npx.set_np(), -2 is the length there."""
+    lengths = shape if type(shape) is tuple else items(shape)
+    if any(n < 0 for n in lengths):
+        shape = _with_lengths_of(as_array(array), lengths) if is_np_array() else lengths
+        if min(shape) < 0:
+            raise ValueError("all elements of broadcast shape must be non-negative")
     return _broadcast_to(array, shape)
+
+
+def _with_lengths_of(array, shape):
+    """A shape where MXNet's -2 is the length that an array has at this place, counted from the last."""
+    known = (-2,) * (len(shape) - array.ndim) + array.shape[max(array.ndim - len(shape), 0):]
+    return tuple(own if n == -2 else n for n, own in zip(shape, known))
 
 
 @op("(3, 1), (1, 4)", "(2,), (3,)", "5, (2, 5)")

@@ -1,9 +1,12 @@
 """Layers over whole sequences."""
 
+import math
+
 from dflow import npx
 from dflow import numpy as np
 from dflow._array.core import is_array
 from dflow.gluon.block import HybridBlock
+from dflow.gluon.parameter import Packed
 from dflow.ops import recurrent
 from dflow.ops.nn import check_choice
 
@@ -31,7 +34,7 @@ class _RNNLayer(HybridBlock):
     argument has the lengths; outputs beyond are 0. ValueError where shapes do not fit.
 
     Parameters are called l0_i2h_weight (of the input), l0_h2h_weight (of the state), l0_i2h_bias, l0_h2h_bias, then
-    l1_...; of the way back r0_... Each has the rows of all gates.
+    l1_...; of the way back r0_... Each has the rows of all gates. All as one, as MXNet 2 has them: rnn_param.
     """
 
     def __init__(self, mode, hidden_size, num_layers, layout, dropout, bidirectional, input_size, initializers, dtype,
@@ -55,6 +58,23 @@ class _RNNLayer(HybridBlock):
                 setattr(self, start + name, self.params.get(start + name, shape=shape, dtype=dtype, init=initializer,
                                                             allow_deferred_init=True))
             self._names.append([start + name for name in shapes])
+
+    _packed = ("rnn_param",)
+
+    @property
+    def rnn_param(self):
+        """All parameters as the one that MXNet 2 has: see Packed."""
+        return Packed({name: getattr(self, name) for kind in ("weight", "bias") for names in self._names
+                       for name in names if kind in name}, self._apart)
+
+    def _apart(self, vector):
+        def shapes_of(inputs):
+            return [recurrent.weight_shapes(self._mode, self._hidden_size, inputs, place, self._directions,
+                                            self._projection_size) for place in range(len(self._names))]
+
+        others, rows = (sum(math.prod(shape) for own in shapes_of(n) for shape in own.values()) for n in (0, 1))
+        parts = recurrent.parted(vector, shapes_of((vector.size - others) // (rows - others)))
+        return {name: x for names, found in zip(self._names, parts) for name, x in zip(names, found)}
 
     def infer_shape(self, inputs, *args):
         for names in self._names[:self._directions]:
@@ -102,9 +122,7 @@ class _RNNLayer(HybridBlock):
             first = [np.tile(ones, (info["shape"][0], 1, info["shape"][2])) for info in self.state_info()]
         else:
             first = states if isinstance(states, (list, tuple)) else [states]
-        flat = [getattr(self, name).data().reshape(-1) for kind in ("weight", "bias") for names in self._names
-                for name in names if kind in name]
-        y, *last = npx.rnn(x, np.concatenate(flat), *first, sequence_length=sequence_length, mode=self._mode,
+        y, *last = npx.rnn(x, self.rnn_param.joined(), *first, sequence_length=sequence_length, mode=self._mode,
                            state_size=self._hidden_size, num_layers=self._num_layers, state_outputs=True,
                            bidirectional=self._directions == 2, p=self._dropout, projection_size=self._projection_size,
                            use_sequence_length=self._use_sequence_length)

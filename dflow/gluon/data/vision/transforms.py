@@ -33,8 +33,11 @@ class Transform:
     def forward(self, x):
         raise NotImplementedError
 
+    def hybridize(self, active=True, **options):
+        """Nothing, as in MXNet's programs, whose transforms are blocks: random ones are not to be noted."""
 
-class Compose:
+
+class Compose(Transform):
     """Transforms, or other functions, one after the other; what one returns, a tuple or not, goes to the next."""
 
     def __init__(self, transforms):
@@ -110,22 +113,24 @@ class Normalize(Transform):
 # ---- sizes and places
 
 
-def rotate(x, degrees, zoom_in=False, zoom_out=False):
+def rotate(src, rotation_degrees, zoom_in=False, zoom_out=False):
     """Tensors (channels, height, width), of floats, or several of them, turned to the left; 0 is around them.
 
-    degrees: a number, or of several tensors one for each. zoom_in: nothing of what is around is seen; zoom_out: all of
-    the tensor is.
+    rotation_degrees: a number, or of several tensors one for each. zoom_in: nothing of what is around is seen;
+    zoom_out: all of the tensor is.
     """
-    x = np.asarray(x)
+    x, angles = np.asarray(src), np.asarray(rotation_degrees)
     if zoom_in and zoom_out:
         raise ValueError("`zoom_in` and `zoom_out` cannot be both True")
     if x.dtype.kind != "f":
         raise TypeError(f"tensors must be of a floating point type, not {x.dtype}: ToTensor() makes them so")
     if image.as_image(x).ndim == 3:
-        return rotate(x[None], degrees, zoom_in, zoom_out)[0]
-    angles = np.asarray(degrees, x.dtype) * (math.pi / 180)
+        if angles.ndim:
+            raise TypeError("rotation_degrees must be a number for one tensor")
+        return rotate(x[None], angles, zoom_in, zoom_out)[0]
+    angles = angles.astype(x.dtype) * (math.pi / 180)
     if angles.shape not in ((), (len(x),)):
-        raise ValueError(f"degrees must be a number, or {len(x)}, not of shape {angles.shape}")
+        raise ValueError(f"rotation_degrees must be a number, or {len(x)}, not of shape {angles.shape}")
     angles = np.broadcast_to(angles, (len(x),)).reshape(-1, 1, 1)
     cos, sin, (height, width) = np.cos(angles), np.sin(angles), x.shape[2:]
     if zoom_in or zoom_out:
@@ -163,9 +168,9 @@ class RandomRotation(Transform):
         return random_rotate(x, *self._arguments) if _draws.uniform() < self._p else x
 
 
-def random_rotate(x, angle_limits, zoom_in=False, zoom_out=False):
+def random_rotate(src, angle_limits, zoom_in=False, zoom_out=False):
     """rotate() by an angle from angle_limits, another one for each of several tensors."""
-    x = np.asarray(x)
+    x = np.asarray(src)
     count = None if x.ndim == 3 else len(x)
     return rotate(x, _draws.stream().uniform(*angle_limits, count), zoom_in, zoom_out)
 

@@ -186,7 +186,8 @@ class Captive:
         if kernel is None:
             kernel = self.gpu.kernels["product", kind] = self.gpu.cupy.ElementwiseKernel(
                 f"raw {kind} a, raw {kind} b, int64 depth, int64 columns", f"{kind} y",
-                codegen.PRODUCT.replace("TYPE", codegen.TYPES[out.dtype.num]), "dflow_product")
+                codegen.PRODUCT.replace("TYPE", codegen.TYPE_OF[kind]), "dflow_product",
+                preamble=codegen.functions())
         kernel(a, b, numpy.int64(depth), numpy.int64(columns), out)
 
 

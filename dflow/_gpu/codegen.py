@@ -144,8 +144,6 @@ def product(name, cupy, a, b, out):
     elif name == "vecdot":
         a, b, out = a[..., None, :], b[..., None], out[..., None, None]
         a = a.conj() if a.dtype.kind == "c" else a
-    while out.ndim > 2 and out.shape[0] == a.shape[0] == b.shape[0] == 1:
-        a, b, out = a[0], b[0], out[0]
     half = out.dtype.char == "e"
     if out.ndim == 2 and out.flags.c_contiguous and (out.dtype.char in "fdFD" or half and out.size > 1):
         cupy.dot(a, b, out=out)

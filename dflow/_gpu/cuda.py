@@ -59,6 +59,7 @@ class Gpu:
             self.pool = cupy.get_default_memory_pool()       # as of what CuPy allocates itself
         self.pinned = {}                            # stream: buffers, and for each the event after which it is free
         self.kernels, self.tables = {}, {}
+        self.alone = set()                          # addresses of the elementwise kernels that ran by themselves
         self.capturing = False                      # one whose compute stream keeps what it is told, and does not do it
 
     def view(self, twin, offset, axes, dtype):
@@ -88,9 +89,9 @@ class Gpu:
         numbers = numpy.frombuffer(words, parts)[0]
         kernel(*numbers["keys"], numbers["draw"], *numbers["numbers"], *self.tables.get(which, ()), out)
 
-    def ours(self):
+    def ours(self, getpid=os.getpid):               # twins end after the module's names
         """A child of fork() cannot use CUDA."""
-        return self.process == os.getpid()
+        return self.process == getpid()
 
     def check(self):
         """RuntimeError in a child of fork()."""

@@ -59,7 +59,6 @@ class Gpu:
             self.pool = cupy.get_default_memory_pool()       # as of what CuPy allocates itself
         self.pinned = {}                            # stream: buffers, and for each the event after which it is free
         self.kernels, self.tables = {}, {}
-        self.alone = set()                          # addresses of the elementwise kernels that ran by themselves
         self.capturing = False                      # one whose compute stream keeps what it is told, and does not do it
 
     def view(self, twin, offset, axes, dtype):

@@ -321,25 +321,6 @@ cdef bint fuses(Task* m):
     recipe = recipe_of(m.kernel)
     return recipe is not None and recipe.function is not None and translates(m)
 
-cdef bint first_met(object key, Task* m, Task* end, GroupPlan* g, object gpu) except -1:
-    """Whether a group, not large, is a new one whose members all have kernels of their own: then it runs by these. How
-    far a group reaches depends on who was faster, the program or the device. Many are never met again, and to make a
-    kernel takes a tenth of a second."""
-    cdef intp size = 1
-    cdef int d
-    if next_member(m) == end:
-        gpu.alone.add(<size_t>m.kernel)
-        return False
-    for d in range(g.ndim):
-        size *= g.dims[d]
-    if gpu.capturing or key in gpu.kernels or size >= PACKED_FROM:
-        return False
-    while m != end:
-        if <size_t>m.kernel not in gpu.alone:
-            return False
-        m = next_member(m)
-    return True
-
 cdef bint fuse(Task* leader, Task* begin, Task* end, object gpu, list used):
     """Run members of a group, from one up to another, as one elementwise kernel. False: they must run one by one."""
     cdef GroupPlan g
@@ -369,9 +350,6 @@ cdef bint fuse(Task* leader, Task* begin, Task* end, object gpu, list used):
     key = (*f.key, -1, *f.codes, -1, *results, packs)
     kernel = gpu.kernels.get(key)
     if kernel is None:
-        if first_met(key, begin, end, &g, gpu):
-            gpu.kernels[key] = None
-            return False
         kernel = gpu.kernels[key] = gpu.elementwise(*codegen.code(f.members, f.codes, results, packs))
     outputs = []
     for v, code in zip(stored, kernel[1]):

@@ -150,13 +150,36 @@ for read in (y.tolist, lambda: dflow.synchronize(gpu), lambda: (np.ones(3) + 1).
 """
 
 
+def in_a_process(program, folder):
+    """What a program of its own leaves behind: with this CuPy, and this build."""
+    (folder / "program.py").write_text(program)
+    return subprocess.run([sys.executable, str(folder / "program.py")], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+
+
 def test_an_illegal_address(real, tmp_path):
     """Who waits learns of it, with a line from which on nothing is sure; and there is still the CPU."""
-    (tmp_path / "program.py").write_text(ILLEGAL)
-    done = subprocess.run([sys.executable, str(tmp_path / "program.py")], capture_output=True, text=True, timeout=60)
+    done = in_a_process(ILLEGAL, tmp_path)
     first, second, third = done.stdout.splitlines()
     assert "illegal memory access" in first and "program.py:11 in <module>: multiply" in first
     assert "illegal memory access" in second and third == "[2.0, 2.0, 2.0]" and done.returncode == 0
+
+
+NETWORK = """
+import dflow
+import dflow.numpy as np
+from dflow.gluon import nn
+
+net = nn.Dense(4)
+net.initialize(ctx=dflow.gpu(0))
+net(np.ones((3, 5), device=dflow.gpu(0))).wait_to_read()
+"""
+
+
+def test_what_lives_until_the_exit_ends_quietly(tmp_path):
+    """After the names of modules."""
+    done = in_a_process(NETWORK, tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_results_that_die_unread_and_long_chains():

@@ -57,7 +57,7 @@ class Gpu:
         with self.device:
             self.compute, self.up, self.down = (cupy.cuda.Stream(non_blocking=True) for _ in range(3))
             self.pool = cupy.get_default_memory_pool()       # as of what CuPy allocates itself
-        self.pinned = {}                            # stream: buffers, and for each the event after which it is free
+        self.pinned = {}                            # stream: buffers, each with an event: what it is used for is done
         self.kernels, self.tables = {}, {}
         self.capturing = False                      # one whose compute stream keeps what it is told, and does not do it
 
@@ -114,9 +114,12 @@ class Gpu:
                     graph = keeper.compute.end_capture()
         return graph, pool
 
+    def new_event(self):
+        return self.cupy.cuda.Event(block=True, disable_timing=True)        # who waits for it leaves his core to others
+
     def event(self, stream):
         """An event of what is now in a stream."""
-        event = self.cupy.cuda.Event(block=True, disable_timing=True)       # who waits for it leaves his core to others
+        event = self.new_event()
         event.record(stream)
         return event
 
@@ -148,7 +151,7 @@ class Gpu:
     def buffers(self, stream):
         """Two pinned buffers of a stream. Needs the lock."""
         if stream not in self.pinned:
-            self.pinned[stream] = [[self.cupy.cuda.alloc_pinned_memory(CHUNK), None] for _ in range(2)]
+            self.pinned[stream] = [(self.cupy.cuda.alloc_pinned_memory(CHUNK), self.new_event()) for _ in range(2)]
         return self.pinned[stream]
 
     def synchronize(self):
@@ -164,6 +167,13 @@ class Gpu:
         with self.device:
             free, total = self.cupy.cuda.runtime.memGetInfo()
             return free + self.pool.free_bytes(), total
+
+
+def wait(event):
+    """Until it has come. CuPy gives the GIL away in each call but this first one, and a thread that computes in Python
+    gives it back after 5 ms."""
+    if not event.done:
+        event.synchronize()
 
 
 class Captive:
@@ -241,13 +251,11 @@ class Twin:
             buffers = gpu.buffers(stream)
             for start in range(0, self.nbytes, CHUNK):
                 size = min(CHUNK, self.nbytes - start)
-                buffer = buffers[start // CHUNK % 2]
-                if buffer[1] is not None:
-                    buffer[1].synchronize()
-                ctypes.memmove(buffer[0].ptr, address + start, size)
-                runtime.memcpyAsync(self.memory.ptr + start, buffer[0].ptr, size,
-                                    runtime.memcpyHostToDevice, stream.ptr)
-                buffer[1] = gpu.event(stream)
+                buffer, copied = buffers[start // CHUNK % 2]
+                wait(copied)
+                ctypes.memmove(buffer.ptr, address + start, size)
+                runtime.memcpyAsync(self.memory.ptr + start, buffer.ptr, size, runtime.memcpyHostToDevice, stream.ptr)
+                copied.record(stream)
             self.used(stream, gpu.event(stream), True)
 
     def receive(self, source):
@@ -273,13 +281,13 @@ class Twin:
             starts = range(0, self.nbytes, CHUNK)
             for start in [*starts, None]:           # the copy of one chunk to the host, while the next crosses the bus
                 if start is not None:
-                    buffer = buffers[start // CHUNK % 2]
-                    runtime.memcpyAsync(buffer[0].ptr, self.memory.ptr + start, min(CHUNK, self.nbytes - start),
+                    buffer, copied = buffers[start // CHUNK % 2]
+                    runtime.memcpyAsync(buffer.ptr, self.memory.ptr + start, min(CHUNK, self.nbytes - start),
                                         runtime.memcpyDeviceToHost, stream.ptr)
-                    buffer[1] = gpu.event(stream)
+                    copied.record(stream)
                 before = starts[-1] if start is None and starts else start - CHUNK if start else None
                 if before is not None:
-                    buffer = buffers[before // CHUNK % 2]
-                    buffer[1].synchronize()
-                    ctypes.memmove(address + before, buffer[0].ptr, min(CHUNK, self.nbytes - before))
+                    buffer, copied = buffers[before // CHUNK % 2]
+                    wait(copied)
+                    ctypes.memmove(address + before, buffer.ptr, min(CHUNK, self.nbytes - before))
             # All of it has been awaited: who writes to this memory next waits for no event.

@@ -130,17 +130,19 @@ class Gpu:
 
     def with_room(self, take, let_go, what="temporary memory"):
         """take(), and once more with all that can be freed, if the device has no memory left. MemoryError."""
-        full = self.cupy.cuda.memory.OutOfMemoryError
         try:
             return take()
-        except full:
-            pass
+        except (MemoryError, RuntimeError) as error:
+            if not is_full(error):
+                raise
         let_go()
         self.device.synchronize()
         self.pool.free_all_blocks()
         try:
             return take()
-        except full:
+        except (MemoryError, RuntimeError) as error:
+            if not is_full(error):
+                raise
             raise MemoryError(f"Unable to allocate {what} on gpu({self.index})") from None
 
     def twin(self, nbytes, from_host, let_go):
@@ -167,6 +169,12 @@ class Gpu:
         with self.device:
             free, total = self.cupy.cuda.runtime.memGetInfo()
             return free + self.pool.free_bytes(), total
+
+
+def is_full(error):
+    """Whether there was no memory: for an array, or for what cuBLAS and the driver take themselves."""
+    return isinstance(error, MemoryError) or any(text in str(error) for text in (
+        "CUBLAS_STATUS_ALLOC_FAILED", "CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation"))
 
 
 def wait(event):

@@ -356,10 +356,8 @@ cdef bint fuse(Task* leader, Task* begin, Task* end, object gpu, list used):
         twin = told_of(there(v.s, not v.fresh, gpu), gpu, True, used)
         offset = offset_of(accesses(v.task) + v.task.nops - 1)
         outputs.append(view(twin, offset, g.ndim, g.dims, &g.strides[0][v.operand], MAX_OPERANDS, code))
-    if packs is None:
-        kernel[0](*f.inputs, *outputs)
-    else:
-        kernel[0](*f.inputs, *outputs, size=g.dims[0] // packs[0])
+    sized = {} if packs is None else {"size": g.dims[0] // packs[0]}
+    gpu.with_room(functools.partial(kernel[0], *f.inputs, *outputs, **sized), mirror.drain_all)
     return True
 
 # ---- running ---------------------------------------------------------------------------------------------------------

@@ -112,8 +112,25 @@ def test_no_memory(standin, monkeypatch):
     assert (x + 1).sum() == 2000
 
 
+def test_no_memory_for_cublas(standin, monkeypatch):
+    """Which takes some for itself: what the pool keeps is given back first, here too."""
+    x = np.eye(8, device=GPU)
+    x.wait_to_read()
+    np.ones(1_000_000, device=GPU).wait_to_read()       # kept by the pool
+    dflow.waitall()
+    standin.handles.clear()
+    monkeypatch.setattr(standin, "LIMIT", standin.pool.kept[0])
+    before = standin.pool.freed_all
+    assert (x @ x).sum() == 8 and standin.pool.freed_all > before
+    standin.handles.clear()
+    monkeypatch.setattr(standin, "LIMIT", standin.pool.kept[0] // 2)
+    bad = x @ x
+    with pytest.raises(MemoryError, match=r"Unable to allocate temporary memory on gpu\(0\)"):
+        bad.wait_to_read()
+
+
 def test_no_memory_of_a_real_device(real):
-    """Of one array that is too large, and of many that are not."""
+    """Of one array that is too large, and of many that are not. Nothing else may use the device meanwhile."""
     _, total = npx.gpu_memory_info(0)
     before = dflow.engine.set_memory_budget(4 * total)
     try:

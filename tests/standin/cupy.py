@@ -372,10 +372,27 @@ def call(name, function, args, keywords):
     return out
 
 
+class CUBLASError(RuntimeError):
+    pass
+
+
+WORKSPACE = 1 << 20     # that cuBLAS takes for itself, with the first product of a thread on a device
+handles = set()
+
+
+def use_cublas():
+    if current_stream().is_capturing():
+        raise NotImplementedError("calling cuBLAS API during stream capture is currently unsupported")
+    handle = current_device(), threading.get_ident()
+    if handle not in handles and pool.kept[handle[0]] + WORKSPACE > LIMIT:
+        raise CUBLASError("CUBLAS_STATUS_ALLOC_FAILED")
+    handles.add(handle)
+
+
 def wrapped(name, function):
     def wrapper(*args, **keywords):
-        if name in ("dot", "matmul") and current_stream().is_capturing():
-            raise NotImplementedError("calling cuBLAS API during stream capture is currently unsupported")
+        if name in ("dot", "matmul"):
+            use_cublas()
         return call(name, function, args, keywords)
     return wrapper
 

@@ -11,9 +11,10 @@ GPU = Path(__file__).parent / "gpu"
 COMMAND = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "python_files=check_*.py"]
 
 
-@pytest.mark.parametrize("part", ["oracle", "devices", pytest.param("values", marks=pytest.mark.once)])
+@pytest.mark.parametrize("part, gpus", [("oracle", 1), ("oracle", 2), ("devices", 2),
+                                        pytest.param("values", 2, marks=pytest.mark.once)])
 @pytest.mark.slow
-def test_on_gpus(part):
+def test_on_gpus(part, gpus):
     done = subprocess.run([*COMMAND, str(GPU / f"check_{part}.py")], capture_output=True, text=True, timeout=280,
-                          env={**os.environ, "PYTEST_ADDOPTS": ""})
+                          env={**os.environ, "PYTEST_ADDOPTS": "", "STANDIN_DEVICES": str(gpus)})
     assert done.returncode == 0, done.stdout[-10_000:] + done.stderr[-2000:]

@@ -54,7 +54,8 @@ def test_cudas_compiler_takes_them(tmp_path):
     nvrtc = cupy.cuda.nvrtc
     include = Path(cupy.__file__).parent / "_core" / "include"
     places = [include, *(include / "cupy" / "_cccl" / name for name in ("thrust", "cub", "libcudacxx"))]
-    places += [Path(place) / "cuda_runtime" / "include" for place in importlib.import_module("nvidia").__path__]
+    nvidia = importlib.import_module("nvidia").__path__     # cuda_runtime/include with CUDA 12, cu13/include with 13
+    places += [found for place in nvidia for found in Path(place).glob("*/include")]
     source = ["#include <cupy/complex.cuh>", "#include <cupy/carray.cuh>", codegen.functions(),
               codegen.functions("_gpu/random.cuh")]
     source += [f"__device__ void loop{k}({parameters(codes, '&')}) {{ {body(ufunc, codes)} x{len(codes) - 1} = v0; }}"

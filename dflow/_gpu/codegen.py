@@ -19,6 +19,8 @@ PLAIN = {1: 2, 2: 4, 4: 6, 8: 8, 16: 15}        # a type for so many bytes, what
 NAMES = {0: "bool", 1: "int8", 2: "uint8", 3: "int16", 4: "uint16", 5: "int32", 6: "uint32", 7: "int64", 8: "uint64",
          9: "int64", 10: "uint64", 11: "float32", 12: "float64", 14: "complex64", 15: "complex128", HALF: "float16"}
 
+TYPE_OF = {NAMES[code]: kind for code, kind in TYPES.items()}
+
 # Functions of _gpu/elementwise.cuh, by the kinds of their first argument.
 EVERY = """add subtract multiply negative positive square conjugate equal not_equal logical_and logical_or logical_xor
     logical_not"""
@@ -142,12 +144,11 @@ def product(name, cupy, a, b, out):
     elif name == "vecdot":
         a, b, out = a[..., None, :], b[..., None], out[..., None, None]
         a = a.conj() if a.dtype.kind == "c" else a
-    while out.ndim > 2 and out.shape[0] == a.shape[0] == b.shape[0] == 1:
-        a, b, out = a[0], b[0], out[0]
-    if out.ndim == 2 and out.flags.c_contiguous and out.dtype.char in "fdFD":
+    half = out.dtype.char == "e"
+    if out.ndim == 2 and out.flags.c_contiguous and (out.dtype.char in "fdFD" or half and out.size > 1):
         cupy.dot(a, b, out=out)
         return
-    if out.ndim == 2 and out.dtype.char == "e":         # a stack: added up as floats, whatever the shape
+    if out.ndim == 2 and half:                  # a stack: for one number, dot() would round what it adds up
         a, b, out = a[None], b[None], out[None]
     # What is the same for all of a stack is read once: CuPy would copy it for each.
     a, b = (x[tuple([slice(0, 1) if stride == 0 else slice(None) for stride in x.strides[:-2]])] for x in (a, b))
@@ -197,10 +198,10 @@ def add_at(_, key):
     return Recipe((7, *of.codes[1:]), call="add_at") if known else None
 
 
-# An element i of a product of matrices.
-PRODUCT = """TYPE sum = 0;
+# An element i of a product of matrices. Halves are added up as floats.
+PRODUCT = """wide<TYPE>::type sum = 0;
 for (long long k = 0; k < depth; k++)
-    sum += a[i / columns * depth + k] * b[k * columns + i % columns];
+    sum += W(a[i / columns * depth + k]) * W(b[k * columns + i % columns]);
 y = sum;"""
 
 # Of _gpu/random.cuh: by name and item size, the function, the type of what it gives, and the tables that it needs.
@@ -225,7 +226,7 @@ def draw_code(function, dtype, tables):
     """The parameters, after those of the stream, and the body of a kernel that draws."""
     whole = function.startswith("bounded")
     params = "uint64 a, uint64 b, uint64 c" if whole else "float64 a, float64 b, float64 c"
-    name = f"{function}<{TYPES[numpy.dtype(dtype).num]}>" if function == "bounded" else function
+    name = f"{function}<{TYPE_OF[dtype]}>" if function == "bounded" else function
     arguments = "s, i, a, b, c" if whole else "s, i, a, b"
     lines = ["const Stream s = {key0, key1, draw};"]
     if tables:
@@ -246,11 +247,12 @@ def functions(path="_gpu/elementwise.cuh"):
     return re.sub(r'^#include "(.+)"$', lambda line: functions(line[1]), text, flags=re.MULTILINE)
 
 
-def code(members, params, outputs):
+def code(members, params, outputs, packs=None):
     """The parameters and the body of an elementwise kernel.
 
     members: a recipe and its arguments for each result: n for parameter n, ~n for result n; of a partial one, the mask
     and the old value at the end. params: type codes of the inputs; outputs: numbers of the results that are stored.
+    packs: None, or how many elements a thread has, and what each input is: PACKED, SINGLE or NUMBER.
     """
     lines, kinds = [], []
 
@@ -275,6 +277,32 @@ def code(members, params, outputs):
         kinds.append(target)
     for i, n in enumerate(outputs):
         lines.append(f"y{i} = v{n};")
-    return (", ".join(f"{NAMES[c]} x{i}" for i, c in enumerate(params)),
-            ", ".join(f"{NAMES[kinds[n]]} y{i}" for i, n in enumerate(outputs)), "\n".join(lines),
-            [kinds[n] for n in outputs])
+    stored = [kinds[n] for n in outputs]
+    each, hows = packs or (0, [NUMBER] * len(params))
+    if packs:
+        lines = packed(lines, params, stored, each, hows)
+    marks = ["" if how == NUMBER else "raw " for how in hows]
+    return (", ".join(f"{mark}{NAMES[c]} x{i}" for i, (mark, c) in enumerate(zip(marks, params))),
+            ", ".join(f"{'raw ' if packs else ''}{NAMES[c]} y{i}" for i, c in enumerate(stored)),
+            "\n".join(lines), stored)
+
+
+PACKED, SINGLE, NUMBER = range(3)       # an array with an element for each; with one for all; no array
+
+
+def packed(lines, params, stored, each, hows):
+    """The lines for elements `each` * i and those after it. A thread that moves 16 bytes at once moves more in all."""
+    before, inside, after = [], [], []
+    for n, (code, how) in enumerate(zip(params, hows)):
+        kind = TYPES[code]
+        if how == PACKED:
+            before.append(f"const Pack<{kind}, {each}> p{n} = ((const Pack<{kind}, {each}> *)&x{n}[0])[i];")
+            inside.append(f"const {kind} x{n} = p{n}.of[k];")
+        elif how == SINGLE:
+            before.append(f"const {kind} p{n} = x{n}[0];")
+            inside.append(f"const {kind} x{n} = p{n};")
+    for n, code in enumerate(stored):
+        before.append(f"Pack<{TYPES[code]}, {each}> q{n};")
+        inside.append(f"{TYPES[code]} &y{n} = q{n}.of[k];")
+        after.append(f"((Pack<{TYPES[code]}, {each}> *)&y{n}[0])[i] = q{n};")
+    return [*before, "#pragma unroll", f"for (int k = 0; k < {each}; k++) {{", *inside, *lines, "}", *after]

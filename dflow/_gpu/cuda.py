@@ -57,7 +57,7 @@ class Gpu:
         with self.device:
             self.compute, self.up, self.down = (cupy.cuda.Stream(non_blocking=True) for _ in range(3))
             self.pool = cupy.get_default_memory_pool()       # as of what CuPy allocates itself
-        self.pinned = {}                            # stream: buffers, and for each the event after which it is free
+        self.pinned = {}                            # stream: buffers, each with an event: what it is used for is done
         self.kernels, self.tables = {}, {}
         self.capturing = False                      # one whose compute stream keeps what it is told, and does not do it
 
@@ -88,9 +88,9 @@ class Gpu:
         numbers = numpy.frombuffer(words, parts)[0]
         kernel(*numbers["keys"], numbers["draw"], *numbers["numbers"], *self.tables.get(which, ()), out)
 
-    def ours(self):
+    def ours(self, getpid=os.getpid):               # twins end after the module's names
         """A child of fork() cannot use CUDA."""
-        return self.process == os.getpid()
+        return self.process == getpid()
 
     def check(self):
         """RuntimeError in a child of fork()."""
@@ -114,9 +114,12 @@ class Gpu:
                     graph = keeper.compute.end_capture()
         return graph, pool
 
+    def new_event(self):
+        return self.cupy.cuda.Event(block=True, disable_timing=True)        # who waits for it leaves his core to others
+
     def event(self, stream):
         """An event of what is now in a stream."""
-        event = self.cupy.cuda.Event(block=True, disable_timing=True)       # who waits for it leaves his core to others
+        event = self.new_event()
         event.record(stream)
         return event
 
@@ -127,17 +130,19 @@ class Gpu:
 
     def with_room(self, take, let_go, what="temporary memory"):
         """take(), and once more with all that can be freed, if the device has no memory left. MemoryError."""
-        full = self.cupy.cuda.memory.OutOfMemoryError
         try:
             return take()
-        except full:
-            pass
+        except (MemoryError, RuntimeError) as error:
+            if not is_full(error):
+                raise
         let_go()
         self.device.synchronize()
         self.pool.free_all_blocks()
         try:
             return take()
-        except full:
+        except (MemoryError, RuntimeError) as error:
+            if not is_full(error):
+                raise
             raise MemoryError(f"Unable to allocate {what} on gpu({self.index})") from None
 
     def twin(self, nbytes, from_host, let_go):
@@ -148,7 +153,7 @@ class Gpu:
     def buffers(self, stream):
         """Two pinned buffers of a stream. Needs the lock."""
         if stream not in self.pinned:
-            self.pinned[stream] = [[self.cupy.cuda.alloc_pinned_memory(CHUNK), None] for _ in range(2)]
+            self.pinned[stream] = [(self.cupy.cuda.alloc_pinned_memory(CHUNK), self.new_event()) for _ in range(2)]
         return self.pinned[stream]
 
     def synchronize(self):
@@ -164,6 +169,19 @@ class Gpu:
         with self.device:
             free, total = self.cupy.cuda.runtime.memGetInfo()
             return free + self.pool.free_bytes(), total
+
+
+def is_full(error):
+    """Whether there was no memory: for an array, or for what cuBLAS and the driver take themselves."""
+    return isinstance(error, MemoryError) or any(text in str(error) for text in (
+        "CUBLAS_STATUS_ALLOC_FAILED", "CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation"))
+
+
+def wait(event):
+    """Until it has come. CuPy gives the GIL away in each call but this first one, and a thread that computes in Python
+    gives it back after 5 ms."""
+    if not event.done:
+        event.synchronize()
 
 
 class Captive:
@@ -186,7 +204,8 @@ class Captive:
         if kernel is None:
             kernel = self.gpu.kernels["product", kind] = self.gpu.cupy.ElementwiseKernel(
                 f"raw {kind} a, raw {kind} b, int64 depth, int64 columns", f"{kind} y",
-                codegen.PRODUCT.replace("TYPE", codegen.TYPES[out.dtype.num]), "dflow_product")
+                codegen.PRODUCT.replace("TYPE", codegen.TYPE_OF[kind]), "dflow_product",
+                preamble=codegen.functions())
         kernel(a, b, numpy.int64(depth), numpy.int64(columns), out)
 
 
@@ -240,13 +259,11 @@ class Twin:
             buffers = gpu.buffers(stream)
             for start in range(0, self.nbytes, CHUNK):
                 size = min(CHUNK, self.nbytes - start)
-                buffer = buffers[start // CHUNK % 2]
-                if buffer[1] is not None:
-                    buffer[1].synchronize()
-                ctypes.memmove(buffer[0].ptr, address + start, size)
-                runtime.memcpyAsync(self.memory.ptr + start, buffer[0].ptr, size,
-                                    runtime.memcpyHostToDevice, stream.ptr)
-                buffer[1] = gpu.event(stream)
+                buffer, copied = buffers[start // CHUNK % 2]
+                wait(copied)
+                ctypes.memmove(buffer.ptr, address + start, size)
+                runtime.memcpyAsync(self.memory.ptr + start, buffer.ptr, size, runtime.memcpyHostToDevice, stream.ptr)
+                copied.record(stream)
             self.used(stream, gpu.event(stream), True)
 
     def receive(self, source):
@@ -272,13 +289,13 @@ class Twin:
             starts = range(0, self.nbytes, CHUNK)
             for start in [*starts, None]:           # the copy of one chunk to the host, while the next crosses the bus
                 if start is not None:
-                    buffer = buffers[start // CHUNK % 2]
-                    runtime.memcpyAsync(buffer[0].ptr, self.memory.ptr + start, min(CHUNK, self.nbytes - start),
+                    buffer, copied = buffers[start // CHUNK % 2]
+                    runtime.memcpyAsync(buffer.ptr, self.memory.ptr + start, min(CHUNK, self.nbytes - start),
                                         runtime.memcpyDeviceToHost, stream.ptr)
-                    buffer[1] = gpu.event(stream)
+                    copied.record(stream)
                 before = starts[-1] if start is None and starts else start - CHUNK if start else None
                 if before is not None:
-                    buffer = buffers[before // CHUNK % 2]
-                    buffer[1].synchronize()
-                    ctypes.memmove(address + before, buffer[0].ptr, min(CHUNK, self.nbytes - before))
+                    buffer, copied = buffers[before // CHUNK % 2]
+                    wait(copied)
+                    ctypes.memmove(address + before, buffer.ptr, min(CHUNK, self.nbytes - before))
             # All of it has been awaited: who writes to this memory next waits for no event.

@@ -49,6 +49,9 @@ template <class R, class T> HELPER R op_bits(T x) {
 
 template <class R, class T> HELPER R op_where(bool mask, T a, T b) { return mask ? a : b; }
 
+/* Elements that a thread reads or writes at once. */
+template <class T, int N> struct alignas(N * sizeof(T)) Pack { T of[N]; };
+
 /* ---- arithmetic -------------------------------------------------------------------------------------------------- */
 
 #define UNARY(NAME, ...) template <class R, class T> HELPER R op_##NAME(T x) { return (R)(__VA_ARGS__); }

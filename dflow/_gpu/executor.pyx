@@ -34,6 +34,8 @@ cnp.import_array()
 cdef enum:
     DRAW_BYTES = 40             # of a Draw (_kernels/c/distributions.h): the stream, and three numbers
     ARGUMENT_BYTES = 4000       # of a kernel; an array takes 16, and 16 for each axis
+    PACK_BYTES = 16             # that a thread moves at once
+    PACKED_FROM = 1 << 20       # elements: below, the launch takes longer than they do
 
 class Uncaptured(Exception):
     """The device cannot run all of what it is to keep as one."""
@@ -120,7 +122,7 @@ cdef bint translates(Task* t):
     return True
 
 cdef bint call(Task* t, object recipe, object gpu, list used) except -1:
-    """Run t by a function of CuPy's: its operands have the axes of the loop, then those of the core."""
+    """Run t by a function of CuPy's: its operands have the axes of the loop, but those of length 1, then the core's."""
     cdef Access* a = accesses(t)
     cdef intp dims[MAX_AXES]
     cdef intp strides[MAX_AXES]
@@ -134,10 +136,12 @@ cdef bint call(Task* t, object recipe, object gpu, list used) except -1:
             arrays.append(number(t, i, code))
             core += len(signature)
             continue
-        n = t.ndim
-        for d in range(n):
-            dims[d] = task_dims(t)[d]
-            strides[d] = task_strides(t)[d * t.nops + i]
+        n = 0
+        for d in range(t.ndim):
+            if task_dims(t)[d] != 1:
+                dims[n] = task_dims(t)[d]
+                strides[n] = task_strides(t)[d * t.nops + i]
+                n += 1
         for axis in signature:
             dims[n] = task_dims(t)[t.ndim + <int>axis]
             strides[n] = core[0]
@@ -218,11 +222,13 @@ cdef class Fusion:
     cdef dict numbers           # of the inputs, by what they are
     cdef list inputs            # CuPy arrays and numbers
     cdef list codes             # their types
+    cdef list places            # offset, stride and size of an element of the arrays; None: a number
     cdef list members           # recipe and arguments of each result
     cdef list key               # what the code depends on
 
     def __cinit__(self):
         self.values, self.numbers, self.inputs, self.codes, self.members, self.key = {}, {}, [], [], [], []
+        self.places = []
 
     cdef int survey(self, Task* m, Task* end):
         """Count the uses of each value."""
@@ -252,6 +258,7 @@ cdef class Fusion:
         if a.storage == NULL:
             self.inputs.append(number(m, i, code))
             self.codes.append(code)
+            self.places.append(None)
             return <int>len(self.inputs) - 1
         v = self.values[<size_t>a.storage]
         if v.result is not None:
@@ -263,6 +270,7 @@ cdef class Fusion:
             twin = operand_twin(m, i, gpu, used)
             self.inputs.append(view(twin, offset, g.ndim, g.dims, &g.strides[0][n], MAX_OPERANDS, code))
             self.codes.append(code)
+            self.places.append((offset, g.strides[0][n], itemsizes[code]))
         return self.numbers[what]
 
     cdef int member(self, Task* m, object recipe, int first, GroupPlan* g, object gpu, list used) except -1:
@@ -283,6 +291,26 @@ cdef class Fusion:
         self.key.append(<size_t>m.kernel)
         self.key.extend(arguments)
         return 0
+
+    cdef object packs(self, list stored, GroupPlan* g):
+        """How it may be done in packs: elements of each, and what each input is. None: it may not."""
+        cdef Value v
+        cdef list hows = [], places = []
+        if g.ndim != 1 or g.dims[0] < PACKED_FROM:
+            return None
+        for v in stored:
+            out = accesses(v.task) + v.task.nops - 1
+            places.append((offset_of(out), g.strides[0][v.operand], itemsize_of(out)))
+        for place in self.places:
+            how = codegen.NUMBER if place is None else codegen.SINGLE if place[1] == 0 else codegen.PACKED
+            hows.append(how)
+            if how == codegen.PACKED:
+                places.append(place)
+        each = PACK_BYTES // max([size for _, _, size in places])
+        if each < 2 or g.dims[0] % each or any([stride != size or offset % (each * size)
+                                                for offset, stride, size in places]):
+            return None
+        return each, tuple(hows)
 
 cdef int recipe_size(Task* m) except -1:
     """The type of a constant that only its output tells the size of."""
@@ -318,16 +346,18 @@ cdef bint fuse(Task* leader, Task* begin, Task* end, object gpu, list used):
     if not stored:
         return True
     results = [(<Value>v).result for v in stored]
-    key = (*f.key, -1, *f.codes, -1, *results)
+    packs = f.packs(stored, &g)
+    key = (*f.key, -1, *f.codes, -1, *results, packs)
     kernel = gpu.kernels.get(key)
     if kernel is None:
-        kernel = gpu.kernels[key] = gpu.elementwise(*codegen.code(f.members, f.codes, results))
+        kernel = gpu.kernels[key] = gpu.elementwise(*codegen.code(f.members, f.codes, results, packs))
     outputs = []
     for v, code in zip(stored, kernel[1]):
         twin = told_of(there(v.s, not v.fresh, gpu), gpu, True, used)
         offset = offset_of(accesses(v.task) + v.task.nops - 1)
         outputs.append(view(twin, offset, g.ndim, g.dims, &g.strides[0][v.operand], MAX_OPERANDS, code))
-    kernel[0](*f.inputs, *outputs)
+    sized = {} if packs is None else {"size": g.dims[0] // packs[0]}
+    gpu.with_room(functools.partial(kernel[0], *f.inputs, *outputs, **sized), mirror.drain_all)
     return True
 
 # ---- running ---------------------------------------------------------------------------------------------------------

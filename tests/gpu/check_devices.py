@@ -1,6 +1,8 @@
 """GPUs among the devices: what moves, what fails, and what is left behind."""
 
 import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -108,6 +110,93 @@ def test_no_memory(standin, monkeypatch):
     with pytest.raises(MemoryError, match=r"Unable to allocate 80000000 bytes on gpu\(0\)"):
         (bad + 1).sum().item()
     assert (x + 1).sum() == 2000
+
+
+def test_no_memory_for_cublas(standin, monkeypatch):
+    """Which takes some for itself: what the pool keeps is given back first, here too."""
+    x = np.eye(8, device=GPU)
+    x.wait_to_read()
+    np.ones(1_000_000, device=GPU).wait_to_read()       # kept by the pool
+    dflow.waitall()
+    standin.handles.clear()
+    monkeypatch.setattr(standin, "LIMIT", standin.pool.kept[0])
+    before = standin.pool.freed_all
+    assert (x @ x).sum() == 8 and standin.pool.freed_all > before
+    standin.handles.clear()
+    monkeypatch.setattr(standin, "LIMIT", standin.pool.kept[0] // 2)
+    bad = x @ x
+    with pytest.raises(MemoryError, match=r"Unable to allocate temporary memory on gpu\(0\)"):
+        bad.wait_to_read()
+
+
+def test_no_memory_of_a_real_device(real):
+    """Of one array that is too large, and of many that are not. Nothing else may use the device meanwhile."""
+    _, total = npx.gpu_memory_info(0)
+    before = dflow.engine.set_memory_budget(4 * total)
+    try:
+        x = np.ones(1000, device=GPU)
+        with pytest.raises(MemoryError, match=r"Unable to allocate \d+ bytes on gpu\(0\)"):
+            np.ones(total // 4, device=GPU).wait_to_read()
+        kept = []
+        with pytest.raises(MemoryError, match=r"Unable to allocate \d+ bytes on gpu\(0\)"):
+            for k in range(20):
+                kept.append(np.full(total // 80, k, device=GPU))
+                kept[-1].wait_to_read()
+        assert len(kept) > 5 and (x + 1).sum() == 2000
+        assert [y[7].item() for y in kept[:-1]] == list(range(len(kept) - 1))
+    finally:
+        dflow.engine.set_memory_budget(before)
+
+
+ILLEGAL = """
+import cupy, numpy, dflow
+import dflow.numpy as np
+
+gpu = dflow.gpu(0)
+x = np.ones(1000, device=gpu)
+(x + 1).wait_to_read()
+kernel = cupy.RawKernel('extern "C" __global__ void f(float *p) { *p = 1; }', "f")
+with dflow._gpu.mirror.open_gpus[0].compute as stream:
+    kernel((1,), (1,), (numpy.uint64(64),))
+y = x * 3
+for read in (y.tolist, lambda: dflow.synchronize(gpu), lambda: (np.ones(3) + 1).tolist()):
+    try:
+        print(read())
+    except RuntimeError as error:
+        print(type(error).__name__, error, *getattr(error, "__notes__", ())[:1])
+"""
+
+
+def in_a_process(program, folder):
+    """What a program of its own leaves behind: with this CuPy, and this build."""
+    (folder / "program.py").write_text(program)
+    return subprocess.run([sys.executable, str(folder / "program.py")], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+
+
+def test_an_illegal_address(real, tmp_path):
+    """Who waits learns of it, with a line from which on nothing is sure; and there is still the CPU."""
+    done = in_a_process(ILLEGAL, tmp_path)
+    first, second, third = done.stdout.splitlines()
+    assert "illegal memory access" in first and "program.py:11 in <module>: multiply" in first
+    assert "illegal memory access" in second and third == "[2.0, 2.0, 2.0]" and done.returncode == 0
+
+
+NETWORK = """
+import dflow
+import dflow.numpy as np
+from dflow.gluon import nn
+
+net = nn.Dense(4)
+net.initialize(ctx=dflow.gpu(0))
+net(np.ones((3, 5), device=dflow.gpu(0))).wait_to_read()
+"""
+
+
+def test_what_lives_until_the_exit_ends_quietly(tmp_path):
+    """After the names of modules."""
+    done = in_a_process(NETWORK, tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_results_that_die_unread_and_long_chains():

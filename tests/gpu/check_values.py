@@ -2,6 +2,7 @@
 
 import numpy
 import pytest
+from engines import Gate
 
 import dflow
 import dflow.numpy as np
@@ -109,15 +110,59 @@ def test_writes(text):
 
 def test_groups_are_one_kernel(standin):
     """A chain is one launch, and what nobody sees in it is never stored."""
-    x, y = on(GPU, "xy").values()
-    (x + y).wait_to_read()
-    before = dict(standin.launches)
+    y = np.asarray(ARRAYS["y"], device=GPU)
+    before = standin.launches["dflow_group"]
     for _ in range(3):
-        result = np.where(x > 0.5, np.exp(x * 2 + y) - 1, y / 3)
-        result += 1
+        with Gate() as gate:                            # nothing runs before all is submitted
+            x = gate.hold(np.asarray(ARRAYS["x"])).as_in_ctx(GPU)
+            result = np.where(x > 0.5, np.exp(x * 2 + y) - 1, x / 3)
+            result += 1
         result.wait_to_read()
-    assert standin.launches["dflow_group"] - before["dflow_group"] == 3
-    close(result, numpy.where(ARRAYS["x"] > 0.5, numpy.exp(ARRAYS["x"] * 2 + ARRAYS["y"]) - 1, ARRAYS["y"] / 3) + 1)
+    assert standin.launches["dflow_group"] - before == 3
+    close(result, numpy.where(ARRAYS["x"] > 0.5, numpy.exp(ARRAYS["x"] * 2 + ARRAYS["y"]) - 1, ARRAYS["x"] / 3) + 1)
+
+
+LARGE = 1 << 20
+PACKS = """
+    x * 2 + y | x + s | (x + y) * (s - y) | x[1:] - y[1:] | x[::2] + y[::2] | np.where(x > y, x, s)
+    x.reshape(16, -1) + y.reshape(16, -1) | x[16:] - y[16:] | x[:-3] * y[3:] | x + k.astype(x.dtype)
+"""
+
+
+@pytest.mark.parametrize("text, dtype", [*((text, "f4") for text in texts(PACKS)),
+                                         *(("x * 2 + y * s", kind) for kind in ("f8", "f2", "i1", "i8", "c8", "?"))])
+def test_large_arrays(text, dtype):
+    """Those that lie in one piece are read and written 16 bytes at a time."""
+    arrays = {"x": numpy.arange(LARGE) % 11, "y": numpy.arange(LARGE) * 3 % 7, "s": numpy.array([2])}
+    arrays = {**{name: x.astype(dtype) for name, x in arrays.items()}, "k": numpy.arange(LARGE) % 100}
+    expected = eval(text, {"np": numpy}, arrays)
+    there = {name: np.asarray(x, device=GPU) for name, x in arrays.items()}
+    got = eval(text, {"np": np}, there).asnumpy()
+    assert got.dtype == expected.dtype and (got == expected).all()
+
+
+def test_large_arrays_in_packs(standin):
+    """Which are: those whose beginning and number of elements allow it."""
+    x, y = (np.asarray(numpy.arange(LARGE, dtype="f4"), device=GPU) for _ in range(2))
+    names = {"x": x, "y": y, "s": x[2]}
+    for text, packs in {"x + y": 1, "x * s": 1, "x[4:] + y[:-4]": 0, "x[16:] + y[:-16]": 0, "x[1:] + y[1:]": 0,
+                        "x[::2] + 1": 0, "x[:1000] + 1": 0}.items():
+        before = standin.launches["compiled"]
+        eval(text, names).wait_to_read()
+        assert standin.launches["compiled"] - before == packs, text
+    x += y
+    x *= 2
+    assert (x.asnumpy() == numpy.arange(LARGE) * 4).all()
+
+
+def test_products_of_halves_add_up_floats():
+    """Of one row and one column, too, and in graphs."""
+    for columns in (1, 3):
+        x = np.asarray(numpy.full((1, 2), 256, "f2"), device=GPU)
+        y = np.asarray(numpy.array([[300] * columns, [-300] * columns], "f2"), device=GPU)
+        graph = dflow.graph(lambda x, y: x @ y + 1)
+        for _ in range(5):
+            assert (x @ y).tolist() == [[0] * columns] and graph(x, y).tolist() == [[1] * columns]
 
 
 def test_what_stays_on_the_device_is_not_moved(standin):

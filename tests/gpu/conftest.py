@@ -40,3 +40,10 @@ def standin():
         pytest.skip("the GPUs are real")
     cupy.launches.clear()
     return cupy
+
+
+@pytest.fixture
+def real():
+    """For what only a real device can show."""
+    if not REAL:
+        pytest.skip("there is no real GPU")

@@ -372,12 +372,34 @@ def call(name, function, args, keywords):
     return out
 
 
+class CUBLASError(RuntimeError):
+    pass
+
+
+WORKSPACE = 1 << 20     # that cuBLAS takes for itself, with the first product of a thread on a device
+handles = set()
+
+
+def use_cublas():
+    if current_stream().is_capturing():
+        raise NotImplementedError("calling cuBLAS API during stream capture is currently unsupported")
+    handle = current_device(), threading.get_ident()
+    if handle not in handles and pool.kept[handle[0]] + WORKSPACE > LIMIT:
+        raise CUBLASError("CUBLAS_STATUS_ALLOC_FAILED")
+    handles.add(handle)
+
+
 def wrapped(name, function):
     def wrapper(*args, **keywords):
-        if name in ("dot", "matmul") and current_stream().is_capturing():
-            raise NotImplementedError("calling cuBLAS API during stream capture is currently unsupported")
+        if name in ("dot", "matmul"):
+            use_cublas()
         return call(name, function, args, keywords)
     return wrapper
+
+
+def dot_as_cupys(a, b):
+    """CuPy's dot() multiplies for one number, and adds up what it has rounded."""
+    return numpy.dot(a, b) if a.ndim < 2 or a.shape[0] * b.shape[-1] > 1 else (a * b.T).sum().reshape(1, 1)
 
 
 def refuses_out(name):
@@ -410,6 +432,7 @@ def copyto(target, source, casting="same_kind"):
     launch("copyto", device_arrays((target, source)), run)
 
 
+dot = wrapped("dot", dot_as_cupys)
 refuses_out("amin")
 
 
@@ -486,22 +509,29 @@ class Body:
 
 
 class Compiled:
-    """A kernel of other lines: a compiler for C++ makes a function of it."""
+    """A kernel of other lines: a compiler for C++ makes a function of it. Arrays that are raw are addresses in it."""
     made = {}
 
     def __init__(self, ins, outs, operation, preamble):
-        types = {"raw": "*", **{numpy.dtype(c).name: name for name, c in C_TYPES.items()}}
-        parameters = [f"{types[p[-2]]} {'*' if 'raw' in p else ''}{p[-1]}" for p in ins]
-        (kind, out), = outs
+        types = {numpy.dtype(c).name: name for name, c in C_TYPES.items()}
+        params = [(types[p[-2]], p[-1], "raw" in p) for p in [*ins, *outs]]
+        parameters = [f"{kind} *{'' if raw else 'at_'}{name}" for kind, name, raw in params]
+        named = [f"{kind} {f'{name} = *at_{name}' if n < len(ins) else f'&{name} = at_{name}[i]'};"
+                 for n, (kind, name, raw) in enumerate(params) if not raw]
         self.source = f"""
             #include <cmath>
+            #include <complex>
+            #include <cstring>
             #define __device__
             using namespace std;
+            typedef _Float16 float16;
             {preamble}
-            extern "C" void run(long long n, {types[kind]} *made, {", ".join(parameters)}) {{
-                for (long long i = 0; i < n; i++) {{ {types[kind]} {out}; {operation} made[i] = {out}; }} }}"""
+            extern "C" void run(long long n, {", ".join(parameters)}) {{
+                for (long long i = 0; i < n; i++) {{ {" ".join(named)}
+                    {operation} }} }}"""
+        self.raw = ["raw" in p for p in outs]
 
-    def run(self, names, out):
+    def run(self, names, outs, size):
         function = self.made.get(self.source)
         if function is None:
             folder = tempfile.mkdtemp()
@@ -510,12 +540,14 @@ class Compiled:
             subprocess.run(["c++", "-O1", "-shared", "-fPIC", "-ffp-contract=off", f"{folder}/kernel.cpp", "-o",
                             f"{folder}/kernel.so"], check=True)
             function = self.made[self.source] = ctypes.CDLL(f"{folder}/kernel.so").run
-        made = numpy.empty(out.shape, out.dtype)
-        kinds = {"u": {4: ctypes.c_uint32, 8: ctypes.c_uint64}, "i": {8: ctypes.c_int64}, "f": {8: ctypes.c_double}}
-        function(ctypes.c_longlong(made.size), ctypes.c_void_p(made.ctypes.data),
-                 *(ctypes.c_void_p(x.ctypes.data) if numpy.ndim(x) else kinds[x.dtype.kind][x.dtype.itemsize](x.item())
-                   for x in names))
-        out[...] = made
+        results = [x if raw else numpy.empty(x.shape, x.dtype) for x, raw in zip(outs, self.raw)]
+        assert builtins.all(x.flags.c_contiguous for x in results), "raw, and not in one piece"
+        names = [numpy.ascontiguousarray(x) for x in names]
+        function(ctypes.c_longlong(results[0].size if size is None else size),
+                 *(ctypes.c_void_p(x.ctypes.data) for x in [*names, *results]))
+        for x, made in zip(outs, results):
+            if made is not x:
+                x[...] = made
 
 
 class ElementwiseKernel:
@@ -523,17 +555,21 @@ class ElementwiseKernel:
         self.ins = [p.split() for p in in_params.split(", ") if p]
         self.outs = [p.split() for p in out_params.split(", ")]
         self.name = name
-        self.compiled = Compiled(self.ins, self.outs, operation, preamble) if "raw" in in_params or preamble.count(
-            "struct Stream") else None
+        self.compiled = Compiled(self.ins, self.outs, operation, preamble) if "raw" in in_params + out_params or (
+            "struct Stream" in preamble) else None
         self.body = None if self.compiled else Body(operation)
 
-    def __call__(self, *args):
+    def __call__(self, *args, size=None):
         if self.compiled is not None:
             for p, x in zip([*self.ins, *self.outs], args, strict=True):
                 assert numpy.dtype(p[-2]) == x.dtype, f"{p[-1]} is {x.dtype}"
+            shaped = [x for p, x in zip([*self.ins, *self.outs], args) if isinstance(x, ndarray) and "raw" not in p]
+            assert (size is None) == bool(shaped), "either a size or an array that is not raw"
+            launches["compiled"] += 1
             return launch(self.name, device_arrays(args),
-                          lambda: self.compiled.run([numpy.ascontiguousarray(value(x)) if numpy.ndim(value(x)) else x
-                                                     for x in args[:-1]], args[-1].host()))
+                          lambda: self.compiled.run([value(x) for x in args[:len(self.ins)]],
+                                                    [x.host() for x in args[len(self.ins):]], size))
+        assert size is None
         assert len(args) == len(self.ins) + len(self.outs)
         named = list(zip([*self.ins, *self.outs], args))
         for (kind, name), x in named:

@@ -1,5 +1,6 @@
 """Scalars are kept when they end, and used again: what the next one must not inherit, and what must not be kept."""
 
+import operator
 import weakref
 
 import numpy
@@ -297,3 +298,56 @@ def test_what_scalars_give(code, name):
             assert ends[1], (code, name, arguments)
             result += 1
         assert ours.item() == before and np.isscalar(ours)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("number", ["float64", "int64", "float32", "uint8", "bool_", "complex128", "longdouble", "int32"])
+@pytest.mark.parametrize("dtype", ["?", "u1", "i4", "i8", "u8", "f2", "f4", "f8", "g", "F", "D"])
+def test_numpys_numbers_beside_elements_and_arrays(number, dtype):
+    """The same types and values as NumPy's, on both sides and in place; the same errors, too."""
+    theirs = numpy.arange(1, 13).astype(dtype)
+    ours = np.array(theirs)
+    names = ("add sub mul truediv floordiv mod pow lshift and_ lt eq ge iadd imul isub").split()
+
+    def heard(function, *operands):
+        try:
+            result = numpy.asarray(function(*operands))
+        except (TypeError, ValueError) as e:
+            return type(e)
+        return result.dtype, result.shape, repr(result.tolist())
+
+    for value in (3, 0):
+        x = getattr(numpy, number)(value)
+        for name in names:
+            function = getattr(operator, name)
+            for of in (lambda a: a[4], lambda a: a[::3].copy(), lambda a: a[::-3], lambda a: a[7:8].reshape(())):
+                assert heard(function, of(ours), x) == heard(function, of(theirs.copy()), x), (name, value)
+                ours[:] = theirs
+                assert heard(function, x, of(ours)) == heard(function, x, of(theirs)), (name, value)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_operators_of_what_lies_in_steps(seed):
+    """Rows, columns, elements and reversed views, small enough to run where they are called, or not."""
+    random = numpy.random.default_rng(seed)
+    n = int(2 ** random.uniform(0, 13))
+    dtype = random.choice(["f8", "f4", "i8", "i4", "u1", "D"])
+    theirs = [(random.normal(size=(n, 3)) * 40).astype(dtype) for _ in range(2)]
+    ours = [np.array(x) for x in theirs]
+
+    def view(k, kind):
+        return (lambda x: x[k][:, 1], lambda x: x[k][::-1, 2], lambda x: x[k][0, 1], lambda x: x[k][n // 2, 1, ...],
+                lambda x: x[k].reshape(-1)[:n], lambda x: x[k].T[0])[kind]
+
+    for _ in range(12):
+        a, b = (view(int(random.integers(2)), int(random.integers(6))) for _ in range(2))
+        function = getattr(operator, str(random.choice(["add", "sub", "mul", "lt", "eq", "iadd", "isub", "imul"])))
+        in_place = function.__name__[0] == "i"
+        if in_place and (numpy.ndim(a(theirs)) < numpy.ndim(b(theirs)) or not isinstance(a(theirs), numpy.ndarray)):
+            continue
+        with numpy.errstate(all="ignore"):
+            expected, found = function(a(theirs), b(theirs)), function(a(ours), b(ours))
+        assert found.dtype == expected.dtype and found.shape == expected.shape
+        assert numpy.asarray(found).tobytes() == expected.tobytes()
+        for x, y in zip(ours, theirs):
+            assert x.asnumpy().tobytes() == y.tobytes()

@@ -332,10 +332,12 @@ cdef int set_index(ndarray a, object key, object value) except -1:
             raise TypeError(f"'numpy.{DTYPES[a.code].type.__name__}' object does not support item assignment")
         check_writable(a)
     a.st.version += 1
-    if number and PyTuple_CheckExact(key):
+    if PyTuple_CheckExact(key) and (number or is_ours(value)):
         offset = integers_offset(a, <tuple>key)
-        if offset >= 0:
+        if offset >= 0 and number:
             return set_element(a, offset, value)
+        if offset >= 0 and copy_element(a, offset, <ndarray>value):
+            return 0
     if number and PyLong_CheckExact(key) and a.ndim == 1:
         return set_element(a, a.offset + check_index(int_index(a, key), a.shape[0], 0) * strides_of(a)[0], value)
     if is_ours(value) and PyLong_CheckExact(key) and a.ndim == 1 and copy_element(

@@ -121,19 +121,19 @@ cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
     if is_ours(a):
         x = <ndarray>a
         if not in_order_near(x):
-            return None
+            return line_binary(p, a, b, out)
         point_at(args, steps, 0, x)
         if is_ours(b):
             y = <ndarray>b
             if not in_order_near(y) or not together(x, y) or not same_shape(x, y):
-                return None
+                return line_binary(p, a, b, out)
             point_at(args, steps, 1, y)
         else:
             point_at_number(args, steps, 1, b, p.codes[1], number)
     else:
         x = <ndarray>b
         if not in_order_near(x):
-            return None
+            return line_binary(p, a, b, out)
         point_at_number(args, steps, 0, a, p.codes[0], number)
         point_at(args, steps, 1, x)
     n = x.size
@@ -146,6 +146,47 @@ cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
     point_at(args, steps, 2, out)
     run_now(k, args, &n, steps)
     return out
+
+cdef ndarray line_binary(Plan* p, object a, object b, ndarray out):
+    """The same where elements lie at any equal distance, or one is there for all of the other operand's."""
+    cdef char* args[3]
+    cdef intp steps[3]
+    cdef intp n
+    cdef Scalar room
+    cdef ndarray x = None, y
+    cdef int i
+    for i in range(2):
+        z = b if i else a
+        if not is_ours(z):
+            point_at_number(args, steps, i, z, p.codes[i], <char*>&room)
+            continue
+        y = <ndarray>z
+        if not (y.flags & C_CONTIGUOUS or y.ndim == 1) or not is_near(y):
+            return None
+        args[i] = y.st.data + y.offset
+        steps[i] = 0 if y.ndim == 0 else step_of_line(y)
+        if x is None:
+            x = y
+        elif not together(x, y) or x.ndim and y.ndim and not same_shape(x, y):
+            return None
+        elif x.ndim == 0:
+            x = y
+    n = x.size
+    if joins(n, p.kernel, True):
+        return None
+    if out is None:
+        out = new_array(p.codes[2], x.ndim, x.shape)
+        if not give_memory(out, x, a if is_ours(a) and a is not x else b if is_ours(b) and b is not x else None):
+            return None
+    elif not same_shape(x, out) or not (out.flags & C_CONTIGUOUS or out.ndim == 1):
+        return None
+    args[2] = out.st.data + out.offset
+    steps[2] = step_of_line(out)
+    run_now(p.kernel, args, &n, steps)
+    return out
+
+cdef inline intp step_of_line(ndarray x) noexcept:
+    return x.itemsize if x.flags & C_CONTIGUOUS else strides_of(x)[0]
 
 cdef bint quick_out(Plan* p, tuple inputs, ndarray out):
     """Whether quick_binary may write to out: of the result's type and shape, free, and no part of an input."""
@@ -217,12 +258,13 @@ cdef ndarray quick_unary(Plan* p, ndarray x):
     """As quick_binary."""
     cdef Kernel* k = p.kernel
     cdef ndarray out
-    if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct or not in_order_near(x) or joins(x.size, k, True):
+    if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct or joins(x.size, k, True) or not is_near(x) or not (
+            x.flags & C_CONTIGUOUS or x.ndim == 1):
         return None
     out = new_array(p.codes[1], x.ndim, x.shape)
     if not give_memory(out, x, None):
         return None
-    run_unary(k, data_of(x), x.itemsize, out.st.data, out.itemsize, x.size)
+    run_unary(k, data_of(x), step_of_line(x), out.st.data, out.itemsize, x.size)
     return out
 
 cdef ndarray queue_unary(Plan* p, ndarray x):

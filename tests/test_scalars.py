@@ -301,7 +301,8 @@ def test_what_scalars_give(code, name):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("number", ["float64", "int64", "float32", "uint8", "bool_", "complex128", "longdouble", "int32"])
+@pytest.mark.parametrize("number", ["float64", "int64", "float32", "uint8", "bool_", "complex128", "longdouble",
+                                    "int32"])
 @pytest.mark.parametrize("dtype", ["?", "u1", "i4", "i8", "u8", "f2", "f4", "f8", "g", "F", "D"])
 def test_numpys_numbers_beside_elements_and_arrays(number, dtype):
     """The same types and values as NumPy's, on both sides and in place; the same errors, too."""

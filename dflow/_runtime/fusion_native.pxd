@@ -1,8 +1,8 @@
 """Which members of a group one native loop computes, and the steps of it.
 
 Members that follow each other, of numbers of as many bytes, whose operands lie element after element, or are one
-element, along the last axis. Narrower numbers are read, by casts, from outside the loop alone. A result that no member
-after them reads is never stored, not even in a block.
+element, along the last axis. Narrower numbers are read, by casts, from outside the loop alone, and what is cast to
+narrower ones is for outside alone. A result that no member after them reads is never stored, not even in a block.
 
 A run ends before a member that writes what it has read from outside, memory or a register: were flags raised, its
 members run once more, from the same values (run_native in _runtime/fusion_run.pyx).

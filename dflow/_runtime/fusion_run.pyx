@@ -1,16 +1,23 @@
 """Runs a group, block by block: see _runtime/fusion_run.pxd."""
 
-from libc.string cimport memcpy
-from dflow._base.allocator cimport memory_free
+from libc.stdint cimport uint64_t
+from libc.string cimport memcmp, memcpy
+from dflow._base.allocator cimport memory_free, memory_new
 from dflow._base.atomics cimport load_int
 from dflow._base.fpflags cimport fp_clear, fp_collect, fp_flags
 from dflow._kernels.kernel cimport COPIES, intp, item_bytes, Kernel, REDUCES
+from dflow._kernels.native cimport COMPLEX, FMAX, FMIN, judge_loop, native_t, PROVED, result_bytes, UNPROVED
 from dflow._kernels.outer_loop cimport NARROW
 from dflow._kernels.reduce cimport Fold, FOLD_BYTES, fold, fold_of, fold_one
 from dflow._runtime.fusion_plan cimport (
     BLOCK, GroupPlan, INNER, INNER_BYTES, MAX_SLOTS, NativeRun, PART, runs_of, STACK_BYTES)
 from dflow._runtime.fusion_native cimport find_parts
+from dflow._runtime.fp_errors cimport LOOP_DIFFERS, warn_later
 from dflow._runtime.fusion_rules cimport MAX_ARGUMENTS, MAX_OPERANDS
+
+cdef enum:
+    PROOF = 251                 # elements that a new loop is compared on: whole vectors, and a part of one
+    MAX_ELEMENT = 16            # bytes
 
 cdef extern from "_kernels/c/copy.h" nogil:
     void move_rows(char* to, intp to_step, const char* source, intp from_step, intp rows, size_t n)
@@ -114,13 +121,17 @@ cdef inline void next_row(GroupPlan* g, Walk* w, char** row, int first, int nops
         d -= 1
 
 cdef void run_native(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp f, intp n) noexcept nogil:
-    """Its members over the elements [f, f + n). Where flags are to be told of they run again, for whose those are."""
-    if raises(g, r, at, gathered, f, n):
-        run_again(g, r, at, gathered, f, n)
+    """Its members over the elements [f, f + n). Where flags are to be told of they run again, for whose those are. A
+    loop that nobody has run yet is compared with them first."""
+    if load_int(&r.loop.state) != PROVED:
+        run_again(g, r, at, gathered, f, n, True)
+    elif raises(g, r, at, gathered, f, n):
+        run_again(g, r, at, gathered, f, n, False)
 
 cdef bint raises(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp f, intp n) noexcept nogil:
     """Run a native loop: whether it raises flags that are to be told of."""
     cdef char* args[MAX_SLOTS]
+    cdef native_t code = <native_t>r.loop.code
     cdef int i, k
     if r.segmented:
         run_native_rows(g, r, at, f, n)
@@ -130,26 +141,34 @@ cdef bint raises(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp f, 
         for i in range(r.ngathered):
             k = r.gathered[i]
             args[k] = gather_block(g, gathered + 8 * i * g.block, r.slot[k], r.gathered_bytes[i], f, n)
-        r.code(args, n)
+        code(args, n)
     i = fp_flags()
     if i:
         fp_clear()
     return i & g.wanted != 0
 
-cdef void run_again(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp f, intp n) noexcept nogil:
-    """The members of a native loop, over as many elements at a time as their inner registers have: in parts, and those
-    of a part that raises flags one by one."""
+cdef void run_again(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp f, intp n, bint whole) noexcept nogil:
+    """The members of a native loop, over as many elements at a time as their inner registers have: in parts, or, whole,
+    as one, and those of a part that raises flags, or is not to be trusted, one by one."""
     cdef char registers[INNER_BYTES + 64]
     cdef char* room = <char*>((<size_t>registers + 63) & ~<size_t>63)
     cdef char* here[MAX_OPERANDS]
     cdef NativeRun* part
     cdef NativeRun* last
     cdef intp m, done = 0
-    cdef int i, j, end
-    if r.end - r.first > PART:
+    cdef int i, j, end, state
+    if not whole and r.end - r.first > PART:
         find_parts(g)
     while done < n:
+        part = last = NULL
+        if whole:
+            part, last = r, r + 1
+        elif load_int(&g.parts_state) == 2:
+            part, last = runs_of(g.parts), runs_of(g.parts) + g.parts.n
         m = min(n - done, g.inner_block)
+        for i in range(last - part):
+            if part[i].first < r.end and part[i].end > r.first and load_int(&part[i].loop.state) == UNPROVED:
+                m = min(m, PROOF)
         for i in range(g.first[r.first], g.first[r.end]):
             if g.register[i] == INNER:
                 here[i] = room + <size_t>g.base[i] * (<size_t>g.inner_block * g.register_bytes)
@@ -157,9 +176,6 @@ cdef void run_again(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp 
                 here[i] = at[i] + done * g.steps[i]
             else:
                 here[i] = g.base[i] + (f + done) * g.steps[i]       # where it is flat; else it is walked over
-        part = last = NULL
-        if load_int(&g.parts_state) == 2:
-            part, last = runs_of(g.parts), runs_of(g.parts) + g.parts.n
         j = r.first
         while j < r.end:
             while part != last and part.first < j:
@@ -167,13 +183,83 @@ cdef void run_again(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp 
             end = j + 1
             if part != last and part.first == j:
                 end = part.end
-                if not raises(g, part, here, gathered, f + done, m):
+                state = load_int(&part.loop.state)
+                if state == UNPROVED:
+                    prove(g, part, here, gathered, f + done, m)
                     j = end
-            while j < end:
-                run_member(g, j, here, f + done, m)
-                fp_collect(&g.flags[j])
-                j += 1
+                elif state == PROVED and not raises(g, part, here, gathered, f + done, m):
+                    j = end
+            run_members(g, j, end, here, f + done, m)
+            j = end
         done += m
+
+cdef void run_members(GroupPlan* g, int j, int end, char** at, intp f, intp n) noexcept nogil:
+    """One by one, by NumPy's loops."""
+    while j < end:
+        run_member(g, j, at, f, n)
+        fp_collect(&g.flags[j])
+        j += 1
+
+# ---- is a loop right? ------------------------------------------------------------------------------------------------
+
+cdef void prove(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp f, intp n) noexcept nogil:
+    """Run a loop, then its members by NumPy's, whose results stay, and compare."""
+    cdef char* found = <char*>memory_new((r.slots + 1) * MAX_ELEMENT * n)
+    cdef char* room = found + r.slots * MAX_ELEMENT * n
+    cdef bint right = True
+    cdef Kernel* k
+    cdef int i, size
+    if found != NULL:
+        raises(g, r, at, gathered, f, n)
+        for i in range(r.slots):
+            k = writer_of(g, r, r.slot[i])
+            if k != NULL:
+                size = result_bytes(k)
+                memcpy(found + i * MAX_ELEMENT * n, written(g, at, r.slot[i], room, size, f, n), size * n)
+        fp_clear()
+    run_members(g, r.first, r.end, at, f, n)
+    if found == NULL:
+        return
+    for i in range(r.slots):
+        k = writer_of(g, r, r.slot[i])
+        if k != NULL:
+            size = result_bytes(k)
+            right = right and same_values(found + i * MAX_ELEMENT * n, written(g, at, r.slot[i], room, size, f, n),
+                                          size * n, k.width if k.numbers == COMPLEX else size)
+    memory_free(found)
+    for i in range(r.first, r.end):             # of two zeros these give either, by where they stand in the array
+        if not right and (g.kernels[i].operation == FMAX or g.kernels[i].operation == FMIN):
+            return
+    if judge_loop(r.loop, right):
+        warn_later(LOOP_DIFFERS, NULL, g.kernels[r.first])
+
+cdef Kernel* writer_of(GroupPlan* g, NativeRun* r, int operand) noexcept nogil:
+    """The kernel of the member that writes an operand; NULL: none does."""
+    cdef int j
+    for j in range(r.first, r.end):
+        if g.first[j + 1] - 1 == operand:
+            return g.kernels[j]
+    return NULL
+
+cdef inline char* written(GroupPlan* g, char** at, int operand, char* room, int size, intp f, intp n) noexcept nogil:
+    """The elements of an operand, one after the other, where they lie or in `room`."""
+    return at[operand] if g.register[operand] or g.flat[operand] else gather_block(g, room, operand, size, f, n)
+
+cdef bint same_values(const char* a, const char* b, intp n, int size) noexcept nogil:
+    """Bit by bit, but for the bits of NaNs, which nobody promises. n: bytes; size: of a number."""
+    cdef uint64_t x, y, least = <uint64_t>0x7ff << 52 if size == 8 else <uint64_t>0xff << 23
+    cdef uint64_t signless = <uint64_t>-1 >> (65 - 8 * size)
+    cdef intp i = 0
+    if memcmp(a, b, n) == 0:
+        return True
+    while size >= 4 and i < n:
+        x = y = 0
+        memcpy(&x, a + i, size)
+        memcpy(&y, b + i, size)
+        if x != y and (x & signless <= least or y & signless <= least):
+            return False
+        i += size
+    return size >= 4
 
 cdef void run_native_rows(GroupPlan* g, NativeRun* r, char** at, intp f, intp n) noexcept nogil:
     """The same, one row of memory after the other."""
@@ -181,6 +267,7 @@ cdef void run_native_rows(GroupPlan* g, NativeRun* r, char** at, intp f, intp n)
     cdef char* args[MAX_SLOTS]
     cdef intp inner = g.dims[g.ndim - 1], m, done = 0
     cdef int down = g.ndim - 2, i, k
+    cdef native_t code = <native_t>r.loop.code
     cdef Walk w
     start_walk(g, &w, f)
     for i in range(r.slots):
@@ -195,7 +282,7 @@ cdef void run_native_rows(GroupPlan* g, NativeRun* r, char** at, intp f, intp n)
                 args[i] = at[k] + done * g.steps[k]
             else:
                 args[i] = row[i] + w.column * g.steps[k]
-        r.code(args, m)
+        code(args, m)
         done += m
         if done == n:
             return

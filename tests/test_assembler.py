@@ -219,6 +219,29 @@ def test_the_bytes_of_each_step(name, itemsize):
 
 @pytest.mark.parametrize("name", ["AVX2", "AVX-512"])
 @pytest.mark.parametrize("size", [4, 8])
+def test_the_bytes_of_numbers_that_become_complex(name, size):
+    import capstone
+
+    decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+    suffix, place = "pd" if size == 8 else "ps", f"ptr [rax + rcx*{size // 2}]"
+    for to in (0, 7, 8, 13, *((17, 29) if name == "AVX-512" else ())):
+        code = native.assembled([(LOAD_NARROW, to, 3, 0x40 + size)], size + PAIRED, name)
+        found = [re.sub(r" [a-z]+ ptr", " ptr", f"{i.mnemonic} {i.op_str}") for i in decoder.disasm(code, 0)]
+        look = ["mov rax, ptr [rdi + 0x18]"]
+        if name == "AVX-512":
+            first, last = ["mov eax, 0x5555", "kmovw k2, eax"], [f"vexpand{suffix} zmm{to} {{k2}} {{z}}, {place}"]
+            bodies = [first + look + last, [*first, "kandw k2, k2, k1", *look, *last]]
+        elif size == 8:
+            bodies = [[*look, f"vmovupd xmm{to}, {place}", f"vpermpd ymm{to}, ymm{to}, 0x98"],
+                      [*look, f"vmovsd xmm{to}, {place}"]]
+        else:
+            bodies = [[*look, f"vpmovzxdq ymm{to}, {place}"], [*look, f"vmovss xmm{to}, {place}"]]
+        for lines in bodies:
+            assert any(found[i:i + len(lines)] == lines for i in range(len(found))), (lines, found)
+
+
+@pytest.mark.parametrize("name", ["AVX2", "AVX-512"])
+@pytest.mark.parametrize("size", [4, 8])
 def test_the_bytes_of_complex_products(name, size):
     import capstone
 

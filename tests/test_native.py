@@ -203,7 +203,8 @@ def integer_program(random):
 
 
 COMPLEX = ("{} + {}", "{} - {}", "{} * {}", "{} * {}", "-{}", "np.conjugate({})", "np.square({})", "{} * (0.5 - 2j)",
-           "{} + 1j", "2 * {}", "+{}", "{}.conj() * {}", "np.exp({} * 1e-3)", "abs({}) + {}")
+           "{} + 1j", "2 * {}", "+{}", "{} * r", "r - {}", "{} + r", "{}.conj() * {}", "np.exp({} * 1e-3)",
+           "abs({}) + {}")
 
 
 def complex_program(random):
@@ -211,7 +212,7 @@ def complex_program(random):
     columns = int(2 ** random.uniform(4, 11))
     rows = int(2 ** random.uniform(8, 14)) // columns + 1
     dtype, special = str(random.choice(["c8", "c16"])), random.choice([0, 0, 0.01, 0.3])
-    arrays, names, made, lines = {}, [], [], []
+    arrays, names, made, lines = {"r": values(random, (rows, columns), f"f{int(dtype[1:]) // 2}", special)}, [], [], []
     for i in range(random.integers(1, 5)):
         layout = "C" if i == 0 else random.choice(["C", "C", "inner", "row", "number", "element"])
         arrays[f"a{i}"], view = source(random, layout, rows, columns, dtype, special)
@@ -482,9 +483,10 @@ def test_each_operation_of_complex_numbers_is_in_a_loop(name, dtype):
     random = numpy.random.default_rng(7)
     with written_for(name), configured(limit=0):
         for text in ("x + y", "x - y", "x * y", "-x", "np.conjugate(x)", "np.square(x)", "x * (2 - 1j)", "0.5 * x",
-                     "x + z[1]", "z[2] * x", "+x"):
+                     "x + z[1]", "z[2] * x", "+x", "x * r", "r - x"):
             for length in LENGTHS:
                 theirs = {n: values(random, (length,), dtype, 0.1) for n in "xyz"}
+                theirs["r"] = values(random, length, f"f{int(dtype[1:]) // 2}", 0.1)
                 assert tried(f"({text}) * x - y", theirs, {}), text
 
 
@@ -551,6 +553,7 @@ def test_a_wrong_loop_is_found_and_left(name, step, other, text):
                 assert (result.asnumpy() == eval(text, {{"np": numpy}} | theirs)).all(), text
         dflow.waitall()
         found = engine.config()["native"]["broken"]
+        assert found == engine.statistics()["native_broken"]
         native.mistake()
         result = eval({text!r}.format("x"), {{"np": np, "x": engine.sleep(ours["x"], 0.002), "y": ours["y"]}})
         assert (result.asnumpy() == eval({text!r}.format("x"), {{"np": numpy}} | theirs)).all()

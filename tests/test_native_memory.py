@@ -88,6 +88,7 @@ def cases(name, size):
             yield f"i4 to i{n}", [load, step("halve_to_ints", 0, 0), step("store_narrow", 0, 1, 16 + n)], 8, (
                 [f, f"i{n}"]), (), lambda x: x.astype("i4")
     c = f"c{2 * size}"
+    yield "pairs of numbers", [step("load_narrow", 0, 0, 0x40 + size), store], size + PAIRED, [f, c], (), lambda x: x
     yield "products", [load, step("load", 1, 1), step("pair_mul", 0, 0, 1), step("store", 0, 2)], size + PAIRED, (
         [c, c, c]), (), lambda x, y: x * y
     yield "a number's products", [step("spread", 4, 0), step("load", 1, 1), step("pair_mul", 0, 4, 1),

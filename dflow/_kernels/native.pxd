@@ -32,7 +32,7 @@ cdef extern from "_kernels/c/assembler.h" nogil:
         STEP_SHIFT_LEFT, STEP_SHIFT_RIGHT, STEP_SHIFT_SIGNED
         STEP_LESS, STEP_LESS_EQUAL, STEP_EQUAL, STEP_NOT_EQUAL
         STEP_INT_LESS, STEP_INT_LESS_EQUAL, STEP_INT_EQUAL, STEP_INT_NOT_EQUAL
-        NARROW_FLOATS, NARROW_SIGNED, NARROW_UNSIGNED, NARROW_TO_FLOATS, HALVED
+        NARROW_FLOATS, NARROW_SIGNED, NARROW_UNSIGNED, NARROW_TO_FLOATS, NARROW_TO_PAIRS, HALVED
         LITERAL_SIGN, LITERAL_ALL_BUT_SIGN, LITERAL_ONE, LITERAL_INFINITY, LITERAL_ALL, LITERAL_ZERO, LITERAL_INT_ONE
         LITERAL_HALF, LITERAL_LOW, LITERAL_2_52, LITERAL_2_84_63, LITERAL_ALL_THREE, LITERAL_2_84, LITERAL_2_84_52
         LITERAL_2_63, LITERAL_CONJUGATE, LITERALS
@@ -80,12 +80,14 @@ cdef enum Operation:            # of a kernel: its numbers are kernel.numbers, o
     LEFT_SHIFT
     RIGHT_SHIFT
     TRUE_DIVIDE                 # of 8 bytes: to floats
-    # casts between numbers of as many bytes, and from those of kernel.narrow bytes: to floats or integers; to floats
+    # casts between numbers of as many bytes, and from those of kernel.narrow bytes: to floats or integers; to floats;
+    # from floats to complex numbers
     TO_FLOATS
     TO_INTEGERS
     TO_UNSIGNED                 # from floats
     WIDEN
     WIDEN_TO_FLOATS
+    WIDEN_TO_PAIRS
     # to those of kernel.narrow bytes: of floats or integers; from floats to integers; from integers to floats
     SHORTEN
     SHORTEN_TO_INTEGERS

@@ -150,6 +150,8 @@ cdef void note_cast(Kernel* k, int source, int target) noexcept:
     elif source == target and is_complex(source):
         k.numbers, k.width = COMPLEX, size // 2
         k.operation = COPY if is_wide(k.width) else NO_OPERATION
+    elif (source, target) == (FLOAT, CFLOAT) or (source, target) == (DOUBLE, CDOUBLE):
+        k.operation, k.numbers, k.width, k.narrow = WIDEN_TO_PAIRS, COMPLEX, size, size
     elif not is_wide(wide):
         k.operation = NO_OPERATION
     elif source == target:
@@ -389,6 +391,10 @@ cdef int read_steps(list wanted, Step* steps) except -1:
 def step_numbers():
     """Of steps, by name."""
     return {step_name(op).decode(): op for op in range(256) if step_name(op) != NULL}
+
+def broken():
+    """How many loops computed something else than NumPy's."""
+    return nbroken
 
 def assembled(list wanted, int itemsize, str name):
     """The bytes of the loop of these steps, (op, to, a, b) each, for a set of instructions."""

@@ -181,7 +181,7 @@ cdef int read_narrow(Sketch* s, Kernel* k, int o) noexcept nogil:
     """The value that a cast reads as one of more bytes. It is nobody else's."""
     cdef GroupPlan* g = s.g
     cdef bint direct = k.operation == WIDEN_TO_FLOATS and k.numbers == SIGNED and k.narrow == 4 and s.itemsize == 8
-    cdef int how = NARROW_TO_FLOATS if direct else NARROW_FLOATS if k.numbers == FLOATS else (
+    cdef int how = NARROW_TO_PAIRS if s.paired else NARROW_TO_FLOATS if direct else NARROW_FLOATS if k.numbers == FLOATS else (
         NARROW_SIGNED if k.numbers == SIGNED else NARROW_UNSIGNED)
     cdef int v = new_value(s, STEP_LOAD_NARROW, 0, k.narrow + 16 * how)
     s.values[v].operand = <short>o
@@ -191,7 +191,7 @@ cdef int read_narrow(Sketch* s, Kernel* k, int o) noexcept nogil:
     else:
         s.ngathered += g.gathers and not g.flat[o]
         see(s, o, v, False)
-    return v if direct or k.operation == WIDEN else to_floats(s, v)
+    return v if direct or k.operation != WIDEN_TO_FLOATS else to_floats(s, v)
 
 cdef int literal(Sketch* s, int which) noexcept nogil:
     if s.literal[which] == NOTHING:

@@ -68,8 +68,9 @@ static inline const char *step_name(int op) {
 }
 
 /* STEP_LOAD_NARROW: elements of fewer bytes than the loop's become such: b is how many, and 16 times this. Floats come
- * from 4 bytes, to 8; integers that become floats, too. */
-enum { NARROW_FLOATS, NARROW_SIGNED, NARROW_UNSIGNED, NARROW_TO_FLOATS };
+ * from 4 bytes, to 8; integers that become floats, too. To pairs:
+ * floats, of as many bytes as the loop's, with 0 beside each. */
+enum { NARROW_FLOATS, NARROW_SIGNED, NARROW_UNSIGNED, NARROW_TO_FLOATS, NARROW_TO_PAIRS };
 
 /* STEP_STORE_NARROW: the first bytes of integers, as many as b says, or, with HALVED, of those in the lower half. */
 enum { HALVED = 16 };
@@ -470,6 +471,30 @@ static inline void put_narrow_stored(Pen *pen, const Step *s, int mask) {
     }
 }
 
+static inline void put_pairs_loaded(Pen *pen, const Step *s, int mask) {
+    int wide = pen->wide;
+    if (pen->set == AVX512) {
+        BYTES(pen, 0xb8, 0x55, 0x55, 0, 0, 0xc5, 0xf8, 0x92, 0xd0);          /* mov eax, 0x5555; kmovw k2, eax */
+        if (mask) BYTES(pen, 0xc5, 0xec, 0x41, 0xd1);                        /* kandw k2, k2, k1 */
+        put_address(pen, s->a);
+        put_evex(pen, 2, 1, 0x88, s->to, 0, 0, 2, 1);                        /* vexpandp to {k2}, [...] */
+    } else {
+        put_address(pen, s->a);
+        if (pen->single) put_vex(pen, 1, 2 + wide, 0x10, s->to, 0, 0);       /* vmovss, vmovsd to, [...] */
+        else if (!wide) put_vex(pen, 2, 1, 0x35, s->to, 0, 0);               /* vpmovzxdq to, [...] */
+        else {
+            pen->single = 1;
+            put_vex(pen, 1, 1, 0x10, s->to, 0, 0);                           /* vmovupd xmm, [...]: zeros follow */
+            pen->single = 0;
+        }
+    }
+    put_element(pen, s->to, 1 + wide);
+    if (pen->set == AVX2 && wide && !pen->single) {
+        put_vex_w(pen, 1, 3, 1, 0x01, s->to, 0, s->to);                      /* vpermpd to, to, (0, 2, 1, 2) */
+        BYTES(pen, (uint8_t)(0xc0 | (s->to & 7) << 3 | (s->to & 7)), 0x98);
+    }
+}
+
 static inline void put_narrow_loaded(Pen *pen, const Step *s, int mask) {
     int bytes = s->b & 15, how = s->b >> 4, wide = pen->wide, scale = bytes / 2;
     int whole = how == NARROW_SIGNED || how == NARROW_UNSIGNED, map = 1 + whole;
@@ -512,6 +537,8 @@ static inline void put_step(Pen *pen, const Step *s, int mask) {
         put_mask_loaded(pen, s->to, s->a, mask);
     else if (s->op == STEP_STORE_MASK)
         put_mask_stored(pen, s->to, s->a, mask);
+    else if (s->op == STEP_LOAD_NARROW && s->b >> 4 == NARROW_TO_PAIRS)
+        put_pairs_loaded(pen, s, mask);
     else if (s->op == STEP_LOAD_NARROW)
         put_narrow_loaded(pen, s, mask);
     else if (s->op == STEP_STORE_NARROW)

@@ -429,8 +429,8 @@ def statistics():
     return {"pending": pending(), "inline": settings.inlined, "queued": shared.submitted,
             "fused": load_i64(&shared.grouped), "groups": load_i64(&shared.groups), "native": load_i64(&shared.native),
             "native_broken": native.broken(), "bytes_never_stored": load_i64(&shared.bytes_never_stored),
-            "stolen": stolen, "waits": waiting.waits, "waits_at": errors.waits_by_site(), "storages": counts["storages"],
-            "bytes": counts["bytes"], "workers": lanes[0].nworkers}
+            "stolen": stolen, "waits": waiting.waits, "waits_at": errors.waits_by_site(),
+            "storages": counts["storages"], "bytes": counts["bytes"], "workers": lanes[0].nworkers}
 
 def live():
     """Storages, unfinished tasks and bytes of array data that exist now."""

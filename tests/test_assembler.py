@@ -30,6 +30,7 @@ PAIR_MULTIPLY, PAIRED = STEPS["pair_mul"], 32
 INTEGERS = numbered("int_add:add int_sub:sub int_mul:mull int_max:maxs int_min:mins shl:sllv shr:srlv sar:srav")
 COMPARED = numbered("lt:lt_oq le:le_oq eq ne:neq")
 INTEGERS_COMPARED = numbered("int_lt:lt int_le:le int_eq:eq int_ne:neq")
+BASES = ["rbx", "rbp", "r12", "r13", "r14", "r15", "r8", "r9"]
 OF_INTEGERS = {LOAD_NARROW, TO_FLOATS, TO_INTEGERS, UNSIGNED_TO_FLOATS, *INTEGERS, *INTEGERS_COMPARED}
 # `b` of narrow loads: the bytes of an element, and 16 times what they are and become.
 TO_DOUBLES = {0x04: "vcvtps2pd", 0x34: "vcvtdq2pd"}
@@ -43,7 +44,7 @@ def said(op, to, a, b, suffix, form):
     single, wide = suffix[0] == "s", suffix[1] == "d"
     packed = {"ss": "ps", "sd": "pd"}.get(suffix, suffix)
     v = f"{letter}mm{{}}".format
-    byte, element = "{} ptr [rax + rcx]", f"{{}} ptr [rax + rcx*{8 if wide else 4}]"
+    byte, element = "{} ptr [rax + rcx]", f"{{}} ptr [rbx + rcx*{8 if wide else 4}]"
     q = "q" if wide else "d"
     if op in (LOAD, STORE):
         name = f"vmov{'' if single else 'u'}{suffix}"
@@ -203,18 +204,43 @@ def test_the_bytes_of_each_step(name, itemsize):
         op, to, a, b = choose(random, name, itemsize)
         found = [f"{i.mnemonic} {i.op_str}".strip()
                  for i in decoder.disasm(native.assembled([(op, to, a, b)], itemsize, name), 0)]
-        found = [re.sub(r"[a-z]+ ptr \[(rax|rsp)", r"{} ptr [\1", line) for line in found]
+        found = [re.sub(r"[a-z]+ ptr \[(rax|rbx|rsp)", r"{} ptr [\1", line) for line in found]
         for form, kind in ((body, suffix), (tail, suffix if wide else suffix.replace("p", "s"))):
             lines = (said_of_integers if op in OF_INTEGERS else said)(op, to, a, b, kind, form)
             where = [i for i in range(len(found)) if [*filter(no_address, found[i:])][:len(lines)] == lines]
             assert where, (lines, found)
-        if LOAD <= op <= LOAD_ONE:
-            place = f" + {hex(8 * a) if a > 1 else 8 * a}" if a else ""
+        place = f" + {hex(8 * a) if a > 1 else 8 * a}" if a else ""
+        first, last = ["endbr64", "mov r10, rcx", "mov r11, rdx"], ["vzeroupper", "ret"]
+        if op in (LOAD, STORE):
+            first[1:] = ["push rbx", *first[1:], f"mov rbx, qword ptr [rdi{place}]"]
+            last.insert(1, "pop rbx")
+        elif LOAD <= op <= LOAD_ONE:
             assert found.count(f"mov rax, qword ptr [rdi{place}]") == 2
-        assert found[0] == "endbr64" and found[-2:] == ["vzeroupper", "ret"]
+        assert found[:len(first)] == first and found[-len(last):] == last
         size = 64 if wide else 32               # a room on the stack, from an address that a vector may have
         frame = ["mov rdx, rsp", f"sub rsp, {(a + 1) * size:#x}", f"and rsp, {2 ** 64 - size:#x}"]
-        assert (found[1:4] == frame and found[-3] == "mov rsp, rdx") == (op == PUT_OFF)
+        assert (found[len(first):][:3] == frame and found[-3] == "mov rsp, rdx") == (op == PUT_OFF)
+
+
+@pytest.mark.parametrize("name", ["AVX2", "AVX-512"])
+def test_addresses_have_registers_and_go_on_from_row_to_row(name):
+    import capstone
+
+    many, registers = (8, BASES) if name == "AVX-512" else (4, BASES[:6])
+    steps = [(LOAD, 0, a, 0) for a in range(3, 15)] + [(LOAD_MASK, 1, 15, 0), (STORE, 0, 2, 0)]
+    decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+    found = [f"{i.mnemonic} {i.op_str}".strip() for i in decoder.disasm(native.assembled(steps, 8, name), 0)]
+    whole = [re.search(r"\[(\w+) \+ rcx\*8\]", line)[1] for line in found if line.startswith("vmovupd")]
+    assert whole[:13] == [*registers, *["rax"] * (13 - len(registers))]
+    assert [line for line in found if line.startswith("push")] == [f"push {r}" for r in BASES[:6]]
+    assert [line for line in found if line.startswith("pop")] == [f"pop {r}" for r in BASES[5::-1]]
+    at = found.index("add rsi, rcx")
+    stepped = [re.fullmatch(r"add (\w+), qword ptr \[r10 \+ (\w+)\]", line) for line in found[at + 1:]]
+    assert {m[1]: int(m[2], 0) // 8 for m in stepped if m} == {r: a for a, r in enumerate(registers, 3)}
+    apart = [int(m[1] or "0", 0) // 8 for line in found[at:]
+             if (m := re.fullmatch(r"vpaddq \w+, \w+, \w+ ptr \[r10(?: \+ (\w+))?\]", line))]
+    others = {2, 15, *range(3 + len(registers), 15)}
+    assert apart == sorted({a // many * many for a in others})
 
 
 @pytest.mark.parametrize("name", ["AVX2", "AVX-512"])
@@ -261,7 +287,7 @@ def test_the_bytes_of_complex_products(name, size):
                      f"vpermil{suffix} {v(x)}, {v(x)}, {turned}", f"vpermil{suffix} {v(y)}, {v(a)}, {first}",
                      f"vfmaddsub213{suffix} {v(y)}{mask}, {v(b)}, {v(x)}", f"vmova{suffix} {v(to)}, {v(y)}"]
             assert any(found[i:i + 6] == lines for i in range(len(found))), (lines, found)
-        assert found[1] == "add rsi, rsi"
+        assert "add rsi, rsi" in found
 
 
 def no_address(line):

@@ -119,6 +119,7 @@ def program(random):
     masks = [f"({views[0]} * 0 + {views[-1]} > 0.5)", "bytes"]
     arrays["bytes"] = random.integers(0, 2, (rows, columns)).astype(bool)
     often = [[0.8, 0.15, 0.05, 0], [0.4, 0.1, 0.2, 0.3]][random.integers(2)]
+    in_place = random.choice([0.08, 0.5])
     for _ in range(random.integers(2, random.choice([5, 20, 60]))):
         kind = random.choice(4, p=often)
         text = random.choice((BINARY, UNARY, OTHERS, MASKS)[kind])
@@ -128,11 +129,14 @@ def program(random):
         if random.random() < 0.1:
             operands[1] = str(random.choice(["2", "0.5", "-3.25"]))
         how = random.random()
-        if how < 0.08 and len(whole) > 1:
-            lines.append(f"{random.choice(whole[1:])} {random.choice(['+', '-', '*'])}= {operands[0]}")
-        elif how < 0.12:
+        if how < in_place and len(whole) > 1:
+            sign = random.choice(["+=", "-=", "*="])
+            lines.append(random.choice([f"{random.choice(whole[1:])} {sign} {operands[0]}",
+                                        f"{random.choice(whole[1:])}[...] = {text.format(*operands)}"])
+                         if kind != 3 else f"{random.choice(whole[1:])} {sign} {operands[0]}")
+        elif how < in_place + 0.04:
             lines.append(f"a0[...] = {text.format(*operands)}")
-        elif how < 0.2 and len(whole) > 1:
+        elif how < in_place + 0.12 and len(whole) > 1:
             mask, target = f"{views[0]} * 0 + {operands[0]} > 0.5", random.choice(whole[1:])
             lines.append(random.choice([f"{target}[{mask}] = 1.5",
                                         f"np.negative({operands[1]}, out={target}, where={mask})"]))
@@ -179,17 +183,18 @@ def integer_program(random):
         text = re.sub(r"\{(\w)\}", operand, text)
         return typed(text, types)
 
+    in_place = random.choice([0.1, 0.4])
     for _ in range(random.integers(2, random.choice([5, 20, 50]))):
         kind = str(random.choice([*"iiiiiuuffmmnh"]))
         text = filled(random.choice(INTEGERS[kind]))
         how = random.random()
         targets = [name for name in made if name[0] == kind]
-        if how < 0.1 and targets:
+        if how < in_place and targets:
             sign = "&|^"[random.integers(3)] if kind in "iunm" else "+*-"[random.integers(3)]
             lines.append(f"{random.choice(targets)} {sign}= {filled(f'{{{kind}}}')}")
-        elif how < 0.15 and kind == "i":
+        elif how < in_place + 0.05 and kind == "i":
             lines.append(f"a0[...] = {text}")
-        elif how < 0.2 and targets and kind != "m":
+        elif how < in_place + 0.1 and targets and kind != "m":
             lines.append(f"np.positive({filled(f'{{{kind}}}')}, out={random.choice(targets)}, where={filled('{m}')})")
         else:
             name = f"{kind}t{random.integers(0, 5)}"
@@ -563,6 +568,34 @@ def test_a_wrong_loop_is_found_and_left(name, step, other, text):
     assert (done.stdout, done.stderr) == ("True ['RuntimeWarning'] True\n", "")
 
 
+@pytest.mark.parametrize("policy", ["ignore", "warn"])
+def test_a_wrong_loop_that_overwrites_what_it_read(policy):
+    """It has run before it is found wrong: NumPy's loops then read what was there before."""
+    program = f"""if True:
+        import warnings, numpy, dflow, dflow.numpy as np
+        from dflow import engine
+        from dflow._kernels import native
+        warnings.simplefilter("ignore")
+        engine.inline_limit(0)
+        native.mistake("add", "sub")
+        theirs, before = numpy.arange(5000.0), engine.statistics()["native"]
+        with np.errstate(all={policy!r}):
+            for dtype in ("f8", "f4", "c8", "c16"):
+                for _ in range(5):
+                    x, y = np.array(theirs.astype(dtype)), np.ones(5000, dtype)
+                    z = engine.sleep(y, 0.002)
+                    x *= z
+                    x += y
+                    x += x * 2
+                    expected = theirs.astype(dtype) + 1
+                    assert (x.asnumpy() == expected + expected * 2).all(), dtype
+        dflow.waitall()
+        print(engine.statistics()["native_broken"] > 2, engine.statistics()["native"] > before)
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=clean_environment())
+    assert (done.stdout, done.stderr) == ("True True\n", "")
+
+
 def test_right_loops_are_not_doubted():
     """What has run so far, in this process."""
     assert engine.config()["native"]["broken"] == 0
@@ -652,6 +685,60 @@ def test_warnings_name_their_operations():
                                                    "invalid value encountered in sqrt"}
             assert {line for _, line in heard} == {chain.__code__.co_firstlineno + 2}
         assert engine.statistics()["native"] == before + 1
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("rows", [None, "[:, 2:-1]"], ids=["flat", "rows"])
+def test_what_is_overwritten_is_there_once_more_where_members_run_again(name, rows):
+    """In place, and what was read before is read later, too: more than there are vectors for."""
+    random = numpy.random.default_rng(5)
+    theirs = random.normal(size=(90, 53))
+    lines = [f"u = x{rows or ''}", "old = u.copy()", "w = 1 - u"]
+    lines += [f"v{i} = old * {i} - w" for i in range(40)]
+    lines += ["u *= w", "u -= 0.5", "w[...] = np.sqrt(u)", "u /= w", "u[...] = np.where(u > 0, u, old)"]
+    lines += ["u += " + " + ".join(f"v{i}" for i in range(39, -1, -1)) + " + old"]
+
+    def result(np, x):
+        names = {"np": np, "x": x}
+        exec(compile("\n".join(lines), "<program>", "exec"), names)
+        return names["x"], names["w"], names["old"]
+
+    expected, heard = told(result, numpy, theirs.copy())
+    assert ("invalid value encountered in sqrt", 46) in heard
+    with written_for(name), configured(limit=0, workers=2, bulk=512):
+        for _ in range(3):
+            before = engine.statistics()
+            found, also_heard = told(lambda: result(np, pending(np.array(theirs))))
+            after = engine.statistics()
+            assert all(same_bits(x.asnumpy(), y) for x, y in zip(found, expected)) and also_heard == heard
+            assert after["native"] > before["native"] and after["groups"] - before["groups"] <= 2
+
+
+MUCH = ([f"z{i} = y * {i}" for i in range(24)] + [f"w{i} = z{i} - 1" for i in range(24)]
+        + ["r = old + " + " + ".join(f"z{i} * w{i}" for i in range(24)) + " + old"])
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("lines", [
+    pytest.param(["x[...] = y", "r = old + 1"], id="not read before"),
+    pytest.param(["s = y - old", "x[...] = y * 2", *MUCH, "r = r + s"], id="no vector for it meanwhile")])
+def test_what_is_read_of_an_array_after_it_was_overwritten(name, lines):
+    theirs = numpy.random.default_rng(6).normal(size=(90, 53)) * 3
+
+    def result(np, pending):
+        names = {"np": np, "pending": pending}
+        exec("\n".join(["x, y = np.modf(pending)", "old = x.copy()", *lines, "del old"]), names)
+        return [names[name] for name in "rxy"]
+
+    expected = result(numpy, theirs)
+    with written_for(name), configured(limit=0, workers=2, bulk=512):
+        for _ in range(3):
+            before = engine.statistics()
+            found = result(np, engine.sleep(np.array(theirs), 0.02))
+            dflow.waitall()
+            after = engine.statistics()
+            assert all(same_bits(x.asnumpy(), y) for x, y in zip(found, expected))
+            assert (after["native"] - before["native"], after["groups"] - before["groups"]) == (1, 1)
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -117,17 +117,18 @@ def test_loops_stay_within_their_operands(name, size, at_end, pages):
     if not native.run_assembled([step("load"), step("store", 0, 1)], size, name, [0, 0], 0):
         pytest.skip(f"this processor has no {name}")
     for what, steps, itemsize, types, ones, function in cases(name, size):
-        for n in range(1, 2 * 64 // size + 2):
-            arrays = [page.array(1 if i in ones else n, dtype, at_end)
+        for n, rows in [(n, rows) for n in range(1, 2 * 64 // size + 2) for rows in (1, 3)]:
+            arrays = [page.array(1 if i in ones else rows * n, dtype, at_end)
                       for i, (page, dtype) in enumerate(zip(pages, types))]
             *inputs, output = arrays
             for x in inputs:
                 fill(random, x)
             with numpy.errstate(all="ignore"):
-                given = numpy.empty(n, output.dtype)
+                given = numpy.empty(rows * n, output.dtype)
                 given[...] = numpy.asarray(function(*inputs)).astype(given.dtype)
-            assert native.run_assembled(steps, itemsize, name, [x.ctypes.data for x in arrays], n)
-            assert same_bits(output, given), (what, n)
+            apart = [0 if i in ones else n * x.itemsize for i, x in enumerate(arrays)]
+            assert native.run_assembled(steps, itemsize, name, [x.ctypes.data for x in arrays], n, rows, apart)
+            assert same_bits(output, given), (what, n, rows)
             begin = output.ctypes.data - pages[len(arrays) - 1].start - mmap.PAGESIZE
             page = ctypes.string_at(pages[len(arrays) - 1].start + mmap.PAGESIZE, mmap.PAGESIZE)
             assert set(page[:begin] + page[begin + output.nbytes:]) == {0xa5}, (what, n)

@@ -211,7 +211,8 @@ cdef void trim_cells() noexcept:
 # stack beside the blocks: a link inside would touch a page, which costs 50 us where the block is zeros of the system.
 
 cdef enum:
-    SMALL = 1 << 16             # up to here malloc is fast and returns warm memory
+    SMALL = 1 << 13             # up to here malloc is fast; of more it gives pages back, and takes them anew
+    PAGED = 1 << 16             # from here on blocks begin with a page, below with a line of the caches
     HUGE = 2 << 20              # from here on 2 MB pages
     LAZY = 32 << 20             # from here on, more than caches hold, zeros are left to the first touch
     BINS = 256
@@ -282,7 +283,7 @@ cdef bint push_block(Bin* bin, char* p) noexcept nogil:
     return True
 
 cdef char* block_alloc(size_t n) noexcept nogil:
-    """n bytes for array data, 64-byte aligned (16 when small), or NULL."""
+    """n bytes for array data, 64-byte aligned (16 up to SMALL), or NULL."""
     cdef size_t size
     cdef int i
     cdef char* p
@@ -308,7 +309,7 @@ cdef char* block_alloc(size_t n) noexcept nogil:
     return p
 
 cdef char* fresh_block(size_t size) noexcept nogil:
-    cdef size_t align = HUGE if size >= <size_t>HUGE else 4096
+    cdef size_t align = HUGE if size >= <size_t>HUGE else 4096 if size >= <size_t>PAGED else 64
     cdef char* p = <char*>aligned_alloc(align, (size + align - 1) // align * align)
     if p != NULL and align == HUGE:
         madvise(p, size, MADV_HUGEPAGE)

@@ -88,13 +88,16 @@ static inline void cpu_pause(void) {
 #endif
 }
 
+/* A turn of a loop that waits for another thread, which may have been preempted: the nth. */
+static inline void cpu_pause_or_yield(int n) {
+    if (n < 100) cpu_pause();
+    else sched_yield();
+}
+
 /* See _base/locks.pxd, by which the engine takes them. */
 static inline void spin_lock(int *lock) {
     for (int n = 0; __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE); n++) {
-        while (__atomic_load_n(lock, __ATOMIC_RELAXED)) {
-            if (++n < 100) cpu_pause();
-            else sched_yield();            /* its holder may have been preempted */
-        }
+        while (__atomic_load_n(lock, __ATOMIC_RELAXED)) cpu_pause_or_yield(++n);
     }
 }
 

@@ -26,6 +26,7 @@ cdef extern from "_base/atomics.h" nogil:
     void store_double(double*, double)
     void full_fence()
     void cpu_pause()
+    void cpu_pause_or_yield(int)                    # the nth turn of a loop that waits for another thread
     void spin_lock(int*)
     bint spin_trylock(int*)
     void spin_unlock(int*)

@@ -83,6 +83,10 @@ static inline void at_cpu_pause(const char *where) {
     AT(POINT_PAUSE, &where, where);
     cpu_pause();
 }
+static inline void at_cpu_pause_or_yield(int n, const char *where) {
+    AT(POINT_PAUSE, &where, where);
+    cpu_pause_or_yield(n);
+}
 static inline int at_spin_trylock(int *lock, const char *where) {
     AT(POINT_LOCK, lock, where);
     return spin_trylock(lock);
@@ -128,6 +132,7 @@ static inline void at_spin_unlock(int *lock, const char *where) {
 #define cas_int(p, old, v) at_cas_int((int *)(p), old, v, __func__)
 #define cas_ptr(p, old, v) at_cas_ptr(p, old, v, __func__)
 #define cpu_pause() at_cpu_pause(__func__)
+#define cpu_pause_or_yield(n) at_cpu_pause_or_yield(n, __func__)
 #define spin_lock(lock) at_spin_lock(lock, __func__)
 #define spin_trylock(lock) at_spin_trylock(lock, __func__)
 #define spin_unlock(lock) at_spin_unlock(lock, __func__)

@@ -39,7 +39,7 @@ cdef extern from "_kernels/c/assembler.h" nogil:
         PAIRED
         NO_VECTORS, AVX2, AVX512
 
-ctypedef void (*native_t)(char** at, intp n) noexcept nogil
+ctypedef void (*native_t)(char** at, intp n, intp rows, const intp* steps) noexcept nogil
 
 cdef enum Numbers:              # of 4 or 8 bytes; narrower ones are FLOATS of 4, or integers
     FLOATS

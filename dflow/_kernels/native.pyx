@@ -403,23 +403,28 @@ def assembled(list wanted, int itemsize, str name):
     read_steps(wanted, steps)
     return text[:assemble(text, MOST_CODE, steps, len(wanted), itemsize, SETS[name])]
 
-def run_assembled(list wanted, int itemsize, str name, list addresses, intp n):
-    """Run the same over operands at these addresses. False: it cannot be."""
+def run_assembled(list wanted, int itemsize, str name, list addresses, intp n, intp rows=1, list apart=[]):
+    """Run the same over operands at these addresses, of which those of rows are so many bytes apart. False: it cannot
+    be."""
     cdef Step steps[MAX_STEPS]
     cdef char* at[256]
+    cdef intp going[256]
     cdef int held[ARENAS]
     cdef int i
     cdef Loop* loop
     memset(held, 0, sizeof(held))
     read_steps(wanted, steps)
+    memset(going, 0, sizeof(going))
     for i in range(len(addresses)):
         at[i] = <char*><size_t>addresses[i]
+    for i in range(len(apart)):
+        going[i] = apart[i]
     if SETS[name] > best_set:
         return False
     loop = find_loop(steps, len(wanted), itemsize, SETS[name], True, held)
     if loop == NULL:
         return False
-    (<native_t>loop.code)(at, n)
+    (<native_t>loop.code)(at, n, rows, going)
     let_loops_go(held)
     return True
 

@@ -6,9 +6,8 @@ from dflow._base.allocator cimport memory_free, memory_new
 from dflow._base.atomics cimport cas_int, load_int, store_int
 from dflow._kernels.kernel cimport Kernel, PARTIAL
 from dflow._kernels.native cimport *
-from dflow._kernels.outer_loop cimport NARROW
 from dflow._runtime.fusion_plan cimport (
-    GroupPlan, MAX_GATHERED, MAX_NATIVE, MAX_SLOTS, NativeRun, PART, Parts, register_of, runs_of)
+    GroupPlan, MAX_GATHERED, MAX_NATIVE, MAX_SLOTS, NativeRun, PART, Parts, register_of, rooms_of, runs_of)
 from dflow._runtime.fusion_rules cimport MAX_OPERANDS
 
 cdef enum:
@@ -17,7 +16,9 @@ cdef enum:
     AT_ONCE = 2048              # from which on a loop is worth its writing by one run of it
     MAX_VALUES = 960
     MAX_STORES = 255
-    SHORT_ROW = 512             # elements up to which it may be worth while to bring rows together first
+    # in instructions, roughly
+    ROW_COST = 12               # of the loop's next row,
+    GATHER_COST = 40            # and of a row that is brought together
     NOTHING = -1
     BUCKETS = 32                # of constants, by their values
     FAR = 1 << 30               # a moment that does not come
@@ -33,6 +34,7 @@ cdef struct Value:              # of the steps before they have registers: each 
     short room                  # where on the stack; NOTHING
     bint mask                   # of bools
     bint pinned                 # has its vector throughout
+    bint kept                   # what it is loaded from is overwritten: it cannot be loaded later, or once more
     int uses
     int next                    # the moment when it is read next: by value i at 2 i, by the stores after it at 2 i + 1
     int after_a, after_b        # when what this one reads is read once more
@@ -41,6 +43,7 @@ cdef struct Store:
     short value
     short operand
     unsigned char narrow        # as b of STEP_STORE_NARROW; 0: as wide as the value
+    short old                   # the value that this overwrites, if the run has read it; NOTHING
     int place                   # after which value
     int after                   # when its value is read once more
 
@@ -63,6 +66,8 @@ cdef struct Sketch:             # a run as it grows
     int nseen
     int nslots                  # no more than that, as loads are
     int ngathered
+    int nsaved
+    short saved[MAX_GATHERED]
     Value values[MAX_VALUES]
     Store stores[MAX_STORES]
     Seen seen[MAX_OPERANDS]
@@ -74,21 +79,23 @@ cdef struct Sketch:             # a run as it grows
     short literal[16]               # of LITERALS
 
 cdef void find_native(GroupPlan* g) noexcept nogil:
-    cdef int set = native_set
+    cdef int set = native_set, i
     if set == NO_VECTORS or g.members < FEWEST or g.total < LEAST:
         return
-    g.gathers = gathers(g)
-    g.natives = find_runs(g, 0, g.runs, set, g.total >= AT_ONCE, g.native, MAX_NATIVE)
+    g.gathers = gathers(g, set)
+    g.natives = find_runs(g, 0, g.runs, set, g.total >= AT_ONCE, g.native, MAX_NATIVE, MAX_GATHERED)
+    for i in range(g.natives):
+        g.nrooms = max(g.nrooms, rooms_of(&g.native[i]))
 
-cdef int find_runs(GroupPlan* g, int j, int most, int set, bint at_once, NativeRun* runs, int nruns) noexcept nogil:
-    """Note the runs of members from j on. How many there are."""
+cdef int find_runs(GroupPlan* g, int j, int most, int set, bint at_once, NativeRun* runs, int nruns,
+                   int nrooms) noexcept nogil:
+    """Note the runs of members from j on, but for those that need more rooms. How many there are."""
     cdef int n = 0, end
     while j < most and n < nruns:
         end = run_from(g, j, most, set, at_once, &runs[n])
         while end < 0:
             end = run_from(g, j, j + (-end - j) // 2, set, at_once, &runs[n])
-        if end > j and runs[n].loop != NULL:
-            g.ngathered = max(g.ngathered, runs[n].ngathered)
+        if end > j and runs[n].loop != NULL and rooms_of(&runs[n]) <= nrooms:
             n += 1
         j = max(end, j + 1)
     return n
@@ -106,7 +113,7 @@ cdef void find_parts(GroupPlan* g) noexcept nogil:
         k = g.native[j].first
         while k < g.native[j].end:
             parts.n += find_runs(g, k, min(k + PART, g.native[j].end), set, True, runs_of(parts) + parts.n,
-                                 most - parts.n)
+                                 most - parts.n, g.nrooms)
             k += PART
     g.parts = parts
     store_int(&g.parts_state, 2)
@@ -116,16 +123,19 @@ cdef void end_native(GroupPlan* g) noexcept nogil:
         let_loops_go(g.held)
     memory_free(g.parts)
 
-cdef bint gathers(GroupPlan* g) noexcept nogil:
-    """Whether what lies scattered is brought together block by block, so that a loop goes through whole blocks: where
-    rows are short, and little of that."""
-    cdef intp inner = g.dims[g.ndim - 1]
+cdef bint gathers(GroupPlan* g, int set) noexcept nogil:
+    """Whether what lies scattered is brought together block by block, so that a loop goes through whole blocks rather
+    than over rows: where there is little of it, and the last vectors of rows, which are not full, cost more."""
+    cdef intp inner = g.dims[g.ndim - 1], lanes = (64 if set == AVX512 else 32) // max(<intp>g.register_bytes, 4)
+    cdef intp rest = inner % lanes, lost = 0
     cdef int i, scattered = 0
-    if g.ndim == 1 or inner > SHORT_ROW:
+    if g.ndim == 1:
         return False
     for i in range(g.nops):
         scattered += not g.flat[i] and not g.register[i]
-    return inner < NARROW or 8 * scattered <= g.nops
+    if rest:
+        lost = lanes - rest if set == AVX512 else (lanes - 1) * rest        # lanes; in AVX2 the rest goes one by one
+    return g.members * lost // lanes + ROW_COST > scattered * (GATHER_COST + 2 * inner // lanes)
 
 cdef int run_from(GroupPlan* g, int first, int most, int set, bint at_once, NativeRun* r) noexcept nogil:
     """Note the run that begins with a member, if it can, and has others before `most`. Where it ends; `first`: there is
@@ -139,7 +149,7 @@ cdef int run_from(GroupPlan* g, int first, int most, int set, bint at_once, Nati
     s.set = set
     s.at_once = at_once
     s.first = first
-    s.itemsize = s.nvalues = s.nstores = s.nseen = s.nslots = s.ngathered = 0
+    s.itemsize = s.nvalues = s.nstores = s.nseen = s.nslots = s.ngathered = s.nsaved = 0
     s.paired = False
     memset(s.register, NOTHING, (g.nregisters + g.ninner) * sizeof(short))
     memset(s.loaded, 0, g.nregisters + g.ninner)
@@ -159,7 +169,7 @@ cdef int new_value(Sketch* s, int op, int a, int b) noexcept nogil:
     """The value of a step. A mask, if it is made by a comparison or of masks."""
     cdef Value* v = &s.values[s.nvalues]
     v.operand = v.slot = v.vector = v.room = NOTHING
-    v.pinned = False
+    v.pinned = v.kept = False
     v.uses = 0
     v.mask = op >= STEP_LESS or STEP_AND <= op <= STEP_BUT and s.values[a].mask and s.values[b].mask
     v.step.op, v.step.a, v.step.b = op, a, b
@@ -181,8 +191,8 @@ cdef int read_narrow(Sketch* s, Kernel* k, int o) noexcept nogil:
     """The value that a cast reads as one of more bytes. It is nobody else's."""
     cdef GroupPlan* g = s.g
     cdef bint direct = k.operation == WIDEN_TO_FLOATS and k.numbers == SIGNED and k.narrow == 4 and s.itemsize == 8
-    cdef int how = NARROW_TO_PAIRS if s.paired else NARROW_TO_FLOATS if direct else NARROW_FLOATS if k.numbers == FLOATS else (
-        NARROW_SIGNED if k.numbers == SIGNED else NARROW_UNSIGNED)
+    cdef int how = NARROW_TO_PAIRS if s.paired else NARROW_TO_FLOATS if direct else (
+        NARROW_FLOATS if k.numbers == FLOATS else NARROW_SIGNED if k.numbers == SIGNED else NARROW_UNSIGNED)
     cdef int v = new_value(s, STEP_LOAD_NARROW, 0, k.narrow + 16 * how)
     s.values[v].operand = <short>o
     s.nslots += 1
@@ -218,7 +228,7 @@ cdef bint add_member(Sketch* s, int j) noexcept nogil:
     found[0] = found[1] = found[2] = NOTHING
     if k.operation == NO_OPERATION or k.flags & PARTIAL or s.nvalues + 24 > MAX_VALUES or s.nstores + 1 > MAX_STORES:
         return False
-    if s.nslots + s.nstores + 4 > MAX_SLOTS // 2 or s.ngathered + k.nin > MAX_GATHERED:
+    if s.nslots + s.nstores + 4 > MAX_SLOTS // 2 or s.ngathered + s.nsaved + k.nin >= MAX_GATHERED:
         return False
     if not fits(s, k, first, out):
         return False
@@ -237,15 +247,15 @@ cdef bint add_member(Sketch* s, int j) noexcept nogil:
         s.register[register_of(g, out)] = <short>v
         s.narrow[register_of(g, out)] = <unsigned char>narrow
     else:
-        see(s, out, v, True)
-        s.seen[s.of_storage[g.storage[out]]].narrow = narrow != 0
         store(s, v, out, s.nvalues - 1, narrow)
+        overwrite(s, out, v, narrow != 0)
     return True
 
 cdef bint fits(Sketch* s, Kernel* kernel, int first, int out) noexcept nogil:
-    """Whether a member's operands lie as a loop needs them, and it writes nothing that the run reads from outside."""
+    """Whether a member's operands lie as a loop needs them, and it writes no register that the run reads from
+    outside."""
     cdef GroupPlan* g = s.g
-    cdef int size = kernel.width if kernel.width else s.itemsize, i, k
+    cdef int size = kernel.width if kernel.width else s.itemsize, same = 0, i, k
     cdef bint mask, narrow
     if not size or s.itemsize and (size != s.itemsize or s.paired != (kernel.numbers == COMPLEX)):
         return False
@@ -267,16 +277,23 @@ cdef bint fits(Sketch* s, Kernel* kernel, int first, int out) noexcept nogil:
         if g.register[i] or g.storage[i] < 0:
             continue
         mask = gives_mask(kernel.operation) if i == out else reads_mask(kernel.operation, i - first)
-        if g.gathers and not g.flat[i]:
-            if i == out or size > 8 or kernel.operation == CLIP_KEEPS and i > first:
-                return False
-        elif g.steps[i] != (1 if mask else kernel.narrow if narrow else size) and (mask or narrow or g.steps[i] != 0):
+        if kernel.operation == CLIP_KEEPS and first < i < out and not g.flat[i]:    # by columns, it is not one number
             return False
-        if i < out and not g.register[out] and g.storage[i] == g.storage[out]:
+        if size > 8 and i < out and not g.register[out] and g.storage[i] == g.storage[out]:
+            return False
+        if g.gathers and not g.flat[i]:
+            if i == out or size > 8:
+                return False
+        elif g.steps[i] != (1 if mask else kernel.narrow if narrow else size) and (
+                i == out or mask or narrow or g.steps[i] != 0):
             return False
         k = s.of_storage[g.storage[i]]
         while k != NOTHING:
-            if narrow or s.seen[k].narrow or not same_place(g, i, s.seen[k].operand) if s.seen[k].written else i == out:
+            if s.seen[k].written and (narrow or s.seen[k].narrow or not same_place(g, i, s.seen[k].operand)):
+                return False
+            if i == out and same_place(g, i, s.seen[k].operand):
+                same += 1
+            if i == out and not s.seen[k].written and (size > 8 or same > 1):   # rooms are of 8; one value is kept
                 return False
             k = s.seen[k].next
     return True
@@ -321,20 +338,38 @@ cdef int value_of(Sketch* s, int o, bint mask) noexcept nogil:
     see(s, o, v, False)
     return v
 
-cdef void see(Sketch* s, int operand, int value, bint written) noexcept nogil:
-    """Note an operand in memory, or the new value of one that the run has written before."""
+cdef inline short* first_seen(Sketch* s, int operand) noexcept nogil:
     cdef GroupPlan* g = s.g
-    cdef short* first = &s.of_storage[g.storage[operand]] if g.storage[operand] >= 0 else (
+    return &s.of_storage[g.storage[operand]] if g.storage[operand] >= 0 else (
         &s.of_constants[bucket_of(g.base[operand], element_bytes(s))])
-    cdef Seen* e
-    if written and first[0] != NOTHING:
-        s.seen[first[0]].value = <short>value           # it is the only one: others would not have been let in
-        return
-    e = &s.seen[s.nseen]
+
+cdef void see(Sketch* s, int operand, int value, bint written) noexcept nogil:
+    """Note an operand in memory that the run has not met before."""
+    cdef short* first = first_seen(s, operand)
+    cdef Seen* e = &s.seen[s.nseen]
     e.operand, e.value, e.written, e.next = <short>operand, <short>value, written, first[0]
     e.narrow = False
     first[0] = <short>s.nseen
     s.nseen += 1
+
+cdef void overwrite(Sketch* s, int operand, int value, bint narrow) noexcept nogil:
+    """Note what the last store puts into an operand. Where flags may be told of, what the run had read from there is
+    saved first: members that run again read it."""
+    cdef int k = first_seen(s, operand)[0], old
+    while k != NOTHING and not same_place(s.g, operand, s.seen[k].operand):
+        k = s.seen[k].next
+    if k == NOTHING:
+        see(s, operand, value, True)
+        s.seen[s.nseen - 1].narrow = narrow
+        return
+    if not s.seen[k].written:
+        old = s.seen[k].value
+        s.values[old].kept = True
+        s.stores[s.nstores - 1].old = <short>old
+        if s.g.wanted:
+            s.saved[s.nsaved] = <short>operand
+            s.nsaved += 1
+    s.seen[k].value, s.seen[k].written, s.seen[k].narrow = <short>value, True, narrow
 
 cdef int compute(Sketch* s, Kernel* k, int* x) noexcept nogil:
     """The value of an operation of others."""
@@ -515,7 +550,8 @@ cdef int compute_mask(Sketch* s, Kernel* k, int* x) noexcept nogil:
 
 cdef void store(Sketch* s, int value, int operand, int place, int narrow) noexcept nogil:
     cdef Store* t = &s.stores[s.nstores]
-    t.value, t.operand, t.place, t.narrow = <short>value, <short>operand, place, <unsigned char>narrow
+    t.value, t.operand, t.old, t.place = <short>value, <short>operand, NOTHING, place
+    t.narrow = <unsigned char>narrow
     s.nstores += 1
 
 cdef void store_results(Sketch* s, int end) noexcept nogil:
@@ -568,7 +604,8 @@ cdef bint write_steps(Sketch* s, NativeRun* r, int end) noexcept nogil:
     for i in range(w.nvectors):
         w.holds[i] = NOTHING
     memset(w.rooms, 0, sizeof(w.rooms))
-    r.first, r.end, r.slots, r.segmented, r.ngathered = s.first, end, 0, False, 0
+    r.first, r.end, r.slots, r.segmented, r.ngathered, r.nsaved = s.first, end, 0, False, 0, s.nsaved
+    memcpy(r.saved, s.saved, s.nsaved * sizeof(short))
     for i in range(s.first, end):
         r.segmented = r.segmented or s.g.segmented[i] and not s.g.gathers
     sort_stores(s)
@@ -578,7 +615,7 @@ cdef bint write_steps(Sketch* s, NativeRun* r, int end) noexcept nogil:
         if w.n + 16 > MAX_STEPS or not define(&w, i):
             return False
         while k < s.nstores and s.stores[k].place == i:
-            if w.n + 4 > MAX_STEPS or not bring(&w, s.stores[k].value, NOTHING):
+            if w.n + 4 > MAX_STEPS or not bring(&w, s.stores[k].value, NOTHING) or not rescue(&w, &s.stores[k]):
                 return False
             v = &s.values[s.stores[k].value]
             if r.slots == MAX_SLOTS:
@@ -699,11 +736,19 @@ cdef bint bring(Writing* w, int i, int beside) noexcept nogil:
         return True
     if w.r.slots == MAX_SLOTS or not take(w, i, beside, NOTHING):
         return False
-    if op >= STEP_ADD:
+    if v.room != NOTHING:
         put(w, STEP_TAKE_BACK, v.vector, v.room, 0)
     else:
         put(w, STEP_LOAD_ONE if op == STEP_SPREAD else op, v.vector, slot_of(w, v), v.step.b)
     return True
+
+cdef bint rescue(Writing* w, Store* t) noexcept nogil:
+    """Load what a store overwrites, if it is read only later. False: there is no room."""
+    cdef Value* v
+    if t.old == NOTHING:
+        return True
+    v = &w.s.values[t.old]
+    return v.room != NOTHING or v.next == FAR or bring(w, t.old, t.value)
 
 cdef bint take(Writing* w, int i, int beside, int another) noexcept nogil:
     """Give value i a vector: that of what is read last, if none is free. False: there is no room to put that off."""
@@ -720,7 +765,7 @@ cdef bint take(Writing* w, int i, int beside, int another) noexcept nogil:
         if last == NULL:
             return False
         k = last.vector
-        if last.step.op >= STEP_ADD and last.room == NOTHING:
+        if (last.step.op >= STEP_ADD or last.kept) and last.room == NOTHING:
             while room < MAX_ROOMS and w.rooms[room]:
                 room += 1
             if room == MAX_ROOMS:

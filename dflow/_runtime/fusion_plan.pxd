@@ -11,7 +11,7 @@ cdef enum:
     INNER_BYTES = 32768             # and for those of kind INNER
     MAX_NATIVE = 32                 # native loops of a group
     MAX_SLOTS = 255                 # operands of one
-    MAX_GATHERED = 32               # of them, of which a block is brought together first
+    MAX_GATHERED = 32               # rooms for a block each: of operands brought together, or saved
     PART = 8                        # members of one that run again together, where flags are to be told of
 
 cdef struct NativeRun:          # members that one native loop computes: see _runtime/fusion_native.pxd
@@ -23,6 +23,8 @@ cdef struct NativeRun:          # members that one native loop computes: see _ru
     int ngathered               # those that lie in short rows: a block of each is brought together first
     unsigned char gathered[MAX_GATHERED]        # their slots,
     unsigned char gathered_bytes[MAX_GATHERED]  # and of an element
+    int nsaved                  # operands that it overwrites: they are saved, for members that run again
+    short saved[MAX_GATHERED]
 
 cdef struct Parts:              # of native loops, loops of few members each; before an array of them
     int n
@@ -42,7 +44,7 @@ cdef struct GroupPlan:          # how a group runs; on the stack of its runner
     int nops, ndim
     int nregisters, ninner      # of kind BLOCK, and INNER
     intp inner_block            # elements of one of those
-    int ngathered               # blocks that native loops bring together, at most
+    int nrooms                  # for blocks that a native loop brings together, or saves
     bint gathers                # whether they do: rows are short
     Kernel* kernels[MAX_MEMBERS]
     int first[MAX_MEMBERS + 1]  # where each member's operands begin
@@ -84,6 +86,9 @@ cdef struct GroupPlan:          # how a group runs; on the stack of its runner
 cdef inline int register_of(GroupPlan* g, int i) noexcept nogil:
     """Of an operand in one: its number among those of both kinds."""
     return <int><size_t>g.base[i] + (g.nregisters if g.register[i] == INNER else 0)
+
+cdef inline int rooms_of(NativeRun* r) noexcept nogil:
+    return r.ngathered + r.nsaved
 
 # In this order; False: its members must run one by one. In between its native loops are found.
 cdef bint plan_group(Task* leader, GroupPlan* g) noexcept nogil

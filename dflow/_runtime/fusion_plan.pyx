@@ -77,7 +77,7 @@ cdef bint plan_group(Task* leader, GroupPlan* g) noexcept nogil:
     memset(table.slots, 0, sizeof(table.slots))
     table.n = 0
     g.partials = NULL
-    g.natives = g.ngathered = g.ninner = g.parts_state = 0
+    g.natives = g.nrooms = g.ninner = g.parts_state = 0
     g.parts = NULL
     memset(g.held, 0, sizeof(g.held))
     g.gathers = False
@@ -338,8 +338,8 @@ cdef void choose_block(GroupPlan* g) noexcept nogil:
     count_blocks(g, block)
 
 cdef inline intp room_of(GroupPlan* g) noexcept nogil:
-    """Bytes of an element in all registers, and in the blocks that are brought together."""
-    return g.nregisters * <intp>g.register_bytes + g.ngathered * 8
+    """Bytes of an element in all registers, and in the rooms of native loops."""
+    return g.nregisters * <intp>g.register_bytes + g.nrooms * 8
 
 cdef inline intp bytes_in_use(GroupPlan* g) noexcept nogil:
     """The same with what is in memory."""

@@ -98,7 +98,9 @@ cdef int may_join(Task* leader, Space* space, Waits* waits, bint large, Task* t)
     if not waits_alike(leader, waits, &own):
         if not large or (own.behind | waits.behind) & BEHIND_HOST:
             return -1
-        if not own.inside and (waits.behind & BEHIND_SLOW or not includes(waits, &own) or not shares_input(leader, t)):
+        if not own.inside and (own.behind | waits.behind) & BEHIND_SLOW:
+            return -1
+        if not own.inside and own.n == 0 and not shares_input(leader, t):
             return -1
     if not refine(space, t):
         return -1

@@ -28,7 +28,7 @@ cdef void run_blocks(void* plan, intp start, intp stop) noexcept nogil:
     cdef GroupPlan* g = <GroupPlan*>plan
     cdef char registers[STACK_BYTES + 64]
     cdef char* room = <char*>((<size_t>registers + 63) & ~<size_t>63)
-    cdef char* gathered = room + g.nregisters * <intp>g.register_bytes * g.block
+    cdef char* rooms = room + g.nregisters * <intp>g.register_bytes * g.block
     cdef char* at[MAX_OPERANDS]
     cdef intp n, f
     cdef int i, j
@@ -47,7 +47,7 @@ cdef void run_blocks(void* plan, intp start, intp stop) noexcept nogil:
         j = i = 0
         while j < g.runs:
             if i < g.natives and g.native[i].first == j:
-                run_native(g, &g.native[i], at, gathered, f, n)
+                run_native(g, &g.native[i], at, rooms, f, n)
                 j = g.native[i].end
                 i += 1
                 continue
@@ -120,18 +120,34 @@ cdef inline void next_row(GroupPlan* g, Walk* w, char** row, int first, int nops
             return
         d -= 1
 
-cdef void run_native(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp f, intp n) noexcept nogil:
+cdef void run_native(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n) noexcept nogil:
     """Its members over the elements [f, f + n). Where flags are to be told of they run again, for whose those are. A
     loop that nobody has run yet is compared with them first."""
     if load_int(&r.loop.state) != PROVED:
-        run_again(g, r, at, gathered, f, n, True)
-    elif raises(g, r, at, gathered, f, n):
-        run_again(g, r, at, gathered, f, n, False)
+        run_again(g, r, at, rooms, f, n, True)
+    elif raises(g, r, at, rooms, f, n):
+        run_again(g, r, at, rooms, f, n, False)
 
-cdef bint raises(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp f, intp n) noexcept nogil:
-    """Run a native loop: whether it raises flags that are to be told of."""
-    cdef char* args[MAX_SLOTS]
-    cdef native_t code = <native_t>r.loop.code
+cdef bint raises(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n) noexcept nogil:
+    """Run a native loop: whether it raises flags that are to be told of. Then what it read is in its place again."""
+    cdef char* saved = rooms + 8 * r.ngathered * g.block
+    cdef int i, k, flags
+    for i in range(r.nsaved):
+        k = r.saved[i]
+        move_block(g, saved + 8 * i * g.block, k, g.steps[k], f, n, False)
+    run_loop(g, r, at, rooms, f, n)
+    flags = fp_flags()
+    if flags:
+        fp_clear()
+    if not flags & g.wanted:
+        return False
+    for i in range(r.nsaved):
+        k = r.saved[i]
+        move_block(g, saved + 8 * i * g.block, k, g.steps[k], f, n, True)
+    return True
+
+cdef void run_loop(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n) noexcept nogil:
+    cdef char* args[MAX_SLOTS + 8]
     cdef int i, k
     if r.segmented:
         run_native_rows(g, r, at, f, n)
@@ -140,14 +156,10 @@ cdef bint raises(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp f, 
             args[i] = at[r.slot[i]]
         for i in range(r.ngathered):
             k = r.gathered[i]
-            args[k] = gather_block(g, gathered + 8 * i * g.block, r.slot[k], r.gathered_bytes[i], f, n)
-        code(args, n)
-    i = fp_flags()
-    if i:
-        fp_clear()
-    return i & g.wanted != 0
+            args[k] = gather_block(g, rooms + 8 * i * g.block, r.slot[k], r.gathered_bytes[i], f, n)
+        (<native_t>r.loop.code)(args, n, 1, NULL)
 
-cdef void run_again(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp f, intp n, bint whole) noexcept nogil:
+cdef void run_again(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n, bint whole) noexcept nogil:
     """The members of a native loop, over as many elements at a time as their inner registers have: in parts, or, whole,
     as one, and those of a part that raises flags, or is not to be trusted, one by one."""
     cdef char registers[INNER_BYTES + 64]
@@ -185,9 +197,9 @@ cdef void run_again(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp 
                 end = part.end
                 state = load_int(&part.loop.state)
                 if state == UNPROVED:
-                    prove(g, part, here, gathered, f + done, m)
+                    prove(g, part, here, rooms, f + done, m)
                     j = end
-                elif state == PROVED and not raises(g, part, here, gathered, f + done, m):
+                elif state == PROVED and not raises(g, part, here, rooms, f + done, m):
                     j = end
             run_members(g, j, end, here, f + done, m)
             j = end
@@ -202,36 +214,53 @@ cdef void run_members(GroupPlan* g, int j, int end, char** at, intp f, intp n) n
 
 # ---- is a loop right? ------------------------------------------------------------------------------------------------
 
-cdef void prove(GroupPlan* g, NativeRun* r, char** at, char* gathered, intp f, intp n) noexcept nogil:
+cdef void prove(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n) noexcept nogil:
     """Run a loop, then its members by NumPy's, whose results stay, and compare."""
-    cdef char* found = <char*>memory_new((r.slots + 1) * MAX_ELEMENT * n)
-    cdef char* room = found + r.slots * MAX_ELEMENT * n
+    cdef intp size = r.slots * MAX_ELEMENT * n
+    cdef char* before = <char*>memory_new(2 * size + MAX_ELEMENT * n)       # what it overwrites,
+    cdef char* found = before + size                                        # what it computes,
+    cdef char* room = found + size                                          # and what they do
     cdef bint right = True
     cdef Kernel* k
-    cdef int i, size
-    if found != NULL:
-        raises(g, r, at, gathered, f, n)
-        for i in range(r.slots):
-            k = writer_of(g, r, r.slot[i])
-            if k != NULL:
-                size = result_bytes(k)
-                memcpy(found + i * MAX_ELEMENT * n, written(g, at, r.slot[i], room, size, f, n), size * n)
-        fp_clear()
-    run_members(g, r.first, r.end, at, f, n)
-    if found == NULL:
+    cdef int i
+    if before == NULL:
+        run_members(g, r.first, r.end, at, f, n)
         return
+    copy_results(g, r, at, before, f, n, False)
+    run_loop(g, r, at, rooms, f, n)
+    fp_clear()
+    copy_results(g, r, at, found, f, n, False)
+    copy_results(g, r, at, before, f, n, True)
+    run_members(g, r.first, r.end, at, f, n)
     for i in range(r.slots):
         k = writer_of(g, r, r.slot[i])
         if k != NULL:
-            size = result_bytes(k)
-            right = right and same_values(found + i * MAX_ELEMENT * n, written(g, at, r.slot[i], room, size, f, n),
-                                          size * n, k.width if k.numbers == COMPLEX else size)
-    memory_free(found)
+            copy_result(g, at, r.slot[i], k, room, f, n, False)
+            right = right and same_values(found + i * MAX_ELEMENT * n, room, result_bytes(k) * n,
+                                          k.width if k.numbers == COMPLEX else result_bytes(k))
+    memory_free(before)
     for i in range(r.first, r.end):             # of two zeros these give either, by where they stand in the array
         if not right and (g.kernels[i].operation == FMAX or g.kernels[i].operation == FMIN):
             return
     if judge_loop(r.loop, right):
         warn_later(LOOP_DIFFERS, NULL, g.kernels[r.first])
+
+cdef void copy_results(GroupPlan* g, NativeRun* r, char** at, char* room, intp f, intp n, bint back) noexcept nogil:
+    """What lies where a loop writes, to a room, or back."""
+    cdef Kernel* k
+    cdef int i
+    for i in range(r.slots):
+        k = writer_of(g, r, r.slot[i])
+        if k != NULL:
+            copy_result(g, at, r.slot[i], k, room + i * MAX_ELEMENT * n, f, n, back)
+
+cdef inline void copy_result(GroupPlan* g, char** at, int operand, Kernel* k, char* room, intp f, intp n,
+                             bint back) noexcept nogil:
+    cdef char* p = at[operand]
+    if g.register[operand]:
+        memcpy(p if back else room, room if back else p, result_bytes(k) * n)
+    else:
+        move_block(g, room, operand, result_bytes(k), f, n, back)
 
 cdef Kernel* writer_of(GroupPlan* g, NativeRun* r, int operand) noexcept nogil:
     """The kernel of the member that writes an operand; NULL: none does."""
@@ -240,10 +269,6 @@ cdef Kernel* writer_of(GroupPlan* g, NativeRun* r, int operand) noexcept nogil:
         if g.first[j + 1] - 1 == operand:
             return g.kernels[j]
     return NULL
-
-cdef inline char* written(GroupPlan* g, char** at, int operand, char* room, int size, intp f, intp n) noexcept nogil:
-    """The elements of an operand, one after the other, where they lie or in `room`."""
-    return at[operand] if g.register[operand] or g.flat[operand] else gather_block(g, room, operand, size, f, n)
 
 cdef bint same_values(const char* a, const char* b, intp n, int size) noexcept nogil:
     """Bit by bit, but for the bits of NaNs, which nobody promises. n: bytes; size: of a number."""
@@ -262,34 +287,41 @@ cdef bint same_values(const char* a, const char* b, intp n, int size) noexcept n
     return size >= 4
 
 cdef void run_native_rows(GroupPlan* g, NativeRun* r, char** at, intp f, intp n) noexcept nogil:
-    """The same, one row of memory after the other."""
+    """The same over rows of memory: as many whole ones at once as follow each other at the same distance."""
     cdef char* row[MAX_SLOTS]
-    cdef char* args[MAX_SLOTS]
-    cdef intp inner = g.dims[g.ndim - 1], m, done = 0
+    cdef char* args[MAX_SLOTS + 8]
+    cdef intp steps[MAX_SLOTS + 8]
+    cdef intp inner = g.dims[g.ndim - 1], m, rows, done = 0
     cdef int down = g.ndim - 2, i, k
     cdef native_t code = <native_t>r.loop.code
+    cdef bint anew = True
     cdef Walk w
     start_walk(g, &w, f)
     for i in range(r.slots):
-        row[i] = row_start(g, &w, r.slot[i])            # of no meaning for a register
+        k = r.slot[i]
+        steps[i] = inner * g.steps[k] if g.register[k] else g.strides[down][k]
+    for i in range(r.slots, r.slots + 8):
+        args[i] = NULL
+        steps[i] = 0
     while True:
-        m = inner - w.column
-        if m > n - done:
-            m = n - done
+        m = min(inner - w.column, n - done)
+        rows = 1 if m < inner else min(g.dims[down] - w.counter[down], (n - done) // inner)
         for i in range(r.slots):
             k = r.slot[i]
             if g.register[k]:
                 args[i] = at[k] + done * g.steps[k]
-            else:
-                args[i] = row[i] + w.column * g.steps[k]
-        code(args, m)
-        done += m
+                continue
+            if anew:
+                row[i] = row_start(g, &w, k)
+            args[i] = row[i] + w.column * g.steps[k]
+            row[i] = row[i] + rows * steps[i]
+        code(args, m, rows, steps)
+        done += rows * m
         if done == n:
             return
+        w.counter[down] += rows - 1
         next_row(g, &w, NULL, 0, 0)
-        for i in range(r.slots):
-            k = r.slot[i]
-            row[i] = row[i] + g.strides[down][k] if w.counter[down] else row_start(g, &w, k)
+        anew = w.counter[down] == 0
 
 cdef void run_segments(GroupPlan* g, int j, char** at, intp f, intp n) noexcept nogil:
     """Run member j over [f, f + n), one row of memory after the other."""
@@ -374,26 +406,36 @@ cdef void run_columns(GroupPlan* g, int j, char** at, intp rows, Walk* w, char**
             row[i] += (m - 1) * g.strides[down][first + i]
         next_row(g, w, row, first, nops)
 
-cdef char* gather_block(GroupPlan* g, char* room, int operand, int size, intp f, intp n) noexcept nogil:
+cdef inline char* gather_block(GroupPlan* g, char* room, int operand, int size, intp f, intp n) noexcept nogil:
     """Bring what is scattered in memory together, in the order of iteration."""
+    move_block(g, room, operand, size, f, n, False)
+    return room
+
+cdef void move_block(GroupPlan* g, char* room, int operand, int size, intp f, intp n, bint back) noexcept nogil:
+    """Elements of an operand in memory to a room, where they lie in the order of iteration, or back."""
     cdef intp inner = g.dims[g.ndim - 1], step = g.steps[operand], m, done = 0
     cdef char* row
     cdef char* p
+    cdef char* q
     cdef Walk w
+    if g.flat[operand] and step == size:
+        p = g.base[operand] + f * step
+        memcpy(p if back else room, room if back else p, n * size)
+        return
     start_walk(g, &w, f)
     row = row_start(g, &w, operand)
     while True:
         m = inner - w.column
         if m > n - done:
             m = n - done
-        p = row + w.column * step
+        p, q = row + w.column * step, room + done * size
         if step == size:
-            move_rows(room + done * size, 0, p, 0, 1, m * size)
+            move_rows(p if back else q, 0, q if back else p, 0, 1, m * size)
         else:
-            move_items(room + done * size, size, p, step, m, size)
+            move_items(p if back else q, step if back else size, q if back else p, size if back else step, m, size)
         done += m
         if done == n:
-            return room
+            return
         next_row(g, &w, &row, operand, 1)
 
 cdef inline char* begin_output(GroupPlan* g, int operand, intp row, char* initial, int size) noexcept nogil:

@@ -2,7 +2,7 @@
 
 from libc.string cimport memset
 from dflow._base.atomics cimport (
-    add_i64, add_int, cas_int, cpu_pause, glance_int, hint_int, invariant, load_i64, load_int,
+    add_i64, add_int, cas_int, cpu_pause_or_yield, glance_int, hint_int, invariant, load_i64, load_int,
     store_i64, store_int)
 from dflow._base.locks cimport lock, SPLIT_LOCK, unlock
 from dflow._runtime.queues cimport Lane, Runner, core_free, lanes
@@ -36,11 +36,13 @@ cdef void open_split(Split* s, intp total, intp grain) noexcept nogil:
     store_int(&s.open, 1)
 
 cdef void end_split(Split* s) noexcept nogil:
+    cdef int turn = 0
     lock(&s.lock, SPLIT_LOCK)
     store_int(&s.open, 0)
     unlock(&s.lock)
     while load_int(&s.helpers):         # the rest of a piece
-        cpu_pause()
+        turn += 1
+        cpu_pause_or_yield(turn)
     store_int(&s.taken, 0)
 
 cdef intp shares_left(Split* s) noexcept nogil:

@@ -2,20 +2,25 @@
  *
  * A loop is a list of steps over the vectors and the operands, each of which is an address, in `at`:
  *
- *     void loop(char **at, intptr_t n)            n elements of 4 or 8 bytes, or bools, one after the other; or, if
- *                                                 they are PAIRED, complex numbers of two such
+ *     void loop(char **at, intptr_t n, intptr_t rows, const intptr_t *steps)
+ *
+ * n elements of 4 or 8 bytes, or bools, one after the other, or, if they are PAIRED, complex numbers of two such; and
+ * that for so many rows: between two each address goes its step on. `at` and `steps` have places for a multiple of 8
+ * operands. One row needs no steps.
  *
  * What is true or false is a mask in a vector: all bits of an element, or none. In memory it is a byte, 1 or 0; any
  * but 0 is read as true.
  *
- * What is the same for every element comes first. What is left of the last vector is masked in AVX-512, and goes one
- * by one in AVX2: other lanes are neither read nor written nor computed, so that they raise no flags. Of two NaNs the
- * first operand's comes out, as in NumPy's loops.
+ * What is the same for every element of a row comes first. What is left of the last vector is masked in AVX-512, and
+ * goes one by one in AVX2: other lanes are neither read nor written nor computed, so that they raise no flags. Of two
+ * NaNs the first operand's comes out, as in NumPy's loops.
  *
  * Values for which there is no vector lie on the stack, in a room of a vector each, from rsp on.
  *
- * rdi: at; rsi: elements left, less a vector; rcx: elements done; rax: an operand; rdx: rsp of the caller. AVX-512: k1:
- * what is left; v31, k2: a step's own, and v30 where numbers are paired. AVX2: v14, v15, r8, r9: a step's own. */
+ * rdi: at; rsi: elements left, less a vector; rcx: elements done; r10: steps; r11: rows left; rdx: rsp before the
+ * rooms. The addresses of the first operands that are loaded or stored whole are in registers of their own
+ * (bases_of()); rax: another one. AVX-512: k1: what is left; v31, k2: a step's own, and v30 where numbers are paired.
+ * AVX2: v14, v15, r8, r9: a step's own. */
 #ifndef DFLOW_ASSEMBLER_H
 #define DFLOW_ASSEMBLER_H
 
@@ -23,7 +28,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Before the loop: a vector of the one element of an operand, or of a number of LITERALS.
+/* Before the loop: a vector of the one element that an operand has in a row, or of a number of LITERALS.
  * In the loop: to and from operands, to and from rooms on the stack, and arithmetic, to = a op b. */
 enum { STEP_SPREAD = 1, STEP_LITERAL, STEP_LOAD, STEP_STORE, STEP_LOAD_MASK, STEP_STORE_MASK, STEP_LOAD_NARROW,
        STEP_STORE_NARROW,
@@ -98,6 +103,8 @@ typedef struct {
     int single;                                        /* AVX2: the first lane alone, or pair */
     int paired;
     int half;                                          /* AVX-512: of the lower half of a vector */
+    int operands;
+    uint8_t base[256];                                 /* the register that has an operand's address; 0, rax: none */
 } Pen;
 
 static inline void put(Pen *pen, const void *bytes, size_t n) {
@@ -191,12 +198,14 @@ static inline void put_element(Pen *pen, int reg, int scale) {             /* re
     BYTES(pen, (uint8_t)((reg & 7) << 3 | 4), (uint8_t)(scale << 6 | 1 << 3));
 }
 
-static inline void put_moved(Pen *pen, const Step *s, int mask) {          /* vmovup to, [...], or back */
-    int load = s->op == STEP_LOAD, one_pair = pen->single && pen->paired && !pen->wide;        /* 8 bytes */
-    put_address(pen, s->a);
-    if (pen->set == AVX512) put_evex(pen, 1, pen->wide, load ? 0x10 : 0x11, s->to, 0, 0, mask, load);
-    else put_vex(pen, 1, one_pair ? 3 : type_of(pen, 0x10), load ? 0x10 : 0x11, s->to, 0, 0);
-    put_element(pen, s->to, 2 + pen->wide);
+static inline void put_moved(Pen *pen, const Step *s, int mask) {          /* vmovup to, [base + rcx << ...], or back */
+    int load = s->op == STEP_LOAD, base = pen->base[s->a], offset = (base & 7) == 5;     /* rbp, r13: never without */
+    int one_pair = pen->single && pen->paired && !pen->wide;               /* 8 bytes */
+    if (!base) put_address(pen, s->a);
+    if (pen->set == AVX512) put_evex(pen, 1, pen->wide, load ? 0x10 : 0x11, s->to, 0, base, mask, load);
+    else put_vex(pen, 1, one_pair ? 3 : type_of(pen, 0x10), load ? 0x10 : 0x11, s->to, 0, base);
+    BYTES(pen, (uint8_t)(offset << 6 | (s->to & 7) << 3 | 4), (uint8_t)((2 + pen->wide) << 6 | 1 << 3 | (base & 7)));
+    if (offset) BYTES(pen, 0);
 }
 
 static inline void put_loaded_one(Pen *pen, int to, int operand) {
@@ -605,6 +614,64 @@ static inline int rooms_of(const Step *steps, int n) {
     return rooms;
 }
 
+enum { RBX = 3, RBP = 5, R8 = 8, R9, R12 = 12, R13, R14, R15 };
+
+/* Gives addresses registers. Returns how many. */
+static inline int bases_of(Pen *pen, const Step *steps, int n) {
+    static const uint8_t registers[] = {RBX, RBP, R12, R13, R14, R15, R8, R9};
+    int taken = 0, most = pen->set == AVX512 ? 8 : 6;
+    for (int i = 0; i < n; i++) {
+        int op = steps[i].op, a = steps[i].a;
+        if (op >= STEP_PUT_OFF || op == STEP_LITERAL) continue;
+        if (a >= pen->operands) pen->operands = a + 1;
+        if ((op == STEP_LOAD || op == STEP_STORE) && !pen->base[a] && taken < most) pen->base[a] = registers[taken++];
+    }
+    return taken;
+}
+
+/* mov reg, [rdi + 8 * operand], or add reg, [r10 + 8 * operand]: opcode 0x8b, or 3. */
+static inline void put_base(Pen *pen, int opcode, int operand) {
+    int reg = pen->base[operand], from = opcode == 3 ? 10 : 7;
+    BYTES(pen, (uint8_t)(0x48 | reg >> 3 << 2 | from >> 3), (uint8_t)opcode,
+          (uint8_t)(0x80 | (reg & 7) << 3 | (from & 7)));
+    put_i32(pen, 8 * operand);
+}
+
+/* push, 0x50, or pop, 0x58, what belongs to the caller: the first six of the registers. */
+static inline void put_saved(Pen *pen, int opcode, int taken) {
+    static const uint8_t registers[] = {RBX, RBP, R12, R13, R14, R15};
+    for (int i = 0; i < taken && i < 6; i++) {
+        int reg = registers[opcode == 0x50 ? i : (taken < 6 ? taken : 6) - 1 - i];
+        if (reg > 7) BYTES(pen, 0x41);
+        BYTES(pen, (uint8_t)(opcode + (reg & 7)));
+    }
+}
+
+static inline void put_vector_at(Pen *pen, int opcode, int reg, int a, int base, int offset) {   /* of whole numbers */
+    if (pen->set == AVX512) put_evex(pen, 1, opcode == 0xd4 ? 1 : 2, opcode, reg, a, base, 0, 0);
+    else put_vex(pen, 1, opcode == 0xd4 ? 1 : 2, opcode, reg, a, base);
+    BYTES(pen, (uint8_t)(0x80 | (reg & 7) << 3 | (base & 7)));
+    put_i32(pen, offset);
+}
+
+/* Each address goes its step on. */
+static inline void put_next_row(Pen *pen) {
+    int many = pen->set == AVX512 ? 8 : 4, own = pen->set == AVX512 ? 31 : 15, wide = pen->wide, apart;
+    pen->wide = 1;
+    for (int i = 0; i < pen->operands; i += many) {
+        apart = 0;
+        for (int k = i; k < i + many && k < pen->operands; k++) {
+            if (pen->base[k]) put_base(pen, 3, k);
+            else apart = 1;
+        }
+        if (!apart) continue;
+        put_vector_at(pen, 0x6f, own, 0, 7, 8 * i);                          /* vmovdqu own, [rdi + ...] */
+        put_vector_at(pen, 0xd4, own, own, 10, 8 * i);                       /* vpaddq own, own, [r10 + ...] */
+        put_vector_at(pen, 0x7f, own, 0, 7, 8 * i);                          /* vmovdqu [rdi + ...], own */
+    }
+    pen->wide = wide;
+}
+
 /* Writes the loop. Returns how many bytes it has, 0 where they are more than `room`. */
 static inline size_t assemble(uint8_t *code, size_t room, const Step *steps, int n, int itemsize, int set) {
     static const uint64_t doubles[LITERALS] = {1ull << 63, ~(1ull << 63), 0x3ff0000000000000ull, 0x7ff0000000000000ull,
@@ -614,28 +681,31 @@ static inline size_t assemble(uint8_t *code, size_t room, const Step *steps, int
     static const uint32_t floats[LITERALS] = {1u << 31, ~(1u << 31), 0x3f800000u, 0x7f800000u, ~0u, 0, 1, 16, 0xffffu,
                                               0x4b000000u, 0, 0, 0x53000000u, 0x53000080u, 0, 1u << 31};
     int size = itemsize & ~PAIRED;
-    Pen pen = {code, code + room, set, size == 8, 0, (itemsize & PAIRED) != 0, 0};
-    int width = set == AVX512 ? 64 : 32, rooms = rooms_of(steps, n);
+    Pen pen = {code, code + room, set, size == 8, 0, (itemsize & PAIRED) != 0};
+    int width = set == AVX512 ? 64 : 32, rooms = rooms_of(steps, n), taken = bases_of(&pen, steps, n);
     uint8_t lanes = (uint8_t)(width / size);
-    uint8_t *literals[LITERALS] = {0}, *loop, *to_tail, *to_end;
+    uint8_t *literals[LITERALS] = {0}, *row, *loop, *to_tail, *to_end, *to_return;
 
     BYTES(&pen, 0xf3, 0x0f, 0x1e, 0xfa);                                     /* endbr64 */
+    put_saved(&pen, 0x50, taken);
+    BYTES(&pen, 0x49, 0x89, 0xca, 0x49, 0x89, 0xd3);                         /* mov r10, rcx; mov r11, rdx */
+    for (int i = 0; i < pen.operands; i++)
+        if (pen.base[i]) put_base(&pen, 0x8b, i);
     if (rooms) {
         BYTES(&pen, 0x48, 0x89, 0xe2, 0x48, 0x81, 0xec);                     /* mov rdx, rsp; sub rsp, ... */
         put_i32(&pen, rooms * width);
         BYTES(&pen, 0x48, 0x83, 0xe4, (uint8_t)-width);                      /* and rsp, -width */
     }
     for (int i = 0; i < n; i++)
-        if (steps[i].op == STEP_SPREAD) {
-            put_address(&pen, steps[i].a);
-            put_spread(&pen, steps[i].to, element_of(&pen));
-            BYTES(&pen, (uint8_t)((steps[i].to & 7) << 3));                  /* [rax] */
-        } else if (steps[i].op == STEP_LITERAL) {
+        if (steps[i].op == STEP_LITERAL) {
             put_spread(&pen, steps[i].to, steps[i].a == LITERAL_CONJUGATE ? element_of(&pen) : size);
             BYTES(&pen, (uint8_t)((steps[i].to & 7) << 3 | 5), 0, 0, 0, 0);  /* [rip + ...]: see below */
             literals[steps[i].a] = pen.at;
         }
     if (pen.paired) BYTES(&pen, 0x48, 0x01, 0xf6);                           /* add rsi, rsi */
+    row = pen.at;
+    for (int i = 0; i < n; i++)
+        if (steps[i].op == STEP_SPREAD) put_loaded_one(&pen, steps[i].to, steps[i].a);
     BYTES(&pen, 0x31, 0xc9);                                                 /* xor ecx, ecx */
     BYTES(&pen, 0x48, 0x83, 0xee, lanes);                                    /* sub rsi, lanes */
     BYTES(&pen, 0x0f, 0x8c, 0, 0, 0, 0);                                     /* jl tail */
@@ -652,8 +722,18 @@ static inline size_t assemble(uint8_t *code, size_t room, const Step *steps, int
     to_end = pen.at;
     put_tail(&pen, steps, n);
     land(&pen, to_end);
+    BYTES(&pen, 0x49, 0x83, 0xeb, 1);                                        /* sub r11, 1 */
+    BYTES(&pen, 0x0f, 0x84, 0, 0, 0, 0);                                     /* jz return */
+    to_return = pen.at;
+    BYTES(&pen, 0x48, 0x01, 0xce);                                           /* add rsi, rcx: all elements */
+    put_next_row(&pen);
+    BYTES(&pen, 0xe9);                                                       /* jmp row */
+    put_i32(&pen, row - (pen.at + 4));
+    land(&pen, to_return);
     if (rooms) BYTES(&pen, 0x48, 0x89, 0xd4);                                /* mov rsp, rdx */
-    BYTES(&pen, 0xc5, 0xf8, 0x77, 0xc3);                                     /* vzeroupper; ret */
+    BYTES(&pen, 0xc5, 0xf8, 0x77);                                           /* vzeroupper */
+    put_saved(&pen, 0x58, taken);
+    BYTES(&pen, 0xc3);                                                       /* ret */
     for (int i = 0; i < LITERALS; i++)
         if (literals[i]) {
             land(&pen, literals[i]);

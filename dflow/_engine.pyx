@@ -8,6 +8,7 @@ that waits) takes it, runs its kernel, finishes it, and queues what became ready
 from operator import index
 
 from libc.string cimport memset
+from dflow._kernels import native
 from dflow._kernels.kernel cimport ELEMENTWISE, FENCE, HOST, Kernel, REDUCES, VALUES_FAIL
 from dflow._base.allocator cimport *
 from dflow._base.atomics cimport DFLOW_DEBUG, add_i64, add_int, glance_int, load_i64, load_int, store_i64, store_int
@@ -410,7 +411,8 @@ def statistics():
     """Counters since the process started, and what is pending now.
 
     pending, inline (operations run in their caller), queued (tasks), groups (that ran), fused (their members),
-    native (loops of machine code that ran in them, each for several members),
+    native (loops of machine code that ran in them, each for several members), native_broken (of these loops, those
+    that computed something else than NumPy's and are not used),
     bytes_never_stored (of results that groups kept in registers), stolen (tasks run by another worker than the one
     that made them ready), waits (that blocked), waits_at ({"file:line in function": count}), storages, bytes (of
     array data that is allocated or promised), workers.
@@ -426,9 +428,9 @@ def statistics():
     counts = live()
     return {"pending": pending(), "inline": settings.inlined, "queued": shared.submitted,
             "fused": load_i64(&shared.grouped), "groups": load_i64(&shared.groups), "native": load_i64(&shared.native),
-            "bytes_never_stored": load_i64(&shared.bytes_never_stored), "stolen": stolen, "waits": waiting.waits,
-            "waits_at": errors.waits_by_site(), "storages": counts["storages"], "bytes": counts["bytes"],
-            "workers": lanes[0].nworkers}
+            "native_broken": native.broken(), "bytes_never_stored": load_i64(&shared.bytes_never_stored),
+            "stolen": stolen, "waits": waiting.waits, "waits_at": errors.waits_by_site(),
+            "storages": counts["storages"], "bytes": counts["bytes"], "workers": lanes[0].nworkers}
 
 def live():
     """Storages, unfinished tasks and bytes of array data that exist now."""

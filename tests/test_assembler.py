@@ -9,16 +9,29 @@ from dflow._kernels import native
 
 pytestmark = pytest.mark.once
 
-# Numbers of steps, as in _kernels/c/assembler.h.
-LOAD, STORE, LOAD_MASK, STORE_MASK, LOAD_NARROW, LOAD_ONE, PUT_OFF, TAKE_BACK = range(3, 11)
-ARITHMETIC = dict(enumerate(("add", "sub", "mul", "div", "sqrt", "and", "xor", "or", "andn"), 11))
-ROUNDED = range(20, 24)
-TO_FLOATS, TO_INTEGERS = 26, 27
-INTEGERS = dict(enumerate(("add", "sub", "mull", "maxs", "mins", "sllv", "srlv", "srav"), 28))
-COMPARED = {36: "lt_oq", 37: "le_oq", 38: "eq", 39: "neq"}
-INTEGERS_COMPARED = {40: "lt", 41: "le", 42: "eq", 43: "neq"}
-OF_INTEGERS = {LOAD_NARROW, TO_FLOATS, TO_INTEGERS, *INTEGERS, *INTEGERS_COMPARED}
+STEPS = native.step_numbers()
+
+
+def numbered(names):
+    """By the numbers of steps, what a disassembler calls them: "step" or "step:name", or several."""
+    pairs = [(text.partition(":")[0], text.rpartition(":")[2]) for text in names.split()]
+    return {STEPS[step]: name for step, name in pairs}
+
+
+LOAD, STORE, LOAD_MASK, STORE_MASK, LOAD_NARROW, STORE_NARROW, LOAD_ONE, PUT_OFF, TAKE_BACK = (STEPS[name] for name in (
+    "load", "store", "load_mask", "store_mask", "load_narrow", "store_narrow", "load_one", "put_off", "take_back"))
+ARITHMETIC = numbered("add sub mul div sqrt and xor or but:andn")
+ROUNDED = [STEPS[name] for name in ("rint", "floor", "ceil", "trunc")]
+EXTREMES = numbered("max min fmax:max fmin:min")
+TO_FLOATS, TO_INTEGERS, UNSIGNED_TO_FLOATS = (STEPS[name] for name in ("to_floats", "to_ints", "unsigned_to_floats"))
+HALVED = numbered("halve_floats:vcvtpd2ps halve_to_ints:vcvttpd2dq halve_to_floats:vcvtqq2ps "
+                  "halve_unsigned_to_floats:vcvtuqq2ps")
+PAIR_MULTIPLY, PAIRED = STEPS["pair_mul"], 32
+INTEGERS = numbered("int_add:add int_sub:sub int_mul:mull int_max:maxs int_min:mins shl:sllv shr:srlv sar:srav")
+COMPARED = numbered("lt:lt_oq le:le_oq eq ne:neq")
+INTEGERS_COMPARED = numbered("int_lt:lt int_le:le int_eq:eq int_ne:neq")
 BASES = ["rbx", "rbp", "r12", "r13", "r14", "r15", "r8", "r9"]
+OF_INTEGERS = {LOAD_NARROW, TO_FLOATS, TO_INTEGERS, UNSIGNED_TO_FLOATS, *INTEGERS, *INTEGERS_COMPARED}
 # `b` of narrow loads: the bytes of an element, and 16 times what they are and become.
 TO_DOUBLES = {0x04: "vcvtps2pd", 0x34: "vcvtdq2pd"}
 TO_WIDE_INTEGERS = {16 * sign + size: f"vpmov{'sz'[sign - 1]}x{letter}"
@@ -57,6 +70,24 @@ def said(op, to, a, b, suffix, form):
                 [f"{'mov' if wide else 'movabs'} {r.replace('8', '9')}, {ones}",
                  f"pdep {r}, {r}, {r.replace('8', '9')}", f"mov {byte}, {r}"])
         return [f"vmovmsk{packed} r8d, {v(to)}", *last]
+    if op == STORE_NARROW:
+        return stored_narrow(to, b, letter, mask, single, wide)
+    if op in HALVED:
+        lower = "y" if letter == "z" else "x"
+        if single:
+            return ([f"vcvtsd2ss {v(to)}, {v(a)}, {v(a)}"] if HALVED[op] == "vcvtpd2ps"
+                    else [f"vcvttsd2si r8d, {v(a)}", f"vmovd {v(to)}, r8d"])
+        return [f"{HALVED[op]} {lower}mm{to}{mask}{zero}, {v(a)}"]
+    if op in EXTREMES:
+        tested = v(b if STEPS["fmax"] <= op else a)
+        extreme = f"v{EXTREMES[op]}{suffix}"
+        if letter != "z":
+            return [f"vcmpunord{suffix} {v(15)}, {tested}, {tested}", f"{extreme} {v(14)}, {v(a)}, {v(b)}",
+                    f"vblendv{packed} {v(to)}, {v(14)}, {v(a)}, {v(15)}"]
+        if to == a:
+            return [f"vcmpord{suffix} k2{mask}, {tested}, {tested}", f"{extreme} {v(to)} {{k2}}, {v(a)}, {v(b)}"]
+        return [f"vcmpunord{suffix} k2{mask}, {tested}, {tested}", f"{extreme} {v(to)}{mask}{zero}, {v(a)}, {v(b)}",
+                f"vmova{suffix} {v(to)} {{k2}}, {v(a)}"]
     if op in ROUNDED:
         name = "vrndscale" if letter == "z" else "vround"
         more = f"{v(a)}, " if single else ""
@@ -86,6 +117,8 @@ def said_of_integers(op, to, a, b, suffix, form):
             return [f"{name} {v(to)}{mask}{zero}, {place}"]
         first = [f"vmovss {v(to)}, {place}"] if size == 4 else [f"movzx r8d, {place}", f"vmovd {v(to)}, r8d"]
         return [*first, f"{name} {v(to)}, {v(to)}"]
+    if op == UNSIGNED_TO_FLOATS:
+        return [f"{'vcvtuqq2pd' if wide else 'vcvtudq2ps'} {v(to)}{mask}{zero}, {v(a)}"]
     if op in (TO_FLOATS, TO_INTEGERS):
         if single and op == TO_INTEGERS:
             return [f"vcvttss2si r8d, {v(a)}", f"vmovd {v(to)}, r8d"]
@@ -115,17 +148,45 @@ def said_of_integers(op, to, a, b, suffix, form):
     return [f"vpcmpgtq {v(15)}, {v(a)}, {v(b)}", f"vblendvpd {v(to)}, {v(x)}, {v(y)}, {v(15)}"]
 
 
+def stored_narrow(register, b, letter, mask, single, wide):
+    """The same of a store to narrower elements."""
+    size, halved = b & 15, b >> 4
+    place = f"{{}} ptr [rax + rcx{f'*{size}' if size > 1 else ''}]"
+    if letter == "z":
+        source = f"{'y' if halved else 'z'}mm{register}"
+        name = "vmovups" if halved and size == 4 else f"vpmov{'q' if wide and not halved else 'd'}{' bw d'[size]}"
+        return [f"{name} {place}{mask}, {source}"]
+    if single:
+        return [f"vmovd r8d, xmm{register}", f"mov {place}, r8{' bw d'[size]}"]
+    lines, source, lanes = [], register, 4 if wide else 8
+    if wide and not halved:
+        lines = [f"vextracti128 xmm15, ymm{register}, 1", f"vshufps xmm15, xmm{register}, xmm15, 0x88"]
+        source = 15
+    if size < 4:
+        form, bits = "xy"[lanes == 8], f"{32 - 8 * size:#x}"
+        lines += [f"vpslld {form}mm15, {form}mm{source}, {bits}", f"vpsrad {form}mm15, {form}mm15, {bits}"]
+        lines += ["vextracti128 xmm14, ymm15, 1"] * (lanes == 8)
+        lines += [f"vpackssdw xmm15, xmm15, xmm{14 if lanes == 8 else 15}"]
+        lines += ["vpacksswb xmm15, xmm15, xmm15"] * (size == 1)
+        source = 15
+    return [*lines, f"{ {16: 'vmovups', 8: 'vmovq', 4: 'vmovd'}[lanes * size]} {place}, xmm{source}"]
+
+
 def choose(random, name, itemsize):
     """A step that there is."""
-    memory = LOAD, STORE, LOAD_MASK, STORE_MASK, LOAD_NARROW, LOAD_ONE, PUT_OFF, TAKE_BACK
-    casts = (TO_FLOATS, TO_INTEGERS) if name == "AVX-512" or itemsize == 4 else ()
-    op = int(random.choice([*memory, *ARITHMETIC, *ROUNDED, *COMPARED, *casts, *INTEGERS, *INTEGERS_COMPARED]))
+    memory = LOAD, STORE, LOAD_MASK, STORE_MASK, LOAD_NARROW, STORE_NARROW, LOAD_ONE, PUT_OFF, TAKE_BACK
+    casts = [TO_FLOATS, TO_INTEGERS] if name == "AVX-512" or itemsize == 4 else []
+    casts += [UNSIGNED_TO_FLOATS] * (name == "AVX-512") + [*HALVED][:4 if name == "AVX-512" else 2] * (itemsize == 8)
+    op = int(random.choice([*memory, *ARITHMETIC, *ROUNDED, *EXTREMES, *COMPARED, *casts, *INTEGERS,
+                            *INTEGERS_COMPARED]))
     to, a, b = (int(random.integers(31 if name == "AVX-512" else 14)) for _ in range(3))
     if op in memory:
         a = int(random.integers(60))
     if op == LOAD_NARROW:
         b = int(random.choice([*TO_DOUBLES, *TO_WIDE_INTEGERS] if itemsize == 8
                               else [b for b in TO_WIDE_INTEGERS if b & 15 < 4]))
+    if op == STORE_NARROW:
+        b = int(random.choice([1, 2, 4, 17, 18, 20] if itemsize == 8 else [1, 2]))
     return op, to, a, b
 
 
@@ -180,6 +241,53 @@ def test_addresses_have_registers_and_go_on_from_row_to_row(name):
              if (m := re.fullmatch(r"vpaddq \w+, \w+, \w+ ptr \[r10(?: \+ (\w+))?\]", line))]
     others = {2, 15, *range(3 + len(registers), 15)}
     assert apart == sorted({a // many * many for a in others})
+
+
+@pytest.mark.parametrize("name", ["AVX2", "AVX-512"])
+@pytest.mark.parametrize("size", [4, 8])
+def test_the_bytes_of_numbers_that_become_complex(name, size):
+    import capstone
+
+    decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+    suffix, place = "pd" if size == 8 else "ps", f"ptr [rax + rcx*{size // 2}]"
+    for to in (0, 7, 8, 13, *((17, 29) if name == "AVX-512" else ())):
+        code = native.assembled([(LOAD_NARROW, to, 3, 0x40 + size)], size + PAIRED, name)
+        found = [re.sub(r" [a-z]+ ptr", " ptr", f"{i.mnemonic} {i.op_str}") for i in decoder.disasm(code, 0)]
+        look = ["mov rax, ptr [rdi + 0x18]"]
+        if name == "AVX-512":
+            first, last = ["mov eax, 0x5555", "kmovw k2, eax"], [f"vexpand{suffix} zmm{to} {{k2}} {{z}}, {place}"]
+            bodies = [first + look + last, [*first, "kandw k2, k2, k1", *look, *last]]
+        elif size == 8:
+            bodies = [[*look, f"vmovupd xmm{to}, {place}", f"vpermpd ymm{to}, ymm{to}, 0x98"],
+                      [*look, f"vmovsd xmm{to}, {place}"]]
+        else:
+            bodies = [[*look, f"vpmovzxdq ymm{to}, {place}"], [*look, f"vmovss xmm{to}, {place}"]]
+        for lines in bodies:
+            assert any(found[i:i + len(lines)] == lines for i in range(len(found))), (lines, found)
+
+
+@pytest.mark.parametrize("name", ["AVX2", "AVX-512"])
+@pytest.mark.parametrize("size", [4, 8])
+def test_the_bytes_of_complex_products(name, size):
+    import capstone
+
+    decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+    random = numpy.random.default_rng(size)
+    wide = name == "AVX-512"
+    suffix = "pd" if size == 8 else "ps"
+    second, turned, first = ("0xff", "0x55", "0") if size == 8 else ("0xf5", "0xb1", "0xa0")
+    for _ in range(200):
+        to, a, b = (int(random.integers(30 if wide else 14)) for _ in range(3))
+        code = native.assembled([(PAIR_MULTIPLY, to, a, b)], size + PAIRED, name)
+        found = [re.sub(r", 0xff$", ", 0xff", f"{i.mnemonic} {i.op_str}".strip()) for i in decoder.disasm(code, 0)]
+        for letter, mask in (("z", ""), ("z", " {k1} {z}")) if wide else (("y", ""), ("x", "")):
+            v = f"{letter}mm{{}}".format
+            x, y = (30, 31) if wide else (14, 15)
+            lines = [f"vpermil{suffix} {v(x)}, {v(a)}, {second}", f"vmul{suffix} {v(x)}{mask}, {v(x)}, {v(b)}",
+                     f"vpermil{suffix} {v(x)}, {v(x)}, {turned}", f"vpermil{suffix} {v(y)}, {v(a)}, {first}",
+                     f"vfmaddsub213{suffix} {v(y)}{mask}, {v(b)}, {v(x)}", f"vmova{suffix} {v(to)}, {v(y)}"]
+            assert any(found[i:i + 6] == lines for i in range(len(found))), (lines, found)
+        assert "add rsi, rsi" in found
 
 
 def no_address(line):

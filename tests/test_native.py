@@ -23,8 +23,10 @@ SETS = "AVX2", "AVX-512"
 SPECIAL = [0.0, -0.0, numpy.inf, -numpy.inf, numpy.nan, -numpy.nan, 1e-310, -1e-310, 1e-42, 1e308, 3e38, 1.0, -1.0]
 LAYOUTS = ("C", "C", "C", "F", "inner", "row", "column", "reversed", "stepped", "number", "element")
 UNARY = ("-{}", "abs({})", "np.sqrt({})", "np.square({})", "np.reciprocal({})", "np.fabs({})", "np.negative({})",
-         "np.trunc({})", "np.floor({})", "np.ceil({})", "np.rint({})")
+         "np.trunc({})", "np.floor({})", "np.ceil({})", "np.rint({})", "np.sign({})", "np.conjugate({})")
 BINARY = ("{} + {}", "{} - {}", "{} * {}", "{} / {}", "{} + {}", "{} * {}", "np.maximum({}, {})", "np.minimum({}, {})",
+          "np.fmax({0}, np.where({1} == 0, 1.5, {1}))", "np.fmin({0}, np.where({1} == 0, -1.5, {1}))",
+          "np.clip({}, -0.5, 1.5)", "np.clip({0}, abs({1}) + 0.5, 2.0)",
           "np.copysign({0}, np.where({1} != {1}, 1.5, {1}))")           # a NaN's sign is nobody's promise
 OTHERS = ("np.exp2({} * 1e-3)", "np.fmod({}, {})", "np.where({} > 0, {}, 1.5)", "np.spacing({})",
           "np.where({} < {}, {}, 0.5)", "({} >= {}) * {}", "np.where({m} | ({} == {}), {}, -1.0)",
@@ -32,28 +34,39 @@ OTHERS = ("np.exp2({} * 1e-3)", "np.fmod({}, {})", "np.where({} > 0, {}, 1.5)", 
           "np.where(np.isfinite({}) ^ {m}, {}, {})", "np.where(np.isinf({}), {m}, {})", "np.positive({})")
 MASKS = ("{} < {}", "{} <= {}", "{} > {}", "{} >= {}", "{} == {}", "{} != {}", "np.isnan({})", "np.isinf({})",
          "np.isfinite({})", "~{m}", "{m} & {m}", "{m} | ({} > {})", "{m} ^ {m}", "np.logical_and({m}, {} < {})",
-         "np.logical_or({m}, {m})", "np.logical_not({m})", "np.logical_xor({m}, {m})", "{} > 0.25", "0 >= {}")
+         "np.logical_or({m}, {m})", "np.logical_not({m})", "np.logical_xor({m}, {m})", "{} > 0.25", "0 >= {}",
+         "np.logical_and({}, {})", "np.logical_or({}, {})", "np.logical_xor({}, {})", "np.logical_not({})",
+         "np.signbit(np.where({0} != {0}, 1.0, {0}))")
 
 
 # Of integers and what goes with them, by the kind of the result: i, u signed and unsigned, f floats of as many bytes
-# (I, U, F: their types), m bools, n integers and h floats of fewer bytes.
+# m bools, n integers and h floats of fewer bytes (I, U, F, N, H: their types).
 INTEGERS = {
     "i": ("{i} + {i}", "{i} - {i}", "{i} * {i}", "{i} * 3", "{i} + 1", "-{i}", "abs({i})", "np.square({i})",
           "{i} & {i}", "{i} | {i}", "{i} ^ {i}", "~{i}", "{i} << {i}", "{i} >> {i}", "{i} << 3", "{i} >> ({i} & 31)",
           "+{i}", "np.maximum({i}, {i})", "np.minimum({i}, {i})", "np.where({m}, {i}, {i})", "{m}.astype(I)",
-          "np.where({i} < {i}, {i}, 7)", "{i} * {m}", "{f}.astype(I)", "{u}.astype(I)", "{i} + {n}", "{n}.astype(I)"),
+          "np.where({i} < {i}, {i}, 7)", "{i} * {m}", "{f}.astype(I)", "{u}.astype(I)", "{i} + {n}", "{n}.astype(I)",
+          "np.clip({i}, -3, 100)", "np.clip({i}, {i}, {i})", "np.sign({i})", "np.fmax({i}, {i})", "np.conjugate({i})"),
     "u": ("{u} + {u}", "{u} - {u}", "{u} * {u}", "{u} * 3", "{u} + 1", "-{u}", "abs({u})", "np.square({u})",
           "{u} & {u}", "{u} | {u}", "{u} ^ {u}", "~{u}", "{u} << {u}", "{u} >> {u}", "{u} >> 3", "np.maximum({u}, {u})",
           "np.minimum({u}, {u})", "np.where({m}, {u}, {u})", "{m}.astype(U)", "{u} * {m}", "{i}.astype(U)",
-          "{n}.astype(U)", "{i}.view(U)"),
+          "{n}.astype(U)", "{i}.view(U)", "np.clip({u}, 3, 100)", "np.clip({u}, {u}, {u})", "np.sign({u})",
+          "np.fmin({u}, {u})"),
     "f": ("{f} + {f}", "{f} * {f}", "{f} - 0.5", "{i}.astype(F)", "{i}.astype(F) * {f}", "{i}.astype(F) + {f}",
           "np.sqrt({f})", "np.where({m}, {f}, {f})", "{u}.astype(F)", "{n}.astype(F)", "{n} * {f}", "{h}.astype(F)",
-          "{h} + {f}", "np.maximum({f}, {f})"),
+          "{h} + {f}", "np.maximum({f}, {f})", "np.fmin({f}, 0.5)", "np.sign({f})", "np.clip({f}, -1, 2)"),
     "m": ("{i} < {i}", "{i} <= {i}", "{i} > {i}", "{i} >= {i}", "{i} == {i}", "{i} != {i}", "({i} > 0) & ({i} < {i})",
           "{i} != 0", "{i}.astype(bool)", "{u} < {u}", "{u} <= {u}", "{u} >= {u}", "{u} > 3", "{u} == {u}", "{u} != 0",
-          "{f} > {f}", "{f}.astype(bool)", "~{m}", "{m} | {m}", "({i} == 1) ^ {m}"),
-    "n": ("{n} + {n}", "-{n}", "{n} * 3", "np.maximum({n}, {n})", "np.where({m}, {n}, {n})"),
-    "h": ("{h} + {h}", "{h} * 0.5", "np.where({m}, {h}, {h})")}
+          "{f} > {f}", "{f}.astype(bool)", "~{m}", "{m} | {m}", "({i} == 1) ^ {m}", "np.logical_and({i}, {i})",
+          "np.logical_or({u}, {u})", "np.logical_xor({i}, {i})", "np.logical_not({i})"),
+    "n": ("{n} + {n}", "-{n}", "{n} * 3", "np.maximum({n}, {n})", "np.where({m}, {n}, {n})", "{i}.astype(N)",
+          "({i} + {i}).astype(N)", "{u}.astype(N)", "({i} > {i}).astype(N)"),
+    "h": ("{h} + {h}", "{h} * 0.5", "np.where({m}, {h}, {h})", "{f}.astype(H)", "({f} * {f}).astype(H)",
+          "{i}.astype(H)", "{u}.astype(H)")}
+
+
+def typed(text, types):
+    return re.sub(r"\b[IUFNH]\b", lambda match: repr(types[match[0].lower()]), text)
 
 
 def values(random, shape, dtype, special):
@@ -62,6 +75,9 @@ def values(random, shape, dtype, special):
         return random.random(shape) < 0.5
     if kind in "iu":
         return integers(random, shape, dtype, special)
+    if kind == "c":
+        parts = f"f{numpy.dtype(dtype).itemsize // 2}"
+        return values(random, (*shape, 2), parts, special).view(dtype)[..., 0]
     x = numpy.array(random.normal(size=shape) * 10.0 ** random.integers(-3, 4))
     chosen = random.random(shape) < special
     x[chosen] = random.choice(SPECIAL, size=chosen.sum())
@@ -165,7 +181,7 @@ def integer_program(random):
             return str(random.choice(names[-4:] if random.random() < 0.6 else names))
 
         text = re.sub(r"\{(\w)\}", operand, text)
-        return re.sub(r"\b[IUF]\b", lambda match: repr(types[match[0].lower()]), text)
+        return typed(text, types)
 
     in_place = random.choice([0.1, 0.4])
     for _ in range(random.integers(2, random.choice([5, 20, 50]))):
@@ -187,6 +203,37 @@ def integer_program(random):
                 made.append(name)
             if name not in whole[kind]:
                 whole[kind].append(name)
+    results = [name for name in made if random.random() < 0.4] or made[-1:]
+    return arrays, "\n".join(lines), results
+
+
+COMPLEX = ("{} + {}", "{} - {}", "{} * {}", "{} * {}", "-{}", "np.conjugate({})", "np.square({})", "{} * (0.5 - 2j)",
+           "{} + 1j", "2 * {}", "+{}", "{} * r", "r - {}", "{} + r", "{}.conj() * {}", "np.exp({} * 1e-3)",
+           "abs({}) + {}")
+
+
+def complex_program(random):
+    """The same, of complex numbers that lie one after the other: NumPy's products of others are rounded otherwise."""
+    columns = int(2 ** random.uniform(4, 11))
+    rows = int(2 ** random.uniform(8, 14)) // columns + 1
+    dtype, special = str(random.choice(["c8", "c16"])), random.choice([0, 0, 0.01, 0.3])
+    arrays, names, made, lines = {"r": values(random, (rows, columns), f"f{int(dtype[1:]) // 2}", special)}, [], [], []
+    for i in range(random.integers(1, 5)):
+        layout = "C" if i == 0 else random.choice(["C", "C", "inner", "row", "number", "element"])
+        arrays[f"a{i}"], view = source(random, layout, rows, columns, dtype, special)
+        names.append(f"a{i}{view}")
+    for _ in range(random.integers(2, random.choice([5, 20, 60]))):
+        first = random.choice([*made, "a0"][-5:])           # it has the whole shape
+        others = [random.choice(names[-6:]) for _ in range(2)]
+        text = random.choice(COMPLEX).format(first, *others)
+        if random.random() < 0.1 and made:
+            lines.append(f"{random.choice(made)} {'+-*'[random.integers(3)]}= {others[0]}")
+        else:
+            name = f"t{random.integers(0, 6)}"
+            lines.append(f"{name} = {text}")
+            if name not in made:
+                made.append(name)
+                names.append(name)
     results = [name for name in made if random.random() < 0.4] or made[-1:]
     return arrays, "\n".join(lines), results
 
@@ -245,6 +292,12 @@ def test_random_programs(seed):
 def test_random_programs_of_integers(seed):
     with written_for(SETS[seed % 2]):
         check(integer_program, seed)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_random_programs_of_complex_numbers(seed):
+    with written_for(SETS[seed % 2]):
+        check(complex_program, seed)
 
 
 def check(program, seed):
@@ -334,12 +387,12 @@ def test_each_operation_of_integers_is_in_a_loop(name, size):
     types = {kind: f"{kind}{size}" for kind in "iuf"} | {"m": "?", "h": "f4", "n": "i2" if size == 4 else "u4"}
     theirs = {kind: values(random, 1000, dtype, 0.2) for kind, dtype in types.items()}
     ours = {kind: np.array(x) for kind, x in theirs.items()}
-    left_out = [".view", "(~{m})", "({m} | {m})", "{u}.astype(F)"] + ["{f}.astype(I)"] * (name == "AVX2" and size == 8)
+    left_out = [".view", "(~{m})", "({m} | {m})"] + ["{f}.astype(I)"] * (name == "AVX2" and size == 8)
     with written_for(name), configured(limit=0), numpy.errstate(all="ignore"):
         for kind, text in [(k, text) for k in "iufm" for text in INTEGERS[k]]:
             first = re.search(r"{(\w)}", text)[1]               # the only one that they wait for: they are one group
             text = f"({text}) {'|' if kind == 'm' else '+'} {{{kind}}}"
-            code = re.sub(r"\b[IUF]\b", lambda match: repr(types[match[0].lower()]), re.sub(r"[{}]", "", text))
+            code = typed(re.sub(r"[{}]", "", text), types)
             expected = eval(code, theirs | {"np": numpy})
             known = not any(part in text for part in left_out)
             for i in range(30):                     # a worker may close the group before the second operation is there
@@ -349,6 +402,248 @@ def test_each_operation_of_integers_is_in_a_loop(name, size):
                 if i >= 2 and found == known:
                     break
             assert found == known, text
+
+
+def tried(text, theirs, types):
+    """Whether it runs in a loop, with NumPy's bits. Its first operand is waited for, so that it is one group."""
+    code = typed(text, types)
+    with numpy.errstate(all="ignore"):
+        expected = eval(code, theirs | {"np": numpy})
+        ours = {name: np.array(x) for name, x in theirs.items()}
+        first, loops = re.search(r"\b[xyz]\b", text)[0], 0
+        for i in range(30):                     # a worker may close the group before the second operation is there
+            names = ours | {"np": np, first: pending(ours[first])}
+            found, result = ran(lambda names=names: eval(code, names))
+            assert result.dtype == expected.dtype and same_bits(result, expected), text
+            loops = max(loops, found)
+            if i >= 2 and loops:
+                break
+    return loops > 0
+
+
+LENGTHS = 300, 301, 302, 303, 305, 308, 311, 315, 316
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i8", "u4", "u8"])
+def test_casts_to_narrower_ones(name, dtype):
+    """And to floats, and back: every cast that a loop has, at every length of a last vector."""
+    random = numpy.random.default_rng(7)
+    size, kind = int(dtype[1]), dtype[0]
+    targets = {f"{k}{n}" for k in "iu" for n in (1, 2, 4, 8) if n <= size} | {f"f{n}" for n in (4, 8) if n <= size}
+    targets -= {dtype} | ({"u4"} if kind == "f" else set())
+    if name == "AVX2":
+        targets -= {"i8", "u8"} if kind == "f" else {"f4"} if size == 8 else set()
+    with written_for(name), configured(limit=0):
+        for target in sorted(targets):
+            for length in LENGTHS:
+                x = values(random, length, dtype, 0.3)
+                if kind == "f":
+                    limits = [2.0 ** 31, -(2.0 ** 31), 2.0 ** 63, 2.0 ** 64, 255.5, 32768, 1e38, -0.5, 1e-46]
+                    x[::7] = random.choice(limits, x[::7].shape)
+                assert tried(f"np.positive(x + x).astype({target!r})", {"x": x}, {}), (target, length)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_bools_as_bytes(name):
+    random = numpy.random.default_rng(7)
+    with written_for(name), configured(limit=0):
+        for dtype in ("f4", "f8", "i4", "u8"):
+            for target in ("u1", "i1"):
+                for length in LENGTHS:
+                    theirs = {n: values(random, length, dtype, 0.3) for n in "xy"}
+                    assert tried(f"((x > y) & (x < 40)).astype({target!r})", theirs, {})
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_zeros_and_limits(name, dtype):
+    """Which zero of two: as NumPy's loops of whole vectors, which differ with limits that are one number each."""
+    zeros = numpy.array([0.0, -0.0, 1.0, -1.0, numpy.nan, numpy.inf, -numpy.inf, 5e-324], dtype)
+    theirs = {name: numpy.resize(numpy.repeat(zeros, 8 ** i), 512) for i, name in enumerate("xyz")}
+    with written_for(name), configured(limit=0):
+        for text in ("np.clip(x, y, z)", "np.fmax(x, y)", "np.fmin(x, y)", "np.sign(x)", "np.maximum(x, y)"):
+            assert tried(f"np.square({text}) * 0 + 1 / {text}", theirs, {}), text
+        for low in zeros:
+            for high in zeros:
+                theirs |= {"low": low, "high": high}
+                assert tried("1 / np.clip(x, low, high) + x", theirs, {})
+                theirs |= {"low": numpy.array(low), "high": numpy.array(high)}
+                assert tried("1 / np.clip(x, low, high) + x", theirs, {})
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("dtype", ["i8", "u8"])
+def test_quotients_of_integers(name, dtype):
+    random = numpy.random.default_rng(7)
+    with written_for(name), configured(limit=0):
+        for length in LENGTHS:
+            theirs = {n: values(random, length, dtype, 0.3) for n in "xy"}
+            assert tried("x / y * 2", theirs, {}) and tried("x / 3 + y", theirs, {})
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_each_operation_of_complex_numbers_is_in_a_loop(name, dtype):
+    random = numpy.random.default_rng(7)
+    with written_for(name), configured(limit=0):
+        for text in ("x + y", "x - y", "x * y", "-x", "np.conjugate(x)", "np.square(x)", "x * (2 - 1j)", "0.5 * x",
+                     "x + z[1]", "z[2] * x", "+x", "x * r", "r - x"):
+            for length in LENGTHS:
+                theirs = {n: values(random, (length,), dtype, 0.1) for n in "xyz"}
+                theirs["r"] = values(random, length, f"f{int(dtype[1:]) // 2}", 0.1)
+                assert tried(f"({text}) * x - y", theirs, {}), text
+
+
+def test_warnings_of_casts_to_narrower_ones():
+    x = numpy.resize(numpy.array([0.5, 2.0, 1e300, 3.0]), 1000)
+    small = numpy.resize(numpy.array([1.0, 1e-42]), 1000)
+
+    def chain(x, target):
+        y = pending(x)
+        y = y * 1
+        return y.astype(target)
+
+    with configured(limit=0):
+        for theirs, target, texts in ((x, "f4", {"overflow encountered in cast"}),
+                                      (x, "i2", {"invalid value encountered in cast"}), (small, "f4", set())):
+            for _ in range(3):
+                before = engine.statistics()["native"]
+                result, heard = told(chain, np.array(theirs), target)
+                with numpy.errstate(all="ignore"):
+                    assert same_bits(numpy.asarray(result), theirs.astype(target))
+                assert {text for text, _ in heard} == texts
+                assert {line for _, line in heard} <= {chain.__code__.co_firstlineno + 3}
+            assert engine.statistics()["native"] > before
+        with np.errstate(under="warn"):
+            result, heard = told(chain, np.array(numpy.full(1000, 1e-42 / 3)), "f4")
+        assert {text for text, _ in heard} == {"underflow encountered in cast"}
+
+
+# ---- loops that are wrong ----------------------------------------------------------------------------------------
+
+@contextlib.contextmanager
+def mistaken(step, other):
+    """With loops in which a step is another one."""
+    native.mistake(step, other)
+    try:
+        yield
+    finally:
+        native.mistake()
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("step, other, text", [
+    ("add", "sub", "(x * 3 + y) * 0.5 - x * {}"), ("max", "min", "np.maximum(x, y) + x * {}"),
+    ("lt", "le", "np.where(x < y, x, x * 2) - x * {}"), ("store", "store_narrow", "(x + y) * {}"),
+    ("halve_floats", "halve_to_ints", "(x * {}).astype('f4')")])
+def test_a_wrong_loop_is_found_and_left(name, step, other, text):
+    """In its first block, whose results are NumPy's; told once, in words, and counted."""
+    program = f"""if True:
+        import warnings, numpy, dflow, dflow.numpy as np
+        from dflow import engine
+        from dflow._kernels import native
+        native.choose({name!r})
+        engine.inline_limit(0)
+        native.mistake({step!r}, {other!r})
+        theirs = {{"x": numpy.arange(5000.0), "y": numpy.arange(5000.0)[::-1].copy()}}
+        theirs["y"][::3] = theirs["x"][::3]
+        ours = {{name: np.array(x) for name, x in theirs.items()}}
+        heard = []
+        warnings.showwarning = lambda message, category, *args: heard.append((category, str(message)))
+        for k in ("0.25", "0.5"):                   # the loop is the same
+            for _ in range(4):
+                text = {text!r}.format(k)
+                result = eval(text, {{"np": np, "x": engine.sleep(ours["x"], 0.002), "y": ours["y"]}})
+                assert (result.asnumpy() == eval(text, {{"np": numpy}} | theirs)).all(), text
+        dflow.waitall()
+        found = engine.config()["native"]["broken"]
+        assert found == engine.statistics()["native_broken"]
+        native.mistake()
+        result = eval({text!r}.format("x"), {{"np": np, "x": engine.sleep(ours["x"], 0.002), "y": ours["y"]}})
+        assert (result.asnumpy() == eval({text!r}.format("x"), {{"np": numpy}} | theirs)).all()
+        print(found > 0, [category.__name__ for category, _ in heard], "Please report it" in heard[0][1])
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=clean_environment())
+    assert (done.stdout, done.stderr) == ("True ['RuntimeWarning'] True\n", "")
+
+
+@pytest.mark.parametrize("policy", ["ignore", "warn"])
+def test_a_wrong_loop_that_overwrites_what_it_read(policy):
+    """It has run before it is found wrong: NumPy's loops then read what was there before."""
+    program = f"""if True:
+        import warnings, numpy, dflow, dflow.numpy as np
+        from dflow import engine
+        from dflow._kernels import native
+        warnings.simplefilter("ignore")
+        engine.inline_limit(0)
+        native.mistake("add", "sub")
+        theirs, before = numpy.arange(5000.0), engine.statistics()["native"]
+        with np.errstate(all={policy!r}):
+            for dtype in ("f8", "f4", "c8", "c16"):
+                for _ in range(5):
+                    x, y = np.array(theirs.astype(dtype)), np.ones(5000, dtype)
+                    z = engine.sleep(y, 0.002)
+                    x *= z
+                    x += y
+                    x += x * 2
+                    expected = theirs.astype(dtype) + 1
+                    assert (x.asnumpy() == expected + expected * 2).all(), dtype
+        dflow.waitall()
+        print(engine.statistics()["native_broken"] > 2, engine.statistics()["native"] > before)
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=clean_environment())
+    assert (done.stdout, done.stderr) == ("True True\n", "")
+
+
+def test_right_loops_are_not_doubted():
+    """What has run so far, in this process."""
+    assert engine.config()["native"]["broken"] == 0
+
+
+def test_wrong_parts_of_a_long_loop_are_found():
+    """Its parts are written when it raises flags: each is compared as well."""
+    theirs = numpy.arange(3000.0) + 1
+    theirs[17] = 0
+
+    def chain(x):
+        y = x + 1
+        for i in range(20):
+            y = y * 0.5 + i
+        return y / x
+
+    with configured(limit=0, bulk=64):
+        x = np.array(theirs)
+        for _ in range(3):
+            told(lambda: chain(pending(x)).asnumpy())
+        with numpy.errstate(all="ignore"):
+            expected = chain(theirs)
+        found, heard = told(lambda: chain(pending(x)).asnumpy())
+        assert same_bits(found, expected) and {text for text, _ in heard} == {"divide by zero encountered in divide"}
+
+
+def test_names_for_perf(tmp_path):
+    program = """if True:
+        import os, dflow, dflow.numpy as np
+        from dflow import engine
+        engine.inline_limit(0)
+        x = np.arange(5000.0)
+        for _ in range(3):
+            y = engine.sleep(x, 0.002) * 2 + x
+            y.asnumpy()
+        path = f"/tmp/perf-{os.getpid()}.map"
+        lines = open(path).read().splitlines()
+        os.unlink(path)
+        maps = [line.split() for line in open("/proc/self/maps")]
+        for line in lines:
+            start, size, name = line.split()
+            place = [m for m in maps if int(m[0].split("-")[0], 16) <= int(start, 16) < int(m[0].split("-")[1], 16)]
+            assert place[0][1] == "r-xs" and place[0][5] == "/dev/zero", place
+        print(len(lines) == engine.config()["native"]["loops"] > 0, lines[-1].split()[2].split("_", 3)[3])
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          env=clean_environment() | {"DFLOW_NATIVE_PERF": "1"})
+    assert (done.stdout, done.stderr) == ("True mul_add\n", "")
 
 
 def test_warnings_of_casts():

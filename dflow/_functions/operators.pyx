@@ -7,7 +7,8 @@ from libc.float cimport DBL_MIN
 from libc.math cimport fabs
 from dflow._base.atomics cimport load_ptr
 from dflow._engine cimport settings
-from dflow._kernels.dtypes cimport BOOL, CDOUBLE, CFLOAT, DOUBLE, DTYPES, FLOAT, HALF, LONG, NCODES, Scalar, is_integer, write_scalar
+from dflow._kernels.dtypes cimport (
+    BOOL, CDOUBLE, CFLOAT, DOUBLE, DTYPES, FLOAT, HALF, LONG, NCODES, Scalar, is_integer, write_scalar)
 from dflow._array.core cimport *, is_ours, be_element
 from dflow._base.thread_state cimport set_recording
 from dflow._functions.interop cimport ask, foreign
@@ -331,7 +332,7 @@ cdef object unary_operator(int op, object a):
 cdef dict operators = {getattr(np, name): i for i, name in enumerate(operator_names[:operator_names.index("divmod")])}
 
 def beside_number(function, tuple inputs):
-    """A ufunc of NumPy's of one of its numbers and an array, as it calls that for number * array; None: long ways know."""
+    """A ufunc of NumPy's of one of its numbers and an array, as it calls that for number * array; None: not here."""
     if len(inputs) != 2 or not is_ours(inputs[1]):
         return None
     op = operators.get(function)

@@ -11,7 +11,7 @@ held is not emptied. So what is in it stays as it is, and where it is, while any
 A forked child has no loops, and makes arenas of its own: the pages of its parent's are still written by that.
 """
 
-from libc.stdint cimport uint8_t
+from libc.stdint cimport uint8_t, uint64_t
 from dflow._kernels.kernel cimport intp, Kernel
 
 cdef extern from "_kernels/c/assembler.h" nogil:
@@ -22,17 +22,21 @@ cdef extern from "_kernels/c/assembler.h" nogil:
         uint8_t b
     cdef enum:
         STEP_SPREAD, STEP_LITERAL, STEP_LOAD, STEP_STORE, STEP_LOAD_MASK, STEP_STORE_MASK, STEP_LOAD_NARROW
-        STEP_LOAD_ONE, STEP_PUT_OFF, STEP_TAKE_BACK
+        STEP_STORE_NARROW, STEP_LOAD_ONE, STEP_PUT_OFF, STEP_TAKE_BACK
         STEP_ADD, STEP_SUBTRACT, STEP_MULTIPLY, STEP_DIVIDE, STEP_SQRT, STEP_AND, STEP_XOR, STEP_OR, STEP_BUT
         STEP_RINT, STEP_FLOOR, STEP_CEIL, STEP_TRUNC
-        STEP_MAXIMUM, STEP_MINIMUM, STEP_TO_FLOATS, STEP_TO_INTEGERS
+        STEP_MAXIMUM, STEP_MINIMUM, STEP_FMAX, STEP_FMIN, STEP_PAIR_MULTIPLY
+        STEP_TO_FLOATS, STEP_TO_INTEGERS, STEP_UNSIGNED_TO_FLOATS
+        STEP_HALVE_FLOATS, STEP_HALVE_TO_INTEGERS, STEP_HALVE_TO_FLOATS, STEP_HALVE_UNSIGNED_TO_FLOATS
         STEP_INT_ADD, STEP_INT_SUBTRACT, STEP_INT_MULTIPLY, STEP_INT_MAXIMUM, STEP_INT_MINIMUM
         STEP_SHIFT_LEFT, STEP_SHIFT_RIGHT, STEP_SHIFT_SIGNED
         STEP_LESS, STEP_LESS_EQUAL, STEP_EQUAL, STEP_NOT_EQUAL
         STEP_INT_LESS, STEP_INT_LESS_EQUAL, STEP_INT_EQUAL, STEP_INT_NOT_EQUAL
-        NARROW_FLOATS, NARROW_SIGNED, NARROW_UNSIGNED, NARROW_TO_FLOATS
+        NARROW_FLOATS, NARROW_SIGNED, NARROW_UNSIGNED, NARROW_TO_FLOATS, NARROW_TO_PAIRS, HALVED
         LITERAL_SIGN, LITERAL_ALL_BUT_SIGN, LITERAL_ONE, LITERAL_INFINITY, LITERAL_ALL, LITERAL_ZERO, LITERAL_INT_ONE
-        LITERAL_32, LITERAL_LOW, LITERAL_2_52, LITERAL_2_84_63, LITERAL_ALL_THREE, LITERALS
+        LITERAL_HALF, LITERAL_LOW, LITERAL_2_52, LITERAL_2_84_63, LITERAL_ALL_THREE, LITERAL_2_84, LITERAL_2_84_52
+        LITERAL_2_63, LITERAL_CONJUGATE, LITERALS
+        PAIRED
         NO_VECTORS, AVX2, AVX512
 
 ctypedef void (*native_t)(char** at, intp n, intp rows, const intp* steps) noexcept nogil
@@ -41,6 +45,7 @@ cdef enum Numbers:              # of 4 or 8 bytes; narrower ones are FLOATS of 4
     FLOATS
     SIGNED
     UNSIGNED
+    COMPLEX                     # pairs of floats, of kernel.width bytes each
 
 cdef enum Operation:            # of a kernel: its numbers are kernel.numbers, of kernel.width bytes
     NO_OPERATION                # the assembler knows none
@@ -56,6 +61,12 @@ cdef enum Operation:            # of a kernel: its numbers are kernel.numbers, o
     RECIPROCAL
     MAXIMUM
     MINIMUM
+    FMAX
+    FMIN
+    CLIP
+    CLIP_KEEPS                  # the same; what equals the limits, if these are one number each, stays: zeros differ
+    SIGN
+    CONJUGATE
     COPYSIGN
     RINT
     FLOOR
@@ -68,11 +79,19 @@ cdef enum Operation:            # of a kernel: its numbers are kernel.numbers, o
     BITS_NOT
     LEFT_SHIFT
     RIGHT_SHIFT
-    # casts between numbers of as many bytes, and from those of kernel.narrow bytes: to floats or integers; to floats
+    TRUE_DIVIDE                 # of 8 bytes: to floats
+    # casts between numbers of as many bytes, and from those of kernel.narrow bytes: to floats or integers; to floats;
+    # from floats to complex numbers
     TO_FLOATS
     TO_INTEGERS
+    TO_UNSIGNED                 # from floats
     WIDEN
     WIDEN_TO_FLOATS
+    WIDEN_TO_PAIRS
+    # to those of kernel.narrow bytes: of floats or integers; from floats to integers; from integers to floats
+    SHORTEN
+    SHORTEN_TO_INTEGERS
+    SHORTEN_FROM_INTEGERS
     # of numbers, to bools
     LESS
     LESS_EQUAL
@@ -84,19 +103,31 @@ cdef enum Operation:            # of a kernel: its numbers are kernel.numbers, o
     ISINF
     ISFINITE
     NOT_ZERO
+    IS_ZERO
+    SIGNBIT
+    BOTH                        # of two numbers: whether they are not zero
+    EITHER
+    ONE_OF
     # of bools
     AND
     OR
     XOR
     NOT
-    # of a bool: to 1 or 0; with two numbers of any type: to one of these
+    # of a bool: to 1 or 0, of a byte, too; with two numbers of any type: to one of these
     ONE_IF
+    BYTE_IF
     WHERE
 
 cdef inline bint reads_mask(int operation, int i) noexcept nogil:      # whether its operand i is of bools
     return operation >= AND and i == 0 or AND <= operation <= NOT
 cdef inline bint gives_mask(int operation) noexcept nogil:
     return LESS <= operation <= NOT
+cdef inline bint shortens(int operation) noexcept nogil:     # whether kernel.narrow is of what it gives
+    return SHORTEN <= operation <= SHORTEN_FROM_INTEGERS or operation == BYTE_IF
+
+cdef inline int result_bytes(Kernel* k) noexcept nogil:     # of an element that it gives
+    return 1 if gives_mask(k.operation) or not k.width else k.narrow if shortens(k.operation) else (
+        2 * k.width if k.numbers == COMPLEX else k.width)
 
 cdef enum:
     MAX_VECTORS = 31            # registers of the processor, at most
@@ -106,11 +137,28 @@ cdef enum:
 
 # The set of instructions that loops are written for; NO_VECTORS: no group is to have one. GIL: to set; any: to read.
 cdef int native_set
-cdef inline int vectors_of(int set) noexcept nogil:
-    return 31 if set == AVX512 else 14
-# The loop of these steps. NULL: not now: at their first sight, unless it is to be written at once. `held`: of each
-# arena, how many loops are held.
-cdef native_t find_loop(Step* steps, int n, int itemsize, int set, bint at_once, int* held) noexcept nogil
+cdef inline int vectors_of(int set, bint paired) noexcept nogil:
+    return 31 - paired if set == AVX512 else 14
+
+cdef enum State:                # of a loop, atomic
+    UNPROVED                    # nobody has compared it with NumPy's loops yet
+    PROVED
+    BROKEN                      # it computes something else: nobody is to use it
+
+cdef struct Loop:               # stays where it is while it is held
+    uint64_t hash               # of what follows; 0: no loop is here
+    const uint8_t* steps
+    int nsteps
+    int itemsize
+    int set
+    int state
+    void* code
+
+# The loop of these steps, of elements of itemsize bytes, or of pairs (PAIRED). NULL: not now: at their first sight,
+# unless it is to be written at once. `held`: of each arena, how many loops are held.
+cdef Loop* find_loop(Step* steps, int n, int itemsize, int set, bint at_once, int* held) noexcept nogil
+# Who holds a loop has compared it. True: nobody has been told yet that loops may be wrong.
+cdef bint judge_loop(Loop* loop, bint right) noexcept nogil
 cdef void let_loops_go(int* held) noexcept nogil
 cdef void loops_after_fork() noexcept                   # in the child
 cdef int note_operation(Kernel* k, object ufunc, tuple codes) except -1

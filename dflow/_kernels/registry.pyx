@@ -105,7 +105,7 @@ cdef float cost_of(str name, bint in_numpy, tuple codes):
 
 SILENT = frozenset("""equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor
     logical_not bitwise_and bitwise_or bitwise_xor invert isnan isinf isfinite signbit copysign sign absolute fabs
-    negative positive conjugate maximum minimum fmax fmin""".split())
+    negative positive conjugate maximum minimum fmax fmin clip""".split())
 INTEGERS_TOO = frozenset("floor_divide remainder fmod divmod divide power".split())    # report flags for integers
 
 FORGETFUL = np.isnan, np.isinf, np.isfinite, np.signbit, np.negative    # their AVX-512 loops err for results with gaps
@@ -173,7 +173,7 @@ cdef Kernel* ufunc_kernel(object ufunc, tuple codes) except? NULL:
     i = loop_number(u, codes)
     if i < 0 or u.functions == NULL:
         return NULL
-    in_numpy = getattr(np, ufunc.__name__, None) is ufunc
+    in_numpy = getattr(np._core.umath, ufunc.__name__, None) is ufunc      # where clip is the ufunc
     k = kernel_new(u.name, u.nin, u.nin + u.nout, <loop_t>(<void**>u.functions)[i],
                    NULL if u.data == NULL else (<void**>u.data)[i],
                    flags_of(ufunc, codes, in_numpy), cost_of(ufunc.__name__, in_numpy, codes))

@@ -10,7 +10,9 @@ cdef int warn_user(str message, object category) except -1   # at the user's lin
 cdef int read_fp_policy() except -1                         # np.errstate, into:
 cdef int fp_warn                                            # flags to warn of
 cdef int fp_strict                                          # flags that raise or call: their operations run at once
-cdef void warn_later(int flags, Site* site, Kernel* k) noexcept nogil
+cdef enum:
+    LOOP_DIFFERS = 256          # no flag: a native loop did not compute what NumPy's loops do
+cdef void warn_later(int flags, Site* site, Kernel* k) noexcept nogil           # of flags, or of that
 cdef Given warnings_go() noexcept                           # GIL
 
 cdef enum Given:            # what becomes of a warning now:

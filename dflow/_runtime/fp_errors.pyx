@@ -156,6 +156,10 @@ cdef int warn_user(str message, object category) except -1:
 
 cdef int report_fp(int flags, Site* site, Kernel* kernel) except -1:
     """RuntimeWarnings for floating point flags; at a site, or, when it is NULL, at the running line."""
+    if flags == LOOP_DIFFERS:
+        warn_user(f"a loop of machine code that dflow wrote, of {kernel.name.decode()} and others, did not compute "
+                  "what NumPy's loops do, whose results these are; it is not used again. Please report it, with "
+                  "dflow.show_config()", RuntimeWarning)
     for bit, kind, text in fp_texts:
         if not flags & bit:
             continue

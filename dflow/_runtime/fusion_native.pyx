@@ -42,6 +42,7 @@ cdef struct Value:              # of the steps before they have registers: each 
 cdef struct Store:
     short value
     short operand
+    unsigned char narrow        # as b of STEP_STORE_NARROW; 0: as wide as the value
     short old                   # the value that this overwrites, if the run has read it; NOTHING
     int place                   # after which value
     int after                   # when its value is read once more
@@ -51,13 +52,15 @@ cdef struct Seen:               # an operand in memory, or a constant, that the 
     short value
     short next                  # of the same storage, or another constant of the bucket; NOTHING: the last
     bint written
+    bint narrow                 # what is written is narrower than the value
 
 cdef struct Sketch:             # a run as it grows
     GroupPlan* g
     int set                     # of instructions
     bint at_once                # its loop is written at its first sight
     int first
-    int itemsize                # of its numbers; 0: not known yet
+    int itemsize                # of its numbers, or of the parts of these; 0: not known yet
+    bint paired                 # they are complex
     int nvalues
     int nstores
     int nseen
@@ -71,6 +74,7 @@ cdef struct Sketch:             # a run as it grows
     short of_storage[MAX_OPERANDS]  # the first in `seen` of each
     short of_constants[BUCKETS]
     short register[MAX_OPERANDS]    # the value that each register of the group has: NOTHING yet
+    unsigned char narrow[MAX_OPERANDS]  # of each register that has a value: as in Store
     char loaded[MAX_OPERANDS]       # of each register: the run reads what was in it before
     short literal[16]               # of LITERALS
 
@@ -91,7 +95,7 @@ cdef int find_runs(GroupPlan* g, int j, int most, int set, bint at_once, NativeR
         end = run_from(g, j, most, set, at_once, &runs[n])
         while end < 0:
             end = run_from(g, j, j + (-end - j) // 2, set, at_once, &runs[n])
-        if end > j and runs[n].code != NULL and rooms_of(&runs[n]) <= nrooms:
+        if end > j and runs[n].loop != NULL and rooms_of(&runs[n]) <= nrooms:
             n += 1
         j = max(end, j + 1)
     return n
@@ -138,7 +142,7 @@ cdef int run_from(GroupPlan* g, int first, int most, int set, bint at_once, Nati
     none; negative: it has too many values up to there."""
     cdef Sketch s
     cdef int j = first
-    r.code = NULL
+    r.loop = NULL
     if g.kernels[first].operation == NO_OPERATION:
         return first
     s.g = g
@@ -146,6 +150,7 @@ cdef int run_from(GroupPlan* g, int first, int most, int set, bint at_once, Nati
     s.at_once = at_once
     s.first = first
     s.itemsize = s.nvalues = s.nstores = s.nseen = s.nslots = s.ngathered = s.nsaved = 0
+    s.paired = False
     memset(s.register, NOTHING, (g.nregisters + g.ninner) * sizeof(short))
     memset(s.loaded, 0, g.nregisters + g.ninner)
     memset(s.of_storage, NOTHING, g.nstorages * sizeof(short))
@@ -171,6 +176,9 @@ cdef int new_value(Sketch* s, int op, int a, int b) noexcept nogil:
     s.nvalues += 1
     return s.nvalues - 1
 
+cdef inline int element_bytes(Sketch* s) noexcept nogil:
+    return 2 * s.itemsize if s.paired else s.itemsize
+
 cdef int read_value(Sketch* s, int operand, bint mask, bint moves) noexcept nogil:
     """What is loaded, or the same for all elements."""
     cdef int v = new_value(s, STEP_LOAD_MASK if mask else STEP_LOAD if moves else STEP_SPREAD, 0, 0)
@@ -183,8 +191,8 @@ cdef int read_narrow(Sketch* s, Kernel* k, int o) noexcept nogil:
     """The value that a cast reads as one of more bytes. It is nobody else's."""
     cdef GroupPlan* g = s.g
     cdef bint direct = k.operation == WIDEN_TO_FLOATS and k.numbers == SIGNED and k.narrow == 4 and s.itemsize == 8
-    cdef int how = NARROW_TO_FLOATS if direct else NARROW_FLOATS if k.numbers == FLOATS else (
-        NARROW_SIGNED if k.numbers == SIGNED else NARROW_UNSIGNED)
+    cdef int how = NARROW_TO_PAIRS if s.paired else NARROW_TO_FLOATS if direct else (
+        NARROW_FLOATS if k.numbers == FLOATS else NARROW_SIGNED if k.numbers == SIGNED else NARROW_UNSIGNED)
     cdef int v = new_value(s, STEP_LOAD_NARROW, 0, k.narrow + 16 * how)
     s.values[v].operand = <short>o
     s.nslots += 1
@@ -193,7 +201,7 @@ cdef int read_narrow(Sketch* s, Kernel* k, int o) noexcept nogil:
     else:
         s.ngathered += g.gathers and not g.flat[o]
         see(s, o, v, False)
-    return v if direct or k.operation == WIDEN else to_floats(s, v)
+    return v if direct or k.operation != WIDEN_TO_FLOATS else to_floats(s, v)
 
 cdef int literal(Sketch* s, int which) noexcept nogil:
     if s.literal[which] == NOTHING:
@@ -215,9 +223,10 @@ cdef bint add_member(Sketch* s, int j) noexcept nogil:
     """Take a member into the run. False, and nothing is changed, where it cannot be."""
     cdef GroupPlan* g = s.g
     cdef Kernel* k = g.kernels[j]
-    cdef int first = g.first[j], out = g.first[j + 1] - 1, i, v
+    cdef int first = g.first[j], out = g.first[j + 1] - 1, narrow = 0, i, v
     cdef int found[3]
-    if k.operation == NO_OPERATION or k.flags & PARTIAL or s.nvalues + 16 > MAX_VALUES or s.nstores + 1 > MAX_STORES:
+    found[0] = found[1] = found[2] = NOTHING
+    if k.operation == NO_OPERATION or k.flags & PARTIAL or s.nvalues + 24 > MAX_VALUES or s.nstores + 1 > MAX_STORES:
         return False
     if s.nslots + s.nstores + 4 > MAX_SLOTS // 2 or s.ngathered + s.nsaved + k.nin >= MAX_GATHERED:
         return False
@@ -225,58 +234,79 @@ cdef bint add_member(Sketch* s, int j) noexcept nogil:
         return False
     if k.width:
         s.itemsize = k.width
-    if k.narrow:
+        s.paired = k.numbers == COMPLEX
+    if k.narrow and not shortens(k.operation):
         v = read_narrow(s, k, first)
     else:
         for i in range(k.nin):
             found[i] = value_of(s, first + i, reads_mask(k.operation, i))
         v = compute(s, k, found)
+    if shortens(k.operation):
+        narrow = k.narrow | (HALVED if STEP_HALVE_FLOATS <= s.values[v].step.op <= STEP_HALVE_UNSIGNED_TO_FLOATS else 0)
     if g.register[out]:
         s.register[register_of(g, out)] = <short>v
+        s.narrow[register_of(g, out)] = <unsigned char>narrow
     else:
-        store(s, v, out, s.nvalues - 1)
-        overwrite(s, out, v)
+        store(s, v, out, s.nvalues - 1, narrow)
+        overwrite(s, out, v, narrow != 0)
     return True
 
 cdef bint fits(Sketch* s, Kernel* kernel, int first, int out) noexcept nogil:
-    """Whether a member's operands lie as a loop needs them, and it writes no register that the run reads from outside."""
+    """Whether a member's operands lie as a loop needs them, and it writes no register that the run reads from
+    outside."""
     cdef GroupPlan* g = s.g
-    cdef int size = kernel.width if kernel.width else s.itemsize, i, k
+    cdef int size = kernel.width if kernel.width else s.itemsize, same = 0, i, k
     cdef bint mask, narrow
-    if not size or s.itemsize and size != s.itemsize or not is_known(s, kernel, size):
+    if not size or s.itemsize and (size != s.itemsize or s.paired != (kernel.numbers == COMPLEX)):
+        return False
+    if not is_known(s, kernel, size):
         return False
     if g.register[out] and s.loaded[register_of(g, out)]:
         return False
+    if kernel.numbers == COMPLEX:
+        size *= 2
     for i in range(first, out + 1):
+        if i < out and g.register[i] and s.register[register_of(g, i)] != NOTHING and s.narrow[register_of(g, i)]:
+            return False
         if i < out and g.register[i] and g.register[out] and register_of(g, i) == register_of(g, out) and (
                 s.register[register_of(g, i)] == NOTHING):
             return False
-        narrow = kernel.narrow and i < out
-        if narrow and (s.register[register_of(g, i)] != NOTHING if g.register[i] else g.storage[i] < 0):
+        narrow = kernel.narrow and shortens(kernel.operation) == (i == out)
+        if narrow and i < out and (s.register[register_of(g, i)] != NOTHING if g.register[i] else g.storage[i] < 0):
             return False
         if g.register[i] or g.storage[i] < 0:
             continue
         mask = gives_mask(kernel.operation) if i == out else reads_mask(kernel.operation, i - first)
+        if kernel.operation == CLIP_KEEPS and first < i < out and not g.flat[i]:    # by columns, it is not one number
+            return False
+        if size > 8 and i < out and not g.register[out] and g.storage[i] == g.storage[out]:
+            return False
         if g.gathers and not g.flat[i]:
-            if i == out:
+            if i == out or size > 8:
                 return False
         elif g.steps[i] != (1 if mask else kernel.narrow if narrow else size) and (
                 i == out or mask or narrow or g.steps[i] != 0):
             return False
         k = s.of_storage[g.storage[i]]
         while k != NOTHING:
-            if s.seen[k].written and (narrow or not same_place(g, i, s.seen[k].operand)):
+            if s.seen[k].written and (narrow or s.seen[k].narrow or not same_place(g, i, s.seen[k].operand)):
+                return False
+            if i == out and same_place(g, i, s.seen[k].operand):
+                same += 1
+            if i == out and not s.seen[k].written and (size > 8 or same > 1):   # rooms are of 8; one value is kept
                 return False
             k = s.seen[k].next
     return True
 
 cdef inline bint is_known(Sketch* s, Kernel* k, int size) noexcept nogil:
     """Whether there are instructions for it."""
-    return k.operation != TO_INTEGERS or size == 4 or s.set == AVX512
+    if k.operation == TO_INTEGERS or k.operation == TO_UNSIGNED:
+        return size == 4 or s.set == AVX512
+    return k.operation != SHORTEN_FROM_INTEGERS or s.set == AVX512
 
 cdef inline int bucket_of(char* p, int itemsize) noexcept nogil:
     cdef uint64_t word = 0
-    memcpy(&word, p, itemsize)
+    memcpy(&word, p, min(itemsize, 8))
     return <int>(word * <uint64_t>0x9E3779B97F4A7C15 >> 59)
 
 cdef int value_of(Sketch* s, int o, bint mask) noexcept nogil:
@@ -292,11 +322,11 @@ cdef int value_of(Sketch* s, int o, bint mask) noexcept nogil:
         return s.register[k]
     if constant and mask:
         return literal(s, LITERAL_ALL if g.base[o][0] else LITERAL_ZERO)
-    k = s.of_constants[bucket_of(g.base[o], s.itemsize)] if constant else s.of_storage[g.storage[o]]
+    k = s.of_constants[bucket_of(g.base[o], element_bytes(s))] if constant else s.of_storage[g.storage[o]]
     while k != NOTHING:
         v = s.seen[k].value
         if s.values[v].mask == mask and s.values[v].step.op != STEP_LOAD_NARROW and (
-                memcmp(g.base[o], g.base[s.seen[k].operand], s.itemsize) == 0 if constant else
+                memcmp(g.base[o], g.base[s.seen[k].operand], element_bytes(s)) == 0 if constant else
                 same_place(g, o, s.seen[k].operand)):
             return v
         k = s.seen[k].next
@@ -311,17 +341,18 @@ cdef int value_of(Sketch* s, int o, bint mask) noexcept nogil:
 cdef inline short* first_seen(Sketch* s, int operand) noexcept nogil:
     cdef GroupPlan* g = s.g
     return &s.of_storage[g.storage[operand]] if g.storage[operand] >= 0 else (
-        &s.of_constants[bucket_of(g.base[operand], s.itemsize)])
+        &s.of_constants[bucket_of(g.base[operand], element_bytes(s))])
 
 cdef void see(Sketch* s, int operand, int value, bint written) noexcept nogil:
     """Note an operand in memory that the run has not met before."""
     cdef short* first = first_seen(s, operand)
     cdef Seen* e = &s.seen[s.nseen]
     e.operand, e.value, e.written, e.next = <short>operand, <short>value, written, first[0]
+    e.narrow = False
     first[0] = <short>s.nseen
     s.nseen += 1
 
-cdef void overwrite(Sketch* s, int operand, int value) noexcept nogil:
+cdef void overwrite(Sketch* s, int operand, int value, bint narrow) noexcept nogil:
     """Note what the last store puts into an operand. Where flags may be told of, what the run had read from there is
     saved first: members that run again read it."""
     cdef int k = first_seen(s, operand)[0], old
@@ -329,6 +360,7 @@ cdef void overwrite(Sketch* s, int operand, int value) noexcept nogil:
         k = s.seen[k].next
     if k == NOTHING:
         see(s, operand, value, True)
+        s.seen[s.nseen - 1].narrow = narrow
         return
     if not s.seen[k].written:
         old = s.seen[k].value
@@ -337,7 +369,7 @@ cdef void overwrite(Sketch* s, int operand, int value) noexcept nogil:
         if s.g.wanted:
             s.saved[s.nsaved] = <short>operand
             s.nsaved += 1
-    s.seen[k].value, s.seen[k].written = <short>value, True
+    s.seen[k].value, s.seen[k].written, s.seen[k].narrow = <short>value, True, narrow
 
 cdef int compute(Sketch* s, Kernel* k, int* x) noexcept nogil:
     """The value of an operation of others."""
@@ -346,14 +378,34 @@ cdef int compute(Sketch* s, Kernel* k, int* x) noexcept nogil:
         return a
     if operation >= LESS:
         return compute_mask(s, k, x)
+    if shortens(operation):
+        return compute_narrow(s, k, a)
     if operation == TO_FLOATS:
-        return to_floats(s, a)
+        return to_floats(s, a) if k.numbers == SIGNED else from_unsigned(s, a)
+    if operation == TO_UNSIGNED:
+        return to_unsigned(s, a)
+    if operation == TRUE_DIVIDE:
+        if k.numbers == SIGNED:
+            return new_value(s, STEP_DIVIDE, to_floats(s, a), to_floats(s, b))
+        return new_value(s, STEP_DIVIDE, from_unsigned(s, a), from_unsigned(s, b))
+    if operation == CLIP or operation == CLIP_KEEPS:
+        return clip(s, k, a, b, x[2])
+    return compute_one(s, k, operation, a, b)
+
+cdef int compute_one(Sketch* s, Kernel* k, int operation, int a, int b) noexcept nogil:
+    """Of numbers of one type."""
     if operation == TO_INTEGERS:
         return new_value(s, STEP_TO_INTEGERS, a, a)
-    if k.numbers != FLOATS:
-        return compute_integers(s, k, a, b)
+    if k.numbers == SIGNED or k.numbers == UNSIGNED:
+        return compute_integers(s, k, operation, a, b)
     if operation == SQUARE:
-        return new_value(s, STEP_MULTIPLY, a, a)
+        operation, b = MULTIPLY, a
+    if operation == MULTIPLY and s.paired:
+        return new_value(s, STEP_PAIR_MULTIPLY, a, b)
+    if operation == CONJUGATE:
+        return new_value(s, STEP_XOR, a, literal(s, LITERAL_CONJUGATE))
+    if operation == SIGN:
+        return sign(s, a)
     if operation == NEGATIVE:
         return new_value(s, STEP_XOR, a, literal(s, LITERAL_SIGN))
     if operation == ABSOLUTE:
@@ -370,7 +422,39 @@ cdef int compute(Sketch* s, Kernel* k, int* x) noexcept nogil:
         return new_value(s, STEP_OR, a, b)
     return new_value(s, STEP_ADD if operation == ADD else STEP_SUBTRACT if operation == SUBTRACT else
                      STEP_MULTIPLY if operation == MULTIPLY else STEP_DIVIDE if operation == DIVIDE else
-                     STEP_MAXIMUM if operation == MAXIMUM else STEP_MINIMUM, a, b)
+                     STEP_MAXIMUM if operation == MAXIMUM else STEP_MINIMUM if operation == MINIMUM else
+                     STEP_FMAX if operation == FMAX else STEP_FMIN, a, b)
+
+cdef int clip(Sketch* s, Kernel* k, int a, int low, int high) noexcept nogil:
+    """Of zeros the extremes are the second one."""
+    if k.operation == CLIP_KEEPS and s.values[low].step.op == s.values[high].step.op == STEP_SPREAD:
+        return compute_one(s, k, MINIMUM, high, compute_one(s, k, MAXIMUM, low, a))
+    return compute_one(s, k, MINIMUM, compute_one(s, k, MAXIMUM, a, low), high)
+
+cdef int sign(Sketch* s, int a) noexcept nogil:
+    """1 with the sign of a, and nothing where that is 0; with a NaN's bits, which have those of 1."""
+    cdef int one = new_value(s, STEP_AND, a, literal(s, LITERAL_SIGN)), nan
+    one = new_value(s, STEP_OR, one, literal(s, LITERAL_ONE))
+    one = new_value(s, STEP_AND, new_value(s, STEP_NOT_EQUAL, a, literal(s, LITERAL_ZERO)), one)
+    nan = new_value(s, STEP_AND, new_value(s, STEP_NOT_EQUAL, a, a), a)
+    return new_value(s, STEP_OR, one, nan)
+
+cdef int compute_narrow(Sketch* s, Kernel* k, int a) noexcept nogil:
+    """What the first bytes of are stored."""
+    if k.operation == SHORTEN_FROM_INTEGERS:
+        return new_value(s, STEP_HALVE_TO_FLOATS if k.numbers == SIGNED else STEP_HALVE_UNSIGNED_TO_FLOATS, a, a)
+    if k.numbers != FLOATS:
+        return a
+    if k.operation == SHORTEN:
+        return new_value(s, STEP_HALVE_FLOATS, a, a)
+    return new_value(s, STEP_TO_INTEGERS if s.itemsize == 4 else STEP_HALVE_TO_INTEGERS, a, a)
+
+cdef int to_unsigned(Sketch* s, int a) noexcept nogil:
+    """As compilers do it: what is 2**63 or more without that, which is put back afterwards."""
+    cdef int large = new_value(s, STEP_LESS_EQUAL, literal(s, LITERAL_2_63), a)
+    a = new_value(s, STEP_SUBTRACT, a, new_value(s, STEP_AND, large, literal(s, LITERAL_2_63)))
+    a = new_value(s, STEP_TO_INTEGERS, a, a)
+    return new_value(s, STEP_XOR, a, new_value(s, STEP_AND, large, literal(s, LITERAL_SIGN)))
 
 cdef int to_floats(Sketch* s, int a) noexcept nogil:
     return to_doubles(s, a) if s.set == AVX2 and s.itemsize == 8 else new_value(s, STEP_TO_FLOATS, a, a)
@@ -380,14 +464,26 @@ cdef int to_doubles(Sketch* s, int a) noexcept nogil:
     2**32 high. Of what follows the last step alone rounds."""
     cdef int low = new_value(s, STEP_AND, a, literal(s, LITERAL_LOW)), high
     low = new_value(s, STEP_OR, low, literal(s, LITERAL_2_52))
-    high = new_value(s, STEP_SHIFT_RIGHT, a, literal(s, LITERAL_32))
+    high = new_value(s, STEP_SHIFT_RIGHT, a, literal(s, LITERAL_HALF))
     high = new_value(s, STEP_XOR, high, literal(s, LITERAL_2_84_63))
     high = new_value(s, STEP_SUBTRACT, high, literal(s, LITERAL_ALL_THREE))
     return new_value(s, STEP_ADD, high, low)
 
-cdef int compute_integers(Sketch* s, Kernel* k, int a, int b) noexcept nogil:
+cdef int from_unsigned(Sketch* s, int a) noexcept nogil:
+    """The same of unsigned ones, of 4 bytes, too: 2**23 + low and 2**39 + 2**16 high."""
+    cdef int low, high
+    if s.set == AVX512:
+        return new_value(s, STEP_UNSIGNED_TO_FLOATS, a, a)
+    low = new_value(s, STEP_AND, a, literal(s, LITERAL_LOW))
+    low = new_value(s, STEP_OR, low, literal(s, LITERAL_2_52))
+    high = new_value(s, STEP_SHIFT_RIGHT, a, literal(s, LITERAL_HALF))
+    high = new_value(s, STEP_OR, high, literal(s, LITERAL_2_84))
+    high = new_value(s, STEP_SUBTRACT, high, literal(s, LITERAL_2_84_52))
+    return new_value(s, STEP_ADD, high, low)
+
+cdef int compute_integers(Sketch* s, Kernel* k, int operation, int a, int b) noexcept nogil:
     """The same of integers. The steps are for signed ones, in whose order others are with the first bit turned."""
-    cdef int operation = k.operation, v
+    cdef int v
     if operation == MAXIMUM or operation == MINIMUM:
         v = STEP_INT_MAXIMUM if operation == MAXIMUM else STEP_INT_MINIMUM
         return ordered(s, k, new_value(s, v, ordered(s, k, a), ordered(s, k, b)))
@@ -399,6 +495,12 @@ cdef int compute_integers(Sketch* s, Kernel* k, int a, int b) noexcept nogil:
         return new_value(s, STEP_INT_MAXIMUM, a, new_value(s, STEP_INT_SUBTRACT, literal(s, LITERAL_ZERO), a))
     if operation == SQUARE:
         return new_value(s, STEP_INT_MULTIPLY, a, a)
+    if operation == SIGN and k.numbers == UNSIGNED:
+        return new_value(s, STEP_AND, new_value(s, STEP_INT_NOT_EQUAL, a, literal(s, LITERAL_ZERO)),
+                         literal(s, LITERAL_INT_ONE))
+    if operation == SIGN:                       # what is true is -1
+        v = new_value(s, STEP_INT_LESS, literal(s, LITERAL_ZERO), a)
+        return new_value(s, STEP_INT_SUBTRACT, new_value(s, STEP_INT_LESS, a, literal(s, LITERAL_ZERO)), v)
     if operation == BITS_NOT:
         return new_value(s, STEP_XOR, a, literal(s, LITERAL_ALL))
     if operation == RIGHT_SHIFT:
@@ -416,8 +518,17 @@ cdef int compute_mask(Sketch* s, Kernel* k, int* x) noexcept nogil:
     cdef int less = STEP_LESS if k.numbers == FLOATS else STEP_INT_LESS
     if operation == EQUAL or operation == NOT_EQUAL:
         return new_value(s, less + operation - LESS, a, b)
-    if operation == NOT_ZERO:
-        return new_value(s, less + NOT_EQUAL - LESS, a, literal(s, LITERAL_ZERO))
+    if operation == NOT_ZERO or operation == IS_ZERO:
+        less += (NOT_EQUAL if operation == NOT_ZERO else EQUAL) - LESS
+        return new_value(s, less, a, literal(s, LITERAL_ZERO))
+    if operation == BOTH or operation == EITHER or operation == ONE_OF:
+        a = new_value(s, less + NOT_EQUAL - LESS, a, literal(s, LITERAL_ZERO))
+        b = new_value(s, less + NOT_EQUAL - LESS, b, literal(s, LITERAL_ZERO))
+        return new_value(s, STEP_AND if operation == BOTH else STEP_OR if operation == EITHER else STEP_XOR, a, b)
+    if operation == SIGNBIT:
+        return new_value(s, STEP_INT_LESS, a, literal(s, LITERAL_ZERO))
+    if operation == BYTE_IF:
+        return a
     if operation == LESS or operation == LESS_EQUAL:
         return new_value(s, less + operation - LESS, ordered(s, k, a), ordered(s, k, b))
     if operation == GREATER or operation == GREATER_EQUAL:
@@ -437,9 +548,10 @@ cdef int compute_mask(Sketch* s, Kernel* k, int* x) noexcept nogil:
         return new_value(s, STEP_OR, b, a)
     return new_value(s, STEP_AND if operation == AND else STEP_OR if operation == OR else STEP_XOR, a, b)
 
-cdef void store(Sketch* s, int value, int operand, int place) noexcept nogil:
+cdef void store(Sketch* s, int value, int operand, int place, int narrow) noexcept nogil:
     cdef Store* t = &s.stores[s.nstores]
     t.value, t.operand, t.old, t.place = <short>value, <short>operand, NOTHING, place
+    t.narrow = <unsigned char>narrow
     s.nstores += 1
 
 cdef void store_results(Sketch* s, int end) noexcept nogil:
@@ -453,7 +565,7 @@ cdef void store_results(Sketch* s, int end) noexcept nogil:
         number = register_of(g, out)
         if g.register[out] and s.register[number] != NOTHING:
             if wanted[number]:
-                store(s, s.register[number], out, s.register[number])
+                store(s, s.register[number], out, s.register[number], s.narrow[number])
             s.register[number] = NOTHING
 
 cdef void find_reads(GroupPlan* g, int j, char* wanted) noexcept nogil:
@@ -487,8 +599,8 @@ cdef bint write_steps(Sketch* s, NativeRun* r, int end) noexcept nogil:
     to the stack. False: it is too long."""
     cdef Writing w
     cdef Value* v
-    cdef int i, k = 0
-    w.s, w.r, w.n, w.nvectors = s, r, 0, vectors_of(s.set)
+    cdef int i, op, k = 0
+    w.s, w.r, w.n, w.nvectors = s, r, 0, vectors_of(s.set, s.paired)
     for i in range(w.nvectors):
         w.holds[i] = NOTHING
     memset(w.rooms, 0, sizeof(w.rooms))
@@ -497,7 +609,8 @@ cdef bint write_steps(Sketch* s, NativeRun* r, int end) noexcept nogil:
     for i in range(s.first, end):
         r.segmented = r.segmented or s.g.segmented[i] and not s.g.gathers
     sort_stores(s)
-    pin(&w, note_uses(s))
+    if not pin(&w, note_uses(s)):
+        return False
     for i in range(s.nvalues):
         if w.n + 16 > MAX_STEPS or not define(&w, i):
             return False
@@ -507,11 +620,12 @@ cdef bint write_steps(Sketch* s, NativeRun* r, int end) noexcept nogil:
             v = &s.values[s.stores[k].value]
             if r.slots == MAX_SLOTS:
                 return False
-            put(&w, STEP_STORE_MASK if v.mask else STEP_STORE, v.vector, slot_for(r, s.stores[k].operand), 0)
+            op = STEP_STORE_MASK if v.mask else STEP_STORE_NARROW if s.stores[k].narrow else STEP_STORE
+            put(&w, op, v.vector, slot_for(r, s.stores[k].operand), s.stores[k].narrow)
             v.next = s.stores[k].after
             release(&w, v)
             k += 1
-    r.code = find_loop(w.steps, w.n, s.itemsize, s.set, s.at_once, s.g.held)
+    r.loop = find_loop(w.steps, w.n, s.itemsize | (PAIRED if s.paired else 0), s.set, s.at_once, s.g.held)
     return True
 
 cdef inline void put(Writing* w, int op, int to, int a, int b) noexcept nogil:
@@ -562,15 +676,17 @@ cdef int note_uses(Sketch* s) noexcept nogil:
             s.values[v.step.b].uses += 1
     return most
 
-cdef void pin(Writing* w, int most) noexcept nogil:
+cdef bint pin(Writing* w, int most) noexcept nogil:
     """Give fixed values vectors throughout: literals, and of the others, while there are enough besides, those that are
-    read most."""
+    read most. False: literals alone are too many."""
     cdef Sketch* s = w.s
     cdef Value* v
     cdef Value* best
     cdef int i, n = 0
     for i in range(s.nvalues):
         if s.values[i].step.op == STEP_LITERAL:
+            if n + 3 >= w.nvectors:             # a step has two operands and a result
+                return False
             v = &s.values[i]
             v.vector, v.pinned = <short>n, True
             w.holds[n] = <short>i
@@ -583,11 +699,12 @@ cdef void pin(Writing* w, int most) noexcept nogil:
             if v.step.op == STEP_SPREAD and not v.pinned and (best == NULL or v.uses > best.uses):
                 best = v
         if best == NULL:
-            return
+            break
         best.vector, best.pinned = <short>n, True
         w.holds[n] = <short>(best - s.values)
         put(w, STEP_SPREAD, n, slot_of(w, best), 0)
         n += 1
+    return True
 
 cdef bint define(Writing* w, int i) noexcept nogil:
     """Compute value i. False: there is no room."""
@@ -676,7 +793,7 @@ cdef inline unsigned char slot_for(NativeRun* r, int operand) noexcept nogil:
     return <unsigned char>(r.slots - 1)
 
 cdef inline int bytes_of(Sketch* s, Value* v) noexcept nogil:
-    return 1 if v.mask else v.step.b & 15 if v.step.op == STEP_LOAD_NARROW else s.itemsize
+    return 1 if v.mask else v.step.b & 15 if v.step.op == STEP_LOAD_NARROW else element_bytes(s)
 
 cdef int slot_of(Writing* w, Value* v) noexcept nogil:
     """The same of what is loaded."""

@@ -1,7 +1,7 @@
 """How a group runs: the axes that its members share, which results are registers, how large a block is."""
 
 from dflow._kernels.kernel cimport intp, Kernel
-from dflow._kernels.native cimport ARENAS, native_t
+from dflow._kernels.native cimport ARENAS, Loop
 from dflow._kernels.reduce cimport Fold
 from dflow._runtime.fusion_rules cimport MAX_MEMBERS, MAX_OPERANDS
 from dflow._runtime.graph cimport Task
@@ -16,7 +16,7 @@ cdef enum:
 
 cdef struct NativeRun:          # members that one native loop computes: see _runtime/fusion_native.pxd
     int first, end
-    native_t code
+    Loop* loop                  # NULL: it has none
     bint segmented              # one of them is
     int slots                   # operands of the loop,
     short slot[MAX_SLOTS]       # and which of the group's each is

@@ -1,16 +1,23 @@
 """Runs a group, block by block: see _runtime/fusion_run.pxd."""
 
-from libc.string cimport memcpy
-from dflow._base.allocator cimport memory_free
+from libc.stdint cimport uint64_t
+from libc.string cimport memcmp, memcpy
+from dflow._base.allocator cimport memory_free, memory_new
 from dflow._base.atomics cimport load_int
 from dflow._base.fpflags cimport fp_clear, fp_collect, fp_flags
 from dflow._kernels.kernel cimport COPIES, intp, item_bytes, Kernel, REDUCES
+from dflow._kernels.native cimport COMPLEX, FMAX, FMIN, judge_loop, native_t, PROVED, result_bytes, UNPROVED
 from dflow._kernels.outer_loop cimport NARROW
 from dflow._kernels.reduce cimport Fold, FOLD_BYTES, fold, fold_of, fold_one
 from dflow._runtime.fusion_plan cimport (
     BLOCK, GroupPlan, INNER, INNER_BYTES, MAX_SLOTS, NativeRun, PART, runs_of, STACK_BYTES)
 from dflow._runtime.fusion_native cimport find_parts
+from dflow._runtime.fp_errors cimport LOOP_DIFFERS, warn_later
 from dflow._runtime.fusion_rules cimport MAX_ARGUMENTS, MAX_OPERANDS
+
+cdef enum:
+    PROOF = 251                 # elements that a new loop is compared on: whole vectors, and a part of one
+    MAX_ELEMENT = 16            # bytes
 
 cdef extern from "_kernels/c/copy.h" nogil:
     void move_rows(char* to, intp to_step, const char* source, intp from_step, intp rows, size_t n)
@@ -114,27 +121,21 @@ cdef inline void next_row(GroupPlan* g, Walk* w, char** row, int first, int nops
         d -= 1
 
 cdef void run_native(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n) noexcept nogil:
-    """Its members over the elements [f, f + n). Where flags are to be told of they run again, for whose those are."""
-    if raises(g, r, at, rooms, f, n):
-        run_again(g, r, at, rooms, f, n)
+    """Its members over the elements [f, f + n). Where flags are to be told of they run again, for whose those are. A
+    loop that nobody has run yet is compared with them first."""
+    if load_int(&r.loop.state) != PROVED:
+        run_again(g, r, at, rooms, f, n, True)
+    elif raises(g, r, at, rooms, f, n):
+        run_again(g, r, at, rooms, f, n, False)
 
 cdef bint raises(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n) noexcept nogil:
     """Run a native loop: whether it raises flags that are to be told of. Then what it read is in its place again."""
-    cdef char* args[MAX_SLOTS + 8]
     cdef char* saved = rooms + 8 * r.ngathered * g.block
     cdef int i, k, flags
     for i in range(r.nsaved):
         k = r.saved[i]
         move_block(g, saved + 8 * i * g.block, k, g.steps[k], f, n, False)
-    if r.segmented:
-        run_native_rows(g, r, at, f, n)
-    else:
-        for i in range(r.slots):
-            args[i] = at[r.slot[i]]
-        for i in range(r.ngathered):
-            k = r.gathered[i]
-            args[k] = gather_block(g, rooms + 8 * i * g.block, r.slot[k], r.gathered_bytes[i], f, n)
-        r.code(args, n, 1, NULL)
+    run_loop(g, r, at, rooms, f, n)
     flags = fp_flags()
     if flags:
         fp_clear()
@@ -145,20 +146,41 @@ cdef bint raises(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, int
         move_block(g, saved + 8 * i * g.block, k, g.steps[k], f, n, True)
     return True
 
-cdef void run_again(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n) noexcept nogil:
-    """The members of a native loop, over as many elements at a time as their inner registers have: in parts, and those
-    of a part that raises flags one by one."""
+cdef void run_loop(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n) noexcept nogil:
+    cdef char* args[MAX_SLOTS + 8]
+    cdef int i, k
+    if r.segmented:
+        run_native_rows(g, r, at, f, n)
+    else:
+        for i in range(r.slots):
+            args[i] = at[r.slot[i]]
+        for i in range(r.ngathered):
+            k = r.gathered[i]
+            args[k] = gather_block(g, rooms + 8 * i * g.block, r.slot[k], r.gathered_bytes[i], f, n)
+        (<native_t>r.loop.code)(args, n, 1, NULL)
+
+cdef void run_again(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n, bint whole) noexcept nogil:
+    """The members of a native loop, over as many elements at a time as their inner registers have: in parts, or, whole,
+    as one, and those of a part that raises flags, or is not to be trusted, one by one."""
     cdef char registers[INNER_BYTES + 64]
     cdef char* room = <char*>((<size_t>registers + 63) & ~<size_t>63)
     cdef char* here[MAX_OPERANDS]
     cdef NativeRun* part
     cdef NativeRun* last
     cdef intp m, done = 0
-    cdef int i, j, end
-    if r.end - r.first > PART:
+    cdef int i, j, end, state
+    if not whole and r.end - r.first > PART:
         find_parts(g)
     while done < n:
+        part = last = NULL
+        if whole:
+            part, last = r, r + 1
+        elif load_int(&g.parts_state) == 2:
+            part, last = runs_of(g.parts), runs_of(g.parts) + g.parts.n
         m = min(n - done, g.inner_block)
+        for i in range(last - part):
+            if part[i].first < r.end and part[i].end > r.first and load_int(&part[i].loop.state) == UNPROVED:
+                m = min(m, PROOF)
         for i in range(g.first[r.first], g.first[r.end]):
             if g.register[i] == INNER:
                 here[i] = room + <size_t>g.base[i] * (<size_t>g.inner_block * g.register_bytes)
@@ -166,9 +188,6 @@ cdef void run_again(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, 
                 here[i] = at[i] + done * g.steps[i]
             else:
                 here[i] = g.base[i] + (f + done) * g.steps[i]       # where it is flat; else it is walked over
-        part = last = NULL
-        if load_int(&g.parts_state) == 2:
-            part, last = runs_of(g.parts), runs_of(g.parts) + g.parts.n
         j = r.first
         while j < r.end:
             while part != last and part.first < j:
@@ -176,13 +195,96 @@ cdef void run_again(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, 
             end = j + 1
             if part != last and part.first == j:
                 end = part.end
-                if not raises(g, part, here, rooms, f + done, m):
+                state = load_int(&part.loop.state)
+                if state == UNPROVED:
+                    prove(g, part, here, rooms, f + done, m)
                     j = end
-            while j < end:
-                run_member(g, j, here, f + done, m)
-                fp_collect(&g.flags[j])
-                j += 1
+                elif state == PROVED and not raises(g, part, here, rooms, f + done, m):
+                    j = end
+            run_members(g, j, end, here, f + done, m)
+            j = end
         done += m
+
+cdef void run_members(GroupPlan* g, int j, int end, char** at, intp f, intp n) noexcept nogil:
+    """One by one, by NumPy's loops."""
+    while j < end:
+        run_member(g, j, at, f, n)
+        fp_collect(&g.flags[j])
+        j += 1
+
+# ---- is a loop right? ------------------------------------------------------------------------------------------------
+
+cdef void prove(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n) noexcept nogil:
+    """Run a loop, then its members by NumPy's, whose results stay, and compare."""
+    cdef intp size = r.slots * MAX_ELEMENT * n
+    cdef char* before = <char*>memory_new(2 * size + MAX_ELEMENT * n)       # what it overwrites,
+    cdef char* found = before + size                                        # what it computes,
+    cdef char* room = found + size                                          # and what they do
+    cdef bint right = True
+    cdef Kernel* k
+    cdef int i
+    if before == NULL:
+        run_members(g, r.first, r.end, at, f, n)
+        return
+    copy_results(g, r, at, before, f, n, False)
+    run_loop(g, r, at, rooms, f, n)
+    fp_clear()
+    copy_results(g, r, at, found, f, n, False)
+    copy_results(g, r, at, before, f, n, True)
+    run_members(g, r.first, r.end, at, f, n)
+    for i in range(r.slots):
+        k = writer_of(g, r, r.slot[i])
+        if k != NULL:
+            copy_result(g, at, r.slot[i], k, room, f, n, False)
+            right = right and same_values(found + i * MAX_ELEMENT * n, room, result_bytes(k) * n,
+                                          k.width if k.numbers == COMPLEX else result_bytes(k))
+    memory_free(before)
+    for i in range(r.first, r.end):             # of two zeros these give either, by where they stand in the array
+        if not right and (g.kernels[i].operation == FMAX or g.kernels[i].operation == FMIN):
+            return
+    if judge_loop(r.loop, right):
+        warn_later(LOOP_DIFFERS, NULL, g.kernels[r.first])
+
+cdef void copy_results(GroupPlan* g, NativeRun* r, char** at, char* room, intp f, intp n, bint back) noexcept nogil:
+    """What lies where a loop writes, to a room, or back."""
+    cdef Kernel* k
+    cdef int i
+    for i in range(r.slots):
+        k = writer_of(g, r, r.slot[i])
+        if k != NULL:
+            copy_result(g, at, r.slot[i], k, room + i * MAX_ELEMENT * n, f, n, back)
+
+cdef inline void copy_result(GroupPlan* g, char** at, int operand, Kernel* k, char* room, intp f, intp n,
+                             bint back) noexcept nogil:
+    cdef char* p = at[operand]
+    if g.register[operand]:
+        memcpy(p if back else room, room if back else p, result_bytes(k) * n)
+    else:
+        move_block(g, room, operand, result_bytes(k), f, n, back)
+
+cdef Kernel* writer_of(GroupPlan* g, NativeRun* r, int operand) noexcept nogil:
+    """The kernel of the member that writes an operand; NULL: none does."""
+    cdef int j
+    for j in range(r.first, r.end):
+        if g.first[j + 1] - 1 == operand:
+            return g.kernels[j]
+    return NULL
+
+cdef bint same_values(const char* a, const char* b, intp n, int size) noexcept nogil:
+    """Bit by bit, but for the bits of NaNs, which nobody promises. n: bytes; size: of a number."""
+    cdef uint64_t x, y, least = <uint64_t>0x7ff << 52 if size == 8 else <uint64_t>0xff << 23
+    cdef uint64_t signless = <uint64_t>-1 >> (65 - 8 * size)
+    cdef intp i = 0
+    if memcmp(a, b, n) == 0:
+        return True
+    while size >= 4 and i < n:
+        x = y = 0
+        memcpy(&x, a + i, size)
+        memcpy(&y, b + i, size)
+        if x != y and (x & signless <= least or y & signless <= least):
+            return False
+        i += size
+    return size >= 4
 
 cdef void run_native_rows(GroupPlan* g, NativeRun* r, char** at, intp f, intp n) noexcept nogil:
     """The same over rows of memory: as many whole ones at once as follow each other at the same distance."""
@@ -191,6 +293,7 @@ cdef void run_native_rows(GroupPlan* g, NativeRun* r, char** at, intp f, intp n)
     cdef intp steps[MAX_SLOTS + 8]
     cdef intp inner = g.dims[g.ndim - 1], m, rows, done = 0
     cdef int down = g.ndim - 2, i, k
+    cdef native_t code = <native_t>r.loop.code
     cdef bint anew = True
     cdef Walk w
     start_walk(g, &w, f)
@@ -212,7 +315,7 @@ cdef void run_native_rows(GroupPlan* g, NativeRun* r, char** at, intp f, intp n)
                 row[i] = row_start(g, &w, k)
             args[i] = row[i] + w.column * g.steps[k]
             row[i] = row[i] + rows * steps[i]
-        r.code(args, m, rows, steps)
+        code(args, m, rows, steps)
         done += rows * m
         if done == n:
             return

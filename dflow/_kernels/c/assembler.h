@@ -4,8 +4,9 @@
  *
  *     void loop(char **at, intptr_t n, intptr_t rows, const intptr_t *steps)
  *
- * n elements of 4 or 8 bytes, or bools, one after the other, and that for so many rows: between two each address goes
- * its step on. `at` and `steps` have places for a multiple of 8 operands. One row needs no steps.
+ * n elements of 4 or 8 bytes, or bools, one after the other, or, if they are PAIRED, complex numbers of two such; and
+ * that for so many rows: between two each address goes its step on. `at` and `steps` have places for a multiple of 8
+ * operands. One row needs no steps.
  *
  * What is true or false is a mask in a vector: all bits of an element, or none. In memory it is a byte, 1 or 0; any
  * but 0 is read as true.
@@ -16,9 +17,10 @@
  *
  * Values for which there is no vector lie on the stack, in a room of a vector each, from rsp on.
  *
- * rdi: at; rsi: elements left, less a vector; rcx: elements done; r10: steps; r11: rows left; rdx: rsp before the rooms.
- * The addresses of the first operands that are loaded or stored whole are in registers of their own (bases_of()); rax:
- * another one. AVX-512: k1: what is left; v31, k2: a step's own. AVX2: v14, v15, r8, r9: a step's own. */
+ * rdi: at; rsi: elements left, less a vector; rcx: elements done; r10: steps; r11: rows left; rdx: rsp before the
+ * rooms. The addresses of the first operands that are loaded or stored whole are in registers of their own
+ * (bases_of()); rax: another one. AVX-512: k1: what is left; v31, k2: a step's own, and v30 where numbers are paired.
+ * AVX2: v14, v15, r8, r9: a step's own. */
 #ifndef DFLOW_ASSEMBLER_H
 #define DFLOW_ASSEMBLER_H
 
@@ -29,25 +31,64 @@
 /* Before the loop: a vector of the one element that an operand has in a row, or of a number of LITERALS.
  * In the loop: to and from operands, to and from rooms on the stack, and arithmetic, to = a op b. */
 enum { STEP_SPREAD = 1, STEP_LITERAL, STEP_LOAD, STEP_STORE, STEP_LOAD_MASK, STEP_STORE_MASK, STEP_LOAD_NARROW,
+       STEP_STORE_NARROW,
        STEP_LOAD_ONE,                                  /* as STEP_SPREAD, in the loop */
        STEP_PUT_OFF, STEP_TAKE_BACK,
        STEP_ADD, STEP_SUBTRACT, STEP_MULTIPLY, STEP_DIVIDE, STEP_SQRT,
        STEP_AND, STEP_XOR, STEP_OR, STEP_BUT,          /* bits; the last: of b, but those of a */
        STEP_RINT, STEP_FLOOR, STEP_CEIL, STEP_TRUNC,
        STEP_MAXIMUM, STEP_MINIMUM,                     /* of a NaN and a number the NaN; of zeros the second */
+       STEP_FMAX, STEP_FMIN,                           /* of a NaN and a number the number; of zeros the second */
+       STEP_PAIR_MULTIPLY,                             /* of complex numbers: (ac - [bd], ad + [bc]), one rounding each
+                                                          besides that of the products in brackets */
        STEP_TO_FLOATS, STEP_TO_INTEGERS,               /* of as many bytes; in AVX2 of 4 */
+       STEP_UNSIGNED_TO_FLOATS,                        /* the same; AVX-512 */
+       /* Of 8 bytes to 4, which are packed into the lower half of the vector; the last two: AVX-512. */
+       STEP_HALVE_FLOATS, STEP_HALVE_TO_INTEGERS, STEP_HALVE_TO_FLOATS, STEP_HALVE_UNSIGNED_TO_FLOATS,
        STEP_INT_ADD, STEP_INT_SUBTRACT, STEP_INT_MULTIPLY, STEP_INT_MAXIMUM, STEP_INT_MINIMUM,    /* signed ones */
        STEP_SHIFT_LEFT, STEP_SHIFT_RIGHT, STEP_SHIFT_SIGNED,           /* any number of bits; zeros or signs follow */
        STEP_LESS, STEP_LESS_EQUAL, STEP_EQUAL, STEP_NOT_EQUAL,         /* masks; NaNs are told of by none */
        STEP_INT_LESS, STEP_INT_LESS_EQUAL, STEP_INT_EQUAL, STEP_INT_NOT_EQUAL };       /* of signed ones */
 
+/* What perf and tests call a step; NULL: there is none of this number. */
+static inline const char *step_name(int op) {
+    static const char *const names[] = {
+        [STEP_SPREAD] = "spread", [STEP_LITERAL] = "literal", [STEP_LOAD] = "load", [STEP_STORE] = "store",
+        [STEP_LOAD_MASK] = "load_mask", [STEP_STORE_MASK] = "store_mask", [STEP_LOAD_NARROW] = "load_narrow",
+        [STEP_STORE_NARROW] = "store_narrow", [STEP_LOAD_ONE] = "load_one", [STEP_PUT_OFF] = "put_off",
+        [STEP_TAKE_BACK] = "take_back", [STEP_ADD] = "add", [STEP_SUBTRACT] = "sub", [STEP_MULTIPLY] = "mul",
+        [STEP_DIVIDE] = "div", [STEP_SQRT] = "sqrt", [STEP_AND] = "and", [STEP_XOR] = "xor", [STEP_OR] = "or",
+        [STEP_BUT] = "but", [STEP_RINT] = "rint", [STEP_FLOOR] = "floor", [STEP_CEIL] = "ceil",
+        [STEP_TRUNC] = "trunc", [STEP_MAXIMUM] = "max", [STEP_MINIMUM] = "min", [STEP_FMAX] = "fmax",
+        [STEP_FMIN] = "fmin", [STEP_PAIR_MULTIPLY] = "pair_mul", [STEP_TO_FLOATS] = "to_floats",
+        [STEP_TO_INTEGERS] = "to_ints", [STEP_UNSIGNED_TO_FLOATS] = "unsigned_to_floats",
+        [STEP_HALVE_FLOATS] = "halve_floats", [STEP_HALVE_TO_INTEGERS] = "halve_to_ints",
+        [STEP_HALVE_TO_FLOATS] = "halve_to_floats", [STEP_HALVE_UNSIGNED_TO_FLOATS] = "halve_unsigned_to_floats",
+        [STEP_INT_ADD] = "int_add", [STEP_INT_SUBTRACT] = "int_sub", [STEP_INT_MULTIPLY] = "int_mul",
+        [STEP_INT_MAXIMUM] = "int_max", [STEP_INT_MINIMUM] = "int_min", [STEP_SHIFT_LEFT] = "shl",
+        [STEP_SHIFT_RIGHT] = "shr", [STEP_SHIFT_SIGNED] = "sar", [STEP_LESS] = "lt", [STEP_LESS_EQUAL] = "le",
+        [STEP_EQUAL] = "eq", [STEP_NOT_EQUAL] = "ne", [STEP_INT_LESS] = "int_lt", [STEP_INT_LESS_EQUAL] = "int_le",
+        [STEP_INT_EQUAL] = "int_eq", [STEP_INT_NOT_EQUAL] = "int_ne"};
+    return op >= 0 && op < (int)(sizeof names / sizeof *names) ? names[op] : NULL;
+}
+
 /* STEP_LOAD_NARROW: elements of fewer bytes than the loop's become such: b is how many, and 16 times this. Floats come
- * from 4 bytes, to 8; integers that become floats, too. */
-enum { NARROW_FLOATS, NARROW_SIGNED, NARROW_UNSIGNED, NARROW_TO_FLOATS };
+ * from 4 bytes, to 8; integers that become floats, too. To pairs:
+ * floats, of as many bytes as the loop's, with 0 beside each. */
+enum { NARROW_FLOATS, NARROW_SIGNED, NARROW_UNSIGNED, NARROW_TO_FLOATS, NARROW_TO_PAIRS };
+
+/* STEP_STORE_NARROW: the first bytes of integers, as many as b says, or, with HALVED, of those in the lower half. */
+enum { HALVED = 16 };
 
 enum { LITERAL_SIGN, LITERAL_ALL_BUT_SIGN, LITERAL_ONE, LITERAL_INFINITY, LITERAL_ALL, LITERAL_ZERO, LITERAL_INT_ONE,
-       LITERAL_32, LITERAL_LOW, LITERAL_2_52, LITERAL_2_84_63, LITERAL_ALL_THREE,     /* of 8 bytes: see to_doubles() */
+       /* For AVX2, see to_doubles() and from_unsigned(): half the bits; the lower half; 2^52, and so on, or of 4 bytes
+          2^23, 2^39 and 2^39 + 2^23. */
+       LITERAL_HALF, LITERAL_LOW, LITERAL_2_52, LITERAL_2_84_63, LITERAL_ALL_THREE, LITERAL_2_84, LITERAL_2_84_52,
+       LITERAL_2_63,
+       LITERAL_CONJUGATE,                              /* of pairs: the sign of the second */
        LITERALS };
+
+enum { PAIRED = 32 };                                  /* beside the size of an element: two are a complex number */
 
 /* `a` is an operand's number in STEP_SPREAD, loads and stores, a literal's in STEP_LITERAL, a room's on the stack;
  * stores are from `to`. */
@@ -59,7 +100,9 @@ typedef struct {
     uint8_t *at, *end;                                 /* where the next byte goes; at > end: there was no room */
     int set;
     int wide;                                          /* elements of 8 bytes */
-    int single;                                        /* AVX2: the first lane alone */
+    int single;                                        /* AVX2: the first lane alone, or pair */
+    int paired;
+    int half;                                          /* AVX-512: of the lower half of a vector */
     int operands;
     uint8_t base[256];                                 /* the register that has an operand's address; 0, rax: none */
 } Pen;
@@ -82,7 +125,7 @@ static inline void put_evex(Pen *pen, int map, int pp, int opcode, int to, int a
     BYTES(pen, 0x62,
         (uint8_t)((~to >> 3 & 1) << 7 | (~b >> 4 & 1) << 6 | (~b >> 3 & 1) << 5 | (~to >> 4 & 1) << 4 | map),
         (uint8_t)(pen->wide << 7 | (~a & 15) << 3 | 4 | pp),
-        (uint8_t)((mask && zero) << 7 | 2 << 5 | (~a >> 4 & 1) << 3 | mask),
+        (uint8_t)((mask && zero) << 7 | (2 - pen->half) << 5 | (~a >> 4 & 1) << 3 | mask),
         (uint8_t)opcode);
 }
 
@@ -101,14 +144,20 @@ static inline void put_address(Pen *pen, int operand) {                    /* mo
     put_i32(pen, 8 * operand);
 }
 
-static inline void put_spread(Pen *pen, int to) {                          /* vbroadcast to, ...: but for the operand */
-    if (pen->set == AVX512) put_evex(pen, 2, 1, pen->wide ? 0x19 : 0x18, to, 0, 0, 0, 0);
-    else put_vex(pen, 2, 1, pen->wide ? 0x19 : 0x18, to, 0, 0);
+/* vbroadcast to, ...: but for the operand. Of so many bytes, 4, 8 or 16. */
+static inline void put_spread(Pen *pen, int to, int bytes) {
+    int opcode = bytes == 16 ? 0x1a : bytes == 8 ? 0x19 : 0x18, wide = pen->wide;
+    pen->wide = bytes > 4;
+    if (pen->set == AVX512) put_evex(pen, 2, 1, opcode, to, 0, 0, 0, 0);
+    else put_vex(pen, 2, 1, opcode, to, 0, 0);
+    pen->wide = wide;
 }
+
+static inline int element_of(const Pen *pen) { return 4 << pen->wide << pen->paired; }
 
 /* How pp tells of the type: packed, or of one lane. */
 static inline int type_of(const Pen *pen, int opcode) {
-    return !pen->single || (opcode >= 0x54 && opcode <= 0x57) ? pen->wide : 2 + pen->wide;
+    return !pen->single || pen->paired || (opcode >= 0x54 && opcode <= 0x57) ? pen->wide : 2 + pen->wide;
 }
 
 /* to, a, b, all of them registers. Where there is one input, it is b. */
@@ -119,17 +168,17 @@ static inline void put_registers(Pen *pen, int opcode, int to, int a, int b, int
 }
 
 /* The instruction alone gives b where one is a NaN, and tells of it: so what is told is found out once more, by NumPy's
- * loop, whose way this is but for that. */
-static inline void put_extreme(Pen *pen, int opcode, int to, int a, int b, int mask) {
+ * loop, whose way this is but for that. It is a where `tested`, a or b, is a NaN. */
+static inline void put_extreme(Pen *pen, int opcode, int to, int a, int b, int tested, int mask) {
     if (pen->set == AVX2) {
-        put_registers(pen, 0xc2, 15, a, a, 0, 0);                          /* vcmp v15, a, a, unordered */
+        put_registers(pen, 0xc2, 15, tested, tested, 0, 0);                /* vcmp v15, tested, tested, unordered */
         BYTES(pen, 3);
         put_registers(pen, opcode, 14, a, b, 0, 0);
         put_vex(pen, 3, 1, pen->wide ? 0x4b : 0x4a, to, 14, a);            /* vblendv to, v14, a, v15 */
         BYTES(pen, (uint8_t)(0xc0 | (to & 7) << 3 | (a & 7)), 15 << 4);
         return;
     }
-    put_registers(pen, 0xc2, 2, a, a, mask, 0);                            /* vcmp k2, a, a, ordered or unordered */
+    put_registers(pen, 0xc2, 2, tested, tested, mask, 0);                  /* vcmp k2, tested, ... , ordered or not */
     BYTES(pen, to == a ? 7 : 3);
     if (to == a) {
         put_registers(pen, opcode, to, a, b, 2, 0);
@@ -151,9 +200,10 @@ static inline void put_element(Pen *pen, int reg, int scale) {             /* re
 
 static inline void put_moved(Pen *pen, const Step *s, int mask) {          /* vmovup to, [base + rcx << ...], or back */
     int load = s->op == STEP_LOAD, base = pen->base[s->a], offset = (base & 7) == 5;     /* rbp, r13: never without */
+    int one_pair = pen->single && pen->paired && !pen->wide;               /* 8 bytes */
     if (!base) put_address(pen, s->a);
     if (pen->set == AVX512) put_evex(pen, 1, pen->wide, load ? 0x10 : 0x11, s->to, 0, base, mask, load);
-    else put_vex(pen, 1, type_of(pen, 0x10), load ? 0x10 : 0x11, s->to, 0, base);
+    else put_vex(pen, 1, one_pair ? 3 : type_of(pen, 0x10), load ? 0x10 : 0x11, s->to, 0, base);
     BYTES(pen, (uint8_t)(offset << 6 | (s->to & 7) << 3 | 4), (uint8_t)((2 + pen->wide) << 6 | 1 << 3 | (base & 7)));
     if (offset) BYTES(pen, 0);
 }
@@ -162,7 +212,7 @@ static inline void put_loaded_one(Pen *pen, int to, int operand) {
     int single = pen->single;
     put_address(pen, operand);
     pen->single = 0;
-    put_spread(pen, to);
+    put_spread(pen, to, element_of(pen));
     pen->single = single;
     BYTES(pen, (uint8_t)((to & 7) << 3));                                  /* [rax] */
 }
@@ -303,9 +353,31 @@ static inline void put_integers_compared(Pen *pen, int how, int to, int a, int b
     }
 }
 
+/* Shuffles, multiplies, and shuffles the products: the same as products of what is shuffled, with a register less. */
+static inline void put_pairs_multiplied(Pen *pen, int to, int a, int b, int mask) {
+    int x = pen->set == AVX512 ? 30 : 14, y = x + 1, opcode = 4 + pen->wide;
+    static const uint8_t second[] = {0xf5, 0xff}, turned[] = {0xb1, 0x55}, first[] = {0xa0, 0};
+    int wide = pen->wide;
+    pen->wide = pen->set == AVX512 && wide;                                /* VEX: W is 0 here */
+    put_packed(pen, 3, opcode, x, 0, a, 0);                                /* vpermilp x, a: (a.im, a.im) */
+    BYTES(pen, second[wide]);
+    pen->wide = wide;
+    put_registers(pen, 0x59, x, x, b, mask, 1);                            /* vmulp x, x, b */
+    pen->wide = pen->set == AVX512 && wide;
+    put_packed(pen, 3, opcode, x, 0, x, 0);                                /* its products change places */
+    BYTES(pen, turned[wide]);
+    put_packed(pen, 3, opcode, y, 0, a, 0);                                /* (a.re, a.re) */
+    BYTES(pen, first[wide]);
+    pen->wide = wide;
+    put_packed(pen, 2, 0xa6, y, b, x, mask);                               /* vfmaddsub213p y, b, x */
+    put_registers(pen, 0x28, to, 0, y, 0, 0);                              /* vmovap to, y */
+}
+
 static inline void put_cast(Pen *pen, const Step *s, int mask) {
     int to_floats = s->op == STEP_TO_FLOATS;
-    if (pen->set == AVX512 && pen->wide) {
+    if (s->op == STEP_UNSIGNED_TO_FLOATS) {                                /* vcvtuqq2pd, vcvtudq2ps */
+        put_evex(pen, 1, pen->wide ? 2 : 3, 0x7a, s->to, 0, s->a, mask, 1);
+    } else if (pen->set == AVX512 && pen->wide) {
         put_evex(pen, 1, to_floats ? 2 : 1, to_floats ? 0xe6 : 0x7a, s->to, 0, s->a, mask, 1);  /* vcvtqq2pd, back */
     } else if (pen->set == AVX512) {
         put_evex(pen, 1, to_floats ? 0 : 2, 0x5b, s->to, 0, s->a, mask, 1);                     /* vcvtdq2ps, back */
@@ -318,6 +390,118 @@ static inline void put_cast(Pen *pen, const Step *s, int mask) {
         put_vex(pen, 1, to_floats ? 0 : 2, 0x5b, s->to, 0, s->a);
     }
     BYTES(pen, (uint8_t)(0xc0 | (s->to & 7) << 3 | (s->a & 7)));
+}
+
+static inline void put_halved(Pen *pen, const Step *s, int mask) {
+    static const struct { uint8_t pp, opcode; } rows[] = {{1, 0x5a}, {1, 0xe6}, {0, 0x5b}, {3, 0x7a}};
+    int row = s->op - STEP_HALVE_FLOATS;                                   /* vcvtpd2ps, ttpd2dq, qq2ps, uqq2ps */
+    if (pen->set == AVX512) {
+        put_evex(pen, 1, rows[row].pp, rows[row].opcode, s->to, 0, s->a, mask, 1);
+    } else if (pen->single && s->op == STEP_HALVE_TO_INTEGERS) {
+        put_vex(pen, 1, 3, 0x2c, 8, 0, s->a);                              /* vcvttsd2si r8d, a */
+        BYTES(pen, (uint8_t)(0xc0 | (s->a & 7)));
+        put_one_moved(pen, s->to);
+        return;
+    } else {                                                               /* or vcvtsd2ss to, a, a */
+        put_vex(pen, 1, pen->single ? 3 : 1, rows[row].opcode, s->to, pen->single ? s->a : 0, s->a);
+    }
+    BYTES(pen, (uint8_t)(0xc0 | (s->to & 7) << 3 | (s->a & 7)));
+}
+
+/* AVX2: of xmm or, `whole`, ymm: vpslld to, a, bits, vpsrad to, to, bits: what is packed then fits. */
+static inline void put_cut(Pen *pen, int whole, int to, int a, int bits) {
+    static const uint8_t ways[] = {6, 4};
+    int single = pen->single;
+    pen->single = !whole;
+    for (int i = 0; i < 2; i++, a = to) {
+        put_vex(pen, 1, 1, 0x72, ways[i], to, a);
+        BYTES(pen, (uint8_t)(0xc0 | ways[i] << 3 | (a & 7)), (uint8_t)bits);
+    }
+    pen->single = single;
+}
+
+/* AVX2, whole vectors: the lower bytes of each lane, packed in xmm15, and from there to memory. */
+static inline void put_packed_stored(Pen *pen, int from, int bytes, int halved) {
+    int four = pen->wide, bits = 32 - 8 * bytes;                           /* dwords in one xmm; else eight in a ymm */
+    if (four && !halved) {
+        put_vex(pen, 3, 1, 0x39, from, 0, 15);                             /* vextracti128 xmm15, from, 1 */
+        BYTES(pen, (uint8_t)(0xc0 | (from & 7) << 3 | 7), 1);
+    }
+    pen->single = 1;                                                       /* xmm */
+    if (four && !halved) {
+        put_vex(pen, 1, 0, 0xc6, 15, from, 15);                            /* vshufps xmm15, from, xmm15 */
+        BYTES(pen, 0xc0 | 7 << 3 | 7, 0x88);
+        from = 15;
+    }
+    if (bytes < 4) {
+        int other = 15;
+        put_cut(pen, !four, 15, from, bits);
+        if (!four) {
+            pen->single = 0;
+            put_vex(pen, 3, 1, 0x39, 15, 0, 14);                           /* vextracti128 xmm14, ymm15, 1 */
+            BYTES(pen, 0xc0 | 7 << 3 | 6, 1);
+            pen->single = 1;
+            other = 14;
+        }
+        put_vex(pen, 1, 1, 0x6b, 15, 15, other);                           /* vpackssdw xmm15, xmm15, ... */
+        BYTES(pen, (uint8_t)(0xc0 | 7 << 3 | (other & 7)));
+        if (bytes == 1) {
+            put_vex(pen, 1, 1, 0x63, 15, 15, 15);                          /* vpacksswb xmm15, xmm15, xmm15 */
+            BYTES(pen, 0xc0 | 7 << 3 | 7);
+        }
+        from = 15;
+    }
+    bits = (four ? 4 : 8) * bytes;                                         /* now bytes: 16, 8 or 4 */
+    if (bits == 16) put_vex(pen, 1, 0, 0x11, from, 0, 0);                  /* vmovups [...], from */
+    else put_vex(pen, 1, 1, bits == 8 ? 0xd6 : 0x7e, from, 0, 0);          /* vmovq, vmovd */
+    put_element(pen, from, bytes / 2);
+    pen->single = 0;
+}
+
+static inline void put_narrow_stored(Pen *pen, const Step *s, int mask) {
+    int bytes = s->b & 15, halved = s->b & HALVED, wide = pen->wide;
+    put_address(pen, s->a);
+    if (pen->set == AVX512) {
+        pen->wide = 0;
+        pen->half = halved != 0;
+        if (halved && bytes == 4) put_evex(pen, 1, 0, 0x11, s->to, 0, 0, mask, 0);      /* vmovups [...], ymm */
+        else put_evex(pen, 2, 2, bytes == 4 ? 0x35 : 0x2f + 2 * bytes + (wide && !halved),
+                      s->to, 0, 0, mask, 0);                               /* vpmov */
+        put_element(pen, s->to, bytes / 2);
+        pen->wide = wide;
+        pen->half = 0;
+    } else if (pen->single) {
+        put_vex(pen, 1, 1, 0x7e, s->to, 0, 8);                             /* vmovd r8d, xmm; mov [...], r8 */
+        BYTES(pen, (uint8_t)(0xc0 | (s->to & 7) << 3));
+        if (bytes == 2) BYTES(pen, 0x66);
+        BYTES(pen, 0x44, bytes == 1 ? 0x88 : 0x89, 0x04, (uint8_t)(bytes / 2 << 6 | 8));
+    } else {
+        put_packed_stored(pen, s->to, bytes, halved);
+    }
+}
+
+static inline void put_pairs_loaded(Pen *pen, const Step *s, int mask) {
+    int wide = pen->wide;
+    if (pen->set == AVX512) {
+        BYTES(pen, 0xb8, 0x55, 0x55, 0, 0, 0xc5, 0xf8, 0x92, 0xd0);          /* mov eax, 0x5555; kmovw k2, eax */
+        if (mask) BYTES(pen, 0xc5, 0xec, 0x41, 0xd1);                        /* kandw k2, k2, k1 */
+        put_address(pen, s->a);
+        put_evex(pen, 2, 1, 0x88, s->to, 0, 0, 2, 1);                        /* vexpandp to {k2}, [...] */
+    } else {
+        put_address(pen, s->a);
+        if (pen->single) put_vex(pen, 1, 2 + wide, 0x10, s->to, 0, 0);       /* vmovss, vmovsd to, [...] */
+        else if (!wide) put_vex(pen, 2, 1, 0x35, s->to, 0, 0);               /* vpmovzxdq to, [...] */
+        else {
+            pen->single = 1;
+            put_vex(pen, 1, 1, 0x10, s->to, 0, 0);                           /* vmovupd xmm, [...]: zeros follow */
+            pen->single = 0;
+        }
+    }
+    put_element(pen, s->to, 1 + wide);
+    if (pen->set == AVX2 && wide && !pen->single) {
+        put_vex_w(pen, 1, 3, 1, 0x01, s->to, 0, s->to);                      /* vpermpd to, to, (0, 2, 1, 2) */
+        BYTES(pen, (uint8_t)(0xc0 | (s->to & 7) << 3 | (s->to & 7)), 0x98);
+    }
 }
 
 static inline void put_narrow_loaded(Pen *pen, const Step *s, int mask) {
@@ -362,8 +546,12 @@ static inline void put_step(Pen *pen, const Step *s, int mask) {
         put_mask_loaded(pen, s->to, s->a, mask);
     else if (s->op == STEP_STORE_MASK)
         put_mask_stored(pen, s->to, s->a, mask);
+    else if (s->op == STEP_LOAD_NARROW && s->b >> 4 == NARROW_TO_PAIRS)
+        put_pairs_loaded(pen, s, mask);
     else if (s->op == STEP_LOAD_NARROW)
         put_narrow_loaded(pen, s, mask);
+    else if (s->op == STEP_STORE_NARROW)
+        put_narrow_stored(pen, s, mask);
     else if (s->op == STEP_SQRT)
         put_registers(pen, 0x51, s->to, pen->single ? s->a : 0, s->a, mask, 1);
     else if (s->op >= STEP_INT_LESS)
@@ -372,10 +560,16 @@ static inline void put_step(Pen *pen, const Step *s, int mask) {
         put_compared(pen, s->op - STEP_LESS, s->to, s->a, s->b, mask);
     else if (s->op >= STEP_INT_ADD)
         put_integers(pen, s->op, s->to, s->a, s->b, mask);
+    else if (s->op >= STEP_HALVE_FLOATS)
+        put_halved(pen, s, mask);
     else if (s->op >= STEP_TO_FLOATS)
         put_cast(pen, s, mask);
+    else if (s->op == STEP_PAIR_MULTIPLY)
+        put_pairs_multiplied(pen, s->to, s->a, s->b, mask);
+    else if (s->op >= STEP_FMAX)
+        put_extreme(pen, s->op == STEP_FMAX ? 0x5f : 0x5d, s->to, s->a, s->b, s->b, mask);
     else if (s->op >= STEP_MAXIMUM)
-        put_extreme(pen, s->op == STEP_MAXIMUM ? 0x5f : 0x5d, s->to, s->a, s->b, mask);
+        put_extreme(pen, s->op == STEP_MAXIMUM ? 0x5f : 0x5d, s->to, s->a, s->b, s->a, mask);
     else if (s->op >= STEP_RINT)
         put_rounded(pen, s->op - STEP_RINT, s->to, s->a, mask);
     else
@@ -407,8 +601,8 @@ static inline void put_tail(Pen *pen, const Step *steps, int n) {
     pen->single = 1;
     put_body(pen, steps, n, 0);
     pen->single = 0;
-    BYTES(pen, 0x48, 0x83, 0xc1, 1);                                         /* add rcx, 1 */
-    BYTES(pen, 0x48, 0x83, 0xee, 1);                                         /* sub rsi, 1 */
+    BYTES(pen, 0x48, 0x83, 0xc1, (uint8_t)(1 << pen->paired));               /* add rcx, 1 or 2 */
+    BYTES(pen, 0x48, 0x83, 0xee, (uint8_t)(1 << pen->paired));               /* sub rsi, 1 or 2 */
     BYTES(pen, 0x0f, 0x85);                                                  /* jnz loop */
     put_i32(pen, loop - (pen->at + 4));
 }
@@ -482,11 +676,14 @@ static inline void put_next_row(Pen *pen) {
 static inline size_t assemble(uint8_t *code, size_t room, const Step *steps, int n, int itemsize, int set) {
     static const uint64_t doubles[LITERALS] = {1ull << 63, ~(1ull << 63), 0x3ff0000000000000ull, 0x7ff0000000000000ull,
                                                ~0ull, 0, 1, 32, 0xffffffffull, 0x4330000000000000ull,
-                                               0x4530000080000000ull, 0x4530000080100000ull};
-    static const uint32_t floats[LITERALS] = {1u << 31, ~(1u << 31), 0x3f800000u, 0x7f800000u, ~0u, 0, 1};
-    Pen pen = {code, code + room, set, itemsize == 8};
+                                               0x4530000080000000ull, 0x4530000080100000ull, 0x4530000000000000ull,
+                                               0x4530000000100000ull, 0x43e0000000000000ull, 1ull << 63};
+    static const uint32_t floats[LITERALS] = {1u << 31, ~(1u << 31), 0x3f800000u, 0x7f800000u, ~0u, 0, 1, 16, 0xffffu,
+                                              0x4b000000u, 0, 0, 0x53000000u, 0x53000080u, 0, 1u << 31};
+    int size = itemsize & ~PAIRED;
+    Pen pen = {code, code + room, set, size == 8, 0, (itemsize & PAIRED) != 0};
     int width = set == AVX512 ? 64 : 32, rooms = rooms_of(steps, n), taken = bases_of(&pen, steps, n);
-    uint8_t lanes = (uint8_t)(width / itemsize);
+    uint8_t lanes = (uint8_t)(width / size);
     uint8_t *literals[LITERALS] = {0}, *row, *loop, *to_tail, *to_end, *to_return;
 
     BYTES(&pen, 0xf3, 0x0f, 0x1e, 0xfa);                                     /* endbr64 */
@@ -501,10 +698,11 @@ static inline size_t assemble(uint8_t *code, size_t room, const Step *steps, int
     }
     for (int i = 0; i < n; i++)
         if (steps[i].op == STEP_LITERAL) {
-            put_spread(&pen, steps[i].to);
+            put_spread(&pen, steps[i].to, steps[i].a == LITERAL_CONJUGATE ? element_of(&pen) : size);
             BYTES(&pen, (uint8_t)((steps[i].to & 7) << 3 | 5), 0, 0, 0, 0);  /* [rip + ...]: see below */
             literals[steps[i].a] = pen.at;
         }
+    if (pen.paired) BYTES(&pen, 0x48, 0x01, 0xf6);                           /* add rsi, rsi */
     row = pen.at;
     for (int i = 0; i < n; i++)
         if (steps[i].op == STEP_SPREAD) put_loaded_one(&pen, steps[i].to, steps[i].a);
@@ -539,7 +737,8 @@ static inline size_t assemble(uint8_t *code, size_t room, const Step *steps, int
     for (int i = 0; i < LITERALS; i++)
         if (literals[i]) {
             land(&pen, literals[i]);
-            put(&pen, pen.wide ? (const void *)&doubles[i] : &floats[i], (size_t)itemsize);
+            if (i == LITERAL_CONJUGATE) put(&pen, &doubles[LITERAL_ZERO], (size_t)size);
+            put(&pen, pen.wide ? (const void *)&doubles[i] : &floats[i], (size_t)size);
         }
     return pen.at <= pen.end ? (size_t)(pen.at - code) : 0;
 }

@@ -8,26 +8,38 @@
 
 #if defined(__x86_64__) && defined(__linux__)
 
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The best set that the processor has. With AVX-512 a loop needs what NumPy's own loops do, and bzhi. */
+/* The best set that the processor has. With AVX-512 a loop needs what NumPy's own loops do, and bzhi; with AVX2 the
+ * fused multiplications, too, that came with it. */
 static inline int vector_set(void) {
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("bmi2"))
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("bmi2"))
         return AVX512;
-    return __builtin_cpu_supports("avx2") ? AVX2 : NO_VECTORS;
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? AVX2 : NO_VECTORS;
 }
 
-/* Both views of so many bytes, or 0: the system does not allow it. They are never unmapped. */
-static inline int map_twice(size_t size, uint8_t **writable, uint8_t **runnable) {
-    int file = (int)syscall(SYS_memfd_create, "dflow loops", 1u);          /* MFD_CLOEXEC */
-    void *w, *r;
-    if (file < 0) return 0;
-    if (ftruncate(file, (off_t)size) != 0) { close(file); return 0; }
-    w = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    r = mmap(NULL, size, PROT_READ | PROT_EXEC, MAP_SHARED, file, 0);
-    close(file);
+/* Both views of so many bytes, or 0: the system does not allow it. They are never unmapped. `named`: of anonymous
+ * memory that is shared, since perf looks names up for no file. */
+static inline int map_twice(size_t size, int named, uint8_t **writable, uint8_t **runnable) {
+    int file = named ? -1 : (int)syscall(SYS_memfd_create, "dflow loops", 1u);         /* MFD_CLOEXEC */
+    void *w, *r = MAP_FAILED;
+    if (file < 0 && !named) return 0;
+    if (file >= 0 && ftruncate(file, (off_t)size) != 0) { close(file); return 0; }
+    w = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | (named ? MAP_ANONYMOUS : 0), file, 0);
+    if (!named) {
+        r = mmap(NULL, size, PROT_READ | PROT_EXEC, MAP_SHARED, file, 0);
+        close(file);
+    } else if (w != MAP_FAILED) {
+        r = (void *)syscall(SYS_mremap, w, 0, size, 1, NULL);              /* MREMAP_MAYMOVE: here, a second view */
+        if (r != MAP_FAILED && mprotect(r, size, PROT_READ | PROT_EXEC) != 0) {
+            munmap(r, size);
+            r = MAP_FAILED;
+        }
+    }
     if (w == MAP_FAILED || r == MAP_FAILED) {
         if (w != MAP_FAILED) munmap(w, size);
         if (r != MAP_FAILED) munmap(r, size);
@@ -38,10 +50,26 @@ static inline int map_twice(size_t size, uint8_t **writable, uint8_t **runnable)
     return 1;
 }
 
+/* A line of the file in which perf looks names of code up: dflow_loop_HASH_ and what it computes. */
+static inline void tell_perf(const void *code, size_t size, uint64_t hash, const Step *steps, int n) {
+    char path[40], name[120] = "";
+    size_t used = 0;
+    FILE *file;
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+    for (int i = 0; i < n; i++)
+        if (steps[i].op >= STEP_ADD && used < sizeof name)
+            used += (size_t)snprintf(name + used, sizeof name - used, "_%s", step_name(steps[i].op));
+    file = fopen(path, "a");
+    if (file == NULL) return;
+    fprintf(file, "%lx %zx dflow_loop_%016llx%s\n", (unsigned long)code, size, (unsigned long long)hash, name);
+    fclose(file);
+}
+
 #else
 
 static inline int vector_set(void) { return NO_VECTORS; }
-static inline int map_twice(size_t size, uint8_t **writable, uint8_t **runnable) { return 0; }
+static inline int map_twice(size_t size, int named, uint8_t **writable, uint8_t **runnable) { return 0; }
+static inline void tell_perf(const void *code, size_t size, uint64_t hash, const Step *steps, int n) {}
 
 #endif
 #endif

@@ -39,6 +39,7 @@ cdef ufunc square = wrap(np.square), sqrt = wrap(np.sqrt)
 cdef ufunc reciprocal = wrap(np.reciprocal), positive = wrap(np.positive)
 
 cdef object float64 = np.float64, int64 = np.int64
+cdef set NUMBERS = {dtype.type for dtype in DTYPES if dtype != np.bool}
 
 cdef object as_python(object x, int code):
     """NumPy's number as Python's, if that has the same result beside an array of a type; else None."""
@@ -336,7 +337,7 @@ def beside_number(function, tuple inputs):
     if len(inputs) != 2 or not is_ours(inputs[1]):
         return None
     op = operators.get(function)
-    if op is None or op == POWER or not isinstance(inputs[0], np.number):
+    if op is None or op == POWER or type(inputs[0]) not in NUMBERS:
         return None
     number = as_python(inputs[0], (<ndarray>inputs[1]).code)
     return binary_operator(op, as_array(inputs[0]) if number is None else number, inputs[1])

@@ -1,10 +1,9 @@
 """`nd.op`, where MXNet 1 has its operators: the functions of nd by the same names."""
 
-import sys
-
 
 def __getattr__(name):
-    return getattr(sys.modules["dflow.nd"], name)
+    from dflow import nd  # which imports this module
+    return getattr(nd, name)
 
 
 def __dir__():

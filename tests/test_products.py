@@ -82,7 +82,8 @@ def test_layouts(dtype, left):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(700, 300, 40), (1100, 20, 1100), (513, 64, 2049), (16, 1100, 16), (100, 1100, 17),
                                    (17, 1100, 1600),
-                                   (64, 64, 64), (65, 64, 65), (2600, 16, 16), (16, 16, 2600)])
+                                   (64, 64, 64), (65, 64, 65), (2600, 16, 16), (16, 16, 2600),
+                                   (8, 600, 1500), (1500, 600, 3), (2, 40, 4000), (15, 130, 140)])
 def test_the_same_bits_for_any_number_of_workers(dtype, shape):
     m, n, p = shape
     check(draw((m, n), dtype), draw((n, p), dtype, 1), settings=ANY_WORKERS)
@@ -164,6 +165,8 @@ def test_vectors(dtype):
     settings = ANY_WORKERS[:3] + ANY_WORKERS[-2:]
     check(m, v, settings=settings)
     check(w, m, settings=settings)
+    check(v, m, product=lambda np, x, y: x @ y.T, settings=settings)
+    check(w, m, product=lambda np, x, y: y.T @ x, settings=settings)
     check(v, v, settings=settings)
     check(m, v, product=lambda np, x, y: x[:, ::2] @ y[::-2], settings=settings)
     check(m, v, product=lambda np, x, y: x @ y[:, None], settings=settings)

@@ -24,7 +24,10 @@ from dflow._kernels.qr import qr
 cdef enum:
     LEAST = 1 << 18             # multiplications from which tiles pay; OpenBLAS uses one thread below
     LEAST_VECTOR = 1 << 15      # the same for a matrix and a vector,
-    VECTOR_TILE = 1 << 17       # whose tiles have about so many
+    LEAST_BAND_AREA = 1 << 16   # which is cut into bands of at least so many,
+    LEAST_BAND = 64             # and so many rows, or columns,
+    BAND = 2048                 # but no more than about so many: where lines are cut, short pieces cost twice the time
+    WIDE = 128                  # columns or rows from which a product pays that has fewer than 16 of the others
     TILE = 1024                 # rows and columns of a tile, at most about so many,
     LEAST_TILE = 96             # and at least so many
     ONE_THREAD = 8192           # elements up to which OpenBLAS never uses several
@@ -41,12 +44,16 @@ cdef struct Product:            # the data of a product's kernel
 cdef bint worth_blas(intp m, intp n, intp p) noexcept nogil:
     if m == 1 or p == 1:
         return n >= 16 and m * n * p > LEAST_VECTOR and m != p
-    return m >= 16 and n >= 16 and p >= 16 and m * n * p > LEAST
+    return n >= 16 and (min(m, p) >= 16 or max(m, p) >= WIDE) and m * n * p > LEAST
 
 # ---- tiles -----------------------------------------------------------------------------------------------------------
 
 cdef inline intp parts(intp n, intp size) noexcept nogil:
     return (n + size // 2) // size if n > size else 1
+
+cdef inline intp bands(intp m, intp n) noexcept nogil:
+    """Of a matrix of shape (m, n), or (n, m), beside a vector of n elements."""
+    return max(min(max(tiles_wanted, m // BAND), m // LEAST_BAND, m * n // LEAST_BAND_AREA), 1)
 
 cdef void cut(intp* dims, intp* rows, intp* columns) noexcept nogil:
     """Into how many rows and columns of tiles a product is cut; dims: loop, m, n, p.
@@ -59,9 +66,9 @@ cdef void cut(intp* dims, intp* rows, intp* columns) noexcept nogil:
     if scipy_routines.gemm[0] == NULL or scipy_blas.set_threads == NULL or not worth_blas(m, n, p):
         pass
     elif p == 1:
-        r = parts(m, VECTOR_TILE // (n + 1) + 16)
+        r = bands(m, n)
     elif m == 1:
-        c = parts(p, VECTOR_TILE // (n + 1) + 16)
+        c = bands(p, n)
     else:
         while (by_rows or by_columns) and (r * c < tiles_wanted or m > TILE * r or p > TILE * c):
             by_rows = m >= 2 * LEAST_TILE * r

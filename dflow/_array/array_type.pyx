@@ -37,6 +37,10 @@ cdef extern from "Python.h":
     void PyType_Modified(type)
     PyObject* PyEval_GetGlobals()
 
+cdef extern from "_array/deferring.h":
+    PyTypeObject* types_of_ours[2]
+    void let_defer(int code, PyTypeObject* numpys)
+
 cdef object array_class = None
 cdef bint arrays_too = False            # elements are
 
@@ -211,8 +215,10 @@ cdef void make_types(type cls) except *:
     array_class = cls
     for kind in (ArrayType, ElementType):
         (<Slots*>kind).tp_new = <newfunc>new_subclass
+    types_of_ours[0], types_of_ours[1] = <PyTypeObject*>ArrayType, <PyTypeObject*>ElementType
     for code in range(NCODES):
         make_type(code, cls)
+        let_defer(code, <PyTypeObject*>DTYPES[code].type)
         if DTYPES[code].type in LONG:               # the others equal what is registered
             (numbers.Complex if is_complex(code) else numbers.Real).register(<type><object>element_types[code])
     (<PyObject*>cls).ob_type = <PyTypeObject*>ArrayType

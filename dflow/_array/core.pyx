@@ -28,8 +28,8 @@ from dflow._array.in_caller cimport joins, run_unary
 from dflow._base.allocator cimport memory_free, memory_hooks, MemoryHooks, memory_new
 from dflow._base.hooks cimport check_callables, check_hooks
 from dflow._array.shape cimport parse_shape, check_dimensions
-from dflow._kernels.dtypes cimport (
-    BOOL, NCODES, DTYPES, itemsizes, code_of, code_of_num, numpy_array, is_complex, is_integer, real_code, read_scalar)
+from dflow._kernels.dtypes cimport (BOOL, MOST_INTEGER, NCODES, DTYPES, itemsizes, code_of, code_of_num, integer_at,
+                                    numpy_array, is_complex, is_integer, real_code, read_scalar)
 from dflow._kernels.casts cimport cast_kernel
 
 cnp.import_array()
@@ -729,8 +729,8 @@ cdef class ndarray:
 
     def __bool__(self):
         if self.size == 1:
-            return (data_of(self)[0] != 0 if self.code == BOOL and is_near(self) and not warnings_wait()
-                    else bool(first_element(self)))
+            return (integer_at(self.code, data_of(self)) != 0 if self.code <= MOST_INTEGER and is_near(self)
+                    and not warnings_wait() else bool(first_element(self)))
         return bool(np.empty(shape_tuple(self), np.bool))      # NumPy's own words for the error
 
     def __int__(self):

@@ -18,7 +18,8 @@ from dflow._engine cimport settings
 from dflow._runtime.graph cimport storage_allocate
 from dflow._array.dispatch cimport Operand, fill_constant, launch
 from dflow._kernels.dtypes cimport (
-    Scalar, BOOL, DOUBLE, DTYPES, itemsizes, is_complex, is_integer, write_number, write_scalar, read_scalar)
+    Scalar, BOOL, DOUBLE, DTYPES, MOST_INTEGER, int128, integer_at, itemsizes, is_complex, is_integer, write_number,
+    write_scalar, read_scalar)
 from dflow._kernels.casts cimport cast_kernel, number_kernel
 from dflow._array.core cimport *, is_ours, be_element, be_array
 from dflow._base.thread_state cimport near, set_recording
@@ -221,20 +222,33 @@ cdef object base_index(ndarray a, object key):
     memcpy(v.shape + g.made, g.strides, g.made * sizeof(intp))
     return close_view(v)
 
+cdef inline bint is_index(object item, intp* i):
+    """Whether it is one of Python's integers, or an element of integers that is there, and its value."""
+    cdef int overflow
+    cdef int128 value
+    if PyLong_CheckExact(item):
+        i[0] = PyLong_AsLongLongAndOverflow(item, &overflow)
+        return overflow == 0
+    if not is_ours(item) or not (<ndarray>item).flags & SCALAR or not BOOL < (<ndarray>item).code <= MOST_INTEGER:
+        return False
+    if not is_here(<ndarray>item):
+        return False
+    value = integer_at((<ndarray>item).code, data_of(<ndarray>item))
+    i[0] = <intp>value
+    return i[0] == value
+
 cdef inline intp integers_offset(ndarray a, tuple key) except -1:
-    """Where the element of a lies that a key of one exact int an axis names;
+    """Where the element of a lies that a key of one integer an axis names;
     -2 for any other key, and where there is none."""
     cdef intp* strides = strides_of(a)
-    cdef intp offset = a.offset, i
-    cdef int axis, overflow
+    cdef intp offset = a.offset, i = 0
+    cdef int axis
     if PyTuple_GET_SIZE(key) != a.ndim or a.ndim == 0:
         return -2
     for axis in range(a.ndim):
-        item = <object>PyTuple_GET_ITEM(key, axis)
-        if not PyLong_CheckExact(item):
+        if not is_index(<object>PyTuple_GET_ITEM(key, axis), &i):
             return -2
-        i = PyLong_AsLongLongAndOverflow(item, &overflow)
-        if i < 0 and not overflow:
+        if i < 0:
             i += a.shape[axis]
         if i < 0 or i >= a.shape[axis]:
             return -2
@@ -249,11 +263,14 @@ cdef inline intp element_offset(ndarray a, tuple key) except -1:
     return offset
 
 cdef object get_index(ndarray a, object key):
-    cdef intp offset
+    cdef intp offset = 0
     if PyLong_CheckExact(key):
         return index_first(a, int_index(a, key))
-    if is_ours(key) and (<ndarray>key).ndim:
-        return selected(a, key)
+    if is_ours(key):
+        if (<ndarray>key).ndim:
+            return selected(a, key)
+        if is_index(key, &offset):
+            return index_first(a, offset)
     if PyTuple_CheckExact(key):
         offset = integers_offset(a, <tuple>key)
         if offset >= 0:

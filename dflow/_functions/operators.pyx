@@ -5,10 +5,16 @@ import operator
 import numpy as np
 from libc.float cimport DBL_MIN
 from libc.math cimport fabs
+from libc.stdint cimport uint64_t
+from libc.string cimport memcpy, memset
 from dflow._base.atomics cimport load_ptr
+from dflow._base.fpflags cimport FP_OVER
 from dflow._engine cimport settings
+from dflow._runtime.fp_errors cimport fp_event
+from dflow._kernels.kernel cimport Kernel
 from dflow._kernels.dtypes cimport (
-    BOOL, CDOUBLE, CFLOAT, DOUBLE, DTYPES, FLOAT, HALF, LONG, NCODES, Scalar, is_integer, write_scalar)
+    BOOL, CDOUBLE, CFLOAT, DOUBLE, DTYPES, FLOAT, HALF, LONG, MOST_INTEGER, NCODES, Scalar, int128, integer_at,
+    is_integer, itemsizes, write_scalar)
 from dflow._array.core cimport *, is_ours, be_element
 from dflow._base.thread_state cimport set_recording
 from dflow._functions.interop cimport ask, foreign
@@ -39,7 +45,6 @@ cdef ufunc square = wrap(np.square), sqrt = wrap(np.sqrt)
 cdef ufunc reciprocal = wrap(np.reciprocal), positive = wrap(np.positive)
 
 cdef object float64 = np.float64, int64 = np.int64
-cdef set NUMBERS = {dtype.type for dtype in DTYPES if dtype != np.bool}
 
 cdef object as_python(object x, int code):
     """NumPy's number as Python's, if that has the same result beside an array of a type; else None."""
@@ -49,17 +54,14 @@ cdef object as_python(object x, int code):
         return int(x)
     return None
 
-cdef inline bint double_value(object x, double* value):
-    """The value of a 0-d array of doubles that is there, or of a number that a double holds exactly."""
-    cdef ndarray a
+cdef union Number:
+    double d
+    int128 i
+
+cdef inline bint is_double(object x, double* value):
+    """Whether a number of Python's is one that a double holds exactly."""
     cdef long long n
     cdef int overflow
-    if is_ours(x):
-        a = <ndarray>x
-        if a.ndim or a.code != DOUBLE or not is_here(a):
-            return False
-        value[0] = (<double*>data_of(a))[0]
-        return True
     if type(x) is float or type(x) is float64:
         value[0] = <double>x
         return True
@@ -69,12 +71,73 @@ cdef inline bint double_value(object x, double* value):
         return overflow == 0 and -EXACT <= n <= EXACT
     return False
 
+cdef inline bint in_range(int128 value, int code) noexcept nogil:
+    cdef int bits = 8 * itemsizes[code]
+    return -(<int128>1 << bits - 1) <= value < <int128>1 << bits - 1 if code % 2 else 0 <= value < <int128>1 << bits
+
+cdef inline bint beside(object x, int code, Number* number):
+    """Whether x is an element that is there, of doubles or of integers as the code is, or a number of Python's that is
+    of this type: then its value."""
+    cdef int overflow
+    if is_ours(x):
+        if (<ndarray>x).ndim or not is_here(<ndarray>x):
+            return False
+        if (<ndarray>x).code == DOUBLE:
+            number.d = (<double*>data_of(<ndarray>x))[0]
+        elif code == DOUBLE:
+            number.d = <double>integer_at((<ndarray>x).code, data_of(<ndarray>x))
+        else:
+            number.i = integer_at((<ndarray>x).code, data_of(<ndarray>x))
+        return True
+    if code == DOUBLE:
+        return is_double(x, &number.d)
+    if type(x) is not int:
+        return False
+    number.i = PyLong_AsLongLongAndOverflow(x, &overflow)
+    return overflow == 0 and in_range(number.i, code)
+
+# Of elements of two types, integers or doubles, the type of what is computed with them; 0: another one.
+cdef char common[NCODES][NCODES]
+
+cdef int _fill_common() except -1:
+    cdef int a, b, double = DOUBLE
+    common[double][double] = DOUBLE
+    for a in range(BOOL + 1, MOST_INTEGER + 1):
+        common[a][double] = common[double][a] = DOUBLE
+        for b in range(BOOL + 1, MOST_INTEGER + 1):
+            both = np.promote_types(DTYPES[a], DTYPES[b])
+            common[a][b] = both.num if both.kind in "iu" else 0
+    return 0
+
+_fill_common()
+
 cdef ndarray scalar_arithmetic(int op, object a, object b):
-    """a op b for two numbers, where that raises no floating point flag (but inexact); else None."""
-    cdef double x = 0, y = 0, z
-    cdef ndarray out
-    if settings.inline_cost <= 0 or not double_value(a, &x) or not double_value(b, &y):
+    """a op b for two numbers, one of them an element of doubles or of integers, where that raises no floating point
+    flag (but inexact); else None."""
+    cdef int code = (<ndarray>a).code if is_ours(a) else (<ndarray>b).code
+    cdef Number x, y
+    x.i = y.i = 0
+    code = common[code][(<ndarray>b).code if is_ours(b) else code]
+    if code == 0:
         return None
+    if settings.inline_cost <= 0 or not beside(a, code, &x) or not beside(b, code, &y):
+        return None
+    out = double_arithmetic(op, x.d, y.d) if code == DOUBLE else integer_arithmetic(op, code, x.i, y.i)
+    settings.inlined += out is not None
+    return out
+
+cdef inline ndarray new_bool(bint value):
+    cdef ndarray out = new_scalar(BOOL)
+    out.st.data[0] = value
+    return out
+
+cdef inline ndarray new_double(double value):
+    cdef ndarray out = new_scalar(DOUBLE)
+    (<double*>out.st.data)[0] = value
+    return out
+
+cdef inline ndarray double_arithmetic(int op, double x, double y):
+    cdef double z
     if op <= TRUE_DIVIDE:
         if op == ADD:
             z = x + y
@@ -88,16 +151,73 @@ cdef ndarray scalar_arithmetic(int op, object a, object b):
             return None
         if z - z != 0 or (op >= MULTIPLY and fabs(z) < DBL_MIN and x != 0 and (y != 0 or op == TRUE_DIVIDE)):
             return None                     # infinite, not a number, or too small
-        out = new_scalar(DOUBLE)
-        (<double*>out.st.data)[0] = z
-    else:
-        if x != x or y != y:
+        return new_double(z)
+    if op < LESS or x != x or y != y:
+        return None
+    return new_bool(x < y if op == LESS else x <= y if op == LESS_EQUAL else x == y if op == EQUAL else
+                    x != y if op == NOT_EQUAL else x > y if op == GREATER else x >= y)
+
+cdef ndarray integer_arithmetic(int op, int code, int128 x, int128 y):
+    cdef int128 z
+    if LESS <= op <= GREATER_EQUAL:
+        return new_bool(x < y if op == LESS else x <= y if op == LESS_EQUAL else x == y if op == EQUAL else
+                        x != y if op == NOT_EQUAL else x > y if op == GREATER else x >= y)
+    if op == ADD:
+        z = x + y
+    elif op == SUBTRACT:
+        z = x - y
+    elif op == MULTIPLY:
+        z = x * y
+    elif op == AND:
+        z = x & y
+    elif op == OR:
+        z = x | y
+    elif op == XOR:
+        z = x ^ y
+    elif op == LSHIFT or op == RSHIFT:
+        if not 0 <= y < 8 * itemsizes[code]:
             return None
-        out = new_scalar(BOOL)
-        out.st.data[0] = (x < y if op == LESS else x <= y if op == LESS_EQUAL else x == y if op == EQUAL else
-                          x != y if op == NOT_EQUAL else x > y if op == GREATER else x >= y)
-    settings.inlined += 1
+        return new_integer(code, x << y if op == LSHIFT else x >> y)        # bits beyond the type are lost
+    elif op == POWER:
+        return new_integer(code, raised(x, y)) if y >= 0 else None
+    elif y == 0:
+        return None
+    elif op == FLOOR_DIVIDE:
+        z = x / y - (x % y != 0 and (x < 0) != (y < 0))
+    elif op == REMAINDER:
+        z = x % y
+        if z != 0 and (z < 0) != (y < 0):
+            z += y
+    elif op == TRUE_DIVIDE and itemsizes[code] >= 4:        # of others it has no double
+        return new_double(<double>x / <double>y)
+    else:
+        return None
+    return told_of_range(op, code, z)
+
+cdef inline uint64_t raised(int128 x, int128 y) noexcept nogil:
+    """x to the power y, wrapped round."""
+    cdef uint64_t base = <uint64_t>x, result = 1
+    while y > 0:
+        if y & 1:
+            result *= base
+        base *= base
+        y >>= 1
+    return result
+
+cdef inline ndarray new_integer(int code, int128 value):
+    cdef ndarray out = new_scalar(code)
+    memcpy(out.st.data, &value, itemsizes[code])
     return out
+
+cdef ndarray told_of_range(int op, int code, int128 value):
+    """An element of integers; one that is beyond their range wraps round, which NumPy's scalars tell of."""
+    cdef Kernel k
+    if not in_range(value, code):
+        memset(&k, 0, sizeof(Kernel))
+        name = f"scalar {operator_names[op]}".encode()
+        k.name = name
+        fp_event(FP_OVER, &k)
+    return new_integer(code, value)
 
 cdef object binary_operator(int op, object a, object b):
     if records(a, b):
@@ -106,7 +226,7 @@ cdef object binary_operator(int op, object a, object b):
     cdef int i, j
     cdef Plan* p
     cdef ndarray out
-    if op <= TRUE_DIVIDE or LESS <= op <= GREATER_EQUAL:
+    if op <= GREATER_EQUAL:
         out = scalar_arithmetic(op, a, b)
         if out is not None:
             return out
@@ -328,16 +448,23 @@ cdef object inplace_operator(int op, object a, object b):
 cdef object unary_operator(int op, object a):
     if records(a, None):
         return record((<ufunc>(<list>operator_list)[op]).numpy, (a,), (<list>operator_list)[op], (a,), {})
+    if (<ndarray>a).ndim == 0 and settings.inline_cost > 0 and is_here(<ndarray>a):
+        out = of_number(op, (<ndarray>a).code, data_of(<ndarray>a))
+        if out is not None:
+            settings.inlined += 1
+            return out
     return unary(<ufunc>(<list>operator_list)[op], <ndarray>a)
 
-cdef dict operators = {getattr(np, name): i for i, name in enumerate(operator_names[:operator_names.index("divmod")])}
-
-def beside_number(function, tuple inputs):
-    """A ufunc of NumPy's of one of its numbers and an array, as it calls that for number * array; None: not here."""
-    if len(inputs) != 2 or not is_ours(inputs[1]):
+cdef ndarray of_number(int op, int code, char* p):
+    """The same of one number of doubles or integers, where it raises no flag; else None."""
+    cdef double d
+    cdef int128 n
+    if code == DOUBLE and op != INVERT:
+        d = (<double*>p)[0]
+        return new_double(-d if op == NEGATIVE else fabs(d) if op == ABSOLUTE else d)
+    if not BOOL < code <= MOST_INTEGER:
         return None
-    op = operators.get(function)
-    if op is None or op == POWER or type(inputs[0]) not in NUMBERS:
-        return None
-    number = as_python(inputs[0], (<ndarray>inputs[1]).code)
-    return binary_operator(op, as_array(inputs[0]) if number is None else number, inputs[1])
+    n = integer_at(code, p)
+    if op == INVERT:
+        return new_integer(code, ~n)
+    return told_of_range(op, code, -n if op == NEGATIVE or op == ABSOLUTE and n < 0 else n)

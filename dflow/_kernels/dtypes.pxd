@@ -1,9 +1,15 @@
 """The eighteen numeric types, by code, and scalars. A type code is NumPy's type number, 0 to 16, and 17 for half."""
 
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+cdef extern from *:
+    ctypedef long long int128 "__int128"        # holds all integers
+
 cdef enum Code:
     BOOL = 0
     LONG = 7
     ULONG = 8
+    MOST_INTEGER = 10
     FLOAT = 11
     DOUBLE = 12
     LONGDOUBLE = 13
@@ -32,6 +38,13 @@ cdef inline bint is_complex(int code) noexcept nogil:
     return CFLOAT <= code <= CLONGDOUBLE
 cdef inline bint is_integer(int code) noexcept nogil:
     return code <= 10
+cdef inline int128 integer_at(int code, char* p) noexcept nogil:
+    cdef int size = itemsizes[code]
+    if code % 2:                            # signed
+        return (<int64_t*>p)[0] if size == 8 else (<int32_t*>p)[0] if size == 4 else (
+            <int16_t*>p)[0] if size == 2 else (<int8_t*>p)[0]
+    return (<uint64_t*>p)[0] if size == 8 else (<uint32_t*>p)[0] if size == 4 else (
+        <uint16_t*>p)[0] if size == 2 else (<uint8_t*>p)[0]
 cdef inline int real_code(int code) noexcept nogil:
     return code - 3 if is_complex(code) else code
 

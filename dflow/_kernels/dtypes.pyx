@@ -3,7 +3,7 @@
 import numpy as np
 cimport numpy as cnp
 from cpython.complex cimport PyComplex_FromDoubles
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint64_t
 from libc.string cimport memcpy
 
 cnp.import_array()
@@ -204,20 +204,14 @@ cdef object read_scalar(int code, char* p):
     if code == BOOL:
         return p[0] != 0
     if is_integer(code):
-        return read_integer(code, p)
+        if code % 2:
+            return <int64_t>integer_at(code, p)
+        return <uint64_t>integer_at(code, p)
     if code == FLOAT:
         return <double>(<float*>p)[0]
     if code == CDOUBLE:
         return PyComplex_FromDoubles((<double*>p)[0], (<double*>p)[1])
     return read_numpy_scalar(code, p).item()
-
-cdef inline object read_integer(int code, char* p):
-    cdef int size = itemsizes[code]
-    if code % 2:                            # signed
-        return (<int64_t*>p)[0] if size == 8 else (<int32_t*>p)[0] if size == 4 else (
-            <int16_t*>p)[0] if size == 2 else (<int8_t*>p)[0]
-    return (<uint64_t*>p)[0] if size == 8 else (<uint32_t*>p)[0] if size == 4 else (
-        <uint16_t*>p)[0] if size == 2 else (<uint8_t*>p)[0]
 
 cdef object read_numpy_scalar(int code, char* p):
     array = np.empty((), DTYPES[code])

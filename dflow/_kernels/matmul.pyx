@@ -27,7 +27,7 @@ cdef enum:
     LEAST_BAND_AREA = 1 << 16   # which is cut into bands of at least so many,
     LEAST_BAND = 64             # and so many rows, or columns,
     BAND = 2048                 # but no more than about so many: where lines are cut, short pieces cost twice the time
-    NARROW = 16                 # rows or columns, of which fewer are NumPy's: its OpenBLAS is newer, and up to twice as fast
+    NARROW = 16                 # rows or columns of which fewer are for NumPy's BLAS: newer, and up to twice as fast
     WIDE = 128                  # columns or rows that such a product has at least where tiles pay
     TILE = 1024                 # rows and columns of a tile, at most about so many,
     LEAST_TILE = 96             # and at least so many
@@ -119,7 +119,7 @@ cdef bint blas_takes(Product* w, intp* dims, intp* core,
     elif m == 1:
         if not spaced(core[1], w.itemsize) or not spaced(core[5], w.itemsize):
             return False
-    elif min(m, p) < NARROW or core[5] != w.itemsize or core[4] % w.itemsize != 0 or not p <= core[4] // w.itemsize < INT_MAX:
+    elif min(m, p) < NARROW or core[5] != w.itemsize or not leads(core[4], p, w.itemsize):
         return False
     return ((m == 1 or plain(m, n, core[0], core[1], w.itemsize, how_a, lead_a))
             and (p == 1 or plain(n, p, core[2], core[3], w.itemsize, how_b, lead_b)))

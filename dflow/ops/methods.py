@@ -13,7 +13,6 @@ from dflow._functions.buffers import apart, placed
 from dflow._functions.host_task import host
 from dflow._functions.interop import foreign
 from dflow._functions.numpy_inline import bare
-from dflow._functions.operators import beside_number
 from dflow._functions.ufunc import ufunc, wrap_ufunc
 from dflow._functions.views import flag_bits, is_scalar
 from dflow._kernels.dtypes import NotHeld, dtypes
@@ -315,10 +314,6 @@ def _array_ufunc(self, /, function, how, *inputs, **keywords):
 
     Beside subclasses of NumPy's array, and types that wrap results, it is NumPy's on copies.
     """
-    if how == "__call__" and not keywords:
-        result = beside_number(function, inputs)
-        if result is not None:
-            return result
     outs = keywords.pop("out", ())
     others = [x for x in (*inputs, *outs, keywords.get("where")) if foreign(x)]
     if any(hasattr(x, "__array_ufunc__") and not isinstance(x, numpy.ndarray) for x in others):

@@ -795,3 +795,11 @@ def test_gradients_of_what_is_linear_have_gradients_of_zero(function):
     assert second.tolist() == [0, 0, 0] and autograd.grad(second, x)[0].tolist() == [0, 0, 0]
     total.backward()
     assert x.grad.tolist() == [2, 4, 6]
+
+
+def test_the_gradient_of_relu_passes_nan_on():
+    x = tracked([-1.0, 0.0, 2.0, np.nan, np.inf])
+    with autograd.record():
+        y = npx.relu(x) * 3
+    y.backward()
+    numpy.testing.assert_array_equal(x.grad.asnumpy(), [0, 0, 3, numpy.nan, 3])

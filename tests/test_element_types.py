@@ -167,9 +167,10 @@ def test_an_element_is_an_array_to_mxnets_programs():
     npx.set_np()
     try:
         assert isinstance(x, np.ndarray) and isinstance(x, nd.NDArray) and issubclass(type(x), np.ndarray)
+        assert [type(x)] == [np.ndarray] == [type(x)] and [type(x)] == [numpy.float64]
     finally:
         npx.reset_np()
-    assert not isinstance(x, np.ndarray) and isinstance(np.arange(3), np.ndarray)
+    assert [type(x)] != [np.ndarray] and not isinstance(x, np.ndarray) and isinstance(np.arange(3), np.ndarray)
 
 
 def test_who_names_ndarray_makes_an_array():

@@ -782,3 +782,24 @@ def test_full_svd_of_what_is_not_square(shape, dtype):
     assert close(slope.item(), (above - below) / (2 * step), 1e-5)
     curvature = (np.conjugate(x.grad) * np.array(way)).real.sum().item()
     assert close(curvature, (above - 2 * here + below) / step ** 2, 1e-4)
+
+
+@pytest.mark.parametrize("function", [np.radians, lambda x: 3 * x, lambda x: x, np.sum, lambda x: x[::-1]])
+def test_gradients_of_what_is_linear_have_gradients_of_zero(function):
+    x, way = np.array([1.0, 2.0, 3.0]), np.array([0.5, 1.0, 2.0])
+    x.attach_grad()
+    with autograd.record():
+        first, = autograd.grad(function(x), x, create_graph=True)
+        second, = autograd.grad(first, x, way, create_graph=True)
+        total = (first * way).sum() + (x * x).sum()
+    assert second.tolist() == [0, 0, 0] and autograd.grad(second, x)[0].tolist() == [0, 0, 0]
+    total.backward()
+    assert x.grad.tolist() == [2, 4, 6]
+
+
+def test_the_gradient_of_relu_passes_nan_on():
+    x = tracked([-1.0, 0.0, 2.0, np.nan, np.inf])
+    with autograd.record():
+        y = npx.relu(x) * 3
+    y.backward()
+    numpy.testing.assert_array_equal(x.grad.asnumpy(), [0, 0, 3, numpy.nan, 3])

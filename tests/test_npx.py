@@ -304,7 +304,7 @@ class Reference:
             x[place] += numpy.broadcast_to(val, len(index[0]))[n]
         return x
 
-    nonzero = staticmethod(numpy.argwhere)
+    nonzero = staticmethod(lambda a: numpy.argwhere(numpy.atleast_1d(a)))
     boolean_mask = staticmethod(lambda x, index, axis=0: numpy.compress(index != 0, x, axis))
     constraint_check = staticmethod(lambda x: numpy.array(True))
     batch_flatten = staticmethod(lambda x: x.reshape(len(x), -1))

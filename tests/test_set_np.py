@@ -313,6 +313,25 @@ def test_what_still_has_zero_gradients(single, function):
     assert i.grad.tolist() == [0] * 3 and x.grad.tolist() == [0] * 3
 
 
+@pytest.mark.parametrize("text, expected", [
+    ("np.concatenate([b, c])", [1, 1, 1]), ("b[::2]", [1, 0, 1]), ("np.expand_dims(b, 1)", [1, 1, 1]),
+    ("b & c", [0, 0, 0]), ("b == c", [0, 0, 0]), ("~b", [0, 0, 0]), ("b.astype(int) > 0", [0, 0, 0])])
+def test_gradients_of_booleans(single, text, expected):
+    """Through what moves them, as in MXNet."""
+    b, c = np.array([True, False, True], dtype=bool), np.array([True, True, False], dtype=bool)
+    b.attach_grad()
+    with autograd.record():
+        y = eval(text, {"np": np, "b": b, "c": c})
+    y.backward()
+    assert b.grad.dtype == bool and b.grad.tolist() == expected
+    npx.reset_np()
+    b.attach_grad()
+    with autograd.record():
+        y = eval(text, {"np": np, "b": b, "c": c})
+    y.backward()
+    assert b.grad.tolist() == [0, 0, 0]
+
+
 def test_whole_numbers_beside_others(single):
     i, x = np.array([1, 2, 3], dtype="int32"), np.array([0.5, 2, 3])
     for a in (i, x):

@@ -116,7 +116,8 @@ cdef class ElementType(type):
         return np.dtype(numpys(cls))
 
     def __eq__(cls, other):
-        return cls is other or numpys(cls) is other and numpys(cls) not in LONG
+        return (cls is other or numpys(cls) is other and numpys(cls) not in LONG
+                or arrays_too and other is array_class)             # as programs for MXNet ask
 
     def __ne__(cls, other):
         return not cls == other

@@ -731,7 +731,7 @@ cdef class ndarray:
         if self.size == 1:
             return (integer_at(self.code, data_of(self)) != 0 if self.code <= MOST_INTEGER and is_near(self)
                     and not warnings_wait() else bool(first_element(self)))
-        return bool(np.empty(shape_tuple(self), np.bool))      # NumPy's own words for the error
+        return not (self.size == 0 and mxnet_rules) and bool(np.empty(shape_tuple(self), np.bool))     # NumPy's error
 
     def __int__(self):
         return int(scalar(self))

@@ -185,6 +185,7 @@ cdef class builtin:
     cdef vectorcallfunc vectorcall
     cdef object function, theirs, numpys
     cdef object instead         # what is called in its place, or None: see divert()
+    cdef object answer          # what is called where it fails, or None: see otherwise()
     cdef intp small
     cdef int most               # arguments by place
     cdef bint writes, dispatches, creates
@@ -259,6 +260,15 @@ cdef object call_small(builtin self, PyObject** args, size_t flags, PyObject* na
         keywords = {} if names == NULL else dict(zip(<tuple><object>names, given[nargs:]))
         return numpys_answer(theirs, tuple(given[:nargs]), keywords, error)
 
+cdef object call_or_answer(builtin self, PyObject** args, size_t flags, PyObject* names):
+    cdef Py_ssize_t i, nargs = PyVectorcall_NARGS(flags)
+    try:
+        return call_small(self, args, flags, names)
+    except Exception as error:
+        given = [<object>args[i] for i in range(nargs)]
+        keywords = {} if names == NULL else {key: <object>args[nargs + i] for i, key in enumerate(<tuple><object>names)}
+        return self.answer(error, given, keywords)
+
 cdef class or_else:
     """The method `name` of `kind`, like `function`. What fails with one of `errors` is other(error, self, args,
     keywords)'s affair."""
@@ -316,6 +326,14 @@ def divert(function, instead):
         return False
     return True
 
+def otherwise(function, answer):
+    """Let answer(error, args, keywords) be called where one of these fails; None: the error is raised again."""
+    if not isinstance(function, builtin):
+        return False
+    (<builtin>function).answer = answer
+    (<builtin>function).vectorcall = <vectorcallfunc>(call_small if answer is None else call_or_answer)
+    return True
+
 def own_way(function):
     """What does the same as one of these, wherever that is diverted to; any other function as it is."""
     cdef or_else method
@@ -329,7 +347,7 @@ cdef builtin copied(builtin function, kind=None):
     """Another one of the same, maybe of the other type."""
     cdef bint binds = isinstance(function, small_first) if kind is None else kind is small_first
     cdef builtin new = small_first.__new__(small_first) if binds else builtin.__new__(builtin)
-    new.vectorcall = function.vectorcall
+    new.vectorcall = <vectorcallfunc>call_small
     new.function, new.theirs, new.numpys = function.function, function.theirs, function.numpys
     new.small, new.most, new.writes = function.small, function.most, function.writes
     new.dispatches, new.creates = function.dispatches, function.creates

@@ -32,12 +32,11 @@ cdef int kind_of_sort(object kind, object stable) except -1:
 
 cdef Kernel* sorter(int code, object kind, object stable, object order, bint indices) except NULL:
     """The kernel for sort's options, or their errors."""
-    cdef int k
+    cdef int k = kind_of_sort(kind, stable)         # its error comes first
     if order is not None:
         raise ValueError("Cannot specify order when the array has no fields.")
     if stable is not None and kind is not None:
         raise ValueError("`kind` and keyword parameters can't be provided at the same time. Use only one of them.")
-    k = kind_of_sort(kind, stable)
     if sorts[indices][k][code] == NULL:
         sorts[indices][k][code] = sort_kernel(code, k, indices)
     return sorts[indices][k][code]

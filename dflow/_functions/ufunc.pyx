@@ -50,6 +50,7 @@ cdef set PRODUCTS = {getattr(np, name, None) for name in ("vecdot", "matvec", "v
 cdef dict wrapped = {}          # NumPy's ufunc: ours
 cdef bint single = False        # functions of whole numbers are float32, where NumPy's are float64
 cdef int SINGLE = code_of("f4")
+cdef tuple FLOATS = tuple([code_of(name) for name in ("f2", "f4", "f8", "g")])
 
 cdef ufunc wrap(object numpy_ufunc):
     cdef ufunc u = wrapped.get(numpy_ufunc)
@@ -78,9 +79,8 @@ cdef Plan* make_plan(ufunc u, tuple kinds, object signature, object casting) exc
     keywords = {} if signature is None else {"signature": signature}
     for dtype in loop_types(u.numpy, u.nin, arguments, casting, keywords):
         codes.append(code_of(dtype))
-    if single and signature is None and codes[u.nin:] == [DOUBLE] * u.nout and all([
-            kind == WEAK_INT or kind < NCODES and is_integer(kind) for kind in kinds]):
-        codes = single_codes(u, codes)
+    if single and signature is None:
+        codes = mxnets_codes(u, kinds, codes)
     p = <Plan*>memory_zeros(sizeof(Plan))
     if p == NULL:
         raise MemoryError("no memory for a ufunc")
@@ -99,13 +99,25 @@ cdef Plan* make_plan(ufunc u, tuple kinds, object signature, object casting) exc
                 p.direct = False
     return p
 
-cdef list single_codes(ufunc u, list codes):
-    """The types of a loop over float32, if there is one, else these."""
-    cdef list found = [SINGLE if code == DOUBLE else code for code in codes]
+cdef list mxnets_codes(ufunc u, tuple kinds, list codes):
+    """The types of MXNet's loop, if there is one, else these.
+
+    Beside floating point arrays, whole numbers do not widen the result; of these alone it is float32, not float64.
+    """
+    cdef list floats = [FLOATS.index(kind) for kind in kinds if kind in FLOATS], found
+    if floats:
+        usual, wanted = FLOATS[max(floats) + 1:], FLOATS[max(floats)]
+    else:
+        usual, wanted = (DOUBLE,), SINGLE
+        if not all([kind == WEAK_INT or kind < NCODES and is_integer(kind) for kind in kinds]):
+            return codes
+    if not all([code in usual for code in codes[u.nin:]]):
+        return codes
+    found = [wanted if code in usual else code for code in codes]
     return found if ufunc_kernel(u.numpy, tuple(found)) != NULL else codes
 
 def set_single(bint on):
-    """Functions of whole numbers that are float64 in NumPy are float32 from now on, or float64: see npx.set_np()."""
+    """The types of functions of whole numbers, and others beside them, are MXNet's from now on, or NumPy's."""
     global single
     cdef ufunc u
     if on == single:

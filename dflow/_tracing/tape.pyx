@@ -297,7 +297,7 @@ cdef object joined(object key, tuple slots, tuple parents, object result):
     cdef Node n
     cdef ndarray out
     cdef int i
-    cdef bint whole = mxnet_rules and all_whole(varying)
+    cdef int whole = wholeness(varying) if mxnet_rules else 0
     if (not varying or rule is not None and not rule.functions and rule.joint is None     # constant, but for jumps
             or is_ours(result) and stays_constant((<ndarray>result).code, whole) or whole and rule is None):
         for out in (result,) if is_ours(result) else result:
@@ -374,18 +374,25 @@ cdef str name_of(object key):
 cdef inline bint has_no_gradient(int code):
     return is_integer(code)                 # booleans are
 
-cdef inline bint stays_constant(int code, bint whole):
-    """Whether what is computed from arrays is constant, by its type; `whole`: they are of numbers that are whole.
+cdef enum:
+    WHOLE = 1
+    BOOLEAN = 2
 
-    By MXNet's rules these have gradients of their own kind, through what keeps it.
+cdef inline bint stays_constant(int code, int whole):
+    """Whether what is computed from arrays is constant, by its type; `whole`: what all of these are, or 0.
+
+    By MXNet's rules whole numbers have gradients of their own kind, through what keeps it, and so do booleans.
     """
-    return has_no_gradient(code) and not (whole and code != BOOL)
+    return has_no_gradient(code) and not (whole == BOOLEAN or whole and code != BOOL)
 
-cdef bint all_whole(tuple parents):
+cdef int wholeness(tuple parents) except -1:
+    cdef int whole = BOOLEAN
     for parent, _, _ in parents:
         if not has_no_gradient((<Node>parent).code):
-            return False
-    return True
+            return 0
+        if (<Node>parent).code != BOOL:
+            whole = WHOLE
+    return whole
 
 cdef int keep(Node n, tuple slots, object result) except -1:
     """What the rule needs of the arguments in these slots, for those that have gradients."""
@@ -519,7 +526,7 @@ cdef object argument(Node n, int slot, bint again):
     if slot == len(n.rule.slots):
         if is_ours(x):
             return alias(<ndarray>x, n)
-        return tuple([out if stays_constant((<ndarray>out).code, mxnet_rules and all_whole(n.parents))
+        return tuple([out if stays_constant((<ndarray>out).code, wholeness(n.parents) if mxnet_rules else 0)
                       else alias(<ndarray>out, pick_of(n, i, len(x), <ndarray>out)) for i, out in enumerate(x)])
     for node, its, place in n.parents:
         if its == slot:
@@ -685,7 +692,14 @@ def backward(list heads, list gradients, bint retain=False, bint again=False, va
         way.go()
     finally:
         set_recording(before)
-    return None if nodes is None else [way.found.get(n) for n in nodes]
+    if nodes is None:
+        return None
+    found = [way.found.get(n) for n in nodes]
+    if again:
+        for g in found:
+            if g is not None and (<ndarray>g).node == NULL:         # of what is linear: its own gradients are zero
+                hold_constant(tuple([(n, 0, -1) for n in nodes if n is not None]), <ndarray>g)
+    return found
 
 # ---- for programs (_tracing/trace.pyx) -------------------------------------------------------------------------------
 
@@ -775,7 +789,7 @@ def attach_leaf(ndarray a, grad, str request):
     n.rule = view_rule
     n.grad = grad
     n.request = request
-    n.constant = stays_constant(a.code, mxnet_rules)
+    n.constant = stays_constant(a.code, BOOLEAN if mxnet_rules else 0)
     if a.node != NULL and type(<object>a.node) is not Leaf and (<Node>a.node).rule is not None and (
             node_of(a) is not None):
         (<Node>a.node).asked = n

@@ -23,7 +23,7 @@ def gradients_of(function, *gradients, joint=None):
 
 # -- elementwise -----------------------------------------------------------------------------------
 
-gradients_of(nn.relu, lambda g, ans: g * np.greater(ans, 0))
+gradients_of(nn.relu, lambda g, ans: g * np.sign(ans))         # nan at nan
 gradients_of(nn.sigmoid, lambda g, ans: g * (ans * (1 - ans)))
 gradients_of(nn.softrelu, lambda g, x: g * nn.sigmoid(x))
 gradients_of(nn.erf, lambda g, data: g * (2 / math.sqrt(math.pi)) * np.exp(-data * data))

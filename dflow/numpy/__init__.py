@@ -16,8 +16,10 @@ from dflow._array.core import is_array, ndarray
 from dflow._functions.numpy_inline import public as _public
 from dflow._functions.ufunc import ufunc as _ufunc
 from dflow.ops import fallback as _fallback
+from dflow.ops import mxnet_forms as _mxnet_forms
 from dflow.ops.defaults import MADE as _MADE
 from dflow.ops.defaults import follow as _follow
+from dflow.ops.defaults import is_np_array as _is_np_array
 from dflow.ops.submodules import install as _install_submodules
 from dflow.ops.table import method as _method
 from dflow.ops.table import namespace as _namespace
@@ -25,6 +27,7 @@ from dflow.ops.table import namespace as _namespace
 _rows = _namespace("numpy")
 globals().update(_rows)
 _follow(globals(), _MADE)
+_mxnet_forms.install(globals(), "numpy")
 
 # What is NumPy's and stays so: it takes or makes no arrays.
 _SAME = """e euler_gamma inf nan newaxis pi little_endian True_ False_ ScalarType sctypeDict typecodes
@@ -53,9 +56,15 @@ _SUBMODULES = ("linalg", "fft", "lib", "polynomial", "random", "testing", "typin
 
 
 @_method("__array_namespace__")
-def _array_namespace(self, /, *, api_version=None):
-    """This module. ValueError for a version of the Array API standard that NumPy does not follow."""
-    _numpy.empty(0).__array_namespace__(api_version=api_version)
+def _array_namespace(self, /, *version, api_version=None):
+    """This module. ValueError for a version of the Array API standard that NumPy does not follow.
+
+    After npx.set_np() the version may be given by place, and be MXNet's, "2021.10".
+    """
+    if not _is_np_array():
+        _numpy.empty(0).__array_namespace__(*version, api_version=api_version)
+    elif (version or (api_version,)) != ("2021.10",):
+        _numpy.empty(0).__array_namespace__(api_version=version[0] if len(version) == 1 else api_version)
     return _sys.modules[__name__]
 
 
@@ -207,11 +216,15 @@ def __getattr__(name):
     try:
         value = getattr(_numpy, name)
     except AttributeError as error:
+        mxnets = _mxnet_forms.old_name(name, globals()) if _is_np_array() else None
+        if mxnets is not None:
+            return mxnets
         raise AttributeError(str(error).replace("'numpy'", "'dflow.numpy'")) from None
     if isinstance(value, types.ModuleType) and value.__name__ == f"numpy.{name}":
         return importlib.import_module(f"dflow.numpy.{name}")
     if callable(value) and hasattr(value, "__name__") and not isinstance(value, (type, types.ModuleType)):
         value = _fallback.blocking(value)
+        _mxnet_forms.install({name: value}, "numpy")
     if name in vars(_numpy):            # else NumPy made it for the question: a deprecated name, whose every use warns
         globals()[name] = value
     return value

@@ -27,15 +27,19 @@ DRAWN = """beta chisquare exponential f gamma gumbel laplace logistic lognormal 
 LIKE = "empty_like zeros_like ones_like full_like".split()                      # their types are NumPy's, as of these
 COUNTED = "randint choice permutation".split()
 MADE, RANDOM = (*TOLD, *CAST, *LIKE), (*DRAWN, *COUNTED)    # what two modules have: np.power() is no draw
-_switched = []              # a module's dictionary, a name, NumPy's way of it and, once that was asked for, MXNet's
+# A module's dictionary, a name, NumPy's way of it; how MXNet's is made, and put in its place; once asked for, MXNet's.
+_switched = []
 _state = {"shape": False, "array": False, "dtype": True}
 
 
-def follow(names, which):
-    """These functions in a module's dictionary follow the switch from now on: outside it that costs nothing."""
+def follow(names, which, make=None, put=divert):
+    """These functions in a module's dictionary follow the switch from now on: outside it that costs nothing.
+
+    make(name, function): MXNet's way of one; without, the types of what it makes are MXNet's.
+    """
     for name in which:
         if name in names:
-            _switched.append([names, name, names[name], None])
+            _switched.append([names, name, names[name], make or _single, put, None])
     _switch()
 
 
@@ -43,14 +47,15 @@ def _switch():
     single = _state["array"] and not _state["dtype"]
     set_single(single)
     for row in _switched:
-        names, name, function, mxnets = row
+        names, name, function, make, put, mxnets = row
+        on = single if make is _single else _state["array"]
         if mxnets is None:
-            if not single:
+            if not on:
                 continue
-            mxnets = row[3] = _single(name, own_way(function))
-        if not divert(function, mxnets if single else None) and names[name] in (function, mxnets):
+            mxnets = row[-1] = make(name, own_way(function))
+        if not put(function, mxnets if on else None) and names[name] in (function, mxnets):
             # A plain function, as asarray: only as the module has it.
-            names[name] = mxnets if single else function
+            names[name] = mxnets if on else function
 
 
 def _single(name, function):
@@ -139,8 +144,9 @@ def set_np(shape=True, array=True, dtype=False):
 
     So are functions of whole numbers that NumPy computes in float64, as i / j. Axes may be lists then; float(x), int(x)
     and x[0] = y take an array of one element, as older NumPy's did; whole numbers of floating point types are indices;
-    whole numbers have gradients, of their type. repr() names float64 but not float32. sort() and argsort() take
-    descending=, as NumPy's from 2.5 on do.
+    whole numbers have gradients, of their type, and do not widen those of floating point beside them in a ufunc. repr()
+    names float64 but not float32. sort() and argsort() take descending=, as NumPy's from 2.5 on do; what other
+    functions take, and names of NumPy 1, are in mxnet_forms.py.
     The switch holds for the functions of dflow.numpy and dflow.numpy.random wherever they have been imported to.
     isinstance(x[0], np.ndarray) is True, as in MXNet.
     """

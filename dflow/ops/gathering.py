@@ -219,11 +219,11 @@ def index_add(data, indices, val):
     return _changed(_add, data, indices, val)
 
 
-@op("x", "i % 3", "x[:0]", kind="blocking", module="npx")
+@op("x", "i % 3", "x[:0]", "x[0, 0]", kind="blocking", module="npx")
 def nonzero(a):
     """The indices of what is not zero, a row for each: waits."""
-    found = counting.nonzero(as_array(a))
-    return joining.stack(found, 1).astype(numpy.int64, copy=False)
+    x = as_array(a)
+    return joining.stack(counting.nonzero(x if x.ndim else x.reshape(1)), 1).astype(numpy.int64, copy=False)
 
 
 @op("x, l[:3]", "x, k > 1, axis=1", kind="blocking", module="npx")

@@ -418,7 +418,8 @@ def piecewise(x, condlist, funclist, *args, **kw):
     x, count = as_array(x), len(funclist)
     alone = numpy.isscalar(condlist)
     first = condlist if alone else condlist[0]
-    if alone or x.ndim and not isinstance(first, (list, numpy.ndarray, ndarray)):
+    listed = isinstance(first, (list, numpy.ndarray, ndarray)) and not (is_array(first) and is_scalar(first))
+    if alone or x.ndim and not listed:
         condlist = [condlist]
     conditions = list(as_array(condlist).astype(bool, copy=False))
     if len(conditions) == count - 1:

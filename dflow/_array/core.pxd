@@ -3,6 +3,7 @@
 from libc.stdint cimport uint8_t
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from cpython.ref cimport Py_XDECREF
+from dflow._kernels.dtypes cimport read_numpy_scalar
 from dflow._kernels.kernel cimport intp, Kernel
 from dflow._base.atomics cimport load_ptr
 from dflow._array.array_type cimport element_types
@@ -123,6 +124,8 @@ cdef inline ndarray owned(ndarray v):       # a view of all of a new array, in p
     return v
 cdef int copy_elements(ndarray target, ndarray source) except -1        # the source broadcasts; memory does not overlap
 cdef object numpy_window(ndarray a, bint write=*, object base=*)         # a NumPy array over the memory of a
+cdef inline object numpys(ndarray a):                                   # the same; without axes a scalar of NumPy's
+    return read_numpy_scalar(a.code, data_of(a)) if a.ndim == 0 else numpy_window(a)
 cdef ndarray part(ndarray a, int which)                                 # real (0) or imaginary part, as a view
 cdef int become(ndarray self, ndarray other) except -1                  # in place; may wait for a host task
 # a Python function on a worker, which looks at its arrays when it runs, may have it

@@ -28,8 +28,8 @@ from dflow._array.in_caller cimport joins, run_unary
 from dflow._base.allocator cimport memory_free, memory_hooks, MemoryHooks, memory_new
 from dflow._base.hooks cimport check_callables, check_hooks
 from dflow._array.shape cimport parse_shape, check_dimensions
-from dflow._kernels.dtypes cimport (BOOL, MOST_INTEGER, NCODES, DTYPES, itemsizes, code_of, code_of_num, integer_at,
-                                    numpy_array, is_complex, is_integer, real_code, read_scalar)
+from dflow._kernels.dtypes cimport (BOOL, DOUBLE, MOST_INTEGER, NCODES, DTYPES, itemsizes, code_of, code_of_num,
+                                    is_complex, is_integer, is_true, numpy_array, real_code, read_scalar)
 from dflow._kernels.casts cimport cast_kernel
 
 cnp.import_array()
@@ -443,7 +443,8 @@ cdef ndarray wait_read(ndarray a, bint there=False):
 
 cdef object first_element(ndarray a):
     """As a Python scalar. Waits."""
-    a = wait_read(a)
+    if not is_near(a) or warnings_wait():
+        a = wait_read(a)
     return read_scalar(a.code, data_of(a))
 
 cdef int wait_write(ndarray a) except -1:       # until nobody reads or writes its elements
@@ -729,8 +730,8 @@ cdef class ndarray:
 
     def __bool__(self):
         if self.size == 1:
-            return (integer_at(self.code, data_of(self)) != 0 if self.code <= MOST_INTEGER and is_near(self)
-                    and not warnings_wait() else bool(first_element(self)))
+            return (is_true(self.code, data_of(self)) if (self.code <= MOST_INTEGER or self.code == DOUBLE)
+                    and is_near(self) and not warnings_wait() else bool(first_element(self)))
         return not (self.size == 0 and mxnet_rules) and bool(np.empty(shape_tuple(self), np.bool))     # NumPy's error
 
     def __int__(self):
@@ -764,11 +765,10 @@ cdef class ndarray:
         return hooks.repr(self)
 
     def __str__(self):
-        return str(numpy_window(wait_read(self)))
+        return str(numpys(wait_read(self)))
 
     def __format__(self, /, spec):
-        values = numpy_window(wait_read(self))
-        return format(values[()] if self.ndim == 0 else values, spec)
+        return format(numpys(wait_read(self)), spec)
 
     def __await__(self):
         return hooks.wait_async(self).__await__()

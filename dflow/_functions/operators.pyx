@@ -3,8 +3,9 @@
 import operator
 
 import numpy as np
+cimport numpy as cnp
 from libc.float cimport DBL_MIN
-from libc.math cimport fabs
+from libc.math cimport copysign, fabs, floor, fmod
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy, memset
 from dflow._base.atomics cimport load_ptr
@@ -45,14 +46,22 @@ cdef ufunc square = wrap(np.square), sqrt = wrap(np.sqrt)
 cdef ufunc reciprocal = wrap(np.reciprocal), positive = wrap(np.positive)
 
 cdef object float64 = np.float64, int64 = np.int64
+cdef dict codes = {DTYPES[code].type: code for code in range(NCODES)}
 
-cdef object as_python(object x, int code):
-    """NumPy's number as Python's, if that has the same result beside an array of a type; else None."""
+cdef object held(object x, int code):
+    """A number of NumPy's as Python's, if that has the same result beside an array of a type, or as an element; None
+    for anything else."""
+    cdef ndarray out
     if type(x) is float64 and 0 <= code < NCODES and code != HALF and code != FLOAT and code != CFLOAT:
         return <double>x
     if type(x) is int64 and (code == LONG or code == DOUBLE or code == CDOUBLE):
         return int(x)
-    return None
+    its = codes.get(type(x))
+    if its is None:
+        return None
+    out = new_scalar(its)
+    cnp.PyArray_ScalarAsCtype(x, out.st.data)
+    return out
 
 cdef union Number:
     double d
@@ -122,7 +131,12 @@ cdef ndarray scalar_arithmetic(int op, object a, object b):
         return None
     if settings.inline_cost <= 0 or not beside(a, code, &x) or not beside(b, code, &y):
         return None
-    out = double_arithmetic(op, x.d, y.d) if code == DOUBLE else integer_arithmetic(op, code, x.i, y.i)
+    if code != DOUBLE:
+        out = integer_arithmetic(op, code, x.i, y.i)
+    elif op == POWER and y.d == 2 and not is_ours(b):       # as simple_power()
+        out = double_arithmetic(MULTIPLY, x.d, x.d)
+    else:
+        out = double_arithmetic(op, x.d, y.d)
     settings.inlined += out is not None
     return out
 
@@ -138,6 +152,8 @@ cdef inline ndarray new_double(double value):
 
 cdef inline ndarray double_arithmetic(int op, double x, double y):
     cdef double z
+    if op == FLOOR_DIVIDE or op == REMAINDER:
+        return quotient(op, x, y)
     if op <= TRUE_DIVIDE:
         if op == ADD:
             z = x + y
@@ -156,6 +172,25 @@ cdef inline ndarray double_arithmetic(int op, double x, double y):
         return None
     return new_bool(x < y if op == LESS else x <= y if op == LESS_EQUAL else x == y if op == EQUAL else
                     x != y if op == NOT_EQUAL else x > y if op == GREATER else x >= y)
+
+cdef ndarray quotient(int op, double x, double y):
+    """x // y, or x % y, as NumPy computes it."""
+    cdef double rest, whole, z
+    if y == 0 or x - x != 0 or y - y != 0:
+        return None
+    rest = fmod(x, y)
+    whole = (x - rest) / y
+    if rest != 0 and (rest < 0) != (y < 0):
+        rest += y
+        whole -= 1
+    elif rest == 0:
+        rest = copysign(0, y)
+    if op == REMAINDER:
+        return new_double(rest)
+    z = floor(whole)
+    if whole - z > 0.5:
+        z += 1
+    return new_double(z) if z != 0 and z - z == 0 else None
 
 cdef ndarray integer_arithmetic(int op, int code, int128 x, int128 y):
     cdef int128 z
@@ -230,11 +265,16 @@ cdef object binary_operator(int op, object a, object b):
         out = scalar_arithmetic(op, a, b)
         if out is not None:
             return out
+    elif op == DIVMOD:
+        out = scalar_arithmetic(FLOOR_DIVIDE, a, b)
+        rest = None if out is None else scalar_arithmetic(REMAINDER, a, b)
+        if rest is not None:
+            return out, rest
     u = <ufunc>(<list>operator_list)[op]
     i = quick_kind(a)
     j = quick_kind(b)
     if i < 0 or j < 0:
-        number = as_python(a if i < 0 else b, j if i < 0 else i)
+        number = held(a if i < 0 else b, j if i < 0 else i)
         if number is not None and op != POWER:
             return binary_operator(op, number if i < 0 else a, b if i < 0 else number)
     if i >= 0 and j >= 0 and op != MATMUL:
@@ -410,7 +450,7 @@ cdef object inplace_operator(int op, object a, object b):
         return record_inplace(op, x, b)
     j = quick_kind(b)
     if j < 0:
-        number = as_python(b, x.code)
+        number = held(b, x.code)
         if number is not None and op != POWER:
             b = number
             j = quick_kind(b)

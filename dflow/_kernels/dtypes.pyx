@@ -8,6 +8,9 @@ from libc.string cimport memcpy
 
 cnp.import_array()
 
+cdef extern from "numpy/arrayobject.h":
+    object PyArray_Scalar(void*, cnp.dtype, object)
+
 # ---- type codes ------------------------------------------------------------------------------------------------
 
 cdef dict code_by_dtype = {}        # every dtype and type object seen so far; of dtypes that are equal, TWINS
@@ -214,9 +217,7 @@ cdef object read_scalar(int code, char* p):
     return read_numpy_scalar(code, p).item()
 
 cdef object read_numpy_scalar(int code, char* p):
-    array = np.empty((), DTYPES[code])
-    memcpy(cnp.PyArray_DATA(array), p, itemsizes[code])
-    return array[()]
+    return PyArray_Scalar(p, <cnp.dtype>DTYPES[code], None)
 
 cdef int write_number(int source, char* p, int target, char* q) except -1:
     """int() of a scalar, as NumPy stores it in an integer: OverflowError where it does not fit, ValueError for NaN."""

@@ -381,6 +381,8 @@ def test_arithmetic_of_elements(seed):
             other = one
         theirs = [numpy.array([draw(dtype)], dtype)[0] for dtype in (one, other)]
         ours = [np.array([x])[0] for x in theirs]
+        if random.random() < 0.1:           # arrays without axes tell of nothing
+            theirs[0], ours[0] = numpy.array(theirs[0]), np.array(theirs[0])
         partner = int(random.integers(4))
         if partner:
             number = (int(random.integers(-3, 9)), draw("l"), draw("d"))[partner - 1]
@@ -388,8 +390,6 @@ def test_arithmetic_of_elements(seed):
         if random.random() < 0.5:
             theirs, ours = theirs[::-1], ours[::-1]
         name = str(random.choice(BINARY + UNARY))
-        if name == "pow" and any(isinstance(x, float) for x in theirs):
-            continue                        # NumPy's scalars are raised by the C library, in the last bit not as arrays
         operands = slice(0, 2 if name in BINARY else 1)
         results = []
         for numbers in (ours, theirs):
@@ -398,5 +398,7 @@ def test_arithmetic_of_elements(seed):
                 end = outcome(lambda: getattr(operator, name)(*numbers[operands]))      # noqa: B023
                 dflow.waitall()
             results.append((end, sorted({str(w.message).split()[0] for w in told})))
+        if name == "pow" and results[1][0][0] == "value" and results[1][0][1].dtype.kind == "f":
+            continue                        # NumPy's scalars are raised by the C library, in the last bit not as arrays
         assert_same_outcome(results[0][0], results[1][0])
         assert results[0][1] == results[1][1], (name, theirs)

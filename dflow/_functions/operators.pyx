@@ -120,6 +120,10 @@ cdef int _fill_common() except -1:
 
 _fill_common()
 
+cdef inline bint are_elements(object a, object b):
+    """Not arrays without axes."""
+    return (not is_ours(a) or (<ndarray>a).flags & SCALAR) and (not is_ours(b) or (<ndarray>b).flags & SCALAR)
+
 cdef ndarray scalar_arithmetic(int op, object a, object b):
     """a op b for two numbers, one of them an element of doubles or of integers, where that raises no floating point
     flag (but inexact); else None."""
@@ -132,7 +136,7 @@ cdef ndarray scalar_arithmetic(int op, object a, object b):
     if settings.inline_cost <= 0 or not beside(a, code, &x) or not beside(b, code, &y):
         return None
     if code != DOUBLE:
-        out = integer_arithmetic(op, code, x.i, y.i)
+        out = integer_arithmetic(op, code, x.i, y.i, are_elements(a, b))
     elif op == POWER and y.d == 2 and not is_ours(b):       # as simple_power()
         out = double_arithmetic(MULTIPLY, x.d, x.d)
     else:
@@ -192,7 +196,7 @@ cdef ndarray quotient(int op, double x, double y):
         z += 1
     return new_double(z) if z != 0 and z - z == 0 else None
 
-cdef ndarray integer_arithmetic(int op, int code, int128 x, int128 y):
+cdef ndarray integer_arithmetic(int op, int code, int128 x, int128 y, bint tells):
     cdef int128 z
     if LESS <= op <= GREATER_EQUAL:
         return new_bool(x < y if op == LESS else x <= y if op == LESS_EQUAL else x == y if op == EQUAL else
@@ -227,7 +231,7 @@ cdef ndarray integer_arithmetic(int op, int code, int128 x, int128 y):
         return new_double(<double>x / <double>y)
     else:
         return None
-    return told_of_range(op, code, z)
+    return in_its_range(op, code, z, tells)
 
 cdef inline uint64_t raised(int128 x, int128 y) noexcept nogil:
     """x to the power y, wrapped round."""
@@ -244,10 +248,10 @@ cdef inline ndarray new_integer(int code, int128 value):
     memcpy(out.st.data, &value, itemsizes[code])
     return out
 
-cdef ndarray told_of_range(int op, int code, int128 value):
+cdef ndarray in_its_range(int op, int code, int128 value, bint tells):
     """An element of integers; one that is beyond their range wraps round, which NumPy's scalars tell of."""
     cdef Kernel k
-    if not in_range(value, code):
+    if (tells or op == FLOOR_DIVIDE) and not in_range(value, code):
         memset(&k, 0, sizeof(Kernel))
         name = f"scalar {operator_names[op]}".encode()
         k.name = name
@@ -489,13 +493,13 @@ cdef object unary_operator(int op, object a):
     if records(a, None):
         return record((<ufunc>(<list>operator_list)[op]).numpy, (a,), (<list>operator_list)[op], (a,), {})
     if (<ndarray>a).ndim == 0 and settings.inline_cost > 0 and is_here(<ndarray>a):
-        out = of_number(op, (<ndarray>a).code, data_of(<ndarray>a))
+        out = of_number(op, (<ndarray>a).code, data_of(<ndarray>a), (<ndarray>a).flags & SCALAR)
         if out is not None:
             settings.inlined += 1
             return out
     return unary(<ufunc>(<list>operator_list)[op], <ndarray>a)
 
-cdef ndarray of_number(int op, int code, char* p):
+cdef ndarray of_number(int op, int code, char* p, bint tells):
     """The same of one number of doubles or integers, where it raises no flag; else None."""
     cdef double d
     cdef int128 n
@@ -507,4 +511,4 @@ cdef ndarray of_number(int op, int code, char* p):
     n = integer_at(code, p)
     if op == INVERT:
         return new_integer(code, ~n)
-    return told_of_range(op, code, -n if op == NEGATIVE or op == ABSOLUTE and n < 0 else n)
+    return in_its_range(op, code, -n if op == NEGATIVE or op == ABSOLUTE and n < 0 else n, tells)

@@ -7,6 +7,7 @@ import time
 
 import dflow
 import dflow.numpy as np
+from dflow._kernels import native
 
 # Seconds after which a test takes what it waits for as hung; never reached when all is well. More under a sanitizer.
 HANG = int(os.environ.get("DFLOW_TEST_HANG", "60"))
@@ -121,3 +122,21 @@ def clean_environment():
     env = {name: value for name, value in os.environ.items() if not name.startswith("DFLOW_")}
     env["PYTHONPATH"] = os.path.dirname(os.path.dirname(os.path.abspath(dflow.__file__)))
     return env
+
+
+@contextlib.contextmanager
+def written_for(name):
+    """With loops for a set of instructions, or the best that there is."""
+    before = native.choose(name)
+    try:
+        yield
+    finally:
+        native.choose(before)
+
+
+def ran(function, *args):
+    """The native loops that ran, and what the function gave."""
+    before = dflow.engine.statistics()["native"]
+    result = function(*args).asnumpy()
+    dflow.waitall()
+    return dflow.engine.statistics()["native"] - before, result

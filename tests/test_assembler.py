@@ -290,6 +290,37 @@ def test_the_bytes_of_complex_products(name, size):
         assert "add rsi, rsi" in found
 
 
+def test_the_bytes_of_exponentials():
+    """The steps, and of which number of the pool in front of the code, by its place, each is."""
+    import capstone
+
+    decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+    random = numpy.random.default_rng(1)
+    pool, numbers = 9, 15                       # endbr64 and a jump are in front of it
+    for _ in range(100):
+        to, a = (int(random.integers(28)) for _ in range(2))
+        code = native.assembled([(STEPS["exp"], to, a, a)], 4, "AVX-512")
+        low, high, log2e = numpy.frombuffer(code[pool:pool + 12], numpy.float32)
+        assert (low, high, log2e) == (-104, 89, numpy.float32(numpy.log2(numpy.e)))
+        found = []
+        for i in decoder.disasm(code[pool + 4 * numbers:], pool + 4 * numbers):
+            line = f"{i.mnemonic} {i.op_str}"
+            if (place := re.search(r"[a-z]+ ptr \[rip ([+-]) (\w+)\](\{1to16\})?", line)) is not None:
+                at = i.address + i.size + int(place[1] + place[2], 0) - pool
+                assert at % 4 == 0 and (place[3] is None) == ("broadcast" in line)
+                line = line.replace(place[0], f"#{at // 4}")
+            found.append(line)
+        for mask in ("", " {k1}"):
+            zero = " {z}" if mask else ""
+            lines = [f"vcmpunordps k2{mask}, zmm{a}, zmm{a}", f"vrangeps zmm31{mask}{zero}, zmm{a}, #0, 5",
+                     "vrangeps zmm31, zmm31, #1, 4", "vmulps zmm30, zmm31, #2", "vrndscaleps zmm30, zmm30, 8",
+                     "vfmadd231ps zmm31, zmm30, #3", "vfmadd231ps zmm31, zmm30, #4", "vbroadcastss zmm29, #5",
+                     *(f"vfmadd213ps zmm29, zmm31, #{k}" for k in range(6, 11)), "vbroadcastss zmm28, #11",
+                     *(f"vfmadd213ps zmm28, zmm31, #{k}" for k in (12, 13)), "vdivps zmm29, zmm29, zmm28",
+                     f"vscalefps zmm{to}{mask}{zero}, zmm29, zmm30", f"vbroadcastss zmm{to} {{k2}}, #14"]
+            assert any(found[i:i + len(lines)] == lines for i in range(len(found))), (lines, found)
+
+
 def no_address(line):
     """Whether it is no look for an operand's address, which stands before the step, or within."""
     return not line.startswith("mov rax, qword ptr [rdi")

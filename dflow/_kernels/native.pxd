@@ -25,7 +25,7 @@ cdef extern from "_kernels/c/assembler.h" nogil:
         STEP_STORE_NARROW, STEP_LOAD_ONE, STEP_PUT_OFF, STEP_TAKE_BACK
         STEP_ADD, STEP_SUBTRACT, STEP_MULTIPLY, STEP_DIVIDE, STEP_SQRT, STEP_AND, STEP_XOR, STEP_OR, STEP_BUT
         STEP_RINT, STEP_FLOOR, STEP_CEIL, STEP_TRUNC
-        STEP_MAXIMUM, STEP_MINIMUM, STEP_FMAX, STEP_FMIN, STEP_PAIR_MULTIPLY
+        STEP_MAXIMUM, STEP_MINIMUM, STEP_FMAX, STEP_FMIN, STEP_PAIR_MULTIPLY, STEP_EXP
         STEP_TO_FLOATS, STEP_TO_INTEGERS, STEP_UNSIGNED_TO_FLOATS
         STEP_HALVE_FLOATS, STEP_HALVE_TO_INTEGERS, STEP_HALVE_TO_FLOATS, STEP_HALVE_UNSIGNED_TO_FLOATS
         STEP_INT_ADD, STEP_INT_SUBTRACT, STEP_INT_MULTIPLY, STEP_INT_MAXIMUM, STEP_INT_MINIMUM
@@ -72,6 +72,7 @@ cdef enum Operation:            # of a kernel: its numbers are kernel.numbers, o
     FLOOR
     CEIL
     TRUNC
+    EXP                         # of floats of 4 bytes
     # of integers
     BITS_AND
     BITS_OR
@@ -134,6 +135,7 @@ cdef enum:
     MAX_STEPS = 1024
     ARENAS = 2
     MAX_ROOMS = 128             # on the stack, of a vector each
+    OF_EXP = 3                  # vectors that an exponential has for itself
 
 # The set of instructions that loops are written for; NO_VECTORS: no group is to have one. GIL: to set; any: to read.
 cdef int native_set

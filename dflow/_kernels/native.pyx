@@ -69,8 +69,8 @@ cdef dict OPERATIONS = {np.add: ADD, np.subtract: SUBTRACT, np.multiply: MULTIPL
                         np.negative: NEGATIVE, np.absolute: ABSOLUTE, np.fabs: ABSOLUTE, np.square: SQUARE,
                         np.sqrt: SQRT, np.reciprocal: RECIPROCAL, np.maximum: MAXIMUM, np.minimum: MINIMUM,
                         np.fmax: FMAX, np.fmin: FMIN, CLIP_UFUNC: CLIP, np.sign: SIGN, np.copysign: COPYSIGN,
-                        np.rint: RINT, np.floor: FLOOR, np.ceil: CEIL, np.trunc: TRUNC, np.positive: COPY,
-                        np.conjugate: COPY}
+                        np.rint: RINT, np.floor: FLOOR, np.ceil: CEIL, np.trunc: TRUNC, np.exp: EXP,
+                        np.positive: COPY, np.conjugate: COPY}
 cdef dict OF_INTEGERS = {np.add: ADD, np.subtract: SUBTRACT, np.multiply: MULTIPLY, np.negative: NEGATIVE,
                          np.absolute: ABSOLUTE, np.square: SQUARE, np.maximum: MAXIMUM, np.minimum: MINIMUM,
                          np.fmax: MAXIMUM, np.fmin: MINIMUM, CLIP_UFUNC: CLIP, np.sign: SIGN,
@@ -110,12 +110,19 @@ cdef int note_operation(Kernel* k, object ufunc, tuple codes) except -1:
         k.operation = known.get(ufunc, NO_OPERATION)
         if k.operation == CLIP and numbers == FLOATS and numpy_keeps(first):
             k.operation = CLIP_KEEPS
+        if k.operation == EXP and (first != FLOAT or not numpy_divides_polynomials()):
+            k.operation = NO_OPERATION
     return 0
 
 cdef bint numpy_keeps(int code) except -1:
     """Whether NumPy's clip() leaves a zero as it is between zeros of the other sign. It depends on its version."""
     zero = np.dtype("f" if code == FLOAT else "d").type(0)
     return np.signbit(CLIP_UFUNC(np.full(8, -zero), zero, zero)).all()
+
+cdef bint numpy_divides_polynomials() except -1:
+    """Whether NumPy's exp() of floats is STEP_EXP's: for these it is two or three units from what is nearest."""
+    hard = np.array([0xc2781e37, 0x428cc9b0, 0x41710333, 0xc22200b0] * 16, np.uint32).view(np.float32)
+    return (np.exp(hard)[:4].view(np.uint32) == [0x12b65236, 0x723c4f2e, 0x4a548f26, 0x223e00e4]).all()
 
 cdef dict PAIR_PRODUCTS = {np.multiply: MULTIPLY, np.square: SQUARE}
 

@@ -11,7 +11,7 @@ from dflow._runtime.fusion_plan cimport (
 from dflow._runtime.fusion_rules cimport MAX_OPERANDS
 
 cdef enum:
-    FEWEST = 2                  # members: one alone has NumPy's loop
+    FEWEST = 2                  # members: one alone has NumPy's loop, but for exp()
     LEAST = 256                 # elements of the group: listing the steps takes a while, too
     AT_ONCE = 2048              # from which on a loop is worth its writing by one run of it
     MAX_VALUES = 960
@@ -80,12 +80,15 @@ cdef struct Sketch:             # a run as it grows
 
 cdef void find_native(GroupPlan* g) noexcept nogil:
     cdef int set = native_set, i
-    if set == NO_VECTORS or g.members < FEWEST or g.total < LEAST:
+    if set == NO_VECTORS or too_few(g, 0, g.members) or g.total < LEAST:
         return
     g.gathers = gathers(g, set)
     g.natives = find_runs(g, 0, g.runs, set, g.total >= AT_ONCE, g.native, MAX_NATIVE, MAX_GATHERED)
     for i in range(g.natives):
         g.nrooms = max(g.nrooms, rooms_of(&g.native[i]))
+
+cdef inline bint too_few(GroupPlan* g, int first, int end) noexcept nogil:
+    return end == first or end - first < FEWEST and g.kernels[first].operation != EXP
 
 cdef int find_runs(GroupPlan* g, int j, int most, int set, bint at_once, NativeRun* runs, int nruns,
                    int nrooms) noexcept nogil:
@@ -101,7 +104,7 @@ cdef int find_runs(GroupPlan* g, int j, int most, int set, bint at_once, NativeR
     return n
 
 cdef void find_parts(GroupPlan* g) noexcept nogil:
-    cdef int most = g.members // FEWEST, set = native_set, j, k
+    cdef int most = g.members, set = native_set, j, k
     cdef Parts* parts
     if load_int(&g.parts_state) or not cas_int(&g.parts_state, 0, 1) or set == NO_VECTORS:
         return
@@ -158,7 +161,7 @@ cdef int run_from(GroupPlan* g, int first, int most, int set, bint at_once, Nati
     memset(s.literal, NOTHING, sizeof(s.literal))
     while j < most and add_member(&s, j):
         j += 1
-    if j - first < FEWEST:
+    if too_few(g, first, j):
         return first
     store_results(&s, j)
     return j if write_steps(&s, r, j) else -j
@@ -302,6 +305,8 @@ cdef inline bint is_known(Sketch* s, Kernel* k, int size) noexcept nogil:
     """Whether there are instructions for it."""
     if k.operation == TO_INTEGERS or k.operation == TO_UNSIGNED:
         return size == 4 or s.set == AVX512
+    if k.operation == EXP:
+        return s.set == AVX512
     return k.operation != SHORTEN_FROM_INTEGERS or s.set == AVX512
 
 cdef inline int bucket_of(char* p, int itemsize) noexcept nogil:
@@ -412,8 +417,8 @@ cdef int compute_one(Sketch* s, Kernel* k, int operation, int a, int b) noexcept
         return new_value(s, STEP_AND, a, literal(s, LITERAL_ALL_BUT_SIGN))
     if operation == RECIPROCAL:
         return new_value(s, STEP_DIVIDE, literal(s, LITERAL_ONE), a)
-    if operation == SQRT:
-        return new_value(s, STEP_SQRT, a, a)
+    if operation == SQRT or operation == EXP:
+        return new_value(s, STEP_SQRT if operation == SQRT else STEP_EXP, a, a)
     if RINT <= operation <= TRUNC:
         return new_value(s, STEP_RINT + operation - RINT, a, a)
     if operation == COPYSIGN:
@@ -601,6 +606,10 @@ cdef bint write_steps(Sketch* s, NativeRun* r, int end) noexcept nogil:
     cdef Value* v
     cdef int i, op, k = 0
     w.s, w.r, w.n, w.nvectors = s, r, 0, vectors_of(s.set, s.paired)
+    for i in range(s.nvalues):
+        if s.values[i].step.op == STEP_EXP:
+            w.nvectors = vectors_of(s.set, s.paired) - OF_EXP
+            break
     for i in range(w.nvectors):
         w.holds[i] = NOTHING
     memset(w.rooms, 0, sizeof(w.rooms))

@@ -20,7 +20,7 @@
  * rdi: at; rsi: elements left, less a vector; rcx: elements done; r10: steps; r11: rows left; rdx: rsp before the
  * rooms. The addresses of the first operands that are loaded or stored whole are in registers of their own
  * (bases_of()); rax: another one. AVX-512: k1: what is left; v31, k2: a step's own, and v30 where numbers are paired.
- * AVX2: v14, v15, r8, r9: a step's own. */
+ * AVX2: v14, v15, r8, r9: a step's own. Where there is an exponential, v28 to v30 are its own, too. */
 #ifndef DFLOW_ASSEMBLER_H
 #define DFLOW_ASSEMBLER_H
 
@@ -41,6 +41,7 @@ enum { STEP_SPREAD = 1, STEP_LITERAL, STEP_LOAD, STEP_STORE, STEP_LOAD_MASK, STE
        STEP_FMAX, STEP_FMIN,                           /* of a NaN and a number the number; of zeros the second */
        STEP_PAIR_MULTIPLY,                             /* of complex numbers: (ac - [bd], ad + [bc]), one rounding each
                                                           besides that of the products in brackets */
+       STEP_EXP,                                       /* of floats of 4 bytes; AVX-512 */
        STEP_TO_FLOATS, STEP_TO_INTEGERS,               /* of as many bytes; in AVX2 of 4 */
        STEP_UNSIGNED_TO_FLOATS,                        /* the same; AVX-512 */
        /* Of 8 bytes to 4, which are packed into the lower half of the vector; the last two: AVX-512. */
@@ -60,7 +61,7 @@ static inline const char *step_name(int op) {
         [STEP_DIVIDE] = "div", [STEP_SQRT] = "sqrt", [STEP_AND] = "and", [STEP_XOR] = "xor", [STEP_OR] = "or",
         [STEP_BUT] = "but", [STEP_RINT] = "rint", [STEP_FLOOR] = "floor", [STEP_CEIL] = "ceil",
         [STEP_TRUNC] = "trunc", [STEP_MAXIMUM] = "max", [STEP_MINIMUM] = "min", [STEP_FMAX] = "fmax",
-        [STEP_FMIN] = "fmin", [STEP_PAIR_MULTIPLY] = "pair_mul", [STEP_TO_FLOATS] = "to_floats",
+        [STEP_FMIN] = "fmin", [STEP_PAIR_MULTIPLY] = "pair_mul", [STEP_EXP] = "exp", [STEP_TO_FLOATS] = "to_floats",
         [STEP_TO_INTEGERS] = "to_ints", [STEP_UNSIGNED_TO_FLOATS] = "unsigned_to_floats",
         [STEP_HALVE_FLOATS] = "halve_floats", [STEP_HALVE_TO_INTEGERS] = "halve_to_ints",
         [STEP_HALVE_TO_FLOATS] = "halve_to_floats", [STEP_HALVE_UNSIGNED_TO_FLOATS] = "halve_unsigned_to_floats",
@@ -103,6 +104,7 @@ typedef struct {
     int single;                                        /* AVX2: the first lane alone, or pair */
     int paired;
     int half;                                          /* AVX-512: of the lower half of a vector */
+    const uint8_t *pool;                               /* EXP_..., in front of the code, for STEP_EXP */
     int operands;
     uint8_t base[256];                                 /* the register that has an operand's address; 0, rax: none */
 } Pen;
@@ -532,6 +534,66 @@ static inline void put_narrow_loaded(Pen *pen, const Step *s, int mask) {
     pen->wide = wide;
 }
 
+/* NumPy's exponential of floats: x = n log(2) + r, exp(r) as a ratio of polynomials P / Q, times 2^n. Beyond -104 and 89
+ * it is 0 and infinity, and tells of it, as those do. A NaN gives NumPy's one. */
+enum { EXP_LOW, EXP_HIGH, EXP_LOG2_E, EXP_LOG_2, EXP_LOG_2_REST, EXP_P5, EXP_P4, EXP_P3, EXP_P2, EXP_P1, EXP_P0, EXP_Q2,
+       EXP_Q1, EXP_Q0, EXP_NAN, EXP_POOL };
+
+static const float exp_pool[EXP_POOL] = {
+    -104.0f, 89.0f, 1.442695040888963407359924681001892137f, -6.93145752e-1f, -1.42860677e-6f,
+    5.082762527590693718096e-04f, 6.757896990527504603057e-03f, 5.114512081637298353406e-02f,
+    2.473615434895520810817e-01f, 7.257664613233124478488e-01f, 9.999999999980870924916e-01f,
+    2.159509375685829852307e-02f, -2.742335390411667452936e-01f, 1.0f, 0 /* its bits: see put_exp_pool() */};
+
+static inline void put_exp_pool(Pen *pen) {
+    static const uint32_t nan = 0x7fc00000u;
+    BYTES(pen, 0xe9);                                                        /* jmp over it */
+    put_i32(pen, sizeof exp_pool);
+    pen->pool = pen->at;
+    put(pen, exp_pool, sizeof exp_pool - sizeof nan);
+    put(pen, &nan, sizeof nan);
+}
+
+/* The ModRM byte and the address of a number of the pool, behind which `more` bytes of the instruction follow. */
+static inline void put_pooled(Pen *pen, int to, int number, int more) {
+    BYTES(pen, (uint8_t)((to & 7) << 3 | 5));
+    put_i32(pen, pen->pool + 4 * number - (pen->at + 4 + more));
+}
+
+static inline void put_with_pooled(Pen *pen, int map, int pp, int opcode, int to, int a, int number, int mask) {
+    int imm = map == 3;
+    put_evex(pen, map, pp, opcode, to, a, 0, mask, 1);
+    if (pen->at <= pen->end) pen->at[-2] |= 0x10;                            /* of memory one number for all */
+    put_pooled(pen, to, number, imm);
+}
+
+static inline void put_spread_pooled(Pen *pen, int to, int number, int mask) {
+    put_evex(pen, 2, 1, 0x18, to, 0, 0, mask, 0);                            /* vbroadcastss to, [...] */
+    put_pooled(pen, to, number, 0);
+}
+
+static inline void put_exp(Pen *pen, int to, int a, int mask) {
+    enum { X = 31, N = 30, P = 29, Q = 28 };
+    put_registers(pen, 0xc2, 2, a, a, mask, 0);                              /* vcmpunordps k2, a, a */
+    BYTES(pen, 3);
+    put_with_pooled(pen, 3, 1, 0x50, X, a, EXP_LOW, mask);                   /* vrangeps: the greater; no NaN tells */
+    BYTES(pen, 5);
+    put_with_pooled(pen, 3, 1, 0x50, X, X, EXP_HIGH, 0);                     /* the less */
+    BYTES(pen, 4);
+    put_with_pooled(pen, 1, 0, 0x59, N, X, EXP_LOG2_E, 0);                   /* vmulps */
+    put_rounded(pen, 0, N, N, 0);
+    put_with_pooled(pen, 2, 1, 0xb8, X, N, EXP_LOG_2, 0);                    /* vfmadd231ps */
+    put_with_pooled(pen, 2, 1, 0xb8, X, N, EXP_LOG_2_REST, 0);
+    put_spread_pooled(pen, P, EXP_P5, 0);
+    for (int i = EXP_P4; i <= EXP_P0; i++) put_with_pooled(pen, 2, 1, 0xa8, P, X, i, 0);      /* vfmadd213ps */
+    put_spread_pooled(pen, Q, EXP_Q2, 0);
+    for (int i = EXP_Q1; i <= EXP_Q0; i++) put_with_pooled(pen, 2, 1, 0xa8, Q, X, i, 0);
+    put_registers(pen, 0x5e, P, P, Q, 0, 0);                                 /* vdivps */
+    put_evex(pen, 2, 1, 0x2c, to, P, N, mask, 1);                            /* vscalefps */
+    BYTES(pen, (uint8_t)(0xc0 | (to & 7) << 3 | (N & 7)));
+    put_spread_pooled(pen, to, EXP_NAN, 2);
+}
+
 static inline void put_step(Pen *pen, const Step *s, int mask) {
     static const uint8_t opcodes[] = {[STEP_ADD] = 0x58, [STEP_MULTIPLY] = 0x59, [STEP_SUBTRACT] = 0x5c,
                                       [STEP_DIVIDE] = 0x5e, [STEP_AND] = 0x54, [STEP_BUT] = 0x55, [STEP_OR] = 0x56,
@@ -564,6 +626,8 @@ static inline void put_step(Pen *pen, const Step *s, int mask) {
         put_halved(pen, s, mask);
     else if (s->op >= STEP_TO_FLOATS)
         put_cast(pen, s, mask);
+    else if (s->op == STEP_EXP)
+        put_exp(pen, s->to, s->a, mask);
     else if (s->op == STEP_PAIR_MULTIPLY)
         put_pairs_multiplied(pen, s->to, s->a, s->b, mask);
     else if (s->op >= STEP_FMAX)
@@ -612,6 +676,12 @@ static inline int rooms_of(const Step *steps, int n) {
     for (int i = 0; i < n; i++)
         if (steps[i].op == STEP_PUT_OFF && steps[i].a >= rooms) rooms = steps[i].a + 1;
     return rooms;
+}
+
+static inline int has_step(const Step *steps, int n, int op) {
+    for (int i = 0; i < n; i++)
+        if (steps[i].op == op) return 1;
+    return 0;
 }
 
 enum { RBX = 3, RBP = 5, R8 = 8, R9, R12 = 12, R13, R14, R15 };
@@ -687,6 +757,7 @@ static inline size_t assemble(uint8_t *code, size_t room, const Step *steps, int
     uint8_t *literals[LITERALS] = {0}, *row, *loop, *to_tail, *to_end, *to_return;
 
     BYTES(&pen, 0xf3, 0x0f, 0x1e, 0xfa);                                     /* endbr64 */
+    if (has_step(steps, n, STEP_EXP)) put_exp_pool(&pen);
     put_saved(&pen, 0x50, taken);
     BYTES(&pen, 0x49, 0x89, 0xca, 0x49, 0x89, 0xd3);                         /* mov r10, rcx; mov r11, rdx */
     for (int i = 0; i < pen.operands; i++)

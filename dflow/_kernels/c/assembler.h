@@ -534,8 +534,8 @@ static inline void put_narrow_loaded(Pen *pen, const Step *s, int mask) {
     pen->wide = wide;
 }
 
-/* NumPy's exponential of floats: x = n log(2) + r, exp(r) as a ratio of polynomials P / Q, times 2^n. Beyond -104 and 89
- * it is 0 and infinity, and tells of it, as those do. A NaN gives NumPy's one. */
+/* NumPy's exponential of floats: x = n log(2) + r, exp(r) as a ratio of polynomials P / Q, times 2^n. Beyond -104 and
+ * 89 it is 0 and infinity, and tells of it, as those do. A NaN gives NumPy's one. */
 enum { EXP_LOW, EXP_HIGH, EXP_LOG2_E, EXP_LOG_2, EXP_LOG_2_REST, EXP_P5, EXP_P4, EXP_P3, EXP_P2, EXP_P1, EXP_P0, EXP_Q2,
        EXP_Q1, EXP_Q0, EXP_NAN, EXP_POOL };
 

@@ -158,7 +158,7 @@ def test_float32_is_not_mentioned(single):
 
 @pytest.mark.parametrize("text", [
     "i / 2", "2 / i", "i / j", "j[:1] / i", "np.sqrt(i)", "np.exp(i[:2])", "np.true_divide(i, i)", "np.arctan2(i, j)",
-    "i / numpy.int32(3)", "(i > 1) / 2"])
+    "i / numpy.int32(3)", "(i > 1) / 2", "i[1] / 2", "j[1] / i[2]", "3 / i[3]", "i[3] / numpy.int64(2)"])
 def test_functions_of_whole_numbers(text):
     """Float32 after set_np(), NumPy's float64 before and afterwards; with dtype= what is asked for."""
     i, j = numpy.arange(1, 7), numpy.arange(1, 7, dtype="i4")

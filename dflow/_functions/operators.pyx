@@ -227,7 +227,7 @@ cdef ndarray integer_arithmetic(int op, int code, int128 x, int128 y, bint tells
         z = x % y
         if z != 0 and (z < 0) != (y < 0):
             z += y
-    elif op == TRUE_DIVIDE and itemsizes[code] >= 4:        # of others it has no double
+    elif op == TRUE_DIVIDE and itemsizes[code] >= 4 and not mxnet_rules:    # else it may be no double
         return new_double(<double>x / <double>y)
     else:
         return None

@@ -193,3 +193,34 @@ def test_short_rows(seed):
                 results.append([numpy.array(names[name]) for name in "xyzm"])
         for mine, expected in zip(*reversed(results)):
             assert mine.dtype == expected.dtype and same_bits(mine, expected)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_integers_and_slices(seed):
+    """Of any step, within bounds and beyond, by numbers and elements, on some axes or all: read, and written to."""
+    random = numpy.random.default_rng(seed)
+    shape = tuple(int(n) for n in random.integers(0, 6, random.integers(1, 5)))
+    theirs = numpy.arange(numpy.prod(shape), dtype=random.choice(["f8", "i2"])).reshape(shape)
+    turned = [slice(None, None, int(random.choice([1, 1, -1]))) for _ in shape]
+    ours = np.array(theirs)[tuple(turned)]
+    theirs = theirs[tuple(turned)]
+    numbers = np.arange(-8, 9)
+    for _ in range(60):
+        pairs = []
+        for _ in range(random.integers(1, len(shape) + 2)):
+            a, b, step = (int(random.integers(-7, 8)) for _ in range(3))
+            kind = random.choice(6, p=[0.3, 0.1, 0.3, 0.2, 0.05, 0.05])
+            part = (a, a, slice(a, b, step or None), slice(None if a % 2 else a, None if b % 3 else b), None,
+                    Ellipsis)[kind]
+            pairs.append((numbers[a + 8] if kind == 1 else part, part))
+        keys = [tuple(key) for key in zip(*pairs)] if len(pairs) > 1 or random.random() < 0.3 else pairs[0]
+        ends = []
+        for x, key in ((ours, keys[0]), (theirs, keys[1])):
+            try:
+                view = x[key]
+                x[key] = 7
+                steps = view.strides if view.size else None
+                ends.append((view.shape, steps, numpy.asarray(view).tolist(), numpy.asarray(x).tolist()))
+            except (IndexError, ValueError) as error:
+                ends.append((type(error), str(error)))
+        assert ends[0] == ends[1], keys[1]

@@ -43,6 +43,12 @@ cdef extern from "Python.h":
     PyObject* PyFloat_FromDouble(double)
     PyObject* PyTuple_GET_ITEM(tuple, Py_ssize_t)
 
+cdef extern from *:
+    """
+    #define items_of(key) (((PyTupleObject *)(key))->ob_item)
+    """
+    PyObject** items_of(tuple)
+
 # ---- indexing --------------------------------------------------------------------------------------------------
 
 cdef ndarray element(ndarray a, intp offset):
@@ -255,6 +261,54 @@ cdef inline intp integers_offset(ndarray a, tuple key) except -1:
         offset += i * strides[axis]
     return offset
 
+cdef ndarray plain_view(ndarray a, PyObject** items, int n):
+    """The view that Python's integers and slices name, one an axis. None for other keys, one without a slice, and
+    where there is nothing: base_index() knows more."""
+    cdef intp* strides = strides_of(a)
+    cdef intp offset = a.offset, i = 0
+    cdef Py_ssize_t start, stop, step
+    cdef int axis, made = a.ndim - n
+    cdef bint sliced = False
+    cdef ndarray v
+    if made < 0:
+        return None
+    for axis in range(n):
+        if PySlice_Check(<object>items[axis]):
+            sliced = True
+            made += 1
+            continue
+        if not is_index(<object>items[axis], &i):
+            return None
+        if i < 0:
+            i += a.shape[axis]
+        if i < 0 or i >= a.shape[axis]:
+            return None
+        offset += i * strides[axis]
+    if not sliced:
+        return None
+    v = new_view(a, made)
+    made = 0
+    for axis in range(a.ndim):
+        if axis < n and not PySlice_Check(<object>items[axis]):
+            continue
+        v.shape[made], v.shape[v.ndim + made] = a.shape[axis], strides[axis]
+        if axis < n:
+            PySlice_Unpack(<object>items[axis], &start, &stop, &step)
+            v.shape[made] = PySlice_AdjustIndices(a.shape[axis], &start, &stop, step)
+            if v.shape[made] > 0:
+                offset += start * strides[axis]
+            v.shape[v.ndim + made] *= step
+        made += 1
+    v.offset = offset
+    return close_view(v)
+
+cdef inline ndarray simple_view(ndarray a, object key):
+    """The same of a key, a slice alone, too."""
+    cdef PyObject* alone = <PyObject*>key
+    if PySlice_Check(key):
+        return plain_view(a, &alone, 1)
+    return plain_view(a, items_of(<tuple>key), <int>PyTuple_GET_SIZE(<tuple>key)) if PyTuple_CheckExact(key) else None
+
 cdef inline intp element_offset(ndarray a, tuple key) except -1:
     cdef intp offset = a.offset
     cdef int i
@@ -276,6 +330,9 @@ cdef object get_index(ndarray a, object key):
         if offset >= 0:
             return element(a, offset)
     a = variable(a)
+    view = simple_view(a, key)
+    if view is not None:
+        return view
     view = base_index(a, key)
     if view is NotImplemented:
         return selected(a, key)
@@ -362,7 +419,9 @@ cdef int set_index(ndarray a, object key, object value) except -1:
         return 0
     if is_ours(key) and (<ndarray>key).ndim:
         return selection_hooks.advanced_set(a, key, value)
-    view = base_index(a, key)
+    view = simple_view(a, key)
+    if view is None:
+        view = base_index(a, key)
     if view is NotImplemented:
         return selection_hooks.advanced_set(a, key, value)
     if is_ours(value) and (<ndarray>value).st == a.st and PyLong_CheckExact(key):

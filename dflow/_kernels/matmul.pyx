@@ -24,10 +24,11 @@ from dflow._kernels.qr import qr
 cdef enum:
     LEAST = 1 << 18             # multiplications from which tiles pay; OpenBLAS uses one thread below
     LEAST_VECTOR = 1 << 15      # the same for a matrix and a vector,
-    LEAST_BAND_AREA = 1 << 16   # which is cut into bands of at least so many,
+    LEAST_BAND_AREA = 1 << 18   # which is cut into bands of at least so many,
     LEAST_BAND = 64             # and so many rows, or columns,
     BAND = 2048                 # but no more than about so many: where lines are cut, short pieces cost twice the time
-    NARROW = 16                 # rows or columns of which fewer are for NumPy's BLAS: newer, and up to twice as fast
+    NARROW = 16                 # rows or columns: of fewer, and of vectors, each tile is NumPy's OpenBLAS's, if it has
+                                # that: it is newer than SciPy's, and there up to twice as fast
     WIDE = 128                  # columns or rows that such a product has at least where tiles pay
     TILE = 1024                 # rows and columns of a tile, at most about so many,
     LEAST_TILE = 96             # and at least so many
@@ -113,13 +114,15 @@ cdef bint blas_takes(Product* w, intp* dims, intp* core,
     cdef intp m = dims[1], n = dims[2], p = dims[3]
     if scipy_routines.gemm[0] == NULL or not worth_blas(m, n, p) or n >= INT_MAX:
         return False
+    if min(m, p) < NARROW and numpy_blas.set_threads != NULL:
+        return False
     if p == 1:
         if not spaced(core[2], w.itemsize) or not spaced(core[4], w.itemsize):
             return False
     elif m == 1:
         if not spaced(core[1], w.itemsize) or not spaced(core[5], w.itemsize):
             return False
-    elif min(m, p) < NARROW or core[5] != w.itemsize or not leads(core[4], p, w.itemsize):
+    elif core[5] != w.itemsize or not leads(core[4], p, w.itemsize):
         return False
     return ((m == 1 or plain(m, n, core[0], core[1], w.itemsize, how_a, lead_a))
             and (p == 1 or plain(n, p, core[2], core[3], w.itemsize, how_b, lead_b)))

@@ -383,9 +383,9 @@ def test_arithmetic_of_elements(seed):
         ours = [np.array([x])[0] for x in theirs]
         if random.random() < 0.1:           # arrays without axes tell of nothing
             theirs[0], ours[0] = numpy.array(theirs[0]), np.array(theirs[0])
-        partner = int(random.integers(4))
+        partner = int(random.integers(6))
         if partner:
-            number = (int(random.integers(-3, 9)), draw("l"), draw("d"))[partner - 1]
+            number = (int(random.integers(-3, 9)), draw("l"), draw("d"), draw("Q"), bool(draw("b") & 1))[partner - 1]
             theirs[1] = ours[1] = number
         if random.random() < 0.5:
             theirs, ours = theirs[::-1], ours[::-1]
@@ -400,5 +400,6 @@ def test_arithmetic_of_elements(seed):
             results.append((end, sorted({str(w.message).split()[0] for w in told})))
         if name == "pow" and results[1][0][0] == "value" and results[1][0][1].dtype.kind == "f":
             continue                        # NumPy's scalars are raised by the C library, in the last bit not as arrays
-        assert_same_outcome(results[0][0], results[1][0])
+        if results[0][0][:2] != ("error", OverflowError) or results[1][0][:2] != ("error", OverflowError):
+            assert_same_outcome(results[0][0], results[1][0])           # NumPy's words depend on the way there
         assert results[0][1] == results[1][1], (name, theirs)

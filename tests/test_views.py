@@ -224,3 +224,28 @@ def test_integers_and_slices(seed):
             except (IndexError, ValueError) as error:
                 ends.append((type(error), str(error)))
         assert ends[0] == ends[1], keys[1]
+
+
+def test_a_subscript_that_changes_its_array():
+    """What an index computes, or waits for, is read before the array's shape, strides and memory are."""
+    class Grows:
+        def __init__(self, change):
+            self.change = change
+
+        def __index__(self):
+            self.change()
+            return 0
+
+    a = np.arange(4.0)
+    view = a[Grows(lambda: a.resize(10 ** 6)):]
+    assert view.shape == (10 ** 6,) and view[-1] == 0
+    a = np.arange(4.0)
+    a[Grows(lambda: a.resize(10 ** 6)):] = 7
+    assert a.size == 10 ** 6 and a[-1] == 7
+    a = np.arange(4096.0).reshape(64, 64)
+
+    def flatten():
+        a.shape = (4096,)
+
+    with pytest.raises(IndexError, match="too many indices"):
+        a[:, Grows(flatten):]

@@ -65,6 +65,7 @@ static const richcmpfunc comparisons_now[DEFERRING] = {
 /* Of the type of a code, once. */
 static void let_defer(int n, PyTypeObject *type) {
     PyNumberMethods *theirs = type->tp_as_number;
+    if (theirs->nb_add == operators_now[n].nb_add) return;
     operators_before[n] = *theirs;
     comparisons_before[n] = type->tp_richcompare;
     TAKE_OVER(nb_add);

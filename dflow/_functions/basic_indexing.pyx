@@ -33,6 +33,10 @@ cdef extern from "Python.h":
     Py_ssize_t clipped "PyNumber_AsSsize_t"(object, PyObject*) except? -1      # with NULL: to what an index can be
     int PySlice_Unpack(object, Py_ssize_t*, Py_ssize_t*, Py_ssize_t*) except -1
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t, Py_ssize_t*, Py_ssize_t*, Py_ssize_t)
+    ctypedef struct SliceFields "PySliceObject":
+        PyObject* start
+        PyObject* stop
+        PyObject* step
     bint PyLong_CheckExact(object)
     bint PyTuple_CheckExact(object)
     bint PyIndex_Check(object)
@@ -155,22 +159,25 @@ cdef inline void keep_axis(Geometry* g, ndarray a) noexcept:
     add_axis(g, a.shape[g.axis], strides_of(a)[g.axis])
     g.axis += 1
 
-cdef inline int slice_axis(Geometry* g, ndarray a, object item) except -1:
-    cdef Py_ssize_t start, stop, step, length
-    cdef intp stride = strides_of(a)[g.axis]
-    PySlice_Unpack(item, &start, &stop, &step)
-    length = PySlice_AdjustIndices(a.shape[g.axis], &start, &stop, step)
-    if length > 0:
-        g.offset += start * stride
-    add_axis(g, length, stride * step)
-    g.axis += 1
-    return 0
+cdef struct Bounds:             # of a slice; of an index `start` alone
+    Py_ssize_t start
+    Py_ssize_t stop
+    Py_ssize_t step
 
-cdef inline int choose_on_axis(Geometry* g, ndarray a, object item, object key) except -1:
-    cdef intp at = clipped(item, NULL), n = a.shape[g.axis]
+cdef inline void slice_axis(Geometry* g, ndarray a, Bounds* b) noexcept:
+    cdef intp stride = strides_of(a)[g.axis]
+    cdef Py_ssize_t length = PySlice_AdjustIndices(a.shape[g.axis], &b.start, &b.stop, b.step)
+    if length > 0:
+        g.offset += b.start * stride
+    add_axis(g, length, stride * b.step)
+    g.axis += 1
+
+cdef inline int choose_on_axis(Geometry* g, ndarray a, intp at, object key) except -1:
+    cdef intp n = a.shape[g.axis]
     if at < -n or at >= n:
         refuse_index(a, key)
-    g.offset += check_index(at, n, g.axis) * strides_of(a)[g.axis]
+        check_index(at, n, g.axis)
+    g.offset += (at + n if at < 0 else at) * strides_of(a)[g.axis]
     g.axis += 1
     return 0
 
@@ -201,23 +208,34 @@ cdef inline int axes_used(ndarray a, object key, tuple items) except -2:
 cdef object base_index(ndarray a, object key):
     """a[key] as a view (an ndarray), or NotImplemented when arrays or booleans are among the indices."""
     cdef tuple items = <tuple>key if isinstance(key, tuple) else (key,)
-    cdef int used = axes_used(a, key, items), k
+    cdef int used = axes_used(a, key, items), k, i = 0
+    cdef Bounds bounds[2 * MAXDIMS]
     cdef Geometry g
     cdef ndarray v
     if used < 0:
         return NotImplemented
+    for item in items:          # all that runs Python, or waits: meanwhile a may be resized
+        if PySlice_Check(item):
+            PySlice_Unpack(item, &bounds[i].start, &bounds[i].stop, &bounds[i].step)
+        elif item is not None and item is not Ellipsis:
+            bounds[i].start = clipped(item, NULL)
+        i += 1
+    if used > a.ndim:
+        too_many(a, used)
+    i = 0
     g.offset = a.offset
     g.made = g.axis = 0
     for item in items:
         if PySlice_Check(item):
-            slice_axis(&g, a, item)
+            slice_axis(&g, a, &bounds[i])
         elif item is None:
             add_axis(&g, 1, 0)
         elif item is Ellipsis:
             for k in range(a.ndim - used):
                 keep_axis(&g, a)
         else:
-            choose_on_axis(&g, a, item, key)
+            choose_on_axis(&g, a, bounds[i].start, key)
+        i += 1
     while g.axis < a.ndim:
         keep_axis(&g, a)
     if g.made > MAXDIMS:
@@ -261,19 +279,26 @@ cdef inline intp integers_offset(ndarray a, tuple key) except -1:
         offset += i * strides[axis]
     return offset
 
+cdef inline bint is_plain(PyObject* x):
+    return x == <PyObject*>None or PyLong_CheckExact(<object>x)
+
 cdef ndarray plain_view(ndarray a, PyObject** items, int n):
-    """The view that Python's integers and slices name, one an axis. None for other keys, one without a slice, and
-    where there is nothing: base_index() knows more."""
+    """The view that Python's integers and slices of these name, one an axis. None for other keys, which may run code
+    that changes a, for one without a slice, and where there is nothing: base_index() knows more."""
     cdef intp* strides = strides_of(a)
     cdef intp offset = a.offset, i = 0
     cdef Py_ssize_t start, stop, step
     cdef int axis, made = a.ndim - n
     cdef bint sliced = False
+    cdef SliceFields* item
     cdef ndarray v
     if made < 0:
         return None
     for axis in range(n):
         if PySlice_Check(<object>items[axis]):
+            item = <SliceFields*>items[axis]
+            if not is_plain(item.start) or not is_plain(item.stop) or not is_plain(item.step):
+                return None
             sliced = True
             made += 1
             continue

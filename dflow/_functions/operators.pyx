@@ -15,7 +15,7 @@ from dflow._runtime.fp_errors cimport fp_event
 from dflow._kernels.kernel cimport Kernel
 from dflow._kernels.dtypes cimport (
     BOOL, CDOUBLE, CFLOAT, DOUBLE, DTYPES, FLOAT, HALF, LONG, MOST_INTEGER, NCODES, Scalar, int128, integer_at,
-    is_integer, itemsizes, write_scalar)
+    is_integer, itemsizes, uint128, write_scalar)
 from dflow._array.core cimport *, is_ours, be_element
 from dflow._base.thread_state cimport set_recording
 from dflow._functions.interop cimport ask, foreign
@@ -100,9 +100,12 @@ cdef inline bint beside(object x, int code, Number* number):
         return True
     if code == DOUBLE:
         return is_double(x, &number.d)
-    if type(x) is not int:
+    if type(x) is not int and type(x) is not bool:
         return False
     number.i = PyLong_AsLongLongAndOverflow(x, &overflow)
+    if overflow == 1 and x < 1 << 64:
+        number.i = <uint64_t>x
+        overflow = 0
     return overflow == 0 and in_range(number.i, code)
 
 # Of elements of two types, integers or doubles, the type of what is computed with them; 0: another one.
@@ -206,7 +209,7 @@ cdef ndarray integer_arithmetic(int op, int code, int128 x, int128 y, bint tells
     elif op == SUBTRACT:
         z = x - y
     elif op == MULTIPLY:
-        z = x * y
+        z = <int128>(<uint128>x * <uint128>y)   # that of two uint64 is negative, or right
     elif op == AND:
         z = x & y
     elif op == OR:
@@ -216,7 +219,7 @@ cdef ndarray integer_arithmetic(int op, int code, int128 x, int128 y, bint tells
     elif op == LSHIFT or op == RSHIFT:
         if not 0 <= y < 8 * itemsizes[code]:
             return None
-        return new_integer(code, x << y if op == LSHIFT else x >> y)        # bits beyond the type are lost
+        return new_integer(code, <int128>(<uint128>x << y) if op == LSHIFT else x >> y)     # of its last bits
     elif op == POWER:
         return new_integer(code, raised(x, y)) if y >= 0 else None
     elif y == 0:
@@ -253,7 +256,7 @@ cdef ndarray in_its_range(int op, int code, int128 value, bint tells):
     cdef Kernel k
     if (tells or op == FLOOR_DIVIDE) and not in_range(value, code):
         memset(&k, 0, sizeof(Kernel))
-        name = f"scalar {operator_names[op]}".encode()
+        name = f"{'scalar ' if tells else ''}{operator_names[op]}".encode()
         k.name = name
         fp_event(FP_OVER, &k)
     return new_integer(code, value)
@@ -425,7 +428,7 @@ cdef object simple_power(object a, object exponent):
     e = exponent
     if e == 2:
         return unary(square, x)
-    if e == 0.5:
+    if e == 0.5 and not x.flags & SCALAR:   # the C library's power, which NumPy's scalars have, takes -inf and -0.0
         return unary(sqrt, x)
     if e == 1:
         return unary(positive, x)

@@ -4,6 +4,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, u
 
 cdef extern from *:
     ctypedef long long int128 "__int128"        # holds all integers
+    ctypedef unsigned long long uint128 "unsigned __int128"
 
 cdef enum Code:
     BOOL = 0

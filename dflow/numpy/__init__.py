@@ -63,8 +63,10 @@ def _array_namespace(self, /, *version, api_version=None):
     """
     if not _is_np_array():
         _numpy.empty(0).__array_namespace__(*version, api_version=api_version)
+    elif len(version) + (api_version is not None) > 1:
+        raise TypeError(f"__array_namespace__() takes one version, not {(*version, api_version)}")
     elif (version or (api_version,)) != ("2021.10",):
-        _numpy.empty(0).__array_namespace__(api_version=version[0] if len(version) == 1 else api_version)
+        _numpy.empty(0).__array_namespace__(api_version=version[0] if version else api_version)
     return _sys.modules[__name__]
 
 

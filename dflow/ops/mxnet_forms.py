@@ -97,6 +97,7 @@ def eigh(function, a, upper=False):
 @form(TypeError, module="numpy.linalg")
 def matrix_norm(function, x, ord="fro", axis=(-2, -1), keepdims=False):
     """Of the matrices in any two axes."""
+    axis = tuple(axis) if isinstance(axis, list) else axis
     if not isinstance(axis, tuple) or len(axis) != 2:
         raise ValueError(f"axis must be a tuple of two, not {axis!r}")
     from dflow.ops.linalg import norm

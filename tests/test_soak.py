@@ -6,12 +6,19 @@ import re
 import pytest
 import soak
 
+import dflow.numpy as np
+
 pytestmark = [pytest.mark.slow, pytest.mark.once]
 
 
 @pytest.fixture(scope="module")
 def short():
-    """A soak of some rounds."""
+    """A soak of some rounds. An OpenBLAS's threads, which end before a fork, start again with its next product: both
+    have them before the first look."""
+    x = np.ones((400, 400))
+    (x @ x).wait_to_read()
+    (x @ x[0]).wait_to_read()
+    (x[0] @ x).wait_to_read()
     made = soak.Soak(1, pool=20)
     made.run(0.2, 0.3, 1000, ahead=("pools-queued", "pools-held-delays"))       # the workers of pools stay
     return made

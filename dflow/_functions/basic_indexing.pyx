@@ -164,6 +164,14 @@ cdef struct Bounds:             # of a slice; of an index `start` alone
     Py_ssize_t stop
     Py_ssize_t step
 
+cdef inline int unpack(ndarray a, object key, object item, Bounds* b) except -1:
+    try:
+        PySlice_Unpack(item, &b.start, &b.stop, &b.step)
+    except ValueError:
+        refuse_index(a, key)                # what is wrong before it comes first
+        raise
+    return 0
+
 cdef inline void slice_axis(Geometry* g, ndarray a, Bounds* b) noexcept:
     cdef intp stride = strides_of(a)[g.axis]
     cdef Py_ssize_t length = PySlice_AdjustIndices(a.shape[g.axis], &b.start, &b.stop, b.step)
@@ -216,7 +224,7 @@ cdef object base_index(ndarray a, object key):
         return NotImplemented
     for item in items:          # all that runs Python, or waits: meanwhile a may be resized
         if PySlice_Check(item):
-            PySlice_Unpack(item, &bounds[i].start, &bounds[i].stop, &bounds[i].step)
+            unpack(a, key, item, &bounds[i])
         elif item is not None and item is not Ellipsis:
             bounds[i].start = clipped(item, NULL)
         i += 1

@@ -1,6 +1,7 @@
 """The gate of NumPy's BLAS: what may not enter keeps no worker; and what nobody sees comes last."""
 
 import threading
+from functools import partial
 
 import numpy
 import pytest
@@ -59,6 +60,40 @@ def test_results_are_right_however_many_are_at_the_gate(workers):
 
     with configured(workers=workers):
         in_threads(submit, submit, submit)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 8])
+def test_vectors_and_thin_matrices_beside_what_has_blas_alone(workers):
+    """What NumPy's BLAS multiplies tile by tile enters with others; an inverse and NumPy's own calls do not. Any order gives the same bits."""
+    rng = numpy.random.default_rng(workers)
+    a = rng.normal(size=(700, 600))
+    v, w, big = rng.normal(size=700), rng.normal(size=600), matrix(ALONE, 5)
+
+    def products(a, v, w):
+        rows = (1, 7, 15)
+        return [v @ a, a @ w, w @ a.T, a[::2] @ w, *(a[:n] @ a.T for n in rows), *(a @ a[:n].T for n in rows)]
+
+    with configured(workers=1, limit=0):
+        expected = [y.asnumpy() for y in products(*map(np.array, (a, v, w)))]
+    for y, of_numpy in zip(expected, products(a, v, w), strict=True):
+        assert numpy.allclose(y, of_numpy)
+
+    def work(seed):
+        rng = numpy.random.default_rng(seed)
+        for _ in range(8):
+            operands = [np.array(x) + 0 for x in (a, v, w)]
+            kept = [products(*operands) for _ in range(2)]
+            chance = rng.random()
+            if chance < 0.3:
+                kept[0].append(np.linalg.inv(np.array(big)))
+            elif chance < 0.6:
+                numpy.linalg.svd(a[:200, :200])
+            for results in kept:
+                for y, z in zip(results, expected, strict=False):
+                    assert_same(y.asnumpy(), z)
+
+    with configured(workers=workers, limit=0):
+        in_threads(*(partial(work, seed) for seed in range(3)))
 
 
 @pytest.mark.parametrize("engine", [{"limit": 0}, {"limit": 0, "workers": 1}, {"limit": 0, "workers": 16}])

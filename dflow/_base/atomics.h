@@ -76,6 +76,10 @@ static inline int cas_int(int *p, int expected, int desired) {
     return __atomic_compare_exchange_n(p, &expected, desired, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
+static inline int cas_i64(long long *p, long long expected, long long desired) {
+    return __atomic_compare_exchange_n(p, &expected, desired, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
 static inline int cas_ptr(void *p, void *expected, void *desired) {
     return __atomic_compare_exchange_n((void **)p, &expected, desired, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }

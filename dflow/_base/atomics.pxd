@@ -13,6 +13,7 @@ cdef extern from "_base/atomics.h" nogil:
     int add_int(int*, int)
     int swap_int(int*, int)
     int cas_int(int*, int, int)
+    int cas_i64(long long*, long long, long long)
     int cas_ptr(void*, void*, void*)
     void* load_ptr(void*)
     void store_ptr(void*, void*)

@@ -63,6 +63,10 @@ static inline int at_cas_int(int *p, int old, int v, const char *where) {
     AT(POINT_CHANGE, p, where);
     return cas_int(p, old, v);
 }
+static inline int at_cas_i64(long long *p, long long old, long long v, const char *where) {
+    AT(POINT_CHANGE, p, where);
+    return cas_i64(p, old, v);
+}
 static inline long long at_add_i64(long long *p, long long v, const char *where) {
     AT(POINT_CHANGE, p, where);
     return add_i64(p, v);
@@ -130,6 +134,7 @@ static inline void at_spin_unlock(int *lock, const char *where) {
 #define swap_ptr(p, v) at_swap_ptr(p, (void *)(v), __func__)
 #define full_fence() at_full_fence(__func__)
 #define cas_int(p, old, v) at_cas_int((int *)(p), old, v, __func__)
+#define cas_i64(p, old, v) at_cas_i64((long long *)(p), old, v, __func__)
 #define cas_ptr(p, old, v) at_cas_ptr(p, old, v, __func__)
 #define cpu_pause() at_cpu_pause(__func__)
 #define cpu_pause_or_yield(n) at_cpu_pause_or_yield(n, __func__)

@@ -24,15 +24,15 @@ from dflow._runtime.fusion_rules cimport may_tail
 from dflow._runtime.fusion_run cimport end_blocks, run_blocks
 from dflow._runtime.open_group cimport group_waits, open_group_after_fork
 from dflow._runtime.parking cimport (
-    begin_host, begin_long, end_host, end_long, parking_after_fork, wake_for_pieces, wake_worker)
+    begin_host, begin_long, end_host, end_long, note_split, parking_after_fork, share_next, wake_for_pieces, wake_worker)
 from dflow._runtime.queues cimport *
 from dflow._runtime.runners cimport *
 from dflow._runtime.splits cimport (
-    Split, claim_split, end_split, join_split, leave_split, open_split, pieces_t, shares_left, splits_after_fork, work,
-    work_once)
+    Split, claim_split, end_split, join_split, leave_split, open_split, pieces_t, range_of, shares_left, splits_after_fork,
+    work, work_once)
 from dflow._base.allocator cimport *
 from dflow._runtime.timeline cimport note, watched
-from dflow._runtime.tuning cimport GRAIN_NS, LEAST_BESIDE, LONG_NS, SPLIT_NS
+from dflow._runtime.tuning cimport GRAIN_NS, LEAST_BESIDE, LONG_NS, SHARE_NS, SHARES, SPLIT_NS
 
 cdef extern from "Python.h" nogil:
     PyObject* PyObject_CallOneArg(PyObject*, PyObject*)
@@ -293,8 +293,8 @@ cdef inline void run_task(Runner* me, Task* t) noexcept nogil:
         tell_operands(t)
     if t.flags & ABROAD:
         running_hooks.run_abroad(me, t)
-    elif t.group != NULL or (t.kernel.flags & (ELEMENTWISE | REDUCES) and cost_of(t) > split_ns and (
-            t.kernel.flags & ELEMENTWISE or may_tail(t))):
+    elif t.group != NULL or (t.kernel.flags & (ELEMENTWISE | REDUCES) and (
+            t.kernel.flags & ELEMENTWISE or may_tail(t)) and to_share(&lanes[t.lane], cost_of(t))):
         run_group(me, t)
     else:
         run_one(me, t)
@@ -469,23 +469,36 @@ cdef void tell(Task* leader, GroupPlan* g) noexcept nogil:
 
 # ---- split kernels ---------------------------------------------------------------------------------------------------
 
+cdef bint to_share(Lane* lane, double cost) noexcept nogil:
+    """Whether others are to run parts of what takes so long."""
+    cdef Runner* me = this_runner()
+    if load_int(&lane.nworkers) < 2 or cost < min(split_ns, SHARE_NS):
+        return False
+    if (cost >= split_ns or load_int(&lane.parking.searching)
+            or load_int(&shared.helping) > (me != NULL and me.helping) and core_free(lane)):
+        return True
+    share_next(lane, cost)
+    return False
+
 cdef void spread(Task* t, pieces_t run, void* plan, intp total, intp least, double cost) noexcept nogil:
     """run(plan, start, stop) for pieces that make up [0, total), by all runners of t's lane that have nothing else to
     do. least: of a piece. cost: of all of it, in nanoseconds.
     """
     cdef Split* s = NULL
     cdef Lane* lane = &lanes[t.lane]
-    cdef intp pieces = <intp>(cost / grain_ns) + 1
-    if cost >= split_ns and total > least and load_int(&lane.nworkers) > 1:
+    cdef double grain = min(grain_ns, max(cost / SHARES, SHARE_NS / 2))
+    cdef intp pieces = <intp>(cost / grain) + 1
+    if total > least and to_share(lane, cost):
         s = claim_split(lane, t.kernel.name, run, plan, cost > LONG_NS)
     if s == NULL:
         run(plan, 0, total)
         return
-    open_split(s, total, max(least, (total + pieces - 1) // pieces))
+    open_split(s, this_runner(), total, max(least, (total + pieces - 1) // pieces))
     if cost * s.grain < 2 * grain_ns * total:
-        work_once(s)                    # meanwhile those who look around, and who waits for this, come by themselves
+        work_once(s, s.owner)           # meanwhile those who look around, and who waits for this, come by themselves
     wake_for_pieces(lane, load_int(&s.helpers), shares_left(s), cost)
-    work(s)
+    work(s, s.owner)
+    note_split(lane, load_int(&s.joined) > 0, cost)
     end_split(s)
 
 cdef bint join_splits(Runner* me) noexcept nogil:
@@ -506,7 +519,7 @@ cdef bint join_splits(Runner* me) noexcept nogil:
         if lasting:
             begin_long(lane)
         start = now_ns() if load_int(&watched) else 0
-        work(s)
+        work(s, range_of(s, me))
         if start:
             note(s.name, 1, lane.number, me.index, start)
         if lasting:

@@ -10,6 +10,7 @@ from dflow._runtime.fusion_rules cimport row_of
 from dflow._runtime.fusion_space cimport (
     advance_axes, begin_axes, Cursor, MAX_AXES, refine, same_map, Space, space_of, step_of)
 from dflow._runtime.graph cimport *
+from dflow._runtime.tuning cimport SHARES
 
 cdef struct Used:                   # a storage as the group uses it
     Storage* storage
@@ -25,6 +26,7 @@ cdef enum:
 
 cdef enum:
     LEAST_BYTES = 64                # of an element in memory, up to which all of it counts as in use at a time
+    LEAST_ALONE = 1024              # elements of a block of one task, where that makes no more of them than it has shares
     SLOTS = 2048                    # of the hash table; a power of two over MAX_OPERANDS
 
 # Results do not depend on these: the fuzzer sets them, while nothing is pending.
@@ -307,7 +309,7 @@ cdef void note_order(GroupPlan* g) noexcept nogil:
 
 cdef void choose_block(GroupPlan* g) noexcept nogil:
     """How many elements run at once: what is in use of them fits the first-level cache."""
-    cdef intp inner = g.dims[g.ndim - 1], block = ALONE, most
+    cdef intp inner = g.dims[g.ndim - 1], block = min(ALONE, max(LEAST_ALONE, g.total // SHARES)), most
     if g.tail != NULL:                  # a fixed number, on which the result depends, unless it is exact
         block = fold_block(g.tail)
         while block > group_block(g.tail) and room_of(g) * block > L1_BYTES:

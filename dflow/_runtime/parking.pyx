@@ -1,7 +1,7 @@
 """Parking: see _runtime/parking.pxd."""
 
 from dflow._base.atomics cimport (
-    add_int, cas_int, cpu_pause, full_fence, glance_int, hint_int, invariant, load_i64, load_int, store_i64)
+    add_i64, add_int, cas_int, cpu_pause, full_fence, glance_int, hint_int, invariant, load_i64, load_int, store_i64)
 from dflow._base.threads cimport (
     Cores, bell_lock, bell_ring_one, bell_unlock, bell_wait_on, cores_all, cores_place, cores_without, now_ns,
     this_core)
@@ -33,12 +33,27 @@ cdef void wake_worker(Lane* lane, bint surely) noexcept nogil:
 cdef void wake_for_pieces(Lane* lane, int there, long long pieces, double cost) noexcept nogil:
     """As many as there are pieces left, but for those who are there, or will see the split kernel by themselves."""
     cdef int i, workers = load_int(&lane.nworkers)
+    cost += load_i64(&lane.parking.unshared)
     full_fence()                    # the kernel's opening, before the look at `sleeping`
     for i in range(there + load_int(&lane.parking.searching) + load_int(&lane.parking.coming), workers - 1):
         if i + 1 >= there + pieces or cost < CALL_NS or load_int(&lane.parking.sleeping) == 0 or (
                 cost < LONG_NS and crowded(lane)):
             break
+        store_i64(&lane.parking.unshared, 0)
         wake_one(lane)
+
+cdef void note_split(Lane* lane, bint helped, double cost) noexcept nogil:
+    """Kernels that follow each other closely are worth a worker together, where none of them is."""
+    cdef long long now = now_ns()
+    if helped or now - load_i64(&lane.parking.unshared_at) > LULL_NS + <long long>cost:
+        store_i64(&lane.parking.unshared, 0)
+    if not helped:
+        add_i64(&lane.parking.unshared, <long long>cost)
+        store_i64(&lane.parking.unshared_at, now)
+
+cdef void share_next(Lane* lane, double cost) noexcept nogil:
+    note_split(lane, False, cost)
+    wake_for_pieces(lane, 0, 2, 0)
 
 cdef bint crowded(Lane* lane) noexcept nogil:
     """Whether as many threads are at work as there are workers: one more would share the core of one of them. But

@@ -58,6 +58,8 @@ cdef struct Parking:        # what a lane's workers do: changed by the verbs of 
     long long relied        # atomic: since when a push relies on one of both; 0: none does
     int hosting             # atomic: runners inside its host tasks
     int engaged             # atomic: workers inside something that takes long
+    long long unshared      # atomic: cost of the last split kernels in a row that nobody helped with, in ns,
+    long long unshared_at   # and when the last of them ended
 
 cdef struct Queue:          # by priority, then first in, first out; linked through Task.next
     int lock

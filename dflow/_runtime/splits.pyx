@@ -2,13 +2,14 @@
 
 from libc.string cimport memset
 from dflow._base.atomics cimport (
-    add_i64, add_int, cas_int, cpu_pause_or_yield, glance_int, hint_int, invariant, load_i64, load_int,
+    add_int, cas_i64, cas_int, cpu_pause_or_yield, glance_int, hint_int, invariant, load_i64, load_int,
     store_i64, store_int)
 from dflow._base.locks cimport lock, SPLIT_LOCK, unlock
 from dflow._runtime.queues cimport Lane, Runner, core_free, lanes
 
 cdef enum:
     PLACES = 8              # kernels that are split at a time
+    KEPT = 2                # shares of a range that are left to who works there
 
 cdef Split splits[PLACES]
 
@@ -29,10 +30,32 @@ cdef Split* claim_split(Lane* lane, const char* name, pieces_t run, void* plan, 
             return s
     return NULL
 
-cdef void open_split(Split* s, intp total, intp grain) noexcept nogil:
-    s.grain = grain
-    store_i64(&s.next, 0)
-    store_i64(&s.total, total)
+cdef inline long long pack(long long first, long long end) noexcept nogil:
+    return first << 32 | end
+
+cdef inline long long first_of(long long left) noexcept nogil:
+    return left >> 32
+
+cdef inline long long end_of(long long left) noexcept nogil:
+    return <int>left
+
+cdef inline int place_of(Runner* me, int n) noexcept nogil:
+    return me.index % n if me != NULL else 0
+
+cdef void open_split(Split* s, Runner* me, intp total, intp grain) noexcept nogil:
+    cdef long long units
+    cdef int i, n
+    s.total = total
+    s.unit = 1 + (total >> 30)
+    units = (total + s.unit - 1) // s.unit
+    hint_int(&s.grain, <int>min((grain + s.unit - 1) // s.unit, units))
+    n = <int>min(min(load_int(&lanes[glance_int(&s.lane)].nworkers), MOST_RANGES), units)
+    s.owner = place_of(me, n)
+    store_int(&s.joined, 0)
+    for i in range(n):
+        store_i64(&s.ranges[i].left, pack(units * i // n, units * (i + 1) // n))
+        hint_int(&s.ranges[i].held, 0)
+    hint_int(&s.nranges, n)
     store_int(&s.open, 1)
 
 cdef void end_split(Split* s) noexcept nogil:
@@ -45,24 +68,58 @@ cdef void end_split(Split* s) noexcept nogil:
         cpu_pause_or_yield(turn)
     store_int(&s.taken, 0)
 
+cdef inline intp on_offer(Split* s, Range* r, long long left) noexcept nogil:
+    """Shares of a range that others may take: not what is done, by who works there, before they have its operands."""
+    cdef int grain = glance_int(&s.grain)
+    return (end_of(left) - first_of(left) + grain - 1) // grain - (KEPT if glance_int(&r.held) else 0)
+
 cdef intp shares_left(Split* s) noexcept nogil:
-    return <intp>((s.total - load_i64(&s.next) + s.grain - 1) // s.grain)
+    cdef intp n = 0
+    cdef int i
+    for i in range(glance_int(&s.nranges)):
+        n += max(on_offer(s, &s.ranges[i], load_i64(&s.ranges[i].left)), 0)
+    return n
 
 # ---- everybody -------------------------------------------------------------------------------------------------------
 
-cdef bint work_once(Split* s) noexcept nogil:
-    cdef long long stop = add_i64(&s.next, s.grain), start = stop - s.grain
-    if start >= s.total:
-        return False
-    s.run(s.plan, start, stop if stop < s.total else s.total)
+cdef inline bint claim(Split* s, Range* r, bint own, long long* start, long long* stop) noexcept nogil:
+    """Take a share of a range: the first of one's own, of another's the last."""
+    cdef long long left = load_i64(&r.left), first, end
+    while True:
+        first, end = first_of(left), end_of(left)
+        if first >= end or not own and on_offer(s, r, left) <= 0:
+            return False
+        if own:
+            start[0], stop[0] = first, min(first + s.grain, end)
+        else:
+            start[0], stop[0] = max(end - s.grain, first), end
+        if cas_i64(&r.left, left, pack(stop[0], end) if own else pack(first, start[0])):
+            break
+        left = load_i64(&r.left)
+    if own:
+        hint_int(&r.held, 1)
     return True
 
-cdef void work(Split* s) noexcept nogil:
-    while work_once(s):
+cdef int range_of(Split* s, Runner* me) noexcept nogil:
+    cdef int mine = place_of(me, s.nranges)
+    return mine if mine != s.owner or s.nranges == 1 else (mine + 1) % s.nranges
+
+cdef bint work_once(Split* s, int mine) noexcept nogil:
+    cdef long long start, stop
+    cdef int i = 0
+    while i < s.nranges and not claim(s, &s.ranges[(mine + i) % s.nranges], i == 0, &start, &stop):
+        i += 1
+    if i == s.nranges:
+        return False
+    s.run(s.plan, start * s.unit, min(stop * s.unit, s.total))
+    return True
+
+cdef void work(Split* s, int mine) noexcept nogil:
+    while work_once(s, mine):
         pass
 
 cdef inline bint joinable(Split* s) noexcept nogil:
-    return load_int(&s.open) and load_i64(&s.next) < load_i64(&s.total) and (
+    return load_int(&s.open) and shares_left(s) > 0 and (
         load_int(&s.helpers) < load_int(&lanes[glance_int(&s.lane)].nworkers) - 1)
 
 cdef bint any_split(Lane* lane) noexcept nogil:
@@ -86,6 +143,7 @@ cdef Split* join_split(Runner* me, int* place) noexcept nogil:
         joined = joinable(s) and (me.lane == lane if me.lane != NULL else core_free(lane))
         if joined:
             add_int(&s.helpers, 1)
+            add_int(&s.joined, 1)
         unlock(&s.lock)
         if joined:
             return s

@@ -14,6 +14,7 @@ cdef enum:
     WORTH_NS = 4000         # of what is left to a worker that looks for work, though something small waits for it
     GRAIN_NS = 20000        # of a piece of a split kernel
     HOST_NS = 20000         # of a Python function on a worker: work that takes less is done before one is sent for
+    SHARE_NS = 2500         # from which a kernel is split where a worker looks around: it comes at once
     SPLIT_NS = 40000        # from which a kernel is split for those who are awake
     REPLAY_NS = 50000       # of a graph's steps up to which its replay waits a little before it gets ahead of workers
     CALL_NS = 60000         # from which a worker is woken: for an open group, or for a piece of a kernel,
@@ -38,6 +39,7 @@ cdef enum:
     FENCE_AFTER = 64        # length of a frontier at which a partial write inserts a fence
     COUNT_AFTER = 4096      # submissions between looks at how many are pending
     TASK_BYTES = 200        # memory of a pending task, about
+    SHARES = 16             # of a kernel that is split, unless they would be longer than GRAIN_NS, or too short
     LEAST_BESIDE = 5        # rows of matrices that gain by two threads although each takes a lock of the library
     VECTOR_PRODUCT = 3      # times the cost of a product, for a matrix times a vector: an element is read for one use
 
@@ -51,6 +53,7 @@ cdef inline int check_tuning() except -1:
         "JOIN_NS < CALL_NS: a group is joined before it calls a worker": JOIN_NS < CALL_NS,
         "WORTH_NS <= CALL_NS: a worker that is awake takes less than one that sleeps": WORTH_NS <= CALL_NS,
         "2 * GRAIN_NS <= SPLIT_NS: a split makes two pieces at least": 2 * GRAIN_NS <= SPLIT_NS,
+        "SHARE_NS <= SPLIT_NS: who looks around costs nothing to be told": SHARE_NS <= SPLIT_NS,
         "SPLIT_NS <= CALL_NS: threads that are awake share less than what wakes one": SPLIT_NS <= CALL_NS,
         "CALL_NS < LONG_NS": CALL_NS < LONG_NS,
         "RIPE_NS < WATCH_NS: who looks around sees a group ripen": RIPE_NS < WATCH_NS,

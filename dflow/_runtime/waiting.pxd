@@ -32,6 +32,7 @@ cdef struct Wait:
     bint once               # or that others have submitted writes to it
     unsigned int order      # since this task
     bint late               # it has waited long enough to share a core with a worker
+    bint joined             # it has just taken part in a split kernel
 
 # All need the GIL.
 cdef Wait wait_for(WaitKind kind, long long limit=*) noexcept

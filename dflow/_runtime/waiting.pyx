@@ -202,7 +202,7 @@ cdef Task* help(Runner* me, Wait* w) noexcept nogil:
         t = claim_needed(w.s, &visits, ANY if may_send(me) else LOOPS)
     if t == NULL:
         start_group()               # it may be needed, or nobody else may come for it
-        join_splits(me)              # where a core is free: else a part of a kernel would share that of a worker's part
+        w.joined = join_splits(me)   # where a core is free: else a part of a kernel would share that of a worker's part
     if t == NULL:
         t = find(me)
         while t != NULL and t.kernel.flags & HOST and not (all and may_help(t) and may_send(me)):
@@ -232,7 +232,7 @@ cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
 
     Called with the GIL, which it gives up in between.
     """
-    cdef long long start = now_ns(), waited
+    cdef long long start = now_ns(), helped = start, now
     cdef int seen
     cdef bint ready
     cdef Task* t
@@ -242,21 +242,16 @@ cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
         enter(me)
         ready = finished(w)
         leave(me)
-        waited = now_ns() - start
-        if ready or (waited > SLICE_NS and me.current == NULL):
+        now = now_ns()
+        if ready or (now - start > SLICE_NS and me.current == NULL):
             break
+        w.joined = False
         t = help(me, w)
         if t != NULL:
-            while t != NULL:
-                t = execute(me, t)
-                if t != NULL and (now_ns() - start > SLICE_NS or finished(w) or t.kernel.flags & HOST
-                                  or not may_help(t)):
-                    give_back(t)
-                    t = me.current = NULL
-                leave(me)
-            if load_int(&shared.waiting_all):
-                ring_done()
-        elif waited < SPIN_NS:
+            run_chain(me, t, w, start)
+        elif w.joined:
+            helped = now_ns()           # there may be more of it
+        elif now - helped < SPIN_NS:
             sched_yield()
         else:
             add_int(&shared.helping, -1)
@@ -267,6 +262,19 @@ cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
             add_int(&shared.helping, 1)
     take_gil(me)
     return ready
+
+cdef void run_chain(Runner* me, Task* t, Wait* w, long long start) noexcept nogil:
+    """Run what this thread has taken, and what that makes ready, as long as w is not over, and may take. NULL: t alone.
+    Without the GIL."""
+    while t != NULL:
+        t = execute(me, t)
+        if t != NULL and (w == NULL or now_ns() - start > SLICE_NS or finished(w) or t.kernel.flags & HOST
+                          or not may_help(t)):
+            give_back(t)
+            t = me.current = NULL
+        leave(me)
+    if load_int(&shared.waiting_all):
+        ring_done()
 
 cdef void become_runner(Runner* me, Task* t) noexcept:
     """This thread runs tasks from here on, and has taken t, or NULL."""
@@ -319,7 +327,7 @@ cdef bint run_needed(Wait* w) except -1:
         t = claim_needed(w.s, &visits, LOOPS) if any_core_free() else NULL
         if t == NULL:
             return False
-        run_without_gil(t)
+        run_without_gil(t, w)
         PyErr_CheckSignals()
     return True
 
@@ -377,7 +385,7 @@ cdef double catch_up(Storage* s, double most) noexcept:
             break
         done += cost_of_all(t)
         if not run_with_gil(t):
-            run_without_gil(t)
+            run_without_gil(t, NULL)
         t = NULL
     if unannounced() and sweep():
         announced()
@@ -443,20 +451,14 @@ cdef bint run_with_gil(Task* t) noexcept:
         ring_done()
     return True
 
-cdef void run_without_gil(Task* t) noexcept:
-    """Run what this thread has taken, without the GIL."""
+cdef void run_without_gil(Task* t, Wait* w) noexcept:
+    """run_chain() for who has the GIL, and is no Runner yet."""
     cdef Runner me
     become_runner(&me, t)
     drop_gil(&me)
-    t = execute(&me, t)
-    if t != NULL:
-        give_back(t)
-        me.current = NULL
-    leave(&me)
+    run_chain(&me, t, w, now_ns())
     take_gil(&me)
     end_runner(&me)
-    if load_int(&shared.waiting_all):
-        ring_done()
 
 # ---- what others wait for --------------------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from dflow._runtime.fusion_rules cimport may_tail
 from dflow._runtime.fusion_run cimport end_blocks, run_blocks
 from dflow._runtime.open_group cimport group_waits, open_group_after_fork
 from dflow._runtime.parking cimport (
-    begin_host, begin_long, end_host, end_long, note_split, parking_after_fork, share_next, wake_for_pieces, wake_worker)
+    begin_host, begin_long, end_host, end_long, note_split, parking_after_fork, share_next, somebody_looks, wake_for_pieces, wake_worker)
 from dflow._runtime.queues cimport *
 from dflow._runtime.runners cimport *
 from dflow._runtime.splits cimport (
@@ -471,11 +471,9 @@ cdef void tell(Task* leader, GroupPlan* g) noexcept nogil:
 
 cdef bint to_share(Lane* lane, double cost) noexcept nogil:
     """Whether others are to run parts of what takes so long."""
-    cdef Runner* me = this_runner()
     if load_int(&lane.nworkers) < 2 or cost < min(split_ns, SHARE_NS):
         return False
-    if (cost >= split_ns or load_int(&lane.parking.searching)
-            or load_int(&shared.helping) > (me != NULL and me.helping) and core_free(lane)):
+    if cost >= split_ns or somebody_looks(lane, this_runner()):
         return True
     share_next(lane, cost)
     return False

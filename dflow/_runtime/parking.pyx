@@ -33,10 +33,10 @@ cdef void wake_worker(Lane* lane, bint surely) noexcept nogil:
 cdef void wake_for_pieces(Lane* lane, int there, long long pieces, double cost) noexcept nogil:
     """As many as there are pieces left, but for those who are there, or will see the split kernel by themselves."""
     cdef int i, workers = load_int(&lane.nworkers)
-    cost += load_i64(&lane.parking.unshared)
+    cdef double together = cost + load_i64(&lane.parking.unshared)
     full_fence()                    # the kernel's opening, before the look at `sleeping`
     for i in range(there + load_int(&lane.parking.searching) + load_int(&lane.parking.coming), workers - 1):
-        if i + 1 >= there + pieces or cost < CALL_NS or load_int(&lane.parking.sleeping) == 0 or (
+        if i + 1 >= there + pieces or together < CALL_NS or load_int(&lane.parking.sleeping) == 0 or (
                 cost < LONG_NS and crowded(lane)):
             break
         store_i64(&lane.parking.unshared, 0)
@@ -63,6 +63,20 @@ cdef bint crowded(Lane* lane) noexcept nogil:
     cdef int awake = load_int(&lane.started) - load_int(&lane.parking.sleeping)
     awake -= load_int(&lane.parking.hosting) + load_int(&lane.parking.engaged)
     return awake > 0 and awake + load_int(&shared.helping) + submitting() >= load_int(&lane.nworkers)
+
+cdef bint somebody_looks(Lane* lane, Runner* me) noexcept nogil:
+    """Whether another thread looks for work, and has a core for it."""
+    cdef int waiting = load_int(&shared.helping)
+    cdef int workers = load_int(&lane.started) - load_int(&lane.parking.sleeping) - load_int(&lane.parking.coming)
+    if me != NULL and me.helping:
+        waiting -= 1
+    if waiting <= 0 and load_int(&lane.parking.searching) == 0:
+        return False
+    if me == NULL or me.lane == NULL:
+        workers += 1                # who submits is this one
+    else:
+        waiting = max(waiting, <int>submitting())
+    return workers + waiting <= load_int(&lane.nworkers)
 
 cdef bint submitting() noexcept nogil:
     """Whether a thread has submitted something in the last moments: it has a core, and is likely to go on."""

@@ -3,7 +3,7 @@
 from libc.stdint cimport uint64_t
 from libc.string cimport memcmp, memcpy, memset
 from dflow._base.allocator cimport memory_free, memory_new
-from dflow._base.atomics cimport cas_int, load_int, store_int
+from dflow._base.atomics cimport cas_int, cpu_pause_or_yield, load_int, store_int
 from dflow._kernels.kernel cimport Kernel, PARTIAL
 from dflow._kernels.native cimport *
 from dflow._runtime.fusion_plan cimport (
@@ -104,12 +104,16 @@ cdef int find_runs(GroupPlan* g, int j, int most, int set, bint at_once, NativeR
     return n
 
 cdef void find_parts(GroupPlan* g) noexcept nogil:
-    cdef int most = g.members, set = native_set, j, k
+    cdef int most = g.members, set = native_set, j, k, turn = 0
     cdef Parts* parts
-    if load_int(&g.parts_state) or not cas_int(&g.parts_state, 0, 1) or set == NO_VECTORS:
+    if load_int(&g.parts_state) or not cas_int(&g.parts_state, 0, 1):
+        while load_int(&g.parts_state) == 1:        # some microseconds: members one by one take longer
+            turn += 1
+            cpu_pause_or_yield(turn)
         return
-    parts = <Parts*>memory_new(sizeof(Parts) + most * sizeof(NativeRun))
+    parts = <Parts*>memory_new(sizeof(Parts) + most * sizeof(NativeRun)) if set != NO_VECTORS else NULL
     if parts == NULL:
+        store_int(&g.parts_state, 3)
         return
     parts.n = 0
     for j in range(g.natives):

@@ -9,7 +9,7 @@ from dflow._runtime.queues cimport Lane, Runner, core_free, lanes
 
 cdef enum:
     PLACES = 8              # kernels that are split at a time
-    KEPT = 2                # shares of a range that are left to who works there
+    KEPT = 2                # shares of a range, of the least size, that are left to who works there
 
 cdef Split splits[PLACES]
 
@@ -68,16 +68,20 @@ cdef void end_split(Split* s) noexcept nogil:
         cpu_pause_or_yield(turn)
     store_int(&s.taken, 0)
 
-cdef inline intp on_offer(Split* s, Range* r, long long left) noexcept nogil:
-    """Shares of a range that others may take: not what is done, by who works there, before they have its operands."""
+cdef inline long long share_of(Split* s, long long n) noexcept nogil:
+    """How many units of the n of a range are taken at once: less towards its end, where others may be through."""
     cdef int grain = glance_int(&s.grain)
-    return (end_of(left) - first_of(left) + grain - 1) // grain - (KEPT if glance_int(&r.held) else 0)
+    return min(max(min(n // 2, grain), (grain + 3) // 4), n)
+
+cdef inline long long on_offer(Split* s, Range* r, long long left) noexcept nogil:
+    """Units of a range that others may take: not what is done, by who works there, before they have its operands."""
+    return end_of(left) - first_of(left) - (KEPT * ((glance_int(&s.grain) + 3) // 4) if glance_int(&r.held) else 0)
 
 cdef intp shares_left(Split* s) noexcept nogil:
+    cdef int i, grain = glance_int(&s.grain)
     cdef intp n = 0
-    cdef int i
     for i in range(glance_int(&s.nranges)):
-        n += max(on_offer(s, &s.ranges[i], load_i64(&s.ranges[i].left)), 0)
+        n += (max(on_offer(s, &s.ranges[i], load_i64(&s.ranges[i].left)), 0) + grain - 1) // grain
     return n
 
 # ---- everybody -------------------------------------------------------------------------------------------------------
@@ -90,9 +94,9 @@ cdef inline bint claim(Split* s, Range* r, bint own, long long* start, long long
         if first >= end or not own and on_offer(s, r, left) <= 0:
             return False
         if own:
-            start[0], stop[0] = first, min(first + s.grain, end)
+            start[0], stop[0] = first, first + share_of(s, end - first)
         else:
-            start[0], stop[0] = max(end - s.grain, first), end
+            start[0], stop[0] = end - share_of(s, end - first), end
         if cas_i64(&r.left, left, pack(stop[0], end) if own else pack(first, start[0])):
             break
         left = load_i64(&r.left)

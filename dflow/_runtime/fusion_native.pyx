@@ -44,6 +44,7 @@ cdef struct Store:
     short operand
     unsigned char narrow        # as b of STEP_STORE_NARROW; 0: as wide as the value
     short old                   # the value that this overwrites, if the run has read it; NOTHING
+    short saves                 # which of what is saved this does; NOTHING: it stores a result
     int place                   # after which value
     int after                   # when its value is read once more
 
@@ -233,9 +234,9 @@ cdef bint add_member(Sketch* s, int j) noexcept nogil:
     cdef int first = g.first[j], out = g.first[j + 1] - 1, narrow = 0, i, v
     cdef int found[3]
     found[0] = found[1] = found[2] = NOTHING
-    if k.operation == NO_OPERATION or k.flags & PARTIAL or s.nvalues + 24 > MAX_VALUES or s.nstores + 1 > MAX_STORES:
+    if k.operation == NO_OPERATION or k.flags & PARTIAL or s.nvalues + 24 > MAX_VALUES or s.nstores + 2 > MAX_STORES:
         return False
-    if s.nslots + s.nstores + 4 > MAX_SLOTS // 2 or s.ngathered + s.nsaved + k.nin >= MAX_GATHERED:
+    if s.nslots + s.nstores + 5 > MAX_SLOTS // 2 or s.ngathered + s.nsaved + k.nin >= MAX_GATHERED:
         return False
     if not fits(s, k, first, out):
         return False
@@ -363,7 +364,7 @@ cdef void see(Sketch* s, int operand, int value, bint written) noexcept nogil:
 
 cdef void overwrite(Sketch* s, int operand, int value, bint narrow) noexcept nogil:
     """Note what the last store puts into an operand. Where flags may be told of, what the run had read from there is
-    saved first: members that run again read it."""
+    saved first, by the loop itself if it can: members that run again read it."""
     cdef int k = first_seen(s, operand)[0], old
     while k != NOTHING and not same_place(s.g, operand, s.seen[k].operand):
         k = s.seen[k].next
@@ -377,6 +378,9 @@ cdef void overwrite(Sketch* s, int operand, int value, bint narrow) noexcept nog
         s.stores[s.nstores - 1].old = <short>old
         if s.g.wanted:
             s.saved[s.nsaved] = <short>operand
+            if s.values[old].step.op == STEP_LOAD:          # what is narrower has been widened
+                store(s, old, operand, old, 0)
+                s.stores[s.nstores - 1].saves = <short>s.nsaved
             s.nsaved += 1
     s.seen[k].value, s.seen[k].written, s.seen[k].narrow = <short>value, True, narrow
 
@@ -559,7 +563,8 @@ cdef int compute_mask(Sketch* s, Kernel* k, int* x) noexcept nogil:
 
 cdef void store(Sketch* s, int value, int operand, int place, int narrow) noexcept nogil:
     cdef Store* t = &s.stores[s.nstores]
-    t.value, t.operand, t.old, t.place = <short>value, <short>operand, NOTHING, place
+    t.value, t.operand, t.place = <short>value, <short>operand, place
+    t.old = t.saves = NOTHING
     t.narrow = <unsigned char>narrow
     s.nstores += 1
 
@@ -619,6 +624,7 @@ cdef bint write_steps(Sketch* s, NativeRun* r, int end) noexcept nogil:
     memset(w.rooms, 0, sizeof(w.rooms))
     r.first, r.end, r.slots, r.segmented, r.ngathered, r.nsaved = s.first, end, 0, False, 0, s.nsaved
     memcpy(r.saved, s.saved, s.nsaved * sizeof(short))
+    memset(r.saved_slot, NOTHING, s.nsaved * sizeof(short))
     for i in range(s.first, end):
         r.segmented = r.segmented or s.g.segmented[i] and not s.g.gathers
     sort_stores(s)
@@ -634,6 +640,8 @@ cdef bint write_steps(Sketch* s, NativeRun* r, int end) noexcept nogil:
             if r.slots == MAX_SLOTS:
                 return False
             op = STEP_STORE_MASK if v.mask else STEP_STORE_NARROW if s.stores[k].narrow else STEP_STORE
+            if s.stores[k].saves != NOTHING:
+                r.saved_slot[s.stores[k].saves] = <short>r.slots
             put(&w, op, v.vector, slot_for(r, s.stores[k].operand), s.stores[k].narrow)
             v.next = s.stores[k].after
             release(&w, v)

@@ -25,6 +25,7 @@ cdef struct NativeRun:          # members that one native loop computes: see _ru
     unsigned char gathered_bytes[MAX_GATHERED]  # and of an element
     int nsaved                  # operands that it overwrites: they are saved, for members that run again
     short saved[MAX_GATHERED]
+    short saved_slot[MAX_GATHERED]              # of a loop that saves one itself, where it puts that; -1
 
 cdef struct Parts:              # of native loops, loops of few members each; before an array of them
     int n

@@ -130,11 +130,11 @@ cdef void run_native(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f,
 
 cdef bint raises(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n) noexcept nogil:
     """Run a native loop: whether it raises flags that are to be told of. Then what it read is in its place again."""
-    cdef char* saved = rooms + 8 * r.ngathered * g.block
     cdef int i, k, flags
     for i in range(r.nsaved):
         k = r.saved[i]
-        move_block(g, saved + 8 * i * g.block, k, g.steps[k], f, n, False)
+        if r.saved_slot[i] < 0:
+            move_block(g, saved_room(g, r, rooms, i), k, g.steps[k], f, n, False)
     run_loop(g, r, at, rooms, f, n)
     flags = fp_flags()
     if flags:
@@ -143,20 +143,26 @@ cdef bint raises(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, int
         return False
     for i in range(r.nsaved):
         k = r.saved[i]
-        move_block(g, saved + 8 * i * g.block, k, g.steps[k], f, n, True)
+        move_block(g, saved_room(g, r, rooms, i), k, g.steps[k], f, n, True)
     return True
+
+cdef inline char* saved_room(GroupPlan* g, NativeRun* r, char* rooms, int i) noexcept nogil:
+    return rooms + 8 * (r.ngathered + i) * g.block
 
 cdef void run_loop(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n) noexcept nogil:
     cdef char* args[MAX_SLOTS + 8]
     cdef int i, k
     if r.segmented:
-        run_native_rows(g, r, at, f, n)
+        run_native_rows(g, r, at, rooms, f, n)
     else:
         for i in range(r.slots):
             args[i] = at[r.slot[i]]
         for i in range(r.ngathered):
             k = r.gathered[i]
             args[k] = gather_block(g, rooms + 8 * i * g.block, r.slot[k], r.gathered_bytes[i], f, n)
+        for i in range(r.nsaved):
+            if r.saved_slot[i] >= 0:
+                args[r.saved_slot[i]] = saved_room(g, r, rooms, i)
         (<native_t>r.loop.code)(args, n, 1, NULL)
 
 cdef void run_again(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n, bint whole) noexcept nogil:
@@ -286,7 +292,7 @@ cdef bint same_values(const char* a, const char* b, intp n, int size) noexcept n
         i += size
     return size >= 4
 
-cdef void run_native_rows(GroupPlan* g, NativeRun* r, char** at, intp f, intp n) noexcept nogil:
+cdef void run_native_rows(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n) noexcept nogil:
     """The same over rows of memory: as many whole ones at once as follow each other at the same distance."""
     cdef char* row[MAX_SLOTS]
     cdef char* args[MAX_SLOTS + 8]
@@ -300,6 +306,9 @@ cdef void run_native_rows(GroupPlan* g, NativeRun* r, char** at, intp f, intp n)
     for i in range(r.slots):
         k = r.slot[i]
         steps[i] = inner * g.steps[k] if g.register[k] else g.strides[down][k]
+    for i in range(r.nsaved):
+        if r.saved_slot[i] >= 0:
+            steps[r.saved_slot[i]] = inner * g.steps[r.saved[i]]
     for i in range(r.slots, r.slots + 8):
         args[i] = NULL
         steps[i] = 0
@@ -315,6 +324,9 @@ cdef void run_native_rows(GroupPlan* g, NativeRun* r, char** at, intp f, intp n)
                 row[i] = row_start(g, &w, k)
             args[i] = row[i] + w.column * g.steps[k]
             row[i] = row[i] + rows * steps[i]
+        for i in range(r.nsaved):
+            if r.saved_slot[i] >= 0:
+                args[r.saved_slot[i]] = saved_room(g, r, rooms, i) + done * g.steps[r.saved[i]]
         code(args, m, rows, steps)
         done += rows * m
         if done == n:

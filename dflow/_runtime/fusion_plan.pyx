@@ -32,6 +32,7 @@ cdef enum:
 # Results do not depend on these: the fuzzer sets them, while nothing is pending.
 cdef intp L1_BYTES = 24576          # of the first-level cache that a block may take
 cdef intp MIN_BLOCK = 128
+cdef intp STREAMED = 4096           # of one native loop
 cdef intp ALONE = 1 << 15           # elements of a block of one task: nothing is used twice
 cdef intp MANY_ROWS = 32
 
@@ -42,6 +43,8 @@ def set_threshold(str name, intp value):
         place = &L1_BYTES
     elif name == "MIN_BLOCK":
         place = &MIN_BLOCK
+    elif name == "STREAMED":
+        place = &STREAMED
     elif name == "ALONE":
         place = &ALONE
     elif name == "MANY_ROWS":
@@ -309,14 +312,18 @@ cdef void note_order(GroupPlan* g) noexcept nogil:
 
 cdef void choose_block(GroupPlan* g) noexcept nogil:
     """How many elements run at once: what is in use of them fits the first-level cache."""
-    cdef intp inner = g.dims[g.ndim - 1], block = min(ALONE, max(LEAST_ALONE, g.total // SHARES)), most
+    cdef intp inner = g.dims[g.ndim - 1], block, most
     if g.tail != NULL:                  # a fixed number, on which the result depends, unless it is exact
         block = fold_block(g.tail)
         while block > group_block(g.tail) and room_of(g) * block > L1_BYTES:
             block //= 2
         block = min(block, g.length)    # and of one row: it becomes one partial result
     else:
-        if g.members > 1:
+        if one_loop(g):
+            block = min(STREAMED, max(LEAST_ALONE, g.total // (2 * SHARES)))
+        elif g.members == 1:
+            block = min(ALONE, max(LEAST_ALONE, g.total // SHARES))
+        else:
             block = L1_BYTES // bytes_in_use(g)
             if block < MIN_BLOCK:
                 block = MIN_BLOCK
@@ -338,6 +345,10 @@ cdef void choose_block(GroupPlan* g) noexcept nogil:
                 block = (inner + most - 1) // most
                 g.length = inner
     count_blocks(g, block)
+
+cdef inline bint one_loop(GroupPlan* g) noexcept nogil:
+    """Whether a native loop computes all of it: nothing but what flags are told of depends on where blocks end."""
+    return g.natives == 1 and g.native[0].end - g.native[0].first == g.members and g.nregisters == 0
 
 cdef inline intp room_of(GroupPlan* g) noexcept nogil:
     """Bytes of an element in all registers, and in the rooms of native loops."""

@@ -623,6 +623,7 @@ cdef bint write_steps(Sketch* s, NativeRun* r, int end) noexcept nogil:
         w.holds[i] = NOTHING
     memset(w.rooms, 0, sizeof(w.rooms))
     r.first, r.end, r.slots, r.segmented, r.ngathered, r.nsaved = s.first, end, 0, False, 0, s.nsaved
+    r.raised = False
     memcpy(r.saved, s.saved, s.nsaved * sizeof(short))
     memset(r.saved_slot, NOTHING, s.nsaved * sizeof(short))
     for i in range(s.first, end):

@@ -17,6 +17,7 @@ cdef enum:
 cdef struct NativeRun:          # members that one native loop computes: see _runtime/fusion_native.pxd
     int first, end
     Loop* loop                  # NULL: it has none
+    int raised                  # atomic: the block before raised flags that are told of; a hint
     bint segmented              # one of them is
     int slots                   # operands of the loop,
     short slot[MAX_SLOTS]       # and which of the group's each is

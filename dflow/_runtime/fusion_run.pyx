@@ -3,7 +3,7 @@
 from libc.stdint cimport uint64_t
 from libc.string cimport memcmp, memcpy
 from dflow._base.allocator cimport memory_free, memory_new
-from dflow._base.atomics cimport load_int
+from dflow._base.atomics cimport glance_int, hint_int, load_int
 from dflow._base.fpflags cimport fp_clear, fp_collect, fp_flags
 from dflow._kernels.kernel cimport COPIES, intp, item_bytes, Kernel, REDUCES
 from dflow._kernels.native cimport COMPLEX, FMAX, FMIN, judge_loop, native_t, PROVED, result_bytes, UNPROVED
@@ -125,8 +125,8 @@ cdef void run_native(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f,
     loop that nobody has run yet is compared with them first."""
     if load_int(&r.loop.state) != PROVED:
         run_again(g, r, at, rooms, f, n, True)
-    elif raises(g, r, at, rooms, f, n):
-        run_again(g, r, at, rooms, f, n, False)
+    elif glance_int(&r.raised) or raises(g, r, at, rooms, f, n):
+        hint_int(&r.raised, run_again(g, r, at, rooms, f, n, False))
 
 cdef bint raises(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n) noexcept nogil:
     """Run a native loop: whether it raises flags that are to be told of. Then what it read is in its place again."""
@@ -165,9 +165,10 @@ cdef void run_loop(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, i
                 args[r.saved_slot[i]] = saved_room(g, r, rooms, i)
         (<native_t>r.loop.code)(args, n, 1, NULL)
 
-cdef void run_again(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n, bint whole) noexcept nogil:
+cdef bint run_again(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n, bint whole) noexcept nogil:
     """The members of a native loop, over as many elements at a time as their inner registers have: in parts, or, whole,
-    as one, and those of a part that raises flags, or is not to be trusted, one by one."""
+    as one, and those of a part that raises flags, or is not to be trusted, one by one. Whether a part did: then the next
+    block is likely to, and is run in parts without a try."""
     cdef char registers[INNER_BYTES + 64]
     cdef char* room = <char*>((<size_t>registers + 63) & ~<size_t>63)
     cdef char* here[MAX_OPERANDS]
@@ -175,6 +176,7 @@ cdef void run_again(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, 
     cdef NativeRun* last
     cdef intp m, done = 0
     cdef int i, j, end, state
+    cdef bint raised = False
     if not whole and r.end - r.first > PART:
         find_parts(g)
     while done < n:
@@ -205,11 +207,15 @@ cdef void run_again(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, 
                 if state == UNPROVED:
                     prove(g, part, here, rooms, f + done, m)
                     j = end
-                elif state == PROVED and not raises(g, part, here, rooms, f + done, m):
-                    j = end
+                elif state == PROVED:
+                    if raises(g, part, here, rooms, f + done, m):
+                        raised = True
+                    else:
+                        j = end
             run_members(g, j, end, here, f + done, m)
             j = end
         done += m
+    return raised
 
 cdef void run_members(GroupPlan* g, int j, int end, char** at, intp f, intp n) noexcept nogil:
     """One by one, by NumPy's loops."""

@@ -12,6 +12,9 @@ from dflow._runtime.runners cimport enter, leave
 from dflow._runtime.splits cimport any_split
 from dflow._runtime.tuning cimport CALL_NS, LONG_NS, LULL_NS, WATCH_NS
 
+cdef enum:
+    GLANCES = 16            # at queues, for one at the open group and at the time
+
 # ---- who has work ----------------------------------------------------------------------------------------------------
 
 cdef void wake_worker(Lane* lane, bint surely) noexcept nogil:
@@ -179,12 +182,16 @@ cdef void look_around(Runner* me) noexcept nogil:
     """An open group is watched until it fills, or is taken when nobody joins it any more."""
     cdef long long now = now_ns()
     cdef long long until = now + (WATCH_NS if me.lane.number < COPIES_TO else 0)    # copies leave the cores to others
+    cdef unsigned int turn = 0
     cdef Ripeness seen
     seen.leader = NULL
     seen.members = 0
     seen.since = now
     while not any_ready(me.lane) and not load_int(&me.dismissed):
         cpu_pause()
+        turn += 1
+        if turn % GLANCES:              # who adds to the group needs its memory, too
+            continue
         now = now_ns()
         if group_waits() == me.lane:
             if ripe(&seen, now):

@@ -64,7 +64,8 @@ def test_results_are_right_however_many_are_at_the_gate(workers):
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 8])
 def test_vectors_and_thin_matrices_beside_what_has_blas_alone(workers):
-    """What NumPy's BLAS multiplies tile by tile enters with others; an inverse and NumPy's own calls do not. Any order gives the same bits."""
+    """What NumPy's BLAS multiplies tile by tile enters with others; an inverse and NumPy's own calls do not. In any
+    order the bits are the same."""
     rng = numpy.random.default_rng(workers)
     a = rng.normal(size=(700, 600))
     v, w, big = rng.normal(size=700), rng.normal(size=600), matrix(ALONE, 5)

@@ -136,8 +136,8 @@ MUTANTS = (
            "what overflows only where a reduction's blocks come together warns of nothing", (ERRORS,)),
     # ---- splitting
     Mutant("two-take-a-piece", "dflow/_runtime/splits.pyx",
-           "        if cas_i64(&r.left, left, pack(stop[0], end) if own else pack(first, start[0])):\n            break",
-           "        store_i64(&r.left, pack(stop[0], end) if own else pack(first, start[0]))\n        break",
+           "if cas_i64(&r.left, left, pack(stop[0], end) if own else pack(first, start[0])):\n            break",
+           "store_i64(&r.left, pack(stop[0], end) if own else pack(first, start[0]))\n        break",
            "two who take pieces at once take the same", ("schedule splits 0:1200",)),
     Mutant("no-wait-for-helpers", "dflow/_runtime/splits.pyx",
            "while load_int(&s.helpers):         # the rest", "while False:         # the rest",

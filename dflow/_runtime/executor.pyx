@@ -513,7 +513,7 @@ cdef bint join_splits(Runner* me) noexcept nogil:
         any = True
         leave(me)
         lane = &lanes[glance_int(&s.lane)]
-        lasting = s.lasting and me.index > 0
+        lasting = glance_int(&s.lasting) and me.index > 0
         if lasting:
             begin_long(lane)
         start = now_ns() if load_int(&watched) else 0

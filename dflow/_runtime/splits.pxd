@@ -31,17 +31,19 @@ cdef struct Split:
     int lock
     int taken               # atomic
     int open                # atomic
-    int lasting             # it takes long: who joins will not look at the queues soon
     int helpers             # atomic: runners in it besides its owner
     int joined              # atomic: how many have been
+    # glanced at without the lock:
+    int lasting             # it takes long: who joins will not look at the queues soon
     int lane                # whose workers, and who helps them, may join
+    int grain               # units taken at once: a share
+    int nranges
+    # not atomic:
     const char* name
     pieces_t run
     void* plan
     intp total              # pieces
     intp unit               # pieces that count as one, as there are too many: 1
-    int grain               # units taken at once: a share; glanced at without the lock, as are `nranges` and the lane
-    int nranges
     int owner               # the number of its range
     Range ranges[MOST_RANGES]
 
@@ -49,7 +51,7 @@ cdef struct Split:
 cdef Split* claim_split(Lane* lane, const char* name, pieces_t run, void* plan, bint lasting) noexcept nogil
 cdef void open_split(Split* s, Runner* me, intp total, intp grain) noexcept nogil    # me: may be NULL
 cdef void end_split(Split* s) noexcept nogil                        # when its pieces are taken; waits for the helpers
-cdef bint work_once(Split* s, int mine) noexcept nogil              # run a share, of this range if it has one. False: none is left
+cdef bint work_once(Split* s, int mine) noexcept nogil              # a share, of this range if it has one. False: none is left
 cdef void work(Split* s, int mine) noexcept nogil                   # until there is none
 cdef intp shares_left(Split* s) noexcept nogil                      # that others may take, about
 cdef int range_of(Split* s, Runner* me) noexcept nogil              # that of a helper

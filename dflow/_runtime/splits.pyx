@@ -25,7 +25,7 @@ cdef Split* claim_split(Lane* lane, const char* name, pieces_t run, void* plan, 
             s.run = run
             s.plan = plan
             s.name = name
-            s.lasting = lasting
+            hint_int(&s.lasting, lasting)
             hint_int(&s.lane, lane.number)
             return s
     return NULL
@@ -74,8 +74,10 @@ cdef inline long long share_of(Split* s, long long n) noexcept nogil:
     return min(max(min(n // 2, grain), (grain + 3) // 4), n)
 
 cdef inline long long on_offer(Split* s, Range* r, long long left) noexcept nogil:
-    """Units of a range that others may take: not what is done, by who works there, before they have its operands."""
-    return end_of(left) - first_of(left) - (KEPT * ((glance_int(&s.grain) + 3) // 4) if glance_int(&r.held) else 0)
+    """Units of a range that others may take: not what is done, by who works there, before they have its operands. Those
+    of what takes long lie in no cache, or are computed for long."""
+    cdef bint kept = glance_int(&r.held) and not glance_int(&s.lasting)
+    return end_of(left) - first_of(left) - (KEPT * ((glance_int(&s.grain) + 3) // 4) if kept else 0)
 
 cdef intp shares_left(Split* s) noexcept nogil:
     cdef int i, grain = glance_int(&s.grain)

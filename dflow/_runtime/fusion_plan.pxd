@@ -82,7 +82,7 @@ cdef struct GroupPlan:          # how a group runs; on the stack of its runner
     NativeRun native[MAX_NATIVE] # in their order
     int wanted                  # floating point flags that some member is to tell of
     Parts* parts                # owned; there once the state is 2
-    int parts_state             # atomic; 0: nobody has begun to find them; 1: somebody does; 2: found; 3: there are none
+    int parts_state             # atomic; 0: nobody has begun to find them; 1: somebody has; 2: found; 3: there are none
     int held[ARENAS]            # loops
 
 cdef inline int register_of(GroupPlan* g, int i) noexcept nogil:

@@ -40,7 +40,7 @@ cdef void wake_worker(Lane* lane, bint surely) noexcept nogil         # after a 
 # after a kernel was split
 cdef void wake_for_pieces(Lane* lane, int there, long long pieces, double cost) noexcept nogil
 cdef bint somebody_looks(Lane* lane, Runner* me) noexcept nogil         # who would come for a part at once
-cdef void share_next(Lane* lane, double cost) noexcept nogil       # before a kernel that was not, as nobody looks around
+cdef void share_next(Lane* lane, double cost) noexcept nogil       # a kernel runs whole, as nobody looks around
 cdef void note_split(Lane* lane, bint helped, double cost) noexcept nogil      # after it
 cdef void queue(Task* t, double cost) noexcept                     # GIL; push, and wake a worker once that is worth it
 cdef void announce(bint surely) noexcept                           # GIL; wake one for what was queued without

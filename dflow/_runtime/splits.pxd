@@ -4,8 +4,8 @@
 
 A fixed number of places. The owner takes a free one, fills it, opens it, takes pieces like everybody, closes it, and
 waits for the last helper. There is no queue of pieces: they are dealt into ranges, one for each worker, and who takes
-part claims from the front of its own, then from the back of others'. So a runner computes, kernel after kernel, the same
-part of arrays, which its core's cache holds: what another core has written last is three times as slow to read.
+part claims from the front of its own, then from the back of others'. So a runner computes, kernel after kernel, the
+same part of arrays, which its core's cache holds: what another core has written last is three times as slow to read.
 
 Invariants:
     S1  while a place is taken, its owner alone changes what is not atomic, and only while it is not open;
@@ -51,7 +51,7 @@ cdef struct Split:
 cdef Split* claim_split(Lane* lane, const char* name, pieces_t run, void* plan, bint lasting) noexcept nogil
 cdef void open_split(Split* s, Runner* me, intp total, intp grain) noexcept nogil    # me: may be NULL
 cdef void end_split(Split* s) noexcept nogil                        # when its pieces are taken; waits for the helpers
-cdef bint work_once(Split* s, int mine) noexcept nogil              # a share, of this range if it has one. False: none is left
+cdef bint work_once(Split* s, int mine) noexcept nogil              # a share, if it can of this range. False: none
 cdef void work(Split* s, int mine) noexcept nogil                   # until there is none
 cdef intp shares_left(Split* s) noexcept nogil                      # that others may take, about
 cdef int range_of(Split* s, Runner* me) noexcept nogil              # that of a helper

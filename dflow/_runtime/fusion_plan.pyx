@@ -26,7 +26,7 @@ cdef enum:
 
 cdef enum:
     LEAST_BYTES = 64                # of an element in memory, up to which all of it counts as in use at a time
-    LEAST_ALONE = 1024              # elements of a block of one task, where that makes no more of them than it has shares
+    LEAST_ALONE = 1024              # elements of a block of one task, or loop, where blocks are to be shared out
     SLOTS = 2048                    # of the hash table; a power of two over MAX_OPERANDS
 
 # Results do not depend on these: the fuzzer sets them, while nothing is pending.

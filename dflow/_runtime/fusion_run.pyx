@@ -167,8 +167,8 @@ cdef void run_loop(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, i
 
 cdef bint run_again(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n, bint whole) noexcept nogil:
     """The members of a native loop, over as many elements at a time as their inner registers have: in parts, or, whole,
-    as one, and those of a part that raises flags, or is not to be trusted, one by one. Whether a part did: then the next
-    block is likely to, and is run in parts without a try."""
+    as one, and those of a part that raises flags, or is not to be trusted, one by one. Whether a part did: the next
+    block is then likely to, and is run in parts without a try."""
     cdef char registers[INNER_BYTES + 64]
     cdef char* room = <char*>((<size_t>registers + 63) & ~<size_t>63)
     cdef char* here[MAX_OPERANDS]

@@ -24,12 +24,13 @@ from dflow._runtime.fusion_rules cimport may_tail
 from dflow._runtime.fusion_run cimport end_blocks, run_blocks
 from dflow._runtime.open_group cimport group_waits, open_group_after_fork
 from dflow._runtime.parking cimport (
-    begin_host, begin_long, end_host, end_long, note_split, parking_after_fork, share_next, somebody_looks, wake_for_pieces, wake_worker)
+    begin_host, begin_long, end_host, end_long, note_split, parking_after_fork, share_next, somebody_looks,
+    wake_for_pieces, wake_worker)
 from dflow._runtime.queues cimport *
 from dflow._runtime.runners cimport *
 from dflow._runtime.splits cimport (
-    Split, claim_split, end_split, join_split, leave_split, open_split, pieces_t, range_of, shares_left, splits_after_fork,
-    work, work_once)
+    Split, claim_split, end_split, join_split, leave_split, open_split, pieces_t, range_of, shares_left,
+    splits_after_fork, work, work_once)
 from dflow._base.allocator cimport *
 from dflow._runtime.timeline cimport note, watched
 from dflow._runtime.tuning cimport GRAIN_NS, LEAST_BESIDE, LONG_NS, SHARE_NS, SHARES, SPLIT_NS

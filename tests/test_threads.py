@@ -12,6 +12,7 @@ from engines import HANG, Gate, configured, in_threads
 
 import dflow
 import dflow.numpy as np
+from dflow._runtime import executor
 from dflow._runtime import threads as _threads
 
 pytestmark = pytest.mark.core
@@ -707,6 +708,33 @@ def test_many_split_kernels_at_once():
     for workers in (2, 5):
         with configured(workers=workers):
             in_threads(*[work] * 4)
+
+
+@pytest.mark.parametrize("workers", [2, 3, 16, 19])
+def test_every_piece_runs_once(workers):
+    """Pieces are dealt into ranges for 16 runners at most, and shares become smaller: in place, a piece that runs twice
+    shows, and so does one that nobody runs. Several at a time, of any length, in shares of any length."""
+    rng = numpy.random.default_rng(workers)
+    before = executor.set_split(1, 1)
+    try:
+        with configured(workers=workers, limit=0):
+            for _ in range(60):
+                sizes = [int(10 ** exponent) for exponent in rng.uniform(0, 5.5, 4)]
+                executor.set_split(1, 10 ** rng.uniform(0, 6))
+                arrays = [np.zeros(n) for n in sizes]
+                rows = [np.ones((n // 40 + 1, 40)) for n in sizes]
+                for turn in range(3):
+                    sums = [r.sum(axis=1) for r in rows]
+                    for x, r in zip(arrays, rows, strict=True):
+                        x += 1
+                        r += turn
+                for x in arrays:
+                    assert (x.asnumpy() == 3).all()
+                for s in sums:
+                    assert (s.asnumpy() == 80).all()
+    finally:
+        dflow.waitall()
+        executor.set_split(*before)
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not tell where threads may run")

@@ -44,6 +44,8 @@ cdef void wake_for_pieces(Lane* lane, int there, long long pieces, double cost) 
             break
         store_i64(&lane.parking.unshared, 0)
         wake_one(lane)
+        if cost < CALL_NS:          # it is worth one, and no more, together with others
+            break
 
 cdef void note_split(Lane* lane, bint helped, double cost) noexcept nogil:
     """Kernels that follow each other closely are worth a worker together, where none of them is."""

@@ -125,8 +125,8 @@ cdef void work(Split* s, int mine) noexcept nogil:
         pass
 
 cdef inline bint joinable(Split* s) noexcept nogil:
-    return load_int(&s.open) and shares_left(s) > 0 and (
-        load_int(&s.helpers) < load_int(&lanes[glance_int(&s.lane)].nworkers) - 1)
+    return load_int(&s.open) and (
+        load_int(&s.helpers) < load_int(&lanes[glance_int(&s.lane)].nworkers) - 1) and shares_left(s) > 0
 
 cdef bint any_split(Lane* lane) noexcept nogil:
     cdef int i

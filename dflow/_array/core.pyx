@@ -730,7 +730,7 @@ cdef class ndarray:
 
     def __bool__(self):
         if self.size == 1:
-            return (is_true(self.code, data_of(self)) if (self.code <= MOST_INTEGER or self.code == DOUBLE)
+            return (is_true(self.code, data_of(self)) if (self.code <= DOUBLE)
                     and is_near(self) and not warnings_wait() else bool(first_element(self)))
         return not (self.size == 0 and mxnet_rules) and bool(np.empty(shape_tuple(self), np.bool))     # NumPy's error
 

@@ -429,6 +429,18 @@ cdef bint copy_element(ndarray a, intp offset, ndarray value) noexcept:
     memcpy(a.st.data + offset, data_of(value), a.itemsize)
     return True
 
+cdef bint copy_scalar(ndarray a, object key, object value) except -1:
+    """A number of NumPy's, of a's type, into one place, if nobody is using a; whether it was done."""
+    cdef intp offset = -2
+    if PyTuple_CheckExact(key):
+        offset = integers_offset(a, <tuple>key)
+    elif PyLong_CheckExact(key) and a.ndim == 1:
+        offset = a.offset + check_index(int_index(a, key), a.shape[0], 0) * strides_of(a)[0]
+    if offset < 0 or not is_idle(a.st, direct):
+        return False
+    cnp.PyArray_ScalarAsCtype(value, a.st.data + offset)
+    return True
+
 cdef int set_index(ndarray a, object key, object value) except -1:
     if records(a, value):
         return record_store(a, key, value)
@@ -449,6 +461,8 @@ cdef int set_index(ndarray a, object key, object value) except -1:
         return set_element(a, a.offset + check_index(int_index(a, key), a.shape[0], 0) * strides_of(a)[0], value)
     if is_ours(value) and PyLong_CheckExact(key) and a.ndim == 1 and copy_element(
             a, a.offset + check_index(int_index(a, key), a.shape[0], 0) * strides_of(a)[0], <ndarray>value):
+        return 0
+    if isinstance(value, cnp.generic) and type(value) is DTYPES[a.code].type and copy_scalar(a, key, value):
         return 0
     if is_ours(key) and (<ndarray>key).ndim:
         return selection_hooks.advanced_set(a, key, value)

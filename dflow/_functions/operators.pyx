@@ -4,7 +4,7 @@ import operator
 
 import numpy as np
 cimport numpy as cnp
-from libc.float cimport DBL_MIN
+from libc.float cimport DBL_MIN, FLT_MIN
 from libc.math cimport copysign, fabs, floor, fmod
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy, memset
@@ -74,32 +74,55 @@ cdef inline bint is_double(object x, double* value):
     if type(x) is float or type(x) is float64:
         value[0] = <double>x
         return True
+    if type(x) is bool:
+        value[0] = x is True
+        return True
     if type(x) is int:
         n = PyLong_AsLongLongAndOverflow(x, &overflow)
         value[0] = <double>n
         return overflow == 0 and -EXACT <= n <= EXACT
     return False
 
+cdef inline bint is_single(object x, double* value):
+    """Whether one is a float, once it is rounded to it, and neither too large nor too small."""
+    cdef float rounded
+    if type(x) is float64 or not is_double(x, value):
+        return False
+    rounded = <float>value[0]
+    if rounded - rounded != 0 or fabs(rounded) < FLT_MIN and value[0] != 0:
+        return False
+    value[0] = rounded
+    return True
+
 cdef inline bint in_range(int128 value, int code) noexcept nogil:
     cdef int bits = 8 * itemsizes[code]
     return -(<int128>1 << bits - 1) <= value < <int128>1 << bits - 1 if code % 2 else 0 <= value < <int128>1 << bits
 
 cdef inline bint beside(object x, int code, Number* number):
-    """Whether x is an element that is there, of doubles or of integers as the code is, or a number of Python's that is
+    """Whether x is an element that is there, of floats or of integers as the code is, or a number of Python's that is
     of this type: then its value."""
     cdef int overflow
+    cdef int128 integer
     if is_ours(x):
         if (<ndarray>x).ndim or not is_here(<ndarray>x):
             return False
         if (<ndarray>x).code == DOUBLE:
             number.d = (<double*>data_of(<ndarray>x))[0]
-        elif code == DOUBLE:
-            number.d = <double>integer_at((<ndarray>x).code, data_of(<ndarray>x))
+        elif (<ndarray>x).code == FLOAT:
+            number.d = (<float*>data_of(<ndarray>x))[0]
         else:
-            number.i = integer_at((<ndarray>x).code, data_of(<ndarray>x))
+            integer = integer_at((<ndarray>x).code, data_of(<ndarray>x))
+            if (<ndarray>x).code == BOOL:
+                integer = integer != 0
+            if code == DOUBLE or code == FLOAT:
+                number.d = <double>integer
+            else:
+                number.i = integer
         return True
     if code == DOUBLE:
         return is_double(x, &number.d)
+    if code == FLOAT:
+        return is_single(x, &number.d)
     if type(x) is not int and type(x) is not bool:
         return False
     number.i = PyLong_AsLongLongAndOverflow(x, &overflow)
@@ -108,17 +131,17 @@ cdef inline bint beside(object x, int code, Number* number):
         overflow = 0
     return overflow == 0 and in_range(number.i, code)
 
-# Of elements of two types, integers or doubles, the type of what is computed with them; 0: another one.
+# Of elements of two types, integers, floats or doubles, the type of what is computed with them; 0: another one. Two
+# bools have rules of their own.
 cdef char common[NCODES][NCODES]
 
 cdef int _fill_common() except -1:
-    cdef int a, b, double = DOUBLE
-    common[double][double] = DOUBLE
-    for a in range(BOOL + 1, MOST_INTEGER + 1):
-        common[a][double] = common[double][a] = DOUBLE
-        for b in range(BOOL + 1, MOST_INTEGER + 1):
+    cdef int a, b
+    numbers = [code for code in range(NCODES) if code <= MOST_INTEGER or code == FLOAT or code == DOUBLE]
+    for a in numbers:
+        for b in numbers:
             both = np.promote_types(DTYPES[a], DTYPES[b])
-            common[a][b] = both.num if both.kind in "iu" else 0
+            common[a][b] = 0 if both.kind == "f" and a <= MOST_INTEGER and b <= MOST_INTEGER else both.num
     return 0
 
 _fill_common()
@@ -128,22 +151,25 @@ cdef inline bint are_elements(object a, object b):
     return (not is_ours(a) or (<ndarray>a).flags & SCALAR) and (not is_ours(b) or (<ndarray>b).flags & SCALAR)
 
 cdef ndarray scalar_arithmetic(int op, object a, object b):
-    """a op b for two numbers, one of them an element of doubles or of integers, where that raises no floating point
+    """a op b for two numbers, one of them an element of floats, doubles or integers, where that raises no floating point
     flag (but inexact); else None."""
     cdef int code = (<ndarray>a).code if is_ours(a) else (<ndarray>b).code
+    cdef int other = (<ndarray>b).code if is_ours(b) else code
     cdef Number x, y
     x.i = y.i = 0
-    code = common[code][(<ndarray>b).code if is_ours(b) else code]
-    if code == 0:
+    if mxnet_rules and code != other and (code == FLOAT or other == FLOAT):
+        return None
+    code = common[code][other]
+    if code == 0 or code == HALF:
         return None
     if settings.inline_cost <= 0 or not beside(a, code, &x) or not beside(b, code, &y):
         return None
-    if code != DOUBLE:
+    if code <= MOST_INTEGER:
         out = integer_arithmetic(op, code, x.i, y.i, are_elements(a, b))
     elif op == POWER and y.d == 2 and not is_ours(b):       # as simple_power()
-        out = double_arithmetic(MULTIPLY, x.d, x.d)
+        out = float_arithmetic(MULTIPLY, code, x.d, x.d)
     else:
-        out = double_arithmetic(op, x.d, y.d)
+        out = float_arithmetic(op, code, x.d, y.d)
     settings.inlined += out is not None
     return out
 
@@ -152,15 +178,19 @@ cdef inline ndarray new_bool(bint value):
     out.st.data[0] = value
     return out
 
-cdef inline ndarray new_double(double value):
-    cdef ndarray out = new_scalar(DOUBLE)
-    (<double*>out.st.data)[0] = value
+cdef inline ndarray new_float(int code, double value):
+    cdef ndarray out = new_scalar(code)
+    if code == DOUBLE:
+        (<double*>out.st.data)[0] = value
+    else:
+        (<float*>out.st.data)[0] = <float>value
     return out
 
-cdef inline ndarray double_arithmetic(int op, double x, double y):
+cdef inline ndarray float_arithmetic(int op, int code, double x, double y):
+    """Floats are computed as doubles, which have more than twice their digits: rounded once more they are the same."""
     cdef double z
     if op == FLOOR_DIVIDE or op == REMAINDER:
-        return quotient(op, x, y)
+        return quotient(op, x, y) if code == DOUBLE else None
     if op <= TRUE_DIVIDE:
         if op == ADD:
             z = x + y
@@ -172,9 +202,12 @@ cdef inline ndarray double_arithmetic(int op, double x, double y):
             z = x / y
         else:
             return None
-        if z - z != 0 or (op >= MULTIPLY and fabs(z) < DBL_MIN and x != 0 and (y != 0 or op == TRUE_DIVIDE)):
+        if code == FLOAT:
+            z = <float>z
+        if z - z != 0 or (op >= MULTIPLY and fabs(z) < (DBL_MIN if code == DOUBLE else FLT_MIN)
+                          and x != 0 and (y != 0 or op == TRUE_DIVIDE)):
             return None                     # infinite, not a number, or too small
-        return new_double(z)
+        return new_float(code, z)
     if op < LESS or x != x or y != y:
         return None
     return new_bool(x < y if op == LESS else x <= y if op == LESS_EQUAL else x == y if op == EQUAL else
@@ -193,11 +226,11 @@ cdef ndarray quotient(int op, double x, double y):
     elif rest == 0:
         rest = copysign(0, y)
     if op == REMAINDER:
-        return new_double(rest)
+        return new_float(DOUBLE, rest)
     z = floor(whole)
     if whole - z > 0.5:
         z += 1
-    return new_double(z) if z != 0 and z - z == 0 else None
+    return new_float(DOUBLE, z) if z != 0 and z - z == 0 else None
 
 cdef ndarray integer_arithmetic(int op, int code, int128 x, int128 y, bint tells):
     cdef int128 z
@@ -231,7 +264,7 @@ cdef ndarray integer_arithmetic(int op, int code, int128 x, int128 y, bint tells
         if z != 0 and (z < 0) != (y < 0):
             z += y
     elif op == TRUE_DIVIDE and itemsizes[code] >= 4 and not mxnet_rules:    # else it may be no double
-        return new_double(<double>x / <double>y)
+        return new_float(DOUBLE, <double>x / <double>y)
     else:
         return None
     return in_its_range(op, code, z, tells)
@@ -503,12 +536,12 @@ cdef object unary_operator(int op, object a):
     return unary(<ufunc>(<list>operator_list)[op], <ndarray>a)
 
 cdef ndarray of_number(int op, int code, char* p, bint tells):
-    """The same of one number of doubles or integers, where it raises no flag; else None."""
+    """The same of one number of floats, doubles or integers, where it raises no flag; else None."""
     cdef double d
     cdef int128 n
-    if code == DOUBLE and op != INVERT:
-        d = (<double*>p)[0]
-        return new_double(-d if op == NEGATIVE else fabs(d) if op == ABSOLUTE else d)
+    if (code == DOUBLE or code == FLOAT) and op != INVERT:
+        d = (<double*>p)[0] if code == DOUBLE else (<float*>p)[0]
+        return new_float(code, -d if op == NEGATIVE else fabs(d) if op == ABSOLUTE else d)
     if not BOOL < code <= MOST_INTEGER:
         return None
     n = integer_at(code, p)

@@ -3,6 +3,8 @@
 import numpy as np
 cimport numpy as cnp
 from cpython.complex cimport PyComplex_FromDoubles
+from libc.float cimport FLT_MAX
+from libc.math cimport fabs
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint64_t
 from libc.string cimport memcpy
 
@@ -10,6 +12,12 @@ cnp.import_array()
 
 cdef extern from "numpy/arrayobject.h":
     object PyArray_Scalar(void*, cnp.dtype, object)
+
+cdef extern from "Python.h":
+    long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
+
+cdef long long EXACT = 1 << 53      # integers up to here are doubles
+cdef object float64 = np.float64
 
 # ---- type codes ------------------------------------------------------------------------------------------------
 
@@ -176,24 +184,36 @@ cdef int write_integer(object value, int code, char* p) except -1:
 cdef int write_scalar(object value, int code, char* p) except -1:
     """Store a Python or NumPy scalar as the type `code`."""
     cdef double d
+    cdef long long n
+    cdef int overflow
     if type(value) is int:
         if code == DOUBLE:
             (<double*>p)[0] = PyLong_AsDouble(value)
             return 0
         if code != BOOL and is_integer(code):
             return write_integer(value, code, p)
-    elif type(value) is float:
+        if code == FLOAT:
+            n = PyLong_AsLongLongAndOverflow(value, &overflow)
+            if overflow == 0 and -EXACT <= n <= EXACT:
+                (<float*>p)[0] = <float>n
+                return 0
+    elif type(value) is float or type(value) is float64:
         d = value
         if code == DOUBLE:
             (<double*>p)[0] = d
+            return 0
+        if code == FLOAT and (fabs(d) < FLT_MAX or d - d != 0):
+            (<float*>p)[0] = <float>d
             return 0
         if code == CDOUBLE:
             (<double*>p)[0] = d
             (<double*>p)[1] = 0
             return 0
-    elif type(value) is bool and code == BOOL:
-        p[0] = <char>(value is True)
-        return 0
+    elif type(value) is bool and code <= DOUBLE:
+        if code == BOOL:
+            p[0] = <char>(value is True)
+            return 0
+        return write_scalar(1 if value is True else 0, code, p)
     # The rare types: let NumPy convert.
     array = np.empty((), DTYPES[code])
     array[()] = value

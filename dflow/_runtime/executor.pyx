@@ -471,17 +471,19 @@ cdef void tell(Task* leader, GroupPlan* g) noexcept nogil:
 # ---- split kernels ---------------------------------------------------------------------------------------------------
 
 cdef bint to_share(Lane* lane, double cost) noexcept nogil:
-    """Whether others are to run parts of what takes so long."""
+    """Whether others are to run parts of what takes so long. Who is no runner may have the GIL: he waits for nobody with
+    less than others would be woken for."""
+    cdef Runner* me = this_runner()
     if load_int(&lane.nworkers) < 2 or cost < min(split_ns, SHARE_NS):
         return False
-    if cost >= split_ns or somebody_looks(lane, this_runner()):
+    if cost >= split_ns or me != NULL and somebody_looks(lane, me):
         return True
     share_next(lane, cost)
     return False
 
 cdef void spread(Task* t, pieces_t run, void* plan, intp total, intp least, double cost) noexcept nogil:
     """run(plan, start, stop) for pieces that make up [0, total), by all runners of t's lane that have nothing else to
-    do. least: of a piece. cost: of all of it, in nanoseconds.
+    do. least: of a share, about. cost: of all of it, in nanoseconds.
     """
     cdef Split* s = NULL
     cdef Lane* lane = &lanes[t.lane]
@@ -492,7 +494,7 @@ cdef void spread(Task* t, pieces_t run, void* plan, intp total, intp least, doub
     if s == NULL:
         run(plan, 0, total)
         return
-    open_split(s, this_runner(), total, max(least, (total + pieces - 1) // pieces))
+    open_split(s, this_runner(), total, max(least, (total + pieces - 1) // pieces), run == run_blocks and not s.lasting)
     if cost * s.grain < 2 * grain_ns * total:
         work_once(s, s.owner)           # meanwhile those who look around, and who waits for this, come by themselves
     wake_for_pieces(lane, load_int(&s.helpers), shares_left(s), cost)

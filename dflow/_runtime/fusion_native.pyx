@@ -663,7 +663,7 @@ cdef void sort_stores(Sketch* s) noexcept nogil:
     """By their places; those of one place stay in their order."""
     cdef Store t
     cdef int i, k
-    for i in range(1, s.nstores):               # nearly all are in order
+    for i in range(1, s.nstores):               # those that save come early, all others nearly in order
         t = s.stores[i]
         k = i
         while k > 0 and s.stores[k - 1].place > t.place:

@@ -343,6 +343,8 @@ cdef void choose_block(GroupPlan* g) noexcept nogil:
             else:
                 most = (inner + block - 1) // block
                 block = (inner + most - 1) // most
+                if g.members == 1:          # of whole vectors: loops differ, by where these begin, in signs of zeros
+                    block = (block + 63) // 64 * 64
                 g.length = inner
     count_blocks(g, block)
 

@@ -250,6 +250,10 @@ cdef void prove(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp
             copy_result(g, at, r.slot[i], k, room, f, n, False)
             right = right and same_values(found + i * MAX_ELEMENT * n, room, result_bytes(k) * n,
                                           k.width if k.numbers == COMPLEX else result_bytes(k))
+    for i in range(r.nsaved):
+        if r.saved_slot[i] >= 0:
+            right = right and memcmp(saved_room(g, r, rooms, i), before + r.saved_slot[i] * MAX_ELEMENT * n,
+                                     g.steps[r.saved[i]] * n) == 0
     memory_free(before)
     for i in range(r.first, r.end):             # of two zeros these give either, by where they stand in the array
         if not right and (g.kernels[i].operation == FMAX or g.kernels[i].operation == FMIN):

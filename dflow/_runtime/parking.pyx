@@ -72,7 +72,8 @@ cdef bint crowded(Lane* lane) noexcept nogil:
 cdef bint somebody_looks(Lane* lane, Runner* me) noexcept nogil:
     """Whether another thread looks for work, and has a core for it."""
     cdef int waiting = load_int(&shared.helping)
-    cdef int workers = load_int(&lane.started) - load_int(&lane.parking.sleeping) - load_int(&lane.parking.coming)
+    cdef int workers = load_int(&lane.started) - load_int(&lane.parking.hosting)
+    workers -= load_int(&lane.parking.sleeping) + load_int(&lane.parking.coming)
     if me != NULL and me.helping:
         waiting -= 1
     if waiting <= 0 and load_int(&lane.parking.searching) == 0:

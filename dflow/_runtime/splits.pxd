@@ -25,7 +25,7 @@ cdef enum:
 cdef struct Range:          # of units
     long long left          # atomic: the first that nobody took << 32 | one past the last
     int held                # whether somebody takes from its front; a hint
-    char pad[52]            # a cache line each
+    char pad[116]           # no two in one cache line, wherever the first begins
 
 cdef struct Split:
     int lock
@@ -37,6 +37,7 @@ cdef struct Split:
     int lasting             # it takes long: who joins will not look at the queues soon
     int lane                # whose workers, and who helps them, may join
     int grain               # units taken at once: a share
+    int kept                # units of a range that others leave to who works there
     int nranges
     # not atomic:
     const char* name
@@ -49,7 +50,8 @@ cdef struct Split:
 
 # NULL: all are taken
 cdef Split* claim_split(Lane* lane, const char* name, pieces_t run, void* plan, bint lasting) noexcept nogil
-cdef void open_split(Split* s, Runner* me, intp total, intp grain) noexcept nogil    # me: may be NULL
+# me: may be NULL. cached: other cores read its operands more slowly than they are computed with
+cdef void open_split(Split* s, Runner* me, intp total, intp grain, bint cached) noexcept nogil
 cdef void end_split(Split* s) noexcept nogil                        # when its pieces are taken; waits for the helpers
 cdef bint work_once(Split* s, int mine) noexcept nogil              # a share, if it can of this range. False: none
 cdef void work(Split* s, int mine) noexcept nogil                   # until there is none

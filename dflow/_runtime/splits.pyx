@@ -9,7 +9,7 @@ from dflow._runtime.queues cimport Lane, Runner, core_free, lanes
 
 cdef enum:
     PLACES = 8              # kernels that are split at a time
-    KEPT = 2                # shares of a range, of the least size, that are left to who works there
+    KEPT = 2                # shares of the least size that are left to who works in a range
 
 cdef Split splits[PLACES]
 
@@ -42,13 +42,14 @@ cdef inline long long end_of(long long left) noexcept nogil:
 cdef inline int place_of(Runner* me, int n) noexcept nogil:
     return me.index % n if me != NULL else 0
 
-cdef void open_split(Split* s, Runner* me, intp total, intp grain) noexcept nogil:
+cdef void open_split(Split* s, Runner* me, intp total, intp grain, bint cached) noexcept nogil:
     cdef long long units
     cdef int i, n
     s.total = total
     s.unit = 1 + (total >> 30)
     units = (total + s.unit - 1) // s.unit
     hint_int(&s.grain, <int>min((grain + s.unit - 1) // s.unit, units))
+    hint_int(&s.kept, KEPT * ((s.grain + 3) // 4) if cached else 0)
     n = <int>min(min(load_int(&lanes[glance_int(&s.lane)].nworkers), MOST_RANGES), units)
     s.owner = place_of(me, n)
     store_int(&s.joined, 0)
@@ -69,15 +70,13 @@ cdef void end_split(Split* s) noexcept nogil:
     store_int(&s.taken, 0)
 
 cdef inline long long share_of(Split* s, long long n) noexcept nogil:
-    """How many units of the n of a range are taken at once: less towards its end, where others may be through."""
+    """How many of a range's last n units are taken at once: fewer towards its end, where others may be through."""
     cdef int grain = glance_int(&s.grain)
     return min(max(min(n // 2, grain), (grain + 3) // 4), n)
 
 cdef inline long long on_offer(Split* s, Range* r, long long left) noexcept nogil:
-    """Units of a range that others may take: not what is done, by who works there, before they have its operands. Those
-    of what takes long lie in no cache, or are computed for long."""
-    cdef bint kept = glance_int(&r.held) and not glance_int(&s.lasting)
-    return end_of(left) - first_of(left) - (KEPT * ((glance_int(&s.grain) + 3) // 4) if kept else 0)
+    """Units of a range that others may take: not what is done, by who works there, before they have its operands."""
+    return end_of(left) - first_of(left) - (glance_int(&s.kept) if glance_int(&r.held) else 0)
 
 cdef intp shares_left(Split* s) noexcept nogil:
     cdef int i, grain = glance_int(&s.grain)
@@ -98,7 +97,7 @@ cdef inline bint claim(Split* s, Range* r, bint own, long long* start, long long
         if own:
             start[0], stop[0] = first, first + share_of(s, end - first)
         else:
-            start[0], stop[0] = end - share_of(s, end - first), end
+            start[0], stop[0] = end - min(share_of(s, end - first), on_offer(s, r, left)), end
         if cas_i64(&r.left, left, pack(stop[0], end) if own else pack(first, start[0])):
             break
         left = load_i64(&r.left)

@@ -16,13 +16,13 @@ from dflow._runtime.gate cimport gate_closed, use_of
 from dflow._runtime.errors cimport here, Poison, raise_poison, Site
 from dflow._runtime.graph cimport *
 from dflow._runtime.open_group cimport close_group, Closed, small_group
-from dflow._runtime.parking cimport announce, announced, any_ready, queue, start_group, unannounced, wake_worker
+from dflow._runtime.parking cimport announce, announced, any_ready, queue, start_group, somebody_looks, unannounced, wake_worker
 from dflow._runtime.queues cimport *
 from dflow._runtime.runners cimport *
 from dflow._runtime.story cimport tell_late
 from dflow._runtime.threads cimport may_send, release_deputy, send_deputy
 from dflow._runtime.timeline cimport note, watched
-from dflow._runtime.tuning cimport CALL_NS, MAX_FUTILE, PATIENCE_NS, SLICE_NS, SPIN_NS, WORTH_NS
+from dflow._runtime.tuning cimport CALL_NS, MAX_FUTILE, PATIENCE_NS, SHARE_NS, SLICE_NS, SPIN_NS, WORTH_NS
 
 memory_budget = 1 << 62
 
@@ -264,12 +264,12 @@ cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
     return ready
 
 cdef void run_chain(Runner* me, Task* t, Wait* w, long long start) noexcept nogil:
-    """Run what this thread has taken, and what that makes ready, as long as w is not over, and may take. NULL: t alone.
-    Without the GIL."""
+    """Run what this thread has taken, and what that makes ready, as long as w is not over, and may take: what takes long
+    only if w waits for it. NULL: t alone. Without the GIL."""
     while t != NULL:
         t = execute(me, t)
         if t != NULL and (w == NULL or now_ns() - start > SLICE_NS or finished(w) or t.kernel.flags & HOST
-                          or not may_help(t)):
+                          or not may_help(t) or w.s != NULL and not writes(t, w.s) and not is_small(t, CALL_NS)):
             give_back(t)
             t = me.current = NULL
         leave(me)
@@ -415,10 +415,14 @@ cdef void try_to_catch_up(Storage* s) noexcept:
     passed = 0
     futile = 0 if load_ptr(&s.writes) == NULL else min(futile + 1, MAX_FUTILE + 1)
 
+cdef inline bint to_share_without_gil(Task* t) noexcept nogil:
+    """Whether somebody would come for parts of it: to wait for him with the GIL would stop all other threads."""
+    return cost_of_all(t) >= SHARE_NS and somebody_looks(&lanes[t.lane], NULL)
+
 cdef bint run_small(Task* t) noexcept:
     """Run what is small and elementwise, and its group, without a Runner. False when that cannot be."""
     cdef long long start = now_ns() if load_int(&watched) else 0
-    if not is_small(t, CALL_NS):
+    if not is_small(t, CALL_NS) or to_share_without_gil(t):
         return False
     if DFLOW_TSAN:
         tell_operands(t)
@@ -455,9 +459,12 @@ cdef void run_without_gil(Task* t, Wait* w) noexcept:
     """run_chain() for who has the GIL, and is no Runner yet."""
     cdef Runner me
     become_runner(&me, t)
+    me.helping = True
+    add_int(&shared.helping, 1)
     drop_gil(&me)
     run_chain(&me, t, w, now_ns())
     take_gil(&me)
+    add_int(&shared.helping, -1)
     end_runner(&me)
 
 # ---- what others wait for --------------------------------------------------------------------------------------------
@@ -492,6 +499,7 @@ cdef bint make_room(size_t nbytes) except -1:
 cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1:
     cdef Wait w = wait_for(FOR_STORAGE)
     cdef Poison* poison
+    cdef bint held = False
     w.s = s
     w.r = r
     w.write = write
@@ -499,18 +507,25 @@ cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1:
     w.order = <unsigned int>shared.submitted
     if captures:
         noting_hooks.value_read(s, here())
-    while True:
-        while not region_ready(s, r, write):
-            if once and overtaken(&w):
-                return False
-            block(&w)
-        if not warnings_wait() and not graves():
-            break
-        give_warnings()                 # these run Python code: others may submit something meanwhile
-        drain()
-    if DFLOW_TSAN:
-        tell_region(s, r, write)
-    poison = <Poison*>load_ptr(&s.poison)
-    if poison != NULL and not write:
-        raise_poison(poison)
-    return True
+    try:
+        while True:
+            while not region_ready(s, r, write):
+                if not held:            # another thread may give the array another storage meanwhile
+                    add_int(&s.refs, 1)
+                    held = True
+                if once and overtaken(&w):
+                    return False
+                block(&w)
+            if not warnings_wait() and not graves():
+                break
+            give_warnings()             # these run Python code: others may submit something meanwhile
+            drain()
+        if DFLOW_TSAN:
+            tell_region(s, r, write)
+        poison = <Poison*>load_ptr(&s.poison)
+        if poison != NULL and not write:
+            raise_poison(poison)
+        return True
+    finally:
+        if held:
+            storage_unref(s)

@@ -366,9 +366,13 @@ def test_arithmetic_of_elements(seed):
 
     def draw(dtype):
         kind = numpy.dtype(dtype).kind
+        if kind == "b":
+            return bool(random.random() < 0.5)
         if kind == "f":
-            return random.choice([0.0, -0.0, numpy.inf, numpy.nan, 1e-310, 1e300, 0.1, -3.0]) if random.random() < 0.4 \
-                else random.normal() * 2.0 ** random.integers(-40, 60)
+            special = [0.0, -0.0, numpy.inf, numpy.nan, 1e-310, 1e300, 0.1, -3.0]
+            if dtype == "f":
+                special = [*special[:4], 1e-40, 2e-38, 3.4e38, 1e30, 0.1, -3.0]
+            return random.choice(special) if random.random() < 0.4 else random.normal() * 2.0 ** random.integers(-40, 60)
         limits = numpy.iinfo(dtype)
         if random.random() < 0.4:
             return (limits.min, limits.max, 0, 1, 2)[random.integers(5)]
@@ -376,16 +380,17 @@ def test_arithmetic_of_elements(seed):
         return min(max(number, limits.min), limits.max)
 
     for _ in range(150):
-        one, other = (str(random.choice(list("bBhHiIlLqd"))) for _ in range(2))
+        one, other = (str(random.choice(list("bBhHiIlLqddfff?"))) for _ in range(2))
         if random.random() < 0.6:
             other = one
         theirs = [numpy.array([draw(dtype)], dtype)[0] for dtype in (one, other)]
         ours = [np.array([x])[0] for x in theirs]
         if random.random() < 0.1:           # arrays without axes tell of nothing
             theirs[0], ours[0] = numpy.array(theirs[0]), np.array(theirs[0])
-        partner = int(random.integers(6))
+        partner = int(random.integers(8))
         if partner:
-            number = (int(random.integers(-3, 9)), draw("l"), draw("d"), draw("Q"), bool(draw("b") & 1))[partner - 1]
+            number = (int(random.integers(-3, 9)), draw("l"), draw("d"), draw("Q"), draw("?"), numpy.float32(draw("f")),
+                      numpy.float64(draw("d")))[partner - 1]
             theirs[1] = ours[1] = number
         if random.random() < 0.5:
             theirs, ours = theirs[::-1], ours[::-1]

@@ -146,9 +146,10 @@ cdef int _fill_common() except -1:
 
 _fill_common()
 
-cdef inline bint are_elements(object a, object b):
-    """Not arrays without axes."""
-    return (not is_ours(a) or (<ndarray>a).flags & SCALAR) and (not is_ours(b) or (<ndarray>b).flags & SCALAR)
+cdef inline bint tells_of_wraps(object a, object b):
+    """Whether NumPy's scalars do: not arrays without axes, and not where a bool is asked first."""
+    return (not is_ours(a) or (<ndarray>a).flags & SCALAR and (<ndarray>a).code != BOOL) and (
+        not is_ours(b) or (<ndarray>b).flags & SCALAR != 0)
 
 cdef ndarray scalar_arithmetic(int op, object a, object b):
     """a op b for two numbers, one of them an element of floats, doubles or integers, where that raises no floating point
@@ -165,7 +166,7 @@ cdef ndarray scalar_arithmetic(int op, object a, object b):
     if settings.inline_cost <= 0 or not beside(a, code, &x) or not beside(b, code, &y):
         return None
     if code <= MOST_INTEGER:
-        out = integer_arithmetic(op, code, x.i, y.i, are_elements(a, b))
+        out = integer_arithmetic(op, code, x.i, y.i, tells_of_wraps(a, b))
     elif op == POWER and y.d == 2 and not is_ours(b):       # as simple_power()
         out = float_arithmetic(MULTIPLY, code, x.d, x.d)
     else:

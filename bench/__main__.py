@@ -13,7 +13,8 @@ from .machine import machine
 from .registry import EXPERIMENTS, Row, Run
 
 # The modules that register experiments, in the order of the table.
-for module in ("fast", "seed", "limits", "namespace", "whole", "parity", "sweep", "scheduling", "training", "devices", "gpu"):
+for module in ("fast", "seed", "limits", "namespace", "whole", "parity", "sweep", "scheduling", "training", "devices",
+               "gpu"):
     import_module(f".{module}", __package__)
 
 
@@ -51,7 +52,7 @@ def parse():
                         help="namespace: only the most used names, at three sizes, as where no experiment is named")
     parser.add_argument("--instructions", action="store_true", help="namespace: count these, by valgrind (small sizes)")
     parser.add_argument("--seed", type=int, metavar="N", help="parity: the first program; what is slower is told")
-    parser.add_argument("--seconds", type=float, metavar="S", help="parity: for how long, in place of a thousand programs")
+    parser.add_argument("--seconds", type=float, metavar="S", help="parity: for how long, not a thousand programs")
     parser.add_argument("--list", action="store_true", help="name the experiments and stop")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the JSON here too")
     options = parser.parse_args()

@@ -1,17 +1,359 @@
 """Random statements and short programs of NumPy's, as people write them: what `parity` measures.
 
-A program is drawn by its seed alone: a class, a size, a type, and lines over the names that `values()` gives. Nothing
-here knows what is fast: the search for what is slow is the machine's.
+A program is drawn by its seed alone: a class, a size, a type, one of the class's texts, and what stands in its braces.
+Nothing here knows what is fast: the search for what is slow is the machine's.
 """
 import math
-from dataclasses import dataclass, field
+import re
+import string
+from dataclasses import dataclass
 
 import numpy
 
-LARGEST = 7                 # a power of ten: sizes are spread evenly in logarithm up to it
-MOST_TURNS = 60             # of a loop in Python
-TYPES = ("f8", "f8", "f8", "f8", "f4", "f4", "i8", "i4", "u1", "?", "c16", "i2", "u8", "c8", "f2")
-CLASSES = {}                # by name: (function that draws lines, largest size as a power of ten)
+TYPES = "f8 f8 f8 f8 f4 f4 i8 i4 u1 ? c16 i2 u8 c8 f2".split()
+TURNS = 60                  # of a loop in Python, at most
+
+# By name: the largest size, as a power of ten, and the texts. A line of kinds of types comes first (b: bools, i, u:
+# integers, f: floats, c: complex); texts of several lines are parted by empty ones. In braces:
+#   a, b, c   views of one shape              e         an element            n   a number of Python's or NumPy's
+#   q         an element or a number          op        arithmetic            bin any operator of two
+#   i, j      places in x, and in rows of A   chain     an expression         un  of one operand, a
+#   turns, rows, columns, least, steps        counts of turns of loops
+CLASSES = {
+    "numbers": (3, """
+        biuf
+            r = {e} {bin} {q}           r = {q} {bin} {e}           r = {e} {op} {q} {op} {q}   r = float({e})
+            r = int({e})                r = bool({e})               r = max({e}, {q})           r = min({e}, {q})
+            r = 1 if {e} > {q} else 0   r = abs({e})                r = {e} == {q} or {q} != {e}
+            r = round(float({e}), 2)    r = str({e})                r = x[int({e}) % 1]         r = not {e}
+        iufc
+            r = {e} {op} {q}            r = -{e}                    r = abs({e})                r = complex({e})
+            r = {e} == {q}              r = {e}.real                r = ({e}, {e})[0]           r = {e} ** 2
+    """),
+    "stores": (3, """
+        biufc
+            w[{i}] = {q}                w[i0] = {q}                 C[i0, {j}] = {q}            C[i0, j0] = {e}
+            w[{i}] {op}= {q}            C[i0, j0] {op}= {q}         C[i0][{j}] = {n}            w[-1] = {e} {op} {q}
+            C[i0, {j}] = {e} {op} {q}   w[k[0]] {op}= {n}
+        biuf
+            w[i0] = max(w[i0], {q})     C[i0, {j}] = min({e}, {e})
+    """),
+    "loops over elements": (3, """
+        biufc
+            t = {n}
+            for i in range({turns}):
+                t = t {op} x[i]
+
+            for i in range(1, {turns}):
+                w[i] = w[i - 1] {op} x[i]
+
+            for i in range(1, {turns}):
+                w[i] {op}= x[i] {op} y[i - 1]
+
+            for i in range({turns}):
+                w[k[i]] {op}= {n}
+
+            for t in x[:{turns}]:
+                r = t {op} {n}
+        biuf
+            t = 0
+            for i in range({turns}):
+                if x[i] > y[i]:
+                    t += 1
+
+            for i in range(1, {turns}):
+                if x[i] < x[i - 1]:
+                    w[i] = x[i - 1]
+                else:
+                    w[i] = x[i]
+
+            t = x[0]
+            for i in range({turns}):
+                t = max(t, x[i])
+    """),
+    "loops over rows": (6, """
+        biufc
+            for i in range({rows}):
+                C[i] = A[i] {op} B[i]
+
+            for j in range({columns}):
+                C[:, j] {op}= A[:, j]
+
+            for i in range({least}):
+                C[i, :i + 1] {op}= A[i, :i + 1]
+
+            for i in range(1, {rows}):
+                C[i] = C[i - 1] {op} A[i]
+
+            for row in A[:{rows}]:
+                r = row {op} B[0]
+
+            for i in range({rows}):
+                w[i % len(w)] = A[i].any()
+        iufc
+            for i in range({rows}):
+                C[i] {op}= A[i, j0] * B[i]
+
+            for i in range({least}):
+                C[:i, i] {op}= A[i, j0] * B[:i, i]
+
+            for i in range({rows}):
+                w[i % len(w)] = A[i].sum()
+        f
+            for i in range({rows}):
+                w[i % len(w)] = np.dot(A[i], B[i])
+    """),
+    "views": (7, """
+        biufc
+            r = {a} {op} {b}            r = {a} {op} {q}            r = {q} {op} {a}            r = {a}.copy()
+            r = ({a} {op} {b}) {op} {c}     r = {a}.any()           r = {a} == {b}              r = {un}
+        biuf
+            r = {a} {bin} {b}           r = {a} {bin} {q}           r = {a}.max()               r = {a}.sum()
+    """),
+    "in place": (7, """
+        biufc
+            {a} {op}= {b}               {a}[...] = {b}              {a}[...] = {b} {op} {c}     {a}[...] = {n}
+        fc
+            {a} {op}= {n}               np.multiply({b}, 0.5, out={a})
+        iufc
+            {a} += 1                    np.add({b}, {c}, out={a})
+    """),
+    "chains": (7, """
+        biufc
+            r = {chain}
+    """),
+    "several statements": (7, """
+        biufc
+            p = {a} {op} {b}
+            r = p {op} {c} {op} p
+
+            p = {chain}
+            r = p {op} p
+
+            p = {a} {op} {b}
+            q = p {op} {n}
+            r = q {op} p {op} {a}
+    """),
+    "reductions": (7, """
+        biufc
+            r = x.sum()                 r = {a}.sum()               r = A.sum(axis=0)           r = A.sum(axis=1)
+            r = x.mean()                r = A.mean(axis=0)          r = A.mean(-1, keepdims=True)
+            r = T.sum(axis=1)           r = x.cumsum()              r = A.cumsum(axis=1)        r = A.prod(axis=1)
+            r = x.any()                 r = A.all(axis=1)           r = (A {op} B).sum(-1)      r = np.sum(T, (0, 2))
+        biuf
+            r = x.max()                 r = {a}.min()               r = A.max(axis=0)           r = A.min(axis=1)
+            r = x.argmax()              r = A.argmin(axis=1)        r = T.max(axis=2)           r = np.ptp(x)
+        iuf
+            r = abs(x - y).max()        r = ((x - y) ** 2).sum()    r = x.std()                 r = A.var(axis=0)
+            r = (x > y).sum()           r = np.abs(A).sum(axis=1)   r = (x < 1).any()
+    """),
+    "products": (6, """
+        biufc
+            r = np.dot(x, y)            r = x @ y                   r = np.outer(x[:300], y[:300])
+            r = A[i0] @ B[i0]           r = A @ A[0]
+        fc
+            r = np.inner(x, y)          r = np.vdot(x, y)           r = A.T @ A[:, 0]           r = A[:, 0] @ A
+            r = A[:40] @ B[:40].T       r = A[:, :30].T @ B         r = np.einsum('ij,ij->i', A, B)
+            r = np.linalg.norm(x)       r = np.linalg.norm(A, axis=1)
+    """),
+    "functions": (6, """
+        biufc
+            r = np.where(m, x, y)       r = x[m]                    r = x[k]                    r = np.take(x, k)
+            w[k] = x                    w[m] = 0                    r = np.concatenate([x, y])  r = np.stack([x, y])
+            r = np.roll(x, 1)           r = np.roll(A, 1, axis=1)   r = np.repeat(x, 2)         r = np.tile(x, 2)
+            r = np.pad(x, 1)            r = np.flip(x)              r = np.zeros_like(x)        r = np.ones(len(x))
+            r = x.reshape(-1, 1)        r = A.ravel()               r = A.T.copy()
+            r = np.array([x[0], y[0]])  r = x.reshape(-1)           r = x.copy()
+            r = np.arange(len(x))       r = np.linspace(0, 1, len(x))                           r = np.nonzero(m)[0]
+            r = np.count_nonzero(m)     r = np.diag(A)              r = np.unique(k)            r = np.bincount(k)
+            r = np.searchsorted(k, 3)   r = np.array_equal(x, y)    r = (x == y).all()          r = len(x)
+            r = x.shape[0]              r = np.split(w, 1)[0]       r = np.meshgrid(x[:50], y[:50])[0]
+        biuf
+            r = x.astype('f4')          r = x.astype(int)           r = np.sort(x)              r = np.argsort(x)
+            r = np.maximum(x, y)
+        iufc
+            r = np.diff(x)              r = np.cumsum(x)            r = np.broadcast_to(x, (3, len(x))) + 1
+        f
+            r = np.clip(x, 1, y)        r = np.median(x)            r = np.allclose(x, y)
+            r = np.interp(x, [0, 2], [1, 0])
+    """),
+    "time steps": (6, """
+        fc
+            for _ in range({steps}):
+                v[1:-1] = (x[:-2] + x[1:-1] + x[2:]) / 3
+                x[1:-1] = (v[:-2] + v[1:-1] + v[2:]) / 3
+
+            for _ in range({steps}):
+                C[1:-1, 1:-1] = (A[1:-1, 1:-1] + A[:-2, 1:-1] + A[2:, 1:-1] + A[1:-1, :-2] + A[1:-1, 2:]) * 0.2
+                A, C = C, A
+
+            for _ in range({steps}):
+                A[1:-1, 1:-1] += 0.1 * (A[:-2, 1:-1] + A[2:, 1:-1] - 2 * A[1:-1, 1:-1])
+
+            for _ in range({steps}):
+                p = (T[2:, 1:-1, 1:-1] - 2 * T[1:-1, 1:-1, 1:-1] + T[:-2, 1:-1, 1:-1]) / 3
+                q = (T[1:-1, 2:, 1:-1] - 2 * T[1:-1, 1:-1, 1:-1] + T[1:-1, :-2, 1:-1]) / 3
+                U[1:-1, 1:-1, 1:-1] = T[1:-1, 1:-1, 1:-1] + 0.1 * (p + q)
+                T, U = U, T
+
+            for _ in range({steps}):
+                v = 0.5 * x + 0.5 * y
+                x = v - 0.01 * (x - y)
+
+            for _ in range({steps}):
+                x = x * 0.99 + y * 0.01
+
+            for _ in range({steps}):
+                p = A * B
+                A += 0.01 * p - 0.005 * A
+                B -= 0.01 * p
+        biu
+            for _ in range({steps}):
+                v[1:-1] = x[:-2] | x[2:]
+                x[1:-1] = v[:-2] & v[2:]
+    """),
+    "until it converges": (5, """
+        f
+            p = x.copy()
+            for t in range(8):
+                q = 0.5 * (p + y)
+                if abs(q - p).max() < 1e-3:
+                    break
+                p = q
+
+            p = x.copy()
+            t = 0
+            while np.linalg.norm(p - y) > 1e-3 and t < 8:
+                p += 0.4 * (y - p)
+                t += 1
+
+            p = x.copy()
+            r = 1.0
+            while r > 1e-2:
+                p = 0.7 * p + 0.3 * y
+                r = float(((p - y) ** 2).mean())
+        biuc
+            t = 0
+            while t < 5 and (x == y).any():
+                t += 1
+    """),
+    "tables": (4, """
+        biufc
+            for i in range(1, {few}):
+                for j in range(1, {fewer}):
+                    C[i, j] = C[i - 1, j]
+
+            for i in range(1, {few}):
+                for j in range(1, {fewer}):
+                    C[i, j] = C[i - 1, j - 1] + (A[i, j] == B[i, j])
+
+            for i in range(1, {few}):
+                for j in range(1, {fewer}):
+                    C[i][j] = C[i - 1][j] + A[i][j]
+        biuf
+            for i in range(1, {few}):
+                for j in range(1, {fewer}):
+                    C[i, j] = max(C[i - 1, j], C[i, j - 1])
+
+            for i in range(1, {few}):
+                for j in range(1, {fewer}):
+                    C[i, j] = min(C[i - 1, j], C[i, j - 1], C[i - 1, j - 1]) + 1
+
+            for i in range(1, {few}):
+                for j in range(1, {fewer}):
+                    C[i, j] = C[i - 1, j] if A[i, j] > B[i, j] else C[i, j - 1]
+    """),
+    "bits": (4, """
+        biufc
+            t = 0xFFFF
+            for b in h[:{few}]:
+                t ^= int(b)
+                for _ in range(4):
+                    t = (t >> 1) ^ 0xA001 if t & 1 else t >> 1
+
+            t = 0xFFFF
+            for b in h[:{few}]:
+                for _ in range(4):
+                    t = (t >> 1) ^ 0xA001 if (t & 1) ^ (b & 1) else t >> 1
+                    b >>= 1
+
+            r = (h >> 4) | ((h & 15) << 4)
+
+            r = h ^ (h << 1)
+            r = r & (r >> 2)
+
+            r = np.unpackbits(h)
+
+            r = (h & 1).sum()
+
+            for i in range({turns}):
+                h[i] ^= h[i - 1] & 0x0F
+    """),
+    "sparse rows": (5, """
+        biufc
+            for i in range({turns}):
+                w[i] = x[ends[i]:ends[i + 1]].sum()
+
+            for i in range({turns}):
+                w[i] = x[ends[i]:ends[i + 1]] @ y[k[ends[i]:ends[i + 1]]]
+
+            for i in range({turns}):
+                r = x[ends[i]:ends[i + 1]] {op} {n}
+
+            for i in range({turns}):
+                w[k[ends[i]:ends[i + 1]]] {op}= x[ends[i]:ends[i + 1]]
+    """),
+}
+
+# Four of one shape a line.
+VIEWS = """
+    x, y, v, w                      x[{p}:{q}], y[{p}:{q}], v[{q0}:], w[:{q1}]
+    x[1:], x[:-1], y[1:], y[:-1]    x[2:], x[1:-1], x[:-2], y[1:-1]
+    x[::2], y[::2], v[::2], w[::2]  x[::-1], y, v[::-1], w
+    A, B, C, A                      A[{i}], B[{i}], C[0], A[-1]
+    A[:; {j}], B[:; {j}], C[:; 0], B[:; -1]
+    A.T, B.T, C.T, A.T              A[1:-1; 1:-1], A[:-2; 1:-1], A[2:; 1:-1], C[1:-1; 2:]
+    A[1:], A[:-1], B[1:], C[:-1]    A[:; 1:], A[:; :-1], B[:; 1:], C[:; :-1]
+    A[:; ::2], B[:; ::2], C[:; ::2], A[:; ::2]
+    T, U, T, U                      T[1:-1; 1:-1; 1:-1], T[2:; 1:-1; 1:-1], T[1:-1; :-2; 1:-1], U[1:-1; 1:-1; 2:]
+    A, A[0], B, A[:; {j}:{j1}]      A, A[:; :1], B, B[:1]
+"""
+OPERATORS = {"b": "& | ^ == !=", "i": "+ - * + - * // % & | ^ >> < <= == /", "u": "+ - * + - * // % & | ^ >> < <= == /",
+             "f": "+ - * + - * / < > <= == **", "c": "+ - * * / =="}
+UNARY = {"b": "~{}  np.logical_not({})", "i": "-{}  abs({})  ~{}  np.square({})  np.sign({})",
+         "u": "-{}  abs({})  ~{}  np.square({})  np.sign({})", "c": "-{}  {}.conj()  np.square({})  np.exp({})",
+         "f": "-{}  abs({})  np.sqrt(abs({}))  np.exp(-abs({}))  np.sin({})  np.tanh({})  np.floor({})  np.square({})  "
+              "np.log(abs({}) + 1)  np.sign({})  np.maximum({}, 0)  np.round({})"}
+BESIDE = {"b": "True  False  s  np.bool_(True)", "i": "2  3  1  7  s  s  np.int64(3)  np.uint8(5)  True",
+          "u": "2  3  1  7  s  s  np.int64(3)  np.uint8(5)  True",
+          "f": "2.0  0.5  3  1.5  -1  s  s  np.float64(0.75)  np.float32(1.5)  np.int64(2)  True",
+          "c": "2.0  0.5  3  1.5  -1  s  s  np.float64(0.75)  np.complex64(1j)  True"}
+ELEMENTS = "x[{i}]  y[{i}]  x[i0]  A[{r}, {j}]  A[i0, j0]  x[-1]  A[i0][j0]  x[k[0]]"
+
+
+def texts_of(table):
+    """The texts of a class with their kinds of types."""
+    kinds, text = "", []
+    for line in table.split("\n"):
+        indent = len(line) - len(line.lstrip())
+        if line.strip() and indent == 8:
+            yield from _parted(kinds, text)
+            kinds, text = line.strip(), []
+        else:
+            text.append(line[12:])
+    yield from _parted(kinds, text)
+
+
+def _parted(kinds, lines):
+    """A program of several lines each, or, where a line has gaps, a table of statements."""
+    for text in re.split(r"\n\s*\n", "\n".join(lines).strip("\n")):
+        gaps = any("  " in line.strip() for line in text.split("\n"))
+        for one in re.split(r"\n|\s{2,}", text) if gaps else [text]:
+            if one.strip():
+                yield kinds, one.rstrip()
+
+
+TEXTS = {name: (largest, list(texts_of(table))) for name, (largest, table) in CLASSES.items()}
 
 
 @dataclass(frozen=True)
@@ -24,325 +366,108 @@ class Program:
     size: int
     shape: tuple
     solid: tuple
-    lines: tuple
-    reads: bool             # the last result is read, as a program would that prints it
-    names: tuple = field(default=())
-
-    @property
-    def statement(self):
-        return "\n".join(self.lines)
+    statement: str
+    reads: bool             # its result is read, as a program would that prints it
 
     def __str__(self):
-        return f"{'; '.join(self.lines)}  [{self.dtype}, {self.size:,}{', read' if self.reads else ''}]"
+        lines = re.sub(r"\n\s*", "; ", self.statement)
+        return f"{lines}  [{self.dtype}, {self.size:,}{', read' if self.reads else ''}]"
 
 
-class Draw:
-    """The choices of one program."""
+class Draw(string.Formatter):
+    """Fills in what stands in braces."""
 
-    def __init__(self, seed, size, dtype):
-        self.rng = numpy.random.default_rng(seed)
-        self.n, self.dtype = size, dtype
-        rows = int(round(10 ** self.rng.uniform(0, math.log10(max(size, 1)))))
-        self.shape = max(rows, 1), max(size // max(rows, 1), 1)
-        side = max(int(round(size ** (1 / 3))), 1)
-        self.solid = (side, side, max(size // side ** 2, 1))
+    def __init__(self, rng, dtype, size, shape):
+        self.rng, self.size, self.shape = rng, size, shape
         self.kind = "b" if dtype == "?" else dtype[0]
+        self.views = self.family()
 
-    def one(self, *some):
-        """One of these, texts or lists of lines; a text of several, parted by two spaces, counts as these."""
-        some = [each for given in some for each in (given.split("  ") if isinstance(given, str) else [given])]
+    def one(self, some):
         return some[self.rng.integers(len(some))]
-
-    def chance(self, p):
-        return self.rng.random() < p
 
     def below(self, n):
         return int(self.rng.integers(max(n, 1)))
 
-    # ---- what stands beside an operator
+    def family(self):
+        """Views of one shape."""
+        lines = [line for part in VIEWS.strip().split("\n") for line in re.split(r"\s{2,}", part.strip())]
+        p, q = sorted(self.rng.integers(0, self.size + 1, 2).tolist())
+        j = self.below(self.shape[1])
+        text = self.one(lines).format(p=p, q=q, q0=self.size - (q - p), q1=q - p, i=self.below(self.shape[0]), j=j,
+                                      j1=j + 1)
+        return [view.strip().replace(";", ",") for view in text.split(", ")]
 
-    def number(self):
-        """Python's, or NumPy's of the type or of another."""
-        if self.kind in "fc":
-            return self.one("2.0  0.5  3  1.5  -1  s  s  np.float64(0.75)  np.float32(1.5)  np.int64(2)  True")
-        if self.kind == "b":
-            return self.one("True  False  s  np.bool_(True)")
-        return self.one("2  3  1  7  s  s  np.int64(3)  np.uint8(5)  True")
+    def get_field(self, name, args, kwargs):
+        counts = {"turns": min(TURNS, self.size), "rows": min(TURNS, self.shape[0]), "least": min(TURNS, *self.shape),
+                  "columns": min(TURNS, self.shape[1]), "few": min(9, self.shape[0]), "fewer": min(9, self.shape[1])}
+        if name in counts:
+            value = counts[name]
+        elif name in ("a", "b", "c"):
+            value = self.views["abc".index(name)]
+        elif name == "un":
+            value = self.one(UNARY[self.kind].split("  ")).replace("{}", self.views[0])
+        else:
+            value = getattr(self, f"draw_{name}")()
+        return value, name
 
-    def element(self):
-        i, j = self.below(self.n), self.below(self.shape[1])
-        return self.one(f"x[{i}]  y[{i}]  x[i0]  A[{self.below(self.shape[0])}, {j}]  A[i0, j0]  x[-1]  A[i0][j0]  x[k[0]]")
+    def draw_steps(self):
+        return 2 + self.below(10)
 
-    def scalar(self):
-        return self.element() if self.chance(0.75) else self.number()
+    def draw_i(self):
+        return self.below(self.size)
 
-    def binary(self):
-        if self.kind == "b":
-            return self.one("&  |  ^  ==  !=")
-        if self.kind in "iu":
-            return self.one("+  -  *  +  -  *  //  %  &  |  ^  >>  <  <=  ==  /")
-        if self.kind == "c":
-            return self.one("+  -  *  *  /  ==")
-        return self.one("+  -  *  +  -  *  /  <  >  <=  ==  **")
+    def draw_j(self):
+        return self.below(self.shape[1])
 
-    def arithmetic(self):
-        return self.one("&  |  ^") if self.kind == "b" else self.one("+  -  *")
+    def draw_n(self):
+        return self.one(BESIDE[self.kind].split("  "))
 
-    def unary(self):
-        if self.kind == "b":
-            return self.one("~{}  np.logical_not({})")
-        if self.kind in "iu":
-            return self.one("-{}  abs({})  ~{}  np.square({})  np.sign({})")
-        if self.kind == "c":
-            return self.one("-{}  abs({})  {}.conj()  {}.real  {}.imag  np.exp({})")
-        return self.one("-{}  abs({})  np.sqrt(abs({}))  np.exp(-abs({}))  np.sin({})  np.tanh({})  np.floor({})",
-                        "np.square({})  np.log(abs({}) + 1)  np.isnan({})  np.sign({})  np.maximum({}, 0)  np.round({})")
+    def draw_e(self):
+        return self.one(ELEMENTS.split("  ")).format(i=self.draw_i(), j=self.draw_j(), r=self.below(self.shape[0]))
 
-    # ---- views of the same shape
+    def draw_q(self):
+        return self.draw_e() if self.rng.random() < 0.6 else self.draw_n()
 
-    def views(self, count):
-        """Texts of so many views of one shape."""
-        r, c = self.shape
-        a, b = sorted(self.rng.integers(0, self.n + 1, 2).tolist())
-        i, j = self.below(r), self.below(c)
-        families = [
-            ["x", "y", "v", "w"],
-            [f"x[{a}:{b}]", f"y[{a}:{b}]", f"v[{self.n - (b - a)}:]", f"w[:{b - a}]"],
-            ["x[1:]", "x[:-1]", "y[1:]", "y[:-1]"],
-            ["x[2:]", "x[1:-1]", "x[:-2]", "y[1:-1]"],
-            ["x[::2]", "y[::2]", "v[::2]", "w[::2]"],
-            ["x[::-1]", "y", "v[::-1]", "w"],
-            ["x[1::2]", f"y[:{self.n // 2}]", f"v[{self.n - self.n // 2}:]", "w[1::2]"],
-            ["A", "B", "C", "A"],
-            [f"A[{i}]", f"B[{i}]", f"C[{self.below(r)}]", f"A[{self.below(r)}]"],
-            [f"A[:, {j}]", f"B[:, {j}]", f"C[:, {self.below(c)}]", f"B[:, {self.below(c)}]"],
-            ["A.T", "B.T", "C.T", "A.T"],
-            ["A[1:-1, 1:-1]", "A[:-2, 1:-1]", "A[2:, 1:-1]", "A[1:-1, 2:]"],
-            ["A[1:]", "A[:-1]", "B[1:]", "B[:-1]"],
-            ["A[:, 1:]", "A[:, :-1]", "B[:, 1:]", "B[:, :-1]"],
-            ["A[:, ::2]", "B[:, ::2]", "C[:, ::2]", "A[:, ::2]"],
-            ["T", "U", "T", "U"],
-            ["T[1:-1, 1:-1, 1:-1]", "T[2:, 1:-1, 1:-1]", "T[1:-1, :-2, 1:-1]", "T[1:-1, 1:-1, 2:]"],
-            ["A", "A[0]", "B", f"A[:, {j}:{j + 1}]"],
-            ["A", "A[:, :1]", "B", "B[:1]"],
-        ]
-        family = families[self.below(len(families))]
-        order = self.rng.permutation(4).tolist()
-        return [family[k] for k in (order * 2)[:count]]
+    def draw_op(self):
+        return self.one("&|^" if self.kind == "b" else "+-*")
 
-    def chain(self, views, operations):
-        """An expression of so many operations."""
-        text = views[0]
-        for _ in range(operations):
-            other = self.one(*views) if self.chance(0.7) else self.number() if self.chance(0.8) else self.element()
-            if self.chance(0.25):
-                text = self.unary().format(f"({text})")
-                if not text.isidentifier() and text.startswith(("abs", "np.isnan")) and self.kind == "c":
-                    return text
+    def draw_bin(self):
+        return self.one(OPERATORS[self.kind].split())
+
+    def draw_chain(self):
+        """Of two to eight operations."""
+        text = self.views[0]
+        for _ in range(2 + self.below(7)):
+            if self.rng.random() < 0.25:
+                text = self.one(UNARY[self.kind].split("  ")).replace("{}", f"({text})")
             else:
-                left, right = (text, other) if self.chance(0.8) else (other, text)
-                text = f"({left} {self.arithmetic()} {right})"
+                other = self.one(self.views) if self.rng.random() < 0.7 else self.draw_q()
+                left, right = (text, other) if self.rng.random() < 0.8 else (other, text)
+                text = f"({left} {self.draw_op()} {right})"
         return text
 
-
-def drawn(name, largest=LARGEST):
-    def register(function):
-        CLASSES[name] = function, largest
-        return function
-    return register
-
-
-@drawn("numbers", 3)
-def _(d):
-    """Elements beside each other, and beside numbers."""
-    p, q = d.element(), d.scalar()
-    if d.chance(0.3):
-        p, q = d.scalar(), d.element()
-    if d.kind == "c":
-        return [d.one(f"r = {p} {d.one('+  -  *')} {q}", f"r = abs({p})", f"r = {p}.real", f"r = complex({p})", f"r = {p} == {q}")]
-    return [d.one(f"r = {p} {d.binary()} {q}", f"r = {p} {d.binary()} {q}", f"r = {p} {d.arithmetic()} {q} {d.arithmetic()} {d.scalar()}",
-                  f"r = float({p})", f"r = int({p})", f"r = bool({p})", f"r = max({p}, {q})", f"r = min({p}, {q})",
-                  f"r = 1 if {p} > {q} else 0", f"r = abs({p})", f"r = -{p}" if d.kind != "b" else f"r = not {p}",
-                  f"r = {p} == {q} or {q} != {p}", f"r = round(float({p}), 2)", f"r = str({p})", f"r = x[int({p}) % 1]")]
-
-
-@drawn("stores", 3)
-def _(d):
-    """Elements written."""
-    i, j = d.below(d.n), d.below(d.shape[1])
-    place = d.one(f"w[{i}]", "w[i0]", f"C[i0, {j}]", "C[i0, j0]", f"C[i0][{j}]")
-    return [d.one(f"{place} = {d.scalar()}", f"{place} = {d.scalar()}", f"{place} {d.arithmetic()}= {d.scalar()}",
-                  f"{place} = {d.element()} {d.arithmetic()} {d.scalar()}",
-                  f"{place} = max({place}, {d.element()})" if d.kind != "c" else f"{place} = {d.element()}")]
-
-
-@drawn("loops over elements", 3)
-def _(d):
-    turns = min(MOST_TURNS, d.n - 1)
-    head = f"for i in range(1, {turns + 1}):"
-    op = d.arithmetic()
-    if d.kind in "cb":
-        return [head, f"    w[i] = w[i - 1] {op} x[i]"]
-    return d.one(
-        [f"t = {d.number()}", head, f"    t = t {op} x[i]"], [head, f"    w[i] = w[i - 1] {op} x[i]"],
-        [head, f"    w[i] {op}= x[i] {d.arithmetic()} y[i - 1]"], ["t = 0", head, "    if x[i] > y[i]:", "        t += 1"],
-        [head, "    if x[i] < x[i - 1]:", "        w[i] = x[i - 1]", "    else:", "        w[i] = x[i]"],
-        [f"t = x[0]", head, "    t = max(t, x[i])"], [f"for t in x[:{turns}]:", f"    r = t {op} {d.number()}"],
-        [head, f"    w[k[i]] {op}= {d.number()}"])
-
-
-@drawn("loops over rows", 6)
-def _(d):
-    rows, columns = min(MOST_TURNS, d.shape[0]), min(MOST_TURNS, d.shape[1])
-    a = d.element() if d.chance(0.5) else "A[i, j0]"
-    op = d.arithmetic()
-    return d.one(
-        [f"for i in range({rows}):", f"    C[i] {op}= {a} * B[i]" if d.kind != "b" else f"    C[i] {op}= B[i]"],
-        [f"for i in range({rows}):", f"    C[i] = A[i] {op} B[i]"],
-        [f"for j in range({columns}):", f"    C[:, j] {op}= A[:, j]"],
-        [f"for i in range({min(rows, columns)}):", f"    C[i, :i + 1] {op}= A[i, :i + 1]"],
-        [f"for i in range({min(rows, columns)}):", f"    C[:i, i] {op}= {a} * B[:i, i]" if d.kind != "b" else f"    C[:i, i] {op}= B[:i, i]"],
-        [f"for i in range({rows}):", f"    w[i] = A[i].{d.one('sum  max  min  any')}()"],
-        [f"for i in range({rows - 1}):", f"    C[i + 1] = C[i] {op} A[i]"],
-        [f"for row in A[:{rows}]:", f"    r = row {op} B[0]"],
-        [f"for i in range({rows}):", "    w[i] = np.dot(A[i], B[i])" if d.kind in "fc" else "    w[i] = A[i, 0]"])
-
-
-@drawn("views")
-def _(d):
-    a, b, c = d.views(3)
-    op = d.binary()
-    return [d.one(f"r = {a} {op} {b}", f"r = {a} {op} {d.scalar()}", f"r = {d.scalar()} {op} {a}", f"r = {d.unary().format(a)}",
-                  f"r = ({a} {d.arithmetic()} {b}) {d.arithmetic()} {c}", f"r = {a}.copy()", f"r = {a}.{d.one('sum()  max()  min()  any()')}")]
-
-
-@drawn("in place")
-def _(d):
-    a, b, c = d.views(3)
-    op = d.arithmetic()
-    return [d.one(f"{a} {op}= {b}", f"{a} {op}= {d.number() if d.kind in 'fc' else 1}", f"{a}[...] = {b}", f"{a}[...] = {b} {op} {c}",
-                  f"{a}[...] = {d.number()}", f"np.add({b}, {c}, out={a})" if d.kind != "b" else f"np.logical_or({b}, {c}, out={a})")]
-
-
-@drawn("chains")
-def _(d):
-    views = d.views(4)
-    return [f"r = {d.chain(views, 2 + d.below(7))}"]
-
-
-@drawn("several statements")
-def _(d):
-    views, lines = d.views(4), []
-    for name in ("p", "q", "r")[: 2 + d.below(2)]:
-        lines.append(f"{name} = {d.chain(views, 1 + d.below(4))}")
-        views = [*views[:2], name, name]
-    return lines
-
-
-@drawn("reductions")
-def _(d):
-    name = d.one("sum  sum  mean  max  min  any  all  prod  std  var  argmax  argmin  cumsum") if d.kind != "c" else d.one("sum  mean  prod  cumsum")
-    if d.chance(0.4):
-        return [f"r = {d.one('x', *d.views(1))}.{name}()"]
-    axis = d.one("axis=0  axis=1  axis=-1") + d.one("", "", ", keepdims=True" if name in "sum mean max min std" else "")
-    return [d.one(f"r = A.{name}({axis})", f"r = np.{name}(B, {axis})", f"r = T.{name}(axis={d.below(3)})", f"r = np.abs(x - y).{name}()"
-                  if d.kind in "if" else f"r = A.{name}()", f"r = (A * B).{name}(axis=-1)" if d.kind != "b" else f"r = (A & B).{name}(axis=-1)")]
-
-
-@drawn("products", 6)
-def _(d):
-    if d.kind not in "fc" or d.dtype == "f2":
-        return [d.one("r = np.dot(x, y)", "r = np.outer(x[:100], y[:100])", "r = x @ y", "r = A @ A[0]")]
-    return [d.one("r = np.dot(x, y)", "r = x @ y", "r = np.inner(x, y)", "r = np.vdot(x, y)", "r = A @ A[0]", "r = A.T @ A[:, 0]", "r = A[:, 0] @ A",
-                  "r = A[:40] @ B[:40].T", "r = A[:, :30].T @ B", "r = np.outer(x[:300], y[:300])", "r = np.einsum('ij,ij->i', A, B)",
-                  "r = np.linalg.norm(x)", "r = np.linalg.norm(A, axis=1)", "r = np.dot(A[0], A[-1])", "r = A[0] @ B[:, :].T")]
-
-
-@drawn("functions", 6)
-def _(d):
-    real = d.kind != "c"
-    return [d.one("r = np.where(m, x, y)", "r = x[m]", "r = x[k]", "r = np.take(x, k)", "w[k] = x", "w[m] = 0", "r = np.concatenate([x, y])",
-                  "r = np.stack([x, y])", "r = np.roll(x, 1)", "r = np.roll(A, 1, axis=1)", "r = np.repeat(x, 2)", "r = np.tile(x, 2)",
-                  "r = np.pad(x, 1)", "r = np.flip(x)", "r = np.cumsum(x)", "r = np.zeros_like(x)", "r = np.ones(len(x))", "r = x.astype('f4')",
-                  "r = x.astype(int)" if real else "r = x.real", "r = x.reshape(-1, 1)", "r = A.ravel()", "r = A.T.copy()", "r = np.array([x[0], y[0]])",
-                  "r = np.arange(len(x))", "r = np.linspace(0, 1, len(x))", "r = np.nonzero(m)[0]", "r = np.count_nonzero(m)", "r = np.diag(A)",
-                  "r = np.sort(x)" if real else "r = np.angle(x)", "r = np.argsort(x)" if real else "r = abs(x)", "r = np.unique(k)", "r = np.bincount(k)",
-                  "r = np.clip(x, y, 3)" if d.kind == "f" else "r = x == y", "r = np.diff(x)" if d.kind != "b" else "r = ~x",
-                  "r = np.searchsorted(k, 3)", "r = np.meshgrid(x[:50], y[:50])[0]", "r = np.maximum(x, y)" if real else "r = x * y",
-                  "r = np.interp(x, [0, 1, 2], [1, 2, 0])" if d.dtype == "f8" else "r = x + y", "r = np.median(x)" if d.kind == "f" else "r = x.any()",
-                  "r = np.array_equal(x, y)", "r = np.allclose(x, y)" if d.kind == "f" else "r = (x == y).all()", "r = len(x)", "r = x.shape[0]",
-                  "r = np.broadcast_to(x, (3, len(x))) + 1" if d.kind != "b" else "r = x | y", "r = np.split(x[:len(x) // 2 * 2], 2)[0]")]
-
-
-@drawn("time steps", 6)
-def _(d):
-    """Each from the last, in two arrays by turns or in place."""
-    steps = 2 + d.below(10)
-    head = f"for _ in range({steps}):"
-    if d.kind not in "fc":
-        return [head, "    v[1:-1] = x[:-2] | x[2:]", "    x[1:-1] = v[:-2] & v[2:]"]
-    return d.one(
-        [head, "    v[1:-1] = (x[:-2] + x[1:-1] + x[2:]) / 3", "    x[1:-1] = (v[:-2] + v[1:-1] + v[2:]) / 3"],
-        [head, "    C[1:-1, 1:-1] = (A[1:-1, 1:-1] + A[:-2, 1:-1] + A[2:, 1:-1] + A[1:-1, :-2] + A[1:-1, 2:]) * 0.2", "    A, C = C, A"],
-        [head, "    A[1:-1, 1:-1] += 0.1 * (A[:-2, 1:-1] + A[2:, 1:-1] - 2 * A[1:-1, 1:-1])"],
-        [head, "    U[1:-1, 1:-1, 1:-1] = (T[2:, 1:-1, 1:-1] - 2 * T[1:-1, 1:-1, 1:-1] + T[:-2, 1:-1, 1:-1]) / 3 + T[1:-1, 1:-1, 1:-1]", "    T, U = U, T"],
-        [head, "    v = 0.5 * x + 0.5 * y", "    x = v - 0.01 * (x - y)"], [head, "    x = x * 0.99 + y * 0.01"],
-        [head, "    p = A * B", "    A += 0.01 * p - 0.005 * A", "    B -= 0.01 * p"])
-
-
-@drawn("until it converges", 5)
-def _(d):
-    if d.kind != "f":
-        return ["t = 0", "while t < 5 and (x == y).any():", "    t += 1"]
-    return d.one(
-        ["t = 0", "p = x.copy()", "while t < 8:", "    q = 0.5 * (p + y)", "    if abs(q - p).max() < 1e-3:", "        break", "    p = q", "    t += 1"],
-        ["t = 0", "p = x.copy()", "while np.linalg.norm(p - y) > 1e-3 and t < 8:", "    p += 0.4 * (y - p)", "    t += 1"],
-        ["t = 0", "e = 1.0", "p = x.copy()", "while e > 1e-2 and t < 8:", "    p = 0.7 * p + 0.3 * y", "    e = float(((p - y) ** 2).mean())", "    t += 1"])
-
-
-@drawn("tables", 4)
-def _(d):
-    """Dynamic programming."""
-    rows, columns = min(8, d.shape[0] - 1), min(8, d.shape[1] - 1)
-    head = [f"for i in range(1, {rows + 1}):", f"    for j in range(1, {columns + 1}):"]
-    if d.kind in "cb":
-        return [*head, "        C[i, j] = C[i - 1, j]"]
-    return [*head, "        " + d.one("C[i, j] = max(C[i - 1, j], C[i, j - 1])", "C[i][j] = C[i - 1][j] + A[i][j]",
-                                       "C[i, j] = min(C[i - 1, j], C[i, j - 1], C[i - 1, j - 1]) + 1",
-                                       "C[i, j] = C[i - 1, j - 1] + (A[i, j] == B[i, j])",
-                                       "C[i, j] = C[i - 1, j] if A[i, j] > B[i, j] else C[i, j - 1]")]
-
-
-@drawn("bits", 4)
-def _(d):
-    turns = min(MOST_TURNS // 4, d.n)
-    return d.one(
-        ["t = 0xFFFF", f"for b in h[:{turns}]:", "    t ^= int(b)", "    for _ in range(4):", "        t = (t >> 1) ^ 0xA001 if t & 1 else t >> 1"],
-        ["t = 0xFFFF", f"for b in h[:{turns}]:", "    for _ in range(4):", "        t = (t >> 1) ^ 0xA001 if (t & 1) ^ (b & 1) else t >> 1", "        b >>= 1"],
-        ["r = (h >> 4) | ((h & 15) << 4)"], ["r = h ^ (h << 1)", "r = r & (r >> 2)"], ["r = np.unpackbits(h)"], ["r = (h & 1).sum()"],
-        [f"for i in range({turns}):", "    h[i] ^= h[i - 1] & 0x0F"])
-
-
-@drawn("sparse rows", 5)
-def _(d):
-    rows = min(MOST_TURNS // 2, d.n)
-    part = "x[ends[i]:ends[i + 1]]"
-    return [f"for i in range({rows}):",
-            "    " + d.one(f"w[i] = {part}.sum()", f"w[i] = {part} @ y[k[ends[i]:ends[i + 1]]]", f"r = {part} * 2",
-                           f"w[k[ends[i]:ends[i + 1]]] += {part}")]
-
-
-# ---- programs --------------------------------------------------------------------------------------------------------
 
 def program(seed):
     """The program of a seed."""
     rng = numpy.random.default_rng([seed, 1])
-    kind = list(CLASSES)[rng.integers(len(CLASSES))]
-    function, largest = CLASSES[kind]
+    kind = list(TEXTS)[rng.integers(len(TEXTS))]
+    largest, texts = TEXTS[kind]
     dtype = TYPES[rng.integers(len(TYPES))]
+    fitting = [text for kinds, text in texts if (dtype[0] if dtype != "?" else "b") in kinds]
+    if not fitting:
+        dtype, fitting = "f8", [text for kinds, text in texts if "f" in kinds]
     size = max(int(round(10 ** rng.uniform(0, largest))), 4)
-    d = Draw([seed, 2], size, dtype)
-    return Program(seed, kind, dtype, size, d.shape, d.solid, tuple(function(d)), bool(rng.random() < 0.3))
+    rows = max(int(round(10 ** rng.uniform(0, math.log10(size)))), 1)
+    shape = rows, max(size // rows, 1)
+    draw = Draw(rng, dtype, size, shape)
+    statement = draw.format(fitting[rng.integers(len(fitting))])
+    return Program(seed, kind, dtype, size, shape, solid_of(size), statement, bool(rng.random() < 0.3))
+
+
+def solid_of(size):
+    """Lengths of three axes with so many elements, about."""
+    side = max(int(round(size ** (1 / 3))), 1)
+    return side, side, max(size // side ** 2, 1)
 
 
 def values(p):
@@ -350,22 +475,19 @@ def values(p):
     rng = numpy.random.default_rng([p.seed, 3])
     some = rng.random(4001)
 
-    def array(shape):
-        count = int(numpy.prod(shape))
-        a = numpy.resize(numpy.roll(some, int(rng.integers(4001))), count).reshape(shape)
-        if p.dtype in ("?",):
+    def array(*shape):
+        a = numpy.resize(numpy.roll(some, int(rng.integers(4001))), math.prod(shape)).reshape(shape)
+        if p.dtype == "?":
             return a > 0.5
         if p.dtype[0] in "iu":
             return (a * 9).astype(p.dtype)
-        if p.dtype[0] == "c":
-            return (a + 1j * a[::-1]).astype(p.dtype)
-        return (a + 0.5).astype(p.dtype)
+        return ((a + 1j * a[::-1]) if p.dtype[0] == "c" else a + 0.5).astype(p.dtype)
 
     n = p.size
-    places = rng.integers(0, n, min(n, 5000)) if n else numpy.zeros(0, int)
-    ends = numpy.sort(rng.integers(0, n + 1, min(n, 5000) + 1))
-    names = {"x": array(n), "y": array(n), "v": array(n), "w": array(n), "A": array(p.shape), "B": array(p.shape), "C": array(p.shape),
-             "T": array(p.solid), "U": array(p.solid), "k": numpy.resize(places, n), "ends": ends, "h": (array(n).real * 100).astype("u1"),
-             "m": numpy.resize(some > 0.5, n), "s": array(1)[0], "i0": int(rng.integers(p.shape[0])), "j0": int(rng.integers(p.shape[1]))}
-    text = p.statement
-    return {name: value for name, value in names.items() if name in text}
+    names = {name: array(n) for name in "xyvw"} | {name: array(*p.shape) for name in "ABC"}
+    names |= {name: array(*p.solid) for name in "TU"} | {"s": array(1)[0], "h": (array(n).real * 100).astype("u1")}
+    names["k"] = numpy.resize(rng.integers(0, n, 5000), n)
+    names["m"] = numpy.resize(some > 0.5, n)
+    names["ends"] = numpy.sort(rng.integers(0, n + 1, min(n, 5000) + 1))
+    names["i0"], names["j0"] = (int(rng.integers(length)) for length in p.shape)
+    return {name: value for name, value in names.items() if re.search(rf"\b{name}\b", p.statement)}

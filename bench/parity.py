@@ -6,6 +6,7 @@
 A program counts as slower where a process of its own says so, too.
 """
 import ast
+import re
 import time
 import warnings
 from dataclasses import replace
@@ -15,7 +16,7 @@ import numpy
 import dflow
 
 from . import grammar
-from .grammar import Program, program, values
+from .grammar import program, solid_of, values
 from .limits import fresh
 from .registry import Row, experiment, on_both
 from .timing import Side, calibrate, interleaved, ratio
@@ -42,14 +43,14 @@ def see(result):
 
 
 def written(statement):
-    """The name that a program writes last."""
-    last = "x"
+    """The name that a program writes last, or reads first."""
+    last = re.search(r"\b[vwxyABCTUht]\b", statement)[0]
     for node in ast.walk(ast.parse(statement)):
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        for target in targets:
-            while isinstance(target, ast.Subscript):
+        for target in targets if not isinstance(node, ast.For) else ():
+            while isinstance(target, ast.Subscript | ast.Attribute):
                 target = target.value
-            if isinstance(target, ast.Name) and not isinstance(node, ast.For):
+            if isinstance(target, ast.Name):
                 last = target.id
     return last
 
@@ -57,8 +58,8 @@ def written(statement):
 def sides_of(p):
     """The program for NumPy and for dflow."""
     theirs, ours = on_both(**values(p), see=see)
-    lines = f"{p.statement}\nsee({written(p.statement)})" if p.reads else p.statement
-    return {"numpy": Side(lines, **theirs), "dflow": Side(lines, "waitall()", **ours)}
+    text = f"{p.statement}\nsee({written(p.statement)})" if p.reads else p.statement
+    return {"numpy": Side(text, **theirs), "dflow": Side(text, "waitall()", **ours)}
 
 
 def measure(p, rounds=ROUNDS):
@@ -87,23 +88,23 @@ def confirmed(p):
 # ---- smaller ---------------------------------------------------------------------------------------------------------
 
 def smaller(p):
-    """Programs with less in them: fewer elements, a line less, an operand in place of an operation."""
+    """Programs with less in them: fewer elements, a statement less, an operand in place of an operation."""
     if p.size >= 40:
         size = p.size // 10
         rows = max(min(p.shape[0], size), 1)
-        side = max(int(round(size ** (1 / 3))), 1)
-        yield replace(p, size=size, shape=(rows, max(size // rows, 1)), solid=(side, side, max(size // side ** 2, 1)))
-    for i in range(len(p.lines)):
-        if len(p.lines) > 1:
-            yield replace(p, lines=p.lines[:i] + p.lines[i + 1:])
+        yield replace(p, size=size, shape=(rows, max(size // rows, 1)), solid=solid_of(size))
     if p.reads:
         yield replace(p, reads=False)
-    tree = ast.parse(p.statement)
-    for target in ast.walk(tree):
+    for target in ast.walk(ast.parse(p.statement)):
         parts = ((target.left, target.right) if isinstance(target, ast.BinOp) else (target.operand,)
-                 if isinstance(target, ast.UnaryOp) else target.args if isinstance(target, ast.Call) else ())
+                 if isinstance(target, ast.UnaryOp) else target.args if isinstance(target, ast.Call) else
+                 (None,) if isinstance(target, ast.stmt) else ())
         for part in parts:
-            yield replace(p, lines=tuple(ast.unparse(_Put(target, part).visit(ast.parse(p.statement))).split("\n")))
+            tree = _Put(target, part).visit(ast.parse(p.statement))
+            try:
+                yield replace(p, statement=ast.unparse(tree))
+            except ValueError:                  # a loop without a body
+                continue
 
 
 class _Put(ast.NodeTransformer):
@@ -174,13 +175,13 @@ def _class(kind, some):
     ratios = sorted(measured for measured, _ in some)
     equal, near = (sum(r <= most for r in ratios) / len(ratios) for most in (EQUAL, SLOWER))
     worst = max(some, key=lambda one: one[0])
+    note = f"{equal:.1%} within {EQUAL}, {near:.1%} within {SLOWER}; worst {worst[0]:.2f}: seed {worst[1].seed}"
     return Row(f"{kind}: {len(ratios)} programs", ratios[len(ratios) // 2], low=ratios[len(ratios) // 4],
-               high=ratios[3 * len(ratios) // 4],
-               note=f"{equal:.1%} within {EQUAL}, {near:.1%} within {SLOWER}; worst {worst[0]:.2f}: seed {worst[1].seed}")
+               high=ratios[3 * len(ratios) // 4], note=note)
 
 
 def _finds(worst):
-    """Rows of the worst programs that are slower in a process of their own too, made smaller."""
+    """Rows of the worst programs that are slower in a process of their own, too, made smaller; how dflow ran them."""
     told = 0
     for measured, p in worst:
         if measured <= SLOWER or told == MOST_FINDS:

@@ -372,7 +372,9 @@ def test_arithmetic_of_elements(seed):
             special = [0.0, -0.0, numpy.inf, numpy.nan, 1e-310, 1e300, 0.1, -3.0]
             if dtype == "f":
                 special = [*special[:4], 1e-40, 2e-38, 3.4e38, 1e30, 0.1, -3.0]
-            return random.choice(special) if random.random() < 0.4 else random.normal() * 2.0 ** random.integers(-40, 60)
+            if random.random() < 0.4:
+                return random.choice(special)
+            return random.normal() * 2.0 ** random.integers(-40, 60)
         limits = numpy.iinfo(dtype)
         if random.random() < 0.4:
             return (limits.min, limits.max, 0, 1, 2)[random.integers(5)]
@@ -408,3 +410,27 @@ def test_arithmetic_of_elements(seed):
         if results[0][0][:2] != ("error", OverflowError) or results[1][0][:2] != ("error", OverflowError):
             assert_same_outcome(results[0][0], results[1][0])           # NumPy's words depend on the way there
         assert results[0][1] == results[1][1], (name, theirs)
+
+
+NUMBERS = [True, False, 3, -1, 255, 256, 2**31, 2**53 + 1, 2**63, 2**64 - 1, 10**40, 0.0, -0.0, 1.5, 1e300,
+           3.4028235e38, 3.4028236e38, -1e39, 1e-40, 1e-50, numpy.nan, numpy.inf, 65520.0, 1j, numpy.float64(2.5),
+           numpy.float64(1e300), numpy.float32(0.1), numpy.float16(2), numpy.int64(-5), numpy.int64(300),
+           numpy.uint8(7), numpy.bool_(True), numpy.int32(2**31 - 1), numpy.uint64(2**64 - 1), numpy.complex64(1 + 2j)]
+
+
+@pytest.mark.parametrize("dtype", list("?bBhHiIlLqQefdFD"))
+@pytest.mark.parametrize("store", ["x[1] = v", "x[-1] = v", "A[1, 2] = v", "A[0][1] = v", "x[...] = v", "x[1:3] = v",
+                                   "x[5] = v", "A[3, 0] = v"])
+def test_numbers_stored_in_elements(dtype, store):
+    """Of Python's and NumPy's, in and out of a type's range: bytes, errors, warnings."""
+    for number in NUMBERS:
+        results = []
+        for library in (numpy, np):
+            x, A = library.zeros(4, dtype), library.zeros((3, 4), dtype)
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                end = outcome(lambda: exec(store, {"x": x, "A": A, "v": number}))      # noqa: B023, S102
+                dflow.waitall()
+            results.append((end[:2], numpy.asarray(x).tobytes(), numpy.asarray(A).tobytes(),
+                            sorted({str(w.message) for w in told})))
+        assert results[0] == results[1], number

@@ -16,7 +16,8 @@ from dflow._runtime.gate cimport gate_closed, use_of
 from dflow._runtime.errors cimport here, Poison, raise_poison, Site
 from dflow._runtime.graph cimport *
 from dflow._runtime.open_group cimport close_group, Closed, small_group
-from dflow._runtime.parking cimport announce, announced, any_ready, queue, start_group, somebody_looks, unannounced, wake_worker
+from dflow._runtime.parking cimport (
+    announce, announced, any_ready, queue, somebody_looks, start_group, unannounced, wake_worker)
 from dflow._runtime.queues cimport *
 from dflow._runtime.runners cimport *
 from dflow._runtime.story cimport tell_late
@@ -264,8 +265,8 @@ cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
     return ready
 
 cdef void run_chain(Runner* me, Task* t, Wait* w, long long start) noexcept nogil:
-    """Run what this thread has taken, and what that makes ready, as long as w is not over, and may take: what takes long
-    only if w waits for it. NULL: t alone. Without the GIL."""
+    """Run what this thread has taken, and what that makes ready, as long as w is not over, and may take: if it takes
+    long, only what w waits for. NULL: t alone. Without the GIL."""
     while t != NULL:
         t = execute(me, t)
         if t != NULL and (w == NULL or now_ns() - start > SLICE_NS or finished(w) or t.kernel.flags & HOST

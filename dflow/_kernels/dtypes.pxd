@@ -47,7 +47,9 @@ cdef inline int128 integer_at(int code, char* p) noexcept nogil:
     return (<uint64_t*>p)[0] if size == 8 else (<uint32_t*>p)[0] if size == 4 else (
         <uint16_t*>p)[0] if size == 2 else (<uint8_t*>p)[0]
 cdef inline bint is_true(int code, char* p) noexcept nogil:     # of integers, a bool, doubles, floats
-    return (<double*>p)[0] != 0 if code == DOUBLE else (<float*>p)[0] != 0 if code == FLOAT else integer_at(code, p) != 0
+    if code == FLOAT:
+        return (<float*>p)[0] != 0
+    return (<double*>p)[0] != 0 if code == DOUBLE else integer_at(code, p) != 0
 cdef inline int real_code(int code) noexcept nogil:
     return code - 3 if is_complex(code) else code
 

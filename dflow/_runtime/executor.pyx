@@ -471,8 +471,8 @@ cdef void tell(Task* leader, GroupPlan* g) noexcept nogil:
 # ---- split kernels ---------------------------------------------------------------------------------------------------
 
 cdef bint to_share(Lane* lane, double cost) noexcept nogil:
-    """Whether others are to run parts of what takes so long. Who is no runner may have the GIL: it waits for others only
-    with what these are woken for."""
+    """Whether others are to run parts of what takes so long. Who is no runner may have the GIL: it waits for others
+    only with what these are woken for."""
     cdef Runner* me = this_runner()
     if load_int(&lane.nworkers) < 2 or cost < min(split_ns, SHARE_NS):
         return False

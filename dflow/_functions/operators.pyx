@@ -152,8 +152,8 @@ cdef inline bint tells_of_wraps(object a, object b):
         not is_ours(b) or (<ndarray>b).flags & SCALAR != 0)
 
 cdef ndarray scalar_arithmetic(int op, object a, object b):
-    """a op b for two numbers, one of them an element of floats, doubles or integers, where that raises no floating point
-    flag (but inexact); else None."""
+    """a op b for two numbers, one of them an element of floats, doubles or integers, where that raises no floating
+    point flag (but inexact); else None."""
     cdef int code = (<ndarray>a).code if is_ours(a) else (<ndarray>b).code
     cdef int other = (<ndarray>b).code if is_ours(b) else code
     cdef Number x, y

@@ -335,7 +335,7 @@ cdef int value_of(Sketch* s, int o, bint mask) noexcept nogil:
     k = s.of_constants[bucket_of(g.base[o], element_bytes(s))] if constant else s.of_storage[g.storage[o]]
     while k != NOTHING:
         v = s.seen[k].value
-        if s.values[v].mask == mask and s.values[v].step.op != STEP_LOAD_NARROW and (
+        if s.values[v].mask == mask and (s.values[v].step.op != STEP_LOAD_NARROW or s.seen[k].written) and (
                 memcmp(g.base[o], g.base[s.seen[k].operand], element_bytes(s)) == 0 if constant else
                 same_place(g, o, s.seen[k].operand)):
             return v

@@ -143,7 +143,7 @@ MUTANTS = (
            "while load_int(&s.helpers):         # the rest", "while False:         # the rest",
            "a kernel is done while a helper is at its last piece", ("schedule splits 0:1200",)),
     Mutant("last-piece", "dflow/_runtime/splits.pyx",
-           "first, first + share_of(s, end - first)", "first, first + glance_int(&s.grain)",
+           "n = min(n, share_of(s, end - first))", "n = glance_int(&s.grain)",
            "the last share of a range, which is shorter, reaches into the next", ("schedule splits 0:1200",)),
     Mutant("stays-open", "dflow/_runtime/splits.pyx",
            "    store_int(&s.open, 0)\n    unlock(&s.lock)", "    unlock(&s.lock)",

@@ -89,15 +89,16 @@ cdef intp shares_left(Split* s) noexcept nogil:
 
 cdef inline bint claim(Split* s, Range* r, bint own, long long* start, long long* stop) noexcept nogil:
     """Take a share of a range: the first of one's own, of another's the last."""
-    cdef long long left = load_i64(&r.left), first, end
+    cdef long long left = load_i64(&r.left), first, end, n
     while True:
         first, end = first_of(left), end_of(left)
-        if first >= end or not own and on_offer(s, r, left) <= 0:
+        n = end - first if own else on_offer(s, r, left)        # looked at once: `held` may change
+        if n <= 0:
             return False
-        if own:
-            start[0], stop[0] = first, first + share_of(s, end - first)
-        else:
-            start[0], stop[0] = end - min(share_of(s, end - first), on_offer(s, r, left)), end
+        n = min(n, share_of(s, end - first))
+        start[0] = first if own else end - n
+        stop[0] = start[0] + n
+        invariant(first <= start[0] and start[0] < stop[0] and stop[0] <= end, b"a share lies in its range")
         if cas_i64(&r.left, left, pack(stop[0], end) if own else pack(first, start[0])):
             break
         left = load_i64(&r.left)

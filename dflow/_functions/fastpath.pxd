@@ -30,10 +30,11 @@ cdef ndarray allocated(int code, int ndim, intp* shape)                 # new_ar
 cdef intp count_bytes(char* p, intp n) noexcept nogil                   # that are not zero
 cdef intp count_true(ndarray mask) noexcept                             # of one in C order
 cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out)
-cdef bint quick_out(Plan* p, tuple inputs, ndarray out)
+cdef ndarray binary_into(Plan* p, object a, object b, ndarray out)
 cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out)
 cdef ndarray quick_unary(Plan* p, ndarray x)
 cdef ndarray queue_unary(Plan* p, ndarray x)
+cdef ndarray launch_direct(Plan* p, object a, object b, ndarray out)
 cdef ndarray product(Plan* p, ndarray x, ndarray y)
 cdef ndarray quick_reduce(Reduction* r, ndarray a)
 cdef ndarray quick_accumulate(Reduction* r, ndarray a)

@@ -1,9 +1,10 @@
 """The fast paths: what is small, ready and simple, without arrangement or detour."""
 
 from libc.stdint cimport uint8_t
-from libc.string cimport memchr, memcpy, memset
+from libc.stdlib cimport labs
+from libc.string cimport memchr, memcmp, memcpy, memset
 from dflow._runtime.waiting cimport try_to_catch_up
-from dflow._kernels.kernel cimport BLAS, call_loop, INVALID_FAILS, Kernel, MAY_RAISE, raise_current, REPORTS_FP
+from dflow._kernels.kernel cimport BLAS, call_loop, INVALID_FAILS, Kernel, MAXDIMS, MAY_RAISE, raise_current, REPORTS_FP
 from dflow._base.atomics cimport load_ptr
 from dflow._base.fpflags cimport fp_clear, fp_flags
 from dflow._base.threads cimport this_thread_raised
@@ -15,13 +16,14 @@ from dflow._runtime.gate cimport enter_gate, leave_gate
 from dflow._runtime.graph cimport (
     FLAT, FULL, HAS_REGIONS, readable, storage_allocate, Task, task_constant, task_dims, task_new, TRACKED, WRITE)
 from dflow._runtime.region cimport Region
-from dflow._array.dispatch cimport Operand, Core, fill_access, fill_constant, launch, region_of_run
+from dflow._array.dispatch cimport (
+    Operand, Core, UNTRACKED_READ, fill_access, fill_constant, launch, region_of_run)
 from dflow._array.in_caller cimport joins, run_now, run_unary
 from dflow._runtime.executor cimport inside_host_task, resume_held_back
 from dflow._kernels.dtypes cimport BOOL, DOUBLE, FLOAT, Scalar, itemsizes, write_scalar
 from dflow._kernels.sorting cimport dot_kernel
 from dflow._array.core cimport (
-    ndarray, C_CONTIGUOUS, READONLY, SCALAR, new_array, new_view, close_view, strides_of, data_of, in_order_near,
+    ndarray, C_CONTIGUOUS, READONLY, SCALAR, new_array, new_like, new_view, close_view, strides_of, data_of, in_order_near,
     is_idle, is_near, same_elements, together, fill_operand, covers_storage, is_ours, be_element)
 from dflow._base.thread_state cimport near
 
@@ -188,19 +190,22 @@ cdef ndarray line_binary(Plan* p, object a, object b, ndarray out):
 cdef inline intp step_of_line(ndarray x) noexcept:
     return x.itemsize if x.flags & C_CONTIGUOUS else strides_of(x)[0]
 
-cdef bint quick_out(Plan* p, tuple inputs, ndarray out):
-    """Whether quick_binary may write to out: of the result's type and shape, free, and no part of an input."""
-    cdef ndarray a
-    if out.code != p.codes[2] or out.flags & (READONLY | SCALAR) or not out.flags & C_CONTIGUOUS or (
-            not is_idle(out.st, near)):
-        return False
-    for x in inputs:
-        if isinstance(x, ndarray):
-            a = <ndarray>x
-            if not together(a, out) or not same_shape(a, out) or a.st == out.st and not same_elements(a, out):
-                return False
+cdef ndarray binary_into(Plan* p, object a, object b, ndarray out):
+    """a op b, written to out; None when call() must decide."""
+    cdef ndarray done = None
+    if out.code != p.codes[2] or out.flags & (READONLY | SCALAR) or shares(a, out) or shares(b, out):
+        return None
     out.st.version += 1
-    return True
+    if out.flags & C_CONTIGUOUS and is_idle(out.st, near) and goes_with(a, out) and goes_with(b, out):
+        done = quick_binary(p, a, b, out)
+    return launch_direct(p, a, b, out) if done is None else done
+
+cdef inline bint shares(object x, ndarray out):
+    """Whether x is of the same storage, and not the same elements of it."""
+    return is_ours(x) and (<ndarray>x).st == out.st and not same_elements(<ndarray>x, out)
+
+cdef inline bint goes_with(object x, ndarray out):
+    return not is_ours(x) or together(<ndarray>x, out) and same_shape(<ndarray>x, out)
 
 cdef inline bint unread(ndarray out) noexcept:
     return out is None or load_ptr(&out.st.reads) == NULL
@@ -277,6 +282,75 @@ cdef ndarray queue_unary(Plan* p, ndarray x):
     if x.ndim == 0:
         be_element(out)
     return out if launch_flat(p.kernel, x, None, NULL, 0, out) else None
+
+cdef ndarray launch_direct(Plan* p, object a, object b, ndarray out):
+    """A call whose operands need no casts, however they lie, through launch(): one or two (b not None), of which each is
+    an array or a number; None when call() must decide, or say what is wrong. out: where to, of the result's type, where
+    operands in its storage have the same elements; None for a new array."""
+    cdef Operand ops[3]
+    cdef Scalar room
+    cdef intp shape[MAXDIMS]
+    cdef ndarray x, like = None, least = None       # the one of most axes, and the other one
+    cdef int i, ndim, nin = p.nargs - 1
+    cdef bint pending = False
+    if not p.direct:
+        return None
+    for i in range(nin):
+        z = b if i else a
+        if not is_ours(z):
+            continue
+        x = <ndarray>z
+        pending = pending or not readable(x.st)
+        if like is None:
+            like = x
+        elif x.ndim > like.ndim:
+            like, least = x, like
+        else:
+            least = x
+    ndim = like.ndim
+    memcpy(shape, like.shape, ndim * sizeof(intp))
+    if least is not None and not broadcast_to(shape + ndim - least.ndim, least):
+        return None
+    if out is None:
+        if lies_in_order(like) or least is None and like.flags & C_CONTIGUOUS:
+            out = new_array(p.codes[nin], ndim, shape, pending)
+        else:
+            out = new_like([like] if least is None else [like, least], p.codes[nin], ndim, shape, pending)
+        if ndim == 0:
+            be_element(out)
+    elif out.ndim != ndim or memcmp(out.shape, shape, ndim * sizeof(intp)) != 0:
+        return None
+    for i in range(nin):
+        z = b if i else a
+        if is_ours(z):
+            fill_operand(&ops[i], <ndarray>z, ndim, shape, False)
+            if (<ndarray>z).st == out.st:
+                ops[i].flags |= UNTRACKED_READ
+        else:
+            write_scalar(z, p.codes[i], <char*>&room)
+            fill_constant(&ops[i], <char*>&room, itemsizes[p.codes[i]])
+    fill_operand(&ops[nin], out, ndim, shape, True)
+    launch(p.kernel, ops, nin + 1, ndim, shape, NULL)
+    return out
+
+cdef inline bint broadcast_to(intp* shape, ndarray x) noexcept:
+    """The shape of x and one of as many axes; False where they do not fit."""
+    cdef int i
+    for i in range(x.ndim):
+        if shape[i] == 1:
+            shape[i] = x.shape[i]
+        elif x.shape[i] != shape[i] and x.shape[i] != 1:
+            return False
+    return True
+
+cdef inline bint lies_in_order(ndarray x) noexcept:
+    """Whether no axis has a longer stride than the one before it, and none is broadcast: then new_like() follows it."""
+    cdef intp* strides = strides_of(x)
+    cdef int i
+    for i in range(x.ndim):
+        if x.shape[i] == 1 or strides[i] == 0 or i and labs(strides[i]) > labs(strides[i - 1]):
+            return False
+    return True
 
 cdef inline bint multiplies(Plan* p, ndarray x, ndarray y) noexcept:
     """Whether they are vectors or matrices, not empty, of types and inner lengths that fit."""

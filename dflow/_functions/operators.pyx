@@ -329,6 +329,8 @@ cdef object binary_operator(int op, object a, object b):
                 out = quick_binary(p, a, b, None)
                 if out is None:
                     out = queue_binary(p, a, b, None)
+                if out is None:
+                    out = launch_direct(p, a, b, None)
             except OverflowError:           # a comparison beyond the range: call() knows the answer
                 out = None
             if out is not None:
@@ -478,6 +480,8 @@ cdef object unary(ufunc u, ndarray x):
         out = quick_unary(p, x)
         if out is None:
             out = queue_unary(p, x)
+        if out is None:
+            out = launch_direct(p, x, None, None)
     return call(u, (x,), None, True, None, "same_kind", None) if out is None else out
 
 cdef object inplace_operator(int op, object a, object b):
@@ -498,11 +502,12 @@ cdef object inplace_operator(int op, object a, object b):
     check_writable(x)
     if j >= 0 and op < MATMUL and op != POWER:
         p = u.binary[x.code * NKINDS + j]
-        if p != NULL and p.codes[2] == x.code and load_ptr(&x.st.reads) == NULL and (
+        if p != NULL and p.codes[2] == x.code and (
                 not is_ours(b) or (<ndarray>b).st != x.st or same_elements(x, <ndarray>b)):
-            if quick_binary(p, x, b, x) is not None:
+            if load_ptr(&x.st.reads) == NULL and (quick_binary(p, x, b, x) is not None
+                                                  or x.flags & C_CONTIGUOUS and queue_binary(p, x, b, x) is not None):
                 return x
-            if p.direct and not x.flags & SCALAR and x.flags & C_CONTIGUOUS and queue_binary(p, x, b, x) is not None:
+            if launch_direct(p, x, b, x) is not None:
                 return x
     elif foreign(b):
         return inplace_with_foreign(u, x, b)

@@ -649,7 +649,9 @@ cdef inline object quick_call(ufunc u, tuple inputs, object out):
         if p == NULL:
             return None
         quick = quick_unary(p, <ndarray>x)
-        return quick if quick is not None else queue_unary(p, <ndarray>x)
+        if quick is None:
+            quick = queue_unary(p, <ndarray>x)
+        return launch_direct(p, x, None, None) if quick is None else quick
     if u.nin != 2 or u.nout != 1 or out is not None and (not is_ours(out) or u.core is not None):
         return None
     i = quick_kind(inputs[0])
@@ -665,11 +667,15 @@ cdef inline object quick_call(ufunc u, tuple inputs, object out):
     if u.core is not None and out is None and u.numpy in PRODUCTS:
         quick = at_once(u.numpy, inputs, None, SMALL)
         return None if quick is LATER else quick
-    if u.core is not None or not p.direct or out is not None and not quick_out(p, inputs, <ndarray>out):
+    if u.core is not None or not p.direct:
         return None
     try:
-        quick = quick_binary(p, inputs[0], inputs[1], out)
-        return quick if quick is not None or out is not None else queue_binary(p, inputs[0], inputs[1], None)
+        if out is not None:
+            return binary_into(p, inputs[0], inputs[1], <ndarray>out)
+        quick = quick_binary(p, inputs[0], inputs[1], None)
+        if quick is None:
+            quick = queue_binary(p, inputs[0], inputs[1], None)
+        return launch_direct(p, inputs[0], inputs[1], None) if quick is None else quick
     except OverflowError:
         return None                         # a comparison beyond the range: the long way knows the answer
 

@@ -134,9 +134,26 @@ def written_for(name):
         native.choose(before)
 
 
+def has(name):
+    """Whether loops can be written for a set of instructions."""
+    if not dflow.engine.native():
+        return False
+    with written_for(name):
+        return native.choose(name) == name
+
+
 def ran(function, *args):
     """The native loops that ran, and what the function gave."""
     before = dflow.engine.statistics()["native"]
     result = function(*args).asnumpy()
     dflow.waitall()
     return dflow.engine.statistics()["native"] - before, result
+
+
+def ran_native(function):
+    """The same, until native loops run: one is written at the second sight, and a worker may close a group early."""
+    for i in range(30):
+        found, result = ran(function)
+        if i >= 2 and found:
+            break
+    return found, result

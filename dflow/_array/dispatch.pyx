@@ -69,7 +69,8 @@ cdef inline int coalesce(intp* shape, int ndim, char* first, size_t pitch, int n
         j = kept                                # insertion sort
         while j > 0 and labs(lead[j - 1]) < labs(lead[i]):
             j -= 1
-        move_axis(shape, first, pitch, n, i, j, kept)
+        if j < i:
+            move_axis(shape, first, pitch, n, i, j, kept)
         kept += 1
     if kept == 0:
         return 0
@@ -79,6 +80,8 @@ cdef inline int coalesce(intp* shape, int ndim, char* first, size_t pitch, int n
             shape[j] *= shape[i]
         else:
             j += 1
+            if j == i:
+                continue
             shape[j] = shape[i]
         for k in range(n):
             strides_at(first, pitch, k)[j] = strides_at(first, pitch, k)[i]

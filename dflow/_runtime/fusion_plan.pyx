@@ -8,7 +8,7 @@ from dflow._kernels.outer_loop cimport NARROW
 from dflow._kernels.reduce cimport fold_block, fold_of, group_block
 from dflow._runtime.fusion_rules cimport row_of
 from dflow._runtime.fusion_space cimport (
-    advance_axes, begin_axes, Cursor, MAX_AXES, refine, same_map, Space, space_of, step_of)
+    advance_axes, axes_of, begin_axes, Cursor, MAX_AXES, refine, same_lengths, same_map, Space, space_of, step_of)
 from dflow._runtime.graph cimport *
 from dflow._runtime.tuning cimport SHARES
 
@@ -263,14 +263,26 @@ cdef void set_strides(Task* leader, GroupPlan* g, Space* space) noexcept nogil:
     """Of all operands along the axes of the space."""
     cdef Task* m = leader
     cdef Cursor c
+    cdef intp length
     cdef int i, d, n = 0
     while m != NULL:
-        for i in range(m.nops):
-            begin_axes(&c, m, i)
+        if axes_of(m) == space.ndim and same_lengths(task_dims(m), space.dims, space.ndim):
+            for d in range(space.ndim):
+                for i in range(m.nops):
+                    g.strides[d][n + i] = step_of(m, d, i)
+        elif axes_of(m) == 1:
+            length = 1
             for d in range(space.ndim - 1, -1, -1):
-                g.strides[d][n] = c.step
-                advance_axes(&c, space.dims[d])
-            n += 1
+                for i in range(m.nops):
+                    g.strides[d][n + i] = step_of(m, 0, i) * length
+                length *= space.dims[d]
+        else:
+            for i in range(m.nops):
+                begin_axes(&c, m, i)
+                for d in range(space.ndim - 1, -1, -1):
+                    g.strides[d][n + i] = c.step
+                    advance_axes(&c, space.dims[d])
+        n += m.nops
         m = next_member(m)
 
 cdef void join_axes(GroupPlan* g, Space* space) noexcept nogil:
@@ -313,6 +325,7 @@ cdef void note_order(GroupPlan* g) noexcept nogil:
 cdef void choose_block(GroupPlan* g) noexcept nogil:
     """How many elements run at once: what is in use of them fits the first-level cache."""
     cdef intp inner = g.dims[g.ndim - 1], block, most
+    cdef int d
     if g.tail != NULL:                  # a fixed number, on which the result depends, unless it is exact
         block = fold_block(g.tail)
         while block > group_block(g.tail) and room_of(g) * block > L1_BYTES:
@@ -339,6 +352,10 @@ cdef void choose_block(GroupPlan* g) noexcept nogil:
                 block = g.row
         elif g.ndim > 1:                # whole rows of memory, or equal parts of them
             if inner <= block:
+                for d in range(g.ndim - 2, 0, -1):      # whole planes of them, too
+                    if inner * g.dims[d] > block:
+                        break
+                    inner *= g.dims[d]
                 block = block // inner * inner
             else:
                 most = (inner + block - 1) // block

@@ -21,6 +21,20 @@ cdef inline int axes_of(Task* t) noexcept nogil:
     """Of the space that t runs over: a reduction reads its loop dimensions, and inside them those that it reduces."""
     return t.ndim + t.ncore if t.kernel.flags & REDUCES else t.ndim
 
+cdef inline bint same_lengths(const intp* a, const intp* b, int n) noexcept nogil:
+    cdef int i
+    for i in range(n):
+        if a[i] != b[i]:
+            return False
+    return True
+
+cdef inline intp elements_of(Space* space) noexcept nogil:
+    cdef intp n = 1
+    cdef int d
+    for d in range(space.ndim):
+        n *= space.dims[d]
+    return n
+
 cdef inline intp step_of(Task* t, int axis, int i) noexcept nogil:
     """Of operand i along an axis, in bytes."""
     cdef Access* a = accesses(t) + i

@@ -16,6 +16,16 @@ cdef intp space_of(Task* t, Space* space) noexcept nogil:
     space.ndim = n
     return total
 
+cdef inline bint in_line(Task* t, int i, intp n, intp step) noexcept nogil:
+    """Whether an operand sees n elements, one step apart."""
+    cdef intp length = 1
+    cdef int d
+    for d in range(axes_of(t) - 1, -1, -1):
+        if task_dims(t)[d] != 1 and step_of(t, d, i) != step * length:
+            return False
+        length *= task_dims(t)[d]
+    return length == n
+
 cdef bint same_map(Task* t, int i, Task* u, int j) noexcept nogil:
     """Whether two operands see each point of the iteration space at the same place; the axes may be split differently.
 
@@ -24,8 +34,18 @@ cdef bint same_map(Task* t, int i, Task* u, int j) noexcept nogil:
     """
     cdef Cursor a, b
     cdef intp n
+    cdef int d
     if accesses(t)[i].key >> SIZE_SHIFT != accesses(u)[j].key >> SIZE_SHIFT:      # offset and size
         return False
+    if axes_of(t) == axes_of(u) and same_lengths(task_dims(t), task_dims(u), axes_of(t)):      # most do
+        for d in range(axes_of(t)):
+            if task_dims(t)[d] != 1 and step_of(t, d, i) != step_of(u, d, j):
+                return False
+        return True
+    if axes_of(t) == 1:
+        return in_line(u, j, task_dims(t)[0], step_of(t, 0, i))
+    if axes_of(u) == 1:
+        return in_line(t, i, task_dims(u)[0], step_of(u, 0, j))
     begin_axes(&a, t, i)
     begin_axes(&b, u, j)
     while a.left != 1 and b.left != 1:
@@ -44,6 +64,10 @@ cdef bint refine(Space* space, Task* t) noexcept nogil:
     cdef intp left = 1, k
     if x > MAX_AXES:
         return False
+    if axes_of(t) == x and same_lengths(task_dims(t), space.dims, x):
+        return True
+    if axes_of(t) == 1 and task_dims(t)[0] == elements_of(space):
+        return True
     begin_axes(&c, t, 0)
     while True:
         if left == 1 and x > 0:

@@ -137,10 +137,6 @@ cdef void task_operand(Task* t, int i, Storage* s, intp offset, int flags) noexc
 cdef char* task_constant(Task* t, int i, int itemsize, intp tail) noexcept
 cdef void task_index(Task* t, int i) noexcept
 cdef char* constant_of(Task* t, int i) noexcept nogil      # NULL for an index
-cdef Region* task_region(Task* t, int i) noexcept nogil
-cdef intp* task_dims(Task* t) noexcept nogil
-cdef intp* task_strides(Task* t) noexcept nogil
-cdef char* task_constants(Task* t) noexcept nogil
 cdef void drain() noexcept                                              # end what workers could not: needs the GIL
 cdef bint graves() noexcept nogil                                       # whether there is any such thing
 
@@ -165,6 +161,14 @@ cdef int members_of(Task* t) noexcept nogil
 # ---- small change
 cdef inline Access* accesses(Task* t) noexcept nogil:
     return <Access*>(t + 1)
+cdef inline Region* task_region(Task* t, int i) noexcept nogil:
+    return <Region*>(accesses(t) + t.nops) + i
+cdef inline intp* task_dims(Task* t) noexcept nogil:
+    return <intp*>(task_region(t, t.nops if t.flags & HAS_REGIONS else 0))
+cdef inline intp* task_strides(Task* t) noexcept nogil:
+    return task_dims(t) + t.ndim + t.ncore
+cdef inline char* task_constants(Task* t) noexcept nogil:               # the last bytes of the task
+    return <char*>t + t.size - (<int>t.constants << 3)
 cdef inline int index_of(Access* a) noexcept nogil:
     return (a.key >> INDEX_SHIFT) & 0x3ff
 cdef inline intp itemsize_of(Access* a) noexcept nogil:

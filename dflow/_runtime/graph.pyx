@@ -216,19 +216,6 @@ cdef void set_poison(Storage* s, Poison* p) noexcept nogil:
 
 # ---- tasks -----------------------------------------------------------------------------------------------------------
 
-cdef inline Region* task_region(Task* t, int i) noexcept nogil:
-    return <Region*>(accesses(t) + t.nops) + i
-
-cdef inline intp* task_dims(Task* t) noexcept nogil:
-    return <intp*>(task_region(t, t.nops if t.flags & HAS_REGIONS else 0))
-
-cdef inline intp* task_strides(Task* t) noexcept nogil:
-    return task_dims(t) + t.ndim + t.ncore
-
-cdef inline char* task_constants(Task* t) noexcept nogil:
-    """They are the last bytes of the task."""
-    return <char*>t + t.size - (<int>t.constants << 3)
-
 cdef Task* task_new(Kernel* kernel, int nops, int ndim, int ncore, int nsteps, size_t constants, int flags) except NULL:
     """A task to fill. nsteps: strides of core dimensions; constants: bytes of scalars, at most 2040."""
     cdef size_t size = sizeof(Task) + nops * sizeof(Access) + (ndim + ncore + nsteps) * sizeof(intp)

@@ -5,258 +5,31 @@ import os
 import re
 import subprocess
 import sys
-import warnings
 
 import numpy
 import pytest
 from compare import same_bits
-from engines import clean_environment, configured, has, in_threads, ran, ran_native, written_for
+from engines import clean_environment, configured, in_threads, ran, ran_native, written_for
 
 import dflow
 import dflow.numpy as np
 from dflow import engine
 from dflow._kernels import native
+from tests.native_programs import (
+    INTEGERS,
+    SETS,
+    check,
+    check_many,
+    complex_program,
+    integer_program,
+    program,
+    settings,
+    told,
+    typed,
+    values,
+)
 
 pytestmark = [pytest.mark.core, pytest.mark.skipif(not engine.native(), reason="this processor has no AVX2")]
-
-SETS = [name for name in ("AVX2", "AVX-512") if has(name)]
-SPECIAL = [0.0, -0.0, numpy.inf, -numpy.inf, numpy.nan, -numpy.nan, 1e-310, -1e-310, 1e-42, 1e308, 3e38, 1.0, -1.0]
-LAYOUTS = ("C", "C", "C", "F", "inner", "row", "column", "reversed", "stepped", "number", "element")
-UNARY = ("-{}", "abs({})", "np.sqrt({})", "np.square({})", "np.reciprocal({})", "np.fabs({})", "np.negative({})",
-         "np.trunc({})", "np.floor({})", "np.ceil({})", "np.rint({})", "np.sign({})", "np.conjugate({})")
-BINARY = ("{} + {}", "{} - {}", "{} * {}", "{} / {}", "{} + {}", "{} * {}", "np.maximum({}, {})", "np.minimum({}, {})",
-          "np.fmax({0}, np.where({1} == 0, 1.5, {1}))", "np.fmin({0}, np.where({1} == 0, -1.5, {1}))",
-          "np.clip({}, -0.5, 1.5)", "np.clip({0}, abs({1}) + 0.5, 2.0)",
-          "np.copysign({0}, np.where({1} != {1}, 1.5, {1}))")           # a NaN's sign is nobody's promise
-# Some are no native loops. NumPy's exp() of doubles is not here: where they lie apart, it may round otherwise.
-OTHERS = ("np.exp2({} * 1e-3)", "np.fmod({}, {})", "np.where({} > 0, {}, 1.5)", "np.spacing({})",
-          "np.where({} < {}, {}, 0.5)", "({} >= {}) * {}", "np.where({m} | ({} == {}), {}, -1.0)",
-          "np.where({m}, {}, {})", "{} * {m}", "np.where(~{m} & {m}, {}, {})", "np.where(np.isnan({}), 0.25, {})",
-          "np.where(np.isfinite({}) ^ {m}, {}, {})", "np.where(np.isinf({}), {m}, {})", "np.positive({})")
-MASKS = ("{} < {}", "{} <= {}", "{} > {}", "{} >= {}", "{} == {}", "{} != {}", "np.isnan({})", "np.isinf({})",
-         "np.isfinite({})", "~{m}", "{m} & {m}", "{m} | ({} > {})", "{m} ^ {m}", "np.logical_and({m}, {} < {})",
-         "np.logical_or({m}, {m})", "np.logical_not({m})", "np.logical_xor({m}, {m})", "{} > 0.25", "0 >= {}",
-         "np.logical_and({}, {})", "np.logical_or({}, {})", "np.logical_xor({}, {})", "np.logical_not({})",
-         "np.signbit(np.where({0} != {0}, 1.0, {0}))")
-
-
-# Of integers and what goes with them, by the kind of the result: i, u signed and unsigned, f floats of as many bytes
-# m bools, n integers and h floats of fewer bytes (I, U, F, N, H: their types).
-INTEGERS = {
-    "i": ("{i} + {i}", "{i} - {i}", "{i} * {i}", "{i} * 3", "{i} + 1", "-{i}", "abs({i})", "np.square({i})",
-          "{i} & {i}", "{i} | {i}", "{i} ^ {i}", "~{i}", "{i} << {i}", "{i} >> {i}", "{i} << 3", "{i} >> ({i} & 31)",
-          "+{i}", "np.maximum({i}, {i})", "np.minimum({i}, {i})", "np.where({m}, {i}, {i})", "{m}.astype(I)",
-          "np.where({i} < {i}, {i}, 7)", "{i} * {m}", "{f}.astype(I)", "{u}.astype(I)", "{i} + {n}", "{n}.astype(I)",
-          "np.clip({i}, -3, 100)", "np.clip({i}, {i}, {i})", "np.sign({i})", "np.fmax({i}, {i})", "np.conjugate({i})"),
-    "u": ("{u} + {u}", "{u} - {u}", "{u} * {u}", "{u} * 3", "{u} + 1", "-{u}", "abs({u})", "np.square({u})",
-          "{u} & {u}", "{u} | {u}", "{u} ^ {u}", "~{u}", "{u} << {u}", "{u} >> {u}", "{u} >> 3", "np.maximum({u}, {u})",
-          "np.minimum({u}, {u})", "np.where({m}, {u}, {u})", "{m}.astype(U)", "{u} * {m}", "{i}.astype(U)",
-          "{n}.astype(U)", "{i}.view(U)", "np.clip({u}, 3, 100)", "np.clip({u}, {u}, {u})", "np.sign({u})",
-          "np.fmin({u}, {u})"),
-    "f": ("{f} + {f}", "{f} * {f}", "{f} - 0.5", "{i}.astype(F)", "{i}.astype(F) * {f}", "{i}.astype(F) + {f}",
-          "np.sqrt({f})", "np.where({m}, {f}, {f})", "{u}.astype(F)", "{n}.astype(F)", "{n} * {f}", "{h}.astype(F)",
-          "{h} + {f}", "np.maximum({f}, {f})", "np.fmin({f}, 0.5)", "np.sign({f})", "np.clip({f}, -1, 2)"),
-    "m": ("{i} < {i}", "{i} <= {i}", "{i} > {i}", "{i} >= {i}", "{i} == {i}", "{i} != {i}", "({i} > 0) & ({i} < {i})",
-          "{i} != 0", "{i}.astype(bool)", "{u} < {u}", "{u} <= {u}", "{u} >= {u}", "{u} > 3", "{u} == {u}", "{u} != 0",
-          "{f} > {f}", "{f}.astype(bool)", "~{m}", "{m} | {m}", "({i} == 1) ^ {m}", "np.logical_and({i}, {i})",
-          "np.logical_or({u}, {u})", "np.logical_xor({i}, {i})", "np.logical_not({i})"),
-    "n": ("{n} + {n}", "-{n}", "{n} * 3", "np.maximum({n}, {n})", "np.where({m}, {n}, {n})", "{i}.astype(N)",
-          "({i} + {i}).astype(N)", "{u}.astype(N)", "({i} > {i}).astype(N)"),
-    "h": ("{h} + {h}", "{h} * 0.5", "np.where({m}, {h}, {h})", "{f}.astype(H)", "({f} * {f}).astype(H)",
-          "{i}.astype(H)", "{u}.astype(H)")}
-
-
-def typed(text, types):
-    return re.sub(r"\b[IUFNH]\b", lambda match: repr(types[match[0].lower()]), text)
-
-
-def values(random, shape, dtype, special):
-    kind = numpy.dtype(dtype).kind
-    if kind == "b":
-        return random.random(shape) < 0.5
-    if kind in "iu":
-        return integers(random, shape, dtype, special)
-    if kind == "c":
-        parts = f"f{numpy.dtype(dtype).itemsize // 2}"
-        return values(random, (*shape, 2), parts, special).view(dtype)[..., 0]
-    x = numpy.array(random.normal(size=shape) * 10.0 ** random.integers(-3, 4))
-    chosen = random.random(shape) < special
-    x[chosen] = random.choice(SPECIAL, size=chosen.sum())
-    with numpy.errstate(all="ignore"):
-        return x.astype(dtype)
-
-
-def integers(random, shape, dtype, special):
-    limits = numpy.iinfo(dtype)
-    bits = random.integers(0, limits.bits, shape)       # small ones and large ones
-    x = random.integers(limits.min, limits.max, shape, dtype, endpoint=True) >> bits.astype(dtype)
-    chosen = random.random(shape) < special
-    extremes = numpy.array([0, 1, limits.max, limits.min, limits.bits, limits.bits - 1, limits.max // 2 + 1], dtype)
-    return numpy.where(chosen, random.choice(numpy.append(extremes, ~extremes), size=shape), x)
-
-
-def source(random, layout, rows, columns, dtype, special):
-    """An array of numpy's, whole, and the subscript by which a program sees it."""
-    shape = {"inner": (rows + 2, columns + 3), "row": (1, columns), "column": (rows, 1), "stepped": (rows, 2 * columns),
-             "F": (columns, rows), "number": (), "element": (3,)}.get(layout, (rows, columns))
-    view = {"F": ".T", "inner": "[1:-1, 2:-1]", "reversed": "[::-1]", "stepped": "[:, ::2]", "element": "[1]",
-            "number": ""}.get(layout, "")
-    return values(random, shape, dtype, special), view
-
-
-def program(random):
-    """(arrays by name, the text of a function's body that returns some results)."""
-    n = int(2 ** random.uniform(8, 15))
-    columns = int(2 ** random.uniform(0, numpy.log2(n)))
-    rows = max(n // columns, 1)
-    dtype = random.choice(["f8", "f4"])
-    special = random.choice([0, 0, 0.01, 0.3])
-    arrays, views = {}, []
-    for i in range(random.integers(1, 6)):
-        layout = "C" if i == 0 else random.choice(LAYOUTS)
-        arrays[f"a{i}"], view = source(random, layout, rows, columns, dtype, special)
-        views.append(f"a{i}{view}")
-    lines, names, whole = [], list(views), views[:1]
-    masks = [f"({views[0]} * 0 + {views[-1]} > 0.5)", "bytes"]
-    arrays["bytes"] = random.integers(0, 2, (rows, columns)).astype(bool)
-    often = [[0.8, 0.15, 0.05, 0], [0.4, 0.1, 0.2, 0.3]][random.integers(2)]
-    in_place = random.choice([0.08, 0.5])
-    for _ in range(random.integers(2, random.choice([5, 20, 60]))):
-        kind = random.choice(4, p=often)
-        unary = UNARY if dtype == "f8" else (*UNARY, "np.exp({})", "np.exp({})")    # NumPy's of doubles: see OTHERS
-        text = random.choice((BINARY, unary, OTHERS, MASKS)[kind])
-        while "{m}" in text:                    # each one by itself
-            text = text.replace("{m}", random.choice(masks), 1)
-        operands = [random.choice(names[-6:]) if random.random() < 0.7 else random.choice(names) for _ in range(3)]
-        if random.random() < 0.1:
-            operands[1] = str(random.choice(["2", "0.5", "-3.25"]))
-        how = random.random()
-        if how < in_place and len(whole) > 1:
-            sign = random.choice(["+=", "-=", "*="])
-            lines.append(random.choice([f"{random.choice(whole[1:])} {sign} {operands[0]}",
-                                        f"{random.choice(whole[1:])}[...] = {text.format(*operands)}"])
-                         if kind != 3 else f"{random.choice(whole[1:])} {sign} {operands[0]}")
-        elif how < in_place + 0.04:
-            lines.append(f"a0[...] = {text.format(*operands)}")
-        elif how < in_place + 0.12 and len(whole) > 1:
-            mask, target = f"{views[0]} * 0 + {operands[0]} > 0.5", random.choice(whole[1:])
-            lines.append(random.choice([f"{target}[{mask}] = 1.5",
-                                        f"np.negative({operands[1]}, out={target}, where={mask})"]))
-        elif kind == 3:
-            name = f"m{random.integers(0, 6)}"
-            lines.append(f"{name} = ({views[0]} * 0 + {operands[0]} < 0.5) | ({text.format(*operands)})")
-            masks.append(name)
-        else:
-            name = f"t{random.integers(0, 12)}"                     # often one that has a value, which is dropped
-            lines.append(f"{name} = {views[0]} * 0 + ({text.format(*operands)})" if name not in whole
-                         else f"{name} = {text.format(*operands)} - {views[0]}")
-            names.append(name)
-            if name not in whole:
-                whole.append(name)
-    results = [name for name in whole if random.random() < 0.4] or whole[-1:]
-    return arrays, "\n".join(lines), results
-
-
-def integer_program(random):
-    """The same, of INTEGERS."""
-    n = int(2 ** random.uniform(8, 14))
-    columns = int(2 ** random.uniform(0, numpy.log2(n)))
-    size = int(random.choice([4, 8]))
-    types = {kind: f"{kind}{size}" for kind in "iuf"} | {"m": "?", "h": "f4"}
-    types["n"] = str(random.choice(["i1", "u1", "i2", "u2"] + ["i4", "i4", "i4", "u4"] * (size == 8)))
-    special = random.choice([0, 0, 0.01, 0.3])
-    arrays, whole, parts, lines, made = {}, {}, {}, [], []
-    for kind in "iufmnh":
-        whole[kind], parts[kind] = [], []
-        for i in range(random.integers(1, 4)):
-            layout = "C" if i == 0 else random.choice(LAYOUTS)
-            name = f"{kind}{i}" if arrays else "a0"
-            arrays[name], view = source(random, layout, max(n // columns, 1), columns, types[kind], special)
-            (parts if layout in ("row", "column", "number", "element") else whole)[kind].append(name + view)
-
-    def filled(text):
-        first = []                              # the first one has the whole shape, so the result has
-
-        def operand(match):
-            names = whole[match[1]] if not first else whole[match[1]] + parts[match[1]]
-            first.append(names[0])
-            return str(random.choice(names[-4:] if random.random() < 0.6 else names))
-
-        text = re.sub(r"\{(\w)\}", operand, text)
-        return typed(text, types)
-
-    in_place = random.choice([0.1, 0.4])
-    for _ in range(random.integers(2, random.choice([5, 20, 50]))):
-        kind = str(random.choice([*"iiiiiuuffmmnh"]))
-        text = filled(random.choice(INTEGERS[kind]))
-        how = random.random()
-        targets = [name for name in made if name[0] == kind]
-        if how < in_place and targets:
-            sign = "&|^"[random.integers(3)] if kind in "iunm" else "+*-"[random.integers(3)]
-            lines.append(f"{random.choice(targets)} {sign}= {filled(f'{{{kind}}}')}")
-        elif how < in_place + 0.05 and kind == "i":
-            lines.append(f"a0[...] = {text}")
-        elif how < in_place + 0.1 and targets and kind != "m":
-            lines.append(f"np.positive({filled(f'{{{kind}}}')}, out={random.choice(targets)}, where={filled('{m}')})")
-        else:
-            name = f"{kind}t{random.integers(0, 5)}"
-            lines.append(f"{name} = {text}")
-            if name not in made:
-                made.append(name)
-            if name not in whole[kind]:
-                whole[kind].append(name)
-    results = [name for name in made if random.random() < 0.4] or made[-1:]
-    return arrays, "\n".join(lines), results
-
-
-COMPLEX = ("{} + {}", "{} - {}", "{} * {}", "{} * {}", "-{}", "np.conjugate({})", "np.square({})", "{} * (0.5 - 2j)",
-           "{} + 1j", "2 * {}", "+{}", "{} * r", "r - {}", "{} + r", "{}.conj() * {}", "np.exp({} * 1e-3)",
-           "abs({}) + {}")
-
-
-def complex_program(random):
-    """The same, of complex numbers that lie one after the other: NumPy's products of others are rounded otherwise."""
-    columns = int(2 ** random.uniform(4, 11))
-    rows = int(2 ** random.uniform(8, 14)) // columns + 1
-    dtype, special = str(random.choice(["c8", "c16"])), random.choice([0, 0, 0.01, 0.3])
-    arrays, names, made, lines = {"r": values(random, (rows, columns), f"f{int(dtype[1:]) // 2}", special)}, [], [], []
-    for i in range(random.integers(1, 5)):
-        layout = "C" if i == 0 else random.choice(["C", "C", "inner", "row", "number", "element"])
-        arrays[f"a{i}"], view = source(random, layout, rows, columns, dtype, special)
-        names.append(f"a{i}{view}")
-    for _ in range(random.integers(2, random.choice([5, 20, 60]))):
-        first = random.choice([*made, "a0"][-5:])           # it has the whole shape
-        others = [random.choice(names[-6:]) for _ in range(2)]
-        text = random.choice(COMPLEX).format(first, *others)
-        if random.random() < 0.1 and made:
-            lines.append(f"{random.choice(made)} {'+-*'[random.integers(3)]}= {others[0]}")
-        else:
-            name = f"t{random.integers(0, 6)}"
-            lines.append(f"{name} = {text}")
-            if name not in made:
-                made.append(name)
-                names.append(name)
-    results = [name for name in made if random.random() < 0.4] or made[-1:]
-    return arrays, "\n".join(lines), results
-
-
-def run(arrays, text, results, module):
-    names = {name: module.array(x) for name, x in arrays.items()} | {"np": module}
-    exec(compile(text, "<program>", "exec"), names)
-    kept = [names[name] for name in results]
-    kept.append(names["a0"])
-    names.clear()
-    return [numpy.array(x) for x in kept]
-
-
-def told(function, *args):
-    """What it gives, and what it is told: (text, line)."""
-    with contextlib.ExitStack() as stack:           # in a `with` of the recorder's, operations would wait to warn
-        caught = stack.enter_context(warnings.catch_warnings(record=True))
-        warnings.simplefilter("always")
-        found = function(*args)
-        dflow.waitall()
-    return found, {(str(w.message), w.lineno) for w in caught}
 
 
 @pytest.mark.parametrize("store", ["f[x > 1] = 0", "np.copyto(f, 0, where=x > 1)", "np.add(x, x, out=f, where=x > 1)",
@@ -276,40 +49,28 @@ def test_what_a_mask_leaves_as_it_was(store):
 
 @pytest.mark.parametrize("seed", range(400))
 def test_random_programs(seed):
-    with written_for(SETS[seed % len(SETS)]):
-        check(program, seed)
+    check_one(program, seed)
 
 
 @pytest.mark.parametrize("seed", range(400))
 def test_random_programs_of_integers(seed):
-    with written_for(SETS[seed % len(SETS)]):
-        check(integer_program, seed)
+    check_one(integer_program, seed)
 
 
 @pytest.mark.parametrize("seed", range(200))
 def test_random_programs_of_complex_numbers(seed):
-    with written_for(SETS[seed % len(SETS)]):
-        check(complex_program, seed)
+    check_one(complex_program, seed)
 
 
-def check(program, seed):
+@pytest.mark.parametrize("seed", range(90))
+def test_many_small_random_programs(seed):
+    check_many(seed, 100)
+
+
+def check_one(draw, seed):
     random = numpy.random.default_rng(seed)
-    arrays, text, results = program(random)
-    settings = {"limit": 0, "workers": int(random.integers(1, 4)), "bulk": int(random.choice([4, 64, 512]))}
-    with numpy.errstate(all="ignore"):
-        expected = run(arrays, text, results, numpy)
-    with configured(**settings):
-        try:
-            engine.native(False)
-            plain, heard = told(run, arrays, text, results, np)
-        finally:
-            engine.native(True)
-        for _ in range(3):                      # seen, written, run
-            found, also_heard = told(run, arrays, text, results, np)
-            for name, x, y, z in zip([*results, "a0"], expected, plain, found):
-                assert x.dtype == z.dtype and same_bits(y, z), f"{name} of\n{text}"
-                assert same_bits(x, z), f"{name} of\n{text}"
-            assert also_heard == heard, text
+    with written_for(SETS[seed % len(SETS)]), configured(**settings(random)):
+        check(random, draw)
 
 
 def pending(x):
@@ -447,7 +208,8 @@ def test_zeros_and_limits(name, dtype):
     zeros = numpy.array([0.0, -0.0, 1.0, -1.0, numpy.nan, numpy.inf, -numpy.inf, 5e-324], dtype)
     theirs = {name: numpy.resize(numpy.repeat(zeros, 8 ** i), 512) for i, name in enumerate("xyz")}
     with written_for(name), configured(limit=0):
-        for text in ("np.clip(x, y, z)", "(np.fmax(x, y) + 0)", "(np.fmin(x, y) + 0)", "np.sign(x)", "np.maximum(x, y)"):
+        for text in ("np.clip(x, y, z)", "(np.fmax(x, y) + 0)", "(np.fmin(x, y) + 0)", "np.sign(x)",
+                     "np.maximum(x, y)"):
             assert tried(f"np.square({text}) * 0 + 1 / {text}", theirs, {}), text
         for low in zeros:
             for high in zeros:
@@ -528,6 +290,8 @@ def test_a_wrong_loop_is_found_and_left(name, step, other, text):
         import warnings, numpy, dflow, dflow.numpy as np
         from dflow import engine
         from dflow._kernels import native
+from tests.native_programs import (
+    INTEGERS, SETS, check, check_many, complex_program, integer_program, program, settings, told, typed, values)
         native.choose({name!r})
         engine.inline_limit(0)
         native.mistake({step!r}, {other!r})
@@ -560,6 +324,8 @@ def test_a_wrong_loop_that_overwrites_what_it_read(policy):
         import warnings, numpy, dflow, dflow.numpy as np
         from dflow import engine
         from dflow._kernels import native
+from tests.native_programs import (
+    INTEGERS, SETS, check, check_many, complex_program, integer_program, program, settings, told, typed, values)
         warnings.simplefilter("ignore")
         engine.inline_limit(0)
         native.mistake("add", "sub")

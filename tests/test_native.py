@@ -290,8 +290,6 @@ def test_a_wrong_loop_is_found_and_left(name, step, other, text):
         import warnings, numpy, dflow, dflow.numpy as np
         from dflow import engine
         from dflow._kernels import native
-from tests.native_programs import (
-    INTEGERS, SETS, check, check_many, complex_program, integer_program, program, settings, told, typed, values)
         native.choose({name!r})
         engine.inline_limit(0)
         native.mistake({step!r}, {other!r})
@@ -324,8 +322,6 @@ def test_a_wrong_loop_that_overwrites_what_it_read(policy):
         import warnings, numpy, dflow, dflow.numpy as np
         from dflow import engine
         from dflow._kernels import native
-from tests.native_programs import (
-    INTEGERS, SETS, check, check_many, complex_program, integer_program, program, settings, told, typed, values)
         warnings.simplefilter("ignore")
         engine.inline_limit(0)
         native.mistake("add", "sub")

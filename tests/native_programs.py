@@ -114,11 +114,13 @@ def program(random, most=15):
     rows = max(n // columns, 1)
     dtype = pick(random, ["f8", "f4"])
     special = pick(random, [0, 0, 0.01, 0.3])
-    arrays, views = {}, []
+    arrays, views, parts = {}, [], []
     for i in range(random.integers(1, 6)):
         layout = "C" if i == 0 else pick(random, LAYOUTS)
         arrays[f"a{i}"], view = source(random, layout, rows, columns, dtype, special)
         views.append(f"a{i}{view}")
+        if layout in ("F", "inner", "reversed", "stepped"):
+            parts.append(views[-1])
     lines, names, whole = [], list(views), views[:1]
     masks = [f"({views[0]} * 0 + {views[-1]} > 0.5)", "bytes"]
     arrays["bytes"] = random.integers(0, 2, (rows, columns)).astype(bool)
@@ -141,7 +143,10 @@ def program(random, most=15):
                          if kind != 3 else f"{pick(random, whole[1:])} {sign} {operands[0]}")
         elif how < in_place + 0.04:
             lines.append(f"a0[...] = {text.format(*operands)}")
-        elif how < in_place + 0.12 and len(whole) > 1:
+        elif how < in_place + 0.15 and parts:
+            lines.append(f"{pick(random, parts)}[...] {pick(random, ['=', '=', '+=', '*='])} {text.format(*operands)}"
+                         if kind != 3 else f"{pick(random, parts)}[...] = {text.format(*operands)}")
+        elif how < in_place + 0.23 and len(whole) > 1:
             mask, target = f"{views[0]} * 0 + {operands[0]} > 0.5", pick(random, whole[1:])
             lines.append(pick(random, [f"{target}[{mask}] = 1.5",
                                         f"np.negative({operands[1]}, out={target}, where={mask})"]))
@@ -168,14 +173,16 @@ def integer_program(random, most=14):
     types = {kind: f"{kind}{size}" for kind in "iuf"} | {"m": "?", "h": "f4"}
     types["n"] = str(pick(random, ["i1", "u1", "i2", "u2"] + ["i4", "i4", "i4", "u4"] * (size == 8)))
     special = pick(random, [0, 0, 0.01, 0.3])
-    arrays, whole, parts, lines, made = {}, {}, {}, [], []
+    arrays, whole, parts, views, lines, made = {}, {}, {}, {}, [], []
     for kind in "iufmnh":
-        whole[kind], parts[kind] = [], []
+        whole[kind], parts[kind], views[kind] = [], [], []
         for i in range(random.integers(1, 4)):
             layout = "C" if i == 0 else pick(random, LAYOUTS)
             name = f"{kind}{i}" if arrays else "a0"
             arrays[name], view = source(random, layout, max(n // columns, 1), columns, types[kind], special)
             (parts if layout in ("row", "column", "number", "element") else whole)[kind].append(name + view)
+            if view and layout in ("F", "inner", "reversed", "stepped"):
+                views[kind].append(name + view)
 
     def filled(text):
         first = []                              # the first one has the whole shape, so the result has
@@ -199,7 +206,9 @@ def integer_program(random, most=14):
             lines.append(f"{pick(random, targets)} {sign}= {filled(f'{{{kind}}}')}")
         elif how < in_place + 0.05 and kind == "i":
             lines.append(f"a0[...] = {text}")
-        elif how < in_place + 0.1 and targets and kind != "m":
+        elif how < in_place + 0.15 and views[kind]:
+            lines.append(f"{pick(random, views[kind])}[...] = {text}")
+        elif how < in_place + 0.2 and targets and kind != "m":
             lines.append(f"np.positive({filled(f'{{{kind}}}')}, out={pick(random, targets)}, where={filled('{m}')})")
         else:
             name = f"{kind}t{random.integers(0, 5)}"
@@ -246,8 +255,7 @@ def complex_program(random, most=14):
 def run(arrays, code, results, module):
     names = {name: module.array(x) for name, x in arrays.items()} | {"np": module}
     exec(code, names)
-    kept = [names[name] for name in results]
-    kept.append(names["a0"])
+    kept = [names[name] for name in (*results, *arrays)]
     names.clear()
     return [numpy.array(x) for x in kept]
 
@@ -282,7 +290,7 @@ def check(random, draw, *most):
         engine.native(True)
     for _ in range(3):                      # seen, written, run
         found, also_heard = told(run, arrays, code, results, np)
-        for name, x, y, z in zip([*results, "a0"], expected, plain, found):
+        for name, x, y, z in zip([*results, *arrays], expected, plain, found):
             assert x.dtype == z.dtype and same_bits(y, z), f"{name} of\n{text}"
             assert same_bits(x, z), f"{name} of\n{text}"
         assert also_heard == heard, text

@@ -35,6 +35,7 @@ cdef struct Value:              # of the steps before they have registers: each 
     bint mask                   # of bools
     bint pinned                 # has its vector throughout
     bint kept                   # what it is loaded from is overwritten: it cannot be loaded later, or once more
+    bint gathered               # what it is loaded from is brought together
     int uses
     int next                    # the moment when it is read next: by value i at 2 i, by the stores after it at 2 i + 1
     int after_a, after_b        # when what this one reads is read once more
@@ -45,6 +46,7 @@ cdef struct Store:
     unsigned char narrow        # as b of STEP_STORE_NARROW; 0: as wide as the value
     short old                   # the value that this overwrites, if the run has read it; NOTHING
     short saves                 # which of what is saved this does; NOTHING: it stores a result
+    bint gathered               # it is given out afterwards
     int place                   # after which value
     int after                   # when its value is read once more
 
@@ -69,6 +71,7 @@ cdef struct Sketch:             # a run as it grows
     int ngathered
     int nsaved
     short saved[MAX_GATHERED]
+    unsigned char saved_bytes[MAX_GATHERED]
     Value values[MAX_VALUES]
     Store stores[MAX_STORES]
     Seen seen[MAX_OPERANDS]
@@ -177,7 +180,7 @@ cdef int new_value(Sketch* s, int op, int a, int b) noexcept nogil:
     """The value of a step. A mask, if it is made by a comparison or of masks."""
     cdef Value* v = &s.values[s.nvalues]
     v.operand = v.slot = v.vector = v.room = NOTHING
-    v.pinned = v.kept = False
+    v.pinned = v.kept = v.gathered = False
     v.uses = 0
     v.mask = op >= STEP_LESS or STEP_AND <= op <= STEP_BUT and s.values[a].mask and s.values[b].mask
     v.step.op, v.step.a, v.step.b = op, a, b
@@ -187,6 +190,13 @@ cdef int new_value(Sketch* s, int op, int a, int b) noexcept nogil:
 cdef inline int element_bytes(Sketch* s) noexcept nogil:
     return 2 * s.itemsize if s.paired else s.itemsize
 
+cdef inline bint is_scattered(GroupPlan* g, int o, int size, bint moves) noexcept nogil:
+    """Whether an operand's elements, of so many bytes, are to be brought together: they do not follow each other, at
+    least not for as many as are worth a loop. moves: nor can one stand for all."""
+    if g.register[o] or g.storage[o] < 0:
+        return False
+    return g.gathers and not g.flat[o] or g.steps[o] != size and (moves or g.steps[o] != 0)
+
 cdef int read_value(Sketch* s, int operand, bint mask, bint moves) noexcept nogil:
     """What is loaded, or the same for all elements."""
     cdef int v = new_value(s, STEP_LOAD_MASK if mask else STEP_LOAD if moves else STEP_SPREAD, 0, 0)
@@ -194,6 +204,10 @@ cdef int read_value(Sketch* s, int operand, bint mask, bint moves) noexcept nogi
     s.values[v].mask = mask
     s.nslots += 1
     return v
+
+cdef inline void gather(Sketch* s, int v) noexcept nogil:
+    s.values[v].gathered = True
+    s.ngathered += 1
 
 cdef int read_narrow(Sketch* s, Kernel* k, int o) noexcept nogil:
     """The value that a cast reads as one of more bytes. It is nobody else's."""
@@ -207,7 +221,8 @@ cdef int read_narrow(Sketch* s, Kernel* k, int o) noexcept nogil:
     if g.register[o]:
         s.loaded[register_of(g, o)] = 1
     else:
-        s.ngathered += g.gathers and not g.flat[o]
+        if is_scattered(g, o, k.narrow, True):
+            gather(s, v)
         see(s, o, v, False)
     return v if direct or k.operation != WIDEN_TO_FLOATS else to_floats(s, v)
 
@@ -236,7 +251,7 @@ cdef bint add_member(Sketch* s, int j) noexcept nogil:
     found[0] = found[1] = found[2] = NOTHING
     if k.operation == NO_OPERATION or k.flags & PARTIAL or s.nvalues + 24 > MAX_VALUES or s.nstores + 2 > MAX_STORES:
         return False
-    if s.nslots + s.nstores + 5 > MAX_SLOTS // 2 or s.ngathered + s.nsaved + k.nin >= MAX_GATHERED:
+    if s.nslots + s.nstores + 5 > MAX_SLOTS // 2 or s.ngathered + s.nsaved + k.nin + 1 >= MAX_GATHERED:
         return False
     if not fits(s, k, first, out):
         return False
@@ -256,6 +271,9 @@ cdef bint add_member(Sketch* s, int j) noexcept nogil:
         s.narrow[register_of(g, out)] = <unsigned char>narrow
     else:
         store(s, v, out, s.nvalues - 1, narrow)
+        if is_scattered(g, out, bytes_stored(s, &s.stores[s.nstores - 1]), True):
+            s.stores[s.nstores - 1].gathered = True
+            s.ngathered += 1
         overwrite(s, out, v, narrow != 0)
     return True
 
@@ -263,8 +281,8 @@ cdef bint fits(Sketch* s, Kernel* kernel, int first, int out) noexcept nogil:
     """Whether a member's operands lie as a loop needs them, and it writes no register that the run reads from
     outside."""
     cdef GroupPlan* g = s.g
-    cdef int size = kernel.width if kernel.width else s.itemsize, same = 0, i, k
-    cdef bint mask, narrow
+    cdef int size = kernel.width if kernel.width else s.itemsize, same = 0, bytes, i, k
+    cdef bint mask, narrow, scattered
     if not size or s.itemsize and (size != s.itemsize or s.paired != (kernel.numbers == COMPLEX)):
         return False
     if not is_known(s, kernel, size):
@@ -289,11 +307,11 @@ cdef bint fits(Sketch* s, Kernel* kernel, int first, int out) noexcept nogil:
             return False
         if size > 8 and i < out and not g.register[out] and g.storage[i] == g.storage[out]:
             return False
-        if g.gathers and not g.flat[i]:
-            if i == out or size > 8:
-                return False
-        elif g.steps[i] != (1 if mask else kernel.narrow if narrow else size) and (
-                i == out or mask or narrow or g.steps[i] != 0):
+        bytes = 1 if mask else kernel.narrow if narrow else size
+        scattered = is_scattered(g, i, bytes, i == out or mask or narrow)
+        # NumPy's products and exponentials of what does not lie one after the other may be rounded otherwise
+        if scattered and (size > 8 or g.steps[i] != bytes and (s.paired or kernel.numbers == COMPLEX
+                                                                or kernel.operation == EXP)):
             return False
         k = s.of_storage[g.storage[i]]
         while k != NOTHING:
@@ -340,9 +358,9 @@ cdef int value_of(Sketch* s, int o, bint mask) noexcept nogil:
                 same_place(g, o, s.seen[k].operand)):
             return v
         k = s.seen[k].next
-    if g.gathers and not constant and not g.flat[o]:
-        s.ngathered += 1
+    if is_scattered(g, o, 1 if mask else element_bytes(s), mask):
         v = read_value(s, o, mask, True)
+        gather(s, v)
     else:
         v = read_value(s, o, mask, g.steps[o] != 0)
     see(s, o, v, False)
@@ -378,6 +396,7 @@ cdef void overwrite(Sketch* s, int operand, int value, bint narrow) noexcept nog
         s.stores[s.nstores - 1].old = <short>old
         if s.g.wanted:
             s.saved[s.nsaved] = <short>operand
+            s.saved_bytes[s.nsaved] = <unsigned char>bytes_of(s, &s.values[old])
             if s.values[old].step.op == STEP_LOAD:          # what is narrower has been widened
                 store(s, old, operand, old, 0)
                 s.stores[s.nstores - 1].saves = <short>s.nsaved
@@ -565,8 +584,12 @@ cdef void store(Sketch* s, int value, int operand, int place, int narrow) noexce
     cdef Store* t = &s.stores[s.nstores]
     t.value, t.operand, t.place = <short>value, <short>operand, place
     t.old = t.saves = NOTHING
+    t.gathered = False
     t.narrow = <unsigned char>narrow
     s.nstores += 1
+
+cdef inline int bytes_stored(Sketch* s, Store* t) noexcept nogil:
+    return 1 if s.values[t.value].mask else t.narrow & ~HALVED if t.narrow else element_bytes(s)
 
 cdef void store_results(Sketch* s, int end) noexcept nogil:
     """Store what members from `end` on read of the run's results in registers: the last that each register has."""
@@ -625,9 +648,8 @@ cdef bint write_steps(Sketch* s, NativeRun* r, int end) noexcept nogil:
     r.first, r.end, r.slots, r.segmented, r.ngathered, r.nsaved = s.first, end, 0, False, 0, s.nsaved
     r.raised = False
     memcpy(r.saved, s.saved, s.nsaved * sizeof(short))
+    memcpy(r.saved_bytes, s.saved_bytes, s.nsaved)
     memset(r.saved_slot, NOTHING, s.nsaved * sizeof(short))
-    for i in range(s.first, end):
-        r.segmented = r.segmented or s.g.segmented[i] and not s.g.gathers
     sort_stores(s)
     if not pin(&w, note_uses(s)):
         return False
@@ -644,11 +666,32 @@ cdef bint write_steps(Sketch* s, NativeRun* r, int end) noexcept nogil:
             if s.stores[k].saves != NOTHING:
                 r.saved_slot[s.stores[k].saves] = <short>r.slots
             put(&w, op, v.vector, slot_for(r, s.stores[k].operand), s.stores[k].narrow)
+            if s.stores[k].gathered:
+                note_gathered(r, r.slots - 1, bytes_stored(s, &s.stores[k]), True)
             v.next = s.stores[k].after
             release(&w, v)
             k += 1
+    r.segmented = walks(s.g, r)
     r.loop = find_loop(w.steps, w.n, s.itemsize | (PAIRED if s.paired else 0), s.set, s.at_once, s.g.held)
     return True
+
+cdef bint walks(GroupPlan* g, NativeRun* r) noexcept nogil:
+    """Whether the loop goes over rows, for an operand in memory that is not brought together."""
+    cdef bint together[MAX_SLOTS]
+    cdef int i
+    memset(together, 0, r.slots * sizeof(bint))
+    for i in range(r.ngathered):
+        together[r.gathered[i]] = True
+    for i in range(r.slots):
+        if not together[i] and not g.register[r.slot[i]] and not g.flat[r.slot[i]]:
+            return True
+    return False
+
+cdef inline void note_gathered(NativeRun* r, int slot, int bytes, bint gives) noexcept nogil:
+    r.gathered[r.ngathered] = <unsigned char>slot
+    r.gathered_bytes[r.ngathered] = <unsigned char>bytes
+    r.gives[r.ngathered] = gives
+    r.ngathered += 1
 
 cdef inline void put(Writing* w, int op, int to, int a, int b) noexcept nogil:
     cdef Step* step = &w.steps[w.n]
@@ -819,12 +862,9 @@ cdef inline int bytes_of(Sketch* s, Value* v) noexcept nogil:
 
 cdef int slot_of(Writing* w, Value* v) noexcept nogil:
     """The same of what is loaded."""
-    cdef GroupPlan* g = w.s.g
     cdef NativeRun* r = w.r
     if v.slot == NOTHING:
         v.slot = slot_for(r, v.operand)
-        if g.gathers and not g.flat[v.operand] and not g.register[v.operand] and g.storage[v.operand] >= 0:
-            r.gathered[r.ngathered] = <unsigned char>v.slot
-            r.gathered_bytes[r.ngathered] = <unsigned char>bytes_of(w.s, v)
-            r.ngathered += 1
+        if v.gathered:
+            note_gathered(r, v.slot, bytes_of(w.s, v), False)
     return v.slot

@@ -21,11 +21,13 @@ cdef struct NativeRun:          # members that one native loop computes: see _ru
     bint segmented              # one of them is
     int slots                   # operands of the loop,
     short slot[MAX_SLOTS]       # and which of the group's each is
-    int ngathered               # those that lie in short rows: a block of each is brought together first
-    unsigned char gathered[MAX_GATHERED]        # their slots,
-    unsigned char gathered_bytes[MAX_GATHERED]  # and of an element
+    int ngathered               # those that are scattered: a block of each is brought together first, or, of results,
+    unsigned char gathered[MAX_GATHERED]        # given out afterwards; their slots,
+    unsigned char gathered_bytes[MAX_GATHERED]  # of an element,
+    bint gives[MAX_GATHERED]    # and whether it is a result
     int nsaved                  # operands that it overwrites: they are saved, for members that run again
     short saved[MAX_GATHERED]
+    unsigned char saved_bytes[MAX_GATHERED]     # of an element
     short saved_slot[MAX_GATHERED]              # of a loop that saves one itself, where it puts that; -1
 
 cdef struct Parts:              # of native loops, loops of few members each; before an array of them
@@ -47,7 +49,7 @@ cdef struct GroupPlan:          # how a group runs; on the stack of its runner
     int nregisters, ninner      # of kind BLOCK, and INNER
     intp inner_block            # elements of one of those
     int nrooms                  # for blocks that a native loop brings together, or saves
-    bint gathers                # whether they do: rows are short
+    bint gathers                # whether they do so with rows, as these are short
     Kernel* kernels[MAX_MEMBERS]
     int first[MAX_MEMBERS + 1]  # where each member's operands begin
     bint segmented[MAX_MEMBERS] # has an operand in memory that does not lie in the order of iteration

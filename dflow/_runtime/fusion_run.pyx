@@ -134,7 +134,7 @@ cdef bint raises(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, int
     for i in range(r.nsaved):
         k = r.saved[i]
         if r.saved_slot[i] < 0:
-            move_block(g, saved_room(g, r, rooms, i), k, g.steps[k], f, n, False)
+            move_block(g, saved_room(g, r, rooms, i), k, r.saved_bytes[i], f, n, False)
     run_loop(g, r, at, rooms, f, n)
     flags = fp_flags()
     if flags:
@@ -143,7 +143,7 @@ cdef bint raises(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, int
         return False
     for i in range(r.nsaved):
         k = r.saved[i]
-        move_block(g, saved_room(g, r, rooms, i), k, g.steps[k], f, n, True)
+        move_block(g, saved_room(g, r, rooms, i), k, r.saved_bytes[i], f, n, True)
     return True
 
 cdef inline char* saved_room(GroupPlan* g, NativeRun* r, char* rooms, int i) noexcept nogil:
@@ -151,19 +151,24 @@ cdef inline char* saved_room(GroupPlan* g, NativeRun* r, char* rooms, int i) noe
 
 cdef void run_loop(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n) noexcept nogil:
     cdef char* args[MAX_SLOTS + 8]
-    cdef int i, k
+    cdef int i
+    for i in range(r.ngathered):
+        if not r.gives[i]:
+            gather_block(g, rooms + 8 * i * g.block, r.slot[r.gathered[i]], r.gathered_bytes[i], f, n)
     if r.segmented:
         run_native_rows(g, r, at, rooms, f, n)
     else:
         for i in range(r.slots):
             args[i] = at[r.slot[i]]
         for i in range(r.ngathered):
-            k = r.gathered[i]
-            args[k] = gather_block(g, rooms + 8 * i * g.block, r.slot[k], r.gathered_bytes[i], f, n)
+            args[r.gathered[i]] = rooms + 8 * i * g.block
         for i in range(r.nsaved):
             if r.saved_slot[i] >= 0:
                 args[r.saved_slot[i]] = saved_room(g, r, rooms, i)
         (<native_t>r.loop.code)(args, n, 1, NULL)
+    for i in range(r.ngathered):
+        if r.gives[i]:
+            move_block(g, rooms + 8 * i * g.block, r.slot[r.gathered[i]], r.gathered_bytes[i], f, n, True)
 
 cdef bint run_again(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n, bint whole) noexcept nogil:
     """The members of a native loop, over as many elements at a time as their inner registers have: in parts, or, whole,
@@ -253,7 +258,7 @@ cdef void prove(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp
     for i in range(r.nsaved):
         if r.saved_slot[i] >= 0:
             right = right and memcmp(saved_room(g, r, rooms, i), before + r.saved_slot[i] * MAX_ELEMENT * n,
-                                     g.steps[r.saved[i]] * n) == 0
+                                     r.saved_bytes[i] * n) == 0
     memory_free(before)
     for i in range(r.first, r.end):             # of two zeros these give either, by where they stand in the array
         if not right and (g.kernels[i].operation == FMAX or g.kernels[i].operation == FMIN):
@@ -305,6 +310,8 @@ cdef bint same_values(const char* a, const char* b, intp n, int size) noexcept n
 cdef void run_native_rows(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n) noexcept nogil:
     """The same over rows of memory: as many whole ones at once as follow each other at the same distance."""
     cdef char* row[MAX_SLOTS]
+    cdef char* together[MAX_SLOTS]      # where its block begins, if it lies in the order of iteration
+    cdef intp bytes[MAX_SLOTS]          # and of an element
     cdef char* args[MAX_SLOTS + 8]
     cdef intp steps[MAX_SLOTS + 8]
     cdef intp inner = g.dims[g.ndim - 1], m, rows, done = 0
@@ -315,10 +322,18 @@ cdef void run_native_rows(GroupPlan* g, NativeRun* r, char** at, char* rooms, in
     start_walk(g, &w, f)
     for i in range(r.slots):
         k = r.slot[i]
+        together[i] = at[k] if g.register[k] else NULL
+        bytes[i] = g.steps[k]
         steps[i] = inner * g.steps[k] if g.register[k] else g.strides[down][k]
+    for i in range(r.ngathered):
+        k = r.gathered[i]
+        together[k], bytes[k] = rooms + 8 * i * g.block, r.gathered_bytes[i]
+        steps[k] = inner * bytes[k]
     for i in range(r.nsaved):
         if r.saved_slot[i] >= 0:
-            steps[r.saved_slot[i]] = inner * g.steps[r.saved[i]]
+            k = r.saved_slot[i]
+            together[k], bytes[k] = saved_room(g, r, rooms, i), r.saved_bytes[i]
+            steps[k] = inner * bytes[k]
     for i in range(r.slots, r.slots + 8):
         args[i] = NULL
         steps[i] = 0
@@ -326,17 +341,14 @@ cdef void run_native_rows(GroupPlan* g, NativeRun* r, char** at, char* rooms, in
         m = min(inner - w.column, n - done)
         rows = 1 if m < inner else min(g.dims[down] - w.counter[down], (n - done) // inner)
         for i in range(r.slots):
-            k = r.slot[i]
-            if g.register[k]:
-                args[i] = at[k] + done * g.steps[k]
+            if together[i] != NULL:
+                args[i] = together[i] + done * bytes[i]
                 continue
+            k = r.slot[i]
             if anew:
                 row[i] = row_start(g, &w, k)
             args[i] = row[i] + w.column * g.steps[k]
             row[i] = row[i] + rows * steps[i]
-        for i in range(r.nsaved):
-            if r.saved_slot[i] >= 0:
-                args[r.saved_slot[i]] = saved_room(g, r, rooms, i) + done * g.steps[r.saved[i]]
         code(args, m, rows, steps)
         done += rows * m
         if done == n:

@@ -463,7 +463,7 @@ cdef inline short take_place(Pool* pool) noexcept nogil:
 cdef inline void needs(GroupPlan* g, char* kind, int operand) noexcept nogil:
     if g.register[operand]:
         kind[<size_t>g.base[operand]] = BLOCK
-    elif g.flat[operand]:
+    elif g.flat[operand] and g.steps[operand] != 0:
         g.moving[g.nmoving] = <short>operand
         g.nmoving += 1
 

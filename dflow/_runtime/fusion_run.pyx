@@ -36,8 +36,7 @@ cdef void run_blocks(void* plan, intp start, intp stop) noexcept nogil:
         start *= g.per_row
         stop *= g.per_row
     for i in range(g.nops):
-        if g.register[i] == BLOCK:
-            at[i] = room + <size_t>g.base[i] * (<size_t>g.block * g.register_bytes)
+        at[i] = room + <size_t>g.base[i] * (<size_t>g.block * g.register_bytes) if g.register[i] == BLOCK else g.base[i]
     fp_clear()
     while start < stop:
         n = block_bounds(g, start, &f)
@@ -312,19 +311,25 @@ cdef void run_native_rows(GroupPlan* g, NativeRun* r, char** at, char* rooms, in
     cdef char* row[MAX_SLOTS]
     cdef char* together[MAX_SLOTS]      # where its block begins, if it lies in the order of iteration
     cdef intp bytes[MAX_SLOTS]          # and of an element
+    cdef unsigned char moving[MAX_SLOTS]        # all but the constants
     cdef char* args[MAX_SLOTS + 8]
     cdef intp steps[MAX_SLOTS + 8]
     cdef intp inner = g.dims[g.ndim - 1], m, rows, done = 0
-    cdef int down = g.ndim - 2, i, k
+    cdef int down = g.ndim - 2, n_moving = 0, i, j, k
     cdef native_t code = <native_t>r.loop.code
     cdef bint anew = True
     cdef Walk w
     start_walk(g, &w, f)
     for i in range(r.slots):
         k = r.slot[i]
-        together[i] = at[k] if g.register[k] else NULL
-        bytes[i] = g.steps[k]
-        steps[i] = inner * g.steps[k] if g.register[k] else g.strides[down][k]
+        args[i] = at[k]
+        steps[i] = 0
+        if g.storage[k] >= 0:
+            moving[n_moving] = <unsigned char>i
+            n_moving += 1
+            together[i] = at[k] if g.register[k] else NULL
+            bytes[i] = g.steps[k]
+            steps[i] = inner * g.steps[k] if g.register[k] else g.strides[down][k]
     for i in range(r.ngathered):
         k = r.gathered[i]
         together[k], bytes[k] = rooms + 8 * i * g.block, r.gathered_bytes[i]
@@ -340,7 +345,8 @@ cdef void run_native_rows(GroupPlan* g, NativeRun* r, char** at, char* rooms, in
     while True:
         m = min(inner - w.column, n - done)
         rows = 1 if m < inner else min(g.dims[down] - w.counter[down], (n - done) // inner)
-        for i in range(r.slots):
+        for j in range(n_moving):
+            i = moving[j]
             if together[i] != NULL:
                 args[i] = together[i] + done * bytes[i]
                 continue

@@ -23,8 +23,8 @@ from dflow._runtime.executor cimport inside_host_task, resume_held_back
 from dflow._kernels.dtypes cimport BOOL, DOUBLE, FLOAT, Scalar, itemsizes, write_scalar
 from dflow._kernels.sorting cimport dot_kernel
 from dflow._array.core cimport (
-    ndarray, C_CONTIGUOUS, READONLY, SCALAR, new_array, new_like, new_view, close_view, strides_of, data_of, in_order_near,
-    is_idle, is_near, same_elements, together, fill_operand, covers_storage, is_ours, be_element)
+    ndarray, C_CONTIGUOUS, READONLY, SCALAR, new_array, new_like, new_view, close_view, strides_of, data_of,
+    in_order_near, is_idle, is_near, same_elements, together, fill_operand, covers_storage, is_ours, be_element)
 from dflow._base.thread_state cimport near
 
 cdef int quick_kind(object x) noexcept:
@@ -284,9 +284,9 @@ cdef ndarray queue_unary(Plan* p, ndarray x):
     return out if launch_flat(p.kernel, x, None, NULL, 0, out) else None
 
 cdef ndarray launch_direct(Plan* p, object a, object b, ndarray out):
-    """A call whose operands need no casts, however they lie, through launch(): one or two (b not None), of which each is
-    an array or a number; None when call() must decide, or say what is wrong. out: where to, of the result's type, where
-    operands in its storage have the same elements; None for a new array."""
+    """A call whose operands, one or two (then b is not None), arrays or a number, need no casts, through launch(). None
+    when call() must decide, or say what is wrong. out: where to, of the result's type; operands in its storage have the
+    same elements. Or None, for a new array."""
     cdef Operand ops[3]
     cdef Scalar room
     cdef intp shape[MAXDIMS]
@@ -332,6 +332,20 @@ cdef ndarray launch_direct(Plan* p, object a, object b, ndarray out):
     fill_operand(&ops[nin], out, ndim, shape, True)
     launch(p.kernel, ops, nin + 1, ndim, shape, NULL)
     return out
+
+cdef ndarray direct_unary(Plan* p, ndarray x):
+    """p of x: at once, as a task, or wherever launch() puts it; None when call() must decide."""
+    cdef ndarray out = quick_unary(p, x)
+    if out is None:
+        out = queue_unary(p, x)
+    return launch_direct(p, x, None, None) if out is None else out
+
+cdef ndarray direct_binary(Plan* p, object a, object b):
+    """The same of two operands."""
+    cdef ndarray out = quick_binary(p, a, b, None)
+    if out is None:
+        out = queue_binary(p, a, b, None)
+    return launch_direct(p, a, b, None) if out is None else out
 
 cdef inline bint broadcast_to(intp* shape, ndarray x) noexcept:
     """The shape of x and one of as many axes; False where they do not fit."""

@@ -326,11 +326,7 @@ cdef object binary_operator(int op, object a, object b):
         p = u.binary[i * NKINDS + j]
         if p != NULL and u.nout == 1:
             try:
-                out = quick_binary(p, a, b, None)
-                if out is None:
-                    out = queue_binary(p, a, b, None)
-                if out is None:
-                    out = launch_direct(p, a, b, None)
+                out = direct_binary(p, a, b)
             except OverflowError:           # a comparison beyond the range: call() knows the answer
                 out = None
             if out is not None:
@@ -475,13 +471,7 @@ cdef object simple_power(object a, object exponent):
 cdef object unary(ufunc u, ndarray x):
     """u(x)."""
     cdef Plan* p = u.unary[x.code]
-    out = None
-    if p != NULL:
-        out = quick_unary(p, x)
-        if out is None:
-            out = queue_unary(p, x)
-        if out is None:
-            out = launch_direct(p, x, None, None)
+    out = None if p == NULL else direct_unary(p, x)
     return call(u, (x,), None, True, None, "same_kind", None) if out is None else out
 
 cdef object inplace_operator(int op, object a, object b):

@@ -646,12 +646,7 @@ cdef inline object quick_call(ufunc u, tuple inputs, object out):
     if u.nin == 1:
         x = small_number(inputs[0]) if type(inputs[0]) is float or type(inputs[0]) is int else inputs[0]
         p = u.unary[(<ndarray>x).code] if is_ours(x) and out is None else NULL
-        if p == NULL:
-            return None
-        quick = quick_unary(p, <ndarray>x)
-        if quick is None:
-            quick = queue_unary(p, <ndarray>x)
-        return launch_direct(p, x, None, None) if quick is None else quick
+        return None if p == NULL else direct_unary(p, <ndarray>x)
     if u.nin != 2 or u.nout != 1 or out is not None and (not is_ours(out) or u.core is not None):
         return None
     i = quick_kind(inputs[0])
@@ -670,12 +665,8 @@ cdef inline object quick_call(ufunc u, tuple inputs, object out):
     if u.core is not None or not p.direct:
         return None
     try:
-        if out is not None:
-            return binary_into(p, inputs[0], inputs[1], <ndarray>out)
-        quick = quick_binary(p, inputs[0], inputs[1], None)
-        if quick is None:
-            quick = queue_binary(p, inputs[0], inputs[1], None)
-        return launch_direct(p, inputs[0], inputs[1], None) if quick is None else quick
+        return (direct_binary(p, inputs[0], inputs[1]) if out is None else
+                binary_into(p, inputs[0], inputs[1], <ndarray>out))
     except OverflowError:
         return None                         # a comparison beyond the range: the long way knows the answer
 

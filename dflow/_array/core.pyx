@@ -319,9 +319,7 @@ cdef object numpy_window(ndarray a, bint write=True, object base=None):
     Py_INCREF(dtype)            # Without strides, NumPy need not look at them.
     window = PyArray_NewFromDescr(<PyTypeObject*>cnp.ndarray, <PyArray_Descr*>dtype, a.ndim, a.shape,
                                   NULL if usual else strides_of(a), data_of(a), flags, NULL)
-    base = a if base is None else base
-    Py_INCREF(base)
-    cnp.PyArray_SetBaseObject(window, base)
+    cnp.set_array_base(window, a if base is None else base)
     return window
 
 cdef ndarray as_array(object x):
@@ -741,7 +739,8 @@ cdef class ndarray:
         return float(scalar(self))
 
     def __complex__(self, /):
-        return complex(scalar(self) if self.ndim else first_element(self))
+        number = scalar(self) if self.ndim else first_element(self)
+        return number if type(number) is complex else complex(number)
 
     def __index__(self):
         if self.ndim or not is_integer(self.code) or self.code == BOOL:

@@ -5,6 +5,7 @@ All as NumPy's scalars have it: bits, types, warnings. For what is not here the 
 
 import numpy as np
 from cpython.complex cimport PyComplex_ImagAsDouble, PyComplex_RealAsDouble
+from cpython.object cimport PyObject
 from libc.float cimport DBL_MIN, FLT_MIN
 from libc.math cimport copysign, fabs, floor, fmod, hypot, hypotf, pow, powf, signbit
 from libc.stdint cimport uint16_t, uint64_t
@@ -35,6 +36,13 @@ cdef extern from *:
 ctypedef fused real:
     float
     double
+
+cdef struct Pair:           # of two numbers, what they are, and what is computed with them
+    PyObject* a
+    PyObject* b
+    int kind
+    int other
+    int code
 
 cdef union Number:
     int128 i                # of integers and bools
@@ -109,6 +117,9 @@ cdef inline double as_double(int128 i) noexcept nogil:
 cdef inline bint read_number(object x, int kind, char* p, int code, Number* n):
     """The number as that type holds it, which is the one of the two. False: a weak one that it does not hold."""
     cdef int overflow
+    if kind == DOUBLE:
+        n.parts[0], n.parts[1] = (<double*>p)[0], 0
+        return True
     if kind == WEAK_INT:
         n.i = PyLong_AsLongLongAndOverflow(x, &overflow)
         if is_integer(code):
@@ -143,18 +154,22 @@ cdef inline bint hold(double re, double im, int code, Number* n) noexcept nogil:
     n.parts[0], n.parts[1] = re, im
     return True
 
+cdef inline ndarray new_number(int code):
+    settings.inlined += 1
+    return new_scalar(code)
+
 cdef inline ndarray new_bool(bint value):
-    cdef ndarray out = new_scalar(BOOL)
+    cdef ndarray out = new_number(BOOL)
     out.st.data[0] = value
     return out
 
 cdef inline ndarray new_integer(int code, int128 value):
-    cdef ndarray out = new_scalar(code)
+    cdef ndarray out = new_number(code)
     memcpy(out.st.data, &value, itemsizes[code])
     return out
 
 cdef inline ndarray new_float(int code, Number* z, int* flags):
-    cdef ndarray out = new_scalar(code)
+    cdef ndarray out = new_number(code)
     cdef char* p = out.st.data
     if code == DOUBLE or code == CDOUBLE:
         (<double*>p)[0] = z.parts[0]
@@ -182,43 +197,52 @@ cdef object scalar_arithmetic(int op, object a, object b, bint quietly=False):
     """a op b for two numbers, one of them an element."""
     cdef char* p = NULL
     cdef char* q = NULL
-    cdef int kind = number_kind(a, &p), other, code
+    cdef Pair pair
     cdef Number x, y
-    cdef bint scalars
-    cdef object out
-    if kind < 0:
+    pair.kind = number_kind(a, &p)
+    if pair.kind < 0:
         return None
-    other = number_kind(b, &q)
-    if other < 0 or settings.inline_cost <= 0:
+    pair.other = number_kind(b, &q)
+    if pair.other < 0 or settings.inline_cost <= 0:
         return None
-    code = common[kind][other]
-    if code < 0 or mxnet_rules and not is_integer(code) and kind != other and (code != kind or other < NCODES) and (
-            code != other or kind < NCODES):
+    if pair.kind == BOOL == pair.other and AND <= op <= XOR:
+        return new_bool(p[0] != 0 and q[0] != 0 if op == AND else p[0] != 0 or q[0] != 0 if op == OR else
+                        (p[0] != 0) != (q[0] != 0))
+    pair.code = common[pair.kind][pair.other]
+    pair.a, pair.b = <PyObject*>a, <PyObject*>b
+    if pair.code < 0 or mxnet_rules and pair.kind != pair.other and not is_integer(pair.code) and (
+            pair.code != pair.kind or pair.other < NCODES) and (pair.code != pair.other or pair.kind < NCODES):
         return None
-    scalars = (code == kind or code == other) and is_scalar(a) and is_scalar(b) and (kind != BOOL or type(a) is bool)
-    if op == TRUE_DIVIDE and is_integer(code):
-        if mxnet_rules or not scalars and (kind == WEAK_INT or other == WEAK_INT):
-            return None
-        code = DOUBLE
-    if not read_number(a, kind, p, code, &x) or not read_number(b, other, q, code, &y):
+    if op == TRUE_DIVIDE and is_integer(pair.code):
+        return quotient_of_integers(a, p, b, q, &pair)
+    if not read_number(a, pair.kind, p, pair.code, &x) or not read_number(b, pair.other, q, pair.code, &y):
         return None
     if LESS <= op <= GREATER_EQUAL:
-        if is_complex(code) and not scalars and op != EQUAL and op != NOT_EQUAL:
+        if is_complex(pair.code) and op != EQUAL and op != NOT_EQUAL and not of_scalars(&pair):
             return None
-        out = <object>new_bool(compared(op, code, &x, &y))
-    elif is_integer(code):
-        if op == POWER and (kind == BOOL or other == BOOL):
-            return None
-        out = <object>integer_arithmetic(op, code, x.i, y.i, scalars, quietly)
-    elif is_complex(code) and (op == FLOOR_DIVIDE or op == REMAINDER):      # which NumPy's bools take on
-        return NotImplemented if scalars and (other != BOOL or type(b) is bool) else None
-    else:
-        out = <object>float_arithmetic(op, code, &x, &y, scalars, quietly)
-    settings.inlined += out is not None
-    return out
+        return new_bool(compared(op, pair.code, &x, &y))
+    if is_integer(pair.code):
+        return integer_arithmetic(op, &pair, x.i, y.i, quietly)
+    if is_complex(pair.code) and (op == FLOOR_DIVIDE or op == REMAINDER):       # which NumPy's bools take on
+        return NotImplemented if of_scalars(&pair) and (pair.other != BOOL or type(b) is bool) else None
+    return float_arithmetic(op, &pair, &x, &y, quietly)
+
+cdef bint of_scalars(Pair* pair) noexcept:
+    """Whether it is NumPy's scalars that compute it: not its arrays without axes, nor its ufuncs, which have what is
+    computed as a third type, and where a bool is asked first."""
+    return ((pair.code == pair.kind or pair.code == pair.other) and is_scalar(<object>pair.a)
+            and is_scalar(<object>pair.b) and (pair.kind != BOOL or type(<object>pair.a) is bool))
 
 cdef inline bint is_scalar(object x) noexcept:
     return not is_ours(x) or (<ndarray>x).flags & SCALAR != 0
+
+cdef object quotient_of_integers(object a, char* p, object b, char* q, Pair* pair):
+    cdef Number x, y
+    if mxnet_rules or (pair.kind == WEAK_INT or pair.other == WEAK_INT) and not of_scalars(pair):
+        return None
+    if not read_number(a, pair.kind, p, DOUBLE, &x) or not read_number(b, pair.other, q, DOUBLE, &y):
+        return None
+    return float_arithmetic(TRUE_DIVIDE, pair, &x, &y, False)
 
 cdef inline bint compared(int op, int code, Number* x, Number* y) noexcept nogil:
     cdef double a, b
@@ -233,29 +257,31 @@ cdef inline bint compared(int op, int code, Number* x, Number* y) noexcept nogil
 
 # ---- floats ----------------------------------------------------------------------------------------------------------
 
-cdef ndarray float_arithmetic(int op, int code, Number* x, Number* y, bint scalars, bint quietly):
+cdef ndarray float_arithmetic(int op, Pair* pair, Number* x, Number* y, bint quietly):
     cdef Number z, rest
-    cdef int flags = 0
-    if op > POWER or op == MULTIPLY and is_complex(code) and not scalars:
+    cdef int flags = 0, code = DOUBLE if is_integer(pair.code) else pair.code
+    if op > POWER or op == MULTIPLY and is_complex(code) and not of_scalars(pair):
         return None
     if op == POWER:
-        if not (y.parts[0] == 2 and y.parts[1] == 0) and (is_complex(code) or not scalars):
+        if not (y.parts[0] == 2 and y.parts[1] == 0) and (is_complex(code) or not of_scalars(pair)):
             return None
-        if not scalars:
+        if not of_scalars(pair):
             if is_complex(code):
                 return None
             op, y = MULTIPLY, x             # as simple_power()
+    z.parts[0] = z.parts[1] = 0
     compute(op, code, x, y, &z)
     if not is_plain(op, code, x, y, &z):
         flags = computed_with_flags(op, code, x, y, &z)
-    if code == HALF and scalars and (op == REMAINDER or op == FLOOR_DIVIDE and y.parts[0] == 0 and signbit(y.parts[0])):
+    if code == HALF and (op == REMAINDER or op == FLOOR_DIVIDE and y.parts[0] == 0 and signbit(y.parts[0])) and (
+            of_scalars(pair)):
         flags |= computed_with_flags(FLOOR_DIVIDE + REMAINDER - op, code, x, y, &rest)      # its scalars compute both
         half_of(rest.parts[0], &flags)
     out = new_float(code, &z, &flags)
     if flags:
         if quietly:
             return None
-        tell(flags, op, scalars)
+        tell(flags, op, of_scalars(pair))
     return out
 
 cdef inline void compute(int op, int code, Number* x, Number* y, Number* z) noexcept nogil:
@@ -365,14 +391,11 @@ cdef inline void complex_arithmetic(real like, int op, double* x, double* y, dou
 
 # ---- integers, bools -------------------------------------------------------------------------------------------------
 
-cdef ndarray integer_arithmetic(int op, int code, int128 x, int128 y, bint scalars, bint quietly):
+cdef ndarray integer_arithmetic(int op, Pair* pair, int128 x, int128 y, bint quietly):
     cdef int128 z
+    cdef int code = pair.code
     if code == BOOL:
-        if op == AND or op == MULTIPLY:
-            return new_bool(x & y)
-        if op == OR or op == ADD:
-            return new_bool(x | y)
-        return new_bool(x != y) if op == XOR else None
+        return new_bool(x & y if op == MULTIPLY else x | y) if op == MULTIPLY or op == ADD else None
     if op == ADD:
         z = x + y
     elif op == SUBTRACT:
@@ -390,11 +413,11 @@ cdef ndarray integer_arithmetic(int op, int code, int128 x, int128 y, bint scala
             return None
         return new_integer(code, <int128>(<uint128>x << y) if op == LSHIFT else x >> y)     # of its last bits
     elif op == POWER:
-        return new_integer(code, raised(x, y)) if y >= 0 else None
+        return new_integer(code, raised(x, y)) if y >= 0 and pair.kind != BOOL and pair.other != BOOL else None
     elif y == 0:
         if quietly:
             return None
-        tell(FP_DIVIDE, op, scalars)
+        tell(FP_DIVIDE, op, of_scalars(pair))
         return new_integer(code, 0)
     elif op == FLOOR_DIVIDE:
         z = x / y - (x % y != 0 and (x < 0) != (y < 0))
@@ -402,7 +425,9 @@ cdef ndarray integer_arithmetic(int op, int code, int128 x, int128 y, bint scala
         z = x % y
         if z != 0 and (z < 0) != (y < 0):
             z += y
-    return in_its_range(op, code, z, scalars, quietly)
+    if in_range(z, code):
+        return new_integer(code, z)
+    return None if quietly else wrapped_round(op, code, z, of_scalars(pair))
 
 cdef inline uint64_t raised(int128 x, int128 y) noexcept nogil:
     """x to the power y, wrapped round."""
@@ -414,24 +439,19 @@ cdef inline uint64_t raised(int128 x, int128 y) noexcept nogil:
         y >>= 1
     return result
 
-cdef inline ndarray in_its_range(int op, int code, int128 value, bint tells, bint quietly):
-    """An element of integers; one that is beyond their range wraps round, which NumPy's scalars tell of."""
-    if (tells or op == FLOOR_DIVIDE) and not in_range(value, code):
-        if quietly:
-            return None
-        tell(FP_OVER, op, tells)
+cdef ndarray wrapped_round(int op, int code, int128 value, bint scalars):
+    """Of what is beyond the range of integers, the last bits, which NumPy's scalars tell of."""
+    if scalars or op == FLOOR_DIVIDE:
+        tell(FP_OVER, op, scalars)
     return new_integer(code, value)
 
 # ---- one number ------------------------------------------------------------------------------------------------------
 
 cdef ndarray scalar_unary(int op, ndarray a):
     """op a for one number."""
-    cdef ndarray out
     if a.ndim or settings.inline_cost <= 0 or not is_here(a):
         return None
-    out = of_number(op, a.code, data_of(a), a.flags & SCALAR != 0)
-    settings.inlined += out is not None
-    return out
+    return of_number(op, a.code, data_of(a), a.flags & SCALAR != 0)
 
 cdef ndarray of_number(int op, int code, char* p, bint scalar):
     cdef Number z
@@ -459,4 +479,6 @@ cdef ndarray of_number(int op, int code, char* p, bint scalar):
         return new_bool((n != 0) != (op == INVERT)) if op == INVERT or op == ABSOLUTE else None
     if op == INVERT:
         return new_integer(code, ~n)
-    return in_its_range(op, code, -n if op == NEGATIVE or op == ABSOLUTE and n < 0 else n, scalar, False)
+    if op == NEGATIVE or op == ABSOLUTE and n < 0:
+        n = -n
+    return new_integer(code, n) if in_range(n, code) else wrapped_round(op, code, n, scalar)

@@ -446,6 +446,16 @@ def computed_as_scalars(name, made, bare, *operands):
     return alike or dtype.kind != "c" or name not in ("mul", "truediv", "abs", "lt", "le", "gt", "ge")
 
 
+@pytest.mark.parametrize("dtype", ["D", "F"])
+def test_squares_of_complex_zeros(dtype):
+    """Have no signs; those of numbers that underflow to zero have."""
+    for re in (0.0, -0.0, 1e-300, -1e-30):
+        for im in (0.0, -0.0, 1e-300, -1e-30):
+            theirs = numpy.array([complex(re, im)], dtype)
+            with numpy.errstate(all="ignore"):
+                assert (np.array(theirs)[0] ** 2).asnumpy().tobytes() == (theirs[0] ** 2).tobytes(), (re, im)
+
+
 NUMBERS = [True, False, 3, -1, 255, 256, 2**31, 2**53 + 1, 2**63, 2**64 - 1, 10**40, 0.0, -0.0, 1.5, 1e300,
            3.4028235e38, 3.4028236e38, -1e39, 1e-40, 1e-50, numpy.nan, numpy.inf, 65520.0, 1j, numpy.float64(2.5),
            numpy.float64(1e300), numpy.float32(0.1), numpy.float16(2), numpy.int64(-5), numpy.int64(300),

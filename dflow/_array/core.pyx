@@ -28,8 +28,8 @@ from dflow._array.in_caller cimport joins, run_unary
 from dflow._base.allocator cimport memory_free, memory_hooks, MemoryHooks, memory_new
 from dflow._base.hooks cimport check_callables, check_hooks
 from dflow._array.shape cimport parse_shape, check_dimensions
-from dflow._kernels.dtypes cimport (BOOL, DOUBLE, MOST_INTEGER, NCODES, DTYPES, itemsizes, code_of, code_of_num,
-                                    is_complex, is_integer, is_true, numpy_array, real_code, read_scalar)
+from dflow._kernels.dtypes cimport (BOOL, NCODES, DTYPES, itemsizes, code_of, code_of_num, is_complex, is_integer,
+                                    is_true, numpy_array, real_code, read_scalar)
 from dflow._kernels.casts cimport cast_kernel
 
 cnp.import_array()
@@ -319,9 +319,7 @@ cdef object numpy_window(ndarray a, bint write=True, object base=None):
     Py_INCREF(dtype)            # Without strides, NumPy need not look at them.
     window = PyArray_NewFromDescr(<PyTypeObject*>cnp.ndarray, <PyArray_Descr*>dtype, a.ndim, a.shape,
                                   NULL if usual else strides_of(a), data_of(a), flags, NULL)
-    base = a if base is None else base
-    Py_INCREF(base)
-    cnp.PyArray_SetBaseObject(window, base)
+    cnp.set_array_base(window, a if base is None else base)
     return window
 
 cdef ndarray as_array(object x):
@@ -730,8 +728,8 @@ cdef class ndarray:
 
     def __bool__(self):
         if self.size == 1:
-            return (is_true(self.code, data_of(self)) if (self.code <= DOUBLE)
-                    and is_near(self) and not warnings_wait() else bool(first_element(self)))
+            return (is_true(self.code, data_of(self)) if is_near(self) and not warnings_wait() else
+                    bool(first_element(self)))
         return not (self.size == 0 and mxnet_rules) and bool(np.empty(shape_tuple(self), np.bool))     # NumPy's error
 
     def __int__(self):
@@ -741,7 +739,8 @@ cdef class ndarray:
         return float(scalar(self))
 
     def __complex__(self, /):
-        return complex(scalar(self))
+        number = scalar(self) if self.ndim else first_element(self)
+        return number if type(number) is complex else complex(number)
 
     def __index__(self):
         if self.ndim or not is_integer(self.code) or self.code == BOOL:
@@ -925,7 +924,7 @@ cdef ndarray part(ndarray a, int which):
 
 cdef object scalar(ndarray a):
     """For float(), int(), complex(): a number; NumPy's where it has words for it: complex scalars, arrays with axes."""
-    one = a.ndim == 0 and not (a.flags & SCALAR and is_complex(a.code)) or a.size == 1 and mxnet_rules
+    cdef bint one = a.ndim == 0 and not (a.flags & SCALAR and is_complex(a.code)) or a.size == 1 and mxnet_rules
     return first_element(a) if one else numpy_window(wait_read(a), False)[() if a.flags & SCALAR else ...]
 
 # ---- for the layers above --------------------------------------------------------------------------------------

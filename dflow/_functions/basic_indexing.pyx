@@ -18,10 +18,11 @@ from dflow._engine cimport settings
 from dflow._runtime.graph cimport storage_allocate
 from dflow._array.dispatch cimport Operand, fill_constant, launch
 from dflow._kernels.dtypes cimport (
-    Scalar, BOOL, DOUBLE, DTYPES, MOST_INTEGER, int128, integer_at, itemsizes, is_complex, is_integer, write_number,
-    write_scalar, read_scalar)
+    Scalar, BOOL, DOUBLE, DTYPES, MOST_INTEGER, NCODES, int128, integer_at, itemsizes, is_complex, is_integer,
+    read_scalar, scalar_code, scalar_data, write_number, write_scalar)
 from dflow._kernels.casts cimport cast_kernel, number_kernel
 from dflow._array.core cimport *, is_ours, be_element, be_array
+from dflow._array.in_caller cimport run_unary
 from dflow._base.thread_state cimport near, set_recording
 from dflow._tracing.tape cimport after_write, before_write, recorded, confirm_inplace
 from dflow._array.core import attach
@@ -422,48 +423,69 @@ cdef int set_element(ndarray a, intp offset, object value) except -1:
     fill_operand(&ops[1], v, 0, shape, True)
     return launch(cast_kernel(a.code, a.code), ops, 2, 0, shape, NULL)
 
-cdef bint copy_element(ndarray a, intp offset, ndarray value) noexcept:
-    """One element into one place, if it is there and of a's type, and nobody is using a; whether it was done."""
-    if value.ndim or value.code != a.code or not is_here(value) or not is_idle(a.st, direct):
+cdef bint copy_element(ndarray a, intp offset, object value) except -1:
+    """An element, or a number of NumPy's, into one place, if it is there and nobody is using a; whether it was done."""
+    cdef int code
+    cdef char* source
+    if is_ours(value):
+        if (<ndarray>value).ndim or not is_here(<ndarray>value):
+            return False
+        code = (<ndarray>value).code
+        source = data_of(<ndarray>value)
+        if may_not_fit(<ndarray>value, a.code) or is_complex(code) and not is_complex(a.code):
+            return False
+    else:
+        code = scalar_code(value)
+        source = scalar_data(value)
+        if code < 0 or not holds[a.code][code]:
+            return False
+    if not is_idle(a.st, direct):
         return False
-    memcpy(a.st.data + offset, data_of(value), a.itemsize)
+    if code == a.code:
+        memcpy(a.st.data + offset, source, a.itemsize)
+        return True
+    run_unary(cast_kernel(code, a.code), source, itemsizes[code], a.st.data + offset, a.itemsize, 1)
     return True
 
-cdef bint copy_scalar(ndarray a, object key, object value) except -1:
-    """A number of NumPy's, of a's type, into one place, if nobody is using a; whether it was done."""
-    cdef intp offset = -2
+cdef bint holds[NCODES][NCODES]         # whether a type holds all numbers of another one
+
+def _fill_holds():
+    cdef int code, other
+    for code in range(NCODES):
+        for other in range(NCODES):
+            holds[code][other] = np.can_cast(DTYPES[other], DTYPES[code])
+
+_fill_holds()
+
+cdef inline intp place_of(ndarray a, object key) except -1:
+    """Where the one element lies that a key names; -2 for other keys."""
+    cdef intp i
     if PyTuple_CheckExact(key):
-        offset = integers_offset(a, <tuple>key)
-    elif PyLong_CheckExact(key) and a.ndim == 1:
-        offset = a.offset + check_index(int_index(a, key), a.shape[0], 0) * strides_of(a)[0]
-    if offset < 0 or not is_idle(a.st, direct):
-        return False
-    cnp.PyArray_ScalarAsCtype(value, a.st.data + offset)
-    return True
+        return integers_offset(a, <tuple>key)
+    if a.ndim != 1:
+        return -2
+    if PyLong_CheckExact(key):
+        i = int_index(a, key)
+    elif not is_index(key, &i):
+        return -2
+    return a.offset + check_index(i, a.shape[0], 0) * strides_of(a)[0]
 
 cdef int set_index(ndarray a, object key, object value) except -1:
     if records(a, value):
         return record_store(a, key, value)
     cdef intp offset
-    cdef bint number = type(value) is float or type(value) is int or isinstance(value, (int, float, complex))
+    cdef bint number = not is_ours(value) and isinstance(value, (int, float, complex))
     if a.flags & (READONLY | SCALAR):
         if a.flags & SCALAR:
             raise TypeError(f"'numpy.{DTYPES[a.code].type.__name__}' object does not support item assignment")
         check_writable(a)
     a.st.version += 1
-    if PyTuple_CheckExact(key) and (number or is_ours(value)):
-        offset = integers_offset(a, <tuple>key)
-        if offset >= 0 and number:
+    offset = place_of(a, key)
+    if offset >= 0:
+        if number:
             return set_element(a, offset, value)
-        if offset >= 0 and copy_element(a, offset, <ndarray>value):
+        if copy_element(a, offset, value):
             return 0
-    if number and PyLong_CheckExact(key) and a.ndim == 1:
-        return set_element(a, a.offset + check_index(int_index(a, key), a.shape[0], 0) * strides_of(a)[0], value)
-    if is_ours(value) and PyLong_CheckExact(key) and a.ndim == 1 and copy_element(
-            a, a.offset + check_index(int_index(a, key), a.shape[0], 0) * strides_of(a)[0], <ndarray>value):
-        return 0
-    if isinstance(value, cnp.generic) and type(value) is DTYPES[a.code].type and copy_scalar(a, key, value):
-        return 0
     if is_ours(key) and (<ndarray>key).ndim:
         return selection_hooks.advanced_set(a, key, value)
     view = simple_view(a, key)

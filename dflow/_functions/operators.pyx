@@ -3,19 +3,11 @@
 import operator
 
 import numpy as np
-cimport numpy as cnp
-from libc.float cimport DBL_MIN, FLT_MIN
-from libc.math cimport copysign, fabs, floor, fmod
-from libc.stdint cimport uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 from dflow._base.atomics cimport load_ptr
-from dflow._base.fpflags cimport FP_OVER
-from dflow._engine cimport settings
-from dflow._runtime.fp_errors cimport fp_event
-from dflow._kernels.kernel cimport Kernel
 from dflow._kernels.dtypes cimport (
-    BOOL, CDOUBLE, CFLOAT, DOUBLE, DTYPES, FLOAT, HALF, LONG, MOST_INTEGER, NCODES, Scalar, int128, integer_at,
-    is_integer, itemsizes, uint128, write_scalar)
+    BOOL, CDOUBLE, CFLOAT, DOUBLE, DTYPES, FLOAT, HALF, LONG, NCODES, Scalar, is_integer, itemsizes, scalar_code,
+    scalar_data, write_scalar)
 from dflow._array.core cimport *, is_ours, be_element
 from dflow._base.thread_state cimport set_recording
 from dflow._functions.interop cimport ask, foreign
@@ -24,13 +16,9 @@ from dflow._functions.fastpath cimport *
 from dflow._functions.numpy_inline import LATER
 from dflow._tracing.tape cimport earlier, record, recorded, stand_for
 from dflow._functions.numbers cimport holds_no_numbers
+from dflow._functions.scalars cimport scalar_arithmetic, scalar_unary
 from dflow._functions.out cimport cast_error
 from dflow._functions.ufunc cimport ufunc, wrap, call
-
-cdef extern from "Python.h":
-    long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
-
-cdef long long EXACT = 1 << 53      # integers up to here are doubles
 
 # In the order of Op.
 operator_names = ("add subtract multiply true_divide floor_divide remainder power left_shift right_shift bitwise_and "
@@ -46,254 +34,22 @@ cdef ufunc square = wrap(np.square), sqrt = wrap(np.sqrt)
 cdef ufunc reciprocal = wrap(np.reciprocal), positive = wrap(np.positive)
 
 cdef object float64 = np.float64, int64 = np.int64
-cdef dict codes = {DTYPES[code].type: code for code in range(NCODES)}
 
 cdef object held(object x, int code):
     """A number of NumPy's as Python's, if that has the same result beside an array of a type, or as an element; None
     for anything else."""
     cdef ndarray out
+    cdef int its
     if type(x) is float64 and 0 <= code < NCODES and code != HALF and code != FLOAT and code != CFLOAT:
         return <double>x
     if type(x) is int64 and (code == LONG or code == DOUBLE or code == CDOUBLE):
         return int(x)
-    its = codes.get(type(x))
-    if its is None:
+    its = scalar_code(x)
+    if its < 0:
         return None
     out = new_scalar(its)
-    cnp.PyArray_ScalarAsCtype(x, out.st.data)
+    memcpy(out.st.data, scalar_data(x), itemsizes[its])
     return out
-
-cdef union Number:
-    double d
-    int128 i
-
-cdef inline bint is_double(object x, double* value):
-    """Whether a number of Python's is one that a double holds exactly."""
-    cdef long long n
-    cdef int overflow
-    if type(x) is float or type(x) is float64:
-        value[0] = <double>x
-        return True
-    if type(x) is bool:
-        value[0] = x is True
-        return True
-    if type(x) is int:
-        n = PyLong_AsLongLongAndOverflow(x, &overflow)
-        value[0] = <double>n
-        return overflow == 0 and -EXACT <= n <= EXACT
-    return False
-
-cdef inline bint is_single(object x, double* value):
-    """Whether one is a float, once it is rounded to it, and neither too large nor too small."""
-    cdef float rounded
-    if type(x) is float64 or not is_double(x, value):
-        return False
-    rounded = <float>value[0]
-    if rounded - rounded != 0 or fabs(rounded) < FLT_MIN and value[0] != 0:
-        return False
-    value[0] = rounded
-    return True
-
-cdef inline bint in_range(int128 value, int code) noexcept nogil:
-    cdef int bits = 8 * itemsizes[code]
-    return -(<int128>1 << bits - 1) <= value < <int128>1 << bits - 1 if code % 2 else 0 <= value < <int128>1 << bits
-
-cdef inline bint beside(object x, int code, Number* number):
-    """Whether x is an element that is there, of floats or of integers as the code is, or a number of Python's that is
-    of this type: then its value."""
-    cdef int overflow
-    cdef int128 integer
-    if is_ours(x):
-        if (<ndarray>x).ndim or not is_here(<ndarray>x):
-            return False
-        if (<ndarray>x).code == DOUBLE:
-            number.d = (<double*>data_of(<ndarray>x))[0]
-        elif (<ndarray>x).code == FLOAT:
-            number.d = (<float*>data_of(<ndarray>x))[0]
-        else:
-            integer = integer_at((<ndarray>x).code, data_of(<ndarray>x))
-            if (<ndarray>x).code == BOOL:
-                integer = integer != 0
-            if code == DOUBLE or code == FLOAT:
-                number.d = <double>integer
-            else:
-                number.i = integer
-        return True
-    if code == DOUBLE:
-        return is_double(x, &number.d)
-    if code == FLOAT:
-        return is_single(x, &number.d)
-    if type(x) is not int and type(x) is not bool:
-        return False
-    number.i = PyLong_AsLongLongAndOverflow(x, &overflow)
-    if overflow == 1 and x < 1 << 64:
-        number.i = <uint64_t>x
-        overflow = 0
-    return overflow == 0 and in_range(number.i, code)
-
-# Of elements of two types, integers, floats or doubles, the type of what is computed with them; 0: another one. Two
-# bools have rules of their own.
-cdef char common[NCODES][NCODES]
-
-cdef int _fill_common() except -1:
-    cdef int a, b
-    numbers = [code for code in range(NCODES) if code <= MOST_INTEGER or code == FLOAT or code == DOUBLE]
-    for a in numbers:
-        for b in numbers:
-            both = np.promote_types(DTYPES[a], DTYPES[b])
-            common[a][b] = 0 if both.kind == "f" and a <= MOST_INTEGER and b <= MOST_INTEGER else both.num
-    return 0
-
-_fill_common()
-
-cdef inline bint tells_of_wraps(object a, object b):
-    """Whether NumPy's scalars do: not arrays without axes, and not where a bool is asked first."""
-    return (not is_ours(a) or (<ndarray>a).flags & SCALAR and (<ndarray>a).code != BOOL) and (
-        not is_ours(b) or (<ndarray>b).flags & SCALAR != 0)
-
-cdef ndarray scalar_arithmetic(int op, object a, object b):
-    """a op b for two numbers, one of them an element of floats, doubles or integers, where that raises no floating
-    point flag (but inexact); else None."""
-    cdef int code = (<ndarray>a).code if is_ours(a) else (<ndarray>b).code
-    cdef int other = (<ndarray>b).code if is_ours(b) else code
-    cdef Number x, y
-    x.i = y.i = 0
-    if mxnet_rules and code != other and (code == FLOAT or other == FLOAT):
-        return None
-    code = common[code][other]
-    if code == 0 or code == HALF:
-        return None
-    if settings.inline_cost <= 0 or not beside(a, code, &x) or not beside(b, code, &y):
-        return None
-    if code <= MOST_INTEGER:
-        out = integer_arithmetic(op, code, x.i, y.i, tells_of_wraps(a, b))
-    elif op == POWER and y.d == 2 and not is_ours(b):       # as simple_power()
-        out = float_arithmetic(MULTIPLY, code, x.d, x.d)
-    else:
-        out = float_arithmetic(op, code, x.d, y.d)
-    settings.inlined += out is not None
-    return out
-
-cdef inline ndarray new_bool(bint value):
-    cdef ndarray out = new_scalar(BOOL)
-    out.st.data[0] = value
-    return out
-
-cdef inline ndarray new_float(int code, double value):
-    cdef ndarray out = new_scalar(code)
-    if code == DOUBLE:
-        (<double*>out.st.data)[0] = value
-    else:
-        (<float*>out.st.data)[0] = <float>value
-    return out
-
-cdef inline ndarray float_arithmetic(int op, int code, double x, double y):
-    """Floats are computed as doubles, which have more than twice their digits: rounded once more they are the same."""
-    cdef double z
-    if op == FLOOR_DIVIDE or op == REMAINDER:
-        return quotient(op, x, y) if code == DOUBLE else None
-    if op <= TRUE_DIVIDE:
-        if op == ADD:
-            z = x + y
-        elif op == SUBTRACT:
-            z = x - y
-        elif op == MULTIPLY:
-            z = x * y
-        elif y != 0:
-            z = x / y
-        else:
-            return None
-        if code == FLOAT:
-            z = <float>z
-        if z - z != 0 or (op >= MULTIPLY and fabs(z) < (DBL_MIN if code == DOUBLE else FLT_MIN)
-                          and x != 0 and (y != 0 or op == TRUE_DIVIDE)):
-            return None                     # infinite, not a number, or too small
-        return new_float(code, z)
-    if op < LESS or x != x or y != y:
-        return None
-    return new_bool(x < y if op == LESS else x <= y if op == LESS_EQUAL else x == y if op == EQUAL else
-                    x != y if op == NOT_EQUAL else x > y if op == GREATER else x >= y)
-
-cdef ndarray quotient(int op, double x, double y):
-    """x // y, or x % y, as NumPy computes it."""
-    cdef double rest, whole, z
-    if y == 0 or x - x != 0 or y - y != 0:
-        return None
-    rest = fmod(x, y)
-    whole = (x - rest) / y
-    if rest != 0 and (rest < 0) != (y < 0):
-        rest += y
-        whole -= 1
-    elif rest == 0:
-        rest = copysign(0, y)
-    if op == REMAINDER:
-        return new_float(DOUBLE, rest)
-    z = floor(whole)
-    if whole - z > 0.5:
-        z += 1
-    return new_float(DOUBLE, z) if z != 0 and z - z == 0 else None
-
-cdef ndarray integer_arithmetic(int op, int code, int128 x, int128 y, bint tells):
-    cdef int128 z
-    if LESS <= op <= GREATER_EQUAL:
-        return new_bool(x < y if op == LESS else x <= y if op == LESS_EQUAL else x == y if op == EQUAL else
-                        x != y if op == NOT_EQUAL else x > y if op == GREATER else x >= y)
-    if op == ADD:
-        z = x + y
-    elif op == SUBTRACT:
-        z = x - y
-    elif op == MULTIPLY:
-        z = <int128>(<uint128>x * <uint128>y)   # that of two uint64 is negative, or right
-    elif op == AND:
-        z = x & y
-    elif op == OR:
-        z = x | y
-    elif op == XOR:
-        z = x ^ y
-    elif op == LSHIFT or op == RSHIFT:
-        if not 0 <= y < 8 * itemsizes[code]:
-            return None
-        return new_integer(code, <int128>(<uint128>x << y) if op == LSHIFT else x >> y)     # of its last bits
-    elif op == POWER:
-        return new_integer(code, raised(x, y)) if y >= 0 else None
-    elif y == 0:
-        return None
-    elif op == FLOOR_DIVIDE:
-        z = x / y - (x % y != 0 and (x < 0) != (y < 0))
-    elif op == REMAINDER:
-        z = x % y
-        if z != 0 and (z < 0) != (y < 0):
-            z += y
-    elif op == TRUE_DIVIDE and itemsizes[code] >= 4 and not mxnet_rules:    # else it may be no double
-        return new_float(DOUBLE, <double>x / <double>y)
-    else:
-        return None
-    return in_its_range(op, code, z, tells)
-
-cdef inline uint64_t raised(int128 x, int128 y) noexcept nogil:
-    """x to the power y, wrapped round."""
-    cdef uint64_t base = <uint64_t>x, result = 1
-    while y > 0:
-        if y & 1:
-            result *= base
-        base *= base
-        y >>= 1
-    return result
-
-cdef inline ndarray new_integer(int code, int128 value):
-    cdef ndarray out = new_scalar(code)
-    memcpy(out.st.data, &value, itemsizes[code])
-    return out
-
-cdef ndarray in_its_range(int op, int code, int128 value, bint tells):
-    """An element of integers; one that is beyond their range wraps round, which NumPy's scalars tell of."""
-    cdef Kernel k
-    if (tells or op == FLOOR_DIVIDE) and not in_range(value, code):
-        memset(&k, 0, sizeof(Kernel))
-        name = f"{'scalar ' if tells else ''}{operator_names[op]}".encode()
-        k.name = name
-        fp_event(FP_OVER, &k)
-    return new_integer(code, value)
 
 cdef object binary_operator(int op, object a, object b):
     if records(a, b):
@@ -303,14 +59,14 @@ cdef object binary_operator(int op, object a, object b):
     cdef Plan* p
     cdef ndarray out
     if op <= GREATER_EQUAL:
-        out = scalar_arithmetic(op, a, b)
-        if out is not None:
-            return out
+        result = scalar_arithmetic(op, a, b)
+        if result is not None:
+            return result
     elif op == DIVMOD:
-        out = scalar_arithmetic(FLOOR_DIVIDE, a, b)
-        rest = None if out is None else scalar_arithmetic(REMAINDER, a, b)
+        result = scalar_arithmetic(FLOOR_DIVIDE, a, b, True)
+        rest = None if result is None else scalar_arithmetic(REMAINDER, a, b, True)
         if rest is not None:
-            return out, rest
+            return result if result is NotImplemented else (result, rest)
     u = <ufunc>(<list>operator_list)[op]
     i = quick_kind(a)
     j = quick_kind(b)
@@ -524,23 +280,5 @@ cdef object inplace_operator(int op, object a, object b):
 cdef object unary_operator(int op, object a):
     if records(a, None):
         return record((<ufunc>(<list>operator_list)[op]).numpy, (a,), (<list>operator_list)[op], (a,), {})
-    if (<ndarray>a).ndim == 0 and settings.inline_cost > 0 and is_here(<ndarray>a):
-        out = of_number(op, (<ndarray>a).code, data_of(<ndarray>a), (<ndarray>a).flags & SCALAR)
-        if out is not None:
-            settings.inlined += 1
-            return out
-    return unary(<ufunc>(<list>operator_list)[op], <ndarray>a)
-
-cdef ndarray of_number(int op, int code, char* p, bint tells):
-    """The same of one number of floats, doubles or integers, where it raises no flag; else None."""
-    cdef double d
-    cdef int128 n
-    if (code == DOUBLE or code == FLOAT) and op != INVERT:
-        d = (<double*>p)[0] if code == DOUBLE else (<float*>p)[0]
-        return new_float(code, -d if op == NEGATIVE else fabs(d) if op == ABSOLUTE else d)
-    if not BOOL < code <= MOST_INTEGER:
-        return None
-    n = integer_at(code, p)
-    if op == INVERT:
-        return new_integer(code, ~n)
-    return in_its_range(op, code, -n if op == NEGATIVE or op == ABSOLUTE and n < 0 else n, tells)
+    out = scalar_unary(op, <ndarray>a)
+    return unary(<ufunc>(<list>operator_list)[op], <ndarray>a) if out is None else out

@@ -2,6 +2,12 @@
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
+cdef extern from "_kernels/c/scalars.h" nogil:
+    char* scalar_data(object)                               # where the number is in a scalar of NumPy's
+    double half_value(uint16_t)
+    uint16_t half_of(double, int* flags)                    # adds FP_OVER, FP_UNDER
+    void settle(double*)                                    # computes what is before it before what is after it
+
 cdef extern from *:
     ctypedef long long int128 "__int128"        # holds all integers
     ctypedef unsigned long long uint128 "unsigned __int128"
@@ -46,13 +52,20 @@ cdef inline int128 integer_at(int code, char* p) noexcept nogil:
             <int16_t*>p)[0] if size == 2 else (<int8_t*>p)[0]
     return (<uint64_t*>p)[0] if size == 8 else (<uint32_t*>p)[0] if size == 4 else (
         <uint16_t*>p)[0] if size == 2 else (<uint8_t*>p)[0]
-cdef inline bint is_true(int code, char* p) noexcept nogil:     # of integers, a bool, doubles, floats
-    if code == FLOAT:
-        return (<float*>p)[0] != 0
-    return (<double*>p)[0] != 0 if code == DOUBLE else integer_at(code, p) != 0
+cdef inline bint is_true(int code, char* p) noexcept nogil:
+    if is_integer(code):
+        return integer_at(code, p) != 0
+    if code == DOUBLE or code == CDOUBLE:
+        return (<double*>p)[0] != 0 or code == CDOUBLE and (<double*>p)[1] != 0
+    if code == FLOAT or code == CFLOAT:
+        return (<float*>p)[0] != 0 or code == CFLOAT and (<float*>p)[1] != 0
+    if code == HALF:
+        return (<uint16_t*>p)[0] & 0x7fff
+    return (<long double*>p)[0] != 0 or code == CLONGDOUBLE and (<long double*>p)[1] != 0
 cdef inline int real_code(int code) noexcept nogil:
     return code - 3 if is_complex(code) else code
 
+cdef int scalar_code(object) noexcept                                       # of a scalar of NumPy's; -1: it is none
 cdef int write_scalar(object value, int code, char* p) except -1            # OverflowError for an int that does not fit
 cdef object read_scalar(int code, char* p)                                  # a Python scalar
 cdef object read_numpy_scalar(int code, char* p)                            # one of NumPy's

@@ -2,11 +2,13 @@
 
 import numpy as np
 cimport numpy as cnp
-from cpython.complex cimport PyComplex_FromDoubles
+from cpython.complex cimport PyComplex_FromDoubles, PyComplex_ImagAsDouble, PyComplex_RealAsDouble
+from cpython.object cimport Py_TYPE, PyTypeObject
 from libc.float cimport FLT_MAX
 from libc.math cimport fabs
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint16_t, uint64_t
 from libc.string cimport memcpy
+from dflow._base.fpflags cimport FP_OVER
 
 cnp.import_array()
 
@@ -17,15 +19,17 @@ cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
 
 cdef long long EXACT = 1 << 53      # integers up to here are doubles
-cdef object float64 = np.float64
+cdef object float64 = np.float64, complex128 = np.complex128
 
 # ---- type codes ------------------------------------------------------------------------------------------------
 
 cdef dict code_by_dtype = {}        # every dtype and type object seen so far; of dtypes that are equal, TWINS
 cdef int TWINS = NCODES
+cdef PyTypeObject* scalar_types[NCODES]                           # NumPy's, by code
 
 def _fill_types():
     cdef int code, first
+    cdef object dtype
     for code in range(18):
         dtype = cnp.PyArray_DescrFromType(23 if code == HALF else code)
         DTYPES.append(dtype)
@@ -35,6 +39,7 @@ def _fill_types():
         if first != code:
             code_by_dtype[dtype] = TWINS
         code_by_dtype[dtype.type] = code_by_dtype[type(dtype)] = code
+        scalar_types[code] = <PyTypeObject*>dtype.type
 
 DTYPES = []
 _fill_types()
@@ -138,6 +143,13 @@ cdef object with_items(object x, bint objects):
 
 # ---- scalars ---------------------------------------------------------------------------------------------------
 
+cdef int scalar_code(object x) noexcept:
+    cdef int code
+    for code in range(NCODES):
+        if scalar_types[code] == Py_TYPE(x):
+            return code
+    return -1
+
 cdef extern from "Python.h":
     double PyLong_AsDouble(object) except? -1.0
     long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
@@ -181,9 +193,31 @@ cdef int write_integer(object value, int code, char* p) except -1:
         (<int8_t*>p)[0] = <int8_t>v
     return 0
 
+cdef inline bint write_parts(double re, double im, int code, char* p) noexcept:
+    """Store a number as floats or complex ones. False: it is too large, or the type is another one."""
+    cdef int flags = 0
+    cdef uint16_t half
+    if code == DOUBLE or code == CDOUBLE:
+        (<double*>p)[0] = re
+        if code == CDOUBLE:
+            (<double*>p)[1] = im
+        return True
+    if code == FLOAT or code == CFLOAT:
+        if not (fabs(re) < FLT_MAX or re - re != 0) or not (fabs(im) < FLT_MAX or im - im != 0):
+            return False
+        (<float*>p)[0] = <float>re
+        if code == CFLOAT:
+            (<float*>p)[1] = <float>im
+        return True
+    if code == HALF:
+        half = half_of(re, &flags)
+        if not flags & FP_OVER:
+            (<uint16_t*>p)[0] = half
+            return True
+    return False
+
 cdef int write_scalar(object value, int code, char* p) except -1:
     """Store a Python or NumPy scalar as the type `code`."""
-    cdef double d
     cdef long long n
     cdef int overflow
     if type(value) is int:
@@ -192,24 +226,16 @@ cdef int write_scalar(object value, int code, char* p) except -1:
             return 0
         if code != BOOL and is_integer(code):
             return write_integer(value, code, p)
-        if code == FLOAT:
-            n = PyLong_AsLongLongAndOverflow(value, &overflow)
-            if overflow == 0 and -EXACT <= n <= EXACT:
-                (<float*>p)[0] = <float>n
-                return 0
+        n = PyLong_AsLongLongAndOverflow(value, &overflow)
+        if overflow == 0 and -EXACT <= n <= EXACT and write_parts(<double>n, 0, code, p):
+            return 0
     elif type(value) is float or type(value) is float64:
-        d = value
-        if code == DOUBLE:
-            (<double*>p)[0] = d
+        if write_parts(value, 0, code, p):
             return 0
-        if code == FLOAT and (fabs(d) < FLT_MAX or d - d != 0):
-            (<float*>p)[0] = <float>d
+    elif type(value) is complex or type(value) is complex128:
+        if is_complex(code) and write_parts(PyComplex_RealAsDouble(value), PyComplex_ImagAsDouble(value), code, p):
             return 0
-        if code == CDOUBLE:
-            (<double*>p)[0] = d
-            (<double*>p)[1] = 0
-            return 0
-    elif type(value) is bool and code <= DOUBLE:
+    elif type(value) is bool:
         if code == BOOL:
             p[0] = <char>(value is True)
             return 0
@@ -234,6 +260,10 @@ cdef object read_scalar(int code, char* p):
         return <double>(<float*>p)[0]
     if code == CDOUBLE:
         return PyComplex_FromDoubles((<double*>p)[0], (<double*>p)[1])
+    if code == CFLOAT:
+        return PyComplex_FromDoubles((<float*>p)[0], (<float*>p)[1])
+    if code == HALF:
+        return half_value((<uint16_t*>p)[0])
     return read_numpy_scalar(code, p).item()
 
 cdef object read_numpy_scalar(int code, char* p):

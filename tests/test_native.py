@@ -62,6 +62,7 @@ def test_random_programs_of_complex_numbers(seed):
     check_one(complex_program, seed)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("seed", range(90))
 def test_many_small_random_programs(seed):
     check_many(seed, 100)

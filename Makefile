@@ -22,6 +22,9 @@ forget_python = @if [ -d build/$(1)/lib ]; then find build/$(1)/lib \( -name '*.
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s  %s\n", $$1, $$2}' Makefile
 
+# Tests in two processes side by side; one of them in this one: ARGS="-n 0".
+SIDES = -n 2 --dist worksteal
+
 # One line a step, with its seconds; pip and compilers say nothing but errors.
 define step
 @printf '%s ... ' '$(1)'; start=$$(date +%s); $(2) && echo "$$(($$(date +%s) - start)) s"
@@ -55,7 +58,7 @@ build/release/built: .venv/installed $(SOURCES)
 build: build/release/built ## build the extensions in place
 
 test: build ## run the tests (make test ARGS="-k fork -x")
-	@$(PY) -m pytest $(ARGS)
+	@$(PY) -m pytest $(SIDES) $(ARGS)
 
 numpy-suite: build ## run NumPy's own tests over dflow (make numpy-suite ARGS="test_numeric test_umath"): slow
 	@$(PY) tools/numpy_suite.py $(ARGS)
@@ -76,7 +79,7 @@ docs: build ## write docs/sync.md: how each name of NumPy's runs
 debug: .venv/installed ## run the tests on a build that asserts its invariants
 	$(call forget_python,debug)
 	$(call step,The debug build of what has changed,DFLOW_DEBUG=1 $(PY) setup.py -q build)
-	@$(call using,debug) $(PY) -m pytest -m "not once" $(ARGS)
+	@$(call using,debug) $(PY) -m pytest -m "not once" $(SIDES) $(ARGS)
 
 schedule: .venv/installed ## run small concurrent programs under seeded schedules (make schedule ARGS="--seeds 0:10000")
 	$(call forget_python,debug)

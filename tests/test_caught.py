@@ -202,7 +202,7 @@ def indefinite(n):
 def test_decisions(n, how):
     with queueing() if how == "queued" else contextlib.nullcontext():
         def given(x):
-            return dflow.engine.sleep(np.array(x), 1e-3) if how == "pending" else np.array(x)
+            return dflow.engine.sleep(np.array(x), 0.02) if how == "pending" else np.array(x)
 
         assert is_positive_definite(given(numpy.eye(n)))
         assert not is_positive_definite(given(indefinite(n)))
@@ -305,7 +305,7 @@ def test_a_warning_that_is_an_error_is_raised_there(size):
 @pytest.mark.parametrize("size", [10, 10**5, 10**6])
 def test_warnings_are_given_where_they_are_recorded(size):
     def pending():
-        return dflow.engine.sleep(np.zeros(size), 1e-3)
+        return dflow.engine.sleep(np.zeros(size), 0.02)
 
     zeros = np.zeros(size)
     calls = (lambda: 1 / pending(), lambda: np.log(pending() + 0) + 1, lambda: np.sqrt(pending() - 1).sum(),

@@ -34,7 +34,7 @@ def tasks():
 def failing():
     """An array whose computation fails in a worker: its inputs are pending when it is submitted, as a rule."""
     with queueing():
-        return dflow.engine.sleep(np.array([2, 3]), 1e-3) ** np.array([-1, -1])
+        return dflow.engine.sleep(np.array([2, 3]), 0.02) ** np.array([-1, -1])
 
 
 def error_of(x):
@@ -130,7 +130,7 @@ def test_an_operation_that_fails_in_place_poisons_its_array(tasks):
 
 
 def test_unrelated_work_finishes(queued):
-    bad, good = failing(), dflow.engine.sleep(np.ones(3), 1e-3)
+    bad, good = failing(), dflow.engine.sleep(np.ones(3), 0.02)
     for _ in range(100):
         bad, good = bad + 1, good + 1
     assert good.tolist() == [101] * 3
@@ -535,7 +535,7 @@ def test_tolerances_that_are_no_finite_numbers(rtol, atol, mode, queued):
                 return str(error)
         return [(type(warning.message), str(warning.message), os.path.basename(warning.filename)) for warning in caught]
 
-    for number in (float, lambda x: np.array([x])[0], lambda x: dflow.engine.sleep(np.array([x]), 1e-3)[0]):
+    for number in (float, lambda x: np.array([x])[0], lambda x: dflow.engine.sleep(np.array([x]), 0.02)[0]):
         assert told(np, number) == told(numpy, float)
 
 
@@ -543,7 +543,7 @@ def test_a_filter_makes_the_warning_of_an_empty_slice_an_error(queued):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(RuntimeWarning, match="All-NaN slice encountered"):
-            np.nanmax(dflow.engine.sleep(np.array(ROWS), 1e-3), 1).wait_to_read()
+            np.nanmax(dflow.engine.sleep(np.array(ROWS), 0.02), 1).wait_to_read()
 
 
 def test_all_nan_has_no_argmin():

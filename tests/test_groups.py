@@ -710,12 +710,12 @@ def test_threads_that_submit_into_one_group(two_workers):
 # -- errors ----------------------------------------------------------------------------------------
 
 def failing(n):
-    return dflow.engine.sleep(np.full(n, 2), 1e-3) ** np.full(n, -1)
+    return dflow.engine.sleep(np.full(n, 2), 0.02) ** np.full(n, -1)
 
 
 def test_poison_reaches_what_depends_on_it_and_nothing_else(two_workers):
     for n in (2, 50_000):
-        bad, good = failing(n), dflow.engine.sleep(np.full(n, 2), 1e-3)
+        bad, good = failing(n), dflow.engine.sleep(np.full(n, 2), 0.02)
         target = np.zeros(n)
         with Gate() as gate:                    # both are pending and wait for the same, as far as groups can tell
             h = gate.hold(np.zeros(n, dtype="int64"))

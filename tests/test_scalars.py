@@ -213,6 +213,43 @@ def test_arrays_made_of_values_are_their_own(text, pending):
     assert results[0] == results[1]
 
 
+@pytest.mark.parametrize("text", ["s.dtype = 'i1'", "s.shape = (1,)", "s.strides = (8,)", "s.flags.writeable = True",
+                                  "s.setflags(write=True)", "s.setflags(write=False)", "s.resize((3,))",
+                                  "s.__setstate__((1, (2,), numpy.dtype(bool), False, b'01'))"])
+@pytest.mark.filterwarnings("ignore:Setting the (shape|strides):DeprecationWarning")
+@pytest.mark.parametrize("value", ["x[1]", "x[0] < x[1]"])
+def test_values_stay_as_they_are(text, value):
+    ends = []
+    for module in (numpy, np):
+        s = eval(value, {"x": module.arange(3.0)})
+        kind = outcome(lambda: exec(text, {"s": s, "numpy": numpy}))[:2]    # noqa: B023
+        ends.append((kind, s.item(), s.dtype, s.shape, s.flags.writeable))
+    assert ends[0] == ends[1]
+
+
+def test_true_and_false_are_two_values():
+    x, truth = np.arange(3.0), np.array([True, False])
+    assert (x[0] < x[1]) is (x[1] < x[2]) is (2 >= x[0]) is (truth[0] | truth[1])
+    assert (x[0] > x[1]) is (x[1] == x[2]) is ~truth[0] is not (x[0] < x[1])
+    assert bool(x[0] < x[1]) and not bool(x[0] > x[1])
+
+
+def test_what_is_kept_with_a_bool_is_its_own():
+    x = np.arange(3.0)
+    x.attach_grad()
+    with dflow.autograd.record():
+        told = x[0] < x[1]
+        y = np.where(told, x[2] * 2, 0.0)
+    y.backward()
+    assert x.grad.tolist() == [0, 0, 2] and told is not (x[1] < x[2])
+    value = numpy.float64(1) < x[2]
+    with pytest.raises(ValueError, match="comparisons of elements"):
+        value.attach_grad()
+    own = value.copy()
+    own.attach_grad()
+    assert own.grad is not None and value.grad is None
+
+
 def test_values_are_no_arrays_that_need_no_copy():
     for module in (numpy, np):
         for function in (module.array, module.asarray):

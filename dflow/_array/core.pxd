@@ -128,6 +128,10 @@ cdef inline object numpys(ndarray a):                                   # the sa
     return read_numpy_scalar(a.code, data_of(a)) if a.ndim == 0 else numpy_window(a)
 cdef ndarray part(ndarray a, int which)                                 # real (0) or imaginary part, as a view
 cdef int become(ndarray self, ndarray other) except -1                  # in place; may wait for a host task
+cdef inline int check_array(ndarray a, str name) except -1:             # before an attribute is set: no element's can be
+    if a.flags & SCALAR:
+        raise AttributeError(f"attribute '{name}' of 'numpy.generic' objects is not writable")
+    return 0
 # a Python function on a worker, which looks at its arrays when it runs, may have it
 cdef bint host_task_may_have(ndarray a) noexcept
 cdef ndarray broadcast_same(ndarray a)                                  # a fresh view of all of a

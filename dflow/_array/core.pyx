@@ -570,10 +570,10 @@ cdef class ndarray:
 
     @strides.setter
     def strides(self, value):
+        check_array(self, "strides")
         like = np.empty((0,) * self.ndim, DTYPES[self.code])
         like.strides = value                # NumPy's warning, and its errors
-        view = hooks.strided(self, shape_tuple(self), like.strides,
-                                "strides is not compatible with available memory")
+        view = hooks.strided(self, shape_tuple(self), like.strides, "strides is not compatible with available memory")
         become(self, <ndarray>view)
 
     @strides.deleter
@@ -587,6 +587,7 @@ cdef class ndarray:
 
     @dtype.setter
     def dtype(self, value):
+        check_array(self, "dtype")
         become(self, <ndarray?>hooks.view(self, DTYPES[code_of(value)]))    # else it might be NumPy's
 
     @dtype.deleter
@@ -755,7 +756,7 @@ cdef class ndarray:
     def __hash__(self):
         if self.ndim:
             raise TypeError("unhashable type: 'ndarray'")
-        return hash(self.item())
+        return hash(first_element(self))
 
     def __contains__(self, value):
         return bool((self == value).any())
@@ -764,10 +765,10 @@ cdef class ndarray:
         return hooks.repr(self)
 
     def __str__(self):
-        return str(numpys(wait_read(self)))
+        return str(first_element(self) if self.ndim == 0 and is_integer(self.code) else numpys(wait_read(self)))
 
     def __format__(self, /, spec):
-        return format(numpys(wait_read(self)), spec)
+        return format(numpys(wait_read(self)) if self.ndim else first_element(self), spec)
 
     def __await__(self):
         return hooks.wait_async(self).__await__()

@@ -3,7 +3,7 @@
 import numpy as np
 from dflow._kernels.kernel cimport intp
 from dflow._array.core cimport (
-    ndarray, SCALAR, array_hooks, as_array, broadcast_same, check_writable, contains_arrays, data_of, hooks, new_array,
+    ndarray, array_hooks, as_array, broadcast_same, check_array, check_writable, contains_arrays, data_of, hooks, new_array,
     part, be_element)
 from dflow._kernels.dtypes cimport BOOL, DTYPES, code_of, is_complex, is_integer, write_scalar
 from dflow._kernels.registry import COMPARISONS
@@ -60,8 +60,7 @@ cdef bint parts_are_stored = np.lib.NumpyVersion(np.__version__) >= "2.5.0"     
 def set_part(ndarray a, int which, value):
     """Set the real (0) or imaginary part: by a cast of what the value is by itself, or as elements, as NumPy does."""
     cdef str name = "imag" if which else "real"
-    if a.flags & SCALAR:
-        raise AttributeError(f"attribute '{name}' of 'numpy.generic' objects is not writable")
+    check_array(a, name)
     if which and not is_complex(a.code):
         np.empty(1).imag = value            # its version's error
     cdef ndarray target = part(a, which) if is_complex(a.code) else a

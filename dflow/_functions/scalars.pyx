@@ -33,7 +33,16 @@ cdef extern from *:
     """
     double as_float(double) nogil
 
+    bint add_overflows "__builtin_add_overflow"(long long, long long, long long*) nogil
+    bint subtract_overflows "__builtin_sub_overflow"(long long, long long, long long*) nogil
+    bint multiply_overflows "__builtin_mul_overflow"(long long, long long, long long*) nogil
+
 ctypedef fused real:
+    float
+    double
+
+ctypedef fused one:
+    int128
     float
     double
 
@@ -158,10 +167,18 @@ cdef inline ndarray new_number(int code):
     settings.inlined += 1
     return new_scalar(code)
 
-cdef inline ndarray new_bool(bint value):
-    cdef ndarray out = new_number(BOOL)
+# Elements are values: all that computes a bool may give the same two, as NumPy does. Not where something of its own is
+# to be kept with one: a record, a gradient.
+cdef ndarray a_bool(bint value):
+    cdef ndarray out = new_scalar(BOOL)
     out.st.data[0] = value
     return out
+
+cdef ndarray the_true = a_bool(True), the_false = a_bool(False)
+
+cdef inline ndarray new_bool(bint value):
+    settings.inlined += 1
+    return a_bool(value) if mxnet_rules else the_true if value else the_false
 
 cdef inline ndarray new_integer(int code, int128 value):
     cdef ndarray out = new_number(code)
@@ -191,10 +208,125 @@ cdef int tell(int flags, int op, bint scalars) except -1:
     k.name = name
     return fp_event(flags, &k)
 
+cdef ndarray unshared(ndarray a):
+    return a_bool(a is the_true) if a is the_true or a is the_false else a
+
+def is_shared(a):
+    return a is the_true or a is the_false
+
+# ---- two numbers of one type, which programs have most ---------------------------------------------------------------
+
+cdef inline ndarray quick_arithmetic(int op, object a, int kind, char* p, object b, int other, char* q):
+    """a op b where both are of one type, or one of them is Python's, and there is nothing to tell. None for the rest."""
+    cdef int code = kind if kind < NCODES else other
+    cdef double x = 0, y = 0
+    cdef long long m = 0, n = 0
+    if code == DOUBLE:
+        if read_double(a, kind, p, &x) and read_double(b, other, q, &y):
+            return quick_reals(op, code, x, y)
+    elif code == FLOAT:
+        if kind == other:
+            return quick_reals(op, code, (<float*>p)[0], (<float*>q)[0])
+    elif is_integer(code) and code != BOOL and (itemsizes[code] < 8 or code % 2):
+        if read_integer(a, kind, p, code, &m) and read_integer(b, other, q, code, &n):
+            return quick_integers(op, code, m, n)
+    return None
+
+cdef inline bint read_double(object x, int kind, char* p, double* value):
+    cdef int overflow = 0
+    if kind == DOUBLE:
+        value[0] = (<double*>p)[0]
+    elif kind == WEAK_FLOAT:
+        value[0] = <double>x
+    elif kind == WEAK_INT:
+        value[0] = <double>PyLong_AsLongLongAndOverflow(x, &overflow)
+    else:
+        return False
+    return overflow == 0
+
+cdef inline bint read_integer(object x, int kind, char* p, int code, long long* value):
+    """An integer of that type, not an unsigned one of 64 bits."""
+    cdef int overflow = 0
+    if kind == code:
+        value[0] = <long long>integer_at(code, p)
+        return True
+    if kind != WEAK_INT:
+        return False
+    value[0] = PyLong_AsLongLongAndOverflow(x, &overflow)
+    return overflow == 0 and holds(code, value[0])
+
+cdef inline bint holds(int code, long long n) noexcept nogil:
+    cdef int bits = 8 * itemsizes[code] - code % 2
+    return bits == 63 or (n >> bits == 0 or code % 2 and n >> bits == -1)
+
+cdef inline ndarray quick_reals(int op, int code, real x, real y):
+    cdef ndarray out
+    cdef double rounded
+    cdef real z
+    if LESS <= op <= GREATER_EQUAL:
+        return new_bool(ordered(op, x, y))
+    if op == ADD:
+        z = x + y
+    elif op == SUBTRACT:
+        z = x - y
+    elif op == MULTIPLY:
+        z = x * y
+    elif op == TRUE_DIVIDE:
+        z = x / y
+    elif (op == FLOOR_DIVIDE or op == REMAINDER) and y != 0:
+        real_arithmetic(x, op, x, y, &rounded)
+        if rounded == 0 and op == FLOOR_DIVIDE:
+            return None
+        z = <real>rounded
+    else:
+        return None
+    # What may raise a flag: nothing infinite or not a number, nor so small that bits are lost.
+    if z - z != 0 or op >= MULTIPLY and fabs(z) < (FLT_MIN if code == FLOAT else DBL_MIN) and x != 0 and (
+            op == TRUE_DIVIDE or y != 0):
+        return None
+    out = new_number(code)
+    (<real*>out.st.data)[0] = z
+    return out
+
+cdef inline ndarray quick_integers(int op, int code, long long x, long long y):
+    cdef ndarray out
+    cdef long long z = 0
+    if LESS <= op <= GREATER_EQUAL:
+        return new_bool(ordered(op, <int128>x, <int128>y))
+    if op == ADD:
+        if add_overflows(x, y, &z):
+            return None
+    elif op == SUBTRACT:
+        if subtract_overflows(x, y, &z):
+            return None
+    elif op == MULTIPLY:
+        if multiply_overflows(x, y, &z):
+            return None
+    elif op == AND:
+        z = x & y
+    elif op == OR:
+        z = x | y
+    elif op == XOR:
+        z = x ^ y
+    elif (op == FLOOR_DIVIDE or op == REMAINDER) and y > 0:
+        z = x / y - (x % y < 0) if op == FLOOR_DIVIDE else x % y + (y if x % y < 0 else 0)
+    else:
+        return None
+    if not holds(code, z):
+        return None
+    out = new_number(code)
+    memcpy(out.st.data, &z, itemsizes[code])
+    return out
+
+cdef inline bint ordered(int op, one x, one y) noexcept nogil:
+    return (x < y if op == LESS else x <= y if op == LESS_EQUAL else x == y if op == EQUAL else
+            x != y if op == NOT_EQUAL else x > y if op == GREATER else x >= y)
+
 # ---- two numbers -----------------------------------------------------------------------------------------------------
 
 cdef object scalar_arithmetic(int op, object a, object b, bint quietly=False):
     """a op b for two numbers, one of them an element."""
+    cdef ndarray quick
     cdef char* p = NULL
     cdef char* q = NULL
     cdef Pair pair
@@ -205,6 +337,10 @@ cdef object scalar_arithmetic(int op, object a, object b, bint quietly=False):
     pair.other = number_kind(b, &q)
     if pair.other < 0 or settings.inline_cost <= 0:
         return None
+    if pair.kind == pair.other or pair.kind >= NCODES or pair.other >= NCODES:
+        quick = quick_arithmetic(op, a, pair.kind, p, b, pair.other, q)
+        if quick is not None:
+            return quick
     if pair.kind == BOOL == pair.other and AND <= op <= XOR:
         return new_bool(p[0] != 0 and q[0] != 0 if op == AND else p[0] != 0 or q[0] != 0 if op == OR else
                         (p[0] != 0) != (q[0] != 0))
@@ -245,15 +381,11 @@ cdef object quotient_of_integers(object a, char* p, object b, char* q, Pair* pai
     return float_arithmetic(TRUE_DIVIDE, pair, &x, &y, False)
 
 cdef inline bint compared(int op, int code, Number* x, Number* y) noexcept nogil:
-    cdef double a, b
     if is_integer(code):
-        return (x.i < y.i if op == LESS else x.i <= y.i if op == LESS_EQUAL else x.i == y.i if op == EQUAL else
-                x.i != y.i if op == NOT_EQUAL else x.i > y.i if op == GREATER else x.i >= y.i)
-    a, b = x.parts[0], y.parts[0]
-    if is_complex(code) and a == b:
-        a, b = x.parts[1], y.parts[1]
-    return (a < b if op == LESS else a <= b if op == LESS_EQUAL else a == b if op == EQUAL else
-            a != b if op == NOT_EQUAL else a > b if op == GREATER else a >= b)
+        return ordered(op, x.i, y.i)
+    if is_complex(code) and x.parts[0] == y.parts[0]:
+        return ordered(op, x.parts[1], y.parts[1])
+    return ordered(op, x.parts[0], y.parts[0])
 
 # ---- floats ----------------------------------------------------------------------------------------------------------
 
@@ -326,7 +458,7 @@ cdef inline bint is_plain(int op, int code, Number* x, Number* y, Number* z) noe
     if op == ADD or op == SUBTRACT:
         return True
     if op == FLOOR_DIVIDE or op == REMAINDER:
-        return y.parts[0] != 0 and z.parts[0] != 0
+        return y.parts[0] != 0 and (z.parts[0] != 0 or op == REMAINDER)
     return fabs(z.parts[0]) >= (DBL_MIN if code == DOUBLE else FLT_MIN) or op != POWER and x.parts[0] == 0 or (
         op == MULTIPLY and y.parts[0] == 0)
 

@@ -609,7 +609,7 @@ def setflags(ndarray self, /, write=None, align=None, uic=None):
     """Make the array read-only, or writeable where what it is a view of is. The other flags never change."""
     if align is not None and not align or uic:
         raise ValueError("cannot change the flags ALIGNED and WRITEBACKIFCOPY of a dflow array")
-    if write is None:
+    if write is None or self.flags & SCALAR:
         return
     if not write:
         self.flags |= READONLY
@@ -640,6 +640,8 @@ def __setstate__(ndarray self, /, *state):
     """Become what a pickled array of NumPy's was, whose state this is."""
     made = np.empty(0)
     made.__setstate__(*state)
+    if self.flags & SCALAR:
+        return                              # nor do NumPy's change
     become(self, as_array(made))
 
 def tobytes(ndarray self, /, order="C"):

@@ -145,6 +145,8 @@ cdef object with_items(object x, bint objects):
 
 cdef int scalar_code(object x) noexcept:
     cdef int code
+    if scalar_types[<int>DOUBLE] == Py_TYPE(x):         # most are
+        return DOUBLE
     for code in range(NCODES):
         if scalar_types[code] == Py_TYPE(x):
             return code

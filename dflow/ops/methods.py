@@ -194,6 +194,8 @@ class Flags:
 
     @writeable.setter
     def writeable(self, value):
+        if is_scalar(self._array):
+            raise ValueError("Cannot set flags on array scalars.")
         self._array.setflags(write=bool(value))
 
     contiguous, fortran, behaved = c_contiguous, f_contiguous, writeable

@@ -20,7 +20,7 @@ def attach_grad(self, grad_req="write", stype=None):
     if stype not in (None, "default"):
         raise ValueError(f"stype must be None or 'default', not {stype!r}")
     if is_shared(self):
-        raise ValueError(f"attach_grad() of {self!r}, which all comparisons of elements may give: copy() is one of its own")
+        raise ValueError(f"attach_grad() of {self!r}, which comparisons of elements share: copy() has one of its own")
     autograd.mark_variables([self], [zeros_like(self)], grad_req)
 
 
